@@ -1,0 +1,163 @@
+// Package config reads the files that people write: workload specs, cluster
+// files, policies. YAML and JSON alike (JSON is read as YAML), strictly: an
+// unknown field is an error that knows its line and the nearest known name.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"blis/pkg/named"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Error is a fault in a configuration file. Line and Col count from 1; 0 means
+// that the place is not known (an empty file, a value set on the command line).
+type Error struct {
+	File      string
+	Line, Col int
+	Msg       string
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Line == 0:
+		return fmt.Sprintf("%s: %s", e.File, e.Msg)
+	case e.Col == 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+}
+
+// Doc is a parsed file that still knows where everything stands.
+type Doc struct {
+	name string
+	data []byte
+	file *ast.File
+}
+
+// Read reads and parses the file called name.
+func Read(name string) (*Doc, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data)
+}
+
+// Parse parses data; name is used in errors only.
+func Parse(name string, data []byte) (*Doc, error) {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, located(name, err, nil)
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil, &Error{File: name, Msg: "is empty"}
+	}
+	if len(file.Docs) > 1 {
+		return nil, &Error{File: name, Msg: "holds more than one document; one file, one document"}
+	}
+	return &Doc{name, data, file}, nil
+}
+
+// Decode fills v, a pointer to a struct with yaml tags. Fields that the
+// document does not name keep the values that v has.
+func (d *Doc) Decode(v any) error {
+	if err := yaml.UnmarshalWithOptions(d.data, v, yaml.Strict()); err != nil {
+		return located(d.name, err, fieldNames(reflect.TypeOf(v)))
+	}
+	return nil
+}
+
+// Errorf makes an error about the value at path ("clients[2].arrival.cv"),
+// placed at that value or, where the document does not have it, at the nearest
+// part of the path that it has.
+func (d *Doc) Errorf(path, format string, args ...any) error {
+	e := &Error{File: d.name, Msg: path + ": " + fmt.Sprintf(format, args...)}
+	for at := path; ; {
+		if node := d.find(at); node != nil {
+			if pos := node.GetToken().Position; pos != nil {
+				e.Line, e.Col = pos.Line, pos.Column
+			}
+			return e
+		}
+		cut := strings.LastIndexAny(at, ".[")
+		if cut < 0 {
+			return e
+		}
+		at = at[:cut]
+	}
+}
+
+func (d *Doc) find(path string) ast.Node {
+	p, err := yaml.PathString("$." + path)
+	if err != nil {
+		return nil
+	}
+	node, err := p.FilterFile(d.file)
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
+// located turns an error of the YAML library into one of ours.
+func located(name string, err error, fields []string) error {
+	var ye yaml.Error
+	if !errors.As(err, &ye) {
+		return &Error{File: name, Msg: err.Error()}
+	}
+	e := &Error{File: name, Msg: ye.GetMessage()}
+	if t := ye.GetToken(); t != nil && t.Position != nil {
+		e.Line, e.Col = t.Position.Line, t.Position.Column
+	}
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) {
+		e.Msg = "unknown field"
+		if t := ye.GetToken(); t != nil {
+			e.Msg = fmt.Sprintf("unknown field %q", t.Value)
+			if near := named.Closest(t.Value, fields); near != "" {
+				e.Msg += fmt.Sprintf("; did you mean %q?", near)
+			}
+		}
+	}
+	return e
+}
+
+// fieldNames lists the yaml names of all fields reachable from t.
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(t reflect.Type) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
+			walk(t.Elem())
+		case reflect.Struct:
+			if seen[t] {
+				return
+			}
+			seen[t] = true
+			for i := range t.NumField() {
+				if name, ok := yamlName(t.Field(i)); ok {
+					names = append(names, name)
+				}
+				walk(t.Field(i).Type)
+			}
+		}
+	}
+	walk(t)
+	return names
+}
+
+// yamlName returns the name that a field has in a document.
+func yamlName(f reflect.StructField) (string, bool) {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name, name != "" && name != "-"
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"blis/pkg/named"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Set changes one value of v, a pointer to a struct with yaml tags: path names
+// it ("deployments.main.replicas", elements of a list by their id or index, of
+// a map by their key), value is read as YAML.
+func Set(v any, path, value string) error {
+	if err := set(reflect.ValueOf(v).Elem(), strings.Split(path, "."), value); err != nil {
+		return fmt.Errorf("set %s=%s: %w", path, value, err)
+	}
+	return nil
+}
+
+func set(v reflect.Value, path []string, value string) error {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		return set(v.Elem(), path, value)
+	}
+	if len(path) == 0 || path[0] == "" {
+		return assign(v, value)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		f, err := field(v, path[0])
+		if err != nil {
+			return err
+		}
+		return set(f, path[1:], value)
+	case reflect.Slice:
+		f, err := element(v, path[0])
+		if err != nil {
+			return err
+		}
+		return set(f, path[1:], value)
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		// A key may hold dots of its own ("main.x"), so a map of plain values takes all that is left.
+		key := reflect.ValueOf(strings.Join(path, "."))
+		elem := reflect.New(v.Type().Elem()).Elem()
+		if err := assign(elem, value); err != nil {
+			return err
+		}
+		v.SetMapIndex(key, elem)
+		return nil
+	}
+	return fmt.Errorf("%q has no fields", path[0])
+}
+
+func field(v reflect.Value, name string) (reflect.Value, error) {
+	var have []string
+	for i := range v.NumField() {
+		n, ok := yamlName(v.Type().Field(i))
+		if n == name && ok {
+			return v.Field(i), nil
+		}
+		if ok {
+			have = append(have, n)
+		}
+	}
+	return reflect.Value{}, named.Unknown("field", name, have)
+}
+
+// element finds a list's element by its id field, or by index.
+func element(v reflect.Value, id string) (reflect.Value, error) {
+	var have []string
+	for i := range v.Len() {
+		e := reflect.Indirect(v.Index(i))
+		if e.Kind() == reflect.Struct {
+			if f, err := field(e, "id"); err == nil {
+				if f.String() == id {
+					return e, nil
+				}
+				have = append(have, f.String())
+			}
+		}
+	}
+	if i, err := strconv.Atoi(id); err == nil && 0 <= i && i < v.Len() {
+		return v.Index(i), nil
+	}
+	return reflect.Value{}, named.Unknown("element", id, have)
+}
+
+func assign(v reflect.Value, value string) error {
+	fresh := reflect.New(v.Type())
+	if err := yaml.UnmarshalWithOptions([]byte(value), fresh.Interface(), yaml.Strict()); err != nil {
+		return fmt.Errorf("%q is no %s", value, typeWord(v.Type()))
+	}
+	v.Set(fresh.Elem())
+	return nil
+}
+
+func typeWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "whole number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	}
+	return t.String()
+}
