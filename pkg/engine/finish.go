@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"blis/pkg/des"
+)
+
+// Finish ends the step in flight at time now, its End. The result is valid
+// until the next Finish.
+func (e *Engine) Finish(now des.Time) (*Ends, error) {
+	e.inFlight = false
+	e.account(now)
+	e.stats.Steps++
+	e.stats.PrefillTokens += e.step.Prefill
+	e.stats.DecodeTokens += e.step.Decode
+	e.ends = Ends{First: e.ends.First[:0], Done: e.ends.Done[:0], Left: e.ends.Left[:0], Gaps: e.ends.Gaps[:0]}
+	e.batch = e.batch[:0] // those that are done
+	if e.ticked {
+		e.ends.Steady, e.ends.Gap = len(e.done)-e.steadyAborts(), now-e.step.Start
+		if e.log.add(e.cache.Ticks(), e.ends.Gap); e.log.full() {
+			e.log.forget(e.oldest())
+		}
+	}
+	e.finishSteady(now)
+	e.finishSingles(now)
+	e.sortByOrder(e.batch)
+	for _, s := range e.batch {
+		q := &e.seqs[s]
+		e.ends.Done = append(e.ends.Done, Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps})
+		e.drop(s)
+	}
+	if e.aborts > 0 {
+		e.dropAborted()
+	}
+	return &e.ends, e.watch()
+}
+
+// finishSteady takes out the steady sequences that have all their output.
+func (e *Engine) finishSteady(now des.Time) {
+	for len(e.done) > 0 && e.done[0].tick <= e.cache.Ticks() {
+		s := e.done.pop().seq
+		if e.settle(s, now); e.seqs[s].aborted {
+			e.seqs[s].state = single
+			e.singles = append(e.singles, s)
+			continue
+		}
+		e.batch = append(e.batch, s)
+	}
+}
+
+// finishSingles gives their token to the singles that have computed all they
+// had; these then are done or become steady.
+func (e *Engine) finishSingles(now des.Time) {
+	kept := e.singles[:0]
+	for _, s := range e.singles {
+		q := &e.seqs[s]
+		q.computed += q.scheduled
+		got := q.scheduled > 0 && q.want() == 0
+		q.scheduled = 0
+		switch {
+		case !got || q.aborted:
+			kept = append(kept, s)
+			continue
+		case q.generated == 0:
+			e.ends.First = append(e.ends.First, q.tag)
+		default:
+			e.ends.Gaps = append(e.ends.Gaps, now-q.lastToken)
+			q.gaps.add(now-q.lastToken, 1, e.cfg.KeepGaps)
+		}
+		q.generated++
+		q.lastToken = now
+		if q.generated == q.output {
+			e.batch = append(e.batch, s)
+		} else {
+			e.steady(s)
+		}
+	}
+	e.singles = kept
+}
+
+// steady lets s gain a token in each step from now on.
+func (e *Engine) steady(s int32) {
+	q := &e.seqs[s]
+	q.state, q.since = steady, e.cache.Ticks()
+	e.newest = max(e.newest, q.order)
+	e.context += int64(q.computed) - q.since
+	e.cache.Grow(q.kv, int(q.computed))
+	e.done.push(doneAt{q.since + int64(q.output-q.generated), q.order, s})
+}
+
+// settle makes the books of a steady sequence, which is no longer in the heap,
+// true again; last is when it got its last token.
+func (e *Engine) settle(s int32, last des.Time) {
+	q := &e.seqs[s]
+	gained := int32(e.cache.Ticks() - q.since)
+	e.context -= int64(q.computed) - q.since
+	e.log.collect(&q.gaps, q.since, e.cache.Ticks())
+	q.generated += gained
+	q.computed += gained
+	q.lastToken = last
+	e.cache.Settle(q.kv)
+}
+
+// settleAll makes every running sequence a single, between two steps.
+func (e *Engine) settleAll() {
+	for _, d := range e.done {
+		e.settle(d.seq, e.step.Start)
+		e.seqs[d.seq].state = single
+		e.singles = append(e.singles, d.seq)
+	}
+	e.done = e.done[:0]
+	e.sortByOrder(e.singles)
+	for _, s := range e.singles {
+		e.seqs[s].scheduled = 0
+	}
+}
+
+func (e *Engine) sortByOrder(list []int32) {
+	if len(list) > 1 {
+		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(e.seqs[a].order, e.seqs[b].order) })
+	}
+}
+
+// oldest returns since when all steady sequences are steady.
+func (e *Engine) oldest() int64 {
+	t := e.cache.Ticks()
+	for _, d := range e.done {
+		t = min(t, e.seqs[d.seq].since)
+	}
+	return t
+}
+
+// drop ends a sequence that is in no list.
+func (e *Engine) drop(s int32) {
+	e.cache.Close(e.seqs[s].kv)
+	e.spare = append(e.spare, s)
+}
+
+// Abort ends the request that Enqueue numbered s, and returns what it had. It
+// leaves at once if it holds no blocks or no step is in flight, else when that
+// ends: its token of that step is lost.
+func (e *Engine) Abort(s int32) (r Result, left bool) {
+	q := &e.seqs[s]
+	if q.state == waiting {
+		e.unqueue(s)
+		r = Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps}
+		e.drop(s)
+		return r, true
+	}
+	q.aborted = true
+	e.aborts++
+	r = Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps}
+	if q.state == steady {
+		last := e.cache.Ticks()
+		if e.inFlight && e.ticked {
+			last--
+		}
+		r.Generated += int(last - q.since)
+		e.log.collect(&r.Gaps, q.since, last)
+	}
+	if e.inFlight {
+		return r, false
+	}
+	e.dropAborted()
+	return r, true
+}
+
+// steadyAborts counts the steady sequences that were aborted.
+func (e *Engine) steadyAborts() int {
+	n := 0
+	if e.aborts > 0 {
+		for _, d := range e.done {
+			if e.seqs[d.seq].aborted {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// dropAborted lets the aborted sequences go, in order of admission.
+func (e *Engine) dropAborted() {
+	e.batch = e.batch[:0]
+	aborted := func(s int32) bool {
+		if e.seqs[s].aborted {
+			e.batch = append(e.batch, s)
+			return true
+		}
+		return false
+	}
+	e.singles = slices.DeleteFunc(e.singles, aborted)
+	singles := len(e.batch)
+	e.done = slices.DeleteFunc(e.done, func(d doneAt) bool { return aborted(d.seq) })
+	for _, s := range e.batch[singles:] {
+		e.settle(s, 0)
+	}
+	e.done.init()
+	e.sortByOrder(e.batch)
+	for _, s := range e.batch {
+		e.ends.Left = append(e.ends.Left, e.seqs[s].tag)
+		e.drop(s)
+	}
+	e.aborts = 0
+}
+
+// watch stops a replica that computes for ever without a token: the first in
+// line needs at most a step for each token that the cache has room for.
+func (e *Engine) watch() error {
+	if e.ends.Steady+len(e.ends.First)+len(e.ends.Gaps)+len(e.ends.Left) > 0 {
+		e.fruitless = 0
+		return nil
+	}
+	if e.fruitless++; e.fruitless > e.patience {
+		return e.stuck("computes without end and no token appears")
+	}
+	return nil
+}

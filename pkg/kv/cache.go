@@ -1,0 +1,322 @@
+package kv
+
+import "fmt"
+
+// Seq is a sequence's number in a cache.
+type Seq int32
+
+// hold is a sequence's claim on the blocks of run, and of what was split off
+// to its right, up to block end.
+type hold struct{ run, end int32 }
+
+type sequence struct {
+	path  Path
+	holds []hold
+	// blocks is how many it owns; the first hashed of them can be found.
+	blocks, hashed int32
+	// span is the path's span that block hashed lies in, or an earlier one.
+	span int
+	// A growing sequence gets one token a tick: it has base + tick tokens, and
+	// blocks and hashed are brought up to date only when somebody looks.
+	growing bool
+	base    int64
+}
+
+// Cache is the block cache of one replica: a fixed number of blocks of a fixed
+// number of tokens. Blocks without holder stay findable until evicted, the
+// least recently freed first and each sequence's last block first.
+type Cache struct {
+	tree      *Tree
+	blockSize int32
+	total     int32
+	caching   bool
+
+	free       int32 // blocks without holder
+	runs       []run
+	spare      []int32
+	head, tail int32 // of the free list
+	index      index
+
+	seqs      []sequence
+	spareSeqs []Seq
+
+	tick int64
+	// needs[t % blockSize] is how many growing sequences need a block at tick t.
+	needs []int32
+	// writers are the growing sequences whose output others can name.
+	writers map[Node]Seq
+
+	// found is what the last Lookup found: blocks of nodes, in order; idle of
+	// its blocks have no holder.
+	found []stretch
+	idle  int32
+	hits  int32
+	chain []int32
+}
+
+type stretch struct {
+	node   Node
+	lo, hi int32
+}
+
+// NewCache returns a cache of blocks blocks of blockSize tokens, all free. If
+// caching is false nothing is ever found.
+func NewCache(tree *Tree, blocks, blockSize int, caching bool) *Cache {
+	c := &Cache{tree: tree, blockSize: int32(blockSize), total: int32(blocks), caching: caching,
+		free: int32(blocks), head: none, tail: none, index: newIndex(),
+		needs: make([]int32, blockSize), writers: map[Node]Seq{}}
+	c.pushBack(c.newRun(run{node: None, loose: c.total}))
+	return c
+}
+
+// Free returns how many blocks have no holder.
+func (c *Cache) Free() int { return int(c.free) }
+
+// Total returns how many blocks there are.
+func (c *Cache) Total() int { return int(c.total) }
+
+// Open begins a sequence that holds no blocks. The cache keeps path until Close.
+func (c *Cache) Open(path Path) Seq {
+	var s Seq
+	if last := len(c.spareSeqs) - 1; last >= 0 {
+		s = c.spareSeqs[last]
+		c.spareSeqs = c.spareSeqs[:last]
+	} else {
+		c.seqs = append(c.seqs, sequence{})
+		s = Seq(len(c.seqs) - 1)
+	}
+	c.seqs[s] = sequence{path: path, holds: c.seqs[s].holds[:0]}
+	return s
+}
+
+// Close frees what s holds and ends it.
+func (c *Cache) Close(s Seq) {
+	c.Release(s)
+	c.seqs[s].path = nil
+	c.spareSeqs = append(c.spareSeqs, s)
+}
+
+// BlockSize returns the number of tokens in a block.
+func (c *Cache) BlockSize() int { return int(c.blockSize) }
+
+// Lookup returns how many leading tokens of s, of the first upto, are in the
+// cache in whole blocks. It holds nothing.
+func (c *Cache) Lookup(s Seq, upto int) int { return c.Match(c.seqs[s].path, upto) }
+
+// Match is Lookup for a path that is not open.
+func (c *Cache) Match(path Path, upto int) int {
+	return c.match(path, int32(upto)/c.blockSize) * int(c.blockSize)
+}
+
+// match finds the longest unbroken run of leading blocks of path.
+func (c *Cache) match(path Path, limit int32) int {
+	c.found, c.idle, c.hits = c.found[:0], 0, 0
+	if !c.caching {
+		return 0
+	}
+	for _, span := range path {
+		end := min(span.End/c.blockSize, limit)
+		if end <= c.hits {
+			continue
+		}
+		c.sync(span.Node)
+		for c.hits < end {
+			r, stop := c.covering(span.Node, c.hits)
+			if r == none {
+				return int(c.hits)
+			}
+			stop = min(stop, end)
+			c.found = append(c.found, stretch{span.Node, c.hits, stop})
+			if c.runs[r].refs == 0 {
+				c.idle += stop - c.hits
+			}
+			c.hits = stop
+		}
+	}
+	return int(c.hits)
+}
+
+// Admit gives s, which holds nothing, the blocks that the Lookup just before
+// found and new ones for all its tokens up to upto. It changes nothing and
+// returns false if there are not enough free blocks.
+func (c *Cache) Admit(s Seq, upto int) bool {
+	need := c.blocksFor(upto) - c.hits
+	if need+c.idle > c.free {
+		return false
+	}
+	q := &c.seqs[s]
+	for _, f := range c.found {
+		c.take(q, f)
+	}
+	q.blocks, q.hashed, q.span = c.hits, c.hits, 0
+	c.grant(s, need, upto)
+	return true
+}
+
+// Missing returns how many more blocks s needs to hold its tokens up to upto.
+func (c *Cache) Missing(s Seq, upto int) int { return int(c.blocksFor(upto) - c.seqs[s].blocks) }
+
+// Extend gives s new blocks for its tokens up to upto. It changes nothing and
+// returns false if there are not enough free blocks.
+func (c *Cache) Extend(s Seq, upto int) bool {
+	need := c.blocksFor(upto) - c.seqs[s].blocks
+	if need > c.free {
+		return false
+	}
+	c.grant(s, need, upto)
+	return true
+}
+
+func (c *Cache) blocksFor(tokens int) int32 {
+	return (int32(tokens) + c.blockSize - 1) / c.blockSize
+}
+
+func (c *Cache) grant(s Seq, need int32, upto int) {
+	if need > 0 {
+		c.evict(need)
+		c.seqs[s].blocks += need
+	}
+	if c.caching {
+		c.register(s, int32(upto)/c.blockSize)
+	}
+}
+
+// take makes q a holder of what was found.
+func (c *Cache) take(q *sequence, f stretch) {
+	r, _ := c.covering(f.node, f.lo)
+	if f.lo > c.runs[r].lo {
+		r = c.split(r, f.lo)
+	}
+	if f.hi < c.runs[r].hi {
+		c.split(r, f.hi)
+	}
+	x := &c.runs[r]
+	if x.refs == 0 {
+		if x.loose > 0 {
+			c.shed(r)
+			x = &c.runs[r]
+		}
+		c.unlink(r)
+		c.free -= x.hi - x.lo
+		x.right = none
+	}
+	x.refs++
+	q.holds = append(q.holds, hold{r, f.hi})
+}
+
+// register makes the blocks of s below full findable.
+func (c *Cache) register(s Seq, full int32) {
+	q := &c.seqs[s]
+	for q.hashed < full {
+		span := q.path[q.span]
+		hi := min(span.End/c.blockSize, full)
+		if hi > q.hashed {
+			c.append(s, span.Node, q.hashed, hi)
+			q = &c.seqs[s]
+			q.hashed = hi
+		}
+		if hi < full {
+			q.span++
+		}
+	}
+}
+
+// append registers blocks lo to hi of s under node n: as part of its last run
+// where that is its own and no other copy of them was registered before.
+func (c *Cache) append(s Seq, n Node, lo, hi int32) {
+	if w, ok := c.writer(n); ok && w != s {
+		c.update(w)
+	}
+	q := &c.seqs[s]
+	if last := len(q.holds) - 1; last >= 0 {
+		h := &q.holds[last]
+		r := h.run
+		for c.runs[r].hi < h.end {
+			r = c.runs[r].right
+		}
+		x := &c.runs[r]
+		if x.node == n && x.refs == 1 && x.right == none && !c.overlaps(n, lo, hi) {
+			x.hi, h.end = hi, hi
+			return
+		}
+	}
+	q.holds = append(q.holds, hold{c.newRun(run{node: n, lo: lo, hi: hi, refs: 1}), hi})
+}
+
+// Release frees the blocks of s, the last first, and leaves it open.
+func (c *Cache) Release(s Seq) {
+	q := &c.seqs[s]
+	loose := q.blocks - q.hashed
+	if len(q.holds) == 0 {
+		c.freeLoose(loose)
+	}
+	for i := len(q.holds) - 1; i >= 0; i-- {
+		h := q.holds[i]
+		c.chain = append(c.chain[:0], h.run)
+		for c.runs[c.chain[len(c.chain)-1]].hi < h.end {
+			c.chain = append(c.chain, c.runs[c.chain[len(c.chain)-1]].right)
+		}
+		for k := len(c.chain) - 1; k >= 0; k-- {
+			x := &c.runs[c.chain[k]]
+			if x.refs--; x.refs > 0 {
+				c.freeLoose(loose)
+			} else {
+				x.right, x.loose = none, loose
+				c.free += x.hi - x.lo + loose
+				c.pushBack(c.chain[k])
+			}
+			loose = 0
+		}
+	}
+	q.holds, q.blocks, q.hashed, q.span = q.holds[:0], 0, 0, 0
+}
+
+func (c *Cache) freeLoose(n int32) {
+	if n > 0 {
+		c.free += n
+		c.pushBack(c.newRun(run{node: None, loose: n}))
+	}
+}
+
+// Check recounts everything and reports the first thing that does not add up.
+func (c *Cache) Check() error {
+	var free, held int32
+	for r := c.head; r != none; r = c.runs[r].next {
+		x := &c.runs[r]
+		if x.refs != 0 || x.hi < x.lo || x.loose < 0 {
+			return fmt.Errorf("kv: free run %d is held or negative: %+v", r, *x)
+		}
+		free += x.hi - x.lo + x.loose
+	}
+	if free != c.free {
+		return fmt.Errorf("kv: %d blocks in the free list, %d counted", free, c.free)
+	}
+	seen := make([]bool, len(c.runs))
+	for s := range c.seqs {
+		q := &c.seqs[s]
+		if q.path == nil {
+			continue
+		}
+		if q.growing {
+			c.update(Seq(s))
+			q = &c.seqs[s]
+			seen = append(seen, make([]bool, len(c.runs)-len(seen))...)
+		}
+		held += q.blocks - q.hashed
+		for _, h := range q.holds {
+			for r := h.run; ; r = c.runs[r].right {
+				if !seen[r] {
+					held += c.runs[r].hi - c.runs[r].lo
+				}
+				seen[r] = true
+				if c.runs[r].hi >= h.end {
+					break
+				}
+			}
+		}
+	}
+	if held+free != c.total {
+		return fmt.Errorf("kv: %d blocks held and %d free of %d", held, free, c.total)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package kv
+
+// While a replica only decodes, every sequence gains a token a step. The cache
+// then keeps one clock and counts, by the clock's remainder, how many
+// sequences need a block, instead of visiting them.
+
+// Grow makes s, which holds blocks for exactly tokens tokens, gain one token at
+// each Tick from now on.
+func (c *Cache) Grow(s Seq, tokens int) {
+	q := &c.seqs[s]
+	q.growing, q.base = true, int64(tokens)-c.tick
+	c.needs[c.class(q.base)]++
+	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
+		c.writers[tail] = s
+	}
+}
+
+// Settle stops the growth of s: its blocks are again what Extend makes them.
+func (c *Cache) Settle(s Seq) {
+	c.update(s)
+	q := &c.seqs[s]
+	q.growing = false
+	c.needs[c.class(q.base)]--
+	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
+		delete(c.writers, tail)
+	}
+}
+
+// TickNeed returns how many blocks the next Tick takes.
+func (c *Cache) TickNeed() int { return int(c.needs[c.tick%int64(c.blockSize)]) }
+
+// Tick gives every growing sequence one token. There must be TickNeed free
+// blocks.
+func (c *Cache) Tick() {
+	if need := c.needs[c.tick%int64(c.blockSize)]; need > 0 {
+		c.evict(need)
+	}
+	c.tick++
+}
+
+// Ticks returns how often Tick was called.
+func (c *Cache) Ticks() int64 { return c.tick }
+
+// Writing reports whether the prompt of s names output that a growing sequence
+// of this cache is still producing.
+func (c *Cache) Writing(s Seq) bool {
+	if len(c.writers) == 0 {
+		return false
+	}
+	path := c.seqs[s].path
+	for _, span := range path[:len(path)-1] {
+		if _, ok := c.writer(span.Node); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// class is the remainder of the ticks at which a sequence of this base needs a
+// block: those at which base + tick is a multiple of the block size.
+func (c *Cache) class(base int64) int64 {
+	b := int64(c.blockSize)
+	return ((-base)%b + b) % b
+}
+
+// update brings the books of the growing sequence s up to date.
+func (c *Cache) update(s Seq) {
+	q := &c.seqs[s]
+	tokens := q.base + c.tick
+	q.blocks = c.blocksFor(int(tokens))
+	if c.caching {
+		c.register(s, int32(tokens)/c.blockSize)
+	}
+}
+
+// writer returns the growing sequence that produces the tokens of node n.
+func (c *Cache) writer(n Node) (Seq, bool) {
+	if len(c.writers) == 0 || !c.tree.nodes[n].output {
+		return 0, false
+	}
+	s, ok := c.writers[n]
+	return s, ok
+}
+
+// sync makes what is known of node n complete.
+func (c *Cache) sync(n Node) {
+	if s, ok := c.writer(n); ok {
+		c.update(s)
+	}
+}

@@ -1,0 +1,90 @@
+package kv
+
+// index maps nodes to the first of their runs: an open-addressed hash table of
+// small integers, which costs a fraction of a built-in map and copies with one
+// copy.
+type index struct {
+	slots []slot
+	used  int
+}
+
+type slot struct {
+	node Node
+	run  int32
+}
+
+func newIndex() index { return index{slots: emptySlots(16)} }
+
+func emptySlots(n int) []slot {
+	s := make([]slot, n)
+	for i := range s {
+		s[i].node = None
+	}
+	return s
+}
+
+// home is where node would like to be: Fibonacci hashing of its number.
+func (x *index) home(n Node) int {
+	return int(uint32(n)*2654435769>>7) & (len(x.slots) - 1)
+}
+
+// get returns the run of n, or none.
+func (x *index) get(n Node) int32 {
+	for i := x.home(n); ; i = (i + 1) & (len(x.slots) - 1) {
+		switch x.slots[i].node {
+		case n:
+			return x.slots[i].run
+		case None:
+			return none
+		}
+	}
+}
+
+// set makes run the run of n.
+func (x *index) set(n Node, run int32) {
+	if 4*(x.used+1) > 3*len(x.slots) {
+		x.grow()
+	}
+	for i := x.home(n); ; i = (i + 1) & (len(x.slots) - 1) {
+		switch x.slots[i].node {
+		case n:
+			x.slots[i].run = run
+			return
+		case None:
+			x.slots[i] = slot{n, run}
+			x.used++
+			return
+		}
+	}
+}
+
+// remove forgets n, closing the gap it leaves in its chain.
+func (x *index) remove(n Node) {
+	mask := len(x.slots) - 1
+	i := x.home(n)
+	for x.slots[i].node != n {
+		if x.slots[i].node == None {
+			return
+		}
+		i = (i + 1) & mask
+	}
+	x.used--
+	for j := (i + 1) & mask; x.slots[j].node != None; j = (j + 1) & mask {
+		if h := x.home(x.slots[j].node); (j-h)&mask >= (j-i)&mask {
+			x.slots[i] = x.slots[j]
+			i = j
+		}
+	}
+	x.slots[i].node = None
+}
+
+func (x *index) grow() {
+	old := x.slots
+	x.slots = emptySlots(2 * len(old))
+	x.used = 0
+	for _, s := range old {
+		if s.node != None {
+			x.set(s.node, s.run)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package kv
+
+// none is the number of no run.
+const none int32 = -1
+
+// run is a stretch of consecutive blocks of one sequence that have the same
+// holders and lie next to each other in the free list.
+type run struct {
+	// Blocks lo to hi, counted from the sequence's first, can be found under
+	// node; loose further ones, behind them, cannot (partly filled, or caching
+	// is off). A run with holders has no loose blocks.
+	node          Node
+	lo, hi, loose int32
+	// refs counts the sequences that hold it; with none it is in the free list.
+	refs       int32
+	prev, next int32
+	// right is what was split off behind it while it was held: whoever holds
+	// more than lo..hi holds that too.
+	right int32
+	// later is the node's next run: of two copies of a block the one in the
+	// earlier run was registered first. The first run's earlier is the last run.
+	earlier, later int32
+}
+
+// covering returns the run whose copy of block j of node n was registered
+// first, and up to where that holds; none if there is no copy.
+func (c *Cache) covering(n Node, j int32) (r, stop int32) {
+	stop = unbounded
+	for r = c.index.get(n); r != none; r = c.runs[r].later {
+		x := &c.runs[r]
+		if x.lo <= j && j < x.hi {
+			return r, min(stop, x.hi)
+		}
+		if x.lo > j {
+			stop = min(stop, x.lo)
+		}
+	}
+	return none, 0
+}
+
+// overlaps reports whether node n has a copy of any of the blocks lo to hi.
+func (c *Cache) overlaps(n Node, lo, hi int32) bool {
+	for r := c.index.get(n); r != none; r = c.runs[r].later {
+		if c.runs[r].lo < hi && lo < c.runs[r].hi {
+			return true
+		}
+	}
+	return false
+}
+
+// newRun makes a run; one with a node becomes the node's last.
+func (c *Cache) newRun(x run) int32 {
+	r := c.slot()
+	x.prev, x.next, x.right, x.later = none, none, none, none
+	c.runs[r] = x
+	if x.node == None {
+		return r
+	}
+	c.tree.ref(x.node)
+	if first := c.index.get(x.node); first == none {
+		c.index.set(x.node, r)
+		c.runs[r].earlier = r
+	} else {
+		c.listAfter(c.runs[first].earlier, r, first)
+	}
+	return r
+}
+
+// listAfter puts run r behind run at among the runs of their node.
+func (c *Cache) listAfter(at, r, first int32) {
+	next := c.runs[at].later
+	c.runs[r].earlier, c.runs[r].later = at, next
+	c.runs[at].later = r
+	if next == none {
+		next = first
+	}
+	c.runs[next].earlier = r
+}
+
+func (c *Cache) slot() int32 {
+	if last := len(c.spare) - 1; last >= 0 {
+		r := c.spare[last]
+		c.spare = c.spare[:last]
+		return r
+	}
+	c.runs = append(c.runs, run{})
+	return int32(len(c.runs) - 1)
+}
+
+// forget ends a run that has no blocks and is in no list.
+func (c *Cache) forget(r int32) {
+	x := &c.runs[r]
+	if x.node != None {
+		c.unlist(r)
+		c.tree.unref(x.node)
+	}
+	c.spare = append(c.spare, r)
+}
+
+// unlist takes run r out of the runs of its node.
+func (c *Cache) unlist(r int32) {
+	x := &c.runs[r]
+	first := c.index.get(x.node)
+	switch {
+	case first == r && x.later == none:
+		c.index.remove(x.node)
+		return
+	case first == r:
+		c.index.set(x.node, x.later)
+		first = x.later
+	default:
+		c.runs[x.earlier].later = x.later
+	}
+	if x.later != none {
+		c.runs[x.later].earlier = x.earlier
+	} else {
+		c.runs[first].earlier = x.earlier
+	}
+}
+
+// split cuts run r before block m, lo < m < hi, and returns the second part.
+func (c *Cache) split(r, m int32) int32 {
+	s := c.slot()
+	x := &c.runs[r]
+	c.runs[s] = run{node: x.node, lo: m, hi: x.hi, loose: x.loose, refs: x.refs,
+		prev: none, next: none, right: none}
+	x.hi, x.loose = m, 0
+	c.tree.ref(x.node)
+	c.listAfter(r, s, c.index.get(x.node))
+	if x.refs > 0 {
+		c.runs[s].right, x.right = x.right, s
+	} else {
+		c.insertBefore(s, r)
+	}
+	return s
+}
+
+// shed moves the loose blocks of the free run r into a run of their own.
+func (c *Cache) shed(r int32) {
+	s := c.newRun(run{node: None, loose: c.runs[r].loose})
+	c.runs[r].loose = 0
+	c.insertBefore(s, r)
+}
+
+// The free list: runs without holders, in the order in which their blocks will
+// be evicted. A run is evicted from its end.
+
+func (c *Cache) pushBack(r int32) {
+	x := &c.runs[r]
+	x.prev, x.next = c.tail, none
+	if c.tail != none {
+		c.runs[c.tail].next = r
+	} else {
+		c.head = r
+	}
+	c.tail = r
+}
+
+func (c *Cache) insertBefore(s, r int32) {
+	p := c.runs[r].prev
+	c.runs[s].prev, c.runs[s].next = p, r
+	c.runs[r].prev = s
+	if p != none {
+		c.runs[p].next = s
+	} else {
+		c.head = s
+	}
+}
+
+func (c *Cache) unlink(r int32) {
+	x := &c.runs[r]
+	if x.prev != none {
+		c.runs[x.prev].next = x.next
+	} else {
+		c.head = x.next
+	}
+	if x.next != none {
+		c.runs[x.next].prev = x.prev
+	} else {
+		c.tail = x.prev
+	}
+	x.prev, x.next = none, none
+}
+
+// evict takes k blocks from the front of the free list, which must have them.
+func (c *Cache) evict(k int32) {
+	c.free -= k
+	for k > 0 {
+		r := c.head
+		x := &c.runs[r]
+		d := min(x.loose, k)
+		x.loose -= d
+		k -= d
+		d = min(x.hi-x.lo, k)
+		x.hi -= d
+		k -= d
+		if x.hi == x.lo && x.loose == 0 {
+			c.unlink(r)
+			c.forget(r)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Package latency says how long a replica takes: before a request reaches its
+// queue, for a step of a batch, and from a token to the client.
+package latency
+
+import (
+	"fmt"
+	"math"
+
+	"blis/pkg/des"
+	"blis/pkg/named"
+)
+
+// Batch is what a step's duration depends on: sums over the batch, never its
+// members.
+type Batch struct {
+	// Prefill tokens are computed for prompts and recomputations, Decode counts
+	// the sequences that compute their one newest token, and Context is the sum
+	// of the tokens those had computed before.
+	Prefill, Decode, Context int64
+}
+
+// Model is a latency model. All times are µs.
+type Model interface {
+	// Queueing is the time from the routing decision to the replica's queue.
+	Queueing(inputTokens int64) des.Time
+	// Step is the duration of one step, at least 1.
+	Step(Batch) des.Time
+	// Output is the time from a step's end until the client sees its tokens.
+	Output() des.Time
+}
+
+// Coefficients are the parameters of a latency model, in µs and µs a token.
+type Coefficients struct {
+	Alpha []float64
+	Beta  []float64
+}
+
+// Models are the latency models by name.
+var Models = named.Table[func(Coefficients) (Model, error)]{
+	{Name: "linear", Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; α2 from a token to the client", Value: newLinear},
+}
+
+// check reports the first coefficient that no machine can have.
+func (c Coefficients) check() error {
+	if len(c.Alpha) != 3 {
+		return fmt.Errorf("alpha_us must have 3 numbers, has %d", len(c.Alpha))
+	}
+	if len(c.Beta) != 3 && len(c.Beta) != 4 {
+		return fmt.Errorf("beta_us must have 3 or 4 numbers, has %d", len(c.Beta))
+	}
+	for _, list := range []struct {
+		name   string
+		values []float64
+	}{{"alpha_us", c.Alpha}, {"beta_us", c.Beta}} {
+		for i, v := range list.values {
+			if !(v >= 0) || v > maxCoefficient {
+				return fmt.Errorf("%s[%d] must be between 0 and %g, is %g", list.name, i, maxCoefficient, v)
+			}
+		}
+	}
+	return nil
+}
+
+// maxCoefficient is a thousand seconds a token, far above any machine and far
+// below what overflows a step.
+const maxCoefficient = 1e9
+
+// maxTime is the longest time a model yields, about 30 years: a sum of many
+// of them still fits a des.Time.
+const maxTime = 1e15
+
+func micros(us float64) des.Time { return des.Micros(math.Min(us, maxTime)) }
