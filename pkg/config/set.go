@@ -15,10 +15,7 @@ import (
 // it ("deployments.main.replicas", elements of a list by their id or index, of
 // a map by their key), value is read as YAML.
 func Set(v any, path, value string) error {
-	if err := set(reflect.ValueOf(v).Elem(), strings.Split(path, "."), value); err != nil {
-		return fmt.Errorf("set %s=%s: %w", path, value, err)
-	}
-	return nil
+	return set(reflect.ValueOf(v).Elem(), strings.Split(path, "."), value)
 }
 
 func set(v reflect.Value, path []string, value string) error {

@@ -320,3 +320,14 @@ func (c *Cache) Check() error {
 	}
 	return nil
 }
+
+// Touch makes the full blocks among the first upto tokens of path the most
+// recently used ones, as if a sequence of them had come and gone. Of a path
+// that exceeds the cache it keeps the beginning.
+func (c *Cache) Touch(path Path, upto int) {
+	upto = min(upto/int(c.blockSize), int(c.total)) * int(c.blockSize)
+	s := c.Open(path)
+	c.Lookup(s, upto)
+	c.Admit(s, upto)
+	c.Close(s)
+}

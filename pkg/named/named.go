@@ -42,6 +42,15 @@ func (t Table[T]) Names() []string {
 	return names
 }
 
+// Append adds the table to text: a line for each choice, headed by what it is a
+// choice of.
+func (t Table[T]) Append(text []byte, what string) []byte {
+	for _, e := range t {
+		text = fmt.Appendf(text, "%-12s %-16s %s\n", what, e.Name, e.Doc)
+	}
+	return text
+}
+
 // Unknown is the error for a name that is not among have.
 func Unknown(what, name string, have []string) error {
 	hint := ""

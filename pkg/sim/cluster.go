@@ -1,0 +1,264 @@
+package sim
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"strings"
+
+	"blis/pkg/config"
+	"blis/pkg/latency"
+	"blis/pkg/named"
+	"blis/pkg/policy"
+)
+
+// Cluster is the configuration of a run, as cluster files give it.
+type Cluster struct {
+	Version      int          `yaml:"version" json:"version"`
+	Deployments  []Deployment `yaml:"deployments" json:"deployments"`
+	ControlPlane ControlPlane `yaml:"control_plane" json:"control_plane"`
+	Policies     Policies     `yaml:"policies" json:"policies"`
+}
+
+// Deployment is a number of equal replicas of one model.
+type Deployment struct {
+	ID       string  `yaml:"id" json:"id"`
+	Model    string  `yaml:"model" json:"model"`
+	GPU      string  `yaml:"gpu" json:"gpu,omitempty"`
+	Replicas int     `yaml:"replicas" json:"replicas"`
+	Engine   Engine  `yaml:"engine" json:"engine"`
+	Latency  Latency `yaml:"latency" json:"latency"`
+}
+
+// Engine is how the replicas were started: vLLM's own argument names.
+type Engine struct {
+	TensorParallelSize  int `yaml:"tensor_parallel_size" json:"tensor_parallel_size"`
+	MaxNumSeqs          int `yaml:"max_num_seqs" json:"max_num_seqs"`
+	MaxNumBatchedTokens int `yaml:"max_num_batched_tokens" json:"max_num_batched_tokens"`
+	BlockSize           int `yaml:"block_size" json:"block_size"`
+	// NumGPUBlocksOverride is the number of KV blocks of a replica.
+	NumGPUBlocksOverride      int  `yaml:"num_gpu_blocks_override" json:"num_gpu_blocks_override"`
+	EnableChunkedPrefill      bool `yaml:"enable_chunked_prefill" json:"enable_chunked_prefill"`
+	EnablePrefixCaching       bool `yaml:"enable_prefix_caching" json:"enable_prefix_caching"`
+	LongPrefillTokenThreshold int  `yaml:"long_prefill_token_threshold" json:"long_prefill_token_threshold"`
+	// MaxModelLen bounds input + output tokens; 0 leaves that to the cache.
+	MaxModelLen int `yaml:"max_model_len" json:"max_model_len"`
+}
+
+// Latency names a latency model and its coefficients, in µs and µs a token.
+type Latency struct {
+	Model   string    `yaml:"model" json:"model"`
+	AlphaUS []float64 `yaml:"alpha_us" json:"alpha_us"`
+	BetaUS  []float64 `yaml:"beta_us" json:"beta_us"`
+}
+
+// ControlPlane is what the control plane itself takes, in µs.
+type ControlPlane struct {
+	AdmissionLatencyUS int64 `yaml:"admission_latency_us" json:"admission_latency_us"`
+	RoutingLatencyUS   int64 `yaml:"routing_latency_us" json:"routing_latency_us"`
+}
+
+// Policies names the policy of each stage.
+type Policies struct {
+	Admission  policy.Spec `yaml:"admission" json:"admission"`
+	Priority   policy.Spec `yaml:"priority" json:"priority"`
+	Routing    policy.Spec `yaml:"routing" json:"routing"`
+	Scheduler  policy.Spec `yaml:"scheduler" json:"scheduler"`
+	Preemption policy.Spec `yaml:"preemption" json:"preemption"`
+}
+
+// UnmarshalYAML decodes a deployment over the defaults of what it leaves out.
+func (d *Deployment) UnmarshalYAML(decode func(any) error) error {
+	type plain Deployment
+	*d = Deployment{Replicas: 1, Engine: defaultEngine()}
+	return decode((*plain)(d))
+}
+
+// UnmarshalYAML decodes an engine over the defaults of what it leaves out.
+func (e *Engine) UnmarshalYAML(decode func(any) error) error {
+	type plain Engine
+	*e = defaultEngine()
+	return decode((*plain)(e))
+}
+
+// defaultEngine is vLLM's defaults on most GPUs.
+func defaultEngine() Engine {
+	return Engine{TensorParallelSize: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16,
+		EnableChunkedPrefill: true, EnablePrefixCaching: true}
+}
+
+//go:embed default.yaml
+var defaultYAML []byte
+
+// loadCluster reads the cluster file called name, the built-in one if name is
+// "", and applies sets ("path=value") to it.
+func loadCluster(name string, sets []string) (*Cluster, error) {
+	doc, err := config.Parse("the default cluster", defaultYAML)
+	if name != "" {
+		doc, err = config.Read(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{}
+	if err := doc.Decode(c); err != nil {
+		return nil, err
+	}
+	for _, s := range sets {
+		path, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return nil, &config.Error{File: "--set " + s, Msg: "must be path=value"}
+		}
+		if err := config.Set(c, underPolicies(path), value); err != nil {
+			return nil, &config.Error{File: "--set " + s, Msg: err.Error()}
+		}
+	}
+	c.fillPolicies()
+	if len(sets) == 0 {
+		return c, c.validate(doc.Errorf)
+	}
+	return c, c.validate(func(path, format string, args ...any) error {
+		return doc.Errorf(path, format+" (after --set %s)", append(args, strings.Join(sets, " --set "))...)
+	})
+}
+
+// underPolicies completes a path that begins with a stage of the control plane.
+func underPolicies(path string) string {
+	switch stage, _, _ := strings.Cut(path, "."); stage {
+	case "admission", "priority", "routing", "scheduler", "preemption", "autoscale":
+		return "policies." + path
+	}
+	return path
+}
+
+// fillPolicies names the policies that the file leaves out.
+func (c *Cluster) fillPolicies() {
+	for _, d := range []struct {
+		spec *policy.Spec
+		name string
+	}{
+		{&c.Policies.Admission, "always-admit"}, {&c.Policies.Priority, "constant"}, {&c.Policies.Routing, "round-robin"},
+		{&c.Policies.Scheduler, "fcfs"}, {&c.Policies.Preemption, "last-in"},
+	} {
+		if d.spec.Type == "" {
+			d.spec.Type = d.name
+		}
+	}
+}
+
+// fault makes an error about the value at path.
+type fault func(path, format string, args ...any) error
+
+// validate reports the first value that no cluster can have.
+func (c *Cluster) validate(fault fault) error {
+	if c.Version != 1 {
+		return fault("version", "must be 1, is %d", c.Version)
+	}
+	if len(c.Deployments) == 0 {
+		return fault("deployments", "must name at least one deployment")
+	}
+	seen := map[string]bool{}
+	replicas := 0
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		path := fmt.Sprintf("deployments[%d]", i)
+		if d.ID == "" {
+			return fault(path+".id", "must be given")
+		}
+		if seen[d.ID] {
+			return fault(path+".id", "%q is taken by an earlier deployment", d.ID)
+		}
+		seen[d.ID] = true
+		if err := d.validate(path, fault); err != nil {
+			return err
+		}
+		if replicas += d.Replicas; replicas > maxReplicas {
+			return fault(path+".replicas", "all deployments together can have %d replicas", maxReplicas)
+		}
+	}
+	if err := c.ControlPlane.validate(fault); err != nil {
+		return err
+	}
+	return c.Policies.validate(fault)
+}
+
+func (p *ControlPlane) validate(fault fault) error {
+	for _, v := range []struct {
+		name string
+		us   int64
+	}{{"admission_latency_us", p.AdmissionLatencyUS}, {"routing_latency_us", p.RoutingLatencyUS}} {
+		if v.us < 0 || v.us > maxLatencyUS {
+			return fault("control_plane."+v.name, "must be between 0 and %d, is %d", int64(maxLatencyUS), v.us)
+		}
+	}
+	return nil
+}
+
+const (
+	maxReplicas  = 1 << 16
+	maxLatencyUS = 1e12 // eleven days
+)
+
+func (d *Deployment) validate(path string, fault fault) error {
+	if d.Model == "" {
+		return fault(path+".model", "must be given")
+	}
+	e := &d.Engine
+	for _, v := range []struct {
+		name       string
+		value, min int
+	}{
+		{"replicas", d.Replicas, 1},
+		{"engine.tensor_parallel_size", e.TensorParallelSize, 1},
+		{"engine.max_num_seqs", e.MaxNumSeqs, 1},
+		{"engine.max_num_batched_tokens", e.MaxNumBatchedTokens, 1},
+		{"engine.block_size", e.BlockSize, 1},
+		{"engine.num_gpu_blocks_override", e.NumGPUBlocksOverride, 1},
+		{"engine.long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0},
+		{"engine.max_model_len", e.MaxModelLen, 0},
+	} {
+		if v.value < v.min || v.value > math.MaxInt32/2 {
+			return fault(path+"."+v.name, "must be between %d and %d, is %d", v.min, math.MaxInt32/2, v.value)
+		}
+	}
+	if slots := int64(e.NumGPUBlocksOverride) * int64(e.BlockSize); slots > math.MaxInt32/2 {
+		return fault(path+".engine.num_gpu_blocks_override", "a cache of %d tokens is too large, at most %d", slots, math.MaxInt32/2)
+	}
+	if _, err := d.latency(); err != nil {
+		return fault(path+".latency", "%v", err)
+	}
+	return nil
+}
+
+// latency makes the deployment's latency model.
+func (d *Deployment) latency() (latency.Model, error) {
+	make, err := latency.Models.Get("latency model", d.Latency.Model)
+	if err != nil {
+		return nil, err
+	}
+	return make(latency.Coefficients{Alpha: d.Latency.AlphaUS, Beta: d.Latency.BetaUS})
+}
+
+func (p *Policies) validate(fault fault) error {
+	if _, err := policy.NewRouter(p.Routing); err != nil {
+		return fault("policies.routing", "%v", err)
+	}
+	for _, stage := range []struct {
+		path, what string
+		spec       policy.Spec
+		have       named.Table[struct{}]
+	}{
+		{"policies.admission", "admission policy", p.Admission, policy.Admissions},
+		{"policies.priority", "priority policy", p.Priority, policy.Priorities},
+		{"policies.scheduler", "scheduler", p.Scheduler, policy.Schedulers},
+		{"policies.preemption", "preemption policy", p.Preemption, policy.Preemptions},
+	} {
+		if _, err := stage.have.Get(stage.what, stage.spec.Type); err != nil {
+			return fault(stage.path+".type", "%v", err)
+		}
+		if err := stage.spec.Check(); err != nil {
+			return fault(stage.path+".params", "%v", err)
+		}
+	}
+	return nil
+}

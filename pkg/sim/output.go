@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"strconv"
+
+	"blis/pkg/policy"
+	"blis/pkg/record"
+)
+
+// Trace levels: how much of a run is written.
+const (
+	traceMinimal = iota
+	traceDecisions
+	traceFull
+)
+
+var traceLevels = map[string]int{"minimal": traceMinimal, "decisions": traceDecisions, "full": traceFull}
+
+// output writes what a trace level asks for. A nil output writes nothing.
+type output struct {
+	w     *record.Writer
+	level int
+	id    []byte // scratch
+}
+
+func (o *output) outcome(r *record.Outcome) error {
+	if o == nil || o.level < traceDecisions {
+		return nil
+	}
+	return o.w.Outcome(r)
+}
+
+// decision records that r was sent to its replica.
+func (o *output) decision(s *simulation, r *request, c policy.Choice) error {
+	if o == nil || o.level < traceDecisions {
+		return nil
+	}
+	r.out.Decision = o.decisionID(s.decisions)
+	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: "routing", AtUS: record.Micros(s.now), Request: r.out.ID,
+		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: c.Score, Candidates: int64(len(s.view.Replicas))})
+}
+
+// decisionID numbers decisions with at least six digits: dec-000042.
+func (o *output) decisionID(n int64) string {
+	o.id = append(o.id[:0], "dec-"...)
+	for limit := int64(100000); n < limit && limit > 1; limit /= 10 {
+		o.id = append(o.id, '0')
+	}
+	o.id = strconv.AppendInt(o.id, n, 10)
+	return string(o.id)
+}
+
+// step records a replica's step that has just ended.
+func (o *output) step(s *simulation, r *replica) error {
+	if o == nil || o.level < traceFull {
+		return nil
+	}
+	step := r.engine.Step()
+	return o.w.Step(&record.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
+		StartUS: record.Micros(step.Start), EndUS: record.Micros(step.End), PrefillTokens: step.Prefill, DecodeTokens: step.Decode,
+		Running: int64(step.Running), Waiting: int64(step.Waiting), UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted))})
+}

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"blis/pkg/des"
+	"blis/pkg/metrics"
+	"blis/pkg/policy"
+	"blis/pkg/record"
+)
+
+// Options are what a call of blis-sim may say.
+type Options struct {
+	Workload    string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
+	Cluster     string   `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
+	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3. Repeatable."`
+	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams."`
+	Horizon     Horizon  `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
+	Trace       string   `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
+	ITL         bool     `name:"itl" help:"Outcomes carry every gap between tokens."`
+	Check       bool     `help:"Hold the run to its contracts while it happens; slower."`
+	Strict      bool     `help:"Warnings about the workload are errors."`
+	PrintConfig bool     `help:"Print the resolved configuration as JSON and exit."`
+	List        string   `enum:"policies," default:"" placeholder:"WHAT" help:"List policies and exit."`
+	Plain       bool     `help:"Write the stream uncompressed."`
+
+	// Version goes into the header; Warn and Progress speak to the user. A nil
+	// func is silent.
+	Version  string       `kong:"-"`
+	Warn     func(string) `kong:"-"`
+	Progress func(string) `kong:"-"`
+}
+
+// Horizon is a simulated time at which a run stops.
+type Horizon struct{ Time des.Time }
+
+// UnmarshalText reads a Go duration.
+func (h *Horizon) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("must be a positive duration such as 90s or 10m, is %q", text)
+	}
+	h.Time = d.Microseconds()
+	return nil
+}
+
+// noHorizon is later than anything.
+const noHorizon = des.Time(math.MaxInt64)
+
+// Run plays the workload on in through the cluster that o names and writes the
+// run to out. A fault in the cluster file is a *config.Error, one in the
+// workload a *record.SyntaxError; then the stream on out has no end record.
+func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	if o.List != "" {
+		return list(out)
+	}
+	c, err := loadCluster(o.Cluster, o.Set)
+	if err != nil {
+		return err
+	}
+	if o.PrintConfig {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(c)
+	}
+	reader := record.NewReader(in)
+	arrivals, workload, err := openArrivals(reader)
+	if err != nil {
+		return err
+	}
+	header, err := runHeader(c, workload, o)
+	if err != nil {
+		return err
+	}
+	w := record.NewWriter(out, o.Plain)
+	if err := play(ctx, c, arrivals, header, w, o); err != nil {
+		w.Close() // what is written stays readable, and says that it is truncated
+		return err
+	}
+	return w.Close()
+}
+
+// play runs the simulation between its header and its end.
+func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w *record.Writer, o Options) error {
+	if err := w.Header(header); err != nil {
+		return err
+	}
+	s, err := newSimulation(c, o.ITL)
+	if err != nil {
+		return err
+	}
+	s.arrivals, s.out = a, &output{w: w, level: traceLevels[o.Trace]}
+	s.metrics = metrics.New(header.SLOClasses)
+	s.targets = targets(header.SLOClasses)
+	if o.Horizon.Time > 0 {
+		s.horizon = o.Horizon.Time
+	}
+	if o.Check {
+		s.check = &checker{}
+	}
+	if err := s.run(func() error { s.progress(o.Progress); return ctx.Err() }); err != nil {
+		return err
+	}
+	for _, warning := range a.reader.Warnings() {
+		if o.Strict {
+			return fmt.Errorf("%s: %s", a.reader.Name(), warning)
+		}
+		if o.Warn != nil {
+			o.Warn(warning)
+		}
+	}
+	if err := w.Any(s.summary(c)); err != nil {
+		return err
+	}
+	return w.End(&record.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
+}
+
+// runHeader names everything that the run's bytes depend on.
+func runHeader(c *Cluster, workload *record.Header, o Options) (*record.Header, error) {
+	if workload == nil {
+		workload = &record.Header{}
+	}
+	config, err := digest(c)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := digest(c.Policies)
+	if err != nil {
+		return nil, err
+	}
+	return &record.Header{Stream: record.StreamRun, Schema: record.Schema, Tool: "blis-sim", Version: o.Version,
+		Seed: o.Seed, SLOClasses: workload.SLOClasses,
+		Run: &record.RunHeader{
+			Key:          record.SimulationKey{Policy: policies, WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.Seed},
+			Trace:        o.Trace,
+			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
+			ConfigDigest: config, Config: c,
+		}}, nil
+}
+
+// digest is the SHA-256 of v as JSON, in hex.
+func digest(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func targets(classes []record.SLOClass) map[string]record.Targets {
+	t := map[string]record.Targets{}
+	for _, c := range classes {
+		t[c.Name] = c.Targets
+	}
+	return t
+}
+
+// progress tells how far the run has come.
+func (s *simulation) progress(tell func(string)) {
+	if tell != nil {
+		tell(fmt.Sprintf("%d requests, %.0f s simulated", s.counts.Offered, float64(s.now)/1e6))
+	}
+}
+
+// list prints the policies that files may name.
+func list(out io.Writer) error {
+	var text []byte
+	text = policy.Admissions.Append(text, "admission")
+	text = policy.Priorities.Append(text, "priority")
+	text = policy.Routers.Append(text, "routing")
+	text = policy.Schedulers.Append(text, "scheduler")
+	text = policy.Preemptions.Append(text, "preemption")
+	_, err := out.Write(text)
+	return err
+}

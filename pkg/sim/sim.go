@@ -1,0 +1,308 @@
+// Package sim wires the control plane and the replicas onto one clock and
+// translates between the wire and their terms.
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/engine"
+	"blis/pkg/kv"
+	"blis/pkg/latency"
+	"blis/pkg/metrics"
+	"blis/pkg/policy"
+	"blis/pkg/record"
+)
+
+// Kinds of event. Their order is the order of what happens at one instant; a
+// step starts when nothing else is left to happen.
+const (
+	arrival uint8 = iota
+	admission
+	routing
+	enqueue
+	stepEnd
+	deadline
+)
+
+// replica is one engine and its place in the cluster.
+type replica struct {
+	engine     *engine.Engine
+	deployment int
+	index      record.Index // within the deployment
+	starting   bool         // in simulation.starting
+}
+
+// deployment is what is common to its replicas.
+type deployment struct {
+	id          string
+	first, last int // replicas
+	model       latency.Model
+	engine      Engine
+}
+
+// simulation is one run.
+type simulation struct {
+	deployments []deployment
+	replicas    []replica
+	// models are the deployments of each model, in file order.
+	models     []servedModel
+	plane      ControlPlane
+	router     policy.Router
+	shadow     *policy.Shadow // nil unless the router asks for prefixes
+	tree       *kv.Tree
+	view       policy.View
+	states     []policy.Replica // of all replicas, kept true
+	candidates []policy.Replica // scratch
+
+	now      des.Time
+	horizon  des.Time
+	queue    des.Queue
+	starting []int32 // idle replicas that may have got work at this instant
+
+	slots []request
+	spare []int32
+	// stale counts pending deadlines of requests that are gone.
+	stale     int
+	decisions int64
+
+	arrivals *arrivals
+	targets  map[string]record.Targets
+	counts   record.Counts
+	metrics  *metrics.Accumulator
+	out      *output
+	check    *checker // nil unless asked for
+}
+
+type servedModel struct {
+	name        string
+	deployments []int
+}
+
+// request is one request in flight.
+type request struct {
+	out  record.Outcome
+	path kv.Path
+	// position in the stream, -1 in a free slot; pending events carry it, so
+	// that those of a request that is gone are known.
+	position int64
+	deadline des.Time // record.Never if none
+	model    int      // -1 if nobody serves it
+	refusal  string   // why it is impossible
+	replica  int32    // in the cluster; nowhere before routing
+	seq      int32    // the engine's number; nowhere before enqueue
+	final    bool     // the outcome is written; the replica still has it
+}
+
+const nowhere int32 = -1
+
+// newSimulation builds the cluster, all replicas idle and empty.
+func newSimulation(c *Cluster, keepGaps bool) (*simulation, error) {
+	s := &simulation{tree: kv.NewTree(), plane: c.ControlPlane, horizon: noHorizon}
+	var sizes []int
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		model, err := d.latency()
+		if err != nil {
+			return nil, err
+		}
+		first := len(s.replicas)
+		for k := range d.Replicas {
+			cache := kv.NewCache(s.tree, d.Engine.NumGPUBlocksOverride, d.Engine.BlockSize, d.Engine.EnablePrefixCaching)
+			s.replicas = append(s.replicas, replica{engine: engine.New(d.Engine.bounds(keepGaps), model, cache), deployment: i, index: record.Index(k)})
+			s.states = append(s.states, policy.Replica{Index: int32(len(s.states))})
+			sizes = append(sizes, d.Engine.BlockSize)
+		}
+		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), model, d.Engine})
+		s.serve(d.Model, i)
+	}
+	var err error
+	if s.router, err = policy.NewRouter(c.Policies.Routing); err != nil {
+		return nil, err
+	}
+	if s.router.Prefix() {
+		s.shadow = policy.NewShadow(s.tree, sizes)
+	}
+	return s, nil
+}
+
+func (s *simulation) serve(model string, deployment int) {
+	i := slices.IndexFunc(s.models, func(m servedModel) bool { return m.name == model })
+	if i < 0 {
+		i = len(s.models)
+		s.models = append(s.models, servedModel{name: model})
+	}
+	s.models[i].deployments = append(s.models[i].deployments, deployment)
+}
+
+// bounds are the engine's own terms.
+func (e *Engine) bounds(keepGaps bool) engine.Config {
+	return engine.Config{MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens,
+		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, KeepGaps: keepGaps}
+}
+
+// run plays until every request is final or the horizon is reached.
+func (s *simulation) run(stop func() error) error {
+	if err := s.pull(); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		if n%4096 == 0 {
+			if err := stop(); err != nil {
+				return err
+			}
+		}
+		next := s.queue.Next()
+		if next > s.now && len(s.starting) > 0 {
+			if err := s.startSteps(); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.queue.Len() == 0 || next > s.horizon {
+			break
+		}
+		e := s.queue.Pop()
+		if e.At < s.now {
+			return fmt.Errorf("the clock would go back from %d to %d µs", s.now, e.At)
+		}
+		s.now = e.At
+		if err := s.happen(e); err != nil {
+			return err
+		}
+	}
+	return s.close()
+}
+
+// happen lets an event take place.
+func (s *simulation) happen(e des.Event) error {
+	if e.Kind() == stepEnd {
+		return s.finishStep(e.Slot)
+	}
+	r := &s.slots[e.Slot]
+	if r.position != e.Seq() { // an event of a request that is gone
+		if e.Kind() == deadline {
+			s.stale--
+		}
+		return nil
+	}
+	switch e.Kind() {
+	case arrival:
+		return s.arrive(e.Slot)
+	case admission:
+		return s.admit(e.Slot)
+	case routing:
+		return s.route(e.Slot)
+	case enqueue:
+		s.enqueue(e.Slot)
+	case deadline:
+		return s.expire(e.Slot)
+	}
+	return nil
+}
+
+// soon lets the next stage of a request happen after a delay: at once where
+// nothing else is pending at this instant.
+func (s *simulation) soon(delay des.Time, kind uint8, slot int32) error {
+	e := des.NewEvent(s.now+delay, kind, s.slots[slot].position, slot)
+	if delay == 0 && s.queue.Next() > s.now {
+		return s.happen(e)
+	}
+	s.queue.Push(e)
+	return nil
+}
+
+// wake notes that a replica may have something to do at this instant.
+func (s *simulation) wake(i int32) {
+	r := &s.replicas[i]
+	if !r.starting && !r.engine.Busy() {
+		r.starting = true
+		s.starting = append(s.starting, i)
+	}
+}
+
+// startSteps starts a step on every idle replica that has work.
+func (s *simulation) startSteps() error {
+	if len(s.starting) > 1 {
+		slices.Sort(s.starting)
+	}
+	for _, i := range s.starting {
+		r := &s.replicas[i]
+		r.starting = false
+		started, err := r.engine.Start(s.now)
+		if err != nil {
+			return s.stuck(err)
+		}
+		if !started {
+			continue
+		}
+		step := r.engine.Step()
+		for _, a := range step.Admitted {
+			o := &s.slots[a.Tag].out
+			o.ScheduledUS, o.CachedTokens = record.Micros(s.now), int64(a.Cached)
+		}
+		for _, tag := range step.Preempted {
+			s.slots[tag].out.Preemptions++
+		}
+		s.states[i].QueueDepth = int32(r.engine.Waiting())
+		s.queue.Push(des.NewEvent(step.End, stepEnd, int64(i), i))
+		if s.check != nil {
+			if err := s.check.started(r); err != nil {
+				return err
+			}
+		}
+	}
+	s.starting = s.starting[:0]
+	return nil
+}
+
+// finishStep makes the effects of a replica's step visible.
+func (s *simulation) finishStep(i int32) error {
+	r := &s.replicas[i]
+	ends, err := r.engine.Finish(s.now)
+	if err != nil {
+		return s.stuck(err)
+	}
+	seen := record.Micros(s.now + s.deployments[r.deployment].model.Output())
+	for _, tag := range ends.First {
+		s.slots[tag].out.FirstTokenUS = seen
+	}
+	if ends.Steady > 0 {
+		s.metrics.Gap(ends.Gap, int64(ends.Steady))
+	}
+	for _, gap := range ends.Gaps {
+		s.metrics.Gap(gap, 1)
+	}
+	if err := s.out.step(s, r); err != nil {
+		return err
+	}
+	for k := range ends.Done {
+		done := &ends.Done[k]
+		q := &s.slots[done.Tag]
+		q.out.CompletedUS = seen
+		q.took(done)
+		s.states[i].Inflight--
+		if err := s.finish(done.Tag, record.StateCompleted, ""); err != nil {
+			return err
+		}
+		s.release(done.Tag)
+	}
+	for _, tag := range ends.Left {
+		s.states[i].Inflight--
+		s.release(tag)
+	}
+	s.wake(i)
+	if s.check != nil {
+		return s.check.finished(r)
+	}
+	return nil
+}
+
+// stuck names the request that a replica makes no progress with.
+func (s *simulation) stuck(err error) error {
+	if e, ok := err.(*engine.StuckError); ok {
+		return fmt.Errorf("no progress at %d µs with request %q: %s", s.now, s.slots[e.Tag].out.ID, e.Msg)
+	}
+	return err
+}

@@ -1,0 +1,303 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/engine"
+	"blis/pkg/kv"
+	"blis/pkg/metrics"
+	"blis/pkg/policy"
+	"blis/pkg/record"
+)
+
+// The stages of a request, each one event: arrive, admit, route, enqueue; then
+// the replica has it until it completes, or expire ends it before.
+
+// pull takes the next request of the workload into a slot.
+func (s *simulation) pull() error {
+	in, err := s.arrivals.next()
+	if in == nil || err != nil {
+		return err
+	}
+	if des.Time(in.ArrivalUS) > s.horizon {
+		s.counts.BeyondHorizon, err = s.arrivals.skip()
+		return err
+	}
+	slot := s.newSlot()
+	r := &s.slots[slot]
+	r.position, r.deadline = s.arrivals.position, des.Time(in.DeadlineUS)
+	r.replica, r.seq, r.final = nowhere, nowhere, false
+	r.model = s.modelOf(in.Model)
+	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,
+		Replica: record.Nowhere, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
+		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: record.Never}
+	r.refusal = s.impossible(r)
+	if r.refusal == "" {
+		r.path = s.identify(r.path[:0], in)
+	}
+	s.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
+	return nil
+}
+
+// identify gives a prompt's tokens their identity.
+func (s *simulation) identify(path kv.Path, in *record.Request) kv.Path {
+	segments := s.arrivals.segments[:0]
+	named := 0
+	for _, p := range in.Prompt {
+		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
+		named += int(p.Tokens)
+	}
+	s.arrivals.segments = segments
+	output := ""
+	if named == int(in.InputTokens) {
+		output = in.ID + kv.OutputSuffix
+	}
+	return s.tree.Resolve(path, segments, int(in.InputTokens), output)
+}
+
+func (s *simulation) newSlot() int32 {
+	if last := len(s.spare) - 1; last >= 0 {
+		slot := s.spare[last]
+		s.spare = s.spare[:last]
+		return slot
+	}
+	s.slots = append(s.slots, request{})
+	return int32(len(s.slots) - 1)
+}
+
+// release frees the slot of a request that is final and has left its replica.
+func (s *simulation) release(slot int32) {
+	r := &s.slots[slot]
+	if len(r.path) > 0 {
+		s.tree.Drop(r.path)
+		r.path = r.path[:0]
+	}
+	r.position = -1
+	s.spare = append(s.spare, slot)
+	if r.deadline >= s.now { // its event is still pending
+		if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
+			s.queue.Keep(func(e des.Event) bool {
+				return e.Kind() != deadline || s.slots[e.Slot].position == e.Seq()
+			})
+			s.stale = 0
+		}
+	}
+}
+
+// modelOf returns the number of the model called name, of the first one if name
+// is empty, -1 if nobody serves it.
+func (s *simulation) modelOf(name string) int {
+	if name == "" {
+		return 0
+	}
+	return slices.IndexFunc(s.models, func(m servedModel) bool { return m.name == name })
+}
+
+// arrive offers a request to the cluster.
+func (s *simulation) arrive(slot int32) error {
+	if err := s.pull(); err != nil { // may move the slots
+		return err
+	}
+	r := &s.slots[slot]
+	s.counts.Offered++
+	if r.refusal != "" {
+		r.deadline = des.Time(record.Never)
+		err := s.finish(slot, record.StateRejected, r.refusal)
+		s.release(slot)
+		return err
+	}
+	if r.deadline >= 0 {
+		s.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
+	}
+	return s.soon(s.plane.AdmissionLatencyUS, admission, slot)
+}
+
+// impossible says why no deployment can ever serve the request: the reason of
+// the first of its model; "" if one can.
+func (s *simulation) impossible(r *request) string {
+	if r.model < 0 {
+		return "no_deployment"
+	}
+	r.out.Model = s.models[r.model].name
+	first := ""
+	for _, d := range s.models[r.model].deployments {
+		why := s.deployments[d].engine.refuses(r.out.InputTokens, r.out.OutputTokens)
+		if why == "" {
+			return ""
+		}
+		if first == "" {
+			first = why
+		}
+	}
+	return first
+}
+
+// refuses says why a request of so many tokens cannot run, "" if it can. The
+// last token generated is never computed and needs no slot.
+func (e *Engine) refuses(input, output int64) string {
+	slots := input + output - 1
+	switch {
+	case e.MaxModelLen > 0 && input+output > int64(e.MaxModelLen):
+		return "too_long_for_model"
+	case slots > int64(e.NumGPUBlocksOverride)*int64(e.BlockSize):
+		return "too_long_for_cache"
+	case !e.EnableChunkedPrefill && slots > int64(e.MaxNumBatchedTokens):
+		return "too_long_for_budget"
+	}
+	return ""
+}
+
+// admit lets every request pass.
+func (s *simulation) admit(slot int32) error {
+	s.slots[slot].out.AdmittedUS = record.Micros(s.now)
+	return s.soon(s.plane.RoutingLatencyUS, routing, slot)
+}
+
+// route sends a request to a replica.
+func (s *simulation) route(slot int32) error {
+	r := &s.slots[slot]
+	v := &s.view
+	v.Group, v.InputTokens, v.Path, v.Replicas = r.model, int(r.out.InputTokens), r.path, s.reachable(r)
+	if s.shadow != nil {
+		s.shadow.Look(v)
+	}
+	choice := s.router.Route(v)
+	chosen := v.Replicas[choice.Candidate]
+	target := &s.replicas[chosen.Index]
+	d := &s.deployments[target.deployment]
+	if s.shadow != nil {
+		s.shadow.Sent(chosen.Index, r.path, v.InputTokens)
+		r.out.ExpectedCachedTokens = int64(chosen.Matched) * int64(d.engine.BlockSize)
+	}
+	s.states[chosen.Index].Inflight++
+	r.replica = chosen.Index
+	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
+	if err := s.out.decision(s, r, choice); err != nil {
+		return err
+	}
+	s.decisions++
+	return s.soon(d.model.Queueing(r.out.InputTokens), enqueue, slot)
+}
+
+// reachable returns the states of the replicas that can hold the request.
+func (s *simulation) reachable(r *request) []policy.Replica {
+	deployments := s.models[r.model].deployments
+	if len(deployments) == 1 {
+		d := &s.deployments[deployments[0]]
+		return s.states[d.first:d.last]
+	}
+	s.candidates = s.candidates[:0]
+	for _, i := range deployments {
+		if d := &s.deployments[i]; d.engine.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
+			s.candidates = append(s.candidates, s.states[d.first:d.last]...)
+		}
+	}
+	return s.candidates
+}
+
+// enqueue hands a request to its replica.
+func (s *simulation) enqueue(slot int32) {
+	r := &s.slots[slot]
+	e := s.replicas[r.replica].engine
+	r.out.EnqueuedUS = record.Micros(s.now)
+	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens)})
+	s.states[r.replica].QueueDepth = int32(e.Waiting())
+	s.wake(r.replica)
+}
+
+// expire ends a request at its deadline, wherever it is.
+func (s *simulation) expire(slot int32) error {
+	r := &s.slots[slot]
+	r.deadline = des.Time(record.Never)
+	left := true
+	if r.seq != nowhere {
+		e := s.replicas[r.replica].engine
+		var had engine.Result
+		had, left = e.Abort(r.seq)
+		r.took(&had)
+		s.states[r.replica].QueueDepth = int32(e.Waiting())
+	}
+	if err := s.finish(slot, record.StateTimedOut, "deadline"); err != nil {
+		return err
+	}
+	if !left {
+		return nil // until its step ends
+	}
+	if r.replica != nowhere {
+		s.states[r.replica].Inflight--
+	}
+	s.release(slot)
+	return nil
+}
+
+// took notes what a replica did for the request.
+func (r *request) took(had *engine.Result) {
+	r.out.GeneratedTokens = int64(had.Generated)
+	r.out.ITLUS = had.Gaps.List
+	if had.Gaps.Max > 0 {
+		r.out.ITLMaxUS = record.Micros(had.Gaps.Max)
+	}
+}
+
+// finish makes a request final and writes its outcome.
+func (s *simulation) finish(slot int32, state, reason string) error {
+	r := &s.slots[slot]
+	r.final = true
+	o := &r.out
+	o.State, o.Reason = state, reason
+	o.SLOMet = metrics.SLOMet(o, s.targets[o.SLOClass])
+	switch state {
+	case record.StateCompleted:
+		s.counts.Completed++
+	case record.StateRejected:
+		s.counts.Rejected++
+	case record.StateTimedOut:
+		s.counts.TimedOut++
+	case record.StateUnfinished:
+		s.counts.Unfinished++
+	}
+	s.metrics.Add(o)
+	if s.check != nil {
+		if err := s.check.outcome(r); err != nil {
+			return err
+		}
+	}
+	return s.out.outcome(o)
+}
+
+// close ends the run: what is not final by now is unfinished.
+func (s *simulation) close() error {
+	var open []int32
+	for slot := range s.slots {
+		r := &s.slots[slot]
+		if r.position >= 0 && !r.final {
+			open = append(open, int32(slot))
+		}
+	}
+	slices.SortFunc(open, func(a, b int32) int { return cmp.Compare(s.slots[a].position, s.slots[b].position) })
+	if s.horizon != noHorizon && len(open) > 0 {
+		s.now = s.horizon
+	}
+	for _, slot := range open {
+		r := &s.slots[slot]
+		if r.seq != nowhere {
+			had, _ := s.replicas[r.replica].engine.Abort(r.seq)
+			r.took(&had)
+		}
+		if err := s.finish(slot, record.StateUnfinished, "horizon"); err != nil {
+			return err
+		}
+	}
+	for i := range s.replicas {
+		s.replicas[i].engine.Stop(s.now)
+	}
+	c := &s.counts
+	if sum := c.Completed + c.Rejected + c.TimedOut + c.Failed + c.Unfinished; sum != c.Offered {
+		return fmt.Errorf("%d requests offered, %d accounted for", c.Offered, sum)
+	}
+	return nil
+}
