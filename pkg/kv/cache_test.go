@@ -126,7 +126,7 @@ type life struct {
 // TestCacheIsPlain plays random lives through the cache and through one that
 // moves single blocks, and expects the same hits and the same room throughout.
 func TestCacheIsPlain(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range uint64(10000) {
 		playLives(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

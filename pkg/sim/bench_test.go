@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"blis/pkg/record"
+)
+
+// BenchmarkSim plays whole workloads, from a compressed stream in memory to a
+// run at trace level minimal. It reports the processor time of all threads a
+// request, the reader's included.
+func BenchmarkSim(b *testing.B) {
+	for _, size := range []struct {
+		name               string
+		requests, replicas int
+		rate               float64 // requests/s a replica; 22 is about 75 % load
+	}{
+		{"1k-1", 1e3, 1, 22}, {"10k-4", 1e4, 4, 22}, {"10k-4-idle", 1e4, 4, 2}, {"100k-16", 1e5, 16, 22},
+		{"1m-16", 1e6, 16, 22}, {"1m-64", 1e6, 64, 22},
+	} {
+		var workload []byte
+		for _, routing := range []string{"prefix", "least-loaded"} {
+			b.Run(size.name+"/"+routing, func(b *testing.B) {
+				if workload == nil {
+					workload = benchWorkload(size.requests, size.rate*float64(size.replicas))
+				}
+				cluster := benchCluster(b, size.replicas, routing)
+				runtime.GC()
+				before := cpuTime()
+				for b.Loop() {
+					o := Options{Cluster: cluster, Trace: "minimal"}
+					if err := Run(context.Background(), bytes.NewReader(workload), io.Discard, o); err != nil {
+						b.Fatal(err)
+					}
+				}
+				requests := float64(b.N) * float64(size.requests)
+				b.ReportMetric((cpuTime()-before)*1e6/requests, "cpu-µs/request")
+				b.ReportMetric(requests/b.Elapsed().Seconds(), "requests/s")
+			})
+		}
+	}
+}
+
+// cpuTime is what the process has used of all processors, in seconds.
+func cpuTime() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// benchWorkload is Poisson arrivals, prompts N(512, 256) of which 256 tokens
+// are one of 512 prefixes, outputs N(256, 128).
+func benchWorkload(n int, rate float64) []byte {
+	var out bytes.Buffer
+	w := record.NewWriter(&out, false)
+	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "bench"}))
+	r := rand.New(rand.NewPCG(1, 2))
+	normal := func(mean, dev float64) int64 { return int64(math.Max(1, math.Round(mean+dev*r.NormFloat64()))) }
+	prompt := make([]record.Segment, 1)
+	at := 0.0
+	for i := range n {
+		at += r.ExpFloat64() / rate * 1e6
+		q := record.Request{ID: fmt.Sprintf("req-%06d", i), ArrivalUS: record.Micros(at), DeadlineUS: record.Never,
+			InputTokens: normal(512, 256), OutputTokens: normal(256, 128)}
+		if q.InputTokens > 1 {
+			prompt[0] = record.Segment{ID: fmt.Sprintf("group-%d", r.IntN(512)), Tokens: min(256, q.InputTokens-1)}
+			q.Prompt = prompt
+		}
+		must(w.Request(&q))
+	}
+	must(w.End(&record.End{}))
+	must(w.Close())
+	return out.Bytes()
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func benchCluster(b *testing.B, replicas int, routing string) string {
+	spec := "{type: least-loaded}"
+	if routing == "prefix" {
+		spec = "{type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}"
+	}
+	file := filepath.Join(b.TempDir(), "cluster.yaml")
+	text := fmt.Sprintf(`version: 1
+deployments:
+  - id: main
+    model: bench
+    replicas: %d
+    engine: {num_gpu_blocks_override: 16384}
+    latency: {model: linear, alpha_us: [2000, 0, 30], beta_us: [12200, 35, 14]}
+policies: {routing: %s}
+`, replicas, spec)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// broken are rules of the engine, each with the change to the fast engine that
+// breaks it.
+var broken = []struct{ rule, file, old, new string }{
+	{"a sequence frees its last block first", "kv/cache.go",
+		"for i := len(q.holds) - 1; i >= 0; i-- {", "for i := range q.holds {"},
+	{"of two copies of a block the one registered first is hit", "kv/runs.go",
+		"for r = c.index.get(n); r != none; r = c.runs[r].later {\n\t\tx := &c.runs[r]\n\t\tif x.lo <= j && j < x.hi {",
+		"for r = c.index.get(n); r != none; r = c.runs[r].later {\n\t\tx := &c.runs[r]\n\t\tif x.lo <= j && j < x.hi && (x.later == none || c.runs[x.later].lo > j || c.runs[x.later].hi <= j) {"},
+	{"hit blocks without holder count as needed", "kv/cache.go",
+		"if need+c.idle > c.free {", "if need > c.free {"},
+	{"blocks can be found from their allocation on", "kv/cache.go",
+		"c.register(s, int32(upto)/c.blockSize)", "c.register(s, int32(upto-1)/c.blockSize)"},
+	{"a prompt's last token is computed even if all is cached", "engine/engine.go",
+		"cached := e.cache.Lookup(q.kv, tokens-1)", "cached := min(tokens-1, e.cache.Lookup(q.kv, tokens))"},
+	{"nobody is admitted in a step that preempts", "engine/engine.go",
+		"if len(e.step.Preempted) == 0 {", "{"},
+	{"the sequence admitted last is preempted", "engine/engine.go",
+		"victim := e.singles[len(e.singles)-1]", "e.singles[i], e.singles[len(e.singles)-1] = e.singles[len(e.singles)-1], e.singles[i]\n\t\t\tvictim := e.singles[len(e.singles)-1]"},
+	{"a resumed sequence joins the end of those running", "engine/engine.go",
+		"\t\tq.order = e.orders\n", "\t\tif !q.admitted {\n\t\t\tq.order = e.orders\n\t\t}\n"},
+	{"preempted requests are first in the queue", "engine/engine.go",
+		"\te.head = s\n\te.queued++\n", "\te.head = s\n\tif q.next != none {\n\t\te.head = q.next\n\t\te.seqs[e.head].prev = none\n\t\tq.prev, q.next = e.tail, none\n\t\te.seqs[e.tail].next = s\n\t\te.tail = s\n\t}\n\te.queued++\n"},
+	{"the threshold cuts without chunked prefill too, before the budget", "engine/engine.go",
+		"n := e.capped(tokens - cached)\n", "n := tokens - cached\n\t\tif e.cfg.ChunkedPrefill {\n\t\t\tn = e.capped(n)\n\t\t}\n"},
+	{"a step that ends at a deadline comes before it", "sim/sim.go",
+		"\tstepEnd\n\tdeadline\n", "\tdeadline\n\tstepEnd\n"},
+	{"what is enqueued as a step starts is in that step", "sim/sim.go",
+		"if next > s.now && len(s.starting) > 0 {", "if len(s.starting) > 0 {"},
+	{"a running request that is aborted keeps its blocks until the step ends", "engine/finish.go",
+		"\tif e.inFlight {\n\t\treturn r, false\n\t}\n", ""},
+	{"a lone token is a prompt's unless there is output before it", "engine/engine.go",
+		"if q.generated > 0 && q.want() == 1 {", "if q.want() == 1 {"},
+	{"step times round half up", "des/des.go",
+		"math.Floor(us + 0.5)", "math.Floor(us)"},
+	{"the last token generated needs no slot", "sim/stages.go",
+		"slots := input + output - 1\n", "slots := input + output\n"},
+}
+
+// TestTeeth breaks the rules one at a time and expects the comparison with the
+// reference to notice each.
+func TestTeeth(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("builds a broken engine for every rule; run without -short and -race")
+	}
+	for _, b := range broken {
+		t.Run(b.rule, func(t *testing.T) {
+			file, err := filepath.Abs(filepath.Join("..", b.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), b.old); n != 1 {
+				t.Fatalf("%s has the rule's text %d times, want once", b.file, n)
+			}
+			out, err := testBroken(t, file, strings.Replace(string(text), b.old, b.new, 1))
+			if err == nil {
+				t.Fatalf("the tests pass without the rule")
+			}
+			caught := ""
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, "--- FAIL: ") {
+					caught += " " + strings.Fields(line)[2]
+				}
+			}
+			if caught == "" {
+				t.Fatalf("no test ran:\n%s", out)
+			}
+			t.Logf("caught by%s", caught)
+		})
+	}
+}
+
+// testBroken runs the comparisons on an engine in which file reads text.
+func testBroken(t *testing.T, file, text string) (string, error) {
+	dir := t.TempDir()
+	other, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
+	spec, err := json.Marshal(map[string]any{"Replace": map[string]string{file: other}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, spec, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-run", "^(TestReference|TestStories)$", ".").CombinedOutput()
+	return string(out), err
+}
