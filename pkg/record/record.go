@@ -11,6 +11,9 @@ package record
 // rises when a reader of the older one would misread the newer.
 const Schema = 1
 
+// Version is the version of the programs that speak it, as headers carry it.
+const Version = "0.1.0"
+
 // Kinds of record that this package has a type for. Filters pass the others
 // through untouched.
 const (
@@ -75,7 +78,8 @@ type Request struct {
 	Model string `json:"model,omitempty"`
 	// DeadlineUS is the instant at which the request is aborted wherever it is.
 	DeadlineUS Micros `json:"deadline_us,omitzero"`
-	// PredictedOutputTokens is what a policy may know of OutputTokens; 0 = absent.
+	// PredictedOutputTokens is what a policy may know of OutputTokens; 0 is
+	// absent on the wire.
 	PredictedOutputTokens int64 `json:"predicted_output_tokens,omitempty"`
 }
 
@@ -129,9 +133,20 @@ type Outcome struct {
 	// ITLUS is the run-length list of gaps between tokens: [gap in µs, how often].
 	ITLUS    [][2]int64 `json:"itl_us,omitempty"`
 	ITLMaxUS Micros     `json:"itl_max_us,omitzero"`
-	// SLOMet says whether the targets of the request's class were met; absent
-	// where the class has none.
+	// SLOMet says whether the targets of the request's class were met; nil and
+	// absent where the class has none. It may be shared (see Met): replace it,
+	// never write through it.
 	SLOMet *bool `json:"slo_met,omitempty"`
+}
+
+var yes, no = true, false
+
+// Met is a value for Outcome.SLOMet that costs no allocation.
+func Met(met bool) *bool {
+	if met {
+		return &yes
+	}
+	return &no
 }
 
 // Decision is one choice of a policy: here, of the router.

@@ -1,0 +1,76 @@
+package record
+
+var streams = []string{StreamWorkload, StreamRun, StreamRecording}
+
+var headerObject = describe[Header](KindHeader, "The first record of a stream.",
+	Field{Name: "kind", Doc: "Always header.", Required: true, OneOf: []string{KindHeader}},
+	Field{Name: "stream", Doc: "What the stream is.", Required: true, OneOf: streams},
+	Field{Name: "schema", Doc: "The version of the stream format.", Required: true, Min: Schema, Max: Schema},
+	Field{Name: "tool", Doc: "The program that wrote the stream.", Required: true},
+	Field{Name: "version", Doc: "The version of that program.", Required: true},
+	Field{Name: "seed", Doc: "The seed that the stream was drawn from.", Required: true},
+	Field{Name: "spec_digest", Doc: "The SHA-256 of the resolved workload spec, in hex."},
+	Field{Name: "slo_classes", Doc: "The classes of service and their targets."},
+	Field{Name: "run", Doc: "What the header of a run adds."},
+)
+
+var classObject = describe[SLOClass]("slo_class", "A class of requests with what it was promised.",
+	Field{Name: "name", Doc: "The name that requests carry.", Required: true},
+	Field{Name: "tier", Doc: "How the class is treated under load.", Required: true, OneOf: []string{"critical", "standard", "sheddable"}},
+	Field{Name: "priority", Doc: "The priority of its requests; higher is sooner.", Required: true},
+	Field{Name: "targets", Doc: "What was promised."},
+)
+
+var targetsObject = describe[Targets]("targets", "Upper bounds in ms; absent is none.",
+	Field{Name: "ttft_ms", Doc: "Time to the first token."},
+	Field{Name: "tpot_ms", Doc: "Mean time between tokens after the first."},
+	Field{Name: "e2e_ms", Doc: "Time from arrival to the last token."},
+)
+
+var runObject = describe[RunHeader]("run", "What the header of a run adds.",
+	Field{Name: "key", Doc: "All that the bytes of the run depend on beside the workload.", Required: true},
+	Field{Name: "trace", Doc: "How much the run tells.", Required: true, OneOf: []string{"minimal", "decisions", "full"}},
+	Field{Name: "workload", Doc: "What the run was fed.", Required: true},
+	Field{Name: "config_digest", Doc: "The SHA-256 of the resolved configuration, in hex.", Required: true},
+	Field{Name: "config", Doc: "The whole resolved configuration.", Required: true},
+)
+
+var keyObject = describe[SimulationKey]("simulation_key", "All that the bytes of a run depend on beside the workload.",
+	Field{Name: "policy", Doc: "The SHA-256 of the resolved policies, in hex.", Required: true},
+	Field{Name: "workload_seed", Doc: "The seed of the workload.", Required: true},
+	Field{Name: "sim_seed", Doc: "The seed of the simulation.", Required: true},
+	Field{Name: "jitter_seed", Doc: "The seed of the noise on step times.", Required: true},
+)
+
+var sourceObject = describe[Source]("source", "What a run was fed, in the words of the workload's header.",
+	Field{Name: "tool", Doc: "The program that wrote the workload; absent for a hand-made one."},
+	Field{Name: "seed", Doc: "The seed that it was drawn from.", Required: true},
+	Field{Name: "spec_digest", Doc: "The SHA-256 of its resolved spec, in hex."},
+)
+
+var errorObject = describe[Fault](KindError, "An error that travels down the pipe in place of a product.",
+	Field{Name: "kind", Doc: "Always error.", Required: true, OneOf: []string{KindError}},
+	Field{Name: "tool", Doc: "The program that met the error.", Required: true},
+	Field{Name: "file", Doc: "The file that is wrong."},
+	Field{Name: "line", Doc: "The line in it, from 1.", Min: 1, Max: maxExact},
+	Field{Name: "column", Doc: "The column in that line, from 1.", Min: 1, Max: maxExact},
+	Field{Name: "message", Doc: "What is wrong and what is allowed.", Required: true},
+)
+
+var endObject = describe[End](KindEnd, "The last record of a stream; a stream without it is truncated.",
+	Field{Name: "kind", Doc: "Always end.", Required: true, OneOf: []string{KindEnd}},
+	Field{Name: "records", Doc: "How many records stand before this one.", Required: true, Max: maxExact},
+	Field{Name: "digest", Doc: "The SHA-256 of their lines, each with its line feed, in hex.", Required: true},
+	Field{Name: "requests", Doc: "How many requests a run was offered and how they ended."},
+	Field{Name: "workload_digest", Doc: "The SHA-256 of the workload's lines as the run read them, in hex."},
+)
+
+var countsObject = describe[Counts]("counts", "How many requests ended in each state.",
+	Field{Name: "offered", Doc: "The sum of the five states.", Required: true, Max: maxExact},
+	Field{Name: "completed", Doc: "Requests that produced all their tokens.", Required: true, Max: maxExact},
+	Field{Name: "rejected", Doc: "Requests that were refused.", Required: true, Max: maxExact},
+	Field{Name: "timed_out", Doc: "Requests that met their deadline.", Required: true, Max: maxExact},
+	Field{Name: "failed", Doc: "Requests whose replica was lost.", Required: true, Max: maxExact},
+	Field{Name: "unfinished", Doc: "Requests that were still on their way at the horizon.", Required: true, Max: maxExact},
+	Field{Name: "beyond_horizon", Doc: "Requests that arrive after the horizon and were not offered.", Required: true, Max: maxExact},
+)
