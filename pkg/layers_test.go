@@ -1,0 +1,211 @@
+// Package pkg_test holds the test of what may import what.
+package pkg_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "blis"
+
+// layers says which packages of this module each package may import: the ones
+// above in this list that it names. Tests may also import testOnly packages.
+var layers = []struct{ pkg, may string }{
+	{"hardware", ""},
+	{"schemas", ""},
+	{"pkg/named", ""},
+	{"pkg/stat", ""},
+	{"pkg/des", ""},
+	{"pkg/kv", ""},
+	{"pkg/config", "pkg/named"},
+	{"pkg/dist", "pkg/named"},
+	{"pkg/latency", "pkg/named"},
+	{"pkg/record", "schemas pkg/named"},
+	{"pkg/expr", "pkg/named pkg/record"},
+	{"pkg/table", "pkg/record"},
+	{"pkg/metrics", "pkg/record pkg/stat"},
+	// The two planes of the simulator, and a plain engine that tests compare the data plane with.
+	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
+	{"pkg/policy", "pkg/kv pkg/named"},
+	{"pkg/reference", ""},
+	// The tools.
+	{"pkg/gen", "pkg/config pkg/dist pkg/expr pkg/named pkg/record"},
+	{"pkg/sim", "hardware pkg/config pkg/des pkg/dist pkg/engine pkg/expr pkg/kv pkg/latency pkg/metrics pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
+	{"pkg/summarize", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record pkg/stat"},
+	{"pkg/cli", "pkg/config pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},
+	{"cmd/blis-gen", "pkg/cli"},
+	{"cmd/blis-sim", "pkg/cli"},
+	{"cmd/blis-summarize", "pkg/cli"},
+	{"cmd/blis-diff", "pkg/cli"},
+	{"cmd/blis-calibrate", "pkg/cli"},
+	{"pkg", ""},
+}
+
+// testOnly packages and modules are imported by tests, of any package, and by
+// nothing else.
+var testOnly = []string{
+	"blis/pkg/reference",
+	"github.com/cockroachdb/datadriven",
+	"github.com/google/go-cmp",
+	"github.com/rogpeppe/go-internal",
+	"pgregory.net/rapid",
+}
+
+// owners says which one package may import each module of others.
+var owners = map[string]string{
+	"github.com/alecthomas/kong":      "pkg/cli",
+	"github.com/go-faster/jx":         "pkg/record",
+	"github.com/goccy/go-yaml":        "pkg/config",
+	"github.com/google/cel-go":        "pkg/expr",
+	"github.com/google/jsonschema-go": "pkg/record",
+	"github.com/klauspost/compress":   "pkg/record",
+	"github.com/parquet-go":           "pkg/table",
+	"golang.org/x/term":               "pkg/cli",
+	"gonum.org/v1/gonum":              "pkg/dist",
+}
+
+// pure packages decide and compute: they know no clock, no process, no
+// randomness of their own and no concurrency.
+var pure = []string{"pkg/des", "pkg/kv", "pkg/latency", "pkg/engine", "pkg/policy"}
+
+var impure = []string{"time", "os", "log", "math/rand", "math/rand/v2", "sync"}
+
+// listed is what `go list -json` says of a package.
+type listed struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+// list asks the go command for all packages of the module.
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return pkgs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	above := map[string]bool{}
+	may := map[string][]string{}
+	for _, l := range layers {
+		may[l.pkg] = strings.Fields(l.may)
+		for _, to := range may[l.pkg] {
+			if !above[to] {
+				t.Errorf("%s may import %s, which does not stand above it in the list", l.pkg, to)
+			}
+		}
+		above[l.pkg] = true
+	}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, known := may[name]
+		if !known {
+			t.Errorf("%s is not listed: give it a line in layers", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if complaint := wrongImport(name, path, allowed); complaint != "" {
+				t.Errorf("%s imports %s: %s", name, path, complaint)
+			}
+		}
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			if complaint := wrongTestImport(name, path, allowed); complaint != "" {
+				t.Errorf("a test of %s imports %s: %s", name, path, complaint)
+			}
+		}
+	}
+}
+
+// wrongImport says what is wrong with an import, or "".
+func wrongImport(pkg, path string, allowed []string) string {
+	if slices.ContainsFunc(testOnly, func(m string) bool { return within(path, m) }) {
+		return "that is for tests"
+	}
+	if slices.Contains(pure, pkg) && slices.Contains(impure, path) {
+		return "forbidden in the planes of the simulator"
+	}
+	if own, ok := strings.CutPrefix(path, module+"/"); ok {
+		if !slices.Contains(allowed, own) {
+			return "layers does not allow it"
+		}
+		return ""
+	}
+	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
+		return "" // the standard library
+	}
+	for m, owner := range owners {
+		if within(path, m) {
+			if pkg != owner {
+				return "only " + owner + " may"
+			}
+			return ""
+		}
+	}
+	return "no package owns that module: give it a line in owners"
+}
+
+// wrongTestImport is wrongImport for tests: they may also import the package
+// under test, what is for tests, and what the standard library has.
+func wrongTestImport(pkg, path string, allowed []string) string {
+	if path == module+"/"+pkg || !strings.Contains(path, ".") && !strings.HasPrefix(path, module+"/") {
+		return ""
+	}
+	if pkg != "pkg/reference" && slices.ContainsFunc(testOnly, func(m string) bool { return within(path, m) }) {
+		return ""
+	}
+	return wrongImport(pkg, path, allowed)
+}
+
+// within reports whether path is the module or package m, or inside it.
+func within(path, m string) bool {
+	return path == m || strings.HasPrefix(path, m+"/")
+}
+
+// The rules that matter most are asked directly, so that a slip in the list
+// above does not switch them off.
+func TestPlanesDoNotMeet(t *testing.T) {
+	for _, l := range layers {
+		fields := strings.Fields(l.may)
+		for _, never := range map[string][]string{
+			"pkg/engine":    {"pkg/policy", "pkg/record", "pkg/sim"},
+			"pkg/policy":    {"pkg/engine", "pkg/record", "pkg/sim"},
+			"pkg/reference": {"pkg/engine", "pkg/kv", "pkg/latency", "pkg/des"},
+		}[l.pkg] {
+			if slices.Contains(fields, never) {
+				t.Errorf("layers lets %s import %s", l.pkg, never)
+			}
+		}
+	}
+	for _, bad := range []struct{ pkg, path string }{
+		{"pkg/engine", "blis/pkg/policy"},
+		{"pkg/policy", "time"},
+		{"pkg/kv", "math/rand/v2"},
+		{"pkg/engine", "blis/pkg/reference"},
+		{"pkg/gen", "gonum.org/v1/gonum/stat/distuv"},
+		{"pkg/sim", "pgregory.net/rapid"},
+		{"pkg/sim", "example.com/new"},
+	} {
+		if wrongImport(bad.pkg, bad.path, nil) == "" {
+			t.Errorf("%s may import %s", bad.pkg, bad.path)
+		}
+	}
+}
