@@ -261,9 +261,8 @@ func (c *Cache) Release(s Seq) {
 			if x.refs--; x.refs > 0 {
 				c.freeLoose(loose)
 			} else {
-				x.right, x.loose = none, loose
-				c.free += x.hi - x.lo + loose
-				c.pushBack(c.chain[k])
+				x.loose = loose
+				c.retire(c.chain[k])
 			}
 			loose = 0
 		}
@@ -273,8 +272,7 @@ func (c *Cache) Release(s Seq) {
 
 func (c *Cache) freeLoose(n int32) {
 	if n > 0 {
-		c.free += n
-		c.pushBack(c.newRun(run{node: None, loose: n}))
+		c.retire(c.newRun(run{node: None, loose: n}))
 	}
 }
 

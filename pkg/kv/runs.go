@@ -145,6 +145,23 @@ func (c *Cache) shed(r int32) {
 // The free list: runs without holders, in the order in which their blocks will
 // be evicted. A run is evicted from its end.
 
+// retire puts run r, which has lost its last holder, at the end of the free
+// list: as part of the run there where that is its own continuation.
+func (c *Cache) retire(r int32) {
+	x := &c.runs[r]
+	x.right = none
+	c.free += x.hi - x.lo + x.loose
+	if t := c.tail; t != none && x.node != None && x.loose == 0 && x.later == t {
+		if y := &c.runs[t]; y.lo == x.hi {
+			y.lo = x.lo
+			x.hi = x.lo
+			c.forget(r)
+			return
+		}
+	}
+	c.pushBack(r)
+}
+
 func (c *Cache) pushBack(r int32) {
 	x := &c.runs[r]
 	x.prev, x.next = c.tail, none

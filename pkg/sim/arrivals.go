@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-
 	"blis/pkg/kv"
 	"blis/pkg/record"
 )
@@ -23,21 +21,13 @@ type arrivals struct {
 // openArrivals reads up to the first request. The header is nil where the
 // workload is bare.
 func openArrivals(reader *record.Reader) (*arrivals, *record.Header, error) {
+	reader.Expect(record.StreamWorkload)
 	a := &arrivals{reader: reader, position: -1}
 	if !reader.Next() {
-		if err := reader.Err(); err != nil {
-			return nil, nil, err
-		}
-		return nil, nil, fmt.Errorf("%s: holds no record", reader.Name())
-	}
-	if reader.Kind() != record.KindHeader {
-		a.pending = true
-		return a, nil, nil
+		return nil, nil, reader.Err()
 	}
 	h := reader.Header()
-	if h.Stream != record.StreamWorkload {
-		return nil, nil, reader.Errorf("is a %s stream, blis-sim plays a workload", h.Stream)
-	}
+	a.pending = h == nil
 	return a, h, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -71,6 +72,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		return enc.Encode(c)
 	}
 	reader := record.NewReader(in)
+	defer reader.Close()
 	arrivals, workload, err := openArrivals(reader)
 	if err != nil {
 		return err
@@ -110,7 +112,7 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 	}
 	for _, warning := range a.reader.Warnings() {
 		if o.Strict {
-			return fmt.Errorf("%s: %s", a.reader.Name(), warning)
+			return errors.New(warning)
 		}
 		if o.Warn != nil {
 			o.Warn(warning)
