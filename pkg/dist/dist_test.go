@@ -1,0 +1,75 @@
+package dist
+
+import (
+	"math"
+	"testing"
+)
+
+// first returns the first numbers of a stream.
+func first(seed uint64, name string) [4]uint64 {
+	r := NewStream(seed, name)
+	return [4]uint64{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+}
+
+func TestStreamsAreFunctionsOfSeedAndName(t *testing.T) {
+	a := first(7, "a")
+	if again := first(7, "a"); again != a {
+		t.Errorf("the same stream made twice: %v and %v", a, again)
+	}
+	// Streams that differ in either part, or where the parts meet, are others.
+	seen := map[[4]uint64]string{a: "7/a"}
+	for _, s := range []struct {
+		seed uint64
+		name string
+	}{{8, "a"}, {7, "b"}, {7, ""}, {7, "a\x00"}, {7 << 8, "a"}, {0, "\x07a"}} {
+		if other, taken := seen[first(s.seed, s.name)]; taken {
+			t.Errorf("the stream %q of %d is that of %s", s.name, s.seed, other)
+		}
+		seen[first(s.seed, s.name)] = s.name
+	}
+}
+
+// A stream is not moved by draws from others in between.
+func TestStreamsDoNotShareState(t *testing.T) {
+	alone := first(7, "a")
+	a, b := NewStream(7, "a"), NewStream(7, "b")
+	for i, want := range alone {
+		b.Float64()
+		if got := a.Uint64(); got != want {
+			t.Fatalf("draw %d is %d beside another stream, %d alone", i, got, want)
+		}
+	}
+}
+
+// Numbers of two streams are uncorrelated: of n pairs of uniforms the
+// correlation has standard deviation 1/√n.
+func TestStreamsAreIndependent(t *testing.T) {
+	const n = 100_000
+	a, b := NewStream(1, "client/x/input"), NewStream(1, "client/x/output")
+	sum := 0.0
+	for range n {
+		sum += (a.Float64() - 0.5) * (b.Float64() - 0.5)
+	}
+	if correlation := sum / n * 12; math.Abs(correlation) > 4/math.Sqrt(n) {
+		t.Errorf("correlation %g", correlation)
+	}
+}
+
+func TestMicros(t *testing.T) {
+	for _, c := range []struct {
+		us   float64
+		want int64
+	}{
+		{0, 0}, {0.49, 0}, {0.5, 1}, {1.5, 2}, {2.5, 3}, {math.Nextafter(0.5, 0), 0},
+		{1<<52 - 0.5, 1 << 52}, {1<<52 + 1, 1<<52 + 1}, {1 << 53, 1 << 53},
+	} {
+		if got, err := Micros(c.us); err != nil || got != c.want {
+			t.Errorf("Micros(%v) = %d, %v; want %d", c.us, got, err, c.want)
+		}
+	}
+	for _, bad := range []float64{-0.001, -1, math.NaN(), math.Inf(1), math.Inf(-1), 1<<53 + 2} {
+		if got, err := Micros(bad); err == nil {
+			t.Errorf("Micros(%v) = %d without an error", bad, got)
+		}
+	}
+}
