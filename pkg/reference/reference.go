@@ -1,0 +1,227 @@
+// Package reference simulates a small cluster of vLLM-like replicas in the
+// plainest way there is: every instant, every step, every block and every
+// token by itself, lists that are scanned, and prefixes compared as text. It is
+// the second reading of the rules that the fast simulator implements, and only
+// tests use it: it shares no code with what it is compared with, so it imports
+// nothing of this module.
+//
+// It covers one deployment with synchronous scheduling, first come first served
+// with preemption by recomputation of the last admitted, always-admit, and the
+// routers round-robin, least-loaded and weighted. Its own laws (each block
+// owned as often as it is held, no batch above its limits) are checked at every
+// step; a breach panics.
+package reference
+
+import (
+	"fmt"
+	"math"
+)
+
+// Config is one cluster. All times are µs.
+type Config struct {
+	Replicas            int
+	MaxNumSeqs          int
+	MaxNumBatchedTokens int
+	BlockSize           int
+	// NumBlocks is the KV capacity of a replica.
+	NumBlocks     int
+	Chunked       bool
+	PrefixCaching bool
+	// LongPrefillThreshold caps what a step computes of one request; 0 is off.
+	LongPrefillThreshold int
+	// MaxModelLen bounds input plus output; 0 is no bound.
+	MaxModelLen int
+	// Alpha is the delay before the queue, constant and per input token, and
+	// the delay of a token on its way to the client.
+	Alpha [3]float64
+	// Beta is a step's time: constant, per prefill token, per decode sequence,
+	// and, if there is a fourth, per token of decode context.
+	Beta               []float64
+	AdmissionLatencyUS int64
+	RoutingLatencyUS   int64
+	// Routing is round-robin, least-loaded or weighted.
+	Routing string
+	// Scorers are what weighted adds up, in this order.
+	Scorers []Scorer
+	// ShadowBlocks is how many blocks the router remembers for each replica;
+	// 0 is DefaultShadowBlocks.
+	ShadowBlocks int
+	// HorizonUS ends the run; Never does not.
+	HorizonUS int64
+}
+
+// DefaultShadowBlocks is the capacity of the router's index of one replica.
+const DefaultShadowBlocks = 31250
+
+// Scorer is a term of the weighted router: prefix-affinity or queue-depth.
+type Scorer struct {
+	Name   string
+	Weight float64
+}
+
+// Never is the time of what did not happen, and the replica of what was not
+// routed.
+const Never = -1
+
+// Request is one request, as a workload has it.
+type Request struct {
+	ID        string
+	ArrivalUS int64
+	Input     int
+	Output    int
+	// Prompt names the leading tokens; what it leaves of Input is unique.
+	Prompt []Segment
+	// DeadlineUS aborts the request; Never does not.
+	DeadlineUS int64
+}
+
+// Segment is the first Tokens tokens of the sequence called ID. What request R
+// generates is the sequence "R.out".
+type Segment struct {
+	ID     string
+	Tokens int
+}
+
+// States of an Outcome. BeyondHorizon is a request that was not offered.
+const (
+	Completed     = "completed"
+	Rejected      = "rejected"
+	TimedOut      = "timed_out"
+	Unfinished    = "unfinished"
+	BeyondHorizon = "beyond_horizon"
+)
+
+// Outcome is what became of one request. FirstTokenUS and CompletedUS are what
+// the client saw, TokensUS the ends of the steps that made each token.
+type Outcome struct {
+	ID             string
+	State          string
+	Reason         string
+	ArrivalUS      int64
+	AdmittedUS     int64
+	RoutedUS       int64
+	EnqueuedUS     int64
+	ScheduledUS    int64
+	FirstTokenUS   int64
+	CompletedUS    int64
+	Replica        int
+	Generated      int
+	Cached         int
+	ExpectedCached int
+	Preemptions    int
+	TokensUS       []int64
+	// Met says where a deadline met the request: admission, routing, delay,
+	// queue, running (in the middle of a step) or between (two steps).
+	Met string
+}
+
+// Step is one step of one replica that ended within the run. UsedBlocks,
+// Running and Waiting are counted once its batch was formed.
+type Step struct {
+	StartUS, EndUS   int64
+	Prefill, Decode  int
+	Context          int
+	Preempted        int
+	UsedBlocks       int
+	Running, Waiting int
+}
+
+// Result is one run: an outcome for each request, in their order, and the steps
+// of each replica.
+type Result struct {
+	Outcomes []Outcome
+	Steps    [][]Step
+	// Duplicates counts blocks that took a hash which another block had;
+	// Evictions counts blocks that lost theirs.
+	Duplicates, Evictions int
+}
+
+// Run simulates the requests, which are sorted by arrival. Input that no reader
+// would let through panics.
+func Run(c Config, requests []Request) Result {
+	if err := check(c, requests); err != nil {
+		panic("reference: " + err.Error())
+	}
+	s := newSimulation(c, requests)
+	s.run()
+	return s.result()
+}
+
+// check refuses what is an error in the data or the configuration.
+func check(c Config, requests []Request) error {
+	if c.Replicas < 1 || c.MaxNumSeqs < 1 || c.MaxNumBatchedTokens < 1 || c.BlockSize < 1 || c.NumBlocks < 1 {
+		return fmt.Errorf("a cluster that cannot exist: %+v", c)
+	}
+	if len(c.Beta) != 3 && len(c.Beta) != 4 {
+		return fmt.Errorf("beta has %d numbers, not 3 or 4", len(c.Beta))
+	}
+	if err := checkRouting(c); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	last := int64(0)
+	for _, r := range requests {
+		named := 0
+		for _, s := range r.Prompt {
+			if s.Tokens < 1 {
+				return fmt.Errorf("request %s: segment %s has %d tokens", r.ID, s.ID, s.Tokens)
+			}
+			named += s.Tokens
+		}
+		switch {
+		case seen[r.ID]:
+			return fmt.Errorf("request %s: there are two", r.ID)
+		case r.ArrivalUS < last:
+			return fmt.Errorf("request %s: arrival %d after %d", r.ID, r.ArrivalUS, last)
+		case r.Input < 1 || r.Output < 1:
+			return fmt.Errorf("request %s: input and output must be at least 1 token", r.ID)
+		case named > r.Input:
+			return fmt.Errorf("request %s: segments of %d tokens in a prompt of %d", r.ID, named, r.Input)
+		case r.DeadlineUS != Never && r.DeadlineUS < r.ArrivalUS:
+			return fmt.Errorf("request %s: deadline %d before arrival %d", r.ID, r.DeadlineUS, r.ArrivalUS)
+		}
+		seen[r.ID], last = true, r.ArrivalUS
+	}
+	return nil
+}
+
+func checkRouting(c Config) error {
+	switch c.Routing {
+	case "round-robin", "least-loaded", "weighted":
+	default:
+		return fmt.Errorf("unknown routing %q", c.Routing)
+	}
+	for _, s := range c.Scorers {
+		if s.Name != "prefix-affinity" && s.Name != "queue-depth" {
+			return fmt.Errorf("unknown scorer %q", s.Name)
+		}
+	}
+	return nil
+}
+
+// stepTime is how long a step takes. Products are rounded before they are
+// added, on every machine.
+func (c *Config) stepTime(prefill, decode, context int) int64 {
+	t := c.Beta[0] + float64(c.Beta[1]*float64(prefill))
+	t += float64(c.Beta[2] * float64(decode))
+	if len(c.Beta) == 4 {
+		t += float64(c.Beta[3] * float64(context))
+	}
+	return max(1, roundHalfUp(t))
+}
+
+// queueDelay is how long a request takes from the router to the wait queue.
+func (c *Config) queueDelay(input int) int64 {
+	return roundHalfUp(c.Alpha[0] + float64(c.Alpha[1]*float64(input)))
+}
+
+// clientDelay is how long after its step a client sees a token.
+func (c *Config) clientDelay() int64 { return roundHalfUp(c.Alpha[2]) }
+
+func roundHalfUp(x float64) int64 {
+	whole := math.Floor(x)
+	if x-whole >= 0.5 {
+		whole++
+	}
+	return int64(whole)
+}

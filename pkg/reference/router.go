@@ -1,0 +1,125 @@
+package reference
+
+import "slices"
+
+// router chooses a replica for each request.
+type router struct {
+	config *Config
+	turn   int
+	// inflight counts what was sent to each replica and has not left it.
+	inflight []int
+	shadows  []shadow
+}
+
+// choose decides where a request goes and returns the tokens that the router
+// expects to be cached there. It counts the request as in flight.
+func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) {
+	switch r.config.Routing {
+	case "round-robin":
+		chosen = r.turn % len(replicas)
+		r.turn++
+	case "least-loaded":
+		for i := range replicas {
+			if r.inflight[i] < r.inflight[chosen] {
+				chosen = i
+			}
+		}
+	case "weighted":
+		best := r.score(q, replicas, 0)
+		for i := range replicas {
+			if s := r.score(q, replicas, i); s > best {
+				chosen, best = i, s
+			}
+		}
+	}
+	r.inflight[chosen]++
+	if r.hasShadows() {
+		hashes := r.hashes(q)
+		expected = r.shadows[chosen].matched(hashes) * r.config.BlockSize
+		r.shadows[chosen].touch(hashes, r.capacity())
+	}
+	return chosen, expected
+}
+
+// score is the weighted sum for replica i.
+func (r *router) score(q *request, replicas []*replica, i int) float64 {
+	sum := 0.0
+	for _, s := range r.config.Scorers {
+		score := 0.0
+		switch s.Name {
+		case "prefix-affinity":
+			if hashes := r.hashes(q); len(hashes) > 0 {
+				score = float64(r.shadows[i].matched(hashes)) / float64(len(hashes))
+			}
+		case "queue-depth":
+			score = queueDepth(replicas, i)
+		}
+		sum += float64(s.Weight * min(max(score, 0), 1))
+	}
+	return sum
+}
+
+// queueDepth is 1 for the shortest of the wait queues and 0 for the longest.
+func queueDepth(replicas []*replica, i int) float64 {
+	var depths []int
+	for _, r := range replicas {
+		depths = append(depths, len(r.waiting))
+	}
+	least, most := slices.Min(depths), slices.Max(depths)
+	if least == most {
+		return 1
+	}
+	return float64(most-depths[i]) / float64(most-least)
+}
+
+// hashes are those of all full blocks of the prompt.
+func (r *router) hashes(q *request) []string {
+	var hashes []string
+	for n := r.config.BlockSize; n <= q.Input; n += r.config.BlockSize {
+		hashes = append(hashes, q.hash(n))
+	}
+	return hashes
+}
+
+// hasShadows reports whether the router keeps an index of prefixes at all.
+func (r *router) hasShadows() bool {
+	return slices.ContainsFunc(r.config.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
+}
+
+func (r *router) capacity() int {
+	if r.config.ShadowBlocks == 0 {
+		return DefaultShadowBlocks
+	}
+	return r.config.ShadowBlocks
+}
+
+// shadow is what the router believes to be cached on a replica: hashes, the one
+// to be forgotten next first. A block always stands after the blocks that
+// follow it in a prompt, so no hash is ever left without those before it.
+type shadow []string
+
+// matched returns how many leading blocks of a prompt are in the index.
+func (s shadow) matched(hashes []string) int {
+	n := 0
+	for n < len(hashes) && slices.Contains(s, hashes[n]) {
+		n++
+	}
+	return n
+}
+
+// touch runs a prompt and frees it at once: the blocks it has are taken out, the
+// oldest others make room for the missing ones, and all return as the newest,
+// the last block first. A prompt above the capacity counts for its head.
+func (s *shadow) touch(hashes []string, capacity int) {
+	hashes = hashes[:min(len(hashes), capacity)]
+	for _, h := range hashes[:s.matched(hashes)] {
+		i := slices.Index(*s, h)
+		*s = slices.Delete(*s, i, i+1)
+	}
+	for len(*s)+len(hashes) > capacity {
+		*s = (*s)[1:]
+	}
+	for _, h := range slices.Backward(hashes) {
+		*s = append(*s, h)
+	}
+}

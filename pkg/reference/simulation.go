@@ -1,0 +1,238 @@
+package reference
+
+import "slices"
+
+// stage is where a request is. Those before isQueued end by themselves.
+type stage int
+
+const (
+	isPending stage = iota // until its arrival
+	isAdmitting
+	isRouting
+	isDelayed
+	isQueued
+	isRunning
+)
+
+// request is a request on its way.
+type request struct {
+	Request
+	sequence
+	outcome Outcome
+	stage   stage
+	// until is when a stage before isQueued ends.
+	until int64
+	// blocks hold the first tokens of the sequence, of which computed are done.
+	blocks   []int
+	computed int
+}
+
+// length counts the tokens that the request has: its prompt and its output so far.
+func (q *request) length() int { return q.Input + q.outcome.Generated }
+
+func (q *request) final() bool { return q.outcome.State != "" }
+
+// token adds a generated token at the end of a step; the last one completes.
+func (q *request) token(now, clientDelay int64) {
+	o := &q.outcome
+	o.Generated++
+	o.TokensUS = append(o.TokensUS, now)
+	if o.Generated == 1 {
+		o.FirstTokenUS = now + clientDelay
+	}
+	if o.Generated == q.Output {
+		o.State = Completed
+		o.CompletedUS = now + clientDelay
+	}
+}
+
+// simulation is the cluster and all its requests.
+type simulation struct {
+	config   Config
+	requests []*request // in the order of the stream
+	replicas []*replica
+	router   router
+}
+
+func newSimulation(c Config, requests []Request) *simulation {
+	s := &simulation{config: c}
+	for range c.Replicas {
+		s.replicas = append(s.replicas, &replica{config: &s.config, cache: newCache(c.NumBlocks)})
+	}
+	s.router = router{
+		config:   &s.config,
+		inflight: make([]int, c.Replicas),
+		shadows:  make([]shadow, c.Replicas),
+	}
+	for _, r := range requests {
+		s.requests = append(s.requests, &request{
+			Request:  r,
+			sequence: newSequence(r),
+			until:    r.ArrivalUS,
+			outcome: Outcome{
+				ID: r.ID, ArrivalUS: r.ArrivalUS,
+				AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
+				FirstTokenUS: Never, CompletedUS: Never, Replica: Never,
+			},
+		})
+	}
+	return s
+}
+
+// run goes from instant to instant until every request is final or the horizon
+// is passed. What happens at one instant can cause only what comes later in its
+// order or at a later instant, so one pass does.
+//
+// Choice: with the last final request the run ends, also if a step of aborted
+// requests is in progress; such a step is not listed.
+func (s *simulation) run() {
+	for {
+		now, ok := s.next()
+		if !ok || s.config.HorizonUS != Never && now > s.config.HorizonUS {
+			return
+		}
+		s.pass(now, isPending, s.arrive)
+		s.pass(now, isAdmitting, s.admit)
+		s.pass(now, isRouting, s.route)
+		s.pass(now, isDelayed, s.enqueue)
+		for _, r := range s.replicas {
+			if r.step != nil && r.step.EndUS == now {
+				for _, q := range r.finish(now) {
+					s.router.inflight[q.outcome.Replica]--
+				}
+			}
+		}
+		for _, q := range s.requests {
+			if !q.final() && q.DeadlineUS == now {
+				s.abort(q)
+			}
+		}
+		for _, r := range s.replicas {
+			if r.step == nil && len(r.running)+len(r.waiting) > 0 {
+				r.start(now)
+			}
+		}
+	}
+}
+
+// next returns the first instant at which anything is to happen; there is none
+// once every request is final.
+func (s *simulation) next() (at int64, ok bool) {
+	var times []int64
+	for _, q := range s.requests {
+		if q.final() {
+			continue
+		}
+		if q.stage < isQueued {
+			times = append(times, q.until)
+		}
+		if q.stage != isPending && q.DeadlineUS != Never {
+			times = append(times, q.DeadlineUS)
+		}
+	}
+	if !slices.ContainsFunc(s.requests, func(q *request) bool { return !q.final() }) {
+		return 0, false
+	}
+	for _, r := range s.replicas {
+		if r.step != nil {
+			times = append(times, r.step.EndUS)
+		}
+	}
+	return slices.Min(times), true
+}
+
+// pass lets every request whose stage ends now go on, by position in the stream.
+func (s *simulation) pass(now int64, at stage, on func(q *request, now int64)) {
+	for _, q := range s.requests {
+		if !q.final() && q.stage == at && q.until == now {
+			on(q, now)
+		}
+	}
+}
+
+// arrive rejects what no replica could ever serve.
+func (s *simulation) arrive(q *request, now int64) {
+	c := &s.config
+	slots := q.Input + q.Output - 1 // the last token is never computed
+	reason := ""
+	switch {
+	case c.MaxModelLen > 0 && q.Input+q.Output > c.MaxModelLen:
+		reason = "too_long_for_model"
+	case slots > c.NumBlocks*c.BlockSize:
+		reason = "too_long_for_cache"
+	case !c.Chunked && slots > c.MaxNumBatchedTokens:
+		reason = "too_long_for_budget"
+	}
+	if reason != "" {
+		q.outcome.State, q.outcome.Reason = Rejected, reason
+		return
+	}
+	q.stage, q.until = isAdmitting, now+c.AdmissionLatencyUS
+}
+
+func (s *simulation) admit(q *request, now int64) {
+	q.outcome.AdmittedUS = now
+	q.stage, q.until = isRouting, now+s.config.RoutingLatencyUS
+}
+
+func (s *simulation) route(q *request, now int64) {
+	q.outcome.RoutedUS = now
+	q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
+	q.stage, q.until = isDelayed, now+s.config.queueDelay(q.Input)
+}
+
+func (s *simulation) enqueue(q *request, now int64) {
+	q.outcome.EnqueuedUS = now
+	q.stage = isQueued
+	r := s.replicas[q.outcome.Replica]
+	r.waiting = append(r.waiting, q)
+}
+
+// abort ends a request at its deadline. In the middle of a step it keeps what it
+// holds until the step ends. Choice: a step that has just ended at this instant
+// is over, and what it ran leaves at once.
+func (s *simulation) abort(q *request) {
+	q.outcome.State, q.outcome.Reason = TimedOut, "deadline"
+	met := []string{isAdmitting: "admission", isRouting: "routing", isDelayed: "delay", isQueued: "queue"}
+	if q.stage < isRunning {
+		q.outcome.Met = met[q.stage]
+	}
+	if q.stage < isDelayed {
+		return
+	}
+	r := s.replicas[q.outcome.Replica]
+	switch {
+	case q.stage == isQueued:
+		i := slices.Index(r.waiting, q)
+		r.waiting = slices.Delete(r.waiting, i, i+1)
+	case q.stage == isRunning && r.step != nil:
+		q.outcome.Met = "running"
+		r.aborted = append(r.aborted, q)
+		return
+	case q.stage == isRunning:
+		q.outcome.Met = "between"
+		r.leave(q)
+	}
+	s.router.inflight[q.outcome.Replica]--
+}
+
+// result collects the outcomes; what is not final was cut by the horizon.
+func (s *simulation) result() Result {
+	var result Result
+	for _, q := range s.requests {
+		switch {
+		case q.final():
+		case q.ArrivalUS > s.config.HorizonUS:
+			q.outcome.State = BeyondHorizon
+		default:
+			q.outcome.State, q.outcome.Reason = Unfinished, "horizon"
+		}
+		result.Outcomes = append(result.Outcomes, q.outcome)
+	}
+	for _, r := range s.replicas {
+		result.Steps = append(result.Steps, r.steps)
+		result.Duplicates += r.cache.duplicates
+		result.Evictions += r.cache.evictions
+	}
+	return result
+}

@@ -1,0 +1,245 @@
+package reference
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ParseStory reads a cluster and the requests that arrive at it, one command a
+// line; empty lines and lines that begin with # are skipped:
+//
+//	cluster key=value…   may stand on several lines, before the arrivals
+//	arrive id=a at=0 in=512 out=3 prompt=sys:60,doc:40 deadline=90000
+//
+// Keys of cluster, with what holds where they are not given: replicas=1,
+// seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
+// (block_size), blocks=1000 (num_gpu_blocks), chunked=on, caching=on,
+// threshold=0 (long_prefill_token_threshold), model_len=0, alpha=0,0,0,
+// beta=… (three or four numbers, must be given), admission=0 and
+// routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
+// (default none), shadow=31250 and horizon=… (µs, default none). Of arrive,
+// prompt and deadline may be absent.
+//
+// A story in a file is one datadriven directive, run, whose input is this text
+// and whose output is that of Result.Text:
+//
+//	# The arithmetic.
+//	run steps
+//	cluster …
+//	arrive …
+//	----
+//	…
+func ParseStory(text string) (Config, []Request, error) {
+	c := Config{
+		Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, NumBlocks: 1000,
+		Chunked: true, PrefixCaching: true,
+		Routing: "round-robin", ShadowBlocks: DefaultShadowBlocks, HorizonUS: Never,
+	}
+	var requests []Request
+	for i, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		r := Request{DeadlineUS: Never}
+		for _, word := range words[1:] {
+			key, value, _ := strings.Cut(word, "=")
+			var err error
+			switch words[0] {
+			case "cluster":
+				err = c.set(key, value)
+			case "arrive":
+				err = r.set(key, value)
+			default:
+				err = fmt.Errorf("have cluster, arrive")
+			}
+			if err != nil {
+				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
+			}
+		}
+		if words[0] == "arrive" {
+			requests = append(requests, r)
+		}
+	}
+	if err := check(c, requests); err != nil {
+		return c, nil, fmt.Errorf("story: %w", err)
+	}
+	return c, requests, nil
+}
+
+// set sets what a key of the command cluster stands for.
+func (c *Config) set(key, value string) (err error) {
+	switch key {
+	case "replicas":
+		c.Replicas, err = strconv.Atoi(value)
+	case "seqs":
+		c.MaxNumSeqs, err = strconv.Atoi(value)
+	case "budget":
+		c.MaxNumBatchedTokens, err = strconv.Atoi(value)
+	case "block":
+		c.BlockSize, err = strconv.Atoi(value)
+	case "blocks":
+		c.NumBlocks, err = strconv.Atoi(value)
+	case "chunked":
+		c.Chunked, err = onOff(value)
+	case "caching":
+		c.PrefixCaching, err = onOff(value)
+	case "threshold":
+		c.LongPrefillThreshold, err = strconv.Atoi(value)
+	case "model_len":
+		c.MaxModelLen, err = strconv.Atoi(value)
+	case "alpha":
+		var alpha []float64
+		alpha, err = numbers(value)
+		if err == nil && len(alpha) != 3 {
+			err = fmt.Errorf("want three numbers")
+		}
+		copy(c.Alpha[:], alpha)
+	case "beta":
+		c.Beta, err = numbers(value)
+	case "admission":
+		c.AdmissionLatencyUS, err = strconv.ParseInt(value, 10, 64)
+	case "routing_latency":
+		c.RoutingLatencyUS, err = strconv.ParseInt(value, 10, 64)
+	case "routing":
+		c.Routing = value
+	case "scorers":
+		for name, weight := range pairs(value) {
+			s := Scorer{Name: name}
+			if s.Weight, err = strconv.ParseFloat(weight, 64); err != nil {
+				break
+			}
+			c.Scorers = append(c.Scorers, s)
+		}
+	case "shadow":
+		c.ShadowBlocks, err = strconv.Atoi(value)
+	case "horizon":
+		c.HorizonUS, err = strconv.ParseInt(value, 10, 64)
+	default:
+		err = fmt.Errorf("unknown key")
+	}
+	return err
+}
+
+// set sets what a key of the command arrive stands for.
+func (r *Request) set(key, value string) (err error) {
+	switch key {
+	case "id":
+		r.ID = value
+	case "at":
+		r.ArrivalUS, err = strconv.ParseInt(value, 10, 64)
+	case "in":
+		r.Input, err = strconv.Atoi(value)
+	case "out":
+		r.Output, err = strconv.Atoi(value)
+	case "prompt":
+		for id, tokens := range pairs(value) {
+			s := Segment{ID: id}
+			if s.Tokens, err = strconv.Atoi(tokens); err != nil {
+				break
+			}
+			r.Prompt = append(r.Prompt, s)
+		}
+	case "deadline":
+		r.DeadlineUS, err = strconv.ParseInt(value, 10, 64)
+	default:
+		err = fmt.Errorf("unknown key")
+	}
+	return err
+}
+
+func onOff(value string) (bool, error) {
+	if value != "on" && value != "off" {
+		return false, fmt.Errorf("want on or off")
+	}
+	return value == "on", nil
+}
+
+func numbers(value string) ([]float64, error) {
+	var list []float64
+	for _, word := range strings.Split(value, ",") {
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+// pairs ranges over "a:1,b:2", in order.
+func pairs(value string) func(yield func(name, number string) bool) {
+	return func(yield func(name, number string) bool) {
+		for _, word := range strings.Split(value, ",") {
+			name, number, _ := strings.Cut(word, ":")
+			if !yield(name, number) {
+				return
+			}
+		}
+	}
+}
+
+// Text is the result as stories show it: a line for each request, with what is
+// not the case left out; if show has it, "tokens", the engine's time of each
+// token; if it has "steps", every step of every replica.
+func (r Result) Text(show ...string) string {
+	var text strings.Builder
+	for _, o := range r.Outcomes {
+		text.WriteString(o.text() + "\n")
+	}
+	for _, what := range show {
+		switch what {
+		case "tokens":
+			for _, o := range r.Outcomes {
+				fmt.Fprintf(&text, "tokens of %s: %v\n", o.ID, o.TokensUS)
+			}
+		case "steps":
+			for replica, steps := range r.Steps {
+				for _, s := range steps {
+					text.WriteString(s.text(replica) + "\n")
+				}
+			}
+		}
+	}
+	return text.String()
+}
+
+func (o Outcome) text() string {
+	line := o.ID + " " + o.State
+	if o.Reason != "" {
+		line += " (" + o.Reason + ")"
+	}
+	for _, time := range []struct {
+		name string
+		us   int64
+	}{
+		{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"enqueued", o.EnqueuedUS},
+		{"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"completed", o.CompletedUS},
+		{"replica", int64(o.Replica)},
+	} {
+		if time.us != Never {
+			line += fmt.Sprintf(" %s=%d", time.name, time.us)
+		}
+	}
+	for _, count := range []struct {
+		name string
+		n    int
+	}{
+		{"generated", o.Generated}, {"cached", o.Cached}, {"expected", o.ExpectedCached}, {"preempted", o.Preemptions},
+	} {
+		if count.n > 0 {
+			line += fmt.Sprintf(" %s=%d", count.name, count.n)
+		}
+	}
+	return line
+}
+
+func (s Step) text(replica int) string {
+	line := fmt.Sprintf("replica %d: %d..%d prefill=%d decode=%d used=%d running=%d waiting=%d",
+		replica, s.StartUS, s.EndUS, s.Prefill, s.Decode, s.UsedBlocks, s.Running, s.Waiting)
+	if s.Preempted > 0 {
+		line += fmt.Sprintf(" preempted=%d", s.Preempted)
+	}
+	return line
+}
