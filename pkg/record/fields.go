@@ -30,13 +30,16 @@ type Object struct {
 	Name, Doc string
 	Type      reflect.Type
 	Fields    []Field
-	// required has bit i set where Fields[i] is required.
+	// required has bit i set where Fields[i] is required; keys[i] is its name
+	// as it is written.
 	required uint64
+	keys     []string
 }
 
 func describe[T any](name, doc string, fields ...Field) *Object {
 	o := &Object{Name: name, Doc: doc, Type: reflect.TypeFor[T](), Fields: fields}
 	for i, f := range fields {
+		o.keys = append(o.keys, `"`+f.Name+`":`)
 		if f.Required {
 			o.required |= 1 << i
 		}

@@ -142,7 +142,7 @@ type members struct {
 	object *Object
 	field  *Field // the one whose value is next
 	seen   uint64 // bit i: Fields[i] was there
-	next   int    // the field that probably follows
+	next   int    // the first field that may follow, if they are in order
 	begun  bool
 }
 
@@ -157,29 +157,15 @@ func (s *scanner) each(m *members) bool {
 		return false
 	}
 	m.begun = true
-	key := s.fieldName()
-	return s.err == nil && s.lookUp(m, key)
-}
-
-// fieldName reads the name of a field, valid until the next string, and moves
-// to its value.
-func (s *scanner) fieldName() []byte {
-	if s.peek() != '"' {
-		s.invalid("expected the name of a field")
-		return nil
-	}
-	key := s.raw()
-	if s.err == nil && !s.take(':') {
-		s.invalid("expected :")
-	}
-	s.skipSpace()
-	return key
+	return s.expected(m) || s.lookUp(m)
 }
 
 // more moves into an object or list, or from one part of it to the next; it
 // returns false behind the last part or on error.
 func (s *scanner) more(begun bool, first, last byte) bool {
 	switch {
+	case begun && s.peek() == ',':
+		s.i++
 	case !begun && !s.take(first):
 		s.invalid("expected " + string(first))
 		return false
@@ -195,32 +181,69 @@ func (s *scanner) more(begun bool, first, last byte) bool {
 	return true
 }
 
-// lookUp finds the field called key. Fields mostly come in the order in which
-// they are written, so that the search seldom takes more than a few steps.
-func (s *scanner) lookUp(m *members, key []byte) bool {
-	fields := m.object.Fields
-	for range fields {
-		i := m.next
-		if m.next++; m.next == len(fields) {
-			m.next = 0
-		}
-		if fields[i].Name != string(key) {
-			continue
-		}
-		if m.seen>>i&1 != 0 {
-			s.failf("%s stands there twice", key)
-			return false
-		}
-		m.seen |= 1 << i
-		m.field = &fields[i]
-		return true
+// expected moves to the value of a field that is written as a Writer writes it.
+// Fields mostly come in the order of the table, so that the search seldom takes
+// more than a few steps.
+func (s *scanner) expected(m *members) bool {
+	rest := s.b[s.i:]
+	if len(rest) < 2 {
+		return false
 	}
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.Name
+	keys := m.object.keys
+	for i := m.next; i < len(keys); i++ {
+		if key := keys[i]; rest[1] == key[1] && len(rest) >= len(key) && string(rest[:len(key)]) == key {
+			s.i += len(key)
+			s.skipSpace()
+			return s.enter(m, i)
+		}
+	}
+	return false
+}
+
+// lookUp moves to the value of any field.
+func (s *scanner) lookUp(m *members) bool {
+	key := s.fieldName()
+	if s.err != nil {
+		return false
+	}
+	for i := range m.object.Fields {
+		if m.object.Fields[i].Name == string(key) {
+			return s.enter(m, i)
+		}
+	}
+	var names []string
+	for _, f := range m.object.Fields {
+		names = append(names, f.Name)
 	}
 	s.err = named.Unknown("field", string(key), names)
 	return false
+}
+
+// enter makes field i the one whose value is next, if it was not there before.
+func (s *scanner) enter(m *members, i int) bool {
+	m.field = &m.object.Fields[i]
+	if m.seen>>i&1 != 0 {
+		s.failf("%s stands there twice", m.field.Name)
+		return false
+	}
+	m.seen |= 1 << i
+	m.next = i + 1
+	return true
+}
+
+// fieldName reads the name of a field, valid until the next string, and moves
+// to its value.
+func (s *scanner) fieldName() []byte {
+	if s.peek() != '"' {
+		s.invalid("expected the name of a field")
+		return nil
+	}
+	key := s.raw()
+	if s.err == nil && !s.take(':') {
+		s.invalid("expected :")
+	}
+	s.skipSpace()
+	return key
 }
 
 // complete checks that no required field is missing.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -25,16 +26,31 @@ func (s *scanner) bytes(f *Field) []byte {
 func (s *scanner) raw() []byte {
 	s.i++
 	b := s.b[s.i:]
-	for i, c := range b {
-		if !plain[c] {
-			if c == '"' {
-				s.i += i + 1
-				return b[:i]
-			}
-			break
-		}
+	if n := plainLength(b); n < len(b) && b[n] == '"' {
+		s.i += n + 1
+		return b[:n]
 	}
 	return s.unescape()
+}
+
+// plainLength returns how many bytes at the beginning of b stand for themselves.
+// It looks at eight at a time: the top bit of a byte of special is set if the
+// byte is not ASCII, or is too small for what is taken from it. What it borrows
+// then may mark the bytes above it for nothing, but never one before the first.
+func plainLength(b []byte) (n int) {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; n+8 <= len(b); n += 8 {
+		word := binary.LittleEndian.Uint64(b[n:])
+		quote, backslash := word^ones*'"', word^ones*'\\'
+		special := (word | (word - ones*' ') | (quote - ones) | (backslash - ones)) & tops
+		if special != 0 {
+			return n + bits.TrailingZeros64(special)/8
+		}
+	}
+	for n < len(b) && plain[b[n]] {
+		n++
+	}
+	return n
 }
 
 // unescape reads the rest of a string that holds more than plain ASCII.

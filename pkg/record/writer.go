@@ -193,7 +193,7 @@ func (w *Writer) Close() error {
 	if w.ended {
 		err = nil
 	}
-	if err == nil && w.zstd != nil {
+	if err == nil && w.zstd != nil && w.records > 0 {
 		err = w.zstd.Close()
 	}
 	w.err = cmp.Or(err, errEnded)
@@ -226,7 +226,7 @@ func (w *Writer) stop() error {
 		return w.err
 	}
 	w.stopped = true
-	if w.err == nil {
+	if w.err == nil && len(w.lines) > 0 {
 		w.full <- w.lines
 	}
 	close(w.full)
