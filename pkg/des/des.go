@@ -9,7 +9,13 @@ type Time = int64
 
 // Micros rounds a duration in µs half up to a Time. It is the one place where
 // computed time becomes simulated time.
-func Micros(us float64) Time { return Time(math.Floor(us + 0.5)) }
+func Micros(us float64) Time {
+	whole := math.Floor(us)
+	if us-whole >= 0.5 { // us + 0.5 would round a sum of its own
+		whole++
+	}
+	return Time(whole)
+}
 
 // Event is something that happens to the thing numbered Slot. Events are
 // ordered by time, then kind, then sequence number.

@@ -143,6 +143,7 @@ func (e *Engine) drop(s int32) {
 // ends: its token of that step is lost.
 func (e *Engine) Abort(s int32) (r Result, left bool) {
 	q := &e.seqs[s]
+	e.fruitless = 0
 	if q.state == waiting {
 		e.unqueue(s)
 		r = Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps}
@@ -152,6 +153,7 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 	q.aborted = true
 	e.aborts++
 	r = Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps}
+	q.gaps = Gaps{} // they are r's now
 	if q.state == steady {
 		last := e.cache.Ticks()
 		if e.inFlight && e.ticked {
@@ -208,7 +210,7 @@ func (e *Engine) dropAborted() {
 // watch stops a replica that computes for ever without a token: the first in
 // line needs at most a step for each token that the cache has room for.
 func (e *Engine) watch() error {
-	if e.ends.Steady+len(e.ends.First)+len(e.ends.Gaps)+len(e.ends.Left) > 0 {
+	if e.ends.Steady+len(e.ends.First)+len(e.ends.Gaps) > 0 {
 		e.fruitless = 0
 		return nil
 	}

@@ -71,6 +71,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(c)
 	}
+	return runCluster(ctx, c, in, out, o)
+}
+
+// runCluster is Run on a cluster that is loaded and valid.
+func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o Options) error {
 	reader := record.NewReader(in)
 	defer reader.Close()
 	arrivals, workload, err := openArrivals(reader)

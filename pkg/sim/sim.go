@@ -63,6 +63,7 @@ type simulation struct {
 
 	slots []request
 	spare []int32
+	open  int // requests taken from the workload and not final
 	// stale counts pending deadlines of requests that are gone.
 	stale     int
 	decisions int64
@@ -147,7 +148,7 @@ func (s *simulation) run(stop func() error) error {
 	if err := s.pull(); err != nil {
 		return err
 	}
-	for n := 0; ; n++ {
+	for n := 0; s.open > 0; n++ {
 		if n%4096 == 0 {
 			if err := stop(); err != nil {
 				return err
@@ -160,7 +161,7 @@ func (s *simulation) run(stop func() error) error {
 			}
 			continue
 		}
-		if s.queue.Len() == 0 || next > s.horizon {
+		if next > s.horizon {
 			break
 		}
 		e := s.queue.Pop()

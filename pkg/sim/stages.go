@@ -27,6 +27,7 @@ func (s *simulation) pull() error {
 		return err
 	}
 	slot := s.newSlot()
+	s.open++
 	r := &s.slots[slot]
 	r.position, r.deadline = s.arrivals.position, des.Time(in.DeadlineUS)
 	r.replica, r.seq, r.final = nowhere, nowhere, false
@@ -247,6 +248,7 @@ func (r *request) took(had *engine.Result) {
 func (s *simulation) finish(slot int32, state, reason string) error {
 	r := &s.slots[slot]
 	r.final = true
+	s.open--
 	o := &r.out
 	o.State, o.Reason = state, reason
 	o.SLOMet = metrics.SLOMet(o, s.targets[o.SLOClass])

@@ -42,7 +42,7 @@ var broken = []struct{ rule, file, old, new string }{
 	{"a lone token is a prompt's unless there is output before it", "engine/engine.go",
 		"if q.generated > 0 && q.want() == 1 {", "if q.want() == 1 {"},
 	{"step times round half up", "des/des.go",
-		"math.Floor(us + 0.5)", "math.Floor(us)"},
+		"us-whole >= 0.5", "us-whole > 0.5"},
 	{"the last token generated needs no slot", "sim/stages.go",
 		"slots := input + output - 1\n", "slots := input + output\n"},
 }

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+type file struct {
+	Name  string             `yaml:"name"`
+	Parts []part             `yaml:"parts"`
+	Extra map[string]float64 `yaml:"extra"`
+}
+
+type part struct {
+	ID    string  `yaml:"id"`
+	Count int     `yaml:"count"`
+	Ratio float64 `yaml:"ratio"`
+	On    bool    `yaml:"on"`
+}
+
+const good = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
+
+func TestFaultsHaveTheirPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "f.yaml: is empty",
+		"name: x\nnmae: y\n":                 `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`,
+		"name: x\nparts:\n - cuont: 1\n":     `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`,
+		"name: x\nname: y\n":                 "f.yaml:2",
+		"name: [\n":                          "f.yaml:1",
+		"parts:\n - {id: a, count: many}":    "f.yaml:2:",
+		"name: x\n---\nname: y\n":            "one file, one document",
+		`{"name": "x", "parts": [{"i": 1}]}`: `unknown field "i"`,
+	} {
+		err := decode(text, &file{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+func decode(text string, v any) error {
+	doc, err := Parse("f.yaml", []byte(text))
+	if err != nil {
+		return err
+	}
+	return doc.Decode(v)
+}
+
+func TestErrorf(t *testing.T) {
+	doc, err := Parse("f.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"parts[1].count": "f.yaml:5:12: parts[1].count: must be 3",
+		"parts[0].ratio": "f.yaml:3:", // not there: its parent's place
+		"elsewhere":      "f.yaml: elsewhere: must be 3",
+	} {
+		if err := doc.Errorf(path, "must be %d", 3); !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	var f file
+	if err := decode(good, &f); err != nil {
+		t.Fatal(err)
+	}
+	for path, value := range map[string]string{"name": "y", "parts.b.count": "7", "parts.0.ratio": "0.5", "parts.a.on": "true", "extra.queue-depth": "0.3"} {
+		if err := Set(&f, path, value); err != nil {
+			t.Errorf("%s=%s: %v", path, value, err)
+		}
+	}
+	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || !f.Parts[0].On || f.Extra["queue-depth"] != 0.3 {
+		t.Errorf("set to %+v", f)
+	}
+	for path, want := range map[string]string{
+		"nam":           `did you mean "name"?`,
+		"parts.c.count": `unknown element "c"`,
+		"parts.b.cout":  `did you mean "count"?`,
+		"parts.b.count": "is no whole number",
+		"name.x":        "has no fields",
+	} {
+		if err := Set(&f, path, "lots"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", path, err, want)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"blis/pkg/policy"
+	"blis/pkg/record"
+	"blis/pkg/reference"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReference plays random small clusters on the simulator and on the plain
+// reference and expects the same times, counts and steps throughout.
+func TestReference(t *testing.T) {
+	cases := uint64(4000)
+	if raceEnabled || testing.Short() {
+		cases = 300
+	}
+	for seed := range cases {
+		c, requests := scratchCase(seed)
+		if diff := compare(t, c, requests); diff != "" {
+			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
+		}
+	}
+}
+
+// TestStories plays the stories, whose times are worked out by hand, on the
+// simulator; the reference's own test holds it to their text.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/stories/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d stories: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			for _, story := range readStories(t, file) {
+				c, requests, err := reference.ParseStory(story)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := compare(t, c, requests); diff != "" {
+					t.Errorf("%s\nthe reference (-) and the simulator (+) differ:\n%s", story, diff)
+				}
+			}
+		})
+	}
+}
+
+func readStories(t *testing.T, file string) []string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{string(text)}
+}
+
+// compare runs both and returns how they differ.
+func compare(t *testing.T, c reference.Config, requests []reference.Request) string {
+	t.Helper()
+	want := reference.Run(c, requests)
+	o := Options{Trace: "full", Plain: true, ITL: true, Check: true}
+	if c.HorizonUS >= 0 {
+		o.Horizon.Time = c.HorizonUS
+	}
+	var out bytes.Buffer
+	if err := runCluster(context.Background(), clusterOf(c), bytes.NewReader(workloadOf(requests)), &out, o); err != nil {
+		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
+	}
+	got := readRun(t, out.Bytes(), len(want.Steps))
+	var plain []seenOutcome
+	beyond := int64(0)
+	for _, w := range want.Outcomes {
+		if w.State == reference.BeyondHorizon {
+			beyond++
+			continue
+		}
+		plain = append(plain, seenOutcome{ID: w.ID, State: w.State, Reason: w.Reason,
+			Times:   [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS, w.CompletedUS},
+			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Gaps: gapsOf(w.TokensUS)})
+	}
+	ordered := make([]seenOutcome, 0, len(plain))
+	for _, w := range plain {
+		ordered = append(ordered, got.outcomes[w.ID])
+	}
+	if diff := cmp.Diff(plain, ordered); diff != "" {
+		return diff
+	}
+	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) || got.counts.BeyondHorizon != beyond {
+		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain), beyond)
+	}
+	return cmp.Diff(stepsOf(want.Steps), got.steps)
+}
+
+// seenOutcome is what both have of a request.
+type seenOutcome struct {
+	ID, State, Reason                        string
+	Times                                    [7]int64
+	Replica                                  int
+	Generated, Cached, Expected, Preemptions int
+	Gaps                                     [][2]int64
+}
+
+type seenStep struct {
+	Start, End, Prefill, Decode, Preempted, Used, Running, Waiting int64
+}
+
+type seenRun struct {
+	outcomes map[string]seenOutcome
+	steps    [][]seenStep
+	counts   record.Counts
+}
+
+func readRun(t *testing.T, run []byte, replicas int) seenRun {
+	t.Helper()
+	got := seenRun{outcomes: map[string]seenOutcome{}, steps: make([][]seenStep, replicas)}
+	r := record.NewReader(bytes.NewReader(run))
+	for r.Next() {
+		switch r.Kind() {
+		case record.KindOutcome:
+			var o record.Outcome
+			if err := r.Outcome(&o); err != nil {
+				t.Fatal(err)
+			}
+			got.outcomes[o.ID] = seenOutcome{ID: o.ID, State: o.State, Reason: o.Reason,
+				Times:   [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS), int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
+				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
+				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Gaps: o.ITLUS}
+			longest := record.Never
+			for _, g := range o.ITLUS {
+				longest = max(longest, record.Micros(g[0]))
+			}
+			if o.ITLMaxUS != longest {
+				t.Errorf("%s: itl_max_us %d, the longest gap is %d", o.ID, o.ITLMaxUS, longest)
+			}
+		case record.KindStep:
+			var s record.Step
+			if err := r.Decode(&s); err != nil {
+				t.Fatal(err)
+			}
+			got.steps[s.Replica] = append(got.steps[s.Replica], seenStep{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens, s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting})
+		}
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	got.counts = *r.End().Requests
+	return got
+}
+
+func stepsOf(steps [][]reference.Step) [][]seenStep {
+	all := make([][]seenStep, len(steps))
+	for i := range steps {
+		for _, s := range steps[i] {
+			all[i] = append(all[i], seenStep{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted), int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting)})
+		}
+	}
+	return all
+}
+
+// gapsOf is the run-length list of the times between tokens.
+func gapsOf(tokens []int64) [][2]int64 {
+	var gaps [][2]int64
+	for i := 1; i < len(tokens); i++ {
+		gap := tokens[i] - tokens[i-1]
+		if n := len(gaps); n > 0 && gaps[n-1][0] == gap {
+			gaps[n-1][1]++
+		} else {
+			gaps = append(gaps, [2]int64{gap, 1})
+		}
+	}
+	return gaps
+}
+
+// clusterOf is the reference's configuration in our terms.
+func clusterOf(c reference.Config) *Cluster {
+	e := defaultEngine()
+	e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, e.NumGPUBlocksOverride = c.MaxNumSeqs, c.MaxNumBatchedTokens, c.BlockSize, c.NumBlocks
+	e.EnableChunkedPrefill, e.EnablePrefixCaching = c.Chunked, c.PrefixCaching
+	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
+	cluster := &Cluster{Version: 1, Deployments: []Deployment{{ID: "main", Model: "m", Replicas: c.Replicas, Engine: e,
+		Latency: Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta}}},
+		ControlPlane: ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS},
+		Policies:     Policies{Routing: policy.Spec{Type: c.Routing}}}
+	if len(c.Scorers) > 0 {
+		cluster.Policies.Routing.Params = map[string]float64{}
+	}
+	for _, s := range c.Scorers {
+		cluster.Policies.Routing.Params[s.Name] = s.Weight
+	}
+	cluster.fillPolicies()
+	return cluster
+}
+
+func workloadOf(requests []reference.Request) []byte {
+	var out bytes.Buffer
+	w := record.NewWriter(&out, true)
+	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test"}))
+	for _, r := range requests {
+		q := record.Request{ID: r.ID, ArrivalUS: record.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: record.Micros(r.DeadlineUS)}
+		for _, s := range r.Prompt {
+			q.Prompt = append(q.Prompt, record.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
+		}
+		must(w.Request(&q))
+	}
+	must(w.End(&record.End{}))
+	must(w.Close())
+	return out.Bytes()
+}
