@@ -233,11 +233,9 @@ func TestExpect(t *testing.T) {
 func TestLineTooLong(t *testing.T) {
 	long := `{"kind":"request","id":"` + strings.Repeat("x", maxLine-26) + `"}`
 	for _, c := range []struct{ in, want string }{
-		{long, ""},
 		{someRequest + "\n" + long + "\n", ""},
-		{someRequest + "\nx" + long + "\n", "stream:2: is longer than 64 MiB"},
 		{someRequest + "\nx" + long + "\n" + someRequest, "stream:2: is longer than 64 MiB"},
-		{someRequest + "\nx" + long + long, "stream:2: is longer than 64 MiB"},
+		{someRequest + "\nx" + long + long[:batchSize], "stream:2: is longer than 64 MiB"},
 	} {
 		r := NewReader(strings.NewReader(c.in))
 		for r.Next() {
