@@ -31,7 +31,7 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 		e.ends.Done = append(e.ends.Done, Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps})
 		e.drop(s)
 	}
-	if e.aborts > 0 {
+	if len(e.aborted) > 0 {
 		e.dropAborted()
 	}
 	return &e.ends, e.watch()
@@ -151,7 +151,7 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 		return r, true
 	}
 	q.aborted = true
-	e.aborts++
+	e.aborted = append(e.aborted, s)
 	r = Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps}
 	q.gaps = Gaps{} // they are r's now
 	if q.state == steady {
@@ -172,39 +172,28 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 // steadyAborts counts the steady sequences that were aborted.
 func (e *Engine) steadyAborts() int {
 	n := 0
-	if e.aborts > 0 {
-		for _, d := range e.done {
-			if e.seqs[d.seq].aborted {
-				n++
-			}
+	for _, s := range e.aborted {
+		if e.seqs[s].state == steady {
+			n++
 		}
 	}
 	return n
 }
 
-// dropAborted lets the aborted sequences go, in order of admission.
+// dropAborted lets the aborted sequences go, in the order of their aborts.
 func (e *Engine) dropAborted() {
-	e.batch = e.batch[:0]
-	aborted := func(s int32) bool {
-		if e.seqs[s].aborted {
-			e.batch = append(e.batch, s)
-			return true
-		}
-		return false
-	}
+	aborted := func(s int32) bool { return e.seqs[s].aborted }
 	e.singles = slices.DeleteFunc(e.singles, aborted)
-	singles := len(e.batch)
 	e.done = slices.DeleteFunc(e.done, func(d doneAt) bool { return aborted(d.seq) })
-	for _, s := range e.batch[singles:] {
-		e.settle(s, 0)
-	}
 	e.done.init()
-	e.sortByOrder(e.batch)
-	for _, s := range e.batch {
+	for _, s := range e.aborted {
+		if e.seqs[s].state == steady {
+			e.settle(s, 0)
+		}
 		e.ends.Left = append(e.ends.Left, e.seqs[s].tag)
 		e.drop(s)
 	}
-	e.aborts = 0
+	e.aborted = e.aborted[:0]
 }
 
 // watch stops a replica that computes for ever without a token: the first in

@@ -110,7 +110,7 @@ func TestUnknownRouter(t *testing.T) {
 // and only where it sent it.
 func TestShadow(t *testing.T) {
 	tree := kv.NewTree()
-	s := NewShadow(tree, []int{16, 16})
+	s := NewShadow(tree, 100, []int{16, 16})
 	long := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 100}}, 120, "")
 	short := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 60}, {ID: "b", Tokens: 40}}, 100, "r.out")
 	s.Sent(0, long, 120)

@@ -2,8 +2,8 @@ package policy
 
 import "blis/pkg/kv"
 
-// ShadowBlocks is how many blocks a router remembers of each replica, the
-// default of llm-d's prefix scorer (lruCapacityPerServer).
+// ShadowBlocks is how many blocks a router remembers of each replica if nobody
+// says otherwise: the default of llm-d's prefix scorer (lruCapacityPerServer).
 const ShadowBlocks = 31250
 
 // Shadow is the router's own model of which prompts are where. It learns from
@@ -11,11 +11,12 @@ const ShadowBlocks = 31250
 // recently sent there, and it does not know what the replica has evicted.
 type Shadow struct{ caches []*kv.Cache }
 
-// NewShadow returns an empty model of replicas with blocks of the given sizes.
-func NewShadow(tree *kv.Tree, blockSizes []int) *Shadow {
+// NewShadow returns an empty model, with room for capacity blocks each, of
+// replicas with blocks of the given sizes.
+func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	s := &Shadow{}
 	for _, size := range blockSizes {
-		s.caches = append(s.caches, kv.NewCache(tree, ShadowBlocks, size, true))
+		s.caches = append(s.caches, kv.NewCache(tree, capacity, size, true))
 	}
 	return s
 }

@@ -52,10 +52,12 @@ type Latency struct {
 	BetaUS  []float64 `yaml:"beta_us" json:"beta_us"`
 }
 
-// ControlPlane is what the control plane itself takes, in µs.
+// ControlPlane is what the control plane itself takes, in µs, and remembers.
 type ControlPlane struct {
 	AdmissionLatencyUS int64 `yaml:"admission_latency_us" json:"admission_latency_us"`
 	RoutingLatencyUS   int64 `yaml:"routing_latency_us" json:"routing_latency_us"`
+	// ShadowBlocks is how many prompt blocks the router remembers of each replica.
+	ShadowBlocks int `yaml:"shadow_blocks" json:"shadow_blocks"`
 }
 
 // Policies names the policy of each stage.
@@ -100,7 +102,7 @@ func loadCluster(name string, sets []string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{}
+	c := &Cluster{ControlPlane: ControlPlane{ShadowBlocks: policy.ShadowBlocks}}
 	if err := doc.Decode(c); err != nil {
 		return nil, err
 	}
@@ -184,11 +186,15 @@ func (c *Cluster) validate(fault fault) error {
 
 func (p *ControlPlane) validate(fault fault) error {
 	for _, v := range []struct {
-		name string
-		us   int64
-	}{{"admission_latency_us", p.AdmissionLatencyUS}, {"routing_latency_us", p.RoutingLatencyUS}} {
-		if v.us < 0 || v.us > maxLatencyUS {
-			return fault("control_plane."+v.name, "must be between 0 and %d, is %d", int64(maxLatencyUS), v.us)
+		name            string
+		value, min, max int64
+	}{
+		{"admission_latency_us", p.AdmissionLatencyUS, 0, maxLatencyUS},
+		{"routing_latency_us", p.RoutingLatencyUS, 0, maxLatencyUS},
+		{"shadow_blocks", int64(p.ShadowBlocks), 1, math.MaxInt32 / 2},
+	} {
+		if v.value < v.min || v.value > v.max {
+			return fault("control_plane."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
 		}
 	}
 	return nil

@@ -2,17 +2,17 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"blis/pkg/policy"
 	"blis/pkg/record"
 	"blis/pkg/reference"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/cockroachdb/datadriven"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // TestReference plays random small clusters on the simulator and on the plain
@@ -31,33 +31,26 @@ func TestReference(t *testing.T) {
 }
 
 // TestStories plays the stories, whose times are worked out by hand, on the
-// simulator; the reference's own test holds it to their text.
+// simulator: it must tell them as the reference does, whose own test holds it
+// to their text.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/stories/*.txt")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("%d stories: %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			for _, story := range readStories(t, file) {
-				c, requests, err := reference.ParseStory(story)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := compare(t, c, requests); diff != "" {
-					t.Errorf("%s\nthe reference (-) and the simulator (+) differ:\n%s", story, diff)
-				}
+	stories := 0
+	datadriven.Walk(t, "../../testdata/stories", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			stories++
+			c, requests, err := reference.ParseStory(d.Input)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
 			}
+			if diff := compare(t, c, requests); diff != "" {
+				d.Fatalf(t, "the reference (-) and the simulator (+) differ:\n%s", diff)
+			}
+			return d.Expected
 		})
+	})
+	if stories < 10 {
+		t.Errorf("only %d stories", stories)
 	}
-}
-
-func readStories(t *testing.T, file string) []string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{string(text)}
 }
 
 // compare runs both and returns how they differ.
@@ -88,13 +81,13 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	for _, w := range plain {
 		ordered = append(ordered, got.outcomes[w.ID])
 	}
-	if diff := cmp.Diff(plain, ordered); diff != "" {
+	if diff := gocmp.Diff(plain, ordered); diff != "" {
 		return diff
 	}
 	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) || got.counts.BeyondHorizon != beyond {
 		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain), beyond)
 	}
-	return cmp.Diff(stepsOf(want.Steps), got.steps)
+	return gocmp.Diff(stepsOf(want.Steps), got.steps)
 }
 
 // seenOutcome is what both have of a request.
@@ -185,7 +178,7 @@ func clusterOf(c reference.Config) *Cluster {
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
 	cluster := &Cluster{Version: 1, Deployments: []Deployment{{ID: "main", Model: "m", Replicas: c.Replicas, Engine: e,
 		Latency: Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta}}},
-		ControlPlane: ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS},
+		ControlPlane: ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
 		Policies:     Policies{Routing: policy.Spec{Type: c.Routing}}}
 	if len(c.Scorers) > 0 {
 		cluster.Policies.Routing.Params = map[string]float64{}

@@ -123,7 +123,7 @@ func newSimulation(c *Cluster, keepGaps bool) (*simulation, error) {
 		return nil, err
 	}
 	if s.router.Prefix() {
-		s.shadow = policy.NewShadow(s.tree, sizes)
+		s.shadow = policy.NewShadow(s.tree, c.ControlPlane.ShadowBlocks, sizes)
 	}
 	return s, nil
 }
