@@ -1,0 +1,196 @@
+package stat
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slowQuantile is the definition in rational numbers: samples sorted here, the
+// place p·(n−1), the line between its neighbours.
+func slowQuantile(samples []*big.Rat, percent, unit int64) *big.Rat {
+	s := slices.Clone(samples)
+	slices.SortFunc(s, func(a, b *big.Rat) int { return a.Cmp(b) })
+	place := new(big.Rat).Mul(big.NewRat(percent, 100), big.NewRat(int64(len(s)-1), 1))
+	lo := int(new(big.Int).Div(place.Num(), place.Denom()).Int64())
+	hi := min(lo+1, len(s)-1)
+	part := new(big.Rat).Sub(place, big.NewRat(int64(lo), 1))
+	rise := new(big.Rat).Sub(s[hi], s[lo])
+	q := new(big.Rat).Add(s[lo], rise.Mul(rise, part))
+	return q.Quo(q, big.NewRat(unit, 1))
+}
+
+func rats(values []int64) []*big.Rat {
+	r := make([]*big.Rat, len(values))
+	for i, v := range values {
+		r[i] = big.NewRat(v, 1)
+	}
+	return r
+}
+
+func TestQuantileByHand(t *testing.T) {
+	// numpy.percentile([15, 20, 35, 40, 50], p): 0.4·4 = 1.6 of the way, 20 + 0.6·15.
+	s := []int64{15, 20, 35, 40, 50}
+	for _, c := range []struct {
+		percent int64
+		want    float64
+	}{{0, 15}, {40, 29}, {50, 35}, {75, 40}, {90, 46}, {100, 50}} {
+		if got := Quantile(s, c.percent, 1); got != c.want {
+			t.Errorf("p%d = %v, want %v", c.percent, got, c.want)
+		}
+	}
+	if got := Quantile([]int64{123456, 123457}, 50, 1000); got != 123.4565 {
+		t.Errorf("half way between 123456 and 123457 µs = %v ms", got)
+	}
+	if got := QuantileFloat([]float64{1.5}, 99); got != 1.5 {
+		t.Errorf("p99 of one sample = %v", got)
+	}
+}
+
+func TestQuantileIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		samples := rapid.SliceOfN(rapid.Int64Range(0, 1<<45), 1, 200).Draw(t, "samples")
+		percent := rapid.Int64Range(0, 100).Draw(t, "percent")
+		unit := rapid.SampledFrom([]int64{1, 1000}).Draw(t, "unit")
+		want, _ := slowQuantile(rats(samples), percent, unit).Float64()
+		slices.Sort(samples)
+		if got := Quantile(samples, percent, unit); got != want {
+			t.Fatalf("p%d = %v, exactly rounded %v", percent, got, want)
+		}
+	})
+}
+
+func TestQuantileFloat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		samples := rapid.SliceOfN(rapid.Float64Range(0, 1e9), 1, 200).Draw(t, "samples")
+		percent := rapid.Int64Range(0, 100).Draw(t, "percent")
+		r := make([]*big.Rat, len(samples))
+		for i, v := range samples {
+			r[i] = new(big.Rat).SetFloat64(v)
+		}
+		want, _ := slowQuantile(r, percent, 1).Float64()
+		slices.Sort(samples)
+		got := QuantileFloat(samples, percent)
+		if math.Abs(got-want) > 4e-16*samples[len(samples)-1] {
+			t.Fatalf("p%d = %v, want %v", percent, got, want)
+		}
+		if got < samples[0] || got > samples[len(samples)-1] {
+			t.Fatalf("p%d = %v leaves the samples", percent, got)
+		}
+		if percent > 0 && QuantileFloat(samples, percent-1) > got {
+			t.Fatalf("p%d is above p%d", percent-1, percent)
+		}
+	})
+}
+
+// A histogram has the quantiles of its values written out, on both sides of
+// the border between array and map.
+func TestHistogramIsItsValuesWrittenOut(t *testing.T) {
+	value := rapid.OneOf(rapid.Int64Range(0, 3000), rapid.Int64Range(dense-3, dense+3), rapid.Int64Range(0, 1<<40))
+	rapid.Check(t, func(t *rapid.T) {
+		var h Histogram
+		var all []int64
+		sum := int64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "adds") {
+			v, n := value.Draw(t, "value"), rapid.Int64Range(0, 9).Draw(t, "n")
+			h.Add(v, n)
+			sum += v * n
+			for range n {
+				all = append(all, v)
+			}
+		}
+		if h.N() != int64(len(all)) || h.Sum() != sum {
+			t.Fatalf("N = %d, Sum = %d, want %d, %d", h.N(), h.Sum(), len(all), sum)
+		}
+		sorted := h.Sorted()
+		if len(all) == 0 {
+			if len(sorted) != 0 {
+				t.Fatalf("an empty histogram has %v", sorted)
+			}
+			return
+		}
+		slices.Sort(all)
+		for percent := range int64(101) {
+			if got, want := sorted.Quantile(percent, 1000), Quantile(all, percent, 1000); got != want {
+				t.Fatalf("p%d = %v, want %v", percent, got, want)
+			}
+		}
+		if sorted.Max() != all[len(all)-1] {
+			t.Fatalf("Max = %d", sorted.Max())
+		}
+	})
+}
+
+func TestHistogramAddDoesNotAllocate(t *testing.T) {
+	var h Histogram
+	h.Add(12_000, 1)
+	h.Add(dense+1, 1)
+	if n := testing.AllocsPerRun(1000, func() { h.Add(11_999, 7); h.Add(dense+1, 1) }); n != 0 {
+		t.Errorf("Add allocates %v times", n)
+	}
+}
+
+func TestSortTagged(t *testing.T) {
+	key := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 300), rapid.Map(rapid.Float64Min(0), math.Float64bits))
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfN(key, 0, 300).Draw(t, "keys")
+		samples := make([]Tagged, len(keys))
+		for i, k := range keys {
+			samples[i] = Tagged{k, uint32(i)}
+		}
+		want := slices.Clone(samples)
+		slices.SortStableFunc(want, func(a, b Tagged) int { return cmp.Compare(a.Key, b.Key) })
+		if got := SortTagged(samples, make([]Tagged, len(samples))); !slices.Equal(got, want) {
+			t.Fatalf("sorted %v, want %v", got, want)
+		}
+	})
+}
+
+func TestMean(t *testing.T) {
+	if got := Mean([]float64{1, 2, 6}); got != 3 {
+		t.Errorf("Mean = %v", got)
+	}
+}
+
+func TestJain(t *testing.T) {
+	for _, c := range []struct {
+		shares []float64
+		want   float64
+		ok     bool
+	}{
+		{[]float64{1, 1, 1, 1}, 1, true},
+		{[]float64{0.5, 0, 0, 0}, 0.25, true},
+		{[]float64{1, 0.5}, 0.9, true}, // 1.5² / (2 · 1.25)
+		{[]float64{0, 0}, 0, false},
+		{nil, 0, false},
+	} {
+		if got, ok := Jain(c.shares); got != c.want || ok != c.ok {
+			t.Errorf("Jain(%v) = %v, %v, want %v, %v", c.shares, got, ok, c.want, c.ok)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		shares := rapid.SliceOfN(rapid.Float64Range(0.01, 1), 1, 50).Draw(t, "shares")
+		got, ok := Jain(shares)
+		if !ok || got < 1/float64(len(shares))-1e-12 || got > 1+1e-12 {
+			t.Fatalf("Jain(%v) = %v, %v", shares, got, ok)
+		}
+	})
+}
+
+func BenchmarkSortTagged(b *testing.B) {
+	const n = 1_000_000
+	samples, scratch := make([]Tagged, n), make([]Tagged, n)
+	for b.Loop() {
+		x := uint64(1)
+		for i := range samples {
+			x = x*6364136223846793005 + 1442695040888963407
+			samples[i] = Tagged{x >> 34, uint32(i)}
+		}
+		SortTagged(samples, scratch)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/sample")
+}
