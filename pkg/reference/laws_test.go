@@ -1,0 +1,111 @@
+package reference
+
+import (
+	"slices"
+	"testing"
+)
+
+// named counts the tokens of a prompt that have names.
+func named(q Request) int {
+	n := 0
+	for _, s := range q.Prompt {
+		n += s.Tokens
+	}
+	return n
+}
+
+// checkLaws holds a result to what is true of every run.
+func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result) {
+	t.Helper()
+	undisturbed := c.HorizonUS == Never
+	wanted := 0 // tokens to compute, if nothing is computed twice or in vain
+	for i, o := range r.Outcomes {
+		q := requests[i]
+		undisturbed = undisturbed && q.DeadlineUS == Never && o.Preemptions == 0
+		if o.State == Completed {
+			wanted += q.Input - o.Cached + q.Output - 1
+		}
+		law := func(name string, holds bool) {
+			if !holds {
+				t.Errorf("seed %d: %s: %+v of %+v", seed, name, o, q)
+			}
+		}
+		law("the request's id and arrival", o.ID == q.ID && o.ArrivalUS == q.ArrivalUS)
+		times := []int64{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS}
+		law("causality", sortedThenNever(times))
+		law("one time for each token, rising", len(o.TokensUS) == o.Generated && rising(o.TokensUS))
+		law("completed if and only if all tokens came",
+			(o.State == Completed) == (o.Generated == q.Output) && (o.State == Completed) == (o.CompletedUS != Never))
+		law("a replica if and only if routed", (o.Replica != Never) == (o.RoutedUS != Never))
+		law("cached whole blocks, not the last token", o.Cached%c.BlockSize == 0 && o.Cached < q.Input)
+		law("expected whole blocks", o.ExpectedCached%c.BlockSize == 0 && o.ExpectedCached <= q.Input)
+		law("a reason unless completed or not offered",
+			(o.Reason == "") == (o.State == Completed || o.State == BeyondHorizon))
+		law("a rejected request goes nowhere", o.State != Rejected || o.AdmittedUS == Never)
+		law("no deadline survived", q.DeadlineUS == Never || len(o.TokensUS) == 0 ||
+			slices.Max(o.TokensUS) <= q.DeadlineUS)
+		law("no horizon survived", c.HorizonUS == Never || len(o.TokensUS) == 0 ||
+			slices.Max(o.TokensUS) <= c.HorizonUS)
+		law("no horizon, no end before its time",
+			c.HorizonUS != Never || o.State != Unfinished && o.State != BeyondHorizon)
+	}
+	computed := 0
+	for replica, steps := range r.Steps {
+		checkSteps(t, seed, replica, steps, c, !hasDeadlines(requests))
+		for _, s := range steps {
+			computed += s.Prefill + s.Decode
+		}
+	}
+	if undisturbed && computed != wanted {
+		t.Errorf("seed %d: %d tokens computed, want %d", seed, computed, wanted)
+	}
+}
+
+// checkSteps holds the steps of one replica to their laws. If nobody has a
+// deadline, who waits goes on waiting until the next step.
+func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, patient bool) {
+	t.Helper()
+	for i, s := range steps {
+		law := func(name string, holds bool) {
+			if !holds {
+				t.Errorf("seed %d: replica %d: %s: %+v", seed, replica, name, s)
+			}
+		}
+		law("a step computes something, within the budget",
+			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode <= c.MaxNumBatchedTokens)
+		law("its length follows from what it computes",
+			s.EndUS-s.StartUS == c.stepTime(s.Prefill, s.Decode, s.Context))
+		law("steps do not overlap", i == 0 || s.StartUS >= steps[i-1].EndUS)
+		law("a replica with work does not idle",
+			i == 0 || !patient || steps[i-1].Waiting == 0 || s.StartUS == steps[i-1].EndUS)
+		law("seats and blocks are within their limits",
+			s.Running <= c.MaxNumSeqs && s.UsedBlocks <= c.NumBlocks)
+		law("a victim waits", s.Waiting >= s.Preempted)
+	}
+}
+
+func hasDeadlines(requests []Request) bool {
+	return slices.ContainsFunc(requests, func(q Request) bool { return q.DeadlineUS != Never })
+}
+
+// rising reports whether each time is later than the one before.
+func rising(times []int64) bool {
+	for i := range times {
+		if i > 0 && times[i] <= times[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// sortedThenNever reports whether times do not fall, and once one did not come
+// none does.
+func sortedThenNever(times []int64) bool {
+	if i := slices.Index(times, Never); i >= 0 {
+		if slices.ContainsFunc(times[i:], func(t int64) bool { return t != Never }) {
+			return false
+		}
+		times = times[:i]
+	}
+	return slices.IsSorted(times)
+}

@@ -1,0 +1,207 @@
+package reference
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Random makes a small cluster and its requests from a seed, for comparisons of
+// two simulators. Most cases have contention: for tokens of a step, for seats,
+// for blocks. The ids are req-0, req-1, … in the order of arrival.
+func Random(seed uint64) (Config, []Request) {
+	d := &dice{Rand: rand.New(rand.NewPCG(seed, 0x626c6973))}
+	d.input = pick(d, 1, 4, 8, 12, 20, 30, 60)
+	d.output = pick(d, 1, 4, 8, 12, 20, 40)
+	c := d.cluster()
+	if d.percent(30) {
+		d.storm(&c)
+	}
+	d.tick = c.stepTime(min(c.MaxNumBatchedTokens, d.input), 2, d.input)
+	requests := make([]Request, pick(d, 3, 8, 15, 15, 25, 40))
+	span := int(float64(d.tick) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
+	arrivals := d.arrivals(len(requests), span)
+	if d.percent(20) {
+		c.HorizonUS = int64(d.between(0, span+20*int(d.tick)))
+	}
+	hurry := pick(d, 0, 0, 10, 30, 60) // percent that have a deadline
+	even := d.percent(30)              // all outputs are of one length, and so end together
+	for i := range requests {
+		r := &requests[i]
+		*r = Request{ID: fmt.Sprintf("req-%d", i), ArrivalUS: arrivals[i], DeadlineUS: Never}
+		r.Output = d.between(1, d.output)
+		if even {
+			r.Output = d.output
+		}
+		d.prompt(&c, r, requests[:i])
+		if d.percent(hurry) {
+			r.DeadlineUS = r.ArrivalUS + d.patience(&c, r.Input)
+		}
+	}
+	return c, requests
+}
+
+// dice draws one case.
+type dice struct {
+	*rand.Rand
+	// input and output bound the lengths of ordinary requests.
+	input, output int
+	// tick is about how long a step takes, in µs.
+	tick int64
+}
+
+func (d *dice) percent(p int) bool { return d.IntN(100) < p }
+
+// between draws from lo to hi, both included.
+func (d *dice) between(lo, hi int) int { return lo + d.IntN(hi-lo+1) }
+
+func pick[T any](d *dice, of ...T) T { return of[d.IntN(len(of))] }
+
+// cluster draws a configuration in which ordinary requests are possible and
+// memory, seats and budget are mostly scarce.
+func (d *dice) cluster() Config {
+	slots := d.input + d.output - 1
+	c := Config{
+		Replicas:            pick(d, 1, 1, 1, 2, 2, 3, 4),
+		MaxNumSeqs:          pick(d, 1, 2, 3, 5, 8, 256, 256),
+		MaxNumBatchedTokens: pick(d, d.between(1, 8), d.between(1, 64), d.between(1, 64), 2*slots, 2048),
+		BlockSize:           pick(d, 1, 2, 3, 4, 4, 8, 16),
+		Chunked:             d.percent(70),
+		PrefixCaching:       d.percent(85),
+		Routing:             pick(d, "round-robin", "least-loaded", "weighted", "weighted"),
+		ShadowBlocks:        pick(d, 0, 1, d.between(1, 8), d.between(4, 40)),
+		HorizonUS:           Never,
+	}
+	needed := (slots + c.BlockSize - 1) / c.BlockSize
+	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed), 10*needed)
+	if d.percent(30) {
+		c.LongPrefillThreshold = d.between(1, max(1, d.input/2))
+	}
+	if d.percent(20) {
+		c.MaxModelLen = slots + 1 - d.between(0, slots/4)
+	}
+	if !c.Chunked && d.percent(70) {
+		c.MaxNumBatchedTokens = max(c.MaxNumBatchedTokens, slots)
+	}
+	d.timing(&c)
+	if c.Routing == "weighted" {
+		c.Scorers = pick(d,
+			[]Scorer{{"prefix-affinity", 3}, {"queue-depth", 2}},
+			[]Scorer{{"queue-depth", 0.7}, {"prefix-affinity", 1.3}},
+			[]Scorer{{"prefix-affinity", 1}},
+			[]Scorer{{"queue-depth", 1}},
+		)
+	}
+	return c
+}
+
+// storm makes memory the only thing that is scarce: many sequences start and
+// grow at once, and preempt each other again and again.
+func (d *dice) storm(c *Config) {
+	d.input = min(d.input, 12)
+	d.output = max(d.output, 12)
+	c.MaxNumSeqs = pick(d, 8, 256)
+	c.MaxNumBatchedTokens = d.between(d.input+d.output, 256)
+	c.MaxModelLen = 0
+	needed := (d.input + d.output + c.BlockSize - 2) / c.BlockSize
+	c.NumBlocks = needed + d.between(0, needed)
+}
+
+// timing draws the latencies; steps of 1 µs and halves to round are among them.
+func (d *dice) timing(c *Config) {
+	c.Beta = pick(d,
+		[]float64{0, 0, 0}, []float64{1, 0, 0}, []float64{3, 0, 2}, []float64{10, 1, 1},
+		[]float64{10, 1, 1, 1}, []float64{0.5, 0.25, 0.5, 0.125}, []float64{0, 2.5, 1.5},
+		[]float64{10000, 50, 200}, []float64{10000, 50, 200, 0.5})
+	c.Alpha = pick(d,
+		[3]float64{}, [3]float64{}, [3]float64{2, 0, 1}, [3]float64{0, 1, 0},
+		[3]float64{0.5, 0.5, 0.5}, [3]float64{2000, 3.5, 30})
+	tick := c.stepTime(d.input, 1, 0)
+	c.AdmissionLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
+	c.RoutingLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
+}
+
+// arrivals draws n times in rising order from 0 to span, some of them equal.
+func (d *dice) arrivals(n, span int) []int64 {
+	times := make([]int64, n)
+	for i := range times {
+		times[i] = int64(d.between(0, span))
+		if i > 0 && d.percent(25) {
+			times[i] = times[i-1]
+		}
+	}
+	slices.Sort(times)
+	return times
+}
+
+// prompt draws the tokens of a request that follows others.
+func (d *dice) prompt(c *Config, r *Request, earlier []Request) {
+	r.Input = pick(d, 1, d.between(1, d.input), d.between(1, d.input), d.blocks(c), d.input)
+	if d.percent(3) {
+		// Most likely impossible, in one way or another.
+		r.Input = d.between(d.input, d.input+2*c.NumBlocks*c.BlockSize)
+		return
+	}
+	if len(earlier) == 0 {
+		d.named(c, r)
+		return
+	}
+	before := earlier[d.IntN(len(earlier))]
+	switch d.IntN(5) {
+	case 0: // unique
+	case 1: // the same prompt again
+		r.Input, r.Prompt = before.Input, before.Prompt
+	case 2: // a turn that goes on from what another one was answered, perhaps not yet
+		r.Prompt = slices.Clone(before.Prompt)
+		r.Prompt = append(r.Prompt, Segment{before.ID + ".out", d.between(1, before.Output+1)})
+		if d.percent(50) {
+			r.Prompt = append(r.Prompt, Segment{"more", d.between(1, c.BlockSize)})
+		}
+		d.fit(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
+	default:
+		d.named(c, r)
+	}
+}
+
+// blocks draws a length of whole blocks.
+func (d *dice) blocks(c *Config) int {
+	return c.BlockSize * d.between(1, max(1, d.input/c.BlockSize))
+}
+
+// named gives the request one or two segments of the few that there are, in
+// different lengths, and leaves some of its prompt unique or nothing.
+func (d *dice) named(c *Config, r *Request) {
+	r.Prompt = []Segment{{pick(d, "p", "p", "q"), pick(d, 1, r.Input, d.between(1, r.Input), d.blocks(c))}}
+	if d.percent(40) {
+		r.Prompt = append(r.Prompt, Segment{pick(d, "p", "x", "y"), pick(d, d.between(1, r.Input), d.blocks(c))})
+	}
+	d.fit(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
+}
+
+// fit cuts the segments to the length of ordinary inputs and makes the prompt
+// those and some unique tokens, if there is room for them.
+func (d *dice) fit(r *Request, unique int) {
+	room := d.input
+	for i := range r.Prompt {
+		r.Prompt[i].Tokens = min(r.Prompt[i].Tokens, room)
+		room -= r.Prompt[i].Tokens
+	}
+	r.Prompt = slices.DeleteFunc(r.Prompt, func(s Segment) bool { return s.Tokens == 0 })
+	r.Input = d.input - room + min(unique, room)
+}
+
+// patience draws how long after its arrival a request is aborted, so that every
+// stage has its share.
+func (d *dice) patience(c *Config, input int) int64 {
+	admission, routing, delay := c.AdmissionLatencyUS, c.RoutingLatencyUS, c.queueDelay(input)
+	queue := admission + routing + delay
+	return pick(d,
+		0,
+		d.Int64N(admission+1),
+		admission+d.Int64N(routing+1),
+		admission+routing+d.Int64N(delay+1),
+		queue+d.Int64N(3*d.tick),
+		queue+d.tick*d.Int64N(20),
+		queue+d.Int64N(20*d.tick),
+		queue+d.Int64N(100*d.tick))
+}

@@ -1,0 +1,142 @@
+package reference
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const cases = 3000
+
+// feature is something that a share of the random cases must have.
+type feature struct {
+	name    string
+	percent float64
+	has     func(Config, []Request, Result) bool
+}
+
+// ofConfig, ofRequest, ofOutcome and ofStep are features of a case that has one
+// such thing, at least, for which has is true.
+func ofConfig(name string, percent float64, has func(Config) bool) feature {
+	return feature{name, percent, func(c Config, _ []Request, _ Result) bool { return has(c) }}
+}
+
+func ofRequest(name string, percent float64, has func(Request) bool) feature {
+	return feature{name, percent, func(_ Config, q []Request, _ Result) bool { return slices.ContainsFunc(q, has) }}
+}
+
+func ofOutcome(name string, percent float64, has func(Outcome) bool) feature {
+	return feature{name, percent, func(_ Config, _ []Request, r Result) bool {
+		return slices.ContainsFunc(r.Outcomes, has)
+	}}
+}
+
+func ofStep(name string, percent float64, has func(Step) bool) feature {
+	return feature{name, percent, func(_ Config, _ []Request, r Result) bool {
+		return slices.ContainsFunc(slices.Concat(r.Steps...), has)
+	}}
+}
+
+// features is what Random is for, with somewhat less than the shares it has.
+func features() []feature {
+	f := []feature{
+		ofConfig("not chunked", 20, func(c Config) bool { return !c.Chunked }),
+		ofConfig("no prefix cache", 10, func(c Config) bool { return !c.PrefixCaching }),
+		ofConfig("threshold", 20, func(c Config) bool { return c.LongPrefillThreshold > 0 }),
+		ofConfig("budget up to 8", 15, func(c Config) bool { return c.MaxNumBatchedTokens <= 8 }),
+		ofConfig("blocks of 1", 10, func(c Config) bool { return c.BlockSize == 1 }),
+		ofConfig("one seat", 8, func(c Config) bool { return c.MaxNumSeqs == 1 }),
+
+		ofRequest("prompt of one token", 50, func(q Request) bool { return q.Input == 1 }),
+		ofRequest("fully named prompt", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) == q.Input }),
+		ofRequest("partly named prompt", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) < q.Input }),
+		ofRequest("prompt of another's output", 50, func(q Request) bool {
+			return slices.ContainsFunc(q.Prompt, func(s Segment) bool { return strings.HasSuffix(s.ID, ".out") })
+		}),
+		{"prompt of whole blocks above 1", 50, func(c Config, q []Request, _ Result) bool {
+			return c.BlockSize > 1 && slices.ContainsFunc(q, func(q Request) bool { return q.Input%c.BlockSize == 0 })
+		}},
+		{"simultaneous arrivals", 80, func(_ Config, q []Request, _ Result) bool {
+			return len(slices.CompactFunc(slices.Clone(q), func(a, b Request) bool { return a.ArrivalUS == b.ArrivalUS })) < len(q)
+		}},
+
+		ofStep("queueing", 60, func(s Step) bool { return s.Waiting > 0 }),
+		ofStep("batches of several", 65, func(s Step) bool { return s.Running > 1 }),
+		ofStep("prefill beside decode", 50, func(s Step) bool { return s.Prefill > 0 && s.Decode > 0 }),
+		ofStep("steps of 1 µs", 10, func(s Step) bool { return s.EndUS == s.StartUS+1 }),
+		ofStep("several victims in a step", 10, func(s Step) bool { return s.Preempted > 1 }),
+		{"memory full", 45, func(c Config, _ []Request, r Result) bool {
+			return ofStep("", 0, func(s Step) bool { return s.UsedBlocks == c.NumBlocks }).has(c, nil, r)
+		}},
+
+		ofOutcome("preemption", 35, func(o Outcome) bool { return o.Preemptions > 0 }),
+		{"more preemptions than requests", 5, func(_ Config, q []Request, r Result) bool {
+			n := 0
+			for _, o := range r.Outcomes {
+				n += o.Preemptions
+			}
+			return n > len(q)
+		}},
+		{"duplicates", 25, func(_ Config, _ []Request, r Result) bool { return r.Duplicates > 0 }},
+		{"evictions", 50, func(_ Config, _ []Request, r Result) bool { return r.Evictions > 0 }},
+		ofOutcome("prefix hits", 40, func(o Outcome) bool { return o.Cached > 0 }),
+		ofOutcome("a second replica", 30, func(o Outcome) bool { return o.Replica > 0 }),
+		ofOutcome("expected hits", 15, func(o Outcome) bool { return o.ExpectedCached > 0 }),
+		ofOutcome("expected hits missed", 10, func(o Outcome) bool { return o.Generated > 0 && o.Cached < o.ExpectedCached }),
+		ofOutcome("deadline after preemption", 1, func(o Outcome) bool { return o.Met == "queue" && o.Preemptions > 0 }),
+		ofOutcome(BeyondHorizon, 4, func(o Outcome) bool { return o.State == BeyondHorizon }),
+	}
+	for _, reason := range []string{"too_long_for_model", "too_long_for_cache", "too_long_for_budget", "horizon"} {
+		f = append(f, ofOutcome(reason, 3, func(o Outcome) bool { return o.Reason == reason }))
+	}
+	for _, met := range []string{"admission", "routing", "delay", "queue", "running", "between"} {
+		f = append(f, ofOutcome("deadline in "+met, 5, func(o Outcome) bool { return o.Met == met }))
+	}
+	return f
+}
+
+func TestRandomCovers(t *testing.T) {
+	features := features()
+	counts := make([]int, len(features))
+	for seed := range uint64(cases) {
+		c, q := Random(seed)
+		r := Run(c, q)
+		checkLaws(t, seed, c, q, r)
+		for i, f := range features {
+			if f.has(c, q, r) {
+				counts[i]++
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	for i, f := range features {
+		share := 100 * float64(counts[i]) / cases
+		t.Logf("%-32s %5.1f %%", f.name, share)
+		if share < f.percent {
+			t.Errorf("%s: in %.1f %% of cases, want %.0f", f.name, share, f.percent)
+		}
+	}
+}
+
+// TestRandomRepeats holds that a case is a function of its seed, and a run of
+// its case.
+func TestRandomRepeats(t *testing.T) {
+	for seed := range uint64(100) {
+		c, q := Random(seed)
+		c2, q2 := Random(seed)
+		if !reflect.DeepEqual(c, c2) || !reflect.DeepEqual(q, q2) {
+			t.Fatalf("seed %d: two cases", seed)
+		}
+		if !reflect.DeepEqual(Run(c, q), Run(c2, q2)) {
+			t.Fatalf("seed %d: two results", seed)
+		}
+	}
+	a, _ := Random(1)
+	b, _ := Random(2)
+	if reflect.DeepEqual(a, b) {
+		t.Error("two seeds give one cluster")
+	}
+}
