@@ -7,24 +7,19 @@ import (
 )
 
 // checker holds a run to its contracts while it happens, at the cost of a look
-// at every running sequence in every step.
-type checker struct {
-	steps int64
-}
+// at every sequence of a replica at each of its steps.
+type checker struct{ s *simulation }
 
-// started checks a batch against the bounds of its replica.
-func (c *checker) started(r *replica) error {
-	c.steps++
+// replica checks what a replica has added up, and that the pending events are
+// no more than two for each request in flight, one for each replica and the
+// deadlines of requests that are gone.
+func (c *checker) replica(r *replica) error {
 	if err := r.engine.Check(); err != nil {
-		return fmt.Errorf("check: replica %d at %d µs: %w", r.index, r.engine.Step().Start, err)
+		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", c.s.deployments[r.deployment].id, r.index, c.s.now, err)
 	}
-	return nil
-}
-
-// finished checks a replica between two steps.
-func (c *checker) finished(r *replica) error {
-	if err := r.engine.Check(); err != nil {
-		return fmt.Errorf("check: replica %d at %d µs: %w", r.index, r.engine.Step().End, err)
+	inFlight := len(c.s.slots) - len(c.s.spare)
+	if n := c.s.queue.Len(); n > 2*inFlight+len(c.s.replicas)+c.s.stale {
+		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestReference(t *testing.T) {
 		cases = 300
 	}
 	for seed := range cases {
-		c, requests := scratchCase(seed)
+		c, requests := reference.Random(seed)
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
 		}
@@ -57,16 +57,12 @@ func TestStories(t *testing.T) {
 func compare(t *testing.T, c reference.Config, requests []reference.Request) string {
 	t.Helper()
 	want := reference.Run(c, requests)
-	o := Options{Trace: "full", Plain: true, ITL: true, Check: true}
-	if c.HorizonUS >= 0 {
-		o.Horizon.Time = c.HorizonUS
-	}
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), bytes.NewReader(workloadOf(requests)), &out, o); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
 	got := readRun(t, out.Bytes(), len(want.Steps))
-	var plain []seenOutcome
+	plain := []seenOutcome{}
 	beyond := int64(0)
 	for _, w := range want.Outcomes {
 		if w.State == reference.BeyondHorizon {
@@ -88,6 +84,15 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain), beyond)
 	}
 	return gocmp.Diff(stepsOf(want.Steps), got.steps)
+}
+
+// testOptions ask for everything.
+func testOptions(c reference.Config) Options {
+	o := Options{Trace: "full", Plain: true, ITL: true, Check: true}
+	if c.HorizonUS != reference.Never {
+		o.Horizon = &Horizon{c.HorizonUS}
+	}
+	return o
 }
 
 // seenOutcome is what both have of a request.

@@ -23,7 +23,7 @@ type Options struct {
 	Cluster     string   `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
 	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3. Repeatable."`
 	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams."`
-	Horizon     Horizon  `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
+	Horizon     *Horizon `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
 	Trace       string   `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
 	ITL         bool     `name:"itl" help:"Outcomes carry every gap between tokens."`
 	Check       bool     `help:"Hold the run to its contracts while it happens; slower."`
@@ -45,8 +45,8 @@ type Horizon struct{ Time des.Time }
 // UnmarshalText reads a Go duration.
 func (h *Horizon) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
-	if err != nil || d <= 0 {
-		return fmt.Errorf("must be a positive duration such as 90s or 10m, is %q", text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("must be a duration such as 90s or 10m, is %q", text)
 	}
 	h.Time = d.Microseconds()
 	return nil
@@ -106,11 +106,11 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 	s.arrivals, s.out = a, &output{w: w, level: traceLevels[o.Trace]}
 	s.metrics = metrics.New(header.SLOClasses)
 	s.targets = targets(header.SLOClasses)
-	if o.Horizon.Time > 0 {
+	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
 	}
 	if o.Check {
-		s.check = &checker{}
+		s.check = &checker{s}
 	}
 	if err := s.run(func() error { s.progress(o.Progress); return ctx.Err() }); err != nil {
 		return err

@@ -64,7 +64,7 @@ type simulation struct {
 	slots []request
 	spare []int32
 	open  int // requests taken from the workload and not final
-	// stale counts pending deadlines of requests that are gone.
+	// stale counts pending events of requests that are gone.
 	stale     int
 	decisions int64
 
@@ -183,9 +183,7 @@ func (s *simulation) happen(e des.Event) error {
 	}
 	r := &s.slots[e.Slot]
 	if r.position != e.Seq() { // an event of a request that is gone
-		if e.Kind() == deadline {
-			s.stale--
-		}
+		s.stale--
 		return nil
 	}
 	switch e.Kind() {
@@ -249,7 +247,7 @@ func (s *simulation) startSteps() error {
 		s.states[i].QueueDepth = int32(r.engine.Waiting())
 		s.queue.Push(des.NewEvent(step.End, stepEnd, int64(i), i))
 		if s.check != nil {
-			if err := s.check.started(r); err != nil {
+			if err := s.check.replica(r); err != nil {
 				return err
 			}
 		}
@@ -295,7 +293,7 @@ func (s *simulation) finishStep(i int32) error {
 	}
 	s.wake(i)
 	if s.check != nil {
-		return s.check.finished(r)
+		return s.check.replica(r)
 	}
 	return nil
 }

@@ -79,13 +79,19 @@ func (s *simulation) release(slot int32) {
 	}
 	r.position = -1
 	s.spare = append(s.spare, slot)
-	if r.deadline >= s.now { // its event is still pending
-		if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
-			s.queue.Keep(func(e des.Event) bool {
-				return e.Kind() != deadline || s.slots[e.Slot].position == e.Seq()
-			})
-			s.stale = 0
-		}
+	if r.deadline >= s.now {
+		s.forsake()
+	}
+}
+
+// forsake notes that an event of a request that is gone is pending, and clears
+// the queue of such where they are the most of it.
+func (s *simulation) forsake() {
+	if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
+		s.queue.Keep(func(e des.Event) bool {
+			return e.Kind() == stepEnd || s.slots[e.Slot].position == e.Seq()
+		})
+		s.stale = 0
 	}
 }
 
@@ -232,6 +238,9 @@ func (s *simulation) expire(slot int32) error {
 		s.states[r.replica].Inflight--
 	}
 	s.release(slot)
+	if r.seq == nowhere {
+		s.forsake() // the stage it was on its way to
+	}
 	return nil
 }
 
