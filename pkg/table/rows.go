@@ -1,0 +1,128 @@
+package table
+
+import "blis/pkg/record"
+
+// outcomeRow is one row of a table of outcomes. Pointers and what is marked
+// optional are null where the wire has nothing.
+type outcomeRow struct {
+	ID                   string   `parquet:"id"`
+	State                string   `parquet:"state,dict"`
+	Reason               string   `parquet:"reason,optional,dict"`
+	ArrivalUS            int64    `parquet:"arrival_us"`
+	AdmittedUS           *int64   `parquet:"admitted_us"`
+	RoutedUS             *int64   `parquet:"routed_us"`
+	EnqueuedUS           *int64   `parquet:"enqueued_us"`
+	ScheduledUS          *int64   `parquet:"scheduled_us"`
+	FirstTokenUS         *int64   `parquet:"first_token_us"`
+	CompletedUS          *int64   `parquet:"completed_us"`
+	Deployment           string   `parquet:"deployment,optional,dict"`
+	Replica              *int32   `parquet:"replica"`
+	Tenant               string   `parquet:"tenant,optional,dict"`
+	SLOClass             string   `parquet:"slo_class,optional,dict"`
+	Model                string   `parquet:"model,optional,dict"`
+	Priority             float64  `parquet:"priority"`
+	Session              string   `parquet:"session,optional"`
+	Step                 string   `parquet:"step,optional,dict"`
+	Iteration            int64    `parquet:"iteration,optional"`
+	Decision             string   `parquet:"decision,optional"`
+	InputTokens          int64    `parquet:"input_tokens"`
+	OutputTokens         int64    `parquet:"output_tokens"`
+	GeneratedTokens      int64    `parquet:"generated_tokens"`
+	CachedTokens         int64    `parquet:"cached_tokens"`
+	ExpectedCachedTokens int64    `parquet:"expected_cached_tokens"`
+	Preemptions          int64    `parquet:"preemptions"`
+	Delays               int64    `parquet:"delays"`
+	ITLUS                []gapRow `parquet:"itl_us,optional,list"`
+	ITLMaxUS             *int64   `parquet:"itl_max_us"`
+	SLOMet               *bool    `parquet:"slo_met"`
+}
+
+// gapRow is one run of equal gaps between tokens.
+type gapRow struct {
+	GapUS int64 `parquet:"gap_us"`
+	Count int64 `parquet:"count"`
+}
+
+func rowOfOutcome(o *record.Outcome) outcomeRow {
+	r := outcomeRow{
+		ID: o.ID, State: o.State, Reason: o.Reason, ArrivalUS: int64(o.ArrivalUS),
+		AdmittedUS: time(o.AdmittedUS), RoutedUS: time(o.RoutedUS), EnqueuedUS: time(o.EnqueuedUS),
+		ScheduledUS: time(o.ScheduledUS), FirstTokenUS: time(o.FirstTokenUS), CompletedUS: time(o.CompletedUS),
+		Deployment: o.Deployment, Tenant: o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Priority: o.Priority,
+		Session: o.Session, Step: o.Step, Iteration: o.Iteration, Decision: o.Decision,
+		InputTokens: o.InputTokens, OutputTokens: o.OutputTokens, GeneratedTokens: o.GeneratedTokens,
+		CachedTokens: o.CachedTokens, ExpectedCachedTokens: o.ExpectedCachedTokens,
+		Preemptions: o.Preemptions, Delays: o.Delays, ITLMaxUS: time(o.ITLMaxUS), SLOMet: o.SLOMet,
+	}
+	if o.Replica != record.Nowhere {
+		index := int32(o.Replica)
+		r.Replica = &index
+	}
+	for _, gap := range o.ITLUS {
+		r.ITLUS = append(r.ITLUS, gapRow{gap[0], gap[1]})
+	}
+	return r
+}
+
+func (r *outcomeRow) record() record.Outcome {
+	o := record.Outcome{
+		Kind: record.KindOutcome, ID: r.ID, State: r.State, Reason: r.Reason, ArrivalUS: record.Micros(r.ArrivalUS),
+		AdmittedUS: micros(r.AdmittedUS), RoutedUS: micros(r.RoutedUS), EnqueuedUS: micros(r.EnqueuedUS),
+		ScheduledUS: micros(r.ScheduledUS), FirstTokenUS: micros(r.FirstTokenUS), CompletedUS: micros(r.CompletedUS),
+		Deployment: r.Deployment, Replica: record.Nowhere, Tenant: r.Tenant, SLOClass: r.SLOClass, Model: r.Model, Priority: r.Priority,
+		Session: r.Session, Step: r.Step, Iteration: r.Iteration, Decision: r.Decision,
+		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, GeneratedTokens: r.GeneratedTokens,
+		CachedTokens: r.CachedTokens, ExpectedCachedTokens: r.ExpectedCachedTokens,
+		Preemptions: r.Preemptions, Delays: r.Delays, ITLMaxUS: micros(r.ITLMaxUS), SLOMet: r.SLOMet,
+	}
+	if r.Replica != nil {
+		o.Replica = record.Index(*r.Replica)
+	}
+	for _, gap := range r.ITLUS {
+		o.ITLUS = append(o.ITLUS, [2]int64{gap.GapUS, gap.Count})
+	}
+	return o
+}
+
+// decisionRow is one row of a table of decisions.
+type decisionRow struct {
+	ID         string  `parquet:"id"`
+	Stage      string  `parquet:"stage,dict"`
+	AtUS       int64   `parquet:"at_us"`
+	Request    string  `parquet:"request"`
+	Deployment string  `parquet:"deployment,dict"`
+	Replica    int32   `parquet:"replica"`
+	Score      float64 `parquet:"score"`
+	Candidates int64   `parquet:"candidates"`
+}
+
+func rowOfDecision(d *record.Decision) decisionRow {
+	return decisionRow{
+		ID: d.ID, Stage: d.Stage, AtUS: int64(d.AtUS), Request: d.Request,
+		Deployment: d.Deployment, Replica: int32(d.Replica), Score: d.Score, Candidates: d.Candidates,
+	}
+}
+
+func (r *decisionRow) record() record.Decision {
+	return record.Decision{
+		Kind: record.KindDecision, ID: r.ID, Stage: r.Stage, AtUS: record.Micros(r.AtUS), Request: r.Request,
+		Deployment: r.Deployment, Replica: record.Index(r.Replica), Score: r.Score, Candidates: r.Candidates,
+	}
+}
+
+// time is null for what never happened.
+func time(t record.Micros) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	us := int64(t)
+	return &us
+}
+
+// micros is the inverse of time.
+func micros(us *int64) record.Micros {
+	if us == nil {
+		return record.Never
+	}
+	return record.Micros(*us)
+}
