@@ -136,7 +136,8 @@ func TestDecodeErrors(t *testing.T) {
 		{request, someRequest, `"input_tokens":8`, `"input_tokens":8e1`, "input_tokens " + tokenRange + "8e1"},
 		{request, someRequest, `"input_tokens":8`, `"input_tokens":08`, "input_tokens " + tokenRange + "08"},
 		{request, someRequest, `"input_tokens":8`, `"input_tokens":NaN`, "input_tokens " + tokenRange + "NaN"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":"8"`, `input_tokens ` + tokenRange + `"8"`},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":"8"`, "input_tokens " + tokenRange + "a string"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":1` + strings.Repeat("0", 50), "input_tokens " + tokenRange + "1" + strings.Repeat("0", 29) + "…"},
 		{request, someRequest, `"input_tokens":8`, `"input_tokens":[8]`, `input_tokens ` + tokenRange + `a list`},
 		{request, someRequest, `"input_tokens":8`, `"input_tokens":7`, "the segments of prompt hold 8 tokens, more than input_tokens (7)"},
 		{request, someRequest, `"tokens":5`, `"tokens":0`, "prompt[1]: tokens " + tokenRange + "0"},
@@ -147,6 +148,7 @@ func TestDecodeErrors(t *testing.T) {
 		{request, someRequest, `"deadline_us":20`, `"deadline_us":9`, "deadline_us must be at least arrival_us (10), not 9"},
 		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud800"`, "invalid JSON at column 151: half of a surrogate pair"},
 		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud800\u0041"`, "invalid JSON at column 157: half of a surrogate pair"},
+		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud83d \ude00"`, "invalid JSON at column 151: half of a surrogate pair"},
 		{request, someRequest, `"tenant":"t"`, "\"tenant\":\"\xff\"", "invalid JSON at column 145: text that is not UTF-8"},
 		{request, someRequest, `"tenant":"t"`, "\"tenant\":\"\x01\"", "invalid JSON at column 145: a control character in a string"},
 		{request, someRequest, `"tenant":"t"`, `"tenant":"\x"`, "invalid JSON at column 146: an unknown escape"},
@@ -177,6 +179,22 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
+func TestDecodeEscapes(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`\"\\\/\b\f\n\r\t`, "\"\\/\b\f\n\r\t"},
+		{`\u00e9\u0041\u4F60`, "éA你"},
+		{`\ud83d\ude00`, "😀"},
+		{`\ufffd`, "\ufffd"},
+		{"plain as far as the ninth byte é", "plain as far as the ninth byte é"},
+		{"\x7f", "\x7f"},
+	} {
+		var r Request
+		if err := decodeRequest(strings.Replace(someRequest, `"t"`, `"`+c.text+`"`, 1), &r); err != nil || r.Tenant != c.want {
+			t.Errorf("%s: got %q, %v", c.text, r.Tenant, err)
+		}
+	}
+}
+
 // What was read stays as it was when the next line is read into the same
 // record from the same memory.
 func TestStringsStayValid(t *testing.T) {
@@ -187,12 +205,14 @@ func TestStringsStayValid(t *testing.T) {
 	if err := r.decode(s); err != nil {
 		t.Fatal(err)
 	}
-	id, tenant := r.ID, r.Tenant
-	for i := range memory {
-		memory[i] = 'x'
+	id, tenant, segment := r.ID, r.Tenant, r.Prompt[0].ID
+	copy(memory, strings.NewReplacer("r1", "r2", `"t"`, `"u"`, `"a"`, `"c"`).Replace(someRequest))
+	s.reset(memory)
+	if err := r.decode(s); err != nil {
+		t.Fatal(err)
 	}
-	if id != "r1" || tenant != "t" {
-		t.Errorf("strings became %q, %q", id, tenant)
+	if id != "r1" || tenant != "t" || segment != "a" || r.ID != "r2" {
+		t.Errorf("strings became %q, %q, %q; the next id is %q", id, tenant, segment, r.ID)
 	}
 }
 

@@ -97,6 +97,8 @@ func (s *scanner) token() string {
 		return "an object"
 	case c == '[':
 		return "a list"
+	case c == '"':
+		return "a string"
 	}
 	rest := s.b[s.i:]
 	end := slices.IndexFunc(rest[1:], func(r byte) bool { return r == ',' || r == '}' || r == ']' || isSpace(r) }) + 1
@@ -104,7 +106,7 @@ func (s *scanner) token() string {
 		end = len(rest)
 	}
 	if end > most {
-		return fmt.Sprintf("%.*q…", most, rest)
+		return string(rest[:most]) + "…"
 	}
 	return string(rest[:end])
 }

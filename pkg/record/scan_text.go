@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
@@ -101,7 +102,8 @@ func (s *scanner) escape() {
 		r := s.unit()
 		if utf16.IsSurrogate(r) {
 			var low rune
-			if s.take('\\') && s.peek() == 'u' {
+			if bytes.HasPrefix(s.b[s.i:], []byte(`\u`)) {
+				s.i++
 				low = s.unit()
 			}
 			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {

@@ -20,7 +20,7 @@ func someWorkload(t testing.TB, n int, plain bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := NewWriter(&b, plain)
-	check(t, w.Header(&Header{Stream: StreamWorkload, Schema: Schema, Tool: "test", Version: Version, Seed: 7}))
+	check(t, w.Header(&Header{Stream: StreamWorkload, Tool: "test", Version: Version, Seed: 7}))
 	for i := range n {
 		check(t, w.Request(&Request{
 			ID: fmt.Sprintf("req-%06d", i), ArrivalUS: Micros(i), InputTokens: 512, OutputTokens: int64(1 + i%300),
@@ -263,7 +263,7 @@ func TestFaultIsPassedOn(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
 	want := Fault{Kind: KindError, Tool: "blis-gen", File: "spec.yaml", Line: 3, Col: 5, Msg: "unknown field"}
-	check(t, w.Header(&Header{Stream: StreamWorkload, Schema: Schema}))
+	check(t, w.Header(&Header{Stream: StreamWorkload}))
 	check(t, w.Any(&want))
 	check(t, w.End(&End{}))
 	check(t, w.Close())
@@ -273,6 +273,34 @@ func TestFaultIsPassedOn(t *testing.T) {
 	var fault *FaultError
 	if !errors.As(r.Err(), &fault) || fault.Fault != want {
 		t.Errorf("got %v", r.Err())
+	}
+}
+
+// namedReader is a reader with the name of a file.
+type namedReader struct {
+	io.Reader
+	name string
+}
+
+func (n namedReader) Name() string { return n.name }
+
+func TestErrorsNameTheStream(t *testing.T) {
+	for name, want := range map[string]string{"/dev/stdin": "stdin:1: kind is missing", "w.jsonl": "w.jsonl:1: kind is missing"} {
+		if s := read(namedReader{strings.NewReader("{}"), name}); s.Err != want {
+			t.Errorf("got %s, want %s", s.Err, want)
+		}
+	}
+}
+
+func TestReaderClosedEarly(t *testing.T) {
+	r := NewReader(bytes.NewReader(someWorkload(t, 5000, false)))
+	if !r.Next() || r.Header().Seed != 7 {
+		t.Fatalf("no header: %v", r.Err())
+	}
+	check(t, r.Close())
+	check(t, r.Close())
+	if r.Next() || r.Err() == nil {
+		t.Errorf("after Close: error %v", r.Err())
 	}
 }
 

@@ -96,10 +96,10 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Header writes the header of the stream, which is to be its first record.
+// Header writes h, of which it fills Kind and Schema. It is to be the first record.
 func (w *Writer) Header(h *Header) error {
 	c := *h
-	c.Kind = KindHeader
+	c.Kind, c.Schema = KindHeader, Schema
 	return w.Any(&c)
 }
 

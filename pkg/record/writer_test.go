@@ -17,7 +17,7 @@ import (
 func TestWriterWritesAllKinds(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
-	check(t, w.Header(&Header{Stream: StreamRun, Schema: Schema, Tool: "t", Version: "v"}))
+	check(t, w.Header(&Header{Stream: StreamRun, Tool: "t", Version: "v"}))
 	check(t, w.Request(&Request{ID: "r", DeadlineUS: Never}))
 	check(t, w.Decision(&Decision{ID: "d", Score: 0.25}))
 	check(t, w.Step(&Step{Deployment: "main", EndUS: 5}))
@@ -82,7 +82,7 @@ func TestCloseWithoutEnd(t *testing.T) {
 			t.Errorf("plain %v: an empty stream has %d bytes", plain, b.Len())
 		}
 		w := NewWriter(&b, plain)
-		check(t, w.Header(&Header{Stream: StreamRun, Schema: Schema}))
+		check(t, w.Header(&Header{Stream: StreamRun}))
 		check(t, w.Close())
 		if got := read(&b).Err; !strings.HasPrefix(got, "stream: truncated: no end record after line 1;") {
 			t.Errorf("plain %v: %s", plain, got)
