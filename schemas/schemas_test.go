@@ -125,9 +125,9 @@ func sample(t *testing.T) []string {
 	var b bytes.Buffer
 	w := record.NewWriter(&b, true)
 	for _, err := range []error{
-		w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema}),
+		w.Header(&record.Header{Stream: record.StreamWorkload}),
 		w.Header(&record.Header{
-			Stream: record.StreamRun, Schema: record.Schema, SpecDigest: "d",
+			Stream: record.StreamRun, SpecDigest: "d",
 			SLOClasses: []record.SLOClass{{Name: "batch", Tier: "sheddable"}, {Name: "chat", Tier: "standard", Targets: record.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
 			Run:        &record.RunHeader{Trace: "full", Workload: record.Source{Tool: "t", SpecDigest: "d"}, Config: map[string]any{"version": 1}},
 		}),
