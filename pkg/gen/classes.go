@@ -1,0 +1,85 @@
+package gen
+
+import (
+	"math"
+	"slices"
+
+	"blis/pkg/named"
+	"blis/pkg/record"
+)
+
+// Tiers of SLO classes: what gives way when there is too much work.
+var tiers = []string{"critical", "standard", "sheddable"}
+
+// Classes are the SLO classes that a spec may use without declaring them. They
+// promise nothing: targets are the spec's.
+var Classes = named.Table[record.SLOClass]{
+	class("critical", "critical", 100, "must be served"),
+	class("realtime", "critical", 100, "somebody waits for every token"),
+	class("standard", "standard", 50, "ordinary work"),
+	class("interactive", "standard", 50, "somebody reads along"),
+	class("batch", "sheddable", 10, "work that can wait"),
+	class("best-effort", "sheddable", 0, "served when there is room"),
+	class("sheddable", "sheddable", 0, "the first to give way"),
+}
+
+func class(name, tier string, priority float64, doc string) named.Entry[record.SLOClass] {
+	return named.Entry[record.SLOClass]{Name: name, Doc: doc, Value: record.SLOClass{Name: name, Tier: tier, Priority: priority}}
+}
+
+// check reports the first value that no class can have.
+func (c *Class) check(path string, fault fault) error {
+	if c.Name == "" {
+		return fault(path+".name", "must be given")
+	}
+	if !slices.Contains(tiers, c.Tier) {
+		return fault(path+".tier", "%v", named.Unknown("tier", c.Tier, tiers))
+	}
+	if math.IsNaN(c.Priority) || math.IsInf(c.Priority, 0) {
+		return fault(path+".priority", "must be a finite number, is %g", c.Priority)
+	}
+	for _, target := range []struct {
+		name string
+		ms   float64
+	}{{"ttft_ms", c.Targets.TTFTMS}, {"tpot_ms", c.Targets.TPOTMS}, {"e2e_ms", c.Targets.E2EMS}} {
+		if !(target.ms >= 0 && target.ms <= maxTargetMS) {
+			return fault(path+".targets."+target.name, "must be between 0 (none) and %g, is %g", float64(maxTargetMS), target.ms)
+		}
+	}
+	return nil
+}
+
+// maxTargetMS is eleven days, more than any promise and less than what
+// overflows in µs.
+const maxTargetMS = 1e9
+
+// usedClasses returns the classes of the clients, in the order in which they
+// first appear.
+func (s *Spec) usedClasses(fault fault) ([]record.SLOClass, error) {
+	declared := named.Table[record.SLOClass]{}
+	for i := range s.SLOClasses {
+		c := record.SLOClass(s.SLOClasses[i])
+		path := elementPath("slo_classes", i)
+		if err := s.SLOClasses[i].check(path, fault); err != nil {
+			return nil, err
+		}
+		if slices.Contains(declared.Names(), c.Name) {
+			return nil, fault(path+".name", "%q is taken by an earlier class", c.Name)
+		}
+		declared = append(declared, named.Entry[record.SLOClass]{Name: c.Name, Value: c})
+	}
+	all := slices.Concat(declared, Classes) // Get finds the first of a name
+	var used []record.SLOClass
+	for i := range s.Clients {
+		name := s.Clients[i].SLOClass
+		if name == "" || slices.ContainsFunc(used, func(c record.SLOClass) bool { return c.Name == name }) {
+			continue
+		}
+		c, err := all.Get("SLO class", name)
+		if err != nil {
+			return nil, fault(elementPath("clients", i)+".slo_class", "%v; declare it under slo_classes", err)
+		}
+		used = append(used, c)
+	}
+	return used, nil
+}

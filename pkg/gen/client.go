@@ -1,0 +1,152 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"blis/pkg/dist"
+	"blis/pkg/named"
+	"blis/pkg/record"
+)
+
+// fault makes an error about the value at path of a spec.
+type fault func(path, format string, args ...any) error
+
+func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
+// client is a Client at work.
+type client struct {
+	*Client
+	// index is its place in the spec.
+	index                     int
+	gaps                      *dist.Gaps
+	input, output             *dist.Length
+	prefixes                  *prefixes // nil if no prompts begin alike
+	arrivals, inputs, outputs *rand.Rand
+	// us is when its next request arrives, in µs and not rounded; arrival is us
+	// rounded.
+	us      float64
+	arrival int64
+}
+
+const (
+	maxRate    = 1e9     // a thousand arrivals a µs
+	maxHorizon = 1 << 53 // the last time that the wire holds
+)
+
+// categories are what a spec may call itself.
+var categories = []string{"language", "multimodal", "reasoning", "agentic"}
+
+// newClient checks the spec's client at index and makes it ready to draw.
+func newClient(s *Spec, index int, fault fault) (*client, error) {
+	c := &client{Client: &s.Clients[index], index: index}
+	path := elementPath("clients", index)
+	if c.ID == "" {
+		return nil, fault(path+".id", "must be given")
+	}
+	for i := range index {
+		if s.Clients[i].ID == c.ID {
+			return nil, fault(path+".id", "%q is taken by an earlier client", c.ID)
+		}
+	}
+	if !(c.RateFraction > 0 && c.RateFraction <= 1) {
+		return nil, fault(path+".rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
+	}
+	var err error
+	if c.gaps, err = c.Arrival.Gaps(s.AggregateRate * c.RateFraction); err != nil {
+		return nil, inside(path+".arrival", err, fault)
+	}
+	if c.input, err = c.InputDistribution.Length(); err != nil {
+		return nil, inside(path+".input_distribution", err, fault)
+	}
+	if c.output, err = c.OutputDistribution.Length(); err != nil {
+		return nil, inside(path+".output_distribution", err, fault)
+	}
+	if c.PrefixSpec != nil {
+		if c.prefixes, err = newPrefixes(s.Seed, c.Client, path+".prefix_spec", fault); err != nil {
+			return nil, err
+		}
+	}
+	c.arrivals = c.stream(s.Seed, "arrival")
+	c.inputs = c.stream(s.Seed, "input")
+	c.outputs = c.stream(s.Seed, "output")
+	return c, nil
+}
+
+// stream returns the client's own random stream for one purpose.
+func (c *Client) stream(seed uint64, purpose string) *rand.Rand {
+	return dist.NewStream(seed, "client/"+c.ID+"/"+purpose)
+}
+
+// inside places an error of package dist below path.
+func inside(path string, err error, fault fault) error {
+	var param *dist.ParamError
+	if errors.As(err, &param) {
+		return fault(path+"."+param.Path, "%s", param.Msg)
+	}
+	return err
+}
+
+// advance moves to the client's next arrival and reports whether there is one
+// up to the horizon.
+func (c *client) advance(horizon int64) (bool, error) {
+	c.us += c.gaps.Draw(c.arrivals)
+	if c.us >= float64(horizon)+0.5 {
+		return false, nil
+	}
+	var err error
+	if c.arrival, err = dist.Micros(c.us); err != nil {
+		return false, fmt.Errorf("client %q: next arrival: %w", c.ID, err)
+	}
+	return true, nil
+}
+
+// request fills r with the request that arrives now.
+func (c *client) request(r *record.Request) {
+	*r = record.Request{
+		ArrivalUS:    record.Micros(c.arrival),
+		InputTokens:  c.input.Draw(c.inputs),
+		OutputTokens: c.output.Draw(c.outputs),
+		Prompt:       r.Prompt[:0],
+		Tenant:       c.TenantID,
+		SLOClass:     c.SLOClass,
+		Model:        c.Model,
+		DeadlineUS:   record.Never,
+	}
+	if c.prefixes != nil {
+		c.prefixes.begin(r)
+	}
+}
+
+// clients checks the spec and makes its clients ready to draw.
+func (s *Spec) clients(fault fault) ([]*client, error) {
+	if s.Version != "2" {
+		return nil, fault("version", `must be "2", is %q`, s.Version)
+	}
+	if s.Category != "" && !slices.Contains(categories, s.Category) {
+		return nil, fault("category", "%v", named.Unknown("category", s.Category, categories))
+	}
+	if len(s.Clients) == 0 {
+		return nil, fault("clients", "must name at least one client")
+	}
+	clients := make([]*client, len(s.Clients))
+	for i := range clients {
+		var err error
+		if clients[i], err = newClient(s, i, fault); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate):
+		return nil, fault("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
+	case s.Horizon < 0 || s.Horizon > maxHorizon:
+		return nil, fault("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
+	case s.Requests < 0:
+		return nil, fault("requests", "must be at least 1, is %d", s.Requests)
+	case s.Horizon == 0 && s.Requests == 0:
+		return nil, fault("requests", "must be given, or horizon: without one of them the workload has no end")
+	}
+	return clients, nil
+}

@@ -1,0 +1,131 @@
+// Package gen makes workloads: streams of requests, sorted by arrival, from a
+// specification of clients or from a public trace. It holds one request at a
+// time, however many there are.
+package gen
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"blis/pkg/record"
+)
+
+// source hands out requests in the order of their arrival.
+type source interface {
+	// next fills r with the next request as it stands in the source; io.EOF
+	// after the last.
+	next(r *record.Request) error
+	// accept completes and checks a request that next gave and that is kept.
+	accept(r *record.Request) error
+}
+
+// Run writes the workload that o asks for to out. in is read if o names stdin.
+// A fault in o is an error of Options.Validate, one in a spec a *config.Error,
+// both before anything is written. A fault in a trace is a *record.SyntaxError;
+// then the stream on out has no end record.
+func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case o.List != "":
+		return list(out, o.List)
+	case o.PrintSpec:
+		return printSpec(in, out, o)
+	case o.Import.Format != "":
+		return runImport(ctx, in, out, o)
+	}
+	return runSpec(ctx, in, out, o)
+}
+
+// runSpec writes the workload of a spec.
+func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	loaded, err := loadSpec(in, o)
+	if err != nil {
+		return err
+	}
+	m, err := newMerge(loaded.spec, loaded.clients)
+	if err != nil {
+		return err
+	}
+	if warning := loaded.spec.oddFractions(); warning != "" && o.Warn != nil {
+		o.Warn(warning)
+	}
+	header := &record.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
+	return write(ctx, out, header, m, o)
+}
+
+// write writes the whole stream of src.
+func write(ctx context.Context, out io.Writer, header *record.Header, src source, o Options) error {
+	header.Stream, header.Schema, header.Tool, header.Version = record.StreamWorkload, record.Schema, "blis-gen", o.Version
+	w := record.NewWriter(out, o.Plain)
+	err := w.Header(header)
+	if err == nil {
+		err = each(ctx, src, o, w.Request)
+	}
+	if err == nil {
+		err = w.End(&record.End{})
+	}
+	if err != nil {
+		w.Close() // what is written stays readable, and says that it is truncated
+		return err
+	}
+	return w.Close()
+}
+
+// pace is after how many requests each looks up from its work.
+const pace = 1024
+
+// each hands the requests of src that o keeps to yield, at most o.Limit.
+func each(ctx context.Context, src source, o Options, yield func(*record.Request) error) error {
+	var r record.Request
+	kept := Count(0)
+	for n := 0; o.Limit == 0 || kept < o.Limit; n++ {
+		if n%pace == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if o.Progress != nil && n > 0 {
+				o.Progress(fmt.Sprintf("%d requests, %.0f s of arrivals", n, float64(r.ArrivalUS)/1e6))
+			}
+		}
+		err := src.next(&r)
+		if err == io.EOF {
+			return nil
+		}
+		keep := true
+		if err == nil && o.Where.keep != nil {
+			keep, err = o.Where.keep(&r)
+		}
+		if err == nil && keep {
+			kept++
+			if err = src.accept(&r); err == nil {
+				err = yield(&r)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requestID names the request at a position of its source, from 0.
+func requestID(position int64) string {
+	return fmt.Sprintf("req-%06d", position)
+}
+
+// digest is the SHA-256 of v as JSON, in hex. v holds no map whose order could
+// differ and nothing that JSON cannot say.
+func digest(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("gen: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

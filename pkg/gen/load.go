@@ -1,0 +1,140 @@
+package gen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+
+	"blis/pkg/config"
+	"blis/pkg/record"
+)
+
+// loaded is a spec that passed every check, and what follows from it.
+type loaded struct {
+	// text is what was read, name whence.
+	name string
+	text []byte
+	// spec is what it says, --seed and --requests applied.
+	spec    *Spec
+	clients []*client
+	classes []record.SLOClass
+}
+
+// loadSpec reads and checks the spec that o names. A fault in it is a
+// *config.Error.
+func loadSpec(in io.Reader, o Options) (*loaded, error) {
+	l := &loaded{}
+	var err error
+	switch {
+	case o.Spec == "-":
+		l.name = inputName(in)
+		l.text, err = io.ReadAll(in)
+	case o.Spec != "":
+		l.name = o.Spec
+		l.text, err = os.ReadFile(o.Spec)
+	default:
+		l.name, l.text, err = o.Scenario.load()
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc, err := config.Parse(l.name, l.text)
+	if err != nil {
+		return nil, err
+	}
+	l.spec = &Spec{}
+	if err := doc.Decode(l.spec); err != nil {
+		return nil, err
+	}
+	if o.Seed != nil {
+		l.spec.Seed = *o.Seed
+	}
+	if o.Requests != 0 {
+		l.spec.Requests = int64(o.Requests)
+	}
+	if l.clients, err = l.spec.clients(doc.Errorf); err != nil {
+		return nil, err
+	}
+	l.classes, err = l.spec.usedClasses(doc.Errorf)
+	return l, err
+}
+
+// inputName is the name of in for errors.
+func inputName(in io.Reader) string {
+	if n, ok := in.(interface{ Name() string }); ok && n.Name() != "/dev/stdin" {
+		return n.Name()
+	}
+	return "stdin"
+}
+
+// digest identifies the workload: the resolved spec, and the filter if any.
+func (l *loaded) digest(where Filter) string {
+	if where.text == "" {
+		return digest(l.spec)
+	}
+	return digest(struct {
+		Spec  *Spec  `json:"spec"`
+		Where string `json:"where"`
+	}{l.spec, where.text})
+}
+
+// oddFractions is a warning if the rates do not add up to the aggregate rate,
+// else "". Three thirds written with four digits still do.
+func (s *Spec) oddFractions() string {
+	sum := 0.0
+	for i := range s.Clients {
+		sum += s.Clients[i].RateFraction
+	}
+	if math.Abs(sum-1) < 0.001 {
+		return ""
+	}
+	return fmt.Sprintf("the rate_fractions add up to %.4g, not 1: all clients together send %.4g requests a second, not aggregate_rate (%g)",
+		sum, sum*s.AggregateRate, s.AggregateRate)
+}
+
+// printSpec prints the spec that o names: as it was written, comments and all,
+// with the overridden values replaced; where that cannot be done, as JSON.
+func printSpec(in io.Reader, out io.Writer, o Options) error {
+	l, err := loadSpec(in, o)
+	if err != nil {
+		return err
+	}
+	text := l.text
+	if o.Seed != nil {
+		text = replaceLine(text, "seed", strconv.FormatUint(l.spec.Seed, 10))
+	}
+	if o.Requests != 0 {
+		text = replaceLine(text, "requests", strconv.FormatInt(l.spec.Requests, 10))
+	}
+	var printed Spec
+	doc, err := config.Parse(l.name, text)
+	if err == nil {
+		err = doc.Decode(&printed)
+	}
+	if err != nil || !reflect.DeepEqual(&printed, l.spec) {
+		if text, err = json.MarshalIndent(l.spec, "", "  "); err != nil {
+			return err
+		}
+		text = append(text, '\n')
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// replaceLine gives a key at the left margin of YAML text another value, or
+// adds it at the end.
+func replaceLine(text []byte, key, value string) []byte {
+	line := regexp.MustCompile(`(?m)^` + key + `:[^#\n]*`)
+	if at := line.FindIndex(text); at != nil {
+		old := text[at[0]:at[1]]
+		gap := old[len(bytes.TrimRight(old, " \t\r")):]
+		return bytes.Join([][]byte{text[:at[0]], []byte(key + ": " + value), gap, text[at[1]:]}, nil)
+	}
+	return append(bytes.TrimRight(bytes.Clone(text), "\n"), "\n"+key+": "+value+"\n"...)
+}

@@ -1,0 +1,129 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Options are what a call of blis-gen may say.
+type Options struct {
+	Spec      string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
+	Scenario  Scenario `placeholder:"NAME" help:"Use a built-in spec; chat is the one used without any source."`
+	Import    Import   `placeholder:"FORMAT:FILE" help:"Turn a public trace into a workload; FILE - is stdin."`
+	Seed      *uint64  `placeholder:"N" help:"Use this seed instead of the spec's."`
+	Requests  Count    `placeholder:"N" help:"Make N requests instead of what the spec says."`
+	Limit     Count    `placeholder:"N" help:"Import N requests at most."`
+	TimeScale Factor   `placeholder:"X" help:"Multiply the arrival times of an import."`
+	Rate      Factor   `placeholder:"R" help:"Scale the arrival times of an import so that its mean rate is R requests per second."`
+	BlockSize Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512)."`
+	Where     Filter   `kong:"-"`
+	List      string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
+	PrintSpec bool     `help:"Print the spec that would be used and exit."`
+	Plain     bool     `help:"Write the stream uncompressed."`
+
+	// Version goes into the header; Warn and Progress speak to the user. A nil
+	// func is silent.
+	Version  string       `kong:"-"`
+	Warn     func(string) `kong:"-"`
+	Progress func(string) `kong:"-"`
+}
+
+// Count is a number of things, from 1; 0 is not given.
+type Count int64
+
+// UnmarshalText reads a whole number from 1.
+func (c *Count) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || n < 1 {
+		return fmt.Errorf("must be a whole number from 1, is %q", text)
+	}
+	*c = Count(n)
+	return nil
+}
+
+// Factor is a finite number above 0; 0 is not given.
+type Factor float64
+
+// UnmarshalText reads a number above 0.
+func (f *Factor) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("must be a number above 0, is %q", text)
+	}
+	*f = Factor(v)
+	return nil
+}
+
+// Scenario is the name of a built-in spec.
+type Scenario string
+
+// UnmarshalText looks the name up.
+func (s *Scenario) UnmarshalText(text []byte) error {
+	*s = Scenario(text)
+	_, err := Scenarios.Get("scenario", string(text))
+	return err
+}
+
+// Import names a trace and its format.
+type Import struct{ Format, File string }
+
+// UnmarshalText reads FORMAT:FILE.
+func (i *Import) UnmarshalText(text []byte) error {
+	i.Format, i.File, _ = strings.Cut(string(text), ":")
+	if _, err := Importers.Get("importer", i.Format); err != nil {
+		return err
+	}
+	if i.File == "" {
+		return fmt.Errorf("must be FORMAT:FILE, is %q", text)
+	}
+	return nil
+}
+
+// ReadsStdin reports whether Run will read its input.
+func (o *Options) ReadsStdin() bool {
+	return o.List == "" && (o.Spec == "-" || o.Import.File == "-")
+}
+
+// Validate reports options that do not go together. Whoever parses a command
+// line calls it as part of that; Run calls it again.
+func (o *Options) Validate() error {
+	imports := o.Import.Format != ""
+	sources := 0
+	for _, given := range []bool{o.Spec != "", o.Scenario != "", imports} {
+		if given {
+			sources++
+		}
+	}
+	switch {
+	case sources > 1:
+		return errors.New("give one of SPEC, --scenario and --import")
+	case imports && (o.Seed != nil || o.Requests != 0 || o.PrintSpec):
+		return errors.New("--seed, --requests and --print-spec are for specs, not for --import (--limit cuts one)")
+	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.BlockSize != 0):
+		return errors.New("--limit, --time-scale, --rate and --block-size are for --import only (--requests bounds a spec)")
+	case o.Rate != 0 && o.TimeScale != 0:
+		return errors.New("give one of --rate and --time-scale")
+	}
+	if imports && o.BlockSize != 0 {
+		format, err := Importers.Get("importer", o.Import.Format)
+		if err == nil && format.blockSize == 0 {
+			err = fmt.Errorf("--block-size: %s traces have no hash ids", o.Import.Format)
+		}
+		return err
+	}
+	return nil
+}
+
+// list prints the scenarios or the importers.
+func list(out io.Writer, what string) error {
+	text := Importers.Append(nil, "importer")
+	if what == "scenarios" {
+		text = Scenarios.Append(nil, "scenario")
+	}
+	_, err := out.Write(text)
+	return err
+}

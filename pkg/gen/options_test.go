@@ -1,0 +1,194 @@
+package gen
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"blis/pkg/config"
+)
+
+func TestScenariosAreWhatTheySay(t *testing.T) {
+	for _, e := range Scenarios {
+		o := Options{Scenario: Scenario(e.Name), Warn: func(msg string) { t.Errorf("%s: %s", e.Name, msg) }}
+		header, list := requests(t, "", o)
+		checkLaws(t, list)
+		if n := len(list); n < 1000 || n > 2000 {
+			t.Errorf("%s makes %d requests", e.Name, n)
+		}
+		for _, c := range header.SLOClasses {
+			if c.Targets.TTFTMS+c.Targets.TPOTMS+c.Targets.E2EMS == 0 {
+				t.Errorf("%s: class %s promises nothing", e.Name, c.Name)
+			}
+		}
+		if len(header.SLOClasses) == 0 {
+			t.Errorf("%s has no class", e.Name)
+		}
+	}
+}
+
+// The rate of the sanity scenario is 80 % of what the default cluster can
+// serve, by the arithmetic that stands in its comment.
+func TestSanityRate(t *testing.T) {
+	const (
+		replicas, sequences  = 4, 256
+		beta0, beta1, beta2  = 10000.0, 50.0, 200.0
+		input, output, share = 512.0, 256.0, 0.8
+	)
+	step := beta0 + beta1*sequences*input/(output-1) + beta2*sequences // µs
+	want := share * replicas * sequences / ((output - 1) * step / 1e6)
+	l, err := loadSpec(nil, Options{Scenario: "sanity"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.spec.AggregateRate; got < want-0.01 || got > want+0.01 {
+		t.Errorf("aggregate_rate is %g, want %.2f", got, want)
+	}
+	_, list := requests(t, "", Options{Scenario: "sanity", Requests: 20000})
+	in, out := 0.0, 0.0
+	for _, r := range list {
+		in += float64(r.InputTokens) / 20000
+		out += float64(r.OutputTokens) / 20000
+	}
+	// Deviations of the means: 128/√20000 and 64/√20000, below 1.
+	if in < input-4 || in > input+4 || out < output-2 || out > output+2 {
+		t.Errorf("prompts have %g tokens in the mean, answers %g", in, out)
+	}
+}
+
+// What --print-spec prints makes the same bytes as what it was asked about.
+func TestPrintSpecIsTheSpec(t *testing.T) {
+	seed := uint64(77)
+	for _, name := range Scenarios.Names() {
+		for _, o := range []Options{{}, {Seed: &seed}, {Requests: 17}, {Seed: &seed, Requests: 17}} {
+			o.Scenario = Scenario(name)
+			want, err := generate("", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.PrintSpec = true
+			printed, err := generate("", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(printed, "# ") {
+				t.Errorf("%s: the comments are gone", name)
+			}
+			if got, err := generate(printed, Options{Spec: "-"}); err != nil || got != want {
+				t.Errorf("%s: the printed spec makes another workload (%v)", name, err)
+			}
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	for what, names := range map[string][]string{"scenarios": Scenarios.Names(), "importers": Importers.Names()} {
+		text, err := generate("", Options{List: what})
+		if err != nil || strings.Count(text, "\n") != len(names) {
+			t.Errorf("%s: %q, %v", what, text, err)
+		}
+		for _, name := range names {
+			if !strings.Contains(text, " "+name+" ") {
+				t.Errorf("%s are listed without %s", what, name)
+			}
+		}
+	}
+}
+
+// Options that do not go together are refused, and nothing is written.
+func TestOptionsThatDoNotGoTogether(t *testing.T) {
+	seed := uint64(1)
+	azure := Import{"azure", "-"}
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Spec: "x.yaml", Scenario: "chat"}, "give one of SPEC, --scenario and --import"},
+		{Options{Spec: "x.yaml", Import: azure}, "give one of SPEC, --scenario and --import"},
+		{Options{Import: azure, Seed: &seed}, "--seed, --requests and --print-spec are for specs"},
+		{Options{Import: azure, Requests: 1}, "--seed, --requests and --print-spec are for specs"},
+		{Options{Import: azure, PrintSpec: true}, "--seed, --requests and --print-spec are for specs"},
+		{Options{Limit: 1}, "are for --import only"},
+		{Options{TimeScale: 1}, "are for --import only"},
+		{Options{Rate: 1}, "are for --import only"},
+		{Options{BlockSize: 1}, "are for --import only"},
+		{Options{Import: azure, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
+		{Options{Import: azure, BlockSize: 16}, "--block-size: azure traces have no hash ids"},
+		{Options{Import: Import{"azur", "-"}}, `unknown importer "azur"; did you mean "azure"?`},
+		{Options{Scenario: "chta"}, `unknown scenario "chta"; did you mean "chat"?`},
+	} {
+		stream, err := generate("", c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || stream != "" {
+			t.Errorf("%+v: %q, %v; want %s", c.o, stream, err, c.want)
+		}
+	}
+}
+
+func TestFlagValues(t *testing.T) {
+	var (
+		count    Count
+		factor   Factor
+		scenario Scenario
+		imp      Import
+	)
+	type flag interface{ UnmarshalText([]byte) error }
+	for _, c := range []struct {
+		flag       flag
+		text, want string
+	}{
+		{&count, "12", ""}, {&count, "0", "must be a whole number from 1"}, {&count, "-1", "from 1"}, {&count, "1.5", "from 1"}, {&count, "", "from 1"},
+		{&factor, "0.25", ""}, {&factor, "0", "must be a number above 0"}, {&factor, "-1", "above 0"}, {&factor, "inf", "above 0"}, {&factor, "nan", "above 0"}, {&factor, "x", "above 0"},
+		{&scenario, "rag", ""}, {&scenario, "chta", `did you mean "chat"?`},
+		{&imp, "azure:a:b.csv", ""}, {&imp, "azure", "must be FORMAT:FILE"}, {&imp, "azure:", "must be FORMAT:FILE"}, {&imp, "x:y", "unknown importer"},
+	} {
+		err := c.flag.UnmarshalText([]byte(c.text))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%T %q: %v; want %q", c.flag, c.text, err, c.want)
+		}
+	}
+	if count != 12 || factor != 0.25 || scenario == "" || imp != (Import{"x", "y"}) {
+		t.Errorf("read as %d, %g, %s, %v", count, factor, scenario, imp)
+	}
+}
+
+func TestReadsStdin(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want bool
+	}{
+		{Options{}, false}, {Options{Spec: "-"}, true}, {Options{Spec: "x"}, false}, {Options{Import: Import{"azure", "-"}}, true},
+		{Options{Import: Import{"azure", "x"}}, false}, {Options{Spec: "-", List: "scenarios"}, false},
+	} {
+		if c.o.ReadsStdin() != c.want {
+			t.Errorf("%+v: %t", c.o, !c.want)
+		}
+	}
+}
+
+// The digest tells specs apart and does not depend on how they are written.
+func TestSpecDigest(t *testing.T) {
+	header := func(spec string, o Options) string {
+		o.Spec = "-"
+		h, _ := requests(t, spec, o)
+		return h.SpecDigest
+	}
+	base := header(goodSpec, Options{})
+	if spaced := header(strings.ReplaceAll(goodSpec, ", ", ",   "), Options{}); spaced != base {
+		t.Error("spaces change the digest")
+	}
+	if overridden, written := header(goodSpec, Options{Requests: 4}), header(strings.Replace(goodSpec, "requests: 5", "requests: 4", 1), Options{}); overridden == base || overridden != written {
+		t.Error("--requests is not the same as the spec's own")
+	}
+}
+
+// A missing file is an error of the system, not of the spec.
+func TestMissingFiles(t *testing.T) {
+	for _, o := range []Options{{Spec: "no/such.yaml"}, {Import: Import{"azure", "no/such.csv"}}} {
+		var out bytes.Buffer
+		err := Run(context.Background(), nil, &out, o)
+		if _, isSpec := err.(*config.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") || out.Len() > 0 {
+			t.Errorf("%v, %d bytes", err, out.Len())
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package gen
+
+import (
+	"blis/pkg/dist"
+	"blis/pkg/record"
+)
+
+// Spec is a workload specification: who sends how many requests of which
+// lengths. Times are µs, rates arrivals per second.
+type Spec struct {
+	// Version is "2".
+	Version string `yaml:"version" json:"version"`
+	Seed    uint64 `yaml:"seed" json:"seed"`
+	// Category is a label for people.
+	Category      string  `yaml:"category" json:"category,omitempty"`
+	AggregateRate float64 `yaml:"aggregate_rate" json:"aggregate_rate"`
+	// Horizon bounds arrivals (at it they still count), Requests their number.
+	// 0 is no bound; one of them must be given.
+	Horizon    int64    `yaml:"horizon" json:"horizon,omitempty"`
+	Requests   int64    `yaml:"requests" json:"requests,omitempty"`
+	SLOClasses []Class  `yaml:"slo_classes" json:"slo_classes,omitempty"`
+	Clients    []Client `yaml:"clients" json:"clients"`
+}
+
+// Client is one source of requests. It draws from random streams of its own,
+// named after its ID: other clients neither move nor change its requests.
+type Client struct {
+	ID       string `yaml:"id" json:"id"`
+	TenantID string `yaml:"tenant_id" json:"tenant_id,omitempty"`
+	SLOClass string `yaml:"slo_class" json:"slo_class,omitempty"`
+	Model    string `yaml:"model" json:"model,omitempty"`
+	// RateFraction is the client's part of Spec.AggregateRate. Fractions are not
+	// normalized.
+	RateFraction float64 `yaml:"rate_fraction" json:"rate_fraction"`
+	// Arrival says how its requests follow each other, the first one gap after 0.
+	Arrival dist.Arrival `yaml:"arrival" json:"arrival"`
+	// InputDistribution is of the whole prompt, shared prefix included.
+	InputDistribution  dist.Spec   `yaml:"input_distribution" json:"input_distribution"`
+	OutputDistribution dist.Spec   `yaml:"output_distribution" json:"output_distribution"`
+	PrefixSpec         *PrefixSpec `yaml:"prefix_spec" json:"prefix_spec,omitempty"`
+}
+
+// PrefixSpec says which prompts begin alike: either the listed groups, or
+// NumPrefixGroups equally popular ones, of which client c's are named c.0, c.1, ….
+type PrefixSpec struct {
+	PrefixGroups    []PrefixGroup `yaml:"prefix_groups" json:"prefix_groups,omitempty"`
+	NumPrefixGroups int64         `yaml:"num_prefix_groups" json:"num_prefix_groups,omitempty"`
+	// PrefixLength is drawn once for each group.
+	PrefixLength dist.Spec `yaml:"prefix_length" json:"prefix_length"`
+	// ReuseProb is the probability that a prompt begins with a group's prefix at
+	// all; absent, 1.
+	ReuseProb float64 `yaml:"reuse_prob" json:"reuse_prob"`
+}
+
+// PrefixGroup is one shared prefix. Groups of the same id are the same, also
+// in several clients.
+type PrefixGroup struct {
+	GroupID string `yaml:"group_id" json:"group_id"`
+	// Popularity is the group's weight among those of its client; absent, 1.
+	Popularity float64 `yaml:"popularity" json:"popularity"`
+}
+
+// UnmarshalYAML decodes over the defaults of what is left out.
+func (p *PrefixSpec) UnmarshalYAML(decode func(any) error) error {
+	type plain PrefixSpec
+	*p = PrefixSpec{ReuseProb: 1}
+	return decode((*plain)(p))
+}
+
+// UnmarshalYAML decodes over the defaults of what is left out.
+func (g *PrefixGroup) UnmarshalYAML(decode func(any) error) error {
+	type plain PrefixGroup
+	*g = PrefixGroup{Popularity: 1}
+	return decode((*plain)(g))
+}
+
+// Class is an SLO class as specs declare it. One that has a predefined name
+// takes from there what it leaves out.
+type Class record.SLOClass
+
+// UnmarshalYAML decodes over the predefined class of that name.
+func (c *Class) UnmarshalYAML(decode func(any) error) error {
+	type plain Class
+	if err := decode((*plain)(c)); err != nil {
+		return err
+	}
+	name := c.Name
+	if predefined, err := Classes.Get("SLO class", name); err == nil {
+		*c = Class{name, predefined.Tier, predefined.Priority, c.Targets}
+		return decode((*plain)(c))
+	}
+	return nil
+}

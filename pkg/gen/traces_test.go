@@ -1,0 +1,138 @@
+package gen
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+)
+
+// trace returns the path of a public trace; the test is skipped without it.
+func tracePath(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join("../../../shared/data/traces", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the trace is not here: %v", err)
+	}
+	return path
+}
+
+// gaps returns mean (µs) and population cv of the gaps between arrivals.
+func gaps(list []record.Request) (mean, cv float64) {
+	n := float64(len(list) - 1)
+	mean = float64(list[len(list)-1].ArrivalUS-list[0].ArrivalUS) / n
+	for i := 1; i < len(list); i++ {
+		d := float64(list[i].ArrivalUS-list[i-1].ArrivalUS) - mean
+		cv += d * d / n
+	}
+	return mean, math.Sqrt(cv) / mean
+}
+
+// The public traces come out whole, with the figures that are known of them.
+func TestPublicTraces(t *testing.T) {
+	for _, c := range []struct {
+		format, file  string
+		rows          int
+		first, last   record.Micros
+		cv            float64 // 0: not known
+		input, output float64 // means
+	}{
+		{"azure", "azure2023_conv.csv", 19366, 0, 3501721937, 1.094, 1154.70, 211.13},
+		{"azure", "azure2023_code.csv", 8819, 0, 3435948056, 13.15, 2047.85, 27.88},
+		{"mooncake", "mooncake_conversation.jsonl", 12031, 0, 3536999000, 0, 12035.06, 342.62},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			path := tracePath(t, c.file)
+			_, list := requests(t, "", Options{Import: Import{c.format, path}})
+			checkLaws(t, list)
+			if len(list) != c.rows {
+				t.Fatalf("%d requests, the trace has %d rows", len(list), c.rows)
+			}
+			if first, last := list[0].ArrivalUS, list[c.rows-1].ArrivalUS; first != c.first || last != c.last {
+				t.Errorf("arrivals from %d to %d, want %d to %d", first, last, c.first, c.last)
+			}
+			if _, cv := gaps(list); c.cv != 0 && math.Abs(cv-c.cv) > 0.005 {
+				t.Errorf("gaps have cv %.4f, want %g", cv, c.cv)
+			}
+			input, output := 0.0, 0.0
+			for _, r := range list {
+				input += float64(r.InputTokens) / float64(c.rows)
+				output += float64(r.OutputTokens) / float64(c.rows)
+			}
+			if math.Abs(input-c.input) > 0.01 || math.Abs(output-c.output) > 0.01 {
+				t.Errorf("mean lengths %.2f and %.2f, want %g and %g", input, output, c.input, c.output)
+			}
+		})
+	}
+}
+
+// Mooncake's ids cover each prompt, and an unbounded cache of blocks would hit
+// 36.6 % of them and 37.4 % of the tokens.
+func TestMooncakeReuse(t *testing.T) {
+	_, list := requests(t, "", Options{Import: Import{"mooncake", tracePath(t, "mooncake_conversation.jsonl")}})
+	seen := map[string]int64{}
+	var blocks, hitBlocks, tokens, hitTokens float64
+	for _, r := range list {
+		covered, hitting := int64(0), true
+		for _, s := range r.Prompt {
+			blocks++
+			covered += s.Tokens
+			if hitting = hitting && seen[s.ID] >= s.Tokens; hitting {
+				hitBlocks++
+				hitTokens += float64(s.Tokens)
+			}
+			seen[s.ID] = max(seen[s.ID], s.Tokens)
+		}
+		if covered != r.InputTokens {
+			t.Fatalf("the ids of %s cover %d of %d tokens", r.ID, covered, r.InputTokens)
+		}
+		tokens += float64(r.InputTokens)
+	}
+	if b, k := 100*hitBlocks/blocks, 100*hitTokens/tokens; math.Abs(b-36.6) > 0.05 || math.Abs(k-37.4) > 0.05 {
+		t.Errorf("%.2f %% of the blocks and %.2f %% of the tokens come again", b, k)
+	}
+}
+
+// --rate reads a file twice and a pipe from memory, with the same result.
+func TestRateOfFilesAndPipes(t *testing.T) {
+	path := tracePath(t, "azure2023_code.csv")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := generate("", Options{Import: Import{"azure", path}, Rate: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromPipe, err := generate(string(text), Options{Import: Import{"azure", "-"}, Rate: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fromFile != fromPipe {
+		t.Error("a file and a pipe give different bytes")
+	}
+	_, list := decode(t, fromFile)
+	mean, cv := gaps(list)
+	if math.Abs(mean-200_000) > 0.01 || math.Abs(cv-13.15) > 0.005 {
+		t.Errorf("gaps have mean %g µs and cv %g, want 200000 and 13.15", mean, cv)
+	}
+}
+
+// A pipe that is too long for memory is refused before anything is written.
+func TestRateOfEndlessPipe(t *testing.T) {
+	var out bytes.Buffer
+	err := Run(context.Background(), zeros{}, &out, Options{Import: Import{"azure", "-"}, Rate: 5})
+	if err == nil || !strings.Contains(err.Error(), "keeps at most 64 MiB of a pipe") || out.Len() > 0 {
+		t.Errorf("%v, %d bytes", err, out.Len())
+	}
+}
+
+// zeros is an endless input.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
