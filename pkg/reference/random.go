@@ -10,22 +10,27 @@ import (
 // two simulators. Most cases have contention: for tokens of a step, for seats,
 // for blocks. The ids are req-0, req-1, … in the order of arrival.
 func Random(seed uint64) (Config, []Request) {
-	d := &dice{Rand: rand.New(rand.NewPCG(seed, 0x626c6973))}
+	d := &dice{Rand: rand.New(rand.NewPCG(seed, 0x626c6973)), names: []string{"p", "p", "q"}}
 	d.input = pick(d, 1, 4, 8, 12, 20, 30, 60)
 	d.output = pick(d, 1, 4, 8, 12, 20, 40)
 	c := d.cluster()
-	if d.percent(30) {
+	hurry := pick(d, 0, 0, 10, 30, 60) // percent that have a deadline
+	even := d.percent(30)              // all outputs are of one length, and so end together
+	count := pick(d, 3, 8, 15, 15, 25, 40)
+	switch {
+	case d.percent(30):
 		d.storm(&c)
+	case d.percent(20):
+		d.rush(&c)
+		hurry, count = 60, 60
 	}
 	d.tick = c.stepTime(min(c.MaxNumBatchedTokens, d.input), 2, d.input)
-	requests := make([]Request, pick(d, 3, 8, 15, 15, 25, 40))
+	requests := make([]Request, count)
 	span := int(float64(d.tick) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
 	arrivals := d.arrivals(len(requests), span)
 	if d.percent(20) {
 		c.HorizonUS = int64(d.between(0, span+20*int(d.tick)))
 	}
-	hurry := pick(d, 0, 0, 10, 30, 60) // percent that have a deadline
-	even := d.percent(30)              // all outputs are of one length, and so end together
 	for i := range requests {
 		r := &requests[i]
 		*r = Request{ID: fmt.Sprintf("req-%d", i), ArrivalUS: arrivals[i], DeadlineUS: Never}
@@ -46,6 +51,10 @@ type dice struct {
 	*rand.Rand
 	// input and output bound the lengths of ordinary requests.
 	input, output int
+	// names are of the segments that prompts begin with.
+	names []string
+	// rushed is a case of short patience.
+	rushed bool
 	// tick is about how long a step takes, in µs.
 	tick int64
 }
@@ -74,14 +83,14 @@ func (d *dice) cluster() Config {
 	}
 	needed := (slots + c.BlockSize - 1) / c.BlockSize
 	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed), 10*needed)
-	if d.percent(30) {
+	if d.percent(25) || !c.Chunked && d.percent(50) {
 		c.LongPrefillThreshold = d.between(1, max(1, d.input/2))
 	}
 	if d.percent(20) {
 		c.MaxModelLen = slots + 1 - d.between(0, slots/4)
 	}
-	if !c.Chunked && d.percent(70) {
-		c.MaxNumBatchedTokens = max(c.MaxNumBatchedTokens, slots)
+	if !c.Chunked && d.percent(50) {
+		c.MaxNumBatchedTokens = pick(d, max(c.MaxNumBatchedTokens, slots), slots+d.between(0, slots/2))
 	}
 	d.timing(&c)
 	if c.Routing == "weighted" {
@@ -105,6 +114,20 @@ func (d *dice) storm(c *Config) {
 	c.MaxModelLen = 0
 	needed := (d.input + d.output + c.BlockSize - 2) / c.BlockSize
 	c.NumBlocks = needed + d.between(0, needed)
+}
+
+// rush makes many short requests that find each other's blocks, and of which
+// several die in one step.
+func (d *dice) rush(c *Config) {
+	d.rushed = true
+	d.names = []string{"p", "q", "r", "s", "t", "u", "v", "w"}
+	d.input = d.between(4, 16)
+	d.output = pick(d, 2, 4, 8)
+	c.Replicas = 1
+	c.BlockSize = pick(d, 1, 2, 4)
+	c.NumBlocks = (2 + d.IntN(4)) * (d.input + d.output) / c.BlockSize
+	c.MaxNumSeqs, c.MaxNumBatchedTokens, c.MaxModelLen = 256, 256, 0
+	c.PrefixCaching = true
 }
 
 // timing draws the latencies; steps of 1 µs and halves to round are among them.
@@ -171,7 +194,7 @@ func (d *dice) blocks(c *Config) int {
 // named gives the request one or two segments of the few that there are, in
 // different lengths, and leaves some of its prompt unique or nothing.
 func (d *dice) named(c *Config, r *Request) {
-	r.Prompt = []Segment{{pick(d, "p", "p", "q"), pick(d, 1, r.Input, d.between(1, r.Input), d.blocks(c))}}
+	r.Prompt = []Segment{{pick(d, d.names...), pick(d, 1, r.Input, d.between(1, r.Input), d.blocks(c))}}
 	if d.percent(40) {
 		r.Prompt = append(r.Prompt, Segment{pick(d, "p", "x", "y"), pick(d, d.between(1, r.Input), d.blocks(c))})
 	}
@@ -195,6 +218,9 @@ func (d *dice) fit(r *Request, unique int) {
 func (d *dice) patience(c *Config, input int) int64 {
 	admission, routing, delay := c.AdmissionLatencyUS, c.RoutingLatencyUS, c.queueDelay(input)
 	queue := admission + routing + delay
+	if d.rushed {
+		return queue + d.Int64N(5*d.tick)
+	}
 	return pick(d,
 		0,
 		d.Int64N(admission+1),

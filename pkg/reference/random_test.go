@@ -44,9 +44,9 @@ func features() []feature {
 		ofConfig("not chunked", 20, func(c Config) bool { return !c.Chunked }),
 		ofConfig("no prefix cache", 10, func(c Config) bool { return !c.PrefixCaching }),
 		ofConfig("threshold", 20, func(c Config) bool { return c.LongPrefillThreshold > 0 }),
-		ofConfig("budget up to 8", 15, func(c Config) bool { return c.MaxNumBatchedTokens <= 8 }),
+		ofConfig("budget up to 8", 10, func(c Config) bool { return c.MaxNumBatchedTokens <= 8 }),
 		ofConfig("blocks of 1", 10, func(c Config) bool { return c.BlockSize == 1 }),
-		ofConfig("one seat", 8, func(c Config) bool { return c.MaxNumSeqs == 1 }),
+		ofConfig("one seat", 6, func(c Config) bool { return c.MaxNumSeqs == 1 }),
 
 		ofRequest("prompt of one token", 50, func(q Request) bool { return q.Input == 1 }),
 		ofRequest("fully named prompt", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) == q.Input }),
