@@ -10,7 +10,7 @@ package stat
 // order and not empty, in units of unit: 1000 makes ms of µs. percent is from
 // 0 to 100. The result is rounded once as long as 100 times the samples stays
 // below 2^53, and the samples must stay below 2^56.
-func Quantile(sorted []int64, percent, unit int64) float64 {
+func Quantile[T int64 | uint64](sorted []T, percent, unit int64) float64 {
 	lo, hi, part := place(int64(len(sorted)), percent)
 	return between(sorted[lo], sorted[hi], part, unit)
 }
@@ -39,8 +39,8 @@ func place(n, percent int64) (lo, hi, part int64) {
 }
 
 // between returns the value part hundredths of the way from a to b.
-func between(a, b, part, unit int64) float64 {
-	return float64(a*(100-part)+b*part) / float64(100*unit)
+func between[T int64 | uint64](a, b T, part, unit int64) float64 {
+	return float64(a*T(100-part)+b*T(part)) / float64(100*unit)
 }
 
 // Mean returns the mean of sorted, which is not empty. It adds in the order

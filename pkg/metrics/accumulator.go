@@ -1,0 +1,167 @@
+package metrics
+
+import (
+	"strings"
+
+	"blis/pkg/record"
+	"blis/pkg/stat"
+)
+
+// Accumulator gathers what Raw reports. It keeps 32 bytes for each request that
+// entered a batch, and a little for each combination of class, tenant and model.
+type Accumulator struct {
+	targets map[string]record.Targets
+	groups  map[key]uint32
+	totals  []totals
+	rows    [][]row // all but the last are full
+	gaps    stat.Histogram
+	// replicas are in the order in which they were handed over.
+	replicas []ReplicaTotals
+	from     record.Micros
+	until    record.Micros
+}
+
+// key is what requests are grouped by.
+type key struct{ class, tenant, model string }
+
+// totals are the sums over one group.
+type totals struct {
+	key
+	targets  record.Targets
+	requests Requests
+	// met of judged requests met their targets.
+	met, judged int64
+	// scheduled requests entered a batch, with so many prompt tokens.
+	scheduled, prompt, cached, preemptions int64
+	// Tokens of completed requests, and those that were asked for by all.
+	doneInput, doneOutput, askedOutput int64
+}
+
+// row is what is kept of one request: times in µs, or absent.
+type row struct {
+	ttft, e2e, queue int64
+	output           int32
+	group            uint32
+}
+
+// rowsPerChunk makes a chunk of 128 KiB.
+const rowsPerChunk = 4096
+
+// ReplicaTotals is what one replica did in its life. Times are µs.
+type ReplicaTotals struct {
+	Deployment string
+	// Index is the replica's place in its deployment.
+	Index record.Index
+	GPUs  int64
+	// Requests were sent to it, Completed of them completed.
+	Requests, Completed int64
+	// PrefillTokens and DecodeTokens were computed.
+	PrefillTokens, DecodeTokens int64
+	// QueriedTokens are the prompt tokens of requests at their first admission
+	// to a batch, CachedTokens those of them that the prefix cache had.
+	QueriedTokens, CachedTokens int64
+	Preemptions                 int64
+	PeakQueue, PeakBatch        int64
+	// BlockUS is the integral of used blocks over time, PeakBlocks the most
+	// that were used at once, Blocks how many there are.
+	BlockUS, PeakBlocks, Blocks int64
+	// UpUS is how long it existed, BusyUS how long of that a step ran.
+	UpUS, BusyUS int64
+}
+
+// New returns an empty Accumulator. classes say which targets requests are
+// judged by; a class that is not among them has none.
+func New(classes []record.SLOClass) *Accumulator {
+	a := &Accumulator{targets: map[string]record.Targets{}, groups: map[key]uint32{}, from: record.Never, until: record.Never}
+	for _, c := range classes {
+		a.targets[c.Name] = c.Targets
+	}
+	return a
+}
+
+// Add counts one request by its outcome, of which it keeps no memory. A state
+// that is none is a bug.
+func (a *Accumulator) Add(o *record.Outcome) {
+	group := a.group(o)
+	t := &a.totals[group]
+	t.count(o)
+	if met := SLOMet(o, t.targets); met != nil {
+		t.judged++
+		if *met {
+			t.met++
+		}
+	}
+	if a.from.IsZero() || o.ArrivalUS < a.from {
+		a.from = o.ArrivalUS
+	}
+	a.Until(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS))
+	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
+		a.keep(row{span(o.ArrivalUS, o.FirstTokenUS), span(o.ArrivalUS, o.CompletedUS), span(o.EnqueuedUS, o.ScheduledUS),
+			int32(o.OutputTokens), group})
+	}
+}
+
+// group returns the number of the outcome's group.
+func (a *Accumulator) group(o *record.Outcome) uint32 {
+	k := key{o.SLOClass, o.Tenant, o.Model}
+	g, ok := a.groups[k]
+	if !ok {
+		g = uint32(len(a.totals))
+		// The caller's strings may be parts of larger memory.
+		k = key{strings.Clone(k.class), strings.Clone(k.tenant), strings.Clone(k.model)}
+		a.groups[k] = g
+		a.totals = append(a.totals, totals{key: k, targets: a.targets[k.class]})
+	}
+	return g
+}
+
+func (t *totals) count(o *record.Outcome) {
+	r := &t.requests
+	r.Offered++
+	t.askedOutput += o.OutputTokens
+	t.preemptions += o.Preemptions
+	switch o.State {
+	case record.StateCompleted:
+		r.Completed++
+		t.doneInput += o.InputTokens
+		t.doneOutput += o.OutputTokens
+	case record.StateRejected:
+		r.Rejected++
+	case record.StateTimedOut:
+		r.TimedOut++
+	case record.StateFailed:
+		r.Failed++
+	case record.StateUnfinished:
+		r.Unfinished++
+	default:
+		panic("metrics: request " + o.ID + " in state " + o.State)
+	}
+	if !o.AdmittedUS.IsZero() {
+		r.Admitted++
+	}
+	if !o.ScheduledUS.IsZero() {
+		t.scheduled++
+		t.prompt += o.InputTokens
+		t.cached += o.CachedTokens
+	}
+}
+
+func (a *Accumulator) keep(r row) {
+	last := len(a.rows) - 1
+	if last < 0 || len(a.rows[last]) == rowsPerChunk {
+		a.rows = append(a.rows, make([]row, 0, rowsPerChunk))
+		last++
+	}
+	a.rows[last] = append(a.rows[last], r)
+}
+
+// Until says that a request became final at that instant. Outcomes tell it of
+// completed requests only: of the others Add knows the last instant that the
+// outcome holds, which may be earlier.
+func (a *Accumulator) Until(at record.Micros) { a.until = max(a.until, at) }
+
+// Gap counts n gaps of us µs between two tokens of a request.
+func (a *Accumulator) Gap(us, n int64) { a.gaps.Add(us, n) }
+
+// Replica counts what one replica did.
+func (a *Accumulator) Replica(r ReplicaTotals) { a.replicas = append(a.replicas, r) }

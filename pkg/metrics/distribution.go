@@ -1,0 +1,99 @@
+package metrics
+
+import (
+	"math"
+
+	"blis/pkg/stat"
+)
+
+// measure is one time that requests have. key orders it: µs, or the bits of a
+// float64, which for numbers that are not negative are in the same order.
+type measure struct {
+	key     func(*row) (uint64, bool)
+	of      func(sorted []uint64) *Distribution
+	branch  func(*Group) **Distribution
+	written string
+}
+
+var measures = []measure{
+	{func(r *row) (uint64, bool) { return uint64(r.ttft), r.ttft != absent }, ofMicros,
+		func(g *Group) **Distribution { return &g.TTFT }, "ttft"},
+	{func(r *row) (uint64, bool) {
+		ms, ok := tpot(r.ttft, r.e2e, int64(r.output))
+		return math.Float64bits(ms), ok
+	}, ofMillis, func(g *Group) **Distribution { return &g.TPOT }, "tpot"},
+	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != absent }, ofMicros,
+		func(g *Group) **Distribution { return &g.E2E }, "e2e"},
+	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != absent }, ofMicros,
+		func(g *Group) **Distribution { return &g.Queue }, "queue"},
+}
+
+// distribute fills in the distributions of the whole and of its parts. Each
+// measure is sorted once, and dealt out sorted.
+func (a *Accumulator) distribute(whole *Group, parts []*part) {
+	n := 0
+	for _, chunk := range a.rows {
+		n += len(chunk)
+	}
+	memory, scratch, keys := make([]stat.Tagged, n), make([]stat.Tagged, n), make([]uint64, n)
+	for _, m := range measures {
+		samples := memory[:0]
+		for _, chunk := range a.rows {
+			for i := range chunk {
+				if k, ok := m.key(&chunk[i]); ok {
+					samples = append(samples, stat.Tagged{Key: k, Tag: chunk[i].group})
+				}
+			}
+		}
+		samples = stat.SortTagged(samples, scratch[:len(samples)])
+		keys = keys[:len(samples)]
+		for i := range samples {
+			keys[i] = samples[i].Key
+		}
+		*m.branch(whole) = m.of(keys)
+		for _, p := range parts {
+			p.deal(samples, keys, &m)
+		}
+	}
+	for _, g := range groupsOf(whole, parts) {
+		if g.E2E != nil && g.E2E.P50 > 0 {
+			blowup := g.E2E.P99 / g.E2E.P50
+			g.TailBlowup = &blowup
+		}
+	}
+}
+
+func ofMicros(sorted []uint64) *Distribution {
+	n := len(sorted)
+	if n == 0 {
+		return nil
+	}
+	var sum uint64
+	for _, us := range sorted {
+		sum += us
+	}
+	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, 1000) }
+	return &Distribution{int64(n), float64(sum) / float64(1000*n), q(50), q(90), q(95), q(99), q(100)}
+}
+
+func ofMillis(sorted []uint64) *Distribution {
+	n := len(sorted)
+	if n == 0 {
+		return nil
+	}
+	ms := make([]float64, n)
+	for i, bits := range sorted {
+		ms[i] = math.Float64frombits(bits)
+	}
+	q := func(percent int64) float64 { return stat.QuantileFloat(ms, percent) }
+	return &Distribution{int64(n), stat.Mean(ms), q(50), q(90), q(95), q(99), q(100)}
+}
+
+func ofGaps(gaps *stat.Histogram) *Distribution {
+	if gaps.N() == 0 {
+		return nil
+	}
+	sorted := gaps.Sorted()
+	q := func(percent int64) float64 { return sorted.Quantile(percent, 1000) }
+	return &Distribution{gaps.N(), float64(gaps.Sum()) / (1000 * float64(gaps.N())), q(50), q(90), q(95), q(99), q(100)}
+}

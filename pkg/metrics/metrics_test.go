@@ -1,0 +1,377 @@
+package metrics
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"blis/pkg/record"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+var testClasses = []record.SLOClass{
+	{Name: "critical", Tier: "critical", Targets: record.Targets{TTFTMS: 0.3, TPOTMS: 0.02}},
+	{Name: "standard", Tier: "standard", Targets: record.Targets{E2EMS: 1.5}},
+	{Name: "batch", Tier: "sheddable"},
+}
+
+// outcomes draws what may become of a request: how far it came, and how it ended.
+var outcomes = rapid.Custom(func(t *rapid.T) record.Outcome {
+	at := record.Micros(rapid.Int64Range(0, 5000).Draw(t, "arrival"))
+	o := record.Outcome{ID: "r", State: record.StateCompleted, ArrivalUS: at, AdmittedUS: record.Never, RoutedUS: record.Never,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,
+		SLOClass:    rapid.SampledFrom([]string{"", "critical", "standard", "batch", "unheard-of"}).Draw(t, "class"),
+		Tenant:      rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"),
+		Model:       rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "model"),
+		InputTokens: rapid.Int64Range(1, 50).Draw(t, "input"), OutputTokens: rapid.Int64Range(1, 30).Draw(t, "output")}
+	stages := []*record.Micros{&o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS}
+	reached := rapid.IntRange(0, len(stages)).Draw(t, "reached")
+	for _, stage := range stages[:reached] {
+		at += record.Micros(rapid.Int64Range(0, 300).Draw(t, "delay"))
+		*stage = at
+	}
+	if reached >= 4 {
+		o.CachedTokens, o.Preemptions = rapid.Int64Range(0, o.InputTokens-1).Draw(t, "cached"), rapid.Int64Range(0, 2).Draw(t, "preemptions")
+	}
+	if reached < len(stages) {
+		o.State = rapid.SampledFrom([]string{record.StateRejected, record.StateTimedOut, record.StateFailed, record.StateUnfinished}).Draw(t, "state")
+	}
+	return o
+})
+
+// approximately lets TPOT, whose values and sums are rounded, differ from
+// exact arithmetic in the last digits.
+var approximately = cmpopts.EquateApprox(1e-13, 0)
+
+func TestRawIsTheDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(outcomes, 1, 150).Draw(t, "outcomes")
+		a := New(testClasses)
+		first, last := all[0].ArrivalUS, all[0].ArrivalUS
+		for i := range all {
+			a.Add(&all[i])
+			o := &all[i]
+			first = min(first, o.ArrivalUS)
+			last = max(last, o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS)
+		}
+		raw := a.Raw()
+		if raw.FromUS != first || raw.UntilUS != last || raw.DurationS != float64(last-first)/1e6 {
+			t.Fatalf("run from %d until %d, %v s; want %d, %d", raw.FromUS, raw.UntilUS, raw.DurationS, first, last)
+		}
+		seconds := big.NewRat(int64(last-first), 1_000_000)
+		compare := func(name string, got *Group, keep func(*record.Outcome) bool) {
+			t.Helper()
+			want := slowGroup(all, testClasses, seconds, keep)
+			if diff := cmp.Diff(want, got, approximately); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", name, diff)
+			}
+			// What is of integers is exact.
+			for _, d := range [][2]*Distribution{{want.TTFT, got.TTFT}, {want.E2E, got.E2E}, {want.Queue, got.Queue}} {
+				if diff := cmp.Diff(d[0], d[1]); diff != "" {
+					t.Fatalf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+		}
+		compare("all", &raw.Group, func(*record.Outcome) bool { return true })
+		part := func(name string, groups map[string]*Group, of func(*record.Outcome) string) {
+			seen := map[string]bool{}
+			for i := range all {
+				if of(&all[i]) != "" {
+					seen[of(&all[i])] = true
+				}
+			}
+			if len(seen) != len(groups) {
+				t.Fatalf("%s has %d groups, want %d", name, len(groups), len(seen))
+			}
+			for g := range seen {
+				compare(name+" "+g, groups[g], func(o *record.Outcome) bool { return of(o) == g })
+			}
+		}
+		part("cls", raw.Cls, func(o *record.Outcome) string { return o.SLOClass })
+		part("tenant", raw.Tenant, func(o *record.Outcome) string { return o.Tenant })
+		part("model", raw.Model, func(o *record.Outcome) string { return o.Model })
+	})
+}
+
+// The order in which requests end changes no bit, and JSON holds it all.
+func TestOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(outcomes, 1, 150).Draw(t, "outcomes")
+		shuffled := rapid.Permutation(all).Draw(t, "shuffled")
+		text := func(outcomes []record.Outcome) []byte {
+			a := New(testClasses)
+			for i := range outcomes {
+				a.Add(&outcomes[i])
+				a.Gap(int64(outcomes[i].ArrivalUS), outcomes[i].OutputTokens)
+			}
+			b, err := json.Marshal(a.Raw())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var back Raw
+			if err := json.Unmarshal(b, &back); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(a.Raw(), &back); diff != "" {
+				t.Fatalf("JSON loses (-before +after):\n%s", diff)
+			}
+			return b
+		}
+		if a, b := text(all), text(shuffled); string(a) != string(b) {
+			t.Fatalf("in order:  %s\nshuffled: %s", a, b)
+		}
+	})
+}
+
+func TestSLOMet(t *testing.T) {
+	// TTFT 0.3 ms, TPOT (1200 - 300) / 9 = 100 µs, E2E 1.2 ms.
+	done := record.Outcome{State: record.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200, OutputTokens: 10}
+	single := done
+	single.OutputTokens = 1
+	rejected := record.Outcome{State: record.StateRejected, ArrivalUS: 1000, FirstTokenUS: record.Never, CompletedUS: record.Never}
+	late := done
+	late.State, late.CompletedUS = record.StateTimedOut, record.Never
+	for _, c := range []struct {
+		name    string
+		o       record.Outcome
+		targets record.Targets
+		want    string
+	}{
+		{"no targets", done, record.Targets{}, "nil"},
+		{"equal meets", done, record.Targets{TTFTMS: 0.3, TPOTMS: 0.1, E2EMS: 1.2}, "true"},
+		{"ttft", done, record.Targets{TTFTMS: 0.299}, "false"},
+		{"tpot", done, record.Targets{TTFTMS: 1, TPOTMS: 0.0999}, "false"},
+		{"e2e", done, record.Targets{E2EMS: 1.199}, "false"},
+		{"one token has no tpot", single, record.Targets{TPOTMS: 0.001}, "true"},
+		{"rejected", rejected, record.Targets{TTFTMS: 1000}, "false"},
+		{"first token in time, then timed out", late, record.Targets{TTFTMS: 1000}, "false"},
+	} {
+		got := "nil"
+		if met := SLOMet(&c.o, c.targets); met != nil {
+			got = fmt.Sprint(*met)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNothing(t *testing.T) {
+	text, err := json.Marshal(New(testClasses).Raw())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"duration_s":0,"requests":{"offered":0,"admitted":0,"completed":0,"rejected":0,"timed_out":0,"failed":0,"unfinished":0},"kv":{"preemptions":0}}`
+	if string(text) != want {
+		t.Errorf("the metrics of nothing are %s", text)
+	}
+}
+
+func TestUntil(t *testing.T) {
+	a := New(nil)
+	o := record.Outcome{State: record.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: record.Never, RoutedUS: record.Never,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, OutputTokens: 1}
+	a.Add(&o)
+	if raw := a.Raw(); raw.DurationS != 0 || raw.Throughput != nil {
+		t.Errorf("duration %v s, throughput %v", raw.DurationS, raw.Throughput)
+	}
+	a.Until(5_000_000)
+	a.Until(3_000_000)
+	if raw := a.Raw(); raw.DurationS != 4 || raw.UntilUS != 5_000_000 || raw.Throughput == nil || raw.Throughput.RPS != 0 {
+		t.Errorf("%+v", raw)
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	a := New(nil)
+	a.Replica(ReplicaTotals{Deployment: "main", Index: 0, GPUs: 2, Requests: 5, Completed: 4, PrefillTokens: 300, DecodeTokens: 100,
+		QueriedTokens: 400, CachedTokens: 100, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, BlockUS: 30_000_000, PeakBlocks: 40,
+		Blocks: 50, UpUS: 2_000_000, BusyUS: 500_000})
+	a.Replica(ReplicaTotals{Deployment: "main", Index: 1, GPUs: 2, Blocks: 50, UpUS: 1_000_000})
+	raw := a.Raw()
+	// 3 replica seconds on 2 GPUs each; 30 of 50·(2 + 1) block seconds; at most 40 of 50.
+	if *raw.Cost != (Cost{GPUS: 6, ReplicaS: 3}) || *raw.KV.UtilMean != 0.2 || *raw.KV.UtilMax != 0.8 {
+		t.Errorf("cost %+v, util mean %v, max %v", *raw.Cost, *raw.KV.UtilMean, *raw.KV.UtilMax)
+	}
+	quarter, share, peak := 0.25, 0.3, 0.8
+	want := Replica{Deployment: "main", Requests: 5, Completed: 4, Tokens: 400, PrefillTokens: 300, DecodeTokens: 100,
+		PrefixHitRatio: &quarter, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, Utilization: &quarter, KVUtilMean: &share, KVUtilMax: &peak}
+	if diff := cmp.Diff(want, raw.Replica[0]); diff != "" {
+		t.Errorf("replica 0 (-want +got):\n%s", diff)
+	}
+	if r := raw.Replica[1]; r.PrefixHitRatio != nil || *r.Utilization != 0 {
+		t.Errorf("replica 1: %+v", r)
+	}
+}
+
+func TestFairness(t *testing.T) {
+	a := New(nil)
+	add := func(tenant, state string, output int64) {
+		o := record.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1, CompletedUS: record.Never, FirstTokenUS: record.Never}
+		a.Add(&o)
+	}
+	add("", record.StateRejected, 1000) // nobody's
+	if a.Raw().Fairness != nil {
+		t.Error("a run without tenants has a fairness")
+	}
+	add("a", record.StateCompleted, 30)
+	add("b", record.StateCompleted, 10)
+	add("b", record.StateTimedOut, 10)
+	// Shares 1 and 1/2: 1.5² / (2 · 1.25).
+	if f := a.Raw().Fairness; f == nil || f.Jain != 0.9 {
+		t.Errorf("fairness %+v, want 0.9", f)
+	}
+}
+
+func TestGaps(t *testing.T) {
+	a := New(nil)
+	a.Gap(10_000, 98)
+	a.Gap(20_000, 1)
+	a.Gap(2_000_000, 1)
+	// p99 at 98.01: a hundredth of the way from 20 to 2000 ms.
+	want := &Distribution{Count: 100, Mean: 30, P50: 10, P90: 10, P95: 10, P99: 39.8, Max: 2000}
+	if diff := cmp.Diff(want, a.Raw().ITL); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	warningsOf := func(n int) []string {
+		a := New(nil)
+		for range n {
+			o := record.Outcome{State: record.StateCompleted, SLOClass: "c", InputTokens: 1, OutputTokens: 1}
+			a.Add(&o)
+		}
+		return a.Raw().Warnings
+	}
+	want := []string{
+		"ttft: 150 samples are few for p95 (needs 200), p99 (needs 1000)",
+		"e2e: 150 samples are few for p95 (needs 200), p99 (needs 1000)",
+		"queue: 150 samples are few for p95 (needs 200), p99 (needs 1000)",
+		"cls: 1 of 1 have percentiles of few samples (p99 needs 1000; the fewest, 150, are ttft of c)",
+	}
+	if diff := cmp.Diff(want, warningsOf(150)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if w := warningsOf(1000); w != nil {
+		t.Errorf("1000 samples: %q", w)
+	}
+	if w := warningsOf(999); len(w) != 4 || strings.Contains(w[0], "p95") {
+		t.Errorf("999 samples: %q", w)
+	}
+}
+
+// many is a run of many tenants.
+func many(n int) []record.Outcome {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make([]record.Outcome, n)
+	for i := range all {
+		at := record.Micros(i * 1000)
+		first := at + 20_000 + record.Micros(r.IntN(400_000))
+		output := 1 + r.Int64N(500)
+		all[i] = record.Outcome{State: record.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at + 2000,
+			ScheduledUS: at + 2000 + record.Micros(r.IntN(9000)), FirstTokenUS: first, CompletedUS: first + record.Micros(output*(12_000+r.Int64N(5000))),
+			SLOClass: "standard", Tenant: fmt.Sprintf("tenant-%02d", r.IntN(40)), Model: "meta-llama/Llama-3.1-8B-Instruct",
+			InputTokens: 1 + r.Int64N(2000), OutputTokens: output}
+	}
+	return all
+}
+
+func TestAddDoesNotAllocate(t *testing.T) {
+	all := many(1000)
+	a := New(testClasses)
+	add := func() {
+		for i := range all {
+			a.Add(&all[i])
+		}
+		a.Gap(12_000, 200)
+		a.Gap(1_000_000, 1)
+	}
+	add()
+	// A chunk every 4096 requests, nothing else.
+	if n := testing.AllocsPerRun(100, add); n > 1 {
+		t.Errorf("1000 requests allocate %v times", n)
+	}
+}
+
+func TestMemoryPerRequest(t *testing.T) {
+	if size := unsafe.Sizeof(row{}); size > 40 {
+		t.Errorf("a row has %d bytes", size)
+	}
+	all := many(1000)
+	a := New(testClasses)
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	const requests = 200_000
+	for range requests / len(all) {
+		for i := range all {
+			a.Add(&all[i])
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > 40*requests {
+		t.Errorf("%d requests keep %d bytes, %d each", requests, grown, grown/requests)
+	}
+	runtime.KeepAlive(a)
+}
+
+// What is kept does not hang on memory of the caller.
+func TestAddCopies(t *testing.T) {
+	name := []byte("gold")
+	o := record.Outcome{State: record.StateCompleted, SLOClass: unsafe.String(&name[0], len(name)), InputTokens: 1, OutputTokens: 1}
+	a := New(nil)
+	a.Add(&o)
+	copy(name, "lead")
+	if raw := a.Raw(); raw.Cls["gold"] == nil {
+		t.Errorf("classes %v", slices.Collect(func(yield func(string) bool) {
+			for n := range raw.Cls {
+				yield(n)
+			}
+		}))
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	all := many(100_000)
+	a := New(testClasses)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%(10*len(all)) == 0 {
+			a = New(testClasses)
+		}
+		a.Add(&all[i%len(all)])
+	}
+}
+
+func BenchmarkGap(b *testing.B) {
+	a := New(nil)
+	b.ReportAllocs()
+	for i := int64(0); b.Loop(); i++ {
+		a.Gap(12_000+i&1023, 17)
+	}
+}
+
+func BenchmarkRaw(b *testing.B) {
+	all := many(1_000_000)
+	a := New(testClasses)
+	for i := range all {
+		a.Add(&all[i])
+	}
+	for b.Loop() {
+		a.Raw()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(all)), "ns/request")
+}

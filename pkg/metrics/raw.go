@@ -1,0 +1,94 @@
+package metrics
+
+import "blis/pkg/stat"
+
+// Raw returns the metrics of what was counted so far.
+func (a *Accumulator) Raw() *Raw {
+	r := &Raw{FromUS: a.from, UntilUS: a.until}
+	us := span(a.from, a.until)
+	if us > 0 {
+		r.DurationS = float64(us) / 1e6
+	}
+	var all totals
+	for i := range a.totals {
+		all.add(&a.totals[i])
+	}
+	r.Group = *all.group(us)
+	parts := []*part{
+		a.part("cls", us, func(k *key) string { return k.class }),
+		a.part("tenant", us, func(k *key) string { return k.tenant }),
+		a.part("model", us, func(k *key) string { return k.model }),
+	}
+	a.distribute(&r.Group, parts)
+	r.ITL = ofGaps(&a.gaps)
+	r.Cls, r.Tenant, r.Model = parts[0].named(), parts[1].named(), parts[2].named()
+	r.Fairness = fairness(parts[1])
+	a.addReplicas(r)
+	r.Warnings = warnings(r, parts)
+	return r
+}
+
+// add adds another group's totals.
+func (t *totals) add(o *totals) {
+	r, s := &t.requests, &o.requests
+	r.Offered += s.Offered
+	r.Admitted += s.Admitted
+	r.Completed += s.Completed
+	r.Rejected += s.Rejected
+	r.TimedOut += s.TimedOut
+	r.Failed += s.Failed
+	r.Unfinished += s.Unfinished
+	t.met += o.met
+	t.judged += o.judged
+	t.scheduled += o.scheduled
+	t.prompt += o.prompt
+	t.cached += o.cached
+	t.preemptions += o.preemptions
+	t.doneInput += o.doneInput
+	t.doneOutput += o.doneOutput
+	t.askedOutput += o.askedOutput
+}
+
+// group returns all of a group that is no distribution. us is the duration.
+func (t *totals) group(us int64) *Group {
+	g := &Group{
+		Requests:       t.requests,
+		AdmissionRate:  ratio(t.requests.Admitted, t.requests.Offered),
+		KV:             KV{PrefixHitRatio: ratio(t.cached, t.prompt), Preemptions: t.preemptions},
+		PreemptionRate: ratio(t.preemptions, t.scheduled),
+	}
+	perSecond := func(n int64) float64 { return float64(n) * 1e6 / float64(us) }
+	if us > 0 {
+		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.doneOutput), perSecond(t.doneInput + t.doneOutput)}
+	}
+	if t.judged > 0 {
+		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(t.judged), Met: t.met, Offered: t.judged}
+		if us > 0 {
+			rps := perSecond(t.met)
+			g.Goodput.RPS = &rps
+		}
+	}
+	return g
+}
+
+// ratio is a/b, nil if that is not defined.
+func ratio(a, b int64) *float64 {
+	if b <= 0 {
+		return nil
+	}
+	q := float64(a) / float64(b)
+	return &q
+}
+
+// fairness is that of tenants, in the order of their names.
+func fairness(tenants *part) *Fairness {
+	shares := make([]float64, len(tenants.totals))
+	for i := range shares {
+		shares[i] = float64(tenants.totals[i].doneOutput) / float64(tenants.totals[i].askedOutput)
+	}
+	jain, ok := stat.Jain(shares)
+	if !ok {
+		return nil
+	}
+	return &Fairness{jain}
+}

@@ -1,0 +1,37 @@
+package metrics
+
+// addReplicas adds what only replicas know: their own branch, cost, and how
+// full the caches were.
+func (a *Accumulator) addReplicas(r *Raw) {
+	if len(a.replicas) == 0 {
+		return
+	}
+	var up, gpu, blockUS, capacity, peak float64
+	for i := range a.replicas {
+		t := &a.replicas[i]
+		x := t.branch()
+		r.Replica = append(r.Replica, x)
+		up += float64(t.UpUS)
+		gpu += float64(t.UpUS * t.GPUs)
+		blockUS += float64(t.BlockUS)
+		capacity += float64(t.Blocks * t.UpUS)
+		if x.KVUtilMax != nil {
+			peak = max(peak, *x.KVUtilMax)
+		}
+	}
+	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
+	if capacity > 0 {
+		mean := blockUS / capacity
+		r.KV.UtilMean, r.KV.UtilMax = &mean, &peak
+	}
+}
+
+func (t *ReplicaTotals) branch() Replica {
+	return Replica{
+		Deployment: t.Deployment, Index: t.Index, Requests: t.Requests, Completed: t.Completed,
+		Tokens: t.PrefillTokens + t.DecodeTokens, PrefillTokens: t.PrefillTokens, DecodeTokens: t.DecodeTokens,
+		PrefixHitRatio: ratio(t.CachedTokens, t.QueriedTokens), Preemptions: t.Preemptions,
+		PeakQueue: t.PeakQueue, PeakBatch: t.PeakBatch, Utilization: ratio(t.BusyUS, t.UpUS),
+		KVUtilMean: ratio(t.BlockUS, t.Blocks*t.UpUS), KVUtilMax: ratio(t.PeakBlocks, t.Blocks),
+	}
+}

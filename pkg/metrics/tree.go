@@ -1,0 +1,159 @@
+// Package metrics turns what became of requests into the tree of metrics that
+// runs carry, summaries show and fitness expressions read.
+//
+// What is counted, and in what:
+//
+//   - Denominators are offered requests: a request that was rejected, timed
+//     out, failed or was left unfinished is a miss, not a gap in the data.
+//   - Which requests enter a distribution: TTFT, all whose first token the
+//     client saw, whatever became of them; queue, all that entered a batch;
+//     E2E, the completed; TPOT, the completed with more than one token; ITL,
+//     all gaps between the tokens of all requests, pooled.
+//   - TTFT and E2E count from arrival to what the client sees, queue from the
+//     entry into the replica's queue to the first batch; TPOT is
+//     (E2E − TTFT) / (output tokens − 1).
+//   - Quantiles interpolate linearly at p·(n−1) of the sorted values. Those of
+//     too few values (fewer than 10/(1−p)) carry a warning; without any value
+//     the distribution is absent, never 0.
+//   - Sums are of integers, or of sorted values: the order in which requests
+//     end changes no bit.
+//
+// A number that is not defined (a ratio with nothing below the line) is absent.
+package metrics
+
+import "blis/pkg/record"
+
+// Raw is the tree of metrics of a run.
+type Raw struct {
+	// FromUS is the first arrival, UntilUS when the last request became final;
+	// DurationS, which throughputs are divided by, lies between.
+	FromUS    record.Micros `json:"from_us,omitzero"`
+	UntilUS   record.Micros `json:"until_us,omitzero"`
+	DurationS float64       `json:"duration_s"`
+
+	Group
+	ITL      *Distribution `json:"itl,omitempty"`
+	Fairness *Fairness     `json:"fairness,omitempty"`
+	Cost     *Cost         `json:"cost,omitempty"`
+	Replica  []Replica     `json:"replica,omitempty"`
+
+	// Cls, Tenant and Model are the parts of the whole by SLO class, tenant and
+	// model. A request that names none is in no part.
+	Cls    map[string]*Group `json:"cls,omitempty"`
+	Tenant map[string]*Group `json:"tenant,omitempty"`
+	Model  map[string]*Group `json:"model,omitempty"`
+
+	// Warnings say which numbers rest on too little.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Record is Raw as a run carries it; Kind is record.KindMetrics.
+type Record struct {
+	Kind string `json:"kind"`
+	Raw
+}
+
+// Group is the part of the tree that the whole and its parts have alike.
+type Group struct {
+	Requests Requests `json:"requests"`
+	// AdmissionRate is admitted/offered.
+	AdmissionRate *float64      `json:"admission_rate,omitempty"`
+	TTFT          *Distribution `json:"ttft,omitempty"`
+	TPOT          *Distribution `json:"tpot,omitempty"`
+	E2E           *Distribution `json:"e2e,omitempty"`
+	Queue         *Distribution `json:"queue,omitempty"`
+	// TailBlowup is p99/p50 of E2E.
+	TailBlowup *float64 `json:"tail_blowup,omitempty"`
+	// Throughput is absent where the run took no time.
+	Throughput *Throughput `json:"throughput,omitempty"`
+	// Goodput is absent where no request was promised anything.
+	Goodput *Goodput `json:"goodput,omitempty"`
+	KV      KV       `json:"kv"`
+	// PreemptionRate is preemptions per request that entered a batch.
+	PreemptionRate *float64 `json:"preemption_rate,omitempty"`
+}
+
+// Requests counts requests: Offered is the sum of the five ends below it but
+// for Admitted.
+type Requests struct {
+	Offered    int64 `json:"offered"`
+	Admitted   int64 `json:"admitted"`
+	Completed  int64 `json:"completed"`
+	Rejected   int64 `json:"rejected"`
+	TimedOut   int64 `json:"timed_out"`
+	Failed     int64 `json:"failed"`
+	Unfinished int64 `json:"unfinished"`
+}
+
+// Distribution is of times in ms.
+type Distribution struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+// Throughput is per second of the run's duration and of completed requests:
+// their number, the tokens generated for them, these and their prompts.
+type Throughput struct {
+	RPS       float64 `json:"rps"`
+	OutputTPS float64 `json:"output_tok_s"`
+	TotalTPS  float64 `json:"total_tok_s"`
+}
+
+// Goodput is about the requests whose class has targets: Offered of them, and
+// Met that met all. Ratio, the SLO attainment, is Met/Offered; RPS is Met per
+// second of the run's duration.
+type Goodput struct {
+	RPS     *float64 `json:"rps,omitempty"`
+	Ratio   float64  `json:"ratio"`
+	Met     int64    `json:"met"`
+	Offered int64    `json:"offered"`
+}
+
+// KV is about the block caches. UtilMean and UtilMax are shares of all blocks
+// in use, over the time and the replicas, and are of the whole run only.
+// PrefixHitRatio is the prompt tokens that requests found cached when they
+// first entered a batch, of all prompt tokens of these requests; what a request
+// finds when it comes back after a preemption, mostly its own, is not counted.
+type KV struct {
+	UtilMean       *float64 `json:"util_mean,omitempty"`
+	UtilMax        *float64 `json:"util_max,omitempty"`
+	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
+	Preemptions    int64    `json:"preemptions"`
+}
+
+// Fairness: Jain is the index of Jain over tenants of completed/offered output
+// tokens.
+type Fairness struct {
+	Jain float64 `json:"jain"`
+}
+
+// Cost is what was held, busy or not: replicas and their GPUs, times seconds.
+type Cost struct {
+	GPUS     float64 `json:"gpu_s"`
+	ReplicaS float64 `json:"replica_s"`
+}
+
+// Replica is one replica's part. Tokens are those that it computed; requests
+// those that were sent to it.
+type Replica struct {
+	Deployment     string       `json:"deployment"`
+	Index          record.Index `json:"index"`
+	Requests       int64        `json:"requests"`
+	Completed      int64        `json:"completed"`
+	Tokens         int64        `json:"tokens"`
+	PrefillTokens  int64        `json:"prefill_tokens"`
+	DecodeTokens   int64        `json:"decode_tokens"`
+	PrefixHitRatio *float64     `json:"prefix_hit_ratio,omitempty"`
+	Preemptions    int64        `json:"preemptions"`
+	PeakQueue      int64        `json:"peak_queue"`
+	PeakBatch      int64        `json:"peak_batch"`
+	// Utilization is the share of its life in which a step ran.
+	Utilization *float64 `json:"utilization,omitempty"`
+	KVUtilMean  *float64 `json:"kv_util_mean,omitempty"`
+	KVUtilMax   *float64 `json:"kv_util_max,omitempty"`
+}
