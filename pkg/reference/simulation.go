@@ -86,6 +86,11 @@ func newSimulation(c Config, requests []Request) *simulation {
 // Choice: with the last final request the run ends, also if a step of aborted
 // requests is in progress; such a step is not listed.
 func (s *simulation) run() {
+	for _, q := range s.requests {
+		if s.config.HorizonUS != Never && q.ArrivalUS > s.config.HorizonUS {
+			q.outcome.State = BeyondHorizon // not offered, so nothing to wait for
+		}
+	}
 	for {
 		now, ok := s.next()
 		if !ok || s.config.HorizonUS != Never && now > s.config.HorizonUS {
@@ -220,11 +225,7 @@ func (s *simulation) abort(q *request) {
 func (s *simulation) result() Result {
 	var result Result
 	for _, q := range s.requests {
-		switch {
-		case q.final():
-		case q.ArrivalUS > s.config.HorizonUS:
-			q.outcome.State = BeyondHorizon
-		default:
+		if !q.final() {
 			q.outcome.State, q.outcome.Reason = Unfinished, "horizon"
 		}
 		result.Outcomes = append(result.Outcomes, q.outcome)

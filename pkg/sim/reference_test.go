@@ -18,7 +18,7 @@ import (
 // TestReference plays random small clusters on the simulator and on the plain
 // reference and expects the same times, counts and steps throughout.
 func TestReference(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(5000)
 	if raceEnabled || testing.Short() {
 		cases = 300
 	}

@@ -123,7 +123,7 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 			o.Warn(warning)
 		}
 	}
-	if err := w.Any(s.summary(c)); err != nil {
+	if err := w.Any(s.summary()); err != nil {
 		return err
 	}
 	return w.End(&record.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})

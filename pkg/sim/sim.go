@@ -32,6 +32,8 @@ type replica struct {
 	deployment int
 	index      record.Index // within the deployment
 	starting   bool         // in simulation.starting
+	// requests were sent to it, completed of them have completed.
+	requests, completed int64
 }
 
 // deployment is what is common to its replicas.
@@ -57,6 +59,7 @@ type simulation struct {
 	candidates []policy.Replica // scratch
 
 	now      des.Time
+	first    des.Time // arrival
 	horizon  des.Time
 	queue    des.Queue
 	starting []int32 // idle replicas that may have got work at this instant
@@ -282,6 +285,7 @@ func (s *simulation) finishStep(i int32) error {
 		q.out.CompletedUS = seen
 		q.took(done)
 		s.states[i].Inflight--
+		r.completed++
 		if err := s.finish(done.Tag, record.StateCompleted, ""); err != nil {
 			return err
 		}

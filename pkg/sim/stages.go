@@ -110,6 +110,9 @@ func (s *simulation) arrive(slot int32) error {
 		return err
 	}
 	r := &s.slots[slot]
+	if s.counts.Offered == 0 {
+		s.first = s.now
+	}
 	s.counts.Offered++
 	if r.refusal != "" {
 		r.deadline = des.Time(record.Never)
@@ -181,6 +184,7 @@ func (s *simulation) route(slot int32) error {
 		r.out.ExpectedCachedTokens = int64(chosen.Matched) * int64(d.engine.BlockSize)
 	}
 	s.states[chosen.Index].Inflight++
+	target.requests++
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
 	if err := s.out.decision(s, r, choice); err != nil {
@@ -272,6 +276,7 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 		s.counts.Unfinished++
 	}
 	s.metrics.Add(o)
+	s.metrics.Until(record.Micros(s.now))
 	if s.check != nil {
 		if err := s.check.outcome(r); err != nil {
 			return err
