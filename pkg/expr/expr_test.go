@@ -1,0 +1,217 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+
+	"pgregory.net/rapid"
+)
+
+// done is a request that completed: TTFT 120 ms, E2E 1020 ms, queue 5 ms.
+func done() *record.Outcome {
+	return &record.Outcome{ID: "req-7", State: record.StateCompleted, ArrivalUS: 1_000_000, AdmittedUS: 1_000_000, RoutedUS: 1_000_000,
+		EnqueuedUS: 1_002_000, ScheduledUS: 1_007_000, FirstTokenUS: 1_120_000, CompletedUS: 2_020_000, Deployment: "main", Replica: 3,
+		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10, GeneratedTokens: 10,
+		CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: record.Met(true)}
+}
+
+// rejected is a request that came nowhere.
+func rejected() *record.Outcome {
+	return &record.Outcome{ID: "req-8", State: record.StateRejected, Reason: "too_long_for_model", ArrivalUS: 2_000_000,
+		AdmittedUS: record.Never, RoutedUS: record.Never, EnqueuedUS: record.Never, ScheduledUS: record.Never,
+		FirstTokenUS: record.Never, CompletedUS: record.Never, Replica: record.Nowhere, InputTokens: 9, OutputTokens: 1, ITLMaxUS: record.Never}
+}
+
+func keeps(t *testing.T, src string, o *record.Outcome) bool {
+	t.Helper()
+	filter, err := CompileOutcomeFilter(src)
+	if err != nil {
+		t.Errorf("%s: %v", src, err)
+		return false
+	}
+	kept, err := filter(o)
+	if err != nil {
+		t.Errorf("%s: %v", src, err)
+	}
+	return kept
+}
+
+func TestOutcomeFilter(t *testing.T) {
+	for _, c := range []struct {
+		src            string
+		done, rejected bool
+	}{
+		{`true`, true, true},
+		{`input_tokens > 1000`, true, false},
+		{`1000 < input_tokens && input_tokens <= 1500.0`, true, false},
+		{`input_tokens / 2 == 4.5`, false, true},
+		{`replica == 3`, true, false},
+		{`replica in [1, 3, 5u]`, true, false},
+		{`[0, 3, 9][1] == replica`, true, false},
+		{`[1, 3].exists(r, r == replica)`, true, false},
+		{`size(id) == 5 && id.size() == 5`, true, true},
+		{`int(ttft_ms / 50) == 2`, true, false},
+		{`-1 < replica`, true, false},
+		{`ttft_ms == 120`, true, false},
+		{`tpot_ms == 100`, true, false},
+		{`e2e_ms == 1020`, true, false},
+		{`queue_ms == 5`, true, false},
+		{`prefill_ms == 113`, true, false},
+		{`decode_ms == 900`, true, false},
+		{`slo_met`, true, false},
+		{`!slo_met`, false, false},
+		{`tenant.startsWith("t") && slo_class == "critical"`, true, false},
+		{`tenant == ""`, false, true},
+		{`reason.contains("too_long")`, false, true},
+		{`state == "completed" ? ttft_ms < 200 : input_tokens < 10`, true, true},
+		// What is absent is neither this nor that, and asked only where it decides.
+		{`ttft_ms > 100`, true, false},
+		{`!(ttft_ms > 100)`, false, false},
+		{`ttft_ms == ttft_ms`, true, false},
+		{`ttft_ms != 0`, true, false},
+		{`state == "rejected" || ttft_ms > 100`, true, true},
+		{`ttft_ms > 100 || state == "rejected"`, true, true},
+		{`ttft_ms > 100 && state == "rejected"`, false, false},
+		{`!(ttft_ms > 100 && state == "completed")`, false, true},
+		{`(ttft_ms > 100) == false`, false, false},
+		{`ttft_ms > 100 ? true : true`, true, false},
+		{`[ttft_ms, 1].exists(x, x == 1)`, true, false},
+		{`iteration == 0`, false, false},
+	} {
+		if got := keeps(t, c.src, done()); got != c.done {
+			t.Errorf("%s keeps the completed request: %v", c.src, got)
+		}
+		if got := keeps(t, c.src, rejected()); got != c.rejected {
+			t.Errorf("%s keeps the rejected request: %v", c.src, got)
+		}
+	}
+}
+
+func TestRequestFilter(t *testing.T) {
+	r := &record.Request{ID: "r", ArrivalUS: 5, InputTokens: 10, OutputTokens: 2, Tenant: "a", DeadlineUS: record.Never}
+	for src, want := range map[string]bool{
+		`arrival_us >= 5 && output_tokens < 3`: true,
+		`tenant == "a"`:                        true,
+		`deadline_us > 0`:                      false,
+		`predicted_output_tokens == 0`:         false,
+	} {
+		filter, err := CompileRequestFilter(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := filter(r); got != want || err != nil {
+			t.Errorf("%s: %v, %v", src, got, err)
+		}
+	}
+}
+
+func TestErrorsHavePlaces(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{`e2e_mss > 1`, `1:1: unknown name "e2e_mss"; did you mean "e2e_ms"? (have id, state, `},
+		{"tenant == 'a' &&\n  inputtokens > 1", `2:3: unknown name "inputtokens"; did you mean "input_tokens"?`},
+		{`input_tokens >`, `1:15: Syntax error: `},
+		{`input_tokens`, `1:1: this is a double; it must be true or false, such as input_tokens > 1000`},
+		{`tenant > 3`, `1:8: found no matching overload for '_>_' applied to '(string, double)'`},
+		{``, `1:1: `},
+		{`{"a": 1}.exists(k, k == id)`, `1:1: maps are not allowed: the order of their keys is not defined`},
+		{`itl_us == 1`, `1:1: unknown name "itl_us"`},
+		{`siez(id) == 3`, `1:5: unknown name "siez"`},
+	} {
+		_, err := CompileOutcomeFilter(c.src)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %v\nwant %s", c.src, err, c.want)
+		}
+	}
+}
+
+func TestErrorsOfValues(t *testing.T) {
+	filter, err := CompileOutcomeFilter(`double(id) > 3`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = filter(done()); err == nil || !strings.HasPrefix(err.Error(), "evaluating the expression: ") {
+		t.Errorf("the id as a number: %v", err)
+	}
+	o := done()
+	o.ID = "4"
+	if kept, err := filter(o); !kept || err != nil {
+		t.Errorf("after an error: %v, %v", kept, err)
+	}
+}
+
+// Every field can be named, has a type that fits, and says what it is.
+func TestFields(t *testing.T) {
+	names := map[string]bool{}
+	for _, f := range OutcomeFields() {
+		names[f.Name] = true
+		if f.Doc == "" {
+			t.Errorf("%s has no documentation", f.Name)
+		}
+		src := map[Type]string{Number: `%s > 0 || true`, Text: `%s != "" || true`, Flag: `%s || true`}[f.Type]
+		if !keeps(t, fmt.Sprintf(src, f.Name), rejected()) {
+			t.Errorf("%s cannot be asked for", f.Name)
+		}
+	}
+	for _, name := range strings.Fields(`id state reason arrival_us admitted_us routed_us enqueued_us scheduled_us first_token_us completed_us
+		deployment replica tenant slo_class model priority session step iteration decision input_tokens output_tokens generated_tokens
+		cached_tokens expected_cached_tokens preemptions delays itl_max_us slo_met ttft_ms tpot_ms e2e_ms queue_ms prefill_ms decode_ms`) {
+		if !names[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if len(RequestFields()) != 9 {
+		t.Errorf("fields of a request: %v", RequestFields())
+	}
+}
+
+// A comparison of a number with an integer is that of Go.
+func TestNumbersCompareAsInGo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(-5, 1<<50).Draw(t, "limit")
+		value := rapid.OneOf(rapid.Int64Range(1, math.MaxInt32), rapid.Just(limit)).Draw(t, "value")
+		filter, err := CompileOutcomeFilter(fmt.Sprintf("input_tokens >= %d", limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := done()
+		o.InputTokens = value
+		if got, err := filter(o); got != (value >= limit) || err != nil {
+			t.Fatalf("%d >= %d: %v, %v", value, limit, got, err)
+		}
+	})
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, src := range []string{`input_tokens > 1000`, `size(id) == 3 ? slo_met : [1][0] == 1`, `{}`, `a.b.c`, `"\n`, `int(int(1u))`} {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		filter, err := CompileOutcomeFilter(src)
+		if err != nil {
+			return
+		}
+		first, failed := filter(done())
+		second, again := filter(done())
+		if first != second || (failed == nil) != (again == nil) {
+			t.Errorf("%q: %v, %v, then %v, %v", src, first, failed, second, again)
+		}
+	})
+}
+
+func BenchmarkFilter(b *testing.B) {
+	filter, err := CompileOutcomeFilter(`input_tokens > 1000 && ttft_ms > 100`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := done()
+	b.ReportAllocs()
+	for b.Loop() {
+		if kept, err := filter(o); !kept || err != nil {
+			b.Fatal(kept, err)
+		}
+	}
+}
