@@ -97,17 +97,19 @@ func each(ctx context.Context, src source, o Options, yield func(*record.Request
 		if err == io.EOF {
 			return nil
 		}
-		keep := true
-		if err == nil && o.Where.keep != nil {
-			keep, err = o.Where.keep(&r)
-		}
-		if err == nil && keep {
-			kept++
-			if err = src.accept(&r); err == nil {
-				err = yield(&r)
-			}
-		}
 		if err != nil {
+			return err
+		}
+		if keep, err := o.Where.keeps(&r); err != nil {
+			return err
+		} else if !keep {
+			continue
+		}
+		kept++
+		if err := src.accept(&r); err != nil {
+			return err
+		}
+		if err := yield(&r); err != nil {
 			return err
 		}
 	}

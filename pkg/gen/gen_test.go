@@ -59,7 +59,7 @@ func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 	t.Helper()
 	for _, arg := range args {
 		var target interface{ UnmarshalText([]byte) error }
-		text := arg.Vals[0]
+		text := strings.Join(arg.Vals, ",")
 		switch arg.Key {
 		case "scenario":
 			target = &o.Scenario
@@ -67,6 +67,8 @@ func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 			target = &o.Import
 		case "requests":
 			target = &o.Requests
+		case "where":
+			target = &o.Where
 		case "limit":
 			target = &o.Limit
 		case "time-scale":

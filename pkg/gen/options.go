@@ -20,7 +20,7 @@ type Options struct {
 	TimeScale Factor   `placeholder:"X" help:"Multiply the arrival times of an import."`
 	Rate      Factor   `placeholder:"R" help:"Scale the arrival times of an import so that its mean rate is R requests per second."`
 	BlockSize Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512)."`
-	Where     Filter   `kong:"-"`
+	Where     Filter   `placeholder:"CEL" help:"Keep the requests for which this is true, such as 'input_tokens < 8192'. Of an import it sees the trace's own times."`
 	List      string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
 	PrintSpec bool     `help:"Print the spec that would be used and exit."`
 	Plain     bool     `help:"Write the stream uncompressed."`

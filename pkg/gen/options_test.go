@@ -131,6 +131,7 @@ func TestFlagValues(t *testing.T) {
 		factor   Factor
 		scenario Scenario
 		imp      Import
+		where    Filter
 	)
 	type flag interface{ UnmarshalText([]byte) error }
 	for _, c := range []struct {
@@ -140,6 +141,7 @@ func TestFlagValues(t *testing.T) {
 		{&count, "12", ""}, {&count, "0", "must be a whole number from 1"}, {&count, "-1", "from 1"}, {&count, "1.5", "from 1"}, {&count, "", "from 1"},
 		{&factor, "0.25", ""}, {&factor, "0", "must be a number above 0"}, {&factor, "-1", "above 0"}, {&factor, "inf", "above 0"}, {&factor, "nan", "above 0"}, {&factor, "x", "above 0"},
 		{&scenario, "rag", ""}, {&scenario, "chta", `did you mean "chat"?`},
+		{&where, "input_tokens > 1000", ""}, {&where, "input_token > 1", `did you mean "input_tokens"?`}, {&where, "1", "true or false"},
 		{&imp, "azure:a:b.csv", ""}, {&imp, "azure", "must be FORMAT:FILE"}, {&imp, "azure:", "must be FORMAT:FILE"}, {&imp, "x:y", "unknown importer"},
 	} {
 		err := c.flag.UnmarshalText([]byte(c.text))
@@ -174,6 +176,13 @@ func TestSpecDigest(t *testing.T) {
 		return h.SpecDigest
 	}
 	base := header(goodSpec, Options{})
+	var where Filter
+	if err := where.UnmarshalText([]byte("input_tokens > 0")); err != nil {
+		t.Fatal(err)
+	}
+	if header(goodSpec, Options{Where: where}) == base {
+		t.Error("a filter does not change the digest")
+	}
 	if spaced := header(strings.ReplaceAll(goodSpec, ", ", ",   "), Options{}); spaced != base {
 		t.Error("spaces change the digest")
 	}

@@ -1,0 +1,46 @@
+package gen
+
+import "testing"
+
+// Whatever the input, a call either fails or writes a whole stream that its
+// readers accept.
+
+func FuzzSpec(f *testing.F) {
+	f.Add(goodSpec)
+	f.Add(specText("aggregate_rate: 50\nhorizon: 20000000", clientA, clientB, clientC))
+	for _, name := range Scenarios.Names() {
+		_, text, err := Scenario(name).load()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		if stream, err := generate(spec, Options{Spec: "-", Requests: 20}); err == nil {
+			_, list := decode(t, stream)
+			checkLaws(t, list)
+		}
+	})
+}
+
+func FuzzAzure(f *testing.F) {
+	f.Add("TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8")
+	f.Add("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,\"2162\",5\n")
+	f.Fuzz(func(t *testing.T, trace string) { checkImport(t, "azure", trace) })
+}
+
+func FuzzMooncake(f *testing.F) {
+	f.Add(`{"timestamp": 1500, "input_length": 1100, "output_length": 500, "hash_ids": [46, 47, 48]}` + "\n\n")
+	f.Add(`{"timestamp":46.927,"input_length":2358,"output_length":531}`)
+	f.Fuzz(func(t *testing.T, trace string) { checkImport(t, "mooncake", trace) })
+}
+
+func checkImport(t *testing.T, format, trace string) {
+	for _, o := range []Options{{}, {TimeScale: 0.3}, {Rate: 7}, {Limit: 1}} {
+		o.Import = Import{format, "-"}
+		if stream, err := generate(trace, o); err == nil {
+			_, list := decode(t, stream)
+			checkLaws(t, list)
+		}
+	}
+}
