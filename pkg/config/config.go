@@ -72,7 +72,7 @@ func (d *Doc) Decode(v any) error {
 	if err := yaml.UnmarshalWithOptions(d.data, v, yaml.Strict()); err != nil {
 		return located(d.name, err, fieldNames(reflect.TypeOf(v)))
 	}
-	return nil
+	return d.checkWhole(d.file.Docs[0].Body, reflect.TypeOf(v))
 }
 
 // Errorf makes an error about the value at path ("clients[2].arrival.cv"),

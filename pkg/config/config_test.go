@@ -22,14 +22,21 @@ const good = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
 
 func TestFaultsHaveTheirPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "f.yaml: is empty",
-		"name: x\nnmae: y\n":                 `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`,
-		"name: x\nparts:\n - cuont: 1\n":     `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`,
-		"name: x\nname: y\n":                 "f.yaml:2",
-		"name: [\n":                          "f.yaml:1",
-		"parts:\n - {id: a, count: many}":    "f.yaml:2:",
-		"name: x\n---\nname: y\n":            "one file, one document",
-		`{"name": "x", "parts": [{"i": 1}]}`: `unknown field "i"`,
+		"":                                "f.yaml: is empty",
+		"name: x\nnmae: y\n":              `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`,
+		"name: x\nparts:\n - cuont: 1\n":  `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`,
+		"name: x\nname: y\n":              "f.yaml:2",
+		"name: [\n":                       "f.yaml:1",
+		"parts:\n - {id: a, count: many}": "f.yaml:2:",
+		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be a whole number, is 1.5",
+		"parts:\n - {id: a, count: 99999999999999999999}": "f.yaml:2:",
+		"parts:\n - {id: a, count: true}":                 "f.yaml:2:",
+		"parts:\n - {id: a, ratio: many}":                 "f.yaml:2:",
+		"parts:\n - {id: a, on: 1}":                       "f.yaml:2:",
+		"parts:\n - {id: [1], count: 2}":                  "f.yaml:2:",
+		"parts: {id: a}":                                  "f.yaml:1:",
+		"name: x\n---\nname: y\n":                         "one file, one document",
+		`{"name": "x", "parts": [{"i": 1}]}`:              `unknown field "i"`,
 	} {
 		err := decode(text, &file{})
 		if err == nil || !strings.Contains(err.Error(), want) {

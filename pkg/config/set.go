@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"blis/pkg/named"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Set changes one value of v, a pointer to a struct with yaml tags: path names
@@ -93,7 +91,11 @@ func element(v reflect.Value, id string) (reflect.Value, error) {
 
 func assign(v reflect.Value, value string) error {
 	fresh := reflect.New(v.Type())
-	if err := yaml.UnmarshalWithOptions([]byte(value), fresh.Interface(), yaml.Strict()); err != nil {
+	doc, err := Parse("value", []byte(value))
+	if err == nil {
+		err = doc.Decode(fresh.Interface())
+	}
+	if err != nil {
 		return fmt.Errorf("%q is no %s", value, typeWord(v.Type()))
 	}
 	v.Set(fresh.Elem())

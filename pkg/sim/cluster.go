@@ -3,7 +3,6 @@ package sim
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"strings"
 
 	"blis/pkg/config"
@@ -102,6 +101,12 @@ func loadCluster(name string, sets []string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	return resolve(doc, sets)
+}
+
+// resolve decodes a cluster file, applies sets to it and fills in what it
+// leaves out.
+func resolve(doc *config.Doc, sets []string) (*Cluster, error) {
 	c := &Cluster{ControlPlane: ControlPlane{ShadowBlocks: policy.ShadowBlocks}}
 	if err := doc.Decode(c); err != nil {
 		return nil, err
@@ -116,12 +121,16 @@ func loadCluster(name string, sets []string) (*Cluster, error) {
 		}
 	}
 	c.fillPolicies()
-	if len(sets) == 0 {
-		return c, c.validate(doc.Errorf)
+	fault := doc.Errorf
+	if len(sets) > 0 {
+		fault = func(path, format string, args ...any) error {
+			return doc.Errorf(path, format+" (after --set %s)", append(args, strings.Join(sets, " --set "))...)
+		}
 	}
-	return c, c.validate(func(path, format string, args ...any) error {
-		return doc.Errorf(path, format+" (after --set %s)", append(args, strings.Join(sets, " --set "))...)
-	})
+	if err := c.validate(fault); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // underPolicies completes a path that begins with a stage of the control plane.
@@ -191,7 +200,7 @@ func (p *ControlPlane) validate(fault fault) error {
 	}{
 		{"admission_latency_us", p.AdmissionLatencyUS, 0, maxLatencyUS},
 		{"routing_latency_us", p.RoutingLatencyUS, 0, maxLatencyUS},
-		{"shadow_blocks", int64(p.ShadowBlocks), 1, math.MaxInt32 / 2},
+		{"shadow_blocks", int64(p.ShadowBlocks), 1, maxTokens},
 	} {
 		if v.value < v.min || v.value > v.max {
 			return fault("control_plane."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
@@ -203,6 +212,7 @@ func (p *ControlPlane) validate(fault fault) error {
 const (
 	maxReplicas  = 1 << 16
 	maxLatencyUS = 1e12 // eleven days
+	maxTokens    = 1 << 30
 )
 
 func (d *Deployment) validate(path string, fault fault) error {
@@ -211,24 +221,24 @@ func (d *Deployment) validate(path string, fault fault) error {
 	}
 	e := &d.Engine
 	for _, v := range []struct {
-		name       string
-		value, min int
+		name            string
+		value, min, max int
 	}{
-		{"replicas", d.Replicas, 1},
-		{"engine.tensor_parallel_size", e.TensorParallelSize, 1},
-		{"engine.max_num_seqs", e.MaxNumSeqs, 1},
-		{"engine.max_num_batched_tokens", e.MaxNumBatchedTokens, 1},
-		{"engine.block_size", e.BlockSize, 1},
-		{"engine.num_gpu_blocks_override", e.NumGPUBlocksOverride, 1},
-		{"engine.long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0},
-		{"engine.max_model_len", e.MaxModelLen, 0},
+		{"replicas", d.Replicas, 1, maxReplicas},
+		{"engine.tensor_parallel_size", e.TensorParallelSize, 1, 1024},
+		{"engine.max_num_seqs", e.MaxNumSeqs, 1, maxTokens},
+		{"engine.max_num_batched_tokens", e.MaxNumBatchedTokens, 1, maxTokens},
+		{"engine.block_size", e.BlockSize, 1, 65536},
+		{"engine.num_gpu_blocks_override", e.NumGPUBlocksOverride, 1, maxTokens},
+		{"engine.long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxTokens},
+		{"engine.max_model_len", e.MaxModelLen, 0, maxTokens},
 	} {
-		if v.value < v.min || v.value > math.MaxInt32/2 {
-			return fault(path+"."+v.name, "must be between %d and %d, is %d", v.min, math.MaxInt32/2, v.value)
+		if v.value < v.min || v.value > v.max {
+			return fault(path+"."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
 		}
 	}
-	if slots := int64(e.NumGPUBlocksOverride) * int64(e.BlockSize); slots > math.MaxInt32/2 {
-		return fault(path+".engine.num_gpu_blocks_override", "a cache of %d tokens is too large, at most %d", slots, math.MaxInt32/2)
+	if slots := int64(e.NumGPUBlocksOverride) * int64(e.BlockSize); slots > maxTokens {
+		return fault(path+".engine.num_gpu_blocks_override", "a cache of %d tokens is too large, at most %d", slots, maxTokens)
 	}
 	if _, err := d.latency(); err != nil {
 		return fault(path+".latency", "%v", err)

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// checkWhole reports the first number with a fraction, or beyond 64 bits, that
+// stands where t wants a whole number: the YAML library would cut it silently.
+func (d *Doc) checkWhole(node ast.Node, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			if err := d.checkValue(v, t); err != nil {
+				return err
+			}
+		}
+	case *ast.MappingValueNode:
+		return d.checkValue(n, t)
+	case *ast.SequenceNode:
+		if t.Kind() == reflect.Slice {
+			for _, v := range n.Values {
+				if err := d.checkWhole(v, t.Elem()); err != nil {
+					return err
+				}
+			}
+		}
+	case *ast.FloatNode:
+		if isWhole(t.Kind()) && (n.Value != math.Trunc(n.Value) || math.Abs(n.Value) > 1<<53) {
+			at := n.GetToken().Position
+			return &Error{File: d.name, Line: at.Line, Col: at.Column, Msg: fmt.Sprintf("must be a whole number, is %s", n.GetToken().Value)}
+		}
+	}
+	return nil
+}
+
+// checkValue is checkWhole for one key and its value.
+func (d *Doc) checkValue(v *ast.MappingValueNode, t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.Map:
+		return d.checkWhole(v.Value, t.Elem())
+	case reflect.Struct:
+		key := v.Key.GetToken().Value
+		for i := range t.NumField() {
+			if name, ok := yamlName(t.Field(i)); ok && name == key {
+				return d.checkWhole(v.Value, t.Field(i).Type)
+			}
+		}
+	}
+	return nil
+}
+
+func isWhole(k reflect.Kind) bool { return reflect.Int <= k && k <= reflect.Uint64 }
