@@ -58,8 +58,8 @@ func compile[T any](src string, fields []field[T]) (func(*T) (bool, error), erro
 		return nil, readable(issues, fields)
 	}
 	if tree.OutputType() != cel.BoolType {
-		return nil, fmt.Errorf("1:1: this is a %s; it must be true or false, such as %s > 1000",
-			cel.FormatCELType(tree.OutputType()), "input_tokens")
+		return nil, fmt.Errorf("1:1: this is a %s; it must be true or false, such as input_tokens > 1000",
+			cel.FormatCELType(tree.OutputType()))
 	}
 	program, err := env.Program(tree, cel.EvalOptions(cel.OptOptimize))
 	if err != nil {

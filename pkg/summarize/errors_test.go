@@ -1,0 +1,178 @@
+package summarize
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+)
+
+// failing summarizes what cannot be summarized; it returns the JSON document.
+func failing(t *testing.T, stream []byte, o Options, want string) map[string]any {
+	t.Helper()
+	o.Format = "text"
+	if text, err := summarize(stream, o); text != "" || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s; text:\n%s", err, want, text)
+	}
+	o.Format = "json"
+	text, err := summarize(stream, o)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	return decode(t, text)
+}
+
+func decode(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var d map[string]any
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return d
+}
+
+func TestNotWhole(t *testing.T) {
+	stream := story().stream(t)
+	lines := bytes.SplitAfter(stream, []byte("\n"))
+	without := func(kind string) []byte {
+		var left []byte
+		for _, line := range lines {
+			if !bytes.HasPrefix(line, []byte(`{"kind":"`+kind+`"`)) {
+				left = append(left, line...)
+			}
+		}
+		return left
+	}
+	minimal := story()
+	minimal.trace = "minimal"
+	workload := []byte(`{"kind":"header","stream":"workload","schema":1,"tool":"blis-gen","version":"0.1.0","seed":1}` + "\n")
+	for _, c := range []struct {
+		name   string
+		stream []byte
+		o      Options
+		want   string
+	}{
+		{"truncated", stream[:len(stream)-len(stream)/3], Options{}, "truncated"},
+		{"no end", without("end"), Options{}, "truncated"},
+		{"empty", nil, Options{}, "is empty"},
+		{"no metrics", without("metrics"), Options{}, "the run holds no metrics"},
+		{"strict", stream, Options{Strict: true}, ""},
+		{"filtered", without("outcome"), Options{Strict: true}, "something was filtered out"},
+		{"a workload", workload, Options{}, "this is a workload; expected a run"},
+		{"minimal", minimal.stream(t), options(t, "ttft_ms > 1", "", "", ""), "--trace minimal and holds no outcomes"},
+		{"twice", bytes.Join(append(lines[:len(lines)-2:len(lines)-2], lines[len(lines)-3:]...), nil), Options{}, "second metrics"},
+		{"bad value", stream, options(t, "double(id) > 1", "", "", ""), ":2: --where: evaluating the expression"},
+		{"bad line", bytes.Replace(stream, []byte(`"input_tokens":1500`), []byte(`"input_tokens":0`), 1), options(t, "true", "", "", ""), ":3: input_tokens"},
+	} {
+		if c.want == "" { // nothing is wrong
+			if _, err := summarize(c.stream, c.o); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		d := failing(t, c.stream, c.o, c.want)
+		if d["status"] != "error" || d["combined_score"] != 0.0 || !strings.Contains(d["error"].(string), c.want) || len(d["metrics"].(map[string]any)) != 0 {
+			t.Errorf("%s: %v", c.name, d)
+		}
+	}
+}
+
+func TestFilteredIsAWarning(t *testing.T) {
+	stream := story().stream(t)
+	lines := bytes.SplitAfter(stream, []byte("\n"))
+	d, raw := document(t, bytes.Join(append(lines[:1:1], lines[2:]...), nil), Options{})
+	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "something was filtered out") || raw.Requests.Offered != 4 {
+		t.Errorf("offered %d, warnings %q", raw.Requests.Offered, d.Warnings)
+	}
+}
+
+// An error that came down the pipe is the summary.
+func TestFault(t *testing.T) {
+	var b bytes.Buffer
+	w := record.NewWriter(&b, false)
+	err := errors.Join(w.Header(&record.Header{Stream: record.StreamRun, Schema: record.Schema, Tool: "blis-sim", Version: "0.1.0"}),
+		w.Any(&record.Fault{Kind: record.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15, Msg: "replicas must be at least 1, is 0"}),
+		w.End(&record.End{}), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := summarize(b.Bytes(), Options{Format: "json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decode(t, text)
+	if score, ok := d["combined_score"]; !ok || score != 0.0 || d["status"] != "error" || d["error"] != "blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0" {
+		t.Errorf("%s", text)
+	}
+	text, err = summarize(b.Bytes(), Options{Format: "text"})
+	const want = "run         blis-sim 0.1.0, seeds 0 (workload) 0 (simulation)\n" +
+		"error       blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0\nscore       0.0\n"
+	if err != nil || text != want {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// A recording carries no metrics: they are computed.
+func TestRecording(t *testing.T) {
+	stream := bytes.Replace(story().stream(t), []byte(`"stream":"run"`), []byte(`"stream":"recording"`), 1)
+	start, end := bytes.Index(stream, []byte(`{"kind":"metrics"`)), bytes.Index(stream, []byte(`{"kind":"end"`))
+	d, raw := document(t, append(stream[:start:start], stream[end:]...), Options{})
+	if raw.Requests.Offered != 4 || raw.TTFT.Mean != 200 || d.Selection != nil || raw.Cost != nil {
+		t.Errorf("%+v", raw)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	var w Where
+	if err := w.UnmarshalText([]byte("e2e_mss > 1")); err == nil || !strings.Contains(err.Error(), `did you mean "e2e_ms"`) {
+		t.Errorf("where: %v", err)
+	}
+	for _, bad := range []string{"-1s", "soon", "5"} {
+		var i Instant
+		if err := i.UnmarshalText([]byte(bad)); err == nil || !strings.Contains(err.Error(), "must be a duration such as 90s") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"8s", "2s", "--from (8s) must be before --to (2s)"}, {"", "0s", "--from (0s) must be before --to (0s)"}, {"8s", "", ""}, {"1s", "2s", ""},
+	} {
+		o := options(t, "", c.from, c.to, "text")
+		if err := o.Validate(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("from %q to %q: %v", c.from, c.to, err)
+		}
+		if _, err := summarize(nil, o); c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("Run from %q to %q: %v", c.from, c.to, err)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out bytes.Buffer
+	err := Run(ctx, bytes.NewReader(story().stream(t)), &out, Options{Format: "json"})
+	if !errors.Is(err, context.Canceled) || out.Len() > 0 {
+		t.Errorf("%v, %s", err, out.String())
+	}
+}
+
+// Long lists of tenants are cut for people; names from outside stay ASCII.
+func TestManyTenants(t *testing.T) {
+	r := &run{trace: "decisions"}
+	for i := range 30 {
+		r.outcomes = append(r.outcomes, outcome(string(rune('a'+i%26))+"-é", "", strings.Repeat("é", i+1), int64(i), 100, 5, 2))
+	}
+	text, err := summarize(r.stream(t), Options{Format: "text"})
+	if err != nil || !strings.Contains(text, "... and 10 more: --format json\n") || !strings.Contains(text, "\n\\u00e9 ") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for i, c := range text {
+		if c > '~' || c < ' ' && c != '\n' {
+			t.Fatalf("character %q at %d", c, i)
+		}
+	}
+}

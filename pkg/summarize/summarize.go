@@ -1,0 +1,190 @@
+// Package summarize reads a run and says what it amounts to: a text for
+// people, or a document for programs.
+package summarize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"blis/pkg/metrics"
+	"blis/pkg/record"
+)
+
+// Run reads the run on in and writes its summary to out. The metrics are those
+// that the run carries; those of a part of it, and of a recording, which
+// carries none, are computed from the outcomes.
+//
+// A run that carries an error in place of a product is summarized as that, with
+// score 0, and is no error here. One that cannot be read to its end is an
+// error; in the format json it is reported on out too.
+func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	s := &summary{options: &o}
+	err := s.read(ctx, in)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var fault *record.FaultError
+	reported := errors.As(err, &fault)
+	if err != nil && !reported && o.Format != "json" {
+		return err
+	}
+	text, writing := render(s.document(err), o.Format)
+	if writing == nil {
+		_, writing = out.Write(text)
+	}
+	if reported {
+		err = nil
+	}
+	return errors.Join(err, writing)
+}
+
+// summary is one run as it is read.
+type summary struct {
+	options *Options
+	header  *record.Header
+	end     *record.End
+	// carried is what the run carries; computed is nil unless the metrics are
+	// to be computed.
+	carried  *metrics.Record
+	computed *metrics.Accumulator
+	// seen outcomes were there, of which chosen are in computed; of those that
+	// have gaps between tokens, with carry them and without do not.
+	seen, chosen, with, without int64
+	raw                         *metrics.Raw
+	warnings                    []string
+}
+
+func (s *summary) read(ctx context.Context, in io.Reader) error {
+	r := record.NewReader(in)
+	r.Expect(record.StreamRun, record.StreamRecording)
+	defer r.Close()
+	var o record.Outcome
+	for n := 1; r.Next(); n++ {
+		if err := s.accept(r, &o); err != nil {
+			return err
+		}
+		if n%4096 == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if s.options.Progress != nil {
+				s.options.Progress(fmt.Sprintf("%d records", n))
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	s.end = r.End()
+	if s.warnings = r.Warnings(); s.options.Strict && len(s.warnings) > 0 {
+		return errors.New(s.warnings[0])
+	}
+	return s.finish(r)
+}
+
+// accept takes the record at hand. o is memory for outcomes.
+func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
+	switch r.Kind() {
+	case record.KindHeader:
+		s.header = r.Header()
+		run := s.header.Run
+		if s.options.part() && run != nil && run.Trace == "minimal" {
+			return r.Errorf("the run was written with --trace minimal and holds no outcomes; --where, --from and --to need --trace decisions or full")
+		}
+		if s.options.part() || s.header.Stream == record.StreamRecording {
+			s.computed = metrics.New(s.header.SLOClasses)
+		}
+	case record.KindMetrics:
+		if s.carried != nil {
+			return r.Errorf("these are the second metrics of the run")
+		}
+		s.carried = new(metrics.Record)
+		return r.Decode(s.carried)
+	case record.KindOutcome:
+		if s.computed == nil {
+			return nil
+		}
+		if err := r.Outcome(o); err != nil {
+			return err
+		}
+		if err := s.choose(o); err != nil {
+			return r.Errorf("--where: %v", err)
+		}
+	}
+	return nil
+}
+
+// choose counts the outcome if the options ask for it.
+func (s *summary) choose(o *record.Outcome) error {
+	s.seen++
+	want := s.options
+	if o.ArrivalUS < want.From.at || want.To.given && o.ArrivalUS >= want.To.at {
+		return nil
+	}
+	if want.Where.keeps != nil {
+		if kept, err := want.Where.keeps(o); err != nil || !kept {
+			return err
+		}
+	}
+	s.chosen++
+	s.computed.Add(o)
+	for _, gap := range o.ITLUS {
+		s.computed.Gap(gap[0], gap[1])
+	}
+	switch {
+	case len(o.ITLUS) > 0:
+		s.with++
+	case o.GeneratedTokens > 1:
+		s.without++
+	}
+	return nil
+}
+
+// finish settles the metrics after the last record.
+func (s *summary) finish(r *record.Reader) error {
+	switch {
+	case s.computed != nil:
+		s.compute()
+	case s.carried != nil:
+		s.raw = &s.carried.Raw
+	default:
+		return r.Errorf("the run holds no metrics: somebody filtered them out")
+	}
+	if s.end.Requests != nil && s.end.Requests.BeyondHorizon > 0 {
+		s.warn("%d requests arrive after the horizon and were not offered", s.end.Requests.BeyondHorizon)
+	}
+	return nil
+}
+
+// compute computes the metrics from what was chosen, and says what is not
+// known so.
+func (s *summary) compute() {
+	raw := s.computed.Raw()
+	ended := raw.Requests.TimedOut + raw.Requests.Failed
+	if s.carried != nil && (s.chosen == s.seen || raw.Requests.Unfinished > 0) {
+		// The whole run, and what is unfinished, ends where the run does.
+		s.computed.Until(s.carried.UntilUS)
+		raw = s.computed.Raw()
+		ended = 0
+	}
+	s.raw = raw
+	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)
+	switch {
+	case s.without > 0 && s.with == 0:
+		s.warn("itl is absent: the outcomes do not carry the gaps between tokens (blis-sim --itl)")
+	case s.without > 0:
+		s.warn("itl is of %d of %d requests: the others do not carry the gaps between their tokens", s.with, s.with+s.without)
+	}
+	if ended > 0 {
+		s.warn("outcomes do not say when %d requests timed out or failed: the run may have lasted longer", ended)
+	}
+}
+
+func (s *summary) warn(format string, args ...any) {
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}

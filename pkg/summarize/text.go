@@ -1,0 +1,238 @@
+package summarize
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/metrics"
+)
+
+// maxRows is how many rows of a table are shown to people.
+const maxRows = 20
+
+// text is the summary for people: ASCII, a unit in each line or column.
+func (d *Document) text() []byte {
+	var b []byte
+	line := func(head, format string, args ...any) {
+		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
+	}
+	if d.Run != nil {
+		line("run", "%s", d.Run.text())
+	}
+	if d.Status == statusError {
+		line("error", "%s", ascii(d.Error))
+		line("score", "%.1f", *d.CombinedScore)
+		return b
+	}
+	m := d.raw
+	if d.Selection != nil {
+		line("selection", "%s", d.Selection.text())
+	}
+	r := &m.Requests
+	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished; %d admitted%s",
+		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, r.Admitted, percent(" (%s)", m.AdmissionRate))
+	line("duration", "%.3f s, from the first arrival to the last final state", m.DurationS)
+	b = append(b, '\n')
+	b = latencies(m).append(b)
+	b = append(b, '\n')
+	if t := m.Throughput; t != nil {
+		line("throughput", "%.2f requests/s, %.0f output tokens/s, %.0f tokens/s with prompts; of completed requests", t.RPS, t.OutputTPS, t.TotalTPS)
+	}
+	if g := m.Goodput; g != nil {
+		rate := ""
+		if g.RPS != nil {
+			rate = fmt.Sprintf("%.2f requests/s; ", *g.RPS)
+		}
+		line("goodput", "%s%d of %d offered requests with targets met them (%.1f %%)", rate, g.Met, g.Offered, 100*g.Ratio)
+	}
+	line("KV cache", "%s", cache(m))
+	if m.Fairness != nil {
+		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain, len(m.Tenant))
+	}
+	if m.TailBlowup != nil {
+		line("tail", "p99 of E2E is %.2f x p50", *m.TailBlowup)
+	}
+	if m.Cost != nil {
+		line("cost", "%.1f GPU seconds, %.1f replica seconds", m.Cost.GPUS, m.Cost.ReplicaS)
+	}
+	for _, t := range []*table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2), groups("model", m.Model, 2), replicas(m)} {
+		if len(t.rows) > 1 {
+			b = append(b, '\n')
+			b = t.append(b)
+		}
+	}
+	if len(d.Warnings) > 0 {
+		b = append(b, "\nwarnings (? marks percentiles of fewer than 10/(1-p) samples)\n"...)
+		for _, w := range d.Warnings {
+			b = fmt.Appendf(b, "  %s\n", ascii(w))
+		}
+	}
+	return b
+}
+
+func (id *Identity) text() string {
+	parts := []string{id.Tool + " " + id.Version}
+	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest}, {"workload", id.WorkloadDigest}} {
+		if digest[1] != "" {
+			parts = append(parts, digest[0]+" "+digest[1])
+		}
+	}
+	parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", id.WorkloadSeed, id.SimSeed))
+	return ascii(strings.Join(parts, ", "))
+}
+
+func (s *Selection) text() string {
+	parts := []string{fmt.Sprintf("%d of %d requests", s.Requests, s.Of)}
+	if !s.FromUS.IsZero() {
+		parts = append(parts, fmt.Sprintf("arrived at %v or later", Instant{at: s.FromUS}))
+	}
+	if !s.ToUS.IsZero() {
+		parts = append(parts, fmt.Sprintf("arrived before %v", Instant{at: s.ToUS}))
+	}
+	if s.Where != "" {
+		parts = append(parts, "where "+s.Where)
+	}
+	return ascii(strings.Join(parts, ", "))
+}
+
+// cache says what is known of the block caches.
+func cache(m *metrics.Raw) string {
+	text := percent("%s of the blocks in use", m.KV.UtilMean) + percent(" (at most %s), ", m.KV.UtilMax) +
+		percent("%s of prompt tokens found cached, ", m.KV.PrefixHitRatio) + fmt.Sprintf("%d preemptions", m.KV.Preemptions)
+	if m.PreemptionRate != nil {
+		text += fmt.Sprintf(" (%.3f a request)", *m.PreemptionRate)
+	}
+	return text
+}
+
+// percent puts a share into the format, "" if it is absent.
+func percent(format string, share *float64) string {
+	if share == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, fmt.Sprintf("%.1f %%", 100**share))
+}
+
+// latencies is the table of all distributions.
+func latencies(m *metrics.Raw) *table {
+	t := &table{}
+	t.row("latency, ms", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
+	for _, l := range []struct {
+		name string
+		d    *metrics.Distribution
+	}{{"TTFT", m.TTFT}, {"TPOT", m.TPOT}, {"ITL", m.ITL}, {"E2E", m.E2E}, {"queue", m.Queue}} {
+		if d := l.d; d != nil {
+			t.row(l.name, fmt.Sprintf("%.2f", d.Mean), quantile(d, 50), quantile(d, 90), quantile(d, 95), quantile(d, 99),
+				fmt.Sprintf("%.2f", d.Max), strconv.FormatInt(d.Count, 10))
+		} else {
+			t.row(l.name, "-", "- ", "- ", "- ", "- ", "-", "0")
+		}
+	}
+	return t
+}
+
+// quantile is a percentile in ms, marked if it is of few samples.
+func quantile(d *metrics.Distribution, percent int64) string {
+	if d == nil {
+		return "- "
+	}
+	ms, mark := d.P50, " "
+	switch percent {
+	case 90:
+		ms = d.P90
+	case 95:
+		ms = d.P95
+	case 99:
+		ms = d.P99
+	}
+	if d.Count < metrics.Needs(percent) {
+		mark = "?"
+	}
+	return fmt.Sprintf("%.2f%s", ms, mark)
+}
+
+// groups is the table of the parts of a run, empty if there are fewer than least.
+func groups(by string, parts map[string]*metrics.Group, least int) *table {
+	t := &table{more: len(parts) - maxRows}
+	if len(parts) < least {
+		return t
+	}
+	t.row("by "+by, "offered", "completed", "met", "requests/s", "TTFT ms p50 ", "p99 ", "TPOT ms p50 ", "p99 ", "E2E ms p50 ", "p99 ")
+	names := slices.Sorted(maps.Keys(parts))
+	for _, name := range names[:min(len(names), maxRows)] {
+		g := parts[name]
+		met, rps := "-", "-"
+		if g.Goodput != nil {
+			met = fmt.Sprintf("%.1f %%", 100*g.Goodput.Ratio)
+		}
+		if g.Throughput != nil {
+			rps = fmt.Sprintf("%.2f", g.Throughput.RPS)
+		}
+		t.row(ascii(name), strconv.FormatInt(g.Requests.Offered, 10), strconv.FormatInt(g.Requests.Completed, 10), met, rps,
+			quantile(g.TTFT, 50), quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50), quantile(g.E2E, 99))
+	}
+	return t
+}
+
+// replicas is the table of replicas.
+func replicas(m *metrics.Raw) *table {
+	t := &table{more: len(m.Replica) - maxRows}
+	if len(m.Replica) == 0 {
+		return t
+	}
+	share := func(x *float64) string {
+		if x == nil {
+			return "-"
+		}
+		return percent("%s", x)
+	}
+	t.row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max", "cached", "preemptions")
+	for _, r := range m.Replica[:min(len(m.Replica), maxRows)] {
+		n := func(v int64) string { return strconv.FormatInt(v, 10) }
+		t.row(ascii(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens), share(r.Utilization),
+			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio), n(r.Preemptions))
+	}
+	return t
+}
+
+// table is rows of cells, the first of them the head.
+type table struct {
+	rows [][]string
+	// more rows there are than are shown, if positive.
+	more int
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// append adds the table to b: the first column to the left, the others to the
+// right.
+func (t *table) append(b []byte) []byte {
+	width := make([]int, len(t.rows[0]))
+	width[0] = 11
+	for _, row := range t.rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, row := range t.rows {
+		line := fmt.Sprintf("%-*s", width[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", width[i+1], cell)
+		}
+		b = append(append(b, strings.TrimRight(line, " ")...), '\n')
+	}
+	if t.more > 0 {
+		b = fmt.Appendf(b, "... and %d more: --format json\n", t.more)
+	}
+	return b
+}
+
+// ascii is s with what is not printable ASCII escaped.
+func ascii(s string) string {
+	q := strconv.QuoteToASCII(s)
+	q = q[1 : len(q)-1]
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(q)
+}
