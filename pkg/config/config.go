@@ -52,7 +52,8 @@ func Read(name string) (*Doc, error) {
 }
 
 // Parse parses data; name is used in errors only.
-func Parse(name string, data []byte) (*Doc, error) {
+func Parse(name string, data []byte) (doc *Doc, err error) {
+	defer recovered(name, &err)
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, located(name, err, nil)
@@ -68,11 +69,20 @@ func Parse(name string, data []byte) (*Doc, error) {
 
 // Decode fills v, a pointer to a struct with yaml tags. Fields that the
 // document does not name keep the values that v has.
-func (d *Doc) Decode(v any) error {
-	if err := yaml.UnmarshalWithOptions(d.data, v, yaml.Strict()); err != nil {
+func (d *Doc) Decode(v any) (err error) {
+	defer recovered(d.name, &err)
+	if err = yaml.UnmarshalWithOptions(d.data, v, yaml.Strict()); err != nil {
 		return located(d.name, err, fieldNames(reflect.TypeOf(v)))
 	}
 	return d.checkWhole(d.file.Docs[0].Body, reflect.TypeOf(v))
+}
+
+// recovered makes an error of a panic: the YAML library has some for documents
+// that no one would write.
+func recovered(name string, err *error) {
+	if r := recover(); r != nil {
+		*err = &Error{File: name, Msg: fmt.Sprintf("cannot be read as YAML or JSON: %v", r)}
+	}
 }
 
 // Errorf makes an error about the value at path ("clients[2].arrival.cv"),

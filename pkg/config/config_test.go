@@ -35,6 +35,7 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"parts:\n - {id: a, on: 1}":                       "f.yaml:2:",
 		"parts:\n - {id: [1], count: 2}":                  "f.yaml:2:",
 		"parts: {id: a}":                                  "f.yaml:1:",
+		"parts: &a\n":                                     "f.yaml",
 		"name: x\n---\nname: y\n":                         "one file, one document",
 		`{"name": "x", "parts": [{"i": 1}]}`:              `unknown field "i"`,
 	} {
@@ -93,4 +94,17 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
 	}
+}
+
+// FuzzDecode: no document crashes the reader.
+func FuzzDecode(f *testing.F) {
+	f.Add(good)
+	f.Add("parts: !!seq\n")
+	f.Add(`{"name": "x", "parts": [{"id": "a", "count": 1e2}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		err := decode(text, &file{})
+		if err != nil && !strings.HasPrefix(err.Error(), "f.yaml:") {
+			t.Errorf("%q: error without a place: %v", text, err)
+		}
+	})
 }
