@@ -33,7 +33,7 @@ func TestScenariosAreWhatTheySay(t *testing.T) {
 func TestSanityRate(t *testing.T) {
 	const (
 		replicas, sequences  = 4, 256
-		beta0, beta1, beta2  = 10000.0, 50.0, 200.0
+		beta0, beta1, beta2  = 7200.0, 18.0, 34.5
 		input, output, share = 512.0, 256.0, 0.8
 	)
 	step := beta0 + beta1*sequences*input/(output-1) + beta2*sequences // µs
