@@ -1,0 +1,50 @@
+// Blis-gen writes a workload: a stream of requests, sorted by arrival, for
+// blis-sim.
+//
+//	blis-gen [flags] [SPEC]
+//
+// The workload comes from one of three sources. SPEC is a file, YAML or JSON,
+// that describes clients: their shares of the rate, arrival processes,
+// distributions of lengths and shared prefixes. --scenario NAME is one of the
+// built-in specs; it is also what a call without any source uses. --import
+// FORMAT:FILE turns a public trace into a workload. --list scenarios and --list
+// importers name what there is, and --print-spec writes the spec that a call
+// would use, as a start for an own one.
+//
+// --seed and --requests override the spec: the same spec and seed give the same
+// bytes, and a longer workload begins with the shorter one. --limit cuts
+// an import after so many requests, --time-scale stretches its time, --rate
+// rescales it to a mean rate, --block-size says how many tokens a hash id of
+// the trace stands for, and --where keeps the requests for which a CEL
+// expression is true.
+//
+// The stream goes to stdout, compressed with zstd; plain on a terminal, with
+// --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is
+// complete, plain if its name ends in .jsonl.
+//
+// Three requests, to be read by people:
+//
+//	$ blis-gen --requests 3 --plain
+//
+// A built-in scenario as a start for an own spec:
+//
+//	$ blis-gen --scenario rag --print-spec >spec.yaml
+//	$ blis-gen --seed 2 --requests 100 spec.yaml -o workload.jsonl.zst
+//
+// What there is:
+//
+//	$ blis-gen --list scenarios
+//	$ blis-gen --list importers
+//
+// Exit codes: 0 ok, 1 the data or the output failed, 2 the call was wrong, 130
+// interrupted, 141 the reader of stdout went away. A spec that does not load
+// writes a stream of one error record and ends with 1.
+package main
+
+import (
+	"os"
+
+	"blis/pkg/cli"
+)
+
+func main() { os.Exit(cli.Gen.Main()) }

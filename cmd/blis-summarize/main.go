@@ -1,0 +1,33 @@
+// Blis-summarize says what a run of blis-sim amounts to: latencies, throughput,
+// goodput, fairness, cache hits, and how the requests ended.
+//
+//	blis-summarize [flags] [RUN]
+//
+// RUN is a stream of blis-sim; without it, or with -, stdin is read. The metrics
+// are the run's own. --where keeps the outcomes for which a CEL expression is
+// true, and --from and --to cut a steady window by arrival: then the metrics
+// are computed again, from the outcomes, which the run must hold (blis-sim
+// --trace decisions or full).
+//
+// --format text is for people, --format json is one JSON document for programs.
+// -o FILE writes a file that appears only when it is complete. --strict makes
+// errors of warnings.
+//
+//	$ blis-gen --requests 500 | blis-sim -o run.jsonl.zst
+//	$ blis-summarize run.jsonl.zst
+//	$ blis-summarize --where 'input_tokens > 500' --format json run.jsonl.zst
+//	$ blis-summarize --from 2s --to 8s run.jsonl.zst
+//
+// Exit codes: 0 ok, 1 the data or the input and output failed (a truncated run
+// too), 2 the call was wrong, 130 interrupted, 141 the reader of stdout went
+// away. A run that holds an error record, because a file of an earlier stage
+// did not load, is summarized as that, and the code is 0.
+package main
+
+import (
+	"os"
+
+	"blis/pkg/cli"
+)
+
+func main() { os.Exit(cli.Summarize.Main()) }

@@ -1,0 +1,185 @@
+// Package cli runs the tools as processes: it parses command lines, opens and
+// closes files, turns signals into cancelled contexts and errors into messages
+// and exit codes. What a tool does stands in the tool's own package.
+//
+// Exit codes: 0 ok; 1 the data or the input and output failed; 2 the call was
+// wrong, and nothing was read or written; 130 interrupted (SIGINT, SIGTERM);
+// 141 the reader of stdout went away (as for any program that dies of SIGPIPE).
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitWrongCall   = 2
+	exitInterrupted = 128 + int(syscall.SIGINT)
+	exitBrokenPipe  = 128 + int(syscall.SIGPIPE)
+)
+
+// Std is the three standard streams of a process.
+type Std struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Tool is one program of the toolkit.
+type Tool struct {
+	name, about string
+	// stream is the kind of stream that the tool writes, as headers name it;
+	// "" if its product is no stream of records.
+	stream string
+	// tables says that the product can be a table of outcomes, too.
+	tables bool
+	// command returns a command line to be filled: a pointer to a struct with
+	// kong tags that embeds common.
+	command func() command
+}
+
+// command is the parsed command line of one call.
+type command interface {
+	options() *common
+	// input names what the call reads: a file, "-" for stdin, "" for nothing.
+	input() string
+	// plain reports whether the call asks for an uncompressed stream.
+	plain() bool
+	run(ctx context.Context, j job) error
+}
+
+// job is what a command runs on.
+type job struct {
+	in  io.Reader
+	out io.Writer
+	// plain says that a stream is to be written uncompressed.
+	plain bool
+	// warn tells the user what is odd but no error.
+	warn func(string)
+	// progress shows how far the run has come; nil where nobody looks.
+	progress func(string)
+}
+
+// common is the part of the command line that all tools share.
+type common struct {
+	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when it is complete."`
+	Help    helpFlag    `short:"h" help:"Show this help and exit."`
+	Version versionFlag `help:"Show version, revision and schema versions, and exit."`
+}
+
+// What holds for a tool that does not say otherwise.
+func (c *common) options() *common { return c }
+func (c *common) input() string    { return "" }
+func (c *common) plain() bool      { return false }
+
+// wrongCall is a mistake in the command line that shows only after parsing.
+type wrongCall struct{ msg string }
+
+func (w wrongCall) Error() string { return w.msg }
+
+// errShown ends a call that asked only for help or version and has got it.
+var errShown = errors.New("shown")
+
+// helpFlag prints the help text.
+type helpFlag bool
+
+// BeforeReset is called by kong where the flag is given.
+func (helpFlag) BeforeReset(c *kong.Context) error {
+	if err := c.PrintUsage(false); err != nil {
+		return err
+	}
+	return errShown
+}
+
+// Main runs the tool on the process's arguments and standard streams and
+// returns the exit code.
+func (t Tool) Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal kills
+	return t.run(ctx, os.Args[1:], Std{os.Stdin, os.Stdout, os.Stderr})
+}
+
+// run is one call of the tool. It touches nothing of the process but the files
+// that args name.
+func (t Tool) run(ctx context.Context, args []string, std Std) int {
+	cmd := t.command()
+	err := t.parse(cmd, args, std)
+	if err == nil {
+		err = t.do(ctx, cmd, std)
+	}
+	return t.report(ctx, err, std.Err)
+}
+
+func (t Tool) parse(cmd command, args []string, std Std) error {
+	parser, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
+		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
+	if err != nil {
+		panic("cli: " + t.name + ": " + err.Error())
+	}
+	if _, err = parser.Parse(args); err != nil && !errors.Is(err, errShown) {
+		return wrongCall{fmt.Sprintf("%s; see %s --help", err, t.name)}
+	}
+	return err
+}
+
+// do runs a parsed command between its input and its output.
+func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
+	name := cmd.input()
+	if name == "-" && isTerminal(std.In) {
+		return wrongCall{fmt.Sprintf("stdin is a terminal: name a file or connect a pipe; see %s --help", t.name)}
+	}
+	in, err := openInput(ctx, name, std.In)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, plain, err := t.openOutput(cmd.options().Output, cmd.plain(), std.Out)
+	if err != nil {
+		return err
+	}
+	show := newProgress(t.name, std.Err)
+	defer show.clear()
+	err = cmd.run(ctx, job{in: in, out: out, plain: plain, progress: show.hook(),
+		warn: func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
+	if err != nil {
+		return errors.Join(err, out.abandon(t, err))
+	}
+	return out.commit()
+}
+
+// report turns err into a message on stderr and an exit code. An interrupted
+// run and a reader that left end quietly.
+func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
+	var call wrongCall
+	switch {
+	case err == nil || errors.Is(err, errShown):
+		return exitOK
+	case errors.As(err, &call):
+		t.say(stderr, call.msg)
+		return exitWrongCall
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.Is(err, syscall.EPIPE):
+		return exitBrokenPipe
+	}
+	t.say(stderr, err.Error())
+	return exitFailed
+}
+
+// say writes each line of msg to stderr under the tool's name.
+func (t Tool) say(stderr io.Writer, msg string) {
+	for line := range strings.Lines(msg) {
+		fmt.Fprintf(stderr, "%s: %s\n", t.name, strings.TrimSuffix(line, "\n"))
+	}
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"blis/pkg/record"
+	"blis/pkg/sim"
+)
+
+// Sim is blis-sim.
+var Sim = Tool{
+	name:    "blis-sim",
+	about:   "Play a workload on a simulated cluster of LLM inference servers and write the run.",
+	stream:  record.StreamRun,
+	tables:  true,
+	command: func() command { return &simCommand{} },
+}
+
+type simCommand struct {
+	sim.Options
+	common
+}
+
+func (c *simCommand) input() string {
+	if c.List != "" || c.PrintConfig {
+		return ""
+	}
+	return c.Workload
+}
+
+// Validate is called by kong.
+func (c *simCommand) Validate() error {
+	if isTable(c.Output) && c.Trace == "minimal" {
+		return errors.New("--trace=minimal has no outcomes to make a table of")
+	}
+	return nil
+}
+
+func (c *simCommand) plain() bool { return c.Plain }
+
+func (c *simCommand) run(ctx context.Context, j job) error {
+	o := c.Options
+	o.Plain, o.Version, o.Warn, o.Progress = j.plain, record.Version, j.warn, j.progress
+	return sim.Run(ctx, j.in, j.out, o)
+}
