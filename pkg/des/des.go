@@ -2,7 +2,11 @@
 // is still to happen. It knows no word of what is simulated.
 package des
 
-import "math"
+import (
+	"iter"
+	"math"
+	"slices"
+)
 
 // Time is simulated time in µs since the origin.
 type Time = int64
@@ -59,6 +63,13 @@ func (q *Queue) Next() Time {
 	}
 	return q.heap[0].At
 }
+
+// First returns the earliest event, which stays. The queue must not be empty.
+func (q *Queue) First() Event { return q.heap[0] }
+
+// All yields the pending events in no particular order, which is the same in
+// every run.
+func (q *Queue) All() iter.Seq[Event] { return slices.Values(q.heap) }
 
 // Push adds an event.
 func (q *Queue) Push(e Event) {

@@ -24,18 +24,18 @@ func (e *Engine) Check() error {
 		return fmt.Errorf("engine: %d queued, %d counted", queued, e.queued)
 	}
 	context := int64(0)
-	for _, d := range e.done {
-		q := &e.seqs[d.seq]
+	for d := range e.done.All() {
+		q := &e.seqs[d.Slot]
 		gained := e.cache.Ticks() - q.since
 		context += int64(q.computed) + gained
 		if q.state != steady || q.scheduled != 0 {
-			return fmt.Errorf("engine: sequence %d is not steady", d.seq)
+			return fmt.Errorf("engine: sequence %d is not steady", d.Slot)
 		}
-		if left := d.tick - e.cache.Ticks(); left < 0 || int64(q.generated)+gained+left != int64(q.output) {
-			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.seq, int64(q.generated)+gained, q.output, left)
+		if left := d.At - e.cache.Ticks(); left < 0 || int64(q.generated)+gained+left != int64(q.output) {
+			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.Slot, int64(q.generated)+gained, q.output, left)
 		}
 	}
-	if want := e.context + int64(len(e.done))*e.cache.Ticks(); context != want {
+	if want := e.context + int64(e.done.Len())*e.cache.Ticks(); context != want {
 		return fmt.Errorf("engine: a context of %d tokens, %d counted", context, want)
 	}
 	last := int64(-1)

@@ -82,7 +82,7 @@ type Engine struct {
 	// singles are in order of admission; done keeps the steady ones by the tick
 	// at which they have all their output.
 	singles []int32
-	done    doneHeap
+	done    des.Queue
 	orders  int64
 	// newest is the highest order that ever became steady.
 	newest int64
@@ -170,7 +170,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 func (e *Engine) Waiting() int { return e.queued }
 
 // Running returns how many sequences hold a place in the batch.
-func (e *Engine) Running() int { return len(e.singles) + len(e.done) }
+func (e *Engine) Running() int { return len(e.singles) + e.done.Len() }
 
 // Busy reports whether a step is in flight.
 func (e *Engine) Busy() bool { return e.inFlight }

@@ -18,7 +18,7 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 	e.ends = Ends{First: e.ends.First[:0], Done: e.ends.Done[:0], Left: e.ends.Left[:0], Gaps: e.ends.Gaps[:0]}
 	e.batch = e.batch[:0] // those that are done
 	if e.ticked {
-		e.ends.Steady, e.ends.Gap = len(e.done)-e.steadyAborts(), now-e.step.Start
+		e.ends.Steady, e.ends.Gap = e.done.Len()-e.steadyAborts(), now-e.step.Start
 		if e.log.add(e.cache.Ticks(), e.ends.Gap); e.log.full() {
 			e.log.forget(e.oldest())
 		}
@@ -39,8 +39,8 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 
 // finishSteady takes out the steady sequences that have all their output.
 func (e *Engine) finishSteady(now des.Time) {
-	for len(e.done) > 0 && e.done[0].tick <= e.cache.Ticks() {
-		s := e.done.pop().seq
+	for e.done.Next() <= e.cache.Ticks() {
+		s := e.done.Pop().Slot
 		if e.settle(s, now); e.seqs[s].aborted {
 			e.seqs[s].state = single
 			e.singles = append(e.singles, s)
@@ -87,7 +87,7 @@ func (e *Engine) steady(s int32) {
 	e.newest = max(e.newest, q.order)
 	e.context += int64(q.computed) - q.since
 	e.cache.Grow(q.kv, int(q.computed))
-	e.done.push(doneAt{q.since + int64(q.output-q.generated), q.order, s})
+	e.done.Push(des.NewEvent(q.since+int64(q.output-q.generated), 0, q.order, s))
 }
 
 // settle makes the books of a steady sequence, which is no longer in the heap,
@@ -105,12 +105,12 @@ func (e *Engine) settle(s int32, last des.Time) {
 
 // settleAll makes every running sequence a single, between two steps.
 func (e *Engine) settleAll() {
-	for _, d := range e.done {
-		e.settle(d.seq, e.step.Start)
-		e.seqs[d.seq].state = single
-		e.singles = append(e.singles, d.seq)
+	for d := range e.done.All() {
+		e.settle(d.Slot, e.step.Start)
+		e.seqs[d.Slot].state = single
+		e.singles = append(e.singles, d.Slot)
 	}
-	e.done = e.done[:0]
+	e.done.Keep(func(des.Event) bool { return false })
 	e.sortByOrder(e.singles)
 	for _, s := range e.singles {
 		e.seqs[s].scheduled = 0
@@ -126,8 +126,8 @@ func (e *Engine) sortByOrder(list []int32) {
 // oldest returns since when all steady sequences are steady.
 func (e *Engine) oldest() int64 {
 	t := e.cache.Ticks()
-	for _, d := range e.done {
-		t = min(t, e.seqs[d.seq].since)
+	for d := range e.done.All() {
+		t = min(t, e.seqs[d.Slot].since)
 	}
 	return t
 }
@@ -184,8 +184,7 @@ func (e *Engine) steadyAborts() int {
 func (e *Engine) dropAborted() {
 	aborted := func(s int32) bool { return e.seqs[s].aborted }
 	e.singles = slices.DeleteFunc(e.singles, aborted)
-	e.done = slices.DeleteFunc(e.done, func(d doneAt) bool { return aborted(d.seq) })
-	e.done.init()
+	e.done.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
 	for _, s := range e.aborted {
 		if e.seqs[s].state == steady {
 			e.settle(s, 0)
