@@ -121,13 +121,20 @@ func (t Tool) run(ctx context.Context, args []string, std Std) int {
 	return t.report(ctx, err, std.Err)
 }
 
-func (t Tool) parse(cmd command, args []string, std Std) error {
-	parser, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
+// parser makes the parser of cmd.
+func (t Tool) parser(cmd command, std Std) *kong.Kong {
+	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
 		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
-	if _, err = parser.Parse(args); err != nil && !errors.Is(err, errShown) {
+	return p
+}
+
+// parse fills cmd from args.
+func (t Tool) parse(cmd command, args []string, std Std) error {
+	_, err := t.parser(cmd, std).Parse(args)
+	if err != nil && !errors.Is(err, errShown) {
 		return wrongCall{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}
 	return err

@@ -28,10 +28,7 @@ func examples(text string) []example {
 	inside := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		code, indented := strings.CutPrefix(line, "\t")
-		if !indented {
-			code, indented = strings.CutPrefix(line, "    ")
-		}
+		code := strings.TrimPrefix(strings.TrimPrefix(line, "    "), "\t")
 		switch {
 		case strings.HasPrefix(line, "```"):
 			inside = false
@@ -180,9 +177,30 @@ func TestManualPages(t *testing.T) {
 			if tool.stream == "" && tool.name != Summarize.name {
 				minimum = 0 // not built yet
 			}
-			runExamples(t, file.Doc.Text(), minimum)
+			page := file.Doc.Text()
+			runExamples(t, page, minimum)
+			for _, flag := range flags(tool) {
+				if minimum > 0 && !strings.Contains(page, flag) {
+					t.Errorf("the page does not mention %s", flag)
+				}
+			}
 		})
 	}
+}
+
+// flags lists the flags that are a tool's own, as they are written in a call.
+func flags(tool Tool) []string {
+	var names []string
+	for _, f := range tool.parser(tool.command(), Std{}).Model.Flags {
+		switch {
+		case f.Name == "help" || f.Name == "version":
+		case f.Short != 0:
+			names = append(names, "-"+string(f.Short)+" ")
+		default:
+			names = append(names, "--"+f.Name)
+		}
+	}
+	return names
 }
 
 func readFile(t *testing.T, name string) string {
