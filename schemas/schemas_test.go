@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/gen"
+	"blis/pkg/metrics"
 	"blis/pkg/record"
+	"blis/pkg/sim"
 	"blis/schemas"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,12 +83,62 @@ func describe(t *testing.T, s *jsonschema.Schema, typ reflect.Type) {
 	}
 }
 
+// others are the schemas of what has no table of fields: the metrics record,
+// and the files that people write, where every field may be left out.
+var others = []struct {
+	name, doc string
+	of        reflect.Type
+	file      bool
+}{
+	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
+	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[sim.Cluster](), true},
+	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
+}
+
+// all makes every schema, by its name.
+func all(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	made := map[string]*jsonschema.Schema{}
+	for _, o := range records() {
+		made[o.Name] = generate(t, o)
+	}
+	for _, o := range others {
+		s, err := jsonschema.ForType(o.of, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		simplify(s, o.file)
+		s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", o.name, o.doc
+		made[o.name] = s
+	}
+	return made
+}
+
+// simplify takes null out of s, which is on no wire, and what is required out
+// of the schema of a file.
+func simplify(s *jsonschema.Schema, file bool) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	if file {
+		s.Required = nil
+	}
+	for _, p := range s.Properties {
+		simplify(p, file)
+	}
+	simplify(s.Items, file)
+	simplify(s.AdditionalProperties, file)
+}
+
 func TestSchemasMatchTypes(t *testing.T) {
 	var want []string
-	for _, o := range records() {
-		name := o.Name + suffix
+	for name, schema := range all(t) {
+		name += suffix
 		want = append(want, name)
-		text, err := json.MarshalIndent(generate(t, o), "", "  ")
+		text, err := json.MarshalIndent(schema, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
