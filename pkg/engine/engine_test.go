@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"blis/pkg/kv"
+	"blis/pkg/latency"
+)
+
+// The rules of scheduling are held by pkg/sim, which plays random clusters
+// against a plain reference. Here is what can only be seen from within.
+
+func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
+	t.Helper()
+	make, err := latency.Models.Get("latency model", "linear")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := make(latency.Coefficients{Alpha: []float64{0, 0, 0}, Beta: []float64{100, 10, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := kv.NewTree()
+	return New(cfg, m, kv.NewCache(tree, blocks, 16, true)), tree
+}
+
+func enqueue(e *Engine, tree *kv.Tree, tag int32, input, output int) int32 {
+	return e.Enqueue(Request{Tag: tag, Path: tree.Resolve(nil, nil, input, ""), Input: input, Output: output})
+}
+
+// step runs one whole step and returns what it did.
+func step(t *testing.T, e *Engine, now int64) (*Ends, int64) {
+	t.Helper()
+	if ok, err := e.Start(now); !ok || err != nil {
+		t.Fatalf("at %d: started %v, %v", now, ok, err)
+	}
+	end := e.Step().End
+	ends, err := e.Finish(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return ends, end
+}
+
+// TestOneRequest: 20 prompt tokens take 100 + 10·20 = 300 µs, each of two
+// decode steps 100 + 1 = 101.
+func TestOneRequest(t *testing.T) {
+	e, tree := newEngine(t, Config{MaxNumSeqs: 4, MaxNumBatchedTokens: 64, ChunkedPrefill: true, KeepGaps: true}, 10)
+	enqueue(e, tree, 7, 20, 3)
+	ends, now := step(t, e, 1000)
+	if now != 1300 || !slices.Equal(ends.First, []int32{7}) || ends.Steady != 0 {
+		t.Fatalf("prefill ended at %d with %+v", now, ends)
+	}
+	if ends, now = step(t, e, now); now != 1401 || ends.Steady != 1 || ends.Gap != 101 || len(ends.Done) != 0 {
+		t.Fatalf("decode ended at %d with %+v", now, ends)
+	}
+	ends, now = step(t, e, now)
+	if now != 1502 || len(ends.Done) != 1 {
+		t.Fatalf("decode ended at %d with %+v", now, ends)
+	}
+	if d := ends.Done[0]; d.Tag != 7 || d.Generated != 3 || d.Gaps.Max != 101 || !slices.Equal(d.Gaps.List, [][2]int64{{101, 2}}) {
+		t.Errorf("done %+v", d)
+	}
+	if ok, err := e.Start(now); ok || err != nil || e.Cache().Free() != 10 {
+		t.Errorf("started %v, %v with %d of 10 blocks free", ok, err, e.Cache().Free())
+	}
+	if s := e.Stats(); s.Steps != 3 || s.BusyUS != 502 || s.PrefillTokens != 20 || s.DecodeTokens != 2 || s.BlockUS != 2*502 {
+		t.Errorf("stats %+v", s)
+	}
+}
+
+// TestSteadyStepsDoNotAllocate: nor do they look at their sequences.
+func TestSteadyStepsDoNotAllocate(t *testing.T) {
+	e, tree := newEngine(t, Config{MaxNumSeqs: 64, MaxNumBatchedTokens: 4096, ChunkedPrefill: true}, 10000)
+	for i := range int32(64) {
+		enqueue(e, tree, i, 32, 2000)
+	}
+	_, now := step(t, e, 0)
+	if n := testing.AllocsPerRun(1000, func() {
+		if ok, err := e.Start(now); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		now = e.Step().End
+		if _, err := e.Finish(now); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
+// TestStuck: a request that can never fit is named, not waited for.
+func TestStuck(t *testing.T) {
+	e, tree := newEngine(t, Config{MaxNumSeqs: 4, MaxNumBatchedTokens: 64}, 2)
+	enqueue(e, tree, 3, 40, 1) // three blocks
+	_, err := e.Start(0)
+	if stuck := new(StuckError); !errors.As(err, &stuck) || stuck.Tag != 3 {
+		t.Errorf("error %v, want one that names request 3", err)
+	}
+}
+
+// TestLongestGap: the log finds the longest step since a tick, whatever order
+// the steps came in.
+func TestLongestGap(t *testing.T) {
+	gaps := []int64{5, 9, 3, 7, 7, 2, 8, 1}
+	short, long := gapLog{limit: minLog}, gapLog{limit: minLog, keep: true}
+	for i, g := range gaps {
+		short.add(int64(i+1), g)
+		long.add(int64(i+1), g)
+		for since := range i + 1 {
+			var a, b Gaps
+			short.collect(&a, int64(since), int64(i+1))
+			long.collect(&b, int64(since), int64(i+1))
+			if want := slices.Max(gaps[since : i+1]); a.Max != want || b.Max != want {
+				t.Errorf("the longest gap after tick %d up to %d is %d and %d, want %d", since, i+1, a.Max, b.Max, want)
+			}
+		}
+	}
+	long.forget(5)
+	var g Gaps
+	long.collect(&g, 5, 8)
+	if !slices.Equal(g.List, [][2]int64{{2, 1}, {8, 1}, {1, 1}}) {
+		t.Errorf("after forgetting: %v", g.List)
+	}
+}
