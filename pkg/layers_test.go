@@ -16,7 +16,6 @@ const module = "blis"
 // layers says which packages of this module each package may import: the ones
 // above in this list that it names. Tests may also import testOnly packages.
 var layers = []struct{ pkg, may string }{
-	{"hardware", ""},
 	{"schemas", ""},
 	{"pkg/named", ""},
 	{"pkg/stat", ""},
@@ -35,7 +34,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/reference", ""},
 	// The tools.
 	{"pkg/gen", "pkg/config pkg/dist pkg/expr pkg/named pkg/record"},
-	{"pkg/sim", "hardware pkg/config pkg/des pkg/dist pkg/engine pkg/expr pkg/kv pkg/latency pkg/metrics pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
+	{"pkg/sim", "pkg/config pkg/des pkg/dist pkg/engine pkg/expr pkg/kv pkg/latency pkg/metrics pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/summarize", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record pkg/stat"},
 	{"pkg/cli", "pkg/config pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},
 	{"cmd/blis-gen", "pkg/cli"},
@@ -66,7 +65,6 @@ var testsMay = map[string][]string{
 // owners says which one package may import each module of others.
 var owners = map[string]string{
 	"github.com/alecthomas/kong":    "pkg/cli",
-	"github.com/go-faster/jx":       "pkg/record",
 	"github.com/goccy/go-yaml":      "pkg/config",
 	"github.com/google/cel-go":      "pkg/expr",
 	"github.com/klauspost/compress": "pkg/record",
