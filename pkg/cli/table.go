@@ -49,6 +49,7 @@ func writeOutcomes(w io.Writer, in io.Reader) error {
 	rows := table.WriteOutcomes(w)
 	var o record.Outcome
 	r := record.NewReader(in)
+	defer r.Close()
 	for r.Next() {
 		if r.Kind() != record.KindOutcome {
 			continue

@@ -29,15 +29,18 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"name: [\n":                       "f.yaml:1",
 		"parts:\n - {id: a, count: many}": "f.yaml:2:",
 		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be a whole number, is 1.5",
-		"parts:\n - {id: a, count: 99999999999999999999}": "f.yaml:2:",
-		"parts:\n - {id: a, count: true}":                 "f.yaml:2:",
-		"parts:\n - {id: a, ratio: many}":                 "f.yaml:2:",
-		"parts:\n - {id: a, on: 1}":                       "f.yaml:2:",
-		"parts:\n - {id: [1], count: 2}":                  "f.yaml:2:",
-		"parts: {id: a}":                                  "f.yaml:1:",
-		"parts: &a\n":                                     "f.yaml",
-		"name: x\n---\nname: y\n":                         "one file, one document",
-		`{"name": "x", "parts": [{"i": 1}]}`:              `unknown field "i"`,
+		"parts:\n - {id: a, count: 99999999999999999999}":                       "f.yaml:2:",
+		"parts:\n - {id: a, count: &x 1.9}":                                     "f.yaml:2:22: must be a whole number",
+		"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}":                     "must be a whole number, is 1.9",
+		"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}": "f.yaml:3:",
+		"parts:\n - {id: a, count: true}":                                       "f.yaml:2:",
+		"parts:\n - {id: a, ratio: many}":                                       "f.yaml:2:",
+		"parts:\n - {id: a, on: 1}":                                             "f.yaml:2:",
+		"parts:\n - {id: [1], count: 2}":                                        "f.yaml:2:",
+		"parts: {id: a}":                                                        "f.yaml:1:",
+		"parts: &a\n":                                                           "f.yaml",
+		"name: x\n---\nname: y\n":                                               "one file, one document",
+		`{"name": "x", "parts": [{"i": 1}]}`:                                    `unknown field "i"`,
 	} {
 		err := decode(text, &file{})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -89,6 +92,7 @@ func TestSet(t *testing.T) {
 		"parts.b.cout":  `did you mean "count"?`,
 		"parts.b.count": "is no whole number",
 		"name.x":        "has no fields",
+		"parts..count":  "empty part",
 	} {
 		if err := Set(&f, path, "lots"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,11 @@ import (
 // it ("deployments.main.replicas", elements of a list by their id or index, of
 // a map by their key), value is read as YAML.
 func Set(v any, path, value string) error {
-	return set(reflect.ValueOf(v).Elem(), strings.Split(path, "."), value)
+	parts := strings.Split(path, ".")
+	if slices.Contains(parts, "") {
+		return fmt.Errorf("path %q has an empty part", path)
+	}
+	return set(reflect.ValueOf(v).Elem(), parts, value)
 }
 
 func set(v reflect.Value, path []string, value string) error {
@@ -23,7 +28,7 @@ func set(v reflect.Value, path []string, value string) error {
 		}
 		return set(v.Elem(), path, value)
 	}
-	if len(path) == 0 || path[0] == "" {
+	if len(path) == 0 {
 		return assign(v, value)
 	}
 	switch v.Kind() {
@@ -85,6 +90,9 @@ func element(v reflect.Value, id string) (reflect.Value, error) {
 	}
 	if i, err := strconv.Atoi(id); err == nil && 0 <= i && i < v.Len() {
 		return v.Index(i), nil
+	}
+	if len(have) == 0 {
+		return reflect.Value{}, fmt.Errorf("no element %q among %d", id, v.Len())
 	}
 	return reflect.Value{}, named.Unknown("element", id, have)
 }

@@ -15,6 +15,12 @@ func (d *Doc) checkWhole(node ast.Node, t reflect.Type) error {
 		t = t.Elem()
 	}
 	switch n := node.(type) {
+	case *ast.AnchorNode:
+		return d.checkWhole(n.Value, t)
+	case *ast.TagNode:
+		return d.checkWhole(n.Value, t)
+	case *ast.AliasNode:
+		return d.checkWhole(d.anchor(n.Value.GetToken().Value), t)
 	case *ast.MappingNode:
 		for _, v := range n.Values {
 			if err := d.checkValue(v, t); err != nil {
@@ -47,10 +53,23 @@ func (d *Doc) checkValue(v *ast.MappingValueNode, t reflect.Type) error {
 		return d.checkWhole(v.Value, t.Elem())
 	case reflect.Struct:
 		key := v.Key.GetToken().Value
+		if key == "<<" { // a merge: the fields of another mapping
+			return d.checkWhole(v.Value, t)
+		}
 		for i := range t.NumField() {
 			if name, ok := yamlName(t.Field(i)); ok && name == key {
 				return d.checkWhole(v.Value, t.Field(i).Type)
 			}
+		}
+	}
+	return nil
+}
+
+// anchor returns the value that an anchor names, nil if there is none.
+func (d *Doc) anchor(name string) ast.Node {
+	for _, node := range ast.Filter(ast.AnchorType, d.file.Docs[0].Body) {
+		if a := node.(*ast.AnchorNode); a.Name.GetToken().Value == name {
+			return a.Value
 		}
 	}
 	return nil

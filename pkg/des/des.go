@@ -11,8 +11,8 @@ import (
 // Time is simulated time in µs since the origin.
 type Time = int64
 
-// Micros rounds a duration in µs half up to a Time. It is the one place where
-// computed time becomes simulated time.
+// Micros rounds a time in µs half up to a Time: the one place where computed
+// time becomes simulated time. us must be a number between 0 and 2^63.
 func Micros(us float64) Time {
 	whole := math.Floor(us)
 	if us-whole >= 0.5 { // us + 0.5 would round a sum of its own

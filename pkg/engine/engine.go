@@ -154,8 +154,9 @@ type Stats struct {
 	Preemptions                 int64
 	PeakWaiting, PeakRunning    int
 	PeakBlocks                  int
-	// BlockUS is the integral of used blocks over time.
-	BlockUS int64
+	// BlockUS is the integral of used blocks over time. A float64 holds what
+	// years of a large cache are, and 2^53 exactly.
+	BlockUS float64
 }
 
 // New returns an idle replica.

@@ -14,11 +14,11 @@ import (
 
 func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
 	t.Helper()
-	make, err := latency.Models.Get("latency model", "linear")
+	build, err := latency.Models.Get("latency model", "linear")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := make(latency.Coefficients{Alpha: []float64{0, 0, 0}, Beta: []float64{100, 10, 1}})
+	m, err := build(latency.Coefficients{Alpha: []float64{0, 0, 0}, Beta: []float64{100, 10, 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (e *Engine) Stop(now des.Time) {
 func (e *Engine) account(now des.Time) {
 	d := now - e.step.Start
 	e.stats.BusyUS += d
-	e.stats.BlockUS += d * int64(e.step.UsedBlocks)
+	e.stats.BlockUS += float64(d) * float64(e.step.UsedBlocks)
 }
 
 // want returns how many tokens s still has to compute.
@@ -89,7 +89,7 @@ func (e *Engine) runTogether(budget *int) bool {
 		q := &e.seqs[s]
 		if q.scheduled > 0 {
 			e.cache.Extend(q.kv, int(q.computed+q.scheduled))
-			e.count(q, +1)
+			e.count(q)
 		}
 	}
 	*budget = left
@@ -104,14 +104,13 @@ func (e *Engine) capped(n int) int {
 	return n
 }
 
-// count adds (sign +1) what q computes in this step to the batch, or takes it
-// back (-1).
-func (e *Engine) count(q *sequence, sign int64) {
+// count adds what q computes in this step to the batch.
+func (e *Engine) count(q *sequence) {
 	if q.generated > 0 && q.want() == 1 {
-		e.step.Decode += sign
-		e.step.Context += sign * int64(q.computed)
+		e.step.Decode++
+		e.step.Context += int64(q.computed)
 	} else {
-		e.step.Prefill += sign * int64(q.scheduled)
+		e.step.Prefill += int64(q.scheduled)
 	}
 }
 
@@ -125,25 +124,21 @@ func (e *Engine) runOneByOne(budget *int) {
 		n := min(e.capped(int(q.want())), *budget)
 		for !e.cache.Extend(q.kv, int(q.computed)+n) {
 			victim := e.singles[len(e.singles)-1]
-			e.preempt(victim, budget)
+			e.preempt(victim)
 			if len(e.singles) == i {
 				return
 			}
 		}
 		q.scheduled = int32(n)
 		*budget -= n
-		e.count(q, +1)
+		e.count(q)
 	}
 }
 
-// preempt throws the last running sequence back into the wait queue.
-func (e *Engine) preempt(s int32, budget *int) {
+// preempt throws the last running sequence back into the wait queue. It has not
+// had its turn in this step.
+func (e *Engine) preempt(s int32) {
 	q := &e.seqs[s]
-	if q.scheduled > 0 {
-		*budget += int(q.scheduled)
-		e.count(q, -1)
-		q.scheduled = 0
-	}
 	e.cache.Release(q.kv)
 	q.computed, q.state = 0, waiting
 	e.singles = e.singles[:len(e.singles)-1]
@@ -174,7 +169,7 @@ func (e *Engine) admit(budget *int) {
 		e.orders++
 		e.singles = append(e.singles, s)
 		*budget -= n
-		e.count(q, +1)
+		e.count(q)
 		if !q.admitted {
 			q.admitted = true
 			e.step.Admitted = append(e.step.Admitted, Admission{q.tag, cached})

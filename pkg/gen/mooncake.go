@@ -35,7 +35,7 @@ type mooncakeRow struct {
 	Timestamp    *float64 `json:"timestamp"` // ms
 	InputLength  *int64   `json:"input_length"`
 	OutputLength *int64   `json:"output_length"`
-	HashIDs      []int64  `json:"hash_ids"`
+	HashIDs      []hashID `json:"hash_ids"`
 }
 
 func newMooncake(in io.Reader, blockSize int64) rows {
@@ -116,8 +116,22 @@ func (m *mooncake) segments(r *record.Request) error {
 				len(m.row.HashIDs), i, m.blockSize, r.InputTokens)
 		}
 		tokens := min(left, m.blockSize)
-		r.Prompt = append(r.Prompt, record.Segment{ID: strconv.FormatInt(id, 10), Tokens: tokens})
+		r.Prompt = append(r.Prompt, record.Segment{ID: strconv.FormatInt(int64(id), 10), Tokens: tokens})
 		left -= tokens
 	}
+	return nil
+}
+
+// hashID is the number of a block. encoding/json would take a null for the
+// number that was there before.
+type hashID int64
+
+// UnmarshalJSON reads a whole number.
+func (h *hashID) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return fmt.Errorf("hash_ids takes whole numbers, not %s", text)
+	}
+	*h = hashID(n)
 	return nil
 }

@@ -1,7 +1,5 @@
 package kv
 
-import "fmt"
-
 // Seq is a sequence's number in a cache.
 type Seq int32
 
@@ -46,12 +44,11 @@ type Cache struct {
 	// writers are the growing sequences whose output others can name.
 	writers map[Node]Seq
 
-	// found is what the last Lookup found: blocks of nodes, in order; idle of
-	// its blocks have no holder.
-	found []stretch
-	idle  int32
-	hits  int32
-	chain []int32
+	// found is what the last Lookup found: hits blocks in all, in order, of which
+	// idle have no holder.
+	found      []stretch
+	hits, idle int32
+	chain      []int32 // scratch of Release
 }
 
 type stretch struct {
@@ -274,49 +271,6 @@ func (c *Cache) freeLoose(n int32) {
 	if n > 0 {
 		c.retire(c.newRun(run{node: None, loose: n}))
 	}
-}
-
-// Check recounts everything and reports the first thing that does not add up.
-func (c *Cache) Check() error {
-	var free, held int32
-	for r := c.head; r != none; r = c.runs[r].next {
-		x := &c.runs[r]
-		if x.refs != 0 || x.hi < x.lo || x.loose < 0 {
-			return fmt.Errorf("kv: free run %d is held or negative: %+v", r, *x)
-		}
-		free += x.hi - x.lo + x.loose
-	}
-	if free != c.free {
-		return fmt.Errorf("kv: %d blocks in the free list, %d counted", free, c.free)
-	}
-	seen := make([]bool, len(c.runs))
-	for s := range c.seqs {
-		q := &c.seqs[s]
-		if q.path == nil {
-			continue
-		}
-		if q.growing {
-			c.update(Seq(s))
-			q = &c.seqs[s]
-			seen = append(seen, make([]bool, len(c.runs)-len(seen))...)
-		}
-		held += q.blocks - q.hashed
-		for _, h := range q.holds {
-			for r := h.run; ; r = c.runs[r].right {
-				if !seen[r] {
-					held += c.runs[r].hi - c.runs[r].lo
-				}
-				seen[r] = true
-				if c.runs[r].hi >= h.end {
-					break
-				}
-			}
-		}
-	}
-	if held+free != c.total {
-		return fmt.Errorf("kv: %d blocks held and %d free of %d", held, free, c.total)
-	}
-	return nil
 }
 
 // Touch makes the full blocks among the first upto tokens of path the most

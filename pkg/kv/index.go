@@ -1,8 +1,7 @@
 package kv
 
 // index maps nodes to the first of their runs: an open-addressed hash table of
-// small integers, which costs a fraction of a built-in map and copies with one
-// copy.
+// small integers, which costs a fraction of a built-in map.
 type index struct {
 	slots []slot
 	used  int

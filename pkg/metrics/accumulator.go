@@ -64,7 +64,8 @@ type ReplicaTotals struct {
 	PeakQueue, PeakBatch        int64
 	// BlockUS is the integral of used blocks over time, PeakBlocks the most
 	// that were used at once, Blocks how many there are.
-	BlockUS, PeakBlocks, Blocks int64
+	BlockUS            float64
+	PeakBlocks, Blocks int64
 	// UpUS is how long it existed, BusyUS how long of that a step ran.
 	UpUS, BusyUS int64
 }

@@ -12,9 +12,9 @@ func (a *Accumulator) addReplicas(r *Raw) {
 		x := t.branch()
 		r.Replica = append(r.Replica, x)
 		up += float64(t.UpUS)
-		gpu += float64(t.UpUS * t.GPUs)
-		blockUS += float64(t.BlockUS)
-		capacity += float64(t.Blocks * t.UpUS)
+		gpu += float64(t.UpUS) * float64(t.GPUs)
+		blockUS += t.BlockUS
+		capacity += float64(t.Blocks) * float64(t.UpUS)
 		if x.KVUtilMax != nil {
 			peak = max(peak, *x.KVUtilMax)
 		}
@@ -27,11 +27,16 @@ func (a *Accumulator) addReplicas(r *Raw) {
 }
 
 func (t *ReplicaTotals) branch() Replica {
+	var mean *float64
+	if capacity := float64(t.Blocks) * float64(t.UpUS); capacity > 0 {
+		share := t.BlockUS / capacity
+		mean = &share
+	}
 	return Replica{
 		Deployment: t.Deployment, Index: t.Index, Requests: t.Requests, Completed: t.Completed,
 		Tokens: t.PrefillTokens + t.DecodeTokens, PrefillTokens: t.PrefillTokens, DecodeTokens: t.DecodeTokens,
 		PrefixHitRatio: ratio(t.CachedTokens, t.QueriedTokens), Preemptions: t.Preemptions,
 		PeakQueue: t.PeakQueue, PeakBatch: t.PeakBatch, Utilization: ratio(t.BusyUS, t.UpUS),
-		KVUtilMean: ratio(t.BlockUS, t.Blocks*t.UpUS), KVUtilMax: ratio(t.PeakBlocks, t.Blocks),
+		KVUtilMean: mean, KVUtilMax: ratio(t.PeakBlocks, t.Blocks),
 	}
 }

@@ -58,7 +58,7 @@ type Router interface {
 var Routers = named.Table[func(Spec) (Router, error)]{
 	{Name: "round-robin", Doc: "each replica in turn", Value: newRoundRobin},
 	{Name: "least-loaded", Doc: "fewest requests in flight", Value: newLeastLoaded},
-	{Name: "weighted", Doc: "highest weighted sum of scores: prefix-affinity, queue-depth", Value: newWeighted},
+	{Name: "weighted", Doc: "highest weighted sum of scores; a parameter for each scorer is its weight", Value: newWeighted},
 }
 
 // Policies that have one choice so far: their tables say which names a file
@@ -72,11 +72,11 @@ var (
 
 // NewRouter makes the router that spec describes.
 func NewRouter(spec Spec) (Router, error) {
-	make, err := Routers.Get("routing policy", spec.Type)
+	build, err := Routers.Get("routing policy", spec.Type)
 	if err != nil {
 		return nil, err
 	}
-	return make(spec)
+	return build(spec)
 }
 
 // Check reports parameters that are not among names.

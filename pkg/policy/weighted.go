@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 
 	"blis/pkg/named"
 )
@@ -9,9 +10,9 @@ import (
 // scorer puts a score between 0 and 1 for each candidate into scores.
 type scorer func(v *View, scores []float64)
 
-// scorers are the terms that weighted knows, in the order in which they are
+// Scorers are the terms that weighted knows, in the order in which they are
 // summed.
-var scorers = named.Table[scorer]{
+var Scorers = named.Table[scorer]{
 	{Name: "prefix-affinity", Doc: "share of the prompt's full blocks that the router sent there before", Value: prefixAffinity},
 	{Name: "queue-depth", Doc: "1 for the shortest wait queue, 0 for the longest", Value: queueDepth},
 }
@@ -33,7 +34,7 @@ type term struct {
 // newWeighted takes a weight for each scorer it shall use; without any it uses
 // the default ones.
 func newWeighted(s Spec) (Router, error) {
-	if err := s.Check(scorers.Names()...); err != nil {
+	if err := s.Check(Scorers.Names()...); err != nil {
 		return nil, err
 	}
 	weights := s.Params
@@ -41,7 +42,7 @@ func newWeighted(s Spec) (Router, error) {
 		weights = defaultWeights
 	}
 	w := &weighted{}
-	for _, e := range scorers {
+	for _, e := range Scorers {
 		weight, ok := weights[e.Name]
 		if !(weight >= 0) || weight > maxWeight {
 			return nil, fmt.Errorf("weight of %s must be between 0 and %g, is %g", e.Name, maxWeight, weight)
@@ -50,6 +51,9 @@ func newWeighted(s Spec) (Router, error) {
 			w.terms = append(w.terms, term{weight, e.Value})
 			w.prefix = w.prefix || e.Name == "prefix-affinity"
 		}
+	}
+	if len(w.terms) == 0 {
+		return nil, fmt.Errorf("all weights are 0; give at least one of %s a weight", strings.Join(Scorers.Names(), ", "))
 	}
 	return w, nil
 }

@@ -200,7 +200,7 @@ func (p *ControlPlane) validate(fault fault) error {
 	}{
 		{"admission_latency_us", p.AdmissionLatencyUS, 0, maxLatencyUS},
 		{"routing_latency_us", p.RoutingLatencyUS, 0, maxLatencyUS},
-		{"shadow_blocks", int64(p.ShadowBlocks), 1, maxTokens},
+		{"shadow_blocks", int64(p.ShadowBlocks), 1, maxCacheTokens},
 	} {
 		if v.value < v.min || v.value > v.max {
 			return fault("control_plane."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
@@ -210,9 +210,9 @@ func (p *ControlPlane) validate(fault fault) error {
 }
 
 const (
-	maxReplicas  = 1 << 16
-	maxLatencyUS = 1e12 // eleven days
-	maxTokens    = 1 << 30
+	maxReplicas    = 1 << 16
+	maxLatencyUS   = 1e12 // eleven days
+	maxCacheTokens = 1 << 30
 )
 
 func (d *Deployment) validate(path string, fault fault) error {
@@ -226,19 +226,19 @@ func (d *Deployment) validate(path string, fault fault) error {
 	}{
 		{"replicas", d.Replicas, 1, maxReplicas},
 		{"engine.tensor_parallel_size", e.TensorParallelSize, 1, 1024},
-		{"engine.max_num_seqs", e.MaxNumSeqs, 1, maxTokens},
-		{"engine.max_num_batched_tokens", e.MaxNumBatchedTokens, 1, maxTokens},
+		{"engine.max_num_seqs", e.MaxNumSeqs, 1, maxCacheTokens},
+		{"engine.max_num_batched_tokens", e.MaxNumBatchedTokens, 1, maxCacheTokens},
 		{"engine.block_size", e.BlockSize, 1, 65536},
-		{"engine.num_gpu_blocks_override", e.NumGPUBlocksOverride, 1, maxTokens},
-		{"engine.long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxTokens},
-		{"engine.max_model_len", e.MaxModelLen, 0, maxTokens},
+		{"engine.num_gpu_blocks_override", e.NumGPUBlocksOverride, 1, maxCacheTokens},
+		{"engine.long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxCacheTokens},
+		{"engine.max_model_len", e.MaxModelLen, 0, maxCacheTokens},
 	} {
 		if v.value < v.min || v.value > v.max {
 			return fault(path+"."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
 		}
 	}
-	if slots := int64(e.NumGPUBlocksOverride) * int64(e.BlockSize); slots > maxTokens {
-		return fault(path+".engine.num_gpu_blocks_override", "a cache of %d tokens is too large, at most %d", slots, maxTokens)
+	if slots := int64(e.NumGPUBlocksOverride) * int64(e.BlockSize); slots > maxCacheTokens {
+		return fault(path+".engine.num_gpu_blocks_override", "a cache of %d tokens is too large, at most %d", slots, maxCacheTokens)
 	}
 	if _, err := d.latency(); err != nil {
 		return fault(path+".latency", "%v", err)
@@ -248,11 +248,11 @@ func (d *Deployment) validate(path string, fault fault) error {
 
 // latency makes the deployment's latency model.
 func (d *Deployment) latency() (latency.Model, error) {
-	make, err := latency.Models.Get("latency model", d.Latency.Model)
+	build, err := latency.Models.Get("latency model", d.Latency.Model)
 	if err != nil {
 		return nil, err
 	}
-	return make(latency.Coefficients{Alpha: d.Latency.AlphaUS, Beta: d.Latency.BetaUS})
+	return build(latency.Coefficients{Alpha: d.Latency.AlphaUS, Beta: d.Latency.BetaUS})
 }
 
 func (p *Policies) validate(fault fault) error {

@@ -16,7 +16,7 @@ const (
 
 var traceLevels = map[string]int{"minimal": traceMinimal, "decisions": traceDecisions, "full": traceFull}
 
-// output writes what a trace level asks for. A nil output writes nothing.
+// output writes what a trace level asks for.
 type output struct {
 	w     *record.Writer
 	level int
@@ -24,7 +24,7 @@ type output struct {
 }
 
 func (o *output) outcome(r *record.Outcome) error {
-	if o == nil || o.level < traceDecisions {
+	if o.level < traceDecisions {
 		return nil
 	}
 	return o.w.Outcome(r)
@@ -32,7 +32,7 @@ func (o *output) outcome(r *record.Outcome) error {
 
 // decision records that r was sent to its replica.
 func (o *output) decision(s *simulation, r *request, c policy.Choice) error {
-	if o == nil || o.level < traceDecisions {
+	if o.level < traceDecisions {
 		return nil
 	}
 	r.out.Decision = o.decisionID(s.decisions)
@@ -52,7 +52,7 @@ func (o *output) decisionID(n int64) string {
 
 // step records a replica's step that has just ended.
 func (o *output) step(s *simulation, r *replica) error {
-	if o == nil || o.level < traceFull {
+	if o.level < traceFull {
 		return nil
 	}
 	step := r.engine.Step()

@@ -22,7 +22,7 @@ type Options struct {
 	Workload    string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
 	Cluster     string   `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
 	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3. Repeatable."`
-	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams."`
+	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams; no policy so far draws from one."`
 	Horizon     *Horizon `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
 	Trace       string   `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
 	ITL         bool     `name:"itl" help:"Outcomes carry every gap between tokens."`
@@ -183,6 +183,7 @@ func list(out io.Writer) error {
 	text = policy.Admissions.Append(text, "admission")
 	text = policy.Priorities.Append(text, "priority")
 	text = policy.Routers.Append(text, "routing")
+	text = policy.Scorers.Append(text, "scorer")
 	text = policy.Schedulers.Append(text, "scheduler")
 	text = policy.Preemptions.Append(text, "preemption")
 	_, err := out.Write(text)

@@ -19,6 +19,8 @@ var broken = []struct{ rule, file, old, new string }{
 		"for r = c.index.get(n); r != none; r = c.runs[r].later {\n\t\tx := &c.runs[r]\n\t\tif x.lo <= j && j < x.hi && (x.later == none || c.runs[x.later].lo > j || c.runs[x.later].hi <= j) {"},
 	{"hit blocks without holder count as needed", "kv/cache.go",
 		"if need+c.idle > c.free {", "if need > c.free {"},
+	{"a sequence that only decodes makes its full blocks findable as it fills them", "kv/grow.go",
+		"c.register(s, int32(tokens)/c.blockSize)", "c.register(s, min(int32(tokens)/c.blockSize, q.hashed+1))"},
 	{"blocks can be found from their allocation on", "kv/cache.go",
 		"c.register(s, int32(upto)/c.blockSize)", "c.register(s, int32(upto-1)/c.blockSize)"},
 	{"a prompt's last token is computed even if all is cached", "engine/step.go",

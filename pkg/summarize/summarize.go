@@ -103,7 +103,7 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 		if s.carried != nil {
 			return r.Errorf("these are the second metrics of the run")
 		}
-		s.carried = new(metrics.Record)
+		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
 		return r.Decode(s.carried)
 	case record.KindOutcome:
 		if s.computed == nil {

@@ -1,0 +1,50 @@
+package kv
+
+import "fmt"
+
+// Check recounts all blocks and reports the first thing that does not add up.
+// It leaves the books of growing sequences as they are.
+func (c *Cache) Check() error {
+	var free, held int32
+	for r := c.head; r != none; r = c.runs[r].next {
+		x := &c.runs[r]
+		if x.refs != 0 || x.hi < x.lo || x.loose < 0 {
+			return fmt.Errorf("kv: free run %d is held or negative: %+v", r, *x)
+		}
+		free += x.hi - x.lo + x.loose
+	}
+	if free != c.free {
+		return fmt.Errorf("kv: %d blocks in the free list, %d counted", free, c.free)
+	}
+	seen := make([]bool, len(c.runs))
+	for s := range c.seqs {
+		q := &c.seqs[s]
+		if q.path == nil {
+			continue
+		}
+		held += c.owned(q) - q.hashed
+		for _, h := range q.holds {
+			for r := h.run; ; r = c.runs[r].right {
+				if !seen[r] {
+					held += c.runs[r].hi - c.runs[r].lo
+				}
+				seen[r] = true
+				if c.runs[r].hi >= h.end {
+					break
+				}
+			}
+		}
+	}
+	if held+free != c.total {
+		return fmt.Errorf("kv: %d blocks held and %d free of %d", held, free, c.total)
+	}
+	return nil
+}
+
+// owned is how many blocks q has, also if its books are behind.
+func (c *Cache) owned(q *sequence) int32 {
+	if q.growing {
+		return c.blocksFor(int(q.base + c.tick))
+	}
+	return q.blocks
+}
