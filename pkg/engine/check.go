@@ -24,7 +24,7 @@ func (e *Engine) Check() error {
 		return fmt.Errorf("engine: %d queued, %d counted", queued, e.queued)
 	}
 	context := int64(0)
-	for d := range e.done.All() {
+	for d := range e.steadies.All() {
 		q := &e.seqs[d.Slot]
 		gained := e.cache.Ticks() - q.since
 		context += int64(q.computed) + gained
@@ -35,7 +35,7 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.Slot, int64(q.generated)+gained, q.output, left)
 		}
 	}
-	if want := e.context + int64(e.done.Len())*e.cache.Ticks(); context != want {
+	if want := e.context + int64(e.steadies.Len())*e.cache.Ticks(); context != want {
 		return fmt.Errorf("engine: a context of %d tokens, %d counted", context, want)
 	}
 	last := int64(-1)

@@ -79,11 +79,11 @@ type Engine struct {
 	head, tail int32 // of the wait queue
 	queued     int
 
-	// singles are in order of admission; done keeps the steady ones by the tick
-	// at which they have all their output.
-	singles []int32
-	done    des.Queue
-	orders  int64
+	// Those running: singles in order of admission, steadies by the tick at
+	// which they will have all their output.
+	singles  []int32
+	steadies des.Queue
+	orders   int64
 	// newest is the highest order that ever became steady.
 	newest int64
 	// context + n·tick is the sum of what n steady sequences have computed.
@@ -99,10 +99,10 @@ type Engine struct {
 	// of them.
 	fruitless, patience int
 
-	log   gapLog
-	batch []int32 // scratch
-	ends  Ends
-	stats Stats
+	log      gapLog
+	finished []int32 // scratch
+	ends     Ends
+	stats    Stats
 }
 
 // Step is a batch and its time.
@@ -171,7 +171,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 func (e *Engine) Waiting() int { return e.queued }
 
 // Running returns how many sequences hold a place in the batch.
-func (e *Engine) Running() int { return len(e.singles) + e.done.Len() }
+func (e *Engine) Running() int { return len(e.singles) + e.steadies.Len() }
 
 // Busy reports whether a step is in flight.
 func (e *Engine) Busy() bool { return e.inFlight }

@@ -16,17 +16,17 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 	e.stats.PrefillTokens += e.step.Prefill
 	e.stats.DecodeTokens += e.step.Decode
 	e.ends = Ends{First: e.ends.First[:0], Done: e.ends.Done[:0], Left: e.ends.Left[:0], Gaps: e.ends.Gaps[:0]}
-	e.batch = e.batch[:0] // those that are done
+	e.finished = e.finished[:0]
 	if e.ticked {
-		e.ends.Steady, e.ends.Gap = e.done.Len()-e.steadyAborts(), now-e.step.Start
+		e.ends.Steady, e.ends.Gap = e.steadies.Len()-e.steadyAborts(), now-e.step.Start
 		if e.log.add(e.cache.Ticks(), e.ends.Gap); e.log.full() {
 			e.log.forget(e.oldest())
 		}
 	}
 	e.finishSteady(now)
 	e.finishSingles(now)
-	e.sortByOrder(e.batch)
-	for _, s := range e.batch {
+	e.sortByOrder(e.finished)
+	for _, s := range e.finished {
 		q := &e.seqs[s]
 		e.ends.Done = append(e.ends.Done, Result{Tag: q.tag, Generated: int(q.generated), Gaps: q.gaps})
 		e.drop(s)
@@ -39,14 +39,14 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 
 // finishSteady takes out the steady sequences that have all their output.
 func (e *Engine) finishSteady(now des.Time) {
-	for e.done.Next() <= e.cache.Ticks() {
-		s := e.done.Pop().Slot
+	for e.steadies.Next() <= e.cache.Ticks() {
+		s := e.steadies.Pop().Slot
 		if e.settle(s, now); e.seqs[s].aborted {
 			e.seqs[s].state = single
 			e.singles = append(e.singles, s)
 			continue
 		}
-		e.batch = append(e.batch, s)
+		e.finished = append(e.finished, s)
 	}
 }
 
@@ -72,22 +72,22 @@ func (e *Engine) finishSingles(now des.Time) {
 		q.generated++
 		q.lastToken = now
 		if q.generated == q.output {
-			e.batch = append(e.batch, s)
+			e.finished = append(e.finished, s)
 		} else {
-			e.steady(s)
+			e.makeSteady(s)
 		}
 	}
 	e.singles = kept
 }
 
-// steady lets s gain a token in each step from now on.
-func (e *Engine) steady(s int32) {
+// makeSteady lets s gain a token in each step from now on.
+func (e *Engine) makeSteady(s int32) {
 	q := &e.seqs[s]
 	q.state, q.since = steady, e.cache.Ticks()
 	e.newest = max(e.newest, q.order)
 	e.context += int64(q.computed) - q.since
 	e.cache.Grow(q.kv, int(q.computed))
-	e.done.Push(des.NewEvent(q.since+int64(q.output-q.generated), 0, q.order, s))
+	e.steadies.Push(des.NewEvent(q.since+int64(q.output-q.generated), 0, q.order, s))
 }
 
 // settle makes the books of a steady sequence, which is no longer in the heap,
@@ -105,12 +105,12 @@ func (e *Engine) settle(s int32, last des.Time) {
 
 // settleAll makes every running sequence a single, between two steps.
 func (e *Engine) settleAll() {
-	for d := range e.done.All() {
+	for d := range e.steadies.All() {
 		e.settle(d.Slot, e.step.Start)
 		e.seqs[d.Slot].state = single
 		e.singles = append(e.singles, d.Slot)
 	}
-	e.done.Keep(func(des.Event) bool { return false })
+	e.steadies.Keep(func(des.Event) bool { return false })
 	e.sortByOrder(e.singles)
 	for _, s := range e.singles {
 		e.seqs[s].scheduled = 0
@@ -126,7 +126,7 @@ func (e *Engine) sortByOrder(list []int32) {
 // oldest returns since when all steady sequences are steady.
 func (e *Engine) oldest() int64 {
 	t := e.cache.Ticks()
-	for d := range e.done.All() {
+	for d := range e.steadies.All() {
 		t = min(t, e.seqs[d.Slot].since)
 	}
 	return t
@@ -184,7 +184,7 @@ func (e *Engine) steadyAborts() int {
 func (e *Engine) dropAborted() {
 	aborted := func(s int32) bool { return e.seqs[s].aborted }
 	e.singles = slices.DeleteFunc(e.singles, aborted)
-	e.done.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
+	e.steadies.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
 	for _, s := range e.aborted {
 		if e.seqs[s].state == steady {
 			e.settle(s, 0)

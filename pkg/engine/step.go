@@ -53,12 +53,12 @@ func (q *sequence) want() int32 { return q.input + q.generated - q.computed }
 // turn. It does nothing and returns false where the order of admission would
 // decide who gets tokens or blocks.
 func (e *Engine) runTogether(budget *int) bool {
-	left := *budget - e.done.Len()
+	left := *budget - e.steadies.Len()
 	need := 0
 	if left < 0 {
 		return false
 	}
-	if e.done.Len() > 0 {
+	if e.steadies.Len() > 0 {
 		need = e.cache.TickNeed()
 	}
 	for _, s := range e.singles {
@@ -80,8 +80,8 @@ func (e *Engine) runTogether(budget *int) bool {
 	if need > e.cache.Free() {
 		return false
 	}
-	if e.ticked = e.done.Len() > 0; e.ticked {
-		e.step.Decode = int64(e.done.Len())
+	if e.ticked = e.steadies.Len() > 0; e.ticked {
+		e.step.Decode = int64(e.steadies.Len())
 		e.step.Context = e.context + e.step.Decode*e.cache.Ticks()
 		e.cache.Tick()
 	}
@@ -184,8 +184,8 @@ func (e *Engine) stuck(how string) error {
 	s := e.head
 	if len(e.singles) > 0 {
 		s = e.singles[0]
-	} else if e.done.Len() > 0 {
-		s = e.done.First().Slot
+	} else if e.steadies.Len() > 0 {
+		s = e.steadies.First().Slot
 	}
 	return &StuckError{Tag: e.seqs[s].tag, Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
 		how, e.Running(), e.queued, e.cache.Free(), e.cache.Total())}

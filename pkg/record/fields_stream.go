@@ -28,14 +28,16 @@ var targetsObject = describe[Targets]("targets", "Upper bounds in ms; absent is 
 )
 
 var runObject = describe[RunHeader]("run", "What the header of a run adds.",
-	Field{Name: "key", Doc: "All that the bytes of the run depend on beside the workload.", Required: true},
-	Field{Name: "trace", Doc: "How much the run tells.", Required: true, OneOf: []string{"minimal", "decisions", "full"}},
+	Field{Name: "key", Doc: "Names the run, with its configuration and its workload.", Required: true},
+	Field{Name: "trace", Doc: "How much the run tells.", Required: true, OneOf: TraceLevels},
+	Field{Name: "horizon_us", Doc: "Where the run was to stop; absent, when all requests are final."},
+	Field{Name: "itl", Doc: "Whether outcomes carry all gaps between tokens."},
 	Field{Name: "workload", Doc: "What the run was fed.", Required: true},
 	Field{Name: "config_digest", Doc: "The SHA-256 of the resolved configuration, in hex.", Required: true},
 	Field{Name: "config", Doc: "The whole resolved configuration.", Required: true},
 )
 
-var keyObject = describe[SimulationKey]("simulation_key", "All that the bytes of a run depend on beside the workload.",
+var keyObject = describe[SimulationKey]("simulation_key", "Names a run: with the same configuration and workload, equal keys give equal bytes.",
 	Field{Name: "policy", Doc: "The SHA-256 of the resolved policies, in hex.", Required: true},
 	Field{Name: "workload_seed", Doc: "The seed of the workload.", Required: true},
 	Field{Name: "sim_seed", Doc: "The seed of the simulation.", Required: true},

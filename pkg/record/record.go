@@ -34,6 +34,10 @@ const (
 	StreamRecording = "recording"
 )
 
+// TraceLevels say how much a run tells, from little to much: header, metrics
+// and end; also outcomes and decisions; also every step.
+var TraceLevels = []string{"minimal", "decisions", "full"}
+
 // Micros is a point in simulated time in µs since the workload's origin, never
 // negative. Never, for a time that did not come, is absent on the wire.
 type Micros int64
@@ -90,6 +94,16 @@ const (
 	StateTimedOut   = "timed_out"
 	StateFailed     = "failed"
 	StateUnfinished = "unfinished"
+)
+
+// Reasons why a request did not complete.
+const (
+	ReasonNoDeployment     = "no_deployment"
+	ReasonTooLongForModel  = "too_long_for_model"
+	ReasonTooLongForCache  = "too_long_for_cache"
+	ReasonTooLongForBudget = "too_long_for_budget"
+	ReasonDeadline         = "deadline"
+	ReasonHorizon          = "horizon"
 )
 
 // Outcome is what became of one request. Times are µs of simulated time and
@@ -196,7 +210,8 @@ type Targets struct {
 	E2EMS  float64 `json:"e2e_ms,omitempty" yaml:"e2e_ms"`
 }
 
-// SimulationKey is all that a run's bytes depend on beside the workload.
+// SimulationKey names a run: with the same configuration and workload, equal
+// keys give equal bytes.
 type SimulationKey struct {
 	Policy       string `json:"policy"`
 	WorkloadSeed uint64 `json:"workload_seed"`
@@ -228,10 +243,13 @@ type Header struct {
 
 // RunHeader is what the header of a run adds.
 type RunHeader struct {
-	Key          SimulationKey `json:"key"`
-	Trace        string        `json:"trace"`
-	Workload     Source        `json:"workload"`
-	ConfigDigest string        `json:"config_digest"`
+	Key   SimulationKey `json:"key"`
+	Trace string        `json:"trace"`
+	// HorizonUS is where the run was to stop; ITL: outcomes carry all gaps.
+	HorizonUS    *Micros `json:"horizon_us,omitempty"`
+	ITL          bool    `json:"itl,omitempty"`
+	Workload     Source  `json:"workload"`
+	ConfigDigest string  `json:"config_digest"`
 	// Config is the whole resolved configuration.
 	Config any `json:"config"`
 }

@@ -35,7 +35,9 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 	r.inflight[chosen]++
 	if r.hasShadows() {
 		hashes := r.hashes(q)
-		expected = r.shadows[chosen].matched(hashes) * r.config.BlockSize
+		// The last prompt token is computed even if all are known to be there.
+		matched := min(r.shadows[chosen].matched(hashes), (q.Input-1)/r.config.BlockSize)
+		expected = matched * r.config.BlockSize
 		r.shadows[chosen].touch(hashes, r.capacity())
 	}
 	return chosen, expected

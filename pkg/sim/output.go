@@ -7,14 +7,11 @@ import (
 	"blis/pkg/record"
 )
 
-// Trace levels: how much of a run is written.
+// Trace levels, as places in record.TraceLevels.
 const (
-	traceMinimal = iota
-	traceDecisions
-	traceFull
+	traceDecisions = 1
+	traceFull      = 2
 )
-
-var traceLevels = map[string]int{"minimal": traceMinimal, "decisions": traceDecisions, "full": traceFull}
 
 // output writes what a trace level asks for.
 type output struct {

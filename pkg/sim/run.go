@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"blis/pkg/des"
@@ -50,6 +51,15 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	}
 	h.Time = d.Microseconds()
 	return nil
+}
+
+// us is the horizon as headers have it.
+func (h *Horizon) us() *record.Micros {
+	if h == nil {
+		return nil
+	}
+	at := record.Micros(h.Time)
+	return &at
 }
 
 // noHorizon is later than anything.
@@ -103,7 +113,7 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.out = a, &output{w: w, level: traceLevels[o.Trace]}
+	s.arrivals, s.out = a, &output{w: w, level: slices.Index(record.TraceLevels, o.Trace)}
 	s.metrics = metrics.New(header.SLOClasses)
 	s.targets = targets(header.SLOClasses)
 	if o.Horizon != nil {
@@ -129,7 +139,8 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 	return w.End(&record.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
 }
 
-// runHeader names everything that the run's bytes depend on.
+// runHeader names everything that the run's bytes depend on beside the
+// workload's own.
 func runHeader(c *Cluster, workload *record.Header, o Options) (*record.Header, error) {
 	if workload == nil {
 		workload = &record.Header{}
@@ -145,8 +156,8 @@ func runHeader(c *Cluster, workload *record.Header, o Options) (*record.Header, 
 	return &record.Header{Stream: record.StreamRun, Schema: record.Schema, Tool: "blis-sim", Version: o.Version,
 		Seed: o.Seed, SLOClasses: workload.SLOClasses,
 		Run: &record.RunHeader{
-			Key:          record.SimulationKey{Policy: policies, WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.Seed},
-			Trace:        o.Trace,
+			Key:   record.SimulationKey{Policy: policies, WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.Seed},
+			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
 			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
 			ConfigDigest: config, Config: c,
 		}}, nil

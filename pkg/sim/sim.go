@@ -38,10 +38,10 @@ type replica struct {
 
 // deployment is what is common to its replicas.
 type deployment struct {
-	id          string
-	first, last int // replicas
-	model       latency.Model
-	engine      Engine
+	id         string
+	first, end int // replicas first to end-1
+	model      latency.Model
+	engine     Engine
 }
 
 // simulation is one run.

@@ -130,7 +130,7 @@ func (s *simulation) arrive(slot int32) error {
 // the first of its model; "" if one can.
 func (s *simulation) impossible(r *request) string {
 	if r.model < 0 {
-		return "no_deployment"
+		return record.ReasonNoDeployment
 	}
 	r.out.Model = s.models[r.model].name
 	first := ""
@@ -152,11 +152,11 @@ func (e *Engine) refuses(input, output int64) string {
 	slots := input + output - 1
 	switch {
 	case e.MaxModelLen > 0 && input+output > int64(e.MaxModelLen):
-		return "too_long_for_model"
+		return record.ReasonTooLongForModel
 	case slots > int64(e.NumGPUBlocksOverride)*int64(e.BlockSize):
-		return "too_long_for_cache"
+		return record.ReasonTooLongForCache
 	case !e.EnableChunkedPrefill && slots > int64(e.MaxNumBatchedTokens):
-		return "too_long_for_budget"
+		return record.ReasonTooLongForBudget
 	}
 	return ""
 }
@@ -181,7 +181,9 @@ func (s *simulation) route(slot int32) error {
 	d := &s.deployments[target.deployment]
 	if s.shadow != nil {
 		s.shadow.Sent(chosen.Index, r.path, v.InputTokens)
-		r.out.ExpectedCachedTokens = int64(chosen.Matched) * int64(d.engine.BlockSize)
+		// The last prompt token is computed whatever is cached.
+		hittable := int64(d.engine.BlockSize) * ((r.out.InputTokens - 1) / int64(d.engine.BlockSize))
+		r.out.ExpectedCachedTokens = min(int64(chosen.Matched)*int64(d.engine.BlockSize), hittable)
 	}
 	s.states[chosen.Index].Inflight++
 	target.requests++
@@ -199,12 +201,12 @@ func (s *simulation) reachable(r *request) []policy.Replica {
 	deployments := s.models[r.model].deployments
 	if len(deployments) == 1 {
 		d := &s.deployments[deployments[0]]
-		return s.states[d.first:d.last]
+		return s.states[d.first:d.end]
 	}
 	s.candidates = s.candidates[:0]
 	for _, i := range deployments {
 		if d := &s.deployments[i]; d.engine.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
-			s.candidates = append(s.candidates, s.states[d.first:d.last]...)
+			s.candidates = append(s.candidates, s.states[d.first:d.end]...)
 		}
 	}
 	return s.candidates
@@ -232,7 +234,7 @@ func (s *simulation) expire(slot int32) error {
 		r.took(&had)
 		s.states[r.replica].QueueDepth = int32(e.Waiting())
 	}
-	if err := s.finish(slot, record.StateTimedOut, "deadline"); err != nil {
+	if err := s.finish(slot, record.StateTimedOut, record.ReasonDeadline); err != nil {
 		return err
 	}
 	if !left {
@@ -304,7 +306,7 @@ func (s *simulation) close() error {
 			had, _ := s.replicas[r.replica].engine.Abort(r.seq)
 			r.took(&had)
 		}
-		if err := s.finish(slot, record.StateUnfinished, "horizon"); err != nil {
+		if err := s.finish(slot, record.StateUnfinished, record.ReasonHorizon); err != nil {
 			return err
 		}
 	}
