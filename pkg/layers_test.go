@@ -22,7 +22,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/des", ""},
 	{"pkg/kv", ""},
 	{"pkg/config", "pkg/named"},
-	{"pkg/dist", "pkg/named"},
+	{"pkg/dist", "pkg/des pkg/named"},
 	{"pkg/latency", "pkg/des pkg/named"},
 	{"pkg/record", "schemas pkg/named"},
 	{"pkg/expr", "pkg/named pkg/record"},

@@ -19,28 +19,25 @@ type input struct {
 func (in *input) Name() string { return in.name }
 
 // Close closes what openInput opened.
-func (in *input) Close() error {
-	if in.close == nil {
-		return nil
-	}
-	return in.close()
-}
+func (in *input) Close() error { return in.close() }
 
 // openInput opens the file called name, stdin for "-", and an empty input for
 // "". What may block (a pipe, a terminal) is read so that the end of ctx ends
 // the reading too.
 func openInput(ctx context.Context, name string, stdin io.Reader) (*input, error) {
-	switch name {
-	case "":
-		return &input{Reader: eof{}}, nil
-	case "-":
-		return &input{Reader: unblocked(ctx, stdin), name: "stdin"}, nil
+	if name == "" {
+		return &input{Reader: eof{}, close: func() error { return nil }}, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if name == "-" {
+		return &input{unblocked(ctx, stdin), "stdin", func() error { cancel(); return nil }}, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	return &input{unblocked(ctx, f), name, f.Close}, nil
+	return &input{unblocked(ctx, f), name, func() error { cancel(); return f.Close() }}, nil
 }
 
 // unblocked returns r if it is a regular file, else a pump of it.

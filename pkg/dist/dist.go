@@ -7,8 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
+
+	"blis/pkg/des"
 )
 
 // NewStream returns the random stream called name of seed: a PCG whose state is
@@ -23,23 +24,13 @@ func NewStream(seed uint64, name string) *rand.Rand {
 // exact number to every JSON reader. It is 285 years.
 const maxMicros = 1 << 53
 
-// Micros rounds a time in µs half up. It is the one place where a computed time
-// becomes a time of a workload; whoever adds up gaps adds them unrounded and
+// Micros rounds a time of a workload half up to whole µs; whoever adds up gaps adds them unrounded and
 // rounds the sum, so that roundings do not add up.
 func Micros(us float64) (int64, error) {
 	if !(us >= 0 && us <= maxMicros) { // also if it is no number
 		return 0, fmt.Errorf("a time must be between 0 and %d µs, is %g", int64(maxMicros), us)
 	}
-	return roundHalfUp(us), nil
-}
-
-// roundHalfUp does not add 0.5, which would take 0.49999999999999994 to 1.
-func roundHalfUp(v float64) int64 {
-	whole := math.Floor(v)
-	if v-whole >= 0.5 {
-		whole++
-	}
-	return int64(whole)
+	return des.Micros(us), nil
 }
 
 // variate is one draw of a distribution from a stream.

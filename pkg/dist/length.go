@@ -84,7 +84,7 @@ func (s Spec) Length() (*Length, error) {
 // outside onto the bounds, so that the mean moves too where a bound cuts much;
 // redrawing would change the shape within the bounds instead.
 func (l *Length) Draw(r *rand.Rand) int64 {
-	return roundHalfUp(min(max(l.draw(r), l.min), l.max))
+	return int64(math.Round(min(max(l.draw(r), l.min), l.max)))
 }
 
 // maxTokens bounds lengths, as the wire does.

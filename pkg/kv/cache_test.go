@@ -168,12 +168,12 @@ func playLives(t *testing.T, seed uint64) {
 				}
 			}
 			l.plain.output = fmt.Sprintf("own%d", ids) // nobody names it
-			out := fmt.Sprintf("r%d.out", ids)
+			id := fmt.Sprintf("r%d", ids)
 			if left == 0 {
-				l.plain.output = out
+				l.plain.output = id + outputSuffix
 			}
 			ids++
-			l.path = tree.Resolve(nil, l.plain.segments, l.plain.input, out)
+			l.path = tree.Resolve(nil, l.plain.segments, l.plain.input, id)
 			l.seq = c.Open(l.path)
 			lives = append(lives, l)
 		case len(lives) == 0:

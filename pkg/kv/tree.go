@@ -10,6 +10,8 @@
 // V1's, vllm/v1/core/block_pool.py and kv_cache_manager.py).
 package kv
 
+import "strings"
+
 // Node is a token sequence in its context: the tokens of one segment behind
 // one particular prefix. Its blocks are those whose last token lies in it.
 type Node int32
@@ -66,11 +68,11 @@ type Tree struct {
 // NewTree returns an empty tree.
 func NewTree() *Tree { return &Tree{index: map[nodeKey]Node{}} }
 
-// Resolve appends to path the spans of a sequence whose first tokens the
-// segments name, of a prompt of input tokens. If they name all of it, what
-// follows is the segment called output, else it is the sequence's own. The
-// path must be given back with Drop.
-func (t *Tree) Resolve(path Path, segments []Segment, input int, output string) Path {
+// Resolve appends to path the spans of request id, the first of whose input
+// prompt tokens the segments name. If they name all of them, what follows can be
+// named too, as the segment id.out, else it is the request's own. The path must
+// be given back with Drop.
+func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path {
 	parent, start := None, 0
 	for _, s := range segments {
 		n := t.intern(nodeKey{parent, int32(start), s.ID})
@@ -80,7 +82,7 @@ func (t *Tree) Resolve(path Path, segments []Segment, input int, output string) 
 	}
 	var tail Node
 	if len(segments) > 0 && start == input {
-		tail = t.intern(nodeKey{parent, int32(start), output})
+		tail = t.intern(nodeKey{parent, int32(start), id + outputSuffix})
 	} else {
 		tail = t.add(node{key: nodeKey{parent, int32(start), ""}})
 	}
@@ -135,9 +137,7 @@ func (t *Tree) unref(n Node) {
 	}
 }
 
-// OutputSuffix ends the id of the segment that a request generates.
-const OutputSuffix = ".out"
+// outputSuffix ends the id of the segment that a request generates.
+const outputSuffix = ".out"
 
-func isOutput(id string) bool {
-	return len(id) >= len(OutputSuffix) && id[len(id)-len(OutputSuffix):] == OutputSuffix
-}
+func isOutput(id string) bool { return strings.HasSuffix(id, outputSuffix) }

@@ -112,7 +112,7 @@ func TestShadow(t *testing.T) {
 	tree := kv.NewTree()
 	s := NewShadow(tree, 100, []int{16, 16})
 	long := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 100}}, 120, "")
-	short := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 60}, {ID: "b", Tokens: 40}}, 100, "r.out")
+	short := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 60}, {ID: "b", Tokens: 40}}, 100, "r")
 	s.Sent(0, long, 120)
 	v := View{InputTokens: 100, Path: short, Replicas: []Replica{{Index: 0}, {Index: 1}}}
 	s.Look(&v)

@@ -47,17 +47,11 @@ func (s *simulation) pull() error {
 // identify gives a prompt's tokens their identity.
 func (s *simulation) identify(path kv.Path, in *record.Request) kv.Path {
 	segments := s.arrivals.segments[:0]
-	named := 0
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
-		named += int(p.Tokens)
 	}
 	s.arrivals.segments = segments
-	output := ""
-	if named == int(in.InputTokens) {
-		output = in.ID + kv.OutputSuffix
-	}
-	return s.tree.Resolve(path, segments, int(in.InputTokens), output)
+	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
 }
 
 func (s *simulation) newSlot() int32 {

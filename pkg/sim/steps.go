@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/engine"
+	"blis/pkg/record"
+)
+
+// wake notes that a replica may have something to do at this instant.
+func (s *simulation) wake(i int32) {
+	r := &s.replicas[i]
+	if !r.starting && !r.engine.Busy() {
+		r.starting = true
+		s.starting = append(s.starting, i)
+	}
+}
+
+// startSteps starts a step on every idle replica that has work.
+func (s *simulation) startSteps() error {
+	if len(s.starting) > 1 {
+		slices.Sort(s.starting)
+	}
+	for _, i := range s.starting {
+		r := &s.replicas[i]
+		r.starting = false
+		started, err := r.engine.Start(s.now)
+		if err != nil {
+			return s.stuck(err)
+		}
+		if !started {
+			continue
+		}
+		step := r.engine.Step()
+		for _, a := range step.Admitted {
+			o := &s.slots[a.Tag].out
+			o.ScheduledUS, o.CachedTokens = record.Micros(s.now), int64(a.Cached)
+		}
+		for _, tag := range step.Preempted {
+			s.slots[tag].out.Preemptions++
+		}
+		s.states[i].QueueDepth = int32(r.engine.Waiting())
+		s.queue.Push(des.NewEvent(step.End, stepEnd, int64(i), i))
+		if s.check != nil {
+			if err := s.check.replica(r); err != nil {
+				return err
+			}
+		}
+	}
+	s.starting = s.starting[:0]
+	return nil
+}
+
+// finishStep makes the effects of a replica's step visible.
+func (s *simulation) finishStep(i int32) error {
+	r := &s.replicas[i]
+	ends, err := r.engine.Finish(s.now)
+	if err != nil {
+		return s.stuck(err)
+	}
+	seen := record.Micros(s.now + s.deployments[r.deployment].model.Output())
+	for _, tag := range ends.First {
+		s.slots[tag].out.FirstTokenUS = seen
+	}
+	if ends.Steady > 0 {
+		s.metrics.Gap(ends.Gap, int64(ends.Steady))
+	}
+	for _, gap := range ends.Gaps {
+		s.metrics.Gap(gap, 1)
+	}
+	if err := s.out.step(s, r); err != nil {
+		return err
+	}
+	for k := range ends.Done {
+		done := &ends.Done[k]
+		q := &s.slots[done.Tag]
+		q.out.CompletedUS = seen
+		q.took(done)
+		s.states[i].Inflight--
+		r.completed++
+		if err := s.finish(done.Tag, record.StateCompleted, ""); err != nil {
+			return err
+		}
+		s.release(done.Tag)
+	}
+	for _, tag := range ends.Left {
+		s.states[i].Inflight--
+		s.release(tag)
+	}
+	s.wake(i)
+	if s.check != nil {
+		return s.check.replica(r)
+	}
+	return nil
+}
+
+// stuck names the request that a replica makes no progress with.
+func (s *simulation) stuck(err error) error {
+	if e, ok := err.(*engine.StuckError); ok {
+		return fmt.Errorf("no progress at %d µs with request %q: %s", s.now, s.slots[e.Tag].out.ID, e.Msg)
+	}
+	return err
+}
