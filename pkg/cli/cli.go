@@ -53,6 +53,8 @@ type command interface {
 	options() *common
 	// input names what the call reads: a file, "-" for stdin, "" for nothing.
 	input() string
+	// document says that the call writes a text for people, and no stream.
+	document() bool
 	// plain reports whether the call asks for an uncompressed stream.
 	plain() bool
 	run(ctx context.Context, j job) error
@@ -79,8 +81,10 @@ type common struct {
 
 // What holds for a tool that does not say otherwise.
 func (c *common) options() *common { return c }
-func (c *common) input() string    { return "" }
-func (c *common) plain() bool      { return false }
+
+func (c *common) document() bool { return false }
+func (c *common) input() string  { return "" }
+func (c *common) plain() bool    { return false }
 
 // wrongCall is a mistake in the command line that shows only after parsing.
 type wrongCall struct{ msg string }
@@ -104,7 +108,7 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 // Main runs the tool on the process's arguments and standard streams and
 // returns the exit code.
 func (t Tool) Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills
 	return t.run(ctx, os.Args[1:], Std{os.Stdin, os.Stdout, os.Stderr})
@@ -157,6 +161,9 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	}
 	show := newProgress(t.name, std.Err)
 	defer show.clear()
+	if cmd.document() {
+		t.stream = "" // nobody waits for one
+	}
 	err = cmd.run(ctx, job{in: in, out: out, plain: plain, progress: show.hook(),
 		warn: func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
 	if err != nil {

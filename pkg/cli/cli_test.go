@@ -32,8 +32,8 @@ func (u *upper) run(ctx context.Context, j job) error {
 		return &config.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "replicas must be at least 1"}
 	case "pipe":
 		return &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
-	case "soon", "late":
-		if _, err := io.WriteString(j.out, strings.Repeat("half", map[string]int{"soon": 1, "late": heldBack}[u.Fail])); err != nil {
+	case "late":
+		if _, err := io.WriteString(j.out, "half"); err != nil {
 			return err
 		}
 		return &config.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "too " + u.Fail}
@@ -75,7 +75,6 @@ func TestExitCodes(t *testing.T) {
 		{"-o " + filepath.Join(dir, "none", "x"), 1, "", "no such file or directory\n"},
 		{"--fail=config", 1, `{"kind":"error","tool":"upper","file":"cluster.yaml","line":3,"column":5,"message":"replicas must be at least 1"}`,
 			"upper: cluster.yaml:3:5: replicas must be at least 1\n"},
-		{"--fail=soon", 1, `"message":"too soon"}`, "upper: cluster.yaml:3:5: too soon\n"},
 		{"--fail=late", 1, "half", "upper: cluster.yaml:3:5: too late\n"},
 		{"--fail=pipe", 141, "", ""},
 	} {
@@ -88,7 +87,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestErrorStreamIsWhole(t *testing.T) {
-	_, stdout, _ := call(t, "", "--fail=soon")
+	_, stdout, _ := call(t, "", "--fail=config")
 	r := record.NewReader(strings.NewReader(stdout))
 	for r.Next() {
 		if r.Kind() != record.KindHeader {

@@ -20,6 +20,8 @@ type genCommand struct {
 	common
 }
 
+func (c *genCommand) document() bool { return c.List != "" || c.PrintSpec }
+
 func (c *genCommand) input() string {
 	if c.ReadsStdin() {
 		return "-"

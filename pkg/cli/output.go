@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"io/fs"
@@ -27,8 +26,7 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p product, 
 	plain = asked || os.Getenv("BLIS_PLAIN") == "1"
 	if name == "" || name == "-" {
 		plain = plain || isTerminal(stdout)
-		below := &counter{w: stdout}
-		return &standard{bufio.NewWriterSize(below, heldBack), below, plain}, plain, nil
+		return &standard{w: stdout, plain: plain}, plain, nil
 	}
 	if isTable(name) && !t.tables {
 		return nil, false, wrongCall{"no table can be made of this; name a file that does not end in .parquet"}
@@ -49,36 +47,33 @@ type namedFile struct{ *record.File }
 func (n namedFile) commit() error             { return n.Commit() }
 func (n namedFile) abandon(Tool, error) error { return n.Abort() }
 
-// heldBack is how much of a product stdout holds back: more than any header.
-const heldBack = 64 << 10
-
-// standard is a product on stdout. It holds back the beginning, so that an
-// error that comes early can still take its place.
+// standard is a product on stdout.
 type standard struct {
-	*bufio.Writer
-	below *counter
-	plain bool
+	w       io.Writer
+	plain   bool
+	written bool
 }
 
-func (s *standard) commit() error { return s.Flush() }
+func (s *standard) Write(p []byte) (int, error) {
+	s.written = true
+	return s.w.Write(p)
+}
 
-// abandon lets out what there is. But a fault in a configuration, as long as
-// nothing has left, becomes a stream of its own, so that the pipe ends in one
-// document.
+func (s *standard) commit() error { return nil }
+
+// abandon makes of a fault in a configuration, as long as nothing has left, a
+// stream of its own, so that the pipe ends in one document.
 func (s *standard) abandon(t Tool, err error) error {
 	fault := faultOf(t.name, err)
-	if t.stream == "" || fault == nil || s.below.written > 0 {
-		s.Flush() // should that fail too, err is the error to report
+	if t.stream == "" || fault == nil || s.written {
 		return nil
 	}
-	s.Reset(s.below)
 	w := record.NewWriter(s, s.plain)
 	return errors.Join(
-		w.Header(&record.Header{Stream: t.stream, Schema: record.Schema, Tool: t.name, Version: record.Version}),
+		w.Header(&record.Header{Stream: t.stream, Tool: t.name, Version: record.Version}),
 		w.Any(fault),
 		w.End(&record.End{}),
-		w.Close(),
-		s.Flush())
+		w.Close())
 }
 
 // faultOf returns err as a record if it is one that stages pass on: a fault in
@@ -101,16 +96,4 @@ func faultOf(tool string, err error) *record.Fault {
 		return nil
 	}
 	return fault
-}
-
-// counter counts what passes through it.
-type counter struct {
-	w       io.Writer
-	written int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.written += int64(n)
-	return n, err
 }

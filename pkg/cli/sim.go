@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"blis/pkg/record"
 	"blis/pkg/sim"
@@ -22,8 +24,10 @@ type simCommand struct {
 	common
 }
 
+func (c *simCommand) document() bool { return c.List != "" || c.PrintConfig }
+
 func (c *simCommand) input() string {
-	if c.List != "" || c.PrintConfig {
+	if c.document() {
 		return ""
 	}
 	return c.Workload
@@ -33,6 +37,11 @@ func (c *simCommand) input() string {
 func (c *simCommand) Validate() error {
 	if isTable(c.Output) && c.Trace == "minimal" {
 		return errors.New("--trace=minimal has no outcomes to make a table of")
+	}
+	for _, set := range c.Set {
+		if !strings.Contains(set, "=") {
+			return fmt.Errorf("--set %s: must be PATH=VALUE", set)
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Error is a fault in a configuration file. Line and Col count from 1; 0 means
@@ -86,10 +87,13 @@ func recovered(name string, err *error) {
 }
 
 // Errorf makes an error about the value at path ("clients[2].arrival.cv"),
-// placed at that value or, where the document does not have it, at the nearest
-// part of the path that it has.
+// placed at that value or, where the document does not have it, which the error
+// then says, at the nearest part of the path that it has.
 func (d *Doc) Errorf(path, format string, args ...any) error {
 	e := &Error{File: d.name, Msg: path + ": " + fmt.Sprintf(format, args...)}
+	if d.find(path) == nil {
+		e.Msg = path + " is not in the file: " + fmt.Sprintf(format, args...)
+	}
 	for at := path; ; {
 		if node := d.find(at); node != nil {
 			if pos := node.GetToken().Position; pos != nil {
@@ -127,17 +131,33 @@ func located(name string, err error, fields []string) error {
 	if t := ye.GetToken(); t != nil && t.Position != nil {
 		e.Line, e.Col = t.Position.Line, t.Position.Column
 	}
+	t := ye.GetToken()
+	if t == nil {
+		return e
+	}
 	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) {
-		e.Msg = "unknown field"
-		if t := ye.GetToken(); t != nil {
-			e.Msg = fmt.Sprintf("unknown field %q", t.Value)
-			if near := named.Closest(t.Value, fields); near != "" {
-				e.Msg += fmt.Sprintf("; did you mean %q?", near)
-			}
+	var mistyped *yaml.TypeError
+	var overflow *yaml.OverflowError
+	switch {
+	case errors.As(err, &unknown):
+		e.Msg = fmt.Sprintf("unknown field %q", t.Value)
+		if near := named.Closest(t.Value, fields); near != "" {
+			e.Msg += fmt.Sprintf("; did you mean %q?", near)
 		}
+	case errors.As(err, &mistyped):
+		e.Msg = keyOf(t) + fmt.Sprintf("must be %s, is %q", typeWord(mistyped.DstType), t.Value)
+	case errors.As(err, &overflow):
+		e.Msg = keyOf(t) + fmt.Sprintf("must be %s of at most 64 bits, is %s", typeWord(overflow.DstType), t.Value)
 	}
 	return e
+}
+
+// keyOf returns the key before the value t and a space, "" if it has none.
+func keyOf(t *token.Token) string {
+	if t.Prev != nil && t.Prev.Type == token.MappingValueType && t.Prev.Prev != nil {
+		return t.Prev.Prev.Value + " "
+	}
+	return ""
 }
 
 // fieldNames lists the yaml names of all fields reachable from t.

@@ -30,6 +30,10 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"parts:\n - {id: a, count: many}": "f.yaml:2:",
 		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be a whole number, is 1.5",
 		"parts:\n - {id: a, count: 99999999999999999999}":                       "f.yaml:2:",
+		"parts:\n - {id: a, on: maybe}":                                         `f.yaml:2:16: on must be true or false, is "maybe"`,
+		"parts:\n - {id: a, ratio: [1]}":                                        "f.yaml:2:",
+		"parts:\n - {id: a, count: lots}":                                       `f.yaml:2:19: count must be a whole number, is "lots"`,
+		"extra: {x: high}":                                                      `f.yaml:1:12: x must be a number, is "high"`,
 		"parts:\n - {id: a, count: &x 1.9}":                                     "f.yaml:2:22: must be a whole number",
 		"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}":                     "must be a whole number, is 1.9",
 		"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}": "f.yaml:3:",
@@ -65,7 +69,7 @@ func TestErrorf(t *testing.T) {
 	for path, want := range map[string]string{
 		"parts[1].count": "f.yaml:5:12: parts[1].count: must be 3",
 		"parts[0].ratio": "f.yaml:3:", // not there: its parent's place
-		"elsewhere":      "f.yaml: elsewhere: must be 3",
+		"elsewhere":      "f.yaml: elsewhere is not in the file: must be 3",
 	} {
 		if err := doc.Errorf(path, "must be %d", 3); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
@@ -90,7 +94,7 @@ func TestSet(t *testing.T) {
 		"nam":           `did you mean "name"?`,
 		"parts.c.count": `unknown element "c"`,
 		"parts.b.cout":  `did you mean "count"?`,
-		"parts.b.count": "is no whole number",
+		"parts.b.count": `must be a whole number, is "lots"`,
 		"name.x":        "has no fields",
 		"parts..count":  "empty part",
 	} {

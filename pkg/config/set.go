@@ -104,7 +104,7 @@ func assign(v reflect.Value, value string) error {
 		err = doc.Decode(fresh.Interface())
 	}
 	if err != nil {
-		return fmt.Errorf("%q is no %s", value, typeWord(v.Type()))
+		return fmt.Errorf("must be %s, is %q", typeWord(v.Type()), value)
 	}
 	v.Set(fresh.Elem())
 	return nil
@@ -113,13 +113,17 @@ func assign(v reflect.Value, value string) error {
 func typeWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "whole number"
+		return "a whole number"
+	case reflect.Uint64:
+		return "a whole number from 0"
 	case reflect.Float64:
-		return "number"
+		return "a number"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
 		return "text"
+	case reflect.Slice:
+		return "a list"
 	}
-	return t.String()
+	return "fields with values"
 }

@@ -29,7 +29,7 @@ type azure struct {
 }
 
 func newAzure(in io.Reader, _ int64) rows {
-	r := csv.NewReader(in)
+	r := csv.NewReader(withoutMark(in))
 	r.FieldsPerRecord = len(azureColumns)
 	r.ReuseRecord = true
 	return &azure{csv: r}

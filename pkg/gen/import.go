@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -52,7 +53,16 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 			return err
 		}
 	}
-	return write(ctx, out, header, &trace{rows: format.open(in, int64(o.BlockSize)), name: name, scale: scale}, o)
+	t := &trace{rows: format.open(in, int64(o.BlockSize)), name: name, scale: scale, blockSize: int64(o.BlockSize)}
+	if err := write(ctx, out, header, t, o); err != nil {
+		return err
+	}
+	for _, odd := range t.oddities() {
+		if o.Warn != nil {
+			o.Warn(odd)
+		}
+	}
+	return nil
 }
 
 // importDigest identifies what is done to a trace; the trace itself is known
@@ -103,4 +113,14 @@ func rateScale(ctx context.Context, t *trace, o Options) (float64, error) {
 		return 0, fmt.Errorf("%s: --rate needs requests at two different times at least", t.name)
 	}
 	return float64(gaps) / (t.last - first) * 1e6 / float64(o.Rate), nil
+}
+
+// withoutMark leaves out the byte order mark that some programs put before
+// UTF-8 text.
+func withoutMark(in io.Reader) io.Reader {
+	b := bufio.NewReader(in)
+	if start, _ := b.Peek(3); string(start) == "\ufeff" {
+		b.Discard(3)
+	}
+	return b
 }

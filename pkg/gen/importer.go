@@ -43,6 +43,9 @@ type trace struct {
 	// the one accepted before, not scaled and not rounded.
 	read     int64
 	us, last float64
+	// blockSize is that of hash ids; uncovered counts prompts of which the ids
+	// leave a block or more unnamed.
+	blockSize, uncovered int64
 }
 
 // next fills r with the next row. Its id says which row it is, so that a filter
@@ -80,7 +83,27 @@ func (t *trace) accept(r *record.Request) error {
 		return t.errorf("arrives before a row above it; rows must be sorted by time")
 	}
 	t.last = t.us
+	named := int64(0)
+	for _, s := range r.Prompt {
+		named += s.Tokens
+	}
+	if len(r.Prompt) > 0 && r.InputTokens-named >= t.blockSize {
+		t.uncovered++
+	}
 	return t.setArrival(r, t.scale)
+}
+
+// oddities says what is likely to be a mistake in the call.
+func (t *trace) oddities() []string {
+	var odd []string
+	if t.read == 0 {
+		odd = append(odd, t.name+": holds no requests")
+	}
+	if t.uncovered > 0 {
+		odd = append(odd, fmt.Sprintf("%s: the hash_ids of %d of %d prompts leave whole blocks of %d tokens unnamed, which are taken as unique; is --block-size right?",
+			t.name, t.uncovered, t.read, t.blockSize))
+	}
+	return odd
 }
 
 // setArrival gives r the row's arrival, scaled.

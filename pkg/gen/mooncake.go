@@ -39,7 +39,7 @@ type mooncakeRow struct {
 }
 
 func newMooncake(in io.Reader, blockSize int64) rows {
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(withoutMark(in))
 	lines.Buffer(nil, maxLine)
 	return &mooncake{lines: lines, blockSize: blockSize}
 }

@@ -15,6 +15,7 @@ type Accumulator struct {
 	totals  []totals
 	rows    [][]row // all but the last are full
 	gaps    stat.Histogram
+	reasons map[string]int64
 	// replicas are in the order in which they were handed over.
 	replicas []ReplicaTotals
 	from     record.Micros
@@ -73,7 +74,7 @@ type ReplicaTotals struct {
 // New returns an empty Accumulator. classes say which targets requests are
 // judged by; a class that is not among them has none.
 func New(classes []record.SLOClass) *Accumulator {
-	a := &Accumulator{targets: map[string]record.Targets{}, groups: map[key]uint32{}, from: record.Never, until: record.Never}
+	a := &Accumulator{targets: map[string]record.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{}, from: record.Never, until: record.Never}
 	for _, c := range classes {
 		a.targets[c.Name] = c.Targets
 	}
@@ -86,6 +87,9 @@ func (a *Accumulator) Add(o *record.Outcome) {
 	group := a.group(o)
 	t := &a.totals[group]
 	t.count(o)
+	if o.Reason != "" {
+		a.reasons[strings.Clone(o.Reason)]++ // the caller's may be part of larger memory
+	}
 	if met := SLOMet(o, t.targets); met != nil {
 		t.judged++
 		if *met {

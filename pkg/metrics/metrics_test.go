@@ -375,3 +375,19 @@ func BenchmarkRaw(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(all)), "ns/request")
 }
+
+// TestReasons: every request that did not complete is counted by its reason.
+func TestReasons(t *testing.T) {
+	a := New(nil)
+	for _, reason := range []string{"", "deadline", "too_long_for_model", "deadline"} {
+		o := record.Outcome{ID: "r", State: record.StateTimedOut, Reason: reason}
+		if reason == "" {
+			o.State = record.StateCompleted
+		}
+		a.Add(&o)
+	}
+	r := a.Raw()
+	if want := map[string]int64{"deadline": 2, "too_long_for_model": 1}; !cmp.Equal(r.Reasons, want) {
+		t.Errorf("reasons %v, want %v", r.Reasons, want)
+	}
+}

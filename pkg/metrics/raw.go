@@ -1,6 +1,10 @@
 package metrics
 
-import "blis/pkg/stat"
+import (
+	"maps"
+
+	"blis/pkg/stat"
+)
 
 // Raw returns the metrics of what was counted so far.
 func (a *Accumulator) Raw() *Raw {
@@ -21,6 +25,9 @@ func (a *Accumulator) Raw() *Raw {
 	}
 	a.distribute(&r.Group, parts)
 	r.ITL = ofGaps(&a.gaps)
+	if len(a.reasons) > 0 {
+		r.Reasons = maps.Clone(a.reasons)
+	}
 	r.Cls, r.Tenant, r.Model = parts[0].named(), parts[1].named(), parts[2].named()
 	r.Fairness = fairness(parts[1])
 	a.addReplicas(r)

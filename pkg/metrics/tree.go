@@ -32,6 +32,9 @@ type Raw struct {
 	DurationS float64       `json:"duration_s"`
 
 	Group
+	// Reasons counts the requests that did not complete by why.
+	Reasons map[string]int64 `json:"reasons,omitempty"`
+
 	ITL      *Distribution `json:"itl,omitempty"`
 	Fairness *Fairness     `json:"fairness,omitempty"`
 	Cost     *Cost         `json:"cost,omitempty"`

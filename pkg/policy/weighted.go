@@ -17,8 +17,14 @@ var Scorers = named.Table[scorer]{
 	{Name: "queue-depth", Doc: "1 for the shortest wait queue, 0 for the longest", Value: queueDepth},
 }
 
-// defaultWeights are llm-d's for these scorers.
-var defaultWeights = map[string]float64{"prefix-affinity": 3, "queue-depth": 2}
+// Defaults returns the parameters that a policy has if none is given: for
+// weighted, llm-d's weights.
+func Defaults(name string) map[string]float64 {
+	if name == "weighted" {
+		return map[string]float64{"prefix-affinity": 3, "queue-depth": 2}
+	}
+	return nil
+}
 
 type weighted struct {
 	terms         []term
@@ -39,7 +45,7 @@ func newWeighted(s Spec) (Router, error) {
 	}
 	weights := s.Params
 	if len(weights) == 0 {
-		weights = defaultWeights
+		weights = Defaults(s.Type)
 	}
 	w := &weighted{}
 	for _, e := range Scorers {

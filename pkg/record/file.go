@@ -60,8 +60,14 @@ func createBeside(path string) (*os.File, error) {
 	for try := 0; ; try++ {
 		name := fmt.Sprintf("%s.%s.%d-%d.tmp", folder, base, os.Getpid(), try)
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if err == nil || !errors.Is(err, fs.ErrExist) {
-			return f, err
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			if failed := new(fs.PathError); errors.As(err, &failed) {
+				failed.Path = path // the name that the user knows
+			}
+			return nil, err
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (r *Reader) ending(err error) error {
 	case err != io.EOF:
 		return fmt.Errorf("%s: %w", r.name, err)
 	case r.records == 0:
-		return &SyntaxError{r.name, 0, "is empty: neither a header nor a request; the program that was to write it was stopped or failed"}
+		return &SyntaxError{r.name, 0, "truncated: it is empty, without even a header; the program that was to write it was stopped or failed"}
 	case r.end == nil && !r.bare:
 		return r.truncated("no end record")
 	}

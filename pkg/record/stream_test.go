@@ -107,7 +107,7 @@ func TestEveryTruncationIsAnError(t *testing.T) {
 			switch {
 			case s.Err == "":
 				t.Errorf("plain %v: no error after %d of %d bytes", plain, n, len(stream))
-			case n == 0 && !strings.HasPrefix(s.Err, "stream: is empty"),
+			case n == 0 && !strings.HasPrefix(s.Err, "stream: truncated"),
 				n > 0 && !plain && !strings.HasPrefix(s.Err, "stream: truncated: "),
 				n > 200 && plain && !strings.HasPrefix(s.Err, "stream: truncated: no end record after line "):
 				t.Errorf("plain %v: after %d bytes: %s", plain, n, s.Err)
@@ -143,8 +143,8 @@ func TestReaderErrors(t *testing.T) {
 	const request = someRequest + "\n"
 	const stopped = "; the program that wrote it was stopped or failed"
 	for _, c := range []struct{ in, want string }{
-		{"", "stream: is empty: neither a header nor a request; the program that was to write it was stopped or failed"},
-		{"\n \n", "stream: is empty: neither a header nor a request; the program that was to write it was stopped or failed"},
+		{"", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
+		{"\n \n", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
 		{header, "stream: truncated: no end record after line 1" + stopped},
 		{strings.TrimSpace(header), "stream: truncated: no end record after line 0" + stopped},
 		{header + request, "stream: truncated: no end record after line 2" + stopped},

@@ -96,11 +96,16 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Header writes h, of which it fills Kind and Schema. It is to be the first record.
+// Header writes h, of which it fills Kind and Schema. It is to be the first
+// record, and leaves at once: whoever reads then knows that there is a stream,
+// and that it is truncated if nothing follows.
 func (w *Writer) Header(h *Header) error {
 	c := *h
 	c.Kind, c.Schema = KindHeader, Schema
-	return w.Any(&c)
+	if err := w.Any(&c); err != nil {
+		return err
+	}
+	return w.send()
 }
 
 // Request writes r.
@@ -213,6 +218,11 @@ func (w *Writer) handOver() error {
 	if len(w.lines) < batchSize {
 		return nil
 	}
+	return w.send()
+}
+
+// send is handOver of however few lines.
+func (w *Writer) send() error {
 	w.full <- w.lines
 	next := <-w.free
 	w.lines, w.err = next.lines[:0], next.err
@@ -241,11 +251,16 @@ func (w *Writer) stop() error {
 func (w *Writer) drain() {
 	defer close(w.free)
 	var err error
+	first := true
 	for lines := range w.full {
 		if err == nil {
 			w.digest.Write(lines)
 			_, err = w.out.Write(lines)
 		}
+		if err == nil && first && w.zstd != nil {
+			err = w.zstd.Flush() // the header waits for nobody
+		}
+		first = false
 		w.free <- written{lines, err}
 	}
 }

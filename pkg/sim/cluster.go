@@ -111,16 +111,16 @@ func resolve(doc *config.Doc, sets []string) (*Cluster, error) {
 	if err := doc.Decode(c); err != nil {
 		return nil, err
 	}
+	c.Policies.fill()
 	for _, s := range sets {
-		path, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return nil, &config.Error{File: "--set " + s, Msg: "must be path=value"}
-		}
+		path, value, _ := strings.Cut(s, "=")
+		before := c.Policies
 		if err := config.Set(c, underPolicies(path), value); err != nil {
 			return nil, &config.Error{File: "--set " + s, Msg: err.Error()}
 		}
+		c.Policies.forget(before)
+		c.Policies.fill()
 	}
-	c.fillPolicies()
 	fault := doc.Errorf
 	if len(sets) > 0 {
 		fault = func(path, format string, args ...any) error {
@@ -142,17 +142,44 @@ func underPolicies(path string) string {
 	return path
 }
 
-// fillPolicies names the policies that the file leaves out.
-func (c *Cluster) fillPolicies() {
-	for _, d := range []struct {
-		spec *policy.Spec
-		name string
-	}{
-		{&c.Policies.Admission, "always-admit"}, {&c.Policies.Priority, "constant"}, {&c.Policies.Routing, "round-robin"},
-		{&c.Policies.Scheduler, "fcfs"}, {&c.Policies.Preemption, "last-in"},
-	} {
-		if d.spec.Type == "" {
-			d.spec.Type = d.name
+// stage is one policy of the control plane: where files have it, and what it is
+// if they do not say.
+type stage struct {
+	path, what string
+	spec       *policy.Spec
+	otherwise  string
+}
+
+func (p *Policies) stages() []stage {
+	return []stage{
+		{"policies.admission", "admission policy", &p.Admission, "always-admit"},
+		{"policies.priority", "priority policy", &p.Priority, "constant"},
+		{"policies.routing", "routing policy", &p.Routing, "round-robin"},
+		{"policies.scheduler", "scheduler", &p.Scheduler, "fcfs"},
+		{"policies.preemption", "preemption policy", &p.Preemption, "last-in"},
+	}
+}
+
+// fill names the policies that the file leaves out, and the parameters that
+// these then have.
+func (p *Policies) fill() {
+	for _, s := range p.stages() {
+		if s.spec.Type == "" {
+			s.spec.Type = s.otherwise
+		}
+		if len(s.spec.Params) == 0 {
+			s.spec.Params = policy.Defaults(s.spec.Type)
+		}
+	}
+}
+
+// forget drops the parameters of every policy that has another type than
+// before: they were the other one's.
+func (p *Policies) forget(before Policies) {
+	old := before.stages()
+	for i, s := range p.stages() {
+		if s.spec.Type != old[i].spec.Type {
+			s.spec.Params = nil
 		}
 	}
 }
@@ -259,21 +286,16 @@ func (p *Policies) validate(fault fault) error {
 	if _, err := policy.NewRouter(p.Routing); err != nil {
 		return fault("policies.routing", "%v", err)
 	}
-	for _, stage := range []struct {
-		path, what string
-		spec       policy.Spec
-		have       named.Table[struct{}]
-	}{
-		{"policies.admission", "admission policy", p.Admission, policy.Admissions},
-		{"policies.priority", "priority policy", p.Priority, policy.Priorities},
-		{"policies.scheduler", "scheduler", p.Scheduler, policy.Schedulers},
-		{"policies.preemption", "preemption policy", p.Preemption, policy.Preemptions},
-	} {
-		if _, err := stage.have.Get(stage.what, stage.spec.Type); err != nil {
-			return fault(stage.path+".type", "%v", err)
+	only := []named.Table[struct{}]{policy.Admissions, policy.Priorities, nil, policy.Schedulers, policy.Preemptions}
+	for i, s := range p.stages() {
+		if only[i] == nil {
+			continue
 		}
-		if err := stage.spec.Check(); err != nil {
-			return fault(stage.path+".params", "%v", err)
+		if _, err := only[i].Get(s.what, s.spec.Type); err != nil {
+			return fault(s.path+".type", "%v", err)
+		}
+		if err := s.spec.Check(); err != nil {
+			return fault(s.path+".params", "%v", err)
 		}
 	}
 	return nil

@@ -106,13 +106,21 @@ func TestSets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := c.Deployments[0]; d.Replicas != 3 || d.Latency.BetaUS[2] != 7 || c.Policies.Routing.Params["queue-depth"] != 0.3 {
+	if d := c.Deployments[0]; d.Replicas != 3 || d.Latency.BetaUS[2] != 7 || c.Policies.Routing.Params["queue-depth"] != 0.3 || c.Policies.Routing.Params["prefix-affinity"] != 3 {
 		t.Errorf("set to %+v %+v", d, c.Policies.Routing)
 	}
+	// Another policy has other parameters, and its own defaults.
+	c, err = loadCluster("", []string{"routing.type=round-robin"})
+	if err != nil || c.Policies.Routing.Params != nil {
+		t.Errorf("round-robin with %v: %v", c.Policies.Routing.Params, err)
+	}
+	c, err = parseCluster(smallCluster, "routing.type=weighted", "routing.params.queue-depth=5")
+	if p := c.Policies.Routing.Params; err != nil || p["queue-depth"] != 5 || p["prefix-affinity"] != 3 {
+		t.Errorf("weighted with %v: %v", p, err)
+	}
 	for set, want := range map[string]string{
-		"deployments.main.replicas":   "--set deployments.main.replicas: must be path=value",
 		"deployments.man.replicas=1":  `unknown element "man"; did you mean "main"?`,
-		"deployments.main.replicas=x": `"x" is no whole number`,
+		"deployments.main.replicas=x": `must be a whole number, is "x"`,
 		"deployments.main.replicas=0": "must be between 1 and 65536, is 0 (after --set deployments.main.replicas=0)",
 		"routing.parms.x=1":           `did you mean "params"?`,
 	} {

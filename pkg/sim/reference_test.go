@@ -192,7 +192,7 @@ func clusterOf(c reference.Config) *Cluster {
 	for _, s := range c.Scorers {
 		cluster.Policies.Routing.Params[s.Name] = s.Weight
 	}
-	cluster.fillPolicies()
+	cluster.Policies.fill()
 	return cluster
 }
 

@@ -46,8 +46,8 @@ type Horizon struct{ Time des.Time }
 // UnmarshalText reads a Go duration.
 func (h *Horizon) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
-	if err != nil || d < 0 {
-		return fmt.Errorf("must be a duration such as 90s or 10m, is %q", text)
+	if err != nil || d < 0 || d%time.Microsecond != 0 {
+		return fmt.Errorf("must be a duration of whole µs such as 90s or 10m, is %q", text)
 	}
 	h.Time = d.Microseconds()
 	return nil
@@ -88,6 +88,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o Options) error {
 	reader := record.NewReader(in)
 	defer reader.Close()
+	if o.ITL && o.Trace == record.TraceLevels[0] && o.Warn != nil {
+		o.Warn("--itl has no effect with --trace minimal: there are no outcomes")
+	}
 	arrivals, workload, err := openArrivals(reader)
 	if err != nil {
 		return err
@@ -106,9 +109,6 @@ func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o 
 
 // play runs the simulation between its header and its end.
 func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w *record.Writer, o Options) error {
-	if err := w.Header(header); err != nil {
-		return err
-	}
 	s, err := newSimulation(c, o.ITL)
 	if err != nil {
 		return err
@@ -121,6 +121,14 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 	}
 	if o.Check {
 		s.check = &checker{s}
+	}
+	// The first request before the first byte: a fault that comes down the pipe
+	// can then still take the place of the run.
+	if err := s.pull(); err != nil {
+		return err
+	}
+	if err := w.Header(header); err != nil {
+		return err
 	}
 	if err := s.run(func() error { s.progress(o.Progress); return ctx.Err() }); err != nil {
 		return err

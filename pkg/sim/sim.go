@@ -101,6 +101,10 @@ type request struct {
 
 const nowhere int32 = -1
 
+// maxClock leaves room for what is added to the clock below 2^53, up to which
+// every reader of JSON has exact numbers.
+const maxClock = 1 << 52
+
 // newSimulation builds the cluster, all replicas idle and empty.
 func newSimulation(c *Cluster, keepGaps bool) (*simulation, error) {
 	s := &simulation{tree: kv.NewTree(), plane: c.ControlPlane, horizon: noHorizon}
@@ -146,11 +150,9 @@ func (e *Engine) bounds(keepGaps bool) engine.Config {
 		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, KeepGaps: keepGaps}
 }
 
-// run plays until every request is final or the horizon is reached.
+// run plays, from the request that was pulled first, until every request is
+// final or the horizon is reached.
 func (s *simulation) run(stop func() error) error {
-	if err := s.pull(); err != nil {
-		return err
-	}
 	for n := 0; s.open > 0; n++ {
 		if n%4096 == 0 {
 			if err := stop(); err != nil {
@@ -171,7 +173,9 @@ func (s *simulation) run(stop func() error) error {
 		if e.At < s.now {
 			return fmt.Errorf("the clock would go back from %d to %d µs", s.now, e.At)
 		}
-		s.now = e.At
+		if s.now = e.At; s.now > maxClock {
+			return fmt.Errorf("the clock passed %d µs (142 years); arrivals or coefficients are too large", int64(maxClock))
+		}
 		if err := s.happen(e); err != nil {
 			return err
 		}

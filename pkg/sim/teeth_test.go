@@ -30,7 +30,7 @@ var broken = []struct{ rule, file, old, new string }{
 	{"the sequence admitted last is preempted", "engine/step.go",
 		"victim := e.singles[len(e.singles)-1]", "e.singles[i], e.singles[len(e.singles)-1] = e.singles[len(e.singles)-1], e.singles[i]\n\t\t\tvictim := e.singles[len(e.singles)-1]"},
 	{"requests that finish in one step free their blocks in order of admission", "engine/finish.go",
-		"\te.sortByOrder(e.batch)\n", "\te.sortByOrder(e.batch)\n\tslices.Reverse(e.batch)\n"},
+		"\te.sortByOrder(e.finished)\n", "\te.sortByOrder(e.finished)\n\tslices.Reverse(e.finished)\n"},
 	{"of equal replicas the one with the lowest index is chosen", "policy/least_loaded.go",
 		"if v.Replicas[i].Inflight < ", "if v.Replicas[i].Inflight <= "},
 	{"preempted requests are first in the queue", "engine/queue.go",

@@ -154,6 +154,7 @@ func TestText(t *testing.T) {
 	// Tenant t1 got 12 of 12 tokens, t2 21 of 30: 1.7^2 / (2 * 1.49) = 0.9698.
 	const want = `run         blis-sim 0.1.0, policy abababababab, config cdcdcdcdcdcd, workload efefefefefef, seeds 7 (workload) 42 (simulation)
 requests    4 offered = 3 completed + 1 rejected + 0 timed out + 0 failed + 0 unfinished; 3 admitted (75.0 %)
+not done    1 admission
 duration    3.000 s, from the first arrival to the last final state
 
 latency, ms    mean     p50      p90      p95      p99      max  count

@@ -34,6 +34,9 @@ func (d *Document) text() []byte {
 	r := &m.Requests
 	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished; %d admitted%s",
 		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, r.Admitted, percent(" (%s)", m.AdmissionRate))
+	if len(m.Reasons) > 0 {
+		line("not done", "%s", reasons(m.Reasons))
+	}
 	line("duration", "%.3f s, from the first arrival to the last final state", m.DurationS)
 	b = append(b, '\n')
 	b = latencies(m).append(b)
@@ -235,4 +238,13 @@ func ascii(s string) string {
 	q := strconv.QuoteToASCII(s)
 	q = q[1 : len(q)-1]
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(q)
+}
+
+// reasons lists how many requests did not complete, by why.
+func reasons(count map[string]int64) string {
+	var list []string
+	for _, why := range slices.Sorted(maps.Keys(count)) {
+		list = append(list, fmt.Sprintf("%d %s", count[why], ascii(why)))
+	}
+	return strings.Join(list, ", ")
 }
