@@ -87,8 +87,10 @@ func (a *Accumulator) Add(o *record.Outcome) {
 	group := a.group(o)
 	t := &a.totals[group]
 	t.count(o)
-	if o.Reason != "" {
-		a.reasons[strings.Clone(o.Reason)]++ // the caller's may be part of larger memory
+	if n, seen := a.reasons[o.Reason]; seen {
+		a.reasons[o.Reason] = n + 1
+	} else if o.Reason != "" {
+		a.reasons[strings.Clone(o.Reason)] = 1 // the caller's may be part of larger memory
 	}
 	if met := SLOMet(o, t.targets); met != nil {
 		t.judged++
