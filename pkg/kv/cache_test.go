@@ -123,156 +123,181 @@ type life struct {
 	grows  bool
 }
 
+// lives are all sequences that are open, in both caches.
+type lives struct {
+	*testing.T
+	r    *rand.Rand
+	size int
+	tree *Tree
+	c    *Cache
+	p    *plain
+	all  []*life
+	ids  int
+}
+
 // TestCacheIsPlain plays random lives through the cache and through one that
 // moves single blocks, and expects the same hits and the same room throughout.
 func TestCacheIsPlain(t *testing.T) {
 	for seed := range uint64(10000) {
-		playLives(t, seed)
-		if t.Failed() {
+		r := rand.New(rand.NewPCG(seed, 1))
+		size, total, caching := 1+r.IntN(5), 3+r.IntN(40), r.IntN(8) > 0
+		tree := NewTree()
+		l := &lives{T: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching), p: newPlain(total, size, caching)}
+		if l.play(); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
 }
 
-func playLives(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 1))
-	size, total := 1+r.IntN(5), 3+r.IntN(40)
-	caching := r.IntN(8) > 0
-	tree := NewTree()
-	c, p := NewCache(tree, total, size, caching), newPlain(total, size, caching)
-	var lives []*life
-	ids := 0
-	for op := range 120 {
-		switch k := r.IntN(10); {
-		case k < 3: // a new sequence
-			l := &life{plain: plainSeq{input: 1 + r.IntN(4*size+8)}}
-			left := l.plain.input
-			if len(lives) > 0 && r.IntN(2) == 0 { // goes on where another one is or was
-				other := &lives[r.IntN(len(lives))].plain
-				l.plain.segments = slices.Clone(other.segments)
-				if n := 1 + r.IntN(2*size); isOutput(other.output) {
-					l.plain.segments = append(l.plain.segments, Segment{other.output, n})
-				}
-				if left = r.IntN(2); len(l.plain.segments) == 0 {
-					left = 1
-				}
-				l.plain.input = left
-				for _, s := range l.plain.segments {
-					l.plain.input += s.Tokens
-				}
-			}
-			for _, id := range []string{"a", "b", "c"}[:r.IntN(4)] {
-				if n := 1 + r.IntN(3*size+2); n <= left {
-					l.plain.segments = append(l.plain.segments, Segment{id, n})
-					left -= n
-				}
-			}
-			l.plain.output = fmt.Sprintf("own%d", ids) // nobody names it
-			id := fmt.Sprintf("r%d", ids)
-			if left == 0 {
-				l.plain.output = id + outputSuffix
-			}
-			ids++
-			l.path = tree.Resolve(nil, l.plain.segments, l.plain.input, id)
-			l.seq = c.Open(l.path)
-			lives = append(lives, l)
-		case len(lives) == 0:
-		case k < 6: // admit or extend
-			l := lives[r.IntN(len(lives))]
-			if l.grows {
-				continue
-			}
-			if len(l.plain.blocks) == 0 {
-				upto := l.plain.input + r.IntN(5)
-				hits := p.lookup(&l.plain, upto-1)
-				if got := c.Lookup(l.seq, upto-1); got != len(hits)*size {
-					t.Errorf("op %d: %d tokens found, want %d", op, got, len(hits)*size)
-				}
-				upto = len(hits)*size + 1 + r.IntN(upto-len(hits)*size)
-				ok := p.extend(&l.plain, hits, upto)
-				if c.Admit(l.seq, upto) != ok {
-					t.Errorf("op %d: admitted %v, want %v", op, !ok, ok)
-				}
-				if ok {
-					l.tokens = upto
-				}
-			} else {
-				upto := l.tokens + 1 + r.IntN(2*size)
-				ok := p.extend(&l.plain, nil, upto)
-				if c.Extend(l.seq, upto) != ok {
-					t.Errorf("op %d: extended %v, want %v", op, !ok, ok)
-				}
-				if ok {
-					l.tokens = upto
-				}
-			}
-		case k < 7: // grow or settle
-			l := lives[r.IntN(len(lives))]
-			if l.grows {
-				c.Settle(l.seq)
-				l.grows = false
-			} else if len(l.plain.blocks) > 0 && l.tokens >= l.plain.input {
-				c.Grow(l.seq, l.tokens)
-				l.grows = true
-			}
-		case k < 9: // tick
-			need := 0
-			for _, l := range lives {
-				if l.grows && l.tokens%size == 0 {
-					need++
-				}
-			}
-			if c.TickNeed() != need {
-				t.Errorf("op %d: a tick needs %d blocks, want %d", op, c.TickNeed(), need)
-			}
-			if need > len(p.free) {
-				continue
-			}
-			c.Tick()
-			for _, l := range lives {
-				if l.grows {
-					l.tokens++
-					p.extend(&l.plain, nil, l.tokens)
-				}
-			}
-		default: // release or close
-			i := r.IntN(len(lives))
-			l := lives[i]
-			if l.grows {
-				c.Settle(l.seq)
-				l.grows = false
-			}
-			p.release(&l.plain)
-			l.tokens = 0
-			if r.IntN(3) == 0 {
-				c.Release(l.seq)
-				continue
-			}
-			c.Close(l.seq)
-			tree.Drop(l.path)
-			lives = slices.Delete(lives, i, i+1)
+func (l *lives) play() {
+	for op := 0; op < 120 && !l.Failed(); op++ {
+		switch k := l.r.IntN(10); {
+		case k < 3:
+			l.begin()
+		case len(l.all) == 0:
+		case k < 6:
+			l.extend(l.any())
+		case k < 7:
+			l.turn(l.any())
+		case k < 9:
+			l.tick()
+		default:
+			l.end(l.r.IntN(len(l.all)), l.r.IntN(3) == 0)
 		}
-		if c.Free() != len(p.free) {
-			t.Errorf("op %d: %d blocks free, want %d", op, c.Free(), len(p.free))
+		if l.c.Free() != len(l.p.free) {
+			l.Errorf("operation %d: %d blocks free, want %d", op, l.c.Free(), len(l.p.free))
 		}
-		if r.IntN(4) == 0 {
-			if err := c.Check(); err != nil {
-				t.Errorf("op %d: %v", op, err)
-			}
+		if err := l.c.Check(); err != nil {
+			l.Errorf("operation %d: %v", op, err)
 		}
-		if t.Failed() {
+	}
+	for len(l.all) > 0 {
+		l.end(0, false)
+	}
+	l.c.evict(l.c.free)
+	if l.tree.Len() != 0 {
+		l.Errorf("%d nodes outlive their last block", l.tree.Len())
+	}
+}
+
+func (l *lives) any() *life { return l.all[l.r.IntN(len(l.all))] }
+
+// begin opens a sequence: of random segments, or going on where another one is
+// or was.
+func (l *lives) begin() {
+	x := &life{plain: plainSeq{input: 1 + l.r.IntN(4*l.size+8)}}
+	q := &x.plain
+	left := q.input
+	if len(l.all) > 0 && l.r.IntN(2) == 0 {
+		other := &l.any().plain
+		q.segments = slices.Clone(other.segments)
+		if n := 1 + l.r.IntN(2*l.size); isOutput(other.output) {
+			q.segments = append(q.segments, Segment{other.output, n})
+		}
+		if left = l.r.IntN(2); len(q.segments) == 0 {
+			left = 1
+		}
+		q.input = left
+		for _, s := range q.segments {
+			q.input += s.Tokens
+		}
+	}
+	for _, id := range []string{"a", "b", "c"}[:l.r.IntN(4)] {
+		if n := 1 + l.r.IntN(3*l.size+2); n <= left {
+			q.segments = append(q.segments, Segment{id, n})
+			left -= n
+		}
+	}
+	id := fmt.Sprintf("r%d", l.ids)
+	q.output = fmt.Sprintf("own%d", l.ids) // nobody names it
+	if left == 0 {
+		q.output = id + outputSuffix
+	}
+	l.ids++
+	x.path = l.tree.Resolve(nil, q.segments, q.input, id)
+	x.seq = l.c.Open(x.path)
+	l.all = append(l.all, x)
+}
+
+// extend admits a sequence or gives it room for more tokens.
+func (l *lives) extend(x *life) {
+	if x.grows {
+		return
+	}
+	var hits []int
+	upto := x.tokens + 1 + l.r.IntN(2*l.size)
+	admitting := len(x.plain.blocks) == 0
+	if admitting {
+		tokens := x.plain.input + l.r.IntN(5)
+		hits = l.p.lookup(&x.plain, tokens-1)
+		cached := len(hits) * l.size
+		if got := l.c.Lookup(x.seq, tokens-1); got != cached {
+			l.Errorf("%d tokens found, want %d", got, cached)
 			return
 		}
+		upto = cached + 1 + l.r.IntN(tokens-cached)
 	}
-	for _, l := range lives {
-		if l.grows {
-			c.Settle(l.seq)
+	want, got := l.p.extend(&x.plain, hits, upto), false
+	if admitting {
+		got = l.c.Admit(x.seq, upto)
+	} else {
+		got = l.c.Extend(x.seq, upto)
+	}
+	if got != want {
+		l.Errorf("room for %d tokens: %v, want %v", upto, got, want)
+	}
+	if want {
+		x.tokens = upto
+	}
+}
+
+// turn makes a sequence grow with the clock, or stop it.
+func (l *lives) turn(x *life) {
+	if x.grows {
+		l.c.Settle(x.seq)
+		x.grows = false
+	} else if len(x.plain.blocks) > 0 && x.tokens >= x.plain.input {
+		l.c.Grow(x.seq, x.tokens)
+		x.grows = true
+	}
+}
+
+func (l *lives) tick() {
+	need := 0
+	for _, x := range l.all {
+		if x.grows && x.tokens%l.size == 0 {
+			need++
 		}
-		c.Close(l.seq)
-		tree.Drop(l.path)
 	}
-	c.evict(c.free)
-	if tree.Len() != 0 {
-		t.Errorf("%d nodes outlive their last block", tree.Len())
+	if l.c.TickNeed() != need {
+		l.Errorf("a tick needs %d blocks, want %d", l.c.TickNeed(), need)
 	}
+	if need > len(l.p.free) {
+		return
+	}
+	l.c.Tick()
+	for _, x := range l.all {
+		if x.grows {
+			x.tokens++
+			l.p.extend(&x.plain, nil, x.tokens)
+		}
+	}
+}
+
+// end frees what a sequence holds and, unless it shall stay open, closes it.
+func (l *lives) end(i int, stay bool) {
+	x := l.all[i]
+	if x.grows {
+		l.c.Settle(x.seq)
+		x.grows = false
+	}
+	l.p.release(&x.plain)
+	x.tokens = 0
+	if stay {
+		l.c.Release(x.seq)
+		return
+	}
+	l.c.Close(x.seq)
+	l.tree.Drop(x.path)
+	l.all = slices.Delete(l.all, i, i+1)
 }

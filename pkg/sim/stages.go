@@ -7,7 +7,6 @@ import (
 
 	"blis/pkg/des"
 	"blis/pkg/engine"
-	"blis/pkg/kv"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/record"
@@ -15,79 +14,6 @@ import (
 
 // The stages of a request, each one event: arrive, admit, route, enqueue; then
 // the replica has it until it completes, or expire ends it before.
-
-// pull takes the next request of the workload into a slot.
-func (s *simulation) pull() error {
-	in, err := s.arrivals.next()
-	if in == nil || err != nil {
-		return err
-	}
-	if des.Time(in.ArrivalUS) > s.horizon {
-		s.counts.BeyondHorizon, err = s.arrivals.skip()
-		return err
-	}
-	slot := s.newSlot()
-	s.open++
-	r := &s.slots[slot]
-	r.position, r.deadline = s.arrivals.position, des.Time(in.DeadlineUS)
-	r.replica, r.seq, r.final = nowhere, nowhere, false
-	r.model = s.modelOf(in.Model)
-	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,
-		Replica: record.Nowhere, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
-		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: record.Never}
-	r.refusal = s.impossible(r)
-	if r.refusal == "" {
-		r.path = s.identify(r.path[:0], in)
-	}
-	s.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
-	return nil
-}
-
-// identify gives a prompt's tokens their identity.
-func (s *simulation) identify(path kv.Path, in *record.Request) kv.Path {
-	segments := s.arrivals.segments[:0]
-	for _, p := range in.Prompt {
-		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
-	}
-	s.arrivals.segments = segments
-	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
-}
-
-func (s *simulation) newSlot() int32 {
-	if last := len(s.spare) - 1; last >= 0 {
-		slot := s.spare[last]
-		s.spare = s.spare[:last]
-		return slot
-	}
-	s.slots = append(s.slots, request{})
-	return int32(len(s.slots) - 1)
-}
-
-// release frees the slot of a request that is final and has left its replica.
-func (s *simulation) release(slot int32) {
-	r := &s.slots[slot]
-	if len(r.path) > 0 {
-		s.tree.Drop(r.path)
-		r.path = r.path[:0]
-	}
-	r.position = -1
-	s.spare = append(s.spare, slot)
-	if r.deadline >= s.now {
-		s.forsake()
-	}
-}
-
-// forsake notes that an event of a request that is gone is pending, and clears
-// the queue of such where they are the most of it.
-func (s *simulation) forsake() {
-	if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
-		s.queue.Keep(func(e des.Event) bool {
-			return e.Kind() == stepEnd || s.slots[e.Slot].position == e.Seq()
-		})
-		s.stale = 0
-	}
-}
 
 // modelOf returns the number of the model called name, of the first one if name
 // is empty, -1 if nobody serves it.

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+)
+
+// twoModels has a large and a small deployment of model m, in that order, and
+// one of model n. Steps take 100 µs and nothing waits.
+const twoModels = `version: 1
+deployments:
+  - {id: small, model: m, replicas: 1, engine: {num_gpu_blocks_override: 4, max_model_len: 100}, latency: &l {model: linear, alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
+  - {id: large, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100, max_model_len: 1000}, latency: *l}
+  - {id: other, model: n, replicas: 1, engine: {num_gpu_blocks_override: 4}, latency: *l}
+policies: {routing: {type: round-robin}}
+`
+
+// TestModels: a request goes to its model's deployments, to those that can hold
+// it; the first model is meant where none is named; and what nobody can hold is
+// rejected with the reason of the model's first deployment.
+func TestModels(t *testing.T) {
+	cluster, err := parseCluster(twoModels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in strings.Builder
+	for i, q := range []struct {
+		model         string
+		input, output int
+	}{
+		{"m", 10, 1}, {"m", 10, 1}, {"", 10, 1}, {"m", 10, 1}, // in turn over all three
+		{"n", 10, 1},                 // a turn of its own
+		{"m", 200, 1}, {"m", 200, 1}, // 13 blocks: only the large ones
+		{"x", 10, 1},
+		{"m", 2000, 1}, // too long for both models
+		{"n", 80, 1},   // five blocks of four
+		{"m", 64, 1},   // 64 slots are just the small one's four blocks
+	} {
+		fmt.Fprintf(&in, `{"kind":"request","id":"%d","arrival_us":%d,"model":%q,"input_tokens":%d,"output_tokens":%d}`+"\n", i, i*1000, q.model, q.input, q.output)
+	}
+	var out bytes.Buffer
+	text := strings.ReplaceAll(in.String(), `"model":"",`, "")
+	if err := runCluster(context.Background(), cluster, strings.NewReader(text), &out, Options{Trace: "decisions", Check: true}); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]string, 11)
+	for _, o := range readOutcomes(t, out.Bytes()) {
+		var i int
+		fmt.Sscan(o.ID, &i)
+		got[i] = o.Reason
+		if o.State == record.StateCompleted {
+			got[i] = fmt.Sprintf("%s/%d %s", o.Deployment, o.Replica, o.Model)
+		}
+	}
+	// Turns are counted over the candidates of each request: 0, 1, 2, 0; then
+	// over two of them.
+	want := []string{"small/0 m", "large/0 m", "large/1 m", "small/0 m", "other/0 n", "large/1 m", "large/0 m",
+		"no_deployment", "too_long_for_model", "too_long_for_cache", "large/0 m"}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("request %d: %s, want %s", i, got[i], want[i])
+		}
+	}
+}
