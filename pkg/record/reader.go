@@ -141,6 +141,8 @@ func (r *Reader) accept(whole bool) {
 		r.lines--
 		r.stop(r.truncated("no end record"))
 		return
+	case first && foreign(r.line):
+		err = errors.New("begins with a byte order mark or is UTF-16; save it as plain UTF-8")
 	case err != nil:
 	case first:
 		err = r.begin(kind)
@@ -166,6 +168,12 @@ func (r *Reader) accept(whole bool) {
 		r.records++
 	}
 	r.skipLine(whole)
+}
+
+// foreign reports whether line begins as no JSON does: with a byte order mark
+// of UTF-8 or UTF-16.
+func foreign(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff"))
 }
 
 // begin takes a record of that kind as the first of the stream.

@@ -143,6 +143,8 @@ func TestReaderErrors(t *testing.T) {
 	const request = someRequest + "\n"
 	const stopped = "; the program that wrote it was stopped or failed"
 	for _, c := range []struct{ in, want string }{
+		{"\ufeff" + request, "stream:1: begins with a byte order mark or is UTF-16; save it as plain UTF-8"},
+		{"\xff\xfe{\x00\n\x00", "stream:1: begins with a byte order mark or is UTF-16; save it as plain UTF-8"},
 		{"", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
 		{"\n \n", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
 		{header, "stream: truncated: no end record after line 1" + stopped},

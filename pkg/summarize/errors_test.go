@@ -138,7 +138,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"8s", "2s", "--from (8s) must be before --to (2s)"}, {"", "0s", "--from (0s) must be before --to (0s)"}, {"8s", "", ""}, {"1s", "2s", ""},
+		{"8s", "2s", "--from (8s) must be before --to (2s)"}, {"", "0s", "--to must be above 0, is 0s"}, {"8s", "", ""}, {"1s", "2s", ""},
 	} {
 		o := options(t, "", c.from, c.to, "text")
 		if err := o.Validate(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {

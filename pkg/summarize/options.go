@@ -23,6 +23,9 @@ type Options struct {
 
 // Validate says what is wrong with options that are right one by one.
 func (o *Options) Validate() error {
+	if o.To.given && o.To.at == 0 {
+		return fmt.Errorf("--to must be above 0, is %v", o.To)
+	}
 	if o.To.given && o.From.at >= o.To.at {
 		return fmt.Errorf("--from (%v) must be before --to (%v)", o.From, o.To)
 	}
