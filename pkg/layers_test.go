@@ -33,7 +33,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/policy", "pkg/kv pkg/named"},
 	{"pkg/reference", ""},
 	// The tools.
-	{"pkg/gen", "pkg/config pkg/dist pkg/expr pkg/named pkg/record"},
+	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/expr pkg/named pkg/record"},
 	{"pkg/sim", "pkg/config pkg/des pkg/dist pkg/engine pkg/expr pkg/kv pkg/latency pkg/metrics pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/summarize", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record pkg/stat"},
 	{"pkg/cli", "pkg/config pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},

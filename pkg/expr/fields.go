@@ -90,7 +90,7 @@ func perToken(o *record.Outcome) ref.Val {
 	if o.FirstTokenUS.IsZero() || o.CompletedUS.IsZero() || o.OutputTokens <= 1 {
 		return nil
 	}
-	return types.Double(float64(o.CompletedUS-o.FirstTokenUS) / float64(1000*(o.OutputTokens-1)))
+	return types.Double(record.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens))
 }
 
 // wire makes fields of what records of that kind have on the wire, by the same

@@ -19,8 +19,6 @@ func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list,
 // client is a Client at work.
 type client struct {
 	*Client
-	// index is its place in the spec.
-	index                     int
 	gaps                      *dist.Gaps
 	input, output             *dist.Length
 	prefixes                  *prefixes // nil if no prompts begin alike
@@ -41,7 +39,7 @@ var categories = []string{"language", "multimodal", "reasoning", "agentic"}
 
 // newClient checks the spec's client at index and makes it ready to draw.
 func newClient(s *Spec, index int, fault fault) (*client, error) {
-	c := &client{Client: &s.Clients[index], index: index}
+	c := &client{Client: &s.Clients[index]}
 	path := elementPath("clients", index)
 	if c.ID == "" {
 		return nil, fault(path+".id", "must be given")

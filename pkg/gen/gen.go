@@ -5,9 +5,6 @@ package gen
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -61,7 +58,7 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 
 // write writes the whole stream of src.
 func write(ctx context.Context, out io.Writer, header *record.Header, src source, o Options) error {
-	header.Stream, header.Schema, header.Tool, header.Version = record.StreamWorkload, record.Schema, "blis-gen", o.Version
+	header.Stream, header.Tool, header.Version = record.StreamWorkload, "blis-gen", o.Version
 	w := record.NewWriter(out, o.Plain)
 	err := w.Header(header)
 	if err == nil {
@@ -119,15 +116,4 @@ func each(ctx context.Context, src source, o Options, yield func(*record.Request
 // requestID names the request at a position of its source, from 0.
 func requestID(position int64) string {
 	return fmt.Sprintf("req-%06d", position)
-}
-
-// digest is the SHA-256 of v as JSON, in hex. v holds no map whose order could
-// differ and nothing that JSON cannot say.
-func digest(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("gen: " + err.Error())
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }

@@ -68,7 +68,7 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 // importDigest identifies what is done to a trace; the trace itself is known
 // only at its end.
 func (o *Options) importDigest() string {
-	return digest(struct {
+	return record.Digest(struct {
 		Import    string `json:"import"`
 		TimeScale Factor `json:"time_scale,omitempty"`
 		Rate      Factor `json:"rate,omitempty"`

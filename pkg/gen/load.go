@@ -76,9 +76,9 @@ func inputName(in io.Reader) string {
 // digest identifies the workload: the resolved spec, and the filter if any.
 func (l *loaded) digest(where Filter) string {
 	if where.text == "" {
-		return digest(l.spec)
+		return record.Digest(l.spec)
 	}
-	return digest(struct {
+	return record.Digest(struct {
 		Spec  *Spec  `json:"spec"`
 		Where string `json:"where"`
 	}{l.spec, where.text})

@@ -14,13 +14,13 @@ func span(from, to record.Micros) int64 {
 	return int64(to - from)
 }
 
-// tpot is the time per output token after the first, in ms, rounded once; ok
-// is false where there is none.
+// tpot is the time per output token after the first, in ms; ok is false where
+// there is none.
 func tpot(ttft, e2e, outputTokens int64) (ms float64, ok bool) {
 	if ttft == absent || e2e == absent || outputTokens <= 1 {
 		return 0, false
 	}
-	return float64(e2e-ttft) / float64(1000*(outputTokens-1)), true
+	return record.TPOT(e2e-ttft, outputTokens), true
 }
 
 // SLOMet says whether the request met all targets of t that are given; a

@@ -163,6 +163,11 @@ func Met(met bool) *bool {
 	return &no
 }
 
+// TPOT is the time per output token after the first, in ms, of a request of
+// more than one output token that took us µs from the first to the last. It is
+// rounded once.
+func TPOT(us, outputTokens int64) float64 { return float64(us) / float64(1000*(outputTokens-1)) }
+
 // Decision is one choice of a policy: here, of the router.
 type Decision struct {
 	Kind    string `json:"kind"`

@@ -142,21 +142,22 @@ func underPolicies(path string) string {
 	return path
 }
 
-// stage is one policy of the control plane: where files have it, and what it is
-// if they do not say.
+// stage is one policy of the control plane: where files have it, what it is if
+// they do not say, and what it can be where that is all there is to check.
 type stage struct {
 	path, what string
 	spec       *policy.Spec
 	otherwise  string
+	choices    named.Table[struct{}]
 }
 
 func (p *Policies) stages() []stage {
 	return []stage{
-		{"policies.admission", "admission policy", &p.Admission, "always-admit"},
-		{"policies.priority", "priority policy", &p.Priority, "constant"},
-		{"policies.routing", "routing policy", &p.Routing, "round-robin"},
-		{"policies.scheduler", "scheduler", &p.Scheduler, "fcfs"},
-		{"policies.preemption", "preemption policy", &p.Preemption, "last-in"},
+		{"policies.admission", "admission policy", &p.Admission, "always-admit", policy.Admissions},
+		{"policies.priority", "priority policy", &p.Priority, "constant", policy.Priorities},
+		{"policies.routing", "routing policy", &p.Routing, "round-robin", nil},
+		{"policies.scheduler", "scheduler", &p.Scheduler, "fcfs", policy.Schedulers},
+		{"policies.preemption", "preemption policy", &p.Preemption, "last-in", policy.Preemptions},
 	}
 }
 
@@ -286,12 +287,11 @@ func (p *Policies) validate(fault fault) error {
 	if _, err := policy.NewRouter(p.Routing); err != nil {
 		return fault("policies.routing", "%v", err)
 	}
-	only := []named.Table[struct{}]{policy.Admissions, policy.Priorities, nil, policy.Schedulers, policy.Preemptions}
-	for i, s := range p.stages() {
-		if only[i] == nil {
+	for _, s := range p.stages() {
+		if s.choices == nil {
 			continue
 		}
-		if _, err := only[i].Get(s.what, s.spec.Type); err != nil {
+		if _, err := s.choices.Get(s.what, s.spec.Type); err != nil {
 			return fault(s.path+".type", "%v", err)
 		}
 		if err := s.spec.Check(); err != nil {

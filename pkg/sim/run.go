@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,10 +93,7 @@ func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o 
 	if err != nil {
 		return err
 	}
-	header, err := runHeader(c, workload, o)
-	if err != nil {
-		return err
-	}
+	header := runHeader(c, workload, o)
 	w := record.NewWriter(out, o.Plain)
 	if err := play(ctx, c, arrivals, header, w, o); err != nil {
 		w.Close() // what is written stays readable, and says that it is truncated
@@ -149,36 +144,18 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 
 // runHeader names everything that the run's bytes depend on beside the
 // workload's own.
-func runHeader(c *Cluster, workload *record.Header, o Options) (*record.Header, error) {
+func runHeader(c *Cluster, workload *record.Header, o Options) *record.Header {
 	if workload == nil {
 		workload = &record.Header{}
 	}
-	config, err := digest(c)
-	if err != nil {
-		return nil, err
-	}
-	policies, err := digest(c.Policies)
-	if err != nil {
-		return nil, err
-	}
-	return &record.Header{Stream: record.StreamRun, Schema: record.Schema, Tool: "blis-sim", Version: o.Version,
+	return &record.Header{Stream: record.StreamRun, Tool: "blis-sim", Version: o.Version,
 		Seed: o.Seed, SLOClasses: workload.SLOClasses,
 		Run: &record.RunHeader{
-			Key:   record.SimulationKey{Policy: policies, WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.Seed},
+			Key:   record.SimulationKey{Policy: record.Digest(c.Policies), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.Seed},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
 			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
-			ConfigDigest: config, Config: c,
-		}}, nil
-}
-
-// digest is the SHA-256 of v as JSON, in hex.
-func digest(v any) (string, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+			ConfigDigest: record.Digest(c), Config: c,
+		}}
 }
 
 func targets(classes []record.SLOClass) map[string]record.Targets {

@@ -55,8 +55,10 @@ type summary struct {
 	// seen outcomes were there, of which chosen are in computed; of those that
 	// have gaps between tokens, with carry them and without do not.
 	seen, chosen, with, without int64
-	raw                         *metrics.Raw
-	warnings                    []string
+	// ended of those chosen timed out or failed, unfinished are unfinished.
+	ended, unfinished int64
+	raw               *metrics.Raw
+	warnings          []string
 }
 
 func (s *summary) read(ctx context.Context, in io.Reader) error {
@@ -133,6 +135,12 @@ func (s *summary) choose(o *record.Outcome) error {
 	}
 	s.chosen++
 	s.computed.Add(o)
+	switch o.State {
+	case record.StateTimedOut, record.StateFailed:
+		s.ended++
+	case record.StateUnfinished:
+		s.unfinished++
+	}
 	for _, gap := range o.ITLUS {
 		s.computed.Gap(gap[0], gap[1])
 	}
@@ -164,15 +172,12 @@ func (s *summary) finish(r *record.Reader) error {
 // compute computes the metrics from what was chosen, and says what is not
 // known so.
 func (s *summary) compute() {
-	raw := s.computed.Raw()
-	ended := raw.Requests.TimedOut + raw.Requests.Failed
-	if s.carried != nil && (s.chosen == s.seen || raw.Requests.Unfinished > 0) {
-		// The whole run, and what is unfinished, ends where the run does.
+	// The whole run, and what is unfinished, ends where the run does.
+	known := s.carried != nil && (s.chosen == s.seen || s.unfinished > 0)
+	if known {
 		s.computed.Until(s.carried.UntilUS)
-		raw = s.computed.Raw()
-		ended = 0
 	}
-	s.raw = raw
+	s.raw = s.computed.Raw()
 	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)
 	switch {
 	case s.without > 0 && s.with == 0:
@@ -180,8 +185,8 @@ func (s *summary) compute() {
 	case s.without > 0:
 		s.warn("itl is of %d of %d requests: the others do not carry the gaps between their tokens", s.with, s.with+s.without)
 	}
-	if ended > 0 {
-		s.warn("outcomes do not say when %d requests timed out or failed: the run may have lasted longer", ended)
+	if s.ended > 0 && !known {
+		s.warn("outcomes do not say when %d requests timed out or failed: the run may have lasted longer", s.ended)
 	}
 }
 
