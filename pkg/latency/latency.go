@@ -11,12 +11,22 @@ import (
 )
 
 // Batch is what a step's duration depends on: sums over the batch, never its
-// members.
+// members. A sequence takes part either with a chunk of prompt (or of what it
+// recomputes) or with its one newest token.
 type Batch struct {
-	// Prefill tokens are computed for prompts and recomputations, Decode counts
-	// the sequences that compute their one newest token, and Context is the sum
-	// of the tokens those had computed before.
+	// Prefill counts the tokens of all chunks, Decode the sequences that compute
+	// their newest token, Context is the sum of the tokens those had computed
+	// before.
 	Prefill, Decode, Context int64
+	// Chunks counts the chunks. Past is the sum of the tokens that their
+	// sequences had computed before; Pairs counts, over the tokens of all chunks,
+	// the tokens that each attends to, itself included: n·c + n(n+1)/2 for a
+	// chunk of n after c.
+	Chunks, Past, Pairs int64
+	// The same for layers that see only a window of W tokens: the sums of
+	// min(c, W), and each token attending to at most W. They are 0 where the
+	// model has no such layers.
+	WindowContext, WindowPast, WindowPairs int64
 }
 
 // Model is a latency model. All times are µs.
