@@ -22,6 +22,17 @@ type Config struct {
 	// LongPrefillTokenThreshold is the most tokens that one sequence may
 	// compute in a step; 0 is no such bound.
 	LongPrefillTokenThreshold int
+	// AsyncScheduling: the next batch is formed when a step starts, not when it
+	// ends.
+	AsyncScheduling bool
+	// ReserveFullSequence: a request is admitted only if blocks for all its
+	// tokens are free, not only for its first chunk.
+	ReserveFullSequence bool
+	// WatermarkBlocks must stay free when a request is admitted beside others.
+	WatermarkBlocks int
+	// Window is how many tokens the sliding-window layers of the model see; 0
+	// where there are none.
+	Window int
 	// KeepGaps: results carry every gap between tokens, not only the longest.
 	KeepGaps bool
 }
@@ -39,14 +50,17 @@ type sequence struct {
 	tag           int32
 	kv            kv.Seq
 	input, output int32
-	// generated and computed count tokens; of a steady sequence they are those
-	// at the time it became steady, which is tick since.
+	// generated and computed count tokens as they will be when all batches that
+	// were formed have run; of a steady sequence, as of the time it became
+	// steady, which is tick since: it is done at tick until.
 	generated, computed int32
-	since               int64
-	// scheduled is what the batch in flight computes of a sequence that is not
-	// steady.
-	scheduled int32
-	state     state
+	since, until        int64
+	// shown counts the tokens that have appeared; if counting, those of ticks
+	// after seen come to it.
+	shown    int32
+	counting bool
+	seen     int64
+	state    state
 	// admitted: it ran before; aborted: it leaves when the step ends.
 	admitted, aborted bool
 	// order counts admissions to running.
@@ -64,6 +78,8 @@ const (
 	single
 	// steady: running, with one token in every step until it is done.
 	steady
+	// ending: running, with its last token in a batch that has not ended.
+	ending
 )
 
 const none int32 = -1
@@ -80,19 +96,26 @@ type Engine struct {
 	queued     int
 
 	// Those running: singles in order of admission, steadies by the tick at
-	// which they will have all their output.
+	// which they will have all their output, endings in any order.
 	singles  []int32
 	steadies des.Queue
+	endings  []int32
 	orders   int64
 	// newest is the highest order that ever became steady.
 	newest int64
 	// context + n·tick is the sum of what n steady sequences have computed.
 	context int64
+	window  window
 
-	step     Step
-	inFlight bool
-	// ticked: the step in flight gives the steady sequences a token.
-	ticked bool
+	// current is the step in flight or, between steps, the last one; ahead is
+	// the batch to run next, if it isQueued.
+	current, ahead     *batch
+	inFlight, isQueued bool
+	formed             []*Step
+	// shown is the last tick whose tokens have appeared.
+	shown int64
+	// used blocks while the step in flight runs.
+	used int
 	// aborted are running sequences that leave when the step ends.
 	aborted []int32
 	// fruitless counts the steps since a token appeared; there can be patience
@@ -105,11 +128,26 @@ type Engine struct {
 	stats    Stats
 }
 
+// batch is a step and who gets a token at its end.
+type batch struct {
+	Step
+	length des.Time
+	// ticked: the steady sequences take part, and the cache's clock is tick then.
+	// steady of them get a token, which for those in last is the last one.
+	ticked bool
+	tick   int64
+	steady int
+	last   []int32
+	// tokens are the other sequences that get a token.
+	tokens []int32
+}
+
 // Step is a batch and its time.
 type Step struct {
 	Start, End des.Time
 	latency.Batch
-	// Running, Waiting and UsedBlocks are as the batch was formed.
+	// Running, Waiting and UsedBlocks are as the batch was formed, which with
+	// asynchronous scheduling is at the start of the step before.
 	Running, Waiting, UsedBlocks int
 	// Admitted ran for the first time, Preempted were thrown back.
 	Admitted  []Admission
@@ -162,6 +200,7 @@ type Stats struct {
 // New returns an idle replica.
 func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 	return &Engine{cfg: cfg, model: model, cache: cache, head: none, tail: none, newest: -1,
+		current: &batch{}, ahead: &batch{}, window: newWindow(cfg.Window),
 		// The first in line computes a token a step, and no more than fit.
 		patience: cache.Total()*cache.BlockSize() + 1,
 		log:      gapLog{keep: cfg.KeepGaps, limit: minLog}}
@@ -171,7 +210,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 func (e *Engine) Waiting() int { return e.queued }
 
 // Running returns how many sequences hold a place in the batch.
-func (e *Engine) Running() int { return len(e.singles) + e.steadies.Len() }
+func (e *Engine) Running() int { return len(e.singles) + e.steadies.Len() + len(e.endings) }
 
 // Busy reports whether a step is in flight.
 func (e *Engine) Busy() bool { return e.inFlight }
@@ -179,8 +218,13 @@ func (e *Engine) Busy() bool { return e.inFlight }
 // Cache returns the replica's block cache.
 func (e *Engine) Cache() *kv.Cache { return e.cache }
 
-// Step returns the last batch. It is valid until the next Start.
-func (e *Engine) Step() *Step { return &e.step }
+// Step returns the step in flight or, between steps, the one that has ended. It
+// is valid until the next Start.
+func (e *Engine) Step() *Step { return &e.current.Step }
+
+// Formed returns the batches that the last Start formed: one, with asynchronous
+// scheduling one or two. They are valid until the next Start.
+func (e *Engine) Formed() []*Step { return e.formed }
 
 // Stats returns the sums so far.
 func (e *Engine) Stats() Stats { return e.stats }

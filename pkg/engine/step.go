@@ -6,30 +6,53 @@ import (
 	"blis/pkg/des"
 )
 
-// Start forms a batch at time now and returns false if there is nothing to do.
-// It fails when no sequence can make progress, which is a bug.
+// Start starts a step at time now: of the batch that was formed ahead, or of
+// one that it forms. With asynchronous scheduling it then forms the next one.
+// It returns false if there is nothing to do, and fails when no sequence can
+// make progress, which is a bug.
 func (e *Engine) Start(now des.Time) (bool, error) {
-	if e.Running()+e.queued == 0 {
-		return false, nil
+	e.formed = e.formed[:0]
+	if e.isQueued {
+		e.current, e.ahead, e.isQueued = e.ahead, e.current, false
+	} else {
+		if e.Running()+e.queued == 0 {
+			return false, nil
+		}
+		if !e.form(e.current, now) {
+			return false, e.stuck("schedules nothing")
+		}
 	}
-	e.step = Step{Start: now, Admitted: e.step.Admitted[:0], Preempted: e.step.Preempted[:0]}
-	budget := e.cfg.MaxNumBatchedTokens
-	if !e.runTogether(&budget) {
-		e.runOneByOne(&budget)
-	}
-	if len(e.step.Preempted) == 0 {
-		e.admit(&budget)
-	}
-	if e.step.Prefill+e.step.Decode == 0 {
-		return false, e.stuck("schedules nothing")
-	}
-	e.step.End = now + e.model.Step(e.step.Batch)
-	e.step.Running, e.step.Waiting = e.Running(), e.queued
-	e.step.UsedBlocks = e.cache.Total() - e.cache.Free()
 	e.inFlight = true
-	e.stats.PeakRunning = max(e.stats.PeakRunning, e.step.Running)
-	e.stats.PeakBlocks = max(e.stats.PeakBlocks, e.step.UsedBlocks)
+	e.current.Start, e.current.End = now, now+e.current.length
+	if e.cfg.AsyncScheduling && e.Running()+e.queued > 0 {
+		e.isQueued = e.form(e.ahead, now)
+	}
+	e.used = e.cache.Total() - e.cache.Free()
 	return true, nil
+}
+
+// form makes b a batch at time now and reports whether there is anything in it.
+// From then on the sequences count as if it had run.
+func (e *Engine) form(b *batch, now des.Time) bool {
+	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0]}, last: b.last[:0], tokens: b.tokens[:0]}
+	budget := e.cfg.MaxNumBatchedTokens
+	if !e.runTogether(b, &budget) {
+		e.runOneByOne(b, &budget, now)
+	}
+	if len(b.Preempted) == 0 {
+		e.admit(b, &budget)
+	}
+	e.advance(b)
+	b.Running, b.Waiting = e.Running(), e.queued
+	b.UsedBlocks = e.cache.Total() - e.cache.Free()
+	e.stats.PeakRunning = max(e.stats.PeakRunning, b.Running)
+	e.stats.PeakBlocks = max(e.stats.PeakBlocks, b.UsedBlocks)
+	e.formed = append(e.formed, &b.Step)
+	if b.Prefill+b.Decode == 0 {
+		return false
+	}
+	b.length = e.model.Step(b.Batch)
+	return true
 }
 
 // Stop accounts for the part of a step in flight that lies before now, where a
@@ -41,18 +64,27 @@ func (e *Engine) Stop(now des.Time) {
 }
 
 func (e *Engine) account(now des.Time) {
-	d := now - e.step.Start
+	d := now - e.current.Start
 	e.stats.BusyUS += d
-	e.stats.BlockUS += float64(d) * float64(e.step.UsedBlocks)
+	e.stats.BlockUS += float64(d) * float64(e.used)
 }
 
-// want returns how many tokens s still has to compute.
-func (q *sequence) want() int32 { return q.input + q.generated - q.computed }
+// want returns how many tokens q still has to compute. The last one that it
+// generates is never computed.
+func (q *sequence) want() int32 {
+	if q.generated == q.output {
+		return 0
+	}
+	return q.input + q.generated - q.computed
+}
+
+// known returns how many of the first upto tokens of q have appeared.
+func (q *sequence) known(upto int) int { return min(upto, int(q.input+q.shown)) }
 
 // runTogether schedules what runs: the steady sequences as one, the singles in
 // turn. It does nothing and returns false where the order of admission would
 // decide who gets tokens or blocks.
-func (e *Engine) runTogether(budget *int) bool {
+func (e *Engine) runTogether(b *batch, budget *int) bool {
 	left := *budget - e.steadies.Len()
 	need := 0
 	if left < 0 {
@@ -61,6 +93,7 @@ func (e *Engine) runTogether(budget *int) bool {
 	if e.steadies.Len() > 0 {
 		need = e.cache.TickNeed()
 	}
+	before := left
 	for _, s := range e.singles {
 		q := &e.seqs[s]
 		n := e.capped(int(q.want()))
@@ -75,22 +108,24 @@ func (e *Engine) runTogether(budget *int) bool {
 		}
 		need += e.cache.Missing(q.kv, int(q.computed)+n)
 		left -= n
-		q.scheduled = int32(n)
 	}
 	if need > e.cache.Free() {
 		return false
 	}
-	if e.ticked = e.steadies.Len() > 0; e.ticked {
-		e.step.Decode = int64(e.steadies.Len())
-		e.step.Context = e.context + e.step.Decode*e.cache.Ticks()
+	if e.steadies.Len() > 0 {
+		b.ticked, b.steady = true, e.steadies.Len()
+		b.Decode = int64(b.steady)
+		b.Context = e.context + b.Decode*e.cache.Ticks()
+		b.WindowContext = e.window.total(e.cache.Ticks())
 		e.cache.Tick()
+		b.tick = e.cache.Ticks()
+		e.window.advance(b.tick)
 	}
 	for _, s := range e.singles {
 		q := &e.seqs[s]
-		if q.scheduled > 0 {
-			e.cache.Extend(q.kv, int(q.computed+q.scheduled))
-			e.count(q)
-		}
+		n := min(e.capped(int(q.want())), before)
+		before -= n
+		e.extend(b, q, n)
 	}
 	*budget = left
 	return true
@@ -104,52 +139,71 @@ func (e *Engine) capped(n int) int {
 	return n
 }
 
-// count adds what q computes in this step to the batch.
-func (e *Engine) count(q *sequence) {
-	if q.generated > 0 && q.want() == 1 {
-		e.step.Decode++
-		e.step.Context += int64(q.computed)
-	} else {
-		e.step.Prefill += int64(q.scheduled)
+// extend lets q compute n tokens in b; it returns false if there are too few
+// free blocks.
+func (e *Engine) extend(b *batch, q *sequence, n int) bool {
+	if n == 0 {
+		return true
 	}
+	upto := int(q.computed) + n
+	if !e.cache.Extend(q.kv, upto, q.known(upto)) {
+		return false
+	}
+	e.compute(b, q, n)
+	return true
+}
+
+// compute counts n tokens of q, which has the blocks for them, in b.
+func (e *Engine) compute(b *batch, q *sequence, n int) {
+	c, k := int64(q.computed), int64(n)
+	if q.generated > 0 && q.want() == 1 {
+		b.Decode++
+		b.Context += c
+		b.WindowContext += e.window.clip(c)
+	} else {
+		b.Prefill += k
+		b.Chunks++
+		b.Past += c
+		b.Pairs += k*c + k*(k+1)/2
+		b.WindowPast += e.window.clip(c)
+		b.WindowPairs += e.window.pairs(c, k)
+	}
+	q.computed += int32(n)
 }
 
 // runOneByOne schedules what runs, sequence by sequence in order of admission,
 // preempting from the end where blocks run out.
-func (e *Engine) runOneByOne(budget *int) {
-	e.settleAll()
-	e.ticked = false
+func (e *Engine) runOneByOne(b *batch, budget *int, now des.Time) {
+	e.settleAll(now)
 	for i := 0; i < len(e.singles) && *budget > 0; i++ {
 		q := &e.seqs[e.singles[i]]
 		n := min(e.capped(int(q.want())), *budget)
-		for !e.cache.Extend(q.kv, int(q.computed)+n) {
+		for !e.extend(b, q, n) {
 			victim := e.singles[len(e.singles)-1]
-			e.preempt(victim)
+			e.preempt(b, victim)
 			if len(e.singles) == i {
 				return
 			}
 		}
-		q.scheduled = int32(n)
 		*budget -= n
-		e.count(q)
 	}
 }
 
 // preempt throws the last running sequence back into the wait queue. It has not
-// had its turn in this step.
-func (e *Engine) preempt(s int32) {
+// had its turn in this batch; a token of it in an earlier one still appears.
+func (e *Engine) preempt(b *batch, s int32) {
 	q := &e.seqs[s]
 	e.cache.Release(q.kv)
 	q.computed, q.state = 0, waiting
 	e.singles = e.singles[:len(e.singles)-1]
 	e.putBack(s)
-	e.step.Preempted = append(e.step.Preempted, q.tag)
+	b.Preempted = append(b.Preempted, q.tag)
 	e.stats.Preemptions++
 }
 
 // admit schedules waiting requests in queue order until the first that does not
 // fit.
-func (e *Engine) admit(budget *int) {
+func (e *Engine) admit(b *batch, budget *int) {
 	for *budget > 0 && e.head != none && e.Running() < e.cfg.MaxNumSeqs {
 		s := e.head
 		q := &e.seqs[s]
@@ -160,32 +214,73 @@ func (e *Engine) admit(budget *int) {
 			return
 		}
 		n = min(n, *budget)
-		if !e.cache.Admit(q.kv, cached+n) {
+		room, spare := cached+n, 0
+		if e.cfg.ReserveFullSequence {
+			room = tokens
+		}
+		if e.Running() > 0 {
+			spare = e.cfg.WatermarkBlocks
+		}
+		if !e.cache.Admit(q.kv, cached+n, room, spare) {
 			return
 		}
 		e.unqueue(s)
-		q.computed, q.scheduled, q.state = int32(cached), int32(n), single
+		q.computed, q.state = int32(cached), single
 		q.order = e.orders
 		e.orders++
 		e.singles = append(e.singles, s)
 		*budget -= n
-		e.count(q)
+		e.compute(b, q, n)
 		if !q.admitted {
 			q.admitted = true
-			e.step.Admitted = append(e.step.Admitted, Admission{q.tag, cached})
+			b.Admitted = append(b.Admitted, Admission{q.tag, cached})
 			e.stats.QueriedTokens += int64(tokens)
 			e.stats.CachedTokens += int64(cached)
 		}
 	}
 }
 
+// advance lets the sequences be what they are when b has run: who computes all
+// it has gets a token, and is steady or ending from then on.
+func (e *Engine) advance(b *batch) {
+	for e.steadies.Next() <= e.cache.Ticks() {
+		s := e.steadies.Pop().Slot
+		e.unsteady(s)
+		e.seqs[s].state = ending
+		e.endings = append(e.endings, s)
+		b.last = append(b.last, s)
+	}
+	kept := e.singles[:0]
+	for _, s := range e.singles {
+		q := &e.seqs[s]
+		if q.generated < q.output {
+			if q.want() > 0 {
+				kept = append(kept, s)
+				continue
+			}
+			b.tokens = append(b.tokens, s)
+			q.generated++
+		}
+		if q.generated == q.output {
+			q.state = ending
+			e.endings = append(e.endings, s)
+		} else {
+			e.makeSteady(s)
+		}
+	}
+	e.singles = kept
+}
+
 // stuck is the error of a replica that makes no progress.
 func (e *Engine) stuck(how string) error {
 	s := e.head
-	if len(e.singles) > 0 {
+	switch {
+	case len(e.singles) > 0:
 		s = e.singles[0]
-	} else if e.steadies.Len() > 0 {
+	case e.steadies.Len() > 0:
 		s = e.steadies.First().Slot
+	case len(e.endings) > 0:
+		s = e.endings[0]
 	}
 	return &StuckError{Tag: e.seqs[s].tag, Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
 		how, e.Running(), e.queued, e.cache.Free(), e.cache.Total())}

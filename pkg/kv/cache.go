@@ -14,9 +14,11 @@ type sequence struct {
 	blocks, hashed int32
 	// span is the path's span that block hashed lies in, or an earlier one.
 	span int
-	// A growing sequence gets one token a tick: it has base + tick tokens, and
-	// blocks and hashed are brought up to date only when somebody looks.
+	// A growing sequence gets one token a tick: it has base + tick tokens, the
+	// behind newest of them not known yet, and blocks and hashed are brought up to
+	// date only when somebody looks.
 	growing bool
+	behind  int32
 	base    int64
 }
 
@@ -135,46 +137,54 @@ func (c *Cache) match(path Path, limit int32) int {
 
 // Admit gives s, which holds nothing, the blocks that the Lookup just before
 // found and new ones for all its tokens up to upto. It changes nothing and
-// returns false if there are not enough free blocks.
-func (c *Cache) Admit(s Seq, upto int) bool {
-	need := c.blocksFor(upto) - c.hits
-	if need+c.idle > c.free {
+// returns false if there are not enough free blocks for its tokens up to room,
+// at least upto, and for spare ones beside them.
+func (c *Cache) Admit(s Seq, upto, room, spare int) bool {
+	if c.blocksFor(room)-c.hits+c.idle > c.free-int32(spare) {
 		return false
 	}
+	need := c.blocksFor(upto) - c.hits
 	q := &c.seqs[s]
 	for _, f := range c.found {
 		c.take(q, f)
 	}
 	q.blocks, q.hashed, q.span = c.hits, c.hits, 0
-	c.grant(s, need, upto)
+	c.grant(s, need)
+	c.Know(s, upto)
 	return true
 }
 
 // Missing returns how many more blocks s needs to hold its tokens up to upto.
 func (c *Cache) Missing(s Seq, upto int) int { return int(c.blocksFor(upto) - c.seqs[s].blocks) }
 
-// Extend gives s new blocks for its tokens up to upto. It changes nothing and
-// returns false if there are not enough free blocks.
-func (c *Cache) Extend(s Seq, upto int) bool {
+// Extend gives s new blocks for its tokens up to upto, of which the first known
+// are known. It changes nothing and returns false if there are not enough free
+// blocks.
+func (c *Cache) Extend(s Seq, upto, known int) bool {
 	need := c.blocksFor(upto) - c.seqs[s].blocks
 	if need > c.free {
 		return false
 	}
-	c.grant(s, need, upto)
+	c.grant(s, need)
+	c.Know(s, known)
 	return true
+}
+
+// Know makes the blocks of s findable that its first tokens tokens fill.
+func (c *Cache) Know(s Seq, tokens int) {
+	if c.caching {
+		c.register(s, int32(tokens)/c.blockSize)
+	}
 }
 
 func (c *Cache) blocksFor(tokens int) int32 {
 	return (int32(tokens) + c.blockSize - 1) / c.blockSize
 }
 
-func (c *Cache) grant(s Seq, need int32, upto int) {
+func (c *Cache) grant(s Seq, need int32) {
 	if need > 0 {
 		c.evict(need)
 		c.seqs[s].blocks += need
-	}
-	if c.caching {
-		c.register(s, int32(upto)/c.blockSize)
 	}
 }
 
@@ -280,6 +290,6 @@ func (c *Cache) Touch(path Path, upto int) {
 	upto = min(upto/int(c.blockSize), int(c.total)) * int(c.blockSize)
 	s := c.Open(path)
 	c.Lookup(s, upto)
-	c.Admit(s, upto)
+	c.Admit(s, upto, upto, 0)
 	c.Close(s)
 }

@@ -239,9 +239,9 @@ func (l *lives) extend(x *life) {
 	}
 	want, got := l.p.extend(&x.plain, hits, upto), false
 	if admitting {
-		got = l.c.Admit(x.seq, upto)
+		got = l.c.Admit(x.seq, upto, upto, 0)
 	} else {
-		got = l.c.Extend(x.seq, upto)
+		got = l.c.Extend(x.seq, upto, upto)
 	}
 	if got != want {
 		l.Errorf("room for %d tokens: %v, want %v", upto, got, want)
@@ -257,7 +257,7 @@ func (l *lives) turn(x *life) {
 		l.c.Settle(x.seq)
 		x.grows = false
 	} else if len(x.plain.blocks) > 0 && x.tokens >= x.plain.input {
-		l.c.Grow(x.seq, x.tokens)
+		l.c.Grow(x.seq, x.tokens, 0)
 		x.grows = true
 	}
 }

@@ -5,10 +5,11 @@ package kv
 // sequences need a block, instead of visiting them.
 
 // Grow makes s, which holds blocks for exactly tokens tokens, gain one token at
-// each Tick from now on.
-func (c *Cache) Grow(s Seq, tokens int) {
+// each Tick from now on. A block of it is findable when it has been full for
+// behind ticks.
+func (c *Cache) Grow(s Seq, tokens, behind int) {
 	q := &c.seqs[s]
-	q.growing, q.base = true, int64(tokens)-c.tick
+	q.growing, q.behind, q.base = true, int32(behind), int64(tokens)-c.tick
 	c.needs[c.class(q.base)]++
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		c.writers[tail] = s
@@ -68,9 +69,7 @@ func (c *Cache) update(s Seq) {
 	q := &c.seqs[s]
 	tokens := q.base + c.tick
 	q.blocks = c.blocksFor(int(tokens))
-	if c.caching {
-		c.register(s, int32(tokens)/c.blockSize)
-	}
+	c.Know(s, int(tokens)-int(q.behind))
 }
 
 // writer returns the growing sequence that produces the tokens of node n.

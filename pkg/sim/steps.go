@@ -33,16 +33,11 @@ func (s *simulation) startSteps() error {
 		if !started {
 			continue
 		}
-		step := r.engine.Step()
-		for _, a := range step.Admitted {
-			o := &s.slots[a.Tag].out
-			o.ScheduledUS, o.CachedTokens = record.Micros(s.now), int64(a.Cached)
-		}
-		for _, tag := range step.Preempted {
-			s.slots[tag].out.Preemptions++
+		for _, step := range r.engine.Formed() {
+			s.formed(step)
 		}
 		s.states[i].QueueDepth = int32(r.engine.Waiting())
-		s.queue.Push(des.NewEvent(step.End, stepEnd, int64(i), i))
+		s.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
 		if s.check != nil {
 			if err := s.check.replica(r); err != nil {
 				return err
@@ -51,6 +46,17 @@ func (s *simulation) startSteps() error {
 	}
 	s.starting = s.starting[:0]
 	return nil
+}
+
+// formed notes what happens to requests when a batch is formed.
+func (s *simulation) formed(step *engine.Step) {
+	for _, a := range step.Admitted {
+		o := &s.slots[a.Tag].out
+		o.ScheduledUS, o.CachedTokens = record.Micros(s.now), int64(a.Cached)
+	}
+	for _, tag := range step.Preempted {
+		s.slots[tag].out.Preemptions++
+	}
 }
 
 // finishStep makes the effects of a replica's step visible.
@@ -89,6 +95,7 @@ func (s *simulation) finishStep(i int32) error {
 		s.states[i].Inflight--
 		s.release(tag)
 	}
+	s.states[i].QueueDepth = int32(r.engine.Waiting())
 	s.wake(i)
 	if s.check != nil {
 		return s.check.replica(r)
