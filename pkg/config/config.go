@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"reflect"
 	"strings"
@@ -109,6 +110,9 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	}
 }
 
+// Has reports whether the document says what is at path.
+func (d *Doc) Has(path string) bool { return d.find(path) != nil }
+
 func (d *Doc) find(path string) ast.Node {
 	p, err := yaml.PathString("$." + path)
 	if err != nil {
@@ -174,11 +178,9 @@ func fieldNames(t reflect.Type) []string {
 				return
 			}
 			seen[t] = true
-			for i := range t.NumField() {
-				if name, ok := yamlName(t.Field(i)); ok {
-					names = append(names, name)
-				}
-				walk(t.Field(i).Type)
+			for f := range fields(t) {
+				names = append(names, f.name)
+				walk(t.FieldByIndex(f.index).Type)
 			}
 		}
 	}
@@ -186,8 +188,24 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// yamlName returns the name that a field has in a document.
-func yamlName(f reflect.StructField) (string, bool) {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	return name, name != "" && name != "-"
+// namedField is a field of a struct by the name that it has in a document.
+type namedField struct {
+	name  string
+	index []int // as reflect.Type.FieldByIndex has it
+}
+
+// fields ranges over the fields of the struct t in a document, those of
+// embedded ("inline") structs among them.
+func fields(t reflect.Type) iter.Seq[namedField] {
+	return func(yield func(namedField) bool) {
+		for _, f := range reflect.VisibleFields(t) {
+			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if options == "inline" || name == "" || name == "-" {
+				continue
+			}
+			if !yield(namedField{name, f.Index}) {
+				return
+			}
+		}
+	}
 }

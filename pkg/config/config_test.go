@@ -12,10 +12,16 @@ type file struct {
 }
 
 type part struct {
+	Size  `yaml:",inline"`
 	ID    string  `yaml:"id"`
 	Count int     `yaml:"count"`
 	Ratio float64 `yaml:"ratio"`
 	On    bool    `yaml:"on"`
+}
+
+// Size is inline in part.
+type Size struct {
+	Width int `yaml:"width"`
 }
 
 const good = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
@@ -41,6 +47,8 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"parts:\n - {id: a, ratio: many}":                                       "f.yaml:2:",
 		"parts:\n - {id: a, on: 1}":                                             "f.yaml:2:",
 		"parts:\n - {id: [1], count: 2}":                                        "f.yaml:2:",
+		"parts:\n - {id: a, widht: 1}":                                          `f.yaml:2:11: unknown field "widht"; did you mean "width"?`,
+		"parts:\n - {id: a, width: 1.5}":                                        "f.yaml:2:19: must be a whole number, is 1.5",
 		"parts: {id: a}":                                                        "f.yaml:1:",
 		"parts: &a\n":                                                           "f.yaml",
 		"name: x\n---\nname: y\n":                                               "one file, one document",
@@ -82,12 +90,12 @@ func TestSet(t *testing.T) {
 	if err := decode(good, &f); err != nil {
 		t.Fatal(err)
 	}
-	for path, value := range map[string]string{"name": "y", "parts.b.count": "7", "parts.0.ratio": "0.5", "parts.a.on": "true", "extra.queue-depth": "0.3"} {
+	for path, value := range map[string]string{"name": "y", "parts.b.count": "7", "parts.0.ratio": "0.5", "parts.0.width": "4", "parts.a.on": "true", "extra.queue-depth": "0.3"} {
 		if err := Set(&f, path, value); err != nil {
 			t.Errorf("%s=%s: %v", path, value, err)
 		}
 	}
-	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || !f.Parts[0].On || f.Extra["queue-depth"] != 0.3 {
+	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || f.Parts[0].Width != 4 || !f.Parts[0].On || f.Extra["queue-depth"] != 0.3 {
 		t.Errorf("set to %+v", f)
 	}
 	for path, want := range map[string]string{

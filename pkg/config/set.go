@@ -62,14 +62,11 @@ func set(v reflect.Value, path []string, value string) error {
 
 func field(v reflect.Value, name string) (reflect.Value, error) {
 	var have []string
-	for i := range v.NumField() {
-		n, ok := yamlName(v.Type().Field(i))
-		if n == name && ok {
-			return v.Field(i), nil
+	for f := range fields(v.Type()) {
+		if f.name == name {
+			return v.FieldByIndex(f.index), nil
 		}
-		if ok {
-			have = append(have, n)
-		}
+		have = append(have, f.name)
 	}
 	return reflect.Value{}, named.Unknown("field", name, have)
 }

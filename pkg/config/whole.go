@@ -56,9 +56,9 @@ func (d *Doc) checkValue(v *ast.MappingValueNode, t reflect.Type) error {
 		if key == "<<" { // a merge: the fields of another mapping
 			return d.checkWhole(v.Value, t)
 		}
-		for i := range t.NumField() {
-			if name, ok := yamlName(t.Field(i)); ok && name == key {
-				return d.checkWhole(v.Value, t.Field(i).Type)
+		for f := range fields(t) {
+			if f.name == key {
+				return d.checkWhole(v.Value, t.FieldByIndex(f.index).Type)
 			}
 		}
 	}
