@@ -18,12 +18,12 @@ func named(q Request) int {
 func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result) {
 	t.Helper()
 	undisturbed := c.HorizonUS == Never
-	wanted := 0 // tokens to compute, if nothing is computed twice or in vain
+	wanted := int64(0) // tokens to compute, if nothing is computed twice or in vain
 	for i, o := range r.Outcomes {
 		q := requests[i]
 		undisturbed = undisturbed && q.DeadlineUS == Never && o.Preemptions == 0
 		if o.State == Completed {
-			wanted += q.Input - o.Cached + q.Output - 1
+			wanted += int64(q.Input - o.Cached + q.Output - 1)
 		}
 		law := func(name string, holds bool) {
 			if !holds {
@@ -49,7 +49,7 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 		law("no horizon, no end before its time",
 			c.HorizonUS != Never || o.State != Unfinished && o.State != BeyondHorizon)
 	}
-	computed := 0
+	computed := int64(0)
 	for replica, steps := range r.Steps {
 		checkSteps(t, seed, replica, steps, c, !hasDeadlines(requests))
 		for _, s := range steps {
@@ -72,9 +72,9 @@ func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, 
 			}
 		}
 		law("a step computes something, within the budget",
-			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode <= c.MaxNumBatchedTokens)
+			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode <= int64(c.MaxNumBatchedTokens))
 		law("its length follows from what it computes",
-			s.EndUS-s.StartUS == c.stepTime(s.Prefill, s.Decode, s.Context))
+			s.EndUS-s.StartUS == c.stepTime(s.Batch))
 		law("steps do not overlap", i == 0 || s.StartUS >= steps[i-1].EndUS)
 		law("a replica with work does not idle",
 			i == 0 || !patient || steps[i-1].Waiting == 0 || s.StartUS == steps[i-1].EndUS)

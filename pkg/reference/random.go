@@ -24,7 +24,7 @@ func Random(seed uint64) (Config, []Request) {
 		d.rush(&c)
 		hurry, count = 60, 60
 	}
-	d.tick = c.stepTime(min(c.MaxNumBatchedTokens, d.input), 2, d.input)
+	d.tick = c.stepTime(typical(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
 	span := int(float64(d.tick) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
 	arrivals := d.arrivals(len(requests), span)
@@ -139,7 +139,7 @@ func (d *dice) timing(c *Config) {
 	c.Alpha = pick(d,
 		[3]float64{}, [3]float64{}, [3]float64{2, 0, 1}, [3]float64{0, 1, 0},
 		[3]float64{0.5, 0.5, 0.5}, [3]float64{2000, 3.5, 30})
-	tick := c.stepTime(d.input, 1, 0)
+	tick := c.stepTime(typical(d.input, 1, 0))
 	c.AdmissionLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
 	c.RoutingLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
 }
@@ -230,4 +230,9 @@ func (d *dice) patience(c *Config, input int) int64 {
 		queue+d.tick*d.Int64N(20),
 		queue+d.Int64N(20*d.tick),
 		queue+d.Int64N(100*d.tick))
+}
+
+// typical is a batch with these sums.
+func typical(prefill, decode, context int) Batch {
+	return Batch{Prefill: int64(prefill), Decode: int64(decode), Context: int64(context)}
 }

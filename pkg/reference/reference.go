@@ -5,11 +5,11 @@
 // tests use it: it shares no code with what it is compared with, so it imports
 // nothing of this module.
 //
-// It covers one deployment with synchronous scheduling, first come first served
-// with preemption by recomputation of the last admitted, always-admit, and the
-// routers round-robin, least-loaded and weighted. Its own laws (each block
-// owned as often as it is held, no batch above its limits) are checked at every
-// step; a breach panics.
+// It covers one deployment with synchronous or asynchronous scheduling, first
+// come first served with preemption by recomputation of the last admitted,
+// always-admit, and the routers round-robin, least-loaded and weighted. Its own
+// laws (each block owned as often as it is held, no batch above its limits) are
+// checked at every batch; a breach panics.
 package reference
 
 import (
@@ -31,12 +31,18 @@ type Config struct {
 	LongPrefillThreshold int
 	// MaxModelLen bounds input plus output; 0 is no bound.
 	MaxModelLen int
+	// Switches are those of the engine's rules that are off by default.
+	Switches
 	// Alpha is the delay before the queue, constant and per input token, and
 	// the delay of a token on its way to the client.
 	Alpha [3]float64
 	// Beta is a step's time: constant, per prefill token, per decode sequence,
-	// and, if there is a fourth, per token of decode context.
-	Beta               []float64
+	// and, if there is a fourth, per token of decode context. StepTime, if there
+	// is one, takes its place; no step is shorter than 1.
+	Beta     []float64
+	StepTime func(Batch) int64
+	// Window is what the sums over windows are cut to; 0 leaves them 0.
+	Window             int
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
 	// Routing is round-robin, least-loaded or weighted.
@@ -48,6 +54,18 @@ type Config struct {
 	ShadowBlocks int
 	// HorizonUS ends the run; Never does not.
 	HorizonUS int64
+}
+
+// Switches are rules of an engine that it may have or not.
+type Switches struct {
+	// Async forms each batch when the step before it starts.
+	Async bool
+	// ReserveFull admits a waiting request only if the blocks of all its tokens
+	// are free, although it gets only those of its first chunk.
+	ReserveFull bool
+	// Watermark is the fraction of all blocks that must be left free by a
+	// request that is admitted while others run.
+	Watermark float64
 }
 
 // DefaultShadowBlocks is the capacity of the router's index of one replica.
@@ -111,16 +129,17 @@ type Outcome struct {
 	Preemptions    int
 	TokensUS       []int64
 	// Met says where a deadline met the request: admission, routing, delay,
-	// queue, running (in the middle of a step) or between (two steps).
+	// queue, flight (in the queue, preempted, with a token still coming), running
+	// (in the middle of a step), ahead (in the middle of a step, and only the
+	// batch behind it has the request) or between (two steps).
 	Met string
 }
 
-// Step is one step of one replica that ended within the run. UsedBlocks,
-// Running and Waiting are counted once its batch was formed.
+// Step is one step of one replica that ended within the run. Preempted,
+// UsedBlocks, Running and Waiting are counted once its batch was formed.
 type Step struct {
-	StartUS, EndUS   int64
-	Prefill, Decode  int
-	Context          int
+	StartUS, EndUS int64
+	Batch
 	Preempted        int
 	UsedBlocks       int
 	Running, Waiting int
@@ -134,6 +153,34 @@ type Result struct {
 	// Duplicates counts blocks that took a hash which another block had;
 	// Evictions counts blocks that lost theirs.
 	Duplicates, Evictions int
+	Ahead                 Ahead
+}
+
+// Ahead counts what only batches meet that are formed while a step is in
+// progress.
+type Ahead struct {
+	// Victims were preempted with a token coming, LastVictims with their last.
+	Victims, LastVictims int
+	// Dropped batches compute nothing though somebody waits or is left to be
+	// computed; DroppedVictims were preempted while such batches were formed.
+	Dropped, DroppedVictims int
+	// Seats counts batches that admit nobody more because requests whose last
+	// token is coming have the seats.
+	Seats int
+	// Hashes counts blocks that got their hash when a token appeared.
+	Hashes int
+	// Deserted counts steps that started after all their requests had left.
+	Deserted int
+}
+
+func (a *Ahead) add(b Ahead) {
+	a.Victims += b.Victims
+	a.LastVictims += b.LastVictims
+	a.Dropped += b.Dropped
+	a.DroppedVictims += b.DroppedVictims
+	a.Seats += b.Seats
+	a.Hashes += b.Hashes
+	a.Deserted += b.Deserted
 }
 
 // Run simulates the requests, which are sorted by arrival. Input that no reader
@@ -152,7 +199,10 @@ func check(c Config, requests []Request) error {
 	if c.Replicas < 1 || c.MaxNumSeqs < 1 || c.MaxNumBatchedTokens < 1 || c.BlockSize < 1 || c.NumBlocks < 1 {
 		return fmt.Errorf("a cluster that cannot exist: %+v", c)
 	}
-	if len(c.Beta) != 3 && len(c.Beta) != 4 {
+	if c.Watermark < 0 || c.Watermark > 1 {
+		return fmt.Errorf("watermark must be between 0 and 1, is %g", c.Watermark)
+	}
+	if c.StepTime == nil && len(c.Beta) != 3 && len(c.Beta) != 4 {
 		return fmt.Errorf("beta has %d numbers, not 3 or 4", len(c.Beta))
 	}
 	if err := checkRouting(c); err != nil {
@@ -197,17 +247,6 @@ func checkRouting(c Config) error {
 		}
 	}
 	return nil
-}
-
-// stepTime is how long a step takes. Products are rounded before they are
-// added, on every machine.
-func (c *Config) stepTime(prefill, decode, context int) int64 {
-	t := c.Beta[0] + float64(c.Beta[1]*float64(prefill))
-	t += float64(c.Beta[2] * float64(decode))
-	if len(c.Beta) == 4 {
-		t += float64(c.Beta[3] * float64(context))
-	}
-	return max(1, roundHalfUp(t))
 }
 
 // queueDelay is how long a request takes from the router to the wait queue.

@@ -22,13 +22,23 @@ type request struct {
 	stage   stage
 	// until is when a stage before isQueued ends.
 	until int64
-	// blocks hold the first tokens of the sequence, of which computed are done.
+	// blocks hold the first tokens of the sequence, of which computed are done
+	// once the step in progress and the batch ahead are.
 	blocks   []int
 	computed int
+	// coming counts the tokens that those two will add to the output.
+	coming int
 }
 
-// length counts the tokens that the request has: its prompt and its output so far.
-func (q *request) length() int { return q.Input + q.outcome.Generated }
+// appeared counts the tokens that exist: the prompt and the output so far.
+func (q *request) appeared() int { return q.Input + q.outcome.Generated }
+
+// length counts the tokens that there are to compute, those coming included.
+func (q *request) length() int { return q.appeared() + q.coming }
+
+// ending reports whether the last token is coming, so that nothing is left to
+// be computed.
+func (q *request) ending() bool { return q.outcome.Generated+q.coming == q.Output }
 
 func (q *request) final() bool { return q.outcome.State != "" }
 
@@ -113,7 +123,7 @@ func (s *simulation) run() {
 			}
 		}
 		for _, r := range s.replicas {
-			if r.step == nil && len(r.running)+len(r.waiting) > 0 {
+			if r.step == nil && r.hasWork() {
 				r.start(now)
 			}
 		}
@@ -195,7 +205,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 
 // abort ends a request at its deadline. In the middle of a step it keeps what it
 // holds until the step ends. Choice: a step that has just ended at this instant
-// is over, and what it ran leaves at once.
+// is over, and what it ran leaves at once, also if the batch ahead has it too.
 func (s *simulation) abort(q *request) {
 	q.outcome.State, q.outcome.Reason = TimedOut, "deadline"
 	met := []string{isAdmitting: "admission", isRouting: "routing", isDelayed: "delay", isQueued: "queue"}
@@ -208,10 +218,15 @@ func (s *simulation) abort(q *request) {
 	r := s.replicas[q.outcome.Replica]
 	switch {
 	case q.stage == isQueued:
-		i := slices.Index(r.waiting, q)
-		r.waiting = slices.Delete(r.waiting, i, i+1)
+		if q.coming > 0 {
+			q.outcome.Met = "flight"
+		}
+		r.leave(q)
 	case q.stage == isRunning && r.step != nil:
 		q.outcome.Met = "running"
+		if r.ahead.has(q) && !r.step.has(q) {
+			q.outcome.Met = "ahead"
+		}
 		r.aborted = append(r.aborted, q)
 		return
 	case q.stage == isRunning:
@@ -234,6 +249,7 @@ func (s *simulation) result() Result {
 		result.Steps = append(result.Steps, r.steps)
 		result.Duplicates += r.cache.duplicates
 		result.Evictions += r.cache.evictions
+		result.Ahead.add(r.seen)
 	}
 	return result
 }

@@ -15,7 +15,8 @@ import (
 // Keys of cluster, with what holds where they are not given: replicas=1,
 // seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
 // (block_size), blocks=1000 (num_gpu_blocks), chunked=on, caching=on,
-// threshold=0 (long_prefill_token_threshold), model_len=0, alpha=0,0,0,
+// threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
+// reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
 // beta=… (three or four numbers, must be given), admission=0 and
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Of arrive,
@@ -85,6 +86,14 @@ func (c *Config) set(key, value string) (err error) {
 		c.Chunked, err = onOff(value)
 	case "caching":
 		c.PrefixCaching, err = onOff(value)
+	case "async":
+		c.Async, err = onOff(value)
+	case "reserve":
+		c.ReserveFull, err = onOff(value)
+	case "watermark":
+		c.Watermark, err = strconv.ParseFloat(value, 64)
+	case "window":
+		c.Window, err = strconv.Atoi(value)
 	case "threshold":
 		c.LongPrefillThreshold, err = strconv.Atoi(value)
 	case "model_len":
@@ -198,6 +207,13 @@ func (r Result) Text(show ...string) string {
 			for replica, steps := range r.Steps {
 				for _, s := range steps {
 					text.WriteString(s.text(replica) + "\n")
+				}
+			}
+		case "sums":
+			for replica, steps := range r.Steps {
+				for _, s := range steps {
+					fmt.Fprintf(&text, "replica %d: %d: context=%d chunks=%d past=%d pairs=%d, in windows %d %d %d\n",
+						replica, s.StartUS, s.Context, s.Chunks, s.Past, s.Pairs, s.WindowContext, s.WindowPast, s.WindowPairs)
 				}
 			}
 		}
