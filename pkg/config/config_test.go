@@ -47,7 +47,7 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"parts:\n - {id: a, ratio: many}":                                       "f.yaml:2:",
 		"parts:\n - {id: a, on: 1}":                                             "f.yaml:2:",
 		"parts:\n - {id: [1], count: 2}":                                        "f.yaml:2:",
-		"parts:\n - {id: a, widht: 1}":                                          `f.yaml:2:11: unknown field "widht"; did you mean "width"?`,
+		"parts:\n - {id: a, widht: 1}":                                          `f.yaml:2:12: unknown field "widht"; did you mean "width"?`,
 		"parts:\n - {id: a, width: 1.5}":                                        "f.yaml:2:19: must be a whole number, is 1.5",
 		"parts: {id: a}":                                                        "f.yaml:1:",
 		"parts: &a\n":                                                           "f.yaml",
