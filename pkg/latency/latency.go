@@ -43,29 +43,39 @@ type Model interface {
 type Coefficients struct {
 	Alpha []float64
 	Beta  []float64
+	// Replica is what a roofline is computed from.
+	Replica *Replica
 }
 
 // Models are the latency models by name.
 var Models = named.Table[func(Coefficients) (Model, error)]{
 	{Name: "linear", Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; α2 from a token to the client", Value: newLinear},
+	{Name: "roofline", Doc: "step = the FLOPs, the bytes and the exchanges that the model's architecture asks of its GPUs; α as in linear", Value: newRoofline},
 }
 
 // check reports the first coefficient that no machine can have.
 func (c Coefficients) check() error {
-	if len(c.Alpha) != 3 {
-		return fmt.Errorf("alpha_us must have 3 numbers, has %d", len(c.Alpha))
+	if err := c.checkAlpha(); err != nil {
+		return err
 	}
 	if len(c.Beta) != 3 && len(c.Beta) != 4 {
 		return fmt.Errorf("beta_us must have 3 or 4 numbers, has %d", len(c.Beta))
 	}
-	for _, list := range []struct {
-		name   string
-		values []float64
-	}{{"alpha_us", c.Alpha}, {"beta_us", c.Beta}} {
-		for i, v := range list.values {
-			if !(v >= 0) || v > maxCoefficient {
-				return fmt.Errorf("%s[%d] must be between 0 and %g, is %g", list.name, i, maxCoefficient, v)
-			}
+	return checkEach("beta_us", c.Beta)
+}
+
+// checkAlpha is check for what all models have.
+func (c Coefficients) checkAlpha() error {
+	if len(c.Alpha) != 3 {
+		return fmt.Errorf("alpha_us must have 3 numbers, has %d", len(c.Alpha))
+	}
+	return checkEach("alpha_us", c.Alpha)
+}
+
+func checkEach(name string, values []float64) error {
+	for i, v := range values {
+		if !(v >= 0) || v > maxCoefficient {
+			return fmt.Errorf("%s[%d] must be between 0 and %g, is %g", name, i, maxCoefficient, v)
 		}
 	}
 	return nil

@@ -42,11 +42,11 @@ func TestCoefficientsAreChecked(t *testing.T) {
 		c    Coefficients
 		want string
 	}{
-		{Coefficients{[]float64{1}, ok}, "alpha_us must have 3"},
-		{Coefficients{ok, []float64{1, 2}}, "beta_us must have 3 or 4"},
-		{Coefficients{ok, []float64{1, -2, 3}}, "beta_us[1]"},
-		{Coefficients{[]float64{1, 2, math.NaN()}, ok}, "alpha_us[2]"},
-		{Coefficients{ok, []float64{math.Inf(1), 2, 3}}, "beta_us[0]"},
+		{Coefficients{Alpha: []float64{1}, Beta: ok}, "alpha_us must have 3"},
+		{Coefficients{Alpha: ok, Beta: []float64{1, 2}}, "beta_us must have 3 or 4"},
+		{Coefficients{Alpha: ok, Beta: []float64{1, -2, 3}}, "beta_us[1]"},
+		{Coefficients{Alpha: []float64{1, 2, math.NaN()}, Beta: ok}, "alpha_us[2]"},
+		{Coefficients{Alpha: ok, Beta: []float64{math.Inf(1), 2, 3}}, "beta_us[0]"},
 	} {
 		if _, err := newLinear(c.c); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.c, err, c.want)
