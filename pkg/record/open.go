@@ -1,0 +1,28 @@
+package record
+
+import (
+	"io"
+	"os"
+)
+
+// Open opens a file of any text, decompressed if it is zstd. Reading it may end
+// in an error that says that the compressed data are cut off or corrupt.
+func Open(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, done := decompressed(f)
+	return &opened{r, f, done}, nil
+}
+
+type opened struct {
+	io.Reader
+	file *os.File
+	done func()
+}
+
+func (o *opened) Close() error {
+	o.done()
+	return o.file.Close()
+}
