@@ -29,7 +29,9 @@ import (
 // Attention reads the keys and values of Context and Past, handles those of the
 // step's own tokens, and computes the pairs. A GPU has 1/TP of the heads, and at
 // least one head of keys and values. A prompt cut in chunks computes the pairs
-// of the whole prompt, and reads its past again for each chunk.
+// of the whole prompt, and reads its past again for each chunk. In a step with
+// chunks, attention takes at least what one thread block needs for the past of
+// one sequence of average length.
 //
 // Exchanges are, for each layer, two all-reduces over the TP group. With
 // experts, the second is over all their TP·DP GPUs; with expert parallelism it
@@ -41,8 +43,8 @@ import (
 // as long as one group needs through all stages and the PP−1 ways between them.
 // The pipeline counts as full while there is a sequence for each group: bubbles
 // within a round are left out; with fewer sequences the other groups are empty.
-// Ranks count as balanced, sequences and experts as alike. So, with DP or PP,
-// the same tokens in more sequences take less time, not more.
+// Ranks count as balanced, sequences and experts as alike. So the same context
+// in more sequences may take less time, not more, with DP, PP or chunks.
 //
 // Left out, too: the table of inputs; activations in memory (proportional to
 // the tokens, as FLOPs are: Compute contains them); and that exchanges and
@@ -58,8 +60,8 @@ type roofline struct {
 	// Exchanges take token for each token of a group, and all for each token of
 	// the groups that share experts.
 	token, all float64
-	// pass is for each token of a chunk's past, in the layers that see all of it
-	// and in those with a window.
+	// pass is a thread block's time for a token of the past, in the layers that
+	// see all of it and in those with a window.
 	pass, windowPass float64
 	// launch is the host's least time while the GPUs work, gpu what these take in
 	// any step; step is what the host adds, sequence what it adds for each.
@@ -94,12 +96,12 @@ func (x experts) of(n float64) float64 {
 // sequences alone and in one with chunks, and to compute a pair.
 type attention struct{ read, mixed, pair float64 }
 
-// passUS is how long a chunk takes at least in one layer for each token of its
-// past, however few its own tokens are: thread blocks go through the past tile
-// by tile, and a small chunk has too few of them to fill a GPU. Measured: 0.022
-// µs on an RTX PRO 6000, alike for 32 and 64 heads, and 0.032 µs on an RTX 4090
-// (chunks of 16 tokens after 16384, vLLM 0.19: LLMServingSim 5daddb21,
-// profiler/perf).
+// passUS is how long a thread block needs in one layer for each token of a
+// sequence's past, tile by tile: with few sequences and few tokens there are
+// too few blocks to fill a GPU, and the attention of a step with chunks takes
+// that long at least. Measured: 0.022 µs on an RTX PRO 6000, alike for 32 and 64
+// heads, and 0.032 µs on an RTX 4090 (chunks of 16 tokens after 16384, vLLM 0.19:
+// LLMServingSim 5daddb21, profiler/perf).
 const passUS = 0.025
 
 // activationBytes is what one number that passes between GPUs takes: servers
@@ -243,23 +245,29 @@ func (m *roofline) Step(b Batch) des.Time {
 
 	us := m.dense.of(tokens) + m.head.of(sequences) + m.experts.of(together)
 	us += float64(m.token*tokens) + float64(m.all*together) + m.gpu
-	if b.Decode > 0 {
-		us += float64(ofDecode * m.decode(b, chunks > 0))
-	}
-	if chunks > 0 {
-		pass := float64(m.pass*float64(b.Past)) + float64(m.windowPass*float64(b.WindowPast))
-		us += both(float64(ofChunks*m.chunks(b)), pass/float64(chunks))
-	}
+	us += m.attention(b, chunks, ofChunks, ofDecode)
 	us = max(us, m.launch) + m.step + float64(m.sequence*sequences)
 	return max(1, micros(us))
 }
 
-// decode is the attention of the decode sequences, were they all in one group.
-func (m *roofline) decode(b Batch, mixed bool) float64 {
-	full, window := m.full.read, m.window.read
-	if mixed {
-		full, window = m.full.mixed, m.window.mixed
+// attention is the time of one kernel for chunks and decode sequences; a kernel
+// for decode sequences alone shares a long past between thread blocks.
+func (m *roofline) attention(b Batch, chunks int64, ofChunks, ofDecode float64) float64 {
+	if chunks == 0 {
+		return float64(ofDecode * m.decode(b, m.full.read, m.window.read))
 	}
+	us := float64(ofChunks * m.chunks(b))
+	longest := m.through(b.Past, b.WindowPast, chunks)
+	if b.Decode > 0 {
+		us += float64(ofDecode * m.decode(b, m.full.mixed, m.window.mixed))
+		longest = max(longest, m.through(b.Context, b.WindowContext, b.Decode))
+	}
+	return both(us, longest)
+}
+
+// decode is the attention of the decode sequences, were they all in one group,
+// with the times to read a token.
+func (m *roofline) decode(b Batch, full, window float64) float64 {
 	seen, seenInWindow := float64(b.Context+b.Decode), float64(b.WindowContext+b.Decode)
 	return both(
 		float64(full*seen)+float64(window*seenInWindow),
@@ -273,6 +281,12 @@ func (m *roofline) chunks(b Batch) float64 {
 		float64(m.full.read*float64(b.Past+b.Prefill))+float64(m.window.read*float64(b.WindowPast+b.Prefill)),
 		float64(m.full.pair*float64(b.Pairs))+float64(m.window.pair*float64(b.WindowPairs)),
 	)
+}
+
+// through is how long a thread block goes through the past of one of n
+// sequences, taken as alike, which have so many tokens of it.
+func (m *roofline) through(past, windowPast, n int64) float64 {
+	return (float64(m.pass*float64(past)) + float64(m.windowPass*float64(windowPast))) / float64(n)
 }
 
 // both is the time of work with two limits that partly hide each other.

@@ -66,6 +66,9 @@ func TestRoofline(t *testing.T) {
 		{"a chunk passes over its past", func(w *model.Work, _ *Machine) {
 			w.KVBytes = 1
 		}, Batch{Prefill: 1, Chunks: 1, Past: 4000}, 1300}, // 0.025·10·4000
+		{"beside a chunk, a long context is passed over too", func(w *model.Work, _ *Machine) {
+			w.KVBytes = 1
+		}, Batch{Prefill: 1, Chunks: 1, Decode: 2, Context: 8000}, 1300},
 		{"two chunks pass at the same time", func(w *model.Work, _ *Machine) {
 			w.KVBytes = 1
 		}, Batch{Prefill: 2, Chunks: 2, Past: 8000}, 1300},
@@ -192,6 +195,10 @@ func TestRooflineIsMonotone(t *testing.T) {
 		case "prefill":
 			more.Prefill, more.Chunks = more.Prefill+n, max(1, more.Chunks)
 		case "decode":
+			if b.Decode > 0 { // as long as the average one
+				more.Context += (b.Context + b.Decode - 1) / b.Decode * n
+				more.WindowContext += (b.WindowContext + b.Decode - 1) / b.Decode * n
+			}
 			more.Decode += n
 		case "context":
 			more.Context, more.WindowContext = more.Context+n, more.WindowContext+n
