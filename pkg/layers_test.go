@@ -33,9 +33,10 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
 	{"pkg/policy", "pkg/kv pkg/named"},
 	{"pkg/reference", ""},
+	{"pkg/cluster", "pkg/config pkg/latency pkg/named pkg/policy"},
 	// The tools.
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/expr pkg/named pkg/record"},
-	{"pkg/sim", "pkg/config pkg/des pkg/dist pkg/engine pkg/expr pkg/kv pkg/latency pkg/metrics pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
+	{"pkg/sim", "pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/expr pkg/kv pkg/latency pkg/metrics pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/summarize", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record pkg/stat"},
 	{"pkg/cli", "pkg/config pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},
 	{"cmd/blis-gen", "pkg/cli"},
@@ -60,7 +61,8 @@ var testOnly = []string{
 // testsMay says what the tests of a package may import beyond what it may
 // itself: the schemas are held to the types of records and files.
 var testsMay = map[string][]string{
-	"schemas": {"pkg/gen", "pkg/metrics", "pkg/record", "pkg/sim"},
+	"pkg/latency": {"pkg/record"},
+	"schemas":     {"pkg/cluster", "pkg/gen", "pkg/metrics", "pkg/record"},
 }
 
 // owners says which one package may import each module of others.
