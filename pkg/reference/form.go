@@ -99,11 +99,23 @@ func (r *replica) hits(q *request) []int {
 	for i := range (q.length() - 1) / size {
 		b, ok := r.cache.lookup(q.hash((i + 1) * size))
 		if !ok {
+			if r.lagging(q.hash((i + 1) * size)) {
+				r.seen.Lagging++
+			}
 			break
 		}
 		hits = append(hits, b)
 	}
 	return hits
+}
+
+// lagging reports whether a running request has a block for these tokens, which
+// has no hash because some of them have not appeared.
+func (r *replica) lagging(hash string) bool {
+	return slices.ContainsFunc(r.running, func(q *request) bool {
+		n := slices.Index(q.end, len(hash))
+		return q.appeared() < n && n <= q.computed && q.hash(n) == hash
+	})
 }
 
 // needed counts the free blocks that a request takes so that its hits and what
@@ -123,15 +135,23 @@ func (r *replica) needed(q *request, hits []int, n int) int {
 // hits to start with n more tokens. While others run, be it that their last
 // token is coming, the blocks below the watermark are not for it.
 func (r *replica) admissible(q *request, hits []int, n int) bool {
-	tokens := len(hits)*r.config.BlockSize + n
+	free := len(r.cache.free)
+	needed := r.needed(q, hits, len(hits)*r.config.BlockSize+n)
+	if needed > free {
+		return false
+	}
 	if r.config.ReserveFull {
-		tokens = q.length()
+		needed = r.needed(q, hits, q.length())
 	}
-	kept := 0
-	if len(r.running) > 0 {
-		kept = int(math.Floor(r.config.Watermark * float64(r.config.NumBlocks)))
+	if needed > free {
+		r.reserved++
+		return false
 	}
-	return len(r.cache.free)-r.needed(q, hits, tokens) >= kept
+	if len(r.running) > 0 && free-needed < int(math.Floor(r.config.Watermark*float64(r.config.NumBlocks))) {
+		r.kept++
+		return false
+	}
+	return true
 }
 
 // allocate gives a request its hits and the blocks it needs for n more tokens,

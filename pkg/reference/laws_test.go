@@ -41,6 +41,8 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 		law("expected whole blocks", o.ExpectedCached%c.BlockSize == 0 && o.ExpectedCached <= q.Input)
 		law("a reason unless completed or not offered",
 			(o.Reason == "") == (o.State == Completed || o.State == BeyondHorizon))
+		law("scheduled when a step starts, of which the last may not be told",
+			o.ScheduledUS == Never || startsAt(r.Steps[o.Replica], o.ScheduledUS))
 		law("a rejected request goes nowhere", o.State != Rejected || o.AdmittedUS == Never)
 		law("no deadline survived", q.DeadlineUS == Never || len(o.TokensUS) == 0 ||
 			slices.Max(o.TokensUS) <= q.DeadlineUS)
@@ -76,12 +78,25 @@ func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, 
 		law("its length follows from what it computes",
 			s.EndUS-s.StartUS == c.stepTime(s.Batch))
 		law("steps do not overlap", i == 0 || s.StartUS >= steps[i-1].EndUS)
-		law("a replica with work does not idle",
-			i == 0 || !patient || steps[i-1].Waiting == 0 || s.StartUS == steps[i-1].EndUS)
+		// A victim whose last token is coming waits for nothing else.
+		law("a replica with work does not idle", i == 0 || !patient || s.StartUS == steps[i-1].EndUS ||
+			steps[i-1].Waiting == 0 || c.Async && steps[i-1].Waiting <= steps[i-1].Preempted)
 		law("seats and blocks are within their limits",
 			s.Running <= c.MaxNumSeqs && s.UsedBlocks <= c.NumBlocks)
 		law("a victim waits", s.Waiting >= s.Preempted)
+		law("all pairs, at least those in windows", s.WindowPairs <= s.Pairs && s.WindowPast <= s.Past &&
+			s.WindowContext <= s.Context && s.Pairs >= s.Prefill && s.Chunks <= s.Prefill)
+		if c.Window == 0 {
+			law("no windows, no sums over them", s.WindowContext+s.WindowPast+s.WindowPairs == 0)
+		}
 	}
+}
+
+// startsAt reports whether a step starts then, or none had started after it.
+func startsAt(steps []Step, at int64) bool {
+	last := len(steps) - 1
+	return last < 0 || at >= steps[last].EndUS ||
+		slices.ContainsFunc(steps, func(s Step) bool { return s.StartUS == at })
 }
 
 func hasDeadlines(requests []Request) bool {

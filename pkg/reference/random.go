@@ -24,6 +24,14 @@ func Random(seed uint64) (Config, []Request) {
 		d.rush(&c)
 		hurry, count = 60, 60
 	}
+	// The switches are thrown by dice of their own: without them a seed's case is
+	// what it is.
+	s := &dice{Rand: rand.New(rand.NewPCG(seed, 0x73776974))}
+	s.switches(&c)
+	if c.Async && s.percent(25) {
+		d.gusts(s, &c)
+		hurry, count = pick(s, 0, 50, 80), pick(s, 8, 25, 40)
+	}
 	d.tick = c.stepTime(typical(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
 	span := int(float64(d.tick) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
@@ -37,6 +45,9 @@ func Random(seed uint64) (Config, []Request) {
 		r.Output = d.between(1, d.output)
 		if even {
 			r.Output = d.output
+		}
+		if d.gusty && d.percent(60) {
+			r.Output = d.between(1, 3)
 		}
 		d.prompt(&c, r, requests[:i])
 		if d.percent(hurry) {
@@ -53,8 +64,8 @@ type dice struct {
 	input, output int
 	// names are of the segments that prompts begin with.
 	names []string
-	// rushed is a case of short patience.
-	rushed bool
+	// rushed is a case of short patience, gusty one of gusts.
+	rushed, gusty bool
 	// tick is about how long a step takes, in µs.
 	tick int64
 }
@@ -104,6 +115,27 @@ func (d *dice) cluster() Config {
 	return c
 }
 
+// switches throws those of the engine's switches that a case has; half of the
+// cases have none and take their time by beta.
+func (d *dice) switches(c *Config) {
+	if !d.percent(47) {
+		return
+	}
+	c.Async = d.percent(84)
+	c.ReserveFull = d.percent(42)
+	if d.percent(42) {
+		c.Watermark = pick(d, 0.01, 0.03, 0.07, 0.1, 0.1, 0.15, 0.2, 0.25, 0.29, 0.3, 0.4, 0.5)
+	}
+	if d.percent(35) {
+		c.Window = pick(d, 0, 1, 2, 4, 7, 16)
+		weights := [10]int64{pick[int64](d, 1, 10, 1000)}
+		for i := range weights[1:] {
+			weights[1+i] = pick[int64](d, 0, 1, 2, 5)
+		}
+		c.StepTime = Weighted(weights)
+	}
+}
+
 // storm makes memory the only thing that is scarce: many sequences start and
 // grow at once, and preempt each other again and again.
 func (d *dice) storm(c *Config) {
@@ -128,6 +160,23 @@ func (d *dice) rush(c *Config) {
 	c.NumBlocks = (2 + d.IntN(4)) * (d.input + d.output) / c.BlockSize
 	c.MaxNumSeqs, c.MaxNumBatchedTokens, c.MaxModelLen = 256, 256, 0
 	c.PrefixCaching = true
+}
+
+// gusts makes some sequences so short that in most steps one gets its last
+// token, while others grow and want its blocks and its seat; and prompts that go
+// on from an answer still being written. The dice s are thrown.
+func (d *dice) gusts(s *dice, c *Config) {
+	d.gusty = true
+	d.input = s.between(4, 16)
+	d.output = pick(s, 3, 6, 12)
+	slots := d.input + d.output - 1
+	c.BlockSize = pick(s, 1, 1, 2, 3)
+	needed := (slots + c.BlockSize - 1) / c.BlockSize
+	c.NumBlocks = needed + s.between(0, needed)
+	c.MaxNumSeqs = pick(s, 2, 3, 5, 256, 256)
+	c.ReserveFull = c.ReserveFull && s.percent(50)
+	c.MaxNumBatchedTokens = slots + s.between(0, 3*slots)
+	c.MaxModelLen = 0
 }
 
 // timing draws the latencies; steps of 1 µs and halves to round are among them.
@@ -169,8 +218,11 @@ func (d *dice) prompt(c *Config, r *Request, earlier []Request) {
 		d.named(c, r)
 		return
 	}
-	before := earlier[d.IntN(len(earlier))]
-	switch d.IntN(5) {
+	before, kind := earlier[d.IntN(len(earlier))], d.IntN(5)
+	if d.gusty {
+		before, kind = earlier[max(0, len(earlier)-d.between(1, 3))], pick(d, kind, 2)
+	}
+	switch kind {
 	case 0: // unique
 	case 1: // the same prompt again
 		r.Input, r.Prompt = before.Input, before.Prompt
@@ -218,7 +270,7 @@ func (d *dice) fit(r *Request, unique int) {
 func (d *dice) patience(c *Config, input int) int64 {
 	admission, routing, delay := c.AdmissionLatencyUS, c.RoutingLatencyUS, c.queueDelay(input)
 	queue := admission + routing + delay
-	if d.rushed {
+	if d.rushed || d.gusty && d.percent(70) {
 		return queue + d.Int64N(5*d.tick)
 	}
 	return pick(d,

@@ -38,6 +38,18 @@ func ofStep(name string, percent float64, has func(Step) bool) feature {
 	}}
 }
 
+func async(c Config) bool { return c.Async }
+
+// ofAhead is a feature of a run that counts more than none of something.
+func ofAhead(name string, percent float64, count func(Ahead) int) feature {
+	return feature{name, percent, func(_ Config, _ []Request, r Result) bool { return count(r.Ahead) > 0 }}
+}
+
+// asynchronous is a feature of those cases that are.
+func asynchronous(f feature) feature {
+	return feature{f.name, f.percent, func(c Config, q []Request, r Result) bool { return c.Async && f.has(c, q, r) }}
+}
+
 // features is what Random is for, with somewhat less than the shares it has.
 func features() []feature {
 	f := []feature{
@@ -70,6 +82,26 @@ func features() []feature {
 			return ofStep("", 0, func(s Step) bool { return s.UsedBlocks == c.NumBlocks }).has(c, nil, r)
 		}},
 
+		ofConfig("async", 36, async),
+		ofConfig("reserve_full_sequence", 17, func(c Config) bool { return c.ReserveFull }),
+		ofConfig("watermark", 17, func(c Config) bool { return c.Watermark > 0 }),
+		ofConfig("none of the switches", 50, func(c Config) bool { return c.Switches == Switches{} && c.StepTime == nil }),
+		ofConfig("a step time of all sums", 12, func(c Config) bool { return c.StepTime != nil }),
+		ofConfig("windows", 10, func(c Config) bool { return c.Window > 0 }),
+		{"refused by reserve_full_sequence", 2, func(_ Config, _ []Request, r Result) bool { return r.Reserved > 0 }},
+		{"refused by watermark", 4, func(_ Config, _ []Request, r Result) bool { return r.Kept > 0 }},
+		ofAhead("victims with a token coming", 12, func(a Ahead) int { return a.Victims }),
+		ofAhead("victims with their last token coming", 2, func(a Ahead) int { return a.LastVictims }),
+		ofAhead("batches dropped", 3, func(a Ahead) int { return a.Dropped }),
+		ofAhead("batches dropped with victims", 1, func(a Ahead) int { return a.DroppedVictims }),
+		ofAhead("seats of ending requests", 5, func(a Ahead) int { return a.Seats }),
+		ofAhead("hashes when tokens appear", 10, func(a Ahead) int { return a.Hashes }),
+		ofAhead("hashes that lag behind a lookup", 0.8, func(a Ahead) int { return a.Lagging }),
+		ofAhead("deserted steps", 1, func(a Ahead) int { return a.Deserted }),
+		asynchronous(ofOutcome("deadline between, async", 3, func(o Outcome) bool { return o.Met == "between" })),
+		asynchronous(ofOutcome("horizon, async", 3, func(o Outcome) bool { return o.Reason == "horizon" })),
+		asynchronous(ofConfig("blocks of 1 to 3, async", 10, func(c Config) bool { return c.BlockSize <= 3 })),
+
 		ofOutcome("preemption", 35, func(o Outcome) bool { return o.Preemptions > 0 }),
 		{"more preemptions than requests", 5, func(_ Config, q []Request, r Result) bool {
 			n := 0
@@ -90,8 +122,12 @@ func features() []feature {
 	for _, reason := range []string{"too_long_for_model", "too_long_for_cache", "too_long_for_budget", "horizon"} {
 		f = append(f, ofOutcome(reason, 3, func(o Outcome) bool { return o.Reason == reason }))
 	}
-	for _, met := range []string{"admission", "routing", "delay", "queue", "running", "between"} {
-		f = append(f, ofOutcome("deadline in "+met, 5, func(o Outcome) bool { return o.Met == met }))
+	for _, met := range []string{"admission", "routing", "delay", "queue", "running", "between", "ahead", "flight"} {
+		share := 5.0
+		if met == "ahead" || met == "flight" {
+			share = 0.6
+		}
+		f = append(f, ofOutcome("deadline in "+met, share, func(o Outcome) bool { return o.Met == met }))
 	}
 	return f
 }
@@ -127,11 +163,15 @@ func TestRandomRepeats(t *testing.T) {
 	for seed := range uint64(100) {
 		c, q := Random(seed)
 		c2, q2 := Random(seed)
-		if !reflect.DeepEqual(c, c2) || !reflect.DeepEqual(q, q2) {
-			t.Fatalf("seed %d: two cases", seed)
-		}
 		if !reflect.DeepEqual(Run(c, q), Run(c2, q2)) {
 			t.Fatalf("seed %d: two results", seed)
+		}
+		if (c.StepTime == nil) != (c2.StepTime == nil) {
+			t.Fatalf("seed %d: two kinds of step time", seed)
+		}
+		c.StepTime, c2.StepTime = nil, nil // functions are not comparable; the results were
+		if !reflect.DeepEqual(c, c2) || !reflect.DeepEqual(q, q2) {
+			t.Fatalf("seed %d: two cases", seed)
 		}
 	}
 	a, _ := Random(1)

@@ -153,7 +153,10 @@ type Result struct {
 	// Duplicates counts blocks that took a hash which another block had;
 	// Evictions counts blocks that lost theirs.
 	Duplicates, Evictions int
-	Ahead                 Ahead
+	// Reserved and Kept count attempts to admit for which there was memory but
+	// for ReserveFull, or else for Watermark.
+	Reserved, Kept int
+	Ahead          Ahead
 }
 
 // Ahead counts what only batches meet that are formed while a step is in
@@ -167,8 +170,10 @@ type Ahead struct {
 	// Seats counts batches that admit nobody more because requests whose last
 	// token is coming have the seats.
 	Seats int
-	// Hashes counts blocks that got their hash when a token appeared.
-	Hashes int
+	// Hashes counts blocks that got their hash when a token appeared; Lagging
+	// counts lookups that ended at a block which a running request has computed
+	// but for tokens that have not appeared.
+	Hashes, Lagging int
 	// Deserted counts steps that started after all their requests had left.
 	Deserted int
 }
@@ -180,6 +185,7 @@ func (a *Ahead) add(b Ahead) {
 	a.DroppedVictims += b.DroppedVictims
 	a.Seats += b.Seats
 	a.Hashes += b.Hashes
+	a.Lagging += b.Lagging
 	a.Deserted += b.Deserted
 }
 

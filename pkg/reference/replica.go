@@ -17,7 +17,9 @@ type replica struct {
 	// aborted are those whose deadline met them in the step in progress, in
 	// the order of the deadlines.
 	aborted []*request
-	seen    Ahead
+	// reserved and kept count what Result calls so.
+	reserved, kept int
+	seen           Ahead
 }
 
 // hasWork reports whether a step is to start.

@@ -249,6 +249,8 @@ func (s *simulation) result() Result {
 		result.Steps = append(result.Steps, r.steps)
 		result.Duplicates += r.cache.duplicates
 		result.Evictions += r.cache.evictions
+		result.Reserved += r.reserved
+		result.Kept += r.kept
 		result.Ahead.add(r.seen)
 	}
 	return result

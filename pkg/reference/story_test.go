@@ -37,6 +37,8 @@ func TestParseStoryErrors(t *testing.T) {
 		{"cluster seqs=two", `story line 1: cluster seqs=two: strconv.Atoi`},
 		{"cluster speed=9", "story line 1: cluster speed=9: unknown key"},
 		{"cluster chunked=yes", "want on or off"},
+		{"cluster async=1", "want on or off"},
+		{"cluster beta=1,1,1 watermark=1.5", "watermark must be between 0 and 1, is 1.5"},
 		{"cluster alpha=1,2 beta=1,1,1", "want three numbers"},
 		{"cluster replicas=1", "beta has 0 numbers, not 3 or 4"},
 		{"cluster beta=1,1,1 replicas=0", "a cluster that cannot exist"},
