@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/cluster"
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
 	"blis/pkg/record"
-	"blis/pkg/sim"
 	"blis/schemas"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,7 +91,7 @@ var others = []struct {
 	file      bool
 }{
 	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
-	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[sim.Cluster](), true},
+	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[cluster.Config](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
 }
 

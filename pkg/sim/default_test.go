@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"blis/pkg/cluster"
 	"blis/pkg/record"
 )
 
@@ -14,7 +15,7 @@ import (
 // sequences decode as fast as they were measured to (default.yaml names the
 // source), within 15 %.
 func TestDefaultClusterIsMeasured(t *testing.T) {
-	cluster, err := loadCluster("", []string{"deployments.main.replicas=1"})
+	c, err := cluster.Load("", []string{"deployments.main.replicas=1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func TestDefaultClusterIsMeasured(t *testing.T) {
 		for i := range m.sequences {
 			fmt.Fprintf(&in, `{"kind":"request","id":"r%d","arrival_us":0,"input_tokens":8,"output_tokens":400}`+"\n", i)
 		}
-		if err := runCluster(context.Background(), cluster, &in, &out, Options{Trace: "decisions"}); err != nil {
+		if err := runCluster(context.Background(), c, mustServe(c), &in, &out, Options{Trace: "decisions"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range readOutcomes(t, out.Bytes()) {

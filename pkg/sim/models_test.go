@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"blis/pkg/cluster"
 	"blis/pkg/record"
 )
 
@@ -24,7 +27,9 @@ policies: {routing: {type: round-robin}}
 // it; the first model is meant where none is named; and what nobody can hold is
 // rejected with the reason of the model's first deployment.
 func TestModels(t *testing.T) {
-	cluster, err := parseCluster(twoModels)
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	must(os.WriteFile(file, []byte(twoModels), 0o666))
+	c, err := cluster.Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +50,7 @@ func TestModels(t *testing.T) {
 	}
 	var out bytes.Buffer
 	text := strings.ReplaceAll(in.String(), `"model":"",`, "")
-	if err := runCluster(context.Background(), cluster, strings.NewReader(text), &out, Options{Trace: "decisions", Check: true}); err != nil {
+	if err := runCluster(context.Background(), c, mustServe(c), strings.NewReader(text), &out, Options{Trace: "decisions", Check: true}); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]string, 11)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"blis/pkg/cluster"
 	"blis/pkg/record"
 	"blis/pkg/reference"
 
@@ -18,7 +19,7 @@ import (
 // TestSameBytes: a run's lines do not depend on how its input arrives, on
 // compression, on the number of processors, nor on whether it was run before.
 func TestSameBytes(t *testing.T) {
-	cluster, err := loadCluster("", []string{"deployments.main.engine.num_gpu_blocks_override=2000"})
+	c, err := cluster.Load("", []string{"deployments.main.engine.num_gpu_blocks_override=2000"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func TestSameBytes(t *testing.T) {
 	plain := unpack(t, packed)
 	run := func(in io.Reader, plain bool) []byte {
 		var out bytes.Buffer
-		if err := runCluster(context.Background(), cluster, in, &out, Options{Trace: "full", Plain: plain, ITL: true}); err != nil {
+		if err := runCluster(context.Background(), c, mustServe(c), in, &out, Options{Trace: "full", Plain: plain, ITL: true}); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()
@@ -101,7 +102,7 @@ func TestNamesChangeNothing(t *testing.T) {
 	}
 	want := outcomesOf(t, c, requests)
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), bytes.NewReader(named), &out, testOptions(c)); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(named), &out, testOptions(c)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, readRun(t, out.Bytes(), c.Replicas).outcomes); diff != "" {
@@ -112,7 +113,7 @@ func TestNamesChangeNothing(t *testing.T) {
 func outcomesOf(t *testing.T, c reference.Config, requests []reference.Request) map[string]seenOutcome {
 	t.Helper()
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
 		t.Fatal(err)
 	}
 	return readRun(t, out.Bytes(), c.Replicas).outcomes

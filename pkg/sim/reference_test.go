@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"testing"
 
+	"blis/pkg/cluster"
+	"blis/pkg/des"
+	"blis/pkg/latency"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 	"blis/pkg/reference"
@@ -58,7 +61,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	t.Helper()
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
 	got := readRun(t, out.Bytes(), len(want.Steps))
@@ -177,24 +180,50 @@ func gapsOf(tokens []int64) [][2]int64 {
 }
 
 // clusterOf is the reference's configuration in our terms.
-func clusterOf(c reference.Config) *Cluster {
-	e := defaultEngine()
+func clusterOf(c reference.Config) *cluster.Config {
+	d := cluster.Deployment{ID: "main", Model: "m", Replicas: c.Replicas,
+		Latency: cluster.Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta}}
+	e := &d.Engine
+	e.TensorParallelSize, e.PipelineParallelSize, e.DataParallelSize = 1, 1, 1
 	e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, e.NumGPUBlocksOverride = c.MaxNumSeqs, c.MaxNumBatchedTokens, c.BlockSize, c.NumBlocks
 	e.EnableChunkedPrefill, e.EnablePrefixCaching = c.Chunked, c.PrefixCaching
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
-	cluster := &Cluster{Version: 1, Deployments: []Deployment{{ID: "main", Model: "m", Replicas: c.Replicas, Engine: e,
-		Latency: Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta}}},
-		ControlPlane: ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
-		Policies:     Policies{Routing: policy.Spec{Type: c.Routing}}}
+	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
+	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
+		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
+		Policies:     cluster.Policies{Routing: policy.Spec{Type: c.Routing}}}
 	if len(c.Scorers) > 0 {
-		cluster.Policies.Routing.Params = map[string]float64{}
+		one.Policies.Routing.Params = map[string]float64{}
 	}
 	for _, s := range c.Scorers {
-		cluster.Policies.Routing.Params[s.Name] = s.Weight
+		one.Policies.Routing.Params[s.Name] = s.Weight
 	}
-	cluster.Policies.fill()
-	return cluster
+	return one
 }
+
+// testServers are its latencies in our terms.
+func testServers(c reference.Config) []server {
+	s := mustServe(clusterOf(c))
+	s[0].window = c.Window
+	if c.StepTime != nil {
+		s[0].model = stepTimes{s[0].model, c.StepTime}
+	}
+	return s
+}
+
+func mustServe(c *cluster.Config) []server {
+	s, err := serversOf(c, 0)
+	must(err)
+	return s
+}
+
+// stepTimes is a latency model with the reference's step times.
+type stepTimes struct {
+	latency.Model
+	of func(reference.Batch) int64
+}
+
+func (m stepTimes) Step(b latency.Batch) des.Time { return max(1, m.of(reference.Batch(b))) }
 
 func workloadOf(requests []reference.Request) []byte {
 	var out bytes.Buffer

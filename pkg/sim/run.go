@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
@@ -70,7 +71,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.List != "" {
 		return list(out)
 	}
-	c, err := loadCluster(o.Cluster, o.Set)
+	c, err := cluster.Load(o.Cluster, o.Set)
 	if err != nil {
 		return err
 	}
@@ -79,11 +80,15 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(c)
 	}
-	return runCluster(ctx, c, in, out, o)
+	servers, err := serversOf(c, o.Seed)
+	if err != nil {
+		return err
+	}
+	return runCluster(ctx, c, servers, in, out, o)
 }
 
 // runCluster is Run on a cluster that is loaded and valid.
-func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o Options) error {
+func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.Reader, out io.Writer, o Options) error {
 	reader := record.NewReader(in)
 	defer reader.Close()
 	if o.ITL && o.Trace == record.TraceLevels[0] && o.Warn != nil {
@@ -95,7 +100,7 @@ func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o 
 	}
 	header := runHeader(c, workload, o)
 	w := record.NewWriter(out, o.Plain)
-	if err := play(ctx, c, arrivals, header, w, o); err != nil {
+	if err := play(ctx, c, servers, arrivals, header, w, o); err != nil {
 		w.Close() // what is written stays readable, and says that it is truncated
 		return err
 	}
@@ -103,8 +108,8 @@ func runCluster(ctx context.Context, c *Cluster, in io.Reader, out io.Writer, o 
 }
 
 // play runs the simulation between its header and its end.
-func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w *record.Writer, o Options) error {
-	s, err := newSimulation(c, o.ITL)
+func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals, header *record.Header, w *record.Writer, o Options) error {
+	s, err := newSimulation(c, servers, o.ITL)
 	if err != nil {
 		return err
 	}
@@ -144,7 +149,7 @@ func play(ctx context.Context, c *Cluster, a *arrivals, header *record.Header, w
 
 // runHeader names everything that the run's bytes depend on beside the
 // workload's own.
-func runHeader(c *Cluster, workload *record.Header, o Options) *record.Header {
+func runHeader(c *cluster.Config, workload *record.Header, o Options) *record.Header {
 	if workload == nil {
 		workload = &record.Header{}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/engine"
 	"blis/pkg/kv"
@@ -41,7 +42,8 @@ type deployment struct {
 	id         string
 	first, end int // replicas first to end-1
 	model      latency.Model
-	engine     Engine
+	limits     limits
+	gpus       int // of a replica
 }
 
 // simulation is one run.
@@ -50,7 +52,7 @@ type simulation struct {
 	replicas    []replica
 	// models are the deployments of each model, in file order.
 	models     []servedModel
-	plane      ControlPlane
+	plane      cluster.ControlPlane
 	router     policy.Router
 	shadow     *policy.Shadow // nil unless the router asks for prefixes
 	tree       *kv.Tree
@@ -106,23 +108,20 @@ const nowhere int32 = -1
 const maxClock = 1 << 52
 
 // newSimulation builds the cluster, all replicas idle and empty.
-func newSimulation(c *Cluster, keepGaps bool) (*simulation, error) {
+func newSimulation(c *cluster.Config, servers []server, keepGaps bool) (*simulation, error) {
 	s := &simulation{tree: kv.NewTree(), plane: c.ControlPlane, horizon: noHorizon}
 	var sizes []int
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
-		model, err := d.latency()
-		if err != nil {
-			return nil, err
-		}
 		first := len(s.replicas)
 		for k := range d.Replicas {
-			cache := kv.NewCache(s.tree, d.Engine.NumGPUBlocksOverride, d.Engine.BlockSize, d.Engine.EnablePrefixCaching)
-			s.replicas = append(s.replicas, replica{engine: engine.New(d.Engine.bounds(keepGaps), model, cache), deployment: i, index: record.Index(k)})
+			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize, d.Engine.EnablePrefixCaching)
+			e := engine.New(bounds(d, servers[i].window, keepGaps), servers[i].replica(k), cache)
+			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k)})
 			s.states = append(s.states, policy.Replica{Index: int32(len(s.states))})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
-		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), model, d.Engine})
+		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d), d.Engine.GPUs()})
 		s.serve(d.Model, i)
 	}
 	var err error
@@ -142,12 +141,6 @@ func (s *simulation) serve(model string, deployment int) {
 		s.models = append(s.models, servedModel{name: model})
 	}
 	s.models[i].deployments = append(s.models[i].deployments, deployment)
-}
-
-// bounds are the engine's own terms.
-func (e *Engine) bounds(keepGaps bool) engine.Config {
-	return engine.Config{MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens,
-		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, KeepGaps: keepGaps}
 }
 
 // run plays, from the request that was pulled first, until every request is

@@ -55,7 +55,7 @@ func (s *simulation) impossible(r *request) string {
 	r.out.Model = s.models[r.model].name
 	first := ""
 	for _, d := range s.models[r.model].deployments {
-		why := s.deployments[d].engine.refuses(r.out.InputTokens, r.out.OutputTokens)
+		why := s.deployments[d].limits.refuses(r.out.InputTokens, r.out.OutputTokens)
 		if why == "" {
 			return ""
 		}
@@ -64,21 +64,6 @@ func (s *simulation) impossible(r *request) string {
 		}
 	}
 	return first
-}
-
-// refuses says why a request of so many tokens cannot run, "" if it can. The
-// last token generated is never computed and needs no slot.
-func (e *Engine) refuses(input, output int64) string {
-	slots := input + output - 1
-	switch {
-	case e.MaxModelLen > 0 && input+output > int64(e.MaxModelLen):
-		return record.ReasonTooLongForModel
-	case slots > int64(e.NumGPUBlocksOverride)*int64(e.BlockSize):
-		return record.ReasonTooLongForCache
-	case !e.EnableChunkedPrefill && slots > int64(e.MaxNumBatchedTokens):
-		return record.ReasonTooLongForBudget
-	}
-	return ""
 }
 
 // admit lets every request pass.
@@ -102,8 +87,8 @@ func (s *simulation) route(slot int32) error {
 	if s.shadow != nil {
 		s.shadow.Sent(chosen.Index, r.path, v.InputTokens)
 		// The last prompt token is computed whatever is cached.
-		hittable := int64(d.engine.BlockSize) * ((r.out.InputTokens - 1) / int64(d.engine.BlockSize))
-		r.out.ExpectedCachedTokens = min(int64(chosen.Matched)*int64(d.engine.BlockSize), hittable)
+		hittable := d.limits.blockSize * ((r.out.InputTokens - 1) / d.limits.blockSize)
+		r.out.ExpectedCachedTokens = min(int64(chosen.Matched)*d.limits.blockSize, hittable)
 	}
 	s.states[chosen.Index].Inflight++
 	target.requests++
@@ -125,7 +110,7 @@ func (s *simulation) reachable(r *request) []policy.Replica {
 	}
 	s.candidates = s.candidates[:0]
 	for _, i := range deployments {
-		if d := &s.deployments[i]; d.engine.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
+		if d := &s.deployments[i]; d.limits.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
 			s.candidates = append(s.candidates, s.states[d.first:d.end]...)
 		}
 	}

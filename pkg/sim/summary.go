@@ -12,11 +12,11 @@ func (s *simulation) summary() *metrics.Record {
 		r := &s.replicas[i]
 		d := &s.deployments[r.deployment]
 		e := r.engine.Stats()
-		s.metrics.Replica(metrics.ReplicaTotals{Deployment: d.id, Index: r.index, GPUs: int64(d.engine.TensorParallelSize),
+		s.metrics.Replica(metrics.ReplicaTotals{Deployment: d.id, Index: r.index, GPUs: int64(d.gpus),
 			Requests: r.requests, Completed: r.completed,
 			PrefillTokens: e.PrefillTokens, DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
-			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(d.engine.NumGPUBlocksOverride),
+			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
 			UpUS: s.now - s.first, BusyUS: e.BusyUS})
 	}
 	return &metrics.Record{Kind: record.KindMetrics, Raw: *s.metrics.Raw()}

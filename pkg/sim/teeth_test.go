@@ -47,7 +47,7 @@ var broken = []struct{ rule, file, old, new string }{
 		"if q.generated > 0 && q.want() == 1 {", "if q.want() == 1 {"},
 	{"step times round half up", "des/des.go",
 		"us-whole >= 0.5", "us-whole > 0.5"},
-	{"the last token generated needs no slot", "sim/stages.go",
+	{"the last token generated needs no slot", "sim/limits.go",
 		"slots := input + output - 1\n", "slots := input + output\n"},
 }
 

@@ -1,0 +1,55 @@
+// Package cluster is the configuration of a simulated cluster: what cluster
+// files say, and what follows from it and from what is known of models and
+// GPUs.
+package cluster
+
+// Config is the configuration of a run, as cluster files give it.
+type Config struct {
+	Version      int          `yaml:"version" json:"version"`
+	Deployments  []Deployment `yaml:"deployments" json:"deployments"`
+	ControlPlane ControlPlane `yaml:"control_plane" json:"control_plane"`
+	Policies     Policies     `yaml:"policies" json:"policies"`
+}
+
+// Deployment is a number of equal replicas of one model.
+type Deployment struct {
+	ID string `yaml:"id" json:"id"`
+	// Model is the name that requests ask for. What is known of it is that of the
+	// catalogue's model of this name or, if it is given, of ModelConfig: the path
+	// of a Hugging Face config.json, or another name in the catalogue.
+	Model       string  `yaml:"model" json:"model"`
+	ModelConfig string  `yaml:"model_config" json:"model_config,omitempty"`
+	GPU         string  `yaml:"gpu" json:"gpu,omitempty"`
+	Replicas    int     `yaml:"replicas" json:"replicas"`
+	Engine      Engine  `yaml:"engine" json:"engine"`
+	Latency     Latency `yaml:"latency" json:"latency"`
+}
+
+// Latency names a latency model and its coefficients, in µs and µs a token.
+type Latency struct {
+	Model   string    `yaml:"model" json:"model"`
+	AlphaUS []float64 `yaml:"alpha_us" json:"alpha_us"`
+	BetaUS  []float64 `yaml:"beta_us" json:"beta_us,omitempty"`
+	Jitter  Jitter    `yaml:"jitter" json:"jitter"`
+}
+
+// Jitter multiplies the time of each step by a lognormal of mean 1.
+type Jitter struct {
+	// CV is its coefficient of variation; 0 is no jitter.
+	CV float64 `yaml:"cv" json:"cv"`
+}
+
+// ControlPlane is what the control plane itself takes, in µs, and remembers.
+type ControlPlane struct {
+	AdmissionLatencyUS int64 `yaml:"admission_latency_us" json:"admission_latency_us"`
+	RoutingLatencyUS   int64 `yaml:"routing_latency_us" json:"routing_latency_us"`
+	// ShadowBlocks is how many prompt blocks the router remembers of each replica.
+	ShadowBlocks int `yaml:"shadow_blocks" json:"shadow_blocks"`
+}
+
+// UnmarshalYAML decodes a deployment over the defaults of what it leaves out.
+func (d *Deployment) UnmarshalYAML(decode func(any) error) error {
+	type plain Deployment
+	*d = Deployment{Replicas: 1, Engine: defaultEngine()}
+	return decode((*plain)(d))
+}

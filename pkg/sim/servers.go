@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"blis/pkg/cluster"
+	"blis/pkg/dist"
+	"blis/pkg/engine"
+	"blis/pkg/latency"
+)
+
+// server is how long the replicas of a deployment take, and what of a
+// sequence's context that depends on.
+type server struct {
+	model  latency.Model
+	window int // of the model's sliding-window layers; 0: none
+	jitter float64
+	id     string
+	seed   uint64
+}
+
+// serversOf makes the servers of all deployments of c.
+func serversOf(c *cluster.Config, jitterSeed uint64) ([]server, error) {
+	var all []server
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		model, err := d.LatencyModel()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, server{model: model, jitter: d.Latency.Jitter.CV, id: d.ID, seed: jitterSeed})
+	}
+	return all, nil
+}
+
+// replica returns the latency model of replica k, with jitter of its own.
+func (s *server) replica(k int) latency.Model {
+	stream := dist.NewStream(s.seed, fmt.Sprintf("jitter/%s/%d", s.id, k))
+	return latency.Jitter(s.model, s.jitter, stream.NormFloat64)
+}
+
+// bounds are a deployment's in the engine's own terms. The engine cores of a
+// replica with data parallelism are one engine of as many times the size.
+func bounds(d *cluster.Deployment, window int, keepGaps bool) engine.Config {
+	e := &d.Engine
+	cores := e.DataParallelSize
+	return engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
+		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: max(e.LongPrefillTokenThreshold, e.ChunkSize),
+		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
+		WatermarkBlocks: int(math.Floor(e.Watermark * float64(d.Blocks()*cores))), Window: window, KeepGaps: keepGaps}
+}
+
