@@ -45,12 +45,15 @@ type Coefficients struct {
 	Beta  []float64
 	// Replica is what a roofline is computed from.
 	Replica *Replica
+	// Table is what a table is made of.
+	Table *Table
 }
 
 // Models are the latency models by name.
 var Models = named.Table[func(Coefficients) (Model, error)]{
 	{Name: "linear", Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; α2 from a token to the client", Value: newLinear},
 	{Name: "roofline", Doc: "step = the FLOPs, the bytes and the exchanges that the model's architecture asks of its GPUs; α as in linear", Value: newRoofline},
+	{Name: "table", Doc: "step = a measured grid over prefill, decode and context, linear between its points; α as in linear", Value: newTable},
 }
 
 // check reports the first coefficient that no machine can have.
