@@ -49,6 +49,32 @@ var broken = []struct{ rule, file, old, new string }{
 		"us-whole >= 0.5", "us-whole > 0.5"},
 	{"the last token generated needs no slot", "sim/limits.go",
 		"slots := input + output - 1\n", "slots := input + output\n"},
+	// Asynchronous scheduling.
+	{"the next batch is formed when a step starts", "engine/step.go",
+		"if e.cfg.AsyncScheduling && e.Running()+e.queued > 0 {", "if e.cfg.AsyncScheduling && e.Running()+e.queued < 0 {"},
+	{"a block is findable when its last token has appeared", "engine/steady.go",
+		"behind = 1 //", "behind = 0 //"},
+	{"what a chunk computes of a token in flight is not findable", "engine/step.go",
+		"return min(upto, int(q.input+q.shown))", "return upto"},
+	{"a token that appears makes the block before it findable", "engine/finish.go",
+		"int(q.input+q.shown-1)", "int(q.input)"},
+	{"who waits for its last token keeps its seat", "engine/engine.go",
+		"+ e.steadies.Len() + len(e.endings)", "+ e.steadies.Len()"},
+	{"who waits for its last token can be preempted", "engine/steady.go",
+		"\te.singles = append(e.singles, e.endings...)\n\te.endings = e.endings[:0]\n", ""},
+	{"a batch formed ahead that is empty is not queued", "engine/step.go",
+		"e.isQueued = e.form(e.ahead, now)", "e.form(e.ahead, now)\n\t\te.isQueued = true"},
+	{"a token in flight is lost when its request is aborted", "engine/abort.go",
+		"\tfor _, b := range []*batch{e.current, e.ahead} {\n\t\te.withdraw(s, b)\n\t}\n", "\te.withdraw(s, e.current)\n"},
+	// The other switches.
+	{"a full reservation counts all tokens", "engine/step.go",
+		"room = tokens\n", "room = cached + n\n"},
+	{"there is no watermark where nothing runs", "engine/step.go",
+		"if e.Running() > 0 {\n\t\t\tspare", "{\n\t\t\tspare"},
+	{"a window's sum does not grow with a sequence that fills it", "engine/window.go",
+		"\tw.below -= n\n\tw.sum -= n * (w.size - tick)\n\tw.full += n\n", "\tif n > 1 {\n\t\tw.below -= n\n\t\tw.sum -= n * (w.size - tick)\n\t\tw.full += n\n\t}\n"},
+	{"a chunk's tokens see no further than the window", "engine/window.go",
+		"(n-inside)*w.size", "(n-inside)*(w.size+1)"},
 }
 
 // TestTeeth breaks the rules one at a time and expects the comparison with the
