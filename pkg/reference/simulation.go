@@ -94,7 +94,8 @@ func newSimulation(c Config, requests []Request) *simulation {
 // order or at a later instant, so one pass does.
 //
 // Choice: with the last final request the run ends, also if a step of aborted
-// requests is in progress; such a step is not listed.
+// requests is in progress; such a step is not listed. One that ends at that very
+// instant, on whatever replica, is over and is listed.
 func (s *simulation) run() {
 	for _, q := range s.requests {
 		if s.config.HorizonUS != Never && q.ArrivalUS > s.config.HorizonUS {
