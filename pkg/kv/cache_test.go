@@ -67,15 +67,18 @@ func (p *plain) lookup(q *plainSeq, upto int) []int {
 	return hits
 }
 
-func (p *plain) extend(q *plainSeq, hits []int, upto int) bool {
+// extend gives q its hits and blocks for upto tokens, if those for room tokens
+// and spare more are free.
+func (p *plain) extend(q *plainSeq, hits []int, upto, room, spare int) bool {
 	need := (upto+p.size-1)/p.size - len(q.blocks) - len(hits)
+	asked := (room+p.size-1)/p.size - len(q.blocks) - len(hits) + spare
 	idle := 0
 	for _, b := range hits {
 		if p.blocks[b].refs == 0 {
 			idle++
 		}
 	}
-	if need+idle > len(p.free) {
+	if asked+idle > len(p.free) {
 		return false
 	}
 	for _, b := range hits {
@@ -95,14 +98,18 @@ func (p *plain) extend(q *plainSeq, hits []int, upto int) bool {
 		p.blocks[b] = plainBlock{refs: 1}
 		q.blocks = append(q.blocks, b)
 	}
-	for p.caching && q.hashed < upto/p.size {
+	return true
+}
+
+// know registers the blocks that the first tokens tokens of q fill.
+func (p *plain) know(q *plainSeq, tokens int) {
+	for p.caching && q.hashed < tokens/p.size {
 		b := q.blocks[q.hashed]
 		q.hashed++
 		text := q.content(q.hashed * p.size)
 		p.blocks[b].content = text
 		p.known[text] = append(p.known[text], b)
 	}
-	return true
 }
 
 func (p *plain) release(q *plainSeq) {
@@ -121,6 +128,7 @@ type life struct {
 	plain  plainSeq
 	tokens int
 	grows  bool
+	behind int
 }
 
 // lives are all sequences that are open, in both caches.
@@ -237,16 +245,23 @@ func (l *lives) extend(x *life) {
 		}
 		upto = cached + 1 + l.r.IntN(tokens-cached)
 	}
-	want, got := l.p.extend(&x.plain, hits, upto), false
+	room, spare, known := upto, 0, upto
 	if admitting {
-		got = l.c.Admit(x.seq, upto, upto, 0)
+		room, spare = upto+l.r.IntN(2*l.size), l.r.IntN(3)
 	} else {
-		got = l.c.Extend(x.seq, upto, upto)
+		known -= l.r.IntN(2)
+	}
+	want, got := l.p.extend(&x.plain, hits, upto, room, spare), false
+	if admitting {
+		got = l.c.Admit(x.seq, upto, room, spare)
+	} else {
+		got = l.c.Extend(x.seq, upto, known)
 	}
 	if got != want {
 		l.Errorf("room for %d tokens: %v, want %v", upto, got, want)
 	}
 	if want {
+		l.p.know(&x.plain, known)
 		x.tokens = upto
 	}
 }
@@ -256,9 +271,15 @@ func (l *lives) turn(x *life) {
 	if x.grows {
 		l.c.Settle(x.seq)
 		x.grows = false
+		if l.r.IntN(2) == 0 {
+			l.c.Know(x.seq, x.tokens)
+			l.p.know(&x.plain, x.tokens)
+		}
 	} else if len(x.plain.blocks) > 0 && x.tokens >= x.plain.input {
-		l.c.Grow(x.seq, x.tokens, 0)
-		x.grows = true
+		x.grows, x.behind = true, l.r.IntN(2)
+		l.c.Know(x.seq, x.tokens-x.behind)
+		l.p.know(&x.plain, x.tokens-x.behind)
+		l.c.Grow(x.seq, x.tokens, x.behind)
 	}
 }
 
@@ -279,7 +300,8 @@ func (l *lives) tick() {
 	for _, x := range l.all {
 		if x.grows {
 			x.tokens++
-			l.p.extend(&x.plain, nil, x.tokens)
+			l.p.extend(&x.plain, nil, x.tokens, x.tokens, 0)
+			l.p.know(&x.plain, x.tokens-x.behind)
 		}
 	}
 }

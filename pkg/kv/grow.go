@@ -4,9 +4,9 @@ package kv
 // then keeps one clock and counts, by the clock's remainder, how many
 // sequences need a block, instead of visiting them.
 
-// Grow makes s, which holds blocks for exactly tokens tokens, gain one token at
-// each Tick from now on. A block of it is findable when it has been full for
-// behind ticks.
+// Grow makes s, which holds blocks for exactly tokens tokens and knows all but
+// the behind newest, gain one token at each Tick from now on: a block of it is
+// findable when it has been full for behind ticks.
 func (c *Cache) Grow(s Seq, tokens, behind int) {
 	q := &c.seqs[s]
 	q.growing, q.behind, q.base = true, int32(behind), int64(tokens)-c.tick
