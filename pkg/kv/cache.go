@@ -10,8 +10,9 @@ type hold struct{ run, end int32 }
 type sequence struct {
 	path  Path
 	holds []hold
-	// blocks is how many it owns; the first hashed of them can be found.
-	blocks, hashed int32
+	// blocks is how many it owns; the first hashed of them can be found. It also
+	// owns the window's blocks, extra of them.
+	blocks, hashed, extra int32
 	// span is the path's span that block hashed lies in, or an earlier one.
 	span int
 	// A growing sequence gets one token a tick: it has base + tick tokens, the
@@ -30,6 +31,7 @@ type Cache struct {
 	blockSize int32
 	total     int32
 	caching   bool
+	window    window
 
 	free       int32 // blocks without holder
 	runs       []run
@@ -41,8 +43,8 @@ type Cache struct {
 	spareSeqs []Seq
 
 	tick int64
-	// needs[t % blockSize] is how many growing sequences need a block at tick t.
-	needs []int32
+	// due[t % blockSize] is how many growing sequences need a block at tick t.
+	due []int32
 	// writers are the growing sequences whose output others can name.
 	writers map[Node]Seq
 
@@ -60,10 +62,11 @@ type stretch struct {
 
 // NewCache returns a cache of blocks blocks of blockSize tokens, all free. If
 // caching is false nothing is ever found.
-func NewCache(tree *Tree, blocks, blockSize int, caching bool) *Cache {
+func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache {
 	c := &Cache{tree: tree, blockSize: int32(blockSize), total: int32(blocks), caching: caching,
-		free: int32(blocks), head: none, tail: none, index: newIndex(),
-		needs: make([]int32, blockSize), writers: map[Node]Seq{}}
+		window: newWindow(w, blockSize),
+		free:   int32(blocks), head: none, tail: none, index: newIndex(),
+		due: make([]int32, blockSize), writers: map[Node]Seq{}}
 	c.pushBack(c.newRun(run{node: None, loose: c.total}))
 	return c
 }
@@ -140,32 +143,33 @@ func (c *Cache) match(path Path, limit int32) int {
 // returns false if there are not enough free blocks for its tokens up to room,
 // at least upto, and for spare ones beside them.
 func (c *Cache) Admit(s Seq, upto, room, spare int) bool {
-	if c.blocksFor(room)-c.hits+c.idle > c.free-int32(spare) {
+	if c.needs(0, c.blocksFor(room))-c.hits+c.idle > c.free-int32(spare) {
 		return false
 	}
-	need := c.blocksFor(upto) - c.hits
 	q := &c.seqs[s]
 	for _, f := range c.found {
 		c.take(q, f)
 	}
 	q.blocks, q.hashed, q.span = c.hits, c.hits, 0
-	c.grant(s, need)
+	c.grant(q, c.blocksFor(upto))
 	c.Know(s, upto)
 	return true
 }
 
 // Missing returns how many more blocks s needs to hold its tokens up to upto.
-func (c *Cache) Missing(s Seq, upto int) int { return int(c.blocksFor(upto) - c.seqs[s].blocks) }
+func (c *Cache) Missing(s Seq, upto int) int {
+	return int(c.needs(c.seqs[s].blocks, c.blocksFor(upto)))
+}
 
 // Extend gives s new blocks for its tokens up to upto, of which the first known
 // are known. It changes nothing and returns false if there are not enough free
 // blocks.
 func (c *Cache) Extend(s Seq, upto, known int) bool {
-	need := c.blocksFor(upto) - c.seqs[s].blocks
-	if need > c.free {
+	q, blocks := &c.seqs[s], c.blocksFor(upto)
+	if c.needs(q.blocks, blocks) > c.free {
 		return false
 	}
-	c.grant(s, need)
+	c.grant(q, blocks)
 	c.Know(s, known)
 	return true
 }
@@ -181,10 +185,19 @@ func (c *Cache) blocksFor(tokens int) int32 {
 	return (int32(tokens) + c.blockSize - 1) / c.blockSize
 }
 
-func (c *Cache) grant(s Seq, need int32) {
-	if need > 0 {
+// needs returns how many blocks a sequence takes to own to blocks instead of
+// from, with those of its window.
+func (c *Cache) needs(from, to int32) int32 {
+	return to - from + c.window.extra(to) - c.window.extra(from)
+}
+
+// grant gives q, of whose blocks it may not have paid the window's yet, blocks
+// in all.
+func (c *Cache) grant(q *sequence, blocks int32) {
+	extra := c.window.extra(blocks)
+	if need := blocks - q.blocks + extra - q.extra; need > 0 {
 		c.evict(need)
-		c.seqs[s].blocks += need
+		q.blocks, q.extra = blocks, extra
 	}
 }
 
@@ -250,9 +263,11 @@ func (c *Cache) append(s Seq, n Node, lo, hi int32) {
 	q.holds = append(q.holds, hold{c.newRun(run{node: n, lo: lo, hi: hi, refs: 1}), hi})
 }
 
-// Release frees the blocks of s, the last first, and leaves it open.
+// Release frees the blocks of s, its window's and then the last first, and leaves
+// it open.
 func (c *Cache) Release(s Seq) {
 	q := &c.seqs[s]
+	c.freeLoose(q.extra)
 	loose := q.blocks - q.hashed
 	if len(q.holds) == 0 {
 		c.freeLoose(loose)
@@ -274,7 +289,7 @@ func (c *Cache) Release(s Seq) {
 			loose = 0
 		}
 	}
-	q.holds, q.blocks, q.hashed, q.span = q.holds[:0], 0, 0, 0
+	q.holds, q.blocks, q.hashed, q.extra, q.span = q.holds[:0], 0, 0, 0, 0
 }
 
 func (c *Cache) freeLoose(n int32) {

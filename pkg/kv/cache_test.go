@@ -13,6 +13,7 @@ import (
 type plain struct {
 	size    int
 	caching bool
+	window  Window
 	blocks  []plainBlock
 	free    []int
 	known   map[string][]int
@@ -29,10 +30,11 @@ type plainSeq struct {
 	input    int
 	blocks   []int
 	hashed   int
+	extra    []int
 }
 
-func newPlain(blocks, size int, caching bool) *plain {
-	p := &plain{size: size, caching: caching, blocks: make([]plainBlock, blocks), known: map[string][]int{}}
+func newPlain(blocks, size int, caching bool, w Window) *plain {
+	p := &plain{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks), known: map[string][]int{}}
 	for i := range blocks {
 		p.free = append(p.free, i)
 	}
@@ -70,8 +72,11 @@ func (p *plain) lookup(q *plainSeq, upto int) []int {
 // extend gives q its hits and blocks for upto tokens, if those for room tokens
 // and spare more are free.
 func (p *plain) extend(q *plainSeq, hits []int, upto, room, spare int) bool {
-	need := (upto+p.size-1)/p.size - len(q.blocks) - len(hits)
-	asked := (room+p.size-1)/p.size - len(q.blocks) - len(hits) + spare
+	count := (upto + p.size - 1) / p.size
+	extra := p.window.Extra * min(count, p.window.Blocks)
+	need := count - len(q.blocks) - len(hits)
+	asked := (room + p.size - 1) / p.size
+	asked += p.window.Extra*min(asked, p.window.Blocks) - len(q.blocks) - len(q.extra) - len(hits) + spare
 	idle := 0
 	for _, b := range hits {
 		if p.blocks[b].refs == 0 {
@@ -90,15 +95,23 @@ func (p *plain) extend(q *plainSeq, hits []int, upto, room, spare int) bool {
 		q.hashed++
 	}
 	for range need {
-		b := p.free[0]
-		p.free = p.free[1:]
-		if old := p.blocks[b].content; old != "" {
-			p.known[old] = slices.DeleteFunc(p.known[old], func(f int) bool { return f == b })
-		}
-		p.blocks[b] = plainBlock{refs: 1}
-		q.blocks = append(q.blocks, b)
+		q.blocks = append(q.blocks, p.take())
+	}
+	for len(q.extra) < extra {
+		q.extra = append(q.extra, p.take())
 	}
 	return true
+}
+
+// take takes the block that is first in line for eviction.
+func (p *plain) take() int {
+	b := p.free[0]
+	p.free = p.free[1:]
+	if old := p.blocks[b].content; old != "" {
+		p.known[old] = slices.DeleteFunc(p.known[old], func(f int) bool { return f == b })
+	}
+	p.blocks[b] = plainBlock{refs: 1}
+	return b
 }
 
 // know registers the blocks that the first tokens tokens of q fill.
@@ -113,12 +126,16 @@ func (p *plain) know(q *plainSeq, tokens int) {
 }
 
 func (p *plain) release(q *plainSeq) {
+	for _, b := range q.extra {
+		p.blocks[b].refs--
+		p.free = append(p.free, b)
+	}
 	for _, b := range slices.Backward(q.blocks) {
 		if p.blocks[b].refs--; p.blocks[b].refs == 0 {
 			p.free = append(p.free, b)
 		}
 	}
-	q.blocks, q.hashed = nil, 0
+	q.blocks, q.extra, q.hashed = nil, nil, 0
 }
 
 // life is one sequence in both caches.
@@ -150,7 +167,11 @@ func TestCacheIsPlain(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		size, total, caching := 1+r.IntN(5), 3+r.IntN(40), r.IntN(8) > 0
 		tree := NewTree()
-		l := &lives{T: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching), p: newPlain(total, size, caching)}
+		var w Window
+		if r.IntN(4) == 0 {
+			w = Window{Blocks: 1 + r.IntN(4), Extra: 1 + r.IntN(3)}
+		}
+		l := &lives{T: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching, w), p: newPlain(total, size, caching, w)}
 		if l.play(); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -288,6 +309,9 @@ func (l *lives) tick() {
 	for _, x := range l.all {
 		if x.grows && x.tokens%l.size == 0 {
 			need++
+			if x.tokens/l.size < l.p.window.Blocks {
+				need += l.p.window.Extra
+			}
 		}
 	}
 	if l.c.TickNeed() != need {

@@ -41,10 +41,12 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// owned is how many blocks q has, also if its books are behind.
+// owned is how many blocks q has, its window's among them, also if its books are
+// behind.
 func (c *Cache) owned(q *sequence) int32 {
 	if q.growing {
-		return c.blocksFor(int(q.base + c.tick))
+		blocks := c.blocksFor(int(q.base + c.tick))
+		return blocks + c.window.extra(blocks)
 	}
-	return q.blocks
+	return q.blocks + q.extra
 }

@@ -10,7 +10,8 @@ package kv
 func (c *Cache) Grow(s Seq, tokens, behind int) {
 	q := &c.seqs[s]
 	q.growing, q.behind, q.base = true, int32(behind), int64(tokens)-c.tick
-	c.needs[c.class(q.base)]++
+	c.due[c.class(q.base)]++
+	c.window.grow(c.class(q.base), q.base, c.tick, 1)
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		c.writers[tail] = s
 	}
@@ -21,21 +22,26 @@ func (c *Cache) Settle(s Seq) {
 	c.update(s)
 	q := &c.seqs[s]
 	q.growing = false
-	c.needs[c.class(q.base)]--
+	c.due[c.class(q.base)]--
+	c.window.grow(c.class(q.base), q.base, c.tick, -1)
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		delete(c.writers, tail)
 	}
 }
 
 // TickNeed returns how many blocks the next Tick takes.
-func (c *Cache) TickNeed() int { return int(c.needs[c.tick%int64(c.blockSize)]) }
+func (c *Cache) TickNeed() int {
+	class := c.tick % int64(c.blockSize)
+	return int(c.due[class] + c.window.need(class))
+}
 
 // Tick gives every growing sequence one token. There must be TickNeed free
 // blocks.
 func (c *Cache) Tick() {
-	if need := c.needs[c.tick%int64(c.blockSize)]; need > 0 {
-		c.evict(need)
+	if need := c.TickNeed(); need > 0 {
+		c.evict(int32(need))
 	}
+	c.window.pass(c.tick)
 	c.tick++
 }
 
@@ -69,6 +75,7 @@ func (c *Cache) update(s Seq) {
 	q := &c.seqs[s]
 	tokens := q.base + c.tick
 	q.blocks = c.blocksFor(int(tokens))
+	q.extra = c.window.extra(q.blocks)
 	c.Know(s, int(tokens)-int(q.behind))
 }
 

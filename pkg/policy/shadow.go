@@ -16,7 +16,7 @@ type Shadow struct{ caches []*kv.Cache }
 func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	s := &Shadow{}
 	for _, size := range blockSizes {
-		s.caches = append(s.caches, kv.NewCache(tree, capacity, size, true))
+		s.caches = append(s.caches, kv.NewCache(tree, capacity, size, true, kv.Window{}))
 	}
 	return s
 }

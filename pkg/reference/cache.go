@@ -93,7 +93,7 @@ func (c *cache) used() int { return len(c.blocks) - len(c.free) }
 func (c *cache) check(running []*request) {
 	held := make([]int, len(c.blocks))
 	for _, q := range running {
-		for _, b := range q.blocks {
+		for _, b := range slices.Concat(q.blocks, q.extra) {
 			held[b]++
 		}
 	}

@@ -123,6 +123,7 @@ func (r *replica) lagging(hash string) bool {
 func (r *replica) needed(q *request, hits []int, n int) int {
 	size := r.config.BlockSize
 	needed := (n+size-1)/size - len(q.blocks) - len(hits)
+	needed += r.config.extra((n+size-1)/size) - len(q.extra)
 	for _, b := range hits {
 		if r.cache.blocks[b].owners == 0 {
 			needed++
@@ -154,6 +155,9 @@ func (r *replica) admissible(q *request, hits []int, n int) bool {
 	return true
 }
 
+// extra is how many blocks without content come to so many blocks of a request.
+func (c *Config) extra(blocks int) int { return c.WindowExtra * min(blocks, c.WindowBlocks) }
+
 // allocate gives a request its hits and the blocks it needs for n more tokens,
 // which must be there. Blocks that are filled by tokens that have appeared are
 // hashed at once.
@@ -165,6 +169,9 @@ func (r *replica) allocate(q *request, hits []int, n int) {
 	q.computed += len(hits) * r.config.BlockSize
 	for len(q.blocks)*r.config.BlockSize < q.computed+n {
 		q.blocks = append(q.blocks, r.cache.take())
+	}
+	for len(q.extra) < r.config.extra(len(q.blocks)) {
+		q.extra = append(q.extra, r.cache.take())
 	}
 	r.register(q, min(q.computed+n, q.appeared()))
 }

@@ -134,6 +134,10 @@ func (d *dice) switches(c *Config) {
 		}
 		c.StepTime = Weighted(weights)
 	}
+	if d.percent(25) {
+		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)
+		c.NumBlocks += c.extra(c.WindowBlocks) * d.between(1, 3)
+	}
 }
 
 // storm makes memory the only thing that is scarce: many sequences start and

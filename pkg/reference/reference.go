@@ -42,7 +42,11 @@ type Config struct {
 	Beta     []float64
 	StepTime func(Batch) int64
 	// Window is what the sums over windows are cut to; 0 leaves them 0.
-	Window             int
+	Window int
+	// WindowBlocks and WindowExtra: beside each of its first WindowBlocks blocks a
+	// request holds WindowExtra more, that have no content.
+	WindowBlocks, WindowExtra int
+
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
 	// Routing is round-robin, least-loaded or weighted.

@@ -100,8 +100,10 @@ func (r *replica) leave(q *request) {
 	}
 	i := slices.Index(r.running, q)
 	r.running = slices.Delete(r.running, i, i+1)
+	slices.Reverse(q.extra) // given away in the order in which they came
+	r.cache.release(q.extra)
 	r.cache.release(q.blocks)
-	q.blocks = nil
+	q.blocks, q.extra = nil, nil
 	q.computed = 0
 }
 

@@ -25,6 +25,7 @@ type request struct {
 	// blocks hold the first tokens of the sequence, of which computed are done
 	// once the step in progress and the batch ahead are.
 	blocks   []int
+	extra    []int // without content
 	computed int
 	// coming counts the tokens that those two will add to the output.
 	coming int
@@ -170,11 +171,12 @@ func (s *simulation) pass(now int64, at stage, on func(q *request, now int64)) {
 func (s *simulation) arrive(q *request, now int64) {
 	c := &s.config
 	slots := q.Input + q.Output - 1 // the last token is never computed
+	blocks := (slots + c.BlockSize - 1) / c.BlockSize
 	reason := ""
 	switch {
 	case c.MaxModelLen > 0 && q.Input+q.Output > c.MaxModelLen:
 		reason = "too_long_for_model"
-	case slots > c.NumBlocks*c.BlockSize:
+	case blocks+c.extra(blocks) > c.NumBlocks:
 		reason = "too_long_for_cache"
 	case !c.Chunked && slots > c.MaxNumBatchedTokens:
 		reason = "too_long_for_budget"

@@ -94,6 +94,10 @@ func (c *Config) set(key, value string) (err error) {
 		c.Watermark, err = strconv.ParseFloat(value, 64)
 	case "window":
 		c.Window, err = strconv.Atoi(value)
+	case "window_blocks":
+		c.WindowBlocks, err = strconv.Atoi(value)
+	case "window_extra":
+		c.WindowExtra, err = strconv.Atoi(value)
 	case "threshold":
 		c.LongPrefillThreshold, err = strconv.Atoi(value)
 	case "model_len":

@@ -2,21 +2,23 @@ package sim
 
 import (
 	"blis/pkg/cluster"
+	"blis/pkg/kv"
 	"blis/pkg/record"
 )
 
 // limits are what makes a request impossible for the replicas of a deployment.
 type limits struct {
 	modelLen  int64 // 0: no limit
-	slots     int64 // in the cache
+	blocks    int64 // of the cache
 	blockSize int64
+	hold      kv.Window
 	// budget bounds a prompt that must be computed in one step; 0: no limit.
 	budget int64
 }
 
-func limitsOf(d *cluster.Deployment) limits {
+func limitsOf(d *cluster.Deployment, hold kv.Window) limits {
 	e := &d.Engine
-	l := limits{modelLen: int64(e.MaxModelLen), slots: int64(d.Blocks()) * int64(e.BlockSize), blockSize: int64(e.BlockSize)}
+	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.Blocks()), blockSize: int64(e.BlockSize), hold: hold}
 	if !e.EnableChunkedPrefill {
 		l.budget = int64(e.MaxNumBatchedTokens)
 	}
@@ -27,10 +29,12 @@ func limitsOf(d *cluster.Deployment) limits {
 // last token generated is never computed and needs no slot.
 func (l *limits) refuses(input, output int64) string {
 	slots := input + output - 1
+	blocks := (slots + l.blockSize - 1) / l.blockSize
+	blocks += int64(l.hold.Extra) * min(blocks, int64(l.hold.Blocks))
 	switch {
 	case l.modelLen > 0 && input+output > l.modelLen:
 		return record.ReasonTooLongForModel
-	case slots > l.slots:
+	case blocks > l.blocks:
 		return record.ReasonTooLongForCache
 	case l.budget > 0 && slots > l.budget:
 		return record.ReasonTooLongForBudget

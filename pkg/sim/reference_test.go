@@ -9,6 +9,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
+	"blis/pkg/kv"
 	"blis/pkg/latency"
 	"blis/pkg/policy"
 	"blis/pkg/record"
@@ -204,7 +205,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 // testServers are its latencies in our terms.
 func testServers(c reference.Config) []server {
 	s := mustServe(clusterOf(c))
-	s[0].window = c.Window
+	s[0].window, s[0].hold = c.Window, kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}
 	if c.StepTime != nil {
 		s[0].model = stepTimes{s[0].model, c.StepTime}
 	}

@@ -7,6 +7,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/dist"
 	"blis/pkg/engine"
+	"blis/pkg/kv"
 	"blis/pkg/latency"
 )
 
@@ -15,6 +16,7 @@ import (
 type server struct {
 	model  latency.Model
 	window int // of the model's sliding-window layers; 0: none
+	hold   kv.Window
 	jitter float64
 	id     string
 	seed   uint64
@@ -50,4 +52,3 @@ func bounds(d *cluster.Deployment, window int, keepGaps bool) engine.Config {
 		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
 		WatermarkBlocks: int(math.Floor(e.Watermark * float64(d.Blocks()*cores))), Window: window, KeepGaps: keepGaps}
 }
-

@@ -115,13 +115,13 @@ func newSimulation(c *cluster.Config, servers []server, keepGaps bool) (*simulat
 		d := &c.Deployments[i]
 		first := len(s.replicas)
 		for k := range d.Replicas {
-			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize, d.Engine.EnablePrefixCaching)
+			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize, d.Engine.EnablePrefixCaching, servers[i].hold)
 			e := engine.New(bounds(d, servers[i].window, keepGaps), servers[i].replica(k), cache)
 			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k)})
 			s.states = append(s.states, policy.Replica{Index: int32(len(s.states))})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
-		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d), d.Engine.GPUs()})
+		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d, servers[i].hold), d.Engine.GPUs()})
 		s.serve(d.Model, i)
 	}
 	var err error
@@ -146,7 +146,8 @@ func (s *simulation) serve(model string, deployment int) {
 // run plays, from the request that was pulled first, until every request is
 // final or the horizon is reached.
 func (s *simulation) run(stop func() error) error {
-	for n := 0; s.open > 0; n++ {
+	// The instant of the last end is played to its own.
+	for n := 0; s.open > 0 || s.queue.Next() == s.now; n++ {
 		if n%4096 == 0 {
 			if err := stop(); err != nil {
 				return err
