@@ -110,21 +110,6 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	}
 }
 
-// Has reports whether the document says what is at path.
-func (d *Doc) Has(path string) bool { return d.find(path) != nil }
-
-func (d *Doc) find(path string) ast.Node {
-	p, err := yaml.PathString("$." + path)
-	if err != nil {
-		return nil
-	}
-	node, err := p.FilterFile(d.file)
-	if err != nil {
-		return nil
-	}
-	return node
-}
-
 // located turns an error of the YAML library into one of ours.
 func located(name string, err error, fields []string) error {
 	var ye yaml.Error

@@ -85,6 +85,21 @@ func TestErrorf(t *testing.T) {
 	}
 }
 
+func TestHas(t *testing.T) {
+	doc, err := Parse("f.yaml", []byte("extra: &x {a: 1}\nparts:\n - {id: a}\n - {<<: &p {count: 1}, id: b}\n - *p\nname:\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"extra.a": true, "extra.b": false, "parts": true, "parts[0].id": true, "parts[0].count": false, "parts[1].count": true,
+		"parts[2].count": true, "parts[3]": false, "parts.id": false, "name": true, "nothing.here": false,
+	} {
+		if doc.Has(path) != want {
+			t.Errorf("%s: %v, want %v", path, !want, want)
+		}
+	}
+}
+
 func TestSet(t *testing.T) {
 	var f file
 	if err := decode(good, &f); err != nil {
