@@ -17,6 +17,7 @@ const module = "blis"
 // above in this list that it names. Tests may also import testOnly packages.
 var layers = []struct{ pkg, may string }{
 	{"schemas", ""},
+	{"hardware", ""},
 	{"pkg/named", ""},
 	{"pkg/stat", ""},
 	{"pkg/des", ""},
@@ -25,6 +26,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/config", "pkg/named"},
 	{"pkg/dist", "pkg/des pkg/named"},
 	{"pkg/latency", "pkg/des pkg/model pkg/named"},
+	{"pkg/catalog", "hardware pkg/config pkg/latency pkg/named"},
 	{"pkg/record", "schemas pkg/named"},
 	{"pkg/expr", "pkg/named pkg/record"},
 	{"pkg/table", "pkg/record"},
@@ -62,7 +64,7 @@ var testOnly = []string{
 // itself: the schemas are held to the types of records and files.
 var testsMay = map[string][]string{
 	"pkg/latency": {"pkg/record"},
-	"schemas":     {"pkg/cluster", "pkg/gen", "pkg/metrics", "pkg/record"},
+	"schemas":     {"pkg/catalog", "pkg/cluster", "pkg/gen", "pkg/metrics", "pkg/record"},
 }
 
 // owners says which one package may import each module of others.

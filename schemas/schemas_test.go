@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/catalog"
 	"blis/pkg/cluster"
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
@@ -92,6 +93,7 @@ var others = []struct {
 }{
 	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
 	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[cluster.Config](), true},
+	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[catalog.File](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
 }
 

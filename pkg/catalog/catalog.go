@@ -1,0 +1,165 @@
+// Package catalog knows GPUs, coefficients that were measured on them, and what
+// engines do by default: from the built-in files of package hardware, and from
+// files of the user's own in the same form. It holds facts, with their sources;
+// what follows from them is for others to say.
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"blis/hardware"
+	"blis/pkg/config"
+	"blis/pkg/latency"
+	"blis/pkg/named"
+)
+
+// Catalog is what is known. It does not change once it is open.
+type Catalog struct {
+	gpus []*GPU
+	sets []*Set
+	// names has the GPUs by folded id, alias and name.
+	names map[string]*GPU
+	// sources has the texts that the files' keys stand for, and defaults the
+	// efficiency of GPUs that do not state theirs.
+	sources  map[string]string
+	defaults latency.Efficiency
+}
+
+// Open reads the built-in files, and then those at paths, in order: of a
+// directory every *.yaml, by name. A GPU replaces one with its id from an
+// earlier file, coefficients those for the same model, GPU and parallelism.
+// Errors say file, line and column.
+func Open(paths ...string) (*Catalog, error) {
+	docs, err := builtIn()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range paths {
+		own, err := read(p)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, own...)
+	}
+	c := &Catalog{sources: map[string]string{}, names: map[string]*GPU{}}
+	files := make([]*File, len(docs))
+	for i, doc := range docs {
+		files[i] = &File{}
+		if err := doc.Decode(files[i]); err != nil {
+			return nil, err
+		}
+		if err := c.addGPUs(files[i], doc); err != nil {
+			return nil, err
+		}
+	}
+	// Coefficients may be of a GPU that a later file describes.
+	for i, doc := range docs {
+		if err := c.addSets(files[i], doc); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func builtIn() ([]*config.Doc, error) {
+	entries, err := hardware.Files.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var docs []*config.Doc
+	for _, e := range entries {
+		data, err := hardware.Files.ReadFile(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		doc, err := config.Parse(path.Join("hardware", e.Name()), data)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// read parses a file, or those of a directory.
+func read(name string) ([]*config.Doc, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{name}
+	if info.IsDir() {
+		entries, err := os.ReadDir(name) // by name
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) == ".yaml" {
+				names = append(names, filepath.Join(name, e.Name()))
+			}
+		}
+		if names == nil {
+			return nil, fmt.Errorf("%s: has no *.yaml", name)
+		}
+	}
+	var docs []*config.Doc
+	for _, n := range names {
+		doc, err := config.Read(n)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// GPU returns the GPU with an id, an alias or a name, whatever their case; a
+// space or an underscore is as good as a hyphen.
+func (c *Catalog) GPU(name string) (*GPU, error) {
+	if g := c.names[fold(name)]; g != nil {
+		return g, nil
+	}
+	var ids, all []string
+	for _, g := range c.gpus {
+		ids = append(ids, g.ID)
+		all = append(all, g.ID)
+		all = append(all, g.Aliases...)
+	}
+	hint := ""
+	if near := named.Closest(name, all); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, fmt.Errorf("unknown GPU %q%s (have %s, or a file of your own)", name, hint, strings.Join(ids, ", "))
+}
+
+func fold(name string) string {
+	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(name))
+}
+
+// GPUs returns all GPUs, in the order of the files.
+func (c *Catalog) GPUs() []*GPU { return slices.Clone(c.gpus) }
+
+// Sets returns all coefficients, in the order of the files.
+func (c *Catalog) Sets() []*Set { return slices.Clone(c.sets) }
+
+// Coefficients returns the coefficients that were measured for exactly what key
+// says, if there are any.
+func (c *Catalog) Coefficients(key Key) (*Set, bool) {
+	g := c.names[fold(key.GPU)]
+	if g == nil {
+		return nil, false
+	}
+	key.GPU = g.ID
+	for _, s := range c.sets {
+		if s.Key.same(key) {
+			return s, true
+		}
+	}
+	return nil, false
+}
