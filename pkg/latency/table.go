@@ -74,26 +74,22 @@ func (m *table) beyond(axis int) []float64 {
 	if last == 0 {
 		return nil
 	}
-	at := [3]int{len(m.axes[0]) - 1, len(m.axes[1]) - 1, len(m.axes[2]) - 1}
-	at[axis] = 0
 	rows, columns := others(axis)
-	width := at[columns] + 1
-	slopes := make([]float64, (at[rows]+1)*width)
-	for r := range at[rows] + 1 {
-		for c := range width {
-			p := [3]int{}
-			p[axis], p[rows], p[columns] = last, r, c
-			end := m.point(p)
-			p[axis]--
-			slope := (end - m.point(p)) / (x[last] - x[last-1])
-			if r > 0 {
-				slope = max(slope, slopes[(r-1)*width+c])
-			}
-			if c > 0 {
-				slope = max(slope, slopes[r*width+c-1])
-			}
-			slopes[r*width+c] = slope
+	width := len(m.axes[columns])
+	slopes := make([]float64, len(m.axes[rows])*width)
+	for i := range slopes {
+		var p [3]int
+		p[axis], p[rows], p[columns] = last, i/width, i%width
+		end := m.point(p)
+		p[axis]--
+		slope := (end - m.point(p)) / (x[last] - x[last-1])
+		if p[rows] > 0 {
+			slope = max(slope, slopes[i-width])
 		}
+		if p[columns] > 0 {
+			slope = max(slope, slopes[i-1])
+		}
+		slopes[i] = slope
 	}
 	return slopes
 }
