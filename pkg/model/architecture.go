@@ -1,0 +1,188 @@
+// Package model knows the architectures of language models: what a Hugging Face
+// config.json says, and what follows from it in parameters, bytes and FLOPs.
+// Only the text model counts: towers for images and sound are outside.
+package model
+
+// Architecture is the shape of a decoder-only transformer.
+type Architecture struct {
+	// Name is the model's on Hugging Face or, of a file, its path; Type is its
+	// model_type.
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Hidden is the width between layers, Vocab the number of tokens it knows,
+	// MaxPositions how many it can see.
+	Hidden       int `json:"hidden"`
+	Vocab        int `json:"vocab"`
+	MaxPositions int `json:"max_positions"`
+	// TiedEmbeddings: one matrix serves at the input and at the output.
+	TiedEmbeddings bool `json:"tied_embeddings,omitempty"`
+	// Layers are groups of equal layers; their order does not matter here.
+	Layers    []Layers  `json:"layers"`
+	Precision Precision `json:"precision"`
+	// overridden: something is not as the model's own configuration says.
+	overridden bool
+}
+
+// Layers are Count equal layers.
+type Layers struct {
+	Count     int       `json:"count"`
+	Attention Attention `json:"attention"`
+	MLP       MLP       `json:"mlp"`
+	// Norms is how many vectors of the hidden width the layer's norms have.
+	Norms int `json:"norms"`
+}
+
+// Attention is that of one layer. Heads of HeadDim numbers ask, KVHeads answer.
+type Attention struct {
+	Heads   int `json:"heads"`
+	KVHeads int `json:"kv_heads"`
+	HeadDim int `json:"head_dim"`
+	// Window is how many of the newest tokens it sees; 0 is all of them. Llama 4's
+	// chunks count as windows: they see as many tokens at most.
+	Window int `json:"window,omitempty"`
+	// MLA is the low-rank attention of DeepSeek V2; nil for the plain one.
+	MLA *MLA `json:"mla,omitempty"`
+	// Biases of the projections of queries, keys and values, and of the output;
+	// norms of each head's queries and keys; a learned sink for each head.
+	QKVBias bool `json:"qkv_bias,omitempty"`
+	OutBias bool `json:"out_bias,omitempty"`
+	QKNorm  bool `json:"qk_norm,omitempty"`
+	Sinks   bool `json:"sinks,omitempty"`
+	// KeysAreValues: there is no projection of values; the keys serve.
+	KeysAreValues bool `json:"keys_are_values,omitempty"`
+}
+
+// MLA is multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, §2.1):
+// what is kept of a token is one vector of KVRank + RopeDim numbers. QRank 0 has
+// full-rank queries.
+type MLA struct {
+	QRank   int `json:"q_rank,omitempty"`
+	KVRank  int `json:"kv_rank"`
+	NopeDim int `json:"nope_dim"`
+	RopeDim int `json:"rope_dim"`
+	VDim    int `json:"v_dim"`
+	// IndexHeads of IndexDim choose the tokens that the attention then sees
+	// (DeepSeek-V3.2); their weights and keys count, but the attention is taken to
+	// see all tokens.
+	IndexHeads int `json:"index_heads,omitempty"`
+	IndexDim   int `json:"index_dim,omitempty"`
+}
+
+// MLP is the feed-forward part of a layer: gated, with three matrices. A layer
+// of experts has Experts of them, of which a token meets ExpertsPerToken, and
+// may have a dense one beside, which is then of Intermediate (shared experts).
+type MLP struct {
+	Intermediate       int  `json:"intermediate,omitempty"`
+	Experts            int  `json:"experts,omitempty"`
+	ExpertsPerToken    int  `json:"experts_per_token,omitempty"`
+	ExpertIntermediate int  `json:"expert_intermediate,omitempty"`
+	RouterBias         bool `json:"router_bias,omitempty"`
+	ExpertBias         bool `json:"expert_bias,omitempty"`
+}
+
+// layers counts all layers.
+func (a *Architecture) layers() int {
+	n := 0
+	for _, l := range a.Layers {
+		n += l.Count
+	}
+	return n
+}
+
+// Parameters are a model's parameters by part; Experts are all the routed ones,
+// Active those of them that one token meets. Head is 0 where the embedding's
+// matrix serves.
+type Parameters struct {
+	Embedding, Head        int64
+	Attention, MLP, Router int64
+	Experts, Active, Norms int64
+}
+
+// Parameters counts.
+func (a *Architecture) Parameters() Parameters {
+	h := int64(a.Hidden)
+	p := Parameters{Embedding: int64(a.Vocab) * h, Norms: h}
+	if !a.TiedEmbeddings {
+		p.Head = p.Embedding
+	}
+	for _, l := range a.Layers {
+		n := int64(l.Count)
+		p.Attention += n * l.Attention.parameters(h)
+		p.MLP += n * 3 * h * int64(l.MLP.Intermediate)
+		p.Router += n * l.MLP.router(h)
+		p.Experts += n * int64(l.MLP.Experts) * l.MLP.expert(h)
+		p.Active += n * int64(l.MLP.ExpertsPerToken) * l.MLP.expert(h)
+		p.Norms += n * int64(l.Norms) * h
+	}
+	return p
+}
+
+// TotalParameters counts all parameters of the text model.
+func (a *Architecture) TotalParameters() int64 {
+	p := a.Parameters()
+	return p.Embedding + p.Head + p.Attention + p.MLP + p.Router + p.Experts + p.Norms
+}
+
+// ActiveParameters counts those that one token meets: of the experts only its
+// own, and both embedding matrices.
+func (a *Architecture) ActiveParameters() int64 {
+	p := a.Parameters()
+	return a.TotalParameters() - p.Experts + p.Active
+}
+
+func (t *Attention) parameters(hidden int64) int64 {
+	if t.MLA != nil {
+		return t.MLA.parameters(hidden, int64(t.Heads))
+	}
+	q, kv := int64(t.Heads*t.HeadDim), int64(t.KVHeads*t.HeadDim)
+	values := kv
+	if t.KeysAreValues {
+		values = 0
+	}
+	n := hidden * (2*q + kv + values)
+	if t.QKVBias {
+		n += q + kv + values
+	}
+	if t.OutBias {
+		n += hidden
+	}
+	if t.QKNorm {
+		n += 2 * int64(t.HeadDim)
+	}
+	if t.Sinks {
+		n += int64(t.Heads)
+	}
+	return n
+}
+
+func (m *MLA) parameters(hidden, heads int64) int64 {
+	query, rank := heads*int64(m.NopeDim+m.RopeDim), int64(m.KVRank)
+	n := hidden * query
+	if q := int64(m.QRank); q > 0 {
+		n = hidden*q + q + q*query
+	}
+	n += hidden*(rank+int64(m.RopeDim)) + rank + rank*heads*int64(m.NopeDim+m.VDim) + heads*int64(m.VDim)*hidden
+	if m.IndexHeads > 0 {
+		heads, dim := int64(m.IndexHeads), int64(m.IndexDim)
+		n += int64(m.QRank)*heads*dim + hidden*dim + 2*dim + hidden*heads
+	}
+	return n
+}
+
+// expert counts the parameters of one expert.
+func (m *MLP) expert(hidden int64) int64 {
+	inner := int64(m.ExpertIntermediate)
+	n := 3 * hidden * inner
+	if m.ExpertBias {
+		n += 2*inner + hidden
+	}
+	return n
+}
+
+func (m *MLP) router(hidden int64) int64 {
+	n := hidden * int64(m.Experts)
+	if m.RouterBias {
+		n += int64(m.Experts)
+	}
+	return n
+}

@@ -1,0 +1,56 @@
+package model
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// configs are the public config.json files that the built-in models were read
+// from; they are not in this repository.
+func configs(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../../shared/data/models/*.config.json")
+	if err != nil || len(files) == 0 {
+		t.Skip("needs ../shared/data/models, which is not here")
+	}
+	all := map[string]string{}
+	for _, f := range files {
+		name := strings.Replace(strings.TrimSuffix(filepath.Base(f), ".config.json"), "__", "/", 1)
+		all[name] = f
+	}
+	return all
+}
+
+// TestBuiltInsAreTheFiles: the catalogue says of every model what its file says.
+func TestBuiltInsAreTheFiles(t *testing.T) {
+	for name, file := range configs(t) {
+		parsed, err := Read(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		have, err := BuiltIn(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if name == "nvidia/Llama-3.1-70B-Instruct-FP8" { // its file does not say that it is quantised
+			if parsed, err = parsed.With(Overrides{Quantization: "fp8"}); err != nil {
+				t.Error(err)
+			}
+		}
+		byCount := cmpopts.SortSlices(func(a, b Layers) bool {
+			x, _ := json.Marshal(a)
+			y, _ := json.Marshal(b)
+			return string(x) < string(y)
+		})
+		if diff := cmp.Diff(have, parsed, byCount, cmpopts.IgnoreFields(Architecture{}, "Name", "Type"), cmpopts.IgnoreUnexported(Architecture{})); diff != "" {
+			t.Errorf("%s: the built-in (-) and the file (+):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"blis/pkg/named"
+)
+
+// Precision says in what form numbers are stored: DType the weights that are not
+// quantised and what is computed, Quantization the products' weights ("" if they
+// are as the others), KVCache the keys and values ("auto": as DType).
+type Precision struct {
+	DType        string `json:"dtype"`
+	Quantization string `json:"quantization,omitempty"`
+	KVCache      string `json:"kv_cache"`
+}
+
+// dtypes are the forms of numbers, in bytes.
+var dtypes = named.Table[float64]{
+	{Name: "bfloat16", Value: 2}, {Name: "float16", Value: 2}, {Name: "half", Value: 2},
+	{Name: "float32", Value: 4}, {Name: "float", Value: 4},
+}
+
+// quantizations are the forms of quantised weights.
+var quantizations = named.Table[quantization]{
+	{Name: "fp8", Doc: "8 bits, computed in 8 where the GPU can", Value: quantization{bytes: 1, computes: "fp8"}},
+	{Name: "mxfp4", Doc: "4 bits and a scale of 8 for 32 weights (OCP Microscaling 1.0), of the experts only", Value: quantization{bytes: 17.0 / 32, expertsOnly: true}},
+	{Name: "nvfp4", Doc: "4 bits and a scale of 8 for 16 weights", Value: quantization{bytes: 9.0 / 16, computes: "fp4"}},
+	{Name: "int8", Doc: "8 bits", Value: quantization{bytes: 1}},
+	{Name: "int4", Doc: "4 bits, and a scale of 16 and a zero of 4 for 128 weights", Value: quantization{bytes: (4 + 20.0/128) / 8}},
+	{Name: "awq", Doc: "as int4", Value: quantization{bytes: (4 + 20.0/128) / 8}},
+	{Name: "gptq", Doc: "as int4", Value: quantization{bytes: (4 + 20.0/128) / 8}},
+}
+
+type quantization struct {
+	// bytes of a weight, with its part of the scales.
+	bytes float64
+	// computes is the precision of the products where it is not that of DType.
+	computes    string
+	expertsOnly bool
+}
+
+// kvDTypes are the forms of keys and values, in bytes; 0 is that of the weights.
+var kvDTypes = named.Table[float64]{
+	{Name: "auto", Value: 0}, {Name: "bfloat16", Value: 2}, {Name: "fp8", Value: 1}, {Name: "fp8_e4m3", Value: 1}, {Name: "fp8_e5m2", Value: 1},
+}
+
+// Overrides say what a model's configuration does not, or otherwise: by vLLM's
+// names and values. What is "" stays; quantization "none" takes it away.
+type Overrides struct{ DType, Quantization, KVCacheDType string }
+
+// With returns the model with overrides.
+func (a *Architecture) With(o Overrides) (*Architecture, error) {
+	b := *a
+	p := &b.Precision
+	if o.DType != "" && o.DType != "auto" {
+		p.DType = o.DType
+	}
+	switch o.Quantization {
+	case "":
+	case "none":
+		p.Quantization = ""
+	default:
+		p.Quantization = o.Quantization
+	}
+	if o.KVCacheDType != "" {
+		p.KVCache = o.KVCacheDType
+	}
+	b.overridden = a.overridden || b.Precision != a.Precision
+	return &b, p.check()
+}
+
+// Overridden reports whether the model is stored or computed otherwise than its
+// own configuration says.
+func (a *Architecture) Overridden() bool { return a.overridden }
+
+func (p *Precision) check() error {
+	if _, err := dtypes.Get("dtype", p.DType); err != nil {
+		return err
+	}
+	if p.Quantization != "" {
+		if _, err := quantizations.Get("quantization", p.Quantization); err != nil {
+			return err
+		}
+	}
+	_, err := kvDTypes.Get("kv_cache_dtype", p.KVCache)
+	return err
+}
+
+// must returns an entry that check has found.
+func must[T any](t named.Table[T], name string) T {
+	v, err := t.Get("", name)
+	if err != nil {
+		panic("model: " + err.Error())
+	}
+	return v
+}
+
+// plain is what a number takes that is not quantised, in bytes.
+func (p *Precision) plain() float64 { return must(dtypes, p.DType) }
+
+// product is what a weight of a matrix product takes, in bytes.
+func (p *Precision) product(expert bool) float64 {
+	if p.Quantization == "" {
+		return p.plain()
+	}
+	q := must(quantizations, p.Quantization)
+	if q.expertsOnly && !expert {
+		return p.plain()
+	}
+	return q.bytes
+}
+
+// kv is what a number in the KV cache takes, in bytes.
+func (p *Precision) kv() float64 {
+	if b := must(kvDTypes, p.KVCache); b > 0 {
+		return b
+	}
+	return p.plain()
+}
+
+// ComputePrecision names the precision that products run in: bf16, fp8 or fp4.
+func (a *Architecture) ComputePrecision() string {
+	if q := a.Precision.Quantization; q != "" {
+		if c := must(quantizations, q).computes; c != "" {
+			return c
+		}
+	}
+	return "bf16"
+}
+
+func bytesOf(n int64, each float64) int64 { return int64(math.Round(float64(n) * each)) }
+
+// quantizationOf names the quantisation of a config.json's quantization_config.
+func quantizationOf(q *hfQuantization) (string, error) {
+	if q == nil {
+		return "", nil
+	}
+	method := strings.ToLower(q.Method)
+	switch {
+	case method == "modelopt" && strings.Contains(strings.ToLower(q.Algo), "fp4"), method == "modelopt_fp4":
+		return "nvfp4", nil
+	case method == "modelopt", method == "fbgemm_fp8":
+		return "fp8", nil
+	case method == "compressed-tensors" && q.Bits == 0:
+		return q.compressed()
+	case (method == "gptq" || method == "awq") && q.Bits == 8:
+		return "int8", nil
+	}
+	if _, err := quantizations.Get("quant_method", method); err != nil {
+		return "", fmt.Errorf("quantization_config.quant_method: %w", err)
+	}
+	return method, nil
+}
