@@ -7,9 +7,12 @@
 // line, sorted by arrival; without it, or with -, stdin is read. The cluster
 // comes from -c FILE (YAML or JSON, strictly read), or is the built-in one.
 // --set PATH=VALUE changes one value of it, --print-config writes all of it as
-// JSON, and --list policies names the policies there are.
+// JSON, with what follows from it, and --list names what it may name: policies,
+// models, gpus, presets of engine versions, latencies. --hardware PATH adds GPUs
+// and measured coefficients of your own.
 //
-// --seed seeds the simulation's own random streams. --horizon 90s ends the run
+// --seed seeds the simulation's own random streams, --jitter-seed that of the
+// scatter of step times (latency.jitter) alone. --horizon 90s ends the run
 // at that simulated time. --trace says how much the run holds: minimal (header,
 // metrics, end), decisions (also outcomes and routing decisions; the default)
 // or full (also every step of every replica). --itl adds the gaps between
@@ -37,6 +40,11 @@
 //	$ blis-sim --print-config >cluster.json
 //	$ blis-sim -c cluster.json --trace minimal workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --list policies
+//
+// A model and a GPU are enough; the rest follows from them:
+//
+//	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml
+//	$ blis-sim -c small.yaml --print-config | jq '.deployments[0].computed.kv_blocks'
 //
 // Exit codes: 0 ok, 1 the data or the input and output failed, 2 the call was
 // wrong, 130 interrupted, 141 the reader of stdout went away. A cluster file

@@ -3,6 +3,8 @@
 // GPUs.
 package cluster
 
+import "blis/pkg/catalog"
+
 // Config is the configuration of a run, as cluster files give it.
 type Config struct {
 	Version      int          `yaml:"version" json:"version"`
@@ -23,14 +25,19 @@ type Deployment struct {
 	Replicas    int     `yaml:"replicas" json:"replicas"`
 	Engine      Engine  `yaml:"engine" json:"engine"`
 	Latency     Latency `yaml:"latency" json:"latency"`
+	// Computed is what follows from the rest. Files may have it, since
+	// --print-config shows it: it is read as Shown, and computed anew.
+	Computed *Computed      `yaml:"-" json:"computed,omitempty"`
+	Shown    map[string]any `yaml:"computed" json:"-"`
 }
 
 // Latency names a latency model and its coefficients, in µs and µs a token.
+// Without a model it is linear if there is a beta_us and table if there is a
+// table; with neither, what was measured for the model on the GPU or, where
+// nothing was, roofline.
 type Latency struct {
-	Model   string    `yaml:"model" json:"model"`
-	AlphaUS []float64 `yaml:"alpha_us" json:"alpha_us"`
-	BetaUS  []float64 `yaml:"beta_us" json:"beta_us,omitempty"`
-	Jitter  Jitter    `yaml:"jitter" json:"jitter"`
+	catalog.Latency `yaml:",inline"`
+	Jitter          Jitter `yaml:"jitter" json:"jitter"`
 }
 
 // Jitter multiplies the time of each step by a lognormal of mean 1.

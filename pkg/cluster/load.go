@@ -2,8 +2,10 @@ package cluster
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 
+	"blis/pkg/catalog"
 	"blis/pkg/config"
 	"blis/pkg/policy"
 )
@@ -11,9 +13,19 @@ import (
 //go:embed default.yaml
 var defaultYAML []byte
 
+// Options are what a call may say of a cluster beside its file.
+type Options struct {
+	// Sets override values of the file: "path=value".
+	Sets []string
+	// Hardware are files or directories of the user's own GPUs and coefficients.
+	Hardware []string
+	// Warn is told what is odd; nil is silent.
+	Warn func(string)
+}
+
 // Load reads the cluster file called name, the built-in one if name is "", and
-// applies sets ("path=value") to it.
-func Load(name string, sets []string) (*Config, error) {
+// completes it. Faults are *config.Error.
+func Load(name string, o Options) (*Config, error) {
 	doc, err := config.Parse("the default cluster", defaultYAML)
 	if name != "" {
 		doc, err = config.Read(name)
@@ -21,18 +33,18 @@ func Load(name string, sets []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve(doc, sets)
+	return resolve(doc, o)
 }
 
-// resolve decodes a cluster file, applies sets to it and fills in what it
+// resolve decodes a cluster file, applies the options to it and fills in what it
 // leaves out.
-func resolve(doc *config.Doc, sets []string) (*Config, error) {
+func resolve(doc *config.Doc, o Options) (*Config, error) {
 	c := &Config{ControlPlane: ControlPlane{ShadowBlocks: policy.ShadowBlocks}}
 	if err := doc.Decode(c); err != nil {
 		return nil, err
 	}
 	c.Policies.fill()
-	for _, s := range sets {
+	for _, s := range o.Sets {
 		path, value, _ := strings.Cut(s, "=")
 		before := c.Policies
 		if err := config.Set(c, underPolicies(path), value); err != nil {
@@ -42,15 +54,53 @@ func resolve(doc *config.Doc, sets []string) (*Config, error) {
 		c.Policies.fill()
 	}
 	fault := doc.Errorf
-	if len(sets) > 0 {
+	if len(o.Sets) > 0 {
 		fault = func(path, format string, args ...any) error {
-			return doc.Errorf(path, format+" (after --set %s)", append(args, strings.Join(sets, " --set "))...)
+			return doc.Errorf(path, format+" (after --set %s)", append(args, strings.Join(o.Sets, " --set "))...)
 		}
 	}
 	if err := c.validate(fault); err != nil {
 		return nil, err
 	}
+	known, err := catalog.Open(o.Hardware...)
+	if err != nil {
+		return nil, err
+	}
+	warn := o.Warn
+	if warn == nil {
+		warn = func(string) {}
+	}
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		at := fmt.Sprintf("deployments[%d]", i)
+		stated := func(path string) bool { return doc.Has(path) || stated(o.Sets, path, at, d.ID) }
+		if err := (&completer{known, stated, fault, warn}).deployment(d, at); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
+}
+
+// stated reports whether one of sets gives a value to path, which begins with
+// at; sets know what stands there also by its id.
+func stated(sets []string, path, at, id string) bool {
+	rest := strings.TrimPrefix(path, at)
+	for _, s := range sets {
+		set, value, _ := strings.Cut(s, "=")
+		for _, begin := range []string{"deployments." + id, strings.NewReplacer("[", ".", "]", "").Replace(at)} {
+			full := begin + rest
+			if set == full {
+				return true
+			}
+			if deeper, ok := strings.CutPrefix(full, set+"."); ok {
+				doc, err := config.Parse("value", []byte(value))
+				if err == nil && doc.Has(deeper) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // underPolicies completes a path that begins with a stage of the control plane.

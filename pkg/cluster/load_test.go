@@ -26,7 +26,7 @@ func parseCluster(text string, sets ...string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve(doc, sets)
+	return resolve(doc, Options{Sets: sets})
 }
 
 // TestClusterDefaults: what a file leaves out is vLLM's default, and the
@@ -49,7 +49,7 @@ func TestClusterDefaults(t *testing.T) {
 // TestClusterIsItsJSON: what --print-config shows is a cluster file that means
 // the same.
 func TestClusterIsItsJSON(t *testing.T) {
-	c, err := Load("", nil)
+	c, err := Load("", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,8 @@ func TestClusterIsItsJSON(t *testing.T) {
 func TestImpossibleClusters(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"model: m", "model: m\n    replicas: 0", "c.yaml:5:15: deployments[0].replicas: must be between 1 and"},
-		{"_override: 100", "_override: 0", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be between 1 and"},
+		{"_override: 100", "_override: 0", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be given, since the memory cannot be counted: unknown model \"m\""},
+		{"_override: 100", "_override: -1", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be between 0 and"},
 		{"engine:", "engine:\n      block_size: 0", "deployments[0].engine.block_size: must be between 1 and"},
 		{"engine:", "engine:\n      max_num_batched_tokens: 0", "deployments[0].engine.max_num_batched_tokens: must be between 1 and"},
 		{"engine:", "engine:\n      max_num_seqs: -1", "max_num_seqs: must be between 1 and"},
@@ -110,7 +111,7 @@ func TestSets(t *testing.T) {
 		t.Errorf("set to %+v %+v", d, c.Policies.Routing)
 	}
 	// Another policy has other parameters, and its own defaults.
-	c, err = Load("", []string{"routing.type=round-robin"})
+	c, err = Load("", Options{Sets: []string{"routing.type=round-robin"}})
 	if err != nil || c.Policies.Routing.Params != nil {
 		t.Errorf("round-robin with %v: %v", c.Policies.Routing.Params, err)
 	}

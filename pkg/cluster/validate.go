@@ -72,14 +72,8 @@ func (d *Deployment) validate(path string, fault fault) error {
 	if d.Replicas < 1 || d.Replicas > maxReplicas {
 		return fault(path+".replicas", "must be between 1 and %d, is %d", maxReplicas, d.Replicas)
 	}
-	if err := d.Engine.validate(path+".engine", fault); err != nil {
-		return err
-	}
 	if cv := d.Latency.Jitter.CV; !(cv >= 0) || cv > maxCV {
 		return fault(path+".latency.jitter.cv", "must be between 0 and %d, is %g", maxCV, cv)
-	}
-	if _, err := d.LatencyModel(); err != nil {
-		return fault(path+".latency", "%v", err)
 	}
 	return nil
 }
@@ -95,7 +89,7 @@ func (e *Engine) validate(path string, fault fault) error {
 		{"max_num_seqs", e.MaxNumSeqs, 1, maxCacheTokens},
 		{"max_num_batched_tokens", e.MaxNumBatchedTokens, 1, maxCacheTokens},
 		{"block_size", e.BlockSize, 1, 65536},
-		{"num_gpu_blocks_override", e.NumGPUBlocksOverride, 1, maxCacheTokens},
+		{"num_gpu_blocks_override", e.NumGPUBlocksOverride, 0, maxCacheTokens},
 		{"long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxCacheTokens},
 		{"chunk_size", e.ChunkSize, 0, maxCacheTokens},
 		{"max_num_partial_prefills", e.MaxNumPartialPrefills, 0, maxCacheTokens},
@@ -134,8 +128,9 @@ func (d *Deployment) LatencyModel() (latency.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return build(latency.Coefficients{Alpha: d.Latency.AlphaUS, Beta: d.Latency.BetaUS})
+	k := latency.Coefficients{Alpha: d.Latency.AlphaUS, Beta: d.Latency.BetaUS, Table: d.Latency.Table}
+	if d.Computed != nil {
+		k.Replica = d.Computed.Roofline
+	}
+	return build(k)
 }
-
-// Blocks returns how many KV blocks each engine core of a replica has.
-func (d *Deployment) Blocks() int { return d.Engine.NumGPUBlocksOverride }

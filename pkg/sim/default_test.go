@@ -15,7 +15,7 @@ import (
 // sequences decode as fast as they were measured to (default.yaml names the
 // source), within 15 %.
 func TestDefaultClusterIsMeasured(t *testing.T) {
-	c, err := cluster.Load("", []string{"deployments.main.replicas=1"})
+	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.replicas=1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ policies: {routing: {type: round-robin}}
 func TestModels(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(twoModels), 0o666))
-	c, err := cluster.Load(file, nil)
+	c, err := cluster.Load(file, cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // TestSameBytes: a run's lines do not depend on how its input arrives, on
 // compression, on the number of processors, nor on whether it was run before.
 func TestSameBytes(t *testing.T) {
-	c, err := cluster.Load("", []string{"deployments.main.engine.num_gpu_blocks_override=2000"})
+	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.engine.num_gpu_blocks_override=2000"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,10 +183,11 @@ func gapsOf(tokens []int64) [][2]int64 {
 // clusterOf is the reference's configuration in our terms.
 func clusterOf(c reference.Config) *cluster.Config {
 	d := cluster.Deployment{ID: "main", Model: "m", Replicas: c.Replicas,
-		Latency: cluster.Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta}}
+		Computed: &cluster.Computed{KVBlocks: c.NumBlocks}}
+	d.Latency.Model, d.Latency.AlphaUS, d.Latency.BetaUS = "linear", c.Alpha[:], c.Beta
 	e := &d.Engine
 	e.TensorParallelSize, e.PipelineParallelSize, e.DataParallelSize = 1, 1, 1
-	e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, e.NumGPUBlocksOverride = c.MaxNumSeqs, c.MaxNumBatchedTokens, c.BlockSize, c.NumBlocks
+	e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize = c.MaxNumSeqs, c.MaxNumBatchedTokens, c.BlockSize
 	e.EnableChunkedPrefill, e.EnablePrefixCaching = c.Chunked, c.PrefixCaching
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark

@@ -13,7 +13,6 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/metrics"
-	"blis/pkg/policy"
 	"blis/pkg/record"
 )
 
@@ -22,14 +21,16 @@ type Options struct {
 	Workload    string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
 	Cluster     string   `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
 	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3. Repeatable."`
-	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams; no policy so far draws from one."`
+	Hardware    []string `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs and measured coefficients, beside the built-in ones. Repeatable."`
+	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams: so far only of latency.jitter."`
+	JitterSeed  *uint64  `placeholder:"SEED" help:"Another seed for latency.jitter."`
 	Horizon     *Horizon `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
 	Trace       string   `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
 	ITL         bool     `name:"itl" help:"Outcomes carry every gap between tokens."`
 	Check       bool     `help:"Hold the run to its contracts while it happens; slower."`
 	Strict      bool     `help:"Warnings about the workload are errors."`
 	PrintConfig bool     `help:"Print the resolved configuration as JSON and exit."`
-	List        string   `enum:"policies," default:"" placeholder:"WHAT" help:"List policies and exit."`
+	List        string   `enum:"policies,models,gpus,presets,latencies," default:"" placeholder:"WHAT" help:"List policies, models, gpus, presets (engine versions) or latencies and exit."`
 	Plain       bool     `help:"Write the stream uncompressed."`
 
 	// Version goes into the header; Warn and Progress speak to the user. A nil
@@ -37,6 +38,14 @@ type Options struct {
 	Version  string       `kong:"-"`
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
+}
+
+// jitterSeed is the seed of the jitter's streams.
+func (o *Options) jitterSeed() uint64 {
+	if o.JitterSeed != nil {
+		return *o.JitterSeed
+	}
+	return o.Seed
 }
 
 // Horizon is a simulated time at which a run stops.
@@ -69,9 +78,9 @@ const noHorizon = des.Time(math.MaxInt64)
 // workload a *record.SyntaxError; then the stream on out has no end record.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.List != "" {
-		return list(out)
+		return list(out, o)
 	}
-	c, err := cluster.Load(o.Cluster, o.Set)
+	c, err := cluster.Load(o.Cluster, cluster.Options{Sets: o.Set, Hardware: o.Hardware, Warn: o.Warn})
 	if err != nil {
 		return err
 	}
@@ -80,7 +89,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(c)
 	}
-	servers, err := serversOf(c, o.Seed)
+	servers, err := serversOf(c, o.jitterSeed())
 	if err != nil {
 		return err
 	}
@@ -156,7 +165,7 @@ func runHeader(c *cluster.Config, workload *record.Header, o Options) *record.He
 	return &record.Header{Stream: record.StreamRun, Tool: "blis-sim", Version: o.Version,
 		Seed: o.Seed, SLOClasses: workload.SLOClasses,
 		Run: &record.RunHeader{
-			Key:   record.SimulationKey{Policy: record.Digest(c.Policies), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.Seed},
+			Key:   record.SimulationKey{Policy: record.Digest(c.Policies), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
 			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
 			ConfigDigest: record.Digest(c), Config: c,
@@ -176,17 +185,4 @@ func (s *simulation) progress(tell func(string)) {
 	if tell != nil {
 		tell(fmt.Sprintf("%d requests, %.0f s simulated", s.counts.Offered, float64(s.now)/1e6))
 	}
-}
-
-// list prints the policies that files may name.
-func list(out io.Writer) error {
-	var text []byte
-	text = policy.Admissions.Append(text, "admission")
-	text = policy.Priorities.Append(text, "priority")
-	text = policy.Routers.Append(text, "routing")
-	text = policy.Scorers.Append(text, "scorer")
-	text = policy.Schedulers.Append(text, "scheduler")
-	text = policy.Preemptions.Append(text, "preemption")
-	_, err := out.Write(text)
-	return err
 }

@@ -31,7 +31,11 @@ func serversOf(c *cluster.Config, jitterSeed uint64) ([]server, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, server{model: model, jitter: d.Latency.Jitter.CV, id: d.ID, seed: jitterSeed})
+		s := server{model: model, hold: d.Computed.Window.Hold(), jitter: d.Latency.Jitter.CV, id: d.ID, seed: jitterSeed}
+		if d.Computed.Window != nil {
+			s.window = d.Computed.Window.Tokens
+		}
+		all = append(all, s)
 	}
 	return all, nil
 }

@@ -1,0 +1,298 @@
+package cluster
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"blis/pkg/capacity"
+	"blis/pkg/catalog"
+	"blis/pkg/latency"
+	"blis/pkg/model"
+)
+
+// completer fills in what a cluster file leaves to follow from the rest.
+type completer struct {
+	catalog *catalog.Catalog
+	// stated reports whether the file, or who called, says what is at path.
+	stated func(path string) bool
+	fault  fault
+	warn   func(string)
+}
+
+// deployment completes d, which stands at path at.
+func (c *completer) deployment(d *Deployment, at string) error {
+	var gpu *catalog.GPU
+	if d.GPU != "" {
+		g, err := c.catalog.GPU(d.GPU)
+		if err != nil {
+			return c.fault(at+".gpu", "%v", err)
+		}
+		gpu, d.GPU = g, g.ID
+	}
+	if err := c.preset(&d.Engine, at+".engine", gpu); err != nil {
+		return err
+	}
+	arch, err := c.architecture(d, at)
+	if err != nil {
+		return err
+	}
+	if err := d.Engine.validate(at+".engine", c.fault); err != nil {
+		return err
+	}
+	d.Computed = &Computed{GPUs: d.Engine.GPUs()}
+	if arch != nil {
+		c.describe(d, arch)
+	}
+	if err := c.blocks(d, at, arch, gpu); err != nil {
+		return err
+	}
+	if err := c.latency(d, at, arch, gpu); err != nil {
+		return err
+	}
+	c.warnIneffective(d, arch)
+	return nil
+}
+
+// preset gives the engine the defaults of its version, where nothing is stated.
+func (c *completer) preset(e *Engine, at string, gpu *catalog.GPU) error {
+	if e.Preset == "" {
+		return nil
+	}
+	of, err := catalog.Presets.Get("preset", e.Preset)
+	if err != nil {
+		return c.fault(at+".preset", "%v", err)
+	}
+	p := of(gpu)
+	for _, f := range []struct {
+		name string
+		set  func()
+	}{
+		{"max_num_seqs", func() { e.MaxNumSeqs = p.MaxNumSeqs }},
+		{"max_num_batched_tokens", func() { e.MaxNumBatchedTokens = p.MaxNumBatchedTokens }},
+		{"block_size", func() { e.BlockSize = p.BlockSize }},
+		{"gpu_memory_utilization", func() { e.GPUMemoryUtilization = p.GPUMemoryUtilization }},
+		{"enable_chunked_prefill", func() { e.EnableChunkedPrefill = p.EnableChunkedPrefill }},
+		{"enable_prefix_caching", func() { e.EnablePrefixCaching = p.EnablePrefixCaching }},
+		{"async_scheduling", func() { e.AsyncScheduling = p.AsyncScheduling }},
+		{"reserve_full_sequence", func() { e.ReserveFullSequence = p.ReserveFullSequence }},
+		{"watermark", func() { e.Watermark = p.Watermark }},
+	} {
+		if !c.stated(at + "." + f.name) {
+			f.set()
+		}
+	}
+	return nil
+}
+
+// architecture finds what is known of the model; nil if that is nothing and the
+// file does not say that there is something.
+func (c *completer) architecture(d *Deployment, at string) (*model.Architecture, error) {
+	var arch *model.Architecture
+	var err error
+	if d.ModelConfig != "" {
+		if arch, err = model.Find(d.ModelConfig); err != nil {
+			return nil, c.fault(at+".model_config", "%v", err)
+		}
+	} else if arch, err = model.BuiltIn(d.Model); err != nil {
+		return nil, nil
+	}
+	e := &d.Engine
+	arch, err = arch.With(model.Overrides{DType: e.DType, Quantization: e.Quantization, KVCacheDType: e.KVCacheDType})
+	if err != nil {
+		return nil, c.fault(at+".engine", "%v", err)
+	}
+	if e.MaxModelLen == 0 {
+		e.MaxModelLen = arch.MaxPositions
+	}
+	return arch, nil
+}
+
+// describe notes what is known of the model.
+func (c *completer) describe(d *Deployment, arch *model.Architecture) {
+	w := arch.Work()
+	k := d.Computed
+	k.TotalParameters, k.ActiveParameters = arch.TotalParameters(), arch.ActiveParameters()
+	k.WeightBytes, k.KVBytesPerToken = arch.WeightBytes(), arch.KVBytesPerToken()
+	if w.ExpertLayers > 0 {
+		k.ExpertParallelSize = d.Engine.Experts()
+	}
+	if w.Window > 0 {
+		blocks, extra := plan(d, w, nil).Window()
+		k.Window = &Window{Tokens: w.Window, Blocks: blocks, ExtraBlocks: extra}
+	}
+}
+
+// plan is the question what fits into a GPU.
+func plan(d *Deployment, w model.Work, gpu *catalog.GPU) capacity.Plan {
+	e := &d.Engine
+	p := capacity.Plan{Work: w, Utilization: e.GPUMemoryUtilization,
+		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
+		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
+	if gpu != nil {
+		p.GPUMemory = int64(gpu.MemoryBytes())
+	}
+	return p
+}
+
+// blocks sizes the KV cache.
+func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
+	e := &d.Engine
+	d.Computed.KVBlocks = e.NumGPUBlocksOverride
+	if arch == nil || gpu == nil {
+		if e.NumGPUBlocksOverride > 0 {
+			return nil
+		}
+		return c.fault(at+".engine.num_gpu_blocks_override", "must be given, since the memory cannot be counted: %s", missing(d, arch, gpu))
+	}
+	p := plan(d, arch.Work(), gpu)
+	m := p.Memory()
+	d.Computed.Memory = &m
+	if m.Blocks == 0 {
+		return c.doesNotFit(d, at, p, m)
+	}
+	blocks := min(m.Blocks, int64(maxCacheTokens/e.BlockSize/e.DataParallelSize))
+	switch {
+	case e.NumGPUBlocksOverride == 0:
+		d.Computed.KVBlocks = int(blocks)
+	case int64(e.NumGPUBlocksOverride) > m.Blocks:
+		c.warnf(d, "num_gpu_blocks_override is %d, but only %d blocks fit: %s", e.NumGPUBlocksOverride, m.Blocks, m)
+	}
+	if tokens := d.Computed.KVBlocks * e.BlockSize; e.MaxModelLen > tokens {
+		c.warnf(d, "the cache holds %d tokens, fewer than max_model_len, %d: a real vLLM would not start; requests that do not fit are rejected", tokens, e.MaxModelLen)
+	}
+	return nil
+}
+
+func (c *completer) doesNotFit(d *Deployment, at string, p capacity.Plan, m capacity.Memory) error {
+	remedy := "no number of these GPUs holds it"
+	if need := p.Need(); need > p.TP {
+		remedy = fmt.Sprintf("it needs tensor_parallel_size %d", need)
+	}
+	return c.fault(at+".gpu", "%s does not fit: of each of %d %s, %v; %s", d.Model, d.Engine.GPUs(), d.GPU, m, remedy)
+}
+
+// missing says what would have to be known, and how to say it.
+func missing(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) string {
+	var words []string
+	if arch == nil {
+		_, err := model.BuiltIn(d.Model)
+		words = append(words, fmt.Sprintf("%v; model_config can name a config.json", err))
+	}
+	if gpu == nil {
+		words = append(words, "no gpu is given")
+	}
+	return strings.Join(words, "; ")
+}
+
+// latency finds out how long steps take.
+func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
+	l := &d.Latency
+	d.Computed.LatencySource = "the cluster file"
+	if l.Model == "" {
+		switch {
+		case l.Table != nil:
+			l.Model = "table"
+		case l.BetaUS != nil:
+			l.Model = "linear"
+		}
+	}
+	if l.Model == "" && arch != nil && gpu != nil {
+		c.known(d, arch)
+	}
+	if l.Model == "roofline" {
+		if arch == nil || gpu == nil {
+			return c.fault(at+".latency", "a roofline cannot be computed: %s", missing(d, arch, gpu))
+		}
+		if l.AlphaUS == nil {
+			l.AlphaUS = []float64{0, 0, 0}
+		}
+		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
+	}
+	if l.Model == "" {
+		return c.fault(at+".latency", "must be given, since nothing is measured nor can be computed: %s", missing(d, arch, gpu))
+	}
+	if _, err := d.LatencyModel(); err != nil {
+		return c.fault(at+".latency", "%v", err)
+	}
+	return nil
+}
+
+// known takes measured coefficients, or the roofline where there are none.
+func (c *completer) known(d *Deployment, arch *model.Architecture) {
+	e, l := &d.Engine, &d.Latency
+	alpha := l.AlphaUS
+	if !arch.Overridden() {
+		for _, name := range []string{arch.Name, d.Model} {
+			set, ok := c.catalog.Coefficients(catalog.Key{Model: name, GPU: d.GPU, TensorParallelSize: e.TensorParallelSize,
+				PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize})
+			if ok {
+				l.Latency = set.Latency
+				if alpha != nil {
+					l.AlphaUS = alpha
+				}
+				d.Computed.LatencySource = "measured with " + set.Engine
+				c.warnSettings(d, set)
+				return
+			}
+		}
+	}
+	l.Model = "roofline"
+	d.Computed.LatencySource = "roofline: nothing measured for this model, GPU and parallelism"
+	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
+}
+
+// warnSettings says where the engine is not as it was when it was measured.
+func (c *completer) warnSettings(d *Deployment, set *catalog.Set) {
+	for _, s := range []struct {
+		name     string
+		measured *bool
+		have     bool
+	}{
+		{"async_scheduling", set.Settings.AsyncScheduling, d.Engine.AsyncScheduling},
+		{"enable_prefix_caching", set.Settings.EnablePrefixCaching, d.Engine.EnablePrefixCaching},
+	} {
+		if s.measured != nil && *s.measured != s.have {
+			c.warnf(d, "the coefficients were measured with %s %v, here it is %v", s.name, *s.measured, s.have)
+		}
+	}
+	if v := d.Engine.VLLMVersion; v != "" && !strings.Contains(set.Engine, v) {
+		c.warnf(d, "the coefficients were measured with %s, here vllm_version is %s", set.Engine, v)
+	}
+}
+
+// machine is what a replica runs on.
+func machine(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) latency.Machine {
+	e := &d.Engine
+	return latency.Machine{FLOPS: gpu.FLOPS(arch.ComputePrecision()), AttentionFLOPS: gpu.FLOPS("bf16"), Bandwidth: gpu.MemoryBandwidth(), Link: gpu.LinkBandwidth(),
+		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize, DataParallel: e.DataParallelSize,
+		ExpertParallel: e.MoE != nil && e.MoE.EnableAllToAll, Efficiency: gpu.Efficiency}
+}
+
+// warnIneffective names what is stated and does nothing.
+func (c *completer) warnIneffective(d *Deployment, arch *model.Architecture) {
+	e := &d.Engine
+	for _, s := range []struct {
+		given     bool
+		name, why string
+	}{
+		{e.SwapSpace > 0, "engine.swap_space", "preempted requests are recomputed"},
+		{e.MaxNumPartialPrefills > 1, "engine.max_num_partial_prefills", "vLLM's V1 engine has no such bound"},
+		{e.MoE != nil && arch != nil && arch.Work().ExpertLayers == 0, "engine.moe", "the model has no experts"},
+		{e.MoE != nil && (e.MoE.UseFusedMoEKernel || e.MoE.MoEKernelBackend != ""), "the kernel in engine.moe", "kernels are part of the GPU's efficiency"},
+		{e.MoE != nil && e.MoE.EnableAllToAll && d.Latency.Model != "roofline", "engine.moe.enable_all_to_all", "the step times are measured"},
+		{d.Latency.Model == "roofline" && d.Latency.BetaUS != nil, "latency.beta_us", "the roofline computes step times"},
+	} {
+		if s.given {
+			c.warnf(d, "%s has no effect: %s", s.name, s.why)
+		}
+	}
+	if d.Shown != nil && !reflect.DeepEqual(d.Shown, asShown(d.Computed)) {
+		c.warnf(d, "computed is not what follows from the rest; it is computed anew")
+	}
+	d.Shown = nil
+}
+
+func (c *completer) warnf(d *Deployment, format string, args ...any) {
+	c.warn(fmt.Sprintf("deployment %s: ", d.ID) + fmt.Sprintf(format, args...))
+}
