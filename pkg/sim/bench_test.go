@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"blis/pkg/cluster"
+	"blis/pkg/latency"
 	"blis/pkg/record"
 )
 
@@ -34,21 +36,45 @@ func BenchmarkSim(b *testing.B) {
 				if workload == nil {
 					workload = benchWorkload(size.requests, size.rate*float64(size.replicas))
 				}
-				cluster := benchCluster(b, size.replicas, routing)
-				runtime.GC()
-				before := cpuTime()
-				for b.Loop() {
-					o := Options{Cluster: cluster, Trace: "minimal"}
-					if err := Run(context.Background(), bytes.NewReader(workload), io.Discard, o); err != nil {
-						b.Fatal(err)
-					}
-				}
-				requests := float64(b.N) * float64(size.requests)
-				b.ReportMetric((cpuTime()-before)*1e6/requests, "cpu-µs/request")
-				b.ReportMetric(requests/b.Elapsed().Seconds(), "requests/s")
+				benchRun(b, benchCluster(b, size.replicas, routing), workload, size.requests)
 			})
 		}
 	}
+}
+
+// BenchmarkLatency plays the same workload with a roofline and with a line
+// through its step times, so that both take about as many steps: what is left is
+// the price of the roofline's arithmetic.
+func BenchmarkLatency(b *testing.B) {
+	workload := benchWorkload(1e5, 16*22)
+	roofline := benchFile(b, 16, "{type: least-loaded}", "{model: roofline, alpha_us: [2000, 0, 30]}")
+	c, err := cluster.Load(roofline, cluster.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	step := func(x latency.Batch) float64 { return float64(mustServe(c)[0].model.Step(x)) }
+	one := step(latency.Batch{Decode: 1, Context: 640})
+	decode := (step(latency.Batch{Decode: 65, Context: 65 * 640}) - one) / 64
+	prefill := (step(latency.Batch{Decode: 1, Context: 640, Prefill: 512, Chunks: 1, Pairs: 512 * 513 / 2}) - one) / 512
+	linear := benchFile(b, 16, "{type: least-loaded}", fmt.Sprintf("{model: linear, alpha_us: [2000, 0, 30], beta_us: [%g, %g, %g]}", one-decode, prefill, decode))
+	for _, of := range []struct{ name, file string }{{"linear", linear}, {"roofline", roofline}} {
+		b.Run(of.name, func(b *testing.B) { benchRun(b, of.file, workload, 1e5) })
+	}
+}
+
+// benchRun plays a workload of so many requests.
+func benchRun(b *testing.B, file string, workload []byte, requests int) {
+	runtime.GC()
+	before := cpuTime()
+	for b.Loop() {
+		o := Options{Cluster: file, Trace: "minimal"}
+		if err := Run(context.Background(), bytes.NewReader(workload), io.Discard, o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	all := float64(b.N) * float64(requests)
+	b.ReportMetric((cpuTime()-before)*1e6/all, "cpu-µs/request")
+	b.ReportMetric(all/b.Elapsed().Seconds(), "requests/s")
 }
 
 // cpuTime is what the process has used of all processors, in seconds.
@@ -96,16 +122,21 @@ func benchCluster(b *testing.B, replicas int, routing string) string {
 	if routing == "prefix" {
 		spec = "{type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}"
 	}
+	return benchFile(b, replicas, spec, "{model: linear, alpha_us: [2000, 0, 30], beta_us: [12200, 35, 14]}")
+}
+
+func benchFile(b *testing.B, replicas int, routing, steps string) string {
 	file := filepath.Join(b.TempDir(), "cluster.yaml")
 	text := fmt.Sprintf(`version: 1
 deployments:
   - id: main
-    model: bench
+    model: meta-llama/Llama-3.1-8B
+    gpu: H100-SXM-80GB
     replicas: %d
     engine: {num_gpu_blocks_override: 16384}
-    latency: {model: linear, alpha_us: [2000, 0, 30], beta_us: [12200, 35, 14]}
+    latency: %s
 policies: {routing: %s}
-`, replicas, spec)
+`, replicas, steps, routing)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		b.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -28,6 +30,38 @@ func TestReference(t *testing.T) {
 	}
 	for seed := range cases {
 		c, requests := reference.Random(seed)
+		if diff := compare(t, c, requests); diff != "" {
+			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
+		}
+	}
+}
+
+// TestReferenceOnRooflines is TestReference with step times computed from models
+// and GPUs, which depend on all that a batch sums up.
+func TestReferenceOnRooflines(t *testing.T) {
+	var rooflines []server
+	for _, d := range []string{
+		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}",
+		"{id: b, model: openai/gpt-oss-20b, gpu: L40S}",
+		"{id: c, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}}",
+		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
+		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, engine: {tensor_parallel_size: 2, pipeline_parallel_size: 2}}",
+	} {
+		file := filepath.Join(t.TempDir(), "c.yaml")
+		must(os.WriteFile(file, []byte("version: 1\ndeployments: ["+d+"]\n"), 0o666))
+		c, err := cluster.Load(file, cluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Deployments[0].Latency.Model != "roofline" {
+			t.Fatalf("%s has the latency model %s", d, c.Deployments[0].Latency.Model)
+		}
+		rooflines = append(rooflines, mustServe(c)...)
+	}
+	for seed := range uint64(500) {
+		r := rooflines[seed%uint64(len(rooflines))]
+		c, requests := reference.Random(seed)
+		c.Window, c.StepTime = r.window, func(b reference.Batch) int64 { return r.model.Step(latency.Batch(b)) }
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
 		}
