@@ -33,11 +33,11 @@ func (c *completer) deployment(d *Deployment, at string) error {
 	if err := c.preset(&d.Engine, at+".engine", gpu); err != nil {
 		return err
 	}
-	arch, err := c.architecture(d, at)
-	if err != nil {
+	if err := d.Engine.validate(at+".engine", c.fault); err != nil {
 		return err
 	}
-	if err := d.Engine.validate(at+".engine", c.fault); err != nil {
+	arch, err := c.architecture(d, at)
+	if err != nil {
 		return err
 	}
 	d.Computed = &Computed{GPUs: d.Engine.GPUs()}
@@ -102,10 +102,29 @@ func (c *completer) architecture(d *Deployment, at string) (*model.Architecture,
 	if err != nil {
 		return nil, c.fault(at+".engine", "%v", err)
 	}
-	if e.MaxModelLen == 0 {
+	switch {
+	case e.MaxModelLen == 0:
 		e.MaxModelLen = arch.MaxPositions
+	case e.MaxModelLen > arch.MaxPositions:
+		c.warnf(d, "max_model_len is %d, but the model sees %d tokens at most: a real vLLM would not start", e.MaxModelLen, arch.MaxPositions)
 	}
-	return arch, nil
+	return arch, c.divides(e, at+".engine", arch)
+}
+
+// divides reports whether the model can be cut into as many parts.
+func (c *completer) divides(e *Engine, at string, arch *model.Architecture) error {
+	tp, layers := e.TensorParallelSize, 0
+	for _, l := range arch.Layers {
+		layers += l.Count
+		t := &l.Attention
+		if t.Heads%tp != 0 || t.MLA == nil && t.KVHeads%tp != 0 && tp%t.KVHeads != 0 {
+			return c.fault(at+".tensor_parallel_size", "must divide the model's %d attention heads, and its %d KV heads or be a multiple of them, is %d", t.Heads, t.KVHeads, tp)
+		}
+	}
+	if e.PipelineParallelSize > layers {
+		return c.fault(at+".pipeline_parallel_size", "must be at most the model's %d layers, is %d", layers, e.PipelineParallelSize)
+	}
+	return nil
 }
 
 // describe notes what is known of the model.
@@ -169,8 +188,11 @@ func (c *completer) doesNotFit(d *Deployment, at string, p capacity.Plan, m capa
 	if need := p.Need(); need > p.TP {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d", need)
 	}
-	return c.fault(at+".gpu", "%s does not fit: of each of %d %s, %v; %s", d.Model, d.Engine.GPUs(), d.GPU, m, remedy)
+	return c.fault(at+".gpu", "%s does not fit into %d x %s: of each, %v; %s", d.Model, d.Engine.GPUs(), d.GPU, m, remedy)
 }
+
+// nodeGPUs is how many GPUs a node has, but for racks that are one.
+const nodeGPUs = 8
 
 // missing says what would have to be known, and how to say it.
 func missing(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) string {
@@ -188,7 +210,6 @@ func missing(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) string {
 // latency finds out how long steps take.
 func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
 	l := &d.Latency
-	d.Computed.LatencySource = "the cluster file"
 	if l.Model == "" {
 		switch {
 		case l.Table != nil:
@@ -206,6 +227,9 @@ func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, 
 		}
 		if l.AlphaUS == nil {
 			l.AlphaUS = []float64{0, 0, 0}
+		}
+		if d.Engine.GPUs() > nodeGPUs {
+			c.warnf(d, "the roofline takes all %d GPUs as on one node; between nodes exchanges take longer", d.Engine.GPUs())
 		}
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
 	}
@@ -231,14 +255,14 @@ func (c *completer) known(d *Deployment, arch *model.Architecture) {
 				if alpha != nil {
 					l.AlphaUS = alpha
 				}
-				d.Computed.LatencySource = "measured with " + set.Engine
+				l.Source = "measured with " + set.Engine
 				c.warnSettings(d, set)
 				return
 			}
 		}
 	}
 	l.Model = "roofline"
-	d.Computed.LatencySource = "roofline: nothing measured for this model, GPU and parallelism"
+	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
 	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
 }
 

@@ -28,8 +28,6 @@ type Computed struct {
 	// Memory is the sum that KVBlocks follow from unless they are overridden: of
 	// one GPU.
 	Memory *capacity.Memory `json:"memory,omitempty"`
-	// LatencySource says where the step times come from.
-	LatencySource string `json:"latency_source"`
 	// Roofline is what a roofline is computed from.
 	Roofline *latency.Replica `json:"roofline,omitempty"`
 }

@@ -37,7 +37,9 @@ type Deployment struct {
 // nothing was, roofline.
 type Latency struct {
 	catalog.Latency `yaml:",inline"`
-	Jitter          Jitter `yaml:"jitter" json:"jitter"`
+	// Source says where it is from, if not from whoever wrote the file.
+	Source string `yaml:"source" json:"source,omitempty"`
+	Jitter Jitter `yaml:"jitter" json:"jitter"`
 }
 
 // Jitter multiplies the time of each step by a lognormal of mean 1.

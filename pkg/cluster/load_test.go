@@ -22,11 +22,15 @@ deployments:
 `
 
 func parseCluster(text string, sets ...string) (*Config, error) {
+	return parse(text, Options{Sets: sets})
+}
+
+func parse(text string, o Options) (*Config, error) {
 	doc, err := config.Parse("c.yaml", []byte(text))
 	if err != nil {
 		return nil, err
 	}
-	return resolve(doc, Options{Sets: sets})
+	return resolve(doc, o)
 }
 
 // TestClusterDefaults: what a file leaves out is vLLM's default, and the
