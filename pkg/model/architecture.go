@@ -1,6 +1,7 @@
 // Package model knows the architectures of language models: what a Hugging Face
 // config.json says, and what follows from it in parameters, bytes and FLOPs.
-// Only the text model counts: towers for images and sound are outside.
+// Only the text model counts: towers for images and sound are outside, and so
+// are layers that predict further tokens (num_nextn_predict_layers).
 package model
 
 // Architecture is the shape of a decoder-only transformer.
@@ -72,12 +73,15 @@ type MLA struct {
 // of experts has Experts of them, of which a token meets ExpertsPerToken, and
 // may have a dense one beside, which is then of Intermediate (shared experts).
 type MLP struct {
-	Intermediate       int  `json:"intermediate,omitempty"`
-	Experts            int  `json:"experts,omitempty"`
-	ExpertsPerToken    int  `json:"experts_per_token,omitempty"`
-	ExpertIntermediate int  `json:"expert_intermediate,omitempty"`
-	RouterBias         bool `json:"router_bias,omitempty"`
-	ExpertBias         bool `json:"expert_bias,omitempty"`
+	Intermediate       int `json:"intermediate,omitempty"`
+	Experts            int `json:"experts,omitempty"`
+	ExpertsPerToken    int `json:"experts_per_token,omitempty"`
+	ExpertIntermediate int `json:"expert_intermediate,omitempty"`
+	// Biases of the dense MLP, of the router (one number for each expert, also
+	// where that is a factor) and of each expert.
+	Bias       bool `json:"bias,omitempty"`
+	RouterBias bool `json:"router_bias,omitempty"`
+	ExpertBias bool `json:"expert_bias,omitempty"`
 }
 
 // layers counts all layers.
@@ -89,13 +93,21 @@ func (a *Architecture) layers() int {
 	return n
 }
 
-// Parameters are a model's parameters by part; Experts are all the routed ones,
-// Active those of them that one token meets. Head is 0 where the embedding's
-// matrix serves.
+// Parameters are a model's parameters by part. MLP are those of layers without
+// experts; Shared the dense ones beside experts, Experts all the routed ones,
+// Active those of them that one token meets. Norms are those of the width between
+// layers. Head is 0 where the embedding's matrix serves.
 type Parameters struct {
-	Embedding, Head        int64
-	Attention, MLP, Router int64
-	Experts, Active, Norms int64
+	Embedding, Head         int64
+	Attention, MLP, Shared  int64
+	Router, Experts, Active int64
+	Norms                   int64
+}
+
+// parameters counts those of one layer, with all its experts.
+func (l *Layers) parameters(hidden int64) int64 {
+	return l.Attention.parameters(hidden) + l.MLP.dense(hidden) + l.MLP.router(hidden) +
+		int64(l.MLP.Experts)*l.MLP.expert(hidden) + int64(l.Norms)*hidden
 }
 
 // Parameters counts.
@@ -108,7 +120,11 @@ func (a *Architecture) Parameters() Parameters {
 	for _, l := range a.Layers {
 		n := int64(l.Count)
 		p.Attention += n * l.Attention.parameters(h)
-		p.MLP += n * 3 * h * int64(l.MLP.Intermediate)
+		if dense := n * l.MLP.dense(h); l.MLP.Experts > 0 {
+			p.Shared += dense
+		} else {
+			p.MLP += dense
+		}
 		p.Router += n * l.MLP.router(h)
 		p.Experts += n * int64(l.MLP.Experts) * l.MLP.expert(h)
 		p.Active += n * int64(l.MLP.ExpertsPerToken) * l.MLP.expert(h)
@@ -120,7 +136,7 @@ func (a *Architecture) Parameters() Parameters {
 // TotalParameters counts all parameters of the text model.
 func (a *Architecture) TotalParameters() int64 {
 	p := a.Parameters()
-	return p.Embedding + p.Head + p.Attention + p.MLP + p.Router + p.Experts + p.Norms
+	return p.Embedding + p.Head + p.Attention + p.MLP + p.Shared + p.Router + p.Experts + p.Norms
 }
 
 // ActiveParameters counts those that one token meets: of the experts only its
@@ -165,6 +181,16 @@ func (m *MLA) parameters(hidden, heads int64) int64 {
 	if m.IndexHeads > 0 {
 		heads, dim := int64(m.IndexHeads), int64(m.IndexDim)
 		n += int64(m.QRank)*heads*dim + hidden*dim + 2*dim + hidden*heads
+	}
+	return n
+}
+
+// dense counts the parameters of the part that every token meets.
+func (m *MLP) dense(hidden int64) int64 {
+	inner := int64(m.Intermediate)
+	n := 3 * hidden * inner
+	if m.Bias {
+		n += 2*inner + hidden
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/named"
@@ -12,22 +13,20 @@ import (
 // -Instruct, -hf, -Chat and -it, nor "Meta-" before "Llama".
 func BuiltIn(name string) (*Architecture, error) {
 	want := fold(name)
+	var have []string
+	own := map[string]string{}
 	for i := range catalogue {
 		for _, n := range catalogue[i].names {
 			if fold(n) == want {
-				a := *catalogue[i].of
-				a.Name = catalogue[i].names[0]
-				return &a, nil
+				return catalogue[i].model(), nil
 			}
+			have = append(have, fold(n))
+			own[fold(n)] = n
 		}
 	}
-	var have []string
-	for i := range catalogue {
-		have = append(have, catalogue[i].names[0])
-	}
 	hint := ""
-	if near := named.Closest(name, have); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+	if near := named.Closest(want, have); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", own[near])
 	}
 	return nil, fmt.Errorf("unknown model %q%s (blis-sim --list models shows those that are built in)", name, hint)
 }
@@ -36,11 +35,23 @@ func BuiltIn(name string) (*Architecture, error) {
 func BuiltIns() []*Architecture {
 	var all []*Architecture
 	for i := range catalogue {
-		a := *catalogue[i].of
-		a.Name = catalogue[i].names[0]
-		all = append(all, &a)
+		all = append(all, catalogue[i].model())
 	}
 	return all
+}
+
+// model returns a copy under its own name.
+func (k *known) model() *Architecture {
+	a := *k.of
+	a.Name = k.names[0]
+	a.Layers = slices.Clone(a.Layers)
+	for i, l := range a.Layers {
+		if l.Attention.MLA != nil {
+			m := *l.Attention.MLA
+			a.Layers[i].Attention.MLA = &m
+		}
+	}
+	return &a
 }
 
 func fold(name string) string {
@@ -143,7 +154,8 @@ var catalogue = []known{
 	{[]string{"microsoft/phi-4"}, shape{40, 5120, 17920, 40, 10, 128, 100352, 16384}.of("phi3")},
 	{[]string{"mistralai/Mistral-Nemo-Instruct-2407"}, shape{40, 5120, 14336, 32, 8, 128, 131072, 131072}.of("mistral")},
 	{[]string{"mistralai/Mixtral-8x7B-v0.1", "mistralai/Mixtral-8x7B-Instruct-v0.1"}, mixtral(shape{32, 4096, 14336, 32, 8, 128, 32000, 32768})},
-	{[]string{"mistralai/Mixtral-8x22B-v0.1", "mistralai/Mixtral-8x22B-Instruct-v0.1"}, mixtral(shape{56, 6144, 16384, 48, 8, 128, 32000, 65536})},
+	{[]string{"mistralai/Mixtral-8x22B-v0.1"}, mixtral(shape{56, 6144, 16384, 48, 8, 128, 32000, 65536})},
+	{[]string{"mistralai/Mixtral-8x22B-Instruct-v0.1"}, mixtral(shape{56, 6144, 16384, 48, 8, 128, 32768, 65536})},
 	{[]string{"Qwen/Qwen2.5-7B"}, shape{28, 3584, 18944, 28, 4, 128, 152064, 32768}.of("qwen2").attend(func(t *Attention) { t.QKVBias = true })},
 	{[]string{"Qwen/Qwen3-8B"}, shape{36, 4096, 12288, 32, 8, 128, 151936, 40960}.of("qwen3").attend(qkNorm)},
 	{[]string{"Qwen/Qwen3-14B"}, shape{40, 5120, 17408, 40, 8, 128, 151936, 40960}.of("qwen3").attend(qkNorm)},
@@ -214,8 +226,8 @@ func gemma3() *Architecture {
 
 func gemma4() *Architecture {
 	s := gemma4x26B
-	m := MLP{Intermediate: s.inner, Experts: 128, ExpertsPerToken: 8, ExpertIntermediate: 704}
-	near := Layers{Count: 25, Attention: s.attention(), MLP: m, Norms: 4}
+	m := MLP{Intermediate: s.inner, Experts: 128, ExpertsPerToken: 8, ExpertIntermediate: 704, RouterBias: true}
+	near := Layers{Count: 25, Attention: s.attention(), MLP: m, Norms: 8}
 	far := near
 	near.Attention.Window = 1024
 	far.Count, far.Attention.HeadDim, far.Attention.KVHeads, far.Attention.KeysAreValues = 5, 512, 2, true

@@ -2,75 +2,81 @@ package model
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"slices"
 )
 
 // attention is that of layer i.
 func (c *hf) attention(f family, hidden, i int) (Attention, error) {
 	t := Attention{QKVBias: value(c.Bias, f.qkvBias), OutBias: value(c.Bias, f.outBias) && c.biasOut(), QKNorm: f.qkNorm, Sinks: f.sinks}
-	t.Heads = value(c.Heads, f.heads)
-	if t.Heads < 1 || t.Heads > maxWidth {
-		return t, fault("num_attention_heads", c.Heads, "must be between 1 and %d", maxWidth)
+	t.Heads = value(c.Heads, f.defaults.heads)
+	if t.Heads < 1 || t.Heads > maxHeads {
+		return t, fault("num_attention_heads", c.Heads, "must be between 1 and %d", maxHeads)
 	}
-	t.KVHeads = value(c.KVHeads, cmp.Or(f.kvHeads, t.Heads))
+	t.KVHeads = value(c.KVHeads, cmp.Or(f.defaults.kvHeads, t.Heads))
 	if t.KVHeads < 1 || t.KVHeads > t.Heads {
 		return t, fault("num_key_value_heads", c.KVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
 	}
-	if c.KVRank != nil {
-		return c.latent(t)
+	if f.latent {
+		return c.mla(t)
 	}
-	if t.HeadDim = value(c.HeadDim, f.headDim); t.HeadDim == 0 && c.HeadDim == nil {
+	if t.HeadDim = value(c.HeadDim, f.defaults.headDim); t.HeadDim == 0 && c.HeadDim == nil {
 		if hidden%t.Heads != 0 {
 			return t, fault("hidden_size", c.Hidden, "must be a multiple of num_attention_heads, %d, where there is no head_dim", t.Heads)
 		}
 		t.HeadDim = hidden / t.Heads
 	}
-	if t.HeadDim < 1 || t.HeadDim > maxWidth {
-		return t, fault("head_dim", c.HeadDim, "must be between 1 and %d", maxWidth)
+	if t.HeadDim < 1 || t.HeadDim > maxHeads {
+		return t, fault("head_dim", c.HeadDim, "must be between 1 and %d", maxHeads)
 	}
-	window, err := c.window(f, i)
-	if err != nil {
-		return t, err
+	var err error
+	if t.Window, err = c.window(f, i); err == nil && t.Window == 0 && f.defaults.globalHeadDim > 0 {
+		err = c.global(f, &t)
 	}
-	t.Window = window
-	if window == 0 && c.GlobalHeadDim != nil { // gemma-4: layers that see everything are of another size
-		t.HeadDim, t.KVHeads = *c.GlobalHeadDim, value(c.GlobalKVHeads, t.KVHeads)
-		t.KeysAreValues = value(c.KeysAreValues, false)
-		if t.HeadDim < 1 || t.HeadDim > maxWidth || t.KVHeads < 1 || t.KVHeads > t.Heads {
-			return t, fault("global_head_dim", c.GlobalHeadDim, "must be positive, and num_global_key_value_heads between 1 and %d", t.Heads)
+	return t, err
+}
+
+// global is the other size that gemma-4's layers have which see everything.
+func (c *hf) global(f family, t *Attention) error {
+	if t.HeadDim = value(c.GlobalHeadDim, f.defaults.globalHeadDim); t.HeadDim < 1 || t.HeadDim > maxHeads {
+		return fault("global_head_dim", c.GlobalHeadDim, "must be between 1 and %d", maxHeads)
+	}
+	if t.KeysAreValues = value(c.KeysAreValues, false); t.KeysAreValues {
+		if t.KVHeads = value(c.GlobalKVHeads, t.KVHeads); t.KVHeads < 1 || t.KVHeads > t.Heads {
+			return fault("num_global_key_value_heads", c.GlobalKVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // biasOut reports whether attention_bias is that of the output too.
 func (c *hf) biasOut() bool { return c.Type != "qwen2" }
 
-// latent is multi-head latent attention.
-func (c *hf) latent(t Attention) (Attention, error) {
-	m := &MLA{QRank: value(c.QRank, 0), IndexHeads: value(c.IndexHeads, 0), IndexDim: value(c.IndexDim, 0)}
+// mla is multi-head latent attention.
+func (c *hf) mla(t Attention) (Attention, error) {
+	if t.QKVBias {
+		return t, errors.New("attention_bias: must be false with kv_lora_rank, is true")
+	}
+	m := &MLA{}
+	t.MLA = m
 	for _, v := range []struct {
-		name string
-		from *int
-		to   *int
+		name        string
+		from        *int
+		to          *int
+		least, most int
 	}{
-		{"kv_lora_rank", c.KVRank, &m.KVRank}, {"qk_nope_head_dim", c.NopeDim, &m.NopeDim},
-		{"qk_rope_head_dim", c.RopeDim, &m.RopeDim}, {"v_head_dim", c.VDim, &m.VDim},
+		{"kv_lora_rank", c.KVRank, &m.KVRank, 1, maxWidth},
+		{"qk_nope_head_dim", c.NopeDim, &m.NopeDim, 1, maxHeads},
+		{"qk_rope_head_dim", c.RopeDim, &m.RopeDim, 1, maxHeads},
+		{"v_head_dim", c.VDim, &m.VDim, 1, maxHeads},
+		{"q_lora_rank", c.QRank, &m.QRank, 0, maxWidth},
+		{"index_n_heads", c.IndexHeads, &m.IndexHeads, 0, maxHeads},
+		{"index_head_dim", c.IndexDim, &m.IndexDim, 0, maxHeads},
 	} {
-		if *v.to = value(v.from, 0); *v.to < 1 || *v.to > maxWidth {
-			return t, fault(v.name, v.from, "must be between 1 and %d", maxWidth)
+		if *v.to = value(v.from, 0); *v.to < v.least || *v.to > v.most {
+			return t, fault(v.name, v.from, "must be between %d and %d", v.least, v.most)
 		}
 	}
-	for _, v := range []struct {
-		name  string
-		value int
-	}{{"q_lora_rank", m.QRank}, {"index_n_heads", m.IndexHeads}, {"index_head_dim", m.IndexDim}} {
-		if v.value < 0 || v.value > maxWidth {
-			return t, fault(v.name, &v.value, "must be between 0 and %d", maxWidth)
-		}
-	}
-	t.MLA, t.QKVBias, t.OutBias = m, false, false
 	return t, nil
 }
 
@@ -80,23 +86,22 @@ func (c *hf) window(f family, i int) (int, error) {
 	if c.ChunkSize != nil {
 		size, name = c.ChunkSize, "attention_chunk_size"
 	}
-	if size == nil || !value(c.UseWindow, true) {
+	if size == nil && f.windows.size > 0 {
+		size = &f.windows.size
+	}
+	if size == nil || !value(c.UseWindow, !f.windows.off) {
 		return 0, nil
 	}
 	if *size < 1 || *size > maxSize {
 		return 0, fault(name, size, "must be between 1 and %d", maxSize)
 	}
-	pattern := value(c.WindowPattern, f.pattern)
+	pattern := value(c.WindowPattern, f.windows.pattern)
 	switch {
 	case len(c.LayerTypes) > 0:
-		switch kind := c.LayerTypes[i]; kind {
-		case "full_attention":
+		if c.LayerTypes[i] == "full_attention" {
 			return 0, nil
-		case "sliding_attention", "chunked_attention":
-		default:
-			return 0, fmt.Errorf("layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
 		}
-	case len(c.NoRope) > i && c.ChunkSize != nil:
+	case len(c.NoRope) > 0:
 		if c.NoRope[i] == 0 {
 			return 0, nil
 		}
@@ -112,62 +117,96 @@ func (c *hf) window(f family, i int) (int, error) {
 
 // mlp is that of layer i.
 func (c *hf) mlp(f family, i int) (MLP, error) {
-	dense := or(c.DenseIntermediate, c.Intermediate)
-	width := func(name string, p *int) (int, error) {
-		n := value(p, 0)
-		if n < 1 || n > maxWidth {
-			return 0, fault(name, p, "must be between 1 and %d", maxWidth)
-		}
-		return n, nil
+	count, name := c.experts()
+	sparse, err := c.sparse(i)
+	if err != nil {
+		return MLP{}, err
 	}
-	experts := value(or(or(c.LocalExperts, c.RoutedExperts), c.Experts), 0)
-	if experts == 0 || !c.sparse(i) {
-		n, err := width("intermediate_size", dense)
-		return MLP{Intermediate: n}, err
+	if value(count, 0) == 0 || !sparse {
+		n, err := width("intermediate_size", or(c.DenseIntermediate, c.Intermediate))
+		return MLP{Intermediate: n, Bias: value(c.MLPBias, false)}, err
 	}
-	m := MLP{Experts: experts, ExpertBias: f.expertBias, RouterBias: f.expertBias || c.TopKMethod == "noaux_tc"}
+	m := MLP{Experts: *count, ExpertBias: f.experts.bias, RouterBias: f.experts.bias || f.experts.routerScale || c.TopKMethod == "noaux_tc"}
 	if m.Experts < 2 || m.Experts > maxWidth {
-		return m, fault("num_experts", &m.Experts, "must be between 2 and %d", maxWidth)
+		return m, fault(name, count, "must be between 2 and %d", maxWidth)
 	}
 	perToken := or(or(c.PerToken, c.TopK), c.OldPerToken)
 	if m.ExpertsPerToken = value(perToken, 0); m.ExpertsPerToken < 1 || m.ExpertsPerToken > m.Experts {
 		return m, fault("num_experts_per_tok", perToken, "must be between 1 and the number of experts, %d", m.Experts)
 	}
-	inner, name := c.ExpertInner, "moe_intermediate_size"
-	if inner == nil {
-		inner, name = c.Intermediate, "intermediate_size"
+	if c.ExpertInner != nil {
+		m.ExpertIntermediate, err = width("moe_intermediate_size", c.ExpertInner)
+	} else {
+		m.ExpertIntermediate, err = width("intermediate_size", c.Intermediate)
 	}
-	var err error
-	if m.ExpertIntermediate, err = width(name, inner); err != nil {
+	if err != nil {
 		return m, err
 	}
-	switch f.beside {
+	switch f.experts.beside {
 	case sharedCount:
-		m.Intermediate = value(c.SharedExperts, 0) * m.ExpertIntermediate
+		n := value(c.SharedExperts, 0)
+		if n < 0 || n > maxShared {
+			return m, fault("n_shared_experts", c.SharedExperts, "must be between 0 and %d", maxShared)
+		}
+		m.Intermediate = n * m.ExpertIntermediate
 	case sharedOne:
 		m.Intermediate = m.ExpertIntermediate
 	case denseToo:
 		m.Intermediate, err = width("intermediate_size", c.Intermediate)
 	}
-	if m.Intermediate < 0 || m.Intermediate > maxWidth {
-		return m, fault("n_shared_experts", c.SharedExperts, "must be small")
-	}
 	return m, err
 }
 
-// sparse reports whether layer i has experts.
-func (c *hf) sparse(i int) bool {
+// experts is how many there are, by the field that says so; 0 where they are
+// switched off.
+func (c *hf) experts() (count *int, name string) {
+	if !value(c.EnableExperts, true) {
+		return nil, ""
+	}
+	for _, n := range []struct {
+		count *int
+		name  string
+	}{{c.LocalExperts, "num_local_experts"}, {c.RoutedExperts, "n_routed_experts"}, {c.Experts, "num_experts"}} {
+		if n.count != nil {
+			return n.count, n.name
+		}
+	}
+	return nil, ""
+}
+
+// width is that of an MLP.
+func width(name string, p *int) (int, error) {
+	n := value(p, 0)
+	if n < 1 || n > maxWidth {
+		return 0, fault(name, p, "must be between 1 and %d", maxWidth)
+	}
+	return n, nil
+}
+
+// sparse reports whether layer i has experts, if the model has any. DeepSeek
+// counts every so many layers from 0, the others from 1.
+func (c *hf) sparse(i int) (bool, error) {
+	for _, v := range []struct {
+		name  string
+		p     *int
+		least int
+	}{
+		{"first_k_dense_replace", c.FirstDense, 0},
+		{"moe_layer_freq", c.Every, 1},
+		{"decoder_sparse_step", c.SparseStep, 1},
+		{"interleave_moe_layer_step", c.Interleave, 1},
+	} {
+		if v.p != nil && *v.p < v.least {
+			return false, fault(v.name, v.p, "must be at least %d", v.least)
+		}
+	}
 	switch {
-	case slices.Contains(c.DenseLayers, i):
-		return false
+	case slices.Contains(c.DenseLayers, i), i < value(c.FirstDense, 0):
+		return false, nil
 	case c.MoELayers != nil:
-		return slices.Contains(c.MoELayers, i)
-	case i < value(c.FirstDense, 0):
-		return false
+		return slices.Contains(c.MoELayers, i), nil
+	case c.Every != nil:
+		return i%*c.Every == 0, nil
 	}
-	every := max(1, value(or(c.SparseStep, c.Interleave), 1))
-	if c.Every != nil && *c.Every > 1 { // DeepSeek counts from 0
-		return i%*c.Every == 0
-	}
-	return (i+1)%every == 0
+	return (i+1)%value(or(c.SparseStep, c.Interleave), 1) == 0, nil
 }

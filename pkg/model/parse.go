@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-
-	"blis/pkg/named"
+	"strings"
 )
 
 // Read reads a config.json, or that of a directory.
@@ -43,6 +42,8 @@ func Find(name string) (*Architecture, error) {
 // field that is not there, or null, is nil.
 type hf struct {
 	Type       string   `json:"model_type"`
+	Classes    []string `json:"architectures"`
+	Encoder    bool     `json:"is_encoder_decoder"`
 	TextConfig *hf      `json:"text_config"`
 	Hidden     *int     `json:"hidden_size"`
 	Layers     *int     `json:"num_hidden_layers"`
@@ -71,6 +72,8 @@ type hfAttention struct {
 	GlobalHeadDim *int  `json:"global_head_dim"`
 	GlobalKVHeads *int  `json:"num_global_key_value_heads"`
 	KeysAreValues *bool `json:"attention_k_eq_v"`
+	SharedKV      *int  `json:"num_kv_shared_layers"`
+	PerLayer      *int  `json:"hidden_size_per_layer_input"`
 	QRank         *int  `json:"q_lora_rank"`
 	KVRank        *int  `json:"kv_lora_rank"`
 	NopeDim       *int  `json:"qk_nope_head_dim"`
@@ -84,7 +87,6 @@ type hfMLP struct {
 	Intermediate      *int   `json:"intermediate_size"`
 	DenseIntermediate *int   `json:"intermediate_size_mlp"`
 	ExpertInner       *int   `json:"moe_intermediate_size"`
-	SharedInner       *int   `json:"shared_expert_intermediate_size"`
 	LocalExperts      *int   `json:"num_local_experts"`
 	RoutedExperts     *int   `json:"n_routed_experts"`
 	Experts           *int   `json:"num_experts"`
@@ -100,45 +102,7 @@ type hfMLP struct {
 	DenseLayers       []int  `json:"mlp_only_layers"`
 	TopKMethod        string `json:"topk_method"`
 	MLPBias           *bool  `json:"mlp_bias"`
-}
-
-type hfQuantization struct {
-	Method string                  `json:"quant_method"`
-	Algo   string                  `json:"quant_algo"`
-	Bits   int                     `json:"bits"`
-	Groups map[string]hfQuantGroup `json:"config_groups"`
-}
-
-type hfQuantGroup struct {
-	Weights *struct {
-		Bits int    `json:"num_bits"`
-		Type string `json:"type"`
-	} `json:"weights"`
-}
-
-// compressed names the form of compressed-tensors, whose groups must agree.
-func (q *hfQuantization) compressed() (string, error) {
-	found := ""
-	for _, g := range q.Groups {
-		if g.Weights == nil {
-			continue
-		}
-		form := fmt.Sprintf("%s%d", map[string]string{"float": "fp"}[g.Weights.Type], g.Weights.Bits)
-		if g.Weights.Type == "int" {
-			form = fmt.Sprintf("int%d", g.Weights.Bits)
-		}
-		if form == "fp4" {
-			form = "nvfp4"
-		}
-		if found != "" && found != form {
-			return "", errors.New("quantization_config.config_groups: weights of several forms are not supported")
-		}
-		found = form
-	}
-	if _, err := quantizations.Get("form of weights", found); err != nil {
-		return "", fmt.Errorf("quantization_config.config_groups: %w", err)
-	}
-	return found, nil
+	EnableExperts     *bool  `json:"enable_moe_block"`
 }
 
 // Parse reads the text of a config.json; name is used in errors and, for want of
@@ -149,7 +113,11 @@ func Parse(name string, data []byte) (*Architecture, error) {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			want := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Bool: "true or false", reflect.String: "text", reflect.Slice: "a list"}[typed.Type.Kind()]
-			return nil, fmt.Errorf("%s: %s: must be %s, is %s", name, typed.Field, cmp.Or(want, "an object"), typed.Value)
+			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "").Replace(typed.Field) // encoding/json names embedded structs too
+			if field != "" {
+				field += ": "
+			}
+			return nil, fmt.Errorf("%s: %smust be %s, is %s", name, field, cmp.Or(want, "an object"), typed.Value)
 		}
 		return nil, fmt.Errorf("%s: is not JSON: %w", name, err)
 	}
@@ -158,6 +126,10 @@ func Parse(name string, data []byte) (*Architecture, error) {
 		text.Tied = or(text.Tied, c.Tied)
 		text.TorchDType, text.DType = or(text.TorchDType, c.TorchDType), or(text.DType, c.DType)
 		text.Quantization = or(text.Quantization, c.Quantization)
+		text.Encoder = text.Encoder || c.Encoder
+		if text.Classes == nil {
+			text.Classes = c.Classes
+		}
 		if text.Type == "" {
 			text.Type = c.Type
 		}
@@ -191,56 +163,6 @@ func value[T any](p *T, otherwise T) T {
 	return otherwise
 }
 
-// family is what a model_type means beyond the fields of its files.
-type family struct {
-	// qkvBias and outBias hold unless attention_bias says otherwise.
-	qkvBias, outBias, qkNorm, sinks bool
-	// norms of each layer, 2 if it is 0.
-	norms int
-	tied  bool
-	// pattern: every so many layers one sees everything, the others a window.
-	pattern int
-	// defaults are what files leave out.
-	headDim, vocab, heads, kvHeads, positions int
-	expertBias                                bool
-	// sharedIsDense: each layer of experts has one dense MLP of intermediate_size.
-	beside besideExperts
-}
-
-type besideExperts uint8
-
-const (
-	nothing besideExperts = iota
-	// sharedCount: n_shared_experts, each of the experts' size.
-	sharedCount
-	// sharedOne: one of the experts' size.
-	sharedOne
-	// denseToo: one of intermediate_size.
-	denseToo
-)
-
-// families are the model types that can be read.
-var families = named.Table[family]{
-	{Name: "llama", Value: family{}},
-	{Name: "mistral", Value: family{}},
-	{Name: "mixtral", Value: family{}},
-	{Name: "phi3", Value: family{}},
-	{Name: "qwen2", Value: family{qkvBias: true}},
-	{Name: "qwen3", Value: family{qkNorm: true}},
-	{Name: "qwen3_moe", Value: family{qkNorm: true}},
-	{Name: "deepseek_v2", Value: family{beside: sharedCount}},
-	{Name: "deepseek_v3", Value: family{beside: sharedCount}},
-	{Name: "deepseek_v32", Value: family{beside: sharedCount}},
-	{Name: "kimi_k2", Value: family{beside: sharedCount}},
-	{Name: "gpt_oss", Value: family{qkvBias: true, outBias: true, sinks: true, expertBias: true}},
-	{Name: "llama4_text", Value: family{beside: sharedOne, pattern: 4}},
-	{Name: "llama4", Value: family{beside: sharedOne, pattern: 4}},
-	{Name: "gemma3_text", Value: family{qkNorm: true, norms: 4, tied: true, pattern: 6, headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}},
-	{Name: "gemma3", Value: family{qkNorm: true, norms: 4, tied: true, pattern: 6, headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}},
-	{Name: "gemma4_text", Value: family{qkNorm: true, norms: 4, tied: true, beside: denseToo}},
-	{Name: "gemma4", Value: family{qkNorm: true, norms: 4, tied: true, beside: denseToo}},
-}
-
 // architecture puts the fields together.
 func (c *hf) architecture(f family) (*Architecture, error) {
 	a := &Architecture{Type: c.Type, TiedEmbeddings: value(c.Tied, f.tied)}
@@ -250,23 +172,21 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 		from *int
 		to   *int
 		want int
+		most int
 	}{
-		{"hidden_size", c.Hidden, &a.Hidden, 0},
-		{"num_hidden_layers", c.Layers, &layers, 0},
-		{"vocab_size", c.Vocab, &a.Vocab, f.vocab},
-		{"max_position_embeddings", c.Positions, &a.MaxPositions, f.positions},
+		{"hidden_size", c.Hidden, &a.Hidden, 0, maxWidth},
+		{"num_hidden_layers", c.Layers, &layers, 0, maxLayers},
+		{"vocab_size", c.Vocab, &a.Vocab, f.defaults.vocab, maxSize},
+		{"max_position_embeddings", c.Positions, &a.MaxPositions, f.defaults.positions, maxSize},
 	} {
-		if *v.to = value(v.from, v.want); *v.to < 1 || *v.to > maxSize {
-			return nil, fault(v.name, v.from, "must be between 1 and %d", maxSize)
+		if *v.to = value(v.from, v.want); *v.to < 1 || *v.to > v.most {
+			return nil, fault(v.name, v.from, "must be between 1 and %d", v.most)
 		}
 	}
-	if layers > maxLayers {
-		return nil, fault("num_hidden_layers", c.Layers, "must be between 1 and %d", maxLayers)
+	if err := c.supported(f, layers); err != nil {
+		return nil, err
 	}
-	if n := len(c.LayerTypes); n > 0 && n != layers {
-		return nil, fmt.Errorf("layer_types: must have num_hidden_layers, %d, entries, has %d", layers, n)
-	}
-	quantization, err := quantizationOf(c.Quantization)
+	quantization, err := c.Quantization.form()
 	if err != nil {
 		return nil, err
 	}
@@ -274,19 +194,24 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 	if err := a.Precision.check(); err != nil {
 		return nil, err
 	}
+	// What is always left out needs no mention.
+	if quantization != "" && !must(quantizations, quantization).expertsOnly {
+		a.Precision.PlainAttention = c.Quantization.plainAttention(layers)
+	}
+	size := 2 * float64(a.Vocab) * float64(a.Hidden)
 	for i := range layers {
-		l := Layers{Count: 1, Norms: 2}
-		if f.norms > 0 {
-			l.Norms = f.norms
-		}
+		l := Layers{Count: 1, Norms: cmp.Or(f.norms, 2)}
 		if l.Attention, err = c.attention(f, a.Hidden, i); err != nil {
 			return nil, err
 		}
 		if l.MLP, err = c.mlp(f, i); err != nil {
 			return nil, err
 		}
+		if l.MLP.Experts > 0 {
+			l.Norms = cmp.Or(f.expertNorms, l.Norms)
+		}
 		a.add(l)
-		if size := float64(max(l.MLP.Experts, 1)) * float64(max(l.MLP.Intermediate, l.MLP.ExpertIntermediate)) * float64(a.Hidden); size*float64(layers) > maxParameters {
+		if size += float64(l.parameters(int64(a.Hidden))); size > maxParameters {
 			return nil, fmt.Errorf("num_hidden_layers, hidden_size, intermediate_size: make a model of more than %g parameters", float64(maxParameters))
 		}
 	}
@@ -294,6 +219,36 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 		return nil, fmt.Errorf("sliding_window: layers with windows of %d and %d tokens are not supported in one model", w[0], w[1])
 	}
 	return a, nil
+}
+
+// supported reports the first field that says that the model is of another kind.
+func (c *hf) supported(f family, layers int) error {
+	if c.Encoder {
+		return errors.New("is_encoder_decoder: must be false: only decoders are supported")
+	}
+	for _, class := range c.Classes {
+		if !strings.HasSuffix(class, "ForCausalLM") && !strings.HasSuffix(class, "ForConditionalGeneration") {
+			return fmt.Errorf("architectures: must end with ForCausalLM or ForConditionalGeneration, is %q", class)
+		}
+	}
+	if n := len(c.LayerTypes); n > 0 && n != layers {
+		return fmt.Errorf("layer_types: must have num_hidden_layers, %d, entries, has %d", layers, n)
+	}
+	if n := len(c.NoRope); n > 0 && n != layers {
+		return fmt.Errorf("no_rope_layers: must have num_hidden_layers, %d, entries, has %d", layers, n)
+	}
+	for i, kind := range c.LayerTypes {
+		if !slices.Contains([]string{"full_attention", "sliding_attention", "chunked_attention"}, kind) {
+			return fmt.Errorf("layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
+		}
+	}
+	if n := value(c.SharedKV, 0); n != 0 {
+		return fault("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
+	}
+	if n := value(c.PerLayer, f.defaults.perLayer); n != 0 {
+		return fault("hidden_size_per_layer_input", c.PerLayer, "must be 0: embeddings for each layer are not supported")
+	}
+	return nil
 }
 
 // add counts a layer to those that are like it.
@@ -321,11 +276,14 @@ func (a *Architecture) windows() (list []int) {
 	return list
 }
 
-// The bounds are far outside what exists, and their products inside an int64.
+// The bounds are far outside what exists; with them the parameters of a layer,
+// and with maxParameters the bytes and FLOPs of a model, are inside an int64.
 const (
 	maxSize   = 1 << 28
 	maxWidth  = 1 << 20
+	maxHeads  = 1 << 14 // also bounds the numbers of a head
 	maxLayers = 1 << 12
+	maxShared = 1 << 10
 
 	maxParameters = 1e15
 )

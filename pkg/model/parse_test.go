@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,17 +51,17 @@ func TestParse(t *testing.T) {
 func TestImpossibleConfigs(t *testing.T) {
 	for _, c := range []struct{ text, old, new, want string }{
 		{llama, "32,", "0,", "x: num_hidden_layers: must be between 1 and"},
-		{llama, `"hidden_size": 4096,`, "", "x: hidden_size: must be between 1 and 268435456, is missing"},
+		{llama, `"hidden_size": 4096,`, "", "x: hidden_size: must be between 1 and 1048576, is missing"},
 		{llama, `"num_key_value_heads": 8`, `"num_key_value_heads": 40`, "num_key_value_heads: must be between 1 and num_attention_heads, 32, is 40"},
 		{llama, `"num_attention_heads": 32`, `"num_attention_heads": 31`, "hidden_size: must be a multiple of num_attention_heads, 31, where there is no head_dim, is 4096"},
 		{llama, `"num_attention_heads": 32`, `"num_attention_heads": -1`, "num_attention_heads: must be between 1 and"},
-		{llama, `"num_attention_heads": 32`, `"num_attention_heads": "many"`, "num_attention_heads: must be a whole number, is string"},
+		{llama, `"num_attention_heads": 32`, `"num_attention_heads": "many"`, "x: num_attention_heads: must be a whole number, is string"},
 		{llama, "bfloat16", "float12", `unknown dtype "float12"; did you mean "float16"?`},
 		{llama, `"vocab_size"`, `"quantization_config": {"quant_method": "magic"}, "vocab_size"`, `quantization_config.quant_method: unknown quant_method "magic"`},
 		{llama, `"llama"`, `"mamba2"`, `unknown model_type "mamba2"`},
 		{llama, `"vocab_size"`, `"layer_types": ["full_attention"], "vocab_size"`, "layer_types: must have num_hidden_layers, 32, entries, has 1"},
 		{llama, `"vocab_size"`, `"sliding_window": 0, "vocab_size"`, "sliding_window: must be between 1 and"},
-		{mixtral7, `"num_local_experts": 8`, `"num_local_experts": 1`, "num_experts: must be between 2 and"},
+		{mixtral7, `"num_local_experts": 8`, `"num_local_experts": 1`, "x: num_local_experts: must be between 2 and"},
 		{mixtral7, `"num_experts_per_tok": 2`, `"num_experts_per_tok": 9`, "num_experts_per_tok: must be between 1 and the number of experts, 8, is 9"},
 		{mixtral7, `"num_experts_per_tok": 2,`, "", "num_experts_per_tok: must be between 1 and the number of experts, 8, is missing"},
 		{llama, `"intermediate_size": 14336`, `"intermediate_size": 1000000, "num_experts": 1000000, "num_experts_per_tok": 1`, "more than 1e+15 parameters"},
@@ -105,6 +106,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(llama)
 	f.Add(mixtral7)
 	f.Add(`{"model_type": "gemma3", "text_config": {"hidden_size": 64, "intermediate_size": 4, "num_hidden_layers": 7, "sliding_window": 16}}`)
+	f.Add(`{"model_type": "gpt_oss", "num_experts": 4, "num_experts_per_tok": 2, ` + small + `, "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}}`)
+	f.Add(`{"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "attention_k_eq_v": true, ` + small + `}`)
 	f.Add(`{"model_type": "deepseek_v3", "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "kv_lora_rank": 4, "intermediate_size": 3}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := Parse("x", []byte(text))
@@ -115,6 +118,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		w := a.Work()
+		// Sums that left an int64 would not agree with themselves in float64.
+		bytes := float64(w.Dense.Bytes) + float64(w.Head.Bytes) + float64(w.Embedding.Bytes) + float64(w.ExpertLayers)*float64(w.Experts)*float64(w.Expert.Bytes)
+		if total := float64(a.TotalParameters()); total > maxParameters || bytes > 4.001*total || math.Abs(bytes-float64(a.WeightBytes())) > 1e-6*bytes {
+			t.Errorf("%q: %g parameters, %g and %d bytes", text, total, bytes, a.WeightBytes())
+		}
 		if a.TotalParameters() < 1 || a.KVBytesPerToken() < 1 || w.KVHeads < 1 || w.Layers < 1 || w.Dense.Bytes < 1 {
 			t.Errorf("%q: %+v", text, w)
 		}

@@ -1,9 +1,7 @@
 package model
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"blis/pkg/named"
 )
@@ -15,6 +13,9 @@ type Precision struct {
 	DType        string `json:"dtype"`
 	Quantization string `json:"quantization,omitempty"`
 	KVCache      string `json:"kv_cache"`
+	// PlainAttention: the quantisation leaves the projections of attention out, as
+	// it always does embeddings, head, norms and routers.
+	PlainAttention bool `json:"plain_attention,omitempty"`
 }
 
 // dtypes are the forms of numbers, in bytes.
@@ -48,12 +49,22 @@ var kvDTypes = named.Table[float64]{
 }
 
 // Overrides say what a model's configuration does not, or otherwise: by vLLM's
-// names and values. What is "" stays; quantization "none" takes it away.
-type Overrides struct{ DType, Quantization, KVCacheDType string }
+// names and values. What is "" or 0 stays; quantization "none" takes it away.
+type Overrides struct {
+	DType, Quantization, KVCacheDType string
+	MaxModelLen                       int
+}
 
-// With returns the model with overrides.
+// With returns the model with overrides. A quantization is taken to leave no more
+// out than every one does.
 func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	b := *a
+	if o.MaxModelLen < 0 || o.MaxModelLen > maxSize {
+		return nil, fault("max_model_len", &o.MaxModelLen, "must be between 1 and %d", maxSize)
+	}
+	if o.MaxModelLen > 0 {
+		b.MaxPositions = o.MaxModelLen
+	}
 	p := &b.Precision
 	if o.DType != "" && o.DType != "auto" {
 		p.DType = o.DType
@@ -61,15 +72,20 @@ func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	switch o.Quantization {
 	case "":
 	case "none":
-		p.Quantization = ""
+		p.Quantization, p.PlainAttention = "", false
 	default:
-		p.Quantization = o.Quantization
+		if o.Quantization != p.Quantization {
+			p.Quantization, p.PlainAttention = o.Quantization, false
+		}
 	}
 	if o.KVCacheDType != "" {
 		p.KVCache = o.KVCacheDType
 	}
 	b.overridden = a.overridden || b.Precision != a.Precision
-	return &b, p.check()
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return &b, nil
 }
 
 // Overridden reports whether the model is stored or computed otherwise than its
@@ -101,7 +117,8 @@ func must[T any](t named.Table[T], name string) T {
 // plain is what a number takes that is not quantised, in bytes.
 func (p *Precision) plain() float64 { return must(dtypes, p.DType) }
 
-// product is what a weight of a matrix product takes, in bytes.
+// product is what a weight of a matrix product takes, in bytes: of an expert's
+// where expert says so, else of a dense one's.
 func (p *Precision) product(expert bool) float64 {
 	if p.Quantization == "" {
 		return p.plain()
@@ -111,6 +128,14 @@ func (p *Precision) product(expert bool) float64 {
 		return p.plain()
 	}
 	return q.bytes
+}
+
+// attention is what a weight of the projections of attention takes, in bytes.
+func (p *Precision) attention() float64 {
+	if p.PlainAttention {
+		return p.plain()
+	}
+	return p.product(false)
 }
 
 // kv is what a number in the KV cache takes, in bytes.
@@ -132,25 +157,3 @@ func (a *Architecture) ComputePrecision() string {
 }
 
 func bytesOf(n int64, each float64) int64 { return int64(math.Round(float64(n) * each)) }
-
-// quantizationOf names the quantisation of a config.json's quantization_config.
-func quantizationOf(q *hfQuantization) (string, error) {
-	if q == nil {
-		return "", nil
-	}
-	method := strings.ToLower(q.Method)
-	switch {
-	case method == "modelopt" && strings.Contains(strings.ToLower(q.Algo), "fp4"), method == "modelopt_fp4":
-		return "nvfp4", nil
-	case method == "modelopt", method == "fbgemm_fp8":
-		return "fp8", nil
-	case method == "compressed-tensors" && q.Bits == 0:
-		return q.compressed()
-	case (method == "gptq" || method == "awq") && q.Bits == 8:
-		return "int8", nil
-	}
-	if _, err := quantizations.Get("quant_method", method); err != nil {
-		return "", fmt.Errorf("quantization_config.quant_method: %w", err)
-	}
-	return method, nil
-}

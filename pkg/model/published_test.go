@@ -28,6 +28,7 @@ var published = []struct {
 	{"mistralai/Mistral-Nemo-Instruct-2407", 12.2, 0.1, 0, 0, 0, 0, 0, 163840},
 	{"mistralai/Mixtral-8x7B-v0.1", 46.7, 0.1, 12.9, 0.1, 2, 0, 46702792704, 131072},
 	{"mistralai/Mixtral-8x22B-v0.1", 141, 1, 39, 1, 2, 0, 0, 229376},
+	{"mistralai/Mixtral-8x22B-Instruct-v0.1", 141, 1, 39, 1, 2, 0, 140630071296, 229376},
 	{"Qwen/Qwen2.5-7B-Instruct", 7.61, 0.01, 0, 0, 0, 0, 7615616512, 57344},
 	{"Qwen/Qwen3-8B", 8.2, 0.1, 0, 0, 0, 0, 0, 147456},
 	{"Qwen/Qwen3-14B", 14.8, 0.1, 0, 0, 0, 0, 0, 163840},
@@ -41,6 +42,7 @@ var published = []struct {
 	{"openai/gpt-oss-20b", 20.9, 0.1, 3.6, 0.1, 1, 0, 0, 49152},
 	{"meta-llama/Llama-4-Scout-17B-16E", 109, 1, 17, 1, 2, 0.87, 0, 196608},
 	{"meta-llama/Llama-4-Maverick-17B-128E", 400, 1, 17, 1, 2, 0.87, 0, 196608},
+	{"google/gemma-4-26B-A4B", 25.2, 0.1, 3.8, 0.1, 1, 0, 0, 225280},
 	{"google/gemma-3-12b-it", 12.2, 0.1, 0, 0, 0, 0.42, 0, 393216},
 }
 
@@ -64,7 +66,11 @@ func TestPublishedParameters(t *testing.T) {
 		if got := a.KVBytesPerToken(); got != p.kvBytes {
 			t.Errorf("%s: %d KV bytes a token, want %d", p.model, got, p.kvBytes)
 		}
-		active := float64(a.ActiveParameters()-int64(2-p.matrices)*parts.Embedding) / 1e9
+		have := 2
+		if a.TiedEmbeddings {
+			have = 1
+		}
+		active := float64(a.ActiveParameters()-int64(have-p.matrices)*parts.Embedding) / 1e9
 		if off := math.Abs(active - p.active); p.active != 0 && off > max(0.005*p.active, p.unit) {
 			t.Errorf("%s: %.3f·10⁹ active parameters with %d embedding matrices, published are %g", p.model, active, p.matrices, p.active)
 		}

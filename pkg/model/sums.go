@@ -41,15 +41,15 @@ func (a *Architecture) WeightBytes() int64 {
 // MLPFLOPs are those of one token in the feed-forward parts of all layers.
 func (a *Architecture) MLPFLOPs() int64 {
 	p := a.Parameters()
-	return 2 * (p.MLP + p.Active + p.Router)
+	return 2 * (p.MLP + p.Shared + p.Active + p.Router)
 }
 
 // Work sums up what the model asks of a machine.
 func (a *Architecture) Work() Work {
 	p, precision := a.Parameters(), a.Precision
 	w := Work{Layers: a.layers(), Hidden: a.Hidden, KVHeads: 1 << 30}
-	products := p.Attention + p.MLP
-	w.Dense = Weights{products + p.Router + p.Norms, bytesOf(products, precision.product(false)) + bytesOf(p.Router+p.Norms, precision.plain())}
+	w.Dense = Weights{p.Attention + p.MLP + p.Shared + p.Router + p.Norms,
+		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared, precision.product(false)) + bytesOf(p.Router+p.Norms, precision.plain())}
 	matrix := Weights{p.Embedding, bytesOf(p.Embedding, precision.plain())}
 	w.Head, w.Embedding = matrix, matrix
 	if a.TiedEmbeddings {
