@@ -255,7 +255,7 @@ func (c *completer) known(d *Deployment, arch *model.Architecture) {
 				if alpha != nil {
 					l.AlphaUS = alpha
 				}
-				l.Source = "measured with " + set.Engine
+				l.Source, l.Range = "measured with "+set.Engine, &set.Range
 				c.warnSettings(d, set)
 				return
 			}

@@ -39,7 +39,9 @@ type Latency struct {
 	catalog.Latency `yaml:",inline"`
 	// Source says where it is from, if not from whoever wrote the file.
 	Source string `yaml:"source" json:"source,omitempty"`
-	Jitter Jitter `yaml:"jitter" json:"jitter"`
+	// Range is what it was measured for; nil if that is not known.
+	Range  *catalog.Range `yaml:"range" json:"range,omitempty"`
+	Jitter Jitter         `yaml:"jitter" json:"jitter"`
 }
 
 // Jitter multiplies the time of each step by a lognormal of mean 1.

@@ -191,7 +191,10 @@ type Stats struct {
 	QueriedTokens, CachedTokens int64
 	Preemptions                 int64
 	PeakWaiting, PeakRunning    int
-	PeakBlocks                  int
+	// PeakPrefill and PeakDecode are the most prefill tokens and decode sequences
+	// of a step.
+	PeakPrefill, PeakDecode int64
+	PeakBlocks              int
 	// BlockUS is the integral of used blocks over time. A float64 holds what
 	// years of a large cache are, and 2^53 exactly.
 	BlockUS float64

@@ -47,6 +47,7 @@ func (e *Engine) form(b *batch, now des.Time) bool {
 	b.UsedBlocks = e.cache.Total() - e.cache.Free()
 	e.stats.PeakRunning = max(e.stats.PeakRunning, b.Running)
 	e.stats.PeakBlocks = max(e.stats.PeakBlocks, b.UsedBlocks)
+	e.stats.PeakPrefill, e.stats.PeakDecode = max(e.stats.PeakPrefill, b.Prefill), max(e.stats.PeakDecode, b.Decode)
 	e.formed = append(e.formed, &b.Step)
 	if b.Prefill+b.Decode == 0 {
 		return false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"blis/pkg/catalog"
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/engine"
@@ -44,6 +45,12 @@ type deployment struct {
 	model      latency.Model
 	limits     limits
 	gpus       int // of a replica
+	// measured is what its coefficients were measured for, nil if that is not
+	// known, and use what they were used for.
+	measured *catalog.Range
+	use      use
+	// computed: its step times are those of a roofline.
+	computed bool
 }
 
 // simulation is one run.
@@ -121,7 +128,7 @@ func newSimulation(c *cluster.Config, servers []server, keepGaps bool) (*simulat
 			s.states = append(s.states, policy.Replica{Index: int32(len(s.states))})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
-		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d, servers[i].hold), d.Engine.GPUs()})
+		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d, servers[i].hold), d.Engine.GPUs(), d.Latency.Range, use{}, d.Latency.Model == "roofline"})
 		s.serve(d.Model, i)
 	}
 	var err error

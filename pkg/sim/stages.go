@@ -92,6 +92,9 @@ func (s *simulation) route(slot int32) error {
 	}
 	s.states[chosen.Index].Inflight++
 	target.requests++
+	if d.measured != nil {
+		d.use.sent(r.out.InputTokens, r.out.OutputTokens)
+	}
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
 	if err := s.out.decision(s, r, choice); err != nil {

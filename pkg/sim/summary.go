@@ -19,5 +19,7 @@ func (s *simulation) summary() *metrics.Record {
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
 			UpUS: s.now - s.first, BusyUS: e.BusyUS})
 	}
-	return &metrics.Record{Kind: record.KindMetrics, Raw: *s.metrics.Raw()}
+	raw := s.metrics.Raw()
+	raw.Warnings = append(s.caveats(), raw.Warnings...)
+	return &metrics.Record{Kind: record.KindMetrics, Raw: *raw}
 }
