@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"blis/hardware"
 	"blis/pkg/config"
@@ -35,6 +36,16 @@ type Catalog struct {
 // earlier file, coefficients those for the same model, GPU and parallelism.
 // Errors say file, line and column.
 func Open(paths ...string) (*Catalog, error) {
+	if len(paths) == 0 {
+		return builtInAlone()
+	}
+	return open(paths)
+}
+
+// builtInAlone is what most want: it is read once.
+var builtInAlone = sync.OnceValues(func() (*Catalog, error) { return open(nil) })
+
+func open(paths []string) (*Catalog, error) {
 	docs, err := builtIn()
 	if err != nil {
 		return nil, err

@@ -40,7 +40,6 @@ func (e *Error) Error() string {
 // Doc is a parsed file that still knows where everything stands.
 type Doc struct {
 	name string
-	data []byte
 	file *ast.File
 }
 
@@ -66,14 +65,14 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 	if len(file.Docs) > 1 {
 		return nil, &Error{File: name, Msg: "holds more than one document; one file, one document"}
 	}
-	return &Doc{name, data, file}, nil
+	return &Doc{name, file}, nil
 }
 
 // Decode fills v, a pointer to a struct with yaml tags. Fields that the
 // document does not name keep the values that v has.
 func (d *Doc) Decode(v any) (err error) {
 	defer recovered(d.name, &err)
-	if err = yaml.UnmarshalWithOptions(d.data, v, yaml.Strict()); err != nil {
+	if err = yaml.NodeToValue(d.file.Docs[0].Body, v, yaml.Strict()); err != nil {
 		return located(d.name, err, fieldNames(reflect.TypeOf(v)))
 	}
 	return d.checkWhole(d.file.Docs[0].Body, reflect.TypeOf(v))
