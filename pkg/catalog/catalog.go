@@ -39,13 +39,13 @@ func Open(paths ...string) (*Catalog, error) {
 	if len(paths) == 0 {
 		return builtInAlone()
 	}
-	return open(paths)
+	return load(paths)
 }
 
 // builtInAlone is what most want: it is read once.
-var builtInAlone = sync.OnceValues(func() (*Catalog, error) { return open(nil) })
+var builtInAlone = sync.OnceValues(func() (*Catalog, error) { return load(nil) })
 
-func open(paths []string) (*Catalog, error) {
+func load(paths []string) (*Catalog, error) {
 	docs, err := builtIn()
 	if err != nil {
 		return nil, err
