@@ -133,6 +133,7 @@ func (c *completer) describe(d *Deployment, arch *model.Architecture) {
 	k := d.Computed
 	k.TotalParameters, k.ActiveParameters = arch.TotalParameters(), arch.ActiveParameters()
 	k.WeightBytes, k.KVBytesPerToken = arch.WeightBytes(), arch.KVBytesPerToken()
+	k.AttentionFLOPs, k.MLPFLOPs, k.AttentionPairFLOPs = arch.AttentionFLOPs(), arch.MLPFLOPs(), w.PairFLOPs+w.WindowPairFLOPs
 	if w.ExpertLayers > 0 {
 		k.ExpertParallelSize = d.Engine.Experts()
 	}

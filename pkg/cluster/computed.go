@@ -25,6 +25,11 @@ type Computed struct {
 	ActiveParameters int64 `json:"active_parameters,omitempty"`
 	WeightBytes      int64 `json:"weight_bytes,omitempty"`
 	KVBytesPerToken  int64 `json:"kv_bytes_per_token,omitempty"`
+	// FLOPs of one token in all layers: in the projections of attention and in
+	// the MLPs; and for each token that it attends to.
+	AttentionFLOPs     int64 `json:"attention_flops_per_token,omitempty"`
+	MLPFLOPs           int64 `json:"mlp_flops_per_token,omitempty"`
+	AttentionPairFLOPs int64 `json:"attention_flops_per_pair,omitempty"`
 	// Memory is the sum that KVBlocks follow from unless they are overridden: of
 	// one GPU.
 	Memory *capacity.Memory `json:"memory,omitempty"`

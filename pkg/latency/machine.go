@@ -9,8 +9,8 @@ import (
 // Replica is what the roofline model computes a step from: what is served, and
 // what it is served by.
 type Replica struct {
-	Work    model.Work
-	Machine Machine
+	Work    model.Work `json:"work"`
+	Machine Machine    `json:"machine"`
 }
 
 // Machine is the GPUs that one replica runs on, and how they share the work.
@@ -19,13 +19,18 @@ type Machine struct {
 	// products run in, AttentionFLOPS that for attention, in FLOP/s; Bandwidth
 	// that of its memory and Link that of its way to the other GPUs, in one
 	// direction, in bytes/s. One GPU alone needs no Link.
-	FLOPS, AttentionFLOPS, Bandwidth, Link float64
+	FLOPS          float64 `json:"flops_per_s"`
+	AttentionFLOPS float64 `json:"attention_flops_per_s"`
+	Bandwidth      float64 `json:"bandwidth_bytes_per_s"`
+	Link           float64 `json:"link_bytes_per_s"`
 	// The replica has TP·PP·DP of them.
-	TensorParallel, PipelineParallel, DataParallel int
+	TensorParallel   int `json:"tensor_parallel"`
+	PipelineParallel int `json:"pipeline_parallel"`
+	DataParallel     int `json:"data_parallel"`
 	// ExpertParallel gives each of the TP·DP GPUs of a stage whole experts, to
 	// which tokens are sent. Without it each GPU has a slice of every expert.
-	ExpertParallel bool
-	Efficiency     Efficiency
+	ExpertParallel bool       `json:"expert_parallel"`
+	Efficiency     Efficiency `json:"efficiency"`
 }
 
 // Efficiency says how much of a machine's data sheet a server gets, and what it
@@ -38,8 +43,11 @@ type Efficiency struct {
 	Attention float64 `yaml:"attention" json:"attention"`
 	Memory    float64 `yaml:"memory" json:"memory"`
 	Link      float64 `yaml:"link" json:"link"`
-	// Mixed is the fraction of its own speed at which decode attention runs in a
-	// step that has chunks too, where one kernel serves both.
+	// Of that memory bandwidth, Past is what a chunk's attention gets where it
+	// reads what was computed before, in as few thread blocks as the sequence has
+	// heads of keys; Mixed what decode attention gets in a step that has chunks
+	// too, where one kernel serves both.
+	Past  float64 `yaml:"past" json:"past"`
 	Mixed float64 `yaml:"mixed" json:"mixed"`
 	// Overheads in µs. StepUS and SequenceUS are the host's, before and after the
 	// GPUs work: for a step, and for each sequence in it. LaunchUS is the host's
@@ -90,6 +98,7 @@ func (e Efficiency) check() error {
 		{"attention", e.Attention},
 		{"memory", e.Memory},
 		{"link", e.Link},
+		{"past", e.Past},
 		{"mixed", e.Mixed},
 	} {
 		if !(q.value >= minFraction) || q.value > 1 {

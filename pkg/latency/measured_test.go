@@ -54,8 +54,8 @@ func transformer(layers, hidden, heads, kvHeads, headDim, inner, vocabulary int6
 		Layers: int(layers), Hidden: int(hidden), KVHeads: int(kvHeads),
 		Dense:     model.Weights{Params: params, Bytes: 2 * params},
 		Head:      model.Weights{Params: hidden * vocabulary, Bytes: 2 * hidden * vocabulary},
-		PairFLOPs: 4 * heads * headDim * layers,
-		KVBytes:   2 * 2 * kvHeads * headDim * layers,
+		PairFLOPs: 4 * heads * headDim * layers, DecodePairFLOPs: 4 * heads * headDim * layers,
+		KVBytes: 2 * 2 * kvHeads * headDim * layers,
 	}
 }
 

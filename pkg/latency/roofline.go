@@ -29,9 +29,10 @@ import (
 // Attention reads the keys and values of Context and Past, handles those of the
 // step's own tokens, and computes the pairs. A GPU has 1/TP of the heads, and at
 // least one head of keys and values. A prompt cut in chunks computes the pairs
-// of the whole prompt, and reads its past again for each chunk. In a step with
-// chunks, attention takes at least what one thread block needs for the past of
-// one sequence of average length.
+// of the whole prompt, and reads its past again for each chunk: at the fraction
+// past of the memory's speed, as measured for one chunk (of several with a past
+// each, that is too slow). In a step with chunks one kernel serves all, and reads
+// for decode sequences at the fraction mixed.
 //
 // Exchanges are, for each layer, two all-reduces over the TP group. With
 // experts, the second is over all their TP·DP GPUs; with expert parallelism it
@@ -43,12 +44,16 @@ import (
 // as long as one group needs through all stages and the PP−1 ways between them.
 // The pipeline counts as full while there is a sequence for each group: bubbles
 // within a round are left out; with fewer sequences the other groups are empty.
-// Ranks count as balanced, sequences and experts as alike. So the same context
-// in more sequences may take less time, not more, with DP, PP or chunks.
+// Ranks count as balanced, sequences and experts as alike.
+//
+// No step takes less time for more of anything in the batch, but for one: with
+// DP or PP, the same tokens in more sequences are in more groups.
 //
 // Left out, too: the table of inputs; activations in memory (proportional to
-// the tokens, as FLOPs are: Compute contains them); and that exchanges and
-// products could overlap.
+// the tokens, as FLOPs are: Compute contains them); that exchanges and products
+// could overlap; and that one long past beside few others keeps one thread block
+// busy after all others (up to 40 % of a step with one decode sequence of 16384
+// tokens beside a small chunk), which sums over a batch do not show.
 type roofline struct {
 	alpha  [2]float64
 	output des.Time
@@ -60,9 +65,6 @@ type roofline struct {
 	// Exchanges take token for each token of a group, and all for each token of
 	// the groups that share experts.
 	token, all float64
-	// pass is a thread block's time for a token of the past, in the layers that
-	// see all of it and in those with a window.
-	pass, windowPass float64
 	// launch is the host's least time while the GPUs work, gpu what these take in
 	// any step; step is what the host adds, sequence what it adds for each.
 	launch, gpu, step, sequence float64
@@ -92,17 +94,10 @@ func (x experts) of(n float64) float64 {
 	return both(float64(x.read*touched), float64(x.token*n))
 }
 
-// attention is the time to read a token's keys and values, in a step of decode
-// sequences alone and in one with chunks, and to compute a pair.
-type attention struct{ read, mixed, pair float64 }
-
-// passUS is how long a thread block needs in one layer for each token of a
-// sequence's past, tile by tile: with few sequences and few tokens there are
-// too few blocks to fill a GPU, and the attention of a step with chunks takes
-// that long at least. Measured: 0.022 µs on an RTX PRO 6000, alike for 32 and 64
-// heads, and 0.032 µs on an RTX 4090 (chunks of 16 tokens after 16384, vLLM 0.19:
-// LLMServingSim 5daddb21, profiler/perf).
-const passUS = 0.025
+// attention is the time to read a token's keys and values, for a chunk's past, in
+// a step of decode sequences alone and in one with chunks, and to compute a pair
+// of a chunk and one of a decode sequence.
+type attention struct{ past, read, mixed, pair, decodePair float64 }
 
 // activationBytes is what one number that passes between GPUs takes: servers
 // keep them in 16 bits, whatever the weights are stored in.
@@ -159,29 +154,22 @@ func compile(w model.Work, g Machine) *roofline {
 			token: 2 * float64(p.Params) * perToken * 1e6 / (g.FLOPS * e.Compute) / gpus,
 		}
 	}
-	see := func(kvBytes, pairFLOPs int64) attention {
+	see := func(kvBytes, pairFLOPs, decodePairFLOPs int64) attention {
 		read := float64(kvBytes) * memory / min(tp, float64(w.KVHeads))
-		return attention{
-			read:  read,
-			mixed: read / e.Mixed,
-			pair:  float64(pairFLOPs) * 1e6 / (g.AttentionFLOPS * e.Attention) / tp,
-		}
+		flop := 1e6 / (g.AttentionFLOPS * e.Attention) / tp
+		return attention{past: read / e.Past, read: read, mixed: read / e.Mixed, pair: float64(pairFLOPs) * flop, decodePair: float64(decodePairFLOPs) * flop}
 	}
 	m := &roofline{
 		dense:    matrix(w.Dense, 1, tp),
 		head:     matrix(w.Head, 1, tp),
-		full:     see(w.KVBytes, w.PairFLOPs),
-		window:   see(w.WindowKVBytes, w.WindowPairFLOPs),
+		full:     see(w.KVBytes, w.PairFLOPs, w.DecodePairFLOPs),
+		window:   see(w.WindowKVBytes, w.WindowPairFLOPs, w.WindowPairFLOPs),
 		launch:   layers * e.LaunchUS,
 		gpu:      layers * e.LayerUS,
 		step:     e.StepUS,
 		sequence: e.SequenceUS,
 		groups:   float64(g.PipelineParallel * g.DataParallel),
 		ranks:    float64(g.DataParallel),
-	}
-	if kv := w.KVBytes + w.WindowKVBytes; kv > 0 { // layers are alike in what they keep of a token
-		m.windowPass = layers * passUS * float64(w.WindowKVBytes) / float64(kv)
-		m.pass = float64(layers*passUS) - m.windowPass
 	}
 	if w.ExpertLayers > 0 {
 		in := float64(w.ExpertLayers)
@@ -245,24 +233,21 @@ func (m *roofline) Step(b Batch) des.Time {
 
 	us := m.dense.of(tokens) + m.head.of(sequences) + m.experts.of(together)
 	us += float64(m.token*tokens) + float64(m.all*together) + m.gpu
-	us += m.attention(b, chunks, ofChunks, ofDecode)
+	us += m.attention(b, ofChunks, ofDecode)
 	us = max(us, m.launch) + m.step + float64(m.sequence*sequences)
 	return max(1, micros(us))
 }
 
-// attention is the time of one kernel for chunks and decode sequences; a kernel
-// for decode sequences alone shares a long past between thread blocks.
-func (m *roofline) attention(b Batch, chunks int64, ofChunks, ofDecode float64) float64 {
-	if chunks == 0 {
+// attention is the time of what the batch looks at.
+func (m *roofline) attention(b Batch, ofChunks, ofDecode float64) float64 {
+	if b.Prefill == 0 {
 		return float64(ofDecode * m.decode(b, m.full.read, m.window.read))
 	}
 	us := float64(ofChunks * m.chunks(b))
-	longest := m.through(b.Past, b.WindowPast, chunks)
 	if b.Decode > 0 {
 		us += float64(ofDecode * m.decode(b, m.full.mixed, m.window.mixed))
-		longest = max(longest, m.through(b.Context, b.WindowContext, b.Decode))
 	}
-	return both(us, longest)
+	return us
 }
 
 // decode is the attention of the decode sequences, were they all in one group,
@@ -271,22 +256,16 @@ func (m *roofline) decode(b Batch, full, window float64) float64 {
 	seen, seenInWindow := float64(b.Context+b.Decode), float64(b.WindowContext+b.Decode)
 	return both(
 		float64(full*seen)+float64(window*seenInWindow),
-		float64(m.full.pair*seen)+float64(m.window.pair*seenInWindow),
+		float64(m.full.decodePair*seen)+float64(m.window.decodePair*seenInWindow),
 	)
 }
 
 // chunks is the attention of the chunks, were they all in one group.
 func (m *roofline) chunks(b Batch) float64 {
 	return both(
-		float64(m.full.read*float64(b.Past+b.Prefill))+float64(m.window.read*float64(b.WindowPast+b.Prefill)),
+		float64(m.full.past*float64(b.Past))+float64(m.window.past*float64(b.WindowPast))+float64((m.full.read+m.window.read)*float64(b.Prefill)),
 		float64(m.full.pair*float64(b.Pairs))+float64(m.window.pair*float64(b.WindowPairs)),
 	)
-}
-
-// through is how long a thread block goes through the past of one of n
-// sequences, taken as alike, which have so many tokens of it.
-func (m *roofline) through(past, windowPast, n int64) float64 {
-	return (float64(m.pass*float64(past)) + float64(m.windowPass*float64(windowPast))) / float64(n)
 }
 
 // both is the time of work with two limits that partly hide each other.

@@ -162,5 +162,11 @@ func TestPairFLOPs(t *testing.T) {
 		if got := a.Work().PairFLOPs; got != want {
 			t.Errorf("%s: %d FLOPs a pair, want %d", name, got, want)
 		}
+		if name == "deepseek-ai/DeepSeek-V3" { // in the latent space
+			want = 61 * 128 * (512 + 64 + 512) * 2
+		}
+		if got := a.Work().DecodePairFLOPs; got != want {
+			t.Errorf("%s: %d FLOPs a pair of decode, want %d", name, got, want)
+		}
 	}
 }

@@ -23,6 +23,16 @@ func (t *Attention) pairFLOPs() int64 {
 	return 4 * int64(t.Heads*t.HeadDim)
 }
 
+// decodePairFLOPs are those of the newest token of a sequence. With MLA its
+// query goes into the latent space, where keys and values are one vector
+// (DeepSeek-V2, arXiv 2405.04434, §2.1.2; vllm/v1/attention/backends/mla).
+func (t *Attention) decodePairFLOPs() int64 {
+	if m := t.MLA; m != nil {
+		return 2 * int64(t.Heads) * int64(2*m.KVRank+m.RopeDim)
+	}
+	return t.pairFLOPs()
+}
+
 // KVBytesPerToken is what all layers keep of one token, windows left aside.
 func (a *Architecture) KVBytesPerToken() int64 {
 	n := int64(0)
@@ -37,6 +47,10 @@ func (a *Architecture) WeightBytes() int64 {
 	w := a.Work()
 	return w.Dense.Bytes + int64(w.ExpertLayers)*int64(w.Experts)*w.Expert.Bytes + w.Head.Bytes + w.Embedding.Bytes
 }
+
+// AttentionFLOPs are those of one token in the projections of all layers; each
+// token that it attends to costs Work's PairFLOPs more.
+func (a *Architecture) AttentionFLOPs() int64 { return 2 * a.Parameters().Attention }
 
 // MLPFLOPs are those of one token in the feed-forward parts of all layers.
 func (a *Architecture) MLPFLOPs() int64 {
@@ -75,6 +89,7 @@ func (a *Architecture) Work() Work {
 			w.WindowKVBytes += n * t.kvBytes(precision.kv())
 		} else {
 			w.PairFLOPs += n * t.pairFLOPs()
+			w.DecodePairFLOPs += n * t.decodePairFLOPs()
 			w.KVBytes += n * t.kvBytes(precision.kv())
 		}
 	}

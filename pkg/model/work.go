@@ -21,9 +21,12 @@ type Work struct {
 	Head      Weights `json:"head"`
 	Embedding Weights `json:"embedding"`
 	// A token that attends to another costs PairFLOPs in all layers with full
-	// attention together, and its keys and values take KVBytes there. The
-	// sliding-window layers count apart: they see the last Window tokens.
+	// attention together, the newest one of a sequence DecodePairFLOPs (which is
+	// more with MLA: it works on the latent vectors then), and its keys and values
+	// take KVBytes there. The sliding-window layers count apart: they see the last
+	// Window tokens.
 	PairFLOPs       int64 `json:"pair_flops"`
+	DecodePairFLOPs int64 `json:"decode_pair_flops"`
 	KVBytes         int64 `json:"kv_bytes"`
 	WindowPairFLOPs int64 `json:"window_pair_flops"`
 	WindowKVBytes   int64 `json:"window_kv_bytes"`
