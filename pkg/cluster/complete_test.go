@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"blis/pkg/catalog"
+	"blis/pkg/model"
 )
 
 // one is a cluster of one deployment.
@@ -222,5 +225,26 @@ func TestOwnModelAndGPU(t *testing.T) {
 	// Qwen3-0.6B: 596,049,920 parameters by its weight file.
 	if d.Computed.TotalParameters != 596049920 || d.Latency.Model != "roofline" || d.Engine.MaxModelLen != 40960 || d.Computed.KVBlocks < 2000 {
 		t.Errorf("resolved to %+v, latency %s, max_model_len %d", d.Computed, d.Latency.Model, d.Engine.MaxModelLen)
+	}
+}
+
+// TestCoefficientsAreOfKnownModels: the built-in coefficients go by the name by
+// which their model is found, on a GPU that is known, and hold it.
+func TestCoefficientsAreOfKnownModels(t *testing.T) {
+	known, err := catalog.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range known.Sets() {
+		a, err := model.BuiltIn(s.Model)
+		if err != nil || a.Name != s.Model {
+			t.Errorf("%s: the model's name is %v, %v", s.Model, a, err)
+		}
+		d, _, err := one(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}", s.Model, s.GPU, s.TensorParallelSize))
+		if err != nil {
+			t.Errorf("%s: %v", s.Model, err)
+		} else if d.Latency.Source != "measured with "+s.Engine {
+			t.Errorf("%s: latency %+v", s.Model, d.Latency)
+		}
 	}
 }
