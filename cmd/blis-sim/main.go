@@ -18,7 +18,7 @@
 // or full (also every step of every replica). --itl adds the gaps between
 // tokens to each outcome. --check holds the run to its laws while it runs:
 // nothing lost, nothing early, no block of cache leaked; a broken law is a bug and
-// ends the run. --strict makes errors of warnings.
+// ends the run. --strict makes errors of warnings about the workload.
 //
 // The stream goes to stdout, compressed with zstd; plain on a terminal, with
 // --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is

@@ -57,10 +57,10 @@ func (p Plan) Memory() Memory {
 	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
 		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
 		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.blockBytes()}
-	switch gpus := p.TP * p.PP * p.DP; {
-	case gpus == 2:
+	switch {
+	case p.TP == 2:
 		m.Communication = communicationBytes[0]
-	case gpus > 2:
+	case p.TP > 2:
 		m.Communication = communicationBytes[1]
 	}
 	m.KVCache = m.Usable - m.Weights - m.Activations - m.Runtime - m.Communication
@@ -100,42 +100,40 @@ func (p Plan) activations() int64 {
 	if w.ExpertLayers > 0 {
 		products += int64(w.ExpertsPerToken) * w.Expert.Params / hidden
 	}
-	tokens := int64(p.MaxNumBatchedTokens) * 2 * (4*hidden + products/int64(p.TP))
-	logits := int64(p.MaxNumSeqs) * (w.Head.Params / hidden) * (2 + 4 + 4)
-	return tokens + logits
+	tokens := float64(p.MaxNumBatchedTokens) * 2 * float64(4*hidden+products/int64(p.TP))
+	logits := float64(p.MaxNumSeqs) * float64(w.Head.Params/hidden) * (2 + 4 + 4)
+	return int64(min(tokens+logits, maxBytes))
 }
+
+// maxBytes is beyond any memory, and small enough to be added up.
+const maxBytes = 1 << 60
 
 // blockBytes is a block of the layers that see all of a sequence; of all layers
 // where every one of them has a window.
 func (p Plan) blockBytes() int64 {
-	bytes := p.Work.KVBytes
-	if bytes == 0 {
-		bytes = p.Work.WindowKVBytes
+	if p.Work.KVBytes == 0 {
+		return p.share(p.Work.WindowKVBytes, p.Work.WindowKVHeads)
 	}
-	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, p.Work.KVHeads))
+	return p.share(p.Work.KVBytes, p.Work.KVHeads)
+}
+
+// share is what one GPU has of a block of so many bytes a token, in so many
+// heads.
+func (p Plan) share(bytes int64, heads int) int64 {
+	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, heads))
 }
 
 // Window returns how many blocks of a sequence have how many more for the layers
-// with a window; 0, 0 if there are no such layers or no others.
+// with a window; 0, 0 if there are no such layers or no others (then every
+// sequence is taken to hold all of its blocks, as in engines that do not free
+// what a window has passed).
 func (p Plan) Window() (blocks, extra int) {
 	w := &p.Work
 	if w.Window == 0 || w.KVBytes == 0 {
 		return 0, 0
 	}
-	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((w.WindowKVBytes + w.KVBytes - 1) / w.KVBytes)
-}
-
-// Need says, for what does not fit, how many GPUs would hold the weights and
-// buffers: the least power of two of tensor parallelism, 0 if none up to 1024.
-func (p Plan) Need() int {
-	for tp := p.TP; tp <= 1024; tp *= 2 {
-		q := p
-		q.TP = tp
-		if q.Memory().Blocks > 0 {
-			return tp
-		}
-	}
-	return 0
+	full, near := p.blockBytes(), p.share(w.WindowKVBytes, w.WindowKVHeads)
+	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((near + full - 1) / full)
 }
 
 // String is the sum as text, in GiB.

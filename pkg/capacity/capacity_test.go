@@ -80,21 +80,6 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestNeed: the least power of two that holds the model.
-func TestNeed(t *testing.T) {
-	p := plan(t, "meta-llama/Llama-3.1-405B") // 812 GB of weights, 77 a GPU at most
-	if m := p.Memory(); m.Blocks != 0 || m.KVCache >= 0 {
-		t.Errorf("it fits: %v", m)
-	}
-	if got := p.Need(); got != 16 {
-		t.Errorf("it needs %d GPUs, want 16", got)
-	}
-	p.GPUMemory = 1 << 20
-	if got := p.Need(); got != 0 {
-		t.Errorf("%d GPUs of 1 MiB hold it", got)
-	}
-}
-
 // TestWindow: half of gpt-oss's layers see 128 tokens, which are 8 blocks.
 func TestWindow(t *testing.T) {
 	p := plan(t, "openai/gpt-oss-20b")
@@ -103,6 +88,13 @@ func TestWindow(t *testing.T) {
 	}
 	if blocks, extra := plan(t, "Qwen/Qwen3-8B").Window(); blocks != 0 || extra != 0 {
 		t.Errorf("a model without windows has %d blocks with %d more", blocks, extra)
+	}
+	// On 8 GPUs each has one of gemma-4's 8 heads in layers with a window, and a
+	// copy of one of 2 in the 5 others: 25·256 numbers beside 5·512.
+	g := plan(t, "google/gemma-4-26B-A4B")
+	g.TP = 8
+	if blocks, extra := g.Window(); blocks != 64 || extra != 3 {
+		t.Errorf("gemma-4 on 8 GPUs: %d blocks with %d more, want 64 with 3", blocks, extra)
 	}
 	p.Work.KVBytes = 0 // all layers have windows
 	if blocks, _ := p.Window(); blocks != 0 || p.Memory().BlockBytes != 16*p.Work.WindowKVBytes {

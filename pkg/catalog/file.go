@@ -233,13 +233,8 @@ func (c *Catalog) checkSet(s *Set, at string, fault fault) error {
 	if strings.TrimSpace(s.Source) == "" {
 		return fault(at+".source", "must say what was measured, and where that is to be found")
 	}
-	for _, r := range s.Range.spans() {
-		if len(r.span) == 0 {
-			continue
-		}
-		if len(r.span) != 2 || !(r.span[0] >= 0) || !(r.span[1] >= r.span[0]) {
-			return fault(at+".range."+r.name, "must be [least, largest], is %v", []float64(r.span))
-		}
+	if name, err := s.Range.Check(); err != nil {
+		return fault(at+".range."+name, "%v", err)
 	}
 	for i, e := range s.Errors {
 		if e.Metric == "" || e.Data == "" {

@@ -133,6 +133,20 @@ func (r *Range) spans() []namedSpan {
 	}
 }
 
+// Check reports the first span that is not two numbers, the least and the
+// largest, and its name.
+func (r *Range) Check() (name string, err error) {
+	for _, s := range r.spans() {
+		if len(s.span) > 0 && (len(s.span) != 2 || !(s.span[0] >= 0) || !(s.span[1] >= s.span[0]) || s.span[1] > maxSpan) {
+			return s.name, fmt.Errorf("must be [least, largest], is %v", []float64(s.span))
+		}
+	}
+	return "", nil
+}
+
+// maxSpan is beyond any count of tokens.
+const maxSpan = 1e12
+
 type namedSpan struct {
 	name string
 	span Span

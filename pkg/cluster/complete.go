@@ -3,15 +3,18 @@ package cluster
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"blis/pkg/capacity"
 	"blis/pkg/catalog"
-	"blis/pkg/latency"
 	"blis/pkg/model"
 )
 
-// completer fills in what a cluster file leaves to follow from the rest.
+// completer fills in what a cluster file leaves to follow from the rest. What
+// wins: --set, the file, the preset of the engine version, the defaults; for
+// blocks num_gpu_blocks_override, else the memory; for step times those of the
+// file, else measured ones, else the roofline.
 type completer struct {
 	catalog *catalog.Catalog
 	// stated reports whether the file, or who called, says what is at path.
@@ -95,9 +98,17 @@ func (c *completer) architecture(d *Deployment, at string) (*model.Architecture,
 			return nil, c.fault(at+".model_config", "%v", err)
 		}
 	} else if arch, err = model.BuiltIn(d.Model); err != nil {
-		return nil, nil
+		arch = nil
 	}
 	e := &d.Engine
+	if arch == nil {
+		for _, f := range []struct{ name, value string }{{"dtype", e.DType}, {"quantization", e.Quantization}, {"kv_cache_dtype", e.KVCacheDType}} {
+			if f.value != "" {
+				return nil, c.fault(at+".engine."+f.name, "says nothing of a model that is not known: %v; model_config can name a config.json", err)
+			}
+		}
+		return nil, nil
+	}
 	arch, err = arch.With(model.Overrides{DType: e.DType, Quantization: e.Quantization, KVCacheDType: e.KVCacheDType})
 	if err != nil {
 		return nil, c.fault(at+".engine", "%v", err)
@@ -113,18 +124,21 @@ func (c *completer) architecture(d *Deployment, at string) (*model.Architecture,
 
 // divides reports whether the model can be cut into as many parts.
 func (c *completer) divides(e *Engine, at string, arch *model.Architecture) error {
-	tp, layers := e.TensorParallelSize, 0
+	tp := e.TensorParallelSize
 	for _, l := range arch.Layers {
-		layers += l.Count
-		t := &l.Attention
-		if t.Heads%tp != 0 || t.MLA == nil && t.KVHeads%tp != 0 && tp%t.KVHeads != 0 {
+		if t := &l.Attention; !cuts(t, tp) {
 			return c.fault(at+".tensor_parallel_size", "must divide the model's %d attention heads, and its %d KV heads or be a multiple of them, is %d", t.Heads, t.KVHeads, tp)
 		}
 	}
-	if e.PipelineParallelSize > layers {
+	if layers := arch.Work().Layers; e.PipelineParallelSize > layers {
 		return c.fault(at+".pipeline_parallel_size", "must be at most the model's %d layers, is %d", layers, e.PipelineParallelSize)
 	}
 	return nil
+}
+
+// cuts reports whether tp GPUs can share the heads of an attention.
+func cuts(t *model.Attention, tp int) bool {
+	return t.Heads%tp == 0 && (t.MLA != nil || t.KVHeads%tp == 0 || tp%t.KVHeads == 0)
 }
 
 // describe notes what is known of the model.
@@ -169,7 +183,7 @@ func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, g
 	m := p.Memory()
 	d.Computed.Memory = &m
 	if m.Blocks == 0 {
-		return c.doesNotFit(d, at, p, m)
+		return c.doesNotFit(d, at, arch, p, m)
 	}
 	blocks := min(m.Blocks, int64(maxCacheTokens/e.BlockSize/e.DataParallelSize))
 	switch {
@@ -184,16 +198,22 @@ func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, g
 	return nil
 }
 
-func (c *completer) doesNotFit(d *Deployment, at string, p capacity.Plan, m capacity.Memory) error {
+// doesNotFit is the error of a model that is too large, with the least tensor
+// parallelism that would do.
+func (c *completer) doesNotFit(d *Deployment, at string, arch *model.Architecture, p capacity.Plan, m capacity.Memory) error {
 	remedy := "no number of these GPUs holds it"
-	if need := p.Need(); need > p.TP {
-		remedy = fmt.Sprintf("it needs tensor_parallel_size %d", need)
+	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
+		p.TP = tp
+		if !slices.ContainsFunc(arch.Layers, func(l model.Layers) bool { return !cuts(&l.Attention, tp) }) && p.Memory().Blocks > 0 {
+			remedy = fmt.Sprintf("it needs tensor_parallel_size %d", tp)
+			break
+		}
 	}
 	return c.fault(at+".gpu", "%s does not fit into %d x %s: of each, %v; %s", d.Model, d.Engine.GPUs(), d.GPU, m, remedy)
 }
 
-// nodeGPUs is how many GPUs a node has, but for racks that are one.
-const nodeGPUs = 8
+// maxRemedy is the largest tensor parallelism that is advised.
+const maxRemedy = 256
 
 // missing says what would have to be known, and how to say it.
 func missing(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) string {
@@ -206,92 +226,6 @@ func missing(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) string {
 		words = append(words, "no gpu is given")
 	}
 	return strings.Join(words, "; ")
-}
-
-// latency finds out how long steps take.
-func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
-	l := &d.Latency
-	if l.Model == "" {
-		switch {
-		case l.Table != nil:
-			l.Model = "table"
-		case l.BetaUS != nil:
-			l.Model = "linear"
-		}
-	}
-	if l.Model == "" && arch != nil && gpu != nil {
-		c.known(d, arch)
-	}
-	if l.Model == "roofline" {
-		if arch == nil || gpu == nil {
-			return c.fault(at+".latency", "a roofline cannot be computed: %s", missing(d, arch, gpu))
-		}
-		if l.AlphaUS == nil {
-			l.AlphaUS = []float64{0, 0, 0}
-		}
-		if d.Engine.GPUs() > nodeGPUs {
-			c.warnf(d, "the roofline takes all %d GPUs as on one node; between nodes exchanges take longer", d.Engine.GPUs())
-		}
-		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
-	}
-	if l.Model == "" {
-		return c.fault(at+".latency", "must be given, since nothing is measured nor can be computed: %s", missing(d, arch, gpu))
-	}
-	if _, err := d.LatencyModel(); err != nil {
-		return c.fault(at+".latency", "%v", err)
-	}
-	return nil
-}
-
-// known takes measured coefficients, or the roofline where there are none.
-func (c *completer) known(d *Deployment, arch *model.Architecture) {
-	e, l := &d.Engine, &d.Latency
-	alpha := l.AlphaUS
-	if !arch.Overridden() {
-		for _, name := range []string{arch.Name, d.Model} {
-			set, ok := c.catalog.Coefficients(catalog.Key{Model: name, GPU: d.GPU, TensorParallelSize: e.TensorParallelSize,
-				PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize})
-			if ok {
-				l.Latency = set.Latency
-				if alpha != nil {
-					l.AlphaUS = alpha
-				}
-				l.Source, l.Range = "measured with "+set.Engine, &set.Range
-				c.warnSettings(d, set)
-				return
-			}
-		}
-	}
-	l.Model = "roofline"
-	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
-	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
-}
-
-// warnSettings says where the engine is not as it was when it was measured.
-func (c *completer) warnSettings(d *Deployment, set *catalog.Set) {
-	for _, s := range []struct {
-		name     string
-		measured *bool
-		have     bool
-	}{
-		{"async_scheduling", set.Settings.AsyncScheduling, d.Engine.AsyncScheduling},
-		{"enable_prefix_caching", set.Settings.EnablePrefixCaching, d.Engine.EnablePrefixCaching},
-	} {
-		if s.measured != nil && *s.measured != s.have {
-			c.warnf(d, "the coefficients were measured with %s %v, here it is %v", s.name, *s.measured, s.have)
-		}
-	}
-	if v := d.Engine.VLLMVersion; v != "" && !strings.Contains(set.Engine, v) {
-		c.warnf(d, "the coefficients were measured with %s, here vllm_version is %s", set.Engine, v)
-	}
-}
-
-// machine is what a replica runs on.
-func machine(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) latency.Machine {
-	e := &d.Engine
-	return latency.Machine{FLOPS: gpu.FLOPS(arch.ComputePrecision()), AttentionFLOPS: gpu.FLOPS("bf16"), Bandwidth: gpu.MemoryBandwidth(), Link: gpu.LinkBandwidth(),
-		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize, DataParallel: e.DataParallelSize,
-		ExpertParallel: e.MoE != nil && e.MoE.EnableAllToAll, Efficiency: gpu.Efficiency}
 }
 
 // warnIneffective names what is stated and does nothing.
@@ -307,6 +241,10 @@ func (c *completer) warnIneffective(d *Deployment, arch *model.Architecture) {
 		{e.MoE != nil && (e.MoE.UseFusedMoEKernel || e.MoE.MoEKernelBackend != ""), "the kernel in engine.moe", "kernels are part of the GPU's efficiency"},
 		{e.MoE != nil && e.MoE.EnableAllToAll && d.Latency.Model != "roofline", "engine.moe.enable_all_to_all", "the step times are measured"},
 		{d.Latency.Model == "roofline" && d.Latency.BetaUS != nil, "latency.beta_us", "the roofline computes step times"},
+		{d.Latency.Model == "roofline" && d.Latency.Table != nil, "latency.table", "the roofline computes step times"},
+		{d.Latency.Model == "roofline" && d.Latency.Range != nil, "latency.range", "the roofline is not measured"},
+		{d.Latency.Model == "table" && d.Latency.BetaUS != nil, "latency.beta_us", "the table has the step times"},
+		{d.Latency.Model == "linear" && d.Latency.Table != nil, "latency.table", "the model is linear"},
 	} {
 		if s.given {
 			c.warnf(d, "%s has no effect: %s", s.name, s.why)

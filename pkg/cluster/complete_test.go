@@ -127,6 +127,8 @@ func TestLatencyIsFound(t *testing.T) {
 		{h100 + ", latency: {model: roofline}", "roofline", ""},
 		{h100, "linear", ""}, // as measured
 		{h100 + ", engine: {quantization: fp8}", "roofline", "nothing was measured for"},
+		{h100 + ", engine: {dtype: bfloat16, kv_cache_dtype: bfloat16}", "linear", ""}, // what it has
+		{h100 + ", model_config: Qwen/Qwen3-8B", "roofline", "nothing was measured for"},
 		{h100 + ", engine: {tensor_parallel_size: 2}", "roofline", "nothing was measured for"},
 		{h100 + ", engine: {vllm_version: 0.19.0}", "linear", "measured with vLLM 0.6, here vllm_version is 0.19.0"},
 		{"model: Qwen/Qwen3-8B, gpu: L4, engine: {max_model_len: 4096}", "roofline", "nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB"},
@@ -151,24 +153,28 @@ func TestLatencyIsFound(t *testing.T) {
 // TestWhatIsMissing: errors say where, and what would help.
 func TestWhatIsMissing(t *testing.T) {
 	for fields, want := range map[string]string{
-		"model: deepseek-ai/DeepSeek-V3, gpu: L4":                                      "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 does not fit into 1 x L4-24GB",
-		"model: deepseek-ai/DeepSeek-V3, gpu: A100":                                    "it needs tensor_parallel_size 16",
-		"model: Qwen/Qwen3-8B, gpu: H10":                                               `unknown GPU "H10"; did you mean`,
-		"model: Qwen/Qwen3-8":                                                          `unknown model "Qwen/Qwen3-8"; did you mean "Qwen/Qwen3-8B"?`,
-		"model: Qwen/Qwen3-8B":                                                         "no gpu is given",
-		"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}":                  "deployments[0].latency is not in the file: must be given",
-		"model: own, gpu: H100, model_config: nowhere.json":                            "deployments[0].model_config: no such file",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {dtype: float12}":                    `unknown dtype "float12"`,
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-9}":                    `unknown preset "vllm-9"`,
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 3}":           "must divide the model's 32 attention heads",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {pipeline_parallel_size: 99}":        "at most the model's 36 layers",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 0}":           "must be between 1 and",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {gpu_memory_utilization: 1.5}":       "must be above 0 and at most 1, is 1.5",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {watermark: 1}":                      "must be at least 0 and below 1",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}":             "must be recompute",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}":                    "must be at least 0",
-		"model: Qwen/Qwen3-8B, gpu: H100, latency: {jitter: {cv: -1}}":                 "jitter.cv: must be between 0 and 10, is -1",
-		"model: own, engine: {num_gpu_blocks_override: 9}, latency: {model: roofline}": "a roofline cannot be computed: unknown model",
+		"model: deepseek-ai/DeepSeek-V3, gpu: L4":                                                                           "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 does not fit into 1 x L4-24GB",
+		"model: deepseek-ai/DeepSeek-V3, gpu: A100":                                                                         "it needs tensor_parallel_size 16",
+		"model: Qwen/Qwen3-8B, gpu: H10":                                                                                    `unknown GPU "H10"; did you mean`,
+		"model: Qwen/Qwen3-8":                                                                                               `unknown model "Qwen/Qwen3-8"; did you mean "Qwen/Qwen3-8B"?`,
+		"model: Qwen/Qwen3-8B":                                                                                              "no gpu is given",
+		"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}":                                                       "deployments[0].latency is not in the file: must be given",
+		"model: own, gpu: H100, model_config: nowhere.json":                                                                 "deployments[0].model_config: no such file",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {dtype: float12}":                                                         `unknown dtype "float12"`,
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-9}":                                                         `unknown preset "vllm-9"`,
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 3}":                                                "must divide the model's 32 attention heads",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {pipeline_parallel_size: 99}":                                             "at most the model's 36 layers",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 0}":                                                "must be between 1 and",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {gpu_memory_utilization: 1.5}":                                            "must be above 0 and at most 1, is 1.5",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {watermark: 1}":                                                           "must be at least 0 and below 1",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}":                                                  "must be recompute",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: .inf}":                                                       "must be a finite number",
+		"model: Qwen/Qwen3-8B, gpu: H100, latency: {range: {input_tokens: [5]}}":                                            "latency.range.input_tokens: must be [least, largest], is [5]",
+		"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], alpha_us: [0, 0, 0]}": "engine.dtype: says nothing of a model that is not known",
+		"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}":                                          "it needs tensor_parallel_size 5",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}":                                                         "must be at least 0",
+		"model: Qwen/Qwen3-8B, gpu: H100, latency: {jitter: {cv: -1}}":                                                      "jitter.cv: must be between 0 and 10, is -1",
+		"model: own, engine: {num_gpu_blocks_override: 9}, latency: {model: roofline}":                                      "a roofline cannot be computed: unknown model",
 	} {
 		_, _, err := one(fields)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -181,14 +187,16 @@ func TestWhatIsMissing(t *testing.T) {
 func TestWhatHasNoEffect(t *testing.T) {
 	const h100 = "model: meta-llama/Llama-3.1-8B, gpu: h100"
 	for fields, want := range map[string]string{
-		h100 + ", engine: {swap_space: 4}":                                                                "engine.swap_space has no effect",
-		h100 + ", engine: {max_num_partial_prefills: 4}":                                                  "engine.max_num_partial_prefills has no effect",
-		h100 + ", engine: {moe: {enable_all_to_all: true}}":                                               "engine.moe has no effect: the model has no experts",
-		h100 + ", engine: {num_gpu_blocks_override: 99999}":                                               "only 28421 blocks fit",
-		h100 + ", engine: {num_gpu_blocks_override: 100}":                                                 "a real vLLM would not start",
-		h100 + ", engine: {max_model_len: 200000}":                                                        "the model sees 131072 tokens at most",
-		h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}":                                         "latency.beta_us has no effect",
-		h100 + ", computed: {kv_blocks: 5}":                                                               "computed is not what follows from the rest",
+		h100 + ", engine: {swap_space: 4}":                                   "engine.swap_space has no effect",
+		h100 + ", engine: {max_num_partial_prefills: 4}":                     "engine.max_num_partial_prefills has no effect",
+		h100 + ", engine: {moe: {enable_all_to_all: true}}":                  "engine.moe has no effect: the model has no experts",
+		h100 + ", engine: {num_gpu_blocks_override: 99999}":                  "only 28421 blocks fit",
+		h100 + ", engine: {num_gpu_blocks_override: 100}":                    "a real vLLM would not start",
+		h100 + ", engine: {max_model_len: 200000}":                           "the model sees 131072 tokens at most",
+		h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}":            "latency.beta_us has no effect",
+		h100 + ", latency: {model: roofline, range: {input_tokens: [1, 2]}}": "latency.range has no effect",
+		h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], decode_sequences: [0], context_tokens: [0], step_us: [1]}}": "latency.beta_us has no effect",
+		h100 + ", computed: {kv_blocks: 5}": "computed is not what follows from the rest",
 		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: roofline}": "takes all 16 GPUs as on one node",
 	} {
 		_, warnings, err := one(fields)

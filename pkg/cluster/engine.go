@@ -77,7 +77,7 @@ type Precision struct {
 // MoE is how experts run.
 type MoE struct {
 	// EnableAllToAll spreads whole experts over the GPUs, tokens travel to them;
-	// without, every expert is cut over the tensor-parallel GPUs.
+	// without, every expert is cut over the same GPUs.
 	EnableAllToAll bool `yaml:"enable_all_to_all" json:"enable_all_to_all"`
 	// The kernels are read and have no effect: their speed is the GPU's efficiency.
 	UseFusedMoEKernel bool   `yaml:"use_fused_moe_kernel" json:"use_fused_moe_kernel,omitempty"`

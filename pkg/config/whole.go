@@ -9,7 +9,8 @@ import (
 )
 
 // checkWhole reports the first number with a fraction, or beyond 64 bits, that
-// stands where t wants a whole number: the YAML library would cut it silently.
+// stands where t wants a whole number: the YAML library would cut it silently;
+// and the first one that is not finite, which no file of ours needs.
 func (d *Doc) checkWhole(node ast.Node, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -37,6 +38,9 @@ func (d *Doc) checkWhole(node ast.Node, t reflect.Type) error {
 				}
 			}
 		}
+	case *ast.InfinityNode, *ast.NanNode:
+		at := n.GetToken().Position
+		return &Error{File: d.name, Line: at.Line, Col: at.Column, Msg: fmt.Sprintf("must be a finite number, is %s", n.GetToken().Value)}
 	case *ast.FloatNode:
 		if isWhole(t.Kind()) && (n.Value != math.Trunc(n.Value) || math.Abs(n.Value) > 1<<53) {
 			at := n.GetToken().Position

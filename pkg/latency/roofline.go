@@ -130,7 +130,7 @@ func checkWork(w model.Work) error {
 	}{
 		{"layers", int64(w.Layers)},
 		{"hidden size", int64(w.Hidden)},
-		{"KV heads", int64(w.KVHeads)},
+		{"KV heads", int64(w.KVHeads + w.WindowKVHeads)},
 		{"dense weights", w.Dense.Bytes},
 	} {
 		if q.value < 1 {
@@ -154,16 +154,16 @@ func compile(w model.Work, g Machine) *roofline {
 			token: 2 * float64(p.Params) * perToken * 1e6 / (g.FLOPS * e.Compute) / gpus,
 		}
 	}
-	see := func(kvBytes, pairFLOPs, decodePairFLOPs int64) attention {
-		read := float64(kvBytes) * memory / min(tp, float64(w.KVHeads))
+	see := func(kvBytes int64, heads int, pairFLOPs, decodePairFLOPs int64) attention {
+		read := float64(kvBytes) * memory / min(tp, float64(max(1, heads)))
 		flop := 1e6 / (g.AttentionFLOPS * e.Attention) / tp
 		return attention{past: read / e.Past, read: read, mixed: read / e.Mixed, pair: float64(pairFLOPs) * flop, decodePair: float64(decodePairFLOPs) * flop}
 	}
 	m := &roofline{
 		dense:    matrix(w.Dense, 1, tp),
 		head:     matrix(w.Head, 1, tp),
-		full:     see(w.KVBytes, w.PairFLOPs, w.DecodePairFLOPs),
-		window:   see(w.WindowKVBytes, w.WindowPairFLOPs, w.WindowPairFLOPs),
+		full:     see(w.KVBytes, w.KVHeads, w.PairFLOPs, w.DecodePairFLOPs),
+		window:   see(w.WindowKVBytes, w.WindowKVHeads, w.WindowPairFLOPs, w.WindowPairFLOPs),
 		launch:   layers * e.LaunchUS,
 		gpu:      layers * e.LayerUS,
 		step:     e.StepUS,

@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 		if total := float64(a.TotalParameters()); total > maxParameters || bytes > 4.001*total || math.Abs(bytes-float64(a.WeightBytes())) > 1e-6*bytes {
 			t.Errorf("%q: %g parameters, %g and %d bytes", text, total, bytes, a.WeightBytes())
 		}
-		if a.TotalParameters() < 1 || a.KVBytesPerToken() < 1 || w.KVHeads < 1 || w.Layers < 1 || w.Dense.Bytes < 1 {
+		if a.TotalParameters() < 1 || a.KVBytesPerToken() < 1 || w.KVHeads+w.WindowKVHeads < 1 || w.Layers < 1 || w.Dense.Bytes < 1 {
 			t.Errorf("%q: %+v", text, w)
 		}
 	})

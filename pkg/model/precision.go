@@ -81,11 +81,17 @@ func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	if o.KVCacheDType != "" {
 		p.KVCache = o.KVCacheDType
 	}
-	b.overridden = a.overridden || b.Precision != a.Precision
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	b.overridden = a.overridden || !p.same(&a.Precision) || a.ComputePrecision() != b.ComputePrecision()
 	return &b, nil
+}
+
+// same reports whether all numbers take as much room, by whatever name.
+func (p *Precision) same(q *Precision) bool {
+	return p.plain() == q.plain() && p.product(false) == q.product(false) && p.product(true) == q.product(true) &&
+		p.kv() == q.kv() && p.PlainAttention == q.PlainAttention
 }
 
 // Overridden reports whether the model is stored or computed otherwise than its

@@ -61,7 +61,7 @@ func (a *Architecture) MLPFLOPs() int64 {
 // Work sums up what the model asks of a machine.
 func (a *Architecture) Work() Work {
 	p, precision := a.Parameters(), a.Precision
-	w := Work{Layers: a.layers(), Hidden: a.Hidden, KVHeads: 1 << 30}
+	w := Work{Layers: a.layers(), Hidden: a.Hidden}
 	w.Dense = Weights{p.Attention + p.MLP + p.Shared + p.Router + p.Norms,
 		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared, precision.product(false)) + bytesOf(p.Router+p.Norms, precision.plain())}
 	matrix := Weights{p.Embedding, bytesOf(p.Embedding, precision.plain())}
@@ -82,16 +82,25 @@ func (a *Architecture) Work() Work {
 		if t.MLA != nil {
 			heads = 1
 		}
-		w.KVHeads = min(w.KVHeads, heads)
 		if t.Window > 0 {
 			w.Window = t.Window
+			w.WindowKVHeads = fewer(w.WindowKVHeads, heads)
 			w.WindowPairFLOPs += n * t.pairFLOPs()
 			w.WindowKVBytes += n * t.kvBytes(precision.kv())
 		} else {
+			w.KVHeads = fewer(w.KVHeads, heads)
 			w.PairFLOPs += n * t.pairFLOPs()
 			w.DecodePairFLOPs += n * t.decodePairFLOPs()
 			w.KVBytes += n * t.kvBytes(precision.kv())
 		}
 	}
 	return w
+}
+
+// fewer is the smaller of two counts, of which 0 is none yet.
+func fewer(a, b int) int {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
 }

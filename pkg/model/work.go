@@ -31,9 +31,10 @@ type Work struct {
 	WindowPairFLOPs int64 `json:"window_pair_flops"`
 	WindowKVBytes   int64 `json:"window_kv_bytes"`
 	Window          int   `json:"window"` // 0: there are no such layers
-	// KVHeads bounds over how many GPUs tensor parallelism divides the KV bytes;
-	// 1 for MLA, whose latent vector every GPU holds.
-	KVHeads int `json:"kv_heads"`
+	// KVHeads and WindowKVHeads bound over how many GPUs tensor parallelism divides
+	// the KV bytes; 1 for MLA, whose latent vector every GPU holds.
+	KVHeads       int `json:"kv_heads"`
+	WindowKVHeads int `json:"window_kv_heads"`
 }
 
 // Weights are parameters and the bytes they take as stored.

@@ -13,7 +13,7 @@ import (
 	"blis/pkg/record"
 )
 
-// twoModels has a large and a small deployment of model m, in that order, and
+// twoModels has a small and a large deployment of model m, in that order, and
 // one of model n. Steps take 100 µs and nothing waits.
 const twoModels = `version: 1
 deployments:

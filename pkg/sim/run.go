@@ -89,6 +89,10 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(c)
 	}
+	jitters := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return d.Latency.Jitter.CV > 0 })
+	if o.JitterSeed != nil && !jitters && o.Warn != nil {
+		o.Warn("--jitter-seed has no effect: no deployment has latency.jitter")
+	}
 	servers, err := serversOf(c, o.jitterSeed())
 	if err != nil {
 		return err

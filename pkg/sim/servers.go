@@ -11,8 +11,9 @@ import (
 	"blis/pkg/latency"
 )
 
-// server is how long the replicas of a deployment take, and what of a
-// sequence's context that depends on.
+// server is how long the replicas of a deployment take and what sequences hold
+// there, as far as that follows from the model; jitter is drawn from streams
+// named by the seed and the deployment's id.
 type server struct {
 	model  latency.Model
 	window int // of the model's sliding-window layers; 0: none
@@ -51,8 +52,12 @@ func (s *server) replica(k int) latency.Model {
 func bounds(d *cluster.Deployment, window int, keepGaps bool) engine.Config {
 	e := &d.Engine
 	cores := e.DataParallelSize
+	threshold := max(e.LongPrefillTokenThreshold, e.ChunkSize)
+	if cores > 1 && (threshold == 0 || threshold > e.MaxNumBatchedTokens) {
+		threshold = e.MaxNumBatchedTokens // a sequence has one core's budget
+	}
 	return engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
-		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: max(e.LongPrefillTokenThreshold, e.ChunkSize),
+		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: threshold,
 		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
 		WatermarkBlocks: int(math.Floor(e.Watermark * float64(d.Blocks()*cores))), Window: window, KeepGaps: keepGaps}
 }

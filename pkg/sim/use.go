@@ -15,7 +15,9 @@ type use struct{ input, output, context catalog.Span }
 func (u *use) sent(input, output int64) {
 	u.input = widen(u.input, float64(input), float64(input))
 	u.output = widen(u.output, float64(output), float64(output))
-	u.context = widen(u.context, float64(input), float64(input+output))
+	if output > 1 { // the first token is a prompt's, the last is not computed
+		u.context = widen(u.context, float64(input), float64(input+output-2))
+	}
 }
 
 func widen(s catalog.Span, least, most float64) catalog.Span {

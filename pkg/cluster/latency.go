@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"strings"
+
+	"blis/pkg/catalog"
+	"blis/pkg/latency"
+	"blis/pkg/model"
+)
+
+// latency finds out how long steps take.
+func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
+	l := &d.Latency
+	if l.Model == "" {
+		switch {
+		case l.Table != nil:
+			l.Model = "table"
+		case l.BetaUS != nil:
+			l.Model = "linear"
+		}
+	}
+	if l.Model == "" && arch != nil && gpu != nil {
+		c.known(d, arch)
+	}
+	if l.Model == "roofline" {
+		if arch == nil || gpu == nil {
+			return c.fault(at+".latency", "a roofline cannot be computed: %s", missing(d, arch, gpu))
+		}
+		if l.AlphaUS == nil {
+			l.AlphaUS = []float64{0, 0, 0}
+		}
+		if d.Engine.GPUs() > nodeGPUs {
+			c.warnf(d, "the roofline takes all %d GPUs as on one node; between nodes exchanges take longer", d.Engine.GPUs())
+		}
+		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
+	}
+	if l.Model == "" {
+		return c.fault(at+".latency", "must be given, since nothing is measured nor can be computed: %s", missing(d, arch, gpu))
+	}
+	if l.Range != nil {
+		if name, err := l.Range.Check(); err != nil {
+			return c.fault(at+".latency.range."+name, "%v", err)
+		}
+	}
+	if _, err := d.LatencyModel(); err != nil {
+		return c.fault(at+".latency", "%v", err)
+	}
+	return nil
+}
+
+// nodeGPUs is how many GPUs a node has, but for racks that are one.
+const nodeGPUs = 8
+
+// known takes measured coefficients, or the roofline where there are none.
+func (c *completer) known(d *Deployment, arch *model.Architecture) {
+	e, l := &d.Engine, &d.Latency
+	alpha := l.AlphaUS
+	if !arch.Overridden() {
+		for _, name := range names(d, arch) {
+			set, ok := c.catalog.Coefficients(catalog.Key{Model: name, GPU: d.GPU, TensorParallelSize: e.TensorParallelSize,
+				PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize})
+			if ok {
+				l.Latency, l.Source = set.Latency, "measured with "+set.Engine
+				if alpha != nil {
+					l.AlphaUS = alpha
+					l.Source += ", but for alpha_us"
+				}
+				if l.Range == nil {
+					l.Range = &set.Range
+				}
+				c.warnSettings(d, set)
+				return
+			}
+		}
+	}
+	l.Model = "roofline"
+	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
+	if arch.Overridden() {
+		l.Source = "computed: nothing was measured for this dtype, quantization or kv_cache_dtype"
+	}
+	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
+}
+
+// names are those by which a deployment's model may have been measured: that of
+// its architecture, and its own unless that is another model's.
+func names(d *Deployment, arch *model.Architecture) []string {
+	if other, err := model.BuiltIn(d.Model); err == nil && other.Name != arch.Name {
+		return []string{arch.Name}
+	}
+	return []string{arch.Name, d.Model}
+}
+
+// warnSettings says where the engine is not as it was when it was measured.
+func (c *completer) warnSettings(d *Deployment, set *catalog.Set) {
+	for _, s := range []struct {
+		name     string
+		measured *bool
+		have     bool
+	}{
+		{"async_scheduling", set.Settings.AsyncScheduling, d.Engine.AsyncScheduling},
+		{"enable_prefix_caching", set.Settings.EnablePrefixCaching, d.Engine.EnablePrefixCaching},
+	} {
+		if s.measured != nil && *s.measured != s.have {
+			c.warnf(d, "the coefficients were measured with %s %v, here it is %v", s.name, *s.measured, s.have)
+		}
+	}
+	if v := d.Engine.VLLMVersion; v != "" && !strings.Contains(set.Engine, v) {
+		c.warnf(d, "the coefficients were measured with %s, here vllm_version is %s", set.Engine, v)
+	}
+}
+
+// machine is what a replica runs on.
+func machine(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) latency.Machine {
+	e := &d.Engine
+	return latency.Machine{FLOPS: gpu.FLOPS(arch.ComputePrecision()), AttentionFLOPS: gpu.FLOPS("bf16"), Bandwidth: gpu.MemoryBandwidth(), Link: gpu.LinkBandwidth(),
+		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize, DataParallel: e.DataParallelSize,
+		ExpertParallel: e.MoE != nil && e.MoE.EnableAllToAll, Efficiency: gpu.Efficiency}
+}
