@@ -33,8 +33,8 @@ type Deployment struct {
 
 // Latency names a latency model and its coefficients, in µs and µs a token.
 // Without a model it is linear if there is a beta_us and table if there is a
-// table; with neither, what was measured for the model on the GPU or, where
-// nothing was, roofline.
+// table (of both, table: the other has then no effect); with neither, what was
+// measured for the model on the GPU or, where nothing was, roofline.
 type Latency struct {
 	catalog.Latency `yaml:",inline"`
 	// Source says where it is from, if not from whoever wrote the file.

@@ -16,8 +16,9 @@ type Engine struct {
 }
 
 // Parallel is how many GPUs a replica has: the product. With data parallelism
-// it has that many engine cores, which are simulated as one: limits and blocks
-// are each core's, and requests spread evenly.
+// it has that many engine cores, which are simulated as one of as many times the
+// seats, the budget and the blocks, as if requests spread evenly; a sequence gets
+// one core's budget a step and can have one core's blocks.
 type Parallel struct {
 	TensorParallelSize   int `yaml:"tensor_parallel_size" json:"tensor_parallel_size"`
 	PipelineParallelSize int `yaml:"pipeline_parallel_size" json:"pipeline_parallel_size"`

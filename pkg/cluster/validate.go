@@ -9,7 +9,8 @@ import (
 // fault makes an error about the value at path.
 type fault func(path, format string, args ...any) error
 
-// validate reports the first value that no cluster can have.
+// validate reports the first value that no cluster can have, of all but engines,
+// which are not complete yet.
 func (c *Config) validate(fault fault) error {
 	if c.Version != 1 {
 		return fault("version", "must be 1, is %d", c.Version)

@@ -206,7 +206,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		current: &batch{}, ahead: &batch{}, window: newWindow(cfg.Window),
 		// The first in line computes a token a step, and no more than fit.
 		patience: cache.Total()*cache.BlockSize() + 1,
-		log:      gapLog{keep: cfg.KeepGaps, limit: minLog}}
+		log:      gapLog{keep: cfg.KeepGaps, limit: minLog, least: minLog}}
 }
 
 // Waiting returns how many requests are queued.

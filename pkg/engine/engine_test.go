@@ -7,6 +7,8 @@ import (
 
 	"blis/pkg/kv"
 	"blis/pkg/latency"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The rules of scheduling are held by pkg/sim, which plays random clusters
@@ -126,5 +128,38 @@ func TestLongestGap(t *testing.T) {
 	long.collect(&g, 5, 8)
 	if !slices.Equal(g.List, [][2]int64{{2, 1}, {8, 1}, {1, 1}}) {
 		t.Errorf("after forgetting: %v", g.List)
+	}
+}
+
+// TestForgetting: a log of gaps that is cleared all the time gives the same gaps
+// as one that never is.
+func TestForgetting(t *testing.T) {
+	for _, async := range []bool{false, true} {
+		play := func(least int) (all []Result) {
+			e, tree := newEngine(t, Config{MaxNumSeqs: 8, MaxNumBatchedTokens: 40, ChunkedPrefill: true, AsyncScheduling: async, KeepGaps: true}, 60)
+			e.log.limit, e.log.least = least, least
+			now := int64(0)
+			for i := range int32(40) {
+				enqueue(e, tree, i, 10+int(i)%7*9, 1+int(i)*5%37)
+			}
+			for e.Running()+e.Waiting() > 0 {
+				ends, at := step(t, e, now)
+				now = at
+				for _, d := range ends.Done {
+					all = append(all, d)
+					count := int64(0)
+					for _, g := range d.Gaps.List {
+						count += g[1]
+					}
+					if count != int64(d.Generated)-1 {
+						t.Errorf("async %v: request %d has %d gaps between %d tokens", async, d.Tag, count, d.Generated)
+					}
+				}
+			}
+			return all
+		}
+		if diff := cmp.Diff(play(1<<20), play(2)); diff != "" {
+			t.Errorf("async %v: with a short log (+):\n%s", async, diff)
+		}
 	}
 }

@@ -38,7 +38,9 @@ type gapLog struct {
 	// all are all steps, from tick first on; only where keep.
 	all   []des.Time
 	first int64
-	limit int
+	// limit is how many of them there are when it is asked which are needed, at
+	// least least.
+	limit, least int
 }
 
 // minLog is how many steps are kept before it is asked which are needed.
@@ -64,7 +66,8 @@ func (l *gapLog) add(tick int64, gap des.Time) {
 	}
 }
 
-// collect adds to g the gaps of the ticks after since up to last.
+// collect adds to g the gaps of the ticks after since up to last, which is the
+// newest there is.
 func (l *gapLog) collect(g *Gaps, since, last int64) {
 	if last <= since {
 		return
@@ -89,5 +92,5 @@ func (l *gapLog) forget(since int64) {
 		l.all = slices.Delete(l.all, 0, int(drop))
 		l.first += drop
 	}
-	l.limit = max(minLog, 2*len(l.all))
+	l.limit = max(l.least, 2*len(l.all))
 }

@@ -6,7 +6,8 @@ package kv
 // has more, the oldest of the window's blocks serve the newest tokens.
 //
 // That is vLLM's hybrid cache (vllm/v1/core/kv_cache_coordinator.py), but that
-// the window's blocks are not found again: a hit takes new ones.
+// the window's blocks are not found again, so that a hit takes new ones, and that
+// a chunk does not hold more than the window while it is computed.
 type Window struct{ Blocks, Extra int }
 
 // window keeps what the growing sequences need for their windows.

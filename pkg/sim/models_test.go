@@ -11,6 +11,8 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/record"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // twoModels has a small and a large deployment of model m, in that order, and
@@ -70,5 +72,41 @@ func TestModels(t *testing.T) {
 		if got[i] != want[i] {
 			t.Errorf("request %d: %s, want %s", i, got[i], want[i])
 		}
+	}
+}
+
+// TestDataParallel: two engine cores take two requests at once, each within its
+// own core's budget and seats, and hold two cores' blocks.
+func TestDataParallel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	must(os.WriteFile(file, []byte(`version: 1
+deployments:
+  - {id: d, model: m, engine: {data_parallel_size: 2, max_num_seqs: 1, max_num_batched_tokens: 16, num_gpu_blocks_override: 4}, latency: {alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
+`), 0o666))
+	c, err := cluster.Load(file, cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(id string, at, input int) string {
+		return fmt.Sprintf(`{"kind":"request","id":%q,"arrival_us":%d,"input_tokens":%d,"output_tokens":1}`+"\n", id, at, input)
+	}
+	in := request("alone", 0, 40) + request("a", 1000, 40) + request("b", 1000, 40) + request("waits", 1000, 8) + request("large", 5000, 65)
+	var out bytes.Buffer
+	must(runCluster(context.Background(), c, mustServe(c), strings.NewReader(in), &out, Options{Trace: "full", Check: true}))
+	run := readRun(t, out.Bytes(), 1)
+	var got []string
+	for _, s := range run.steps[0] {
+		got = append(got, fmt.Sprintf("%d: %d tokens of %d, %d waiting, %d blocks", s.Start, s.Prefill, s.Running, s.Waiting, s.Used))
+	}
+	want := []string{
+		"0: 16 tokens of 1, 0 waiting, 1 blocks", "100: 16 tokens of 1, 0 waiting, 2 blocks", "200: 8 tokens of 1, 0 waiting, 3 blocks",
+		"1000: 32 tokens of 2, 1 waiting, 2 blocks", "1100: 32 tokens of 2, 1 waiting, 4 blocks", "1200: 16 tokens of 2, 1 waiting, 6 blocks",
+		"1300: 8 tokens of 1, 0 waiting, 1 blocks",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if o := run.outcomes["large"]; o.Reason != record.ReasonTooLongForCache { // 65 slots are five of one core's four blocks
+		t.Errorf("large: %+v", o)
 	}
 }

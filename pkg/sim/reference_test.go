@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
+	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 	"blis/pkg/reference"
@@ -20,6 +22,50 @@ import (
 	"github.com/cockroachdb/datadriven"
 	gocmp "github.com/google/go-cmp/cmp"
 )
+
+// TestReferenceOnFollowers has prompts that name the answer of a request admitted
+// after them, which both then write, a token or two a step: who was first with a
+// block decides which copy others find.
+func TestReferenceOnFollowers(t *testing.T) {
+	for seed := range uint64(400) {
+		c, requests := followers(seed)
+		if diff := compare(t, c, requests); diff != "" {
+			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
+		}
+	}
+}
+
+func followers(seed uint64) (reference.Config, []reference.Request) {
+	d := rand.New(rand.NewPCG(seed, 77))
+	size := 1 + d.IntN(2)
+	c := reference.Config{Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 64, BlockSize: size, NumBlocks: 24/size + d.IntN(40),
+		Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2), Switches: reference.Switches{Async: d.IntN(2) == 0},
+		Beta: []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: reference.Never}
+	var all []reference.Request
+	add := func(id string, at int, prompt []reference.Segment, unique, output int) {
+		r := reference.Request{ID: id, ArrivalUS: int64(at), DeadlineUS: reference.Never, Input: unique, Output: output, Prompt: prompt}
+		for _, s := range prompt {
+			r.Input += s.Tokens
+		}
+		if n := len(all); n > 0 {
+			r.ArrivalUS = max(r.ArrivalUS, all[n-1].ArrivalUS)
+		}
+		all = append(all, r)
+	}
+	for g := range 3 {
+		at, writer, long := 60*g, fmt.Sprintf("w%d", g), 4+d.IntN(6)
+		start := reference.Segment{ID: "p", Tokens: 1 + d.IntN(3)}
+		follow := []reference.Segment{start, {ID: writer + ".out", Tokens: long}}
+		for i := range 1 + d.IntN(2) {
+			add(fmt.Sprintf("f%d-%d", g, i), at, follow, d.IntN(3), 1+d.IntN(12))
+		}
+		add(writer, at+5*d.IntN(2), []reference.Segment{start}, 0, long+d.IntN(8))
+		for i := range 3 {
+			add(fmt.Sprintf("l%d-%d", g, i), at+20+d.IntN(8), follow, d.IntN(4), 1+d.IntN(6))
+		}
+	}
+	return c, all
+}
 
 // TestReference plays random small clusters on the simulator and on the plain
 // reference and expects the same times, counts and steps throughout.
@@ -96,7 +142,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	t.Helper()
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
+	o := testOptions(c)
+	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(workloadOf(requests)), &out, o); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
 	got := readRun(t, out.Bytes(), len(want.Steps))
@@ -110,6 +157,10 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		plain = append(plain, seenOutcome{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times:   [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS, w.CompletedUS},
 			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Gaps: gapsOf(w.TokensUS)})
+		last := &plain[len(plain)-1]
+		if last.Longest = longest(last.Gaps); !o.ITL {
+			last.Gaps = nil
+		}
 	}
 	ordered := make([]seenOutcome, 0, len(plain))
 	for _, w := range plain {
@@ -121,13 +172,47 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) || got.counts.BeyondHorizon != beyond {
 		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain), beyond)
 	}
-	return gocmp.Diff(stepsOf(want.Steps), got.steps)
+	if diff := gocmp.Diff(stepsOf(want.Steps), got.steps); diff != "" {
+		return diff
+	}
+	return got.totals(want, requests, c.NumBlocks)
 }
 
-// testOptions ask for everything, but for --check in half of the clusters: it
-// looks at every sequence, which the engine by itself does not.
+// totals says where the metrics of replicas are not the sums over their requests
+// and steps.
+func (got *seenRun) totals(want reference.Result, requests []reference.Request, blocks int) string {
+	for i, r := range got.metrics.Replica {
+		var preemptions, queried, cached, prefill, decode, batch, used int64
+		for k, o := range want.Outcomes {
+			if o.Replica == i {
+				preemptions += int64(o.Preemptions)
+				if o.ScheduledUS != reference.Never {
+					queried, cached = queried+int64(requests[k].Input), cached+int64(o.Cached)
+				}
+			}
+		}
+		for _, s := range want.Steps[i] {
+			prefill, decode = prefill+s.Prefill, decode+s.Decode
+			batch, used = max(batch, int64(s.Running)), max(used, int64(s.UsedBlocks))
+		}
+		hit := 0.0
+		if queried > 0 {
+			hit = float64(cached) / float64(queried)
+		}
+		if r.Preemptions != preemptions || r.PrefillTokens != prefill || r.DecodeTokens != decode || r.PeakBatch < batch ||
+			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit || r.KVUtilMax != nil && *r.KVUtilMax < float64(used)/float64(blocks) {
+			return fmt.Sprintf("replica %d: %d preemptions, %d prefill and %d decode tokens, hit ratio %g, batches up to %d, %d blocks: its metrics say %+v",
+				i, preemptions, prefill, decode, hit, batch, used, r)
+		}
+	}
+	return ""
+}
+
+// testOptions ask for everything, but for --check in half of the clusters, since
+// it looks at every sequence, which the engine by itself does not, and for --itl
+// in a third.
 func testOptions(c reference.Config) Options {
-	o := Options{Trace: "full", Plain: true, ITL: true, Check: c.NumBlocks%2 == 0}
+	o := Options{Trace: "full", Plain: true, ITL: c.NumBlocks%3 != 0, Check: c.NumBlocks%2 == 0}
 	if c.HorizonUS != reference.Never {
 		o.Horizon = &Horizon{c.HorizonUS}
 	}
@@ -140,7 +225,16 @@ type seenOutcome struct {
 	Times                                    [7]int64
 	Replica                                  int
 	Generated, Cached, Expected, Preemptions int
+	Longest                                  int64 // gap, Never if none
 	Gaps                                     [][2]int64
+}
+
+func longest(gaps [][2]int64) int64 {
+	most := int64(record.Never)
+	for _, g := range gaps {
+		most = max(most, g[0])
+	}
+	return most
 }
 
 type seenStep struct {
@@ -151,6 +245,7 @@ type seenRun struct {
 	outcomes map[string]seenOutcome
 	steps    [][]seenStep
 	counts   record.Counts
+	metrics  metrics.Record
 }
 
 func readRun(t *testing.T, run []byte, replicas int) seenRun {
@@ -167,13 +262,10 @@ func readRun(t *testing.T, run []byte, replicas int) seenRun {
 			got.outcomes[o.ID] = seenOutcome{ID: o.ID, State: o.State, Reason: o.Reason,
 				Times:   [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS), int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
 				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
-				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Gaps: o.ITLUS}
-			longest := record.Never
-			for _, g := range o.ITLUS {
-				longest = max(longest, record.Micros(g[0]))
-			}
-			if o.ITLMaxUS != longest {
-				t.Errorf("%s: itl_max_us %d, the longest gap is %d", o.ID, o.ITLMaxUS, longest)
+				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
+		case record.KindMetrics:
+			if err := r.Decode(&got.metrics); err != nil {
+				t.Fatal(err)
 			}
 		case record.KindStep:
 			var s record.Step
