@@ -68,6 +68,9 @@ func (c *Catalog) take(g *GPU, at string, fault fault) error {
 		c.gpus = append(c.gpus, g)
 	}
 	old := c.gpus[place]
+	if g.Aliases == nil {
+		g.Aliases = old.Aliases // of the one that it replaces
+	}
 	maps.DeleteFunc(c.names, func(_ string, have *GPU) bool { return have == old })
 	c.gpus[place] = g
 	claim := func(at, name string) error {

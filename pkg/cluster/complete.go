@@ -192,8 +192,12 @@ func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, g
 	case int64(e.NumGPUBlocksOverride) > m.Blocks:
 		c.warnf(d, "num_gpu_blocks_override is %d, but only %d blocks fit: %s", e.NumGPUBlocksOverride, m.Blocks, m)
 	}
-	if tokens := d.Computed.KVBlocks * e.BlockSize; e.MaxModelLen > tokens {
-		c.warnf(d, "the cache holds %d tokens, fewer than max_model_len, %d: a real vLLM would not start; requests that do not fit are rejected", tokens, e.MaxModelLen)
+	need := (e.MaxModelLen + e.BlockSize - 1) / e.BlockSize
+	if w := d.Computed.Window; w != nil {
+		need += w.ExtraBlocks * min(need, w.Blocks)
+	}
+	if have := d.Computed.KVBlocks; need > have {
+		c.warnf(d, "a request of max_model_len, %d tokens, takes %d blocks, and there are %d: a real vLLM would not start; requests that do not fit are rejected", e.MaxModelLen, need, have)
 	}
 	return nil
 }

@@ -103,6 +103,8 @@ func TestPresets(t *testing.T) {
 		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.main.engine.max_num_seqs=256"}, "256 8192 true 0.9"},
 		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.0.engine.async_scheduling=false"}, "1024 8192 false 0.9"},
 		{"gpu: H100", []string{"deployments.main.engine={preset: vllm-0.15, max_num_seqs: 7}"}, "7 8192 true 0.9"},
+		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments.main.engine={preset: vllm-0.15}"}, "1024 8192 true 0.9"},
+		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments=[{id: main, model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-0.15, max_num_seqs: 9}}]"}, "9 8192 true 0.9"},
 		{"gpu: H100, engine: {max_num_seqs: 256}", []string{"deployments.main.engine.preset=vllm-0.15"}, "256 8192 true 0.9"},
 		{"gpu: H100", nil, "256 2048 false 0.9"},
 	} {

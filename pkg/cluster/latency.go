@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 
 	"blis/pkg/catalog"
@@ -55,23 +56,17 @@ const nodeGPUs = 8
 func (c *completer) known(d *Deployment, arch *model.Architecture) {
 	e, l := &d.Engine, &d.Latency
 	alpha := l.AlphaUS
-	if !arch.Overridden() {
-		for _, name := range names(d, arch) {
-			set, ok := c.catalog.Coefficients(catalog.Key{Model: name, GPU: d.GPU, TensorParallelSize: e.TensorParallelSize,
-				PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize})
-			if ok {
-				l.Latency, l.Source = set.Latency, "measured with "+set.Engine
-				if alpha != nil {
-					l.AlphaUS = alpha
-					l.Source += ", but for alpha_us"
-				}
-				if l.Range == nil {
-					l.Range = &set.Range
-				}
-				c.warnSettings(d, set)
-				return
-			}
+	if set := c.measured(d, arch); set != nil {
+		l.Latency, l.Source = set.Latency, "measured with "+set.Engine
+		if alpha != nil {
+			l.AlphaUS = alpha
+			l.Source += ", but for alpha_us"
 		}
+		if l.Range == nil {
+			l.Range = &set.Range
+		}
+		c.warnSettings(d, set)
+		return
 	}
 	l.Model = "roofline"
 	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
@@ -81,13 +76,30 @@ func (c *completer) known(d *Deployment, arch *model.Architecture) {
 	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
 }
 
-// names are those by which a deployment's model may have been measured: that of
-// its architecture, and its own unless that is another model's.
-func names(d *Deployment, arch *model.Architecture) []string {
-	if other, err := model.BuiltIn(d.Model); err == nil && other.Name != arch.Name {
-		return []string{arch.Name}
+// measured returns the coefficients for just this model as it is stored, GPU and
+// parallelism: of several the last, which is the user's own; nil if there are
+// none.
+func (c *completer) measured(d *Deployment, arch *model.Architecture) *catalog.Set {
+	if arch.Overridden() {
+		return nil
 	}
-	return []string{arch.Name, d.Model}
+	e := &d.Engine
+	for _, s := range slices.Backward(c.catalog.Sets()) {
+		if s.GPU == d.GPU && s.TensorParallelSize == e.TensorParallelSize && s.PipelineParallelSize == e.PipelineParallelSize &&
+			s.DataParallelSize == e.DataParallelSize && isOf(s.Model, d, arch) {
+			return s
+		}
+	}
+	return nil
+}
+
+// isOf reports whether what was measured by this name is the deployment's model:
+// by the name of its architecture, or by its own unless another model has that.
+func isOf(name string, d *Deployment, arch *model.Architecture) bool {
+	if a, err := model.BuiltIn(name); err == nil {
+		return a.Name == arch.Name
+	}
+	return strings.EqualFold(name, d.Model) || strings.EqualFold(name, arch.Name)
 }
 
 // warnSettings says where the engine is not as it was when it was measured.

@@ -64,6 +64,9 @@ func resolve(doc *config.Doc, o Options) (*Config, error) {
 	}
 	known, err := catalog.Open(o.Hardware...)
 	if err != nil {
+		if _, placed := err.(*config.Error); !placed {
+			err = &config.Error{File: "--hardware", Msg: err.Error()}
+		}
 		return nil, err
 	}
 	warn := o.Warn
@@ -73,34 +76,33 @@ func resolve(doc *config.Doc, o Options) (*Config, error) {
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
 		at := fmt.Sprintf("deployments[%d]", i)
-		stated := func(path string) bool { return doc.Has(path) || stated(o.Sets, path, at, d.ID) }
-		if err := (&completer{known, stated, fault, warn}).deployment(d, at); err != nil {
+		has := func(path string) bool { return stated(doc, o.Sets, path, at, d.ID) }
+		if err := (&completer{known, has, fault, warn}).deployment(d, at); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
-// stated reports whether one of sets gives a value to path, which begins with
-// at; sets know what stands there also by its id.
-func stated(sets []string, path, at, id string) bool {
+// stated reports whether the file or one of sets gives a value to path, which
+// begins with at; sets know what stands there also by its id. A set of more than
+// the path takes the place of what the file and earlier sets say.
+func stated(doc *config.Doc, sets []string, path, at, id string) bool {
+	has := doc.Has(path)
 	rest := strings.TrimPrefix(path, at)
+	byIndex := strings.NewReplacer("[", ".", "]", "").Replace(at) + rest
 	for _, s := range sets {
 		set, value, _ := strings.Cut(s, "=")
-		for _, begin := range []string{"deployments." + id, strings.NewReplacer("[", ".", "]", "").Replace(at)} {
-			full := begin + rest
+		for _, full := range []string{"deployments." + id + rest, byIndex} {
 			if set == full {
-				return true
-			}
-			if deeper, ok := strings.CutPrefix(full, set+"."); ok {
-				doc, err := config.Parse("value", []byte(value))
-				if err == nil && doc.Has(deeper) {
-					return true
-				}
+				has = true
+			} else if deeper, ok := strings.CutPrefix(full, set+"."); ok && (set != "deployments" || full == byIndex) {
+				part, err := config.Parse("value", []byte(value))
+				has = err == nil && part.Has(deeper)
 			}
 		}
 	}
-	return false
+	return has
 }
 
 // underPolicies completes a path that begins with a stage of the control plane.

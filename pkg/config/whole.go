@@ -33,6 +33,10 @@ func (d *Doc) checkWhole(node ast.Node, t reflect.Type) error {
 	case *ast.SequenceNode:
 		if t.Kind() == reflect.Slice {
 			for _, v := range n.Values {
+				if _, null := v.(*ast.NullNode); null && t.Elem().Kind() != reflect.Pointer {
+					at := v.GetToken().Position
+					return &Error{File: d.name, Line: at.Line, Col: at.Column, Msg: "a list has no room for null"}
+				}
 				if err := d.checkWhole(v, t.Elem()); err != nil {
 					return err
 				}

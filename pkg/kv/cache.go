@@ -42,7 +42,9 @@ type Cache struct {
 	seqs      []sequence
 	spareSeqs []Seq
 
-	tick int64
+	// tick is the clock, phase its remainder by the block size.
+	tick  int64
+	phase int32
 	// due[t % blockSize] is how many growing sequences need a block at tick t.
 	due []int32
 	// writers are the growing sequences whose output others can name.

@@ -31,8 +31,11 @@ func (c *Cache) Settle(s Seq) {
 
 // TickNeed returns how many blocks the next Tick takes.
 func (c *Cache) TickNeed() int {
-	class := c.tick % int64(c.blockSize)
-	return int(c.due[class] + c.window.need(class))
+	need := c.due[c.phase]
+	if c.window.each > 0 {
+		need += c.window.need(int64(c.phase))
+	}
+	return int(need)
 }
 
 // Tick gives every growing sequence one token. There must be TickNeed free
@@ -41,8 +44,13 @@ func (c *Cache) Tick() {
 	if need := c.TickNeed(); need > 0 {
 		c.evict(int32(need))
 	}
-	c.window.pass(c.tick)
+	if c.window.each > 0 {
+		c.window.pass(c.tick)
+	}
 	c.tick++
+	if c.phase++; c.phase == c.blockSize {
+		c.phase = 0
+	}
 }
 
 // Ticks returns how often Tick was called.

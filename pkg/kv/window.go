@@ -30,11 +30,9 @@ func newWindow(w Window, blockSize int) window {
 // extra returns how many blocks the window of a sequence of so many has.
 func (w *window) extra(blocks int32) int32 { return w.each * min(blocks, w.blocks) }
 
-// need returns how many blocks windows take at a tick of this class.
+// need returns how many blocks windows, if there are any, take at a tick of this
+// class.
 func (w *window) need(class int64) int32 {
-	if w.each == 0 {
-		return 0
-	}
 	return w.each * w.growing[class]
 }
 
@@ -47,11 +45,8 @@ func (w *window) grow(class, base, tick int64, by int32) {
 	}
 }
 
-// pass ends a tick.
+// pass ends a tick, where there are windows.
 func (w *window) pass(tick int64) {
-	if w.each == 0 {
-		return
-	}
 	at := tick % int64(len(w.leaving))
 	w.growing[tick%w.blockSize] -= w.leaving[at]
 	w.leaving[at] = 0

@@ -122,6 +122,10 @@ func (c *hf) mlp(f family, i int) (MLP, error) {
 	if err != nil {
 		return MLP{}, err
 	}
+	perToken := or(or(c.PerToken, c.TopK), c.OldPerToken)
+	if count == nil && value(c.EnableExperts, true) && (value(perToken, 0) > 0 || value(c.ExpertInner, 0) > 0) {
+		return MLP{}, fault("num_local_experts, n_routed_experts or num_experts", count, "one must be given where experts are spoken of")
+	}
 	if value(count, 0) == 0 || !sparse {
 		n, err := width("intermediate_size", or(c.DenseIntermediate, c.Intermediate))
 		return MLP{Intermediate: n, Bias: value(c.MLPBias, false)}, err
@@ -130,7 +134,6 @@ func (c *hf) mlp(f family, i int) (MLP, error) {
 	if m.Experts < 2 || m.Experts > maxWidth {
 		return m, fault(name, count, "must be between 2 and %d", maxWidth)
 	}
-	perToken := or(or(c.PerToken, c.TopK), c.OldPerToken)
 	if m.ExpertsPerToken = value(perToken, 0); m.ExpertsPerToken < 1 || m.ExpertsPerToken > m.Experts {
 		return m, fault("num_experts_per_tok", perToken, "must be between 1 and the number of experts, %d", m.Experts)
 	}

@@ -62,6 +62,7 @@ func TestImpossibleConfigs(t *testing.T) {
 		{llama, `"vocab_size"`, `"layer_types": ["full_attention"], "vocab_size"`, "layer_types: must have num_hidden_layers, 32, entries, has 1"},
 		{llama, `"vocab_size"`, `"sliding_window": 0, "vocab_size"`, "sliding_window: must be between 1 and"},
 		{mixtral7, `"num_local_experts": 8`, `"num_local_experts": 1`, "x: num_local_experts: must be between 2 and"},
+		{mixtral7, `"num_local_experts": 8,`, "", "num_local_experts, n_routed_experts or num_experts: one must be given"},
 		{mixtral7, `"num_experts_per_tok": 2`, `"num_experts_per_tok": 9`, "num_experts_per_tok: must be between 1 and the number of experts, 8, is 9"},
 		{mixtral7, `"num_experts_per_tok": 2,`, "", "num_experts_per_tok: must be between 1 and the number of experts, 8, is missing"},
 		{llama, `"intermediate_size": 14336`, `"intermediate_size": 1000000, "num_experts": 1000000, "num_experts_per_tok": 1`, "more than 1e+15 parameters"},
