@@ -15,6 +15,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
+	"blis/pkg/policy"
 	"blis/pkg/record"
 	"blis/schemas"
 
@@ -94,6 +95,7 @@ var others = []struct {
 	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
 	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[cluster.Config](), true},
 	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[catalog.File](), true},
+	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
 }
 
@@ -105,15 +107,53 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 		made[o.Name] = generate(t, o)
 	}
 	for _, o := range others {
-		s, err := jsonschema.ForType(o.of, nil)
+		s, err := jsonschema.ForType(o.of, &recursive)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if o.file {
+			s.Defs = policyDefs(t, s)
 		}
 		simplify(s, o.file)
 		s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", o.name, o.doc
 		made[o.name] = s
 	}
 	return made
+}
+
+// recursive are types that contain themselves: policies within policies.
+var recursive = jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[policy.Spec](): {Ref: "#/$defs/policy"},
+	reflect.TypeFor[policy.Node](): {Ref: "#/$defs/node"},
+}}
+
+// policyDefs are the schemas of these, nil if s does not refer to them. The name
+// of a policy is one that some stage has; a node may be a bare verdict or number.
+func policyDefs(t *testing.T, s *jsonschema.Schema) map[string]*jsonschema.Schema {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "#/$defs/policy") {
+		return nil
+	}
+	type spec policy.Spec
+	type node policy.Node
+	defs := map[string]*jsonschema.Schema{}
+	for name, of := range map[string]reflect.Type{"policy": reflect.TypeFor[spec](), "node": reflect.TypeFor[node]()} {
+		if defs[name], err = jsonschema.ForType(of, &recursive); err != nil {
+			t.Fatal(err)
+		}
+		simplify(defs[name], true)
+	}
+	for _, e := range policy.Entries() {
+		if kind := defs["policy"].Properties["type"]; e.Stage != "scorer" && !slices.Contains(kind.Enum, any(e.Name)) {
+			kind.Enum = append(kind.Enum, e.Name)
+		}
+	}
+	defs["node"] = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{defs["node"], {Type: "number"}, {Type: "boolean"}, {Type: "string", Enum: []any{"admit", "reject", "delay"}}}}
+	return defs
 }
 
 // simplify takes null out of s, which is on no wire, and what is required out
@@ -127,6 +167,9 @@ func simplify(s *jsonschema.Schema, file bool) {
 	}
 	if file {
 		s.Required = nil
+	}
+	if s.Ref != "" { // of a pointer, which may be null in Go only
+		s.Types = nil
 	}
 	for _, p := range s.Properties {
 		simplify(p, file)
@@ -169,6 +212,54 @@ func TestSchemasMatchTypes(t *testing.T) {
 	}
 }
 
+// TestREADMEListsPolicies: its table is the registry's.
+func TestREADMEListsPolicies(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const from, to = "<!-- policies: written by go test ./schemas -update -->\n", "<!-- end -->"
+	before, rest, found := strings.Cut(string(readme), from)
+	have, after, closed := strings.Cut(rest, to)
+	if !found || !closed {
+		t.Fatal("README.md has no place for the table of policies")
+	}
+	want := policyTable()
+	if *update {
+		if err := os.WriteFile("../README.md", []byte(before+from+want+to+after), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("README's table of policies is not the registry's (go test ./schemas -update writes it anew):\n%s", diff)
+	}
+}
+
+// policyTable has a row for each stage; * marks what is pathological.
+func policyTable() string {
+	text := "| stage | policies |\n|---|---|\n"
+	stage := ""
+	for _, e := range policy.Entries() {
+		separator := ", "
+		if e.Stage != stage {
+			if stage != "" {
+				text += " |\n"
+			}
+			what := e.Stage
+			if what == "scorer" {
+				what = "routing: scorers of weighted"
+			}
+			stage, separator = e.Stage, "| "+what+" | "
+		}
+		text += separator + "`" + e.Name + "`"
+		if e.Pathological {
+			text += "*"
+		}
+	}
+	return text + " |\n"
+}
+
 // sample is a stream with every kind of record in it, each once with all it
 // may have and once with no more than it must.
 func sample(t *testing.T) []string {
@@ -189,9 +280,10 @@ func sample(t *testing.T) []string {
 		w.Request(&record.Request{ID: "r", InputTokens: 1, OutputTokens: 1, DeadlineUS: record.Never}),
 		w.Request(&record.Request{
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []record.Segment{{ID: "a", Tokens: 3}},
-			Tenant: "t", SLOClass: "chat", Model: "m", DeadlineUS: 5, PredictedOutputTokens: 2,
+			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
 		}),
 		w.Decision(&record.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4}),
+		w.Decision(&record.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: record.Nowhere}),
 		w.Step(&record.Step{Deployment: "main", EndUS: 5}),
 		w.Outcome(&never),
 		w.Outcome(&record.Outcome{

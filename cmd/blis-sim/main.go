@@ -6,10 +6,12 @@
 // WORKLOAD is a stream of blis-gen, or requests made by hand, one JSON object a
 // line, sorted by arrival; without it, or with -, stdin is read. The cluster
 // comes from -c FILE (YAML or JSON, strictly read), or is the built-in one.
-// --set PATH=VALUE changes one value of it, --print-config writes all of it as
-// JSON, with what follows from it, and --list names what it may name: policies,
-// models, gpus, presets of engine versions, latencies. --hardware PATH adds GPUs
-// and measured coefficients of your own.
+// -p FILE is a bundle of policies in the place of its own; --set PATH=VALUE
+// changes one value, --set @FILE those of a flat JSON object; --print-config
+// writes all of it as JSON, with what follows from it. --list names what files
+// may name: policies, signals that their expressions see, models, gpus, presets of
+// engine versions, latencies; --format json of policies is their search space.
+// --hardware PATH adds GPUs and measured coefficients of your own.
 //
 // --seed seeds the simulation's own random streams, --jitter-seed that of the
 // scatter of step times (latency.jitter) alone. --horizon 90s ends the run
@@ -40,6 +42,44 @@
 //	$ blis-sim --print-config >cluster.json
 //	$ blis-sim -c cluster.json --trace minimal workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --list policies
+//
+// A bundle of policies. CEL expressions see the signals of their place: those of
+// the request (req), its tenant, the cluster, the best of the candidates (best)
+// and, in scores and filters, of one candidate (replica):
+//
+//	$ cat >bundle.yaml <<'END'
+//	admission:
+//	  type: chain                     # the first that does not admit decides
+//	  of:
+//	    - {type: token-bucket, params: {unit: input_tokens, capacity: 400000, refill_per_s: 200000, per_tenant: true}}
+//	    - {type: expression, admit: 'req.tier != "sheddable" || cluster.saturation < 1 ? "admit" : "delay"', params: {delay_ms: 200}}
+//	priority: {type: slo-based}
+//	scheduler: {type: priority-fcfs}
+//	routing:
+//	  type: tree
+//	  root:
+//	    if: req.input_tokens > 4000
+//	    then: {use: {type: prefix-affinity, params: {min_match: 0.3}}}
+//	    else: {use: {type: expression, filter: replica.kv_util < 0.9, score: replica.prefix_match - 0.05 * replica.inflight}}
+//	END
+//	$ blis-sim -p bundle.yaml --plain workload.jsonl.zst | jq 'select(.kind == "metrics") | .control.rules'
+//	$ blis-sim --list policies --format json | jq '.[] | select(.name == "prefix-affinity") | .params'
+//
+// An expression that fails or yields no number decides nothing: least-loaded,
+// admit or 0 do, and the metrics count it. The digest of the policies, without
+// parent, generation and mutations that a bundle may carry, is in the run's key.
+//
+// What routers see of replicas is as it is, but for statistics. control_plane.snapshots
+// in the cluster file says otherwise, of each field or by default of all: immediate,
+// periodic 50ms, or on-demand 50ms (read when somebody looks, if it is older).
+// What the router sent itself (replica.inflight) is never old. Prefixes it knows by a
+// shadow of each cache, of shadow_blocks, which does not know what was evicted
+// unless shadow_evictions is true, and then shadow_lag_us later.
+// control_plane.flow_control {order: fifo | priority | deadline, fairness: none |
+// round-robin, capacity, ttl_us, saturation} is a queue in front of routing while
+// the replicas are saturated; without it there is none:
+//
+//	$ blis-sim --set 'control_plane.snapshots.default=periodic 1s' --set 'control_plane.flow_control={order: priority}' workload.jsonl.zst | blis-summarize
 //
 // A model and a GPU are enough; the rest follows from them:
 //

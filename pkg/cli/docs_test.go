@@ -36,6 +36,8 @@ func examples(text string) []example {
 			found = append(found, example{command: code[2:]})
 			inside = true
 		case !inside:
+		case strings.Contains(found[len(found)-1].command, "<<'END'") && !strings.HasSuffix(found[len(found)-1].command, "\nEND"):
+			found[len(found)-1].command += "\n" + code
 		case len(found[len(found)-1].output) == 0 && strings.HasSuffix(found[len(found)-1].command, "\\"):
 			found[len(found)-1].command += "\n" + code
 		case line == "" || line == "#":

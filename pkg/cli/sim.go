@@ -39,9 +39,12 @@ func (c *simCommand) Validate() error {
 		return errors.New("--trace=minimal has no outcomes to make a table of")
 	}
 	for _, set := range c.Set {
-		if !strings.Contains(set, "=") {
-			return fmt.Errorf("--set %s: must be PATH=VALUE", set)
+		if !strings.Contains(set, "=") && !strings.HasPrefix(set, "@") {
+			return fmt.Errorf("--set %s: must be PATH=VALUE or @FILE", set)
 		}
+	}
+	if c.Format != "text" && c.List == "" {
+		return errors.New("--format has no effect without --list")
 	}
 	return nil
 }

@@ -3,14 +3,17 @@
 // GPUs.
 package cluster
 
-import "blis/pkg/catalog"
+import (
+	"blis/pkg/catalog"
+	"blis/pkg/policy"
+)
 
 // Config is the configuration of a run, as cluster files give it.
 type Config struct {
-	Version      int          `yaml:"version" json:"version"`
-	Deployments  []Deployment `yaml:"deployments" json:"deployments"`
-	ControlPlane ControlPlane `yaml:"control_plane" json:"control_plane"`
-	Policies     Policies     `yaml:"policies" json:"policies"`
+	Version      int           `yaml:"version" json:"version"`
+	Deployments  []Deployment  `yaml:"deployments" json:"deployments"`
+	ControlPlane ControlPlane  `yaml:"control_plane" json:"control_plane"`
+	Policies     policy.Bundle `yaml:"policies" json:"policies"`
 }
 
 // Deployment is a number of equal replicas of one model.
@@ -48,14 +51,6 @@ type Latency struct {
 type Jitter struct {
 	// CV is its coefficient of variation; 0 is no jitter.
 	CV float64 `yaml:"cv" json:"cv"`
-}
-
-// ControlPlane is what the control plane itself takes, in µs, and remembers.
-type ControlPlane struct {
-	AdmissionLatencyUS int64 `yaml:"admission_latency_us" json:"admission_latency_us"`
-	RoutingLatencyUS   int64 `yaml:"routing_latency_us" json:"routing_latency_us"`
-	// ShadowBlocks is how many prompt blocks the router remembers of each replica.
-	ShadowBlocks int `yaml:"shadow_blocks" json:"shadow_blocks"`
 }
 
 // UnmarshalYAML decodes a deployment over the defaults of what it leaves out.

@@ -15,7 +15,11 @@ var defaultYAML []byte
 
 // Options are what a call may say of a cluster beside its file.
 type Options struct {
-	// Sets override values of the file: "path=value".
+	// Bundle is a file of policies that takes the place of the cluster's; "" is
+	// none.
+	Bundle string
+	// Sets override values of the file: "path=value", or "@file" with an object of
+	// such.
 	Sets []string
 	// Hardware are files or directories of the user's own GPUs and coefficients.
 	Hardware []string
@@ -39,20 +43,33 @@ func Load(name string, o Options) (*Config, error) {
 // resolve decodes a cluster file, applies the options to it and fills in what it
 // leaves out.
 func resolve(doc *config.Doc, o Options) (*Config, error) {
-	c := &Config{ControlPlane: ControlPlane{ShadowBlocks: policy.ShadowBlocks}}
-	if err := doc.Decode(c); err != nil {
+	c := &Config{ControlPlane: ControlPlane{MaxDelays: 100, ShadowBlocks: policy.ShadowBlocks}}
+	err := doc.Decode(c)
+	if err != nil {
 		return nil, err
 	}
-	c.Policies.fill()
+	var bundle *config.Doc
+	if o.Bundle != "" {
+		if bundle, err = c.bundle(o.Bundle); err != nil {
+			return nil, err
+		}
+	}
+	if o.Sets, err = unfold(o.Sets); err != nil {
+		return nil, err
+	}
+	c.Policies.Complete()
 	for _, s := range o.Sets {
 		path, value, _ := strings.Cut(s, "=")
 		before := c.Policies
 		if err := config.Set(c, underPolicies(path), value); err != nil {
 			return nil, &config.Error{File: "--set " + s, Msg: err.Error()}
 		}
-		c.Policies.forget(before)
-		c.Policies.fill()
+		if strings.HasSuffix(path, ".type") {
+			c.Policies.Forget(before)
+		}
+		c.Policies.Complete()
 	}
+	c.ControlPlane.Snapshots.Fill()
 	fault := doc.Errorf
 	if len(o.Sets) > 0 {
 		fault = func(path, format string, args ...any) error {
@@ -60,6 +77,9 @@ func resolve(doc *config.Doc, o Options) (*Config, error) {
 		}
 	}
 	if err := c.validate(fault); err != nil {
+		return nil, err
+	}
+	if err := c.validatePolicies(doc, bundle, o.Sets); err != nil {
 		return nil, err
 	}
 	known, err := catalog.Open(o.Hardware...)
@@ -103,6 +123,20 @@ func stated(doc *config.Doc, sets []string, path, at, id string) bool {
 		}
 	}
 	return has
+}
+
+// unfold puts the sets of files in the place of "@file".
+func unfold(sets []string) (all []string, err error) {
+	for _, s := range sets {
+		more := []string{s}
+		if name, isFile := strings.CutPrefix(s, "@"); isFile {
+			if more, err = config.ReadSets(name); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, more...)
+	}
+	return all, nil
 }
 
 // underPolicies completes a path that begins with a stage of the control plane.

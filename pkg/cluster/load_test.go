@@ -89,7 +89,7 @@ func TestImpossibleClusters(t *testing.T) {
 		{"[1, 1, 1]", "[1, 1]", "beta_us must have 3 or 4 numbers, has 2"},
 		{"version: 1", "version: 1\npolicies: {routing: {type: roundrobin}}", `unknown routing policy "roundrobin"; did you mean "round-robin"?`},
 		{"version: 1", "version: 1\npolicies: {routing: {type: weighted, params: {queue: 1}}}", `unknown parameter of weighted "queue"`},
-		{"version: 1", "version: 1\npolicies: {routing: {type: weighted, params: {queue-depth: -1}}}", "weight of queue-depth must be between 0 and"},
+		{"version: 1", "version: 1\npolicies: {routing: {type: weighted, params: {queue-depth: -1}}}", "policies.routing.params.queue-depth: must be a number between 0 and"},
 		{"version: 1", "version: 1\npolicies: {admission: {type: always}}", `unknown admission policy "always"`},
 		{"version: 1", "version: 1\npolicies: {scheduler: {type: fcfs, params: {x: 1}}}", `fcfs has no parameters`},
 		{"version: 1", "version: 1\ncontrol_plane: {routing_latency_us: -5}", "control_plane.routing_latency_us: must be between 0 and"},
@@ -111,7 +111,7 @@ func TestSets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := c.Deployments[0]; d.Replicas != 3 || d.Latency.BetaUS[2] != 7 || c.Policies.Routing.Params["queue-depth"] != 0.3 || c.Policies.Routing.Params["prefix-affinity"] != 3 {
+	if d := c.Deployments[0]; d.Replicas != 3 || d.Latency.BetaUS[2] != 7 || c.Policies.Routing.Params["queue-depth"] != 0.3 || c.Policies.Routing.Params["prefix-affinity"] != 3.0 {
 		t.Errorf("set to %+v %+v", d, c.Policies.Routing)
 	}
 	// Another policy has other parameters, and its own defaults.
@@ -120,7 +120,7 @@ func TestSets(t *testing.T) {
 		t.Errorf("round-robin with %v: %v", c.Policies.Routing.Params, err)
 	}
 	c, err = parseCluster(smallCluster, "routing.type=weighted", "routing.params.queue-depth=5")
-	if p := c.Policies.Routing.Params; err != nil || p["queue-depth"] != 5 || p["prefix-affinity"] != 3 {
+	if p := c.Policies.Routing.Params; err != nil || p["queue-depth"] != 5.0 || p["prefix-affinity"] != 3.0 {
 		t.Errorf("weighted with %v: %v", p, err)
 	}
 	for set, want := range map[string]string{

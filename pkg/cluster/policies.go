@@ -1,76 +1,65 @@
 package cluster
 
 import (
-	"blis/pkg/named"
+	"errors"
+	"fmt"
+	"strings"
+
+	"blis/pkg/config"
 	"blis/pkg/policy"
 )
 
-// Policies names the policy of each stage.
-type Policies struct {
-	Admission  policy.Spec `yaml:"admission" json:"admission"`
-	Priority   policy.Spec `yaml:"priority" json:"priority"`
-	Routing    policy.Spec `yaml:"routing" json:"routing"`
-	Scheduler  policy.Spec `yaml:"scheduler" json:"scheduler"`
-	Preemption policy.Spec `yaml:"preemption" json:"preemption"`
+// bundle reads the file of policies called name, which takes the place of those
+// of the cluster file.
+func (c *Config) bundle(name string) (*config.Doc, error) {
+	doc, err := config.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	c.Policies = policy.Bundle{}
+	return doc, doc.Decode(&c.Policies)
 }
 
-// stage is one policy of the control plane: where files have it, what it is if
-// they do not say, and what it can be where that is all there is to check.
-type stage struct {
-	path, what string
-	spec       *policy.Spec
-	otherwise  string
-	choices    named.Table[struct{}]
+// validatePolicies builds the policies once, to see whether they can be. A
+// fault has its place in what said it: one of sets, the bundle, or the file.
+func (c *Config) validatePolicies(file, bundle *config.Doc, sets []string) error {
+	_, err := policy.Build(&c.Policies, c.policyEnv(func(string) uint64 { return 0 }))
+	var fault *policy.Error
+	if !errors.As(err, &fault) {
+		return err
+	}
+	for i := len(sets) - 1; i >= 0; i-- {
+		path, _, _ := strings.Cut(sets[i], "=")
+		path = strings.TrimPrefix(underPolicies(path), "policies.")
+		if fault.Path == path || strings.HasPrefix(fault.Path, path+".") {
+			return &config.Error{File: "--set " + sets[i], Msg: fault.Error()}
+		}
+	}
+	doc, path := bundle, fault.Path
+	if doc == nil {
+		doc, path = file, "policies."+path
+	}
+	if fault.Line > 0 {
+		return doc.TextErrorf(path, fault.Line, fault.Col, "%s", fault.Msg)
+	}
+	return doc.Errorf(path, "%s", fault.Msg)
 }
 
-func (p *Policies) stages() []stage {
-	return []stage{
-		{"policies.admission", "admission policy", &p.Admission, "always-admit", policy.Admissions},
-		{"policies.priority", "priority policy", &p.Priority, "constant", policy.Priorities},
-		{"policies.routing", "routing policy", &p.Routing, "round-robin", nil},
-		{"policies.scheduler", "scheduler", &p.Scheduler, "fcfs", policy.Schedulers},
-		{"policies.preemption", "preemption policy", &p.Preemption, "last-in", policy.Preemptions},
+// Plane makes the policies of a cluster that was loaded; seed returns the seed
+// of a random stream.
+func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
+	p, err := policy.Build(&c.Policies, c.policyEnv(seed))
+	if err != nil {
+		return nil, fmt.Errorf("policies.%w", err)
 	}
+	return p, nil
 }
 
-// fill names the policies that the file leaves out, and the parameters that
-// these then have.
-func (p *Policies) fill() {
-	for _, s := range p.stages() {
-		if s.spec.Type == "" {
-			s.spec.Type = s.otherwise
-		}
-		if len(s.spec.Params) == 0 {
-			s.spec.Params = policy.Defaults(s.spec.Type)
-		}
+func (c *Config) policyEnv(seed func(string) uint64) policy.Env {
+	env := policy.Env{Seed: seed}
+	for i := range c.Deployments {
+		env.Models = append(env.Models, c.Deployments[i].Model)
+		env.Replicas += c.Deployments[i].Replicas
 	}
-}
-
-// forget drops the parameters of every policy that has another type than
-// before: they were the other one's.
-func (p *Policies) forget(before Policies) {
-	old := before.stages()
-	for i, s := range p.stages() {
-		if s.spec.Type != old[i].spec.Type {
-			s.spec.Params = nil
-		}
-	}
-}
-
-func (p *Policies) validate(fault fault) error {
-	if _, err := policy.NewRouter(p.Routing); err != nil {
-		return fault("policies.routing", "%v", err)
-	}
-	for _, s := range p.stages() {
-		if s.choices == nil {
-			continue
-		}
-		if _, err := s.choices.Get(s.what, s.spec.Type); err != nil {
-			return fault(s.path+".type", "%v", err)
-		}
-		if err := s.spec.Check(); err != nil {
-			return fault(s.path+".params", "%v", err)
-		}
-	}
-	return nil
+	return env
 }

@@ -37,26 +37,7 @@ func (c *Config) validate(fault fault) error {
 			return fault(path+".replicas", "all deployments together can have %d replicas", maxReplicas)
 		}
 	}
-	if err := c.ControlPlane.validate(fault); err != nil {
-		return err
-	}
-	return c.Policies.validate(fault)
-}
-
-func (p *ControlPlane) validate(fault fault) error {
-	for _, v := range []struct {
-		name            string
-		value, min, max int64
-	}{
-		{"admission_latency_us", p.AdmissionLatencyUS, 0, maxLatencyUS},
-		{"routing_latency_us", p.RoutingLatencyUS, 0, maxLatencyUS},
-		{"shadow_blocks", int64(p.ShadowBlocks), 1, maxCacheTokens},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return fault("control_plane."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
-		}
-	}
-	return nil
+	return c.ControlPlane.validate(fault)
 }
 
 const (

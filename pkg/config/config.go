@@ -4,6 +4,8 @@
 package config
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -41,6 +43,8 @@ func (e *Error) Error() string {
 type Doc struct {
 	name string
 	file *ast.File
+	// lines are those of the file, without their ends.
+	lines []string
 }
 
 // Read reads and parses the file called name.
@@ -55,7 +59,8 @@ func Read(name string) (*Doc, error) {
 // Parse parses data; name is used in errors only.
 func Parse(name string, data []byte) (doc *Doc, err error) {
 	defer recovered(name, &err)
-	file, err := parser.ParseBytes(data, 0)
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	file, err := parser.ParseBytes(untabbed(data), 0)
 	if err != nil {
 		return nil, located(name, err, nil)
 	}
@@ -65,7 +70,17 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 	if len(file.Docs) > 1 {
 		return nil, &Error{File: name, Msg: "holds more than one document; one file, one document"}
 	}
-	return &Doc{name, file}, nil
+	lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	return &Doc{name, file, lines}, nil
+}
+
+// untabbed is data or, if that is JSON, data with blanks in the place of the tabs
+// between its tokens, which JSON may have and YAML may not.
+func untabbed(data []byte) []byte {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || !bytes.ContainsRune(data, '\t') || !json.Valid(data) {
+		return data
+	}
+	return bytes.ReplaceAll(data, []byte("\t"), []byte(" ")) // no text of JSON holds one
 }
 
 // Decode fills v, a pointer to a struct with yaml tags. Fields that the

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -48,6 +49,9 @@ func set(v reflect.Value, path []string, value string) error {
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
+		if v.Type().Elem().Kind() == reflect.Interface {
+			return setAny(v, path, value)
+		}
 		// A key may hold dots of its own ("main.x"), so a map of plain values takes all that is left.
 		key := reflect.ValueOf(strings.Join(path, "."))
 		elem := reflect.New(v.Type().Elem()).Elem()
@@ -58,6 +62,56 @@ func set(v reflect.Value, path []string, value string) error {
 		return nil
 	}
 	return fmt.Errorf("%q has no fields", path[0])
+}
+
+// setAny is set in a map of values of any type: each part of the path is a key,
+// and maps that are not there are made. Numbers are float64.
+func setAny(m reflect.Value, path []string, value string) error {
+	key := reflect.ValueOf(path[0])
+	if len(path) == 1 {
+		var x any
+		if err := assign(reflect.ValueOf(&x).Elem(), value); err != nil {
+			return err
+		}
+		elem := reflect.New(m.Type().Elem()).Elem()
+		if x = float(x); x != nil {
+			elem.Set(reflect.ValueOf(x))
+		}
+		m.SetMapIndex(key, elem)
+		return nil
+	}
+	inner := map[string]any{}
+	if old := m.MapIndex(key); old.IsValid() {
+		given, ok := old.Interface().(map[string]any)
+		if !ok {
+			return fmt.Errorf("%q has no %q: it is %v", path[0], path[1], old)
+		}
+		inner = maps.Clone(given) // it may be shared
+	}
+	if err := setAny(reflect.ValueOf(inner), path[1:], value); err != nil {
+		return err
+	}
+	m.SetMapIndex(key, reflect.ValueOf(inner))
+	return nil
+}
+
+// float makes all numbers in x float64.
+func float(x any) any {
+	switch n := x.(type) {
+	case int64:
+		return float64(n)
+	case uint64:
+		return float64(n)
+	case []any:
+		for i := range n {
+			n[i] = float(n[i])
+		}
+	case map[string]any:
+		for key := range n {
+			n[key] = float(n[key])
+		}
+	}
+	return x
 }
 
 func field(v reflect.Value, name string) (reflect.Value, error) {

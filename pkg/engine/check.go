@@ -13,15 +13,14 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: a batch of %d tokens, at least 1 and at most %d may be", n, e.cfg.MaxNumBatchedTokens)
 		}
 	}
-	queued := 0
-	for s := e.head; s != none; s = e.seqs[s].next {
-		if e.seqs[s].state != waiting {
-			return fmt.Errorf("engine: sequence %d is queued and runs", s)
+	for i, w := range e.wait.heap {
+		q := &e.seqs[w.seq]
+		if q.state != waiting || int(q.place) != i {
+			return fmt.Errorf("engine: sequence %d is queued and runs, or is lost in the queue", w.seq)
 		}
-		queued++
-	}
-	if queued != e.queued {
-		return fmt.Errorf("engine: %d queued, %d counted", queued, e.queued)
+		if i > 0 && w.before(&e.wait.heap[(i-1)/2]) {
+			return fmt.Errorf("engine: sequence %d is out of order in the queue", w.seq)
+		}
 	}
 	if err := e.checkSteady(); err != nil {
 		return err
@@ -29,10 +28,10 @@ func (e *Engine) Check() error {
 	last := int64(-1)
 	for _, s := range e.singles {
 		q := &e.seqs[s]
-		if q.state != single || q.order <= last {
+		if q.state != single || q.turn <= last {
 			return fmt.Errorf("engine: sequence %d is out of order or not running", s)
 		}
-		last = q.order
+		last = q.turn
 	}
 	for _, s := range e.endings {
 		if q := &e.seqs[s]; q.state != ending || q.generated != q.output {

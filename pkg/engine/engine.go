@@ -33,6 +33,10 @@ type Config struct {
 	// Window is how many tokens the sliding-window layers of the model see; 0
 	// where there are none.
 	Window int
+	// Victim says how gladly a running sequence is preempted when another one
+	// lacks blocks: the highest is, of equals the one admitted last. It is asked
+	// anew each time; nil is the same for all.
+	Victim func(tag int32, p Progress) float64
 	// KeepGaps: results carry every gap between tokens, not only the longest.
 	KeepGaps bool
 }
@@ -43,7 +47,14 @@ type Request struct {
 	Tag           int32
 	Path          kv.Path
 	Input, Output int
+	// Order is its place in the wait queue, the lowest first; equals wait as they
+	// came, preempted ones before them. It keeps it when it is preempted.
+	Order float64
 }
+
+// Progress is how far a running sequence is: Generated tokens have appeared,
+// Computed are, when all batches that were formed have run, in Blocks blocks.
+type Progress struct{ Generated, Computed, Blocks int }
 
 // sequence is a request inside the engine.
 type sequence struct {
@@ -63,11 +74,14 @@ type sequence struct {
 	state    state
 	// admitted: it ran before; aborted: it leaves when the step ends.
 	admitted, aborted bool
-	// order counts admissions to running.
-	order      int64
-	prev, next int32 // in the wait queue
-	lastToken  des.Time
-	gaps       Gaps
+	// turn counts admissions to running.
+	turn int64
+	// order is what the wait queue is ordered by, place the sequence's place
+	// there.
+	order     float64
+	place     int32
+	lastToken des.Time
+	gaps      Gaps
 }
 
 type state uint8
@@ -82,26 +96,23 @@ const (
 	ending
 )
 
-const none int32 = -1
-
 // Engine is one replica.
 type Engine struct {
 	cfg   Config
 	model latency.Model
 	cache *kv.Cache
 
-	seqs       []sequence
-	spare      []int32
-	head, tail int32 // of the wait queue
-	queued     int
+	seqs  []sequence
+	spare []int32
+	wait  waitQueue
 
 	// Those running: singles in order of admission, steadies by the tick at
 	// which they will have all their output, endings in any order.
 	singles  []int32
 	steadies des.Queue
 	endings  []int32
-	orders   int64
-	// newest is the highest order that ever became steady.
+	turns    int64
+	// newest is the highest turn that ever became steady.
 	newest int64
 	// context + n·tick is the sum of what n steady sequences have computed.
 	context int64
@@ -122,7 +133,10 @@ type Engine struct {
 	// of them.
 	fruitless, patience int
 
-	log      gapLog
+	log gapLog
+	// parts are what the sequences got that had their turn in the batch that is
+	// being formed, by their places in singles.
+	parts    []int
 	finished []int32 // scratch
 	ends     Ends
 	stats    Stats
@@ -202,7 +216,7 @@ type Stats struct {
 
 // New returns an idle replica.
 func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
-	return &Engine{cfg: cfg, model: model, cache: cache, head: none, tail: none, newest: -1,
+	return &Engine{cfg: cfg, model: model, cache: cache, newest: -1,
 		current: &batch{}, ahead: &batch{}, window: newWindow(cfg.Window),
 		// The first in line computes a token a step, and no more than fit.
 		patience: cache.Total()*cache.BlockSize() + 1,
@@ -210,7 +224,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 }
 
 // Waiting returns how many requests are queued.
-func (e *Engine) Waiting() int { return e.queued }
+func (e *Engine) Waiting() int { return len(e.wait.heap) }
 
 // Running returns how many sequences hold a place in the batch.
 func (e *Engine) Running() int { return len(e.singles) + e.steadies.Len() + len(e.endings) }

@@ -65,7 +65,7 @@ func (e *Engine) dropFinished() {
 	if len(e.finished) == 0 {
 		return
 	}
-	e.sortByOrder(e.finished)
+	e.sortByTurn(e.finished)
 	e.endings = slices.DeleteFunc(e.endings, func(s int32) bool { return e.seqs[s].shown == e.seqs[s].output })
 	for _, s := range e.finished {
 		q := &e.seqs[s]

@@ -16,7 +16,7 @@ func (e *Engine) makeSteady(s int32) {
 	q.state, q.counting = steady, true
 	q.since, q.seen = e.cache.Ticks(), e.cache.Ticks()
 	q.until = q.since + int64(q.output-q.generated)
-	e.newest = max(e.newest, q.order)
+	e.newest = max(e.newest, q.turn)
 	base := int64(q.computed) - q.since
 	e.context += base
 	e.window.add(base, q.since)
@@ -25,7 +25,7 @@ func (e *Engine) makeSteady(s int32) {
 		behind = 1 // the token it computes next is still in flight
 	}
 	e.cache.Grow(q.kv, int(q.computed), behind)
-	e.steadies.Push(des.NewEvent(q.until, 0, q.order, s))
+	e.steadies.Push(des.NewEvent(q.until, 0, q.turn, s))
 }
 
 // unsteady brings the counts of a steady sequence, which is no longer in the
@@ -61,7 +61,7 @@ func (e *Engine) settleAll(now des.Time) {
 	e.steadies.Keep(func(des.Event) bool { return false })
 	e.singles = append(e.singles, e.endings...)
 	e.endings = e.endings[:0]
-	e.sortByOrder(e.singles)
+	e.sortByTurn(e.singles)
 }
 
 // awaits reports whether q is one of the steady sequences that get a token when
@@ -81,9 +81,9 @@ func (e *Engine) collect(q *sequence) {
 	q.seen = upto
 }
 
-func (e *Engine) sortByOrder(list []int32) {
+func (e *Engine) sortByTurn(list []int32) {
 	if len(list) > 1 {
-		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(e.seqs[a].order, e.seqs[b].order) })
+		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(e.seqs[a].turn, e.seqs[b].turn) })
 	}
 }
 

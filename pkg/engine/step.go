@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"blis/pkg/des"
 )
@@ -15,7 +17,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	if e.isQueued {
 		e.current, e.ahead, e.isQueued = e.ahead, e.current, false
 	} else {
-		if e.Running()+e.queued == 0 {
+		if e.Running()+e.Waiting() == 0 {
 			return false, nil
 		}
 		if !e.form(e.current, now) {
@@ -24,7 +26,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	}
 	e.inFlight = true
 	e.current.Start, e.current.End = now, now+e.current.length
-	if e.cfg.AsyncScheduling && e.Running()+e.queued > 0 {
+	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
 		e.isQueued = e.form(e.ahead, now)
 	}
 	e.used = e.cache.Total() - e.cache.Free()
@@ -43,7 +45,7 @@ func (e *Engine) form(b *batch, now des.Time) bool {
 		e.admit(b, &budget)
 	}
 	e.advance(b)
-	b.Running, b.Waiting = e.Running(), e.queued
+	b.Running, b.Waiting = e.Running(), e.Waiting()
 	b.UsedBlocks = e.cache.Total() - e.cache.Free()
 	e.stats.PeakRunning = max(e.stats.PeakRunning, b.Running)
 	e.stats.PeakBlocks = max(e.stats.PeakBlocks, b.UsedBlocks)
@@ -99,7 +101,7 @@ func (e *Engine) runTogether(b *batch, budget *int) bool {
 		q := &e.seqs[s]
 		n := e.capped(int(q.want()))
 		if n > left {
-			if q.order < e.newest {
+			if q.turn < e.newest {
 				return false
 			}
 			n = left
@@ -156,47 +158,90 @@ func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 
 // compute counts n tokens of q, which has the blocks for them, in b.
 func (e *Engine) compute(b *batch, q *sequence, n int) {
-	c, k := int64(q.computed), int64(n)
-	if q.generated > 0 && q.want() == 1 {
-		b.Decode++
-		b.Context += c
-		b.WindowContext += e.window.clip(c)
-	} else {
-		b.Prefill += k
-		b.Chunks++
-		b.Past += c
-		b.Pairs += k*c + k*(k+1)/2
-		b.WindowPast += e.window.clip(c)
-		b.WindowPairs += e.window.pairs(c, k)
-	}
+	e.add(b, q, int64(n), 1)
 	q.computed += int32(n)
+}
+
+// add adds to the sums of b what n tokens of q come to, or takes it away if sign
+// is -1.
+func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
+	c := int64(q.computed)
+	if q.generated > 0 && q.want() == 1 {
+		b.Decode += sign
+		b.Context += sign * c
+		b.WindowContext += sign * e.window.clip(c)
+		return
+	}
+	b.Prefill += sign * n
+	b.Chunks += sign
+	b.Past += sign * c
+	b.Pairs += sign * (n*c + n*(n+1)/2)
+	b.WindowPast += sign * e.window.clip(c)
+	b.WindowPairs += sign * e.window.pairs(c, n)
 }
 
 // runOneByOne schedules what runs, sequence by sequence in order of admission,
 // preempting from the end where blocks run out.
 func (e *Engine) runOneByOne(b *batch, budget *int, now des.Time) {
 	e.settleAll(now)
+	e.parts = e.parts[:0]
 	for i := 0; i < len(e.singles) && *budget > 0; i++ {
 		q := &e.seqs[e.singles[i]]
 		n := min(e.capped(int(q.want())), *budget)
 		for !e.extend(b, q, n) {
-			victim := e.singles[len(e.singles)-1]
-			e.preempt(b, victim)
-			if len(e.singles) == i {
+			at := e.victim()
+			if at < i { // it had its turn before, and gives back what it got
+				back := e.parts[at]
+				e.parts = slices.Delete(e.parts, at, at+1)
+				e.undo(b, &e.seqs[e.singles[at]], back)
+				*budget += back
+			}
+			e.preempt(b, at)
+			if at == i {
 				return
 			}
+			if at < i {
+				i--
+			}
 		}
+		e.parts = append(e.parts, n)
 		*budget -= n
 	}
 }
 
-// preempt throws the last running sequence back into the wait queue. It has not
-// had its turn in this batch; a token of it in an earlier one still appears.
-func (e *Engine) preempt(b *batch, s int32) {
+// undo takes n tokens of q out of b again.
+func (e *Engine) undo(b *batch, q *sequence, n int) {
+	q.computed -= int32(n)
+	if n > 0 {
+		e.add(b, q, int64(n), -1)
+	}
+}
+
+// victim is the place in singles of the sequence that is preempted next.
+func (e *Engine) victim() int {
+	last := len(e.singles) - 1
+	if e.cfg.Victim == nil {
+		return last
+	}
+	best, most := last, math.Inf(-1)
+	for i := last; i >= 0; i-- {
+		q := &e.seqs[e.singles[i]]
+		p := Progress{Generated: int(q.shown), Computed: int(q.computed), Blocks: e.cache.Holds(q.kv)}
+		if v := e.cfg.Victim(q.tag, p); v > most {
+			best, most = i, v
+		}
+	}
+	return best
+}
+
+// preempt throws the running sequence at a place in singles back into the wait
+// queue. A token of it in an earlier batch still appears.
+func (e *Engine) preempt(b *batch, at int) {
+	s := e.singles[at]
 	q := &e.seqs[s]
 	e.cache.Release(q.kv)
 	q.computed, q.state = 0, waiting
-	e.singles = e.singles[:len(e.singles)-1]
+	e.singles = slices.Delete(e.singles, at, at+1)
 	e.putBack(s)
 	b.Preempted = append(b.Preempted, q.tag)
 	e.stats.Preemptions++
@@ -205,8 +250,8 @@ func (e *Engine) preempt(b *batch, s int32) {
 // admit schedules waiting requests in queue order until the first that does not
 // fit.
 func (e *Engine) admit(b *batch, budget *int) {
-	for *budget > 0 && e.head != none && e.Running() < e.cfg.MaxNumSeqs {
-		s := e.head
+	for *budget > 0 && e.Waiting() > 0 && e.Running() < e.cfg.MaxNumSeqs {
+		s := e.wait.heap[0].seq
 		q := &e.seqs[s]
 		tokens := int(q.input + q.generated)
 		cached := e.cache.Lookup(q.kv, tokens-1)
@@ -227,8 +272,8 @@ func (e *Engine) admit(b *batch, budget *int) {
 		}
 		e.unqueue(s)
 		q.computed, q.state = int32(cached), single
-		q.order = e.orders
-		e.orders++
+		q.turn = e.turns
+		e.turns++
 		e.singles = append(e.singles, s)
 		*budget -= n
 		e.compute(b, q, n)
@@ -274,7 +319,7 @@ func (e *Engine) advance(b *batch) {
 
 // stuck is the error of a replica that makes no progress.
 func (e *Engine) stuck(how string) error {
-	s := e.head
+	var s int32
 	switch {
 	case len(e.singles) > 0:
 		s = e.singles[0]
@@ -282,9 +327,11 @@ func (e *Engine) stuck(how string) error {
 		s = e.steadies.First().Slot
 	case len(e.endings) > 0:
 		s = e.endings[0]
+	default:
+		s = e.wait.heap[0].seq
 	}
 	return &StuckError{Tag: e.seqs[s].tag, Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
-		how, e.Running(), e.queued, e.cache.Free(), e.cache.Total())}
+		how, e.Running(), e.Waiting(), e.cache.Free(), e.cache.Total())}
 }
 
 // StuckError is a replica that makes no progress though it has work.

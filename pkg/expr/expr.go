@@ -1,176 +1,364 @@
-// Package expr compiles CEL expressions over records once, to Go functions.
+// Package expr compiles CEL expressions once, to Go functions of a value of
+// some type T whose fields they may name.
 //
 // All numbers are doubles: integer literals, size() and int() are promoted, so
 // that input_tokens > 1000 and size(id) == 3 compile. Map literals are refused,
 // because their order is not defined; nothing that is left depends on anything
-// but the record.
+// but the value. Nothing can run for ever: there are no loops but over lists that
+// an expression itself writes down, and what could take too many steps is refused
+// when it is compiled.
 //
-// A number or flag that a record does not have (ttft_ms of a request that was
-// rejected) is neither equal, nor greater, nor less than anything, nor true or
-// false: as with NULL in SQL, what is computed from it is as unknown, && and ||
-// decide without it where they can, and a filter keeps a record only where it
-// is true. So ttft_ms > 200 and !(ttft_ms > 200) both drop a rejected request,
-// and state == "rejected" || ttft_ms > 200 keeps it. A text that a record does
-// not have is "".
+// Beside CEL's own there are the functions min, max, abs, exp, log, sqrt, pow and
+// clamp(x, lo, hi), of numbers.
 package expr
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/named"
-	"blis/pkg/record"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// CompileOutcomeFilter compiles a condition on outcomes, whose fields it calls
-// by the names in OutcomeFields. Errors begin with line:column of src. The
-// filter is not to be called by two goroutines at once; its own errors are
-// those that only a value shows, such as double(id) of an id that is no number.
-func CompileOutcomeFilter(src string) (func(*record.Outcome) (bool, error), error) {
-	return compile(src, outcomeFields)
+// Type is the type of a field or an expression.
+type Type string
+
+// The types. There is one kind of number.
+const (
+	Number Type = "number"
+	Text   Type = "text"
+	Flag   Type = "true or false"
+)
+
+func (t Type) cel() *cel.Type {
+	switch t {
+	case Number:
+		return cel.DoubleType
+	case Text:
+		return cel.StringType
+	}
+	return cel.BoolType
 }
 
-// CompileRequestFilter is CompileOutcomeFilter for requests and RequestFields.
-func CompileRequestFilter(src string) (func(*record.Request) (bool, error), error) {
-	return compile(src, requestFields)
+// Field is a name that an expression over T may use; it may have dots. Of the
+// getters there is the one of its type.
+type Field[T any] struct {
+	Name, Doc string
+	Type      Type
+	Number    func(*T) float64
+	Text      func(*T) string
+	Flag      func(*T) bool
+	// Known says whether a T has it; nil is always. What it has not is unknown:
+	// what is computed from it is unknown too, but where && and || decide without
+	// it, and as a flag it is false.
+	Known func(*T) bool
 }
 
-func compile[T any](src string, fields []field[T]) (func(*T) (bool, error), error) {
+// Error is a fault in an expression: a place in its text, from 1, and what is
+// wrong.
+type Error struct {
+	Line, Col int
+	Msg       string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
+
+// Literal is a text in an expression, and where it stands.
+type Literal struct {
+	Text      string
+	Line, Col int
+}
+
+// Expression is a compiled expression. It is not to be evaluated by two
+// goroutines at once.
+type Expression[T any] struct {
+	kind Type
+	uses []string
+	// compared are the text literals that each field is compared with.
+	compared map[string][]Literal
+	// One of these is there if it is compiled to closures; else the program.
+	number  number[T]
+	text    text[T]
+	flag    flag[T]
+	program cel.Program
+	at      *activation[T]
+}
+
+// Compile compiles src, whose value must be of one of the types want. Errors are
+// *Error.
+func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T], error) {
 	env, err := environment(fields)
 	if err != nil {
 		panic("expr: " + err.Error())
 	}
 	tree, issues := env.Parse(src)
 	if issues.Err() != nil {
-		return nil, readable(issues, fields)
+		return nil, readable(issues)
+	}
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = fields[i].Name
+	}
+	if err := checkNames(tree.NativeRep(), names); err != nil {
+		return nil, err
 	}
 	if err := promote(tree.NativeRep()); err != nil {
 		return nil, err
 	}
 	if tree, issues = env.Check(tree); issues.Err() != nil {
-		return nil, readable(issues, fields)
+		return nil, readable(issues)
 	}
-	if tree.OutputType() != cel.BoolType {
-		return nil, fmt.Errorf("1:1: this is a %s; it must be true or false, such as input_tokens > 1000",
-			cel.FormatCELType(tree.OutputType()))
+	e := &Expression[T]{}
+	if e.kind, err = typeOf(tree, want); err != nil {
+		return nil, err
 	}
-	program, err := env.Program(tree, cel.EvalOptions(cel.OptOptimize))
+	if err := checkCost(env, tree); err != nil {
+		return nil, err
+	}
+	e.study(tree.NativeRep(), names)
+	c := &compiler[T]{tree: tree.NativeRep(), fields: map[string]*Field[T]{}}
+	for i := range fields {
+		c.fields[fields[i].Name] = &fields[i]
+	}
+	if c.expression(e) {
+		return e, nil
+	}
+	if e.program, err = env.Program(tree, cel.EvalOptions(cel.OptOptimize)); err != nil {
+		return nil, &Error{1, 1, err.Error()}
+	}
+	e.at = &activation[T]{fields: c.fields}
+	return e, nil
+}
+
+// Type returns the type of its value.
+func (e *Expression[T]) Type() Type { return e.kind }
+
+// Uses returns the names of the fields that it reads, sorted.
+func (e *Expression[T]) Uses() []string { return e.uses }
+
+// Compared returns the text literals that it compares the field called name
+// with, by ==, != and in.
+func (e *Expression[T]) Compared(name string) []Literal { return e.compared[name] }
+
+// Closure reports whether it is compiled to Go closures and not interpreted.
+func (e *Expression[T]) Closure() bool { return e.program == nil }
+
+// Number returns the value of an expression of that type, which may be infinite
+// or not a number.
+func (e *Expression[T]) Number(t *T) (float64, error) {
+	if e.number != nil {
+		x, ok := e.number(t)
+		return x, e.failed(ok)
+	}
+	v, err := e.eval(t)
 	if err != nil {
-		return nil, fmt.Errorf("1:1: %w", err)
+		return 0, err
 	}
-	at := &activation[T]{fields: map[string]func(*T) ref.Val{}}
-	for _, f := range fields {
-		at.fields[f.Name] = f.get
-	}
-	return func(record *T) (bool, error) {
-		at.record = record
-		out, _, err := program.Eval(at)
-		if err != nil {
-			return false, fmt.Errorf("evaluating the expression: %w", err)
-		}
-		return out == types.True, nil
-	}, nil
+	x, ok := v.(types.Double)
+	return float64(x), e.failed(ok)
 }
 
-func environment[T any](fields []field[T]) (*cel.Env, error) {
-	var options []cel.EnvOption
-	for _, f := range fields {
-		options = append(options, cel.Variable(f.Name, f.Type.cel()))
+// Text returns the value of an expression of that type.
+func (e *Expression[T]) Text(t *T) (string, error) {
+	if e.text != nil {
+		s, ok := e.text(t)
+		return s, e.failed(ok)
 	}
-	return cel.NewEnv(options...)
+	v, err := e.eval(t)
+	if err != nil {
+		return "", err
+	}
+	s, ok := v.(types.String)
+	return string(s), e.failed(ok)
 }
 
-// activation gives an expression the fields of one record.
+// Flag returns the value of an expression of that type, false if it is unknown.
+func (e *Expression[T]) Flag(t *T) (bool, error) {
+	if e.flag != nil {
+		f := e.flag(t)
+		return f == yes, e.failed(f != bad)
+	}
+	v, err := e.eval(t)
+	return v == types.True, err
+}
+
+func (e *Expression[T]) eval(t *T) (ref.Val, error) {
+	if e.program == nil {
+		panic("expr: an expression of another type")
+	}
+	e.at.value = t
+	v, _, err := e.program.Eval(e.at)
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the expression: %w", err)
+	}
+	return v, nil
+}
+
+// errFailed is the error of closures: only numbers that are none, compared, make
+// one.
+var errFailed = errors.New("evaluating the expression: NaN values cannot be ordered")
+
+func (e *Expression[T]) failed(ok bool) error {
+	if ok {
+		return nil
+	}
+	return errFailed
+}
+
+// activation gives an interpreted expression the fields of one value.
 type activation[T any] struct {
-	fields map[string]func(*T) ref.Val
-	record *T
+	fields map[string]*Field[T]
+	value  *T
 }
 
-// unknown is the value of what a record does not have.
+// unknown is the value of what a T does not have.
 var unknown = types.NewUnknown(0, nil)
 
 func (a *activation[T]) ResolveName(name string) (any, bool) {
-	get, ok := a.fields[name]
-	if !ok {
+	f, ok := a.fields[name]
+	switch {
+	case !ok:
 		return nil, false
+	case f.Known != nil && !f.Known(a.value):
+		return unknown, true
+	case f.Number != nil:
+		return types.Double(f.Number(a.value)), true
+	case f.Text != nil:
+		return types.String(f.Text(a.value)), true
 	}
-	if v := get(a.record); v != nil {
-		return v, true
-	}
-	return unknown, true
+	return types.Bool(f.Flag(a.value)), true
 }
 
 func (a *activation[T]) Parent() cel.Activation { return nil }
 
-// promote makes all numbers of the tree doubles.
-func promote(tree *ast.AST) error {
-	var err error
-	var sizes []ast.Expr
-	index := map[int64]bool{} // literals that must stay integers
-	factory := ast.NewExprFactory()
+// typeOf returns the type of a checked tree, which must be one of want.
+func typeOf(tree *cel.Ast, want []Type) (Type, error) {
+	var words, examples []string
+	for _, w := range want {
+		if tree.OutputType().IsExactType(w.cel()) {
+			return w, nil
+		}
+		words, examples = append(words, "of type "+string(w)), append(examples, example[w])
+	}
+	return "", &Error{1, 1, fmt.Sprintf("this is of type %s; it must be %s, such as %s",
+		inOurWords(cel.FormatCELType(tree.OutputType())), strings.Join(words, " or "), strings.Join(examples, " or "))}
+}
+
+var example = map[Type]string{Number: "1 + 2", Text: `"admit"`, Flag: "1 < 2"}
+
+// readable is the first of the issues in our words.
+func readable(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), inOurWords(first.Message)}
+}
+
+// inOurWords replaces CEL's names of types and operators.
+func inOurWords(message string) string {
+	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
+		name, types, _ := strings.Cut(rest, "' applied to '")
+		message = strings.Trim(name, "_@") + " does not take " + strings.TrimSuffix(types, "'")
+	}
+	if rest, ok := strings.CutPrefix(message, "undeclared reference to '"); ok {
+		name, _, _ := strings.Cut(rest, "'")
+		message = fmt.Sprintf("unknown function %q", name)
+	}
+	for _, word := range []struct{ cel, ours string }{{"double", "number"}, {"string", "text"}, {"bool", "true-or-false"}} {
+		message = replaceWord(message, word.cel, word.ours)
+	}
+	return message
+}
+
+// replaceWord replaces a word where it stands by itself.
+func replaceWord(s, old, new string) string {
+	isLetter := func(r rune) bool { return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	words := strings.FieldsFunc(s, func(r rune) bool { return !isLetter(r) })
+	if !slices.Contains(words, old) {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		k := i
+		for k < len(s) && isLetter(rune(s[k])) {
+			k++
+		}
+		switch {
+		case k == i:
+			out.WriteByte(s[i])
+			k++
+		case s[i:k] == old:
+			out.WriteString(new)
+		default:
+			out.WriteString(s[i:k])
+		}
+		i = k
+	}
+	return out.String()
+}
+
+// checkNames reports the first name that is neither a field nor a variable of a
+// macro.
+func checkNames(tree *ast.AST, names []string) error {
+	bound := map[string]bool{}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.MapKind, ast.StructKind:
-			if err == nil {
-				at := tree.SourceInfo().GetStartLocation(e.ID())
-				err = fmt.Errorf("%d:%d: maps are not allowed: the order of their keys is not defined", at.Line(), at.Column()+1)
-			}
-		case ast.CallKind:
-			switch call := e.AsCall(); call.FunctionName() {
-			case operators.Index:
-				index[call.Args()[1].ID()] = true
-			case "size", "int", "uint":
-				sizes = append(sizes, e)
-			}
-		case ast.LiteralKind:
-			switch v := e.AsLiteral().(type) {
-			case types.Int:
-				if !index[e.ID()] {
-					e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
-				}
-			case types.Uint:
-				e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
-			}
+		if e.Kind() == ast.ComprehensionKind {
+			c := e.AsComprehension()
+			bound[c.IterVar()], bound[c.IterVar2()], bound[c.AccuVar()] = true, true, true
 		}
 	}))
-	id := ast.MaxID(tree)
-	for _, e := range sizes {
-		call := e.AsCall()
-		inner := factory.NewCall(id, call.FunctionName(), call.Args()...)
-		if call.IsMemberFunction() {
-			inner = factory.NewMemberCall(id, call.FunctionName(), call.Target(), call.Args()...)
+	var err error
+	within := map[int64]bool{} // parts of a longer name
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if err != nil || within[e.ID()] {
+			return
 		}
-		if at, ok := tree.SourceInfo().GetOffsetRange(e.ID()); ok {
-			tree.SourceInfo().SetOffsetRange(id, at)
+		name, root := fullName(e, within)
+		if root == nil || bound[root.AsIdent()] || startsWithAny(name, names) {
+			return
 		}
-		e.SetKindCase(factory.NewCall(e.ID(), "double", inner))
-		id++
-	}
+		at := tree.SourceInfo().GetStartLocation(root.ID())
+		err = &Error{at.Line(), at.Column() + 1, named.Unknown("name", name, siblings(name, names)).Error()}
+	}))
 	return err
 }
 
-// readable is the first of the issues in our words: line:column, and the name
-// that was probably meant.
-func readable[T any](issues *cel.Issues, fields []field[T]) error {
-	first := issues.Errors()[0]
-	message := first.Message
-	if rest, ok := strings.CutPrefix(message, "undeclared reference to '"); ok {
-		name, _, _ := strings.Cut(rest, "'")
-		var names []string
-		for _, f := range fields {
-			names = append(names, f.Name)
+// fullName returns the dotted name that e is, and its first part; nil if it is
+// none. The parts are noted in within.
+func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
+	var parts []string
+	for ; e.Kind() == ast.SelectKind; e = e.AsSelect().Operand() {
+		parts = append(parts, e.AsSelect().FieldName())
+		within[e.AsSelect().Operand().ID()] = true
+	}
+	if e.Kind() != ast.IdentKind {
+		return "", nil
+	}
+	parts = append(parts, e.AsIdent())
+	slices.Reverse(parts)
+	return strings.Join(parts, "."), e
+}
+
+// startsWithAny reports whether name is one of names, or something of one.
+func startsWithAny(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return name == n || strings.HasPrefix(name, n+".") })
+}
+
+// siblings are the names with the same first part as name, all if there are none.
+func siblings(name string, names []string) []string {
+	first, _, dotted := strings.Cut(name, ".")
+	var same []string
+	for _, n := range names {
+		if dotted && strings.HasPrefix(n, first+".") {
+			same = append(same, n)
 		}
-		message = named.Unknown("name", name, names).Error()
 	}
-	if first.Location.Line() < 1 {
-		return errors.New(message)
+	if same == nil {
+		return names
 	}
-	return fmt.Errorf("%d:%d: %s", first.Location.Line(), max(1, first.Location.Column()+1), message)
+	return same
 }

@@ -8,32 +8,13 @@ import (
 	"blis/pkg/record"
 )
 
-// Tiers of SLO classes: what gives way when there is too much work.
-var tiers = []string{"critical", "standard", "sheddable"}
-
-// Classes are the SLO classes that a spec may use without declaring them. They
-// promise nothing: targets are the spec's.
-var Classes = named.Table[record.SLOClass]{
-	class("critical", "critical", 100, "must be served"),
-	class("realtime", "critical", 100, "somebody waits for every token"),
-	class("standard", "standard", 50, "ordinary work"),
-	class("interactive", "standard", 50, "somebody reads along"),
-	class("batch", "sheddable", 10, "work that can wait"),
-	class("best-effort", "sheddable", 0, "served when there is room"),
-	class("sheddable", "sheddable", 0, "the first to give way"),
-}
-
-func class(name, tier string, priority float64, doc string) named.Entry[record.SLOClass] {
-	return named.Entry[record.SLOClass]{Name: name, Doc: doc, Value: record.SLOClass{Name: name, Tier: tier, Priority: priority}}
-}
-
 // check reports the first value that no class can have.
 func (c *Class) check(path string, fault fault) error {
 	if c.Name == "" {
 		return fault(path+".name", "must be given")
 	}
-	if !slices.Contains(tiers, c.Tier) {
-		return fault(path+".tier", "%v", named.Unknown("tier", c.Tier, tiers))
+	if !slices.Contains(record.Tiers, c.Tier) {
+		return fault(path+".tier", "%v", named.Unknown("tier", c.Tier, record.Tiers))
 	}
 	if math.IsNaN(c.Priority) || math.IsInf(c.Priority, 0) {
 		return fault(path+".priority", "must be a finite number, is %g", c.Priority)
@@ -68,7 +49,7 @@ func (s *Spec) usedClasses(fault fault) ([]record.SLOClass, error) {
 		}
 		declared = append(declared, named.Entry[record.SLOClass]{Name: c.Name, Value: c})
 	}
-	all := slices.Concat(declared, Classes) // Get finds the first of a name
+	all := slices.Concat(declared, record.Classes) // Get finds the first of a name
 	var used []record.SLOClass
 	for i := range s.Clients {
 		name := s.Clients[i].SLOClass

@@ -3,7 +3,7 @@ package gen
 import (
 	"fmt"
 
-	"blis/pkg/expr"
+	"blis/pkg/filter"
 	"blis/pkg/record"
 )
 
@@ -15,7 +15,7 @@ type Filter struct {
 
 // UnmarshalText compiles a CEL expression.
 func (f *Filter) UnmarshalText(text []byte) error {
-	keep, err := expr.CompileRequestFilter(string(text))
+	keep, err := filter.CompileRequest(string(text))
 	if err != nil {
 		return err
 	}

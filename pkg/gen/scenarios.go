@@ -15,6 +15,7 @@ var Scenarios = named.Table[string]{
 	{Name: "chat", Doc: "three tenants with a system prompt each: interactive, standard and batch traffic", Value: "scenarios/chat.yaml"},
 	{Name: "rag", Doc: "long prompts that begin with a popular document, short answers", Value: "scenarios/rag.yaml"},
 	{Name: "prefix-heavy", Doc: "512 equally popular prefixes of 256 tokens", Value: "scenarios/prefix-heavy.yaml"},
+	{Name: "documents", Doc: "questions about 240 documents of 8,000 tokens: more than one cache holds, less than four", Value: "scenarios/documents.yaml"},
 	{Name: "sanity", Doc: "Poisson arrivals of one class at 80 % of what the default cluster can serve", Value: "scenarios/sanity.yaml"},
 }
 

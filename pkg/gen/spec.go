@@ -85,7 +85,7 @@ func (c *Class) UnmarshalYAML(decode func(any) error) error {
 		return err
 	}
 	name := c.Name
-	if predefined, err := Classes.Get("SLO class", name); err == nil {
+	if predefined, err := record.Classes.Get("SLO class", name); err == nil {
 		*c = Class{name, predefined.Tier, predefined.Priority, c.Targets}
 		return decode((*plain)(c))
 	}

@@ -55,6 +55,8 @@ type Cache struct {
 	found      []stretch
 	hits, idle int32
 	chain      []int32 // scratch of Release
+
+	watcher Watcher // nil if nobody watches
 }
 
 type stretch struct {
@@ -72,6 +74,10 @@ func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache 
 	c.pushBack(c.newRun(run{node: None, loose: c.total}))
 	return c
 }
+
+// Holds returns how many blocks s holds, those of its window among them. Of a
+// growing sequence it is what it held when it was last looked at.
+func (c *Cache) Holds(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].extra) }
 
 // Free returns how many blocks have no holder.
 func (c *Cache) Free() int { return int(c.free) }
@@ -248,6 +254,9 @@ func (c *Cache) register(s Seq, full int32) {
 func (c *Cache) append(s Seq, n Node, lo, hi int32) {
 	if w, ok := c.writer(n); ok && w != s {
 		c.update(w)
+	}
+	if c.watcher != nil {
+		c.tell(c.watcher.Found, n, lo, hi)
 	}
 	q := &c.seqs[s]
 	if last := len(q.holds) - 1; last >= 0 {

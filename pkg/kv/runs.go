@@ -211,6 +211,9 @@ func (c *Cache) evict(k int32) {
 		d = min(x.hi-x.lo, k)
 		x.hi -= d
 		k -= d
+		if d > 0 && c.watcher != nil {
+			c.tell(c.watcher.Lost, x.node, x.hi, x.hi+d)
+		}
 		if x.hi == x.lo && x.loose == 0 {
 			c.unlink(r)
 			c.forget(r)

@@ -119,6 +119,10 @@ func (t *Tree) add(nd node) Node {
 	return Node(len(t.nodes) - 1)
 }
 
+// Ref keeps a node alive until it is given back with Unref.
+func (t *Tree) Ref(n Node)   { t.ref(n) }
+func (t *Tree) Unref(n Node) { t.unref(n) }
+
 func (t *Tree) ref(n Node) { t.nodes[n].refs++ }
 
 func (t *Tree) unref(n Node) {

@@ -18,6 +18,8 @@ type Accumulator struct {
 	reasons map[string]int64
 	// replicas are in the order in which they were handed over.
 	replicas []ReplicaTotals
+	control  *Control
+	shadow   Shadow
 	from     record.Micros
 	until    record.Micros
 }
@@ -87,6 +89,7 @@ func (a *Accumulator) Add(o *record.Outcome) {
 	group := a.group(o)
 	t := &a.totals[group]
 	t.count(o)
+	a.shadow.add(o)
 	if n, seen := a.reasons[o.Reason]; seen {
 		a.reasons[o.Reason] = n + 1
 	} else if o.Reason != "" {

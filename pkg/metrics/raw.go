@@ -31,6 +31,10 @@ func (a *Accumulator) Raw() *Raw {
 	r.Cls, r.Tenant, r.Model = parts[0].named(), parts[1].named(), parts[2].named()
 	r.Fairness = fairness(parts[1])
 	a.addReplicas(r)
+	r.Control = a.control
+	if a.shadow.ExpectedTokens > 0 {
+		r.Shadow = &a.shadow
+	}
 	r.Warnings = warnings(r, parts)
 	return r
 }

@@ -39,6 +39,10 @@ type Raw struct {
 	Fairness *Fairness     `json:"fairness,omitempty"`
 	Cost     *Cost         `json:"cost,omitempty"`
 	Replica  []Replica     `json:"replica,omitempty"`
+	// Control is absent where the control plane has nothing to tell, Shadow where
+	// the router expected nothing to be cached.
+	Control *Control `json:"control,omitempty"`
+	Shadow  *Shadow  `json:"shadow,omitempty"`
 
 	// Cls, Tenant and Model are the parts of the whole by SLO class, tenant and
 	// model. A request that names none is in no part.

@@ -12,10 +12,13 @@ func Needs(percent int64) int64 { return 1000 / (100 - percent) }
 // percentiles are those that a Distribution has.
 var percentiles = []int64{50, 90, 95, 99}
 
-// warnings says which percentiles rest on too few samples: a line for each
-// distribution of the whole, one for each part.
+// warnings says which expressions failed, and which percentiles rest on too few
+// samples: a line for each distribution of the whole, one for each part.
 func warnings(r *Raw, parts []*part) []string {
 	var all []string
+	if failed := r.Control.warning(); failed != "" {
+		all = append(all, failed)
+	}
 	add := func(name string, d *Distribution) {
 		var few []string
 		for _, p := range percentiles {

@@ -1,17 +1,8 @@
 package policy
 
-type leastLoaded struct{}
+type leastLoaded struct{ load }
 
-func newLeastLoaded(s Spec) (Router, error) { return leastLoaded{}, s.Check() }
+func newLeastLoaded(b *builder, s *Spec) Router { return &leastLoaded{newLoad(b, s)} }
 
-func (leastLoaded) Route(v *View) Choice {
-	best := 0
-	for i := range v.Replicas {
-		if v.Replicas[i].Inflight < v.Replicas[best].Inflight {
-			best = i
-		}
-	}
-	return Choice{Candidate: best, Score: float64(v.Replicas[best].Inflight)}
-}
-
-func (leastLoaded) Prefix() bool { return false }
+func (l *leastLoaded) Route(v *View) Choice { return l.least(v) }
+func (l *leastLoaded) Clone() Router        { return l }

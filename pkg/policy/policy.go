@@ -1,43 +1,30 @@
 // Package policy is the control plane: pure choices over a View. A policy sees
-// what its place in a real cluster would see, and no more: the View has no
+// what its place in a real cluster would see, and no more: the views have no
 // field for what nobody there can know, such as the length of an answer.
+//
+// Policies are data. A Bundle says which policy stands at each stage, Build
+// makes a Plane of it: named ones with parameters, expressions in CEL, decision
+// trees, and compositions of these. A Plane has state (turns, buckets, random
+// numbers); Clone makes another one that goes on from there by itself.
 package policy
 
-import (
-	"fmt"
-	"slices"
+// Action is what admission does with a request.
+type Action uint8
 
-	"blis/pkg/kv"
-	"blis/pkg/named"
+// Actions of admission.
+const (
+	Admit Action = iota
+	Reject
+	Delay
 )
 
-// Spec names a policy and its parameters, as files do.
-type Spec struct {
-	Type   string             `yaml:"type" json:"type"`
-	Params map[string]float64 `yaml:"params" json:"params,omitempty"`
-}
+func (a Action) String() string { return [...]string{"admit", "reject", "delay"}[a] }
 
-// View is what a router decides on.
-type View struct {
-	// Group numbers the set of replicas that serve the request's model.
-	Group       int
-	InputTokens int
-	// Path is the identity of the prompt's tokens.
-	Path kv.Path
-	// Replicas are the candidates, in the order of their index; never none.
-	Replicas []Replica
-}
-
-// Replica is one candidate as the router sees it.
-type Replica struct {
-	// Index is the replica's number in the cluster.
-	Index int32
-	// QueueDepth is how many requests wait there, Inflight how many were sent
-	// there and have not left.
-	QueueDepth, Inflight int32
-	// Matched is how many leading blocks of the prompt the router believes to be
-	// there, of Blocks full ones. Only routers with Prefix are told.
-	Matched, Blocks int32
+// Verdict is a decision of admission. A delayed request comes again after
+// DelayUS, at least 1.
+type Verdict struct {
+	Action  Action
+	DelayUS int64
 }
 
 // Choice is a router's decision: a place in View.Replicas, and the score that
@@ -47,52 +34,111 @@ type Choice struct {
 	Score     float64
 }
 
+// Policy is what all policies have in common.
+type Policy interface {
+	// Needs says what it looks at.
+	Needs() Needs
+	// Rules are the expressions and branches in it, with how often each was
+	// taken.
+	Rules() []*Rule
+}
+
+// Admitter decides who gets in.
+type Admitter interface {
+	Policy
+	Admit(*View) Verdict
+	Clone() Admitter
+}
+
+// Prioritizer gives admitted requests a priority, higher is sooner, and hints
+// that a replica's scheduler may read.
+type Prioritizer interface {
+	Policy
+	Priority(v *View, hints *[MaxHints]float64) float64
+	// Hints are the names of the hints, at most MaxHints.
+	Hints() []string
+	Clone() Prioritizer
+}
+
 // Router sends requests to replicas. Ties go to the lowest index.
 type Router interface {
+	Policy
 	Route(*View) Choice
-	// Prefix reports whether Route looks at Matched.
-	Prefix() bool
+	Clone() Router
 }
 
-// Routers are the routing policies.
-var Routers = named.Table[func(Spec) (Router, error)]{
-	{Name: "round-robin", Doc: "each replica in turn", Value: newRoundRobin},
-	{Name: "least-loaded", Doc: "fewest requests in flight", Value: newLeastLoaded},
-	{Name: "weighted", Doc: "highest weighted sum of scores; a parameter for each scorer is its weight", Value: newWeighted},
+// Scheduler gives a request its place in its replica's queue when it gets
+// there: the lowest first, equals as they came.
+type Scheduler interface {
+	Policy
+	Order(*Local) float64
+	Clone() Scheduler
 }
 
-// Policies that have one choice so far: their tables say which names a file
-// may use.
-var (
-	Admissions  = named.Table[struct{}]{{Name: "always-admit", Doc: "every request is admitted"}}
-	Priorities  = named.Table[struct{}]{{Name: "constant", Doc: "all requests have priority 0"}}
-	Schedulers  = named.Table[struct{}]{{Name: "fcfs", Doc: "a replica serves its queue in order of arrival"}}
-	Preemptions = named.Table[struct{}]{{Name: "last-in", Doc: "the sequence admitted last gives way"}}
-)
-
-// NewRouter makes the router that spec describes.
-func NewRouter(spec Spec) (Router, error) {
-	build, err := Routers.Get("routing policy", spec.Type)
-	if err != nil {
-		return nil, err
-	}
-	return build(spec)
+// Preemptor says which running sequence gives way when blocks run out: the one
+// with the highest value, of equals the one admitted last.
+type Preemptor interface {
+	Policy
+	Victim(*Local) float64
+	Clone() Preemptor
 }
 
-// Check reports parameters that are not among names.
-func (s Spec) Check(names ...string) error {
-	var given []string
-	for name := range s.Params {
-		given = append(given, name)
+// plain is a policy without needs and rules, to be embedded.
+type plain struct{}
+
+func (plain) Needs() Needs   { return 0 }
+func (plain) Rules() []*Rule { return nil }
+
+// needs is a policy with needs and without rules, to be embedded.
+type needs Needs
+
+func (n needs) Needs() Needs { return Needs(n) }
+func (needs) Rules() []*Rule { return nil }
+
+// Rule is an expression or a branch of a policy and how often it was used.
+type Rule struct {
+	// Path is where in the policies it stands (routing.root.then.score), Source
+	// is its text; a leaf of a tree has the text of what is done there.
+	Path, Source string
+	// Evaluated counts its calls, Hits those that were true, or yielded what
+	// decides (a leaf: was reached).
+	Evaluated, Hits int64
+	// Failed counts calls that gave an error or no number, in whose place the
+	// fallback was used.
+	Failed int64
+}
+
+// Plane is the policies of all stages, ready to decide.
+type Plane struct {
+	Admission  Admitter
+	Priority   Prioritizer
+	Routing    Router
+	Scheduler  Scheduler
+	Preemption Preemptor
+}
+
+// Clone returns a plane that goes on from here by itself.
+func (p *Plane) Clone() *Plane {
+	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(), p.Preemption.Clone()}
+}
+
+// stages are the policies in the order in which requests meet them.
+func (p *Plane) stages() []Policy {
+	return []Policy{p.Admission, p.Priority, p.Routing, p.Scheduler, p.Preemption}
+}
+
+// Needs is what the policies need together.
+func (p *Plane) Needs() (all Needs) {
+	for _, s := range p.stages() {
+		all |= s.Needs()
 	}
-	slices.Sort(given)
-	for _, name := range given {
-		if len(names) == 0 {
-			return fmt.Errorf("%s has no parameters, not %q", s.Type, name)
-		}
-		if !slices.Contains(names, name) {
-			return named.Unknown("parameter of "+s.Type, name, names)
-		}
+	return all
+}
+
+// Rules are those of all stages.
+func (p *Plane) Rules() (all []*Rule) {
+	for _, s := range p.stages() {
+		all = append(all, s.Rules()...)
 	}
-	return nil
+	return all
 }

@@ -1,17 +1,23 @@
 package policy
 
-// roundRobin counts turns for each model by itself.
-type roundRobin struct{ next []int }
+import "slices"
 
-func newRoundRobin(s Spec) (Router, error) { return &roundRobin{}, s.Check() }
+// roundRobin counts turns for each model by itself.
+type roundRobin struct {
+	plain
+	next []int
+}
+
+func newRoundRobin(*builder, *Spec) Router { return &roundRobin{} }
 
 func (r *roundRobin) Route(v *View) Choice {
-	for len(r.next) <= v.Group {
+	group := int(v.Request.Group)
+	for len(r.next) <= group {
 		r.next = append(r.next, 0)
 	}
-	c := r.next[v.Group] % len(v.Replicas)
-	r.next[v.Group] = c + 1
+	c := r.next[group] % len(v.Replicas)
+	r.next[group] = c + 1
 	return Choice{Candidate: c}
 }
 
-func (r *roundRobin) Prefix() bool { return false }
+func (r *roundRobin) Clone() Router { return &roundRobin{next: slices.Clone(r.next)} }

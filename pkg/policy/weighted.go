@@ -1,76 +1,87 @@
 package policy
 
-import (
-	"fmt"
-	"strings"
+import "strings"
 
-	"blis/pkg/named"
-)
+// aliases are other names of scorers.
+var aliases = map[string]string{"cache_affinity_weight": "prefix-affinity", "load_balance_weight": "active-requests", "queue_depth_weight": "queue-depth"}
 
-// scorer puts a score between 0 and 1 for each candidate into scores.
-type scorer func(v *View, scores []float64)
+// defaultWeights are llm-d's.
+var defaultWeights = map[string]any{"prefix-affinity": 3.0, "queue-depth": 2.0, "kv-utilization": 2.0}
 
-// Scorers are the terms that weighted knows, in the order in which they are
-// summed.
-var Scorers = named.Table[scorer]{
-	{Name: "prefix-affinity", Doc: "share of the prompt's full blocks that the router sent there before", Value: prefixAffinity},
-	{Name: "queue-depth", Doc: "1 for the shortest wait queue, 0 for the longest", Value: queueDepth},
+// weights describes a weight for each scorer.
+func weights() (all []Param) {
+	for _, s := range Scorers {
+		w, _ := defaultWeights[s.Name].(float64)
+		all = append(all, Param{Name: s.Name, Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0, 5}, Default: w, Doc: "weight of: " + s.Doc})
+	}
+	return all
 }
 
-// Defaults returns the parameters that a policy has if none is given: for
-// weighted, llm-d's weights.
-func Defaults(name string) map[string]float64 {
-	if name == "weighted" {
-		return map[string]float64{"prefix-affinity": 3, "queue-depth": 2}
+// completeWeights uses the scorers' own names and, if no weight is given, the
+// default ones.
+func completeWeights(s *Spec) {
+	if len(s.Params) == 0 {
+		s.Params = map[string]any{}
+		for name, w := range defaultWeights {
+			s.Params[name] = w
+		}
 	}
-	return nil
+	for alias, name := range aliases {
+		if w, given := s.Params[alias]; given {
+			if _, both := s.Params[name]; !both {
+				s.Params[name] = w
+				delete(s.Params, alias)
+			}
+		}
+	}
 }
 
 type weighted struct {
+	needs
 	terms         []term
-	prefix        bool
 	scores, total []float64
 }
 
 type term struct {
 	weight float64
-	score  scorer
+	scorer
 }
 
-// newWeighted takes a weight for each scorer it shall use; without any it uses
-// the default ones.
-func newWeighted(s Spec) (Router, error) {
-	if err := s.Check(Scorers.Names()...); err != nil {
-		return nil, err
-	}
-	weights := s.Params
-	if len(weights) == 0 {
-		weights = Defaults(s.Type)
+// newWeighted takes a weight for each scorer it shall use.
+func newWeighted(b *builder, s *Spec) Router {
+	v, at, err := read(s.Type, zeroWeights(), s.Params)
+	if err != nil {
+		if at != "" {
+			at = "." + at
+		}
+		b.fail("params"+at, "%v", err)
 	}
 	w := &weighted{}
 	for _, e := range Scorers {
-		weight, ok := weights[e.Name]
-		if !(weight >= 0) || weight > maxWeight {
-			return nil, fmt.Errorf("weight of %s must be between 0 and %g, is %g", e.Name, maxWeight, weight)
-		}
-		if ok && weight > 0 {
-			w.terms = append(w.terms, term{weight, e.Value})
-			w.prefix = w.prefix || e.Name == "prefix-affinity"
+		if weight := v.number(e.Name); weight > 0 {
+			t := term{weight, e.Value()}
+			w.terms = append(w.terms, t)
+			w.needs |= needs(t.Needs())
 		}
 	}
 	if len(w.terms) == 0 {
-		return nil, fmt.Errorf("all weights are 0; give at least one of %s a weight", strings.Join(Scorers.Names(), ", "))
+		b.fail("params", "all weights are 0; give at least one of %s a weight", strings.Join(Scorers.Names(), ", "))
 	}
-	return w, nil
+	w.scores, w.total = make([]float64, b.env.Replicas), make([]float64, b.env.Replicas)
+	return w
 }
 
-const maxWeight = 1e6
+// zeroWeights are weights that are 0 where none is given.
+func zeroWeights() []Param {
+	all := weights()
+	for i := range all {
+		all[i].Default = 0.0
+	}
+	return all
+}
 
 func (w *weighted) Route(v *View) Choice {
 	n := len(v.Replicas)
-	if cap(w.scores) < n {
-		w.scores, w.total = make([]float64, n), make([]float64, n)
-	}
 	scores, total := w.scores[:n], w.total[:n]
 	clear(total)
 	for _, t := range w.terms {
@@ -85,30 +96,18 @@ func (w *weighted) Route(v *View) Choice {
 			best = i
 		}
 	}
+	for _, t := range w.terms {
+		if m, ok := t.scorer.(mover); ok {
+			m.moved(v, best)
+		}
+	}
 	return Choice{Candidate: best, Score: total[best]}
 }
 
-func (w *weighted) Prefix() bool { return w.prefix }
-
-func prefixAffinity(v *View, scores []float64) {
-	for i := range v.Replicas {
-		r := &v.Replicas[i]
-		scores[i] = 0
-		if r.Matched > 0 {
-			scores[i] = float64(r.Matched) / float64(r.Blocks)
-		}
+func (w *weighted) Clone() Router {
+	c := &weighted{needs: w.needs, scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
+	for _, t := range w.terms {
+		c.terms = append(c.terms, term{t.weight, t.clone()})
 	}
-}
-
-func queueDepth(v *View, scores []float64) {
-	low, high := v.Replicas[0].QueueDepth, v.Replicas[0].QueueDepth
-	for i := range v.Replicas {
-		low, high = min(low, v.Replicas[i].QueueDepth), max(high, v.Replicas[i].QueueDepth)
-	}
-	for i := range v.Replicas {
-		scores[i] = 1
-		if high > low {
-			scores[i] = float64(high-v.Replicas[i].QueueDepth) / float64(high-low)
-		}
-	}
+	return c
 }

@@ -25,6 +25,10 @@ func (r *Request) decode(s *scanner) error {
 			r.SLOClass = s.name(f)
 		case "model":
 			r.Model = s.name(f)
+		case "session":
+			r.Session = s.name(f)
+		case "turn":
+			r.Turn = s.integer(f)
 		case "deadline_us":
 			r.DeadlineUS = s.micros(f)
 		case "predicted_output_tokens":

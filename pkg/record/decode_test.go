@@ -24,7 +24,8 @@ func decodeOutcome(line string, o *Outcome) error {
 
 // validate makes a drawn request one that the decoder takes.
 func (r *Request) validate() {
-	clean(&r.ID, &r.Tenant, &r.SLOClass, &r.Model)
+	clean(&r.ID, &r.Tenant, &r.SLOClass, &r.Model, &r.Session)
+	r.Turn &= 1<<40 - 1
 	r.ID += "r"
 	r.ArrivalUS &= 1<<40 - 1
 	tokens(1, &r.OutputTokens)
@@ -123,7 +124,7 @@ func TestDecodeErrors(t *testing.T) {
 		{request, someRequest, `"id":"r1"`, `"id":null`, "id must be a string, not null"},
 		{request, someRequest, `"id":"r1"`, `"id":7`, "id must be a string, not 7"},
 		{request, someRequest, `"tenant"`, `"tenan"`, `unknown field "tenan"; did you mean "tenant"? (have kind, id, arrival_us, ` +
-			`input_tokens, output_tokens, prompt, tenant, slo_class, model, deadline_us, predicted_output_tokens)`},
+			`input_tokens, output_tokens, prompt, tenant, slo_class, model, session, turn, deadline_us, predicted_output_tokens)`},
 		{request, someRequest, `"tenant":"t"`, `"id":"t"`, "id stands there twice"},
 		{request, someRequest, `"kind":"request"`, `"kind":"outcome"`, `kind must be request, not "outcome"`},
 		{request, someRequest, `"arrival_us":10`, `"arrival_us":-1`, "arrival_us must be an integer from 0 to 9007199254740992, not -1"},

@@ -33,6 +33,10 @@ func appendRequest(b []byte, r *Request) []byte {
 	b = appendText(b, `,"tenant":`, r.Tenant)
 	b = appendText(b, `,"slo_class":`, r.SLOClass)
 	b = appendText(b, `,"model":`, r.Model)
+	b = appendText(b, `,"session":`, r.Session)
+	if r.Turn != 0 {
+		b = appendInt(b, `,"turn":`, r.Turn)
+	}
 	b = appendTime(b, `,"deadline_us":`, r.DeadlineUS)
 	if r.PredictedOutputTokens != 0 {
 		b = appendInt(b, `,"predicted_output_tokens":`, r.PredictedOutputTokens)
@@ -108,9 +112,14 @@ func appendDecision(b []byte, d *Decision) []byte {
 	b = appendInt(b, `,"at_us":`, int64(d.AtUS))
 	b = append(b, `,"request":`...)
 	b = appendString(b, d.Request)
-	b = append(b, `,"deployment":`...)
-	b = appendString(b, d.Deployment)
-	b = appendInt(b, `,"replica":`, int64(d.Replica))
+	b = appendText(b, `,"verdict":`, d.Verdict)
+	if d.DelayUS != 0 {
+		b = appendInt(b, `,"delay_us":`, d.DelayUS)
+	}
+	b = appendText(b, `,"deployment":`, d.Deployment)
+	if !d.Replica.IsZero() {
+		b = appendInt(b, `,"replica":`, int64(d.Replica))
+	}
 	b = append(b, `,"score":`...)
 	b = appendFloat(b, d.Score)
 	b = appendInt(b, `,"candidates":`, d.Candidates)

@@ -50,7 +50,7 @@ func drawRequest(t *rapid.T) Request {
 			return Segment{anyString.Draw(t, "id"), anyInt.Draw(t, "tokens")}
 		}), 0, 3).Draw(t, "prompt"),
 		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"), Model: anyString.Draw(t, "model"),
-		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
+		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"), DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
 	}
 }
 
@@ -82,6 +82,7 @@ func drawDecision(t *rapid.T) Decision {
 	return Decision{
 		Kind: KindDecision, ID: anyString.Draw(t, "id"), Stage: anyString.Draw(t, "stage"),
 		AtUS: Micros(anyInt.Draw(t, "at_us")), Request: anyString.Draw(t, "request"),
+		Verdict: anyString.Draw(t, "verdict"), DelayUS: anyInt.Draw(t, "delay_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
 		Score: anyFloat.Draw(t, "score"), Candidates: anyInt.Draw(t, "candidates"),
 	}

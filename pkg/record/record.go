@@ -80,6 +80,10 @@ type Request struct {
 	SLOClass string    `json:"slo_class,omitempty"`
 	// Model is the model asked for; absent, the cluster's first.
 	Model string `json:"model,omitempty"`
+	// Session names the conversation that it belongs to, Turn its place there,
+	// from 0.
+	Session string `json:"session,omitempty"`
+	Turn    int64  `json:"turn,omitempty"`
 	// DeadlineUS is the instant at which the request is aborted wherever it is.
 	DeadlineUS Micros `json:"deadline_us,omitzero"`
 	// PredictedOutputTokens is what a policy may know of OutputTokens; 0 is
@@ -102,6 +106,8 @@ const (
 	ReasonTooLongForModel  = "too_long_for_model"
 	ReasonTooLongForCache  = "too_long_for_cache"
 	ReasonTooLongForBudget = "too_long_for_budget"
+	ReasonAdmission        = "admission"
+	ReasonAdmissionDelay   = "admission_delay"
 	ReasonDeadline         = "deadline"
 	ReasonHorizon          = "horizon"
 )
@@ -168,16 +174,27 @@ func Met(met bool) *bool {
 // rounded once.
 func TPOT(us, outputTokens int64) float64 { return float64(us) / float64(1000*(outputTokens-1)) }
 
-// Decision is one choice of a policy: here, of the router.
+// Stages of decisions.
+const (
+	StageAdmission   = "admission"
+	StageFlowControl = "flow_control"
+	StageRouting     = "routing"
+)
+
+// Decision is one choice of a policy about a request.
 type Decision struct {
 	Kind    string `json:"kind"`
 	ID      string `json:"id"`
 	Stage   string `json:"stage"`
 	AtUS    Micros `json:"at_us"`
 	Request string `json:"request"`
-	// Deployment and Replica are where the request was sent.
-	Deployment string `json:"deployment"`
-	Replica    Index  `json:"replica"`
+	// Verdict is admission's (admit, reject, delay) or flow control's (queue,
+	// reject: its queue is full, expire); DelayUS is for how long it was delayed.
+	Verdict string `json:"verdict,omitempty"`
+	DelayUS int64  `json:"delay_us,omitempty"`
+	// Deployment and Replica are where routing sent the request.
+	Deployment string `json:"deployment,omitempty"`
+	Replica    Index  `json:"replica,omitzero"`
 	// Score is the winner's, in the policy's own unit; Candidates is among how many.
 	Score      float64 `json:"score"`
 	Candidates int64   `json:"candidates"`

@@ -19,7 +19,7 @@ func TestWriterWritesAllKinds(t *testing.T) {
 	w := NewWriter(&b, true)
 	check(t, w.Header(&Header{Stream: StreamRun, Tool: "t", Version: "v"}))
 	check(t, w.Request(&Request{ID: "r", DeadlineUS: Never}))
-	check(t, w.Decision(&Decision{ID: "d", Score: 0.25}))
+	check(t, w.Decision(&Decision{ID: "d", Deployment: "main", Score: 0.25}))
 	check(t, w.Step(&Step{Deployment: "main", EndUS: 5}))
 	check(t, w.Raw([]byte(`{"kind":"new", "x":1}`)))
 	check(t, w.Any(struct {
@@ -31,7 +31,7 @@ func TestWriterWritesAllKinds(t *testing.T) {
 	check(t, w.Close())
 	const want = `{"kind":"header","stream":"run","schema":1,"tool":"t","version":"v","seed":0}
 {"kind":"request","id":"r","arrival_us":0,"input_tokens":0,"output_tokens":0}
-{"kind":"decision","id":"d","stage":"","at_us":0,"request":"","deployment":"","replica":0,"score":0.25,"candidates":0}
+{"kind":"decision","id":"d","stage":"","at_us":0,"request":"","deployment":"main","replica":0,"score":0.25,"candidates":0}
 {"kind":"step","deployment":"main","replica":0,"start_us":0,"end_us":5,"prefill_tokens":0,"decode_tokens":0,"running":0,"waiting":0,"used_blocks":0,"preempted":0}
 {"kind":"new", "x":1}
 {"kind":"metrics","text":"a<b"}

@@ -1,43 +1,157 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"blis/pkg/catalog"
 	"blis/pkg/latency"
 	"blis/pkg/model"
+	"blis/pkg/named"
 	"blis/pkg/policy"
 )
 
-// list prints what files may name.
+// Lists are what --list may name, each with the rows of its document.
+var lists = named.Table[func(*Options) ([]row, error)]{
+	{Name: "policies", Doc: "policies, their parameters with ranges and defaults", Value: listPolicies},
+	{Name: "signals", Doc: "names that policies' expressions may use", Value: listSignals},
+	{Name: "models", Doc: "models of the catalogue", Value: listModels},
+	{Name: "gpus", Doc: "GPUs of the catalogue", Value: listGPUs},
+	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) { return tableRows("preset", catalog.Presets), nil }},
+	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) { return tableRows("latency", latency.Models), nil }},
+}
+
+// row is one thing of a list: its line (or lines) for people, and itself for
+// programs.
+type row struct {
+	text string
+	json any
+}
+
+// list prints what files may name, as lines or as one JSON array.
 func list(out io.Writer, o Options) error {
-	var text []byte
-	switch o.List {
-	case "policies":
-		text = policy.Admissions.Append(text, "admission")
-		text = policy.Priorities.Append(text, "priority")
-		text = policy.Routers.Append(text, "routing")
-		text = policy.Scorers.Append(text, "scorer")
-		text = policy.Schedulers.Append(text, "scheduler")
-		text = policy.Preemptions.Append(text, "preemption")
-	case "models":
-		for _, a := range model.BuiltIns() {
-			text = fmt.Appendf(text, "%-44s %8.2f B  %7d KV bytes a token\n", a.Name, float64(a.TotalParameters())/1e9, a.KVBytesPerToken())
-		}
-	case "gpus":
-		known, err := catalog.Open(o.Hardware...)
-		if err != nil {
-			return err
-		}
-		for _, g := range known.GPUs() {
-			text = fmt.Appendf(text, "%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB, g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8)
-		}
-	case "presets":
-		text = catalog.Presets.Append(text, "preset")
-	case "latencies":
-		text = latency.Models.Append(text, "latency")
+	of, err := lists.Get("list", o.List)
+	if err != nil {
+		return err
 	}
-	_, err := out.Write(text)
+	rows, err := of(&o)
+	if err != nil {
+		return err
+	}
+	if o.Format == "json" {
+		all := make([]any, len(rows))
+		for i := range rows {
+			all[i] = rows[i].json
+		}
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(all)
+	}
+	var text strings.Builder
+	for _, r := range rows {
+		text.WriteString(r.text)
+	}
+	_, err = io.WriteString(out, text.String())
 	return err
+}
+
+// listedPolicy is a policy as --list policies --format json has it: the search
+// space. Path is what --set calls a parameter.
+type listedPolicy struct {
+	Stage        string        `json:"stage"`
+	Name         string        `json:"name"`
+	Doc          string        `json:"doc"`
+	Pathological bool          `json:"pathological,omitempty"`
+	Composed     bool          `json:"composed,omitempty"`
+	Params       []listedParam `json:"params,omitempty"`
+}
+
+type listedParam struct {
+	Name    string      `json:"name"`
+	Path    string      `json:"path"`
+	Kind    policy.Kind `json:"kind"`
+	Doc     string      `json:"doc"`
+	Unit    string      `json:"unit,omitempty"`
+	Range   *[2]float64 `json:"range,omitempty"`
+	Search  *[2]float64 `json:"search,omitempty"`
+	Auto    bool        `json:"auto,omitempty"`
+	Choices []string    `json:"choices,omitempty"`
+	Keys    string      `json:"keys,omitempty"`
+	Default any         `json:"default"`
+}
+
+func listPolicies(*Options) (rows []row, err error) {
+	for _, e := range policy.Entries() {
+		mark := ""
+		if e.Pathological {
+			mark = " (pathological: bad on purpose)"
+		}
+		text := fmt.Sprintf("%-12s %-17s %s%s\n", e.Stage, e.Name, e.Doc, mark)
+		p := listedPolicy{Stage: e.Stage, Name: e.Name, Doc: e.Doc, Pathological: e.Pathological, Composed: e.Composed}
+		for i := range e.Params {
+			q := &e.Params[i]
+			if e.Name != "weighted" { // its parameters are the scorers
+				text += fmt.Sprintf("%30s %s\n", "", q.Text())
+			}
+			p.Params = append(p.Params, listParam(e.Stage, q))
+		}
+		rows = append(rows, row{text, p})
+	}
+	return rows, nil
+}
+
+func listParam(stage string, q *policy.Param) listedParam {
+	p := listedParam{Name: q.Name, Path: stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc, Unit: q.Unit, Auto: q.Auto,
+		Choices: q.Choices, Keys: q.Keys, Default: q.Default}
+	if q.Kind == policy.Number || q.Kind == policy.Table {
+		p.Range, p.Search = &[2]float64{q.Min, q.Max}, &q.Search
+	}
+	return p
+}
+
+func listSignals(*Options) (rows []row, err error) {
+	for _, e := range policy.SignalEntries() {
+		rows = append(rows, row{fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " ")), struct {
+			Name   string   `json:"name"`
+			Type   string   `json:"type"`
+			Doc    string   `json:"doc"`
+			Stages []string `json:"stages"`
+		}{e.Name, string(e.Type), e.Doc, e.Stages}})
+	}
+	return rows, nil
+}
+
+func listModels(*Options) (rows []row, err error) {
+	for _, a := range model.BuiltIns() {
+		rows = append(rows, row{fmt.Sprintf("%-44s %8.2f B  %7d KV bytes a token\n", a.Name, float64(a.TotalParameters())/1e9, a.KVBytesPerToken()), struct {
+			Name       string `json:"name"`
+			Parameters int64  `json:"total_parameters"`
+			KVBytes    int64  `json:"kv_bytes_per_token"`
+		}{a.Name, a.TotalParameters(), a.KVBytesPerToken()}})
+	}
+	return rows, nil
+}
+
+func listGPUs(o *Options) (rows []row, err error) {
+	known, err := catalog.Open(o.Hardware...)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range known.GPUs() {
+		rows = append(rows, row{fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB, g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8), g})
+	}
+	return rows, nil
+}
+
+func tableRows[T any](what string, t named.Table[T]) (rows []row) {
+	for _, e := range t {
+		rows = append(rows, row{fmt.Sprintf("%-12s %-16s %s\n", what, e.Name, e.Doc), struct {
+			Name string `json:"name"`
+			Doc  string `json:"doc"`
+		}{e.Name, e.Doc}})
+	}
+	return rows
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"strconv"
 
 	"blis/pkg/policy"
@@ -27,18 +28,38 @@ func (o *output) outcome(r *record.Outcome) error {
 	return o.w.Outcome(r)
 }
 
-// decision records that r was sent to its replica.
-func (o *output) decision(s *simulation, r *request, c policy.Choice) error {
+// admission records what admission decided about r, unless it decides nothing.
+func (o *output) admission(s *simulation, r *request, v policy.Verdict) error {
+	if o.level < traceDecisions || policy.IsAlwaysAdmit(s.router.Admission) {
+		return nil
+	}
+	return o.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS)
+}
+
+// verdict records a decision about r that is not where to send it.
+func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64) error {
 	if o.level < traceDecisions {
 		return nil
 	}
-	r.out.Decision = o.decisionID(s.decisions)
-	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: "routing", AtUS: record.Micros(s.now), Request: r.out.ID,
-		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: c.Score, Candidates: int64(len(s.view.Replicas))})
+	return o.w.Decision(&record.Decision{ID: o.decisionID(s), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
+		Verdict: verdict, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(len(s.viewed.Replicas))})
+}
+
+// routing records that r was sent to its replica.
+func (o *output) routing(s *simulation, r *request, c policy.Choice) error {
+	if o.level < traceDecisions {
+		return nil
+	}
+	r.out.Decision = o.decisionID(s)
+	score := min(max(c.Score, -math.MaxFloat64), math.MaxFloat64) // an infinite one has no place in JSON
+	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: record.StageRouting, AtUS: record.Micros(s.now), Request: r.out.ID,
+		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(len(s.viewed.Replicas))})
 }
 
 // decisionID numbers decisions with at least six digits: dec-000042.
-func (o *output) decisionID(n int64) string {
+func (o *output) decisionID(s *simulation) string {
+	n := s.decisions
+	s.decisions++
 	o.id = append(o.id[:0], "dec-"...)
 	for limit := int64(100000); n < limit && limit > 1; limit /= 10 {
 		o.id = append(o.id, '0')

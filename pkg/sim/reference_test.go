@@ -319,13 +319,15 @@ func clusterOf(c reference.Config) *cluster.Config {
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
-		Policies:     cluster.Policies{Routing: policy.Spec{Type: c.Routing}}}
+		Policies:     policy.Bundle{Routing: policy.Spec{Type: c.Routing}}}
 	if len(c.Scorers) > 0 {
-		one.Policies.Routing.Params = map[string]float64{}
+		one.Policies.Routing.Params = map[string]any{}
 	}
 	for _, s := range c.Scorers {
 		one.Policies.Routing.Params[s.Name] = s.Weight
 	}
+	one.Policies.Complete()
+	one.ControlPlane.Snapshots.Fill()
 	return one
 }
 

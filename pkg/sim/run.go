@@ -20,9 +20,10 @@ import (
 type Options struct {
 	Workload    string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
 	Cluster     string   `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
-	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3. Repeatable."`
+	Policies    string   `short:"p" placeholder:"FILE" help:"A bundle of policies (YAML or JSON) in the place of the cluster file's."`
+	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3; @FILE has an object of such. Repeatable."`
 	Hardware    []string `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs and measured coefficients, beside the built-in ones. Repeatable."`
-	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams: so far only of latency.jitter."`
+	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams: of policies that draw, and of latency.jitter."`
 	JitterSeed  *uint64  `placeholder:"SEED" help:"Another seed for latency.jitter."`
 	Horizon     *Horizon `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
 	Trace       string   `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
@@ -30,7 +31,8 @@ type Options struct {
 	Check       bool     `help:"Hold the run to its contracts while it happens; slower."`
 	Strict      bool     `help:"Warnings about the workload are errors."`
 	PrintConfig bool     `help:"Print the resolved configuration as JSON and exit."`
-	List        string   `enum:"policies,models,gpus,presets,latencies," default:"" placeholder:"WHAT" help:"List policies, models, gpus, presets (engine versions) or latencies and exit."`
+	List        string   `enum:"policies,signals,models,gpus,presets,latencies," default:"" placeholder:"WHAT" help:"List policies, signals (of policies' expressions), models, gpus, presets (engine versions) or latencies and exit."`
+	Format      string   `enum:"text,json" default:"text" help:"Of --list: text or json (of policies: the search space, with ranges and defaults)."`
 	Plain       bool     `help:"Write the stream uncompressed."`
 
 	// Version goes into the header; Warn and Progress speak to the user. A nil
@@ -80,7 +82,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.List != "" {
 		return list(out, o)
 	}
-	c, err := cluster.Load(o.Cluster, cluster.Options{Sets: o.Set, Hardware: o.Hardware, Warn: o.Warn})
+	c, err := cluster.Load(o.Cluster, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware, Warn: o.Warn})
 	if err != nil {
 		return err
 	}
@@ -122,13 +124,12 @@ func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.
 
 // play runs the simulation between its header and its end.
 func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals, header *record.Header, w *record.Writer, o Options) error {
-	s, err := newSimulation(c, servers, o.ITL)
+	s, err := newSimulation(c, header.SLOClasses, servers, &o)
 	if err != nil {
 		return err
 	}
 	s.arrivals, s.out = a, &output{w: w, level: slices.Index(record.TraceLevels, o.Trace)}
 	s.metrics = metrics.New(header.SLOClasses)
-	s.targets = targets(header.SLOClasses)
 	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
 	}
@@ -169,19 +170,11 @@ func runHeader(c *cluster.Config, workload *record.Header, o Options) *record.He
 	return &record.Header{Stream: record.StreamRun, Tool: "blis-sim", Version: o.Version,
 		Seed: o.Seed, SLOClasses: workload.SLOClasses,
 		Run: &record.RunHeader{
-			Key:   record.SimulationKey{Policy: record.Digest(c.Policies), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
+			Key:   record.SimulationKey{Policy: record.Digest(c.Policies.Anonymous()), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
 			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
 			ConfigDigest: record.Digest(c), Config: c,
 		}}
-}
-
-func targets(classes []record.SLOClass) map[string]record.Targets {
-	t := map[string]record.Targets{}
-	for _, c := range classes {
-		t[c.Name] = c.Targets
-	}
-	return t
 }
 
 // progress tells how far the run has come.

@@ -9,6 +9,7 @@ import (
 	"blis/pkg/catalog"
 	"blis/pkg/cluster"
 	"blis/pkg/des"
+	"blis/pkg/dist"
 	"blis/pkg/engine"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
@@ -26,6 +27,8 @@ const (
 	enqueue
 	stepEnd
 	deadline
+	patience // of who waits in flow control
+	drain    // flow control's queues
 )
 
 // replica is one engine and its place in the cluster.
@@ -34,6 +37,7 @@ type replica struct {
 	deployment int
 	index      record.Index // within the deployment
 	starting   bool         // in simulation.starting
+	seats      int          // the most sequences that it runs
 	// requests were sent to it, completed of them have completed.
 	requests, completed int64
 }
@@ -59,19 +63,20 @@ type simulation struct {
 	replicas    []replica
 	// models are the deployments of each model, in file order.
 	models     []servedModel
-	plane      cluster.ControlPlane
-	router     policy.Router
-	shadow     *policy.Shadow // nil unless the router asks for prefixes
+	router     *router
+	seen       *observer
 	tree       *kv.Tree
-	view       policy.View
-	states     []policy.Replica // of all replicas, kept true
+	viewed     policy.View
+	here       policy.Local
 	candidates []policy.Replica // scratch
 
-	now      des.Time
-	first    des.Time // arrival
-	horizon  des.Time
-	queue    des.Queue
-	starting []int32 // idle replicas that may have got work at this instant
+	now     des.Time
+	first   des.Time // arrival
+	horizon des.Time
+	queue   des.Queue
+	// refreshed: all that happens at this instant has, but for the start of steps.
+	refreshed bool
+	starting  []int32 // idle replicas that may have got work at this instant
 
 	slots []request
 	spare []int32
@@ -81,7 +86,6 @@ type simulation struct {
 	decisions int64
 
 	arrivals *arrivals
-	targets  map[string]record.Targets
 	counts   record.Counts
 	metrics  *metrics.Accumulator
 	out      *output
@@ -97,6 +101,15 @@ type servedModel struct {
 type request struct {
 	out  record.Outcome
 	path kv.Path
+	// known is what the control plane knows of it, hints what the priority policy
+	// says to schedulers.
+	known   policy.Request
+	hints   [policy.MaxHints]float64
+	targets record.Targets
+	// held: it waits in flow control, until patience at most (record.Never: no
+	// such event is pending). delayed: admission has put it off.
+	held, delayed bool
+	patience      des.Time
 	// position in the stream, -1 in a free slot; pending events carry it, so
 	// that those of a request that is gone are known.
 	position int64
@@ -115,30 +128,64 @@ const nowhere int32 = -1
 const maxClock = 1 << 52
 
 // newSimulation builds the cluster, all replicas idle and empty.
-func newSimulation(c *cluster.Config, servers []server, keepGaps bool) (*simulation, error) {
-	s := &simulation{tree: kv.NewTree(), plane: c.ControlPlane, horizon: noHorizon}
+func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []server, o *Options) (*simulation, error) {
+	s := &simulation{tree: kv.NewTree(), horizon: noHorizon}
+	plane, err := c.Plane(func(stream string) uint64 { return dist.NewStream(o.Seed, stream).Uint64() })
+	if err != nil {
+		return nil, err
+	}
+	s.router = newRouter(c, classes, plane)
 	var sizes []int
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
 		first := len(s.replicas)
 		for k := range d.Replicas {
 			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize, d.Engine.EnablePrefixCaching, servers[i].hold)
-			e := engine.New(bounds(d, servers[i].window, keepGaps), servers[i].replica(k), cache)
-			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k)})
-			s.states = append(s.states, policy.Replica{Index: int32(len(s.states))})
+			cfg := bounds(d, servers[i].window, o.ITL)
+			if index := int32(len(s.replicas)); !policy.IsLastIn(plane.Preemption) {
+				cfg.Victim = func(tag int32, p engine.Progress) float64 { return s.victim(tag, index, p) }
+			}
+			e := engine.New(cfg, servers[i].replica(k), cache)
+			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k), seats: cfg.MaxNumSeqs})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
 		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d, servers[i].hold), d.Engine.GPUs(), d.Latency.Range, use{}, d.Latency.Model == "roofline"})
 		s.serve(d.Model, i)
 	}
-	var err error
-	if s.router, err = policy.NewRouter(c.Policies.Routing); err != nil {
-		return nil, err
-	}
-	if s.router.Prefix() {
-		s.shadow = policy.NewShadow(s.tree, c.ControlPlane.ShadowBlocks, sizes)
-	}
+	s.observe(sizes)
 	return s, nil
+}
+
+// observe lets the router see the replicas, whose blocks have these sizes.
+func (s *simulation) observe(sizes []int) {
+	r := s.router
+	n := r.needs()
+	s.seen = newObserver(n, &r.Snapshots, len(s.replicas))
+	if n&policy.NeedShadow != 0 {
+		r.shadow = policy.NewShadow(s.tree, r.ShadowBlocks, sizes)
+	}
+	if r.FlowControl != nil {
+		for range s.models {
+			r.flows = append(r.flows, policy.NewFlow(r.FlowControl.Order, r.FlowControl.Fairness == "round-robin"))
+		}
+	}
+	for i := range s.replicas {
+		e := s.replicas[i].engine
+		s.seen.stats[i].MaxSeqs = int32(s.replicas[i].seats)
+		s.watchCache(int32(i), e.Cache())
+		for f := range policy.Fields {
+			s.seen.stats[i].TakenUS[f] = policy.Fresh
+			if n.Of(f) {
+				s.take(int32(i), f, 0)
+			}
+		}
+		for _, t := range s.seen.periodic {
+			s.seen.stats[i].TakenUS[t.field] = 0
+		}
+		for _, t := range s.seen.demands {
+			s.seen.stats[i].TakenUS[t.field] = -t.us
+		}
+	}
 }
 
 func (s *simulation) serve(model string, deployment int) {
@@ -186,8 +233,11 @@ func (s *simulation) run(stop func() error) error {
 
 // happen lets an event take place.
 func (s *simulation) happen(e des.Event) error {
-	if e.Kind() == stepEnd {
+	switch e.Kind() {
+	case stepEnd:
 		return s.finishStep(e.Slot)
+	case drain:
+		return s.drainAll()
 	}
 	r := &s.slots[e.Slot]
 	if r.position != e.Seq() { // an event of a request that is gone
@@ -205,6 +255,8 @@ func (s *simulation) happen(e des.Event) error {
 		s.enqueue(e.Slot)
 	case deadline:
 		return s.expire(e.Slot)
+	case patience:
+		return s.lose(e.Slot)
 	}
 	return nil
 }

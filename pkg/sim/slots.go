@@ -24,12 +24,14 @@ func (s *simulation) pull() error {
 	r := &s.slots[slot]
 	r.position, r.deadline = s.arrivals.position, des.Time(in.DeadlineUS)
 	r.replica, r.seq, r.final = nowhere, nowhere, false
+	r.held, r.delayed, r.patience = false, false, des.Time(record.Never)
 	r.model = s.modelOf(in.Model)
 	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
 		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,
-		Replica: record.Nowhere, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
+		Replica: record.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: record.Never}
 	r.refusal = s.impossible(r)
+	s.know(r, in)
 	if r.refusal == "" {
 		r.path = s.identify(r.path[:0], in)
 	}
@@ -66,8 +68,10 @@ func (s *simulation) release(slot int32) {
 	}
 	r.position = -1
 	s.spare = append(s.spare, slot)
-	if r.deadline >= s.now {
-		s.forsake()
+	for _, pending := range [...]des.Time{r.deadline, r.patience} {
+		if pending >= s.now {
+			s.forsake()
+		}
 	}
 }
 
@@ -76,7 +80,7 @@ func (s *simulation) release(slot int32) {
 func (s *simulation) forsake() {
 	if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
 		s.queue.Keep(func(e des.Event) bool {
-			return e.Kind() == stepEnd || s.slots[e.Slot].position == e.Seq()
+			return e.Kind() == stepEnd || e.Kind() == drain || s.slots[e.Slot].position == e.Seq()
 		})
 		s.stale = 0
 	}

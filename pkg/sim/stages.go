@@ -34,16 +34,15 @@ func (s *simulation) arrive(slot int32) error {
 		s.first = s.now
 	}
 	s.counts.Offered++
+	s.offer(&r.known)
 	if r.refusal != "" {
 		r.deadline = des.Time(record.Never)
-		err := s.finish(slot, record.StateRejected, r.refusal)
-		s.release(slot)
-		return err
+		return s.refuse(slot, record.StateRejected, r.refusal)
 	}
 	if r.deadline >= 0 {
 		s.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
 	}
-	return s.soon(s.plane.AdmissionLatencyUS, admission, slot)
+	return s.soon(s.router.AdmissionLatencyUS, admission, slot)
 }
 
 // impossible says why no deployment can ever serve the request: the reason of
@@ -66,96 +65,157 @@ func (s *simulation) impossible(r *request) string {
 	return first
 }
 
-// admit lets every request pass.
+// admit asks the admission policy and, if that lets the request pass, gives it
+// its priority.
 func (s *simulation) admit(slot int32) error {
-	s.slots[slot].out.AdmittedUS = record.Micros(s.now)
-	return s.soon(s.plane.RoutingLatencyUS, routing, slot)
+	r := &s.slots[slot]
+	r.delayed = false
+	v := s.router.Admission.Admit(s.view(r, s.router.admission))
+	if err := s.out.admission(s, r, v); err != nil {
+		return err
+	}
+	switch {
+	case v.Action == policy.Reject:
+		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
+	case v.Action == policy.Delay && r.known.Delays >= int64(s.router.MaxDelays):
+		return s.refuse(slot, record.StateTimedOut, record.ReasonAdmissionDelay)
+	case v.Action == policy.Delay:
+		r.known.Delays++
+		s.router.delays++
+		r.out.Delays++
+		r.delayed = true
+		return s.soon(v.DelayUS, admission, slot)
+	}
+	r.out.AdmittedUS = record.Micros(s.now)
+	s.enter(&r.known)
+	r.known.Priority = s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
+	r.out.Priority = r.known.Priority
+	return s.soon(s.router.RoutingLatencyUS, routing, slot)
 }
 
-// route sends a request to a replica.
+// refuse ends a request that is not in any replica.
+func (s *simulation) refuse(slot int32, state, reason string) error {
+	err := s.finish(slot, state, reason)
+	s.release(slot)
+	return err
+}
+
+// route sends a request to a replica, or lets it wait in flow control.
 func (s *simulation) route(slot int32) error {
-	r := &s.slots[slot]
-	v := &s.view
-	v.Group, v.InputTokens, v.Path, v.Replicas = r.model, int(r.out.InputTokens), r.path, s.reachable(r)
-	if s.shadow != nil {
-		s.shadow.Look(v)
+	if s.router.flows != nil {
+		return s.hold(slot)
 	}
-	choice := s.router.Route(v)
+	return s.dispatch(slot)
+}
+
+// dispatch sends a request to a replica.
+func (s *simulation) dispatch(slot int32) error {
+	r := &s.slots[slot]
+	v := s.view(r, s.router.routing)
+	choice := s.router.Routing.Route(v)
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
 	d := &s.deployments[target.deployment]
-	if s.shadow != nil {
-		s.shadow.Sent(chosen.Index, r.path, v.InputTokens)
-		// The last prompt token is computed whatever is cached.
-		hittable := d.limits.blockSize * ((r.out.InputTokens - 1) / d.limits.blockSize)
-		r.out.ExpectedCachedTokens = min(int64(chosen.Matched)*d.limits.blockSize, hittable)
+	if s.router.shadow != nil {
+		s.expect(r, chosen, d)
 	}
-	s.states[chosen.Index].Inflight++
+	s.seen.states[chosen.Index].Inflight++
 	target.requests++
 	if d.measured != nil {
 		d.use.sent(r.out.InputTokens, r.out.OutputTokens)
 	}
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
-	if err := s.out.decision(s, r, choice); err != nil {
+	if err := s.out.routing(s, r, choice); err != nil {
 		return err
 	}
-	s.decisions++
 	return s.soon(d.model.Queueing(r.out.InputTokens), enqueue, slot)
 }
 
-// reachable returns the states of the replicas that can hold the request.
-func (s *simulation) reachable(r *request) []policy.Replica {
-	deployments := s.models[r.model].deployments
-	if len(deployments) == 1 {
-		d := &s.deployments[deployments[0]]
-		return s.states[d.first:d.end]
+// expect notes what the router's shadow says of the chosen replica, and lets it
+// learn of the choice. A router that does not look at prefixes itself finds
+// there what admission saw last.
+func (s *simulation) expect(r *request, chosen policy.Replica, d *deployment) {
+	matched := int64(chosen.Matched)
+	if s.router.routing&policy.NeedShadow == 0 {
+		s.hear()
+		one := []policy.Replica{chosen}
+		s.router.shadow.Look(r.path, int(r.out.InputTokens), one)
+		matched = int64(one[0].Matched)
 	}
-	s.candidates = s.candidates[:0]
-	for _, i := range deployments {
-		if d := &s.deployments[i]; d.limits.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
-			s.candidates = append(s.candidates, s.states[d.first:d.end]...)
-		}
-	}
-	return s.candidates
+	s.router.shadow.Sent(chosen.Index, r.path, int(r.out.InputTokens))
+	// The last prompt token is computed whatever is cached.
+	hittable := d.limits.blockSize * ((r.out.InputTokens - 1) / d.limits.blockSize)
+	r.out.ExpectedCachedTokens = min(matched*d.limits.blockSize, hittable)
 }
 
 // enqueue hands a request to its replica.
 func (s *simulation) enqueue(slot int32) {
 	r := &s.slots[slot]
+	s.before(r.replica, s.refreshed)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = record.Micros(s.now)
-	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens)})
-	s.states[r.replica].QueueDepth = int32(e.Waiting())
+	order := s.router.Scheduler.Order(s.local(r, r.replica))
+	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens), Order: order})
+	s.after(r.replica)
 	s.wake(r.replica)
+}
+
+// victim is how gladly a running request of a replica is preempted.
+func (s *simulation) victim(slot, replica int32, p engine.Progress) float64 {
+	l := s.local(&s.slots[slot], replica)
+	l.Running = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
+	return s.router.Preemption.Victim(l)
 }
 
 // expire ends a request at its deadline, wherever it is.
 func (s *simulation) expire(slot int32) error {
 	r := &s.slots[slot]
 	r.deadline = des.Time(record.Never)
-	left := true
-	if r.seq != nowhere {
-		e := s.replicas[r.replica].engine
-		var had engine.Result
-		had, left = e.Abort(r.seq)
-		r.took(&had)
-		s.states[r.replica].QueueDepth = int32(e.Waiting())
+	reason := record.ReasonDeadline
+	switch {
+	case r.seq != nowhere:
+		return s.abort(slot)
+	case r.held:
+		s.unhold(slot)
+	default:
+		s.forsake() // the stage it was on its way to
 	}
+	if r.delayed {
+		reason = record.ReasonAdmissionDelay
+	}
+	if r.replica != nowhere {
+		s.seen.states[r.replica].Inflight--
+	}
+	if !r.out.AdmittedUS.IsZero() {
+		s.leave(&r.known)
+	}
+	return s.refuse(slot, record.StateTimedOut, reason)
+}
+
+// abort ends a request at its deadline that its replica has.
+func (s *simulation) abort(slot int32) error {
+	r := &s.slots[slot]
+	s.before(r.replica, s.refreshed)
+	e := s.replicas[r.replica].engine
+	had, left := e.Abort(r.seq)
+	r.took(&had)
+	s.after(r.replica)
 	if err := s.finish(slot, record.StateTimedOut, record.ReasonDeadline); err != nil {
 		return err
 	}
-	if !left {
-		return nil // until its step ends
-	}
-	if r.replica != nowhere {
-		s.states[r.replica].Inflight--
-	}
-	s.release(slot)
-	if r.seq == nowhere {
-		s.forsake() // the stage it was on its way to
+	if left { // else when its step ends
+		s.depart(r.replica, slot)
+		s.drainSoon()
 	}
 	return nil
+}
+
+// depart counts a request as gone that its replica no longer has.
+func (s *simulation) depart(replica, slot int32) {
+	s.seen.states[replica].Inflight--
+	s.leave(&s.slots[slot].known)
+	s.release(slot)
 }
 
 // took notes what a replica did for the request.
@@ -174,7 +234,7 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 	s.open--
 	o := &r.out
 	o.State, o.Reason = state, reason
-	o.SLOMet = metrics.SLOMet(o, s.targets[o.SLOClass])
+	o.SLOMet = metrics.SLOMet(o, r.targets)
 	switch state {
 	case record.StateCompleted:
 		s.counts.Completed++

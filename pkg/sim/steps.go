@@ -6,6 +6,7 @@ import (
 
 	"blis/pkg/des"
 	"blis/pkg/engine"
+	"blis/pkg/policy"
 	"blis/pkg/record"
 )
 
@@ -26,6 +27,7 @@ func (s *simulation) startSteps() error {
 	for _, i := range s.starting {
 		r := &s.replicas[i]
 		r.starting = false
+		s.before(i, true)
 		started, err := r.engine.Start(s.now)
 		if err != nil {
 			return s.stuck(err)
@@ -34,9 +36,9 @@ func (s *simulation) startSteps() error {
 			continue
 		}
 		for _, step := range r.engine.Formed() {
-			s.formed(step)
+			s.formed(i, step)
 		}
-		s.states[i].QueueDepth = int32(r.engine.Waiting())
+		s.after(i)
 		s.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
 		if s.check != nil {
 			if err := s.check.replica(r); err != nil {
@@ -45,14 +47,18 @@ func (s *simulation) startSteps() error {
 		}
 	}
 	s.starting = s.starting[:0]
+	s.drainSoon()
 	return nil
 }
 
 // formed notes what happens to requests when a batch is formed.
-func (s *simulation) formed(step *engine.Step) {
+func (s *simulation) formed(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
 		o := &s.slots[a.Tag].out
 		o.ScheduledUS, o.CachedTokens = record.Micros(s.now), int64(a.Cached)
+		if s.seen.needs&policy.NeedHitRate != 0 {
+			s.seen.own[i].hits.add(s.now, int64(a.Cached), o.InputTokens)
+		}
 	}
 	for _, tag := range step.Preempted {
 		s.slots[tag].out.Preemptions++
@@ -62,13 +68,18 @@ func (s *simulation) formed(step *engine.Step) {
 // finishStep makes the effects of a replica's step visible.
 func (s *simulation) finishStep(i int32) error {
 	r := &s.replicas[i]
+	s.before(i, s.refreshed)
 	ends, err := r.engine.Finish(s.now)
 	if err != nil {
 		return s.stuck(err)
 	}
 	seen := record.Micros(s.now + s.deployments[r.deployment].model.Output())
 	for _, tag := range ends.First {
-		s.slots[tag].out.FirstTokenUS = seen
+		o := &s.slots[tag].out
+		o.FirstTokenUS = seen
+		if s.seen.needs&policy.NeedRecentTTFT != 0 {
+			s.seen.own[i].ttft.add(s.now, int64(seen-o.ArrivalUS), 1)
+		}
 	}
 	if ends.Steady > 0 {
 		s.metrics.Gap(ends.Gap, int64(ends.Steady))
@@ -84,18 +95,24 @@ func (s *simulation) finishStep(i int32) error {
 		q := &s.slots[done.Tag]
 		q.out.CompletedUS = seen
 		q.took(done)
-		s.states[i].Inflight--
+		if q.out.OutputTokens > 1 && s.seen.needs&policy.NeedRecentTPOT != 0 {
+			s.seen.own[i].tpot.add(s.now, int64(seen-q.out.FirstTokenUS), q.out.OutputTokens-1)
+		}
 		r.completed++
+		s.done(q)
 		if err := s.finish(done.Tag, record.StateCompleted, ""); err != nil {
 			return err
 		}
-		s.release(done.Tag)
+		s.depart(i, done.Tag)
 	}
 	for _, tag := range ends.Left {
-		s.states[i].Inflight--
-		s.release(tag)
+		s.depart(i, tag)
 	}
-	s.states[i].QueueDepth = int32(r.engine.Waiting())
+	if s.seen.needs&(policy.NeedEstimate|policy.NeedEstWait) != 0 {
+		s.seen.stepped(i, s.now-r.engine.Step().Start)
+	}
+	s.after(i)
+	s.drainSoon()
 	s.wake(i)
 	if s.check != nil {
 		return s.check.replica(r)

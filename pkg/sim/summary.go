@@ -19,7 +19,31 @@ func (s *simulation) summary() *metrics.Record {
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
 			UpUS: s.now - s.first, BusyUS: e.BusyUS})
 	}
+	s.metrics.Control(s.control())
 	raw := s.metrics.Raw()
 	raw.Warnings = append(s.caveats(), raw.Warnings...)
 	return &metrics.Record{Kind: record.KindMetrics, Raw: *raw}
+}
+
+// control is what the control plane did, nil if there is nothing to tell.
+func (s *simulation) control() *metrics.Control {
+	c := &metrics.Control{Delays: s.router.delays}
+	tell := c.Delays > 0
+	if o := s.seen; o.reads > 0 {
+		c.SignalAgeMS = &metrics.Age{Mean: float64(o.ageUS) / float64(o.reads) / 1000, Max: float64(o.oldest) / 1000}
+		tell = true
+	}
+	if f := s.router.flow; s.router.flows != nil {
+		c.Flow = &metrics.Flow{Queued: f.queued, Peak: f.peak, Rejected: f.rejected, Expired: f.expired}
+		tell = true
+	}
+	for _, r := range s.router.Rules() {
+		c.Rules = append(c.Rules, metrics.Rule{Path: r.Path, Rule: r.Source, Evaluated: r.Evaluated, Hits: r.Hits, Failed: r.Failed})
+		c.Fallbacks += r.Failed
+		tell = true
+	}
+	if !tell {
+		return nil
+	}
+	return c
 }

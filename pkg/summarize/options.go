@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"blis/pkg/expr"
+	"blis/pkg/filter"
 	"blis/pkg/record"
 )
 
@@ -44,7 +44,7 @@ type Where struct {
 // UnmarshalText compiles a CEL expression; see package expr.
 func (w *Where) UnmarshalText(text []byte) (err error) {
 	w.src = string(text)
-	w.keeps, err = expr.CompileOutcomeFilter(w.src)
+	w.keeps, err = filter.CompileOutcome(w.src)
 	return err
 }
 

@@ -52,11 +52,7 @@ func rowOfOutcome(o *record.Outcome) outcomeRow {
 		Session: o.Session, Step: o.Step, Iteration: o.Iteration, Decision: o.Decision,
 		InputTokens: o.InputTokens, OutputTokens: o.OutputTokens, GeneratedTokens: o.GeneratedTokens,
 		CachedTokens: o.CachedTokens, ExpectedCachedTokens: o.ExpectedCachedTokens,
-		Preemptions: o.Preemptions, Delays: o.Delays, ITLMaxUS: time(o.ITLMaxUS), SLOMet: o.SLOMet,
-	}
-	if o.Replica != record.Nowhere {
-		index := int32(o.Replica)
-		r.Replica = &index
+		Preemptions: o.Preemptions, Delays: o.Delays, ITLMaxUS: time(o.ITLMaxUS), SLOMet: o.SLOMet, Replica: place(o.Replica),
 	}
 	for _, gap := range o.ITLUS {
 		r.ITLUS = append(r.ITLUS, gapRow{gap[0], gap[1]})
@@ -69,14 +65,11 @@ func (r *outcomeRow) record() record.Outcome {
 		Kind: record.KindOutcome, ID: r.ID, State: r.State, Reason: r.Reason, ArrivalUS: record.Micros(r.ArrivalUS),
 		AdmittedUS: micros(r.AdmittedUS), RoutedUS: micros(r.RoutedUS), EnqueuedUS: micros(r.EnqueuedUS),
 		ScheduledUS: micros(r.ScheduledUS), FirstTokenUS: micros(r.FirstTokenUS), CompletedUS: micros(r.CompletedUS),
-		Deployment: r.Deployment, Replica: record.Nowhere, Tenant: r.Tenant, SLOClass: r.SLOClass, Model: r.Model, Priority: r.Priority,
+		Deployment: r.Deployment, Replica: index(r.Replica), Tenant: r.Tenant, SLOClass: r.SLOClass, Model: r.Model, Priority: r.Priority,
 		Session: r.Session, Step: r.Step, Iteration: r.Iteration, Decision: r.Decision,
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, GeneratedTokens: r.GeneratedTokens,
 		CachedTokens: r.CachedTokens, ExpectedCachedTokens: r.ExpectedCachedTokens,
 		Preemptions: r.Preemptions, Delays: r.Delays, ITLMaxUS: micros(r.ITLMaxUS), SLOMet: r.SLOMet,
-	}
-	if r.Replica != nil {
-		o.Replica = record.Index(*r.Replica)
 	}
 	for _, gap := range r.ITLUS {
 		o.ITLUS = append(o.ITLUS, [2]int64{gap.GapUS, gap.Count})
@@ -90,24 +83,42 @@ type decisionRow struct {
 	Stage      string  `parquet:"stage,dict"`
 	AtUS       int64   `parquet:"at_us"`
 	Request    string  `parquet:"request"`
-	Deployment string  `parquet:"deployment,dict"`
-	Replica    int32   `parquet:"replica"`
+	Verdict    string  `parquet:"verdict,optional,dict"`
+	DelayUS    int64   `parquet:"delay_us,optional"`
+	Deployment string  `parquet:"deployment,optional,dict"`
+	Replica    *int32  `parquet:"replica"`
 	Score      float64 `parquet:"score"`
 	Candidates int64   `parquet:"candidates"`
 }
 
 func rowOfDecision(d *record.Decision) decisionRow {
 	return decisionRow{
-		ID: d.ID, Stage: d.Stage, AtUS: int64(d.AtUS), Request: d.Request,
-		Deployment: d.Deployment, Replica: int32(d.Replica), Score: d.Score, Candidates: d.Candidates,
+		ID: d.ID, Stage: d.Stage, AtUS: int64(d.AtUS), Request: d.Request, Verdict: d.Verdict, DelayUS: d.DelayUS,
+		Deployment: d.Deployment, Replica: place(d.Replica), Score: d.Score, Candidates: d.Candidates,
 	}
 }
 
 func (r *decisionRow) record() record.Decision {
 	return record.Decision{
-		Kind: record.KindDecision, ID: r.ID, Stage: r.Stage, AtUS: record.Micros(r.AtUS), Request: r.Request,
-		Deployment: r.Deployment, Replica: record.Index(r.Replica), Score: r.Score, Candidates: r.Candidates,
+		Kind: record.KindDecision, ID: r.ID, Stage: r.Stage, AtUS: record.Micros(r.AtUS), Request: r.Request, Verdict: r.Verdict, DelayUS: r.DelayUS,
+		Deployment: r.Deployment, Replica: index(r.Replica), Score: r.Score, Candidates: r.Candidates,
 	}
+}
+
+// place is null for nowhere, and index its inverse.
+func place(i record.Index) *int32 {
+	if i == record.Nowhere {
+		return nil
+	}
+	n := int32(i)
+	return &n
+}
+
+func index(n *int32) record.Index {
+	if n == nil {
+		return record.Nowhere
+	}
+	return record.Index(*n)
 }
 
 // time is null for what never happened.

@@ -49,6 +49,10 @@ func someOutcome(i int) *record.Outcome {
 }
 
 func someDecision(i int) *record.Decision {
+	if i%3 == 1 {
+		return &record.Decision{Kind: record.KindDecision, ID: fmt.Sprintf("dec-%06d", i), Stage: "admission", AtUS: record.Micros(i * 31), Request: fmt.Sprintf("req-%06d", i),
+			Verdict: "delay", DelayUS: int64(i), Replica: record.Nowhere, Candidates: 2}
+	}
 	return &record.Decision{
 		Kind: record.KindDecision, ID: fmt.Sprintf("dec-%06d", i), Stage: "routing", AtUS: record.Micros(i * 31), Request: fmt.Sprintf("req-%06d", i),
 		Deployment: "main", Replica: record.Index(i % 7), Score: float64(i) / 3, Candidates: int64(i % 5),

@@ -1,4 +1,4 @@
-package expr
+package filter
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/expr"
 	"blis/pkg/record"
 
 	"pgregory.net/rapid"
@@ -28,7 +29,7 @@ func rejected() *record.Outcome {
 
 func keeps(t *testing.T, src string, o *record.Outcome) bool {
 	t.Helper()
-	filter, err := CompileOutcomeFilter(src)
+	filter, err := CompileOutcome(src)
 	if err != nil {
 		t.Errorf("%s: %v", src, err)
 		return false
@@ -99,7 +100,7 @@ func TestRequestFilter(t *testing.T) {
 		`deadline_us > 0`:                      false,
 		`predicted_output_tokens == 0`:         false,
 	} {
-		filter, err := CompileRequestFilter(src)
+		filter, err := CompileRequest(src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,14 +115,14 @@ func TestErrorsHavePlaces(t *testing.T) {
 		{`e2e_mss > 1`, `1:1: unknown name "e2e_mss"; did you mean "e2e_ms"? (have id, state, `},
 		{"tenant == 'a' &&\n  inputtokens > 1", `2:3: unknown name "inputtokens"; did you mean "input_tokens"?`},
 		{`input_tokens >`, `1:15: Syntax error: `},
-		{`input_tokens`, `1:1: this is a double; it must be true or false, such as input_tokens > 1000`},
-		{`tenant > 3`, `1:8: found no matching overload for '_>_' applied to '(string, double)'`},
+		{`input_tokens`, `1:1: this is of type number; it must be of type true or false, such as 1 < 2`},
+		{`tenant > 3`, `1:8: > does not take (text, number)`},
 		{``, `1:1: `},
 		{`{"a": 1}.exists(k, k == id)`, `1:1: maps are not allowed: the order of their keys is not defined`},
 		{`itl_us == 1`, `1:1: unknown name "itl_us"`},
-		{`siez(id) == 3`, `1:5: unknown name "siez"`},
+		{`siez(id) == 3`, `1:5: unknown function "siez"`},
 	} {
-		_, err := CompileOutcomeFilter(c.src)
+		_, err := CompileOutcome(c.src)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %v\nwant %s", c.src, err, c.want)
 		}
@@ -129,7 +130,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 }
 
 func TestErrorsOfValues(t *testing.T) {
-	filter, err := CompileOutcomeFilter(`double(id) > 3`)
+	filter, err := CompileOutcome(`double(id) > 3`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestFields(t *testing.T) {
 		if f.Doc == "" {
 			t.Errorf("%s has no documentation", f.Name)
 		}
-		src := map[Type]string{Number: `%s > 0 || true`, Text: `%s != "" || true`, Flag: `%s || true`}[f.Type]
+		src := map[expr.Type]string{expr.Number: `%s > 0 || true`, expr.Text: `%s != "" || true`, expr.Flag: `%s || true`}[f.Type]
 		if !keeps(t, fmt.Sprintf(src, f.Name), rejected()) {
 			t.Errorf("%s cannot be asked for", f.Name)
 		}
@@ -163,7 +164,7 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if len(RequestFields()) != 9 {
+	if len(RequestFields()) != 11 {
 		t.Errorf("fields of a request: %v", RequestFields())
 	}
 }
@@ -173,7 +174,7 @@ func TestNumbersCompareAsInGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(-5, 1<<50).Draw(t, "limit")
 		value := rapid.OneOf(rapid.Int64Range(1, math.MaxInt32), rapid.Just(limit)).Draw(t, "value")
-		filter, err := CompileOutcomeFilter(fmt.Sprintf("input_tokens >= %d", limit))
+		filter, err := CompileOutcome(fmt.Sprintf("input_tokens >= %d", limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +191,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		filter, err := CompileOutcomeFilter(src)
+		filter, err := CompileOutcome(src)
 		if err != nil {
 			return
 		}
@@ -203,7 +204,7 @@ func FuzzCompile(f *testing.F) {
 }
 
 func BenchmarkFilter(b *testing.B) {
-	filter, err := CompileOutcomeFilter(`input_tokens > 1000 && ttft_ms > 100`)
+	filter, err := CompileOutcome(`input_tokens > 1000 && ttft_ms > 100`)
 	if err != nil {
 		b.Fatal(err)
 	}

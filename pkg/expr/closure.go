@@ -1,0 +1,293 @@
+package expr
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// Expressions of numbers, texts and conditions without lists, conversions and
+// macros become Go closures, which are many times faster than the interpreter and
+// allocate nothing. They do exactly what it does: the only error there can be is
+// to order what is no number, and && and || hide an error where their other side
+// decides.
+
+type number[T any] func(*T) (x float64, ok bool)
+
+type text[T any] func(*T) (s string, ok bool)
+
+type flag[T any] func(*T) truth
+
+// truth is a condition's value; bad is an error.
+type truth uint8
+
+const (
+	no truth = iota
+	yes
+	bad
+)
+
+func truthOf(b bool) truth {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// compiler makes closures of the parts of a tree; nil of what it cannot.
+type compiler[T any] struct {
+	tree   *ast.AST
+	fields map[string]*Field[T]
+}
+
+// expression makes e closures and reports whether it could.
+func (c *compiler[T]) expression(e *Expression[T]) bool {
+	root := c.tree.Expr()
+	switch e.kind {
+	case Number:
+		e.number = c.number(root)
+	case Text:
+		e.text = c.text(root)
+	case Flag:
+		e.flag = c.flag(root)
+	}
+	return e.number != nil || e.text != nil || e.flag != nil
+}
+
+// field returns the field that e names, nil if it is none or may be unknown.
+func (c *compiler[T]) field(e ast.Expr) *Field[T] {
+	if e.Kind() != ast.IdentKind && e.Kind() != ast.SelectKind {
+		return nil
+	}
+	r, ok := c.tree.ReferenceMap()[e.ID()]
+	if !ok {
+		return nil
+	}
+	f := c.fields[r.Name]
+	if f == nil || f.Known != nil {
+		return nil
+	}
+	return f
+}
+
+// is returns the type of e, "" if it is none of ours.
+func (c *compiler[T]) is(e ast.Expr) Type {
+	for _, t := range []Type{Number, Text, Flag} {
+		if c.tree.GetType(e.ID()).IsExactType(t.cel()) {
+			return t
+		}
+	}
+	return ""
+}
+
+func (c *compiler[T]) number(e ast.Expr) number[T] {
+	if f := c.field(e); f != nil {
+		get := f.Number
+		return func(t *T) (float64, bool) { return get(t), true }
+	}
+	switch e.Kind() {
+	case ast.LiteralKind:
+		if v, ok := e.AsLiteral().(types.Double); ok {
+			return func(*T) (float64, bool) { return float64(v), true }
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.IsMemberFunction() {
+			return nil
+		}
+		args := call.Args()
+		if call.FunctionName() == operators.Conditional {
+			return choose(c.flag(args[0]), c.number(args[1]), c.number(args[2]))
+		}
+		var x [3]number[T]
+		if len(args) > len(x) {
+			return nil
+		}
+		for i, a := range args {
+			if c.is(a) != Number {
+				return nil
+			}
+			if x[i] = c.number(a); x[i] == nil {
+				return nil
+			}
+		}
+		return operation(call.FunctionName(), len(args), x[0], x[1], x[2])
+	}
+	return nil
+}
+
+// operation is a function of so many numbers.
+func operation[T any](name string, args int, a, b, c number[T]) number[T] {
+	switch {
+	case args == 1 && name == operators.Negate:
+		return func(t *T) (float64, bool) { x, ok := a(t); return -x, ok }
+	case args == 1 && unary[name] != nil:
+		f := unary[name]
+		return func(t *T) (float64, bool) { x, ok := a(t); return f(x), ok }
+	case args == 3 && triple[name] != nil:
+		f := triple[name]
+		return func(t *T) (float64, bool) {
+			x, ok1 := a(t)
+			y, ok2 := b(t)
+			z, ok3 := c(t)
+			return f(x, y, z), ok1 && ok2 && ok3
+		}
+	case args != 2:
+		return nil
+	}
+	switch name {
+	case operators.Add:
+		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x + y, ok && too }
+	case operators.Subtract:
+		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x - y, ok && too }
+	case operators.Multiply:
+		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x * y, ok && too }
+	case operators.Divide:
+		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x / y, ok && too }
+	}
+	if f := dual[name]; f != nil {
+		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return f(x, y), ok && too }
+	}
+	return nil
+}
+
+// choose is the operator ?:.
+func choose[T, V any, F ~func(*T) (V, bool)](cond flag[T], then, otherwise F) F {
+	if cond == nil || then == nil || otherwise == nil {
+		return nil
+	}
+	return func(t *T) (v V, ok bool) {
+		switch cond(t) {
+		case yes:
+			return then(t)
+		case no:
+			return otherwise(t)
+		}
+		return v, false
+	}
+}
+
+func (c *compiler[T]) text(e ast.Expr) text[T] {
+	if f := c.field(e); f != nil {
+		get := f.Text
+		return func(t *T) (string, bool) { return get(t), true }
+	}
+	switch e.Kind() {
+	case ast.LiteralKind:
+		if v, ok := e.AsLiteral().(types.String); ok {
+			return func(*T) (string, bool) { return string(v), true }
+		}
+	case ast.CallKind:
+		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
+			args := call.Args()
+			return choose(c.flag(args[0]), c.text(args[1]), c.text(args[2]))
+		}
+	}
+	return nil
+}
+
+func (c *compiler[T]) flag(e ast.Expr) flag[T] {
+	if f := c.field(e); f != nil {
+		get := f.Flag
+		return func(t *T) truth { return truthOf(get(t)) }
+	}
+	switch e.Kind() {
+	case ast.LiteralKind:
+		if v, ok := e.AsLiteral().(types.Bool); ok {
+			is := truthOf(bool(v))
+			return func(*T) truth { return is }
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.IsMemberFunction() {
+			return c.textCall(call)
+		}
+		args := call.Args()
+		switch name := call.FunctionName(); name {
+		case operators.LogicalNot:
+			return not(c.flag(args[0]))
+		case operators.LogicalAnd:
+			return both(c.flag(args[0]), c.flag(args[1]), no)
+		case operators.LogicalOr:
+			return both(c.flag(args[0]), c.flag(args[1]), yes)
+		case operators.Conditional:
+			return c.chooseFlag(c.flag(args[0]), c.flag(args[1]), c.flag(args[2]))
+		case operators.In:
+			return c.among(args[0], args[1])
+		case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+			return c.compare(name, args[0], args[1])
+		}
+	}
+	return nil
+}
+
+func not[T any](a flag[T]) flag[T] {
+	if a == nil {
+		return nil
+	}
+	return func(t *T) truth {
+		switch a(t) {
+		case no:
+			return yes
+		case yes:
+			return no
+		}
+		return bad
+	}
+}
+
+// both is && if decides is no, || if it is yes: the side that decides hides an
+// error of the other.
+func both[T any](a, b flag[T], decides truth) flag[T] {
+	if a == nil || b == nil {
+		return nil
+	}
+	return func(t *T) truth {
+		x := a(t)
+		if x == decides {
+			return decides
+		}
+		y := b(t)
+		if y == decides || x != bad {
+			return y
+		}
+		return bad
+	}
+}
+
+func (c *compiler[T]) chooseFlag(cond, then, otherwise flag[T]) flag[T] {
+	if cond == nil || then == nil || otherwise == nil {
+		return nil
+	}
+	return func(t *T) truth {
+		switch cond(t) {
+		case yes:
+			return then(t)
+		case no:
+			return otherwise(t)
+		}
+		return bad
+	}
+}
+
+// textCall is a method of a text: startsWith, endsWith, contains.
+func (c *compiler[T]) textCall(call ast.CallExpr) flag[T] {
+	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains}[call.FunctionName()]
+	if test == nil || len(call.Args()) != 1 || c.is(call.Target()) != Text {
+		return nil
+	}
+	a, b := c.text(call.Target()), c.text(call.Args()[0])
+	if a == nil || b == nil {
+		return nil
+	}
+	return func(t *T) truth {
+		s, ok := a(t)
+		part, too := b(t)
+		if !ok || !too {
+			return bad
+		}
+		return truthOf(test(s, part))
+	}
+}

@@ -1,0 +1,152 @@
+package expr
+
+import (
+	"math"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// compare is a comparison of two values of one type.
+func (c *compiler[T]) compare(name string, a, b ast.Expr) flag[T] {
+	kind := c.is(a)
+	if kind == "" || c.is(b) != kind {
+		return nil
+	}
+	switch kind {
+	case Number:
+		return compareNumbers(name, c.number(a), c.number(b))
+	case Text:
+		return compareTexts(name, c.text(a), c.text(b))
+	}
+	return compareFlags(name, c.flag(a), c.flag(b))
+}
+
+// compareNumbers: what is no number equals nothing and cannot be ordered.
+func compareNumbers[T any](name string, a, b number[T]) flag[T] {
+	if a == nil || b == nil {
+		return nil
+	}
+	switch name {
+	case operators.Equals:
+		return func(t *T) truth {
+			x, ok := a(t)
+			y, too := b(t)
+			if !ok || !too {
+				return bad
+			}
+			return truthOf(x == y)
+		}
+	case operators.NotEquals:
+		return not(compareNumbers(operators.Equals, a, b))
+	case operators.Greater:
+		return compareNumbers(operators.Less, b, a)
+	case operators.GreaterEquals:
+		return compareNumbers(operators.LessEquals, b, a)
+	case operators.Less:
+		return func(t *T) truth {
+			x, ok := a(t)
+			y, too := b(t)
+			if !ok || !too || math.IsNaN(x) || math.IsNaN(y) {
+				return bad
+			}
+			return truthOf(x < y)
+		}
+	}
+	return func(t *T) truth {
+		x, ok := a(t)
+		y, too := b(t)
+		if !ok || !too || math.IsNaN(x) || math.IsNaN(y) {
+			return bad
+		}
+		return truthOf(x <= y)
+	}
+}
+
+func compareTexts[T any](name string, a, b text[T]) flag[T] {
+	if a == nil || b == nil {
+		return nil
+	}
+	test := map[string]func(x, y string) bool{
+		operators.Equals:        func(x, y string) bool { return x == y },
+		operators.NotEquals:     func(x, y string) bool { return x != y },
+		operators.Less:          func(x, y string) bool { return x < y },
+		operators.LessEquals:    func(x, y string) bool { return x <= y },
+		operators.Greater:       func(x, y string) bool { return x > y },
+		operators.GreaterEquals: func(x, y string) bool { return x >= y },
+	}[name]
+	return func(t *T) truth {
+		x, ok := a(t)
+		y, too := b(t)
+		if !ok || !too {
+			return bad
+		}
+		return truthOf(test(x, y))
+	}
+}
+
+// compareFlags has == and != only.
+func compareFlags[T any](name string, a, b flag[T]) flag[T] {
+	if a == nil || b == nil || name != operators.Equals && name != operators.NotEquals {
+		return nil
+	}
+	equal := name == operators.Equals
+	return func(t *T) truth {
+		x, y := a(t), b(t)
+		if x == bad || y == bad {
+			return bad
+		}
+		return truthOf((x == y) == equal)
+	}
+}
+
+// among is the operator in, of a list of literals.
+func (c *compiler[T]) among(e, list ast.Expr) flag[T] {
+	if list.Kind() != ast.ListKind {
+		return nil
+	}
+	var numbers []float64
+	var texts []string
+	for _, x := range list.AsList().Elements() {
+		if x.Kind() != ast.LiteralKind {
+			return nil
+		}
+		switch v := x.AsLiteral().(type) {
+		case types.Double:
+			numbers = append(numbers, float64(v))
+		case types.String:
+			texts = append(texts, string(v))
+		default:
+			return nil
+		}
+	}
+	switch kind := c.is(e); {
+	case kind == Number && texts == nil:
+		a := c.number(e)
+		if a == nil {
+			return nil
+		}
+		return func(t *T) truth {
+			x, ok := a(t)
+			if !ok {
+				return bad
+			}
+			return truthOf(slices.Contains(numbers, x))
+		}
+	case kind == Text && numbers == nil:
+		a := c.text(e)
+		if a == nil {
+			return nil
+		}
+		return func(t *T) truth {
+			x, ok := a(t)
+			if !ok {
+				return bad
+			}
+			return truthOf(slices.Contains(texts, x))
+		}
+	}
+	return nil
+}

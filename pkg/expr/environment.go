@@ -1,0 +1,170 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Functions of numbers beside CEL's own, by how many they take.
+var (
+	unary = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
+	dual  = map[string]func(a, b float64) float64{"pow": math.Pow,
+		"min": func(a, b float64) float64 { return min(a, b) }, "max": func(a, b float64) float64 { return max(a, b) }}
+	triple = map[string]func(a, b, c float64) float64{"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) }}
+)
+
+func environment[T any](fields []Field[T]) (*cel.Env, error) {
+	var options []cel.EnvOption
+	for i := range fields {
+		options = append(options, cel.Variable(fields[i].Name, fields[i].Type.cel()))
+	}
+	add := func(name string, args int, call func(x []float64) float64) {
+		takes := []*cel.Type{cel.DoubleType, cel.DoubleType, cel.DoubleType}[:args]
+		options = append(options, cel.Function(name, cel.Overload(name+"_number", takes, cel.DoubleType,
+			cel.FunctionBinding(func(values ...ref.Val) ref.Val {
+				x := make([]float64, len(values))
+				for i, v := range values {
+					x[i] = float64(v.(types.Double))
+				}
+				return types.Double(call(x))
+			}))))
+	}
+	for name, f := range unary {
+		add(name, 1, func(x []float64) float64 { return f(x[0]) })
+	}
+	for name, f := range dual {
+		add(name, 2, func(x []float64) float64 { return f(x[0], x[1]) })
+	}
+	for name, f := range triple {
+		add(name, 3, func(x []float64) float64 { return f(x[0], x[1], x[2]) })
+	}
+	return cel.NewEnv(options...)
+}
+
+// maxSteps is the most that an expression may take, in CEL's unit of cost.
+const maxSteps = 10_000
+
+// checkCost refuses what can take too many steps.
+func checkCost(env *cel.Env, tree *cel.Ast) error {
+	cost, err := env.EstimateCost(tree, sizes{})
+	if err != nil {
+		return &Error{1, 1, err.Error()}
+	}
+	if cost.Max > maxSteps {
+		return &Error{1, 1, fmt.Sprintf("this can take %d steps, at most %d are allowed: macros within macros multiply", cost.Max, maxSteps)}
+	}
+	return nil
+}
+
+// sizes estimates how long texts are: names, mostly.
+type sizes struct{}
+
+func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
+	return &checker.SizeEstimate{Min: 0, Max: 256}
+}
+
+func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+	return nil
+}
+
+// study notes which fields an expression reads, and the texts that it compares
+// them with.
+func (e *Expression[T]) study(tree *ast.AST, names []string) {
+	used := map[string]bool{}
+	e.compared = map[string][]Literal{}
+	field := func(x ast.Expr) string {
+		if r, ok := tree.ReferenceMap()[x.ID()]; ok && len(r.OverloadIDs) == 0 {
+			return r.Name
+		}
+		return ""
+	}
+	note := func(name string, x ast.Expr) {
+		if s, ok := x.AsLiteral().(types.String); ok && x.Kind() == ast.LiteralKind {
+			at := tree.SourceInfo().GetStartLocation(x.ID())
+			e.compared[name] = append(e.compared[name], Literal{string(s), at.Line(), at.Column() + 1})
+		}
+	}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		if name := field(x); name != "" {
+			used[name] = true
+		}
+		if x.Kind() != ast.CallKind {
+			return
+		}
+		call := x.AsCall()
+		switch call.FunctionName() {
+		case operators.Equals, operators.NotEquals:
+			a, b := call.Args()[0], call.Args()[1]
+			if name := field(a); name != "" {
+				note(name, b)
+			} else if name := field(b); name != "" {
+				note(name, a)
+			}
+		case operators.In:
+			if name, list := field(call.Args()[0]), call.Args()[1]; name != "" && list.Kind() == ast.ListKind {
+				for _, x := range list.AsList().Elements() {
+					note(name, x)
+				}
+			}
+		}
+	}))
+	for _, name := range names {
+		if used[name] {
+			e.uses = append(e.uses, name)
+		}
+	}
+}
+
+// promote makes all numbers of the tree doubles.
+func promote(tree *ast.AST) error {
+	var err error
+	var sizes []ast.Expr
+	index := map[int64]bool{} // literals that must stay integers
+	factory := ast.NewExprFactory()
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.MapKind, ast.StructKind:
+			if err == nil {
+				at := tree.SourceInfo().GetStartLocation(e.ID())
+				err = &Error{at.Line(), at.Column() + 1, "maps are not allowed: the order of their keys is not defined"}
+			}
+		case ast.CallKind:
+			switch call := e.AsCall(); call.FunctionName() {
+			case operators.Index:
+				index[call.Args()[1].ID()] = true
+			case "size", "int", "uint":
+				sizes = append(sizes, e)
+			}
+		case ast.LiteralKind:
+			switch v := e.AsLiteral().(type) {
+			case types.Int:
+				if !index[e.ID()] {
+					e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
+				}
+			case types.Uint:
+				e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
+			}
+		}
+	}))
+	id := ast.MaxID(tree)
+	for _, e := range sizes {
+		call := e.AsCall()
+		inner := factory.NewCall(id, call.FunctionName(), call.Args()...)
+		if call.IsMemberFunction() {
+			inner = factory.NewMemberCall(id, call.FunctionName(), call.Target(), call.Args()...)
+		}
+		if at, ok := tree.SourceInfo().GetOffsetRange(e.ID()); ok {
+			tree.SourceInfo().SetOffsetRange(id, at)
+		}
+		e.SetKindCase(factory.NewCall(e.ID(), "double", inner))
+		id++
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package metrics
+
+import (
+	"fmt"
+
+	"blis/pkg/record"
+)
+
+// Control is what the control plane did beside sending requests to replicas.
+type Control struct {
+	// Delays is how often admission put requests off.
+	Delays int64 `json:"delays"`
+	// SignalAgeMS is how old the values were that policies were shown of replicas,
+	// one for each value, replica and look; absent where all are immediate.
+	SignalAgeMS *Age  `json:"signal_age_ms,omitempty"`
+	Flow        *Flow `json:"flow,omitempty"`
+	// Rules are the expressions and branches of the policies; Fallbacks is how
+	// often one failed and something safe was done instead.
+	Rules     []Rule `json:"rules,omitempty"`
+	Fallbacks int64  `json:"fallbacks"`
+}
+
+// Age is of signals, in ms.
+type Age struct {
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+}
+
+// Flow is what flow control did: Queued requests waited, up to Peak at a time,
+// Rejected found its queue full, Expired waited too long.
+type Flow struct {
+	Queued   int64 `json:"queued"`
+	Peak     int64 `json:"peak"`
+	Rejected int64 `json:"rejected"`
+	Expired  int64 `json:"expired"`
+}
+
+// Rule is an expression or a branch of a policy: where in the policies it
+// stands, its text, how often it was evaluated, how often it was true (a
+// condition), decided (a leaf) or gave a value (a number), and how often it
+// failed.
+type Rule struct {
+	Path      string `json:"path"`
+	Rule      string `json:"rule"`
+	Evaluated int64  `json:"evaluated"`
+	Hits      int64  `json:"hits"`
+	Failed    int64  `json:"failed"`
+}
+
+// Shadow compares what the router's shadow expected to be cached with what was,
+// over the requests that entered a batch: OverTokens were expected and not
+// there, UnderTokens there and not expected. Diverged is the number of requests
+// that have either.
+type Shadow struct {
+	Requests       int64 `json:"requests"`
+	Diverged       int64 `json:"diverged"`
+	ExpectedTokens int64 `json:"expected_tokens"`
+	CachedTokens   int64 `json:"cached_tokens"`
+	OverTokens     int64 `json:"over_tokens"`
+	UnderTokens    int64 `json:"under_tokens"`
+}
+
+func (s *Shadow) add(o *record.Outcome) {
+	if o.ScheduledUS.IsZero() {
+		return
+	}
+	s.Requests++
+	s.ExpectedTokens += o.ExpectedCachedTokens
+	s.CachedTokens += o.CachedTokens
+	switch d := o.ExpectedCachedTokens - o.CachedTokens; {
+	case d > 0:
+		s.OverTokens += d
+		s.Diverged++
+	case d < 0:
+		s.UnderTokens -= d
+		s.Diverged++
+	}
+}
+
+// Control counts what the control plane did.
+func (a *Accumulator) Control(c *Control) { a.control = c }
+
+// warning says that a policy's expressions failed.
+func (c *Control) warning() string {
+	if c == nil || c.Fallbacks == 0 {
+		return ""
+	}
+	worst := c.Rules[0]
+	for _, r := range c.Rules {
+		if r.Failed > worst.Failed {
+			worst = r
+		}
+	}
+	return fmt.Sprintf("policies: expressions failed %d times and the fallback decided; %s did in %d of %d evaluations: %s",
+		c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated, worst.Rule)
+}

@@ -1,0 +1,208 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var testEnv = Env{Models: []string{"m", "n"}, Replicas: 20, Seed: func(s string) uint64 { return uint64(len(s)) }}
+
+// composed are bundles with a composed policy at each stage, for what has no
+// meaning without more than parameters.
+var composed = map[string]Spec{
+	"admission/expression":  {Type: "expression", Admit: `req.tier != "sheddable" || best.queue_depth < 2`},
+	"admission/tree":        {Type: "tree", Root: &Node{If: `tenant.active > 2`, Then: &Node{Value: "delay"}, Else: &Node{Use: &Spec{Type: "token-bucket"}}}},
+	"admission/chain":       {Type: "chain", Of: []Spec{{Type: "slo-gated"}, {Type: "rate-limit"}}},
+	"priority/expression":   {Type: "expression", Priority: "req.priority - req.input_tokens / 100", Hints: map[string]string{"a": "cluster.inflight"}},
+	"priority/tree":         {Type: "tree", Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "slo-based"}}}},
+	"routing/expression":    {Type: "expression", Filter: "replica.kv_util < 0.9", Score: "replica.prefix_match - 0.1 * replica.queue_depth"},
+	"routing/tree":          {Type: "tree", Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Use: &Spec{Type: "least-loaded"}}, Else: &Node{Use: &Spec{Type: "power-of-two"}}}},
+	"routing/filter":        {Type: "filter", Filter: "replica.capacity > 2", Use: &Spec{Type: "round-robin"}},
+	"scheduler/expression":  {Type: "expression", Order: "req.input_tokens - req.priority"},
+	"scheduler/tree":        {Type: "tree", Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "sjf"}}}},
+	"preemption/expression": {Type: "expression", Victim: "seq.blocks - req.priority"},
+	"preemption/tree":       {Type: "tree", Root: &Node{If: `seq.blocks > 10`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "lowest-priority"}}}},
+}
+
+// TestPoliciesConform holds every policy in the registry to what is common to
+// all: its decision is one that there is, equal views give equal decisions, a
+// clone goes on as the original does and leaves it alone, nothing is allocated
+// in the long run, and what it does not know is refused.
+func TestPoliciesConform(t *testing.T) {
+	for _, e := range Entries() {
+		if e.Stage == "scorer" {
+			continue // weighted below has them all
+		}
+		t.Run(e.Stage+"/"+e.Name, func(t *testing.T) {
+			s := Spec{Type: e.Name}
+			if e.Composed {
+				var ok bool
+				if s, ok = composed[e.Stage+"/"+e.Name]; !ok {
+					t.Fatal("no example")
+				}
+			}
+			if e.Name == "weighted" {
+				s.Params = map[string]any{}
+				for _, scorer := range Scorers {
+					s.Params[scorer.Name] = 1.0
+				}
+			}
+			conforms(t, e, s)
+			if e.Pathological != slices.Contains([]string{"reject-all", "inverted-slo", "always-busiest", "reverse-priority"}, e.Name) {
+				t.Errorf("pathological: %v", e.Pathological)
+			}
+			if e.Composed {
+				return
+			}
+			s.Params = map[string]any{"no-such": 1.0}
+			if _, err := planeOf(e.Stage, s); err == nil || !strings.Contains(err.Error(), e.Stage+".params") {
+				t.Errorf("an unknown parameter: %v", err)
+			}
+		})
+	}
+}
+
+// planeOf has the policy s at a stage and defaults elsewhere.
+func planeOf(stage string, s Spec) (*Plane, error) {
+	b := &Bundle{}
+	*map[string]*Spec{"admission": &b.Admission, "priority": &b.Priority, "routing": &b.Routing, "scheduler": &b.Scheduler, "preemption": &b.Preemption}[stage] = s
+	b.Complete()
+	return Build(b, testEnv)
+}
+
+// hints is where priorities write theirs.
+var hints [MaxHints]float64
+
+// decision is whatever a stage decides.
+type decision struct {
+	Verdict
+	Choice
+	number float64
+	hints  [MaxHints]float64
+}
+
+func (p *Plane) decide(stage string, v *View, l *Local) (d decision) {
+	switch stage {
+	case "admission":
+		d.Verdict = p.Admission.Admit(v)
+	case "priority":
+		d.number = p.Priority.Priority(v, &hints)
+		d.hints = hints
+	case "routing":
+		d.Choice = p.Routing.Route(v)
+	case "scheduler":
+		d.number = p.Scheduler.Order(l)
+	case "preemption":
+		d.number = p.Preemption.Victim(l)
+	}
+	return d
+}
+
+func conforms(t *testing.T, e Entry, s Spec) {
+	a, err := planeOf(e.Stage, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := planeOf(e.Stage, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	var clone *Plane
+	for i := range 2000 {
+		v, l := randomView(r, int64(i)*1000)
+		first, second := a.decide(e.Stage, v, l), b.decide(e.Stage, v, l)
+		if first != second {
+			t.Fatalf("%+v and %+v for the same view", first, second)
+		}
+		if c := first.Candidate; c < 0 || c >= len(v.Replicas) {
+			t.Fatalf("candidate %d of %d", c, len(v.Replicas))
+		}
+		if first.Action > Delay || (first.Action == Delay) != (first.DelayUS > 0) {
+			t.Fatalf("verdict %+v", first.Verdict)
+		}
+		if first.number != first.number {
+			t.Fatal("not a number")
+		}
+		switch {
+		case i == 1000:
+			clone = a.Clone()
+		case i > 1000 && i < 1500:
+			if got := clone.decide(e.Stage, v, l); got != first {
+				t.Fatalf("decision %d: the clone's is %+v, the original's %+v", i, got, first)
+			}
+		case i >= 1500 && i < 1700: // the original must not notice
+			clone.decide(e.Stage, v, l)
+			clone.decide(e.Stage, v, l)
+		}
+	}
+	v, l := randomView(r, 2e6)
+	if n := testing.AllocsPerRun(1000, func() { v.NowUS += 1e5; l.NowUS += 1e5; a.decide(e.Stage, v, l) }); n != 0 {
+		t.Errorf("%v allocations a decision", n)
+	}
+}
+
+// randomView is of a moment of a busy cluster.
+func randomView(r *rand.Rand, now int64) (*View, *Local) {
+	class := []string{"realtime", "standard", "batch"}[r.IntN(3)]
+	tier := map[string]string{"realtime": "critical", "standard": "standard", "batch": "sheddable"}[class]
+	q := &Request{Tenant: string(rune('a' + r.IntN(3))), TenantID: int32(r.IntN(3)), SessionID: int32(r.IntN(10) - 1), Class: class, Tier: tier, Model: "m", Group: int32(r.IntN(2)),
+		InputTokens: int64(r.IntN(3000)), Predicted: float64(r.IntN(500)), Priority: float64(r.IntN(100)), ArrivalUS: now, DeadlineUS: now + int64(r.IntN(1e6)) - 5e5, Turn: int64(r.IntN(4))}
+	v := &View{NowUS: now, Request: q, Tenant: Tenant{Requests: int64(r.IntN(100)), Active: int64(r.IntN(20)), ActiveSheddable: int64(r.IntN(5)), Rate: r.Float64() * 10, Burst: r.IntN(4) == 0},
+		Cluster: Cluster{Inflight: int64(r.IntN(200)), Rate: r.Float64() * 100, Throughput: r.Float64() * 100, Tenants: 3}}
+	for i := range 1 + r.IntN(testEnv.Replicas) {
+		x := Replica{Index: int32(i), Inflight: int32(r.IntN(8)), Blocks: 32, Matched: int32(r.IntN(33)) * int32(r.IntN(2)),
+			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30, EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5}}
+		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)), FreeBlocks: int32(r.IntN(1000)), Cached: int32(r.IntN(33)), KVUtil: r.Float64()}
+		for f := range x.Stats.TakenUS {
+			x.Stats.TakenUS[f] = now - int64(r.IntN(1e5))
+		}
+		v.Replicas = append(v.Replicas, x)
+	}
+	l := &Local{NowUS: now, Request: q, Hints: [MaxHints]float64{r.Float64()}, Replica: v.Replicas[0].Snapshot, Running: Sequence{Generated: r.IntN(100), Computed: r.IntN(2000), Blocks: r.IntN(100)}}
+	return v, l
+}
+
+// BenchmarkPolicies is the time of a decision among 16 candidates.
+func BenchmarkPolicies(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var v *View
+	var l *Local
+	for v == nil || len(v.Replicas) != 16 {
+		v, l = randomView(r, 1e6)
+	}
+	for _, e := range Entries() {
+		s := Spec{Type: e.Name}
+		if e.Composed {
+			s = composed[e.Stage+"/"+e.Name]
+		}
+		names := []string{""}
+		if e.Name == "weighted" {
+			names = append(names, Scorers.Names()...)
+		}
+		if e.Stage == "scorer" {
+			continue
+		}
+		for _, scorer := range names {
+			name := e.Stage + "/" + e.Name
+			if scorer != "" {
+				s.Params = map[string]any{scorer: 1.0}
+				name += "/" + scorer
+			}
+			p, err := planeOf(e.Stage, s)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					p.decide(e.Stage, v, l)
+				}
+				if e.Stage == "routing" {
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/16, "ns/candidate")
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,8 @@
+package policy
+
+type constant struct{ hintless }
+
+func newConstant(*builder, *Spec) Prioritizer { return constant{} }
+
+func (constant) Priority(*View, *[MaxHints]float64) float64 { return 0 }
+func (c constant) Clone() Prioritizer                       { return c }

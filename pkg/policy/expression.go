@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"math"
+
+	"blis/pkg/expr"
+)
+
+// term is an expression with its counts. Where it fails, or yields no number,
+// its policy does what is safe instead, and the count says so.
+type formula[T any] struct {
+	*expr.Expression[T]
+	rule  *Rule
+	needs Needs
+}
+
+// formulaAt compiles the expression at b.path.at.
+func formulaAt[T any](b *builder, at, src string, signals []signal[T], want ...expr.Type) *formula[T] {
+	e := compile(b, at, src, fieldsOf(signals), want...)
+	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e, signals)}
+}
+
+// clone has counts of its own, from 0.
+func (f *formula[T]) clone() *formula[T] {
+	if f == nil {
+		return nil
+	}
+	return &formula[T]{f.Expression, &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs}
+}
+
+// number is the value of f, ok unless it failed or is not a number.
+func (f *formula[T]) number(at *T) (x float64, ok bool) {
+	f.rule.Evaluated++
+	x, err := f.Expression.Number(at)
+	if err != nil || math.IsNaN(x) {
+		f.rule.Failed++
+		return 0, false
+	}
+	f.rule.Hits++
+	return x, true
+}
+
+// flag is the value of f, which counts as a hit if it is true.
+func (f *formula[T]) flag(at *T) (yes, ok bool) {
+	f.rule.Evaluated++
+	yes, err := f.Expression.Flag(at)
+	if err != nil {
+		f.rule.Failed++
+		return false, false
+	}
+	if yes {
+		f.rule.Hits++
+	}
+	return yes, true
+}
+
+// admitExpression admits where the expression fails.
+type admitExpression struct {
+	*formula[View]
+	delay int64
+}
+
+func newAdmitExpression(b *builder, s *Spec) Admitter {
+	b.refuse(s, "admit", "params")
+	b.want(s.Admit, "admit", `req.tier != "sheddable" || cluster.saturation < 1`)
+	return &admitExpression{formulaAt(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text), delayUS(b.params(s, delayParams).number("delay_ms"))}
+}
+
+func (a *admitExpression) Admit(v *View) Verdict {
+	if a.Type() == expr.Flag {
+		yes, ok := a.flag(v)
+		return verdict(yes || !ok)
+	}
+	a.rule.Evaluated++
+	word, err := a.Expression.Text(v)
+	d, ok := a.verdict(word)
+	if err != nil || !ok {
+		a.rule.Failed++
+		return Verdict{}
+	}
+	if d.Action == Admit {
+		a.rule.Hits++
+	}
+	return d
+}
+
+func (a *admitExpression) verdict(word string) (Verdict, bool) {
+	return verdictOf(word, a.delay)
+}
+
+// verdictOf is the verdict that a word stands for.
+func verdictOf(word string, delay int64) (Verdict, bool) {
+	switch word {
+	case "admit":
+		return Verdict{}, true
+	case "reject":
+		return Verdict{Action: Reject}, true
+	case "delay":
+		return Verdict{Action: Delay, DelayUS: delay}, true
+	}
+	return Verdict{}, false
+}
+
+func (a *admitExpression) Needs() Needs    { return a.needs }
+func (a *admitExpression) Rules() []*Rule  { return []*Rule{a.rule} }
+func (a *admitExpression) Clone() Admitter { return &admitExpression{a.clone(), a.delay} }
+
+// priorityExpression gives 0 where an expression fails.
+type priorityExpression struct {
+	score *formula[View]
+	names []string
+	hints []*formula[View]
+}
+
+func newPriorityExpression(b *builder, s *Spec) Prioritizer {
+	b.refuse(s, "priority", "hints")
+	b.want(s.Priority, "priority", "req.priority - 0.001 * req.input_tokens")
+	p := &priorityExpression{score: formulaAt(b, "priority", s.Priority, viewSignals(), expr.Number), names: sortedKeys(s.Hints)}
+	if len(p.names) > MaxHints {
+		b.fail("hints", "at most %d hints, not %d", MaxHints, len(p.names))
+	}
+	for _, name := range p.names {
+		if !isName(name) {
+			b.fail("hints", "%q cannot be the name of a hint: letters, digits and _, and no digit first", name)
+		}
+		p.hints = append(p.hints, formulaAt(b, "hints."+name, s.Hints[name], viewSignals(), expr.Number))
+	}
+	return p
+}
+
+func (p *priorityExpression) Priority(v *View, hints *[MaxHints]float64) float64 {
+	for i, h := range p.hints {
+		hints[i], _ = h.number(v)
+	}
+	x, ok := p.score.number(v)
+	if !ok || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+func (p *priorityExpression) Hints() []string { return p.names }
+
+func (p *priorityExpression) Needs() Needs {
+	n := p.score.needs
+	for _, h := range p.hints {
+		n |= h.needs
+	}
+	return n
+}
+
+func (p *priorityExpression) Rules() []*Rule {
+	all := []*Rule{p.score.rule}
+	for _, h := range p.hints {
+		all = append(all, h.rule)
+	}
+	return all
+}
+
+func (p *priorityExpression) Clone() Prioritizer {
+	c := &priorityExpression{score: p.score.clone(), names: p.names}
+	for _, h := range p.hints {
+		c.hints = append(c.hints, h.clone())
+	}
+	return c
+}
+
+// orderExpression gives 0 where the expression fails.
+type orderExpression struct{ *formula[Local] }
+
+func newOrderExpression(b *builder, s *Spec) Scheduler {
+	b.refuse(s, "order")
+	b.want(s.Order, "order", "req.predicted_output_tokens - 10 * req.priority")
+	return orderExpression{formulaAt(b, "order", s.Order, localSignals(b.hints, false), expr.Number)}
+}
+
+func (o orderExpression) Order(l *Local) float64 { x, _ := o.number(l); return x }
+func (o orderExpression) Needs() Needs           { return o.needs }
+func (o orderExpression) Rules() []*Rule         { return []*Rule{o.rule} }
+func (o orderExpression) Clone() Scheduler       { return orderExpression{o.clone()} }
+
+// victimExpression gives 0 where the expression fails.
+type victimExpression struct{ *formula[Local] }
+
+func newVictimExpression(b *builder, s *Spec) Preemptor {
+	b.refuse(s, "victim")
+	b.want(s.Victim, "victim", "seq.blocks - req.priority")
+	return victimExpression{formulaAt(b, "victim", s.Victim, localSignals(b.hints, true), expr.Number)}
+}
+
+func (o victimExpression) Victim(l *Local) float64 { x, _ := o.number(l); return x }
+func (o victimExpression) Needs() Needs            { return o.needs }
+func (o victimExpression) Rules() []*Rule          { return []*Rule{o.rule} }
+func (o victimExpression) Clone() Preemptor        { return victimExpression{o.clone()} }
+
+// want refuses an expression that is not there.
+func (b *builder) want(src, at, example string) {
+	if src == "" {
+		b.fail(at, "must be given, such as %s", example)
+	}
+}
+
+func isName(s string) bool {
+	for i, r := range s {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '_'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}

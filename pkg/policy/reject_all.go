@@ -1,0 +1,8 @@
+package policy
+
+type rejectAll struct{ plain }
+
+func newRejectAll(*builder, *Spec) Admitter { return rejectAll{} }
+
+func (rejectAll) Admit(*View) Verdict { return Verdict{Action: Reject} }
+func (r rejectAll) Clone() Admitter   { return r }

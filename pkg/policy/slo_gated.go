@@ -1,0 +1,48 @@
+package policy
+
+import "math"
+
+var sloGatedParams = []Param{
+	{Name: "threshold", Kind: Table, Unit: "requests", Keys: "tier", Min: 0, Max: 1e9, Search: [2]float64{0.1, 100}, Default: map[string]float64{"standard": 20, "sheddable": 5},
+		Doc: "of the mean queue, from which on the tier is rejected; a tier without one is always admitted"},
+}
+
+type sloGated struct {
+	needs
+	thresholds [3]float64 // of tiers
+}
+
+func newSLOGated(b *builder, s *Spec) Admitter {
+	t := b.params(s, sloGatedParams).table("threshold")
+	g := sloGated{needs: needs(NeedQueueDepth)}
+	for i, tier := range tiers {
+		if x, ok := t[tier]; ok {
+			g.thresholds[i] = x
+		} else {
+			g.thresholds[i] = math.Inf(1)
+		}
+	}
+	b.checkKeys("params.threshold", sortedKeys(t), "tier", tiers)
+	return g
+}
+
+func (g sloGated) Admit(v *View) Verdict {
+	sum := 0.0
+	for i := range v.Replicas {
+		sum += float64(v.Replicas[i].QueueDepth)
+	}
+	return verdict(sum/float64(len(v.Replicas)) < g.thresholds[tierOf(v.Request)])
+}
+
+func (g sloGated) Clone() Admitter { return g }
+
+// tierOf numbers a request's tier.
+func tierOf(r *Request) int {
+	switch r.Tier {
+	case "critical":
+		return 0
+	case "sheddable":
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Bundle says which policy stands at each stage, as files do. A policy without
+// a type is the stage's default.
+type Bundle struct {
+	Admission  Spec `yaml:"admission" json:"admission"`
+	Priority   Spec `yaml:"priority" json:"priority"`
+	Routing    Spec `yaml:"routing" json:"routing"`
+	Scheduler  Spec `yaml:"scheduler" json:"scheduler"`
+	Preemption Spec `yaml:"preemption" json:"preemption"`
+	Lineage    `yaml:",inline"`
+}
+
+// Lineage is where a bundle comes from, in the words of whoever bred it. It is
+// carried along and changes nothing.
+type Lineage struct {
+	Parent     string   `yaml:"parent" json:"parent,omitempty"`
+	Generation int64    `yaml:"generation" json:"generation,omitempty"`
+	Mutations  []string `yaml:"mutations" json:"mutations,omitempty"`
+}
+
+// Spec is one policy. Type is the name of one that is built in, with its
+// Params, or one of
+//
+//   - expression: CEL texts. Admit (admission; true or false, or admit, reject,
+//     delay), Priority and Hints (priority), Filter and Score (routing; the
+//     highest score of the candidates for which the filter is true), Order
+//     (scheduler; the lowest is first), Victim (preemption; the highest gives way)
+//   - tree: Root, a decision tree
+//   - chain (admission): Of, policies in turn; the first that does not admit
+//     decides
+//   - filter (routing): Filter, and Use for the candidates that are left
+type Spec struct {
+	Type     string            `yaml:"type" json:"type"`
+	Params   map[string]any    `yaml:"params" json:"params,omitempty"`
+	Admit    string            `yaml:"admit" json:"admit,omitempty"`
+	Priority string            `yaml:"priority" json:"priority,omitempty"`
+	Hints    map[string]string `yaml:"hints" json:"hints,omitempty"`
+	Filter   string            `yaml:"filter" json:"filter,omitempty"`
+	Score    string            `yaml:"score" json:"score,omitempty"`
+	Order    string            `yaml:"order" json:"order,omitempty"`
+	Victim   string            `yaml:"victim" json:"victim,omitempty"`
+	Root     *Node             `yaml:"root" json:"root,omitempty"`
+	Use      *Spec             `yaml:"use" json:"use,omitempty"`
+	Of       []Spec            `yaml:"of" json:"of,omitempty"`
+}
+
+// Node is a place in a decision tree: a condition with what is done if it is
+// true and else; or another policy; or, in Value, a verdict (admit, reject,
+// delay, true, false) or a number.
+type Node struct {
+	If    string `yaml:"if" json:"if,omitempty"`
+	Then  *Node  `yaml:"then" json:"then,omitempty"`
+	Else  *Node  `yaml:"else" json:"else,omitempty"`
+	Use   *Spec  `yaml:"use" json:"use,omitempty"`
+	Value any    `yaml:"-" json:"-"`
+}
+
+// UnmarshalYAML decodes a node, which may be a bare verdict or number.
+func (n *Node) UnmarshalYAML(decode func(any) error) error {
+	type plain Node
+	var value any
+	if err := decode(&value); err != nil {
+		return err
+	}
+	switch value.(type) {
+	case map[string]any, []any, nil:
+		return decode((*plain)(n))
+	}
+	*n = Node{Value: value}
+	return nil
+}
+
+// MarshalJSON encodes a node as files have it.
+func (n *Node) MarshalJSON() ([]byte, error) {
+	if n.Value != nil {
+		return json.Marshal(n.Value)
+	}
+	type plain Node
+	return json.Marshal((*plain)(n))
+}
+
+// Error is a fault in a bundle: of the value at Path ("routing.score") or, if
+// Line is not 0, at a place within the text there.
+type Error struct {
+	Path      string
+	Line, Col int
+	Msg       string
+}
+
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d:%d: %s", e.Path, e.Line, e.Col, e.Msg)
+	}
+	return e.Path + ": " + e.Msg
+}
+
+// Anonymous is the bundle without its lineage: what decides how it behaves.
+func (b Bundle) Anonymous() Bundle {
+	b.Lineage = Lineage{}
+	return b
+}

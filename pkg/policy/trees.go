@@ -1,0 +1,193 @@
+package policy
+
+import "fmt"
+
+// The trees of the stages: what their leaves may be.
+
+func sprint(x any) string { return fmt.Sprint(x) }
+
+type admitTree struct{ root *branch[View, Admitter] }
+
+// always is a leaf with a verdict.
+type always struct {
+	plain
+	verdict Verdict
+}
+
+func (a always) Admit(*View) Verdict { return a.verdict }
+func (a always) Clone() Admitter     { return a }
+
+func newAdmitTree(b *builder, s *Spec) Admitter {
+	b.refuse(s, "root", "params")
+	delay := delayUS(b.params(s, delayParams).number("delay_ms"))
+	return admitTree{grow(b, s.Root, "root", viewSignals(), Admitter(alwaysAdmit{}), func(at string, n *Node) Admitter {
+		if n.Use != nil {
+			return build(b, n.Use, b.path+"."+at+".use", "admission policy", Admissions())
+		}
+		if yes, ok := n.Value.(bool); ok {
+			return always{verdict: verdict(yes)}
+		}
+		word, _ := n.Value.(string)
+		d, ok := verdictOf(word, delay)
+		if !ok {
+			b.fail(at, "must be admit, reject, delay, true, false or {use: {type: …}}, is %v", n.source())
+		}
+		return always{verdict: d}
+	})}
+}
+
+func (t admitTree) Admit(v *View) Verdict { return t.root.find(v).Admit(v) }
+func (t admitTree) Needs() Needs          { return t.root.needs(Admitter.Needs) }
+func (t admitTree) Rules() []*Rule        { return t.root.rules(Admitter.Rules) }
+func (t admitTree) Clone() Admitter       { return admitTree{t.root.clone(Admitter.Clone)} }
+
+type priorityTree struct{ root *branch[View, Prioritizer] }
+
+// fixed is a leaf with a number.
+type fixed struct {
+	hintless
+	x float64
+}
+
+func (f fixed) Priority(*View, *[MaxHints]float64) float64 { return f.x }
+func (f fixed) Clone() Prioritizer                         { return f }
+
+func newPriorityTree(b *builder, s *Spec) Prioritizer {
+	b.refuse(s, "root")
+	return priorityTree{grow(b, s.Root, "root", viewSignals(), Prioritizer(constant{}), func(at string, n *Node) Prioritizer {
+		if n.Use == nil {
+			return fixed{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+		}
+		p := build(b, n.Use, b.path+"."+at+".use", "priority policy", Priorities())
+		if len(p.Hints()) > 0 {
+			b.fail(at+".use", "%s gives hints, which a leaf of a tree cannot", n.Use.Type)
+		}
+		return p
+	})}
+}
+
+func (t priorityTree) Priority(v *View, hints *[MaxHints]float64) float64 {
+	return t.root.find(v).Priority(v, hints)
+}
+func (t priorityTree) Hints() []string    { return nil }
+func (t priorityTree) Needs() Needs       { return t.root.needs(Prioritizer.Needs) }
+func (t priorityTree) Rules() []*Rule     { return t.root.rules(Prioritizer.Rules) }
+func (t priorityTree) Clone() Prioritizer { return priorityTree{t.root.clone(Prioritizer.Clone)} }
+
+// leafNumber is the number that a leaf must be.
+func (b *builder) leafNumber(at string, n *Node, or string) float64 {
+	x, ok := number(n.Value)
+	if !ok || x-x != 0 {
+		b.fail(at, "must be a number%s, is %v", or, n.source())
+	}
+	return x
+}
+
+// newRouteTree makes a tree that chooses a policy, or one that scores each
+// candidate, by what its leaves are.
+func newRouteTree(b *builder, s *Spec) Router {
+	b.refuse(s, "root")
+	first := s.Root
+	for first != nil && first.If != "" {
+		first = first.Then
+	}
+	if first != nil && first.Use == nil {
+		return newScoreTree(b, s)
+	}
+	return useTree{grow(b, s.Root, "root", viewSignals(), Router(&leastLoaded{}), func(at string, n *Node) Router {
+		if n.Use == nil {
+			b.fail(at, "must be {use: {type: …}} like the first leaf: the leaves of a tree are all policies or all numbers")
+		}
+		return build(b, n.Use, b.path+"."+at+".use", "routing policy", Routers())
+	})}
+}
+
+type useTree struct{ root *branch[View, Router] }
+
+func (t useTree) Route(v *View) Choice { return t.root.find(v).Route(v) }
+func (t useTree) Needs() Needs         { return t.root.needs(Router.Needs) }
+func (t useTree) Rules() []*Rule       { return t.root.rules(Router.Rules) }
+func (t useTree) Clone() Router        { return useTree{t.root.clone(Router.Clone)} }
+
+// scoreTree sends a request to the candidate with the highest number at its
+// leaf; a candidate for which a condition fails has 0.
+type scoreTree struct {
+	scope candidate
+	root  *branch[candidate, float64]
+}
+
+func newScoreTree(b *builder, s *Spec) Router {
+	return &scoreTree{root: grow(b, s.Root, "root", candidateSignals(), 0, func(at string, n *Node) float64 {
+		if n.Use != nil {
+			b.fail(at, "must be a number like the first leaf: the leaves of a tree are all policies or all numbers")
+		}
+		return b.leafNumber(at, n, "")
+	})}
+}
+
+func (t *scoreTree) Route(v *View) Choice {
+	t.scope.View = v
+	best := Choice{Candidate: -1}
+	for i := range v.Replicas {
+		t.scope.replica = &v.Replicas[i]
+		if x := t.root.find(&t.scope); best.Candidate < 0 || x > best.Score {
+			best = Choice{i, x}
+		}
+	}
+	return best
+}
+
+func (t *scoreTree) Needs() Needs   { return t.root.needs(func(float64) Needs { return 0 }) }
+func (t *scoreTree) Rules() []*Rule { return t.root.rules(func(float64) []*Rule { return nil }) }
+func (t *scoreTree) Clone() Router {
+	return &scoreTree{root: t.root.clone(func(x float64) float64 { return x })}
+}
+
+type orderTree struct{ root *branch[Local, Scheduler] }
+
+// place is a leaf with a number.
+type place struct {
+	plain
+	x float64
+}
+
+func (p place) Order(*Local) float64  { return p.x }
+func (p place) Victim(*Local) float64 { return p.x }
+func (p place) Clone() Scheduler      { return p }
+
+// value is place as a leaf of a tree of victims.
+type value struct{ place }
+
+func (v value) Clone() Preemptor { return v }
+
+func newOrderTree(b *builder, s *Spec) Scheduler {
+	b.refuse(s, "root")
+	return orderTree{grow(b, s.Root, "root", localSignals(b.hints, false), Scheduler(fcfs{}), func(at string, n *Node) Scheduler {
+		if n.Use == nil {
+			return place{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+		}
+		return build(b, n.Use, b.path+"."+at+".use", "scheduler", Schedulers())
+	})}
+}
+
+func (t orderTree) Order(l *Local) float64 { return t.root.find(l).Order(l) }
+func (t orderTree) Needs() Needs           { return t.root.needs(Scheduler.Needs) }
+func (t orderTree) Rules() []*Rule         { return t.root.rules(Scheduler.Rules) }
+func (t orderTree) Clone() Scheduler       { return orderTree{t.root.clone(Scheduler.Clone)} }
+
+type victimTree struct{ root *branch[Local, Preemptor] }
+
+func newVictimTree(b *builder, s *Spec) Preemptor {
+	b.refuse(s, "root")
+	return victimTree{grow(b, s.Root, "root", localSignals(b.hints, true), Preemptor(lastIn{}), func(at string, n *Node) Preemptor {
+		if n.Use == nil {
+			return value{place{x: b.leafNumber(at, n, " or {use: {type: …}}")}}
+		}
+		return build(b, n.Use, b.path+"."+at+".use", "preemption policy", Preemptors())
+	})}
+}
+
+func (t victimTree) Victim(l *Local) float64 { return t.root.find(l).Victim(l) }
+func (t victimTree) Needs() Needs            { return t.root.needs(Preemptor.Needs) }
+func (t victimTree) Rules() []*Rule          { return t.root.rules(Preemptor.Rules) }
+func (t victimTree) Clone() Preemptor        { return victimTree{t.root.clone(Preemptor.Clone)} }

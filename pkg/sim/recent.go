@@ -1,0 +1,98 @@
+package sim
+
+import "slices"
+
+// recent adds up what happened in a window of time that ends now.
+type recent struct {
+	samples  []sample
+	first    int // that is in the window
+	num, den int64
+}
+
+type sample struct{ at, num, den int64 }
+
+// windowUS is how far back signals called recent look.
+const windowUS = 10e6
+
+// add notes num of den at time at, which is not before the last one.
+func (r *recent) add(at, num, den int64) {
+	r.samples = append(r.samples, sample{at, num, den})
+	r.num += num
+	r.den += den
+}
+
+// ratio is the sum of num over the sum of den in the window that ends at now, 0
+// if there is nothing in it.
+func (r *recent) ratio(now int64) float64 {
+	for r.first < len(r.samples) && r.samples[r.first].at <= now-windowUS {
+		r.num -= r.samples[r.first].num
+		r.den -= r.samples[r.first].den
+		r.first++
+	}
+	if 2*r.first > len(r.samples) {
+		r.samples = slices.Delete(r.samples, 0, r.first)
+		r.first = 0
+	}
+	if r.den == 0 {
+		return 0
+	}
+	return float64(r.num) / float64(r.den)
+}
+
+// rates counts events of the last second, 10 s and 60 s.
+type rates struct {
+	times []int64
+	// first of times that are in each window; began is the time of the first of
+	// all.
+	first [len(spansUS)]int
+	began int64
+	any   bool
+}
+
+var spansUS = [...]int64{1e6, windowUS, 60e6}
+
+func (r *rates) add(at int64) {
+	if !r.any {
+		r.began, r.any = at, true
+	}
+	r.times = append(r.times, at)
+}
+
+// count is how many were in window w, which ends at now.
+func (r *rates) count(w int, now int64) int {
+	for r.first[w] < len(r.times) && r.times[r.first[w]] <= now-spansUS[w] {
+		r.first[w]++
+	}
+	return len(r.times) - r.first[w]
+}
+
+// perSecond is the rate in window w that ends at now, over no longer than there
+// have been events, but at least a second.
+func (r *rates) perSecond(w int, now int64) float64 {
+	if !r.any {
+		return 0
+	}
+	us := min(spansUS[w], max(1e6, now-r.began))
+	return float64(r.count(w, now)) * 1e6 / float64(us)
+}
+
+// burst: the last second had at least 10 and three times the rate of the last
+// minute.
+func (r *rates) burst(now int64) bool {
+	defer r.forget(now)
+	return r.count(0, now) >= 10 && float64(r.count(0, now)) > 3*r.perSecond(2, now)
+}
+
+// forget drops what is in no window.
+func (r *rates) forget(now int64) {
+	last := len(spansUS) - 1
+	r.count(last, now)
+	gone := r.first[last]
+	if 2*gone <= len(r.times) {
+		return
+	}
+	r.times = slices.Delete(r.times, 0, gone)
+	for w := range r.first {
+		r.first[w] = max(0, r.first[w]-gone)
+	}
+}
