@@ -136,7 +136,9 @@ type Engine struct {
 	log gapLog
 	// parts are what the sequences got that had their turn in the batch that is
 	// being formed, by their places in singles.
-	parts    []int
+	parts []int
+	// thrown were preempted by batches that came to nothing.
+	thrown   []int32
 	finished []int32 // scratch
 	ends     Ends
 	stats    Stats

@@ -20,9 +20,17 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		if e.Running()+e.Waiting() == 0 {
 			return false, nil
 		}
-		if !e.form(e.current, now) {
-			return false, e.stuck("schedules nothing")
+		// Who preempts itself may leave the batch empty. The next one is formed at
+		// once, as vLLM's scheduler is asked again at once.
+		e.thrown = e.thrown[:0]
+		for !e.form(e.current, now) {
+			if len(e.current.Preempted) == 0 {
+				return false, e.stuck("schedules nothing")
+			}
+			e.thrown = append(e.thrown, e.current.Preempted...)
+			e.formed = e.formed[:0]
 		}
+		e.current.Preempted = append(e.current.Preempted, e.thrown...)
 	}
 	e.inFlight = true
 	e.current.Start, e.current.End = now, now+e.current.length

@@ -105,7 +105,7 @@ func replicaSignals() []signal[candidate] {
 			continue // has no signal: scorers see it
 		}
 		all = append(all, num("replica.age_ms."+FieldNames[f], "Age of replica."+FieldNames[f]+".", 1<<f,
-			func(t *c) float64 { return float64(max(0, t.NowUS-t.replica.Stats.TakenUS[f])) / 1000 }))
+			func(t *c) float64 { return float64(max(0, t.NowUS-max(0, t.replica.Stats.TakenUS[f]))) / 1000 }))
 	}
 	return all
 }

@@ -87,7 +87,8 @@ type Stats struct {
 	EstWaitMS float64
 	// MaxSeqs is the most sequences that the replica runs.
 	MaxSeqs int32
-	// TakenUS is when each value of the snapshot was read, Fresh if it is as it is.
+	// TakenUS is when each value of the snapshot was read, negative if it has not
+	// been and Fresh if it is as it is.
 	TakenUS [Fields]int64
 	// StepUS is the mean time of a step, newer ones counting more; PrefillUS is
 	// how long the prompt takes alone, without what the shadow believes to be

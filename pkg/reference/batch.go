@@ -77,6 +77,9 @@ type batch struct {
 type part struct {
 	request *request
 	tokens  int
+	// decodes is a part that decodes, after past tokens.
+	decodes bool
+	past    int
 	// yields is a part whose end gives the request one more token.
 	yields bool
 }

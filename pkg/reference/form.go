@@ -23,7 +23,7 @@ func (r *replica) form(now int64) *batch {
 }
 
 // scheduleRunning gives the running requests their tokens in order, and
-// preempts the last ones where the memory does not suffice.
+// preempts where the memory does not suffice.
 func (r *replica) scheduleRunning(b *batch) {
 	for i := 0; i < len(r.running) && b.budget > 0; i++ {
 		q := r.running[i]
@@ -38,7 +38,14 @@ func (r *replica) scheduleRunning(b *batch) {
 			continue
 		}
 		for r.needed(q, nil, q.computed+n) > len(r.cache.free) {
-			victim := r.running[len(r.running)-1]
+			victim := r.victim()
+			if b.has(victim) {
+				r.undone++
+				b.withdraw(victim, r.config.Window)
+			}
+			if slices.Index(r.running, victim) < i { // it had its turn, if only to be passed over
+				i--
+			}
 			r.preempt(b, victim)
 			if victim == q {
 				return
@@ -181,7 +188,8 @@ func (r *replica) allocate(q *request, hits []int, n int) {
 // included, is decode. Choice: the context of a request admitted with all but
 // one token cached is those cached tokens.
 func (r *replica) schedule(b *batch, q *request, n int) {
-	if q.length() > q.Input && q.length()-q.computed == 1 {
+	past, decodes := q.computed, q.length() > q.Input && q.length()-q.computed == 1
+	if decodes {
 		b.decode(q.computed, r.config.Window)
 	} else {
 		b.chunk(n, q.computed, r.config.Window)
@@ -191,12 +199,11 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	if yields {
 		q.coming++
 	}
-	b.parts = append(b.parts, part{q, n, yields})
+	b.parts = append(b.parts, part{request: q, tokens: n, decodes: decodes, past: past, yields: yields})
 	b.budget -= n
 }
 
-// preempt sends the last running request back to the head of the queue, without
-// blocks. A token that is coming to it still comes.
+// preempt sends a running request back to the queue, without blocks. A token that is coming to it still comes.
 func (r *replica) preempt(b *batch, q *request) {
 	if b.has(q) {
 		panic("reference: a victim that the batch computes")
@@ -208,7 +215,7 @@ func (r *replica) preempt(b *batch, q *request) {
 		r.seen.LastVictims++
 	}
 	r.leave(q)
-	r.waiting = slices.Insert(r.waiting, 0, q)
+	r.reenter(q)
 	q.stage = isQueued
 	q.outcome.Preemptions++
 	b.Preempted++

@@ -32,6 +32,9 @@ func Random(seed uint64) (Config, []Request) {
 		d.gusts(s, &c)
 		hurry, count = pick(s, 0, 50, 80), pick(s, 8, 25, 40)
 	}
+	// So are the policies.
+	p := &dice{Rand: rand.New(rand.NewPCG(seed, 0x706f6c69))}
+	p.policies(&c)
 	d.tick = c.stepTime(typical(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
 	span := int(float64(d.tick) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
@@ -53,6 +56,12 @@ func Random(seed uint64) (Config, []Request) {
 		if d.percent(hurry) {
 			r.DeadlineUS = r.ArrivalUS + d.patience(&c, r.Input)
 		}
+	}
+	if c.SnapshotUS > 0 {
+		c.SnapshotUS = max(1, d.tick*c.SnapshotUS/4)
+	}
+	if c.Scheduler != "" {
+		p.rank(requests)
 	}
 	return c, requests
 }
@@ -137,6 +146,31 @@ func (d *dice) switches(c *Config) {
 	if d.percent(25) {
 		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)
 		c.NumBlocks += c.extra(c.WindowBlocks) * d.between(1, 3)
+	}
+}
+
+// policies draws an order of the queue and whom to preempt for a part of the
+// cases, and how old what routers see is, in quarters of a step.
+func (d *dice) policies(c *Config) {
+	if d.percent(45) {
+		c.Scheduler = pick(d, "fcfs", "priority-fcfs", "priority-fcfs", "reverse-priority", "sjf")
+		c.Preemption = pick(d, "last-in", "lowest-priority", "lowest-priority")
+	}
+	if c.Replicas > 1 && d.percent(50) {
+		c.Routing = pick(d, c.Routing, c.Routing, "least-snapshot")
+		c.SnapshotUS = pick[int64](d, 0, 1, 2, 4, 10, 40)
+		if c.Routing != "weighted" {
+			c.Scorers = nil
+		}
+	}
+}
+
+// rank gives requests priorities and predictions, many of them equal.
+func (d *dice) rank(requests []Request) {
+	levels := pick(d, []float64{0, 10, 50, 100}, []float64{1, 2}, []float64{-5, 0, 0.5})
+	for i := range requests {
+		requests[i].Priority = pick(d, levels...)
+		requests[i].Predicted = d.between(1, pick(d, 3, 50))
 	}
 }
 

@@ -102,6 +102,13 @@ func features() []feature {
 		asynchronous(ofOutcome("horizon, async", 3, func(o Outcome) bool { return o.Reason == "horizon" })),
 		asynchronous(ofConfig("blocks of 1 to 3, async", 10, func(c Config) bool { return c.BlockSize <= 3 })),
 
+		ofConfig("a queue by priority or length", 25, func(c Config) bool { return c.Scheduler != "" && c.Scheduler != "fcfs" }),
+		ofConfig("victims by priority", 20, func(c Config) bool { return c.Preemption == "lowest-priority" }),
+		{"victims that the batch had computed", 1, func(_ Config, _ []Request, r Result) bool { return r.Undone > 0 }},
+		{"batches that preempt and are empty", 1, func(_ Config, _ []Request, r Result) bool { return r.Retries > 0 }},
+		ofConfig("snapshots", 15, func(c Config) bool { return c.SnapshotUS > 0 }),
+		ofConfig("load as last seen", 5, func(c Config) bool { return c.Routing == "least-snapshot" && c.SnapshotUS > 0 }),
+
 		ofOutcome("preemption", 35, func(o Outcome) bool { return o.Preemptions > 0 }),
 		{"more preemptions than requests", 5, func(_ Config, q []Request, r Result) bool {
 			n := 0

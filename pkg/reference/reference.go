@@ -5,9 +5,10 @@
 // tests use it: it shares no code with what it is compared with, so it imports
 // nothing of this module.
 //
-// It covers one deployment with synchronous or asynchronous scheduling, first
-// come first served with preemption by recomputation of the last admitted,
-// always-admit, and the routers round-robin, least-loaded and weighted. Its own
+// It covers one deployment with synchronous or asynchronous scheduling, queues by
+// arrival, priority or predicted length, preemption by recomputation of the last
+// admitted or the lowest priority, always-admit, and routers that see queues as
+// they are or as they were. Its own
 // laws (each block owned as often as it is held, no batch above its limits) are
 // checked at every batch; a breach panics.
 package reference
@@ -49,8 +50,16 @@ type Config struct {
 
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
-	// Routing is round-robin, least-loaded or weighted.
+	// Routing is round-robin, least-loaded (requests in flight), least-snapshot
+	// (running and queued, as last seen) or weighted.
 	Routing string
+	// SnapshotUS is how often routers see the queues and batches of replicas: at
+	// the multiples of it, after all that happens at that instant but the start of
+	// steps; 0 is always.
+	SnapshotUS int64
+	// Scheduler is fcfs (also ""), priority-fcfs, reverse-priority or sjf,
+	// Preemption last-in (also "") or lowest-priority.
+	Scheduler, Preemption string
 	// Scorers are what weighted adds up, in this order.
 	Scorers []Scorer
 	// ShadowBlocks is how many blocks the router remembers for each replica;
@@ -95,6 +104,10 @@ type Request struct {
 	Prompt []Segment
 	// DeadlineUS aborts the request; Never does not.
 	DeadlineUS int64
+	// Priority is higher for what is sooner, Predicted what schedulers believe
+	// Output to be.
+	Priority  float64
+	Predicted int
 }
 
 // Segment is the first Tokens tokens of the sequence called ID. What request R
@@ -160,7 +173,11 @@ type Result struct {
 	// Reserved and Kept count attempts to admit for which there was memory but
 	// for ReserveFull, or else for Watermark.
 	Reserved, Kept int
-	Ahead          Ahead
+	// Undone counts sequences that were preempted after the same batch had
+	// computed something of them, Retries batches that preempted and computed
+	// nothing.
+	Undone, Retries int
+	Ahead           Ahead
 }
 
 // Ahead counts what only batches meet that are formed while a step is in
@@ -247,9 +264,17 @@ func check(c Config, requests []Request) error {
 
 func checkRouting(c Config) error {
 	switch c.Routing {
-	case "round-robin", "least-loaded", "weighted":
+	case "round-robin", "least-loaded", "least-snapshot", "weighted":
 	default:
 		return fmt.Errorf("unknown routing %q", c.Routing)
+	}
+	switch c.Scheduler {
+	case "", "fcfs", "priority-fcfs", "reverse-priority", "sjf":
+	default:
+		return fmt.Errorf("unknown scheduler %q", c.Scheduler)
+	}
+	if c.Preemption != "" && c.Preemption != "last-in" && c.Preemption != "lowest-priority" {
+		return fmt.Errorf("unknown preemption %q", c.Preemption)
 	}
 	for _, s := range c.Scorers {
 		if s.Name != "prefix-affinity" && s.Name != "queue-depth" {

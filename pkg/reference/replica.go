@@ -19,7 +19,11 @@ type replica struct {
 	aborted []*request
 	// reserved and kept count what Result calls so.
 	reserved, kept int
-	seen           Ahead
+	// undone counts victims that the batch being formed had computed.
+	undone int
+	// retries counts batches that preempted and computed nothing.
+	retries int
+	seen    Ahead
 }
 
 // hasWork reports whether a step is to start.
@@ -35,6 +39,14 @@ func (r *replica) start(now int64) {
 	r.step, r.ahead = r.ahead, nil
 	if r.step == nil {
 		r.step = r.form(now)
+		// Who preempts itself as the lowest may leave the batch empty. The next one
+		// is formed at once, as the scheduler is asked again at once.
+		for len(r.step.parts) == 0 && r.step.Preempted > 0 {
+			thrown := r.step.Preempted
+			r.step = r.form(now)
+			r.step.Preempted += thrown
+			r.retries++
+		}
 	}
 	if len(r.step.parts) == 0 {
 		panic("reference: a replica with work computes nothing")

@@ -9,11 +9,25 @@ type router struct {
 	// inflight counts what was sent to each replica and has not left it.
 	inflight []int
 	shadows  []shadow
+	// queued and running are what the router saw of each replica last.
+	queued, running []int
+}
+
+// look reads how many requests wait and run.
+func (r *router) look(replicas []*replica) {
+	r.queued, r.running = r.queued[:0], r.running[:0]
+	for _, x := range replicas {
+		r.queued = append(r.queued, len(x.waiting))
+		r.running = append(r.running, len(x.running))
+	}
 }
 
 // choose decides where a request goes and returns the tokens that the router
 // expects to be cached there. It counts the request as in flight.
 func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) {
+	if r.config.SnapshotUS == 0 {
+		r.look(replicas)
+	}
 	switch r.config.Routing {
 	case "round-robin":
 		chosen = r.turn % len(replicas)
@@ -21,6 +35,12 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 	case "least-loaded":
 		for i := range replicas {
 			if r.inflight[i] < r.inflight[chosen] {
+				chosen = i
+			}
+		}
+	case "least-snapshot":
+		for i := range replicas {
+			if r.queued[i]+r.running[i] < r.queued[chosen]+r.running[chosen] {
 				chosen = i
 			}
 		}
@@ -54,7 +74,7 @@ func (r *router) score(q *request, replicas []*replica, i int) float64 {
 				score = float64(r.shadows[i].matched(hashes)) / float64(len(hashes))
 			}
 		case "queue-depth":
-			score = queueDepth(replicas, i)
+			score = queueDepth(r.queued, i)
 		}
 		sum += float64(s.Weight * min(max(score, 0), 1))
 	}
@@ -62,11 +82,7 @@ func (r *router) score(q *request, replicas []*replica, i int) float64 {
 }
 
 // queueDepth is 1 for the shortest of the wait queues and 0 for the longest.
-func queueDepth(replicas []*replica, i int) float64 {
-	var depths []int
-	for _, r := range replicas {
-		depths = append(depths, len(r.waiting))
-	}
+func queueDepth(depths []int, i int) float64 {
 	least, most := slices.Min(depths), slices.Max(depths)
 	if least == most {
 		return 1

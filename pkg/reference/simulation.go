@@ -63,6 +63,10 @@ type simulation struct {
 	requests []*request // in the order of the stream
 	replicas []*replica
 	router   router
+	// last is the last instant at which anything happened; looked: snapshots were
+	// read since.
+	last   int64
+	looked bool
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
@@ -103,6 +107,7 @@ func (s *simulation) run() {
 			q.outcome.State = BeyondHorizon // not offered, so nothing to wait for
 		}
 	}
+	s.router.look(s.replicas)
 	for {
 		now, ok := s.next()
 		if !ok || s.config.HorizonUS != Never && now > s.config.HorizonUS {
@@ -123,6 +128,9 @@ func (s *simulation) run() {
 			if !q.final() && q.DeadlineUS == now {
 				s.abort(q)
 			}
+		}
+		if every := s.config.SnapshotUS; every > 0 && now%every == 0 {
+			s.router.look(s.replicas)
 		}
 		for _, r := range s.replicas {
 			if r.step == nil && r.hasWork() {
@@ -155,7 +163,17 @@ func (s *simulation) next() (at int64, ok bool) {
 			times = append(times, r.step.EndUS)
 		}
 	}
-	return slices.Min(times), true
+	at = slices.Min(times)
+	// Between two instants nothing changes, so that of the looks there only the
+	// first one matters.
+	if every := s.config.SnapshotUS; every > 0 && !s.looked {
+		if look := (s.last/every + 1) * every; look < at {
+			s.looked = true
+			return look, true
+		}
+	}
+	s.last, s.looked = at, false
+	return at, true
 }
 
 // pass lets every request whose stage ends now go on, by position in the stream.
@@ -203,7 +221,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 	q.outcome.EnqueuedUS = now
 	q.stage = isQueued
 	r := s.replicas[q.outcome.Replica]
-	r.waiting = append(r.waiting, q)
+	r.enter(q)
 }
 
 // abort ends a request at its deadline. In the middle of a step it keeps what it
@@ -254,6 +272,8 @@ func (s *simulation) result() Result {
 		result.Evictions += r.cache.evictions
 		result.Reserved += r.reserved
 		result.Kept += r.kept
+		result.Undone += r.undone
+		result.Retries += r.retries
 		result.Ahead.add(r.seen)
 	}
 	return result

@@ -16,11 +16,12 @@ import (
 // seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
 // (block_size), blocks=1000 (num_gpu_blocks), chunked=on, caching=on,
 // threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
+// scheduler=fcfs, preemption=last-in, snapshot=0 (µs, 0 is always),
 // reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
 // beta=… (three or four numbers, must be given), admission=0 and
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Of arrive,
-// prompt and deadline may be absent.
+// prompt, deadline, priority=0 and predicted=0 may be absent.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
 // and whose output is that of Result.Text:
@@ -117,6 +118,12 @@ func (c *Config) set(key, value string) (err error) {
 		c.RoutingLatencyUS, err = strconv.ParseInt(value, 10, 64)
 	case "routing":
 		c.Routing = value
+	case "scheduler":
+		c.Scheduler = value
+	case "preemption":
+		c.Preemption = value
+	case "snapshot":
+		c.SnapshotUS, err = strconv.ParseInt(value, 10, 64)
 	case "scorers":
 		for name, weight := range pairs(value) {
 			s := Scorer{Name: name}
@@ -154,6 +161,10 @@ func (r *Request) set(key, value string) (err error) {
 			}
 			r.Prompt = append(r.Prompt, s)
 		}
+	case "priority":
+		r.Priority, err = strconv.ParseFloat(value, 64)
+	case "predicted":
+		r.Predicted, err = strconv.Atoi(value)
 	case "deadline":
 		r.DeadlineUS, err = strconv.ParseInt(value, 10, 64)
 	default:

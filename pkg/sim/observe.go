@@ -110,7 +110,7 @@ func (s *simulation) look(i int32) {
 	}
 	for _, list := range [...][]timed{o.periodic, o.demands} {
 		for _, t := range list {
-			age := s.now - o.stats[i].TakenUS[t.field]
+			age := s.now - max(0, o.stats[i].TakenUS[t.field])
 			o.reads++
 			o.ageUS += age
 			o.oldest = max(o.oldest, age)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -319,7 +320,16 @@ func clusterOf(c reference.Config) *cluster.Config {
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
-		Policies:     policy.Bundle{Routing: policy.Spec{Type: c.Routing}}}
+		Policies:     policy.Bundle{Routing: policy.Spec{Type: c.Routing}, Scheduler: policy.Spec{Type: c.Scheduler}, Preemption: policy.Spec{Type: c.Preemption}}}
+	if c.Scheduler != "" || c.Preemption != "" { // requests have priorities
+		one.Policies.Priority.Type = "slo-based"
+	}
+	if c.Routing == "least-snapshot" {
+		one.Policies.Routing = policy.Spec{Type: "least-loaded", Params: map[string]any{"load": "snapshot"}}
+	}
+	if c.SnapshotUS > 0 {
+		one.ControlPlane.Snapshots.Default = cluster.Refresh(fmt.Sprintf("periodic %dus", c.SnapshotUS))
+	}
 	if len(c.Scorers) > 0 {
 		one.Policies.Routing.Params = map[string]any{}
 	}
@@ -358,9 +368,17 @@ func (m stepTimes) Step(b latency.Batch) des.Time { return max(1, m.of(reference
 func workloadOf(requests []reference.Request) []byte {
 	var out bytes.Buffer
 	w := record.NewWriter(&out, true)
-	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test"}))
+	var classes []record.SLOClass // one for each priority
 	for _, r := range requests {
-		q := record.Request{ID: r.ID, ArrivalUS: record.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: record.Micros(r.DeadlineUS)}
+		c := record.SLOClass{Name: fmt.Sprint(r.Priority), Tier: "standard", Priority: r.Priority}
+		if !slices.Contains(classes, c) {
+			classes = append(classes, c)
+		}
+	}
+	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test", SLOClasses: classes}))
+	for _, r := range requests {
+		q := record.Request{ID: r.ID, ArrivalUS: record.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: record.Micros(r.DeadlineUS),
+			SLOClass: fmt.Sprint(r.Priority), PredictedOutputTokens: int64(r.Predicted)}
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, record.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}

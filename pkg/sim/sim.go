@@ -180,7 +180,7 @@ func (s *simulation) observe(sizes []int) {
 			}
 		}
 		for _, t := range s.seen.periodic {
-			s.seen.stats[i].TakenUS[t.field] = 0
+			s.seen.stats[i].TakenUS[t.field] = -1 // the first time is 0
 		}
 		for _, t := range s.seen.demands {
 			s.seen.stats[i].TakenUS[t.field] = -t.us
