@@ -10,31 +10,14 @@ import (
 
 // Expressions of numbers, texts and conditions without lists, conversions and
 // macros become Go closures, which are many times faster than the interpreter and
-// allocate nothing. They do exactly what it does: the only error there can be is
-// to order what is no number, and && and || hide an error where their other side
-// decides.
+// allocate nothing. They do exactly what it does: nothing in them can fail, what is
+// no number equals nothing and is neither less nor greater.
 
-type number[T any] func(*T) (x float64, ok bool)
+type number[T any] func(*T) float64
 
-type text[T any] func(*T) (s string, ok bool)
+type text[T any] func(*T) string
 
-type flag[T any] func(*T) truth
-
-// truth is a condition's value; bad is an error.
-type truth uint8
-
-const (
-	no truth = iota
-	yes
-	bad
-)
-
-func truthOf(b bool) truth {
-	if b {
-		return yes
-	}
-	return no
-}
+type flag[T any] func(*T) bool
 
 // compiler makes closures of the parts of a tree; nil of what it cannot.
 type compiler[T any] struct {
@@ -84,13 +67,12 @@ func (c *compiler[T]) is(e ast.Expr) Type {
 
 func (c *compiler[T]) number(e ast.Expr) number[T] {
 	if f := c.field(e); f != nil {
-		get := f.Number
-		return func(t *T) (float64, bool) { return get(t), true }
+		return f.Number
 	}
 	switch e.Kind() {
 	case ast.LiteralKind:
 		if v, ok := e.AsLiteral().(types.Double); ok {
-			return func(*T) (float64, bool) { return float64(v), true }
+			return func(*T) float64 { return float64(v) }
 		}
 	case ast.CallKind:
 		call := e.AsCall()
@@ -122,62 +104,53 @@ func (c *compiler[T]) number(e ast.Expr) number[T] {
 func operation[T any](name string, args int, a, b, c number[T]) number[T] {
 	switch {
 	case args == 1 && name == operators.Negate:
-		return func(t *T) (float64, bool) { x, ok := a(t); return -x, ok }
+		return func(t *T) float64 { return -a(t) }
 	case args == 1 && unary[name] != nil:
 		f := unary[name]
-		return func(t *T) (float64, bool) { x, ok := a(t); return f(x), ok }
+		return func(t *T) float64 { return f(a(t)) }
 	case args == 3 && triple[name] != nil:
 		f := triple[name]
-		return func(t *T) (float64, bool) {
-			x, ok1 := a(t)
-			y, ok2 := b(t)
-			z, ok3 := c(t)
-			return f(x, y, z), ok1 && ok2 && ok3
-		}
+		return func(t *T) float64 { return f(a(t), b(t), c(t)) }
 	case args != 2:
 		return nil
 	}
 	switch name {
 	case operators.Add:
-		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x + y, ok && too }
+		return func(t *T) float64 { return a(t) + b(t) }
 	case operators.Subtract:
-		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x - y, ok && too }
+		return func(t *T) float64 { return a(t) - b(t) }
 	case operators.Multiply:
-		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x * y, ok && too }
+		return func(t *T) float64 { return a(t) * b(t) }
 	case operators.Divide:
-		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return x / y, ok && too }
+		return func(t *T) float64 { return a(t) / b(t) }
 	}
 	if f := dual[name]; f != nil {
-		return func(t *T) (float64, bool) { x, ok := a(t); y, too := b(t); return f(x, y), ok && too }
+		return func(t *T) float64 { return f(a(t), b(t)) }
 	}
 	return nil
 }
 
 // choose is the operator ?:.
-func choose[T, V any, F ~func(*T) (V, bool)](cond flag[T], then, otherwise F) F {
+func choose[T, V any, F ~func(*T) V](cond flag[T], then, otherwise F) F {
 	if cond == nil || then == nil || otherwise == nil {
 		return nil
 	}
-	return func(t *T) (v V, ok bool) {
-		switch cond(t) {
-		case yes:
+	return func(t *T) V {
+		if cond(t) {
 			return then(t)
-		case no:
-			return otherwise(t)
 		}
-		return v, false
+		return otherwise(t)
 	}
 }
 
 func (c *compiler[T]) text(e ast.Expr) text[T] {
 	if f := c.field(e); f != nil {
-		get := f.Text
-		return func(t *T) (string, bool) { return get(t), true }
+		return f.Text
 	}
 	switch e.Kind() {
 	case ast.LiteralKind:
 		if v, ok := e.AsLiteral().(types.String); ok {
-			return func(*T) (string, bool) { return string(v), true }
+			return func(*T) string { return string(v) }
 		}
 	case ast.CallKind:
 		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
@@ -190,14 +163,12 @@ func (c *compiler[T]) text(e ast.Expr) text[T] {
 
 func (c *compiler[T]) flag(e ast.Expr) flag[T] {
 	if f := c.field(e); f != nil {
-		get := f.Flag
-		return func(t *T) truth { return truthOf(get(t)) }
+		return f.Flag
 	}
 	switch e.Kind() {
 	case ast.LiteralKind:
 		if v, ok := e.AsLiteral().(types.Bool); ok {
-			is := truthOf(bool(v))
-			return func(*T) truth { return is }
+			return func(*T) bool { return bool(v) }
 		}
 	case ast.CallKind:
 		call := e.AsCall()
@@ -209,11 +180,11 @@ func (c *compiler[T]) flag(e ast.Expr) flag[T] {
 		case operators.LogicalNot:
 			return not(c.flag(args[0]))
 		case operators.LogicalAnd:
-			return both(c.flag(args[0]), c.flag(args[1]), no)
+			return both(c.flag(args[0]), c.flag(args[1]), false)
 		case operators.LogicalOr:
-			return both(c.flag(args[0]), c.flag(args[1]), yes)
+			return both(c.flag(args[0]), c.flag(args[1]), true)
 		case operators.Conditional:
-			return c.chooseFlag(c.flag(args[0]), c.flag(args[1]), c.flag(args[2]))
+			return choose(c.flag(args[0]), c.flag(args[1]), c.flag(args[2]))
 		case operators.In:
 			return c.among(args[0], args[1])
 		case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
@@ -227,48 +198,19 @@ func not[T any](a flag[T]) flag[T] {
 	if a == nil {
 		return nil
 	}
-	return func(t *T) truth {
-		switch a(t) {
-		case no:
-			return yes
-		case yes:
-			return no
-		}
-		return bad
-	}
+	return func(t *T) bool { return !a(t) }
 }
 
-// both is && if decides is no, || if it is yes: the side that decides hides an
-// error of the other.
-func both[T any](a, b flag[T], decides truth) flag[T] {
+// both is && if false decides, || if true does.
+func both[T any](a, b flag[T], decides bool) flag[T] {
 	if a == nil || b == nil {
 		return nil
 	}
-	return func(t *T) truth {
-		x := a(t)
-		if x == decides {
+	return func(t *T) bool {
+		if a(t) == decides {
 			return decides
 		}
-		y := b(t)
-		if y == decides || x != bad {
-			return y
-		}
-		return bad
-	}
-}
-
-func (c *compiler[T]) chooseFlag(cond, then, otherwise flag[T]) flag[T] {
-	if cond == nil || then == nil || otherwise == nil {
-		return nil
-	}
-	return func(t *T) truth {
-		switch cond(t) {
-		case yes:
-			return then(t)
-		case no:
-			return otherwise(t)
-		}
-		return bad
+		return b(t)
 	}
 }
 
@@ -282,12 +224,5 @@ func (c *compiler[T]) textCall(call ast.CallExpr) flag[T] {
 	if a == nil || b == nil {
 		return nil
 	}
-	return func(t *T) truth {
-		s, ok := a(t)
-		part, too := b(t)
-		if !ok || !too {
-			return bad
-		}
-		return truthOf(test(s, part))
-	}
+	return func(t *T) bool { return test(a(t), b(t)) }
 }

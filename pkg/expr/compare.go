@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"math"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -24,67 +23,42 @@ func (c *compiler[T]) compare(name string, a, b ast.Expr) flag[T] {
 	return compareFlags(name, c.flag(a), c.flag(b))
 }
 
-// compareNumbers: what is no number equals nothing and cannot be ordered.
 func compareNumbers[T any](name string, a, b number[T]) flag[T] {
 	if a == nil || b == nil {
 		return nil
 	}
 	switch name {
 	case operators.Equals:
-		return func(t *T) truth {
-			x, ok := a(t)
-			y, too := b(t)
-			if !ok || !too {
-				return bad
-			}
-			return truthOf(x == y)
-		}
+		return func(t *T) bool { return a(t) == b(t) }
 	case operators.NotEquals:
-		return not(compareNumbers(operators.Equals, a, b))
-	case operators.Greater:
-		return compareNumbers(operators.Less, b, a)
-	case operators.GreaterEquals:
-		return compareNumbers(operators.LessEquals, b, a)
+		return func(t *T) bool { return a(t) != b(t) }
 	case operators.Less:
-		return func(t *T) truth {
-			x, ok := a(t)
-			y, too := b(t)
-			if !ok || !too || math.IsNaN(x) || math.IsNaN(y) {
-				return bad
-			}
-			return truthOf(x < y)
-		}
+		return func(t *T) bool { return a(t) < b(t) }
+	case operators.LessEquals:
+		return func(t *T) bool { return a(t) <= b(t) }
+	case operators.Greater:
+		return func(t *T) bool { return a(t) > b(t) }
 	}
-	return func(t *T) truth {
-		x, ok := a(t)
-		y, too := b(t)
-		if !ok || !too || math.IsNaN(x) || math.IsNaN(y) {
-			return bad
-		}
-		return truthOf(x <= y)
-	}
+	return func(t *T) bool { return a(t) >= b(t) }
 }
 
 func compareTexts[T any](name string, a, b text[T]) flag[T] {
 	if a == nil || b == nil {
 		return nil
 	}
-	test := map[string]func(x, y string) bool{
-		operators.Equals:        func(x, y string) bool { return x == y },
-		operators.NotEquals:     func(x, y string) bool { return x != y },
-		operators.Less:          func(x, y string) bool { return x < y },
-		operators.LessEquals:    func(x, y string) bool { return x <= y },
-		operators.Greater:       func(x, y string) bool { return x > y },
-		operators.GreaterEquals: func(x, y string) bool { return x >= y },
-	}[name]
-	return func(t *T) truth {
-		x, ok := a(t)
-		y, too := b(t)
-		if !ok || !too {
-			return bad
-		}
-		return truthOf(test(x, y))
+	switch name {
+	case operators.Equals:
+		return func(t *T) bool { return a(t) == b(t) }
+	case operators.NotEquals:
+		return func(t *T) bool { return a(t) != b(t) }
+	case operators.Less:
+		return func(t *T) bool { return a(t) < b(t) }
+	case operators.LessEquals:
+		return func(t *T) bool { return a(t) <= b(t) }
+	case operators.Greater:
+		return func(t *T) bool { return a(t) > b(t) }
 	}
+	return func(t *T) bool { return a(t) >= b(t) }
 }
 
 // compareFlags has == and != only.
@@ -93,13 +67,7 @@ func compareFlags[T any](name string, a, b flag[T]) flag[T] {
 		return nil
 	}
 	equal := name == operators.Equals
-	return func(t *T) truth {
-		x, y := a(t), b(t)
-		if x == bad || y == bad {
-			return bad
-		}
-		return truthOf((x == y) == equal)
-	}
+	return func(t *T) bool { return (a(t) == b(t)) == equal }
 }
 
 // among is the operator in, of a list of literals.
@@ -128,25 +96,13 @@ func (c *compiler[T]) among(e, list ast.Expr) flag[T] {
 		if a == nil {
 			return nil
 		}
-		return func(t *T) truth {
-			x, ok := a(t)
-			if !ok {
-				return bad
-			}
-			return truthOf(slices.Contains(numbers, x))
-		}
+		return func(t *T) bool { return slices.Contains(numbers, a(t)) }
 	case kind == Text && numbers == nil:
 		a := c.text(e)
 		if a == nil {
 			return nil
 		}
-		return func(t *T) truth {
-			x, ok := a(t)
-			if !ok {
-				return bad
-			}
-			return truthOf(slices.Contains(texts, x))
-		}
+		return func(t *T) bool { return slices.Contains(texts, a(t)) }
 	}
 	return nil
 }

@@ -13,7 +13,6 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,36 +152,27 @@ func (e *Expression[T]) Closure() bool { return e.program == nil }
 // or not a number.
 func (e *Expression[T]) Number(t *T) (float64, error) {
 	if e.number != nil {
-		x, ok := e.number(t)
-		return x, e.failed(ok)
+		return e.number(t), nil
 	}
 	v, err := e.eval(t)
-	if err != nil {
-		return 0, err
-	}
-	x, ok := v.(types.Double)
-	return float64(x), e.failed(ok)
+	x, _ := v.(types.Double)
+	return float64(x), err
 }
 
 // Text returns the value of an expression of that type.
 func (e *Expression[T]) Text(t *T) (string, error) {
 	if e.text != nil {
-		s, ok := e.text(t)
-		return s, e.failed(ok)
+		return e.text(t), nil
 	}
 	v, err := e.eval(t)
-	if err != nil {
-		return "", err
-	}
-	s, ok := v.(types.String)
-	return string(s), e.failed(ok)
+	s, _ := v.(types.String)
+	return string(s), err
 }
 
 // Flag returns the value of an expression of that type, false if it is unknown.
 func (e *Expression[T]) Flag(t *T) (bool, error) {
 	if e.flag != nil {
-		f := e.flag(t)
-		return f == yes, e.failed(f != bad)
+		return e.flag(t), nil
 	}
 	v, err := e.eval(t)
 	return v == types.True, err
@@ -198,17 +188,6 @@ func (e *Expression[T]) eval(t *T) (ref.Val, error) {
 		return nil, fmt.Errorf("evaluating the expression: %w", err)
 	}
 	return v, nil
-}
-
-// errFailed is the error of closures: only numbers that are none, compared, make
-// one.
-var errFailed = errors.New("evaluating the expression: NaN values cannot be ordered")
-
-func (e *Expression[T]) failed(ok bool) error {
-	if ok {
-		return nil
-	}
-	return errFailed
 }
 
 // activation gives an interpreted expression the fields of one value.
