@@ -1,10 +1,13 @@
 // Package config reads the files that people write: workload specs, cluster
-// files, policies. YAML and JSON alike (JSON is read as YAML), strictly: an
-// unknown field is an error that knows its line and the nearest known name.
+// files, policies. YAML and JSON alike, whatever the file's name, strictly: an
+// unknown field is an error that knows its line and the nearest known name, and
+// so is a key that stands there twice.
+//
+// JSON is read as the YAML that it also is. What is no valid JSON but begins with
+// a brace is YAML too: comments and commas behind the last value are allowed.
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,12 +42,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
-// Doc is a parsed file that still knows where everything stands.
+// Doc is a parsed file that still knows where everything stands. It is not for
+// several goroutines at once.
 type Doc struct {
 	name string
 	file *ast.File
 	// lines are those of the file, without their ends.
-	lines []string
+	lines [][]rune
 }
 
 // Read reads and parses the file called name.
@@ -59,38 +63,50 @@ func Read(name string) (*Doc, error) {
 // Parse parses data; name is used in errors only.
 func Parse(name string, data []byte) (doc *Doc, err error) {
 	defer recovered(name, &err)
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	file, err := parser.ParseBytes(untabbed(data), 0)
-	if err != nil {
-		return nil, located(name, err, nil)
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	d := &Doc{name: name, lines: splitLines(text)}
+	if d.file, err = parser.ParseBytes(untabbed(text), 0); err != nil {
+		return nil, d.located(err, nil)
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+	if len(d.file.Docs) == 0 || d.file.Docs[0].Body == nil {
 		return nil, &Error{File: name, Msg: "is empty"}
 	}
-	if len(file.Docs) > 1 {
+	if len(d.file.Docs) > 1 {
 		return nil, &Error{File: name, Msg: "holds more than one document; one file, one document"}
 	}
-	lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
-	return &Doc{name, file, lines}, nil
+	return d, nil
 }
 
-// untabbed is data or, if that is JSON, data with blanks in the place of the tabs
-// between its tokens, which JSON may have and YAML may not.
-func untabbed(data []byte) []byte {
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || !bytes.ContainsRune(data, '\t') || !json.Valid(data) {
-		return data
+// untabbed is text or, if that is JSON, text with blanks in the place of the tabs
+// between its tokens, of which the YAML library loses count.
+func untabbed(text string) []byte {
+	if strings.Contains(text, "\t") && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+		text = strings.ReplaceAll(text, "\t", " ") // no text of JSON holds one
 	}
-	return bytes.ReplaceAll(data, []byte("\t"), []byte(" ")) // no text of JSON holds one
+	return []byte(text)
 }
 
 // Decode fills v, a pointer to a struct with yaml tags. Fields that the
-// document does not name keep the values that v has.
-func (d *Doc) Decode(v any) (err error) {
-	defer recovered(d.name, &err)
-	if err = yaml.NodeToValue(d.file.Docs[0].Body, v, yaml.Strict()); err != nil {
-		return located(d.name, err, fieldNames(reflect.TypeOf(v)))
+// document does not name keep the values that v has. Numbers in values of any
+// type come as float64, those in texts as they stand.
+func (d *Doc) Decode(v any) error {
+	if err := d.decode(v, reflect.TypeOf(v)); err != nil {
+		return err
 	}
-	return d.checkWhole(d.file.Docs[0].Body, reflect.TypeOf(v))
+	numbers(reflect.ValueOf(v))
+	return nil
+}
+
+// decode is Decode with numbers as the YAML library has them; t is the type of
+// what takes in the document.
+func (d *Doc) decode(v any, t reflect.Type) (err error) {
+	defer recovered(d.name, &err)
+	defer d.retype(t)()
+	if err := yaml.NodeToValue(d.file.Docs[0].Body, v, yaml.Strict()); err != nil {
+		return d.located(err, fieldNames(t))
+	}
+	return d.checkNumbers(t)
 }
 
 // recovered makes an error of a panic: the YAML library has some for documents
@@ -111,8 +127,8 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	}
 	for at := path; ; {
 		if node := d.find(at); node != nil {
-			if pos := node.GetToken().Position; pos != nil {
-				e.Line, e.Col = pos.Line, pos.Column
+			if at, ok := d.begin(node); ok {
+				e.Line, e.Col = at.line, at.col
 			}
 			return e
 		}
@@ -125,19 +141,16 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 }
 
 // located turns an error of the YAML library into one of ours.
-func located(name string, err error, fields []string) error {
+func (d *Doc) located(err error, fields []string) error {
 	var ye yaml.Error
 	if !errors.As(err, &ye) {
-		return &Error{File: name, Msg: err.Error()}
-	}
-	e := &Error{File: name, Msg: ye.GetMessage()}
-	if t := ye.GetToken(); t != nil && t.Position != nil {
-		e.Line, e.Col = t.Position.Line, t.Position.Column
+		return &Error{File: d.name, Msg: err.Error()}
 	}
 	t := ye.GetToken()
 	if t == nil {
-		return e
+		return &Error{File: d.name, Msg: ye.GetMessage()}
 	}
+	e := d.fault(t, ye.GetMessage())
 	var unknown *yaml.UnknownFieldError
 	var mistyped *yaml.TypeError
 	var overflow *yaml.OverflowError

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,16 +15,24 @@ func (d *Doc) Has(path string) bool { return d.find(path) != nil }
 // none. Aliases and merged mappings are followed.
 func (d *Doc) find(path string) ast.Node {
 	parts := strings.Split(strings.ReplaceAll(path, "[", ".["), ".")
-	node := d.file.Docs[0].Body
-	for _, part := range parts {
-		if part == "" {
-			continue
-		}
-		if node = d.child(node, part); node == nil {
-			return nil
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return d.below(d.file.Docs[0].Body, parts)
+}
+
+// below returns the value that parts lead to from node. Several may be one key,
+// which then has dots of its own.
+func (d *Doc) below(node ast.Node, parts []string) ast.Node {
+	if len(parts) == 0 {
+		return node
+	}
+	for n := 1; n <= len(parts); n++ {
+		if c := d.child(node, strings.Join(parts[:n], ".")); c != nil {
+			if found := d.below(c, parts[n:]); found != nil {
+				return found
+			}
 		}
 	}
-	return node
+	return nil
 }
 
 // child returns the value that a node has under a key, or under "[i]".
@@ -34,7 +43,9 @@ func (d *Doc) child(node ast.Node, part string) ast.Node {
 	case *ast.TagNode:
 		return d.child(n.Value, part)
 	case *ast.AliasNode:
-		return d.child(d.anchor(n.Value.GetToken().Value), part)
+		if a := d.anchorOf(n); a != nil {
+			return d.child(a.Value, part)
+		}
 	case *ast.MappingValueNode:
 		return d.among([]*ast.MappingValueNode{n}, part)
 	case *ast.MappingNode:
@@ -63,4 +74,20 @@ func (d *Doc) among(values []*ast.MappingValueNode, key string) ast.Node {
 		}
 	}
 	return merged
+}
+
+// anchorOf returns the anchor that an alias stands for: the first of its name that
+// ends before the alias, nil if there is none. So no anchor leads to itself.
+func (d *Doc) anchorOf(alias *ast.AliasNode) *ast.AnchorNode {
+	name, at := alias.Value.GetToken().Value, alias.GetToken().Position
+	for _, node := range ast.Filter(ast.AnchorType, d.file.Docs[0].Body) {
+		a := node.(*ast.AnchorNode)
+		if p := a.GetToken().Position; p.Line > at.Line || p.Line == at.Line && p.Column > at.Column {
+			return nil
+		}
+		if a.Name.GetToken().Value == name && !slices.Contains(ast.Filter(ast.AliasType, a.Value), ast.Node(alias)) {
+			return a
+		}
+	}
+	return nil
 }

@@ -1,15 +1,18 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
 
 // ReadSets reads a file of one flat object, {"routing.params.queue-depth": 0.3},
-// and returns its entries as Set takes them, path=value, in their order.
+// and returns its entries as Set takes them, path=value, in their order. The
+// values are JSON.
 func ReadSets(name string) ([]string, error) {
 	doc, err := Read(name)
 	if err != nil {
@@ -20,30 +23,45 @@ func ReadSets(name string) ([]string, error) {
 
 func (d *Doc) sets() (sets []string, err error) {
 	defer recovered(d.name, &err)
-	var values []*ast.MappingValueNode
-	switch n := d.file.Docs[0].Body.(type) {
-	case *ast.MappingNode:
-		values = n.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{n}
-	default:
-		return nil, &Error{File: d.name, Line: 1, Col: 1, Msg: `must be an object of paths and values, such as {"routing.params.queue-depth": 0.3}`}
+	entries, ok := entriesOf(d.file.Docs[0].Body)
+	if !ok {
+		return nil, d.fault(d.file.Docs[0].Body.GetToken(), `must be an object of paths and values, such as {"routing.params.queue-depth": 0.3}`)
 	}
-	for _, v := range values {
-		path := v.Key.GetToken().Value
-		at := v.Key.GetToken().Position
-		if _, nested := v.Value.(ast.MapNode); nested {
-			return nil, &Error{d.name, at.Line, at.Column, fmt.Sprintf("%s has an object; give each value its own path, such as %s.NAME", path, path)}
+	var object map[string]any
+	if err := d.decode(&object, reflect.TypeFor[map[string]any]()); err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		key := entry.Key.GetToken()
+		value, known := object[key.Value]
+		if _, nested := value.(map[string]any); nested {
+			return nil, d.fault(key, fmt.Sprintf("%s has an object; give each value its own path, such as %s.NAME", key.Value, key.Value))
 		}
-		var value any
-		if err := yaml.NodeToValue(v.Value, &value); err != nil {
-			return nil, located(d.name, err, nil)
+		if !known || entry.Key.IsMergeKey() || key.Value == "" || strings.Contains(key.Value, "=") {
+			return nil, d.fault(key, fmt.Sprintf("%q cannot be a path; one looks like routing.params.queue-depth", key.Value))
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, &Error{d.name, at.Line, at.Column, fmt.Sprintf("%s: %v", path, err)}
+		var text bytes.Buffer
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false) // expressions compare
+		if err := enc.Encode(value); err != nil {
+			return nil, d.fault(key, fmt.Sprintf("%s: %v", key.Value, err))
 		}
-		sets = append(sets, path+"="+string(text))
+		sets = append(sets, key.Value+"="+strings.TrimSuffix(text.String(), "\n"))
 	}
 	return sets, nil
+}
+
+// entriesOf returns the entries of a mapping.
+func entriesOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch n := node.(type) {
+	case *ast.AnchorNode:
+		return entriesOf(n.Value)
+	case *ast.TagNode:
+		return entriesOf(n.Value)
+	case *ast.MappingNode:
+		return n.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, true
+	}
+	return nil, false
 }

@@ -1,142 +1,175 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlacesInTexts: X stands at a place of the text at a.b; the error must point
-// at the X in the file.
+// TestPlacesInTexts: line and col are those of a place within the text at a.b;
+// the error must point at the X in the file.
 func TestPlacesInTexts(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
-		line, col  int // within the text
+		line, col  int
 	}{
 		{"plain", "a:\n  b: one X", 1, 5},
-		{"quoted", "a:\n  b: \"one X\"", 1, 5},
+		{"plain, its first character", "a:\n  b: X one", 1, 1},
+		{"blanks behind", "a:\n  b: one X   \n", 1, 5},
+		{"blanks and a comment behind", "a:\n  b: one X   # X\n", 1, 5},
+		{"on the line below", "a:\n  b:\n    one X", 1, 5},
+		{"a tab before", "a:\n  b:\tone X", 1, 5},
+		{"a tab within", "a:\n  b: \"one\t X\"", 1, 6},
+		{"double quotes", "a:\n  b: \"one X\"", 1, 5},
 		{"single quotes", "a: {b: 'one X'}", 1, 5},
+		{"flow", "a: {b: one X, c: one X}", 1, 5},
+		{"a list before", "a: {c: [one X, one], b: one X}", 1, 5},
+		{"the same as its key", "{a: {b: 'b X'}}", 1, 3},
 		{"JSON", "{\"a\": {\"b\": \"one X\"}}", 1, 5},
-		{"JSON with tabs", "{\n\t\"a\": {\n\t\t\"b\": \"one X\"}}", 1, 5},
+		{"JSON with tabs", "{\n\t\"a\": {\n\t\t\"b\":\t\"one X\"}}", 1, 5},
+		{"JSON with tabs and a comma too many", "{\n\t\"a\": {\n\t\t\"b\":\t\"one X\",}}", 1, 5},
+		{"JSON, CRLF", "{\r\n\t\"a\":\r\n{\"b\": \"one X\"}}\r\n", 1, 5},
+		{"JSON, an escape behind", `{"a": {"b": "one X\"\n"}}`, 1, 5},
+		{"JSON, escapes before", `{"a": {"b": "\"one\" \\ \u00e9\ud83d\ude00\/ X"}}`, 1, 13},
+		{"JSON, lines", `{"a": {"b": "one\n  two\n\n X"}}`, 4, 2},
 		{"CRLF", "a:\r\n  b: one X\r\n", 1, 5},
+		{"CR", "a:\r  b: one X\r", 1, 5},
+		{"a byte order mark", "\ufeffa: {b: one X}", 1, 5},
 		{"letters of two bytes", "a:\n  b: \"é µ X\"", 1, 5},
+		{"letters of two bytes before", "a: {é: ü, b: one X}", 1, 5},
+		{"quotes in quotes", "a: {b: 'it''s one X'}", 1, 10},
+		{"a quote in quotes", "a: {b: 'X''s'}", 1, 1},
+		{"hexadecimal", `a: {b: "\x41\U0001F600\e\ X"}`, 1, 5},
+		{"a number", "a: {b: 1X}", 1, 2},
+		{"tag", "a: {b: !!str one X}", 1, 5},
+		{"anchor and tag", "a: {b: &n !!str 'one X'}", 1, 5},
+		{"alias", "a:\n  c: &n one X\n  b: *n", 1, 5},
+		{"merged", "c: &n {b: one X}\na: {<<: *n}", 1, 5},
 		{"block", "a:\n  b: |\n    one\n    two X", 2, 5},
-		{"block with a comment", "a:\n  b: |- # text\n    one\n      two X\nc: 1", 2, 7},
+		{"block, its first character", "a:\n  b: |\n    X\n", 1, 1},
+		{"block, kept", "a:\n  b: |+\n    one\n    two X\n\n", 2, 5},
+		{"block, CRLF", "a:\r\n  b: |\r\n    one\r\n    two X\r\n", 2, 5},
+		{"block with a comment", "a:\n  b: |- # text | more\n    one\n      two X\nc: 1", 2, 7},
+		{"block with blanks behind its header", "a:\n  b: |  \n    one\n    two X\n", 2, 5},
 		{"block that begins with an empty line", "a:\n  b: |\n\n    two X\n", 2, 5},
-		{"alias", "a:\n  b: &n one X\nc: *n", 1, 5},
+		{"block that begins with blanks", "a:\n  b: |\n    \n    two X\n", 2, 5},
+		{"block with an empty line", "a:\n  b: |\n    one\n\n    two X\n", 3, 5},
+		{"block with its indentation", "a:\n  b: |2\n      one\n    two X\n", 2, 5},
+		{"block with its indentation, chomped", "a:\n  b: |-1\n      one\n    two X\n", 2, 6},
+		{"block, anchored", "a:\n  b: &n |\n    one\n    two X\n", 2, 5},
+		{"block in a list", "a:\n  b: |\n   one\n   X\n  c:\n   - |\n     X", 2, 1},
+		{"block of letters of two bytes", "a:\n  b: |\n    é µ X\n", 1, 5},
+		{"block with what looks like a comment", "a:\n  b: |\n    # one\n    X\n", 2, 1},
+		{"folded", "a:\n  b: >\n    one\n    two X", 1, 9},
+		{"folded, with an empty line", "a:\n  b: >-\n    one\n\n    two X\n", 2, 5},
+		{"folded, with a line that is not", "a:\n  b: >\n    one\n      X\n    two\n", 2, 3},
+		{"plain lines", "a:\n  b: one\n    two X", 1, 9},
+		{"plain lines, one empty", "a:\n  b: one\n\n    two X", 2, 5},
+		{"lines in double quotes", "a:\n  b: \"one  \n    two X\"", 1, 9},
+		{"lines in double quotes, CRLF", "a:\r\n  b: \"one\r\n    two X\"\r\n", 1, 9},
+		{"lines in double quotes, continued", "a:\n  b: \"one\\\n    two X\"", 1, 8},
+		{"lines in single quotes", "a:\n  b: 'one\n\n    it''s X'", 2, 6},
 	} {
 		doc, err := Parse("f", []byte(c.file))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		fault, _ := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
-		lines := strings.Split(c.file, "\n")
-		if fault.Line < 1 || fault.Line > len(lines) || fault.Col > len([]rune(lines[fault.Line-1])) || []rune(lines[fault.Line-1])[fault.Col-1] != 'X' {
+		fault := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
+		if standsAt(c.file, fault) != "X" || fault.Msg != "a.b: wrong" {
 			t.Errorf("%s: the place is %v", c.name, fault)
 		}
 	}
-	for name, file := range map[string]string{
-		"folded":  "a:\n  b: >\n    one\n    two X",
-		"escapes": `a: {b: "\"one\" X"}`,
-		"quotes":  `a: {b: 'it''s X'}`,
-		"lines":   "a:\n  b: one\n    two X",
+}
+
+// standsAt returns the character of file at the place of an error, "" if there
+// is none.
+func standsAt(file string, e *Error) string {
+	lines := strings.Split(strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(file), "\n")
+	if e.Line < 1 || e.Line > len(lines) {
+		return ""
+	}
+	if line := []rune(lines[e.Line-1]); 1 <= e.Col && e.Col <= len(line) {
+		return string(line[e.Col-1])
+	}
+	return ""
+}
+
+// TestBlanksInTexts: blanks have a place where they stand in the file as they do
+// in the text; so has the end of a text.
+func TestBlanksInTexts(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		line, col  int
+		want       string
+	}{
+		{"between", "b: one two", 1, 4, "f:1:7: b: wrong"},
+		{"end", "b: one", 1, 4, "f:1:7: b: wrong"},
+		{"end in quotes", `b: "one"`, 1, 4, "f:1:8: b: wrong"},
+		{"end behind an escape", `b: "one\""`, 1, 5, "f:1:10: b: wrong"},
+		{"blanks at the end", `b: "one  "`, 1, 6, "f:1:10: b: wrong"},
+		{"indentation", "b: |\n  if\n    one", 2, 2, "f:3:4: b: wrong"},
+		{"a line's end", "b: |\n  if\n    one", 1, 3, "f:2:5: b: wrong"},
+		{"below the last line", "b: |\n  if\n  one\n", 3, 1, "f:3:6: b: wrong"},
+		{"between, escaped", `b: "one\ttwo"`, 1, 4, "f:1:8: b: wrong"},
+		{"folded", "b: >\n  one\n  two", 1, 4, "f:2:6: b: wrong"},
+		{"an empty line", "b: |\n  one\n\n  two", 2, 1, "f:2:3: b: wrong (line 2, column 1 of the text)"},
+		{"blank text", `b: "  "`, 1, 2, "f:1:4: b: wrong (line 1, column 2 of the text)"},
+		{"no text", `b: ""`, 1, 1, "f:1:4: b: wrong (line 1, column 1 of the text)"},
+		{"beyond the line", "b: one two", 1, 9, "f:1:4: b: wrong (line 1, column 9 of the text)"},
+		{"beyond the text", "b: |\n  one", 7, 1, "f:2:3: b: wrong (line 7, column 1 of the text)"},
+		{"before the text", "b: one", 1, 0, "f:1:4: b: wrong (line 1, column 0 of the text)"},
+		{"no line", "b: one", 0, 1, "f:1:4: b: wrong (line 0, column 1 of the text)"},
+		{"a mapping", "b: {c: d}", 1, 1, "f:1:4: b: wrong (line 1, column 1 of the text)"},
+		{"nothing", "b:\nc: 1", 1, 1, "f:1:"},
+		{"no such path", "c: 1", 1, 1, "f: b is not in the file: wrong"},
 	} {
-		doc, err := Parse("f", []byte(file))
+		doc, err := Parse("f", []byte(c.file))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		line := 1
-		if name == "lines" {
-			line = 2
-		}
-		if err := doc.TextErrorf("a.b", line, 7, "wrong"); !strings.HasSuffix(err.Error(), "column 7 of the text)") {
-			t.Errorf("%s: %v", name, err)
+		if err := doc.TextErrorf("b", c.line, c.col, "wrong"); err.Error() != c.want && (c.name != "nothing" || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
 }
 
-func TestJSONWithTabs(t *testing.T) {
-	var v struct {
-		A struct {
-			B string `yaml:"b"`
-			C int    `yaml:"c"`
-		} `yaml:"a"`
-	}
-	for _, text := range []string{"{\n\t\"a\": {\n\t\t\"b\": \"x\\ty\",\t\"c\":\t5\n\t}\n}\n", "\ufeff{\"a\":\t{\"b\":\"x\\ty\",\"c\":5}}"} {
-		doc, err := Parse("f", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := doc.Decode(&v); err != nil || v.A.B != "x\ty" || v.A.C != 5 {
-			t.Errorf("%q: %+v, %v", text, v, err)
-		}
-	}
-	doc, err := Parse("f", []byte("{\n\t\"a\": {\n\t\t\"d\": 1}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Decode(&v); err == nil || !strings.HasPrefix(err.Error(), "f:3:3: unknown field") {
-		t.Errorf("a misspelt field: %v", err)
-	}
-}
-
-func TestReadSets(t *testing.T) {
-	read := func(text string) ([]string, error) {
-		name := filepath.Join(t.TempDir(), "sets.json")
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		sets, err := ReadSets(name)
-		if err != nil {
-			err = &Error{File: strings.ReplaceAll(err.Error(), name, "f")}
-		}
-		return sets, err
-	}
-	got, err := read(`{"routing.params.queue-depth": 0.3, "b": [1, 2], "a": "x y", "c": true, "d": 10000000000}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"routing.params.queue-depth=0.3", "b=[1,2]", `a="x y"`, "c=true", "d=10000000000"}, got); diff != "" {
-		t.Error(diff)
-	}
-	for text, want := range map[string]string{
-		`{"routing": {"params": {}}}`: "f:1:2: routing has an object; give each value its own path",
-		`[1, 2]`:                      "f:1:1: must be an object of paths and values",
-		``:                            "f: is empty",
-		"{\"a\": 1,\n\"a\": 2}":       "f:2:1: ",
+// FuzzTextErrorf: an exact place has the character that the text has there.
+func FuzzTextErrorf(f *testing.F) {
+	for _, text := range []string{
+		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n", "b: >-\n  one\n  two\n\n    three\n",
+		"b: one\n  two\n\n  three", "b: \"one\\\n  two\n  three\"", "{\n\t\"b\": \"one\\ntwo\",}", "c: &x one\r\nb: *x   ", "b: 0\n 00", "b: !!str |2+ # x\n   one\n\n",
 	} {
-		if _, err := read(text); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
+		for _, at := range []int{0, 1, 4, 7} {
+			f.Add(text, at)
 		}
 	}
-}
-
-// TestSetAny: paths lead through maps of any values, which are made where they
-// are not there, and are not changed where they are somebody else's.
-func TestSetAny(t *testing.T) {
-	inner := map[string]any{"low": 1.0}
-	var v struct {
-		Params map[string]any `yaml:"params"`
-	}
-	v.Params = map[string]any{"threshold": inner, "x": 1.0}
-	for _, set := range [][2]string{{"params.threshold.high", "20"}, {"params.new.deep", "yes"}, {"params.x", "auto"}, {"params.list", "[1, 2.5]"}} {
-		if err := Set(&v, set[0], set[1]); err != nil {
-			t.Fatal(err)
+	f.Fuzz(func(t *testing.T, file string, at int) {
+		doc, err := Parse("f", []byte(file))
+		var v struct {
+			B string `yaml:"b"`
 		}
-	}
-	want := map[string]any{"threshold": map[string]any{"low": 1.0, "high": 20.0}, "new": map[string]any{"deep": "yes"}, "x": "auto", "list": []any{1.0, 2.5}}
-	if diff := cmp.Diff(want, v.Params); diff != "" {
-		t.Error(diff)
-	}
-	if len(inner) != 1 {
-		t.Errorf("the map that was given is now %v", inner)
-	}
-	if err := Set(&v, "params.x.y", "1"); err == nil {
-		t.Error("a text has fields")
-	}
+		if err != nil || doc.Decode(&v) != nil || at < 0 {
+			return
+		}
+		text := []rune(v.B)
+		if at >= len(text) || text[at] == '\n' {
+			return
+		}
+		line, col := 1, 1
+		for _, r := range text[:at] {
+			if col++; r == '\n' {
+				line, col = line+1, 1
+			}
+		}
+		fault := doc.TextErrorf("b", line, col, "wrong").(*Error)
+		if fault.Msg != "b: wrong" {
+			return
+		}
+		got := standsAt(file, fault)
+		folded := text[at] == ' ' && (got == "" || got == "\t") // an end of a line, a tab
+		if got != string(text[at]) && got != `\` && !folded {
+			t.Errorf("%q: character %d is %q, at %d:%d stands %q", file, at, text[at], fault.Line, fault.Col, got)
+		}
+	})
 }
