@@ -80,8 +80,8 @@ func (s *Shadow) add(o *record.Outcome) {
 // Control counts what the control plane did.
 func (a *Accumulator) Control(c *Control) { a.control = c }
 
-// warning says that a policy's expressions failed.
-func (c *Control) warning() string {
+// Warning says that a policy's expressions failed, "" if none did.
+func (c *Control) Warning() string {
 	if c == nil || c.Fallbacks == 0 {
 		return ""
 	}

@@ -16,7 +16,7 @@ var percentiles = []int64{50, 90, 95, 99}
 // samples: a line for each distribution of the whole, one for each part.
 func warnings(r *Raw, parts []*part) []string {
 	var all []string
-	if failed := r.Control.warning(); failed != "" {
+	if failed := r.Control.Warning(); failed != "" {
 		all = append(all, failed)
 	}
 	add := func(name string, d *Distribution) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"blis/pkg/expr"
 	"blis/pkg/named"
@@ -124,6 +125,8 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	p.Routing = build(x, &b.Routing, "routing", "routing policy", Routers())
 	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", Schedulers())
 	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", Preemptors())
+	slices.Sort(x.classes)
+	p.Classes = slices.Compact(x.classes)
 	return p, nil
 }
 
@@ -134,6 +137,8 @@ type builder struct {
 	path  string // of what is being built
 	hints []string
 	depth int
+	// classes are the SLO classes that policies name.
+	classes []string
 }
 
 // maxDepth bounds how deep trees and compositions nest.
@@ -216,9 +221,15 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 	if err != nil {
 		var fault *expr.Error
 		if errors.As(err, &fault) {
+			if strings.HasPrefix(fault.Msg, `unknown name "replica.`) && !strings.Contains(fault.Msg, "(have replica.") {
+				fault.Msg += "; signals of a replica are for filters, scores, and trees of numbers"
+			}
 			panic(&Error{path, fault.Line, fault.Col, fault.Msg})
 		}
 		panic(&Error{Path: path, Msg: err.Error()})
+	}
+	for _, l := range e.Compared("req.slo_class") {
+		b.classes = append(b.classes, l.Text)
 	}
 	for _, known := range []struct {
 		field, what string

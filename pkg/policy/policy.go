@@ -115,11 +115,13 @@ type Plane struct {
 	Routing    Router
 	Scheduler  Scheduler
 	Preemption Preemptor
+	// Classes are the SLO classes that they name, in the order of their names.
+	Classes []string
 }
 
 // Clone returns a plane that goes on from here by itself.
 func (p *Plane) Clone() *Plane {
-	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(), p.Preemption.Clone()}
+	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(), p.Preemption.Clone(), p.Classes}
 }
 
 // stages are the policies in the order in which requests meet them.

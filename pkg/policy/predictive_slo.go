@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 var predictiveSLOParams = []Param{
 	{Name: "avg_step_us", Kind: Number, Unit: "µs", Min: 0, Max: 1e9, Search: [2]float64{5000, 20000}, Default: auto, Auto: true, Doc: "that each request in a queue makes the next one wait; auto is the replica's own mean step"},
 	{Name: "budget_ms", Kind: Table, Unit: "ms", Keys: "SLO class or tier", Min: 0, Max: 1e9, Search: [2]float64{50, 1000}, Default: map[string]float64{"critical": 100, "standard": 250, "sheddable": 500},
@@ -20,6 +22,11 @@ type predictiveSLO struct {
 
 func newPredictiveSLO(b *builder, s *Spec) Admitter {
 	v := b.params(s, predictiveSLOParams)
+	for _, key := range sortedKeys(v.table("budget_ms")) {
+		if !slices.Contains(tiers, key) {
+			b.classes = append(b.classes, key)
+		}
+	}
 	return predictiveSLO{needs(NeedQueueDepth | NeedShadow | NeedEstimate), v.number("avg_step_us"), v.number("headroom"), v.number("standard_tolerance"), v.table("budget_ms")}
 }
 

@@ -63,6 +63,12 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (o *Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
 // us is the horizon as headers have it.
 func (h *Horizon) us() *record.Micros {
 	if h == nil {
@@ -92,8 +98,8 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		return enc.Encode(c)
 	}
 	jitters := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return d.Latency.Jitter.CV > 0 })
-	if o.JitterSeed != nil && !jitters && o.Warn != nil {
-		o.Warn("--jitter-seed has no effect: no deployment has latency.jitter")
+	if o.JitterSeed != nil && !jitters {
+		o.warn("--jitter-seed has no effect: no deployment has latency.jitter")
 	}
 	servers, err := serversOf(c, o.jitterSeed())
 	if err != nil {
@@ -106,8 +112,8 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.Reader, out io.Writer, o Options) error {
 	reader := record.NewReader(in)
 	defer reader.Close()
-	if o.ITL && o.Trace == record.TraceLevels[0] && o.Warn != nil {
-		o.Warn("--itl has no effect with --trace minimal: there are no outcomes")
+	if o.ITL && o.Trace == record.TraceLevels[0] {
+		o.warn("--itl has no effect with --trace minimal: there are no outcomes")
 	}
 	arrivals, workload, err := openArrivals(reader)
 	if err != nil {
@@ -136,6 +142,11 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if o.Check {
 		s.check = &checker{s}
 	}
+	for _, class := range s.router.Classes {
+		if _, known := s.router.classes[class]; !known && class != "" {
+			o.warn(fmt.Sprintf("the policies name the SLO class %q, which the workload does not have", class))
+		}
+	}
 	// The first request before the first byte: a fault that comes down the pipe
 	// can then still take the place of the run.
 	if err := s.pull(); err != nil {
@@ -151,9 +162,10 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 		if o.Strict {
 			return errors.New(warning)
 		}
-		if o.Warn != nil {
-			o.Warn(warning)
-		}
+		o.warn(warning)
+	}
+	if failed := s.control().Warning(); failed != "" {
+		o.warn(failed)
 	}
 	if err := w.Any(s.summary()); err != nil {
 		return err
