@@ -76,18 +76,18 @@ func (d *Doc) among(values []*ast.MappingValueNode, key string) ast.Node {
 	return merged
 }
 
-// anchorOf returns the anchor that an alias stands for: the first of its name that
+// anchorOf returns the anchor that an alias stands for: the last of its name that
 // ends before the alias, nil if there is none. So no anchor leads to itself.
-func (d *Doc) anchorOf(alias *ast.AliasNode) *ast.AnchorNode {
+func (d *Doc) anchorOf(alias *ast.AliasNode) (anchor *ast.AnchorNode) {
 	name, at := alias.Value.GetToken().Value, alias.GetToken().Position
 	for _, node := range ast.Filter(ast.AnchorType, d.file.Docs[0].Body) {
 		a := node.(*ast.AnchorNode)
 		if p := a.GetToken().Position; p.Line > at.Line || p.Line == at.Line && p.Column > at.Column {
-			return nil
+			break
 		}
 		if a.Name.GetToken().Value == name && !slices.Contains(ast.Filter(ast.AliasType, a.Value), ast.Node(alias)) {
-			return a
+			anchor = a
 		}
 	}
-	return nil
+	return anchor
 }

@@ -75,7 +75,7 @@ any: [1, -2, 0x10, 1.5, 1e3, -2.5E-1, 1E+2, .5, 123456789012345678901234567890, 
 params: {a: 1, b: {c: 2, d: [3, {e: 1e2}]}, "t": "1e2", u: '5', v: 1e2x, w: !!str 1e2, x: null, y: true, z: *n, e: 1e, "0": 0}
 list: [{a: 1}, {<<: &m {b: 2}, c: 3}, *m]
 text: 1e2
-texts: {a: 1e2, b: 1.50, c: 007, d: +1, e: .inf, f: &o 0x10, g: *o}
+texts: {a: 1e2, b: 1.50, c: 007, d: +1, e: .inf, f: &o 0x10, g: *o, h: &o 1.0, i: *o}
 inner: {any: 1e1}
 own: {value: 2}
 bare: 3e0
@@ -92,7 +92,7 @@ ints: {a: 1}
 		}},
 		{v.List, []map[string]any{{"a": 1.0}, {"b": 2.0, "c": 3.0}, {"b": 2.0}}},
 		{v.Text, "1e2"},
-		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10", "g": "0x10"}},
+		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10", "g": "0x10", "h": "1.0", "i": "1.0"}},
 		{v.Inner.Any, 10.0},
 		{v.Own.Value, 2.0},
 		{v.Bare.Value, 3.0},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type cluster struct {
 	Limit    *int               `yaml:"limit"`
 	Note     *string            `yaml:"note"`
 	Numbered map[int]string     `yaml:"numbered"`
+	Level    level              `yaml:"level"`
 }
 
 type policy struct {
@@ -39,6 +41,17 @@ type class struct {
 
 type word string
 
+// level is text with a form of its own: high, low.
+type level string
+
+func (l *level) UnmarshalText(text []byte) error {
+	if s := string(text); s != "high" && s != "low" {
+		return errors.New("must be high or low")
+	}
+	*l = level(text)
+	return nil
+}
+
 const someCluster = `
 routing:
   type: weighted
@@ -46,6 +59,8 @@ routing:
   of: [{type: a, params: {n: 1}}]
 classes: {gold: {tier: critical}, v1.5: {tier: standard}}
 lists: {a: [1, 2]}
+limit: 3
+level: low
 parts: [{id: a, count: 1}]
 shown: {a: {b: 1}}
 `
@@ -56,7 +71,7 @@ func TestSetAnywhere(t *testing.T) {
 	get := func(c *cluster) map[string]any {
 		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use, "of": c.Routing.Of, "weights": c.Weights,
 			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "shown": c.Shown, "limit": c.Limit, "note": c.Note,
-			"admit": c.Routing.Admit}
+			"admit": c.Routing.Admit, "level": c.Level}
 	}
 	for _, c := range []struct{ path, value, field, want string }{
 		// In maps of any type.
@@ -89,6 +104,7 @@ func TestSetAnywhere(t *testing.T) {
 		{"lists.a.1", "7", "lists", "lists: {a: [1, 7]}"},
 		{"lists.b", "[3]", "lists", "lists: {a: [1, 2], b: [3]}"},
 		// Texts.
+		{"level", "high", "level", "level: high"},
 		{"routing.admit", `req.input_tokens > 5 ? "reject" : "admit"`, "admit", `routing: {admit: 'req.input_tokens > 5 ? "reject" : "admit"'}`},
 		{"routing.admit", "!tenant.burst", "admit", "routing: {admit: '!tenant.burst'}"},
 		{"routing.admit", `'a' == req.tenant`, "admit", `routing: {admit: "'a' == req.tenant"}`},
@@ -139,6 +155,8 @@ func TestSetNowhere(t *testing.T) {
 		{"parts.a.count", "1.5", `must be a whole number, is "1.5"`},
 		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean "count"?`},
 		{"numbered.1", "x", `"1" cannot be a key here`},
+		{"level", "x", `must be text, is "x"`},
+		{"limit.x", "1", `"x" has no place: there is a whole number`},
 		{"routing..type", "x", "has an empty part"},
 	} {
 		var got, want cluster

@@ -56,8 +56,6 @@ func entriesOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	switch n := node.(type) {
 	case *ast.AnchorNode:
 		return entriesOf(n.Value)
-	case *ast.TagNode:
-		return entriesOf(n.Value)
 	case *ast.MappingNode:
 		return n.Values, true
 	case *ast.MappingValueNode:

@@ -43,6 +43,7 @@ func TestPlacesInTexts(t *testing.T) {
 		{"tag", "a: {b: !!str one X}", 1, 5},
 		{"anchor and tag", "a: {b: &n !!str 'one X'}", 1, 5},
 		{"alias", "a:\n  c: &n one X\n  b: *n", 1, 5},
+		{"alias of the latter of two", "a:\n  c: &n X one\n  d: &n one X\n  b: *n\n  e: &n X", 1, 5},
 		{"merged", "c: &n {b: one X}\na: {<<: *n}", 1, 5},
 		{"block", "a:\n  b: |\n    one\n    two X", 2, 5},
 		{"block, its first character", "a:\n  b: |\n    X\n", 1, 1},
@@ -92,6 +93,36 @@ func standsAt(file string, e *Error) string {
 		return string(line[e.Col-1])
 	}
 	return ""
+}
+
+// TestPlacesOfValues: an error about a value stands where the value begins.
+func TestPlacesOfValues(t *testing.T) {
+	for _, c := range []struct{ file, path, want string }{
+		{"a:\n  bc: 1\n  d: 2\n", "a", "f:2:3: a: wrong"},
+		{"a:\n  'b' : 1\n", "a", "f:2:3: a: wrong"},
+		{"a:\n  - b: 1\n  - 2\n", "a[0]", "f:2:5: a[0]: wrong"},
+		{"a:\n  - 1\n  - 2  \n", "a[1]", "f:3:5: a[1]: wrong"},
+		{"a:\n  - 1\n", "a", "f:2:3: a: wrong"},
+		{"a: {b: 1}", "a", "f:1:4: a: wrong"},
+		{"a: |  # text\n  b\n", "a", "f:1:4: a: wrong"},
+		{"a: 'b'   \n", "a", "f:1:4: a: wrong"},
+		{"a: {v1.5: {b: 1}}", "a.v1.5.b", "f:1:15: a.v1.5.b: wrong"},
+		{"a: {v1.5: {b: 1}}", "a.v1.5.c", "f:1:11: a.v1.5.c is not in the file: wrong"},
+		{"a: !!map {b: [1, 2]}", "a.b[1]", "f:1:18: a.b[1]: wrong"},
+		{"a: &n {b: 1}\nc: *n\n", "c.b", "f:1:11: c.b: wrong"},
+		{"c: *n\na: &n {b: 1}\n", "c.b", "f:1:4: c.b is not in the file: wrong"},
+		{"a: &n {b: *n}\n", "a.b.b", "f:1:11: a.b.b is not in the file: wrong"},
+		{"&n a: 1\n", "x", "f: x is not in the file: wrong"},
+	} {
+		doc, err := Parse("f", []byte(c.file))
+		if err != nil {
+			t.Errorf("%q: %v", c.file, err)
+			continue
+		}
+		if err := doc.Errorf(c.path, "wrong"); err.Error() != c.want {
+			t.Errorf("%q: %v, want %s", c.file, err, c.want)
+		}
+	}
 }
 
 // TestBlanksInTexts: blanks have a place where they stand in the file as they do
