@@ -21,10 +21,10 @@ func (s *simulation) hold(slot int32) error {
 		if err := s.out.verdict(s, r, record.StageFlowControl, "reject", 0); err != nil {
 			return err
 		}
-		s.leave(&r.known)
+		s.leave(r)
 		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
 	}
-	f.Push(slot, &r.known)
+	f.Push(slot, s.about(r))
 	r.held = true
 	if err := s.drain(r.model); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *simulation) lose(slot int32) error {
 		return err
 	}
 	s.unhold(slot)
-	s.leave(&r.known)
+	s.leave(r)
 	return s.refuse(slot, record.StateTimedOut, record.ReasonAdmissionDelay)
 }
 
@@ -124,5 +124,5 @@ func (s *simulation) lose(slot int32) error {
 func (s *simulation) unhold(slot int32) {
 	r := &s.slots[slot]
 	r.held = false
-	s.router.flows[r.model].Remove(slot, r.known.TenantID)
+	s.router.flows[r.model].Remove(slot, r.tenant)
 }

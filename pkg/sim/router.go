@@ -24,7 +24,7 @@ type router struct {
 	drainAt, tickAt int64
 	flow            flowCounts
 
-	classes  map[string]record.SLOClass
+	classes  map[string]*record.SLOClass
 	tenants  []tenant
 	numbers  map[string]int32 // of tenants
 	sessions map[string]int32
@@ -51,12 +51,12 @@ type flowCounts struct{ queued, peak, rejected, expired int64 }
 
 func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane) *router {
 	r := &router{ControlPlane: c.ControlPlane, Plane: plane, admission: plane.Admission.Needs(), priority: plane.Priority.Needs(), routing: plane.Routing.Needs(),
-		classes: map[string]record.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}, drainAt: -1, tickAt: -1}
-	for _, k := range record.Classes {
-		r.classes[k.Name] = k.Value
+		classes: map[string]*record.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}, drainAt: -1, tickAt: -1}
+	for i := range record.Classes {
+		r.classes[record.Classes[i].Name] = &record.Classes[i].Value
 	}
-	for _, k := range classes {
-		r.classes[k.Name] = k
+	for i := range classes {
+		r.classes[classes[i].Name] = &classes[i]
 	}
 	return r
 }
@@ -70,27 +70,46 @@ func (r *router) needs() policy.Needs {
 	return n
 }
 
+// noClass is that of requests whose class nobody knows.
+var noClass = record.SLOClass{Tier: "standard"}
+
 // know fills in what the control plane knows of a request that was read.
 func (s *simulation) know(q *request, in *record.Request) {
-	r, k := s.router, &q.known
-	class, known := r.classes[in.SLOClass]
-	if !known {
-		class.Tier = "standard"
+	r := s.router
+	q.class = r.classes[in.SLOClass]
+	if q.class == nil {
+		q.class = &noClass
 	}
-	q.targets = class.Targets
-	q.known = policy.Request{Tenant: in.Tenant, Class: in.SLOClass, Tier: class.Tier, Model: q.out.Model, Session: in.Session,
-		SessionID: -1, Group: int32(q.model), InputTokens: in.InputTokens, Predicted: float64(in.PredictedOutputTokens), Priority: class.Priority,
-		ArrivalUS: int64(in.ArrivalUS), DeadlineUS: int64(in.DeadlineUS), TTFTTargetMS: class.Targets.TTFTMS, Turn: in.Turn}
+	q.tenant, q.session, q.predicted, q.turn = 0, nowhere, float64(in.PredictedOutputTokens), in.Turn
+	q.hints = [policy.MaxHints]float64{}
 	n := s.seen.needs
 	if n&(policy.NeedTenant|policy.NeedPredicted) != 0 {
-		k.TenantID = number(r.numbers, in.Tenant)
-		if int(k.TenantID) == len(r.tenants) {
+		q.tenant = number(r.numbers, in.Tenant)
+		if int(q.tenant) == len(r.tenants) {
 			r.tenants = append(r.tenants, tenant{})
 		}
 	}
 	if n&policy.NeedSession != 0 && in.Session != "" {
-		k.SessionID = number(r.sessions, in.Session)
+		q.session = number(r.sessions, in.Session)
 	}
+}
+
+// about is what policies may know of a request. Its priority is its class's until
+// it is admitted.
+func (s *simulation) about(q *request) *policy.Request {
+	k := &s.shown
+	if s.shownAt != q.position {
+		o := &q.out
+		*k = policy.Request{Tenant: o.Tenant, Class: o.SLOClass, Tier: q.class.Tier, Model: o.Model, Session: o.Session,
+			TenantID: q.tenant, SessionID: q.session, Group: int32(q.model), InputTokens: o.InputTokens, Predicted: q.predicted,
+			ArrivalUS: int64(o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS, Turn: q.turn}
+		s.shownAt = q.position
+	}
+	k.Delays, k.Priority = q.out.Delays, q.out.Priority
+	if q.out.AdmittedUS.IsZero() {
+		k.Priority = q.class.Priority
+	}
+	return k
 }
 
 // number returns the number of a name, a new one if need be.
@@ -104,7 +123,7 @@ func number(of map[string]int32, name string) int32 {
 }
 
 // offer counts a request that arrives.
-func (s *simulation) offer(k *policy.Request) {
+func (s *simulation) offer(q *request) {
 	r, n := s.router, s.seen.needs
 	if n&policy.NeedClusterPer != 0 {
 		r.offered.add(s.now)
@@ -113,36 +132,36 @@ func (s *simulation) offer(k *policy.Request) {
 	if n&(policy.NeedTenant|policy.NeedPredicted) == 0 {
 		return
 	}
-	t := &r.tenants[k.TenantID]
+	t := &r.tenants[q.tenant]
 	t.requests++
 	if n&policy.NeedRates != 0 {
 		t.rates.add(s.now)
 		t.rates.forget(s.now)
 	}
-	if k.Predicted == 0 && n&policy.NeedPredicted != 0 {
+	if q.predicted == 0 && n&policy.NeedPredicted != 0 {
 		answers := &t.answers
 		if answers.n == 0 {
 			answers = &r.answers
 		}
 		if answers.n > 0 {
-			k.Predicted = float64(answers.sum) / float64(answers.n)
+			q.predicted = float64(answers.sum) / float64(answers.n)
 		}
 	}
 }
 
 // enter counts a request that was admitted, leave one that is gone.
-func (s *simulation) enter(k *policy.Request) { s.count(k, 1) }
-func (s *simulation) leave(k *policy.Request) { s.count(k, -1) }
+func (s *simulation) enter(q *request) { s.count(q, 1) }
+func (s *simulation) leave(q *request) { s.count(q, -1) }
 
-func (s *simulation) count(k *policy.Request, n int64) {
+func (s *simulation) count(q *request, n int64) {
 	r := s.router
 	r.inflight += n
 	if s.seen.needs&policy.NeedTenant == 0 {
 		return
 	}
-	t := &r.tenants[k.TenantID]
+	t := &r.tenants[q.tenant]
 	t.active += n
-	if k.Tier == "sheddable" {
+	if q.class.Tier == "sheddable" {
 		t.sheddable += n
 	}
 }
@@ -156,14 +175,14 @@ func (s *simulation) done(q *request) {
 	}
 	if n&policy.NeedPredicted != 0 {
 		r.answers.add(q.out.OutputTokens)
-		r.tenants[q.known.TenantID].answers.add(q.out.OutputTokens)
+		r.tenants[q.tenant].answers.add(q.out.OutputTokens)
 	}
 }
 
 // view shows a request and the candidates for it, with what needs says.
 func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
 	r, v := s.router, &s.viewed
-	v.NowUS, v.Request = s.now, &q.known
+	v.NowUS, v.Request = s.now, s.about(q)
 	if s.seen.looks && needs&policy.NeedsSnapshot != 0 {
 		for _, d := range s.models[q.model].deployments {
 			for i := s.deployments[d].first; i < s.deployments[d].end; i++ {
@@ -174,7 +193,7 @@ func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
 	v.Replicas = s.reachable(q)
 	v.Cluster.Inflight = r.inflight
 	if needs&policy.NeedTenant != 0 {
-		t := &r.tenants[q.known.TenantID]
+		t := &r.tenants[q.tenant]
 		v.Tenant = policy.Tenant{Requests: t.requests, Active: t.active, ActiveSheddable: t.sheddable}
 		v.Cluster.Tenants = int64(len(r.tenants))
 		if needs&policy.NeedRates != 0 {
@@ -232,7 +251,7 @@ func (s *simulation) reachable(r *request) []policy.Replica {
 func (s *simulation) local(q *request, i int32) *policy.Local {
 	e := s.replicas[i].engine
 	free, total := e.Cache().Free(), e.Cache().Total()
-	s.here = policy.Local{NowUS: s.now, Request: &q.known, Hints: q.hints,
+	s.here = policy.Local{NowUS: s.now, Request: s.about(q), Hints: q.hints,
 		Replica: policy.Snapshot{QueueDepth: int32(e.Waiting()), Running: int32(e.Running()), FreeBlocks: int32(free), KVUtil: 1 - float64(free)/float64(total)}}
 	return &s.here
 }

@@ -62,11 +62,14 @@ type simulation struct {
 	deployments []deployment
 	replicas    []replica
 	// models are the deployments of each model, in file order.
-	models     []servedModel
-	router     *router
-	seen       *observer
-	tree       *kv.Tree
-	viewed     policy.View
+	models []servedModel
+	router *router
+	seen   *observer
+	tree   *kv.Tree
+	viewed policy.View
+	// shown is what policies know of the request at position shownAt.
+	shown      policy.Request
+	shownAt    int64
 	here       policy.Local
 	candidates []policy.Replica // scratch
 
@@ -101,11 +104,15 @@ type servedModel struct {
 type request struct {
 	out  record.Outcome
 	path kv.Path
-	// known is what the control plane knows of it, hints what the priority policy
-	// says to schedulers.
-	known   policy.Request
-	hints   [policy.MaxHints]float64
-	targets record.Targets
+	// What the control plane knows of it beside its outcome: its class, the numbers
+	// of its tenant and its session (nowhere without one), how long its answer is
+	// believed to be, its place in the session, and what the priority policy says to
+	// schedulers.
+	class           *record.SLOClass
+	tenant, session int32
+	predicted       float64
+	turn            int64
+	hints           [policy.MaxHints]float64
 	// held: it waits in flow control, until patience at most (record.Never: no
 	// such event is pending). delayed: admission has put it off.
 	held, delayed bool
@@ -129,7 +136,7 @@ const maxClock = 1 << 52
 
 // newSimulation builds the cluster, all replicas idle and empty.
 func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []server, o *Options) (*simulation, error) {
-	s := &simulation{tree: kv.NewTree(), horizon: noHorizon}
+	s := &simulation{tree: kv.NewTree(), horizon: noHorizon, shownAt: -1}
 	plane, err := c.Plane(func(stream string) uint64 { return dist.NewStream(o.Seed, stream).Uint64() })
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (s *simulation) arrive(slot int32) error {
 		s.first = s.now
 	}
 	s.counts.Offered++
-	s.offer(&r.known)
+	s.offer(r)
 	if r.refusal != "" {
 		r.deadline = des.Time(record.Never)
 		return s.refuse(slot, record.StateRejected, r.refusal)
@@ -77,19 +77,17 @@ func (s *simulation) admit(slot int32) error {
 	switch {
 	case v.Action == policy.Reject:
 		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
-	case v.Action == policy.Delay && r.known.Delays >= int64(s.router.MaxDelays):
+	case v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays):
 		return s.refuse(slot, record.StateTimedOut, record.ReasonAdmissionDelay)
 	case v.Action == policy.Delay:
-		r.known.Delays++
 		s.router.delays++
 		r.out.Delays++
 		r.delayed = true
 		return s.soon(v.DelayUS, admission, slot)
 	}
+	s.enter(r)
+	r.out.Priority = s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
 	r.out.AdmittedUS = record.Micros(s.now)
-	s.enter(&r.known)
-	r.known.Priority = s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
-	r.out.Priority = r.known.Priority
 	return s.soon(s.router.RoutingLatencyUS, routing, slot)
 }
 
@@ -188,7 +186,7 @@ func (s *simulation) expire(slot int32) error {
 		s.seen.states[r.replica].Inflight--
 	}
 	if !r.out.AdmittedUS.IsZero() {
-		s.leave(&r.known)
+		s.leave(r)
 	}
 	return s.refuse(slot, record.StateTimedOut, reason)
 }
@@ -214,7 +212,7 @@ func (s *simulation) abort(slot int32) error {
 // depart counts a request as gone that its replica no longer has.
 func (s *simulation) depart(replica, slot int32) {
 	s.seen.states[replica].Inflight--
-	s.leave(&s.slots[slot].known)
+	s.leave(&s.slots[slot])
 	s.release(slot)
 }
 
@@ -234,7 +232,7 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 	s.open--
 	o := &r.out
 	o.State, o.Reason = state, reason
-	o.SLOMet = metrics.SLOMet(o, r.targets)
+	o.SLOMet = metrics.SLOMet(o, r.class.Targets)
 	switch state {
 	case record.StateCompleted:
 		s.counts.Completed++
