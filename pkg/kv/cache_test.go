@@ -7,137 +7,6 @@ import (
 	"testing"
 )
 
-// plain is the cache as vLLM writes it: single blocks, a list of free ones in
-// the order of eviction, and for each content the blocks that have it in the
-// order of registration.
-type plain struct {
-	size    int
-	caching bool
-	window  Window
-	blocks  []plainBlock
-	free    []int
-	known   map[string][]int
-}
-
-type plainBlock struct {
-	content string
-	refs    int
-}
-
-type plainSeq struct {
-	segments []Segment
-	output   string
-	input    int
-	blocks   []int
-	hashed   int
-	extra    []int
-}
-
-func newPlain(blocks, size int, caching bool, w Window) *plain {
-	p := &plain{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks), known: map[string][]int{}}
-	for i := range blocks {
-		p.free = append(p.free, i)
-	}
-	return p
-}
-
-// content names the first n tokens of q.
-func (q *plainSeq) content(n int) string {
-	text, left := "", n
-	for _, s := range q.segments {
-		d := min(s.Tokens, left)
-		if d > 0 {
-			text += fmt.Sprintf("%s:%d|", s.ID, d)
-		}
-		left -= d
-	}
-	if left > 0 {
-		text += fmt.Sprintf("%s:%d|", q.output, left)
-	}
-	return text
-}
-
-func (p *plain) lookup(q *plainSeq, upto int) []int {
-	var hits []int
-	for j := 1; p.caching && j*p.size <= upto; j++ {
-		have := p.known[q.content(j*p.size)]
-		if len(have) == 0 {
-			break
-		}
-		hits = append(hits, have[0])
-	}
-	return hits
-}
-
-// extend gives q its hits and blocks for upto tokens, if those for room tokens
-// and spare more are free.
-func (p *plain) extend(q *plainSeq, hits []int, upto, room, spare int) bool {
-	count := (upto + p.size - 1) / p.size
-	extra := p.window.Extra * min(count, p.window.Blocks)
-	need := count - len(q.blocks) - len(hits)
-	asked := (room + p.size - 1) / p.size
-	asked += p.window.Extra*min(asked, p.window.Blocks) - len(q.blocks) - len(q.extra) - len(hits) + spare
-	idle := 0
-	for _, b := range hits {
-		if p.blocks[b].refs == 0 {
-			idle++
-		}
-	}
-	if asked+idle > len(p.free) {
-		return false
-	}
-	for _, b := range hits {
-		if p.blocks[b].refs == 0 {
-			p.free = slices.DeleteFunc(p.free, func(f int) bool { return f == b })
-		}
-		p.blocks[b].refs++
-		q.blocks = append(q.blocks, b)
-		q.hashed++
-	}
-	for range need {
-		q.blocks = append(q.blocks, p.take())
-	}
-	for len(q.extra) < extra {
-		q.extra = append(q.extra, p.take())
-	}
-	return true
-}
-
-// take takes the block that is first in line for eviction.
-func (p *plain) take() int {
-	b := p.free[0]
-	p.free = p.free[1:]
-	if old := p.blocks[b].content; old != "" {
-		p.known[old] = slices.DeleteFunc(p.known[old], func(f int) bool { return f == b })
-	}
-	p.blocks[b] = plainBlock{refs: 1}
-	return b
-}
-
-// know registers the blocks that the first tokens tokens of q fill.
-func (p *plain) know(q *plainSeq, tokens int) {
-	for p.caching && q.hashed < tokens/p.size {
-		b := q.blocks[q.hashed]
-		q.hashed++
-		text := q.content(q.hashed * p.size)
-		p.blocks[b].content = text
-		p.known[text] = append(p.known[text], b)
-	}
-}
-
-func (p *plain) release(q *plainSeq) {
-	for _, b := range q.extra {
-		p.blocks[b].refs--
-		p.free = append(p.free, b)
-	}
-	for _, b := range slices.Backward(q.blocks) {
-		if p.blocks[b].refs--; p.blocks[b].refs == 0 {
-			p.free = append(p.free, b)
-		}
-	}
-	q.blocks, q.extra, q.hashed = nil, nil, 0
-}
-
 // life is one sequence in both caches.
 type life struct {
 	seq    Seq
@@ -150,37 +19,53 @@ type life struct {
 
 // lives are all sequences that are open, in both caches.
 type lives struct {
-	*testing.T
-	r    *rand.Rand
+	judge
+	r    choices
 	size int
 	tree *Tree
 	c    *Cache
 	p    *plain
+	w    *watched // nil if nobody watches
 	all  []*life
 	ids  int
+	most int // that are open before one must end
+}
+
+// choices are those of a random stream or of rapid.
+type choices interface{ IntN(n int) int }
+
+type judge interface {
+	Errorf(format string, args ...any)
+	Failed() bool
+}
+
+// newLives returns two empty caches of random sizes.
+func newLives(t judge, r choices) *lives {
+	size, total, caching := 1+r.IntN(5), 3+r.IntN(40), r.IntN(8) > 0
+	tree := NewTree()
+	var w Window
+	if r.IntN(4) == 0 {
+		w = Window{Blocks: 1 + r.IntN(4), Extra: 1 + r.IntN(3)}
+	}
+	return &lives{judge: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching, w), p: newPlain(total, size, caching, w), most: 1 + r.IntN(20)}
 }
 
 // TestCacheIsPlain plays random lives through the cache and through one that
 // moves single blocks, and expects the same hits and the same room throughout.
 func TestCacheIsPlain(t *testing.T) {
 	for seed := range uint64(10000) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		size, total, caching := 1+r.IntN(5), 3+r.IntN(40), r.IntN(8) > 0
-		tree := NewTree()
-		var w Window
-		if r.IntN(4) == 0 {
-			w = Window{Blocks: 1 + r.IntN(4), Extra: 1 + r.IntN(3)}
-		}
-		l := &lives{T: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching, w), p: newPlain(total, size, caching, w)}
-		if l.play(); t.Failed() {
+		l := newLives(t, rand.New(rand.NewPCG(seed, 1)))
+		if l.play(120); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
 }
 
-func (l *lives) play() {
-	for op := 0; op < 120 && !l.Failed(); op++ {
+func (l *lives) play(operations int) {
+	for op := 0; op < operations && !l.Failed(); op++ {
 		switch k := l.r.IntN(10); {
+		case len(l.all) > l.most:
+			l.end(l.r.IntN(len(l.all)), false)
 		case k < 3:
 			l.begin()
 		case len(l.all) == 0:
@@ -193,6 +78,12 @@ func (l *lives) play() {
 		default:
 			l.end(l.r.IntN(len(l.all)), l.r.IntN(3) == 0)
 		}
+		if l.r.IntN(16) == 0 {
+			l.forget()
+		}
+		if l.w != nil {
+			l.w.look()
+		}
 		if l.c.Free() != len(l.p.free) {
 			l.Errorf("operation %d: %d blocks free, want %d", op, l.c.Free(), len(l.p.free))
 		}
@@ -204,6 +95,9 @@ func (l *lives) play() {
 		l.end(0, false)
 	}
 	l.c.evict(l.c.free)
+	if l.w != nil {
+		l.w.image.Refresh()
+	}
 	if l.tree.Len() != 0 {
 		l.Errorf("%d nodes outlive their last block", l.tree.Len())
 	}
@@ -233,6 +127,7 @@ func (l *lives) begin() {
 	}
 	for _, id := range []string{"a", "b", "c"}[:l.r.IntN(4)] {
 		if n := 1 + l.r.IntN(3*l.size+2); n <= left {
+			id += fmt.Sprint(l.ids / 16) // names go out of fashion
 			q.segments = append(q.segments, Segment{id, n})
 			left -= n
 		}
@@ -261,7 +156,7 @@ func (l *lives) extend(x *life) {
 		hits = l.p.lookup(&x.plain, tokens-1)
 		cached := len(hits) * l.size
 		if got := l.c.Lookup(x.seq, tokens-1); got != cached {
-			l.Errorf("%d tokens found, want %d", got, cached)
+			l.Errorf("%d tokens of %s found, want %d", got, x.plain.content(tokens-1), cached)
 			return
 		}
 		upto = cached + 1 + l.r.IntN(tokens-cached)
@@ -270,7 +165,7 @@ func (l *lives) extend(x *life) {
 	if admitting {
 		room, spare = upto+l.r.IntN(2*l.size), l.r.IntN(3)
 	} else {
-		known -= l.r.IntN(2)
+		known = max(upto-l.r.IntN(2), min(upto, x.plain.input))
 	}
 	want, got := l.p.extend(&x.plain, hits, upto, room, spare), false
 	if admitting {
@@ -328,6 +223,48 @@ func (l *lives) tick() {
 			l.p.know(&x.plain, x.tokens-x.behind)
 		}
 	}
+}
+
+// forget makes some blocks of a node that a prompt names unfindable.
+func (l *lives) forget() {
+	if len(l.all) == 0 {
+		return
+	}
+	path := l.any().path
+	n := path[l.r.IntN(len(path))].Node
+	lo := l.r.IntN(8)
+	hi := lo + l.r.IntN(8)
+	l.c.Forget(n, int32(lo), int32(hi))
+	for j := lo; j < hi; j++ {
+		if start := int(l.tree.nodes[n].key.start); (j+1)*l.size > start {
+			l.p.forget(l.content(n, (j+1)*l.size))
+		}
+	}
+}
+
+// content names the first tokens tokens of a sequence of which they end in n.
+func (l *lives) content(n Node, tokens int) string {
+	text := ""
+	for end := int32(tokens); n != None; {
+		key := l.tree.nodes[n].key
+		id := key.id
+		if id == "" {
+			id = l.owner(n)
+		}
+		text = fmt.Sprintf("%s:%d|", id, end-key.start) + text
+		n, end = key.parent, key.start
+	}
+	return text
+}
+
+// owner names the tokens of the tail n that is no other's.
+func (l *lives) owner(n Node) string {
+	for _, x := range l.all {
+		if x.path[len(x.path)-1].Node == n {
+			return x.plain.output
+		}
+	}
+	return ""
 }
 
 // end frees what a sequence holds and, unless it shall stay open, closes it.

@@ -5,8 +5,8 @@ package kv
 // sequences need a block, instead of visiting them.
 
 // Grow makes s, which holds blocks for exactly tokens tokens and knows all but
-// the behind newest, gain one token at each Tick from now on: a block of it is
-// findable when it has been full for behind ticks.
+// the behind newest, and all of its prompt, gain one token at each Tick from now
+// on: a block of it is findable when it has been full for behind ticks.
 func (c *Cache) Grow(s Seq, tokens, behind int) {
 	q := &c.seqs[s]
 	q.growing, q.behind, q.base = true, int32(behind), int64(tokens)-c.tick

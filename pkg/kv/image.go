@@ -2,14 +2,16 @@ package kv
 
 import "slices"
 
-// Image is what could be found in a cache at an earlier instant: that of the last
-// Refresh, which costs as much as what has changed since the one before.
+// Image is what could be found in a cache at an earlier instant, that of the last
+// Refresh: of what has a name, as a Watcher is told. It keeps a log of what has
+// changed since, 16 bytes a change, and Refresh replays it, so that nothing is
+// copied and a refresh costs as much as has changed.
 type Image struct {
 	cache *Cache
 	log   []change
-	// blocks are those that could be found, of each node in rising order. The
-	// image and its log keep the nodes alive that they name, so that the number of
-	// one that is gone does not stand for another.
+	// blocks are those that could be found, of each node in rising order and not
+	// next to each other. The image and its log keep the nodes alive that they
+	// name, so that the number of one that is gone does not stand for another.
 	blocks map[Node][]stretch
 }
 
@@ -19,16 +21,20 @@ type change struct {
 	found  bool
 }
 
-// NewImage returns the image of c, which is empty and has no other watcher.
+// NewImage returns an empty image of c, in which nothing can be found yet, and
+// makes it the watcher of c. Another watcher may take its place that passes on to
+// it all that it is told.
 func NewImage(c *Cache) *Image {
 	m := &Image{cache: c, blocks: map[Node][]stretch{}}
 	c.Watch(m)
 	return m
 }
 
-// Found and Lost are called by the cache.
+// Found is called by the cache.
 func (m *Image) Found(n Node, lo, hi int32) { m.note(change{n, lo, hi, true}) }
-func (m *Image) Lost(n Node, lo, hi int32)  { m.note(change{n, lo, hi, false}) }
+
+// Lost is called by the cache.
+func (m *Image) Lost(n Node, lo, hi int32) { m.note(change{n, lo, hi, false}) }
 
 func (m *Image) note(c change) {
 	m.cache.tree.ref(c.node)

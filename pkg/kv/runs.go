@@ -173,6 +173,20 @@ func (c *Cache) pushBack(r int32) {
 	c.tail = r
 }
 
+// pushFront puts blank blocks where they are taken first.
+func (c *Cache) pushFront(blocks int32) {
+	if c.head != none && c.runs[c.head].node == None {
+		c.runs[c.head].loose += blocks
+		return
+	}
+	r := c.newRun(run{node: None, loose: blocks})
+	if c.head == none {
+		c.pushBack(r)
+	} else {
+		c.insertBefore(r, c.head)
+	}
+}
+
 func (c *Cache) insertBefore(s, r int32) {
 	p := c.runs[r].prev
 	c.runs[s].prev, c.runs[s].next = p, r
@@ -204,6 +218,9 @@ func (c *Cache) evict(k int32) {
 	c.free -= k
 	for k > 0 {
 		r := c.head
+		if c.watcher != nil && c.runs[r].node != None {
+			c.sync(c.runs[r].node) // what a growing sequence has is not lost
+		}
 		x := &c.runs[r]
 		d := min(x.loose, k)
 		x.loose -= d

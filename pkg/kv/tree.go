@@ -49,7 +49,8 @@ type nodeKey struct {
 
 type node struct {
 	key nodeKey
-	// refs counts children, paths that end here, and runs in any cache.
+	// refs counts children, paths that end here, runs in any cache, and what was
+	// told of it that somebody keeps.
 	refs int32
 	// named: others can name this node's tokens and so find its blocks.
 	named bool
@@ -119,8 +120,11 @@ func (t *Tree) add(nd node) Node {
 	return Node(len(t.nodes) - 1)
 }
 
-// Ref keeps a node alive until it is given back with Unref.
-func (t *Tree) Ref(n Node)   { t.ref(n) }
+// Ref keeps node n, and those that it lies behind, alive until Unref, for somebody
+// who keeps its number.
+func (t *Tree) Ref(n Node) { t.ref(n) }
+
+// Unref gives back what Ref was called for.
 func (t *Tree) Unref(n Node) { t.unref(n) }
 
 func (t *Tree) ref(n Node) { t.nodes[n].refs++ }

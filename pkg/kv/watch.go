@@ -1,24 +1,33 @@
 package kv
 
-// Watcher is told what can be found in a cache, as it changes: blocks lo to hi of
-// node n, of which no copy could be found before, or of which the last copy is
-// gone. It is not told of nodes that nobody can ever name again.
+// Watcher is told what can be found in a cache, each change once and in the order
+// in which they happen: that blocks lo to hi of node n, of which there was no
+// findable copy, have become findable, or that the last copy of them is gone.
+// Within one Tick what is lost comes first.
+//
+// It is not told of tails that have no name. No other prompt ever finds those; the
+// request that they belong to can, but only once it has been in this cache.
+//
+// A node that it is told of lives until the call returns; a watcher that keeps its
+// number must keep the node, with Tree.Ref. It must not call the cache.
 type Watcher interface {
 	Found(n Node, lo, hi int32)
 	Lost(n Node, lo, hi int32)
 }
 
-// Watch makes the cache, which is empty, tell w. Blocks of growing sequences are
-// told when somebody looks at them, or at Catch.
+// Watch makes the cache, in which nothing can be found yet, tell w, and only w.
+// What growing sequences have filled is told late: when somebody looks for it, or
+// it matters to what else is told, and at Catch at the latest.
 func (c *Cache) Watch(w Watcher) { c.watcher = w }
 
-// Catch brings what is told up to date.
+// Catch tells what has not been told yet, so that what was is complete. It costs
+// a look at each sequence.
 func (c *Cache) Catch() {
 	if len(c.writers) == 0 {
 		return
 	}
 	for s := range c.seqs {
-		if q := &c.seqs[s]; q.growing && len(q.path) > 0 {
+		if q := &c.seqs[s]; q.growing {
 			c.sync(q.path[len(q.path)-1].Node)
 		}
 	}
@@ -46,12 +55,16 @@ func (c *Cache) tell(told func(Node, int32, int32), n Node, lo, hi int32) {
 }
 
 // Forget makes blocks lo to hi of node n that nobody holds unfindable; they are
-// the first to be taken.
+// the first to be taken. Copies that have holders stay as they are.
 func (c *Cache) Forget(n Node, lo, hi int32) {
-	for {
+	c.sync(n)
+	for lo < hi {
 		r := c.idleRun(n, lo, hi)
 		if r == none {
 			return
+		}
+		if c.runs[r].loose > 0 {
+			c.shed(r)
 		}
 		if c.runs[r].lo < lo {
 			r = c.split(r, lo)
@@ -60,20 +73,14 @@ func (c *Cache) Forget(n Node, lo, hi int32) {
 			c.split(r, hi)
 		}
 		x := &c.runs[r]
-		blocks := x.hi - x.lo + x.loose
-		gone := stretch{n, x.lo, x.hi}
+		from, to := x.lo, x.hi
 		c.unlink(r)
-		x.hi, x.loose = x.lo, 0
+		x.hi = from
 		if c.watcher != nil {
-			c.tell(c.watcher.Lost, n, gone.lo, gone.hi)
+			c.tell(c.watcher.Lost, n, from, to)
 		}
 		c.forget(r)
-		front := c.newRun(run{node: None, loose: blocks})
-		if c.head == none {
-			c.pushBack(front)
-		} else {
-			c.insertBefore(front, c.head)
-		}
+		c.pushFront(to - from)
 	}
 }
 
