@@ -159,8 +159,11 @@ func FuzzJSON(f *testing.F) {
 		if err == nil {
 			err = doc.Decode(&got)
 		}
-		if err != nil { // a key twice, half a surrogate, a number that is too large
-			return
+		if err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(), "surrogate")) {
+			return // a key twice, half of a pair
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
 		}
 		if !reflect.DeepEqual(want, got) {
 			t.Errorf("%q is %#v, want %#v", text, got, want)
