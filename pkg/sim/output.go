@@ -28,14 +28,6 @@ func (o *output) outcome(r *record.Outcome) error {
 	return o.w.Outcome(r)
 }
 
-// admission records what admission decided about r, unless it decides nothing.
-func (o *output) admission(s *simulation, r *request, v policy.Verdict) error {
-	if o.level < traceDecisions || policy.IsAlwaysAdmit(s.router.Admission) {
-		return nil
-	}
-	return o.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS)
-}
-
 // verdict records a decision about r that is not where to send it.
 func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64) error {
 	if o.level < traceDecisions {

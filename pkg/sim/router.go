@@ -13,6 +13,8 @@ type router struct {
 	cluster.ControlPlane
 	*policy.Plane
 	admission, priority, routing policy.Needs
+	// Policies that have nothing to decide are not asked.
+	admitsAll, equal, inTurn bool
 
 	shadow *policy.Shadow // nil unless somebody asks for prefixes
 	// reports are evictions that it has not heard of, in the order of their times.
@@ -25,6 +27,7 @@ type router struct {
 	flow            flowCounts
 
 	classes  map[string]*record.SLOClass
+	class    *record.SLOClass // of the request read last
 	tenants  []tenant
 	numbers  map[string]int32 // of tenants
 	sessions map[string]int32
@@ -51,6 +54,7 @@ type flowCounts struct{ queued, peak, rejected, expired int64 }
 
 func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane) *router {
 	r := &router{ControlPlane: c.ControlPlane, Plane: plane, admission: plane.Admission.Needs(), priority: plane.Priority.Needs(), routing: plane.Routing.Needs(),
+		admitsAll: policy.IsAlwaysAdmit(plane.Admission), equal: policy.IsConstant(plane.Priority), inTurn: policy.IsFCFS(plane.Scheduler),
 		classes: map[string]*record.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}, drainAt: -1, tickAt: -1}
 	for i := range record.Classes {
 		r.classes[record.Classes[i].Name] = &record.Classes[i].Value
@@ -58,6 +62,7 @@ func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane
 	for i := range classes {
 		r.classes[classes[i].Name] = &classes[i]
 	}
+	r.class = &record.SLOClass{Tier: "standard"}
 	return r
 }
 
@@ -70,16 +75,17 @@ func (r *router) needs() policy.Needs {
 	return n
 }
 
-// noClass is that of requests whose class nobody knows.
-var noClass = record.SLOClass{Tier: "standard"}
-
-// know fills in what the control plane knows of a request that was read.
+// know fills in what the control plane knows of a request that was read. A class
+// that nobody knows is of the standard tier.
 func (s *simulation) know(q *request, in *record.Request) {
 	r := s.router
-	q.class = r.classes[in.SLOClass]
-	if q.class == nil {
-		q.class = &noClass
+	if r.class.Name != in.SLOClass { // mostly it is that of the one before
+		if r.class = r.classes[in.SLOClass]; r.class == nil {
+			r.class = &record.SLOClass{Name: strings.Clone(in.SLOClass), Tier: "standard"}
+			r.classes[r.class.Name] = r.class
+		}
 	}
+	q.class = r.class
 	q.tenant, q.session, q.predicted, q.turn = 0, nowhere, float64(in.PredictedOutputTokens), in.Turn
 	q.hints = [policy.MaxHints]float64{}
 	n := s.seen.needs

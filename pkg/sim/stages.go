@@ -70,9 +70,12 @@ func (s *simulation) impossible(r *request) string {
 func (s *simulation) admit(slot int32) error {
 	r := &s.slots[slot]
 	r.delayed = false
-	v := s.router.Admission.Admit(s.view(r, s.router.admission))
-	if err := s.out.admission(s, r, v); err != nil {
-		return err
+	var v policy.Verdict
+	if !s.router.admitsAll {
+		v = s.router.Admission.Admit(s.view(r, s.router.admission))
+		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS); err != nil {
+			return err
+		}
 	}
 	switch {
 	case v.Action == policy.Reject:
@@ -86,7 +89,9 @@ func (s *simulation) admit(slot int32) error {
 		return s.soon(v.DelayUS, admission, slot)
 	}
 	s.enter(r)
-	r.out.Priority = s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
+	if !s.router.equal {
+		r.out.Priority = s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
+	}
 	r.out.AdmittedUS = record.Micros(s.now)
 	return s.soon(s.router.RoutingLatencyUS, routing, slot)
 }
@@ -153,7 +158,10 @@ func (s *simulation) enqueue(slot int32) {
 	s.before(r.replica, s.refreshed)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = record.Micros(s.now)
-	order := s.router.Scheduler.Order(s.local(r, r.replica))
+	order := 0.0
+	if !s.router.inTurn {
+		order = s.router.Scheduler.Order(s.local(r, r.replica))
+	}
 	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens), Order: order})
 	s.after(r.replica)
 	s.wake(r.replica)
