@@ -31,7 +31,7 @@ func (c *Config) validatePolicies(file, bundle *config.Doc, sets []string) error
 	for i := len(sets) - 1; i >= 0; i-- {
 		path, _, _ := strings.Cut(sets[i], "=")
 		path = strings.TrimPrefix(underPolicies(path), "policies.")
-		if fault.Path == path || strings.HasPrefix(fault.Path, path+".") {
+		if under(fault.Path, path) || under(path, fault.Path) {
 			return &config.Error{File: "--set " + sets[i], Msg: fault.Error()}
 		}
 	}
@@ -43,6 +43,11 @@ func (c *Config) validatePolicies(file, bundle *config.Doc, sets []string) error
 		return doc.TextErrorf(path, fault.Line, fault.Col, "%s", fault.Msg)
 	}
 	return doc.Errorf(path, "%s", fault.Msg)
+}
+
+// under reports whether path is at or below other.
+func under(path, other string) bool {
+	return path == other || strings.HasPrefix(path, other+".") || strings.HasPrefix(path, other+"[")
 }
 
 // Plane makes the policies of a cluster that was loaded; seed returns the seed
