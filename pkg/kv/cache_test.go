@@ -246,6 +246,10 @@ func (l *lives) forget() {
 func (l *lives) content(n Node, tokens int) string {
 	text := ""
 	for end := int32(tokens); n != None; {
+		if l.tree.nodes[n].refs == 0 {
+			l.Errorf("node %d is dead", n)
+			return text
+		}
 		key := l.tree.nodes[n].key
 		id := key.id
 		if id == "" {

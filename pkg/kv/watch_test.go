@@ -257,3 +257,38 @@ func TestImageKeepsNumbers(t *testing.T) {
 		t.Errorf("%d nodes outlive what could be found", tree.Len())
 	}
 }
+
+// TestForgetWritten forgets a copy of what a growing sequence has filled since
+// anybody looked: that can still be found.
+func TestForgetWritten(t *testing.T) {
+	tree := NewTree()
+	c := NewCache(tree, 8, 1, true, Window{})
+	image := NewImage(c)
+	prompt := []Segment{{"p", 2}}
+	writer := tree.Resolve(nil, prompt, 2, "r")
+	s := c.Open(writer)
+	c.Lookup(s, 1)
+	c.Admit(s, 2, 2, 0)
+	c.Grow(s, 2, 0)
+	output := writer[1].Node
+	reader := tree.Resolve(nil, append(prompt, Segment{"r" + outputSuffix, 2}), 4, "q")
+	c.Touch(reader, 4)
+	image.Refresh()
+	runs := len(c.runs) - len(c.spare)
+	if c.Forget(output, 3, 3); len(c.runs)-len(c.spare) != runs {
+		t.Error("a run was cut where nothing was to be forgotten")
+	}
+	c.Tick()
+	c.Tick()
+	if c.Forget(output, 2, 4); len(image.log) > 0 || c.Match(reader, 4) != 4 {
+		t.Errorf("told %v, %d tokens found, want none and 4", image.log, c.Match(reader, 4))
+	}
+	c.Settle(s)
+	c.Release(s)
+	if c.Forget(output, 2, 4); len(image.log) != 1 || c.Match(reader, 4) != 2 {
+		t.Errorf("told %v, %d tokens found, want one loss and 2", image.log, c.Match(reader, 4))
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+}
