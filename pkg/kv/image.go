@@ -10,8 +10,9 @@ type Image struct {
 	cache *Cache
 	log   []change
 	// blocks are those that could be found, of each node in rising order and not
-	// next to each other. The image and its log keep the nodes alive that they
-	// name, so that the number of one that is gone does not stand for another.
+	// next to each other. The log keeps the nodes alive that it names, so that the
+	// number of one that is gone does not stand for another. That is enough: what
+	// is in blocks is in the cache still, or its loss is in the log.
 	blocks map[Node][]stretch
 }
 
@@ -44,27 +45,19 @@ func (m *Image) note(c change) {
 // Refresh makes the image that of now.
 func (m *Image) Refresh() {
 	m.cache.Catch()
-	tree := m.cache.tree
 	for _, c := range m.log {
 		list := m.blocks[c.node]
-		had := len(list) > 0
 		if c.found {
 			list = insert(list, c)
 		} else {
 			list = remove(list, c)
-		}
-		switch {
-		case len(list) > 0 && !had:
-			tree.ref(c.node)
-		case len(list) == 0 && had:
-			tree.unref(c.node)
 		}
 		if len(list) == 0 {
 			delete(m.blocks, c.node)
 		} else {
 			m.blocks[c.node] = list
 		}
-		tree.unref(c.node)
+		m.cache.tree.unref(c.node)
 	}
 	m.log = m.log[:0]
 }
