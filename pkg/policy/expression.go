@@ -6,7 +6,7 @@ import (
 	"blis/pkg/expr"
 )
 
-// term is an expression with its counts. Where it fails, or yields no number,
+// formula is an expression with its counts. Where it fails, or yields no number,
 // its policy does what is safe instead, and the count says so.
 type formula[T any] struct {
 	*expr.Expression[T]

@@ -93,9 +93,14 @@ func TestReplicasAreIsolated(t *testing.T) {
 	}
 }
 
-// TestNamesChangeNothing: names of tenants and classes are not looked at.
+// TestNamesChangeNothing: names of tenants and classes are not looked at where no
+// policy does.
 func TestNamesChangeNothing(t *testing.T) {
 	c, requests := reference.Random(7)
+	c.Scheduler, c.Preemption = "", ""
+	for i := range requests {
+		requests[i].Priority = 0
+	}
 	named := bytes.ReplaceAll(workloadOf(requests), []byte(`"input_tokens"`), []byte(`"tenant":"zeta","slo_class":"batch","input_tokens"`))
 	if cut := bytes.LastIndexByte(named[:len(named)-1], '\n'); cut > 0 { // its end record does not fit any more
 		named = named[bytes.IndexByte(named, '\n')+1 : cut+1]

@@ -378,7 +378,10 @@ func workloadOf(requests []reference.Request) []byte {
 	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test", SLOClasses: classes}))
 	for _, r := range requests {
 		q := record.Request{ID: r.ID, ArrivalUS: record.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: record.Micros(r.DeadlineUS),
-			SLOClass: fmt.Sprint(r.Priority), PredictedOutputTokens: int64(r.Predicted)}
+			PredictedOutputTokens: int64(r.Predicted)}
+		if r.Priority != 0 { // else it has no class, which is the same
+			q.SLOClass = fmt.Sprint(r.Priority)
+		}
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, record.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}
