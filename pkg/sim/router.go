@@ -12,31 +12,53 @@ import (
 type router struct {
 	cluster.ControlPlane
 	*policy.Plane
-	admission, priority, routing policy.Needs
-	// Policies that have nothing to decide are not asked.
-	admitsAll, equal, inTurn bool
+	asked
+	prefixes
+	waiting
+	people
+	traffic
+}
 
-	shadow *policy.Shadow // nil unless somebody asks for prefixes
-	// reports are evictions that it has not heard of, in the order of their times.
+// asked is what the policies of the first stages are shown. Those that have
+// nothing to decide are not asked.
+type asked struct {
+	admission, priority, routing policy.Needs
+	admitsAll, equal, inTurn     bool
+}
+
+// prefixes are the router's shadow of the caches, nil unless somebody asks for
+// it, and the evictions it has not heard of, in the order of their times.
+type prefixes struct {
+	shadow  *policy.Shadow
 	reports []report
-	// flows are the queues in front of routing, one for each model; nil is none.
-	flows []*policy.Flow
-	// drainAt is the instant at which flows are about to be looked at, tickAt the
-	// same for when snapshots are read; negative if that is not pending.
+}
+
+// waiting is flow control: its queues, one for each model (nil is none), and when
+// they are looked at next, drainAt for what happens and tickAt for what is read;
+// negative if that is not pending.
+type waiting struct {
+	flows           []*policy.Flow
 	drainAt, tickAt int64
 	flow            flowCounts
+}
 
-	classes  map[string]*record.SLOClass
-	class    *record.SLOClass // of the request read last
-	tenants  []tenant
-	numbers  map[string]int32 // of tenants
-	sessions map[string]int32
-	inflight int64
-	delays   int64
+type flowCounts struct{ queued, peak, rejected, expired int64 }
 
+// people are the classes, tenants and sessions that requests name. class is that
+// of the request read last; numbers are of tenants.
+type people struct {
+	classes           map[string]*record.SLOClass
+	class             *record.SLOClass
+	tenants           []tenant
+	numbers, sessions map[string]int32
+}
+
+// traffic is counted over all requests: those admitted and not gone, delays, the
+// rates of offered and completed ones, and the lengths of answers.
+type traffic struct {
+	inflight, delays   int64
 	offered, completed rates
-	// answers sums the lengths of completed answers.
-	answers mean
+	answers            mean
 }
 
 // tenant is what the router counts of one.
@@ -50,12 +72,12 @@ type mean struct{ sum, n int64 }
 
 func (m *mean) add(x int64) { m.sum += x; m.n++ }
 
-type flowCounts struct{ queued, peak, rejected, expired int64 }
-
 func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane) *router {
-	r := &router{ControlPlane: c.ControlPlane, Plane: plane, admission: plane.Admission.Needs(), priority: plane.Priority.Needs(), routing: plane.Routing.Needs(),
-		admitsAll: policy.IsAlwaysAdmit(plane.Admission), equal: policy.IsConstant(plane.Priority), inTurn: policy.IsFCFS(plane.Scheduler),
-		classes: map[string]*record.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}, drainAt: -1, tickAt: -1}
+	r := &router{ControlPlane: c.ControlPlane, Plane: plane,
+		asked: asked{plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(),
+			policy.IsAlwaysAdmit(plane.Admission), policy.IsConstant(plane.Priority), policy.IsFCFS(plane.Scheduler)},
+		waiting: waiting{drainAt: -1, tickAt: -1},
+		people:  people{classes: map[string]*record.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}}}
 	for i := range record.Classes {
 		r.classes[record.Classes[i].Name] = &record.Classes[i].Value
 	}
@@ -183,81 +205,4 @@ func (s *simulation) done(q *request) {
 		r.answers.add(q.out.OutputTokens)
 		r.tenants[q.tenant].answers.add(q.out.OutputTokens)
 	}
-}
-
-// view shows a request and the candidates for it, with what needs says.
-func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
-	r, v := s.router, &s.viewed
-	v.NowUS, v.Request = s.now, s.about(q)
-	if s.seen.looks && needs&policy.NeedsSnapshot != 0 {
-		for _, d := range s.models[q.model].deployments {
-			for i := s.deployments[d].first; i < s.deployments[d].end; i++ {
-				s.look(int32(i))
-			}
-		}
-	}
-	v.Replicas = s.reachable(q)
-	v.Cluster.Inflight = r.inflight
-	if needs&policy.NeedTenant != 0 {
-		t := &r.tenants[q.tenant]
-		v.Tenant = policy.Tenant{Requests: t.requests, Active: t.active, ActiveSheddable: t.sheddable}
-		v.Cluster.Tenants = int64(len(r.tenants))
-		if needs&policy.NeedRates != 0 {
-			v.Tenant.Rate, v.Tenant.Burst = t.rates.perSecond(1, s.now), t.rates.burst(s.now)
-		}
-	}
-	if needs&policy.NeedClusterPer != 0 {
-		v.Cluster.Rate, v.Cluster.Throughput = r.offered.perSecond(1, s.now), r.completed.perSecond(1, s.now)
-	}
-	if needs&policy.NeedShadow != 0 {
-		s.hear()
-		r.shadow.Look(q.path, int(q.out.InputTokens), v.Replicas)
-	}
-	if needs&policy.NeedCache != 0 {
-		s.lookIntoCaches(q, v.Replicas)
-	}
-	if needs&policy.NeedEstimate != 0 {
-		s.estimate(v)
-	}
-	return v
-}
-
-// lookIntoCaches fills in what of the prompt is in the candidates' true caches,
-// as they were when last read.
-func (s *simulation) lookIntoCaches(q *request, candidates []policy.Replica) {
-	for i := range candidates {
-		r := &candidates[i]
-		cache, input := s.replicas[r.Index].engine.Cache(), int(q.out.InputTokens)
-		r.Blocks = int32(input / cache.BlockSize())
-		if image := s.seen.own[r.Index].image; image != nil {
-			r.Cached = int32(image.Match(q.path, input) / cache.BlockSize())
-		} else {
-			r.Cached = int32(cache.Match(q.path, input) / cache.BlockSize())
-		}
-	}
-}
-
-// reachable returns the states of the replicas that can hold the request.
-func (s *simulation) reachable(r *request) []policy.Replica {
-	deployments := s.models[r.model].deployments
-	if len(deployments) == 1 {
-		d := &s.deployments[deployments[0]]
-		return s.seen.states[d.first:d.end]
-	}
-	s.candidates = s.candidates[:0]
-	for _, i := range deployments {
-		if d := &s.deployments[i]; d.limits.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
-			s.candidates = append(s.candidates, s.seen.states[d.first:d.end]...)
-		}
-	}
-	return s.candidates
-}
-
-// local shows a replica's scheduler a request.
-func (s *simulation) local(q *request, i int32) *policy.Local {
-	e := s.replicas[i].engine
-	free, total := e.Cache().Free(), e.Cache().Total()
-	s.here = policy.Local{NowUS: s.now, Request: s.about(q), Hints: q.hints,
-		Replica: policy.Snapshot{QueueDepth: int32(e.Waiting()), Running: int32(e.Running()), FreeBlocks: int32(free), KVUtil: 1 - float64(free)/float64(total)}}
-	return &s.here
 }
