@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
@@ -63,6 +64,24 @@ func checkCost(env *cel.Env, tree *cel.Ast) error {
 	return nil
 }
 
+// programOptions has the steps counted only where there are loops: elsewhere the
+// estimate bounds them, and counting would cost time.
+func programOptions(tree *ast.AST) []cel.ProgramOption {
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	if loops(tree) {
+		options = append(options, cel.CostLimit(maxSteps))
+	}
+	return options
+}
+
+func loops(tree *ast.AST) bool {
+	found := false
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.ComprehensionKind
+	}))
+	return found
+}
+
 // sizes estimates how long texts are: names, mostly.
 type sizes struct{}
 
@@ -72,6 +91,40 @@ func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
 
 func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
 	return nil
+}
+
+// checkLists refuses what would let a chain of macros double a list with each:
+// joining lists, lists of lists, and values whose type is not known, which might
+// be lists. The estimate of the cost does not see such growth, and comparing or
+// measuring lists counts as one step however much they hold.
+func checkLists(tree *ast.AST) error {
+	results := map[string]bool{} // what macros gather their results in
+	var err error
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			results[e.AsComprehension().AccuVar()] = true
+		}
+		fault := ""
+		switch t := tree.GetType(e.ID()); {
+		case e.Kind() == ast.ListKind && e.AsList().Size() == 0:
+		case t.Kind() == types.DynKind:
+			fault = "values of any type are not allowed"
+		case t.Kind() != types.ListKind:
+		case t.Parameters()[0].Kind() == types.ListKind:
+			fault = "lists of lists are not allowed"
+		case t.Parameters()[0].Kind() == types.DynKind:
+			fault = "the elements of a list must be of one type"
+		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Add:
+			if first := e.AsCall().Args()[0]; first.Kind() != ast.IdentKind || !results[first.AsIdent()] {
+				fault = "lists cannot be joined: write one"
+			}
+		}
+		if fault != "" && err == nil {
+			at := tree.SourceInfo().GetStartLocation(e.ID())
+			err = &Error{max(1, at.Line()), max(1, at.Column()+1), fault}
+		}
+	}))
+	return err
 }
 
 // study notes which fields an expression reads, and the texts that it compares
@@ -120,6 +173,7 @@ func (e *Expression[T]) study(tree *ast.AST, names []string) {
 			e.uses = append(e.uses, name)
 		}
 	}
+	slices.Sort(e.uses)
 }
 
 // promote makes all numbers of the tree doubles.

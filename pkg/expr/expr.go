@@ -5,8 +5,9 @@
 // that input_tokens > 1000 and size(id) == 3 compile. Map literals are refused,
 // because their order is not defined; nothing that is left depends on anything
 // but the value. Nothing can run for ever: there are no loops but over lists that
-// an expression itself writes down, and what could take too many steps is refused
-// when it is compiled.
+// an expression itself writes down, such lists neither grow nor hold lists, what
+// could take too many steps is refused when it is compiled, and a loop that takes
+// more all the same, because it makes texts longer, fails.
 //
 // Beside CEL's own there are the functions min, max, abs, exp, log, sqrt, pow and
 // clamp(x, lo, hi), of numbers.
@@ -14,13 +15,9 @@ package expr
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"blis/pkg/named"
-
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -117,6 +114,9 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	if e.kind, err = typeOf(tree, want); err != nil {
 		return nil, err
 	}
+	if err := checkLists(tree.NativeRep()); err != nil {
+		return nil, err
+	}
 	if err := checkCost(env, tree); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	if c.expression(e) {
 		return e, nil
 	}
-	if e.program, err = env.Program(tree, cel.EvalOptions(cel.OptOptimize)); err != nil {
+	if e.program, err = env.Program(tree, programOptions(tree.NativeRep())...); err != nil {
 		return nil, &Error{1, 1, err.Error()}
 	}
 	e.at = &activation[T]{fields: c.fields}
@@ -154,7 +154,7 @@ func (e *Expression[T]) Number(t *T) (float64, error) {
 	if e.number != nil {
 		return e.number(t), nil
 	}
-	v, err := e.eval(t)
+	v, err := e.eval(t, Number)
 	x, _ := v.(types.Double)
 	return float64(x), err
 }
@@ -164,7 +164,7 @@ func (e *Expression[T]) Text(t *T) (string, error) {
 	if e.text != nil {
 		return e.text(t), nil
 	}
-	v, err := e.eval(t)
+	v, err := e.eval(t, Text)
 	s, _ := v.(types.String)
 	return string(s), err
 }
@@ -174,13 +174,13 @@ func (e *Expression[T]) Flag(t *T) (bool, error) {
 	if e.flag != nil {
 		return e.flag(t), nil
 	}
-	v, err := e.eval(t)
+	v, err := e.eval(t, Flag)
 	return v == types.True, err
 }
 
-func (e *Expression[T]) eval(t *T) (ref.Val, error) {
-	if e.program == nil {
-		panic("expr: an expression of another type")
+func (e *Expression[T]) eval(t *T, want Type) (ref.Val, error) {
+	if e.kind != want {
+		panic("expr: asked for a " + string(want) + " of an expression of type " + string(e.kind))
 	}
 	e.at.value = t
 	v, _, err := e.program.Eval(e.at)
@@ -230,114 +230,3 @@ func typeOf(tree *cel.Ast, want []Type) (Type, error) {
 }
 
 var example = map[Type]string{Number: "1 + 2", Text: `"admit"`, Flag: "1 < 2"}
-
-// readable is the first of the issues in our words.
-func readable(issues *cel.Issues) error {
-	first := issues.Errors()[0]
-	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), inOurWords(first.Message)}
-}
-
-// inOurWords replaces CEL's names of types and operators.
-func inOurWords(message string) string {
-	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
-		name, types, _ := strings.Cut(rest, "' applied to '")
-		message = strings.Trim(name, "_@") + " does not take " + strings.TrimSuffix(types, "'")
-	}
-	if rest, ok := strings.CutPrefix(message, "undeclared reference to '"); ok {
-		name, _, _ := strings.Cut(rest, "'")
-		message = fmt.Sprintf("unknown function %q", name)
-	}
-	for _, word := range []struct{ cel, ours string }{{"double", "number"}, {"string", "text"}, {"bool", "true-or-false"}} {
-		message = replaceWord(message, word.cel, word.ours)
-	}
-	return message
-}
-
-// replaceWord replaces a word where it stands by itself.
-func replaceWord(s, old, new string) string {
-	isLetter := func(r rune) bool { return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
-	words := strings.FieldsFunc(s, func(r rune) bool { return !isLetter(r) })
-	if !slices.Contains(words, old) {
-		return s
-	}
-	var out strings.Builder
-	for i := 0; i < len(s); {
-		k := i
-		for k < len(s) && isLetter(rune(s[k])) {
-			k++
-		}
-		switch {
-		case k == i:
-			out.WriteByte(s[i])
-			k++
-		case s[i:k] == old:
-			out.WriteString(new)
-		default:
-			out.WriteString(s[i:k])
-		}
-		i = k
-	}
-	return out.String()
-}
-
-// checkNames reports the first name that is neither a field nor a variable of a
-// macro.
-func checkNames(tree *ast.AST, names []string) error {
-	bound := map[string]bool{}
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind {
-			c := e.AsComprehension()
-			bound[c.IterVar()], bound[c.IterVar2()], bound[c.AccuVar()] = true, true, true
-		}
-	}))
-	var err error
-	within := map[int64]bool{} // parts of a longer name
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if err != nil || within[e.ID()] {
-			return
-		}
-		name, root := fullName(e, within)
-		if root == nil || bound[root.AsIdent()] || startsWithAny(name, names) {
-			return
-		}
-		at := tree.SourceInfo().GetStartLocation(root.ID())
-		err = &Error{at.Line(), at.Column() + 1, named.Unknown("name", name, siblings(name, names)).Error()}
-	}))
-	return err
-}
-
-// fullName returns the dotted name that e is, and its first part; nil if it is
-// none. The parts are noted in within.
-func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
-	var parts []string
-	for ; e.Kind() == ast.SelectKind; e = e.AsSelect().Operand() {
-		parts = append(parts, e.AsSelect().FieldName())
-		within[e.AsSelect().Operand().ID()] = true
-	}
-	if e.Kind() != ast.IdentKind {
-		return "", nil
-	}
-	parts = append(parts, e.AsIdent())
-	slices.Reverse(parts)
-	return strings.Join(parts, "."), e
-}
-
-// startsWithAny reports whether name is one of names, or something of one.
-func startsWithAny(name string, names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return name == n || strings.HasPrefix(name, n+".") })
-}
-
-// siblings are the names with the same first part as name, all if there are none.
-func siblings(name string, names []string) []string {
-	first, _, dotted := strings.Cut(name, ".")
-	var same []string
-	for _, n := range names {
-		if dotted && strings.HasPrefix(n, first+".") {
-			same = append(same, n)
-		}
-	}
-	if same == nil {
-		return names
-	}
-	return same
-}

@@ -201,6 +201,12 @@ func TestFaults(t *testing.T) {
 		{`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, a+b+c+d > x.a))))`, `1:1: this can take `},
 		{`x.a >`, `1:6: Syntax error`},
 		{``, `1:1: `},
+		{`x.a.c > 1`, `1:1: unknown name "x.a.c"; did you mean "x.a"?`},
+		{`[1, 2] + [3] == [x.a]`, `1:8: lists cannot be joined`},
+		{`[[1, 2]].map(y, y + y)[0].exists(y, y == x.a)`, `1:13: lists of lists are not allowed`},
+		{`[1].map(y, [y]).exists(y, y == y)`, `1:8: lists of lists are not allowed`},
+		{`[1, "a"].exists(y, y == x.a)`, `1:1: `},
+		{`dyn(x.a) > 1`, `1:4: values of any type are not allowed`},
 		{`{"a": x.a}["a"] > 1`, `1:1: maps are not allowed`},
 	} {
 		_, err := Compile(c.src, thingFields(nil), Number, Flag)
@@ -215,11 +221,46 @@ func TestUsesAndCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(e.Uses()); got != "[x.b x.s u]" {
+	if got := fmt.Sprint(e.Uses()); got != "[u x.b x.s]" {
 		t.Errorf("uses %s", got)
 	}
 	if got := fmt.Sprint(e.Compared("x.s"), e.Compared("u"), e.Compared("x.b")); got != "[{a 1 8} {b 1 15}] [{c 2 8}] []" {
 		t.Errorf("compared with %s", got)
+	}
+}
+
+// TestNothingRunsForEver: a chain of macros that doubles a text with each fails
+// once the steps are used up, and the estimate has not seen it.
+func TestNothingRunsForEver(t *testing.T) {
+	for n, fails := range map[int]bool{2: false, 60: true} {
+		e, err := Compile(`[x.s]`+strings.Repeat(".map(y, y + y)", n)+`[0] == "abababab"`, thingFields(nil), Flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Flag(&thing{s: "ab"})
+		if (err != nil) != fails || got == fails {
+			t.Errorf("%d times: %v, %v", n, got, err)
+		}
+	}
+}
+
+// TestAnotherTypePanics, of closures as of what is interpreted.
+func TestAnotherTypePanics(t *testing.T) {
+	for src, closure := range map[string]bool{`x.a`: true, `double(size(x.s))`: false} {
+		e, err := Compile(src, thingFields(nil), Number)
+		if err != nil || e.Closure() != closure {
+			t.Fatal(src, err)
+		}
+		for name, get := range map[string]func(){"Text": func() { e.Text(&thing{}) }, "Flag": func() { e.Flag(&thing{}) }} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s of %s does not panic", name, src)
+					}
+				}()
+				get()
+			}()
+		}
 	}
 }
 

@@ -1,0 +1,118 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"blis/pkg/named"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+)
+
+// readable is the first of the issues in our words.
+func readable(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), inOurWords(first.Message)}
+}
+
+// inOurWords replaces CEL's names of types and operators.
+func inOurWords(message string) string {
+	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
+		name, types, _ := strings.Cut(rest, "' applied to '")
+		message = strings.Trim(name, "_@") + " does not take " + strings.TrimSuffix(types, "'")
+	}
+	if rest, ok := strings.CutPrefix(message, "undeclared reference to '"); ok {
+		name, _, _ := strings.Cut(rest, "'")
+		message = fmt.Sprintf("unknown function %q", name)
+	}
+	for _, word := range []struct{ cel, ours string }{{"double", "number"}, {"string", "text"}, {"bool", "true-or-false"}} {
+		message = replaceWord(message, word.cel, word.ours)
+	}
+	return message
+}
+
+// replaceWord replaces a word where it stands by itself.
+func replaceWord(s, old, new string) string {
+	isLetter := func(r rune) bool { return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	words := strings.FieldsFunc(s, func(r rune) bool { return !isLetter(r) })
+	if !slices.Contains(words, old) {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		k := i
+		for k < len(s) && isLetter(rune(s[k])) {
+			k++
+		}
+		switch {
+		case k == i:
+			out.WriteByte(s[i])
+			k++
+		case s[i:k] == old:
+			out.WriteString(new)
+		default:
+			out.WriteString(s[i:k])
+		}
+		i = k
+	}
+	return out.String()
+}
+
+// checkNames reports the first name that is neither a field nor a variable of a
+// macro.
+func checkNames(tree *ast.AST, names []string) error {
+	bound := map[string]bool{}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			c := e.AsComprehension()
+			bound[c.IterVar()], bound[c.IterVar2()], bound[c.AccuVar()] = true, true, true
+		}
+	}))
+	var err error
+	within := map[int64]bool{} // parts of a longer name
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if err != nil || within[e.ID()] {
+			return
+		}
+		name, root := fullName(e, within)
+		if root == nil || bound[root.AsIdent()] || slices.Contains(names, name) {
+			return
+		}
+		at := tree.SourceInfo().GetStartLocation(root.ID())
+		err = &Error{at.Line(), at.Column() + 1, named.Unknown("name", name, siblings(name, names)).Error()}
+	}))
+	return err
+}
+
+// fullName returns the dotted name that e is, and its first part; nil if it is
+// none. The parts are noted in within.
+func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
+	var parts []string
+	for ; e.Kind() == ast.SelectKind; e = e.AsSelect().Operand() {
+		parts = append(parts, e.AsSelect().FieldName())
+		within[e.AsSelect().Operand().ID()] = true
+	}
+	if e.Kind() != ast.IdentKind {
+		return "", nil
+	}
+	parts = append(parts, e.AsIdent())
+	slices.Reverse(parts)
+	return strings.Join(parts, "."), e
+}
+
+// siblings are the names with the same first part as name, all if there are none.
+func siblings(name string, names []string) []string {
+	first, _, dotted := strings.Cut(name, ".")
+	var same []string
+	for _, n := range names {
+		if dotted && strings.HasPrefix(n, first+".") {
+			same = append(same, n)
+		}
+	}
+	if same == nil {
+		return names
+	}
+	return same
+}
