@@ -44,11 +44,11 @@ func (l *load) of(r *Replica) int32 {
 
 // least returns the candidate with the least load.
 func (l *load) least(v *View) Choice {
-	best := 0
+	best, least := 0, l.of(&v.Replicas[0])
 	for i := range v.Replicas {
-		if l.of(&v.Replicas[i]) < l.of(&v.Replicas[best]) {
-			best = i
+		if x := l.of(&v.Replicas[i]); x < least {
+			best, least = i, x
 		}
 	}
-	return Choice{Candidate: best, Score: float64(l.of(&v.Replicas[best]))}
+	return Choice{Candidate: best, Score: float64(least)}
 }

@@ -34,7 +34,7 @@ var broken = []struct{ rule, file, old, new string }{
 	{"requests that finish in one step free their blocks in order of admission", "engine/finish.go",
 		"\te.sortByTurn(e.finished)\n", "\te.sortByTurn(e.finished)\n\tslices.Reverse(e.finished)\n"},
 	{"of equal replicas the one with the lowest index is chosen", "policy/routing.go",
-		"if l.of(&v.Replicas[i]) < l.of", "if l.of(&v.Replicas[i]) <= l.of"},
+		"x < least {", "x <= least {"},
 	{"preempted requests are first in the queue", "engine/queue.go",
 		"\te.wait.first--\n\te.push(waiter{e.seqs[s].order, e.wait.first, s})", "\te.wait.last++\n\te.push(waiter{e.seqs[s].order, e.wait.last, s})"},
 	{"the threshold cuts without chunked prefill too, before the budget", "engine/step.go",
