@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The rules of scheduling are held by pkg/sim, which plays random clusters
-// against a plain reference. Here is what can only be seen from within.
+// The rules of scheduling are held by TestReference, and by pkg/sim, which plays
+// random clusters against the same reference. Here is what can only be seen from
+// within.
 
 func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
 	t.Helper()
@@ -93,6 +94,29 @@ func TestSteadyStepsDoNotAllocate(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations a step", n)
+	}
+}
+
+// TestQueueDoesNotAllocate: once it has been as long, entering it and leaving it
+// from anywhere is free.
+func TestQueueDoesNotAllocate(t *testing.T) {
+	e, tree := newEngine(t, Config{MaxNumSeqs: 1, MaxNumBatchedTokens: 64}, 10)
+	path := tree.Resolve(nil, nil, 20, "")
+	numbers := make([]int32, 100)
+	if n := testing.AllocsPerRun(100, func() {
+		for i := range numbers {
+			numbers[i] = e.Enqueue(Request{Tag: int32(i), Path: path, Input: 20, Output: 1, Order: float64(i * 37 % 10)})
+		}
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range numbers {
+			if _, left := e.Abort(numbers[i*53%len(numbers)]); !left {
+				t.Fatal("an aborted request stays in the queue")
+			}
+		}
+	}); n != 0 || e.Waiting() != 0 {
+		t.Errorf("%v allocations for a hundred requests, of which %d are left", n, e.Waiting())
 	}
 }
 

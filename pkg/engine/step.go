@@ -189,7 +189,9 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 }
 
 // runOneByOne schedules what runs, sequence by sequence in order of admission,
-// preempting from the end where blocks run out.
+// preempting where blocks run out. A victim that had its turn leaves the batch,
+// but for the hashes of blocks that it filled; who comes next has its turn all the
+// same, which vLLM skips where the victim had nothing left to compute.
 func (e *Engine) runOneByOne(b *batch, budget *int, now des.Time) {
 	e.settleAll(now)
 	e.parts = e.parts[:0]
@@ -234,6 +236,9 @@ func (e *Engine) victim() int {
 	best, most := last, math.Inf(-1)
 	for i := last; i >= 0; i-- {
 		q := &e.seqs[e.singles[i]]
+		if q.counting { // its last token is in flight, those before are not counted yet
+			e.collect(q)
+		}
 		p := Progress{Generated: int(q.shown), Computed: int(q.computed), Blocks: e.cache.Holds(q.kv)}
 		if v := e.cfg.Victim(q.tag, p); v > most {
 			best, most = i, v

@@ -48,6 +48,7 @@ func (r *replica) scheduleRunning(b *batch) {
 			}
 			r.preempt(b, victim)
 			if victim == q {
+				r.yielded++
 				return
 			}
 		}
@@ -203,7 +204,8 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	b.budget -= n
 }
 
-// preempt sends a running request back to the queue, without blocks. A token that is coming to it still comes.
+// preempt sends a running request back to the queue, without blocks. A token that
+// is coming to it still comes.
 func (r *replica) preempt(b *batch, q *request) {
 	if b.has(q) {
 		panic("reference: a victim that the batch computes")

@@ -35,19 +35,27 @@ func (r *replica) reenter(q *request) {
 	r.waiting = slices.Insert(r.waiting, i, q)
 }
 
-// victim is whom a batch preempts: the request that was admitted last, or the
-// one of the lowest priority, of equals that admitted last.
+// victim is whom a batch preempts: the request that yields most readily, of
+// equals the one that was admitted last.
 func (r *replica) victim() *request {
 	worst := r.running[len(r.running)-1]
-	if r.config.Preemption != "lowest-priority" {
-		return worst
-	}
 	for _, q := range slices.Backward(r.running) {
-		if q.Priority < worst.Priority {
+		if r.config.yields(q) > r.config.yields(worst) {
 			worst = q
 		}
 	}
 	return worst
+}
+
+// yields is how readily a running request is preempted.
+func (c *Config) yields(q *request) float64 {
+	switch {
+	case c.Victim != nil:
+		return c.Victim(q.Request, q.outcome.Generated, q.computed, len(q.blocks)+len(q.extra))
+	case c.Preemption == "lowest-priority":
+		return -q.Priority
+	}
+	return 0
 }
 
 // withdraw takes what a batch that is being formed computes of a request out of

@@ -105,6 +105,9 @@ func features() []feature {
 		ofConfig("a queue by priority or length", 25, func(c Config) bool { return c.Scheduler != "" && c.Scheduler != "fcfs" }),
 		ofConfig("victims by priority", 20, func(c Config) bool { return c.Preemption == "lowest-priority" }),
 		{"victims that the batch had computed", 1, func(_ Config, _ []Request, r Result) bool { return r.Undone > 0 }},
+		{"victims by priority for want of their own blocks", 5, func(c Config, _ []Request, r Result) bool {
+			return c.Preemption == "lowest-priority" && r.Yielded > 0
+		}},
 		{"batches that preempt and are empty", 1, func(_ Config, _ []Request, r Result) bool { return r.Retries > 0 }},
 		ofConfig("snapshots", 15, func(c Config) bool { return c.SnapshotUS > 0 }),
 		ofConfig("load as last seen", 5, func(c Config) bool { return c.Routing == "least-snapshot" && c.SnapshotUS > 0 }),

@@ -60,6 +60,11 @@ type Config struct {
 	// Scheduler is fcfs (also ""), priority-fcfs, reverse-priority or sjf,
 	// Preemption last-in (also "") or lowest-priority.
 	Scheduler, Preemption string
+	// Victim, if there is one, takes the place of Preemption: the request of the
+	// highest value is preempted, of equals the one admitted last. So many tokens
+	// of its output have appeared; so many of all its tokens are computed, those of
+	// batches that were formed included, in so many blocks.
+	Victim func(q Request, generated, computed, blocks int) float64
 	// Scorers are what weighted adds up, in this order.
 	Scorers []Scorer
 	// ShadowBlocks is how many blocks the router remembers for each replica;
@@ -173,11 +178,11 @@ type Result struct {
 	// Reserved and Kept count attempts to admit for which there was memory but
 	// for ReserveFull, or else for Watermark.
 	Reserved, Kept int
-	// Undone counts sequences that were preempted after the same batch had
-	// computed something of them, Retries batches that preempted and computed
-	// nothing.
-	Undone, Retries int
-	Ahead           Ahead
+	// Undone counts requests that were preempted after the same batch had computed
+	// something of them, Yielded those that were for want of blocks of their own,
+	// Retries batches that preempted and computed nothing.
+	Undone, Yielded, Retries int
+	Ahead                    Ahead
 }
 
 // Ahead counts what only batches meet that are formed while a step is in

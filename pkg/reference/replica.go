@@ -19,11 +19,9 @@ type replica struct {
 	aborted []*request
 	// reserved and kept count what Result calls so.
 	reserved, kept int
-	// undone counts victims that the batch being formed had computed.
-	undone int
-	// retries counts batches that preempted and computed nothing.
-	retries int
-	seen    Ahead
+	// undone, yielded and retries too.
+	undone, yielded, retries int
+	seen                     Ahead
 }
 
 // hasWork reports whether a step is to start.

@@ -273,6 +273,7 @@ func (s *simulation) result() Result {
 		result.Reserved += r.reserved
 		result.Kept += r.kept
 		result.Undone += r.undone
+		result.Yielded += r.yielded
 		result.Retries += r.retries
 		result.Ahead.add(r.seen)
 	}
