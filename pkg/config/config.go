@@ -65,6 +65,9 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 	defer recovered(name, &err)
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	if deepest(text) > maxNesting {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("nests deeper than %d brackets", maxNesting)}
+	}
 	d := &Doc{name: name, lines: splitLines(text)}
 	if d.file, err = parser.ParseBytes(untabbed(text), 0); err != nil {
 		return nil, d.located(err, nil)
@@ -76,6 +79,25 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 		return nil, &Error{File: name, Msg: "holds more than one document; one file, one document"}
 	}
 	return d, nil
+}
+
+// maxNesting is more than anybody writes; the YAML library takes memory with the
+// square of it.
+const maxNesting = 2000
+
+// deepest is how many brackets are open at most, whatever they stand for.
+func deepest(text string) (most int) {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '[', '{':
+			open++
+			most = max(most, open)
+		case ']', '}':
+			open = max(0, open-1)
+		}
+	}
+	return most
 }
 
 // untabbed is text or, if that is JSON, text with blanks in the place of the tabs

@@ -139,11 +139,11 @@ func (e *Expression[T]) study(tree *ast.AST, names []string) {
 		return ""
 	}
 	note := func(name string, x ast.Expr) {
-		if s, ok := x.AsLiteral().(types.String); ok && x.Kind() == ast.LiteralKind {
-			at := tree.SourceInfo().GetStartLocation(x.ID())
-			e.compared[name] = append(e.compared[name], Literal{string(s), at.Line(), at.Column() + 1})
+		if l, ok := textLiteral(tree, x); ok {
+			e.compared[name] = append(e.compared[name], l)
 		}
 	}
+	e.yields = yields(tree, tree.Expr())
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
 		if name := field(x); name != "" {
 			used[name] = true
@@ -174,6 +174,28 @@ func (e *Expression[T]) study(tree *ast.AST, names []string) {
 		}
 	}
 	slices.Sort(e.uses)
+}
+
+// textLiteral returns x if it is a text.
+func textLiteral(tree *ast.AST, x ast.Expr) (Literal, bool) {
+	if x.Kind() != ast.LiteralKind {
+		return Literal{}, false
+	}
+	s, ok := x.AsLiteral().(types.String)
+	at := tree.SourceInfo().GetStartLocation(x.ID())
+	return Literal{string(s), at.Line(), at.Column() + 1}, ok
+}
+
+// yields are the texts that x can be, through ?: only.
+func yields(tree *ast.AST, x ast.Expr) []Literal {
+	if l, ok := textLiteral(tree, x); ok {
+		return []Literal{l}
+	}
+	if x.Kind() == ast.CallKind && x.AsCall().FunctionName() == operators.Conditional {
+		args := x.AsCall().Args()
+		return append(yields(tree, args[1]), yields(tree, args[2])...)
+	}
+	return nil
 }
 
 // promote makes all numbers of the tree doubles.

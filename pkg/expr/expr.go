@@ -78,6 +78,8 @@ type Expression[T any] struct {
 	uses []string
 	// compared are the text literals that each field is compared with.
 	compared map[string][]Literal
+	// yields are those that are its own value.
+	yields []Literal
 	// One of these is there if it is compiled to closures; else the program.
 	number  number[T]
 	text    text[T]
@@ -144,6 +146,9 @@ func (e *Expression[T]) Uses() []string { return e.uses }
 // Compared returns the text literals that it compares the field called name
 // with, by ==, != and in.
 func (e *Expression[T]) Compared(name string) []Literal { return e.compared[name] }
+
+// Yields returns the text literals that its value can be.
+func (e *Expression[T]) Yields() []Literal { return e.yields }
 
 // Closure reports whether it is compiled to Go closures and not interpreted.
 func (e *Expression[T]) Closure() bool { return e.program == nil }

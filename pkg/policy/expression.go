@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"blis/pkg/expr"
+	"blis/pkg/named"
 )
 
 // formula is an expression with its counts. Where it fails, or yields no number,
@@ -63,7 +64,13 @@ type admitExpression struct {
 func newAdmitExpression(b *builder, s *Spec) Admitter {
 	b.refuse(s, "admit", "params")
 	b.want(s.Admit, "admit", `req.tier != "sheddable" || cluster.saturation < 1`)
-	return &admitExpression{formulaAt(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text), delayUS(b.params(s, delayParams).number("delay_ms"))}
+	f := formulaAt(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text)
+	for _, l := range f.Yields() {
+		if _, ok := verdictOf(l.Text, 1); !ok {
+			panic(&Error{b.path + ".admit", l.Line, l.Col, named.Unknown("verdict", l.Text, []string{"admit", "reject", "delay"}).Error()})
+		}
+	}
+	return &admitExpression{f, delayUS(b.params(s, delayParams).number("delay_ms"))}
 }
 
 func (a *admitExpression) Admit(v *View) Verdict {
@@ -132,10 +139,7 @@ func (p *priorityExpression) Priority(v *View, hints *[MaxHints]float64) float64
 	for i, h := range p.hints {
 		hints[i], _ = h.number(v)
 	}
-	x, ok := p.score.number(v)
-	if !ok || math.IsInf(x, 0) {
-		return 0
-	}
+	x, _ := p.score.number(v)
 	return x
 }
 

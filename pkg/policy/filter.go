@@ -3,7 +3,8 @@ package policy
 import "blis/pkg/expr"
 
 // filter lets another policy choose among the candidates for which its
-// expression is true, or among all if it is true for none or fails.
+// expression is true, or among all if it fails or is true for none, which counts
+// as a failure.
 type filter struct {
 	scope candidate
 	keep  *formula[candidate]
@@ -40,6 +41,7 @@ func (f *filter) Route(v *View) Choice {
 		}
 	}
 	if len(f.left) == 0 {
+		f.keep.rule.Failed++
 		return f.use.Route(v)
 	}
 	f.view = *v

@@ -103,8 +103,8 @@ type Rule struct {
 	// Evaluated counts its calls, Hits those that were true, or yielded what
 	// decides (a leaf: was reached).
 	Evaluated, Hits int64
-	// Failed counts calls that gave an error or no number, in whose place the
-	// fallback was used.
+	// Failed counts calls that gave an error or no number, and decisions of which a
+	// filter kept nobody; the fallback was used in their place.
 	Failed int64
 }
 

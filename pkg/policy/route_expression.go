@@ -7,8 +7,9 @@ import (
 )
 
 // routeExpression takes the highest score among the candidates for which the
-// filter is true, or among all if it is true for none. Where an expression
-// fails for any candidate, the decision is least-loaded's.
+// filter is true, or among all if it is true for none, which counts as a failure
+// of the filter. Where an expression fails for any candidate, the decision is
+// least-loaded's.
 type routeExpression struct {
 	scope         candidate
 	filter, score *formula[candidate] // filter may be nil
@@ -60,6 +61,9 @@ func (e *routeExpression) keep(v *View) (filtered, ok bool) {
 			return false, false
 		}
 		filtered = filtered || e.kept[i]
+	}
+	if !filtered {
+		e.filter.rule.Failed++
 	}
 	return filtered, true
 }

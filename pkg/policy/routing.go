@@ -10,9 +10,9 @@ func Routers() table[Router] {
 		{Name: "weighted", Doc: "highest weighted sum of scores; a parameter for each scorer is its weight", Value: policyKind[Router]{params: weights(), build: newWeighted}},
 		{Name: "prefix-affinity", Doc: "longest prefix the router sent there before, unless that replica is too busy; else least-loaded", Value: policyKind[Router]{params: prefixAffinityParams, build: newPrefixAffinity}},
 		{Name: "session-affinity", Doc: "the replica of the session's last request; else least-loaded", Value: policyKind[Router]{build: newSessionAffinity}},
-		{Name: "expression", Doc: "CEL: highest score of the candidates for which filter is true", Value: policyKind[Router]{composed: true, build: newRouteExpression}},
+		{Name: "expression", Doc: "CEL: highest score of the candidates for which filter is true, of all if it is for none", Value: policyKind[Router]{composed: true, build: newRouteExpression}},
 		{Name: "tree", Doc: "a decision tree (root), with policies at its leaves, or with numbers: each candidate's score", Value: policyKind[Router]{composed: true, build: newRouteTree}},
-		{Name: "filter", Doc: "another policy (use) among the candidates for which filter is true", Value: policyKind[Router]{composed: true, build: newFilter}},
+		{Name: "filter", Doc: "another policy (use) among the candidates for which filter is true, or all if it is for none", Value: policyKind[Router]{composed: true, build: newFilter}},
 		{Name: "always-busiest", Doc: "most requests in flight", Value: policyKind[Router]{pathological: true, build: newAlwaysBusiest}},
 	}
 }

@@ -7,7 +7,7 @@ func Schedulers() table[Scheduler] {
 		{Name: "fcfs", Doc: "in the order in which they came", Value: policyKind[Scheduler]{build: newFCFS}},
 		{Name: "priority-fcfs", Doc: "the highest priority first, equals as they came", Value: policyKind[Scheduler]{build: newPriorityFCFS}},
 		{Name: "sjf", Doc: "the shortest predicted answer first, equals as they came", Value: policyKind[Scheduler]{build: newSJF}},
-		{Name: "expression", Doc: "CEL: order is a number, the lowest is first", Value: policyKind[Scheduler]{composed: true, build: newOrderExpression}},
+		{Name: "expression", Doc: "CEL: order is a number, the lowest is first; taken once, when a request enters the queue", Value: policyKind[Scheduler]{composed: true, build: newOrderExpression}},
 		{Name: "tree", Doc: "a decision tree (root) with numbers and policies at its leaves", Value: policyKind[Scheduler]{composed: true, build: newOrderTree}},
 		{Name: "reverse-priority", Doc: "the lowest priority first", Value: policyKind[Scheduler]{pathological: true, build: newReversePriority}},
 	}

@@ -43,10 +43,14 @@ func (o *output) routing(s *simulation, r *request, c policy.Choice) error {
 		return nil
 	}
 	r.out.Decision = o.decisionID(s)
-	score := min(max(c.Score, -math.MaxFloat64), math.MaxFloat64) // an infinite one has no place in JSON
+	score := finite(c.Score)
 	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: record.StageRouting, AtUS: record.Micros(s.now), Request: r.out.ID,
 		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(len(s.viewed.Replicas))})
 }
+
+// finite is x, or the largest number in the place of an infinite one, which has
+// no place in JSON.
+func finite(x float64) float64 { return min(max(x, -math.MaxFloat64), math.MaxFloat64) }
 
 // decisionID numbers decisions with at least six digits: dec-000042.
 func (o *output) decisionID(s *simulation) string {

@@ -42,21 +42,13 @@ func (r *recent) ratio(now int64) float64 {
 // rates counts events of the last second, 10 s and 60 s.
 type rates struct {
 	times []int64
-	// first of times that are in each window; began is the time of the first of
-	// all.
+	// first of times that are in each window.
 	first [len(spansUS)]int
-	began int64
-	any   bool
 }
 
 var spansUS = [...]int64{1e6, windowUS, 60e6}
 
-func (r *rates) add(at int64) {
-	if !r.any {
-		r.began, r.any = at, true
-	}
-	r.times = append(r.times, at)
-}
+func (r *rates) add(at int64) { r.times = append(r.times, at) }
 
 // count is how many were in window w, which ends at now.
 func (r *rates) count(w int, now int64) int {
@@ -66,14 +58,9 @@ func (r *rates) count(w int, now int64) int {
 	return len(r.times) - r.first[w]
 }
 
-// perSecond is the rate in window w that ends at now, over no longer than there
-// have been events, but at least a second.
+// perSecond is the rate in window w that ends at now.
 func (r *rates) perSecond(w int, now int64) float64 {
-	if !r.any {
-		return 0
-	}
-	us := min(spansUS[w], max(1e6, now-r.began))
-	return float64(r.count(w, now)) * 1e6 / float64(us)
+	return float64(r.count(w, now)) * 1e6 / float64(spansUS[w])
 }
 
 // burst: the last second had at least 10 and three times the rate of the last

@@ -57,6 +57,7 @@ type people struct {
 // rates of offered and completed ones, and the lengths of answers.
 type traffic struct {
 	inflight, delays   int64
+	seenTenants        int64 // of requests that have arrived; one more may have been read
 	offered, completed rates
 	answers            mean
 }
@@ -161,6 +162,9 @@ func (s *simulation) offer(q *request) {
 		return
 	}
 	t := &r.tenants[q.tenant]
+	if t.requests == 0 {
+		r.seenTenants++
+	}
 	t.requests++
 	if n&policy.NeedRates != 0 {
 		t.rates.add(s.now)

@@ -90,7 +90,7 @@ func (s *simulation) admit(slot int32) error {
 	}
 	s.enter(r)
 	if !s.router.equal {
-		r.out.Priority = s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
+		r.out.Priority = finite(s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints))
 	}
 	r.out.AdmittedUS = record.Micros(s.now)
 	return s.soon(s.router.RoutingLatencyUS, routing, slot)

@@ -18,7 +18,7 @@ func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
 	if needs&policy.NeedTenant != 0 {
 		t := &r.tenants[q.tenant]
 		v.Tenant = policy.Tenant{Requests: t.requests, Active: t.active, ActiveSheddable: t.sheddable}
-		v.Cluster.Tenants = int64(len(r.tenants))
+		v.Cluster.Tenants = r.seenTenants
 		if needs&policy.NeedRates != 0 {
 			v.Tenant.Rate, v.Tenant.Burst = t.rates.perSecond(1, s.now), t.rates.burst(s.now)
 		}
