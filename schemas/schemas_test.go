@@ -282,6 +282,14 @@ func sample(t *testing.T) []string {
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []record.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
 		}),
+		w.Session(&record.Session{ID: "s", UntilUS: record.Never, Steps: []record.SessionStep{{ID: "a", Extends: record.Nowhere, InputTokens: 1, OutputTokens: 1}}}),
+		w.Session(&record.Session{
+			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Steps: []record.SessionStep{
+				{ID: "a", Extends: record.Nowhere, InputTokens: 9, OutputTokens: 1, Prompt: []record.Segment{{ID: "a", Tokens: 3}}},
+				{ID: "b", After: []record.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: record.Nowhere},
+				{ID: "c", Step: "c", Iteration: 1, After: []record.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9, OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
+			},
+		}),
 		w.Decision(&record.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4}),
 		w.Decision(&record.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: record.Nowhere}),
 		w.Step(&record.Step{Deployment: "main", EndUS: 5}),
@@ -289,6 +297,11 @@ func sample(t *testing.T) []string {
 		w.Outcome(&record.Outcome{
 			ID: "r", State: record.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Step: "a",
 			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, SLOMet: record.Met(true),
+		}),
+		w.Any(&record.SessionOutcome{Kind: record.KindSessionOutcome, ID: "s", State: record.StateUnfinished, CompletedUS: record.Never}),
+		w.Any(&record.SessionOutcome{
+			Kind: record.KindSessionOutcome, ID: "s", State: record.StateBroken, Step: "a", Reason: "deadline", Tenant: "t", SLOClass: "chat", Workflow: "w",
+			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2, ParallelCompleted: 1, Iterations: 1, SLOMet: record.Met(false),
 		}),
 		w.Any(&record.Fault{Kind: record.KindError, Tool: "t", Msg: "m"}),
 		w.Any(&record.Fault{Kind: record.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),

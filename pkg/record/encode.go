@@ -16,31 +16,14 @@ func appendRequest(b []byte, r *Request) []byte {
 	b = appendInt(b, `,"arrival_us":`, int64(r.ArrivalUS))
 	b = appendInt(b, `,"input_tokens":`, r.InputTokens)
 	b = appendInt(b, `,"output_tokens":`, r.OutputTokens)
-	for i := range r.Prompt {
-		if i == 0 {
-			b = append(b, `,"prompt":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = append(b, `{"id":`...)
-		b = appendString(b, r.Prompt[i].ID)
-		b = appendInt(b, `,"tokens":`, r.Prompt[i].Tokens)
-		b = append(b, '}')
-	}
-	if len(r.Prompt) > 0 {
-		b = append(b, ']')
-	}
+	b = appendSegments(b, r.Prompt)
 	b = appendText(b, `,"tenant":`, r.Tenant)
 	b = appendText(b, `,"slo_class":`, r.SLOClass)
 	b = appendText(b, `,"model":`, r.Model)
 	b = appendText(b, `,"session":`, r.Session)
-	if r.Turn != 0 {
-		b = appendInt(b, `,"turn":`, r.Turn)
-	}
+	b = appendCount(b, `,"turn":`, r.Turn)
 	b = appendTime(b, `,"deadline_us":`, r.DeadlineUS)
-	if r.PredictedOutputTokens != 0 {
-		b = appendInt(b, `,"predicted_output_tokens":`, r.PredictedOutputTokens)
-	}
+	b = appendCount(b, `,"predicted_output_tokens":`, r.PredictedOutputTokens)
 	return append(b, '}')
 }
 
@@ -68,9 +51,7 @@ func appendOutcome(b []byte, o *Outcome) []byte {
 	b = appendFloat(b, o.Priority)
 	b = appendText(b, `,"session":`, o.Session)
 	b = appendText(b, `,"step":`, o.Step)
-	if o.Iteration != 0 {
-		b = appendInt(b, `,"iteration":`, o.Iteration)
-	}
+	b = appendCount(b, `,"iteration":`, o.Iteration)
 	b = appendText(b, `,"decision":`, o.Decision)
 	b = appendInt(b, `,"input_tokens":`, o.InputTokens)
 	b = appendInt(b, `,"output_tokens":`, o.OutputTokens)
@@ -113,9 +94,7 @@ func appendDecision(b []byte, d *Decision) []byte {
 	b = append(b, `,"request":`...)
 	b = appendString(b, d.Request)
 	b = appendText(b, `,"verdict":`, d.Verdict)
-	if d.DelayUS != 0 {
-		b = appendInt(b, `,"delay_us":`, d.DelayUS)
-	}
+	b = appendCount(b, `,"delay_us":`, d.DelayUS)
 	b = appendText(b, `,"deployment":`, d.Deployment)
 	if !d.Replica.IsZero() {
 		b = appendInt(b, `,"replica":`, int64(d.Replica))

@@ -180,7 +180,7 @@ func foreign(line []byte) bool {
 func (r *Reader) begin(kind string) error {
 	stream := StreamWorkload
 	switch kind {
-	case KindRequest:
+	case KindRequest, KindSession:
 		r.bare = true
 	case KindHeader:
 		var err error
@@ -191,7 +191,7 @@ func (r *Reader) begin(kind string) error {
 	case KindError:
 		return nil
 	default:
-		return fmt.Errorf("the first record is of kind %s; a stream begins with a header, a hand-made workload with a request", kind)
+		return fmt.Errorf("the first record is of kind %s; a stream begins with a header, a hand-made workload with a request or session", kind)
 	}
 	if r.expected != nil && !slices.Contains(r.expected, stream) {
 		return fmt.Errorf("this is a %s; expected a %s", stream, strings.Join(r.expected, " or a "))

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+
+	"blis/pkg/named"
 )
 
 // Kind is the kind of the record at hand.
@@ -26,11 +29,33 @@ func (r *Reader) Request(req *Request) error {
 	return r.located(req.decode(&r.scan))
 }
 
+// Session decodes the record at hand into v and checks it, as Request does. The
+// memory of its lists is used again.
+func (r *Reader) Session(v *Session) error {
+	r.scan.reset(r.line)
+	return r.located(v.decode(&r.scan))
+}
+
 // Outcome decodes the record at hand into o and checks it, as Request does.
 // The memory of its ITLUS is used again.
 func (r *Reader) Outcome(o *Outcome) error {
 	r.scan.reset(r.line)
 	return r.located(o.decode(&r.scan))
+}
+
+// SessionOutcome decodes the record at hand into o and checks its state.
+func (r *Reader) SessionOutcome(o *SessionOutcome) error {
+	*o = SessionOutcome{CompletedUS: Never}
+	if err := r.Decode(o); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(sessionStates, o.State):
+		return r.located(named.Unknown("state", o.State, sessionStates))
+	case (o.State == StateCompleted) != (o.CompletedUS != Never):
+		return r.Errorf("completed_us must stand there where the state is completed, and only there; it is %s", o.State)
+	}
+	return nil
 }
 
 // Decode decodes the record at hand into v with encoding/json. A field that v

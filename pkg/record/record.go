@@ -17,14 +17,16 @@ const Version = "0.1.0"
 // Kinds of record that this package has a type for. Filters pass the others
 // through untouched.
 const (
-	KindHeader   = "header"
-	KindRequest  = "request"
-	KindDecision = "decision"
-	KindStep     = "step"
-	KindOutcome  = "outcome"
-	KindMetrics  = "metrics"
-	KindError    = "error"
-	KindEnd      = "end"
+	KindHeader         = "header"
+	KindRequest        = "request"
+	KindSession        = "session"
+	KindDecision       = "decision"
+	KindStep           = "step"
+	KindOutcome        = "outcome"
+	KindSessionOutcome = "session_outcome"
+	KindMetrics        = "metrics"
+	KindError          = "error"
+	KindEnd            = "end"
 )
 
 // Streams: what a header says the stream is.

@@ -157,7 +157,7 @@ func TestReaderErrors(t *testing.T) {
 		{header + "\n" + request, "stream:2: is empty; a stream with a header has no empty lines"},
 		{header + header, "stream:2: a header is the first record of a stream; there is one before"},
 		{request + header, "stream:2: a header is the first record of a stream; there is one before"},
-		{end, "stream:1: the first record is of kind end; a stream begins with a header, a hand-made workload with a request"},
+		{end, "stream:1: the first record is of kind end; a stream begins with a header, a hand-made workload with a request or session"},
 		{"x", "stream:1: invalid JSON at column 1: expected {"},
 		{"{}", "stream:1: kind is missing"},
 		{`{"id":"x"}`, "stream:1: kind is missing"},

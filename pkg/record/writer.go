@@ -116,6 +116,14 @@ func (w *Writer) Request(r *Request) error {
 	return w.line(appendRequest(w.lines, r))
 }
 
+// Session writes s.
+func (w *Writer) Session(s *Session) error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.line(appendSession(w.lines, s))
+}
+
 // Outcome writes o. It is an error if a number of it is not finite.
 func (w *Writer) Outcome(o *Outcome) error {
 	if w.err != nil {

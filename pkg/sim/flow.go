@@ -64,7 +64,13 @@ func (s *simulation) drain(model int) error {
 // drainSoon looks at the queues again when all that ends at this instant has,
 // or all that starts.
 func (s *simulation) drainSoon() {
-	if s.router.flows != nil && s.router.drainAt != s.now {
+	if s.router.flows != nil {
+		s.drainNow()
+	}
+}
+
+func (s *simulation) drainNow() {
+	if s.router.drainAt != s.now {
 		s.router.drainAt = s.now
 		s.queue.Push(des.NewEvent(s.now, drain, 0, nowhere))
 	}

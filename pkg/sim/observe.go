@@ -76,6 +76,12 @@ func newObserver(n policy.Needs, s *cluster.Snapshots, replicas int) *observer {
 // it: what was to be read since the last call is. refreshed says that what is
 // read at this instant has been.
 func (s *simulation) before(i int32, refreshed bool) {
+	if len(s.seen.periodic) > 0 {
+		s.catchUp(i, refreshed)
+	}
+}
+
+func (s *simulation) catchUp(i int32, refreshed bool) {
 	for _, t := range s.seen.periodic {
 		at := s.now - s.now%t.us
 		if at == s.now && !refreshed {
@@ -90,6 +96,12 @@ func (s *simulation) before(i int32, refreshed bool) {
 
 // after must be called when replica i has changed.
 func (s *simulation) after(i int32) {
+	if len(s.seen.eager) > 0 {
+		s.write(i)
+	}
+}
+
+func (s *simulation) write(i int32) {
 	for _, f := range s.seen.eager {
 		s.take(i, f, s.now)
 	}
