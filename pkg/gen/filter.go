@@ -23,14 +23,35 @@ func (f *Filter) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// keeps reports whether r meets the condition.
-func (f *Filter) keeps(r *record.Request) (bool, error) {
+// keeps reports whether a meets the condition. A session is kept or left out
+// whole, by its first call of a model.
+func (f *Filter) keeps(a *record.Arrival) (bool, error) {
 	if f.keep == nil {
 		return true, nil
 	}
-	keep, err := f.keep(r)
+	r := a.Request
+	if a.IsSession {
+		r = firstCall(&a.Session)
+	}
+	keep, err := f.keep(&r)
 	if err != nil {
-		return false, fmt.Errorf("--where: %s: %w", r.ID, err)
+		return false, fmt.Errorf("--where: %s: %w", *a.ID(), err)
 	}
 	return keep, nil
+}
+
+// firstCall is the first call of a model in s as a request, which arrives with
+// the session.
+func firstCall(s *record.Session) record.Request {
+	r := record.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model, Session: s.ID, DeadlineUS: record.Never}
+	for i := range s.Steps {
+		if step := &s.Steps[i]; step.Tool == "" {
+			r.InputTokens, r.OutputTokens, r.PredictedOutputTokens = step.InputTokens, step.OutputTokens, step.PredictedOutputTokens
+			if step.Model != "" {
+				r.Model = step.Model
+			}
+			break
+		}
+	}
+	return r
 }

@@ -1,6 +1,6 @@
-// Package gen makes workloads: streams of requests, sorted by arrival, from a
-// specification of clients or from a public trace. It holds one request at a
-// time, however many there are.
+// Package gen makes workloads: streams of requests and sessions, sorted by
+// arrival, from a specification of clients or from a public trace. It holds one
+// of them at a time, however many there are.
 package gen
 
 import (
@@ -11,13 +11,13 @@ import (
 	"blis/pkg/record"
 )
 
-// source hands out requests in the order of their arrival.
+// source hands out requests and sessions in the order of their arrival.
 type source interface {
-	// next fills r with the next request as it stands in the source; io.EOF
-	// after the last.
-	next(r *record.Request) error
-	// accept completes and checks a request that next gave and that is kept.
-	accept(r *record.Request) error
+	// next fills a with the next one as it stands in the source; io.EOF after the
+	// last.
+	next(a *record.Arrival) error
+	// accept completes and checks one that next gave and that is kept.
+	accept(a *record.Arrival) error
 }
 
 // Run writes the workload that o asks for to out. in is read if o names stdin.
@@ -62,7 +62,7 @@ func write(ctx context.Context, out io.Writer, header *record.Header, src source
 	w := record.NewWriter(out, o.Plain)
 	err := w.Header(header)
 	if err == nil {
-		err = each(ctx, src, o, w.Request)
+		err = each(ctx, src, o, w.Arrival)
 	}
 	if err == nil {
 		err = w.End(&record.End{})
@@ -77,9 +77,9 @@ func write(ctx context.Context, out io.Writer, header *record.Header, src source
 // pace is after how many requests each looks up from its work.
 const pace = 1024
 
-// each hands the requests of src that o keeps to yield, at most o.Limit.
-func each(ctx context.Context, src source, o Options, yield func(*record.Request) error) error {
-	var r record.Request
+// each hands the arrivals of src that o keeps to yield, at most o.Limit.
+func each(ctx context.Context, src source, o Options, yield func(*record.Arrival) error) error {
+	var a record.Arrival
 	kept := Count(0)
 	for n := 0; o.Limit == 0 || kept < o.Limit; n++ {
 		if n%pace == 0 {
@@ -87,26 +87,26 @@ func each(ctx context.Context, src source, o Options, yield func(*record.Request
 				return err
 			}
 			if o.Progress != nil && n > 0 {
-				o.Progress(fmt.Sprintf("%d requests, %.0f s of arrivals", n, float64(r.ArrivalUS)/1e6))
+				o.Progress(fmt.Sprintf("%d arrivals, up to %.0f s", n, float64(*a.At())/1e6))
 			}
 		}
-		err := src.next(&r)
+		err := src.next(&a)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if keep, err := o.Where.keeps(&r); err != nil {
+		if keep, err := o.Where.keeps(&a); err != nil {
 			return err
 		} else if !keep {
 			continue
 		}
 		kept++
-		if err := src.accept(&r); err != nil {
+		if err := src.accept(&a); err != nil {
 			return err
 		}
-		if err := yield(&r); err != nil {
+		if err := yield(&a); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,7 @@ func rewindable(in io.Reader, name string) (io.ReadSeeker, error) {
 func rateScale(ctx context.Context, t *trace, o Options) (float64, error) {
 	gaps := -1
 	first := 0.0
-	err := each(ctx, t, o, func(*record.Request) error {
+	err := each(ctx, t, o, func(*record.Arrival) error {
 		if gaps++; gaps == 0 {
 			first = t.us
 		}

@@ -48,10 +48,12 @@ type trace struct {
 	blockSize, uncovered int64
 }
 
-// next fills r with the next row. Its id says which row it is, so that a filter
+// next fills a with the next row. Its id says which row it is, so that a filter
 // renames no request; its arrival is not scaled yet, so that a filter sees the
 // trace's own times.
-func (t *trace) next(r *record.Request) error {
+func (t *trace) next(a *record.Arrival) error {
+	a.IsSession = false
+	r := &a.Request
 	*r = record.Request{Prompt: r.Prompt[:0], DeadlineUS: record.Never}
 	var err error
 	if t.us, err = t.rows.next(r); err == io.EOF {
@@ -67,7 +69,8 @@ func (t *trace) next(r *record.Request) error {
 
 // accept checks the row at hand, which may have been impossible as long as a
 // filter could drop it, and scales its time.
-func (t *trace) accept(r *record.Request) error {
+func (t *trace) accept(a *record.Arrival) error {
+	r := &a.Request
 	for _, length := range []struct {
 		name   string
 		tokens int64

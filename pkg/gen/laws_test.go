@@ -145,9 +145,10 @@ func drain(rt *rapid.T, s *Spec) (list []record.Request) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	var r record.Request
-	for m.next(&r) == nil {
-		list = append(list, r)
+	var a record.Arrival
+	for m.next(&a) == nil {
+		list = append(list, a.Request)
+		a.Request.Prompt = nil
 	}
 	return list
 }

@@ -45,17 +45,18 @@ func (m *merge) advance(i int32) error {
 	return err
 }
 
-// next fills r with the next request; io.EOF after the last.
-func (m *merge) next(r *record.Request) error {
+// next fills a with the next one; io.EOF after the last.
+func (m *merge) next(a *record.Arrival) error {
 	if m.made == m.most || m.arrivals.Len() == 0 {
 		return io.EOF
 	}
 	i := m.arrivals.Pop().Slot
-	m.clients[i].request(r)
-	r.ID = requestID(m.made)
+	a.IsSession = false
+	m.clients[i].request(&a.Request)
+	a.Request.ID = requestID(m.made)
 	m.made++
 	return m.advance(i)
 }
 
 // accept has nothing to add: what clients make is in order and on the wire.
-func (m *merge) accept(*record.Request) error { return nil }
+func (m *merge) accept(*record.Arrival) error { return nil }
