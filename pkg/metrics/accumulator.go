@@ -20,6 +20,7 @@ type Accumulator struct {
 	replicas []ReplicaTotals
 	control  *Control
 	shadow   Shadow
+	sessions sessions
 	from     record.Micros
 	until    record.Micros
 }

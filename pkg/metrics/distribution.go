@@ -63,17 +63,20 @@ func (a *Accumulator) distribute(whole *Group, parts []*part) {
 	}
 }
 
-func ofMicros(sorted []uint64) *Distribution {
+func ofMicros(sorted []uint64) *Distribution { return ofWhole(sorted, 1000) }
+
+// ofWhole is the distribution of whole numbers, in units of unit.
+func ofWhole(sorted []uint64, unit int64) *Distribution {
 	n := len(sorted)
 	if n == 0 {
 		return nil
 	}
 	var sum uint64
-	for _, us := range sorted {
-		sum += us
+	for _, x := range sorted {
+		sum += x
 	}
-	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, 1000) }
-	return &Distribution{int64(n), float64(sum) / float64(1000*n), q(50), q(90), q(95), q(99), q(100)}
+	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, unit) }
+	return &Distribution{int64(n), float64(sum) / float64(unit*int64(n)), q(50), q(90), q(95), q(99), q(100)}
 }
 
 func ofMillis(sorted []uint64) *Distribution {

@@ -35,6 +35,7 @@ func (a *Accumulator) Raw() *Raw {
 	if a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
+	r.Sessions = a.sessions.tree()
 	r.Warnings = warnings(r, parts)
 	return r
 }

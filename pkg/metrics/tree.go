@@ -44,6 +44,9 @@ type Raw struct {
 	Control *Control `json:"control,omitempty"`
 	Shadow  *Shadow  `json:"shadow,omitempty"`
 
+	// Sessions is absent without one.
+	Sessions *Sessions `json:"sessions,omitempty"`
+
 	// Cls, Tenant and Model are the parts of the whole by SLO class, tenant and
 	// model. A request that names none is in no part.
 	Cls    map[string]*Group `json:"cls,omitempty"`

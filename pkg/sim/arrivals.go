@@ -5,24 +5,25 @@ import (
 	"blis/pkg/record"
 )
 
-// arrivals reads a workload one request at a time.
+// arrivals reads a workload, one request or session at a time.
 type arrivals struct {
 	reader *record.Reader
-	// position counts requests: that of the one read last.
-	position int64
-	last     record.Micros
-	seen     idSet
-	request  record.Request
-	segments []kv.Segment // scratch
+	// position is that of what was read last, next what follows it: a session has
+	// one for each of its steps.
+	position, following int64
+	last                record.Micros
+	seen                idSet
+	arrival             record.Arrival
+	segments            []kv.Segment // scratch
 	// pending: the reader stands on a record not looked at yet.
 	pending bool
 }
 
-// openArrivals reads up to the first request. The header is nil where the
+// openArrivals reads up to the first arrival. The header is nil where the
 // workload is bare.
 func openArrivals(reader *record.Reader) (*arrivals, *record.Header, error) {
 	reader.Expect(record.StreamWorkload)
-	a := &arrivals{reader: reader, position: -1}
+	a := &arrivals{reader: reader}
 	if !reader.Next() {
 		return nil, nil, reader.Err()
 	}
@@ -31,42 +32,57 @@ func openArrivals(reader *record.Reader) (*arrivals, *record.Header, error) {
 	return a, h, nil
 }
 
-// next returns the next request, valid until the call after, or nil at the end
-// of the stream.
-func (a *arrivals) next() (*record.Request, error) {
+// next returns the next arrival, valid until the call after, or nil at the end of
+// the stream.
+func (a *arrivals) next() (*record.Arrival, error) {
 	for a.pending || a.reader.Next() {
 		a.pending = false
 		switch kind := a.reader.Kind(); kind {
-		case record.KindRequest:
-			return &a.request, a.read()
+		case record.KindRequest, record.KindSession:
+			return &a.arrival, a.read()
 		case record.KindEnd:
 		default:
-			return nil, a.reader.Errorf("kind must be request, is %q", kind)
+			return nil, a.reader.Errorf("kind must be request or session, is %q", kind)
 		}
 	}
 	return nil, a.reader.Err()
 }
 
 func (a *arrivals) read() error {
-	q := &a.request
-	if err := a.reader.Request(q); err != nil {
+	q := &a.arrival
+	if err := a.reader.Arrival(q); err != nil {
 		return err
 	}
-	a.position++
-	if q.ArrivalUS < a.last {
-		return a.reader.Errorf("arrival_us %d is before that of the request above, %d; requests must be sorted by arrival", q.ArrivalUS, a.last)
+	a.position = a.following
+	a.following++
+	if at := *q.At(); at < a.last {
+		return a.reader.Errorf("arrival_us %d is before that of the request above, %d; requests must be sorted by arrival", at, a.last)
 	}
-	a.last = q.ArrivalUS
-	if !a.seen.add(q.ID) {
-		return a.reader.Errorf("id %q was used before; ids must be unique", q.ID)
+	a.last = *q.At()
+	if id := *q.ID(); !a.seen.add(hashID(id)) {
+		return a.reader.Errorf("id %q was used before; ids must be unique", id)
+	}
+	if q.IsSession {
+		return a.readSteps(&q.Session)
 	}
 	return nil
 }
 
-// skip reads the rest of the stream, beginning with the request read last, and
-// returns how many requests it has.
+// readSteps takes the places and the ids of a session's calls.
+func (a *arrivals) readSteps(s *record.Session) error {
+	a.following += int64(len(s.Steps)) - 1
+	for i := range s.Steps {
+		if step := &s.Steps[i]; step.Tool == "" && !a.seen.add(hashID(s.ID, "/", step.ID)) {
+			return a.reader.Errorf("id %q was used before; ids must be unique", step.RequestID(s.ID))
+		}
+	}
+	return nil
+}
+
+// skip reads the rest of the stream, beginning with the arrival read last, and
+// returns how many it has.
 func (a *arrivals) skip() (n int64, err error) {
-	for q := &a.request; q != nil && err == nil; n++ {
+	for q := &a.arrival; q != nil && err == nil; n++ {
 		q, err = a.next()
 	}
 	return n, err
@@ -79,8 +95,8 @@ type idSet struct {
 	used  int
 }
 
-// add reports whether id is new.
-func (s *idSet) add(id string) bool {
+// add reports whether the name of this hash is new.
+func (s *idSet) add(hash uint64) bool {
 	if 4*(s.used+1) > 3*len(s.slots) {
 		old := s.slots
 		s.slots, s.used = make([]uint64, max(64, 2*len(old))), 0
@@ -90,7 +106,7 @@ func (s *idSet) add(id string) bool {
 			}
 		}
 	}
-	return s.insert(hashID(id))
+	return s.insert(hash)
 }
 
 func (s *idSet) insert(h uint64) bool {
@@ -107,11 +123,14 @@ func (s *idSet) insert(h uint64) bool {
 	}
 }
 
-// hashID is FNV-1a with a finishing mix, never 0.
-func hashID(id string) uint64 {
+// hashID is FNV-1a, of the parts of a name one after the other, with a finishing
+// mix, never 0.
+func hashID(parts ...string) uint64 {
 	h := uint64(14695981039346656037)
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 1099511628211
+	for _, part := range parts {
+		for i := range len(part) {
+			h = (h ^ uint64(part[i])) * 1099511628211
+		}
 	}
 	h ^= h >> 32
 	h *= 0xd6e8feb86659fd93

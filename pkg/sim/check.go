@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"blis/pkg/des"
 	"blis/pkg/record"
 )
 
@@ -58,6 +59,50 @@ func (c *checker) outcome(r *request) error {
 		return fmt.Errorf("check: request %q has %d tokens and first_token_us %d", o.ID, o.GeneratedTokens, o.FirstTokenUS)
 	case o.CachedTokens >= o.InputTokens:
 		return fmt.Errorf("check: request %q found %d of %d prompt tokens cached; the last one is always computed", o.ID, o.CachedTokens, o.InputTokens)
+	}
+	return nil
+}
+
+// call checks that a request of a session was made when the steps before it had
+// completed, and for the first time.
+func (c *checker) call(r *request) error {
+	if r.of == nowhere {
+		return nil
+	}
+	v := &c.s.sessions.open[r.of]
+	step := &v.Steps[r.step]
+	for _, parent := range step.After {
+		switch p := &v.steps[parent]; {
+		case !p.completed:
+			return fmt.Errorf("check: request %q arrives before step %q has completed", r.out.ID, v.Steps[parent].ID)
+		case v.steps[r.step].at < p.at:
+			return fmt.Errorf("check: request %q arrives before step %q began", r.out.ID, v.Steps[parent].ID)
+		}
+	}
+	if at := v.steps[r.step].at + step.DelayUS; c.s.now != at || v.steps[r.step].arrived {
+		return fmt.Errorf("check: request %q arrives at %d µs; once, at %d, was due", r.out.ID, c.s.now, at)
+	}
+	v.steps[r.step].arrived = true
+	return nil
+}
+
+// session checks that a session at its end has done all that it could do: every
+// step whose parents completed has happened, unless it lies beyond its end or the
+// run's, and no other.
+func (c *checker) session(v *session) error {
+	for k := range v.Steps {
+		p := &v.steps[k]
+		due := true
+		for _, parent := range v.Steps[k].After {
+			due = due && v.steps[parent].completed
+		}
+		beyond := p.at+v.Steps[k].DelayUS+v.Steps[k].LatencyUS > c.s.horizon || !v.UntilUS.IsZero() && p.at+v.Steps[k].DelayUS > des.Time(v.UntilUS)
+		switch {
+		case p.made && !due:
+			return fmt.Errorf("check: session %q: step %q happened before those that it waits for", v.ID, v.Steps[k].ID)
+		case due && !p.made && !beyond:
+			return fmt.Errorf("check: session %q ends %s and step %q never happened", v.ID, v.out.State, v.Steps[k].ID)
+		}
 	}
 	return nil
 }

@@ -28,6 +28,13 @@ func (o *output) outcome(r *record.Outcome) error {
 	return o.w.Outcome(r)
 }
 
+func (o *output) session(r *record.SessionOutcome) error {
+	if o.level < traceDecisions {
+		return nil
+	}
+	return o.w.Any(r)
+}
+
 // verdict records a decision about r that is not where to send it.
 func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64) error {
 	if o.level < traceDecisions {

@@ -21,7 +21,8 @@ import (
 // Kinds of event. Their order is the order of what happens at one instant; a
 // step starts when nothing else is left to happen.
 const (
-	arrival uint8 = iota
+	begin uint8 = iota // of a session
+	arrival
 	admission
 	routing
 	enqueue
@@ -81,9 +82,10 @@ type simulation struct {
 	refreshed bool
 	starting  []int32 // idle replicas that may have got work at this instant
 
-	slots []request
-	spare []int32
-	open  int // requests taken from the workload and not final
+	slots    []request
+	spare    []int32
+	open     int // requests and sessions that have come in and are not final
+	sessions registry
 	// stale counts pending events of requests that are gone.
 	stale     int
 	decisions int64
@@ -126,6 +128,8 @@ type request struct {
 	replica  int32    // in the cluster; nowhere before routing
 	seq      int32    // the engine's number; nowhere before enqueue
 	final    bool     // the outcome is written; the replica still has it
+	// of is the session whose step it is; nowhere without one.
+	of, step int32
 }
 
 const nowhere int32 = -1
@@ -243,6 +247,8 @@ func (s *simulation) happen(e des.Event) error {
 	switch e.Kind() {
 	case stepEnd:
 		return s.finishStep(e.Slot)
+	case begin:
+		return s.begin(e.Slot)
 	case drain:
 		return s.drainAll()
 	}

@@ -9,21 +9,31 @@ import (
 // Requests live in slots from when they are read until nobody refers to them
 // any more.
 
-// pull takes the next request of the workload into a slot.
+// pull takes the next request or session of the workload.
 func (s *simulation) pull() error {
 	in, err := s.arrivals.next()
 	if in == nil || err != nil {
 		return err
 	}
-	if des.Time(in.ArrivalUS) > s.horizon {
+	if des.Time(*in.At()) > s.horizon {
 		s.counts.BeyondHorizon, err = s.arrivals.skip()
 		return err
 	}
+	if in.IsSession {
+		s.register(in, s.arrivals.position)
+		return nil
+	}
+	s.place(&in.Request, s.arrivals.position)
+	return nil
+}
+
+// place puts a request into a slot, which it returns, until it arrives.
+func (s *simulation) place(in *record.Request, position int64) int32 {
 	slot := s.newSlot()
 	s.open++
 	r := &s.slots[slot]
-	r.position, r.deadline = s.arrivals.position, des.Time(in.DeadlineUS)
-	r.replica, r.seq, r.final = nowhere, nowhere, false
+	r.position, r.deadline = position, des.Time(in.DeadlineUS)
+	r.replica, r.seq, r.final, r.of = nowhere, nowhere, false, nowhere
 	r.held, r.delayed, r.patience = false, false, des.Time(record.Never)
 	r.model = s.modelOf(in.Model)
 	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
@@ -36,7 +46,7 @@ func (s *simulation) pull() error {
 		r.path = s.identify(r.path[:0], in)
 	}
 	s.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
-	return nil
+	return slot
 }
 
 // identify gives a prompt's tokens their identity.
@@ -80,7 +90,7 @@ func (s *simulation) release(slot int32) {
 func (s *simulation) forsake() {
 	if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
 		s.queue.Keep(func(e des.Event) bool {
-			return e.Kind() == stepEnd || e.Kind() == drain || s.slots[e.Slot].position == e.Seq()
+			return e.Kind() == stepEnd || e.Kind() == drain || e.Kind() == begin || s.slots[e.Slot].position == e.Seq()
 		})
 		s.stale = 0
 	}

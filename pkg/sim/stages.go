@@ -26,14 +26,21 @@ func (s *simulation) modelOf(name string) int {
 
 // arrive offers a request to the cluster.
 func (s *simulation) arrive(slot int32) error {
-	if err := s.pull(); err != nil { // may move the slots
-		return err
+	if s.slots[slot].of == nowhere {
+		if err := s.pull(); err != nil { // may move the slots
+			return err
+		}
 	}
 	r := &s.slots[slot]
 	if s.counts.Offered == 0 {
 		s.first = s.now
 	}
 	s.counts.Offered++
+	if s.check != nil {
+		if err := s.check.call(r); err != nil {
+			return err
+		}
+	}
 	s.offer(r)
 	if r.refusal != "" {
 		r.deadline = des.Time(record.Never)
@@ -258,7 +265,14 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 			return err
 		}
 	}
-	return s.out.outcome(o)
+	if err := s.out.outcome(o); err != nil || r.of == nowhere {
+		return err
+	}
+	s.called(r)
+	if state == record.StateCompleted { // proceed does the rest
+		return nil
+	}
+	return s.settle(r.of)
 }
 
 // close ends the run: what is not final by now is unfinished.
@@ -283,6 +297,9 @@ func (s *simulation) close() error {
 		if err := s.finish(slot, record.StateUnfinished, record.ReasonHorizon); err != nil {
 			return err
 		}
+	}
+	if err := s.closeSessions(); err != nil {
+		return err
 	}
 	for i := range s.replicas {
 		s.replicas[i].engine.Stop(s.now)

@@ -103,7 +103,13 @@ func (s *simulation) finishStep(i int32) error {
 		if err := s.finish(done.Tag, record.StateCompleted, ""); err != nil {
 			return err
 		}
+		of, step, at := q.of, q.step, q.out.ArrivalUS
 		s.depart(i, done.Tag)
+		if of != nowhere {
+			if err := s.proceed(of, step, at, seen); err != nil {
+				return err
+			}
+		}
 	}
 	for _, tag := range ends.Left {
 		s.depart(i, tag)
