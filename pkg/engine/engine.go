@@ -220,8 +220,8 @@ type Stats struct {
 func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 	return &Engine{cfg: cfg, model: model, cache: cache, newest: -1,
 		current: &batch{}, ahead: &batch{}, window: newWindow(cfg.Window),
-		// The first in line computes a token a step, and no more than fit.
-		patience: cache.Total()*cache.BlockSize() + 1,
+		// One sequence computes a token a step at least, and no more than fit.
+		patience: 1000 + 8*cache.Total()*cache.BlockSize(),
 		log:      gapLog{keep: cfg.KeepGaps, limit: minLog, least: minLog}}
 }
 

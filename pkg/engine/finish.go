@@ -84,8 +84,9 @@ func (e *Engine) drop(s int32) {
 	e.spare = append(e.spare, s)
 }
 
-// watch stops a replica that computes for ever without a token: the first in
-// line needs at most a step for each token that the cache has room for.
+// watch stops a replica that computes for ever without a token: one sequence
+// needs at most a step for each token that the cache has room for, and a few may
+// have to give way before.
 func (e *Engine) watch() error {
 	if e.ends.Steady+len(e.ends.First)+len(e.ends.Gaps) > 0 {
 		e.fruitless = 0

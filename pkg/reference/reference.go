@@ -113,6 +113,7 @@ type Request struct {
 	// Output to be.
 	Priority  float64
 	Predicted int
+	SessionStep
 }
 
 // Segment is the first Tokens tokens of the sequence called ID. What request R
@@ -122,13 +123,15 @@ type Segment struct {
 	Tokens int
 }
 
-// States of an Outcome. BeyondHorizon is a request that was not offered.
+// States of an Outcome. BeyondHorizon is a request, or a session, that was not
+// offered, NotOffered a step of one that never came.
 const (
 	Completed     = "completed"
 	Rejected      = "rejected"
 	TimedOut      = "timed_out"
 	Unfinished    = "unfinished"
 	BeyondHorizon = "beyond_horizon"
+	NotOffered    = "not_offered"
 )
 
 // Outcome is what became of one request. FirstTokenUS and CompletedUS are what

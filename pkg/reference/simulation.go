@@ -6,7 +6,8 @@ import "slices"
 type stage int
 
 const (
-	isPending stage = iota // until its arrival
+	isBlocked stage = iota // a step until those before it have completed
+	isPending              // until its arrival
 	isAdmitting
 	isRouting
 	isDelayed
@@ -80,8 +81,16 @@ func newSimulation(c Config, requests []Request) *simulation {
 		shadows:  make([]shadow, c.Replicas),
 	}
 	for _, r := range requests {
+		first := isPending
+		if r.Session != "" {
+			first = isBlocked
+			if !r.Tool {
+				r.ID = r.Session + "/" + r.ID
+			}
+		}
 		s.requests = append(s.requests, &request{
 			Request:  r,
+			stage:    first,
 			sequence: newSequence(r),
 			until:    r.ArrivalUS,
 			outcome: Outcome{
@@ -95,8 +104,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 }
 
 // run goes from instant to instant until every request is final or the horizon
-// is passed. What happens at one instant can cause only what comes later in its
-// order or at a later instant, so one pass does.
+// is passed.
 //
 // Choice: with the last final request the run ends, also if a step of aborted
 // requests is in progress; such a step is not listed. One that ends at that very
@@ -108,26 +116,14 @@ func (s *simulation) run() {
 		}
 	}
 	s.router.look(s.replicas)
+	s.release()
 	for {
 		now, ok := s.next()
 		if !ok || s.config.HorizonUS != Never && now > s.config.HorizonUS {
 			return
 		}
-		s.pass(now, isPending, s.arrive)
-		s.pass(now, isAdmitting, s.admit)
-		s.pass(now, isRouting, s.route)
-		s.pass(now, isDelayed, s.enqueue)
-		for _, r := range s.replicas {
-			if r.step != nil && r.step.EndUS == now {
-				for _, q := range r.finish(now) {
-					s.router.inflight[q.outcome.Replica]--
-				}
-			}
-		}
-		for _, q := range s.requests {
-			if !q.final() && q.DeadlineUS == now {
-				s.abort(q)
-			}
+		for s.happen(now) {
+			s.release()
 		}
 		if every := s.config.SnapshotUS; every > 0 && now%every == 0 {
 			s.router.look(s.replicas)
@@ -140,12 +136,45 @@ func (s *simulation) run() {
 	}
 }
 
+// happen lets the first of the things happen that are to at this instant, by
+// their kinds, requests of one kind by their place in the stream; it reports
+// whether there was one. What that brings about at the same instant takes its
+// place among the rest.
+func (s *simulation) happen(now int64) bool {
+	for _, stage := range []struct {
+		at stage
+		on func(q *request, now int64)
+	}{{isPending, s.arrive}, {isAdmitting, s.admit}, {isRouting, s.route}, {isDelayed, s.enqueue}} {
+		for _, q := range s.requests {
+			if !q.final() && q.stage == stage.at && q.until == now {
+				stage.on(q, now)
+				return true
+			}
+		}
+	}
+	for _, r := range s.replicas {
+		if r.step != nil && r.step.EndUS == now {
+			for _, q := range r.finish(now) {
+				s.router.inflight[q.outcome.Replica]--
+			}
+			return true
+		}
+	}
+	for _, q := range s.requests {
+		if !q.final() && q.DeadlineUS == now {
+			s.abort(q)
+			return true
+		}
+	}
+	return false
+}
+
 // next returns the first instant at which anything is to happen; there is none
 // once every request is final.
 func (s *simulation) next() (at int64, ok bool) {
 	var times []int64
 	for _, q := range s.requests {
-		if q.final() {
+		if q.final() || q.stage == isBlocked {
 			continue
 		}
 		if q.stage < isQueued {
@@ -155,7 +184,7 @@ func (s *simulation) next() (at int64, ok bool) {
 			times = append(times, q.DeadlineUS)
 		}
 	}
-	if !slices.ContainsFunc(s.requests, func(q *request) bool { return !q.final() }) {
+	if !slices.ContainsFunc(s.requests, func(q *request) bool { return !q.final() && q.stage != isBlocked }) {
 		return 0, false
 	}
 	for _, r := range s.replicas {
@@ -174,15 +203,6 @@ func (s *simulation) next() (at int64, ok bool) {
 	}
 	s.last, s.looked = at, false
 	return at, true
-}
-
-// pass lets every request whose stage ends now go on, by position in the stream.
-func (s *simulation) pass(now int64, at stage, on func(q *request, now int64)) {
-	for _, q := range s.requests {
-		if !q.final() && q.stage == at && q.until == now {
-			on(q, now)
-		}
-	}
 }
 
 // arrive rejects what no replica could ever serve.
@@ -261,7 +281,10 @@ func (s *simulation) abort(q *request) {
 func (s *simulation) result() Result {
 	var result Result
 	for _, q := range s.requests {
-		if !q.final() {
+		switch {
+		case q.stage == isBlocked && !q.final():
+			q.outcome.State = NotOffered
+		case !q.final():
 			q.outcome.State, q.outcome.Reason = Unfinished, "horizon"
 		}
 		result.Outcomes = append(result.Outcomes, q.outcome)

@@ -12,14 +12,15 @@ import (
 type checker struct{ s *simulation }
 
 // replica checks what a replica has added up, and that the pending events are
-// no more than two for each request in flight, one for each replica and the
-// deadlines of requests that are gone; with flow control a little more.
+// no more than two for each request in flight, one for each replica, one for the
+// session to come and the deadlines of requests that are gone; with flow control a
+// little more.
 func (c *checker) replica(r *replica) error {
 	if err := r.engine.Check(); err != nil {
 		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", c.s.deployments[r.deployment].id, r.index, c.s.now, err)
 	}
 	inFlight := len(c.s.slots) - len(c.s.spare)
-	each, more := 2, len(c.s.replicas)
+	each, more := 2, len(c.s.replicas)+1
 	if c.s.router.flows != nil { // a TTL, and looks at the queues
 		each, more = 3, more+4
 	}

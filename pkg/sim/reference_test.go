@@ -83,6 +83,21 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// TestReferenceOnSessions is TestReference with steps of sessions, which come when
+// others have completed.
+func TestReferenceOnSessions(t *testing.T) {
+	cases := uint64(3000)
+	if raceEnabled || testing.Short() {
+		cases = 200
+	}
+	for seed := range cases {
+		c, requests := reference.RandomSessions(seed)
+		if diff := compare(t, c, requests); diff != "" {
+			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
+		}
+	}
+}
+
 // TestReferenceOnRooflines is TestReference with step times computed from models
 // and GPUs, which depend on all that a batch sums up.
 func TestReferenceOnRooflines(t *testing.T) {
@@ -150,9 +165,15 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	got := readRun(t, out.Bytes(), len(want.Steps))
 	plain := []seenOutcome{}
 	beyond := int64(0)
-	for _, w := range want.Outcomes {
-		if w.State == reference.BeyondHorizon {
-			beyond++
+	for i, w := range want.Outcomes {
+		session := requests[i].Session
+		switch {
+		case w.State == reference.BeyondHorizon:
+			if session == "" || i == 0 || requests[i-1].Session != session {
+				beyond++
+			}
+			continue
+		case w.State == reference.NotOffered || requests[i].Tool:
 			continue
 		}
 		plain = append(plain, seenOutcome{ID: w.ID, State: w.State, Reason: w.Reason,
@@ -376,7 +397,13 @@ func workloadOf(requests []reference.Request) []byte {
 		}
 	}
 	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test", SLOClasses: classes}))
-	for _, r := range requests {
+	for i, r := range requests {
+		if r.Session != "" {
+			if i == 0 || requests[i-1].Session != r.Session {
+				must(w.Session(sessionOf(requests[i:], i)))
+			}
+			continue
+		}
 		q := record.Request{ID: r.ID, ArrivalUS: record.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: record.Micros(r.DeadlineUS),
 			PredictedOutputTokens: int64(r.Predicted)}
 		if r.Priority != 0 { // else it has no class, which is the same
@@ -390,4 +417,32 @@ func workloadOf(requests []reference.Request) []byte {
 	must(w.End(&record.End{}))
 	must(w.Close())
 	return out.Bytes()
+}
+
+// sessionOf is the session that the requests, the first of which has a place in
+// the stream, begin with. The session is of the class of its first step.
+func sessionOf(requests []reference.Request, at int) *record.Session {
+	s := &record.Session{ID: requests[0].Session, ArrivalUS: record.Micros(requests[0].ArrivalUS), UntilUS: record.Never}
+	if requests[0].Priority != 0 {
+		s.SLOClass = fmt.Sprint(requests[0].Priority)
+	}
+	for _, r := range requests {
+		if r.Session != s.ID {
+			break
+		}
+		step := record.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: record.Nowhere}
+		for _, parent := range r.After {
+			step.After = append(step.After, record.Index(parent-at))
+		}
+		if r.Tool {
+			step.Tool, step.LatencyUS = "tool", r.ToolUS
+		} else {
+			step.InputTokens, step.PredictedOutputTokens, step.TimeoutUS = int64(r.Input), int64(r.Predicted), max(0, r.TimeoutUS)
+			for _, p := range r.Prompt {
+				step.Prompt = append(step.Prompt, record.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
+			}
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return s
 }

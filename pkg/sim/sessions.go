@@ -255,9 +255,15 @@ func (s *simulation) proceed(i, k int32, from, to record.Micros) error {
 	return s.settle(i)
 }
 
-// settle ends a session of which nothing is to come any more.
+// settle ends a session of which nothing is to come any more. One that waits for
+// what lies beyond the horizon ends with the run.
 func (s *simulation) settle(i int32) error {
-	if v := &s.sessions.open[i]; v.pending > 0 || v.waits {
+	v := &s.sessions.open[i]
+	if v.pending > 0 {
+		return nil
+	}
+	s.open--
+	if v.waits {
 		return nil
 	}
 	return s.endSession(i)
@@ -286,7 +292,6 @@ func (s *simulation) endSession(i int32) error {
 	s.metrics.Session(o)
 	v.used = false
 	s.sessions.spare = append(s.sessions.spare, i)
-	s.open--
 	return s.out.session(o)
 }
 
