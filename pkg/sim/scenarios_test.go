@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,9 +21,10 @@ import (
 // TestScenarios plays the scenarios in testdata: what the control plane does with
 // a few requests, in numbers that can be worked out by hand. The input of a run
 // is the control plane's part of a cluster file, a line of ---, and the requests,
-// one a line, by the names of the wire; prompt is a list id:tokens. The output is
-// what became of each request and, as the run's arguments ask, decisions and
-// parts of the metrics.
+// one a line, by the names of the wire; prompt is a list id:tokens. A line that
+// begins with session begins one, and the lines that begin with step are its steps.
+// The output is what became of each request and session and, as the run's arguments
+// ask, decisions and parts of the metrics.
 func TestScenarios(t *testing.T) {
 	played := 0
 	datadriven.Walk(t, "../../testdata/scenarios", func(t *testing.T, path string) {
@@ -44,15 +46,17 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioCluster is a small cluster: a step takes 10 ms, blocks have 16 tokens.
+// scenarioCluster is a small cluster: a step takes 10 ms, and prefill µs more for
+// each prompt token; blocks have 16 tokens.
 func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
-	replicas, blocks, seqs, step := 2, 100, 8, 10000
+	replicas, blocks, seqs, step, prefill := 2, 100, 8, 10000, 0
+	d.MaybeScanArgs(t, "prefill", &prefill)
 	d.MaybeScanArgs(t, "replicas", &replicas)
 	d.MaybeScanArgs(t, "blocks", &blocks)
 	d.MaybeScanArgs(t, "seqs", &seqs)
 	d.MaybeScanArgs(t, "step", &step)
-	return fmt.Sprintf("version: 1\ndeployments:\n  - {id: main, model: m, replicas: %d, engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, 0, 0]}}\n",
-		replicas, blocks, seqs, step)
+	return fmt.Sprintf("version: 1\ndeployments:\n  - {id: main, model: m, replicas: %d, engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
+		replicas, blocks, seqs, step, prefill)
 }
 
 func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []byte {
@@ -61,44 +65,134 @@ func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []b
 	must(w.Header(&record.Header{Stream: record.StreamWorkload, Tool: "test", SLOClasses: []record.SLOClass{
 		{Name: "realtime", Tier: "critical", Priority: 100}, {Name: "standard", Tier: "standard", Priority: 50}, {Name: "batch", Tier: "sheddable", Priority: 10},
 		{Name: "prompt", Tier: "standard", Priority: 50, Targets: record.Targets{TTFTMS: 50}}}}))
-	for line := range strings.Lines(arrivals) {
-		q := record.Request{DeadlineUS: record.Never, InputTokens: 16, OutputTokens: 1}
-		for _, word := range strings.Fields(line) {
-			key, value, _ := strings.Cut(word, "=")
-			n, err := strconv.ParseInt(value, 10, 64)
-			switch key {
-			case "id":
-				q.ID, err = value, nil
-			case "at":
-				q.ArrivalUS = record.Micros(n)
-			case "in":
-				q.InputTokens = n
-			case "out":
-				q.OutputTokens = n
-			case "predicted":
-				q.PredictedOutputTokens = n
-			case "deadline":
-				q.DeadlineUS = record.Micros(n)
-			case "class":
-				q.SLOClass, err = value, nil
-			case "tenant":
-				q.Tenant, err = value, nil
-			case "session":
-				q.Session, err = value, nil
-			case "prompt":
-				q.Prompt, err = segmentsOf(value)
-			default:
-				err = fmt.Errorf("unknown key")
-			}
-			if err != nil {
-				d.Fatalf(t, "%s: %v", word, err)
-			}
+	var session *record.Session
+	flush := func() {
+		if session != nil {
+			must(w.Session(session))
 		}
-		must(w.Request(&q))
+		session = nil
 	}
+	for line := range strings.Lines(arrivals) {
+		fields := strings.Fields(line)
+		switch {
+		case fields[0] == "session":
+			flush()
+			session = &record.Session{UntilUS: record.Never}
+			words(t, d, fields[1:], func(key, value string, n int64) error { return setSession(session, key, value, n) })
+		case fields[0] == "step":
+			session.Steps = append(session.Steps, record.SessionStep{Extends: record.Nowhere})
+			words(t, d, fields[1:], func(key, value string, n int64) error { return setStep(session, key, value, n) })
+		default:
+			flush()
+			q := record.Request{DeadlineUS: record.Never, InputTokens: 16, OutputTokens: 1}
+			words(t, d, fields, func(key, value string, n int64) error { return setRequest(&q, key, value, n) })
+			must(w.Request(&q))
+		}
+	}
+	flush()
 	must(w.End(&record.End{}))
 	must(w.Close())
 	return out.Bytes()
+}
+
+// words takes the words key=value one by one; n is the value where that is a number.
+func words(t *testing.T, d *datadriven.TestData, all []string, set func(key, value string, n int64) error) {
+	for _, word := range all {
+		key, value, _ := strings.Cut(word, "=")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		if err := set(key, value, n); err != nil {
+			d.Fatalf(t, "%s: %v", word, err)
+		}
+	}
+}
+
+func setRequest(q *record.Request, key, value string, n int64) (err error) {
+	switch key {
+	case "id":
+		q.ID = value
+	case "at":
+		q.ArrivalUS = record.Micros(n)
+	case "in":
+		q.InputTokens = n
+	case "out":
+		q.OutputTokens = n
+	case "predicted":
+		q.PredictedOutputTokens = n
+	case "deadline":
+		q.DeadlineUS = record.Micros(n)
+	case "class":
+		q.SLOClass = value
+	case "tenant":
+		q.Tenant = value
+	case "session":
+		q.Session = value
+	case "prompt":
+		q.Prompt, err = segmentsOf(value)
+	default:
+		err = fmt.Errorf("unknown key")
+	}
+	return err
+}
+
+func setSession(s *record.Session, key, value string, n int64) error {
+	switch key {
+	case "id":
+		s.ID = value
+	case "at":
+		s.ArrivalUS = record.Micros(n)
+	case "until":
+		s.UntilUS = record.Micros(n)
+	case "class":
+		s.SLOClass = value
+	default:
+		return fmt.Errorf("unknown key")
+	}
+	return nil
+}
+
+// setStep sets what a key says of the session's last step; steps before it go by
+// their ids.
+func setStep(s *record.Session, key, value string, n int64) (err error) {
+	step := &s.Steps[len(s.Steps)-1]
+	place := func(id string) record.Index {
+		at := slices.IndexFunc(s.Steps, func(t record.SessionStep) bool { return t.ID == id })
+		if at < 0 {
+			err = fmt.Errorf("no step %s", id)
+		}
+		return record.Index(at)
+	}
+	switch key {
+	case "id":
+		step.ID = value
+	case "name":
+		step.Step = value
+	case "iteration":
+		step.Iteration = n
+	case "after":
+		for _, id := range strings.Split(value, ",") {
+			step.After = append(step.After, place(id))
+		}
+	case "delay":
+		step.DelayUS = n
+	case "tool":
+		step.Tool, step.LatencyUS = "t", n
+	case "in":
+		step.InputTokens = n
+		step.OutputTokens = max(1, step.OutputTokens)
+	case "out":
+		step.OutputTokens = n
+	case "extends":
+		step.Extends = place(value)
+	case "keep":
+		step.KeepTokens = n
+	case "timeout":
+		step.TimeoutUS = n
+	case "prompt":
+		step.Prompt, err = segmentsOf(value)
+	default:
+		err = fmt.Errorf("unknown key")
+	}
+	return err
 }
 
 func segmentsOf(list string) (all []record.Segment, err error) {
@@ -123,6 +217,10 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 			var o record.Outcome
 			must(r.Outcome(&o))
 			outcomes.WriteString(tellOutcome(&o))
+		case record.KindSessionOutcome:
+			var o record.SessionOutcome
+			must(r.SessionOutcome(&o))
+			outcomes.WriteString(tellSession(&o))
 		case record.KindDecision:
 			var x record.Decision
 			must(r.Decode(&x))
@@ -140,6 +238,9 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 			if d.HasArg("control") {
 				fmt.Fprintf(&rest, "control %s\n", inJSON(m.Control))
 			}
+			if d.HasArg("sessions") {
+				fmt.Fprintf(&rest, "sessions %s\n", inJSON(m.Sessions))
+			}
 			if d.HasArg("shadow") {
 				fmt.Fprintf(&rest, "shadow %s\n", inJSON(m.Shadow))
 			}
@@ -155,8 +256,33 @@ func inJSON(v any) []byte {
 	return text
 }
 
+func tellSession(o *record.SessionOutcome) string {
+	line := "session " + o.ID + " " + o.State
+	if o.Reason != "" {
+		line += fmt.Sprintf(" at %s (%s)", o.Step, o.Reason)
+	}
+	line += fmt.Sprintf(" arrived=%d", o.ArrivalUS)
+	if !o.CompletedUS.IsZero() {
+		line += fmt.Sprintf(" completed=%d", o.CompletedUS)
+	}
+	line += fmt.Sprintf(" calls=%d/%d/%d tools=%d in %d critical=%d", o.Completed, o.Offered, o.Calls, o.Tools, o.ToolUS, o.CriticalUS)
+	if o.Parallel > 0 {
+		line += fmt.Sprintf(" parallel=%d/%d", o.ParallelCompleted, o.Parallel)
+	}
+	if o.Iterations > 0 {
+		line += fmt.Sprintf(" iterations=%d", o.Iterations)
+	}
+	if o.SLOMet != nil {
+		line += fmt.Sprintf(" met=%v", *o.SLOMet)
+	}
+	return line + "\n"
+}
+
 func tellOutcome(o *record.Outcome) string {
 	line := o.ID + " " + o.State
+	if o.Step != "" {
+		line += fmt.Sprintf(" arrived=%d", o.ArrivalUS)
+	}
 	if o.Reason != "" {
 		line += " (" + o.Reason + ")"
 	}

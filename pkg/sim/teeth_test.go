@@ -87,6 +87,15 @@ var broken = []struct{ rule, file, old, new string }{
 		"if at == s.now && !refreshed {", "if at == s.now && refreshed {"},
 	{"a snapshot is read before the steps of its instant start", "sim/steps.go",
 		"s.before(i, true)", "s.before(i, false)"},
+	// Sessions.
+	{"a step waits for the last of those before it", "sim/sessions.go",
+		"c.at, c.busy = max(c.at, at),", "c.at, c.busy = at,"},
+	{"what follows an answer begins when the client has it", "sim/steps.go",
+		"s.proceed(of, step, at, seen)", "s.proceed(of, step, at, record.Micros(s.now))"},
+	{"the places of a session's steps are behind each other", "sim/sessions.go",
+		"v.position+int64(k))]", "v.position+int64(len(v.Steps)-1-k))]"},
+	{"a session that waits for what the horizon cuts keeps nothing running", "sim/sessions.go",
+		"\ts.open--\n\tif v.waits {\n\t\treturn nil\n\t}\n", "\tif v.waits {\n\t\treturn nil\n\t}\n\ts.open--\n"},
 	// The other switches.
 	{"a full reservation counts all tokens", "engine/step.go",
 		"room = tokens\n", "room = cached + n\n"},
@@ -153,6 +162,6 @@ func testBroken(t *testing.T, file, text string) (string, error) {
 	if err := os.WriteFile(overlay, spec, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-failfast", "-run", "^(TestReference|TestReferenceOnFollowers|TestStories)$", ".").CombinedOutput()
+	out, err := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-failfast", "-run", "^(TestReference|TestReferenceOnFollowers|TestReferenceOnSessions|TestStories)$", ".").CombinedOutput()
 	return string(out), err
 }
