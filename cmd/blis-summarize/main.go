@@ -1,13 +1,25 @@
 // Blis-summarize says what a run of blis-sim amounts to: latencies, throughput,
-// goodput, fairness, cache hits, and how the requests ended.
+// goodput, fairness, cache hits, and how the requests ended. A workload it
+// describes.
 //
-//	blis-summarize [flags] [RUN]
+//	blis-summarize [flags] [STREAM]
 //
-// RUN is a stream of blis-sim; without it, or with -, stdin is read. The metrics
-// are the run's own. --where keeps the outcomes for which a CEL expression is
+// STREAM is one of blis-sim or blis-gen; without it, or with -, stdin is read.
+//
+// The metrics of a run are its own. --where keeps the outcomes for which a CEL expression is
 // true, and --from and --to cut a steady window by arrival: then the metrics
 // are computed again, from the outcomes, which the run must hold (blis-sim
 // --trace decisions or full).
+//
+// Of a workload it says how many requests and sessions there are, their rate
+// over time and how bursty they are (CV of the gaps, Fano factor of the counts a
+// minute), how long prompts and answers are and whether one goes with the other,
+// how much of the prompts was there before (what a cache that never forgets would
+// find), how sessions are built and how much of their own history they send
+// again, all by class, tenant and model too; --from and --to cut it. -c FILE adds
+// the load on that cluster: the time that its replicas would be busy with full
+// batches, over the time offered, of which 1 is saturation (go doc ./pkg/load);
+// -c "" is the built-in cluster.
 //
 // --format text is for people, --format json is one JSON document for programs.
 // -o FILE writes a file that appears only when it is complete. --strict makes
@@ -17,6 +29,7 @@
 //	$ blis-summarize run.jsonl.zst
 //	$ blis-summarize --where 'input_tokens > 500' --format json run.jsonl.zst
 //	$ blis-summarize --from 2s --to 8s run.jsonl.zst
+//	$ blis-gen --scenario rag | blis-summarize -c ""
 //
 // Exit codes: 0 ok, 1 the data or the input and output failed (a truncated run
 // too), 2 the call was wrong, 130 interrupted, 141 the reader of stdout went

@@ -9,7 +9,7 @@ import (
 // Summarize is blis-summarize.
 var Summarize = Tool{
 	name:    "blis-summarize",
-	about:   "Say what a run amounts to: latencies, throughput, goodput, fairness, cache hits.",
+	about:   "Say what a run amounts to: latencies, throughput, goodput, fairness, cache hits; or describe a workload.",
 	command: func() command { return &summarizeCommand{} },
 }
 

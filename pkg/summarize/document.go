@@ -18,6 +18,8 @@ type Document struct {
 	Run           *Identity  `json:"run,omitempty"`
 	Selection     *Selection `json:"selection,omitempty"`
 	Metrics       any        `json:"metrics"`
+	// Workload stands in the place of Metrics where the stream is one.
+	Workload *Workload `json:"workload,omitempty"`
 	// Warnings are about the stream, then about the metrics.
 	Warnings []string `json:"warnings"`
 
@@ -61,10 +63,15 @@ func (s *summary) document(err error) *Document {
 		d.Status, d.CombinedScore, d.Error = statusError, new(float64), err.Error()
 		return d
 	}
-	d.Warnings = append(append(d.Warnings, s.warnings...), s.raw.Warnings...)
-	raw := *s.raw
-	raw.Warnings = nil
-	d.Metrics, d.raw = &raw, &raw
+	d.Warnings = append(d.Warnings, s.warnings...)
+	if s.workload != nil {
+		d.Workload = s.workload.document
+	} else {
+		raw := *s.raw
+		d.Warnings = append(d.Warnings, raw.Warnings...)
+		raw.Warnings = nil
+		d.Metrics, d.raw = &raw, &raw
+	}
 	if o := s.options; o.part() {
 		d.Selection = &Selection{Where: o.Where.src, FromUS: record.Never, ToUS: record.Never, Requests: s.chosen, Of: s.seen}
 		if o.From.given {
@@ -88,7 +95,10 @@ func (s *summary) identity() *Identity {
 		id.SimSeed, id.JitterSeed, id.WorkloadSeed = run.Key.SimSeed, run.Key.JitterSeed, run.Key.WorkloadSeed
 		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, short(run.Workload.SpecDigest)
 	}
-	if s.end != nil {
+	switch {
+	case s.workload != nil:
+		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = h.Seed, short(h.SpecDigest), short(s.digest)
+	case s.end != nil:
 		id.WorkloadDigest = short(s.end.WorkloadDigest)
 	}
 	return id

@@ -10,12 +10,13 @@ import (
 
 // Options are what a call of blis-summarize may say.
 type Options struct {
-	Input  string  `arg:"" optional:"" default:"-" name:"run" help:"Run, zstd or plain; - is stdin."`
-	Where  Where   `placeholder:"CEL" help:"Only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From   Instant `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
-	To     Instant `placeholder:"DURATION" help:"Only requests that arrive before this time."`
-	Format string  `default:"text" enum:"text,json" help:"text for people, json for programs: one document."`
-	Strict bool    `help:"Warnings about the stream are errors."`
+	Input   string  `arg:"" optional:"" default:"-" name:"stream" help:"Run or workload, zstd or plain; - is stdin."`
+	Cluster *string `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. '' is the built-in one."`
+	Where   Where   `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From    Instant `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
+	To      Instant `placeholder:"DURATION" help:"Only requests that arrive before this time."`
+	Format  string  `default:"text" enum:"text,json" help:"text for people, json for programs: one document."`
+	Strict  bool    `help:"Warnings about the stream are errors."`
 
 	// Progress tells the user how far the reading has come; nil is silent.
 	Progress func(string) `kong:"-"`

@@ -1,5 +1,5 @@
-// Package summarize reads a run and says what it amounts to: a text for
-// people, or a document for programs.
+// Package summarize reads a run and says what it amounts to, or a workload and
+// describes it: in a text for people, or a document for programs.
 package summarize
 
 import (
@@ -12,7 +12,7 @@ import (
 	"blis/pkg/record"
 )
 
-// Run reads the run on in and writes its summary to out. The metrics are those
+// Run reads the run or the workload on in and writes its summary to out. The metrics are those
 // that the run carries; those of a part of it, and of a recording, which
 // carries none, are computed from the outcomes.
 //
@@ -58,12 +58,15 @@ type summary struct {
 	// ended of those chosen timed out or failed, unfinished are unfinished.
 	ended, unfinished int64
 	raw               *metrics.Raw
-	warnings          []string
+	// workload is nil unless the stream is one.
+	workload *described
+	digest   string // of its records
+	warnings []string
 }
 
 func (s *summary) read(ctx context.Context, in io.Reader) error {
 	r := record.NewReader(in)
-	r.Expect(record.StreamRun, record.StreamRecording)
+	r.Expect(record.StreamRun, record.StreamRecording, record.StreamWorkload)
 	defer r.Close()
 	var o record.Outcome
 	for n := 1; r.Next(); n++ {
@@ -94,12 +97,27 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 	switch r.Kind() {
 	case record.KindHeader:
 		s.header = r.Header()
+		if s.header.Stream == record.StreamWorkload {
+			return s.describe(r)
+		}
+		if s.options.Cluster != nil {
+			return r.Errorf("-c is for workloads; this is a %s, and has its cluster in it", s.header.Stream)
+		}
 		run := s.header.Run
 		if s.options.part() && run != nil && run.Trace == "minimal" {
 			return r.Errorf("the run was written with --trace minimal and holds no outcomes; --where, --from and --to need --trace decisions or full")
 		}
 		if s.options.part() || s.header.Stream == record.StreamRecording {
 			s.computed = metrics.New(s.header.SLOClasses)
+		}
+	case record.KindRequest, record.KindSession:
+		if s.header == nil && s.workload == nil { // made by hand
+			if err := s.describe(r); err != nil {
+				return err
+			}
+		}
+		if s.workload != nil {
+			return s.arrival(r)
 		}
 	case record.KindMetrics:
 		if s.carried != nil {
@@ -156,6 +174,8 @@ func (s *summary) choose(o *record.Outcome) error {
 // finish settles the metrics after the last record.
 func (s *summary) finish(r *record.Reader) error {
 	switch {
+	case s.workload != nil:
+		return s.finishWorkload(r)
 	case s.computed != nil:
 		s.compute()
 	case s.carried != nil:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
+	"blis/pkg/record"
 )
 
 // maxRows is how many rows of a table are shown to people.
@@ -20,17 +21,20 @@ func (d *Document) text() []byte {
 		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
 	}
 	if d.Run != nil {
-		line("run", "%s", d.Run.text())
+		line(d.Run.Stream, "%s", d.Run.text())
 	}
 	if d.Status == statusError {
 		line("error", "%s", ascii(d.Error))
 		line("score", "%.1f", *d.CombinedScore)
 		return b
 	}
-	m := d.raw
 	if d.Selection != nil {
 		line("selection", "%s", d.Selection.text())
 	}
+	if d.Workload != nil {
+		return d.describe(b)
+	}
+	m := d.raw
 	r := &m.Requests
 	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished; %d admitted%s",
 		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, r.Admitted, percent(" (%s)", m.AdmissionRate))
@@ -69,9 +73,13 @@ func (d *Document) text() []byte {
 	}
 	if len(d.Warnings) > 0 {
 		b = append(b, "\nwarnings (? marks percentiles of fewer than 10/(1-p) samples)\n"...)
-		for _, w := range d.Warnings {
-			b = fmt.Appendf(b, "  %s\n", ascii(w))
-		}
+	}
+	return d.appendWarnings(b)
+}
+
+func (d *Document) appendWarnings(b []byte) []byte {
+	for _, w := range d.Warnings {
+		b = fmt.Appendf(b, "  %s\n", ascii(w))
 	}
 	return b
 }
@@ -83,7 +91,11 @@ func (id *Identity) text() string {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
 	}
-	parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", id.WorkloadSeed, id.SimSeed))
+	if id.Stream == record.StreamWorkload {
+		parts = append(parts, fmt.Sprintf("seed %d", id.WorkloadSeed))
+	} else {
+		parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", id.WorkloadSeed, id.SimSeed))
+	}
 	return ascii(strings.Join(parts, ", "))
 }
 

@@ -1,0 +1,83 @@
+package summarize
+
+import (
+	"blis/pkg/cluster"
+	"blis/pkg/load"
+	"blis/pkg/record"
+	"blis/pkg/workload"
+)
+
+// Workload is the description of a workload, and how much of a cluster it takes
+// if one was named.
+type Workload struct {
+	*workload.Description
+	Load *load.Load `json:"load,omitempty"`
+}
+
+// described is a workload as it is read.
+type described struct {
+	describer *workload.Describer
+	at        record.Arrival // memory
+	// cluster is nil unless one was named.
+	cluster  *cluster.Config
+	document *Workload
+}
+
+// describe begins to describe the stream, which is a workload.
+func (s *summary) describe(r *record.Reader) error {
+	if s.options.Where.keeps != nil {
+		return r.Errorf("--where is about outcomes; this is a workload (blis-gen --where keeps a part of one)")
+	}
+	s.workload = &described{describer: workload.New()}
+	if name := s.options.Cluster; name != nil {
+		var err error
+		s.workload.cluster, err = cluster.Load(*name, cluster.Options{Warn: func(w string) { s.warn("%s", w) }})
+		return err
+	}
+	return nil
+}
+
+// arrival counts the record at hand if the options ask for it.
+func (s *summary) arrival(r *record.Reader) error {
+	w := s.workload
+	if err := r.Arrival(&w.at); err != nil {
+		return err
+	}
+	s.seen++
+	if at := *w.at.At(); at >= s.options.From.at && (!s.options.To.given || at < s.options.To.at) {
+		s.chosen++
+		w.describer.Add(&w.at)
+	}
+	return nil
+}
+
+// finishWorkload settles the description after the last record.
+func (s *summary) finishWorkload(r *record.Reader) (err error) {
+	w := s.workload
+	s.digest = r.Digest()
+	w.document = &Workload{Description: w.describer.Description()}
+	if w.cluster == nil {
+		return nil
+	}
+	calls := func(yield func(load.Call) bool) {
+		w.describer.Calls(func(c workload.Call) bool { return yield(load.Call(c)) })
+	}
+	l, err := load.Of(w.cluster, calls, w.describer.OfferedUS())
+	if err != nil {
+		return err
+	}
+	w.document.Load = l
+	if l.Offered == nil {
+		s.warn("there is no load: no time passes, or the cluster can serve no call")
+	}
+	if l.Unserved > 0 {
+		s.warn("%d calls ask for models that the cluster does not have, and are not in the load", l.Unserved)
+	}
+	if l.TooLong > 0 {
+		s.warn("%d calls are too long for the cluster, and are not in the load", l.TooLong)
+	}
+	if l.OfferedS > w.document.DurationS {
+		s.warn("the calls are taken to be spread over %.0f s: until the last session could end, were all calls answered at once", l.OfferedS)
+	}
+	return nil
+}

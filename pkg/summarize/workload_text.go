@@ -1,0 +1,176 @@
+package summarize
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"blis/pkg/load"
+	"blis/pkg/workload"
+)
+
+// describe appends the text of a workload to b.
+func (d *Document) describe(b []byte) []byte {
+	w := d.Workload
+	line := func(head, format string, args ...any) {
+		b = fmt.Appendf(b, "%-11s %s\n", head, ascii(fmt.Sprintf(format, args...)))
+	}
+	line("arrivals", "%d = %d requests + %d sessions; %d calls of models", w.Arrivals, w.Requests, w.Sessions, w.Calls)
+	line("duration", "%.3f s, from the first arrival to the last", w.DurationS)
+	if w.Rate != nil {
+		line("rate", "%.4g arrivals/s%s", *w.Rate, extremes(&w.Timeline))
+		line("over time", "|%s| %d x %d s", draw(w.Timeline.Counts), len(w.Timeline.Counts), w.Timeline.BucketS)
+	}
+	if w.CV != nil {
+		line("bursts", "CV of the gaps %.4g%s", *w.CV, value(", Fano factor a minute %.4g", w.Fano))
+	}
+	if p := w.Prefix; p != nil {
+		line("prefixes", "%.1f %% of the prompt tokens were there before, %.1f %% in whole blocks of %d; %.1f %% have names",
+			100*p.Hit, 100*p.BlockHit, p.BlockSize, 100*p.Named)
+	}
+	if l := w.Load; l != nil && l.Offered != nil {
+		line("load", "%.3f of the cluster's capacity if all of these are found cached, %.3f if none", *l.Offered, *l.Uncached)
+	}
+	b = append(b, '\n')
+	b = lengths(&w.Lengths).append(b)
+	if s := w.Session; s != nil {
+		b = append(b, '\n')
+		b = inSessions(s).append(b)
+		if s.Own != nil {
+			line("own history", "%.1f %% of the sessions' prompt tokens, in blocks; median of the sessions %.1f %%", 100**s.Own, 100**s.OwnMedian)
+		}
+		if s.TurnsOwn != nil {
+			line("own history", "%.1f %% of the conversations' prompt tokens, in blocks", 100**s.TurnsOwn)
+		}
+		if len(s.Workflows) > 0 {
+			line("workflows", "%s", reasons(s.Workflows))
+		}
+	}
+	for _, t := range []*table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2), parts("model", w.Model, 2), loads(w.Load)} {
+		if len(t.rows) > 1 {
+			b = append(b, '\n')
+			b = t.append(b)
+		}
+	}
+	if len(d.Warnings) > 0 {
+		b = append(b, "\nwarnings\n"...)
+	}
+	return d.appendWarnings(b)
+}
+
+// value puts a number into the format, "" if it is absent.
+func value(format string, x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, *x)
+}
+
+// extremes are the least and the greatest rate.
+func extremes(t *workload.Timeline) string {
+	least, most, ok := t.Rates()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", %.4g to %.4g over whole %d s", least, most, t.BucketS)
+}
+
+// shades are how many arrivals there are, from none to the most.
+const shades = " .:-=+*#%@"
+
+// draw is a character for each count.
+func draw(counts []int64) string {
+	most := slices.Max(counts)
+	line := make([]byte, len(counts))
+	for i, n := range counts {
+		// Only none is drawn as none.
+		line[i] = shades[(n*int64(len(shades)-1)+most-1)/most]
+	}
+	return string(line)
+}
+
+// distributionRow appends a distribution to a table, with so many decimals.
+func distributionRow(t *table, name string, d *workload.Distribution, decimals int) {
+	if d == nil {
+		return
+	}
+	n := func(x float64) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
+	t.row(name, strconv.FormatFloat(d.Mean, 'f', max(1, decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50), n(d.P90), n(d.P95), n(d.P99), n(d.Max), strconv.FormatInt(d.Count, 10))
+}
+
+func distributionHead(t *table, of string) {
+	t.row(of, "mean", "CV", "p50", "p90", "p95", "p99", "max", "count")
+}
+
+// lengths is the table of the lengths of calls.
+func lengths(l *workload.Lengths) *table {
+	t := &table{}
+	distributionHead(t, "tokens")
+	distributionRow(t, "input", l.Input, 0)
+	distributionRow(t, "output", l.Output, 0)
+	if l.Correlation != nil {
+		t.row("correlation", fmt.Sprintf("%.3f", *l.Correlation))
+	}
+	return t
+}
+
+// inSessions is the table of what sessions have.
+func inSessions(s *workload.Sessions) *table {
+	t := &table{}
+	distributionHead(t, "sessions")
+	distributionRow(t, "calls", s.Calls, 0)
+	distributionRow(t, "tools", s.Tools, 0)
+	distributionRow(t, "depth", s.Depth, 0)
+	distributionRow(t, "fan-out", s.FanOut, 0)
+	distributionRow(t, "thinking, s", s.ThinkS, 2)
+	distributionRow(t, "tools, s", s.ToolS, 2)
+	distributionRow(t, "turns", s.Turns, 0)
+	return t
+}
+
+// parts is the table of the parts of a workload, empty if there are fewer than
+// least.
+func parts(by string, all map[string]*workload.Part, least int) *table {
+	t := &table{more: len(all) - maxRows}
+	if len(all) < least {
+		return t
+	}
+	t.row("by "+by, "arrivals", "arrivals/s", "CV", "calls", "input mean", "p50", "p95", "output mean", "p50", "p95", "correlation")
+	names := slices.Sorted(maps.Keys(all))
+	for _, name := range names[:min(len(names), maxRows)] {
+		p := all[name]
+		row := []string{ascii(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
+		for _, d := range []*workload.Distribution{p.Input, p.Output} {
+			if d == nil {
+				row = append(row, "-", "-", "-")
+			} else {
+				row = append(row, fmt.Sprintf("%.1f", d.Mean), fmt.Sprintf("%.0f", d.P50), fmt.Sprintf("%.0f", d.P95))
+			}
+		}
+		t.row(append(row, or(value("%.3f", p.Correlation)))...)
+	}
+	return t
+}
+
+// or is text, or what stands for a number that is absent.
+func or(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// loads is the table of a cluster's models.
+func loads(l *load.Load) *table {
+	t := &table{}
+	if l == nil {
+		return t
+	}
+	t.row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
+	for _, m := range l.Models {
+		t.row(ascii(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
+			fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached), m.Limit)
+	}
+	return t
+}
