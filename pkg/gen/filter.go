@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 
+	"blis/pkg/dist"
 	"blis/pkg/filter"
 	"blis/pkg/record"
 )
@@ -38,6 +39,21 @@ func (f *Filter) keeps(a *record.Arrival) (bool, error) {
 		return false, fmt.Errorf("--where: %s: %w", *a.ID(), err)
 	}
 	return keep, nil
+}
+
+// keeps reports whether o keeps a: by --sample, of which the draw is a function
+// of the seed and the id alone, and by --where.
+func (o *Options) keeps(a *record.Arrival) (bool, error) {
+	if o.Sample != 0 {
+		seed := uint64(0)
+		if o.Seed != nil {
+			seed = *o.Seed
+		}
+		if dist.NewStream(seed, "sample/"+*a.ID()).Float64() >= float64(o.Sample) {
+			return false, nil
+		}
+	}
+	return o.Where.keeps(a)
 }
 
 // firstCall is the first call of a model in s as a request, which arrives with

@@ -37,7 +37,7 @@ func FuzzMooncake(f *testing.F) {
 
 func checkImport(t *testing.T, format, trace string) {
 	for _, o := range []Options{{}, {TimeScale: 0.3}, {Rate: 7}, {Limit: 1}} {
-		o.Import = Import{format, "-"}
+		o.Import = []Import{{format, "-"}}
 		if stream, err := generate(trace, o); err == nil {
 			_, list := decode(t, stream)
 			checkLaws(t, list)

@@ -33,7 +33,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		return list(out, o.List)
 	case o.PrintSpec:
 		return printSpec(in, out, o)
-	case o.Import.Format != "":
+	case len(o.Import) > 0:
 		return runImport(ctx, in, out, o)
 	}
 	return runSpec(ctx, in, out, o)
@@ -97,7 +97,7 @@ func each(ctx context.Context, src source, o Options, yield func(*record.Arrival
 		if err != nil {
 			return err
 		}
-		if keep, err := o.Where.keeps(&a); err != nil {
+		if keep, err := o.keeps(&a); err != nil {
 			return err
 		} else if !keep {
 			continue

@@ -64,7 +64,14 @@ func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 		case "scenario":
 			target = &o.Scenario
 		case "import":
-			target = &o.Import
+			for _, val := range arg.Vals {
+				var i Import
+				if err := i.UnmarshalText([]byte(val)); err != nil {
+					t.Fatalf("--import: %v", err)
+				}
+				o.Import = append(o.Import, i)
+			}
+			continue
 		case "requests":
 			target = &o.Requests
 		case "where":
@@ -75,6 +82,10 @@ func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 			target = &o.TimeScale
 		case "rate":
 			target = &o.Rate
+		case "loop":
+			target = &o.Loop
+		case "sample":
+			target = &o.Sample
 		case "block-size":
 			target = &o.BlockSize
 		case "seed":

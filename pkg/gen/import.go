@@ -1,81 +1,102 @@
 package gen
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"blis/pkg/record"
+	"blis/pkg/trace"
 )
 
 // maxBuffered is how much of a trace that cannot be rewound is kept in memory
 // where it must be read twice.
 const maxBuffered = 64 << 20
 
-// runImport writes the workload of a trace.
+// runImport writes the workload of traces.
 func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	format, err := Importers.Get("importer", o.Import.Format)
+	t, err := newTraces(in, o)
 	if err != nil {
 		return err
 	}
-	if o.BlockSize == 0 {
-		o.BlockSize = Count(format.blockSize)
+	defer t.close()
+	if o.Rate != 0 && t.untimed() {
+		t.spaceUS = 1e6 / float64(o.Rate)
 	}
-	name := o.Import.File
-	if name == "-" {
-		name = inputName(in)
-	} else {
-		file, err := os.Open(name)
-		if err != nil {
+	if o.Rate != 0 && t.spaceUS == 0 || o.Loop > 1 {
+		if err := t.measure(ctx, o); err != nil {
 			return err
 		}
-		defer file.Close()
-		in = file
+	}
+	if o.TimeScale != 0 {
+		t.scale = float64(o.TimeScale)
+	}
+	if err := t.open(); err != nil {
+		return err
 	}
 	header := &record.Header{SpecDigest: o.importDigest()}
-	scale := 1.0
-	switch {
-	case o.TimeScale != 0:
-		scale = float64(o.TimeScale)
-	case o.Rate != 0:
-		again, err := rewindable(in, name)
-		if err != nil {
-			return err
-		}
-		in = again
-		if scale, err = rateScale(ctx, &trace{rows: format.open(in, int64(o.BlockSize)), name: name, scale: 1}, o); err != nil {
-			return err
-		}
-		if _, err = again.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
+	if o.Seed != nil {
+		header.Seed = *o.Seed
 	}
-	t := &trace{rows: format.open(in, int64(o.BlockSize)), name: name, scale: scale, blockSize: int64(o.BlockSize)}
+	if header.SLOClasses, err = t.classes(); err != nil {
+		return err
+	}
 	if err := write(ctx, out, header, t, o); err != nil {
 		return err
 	}
-	for _, odd := range t.oddities() {
-		if o.Warn != nil {
+	if o.Warn != nil {
+		for _, odd := range t.warnings() {
 			o.Warn(odd)
 		}
 	}
 	return nil
 }
 
-// importDigest identifies what is done to a trace; the trace itself is known
-// only at its end.
-func (o *Options) importDigest() string {
-	return record.Digest(struct {
-		Import    string `json:"import"`
-		TimeScale Factor `json:"time_scale,omitempty"`
-		Rate      Factor `json:"rate,omitempty"`
-		BlockSize Count  `json:"block_size,omitempty"`
-		Limit     Count  `json:"limit,omitempty"`
-		Where     string `json:"where,omitempty"`
-	}{o.Import.Format, o.TimeScale, o.Rate, o.BlockSize, o.Limit, o.Where.text})
+// newTraces makes the inputs that o names, not yet open.
+func newTraces(in io.Reader, o Options) (*traces, error) {
+	t := &traces{scale: 1, loops: max(int64(o.Loop), 1) - 1}
+	for at, imp := range o.Import {
+		format, err := trace.Formats.Get("importer", imp.Format)
+		if err != nil {
+			return nil, err
+		}
+		options := trace.Options{BlockSize: int64(o.BlockSize)}
+		if format.BlockSize != 0 && options.BlockSize == 0 {
+			options.BlockSize = format.BlockSize
+		}
+		if o.Seed != nil {
+			options.Seed = *o.Seed
+		}
+		i := &input{format: format}
+		if len(o.Import) > 1 {
+			i.prefix = strconv.Itoa(at+1) + ":"
+		}
+		whence := trace.Input{Name: imp.File, Path: imp.File}
+		if imp.File == "-" {
+			whence = trace.Input{Name: inputName(in), Stream: in}
+		}
+		i.file = whence.Name
+		i.reopen = func() (trace.Reader, error) { return format.Open(whence, options) }
+		if whence.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Loop > 1) {
+			again, err := rewindable(in, whence.Name)
+			if err != nil {
+				return nil, err
+			}
+			i.reopen = func() (trace.Reader, error) {
+				if _, err := again.Seek(0, io.SeekStart); err != nil {
+					return nil, err
+				}
+				return format.Open(trace.Input{Name: whence.Name, Stream: again}, options)
+			}
+		}
+		t.inputs = append(t.inputs, i)
+	}
+	return t, nil
 }
 
 // rewindable returns in if it is a regular file, else its content.
@@ -90,37 +111,98 @@ func rewindable(in io.Reader, name string) (io.ReadSeeker, error) {
 		return nil, err
 	}
 	if len(data) > maxBuffered {
-		return nil, fmt.Errorf("%s: --rate reads the trace twice and keeps at most %d MiB of a pipe; import from a file", name, maxBuffered>>20)
+		return nil, fmt.Errorf("%s: --rate and --loop read the trace twice and keep at most %d MiB of a pipe; import from a file", name, maxBuffered>>20)
 	}
 	return bytes.NewReader(data), nil
 }
 
-// rateScale reads all of t and returns what to multiply times by so that the
-// mean gap of the requests kept is 1/rate.
-func rateScale(ctx context.Context, t *trace, o Options) (float64, error) {
-	gaps := -1
-	first := 0.0
-	err := each(ctx, t, o, func(*record.Arrival) error {
-		if gaps++; gaps == 0 {
-			first = t.us
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	if gaps < 1 || t.last == first {
-		return 0, fmt.Errorf("%s: --rate needs requests at two different times at least", t.name)
-	}
-	return float64(gaps) / (t.last - first) * 1e6 / float64(o.Rate), nil
+// untimed reports whether no input says when its arrivals are.
+func (t *traces) untimed() bool {
+	return !slices.ContainsFunc(t.inputs, func(i *input) bool { return !i.format.Untimed })
 }
 
-// withoutMark leaves out the byte order mark that some programs put before
-// UTF-8 text.
-func withoutMark(in io.Reader) io.Reader {
-	b := bufio.NewReader(in)
-	if start, _ := b.Peek(3); string(start) == "\ufeff" {
-		b.Discard(3)
+// measure reads all inputs once. It finds what to multiply times by so that the
+// mean gap of the arrivals kept is 1/rate, and by how much one pass comes later
+// than the one before: what is kept lasts as long as from the first to the last,
+// and a mean gap.
+func (t *traces) measure(ctx context.Context, o Options) error {
+	loops := t.loops
+	t.loops = 0
+	if err := t.open(); err != nil {
+		return err
 	}
-	return b
+	n, first, last := int64(0), 0.0, 0.0
+	err := each(ctx, t, o, func(*record.Arrival) error {
+		if n++; n == 1 {
+			first = t.us
+		}
+		last = t.us
+		return nil
+	})
+	t.close()
+	t.loops, t.accepted = loops, 0
+	if err != nil || t.untimed() {
+		return err
+	}
+	if n < 2 || last == first {
+		flag := "--rate"
+		if o.Rate == 0 {
+			flag = "--loop"
+		}
+		return fmt.Errorf("%s: %s needs arrivals at two different times at least", t.names(), flag)
+	}
+	meanGap := (last - first) / float64(n-1)
+	t.period = last - first + meanGap
+	if o.Rate != 0 {
+		t.scale = 1e6 / float64(o.Rate) / meanGap
+	}
+	return nil
+}
+
+func (t *traces) names() string {
+	var names []string
+	for _, i := range t.inputs {
+		names = append(names, i.file)
+	}
+	return strings.Join(names, ", ")
+}
+
+// classes are the SLO classes that the inputs declare.
+func (t *traces) classes() ([]record.SLOClass, error) {
+	var all []record.SLOClass
+	for _, i := range t.inputs {
+		declares, ok := i.Reader.(trace.Classed)
+		if !ok {
+			continue
+		}
+		for _, c := range declares.Classes() {
+			at := slices.IndexFunc(all, func(have record.SLOClass) bool { return have.Name == c.Name })
+			if at < 0 {
+				all = append(all, c)
+			} else if all[at] != c {
+				return nil, fmt.Errorf("%s: the SLO class %q is not the one that an input before it declares", i.file, c.Name)
+			}
+		}
+	}
+	return all, nil
+}
+
+// importDigest identifies what is done to traces; the traces themselves are
+// known only at their end.
+func (o *Options) importDigest() string {
+	var formats []string
+	for _, i := range o.Import {
+		formats = append(formats, i.Format)
+	}
+	return record.Digest(struct {
+		Import    string  `json:"import"`
+		TimeScale Factor  `json:"time_scale,omitempty"`
+		Rate      Factor  `json:"rate,omitempty"`
+		BlockSize Count   `json:"block_size,omitempty"`
+		Limit     Count   `json:"limit,omitempty"`
+		Where     string  `json:"where,omitempty"`
+		Loop      Count   `json:"loop,omitempty"`
+		Sample    Share   `json:"sample,omitempty"`
+		Seed      *uint64 `json:"seed,omitempty"`
+	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.Limit, o.Where.text, o.Loop, o.Sample, o.Seed})
 }

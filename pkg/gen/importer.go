@@ -1,129 +1,205 @@
 package gen
 
 import (
-	"fmt"
 	"io"
 
 	"blis/pkg/dist"
-	"blis/pkg/named"
 	"blis/pkg/record"
+	"blis/pkg/trace"
 )
 
-// rows reads a trace of one format, row by row.
-type rows interface {
-	// next fills lengths and prompt of r from the next row and returns when it
-	// arrived, in µs since the trace's origin; io.EOF after the last. Lengths
-	// are as the row has them, also if no request can have them.
-	next(r *record.Request) (us float64, err error)
-	// line is the line of the row, from 1.
-	line() int
-}
-
-// importer is one format of traces.
-type importer struct {
-	open func(in io.Reader, blockSize int64) rows
-	// blockSize is how many tokens a hash id stands for unless the call says; 0
-	// if the format has none.
-	blockSize int64
-}
-
-// Importers are the formats of public traces.
-var Importers = named.Table[importer]{
-	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens", Value: importer{newAzure, 0}},
-	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids", Value: importer{newMooncake, 512}},
-}
-
-// trace is a source of requests from rows.
-type trace struct {
-	rows rows
-	name string
+// traces is a source of what stands in traces, brought into one order: by
+// arrival, at the same time by the order of the inputs.
+type traces struct {
+	inputs []*input
+	// now is the input that gave the arrival at hand; nil before the first.
+	now *input
 	// scale multiplies times.
 	scale float64
-	// read counts the rows; us is the arrival of the one at hand, last that of
-	// the one accepted before, not scaled and not rounded.
-	read     int64
-	us, last float64
-	// blockSize is that of hash ids; uncovered counts prompts of which the ids
-	// leave a block or more unnamed.
-	blockSize, uncovered int64
+	// us is the arrival at hand, not scaled and not rounded; patience is how long
+	// after it its deadline or its last step is, if it has one.
+	us       float64
+	patience record.Micros
+	// spaceUS, if not 0, is the gap between arrivals, which then have no times of
+	// their own; accepted counts them.
+	spaceUS  float64
+	accepted int64
+	// loops are the passes through the inputs still to come, period how much later
+	// in the trace's own time each is, pass which one this is, from 0.
+	loops, pass int64
+	period      float64
 }
 
-// next fills a with the next row. Its id says which row it is, so that a filter
-// renames no request; its arrival is not scaled yet, so that a filter sees the
-// trace's own times.
-func (t *trace) next(a *record.Arrival) error {
-	a.IsSession = false
-	r := &a.Request
-	*r = record.Request{Prompt: r.Prompt[:0], DeadlineUS: record.Never}
-	var err error
-	if t.us, err = t.rows.next(r); err == io.EOF {
+// input is one trace of several.
+type input struct {
+	trace.Reader
+	naming
+	format trace.Format
+	// ahead is the next arrival and us when it is; more tells whether there is one.
+	ahead record.Arrival
+	us    float64
+	more  bool
+	// read counts the arrivals, last is the time of the latest that was accepted.
+	read int64
+	last float64
+	// reopen begins the trace again.
+	reopen func() (trace.Reader, error)
+}
+
+// advance reads the next arrival of i.
+func (i *input) advance() (err error) {
+	if i.us, err = i.Next(&i.ahead); err != nil {
+		i.more = false
+		if err == io.EOF {
+			err = nil
+		}
 		return err
 	}
-	if err != nil {
-		return t.errorf("%v", err)
-	}
-	r.ID = requestID(t.read)
-	t.read++
-	return t.setArrival(r, 1)
-}
-
-// accept checks the row at hand, which may have been impossible as long as a
-// filter could drop it, and scales its time.
-func (t *trace) accept(a *record.Arrival) error {
-	r := &a.Request
-	for _, length := range []struct {
-		name   string
-		tokens int64
-	}{{"input_tokens", r.InputTokens}, {"output_tokens", r.OutputTokens}} {
-		if length.tokens < 1 {
-			return t.errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' leaves such rows out)", length.name, length.tokens)
-		}
-		if length.tokens > maxTokens {
-			return t.errorf("%s must be at most %d, is %d", length.name, maxTokens, length.tokens)
-		}
-	}
-	if t.us < t.last {
-		return t.errorf("arrives before a row above it; rows must be sorted by time")
-	}
-	t.last = t.us
-	named := int64(0)
-	for _, s := range r.Prompt {
-		named += s.Tokens
-	}
-	if len(r.Prompt) > 0 && r.InputTokens-named >= t.blockSize {
-		t.uncovered++
-	}
-	return t.setArrival(r, t.scale)
-}
-
-// oddities says what is likely to be a mistake in the call.
-func (t *trace) oddities() []string {
-	var odd []string
-	if t.read == 0 {
-		odd = append(odd, t.name+": holds no requests")
-	}
-	if t.uncovered > 0 {
-		odd = append(odd, fmt.Sprintf("%s: the hash_ids of %d of %d prompts leave whole blocks of %d tokens unnamed, which are taken as unique; is --block-size right?",
-			t.name, t.uncovered, t.read, t.blockSize))
-	}
-	return odd
-}
-
-// setArrival gives r the row's arrival, scaled.
-func (t *trace) setArrival(r *record.Request, scale float64) error {
-	if t.us < 0 {
-		return t.errorf("arrives before the first row; rows must be sorted by time")
-	}
-	us, err := dist.Micros(t.us * scale)
-	if err != nil {
-		return t.errorf("%v", err)
-	}
-	r.ArrivalUS = record.Micros(us)
+	i.more = true
 	return nil
 }
 
-func (t *trace) errorf(format string, args ...any) error {
-	return &record.SyntaxError{File: t.name, Line: t.rows.line(), Msg: fmt.Sprintf(format, args...)}
+// open begins to read the inputs.
+func (t *traces) open() error {
+	t.now = nil
+	for _, i := range t.inputs {
+		reader, err := i.reopen()
+		if err != nil {
+			return err
+		}
+		i.Reader, i.last, i.read = reader, 0, 0
+		if err := i.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends the reading of all inputs.
+func (t *traces) close() {
+	for _, i := range t.inputs {
+		if i.Reader != nil {
+			i.Close()
+			i.Reader = nil
+		}
+	}
+}
+
+// next fills a with the next arrival. Its id says which one of its trace it is,
+// so that a filter renames none; its time is not scaled yet, so that a filter
+// sees the trace's own.
+func (t *traces) next(a *record.Arrival) error {
+	// The input at hand is read on only now: an error in it comes after all that
+	// stands before.
+	if t.now != nil {
+		if err := t.now.advance(); err != nil {
+			return err
+		}
+	}
+	t.now = t.earliest()
+	for t.now == nil {
+		if t.loops == 0 {
+			return io.EOF
+		}
+		t.loops--
+		t.pass++
+		t.close()
+		if err := t.open(); err != nil {
+			return err
+		}
+		if t.now = t.earliest(); t.now == nil {
+			return io.EOF
+		}
+	}
+	i := t.now
+	*a, i.ahead = i.ahead, *a
+	t.us = i.us + float64(t.pass)*t.period
+	if t.us < 0 {
+		return i.Errorf("arrives before the first row; rows must be sorted by time")
+	}
+	i.name(a, i.read, t.pass)
+	i.read++
+	t.patience = *until(a)
+	return t.setTime(a, t.us)
+}
+
+// earliest is the input whose next arrival is the first; nil if there is none.
+func (t *traces) earliest() *input {
+	var first *input
+	for _, i := range t.inputs {
+		if i.more && (first == nil || i.us < first.us) {
+			first = i
+		}
+	}
+	return first
+}
+
+// accept checks the arrival at hand, which may have been impossible as long as
+// a filter could drop it, and scales its time.
+func (t *traces) accept(a *record.Arrival) error {
+	i := t.now
+	if !a.IsSession {
+		r := &a.Request
+		for _, length := range []struct {
+			name   string
+			tokens int64
+		}{{"input_tokens", r.InputTokens}, {"output_tokens", r.OutputTokens}} {
+			if length.tokens < 1 {
+				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' leaves such rows out)", length.name, length.tokens)
+			}
+			if length.tokens > maxTokens {
+				return i.Errorf("%s must be at most %d, is %d", length.name, maxTokens, length.tokens)
+			}
+		}
+	}
+	if i.us < i.last {
+		return i.Errorf("arrives before a row above it; rows must be sorted by time")
+	}
+	i.last = i.us
+	us := t.us * t.scale
+	if t.spaceUS > 0 {
+		us = float64(t.accepted) * t.spaceUS
+	}
+	t.accepted++
+	return t.setTime(a, us)
+}
+
+// until is the time in a that is not its arrival: a request's deadline, or when
+// a session is over.
+func until(a *record.Arrival) *record.Micros {
+	if a.IsSession {
+		return &a.Session.UntilUS
+	}
+	return &a.Request.DeadlineUS
+}
+
+// setTime gives a the time us. What else it has of times stays as far from its
+// arrival as it was.
+func (t *traces) setTime(a *record.Arrival, us float64) error {
+	rounded, err := dist.Micros(us)
+	if err != nil {
+		return t.now.Errorf("%v", err)
+	}
+	*a.At() = record.Micros(rounded)
+	if t.patience != record.Never {
+		*until(a) = record.Micros(rounded) + t.patience
+	}
+	return nil
+}
+
+// warnings says what is likely to be a mistake in the call.
+func (t *traces) warnings() []string {
+	var odd []string
+	for _, i := range t.inputs {
+		if i.Reader == nil {
+			continue
+		}
+		odd = append(odd, i.Warnings()...)
+		if i.read == 0 {
+			odd = append(odd, i.file+": holds no requests")
+		}
+	}
+	return odd
 }
 
 // maxTokens bounds lengths, as the wire does.

@@ -5,21 +5,26 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"blis/pkg/trace"
 )
 
 // Options are what a call of blis-gen may say.
 type Options struct {
 	Spec      string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
 	Scenario  Scenario `placeholder:"NAME" help:"Use a built-in spec; chat is the one used without any source."`
-	Import    Import   `placeholder:"FORMAT:FILE" help:"Turn a public trace into a workload; FILE - is stdin."`
-	Seed      *uint64  `placeholder:"N" help:"Use this seed instead of the spec's."`
+	Import    []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Turn a public trace into a workload; FILE - is stdin. Several are merged in the order of time."`
+	Seed      *uint64  `placeholder:"N" help:"Use this seed instead of the spec's, or 0 where an import draws."`
 	Requests  Count    `placeholder:"N" help:"Make N requests instead of what the spec says."`
-	Limit     Count    `placeholder:"N" help:"Import N requests at most."`
-	TimeScale Factor   `placeholder:"X" help:"Multiply the arrival times of an import."`
-	Rate      Factor   `placeholder:"R" help:"Scale the arrival times of an import so that its mean rate is R requests per second."`
-	BlockSize Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512)."`
+	Limit     Count    `placeholder:"N" help:"Import N requests or sessions at most."`
+	TimeScale Factor   `placeholder:"X" help:"Multiply the arrival times of an import; delays inside sessions stay."`
+	Rate      Factor   `placeholder:"R" help:"Scale the arrival times of an import so that R requests or sessions arrive per second in the mean; those without times arrive evenly."`
+	Loop      Count    `placeholder:"N" help:"Import N times, one after the other."`
+	Sample    Share    `placeholder:"P" help:"Keep each request or session of an import with probability P, by --seed and its id."`
+	BlockSize Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512, bailian: 16)."`
 	Where     Filter   `placeholder:"CEL" help:"Keep the requests for which this is true, such as 'input_tokens < 8192'. Of an import it sees the trace's own times."`
 	List      string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
 	PrintSpec bool     `help:"Print the spec that would be used and exit."`
@@ -58,6 +63,19 @@ func (f *Factor) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Share is a number above 0 and at most 1; 0 is not given.
+type Share float64
+
+// UnmarshalText reads a number above 0 and at most 1.
+func (s *Share) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v > 0 && v <= 1) {
+		return fmt.Errorf("must be a number above 0 and at most 1, is %q", text)
+	}
+	*s = Share(v)
+	return nil
+}
+
 // Scenario is the name of a built-in spec.
 type Scenario string
 
@@ -74,7 +92,7 @@ type Import struct{ Format, File string }
 // UnmarshalText reads FORMAT:FILE.
 func (i *Import) UnmarshalText(text []byte) error {
 	i.Format, i.File, _ = strings.Cut(string(text), ":")
-	if _, err := Importers.Get("importer", i.Format); err != nil {
+	if _, err := trace.Formats.Get("importer", i.Format); err != nil {
 		return err
 	}
 	if i.File == "" {
@@ -83,15 +101,17 @@ func (i *Import) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (i Import) isStdin() bool { return i.File == "-" }
+
 // ReadsStdin reports whether Run will read its input.
 func (o *Options) ReadsStdin() bool {
-	return o.List == "" && (o.Spec == "-" || o.Import.File == "-")
+	return o.List == "" && (o.Spec == "-" || slices.ContainsFunc(o.Import, Import.isStdin))
 }
 
 // Validate reports options that do not go together. Whoever parses a command
 // line calls it as part of that; Run calls it again.
 func (o *Options) Validate() error {
-	imports := o.Import.Format != ""
+	imports := len(o.Import) > 0
 	sources := 0
 	for _, given := range []bool{o.Spec != "", o.Scenario != "", imports} {
 		if given {
@@ -101,26 +121,64 @@ func (o *Options) Validate() error {
 	switch {
 	case sources > 1:
 		return errors.New("give one of SPEC, --scenario and --import")
-	case imports && (o.Seed != nil || o.Requests != 0 || o.PrintSpec):
-		return errors.New("--seed, --requests and --print-spec are for specs, not for --import (--limit cuts one)")
-	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.BlockSize != 0):
-		return errors.New("--limit, --time-scale, --rate and --block-size are for --import only (--requests bounds a spec)")
+	case imports && (o.Requests != 0 || o.PrintSpec):
+		return errors.New("--requests and --print-spec are for specs, not for --import (--limit cuts one)")
+	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Loop != 0 || o.Sample != 0 || o.BlockSize != 0):
+		return errors.New("--limit, --time-scale, --rate, --loop, --sample and --block-size are for --import only (--requests bounds a spec)")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
-	}
-	if imports && o.BlockSize != 0 {
-		format, err := Importers.Get("importer", o.Import.Format)
-		if err == nil && format.blockSize == 0 {
-			err = fmt.Errorf("--block-size: %s traces have no hash ids", o.Import.Format)
-		}
-		return err
+	case imports:
+		return o.validateImports()
 	}
 	return nil
 }
 
+// validateImports is Validate for what the formats of the imports decide.
+func (o *Options) validateImports() error {
+	var stdins, sized, drawn, untimed int
+	for _, i := range o.Import {
+		format, err := trace.Formats.Get("importer", i.Format)
+		if err != nil {
+			return err
+		}
+		count(&stdins, i.isStdin())
+		count(&sized, format.BlockSize != 0)
+		count(&drawn, format.Drawn)
+		count(&untimed, format.Untimed)
+	}
+	formats := func(has func(trace.Format) bool) string {
+		var names []string
+		for _, e := range trace.Formats {
+			if has(e.Value) {
+				names = append(names, e.Name)
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	switch {
+	case stdins > 1:
+		return errors.New("--import can read stdin only once")
+	case o.BlockSize != 0 && sized == 0:
+		return fmt.Errorf("--block-size is for the hash ids of %s", formats(func(f trace.Format) bool { return f.BlockSize != 0 }))
+	case o.Seed != nil && drawn == 0 && o.Sample == 0:
+		return fmt.Errorf("--seed changes nothing in an import without --sample, but for %s", formats(func(f trace.Format) bool { return f.Drawn }))
+	case o.Rate != 0 && untimed > 0 && untimed < len(o.Import):
+		return fmt.Errorf("--rate can space arrivals of %s only without others beside them", formats(func(f trace.Format) bool { return f.Untimed }))
+	case o.TimeScale != 0 && untimed == len(o.Import):
+		return fmt.Errorf("--time-scale changes nothing where no arrival has a time, as in %s; --rate spaces them", formats(func(f trace.Format) bool { return f.Untimed }))
+	}
+	return nil
+}
+
+func count(n *int, yes bool) {
+	if yes {
+		*n++
+	}
+}
+
 // list prints the scenarios or the importers.
 func list(out io.Writer, what string) error {
-	text := Importers.Append(nil, "importer")
+	text := trace.Formats.Append(nil, "importer")
 	if what == "scenarios" {
 		text = Scenarios.Append(nil, "scenario")
 	}

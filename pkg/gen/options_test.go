@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/config"
+	"blis/pkg/trace"
 )
 
 func TestScenariosAreWhatTheySay(t *testing.T) {
@@ -83,7 +84,7 @@ func TestPrintSpecIsTheSpec(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	for what, names := range map[string][]string{"scenarios": Scenarios.Names(), "importers": Importers.Names()} {
+	for what, names := range map[string][]string{"scenarios": Scenarios.Names(), "importers": trace.Formats.Names()} {
 		text, err := generate("", Options{List: what})
 		if err != nil || strings.Count(text, "\n") != len(names) {
 			t.Errorf("%s: %q, %v", what, text, err)
@@ -105,17 +106,17 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 		want string
 	}{
 		{Options{Spec: "x.yaml", Scenario: "chat"}, "give one of SPEC, --scenario and --import"},
-		{Options{Spec: "x.yaml", Import: azure}, "give one of SPEC, --scenario and --import"},
-		{Options{Import: azure, Seed: &seed}, "--seed, --requests and --print-spec are for specs"},
-		{Options{Import: azure, Requests: 1}, "--seed, --requests and --print-spec are for specs"},
-		{Options{Import: azure, PrintSpec: true}, "--seed, --requests and --print-spec are for specs"},
+		{Options{Spec: "x.yaml", Import: []Import{azure}}, "give one of SPEC, --scenario and --import"},
+		{Options{Import: []Import{azure}, Seed: &seed}, "--seed changes nothing in an import without --sample"},
+		{Options{Import: []Import{azure}, Requests: 1}, "--requests and --print-spec are for specs"},
+		{Options{Import: []Import{azure}, PrintSpec: true}, "--requests and --print-spec are for specs"},
 		{Options{Limit: 1}, "are for --import only"},
 		{Options{TimeScale: 1}, "are for --import only"},
 		{Options{Rate: 1}, "are for --import only"},
 		{Options{BlockSize: 1}, "are for --import only"},
-		{Options{Import: azure, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
-		{Options{Import: azure, BlockSize: 16}, "--block-size: azure traces have no hash ids"},
-		{Options{Import: Import{"azur", "-"}}, `unknown importer "azur"; did you mean "azure"?`},
+		{Options{Import: []Import{azure}, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
+		{Options{Import: []Import{azure}, BlockSize: 16}, "--block-size is for the hash ids of mooncake"},
+		{Options{Import: []Import{{"azur", "-"}}}, `unknown importer "azur"; did you mean "azure"?`},
 		{Options{Scenario: "chta"}, `unknown scenario "chta"; did you mean "chat"?`},
 	} {
 		stream, err := generate("", c.o)
@@ -159,8 +160,8 @@ func TestReadsStdin(t *testing.T) {
 		o    Options
 		want bool
 	}{
-		{Options{}, false}, {Options{Spec: "-"}, true}, {Options{Spec: "x"}, false}, {Options{Import: Import{"azure", "-"}}, true},
-		{Options{Import: Import{"azure", "x"}}, false}, {Options{Spec: "-", List: "scenarios"}, false},
+		{Options{}, false}, {Options{Spec: "-"}, true}, {Options{Spec: "x"}, false}, {Options{Import: []Import{{"azure", "-"}}}, true},
+		{Options{Import: []Import{{"azure", "x"}}}, false}, {Options{Spec: "-", List: "scenarios"}, false},
 	} {
 		if c.o.ReadsStdin() != c.want {
 			t.Errorf("%+v: %t", c.o, !c.want)
@@ -193,7 +194,7 @@ func TestSpecDigest(t *testing.T) {
 
 // A missing file is an error of the system, not of the spec.
 func TestMissingFiles(t *testing.T) {
-	for _, o := range []Options{{Spec: "no/such.yaml"}, {Import: Import{"azure", "no/such.csv"}}} {
+	for _, o := range []Options{{Spec: "no/such.yaml"}, {Import: []Import{{"azure", "no/such.csv"}}}} {
 		var out bytes.Buffer
 		err := Run(context.Background(), nil, &out, o)
 		if _, isSpec := err.(*config.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") || out.Len() > 0 {

@@ -48,7 +48,7 @@ func TestPublicTraces(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			path := tracePath(t, c.file)
-			_, list := requests(t, "", Options{Import: Import{c.format, path}})
+			_, list := requests(t, "", Options{Import: []Import{{c.format, path}}})
 			checkLaws(t, list)
 			if len(list) != c.rows {
 				t.Fatalf("%d requests, the trace has %d rows", len(list), c.rows)
@@ -74,7 +74,7 @@ func TestPublicTraces(t *testing.T) {
 // Mooncake's ids cover each prompt, and an unbounded cache of blocks would hit
 // 36.6 % of them and 37.4 % of the tokens.
 func TestMooncakeReuse(t *testing.T) {
-	_, list := requests(t, "", Options{Import: Import{"mooncake", tracePath(t, "mooncake_conversation.jsonl")}})
+	_, list := requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "mooncake_conversation.jsonl")}}})
 	seen := map[string]int64{}
 	var blocks, hitBlocks, tokens, hitTokens float64
 	for _, r := range list {
@@ -105,11 +105,11 @@ func TestRateOfFilesAndPipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromFile, err := generate("", Options{Import: Import{"azure", path}, Rate: 5})
+	fromFile, err := generate("", Options{Import: []Import{{"azure", path}}, Rate: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromPipe, err := generate(string(text), Options{Import: Import{"azure", "-"}, Rate: 5})
+	fromPipe, err := generate(string(text), Options{Import: []Import{{"azure", "-"}}, Rate: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func TestRateOfFilesAndPipes(t *testing.T) {
 // A pipe that is too long for memory is refused before anything is written.
 func TestRateOfEndlessPipe(t *testing.T) {
 	var out bytes.Buffer
-	err := Run(context.Background(), zeros{}, &out, Options{Import: Import{"azure", "-"}, Rate: 5})
-	if err == nil || !strings.Contains(err.Error(), "keeps at most 64 MiB of a pipe") || out.Len() > 0 {
+	err := Run(context.Background(), zeros{}, &out, Options{Import: []Import{{"azure", "-"}}, Rate: 5})
+	if err == nil || !strings.Contains(err.Error(), "keep at most 64 MiB of a pipe") || out.Len() > 0 {
 		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }

@@ -16,6 +16,10 @@ func Open(path string) (io.ReadCloser, error) {
 	return &opened{r, f, done}, nil
 }
 
+// Decompress returns what r holds, decompressed if it is zstd, and what is to be
+// called in the end. Reading may end in such an error, too.
+func Decompress(r io.Reader) (io.Reader, func()) { return decompressed(r) }
+
 type opened struct {
 	io.Reader
 	file *os.File

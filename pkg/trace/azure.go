@@ -1,0 +1,59 @@
+package trace
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"blis/pkg/record"
+)
+
+// azureColumns are the columns of the Azure LLM inference traces of 2023 and
+// 2024 (github.com/Azure/AzurePublicDataset).
+var azureColumns = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
+
+// azureLayouts are how the traces write time, the fraction apart: 2023 has
+// ticks of 100 ns and no zone, 2024 has one.
+var azureLayouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
+
+// azure reads such a trace. The first row is at 0.
+type azure struct {
+	*sheet
+	first time.Time
+}
+
+func openAzure(in Input, _ Options) (Reader, error) {
+	s, err := openSheet(in, strings.Join(azureColumns, ","))
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(s.header, azureColumns) {
+		defer s.Close()
+		return nil, s.Errorf("must be %s, is %s", strings.Join(azureColumns, ","), strings.Join(s.header, ","))
+	}
+	return &azure{sheet: s}, nil
+}
+
+func (a *azure) Next(arrival *record.Arrival) (float64, error) {
+	if err := a.read(); err != nil {
+		return 0, err
+	}
+	at, err := a.timestamp()
+	if err != nil {
+		return 0, err
+	}
+	if a.first.IsZero() {
+		a.first = at
+	}
+	r := request(arrival)
+	return float64(at.Sub(a.first).Nanoseconds()) / 1000, a.integers([]int{1, 2}, &r.InputTokens, &r.OutputTokens)
+}
+
+func (a *azure) timestamp() (time.Time, error) {
+	for _, layout := range azureLayouts {
+		if at, err := time.Parse(layout, a.row[0]); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, a.Errorf("TIMESTAMP must be a time such as 2023-11-16 18:17:03.9799600, is %q", a.row[0])
+}

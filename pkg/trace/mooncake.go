@@ -1,0 +1,48 @@
+package trace
+
+import "blis/pkg/record"
+
+// mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake), and
+// what others wrote in its form. Times are relative already and kept.
+type mooncake struct {
+	*lines
+	blocks blocks
+	row    mooncakeRow
+}
+
+// mooncakeRow is one line; nil is absent.
+type mooncakeRow struct {
+	Timestamp    *float64 `json:"timestamp"` // ms
+	InputLength  *int64   `json:"input_length"`
+	OutputLength *int64   `json:"output_length"`
+	HashIDs      []hashID `json:"hash_ids"`
+}
+
+func openMooncake(in Input, o Options) (Reader, error) {
+	l, err := openLines(in)
+	if err != nil {
+		return nil, err
+	}
+	return &mooncake{lines: l, blocks: blocks{size: o.BlockSize}}, nil
+}
+
+func (m *mooncake) Next(a *record.Arrival) (float64, error) {
+	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
+	err := m.read(&m.row)
+	if err == nil {
+		err = m.need(field{"timestamp", m.row.Timestamp == nil}, field{"input_length", m.row.InputLength == nil}, field{"output_length", m.row.OutputLength == nil})
+	}
+	if err != nil {
+		return 0, err
+	}
+	ms := *m.row.Timestamp
+	if err := m.time("timestamp", ms, "ms"); err != nil {
+		return 0, err
+	}
+	r := request(a)
+	r.InputTokens, r.OutputTokens = *m.row.InputLength, *m.row.OutputLength
+	return ms * 1000, m.blocks.prompt(&m.place, r, m.row.HashIDs, true)
+}
+
+// Warnings says what was odd.
+func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.place) }

@@ -1,0 +1,59 @@
+// Package trace reads traces of others, in the layouts in which they are
+// public, as requests and sessions. It says what stands in a trace; what is
+// done with it (scaling, filtering, merging) is its caller's.
+package trace
+
+import (
+	"blis/pkg/named"
+	"blis/pkg/record"
+)
+
+// Reader reads one trace, arrival by arrival.
+type Reader interface {
+	// Next fills a with the next arrival and returns when it is, in µs since the
+	// trace's origin, not rounded; io.EOF after the last. Other errors are
+	// *record.SyntaxError, or of the input. Lengths are as the trace has them, also
+	// where no request can have them. An id is "" where the trace has none; the
+	// arrival in a is not set; a deadline, or the end of a session, counts from it.
+	Next(a *record.Arrival) (us float64, err error)
+	// Errorf makes an error about the arrival at hand.
+	Errorf(format string, args ...any) error
+	// Warnings says what in the trace read so far is odd and yet no error.
+	Warnings() []string
+	// Close ends the reading.
+	Close() error
+}
+
+// Format is one layout of traces.
+type Format struct {
+	// Open begins to read a trace. An error is one of the system, or a
+	// *record.SyntaxError.
+	Open func(in Input, o Options) (Reader, error)
+	// BlockSize is how many tokens a hash id stands for where Options does not
+	// say; 0 if that is no question of the format.
+	BlockSize int64
+	// Untimed says that nothing in the trace tells when an arrival is: all are at 0.
+	Untimed bool
+	// Drawn says that the trace is a description to draw from, with Options.Seed.
+	Drawn bool
+}
+
+// Options are what a format may need to know beside its input.
+type Options struct {
+	// BlockSize is how many tokens a hash id stands for; 0 is the format's own.
+	BlockSize int64
+	// Seed is that of what is drawn.
+	Seed uint64
+}
+
+// Classed is a Reader of a trace that declares SLO classes.
+type Classed interface {
+	// Classes are those that the trace declares, known when it is open.
+	Classes() []record.SLOClass
+}
+
+// Formats are the layouts of public traces.
+var Formats = named.Table[Format]{
+	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens", Value: Format{Open: openAzure}},
+	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids", Value: Format{Open: openMooncake, BlockSize: 512}},
+}
