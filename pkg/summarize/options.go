@@ -36,6 +36,11 @@ func (o *Options) Validate() error {
 // part reports whether the metrics are to be of a part of the run.
 func (o *Options) part() bool { return o.Where.keeps != nil || o.From.given || o.To.given }
 
+// within reports whether what arrives at that instant is asked for.
+func (o *Options) within(at record.Micros) bool {
+	return at >= o.From.at && (!o.To.given || at < o.To.at)
+}
+
 // Where is a condition on outcomes.
 type Where struct {
 	src   string

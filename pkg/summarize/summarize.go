@@ -57,7 +57,9 @@ type summary struct {
 	seen, chosen, with, without int64
 	// ended of those chosen timed out or failed, unfinished are unfinished.
 	ended, unfinished int64
-	raw               *metrics.Raw
+	// unasked sessions were there beside a condition on requests.
+	unasked int64
+	raw     *metrics.Raw
 	// workload is nil unless the stream is one.
 	workload *described
 	digest   string // of its records
@@ -135,6 +137,25 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 		if err := s.choose(o); err != nil {
 			return r.Errorf("--where: %v", err)
 		}
+	case record.KindSessionOutcome:
+		if s.computed != nil {
+			return s.chooseSession(r)
+		}
+	}
+	return nil
+}
+
+// chooseSession counts the session at hand, by its own arrival, if the options
+// ask for it. Conditions are about requests: with one, no session is counted.
+func (s *summary) chooseSession(r *record.Reader) error {
+	var o record.SessionOutcome
+	if err := r.SessionOutcome(&o); err != nil {
+		return err
+	}
+	if s.options.Where.keeps != nil {
+		s.unasked++
+	} else if s.options.within(o.ArrivalUS) {
+		s.computed.Session(&o)
 	}
 	return nil
 }
@@ -143,7 +164,7 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 func (s *summary) choose(o *record.Outcome) error {
 	s.seen++
 	want := s.options
-	if o.ArrivalUS < want.From.at || want.To.given && o.ArrivalUS >= want.To.at {
+	if !want.within(o.ArrivalUS) {
 		return nil
 	}
 	if want.Where.keeps != nil {
@@ -199,6 +220,9 @@ func (s *summary) compute() {
 	}
 	s.raw = s.computed.Raw()
 	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)
+	if s.unasked > 0 {
+		s.warn("sessions are absent: --where is about requests, and %d sessions are there", s.unasked)
+	}
 	switch {
 	case s.without > 0 && s.with == 0:
 		s.warn("itl is absent: the outcomes do not carry the gaps between tokens (blis-sim --itl)")

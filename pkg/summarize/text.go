@@ -41,10 +41,18 @@ func (d *Document) text() []byte {
 	if len(m.Reasons) > 0 {
 		line("not done", "%s", reasons(m.Reasons))
 	}
+	if s := m.Sessions; s != nil {
+		line("sessions", "%d offered = %d completed + %d broken + %d unfinished%s%s", s.Offered, s.Completed, s.Broken, s.Unfinished,
+			percent("; %s met all targets of their class", s.Attainment), percent("; %s of the calls side by side were answered", s.FanOutUtilization))
+	}
 	line("duration", "%.3f s, from the first arrival to the last final state", m.DurationS)
 	b = append(b, '\n')
 	b = latencies(m).append(b)
 	b = append(b, '\n')
+	if m.Sessions != nil {
+		b = sessions(m.Sessions).append(b)
+		b = append(b, '\n')
+	}
 	if t := m.Throughput; t != nil {
 		line("throughput", "%.2f requests/s, %.0f output tokens/s, %.0f tokens/s with prompts; of completed requests", t.RPS, t.OutputTPS, t.TotalTPS)
 	}
@@ -139,11 +147,31 @@ func latencies(m *metrics.Raw) *table {
 		name string
 		d    *metrics.Distribution
 	}{{"TTFT", m.TTFT}, {"TPOT", m.TPOT}, {"ITL", m.ITL}, {"E2E", m.E2E}, {"queue", m.Queue}} {
-		if d := l.d; d != nil {
-			t.row(l.name, fmt.Sprintf("%.2f", d.Mean), quantile(d, 50), quantile(d, 90), quantile(d, 95), quantile(d, 99),
-				fmt.Sprintf("%.2f", d.Max), strconv.FormatInt(d.Count, 10))
-		} else {
-			t.row(l.name, "-", "- ", "- ", "- ", "- ", "-", "0")
+		t.distribution(l.name, l.d)
+	}
+	return t
+}
+
+// distribution appends a row for d.
+func (t *table) distribution(name string, d *metrics.Distribution) {
+	if d == nil {
+		t.row(name, "-", "- ", "- ", "- ", "- ", "-", "0")
+		return
+	}
+	t.row(name, fmt.Sprintf("%.2f", d.Mean), quantile(d, 50), quantile(d, 90), quantile(d, 95), quantile(d, 99),
+		fmt.Sprintf("%.2f", d.Max), strconv.FormatInt(d.Count, 10))
+}
+
+// sessions is the table of what sessions took.
+func sessions(s *metrics.Sessions) *table {
+	t := &table{}
+	t.row("sessions", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
+	for _, l := range []struct {
+		name string
+		d    *metrics.Distribution
+	}{{"E2E, ms", s.E2E}, {"critical path, ms", s.Critical}, {"tools, ms", s.Tool}, {"steps", s.Steps}, {"iterations", s.Iterations}} {
+		if l.d != nil {
+			t.distribution(l.name, l.d)
 		}
 	}
 	return t

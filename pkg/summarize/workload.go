@@ -44,7 +44,7 @@ func (s *summary) arrival(r *record.Reader) error {
 		return err
 	}
 	s.seen++
-	if at := *w.at.At(); at >= s.options.From.at && (!s.options.To.given || at < s.options.To.at) {
+	if s.options.within(*w.at.At()) {
 		s.chosen++
 		w.describer.Add(&w.at)
 	}
