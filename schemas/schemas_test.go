@@ -13,6 +13,7 @@ import (
 
 	"blis/pkg/catalog"
 	"blis/pkg/cluster"
+	"blis/pkg/dist"
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
@@ -113,6 +114,9 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 		}
 		if o.file {
 			s.Defs = policyDefs(t, s)
+			if o.of == reflect.TypeFor[gen.Spec]() {
+				s.Defs = distributionDefs(t)
+			}
 		}
 		simplify(s, o.file)
 		s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", o.name, o.doc
@@ -121,10 +125,13 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 	return made
 }
 
-// recursive are types that contain themselves: policies within policies.
+// recursive are types that contain themselves: policies within policies,
+// mixtures of mixtures.
 var recursive = jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[policy.Spec](): {Ref: "#/$defs/policy"},
-	reflect.TypeFor[policy.Node](): {Ref: "#/$defs/node"},
+	reflect.TypeFor[dist.Spec]():      {Ref: "#/$defs/distribution"},
+	reflect.TypeFor[dist.Component](): {Ref: "#/$defs/component"},
+	reflect.TypeFor[policy.Spec]():    {Ref: "#/$defs/policy"},
+	reflect.TypeFor[policy.Node]():    {Ref: "#/$defs/node"},
 }}
 
 // policyDefs are the schemas of these, nil if s does not refer to them. The name
@@ -154,6 +161,25 @@ func policyDefs(t *testing.T, s *jsonschema.Schema) map[string]*jsonschema.Schem
 	}
 	defs["node"] = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{defs["node"], {Type: "number"}, {Type: "boolean"}, {Type: "string", Enum: []any{"admit", "reject", "delay"}}}}
 	return defs
+}
+
+// distributionDefs are the schemas of distributions in specs. A component is a
+// distribution with a weight.
+func distributionDefs(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	type plain dist.Spec
+	s, err := jsonschema.ForType(reflect.TypeFor[plain](), &recursive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simplify(s, true)
+	for _, name := range dist.Lengths.Names() {
+		s.Properties["type"].Enum = append(s.Properties["type"].Enum, name)
+	}
+	component := s.CloneSchemas()
+	component.Properties["weight"] = &jsonschema.Schema{Type: "number"}
+	component.PropertyOrder = append([]string{"weight"}, s.PropertyOrder...)
+	return map[string]*jsonschema.Schema{"distribution": s, "component": component}
 }
 
 // simplify takes null out of s, which is on no wire, and what is required out

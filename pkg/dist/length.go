@@ -4,141 +4,103 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
-
-	"blis/pkg/named"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Spec names a distribution of lengths and its parameters, as files do.
+// Spec names a distribution and its parameters, as files do. Any of them takes
+// the parameters min and max. Lengths are in tokens, durations in µs.
 type Spec struct {
 	Type   string             `yaml:"type" json:"type"`
 	Params map[string]float64 `yaml:"params" json:"params,omitempty"`
+	// Values are those of an empirical distribution, Weights how often each comes
+	// in proportion; absent, all come equally often.
+	Values  []float64 `yaml:"values" json:"values,omitempty"`
+	Weights []float64 `yaml:"weights" json:"weights,omitempty"`
+	// Quantiles describe an empirical distribution otherwise: pairs of a
+	// probability and the value below which it lies, both rising.
+	Quantiles [][]float64 `yaml:"quantiles" json:"quantiles,omitempty"`
+	// Components are those of a mixture.
+	Components []Component `yaml:"components" json:"components,omitempty"`
 }
 
-// Lengths are the distributions of lengths. All take min and max as well.
-var Lengths = named.Table[func(*params) variate]{
-	{Name: "constant", Doc: "always value", Value: constant},
-	{Name: "gaussian", Doc: "normal with mean and std_dev", Value: gaussian},
-	{Name: "exponential", Doc: "exponential with mean", Value: exponential},
-	{Name: "lognormal", Doc: "lognormal whose values (not their logarithms) have mean and std_dev", Value: lognormal},
+// Component is one of the distributions that a mixture chooses from.
+type Component struct {
+	// Weight is how often it is chosen, in proportion to the others'.
+	Weight float64 `yaml:"weight" json:"weight"`
+	Spec   `yaml:",inline"`
 }
 
-func constant(p *params) variate {
-	value := p.get("value", 1)
-	return func(*rand.Rand) float64 { return value }
-}
-
-func gaussian(p *params) variate {
-	mean, deviation := p.get("mean", 1), p.get("std_dev", 0)
-	return func(r *rand.Rand) float64 {
-		return distuv.Normal{Mu: mean, Sigma: deviation, Src: r}.Rand()
-	}
-}
-
-func exponential(p *params) variate {
-	rate := 1 / p.get("mean", 1)
-	return func(r *rand.Rand) float64 {
-		return distuv.Exponential{Rate: rate, Src: r}.Rand()
-	}
-}
-
-// lognormal matches moments: of values with mean m and deviation s, the
-// logarithms have variance ln(1 + (s/m)²) and mean ln m less half of that.
-func lognormal(p *params) variate {
-	mean, deviation := p.get("mean", 1), p.get("std_dev", 0)
-	ratio := deviation / mean
-	variance := math.Log1p(ratio * ratio)
-	mu, sigma := math.Log(mean)-variance/2, math.Sqrt(variance)
-	return func(r *rand.Rand) float64 {
-		return distuv.LogNormal{Mu: mu, Sigma: sigma, Src: r}.Rand()
-	}
-}
-
-// Length is a distribution of lengths in tokens.
+// Length is a distribution of whole numbers: of lengths in tokens, or of
+// durations in µs.
 type Length struct {
-	draw     variate
+	law
 	min, max float64
 }
 
-// Length checks s and returns what it describes. An error is a *ParamError.
-func (s Spec) Length() (*Length, error) {
-	family, err := Lengths.Get("distribution", s.Type)
+// Length checks s and returns the lengths that it describes, of at least one
+// token. An error is a *ParamError.
+func (s Spec) Length() (*Length, error) { return s.build(tokens, "") }
+
+// Duration checks s and returns the durations that it describes, in µs and of at
+// least 0. An error is a *ParamError.
+func (s Spec) Duration() (*Length, error) { return s.build(micros, "") }
+
+// build makes what is drawn within the limits; at is the path before the fields
+// of s.
+func (s Spec) build(within limits, at string) (*Length, error) {
+	f, err := Lengths.Get("distribution", s.Type)
 	if err != nil {
-		return nil, &ParamError{"type", err.Error()}
+		return nil, &ParamError{at + "type", err.Error()}
 	}
-	p := &params{given: s.Params}
-	l := &Length{draw: family(p), min: p.whole("min", 1), max: p.whole("max", maxTokens)}
-	if p.err == nil && l.min > l.max {
-		p.fail("min", "must be at most max (%g), is %g", l.max, l.min)
+	b := &builder{Spec: s, field: at, params: params{given: s.Params, limits: within, at: at + "params."}}
+	b.component = func(i int) (*Length, error) {
+		return s.Components[i].build(within, fmt.Sprintf("%scomponents[%d].", at, i))
 	}
-	if p.checkUnknown(s.Type); p.err != nil {
-		return nil, p.err
+	l := &Length{law: f(b), min: b.whole("min", within.least), max: b.whole("max", within.most)}
+	if b.err == nil && l.min > l.max {
+		b.fail("min", "must be at most max (%.16g), is %.16g", l.max, l.min)
+	}
+	b.checkUnknown(s.Type)
+	if b.checkLists(); b.err != nil {
+		return nil, b.err
 	}
 	return l, nil
 }
 
-// Draw returns a length: a draw of the distribution, clamped to min..max and
-// rounded half up to a whole number of at least 1. Clamping moves what lies
-// outside onto the bounds, so that the mean moves too where a bound cuts much;
-// redrawing would change the shape within the bounds instead.
-func (l *Length) Draw(r *rand.Rand) int64 {
-	return int64(math.Round(min(max(l.draw(r), l.min), l.max)))
+// Draw returns a draw of the distribution, clamped to min..max and rounded half
+// up to a whole number. Clamping moves what lies outside onto the bounds, so that
+// the mean moves too where a bound cuts much; redrawing would change the shape
+// within the bounds instead.
+func (l *Length) Draw(r *rand.Rand) int64 { return l.whole(l.draw(r)) }
+
+// Quantile returns the length at or below which a share p of the draws lies, p
+// between 0 and 1. A draw is the quantile of a uniform number, though Draw may
+// find it in another way.
+func (l *Length) Quantile(p float64) int64 { return l.whole(l.quantile(p)) }
+
+func (l *Length) whole(v float64) int64 { return int64(math.Round(l.clamp(v))) }
+
+func (l *Length) clamp(v float64) float64 { return min(max(v, l.min), l.max) }
+
+// Mean returns the mean of the draws, clamped and rounded as they are: that of
+// many quantiles at equal distances, which falls short by some percent where a
+// tail is so heavy that a sample's mean would, too.
+func (l *Length) Mean() float64 {
+	const n = 1 << 14
+	sum := 0.0
+	for i := range n {
+		sum += float64(l.Quantile((float64(i) + 0.5) / n))
+	}
+	return sum / n
 }
 
-// maxTokens bounds lengths, as the wire does.
-const maxTokens = 1<<31 - 1
-
-// params takes parameters by name and keeps the first fault.
-type params struct {
-	given map[string]float64
-	known []string
-	err   error
-}
-
-// get takes the parameter called name, which must be given and lie between
-// least and maxTokens.
-func (p *params) get(name string, least float64) float64 {
-	p.known = append(p.known, name)
-	v, ok := p.given[name]
-	if !ok {
-		p.fail(name, "must be given")
-	} else if !(v >= least && v <= maxTokens) {
-		p.fail(name, "must be between %g and %d, is %g", least, maxTokens, v)
+// below is the share of what is drawn, clamped and not rounded, that is at most
+// x.
+func (l *Length) below(x float64) float64 {
+	switch {
+	case x < l.min:
+		return 0
+	case x >= l.max:
+		return 1
 	}
-	return v
-}
-
-// whole takes the parameter called name, a whole number from 1, or absent.
-func (p *params) whole(name string, absent float64) float64 {
-	if _, ok := p.given[name]; !ok {
-		p.known = append(p.known, name)
-		return absent
-	}
-	v := p.get(name, 1)
-	if v != math.Trunc(v) {
-		p.fail(name, "must be a whole number, is %g", v)
-	}
-	return v
-}
-
-// checkUnknown reports the first parameter, by name, that nobody took.
-func (p *params) checkUnknown(family string) {
-	var unknown []string
-	for name := range p.given {
-		if !slices.Contains(p.known, name) {
-			unknown = append(unknown, name)
-		}
-	}
-	if len(unknown) > 0 {
-		name := slices.Min(unknown)
-		p.fail(name, "%v", named.Unknown("parameter of "+family, name, p.known))
-	}
-}
-
-func (p *params) fail(name, format string, args ...any) {
-	if p.err == nil {
-		p.err = &ParamError{"params." + name, fmt.Sprintf(format, args...)}
-	}
+	return l.cdf(x)
 }
