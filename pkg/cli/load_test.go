@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"blis/pkg/gen"
+	"blis/pkg/sim"
+	"blis/pkg/summarize"
+)
+
+// traffic is a workload of so many requests at a rate: prompts that share
+// prefixes, answers of a few hundred tokens.
+func traffic(t *testing.T, rate float64, requests int) []byte {
+	t.Helper()
+	spec := filepath.Join(t.TempDir(), "spec.yaml")
+	text := fmt.Sprintf(`version: "2"
+aggregate_rate: %g
+requests: %d
+clients:
+  - id: c
+    rate_fraction: 1
+    arrival: {process: gamma, cv: 1.5}
+    input_distribution: {type: lognormal, params: {mean: 900, std_dev: 600, min: 310, max: 6000}}
+    output_distribution: {type: lognormal, params: {mean: 200, std_dev: 150, min: 2, max: 1000}}
+    prefix_spec: {num_prefix_groups: 4, prefix_length: {type: constant, params: {value: 304}}}
+`, rate, requests)
+	if err := os.WriteFile(spec, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := gen.Run(t.Context(), nil, &out, gen.Options{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// summary is what the test reads of blis-summarize's document.
+type summary struct {
+	Workload struct {
+		Load struct {
+			Offered float64 `json:"offered_over_capacity"`
+			Models  []struct {
+				Capacity float64 `json:"capacity_per_s"`
+				Limit    string  `json:"limit"`
+			} `json:"models"`
+		} `json:"load"`
+		Prefix struct {
+			BlockHit float64 `json:"block_hit_ratio"`
+		} `json:"prefix"`
+	} `json:"workload"`
+	Metrics struct {
+		Queue      struct{ Mean float64 } `json:"queue"`
+		Throughput struct{ RPS float64 }  `json:"throughput"`
+		KV         struct {
+			Hit float64 `json:"prefix_hit_ratio"`
+		} `json:"kv"`
+	} `json:"metrics"`
+}
+
+func summarized(t *testing.T, stream []byte, o summarize.Options) (s summary) {
+	t.Helper()
+	o.Format = "json"
+	var out bytes.Buffer
+	if err := summarize.Run(t.Context(), bytes.NewReader(stream), &out, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func simulated(t *testing.T, workload []byte, cluster string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := sim.Run(t.Context(), bytes.NewReader(workload), &out, sim.Options{Cluster: cluster, Trace: "decisions"}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// between are the options of a part of a run, in s.
+func between(t *testing.T, from, to float64) (o summarize.Options) {
+	t.Helper()
+	for _, i := range []struct {
+		to *summarize.Instant
+		at float64
+	}{{&o.From, from}, {&o.To, to}} {
+		if err := i.to.UnmarshalText(fmt.Appendf(nil, "%.3fs", i.at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+// A load of 1 is where queues begin to grow: at half of it nobody waits, at 1.3
+// of it the wait grows by the 0.3 that are too much.
+func TestLoadSaturates(t *testing.T) {
+	const requests = 8000
+	builtIn := summarize.Options{Cluster: new(string)}
+	capacity := summarized(t, traffic(t, 100, requests), builtIn).Workload.Load.Models[0].Capacity
+	for _, load := range []float64{0.5, 0.9, 1.3} {
+		workload := traffic(t, load*capacity, requests)
+		if got := summarized(t, workload, builtIn).Workload.Load.Offered; math.Abs(got/load-1) > 0.05 {
+			t.Errorf("the load is %.3f, want %g", got, load)
+		}
+		run := simulated(t, workload, "")
+		span := requests / (load * capacity)
+		early := summarized(t, run, between(t, span*0.4, span*0.6)).Metrics.Queue.Mean
+		late := summarized(t, run, between(t, span*0.8, span)).Metrics.Queue.Mean
+		t.Logf("load %g: wait %.0f ms, later %.0f ms", load, early, late)
+		// What is too much waits: after a time s for (load - 1)·s. The seats fill
+		// first.
+		grown := 1000 * 0.4 * span * (load - 1)
+		if load < 1 && (early > 100 || late > 100) || load > 1 && math.Abs((late-early)/grown-1) > 0.25 {
+			t.Errorf("load %g: the wait goes from %.0f to %.0f ms, by %.0f", load, early, late, late-early)
+		}
+	}
+}
+
+// The capacity is what the simulator gets through, where there is always more to
+// do, whatever bounds a step.
+func TestCapacityIsThroughput(t *testing.T) {
+	for _, c := range []struct {
+		name, deployment, limit string
+		low, high               float64 // of capacity by throughput
+	}{
+		{"seats", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {async_scheduling: true}", "seats", 0.99, 1.04},
+		{"budget", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {max_num_batched_tokens: 800, max_num_seqs: 1024}", "budget", 0.99, 1.04},
+		{"roofline", "model: Qwen/Qwen3-14B, gpu: H100-SXM-80GB, latency: {model: roofline}, engine: {max_num_seqs: 128}", "seats", 0.99, 1.04},
+		// Preemptions are left out of the capacity.
+		{"memory", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 4000}", "memory", 1, 1.12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cluster := filepath.Join(t.TempDir(), "cluster.yaml")
+			text := "version: 1\ndeployments: [{id: a, " + c.deployment + "}]\n"
+			if err := os.WriteFile(cluster, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			workload := traffic(t, 10000, 20000)
+			described := summarized(t, workload, summarize.Options{Cluster: &cluster}).Workload
+			run := summarized(t, simulated(t, workload, cluster), summarize.Options{}).Metrics
+			m := described.Load.Models[0]
+			ratio := m.Capacity / run.Throughput.RPS
+			t.Logf("capacity %.2f/s by %s, throughput %.2f/s: %.3f", m.Capacity, m.Limit, run.Throughput.RPS, ratio)
+			if m.Limit != c.limit || ratio < c.low || ratio > c.high {
+				t.Errorf("capacity %.2f/s by %s, throughput %.2f/s: %.3f", m.Capacity, m.Limit, run.Throughput.RPS, ratio)
+			}
+		})
+	}
+}
+
+// What was there before is what a cache that never forgets finds, of one replica
+// that finishes each request before the next.
+func TestHitsAreTheCaches(t *testing.T) {
+	cluster := filepath.Join(t.TempDir(), "cluster.yaml")
+	text := "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 1000000}}]\n"
+	if err := os.WriteFile(cluster, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	workload := traffic(t, 0.05, 300)
+	want := summarized(t, simulated(t, workload, cluster), summarize.Options{}).Metrics.KV.Hit
+	if got := summarized(t, workload, summarize.Options{}).Workload.Prefix.BlockHit; got != want || got < 0.1 {
+		t.Errorf("described are %g of the tokens, found %g", got, want)
+	}
+}
