@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"fmt"
 	"io"
 
 	"blis/pkg/dist"
@@ -197,6 +198,9 @@ func (t *traces) warnings() []string {
 		odd = append(odd, i.Warnings()...)
 		if i.read == 0 {
 			odd = append(odd, i.file+": holds no requests")
+		}
+		if i.format.Untimed && t.spaceUS == 0 && i.read > 1 {
+			odd = append(odd, fmt.Sprintf("%s: nothing says when its %d sessions begin, they all arrive at 0; --rate R lets one begin every 1/R s", i.file, i.read))
 		}
 	}
 	return odd

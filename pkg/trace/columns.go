@@ -3,7 +3,6 @@ package trace
 import (
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -95,6 +94,22 @@ func (s *sheet) need(names ...string) (int, error) {
 	return i, nil
 }
 
+// wanted is a column that must be there, and where its place goes.
+type wanted struct {
+	name string
+	into *int
+}
+
+// needAll is need for several.
+func (s *sheet) needAll(columns ...wanted) (err error) {
+	for _, c := range columns {
+		if *c.into, err = s.need(c.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // others names the columns that are in none of the places used.
 func (s *sheet) others(used ...int) []string {
 	var names []string
@@ -150,10 +165,5 @@ func (s *sheet) integers(columns []int, into ...*int64) (err error) {
 	return nil
 }
 
-// plural is "1 row" or "5 rows".
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+// maxTokens bounds lengths, as the wire does.
+const maxTokens = 1<<31 - 1

@@ -111,6 +111,14 @@ func (p *place) warnf(format string, args ...any) {
 	p.warnings = append(p.warnings, p.name+": "+fmt.Sprintf(format, args...))
 }
 
+// leftOut warns of rows that were left out, if there were any.
+func (p *place) leftOut(rows int64, which string) []string {
+	if rows == 0 {
+		return p.warnings
+	}
+	return append(p.warnings, fmt.Sprintf("%s: left out %d requests %s", p.name, rows, which))
+}
+
 // request makes a an empty request that keeps its memory.
 func request(a *record.Arrival) *record.Request {
 	a.IsSession = false

@@ -56,4 +56,12 @@ type Classed interface {
 var Formats = named.Table[Format]{
 	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens", Value: Format{Open: openAzure}},
 	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids", Value: Format{Open: openMooncake, BlockSize: 512}},
+	{Name: "bailian", Doc: "Qwen-Bailian traces: JSON lines of chat_id, parent_chat_id, timestamp (s), lengths, hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
+	{Name: "burstgpt", Doc: "BurstGPT traces: CSV of Timestamp (s), Model, Request tokens, Response tokens, Total tokens, Log Type", Value: Format{Open: openBurstGPT}},
+	{Name: "weka", Doc: "recorded sessions of coding agents: a JSON file a session, or a folder of them; all at 0 without --rate", Value: Format{Open: openWeka, Untimed: true}},
+	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Drawn: true}},
+	{Name: "tracev2", Doc: "TraceV2 of the BLIS in inference-sim: CSV with a header in YAML beside it", Value: Format{Open: openTraceV2}},
+	{Name: "vllm-bench", Doc: "a detailed result of vllm bench serve: JSON with input_lens, output_lens, start_times", Value: Format{Open: openVLLMBench}},
+	{Name: "csv", Doc: "CSV of " + plainColumns, Value: Format{Open: openPlain}},
+	{Name: "blis", Doc: "a workload of our own, to be merged, scaled, filtered", Value: Format{Open: openBLIS}},
 }

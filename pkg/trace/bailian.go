@@ -1,0 +1,78 @@
+package trace
+
+import (
+	"strconv"
+
+	"blis/pkg/record"
+)
+
+// bailian reads the traces of Qwen on Bailian
+// (github.com/alibaba-edu/qwen-bailian-usagetraces-anon). Times are seconds and
+// kept. There is an id for every block of 16 tokens, also for the last one,
+// which is not full: it may never come again and is left to the request. The
+// session is that of the chat in which the conversation began; the tenant is
+// the type.
+type bailian struct {
+	*lines
+	blocks blocks
+	row    bailianRow
+	// roots are the first chats of the conversations by their later ones.
+	roots map[int64]int64
+}
+
+// bailianRow is one line; nil is absent. A parent below 0 is none.
+type bailianRow struct {
+	ChatID       *int64   `json:"chat_id"`
+	ParentChatID *int64   `json:"parent_chat_id"`
+	Timestamp    *float64 `json:"timestamp"` // s
+	InputLength  *int64   `json:"input_length"`
+	OutputLength *int64   `json:"output_length"`
+	Type         string   `json:"type"`
+	Turn         int64    `json:"turn"` // from 1
+	HashIDs      []hashID `json:"hash_ids"`
+}
+
+func openBailian(in Input, o Options) (Reader, error) {
+	l, err := openLines(in)
+	if err != nil {
+		return nil, err
+	}
+	return &bailian{lines: l, blocks: blocks{size: o.BlockSize}, roots: map[int64]int64{}}, nil
+}
+
+func (b *bailian) Next(a *record.Arrival) (float64, error) {
+	b.row = bailianRow{HashIDs: b.row.HashIDs[:0]}
+	row := &b.row
+	if err := b.read(row); err != nil {
+		return 0, err
+	}
+	if err := b.need(field{"chat_id", row.ChatID == nil}, field{"parent_chat_id", row.ParentChatID == nil}, field{"timestamp", row.Timestamp == nil},
+		field{"input_length", row.InputLength == nil}, field{"output_length", row.OutputLength == nil}); err != nil {
+		return 0, err
+	}
+	if err := b.time("timestamp", *row.Timestamp, "s"); err != nil {
+		return 0, err
+	}
+	r := request(a)
+	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
+	r.Tenant, r.Turn = row.Type, max(row.Turn-1, 0)
+	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
+	return *row.Timestamp * 1e6, b.blocks.prompt(&b.place, r, row.HashIDs, false)
+}
+
+// root is the chat in which the conversation of chat began. A parent that stands
+// nowhere above, because the trace begins later, is one.
+func (b *bailian) root(chat, parent int64) int64 {
+	if parent < 0 {
+		return chat
+	}
+	root, later := b.roots[parent]
+	if !later {
+		root = parent
+	}
+	b.roots[chat] = root
+	return root
+}
+
+// Warnings says what was odd.
+func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.place) }

@@ -1,0 +1,81 @@
+package trace
+
+import (
+	"io"
+
+	"blis/pkg/record"
+)
+
+// blis reads our own workloads, so that they can be merged, scaled and filtered.
+type blis struct {
+	text *text
+	in   *record.Reader
+	// read says that the record at hand is not handed out yet.
+	read bool
+}
+
+func openBLIS(in Input, _ Options) (Reader, error) {
+	t, err := in.open()
+	if err != nil {
+		return nil, err
+	}
+	b := &blis{text: t, in: record.NewReader(t)}
+	b.in.Expect(record.StreamWorkload)
+	// The header, if there is one, says which classes there are.
+	if b.read = b.in.Next(); b.read && b.in.Kind() == record.KindHeader {
+		b.read = false
+	}
+	if err := b.in.Err(); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Classes are those of the header.
+func (b *blis) Classes() []record.SLOClass {
+	if h := b.in.Header(); h != nil {
+		return h.SLOClasses
+	}
+	return nil
+}
+
+func (b *blis) Next(a *record.Arrival) (float64, error) {
+	for b.read || b.in.Next() {
+		b.read = false
+		switch b.in.Kind() {
+		case record.KindRequest, record.KindSession:
+			if err := b.in.Arrival(a); err != nil {
+				return 0, err
+			}
+			// What counts from the arrival, see Reader.
+			at, until := *a.At(), &a.Request.DeadlineUS
+			if a.IsSession {
+				until = &a.Session.UntilUS
+			}
+			if *until != record.Never {
+				*until = max(*until-at, 0)
+			}
+			return float64(at), nil
+		case record.KindHeader, record.KindEnd:
+		default:
+			return 0, b.Errorf("a %s has no place in a workload", b.in.Kind())
+		}
+	}
+	if err := b.in.Err(); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+// Errorf makes an error about the record at hand.
+func (b *blis) Errorf(format string, args ...any) error { return b.in.Errorf(format, args...) }
+
+// Warnings says what was odd.
+func (b *blis) Warnings() []string { return b.in.Warnings() }
+
+// Close ends the reading.
+func (b *blis) Close() error {
+	b.in.Close()
+	return b.text.Close()
+}

@@ -1,0 +1,65 @@
+package trace
+
+import (
+	"blis/pkg/record"
+)
+
+// burstgptColumns are those of every BurstGPT trace; later ones also have
+// Session ID and Elapsed time.
+const burstgptColumns = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
+
+// burstgpt reads the traces of BurstGPT (github.com/HPMLL/BurstGPT). Times are
+// seconds and kept. A request without response tokens failed: how long its
+// answer would have been is not known, and it is left out. The tenant is
+// model/log type, so that a filter can part conversations from calls of the API.
+type burstgpt struct {
+	*sheet
+	at, model, input, output, log, session int
+	// turns counts the requests of each session so far.
+	turns  map[string]int64
+	failed int64
+}
+
+func openBurstGPT(in Input, _ Options) (Reader, error) {
+	s, err := openSheet(in, burstgptColumns)
+	if err != nil {
+		return nil, err
+	}
+	b := &burstgpt{sheet: s, session: s.column("Session ID"), turns: map[string]int64{}}
+	if err := s.needAll(wanted{"Timestamp", &b.at}, wanted{"Model", &b.model}, wanted{"Request tokens", &b.input}, wanted{"Response tokens", &b.output}, wanted{"Log Type", &b.log}); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *burstgpt) Next(a *record.Arrival) (float64, error) {
+	for {
+		if err := b.read(); err != nil {
+			return 0, err
+		}
+		seconds, err := b.time(b.at)
+		if err != nil {
+			return 0, err
+		}
+		r := request(a)
+		if err := b.integers([]int{b.input, b.output}, &r.InputTokens, &r.OutputTokens); err != nil {
+			return 0, err
+		}
+		if r.OutputTokens == 0 {
+			b.failed++
+			continue
+		}
+		r.Tenant = b.value(b.model) + "/" + b.value(b.log)
+		if r.Session = b.value(b.session); r.Session != "" {
+			r.Turn = b.turns[r.Session]
+			b.turns[r.Session]++
+		}
+		return seconds * 1e6, nil
+	}
+}
+
+// Warnings says what was left out.
+func (b *burstgpt) Warnings() []string {
+	return b.leftOut(b.failed, "without response tokens, which failed")
+}

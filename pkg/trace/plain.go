@@ -1,0 +1,78 @@
+package trace
+
+import (
+	"strings"
+
+	"blis/pkg/record"
+)
+
+// The columns of a plain table, each by the names that it may have.
+var (
+	plainTimes = []struct {
+		name string
+		us   float64 // in one unit
+	}{{"arrival_s", 1e6}, {"timestamp_ms", 1e3}, {"arrival_us", 1}}
+	plainInputs  = []string{"input_tokens", "input_length"}
+	plainOutputs = []string{"output_tokens", "output_length"}
+)
+
+const plainColumns = "arrival_s or timestamp_ms or arrival_us, input_tokens or input_length, output_tokens or output_length"
+
+// plain reads a table of arrivals and lengths, however it came about. Times are
+// kept. Other columns are named in a warning.
+type plain struct {
+	*sheet
+	at, input, output int
+	us                float64 // of one unit of time
+}
+
+func openPlain(in Input, _ Options) (Reader, error) {
+	s, err := openSheet(in, plainColumns)
+	if err != nil {
+		return nil, err
+	}
+	p := &plain{sheet: s}
+	if err := p.find(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if others := s.others(p.at, p.input, p.output); len(others) > 0 {
+		s.warnf("the columns %s mean nothing here", strings.Join(others, ", "))
+	}
+	return p, nil
+}
+
+// find looks the columns up.
+func (p *plain) find() (err error) {
+	p.at = -1
+	for _, t := range plainTimes {
+		at := p.column(t.name)
+		if at >= 0 && p.at >= 0 {
+			return p.Errorf("has both %s and %s; one of them must go", p.header[p.at], t.name)
+		}
+		if at >= 0 {
+			p.at, p.us = at, t.us
+		}
+	}
+	if p.at < 0 {
+		_, err = p.need("arrival_s", "timestamp_ms", "arrival_us")
+		return err
+	}
+	if p.input, err = p.need(plainInputs...); err != nil {
+		return err
+	}
+	p.output, err = p.need(plainOutputs...)
+	return err
+}
+
+func (p *plain) Next(a *record.Arrival) (float64, error) {
+	if err := p.read(); err != nil {
+		return 0, err
+	}
+	at, err := p.time(p.at)
+	if err != nil {
+		return 0, err
+	}
+	r := request(a)
+	return at * p.us, p.integers([]int{p.input, p.output}, &r.InputTokens, &r.OutputTokens)
+}

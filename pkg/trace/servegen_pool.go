@@ -1,0 +1,303 @@
+package trace
+
+import (
+	"archive/tar"
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/dist"
+	"blis/pkg/named"
+)
+
+// pool is what a folder or an archive holds: the files of clients.
+type pool struct {
+	name  string
+	files []poolFile
+}
+
+// poolFile is what stands about one client, parsed.
+type poolFile struct {
+	folder  string // where it stands
+	number  int
+	windows []window
+	lengths []lengths
+	// traced and measured: there is a trace, and a dataset.
+	traced, measured bool
+}
+
+var chunkName = regexp.MustCompile(`^chunk-(\d{1,9})-(trace\.csv|dataset\.json)$`)
+
+// readPool reads all files of clients in a folder or an archive.
+func readPool(in Input) (*pool, error) {
+	p := &pool{name: in.Name}
+	if info, err := os.Stat(in.Path); in.Path != "" && err == nil && info.IsDir() {
+		err = filepath.WalkDir(in.Path, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !chunkName.MatchString(entry.Name()) {
+				return err
+			}
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return p.add(name, f)
+		})
+		return p, err
+	}
+	t, err := in.open()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	archive := tar.NewReader(t)
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return p, nil
+		}
+		if err != nil {
+			return nil, (&place{name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
+		}
+		if h.Typeflag == tar.TypeReg && chunkName.MatchString(path.Base(h.Name)) {
+			if err := p.add(in.Name+"/"+h.Name, archive); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// add reads one file.
+func (p *pool) add(name string, in io.Reader) error {
+	parts := chunkName.FindStringSubmatch(path.Base(filepath.ToSlash(name)))
+	number, _ := strconv.Atoi(parts[1])
+	folder := filepath.Dir(name)
+	at := slices.IndexFunc(p.files, func(f poolFile) bool { return f.folder == folder && f.number == number })
+	if at < 0 {
+		at = len(p.files)
+		p.files = append(p.files, poolFile{folder: folder, number: number})
+	}
+	f := &p.files[at]
+	where := &place{name: name}
+	var err error
+	if parts[2] == "trace.csv" {
+		f.traced = true
+		f.windows, err = readWindows(where, in)
+	} else {
+		f.measured = true
+		f.lengths, err = readLengths(where, in)
+	}
+	return err
+}
+
+// clients are those of the pool that send anything, by folder and number, and
+// what is odd about it.
+func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err error) {
+	slices.SortFunc(p.files, func(a, b poolFile) int {
+		return cmp.Or(strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
+	})
+	var folders, pools, without []string
+	for _, f := range p.files {
+		base := filepath.Base(f.folder)
+		if !slices.Contains(folders, f.folder) {
+			if slices.Contains(pools, base) {
+				return nil, nil, (&place{name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
+			}
+			folders, pools = append(folders, f.folder), append(pools, base)
+		}
+		c := &poolClient{name: base + "/" + strconv.Itoa(f.number), windows: f.windows, lengths: f.lengths}
+		active := slices.ContainsFunc(f.windows, func(w window) bool { return w.rate > 0 && w.gaps != nil })
+		switch {
+		case !f.traced:
+			without = append(without, c.name+" (no trace)")
+		case !f.measured:
+			without = append(without, c.name+" (no dataset)")
+		case active && len(f.lengths) == 0:
+			without = append(without, c.name+" (no lengths)")
+		case active:
+			c.streams(seed)
+			clients = append(clients, c)
+		}
+	}
+	if len(clients) == 0 && len(without) == 0 {
+		return nil, nil, (&place{name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
+	}
+	if len(without) > 0 {
+		odd = append(odd, fmt.Sprintf("%s: left out clients that are there only in part: %s", p.name, strings.Join(without, ", ")))
+	}
+	if len(pools) > 1 {
+		odd = append(odd, fmt.Sprintf("%s: holds %d pools, of which all clients are taken: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
+			p.name, len(pools), strings.Join(pools, ", "), pools[0]))
+	}
+	return clients, odd, nil
+}
+
+// patterns are the distributions of gaps by ServeGen's names.
+var patterns = named.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "Weibull", Value: "weibull"}}
+
+// readWindows reads lines of start (s), rate, cv, pattern and its two
+// parameters. A window lasts until the next one, the last one as long as the one
+// before.
+func readWindows(p *place, in io.Reader) ([]window, error) {
+	var all []window
+	for lines := bufio.NewScanner(in); ; {
+		p.line++
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return nil, p.Errorf("%v", err)
+			}
+			break
+		}
+		w, err := readWindow(p, lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		if n := len(all); n > 0 && w.start <= all[n-1].start {
+			return nil, p.Errorf("the window begins at %g s, not after the one above it", w.start)
+		}
+		all = append(all, w)
+	}
+	for i := range all {
+		switch n := len(all); {
+		case i+1 < n:
+			all[i].end = all[i+1].start
+		case n > 1:
+			all[i].end = all[i].start + all[i].start - all[i-1].start
+		default:
+			all[i].end = all[i].start + 600
+		}
+	}
+	return all, nil
+}
+
+func readWindow(p *place, line string) (w window, err error) {
+	columns := strings.Split(strings.TrimSpace(line), ",")
+	if len(columns) != 6 {
+		return w, p.Errorf("must have the 6 columns start,rate,cv,pattern,parameter,parameter, has %d", len(columns))
+	}
+	var cv float64
+	for _, c := range []struct {
+		name string
+		text string
+		into *float64
+	}{{"start", columns[0], &w.start}, {"rate", columns[1], &w.rate}, {"cv", columns[2], &cv}} {
+		v, err := strconv.ParseFloat(c.text, 64)
+		if err != nil || !(v >= 0 && v <= math.MaxInt32) {
+			return w, p.Errorf("%s must be a number between 0 and %d, is %q", c.name, math.MaxInt32, c.text)
+		}
+		*c.into = v
+	}
+	if columns[3] == "" || w.rate == 0 {
+		return w, nil
+	}
+	process, err := patterns.Get("pattern", columns[3])
+	if err != nil {
+		return w, p.Errorf("%v", err)
+	}
+	// Some windows of few requests show a cv beyond any process.
+	cv = min(max(cv, 0.01), 100)
+	// A million a second, so that the mean gap is 1 (µs).
+	if w.gaps, err = (dist.Arrival{Process: process, CV: &cv}).Gaps(1e6); err != nil {
+		return w, p.Errorf("%v", err)
+	}
+	return w, nil
+}
+
+// The fields of a dataset: those of the prompt, each with the one that says how
+// many there are of it, and those that are left aside.
+var (
+	promptFields = []struct{ tokens, number string }{
+		{"input_tokens", ""}, {"text_tokens", ""}, {"image_tokens", "image_count"}, {"audio_tokens", "audio_count"}, {"video_tokens", "video_count"}}
+	asideFields = []string{"reason_ratio"}
+)
+
+// readLengths reads the windows of a dataset, in the order of time. A window in
+// which something is empty is left out: there was nothing to measure.
+func readLengths(p *place, in io.Reader) ([]lengths, error) {
+	var dataset map[string]map[string]string
+	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
+		return nil, p.Errorf("%s", jsonFault(err))
+	}
+	var all []lengths
+	var starts []string
+	for start := range dataset {
+		starts = append(starts, start)
+	}
+	slices.Sort(starts) // so that of several faults the same one is told
+	for _, start := range starts {
+		at, err := strconv.ParseFloat(start, 64)
+		if err != nil || !(at >= 0) {
+			return nil, p.Errorf("a window must be named by its start in s, not %q", start)
+		}
+		l, full, err := readWindowLengths(dataset[start])
+		if err != nil {
+			return nil, p.Errorf("window %s: %v", start, err)
+		}
+		if l.start = at; full {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b lengths) int { return cmp.Compare(a.start, b.start) })
+	return all, nil
+}
+
+// readWindowLengths reads the distributions of one window; full says that none
+// of them is empty.
+func readWindowLengths(fields map[string]string) (l lengths, full bool, err error) {
+	known := append([]string{"output_tokens"}, asideFields...)
+	full = true
+	read := func(name string) (empirical, bool) {
+		known = append(known, name)
+		text, there := fields[name]
+		if !there || err != nil {
+			return empirical{}, false
+		}
+		e, bad := parseEmpirical(text)
+		if bad != nil {
+			err = fmt.Errorf("%s: %w", name, bad)
+		}
+		full = full && len(e.values) > 0
+		return e, true
+	}
+	for _, f := range promptFields {
+		tokens, there := read(f.tokens)
+		p := part{tokens: tokens}
+		if f.number != "" {
+			p.number, _ = read(f.number)
+		}
+		if there {
+			l.input = append(l.input, p)
+		}
+	}
+	output, there := read("output_tokens")
+	if l.output = output; err == nil && (!there || len(l.input) == 0) {
+		err = errors.New("output_tokens and input_tokens or text_tokens must be there")
+	}
+	for _, name := range sortedKeys(fields) {
+		if err == nil && !slices.Contains(known, name) {
+			err = named.Unknown("field", name, known)
+		}
+	}
+	return l, full, err
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
