@@ -126,8 +126,9 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 }
 
 // recursive are types that contain themselves: policies within policies,
-// mixtures of mixtures.
+// mixtures of mixtures; and those with a name in a table.
 var recursive = jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[dist.Arrival]():   {Ref: "#/$defs/arrival"},
 	reflect.TypeFor[dist.Spec]():      {Ref: "#/$defs/distribution"},
 	reflect.TypeFor[dist.Component](): {Ref: "#/$defs/component"},
 	reflect.TypeFor[policy.Spec]():    {Ref: "#/$defs/policy"},
@@ -163,23 +164,36 @@ func policyDefs(t *testing.T, s *jsonschema.Schema) map[string]*jsonschema.Schem
 	return defs
 }
 
-// distributionDefs are the schemas of distributions in specs. A component is a
-// distribution with a weight.
+// distributionDefs are the schemas of distributions and arrival processes in
+// specs. A component is a distribution with a weight.
 func distributionDefs(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
-	type plain dist.Spec
-	s, err := jsonschema.ForType(reflect.TypeFor[plain](), &recursive)
-	if err != nil {
-		t.Fatal(err)
+	type length dist.Spec
+	type arrival dist.Arrival
+	defs := map[string]*jsonschema.Schema{}
+	for _, d := range []struct {
+		name, choice string
+		of           reflect.Type
+		choices      []string
+	}{
+		{"distribution", "type", reflect.TypeFor[length](), dist.Lengths.Names()},
+		{"arrival", "process", reflect.TypeFor[arrival](), dist.Arrivals.Names()},
+	} {
+		s, err := jsonschema.ForType(d.of, &recursive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		simplify(s, true)
+		for _, name := range d.choices {
+			s.Properties[d.choice].Enum = append(s.Properties[d.choice].Enum, name)
+		}
+		defs[d.name] = s
 	}
-	simplify(s, true)
-	for _, name := range dist.Lengths.Names() {
-		s.Properties["type"].Enum = append(s.Properties["type"].Enum, name)
-	}
-	component := s.CloneSchemas()
+	component := defs["distribution"].CloneSchemas()
 	component.Properties["weight"] = &jsonschema.Schema{Type: "number"}
-	component.PropertyOrder = append([]string{"weight"}, s.PropertyOrder...)
-	return map[string]*jsonschema.Schema{"distribution": s, "component": component}
+	component.PropertyOrder = append([]string{"weight"}, component.PropertyOrder...)
+	defs["component"] = component
+	return defs
 }
 
 // simplify takes null out of s, which is on no wire, and what is required out

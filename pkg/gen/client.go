@@ -3,6 +3,7 @@ package gen
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -19,7 +20,7 @@ func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list,
 // client is a Client at work.
 type client struct {
 	*Client
-	gaps                      *dist.Gaps
+	times                     *dist.Times
 	input, output             *dist.Length
 	prefixes                  *prefixes // nil if no prompts begin alike
 	arrivals, inputs, outputs *rand.Rand
@@ -49,12 +50,12 @@ func newClient(s *Spec, index int, fault fault) (*client, error) {
 			return nil, fault(path+".id", "%q is taken by an earlier client", c.ID)
 		}
 	}
-	if !(c.RateFraction > 0 && c.RateFraction <= 1) {
+	if !(c.RateFraction > 0 && c.RateFraction <= 1) && !(c.Arrival.IsTrace() && c.RateFraction == 0) {
 		return nil, fault(path+".rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
 	}
 	var err error
-	if c.gaps, err = c.Arrival.Gaps(s.AggregateRate * c.RateFraction); err != nil {
-		return nil, inside(path+".arrival", err, fault)
+	if c.times, err = newTimes(s, c.Client, path+".arrival", fault); err != nil {
+		return nil, err
 	}
 	if c.input, err = c.InputDistribution.Length(); err != nil {
 		return nil, inside(path+".input_distribution", err, fault)
@@ -90,8 +91,8 @@ func inside(path string, err error, fault fault) error {
 // advance moves to the client's next arrival and reports whether there is one
 // up to the horizon.
 func (c *client) advance(horizon int64) (bool, error) {
-	c.us += c.gaps.Draw(c.arrivals)
-	if c.us >= float64(horizon)+0.5 && horizon < maxHorizon {
+	c.us = c.times.Next(c.arrivals)
+	if math.IsInf(c.us, 1) || c.us >= float64(horizon)+0.5 && horizon < maxHorizon {
 		return false, nil
 	}
 	var err error
@@ -137,13 +138,13 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 		}
 	}
 	switch {
-	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate):
+	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && !(s.onlyTraces() && s.AggregateRate == 0):
 		return nil, fault("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
 	case s.Horizon < 0 || s.Horizon > maxHorizon:
 		return nil, fault("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
 	case s.Requests < 0:
 		return nil, fault("requests", "must be at least 1, is %d", s.Requests)
-	case s.Horizon == 0 && s.Requests == 0:
+	case s.Horizon == 0 && s.Requests == 0 && !s.onlyTraces():
 		return nil, fault("requests", "must be given, or horizon: without one of them the workload has no end")
 	}
 	return clients, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -48,7 +49,7 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.spec = &Spec{}
+	l.spec = &Spec{dir: filepath.Dir(o.Spec)}
 	if err := doc.Decode(l.spec); err != nil {
 		return nil, err
 	}
@@ -89,9 +90,11 @@ func (l *loaded) digest(where Filter) string {
 func (s *Spec) oddFractions() string {
 	sum := 0.0
 	for i := range s.Clients {
-		sum += s.Clients[i].RateFraction
+		if !s.Clients[i].Arrival.IsTrace() {
+			sum += s.Clients[i].RateFraction
+		}
 	}
-	if math.Abs(sum-1) < 0.001 {
+	if math.Abs(sum-1) < 0.001 || s.onlyTraces() {
 		return ""
 	}
 	return fmt.Sprintf("the rate_fractions add up to %.4g, not 1: all clients together send %.4g requests a second, not aggregate_rate (%g)",
@@ -112,7 +115,7 @@ func printSpec(in io.Reader, out io.Writer, o Options) error {
 	if o.Requests != 0 {
 		text = replaceLine(text, "requests", strconv.FormatInt(l.spec.Requests, 10))
 	}
-	var printed Spec
+	printed := Spec{dir: l.spec.dir}
 	doc, err := config.Parse(l.name, text)
 	if err == nil {
 		err = doc.Decode(&printed)

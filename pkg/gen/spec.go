@@ -15,11 +15,13 @@ type Spec struct {
 	Category      string  `yaml:"category" json:"category,omitempty"`
 	AggregateRate float64 `yaml:"aggregate_rate" json:"aggregate_rate"`
 	// Horizon bounds arrivals (at it they still count), Requests their number.
-	// 0 is no bound; one of them must be given.
+	// 0 is no bound; one of them must be given, unless all arrivals are traces.
 	Horizon    int64    `yaml:"horizon" json:"horizon,omitempty"`
 	Requests   int64    `yaml:"requests" json:"requests,omitempty"`
 	SLOClasses []Class  `yaml:"slo_classes" json:"slo_classes,omitempty"`
 	Clients    []Client `yaml:"clients" json:"clients"`
+	// dir is where the files are that the spec names.
+	dir string
 }
 
 // Client is one source of requests. It draws from random streams of its own,
@@ -30,7 +32,7 @@ type Client struct {
 	SLOClass string `yaml:"slo_class" json:"slo_class,omitempty"`
 	Model    string `yaml:"model" json:"model,omitempty"`
 	// RateFraction is the client's part of Spec.AggregateRate. Fractions are not
-	// normalized.
+	// normalized. A client whose arrivals are a trace needs none.
 	RateFraction float64 `yaml:"rate_fraction" json:"rate_fraction"`
 	// Arrival says how its requests follow each other, the first one gap after 0.
 	Arrival dist.Arrival `yaml:"arrival" json:"arrival"`

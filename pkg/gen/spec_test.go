@@ -82,7 +82,7 @@ func TestBadSpecs(t *testing.T) {
 		{`rate_fraction: 0.5`, `rate_fraction: 1.5`, `clients[0].rate_fraction: must be above 0 and at most 1, is 1.5`},
 		{`rate_fraction: 0.5`, `rate_fraction: .nan`, `must be a finite number`},
 		{`process: gamma`, `process: gama`, `stdin:16:24: clients[0].arrival.process: unknown arrival process "gama"; did you mean "gamma"?`},
-		{`, cv: 2`, ``, `stdin:16:14: clients[0].arrival.cv is not in the file: must be given for gamma`},
+		{`, cv: 2`, ``, `stdin:16:14: clients[0].arrival.cv is not in the file: must be given`},
 		{`cv: 2`, `cv: 0`, `stdin:16:35: clients[0].arrival.cv: must be between 0.01 and 100, is 0`},
 		{`process: poisson`, `process: poisson, cv: 1`, `clients[1].arrival.cv: poisson has none`},
 		{`type: gaussian`, `type: normal`, `stdin:17:32: clients[0].input_distribution.type: unknown distribution "normal"`},

@@ -1,0 +1,69 @@
+package dist
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// periodic has arrival k, from 1, at k gaps and a part of jitter of one: what
+// one arrival is late moves no other, so that they do not drift. The gaps have
+// cv jitter/√6.
+func periodic(p *params, gapUS float64) clock {
+	jitter := 0.0
+	if p.has("jitter") {
+		jitter = p.between("jitter", 0, 1)
+	}
+	k := 0.0
+	return func(r *rand.Rand) float64 {
+		k++
+		if jitter == 0 {
+			return k * gapUS
+		}
+		return (k + jitter*r.Float64()) * gapUS
+	}
+}
+
+// maxSpikeS is 31 years.
+const maxSpikeS = 1e9
+
+// spikes are Poisson arrivals whose rate has two levels, the mean of which is
+// that of the gap: unit exponentials add up to an area below the rate, and an
+// arrival is where the rate has had it.
+func spikes(p *params, gapUS float64) clock {
+	interval := p.between("interval_s", 1e-6, maxSpikeS) * 1e6
+	duration := p.between("duration_s", 1e-6, maxSpikeS) * 1e6
+	times := p.between("multiplier", 1, 1e6)
+	if p.err == nil && duration >= interval {
+		p.fail("duration_s", "must be below interval_s (%g), is %g", interval/1e6, duration/1e6)
+	}
+	quiet := interval - duration
+	rate := interval / (quiet + times*duration) / gapUS
+	whole, before := interval/gapUS, quiet*rate // areas of an interval and of what is quiet in it
+	area := 0.0
+	return func(r *rand.Rand) float64 {
+		area += unitExponential(r)
+		passed := math.Floor(area / whole)
+		rest := area - passed*whole
+		if rest < before {
+			return passed*interval + rest/rate
+		}
+		return passed*interval + quiet + (rest-before)/(times*rate)
+	}
+}
+
+// maxBurst bounds how many arrive at one instant.
+const maxBurst = 1e6
+
+// adversarial has size arrivals at each multiple of size gaps: two clients of
+// one size and rate strike at the same instants.
+func adversarial(p *params, gapUS float64) clock {
+	size := p.between("burst_size", 1, maxBurst)
+	if p.err == nil && size != math.Trunc(size) {
+		p.fail("burst_size", "must be a whole number, is %g", size)
+	}
+	k := 0.0
+	return func(*rand.Rand) float64 {
+		k++
+		return math.Ceil(k/size) * size * gapUS
+	}
+}

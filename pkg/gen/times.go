@@ -1,0 +1,143 @@
+package gen
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/config"
+	"blis/pkg/dist"
+	"blis/pkg/named"
+)
+
+// maxTimes bounds the times of one file, which are kept in memory, 8 bytes each.
+const maxTimes = 1 << 24
+
+// timeColumns are the columns of a table that hold when something arrived.
+var timeColumns = named.Table[float64]{ // µs in one unit
+	{Name: "arrival_s", Doc: "seconds", Value: 1e6},
+	{Name: "timestamp_ms", Doc: "milliseconds", Value: 1e3},
+	{Name: "arrival_us", Doc: "microseconds", Value: 1},
+}
+
+// newTimes makes the arrivals of c, whose process stands at path.
+func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error) {
+	var recorded []float64
+	if c.Arrival.IsTrace() && c.Arrival.File != "" {
+		var err error
+		if recorded, err = s.readTimes(c.Arrival.File); err != nil {
+			var bad *config.Error
+			if errors.As(err, &bad) {
+				return nil, err
+			}
+			return nil, fault(path+".file", "%v", err)
+		}
+	}
+	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction, recorded)
+	if err != nil {
+		return nil, inside(path, err, fault)
+	}
+	return times, nil
+}
+
+// onlyTraces reports whether all arrivals are recorded: then no rate matters, and
+// the workload ends by itself.
+func (s *Spec) onlyTraces() bool {
+	return !slices.ContainsFunc(s.Clients, func(c Client) bool { return !c.Arrival.IsTrace() })
+}
+
+// readTimes returns the arrivals in the file called name, in µs; a relative name
+// begins where the spec is. Its lines are times in seconds, or it is a table of
+// comma-separated values, without quotes, of whose columns one holds times. The
+// times must be in order. A fault in the file is a *config.Error.
+func (s *Spec) readTimes(name string) ([]float64, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.dir, name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return parseTimes(file, name)
+}
+
+func parseTimes(in io.Reader, name string) ([]float64, error) {
+	var times []float64
+	line, column, unit := 0, 0, 1e6
+	fail := func(format string, args ...any) ([]float64, error) {
+		return nil, &config.Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)}
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		line++
+		text := strings.TrimSpace(lines.Text())
+		if line == 1 {
+			text = strings.TrimPrefix(text, "\ufeff")
+			if _, err := strconv.ParseFloat(text, 64); err != nil {
+				if column, unit, err = timeColumn(text); err != nil {
+					return fail("%v", err)
+				}
+				continue
+			}
+		}
+		if text == "" {
+			continue
+		}
+		cells := strings.Split(text, ",")
+		if column >= len(cells) {
+			return fail("has %d columns and no time in column %d", len(cells), column+1)
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(cells[column]), 64)
+		if err != nil {
+			return fail("must be a time, is %q", cells[column])
+		}
+		if _, err := dist.Micros(v * unit); err != nil {
+			return fail("%v", err)
+		}
+		if n := len(times); n > 0 && v*unit < times[n-1] {
+			return fail("comes before the time above it; times must be in order")
+		}
+		if len(times) == maxTimes {
+			return fail("holds more than %d times; import it instead (--import csv:FILE)", maxTimes)
+		}
+		times = append(times, v*unit)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		line++
+		return fail("is longer than %d bytes", bufio.MaxScanTokenSize)
+	} else if err != nil {
+		return nil, err
+	}
+	if len(times) == 0 {
+		line = 0
+		return fail("holds no times")
+	}
+	return times, nil
+}
+
+// timeColumn finds the column of times in the first line of a table.
+func timeColumn(header string) (column int, unit float64, err error) {
+	column = -1
+	for i, cell := range strings.Split(header, ",") {
+		name := strings.TrimSpace(cell)
+		if !slices.Contains(timeColumns.Names(), name) {
+			continue
+		}
+		if column >= 0 {
+			return 0, 0, fmt.Errorf("has two columns of times")
+		}
+		column = i
+		unit, _ = timeColumns.Get("column", name)
+	}
+	if column < 0 {
+		return 0, 0, fmt.Errorf("must be a time in seconds, or name a column %s, is %q", strings.Join(timeColumns.Names(), " or "), header)
+	}
+	return column, unit, nil
+}
