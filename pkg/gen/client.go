@@ -17,17 +17,23 @@ type fault func(path, format string, args ...any) error
 
 func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// client is a Client at work.
+// client is a Client at work: times, and what arrives at them.
 type client struct {
 	*Client
-	times                     *dist.Times
-	input, output             *dist.Length
-	prefixes                  *prefixes // nil if no prompts begin alike
-	arrivals, inputs, outputs *rand.Rand
-	// us is when its next request arrives, in µs and not rounded; arrival is us
-	// rounded.
-	us      float64
-	arrival int64
+	times    *dist.Times
+	arrivals *rand.Rand
+	maker
+	// us is when its next request or session arrives, in µs and not rounded;
+	// arrival is us rounded. made counts those before.
+	us            float64
+	arrival, made int64
+}
+
+// maker makes what a client sends: requests or sessions, one after the other.
+type maker interface {
+	// fill fills a with the one of place n, from 0, which arrives at the given
+	// time. The id of a request is not its concern.
+	fill(a *record.Arrival, n int64, at record.Micros)
 }
 
 const (
@@ -57,21 +63,9 @@ func newClient(s *Spec, index int, fault fault) (*client, error) {
 	if c.times, err = newTimes(s, c.Client, path+".arrival", fault); err != nil {
 		return nil, err
 	}
-	if c.input, err = c.InputDistribution.Length(); err != nil {
-		return nil, inside(path+".input_distribution", err, fault)
-	}
-	if c.output, err = c.OutputDistribution.Length(); err != nil {
-		return nil, inside(path+".output_distribution", err, fault)
-	}
-	if c.PrefixSpec != nil {
-		if c.prefixes, err = newPrefixes(s.Seed, c.Client, path+".prefix_spec", fault); err != nil {
-			return nil, err
-		}
-	}
 	c.arrivals = c.stream(s.Seed, "arrival")
-	c.inputs = c.stream(s.Seed, "input")
-	c.outputs = c.stream(s.Seed, "output")
-	return c, nil
+	c.maker, err = newCompletions(s.Seed, c.Client, path, fault)
+	return c, err
 }
 
 // stream returns the client's own random stream for one purpose.
@@ -102,21 +96,10 @@ func (c *client) advance(horizon int64) (bool, error) {
 	return true, nil
 }
 
-// request fills r with the request that arrives now.
-func (c *client) request(r *record.Request) {
-	*r = record.Request{
-		ArrivalUS:    record.Micros(c.arrival),
-		InputTokens:  c.input.Draw(c.inputs),
-		OutputTokens: c.output.Draw(c.outputs),
-		Prompt:       r.Prompt[:0],
-		Tenant:       c.TenantID,
-		SLOClass:     c.SLOClass,
-		Model:        c.Model,
-		DeadlineUS:   record.Never,
-	}
-	if c.prefixes != nil {
-		c.prefixes.begin(r)
-	}
+// send fills a with what arrives now.
+func (c *client) send(a *record.Arrival) {
+	c.fill(a, c.made, record.Micros(c.arrival))
+	c.made++
 }
 
 // clients checks the spec and makes its clients ready to draw.

@@ -8,14 +8,14 @@ import (
 	"blis/pkg/record"
 )
 
-// merge brings the requests of all clients into one order: by arrival, at the
+// merge brings what all clients send into one order: by arrival, at the
 // same µs by the clients' order in the spec.
 type merge struct {
 	clients []*client
 	// arrivals are the next ones of the clients that have one left.
 	arrivals des.Queue
 	horizon  int64
-	// made counts the requests, most bounds them.
+	// made counts the arrivals, most bounds them.
 	made, most int64
 }
 
@@ -51,9 +51,10 @@ func (m *merge) next(a *record.Arrival) error {
 		return io.EOF
 	}
 	i := m.arrivals.Pop().Slot
-	a.IsSession = false
-	m.clients[i].request(&a.Request)
-	a.Request.ID = requestID(m.made)
+	m.clients[i].send(a)
+	if !a.IsSession {
+		a.Request.ID = requestID(m.made)
+	}
 	m.made++
 	return m.advance(i)
 }

@@ -22,13 +22,15 @@ type prefixes struct {
 	groups []record.Segment
 	shares []float64
 	reuse  float64
-	stream *rand.Rand
 }
 
 // newPrefixes checks the client's prefix spec, which stands at path, and makes
-// it ready to draw.
+// it ready to draw; nil if it has none.
 func newPrefixes(seed uint64, c *Client, path string, fault fault) (*prefixes, error) {
 	s := c.PrefixSpec
+	if s == nil {
+		return nil, nil
+	}
 	length, err := s.PrefixLength.Length()
 	if err != nil {
 		return nil, inside(path+".prefix_length", err, fault)
@@ -39,7 +41,7 @@ func newPrefixes(seed uint64, c *Client, path string, fault fault) (*prefixes, e
 	if err := s.checkGroups(path, fault); err != nil {
 		return nil, err
 	}
-	p := &prefixes{reuse: s.ReuseProb, stream: c.stream(seed, "prefix")}
+	p := &prefixes{reuse: s.ReuseProb}
 	for _, g := range s.PrefixGroups {
 		p.add(seed, g.GroupID, g.Popularity, length)
 	}
@@ -60,19 +62,28 @@ func (p *prefixes) add(seed uint64, id string, popularity float64, length *dist.
 	p.shares = append(p.shares, popularity)
 }
 
-// begin gives r the prefix of a group, or none. A prompt that is too short for
-// the whole prefix has as much of it as leaves one token of its own. Both draws
-// happen for every request, so that ReuseProb changes no choice of group.
-func (p *prefixes) begin(r *record.Request) {
-	reused := p.stream.Float64() < p.reuse
-	at := p.stream.Float64() * p.shares[len(p.shares)-1]
-	if !reused || r.InputTokens == 1 {
-		return
+// choose returns the prefix of a group at full length, or false for none. Both
+// draws happen every time, so that ReuseProb changes no choice of group.
+func (p *prefixes) choose(r *rand.Rand) (record.Segment, bool) {
+	if p == nil {
+		return record.Segment{}, false
 	}
+	reused := r.Float64() < p.reuse
+	at := r.Float64() * p.shares[len(p.shares)-1]
 	// Rounding may take at up to the last share itself.
 	i := min(sort.Search(len(p.shares), func(i int) bool { return p.shares[i] > at }), len(p.groups)-1)
-	g := p.groups[i]
-	r.Prompt = append(r.Prompt, record.Segment{ID: g.ID, Tokens: min(g.Tokens, r.InputTokens-1)})
+	return p.groups[i], reused
+}
+
+// begin appends to prompt the prefix of a group, or none. A prompt of tokens that
+// is too short for the whole prefix has as much of it as leaves one token of its
+// own.
+func (p *prefixes) begin(prompt []record.Segment, tokens int64, r *rand.Rand) []record.Segment {
+	g, reused := p.choose(r)
+	if !reused || tokens == 1 {
+		return prompt
+	}
+	return append(prompt, record.Segment{ID: g.ID, Tokens: min(g.Tokens, tokens-1)})
 }
 
 // checkGroups reports the first fault in how groups are given.
