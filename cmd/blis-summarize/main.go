@@ -29,7 +29,7 @@
 //	$ blis-summarize run.jsonl.zst
 //	$ blis-summarize --where 'input_tokens > 500' --format json run.jsonl.zst
 //	$ blis-summarize --from 2s --to 8s run.jsonl.zst
-//	$ blis-gen --scenario rag | blis-summarize -c ""
+//	$ blis-gen --scenario retrieval | blis-summarize -c ""
 //
 // Exit codes: 0 ok, 1 the data or the input and output failed (a truncated run
 // too), 2 the call was wrong, 130 interrupted, 141 the reader of stdout went

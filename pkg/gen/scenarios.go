@@ -13,7 +13,14 @@ var scenarioFiles embed.FS
 // is used where a call names no source.
 var Scenarios = named.Table[string]{
 	{Name: "chat", Doc: "three tenants with a system prompt each: interactive, standard and batch traffic", Value: "scenarios/chat.yaml"},
-	{Name: "rag", Doc: "long prompts that begin with a popular document, short answers", Value: "scenarios/rag.yaml"},
+	{Name: "rag", Doc: "summaries of retrieved passages and whole documents, in batches", Value: "scenarios/rag.yaml"},
+	{Name: "retrieval", Doc: "long prompts that begin with a popular document, short answers", Value: "scenarios/retrieval.yaml"},
+	{Name: "code", Doc: "long contexts of code, short answers", Value: "scenarios/code.yaml"},
+	{Name: "reasoning", Doc: "short questions, thousands of tokens of thought", Value: "scenarios/reasoning.yaml"},
+	{Name: "synthetic-data", Doc: "short seeds behind long instructions, long answers", Value: "scenarios/synthetic-data.yaml"},
+	{Name: "bursty-traffic", Doc: "six clients of production, each with a burstiness and lengths of its own", Value: "scenarios/bursty-traffic.yaml"},
+	{Name: "mixed-slo", Doc: "three promises: voice, office work, and an archive that can wait", Value: "scenarios/mixed-slo.yaml"},
+	{Name: "unfair-tenants", Doc: "six tenants with one promise, the first of which sends two thirds", Value: "scenarios/unfair-tenants.yaml"},
 	{Name: "prefix-heavy", Doc: "512 equally popular prefixes of 256 tokens", Value: "scenarios/prefix-heavy.yaml"},
 	{Name: "documents", Doc: "questions about 240 documents of 8,000 tokens: more than one cache holds, less than four", Value: "scenarios/documents.yaml"},
 	{Name: "sanity", Doc: "Poisson arrivals of one class at 80 % of what the default cluster can serve", Value: "scenarios/sanity.yaml"},

@@ -23,7 +23,11 @@ func (d *Document) describe(b []byte) []byte {
 		line("over time", "|%s| %d x %d s", draw(w.Timeline.Counts), len(w.Timeline.Counts), w.Timeline.BucketS)
 	}
 	if w.CV != nil {
-		line("bursts", "CV of the gaps %.4g%s", *w.CV, value(", Fano factor a minute %.4g", w.Fano))
+		fano := ""
+		if w.Fano != nil {
+			fano = fmt.Sprintf(", Fano factor %.4g of the counts in %d minutes", *w.Fano, w.Minutes)
+		}
+		line("bursts", "CV of the gaps %.4g%s", *w.CV, fano)
 	}
 	if p := w.Prefix; p != nil {
 		line("prefixes", "%.1f %% of the prompt tokens were there before, %.1f %% in whole blocks of %d; %.1f %% have names",

@@ -1,0 +1,159 @@
+package gen
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+	"blis/pkg/workload"
+)
+
+// The sources of scenarios that follow something published.
+const (
+	// github.com/kubernetes-sigs/inference-perf at 7de5ef2e, workload-catalog/*: a
+	// mean and a deviation of what it calls input (beside the system prompt) and
+	// output.
+	catalogue = "inference-perf "
+	// github.com/alibaba/ServeGen at f891d118, data/language: CV of the gaps, mean
+	// and quantiles of the lengths of single clients.
+	servegen = "ServeGen m-large "
+)
+
+// published is a number that a source states of what a scenario follows.
+type published struct {
+	scenario, source string
+	// tenant is whose it is, "" is all; what is input, output, gaps or prefix.
+	tenant, what string
+	// figure is mean, deviation, p50, p95, cv or share; value is it, in the
+	// scenario's own scale.
+	figure string
+	value  float64
+	// impossible says why it cannot be met beside the others, if so.
+	impossible string
+}
+
+// moments are the two rows of a distribution that the catalogue has.
+func moments(scenario, source, what string, mean, deviation float64) []published {
+	return []published{{scenario, source, "", what, "mean", mean, ""}, {scenario, source, "", what, "deviation", deviation, ""}}
+}
+
+// servegenClient is the rows of one of ServeGen's clients, by its number there.
+func servegenClient(tenant string, number int, share, cv float64, input, output [3]float64) []published {
+	const scenario = "bursty-traffic"
+	source := fmt.Sprint(servegen, number)
+	rows := []published{{scenario, source, tenant, "rate", "share", share, ""}, {scenario, source, tenant, "gaps", "cv", cv, ""}}
+	for i, figure := range []string{"mean", "p50", "p95"} {
+		rows = append(rows, published{scenario, source, tenant, "input", figure, input[i], ""}, published{scenario, source, tenant, "output", figure, output[i], ""})
+	}
+	return rows
+}
+
+// allPublished is the table. Inputs are those of the catalogue with its system
+// prompt, since that is the whole prompt.
+func allPublished() []published {
+	var all []published
+	add := func(rows ...published) { all = append(all, rows...) }
+
+	add(moments("rag", catalogue+"batch-summarization-rag", "input", 15000+500, 22000)...)
+	add(moments("rag", catalogue+"batch-summarization-rag", "output", 500, 300)...)
+	add(published{"rag", catalogue + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
+
+	// A whole prompt is divided by 8.
+	add(moments("code", catalogue+"code-generation", "input", (160000+3000)/8., 233600/8.)...)
+	add(moments("code", catalogue+"code-generation", "output", 425, 825)...)
+	add(published{"code", catalogue + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
+
+	add(moments("reasoning", catalogue+"reasoning", "input", 1000+250, 800)...)
+	add(moments("reasoning", catalogue+"reasoning", "output", 8000, 6500)...)
+	add(published{"reasoning", catalogue + "reasoning", "", "prefix", "share", 250. / 1250, ""})
+
+	const synthetic = catalogue + "batch-synthetic-data-generation"
+	add(moments("synthetic-data", synthetic, "input", 500+2000, 1200)...)
+	add(published{"synthetic-data", synthetic, "", "output", "mean", 4000, ""},
+		published{"synthetic-data", synthetic, "", "output", "deviation", 2500, "uniform from 500 to 8000 has 2165"},
+		published{"synthetic-data", synthetic, "", "prefix", "share", 2000. / 2500, ""})
+
+	// Shares are of the six's rates together.
+	const six = 0.160 + 0.063 + 0.054 + 0.020 + 0.022 + 0.044
+	add(servegenClient("assistant", 61, 0.160/six, 2.33, [3]float64{832.34, 489, 2383}, [3]float64{373.545, 416, 767})...)
+	add(servegenClient("classifier", 143, 0.063/six, 2.83, [3]float64{647.302, 627, 811}, [3]float64{4.152, 3, 8})...)
+	add(servegenClient("extractor", 104, 0.054/six, 4.234, [3]float64{702.542, 599, 853}, [3]float64{39.351, 29, 92})...)
+	add(servegenClient("translator", 91, 0.020/six, 1.279, [3]float64{882.632, 979, 1669}, [3]float64{63.493, 49, 173})...)
+	add(servegenClient("rewriter", 116, 0.022/six, 4.364, [3]float64{2401.666, 2400, 2416}, [3]float64{112.595, 107, 138})...)
+	add(servegenClient("completion", 34, 0.044/six, 0.943, [3]float64{70.743, 63, 75}, [3]float64{16.854, 12, 47})...)
+	return all
+}
+
+// measure is the same number of a description.
+func (p *published) measure(t *testing.T, d *workload.Description) float64 {
+	t.Helper()
+	part := &workload.Part{Arrivals: d.Arrivals, CV: d.CV, Lengths: d.Lengths}
+	if p.tenant != "" {
+		part = d.Tenant[p.tenant]
+	}
+	lengths := map[string]*workload.Distribution{"input": part.Input, "output": part.Output}[p.what]
+	switch {
+	case p.what == "prefix":
+		return d.Prefix.Hit
+	case p.what == "gaps":
+		return *part.CV
+	case p.what == "rate":
+		return float64(part.Arrivals) / float64(d.Arrivals)
+	case p.figure == "mean":
+		return lengths.Mean
+	case p.figure == "deviation":
+		return lengths.CV * lengths.Mean
+	case p.figure == "p50":
+		return lengths.P50
+	case p.figure == "p95":
+		return lengths.P95
+	}
+	t.Fatalf("no such figure: %+v", p)
+	return 0
+}
+
+// describeScenario describes a built-in spec with so many requests.
+func describeScenario(t *testing.T, name string, n Count) *workload.Description {
+	t.Helper()
+	stream, err := generate("", Options{Scenario: Scenario(name), Requests: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := workload.New()
+	r := record.NewReader(strings.NewReader(stream))
+	var a record.Arrival
+	for r.Next() {
+		if r.Kind() != record.KindRequest && r.Kind() != record.KindSession {
+			continue
+		}
+		if err := r.Arrival(&a); err != nil {
+			t.Fatal(err)
+		}
+		d.Add(&a)
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return d.Description()
+}
+
+// The scenarios that follow something published are within 10 % of it. go test
+// -v prints by how much each differs.
+func TestPublishedScenarios(t *testing.T) {
+	descriptions := map[string]*workload.Description{}
+	for _, p := range allPublished() {
+		d := descriptions[p.scenario]
+		if d == nil {
+			d = describeScenario(t, p.scenario, 100_000)
+			descriptions[p.scenario] = d
+		}
+		got := p.measure(t, d)
+		off := got/p.value - 1
+		t.Logf("%-15s %-11s %-7s %-9s %10.4g, published %10.4g: %+5.1f %%  %s %s", p.scenario, p.tenant, p.what, p.figure, got, p.value, 100*off, p.source, p.impossible)
+		if math.Abs(off) > 0.1 && p.impossible == "" {
+			t.Errorf("%s %s: %s of %s is %.4g, %s has %.4g", p.scenario, p.tenant, p.figure, p.what, got, p.source, p.value)
+		}
+	}
+}
