@@ -1,0 +1,185 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+
+	"blis/pkg/named"
+)
+
+// Profile says how a load rises and falls, as files do: what a rate is
+// multiplied with at each time. Times are in µs. Outside of Segments it is 1.
+type Profile struct {
+	Type     string           `yaml:"type" json:"type"`
+	Segments []ProfileSegment `yaml:"segments" json:"segments,omitempty"`
+	// Recovery is how long a spike takes to fall from its multiplier to 1.
+	Recovery int64 `yaml:"recovery" json:"recovery,omitempty"`
+	// Period is that of a diurnal wave 1 + Amplitude·sin; absent, a day. PeakTime
+	// is when it is highest; absent, a quarter of the period, so that it begins with
+	// 1 and rises.
+	Period    int64   `yaml:"period" json:"period,omitempty"`
+	Amplitude float64 `yaml:"amplitude" json:"amplitude,omitempty"`
+	PeakTime  *int64  `yaml:"peak_time" json:"peak_time,omitempty"`
+}
+
+// ProfileSegment is a stretch of time from StartTime up to EndTime. Without
+// EndTime it lasts until the next segment, the last one for ever.
+type ProfileSegment struct {
+	StartTime  int64    `yaml:"start_time" json:"start_time,omitempty"`
+	EndTime    int64    `yaml:"end_time" json:"end_time,omitempty"`
+	Multiplier *float64 `yaml:"multiplier" json:"multiplier,omitempty"`
+}
+
+// Profiles are the types of load profiles.
+var Profiles = named.Table[func(*Profile) (curve, error)]{
+	{Name: "constant", Doc: "one segment without times, whose multiplier holds throughout", Value: (*Profile).constant},
+	{Name: "step", Doc: "each segment at its multiplier", Value: (*Profile).steps},
+	{Name: "ramp", Doc: "in each segment a line to its multiplier, from that of the segment that it touches, else from 1", Value: (*Profile).ramps},
+	{Name: "diurnal", Doc: "a sine wave around 1 of amplitude and period", Value: (*Profile).wave},
+	{Name: "spike", Doc: "each segment at its multiplier, and then a line down to 1 in recovery", Value: (*Profile).spikes},
+}
+
+const (
+	maxMultiplier = 1e6
+	day           = 86_400_000_000 // µs
+)
+
+// curve is a multiplier at each time: lines, in order and apart from each other,
+// and 1 elsewhere; or a wave.
+type curve struct {
+	lines []line
+	// amplitude is 0 if there is no wave; peak is before the end of the period.
+	amplitude, period, peak float64
+}
+
+// line goes straight from one multiplier to another. The last one may have no
+// end; then it is level.
+type line struct{ start, end, from, to float64 }
+
+// curve checks p and returns what it describes. An error is a *ParamError.
+func (p *Profile) curve() (curve, error) {
+	build, err := Profiles.Get("load profile", p.Type)
+	if err != nil {
+		return curve{}, &ParamError{"type", err.Error()}
+	}
+	for _, field := range []struct {
+		name, owner string
+		given       bool
+	}{
+		{"recovery", "spike", p.Recovery != 0},
+		{"period", "diurnal", p.Period != 0},
+		{"amplitude", "diurnal", p.Amplitude != 0},
+		{"peak_time", "diurnal", p.PeakTime != nil},
+	} {
+		if field.given && p.Type != field.owner {
+			return curve{}, &ParamError{field.name, p.Type + " has none; " + field.owner + " has"}
+		}
+	}
+	return build(p)
+}
+
+// levels checks the segments and returns them as level lines. They need ends if
+// ends says so.
+func (p *Profile) levels(ends bool) ([]line, error) {
+	if len(p.Segments) == 0 {
+		return nil, &ParamError{"segments", "must be at least one for " + p.Type}
+	}
+	var lines []line
+	for i, s := range p.Segments {
+		fail := func(field, format string, args ...any) ([]line, error) {
+			return nil, &ParamError{fmt.Sprintf("segments[%d].%s", i, field), fmt.Sprintf(format, args...)}
+		}
+		last := i == len(p.Segments)-1
+		end := s.EndTime
+		if end == 0 && !ends && !last {
+			end = p.Segments[i+1].StartTime
+		}
+		switch {
+		case s.Multiplier == nil:
+			return fail("multiplier", "must be given")
+		case !(*s.Multiplier >= 0 && *s.Multiplier <= maxMultiplier):
+			return fail("multiplier", "must be between 0 and %g, is %g", float64(maxMultiplier), *s.Multiplier)
+		case s.StartTime < 0 || s.StartTime > maxMicros:
+			return fail("start_time", "must be between 0 and %d µs, is %d", int64(maxMicros), s.StartTime)
+		case i > 0 && float64(s.StartTime) < lines[i-1].end:
+			return fail("start_time", "must not be before the end of the segment above (%.0f), is %d", lines[i-1].end, s.StartTime)
+		case end == 0 && ends:
+			return fail("end_time", "must be given for %s", p.Type)
+		case (end != 0 || !last) && (end <= s.StartTime || end > maxMicros):
+			return fail("end_time", "must be after start_time (%d) and at most %d µs, is %d", s.StartTime, int64(maxMicros), end)
+		}
+		l := line{float64(s.StartTime), float64(end), *s.Multiplier, *s.Multiplier}
+		if end == 0 {
+			l.end = math.Inf(1)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+func (p *Profile) constant() (curve, error) {
+	if len(p.Segments) != 1 || p.Segments[0].StartTime != 0 || p.Segments[0].EndTime != 0 {
+		return curve{}, &ParamError{"segments", "must be one without start_time and end_time for constant"}
+	}
+	return p.steps()
+}
+
+func (p *Profile) steps() (curve, error) {
+	lines, err := p.levels(false)
+	return curve{lines: lines}, err
+}
+
+func (p *Profile) ramps() (curve, error) {
+	lines, err := p.levels(true)
+	for i := range lines {
+		lines[i].from = 1
+		if i > 0 && lines[i-1].end == lines[i].start {
+			lines[i].from = lines[i-1].to
+		}
+	}
+	return curve{lines: lines}, err
+}
+
+func (p *Profile) spikes() (curve, error) {
+	levels, err := p.levels(true)
+	if err != nil {
+		return curve{}, err
+	}
+	if p.Recovery < 0 || p.Recovery > maxMicros {
+		return curve{}, &ParamError{"recovery", fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), p.Recovery)}
+	}
+	var lines []line
+	for i, l := range levels {
+		lines = append(lines, l)
+		if p.Recovery == 0 {
+			continue
+		}
+		down := line{l.end, l.end + float64(p.Recovery), l.to, 1}
+		if i+1 < len(levels) && levels[i+1].start < down.end {
+			return curve{}, &ParamError{fmt.Sprintf("segments[%d].start_time", i+1), fmt.Sprintf("must not be before the recovery above ends (%.0f)", down.end)}
+		}
+		lines = append(lines, down)
+	}
+	return curve{lines: lines}, nil
+}
+
+func (p *Profile) wave() (curve, error) {
+	period, peak := p.Period, p.Period/4
+	if period == 0 {
+		period, peak = day, day/4
+	}
+	if p.PeakTime != nil {
+		peak = *p.PeakTime
+	}
+	switch {
+	case p.Segments != nil:
+		return curve{}, &ParamError{"segments", "diurnal has none"}
+	case period < 1 || period > maxMicros:
+		return curve{}, &ParamError{"period", fmt.Sprintf("must be between 1 and %d µs, is %d", int64(maxMicros), period)}
+	case !(p.Amplitude > 0 && p.Amplitude <= 1):
+		return curve{}, &ParamError{"amplitude", fmt.Sprintf("must be above 0 and at most 1, is %g", p.Amplitude)}
+	case peak < 0 || peak > maxMicros:
+		return curve{}, &ParamError{"peak_time", fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), peak)}
+	}
+	return curve{amplitude: p.Amplitude, period: float64(period), peak: float64(peak % period)}, nil
+}

@@ -1,0 +1,142 @@
+package dist
+
+import (
+	"math"
+	"slices"
+)
+
+// Warp turns the time of an unchanging load into that of one that follows
+// profiles. Up to a time t, the former runs up to the area below the product of
+// the profiles from 0 to t. A process that runs in the former time and is shown
+// in the latter has its rate multiplied everywhere, and stays what it is: a
+// Poisson process remains one, gamma gaps stay as bursty as they are.
+//
+// It goes forward only: times that are asked for must not fall.
+type Warp struct {
+	pieces []piece
+	// at is the piece reached, passed the area before it, and low where in it the
+	// last time asked for lay.
+	at          int
+	passed, low float64
+}
+
+// piece is a stretch of time in which one sum of terms holds.
+type piece struct {
+	start, length float64 // the last one's is infinite
+	rate          []term
+	area          float64
+}
+
+// NewWarp checks the profiles, each of which may be nil, and returns their
+// product. An error is a *ParamError of the first that is at fault.
+func NewWarp(profiles ...*Profile) (*Warp, error) {
+	var curves []curve
+	cuts := []float64{0}
+	for _, p := range profiles {
+		if p == nil {
+			continue
+		}
+		c, err := p.curve()
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range c.lines {
+			cuts = append(cuts, l.start, l.end)
+		}
+		curves = append(curves, c)
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	if last := len(cuts) - 1; math.IsInf(cuts[last], 1) {
+		cuts = cuts[:last]
+	}
+	w := &Warp{}
+	for i, start := range cuts {
+		p := piece{start: start, length: math.Inf(1), rate: []term{{scale: 1}}}
+		for _, c := range curves {
+			p.rate = product(p.rate, c.from(start))
+		}
+		if i+1 < len(cuts) {
+			p.length = cuts[i+1] - start
+			p.area = area(p.rate, p.length)
+		} else if len(p.rate) > 0 { // behind the last line the mean is level, and above 0
+			p.area = math.Inf(1)
+		}
+		w.pieces = append(w.pieces, p)
+	}
+	return w, nil
+}
+
+// Time returns when, in µs, the area below the profiles is that given, in µs;
+// +Inf if it never is.
+func (w *Warp) Time(us float64) float64 {
+	for ; w.at < len(w.pieces); w.at++ {
+		p := &w.pieces[w.at]
+		if rest := us - w.passed; rest <= p.area {
+			w.low = p.reach(rest, w.low)
+			return p.start + w.low
+		}
+		w.passed += p.area
+		w.low = 0
+	}
+	return math.Inf(1)
+}
+
+// reach returns where in the piece the area from its start is that given, which
+// is not before low.
+func (p *piece) reach(want, low float64) float64 {
+	if want <= 0 { // as it is where nothing comes in the piece
+		return low
+	}
+	if level, slope, ok := p.straight(); ok {
+		return min(max(2*want/(level+math.Sqrt(max(level*level+2*slope*want, 0))), low), p.length)
+	}
+	high := p.length
+	if math.IsInf(high, 1) {
+		for high = max(2*low, 1e6); area(p.rate, high) < want; high *= 2 {
+		}
+	}
+	return p.search(want, low, high)
+}
+
+// straight reports whether the rate is a line: level at the start, and its slope.
+func (p *piece) straight() (level, slope float64, ok bool) {
+	for _, t := range p.rate {
+		switch {
+		case t.turn != 0 || t.power > 1:
+			return 0, 0, false
+		case t.power == 1:
+			slope += t.scale
+		default:
+			level += t.scale
+		}
+	}
+	return level, slope, true
+}
+
+// search finds between low and high where the area is that given: by Newton's
+// method, and by halving where that leaves the bracket, until it is known to a
+// thousandth of a µs or as well as numbers go.
+func (p *piece) search(want, low, high float64) float64 {
+	t := low
+	for high-low > 1e-3 {
+		miss := want - area(p.rate, t)
+		if miss > 0 {
+			low = t
+		} else {
+			high = t
+		}
+		next := t + miss/at(p.rate, t)
+		if math.Abs(next-t) < 1e-4 && next >= low && next <= high {
+			return next
+		}
+		if !(next > low && next < high) {
+			next = low + (high-low)/2
+		}
+		if next <= low || next >= high {
+			break
+		}
+		t = next
+	}
+	return t
+}
