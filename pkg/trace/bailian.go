@@ -29,7 +29,7 @@ type bailianRow struct {
 	OutputLength *int64   `json:"output_length"`
 	Type         string   `json:"type"`
 	Turn         int64    `json:"turn"` // from 1
-	HashIDs      []hashID `json:"hash_ids"`
+	HashIDs      hashIDs  `json:"hash_ids"`
 }
 
 func openBailian(in Input, o Options) (Reader, error) {

@@ -59,7 +59,7 @@ func (b *blis) Next(a *record.Arrival) (float64, error) {
 			return float64(at), nil
 		case record.KindHeader, record.KindEnd:
 		default:
-			return 0, b.Errorf("a %s has no place in a workload", b.in.Kind())
+			return 0, b.Errorf("%s records have no place in a workload", b.in.Kind())
 		}
 	}
 	if err := b.in.Err(); err != nil {

@@ -100,27 +100,46 @@ func (l *lines) time(name string, v float64, unit string) error {
 func jsonFault(err error) string {
 	var value *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &value) && value.Type.Kind() == reflect.Int64:
-		return value.Field + " takes whole numbers, not " + value.Value
-	case errors.As(err, &value) && value.Field != "":
-		return value.Field + " cannot be a " + value.Value
-	case errors.As(err, &value):
+	case !errors.As(err, &value):
+	case value.Field == "" && value.Type.Kind() == reflect.Struct:
 		return "must be an object, not " + value.Value
+	case value.Field == "":
+		return "cannot be a " + value.Value
+	case value.Type.Kind() == reflect.Int64:
+		return value.Field + " takes whole numbers, not " + value.Value
+	default:
+		return value.Field + " cannot be a " + value.Value
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// hashID is the number of a block. encoding/json would take a null for the
-// number that was there before.
+// hashID is the number of a block.
 type hashID int64
 
-// UnmarshalJSON reads a whole number.
-func (h *hashID) UnmarshalJSON(text []byte) error {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return errors.New("hash_ids takes whole numbers, not " + string(text))
+// hashIDs are those of a prompt, most of what there is to read in a trace that
+// has them.
+type hashIDs []hashID
+
+// UnmarshalJSON reads a list of whole numbers, into the memory of h.
+func (h *hashIDs) UnmarshalJSON(text []byte) error {
+	*h = (*h)[:0]
+	if string(text) == "null" {
+		return nil
 	}
-	*h = hashID(n)
+	inside, ok := bytes.CutPrefix(text, []byte("["))
+	if !ok {
+		return fmt.Errorf("hash_ids takes a list, not %.40s", text)
+	}
+	inside = bytes.TrimSpace(bytes.TrimSuffix(inside, []byte("]")))
+	for len(inside) > 0 {
+		one, rest, _ := bytes.Cut(inside, []byte(","))
+		one, inside = bytes.TrimSpace(one), rest
+		n, err := strconv.ParseInt(string(one), 10, 64)
+		if err != nil {
+			return fmt.Errorf("hash_ids takes whole numbers, not %.40s", one)
+		}
+		*h = append(*h, hashID(n))
+	}
 	return nil
 }
 

@@ -15,7 +15,7 @@ type mooncakeRow struct {
 	Timestamp    *float64 `json:"timestamp"` // ms
 	InputLength  *int64   `json:"input_length"`
 	OutputLength *int64   `json:"output_length"`
-	HashIDs      []hashID `json:"hash_ids"`
+	HashIDs      hashIDs  `json:"hash_ids"`
 }
 
 func openMooncake(in Input, o Options) (Reader, error) {

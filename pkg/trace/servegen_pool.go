@@ -66,7 +66,10 @@ func readPool(in Input) (*pool, error) {
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
-			return p, nil
+			_, err = io.Copy(io.Discard, t) // what is compressed is whole only at its end
+			if err == nil {
+				return p, nil
+			}
 		}
 		if err != nil {
 			return nil, (&place{name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
@@ -256,7 +259,7 @@ func readLengths(p *place, in io.Reader) ([]lengths, error) {
 // readWindowLengths reads the distributions of one window; full says that none
 // of them is empty.
 func readWindowLengths(fields map[string]string) (l lengths, full bool, err error) {
-	known := append([]string{"output_tokens"}, asideFields...)
+	known := slices.Clone(asideFields)
 	full = true
 	read := func(name string) (empirical, bool) {
 		known = append(known, name)

@@ -50,8 +50,10 @@ func openVLLMBench(in Input, _ Options) (Reader, error) {
 	} else if err != nil {
 		return nil, b.Errorf("at byte %d: %s", dec.InputOffset(), jsonFault(err))
 	}
-	if dec.More() {
+	if _, err := dec.Token(); err == nil {
 		return nil, b.Errorf("holds more than one result; give each its own file")
+	} else if err != io.EOF {
+		return nil, b.Errorf("after the result: %s", jsonFault(err))
 	}
 	if err := b.take(&result); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"blis/pkg/record"
 )
@@ -32,11 +31,9 @@ type weka struct {
 	dec   *json.Decoder
 	// ids are the sessions so far and the files that they stood in.
 	ids map[string]string
-	// strange are the fields that are not known.
-	strange []string
 	// calls counts the calls, unknown those whose service time is missing, empty
-	// those without output.
-	calls, unknown, empty int64
+	// those without output; idle counts the sessions without calls.
+	calls, unknown, empty, idle int64
 }
 
 func openWeka(in Input, _ Options) (Reader, error) {
@@ -108,6 +105,7 @@ func (w *weka) Next(a *record.Arrival) (float64, error) {
 		if session.record(a) {
 			return 0, nil
 		}
+		w.idle++
 	}
 }
 
@@ -115,11 +113,11 @@ func (w *weka) Next(a *record.Arrival) (float64, error) {
 func (w *weka) Warnings() []string {
 	odd := slices.Clone(w.warnings)
 	add := func(format string, args ...any) { odd = append(odd, w.input+": "+fmt.Sprintf(format, args...)) }
-	if len(w.strange) > 0 {
-		add("the fields %s mean nothing here", strings.Join(w.strange, ", "))
-	}
 	if w.empty > 0 {
 		add("left out %d calls without output, which were given up", w.empty)
+	}
+	if w.idle > 0 {
+		add("left out %d sessions without calls", w.idle)
 	}
 	if w.unknown > 0 {
 		add("%d of %d calls have no api_time; they are taken to have ended at once, so that the thinking after them includes them", w.unknown, w.calls)

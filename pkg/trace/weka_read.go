@@ -1,13 +1,12 @@
 package trace
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"blis/pkg/named"
 )
@@ -22,7 +21,8 @@ type wekaSession struct {
 }
 
 // wekaCall is one element of requests: a call of a model, or a sub-agent with
-// its own. Times are seconds; nil is absent.
+// its own. Times are seconds; nil is absent. A recording says much more (the
+// model, why it stopped, …), which a replay has no use for.
 type wekaCall struct {
 	Type string   `json:"type"`
 	T    *float64 `json:"t"`
@@ -30,44 +30,18 @@ type wekaCall struct {
 	// A call of a model: n, or s where the answer was streamed.
 	In        *int64   `json:"in"`
 	Out       *int64   `json:"out"`
-	HashIDs   []hashID `json:"hash_ids"`
+	HashIDs   *hashIDs `json:"hash_ids"`
 	APITime   *float64 `json:"api_time"`
 	ThinkTime *float64 `json:"think_time"`
 
 	// A sub-agent, which began DurationMS before T; without, at T.
-	DurationMS *float64          `json:"duration_ms"`
-	Requests   []json.RawMessage `json:"requests"`
-
-	wekaAside
+	DurationMS *float64   `json:"duration_ms"`
+	Requests   []wekaCall `json:"requests"`
 
 	// blocks are how many of them the prompt has, node where it ends in the tree.
 	blocks int64
 	node   int32
-	calls  []wekaCall // of a sub-agent
 }
-
-// wekaAside are the fields that a replay has no use for.
-type wekaAside struct {
-	Model        aside `json:"model"`
-	Models       aside `json:"models"`
-	Stop         aside `json:"stop"`
-	InputTypes   aside `json:"input_types"`
-	OutputTypes  aside `json:"output_types"`
-	TTFT         aside `json:"ttft"`
-	AgentID      aside `json:"agent_id"`
-	SubagentType aside `json:"subagent_type"`
-	Status       aside `json:"status"`
-	TotalTokens  aside `json:"total_tokens"`
-	ToolUseCount aside `json:"tool_use_count"`
-	ToolTokens   aside `json:"tool_tokens"`
-	SystemTokens aside `json:"system_tokens"`
-}
-
-// aside is a value that is not looked at.
-type aside struct{}
-
-// UnmarshalJSON takes anything.
-func (*aside) UnmarshalJSON([]byte) error { return nil }
 
 // wekaTypes are what an element of requests can be.
 var wekaTypes = []string{"n", "s", "subagent"}
@@ -76,7 +50,7 @@ var wekaTypes = []string{"n", "s", "subagent"}
 // after the last.
 func (w *weka) read() (*wekaSession, error) {
 	s := &wekaSession{tree: newBlockTree()}
-	if err := w.open1('{'); err != nil {
+	if err := w.delimiter('{'); err != nil {
 		return nil, err
 	}
 	for w.dec.More() {
@@ -104,8 +78,8 @@ func (w *weka) read() (*wekaSession, error) {
 	return s, w.checkBlocks(s, s.calls, "requests")
 }
 
-// open1 takes the opening delimiter of an object or a list.
-func (w *weka) open1(want json.Delim) error {
+// delimiter takes the opening delimiter of an object or a list.
+func (w *weka) delimiter(want json.Delim) error {
 	token, err := w.dec.Token()
 	switch {
 	case err == io.EOF && want == '{':
@@ -137,11 +111,8 @@ func (w *weka) member(s *wekaSession, key string) error {
 		into = &s.blockSize
 	case "requests":
 		return w.requests(s)
-	case "models", "tool_tokens", "system_tokens", "totals":
-		into = &aside{}
 	default:
-		w.note(key)
-		into = &aside{}
+		into = &json.RawMessage{}
 	}
 	if err := w.dec.Decode(into); err != nil {
 		return w.Errorf("%s: %s", key, jsonFault(err))
@@ -151,16 +122,20 @@ func (w *weka) member(s *wekaSession, key string) error {
 
 // requests reads the list of calls.
 func (w *weka) requests(s *wekaSession) error {
-	if err := w.open1('['); err != nil {
+	if err := w.delimiter('['); err != nil {
 		return err
 	}
 	for w.dec.More() {
-		var raw json.RawMessage
-		if err := w.dec.Decode(&raw); err != nil {
+		path := fmt.Sprintf("requests[%d]", len(s.calls))
+		var c wekaCall
+		if err := w.dec.Decode(&c); err != nil {
+			var value *json.UnmarshalTypeError
+			if errors.As(err, &value) {
+				return w.Errorf("%s: %s", path, jsonFault(err))
+			}
 			return w.syntax(err)
 		}
-		var c wekaCall
-		if err := w.call(s, &c, raw, fmt.Sprintf("requests[%d]", len(s.calls))); err != nil {
+		if err := w.take(s, &c, path); err != nil {
 			return err
 		}
 		s.calls = append(s.calls, c)
@@ -171,34 +146,20 @@ func (w *weka) requests(s *wekaSession) error {
 	return nil
 }
 
-// call reads the element of requests called path.
-func (w *weka) call(s *wekaSession, c *wekaCall, raw []byte, path string) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(c)
-	for err != nil {
-		field, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
-		if !unknown {
-			return w.Errorf("%s: %s", path, jsonFault(err))
-		}
-		w.note(strings.Trim(field, `"`))
-		*c = wekaCall{}
-		err = json.Unmarshal(raw, c)
-	}
+// take checks the element of requests called path, puts its prompts into the
+// tree and drops their ids.
+func (w *weka) take(s *wekaSession, c *wekaCall, path string) error {
 	if err := w.checkCall(c, path); err != nil {
 		return err
 	}
-	if c.Type != "subagent" {
-		c.node, c.blocks, c.HashIDs = s.tree.add(c.HashIDs), int64(len(c.HashIDs)), nil
-		return nil
-	}
-	c.calls = make([]wekaCall, len(c.Requests))
-	for i, raw := range c.Requests {
-		if err := w.call(s, &c.calls[i], raw, fmt.Sprintf("%s.requests[%d]", path, i)); err != nil {
+	for i := range c.Requests {
+		if err := w.take(s, &c.Requests[i], fmt.Sprintf("%s.requests[%d]", path, i)); err != nil {
 			return err
 		}
 	}
-	c.Requests = nil
+	if c.HashIDs != nil {
+		c.node, c.blocks, c.HashIDs = s.tree.add(*c.HashIDs), int64(len(*c.HashIDs)), nil
+	}
 	return nil
 }
 
@@ -220,6 +181,9 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 	}
 	if c.Type == "subagent" {
 		return nil
+	}
+	if c.HashIDs == nil {
+		return w.Errorf("%s.hash_ids must be given", path)
 	}
 	for _, n := range []struct {
 		name  string
@@ -248,7 +212,7 @@ func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error 
 	for i := range calls {
 		c := &calls[i]
 		if c.Type == "subagent" {
-			if err := w.checkBlocks(s, c.calls, fmt.Sprintf("%s[%d].requests", path, i)); err != nil {
+			if err := w.checkBlocks(s, c.Requests, fmt.Sprintf("%s[%d].requests", path, i)); err != nil {
 				return err
 			}
 		} else if whole := *c.In / s.blockSize; c.blocks > whole {
@@ -256,11 +220,4 @@ func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error 
 		}
 	}
 	return nil
-}
-
-// note notes a field that is not known.
-func (w *weka) note(field string) {
-	if !slices.Contains(w.strange, field) {
-		w.strange = append(w.strange, field)
-	}
 }

@@ -69,7 +69,7 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 			if c.DurationMS != nil {
 				start -= *c.DurationMS / 1000
 			}
-			ends := w.chain(c.calls, start, agent.latest(start), prefix+"a"+strconv.Itoa(agents)+".")
+			ends := w.chain(c.Requests, start, agent.latest(start), prefix+"a"+strconv.Itoa(agents)+".")
 			if c.DurationMS != nil {
 				agent.open = append(agent.open, ends...)
 			}

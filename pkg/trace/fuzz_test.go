@@ -1,0 +1,52 @@
+package trace
+
+import (
+	"errors"
+	"testing"
+
+	"blis/pkg/record"
+)
+
+// FuzzFormats: whatever the input, reading ends, and it ends with an error that
+// says where or with arrivals whose times and prompts make sense.
+func FuzzFormats(f *testing.F) {
+	for i, e := range Formats {
+		f.Add(uint8(i), sample(f, e.Name))
+	}
+	f.Fuzz(func(t *testing.T, format uint8, text string) {
+		e := Formats[int(format)%len(Formats)]
+		list, _, err := readAll(e.Name, stream(text), Options{})
+		var located *record.SyntaxError
+		if err != nil && !errors.As(err, &located) {
+			t.Errorf("%v says not where", err)
+		}
+		for _, a := range list {
+			if e.Value.Untimed && a.us != 0 {
+				t.Errorf("%s: an arrival at %g", e.Name, a.us)
+			}
+			if !a.IsSession {
+				checkPrompt(t, a.Request.Prompt, a.Request.InputTokens)
+				continue
+			}
+			for i := range a.Session.Steps {
+				checkPrompt(t, a.Session.AppendPrompt(nil, i), a.Session.Steps[i].InputTokens)
+			}
+		}
+	})
+}
+
+// checkPrompt holds the named part of a prompt to its length, where that is one
+// that a request can have.
+func checkPrompt(t *testing.T, prompt []record.Segment, tokens int64) {
+	t.Helper()
+	sum := int64(0)
+	for _, s := range prompt {
+		if s.Tokens < 1 || s.ID == "" {
+			t.Errorf("a segment %q of %d tokens", s.ID, s.Tokens)
+		}
+		sum += s.Tokens
+	}
+	if sum > max(tokens, 0) {
+		t.Errorf("%d tokens have names, the prompt has %d", sum, tokens)
+	}
+}
