@@ -2,6 +2,7 @@ package dist
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -80,6 +81,11 @@ func (w *Warp) Time(us float64) float64 {
 		w.low = 0
 	}
 	return math.Inf(1)
+}
+
+// In returns the arrivals of t in the time of w. Both are used up by it.
+func (t *Times) In(w *Warp) *Times {
+	return &Times{func(r *rand.Rand) float64 { return w.Time(t.next(r)) }}
 }
 
 // reach returns where in the piece the area from its start is that given, which

@@ -163,7 +163,8 @@ func TestWarpedCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := NewStream(9, "warp")
-	for us := w.Time(times.Next(r)); us < runs*6*second; us = w.Time(times.Next(r)) {
+	times = times.In(w)
+	for us := times.Next(r); us < runs*6*second; us = times.Next(r) {
 		s := int(us / second)
 		counts[s%6][s/6]++
 	}
@@ -186,11 +187,12 @@ func TestWarpKeepsBursts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	times = times.In(w)
 	r := NewStream(5, "gaps")
 	v := make([]float64, samples)
 	last := 0.0
 	for i := range v {
-		us := w.Time(times.Next(r))
+		us := times.Next(r)
 		v[i], last = us-last, us
 	}
 	mean, deviation := moments(v)

@@ -60,7 +60,7 @@ func newClient(s *Spec, index int, fault fault) (*client, error) {
 		return nil, fault(path+".rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
 	}
 	var err error
-	if c.times, err = newTimes(s, c.Client, path+".arrival", fault); err != nil {
+	if c.times, err = newTimes(s, c.Client, path, fault); err != nil {
 		return nil, err
 	}
 	c.arrivals = c.stream(s.Seed, "arrival")

@@ -20,6 +20,8 @@ type Spec struct {
 	Requests   int64    `yaml:"requests" json:"requests,omitempty"`
 	SLOClasses []Class  `yaml:"slo_classes" json:"slo_classes,omitempty"`
 	Clients    []Client `yaml:"clients" json:"clients"`
+	// LoadProfile multiplies the rates of all clients but those of traces.
+	LoadProfile *dist.Profile `yaml:"load_profile" json:"load_profile,omitempty"`
 	// dir is where the files are that the spec names.
 	dir string
 }
@@ -36,6 +38,8 @@ type Client struct {
 	RateFraction float64 `yaml:"rate_fraction" json:"rate_fraction"`
 	// Arrival says how its requests follow each other, the first one gap after 0.
 	Arrival dist.Arrival `yaml:"arrival" json:"arrival"`
+	// LoadProfile multiplies its rate, as Spec.LoadProfile does: both together.
+	LoadProfile *dist.Profile `yaml:"load_profile" json:"load_profile,omitempty"`
 	// InputDistribution is of the whole prompt, shared prefix included.
 	InputDistribution  dist.Spec   `yaml:"input_distribution" json:"input_distribution"`
 	OutputDistribution dist.Spec   `yaml:"output_distribution" json:"output_distribution"`

@@ -26,7 +26,7 @@ var timeColumns = named.Table[float64]{ // µs in one unit
 	{Name: "arrival_us", Doc: "microseconds", Value: 1},
 }
 
-// newTimes makes the arrivals of c, whose process stands at path.
+// newTimes makes the arrivals of c, which stands at path.
 func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error) {
 	var recorded []float64
 	if c.Arrival.IsTrace() && c.Arrival.File != "" {
@@ -36,14 +36,14 @@ func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error)
 			if errors.As(err, &bad) {
 				return nil, err
 			}
-			return nil, fault(path+".file", "%v", err)
+			return nil, fault(path+".arrival.file", "%v", err)
 		}
 	}
 	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction, recorded)
 	if err != nil {
-		return nil, inside(path, err, fault)
+		return nil, inside(path+".arrival", err, fault)
 	}
-	return times, nil
+	return s.profiled(times, c, path, fault)
 }
 
 // onlyTraces reports whether all arrivals are recorded: then no rate matters, and

@@ -78,6 +78,7 @@ func TestArrivalsOfTrace(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"file: times", "file: tims", "spec.yaml:6:77: clients[0].arrival.file: "},
 		{", file: times", "", "clients[0].arrival.file is not in the file: must be given for trace"},
+		{"times}", "times}, load_profile: {type: constant, segments: [{multiplier: 2}]}", "clients[0].load_profile: must not stand beside arrivals of a trace"},
 		{"trace, file", "constant, file", "clients[0].arrival.file: constant has none; trace has"},
 	} {
 		o.Spec = write("spec.yaml", specText("aggregate_rate: 1\nrequests: 1", clientText("a", "rate_fraction: 1, "+strings.Replace(client, c.old, c.new, 1))))
