@@ -42,19 +42,8 @@ clients:
 
 // summary is what the test reads of blis-summarize's document.
 type summary struct {
-	Workload struct {
-		Load struct {
-			Offered float64 `json:"offered_over_capacity"`
-			Models  []struct {
-				Capacity float64 `json:"capacity_per_s"`
-				Limit    string  `json:"limit"`
-			} `json:"models"`
-		} `json:"load"`
-		Prefix struct {
-			BlockHit float64 `json:"block_hit_ratio"`
-		} `json:"prefix"`
-	} `json:"workload"`
-	Metrics struct {
+	Workload summarize.Workload `json:"workload"`
+	Metrics  struct {
 		Queue      struct{ Mean float64 } `json:"queue"`
 		Throughput struct{ RPS float64 }  `json:"throughput"`
 		KV         struct {
@@ -107,7 +96,7 @@ func TestLoadSaturates(t *testing.T) {
 	capacity := summarized(t, traffic(t, 100, requests), builtIn).Workload.Load.Models[0].Capacity
 	for _, load := range []float64{0.5, 0.9, 1.3} {
 		workload := traffic(t, load*capacity, requests)
-		if got := summarized(t, workload, builtIn).Workload.Load.Offered; math.Abs(got/load-1) > 0.05 {
+		if got := *summarized(t, workload, builtIn).Workload.Load.Offered; math.Abs(got/load-1) > 0.05 {
 			t.Errorf("the load is %.3f, want %g", got, load)
 		}
 		run := simulated(t, workload, "")
