@@ -7,16 +7,19 @@
 // that describes clients: their shares of the rate, arrival processes,
 // distributions of lengths and shared prefixes. --scenario NAME is one of the
 // built-in specs; it is also what a call without any source uses. --import
-// FORMAT:FILE turns a public trace into a workload. --list scenarios and --list
+// FORMAT:FILE turns a public trace into a workload, compressed or not; several
+// are merged in the order of time. --list scenarios and --list
 // importers name what there is, and --print-spec writes the spec that a call
 // would use, as a start for an own one.
 //
 // --seed and --requests override the spec: the same spec and seed give the same
 // bytes, and a longer workload begins with the shorter one. --limit cuts
-// an import after so many requests, --time-scale stretches its time, --rate
-// rescales it to a mean rate, --block-size says how many tokens a hash id of
-// the trace stands for, and --where keeps the requests for which a CEL
-// expression is true.
+// an import after so many requests or sessions, --time-scale stretches its
+// time, --rate rescales it to a mean rate (and spaces sessions of which nothing
+// says when they begin), --loop repeats it, --sample keeps a part of it,
+// --block-size says how many tokens a hash id of the trace stands for, and
+// --where keeps the requests, and the sessions by their first call, for which a
+// CEL expression is true.
 //
 // The stream goes to stdout, compressed with zstd; plain on a terminal, with
 // --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is

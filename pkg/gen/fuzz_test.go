@@ -23,24 +23,22 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-func FuzzAzure(f *testing.F) {
-	f.Add("TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8")
-	f.Add("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,\"2162\",5\n")
-	f.Fuzz(func(t *testing.T, trace string) { checkImport(t, "azure", trace) })
-}
-
-func FuzzMooncake(f *testing.F) {
-	f.Add(`{"timestamp": 1500, "input_length": 1100, "output_length": 500, "hash_ids": [46, 47, 48]}` + "\n\n")
-	f.Add(`{"timestamp":46.927,"input_length":2358,"output_length":531}`)
-	f.Fuzz(func(t *testing.T, trace string) { checkImport(t, "mooncake", trace) })
-}
-
-func checkImport(t *testing.T, format, trace string) {
-	for _, o := range []Options{{}, {TimeScale: 0.3}, {Rate: 7}, {Limit: 1}} {
-		o.Import = []Import{{format, "-"}}
-		if stream, err := generate(trace, o); err == nil {
-			_, list := decode(t, stream)
-			checkLaws(t, list)
+// FuzzImport runs what gen does with a trace; the parsers are fuzzed in
+// pkg/trace.
+func FuzzImport(f *testing.F) {
+	f.Add("azure", "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8")
+	f.Add("azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,\"2162\",5\n")
+	f.Add("mooncake", `{"timestamp": 1500, "input_length": 1100, "output_length": 500, "hash_ids": [46, 47, 48]}`+"\n\n")
+	f.Add("mooncake", `{"timestamp":46.927,"input_length":2358,"output_length":531}`)
+	f.Add("csv", earlyText)
+	f.Add("weka", sessionsText)
+	f.Fuzz(func(t *testing.T, format, trace string) {
+		for _, o := range []Options{{}, {TimeScale: 0.3}, {Rate: 7}, {Limit: 1}, {Loop: 2}, {Sample: 0.5}} {
+			o.Import = []Import{{format, "-"}}
+			if stream, err := generate(trace, o); err == nil {
+				_, list := decode(t, stream)
+				checkLaws(t, list)
+			}
 		}
-	}
+	})
 }

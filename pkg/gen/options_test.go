@@ -116,6 +116,11 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 		{Options{BlockSize: 1}, "are for --import only"},
 		{Options{Import: []Import{azure}, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
 		{Options{Import: []Import{azure}, BlockSize: 16}, "--block-size is for the hash ids of mooncake"},
+		{Options{Loop: 2}, "are for --import only"},
+		{Options{Sample: 0.5}, "are for --import only"},
+		{Options{Import: []Import{azure, azure}}, "--import can read stdin only once"},
+		{Options{Import: []Import{azure, {"weka", "x"}}, Rate: 1}, "--rate can space arrivals of weka only without others beside them"},
+		{Options{Import: []Import{{"weka", "x"}}, TimeScale: 1}, "--time-scale changes nothing where no arrival has a time, as in weka"},
 		{Options{Import: []Import{{"azur", "-"}}}, `unknown importer "azur"; did you mean "azure"?`},
 		{Options{Scenario: "chta"}, `unknown scenario "chta"; did you mean "chat"?`},
 	} {
@@ -131,6 +136,7 @@ func TestFlagValues(t *testing.T) {
 		count    Count
 		factor   Factor
 		scenario Scenario
+		share    Share
 		imp      Import
 		where    Filter
 	)
@@ -141,6 +147,7 @@ func TestFlagValues(t *testing.T) {
 	}{
 		{&count, "12", ""}, {&count, "0", "must be a whole number from 1"}, {&count, "-1", "from 1"}, {&count, "1.5", "from 1"}, {&count, "", "from 1"},
 		{&factor, "0.25", ""}, {&factor, "0", "must be a number above 0"}, {&factor, "-1", "above 0"}, {&factor, "inf", "above 0"}, {&factor, "nan", "above 0"}, {&factor, "x", "above 0"},
+		{&share, "1", ""}, {&share, "0.5", ""}, {&share, "0", "must be a number above 0 and at most 1"}, {&share, "1.1", "at most 1"}, {&share, "x", "at most 1"},
 		{&scenario, "rag", ""}, {&scenario, "chta", `did you mean "chat"?`},
 		{&where, "input_tokens > 1000", ""}, {&where, "input_token > 1", `did you mean "input_tokens"?`}, {&where, "1", "true or false"},
 		{&imp, "azure:a:b.csv", ""}, {&imp, "azure", "must be FORMAT:FILE"}, {&imp, "azure:", "must be FORMAT:FILE"}, {&imp, "x:y", "unknown importer"},

@@ -39,12 +39,12 @@ func TestPublicTraces(t *testing.T) {
 		format, file  string
 		rows          int
 		first, last   record.Micros
-		cv            float64 // 0: not known
+		cv, fano      float64 // 0: not known
 		input, output float64 // means
 	}{
-		{"azure", "azure2023_conv.csv", 19366, 0, 3501721937, 1.094, 1154.70, 211.13},
-		{"azure", "azure2023_code.csv", 8819, 0, 3435948056, 13.15, 2047.85, 27.88},
-		{"mooncake", "mooncake_conversation.jsonl", 12031, 0, 3536999000, 0, 12035.06, 342.62},
+		{"azure", "azure2023_conv.csv", 19366, 0, 3501721937, 1.094, 0, 1154.70, 211.13},
+		{"azure", "azure2023_code.csv", 8819, 0, 3435948056, 13.15, 164, 2047.85, 27.88},
+		{"mooncake", "mooncake_conversation.jsonl", 12031, 0, 3536999000, 0, 0, 12035.06, 342.62},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			path := tracePath(t, c.file)
@@ -55,6 +55,9 @@ func TestPublicTraces(t *testing.T) {
 			}
 			if first, last := list[0].ArrivalUS, list[c.rows-1].ArrivalUS; first != c.first || last != c.last {
 				t.Errorf("arrivals from %d to %d, want %d to %d", first, last, c.first, c.last)
+			}
+			if f := fano(list); c.fano != 0 && math.Abs(f-c.fano) > 0.5 {
+				t.Errorf("the counts of minutes have a Fano factor of %.1f, want %g", f, c.fano)
 			}
 			if _, cv := gaps(list); c.cv != 0 && math.Abs(cv-c.cv) > 0.005 {
 				t.Errorf("gaps have cv %.4f, want %g", cv, c.cv)
@@ -96,6 +99,69 @@ func TestMooncakeReuse(t *testing.T) {
 	if b, k := 100*hitBlocks/blocks, 100*hitTokens/tokens; math.Abs(b-36.6) > 0.05 || math.Abs(k-37.4) > 0.05 {
 		t.Errorf("%.2f %% of the blocks and %.2f %% of the tokens come again", b, k)
 	}
+}
+
+// The other public traces: the sample of the tool agent through plain CSV, and
+// prompts of ShareGPT in blocks of 16, whole ones: what is left is unique.
+func TestOtherPublicTraces(t *testing.T) {
+	var warnings []string
+	o := Options{Import: []Import{{"csv", tracePath(t, "mooncake_toolagent_sample.csv")}}, Warn: func(w string) { warnings = append(warnings, w) }}
+	_, list := requests(t, "", o)
+	checkLaws(t, list)
+	if len(list) != 94 || list[0].ArrivalUS != 1178625000 {
+		t.Errorf("%d requests from %d on", len(list), list[0].ArrivalUS)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "the columns shared_prefix_group, shared_prefix_blocks512 mean nothing here") {
+		t.Errorf("warnings %q", warnings)
+	}
+	_, list = requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "sharegpt300_llama3_block16.jsonl")}}, BlockSize: 16})
+	checkLaws(t, list)
+	for _, r := range list {
+		if len(r.Prompt) != int(r.InputTokens/16) {
+			t.Errorf("%s of %d tokens has %d segments", r.ID, r.InputTokens, len(r.Prompt))
+		}
+	}
+	if len(list) != 300 {
+		t.Errorf("%d requests", len(list))
+	}
+}
+
+// The public sessions of coding agents, one every 10 s.
+func TestPublicSessions(t *testing.T) {
+	path := filepath.Join("../../../shared/data/agentic/weka_original")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the sessions are not here: %v", err)
+	}
+	list := arrivals(t, "", Options{Import: []Import{{"weka", path}}, Rate: 0.1})
+	for i, a := range list {
+		if want := record.Micros(i) * 10e6; a.Session.ArrivalUS != want {
+			t.Errorf("%s arrives at %d, want %d", a.Session.ID, a.Session.ArrivalUS, want)
+		}
+	}
+	if len(list) != 11 || list[0].Session.ID != "trace_0060" || list[10].Session.ID != "trace_0684" {
+		t.Errorf("%d sessions", len(list))
+	}
+}
+
+// fano is the population variance over the mean of the counts in the whole
+// minutes from the first arrival on.
+func fano(list []record.Request) float64 {
+	minutes := (list[len(list)-1].ArrivalUS - list[0].ArrivalUS) / 60e6
+	counts := make([]float64, minutes)
+	n := float64(minutes)
+	for _, r := range list {
+		if m := (r.ArrivalUS - list[0].ArrivalUS) / 60e6; m < minutes {
+			counts[m]++
+		}
+	}
+	mean, variance := 0.0, 0.0
+	for _, c := range counts {
+		mean += c / n
+	}
+	for _, c := range counts {
+		variance += (c - mean) * (c - mean) / n
+	}
+	return variance / mean
 }
 
 // --rate reads a file twice and a pipe from memory, with the same result.

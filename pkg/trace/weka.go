@@ -56,6 +56,8 @@ func openWeka(in Input, _ Options) (Reader, error) {
 	return w, nil
 }
 
+var wekaFile = regexp.MustCompile(`\.jsonl?(\.gz|\.zst)?$`)
+
 // wekaFiles are the sessions in a folder.
 func wekaFiles(in Input) ([]string, error) {
 	entries, err := os.ReadDir(in.Path)
@@ -64,7 +66,7 @@ func wekaFiles(in Input) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if ok, _ := regexp.MatchString(`\.jsonl?(\.gz|\.zst)?$`, e.Name()); ok && !e.IsDir() {
+		if wekaFile.MatchString(e.Name()) && !e.IsDir() {
 			files = append(files, filepath.Join(in.Path, e.Name()))
 		}
 	}
