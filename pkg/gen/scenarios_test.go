@@ -157,3 +157,51 @@ func TestPublishedScenarios(t *testing.T) {
 		}
 	}
 }
+
+// The scenarios whose load changes have the rates that they say when they say so.
+func TestScenariosOverTime(t *testing.T) {
+	for _, c := range []struct {
+		scenario, tenant string
+		from, to         record.Micros // s
+		rate             float64       // a second
+	}{
+		{"load-step", "", 0, 40, 47}, {"load-step", "", 40, 80, 141}, {"load-step", "", 80, 120, 70.5},
+		{"load-spike", "", 0, 40, 59}, {"load-spike", "", 40, 50, 177}, {"load-spike", "", 50, 70, 118}, {"load-spike", "", 70, 120, 59},
+		// A quarter of a sine's period around its peak has 1 + 2√2/π of its amplitude
+		// in the mean.
+		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90, 52 * (1 - 0.8*0.9003)},
+		{"diurnal-cycle", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"diurnal-cycle", "nightly", 0, 160, 13},
+		{"abusive-tenant", "abuser", 15, 15 + 16, 30. / 16}, {"abusive-tenant", "assistant", 0, 40, 24.91},
+	} {
+		_, list := requests(t, "", Options{Scenario: Scenario(c.scenario)})
+		n := 0.0
+		for _, r := range list {
+			if (c.tenant == "" || r.Tenant == c.tenant) && r.ArrivalUS >= c.from*1_000_000 && r.ArrivalUS < c.to*1_000_000 {
+				n++
+			}
+		}
+		want := c.rate * float64(c.to-c.from)
+		// Six deviations of a Poisson count: gaps of cv 1.5 scatter more.
+		if math.Abs(n-want) > 6*math.Sqrt(want) {
+			t.Errorf("%s %s: %g requests from %d to %d s, want about %.0f", c.scenario, c.tenant, n, c.from, c.to, want)
+		}
+	}
+}
+
+// What scenarios of tenants say of their parts holds.
+func TestScenariosOfTenants(t *testing.T) {
+	tokens := func(p *workload.Part) float64 { return float64(p.Calls) * (p.Input.Mean + p.Output.Mean) }
+	unfair := describeScenario(t, "unfair-tenants", 50_000)
+	sum := 0.0
+	for _, p := range unfair.Tenant {
+		sum += tokens(p)
+	}
+	if share := tokens(unfair.Tenant["giant"]) / sum; len(unfair.Tenant) != 6 || share < 0.75 || share > 0.85 {
+		t.Errorf("the giant has %.2f of the tokens of %d tenants", share, len(unfair.Tenant))
+	}
+	abusive := describeScenario(t, "abusive-tenant", 50_000)
+	abuser := abusive.Tenant["abuser"]
+	if share := float64(abuser.Calls) / float64(abusive.Calls); math.Abs(share-0.04) > 0.002 || tokens(abuser) < tokens(abusive.Tenant["assistant"]) {
+		t.Errorf("the abuser sends %.3f of the requests and %.3g tokens", share, tokens(abuser))
+	}
+}
