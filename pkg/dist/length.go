@@ -2,8 +2,10 @@ package dist
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Spec names a distribution and its parameters, as files do. Any of them takes
@@ -29,8 +31,8 @@ type Component struct {
 	Spec   `yaml:",inline"`
 }
 
-// Length is a distribution of whole numbers: of lengths in tokens, or of
-// durations in µs.
+// Length is a distribution of whole numbers: of lengths in tokens, durations in
+// µs or counts.
 type Length struct {
 	law
 	min, max float64
@@ -43,6 +45,37 @@ func (s Spec) Length() (*Length, error) { return s.build(tokens, "") }
 // Duration checks s and returns the durations that it describes, in µs and of at
 // least 0. An error is a *ParamError.
 func (s Spec) Duration() (*Length, error) { return s.build(micros, "") }
+
+// Count checks s and returns the numbers of things that it describes, of at least
+// 0. An error is a *ParamError.
+func (s Spec) Count() (*Length, error) { return s.build(counts, "") }
+
+// Scaled is the distribution of what s draws, times by.
+func (s Spec) Scaled(by float64) Spec {
+	scaled := func(list []float64) []float64 {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i] *= by
+		}
+		return list
+	}
+	s.Params = maps.Clone(s.Params)
+	for name := range s.Params {
+		if name != "alpha" { // all others are lengths
+			s.Params[name] *= by
+		}
+	}
+	s.Values = scaled(s.Values)
+	s.Quantiles = slices.Clone(s.Quantiles)
+	for i, pair := range s.Quantiles {
+		s.Quantiles[i] = []float64{pair[0], pair[1] * by}
+	}
+	s.Components = slices.Clone(s.Components)
+	for i, c := range s.Components {
+		s.Components[i].Spec = c.Scaled(by)
+	}
+	return s
+}
 
 // build makes what is drawn within the limits; at is the path before the fields
 // of s.

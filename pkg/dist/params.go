@@ -14,6 +14,7 @@ type limits struct{ least, most float64 }
 var (
 	tokens = limits{1, 1<<31 - 1} // as the wire has lengths
 	micros = limits{0, maxMicros}
+	counts = limits{0, 1<<31 - 1}
 )
 
 // params takes parameters by name and keeps the first fault.
