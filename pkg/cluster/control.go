@@ -28,6 +28,11 @@ type ControlPlane struct {
 	FlowControl *FlowControl `yaml:"flow_control" json:"flow_control,omitempty"`
 }
 
+// defaultControlPlane is what a file leaves out.
+func defaultControlPlane() ControlPlane {
+	return ControlPlane{MaxDelays: 100, ShadowBlocks: policy.ShadowBlocks}
+}
+
 // Snapshots says for each field of a replica's snapshot when it is read; Default
 // is for those that are not given.
 type Snapshots struct {
@@ -106,7 +111,7 @@ type FlowControl struct {
 	Order string `yaml:"order" json:"order"`
 	// Fairness is none, or round-robin: tenants in turn, each in Order.
 	Fairness string `yaml:"fairness" json:"fairness"`
-	// Capacity is how many may wait, 0 any number; one more is rejected.
+	// Capacity is how many may wait for a model, 0 any number; one more is rejected.
 	Capacity int `yaml:"capacity" json:"capacity"`
 	// TTLUS is how long one may wait before it has timed out, 0 for ever.
 	TTLUS int64 `yaml:"ttl_us" json:"ttl_us"`

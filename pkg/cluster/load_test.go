@@ -126,7 +126,7 @@ func TestSets(t *testing.T) {
 	for set, want := range map[string]string{
 		"deployments.man.replicas=1":  `unknown element "man"; did you mean "main"?`,
 		"deployments.main.replicas=x": `must be a whole number, is "x"`,
-		"deployments.main.replicas=0": "must be between 1 and 65536, is 0 (after --set deployments.main.replicas=0)",
+		"deployments.main.replicas=0": "--set deployments.main.replicas=0: deployments[0].replicas: must be between 1 and 65536, is 0",
 		"routing.parms.x=1":           `did you mean "params"?`,
 	} {
 		if _, err := parseCluster(smallCluster, set); err == nil || !strings.Contains(err.Error(), want) {

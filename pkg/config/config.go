@@ -54,6 +54,9 @@ type Doc struct {
 // Read reads and parses the file called name.
 func Read(name string) (*Doc, error) {
 	data, err := os.ReadFile(name)
+	if info, _ := os.Stat(name); err != nil && info != nil && info.IsDir() {
+		return nil, &Error{File: name, Msg: "is a directory, and must be a file"}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func set(v reflect.Value, path []string, value string) error {
 		if !v.IsNil() {
 			return set(v.Elem(), path, value)
 		}
-		fresh := reflect.New(v.Type().Elem())
+		fresh := withDefaults(v.Type().Elem())
 		if err := set(fresh.Elem(), path, value); err != nil {
 			return err
 		}
@@ -65,6 +65,23 @@ func set(v reflect.Value, path []string, value string) error {
 		return setAny(v, path, value)
 	}
 	return fmt.Errorf("%q has no place: there is %s, which has no fields", path[0], typeWord(v.Type()))
+}
+
+// withDefaults makes a value of type t: what one with a form of its own decodes an
+// empty mapping to, if it does; else zero.
+func withDefaults(t reflect.Type) reflect.Value {
+	fresh := reflect.New(t)
+	if !decodesItself(t) {
+		return fresh
+	}
+	doc, err := Parse("value", []byte("{}"))
+	if err == nil {
+		err = doc.Decode(fresh.Interface())
+	}
+	if err != nil {
+		return reflect.New(t)
+	}
+	return fresh
 }
 
 func field(v reflect.Value, name string) (reflect.Value, error) {

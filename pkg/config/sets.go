@@ -10,10 +10,16 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
+// Setting is a path and a value as Set takes them. File, and Line and Col from 1, are
+// where it stands; "" is on the command line.
+type Setting struct {
+	Path, Value, File string
+	Line, Col         int
+}
+
 // ReadSets reads a file of one flat object, {"routing.params.queue-depth": 0.3},
-// and returns its entries as Set takes them, path=value, in their order. The
-// values are JSON.
-func ReadSets(name string) ([]string, error) {
+// and returns its entries in their order. The values are JSON.
+func ReadSets(name string) ([]Setting, error) {
 	doc, err := Read(name)
 	if err != nil {
 		return nil, err
@@ -21,7 +27,7 @@ func ReadSets(name string) ([]string, error) {
 	return doc.sets()
 }
 
-func (d *Doc) sets() (sets []string, err error) {
+func (d *Doc) sets() (sets []Setting, err error) {
 	defer recovered(d.name, &err)
 	entries, ok := entriesOf(d.file.Docs[0].Body)
 	if !ok {
@@ -46,7 +52,8 @@ func (d *Doc) sets() (sets []string, err error) {
 		if err := enc.Encode(value); err != nil {
 			return nil, d.fault(key, fmt.Sprintf("%s: %v", key.Value, err))
 		}
-		sets = append(sets, key.Value+"="+strings.TrimSuffix(text.String(), "\n"))
+		at := d.fault(key, "")
+		sets = append(sets, Setting{key.Value, strings.TrimSuffix(text.String(), "\n"), d.name, at.Line, at.Col})
 	}
 	return sets, nil
 }

@@ -20,7 +20,14 @@ func readSets(t *testing.T, text string) ([]string, error) {
 	if e, ok := err.(*Error); ok {
 		e.File = "f"
 	}
-	return sets, err
+	var texts []string
+	for _, s := range sets {
+		if s.File != name || s.Line < 1 || s.Col < 1 {
+			t.Errorf("%s: %s stands at %s:%d:%d", text, s.Path, s.File, s.Line, s.Col)
+		}
+		texts = append(texts, s.Path+"="+s.Value)
+	}
+	return texts, err
 }
 
 func TestReadSets(t *testing.T) {
@@ -99,14 +106,13 @@ func FuzzReadSets(f *testing.F) {
 		}
 		got := map[string]any{}
 		for _, s := range sets {
-			path, value, _ := strings.Cut(s, "=")
 			var v struct {
 				X any `yaml:"x"`
 			}
-			if err := Set(&v, "x", value); err != nil {
-				t.Fatalf("%q: %s: %v", text, s, err)
+			if err := Set(&v, "x", s.Value); err != nil {
+				t.Fatalf("%q: %+v: %v", text, s, err)
 			}
-			got[path] = v.X
+			got[s.Path] = v.X
 		}
 		if !reflect.DeepEqual(want, got) {
 			a, _ := json.Marshal(want)

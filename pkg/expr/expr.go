@@ -14,6 +14,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -137,6 +138,15 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	return e, nil
 }
 
+// Clone returns an expression that may be evaluated beside e.
+func (e *Expression[T]) Clone() *Expression[T] {
+	c := *e
+	if e.at != nil {
+		c.at = &activation[T]{fields: e.at.fields}
+	}
+	return &c
+}
+
 // Type returns the type of its value.
 func (e *Expression[T]) Type() Type { return e.kind }
 
@@ -154,23 +164,30 @@ func (e *Expression[T]) Yields() []Literal { return e.yields }
 func (e *Expression[T]) Closure() bool { return e.program == nil }
 
 // Number returns the value of an expression of that type, which may be infinite
-// or not a number.
+// or not a number. An unknown value is an error.
 func (e *Expression[T]) Number(t *T) (float64, error) {
 	if e.number != nil {
 		return e.number(t), nil
 	}
 	v, err := e.eval(t, Number)
-	x, _ := v.(types.Double)
+	x, ok := v.(types.Double)
+	if err == nil && !ok {
+		err = errUnknown
+	}
 	return float64(x), err
 }
 
-// Text returns the value of an expression of that type.
+// Text returns the value of an expression of that type. An unknown value is an
+// error.
 func (e *Expression[T]) Text(t *T) (string, error) {
 	if e.text != nil {
 		return e.text(t), nil
 	}
 	v, err := e.eval(t, Text)
-	s, _ := v.(types.String)
+	s, ok := v.(types.String)
+	if err == nil && !ok {
+		err = errUnknown
+	}
 	return string(s), err
 }
 
@@ -203,6 +220,8 @@ type activation[T any] struct {
 
 // unknown is the value of what a T does not have.
 var unknown = types.NewUnknown(0, nil)
+
+var errUnknown = errors.New("evaluating the expression: its value is unknown")
 
 func (a *activation[T]) ResolveName(name string) (any, bool) {
 	f, ok := a.fields[name]

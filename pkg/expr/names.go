@@ -81,7 +81,11 @@ func checkNames(tree *ast.AST, names []string) error {
 			return
 		}
 		at := tree.SourceInfo().GetStartLocation(root.ID())
-		err = &Error{at.Line(), at.Column() + 1, named.Unknown("name", name, siblings(name, names)).Error()}
+		msg := named.Unknown("name", name, siblings(name, names)).Error()
+		if longer := below(name, names); longer != nil {
+			msg = fmt.Sprintf("%q is only the beginning of a name (have %s)", name, strings.Join(longer, ", "))
+		}
+		err = &Error{at.Line(), at.Column() + 1, msg}
 	}))
 	return err
 }
@@ -100,6 +104,16 @@ func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
 	parts = append(parts, e.AsIdent())
 	slices.Reverse(parts)
 	return strings.Join(parts, "."), e
+}
+
+// below are the names that begin with name and a dot.
+func below(name string, names []string) (longer []string) {
+	for _, n := range names {
+		if strings.HasPrefix(n, name+".") {
+			longer = append(longer, n)
+		}
+	}
+	return longer
 }
 
 // siblings are the names with the same first part as name, all if there are none.

@@ -20,6 +20,7 @@ type Accumulator struct {
 	replicas []ReplicaTotals
 	control  *Control
 	shadow   Shadow
+	expects  bool // shadow is to be told
 	sessions sessions
 	from     record.Micros
 	until    record.Micros

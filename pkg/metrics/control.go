@@ -15,7 +15,7 @@ type Control struct {
 	SignalAgeMS *Age  `json:"signal_age_ms,omitempty"`
 	Flow        *Flow `json:"flow,omitempty"`
 	// Rules are the expressions and branches of the policies; Fallbacks is how
-	// often one failed and something safe was done instead.
+	// often one failed, or a filter kept nobody, and something safe was done instead.
 	Rules     []Rule `json:"rules,omitempty"`
 	Fallbacks int64  `json:"fallbacks"`
 }
@@ -26,8 +26,9 @@ type Age struct {
 	Max  float64 `json:"max"`
 }
 
-// Flow is what flow control did: Queued requests waited, up to Peak at a time,
-// Rejected found its queue full, Expired waited too long.
+// Flow is what flow control did: Queued requests waited, up to Peak at a time for
+// one model, Rejected would have had to wait in a full queue, Expired waited too
+// long.
 type Flow struct {
 	Queued   int64 `json:"queued"`
 	Peak     int64 `json:"peak"`
@@ -36,9 +37,9 @@ type Flow struct {
 }
 
 // Rule is an expression or a branch of a policy: where in the policies it
-// stands, its text, how often it was evaluated, how often it was true (a
-// condition), decided (a leaf) or gave a value (a number), and how often it
-// failed.
+// stands, its text, how often it was evaluated (a filter or a score once for each
+// candidate), how often it was true (a condition), decided (a leaf) or gave a value
+// (a number), and how often it failed (a filter that keeps nobody: once a decision).
 type Rule struct {
 	Path      string `json:"path"`
 	Rule      string `json:"rule"`
@@ -47,8 +48,9 @@ type Rule struct {
 	Failed    int64  `json:"failed"`
 }
 
-// Shadow compares what the router's shadow expected to be cached with what was,
-// over the requests that entered a batch: OverTokens were expected and not
+// Shadow compares what the router expected to be cached, by its shadow of the
+// caches or by what it last saw of them, with what was, over the requests that
+// entered a batch: OverTokens were expected and not
 // there, UnderTokens there and not expected. Diverged is the number of requests
 // that have either.
 type Shadow struct {
@@ -59,6 +61,10 @@ type Shadow struct {
 	OverTokens     int64 `json:"over_tokens"`
 	UnderTokens    int64 `json:"under_tokens"`
 }
+
+// Expects says that the outcomes are those of a router that expects something to be
+// cached, be it never anything.
+func (a *Accumulator) Expects() { a.expects = true }
 
 func (s *Shadow) add(o *record.Outcome) {
 	if o.ScheduledUS.IsZero() {
@@ -80,7 +86,8 @@ func (s *Shadow) add(o *record.Outcome) {
 // Control counts what the control plane did.
 func (a *Accumulator) Control(c *Control) { a.control = c }
 
-// Warning says that a policy's expressions failed, "" if none did.
+// Warning says that a policy's expressions failed or its filters kept nobody, "" if
+// neither happened.
 func (c *Control) Warning() string {
 	if c == nil || c.Fallbacks == 0 {
 		return ""
@@ -91,6 +98,6 @@ func (c *Control) Warning() string {
 			worst = r
 		}
 	}
-	return fmt.Sprintf("policies: expressions failed %d times and the fallback decided; %s did in %d of %d evaluations: %s",
+	return fmt.Sprintf("policies: expressions failed or filters kept nobody %d times, and the fallback decided; %s did so %d times in %d evaluations: %s",
 		c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated, worst.Rule)
 }

@@ -32,7 +32,7 @@ func (a *Accumulator) Raw() *Raw {
 	r.Fairness = fairness(parts[1])
 	a.addReplicas(r)
 	r.Control = a.control
-	if a.shadow.ExpectedTokens > 0 {
+	if a.expects || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
 	r.Sessions = a.sessions.tree()

@@ -40,7 +40,7 @@ type Raw struct {
 	Cost     *Cost         `json:"cost,omitempty"`
 	Replica  []Replica     `json:"replica,omitempty"`
 	// Control is absent where the control plane has nothing to tell, Shadow where
-	// the router expected nothing to be cached.
+	// the router does not look at prefixes.
 	Control *Control `json:"control,omitempty"`
 	Shadow  *Shadow  `json:"shadow,omitempty"`
 

@@ -10,9 +10,9 @@ func Admissions() table[Admitter] {
 		{Name: "slo-gated", Doc: "a tier is admitted while the mean queue is shorter than its threshold", Value: policyKind[Admitter]{params: sloGatedParams, build: newSLOGated}},
 		{Name: "saturation", Doc: "the sheddable tier is rejected while the cluster is saturated (llm-d)", Value: policyKind[Admitter]{params: saturationParams, build: newSaturation}},
 		{Name: "predictive-slo", Doc: "a request is rejected if its time to the first token is estimated above its budget", Value: policyKind[Admitter]{params: predictiveSLOParams, build: newPredictiveSLO}},
-		{Name: "expression", Doc: "CEL: admit is true or false, or \"admit\", \"reject\", \"delay\"", Value: policyKind[Admitter]{params: delayParams, composed: true, build: newAdmitExpression}},
-		{Name: "tree", Doc: "a decision tree (root) with verdicts and policies at its leaves", Value: policyKind[Admitter]{params: delayParams, composed: true, build: newAdmitTree}},
-		{Name: "chain", Doc: "policies in turn (of); the first that does not admit decides", Value: policyKind[Admitter]{composed: true, build: newChain}},
+		{Name: "expression", Doc: "CEL: admit is true or false, or \"admit\", \"reject\", \"delay\"", Value: policyKind[Admitter]{params: []Param{delayParam}, composed: true, build: newAdmitExpression}},
+		{Name: "tree", Doc: "a decision tree (root) with verdicts and policies at its leaves", Value: policyKind[Admitter]{params: []Param{delayParam}, composed: true, build: newAdmitTree}},
+		{Name: "chain", Doc: "policies in turn (of); the first that does not admit decides; those before it keep what they took", Value: policyKind[Admitter]{composed: true, build: newChain}},
 		{Name: "reject-all", Doc: "every request is rejected", Value: policyKind[Admitter]{pathological: true, build: newRejectAll}},
 	}
 }
@@ -25,8 +25,13 @@ func verdict(ok bool) Verdict {
 	return Verdict{Action: Reject}
 }
 
-// delayUS is a parameter of milliseconds as whole µs, at least 1.
-func delayUS(ms float64) int64 { return max(1, int64(ms*1000)) }
+// delayParam is a parameter of policies that delay.
+var delayParam = Param{Name: "delay_ms", Kind: Number, Unit: "ms", Min: 1e-3, Max: 1e7, Search: [2]float64{10, 5000}, Default: 100.0,
+	Doc: "after which a delayed request comes again"}
 
-var delayParams = []Param{{Name: "delay_ms", Kind: Number, Unit: "ms", Min: 0.001, Max: 1e7, Search: [2]float64{10, 5000}, Default: 100.0,
-	Doc: "after which a delayed request comes again"}}
+// delay is the verdict of a policy that delays, by its parameter in whole µs, at
+// least 1.
+func (b *builder) delay(v values) Verdict {
+	b.delays = true
+	return Verdict{Action: Delay, DelayUS: max(1, int64(v.number(delayParam.Name)*1000))}
+}

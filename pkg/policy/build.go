@@ -44,17 +44,6 @@ func (b *Bundle) Complete() {
 	complete(&b.Preemption, Preemptors())
 }
 
-// Forget drops what was said of each policy whose type alone was changed: it was
-// the other one's.
-func (b *Bundle) Forget(before Bundle) {
-	old := before.stages()
-	for i, s := range b.stages() {
-		if s.Type != old[i].Type {
-			*s = Spec{Type: s.Type}
-		}
-	}
-}
-
 // complete fills in the parameters of s and of the policies within it.
 func complete[P any](s *Spec, t table[P]) {
 	for i := range s.Of {
@@ -87,6 +76,9 @@ func completeTree[P any](n *Node, t table[P]) {
 	if n == nil {
 		return
 	}
+	if n.If != "" || n.Then != nil || n.Else != nil || n.Use != nil {
+		n.Value = nil // a set has made more of what was a leaf
+	}
 	if n.Use != nil {
 		complete(n.Use, t)
 	}
@@ -117,8 +109,11 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 			err = fault
 		}
 	}()
-	x := &builder{env: env}
+	x := &builder{env: env, read: map[string]bool{}}
 	p = &Plane{}
+	if b.Generation < 0 {
+		x.fail("generation", "must be at least 0, is %d", b.Generation)
+	}
 	p.Admission = build(x, &b.Admission, "admission", "admission policy", Admissions())
 	p.Priority = build(x, &b.Priority, "priority", "priority policy", Priorities())
 	x.hints = p.Priority.Hints()
@@ -127,6 +122,8 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", Preemptors())
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
+	p.Delays = x.delays
+	p.Idle = append(x.idles, p.unread(b, x)...)
 	return p, nil
 }
 
@@ -137,18 +134,19 @@ type builder struct {
 	path  string // of what is being built
 	hints []string
 	depth int
-	// classes are the SLO classes that policies name.
+	// classes are the SLO classes that policies name, idles what has no effect, read
+	// the hints that schedulers and preemption read; delays: admission can delay.
 	classes []string
+	idles   []Idle
+	read    map[string]bool
+	delays  bool
 }
 
 // maxDepth bounds how deep trees and compositions nest.
 const maxDepth = 64
 
 func (b *builder) fail(at, format string, args ...any) {
-	path := b.path
-	if at != "" {
-		path += "." + at
-	}
+	path := strings.Trim(b.path+"."+at, ".")
 	panic(&Error{Path: path, Msg: fmt.Sprintf(format, args...)})
 }
 
@@ -228,6 +226,11 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 		}
 		panic(&Error{Path: path, Msg: err.Error()})
 	}
+	for _, name := range e.Uses() {
+		if hint, ok := strings.CutPrefix(name, "hint."); ok {
+			b.read[hint] = true
+		}
+	}
 	for _, l := range e.Compared("req.slo_class") {
 		b.classes = append(b.classes, l.Text)
 	}
@@ -244,7 +247,7 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 	return e
 }
 
-var tiers = []string{"critical", "standard", "sheddable"}
+var tiers = []string{Critical, Standard, Sheddable}
 
 // sortedKeys are those of a table of numbers.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

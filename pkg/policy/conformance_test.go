@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,9 +28,10 @@ var composed = map[string]Spec{
 }
 
 // TestPoliciesConform holds every policy in the registry to what is common to
-// all: its decision is one that there is, equal views give equal decisions, a
-// clone goes on as the original does and leaves it alone, nothing is allocated
-// in the long run, and what it does not know is refused.
+// all: its decision is one that there is, equal views give equal decisions,
+// whatever stands in what it does not need, and are left as they were; a clone goes
+// on as the original does and leaves it alone, nothing is allocated in the long run,
+// and what it does not know is refused.
 func TestPoliciesConform(t *testing.T) {
 	for _, e := range Entries() {
 		if e.Stage == "scorer" {
@@ -112,10 +114,17 @@ func conforms(t *testing.T, e Entry, s Spec) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var clone *Plane
 	for i := range 2000 {
-		v, l := randomView(r, int64(i)*1000)
-		first, second := a.decide(e.Stage, v, l), b.decide(e.Stage, v, l)
+		all, local := randomView(r, int64(i)*1000)
+		v, l := a.obscured(e.Stage, all, local, r)
+		before, here := copied(v), *l
+		first := a.decide(e.Stage, v, l)
+		if !reflect.DeepEqual(before, v) || !reflect.DeepEqual(here, *l) {
+			t.Fatal("the view has changed")
+		}
+		v, l = a.obscured(e.Stage, all, local, r)
+		second := b.decide(e.Stage, v, l)
 		if first != second {
-			t.Fatalf("%+v and %+v for the same view", first, second)
+			t.Fatalf("%+v and %+v for the same view, but for what it does not need", first, second)
 		}
 		if c := first.Candidate; c < 0 || c >= len(v.Replicas) {
 			t.Fatalf("candidate %d of %d", c, len(v.Replicas))
@@ -139,20 +148,31 @@ func conforms(t *testing.T, e Entry, s Spec) {
 		}
 	}
 	v, l := randomView(r, 2e6)
+	v, l = a.obscured(e.Stage, v, l, r)
 	if n := testing.AllocsPerRun(1000, func() { v.NowUS += 1e5; l.NowUS += 1e5; a.decide(e.Stage, v, l) }); n != 0 {
 		t.Errorf("%v allocations a decision", n)
 	}
+}
+
+// places are n replicas of the cluster, in order.
+func places(r *rand.Rand, n int) []int {
+	all := r.Perm(testEnv.Replicas)[:n]
+	slices.Sort(all)
+	return all
 }
 
 // randomView is of a moment of a busy cluster.
 func randomView(r *rand.Rand, now int64) (*View, *Local) {
 	class := []string{"realtime", "standard", "batch"}[r.IntN(3)]
 	tier := map[string]string{"realtime": "critical", "standard": "standard", "batch": "sheddable"}[class]
-	q := &Request{Tenant: string(rune('a' + r.IntN(3))), TenantID: int32(r.IntN(3)), SessionID: int32(r.IntN(10) - 1), Class: class, Tier: tier, Model: "m", Group: int32(r.IntN(2)),
-		InputTokens: int64(r.IntN(3000)), Predicted: float64(r.IntN(500)), Priority: float64(r.IntN(100)), ArrivalUS: now, DeadlineUS: now + int64(r.IntN(1e6)) - 5e5, Turn: int64(r.IntN(4))}
+	q := &Request{Tenant: string(rune('a' + r.IntN(3))), TenantID: int32(r.IntN(3)), SessionID: int32(r.IntN(10) - 1), Class: class, Tier: tier, Model: "m",
+		InputTokens: int64(r.IntN(3000)), Predicted: float64(r.IntN(500)), Priority: float64(r.IntN(100)), ArrivalUS: now, DeadlineUS: now + int64(r.IntN(1e6)) - 5e5, TTFTTargetMS: float64(r.IntN(3) * 100), Turn: int64(r.IntN(4))}
+	if r.IntN(2) == 0 {
+		q.DeadlineUS = -1
+	}
 	v := &View{NowUS: now, Request: q, Tenant: Tenant{Requests: int64(r.IntN(100)), Active: int64(r.IntN(20)), ActiveSheddable: int64(r.IntN(5)), Rate: r.Float64() * 10, Burst: r.IntN(4) == 0},
 		Cluster: Cluster{Inflight: int64(r.IntN(200)), Rate: r.Float64() * 100, Throughput: r.Float64() * 100, Tenants: 3}}
-	for i := range 1 + r.IntN(testEnv.Replicas) {
+	for _, i := range places(r, 1+r.IntN(testEnv.Replicas)) {
 		x := Replica{Index: int32(i), Inflight: int32(r.IntN(8)), Blocks: 32, Matched: int32(r.IntN(33)) * int32(r.IntN(2)),
 			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30, EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5}}
 		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)), FreeBlocks: int32(r.IntN(1000)), Cached: int32(r.IntN(33)), KVUtil: r.Float64()}
@@ -161,8 +181,90 @@ func randomView(r *rand.Rand, now int64) (*View, *Local) {
 		}
 		v.Replicas = append(v.Replicas, x)
 	}
-	l := &Local{NowUS: now, Request: q, Hints: [MaxHints]float64{r.Float64()}, Replica: v.Replicas[0].Snapshot, Running: Sequence{Generated: r.IntN(100), Computed: r.IntN(2000), Blocks: r.IntN(100)}}
+	l := &Local{NowUS: now, Request: q, Hints: [MaxHints]float64{r.Float64()}, Replica: v.Replicas[0].Snapshot, Sequence: Sequence{Generated: r.IntN(100), Computed: r.IntN(2000), Blocks: r.IntN(100)}}
 	return v, l
+}
+
+// copied is a view that shares nothing with v.
+func copied(v *View) *View {
+	c := *v
+	if v.Request != nil {
+		q := *v.Request
+		c.Request = &q
+	}
+	c.Replicas = slices.Clone(v.Replicas)
+	for i := range c.Replicas {
+		s := *c.Replicas[i].Stats
+		c.Replicas[i].Stats = &s
+	}
+	return &c
+}
+
+// obscured is a view with nonsense in the place of all that the policy of that stage
+// does not need.
+func (p *Plane) obscured(stage string, v *View, l *Local, r *rand.Rand) (*View, *Local) {
+	n := map[string]Policy{"admission": p.Admission, "priority": p.Priority, "routing": p.Routing, "scheduler": p.Scheduler, "preemption": p.Preemption}[stage].Needs()
+	v = copied(v)
+	here := *l
+	q := *l.Request
+	here.Request = &q
+	for _, q := range []*Request{v.Request, here.Request} {
+		hide(n&NeedTenant != 0, r, &q.TenantID)
+		hide(n&NeedSession != 0, r, &q.SessionID)
+		hide(n&NeedPredicted != 0, r, &q.Predicted)
+		if stage != "admission" && stage != "priority" { // they see the class's
+			hide(n&NeedPriority != 0, r, &q.Priority)
+		}
+	}
+	if n&NeedRequest == 0 {
+		v.Request = nil
+	}
+	hide(n&NeedTenant != 0, r, &v.Tenant.Requests, &v.Tenant.Active, &v.Tenant.ActiveSheddable, &v.Cluster.Tenants)
+	hide(n&NeedRates != 0, r, &v.Tenant.Rate)
+	v.Tenant.Burst = v.Tenant.Burst && n&NeedRates != 0
+	hide(n&NeedClusterRates != 0, r, &v.Cluster.Rate, &v.Cluster.Throughput)
+	for i := range v.Replicas {
+		x := &v.Replicas[i]
+		s := x.Stats
+		hide(n&NeedQueueDepth != 0, r, &x.QueueDepth)
+		hide(n&NeedRunning != 0, r, &x.Running)
+		hide(n&NeedKVUtil != 0, r, &x.FreeBlocks)
+		hide(n&NeedKVUtil != 0, r, &x.KVUtil)
+		hide(n&NeedCache != 0, r, &x.Cached)
+		hide(n&NeedShadow != 0, r, &x.Matched)
+		hide(n&(NeedCache|NeedShadow) != 0, r, &x.Blocks)
+		hide(n&NeedHitRate != 0, r, &s.HitRate)
+		hide(n&NeedRecentTTFT != 0, r, &s.RecentTTFTMS)
+		hide(n&NeedRecentTPOT != 0, r, &s.RecentTPOTMS)
+		hide(n&NeedEstWait != 0, r, &s.EstWaitMS)
+		hide(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
+		for f := range Fields {
+			hide(n.Of(f), r, &s.TakenUS[f])
+		}
+	}
+	return v, &here
+}
+
+// hide puts any number where one is not needed.
+func hide[N int32 | int64 | float64](needed bool, r *rand.Rand, fields ...*N) {
+	for _, f := range fields {
+		if !needed {
+			*f = N(r.IntN(1000))
+		}
+	}
+}
+
+// TestNeedsOfFields: the needs of snapshot fields are called as the fields are.
+func TestNeedsOfFields(t *testing.T) {
+	for f, n := range map[Field]Needs{FieldQueueDepth: NeedQueueDepth, FieldRunning: NeedRunning, FieldKVUtil: NeedKVUtil, FieldHitRate: NeedHitRate,
+		FieldRecentTTFT: NeedRecentTTFT, FieldRecentTPOT: NeedRecentTPOT, FieldEstWait: NeedEstWait, FieldCache: NeedCache} {
+		if !n.Of(f) || n&NeedsSnapshot != n || n&(n-1) != 0 {
+			t.Errorf("field %s: needs %b", FieldNames[f], n)
+		}
+	}
+	if NeedRequest&NeedsSnapshot != 0 || NeedRequest != NeedsSnapshot+1 {
+		t.Errorf("the needs of fields are %b, the next one is %b", NeedsSnapshot, NeedRequest)
+	}
 }
 
 // BenchmarkPolicies is the time of a decision among 16 candidates.

@@ -4,9 +4,9 @@ import "math"
 
 // deadlineAware is urgent as the deadline comes near; without one, as what the
 // class was promised for the first token does. A request with neither has 0.
-type deadlineAware struct{ plain }
+type deadlineAware struct{ reads }
 
-func newDeadlineAware(*builder, *Spec) Prioritizer { return deadlineAware{} }
+func newDeadlineAware(*builder, *Spec) Prioritizer { return deadlineAware{reads(NeedRequest)} }
 
 func (deadlineAware) Hints() []string { return []string{"slack_ms"} }
 

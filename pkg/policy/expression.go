@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"strings"
 
 	"blis/pkg/expr"
 	"blis/pkg/named"
@@ -26,7 +27,7 @@ func (f *formula[T]) clone() *formula[T] {
 	if f == nil {
 		return nil
 	}
-	return &formula[T]{f.Expression, &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs}
+	return &formula[T]{f.Expression.Clone(), &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs}
 }
 
 // number is the value of f, ok unless it failed or is not a number.
@@ -67,10 +68,18 @@ func newAdmitExpression(b *builder, s *Spec) Admitter {
 	f := formulaAt(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text)
 	for _, l := range f.Yields() {
 		if _, ok := verdictOf(l.Text, 1); !ok {
-			panic(&Error{b.path + ".admit", l.Line, l.Col, named.Unknown("verdict", l.Text, []string{"admit", "reject", "delay"}).Error()})
+			panic(&Error{b.path + ".admit", l.Line, l.Col, named.Unknown("verdict", l.Text, verdicts).Error()})
 		}
 	}
-	return &admitExpression{f, delayUS(b.params(s, delayParams).number("delay_ms"))}
+	v := b.params(s, []Param{delayParam})
+	a := &admitExpression{formula: f}
+	if f.Type() == expr.Text {
+		a.delay = b.delay(v).DelayUS
+	}
+	if !strings.Contains(s.Admit, Delay.String()) {
+		b.idle(v, delayParam, "the expression never delays")
+	}
+	return a
 }
 
 func (a *admitExpression) Admit(v *View) Verdict {
@@ -94,6 +103,9 @@ func (a *admitExpression) Admit(v *View) Verdict {
 func (a *admitExpression) verdict(word string) (Verdict, bool) {
 	return verdictOf(word, a.delay)
 }
+
+// verdicts are the words for them.
+var verdicts = []string{Admit.String(), Reject.String(), Delay.String()}
 
 // verdictOf is the verdict that a word stands for.
 func verdictOf(word string, delay int64) (Verdict, bool) {

@@ -2,15 +2,20 @@ package policy
 
 import "math"
 
+// FlowNeeds is what flow control looks at: what saturation is made of, and whose
+// turn it is.
+const FlowNeeds = NeedQueueDepth | NeedKVUtil | NeedTenant
+
 // Flow is a queue of requests in front of routing.
 type Flow struct {
 	order string
 	fair  bool
 	// lines are one for all, or one for each tenant, in the order in which they
-	// first came.
+	// first came; lineOf is one more than the number of a tenant's, 0 for none.
 	lines   []line
-	tenants []int32
-	turn    int // the line that is asked next
+	lineOf  []int32
+	waiting numbers // the lines in which somebody waits
+	turn    int     // the line that is asked next
 	length  int
 	entered int64
 }
@@ -44,9 +49,11 @@ func (f *Flow) Push(slot int32, r *Request) {
 		w.key = math.Inf(1)
 	}
 	f.length++
-	l := &f.lines[f.line(r.TenantID)]
+	i := f.line(r.TenantID)
+	l := &f.lines[i]
 	*l = append(*l, w)
 	l.up(len(*l) - 1)
+	f.waiting.set(i, true)
 }
 
 // line returns the number of a tenant's line.
@@ -54,13 +61,14 @@ func (f *Flow) line(tenant int32) int {
 	if !f.fair {
 		tenant = 0
 	}
-	for i, t := range f.tenants {
-		if t == tenant {
-			return i
-		}
+	for int(tenant) >= len(f.lineOf) {
+		f.lineOf = append(f.lineOf, 0)
 	}
-	f.tenants, f.lines = append(f.tenants, tenant), append(f.lines, nil)
-	return len(f.lines) - 1
+	if f.lineOf[tenant] == 0 {
+		f.lines = append(f.lines, nil)
+		f.lineOf[tenant] = int32(len(f.lines))
+	}
+	return int(f.lineOf[tenant]) - 1
 }
 
 // First returns the request that leaves next; there must be one.
@@ -69,31 +77,39 @@ func (f *Flow) First() int32 { return f.lines[f.next()][0].slot }
 // Pop takes it out.
 func (f *Flow) Pop() {
 	i := f.next()
-	f.lines[i].remove(0)
-	f.length--
+	f.remove(i, 0)
 	f.turn = i + 1
 }
 
-// next is the number of the line whose turn it is.
+// next is the number of the line whose turn it is: the first from turn on, or
+// else the first of all, in which somebody waits.
 func (f *Flow) next() int {
-	for i := range f.lines {
-		if k := (f.turn + i) % len(f.lines); len(f.lines[k]) > 0 {
-			return k
-		}
+	i := f.waiting.from(f.turn)
+	if i < 0 {
+		i = f.waiting.from(0)
 	}
-	panic("policy: nobody waits")
+	if i < 0 {
+		panic("policy: nobody waits")
+	}
+	return i
 }
 
 // Remove takes the request in slot out, whose tenant it is told.
 func (f *Flow) Remove(slot, tenant int32) {
-	l := &f.lines[f.line(tenant)]
-	for i := range *l {
-		if (*l)[i].slot == slot {
-			l.remove(i)
-			f.length--
+	i := f.line(tenant)
+	for at := range f.lines[i] {
+		if f.lines[i][at].slot == slot {
+			f.remove(i, at)
 			return
 		}
 	}
+}
+
+// remove takes the request at a place of line i out.
+func (f *Flow) remove(i, at int) {
+	f.lines[i].remove(at)
+	f.length--
+	f.waiting.set(i, len(f.lines[i]) > 0)
 }
 
 func (l line) before(i, k int) bool {

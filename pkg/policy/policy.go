@@ -1,6 +1,8 @@
 // Package policy is the control plane: pure choices over a View. A policy sees
 // what its place in a real cluster would see, and no more: the views have no
-// field for what nobody there can know, such as the length of an answer.
+// field for what nobody there can know, such as the length of an answer. (Which
+// replicas are candidates does follow from it: those that can hold the whole
+// request, as if its length had been asked for.)
 //
 // Policies are data. A Bundle says which policy stands at each stage, Build
 // makes a Plane of it: named ones with parameters, expressions in CEL, decision
@@ -89,22 +91,23 @@ type plain struct{}
 func (plain) Needs() Needs   { return 0 }
 func (plain) Rules() []*Rule { return nil }
 
-// needs is a policy with needs and without rules, to be embedded.
-type needs Needs
+// reads is a policy with these needs and without rules, to be embedded.
+type reads Needs
 
-func (n needs) Needs() Needs { return Needs(n) }
-func (needs) Rules() []*Rule { return nil }
+func (r reads) Needs() Needs { return Needs(r) }
+func (reads) Rules() []*Rule { return nil }
 
 // Rule is an expression or a branch of a policy and how often it was used.
 type Rule struct {
 	// Path is where in the policies it stands (routing.root.then.score), Source
 	// is its text; a leaf of a tree has the text of what is done there.
 	Path, Source string
-	// Evaluated counts its calls, Hits those that were true, or yielded what
-	// decides (a leaf: was reached).
+	// Evaluated counts its calls, of a filter or a score one for each candidate;
+	// Hits those that were true, or yielded what decides (a leaf: was reached).
 	Evaluated, Hits int64
-	// Failed counts calls that gave an error or no number, and decisions of which a
-	// filter kept nobody; the fallback was used in their place.
+	// Failed counts calls that gave an error or no number, and decisions (one each,
+	// however many candidates) of which a filter kept nobody; something safe was
+	// done in their place.
 	Failed int64
 }
 
@@ -117,11 +120,15 @@ type Plane struct {
 	Preemption Preemptor
 	// Classes are the SLO classes that they name, in the order of their names.
 	Classes []string
+	// Delays says whether admission can delay a request; Idle is what was said of
+	// the policies and has no effect.
+	Delays bool
+	Idle   []Idle
 }
 
 // Clone returns a plane that goes on from here by itself.
 func (p *Plane) Clone() *Plane {
-	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(), p.Preemption.Clone(), p.Classes}
+	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(), p.Preemption.Clone(), p.Classes, p.Delays, p.Idle}
 }
 
 // stages are the policies in the order in which requests meet them.

@@ -4,7 +4,7 @@ import "slices"
 
 var predictiveSLOParams = []Param{
 	{Name: "avg_step_us", Kind: Number, Unit: "µs", Min: 0, Max: 1e9, Search: [2]float64{5000, 20000}, Default: auto, Auto: true, Doc: "that each request in a queue makes the next one wait; auto is the replica's own mean step"},
-	{Name: "budget_ms", Kind: Table, Unit: "ms", Keys: "SLO class or tier", Min: 0, Max: 1e9, Search: [2]float64{50, 1000}, Default: map[string]float64{"critical": 100, "standard": 250, "sheddable": 500},
+	{Name: "budget_ms", Kind: Table, Unit: "ms", Keys: "SLO class or tier", Min: 0, Max: 1e9, Search: [2]float64{50, 1000}, Default: map[string]float64{Critical: 100, Standard: 250, Sheddable: 500},
 		Doc: "for the first token, of a class or else of its tier; without one, every request is in time"},
 	{Name: "headroom", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.5, 2}, Default: 1.0, Doc: "by which every budget is multiplied"},
 	{Name: "standard_tolerance", Kind: Number, Min: 1, Max: 1e6, Search: [2]float64{1, 4}, Default: 2.0, Doc: "by which the standard tier's budget is multiplied beside"},
@@ -15,7 +15,7 @@ var predictiveSLOParams = []Param{
 // comes the prompt without what the router believes to be cached there. The
 // critical tier is always admitted, the standard one up to its tolerance.
 type predictiveSLO struct {
-	needs
+	reads
 	stepUS, headroom, tolerance float64
 	budgets                     map[string]float64
 }
@@ -27,12 +27,12 @@ func newPredictiveSLO(b *builder, s *Spec) Admitter {
 			b.classes = append(b.classes, key)
 		}
 	}
-	return predictiveSLO{needs(NeedQueueDepth | NeedShadow | NeedEstimate), v.number("avg_step_us"), v.number("headroom"), v.number("standard_tolerance"), v.table("budget_ms")}
+	return predictiveSLO{reads(NeedRequest | NeedQueueDepth | NeedShadow | NeedEstimate), v.number("avg_step_us"), v.number("headroom"), v.number("standard_tolerance"), v.table("budget_ms")}
 }
 
 func (p predictiveSLO) Admit(v *View) Verdict {
 	r := v.Request
-	if r.Tier == "critical" {
+	if r.Tier == Critical {
 		return Verdict{}
 	}
 	budget, ok := p.budgets[r.Class]
@@ -42,7 +42,7 @@ func (p predictiveSLO) Admit(v *View) Verdict {
 		}
 	}
 	limit := 1000 * budget * p.headroom
-	if r.Tier == "standard" {
+	if r.Tier == Standard {
 		limit *= p.tolerance
 	}
 	return verdict(v.BestTTFTUS(p.stepUS) <= limit)

@@ -6,14 +6,14 @@ var prefixAffinityParams = []Param{
 }
 
 type prefixAffinityRouter struct {
-	needs
+	reads
 	load         load
 	match, times float64
 }
 
 func newPrefixAffinity(b *builder, s *Spec) Router {
 	v := b.params(s, prefixAffinityParams)
-	return &prefixAffinityRouter{needs: needs(NeedShadow), match: v.number("min_match"), times: v.number("max_imbalance")}
+	return &prefixAffinityRouter{reads: reads(NeedShadow), match: v.number("min_match"), times: v.number("max_imbalance")}
 }
 
 func (p *prefixAffinityRouter) Route(v *View) Choice {

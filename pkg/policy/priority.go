@@ -8,7 +8,7 @@ func Priorities() table[Prioritizer] {
 		{Name: "tenant-priority", Doc: "a priority for each tenant", Value: policyKind[Prioritizer]{params: tenantPriorityParams, build: newTenantPriority}},
 		{Name: "deadline-aware", Doc: "1e6/ms to the deadline, or to the TTFT target; hint slack_ms", Value: policyKind[Prioritizer]{build: newDeadlineAware}},
 		{Name: "expression", Doc: "CEL: priority is a number; hints are numbers by name", Value: policyKind[Prioritizer]{composed: true, build: newPriorityExpression}},
-		{Name: "tree", Doc: "a decision tree (root) with numbers and policies at its leaves", Value: policyKind[Prioritizer]{composed: true, build: newPriorityTree}},
+		{Name: "tree", Doc: "a decision tree (root) with numbers and policies at its leaves, but those that give hints (deadline-aware)", Value: policyKind[Prioritizer]{composed: true, build: newPriorityTree}},
 		{Name: "inverted-slo", Doc: "the class's priority with its sign turned", Value: policyKind[Prioritizer]{pathological: true, build: newInvertedSLO}},
 	}
 }

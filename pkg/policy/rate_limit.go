@@ -3,16 +3,16 @@ package policy
 import "slices"
 
 var rateLimitParams = []Param{
-	{Name: "limit", Kind: Number, Unit: "requests", Min: 0, Max: 1e6, Search: [2]float64{1, 1000}, Default: 100.0, Doc: "the most that are admitted in a window"},
+	{Name: "limit", Kind: Number, Whole: true, Unit: "requests", Min: 0, Max: 1e6, Search: [2]float64{1, 1000}, Default: 100.0, Doc: "the most that are admitted in a window"},
 	{Name: "window_s", Kind: Number, Unit: "s", Min: 1e-6, Max: 86400, Search: [2]float64{0.1, 60}, Default: 1.0, Doc: "how long a window is"},
 	{Name: "key", Kind: Choose, Choices: []string{"tenant", "class", "all"}, Default: "all", Doc: "what has a window of its own"},
 	{Name: "action", Kind: Choose, Choices: []string{"reject", "delay"}, Default: "reject", Doc: "what happens above the limit"},
-	{Name: "delay_ms", Kind: Number, Unit: "ms", Min: 1e-3, Max: 1e7, Search: [2]float64{10, 5000}, Default: 100.0, Doc: "after which a delayed request comes again"},
+	delayParam,
 }
 
 // rateLimit counts what it admitted in the window that ends now.
 type rateLimit struct {
-	needs
+	reads
 	limit    int
 	windowUS int64
 	key      string
@@ -25,16 +25,21 @@ func newRateLimit(b *builder, s *Spec) Admitter {
 	v := b.params(s, rateLimitParams)
 	l := &rateLimit{limit: int(v.number("limit")), windowUS: max(1, int64(v.number("window_s")*1e6)), key: v.choice("key"), over: Verdict{Action: Reject}}
 	if v.choice("action") == "delay" {
-		l.over = Verdict{Action: Delay, DelayUS: delayUS(v.number("delay_ms"))}
+		l.over = b.delay(v)
+	} else {
+		b.idle(v, delayParam, "the action is reject")
 	}
-	if l.key == "tenant" {
-		l.needs = needs(NeedTenant)
+	switch l.key {
+	case "tenant":
+		l.reads = reads(NeedTenant | NeedRequest)
+	case "class":
+		l.reads = reads(NeedRequest)
 	}
 	return l
 }
 
 func (l *rateLimit) Admit(v *View) Verdict {
-	i := l.index(v.Request)
+	i := l.index(v)
 	for i >= len(l.windows) {
 		l.windows = append(l.windows, nil)
 	}
@@ -56,15 +61,15 @@ func (l *rateLimit) Admit(v *View) Verdict {
 }
 
 // index numbers the window of a request.
-func (l *rateLimit) index(r *Request) int {
+func (l *rateLimit) index(v *View) int {
 	switch l.key {
 	case "tenant":
-		return int(r.TenantID)
+		return int(v.Request.TenantID)
 	case "class":
-		i := slices.Index(l.classes, r.Class)
+		i := slices.Index(l.classes, v.Request.Class)
 		if i < 0 {
 			i = len(l.classes)
-			l.classes = append(l.classes, r.Class)
+			l.classes = append(l.classes, v.Request.Class)
 		}
 		return i
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"blis/pkg/named"
@@ -26,8 +27,10 @@ type Param struct {
 	Name, Doc string
 	Kind      Kind
 	Unit      string // of numbers, "" for a plain number
-	// Min and Max bound a number, or the numbers of a table; both may be had.
+	// Min and Max bound a number, or the numbers of a table; both may be had. Whole
+	// numbers have no fraction.
 	Min, Max float64
+	Whole    bool
 	// Search is the range in which the best value is usually found.
 	Search [2]float64
 	// Default is a float64, string, bool or map[string]float64; Auto, which is
@@ -126,8 +129,8 @@ func (p *Param) read(x any) (any, error) {
 			return math.NaN(), nil
 		}
 		n, ok := number(x)
-		if !ok || !(n >= p.Min && n <= p.Max) {
-			return nil, fmt.Errorf("must be %s, is %v", p.Range(), x)
+		if !ok || !(n >= p.Min && n <= p.Max) || p.Whole && n != math.Trunc(n) {
+			return nil, fmt.Errorf("must be %s, is %s", p.Range(), quoted(x))
 		}
 		return n, nil
 	case Choose:
@@ -139,21 +142,29 @@ func (p *Param) read(x any) (any, error) {
 		if b, ok := x.(bool); ok {
 			return b, nil
 		}
-		return nil, fmt.Errorf("must be true or false, is %v", x)
+		return nil, fmt.Errorf("must be true or false, is %s", quoted(x))
 	}
 	given, ok := x.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("must have a number for each %s, is %v", p.Keys, x)
+		return nil, fmt.Errorf("must have a number for each %s, is %s", p.Keys, quoted(x))
 	}
 	t := map[string]float64{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		n, ok := number(given[key])
 		if !ok || !(n >= p.Min && n <= p.Max) {
-			return nil, fmt.Errorf("%s must be %s, is %v", key, p.Range(), given[key])
+			return nil, fmt.Errorf("%s must be %s, is %s", key, p.Range(), quoted(given[key]))
 		}
 		t[key] = n
 	}
 	return t, nil
+}
+
+// quoted is a value as errors show it: texts in quotes.
+func quoted(x any) string {
+	if s, ok := x.(string); ok {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprint(x)
 }
 
 // number is the number that a file's value is.
@@ -173,7 +184,11 @@ func number(x any) (float64, bool) {
 
 // Range says which numbers a parameter takes.
 func (p *Param) Range() string {
-	text := fmt.Sprintf("a number between %g and %g", p.Min, p.Max)
+	text := "a number"
+	if p.Whole {
+		text = "a whole number"
+	}
+	text += fmt.Sprintf(" between %g and %g", p.Min, p.Max)
 	if p.Auto {
 		text += ", or auto"
 	}
@@ -186,6 +201,9 @@ func (p *Param) Text() string {
 	switch p.Kind {
 	case Number:
 		about = fmt.Sprintf("%g..%g %s", p.Min, p.Max, p.Unit)
+		if p.Whole {
+			about = "whole, " + about
+		}
 	case Choose:
 		about = strings.Join(p.Choices, " | ")
 	case Table:

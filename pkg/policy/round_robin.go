@@ -2,22 +2,29 @@ package policy
 
 import "slices"
 
-// roundRobin counts turns for each model by itself.
+// roundRobin sends to the candidate whose last turn is the longest ago: each in
+// turn, whoever the candidates of other requests are.
 type roundRobin struct {
 	plain
-	next []int
+	// last is the number of each replica's last turn, 0 for none.
+	last []int64
+	turn int64
 }
 
-func newRoundRobin(*builder, *Spec) Router { return &roundRobin{} }
+func newRoundRobin(b *builder, _ *Spec) Router {
+	return &roundRobin{last: make([]int64, b.env.Replicas)}
+}
 
 func (r *roundRobin) Route(v *View) Choice {
-	group := int(v.Request.Group)
-	for len(r.next) <= group {
-		r.next = append(r.next, 0)
+	first := 0
+	for i := range v.Replicas {
+		if r.last[v.Replicas[i].Index] < r.last[v.Replicas[first].Index] {
+			first = i
+		}
 	}
-	c := r.next[group] % len(v.Replicas)
-	r.next[group] = c + 1
-	return Choice{Candidate: c}
+	r.turn++
+	r.last[v.Replicas[first].Index] = r.turn
+	return Choice{Candidate: first}
 }
 
-func (r *roundRobin) Clone() Router { return &roundRobin{next: slices.Clone(r.next)} }
+func (r *roundRobin) Clone() Router { return &roundRobin{last: slices.Clone(r.last), turn: r.turn} }

@@ -24,13 +24,13 @@ var loadParams = []Param{
 
 // load is what replicas are compared by.
 type load struct {
-	needs
+	reads
 	snapshot bool
 }
 
 func newLoad(b *builder, s *Spec) load {
 	if b.params(s, loadParams).choice("load") == "snapshot" {
-		return load{needs(NeedQueueDepth | NeedRunning), true}
+		return load{reads(NeedQueueDepth | NeedRunning), true}
 	}
 	return load{}
 }

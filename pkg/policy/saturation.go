@@ -5,16 +5,16 @@ var saturationParams = []Param{
 }
 
 type saturation struct {
-	needs
+	reads
 	threshold float64
 }
 
 func newSaturation(b *builder, s *Spec) Admitter {
-	return saturation{needs(NeedQueueDepth | NeedKVUtil), b.params(s, saturationParams).number("threshold")}
+	return saturation{reads(NeedRequest | NeedQueueDepth | NeedKVUtil), b.params(s, saturationParams).number("threshold")}
 }
 
 func (s saturation) Admit(v *View) Verdict {
-	return verdict(v.Request.Tier != "sheddable" || v.Saturation() < s.threshold)
+	return verdict(v.Request.Tier != Sheddable || v.Saturation() < s.threshold)
 }
 
 func (s saturation) Clone() Admitter { return s }

@@ -6,15 +6,15 @@ import (
 	"blis/pkg/named"
 )
 
-// scorer puts a score between 0 and 1 for each candidate into scores; those out
-// of it are cut. moved tells it where the request went.
+// scorer puts a score between 0 and 1 for each candidate into scores; what is
+// beyond is cut. One that wants to know what was chosen is a mover too.
 type scorer interface {
 	Needs() Needs
 	score(v *View, scores []float64)
 	clone() scorer
 }
 
-// mover is a scorer that wants to know what was chosen.
+// mover is told which candidate the request went to.
 type mover interface{ moved(v *View, c int) }
 
 // Scorers are the terms that weighted knows, in the order in which they are
@@ -128,7 +128,7 @@ func (loadScore) score(v *View, scores []float64) {
 
 type sessionScore struct{ homes homes }
 
-func (*sessionScore) Needs() Needs    { return NeedSession }
+func (*sessionScore) Needs() Needs    { return NeedSession | NeedRequest }
 func (s *sessionScore) clone() scorer { return &sessionScore{slices.Clone(s.homes)} }
 func (s *sessionScore) score(v *View, scores []float64) {
 	clear(scores)

@@ -27,12 +27,14 @@ func (h *homes) moved(v *View, c int) {
 }
 
 type sessionAffinity struct {
-	needs
+	reads
 	load  load
 	homes homes
 }
 
-func newSessionAffinity(*builder, *Spec) Router { return &sessionAffinity{needs: needs(NeedSession)} }
+func newSessionAffinity(*builder, *Spec) Router {
+	return &sessionAffinity{reads: reads(NeedSession | NeedRequest)}
+}
 
 func (a *sessionAffinity) Route(v *View) Choice {
 	c := Choice{Candidate: a.homes.of(v), Score: 1}
@@ -44,5 +46,5 @@ func (a *sessionAffinity) Route(v *View) Choice {
 }
 
 func (a *sessionAffinity) Clone() Router {
-	return &sessionAffinity{a.needs, a.load, slices.Clone(a.homes)}
+	return &sessionAffinity{a.reads, a.load, slices.Clone(a.homes)}
 }

@@ -25,8 +25,9 @@ func num[T any](name, doc string, needs Needs, get func(*T) float64) signal[T] {
 	return signal[T]{expr.Field[T]{Name: name, Doc: doc, Type: expr.Number, Number: get}, needs}
 }
 
+// text is of the request: there are no other texts.
 func text[T any](name, doc string, get func(*T) string) signal[T] {
-	return signal[T]{expr.Field[T]{Name: name, Doc: doc, Type: expr.Text, Text: get}, 0}
+	return signal[T]{expr.Field[T]{Name: name, Doc: doc, Type: expr.Text, Text: get}, NeedRequest}
 }
 
 func flag[T any](name, doc string, needs Needs, get func(*T) bool) signal[T] {
@@ -36,25 +37,25 @@ func flag[T any](name, doc string, needs Needs, get func(*T) bool) signal[T] {
 // requestSignals are those of the request that of returns.
 func requestSignals[T any](of func(*T) *Request, now func(*T) int64) []signal[T] {
 	return []signal[T]{
-		num("req.input_tokens", "Tokens of the prompt.", 0, func(t *T) float64 { return float64(of(t).InputTokens) }),
-		num("req.predicted_output_tokens", "What the answer's length is predicted to be; where the request does not say, the mean of its tenant's completed ones.", NeedPredicted,
+		num("req.input_tokens", "Tokens of the prompt.", NeedRequest, func(t *T) float64 { return float64(of(t).InputTokens) }),
+		num("req.predicted_output_tokens", "What the answer's length is predicted to be; where the request does not say, the mean of its tenant's completed ones.", NeedRequest|NeedPredicted,
 			func(t *T) float64 { return of(t).Predicted }),
 		text("req.slo_class", "The SLO class, \"\" without one.", func(t *T) string { return of(t).Class }),
 		text("req.tier", "critical, standard or sheddable.", func(t *T) string { return of(t).Tier }),
-		num("req.priority", "The class's priority; from routing on, what the priority policy gave.", 0, func(t *T) float64 { return of(t).Priority }),
+		num("req.priority", "The class's priority; from routing on, what the priority policy gave.", NeedRequest|NeedPriority, func(t *T) float64 { return of(t).Priority }),
 		text("req.tenant", "The tenant, \"\" without one.", func(t *T) string { return of(t).Tenant }),
 		text("req.model", "The model.", func(t *T) string { return of(t).Model }),
 		text("req.session", "The session, \"\" without one.", func(t *T) string { return of(t).Session }),
-		num("req.turn", "Place in its session, from 0.", 0, func(t *T) float64 { return float64(of(t).Turn) }),
-		num("req.arrival_s", "When it arrived, in s.", 0, func(t *T) float64 { return float64(of(t).ArrivalUS) / 1e6 }),
-		num("req.deadline_s", "When it is aborted, in s; infinite without a deadline.", 0, func(t *T) float64 {
+		num("req.turn", "Place in its session, from 0.", NeedRequest, func(t *T) float64 { return float64(of(t).Turn) }),
+		num("req.arrival_s", "When it arrived, in s.", NeedRequest, func(t *T) float64 { return float64(of(t).ArrivalUS) / 1e6 }),
+		num("req.deadline_s", "When it is aborted, in s; infinite without a deadline.", NeedRequest, func(t *T) float64 {
 			if d := of(t).DeadlineUS; d >= 0 {
 				return float64(d) / 1e6
 			}
 			return math.Inf(1)
 		}),
-		num("req.age_ms", "Time since its arrival.", 0, func(t *T) float64 { return float64(now(t)-of(t).ArrivalUS) / 1000 }),
-		num("req.delays", "How often admission delayed it.", 0, func(t *T) float64 { return float64(of(t).Delays) }),
+		num("req.age_ms", "Time since its arrival.", NeedRequest, func(t *T) float64 { return float64(now(t)-of(t).ArrivalUS) / 1000 }),
+		num("req.delays", "How often admission delayed it.", NeedRequest, func(t *T) float64 { return float64(of(t).Delays) }),
 	}
 }
 
@@ -66,8 +67,8 @@ func routerSignals[T any](of func(*T) *View) []signal[T] {
 		num("tenant.rate", "The tenant's requests a second over the last 10 s.", NeedTenant|NeedRates, func(t *T) float64 { return of(t).Tenant.Rate }),
 		flag("tenant.burst", "In the last second at least 10 requests of the tenant and three times its rate of the last 60 s.", NeedTenant|NeedRates, func(t *T) bool { return of(t).Tenant.Burst }),
 		num("cluster.inflight", "Requests that were admitted and have not left.", 0, func(t *T) float64 { return float64(of(t).Cluster.Inflight) }),
-		num("cluster.rate", "Requests offered a second over the last 10 s.", NeedClusterPer, func(t *T) float64 { return of(t).Cluster.Rate }),
-		num("cluster.throughput", "Requests completed a second over the last 10 s.", NeedClusterPer, func(t *T) float64 { return of(t).Cluster.Throughput }),
+		num("cluster.rate", "Requests offered a second over the last 10 s.", NeedClusterRates, func(t *T) float64 { return of(t).Cluster.Rate }),
+		num("cluster.throughput", "Requests completed a second over the last 10 s.", NeedClusterRates, func(t *T) float64 { return of(t).Cluster.Throughput }),
 		num("cluster.replicas", "Replicas that can hold the request.", 0, func(t *T) float64 { return float64(len(of(t).Replicas)) }),
 		num("cluster.saturation", "Mean over these of the larger of queue/5 and KV usage/0.8.", NeedQueueDepth|NeedKVUtil, func(t *T) float64 { return of(t).Saturation() }),
 		num("best.est_ttft_ms", "The least over these of queue length times mean step and the prompt's own time.", NeedQueueDepth|NeedShadow|NeedEstimate,
@@ -138,9 +139,9 @@ func localSignals(hints []string, running bool) []signal[Local] {
 	}
 	if running {
 		all = append(all,
-			num("seq.generated_tokens", "Tokens that have appeared.", 0, func(t *l) float64 { return float64(t.Running.Generated) }),
-			num("seq.computed_tokens", "Tokens that are computed, which preemption throws away.", 0, func(t *l) float64 { return float64(t.Running.Computed) }),
-			num("seq.blocks", "Blocks held.", 0, func(t *l) float64 { return float64(t.Running.Blocks) }))
+			num("seq.generated_tokens", "Tokens that have appeared.", 0, func(t *l) float64 { return float64(t.Sequence.Generated) }),
+			num("seq.computed_tokens", "Tokens that are computed, which preemption throws away.", 0, func(t *l) float64 { return float64(t.Sequence.Computed) }),
+			num("seq.blocks", "Blocks held.", 0, func(t *l) float64 { return float64(t.Sequence.Blocks) }))
 	}
 	return all
 }

@@ -4,5 +4,7 @@ type sloBased struct{ hintless }
 
 func newSLOBased(*builder, *Spec) Prioritizer { return sloBased{} }
 
+func (sloBased) Needs() Needs { return NeedRequest }
+
 func (sloBased) Priority(v *View, _ *[MaxHints]float64) float64 { return v.Request.Priority }
 func (s sloBased) Clone() Prioritizer                           { return s }

@@ -3,18 +3,18 @@ package policy
 import "math"
 
 var sloGatedParams = []Param{
-	{Name: "threshold", Kind: Table, Unit: "requests", Keys: "tier", Min: 0, Max: 1e9, Search: [2]float64{0.1, 100}, Default: map[string]float64{"standard": 20, "sheddable": 5},
+	{Name: "threshold", Kind: Table, Unit: "requests", Keys: "tier", Min: 0, Max: 1e9, Search: [2]float64{0.1, 100}, Default: map[string]float64{Standard: 20, Sheddable: 5},
 		Doc: "of the mean queue, from which on the tier is rejected; a tier without one is always admitted"},
 }
 
 type sloGated struct {
-	needs
+	reads
 	thresholds [3]float64 // of tiers
 }
 
 func newSLOGated(b *builder, s *Spec) Admitter {
 	t := b.params(s, sloGatedParams).table("threshold")
-	g := sloGated{needs: needs(NeedQueueDepth)}
+	g := sloGated{reads: reads(NeedRequest | NeedQueueDepth)}
 	for i, tier := range tiers {
 		if x, ok := t[tier]; ok {
 			g.thresholds[i] = x
@@ -39,9 +39,9 @@ func (g sloGated) Clone() Admitter { return g }
 // tierOf numbers a request's tier.
 func tierOf(r *Request) int {
 	switch r.Tier {
-	case "critical":
+	case Critical:
 		return 0
-	case "sheddable":
+	case Sheddable:
 		return 2
 	}
 	return 1

@@ -31,9 +31,11 @@ type Lineage struct {
 //     delay), Priority and Hints (priority), Filter and Score (routing; the
 //     highest score of the candidates for which the filter is true), Order
 //     (scheduler; the lowest is first), Victim (preemption; the highest gives way)
-//   - tree: Root, a decision tree
+//   - tree: Root, a decision tree; of priorities without policies that give hints,
+//     such as deadline-aware
 //   - chain (admission): Of, policies in turn; the first that does not admit
-//     decides
+//     decides, and what those before it have taken (a bucket's token, a place in a
+//     window) stays taken
 //   - filter (routing): Filter, and Use for the candidates that are left
 type Spec struct {
 	Type     string            `yaml:"type" json:"type"`

@@ -13,6 +13,8 @@ func newTenantPriority(b *builder, s *Spec) Prioritizer {
 	return tenantPriority{of: b.params(s, tenantPriorityParams).table("map")}
 }
 
+func (tenantPriority) Needs() Needs { return NeedRequest }
+
 func (t tenantPriority) Priority(v *View, _ *[MaxHints]float64) float64 {
 	return t.of[v.Request.Tenant]
 }

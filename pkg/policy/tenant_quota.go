@@ -4,35 +4,36 @@ import "math"
 
 var tenantQuotaParams = []Param{
 	{Name: "share", Kind: Number, Min: 0, Max: 1, Search: [2]float64{0.05, 1}, Default: auto, Auto: true, Doc: "of the requests in flight that a tenant may have; auto is an equal one for each tenant seen"},
-	{Name: "min_inflight", Kind: Number, Unit: "requests", Min: 0, Max: 1e9, Search: [2]float64{0, 1000}, Default: auto, Auto: true, Doc: "up to which there are no quotas; auto is 8 for each replica"},
+	{Name: "min_inflight", Kind: Number, Unit: "requests", Min: 0, Max: 1e9, Search: [2]float64{0, 1000}, Default: auto, Auto: true, Doc: "up to which there are no quotas; auto is 8 for each replica of the cluster"},
 }
 
 // tenantQuota counts a tenant's sheddable requests only against those: another
 // one is rejected if the tenant is above its share without them.
 type tenantQuota struct {
-	needs
+	reads
 	share, least float64
 }
 
 func newTenantQuota(b *builder, s *Spec) Admitter {
 	v := b.params(s, tenantQuotaParams)
-	return tenantQuota{needs(NeedTenant), v.number("share"), v.number("min_inflight")}
+	least := v.number("min_inflight")
+	if math.IsNaN(least) {
+		least = 8 * float64(b.env.Replicas)
+	}
+	return tenantQuota{reads(NeedRequest | NeedTenant), v.number("share"), least}
 }
 
 func (q tenantQuota) Admit(v *View) Verdict {
-	share, least := q.share, q.least
+	share := q.share
 	if math.IsNaN(share) {
 		share = 1 / float64(max(1, v.Cluster.Tenants))
 	}
-	if math.IsNaN(least) {
-		least = 8 * float64(len(v.Replicas))
-	}
 	inflight := float64(v.Cluster.Inflight)
-	if inflight <= least {
+	if inflight <= q.least {
 		return Verdict{}
 	}
 	active := v.Tenant.Active
-	if v.Request.Tier != "sheddable" {
+	if v.Request.Tier != Sheddable {
 		active -= v.Tenant.ActiveSheddable
 	}
 	return verdict(float64(active) <= float64(share*inflight))

@@ -11,7 +11,7 @@ var tokenBucketParams = []Param{
 
 // tokenBucket fills as simulated time passes.
 type tokenBucket struct {
-	needs
+	reads
 	inputTokens, perTenant bool
 	capacity, perUS        float64
 	buckets                []bucket
@@ -27,8 +27,11 @@ func newTokenBucket(b *builder, s *Spec) Admitter {
 	v := b.params(s, tokenBucketParams)
 	t := &tokenBucket{inputTokens: v.choice("unit") == "input_tokens", perTenant: v.flag("per_tenant"),
 		capacity: v.number("capacity"), perUS: v.number("refill_per_s") / 1e6}
-	if t.perTenant {
-		t.needs = needs(NeedTenant)
+	switch {
+	case t.perTenant:
+		t.reads = reads(NeedTenant | NeedRequest)
+	case t.inputTokens:
+		t.reads = reads(NeedRequest)
 	}
 	return t
 }

@@ -1,6 +1,10 @@
 package policy
 
-import "blis/pkg/expr"
+import (
+	"fmt"
+
+	"blis/pkg/expr"
+)
 
 // branch is a place in a decision tree over T with leaves of type L.
 type branch[T, L any] struct {
@@ -39,7 +43,15 @@ func (n *Node) source() string {
 	if n.Use != nil {
 		return n.Use.Type
 	}
-	return sprint(n.Value)
+	return fmt.Sprint(n.Value)
+}
+
+// shown is a leaf as errors show it.
+func (n *Node) shown() string {
+	if n.Use != nil {
+		return n.Use.Type
+	}
+	return quoted(n.Value)
 }
 
 // find goes down to a leaf and counts it.

@@ -1,10 +1,13 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/named"
+)
 
 // The trees of the stages: what their leaves may be.
-
-func sprint(x any) string { return fmt.Sprint(x) }
 
 type admitTree struct{ root *branch[View, Admitter] }
 
@@ -19,8 +22,8 @@ func (a always) Clone() Admitter     { return a }
 
 func newAdmitTree(b *builder, s *Spec) Admitter {
 	b.refuse(s, "root", "params")
-	delay := delayUS(b.params(s, delayParams).number("delay_ms"))
-	return admitTree{grow(b, s.Root, "root", viewSignals(), Admitter(alwaysAdmit{}), func(at string, n *Node) Admitter {
+	v, delays := b.params(s, []Param{delayParam}), false
+	tree := admitTree{grow(b, s.Root, "root", viewSignals(), Admitter(alwaysAdmit{}), func(at string, n *Node) Admitter {
 		if n.Use != nil {
 			return build(b, n.Use, b.path+"."+at+".use", "admission policy", Admissions())
 		}
@@ -28,12 +31,29 @@ func newAdmitTree(b *builder, s *Spec) Admitter {
 			return always{verdict: verdict(yes)}
 		}
 		word, _ := n.Value.(string)
-		d, ok := verdictOf(word, delay)
+		if word == Delay.String() {
+			delays = true
+			return always{verdict: b.delay(v)}
+		}
+		d, ok := verdictOf(word, 0)
 		if !ok {
-			b.fail(at, "must be admit, reject, delay, true, false or {use: {type: …}}, is %v", n.source())
+			b.fail(at, "must be admit, reject, delay, true, false or {use: {type: …}}, is %s%s", quoted(n.Value), didYouMean(word))
 		}
 		return always{verdict: d}
 	})}
+	if !delays {
+		b.idle(v, delayParam, "no leaf of the tree delays")
+	}
+	return tree
+}
+
+// didYouMean is a hint at the verdict that a word was to be, "" if it is like none.
+func didYouMean(word string) string {
+	near := named.Closest(word, slices.Concat(verdicts, []string{"true", "false"}))
+	if word == "" || near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", near)
 }
 
 func (t admitTree) Admit(v *View) Verdict { return t.root.find(v).Admit(v) }
@@ -41,22 +61,24 @@ func (t admitTree) Needs() Needs          { return t.root.needs(Admitter.Needs) 
 func (t admitTree) Rules() []*Rule        { return t.root.rules(Admitter.Rules) }
 func (t admitTree) Clone() Admitter       { return admitTree{t.root.clone(Admitter.Clone)} }
 
+// priorityTree gives no hints, and neither can its leaves: which hints there are
+// does not depend on the request.
 type priorityTree struct{ root *branch[View, Prioritizer] }
 
-// fixed is a leaf with a number.
-type fixed struct {
+// priorityLeaf is a number; so are orderLeaf and victimLeaf.
+type priorityLeaf struct {
 	hintless
 	x float64
 }
 
-func (f fixed) Priority(*View, *[MaxHints]float64) float64 { return f.x }
-func (f fixed) Clone() Prioritizer                         { return f }
+func (l priorityLeaf) Priority(*View, *[MaxHints]float64) float64 { return l.x }
+func (l priorityLeaf) Clone() Prioritizer                         { return l }
 
 func newPriorityTree(b *builder, s *Spec) Prioritizer {
 	b.refuse(s, "root")
 	return priorityTree{grow(b, s.Root, "root", viewSignals(), Prioritizer(constant{}), func(at string, n *Node) Prioritizer {
 		if n.Use == nil {
-			return fixed{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+			return priorityLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
 		}
 		p := build(b, n.Use, b.path+"."+at+".use", "priority policy", Priorities())
 		if len(p.Hints()) > 0 {
@@ -78,7 +100,7 @@ func (t priorityTree) Clone() Prioritizer { return priorityTree{t.root.clone(Pri
 func (b *builder) leafNumber(at string, n *Node, or string) float64 {
 	x, ok := number(n.Value)
 	if !ok || x-x != 0 {
-		b.fail(at, "must be a number%s, is %v", or, n.source())
+		b.fail(at, "must be a number%s, is %s", or, n.shown())
 	}
 	return x
 }
@@ -145,26 +167,19 @@ func (t *scoreTree) Clone() Router {
 
 type orderTree struct{ root *branch[Local, Scheduler] }
 
-// place is a leaf with a number.
-type place struct {
+type orderLeaf struct {
 	plain
 	x float64
 }
 
-func (p place) Order(*Local) float64  { return p.x }
-func (p place) Victim(*Local) float64 { return p.x }
-func (p place) Clone() Scheduler      { return p }
-
-// value is place as a leaf of a tree of victims.
-type value struct{ place }
-
-func (v value) Clone() Preemptor { return v }
+func (l orderLeaf) Order(*Local) float64 { return l.x }
+func (l orderLeaf) Clone() Scheduler     { return l }
 
 func newOrderTree(b *builder, s *Spec) Scheduler {
 	b.refuse(s, "root")
 	return orderTree{grow(b, s.Root, "root", localSignals(b.hints, false), Scheduler(fcfs{}), func(at string, n *Node) Scheduler {
 		if n.Use == nil {
-			return place{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+			return orderLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
 		}
 		return build(b, n.Use, b.path+"."+at+".use", "scheduler", Schedulers())
 	})}
@@ -177,11 +192,19 @@ func (t orderTree) Clone() Scheduler       { return orderTree{t.root.clone(Sched
 
 type victimTree struct{ root *branch[Local, Preemptor] }
 
+type victimLeaf struct {
+	plain
+	x float64
+}
+
+func (l victimLeaf) Victim(*Local) float64 { return l.x }
+func (l victimLeaf) Clone() Preemptor      { return l }
+
 func newVictimTree(b *builder, s *Spec) Preemptor {
 	b.refuse(s, "root")
 	return victimTree{grow(b, s.Root, "root", localSignals(b.hints, true), Preemptor(lastIn{}), func(at string, n *Node) Preemptor {
 		if n.Use == nil {
-			return value{place{x: b.leafNumber(at, n, " or {use: {type: …}}")}}
+			return victimLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
 		}
 		return build(b, n.Use, b.path+"."+at+".use", "preemption policy", Preemptors())
 	})}

@@ -9,10 +9,8 @@ type Request struct {
 	// TenantID and SessionID number them (SessionID is -1 without a session).
 	Tenant, Class, Model, Session string
 	TenantID, SessionID           int32
-	// Tier is the class's: critical, standard or sheddable.
+	// Tier is the class's: Critical, Standard or Sheddable.
 	Tier string
-	// Group numbers the model among those that the cluster serves.
-	Group int32
 	// InputTokens is the length of the prompt, Predicted what somebody believes
 	// the answer's to be.
 	InputTokens int64
@@ -28,6 +26,13 @@ type Request struct {
 	// it off.
 	Turn, Delays int64
 }
+
+// The tiers of SLO classes.
+const (
+	Critical  = "critical"
+	Standard  = "standard"
+	Sheddable = "sheddable"
+)
 
 // Tenant is the router's own count of the request's tenant.
 type Tenant struct {
@@ -122,7 +127,8 @@ var FieldNames = [Fields]string{"queue_depth", "running", "kv_util", "hit_rate",
 func (r *Replica) Capacity() int32 { return r.Stats.MaxSeqs - r.Running - r.QueueDepth }
 
 // View is what admission, priority and routing see of a request, its tenant and
-// the cluster.
+// the cluster. It is to be read only, and valid until the policy returns: what it
+// points to is used again.
 type View struct {
 	NowUS   int64
 	Request *Request
@@ -134,14 +140,16 @@ type View struct {
 }
 
 // Local is what a replica's scheduler sees: one request, and its own replica as
-// it is at this moment.
+// it is at this moment. Like a View it is to be read only, and valid until the
+// policy returns.
 type Local struct {
 	NowUS   int64
 	Request *Request
 	// Hints are those of the priority policy, in the order of its names.
 	Hints   [MaxHints]float64
 	Replica Snapshot
-	Running Sequence
+	// Sequence is of the request itself where it runs.
+	Sequence Sequence
 }
 
 // MaxHints is how many hints a priority policy can give.
@@ -183,27 +191,34 @@ func (v *View) BestTTFTUS(stepUS float64) float64 {
 // Needs is what a policy must be shown, so that nothing else is kept up.
 type Needs uint32
 
-// What policies may need. The bits of snapshot fields come first.
+// The fields of snapshots as needs.
 const (
-	NeedQueueDepth Needs = 1 << iota
-	NeedRunning
-	NeedKVUtil
-	NeedHitRate
-	NeedRecentTTFT
-	NeedRecentTPOT
-	NeedEstWait
-	NeedCache
-	NeedShadow     // Matched
-	NeedEstimate   // StepUS and PrefillUS; with NeedShadow
-	NeedTenant     // counts, and TenantID
-	NeedRates      // of tenants
-	NeedClusterPer // second: rate and throughput
-	NeedSession    // SessionID
-	NeedPredicted
+	NeedQueueDepth Needs = 1 << FieldQueueDepth
+	NeedRunning    Needs = 1 << FieldRunning
+	NeedKVUtil     Needs = 1 << FieldKVUtil
+	NeedHitRate    Needs = 1 << FieldHitRate
+	NeedRecentTTFT Needs = 1 << FieldRecentTTFT
+	NeedRecentTPOT Needs = 1 << FieldRecentTPOT
+	NeedEstWait    Needs = 1 << FieldEstWait
+	NeedCache      Needs = 1 << FieldCache // Cached, and Blocks
 )
 
-// NeedsSnapshot is any field of a snapshot, or what is kept with it.
-const NeedsSnapshot = 1<<Fields - 1 | NeedEstimate
+// What else policies may need. In a View there is no Request without NeedRequest;
+// a Local always has its own.
+const (
+	NeedRequest      Needs = 1 << (iota + Fields)
+	NeedShadow             // Matched and Blocks
+	NeedEstimate           // StepUS and PrefillUS; with NeedShadow
+	NeedTenant             // counts, and TenantID
+	NeedRates              // of tenants
+	NeedClusterRates       // Rate and Throughput
+	NeedSession            // SessionID
+	NeedPredicted
+	NeedPriority // what the priority policy gave
+)
+
+// NeedsSnapshot is any field of a snapshot.
+const NeedsSnapshot Needs = 1<<Fields - 1
 
 // Of reports whether the snapshot's field is needed.
 func (n Needs) Of(f Field) bool { return n>>f&1 == 1 }

@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// aliases are other names of scorers.
+// aliases are other names of scorers as parameters.
 var aliases = map[string]string{"cache_affinity_weight": "prefix-affinity", "load_balance_weight": "active-requests", "queue_depth_weight": "queue-depth"}
 
 // defaultWeights are llm-d's.
@@ -15,6 +15,14 @@ func weights() (all []Param) {
 		all = append(all, Param{Name: s.Name, Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0, 5}, Default: w, Doc: "weight of: " + s.Doc})
 	}
 	return all
+}
+
+// ParamName is the name of a parameter that may be given by another one.
+func ParamName(name string) string {
+	if own, ok := aliases[name]; ok {
+		return own
+	}
+	return name
 }
 
 // completeWeights uses the scorers' own names and, if no weight is given, the
@@ -37,7 +45,7 @@ func completeWeights(s *Spec) {
 }
 
 type weighted struct {
-	needs
+	reads
 	terms         []term
 	scores, total []float64
 }
@@ -49,6 +57,11 @@ type term struct {
 
 // newWeighted takes a weight for each scorer it shall use.
 func newWeighted(b *builder, s *Spec) Router {
+	for _, alias := range sortedKeys(aliases) {
+		if _, both := s.Params[alias]; both {
+			b.fail("params."+alias, "is another name of %s, which is given too; give one of them", aliases[alias])
+		}
+	}
 	v, at, err := read(s.Type, zeroWeights(), s.Params)
 	if err != nil {
 		if at != "" {
@@ -61,7 +74,7 @@ func newWeighted(b *builder, s *Spec) Router {
 		if weight := v.number(e.Name); weight > 0 {
 			t := term{weight, e.Value()}
 			w.terms = append(w.terms, t)
-			w.needs |= needs(t.Needs())
+			w.reads |= reads(t.Needs())
 		}
 	}
 	if len(w.terms) == 0 {
@@ -105,7 +118,7 @@ func (w *weighted) Route(v *View) Choice {
 }
 
 func (w *weighted) Clone() Router {
-	c := &weighted{needs: w.needs, scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
+	c := &weighted{reads: w.reads, scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
 	for _, t := range w.terms {
 		c.terms = append(c.terms, term{t.weight, t.clone()})
 	}

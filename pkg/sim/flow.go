@@ -9,36 +9,38 @@ import (
 // Flow control: requests wait in front of routing while the replicas of their
 // model are saturated.
 
-// flowNeeds is what saturation is made of, and whose turn it is.
-const flowNeeds = policy.NeedQueueDepth | policy.NeedKVUtil | policy.NeedTenant
-
-// hold lets a request wait until it can be dispatched, which may be at once.
+// hold lets a request wait until it can be dispatched, which may be at once. One
+// that would have to wait in a full queue is rejected, and was never admitted.
 func (s *simulation) hold(slot int32) error {
 	r := &s.slots[slot]
-	f, c := s.router.flows[r.model], s.router.FlowControl
-	if c.Capacity > 0 && f.Len() >= c.Capacity {
-		s.router.flow.rejected++
-		if err := s.out.verdict(s, r, record.StageFlowControl, "reject", 0); err != nil {
-			return err
-		}
-		s.leave(r)
-		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
-	}
+	model := r.model
+	f, c := s.router.flows[model], s.router.FlowControl
 	f.Push(slot, s.about(r))
 	r.held = true
-	if err := s.drain(r.model); err != nil {
+	if err := s.drain(model); err != nil {
 		return err
 	}
 	if r = &s.slots[slot]; !r.held {
 		return nil
 	}
-	s.router.flow.queued++
-	s.router.flow.peak = max(s.router.flow.peak, int64(f.Len()))
+	candidates := len(s.reachable(r, 0))
+	if c.Capacity > 0 && f.Len() > c.Capacity {
+		s.router.flowStats.rejected++
+		s.unhold(slot)
+		s.leave(r)
+		r.out.AdmittedUS = record.Never
+		if err := s.out.verdict(s, r, record.StageFlowControl, "reject", 0, candidates); err != nil {
+			return err
+		}
+		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
+	}
+	s.router.flowStats.queued++
+	s.router.flowStats.peak = max(s.router.flowStats.peak, int64(f.Len()))
 	if c.TTLUS > 0 {
 		r.patience = s.now + c.TTLUS
 		s.queue.Push(des.NewEvent(r.patience, patience, r.position, slot))
 	}
-	return s.out.verdict(s, r, record.StageFlowControl, "queue", 0)
+	return s.out.verdict(s, r, record.StageFlowControl, "queue", 0, candidates)
 }
 
 // drain dispatches who waits for a model while its replicas are not saturated.
@@ -46,9 +48,9 @@ func (s *simulation) drain(model int) error {
 	f := s.router.flows[model]
 	for f.Len() > 0 {
 		slot := f.First()
-		v := s.view(&s.slots[slot], flowNeeds)
+		v := s.view(&s.slots[slot], policy.FlowNeeds)
 		if v.Saturation() >= s.router.FlowControl.Saturation {
-			s.watchSnapshots()
+			s.watchSnapshots(v)
 			return nil
 		}
 		f.Pop()
@@ -76,19 +78,21 @@ func (s *simulation) drainNow() {
 	}
 }
 
-// watchSnapshots looks at the queues again when a snapshot that saturation is
-// made of is read next.
-func (s *simulation) watchSnapshots() {
+// watchSnapshots looks at the queues again when a value that saturation is made of
+// is read next, of any of the replicas in v.
+func (s *simulation) watchSnapshots(v *policy.View) {
 	o := s.seen
 	next := noHorizon
 	for _, t := range o.periodic {
-		if flowNeeds.Of(t.field) {
+		if policy.FlowNeeds.Of(t.field) {
 			next = min(next, s.now-s.now%t.us+t.us)
 		}
 	}
 	for _, t := range o.demands {
-		if flowNeeds.Of(t.field) {
-			next = min(next, s.now+t.us)
+		if policy.FlowNeeds.Of(t.field) {
+			for i := range v.Replicas {
+				next = min(next, v.Replicas[i].Stats.TakenUS[t.field]+t.us)
+			}
 		}
 	}
 	if next == noHorizon || s.router.tickAt > s.now && s.router.tickAt <= next {
@@ -117,8 +121,8 @@ func (s *simulation) lose(slot int32) error {
 	if !r.held {
 		return nil
 	}
-	s.router.flow.expired++
-	if err := s.out.verdict(s, r, record.StageFlowControl, "expire", 0); err != nil {
+	s.router.flowStats.expired++
+	if err := s.out.verdict(s, r, record.StageFlowControl, "expire", 0, len(s.reachable(r, 0))); err != nil {
 		return err
 	}
 	s.unhold(slot)

@@ -25,6 +25,10 @@ func limitsOf(d *cluster.Deployment, hold kv.Window) limits {
 	return l
 }
 
+// hittable is how many tokens of a prompt can be found cached: full blocks, and not
+// the last token, which is computed whatever is there.
+func (l *limits) hittable(input int64) int64 { return l.blockSize * ((input - 1) / l.blockSize) }
+
 // refuses says why a request of so many tokens cannot run, "" if it can. The
 // last token generated is never computed and needs no slot.
 func (l *limits) refuses(input, output int64) string {

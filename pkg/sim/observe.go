@@ -107,25 +107,30 @@ func (s *simulation) write(i int32) {
 	}
 }
 
-// look brings replica i up to date for somebody who looks at it now.
-func (s *simulation) look(i int32) {
+// look brings what needs says of replica i up to date for somebody who looks at it
+// now, and notes how old that is.
+func (s *simulation) look(i int32, needs policy.Needs) {
 	o := s.seen
 	s.before(i, s.refreshed)
 	for _, f := range o.late {
-		s.take(i, f, s.now)
+		if needs.Of(f) {
+			s.take(i, f, s.now)
+		}
 	}
 	for _, t := range o.demands {
-		if taken := &o.stats[i].TakenUS[t.field]; s.now-*taken >= t.us {
+		if taken := &o.stats[i].TakenUS[t.field]; needs.Of(t.field) && s.now-*taken >= t.us {
 			*taken = s.now
 			s.take(i, t.field, s.now)
 		}
 	}
 	for _, list := range [...][]timed{o.periodic, o.demands} {
 		for _, t := range list {
-			age := s.now - max(0, o.stats[i].TakenUS[t.field])
-			o.reads++
-			o.ageUS += age
-			o.oldest = max(o.oldest, age)
+			if needs.Of(t.field) {
+				age := s.now - max(0, o.stats[i].TakenUS[t.field])
+				o.reads++
+				o.ageUS += age
+				o.oldest = max(o.oldest, age)
+			}
 		}
 	}
 }
@@ -168,17 +173,15 @@ func (o *observer) stepped(i int32, us des.Time) {
 	o.stats[i].StepUS = own.stepUS
 }
 
-// estimate fills in how long the prompt takes alone on each candidate.
-func (s *simulation) estimate(v *policy.View) {
+// estimate fills in how long a prompt of so many tokens takes alone on each
+// candidate.
+func (s *simulation) estimate(v *policy.View, input int64) {
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
 		d := &s.deployments[s.replicas[r.Index].deployment]
-		past := int64(r.Matched) * d.limits.blockSize
-		n := max(0, v.Request.InputTokens-past)
-		b := latency.Batch{Prefill: n, Past: past, Pairs: n*past + n*(n+1)/2}
-		if n > 0 {
-			b.Chunks = 1
-		}
+		past := min(int64(r.Matched)*d.limits.blockSize, d.limits.hittable(input))
+		n := input - past
+		b := latency.Batch{Prefill: n, Chunks: 1, Past: past, Pairs: n*past + n*(n+1)/2}
 		r.Stats.PrefillUS = float64(d.model.Step(b))
 	}
 }

@@ -35,24 +35,25 @@ func (o *output) session(r *record.SessionOutcome) error {
 	return o.w.Any(r)
 }
 
-// verdict records a decision about r that is not where to send it.
-func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64) error {
+// verdict records a decision about r, which has so many candidates, that is not
+// where to send it.
+func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64, candidates int) error {
 	if o.level < traceDecisions {
 		return nil
 	}
 	return o.w.Decision(&record.Decision{ID: o.decisionID(s), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Verdict: verdict, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(len(s.viewed.Replicas))})
+		Verdict: verdict, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
 }
 
-// routing records that r was sent to its replica.
-func (o *output) routing(s *simulation, r *request, c policy.Choice) error {
+// routing records that r was sent to its replica, one of so many candidates.
+func (o *output) routing(s *simulation, r *request, c policy.Choice, candidates int) error {
 	if o.level < traceDecisions {
 		return nil
 	}
 	r.out.Decision = o.decisionID(s)
 	score := finite(c.Score)
 	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: record.StageRouting, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(len(s.viewed.Replicas))})
+		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(candidates)})
 }
 
 // finite is x, or the largest number in the place of an infinite one, which has

@@ -20,10 +20,11 @@ type router struct {
 }
 
 // asked is what the policies of the first stages are shown. Those that have
-// nothing to decide are not asked.
+// nothing to decide are not asked: admission that admits all, priorities that are
+// all the same, schedulers that take requests as they come.
 type asked struct {
-	admission, priority, routing policy.Needs
-	admitsAll, equal, inTurn     bool
+	admission, priority, routing       policy.Needs
+	admitsAll, onePriority, asTheyCome bool
 }
 
 // prefixes are the router's shadow of the caches, nil unless somebody asks for
@@ -39,10 +40,10 @@ type prefixes struct {
 type waiting struct {
 	flows           []*policy.Flow
 	drainAt, tickAt int64
-	flow            flowCounts
+	flowStats       flowStats
 }
 
-type flowCounts struct{ queued, peak, rejected, expired int64 }
+type flowStats struct{ queued, peak, rejected, expired int64 }
 
 // people are the classes, tenants and sessions that requests name. class is that
 // of the request read last; numbers are of tenants.
@@ -85,7 +86,7 @@ func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane
 	for i := range classes {
 		r.classes[classes[i].Name] = &classes[i]
 	}
-	r.class = &record.SLOClass{Tier: "standard"}
+	r.class = &record.SLOClass{Tier: policy.Standard}
 	return r
 }
 
@@ -93,7 +94,7 @@ func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane
 func (r *router) needs() policy.Needs {
 	n := r.Plane.Needs()
 	if r.FlowControl != nil {
-		n |= flowNeeds
+		n |= policy.FlowNeeds
 	}
 	return n
 }
@@ -104,7 +105,7 @@ func (s *simulation) know(q *request, in *record.Request) {
 	r := s.router
 	if r.class.Name != in.SLOClass { // mostly it is that of the one before
 		if r.class = r.classes[in.SLOClass]; r.class == nil {
-			r.class = &record.SLOClass{Name: strings.Clone(in.SLOClass), Tier: "standard"}
+			r.class = &record.SLOClass{Name: strings.Clone(in.SLOClass), Tier: policy.Standard}
 			r.classes[r.class.Name] = r.class
 		}
 	}
@@ -130,7 +131,7 @@ func (s *simulation) about(q *request) *policy.Request {
 	if s.shownAt != q.position {
 		o := &q.out
 		*k = policy.Request{Tenant: o.Tenant, Class: o.SLOClass, Tier: q.class.Tier, Model: o.Model, Session: o.Session,
-			TenantID: q.tenant, SessionID: q.session, Group: int32(q.model), InputTokens: o.InputTokens, Predicted: q.predicted,
+			TenantID: q.tenant, SessionID: q.session, InputTokens: o.InputTokens, Predicted: q.predicted,
 			ArrivalUS: int64(o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS, Turn: q.turn}
 		s.shownAt = q.position
 	}
@@ -154,7 +155,7 @@ func number(of map[string]int32, name string) int32 {
 // offer counts a request that arrives.
 func (s *simulation) offer(q *request) {
 	r, n := s.router, s.seen.needs
-	if n&policy.NeedClusterPer != 0 {
+	if n&policy.NeedClusterRates != 0 {
 		r.offered.add(s.now)
 		r.offered.forget(s.now)
 	}
@@ -193,7 +194,7 @@ func (s *simulation) count(q *request, n int64) {
 	}
 	t := &r.tenants[q.tenant]
 	t.active += n
-	if q.class.Tier == "sheddable" {
+	if q.class.Tier == policy.Sheddable {
 		t.sheddable += n
 	}
 }
@@ -201,7 +202,7 @@ func (s *simulation) count(q *request, n int64) {
 // done counts a request that has completed.
 func (s *simulation) done(q *request) {
 	r, n := s.router, s.seen.needs
-	if n&policy.NeedClusterPer != 0 {
+	if n&policy.NeedClusterRates != 0 {
 		r.completed.add(s.now)
 		r.completed.forget(s.now)
 	}

@@ -13,6 +13,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/metrics"
+	"blis/pkg/policy"
 	"blis/pkg/record"
 )
 
@@ -136,6 +137,9 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	}
 	s.arrivals, s.out = a, &output{w: w, level: slices.Index(record.TraceLevels, o.Trace)}
 	s.metrics = metrics.New(header.SLOClasses)
+	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
+		s.metrics.Expects()
+	}
 	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
 	}

@@ -78,17 +78,19 @@ func (s *simulation) release(slot int32) {
 	}
 	r.position = -1
 	s.spare = append(s.spare, slot)
+	stale := 0
 	for _, pending := range [...]des.Time{r.deadline, r.patience} {
 		if pending >= s.now {
-			s.forsake()
+			stale++
 		}
 	}
+	s.forsake(stale)
 }
 
-// forsake notes that an event of a request that is gone is pending, and clears
-// the queue of such where they are the most of it.
-func (s *simulation) forsake() {
-	if s.stale++; s.stale > 1024 && s.stale > s.queue.Len()/2 {
+// forsake notes that n more events of requests that are gone are pending, all that
+// there are by now, and clears the queue of such where they are the most of it.
+func (s *simulation) forsake(n int) {
+	if s.stale += n; s.stale > 1024 && s.stale > s.queue.Len()/2 {
 		s.queue.Keep(func(e des.Event) bool {
 			return e.Kind() == stepEnd || e.Kind() == drain || e.Kind() == begin || s.slots[e.Slot].position == e.Seq()
 		})

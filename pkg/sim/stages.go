@@ -79,8 +79,9 @@ func (s *simulation) admit(slot int32) error {
 	r.delayed = false
 	var v policy.Verdict
 	if !s.router.admitsAll {
-		v = s.router.Admission.Admit(s.view(r, s.router.admission))
-		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS); err != nil {
+		view := s.view(r, s.router.admission)
+		v = s.router.Admission.Admit(view)
+		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS, len(view.Replicas)); err != nil {
 			return err
 		}
 	}
@@ -96,7 +97,7 @@ func (s *simulation) admit(slot int32) error {
 		return s.soon(v.DelayUS, admission, slot)
 	}
 	s.enter(r)
-	if !s.router.equal {
+	if !s.router.onePriority {
 		r.out.Priority = finite(s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints))
 	}
 	r.out.AdmittedUS = record.Micros(s.now)
@@ -126,9 +127,7 @@ func (s *simulation) dispatch(slot int32) error {
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
 	d := &s.deployments[target.deployment]
-	if s.router.shadow != nil {
-		s.expect(r, chosen, d)
-	}
+	s.expect(r, &chosen, d)
 	s.seen.states[chosen.Index].Inflight++
 	target.requests++
 	if d.measured != nil {
@@ -136,27 +135,34 @@ func (s *simulation) dispatch(slot int32) error {
 	}
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
-	if err := s.out.routing(s, r, choice); err != nil {
+	if err := s.out.routing(s, r, choice, len(v.Replicas)); err != nil {
 		return err
 	}
 	return s.soon(d.model.Queueing(r.out.InputTokens), enqueue, slot)
 }
 
-// expect notes what the router's shadow says of the chosen replica, and lets it
-// learn of the choice. A router that does not look at prefixes itself finds
-// there what admission saw last.
-func (s *simulation) expect(r *request, chosen policy.Replica, d *deployment) {
-	matched := int64(chosen.Matched)
-	if s.router.routing&policy.NeedShadow == 0 {
+// expect notes how much of the prompt the router expects to be cached at the chosen
+// replica: what its shadow says or, where it looks into the caches and not at the
+// shadow, what it saw there. The shadow learns of the choice.
+func (s *simulation) expect(r *request, chosen *policy.Replica, d *deployment) {
+	needs, shadow := s.router.routing, s.router.shadow
+	matched := chosen.Matched
+	switch {
+	case needs&policy.NeedShadow != 0:
+	case needs&policy.NeedCache != 0:
+		matched = chosen.Cached
+	case shadow != nil: // chosen has what admission saw last
 		s.hear()
-		one := []policy.Replica{chosen}
-		s.router.shadow.Look(r.path, int(r.out.InputTokens), one)
-		matched = int64(one[0].Matched)
+		one := []policy.Replica{*chosen}
+		shadow.Look(r.path, int(r.out.InputTokens), one)
+		matched = one[0].Matched
+	default:
+		return
 	}
-	s.router.shadow.Sent(chosen.Index, r.path, int(r.out.InputTokens))
-	// The last prompt token is computed whatever is cached.
-	hittable := d.limits.blockSize * ((r.out.InputTokens - 1) / d.limits.blockSize)
-	r.out.ExpectedCachedTokens = min(matched*d.limits.blockSize, hittable)
+	if shadow != nil {
+		shadow.Sent(chosen.Index, r.path, int(r.out.InputTokens))
+	}
+	r.out.ExpectedCachedTokens = min(int64(matched)*d.limits.blockSize, d.limits.hittable(r.out.InputTokens))
 }
 
 // enqueue hands a request to its replica.
@@ -166,7 +172,7 @@ func (s *simulation) enqueue(slot int32) {
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = record.Micros(s.now)
 	order := 0.0
-	if !s.router.inTurn {
+	if !s.router.asTheyCome {
 		order = s.router.Scheduler.Order(s.local(r, r.replica))
 	}
 	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens), Order: order})
@@ -177,7 +183,7 @@ func (s *simulation) enqueue(slot int32) {
 // victim is how gladly a running request of a replica is preempted.
 func (s *simulation) victim(slot, replica int32, p engine.Progress) float64 {
 	l := s.local(&s.slots[slot], replica)
-	l.Running = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
+	l.Sequence = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
 	return s.router.Preemption.Victim(l)
 }
 
@@ -192,7 +198,7 @@ func (s *simulation) expire(slot int32) error {
 	case r.held:
 		s.unhold(slot)
 	default:
-		s.forsake() // the stage it was on its way to
+		s.stale++ // the stage it was on its way to, as soon as it is gone
 	}
 	if r.delayed {
 		reason = record.ReasonAdmissionDelay

@@ -33,7 +33,7 @@ func (s *simulation) control() *metrics.Control {
 		c.SignalAgeMS = &metrics.Age{Mean: float64(o.ageUS) / float64(o.reads) / 1000, Max: float64(o.oldest) / 1000}
 		tell = true
 	}
-	if f := s.router.flow; s.router.flows != nil {
+	if f := s.router.flowStats; s.router.flows != nil {
 		c.Flow = &metrics.Flow{Queued: f.queued, Peak: f.peak, Rejected: f.rejected, Expired: f.expired}
 		tell = true
 	}

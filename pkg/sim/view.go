@@ -5,15 +5,11 @@ import "blis/pkg/policy"
 // view shows a request and the candidates for it, with what needs says.
 func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
 	r, v := s.router, &s.viewed
-	v.NowUS, v.Request = s.now, s.about(q)
-	if s.seen.looks && needs&policy.NeedsSnapshot != 0 {
-		for _, d := range s.models[q.model].deployments {
-			for i := s.deployments[d].first; i < s.deployments[d].end; i++ {
-				s.look(int32(i))
-			}
-		}
+	v.NowUS, v.Request = s.now, nil
+	if needs&policy.NeedRequest != 0 {
+		v.Request = s.about(q)
 	}
-	v.Replicas = s.reachable(q)
+	v.Replicas = s.reachable(q, needs)
 	v.Cluster.Inflight = r.inflight
 	if needs&policy.NeedTenant != 0 {
 		t := &r.tenants[q.tenant]
@@ -23,7 +19,7 @@ func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
 			v.Tenant.Rate, v.Tenant.Burst = t.rates.perSecond(1, s.now), t.rates.burst(s.now)
 		}
 	}
-	if needs&policy.NeedClusterPer != 0 {
+	if needs&policy.NeedClusterRates != 0 {
 		v.Cluster.Rate, v.Cluster.Throughput = r.offered.perSecond(1, s.now), r.completed.perSecond(1, s.now)
 	}
 	if needs&policy.NeedShadow != 0 {
@@ -34,7 +30,7 @@ func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
 		s.lookIntoCaches(q, v.Replicas)
 	}
 	if needs&policy.NeedEstimate != 0 {
-		s.estimate(v)
+		s.estimate(v, q.out.InputTokens)
 	}
 	return v
 }
@@ -54,20 +50,32 @@ func (s *simulation) lookIntoCaches(q *request, candidates []policy.Replica) {
 	}
 }
 
-// reachable returns the states of the replicas that can hold the request.
-func (s *simulation) reachable(r *request) []policy.Replica {
+// reachable returns the states of the replicas that can hold the request, brought
+// up to date for somebody with these needs.
+func (s *simulation) reachable(r *request, needs policy.Needs) []policy.Replica {
 	deployments := s.models[r.model].deployments
 	if len(deployments) == 1 {
 		d := &s.deployments[deployments[0]]
+		s.lookAt(d, needs)
 		return s.seen.states[d.first:d.end]
 	}
 	s.candidates = s.candidates[:0]
 	for _, i := range deployments {
 		if d := &s.deployments[i]; d.limits.refuses(r.out.InputTokens, r.out.OutputTokens) == "" {
+			s.lookAt(d, needs)
 			s.candidates = append(s.candidates, s.seen.states[d.first:d.end]...)
 		}
 	}
 	return s.candidates
+}
+
+// lookAt looks at the replicas of a deployment.
+func (s *simulation) lookAt(d *deployment, needs policy.Needs) {
+	if s.seen.looks && needs&policy.NeedsSnapshot != 0 {
+		for i := d.first; i < d.end; i++ {
+			s.look(int32(i), needs)
+		}
+	}
 }
 
 // local shows a replica's scheduler a request.

@@ -218,6 +218,9 @@ func (s *summary) compute() {
 	if known {
 		s.computed.Until(s.carried.UntilUS)
 	}
+	if s.carried != nil && s.carried.Shadow != nil {
+		s.computed.Expects()
+	}
 	s.raw = s.computed.Raw()
 	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)
 	if s.unasked > 0 {

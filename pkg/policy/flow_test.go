@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// plainFlow is a flow of equal requests, written down as the rule says it: a line
+// for each tenant in the order in which they first came, asked in turn.
+type plainFlow struct {
+	tenants []int32
+	lines   [][]int32
+	turn    int
+}
+
+func (f *plainFlow) line(tenant int32) int {
+	for i, t := range f.tenants {
+		if t == tenant {
+			return i
+		}
+	}
+	f.tenants, f.lines = append(f.tenants, tenant), append(f.lines, nil)
+	return len(f.lines) - 1
+}
+
+func (f *plainFlow) pop() int32 {
+	for i := range f.lines {
+		if k := (f.turn + i) % len(f.lines); len(f.lines[k]) > 0 {
+			slot := f.lines[k][0]
+			f.lines[k], f.turn = f.lines[k][1:], k+1
+			return slot
+		}
+	}
+	return -1
+}
+
+// TestFlowTakesTenantsInTurn compares the two, also with many tenants of which few
+// wait, and with requests that leave from within.
+func TestFlowTakesTenantsInTurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tenants := rapid.SampledFrom([]int32{1, 3, 70, 5000, 300000}).Draw(t, "tenants")
+		f, want := NewFlow("fifo", true), &plainFlow{}
+		slots := map[int32]int32{} // who waits, and of which tenant
+		for slot := range int32(rapid.IntRange(1, 300).Draw(t, "n")) {
+			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
+			case what < 5:
+				tenant := rapid.Int32Range(0, tenants-1).Draw(t, "tenant")
+				f.Push(slot, &Request{TenantID: tenant})
+				i := want.line(tenant)
+				want.lines[i] = append(want.lines[i], slot)
+				slots[slot] = tenant
+			case what < 9 && f.Len() > 0:
+				first, expected := f.First(), want.pop()
+				if first != expected {
+					t.Fatalf("%d is next, want %d", first, expected)
+				}
+				f.Pop()
+				delete(slots, first)
+			case f.Len() > 0:
+				gone := rapid.SampledFrom(want.waiting()).Draw(t, "gone")
+				f.Remove(gone, slots[gone])
+				want.remove(gone)
+				delete(slots, gone)
+			}
+			if f.Len() != len(slots) {
+				t.Fatalf("%d wait, want %d", f.Len(), len(slots))
+			}
+		}
+	})
+}
+
+func (f *plainFlow) waiting() (all []int32) {
+	for _, l := range f.lines {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func (f *plainFlow) remove(slot int32) {
+	for i, l := range f.lines {
+		for k := range l {
+			if l[k] == slot {
+				f.lines[i] = append(append([]int32{}, l[:k]...), l[k+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// BenchmarkFlow is a request in and another one out, with that many tenants that
+// all wait.
+func BenchmarkFlow(b *testing.B) {
+	for _, tenants := range []int32{10, 10000} {
+		b.Run(map[int32]string{10: "10", 10000: "10000"}[tenants], func(b *testing.B) {
+			f := NewFlow("fifo", true)
+			for i := range tenants {
+				f.Push(i, &Request{TenantID: i})
+			}
+			r, next := &Request{}, int32(0)
+			for b.Loop() {
+				r.TenantID = next % tenants
+				next++
+				f.Push(next, r)
+				f.First()
+				f.Pop()
+			}
+		})
+	}
+}
