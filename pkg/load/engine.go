@@ -53,11 +53,11 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 }
 
 // holds reports whether the call can be served at all.
-func (e *engine) holds(c Call) bool {
-	slots := c.Input + c.Output - 1
+func (e *engine) holds(c lengths) bool {
+	slots := int64(c.input) + int64(c.output) - 1
 	blocks := (slots + e.block - 1) / e.block
 	blocks += int64(e.hold.Extra) * min(blocks, int64(e.hold.Blocks))
-	return (e.longest == 0 || c.Input+c.Output <= e.longest) && blocks <= e.blocks && (e.whole == 0 || slots <= e.whole)
+	return (e.longest == 0 || slots < e.longest) && blocks <= e.blocks && (e.whole == 0 || slots <= e.whole)
 }
 
 // sums are over calls at the limit, as a mean of one call.
@@ -72,7 +72,7 @@ type sums struct {
 }
 
 // sum adds up the calls; chunk is how much of a prompt one step computes.
-func (e *engine) sum(calls []Call, cached bool, chunk float64) sums {
+func (e *engine) sum(calls []lengths, cached bool, chunk float64) sums {
 	var s sums
 	for _, c := range calls {
 		if e.holds(c) {
@@ -82,12 +82,12 @@ func (e *engine) sum(calls []Call, cached bool, chunk float64) sums {
 	return s
 }
 
-func (e *engine) add(s *sums, c Call, cached bool, chunk float64) {
+func (e *engine) add(s *sums, c lengths, cached bool, chunk float64) {
 	found := 0.0
 	if cached {
-		found = float64(c.Cached)
+		found = float64(c.cached)
 	}
-	input, decode := float64(c.Input), float64(c.Output-1)
+	input, decode := float64(c.input), float64(c.output-1)
 	fresh := input - found
 	chunks := math.Ceil(fresh / chunk)
 	s.prefill += fresh
@@ -153,7 +153,7 @@ const (
 
 // capacity is how many calls like these all replicas serve in a second, and what
 // bounds their steps.
-func (e *engine) capacity(calls []Call, cached bool) (perSecond float64, limit string) {
+func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limit string) {
 	n := 0.0
 	for _, c := range calls {
 		if e.holds(c) {

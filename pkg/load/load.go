@@ -114,13 +114,14 @@ func (l *Load) assign(models []*model, calls iter.Seq[Call]) {
 		byName[m.name] = m
 	}
 	for call := range calls {
+		c := lengths{int32(call.Input), int32(call.Output), int32(call.Cached)}
 		switch m := byName[call.Model]; {
 		case m == nil:
 			l.Unserved++
-		case !m.holds(call):
+		case !m.holds(c):
 			l.TooLong++
 		default:
-			m.calls = append(m.calls, call)
+			m.calls = append(m.calls, c)
 		}
 	}
 }
@@ -129,8 +130,11 @@ func (l *Load) assign(models []*model, calls iter.Seq[Call]) {
 type model struct {
 	name    string
 	engines []*engine
-	calls   []Call
+	calls   []lengths
 }
+
+// lengths are those of a Call, which the wire keeps within 31 bits.
+type lengths struct{ input, output, cached int32 }
 
 // deployed returns the models of a cluster, in the order of its file.
 func deployed(c *cluster.Config) ([]*model, error) {
@@ -152,7 +156,7 @@ func deployed(c *cluster.Config) ([]*model, error) {
 }
 
 // holds reports whether any deployment can serve the call at all.
-func (m *model) holds(c Call) bool {
+func (m *model) holds(c lengths) bool {
 	for _, e := range m.engines {
 		if e.holds(c) {
 			return true
