@@ -44,9 +44,10 @@ const (
 // categories are what a spec may call itself.
 var categories = []string{"language", "multimodal", "reasoning", "agentic"}
 
-// newClient checks the spec's client at index and makes it ready to draw.
-func newClient(s *Spec, index int, fault fault) (*client, error) {
-	c := &client{Client: &s.Clients[index]}
+// newClient checks the spec's client at index and makes it ready to draw: it and,
+// if it has any, its bursts.
+func newClient(s *Spec, index int, fault fault) ([]*client, error) {
+	c := &s.Clients[index]
 	path := elementPath("clients", index)
 	if c.ID == "" {
 		return nil, fault(path+".id", "must be given")
@@ -59,18 +60,39 @@ func newClient(s *Spec, index int, fault fault) (*client, error) {
 	if !(c.RateFraction > 0 && c.RateFraction <= 1) && !(c.Arrival.IsTrace() && c.RateFraction == 0) {
 		return nil, fault(path+".rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
 	}
-	var err error
-	if c.times, err = newTimes(s, c.Client, path, fault); err != nil {
+	parts, err := s.parts(c, path, fault)
+	if err != nil {
 		return nil, err
 	}
-	c.arrivals = c.stream(s.Seed, "arrival")
-	c.maker, err = newCompletions(s.Seed, c.Client, path, fault)
-	return c, err
+	var clients []*client
+	for _, part := range parts {
+		c := &client{Client: part, arrivals: part.stream(s.Seed, "arrival")}
+		if c.times, err = newTimes(s, part, path, fault); err != nil {
+			return nil, err
+		}
+		m, err := newCompletions(s.Seed, part, path, fault)
+		if err != nil {
+			return nil, err
+		}
+		if c.maker, err = withAdditions(m, s.Seed, part, path, fault); err != nil {
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	return clients, nil
 }
 
 // stream returns the client's own random stream for one purpose.
 func (c *Client) stream(seed uint64, purpose string) *rand.Rand {
-	return dist.NewStream(seed, "client/"+c.ID+"/"+purpose)
+	return dist.NewStream(seed, "client/"+c.name()+"/"+purpose)
+}
+
+// name is what its streams and sessions are called after.
+func (c *Client) name() string {
+	if c.latent.bursts != nil {
+		return c.ID + burstPart
+	}
+	return c.ID
 }
 
 // inside places an error of package dist below path.
@@ -113,12 +135,13 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 	if len(s.Clients) == 0 {
 		return nil, fault("clients", "must name at least one client")
 	}
-	clients := make([]*client, len(s.Clients))
-	for i := range clients {
-		var err error
-		if clients[i], err = newClient(s, i, fault); err != nil {
+	var clients []*client
+	for i := range s.Clients {
+		parts, err := newClient(s, i, fault)
+		if err != nil {
 			return nil, err
 		}
+		clients = append(clients, parts...)
 	}
 	switch {
 	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && !(s.onlyTraces() && s.AggregateRate == 0):

@@ -26,6 +26,9 @@ func newLengths(c *Client, path string, fault fault) (l lengths, err error) {
 	if l.output, err = c.OutputDistribution.Length(); err != nil {
 		return l, inside(path+".output_distribution", err, fault)
 	}
+	if c.latent.lean != nil {
+		l.input = c.latent.lean(l.input)
+	}
 	return l, nil
 }
 

@@ -22,6 +22,7 @@ type prefixes struct {
 	groups []record.Segment
 	shares []float64
 	reuse  float64
+	habit  *habit // nil if each prompt takes what it draws
 }
 
 // newPrefixes checks the client's prefix spec, which stands at path, and makes
@@ -41,7 +42,7 @@ func newPrefixes(seed uint64, c *Client, path string, fault fault) (*prefixes, e
 	if err := s.checkGroups(path, fault); err != nil {
 		return nil, err
 	}
-	p := &prefixes{reuse: s.ReuseProb}
+	p := &prefixes{reuse: s.ReuseProb, habit: newHabit(seed, c)}
 	for _, g := range s.PrefixGroups {
 		p.add(seed, g.GroupID, g.Popularity, length)
 	}
@@ -72,7 +73,7 @@ func (p *prefixes) choose(r *rand.Rand) (record.Segment, bool) {
 	at := r.Float64() * p.shares[len(p.shares)-1]
 	// Rounding may take at up to the last share itself.
 	i := min(sort.Search(len(p.shares), func(i int) bool { return p.shares[i] > at }), len(p.groups)-1)
-	return p.groups[i], reused
+	return p.groups[p.habit.group(i, reused)], reused
 }
 
 // begin appends to prompt the prefix of a group, or none. A prompt of tokens that

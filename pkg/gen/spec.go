@@ -1,6 +1,8 @@
 package gen
 
 import (
+	"math"
+
 	"blis/pkg/dist"
 	"blis/pkg/record"
 )
@@ -22,6 +24,8 @@ type Spec struct {
 	Clients    []Client `yaml:"clients" json:"clients"`
 	// LoadProfile multiplies the rates of all clients but those of traces.
 	LoadProfile *dist.Profile `yaml:"load_profile" json:"load_profile,omitempty"`
+	// Correlations are those of the draws within each client.
+	Correlations *Correlations `yaml:"correlations" json:"correlations,omitempty"`
 	// dir is where the files are that the spec names.
 	dir string
 }
@@ -44,6 +48,16 @@ type Client struct {
 	InputDistribution  dist.Spec   `yaml:"input_distribution" json:"input_distribution"`
 	OutputDistribution dist.Spec   `yaml:"output_distribution" json:"output_distribution"`
 	PrefixSpec         *PrefixSpec `yaml:"prefix_spec" json:"prefix_spec,omitempty"`
+	Multimodal         *Multimodal `yaml:"multimodal" json:"multimodal,omitempty"`
+	// Deadline is how long after its arrival a request is aborted, in µs; of a
+	// session, each of its calls.
+	Deadline *dist.Spec `yaml:"deadline" json:"deadline,omitempty"`
+	// PredictedOutput lets requests say how long their answers are believed to be;
+	// absent, they do not.
+	PredictedOutput *Prediction `yaml:"predicted_output" json:"predicted_output,omitempty"`
+	Behavior        *Behavior   `yaml:"behavior" json:"behavior,omitempty"`
+	Archetype       *Archetype  `yaml:"archetype" json:"archetype,omitempty"`
+	latent          latent
 }
 
 // PrefixSpec says which prompts begin alike: either the listed groups, or
@@ -56,6 +70,8 @@ type PrefixSpec struct {
 	// ReuseProb is the probability that a prompt begins with a group's prefix at
 	// all; absent, 1.
 	ReuseProb float64 `yaml:"reuse_prob" json:"reuse_prob"`
+	// reuseGiven says that ReuseProb is not the default.
+	reuseGiven bool
 }
 
 // PrefixGroup is one shared prefix. Groups of the same id are the same, also
@@ -69,8 +85,14 @@ type PrefixGroup struct {
 // UnmarshalYAML decodes over the defaults of what is left out.
 func (p *PrefixSpec) UnmarshalYAML(decode func(any) error) error {
 	type plain PrefixSpec
-	*p = PrefixSpec{ReuseProb: 1}
-	return decode((*plain)(p))
+	*p = PrefixSpec{ReuseProb: math.NaN()} // which no file can say
+	if err := decode((*plain)(p)); err != nil {
+		return err
+	}
+	if p.reuseGiven = !math.IsNaN(p.ReuseProb); !p.reuseGiven {
+		p.ReuseProb = 1
+	}
+	return nil
 }
 
 // UnmarshalYAML decodes over the defaults of what is left out.

@@ -28,6 +28,9 @@ var timeColumns = named.Table[float64]{ // µs in one unit
 
 // newTimes makes the arrivals of c, which stands at path.
 func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error) {
+	if b := c.latent.bursts; b != nil {
+		return s.profiled(dist.Bursts(b.prob, b.size, b.interval), c, path, fault)
+	}
 	var recorded []float64
 	if c.Arrival.IsTrace() && c.Arrival.File != "" {
 		var err error
@@ -39,7 +42,7 @@ func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error)
 			return nil, fault(path+".arrival.file", "%v", err)
 		}
 	}
-	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction, recorded)
+	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction*max(1, c.latent.haste), recorded)
 	if err != nil {
 		return nil, inside(path+".arrival", err, fault)
 	}
