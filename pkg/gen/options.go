@@ -135,45 +135,46 @@ func (o *Options) Validate() error {
 
 // validateImports is Validate for what the formats of the imports decide.
 func (o *Options) validateImports() error {
-	var stdins, sized, drawn, untimed int
+	var used []trace.Format
+	stdins := 0
 	for _, i := range o.Import {
 		format, err := trace.Formats.Get("importer", i.Format)
 		if err != nil {
 			return err
 		}
-		count(&stdins, i.isStdin())
-		count(&sized, format.BlockSize != 0)
-		count(&drawn, format.Drawn)
-		count(&untimed, format.Untimed)
-	}
-	formats := func(has func(trace.Format) bool) string {
-		var names []string
-		for _, e := range trace.Formats {
-			if has(e.Value) {
-				names = append(names, e.Name)
-			}
+		used = append(used, format)
+		if i.isStdin() {
+			stdins++
 		}
-		return strings.Join(names, ", ")
 	}
+	sized := func(f trace.Format) bool { return f.BlockSize != 0 }
+	drawn := func(f trace.Format) bool { return f.Drawn }
+	untimed := func(f trace.Format) bool { return f.Untimed }
+	timed := func(f trace.Format) bool { return !f.Untimed }
 	switch {
 	case stdins > 1:
 		return errors.New("--import can read stdin only once")
-	case o.BlockSize != 0 && sized == 0:
-		return fmt.Errorf("--block-size is for the hash ids of %s", formats(func(f trace.Format) bool { return f.BlockSize != 0 }))
-	case o.Seed != nil && drawn == 0 && o.Sample == 0:
-		return fmt.Errorf("--seed changes nothing in an import without --sample, but for %s", formats(func(f trace.Format) bool { return f.Drawn }))
-	case o.Rate != 0 && untimed > 0 && untimed < len(o.Import):
-		return fmt.Errorf("--rate can space arrivals of %s only without others beside them", formats(func(f trace.Format) bool { return f.Untimed }))
-	case o.TimeScale != 0 && untimed == len(o.Import):
-		return fmt.Errorf("--time-scale changes nothing where no arrival has a time, as in %s; --rate spaces them", formats(func(f trace.Format) bool { return f.Untimed }))
+	case o.BlockSize != 0 && !slices.ContainsFunc(used, sized):
+		return fmt.Errorf("--block-size is for the hash ids of %s", formatsThat(sized))
+	case o.Seed != nil && o.Sample == 0 && !slices.ContainsFunc(used, drawn):
+		return fmt.Errorf("--seed changes nothing in an import without --sample, but for %s", formatsThat(drawn))
+	case o.Rate != 0 && slices.ContainsFunc(used, untimed) && slices.ContainsFunc(used, timed):
+		return fmt.Errorf("--rate can space arrivals of %s only without others beside them", formatsThat(untimed))
+	case o.TimeScale != 0 && !slices.ContainsFunc(used, timed):
+		return fmt.Errorf("--time-scale changes nothing where no arrival has a time, as in %s; --rate spaces them", formatsThat(untimed))
 	}
 	return nil
 }
 
-func count(n *int, yes bool) {
-	if yes {
-		*n++
+// formatsThat are the names of formats with a property.
+func formatsThat(have func(trace.Format) bool) string {
+	var names []string
+	for _, e := range trace.Formats {
+		if have(e.Value) {
+			names = append(names, e.Name)
+		}
 	}
+	return strings.Join(names, ", ")
 }
 
 // list prints the scenarios or the importers.

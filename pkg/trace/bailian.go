@@ -16,7 +16,8 @@ type bailian struct {
 	*lines
 	blocks blocks
 	row    bailianRow
-	// roots are the first chats of the conversations by their later ones.
+	// roots are the first chats of the conversations by their later ones, 16 bytes
+	// or so a request.
 	roots map[int64]int64
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"blis/pkg/record"
 )
 
 // sheet reads a table of comma-separated values whose first line names its
@@ -71,6 +73,8 @@ func (s *sheet) read() (err error) {
 	}
 	if err == nil {
 		s.line, _ = s.csv.FieldPos(0)
+	} else if err != io.EOF {
+		return &record.SyntaxError{File: s.name, Msg: err.Error()} // of the text below; its line is not known
 	}
 	return err
 }

