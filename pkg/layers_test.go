@@ -68,7 +68,7 @@ var testOnly = []string{
 // testsMay says what the tests of a package may import beyond what it may
 // itself: the schemas are held to the types of records and files.
 var testsMay = map[string][]string{
-	"pkg/cli":     {"pkg/workload"},
+	"pkg/cli":     {"pkg/metrics", "pkg/workload"},
 	"pkg/gen":     {"pkg/workload"},
 	"pkg/latency": {"pkg/catalog", "pkg/record"},
 	"schemas":     {"pkg/catalog", "pkg/cluster", "pkg/dist", "pkg/gen", "pkg/metrics", "pkg/policy", "pkg/record"},

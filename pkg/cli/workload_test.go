@@ -7,11 +7,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"blis/pkg/gen"
+	"blis/pkg/metrics"
 	"blis/pkg/sim"
 	"blis/pkg/summarize"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // traffic is a workload of so many requests at a rate: prompts that share
@@ -42,6 +47,8 @@ clients:
 
 // summary is what the test reads of blis-summarize's document.
 type summary struct {
+	Run      summarize.Identity `json:"run"`
+	Warnings []string           `json:"warnings"`
 	Workload summarize.Workload `json:"workload"`
 	Metrics  struct {
 		Queue      struct{ Mean float64 } `json:"queue"`
@@ -49,6 +56,7 @@ type summary struct {
 		KV         struct {
 			Hit float64 `json:"prefix_hit_ratio"`
 		} `json:"kv"`
+		Sessions *metrics.Sessions `json:"sessions"`
 	} `json:"metrics"`
 }
 
@@ -157,5 +165,43 @@ func TestHitsAreTheCaches(t *testing.T) {
 	want := summarized(t, simulated(t, workload, cluster), summarize.Options{}).Metrics.KV.Hit
 	if got := summarized(t, workload, summarize.Options{}).Workload.Prefix.BlockHit; got != want || got < 0.1 {
 		t.Errorf("described are %g of the tokens, found %g", got, want)
+	}
+}
+
+// A workload and a run of it are told to be of the same workload.
+func TestWorkloadKeepsItsDigest(t *testing.T) {
+	workload := traffic(t, 50, 20)
+	described, run := summarized(t, workload, summarize.Options{}).Run, summarized(t, simulated(t, workload, ""), summarize.Options{}).Run
+	if described.WorkloadDigest != run.WorkloadDigest || described.WorkloadDigest == "" || described.SpecDigest != run.SpecDigest || described.WorkloadSeed != run.WorkloadSeed {
+		t.Errorf("%+v and %+v", described, run)
+	}
+}
+
+// Of a part of a run the sessions are counted that arrive in it; all of them are
+// what the run carries. Conditions are about requests.
+func TestSessionsOfAPart(t *testing.T) {
+	var workload []byte
+	for i := range 4 {
+		workload = fmt.Appendf(workload, `{"kind":"session","id":"s%d","arrival_us":%d,"steps":[{"id":"a","input_tokens":100,"output_tokens":10},`+
+			`{"id":"t","after":[0],"tool":"x","latency_us":%d,"output_tokens":1},{"id":"b","after":[1],"input_tokens":120,"output_tokens":20}]}`+"\n", i, 1_000_000*i, 100_000*(i+1))
+	}
+	run := simulated(t, workload, "")
+	carried := summarized(t, run, summarize.Options{})
+	if carried.Metrics.Sessions.Completed != 4 || carried.Metrics.Sessions.Tool.Max != 400 {
+		t.Fatalf("%+v", carried.Metrics.Sessions)
+	}
+	if diff := cmp.Diff(carried.Metrics.Sessions, summarized(t, run, between(t, 0, 100)).Metrics.Sessions); diff != "" {
+		t.Errorf("all of them: %s", diff)
+	}
+	if s := summarized(t, run, between(t, 1, 3)).Metrics.Sessions; s.Offered != 2 || s.Tool.Max != 300 {
+		t.Errorf("two of them: %+v", s)
+	}
+	var where summarize.Where
+	if err := where.UnmarshalText([]byte("input_tokens > 110")); err != nil {
+		t.Fatal(err)
+	}
+	s := summarized(t, run, summarize.Options{Where: where})
+	if s.Metrics.Sessions != nil || !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "sessions are absent") }) {
+		t.Errorf("with a condition: %+v, %q", s.Metrics.Sessions, s.Warnings)
 	}
 }
