@@ -23,7 +23,7 @@ var Scenarios = named.Table[string]{
 	{Name: "load-step", Doc: "load of 40, 120 and 60 %, each for 40 s", Value: "scenarios/load-step.yaml"},
 	{Name: "load-spike", Doc: "three times the load for ten seconds, and a recovery", Value: "scenarios/load-spike.yaml"},
 	{Name: "diurnal-cycle", Doc: "days of 80 s: people by day, jobs by night", Value: "scenarios/diurnal-cycle.yaml"},
-	{Name: "abusive-tenant", Doc: "one tenant of three sends bursts of huge prompts", Value: "scenarios/abusive-tenant.yaml"},
+	{Name: "abusive-tenant", Doc: "one tenant of three sends five times its part, all of it eight times as long", Value: "scenarios/abusive-tenant.yaml"},
 	{Name: "unfair-tenants", Doc: "six tenants with one promise, the first of which sends two thirds", Value: "scenarios/unfair-tenants.yaml"},
 	{Name: "prefix-heavy", Doc: "512 equally popular prefixes of 256 tokens", Value: "scenarios/prefix-heavy.yaml"},
 	{Name: "documents", Doc: "questions about 240 documents of 8,000 tokens: more than one cache holds, less than four", Value: "scenarios/documents.yaml"},

@@ -171,7 +171,7 @@ func TestScenariosOverTime(t *testing.T) {
 		// in the mean.
 		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90, 52 * (1 - 0.8*0.9003)},
 		{"diurnal-cycle", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"diurnal-cycle", "nightly", 0, 160, 13},
-		{"abusive-tenant", "abuser", 15, 15 + 16, 30. / 16}, {"abusive-tenant", "assistant", 0, 40, 24.91},
+		{"abusive-tenant", "abuser", 0, 40, 5 * 0.47}, {"abusive-tenant", "assistant", 0, 40, 0.55 * 47},
 	} {
 		_, list := requests(t, "", Options{Scenario: Scenario(c.scenario)})
 		n := 0.0
@@ -199,9 +199,12 @@ func TestScenariosOfTenants(t *testing.T) {
 	if share := tokens(unfair.Tenant["giant"]) / sum; len(unfair.Tenant) != 6 || share < 0.75 || share > 0.85 {
 		t.Errorf("the giant has %.2f of the tokens of %d tenants", share, len(unfair.Tenant))
 	}
-	abusive := describeScenario(t, "abusive-tenant", 50_000)
-	abuser := abusive.Tenant["abuser"]
-	if share := float64(abuser.Calls) / float64(abusive.Calls); math.Abs(share-0.04) > 0.002 || tokens(abuser) < tokens(abusive.Tenant["assistant"]) {
-		t.Errorf("the abuser sends %.3f of the requests and %.3g tokens", share, tokens(abuser))
+	abusive := describeScenario(t, "abusive-tenant", 50_000).Tenant
+	abuser, office := abusive["abuser"], abusive["office"]
+	if longer := abuser.Input.Mean / office.Input.Mean; math.Abs(longer-8) > 0.4 {
+		t.Errorf("the abuser's prompts are %.2f times as long", longer)
+	}
+	if longer := abuser.Output.Mean / office.Output.Mean; math.Abs(longer-8) > 0.4 {
+		t.Errorf("the abuser's answers are %.2f times as long", longer)
 	}
 }
