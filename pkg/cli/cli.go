@@ -43,6 +43,9 @@ type Tool struct {
 	stream string
 	// tables says that the product can be a table of outcomes, too.
 	tables bool
+	// words are what the tags of its flags name as ${WORD}: lists of choices that a
+	// table has.
+	words map[string]string
 	// command returns a command line to be filled: a pointer to a struct with
 	// kong tags that embeds common.
 	command func() command
@@ -128,7 +131,7 @@ func (t Tool) run(ctx context.Context, args []string, std Std) int {
 // parser makes the parser of cmd.
 func (t Tool) parser(cmd command, std Std) *kong.Kong {
 	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
-		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
+		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.Vars(t.words), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
@@ -137,11 +140,31 @@ func (t Tool) parser(cmd command, std Std) *kong.Kong {
 
 // parse fills cmd from args.
 func (t Tool) parse(cmd command, args []string, std Std) error {
-	_, err := t.parser(cmd, std).Parse(args)
+	call, err := t.parser(cmd, std).Parse(args)
+	if err == nil {
+		err = checkOnce(call)
+	}
 	if err != nil && !errors.Is(err, errShown) {
 		return wrongCall{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}
 	return err
+}
+
+// checkOnce refuses a flag that is given twice and has one value: which of them was
+// meant is not known.
+func checkOnce(call *kong.Context) error {
+	given := map[*kong.Flag]bool{}
+	for _, part := range call.Path {
+		f := part.Flag
+		if f == nil || f.IsBool() || f.IsCumulative() {
+			continue
+		}
+		if given[f] {
+			return fmt.Errorf("--%s is given twice", f.Name)
+		}
+		given[f] = true
+	}
+	return nil
 }
 
 // do runs a parsed command between its input and its output.

@@ -16,6 +16,7 @@ var Sim = Tool{
 	about:   "Play a workload on a simulated cluster of LLM inference servers and write the run.",
 	stream:  record.StreamRun,
 	tables:  true,
+	words:   map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", ")},
 	command: func() command { return &simCommand{} },
 }
 

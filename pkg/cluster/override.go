@@ -92,7 +92,11 @@ func (c *Config) apply(all []override) error {
 			}
 		}
 		if err := config.Set(c, o.path, o.Value); err != nil {
-			return o.fault(err.Error())
+			msg := err.Error()
+			if o.File != "" {
+				msg = o.Path + ": " + msg
+			}
+			return o.fault(msg)
 		}
 		if s := c.Policies.At(at); s != nil && before != "" && s.Type != before {
 			*s = policy.Spec{Type: s.Type}
@@ -105,7 +109,7 @@ func (c *Config) apply(all []override) error {
 // fault is an error in what o says: in its file or on the command line.
 func (o *override) fault(msg string) error {
 	if o.File != "" {
-		return &config.Error{File: o.File, Line: o.Line, Col: o.Col, Msg: o.Path + ": " + msg}
+		return &config.Error{File: o.File, Line: o.Line, Col: o.Col, Msg: msg}
 	}
 	return &config.Error{File: fmt.Sprintf("--set %s=%s", o.Path, o.Value), Msg: msg}
 }

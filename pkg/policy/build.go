@@ -171,6 +171,12 @@ func build[P any](b *builder, s *Spec, path, what string, t table[P]) P {
 
 // params returns the parameters of s.
 func (b *builder) params(s *Spec, params []Param) values {
+	for _, name := range sortedKeys(s.Params) {
+		own := ParamName(name)
+		if _, both := s.Params[own]; both && own != name {
+			b.fail("params."+name, "is another name of %s, which is given too; give one of them", own)
+		}
+	}
 	v, at, err := read(s.Type, params, s.Params)
 	if err != nil {
 		if at != "" {

@@ -57,11 +57,6 @@ type term struct {
 
 // newWeighted takes a weight for each scorer it shall use.
 func newWeighted(b *builder, s *Spec) Router {
-	for _, alias := range sortedKeys(aliases) {
-		if _, both := s.Params[alias]; both {
-			b.fail("params."+alias, "is another name of %s, which is given too; give one of them", aliases[alias])
-		}
-	}
 	v, at, err := read(s.Type, zeroWeights(), s.Params)
 	if err != nil {
 		if at != "" {

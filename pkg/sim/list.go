@@ -13,7 +13,7 @@ import (
 	"blis/pkg/policy"
 )
 
-// Lists are what --list may name, each with the rows of its document.
+// lists are what --list may name, each with the rows of its document.
 var lists = named.Table[func(*Options) ([]row, error)]{
 	{Name: "policies", Doc: "policies, their parameters with ranges and defaults", Value: listPolicies},
 	{Name: "signals", Doc: "names that policies' expressions may use", Value: listSignals},
@@ -22,6 +22,10 @@ var lists = named.Table[func(*Options) ([]row, error)]{
 	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) { return tableRows("preset", catalog.Presets), nil }},
 	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) { return tableRows("latency", latency.Models), nil }},
 }
+
+// Lists names what --list may name, for the words lists and listed in the tags of
+// Options.
+func Lists() []string { return lists.Names() }
 
 // row is one thing of a list: its line (or lines) for people, and itself for
 // programs.
@@ -76,6 +80,7 @@ type listedParam struct {
 	Doc     string      `json:"doc"`
 	Unit    string      `json:"unit,omitempty"`
 	Range   *[2]float64 `json:"range,omitempty"`
+	Whole   bool        `json:"whole,omitempty"`
 	Search  *[2]float64 `json:"search,omitempty"`
 	Auto    bool        `json:"auto,omitempty"`
 	Choices []string    `json:"choices,omitempty"`
@@ -104,7 +109,7 @@ func listPolicies(*Options) (rows []row, err error) {
 }
 
 func listParam(stage string, q *policy.Param) listedParam {
-	p := listedParam{Name: q.Name, Path: stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc, Unit: q.Unit, Auto: q.Auto,
+	p := listedParam{Name: q.Name, Path: stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc, Unit: q.Unit, Whole: q.Whole, Auto: q.Auto,
 		Choices: q.Choices, Keys: q.Keys, Default: q.Default}
 	if q.Kind == policy.Number || q.Kind == policy.Table {
 		p.Range, p.Search = &[2]float64{q.Min, q.Max}, &q.Search

@@ -32,7 +32,7 @@ type Options struct {
 	Check       bool     `help:"Hold the run to its contracts while it happens; slower."`
 	Strict      bool     `help:"Warnings about the workload are errors."`
 	PrintConfig bool     `help:"Print the resolved configuration as JSON and exit."`
-	List        string   `enum:"policies,signals,models,gpus,presets,latencies," default:"" placeholder:"WHAT" help:"List policies, signals (of policies' expressions), models, gpus, presets (engine versions) or latencies and exit."`
+	List        string   `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
 	Format      string   `enum:"text,json" default:"text" help:"Of --list: text or json (of policies: the search space, with ranges and defaults)."`
 	Plain       bool     `help:"Write the stream uncompressed."`
 
