@@ -25,10 +25,10 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 		return err
 	}
 	defer t.close()
-	if o.Rate != 0 && t.untimed() {
+	switch {
+	case t.untimed() && o.Rate != 0:
 		t.spaceUS = 1e6 / float64(o.Rate)
-	}
-	if o.Rate != 0 && t.spaceUS == 0 || o.Loop > 1 {
+	case !t.untimed() && (o.Rate != 0 || o.Loop > 1):
 		if err := t.measure(ctx, o); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (t *traces) measure(ctx context.Context, o Options) error {
 	})
 	t.close()
 	t.loops, t.accepted = loops, 0
-	if err != nil || t.untimed() {
+	if err != nil {
 		return err
 	}
 	if n < 2 || last == first {

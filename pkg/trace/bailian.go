@@ -56,7 +56,7 @@ func (b *bailian) Next(a *record.Arrival) (float64, error) {
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
-	r.Tenant, r.Turn = row.Type, max(row.Turn-1, 0)
+	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), maxTokens)
 	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
 	return *row.Timestamp * 1e6, b.blocks.prompt(&b.place, r, row.HashIDs, false)
 }

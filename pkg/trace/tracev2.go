@@ -71,6 +71,9 @@ func (t *tracev2) Next(a *record.Arrival) (float64, error) {
 			if r.Turn, err = t.optional(t.turn); err != nil {
 				return 0, err
 			}
+			if r.Turn < 0 || r.Turn > maxTokens {
+				return 0, t.Errorf("round_index must be between 0 and %d, is %d", maxTokens, r.Turn)
+			}
 		}
 		if err := t.setPrompt(r); err != nil {
 			return 0, err
