@@ -1,0 +1,106 @@
+package trace
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"blis/pkg/named"
+)
+
+// The fields of a dataset: those of the prompt, each with the one that says how
+// many there are of it, and those that are left aside.
+var (
+	promptFields = []struct{ tokens, number string }{
+		{"input_tokens", ""}, {"text_tokens", ""}, {"image_tokens", "image_count"}, {"audio_tokens", "audio_count"}, {"video_tokens", "video_count"}}
+	asideFields = []string{"reason_ratio"}
+)
+
+// maxThings bounds images and the like in one prompt.
+const maxThings = 10_000
+
+// readLengths reads the windows of a dataset, in the order of time. A window in
+// which something is empty is left out: there was nothing to measure.
+func readLengths(p *place, in io.Reader) ([]lengths, error) {
+	var dataset map[string]map[string]string
+	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
+		return nil, p.Errorf("%s", jsonFault(err))
+	}
+	var all []lengths
+	var starts []string
+	for start := range dataset {
+		starts = append(starts, start)
+	}
+	slices.Sort(starts) // so that of several faults the same one is told
+	for _, start := range starts {
+		at, err := strconv.ParseFloat(start, 64)
+		if err != nil || !(at >= 0) {
+			return nil, p.Errorf("a window must be named by its start in s, not %q", start)
+		}
+		l, full, err := readWindowLengths(dataset[start])
+		if err != nil {
+			return nil, p.Errorf("window %s: %v", start, err)
+		}
+		if l.start = at; full {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b lengths) int { return cmp.Compare(a.start, b.start) })
+	return all, nil
+}
+
+// readWindowLengths reads the distributions of one window; full says that none
+// of them is empty.
+func readWindowLengths(fields map[string]string) (l lengths, full bool, err error) {
+	known := slices.Clone(asideFields)
+	full = true
+	read := func(name string) (empirical, bool) {
+		known = append(known, name)
+		text, there := fields[name]
+		if !there || err != nil {
+			return empirical{}, false
+		}
+		e, bad := parseEmpirical(text)
+		if bad != nil {
+			err = fmt.Errorf("%s: %w", name, bad)
+		}
+		full = full && len(e.values) > 0
+		return e, true
+	}
+	for _, f := range promptFields {
+		tokens, there := read(f.tokens)
+		p := part{tokens: tokens}
+		if f.number != "" {
+			p.number, _ = read(f.number)
+			if n := p.number.values; err == nil && len(n) > 0 && slices.Max(n) > maxThings {
+				err = fmt.Errorf("%s: a prompt has at most %d, not %d", f.number, maxThings, slices.Max(n))
+			}
+		}
+		if there {
+			l.input = append(l.input, p)
+		}
+	}
+	output, there := read("output_tokens")
+	if l.output = output; err == nil && (!there || len(l.input) == 0) {
+		err = errors.New("output_tokens and input_tokens or text_tokens must be there")
+	}
+	for _, name := range sortedKeys(fields) {
+		if err == nil && !slices.Contains(known, name) {
+			err = named.Unknown("field", name, known)
+		}
+	}
+	return l, full, err
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
