@@ -171,7 +171,7 @@ func TestScenariosOverTime(t *testing.T) {
 		// in the mean.
 		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90, 52 * (1 - 0.8*0.9003)},
 		{"diurnal-cycle", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"diurnal-cycle", "nightly", 0, 160, 13},
-		{"abusive-tenant", "abuser", 0, 40, 5 * 0.47}, {"abusive-tenant", "assistant", 0, 40, 0.55 * 47},
+		{"abusive-tenant", "abuser", 0, 40, 5 * 0.94}, {"abusive-tenant", "assistant", 0, 40, 0.55 * 47},
 	} {
 		_, list := requests(t, "", Options{Scenario: Scenario(c.scenario)})
 		n := 0.0
