@@ -115,7 +115,7 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 		if o.file {
 			s.Defs = policyDefs(t, s)
 			if o.of == reflect.TypeFor[gen.Spec]() {
-				s.Defs = distributionDefs(t)
+				s.Defs = specDefs(t)
 			}
 		}
 		simplify(s, o.file)
@@ -129,6 +129,9 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 // mixtures of mixtures; and those with a name in a table.
 var recursive = jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[dist.Arrival]():   {Ref: "#/$defs/arrival"},
+	reflect.TypeFor[dist.Profile]():   {Ref: "#/$defs/load_profile"},
+	reflect.TypeFor[gen.Behavior]():   {Ref: "#/$defs/behavior"},
+	reflect.TypeFor[gen.Archetype]():  {Ref: "#/$defs/archetype"},
 	reflect.TypeFor[dist.Spec]():      {Ref: "#/$defs/distribution"},
 	reflect.TypeFor[dist.Component](): {Ref: "#/$defs/component"},
 	reflect.TypeFor[policy.Spec]():    {Ref: "#/$defs/policy"},
@@ -164,12 +167,15 @@ func policyDefs(t *testing.T, s *jsonschema.Schema) map[string]*jsonschema.Schem
 	return defs
 }
 
-// distributionDefs are the schemas of distributions and arrival processes in
-// specs. A component is a distribution with a weight.
-func distributionDefs(t *testing.T) map[string]*jsonschema.Schema {
+// specDefs are the schemas of those parts of specs that have a name from a table.
+// A component is a distribution with a weight.
+func specDefs(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	type length dist.Spec
 	type arrival dist.Arrival
+	type profile dist.Profile
+	type behavior gen.Behavior
+	type archetype gen.Archetype
 	defs := map[string]*jsonschema.Schema{}
 	for _, d := range []struct {
 		name, choice string
@@ -178,6 +184,9 @@ func distributionDefs(t *testing.T) map[string]*jsonschema.Schema {
 	}{
 		{"distribution", "type", reflect.TypeFor[length](), dist.Lengths.Names()},
 		{"arrival", "process", reflect.TypeFor[arrival](), dist.Arrivals.Names()},
+		{"load_profile", "type", reflect.TypeFor[profile](), dist.Profiles.Names()},
+		{"behavior", "type", reflect.TypeFor[behavior](), gen.Behaviors.Names()},
+		{"archetype", "typical_prompt_size", reflect.TypeFor[archetype](), gen.PromptSizes.Names()},
 	} {
 		s, err := jsonschema.ForType(d.of, &recursive)
 		if err != nil {
