@@ -17,11 +17,14 @@ type completed struct {
 	additions []addition
 }
 
-func (c *completed) fill(a *record.Arrival, n int64, at record.Micros) {
-	c.maker.fill(a, n, at)
+func (c *completed) fill(a *record.Arrival, n int64, at record.Micros) error {
+	if err := c.maker.fill(a, n, at); err != nil {
+		return err
+	}
 	for _, more := range c.additions {
 		more.add(a)
 	}
+	return nil
 }
 
 // withAdditions is m, the maker of c, which stands at path, with all that c says

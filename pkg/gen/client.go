@@ -20,20 +20,20 @@ func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list,
 // client is a Client at work: times, and what arrives at them.
 type client struct {
 	*Client
-	times    *dist.Times
+	times    *dist.Times // nil if all arrive at 0
 	arrivals *rand.Rand
 	maker
 	// us is when its next request or session arrives, in µs and not rounded;
-	// arrival is us rounded. made counts those before.
-	us            float64
-	arrival, made int64
+	// arrival is us rounded. made counts those before, most bounds them.
+	us                  float64
+	arrival, made, most int64
 }
 
 // maker makes what a client sends: requests or sessions, one after the other.
 type maker interface {
 	// fill fills a with the one of place n, from 0, which arrives at the given
 	// time. The id of a request is not its concern.
-	fill(a *record.Arrival, n int64, at record.Micros)
+	fill(a *record.Arrival, n int64, at record.Micros) error
 }
 
 const (
@@ -57,7 +57,10 @@ func newClient(s *Spec, index int, fault fault) ([]*client, error) {
 			return nil, fault(path+".id", "%q is taken by an earlier client", c.ID)
 		}
 	}
-	if !(c.RateFraction > 0 && c.RateFraction <= 1) && !(c.Arrival.IsTrace() && c.RateFraction == 0) {
+	if err := s.checkBlocks(c, path, fault); err != nil {
+		return nil, err
+	}
+	if !(c.RateFraction > 0 && c.RateFraction <= 1) && (s.rated(c) || c.RateFraction != 0) {
 		return nil, fault(path+".rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
 	}
 	parts, err := s.parts(c, path, fault)
@@ -66,13 +69,20 @@ func newClient(s *Spec, index int, fault fault) ([]*client, error) {
 	}
 	var clients []*client
 	for _, part := range parts {
-		c := &client{Client: part, arrivals: part.stream(s.Seed, "arrival")}
-		if c.times, err = newTimes(s, part, path, fault); err != nil {
+		c := &client{Client: part, arrivals: part.stream(s.Seed, "arrival"), most: math.MaxInt64}
+		if s.atOnce(part) {
+			if part.LoadProfile != nil {
+				return nil, fault(path+".load_profile", "must not stand there without arrival: all users begin at 0")
+			}
+		} else if c.times, err = newTimes(s, part, path, fault); err != nil {
 			return nil, err
 		}
-		m, err := newCompletions(s.Seed, part, path, fault)
+		m, err := s.newMaker(part, path, fault)
 		if err != nil {
 			return nil, err
+		}
+		if users, ok := m.(*users); ok {
+			c.most = users.count
 		}
 		if c.maker, err = withAdditions(m, s.Seed, part, path, fault); err != nil {
 			return nil, err
@@ -107,7 +117,12 @@ func inside(path string, err error, fault fault) error {
 // advance moves to the client's next arrival and reports whether there is one
 // up to the horizon.
 func (c *client) advance(horizon int64) (bool, error) {
-	c.us = c.times.Next(c.arrivals)
+	if c.made == c.most {
+		return false, nil
+	}
+	if c.times != nil {
+		c.us = c.times.Next(c.arrivals)
+	}
 	if math.IsInf(c.us, 1) || c.us >= float64(horizon)+0.5 && horizon < maxHorizon {
 		return false, nil
 	}
@@ -119,9 +134,27 @@ func (c *client) advance(horizon int64) (bool, error) {
 }
 
 // send fills a with what arrives now.
-func (c *client) send(a *record.Arrival) {
-	c.fill(a, c.made, record.Micros(c.arrival))
+func (c *client) send(a *record.Arrival) error {
+	err := c.fill(a, c.made, record.Micros(c.arrival))
 	c.made++
+	return err
+}
+
+// atOnce reports whether all that c sends arrives at 0: users of a closed loop of
+// whom nothing else is said.
+func (s *Spec) atOnce(c *Client) bool { return c.Arrival.Process == "" && s.closedLoop(c) != nil }
+
+// rated reports whether the arrivals of c have a rate.
+func (s *Spec) rated(c *Client) bool { return !c.Arrival.IsTrace() && !s.atOnce(c) }
+
+// hasRate reports whether any client's arrivals have a rate.
+func (s *Spec) hasRate() bool {
+	return slices.ContainsFunc(s.Clients, func(c Client) bool { return s.rated(&c) })
+}
+
+// ends reports whether the arrivals of all clients end by themselves.
+func (s *Spec) ends() bool {
+	return !slices.ContainsFunc(s.Clients, func(c Client) bool { return !c.Arrival.IsTrace() && s.closedLoop(&c) == nil })
 }
 
 // clients checks the spec and makes its clients ready to draw.
@@ -135,6 +168,22 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 	if len(s.Clients) == 0 {
 		return nil, fault("clients", "must name at least one client")
 	}
+	switch {
+	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && (s.hasRate() || s.AggregateRate != 0):
+		return nil, fault("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
+	case s.Horizon < 0 || s.Horizon > maxHorizon:
+		return nil, fault("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
+	case s.Requests < 0:
+		return nil, fault("requests", "must be at least 1, is %d", s.Requests)
+	case s.Horizon == 0 && s.Requests == 0 && !s.ends():
+		return nil, fault("requests", "must be given, or horizon: without one of them the workload has no end")
+	}
+	if err := s.checkSessionModel(fault); err != nil {
+		return nil, err
+	}
+	if err := s.checkTenantLoop(fault); err != nil {
+		return nil, err
+	}
 	var clients []*client
 	for i := range s.Clients {
 		parts, err := newClient(s, i, fault)
@@ -142,16 +191,6 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 			return nil, err
 		}
 		clients = append(clients, parts...)
-	}
-	switch {
-	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && !(s.onlyTraces() && s.AggregateRate == 0):
-		return nil, fault("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
-	case s.Horizon < 0 || s.Horizon > maxHorizon:
-		return nil, fault("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
-	case s.Requests < 0:
-		return nil, fault("requests", "must be at least 1, is %d", s.Requests)
-	case s.Horizon == 0 && s.Requests == 0 && !s.onlyTraces():
-		return nil, fault("requests", "must be given, or horizon: without one of them the workload has no end")
 	}
 	return clients, nil
 }

@@ -44,7 +44,7 @@ func newCompletions(seed uint64, c *Client, path string, fault fault) (*completi
 }
 
 // fill makes one request.
-func (m *completions) fill(a *record.Arrival, _ int64, at record.Micros) {
+func (m *completions) fill(a *record.Arrival, _ int64, at record.Micros) error {
 	a.IsSession = false
 	r := &a.Request
 	*r = record.Request{
@@ -58,4 +58,5 @@ func (m *completions) fill(a *record.Arrival, _ int64, at record.Micros) {
 		DeadlineUS:   record.Never,
 	}
 	r.Prompt = m.prefixes.begin(r.Prompt, r.InputTokens, m.beginning)
+	return nil
 }

@@ -19,6 +19,10 @@ type Correlations struct {
 	// input_distribution, so that those outside of bursts are shorter; at 1 the
 	// bursts have the longest of all. Clients without bursts are left alone.
 	BurstSizeCorrelation float64 `yaml:"burst_size_correlation" json:"burst_size_correlation,omitempty"`
+	// SessionModel is of all clients with multi_turn.
+	SessionModel *SessionModel `yaml:"session_model" json:"session_model,omitempty"`
+	// ClosedLoop is of all clients that send single requests.
+	ClosedLoop *TenantLoop `yaml:"closed_loop" json:"closed_loop,omitempty"`
 }
 
 // correlate gives client c what the spec's correlations say of its prefixes.

@@ -94,7 +94,7 @@ func (s *Spec) oddFractions() string {
 			sum += s.Clients[i].RateFraction
 		}
 	}
-	if math.Abs(sum-1) < 0.001 || s.onlyTraces() {
+	if math.Abs(sum-1) < 0.001 || !s.hasRate() {
 		return ""
 	}
 	return fmt.Sprintf("the rate_fractions add up to %.4g, not 1: all clients together send %.4g requests a second, not aggregate_rate (%g)",

@@ -51,7 +51,9 @@ func (m *merge) next(a *record.Arrival) error {
 		return io.EOF
 	}
 	i := m.arrivals.Pop().Slot
-	m.clients[i].send(a)
+	if err := m.clients[i].send(a); err != nil {
+		return err
+	}
 	if !a.IsSession {
 		a.Request.ID = requestID(m.made)
 	}

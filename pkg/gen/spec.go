@@ -16,8 +16,9 @@ type Spec struct {
 	// Category is a label for people.
 	Category      string  `yaml:"category" json:"category,omitempty"`
 	AggregateRate float64 `yaml:"aggregate_rate" json:"aggregate_rate"`
-	// Horizon bounds arrivals (at it they still count), Requests their number.
-	// 0 is no bound; one of them must be given, unless all arrivals are traces.
+	// Horizon bounds arrivals (at it they still count), Requests their number; a
+	// session is one arrival. 0 is no bound; one of them must be given, unless all
+	// arrivals are traces.
 	Horizon    int64    `yaml:"horizon" json:"horizon,omitempty"`
 	Requests   int64    `yaml:"requests" json:"requests,omitempty"`
 	SLOClasses []Class  `yaml:"slo_classes" json:"slo_classes,omitempty"`
@@ -30,24 +31,34 @@ type Spec struct {
 	dir string
 }
 
-// Client is one source of requests. It draws from random streams of its own,
-// named after its ID: other clients neither move nor change its requests.
+// Client is one source of requests, or of sessions of requests if it has one of
+// the blocks Agentic, MultiTurn, Reasoning and ClosedLoop. It draws from random
+// streams of its own, named after its ID: other clients neither move nor change
+// its requests.
 type Client struct {
 	ID       string `yaml:"id" json:"id"`
 	TenantID string `yaml:"tenant_id" json:"tenant_id,omitempty"`
 	SLOClass string `yaml:"slo_class" json:"slo_class,omitempty"`
 	Model    string `yaml:"model" json:"model,omitempty"`
 	// RateFraction is the client's part of Spec.AggregateRate. Fractions are not
-	// normalized. A client whose arrivals are a trace needs none.
-	RateFraction float64 `yaml:"rate_fraction" json:"rate_fraction"`
-	// Arrival says how its requests follow each other, the first one gap after 0.
-	Arrival dist.Arrival `yaml:"arrival" json:"arrival"`
+	// normalized. A client whose arrivals are a trace, or users of a closed loop,
+	// needs none.
+	RateFraction float64 `yaml:"rate_fraction" json:"rate_fraction,omitempty"`
+	// Arrival says how its requests or sessions follow each other, the first one gap
+	// after 0.
+	Arrival dist.Arrival `yaml:"arrival" json:"arrival,omitzero"`
 	// LoadProfile multiplies its rate, as Spec.LoadProfile does: both together.
 	LoadProfile *dist.Profile `yaml:"load_profile" json:"load_profile,omitempty"`
-	// InputDistribution is of the whole prompt, shared prefix included.
-	InputDistribution  dist.Spec   `yaml:"input_distribution" json:"input_distribution"`
-	OutputDistribution dist.Spec   `yaml:"output_distribution" json:"output_distribution"`
+	// InputDistribution is of the whole prompt, shared prefix included; with
+	// MultiTurn or Reasoning, of what comes behind the prefix. The steps of agents
+	// have their own.
+	InputDistribution  dist.Spec   `yaml:"input_distribution" json:"input_distribution,omitzero"`
+	OutputDistribution dist.Spec   `yaml:"output_distribution" json:"output_distribution,omitzero"`
 	PrefixSpec         *PrefixSpec `yaml:"prefix_spec" json:"prefix_spec,omitempty"`
+	Agentic            *Agentic    `yaml:"agentic" json:"agentic,omitempty"`
+	MultiTurn          *MultiTurn  `yaml:"multi_turn" json:"multi_turn,omitempty"`
+	Reasoning          *Reasoning  `yaml:"reasoning" json:"reasoning,omitempty"`
+	ClosedLoop         *ClosedLoop `yaml:"closed_loop" json:"closed_loop,omitempty"`
 	Multimodal         *Multimodal `yaml:"multimodal" json:"multimodal,omitempty"`
 	// Deadline is how long after its arrival a request is aborted, in µs; of a
 	// session, each of its calls.

@@ -49,12 +49,6 @@ func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error)
 	return s.profiled(times, c, path, fault)
 }
 
-// onlyTraces reports whether all arrivals are recorded: then no rate matters, and
-// the workload ends by itself.
-func (s *Spec) onlyTraces() bool {
-	return !slices.ContainsFunc(s.Clients, func(c Client) bool { return !c.Arrival.IsTrace() })
-}
-
 // readTimes returns the arrivals in the file called name, in µs; a relative name
 // begins where the spec is. Its lines are times in seconds, or it is a table of
 // comma-separated values, without quotes, of whose columns one holds times. The
