@@ -96,10 +96,10 @@ func TestWarpOfTwo(t *testing.T) {
 		if err != nil {
 			rt.Fatalf("%v: %+v and %+v", err, a, b)
 		}
-		const step = 500.0 // µs
+		const step = 1000.0 // µs
 		us, time, sum, want := 0.0, 0.0, 0.0, 0.0
 		for range 5 {
-			want += rapid.Float64Range(0, 3*second).Draw(rt, "area")
+			want += float64(rapid.IntRange(700, 3000).Draw(rt, "area in ms")) * 1000
 			next := w.Time(want)
 			if next < us {
 				rt.Fatalf("%g comes after %g", next, us)
@@ -107,12 +107,13 @@ func TestWarpOfTwo(t *testing.T) {
 			if us = next; us > 100*second { // the rest has little area or none
 				break
 			}
+			// Jumps lie on whole seconds, which are steps.
 			for ; time+step <= us; time += step {
 				sum += step * multiplierOf(a, time+step/2) * multiplierOf(b, time+step/2)
 			}
-			sum, time = sum+(us-time)*multiplierOf(a, (time+us)/2)*multiplierOf(b, (time+us)/2), us
-			if math.Abs(sum-want) > 1e-4*want+10*step {
-				rt.Fatalf("up to %g the area is %g, want %g: %+v and %+v", us, sum, want, a, b)
+			got := sum + (us-time)*multiplierOf(a, (time+us)/2)*multiplierOf(b, (time+us)/2)
+			if math.Abs(got-want) > 1e-6*want+1 {
+				rt.Fatalf("up to %g the area is %g, want %g: %+v and %+v", us, got, want, a, b)
 			}
 		}
 	})
