@@ -33,6 +33,13 @@ func defaultControlPlane() ControlPlane {
 	return ControlPlane{MaxDelays: 100, ShadowBlocks: policy.ShadowBlocks}
 }
 
+// UnmarshalYAML decodes over the defaults of what is left out.
+func (p *ControlPlane) UnmarshalYAML(decode func(any) error) error {
+	type plain ControlPlane
+	*p = defaultControlPlane()
+	return decode((*plain)(p))
+}
+
 // Snapshots says for each field of a replica's snapshot when it is read; Default
 // is for those that are not given.
 type Snapshots struct {

@@ -86,6 +86,13 @@ func TestSetPartOfWhatIsAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all, err := with("", "control_plane={routing_latency_us: 5}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, want := all.ControlPlane, defaultControlPlane(); p.ShadowBlocks != want.ShadowBlocks || p.MaxDelays != want.MaxDelays || p.RoutingLatencyUS != 5 {
+		t.Errorf("control plane %+v", p)
+	}
 	if want := (FlowControl{Order: "fifo", Fairness: "none", Saturation: 2}); *c.ControlPlane.FlowControl != want {
 		t.Errorf("flow control %+v", *c.ControlPlane.FlowControl)
 	}

@@ -47,7 +47,8 @@ func TestScenarios(t *testing.T) {
 }
 
 // scenarioCluster is a small cluster: a step takes 10 ms, and prefill µs more for
-// each prompt token; blocks have 16 tokens.
+// each prompt token; blocks have 16 tokens. short replicas of the same model, which
+// come first, take 64 tokens at most.
 func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 	replicas, blocks, seqs, step, prefill := 2, 100, 8, 10000, 0
 	d.MaybeScanArgs(t, "prefill", &prefill)
@@ -55,8 +56,19 @@ func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "blocks", &blocks)
 	d.MaybeScanArgs(t, "seqs", &seqs)
 	d.MaybeScanArgs(t, "step", &step)
-	return fmt.Sprintf("version: 1\ndeployments:\n  - {id: main, model: m, replicas: %d, engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
-		replicas, blocks, seqs, step, prefill)
+	short := 0
+	d.MaybeScanArgs(t, "short", &short)
+	text := "version: 1\ndeployments:\n"
+	for _, of := range []struct {
+		id                  string
+		replicas, maxTokens int
+	}{{"short", short, 64}, {"main", replicas, 0}} {
+		if of.replicas > 0 {
+			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
+				of.id, of.replicas, blocks, seqs, of.maxTokens, step, prefill)
+		}
+	}
+	return text
 }
 
 func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []byte {
@@ -227,7 +239,9 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 			if d.HasArg(x.Stage) {
 				fmt.Fprintf(&decisions, "%d: %s %s", x.AtUS, x.Stage, x.Request)
 				if x.Stage == record.StageRouting {
-					fmt.Fprintf(&decisions, " to %d, score %g of %d\n", x.Replica, x.Score, x.Candidates)
+					fmt.Fprintf(&decisions, " to %s%d, score %g of %d\n", elsewhere(x.Deployment), x.Replica, x.Score, x.Candidates)
+				} else if d.HasArg("candidates") {
+					fmt.Fprintf(&decisions, " %s, of %d\n", x.Verdict, x.Candidates)
 				} else {
 					fmt.Fprintf(&decisions, " %s\n", x.Verdict)
 				}
@@ -248,6 +262,14 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 	}
 	must(r.Err())
 	return decisions.String() + outcomes.String() + rest.String()
+}
+
+// elsewhere names a deployment that is not the main one.
+func elsewhere(deployment string) string {
+	if deployment == "main" {
+		return ""
+	}
+	return deployment + "/"
 }
 
 func inJSON(v any) []byte {
@@ -287,7 +309,7 @@ func tellOutcome(o *record.Outcome) string {
 		line += " (" + o.Reason + ")"
 	}
 	if !o.Replica.IsZero() {
-		line += fmt.Sprintf(" on %d", o.Replica)
+		line += fmt.Sprintf(" on %s%d", elsewhere(o.Deployment), o.Replica)
 	}
 	for _, at := range []struct {
 		name string

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/metrics"
+	"blis/pkg/record"
+)
+
+// TestStaleEventsAreCounted: how many pending events are of requests that are gone is
+// known, also when they are swept away in the instant in which there is one more: by
+// requests that leave before their deadlines, and by others whose deadline comes on
+// their way to a replica.
+func TestStaleEventsAreCounted(t *testing.T) {
+	for _, plane := range []string{
+		"control_plane.admission_latency_us=5000",
+		"control_plane={admission_latency_us: 5000, flow_control: {ttl_us: 900000000}}",
+	} {
+		c, err := cluster.Load("", cluster.Options{Sets: []string{plane, "deployments.main.latency={model: linear, alpha_us: [4000, 0, 0], beta_us: [5000, 10, 10]}"}})
+		must(err)
+		r := record.NewReader(bytes.NewReader(workloadWithDeadlines(6000)))
+		defer r.Close()
+		arrivals, header, err := openArrivals(r)
+		must(err)
+		s, err := newSimulation(c, header.SLOClasses, mustServe(c), &Options{})
+		must(err)
+		s.arrivals, s.metrics = arrivals, metrics.New(nil)
+		s.out = &output{w: record.NewWriter(&bytes.Buffer{}, true)}
+		must(s.pull())
+		most := 0
+		check := func() error {
+			stale := 0
+			for e := range s.queue.All() {
+				switch e.Kind() {
+				case stepEnd, drain, begin:
+				default:
+					if s.slots[e.Slot].position != e.Seq() {
+						stale++
+					}
+				}
+			}
+			most = max(most, stale)
+			if s.stale != stale {
+				return fmt.Errorf("%d stale events are counted at %d, and there are %d", s.stale, s.now, stale)
+			}
+			return nil
+		}
+		if err := s.run(check); err != nil {
+			t.Error(err)
+		}
+		if err := check(); err != nil {
+			t.Error(err)
+		}
+		if most < 500 {
+			t.Errorf("at most %d events were stale", most)
+		}
+	}
+}
+
+// workloadWithDeadlines has n requests, of which every second has a deadline that
+// comes before its replica has it.
+func workloadWithDeadlines(n int64) []byte {
+	var out bytes.Buffer
+	w := record.NewWriter(&out, true)
+	must(w.Header(&record.Header{Stream: record.StreamWorkload}))
+	for i := range n {
+		at := 700 * i
+		after := int64(600e6)
+		if i%2 == 0 { // in admission, or in the delay before the queue
+			after = []int64{2000, 7000}[i/2%2]
+		}
+		must(w.Request(&record.Request{ID: fmt.Sprint("r", i), ArrivalUS: record.Micros(at), InputTokens: 16, OutputTokens: 1, DeadlineUS: record.Micros(at + after)}))
+	}
+	must(w.End(&record.End{}))
+	must(w.Close())
+	return out.Bytes()
+}
