@@ -77,7 +77,7 @@ func (s *summary) finishWorkload(r *record.Reader) (err error) {
 		s.warn("%d calls are too long for the cluster, and are not in the load", l.TooLong)
 	}
 	if l.OfferedS > w.document.DurationS {
-		s.warn("the calls are taken to be spread over %.0f s: until the last session could end, were all calls answered at once", l.OfferedS)
+		s.warn("the calls are taken to be spread over %.0f s, as long as sessions last in the mean, were all calls answered at once", l.OfferedS)
 	}
 	return nil
 }

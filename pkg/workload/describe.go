@@ -17,8 +17,6 @@ type Describer struct {
 	keys               []key
 	parts              [dimensions]map[string]*arrivals
 	calls              []call
-	// offered is the earliest instant by which all has begun.
-	offered record.Micros
 
 	all     history
 	threads threads
@@ -47,7 +45,7 @@ type call struct {
 
 // New returns an empty Describer.
 func New() *Describer {
-	d := &Describer{groups: map[key]uint32{}, all: history{}, offered: record.Never}
+	d := &Describer{groups: map[key]uint32{}}
 	for i := range d.parts {
 		d.parts[i] = map[string]*arrivals{}
 	}
@@ -61,7 +59,6 @@ func (d *Describer) Add(a *record.Arrival) {
 	d.whole.add(at)
 	d.minutes.add(at)
 	d.timeline.add(at)
-	d.offered = max(d.offered, at)
 	if a.IsSession {
 		d.sessions++
 		d.session(&a.Session)
@@ -87,7 +84,7 @@ func (d *Describer) keep(h hit, input, output int64, group uint32) {
 // session counts the steps of s, in their order.
 func (d *Describer) session(s *record.Session) {
 	d.arrive(d.group(key{s.SLOClass, s.Tenant, s.Model}), s.ArrivalUS)
-	d.offered = max(d.offered, s.ArrivalUS+record.Micros(d.dags.add(s)))
+	d.dags.add(s)
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		if step.Tool != "" {
@@ -153,14 +150,16 @@ func (d *Describer) Calls(yield func(Call) bool) {
 	}
 }
 
-// OfferedUS is the time from the first arrival to the last instant at which
-// something is offered, were all calls of models answered at once: to the last
-// arrival, or to where the thinking and the tools of a session end.
+// OfferedUS is the time that the calls are spread over: from the first arrival to
+// the last or, if that is longer, as long as a session lasts in the mean over
+// its calls, were all calls of models answered at once. Sessions that arrive
+// steadily ask as much as that at the height of it.
 func (d *Describer) OfferedUS() int64 {
-	if d.whole.n == 0 {
-		return 0
+	span := d.whole.span()
+	if d.dags.lasted > 0 {
+		span = max(span, int64(d.dags.lasted/d.dags.made))
 	}
-	return int64(d.offered - d.whole.first)
+	return span
 }
 
 // Description returns what was gathered so far.

@@ -17,13 +17,15 @@ type dags struct {
 	own                         history
 	shares                      []float64 // of each session that calls a model
 	before                      history   // the sums of own when the session began
+	// made are the calls of models, lasted the sum over them of how long their
+	// session lasts, in µs, were all of them answered at once.
+	made, lasted float64
 
 	ends, depths, followers []int64 // scratch: of each step
 }
 
-// add counts s and returns how long it takes, in µs, were all calls of models
-// answered at once.
-func (d *dags) add(s *record.Session) int64 {
+// add counts s, but for its calls.
+func (d *dags) add(s *record.Session) {
 	if d.workflows == nil {
 		d.workflows = map[string]int64{}
 	}
@@ -56,13 +58,15 @@ func (d *dags) add(s *record.Session) int64 {
 		d.ends, d.depths, d.followers = append(d.ends, begin), append(d.depths, level+1), append(d.followers, 0)
 		end, depth = max(end, begin), max(depth, level+1)
 	}
-	d.calls = append(d.calls, int64(len(s.Steps))-tools)
+	calls := int64(len(s.Steps)) - tools
+	d.made += float64(calls)
+	d.lasted += float64(float64(calls) * float64(end))
+	d.calls = append(d.calls, calls)
 	d.tools = append(d.tools, tools)
 	d.depth = append(d.depth, depth)
 	d.fanOut = append(d.fanOut, max(fanOut, first))
 	clear(d.own.most)
 	d.before = d.own
-	return end
 }
 
 // call counts a call of the session at hand, with its whole prompt.

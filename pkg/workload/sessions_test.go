@@ -49,8 +49,8 @@ func TestSessions(t *testing.T) {
 	if got.Model["m"].Calls != 6 || got.Model["m"].Arrivals != 2 || got.Model["other"].Calls != 2 || got.Model["other"].Arrivals != 0 || got.Tenant["t"].Calls != 8 {
 		t.Errorf("models %+v, tenants %+v", got.Model, got.Tenant)
 	}
-	// The last session arrives at 2 s and waits 1.5 s.
-	if us := d.OfferedUS(); us != 3_500_000 {
+	// The last session arrives at 2 s; each lasts 1.5 s.
+	if us := d.OfferedUS(); us != 2_000_000 {
 		t.Errorf("offered within %d µs", us)
 	}
 	var calls []Call
