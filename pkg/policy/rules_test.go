@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestQuotaOfTheCluster: up to 8 requests a replica of the whole cluster nobody has a
+// quota, however few of them can hold the request at hand.
+func TestQuotaOfTheCluster(t *testing.T) {
+	p, err := planeOf("admission", Spec{Type: "tenant-quota"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &View{Request: &Request{Tier: Standard}, Tenant: Tenant{Active: 1000}, Replicas: make([]Replica, 1)}
+	for inflight, want := range map[int64]Action{9: Admit, int64(8 * testEnv.Replicas): Admit, int64(8*testEnv.Replicas) + 1: Reject} {
+		v.Cluster = Cluster{Inflight: inflight, Tenants: 1}
+		if got := p.Admission.Admit(v).Action; got != want {
+			t.Errorf("%d in flight: %v, want %v", inflight, got, want)
+		}
+	}
+}
+
+// TestRoundRobinIsFair: each replica has as many turns as it can have, also where
+// every other request has fewer candidates.
+func TestRoundRobinIsFair(t *testing.T) {
+	p, err := planeOf("routing", Spec{Type: "round-robin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []Replica{{Index: 3}, {Index: 4}, {Index: 8}, {Index: 9}}
+	turns := map[int32]int{}
+	var order []int32
+	for i := range 400 {
+		v := &View{Replicas: all[i%2*2:]}
+		c := p.Routing.Route(v)
+		if index := v.Replicas[c.Candidate].Index; i%2 == 0 {
+			turns[index]++
+			order = append(order, index)
+		}
+	}
+	if turns[3] != 100 || turns[4] != 100 {
+		t.Errorf("turns %v", turns)
+	}
+	q := p.Clone()
+	order = order[:0]
+	for range 8 {
+		v := &View{Replicas: all}
+		order = append(order, v.Replicas[q.Routing.Route(v).Candidate].Index)
+	}
+	if !slices.Equal(order[:4], order[4:]) {
+		t.Errorf("turns %v among constant candidates", order)
+	}
+}
