@@ -2,7 +2,10 @@ package gen
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"blis/pkg/record"
 )
 
 // Deadlines and predictions have the distributions that they are said to have.
@@ -54,5 +57,52 @@ func TestMultimodal(t *testing.T) {
 		if math.Abs(counts[images]/n-0.2) > 4*math.Sqrt(0.16/n) {
 			t.Errorf("a share of %g has %d images, want 0.2", counts[images]/n, images)
 		}
+	}
+}
+
+// In sessions each call of a model has a deadline and a prediction, and the
+// session an end. Bursts are of sessions, too, with ids of their own.
+func TestAdditionsOfSessions(t *testing.T) {
+	const client = `  - id: a
+    rate_fraction: 1
+    arrival: {process: poisson}
+    deadline: {type: constant, params: {value: 50}}
+    predicted_output: {error: 0, bias: 2}
+    archetype: {session_length: {type: constant, params: {value: 900}}}
+    behavior: {type: bursty, burst: {burst_size: {type: constant, params: {value: 9}}, burst_interval: {type: constant, params: {value: 1000000}}}}
+    agentic:
+      steps:
+        - {id: ask, type: llm_call, input_distribution: {type: constant, params: {value: 5}}, output_distribution: {type: constant, params: {value: 7}}}
+        - {id: act, type: tool_call, tool: t, depends_on: [ask]}
+      tools:
+        t: {latency: {type: constant, params: {value: 1}}, output_tokens: {type: constant, params: {value: 7}}}
+`
+	stream, err := generate(specText("aggregate_rate: 10\nhorizon: 10000000", client), Options{Spec: "-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := record.NewReader(strings.NewReader(stream))
+	ids, bursts := map[string]bool{}, 0
+	for r.Next() {
+		if r.Kind() != record.KindSession {
+			continue
+		}
+		var s record.Session
+		if err := r.Session(&s); err != nil {
+			t.Fatal(err)
+		}
+		ask, act := s.Steps[0], s.Steps[1]
+		if s.UntilUS != s.ArrivalUS+900 || ask.TimeoutUS != 50 || ask.PredictedOutputTokens != 14 || act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 {
+			t.Fatalf("%+v", s)
+		}
+		if ids[s.ID] {
+			t.Errorf("two sessions are called %s", s.ID)
+		}
+		if ids[s.ID] = true; s.ArrivalUS%1e6 == 0 {
+			bursts++
+		}
+	}
+	if r.Err() != nil || bursts != 90 || len(ids) < 90+60 {
+		t.Errorf("%d of %d sessions in bursts: %v", bursts, len(ids), r.Err())
 	}
 }

@@ -105,29 +105,12 @@ func (s *Spec) parts(c *Client, path string, fault fault) ([]*Client, error) {
 	if err := own.correlate(s.Correlations, fault); err != nil {
 		return nil, err
 	}
-	var spec *Burst
 	if c.Behavior != nil {
-		at := path + ".behavior"
-		kind, err := Behaviors.Get("behavior", c.Behavior.Type)
-		switch {
-		case err != nil:
-			return nil, fault(at+".type", "%v", err)
-		case c.Behavior.Burst != nil && !kind.bursts:
-			return nil, fault(at+".burst", "%s clients have none; bursty and adversarial have", c.Behavior.Type)
-		case c.Behavior.Abuse != nil && !kind.abuses:
-			return nil, fault(at+".abuse", "%s clients have none; abusive have", c.Behavior.Type)
+		if err := own.behave(path, fault); err != nil {
+			return nil, err
 		}
-		if kind.abuses {
-			if err := own.abuse(path, fault); err != nil {
-				return nil, err
-			}
-		}
-		if spec = c.Behavior.Burst; spec == nil && kind.bursts {
-			spec = &Burst{}
-		}
-	} else if c.Archetype != nil && c.Archetype.BurstPropensity > 0 {
-		spec = &Burst{}
 	}
+	spec := c.burst()
 	if spec == nil {
 		return []*Client{&own}, nil
 	}
@@ -145,6 +128,40 @@ func (s *Spec) parts(c *Client, path string, fault fault) ([]*Client, error) {
 		crowd.InputDistribution = own.InputDistribution.Scaled(oversize)
 	}
 	return []*Client{&own, &crowd}, s.leanOn(&own, &crowd, rate, fault)
+}
+
+// behave makes c, which stands at path, behave as it should.
+func (c *Client) behave(path string, fault fault) error {
+	b, at := c.Behavior, path+".behavior"
+	kind, err := Behaviors.Get("behavior", b.Type)
+	switch {
+	case err != nil:
+		return fault(at+".type", "%v", err)
+	case b.Burst != nil && !kind.bursts:
+		return fault(at+".burst", "%s clients have none; bursty and adversarial have", b.Type)
+	case b.Abuse != nil && !kind.abuses:
+		return fault(at+".abuse", "%s clients have none; abusive have", b.Type)
+	case kind.abuses:
+		return c.abuse(path, fault)
+	}
+	return nil
+}
+
+// burst is what c says of its bursts; nil if it has none.
+func (c *Client) burst() *Burst {
+	if c.Behavior == nil {
+		if c.Archetype != nil && c.Archetype.BurstPropensity > 0 {
+			return &Burst{}
+		}
+		return nil
+	}
+	if kind, err := Behaviors.Get("behavior", c.Behavior.Type); err != nil || !kind.bursts {
+		return nil
+	}
+	if c.Behavior.Burst == nil {
+		return &Burst{}
+	}
+	return c.Behavior.Burst
 }
 
 // bursting completes and checks the bursts of c at a rate of arrivals outside of

@@ -152,9 +152,12 @@ func (s *Spec) hasRate() bool {
 	return slices.ContainsFunc(s.Clients, func(c Client) bool { return s.rated(&c) })
 }
 
-// ends reports whether the arrivals of all clients end by themselves.
+// ends reports whether the arrivals of all clients end by themselves, which bursts
+// do not.
 func (s *Spec) ends() bool {
-	return !slices.ContainsFunc(s.Clients, func(c Client) bool { return !c.Arrival.IsTrace() && s.closedLoop(&c) == nil })
+	return !slices.ContainsFunc(s.Clients, func(c Client) bool {
+		return !c.Arrival.IsTrace() && s.closedLoop(&c) == nil || c.burst() != nil
+	})
 }
 
 // clients checks the spec and makes its clients ready to draw.

@@ -75,10 +75,22 @@ func TestArrivalsOfTrace(t *testing.T) {
 	if _, list = requests(t, "", o); len(list) != 100 || len(ofTenant(list, "a")) != 3 || warned != "" {
 		t.Errorf("%d requests, %d of the trace; warned %q", len(list), len(ofTenant(list, "a")), warned)
 	}
+	// Bursts beside it have no end of their own.
+	const bursty = client + ", behavior: {type: bursty, burst: {burst_size: {type: constant, params: {value: 4}}}}"
+	o.Spec = write("bursty.yaml", specText("horizon: 2000000000", clientText("a", bursty)))
+	if _, list = requests(t, "", o); len(list) < 40 {
+		t.Errorf("%d requests with bursts", len(list))
+	}
+	o.Spec = write("bursty.yaml", specText("", clientText("a", bursty)))
+	if _, err := generate("", o); err == nil || !strings.Contains(err.Error(), "without one of them the workload has no end") {
+		t.Error(err)
+	}
 	for _, c := range []struct{ old, new, want string }{
 		{"file: times", "file: tims", "spec.yaml:6:77: clients[0].arrival.file: "},
 		{", file: times", "", "clients[0].arrival.file is not in the file: must be given for trace"},
 		{"times}", "times}, load_profile: {type: constant, segments: [{multiplier: 2}]}", "clients[0].load_profile: must not stand beside arrivals of a trace"},
+		{"times}", "times}, behavior: {type: bursty}", "clients[0].behavior.burst.burst_size is not in the file: must be given beside arrivals of a trace"},
+		{"times}", "times}, behavior: {type: abusive}", "clients[0].behavior: rapid fire cannot change the arrivals of a trace"},
 		{"trace, file", "constant, file", "clients[0].arrival.file: constant has none; trace has"},
 	} {
 		o.Spec = write("spec.yaml", specText("aggregate_rate: 1\nrequests: 1", clientText("a", "rate_fraction: 1, "+strings.Replace(client, c.old, c.new, 1))))
