@@ -16,7 +16,8 @@ type Arrival struct {
 	Process string `yaml:"process" json:"process"`
 	// CV is the coefficient of variation of the gaps between arrivals: standard
 	// deviation by mean, 1 for Poisson, above 1 for bursts. Shape is the tail index
-	// of Pareto gaps, which have a CV above 2 only: √(1/(shape·(shape − 2))).
+	// of Pareto gaps, above 1; their CV is infinite up to 2 and 1/√(shape·(shape − 2))
+	// beyond.
 	CV    *float64 `yaml:"cv" json:"cv,omitempty"`
 	Shape *float64 `yaml:"shape" json:"shape,omitempty"`
 	// Jitter is by what part of a gap an arrival is late at most, 0 to 1.

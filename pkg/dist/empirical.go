@@ -1,0 +1,103 @@
+package dist
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sort"
+)
+
+// empirical draws by its quantiles: of the values given, or of lines between
+// the quantiles given.
+func empirical(b *builder) law {
+	var quantile, cdf func(float64) float64
+	switch {
+	case (b.Values == nil) == (b.Quantiles == nil):
+		b.failAt("values", "must be given, or quantiles, and not both")
+	case b.Values != nil:
+		quantile, cdf = b.weighted()
+	case b.Weights != nil:
+		b.failAt("weights", "are those of values, not of quantiles")
+	default:
+		quantile, cdf = b.lines()
+	}
+	return law{func(r *rand.Rand) float64 { return quantile(r.Float64()) }, quantile, cdf}
+}
+
+// weighted reads Values and Weights.
+func (b *builder) weighted() (quantile, cdf func(float64) float64) {
+	if len(b.Values) == 0 || b.Weights != nil && len(b.Weights) != len(b.Values) {
+		b.failAt("values", "must be at least one, and as many as weights; there are %d and %d", len(b.Values), len(b.Weights))
+		return nil, nil
+	}
+	order := make([]int, len(b.Values))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(i, j int) bool { return b.Values[order[i]] < b.Values[order[j]] })
+	values := make([]float64, len(order))
+	var sums shares
+	for i, from := range order {
+		values[i] = b.value(fmt.Sprintf("values[%d]", from), b.Values[from])
+		weight := 1.0
+		if b.Weights != nil {
+			weight = b.Weights[from]
+		}
+		sums.add(b, fmt.Sprintf("weights[%d]", from), weight)
+	}
+	quantile = func(p float64) float64 { return values[sums.at(p)] }
+	cdf = func(x float64) float64 {
+		n := sort.Search(len(values), func(i int) bool { return values[i] > x })
+		if n == 0 {
+			return 0
+		}
+		return sums[n-1] / sums[len(sums)-1]
+	}
+	return quantile, cdf
+}
+
+// lines reads Quantiles. What lies below the first probability has the first
+// value, what lies above the last one the last.
+func (b *builder) lines() (quantile, cdf func(float64) float64) {
+	if len(b.Quantiles) == 0 {
+		b.failAt("quantiles", "must be at least one pair of a probability and a value")
+		return nil, nil
+	}
+	p, v := make([]float64, len(b.Quantiles)), make([]float64, len(b.Quantiles))
+	for i, pair := range b.Quantiles {
+		field := fmt.Sprintf("quantiles[%d]", i)
+		if len(pair) != 2 {
+			b.failAt(field, "must be a pair of a probability and a value, has %d numbers", len(pair))
+			return nil, nil
+		}
+		p[i], v[i] = pair[0], b.value(field+"[1]", pair[1])
+		if !(p[i] >= 0 && p[i] <= 1) {
+			b.failAt(field+"[0]", "must be a probability between 0 and 1, is %g", p[i])
+		}
+		if i > 0 && (p[i] <= p[i-1] || v[i] < v[i-1]) {
+			b.failAt(field, "must come after the pair above: probabilities rise and values do not fall")
+		}
+	}
+	return func(at float64) float64 { return follow(p, v, at) }, func(at float64) float64 {
+		switch {
+		case at < v[0]:
+			return 0
+		case at >= v[len(v)-1]:
+			return 1
+		}
+		return follow(v, p, at)
+	}
+}
+
+// follow returns the height at x of the line through points from left to right,
+// level beyond them. Where it is steep, the height is the upper end's.
+func follow(xs, ys []float64, x float64) float64 {
+	i := sort.Search(len(xs), func(i int) bool { return xs[i] > x })
+	switch i {
+	case 0:
+		return ys[0]
+	case len(xs):
+		return ys[i-1]
+	}
+	part := (x - xs[i-1]) / (xs[i] - xs[i-1])
+	return ys[i-1] + part*(ys[i]-ys[i-1])
+}
