@@ -95,13 +95,13 @@ func TestDrawsAreIndependent(t *testing.T) {
 
 // A longer workload begins with the shorter one; another seed makes another one.
 func TestLongerBeginsWithShorter(t *testing.T) {
-	_, short := requests(t, "", Options{Requests: 50})
-	_, long := requests(t, "", Options{Requests: 120})
+	_, short := requests(t, "", Options{Scenario: "rag", Requests: 50})
+	_, long := requests(t, "", Options{Scenario: "rag", Requests: 120})
 	if len(short) != 50 || len(long) != 120 || !reflect.DeepEqual(short, long[:50]) {
 		t.Errorf("%d requests are not the first of %d", len(short), len(long))
 	}
 	seed := uint64(43)
-	if _, other := requests(t, "", Options{Requests: 50, Seed: &seed}); reflect.DeepEqual(short, other) {
+	if _, other := requests(t, "", Options{Scenario: "rag", Requests: 50, Seed: &seed}); reflect.DeepEqual(short, other) {
 		t.Error("another seed makes the same requests")
 	}
 }

@@ -12,11 +12,12 @@ var scenarioFiles embed.FS
 // Scenarios are the built-in specs, by the file that holds each. The first one
 // is used where a call names no source.
 var Scenarios = named.Table[string]{
-	{Name: "chat", Doc: "three tenants with a system prompt each: interactive, standard and batch traffic", Value: "scenarios/chat.yaml"},
+	{Name: "chat", Doc: "conversations with an assistant and with a support desk, and a job beside them", Value: "scenarios/chat.yaml"},
 	{Name: "rag", Doc: "summaries of retrieved passages and whole documents, in batches", Value: "scenarios/rag.yaml"},
 	{Name: "retrieval", Doc: "long prompts that begin with a popular document, short answers", Value: "scenarios/retrieval.yaml"},
 	{Name: "code", Doc: "long contexts of code, short answers", Value: "scenarios/code.yaml"},
 	{Name: "reasoning", Doc: "short questions, thousands of tokens of thought", Value: "scenarios/reasoning.yaml"},
+	{Name: "deep-research", Doc: "many turns of searching and reading, long contexts, a tool between turns", Value: "scenarios/deep-research.yaml"},
 	{Name: "synthetic-data", Doc: "short seeds behind long instructions, long answers", Value: "scenarios/synthetic-data.yaml"},
 	{Name: "bursty-traffic", Doc: "six clients of production, each with a burstiness and lengths of its own", Value: "scenarios/bursty-traffic.yaml"},
 	{Name: "mixed-slo", Doc: "three promises: voice, office work, and an archive that can wait", Value: "scenarios/mixed-slo.yaml"},

@@ -24,7 +24,8 @@ const (
 // published is a number that a source states of what a scenario follows.
 type published struct {
 	scenario, source string
-	// tenant is whose it is, "" is all; what is input, output, gaps or prefix.
+	// tenant is whose it is, "" is all; what is input, output, gaps, rate, prefix,
+	// turns or think (s).
 	tenant, what string
 	// figure is mean, deviation, p50, p95, cv or share; value is it, in the
 	// scenario's own scale.
@@ -75,6 +76,19 @@ func allPublished() []published {
 		published{"synthetic-data", synthetic, "", "output", "deviation", 2500, "uniform from 500 to 8000 has 2165"},
 		published{"synthetic-data", synthetic, "", "prefix", "share", 2000. / 2500, ""})
 
+	// Of calls, the system prompt and the turns before included. In chat the
+	// assistant alone is published.
+	const chat = catalogue + "interactive-chat"
+	for _, p := range append(moments("chat", chat, "input", 4000, 2500), moments("chat", chat, "output", 300, 150)...) {
+		p.tenant = "assistant"
+		add(p)
+	}
+	const research = catalogue + "deep-research"
+	add(moments("deep-research", research, "input", 45000, 35000)...)
+	add(moments("deep-research", research, "output", 300, 850)...)
+	add(moments("deep-research", research, "turns", 15, 8.5)...)
+	add(moments("deep-research", research, "think", 25, 12)...)
+
 	// Shares are of the six's rates together.
 	const six = 0.160 + 0.063 + 0.054 + 0.020 + 0.022 + 0.044
 	add(servegenClient("assistant", 61, 0.160/six, 2.33, [3]float64{832.34, 489, 2383}, [3]float64{373.545, 416, 767})...)
@@ -97,6 +111,12 @@ func (p *published) measure(t *testing.T, d *workload.Description) float64 {
 	switch {
 	case p.what == "prefix":
 		return d.Prefix.Hit
+	case p.what == "turns":
+		lengths = d.Session.Calls
+	case p.what == "think":
+		lengths = d.Session.ThinkS
+	}
+	switch {
 	case p.what == "gaps":
 		return *part.CV
 	case p.what == "rate":
@@ -146,7 +166,11 @@ func TestPublishedScenarios(t *testing.T) {
 	for _, p := range allPublished() {
 		d := descriptions[p.scenario]
 		if d == nil {
-			d = describeScenario(t, p.scenario, 100_000)
+			n := Count(100_000)
+			if p.scenario == "chat" || p.scenario == "deep-research" {
+				n = 5000 // sessions
+			}
+			d = describeScenario(t, p.scenario, n)
 			descriptions[p.scenario] = d
 		}
 		got := p.measure(t, d)
