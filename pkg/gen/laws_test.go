@@ -200,7 +200,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 	const bound = 16 << 20
 	calls := 0
-	o := Options{Requests: 1_000_000, Plain: true, Progress: func(string) {
+	o := Options{Scenario: "mixed-slo", Requests: 1_000_000, Plain: true, Progress: func(string) {
 		if calls++; calls%200 != 0 {
 			return
 		}
