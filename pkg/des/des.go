@@ -97,6 +97,9 @@ func (q *Queue) Pop() Event {
 	return first
 }
 
+// Clone returns a queue of the same events.
+func (q *Queue) Clone() Queue { return Queue{heap: slices.Clone(q.heap)} }
+
 // Keep drops every event for which keep is false.
 func (q *Queue) Keep(keep func(Event) bool) {
 	kept := q.heap[:0]

@@ -1,0 +1,41 @@
+package kv
+
+import (
+	"maps"
+	"slices"
+)
+
+// Clone returns a tree that goes on from here by itself. Nodes keep their
+// numbers.
+func (t *Tree) Clone() *Tree {
+	return &Tree{nodes: slices.Clone(t.nodes), free: slices.Clone(t.free), index: maps.Clone(t.index)}
+}
+
+// Clone returns a cache that goes on from here by itself, on a clone of its tree.
+// Sequences keep their numbers. Nobody watches it.
+func (c *Cache) Clone(tree *Tree) *Cache {
+	d := *c
+	d.tree, d.watcher = tree, nil
+	d.window.growing, d.window.leaving = slices.Clone(c.window.growing), slices.Clone(c.window.leaving)
+	d.runs, d.spare = slices.Clone(c.runs), slices.Clone(c.spare)
+	d.index.slots = slices.Clone(c.index.slots)
+	d.seqs, d.spareSeqs = slices.Clone(c.seqs), slices.Clone(c.spareSeqs)
+	for i := range d.seqs {
+		s := &d.seqs[i]
+		s.path, s.holds = slices.Clone(s.path), slices.Clone(s.holds)
+	}
+	d.due, d.writers = slices.Clone(c.due), maps.Clone(c.writers)
+	d.found, d.chain = nil, nil
+	d.idle, d.hits = 0, 0
+	return &d
+}
+
+// Clone returns an image that goes on from here by itself, of a clone of its
+// cache, which it does not watch yet.
+func (m *Image) Clone(c *Cache) *Image {
+	d := &Image{cache: c, log: slices.Clone(m.log), blocks: maps.Clone(m.blocks)}
+	for n, list := range d.blocks {
+		d.blocks[n] = slices.Clone(list)
+	}
+	return d
+}
