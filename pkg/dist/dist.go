@@ -15,9 +15,12 @@ import (
 // NewStream returns the random stream called name of seed: a PCG whose state is
 // a hash of both. It depends on nothing else, so that streams can be made in
 // any order, and one more leaves all others alone.
-func NewStream(seed uint64, name string) *rand.Rand {
+func NewStream(seed uint64, name string) *rand.Rand { return rand.New(NewSource(seed, name)) }
+
+// NewSource is the source of NewStream, for whoever goes on from a copy of it.
+func NewSource(seed uint64, name string) *rand.PCG {
 	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), name...))
-	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
+	return rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:]))
 }
 
 // maxMicros bounds times: up to there every whole number is a float64, and an

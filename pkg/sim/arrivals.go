@@ -1,9 +1,17 @@
 package sim
 
-import (
-	"blis/pkg/kv"
-	"blis/pkg/record"
-)
+import "blis/pkg/record"
+
+// feed hands out a workload.
+type feed interface {
+	// next returns the next arrival, valid until the call after and not to be
+	// changed but for its session's memory, and its position in the stream: that of
+	// its first step, where the others follow. It is nil at the end.
+	next() (a *record.Arrival, position int64, err error)
+	// skip reads the rest, beginning with what next gave last, and returns how much
+	// it is.
+	skip() (int64, error)
+}
 
 // arrivals reads a workload, one request or session at a time.
 type arrivals struct {
@@ -14,7 +22,6 @@ type arrivals struct {
 	last                record.Micros
 	seen                idSet
 	arrival             record.Arrival
-	segments            []kv.Segment // scratch
 	// pending: the reader stands on a record not looked at yet.
 	pending bool
 }
@@ -32,20 +39,19 @@ func openArrivals(reader *record.Reader) (*arrivals, *record.Header, error) {
 	return a, h, nil
 }
 
-// next returns the next arrival, valid until the call after, or nil at the end of
-// the stream.
-func (a *arrivals) next() (*record.Arrival, error) {
+func (a *arrivals) next() (*record.Arrival, int64, error) {
 	for a.pending || a.reader.Next() {
 		a.pending = false
 		switch kind := a.reader.Kind(); kind {
 		case record.KindRequest, record.KindSession:
-			return &a.arrival, a.read()
+			err := a.read()
+			return &a.arrival, a.position, err
 		case record.KindEnd:
 		default:
-			return nil, a.reader.Errorf("kind must be request or session, is %q", kind)
+			return nil, 0, a.reader.Errorf("kind must be request or session, is %q", kind)
 		}
 	}
-	return nil, a.reader.Err()
+	return nil, 0, a.reader.Err()
 }
 
 func (a *arrivals) read() error {
@@ -79,11 +85,9 @@ func (a *arrivals) readSteps(s *record.Session) error {
 	return nil
 }
 
-// skip reads the rest of the stream, beginning with the arrival read last, and
-// returns how many it has.
 func (a *arrivals) skip() (n int64, err error) {
 	for q := &a.arrival; q != nil && err == nil; n++ {
-		q, err = a.next()
+		q, _, err = a.next()
 	}
 	return n, err
 }

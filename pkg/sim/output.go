@@ -38,19 +38,23 @@ func (o *output) session(r *record.SessionOutcome) error {
 // verdict records a decision about r, which has so many candidates, that is not
 // where to send it.
 func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64, candidates int) error {
+	id := s.decisions
+	s.decisions++
 	if o.level < traceDecisions {
 		return nil
 	}
-	return o.w.Decision(&record.Decision{ID: o.decisionID(s), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
+	return o.w.Decision(&record.Decision{ID: o.decisionID(id), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
 		Verdict: verdict, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
 }
 
 // routing records that r was sent to its replica, one of so many candidates.
 func (o *output) routing(s *simulation, r *request, c policy.Choice, candidates int) error {
+	id := s.decisions
+	s.decisions++
 	if o.level < traceDecisions {
 		return nil
 	}
-	r.out.Decision = o.decisionID(s)
+	r.out.Decision = o.decisionID(id)
 	score := finite(c.Score)
 	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: record.StageRouting, AtUS: record.Micros(s.now), Request: r.out.ID,
 		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(candidates)})
@@ -61,9 +65,7 @@ func (o *output) routing(s *simulation, r *request, c policy.Choice, candidates 
 func finite(x float64) float64 { return min(max(x, -math.MaxFloat64), math.MaxFloat64) }
 
 // decisionID numbers decisions with at least six digits: dec-000042.
-func (o *output) decisionID(s *simulation) string {
-	n := s.decisions
-	s.decisions++
+func (o *output) decisionID(n int64) string {
 	o.id = append(o.id[:0], "dec-"...)
 	for limit := int64(100000); n < limit && limit > 1; limit /= 10 {
 		o.id = append(o.id, '0')

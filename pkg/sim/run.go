@@ -136,9 +136,10 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 		return err
 	}
 	s.arrivals, s.out = a, &output{w: w, level: slices.Index(record.TraceLevels, o.Trace)}
-	s.metrics = metrics.New(header.SLOClasses)
+	book := &book{metrics.New(header.SLOClasses)}
+	s.ledger = book
 	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
-		s.metrics.Expects()
+		book.Expects()
 	}
 	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
@@ -162,6 +163,9 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if err := s.run(func() error { s.progress(o.Progress); return ctx.Err() }); err != nil {
 		return err
 	}
+	if err := s.close(); err != nil {
+		return err
+	}
 	for _, warning := range a.reader.Warnings() {
 		if o.Strict {
 			return errors.New(warning)
@@ -171,7 +175,7 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if failed := s.control().Warning(); failed != "" {
 		o.warn(failed)
 	}
-	if err := w.Any(s.summary()); err != nil {
+	if err := w.Any(s.summary(book.Accumulator)); err != nil {
 		return err
 	}
 	return w.End(&record.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})

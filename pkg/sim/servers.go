@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"blis/pkg/cluster"
 	"blis/pkg/dist"
@@ -41,10 +42,26 @@ func serversOf(c *cluster.Config, jitterSeed uint64) ([]server, error) {
 	return all, nil
 }
 
-// replica returns the latency model of replica k, with jitter of its own.
-func (s *server) replica(k int) latency.Model {
-	stream := dist.NewStream(s.seed, fmt.Sprintf("jitter/%s/%d", s.id, k))
-	return latency.Jitter(s.model, s.jitter, stream.NormFloat64)
+// jitter is the noise on one replica's step times and where it is drawn from.
+type jitter struct {
+	cv     float64
+	stream *rand.PCG
+}
+
+// noise is the jitter of replica k.
+func (s *server) noise(k int) jitter {
+	return jitter{s.jitter, dist.NewSource(s.seed, fmt.Sprintf("jitter/%s/%d", s.id, k))}
+}
+
+// of returns m with the jitter.
+func (j jitter) of(m latency.Model) latency.Model {
+	return latency.Jitter(m, j.cv, rand.New(j.stream).NormFloat64)
+}
+
+// clone draws the same numbers from here on.
+func (j jitter) clone() jitter {
+	stream := *j.stream
+	return jitter{j.cv, &stream}
 }
 
 // bounds are a deployment's in the engine's own terms. The engine cores of a

@@ -289,7 +289,7 @@ func (s *simulation) endSession(i int32) error {
 	if class := s.router.classes[v.SLOClass]; class != nil && class.Targets != (record.Targets{}) {
 		o.SLOMet = record.Met(o.State == record.StateCompleted && !v.missed)
 	}
-	s.metrics.Session(o)
+	s.ledger.session(o)
 	v.used = false
 	s.sessions.spare = append(s.sessions.spare, i)
 	return s.out.session(o)

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"blis/pkg/catalog"
@@ -13,7 +14,6 @@ import (
 	"blis/pkg/engine"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
-	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 )
@@ -41,6 +41,7 @@ type replica struct {
 	seats      int          // the most sequences that it runs
 	// requests were sent to it, completed of them have completed.
 	requests, completed int64
+	jitter              jitter
 }
 
 // deployment is what is common to its replicas.
@@ -86,13 +87,18 @@ type simulation struct {
 	spare    []int32
 	open     int // requests and sessions that have come in and are not final
 	sessions registry
+	// happened counts events, up to bound of which may.
+	happened, bound int64
 	// stale counts pending events of requests that are gone.
-	stale     int
+	stale int
+	// decisions counts them; that of number forced.at is taken from there.
 	decisions int64
+	forced    forced
 
-	arrivals *arrivals
+	arrivals feed
+	segments []kv.Segment // scratch
 	counts   record.Counts
-	metrics  *metrics.Accumulator
+	ledger   ledger
 	out      *output
 	check    *checker // nil unless asked for
 }
@@ -140,7 +146,7 @@ const maxClock = 1 << 52
 
 // newSimulation builds the cluster, all replicas idle and empty.
 func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []server, o *Options) (*simulation, error) {
-	s := &simulation{tree: kv.NewTree(), horizon: noHorizon, shownAt: -1}
+	s := &simulation{tree: kv.NewTree(), horizon: noHorizon, shownAt: -1, bound: math.MaxInt64, forced: forced{at: -1}}
 	plane, err := c.Plane(func(stream string) uint64 { return dist.NewStream(o.Seed, stream).Uint64() })
 	if err != nil {
 		return nil, err
@@ -153,11 +159,10 @@ func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []serve
 		for k := range d.Replicas {
 			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize, d.Engine.EnablePrefixCaching, servers[i].hold)
 			cfg := bounds(d, servers[i].window, o.ITL)
-			if index := int32(len(s.replicas)); !policy.IsLastIn(plane.Preemption) {
-				cfg.Victim = func(tag int32, p engine.Progress) float64 { return s.victim(tag, index, p) }
-			}
-			e := engine.New(cfg, servers[i].replica(k), cache)
-			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k), seats: cfg.MaxNumSeqs})
+			cfg.Victim = s.victims(int32(len(s.replicas)))
+			jitter := servers[i].noise(k)
+			e := engine.New(cfg, jitter.of(servers[i].model), cache)
+			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k), seats: cfg.MaxNumSeqs, jitter: jitter})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
 		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d, servers[i].hold), d.Engine.GPUs(), d.Latency.Range, use{}, d.Latency.Model == "roofline"})
@@ -209,10 +214,10 @@ func (s *simulation) serve(model string, deployment int) {
 }
 
 // run plays, from the request that was pulled first, until every request is
-// final or the horizon is reached.
+// final, the horizon is reached or so many events have happened as may.
 func (s *simulation) run(stop func() error) error {
 	// The instant of the last end is played to its own.
-	for n := 0; s.open > 0 || s.queue.Next() == s.now; n++ {
+	for n := 0; (s.open > 0 || s.queue.Next() == s.now) && s.happened < s.bound; n++ {
 		if n%4096 == 0 {
 			if err := stop(); err != nil {
 				return err
@@ -235,11 +240,12 @@ func (s *simulation) run(stop func() error) error {
 		if s.now = e.At; s.now > maxClock {
 			return fmt.Errorf("the clock passed %d µs (142 years); arrivals or coefficients are too large", int64(maxClock))
 		}
+		s.happened++
 		if err := s.happen(e); err != nil {
 			return err
 		}
 	}
-	return s.close()
+	return nil
 }
 
 // happen lets an event take place.

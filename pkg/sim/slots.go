@@ -11,7 +11,7 @@ import (
 
 // pull takes the next request or session of the workload.
 func (s *simulation) pull() error {
-	in, err := s.arrivals.next()
+	in, position, err := s.arrivals.next()
 	if in == nil || err != nil {
 		return err
 	}
@@ -20,10 +20,10 @@ func (s *simulation) pull() error {
 		return err
 	}
 	if in.IsSession {
-		s.register(in, s.arrivals.position)
+		s.register(in, position)
 		return nil
 	}
-	s.place(&in.Request, s.arrivals.position)
+	s.place(&in.Request, position)
 	return nil
 }
 
@@ -51,11 +51,11 @@ func (s *simulation) place(in *record.Request, position int64) int32 {
 
 // identify gives a prompt's tokens their identity.
 func (s *simulation) identify(path kv.Path, in *record.Request) kv.Path {
-	segments := s.arrivals.segments[:0]
+	segments := s.segments[:0]
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
 	}
-	s.arrivals.segments = segments
+	s.segments = segments
 	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
 }
 

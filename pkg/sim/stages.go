@@ -81,6 +81,9 @@ func (s *simulation) admit(slot int32) error {
 	if !s.router.admitsAll {
 		view := s.view(r, s.router.admission)
 		v = s.router.Admission.Admit(view)
+		if s.forced.at == s.decisions {
+			v = s.forced.verdict
+		}
 		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS, len(view.Replicas)); err != nil {
 			return err
 		}
@@ -124,6 +127,9 @@ func (s *simulation) dispatch(slot int32) error {
 	r := &s.slots[slot]
 	v := s.view(r, s.router.routing)
 	choice := s.router.Routing.Route(v)
+	if s.forced.at == s.decisions {
+		choice.Candidate = s.forced.candidate
+	}
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
 	d := &s.deployments[target.deployment]
@@ -264,8 +270,7 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 	case record.StateUnfinished:
 		s.counts.Unfinished++
 	}
-	s.metrics.Add(o)
-	s.metrics.Until(record.Micros(s.now))
+	s.ledger.final(r.position, o, record.Micros(s.now))
 	if s.check != nil {
 		if err := s.check.outcome(r); err != nil {
 			return err

@@ -82,10 +82,10 @@ func (s *simulation) finishStep(i int32) error {
 		}
 	}
 	if ends.Steady > 0 {
-		s.metrics.Gap(ends.Gap, int64(ends.Steady))
+		s.ledger.gap(ends.Gap, int64(ends.Steady))
 	}
 	for _, gap := range ends.Gaps {
-		s.metrics.Gap(gap, 1)
+		s.ledger.gap(gap, 1)
 	}
 	if err := s.out.step(s, r); err != nil {
 		return err

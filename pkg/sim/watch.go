@@ -14,8 +14,12 @@ func (s *simulation) watchCache(i int32, c *kv.Cache) {
 	for _, list := range [...][]timed{s.seen.periodic, s.seen.demands} {
 		for _, t := range list {
 			if t.field == policy.FieldCache {
-				w.image = kv.NewImage(c)
-				s.seen.own[i].image = w.image
+				w.image = s.seen.own[i].image
+				if w.image == nil {
+					w.image = kv.NewImage(c)
+					s.seen.own[i].image = w.image
+				}
+				c.Watch(w.image)
 			}
 		}
 	}

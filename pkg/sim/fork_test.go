@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/record"
+	"blis/pkg/reference"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// forkPlanes have every kind of state that a control plane can have.
+var forkPlanes = []string{
+	`policies: {routing: {type: round-robin}}`,
+	`policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2, no-hit-lru: 1, session-affinity: 1}}}
+control_plane: {shadow_blocks: 6, shadow_evictions: true, shadow_lag_us: 30}`,
+	`policies: {routing: {type: weighted, params: {precise-prefix: 1, active-requests: 1}}}
+control_plane: {snapshots: {cache: periodic 40us, queue_depth: on-demand 30us}, routing_latency_us: 7}`,
+	`policies: {admission: {type: chain, of: [{type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true}}, {type: rate-limit, params: {limit: 2, window_s: 0.0005, key: class, action: delay, delay_ms: 0.05}}]}, routing: {type: random}}`,
+	`policies: {admission: {type: tenant-quota}, priority: {type: expression, priority: req.input_tokens, hints: {a: "req.arrival_s"}}, routing: {type: power-of-two}, scheduler: {type: expression, order: "hint.a - req.priority"}, preemption: {type: expression, victim: "seq.generated_tokens"}}`,
+	`policies: {routing: {type: expression, score: "replica.recent_ttft_ms + replica.hit_rate - replica.est_wait_ms + tenant.rate + cluster.throughput"}, scheduler: {type: sjf}}
+control_plane: {snapshots: {default: periodic 60us}, flow_control: {order: priority, fairness: round-robin, capacity: 4, saturation: 0.2, ttl_us: 900}}`,
+	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}}, routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
+	`policies: {routing: {type: prefix-affinity}, priority: {type: deadline-aware}, scheduler: {type: priority-fcfs}}`,
+}
+
+// forkCase is a cluster and a workload in memory.
+func forkCase(t *testing.T, seed uint64) (*cluster.Config, *kept, []record.SLOClass) {
+	t.Helper()
+	c, requests := reference.RandomSessions(seed)
+	c.Scheduler, c.Preemption = "", ""
+	d := clusterOf(c).Deployments[0]
+	e := d.Engine
+	plane := forkPlanes[seed%uint64(len(forkPlanes))]
+	text := fmt.Sprintf(`version: 1
+deployments:
+  - id: main
+    model: m
+    replicas: %d
+    engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d, enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
+    latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
+%s
+`, d.Replicas, e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks, e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	must(os.WriteFile(file, []byte(text), 0o666))
+	loaded, err := cluster.Load(file, cluster.Options{})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	reader := record.NewReader(bytes.NewReader(workloadOf(requests)))
+	defer reader.Close()
+	a, header, err := openArrivals(reader)
+	must(err)
+	k := &keeping{feed: a}
+	for {
+		if next, _, err := k.next(); next == nil || err != nil {
+			must(err)
+			return loaded, &k.kept, header.SLOClasses
+		}
+	}
+}
+
+// start returns a simulation of the case, the first arrival read, and its ledger.
+func (k *kept) start(t *testing.T, c *cluster.Config, classes []record.SLOClass) (*simulation, *fates) {
+	t.Helper()
+	s, err := newSimulation(c, classes, mustServe(c), &Options{Seed: 7})
+	must(err)
+	f := &fates{}
+	s.arrivals, s.out, s.ledger = &again{kept: k}, &output{}, f
+	s.check = &checker{s}
+	must(s.pull())
+	return s, f
+}
+
+func (s *simulation) finishForTest() error {
+	s.bound = 1 << 60
+	if err := s.run(func() error { return nil }); err != nil {
+		return err
+	}
+	return s.close()
+}
+
+// A fork goes on as what it was forked from does, which does not notice.
+func TestForksGoOnAlike(t *testing.T) {
+	cases := uint64(1200)
+	if raceEnabled || testing.Short() {
+		cases = 120
+	}
+	forked := 0
+	for seed := range cases {
+		c, k, classes := forkCase(t, seed)
+		whole, want := k.start(t, c, classes)
+		if whole.finishForTest() != nil {
+			continue // a livelock: there is nothing to compare
+		}
+		s, got := k.start(t, c, classes)
+		s.bound = int64(seed*7919) % (whole.happened + 1)
+		must(s.run(func() error { return nil }))
+		before := slices.Clone(got.of)
+		later := &fates{}
+		f := s.fork(later)
+		shareNothing(t, s, f)
+		must(f.finishForTest())
+		must(s.finishForTest())
+		if diff := gocmp.Diff(want.of, got.of, gocmp.AllowUnexported(fate{})); diff != "" {
+			t.Fatalf("seed %d: forking changed the run:\n%s", seed, diff)
+		}
+		for i := range later.of {
+			if later.of[i].known {
+				before = append(before, make([]fate, max(0, i+1-len(before)))...)
+				before[i] = later.of[i]
+			}
+		}
+		if diff := gocmp.Diff(want.of, before, gocmp.AllowUnexported(fate{})); diff != "" {
+			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.bound, diff, c.Policies)
+		}
+		forked++
+	}
+	if forked < int(cases)*9/10 {
+		t.Errorf("only %d of %d cases were forked", forked, cases)
+	}
+}
+
+// shareNothing fails if two simulations have memory in common that either may
+// change.
+func shareNothing(t *testing.T, a, b *simulation) {
+	t.Helper()
+	seen, own := map[uintptr]string{}, map[uintptr]bool{}
+	walk(reflect.ValueOf(a).Elem(), "", func(at uintptr, path string) bool {
+		_, again := seen[at]
+		seen[at] = path
+		return !again
+	})
+	walk(reflect.ValueOf(b).Elem(), "", func(at uintptr, path string) bool {
+		if other, shared := seen[at]; shared {
+			t.Fatalf("the fork's %s is the %s of what it was forked from", path, other)
+		}
+		again := own[at]
+		own[at] = true
+		return !again
+	})
+}
+
+// unchanging is what does not change once a simulation has begun, and the policies,
+// whose own test says that clones are, by the end of
+// its path.
+var unchanging = []string{".models", ".arrivals", ".Steps", ".class", ".eager", ".late", ".periodic", ".demands", ".measured", ".use", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane"}
+
+// walk calls visit for all memory that v refers to, and goes on from there if that
+// says so.
+func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool) {
+	for _, end := range unchanging {
+		if len(path) >= len(end) && path[len(path)-len(end):] == end {
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && visit(v.Pointer(), path) {
+			walk(v.Elem(), path, visit)
+		}
+	case reflect.Interface:
+		walk(v.Elem(), path, visit)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			walk(v.Field(i), path+"."+v.Type().Field(i).Name, visit)
+		}
+	case reflect.Slice:
+		if v.Cap() > 0 && !visit(v.Pointer(), path) {
+			return
+		}
+		for i := range v.Len() {
+			if k := v.Type().Elem().Kind(); k == reflect.Struct || k == reflect.Slice || k == reflect.Pointer || k == reflect.Interface {
+				walk(v.Index(i), path+"[]", visit)
+			}
+		}
+	case reflect.Map:
+		if !v.IsNil() && visit(v.Pointer(), path) {
+			for i := v.MapRange(); i.Next(); {
+				walk(i.Value(), path+"[]", visit)
+			}
+		}
+	}
+}
