@@ -140,6 +140,7 @@ type Engine struct {
 	// thrown were preempted by batches that came to nothing.
 	thrown   []int32
 	finished []int32 // scratch
+	ending   []until // scratch of Outlook
 	ends     Ends
 	stats    Stats
 }

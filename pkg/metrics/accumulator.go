@@ -22,6 +22,7 @@ type Accumulator struct {
 	shadow   Shadow
 	expects  bool // shadow is to be told
 	sessions sessions
+	regret   regret
 	from     record.Micros
 	until    record.Micros
 }

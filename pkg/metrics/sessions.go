@@ -17,8 +17,8 @@ type Sessions struct {
 	// of completed sessions. Tool is the time in calls of tools, added up, of all
 	// that made one. All in ms.
 	E2E      *Distribution `json:"e2e,omitempty"`
-	Critical *Distribution `json:"critical,omitempty"`
-	Tool     *Distribution `json:"tool,omitempty"`
+	Critical *Distribution `json:"critical_path,omitempty"`
+	Tool     *Distribution `json:"tool_wait,omitempty"`
 	// Steps counts the calls that were made of models and of tools, Iterations
 	// those of loops that were begun, of the sessions that have a loop.
 	Steps      *Distribution `json:"steps,omitempty"`

@@ -44,8 +44,10 @@ type Raw struct {
 	Control *Control `json:"control,omitempty"`
 	Shadow  *Shadow  `json:"shadow,omitempty"`
 
+	// Regret is absent where nobody asked for it.
+	Regret *Regret `json:"regret,omitempty"`
 	// Sessions is absent without one.
-	Sessions *Sessions `json:"sessions,omitempty"`
+	Sessions *Sessions `json:"session,omitempty"`
 
 	// Cls, Tenant and Model are the parts of the whole by SLO class, tenant and
 	// model. A request that names none is in no part.

@@ -49,8 +49,8 @@ func describe[T any](name, doc string, fields ...Field) *Object {
 
 // Objects is everything that this package puts on the wire, records first.
 var Objects = []*Object{
-	headerObject, requestObject, sessionObject, decisionObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
-	segmentObject, sessionStepObject, classObject, targetsObject, runObject, keyObject, sourceObject, countsObject,
+	headerObject, requestObject, sessionObject, decisionObject, regretObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
+	segmentObject, sessionStepObject, alternativeObject, differenceObject, classObject, targetsObject, runObject, keyObject, sourceObject, countsObject,
 }
 
 // States of a request at its end, in the order in which Counts counts them.

@@ -21,6 +21,7 @@ const (
 	KindRequest        = "request"
 	KindSession        = "session"
 	KindDecision       = "decision"
+	KindRegret         = "regret"
 	KindStep           = "step"
 	KindOutcome        = "outcome"
 	KindSessionOutcome = "session_outcome"

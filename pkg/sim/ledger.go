@@ -14,12 +14,19 @@ type ledger interface {
 	gap(us, n int64)
 }
 
-// book is the ledger of a run: its metrics.
-type book struct{ *metrics.Accumulator }
+// book is the ledger of a run: its metrics, and the fates of requests where they are
+// compared with others.
+type book struct {
+	*metrics.Accumulator
+	fates *fates
+}
 
-func (b *book) final(_ int64, o *record.Outcome, now record.Micros) {
+func (b *book) final(position int64, o *record.Outcome, now record.Micros) {
 	b.Add(o)
 	b.Until(now)
+	if b.fates != nil {
+		b.fates.final(position, o, now)
+	}
 }
 
 func (b *book) session(o *record.SessionOutcome) { b.Session(o) }
@@ -35,6 +42,43 @@ type fate struct {
 
 // fates is the ledger of an alternative: the fate of each request, by position.
 type fates struct{ of []fate }
+
+// at is the fate of the request at a position.
+func (f *fates) at(position int) fate {
+	if position < len(f.of) {
+		return f.of[position]
+	}
+	return fate{}
+}
+
+// difference adds up what others change of these, over the positions that count.
+func (f *fates) difference(others *fates, counts func(position int) bool) (d record.Difference) {
+	var ttft, e2e record.Micros
+	for i := range max(len(f.of), len(others.of)) {
+		if !counts(i) {
+			continue
+		}
+		was, would := f.at(i), others.at(i)
+		switch {
+		case would.met && !was.met:
+			d.Gained++
+		case was.met && !would.met:
+			d.Lost++
+		}
+		switch {
+		case would.completed && !was.completed:
+			d.Completed++
+		case was.completed && !would.completed:
+			d.Completed--
+		case was.completed && (was.ttft != would.ttft || was.e2e != would.e2e):
+			d.Changed++
+			ttft += was.ttft - would.ttft
+			e2e += was.e2e - would.e2e
+		}
+	}
+	d.TTFTMS, d.E2EMS = float64(ttft)/1000, float64(e2e)/1000
+	return d
+}
 
 func (f *fates) final(position int64, o *record.Outcome, _ record.Micros) {
 	for int64(len(f.of)) <= position {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"blis/pkg/des"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 )
@@ -64,14 +65,47 @@ func (o *output) routing(s *simulation, r *request, c policy.Choice, candidates 
 // no place in JSON.
 func finite(x float64) float64 { return min(max(x, -math.MaxFloat64), math.MaxFloat64) }
 
-// decisionID numbers decisions with at least six digits: dec-000042.
+// decisionID names a decision by its number.
 func (o *output) decisionID(n int64) string {
-	o.id = append(o.id[:0], "dec-"...)
-	for limit := int64(100000); n < limit && limit > 1; limit /= 10 {
-		o.id = append(o.id, '0')
-	}
-	o.id = strconv.AppendInt(o.id, n, 10)
+	o.id = appendDecisionID(o.id[:0], n)
 	return string(o.id)
+}
+
+const decisionPrefix = "dec-"
+
+// appendDecisionID numbers decisions with at least six digits: dec-000042.
+func appendDecisionID(b []byte, n int64) []byte {
+	b = append(b, decisionPrefix...)
+	for limit := int64(100000); n < limit && limit > 1; limit /= 10 {
+		b = append(b, '0')
+	}
+	return strconv.AppendInt(b, n, 10)
+}
+
+// estimated records what the candidates of the last decision would have been, the
+// best first.
+func (o *output) estimated(s *simulation, r *request, all []estimate, top, chosen int, hindsightUS, avoidableUS des.Time) error {
+	if o.level < traceDecisions {
+		return nil
+	}
+	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
+	g := record.Regret{Kind: record.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: record.StageRouting,
+		Method: record.MethodEstimated, HindsightMS: ms(hindsightUS), AvoidableMS: ms(avoidableUS)}
+	for i, e := range all {
+		if i >= top && e.candidate != chosen {
+			continue
+		}
+		at := &s.replicas[e.replica]
+		g.Alternatives = append(g.Alternatives, record.Alternative{Deployment: s.deployments[at.deployment].id, Replica: at.index,
+			Chosen: e.candidate == chosen, TTFTMS: ms(e.first), E2EMS: ms(e.last), ViewMS: ms(e.viewed)})
+	}
+	return o.w.Any(&g)
+}
+
+// exact records what other choices would have changed.
+func (o *output) exact(d *decision, alternatives []record.Alternative) error {
+	return o.w.Any(&record.Regret{Kind: record.KindRegret, Decision: o.decisionID(d.number), Request: d.request, Stage: d.stage,
+		Method: record.MethodExact, Alternatives: alternatives})
 }
 
 // step records a replica's step that has just ended.

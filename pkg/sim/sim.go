@@ -94,6 +94,7 @@ type simulation struct {
 	// decisions counts them; that of number forced.at is taken from there.
 	decisions int64
 	forced    forced
+	regrets   *regrets // nil unless asked for
 
 	arrivals feed
 	segments []kv.Segment // scratch
@@ -127,13 +128,14 @@ type request struct {
 	patience      des.Time
 	// position in the stream, -1 in a free slot; pending events carry it, so
 	// that those of a request that is gone are known.
-	position int64
-	deadline des.Time // record.Never if none
-	model    int      // -1 if nobody serves it
-	refusal  string   // why it is impossible
-	replica  int32    // in the cluster; nowhere before routing
-	seq      int32    // the engine's number; nowhere before enqueue
-	final    bool     // the outcome is written; the replica still has it
+	position  int64
+	deadline  des.Time // record.Never if none
+	model     int      // -1 if nobody serves it
+	refusal   string   // why it is impossible
+	replica   int32    // in the cluster; nowhere before routing
+	seq       int32    // the engine's number; nowhere before enqueue
+	final     bool     // the outcome is written; the replica still has it
+	admission admissionDecision
 	// of is the session whose step it is; nowhere without one.
 	of, step int32
 }

@@ -87,6 +87,9 @@ func (s *simulation) admit(slot int32) error {
 		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS, len(view.Replicas)); err != nil {
 			return err
 		}
+		if s.regrets != nil {
+			s.regrets.admitted(s, r, v)
+		}
 	}
 	switch {
 	case v.Action == policy.Reject:
@@ -143,6 +146,11 @@ func (s *simulation) dispatch(slot int32) error {
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
 	if err := s.out.routing(s, r, choice, len(v.Replicas)); err != nil {
 		return err
+	}
+	if s.regrets != nil {
+		if err := s.regrets.routed(s, r, v, choice); err != nil {
+			return err
+		}
 	}
 	return s.soon(d.model.Queueing(r.out.InputTokens), enqueue, slot)
 }

@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/des"
+	"blis/pkg/policy"
+	"blis/pkg/record"
+)
+
+// Counterfactual says which other choices are looked into. The zero value is none.
+type Counterfactual struct {
+	// top candidates are shown of an estimate.
+	top int
+	// worst decisions by estimate are played again, or those named.
+	worst int
+	named []int64
+	// all candidates are played, not only the best three.
+	all bool
+}
+
+// UnmarshalText reads K (estimates for the K best candidates), exact:N or
+// exact:N:all, or ids of decisions.
+func (c *Counterfactual) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), ":")
+	n, err := strconv.Atoi(parts[len(parts)-1])
+	switch {
+	case len(parts) == 1 && err == nil && n > 0:
+		*c = Counterfactual{top: n}
+		return nil
+	case parts[0] == "exact" && (len(parts) == 2 || len(parts) == 3 && parts[2] == "all"):
+		if n, err = strconv.Atoi(parts[1]); err == nil && n > 0 {
+			*c = Counterfactual{top: bestOthers + 1, worst: n, all: len(parts) == 3}
+			return nil
+		}
+	case strings.HasPrefix(parts[0], decisionPrefix):
+		*c = Counterfactual{top: bestOthers + 1}
+		for _, id := range strings.Split(string(text), ",") {
+			n, err := strconv.ParseInt(strings.TrimPrefix(id, decisionPrefix), 10, 64)
+			if err != nil || n < 0 || !strings.HasPrefix(id, decisionPrefix) {
+				return fmt.Errorf("%q is no id of a decision, such as %s000913", id, decisionPrefix)
+			}
+			c.named = append(c.named, n)
+		}
+		return nil
+	}
+	return fmt.Errorf("must be a number of candidates (3), exact:N, exact:N:all or ids of decisions (%s000913,%[1]s000914), is %q", decisionPrefix, text)
+}
+
+// given reports whether anything is asked for, exact whether runs are.
+func (c *Counterfactual) given() bool { return c.top > 0 }
+func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
+
+// bestOthers is how many candidates beside the choice are played where not all are.
+const bestOthers = 3
+
+// regrets estimates what other choices would have been, and remembers what it
+// takes to play them.
+type regrets struct {
+	Counterfactual
+	book *book
+	// decisions are those of routing, in their order, and those of admission that
+	// were asked for.
+	decisions []decision
+	estimates []estimate // scratch
+}
+
+// decision is one that can be taken otherwise.
+type decision struct {
+	number, position int64
+	// event is the place among the events of the one in which it was taken.
+	event   int64
+	stage   string
+	request string
+	verdict policy.Verdict
+	chosen  int
+	// others are candidates, the best by estimate first.
+	others []other
+	regret int64 // estimated, in µs
+	// admission is the number of the admission decision about the same request, and
+	// its event; -1 if there was none.
+	admission admissionDecision
+}
+
+// other is a candidate that was not chosen.
+type other struct {
+	candidate int
+	replica   int32
+}
+
+// admissionDecision is the last one about a request.
+type admissionDecision struct {
+	number, event int64
+	verdict       policy.Verdict
+}
+
+// estimate is what a candidate would have been for a request: the times from its
+// arrival to the first and the last token in µs, by the true state, and that to
+// the last by what the policy saw.
+type estimate struct {
+	candidate           int
+	replica             int32
+	first, last, viewed des.Time
+}
+
+// routed estimates the candidates of a routing decision about r that has just been
+// taken, and writes what came out.
+func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Choice) error {
+	g.estimates = g.estimates[:0]
+	for i := range v.Replicas {
+		g.estimates = append(g.estimates, s.estimateOf(r, v, i))
+	}
+	chosen := g.estimates[c.Candidate]
+	believed := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.viewed, b.viewed) })
+	slices.SortStableFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) })
+	best := g.estimates[0]
+	hindsight, avoidable := chosen.last-best.last, chosen.last-believed.last
+	g.book.Regret(hindsight, avoidable)
+	if g.exact() {
+		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageRouting, request: r.out.ID, chosen: c.Candidate, regret: hindsight, admission: r.admission}
+		for _, e := range g.estimates {
+			if e.candidate != c.Candidate && (g.all || len(d.others) < bestOthers) {
+				d.others = append(d.others, other{e.candidate, e.replica})
+			}
+		}
+		g.decisions = append(g.decisions, d)
+	}
+	return s.out.estimated(s, r, g.estimates, min(g.top, len(g.estimates)), c.Candidate, hindsight, avoidable)
+}
+
+// admitted remembers an admission decision that was asked for.
+func (g *regrets) admitted(s *simulation, r *request, v policy.Verdict) {
+	r.admission = admissionDecision{s.decisions - 1, s.happened, v}
+	if slices.Contains(g.named, s.decisions-1) {
+		g.decisions = append(g.decisions, decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageAdmission, request: r.out.ID, verdict: v, admission: r.admission})
+	}
+}
+
+// chosen are the decisions that are played again, in their order.
+func (g *regrets) chosen() ([]decision, error) {
+	var of []decision
+	if len(g.named) > 0 {
+		for _, n := range g.named {
+			at := slices.IndexFunc(g.decisions, func(d decision) bool { return d.number == n })
+			if at < 0 {
+				return nil, fmt.Errorf("--counterfactual: %s is no decision of admission or routing in this run", appendDecisionID(nil, n))
+			}
+			of = append(of, g.decisions[at])
+		}
+	} else {
+		of = slices.Clone(g.decisions)
+		slices.SortStableFunc(of, func(a, b decision) int { return cmp.Compare(b.regret, a.regret) })
+		of = of[:min(len(of), g.worst)]
+	}
+	slices.SortFunc(of, func(a, b decision) int { return cmp.Compare(a.number, b.number) })
+	return slices.CompactFunc(of, func(a, b decision) bool { return a.number == b.number }), nil
+}
+
+// play plays the chosen decisions with other choices and writes what came out.
+// base is the same simulation from the start, its workload in memory; actual is
+// what became of requests.
+func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, horizon *Horizon, out *output) error {
+	of, err := g.chosen()
+	if err != nil {
+		return err
+	}
+	p := &player{ctx: ctx, base: base, actual: actual, horizon: horizon}
+	// A request's admission comes before its routing, so that the ways to decide are
+	// played in the order of their events.
+	var tries []try
+	for i := range of {
+		for _, forced := range of[i].alternatives() {
+			tries = append(tries, try{forced, &of[i]})
+		}
+	}
+	order := make([]int, len(tries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tries[a].event, tries[b].event) })
+	results := make([]record.Alternative, len(tries))
+	for _, i := range order {
+		if results[i], err = p.try(tries[i]); err != nil {
+			return err
+		}
+	}
+	for i, next := 0, 0; i < len(of); i++ {
+		first := next
+		for next < len(tries) && tries[next].of == &of[i] {
+			next++
+		}
+		if err := out.exact(&of[i], results[first:next]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try is one decision taken otherwise, in the event of that place.
+type try struct {
+	alternative
+	of *decision
+}
+
+// alternative is a decision taken otherwise, in the event of that place; replica is
+// nowhere for another verdict.
+type alternative struct {
+	event   int64
+	forced  forced
+	replica int32
+}
+
+// alternatives are the other ways to decide.
+func (d *decision) alternatives() (all []alternative) {
+	for _, c := range d.others {
+		all = append(all, alternative{d.event, forced{at: d.number, candidate: c.candidate}, c.replica})
+	}
+	if a := d.admission; a.number >= 0 {
+		opposite := policy.Verdict{Action: policy.Admit}
+		if a.verdict.Action == policy.Admit {
+			opposite.Action = policy.Reject
+		}
+		all = append(all, alternative{a.event, forced{at: a.number, verdict: opposite}, nowhere})
+	}
+	return all
+}
+
+// player plays decisions again.
+type player struct {
+	ctx     context.Context
+	base    *simulation
+	actual  *fates
+	horizon *Horizon
+}
+
+// try plays one alternative to its end, and says what it changes.
+func (p *player) try(t try) (record.Alternative, error) {
+	p.base.bound = t.event - 1
+	if err := p.base.run(p.ctx.Err); err != nil {
+		return record.Alternative{}, err
+	}
+	l := &fates{}
+	f := p.base.fork(l)
+	f.forced = t.forced
+	actual := p.actual
+	if p.horizon != nil { // what would have been by then is compared with what was by then
+		same := &fates{}
+		c := p.base.fork(same)
+		if err := p.finish(c); err != nil {
+			return record.Alternative{}, err
+		}
+		actual = same
+	}
+	if err := p.finish(f); err != nil {
+		return record.Alternative{}, err
+	}
+	a := record.Alternative{Replica: record.Nowhere, Own: &record.Difference{}, All: &record.Difference{}}
+	if t.replica == nowhere {
+		a.Verdict = t.forced.verdict.Action.String()
+	} else {
+		r := &p.base.replicas[t.replica]
+		a.Deployment, a.Replica = p.base.deployments[r.deployment].id, r.index
+	}
+	settled := p.base.ledger.(*fates)
+	*a.All = actual.difference(l, func(i int) bool { return !settled.at(i).known })
+	*a.Own = actual.difference(l, func(i int) bool { return int64(i) == t.of.position })
+	return a, nil
+}
+
+// finish plays a fork to its end, or as far as it is looked at.
+func (p *player) finish(f *simulation) error {
+	f.bound = 1<<63 - 1
+	if p.horizon != nil {
+		f.horizon = min(f.horizon, f.now+p.horizon.Time)
+	}
+	if err := f.run(p.ctx.Err); err != nil {
+		return err
+	}
+	return f.close()
+}
