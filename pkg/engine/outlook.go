@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"blis/pkg/des"
@@ -20,6 +21,10 @@ type Outlook struct {
 	Ahead, Cached, Queued int64
 	// Decode sequences are in the batch, with Context tokens computed.
 	Decode, Context int64
+	// Lasting is how many steps those in the batch have left on average, 0 if it is
+	// not known, and Usual how many sequences decode at replicas like it.
+	Lasting int64
+	Usual   float64
 	// Background are the prompt tokens that a step computes beside on average.
 	Background int64
 	// Budget is the most tokens that a step computes.
@@ -52,16 +57,32 @@ func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last de
 	first += step(work, o.Decode)
 	last = first
 	if output > 1 {
-		last += (output - 1) * step(min(o.Background, room), o.Decode+o.Queued+1)
+		last += (output - 1) * step(min(o.Background, room), o.beside(output-1)+1)
 	}
 	return first, last
 }
 
-// Outlook returns what awaits, from now on, a request with this path, of so many
-// input tokens.
-func (e *Engine) Outlook(now des.Time, path kv.Path, input int) Outlook {
-	o := Outlook{Queued: int64(len(e.wait.heap)), Budget: int64(e.cfg.MaxNumBatchedTokens)}
-	o.Cached = int64(e.cache.Match(path, input-1))
+// beside is how many others decode on average while it does, for so many steps:
+// those there now end, and what comes in their place is as elsewhere.
+func (o *Outlook) beside(steps int64) int64 {
+	now := float64(o.Decode + o.Queued)
+	if o.Lasting == 0 {
+		return int64(now)
+	}
+	x := float64(steps) / float64(o.Lasting)
+	return int64(o.Usual + (now-o.Usual)*(1-math.Exp(-x))/x)
+}
+
+// Coming is a request on its way to a replica.
+type Coming struct {
+	Path  kv.Path
+	Input int
+}
+
+// Outlook returns what awaits a request from now on that comes behind others.
+func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
+	o := Outlook{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens)}
+	o.Cached = int64(e.cache.Match(r.Path, r.Input-1))
 	if e.inFlight {
 		o.Left = e.current.End - now
 	}
@@ -69,10 +90,11 @@ func (e *Engine) Outlook(now des.Time, path kv.Path, input int) Outlook {
 		o.Background = e.stats.PrefillTokens / e.stats.Steps
 	}
 	for _, w := range e.wait.heap {
-		o.Ahead += int64(e.seqs[w.seq].want())
+		tokens := int(e.seqs[w.seq].want())
+		o.Ahead += int64(tokens - e.cache.Lookup(e.seqs[w.seq].kv, tokens-1))
 	}
-	if e.stats.QueriedTokens > 0 { // as many of them are cached as ever
-		o.Ahead -= int64(float64(o.Ahead) * float64(e.stats.CachedTokens) / float64(e.stats.QueriedTokens))
+	for _, b := range before {
+		o.Ahead += int64(b.Input - e.cache.Match(b.Path, b.Input-1))
 	}
 	for _, s := range e.singles {
 		if n := int64(e.seqs[s].want()); n > 1 {
@@ -84,19 +106,22 @@ func (e *Engine) Outlook(now des.Time, path kv.Path, input int) Outlook {
 	}
 	o.Decode += int64(e.steadies.Len())
 	o.Context += e.context + int64(e.steadies.Len())*e.cache.Ticks()
-	o.Held = e.held(o.Queued, int64(input))
+	for d := range e.steadies.All() {
+		o.Lasting += d.At - e.cache.Ticks()
+	}
+	if n := int64(e.steadies.Len()); n > 0 {
+		o.Lasting = max(1, o.Lasting/n)
+	}
+	size := int64(e.cache.BlockSize())
+	o.Held = e.held(o.Queued, (o.Ahead+int64(r.Input)-o.Cached+size-1)/size)
 	return o
 }
 
-// held is how many steps pass until a request behind queued others has a seat and
-// the blocks of its prompt.
-func (e *Engine) held(queued, input int64) des.Time {
-	size := int64(e.cache.BlockSize())
+// held is how many steps pass until a request behind queued others has a seat, and
+// all of them so many blocks.
+func (e *Engine) held(queued, blocks int64) des.Time {
 	seats := queued + 1 + int64(e.Running()) - int64(e.cfg.MaxNumSeqs)
-	blocks := (input+size-1)/size - int64(e.cache.Free())
-	for _, w := range e.wait.heap {
-		blocks += (int64(e.seqs[w.seq].want()) + size - 1) / size
-	}
+	blocks -= int64(e.cache.Free())
 	if seats <= 0 && blocks <= 0 {
 		return 0
 	}

@@ -18,7 +18,7 @@ func (s *Shadow) Clone(tree *kv.Tree) *Shadow {
 // Clone returns a queue that goes on from here by itself.
 func (f *Flow) Clone() *Flow {
 	c := *f
-	c.lines, c.tenants = slices.Clone(f.lines), slices.Clone(f.tenants)
+	c.lines, c.lineOf, c.waiting = slices.Clone(f.lines), slices.Clone(f.lineOf), f.waiting.clone()
 	for i := range c.lines {
 		c.lines[i] = slices.Clone(c.lines[i])
 	}

@@ -1,6 +1,9 @@
 package policy
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // numbers is a set of small numbers that finds the next one in logarithmic time.
 // Bit i of the lowest level is number i; bit i of each level above says whether
@@ -49,4 +52,12 @@ func (s numbers) from(i int) int {
 		i = i/64 + 1
 	}
 	return -1
+}
+
+func (s numbers) clone() numbers {
+	c := make(numbers, len(s))
+	for i := range s {
+		c[i] = slices.Clone(s[i])
+	}
+	return c
 }

@@ -271,10 +271,14 @@ type RunHeader struct {
 	Key   SimulationKey `json:"key"`
 	Trace string        `json:"trace"`
 	// HorizonUS is where the run was to stop; ITL: outcomes carry all gaps.
-	HorizonUS    *Micros `json:"horizon_us,omitempty"`
-	ITL          bool    `json:"itl,omitempty"`
-	Workload     Source  `json:"workload"`
-	ConfigDigest string  `json:"config_digest"`
+	HorizonUS *Micros `json:"horizon_us,omitempty"`
+	ITL       bool    `json:"itl,omitempty"`
+	// Counterfactual is which other choices were looked into, CounterfactualUS how
+	// far beyond the decision.
+	Counterfactual   string  `json:"counterfactual,omitempty"`
+	CounterfactualUS *Micros `json:"counterfactual_us,omitempty"`
+	Workload         Source  `json:"workload"`
+	ConfigDigest     string  `json:"config_digest"`
 	// Config is the whole resolved configuration.
 	Config any `json:"config"`
 }

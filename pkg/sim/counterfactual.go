@@ -3,12 +3,15 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"blis/pkg/cluster"
 	"blis/pkg/des"
+	"blis/pkg/engine"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 )
@@ -22,12 +25,22 @@ type Counterfactual struct {
 	named []int64
 	// all candidates are played, not only the best three.
 	all bool
+	// text is how it was written.
+	text string
 }
 
 // UnmarshalText reads K (estimates for the K best candidates), exact:N or
 // exact:N:all, or ids of decisions.
 func (c *Counterfactual) UnmarshalText(text []byte) error {
-	parts := strings.Split(string(text), ":")
+	if err := c.parse(string(text)); err != nil {
+		return err
+	}
+	c.text = string(text)
+	return nil
+}
+
+func (c *Counterfactual) parse(text string) error {
+	parts := strings.Split(text, ":")
 	n, err := strconv.Atoi(parts[len(parts)-1])
 	switch {
 	case len(parts) == 1 && err == nil && n > 0:
@@ -40,7 +53,7 @@ func (c *Counterfactual) UnmarshalText(text []byte) error {
 		}
 	case strings.HasPrefix(parts[0], decisionPrefix):
 		*c = Counterfactual{top: bestOthers + 1}
-		for _, id := range strings.Split(string(text), ",") {
+		for _, id := range strings.Split(text, ",") {
 			n, err := strconv.ParseInt(strings.TrimPrefix(id, decisionPrefix), 10, 64)
 			if err != nil || n < 0 || !strings.HasPrefix(id, decisionPrefix) {
 				return fmt.Errorf("%q is no id of a decision, such as %s000913", id, decisionPrefix)
@@ -56,6 +69,45 @@ func (c *Counterfactual) UnmarshalText(text []byte) error {
 func (c *Counterfactual) given() bool { return c.top > 0 }
 func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
 
+// check reports options that do not go with it.
+func (c *Counterfactual) check(o *Options) error {
+	switch {
+	case c.given() && o.Trace == record.TraceLevels[0]:
+		return errors.New("--counterfactual points to decisions, which --trace minimal does not write")
+	case o.CounterfactualHorizon != nil && !c.exact():
+		return errors.New("--counterfactual-horizon is for --counterfactual exact:N, or ids of decisions")
+	}
+	return nil
+}
+
+// watch lets s remember what is needed; what it returns fills with the workload,
+// nil if nothing is to be played again.
+func (c *Counterfactual) watch(s *simulation, b *book) *kept {
+	if !c.given() {
+		return nil
+	}
+	s.regrets = &regrets{Counterfactual: *c, book: b}
+	if !c.exact() {
+		return nil
+	}
+	k := &keeping{feed: s.arrivals}
+	s.arrivals, b.fates = k, &fates{}
+	return &k.kept
+}
+
+// replay plays the run that s was again, and from it other choices.
+func replay(ctx context.Context, c *cluster.Config, servers []server, k *kept, s *simulation, classes []record.SLOClass, o *Options) error {
+	base, err := newSimulation(c, classes, servers, o)
+	if err != nil {
+		return err
+	}
+	base.arrivals, base.ledger, base.out, base.horizon = &again{kept: k}, &fates{}, &output{}, s.horizon
+	if err := base.pull(); err != nil {
+		return err
+	}
+	return s.regrets.play(ctx, base, s.regrets.book.fates, o.CounterfactualHorizon, s.out)
+}
+
 // bestOthers is how many candidates beside the choice are played where not all are.
 const bestOthers = 3
 
@@ -67,7 +119,10 @@ type regrets struct {
 	// decisions are those of routing, in their order, and those of admission that
 	// were asked for.
 	decisions []decision
-	estimates []estimate // scratch
+	// What follows is scratch.
+	estimates      []estimate
+	true, believed []engine.Outlook
+	coming         []engine.Coming
 }
 
 // decision is one that can be taken otherwise.
@@ -111,10 +166,7 @@ type estimate struct {
 // routed estimates the candidates of a routing decision about r that has just been
 // taken, and writes what came out.
 func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Choice) error {
-	g.estimates = g.estimates[:0]
-	for i := range v.Replicas {
-		g.estimates = append(g.estimates, s.estimateOf(r, v, i))
-	}
+	g.estimateAll(s, r, v)
 	chosen := g.estimates[c.Candidate]
 	believed := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.viewed, b.viewed) })
 	slices.SortStableFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) })

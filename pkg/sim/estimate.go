@@ -6,26 +6,57 @@ import (
 	"blis/pkg/policy"
 )
 
-// estimateOf estimates what candidate i would have been for r, at the instant of
+// estimateAll estimates what each candidate would have been for r, at the instant of
 // the decision.
-func (s *simulation) estimateOf(r *request, v *policy.View, i int) estimate {
-	c := &v.Replicas[i]
+func (g *regrets) estimateAll(s *simulation, r *request, v *policy.View) {
+	g.true, g.believed, g.estimates = g.true[:0], g.believed[:0], g.estimates[:0]
+	for i := range v.Replicas {
+		g.true = append(g.true, g.outlook(s, r, &v.Replicas[i]))
+		g.believed = append(g.believed, s.believed(&v.Replicas[i], r))
+	}
+	usual(g.true)
+	usual(g.believed)
+	for i := range v.Replicas {
+		c := &v.Replicas[i]
+		m := s.deployments[s.replicas[c.Index].deployment].model
+		since := s.now - des.Time(r.out.ArrivalUS) + m.Queueing(r.out.InputTokens) + m.Output()
+		first, last := g.true[i].Estimate(m, r.out.InputTokens, r.out.OutputTokens)
+		_, viewed := g.believed[i].Estimate(m, r.out.InputTokens, max(1, int64(r.predicted)))
+		g.estimates = append(g.estimates, estimate{i, c.Index, since + first, since + last, since + viewed})
+	}
+}
+
+// usual tells each outlook what is usual among them.
+func usual(all []engine.Outlook) {
+	decode, background := 0.0, int64(0)
+	for i := range all {
+		decode += float64(all[i].Decode + all[i].Queued)
+		background += all[i].Background
+	}
+	for i := range all {
+		all[i].Usual, all[i].Background = decode/float64(len(all)), background/int64(len(all))
+	}
+}
+
+// outlook is the true one of a candidate.
+func (g *regrets) outlook(s *simulation, r *request, c *policy.Replica) engine.Outlook {
 	at := &s.replicas[c.Index]
-	d := &s.deployments[at.deployment]
-	since := s.now - des.Time(r.out.ArrivalUS) + d.model.Queueing(r.out.InputTokens) + d.model.Output()
-	o := at.engine.Outlook(s.now, r.path, int(r.out.InputTokens))
-	e := estimate{candidate: i, replica: c.Index}
-	e.first, e.last = o.Estimate(d.model, r.out.InputTokens, r.out.OutputTokens)
-	believed := s.believed(c, d, v)
-	_, e.viewed = believed.Estimate(d.model, r.out.InputTokens, max(1, int64(v.Request.Predicted)))
-	e.first, e.last, e.viewed = e.first+since, e.last+since, e.viewed+since
-	return e
+	m := s.deployments[at.deployment].model
+	g.coming = g.coming[:0]
+	enqueued := s.now + m.Queueing(r.out.InputTokens)
+	for _, slot := range at.coming {
+		if q := &s.slots[slot]; q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
+			g.coming = append(g.coming, engine.Coming{Path: q.path, Input: int(q.out.InputTokens)})
+		}
+	}
+	return at.engine.Outlook(s.now, engine.Coming{Path: r.path, Input: int(r.out.InputTokens)}, g.coming)
 }
 
 // believed is the outlook of a candidate as far as the policy could know it: from
 // the fields that it was shown, else from the router's own count. Those before the
 // request are taken to be like it.
-func (s *simulation) believed(c *policy.Replica, d *deployment, v *policy.View) engine.Outlook {
+func (s *simulation) believed(c *policy.Replica, r *request) engine.Outlook {
+	d := &s.deployments[s.replicas[c.Index].deployment]
 	needs := s.router.routing
 	seats := int64(s.replicas[c.Index].seats)
 	queued, running := max(0, int64(c.Inflight)-seats), min(int64(c.Inflight), seats)
@@ -42,7 +73,7 @@ func (s *simulation) believed(c *policy.Replica, d *deployment, v *policy.View) 
 	case needs&policy.NeedCache != 0:
 		o.Cached = int64(c.Cached) * d.limits.blockSize
 	}
-	o.Ahead = queued * max(1, v.Request.InputTokens-o.Cached)
-	o.Context = running * (v.Request.InputTokens + int64(v.Request.Predicted)/2)
+	o.Ahead = queued * max(1, r.out.InputTokens-o.Cached)
+	o.Context = running * (r.out.InputTokens + int64(r.predicted)/2)
 	return o
 }

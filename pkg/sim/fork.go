@@ -38,7 +38,7 @@ func (s *simulation) fork(l ledger) *simulation {
 	f.replicas = slices.Clone(s.replicas)
 	for i := range f.replicas {
 		r := &f.replicas[i]
-		r.jitter = r.jitter.clone()
+		r.jitter, r.coming = r.jitter.clone(), slices.Clone(r.coming)
 		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), r.jitter.of(f.deployments[r.deployment].model), f.victims(int32(i)))
 	}
 	f.seen = s.seen.clone(f.replicas)

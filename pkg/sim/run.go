@@ -19,22 +19,24 @@ import (
 
 // Options are what a call of blis-sim may say.
 type Options struct {
-	Workload    string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
-	Cluster     string   `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
-	Policies    string   `short:"p" placeholder:"FILE" help:"A bundle of policies (YAML or JSON) in the place of the cluster file's."`
-	Set         []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3; @FILE has an object of such. Repeatable."`
-	Hardware    []string `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs and measured coefficients, beside the built-in ones. Repeatable."`
-	Seed        uint64   `default:"0" help:"Seed of the simulation's own random streams: of policies that draw, and of latency.jitter."`
-	JitterSeed  *uint64  `placeholder:"SEED" help:"Another seed for latency.jitter."`
-	Horizon     *Horizon `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
-	Trace       string   `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
-	ITL         bool     `name:"itl" help:"Outcomes carry every gap between tokens."`
-	Check       bool     `help:"Hold the run to its contracts while it happens; slower."`
-	Strict      bool     `help:"Warnings about the workload are errors."`
-	PrintConfig bool     `help:"Print the resolved configuration as JSON and exit."`
-	List        string   `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
-	Format      string   `enum:"text,json" default:"text" help:"Of --list: text or json (of policies: the search space, with ranges and defaults)."`
-	Plain       bool     `help:"Write the stream uncompressed."`
+	Workload              string         `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
+	Cluster               string         `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
+	Policies              string         `short:"p" placeholder:"FILE" help:"A bundle of policies (YAML or JSON) in the place of the cluster file's."`
+	Set                   []string       `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3; @FILE has an object of such. Repeatable."`
+	Hardware              []string       `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs and measured coefficients, beside the built-in ones. Repeatable."`
+	Seed                  uint64         `default:"0" help:"Seed of the simulation's own random streams: of policies that draw, and of latency.jitter."`
+	JitterSeed            *uint64        `placeholder:"SEED" help:"Another seed for latency.jitter."`
+	Horizon               *Horizon       `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
+	Trace                 string         `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
+	ITL                   bool           `name:"itl" help:"Outcomes carry every gap between tokens."`
+	Counterfactual        Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate what the K best replicas would have made of each request; or play the N decisions with the largest estimated regret (exact:N, exact:N:all), or those named (dec-000913,dec-000914), with other choices."`
+	CounterfactualHorizon *Horizon       `placeholder:"DURATION" help:"How far beyond its decision an other choice is played; to the end of the run if absent."`
+	Check                 bool           `help:"Hold the run to its contracts while it happens; slower."`
+	Strict                bool           `help:"Warnings about the workload are errors."`
+	PrintConfig           bool           `help:"Print the resolved configuration as JSON and exit."`
+	List                  string         `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
+	Format                string         `enum:"text,json" default:"text" help:"Of --list: text or json (of policies: the search space, with ranges and defaults)."`
+	Plain                 bool           `help:"Write the stream uncompressed."`
 
 	// Version goes into the header; Warn and Progress speak to the user. A nil
 	// func is silent.
@@ -116,6 +118,9 @@ func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.
 	if o.ITL && o.Trace == record.TraceLevels[0] {
 		o.warn("--itl has no effect with --trace minimal: there are no outcomes")
 	}
+	if err := o.Counterfactual.check(&o); err != nil {
+		return err
+	}
 	arrivals, workload, err := openArrivals(reader)
 	if err != nil {
 		return err
@@ -136,8 +141,9 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 		return err
 	}
 	s.arrivals, s.out = a, &output{w: w, level: slices.Index(record.TraceLevels, o.Trace)}
-	book := &book{metrics.New(header.SLOClasses)}
+	book := &book{Accumulator: metrics.New(header.SLOClasses)}
 	s.ledger = book
+	kept := o.Counterfactual.watch(s, book)
 	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
 		book.Expects()
 	}
@@ -166,6 +172,11 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if err := s.close(); err != nil {
 		return err
 	}
+	if kept != nil {
+		if err := replay(ctx, c, servers, kept, s, header.SLOClasses, &o); err != nil {
+			return err
+		}
+	}
 	for _, warning := range a.reader.Warnings() {
 		if o.Strict {
 			return errors.New(warning)
@@ -192,6 +203,7 @@ func runHeader(c *cluster.Config, workload *record.Header, o Options) *record.He
 		Run: &record.RunHeader{
 			Key:   record.SimulationKey{Policy: record.Digest(c.Policies.Anonymous()), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
+			Counterfactual: o.Counterfactual.text, CounterfactualUS: o.CounterfactualHorizon.us(),
 			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
 			ConfigDigest: record.Digest(c), Config: c,
 		}}

@@ -41,7 +41,9 @@ type replica struct {
 	seats      int          // the most sequences that it runs
 	// requests were sent to it, completed of them have completed.
 	requests, completed int64
-	jitter              jitter
+	// coming are the requests that were sent and have not reached its queue.
+	coming []int32
+	jitter jitter
 }
 
 // deployment is what is common to its replicas.
@@ -50,7 +52,8 @@ type deployment struct {
 	first, end int // replicas first to end-1
 	model      latency.Model
 	limits     limits
-	gpus       int // of a replica
+	budget     int64 // of tokens in a step
+	gpus       int   // of a replica
 	// measured is what its coefficients were measured for, nil if that is not
 	// known, and use what they were used for.
 	measured *catalog.Range
@@ -167,17 +170,23 @@ func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []serve
 			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k), seats: cfg.MaxNumSeqs, jitter: jitter})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
-		s.deployments = append(s.deployments, deployment{d.ID, first, len(s.replicas), servers[i].model, limitsOf(d, servers[i].hold), d.Engine.GPUs(), d.Latency.Range, use{}, d.Latency.Model == "roofline"})
+		s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: servers[i].model,
+			limits: limitsOf(d, servers[i].hold), budget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+			measured: d.Latency.Range, computed: d.Latency.Model == "roofline"})
 		s.serve(d.Model, i)
 	}
-	s.observe(sizes)
+	s.observe(sizes, o.Counterfactual.given())
 	return s, nil
 }
 
-// observe lets the router see the replicas, whose blocks have these sizes.
-func (s *simulation) observe(sizes []int) {
+// observe lets the router see the replicas, whose blocks have these sizes. Where
+// choices are judged, it also believes something of the length of answers.
+func (s *simulation) observe(sizes []int, judged bool) {
 	r := s.router
 	n := r.needs()
+	if judged {
+		n |= policy.NeedPredicted
+	}
 	s.seen = newObserver(n, &r.Snapshots, len(s.replicas))
 	if n&policy.NeedShadow != 0 {
 		r.shadow = policy.NewShadow(s.tree, r.ShadowBlocks, sizes)

@@ -139,6 +139,7 @@ func (s *simulation) dispatch(slot int32) error {
 	s.expect(r, &chosen, d)
 	s.seen.states[chosen.Index].Inflight++
 	target.requests++
+	target.coming = append(target.coming, slot)
 	if d.measured != nil {
 		d.use.sent(r.out.InputTokens, r.out.OutputTokens)
 	}
@@ -183,6 +184,7 @@ func (s *simulation) expect(r *request, chosen *policy.Replica, d *deployment) {
 func (s *simulation) enqueue(slot int32) {
 	r := &s.slots[slot]
 	s.before(r.replica, s.refreshed)
+	s.replicas[r.replica].came(slot)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = record.Micros(s.now)
 	order := 0.0
@@ -192,6 +194,12 @@ func (s *simulation) enqueue(slot int32) {
 	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens), Order: order})
 	s.after(r.replica)
 	s.wake(r.replica)
+}
+
+// came notes that a request is not on its way to the replica any more.
+func (p *replica) came(slot int32) {
+	at := slices.Index(p.coming, slot)
+	p.coming = slices.Delete(p.coming, at, at+1)
 }
 
 // victim is how gladly a running request of a replica is preempted.
@@ -219,6 +227,7 @@ func (s *simulation) expire(slot int32) error {
 	}
 	if r.replica != nowhere {
 		s.seen.states[r.replica].Inflight--
+		s.replicas[r.replica].came(slot)
 	}
 	if !r.out.AdmittedUS.IsZero() {
 		s.leave(r)
