@@ -317,6 +317,7 @@ func sample(t *testing.T) []string {
 		ID: "r", State: record.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: record.Nowhere, AdmittedUS: record.Never, RoutedUS: record.Never,
 		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, ITLMaxUS: record.Never,
 	}
+	ms := 1.5
 	var b bytes.Buffer
 	w := record.NewWriter(&b, true)
 	for _, err := range []error{
@@ -341,6 +342,10 @@ func sample(t *testing.T) []string {
 		}),
 		w.Decision(&record.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4}),
 		w.Decision(&record.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: record.Nowhere}),
+		w.Any(&record.Regret{Kind: record.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
+			Alternatives: []record.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),
+		w.Any(&record.Regret{Kind: record.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "exact",
+			Alternatives: []record.Alternative{{Verdict: "reject", Replica: record.Nowhere, Own: &record.Difference{Lost: 1}, All: &record.Difference{Completed: -1, E2EMS: -5}}}}),
 		w.Step(&record.Step{Deployment: "main", EndUS: 5}),
 		w.Outcome(&never),
 		w.Outcome(&record.Outcome{

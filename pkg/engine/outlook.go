@@ -22,7 +22,7 @@ type Outlook struct {
 	// Decode sequences are in the batch, with Context tokens computed.
 	Decode, Context int64
 	// Lasting is how many steps those in the batch have left on average, 0 if it is
-	// not known, and Usual how many sequences decode at replicas like it.
+	// not known, and Usual how many sequences mostly decode there.
 	Lasting int64
 	Usual   float64
 	// Background are the prompt tokens that a step computes beside on average.
@@ -63,7 +63,7 @@ func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last de
 }
 
 // beside is how many others decode on average while it does, for so many steps:
-// those there now end, and what comes in their place is as elsewhere.
+// those there now end, and as many as ever come in their place.
 func (o *Outlook) beside(steps int64) int64 {
 	now := float64(o.Decode + o.Queued)
 	if o.Lasting == 0 {
@@ -88,6 +88,7 @@ func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
 	}
 	if e.stats.Steps > 0 {
 		o.Background = e.stats.PrefillTokens / e.stats.Steps
+		o.Usual = float64(e.stats.DecodeTokens) / float64(e.stats.Steps)
 	}
 	for _, w := range e.wait.heap {
 		tokens := int(e.seqs[w.seq].want())

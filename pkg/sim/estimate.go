@@ -14,8 +14,6 @@ func (g *regrets) estimateAll(s *simulation, r *request, v *policy.View) {
 		g.true = append(g.true, g.outlook(s, r, &v.Replicas[i]))
 		g.believed = append(g.believed, s.believed(&v.Replicas[i], r))
 	}
-	usual(g.true)
-	usual(g.believed)
 	for i := range v.Replicas {
 		c := &v.Replicas[i]
 		m := s.deployments[s.replicas[c.Index].deployment].model
@@ -23,18 +21,6 @@ func (g *regrets) estimateAll(s *simulation, r *request, v *policy.View) {
 		first, last := g.true[i].Estimate(m, r.out.InputTokens, r.out.OutputTokens)
 		_, viewed := g.believed[i].Estimate(m, r.out.InputTokens, max(1, int64(r.predicted)))
 		g.estimates = append(g.estimates, estimate{i, c.Index, since + first, since + last, since + viewed})
-	}
-}
-
-// usual tells each outlook what is usual among them.
-func usual(all []engine.Outlook) {
-	decode, background := 0.0, int64(0)
-	for i := range all {
-		decode += float64(all[i].Decode + all[i].Queued)
-		background += all[i].Background
-	}
-	for i := range all {
-		all[i].Usual, all[i].Background = decode/float64(len(all)), background/int64(len(all))
 	}
 }
 

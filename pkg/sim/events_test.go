@@ -27,7 +27,7 @@ func TestStaleEventsAreCounted(t *testing.T) {
 		must(err)
 		s, err := newSimulation(c, header.SLOClasses, mustServe(c), &Options{})
 		must(err)
-		s.arrivals, s.metrics = arrivals, metrics.New(nil)
+		s.arrivals, s.ledger = arrivals, &book{Accumulator: metrics.New(nil)}
 		s.out = &output{w: record.NewWriter(&bytes.Buffer{}, true)}
 		must(s.pull())
 		most := 0
