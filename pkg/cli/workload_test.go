@@ -56,7 +56,7 @@ type summary struct {
 		KV         struct {
 			Hit float64 `json:"prefix_hit_ratio"`
 		} `json:"kv"`
-		Sessions *metrics.Sessions `json:"sessions"`
+		Sessions *metrics.Sessions `json:"session"`
 	} `json:"metrics"`
 }
 

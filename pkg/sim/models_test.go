@@ -64,10 +64,10 @@ func TestModels(t *testing.T) {
 			got[i] = fmt.Sprintf("%s/%d %s", o.Deployment, o.Replica, o.Model)
 		}
 	}
-	// Turns are counted over the candidates of each request: 0, 1, 2, 0; then
-	// over two of them.
-	want := []string{"small/0 m", "large/0 m", "large/1 m", "small/0 m", "other/0 n", "large/1 m", "large/0 m",
-		"no_deployment", "too_long_for_model", "too_long_for_cache", "large/0 m"}
+	// Of each request's candidates the one whose turn is the longest ago: 0, 1, 2, 0;
+	// then 1, 2 of two of them; then 0.
+	want := []string{"small/0 m", "large/0 m", "large/1 m", "small/0 m", "other/0 n", "large/0 m", "large/1 m",
+		"no_deployment", "too_long_for_model", "too_long_for_cache", "small/0 m"}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("request %d: %s, want %s", i, got[i], want[i])
