@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -41,12 +42,14 @@ def run(*args, stdin=None):
 
 
 def workload(spec, seed, requests, rate=None):
-    """The file of a workload: of a scenario, or of a spec's text (YAML)."""
+    """The file of a workload: of a scenario, or of a spec's text (YAML), which must
+    have an aggregate_rate of its own if another rate is asked for."""
     if "\n" not in spec:
         spec = run("blis-gen", "--scenario", spec, "--print-spec").decode()
     if rate is not None:
-        lines = [f"aggregate_rate: {rate}" if l.startswith("aggregate_rate:") else l for l in spec.splitlines()]
-        spec = "\n".join(lines) + "\n"
+        spec, replaced = re.subn(r"(?m)^aggregate_rate:.*$", f"aggregate_rate: {rate}", spec)
+        if replaced != 1:
+            sys.exit(f"a spec whose rate is to be {rate} has {replaced} lines of aggregate_rate at its top, and must have one")
     name = hashlib.sha256(f"{spec} {seed} {requests}".encode()).hexdigest()[:16]
     file = WORK / f"{name}.jsonl.zst"
     if not file.exists():
