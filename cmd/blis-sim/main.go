@@ -81,6 +81,18 @@
 //
 //	$ blis-sim --set 'control_plane.snapshots.default=periodic 1s' --set 'control_plane.flow_control={order: priority}' workload.jsonl.zst | blis-summarize
 //
+// What a decision cost is told in ms of the requests' own time, not in a policy's
+// score. --counterfactual 3 estimates at each routing decision, by the true state of
+// the replicas, what the three best would have made of the request: hindsight_ms is
+// what the choice lost against the best one, avoidable_ms what it lost against the
+// one that the same estimator prefers if it knows no more than the policy. exact:20
+// plays the run again from the 20 decisions that lost most by estimate, with the
+// three best other replicas each and the opposite verdict of admission, and says what
+// that changes for the request and for all: targets met, ms. Ids name decisions;
+// --counterfactual-horizon bounds how far they are played.
+//
+//	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
+//
 // A model and a GPU are enough; the rest follows from them:
 //
 //	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml

@@ -35,6 +35,11 @@ func TestScenarios(t *testing.T) {
 			must(os.WriteFile(file, []byte(scenarioCluster(t, d)+control), 0o666))
 			var out bytes.Buffer
 			o := Options{Cluster: file, Trace: "full", Plain: true, Check: true}
+			if d.HasArg("counterfactual") {
+				var what string
+				d.ScanArgs(t, "counterfactual", &what)
+				must(o.Counterfactual.UnmarshalText([]byte(what)))
+			}
 			if err := Run(context.Background(), bytes.NewReader(scenarioWorkload(t, d, arrivals)), &out, o); err != nil {
 				return strings.ReplaceAll(err.Error(), file, "cluster.yaml") + "\n"
 			}
@@ -229,6 +234,10 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 			var o record.Outcome
 			must(r.Outcome(&o))
 			outcomes.WriteString(tellOutcome(&o))
+		case record.KindRegret:
+			var g record.Regret
+			must(r.Decode(&g))
+			rest.WriteString(tellRegret(&g))
 		case record.KindSessionOutcome:
 			var o record.SessionOutcome
 			must(r.SessionOutcome(&o))
@@ -275,6 +284,27 @@ func elsewhere(deployment string) string {
 func inJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	must(err)
+	return text
+}
+
+// tellRegret writes down an exact regret, and an estimated one of a choice that was
+// not the best.
+func tellRegret(g *record.Regret) string {
+	text := fmt.Sprintf("%s %s %s", g.Method, g.Decision, g.Request)
+	if g.Method == record.MethodEstimated {
+		if *g.HindsightMS == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s hindsight=%gms avoidable=%gms\n", text, *g.HindsightMS, *g.AvoidableMS)
+	}
+	text += "\n"
+	for _, a := range g.Alternatives {
+		what := fmt.Sprintf("to %d", a.Replica)
+		if a.Verdict != "" {
+			what = a.Verdict
+		}
+		text += fmt.Sprintf("  %s: own %s all %s\n", what, inJSON(a.Own), inJSON(a.All))
+	}
 	return text
 }
 
