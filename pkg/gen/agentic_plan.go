@@ -113,22 +113,23 @@ func (b *planner) add(i int, iteration int64) {
 	step := &b.workflow.Steps[i]
 	var after, reads []record.Index
 	for _, j := range b.waits[i] {
-		after = append(after, b.now[j]...)
+		reads = append(reads, b.now[j]...)
+		if iteration <= 1 || b.looped[j] { // what is outside has completed before the second iteration
+			after = append(after, b.now[j]...)
+		}
 	}
-	reads = after
 	switch {
 	case iteration == 1 && len(b.waits[i]) == 0:
-		after = nil
 		for _, j := range b.beforeLoop() {
 			after = append(after, b.now[j]...)
 		}
 	case iteration > 1 && b.isEntry(i):
-		after = union(after, b.ended)
-		reads = after
+		after = b.ended
+		reads = union(reads, b.ended)
 	case iteration == 0 && b.waitsForLoop(i):
 		after = union(after, b.ended)
 	}
-	reads = slices.DeleteFunc(slices.Clone(reads), func(at record.Index) bool { return !b.isTool(at) })
+	reads = slices.DeleteFunc(reads, func(at record.Index) bool { return !b.isTool(at) })
 	slices.Sort(after)
 	slices.Sort(reads)
 	b.now[i] = nil

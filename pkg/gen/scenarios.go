@@ -28,6 +28,11 @@ var Scenarios = named.Table[string]{
 	{Name: "unfair-tenants", Doc: "six tenants with one promise, the first of which sends two thirds", Value: "scenarios/unfair-tenants.yaml"},
 	{Name: "prefix-heavy", Doc: "512 equally popular prefixes of 256 tokens", Value: "scenarios/prefix-heavy.yaml"},
 	{Name: "documents", Doc: "questions about 240 documents of 8,000 tokens: more than one cache holds, less than four", Value: "scenarios/documents.yaml"},
+	{Name: "react-agent", Doc: "agents that reason, search the web and look at what came back, then answer", Value: "scenarios/react-agent.yaml"},
+	{Name: "mcts", Doc: "a search in a tree: three rounds of four candidates, their tests and a judge", Value: "scenarios/mcts.yaml"},
+	{Name: "fork-join", Doc: "a plan, three tools at once, and an answer from all of them", Value: "scenarios/fork-join.yaml"},
+	{Name: "agent-chain", Doc: "four agents in line, with tools from 20 ms to seconds between them", Value: "scenarios/agent-chain.yaml"},
+	{Name: "coding-agent", Doc: "agents that write code, whose contexts grow to tens of thousands of tokens", Value: "scenarios/coding-agent.yaml"},
 	{Name: "sanity", Doc: "Poisson arrivals of one class at 80 % of what the default cluster can serve", Value: "scenarios/sanity.yaml"},
 }
 

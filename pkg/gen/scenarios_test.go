@@ -97,6 +97,13 @@ func allPublished() []published {
 	add(servegenClient("translator", 91, 0.020/six, 1.279, [3]float64{882.632, 979, 1669}, [3]float64{63.493, 49, 173})...)
 	add(servegenClient("rewriter", 116, 0.022/six, 4.364, [3]float64{2401.666, 2400, 2416}, [3]float64{112.595, 107, 138})...)
 	add(servegenClient("completion", 34, 0.044/six, 0.943, [3]float64{70.743, 63, 75}, [3]float64{16.854, 12, 47})...)
+
+	// github.com/callanjfox/kv-cache-tester at 94f6046d, traces: answers of 48,658
+	// requests in 710 sessions, and the share of prompts that is in the same
+	// session's prompt before.
+	const recorded = "kv-cache-tester"
+	add(published{"coding-agent", recorded, "", "output", "mean", 439.1, ""}, published{"coding-agent", recorded, "", "output", "p50", 216, ""},
+		published{"coding-agent", recorded, "", "output", "p95", 1544, ""}, published{"coding-agent", recorded, "", "prefix", "share", 0.955, ""})
 	return all
 }
 
@@ -167,7 +174,7 @@ func TestPublishedScenarios(t *testing.T) {
 		d := descriptions[p.scenario]
 		if d == nil {
 			n := Count(100_000)
-			if p.scenario == "chat" || p.scenario == "deep-research" {
+			if p.scenario == "chat" || p.scenario == "deep-research" || p.scenario == "coding-agent" {
 				n = 5000 // sessions
 			}
 			d = describeScenario(t, p.scenario, n)
