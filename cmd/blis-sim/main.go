@@ -7,11 +7,13 @@
 // line, sorted by arrival; without it, or with -, stdin is read. The cluster
 // comes from -c FILE (YAML or JSON, strictly read), or is the built-in one.
 // -p FILE is a bundle of policies in the place of its own; --set PATH=VALUE
-// changes one value, --set @FILE those of a flat JSON object; --print-config
-// writes all of it as JSON, with what follows from it. --list names what files
-// may name: policies, signals that their expressions see, models, gpus, presets of
-// engine versions, latencies; --format json of policies is their search space.
-// --hardware PATH adds GPUs and measured coefficients of your own.
+// changes one value, --set @FILE those of a flat JSON object (a policy's type comes
+// before its parameters, wherever it stands); what has no effect, and is not as by
+// default, is a warning. --print-config writes all of it as JSON, with what follows
+// from it. --list names what files may name: policies, signals that their
+// expressions see, models, gpus, presets of engine versions, latencies; --format
+// json of policies is their search space. --hardware PATH adds GPUs and measured
+// coefficients of your own.
 //
 // --seed seeds the simulation's own random streams, --jitter-seed that of the
 // scatter of step times (latency.jitter) alone. --horizon 90s ends the run
