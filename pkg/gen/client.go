@@ -171,6 +171,12 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 	if len(s.Clients) == 0 {
 		return nil, fault("clients", "must name at least one client")
 	}
+	if err := s.checkSessionModel(fault); err != nil {
+		return nil, err
+	}
+	if err := s.checkTenantLoop(fault); err != nil {
+		return nil, err
+	}
 	switch {
 	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && (s.hasRate() || s.AggregateRate != 0):
 		return nil, fault("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
@@ -180,12 +186,6 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 		return nil, fault("requests", "must be at least 1, is %d", s.Requests)
 	case s.Horizon == 0 && s.Requests == 0 && !s.ends():
 		return nil, fault("requests", "must be given, or horizon: without one of them the workload has no end")
-	}
-	if err := s.checkSessionModel(fault); err != nil {
-		return nil, err
-	}
-	if err := s.checkTenantLoop(fault); err != nil {
-		return nil, err
 	}
 	var clients []*client
 	for i := range s.Clients {
