@@ -2,7 +2,13 @@ package policy
 
 import "fmt"
 
-type chain []Admitter
+type chain []member
+
+// member is a policy of a chain and where it stands.
+type member struct {
+	Admitter
+	path string
+}
 
 func newChain(b *builder, s *Spec) Admitter {
 	b.refuse(s, "of")
@@ -11,7 +17,8 @@ func newChain(b *builder, s *Spec) Admitter {
 	}
 	var c chain
 	for i := range s.Of {
-		c = append(c, build(b, &s.Of[i], fmt.Sprintf("%s.of[%d]", b.path, i), "admission policy", Admissions()))
+		path := fmt.Sprintf("%s.of[%d]", b.path, i)
+		c = append(c, member{build(b, &s.Of[i], path, "admission policy", Admissions()), path})
 	}
 	return c
 }
@@ -19,6 +26,9 @@ func newChain(b *builder, s *Spec) Admitter {
 func (c chain) Admit(v *View) Verdict {
 	for _, a := range c {
 		if d := a.Admit(v); d.Action != Admit {
+			if d.Why == "" {
+				d.Why = a.path
+			}
 			return d
 		}
 	}
@@ -42,7 +52,7 @@ func (c chain) Rules() (all []*Rule) {
 func (c chain) Clone() Admitter {
 	d := make(chain, len(c))
 	for i := range c {
-		d[i] = c[i].Clone()
+		d[i] = member{c[i].Clone(), c[i].path}
 	}
 	return d
 }

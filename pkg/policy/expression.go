@@ -85,18 +85,21 @@ func newAdmitExpression(b *builder, s *Spec) Admitter {
 func (a *admitExpression) Admit(v *View) Verdict {
 	if a.Type() == expr.Flag {
 		yes, ok := a.flag(v)
-		return verdict(yes || !ok)
+		d := verdict(yes || !ok)
+		d.Why = a.rule.Path
+		return d
 	}
 	a.rule.Evaluated++
 	word, err := a.Expression.Text(v)
 	d, ok := a.verdict(word)
 	if err != nil || !ok {
 		a.rule.Failed++
-		return Verdict{}
+		return Verdict{Why: a.rule.Path}
 	}
 	if d.Action == Admit {
 		a.rule.Hits++
 	}
+	d.Why = a.rule.Path
 	return d
 }
 

@@ -38,6 +38,8 @@ func (f *filter) Route(v *View) Choice {
 		}
 		if yes {
 			f.left, f.place = append(f.left, v.Replicas[i]), append(f.place, i)
+		} else {
+			v.Account.filtered(i)
 		}
 	}
 	if len(f.left) == 0 {
@@ -48,6 +50,7 @@ func (f *filter) Route(v *View) Choice {
 	f.view.Replicas = f.left
 	c := f.use.Route(&f.view)
 	c.Candidate = f.place[c.Candidate]
+	v.Account.spread(f.place, len(v.Replicas))
 	return c
 }
 

@@ -27,6 +27,9 @@ func (a Action) String() string { return [...]string{"admit", "reject", "delay"}
 type Verdict struct {
 	Action  Action
 	DelayUS int64
+	// Why says what decided: the path of an expression or of a leaf, or the policy's
+	// type; "" where there was nothing to decide.
+	Why string
 }
 
 // Choice is a router's decision: a place in View.Replicas, and the score that
@@ -34,6 +37,9 @@ type Verdict struct {
 type Choice struct {
 	Candidate int
 	Score     float64
+	// Why says in a word or two what decided, Rule is the path of the leaf or
+	// expression that did, "" where there is none.
+	Why, Rule string
 }
 
 // Policy is what all policies have in common.

@@ -19,10 +19,12 @@ func (p *powerOfTwo) Route(v *View) Choice {
 	if b >= a {
 		b++
 	}
+	v.Account.load(a, float64(p.of(&v.Replicas[a])))
+	v.Account.load(b, float64(p.of(&v.Replicas[b])))
 	if la, lb := p.of(&v.Replicas[a]), p.of(&v.Replicas[b]); lb < la || lb == la && b < a {
 		a = b
 	}
-	return Choice{Candidate: a, Score: float64(p.of(&v.Replicas[a]))}
+	return Choice{Candidate: a, Score: float64(p.of(&v.Replicas[a])), Why: "less load of two"}
 }
 
 func (p *powerOfTwo) Clone() Router {

@@ -20,16 +20,18 @@ func (p *prefixAffinityRouter) Route(v *View) Choice {
 	best, longest, sum := 0, v.Replicas[0].share(), 0.0
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
-		if s := r.share(); s > longest {
+		s := r.share()
+		if s > longest {
 			best, longest = i, s
 		}
+		v.Account.score(i, s)
 		sum += float64(r.Inflight)
 	}
 	limit := float64(p.times*(sum/float64(len(v.Replicas)))) + 4
 	if longest < p.match || longest == 0 || float64(v.Replicas[best].Inflight) > limit {
 		return p.load.least(v)
 	}
-	return Choice{Candidate: best, Score: longest}
+	return Choice{Candidate: best, Score: longest, Why: "longest prefix"}
 }
 
 func (p *prefixAffinityRouter) Clone() Router { return p }

@@ -7,7 +7,9 @@ type random struct {
 
 func newRandom(b *builder, _ *Spec) Router { return &random{dice: b.dice()} }
 
-func (r *random) Route(v *View) Choice { return Choice{Candidate: r.dice.intN(len(v.Replicas))} }
+func (r *random) Route(v *View) Choice {
+	return Choice{Candidate: r.dice.intN(len(v.Replicas)), Why: "at random"}
+}
 
 func (r *random) Clone() Router {
 	c := *r

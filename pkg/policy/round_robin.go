@@ -24,7 +24,7 @@ func (r *roundRobin) Route(v *View) Choice {
 	}
 	r.turn++
 	r.last[v.Replicas[first].Index] = r.turn
-	return Choice{Candidate: first}
+	return Choice{Candidate: first, Why: "its turn"}
 }
 
 func (r *roundRobin) Clone() Router { return &roundRobin{last: slices.Clone(r.last), turn: r.turn} }

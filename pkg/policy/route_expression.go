@@ -31,23 +31,32 @@ func (e *routeExpression) Route(v *View) Choice {
 	e.scope.View = v
 	filtered, ok := e.keep(v)
 	if !ok {
-		return e.fallback.least(v)
+		return e.fallen(v)
 	}
-	best := Choice{Candidate: -1, Score: math.Inf(-1)}
+	best := Choice{Candidate: -1, Score: math.Inf(-1), Why: "highest score", Rule: e.score.rule.Path}
 	for i := range v.Replicas {
 		if filtered && !e.kept[i] {
+			v.Account.filtered(i)
 			continue
 		}
 		e.scope.replica = &v.Replicas[i]
 		x, ok := e.score.number(&e.scope)
 		if !ok {
-			return e.fallback.least(v)
+			return e.fallen(v)
 		}
+		v.Account.score(i, x)
 		if best.Candidate < 0 || x > best.Score {
-			best = Choice{i, x}
+			best.Candidate, best.Score = i, x
 		}
 	}
 	return best
+}
+
+// fallen is the choice where an expression failed.
+func (e *routeExpression) fallen(v *View) Choice {
+	c := e.fallback.least(v)
+	c.Why, c.Rule = "an expression failed: least load", e.score.rule.Path
+	return c
 }
 
 // keep evaluates the filter and reports whether it shall be heeded.

@@ -46,9 +46,11 @@ func (l *load) of(r *Replica) int32 {
 func (l *load) least(v *View) Choice {
 	best, least := 0, l.of(&v.Replicas[0])
 	for i := range v.Replicas {
-		if x := l.of(&v.Replicas[i]); x < least {
+		x := l.of(&v.Replicas[i])
+		if x < least {
 			best, least = i, x
 		}
+		v.Account.load(i, float64(x))
 	}
-	return Choice{Candidate: best, Score: float64(least)}
+	return Choice{Candidate: best, Score: float64(least), Why: "least load"}
 }

@@ -37,7 +37,7 @@ func newSessionAffinity(*builder, *Spec) Router {
 }
 
 func (a *sessionAffinity) Route(v *View) Choice {
-	c := Choice{Candidate: a.homes.of(v), Score: 1}
+	c := Choice{Candidate: a.homes.of(v), Score: 1, Why: "home of the session"}
 	if c.Candidate < 0 {
 		c = a.load.least(v)
 	}

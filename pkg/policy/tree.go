@@ -56,11 +56,17 @@ func (n *Node) shown() string {
 
 // find goes down to a leaf and counts it.
 func (t *branch[T, L]) find(at *T) L {
+	leaf, _ := t.reach(at)
+	return leaf
+}
+
+// reach is find with the path of the leaf, or of the condition that failed.
+func (t *branch[T, L]) reach(at *T) (leaf L, path string) {
 	for t.cond != nil {
 		yes, ok := t.cond.flag(at)
 		switch {
 		case !ok:
-			return t.otherwise
+			return t.otherwise, t.cond.rule.Path
 		case yes:
 			t = t.yes
 		default:
@@ -69,7 +75,7 @@ func (t *branch[T, L]) find(at *T) L {
 	}
 	t.rule.Evaluated++
 	t.rule.Hits++
-	return t.leaf
+	return t.leaf, t.rule.Path
 }
 
 // walk visits all leaves and conditions, a condition before what follows it.

@@ -56,10 +56,17 @@ func didYouMean(word string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-func (t admitTree) Admit(v *View) Verdict { return t.root.find(v).Admit(v) }
-func (t admitTree) Needs() Needs          { return t.root.needs(Admitter.Needs) }
-func (t admitTree) Rules() []*Rule        { return t.root.rules(Admitter.Rules) }
-func (t admitTree) Clone() Admitter       { return admitTree{t.root.clone(Admitter.Clone)} }
+func (t admitTree) Admit(v *View) Verdict {
+	leaf, path := t.root.reach(v)
+	d := leaf.Admit(v)
+	if d.Why == "" {
+		d.Why = path
+	}
+	return d
+}
+func (t admitTree) Needs() Needs    { return t.root.needs(Admitter.Needs) }
+func (t admitTree) Rules() []*Rule  { return t.root.rules(Admitter.Rules) }
+func (t admitTree) Clone() Admitter { return admitTree{t.root.clone(Admitter.Clone)} }
 
 // priorityTree gives no hints, and neither can its leaves: which hints there are
 // does not depend on the request.
@@ -126,10 +133,17 @@ func newRouteTree(b *builder, s *Spec) Router {
 
 type useTree struct{ root *branch[View, Router] }
 
-func (t useTree) Route(v *View) Choice { return t.root.find(v).Route(v) }
-func (t useTree) Needs() Needs         { return t.root.needs(Router.Needs) }
-func (t useTree) Rules() []*Rule       { return t.root.rules(Router.Rules) }
-func (t useTree) Clone() Router        { return useTree{t.root.clone(Router.Clone)} }
+func (t useTree) Route(v *View) Choice {
+	leaf, path := t.root.reach(v)
+	c := leaf.Route(v)
+	if c.Rule == "" {
+		c.Rule = path
+	}
+	return c
+}
+func (t useTree) Needs() Needs   { return t.root.needs(Router.Needs) }
+func (t useTree) Rules() []*Rule { return t.root.rules(Router.Rules) }
+func (t useTree) Clone() Router  { return useTree{t.root.clone(Router.Clone)} }
 
 // scoreTree sends a request to the candidate with the highest number at its
 // leaf; a candidate for which a condition fails has 0.
@@ -149,11 +163,13 @@ func newScoreTree(b *builder, s *Spec) Router {
 
 func (t *scoreTree) Route(v *View) Choice {
 	t.scope.View = v
-	best := Choice{Candidate: -1}
+	best := Choice{Candidate: -1, Why: "highest score"}
 	for i := range v.Replicas {
 		t.scope.replica = &v.Replicas[i]
-		if x := t.root.find(&t.scope); best.Candidate < 0 || x > best.Score {
-			best = Choice{i, x}
+		x, path := t.root.reach(&t.scope)
+		v.Account.score(i, x)
+		if best.Candidate < 0 || x > best.Score {
+			best.Candidate, best.Score, best.Rule = i, x, path
 		}
 	}
 	return best

@@ -137,6 +137,8 @@ type View struct {
 	// Replicas are the candidates, those that can hold the request, in the order
 	// of their index; never none.
 	Replicas []Replica
+	// Account is where a router writes down how it chooses; nil if nobody keeps it.
+	Account *Account
 }
 
 // Local is what a replica's scheduler sees: one request, and its own replica as

@@ -48,6 +48,7 @@ type weighted struct {
 	reads
 	terms         []term
 	scores, total []float64
+	names         []string // of the terms
 }
 
 type term struct {
@@ -68,7 +69,7 @@ func newWeighted(b *builder, s *Spec) Router {
 	for _, e := range Scorers {
 		if weight := v.number(e.Name); weight > 0 {
 			t := term{weight, e.Value()}
-			w.terms = append(w.terms, t)
+			w.terms, w.names = append(w.terms, t), append(w.names, e.Name)
 			w.reads |= reads(t.Needs())
 		}
 	}
@@ -94,6 +95,7 @@ func (w *weighted) Route(v *View) Choice {
 	clear(total)
 	for _, t := range w.terms {
 		t.score(v, scores)
+		v.Account.term(scores)
 		for i, s := range scores {
 			total[i] += float64(t.weight * min(max(s, 0), 1))
 		}
@@ -109,11 +111,13 @@ func (w *weighted) Route(v *View) Choice {
 			m.moved(v, best)
 		}
 	}
-	return Choice{Candidate: best, Score: total[best]}
+	v.Account.terms(w.names)
+	v.Account.total(total)
+	return Choice{Candidate: best, Score: total[best], Why: "highest score"}
 }
 
 func (w *weighted) Clone() Router {
-	c := &weighted{reads: w.reads, scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
+	c := &weighted{reads: w.reads, names: w.names, scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
 	for _, t := range w.terms {
 		c.terms = append(c.terms, term{t.weight, t.clone()})
 	}

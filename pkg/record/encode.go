@@ -102,7 +102,73 @@ func appendDecision(b []byte, d *Decision) []byte {
 	b = append(b, `,"score":`...)
 	b = appendFloat(b, d.Score)
 	b = appendInt(b, `,"candidates":`, d.Candidates)
+	b = appendText(b, `,"reason":`, d.Reason)
+	b = appendText(b, `,"rule":`, d.Rule)
+	b = appendCount(b, `,"expected_cached_tokens":`, d.ExpectedCachedTokens)
+	for i, name := range d.Scorers {
+		b = append(b, separator(i, `,"scorers":[`)...)
+		b = appendString(b, name)
+	}
+	if len(d.Scorers) > 0 {
+		b = append(b, ']')
+	}
+	for i := range d.Considered {
+		b = append(b, separator(i, `,"considered":[`)...)
+		b = appendCandidate(b, &d.Considered[i])
+	}
+	if len(d.Considered) > 0 {
+		b = append(b, ']')
+	}
 	return append(b, '}')
+}
+
+// separator is what stands before element i of a list that begins so.
+func separator(i int, begin string) string {
+	if i == 0 {
+		return begin
+	}
+	return ","
+}
+
+func appendCandidate(b []byte, c *Candidate) []byte {
+	b = append(b, `{"deployment":`...)
+	b = appendString(b, c.Deployment)
+	b = appendInt(b, `,"replica":`, int64(c.Replica))
+	if c.Filtered {
+		b = append(b, `,"filtered":true`...)
+	}
+	b = appendNumber(b, `,"score":`, c.Score)
+	for i, x := range c.Terms {
+		b = append(b, separator(i, `,"terms":[`)...)
+		b = appendFloat(b, x)
+	}
+	if len(c.Terms) > 0 {
+		b = append(b, ']')
+	}
+	b = appendInt(b, `,"inflight":`, int64(c.Inflight))
+	b = appendIndex(b, `,"queue_depth":`, c.QueueDepth)
+	b = appendIndex(b, `,"running":`, c.Running)
+	b = appendNumber(b, `,"kv_util":`, c.KVUtil)
+	b = appendIndex(b, `,"matched_blocks":`, c.Matched)
+	b = appendIndex(b, `,"cached_blocks":`, c.Cached)
+	b = appendCount(b, `,"age_us":`, c.AgeUS)
+	return append(b, '}')
+}
+
+// appendNumber leaves out what is no number.
+func appendNumber(b []byte, name string, n Number) []byte {
+	if n.IsZero() {
+		return b
+	}
+	return appendFloat(append(b, name...), float64(n))
+}
+
+// appendIndex leaves out what has no place.
+func appendIndex(b []byte, name string, i Index) []byte {
+	if i.IsZero() {
+		return b
+	}
+	return appendInt(b, name, int64(i))
 }
 
 func appendStep(b []byte, s *Step) []byte {

@@ -85,6 +85,23 @@ func drawDecision(t *rapid.T) Decision {
 		Verdict: anyString.Draw(t, "verdict"), DelayUS: anyInt.Draw(t, "delay_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
 		Score: anyFloat.Draw(t, "score"), Candidates: anyInt.Draw(t, "candidates"),
+		Reason: anyString.Draw(t, "reason"), Rule: anyString.Draw(t, "rule"), ExpectedCachedTokens: anyInt.Draw(t, "expected"),
+		Scorers: rapid.SliceOfN(anyString, 0, 3).Draw(t, "scorers"), Considered: rapid.SliceOfN(rapid.Custom(drawCandidate), 0, 3).Draw(t, "considered"),
+	}
+}
+
+func drawCandidate(t *rapid.T) Candidate {
+	number := func(label string) Number {
+		if rapid.Bool().Draw(t, label) {
+			return Number(math.NaN())
+		}
+		return Number(anyFloat.Draw(t, label))
+	}
+	return Candidate{
+		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"), Filtered: rapid.Bool().Draw(t, "filtered"),
+		Score: number("score"), Terms: rapid.SliceOfN(anyFloat, 0, 3).Draw(t, "terms"), Inflight: anyIndex.Draw(t, "inflight"),
+		QueueDepth: anyIndex.Draw(t, "queue_depth"), Running: anyIndex.Draw(t, "running"), KVUtil: number("kv_util"),
+		Matched: anyIndex.Draw(t, "matched"), Cached: anyIndex.Draw(t, "cached"), AgeUS: anyInt.Draw(t, "age"),
 	}
 }
 

@@ -49,8 +49,8 @@ func describe[T any](name, doc string, fields ...Field) *Object {
 
 // Objects is everything that this package puts on the wire, records first.
 var Objects = []*Object{
-	headerObject, requestObject, sessionObject, decisionObject, regretObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
-	segmentObject, sessionStepObject, alternativeObject, differenceObject, classObject, targetsObject, runObject, keyObject, sourceObject, countsObject,
+	headerObject, requestObject, sessionObject, decisionObject, regretObject, preemptionObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
+	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, keyObject, sourceObject, countsObject,
 }
 
 // States of a request at its end, in the order in which Counts counts them.
@@ -123,6 +123,34 @@ var decisionObject = describe[Decision](KindDecision, "One choice of a policy.",
 	Field{Name: "replica", Doc: "The index of the replica that routing chose in its deployment, from 0.", Max: maxIndex},
 	Field{Name: "score", Doc: "The winner's score, in the policy's own unit.", Required: true},
 	Field{Name: "candidates", Doc: "Among how many it was chosen.", Required: true, Max: maxExact},
+	Field{Name: "reason", Doc: "What decided, in a word or two."},
+	Field{Name: "rule", Doc: "The path in the policies of the leaf or expression that decided."},
+	Field{Name: "expected_cached_tokens", Doc: "What the router counted on where it sent the request.", Min: 1, Max: maxTokens},
+	Field{Name: "scorers", Doc: "What the terms of the candidates' scores are, in their order."},
+	Field{Name: "considered", Doc: "The best candidates, the best first, the choice among them; at trace level full all."},
+)
+
+var candidateObject = describe[Candidate]("candidate", "A replica as a routing policy saw it; what it does not look at is absent.",
+	Field{Name: "deployment", Doc: "Its deployment.", Required: true},
+	Field{Name: "replica", Doc: "Its index in the deployment, from 0.", Required: true, Max: maxIndex},
+	Field{Name: "filtered", Doc: "Whether a filter left it out."},
+	Field{Name: "score", Doc: "Its score, in the policy's own unit."},
+	Field{Name: "terms", Doc: "What each scorer gave it, from 0 to 1."},
+	Field{Name: "inflight", Doc: "Requests sent there that have not left, by the router's own count.", Required: true, Max: maxIndex},
+	Field{Name: "queue_depth", Doc: "Requests in its wait queue.", Max: maxIndex},
+	Field{Name: "running", Doc: "Sequences in its batch.", Max: maxIndex},
+	Field{Name: "kv_util", Doc: "The share of its blocks in use."},
+	Field{Name: "matched_blocks", Doc: "Blocks of the prompt that the router believed to be there.", Max: maxIndex},
+	Field{Name: "cached_blocks", Doc: "Blocks of the prompt that it saw there.", Max: maxIndex},
+	Field{Name: "age_us", Doc: "How old the oldest of the values was that the replica gave, in µs.", Min: 1, Max: maxExact},
+)
+
+var preemptionObject = describe[Preemption](KindPreemption, "A request that lost its place in a replica's batch.",
+	Field{Name: "kind", Doc: "Always preemption.", Required: true, OneOf: []string{KindPreemption}},
+	Field{Name: "at_us", Doc: "When the batch without it was formed, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "deployment", Doc: "The deployment of the replica.", Required: true},
+	Field{Name: "replica", Doc: "The index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
+	Field{Name: "request", Doc: "The id of the request.", Required: true},
 )
 
 var stepObject = describe[Step](KindStep, "One batch of one replica, written when it ends.",

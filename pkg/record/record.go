@@ -22,6 +22,7 @@ const (
 	KindSession        = "session"
 	KindDecision       = "decision"
 	KindRegret         = "regret"
+	KindPreemption     = "preemption"
 	KindStep           = "step"
 	KindOutcome        = "outcome"
 	KindSessionOutcome = "session_outcome"
@@ -201,6 +202,55 @@ type Decision struct {
 	// Score is the winner's, in the policy's own unit; Candidates is among how many.
 	Score      float64 `json:"score"`
 	Candidates int64   `json:"candidates"`
+	// Reason says in a word or two what decided, Rule is the path of the leaf or the
+	// expression in the policies that did.
+	Reason string `json:"reason,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	// ExpectedCachedTokens is what the router counted on where it sent the request.
+	ExpectedCachedTokens int64 `json:"expected_cached_tokens,omitempty"`
+	// Scorers are the terms of weighted scores, in the order of Candidate.Terms.
+	// Considered are the best candidates, the best first, the choice among them; at
+	// trace level full all of them.
+	Scorers    []string    `json:"scorers,omitempty"`
+	Considered []Candidate `json:"considered,omitempty"`
+}
+
+// Candidate is a replica as a routing policy saw it: what it does not look at is
+// absent.
+type Candidate struct {
+	Deployment string `json:"deployment"`
+	Replica    Index  `json:"replica"`
+	// Filtered: a filter left it out. Score is absent where the policy gave none.
+	Filtered bool      `json:"filtered,omitempty"`
+	Score    Number    `json:"score,omitzero"`
+	Terms    []float64 `json:"terms,omitempty"`
+	// Inflight is the router's own count.
+	Inflight   Index  `json:"inflight"`
+	QueueDepth Index  `json:"queue_depth,omitzero"`
+	Running    Index  `json:"running,omitzero"`
+	KVUtil     Number `json:"kv_util,omitzero"`
+	// Matched blocks of the prompt the router believed to be there, Cached ones it
+	// saw there.
+	Matched Index `json:"matched_blocks,omitzero"`
+	Cached  Index `json:"cached_blocks,omitzero"`
+	// AgeUS is how old the oldest of the values was that the replica gave.
+	AgeUS int64 `json:"age_us,omitempty"`
+}
+
+// Number is a number, or absent on the wire if it is none (NaN).
+type Number float64
+
+// IsZero reports whether n is absent; encoding/json asks it for omitzero.
+func (n Number) IsZero() bool { return n != n }
+
+// Preemption is a request that lost its place in a replica's batch, written at
+// trace level full when the batch without it is formed.
+type Preemption struct {
+	Kind       string `json:"kind"`
+	AtUS       Micros `json:"at_us"`
+	Deployment string `json:"deployment"`
+	Replica    Index  `json:"replica"`
+	Request    string `json:"request"`
 }
 
 // Step is one batch of one replica, written at trace level full when it ends.

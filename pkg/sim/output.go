@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"blis/pkg/des"
@@ -19,7 +20,12 @@ const (
 type output struct {
 	w     *record.Writer
 	level int
-	id    []byte // scratch
+	// account is where routers write down how they choose. The rest is scratch.
+	account    policy.Account
+	id         []byte
+	order      []int
+	considered []record.Candidate
+	terms      []float64
 }
 
 func (o *output) outcome(r *record.Outcome) error {
@@ -38,18 +44,18 @@ func (o *output) session(r *record.SessionOutcome) error {
 
 // verdict records a decision about r, which has so many candidates, that is not
 // where to send it.
-func (o *output) verdict(s *simulation, r *request, stage, verdict string, delayUS int64, candidates int) error {
+func (o *output) verdict(s *simulation, r *request, stage, verdict, rule string, delayUS int64, candidates int) error {
 	id := s.decisions
 	s.decisions++
 	if o.level < traceDecisions {
 		return nil
 	}
 	return o.w.Decision(&record.Decision{ID: o.decisionID(id), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Verdict: verdict, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
+		Verdict: verdict, Rule: rule, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
 }
 
-// routing records that r was sent to its replica, one of so many candidates.
-func (o *output) routing(s *simulation, r *request, c policy.Choice, candidates int) error {
+// routing records that r was sent to its replica, one of the view's candidates.
+func (o *output) routing(s *simulation, r *request, v *policy.View, c policy.Choice) error {
 	id := s.decisions
 	s.decisions++
 	if o.level < traceDecisions {
@@ -58,7 +64,123 @@ func (o *output) routing(s *simulation, r *request, c policy.Choice, candidates 
 	r.out.Decision = o.decisionID(id)
 	score := finite(c.Score)
 	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: record.StageRouting, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(candidates)})
+		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(len(v.Replicas)),
+		Reason: c.Why, Rule: c.Rule, ExpectedCachedTokens: r.out.ExpectedCachedTokens,
+		Scorers: o.account.Scorers, Considered: o.consider(s, v, c)})
+}
+
+// begin returns where a router writes down how it chooses among so many candidates,
+// nil if nobody will read it.
+func (o *output) begin(candidates int) *policy.Account {
+	if o.level < traceDecisions {
+		return nil
+	}
+	o.account.Begin(candidates)
+	return &o.account
+}
+
+// mostConsidered is how many candidates a routing decision shows, unless all are
+// asked for.
+const mostConsidered = 4
+
+// consider is the best candidates of a routing decision as the policy saw them.
+func (o *output) consider(s *simulation, v *policy.View, c policy.Choice) []record.Candidate {
+	a, n := &o.account, len(v.Replicas)
+	o.order, o.considered, o.terms = o.order[:0], o.considered[:0], o.terms[:0]
+	most := mostConsidered
+	if o.level >= traceFull {
+		most = n
+	}
+	for i := range n {
+		at := len(o.order) // where it stands among the best so far
+		for at > 0 && better(a, v, i, o.order[at-1], c.Candidate) {
+			at--
+		}
+		if at < most {
+			o.order = slices.Insert(o.order[:min(len(o.order), most-1)], at, i)
+		}
+	}
+	for _, i := range o.order {
+		o.considered = append(o.considered, o.candidate(s, v, i))
+	}
+	return o.considered
+}
+
+// better reports whether candidate i is shown before candidate k: the choice is
+// before all, then who has the higher score or, without scores, fewer requests in
+// flight.
+func better(a *policy.Account, v *policy.View, i, k, chosen int) bool {
+	switch {
+	case i == chosen || k == chosen:
+		return i == chosen
+	case a.Filtered[i] != a.Filtered[k]:
+		return a.Filtered[k]
+	case a.Scores == nil:
+		return v.Replicas[i].Inflight < v.Replicas[k].Inflight
+	}
+	x, y := a.Scores[i], a.Scores[k]
+	if a.Lower {
+		x, y = -x, -y
+	}
+	return x > y || x == x && y != y
+}
+
+// candidate is a replica as the routing policy saw it.
+func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidate {
+	a, r, n := &o.account, &v.Replicas[i], len(v.Replicas)
+	at := &s.replicas[r.Index]
+	c := record.Candidate{Deployment: s.deployments[at.deployment].id, Replica: at.index, Filtered: a.Filtered[i], Score: record.Number(math.NaN()),
+		Inflight: record.Index(r.Inflight), QueueDepth: record.Nowhere, Running: record.Nowhere, KVUtil: record.Number(math.NaN()),
+		Matched: record.Nowhere, Cached: record.Nowhere}
+	if a.Scores != nil {
+		c.Score = record.Number(a.Scores[i])
+		if !c.Score.IsZero() {
+			c.Score = record.Number(finite(a.Scores[i]))
+		}
+	}
+	from := len(o.terms)
+	for k := range a.Scorers {
+		o.terms = append(o.terms, a.Terms[k*n+i])
+	}
+	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
+	needs := s.router.routing
+	if needs&policy.NeedQueueDepth != 0 {
+		c.QueueDepth = record.Index(r.QueueDepth)
+	}
+	if needs&policy.NeedRunning != 0 {
+		c.Running = record.Index(r.Running)
+	}
+	if needs&policy.NeedKVUtil != 0 {
+		c.KVUtil = record.Number(r.KVUtil)
+	}
+	if needs&policy.NeedShadow != 0 {
+		c.Matched = record.Index(r.Matched)
+	}
+	if needs&policy.NeedCache != 0 {
+		c.Cached = record.Index(r.Cached)
+	}
+	for _, list := range [...][]timed{s.seen.periodic, s.seen.demands} {
+		for _, t := range list {
+			if needs.Of(t.field) {
+				c.AgeUS = max(c.AgeUS, s.now-max(0, r.Stats.TakenUS[t.field]))
+			}
+		}
+	}
+	return c
+}
+
+// preempted records that requests lost their places in a replica's batch.
+func (o *output) preempted(s *simulation, r *replica, tags []int32) error {
+	if o.level < traceFull {
+		return nil
+	}
+	for _, tag := range tags {
+		err := o.w.Any(&record.Preemption{Kind: record.KindPreemption, AtUS: record.Micros(s.now), Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.slots[tag].out.ID})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finite is x, or the largest number in the place of an infinite one, which has

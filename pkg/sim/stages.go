@@ -84,7 +84,7 @@ func (s *simulation) admit(slot int32) error {
 		if s.forced.at == s.decisions {
 			v = s.forced.verdict
 		}
-		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.DelayUS, len(view.Replicas)); err != nil {
+		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.Why, v.DelayUS, len(view.Replicas)); err != nil {
 			return err
 		}
 		if s.regrets != nil {
@@ -129,7 +129,9 @@ func (s *simulation) route(slot int32) error {
 func (s *simulation) dispatch(slot int32) error {
 	r := &s.slots[slot]
 	v := s.view(r, s.router.routing)
+	v.Account = s.out.begin(len(v.Replicas))
 	choice := s.router.Routing.Route(v)
+	v.Account = nil
 	if s.forced.at == s.decisions {
 		choice.Candidate = s.forced.candidate
 	}
@@ -145,7 +147,7 @@ func (s *simulation) dispatch(slot int32) error {
 	}
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
-	if err := s.out.routing(s, r, choice, len(v.Replicas)); err != nil {
+	if err := s.out.routing(s, r, v, choice); err != nil {
 		return err
 	}
 	if s.regrets != nil {

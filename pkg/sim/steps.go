@@ -37,6 +37,9 @@ func (s *simulation) startSteps() error {
 		}
 		for _, step := range r.engine.Formed() {
 			s.formed(i, step)
+			if err := s.out.preempted(s, r, step.Preempted); err != nil {
+				return err
+			}
 		}
 		s.after(i)
 		s.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
