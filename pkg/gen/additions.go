@@ -8,13 +8,25 @@ import (
 	"blis/pkg/record"
 )
 
-// addition completes what a client's maker made.
-type addition interface{ add(a *record.Arrival) }
+// addition completes what a client's maker made, by draws from r.
+type addition interface {
+	add(a *record.Arrival, r *rand.Rand)
+}
+
+// added is an addition and what it draws from for single requests: the client's
+// own stream of a name. For sessions it is each session's own.
+type added struct {
+	addition
+	name   string
+	stream *rand.Rand
+}
 
 // completed is a maker whose work is completed by additions, in order.
 type completed struct {
 	maker
-	additions []addition
+	*Client
+	seed      uint64
+	additions []added
 }
 
 func (c *completed) fill(a *record.Arrival, n int64, at record.Micros) error {
@@ -22,7 +34,11 @@ func (c *completed) fill(a *record.Arrival, n int64, at record.Micros) error {
 		return err
 	}
 	for _, more := range c.additions {
-		more.add(a)
+		r := more.stream
+		if a.IsSession {
+			r = c.sessionStream(c.seed, n, more.name)
+		}
+		more.add(a, r)
 	}
 	return nil
 }
@@ -31,7 +47,10 @@ func (c *completed) fill(a *record.Arrival, n int64, at record.Micros) error {
 // beside what m makes of it. Each draws from a stream of its own.
 func withAdditions(m maker, seed uint64, c *Client, path string, fault fault) (maker, error) {
 	_, single := m.(*completions)
-	var all []addition
+	done := &completed{maker: m, Client: c, seed: seed}
+	complete := func(with addition, name string) {
+		done.additions = append(done.additions, added{with, name, c.stream(seed, name)})
+	}
 	if c.Multimodal != nil {
 		if !single {
 			return nil, fault(path+".multimodal", "is of clients that send single requests")
@@ -40,21 +59,21 @@ func withAdditions(m maker, seed uint64, c *Client, path string, fault fault) (m
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, more)
+		complete(more, "multimodal")
 	}
 	if p := c.PredictedOutput; p != nil {
 		if err := p.check(path+".predicted_output", fault); err != nil {
 			return nil, err
 		}
-		all = append(all, &guesses{p.Bias, dist.Noise(p.Error), c.stream(seed, "prediction")})
+		complete(&guesses{p.Bias, dist.Noise(p.Error)}, "prediction")
 	}
 	for _, limit := range []struct {
 		name string
 		spec *dist.Spec
-		make func(*dist.Length, *rand.Rand) addition
+		make func(*dist.Length) addition
 	}{
-		{"deadline", c.Deadline, func(l *dist.Length, r *rand.Rand) addition { return &patience{l, r} }},
-		{"archetype.session_length", c.sessionLength(), func(l *dist.Length, r *rand.Rand) addition { return &sessionEnds{l, r} }},
+		{"deadline", c.Deadline, func(l *dist.Length) addition { return &patience{l} }},
+		{"archetype.session_length", c.sessionLength(), func(l *dist.Length) addition { return &sessionEnds{l} }},
 	} {
 		if limit.spec == nil {
 			continue
@@ -66,12 +85,12 @@ func withAdditions(m maker, seed uint64, c *Client, path string, fault fault) (m
 		if single && limit.name != "deadline" {
 			return nil, fault(path+"."+limit.name, "is of clients that send sessions")
 		}
-		all = append(all, limit.make(length, c.stream(seed, limit.name)))
+		complete(limit.make(length), limit.name)
 	}
-	if all == nil {
+	if done.additions == nil {
 		return m, nil
 	}
-	return &completed{m, all}, nil
+	return done, nil
 }
 
 func (c *Client) sessionLength() *dist.Spec {
@@ -83,35 +102,29 @@ func (c *Client) sessionLength() *dist.Spec {
 
 // patience gives requests a deadline, and each call of a session one after it is
 // made.
-type patience struct {
-	of     *dist.Length
-	stream *rand.Rand
-}
+type patience struct{ of *dist.Length }
 
-func (p *patience) add(a *record.Arrival) {
+func (p *patience) add(a *record.Arrival, r *rand.Rand) {
 	if !a.IsSession {
-		a.Request.DeadlineUS = min(a.Request.ArrivalUS+record.Micros(p.draw()), maxHorizon)
+		a.Request.DeadlineUS = min(a.Request.ArrivalUS+record.Micros(p.draw(r)), maxHorizon)
 		return
 	}
 	for i := range a.Session.Steps {
 		if s := &a.Session.Steps[i]; s.Tool == "" {
-			s.TimeoutUS = p.draw()
+			s.TimeoutUS = p.draw(r)
 		}
 	}
 }
 
 // draw is 1 µs at least: a deadline comes after the arrival.
-func (p *patience) draw() int64 { return max(1, p.of.Draw(p.stream)) }
+func (p *patience) draw(r *rand.Rand) int64 { return max(1, p.of.Draw(r)) }
 
 // sessionEnds ends sessions.
-type sessionEnds struct {
-	of     *dist.Length
-	stream *rand.Rand
-}
+type sessionEnds struct{ of *dist.Length }
 
-func (e *sessionEnds) add(a *record.Arrival) {
+func (e *sessionEnds) add(a *record.Arrival, r *rand.Rand) {
 	s := &a.Session
-	end := min(s.ArrivalUS+record.Micros(e.of.Draw(e.stream)), maxHorizon)
+	end := min(s.ArrivalUS+record.Micros(e.of.Draw(r)), maxHorizon)
 	if s.UntilUS == record.Never || end < s.UntilUS {
 		s.UntilUS = end
 	}
@@ -151,23 +164,22 @@ func (p *Prediction) check(path string, fault fault) error {
 
 // guesses gives calls a predicted length.
 type guesses struct {
-	bias   float64
-	noise  func(*rand.Rand) float64
-	stream *rand.Rand
+	bias  float64
+	noise func(*rand.Rand) float64
 }
 
-func (g *guesses) add(a *record.Arrival) {
+func (g *guesses) add(a *record.Arrival, r *rand.Rand) {
 	if !a.IsSession {
-		a.Request.PredictedOutputTokens = g.guess(a.Request.OutputTokens)
+		a.Request.PredictedOutputTokens = g.guess(a.Request.OutputTokens, r)
 		return
 	}
 	for i := range a.Session.Steps {
 		if s := &a.Session.Steps[i]; s.Tool == "" {
-			s.PredictedOutputTokens = g.guess(s.OutputTokens)
+			s.PredictedOutputTokens = g.guess(s.OutputTokens, r)
 		}
 	}
 }
 
-func (g *guesses) guess(tokens int64) int64 {
-	return int64(math.Round(min(max(1, float64(tokens)*g.bias*g.noise(g.stream)), maxTokens)))
+func (g *guesses) guess(tokens int64, r *rand.Rand) int64 {
+	return int64(math.Round(min(max(1, float64(tokens)*g.bias*g.noise(r)), maxTokens)))
 }

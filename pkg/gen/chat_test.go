@@ -17,13 +17,6 @@ func chatSpec(multiTurn string) string {
     multi_turn: {`+multiTurn+`}`)
 }
 
-func inputs(s *record.Session) (list []int64) {
-	for i := range s.Steps {
-		list = append(list, s.Steps[i].InputTokens)
-	}
-	return list
-}
-
 // Prompts grow by the law of each growth. A turn is 150 tokens, the prompt of the
 // first one 500.
 func TestContextsGrow(t *testing.T) {

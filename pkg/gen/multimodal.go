@@ -72,7 +72,7 @@ func newMedia(seed uint64, c *Client, path string, fault fault) (media, error) {
 	return all, nil
 }
 
-func (m media) add(a *record.Arrival) {
+func (m media) add(a *record.Arrival, _ *rand.Rand) {
 	for i := range m {
 		a.Request.InputTokens = min(a.Request.InputTokens+m[i].draw(), maxTokens)
 	}

@@ -61,9 +61,15 @@ func (d *draft) appendPrefix(prompt []record.Segment) []record.Segment {
 	return append(prompt, d.prefix)
 }
 
+// sessionStream returns the random stream of one of the client's sessions for one
+// purpose.
+func (c *Client) sessionStream(seed uint64, number int64, purpose string) *rand.Rand {
+	return c.stream(seed, fmt.Sprintf("session/%d/%s", number, purpose))
+}
+
 // stream returns the session's own random stream for one purpose.
 func (d *draft) stream(purpose string) *rand.Rand {
-	return d.of.stream(d.of.seed, fmt.Sprintf("session/%d/%s", d.number, purpose))
+	return d.of.sessionStream(d.of.seed, d.number, purpose)
 }
 
 // step adds a step, whose lists keep their memory.

@@ -120,7 +120,7 @@ func after(s *record.Session, step *record.SessionStep) string {
 
 // clients that send sessions, by name.
 var sessionClients = []struct{ name, fields string }{
-	{"agent", "rate_fraction: 0.2, arrival: {process: poisson}, agentic: {loop: {over: [a, b], max_iterations: 4, iterations: {type: uniform, params: {min: 1, max: 4}}}, steps: [" +
+	{"agent", "rate_fraction: 0.2, arrival: {process: poisson}, deadline: {type: exponential, params: {mean: 9e6}}, predicted_output: {error: 0.5}, agentic: {loop: {over: [a, b], max_iterations: 4, iterations: {type: uniform, params: {min: 1, max: 4}}}, steps: [" +
 		"{id: a, type: tool_call, tool: t}, {id: b, type: llm_call, depends_on: [a], fan_out: 2, context_growth: accumulate, " + lengthsText + "}, {id: c, type: llm_call, depends_on: [b], " + lengthsText + "}]" +
 		", tools: {t: {latency: {type: exponential, params: {mean: 9000}}, output_tokens: {type: exponential, params: {mean: 90}}}}}"},
 	{"talk", "rate_fraction: 0.2, arrival: {process: gamma, cv: 2}, " + lengthsText + ", multi_turn: {avg_turns: 4, context_growth: bounded, max_context_tokens: 3000, think_time: {type: exponential, params: {mean: 1e6}}}" +
