@@ -77,34 +77,6 @@ func (r *outcomeRow) record() record.Outcome {
 	return o
 }
 
-// decisionRow is one row of a table of decisions.
-type decisionRow struct {
-	ID         string  `parquet:"id"`
-	Stage      string  `parquet:"stage,dict"`
-	AtUS       int64   `parquet:"at_us"`
-	Request    string  `parquet:"request"`
-	Verdict    string  `parquet:"verdict,optional,dict"`
-	DelayUS    int64   `parquet:"delay_us,optional"`
-	Deployment string  `parquet:"deployment,optional,dict"`
-	Replica    *int32  `parquet:"replica"`
-	Score      float64 `parquet:"score"`
-	Candidates int64   `parquet:"candidates"`
-}
-
-func rowOfDecision(d *record.Decision) decisionRow {
-	return decisionRow{
-		ID: d.ID, Stage: d.Stage, AtUS: int64(d.AtUS), Request: d.Request, Verdict: d.Verdict, DelayUS: d.DelayUS,
-		Deployment: d.Deployment, Replica: place(d.Replica), Score: d.Score, Candidates: d.Candidates,
-	}
-}
-
-func (r *decisionRow) record() record.Decision {
-	return record.Decision{
-		Kind: record.KindDecision, ID: r.ID, Stage: r.Stage, AtUS: record.Micros(r.AtUS), Request: r.Request, Verdict: r.Verdict, DelayUS: r.DelayUS,
-		Deployment: r.Deployment, Replica: index(r.Replica), Score: r.Score, Candidates: r.Candidates,
-	}
-}
-
 // place is null for nowhere, and index its inverse.
 func place(i record.Index) *int32 {
 	if i == record.Nowhere {

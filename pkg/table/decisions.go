@@ -1,0 +1,92 @@
+package table
+
+import (
+	"math"
+
+	"blis/pkg/record"
+)
+
+// decisionRow is one row of a table of decisions.
+type decisionRow struct {
+	ID                   string         `parquet:"id"`
+	Stage                string         `parquet:"stage,dict"`
+	AtUS                 int64          `parquet:"at_us"`
+	Request              string         `parquet:"request"`
+	Verdict              string         `parquet:"verdict,optional,dict"`
+	DelayUS              int64          `parquet:"delay_us,optional"`
+	Deployment           string         `parquet:"deployment,optional,dict"`
+	Replica              *int32         `parquet:"replica"`
+	Score                float64        `parquet:"score"`
+	Candidates           int64          `parquet:"candidates"`
+	Reason               string         `parquet:"reason,optional,dict"`
+	Rule                 string         `parquet:"rule,optional,dict"`
+	ExpectedCachedTokens int64          `parquet:"expected_cached_tokens,optional"`
+	Scorers              []string       `parquet:"scorers,optional,list"`
+	Considered           []candidateRow `parquet:"considered,optional,list"`
+}
+
+// candidateRow is one candidate of a decision.
+type candidateRow struct {
+	Deployment string    `parquet:"deployment,dict"`
+	Replica    int32     `parquet:"replica"`
+	Filtered   bool      `parquet:"filtered,optional"`
+	Score      *float64  `parquet:"score"`
+	Terms      []float64 `parquet:"terms,optional,list"`
+	Inflight   int32     `parquet:"inflight"`
+	QueueDepth *int32    `parquet:"queue_depth"`
+	Running    *int32    `parquet:"running"`
+	KVUtil     *float64  `parquet:"kv_util"`
+	Matched    *int32    `parquet:"matched_blocks"`
+	Cached     *int32    `parquet:"cached_blocks"`
+	AgeUS      int64     `parquet:"age_us,optional"`
+}
+
+func rowOfDecision(d *record.Decision) decisionRow {
+	r := decisionRow{
+		ID: d.ID, Stage: d.Stage, AtUS: int64(d.AtUS), Request: d.Request, Verdict: d.Verdict, DelayUS: d.DelayUS,
+		Deployment: d.Deployment, Replica: place(d.Replica), Score: d.Score, Candidates: d.Candidates,
+		Reason: d.Reason, Rule: d.Rule, ExpectedCachedTokens: d.ExpectedCachedTokens, Scorers: d.Scorers,
+	}
+	for i := range d.Considered {
+		c := &d.Considered[i]
+		r.Considered = append(r.Considered, candidateRow{
+			Deployment: c.Deployment, Replica: int32(c.Replica), Filtered: c.Filtered, Score: number(c.Score), Terms: c.Terms,
+			Inflight: int32(c.Inflight), QueueDepth: place(c.QueueDepth), Running: place(c.Running), KVUtil: number(c.KVUtil),
+			Matched: place(c.Matched), Cached: place(c.Cached), AgeUS: c.AgeUS,
+		})
+	}
+	return r
+}
+
+func (r *decisionRow) record() record.Decision {
+	d := record.Decision{
+		Kind: record.KindDecision, ID: r.ID, Stage: r.Stage, AtUS: record.Micros(r.AtUS), Request: r.Request, Verdict: r.Verdict, DelayUS: r.DelayUS,
+		Deployment: r.Deployment, Replica: index(r.Replica), Score: r.Score, Candidates: r.Candidates,
+		Reason: r.Reason, Rule: r.Rule, ExpectedCachedTokens: r.ExpectedCachedTokens, Scorers: r.Scorers,
+	}
+	for i := range r.Considered {
+		c := &r.Considered[i]
+		d.Considered = append(d.Considered, record.Candidate{
+			Deployment: c.Deployment, Replica: record.Index(c.Replica), Filtered: c.Filtered, Score: numberOf(c.Score), Terms: c.Terms,
+			Inflight: record.Index(c.Inflight), QueueDepth: index(c.QueueDepth), Running: index(c.Running), KVUtil: numberOf(c.KVUtil),
+			Matched: index(c.Matched), Cached: index(c.Cached), AgeUS: c.AgeUS,
+		})
+	}
+	return d
+}
+
+// number is null for what is none, and numberOf its inverse.
+func number(n record.Number) *float64 {
+	if n.IsZero() {
+		return nil
+	}
+	x := float64(n)
+	return &x
+}
+
+func numberOf(x *float64) record.Number {
+	if x == nil {
+		return record.Number(math.NaN())
+	}
+	return record.Number(*x)
+}
