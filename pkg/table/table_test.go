@@ -179,34 +179,6 @@ func TestAbsentIsNull(t *testing.T) {
 	}
 }
 
-// What is absent on the wire is null in the table, and what is zero is not.
-func TestAbsentIsNull(t *testing.T) {
-	var b bytes.Buffer
-	w := WriteOutcomes(&b)
-	o := &record.Outcome{ID: "r", ScheduledUS: record.Never, Replica: record.Nowhere}
-	check(t, w.Write(o))
-	check(t, w.Close())
-	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	check(t, err)
-	rows := make([]parquet.Row, 1)
-	reader := file.RowGroups()[0].Rows()
-	defer reader.Close()
-	if n, _ := reader.ReadRows(rows); n != 1 {
-		t.Fatalf("%d rows", n)
-	}
-	var null []string
-	paths := file.Schema().Columns()
-	for _, v := range rows[0] {
-		if v.IsNull() {
-			null = append(null, paths[v.Column()][0])
-		}
-	}
-	want := strings.Fields("reason scheduled_us deployment replica tenant slo_class model session step iteration decision itl_us itl_us slo_met")
-	if !reflect.DeepEqual(null, want) {
-		t.Errorf("null: %q\nwant  %q", null, want)
-	}
-}
-
 func TestWhatIsNoTable(t *testing.T) {
 	var decisions bytes.Buffer
 	w := WriteDecisions(&decisions)
