@@ -13,6 +13,7 @@ import (
 // Arrival names an arrival process and its parameters, as files do. Each
 // process takes some of them.
 type Arrival struct {
+	// Process is one of Arrivals.
 	Process string `yaml:"process" json:"process"`
 	// CV is the coefficient of variation of the gaps between arrivals: standard
 	// deviation by mean, 1 for Poisson, above 1 for bursts. Shape is the tail index

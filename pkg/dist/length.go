@@ -11,7 +11,9 @@ import (
 // Spec names a distribution and its parameters, as files do. Any of them takes
 // the parameters min and max. Lengths are in tokens, durations in µs.
 type Spec struct {
-	Type   string             `yaml:"type" json:"type"`
+	// Type is one of Lengths.
+	Type string `yaml:"type" json:"type"`
+	// Params are the parameters of the type, by name.
 	Params map[string]float64 `yaml:"params" json:"params,omitempty"`
 	// Values are those of an empirical distribution, Weights how often each comes
 	// in proportion; absent, all come equally often.

@@ -10,7 +10,10 @@ import (
 // Profile says how a load rises and falls, as files do: what a rate is
 // multiplied with at each time. Times are in µs. Outside of Segments it is 1.
 type Profile struct {
-	Type     string           `yaml:"type" json:"type"`
+	// Type is one of Profiles.
+	Type string `yaml:"type" json:"type"`
+	// Segments are the stretches of time in which the load is not what it is
+	// elsewhere, in order.
 	Segments []ProfileSegment `yaml:"segments" json:"segments,omitempty"`
 	// Recovery is how long a spike takes to fall from its multiplier to 1.
 	Recovery int64 `yaml:"recovery" json:"recovery,omitempty"`
@@ -25,8 +28,10 @@ type Profile struct {
 // ProfileSegment is a stretch of time from StartTime up to EndTime. Without
 // EndTime it lasts until the next segment, the last one for ever.
 type ProfileSegment struct {
-	StartTime  int64    `yaml:"start_time" json:"start_time,omitempty"`
-	EndTime    int64    `yaml:"end_time" json:"end_time,omitempty"`
+	// StartTime and EndTime are in µs.
+	StartTime int64 `yaml:"start_time" json:"start_time,omitempty"`
+	EndTime   int64 `yaml:"end_time" json:"end_time,omitempty"`
+	// Multiplier is what the rate is multiplied with.
 	Multiplier *float64 `yaml:"multiplier" json:"multiplier,omitempty"`
 }
 

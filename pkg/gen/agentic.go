@@ -18,15 +18,18 @@ import "blis/pkg/dist"
 // prefix included where the prompt goes on from no other.
 type Agentic struct {
 	// Workflow is a name for people.
-	Workflow string        `yaml:"workflow" json:"workflow,omitempty"`
-	Steps    []AgenticStep `yaml:"steps" json:"steps"`
-	Loop     *AgenticLoop  `yaml:"loop" json:"loop,omitempty"`
+	Workflow string `yaml:"workflow" json:"workflow,omitempty"`
+	// Steps are the calls, Loop says which of them repeat; absent, none.
+	Steps []AgenticStep `yaml:"steps" json:"steps"`
+	Loop  *AgenticLoop  `yaml:"loop" json:"loop,omitempty"`
 	// Tools are those that steps call, by name.
 	Tools map[string]AgenticTool `yaml:"tools" json:"tools,omitempty"`
 }
 
 // AgenticStep is one step of a workflow: a call of the model or of a tool.
 type AgenticStep struct {
+	// ID names the step. Its calls in a session are ID, in a loop ID-1, ID-2, …, and
+	// side by side ID.0, ID.1, ….
 	ID string `yaml:"id" json:"id"`
 	// Type is llm_call or tool_call.
 	Type string `yaml:"type" json:"type"`

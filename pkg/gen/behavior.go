@@ -11,7 +11,8 @@ import (
 // Behavior is what a client does beside sending its requests as it should.
 type Behavior struct {
 	// Type is one of Behaviors.
-	Type  string `yaml:"type" json:"type"`
+	Type string `yaml:"type" json:"type"`
+	// Burst is of bursty and adversarial clients, Abuse of abusive ones.
 	Burst *Burst `yaml:"burst" json:"burst,omitempty"`
 	Abuse *Abuse `yaml:"abuse" json:"abuse,omitempty"`
 }

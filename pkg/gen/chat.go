@@ -86,9 +86,9 @@ func newChats(s *Spec, c *Client, path string, fault fault) (*chats, error) {
 	}
 	name := c.MultiTurn.ContextGrowth
 	if name == "" {
-		name = growths[0].Name
+		name = Growths[0].Name
 	}
-	if m.grow, err = growths.Get("growth of context", name); err != nil {
+	if m.grow, err = Growths.Get("growth of context", name); err != nil {
 		return nil, fault(path+".context_growth", "%v", err)
 	}
 	switch bounded := name == boundedGrowth; {

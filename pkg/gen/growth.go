@@ -12,8 +12,8 @@ type growth func(m *chats, d *draft, s *record.SessionStep)
 
 const boundedGrowth = "bounded"
 
-// growths are what a turn's prompt has of the turns before.
-var growths = named.Table[growth]{
+// Growths are what a turn's prompt has of the turns before.
+var Growths = named.Table[growth]{
 	{Name: "linear", Doc: "all of it", Value: (*chats).linear},
 	{Name: "sublinear", Doc: "the last turn, and a summary of those before it", Value: (*chats).sublinear},
 	{Name: boundedGrowth, Doc: "all that fits into max_context_tokens, of the latest turns", Value: (*chats).bounded},

@@ -9,7 +9,10 @@ import (
 // TenantLoop is a closed loop of each tenant, as the closed_loop of its one
 // client. Where Enabled is false there is none.
 type TenantLoop struct {
-	Enabled              bool       `yaml:"enabled" json:"enabled"`
+	// Enabled must be true for the loop to be.
+	Enabled bool `yaml:"enabled" json:"enabled"`
+	// ConcurrencyPerTenant is the number of users of each tenant, ThinkTime is from an
+	// answer to a user's next request, in µs; absent, no time.
 	ConcurrencyPerTenant int64      `yaml:"concurrency_per_tenant" json:"concurrency_per_tenant"`
 	ThinkTime            *dist.Spec `yaml:"think_time" json:"think_time,omitempty"`
 }
