@@ -27,7 +27,8 @@
 // The stream goes to stdout, compressed with zstd; plain on a terminal, with
 // --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is
 // complete: plain if its name ends in .jsonl, a table of the outcomes if it
-// ends in .parquet.
+// ends in .parquet, a folder of the tables of outcomes and of decisions if it ends
+// in a slash (schemas/tables.md says what columns they have).
 //
 // The main job, on built-in defaults:
 //

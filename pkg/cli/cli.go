@@ -41,7 +41,7 @@ type Tool struct {
 	// stream is the kind of stream that the tool writes, as headers name it;
 	// "" if its product is no stream of records.
 	stream string
-	// tables says that the product can be a table of outcomes, too.
+	// tables says that the product can be tables of the stream, too.
 	tables bool
 	// words are what the tags of its flags name as ${WORD}: lists of choices that a
 	// table has.

@@ -28,15 +28,16 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p product, 
 		plain = plain || isTerminal(stdout)
 		return &standard{w: stdout, plain: plain}, plain, nil
 	}
-	if isTable(name) && !t.tables {
-		return nil, false, wrongCall{"no table can be made of this; name a file that does not end in .parquet"}
+	if isTable(name) {
+		if !t.tables {
+			return nil, false, wrongCall{"no table can be made of this; name a file that does not end in .parquet or /"}
+		}
+		p, err = newTables(name)
+		return p, true, err
 	}
 	file, err := record.Create(name)
 	if err != nil {
 		return nil, false, err
-	}
-	if isTable(name) {
-		return newOutcomes(file), true, nil
 	}
 	return namedFile{file}, plain || strings.HasSuffix(name, ".jsonl"), nil
 }

@@ -3,66 +3,128 @@ package cli
 import (
 	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"blis/pkg/record"
 	"blis/pkg/table"
 )
 
-// isTable reports whether a file of that name is to hold a table.
-func isTable(name string) bool { return strings.HasSuffix(name, ".parquet") }
+// isTable reports whether a product of that name is to be a table, or a folder of
+// tables.
+func isTable(name string) bool { return strings.HasSuffix(name, ".parquet") || isFolder(name) }
 
-// outcomes is a product that takes a run, as a stream, and is the table of its
-// outcomes.
-type outcomes struct {
+// isFolder reports whether a product of that name is to be a folder of tables.
+func isFolder(name string) bool {
+	return strings.HasSuffix(name, "/") || strings.HasSuffix(name, string(filepath.Separator))
+}
+
+// tables is a product that takes a run, as a stream, and is the tables of it.
+type tables struct {
 	*io.PipeWriter
-	file *record.File
+	files []*record.File
+	// made is the folder that was made for them, "" if there is none.
+	made string
 	done chan error
 }
 
-func newOutcomes(file *record.File) *outcomes {
+// newTables begins the table called name, of outcomes, or those in the folder of
+// that name, which is made if need be.
+func newTables(name string) (*tables, error) {
 	in, stream := io.Pipe()
-	o := &outcomes{stream, file, make(chan error, 1)}
-	go func() {
-		err := writeOutcomes(file, in)
-		in.CloseWithError(err)
-		o.done <- err
-	}()
-	return o
-}
-
-func (o *outcomes) commit() error {
-	o.Close()
-	if err := <-o.done; err != nil {
-		return errors.Join(err, o.file.Abort())
+	t := &tables{PipeWriter: stream, done: make(chan error, 1)}
+	names := []string{name}
+	if isFolder(name) {
+		switch err := os.Mkdir(name, 0o777); {
+		case err == nil:
+			t.made = name
+		case !errors.Is(err, fs.ErrExist):
+			return nil, err
+		}
+		names = []string{filepath.Join(name, "outcomes.parquet"), filepath.Join(name, "decisions.parquet")}
 	}
-	return o.file.Commit()
+	for _, name := range names {
+		file, err := record.Create(name)
+		if err != nil {
+			return nil, errors.Join(err, t.remove())
+		}
+		t.files = append(t.files, file)
+	}
+	go func() {
+		err := t.write(in)
+		in.CloseWithError(err)
+		t.done <- err
+	}()
+	return t, nil
 }
 
-func (o *outcomes) abandon(Tool, error) error {
-	o.Close()
-	<-o.done // its stream was cut short, and it says so
-	return o.file.Abort()
+func (t *tables) commit() error {
+	t.Close()
+	if err := <-t.done; err != nil {
+		return errors.Join(err, t.remove())
+	}
+	for _, f := range t.files {
+		if err := f.Commit(); err != nil {
+			return errors.Join(err, t.remove())
+		}
+	}
+	return nil
 }
 
-func writeOutcomes(w io.Writer, in io.Reader) error {
-	rows := table.WriteOutcomes(w)
+func (t *tables) abandon(Tool, error) error {
+	t.Close()
+	<-t.done // its stream was cut short, and it says so
+	return t.remove()
+}
+
+// remove leaves of what is not committed nothing.
+func (t *tables) remove() (err error) {
+	for _, f := range t.files {
+		err = errors.Join(err, f.Abort())
+	}
+	if t.made != "" {
+		err = errors.Join(err, os.Remove(t.made))
+	}
+	return err
+}
+
+// write makes the tables of a stream: of outcomes and, if there is a second file, of
+// decisions.
+func (t *tables) write(in io.Reader) error {
+	outcomes := table.WriteOutcomes(t.files[0])
+	var decisions table.Writer[record.Decision]
+	if len(t.files) > 1 {
+		decisions = table.WriteDecisions(t.files[1])
+	}
 	var o record.Outcome
+	var d record.Decision
 	r := record.NewReader(in)
 	defer r.Close()
 	for r.Next() {
-		if r.Kind() != record.KindOutcome {
-			continue
+		var err error
+		switch {
+		case r.Kind() == record.KindOutcome:
+			if err = r.Outcome(&o); err == nil {
+				err = outcomes.Write(&o)
+			}
+		case r.Kind() == record.KindDecision && decisions != nil:
+			if err = r.Decision(&d); err == nil {
+				err = decisions.Write(&d)
+			}
 		}
-		if err := r.Outcome(&o); err != nil {
-			return err
-		}
-		if err := rows.Write(&o); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	if err := r.Err(); err != nil {
 		return err
 	}
-	return rows.Close()
+	if decisions != nil {
+		if err := decisions.Close(); err != nil {
+			return err
+		}
+	}
+	return outcomes.Close()
 }

@@ -115,7 +115,9 @@ func roundTrip[T any](t *testing.T, n int, some func(int) *T, write func(*bytes.
 	if len(got) != n {
 		t.Fatalf("%d rows, want %d", len(got), n)
 	}
-	for i, v := range got {
+	step := 1 + n/10000 // of many rows some
+	for i := 0; i < n; i += step {
+		v := got[i]
 		if diff := cmp.Diff(some(i), v, sameNumbers); diff != "" {
 			t.Fatalf("row %d: %s", i, diff)
 		}
