@@ -1,11 +1,13 @@
-// Blis-gen writes a workload: a stream of requests, sorted by arrival, for
-// blis-sim.
+// Blis-gen writes a workload: a stream of requests and sessions, sorted by
+// arrival, for blis-sim.
 //
 //	blis-gen [flags] [SPEC]
 //
 // The workload comes from one of three sources. SPEC is a file, YAML or JSON,
 // that describes clients: their shares of the rate, arrival processes,
-// distributions of lengths and shared prefixes. --scenario NAME is one of the
+// distributions of lengths, shared prefixes, and whether they send single
+// requests, conversations, chains of thought, agents at work or users who wait
+// for answers; schemas/spec.md has every field. --scenario NAME is one of the
 // built-in specs; it is also what a call without any source uses. --import
 // FORMAT:FILE turns a public trace into a workload, compressed or not; several
 // are merged in the order of time. --list scenarios and --list
@@ -13,7 +15,8 @@
 // would use, as a start for an own one.
 //
 // --seed and --requests override the spec: the same spec and seed give the same
-// bytes, and a longer workload begins with the shorter one. --limit cuts
+// bytes, and a longer workload begins with the shorter one; a session counts as one
+// request, but for users of a closed loop, who share them. --limit cuts
 // an import after so many requests or sessions, --time-scale stretches its
 // time, --rate rescales it to a mean rate (and spaces sessions of which nothing
 // says when they begin), --loop repeats it, --sample keeps a part of it,
@@ -33,6 +36,35 @@
 //
 //	$ blis-gen --scenario rag --print-spec >spec.yaml
 //	$ blis-gen --seed 2 --requests 100 spec.yaml -o workload.jsonl.zst
+//
+// Agents that think, search twice at once and think again, three times over, and
+// then answer:
+//
+//	$ blis-gen --plain - <<'END'
+//	version: "2"
+//	aggregate_rate: 2 # sessions a second
+//	requests: 5
+//	clients:
+//	  - id: agent
+//	    rate_fraction: 1
+//	    arrival: {process: poisson}
+//	    agentic:
+//	      loop: {over: [think, search], max_iterations: 3}
+//	      steps:
+//	        - id: think
+//	          type: llm_call
+//	          context_growth: accumulate
+//	          input_distribution: {type: constant, params: {value: 400}}
+//	          output_distribution: {type: exponential, params: {mean: 60}}
+//	        - {id: search, type: tool_call, tool: web, fan_out: 2, depends_on: [think]}
+//	        - id: answer
+//	          type: llm_call
+//	          depends_on: [search]
+//	          input_distribution: {type: constant, params: {value: 800}}
+//	          output_distribution: {type: exponential, params: {mean: 250}}
+//	      tools:
+//	        web: {latency: {type: exponential, params: {mean: 800000}}, output_tokens: {type: constant, params: {value: 300}}}
+//	END
 //
 // What there is:
 //
