@@ -26,9 +26,10 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/config", "pkg/named"},
 	{"pkg/expr", "pkg/named"},
 	{"pkg/dist", "pkg/des pkg/named"},
+	{"pkg/anomaly", "pkg/named"},
 	{"pkg/latency", "pkg/des pkg/model pkg/named"},
 	{"pkg/catalog", "hardware pkg/config pkg/latency pkg/named"},
-	{"pkg/record", "schemas pkg/named"},
+	{"pkg/record", "schemas pkg/anomaly pkg/named"},
 	{"pkg/filter", "pkg/expr pkg/record"},
 	{"pkg/table", "pkg/record"},
 	{"pkg/metrics", "pkg/record pkg/stat"},
@@ -43,7 +44,7 @@ var layers = []struct{ pkg, may string }{
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/named pkg/record"},
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},
-	{"pkg/sim", "pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
+	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/summarize", "pkg/cluster pkg/config pkg/filter pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},
 	{"pkg/cli", "pkg/config pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},
 	{"cmd/blis-gen", "pkg/cli"},
@@ -87,7 +88,7 @@ var owners = map[string]string{
 
 // pure packages decide and compute: they know no clock, no process, no
 // randomness of their own and no concurrency.
-var pure = []string{"pkg/des", "pkg/kv", "pkg/latency", "pkg/engine", "pkg/policy"}
+var pure = []string{"pkg/des", "pkg/kv", "pkg/latency", "pkg/engine", "pkg/policy", "pkg/anomaly"}
 
 var impure = []string{"time", "os", "log", "math/rand", "math/rand/v2", "sync"}
 

@@ -348,6 +348,8 @@ func sample(t *testing.T) []string {
 			Alternatives: []record.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),
 		w.Any(&record.Regret{Kind: record.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "exact",
 			Alternatives: []record.Alternative{{Verdict: "reject", Replica: record.Nowhere, Own: &record.Difference{Lost: 1}, All: &record.Difference{Completed: -1, E2EMS: -5}}}}),
+		w.Any(&record.Anomaly{Kind: record.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1, Requests: []string{"r"}, Replica: record.Nowhere, SLOClass: "chat", Text: "t"}),
+		w.Any(&record.Anomaly{Kind: record.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1, Requests: []string{"r"}, Deployment: "main", Text: "t"}),
 		w.Step(&record.Step{Deployment: "main", EndUS: 5}),
 		w.Outcome(&never),
 		w.Outcome(&record.Outcome{

@@ -23,8 +23,10 @@ type Accumulator struct {
 	expects  bool // shadow is to be told
 	sessions sessions
 	regret   regret
-	from     record.Micros
-	until    record.Micros
+	// anomalies counts them by type, nil without any.
+	anomalies map[string]int64
+	from      record.Micros
+	until     record.Micros
 }
 
 // key is what requests are grouped by.

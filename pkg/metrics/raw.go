@@ -35,7 +35,7 @@ func (a *Accumulator) Raw() *Raw {
 	if a.expects || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
-	r.Sessions, r.Regret = a.sessions.tree(), a.regret.tree()
+	r.Sessions, r.Regret, r.Anomalies = a.sessions.tree(), a.regret.tree(), a.anomalies
 	r.Warnings = warnings(r, parts)
 	return r
 }

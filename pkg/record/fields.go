@@ -49,7 +49,7 @@ func describe[T any](name, doc string, fields ...Field) *Object {
 
 // Objects is everything that this package puts on the wire, records first.
 var Objects = []*Object{
-	headerObject, requestObject, sessionObject, decisionObject, regretObject, preemptionObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
+	headerObject, requestObject, sessionObject, decisionObject, regretObject, anomalyObject, preemptionObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
 	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, keyObject, sourceObject, countsObject,
 }
 

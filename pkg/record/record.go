@@ -23,6 +23,7 @@ const (
 	KindDecision       = "decision"
 	KindRegret         = "regret"
 	KindPreemption     = "preemption"
+	KindAnomaly        = "anomaly"
 	KindStep           = "step"
 	KindOutcome        = "outcome"
 	KindSessionOutcome = "session_outcome"

@@ -22,7 +22,7 @@ type forced struct {
 // and its workload must be one in memory.
 func (s *simulation) fork(l ledger) *simulation {
 	f := *s
-	f.ledger, f.out, f.check, f.regrets = l, &output{}, nil, nil
+	f.ledger, f.out, f.check, f.regrets, f.lookout = l, &output{}, nil, nil, nil
 	future := *s.arrivals.(*again)
 	f.arrivals, f.segments = &future, nil
 	f.deployments = slices.Clone(s.deployments)

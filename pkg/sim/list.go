@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"blis/pkg/anomaly"
 	"blis/pkg/catalog"
 	"blis/pkg/latency"
 	"blis/pkg/model"
@@ -19,6 +20,7 @@ var lists = named.Table[func(*Options) ([]row, error)]{
 	{Name: "signals", Doc: "names that policies' expressions may use", Value: listSignals},
 	{Name: "models", Doc: "models of the catalogue", Value: listModels},
 	{Name: "gpus", Doc: "GPUs of the catalogue", Value: listGPUs},
+	{Name: "anomalies", Doc: "what should not happen, and when a run is said to have it", Value: func(*Options) ([]row, error) { return tableRows("anomaly", anomaly.Detectors), nil }},
 	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) { return tableRows("preset", catalog.Presets), nil }},
 	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) { return tableRows("latency", latency.Models), nil }},
 }

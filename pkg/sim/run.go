@@ -144,6 +144,9 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	book := &book{Accumulator: metrics.New(header.SLOClasses)}
 	s.ledger = book
 	kept := o.Counterfactual.watch(s, book)
+	if s.out.level >= traceDecisions {
+		s.lookout = newLookout(book.Anomaly)
+	}
 	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
 		book.Expects()
 	}

@@ -98,6 +98,7 @@ type simulation struct {
 	decisions int64
 	forced    forced
 	regrets   *regrets // nil unless asked for
+	lookout   *lookout // nil where the run tells only its metrics, and in forks
 
 	arrivals feed
 	segments []kv.Segment // scratch

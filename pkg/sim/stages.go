@@ -194,6 +194,9 @@ func (s *simulation) enqueue(slot int32) {
 		order = s.router.Scheduler.Order(s.local(r, r.replica))
 	}
 	r.seq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens), Output: int(r.out.OutputTokens), Order: order})
+	if s.lookout != nil {
+		s.lookout.enqueued(s, slot)
+	}
 	s.after(r.replica)
 	s.wake(r.replica)
 }
@@ -295,6 +298,11 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 			return err
 		}
 	}
+	if s.lookout != nil {
+		if err := s.lookout.final(s, slot); err != nil {
+			return err
+		}
+	}
 	if err := s.out.outcome(o); err != nil || r.of == nowhere {
 		return err
 	}
@@ -333,6 +341,11 @@ func (s *simulation) close() error {
 	}
 	for i := range s.replicas {
 		s.replicas[i].engine.Stop(s.now)
+	}
+	if s.lookout != nil {
+		if err := s.lookout.close(s); err != nil {
+			return err
+		}
 	}
 	c := &s.counts
 	if sum := c.Completed + c.Rejected + c.TimedOut + c.Failed + c.Unfinished; sum != c.Offered {

@@ -41,6 +41,9 @@ func (s *simulation) startSteps() error {
 				return err
 			}
 		}
+		if s.lookout != nil {
+			s.lookout.formed(s, i, r.engine)
+		}
 		s.after(i)
 		s.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
 		if s.check != nil {

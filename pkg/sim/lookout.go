@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"blis/pkg/anomaly"
+	"blis/pkg/engine"
+	"blis/pkg/record"
+)
+
+// lookout tells the detectors of anomalies what happens, and writes and counts what
+// they find.
+type lookout struct {
+	watch anomaly.Watch
+	found []*anomaly.Episode // and not written
+	count func(kind string)
+	about anomaly.Request // scratch
+}
+
+func newLookout(count func(kind string)) *lookout {
+	l := &lookout{count: count}
+	l.watch = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
+	return l
+}
+
+// of is what detectors know of r, until it is called again.
+func (l *lookout) of(r *request) *anomaly.Request {
+	o := &r.out
+	l.about = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
+		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
+		Promised: o.SLOMet != nil, Met: o.SLOMet != nil && *o.SLOMet}
+	return &l.about
+}
+
+// enqueued tells that a request entered the queue of its replica.
+func (l *lookout) enqueued(s *simulation, slot int32) {
+	r := &s.slots[slot]
+	l.watch.Enqueued(s.now, r.replica, slot, l.of(r))
+}
+
+// formed tells of the batches that a replica has just formed.
+func (l *lookout) formed(s *simulation, i int32, e *engine.Engine) {
+	if tag, room, ok := e.Holder(); ok {
+		l.watch.Held(s.now, i, l.of(&s.slots[tag]), int64(room))
+	} else {
+		l.watch.Held(s.now, i, nil, 0)
+	}
+	for _, step := range e.Formed() {
+		for _, tag := range step.Preempted {
+			l.watch.Preempted(s.now, i, l.of(&s.slots[tag]))
+		}
+		for _, a := range step.Admitted {
+			l.watch.Admitted(s.now, i, a.Tag, l.of(&s.slots[a.Tag]))
+		}
+	}
+}
+
+// final tells that a request has ended. What the horizon cuts has not.
+func (l *lookout) final(s *simulation, slot int32) error {
+	r := &s.slots[slot]
+	if r.out.State == record.StateUnfinished {
+		return nil
+	}
+	if r.seq != nowhere && r.out.ScheduledUS.IsZero() {
+		l.watch.Left(s.now, r.replica, slot)
+	}
+	l.watch.Final(s.now, l.of(r))
+	return l.write(s)
+}
+
+// close tells that the run is over.
+func (l *lookout) close(s *simulation) error {
+	l.watch.Close(s.now)
+	return l.write(s)
+}
+
+// write writes what was found since.
+func (l *lookout) write(s *simulation) error {
+	for _, e := range l.found {
+		l.count(e.Type)
+		a := record.Anomaly{Kind: record.KindAnomaly, Type: e.Type, StartUS: record.Micros(e.Start), EndUS: record.Micros(e.End),
+			Severity: e.Severity, Count: e.Count, Requests: e.Requests, Replica: record.Nowhere, SLOClass: e.Class, Text: e.Text}
+		if e.Replica != anomaly.Nowhere {
+			at := &s.replicas[e.Replica]
+			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index
+		}
+		if err := s.out.w.Any(&a); err != nil {
+			return err
+		}
+	}
+	l.found = l.found[:0]
+	return nil
+}
