@@ -86,7 +86,7 @@ func (c *Counterfactual) watch(s *simulation, b *book) *kept {
 	if !c.given() {
 		return nil
 	}
-	s.regrets = &regrets{Counterfactual: *c, book: b}
+	s.regrets = &regrets{Counterfactual: *c, book: b, admissions: map[int64]admissionDecision{}}
 	if !c.exact() {
 		return nil
 	}
@@ -119,6 +119,8 @@ type regrets struct {
 	// decisions are those of routing, in their order, and those of admission that
 	// were asked for.
 	decisions []decision
+	// admissions are the last admission decisions, by the request's position.
+	admissions map[int64]admissionDecision
 	// What follows is scratch.
 	estimates      []estimate
 	true, believed []engine.Outlook
@@ -174,7 +176,10 @@ func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Cho
 	hindsight, avoidable := chosen.last-best.last, chosen.last-believed.last
 	g.book.Regret(hindsight, avoidable)
 	if g.exact() {
-		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageRouting, request: r.out.ID, chosen: c.Candidate, regret: hindsight, admission: r.admission}
+		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageRouting, request: r.out.ID, chosen: c.Candidate, regret: hindsight, admission: admissionDecision{number: -1}}
+		if last, asked := g.admissions[r.position]; asked {
+			d.admission = last
+		}
 		for _, e := range g.estimates {
 			if e.candidate != c.Candidate && (g.all || len(d.others) < bestOthers) {
 				d.others = append(d.others, other{e.candidate, e.replica})
@@ -187,9 +192,10 @@ func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Cho
 
 // admitted remembers an admission decision that was asked for.
 func (g *regrets) admitted(s *simulation, r *request, v policy.Verdict) {
-	r.admission = admissionDecision{s.decisions - 1, s.happened, v}
+	last := admissionDecision{s.decisions - 1, s.happened, v}
+	g.admissions[r.position] = last
 	if slices.Contains(g.named, s.decisions-1) {
-		g.decisions = append(g.decisions, decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageAdmission, request: r.out.ID, verdict: v, admission: r.admission})
+		g.decisions = append(g.decisions, decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageAdmission, request: r.out.ID, verdict: v, admission: last})
 	}
 }
 

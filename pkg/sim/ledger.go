@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"blis/pkg/engine"
 	"blis/pkg/metrics"
 	"blis/pkg/record"
 )
@@ -10,8 +11,8 @@ type ledger interface {
 	// final takes the outcome of the request at a position, which ended now.
 	final(position int64, o *record.Outcome, now record.Micros)
 	session(o *record.SessionOutcome)
-	// gap takes a time in µs between two tokens of a request, n times.
-	gap(us, n int64)
+	// gaps takes the times between tokens that a step has ended.
+	gaps(*engine.Ends)
 }
 
 // book is the ledger of a run: its metrics, and the fates of requests where they are
@@ -30,7 +31,15 @@ func (b *book) final(position int64, o *record.Outcome, now record.Micros) {
 }
 
 func (b *book) session(o *record.SessionOutcome) { b.Session(o) }
-func (b *book) gap(us, n int64)                  { b.Gap(us, n) }
+
+func (b *book) gaps(e *engine.Ends) {
+	if e.Steady > 0 {
+		b.Gap(e.Gap, int64(e.Steady))
+	}
+	for _, gap := range e.Gaps {
+		b.Gap(gap, 1)
+	}
+}
 
 // fate is what became of one request: its times from arrival to the client's
 // first and last token in µs, record.Never where these never came, and whether it
@@ -95,4 +104,4 @@ func (f *fates) final(position int64, o *record.Outcome, _ record.Micros) {
 }
 
 func (f *fates) session(*record.SessionOutcome) {}
-func (f *fates) gap(int64, int64)               {}
+func (f *fates) gaps(*engine.Ends)              {}

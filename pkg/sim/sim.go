@@ -41,7 +41,8 @@ type replica struct {
 	seats      int          // the most sequences that it runs
 	// requests were sent to it, completed of them have completed.
 	requests, completed int64
-	// coming are the requests that were sent and have not reached its queue.
+	// coming are the requests that were sent and have not reached its queue; kept up
+	// only where choices are judged.
 	coming []int32
 	jitter jitter
 }
@@ -132,14 +133,13 @@ type request struct {
 	patience      des.Time
 	// position in the stream, -1 in a free slot; pending events carry it, so
 	// that those of a request that is gone are known.
-	position  int64
-	deadline  des.Time // record.Never if none
-	model     int      // -1 if nobody serves it
-	refusal   string   // why it is impossible
-	replica   int32    // in the cluster; nowhere before routing
-	seq       int32    // the engine's number; nowhere before enqueue
-	final     bool     // the outcome is written; the replica still has it
-	admission admissionDecision
+	position int64
+	deadline des.Time // record.Never if none
+	model    int      // -1 if nobody serves it
+	refusal  string   // why it is impossible
+	replica  int32    // in the cluster; nowhere before routing
+	seq      int32    // the engine's number; nowhere before enqueue
+	final    bool     // the outcome is written; the replica still has it
 	// of is the session whose step it is; nowhere without one.
 	of, step int32
 }

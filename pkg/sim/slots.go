@@ -35,7 +35,6 @@ func (s *simulation) place(in *record.Request, position int64) int32 {
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.seq, r.final, r.of = nowhere, nowhere, false, nowhere
 	r.held, r.delayed, r.patience = false, false, des.Time(record.Never)
-	r.admission.number = -1
 	r.model = s.modelOf(in.Model)
 	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
 		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,

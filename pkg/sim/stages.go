@@ -141,7 +141,9 @@ func (s *simulation) dispatch(slot int32) error {
 	s.expect(r, &chosen, d)
 	s.seen.states[chosen.Index].Inflight++
 	target.requests++
-	target.coming = append(target.coming, slot)
+	if s.regrets != nil {
+		target.coming = append(target.coming, slot)
+	}
 	if d.measured != nil {
 		d.use.sent(r.out.InputTokens, r.out.OutputTokens)
 	}
@@ -203,8 +205,9 @@ func (s *simulation) enqueue(slot int32) {
 
 // came notes that a request is not on its way to the replica any more.
 func (p *replica) came(slot int32) {
-	at := slices.Index(p.coming, slot)
-	p.coming = slices.Delete(p.coming, at, at+1)
+	if at := slices.Index(p.coming, slot); at >= 0 {
+		p.coming = slices.Delete(p.coming, at, at+1)
+	}
 }
 
 // victim is how gladly a running request of a replica is preempted.

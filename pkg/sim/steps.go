@@ -87,12 +87,7 @@ func (s *simulation) finishStep(i int32) error {
 			s.seen.own[i].ttft.add(s.now, int64(seen-o.ArrivalUS), 1)
 		}
 	}
-	if ends.Steady > 0 {
-		s.ledger.gap(ends.Gap, int64(ends.Steady))
-	}
-	for _, gap := range ends.Gaps {
-		s.ledger.gap(gap, 1)
-	}
+	s.ledger.gaps(ends)
 	if err := s.out.step(s, r); err != nil {
 		return err
 	}
