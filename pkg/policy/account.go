@@ -39,8 +39,8 @@ func (a *Account) score(candidate int, score float64) {
 	}
 }
 
-// load notes a candidate's load: the lower the better.
-func (a *Account) load(candidate int, load float64) {
+// Load notes a candidate's load: the lower the better.
+func (a *Account) Load(candidate int, load float64) {
 	if a != nil {
 		a.Lower = true
 		a.score(candidate, load)

@@ -19,8 +19,8 @@ func (p *powerOfTwo) Route(v *View) Choice {
 	if b >= a {
 		b++
 	}
-	v.Account.load(a, float64(p.of(&v.Replicas[a])))
-	v.Account.load(b, float64(p.of(&v.Replicas[b])))
+	v.Account.Load(a, float64(p.of(&v.Replicas[a])))
+	v.Account.Load(b, float64(p.of(&v.Replicas[b])))
 	if la, lb := p.of(&v.Replicas[a]), p.of(&v.Replicas[b]); lb < la || lb == la && b < a {
 		a = b
 	}

@@ -50,7 +50,7 @@ func (l *load) least(v *View) Choice {
 		if x < least {
 			best, least = i, x
 		}
-		v.Account.load(i, float64(x))
+		v.Account.Load(i, float64(x))
 	}
 	return Choice{Candidate: best, Score: float64(least), Why: "least load"}
 }

@@ -324,8 +324,10 @@ type RunHeader struct {
 	// HorizonUS is where the run was to stop; ITL: outcomes carry all gaps.
 	HorizonUS *Micros `json:"horizon_us,omitempty"`
 	ITL       bool    `json:"itl,omitempty"`
+	// Clairvoyant: requests were routed by the true state, not by the policy.
 	// Counterfactual is which other choices were looked into, CounterfactualUS how
 	// far beyond the decision.
+	Clairvoyant      bool    `json:"clairvoyant,omitempty"`
 	Counterfactual   string  `json:"counterfactual,omitempty"`
 	CounterfactualUS *Micros `json:"counterfactual_us,omitempty"`
 	Workload         Source  `json:"workload"`

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"blis/pkg/cluster"
-	"blis/pkg/des"
-	"blis/pkg/engine"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 )
@@ -86,7 +84,8 @@ func (c *Counterfactual) watch(s *simulation, b *book) *kept {
 	if !c.given() {
 		return nil
 	}
-	s.regrets = &regrets{Counterfactual: *c, book: b, admissions: map[int64]admissionDecision{}}
+	s.judge = &judge{}
+	s.regrets = &regrets{Counterfactual: *c, judge: s.judge, book: b, admissions: map[int64]admissionDecision{}}
 	if !c.exact() {
 		return nil
 	}
@@ -115,16 +114,13 @@ const bestOthers = 3
 // takes to play them.
 type regrets struct {
 	Counterfactual
+	*judge
 	book *book
 	// decisions are those of routing, in their order, and those of admission that
 	// were asked for.
 	decisions []decision
 	// admissions are the last admission decisions, by the request's position.
 	admissions map[int64]admissionDecision
-	// What follows is scratch.
-	estimates      []estimate
-	true, believed []engine.Outlook
-	coming         []engine.Coming
 }
 
 // decision is one that can be taken otherwise.
@@ -156,19 +152,10 @@ type admissionDecision struct {
 	verdict       policy.Verdict
 }
 
-// estimate is what a candidate would have been for a request: the times from its
-// arrival to the first and the last token in µs, by the true state, and that to
-// the last by what the policy saw.
-type estimate struct {
-	candidate           int
-	replica             int32
-	first, last, viewed des.Time
-}
-
 // routed estimates the candidates of a routing decision about r that has just been
 // taken, and writes what came out.
 func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Choice) error {
-	g.estimateAll(s, r, v)
+	g.estimate(s, r, v)
 	chosen := g.estimates[c.Candidate]
 	believed := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.viewed, b.viewed) })
 	slices.SortStableFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) })

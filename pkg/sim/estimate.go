@@ -1,14 +1,45 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
+
 	"blis/pkg/des"
 	"blis/pkg/engine"
 	"blis/pkg/policy"
 )
 
-// estimateAll estimates what each candidate would have been for r, at the instant of
-// the decision.
-func (g *regrets) estimateAll(s *simulation, r *request, v *policy.View) {
+// judge estimates what replicas are for a request, by their true state and by what
+// its policy saw.
+type judge struct {
+	// What follows is scratch.
+	estimates      []estimate
+	true, believed []engine.Outlook
+	coming         []engine.Coming
+}
+
+// estimate is what a candidate would be for a request: the times from its arrival
+// to the first and the last token in µs, by the true state, and that to the last by
+// what the policy saw.
+type estimate struct {
+	candidate           int
+	replica             int32
+	first, last, viewed des.Time
+}
+
+// clairvoyant chooses by the true state and the true length of the answer: the
+// candidate where the request is estimated to end first.
+func (g *judge) clairvoyant(s *simulation, r *request, v *policy.View) policy.Choice {
+	g.estimate(s, r, v)
+	best := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) })
+	for _, e := range g.estimates {
+		v.Account.Load(e.candidate, float64(e.last)/1000)
+	}
+	return policy.Choice{Candidate: best.candidate, Score: float64(best.last) / 1000, Why: "ends first"}
+}
+
+// estimate estimates each candidate at the instant of the decision.
+func (g *judge) estimate(s *simulation, r *request, v *policy.View) {
 	g.true, g.believed, g.estimates = g.true[:0], g.believed[:0], g.estimates[:0]
 	for i := range v.Replicas {
 		g.true = append(g.true, g.outlook(s, r, &v.Replicas[i]))
@@ -25,7 +56,7 @@ func (g *regrets) estimateAll(s *simulation, r *request, v *policy.View) {
 }
 
 // outlook is the true one of a candidate.
-func (g *regrets) outlook(s *simulation, r *request, c *policy.Replica) engine.Outlook {
+func (g *judge) outlook(s *simulation, r *request, c *policy.Replica) engine.Outlook {
 	at := &s.replicas[c.Index]
 	m := s.deployments[at.deployment].model
 	g.coming = g.coming[:0]

@@ -23,6 +23,9 @@ type forced struct {
 func (s *simulation) fork(l ledger) *simulation {
 	f := *s
 	f.ledger, f.out, f.check, f.regrets, f.lookout = l, &output{}, nil, nil, nil
+	if s.judge != nil {
+		f.judge = &judge{}
+	}
 	future := *s.arrivals.(*again)
 	f.arrivals, f.segments = &future, nil
 	f.deployments = slices.Clone(s.deployments)

@@ -29,6 +29,7 @@ type Options struct {
 	Horizon               *Horizon       `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
 	Trace                 string         `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
 	ITL                   bool           `name:"itl" help:"Outcomes carry every gap between tokens."`
+	Clairvoyant           bool           `help:"Route by the true state of the replicas and the true lengths of answers, to where each request ends first by estimate, whatever the policy says: a run to compare with."`
 	Counterfactual        Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate what the K best replicas would have made of each request; or play the N decisions with the largest estimated regret (exact:N, exact:N:all), or those named (dec-000913,dec-000914), with other choices."`
 	CounterfactualHorizon *Horizon       `placeholder:"DURATION" help:"How far beyond its decision an other choice is played; to the end of the run if absent."`
 	Check                 bool           `help:"Hold the run to its contracts while it happens; slower."`
@@ -206,7 +207,7 @@ func runHeader(c *cluster.Config, workload *record.Header, o Options) *record.He
 		Run: &record.RunHeader{
 			Key:   record.SimulationKey{Policy: record.Digest(c.Policies.Anonymous()), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
-			Counterfactual: o.Counterfactual.text, CounterfactualUS: o.CounterfactualHorizon.us(),
+			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text, CounterfactualUS: o.CounterfactualHorizon.us(),
 			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
 			ConfigDigest: record.Digest(c), Config: c,
 		}}

@@ -98,8 +98,12 @@ type simulation struct {
 	// decisions counts them; that of number forced.at is taken from there.
 	decisions int64
 	forced    forced
-	regrets   *regrets // nil unless asked for
-	lookout   *lookout // nil where the run tells only its metrics, and in forks
+	// judge estimates what other choices would have made, for regrets and for
+	// clairvoyant routing; both only if asked for.
+	judge       *judge
+	regrets     *regrets
+	clairvoyant bool
+	lookout     *lookout // nil where the run tells only its metrics, and in forks
 
 	arrivals feed
 	segments []kv.Segment // scratch
@@ -152,7 +156,7 @@ const maxClock = 1 << 52
 
 // newSimulation builds the cluster, all replicas idle and empty.
 func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []server, o *Options) (*simulation, error) {
-	s := &simulation{tree: kv.NewTree(), horizon: noHorizon, shownAt: -1, bound: math.MaxInt64, forced: forced{at: -1}}
+	s := &simulation{clairvoyant: o.Clairvoyant, tree: kv.NewTree(), horizon: noHorizon, shownAt: -1, bound: math.MaxInt64, forced: forced{at: -1}}
 	plane, err := c.Plane(func(stream string) uint64 { return dist.NewStream(o.Seed, stream).Uint64() })
 	if err != nil {
 		return nil, err
@@ -175,6 +179,9 @@ func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []serve
 			limits: limitsOf(d, servers[i].hold), budget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
 			measured: d.Latency.Range, computed: d.Latency.Model == "roofline"})
 		s.serve(d.Model, i)
+	}
+	if s.clairvoyant {
+		s.judge = &judge{}
 	}
 	s.observe(sizes, o.Counterfactual.given())
 	return s, nil

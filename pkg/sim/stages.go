@@ -131,6 +131,10 @@ func (s *simulation) dispatch(slot int32) error {
 	v := s.view(r, s.router.routing)
 	v.Account = s.out.begin(len(v.Replicas))
 	choice := s.router.Routing.Route(v)
+	if s.clairvoyant {
+		v.Account = s.out.begin(len(v.Replicas))
+		choice = s.judge.clairvoyant(s, r, v)
+	}
 	v.Account = nil
 	if s.forced.at == s.decisions {
 		choice.Candidate = s.forced.candidate
@@ -141,7 +145,7 @@ func (s *simulation) dispatch(slot int32) error {
 	s.expect(r, &chosen, d)
 	s.seen.states[chosen.Index].Inflight++
 	target.requests++
-	if s.regrets != nil {
+	if s.judge != nil {
 		target.coming = append(target.coming, slot)
 	}
 	if d.measured != nil {
