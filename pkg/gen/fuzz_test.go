@@ -7,6 +7,10 @@ import "testing"
 
 func FuzzSpec(f *testing.F) {
 	f.Add(goodSpec)
+	f.Add(goodAgent)
+	for _, c := range sessionClients {
+		f.Add(specText("aggregate_rate: 50\nhorizon: 20000000", clientText(c.name, c.fields)))
+	}
 	f.Add(specText("aggregate_rate: 50\nhorizon: 20000000", clientA, clientB, clientC))
 	for _, name := range Scenarios.Names() {
 		_, text, err := Scenario(name).load()
@@ -19,6 +23,7 @@ func FuzzSpec(f *testing.F) {
 		if stream, err := generate(spec, Options{Spec: "-", Requests: 20}); err == nil {
 			_, list := decode(t, stream)
 			checkLaws(t, list)
+			decodeSessions(t, stream)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +12,19 @@ import (
 )
 
 // generateSessions runs o, which must succeed, and returns the sessions of the
-// stream, each of which keeps the laws.
+// stream.
 func generateSessions(t *testing.T, in string, o Options) []record.Session {
 	t.Helper()
 	stream, err := generate(in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return decodeSessions(t, stream)
+}
+
+// decodeSessions returns the sessions of a stream, each of which keeps the laws.
+func decodeSessions(t *testing.T, stream string) []record.Session {
+	t.Helper()
 	r := record.NewReader(strings.NewReader(stream))
 	var list []record.Session
 	for r.Next() {
@@ -181,5 +188,27 @@ func TestSessionsAreArrivals(t *testing.T) {
 	spec := specText("aggregate_rate: 5\nrequests: 20", clientText(sessionClients[1].name, sessionClients[1].fields))
 	if n := len(generateSessions(t, spec, Options{Spec: "-", Requests: 12})); n != 12 {
 		t.Errorf("%d sessions for 12 requests", n)
+	}
+}
+
+// However many sessions there are, one is in memory.
+func TestSessionsTakeNoMemory(t *testing.T) {
+	const bound = 16 << 20
+	calls := 0
+	o := Options{Scenario: "mcts", Requests: 20_000, Plain: true, Progress: func(string) {
+		if calls++; calls%5 == 0 {
+			var m runtime.MemStats
+			runtime.GC()
+			if runtime.ReadMemStats(&m); m.HeapAlloc > bound {
+				t.Errorf("after %d sessions %d bytes are in use", calls*pace, m.HeapAlloc)
+			}
+		}
+	}}
+	var written counter
+	if err := Run(t.Context(), nil, &written, o); err != nil {
+		t.Fatal(err)
+	}
+	if calls < 19 || written < 50_000_000 {
+		t.Errorf("%d calls, %d bytes", calls, written)
 	}
 }
