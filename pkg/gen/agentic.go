@@ -1,6 +1,11 @@
 package gen
 
-import "blis/pkg/dist"
+import (
+	"maps"
+	"slices"
+
+	"blis/pkg/dist"
+)
 
 // Agentic is the workflow of an agent: a DAG of calls of models and of tools,
 // all of which are one session. Every session of the client is one run through
@@ -89,4 +94,14 @@ func (s *AgenticStep) copies() int64 {
 		return 1
 	}
 	return *s.FanOut
+}
+
+// idleTools are the tools that no step calls, in order.
+func (a *Agentic) idleTools() (idle []string) {
+	for _, name := range slices.Sorted(maps.Keys(a.Tools)) {
+		if !slices.ContainsFunc(a.Steps, func(s AgenticStep) bool { return s.Tool == name }) {
+			idle = append(idle, name)
+		}
+	}
+	return idle
 }

@@ -78,6 +78,17 @@ func TestGoodAgentLoads(t *testing.T) {
 	}
 }
 
+// A tool that nobody calls is likely to be a mistake.
+func TestIdleTools(t *testing.T) {
+	var warnings []string
+	if _, err := generate(goodAgent, Options{Spec: "-", Warn: func(msg string) { warnings = append(warnings, msg) }}); err != nil {
+		t.Fatal(err)
+	}
+	if want := `no step of client "a" calls its tool "mail"`; len(warnings) != 1 || warnings[0] != want {
+		t.Errorf("%q, want %q", warnings, want)
+	}
+}
+
 // Every rule of workflows has a message, which knows its place.
 func TestBadAgents(t *testing.T) {
 	const lengths = "          input_distribution: {type: constant, params: {value: 100}}\n          output_distribution: {type: constant, params: {value: 10}}\n"

@@ -2,57 +2,99 @@ package gen
 
 import (
 	"math/bits"
+	"slices"
 
 	"blis/pkg/record"
 )
 
 // findPrompts says of each call of a model what it is sent.
 func (b *planner) findPrompts() {
-	known := prompts{ends: map[int32]record.Index{}, next: map[turn]int32{}}
 	reached := b.reach()
 	for at := range b.steps {
 		step := &b.steps[at]
-		if b.isTool(record.Index(at)) {
+		switch {
+		case b.isTool(record.Index(at)):
 			continue
-		}
-		var sent []part
-		if b.workflow.Steps[step.spec].ContextGrowth == accumulate {
-			reached[at].each(func(of record.Index) { sent = b.happened(sent, of) })
-		} else {
-			for _, of := range step.reads {
-				sent = b.happened(sent, of)
+		case int(step.twin) != at:
+			step.extends = step.twin
+			continue
+		case b.accumulates(at):
+			step.extends = b.goesOnFrom(reached, at)
+			if !step.extends.IsZero() {
+				step.prompt = append(step.prompt, part{step.extends, answer})
 			}
+			for of := range reached[at].members {
+				if of > step.extends {
+					step.prompt = b.happened(step.prompt, of)
+				}
+			}
+		default:
+			step.prompt = b.told(at)
 		}
-		sent = append(sent, part{step.twin, text})
-		var same int
-		step.extends, same = known.add(sent, record.Index(at))
-		step.prompt = sent[same:]
+		step.prompt = append(step.prompt, part{step.twin, text})
 	}
+}
+
+func (b *planner) accumulates(at int) bool {
+	return b.workflow.Steps[b.steps[at].spec].ContextGrowth == accumulate
+}
+
+// told is what a call that does not accumulate is told before its own text.
+func (b *planner) told(at int) (list []part) {
+	for _, of := range b.steps[at].reads {
+		list = b.happened(list, of)
+	}
+	return list
 }
 
 // happened appends what a step left behind. What calls side by side were told is
 // told once.
 func (b *planner) happened(list []part, of record.Index) []part {
-	if b.isTool(of) {
-		if b.Tools[b.workflow.Steps[b.steps[of].spec].Tool].OutputTokens == nil {
+	step := &b.steps[of]
+	if spec := &b.workflow.Steps[step.spec]; spec.isTool() {
+		if b.Tools[spec.Tool].OutputTokens == nil {
 			return list
 		}
 		return append(list, part{of, result})
 	}
-	if b.steps[of].twin == of {
+	if step.twin == of {
 		list = append(list, part{of, text})
 	}
 	return append(list, part{of, answer})
 }
 
+// goesOnFrom is the last call that the one at a place waits for, and whose whole
+// prompt its own begins with; Nowhere if there is none.
+func (b *planner) goesOnFrom(reached []set, at int) record.Index {
+	for _, of := range slices.Backward(slices.Collect(reached[at].members)) {
+		if !b.isTool(of) && b.steps[of].twin == of && b.begins(reached, int(of), at) {
+			return of
+		}
+	}
+	return record.Nowhere
+}
+
+// begins reports whether what an earlier call was told is what the one at a place,
+// which accumulates, is told first.
+func (b *planner) begins(reached []set, earlier, at int) bool {
+	if b.accumulates(earlier) {
+		return reached[earlier].equalBelow(reached[at], earlier)
+	}
+	var first []part
+	want := b.told(earlier)
+	for of := range reached[at].members {
+		if int(of) >= earlier || len(first) > len(want) {
+			break
+		}
+		first = b.happened(first, of)
+	}
+	return slices.Equal(first, want)
+}
+
 // reach returns, for each step, those that it waits for, directly or not; nil if
 // no call accumulates.
 func (b *planner) reach() []set {
-	accumulates := false
-	for i := range b.workflow.Steps {
-		accumulates = accumulates || b.workflow.Steps[i].ContextGrowth == accumulate
-	}
-	if !accumulates {
+	if !slices.ContainsFunc(b.workflow.Steps, func(s AgenticStep) bool { return s.ContextGrowth == accumulate }) {
 		return nil
 	}
 	reached := make([]set, len(b.steps))
@@ -71,47 +113,20 @@ func (b *planner) reach() []set {
 // set is a set of places, a bit each.
 type set []uint64
 
-// each calls yield with the members, in order.
-func (s set) each(yield func(record.Index)) {
+// members yields the members in order.
+func (s set) members(yield func(record.Index) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
-			yield(record.Index(i*64 + bits.TrailingZeros64(word)))
+			if !yield(record.Index(i*64 + bits.TrailingZeros64(word))) {
+				return
+			}
 		}
 	}
 }
 
-// prompts are prompts as a tree whose edges are parts; its root is 0.
-type prompts struct {
-	next map[turn]int32
-	// ends are the calls whose prompts end in a node.
-	ends map[int32]record.Index
-}
-
-// turn is the way on from a node.
-type turn struct {
-	from int32
-	part part
-}
-
-// add adds the prompt of the call at a place. It returns the call added before
-// whose whole prompt is the longest that it begins with, and the number of its
-// parts; Nowhere and 0 if there is none.
-func (p *prompts) add(prompt []part, at record.Index) (extends record.Index, same int) {
-	extends = record.Nowhere
-	node := int32(0)
-	for i, part := range prompt {
-		on, known := p.next[turn{node, part}]
-		if !known {
-			on = int32(len(p.next)) + 1
-			p.next[turn{node, part}] = on
-		}
-		node = on
-		if call, ends := p.ends[node]; ends {
-			extends, same = call, i+1
-		}
-	}
-	if _, taken := p.ends[node]; !taken {
-		p.ends[node] = at
-	}
-	return extends, same
+// equalBelow reports whether s, all of whose members are below a place, has those
+// of another that are.
+func (s set) equalBelow(other set, place int) bool {
+	last := place / 64
+	return slices.Equal(s[:last], other[:last]) && s[last] == other[last]&(1<<(place%64)-1)
 }

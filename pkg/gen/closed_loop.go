@@ -42,7 +42,7 @@ func newUsers(s *Spec, c *Client, loop *ClosedLoop, path string, fault fault) (*
 		m.until = record.Micros(s.Horizon)
 	}
 	var err error
-	if m.sessions, err = newSessions(s.Seed, c, path, "closed loop", fault); err != nil {
+	if m.sessions, err = newSessions(s.Seed, c, path, "closed_loop", fault); err != nil {
 		return nil, err
 	}
 	if m.lengths, err = newLengths(c, path, fault); err != nil {

@@ -49,8 +49,10 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 	if err != nil {
 		return err
 	}
-	if warning := loaded.spec.oddFractions(); warning != "" && o.Warn != nil {
-		o.Warn(warning)
+	for _, odd := range loaded.spec.warnings() {
+		if o.Warn != nil {
+			o.Warn(odd)
+		}
 	}
 	header := &record.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
 	return write(ctx, out, header, m, o)

@@ -85,6 +85,21 @@ func (l *loaded) digest(where Filter) string {
 	}{l.spec, where.text})
 }
 
+// warnings says what is likely to be a mistake in the spec.
+func (s *Spec) warnings() (odd []string) {
+	if sum := s.oddFractions(); sum != "" {
+		odd = append(odd, sum)
+	}
+	for i := range s.Clients {
+		if a := s.Clients[i].Agentic; a != nil {
+			for _, name := range a.idleTools() {
+				odd = append(odd, fmt.Sprintf("no step of client %q calls its tool %q", s.Clients[i].ID, name))
+			}
+		}
+	}
+	return odd
+}
+
 // oddFractions is a warning if the rates do not add up to the aggregate rate,
 // else "". Three thirds written with four digits still do.
 func (s *Spec) oddFractions() string {
