@@ -1,11 +1,10 @@
 // Package anomaly finds what should not happen in a cluster that serves well: each
 // detector looks at the true state of a run, and not at what policies see of it.
 //
-// What detectors find are episodes. All look at windows of ten seconds, of one
+// What detectors find are episodes. All look at windows of thirty seconds, of one
 // replica or of one SLO class: a window is bad if enough of what it holds is, in
-// number and as a share. A bad window and those that follow it are one episode: it
-// goes on while the next sign comes within ten seconds of the last one and in a
-// window that is bad.
+// number and as a share. Bad windows are one episode as long as a sign in one comes
+// within a minute of the last sign in the one before. Figures are of bad windows only.
 package anomaly
 
 import "blis/pkg/named"

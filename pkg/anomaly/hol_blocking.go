@@ -11,16 +11,16 @@ import "fmt"
 // blockingShare have been blocked. It begins when the first of them was known to
 // be; severity is their share.
 const (
-	blockedUS     = 1_000_000
+	blockedUS     = 2_000_000
 	longerTimes   = 8
 	blockingSigns = 5
-	blockingShare = 0.2
+	blockingShare = 0.25
 )
 
-const holBlockingDoc = "short requests waited behind a long one: 5 and 20 % of those that leave a queue in 10 s had for 1 s, behind a prompt 8 times as long"
+const holBlockingDoc = "short requests waited behind a long one: 5 and 25 % of those that leave a queue in 30 s had for 2 s, behind a prompt 8 times as long"
 
 var blockingRule = rule{blockingSigns, blockingShare, func(signs, _, all int64) string {
-	return fmt.Sprintf("%d of %d requests (%s) waited 1 s or more behind one prompt 8 times as long", signs, all, percent(signs, all))
+	return fmt.Sprintf("%d of %d requests (%s) waited 2 s or more behind one prompt 8 times as long", signs, all, percent(signs, all))
 }}
 
 type holBlocking struct {

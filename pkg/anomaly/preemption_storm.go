@@ -10,7 +10,7 @@ const (
 	stormShare = 0.3
 )
 
-const preemptionStormDoc = "a replica throws out who runs: 10 preemptions in 10 s, and 30 % of them and the first admissions together"
+const preemptionStormDoc = "a replica throws out who runs: 10 preemptions in 30 s, and 30 % of them and the first admissions together"
 
 var stormRule = rule{stormSigns, stormShare, func(signs, _, all int64) string {
 	return fmt.Sprintf("%d preemptions while %d requests were scheduled for the first time", signs, all-signs)

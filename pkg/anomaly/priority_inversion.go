@@ -16,7 +16,7 @@ const (
 	inversionShare = 0.05
 )
 
-const priorityInversionDoc = "requests of lower priority that came later were scheduled first: 5 and 5 % of those that leave a queue in 10 s had waited 100 ms by then"
+const priorityInversionDoc = "requests of lower priority that came later were scheduled first: 5 and 5 % of those that leave a queue in 30 s had waited 100 ms by then"
 
 var inversionRule = rule{inversionSigns, inversionShare, func(signs, _, all int64) string {
 	return fmt.Sprintf("%d of %d requests (%s) waited 100 ms or more when one of lower priority that came later was scheduled", signs, all, percent(signs, all))

@@ -8,11 +8,11 @@ import "fmt"
 // that it expected or that were there, for each request the more of the two.
 // Severity is that share.
 const (
-	divergenceSigns = 10
-	divergenceShare = 0.3
+	divergenceSigns = 20
+	divergenceShare = 0.6
 )
 
-const shadowDivergenceDoc = "the router is wrong about a cache: for 10 requests scheduled in 10 s, and by 30 % of the tokens expected or there"
+const shadowDivergenceDoc = "the router is wrong about a cache: for 20 requests scheduled in 30 s, and by 60 % of the tokens expected or there"
 
 var divergenceRule = rule{divergenceSigns, divergenceShare, func(signs, bad, all int64) string {
 	return fmt.Sprintf("%d requests for which %d of %d cached tokens (%s) were expected and not there, or there and not expected", signs, bad, all, percent(bad, all))

@@ -6,11 +6,11 @@ import "fmt"
 // violationSigns and violationShare miss a target of theirs; one that is rejected or
 // times out misses all. Severity is their share.
 const (
-	violationSigns = 10
-	violationShare = 0.3
+	violationSigns = 20
+	violationShare = 0.5
 )
 
-const sloViolationDoc = "a class misses its targets: 10 and 30 % of its requests that end in 10 s"
+const sloViolationDoc = "a class misses its targets: 20 and 50 % of its requests that end in 30 s"
 
 var violationRule = rule{violationSigns, violationShare, func(signs, _, all int64) string {
 	return fmt.Sprintf("%d of %d requests (%s) missed targets of their class", signs, all, percent(signs, all))

@@ -5,9 +5,12 @@ import (
 	"slices"
 )
 
-// windowUS is how far back a window looks; an episode ends when it is over and no
-// bad window has followed.
-const windowUS = 10_000_000
+// windowUS is how far back a window looks; gapUS is how long no sign of a bad window may
+// come before an episode is over.
+const (
+	windowUS = 30_000_000
+	gapUS    = 60_000_000
+)
 
 // rule says what makes a window bad: at least so many signs, whose weight is at least
 // this share of the weight of all that the window holds. text is of the figures of
@@ -73,7 +76,7 @@ func (s *spell) pass(at int64) {
 		s.samples = slices.Delete(s.samples, 0, s.first)
 		s.first, s.taken = 0, s.taken-s.first
 	}
-	if s.episode != nil && at-s.episode.End > windowUS {
+	if s.episode != nil && at-s.episode.End > gapUS {
 		s.close()
 	}
 }

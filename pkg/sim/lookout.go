@@ -3,6 +3,7 @@ package sim
 import (
 	"blis/pkg/anomaly"
 	"blis/pkg/engine"
+	"blis/pkg/policy"
 	"blis/pkg/record"
 )
 
@@ -21,34 +22,38 @@ func newLookout(count func(kind string)) *lookout {
 	return l
 }
 
-// of is what detectors know of r, until it is called again.
-func (l *lookout) of(r *request) *anomaly.Request {
+// of is what detectors know of a request, until it is called again. A router that does
+// not look at prefixes is not wrong about them.
+func (l *lookout) of(s *simulation, slot int32) *anomaly.Request {
+	r := &s.slots[slot]
 	o := &r.out
 	l.about = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
 		Promised: o.SLOMet != nil, Met: o.SLOMet != nil && *o.SLOMet}
+	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) == 0 {
+		l.about.Expected = o.CachedTokens
+	}
 	return &l.about
 }
 
 // enqueued tells that a request entered the queue of its replica.
 func (l *lookout) enqueued(s *simulation, slot int32) {
-	r := &s.slots[slot]
-	l.watch.Enqueued(s.now, r.replica, slot, l.of(r))
+	l.watch.Enqueued(s.now, s.slots[slot].replica, slot, l.of(s, slot))
 }
 
 // formed tells of the batches that a replica has just formed.
 func (l *lookout) formed(s *simulation, i int32, e *engine.Engine) {
 	if tag, room, ok := e.Holder(); ok {
-		l.watch.Held(s.now, i, l.of(&s.slots[tag]), int64(room))
+		l.watch.Held(s.now, i, l.of(s, tag), int64(room))
 	} else {
 		l.watch.Held(s.now, i, nil, 0)
 	}
 	for _, step := range e.Formed() {
 		for _, tag := range step.Preempted {
-			l.watch.Preempted(s.now, i, l.of(&s.slots[tag]))
+			l.watch.Preempted(s.now, i, l.of(s, tag))
 		}
 		for _, a := range step.Admitted {
-			l.watch.Admitted(s.now, i, a.Tag, l.of(&s.slots[a.Tag]))
+			l.watch.Admitted(s.now, i, a.Tag, l.of(s, a.Tag))
 		}
 	}
 }
@@ -62,7 +67,7 @@ func (l *lookout) final(s *simulation, slot int32) error {
 	if r.seq != nowhere && r.out.ScheduledUS.IsZero() {
 		l.watch.Left(s.now, r.replica, slot)
 	}
-	l.watch.Final(s.now, l.of(r))
+	l.watch.Final(s.now, l.of(s, slot))
 	return l.write(s)
 }
 

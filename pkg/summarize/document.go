@@ -18,6 +18,8 @@ type Document struct {
 	Run           *Identity  `json:"run,omitempty"`
 	Selection     *Selection `json:"selection,omitempty"`
 	Metrics       any        `json:"metrics"`
+	// Anomalies are those of the whole run; absent where Metrics are of a part.
+	Anomalies []record.Anomaly `json:"anomalies,omitempty"`
 	// Workload stands in the place of Metrics where the stream is one.
 	Workload *Workload `json:"workload,omitempty"`
 	// Warnings are about the stream, then about the metrics.
@@ -71,6 +73,9 @@ func (s *summary) document(err error) *Document {
 		d.Warnings = append(d.Warnings, raw.Warnings...)
 		raw.Warnings = nil
 		d.Metrics, d.raw = &raw, &raw
+	}
+	if s.chosen == s.seen {
+		d.Anomalies = s.anomalies
 	}
 	if o := s.options; o.part() {
 		d.Selection = &Selection{Where: o.Where.src, FromUS: record.Never, ToUS: record.Never, Requests: s.chosen, Of: s.seen}

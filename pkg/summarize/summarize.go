@@ -57,6 +57,7 @@ type summary struct {
 	seen, chosen, with, without int64
 	// ended of those chosen timed out or failed, unfinished are unfinished.
 	ended, unfinished int64
+	anomalies         []record.Anomaly
 	// unasked sessions were there beside a condition on requests.
 	unasked int64
 	raw     *metrics.Raw
@@ -137,6 +138,8 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 		if err := s.choose(o); err != nil {
 			return r.Errorf("--where: %v", err)
 		}
+	case record.KindAnomaly:
+		return s.episode(r)
 	case record.KindSessionOutcome:
 		if s.computed != nil {
 			return s.chooseSession(r)
@@ -220,6 +223,11 @@ func (s *summary) compute() {
 	}
 	if s.carried != nil && s.carried.Shadow != nil {
 		s.computed.Expects()
+	}
+	if s.chosen == s.seen {
+		for i := range s.anomalies {
+			s.computed.Anomaly(s.anomalies[i].Type)
+		}
 	}
 	s.raw = s.computed.Raw()
 	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)

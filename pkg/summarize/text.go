@@ -79,6 +79,7 @@ func (d *Document) text() []byte {
 			b = t.append(b)
 		}
 	}
+	b = d.appendAnomalies(b)
 	if len(d.Warnings) > 0 {
 		b = append(b, "\nwarnings (? marks percentiles of fewer than 10/(1-p) samples)\n"...)
 	}

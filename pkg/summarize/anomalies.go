@@ -1,0 +1,41 @@
+package summarize
+
+import (
+	"fmt"
+
+	"blis/pkg/record"
+)
+
+// episode takes the anomaly at hand.
+func (s *summary) episode(r *record.Reader) error {
+	a := record.Anomaly{Replica: record.Nowhere}
+	if err := r.Decode(&a); err != nil {
+		return err
+	}
+	s.anomalies = append(s.anomalies, a)
+	return nil
+}
+
+// appendAnomalies adds a line for each anomaly of the run to b. Those of a part of it
+// are not known.
+func (d *Document) appendAnomalies(b []byte) []byte {
+	if len(d.Anomalies) == 0 {
+		return b
+	}
+	b = append(b, "\nanomalies, in the order in which they were over\n"...)
+	for i := range d.Anomalies[:min(len(d.Anomalies), maxRows)] {
+		a := &d.Anomalies[i]
+		where := ""
+		switch {
+		case !a.Replica.IsZero():
+			where = fmt.Sprintf(" at %s/%d", a.Deployment, a.Replica)
+		case a.SLOClass != "":
+			where = " of " + a.SLOClass
+		}
+		b = fmt.Appendf(b, "  %s, %.3f to %.3f s, severity %.2f: %s\n", ascii(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, ascii(a.Text))
+	}
+	if more := len(d.Anomalies) - maxRows; more > 0 {
+		b = fmt.Appendf(b, "... and %d more: --format json\n", more)
+	}
+	return b
+}
