@@ -96,6 +96,18 @@
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
 //
+// A run can be played again. --replay RUN takes everything from the header of that run
+// (the configuration as it was resolved, seeds, trace level, horizon, counterfactuals),
+// compares the header field by field and all other records byte for byte, and ends with
+// 1 at the first difference: the line, the field, both values, and whether the workload
+// is another one or the run was changed since. A run of another version is replayed
+// with a warning. With --set or -p it is a what-if: a run of its own, with the other
+// settings of the first one but for --counterfactual, whose header names its parent.
+//
+//	$ blis-sim workload.jsonl.zst -o run.jsonl.zst
+//	$ blis-sim --replay run.jsonl.zst workload.jsonl.zst
+//	$ blis-sim --replay run.jsonl.zst --set routing.type=random workload.jsonl.zst | blis-summarize
+//
 // A model and a GPU are enough; the rest follows from them:
 //
 //	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -80,6 +81,9 @@ type common struct {
 	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when it is complete."`
 	Help    helpFlag    `short:"h" help:"Show this help and exit."`
 	Version versionFlag `help:"Show version, revision and schema versions, and exit."`
+
+	// given are the flags that the call names.
+	given []string
 }
 
 // What holds for a tool that does not say otherwise.
@@ -142,7 +146,10 @@ func (t Tool) parser(cmd command, std Std) *kong.Kong {
 func (t Tool) parse(cmd command, args []string, std Std) error {
 	call, err := t.parser(cmd, std).Parse(args)
 	if err == nil {
-		err = checkOnce(call)
+		cmd.options().given, err = givenOnce(call)
+	}
+	if c, ok := cmd.(interface{ checkGiven() error }); ok && err == nil {
+		err = c.checkGiven()
 	}
 	if err != nil && !errors.Is(err, errShown) {
 		return wrongCall{fmt.Sprintf("%s; see %s --help", err, t.name)}
@@ -150,21 +157,20 @@ func (t Tool) parse(cmd command, args []string, std Std) error {
 	return err
 }
 
-// checkOnce refuses a flag that is given twice and has one value: which of them was
-// meant is not known.
-func checkOnce(call *kong.Context) error {
-	given := map[*kong.Flag]bool{}
+// givenOnce lists the flags of a call, and refuses one that is given twice and has
+// one value: which of them was meant is not known.
+func givenOnce(call *kong.Context) (given []string, err error) {
 	for _, part := range call.Path {
 		f := part.Flag
-		if f == nil || f.IsBool() || f.IsCumulative() {
+		if f == nil || slices.Contains(given, f.Name) && (f.IsBool() || f.IsCumulative()) {
 			continue
 		}
-		if given[f] {
-			return fmt.Errorf("--%s is given twice", f.Name)
+		if slices.Contains(given, f.Name) {
+			return nil, fmt.Errorf("--%s is given twice", f.Name)
 		}
-		given[f] = true
+		given = append(given, f.Name)
 	}
-	return nil
+	return given, nil
 }
 
 // do runs a parsed command between its input and its output.

@@ -25,10 +25,17 @@ type simCommand struct {
 	common
 }
 
-func (c *simCommand) document() bool { return c.List != "" || c.PrintConfig }
+// shows: the call reads no workload.
+func (c *simCommand) shows() bool { return c.List != "" || c.PrintConfig }
+
+// compares: the call writes no run, but what the comparison of one with its replay
+// has found.
+func (c *simCommand) compares() bool { return c.Replay != "" && !c.WhatIf() && !c.shows() }
+
+func (c *simCommand) document() bool { return c.shows() || c.compares() }
 
 func (c *simCommand) input() string {
-	if c.document() {
+	if c.shows() {
 		return ""
 	}
 	return c.Workload
@@ -50,10 +57,33 @@ func (c *simCommand) Validate() error {
 	return nil
 }
 
+// checkGiven refuses what cannot be said of a run that was made before.
+func (c *simCommand) checkGiven() error {
+	if c.Replay == "" {
+		return nil
+	}
+	for _, flag := range c.given {
+		switch flag {
+		case "replay", "check", "strict", "print-config":
+		case "cluster", "list":
+			return fmt.Errorf("--%s and --replay exclude each other: the configuration is that of the run", flag)
+		case "output", "plain":
+			if c.compares() {
+				return fmt.Errorf("--%s has no effect: without --set or --policies --replay writes no run, it compares", flag)
+			}
+		default:
+			if !c.WhatIf() {
+				return fmt.Errorf("--%s contradicts --replay, which takes everything from the run; only a what-if (with --set or --policies) may say more", flag)
+			}
+		}
+	}
+	return nil
+}
+
 func (c *simCommand) plain() bool { return c.Plain }
 
 func (c *simCommand) run(ctx context.Context, j job) error {
 	o := c.Options
-	o.Plain, o.Version, o.Warn, o.Progress = j.plain, record.Version, j.warn, j.progress
+	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.given, record.Version, j.warn, j.progress
 	return sim.Run(ctx, j.in, j.out, o)
 }

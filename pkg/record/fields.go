@@ -50,7 +50,7 @@ func describe[T any](name, doc string, fields ...Field) *Object {
 // Objects is everything that this package puts on the wire, records first.
 var Objects = []*Object{
 	headerObject, requestObject, sessionObject, decisionObject, regretObject, anomalyObject, preemptionObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
-	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, keyObject, sourceObject, countsObject,
+	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, keyObject, parentObject, sourceObject, countsObject,
 }
 
 // States of a request at its end, in the order in which Counts counts them.

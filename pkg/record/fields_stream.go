@@ -36,6 +36,7 @@ var runObject = describe[RunHeader]("run", "What the header of a run adds.",
 	Field{Name: "counterfactual", Doc: "Which other choices were looked into."},
 	Field{Name: "counterfactual_us", Doc: "How far beyond their decisions; absent, to the end of the run."},
 	Field{Name: "workload", Doc: "What the run was fed.", Required: true},
+	Field{Name: "parent", Doc: "The run that this one is a what-if of."},
 	Field{Name: "config_digest", Doc: "The SHA-256 of the resolved configuration, in hex.", Required: true},
 	Field{Name: "config", Doc: "The whole resolved configuration.", Required: true},
 )
@@ -45,6 +46,11 @@ var keyObject = describe[SimulationKey]("simulation_key", "Names a run: with the
 	Field{Name: "workload_seed", Doc: "The seed of the workload.", Required: true},
 	Field{Name: "sim_seed", Doc: "The seed of the simulation.", Required: true},
 	Field{Name: "jitter_seed", Doc: "The seed of the noise on step times.", Required: true},
+)
+
+var parentObject = describe[Parent]("parent", "A run, named by what a what-if of it changes.",
+	Field{Name: "config_digest", Doc: "The SHA-256 of its resolved configuration, in hex.", Required: true},
+	Field{Name: "policy", Doc: "The SHA-256 of its resolved policies, in hex.", Required: true},
 )
 
 var sourceObject = describe[Source]("source", "What a run was fed, in the words of the workload's header.",

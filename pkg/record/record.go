@@ -331,9 +331,17 @@ type RunHeader struct {
 	Counterfactual   string  `json:"counterfactual,omitempty"`
 	CounterfactualUS *Micros `json:"counterfactual_us,omitempty"`
 	Workload         Source  `json:"workload"`
-	ConfigDigest     string  `json:"config_digest"`
+	// Parent is the run that this one is a what-if of.
+	Parent       *Parent `json:"parent,omitempty"`
+	ConfigDigest string  `json:"config_digest"`
 	// Config is the whole resolved configuration.
 	Config any `json:"config"`
+}
+
+// Parent names a run by what a what-if of it changes.
+type Parent struct {
+	ConfigDigest string `json:"config_digest"`
+	Policy       string `json:"policy"`
 }
 
 // Counts says how many requests were offered and how they ended; Offered is

@@ -32,6 +32,7 @@ type Options struct {
 	Clairvoyant           bool           `help:"Route by the true state of the replicas and the true lengths of answers, to where each request ends first by estimate, whatever the policy says: a run to compare with."`
 	Counterfactual        Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate what the K best replicas would have made of each request; or play the N decisions with the largest estimated regret (exact:N, exact:N:all), or those named (dec-000913,dec-000914), with other choices."`
 	CounterfactualHorizon *Horizon       `placeholder:"DURATION" help:"How far beyond its decision an other choice is played; to the end of the run if absent."`
+	Replay                string         `placeholder:"RUN" help:"Play this run again, with all that its header says, and compare: the first difference is an error. With --set or --policies it is a what-if: a run of its own, with those other settings."`
 	Check                 bool           `help:"Hold the run to its contracts while it happens; slower."`
 	Strict                bool           `help:"Warnings about the workload are errors."`
 	PrintConfig           bool           `help:"Print the resolved configuration as JSON and exit."`
@@ -39,6 +40,10 @@ type Options struct {
 	Format                string         `enum:"text,json" default:"text" help:"Of --list: text or json (of policies: the search space, with ranges and defaults)."`
 	Plain                 bool           `help:"Write the stream uncompressed."`
 
+	// Given are the flags that the call names; a what-if takes the others from its
+	// parent.
+	Given  []string `kong:"-"`
+	parent *parent  // nil of a run that does not come from another one
 	// Version goes into the header; Warn and Progress speak to the user. A nil
 	// func is silent.
 	Version  string       `kong:"-"`
@@ -92,14 +97,27 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.List != "" {
 		return list(out, o)
 	}
+	if o.Replay != "" {
+		return replayRun(ctx, in, out, o)
+	}
 	c, err := cluster.Load(o.Cluster, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware, Warn: o.Warn})
 	if err != nil {
 		return err
 	}
+	return runLoaded(ctx, c, in, out, o)
+}
+
+// printConfig writes c as people read it.
+func printConfig(out io.Writer, c *cluster.Config) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(c)
+}
+
+// runLoaded is Run on a cluster that is loaded.
+func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writer, o Options) error {
 	if o.PrintConfig {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(c)
+		return printConfig(out, c)
 	}
 	jitters := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return d.Latency.Jitter.CV > 0 })
 	if o.JitterSeed != nil && !jitters {
@@ -116,6 +134,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.Reader, out io.Writer, o Options) error {
 	reader := record.NewReader(in)
 	defer reader.Close()
+	return simulate(ctx, c, servers, reader, out, o)
+}
+
+// simulate plays the workload of a reader that the caller closes.
+func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *record.Reader, out io.Writer, o Options) error {
 	if o.ITL && o.Trace == record.TraceLevels[0] {
 		o.warn("--itl has no effect with --trace minimal: there are no outcomes")
 	}
@@ -127,6 +150,9 @@ func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.
 		return err
 	}
 	header := runHeader(c, workload, o)
+	if err := o.parent.check(header, &o); err != nil {
+		return err
+	}
 	w := record.NewWriter(out, o.Plain)
 	if err := play(ctx, c, servers, arrivals, header, w, o); err != nil {
 		w.Close() // what is written stays readable, and says that it is truncated
