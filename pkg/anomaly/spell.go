@@ -81,22 +81,18 @@ func (s *spell) pass(at int64) {
 	}
 }
 
-// take puts what the window holds into the episode, from its first sign on.
+// take puts what the window, which is bad, holds into the episode.
 func (s *spell) take() {
+	if s.episode == nil {
+		s.episode, s.whole = &Episode{Start: never, Replica: s.replica, Class: s.class}, sums{}
+	}
+	e := s.episode
 	for ; s.taken < len(s.samples); s.taken++ {
 		x := &s.samples[s.taken]
-		if s.episode == nil {
-			if x.bad == 0 {
-				continue
-			}
-			s.episode = &Episode{Start: x.from, Replica: s.replica, Class: s.class}
-			s.whole = sums{}
-		}
 		s.whole.add(x, 1)
 		if x.bad == 0 {
 			continue
 		}
-		e := s.episode
 		e.Start, e.End = min(e.Start, x.from), x.at
 		if len(e.Requests) < MaxRequests && !slices.Contains(e.Requests, x.id) {
 			e.Requests = append(e.Requests, x.id)

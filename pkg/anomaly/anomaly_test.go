@@ -1,0 +1,255 @@
+package anomaly_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"blis/pkg/anomaly"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ms is a time on the clock of the tests.
+const ms = 1000
+
+// stage is all detectors and what they found.
+type stage struct {
+	anomaly.Watch
+	found []anomaly.Episode
+}
+
+func newStage() *stage {
+	s := &stage{}
+	s.Watch = anomaly.New(func(e *anomaly.Episode) { s.found = append(s.found, *e) })
+	return s
+}
+
+// expect compares what was found in all with what should have been.
+func (s *stage) expect(t *testing.T, want ...anomaly.Episode) {
+	t.Helper()
+	if diff := cmp.Diff(want, s.found); diff != "" {
+		t.Errorf("found what should not be (-) or not what should (+):\n%s", diff)
+	}
+}
+
+// names are prefix0, prefix1 and so on.
+func names(prefix string, n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint(prefix, i))
+	}
+	return all
+}
+
+// passOver lets n requests of a high priority wait from 0 on, and so many of a low one
+// that come at 50 ms be scheduled before them at the given time.
+func passOver(n int, at int64, high, low anomaly.Request) *stage {
+	s := newStage()
+	for i := range int32(n) {
+		high.ID = fmt.Sprint("high", i)
+		s.Enqueued(0, 3, i, &high)
+	}
+	for i := range int32(n) {
+		low.ID = fmt.Sprint("low", i)
+		s.Enqueued(50*ms, 3, 100+i, &low)
+	}
+	for i := range int32(n) {
+		s.Admitted(at, 3, 100+i, &low)
+	}
+	for i := range int32(n) {
+		high.ID = fmt.Sprint("high", i)
+		s.Admitted(at+1000*ms, 3, i, &high)
+	}
+	s.Close(9000 * ms)
+	return s
+}
+
+func TestPriorityInversion(t *testing.T) {
+	want := anomaly.Episode{Type: "priority_inversion", Start: 100 * ms, End: 1100 * ms, Severity: 0.5, Count: 6, Requests: names("high", 6), Replica: 3,
+		Text: "6 of 12 requests (50.0 %) waited 100 ms or more when one of lower priority that came later was scheduled"}
+	urgent, calm := anomaly.Request{Priority: 5}, anomaly.Request{Priority: 4}
+	passOver(6, 100*ms, urgent, calm).expect(t, want)
+	// By class, whatever the policy says.
+	passOver(6, 100*ms, anomaly.Request{Priority: -1, ClassPriority: 1}, anomaly.Request{}).expect(t, want)
+	// They are too few, have not waited long enough, or have no higher priority.
+	passOver(4, 100*ms, urgent, calm).expect(t)
+	passOver(6, 100*ms-1, urgent, calm).expect(t)
+	passOver(6, 100*ms, calm, calm).expect(t)
+	passOver(6, 100*ms, calm, urgent).expect(t)
+}
+
+// Who comes first is not passed over by who came before, and not by who enters the same
+// batch; who is left waiting at the end is.
+func TestPriorityInversionNeedsOvertaking(t *testing.T) {
+	high, low := anomaly.Request{ID: "high", Priority: 5}, anomaly.Request{ID: "low", Priority: 4}
+	first, together, left := newStage(), newStage(), newStage()
+	for i := range int32(6) {
+		first.Enqueued(0, 0, i, &low)
+		together.Enqueued(0, 0, i, &high)
+		left.Enqueued(0, 0, i, &high)
+	}
+	for i := range int32(6) {
+		first.Enqueued(1, 0, 100+i, &high)
+		together.Enqueued(1, 0, 100+i, &low)
+	}
+	left.Enqueued(1, 0, 100, &low)
+	for i := range int32(6) {
+		first.Admitted(1000*ms, 0, i, &low)
+		together.Admitted(1000*ms, 0, i, &high) // told first, as it is the last in the batch
+	}
+	for i := range int32(6) {
+		first.Admitted(2000*ms, 0, 100+i, &high)
+		together.Admitted(1000*ms, 0, 100+i, &low)
+	}
+	left.Admitted(1000*ms, 0, 100, &low)
+	for _, s := range []*stage{first, together, left} {
+		s.Close(9000 * ms)
+	}
+	first.expect(t)
+	together.expect(t)
+	left.expect(t, anomaly.Episode{Type: "priority_inversion", Start: 1000 * ms, End: 9000 * ms, Severity: 6.0 / 7, Count: 6, Requests: []string{"high"},
+		Text: "6 of 7 requests (85.7 %) waited 100 ms or more when one of lower priority that came later was scheduled"})
+}
+
+// blocked lets five requests of so many tokens wait behind one of 8000, for a time in
+// which so many tokens fit.
+func blocked(input, room, us int64) *stage {
+	s := newStage()
+	long, short := &anomaly.Request{ID: "long", Input: 8000}, &anomaly.Request{Input: input}
+	s.Enqueued(0, 1, 9, long)
+	s.Held(0, 1, long, room)
+	s.Admitted(0, 1, 9, long)
+	for i := range int32(5) {
+		short.ID = fmt.Sprint("short", i)
+		s.Enqueued(0, 1, i, short)
+	}
+	s.Held(us/2, 1, long, room+1)
+	s.Held(us, 1, nil, 0)
+	for i := range int32(5) {
+		short.ID = fmt.Sprint("short", i)
+		s.Admitted(us, 1, i, short)
+	}
+	s.Close(us)
+	return s
+}
+
+func TestHOLBlocking(t *testing.T) {
+	blocked(1000, 1000, 2000*ms).expect(t, anomaly.Episode{Type: "hol_blocking", Start: 2000 * ms, End: 2000 * ms, Severity: 5.0 / 6, Count: 5,
+		Requests: names("short", 5), Replica: 1, Text: "5 of 6 requests (83.3 %) waited 2 s or more behind one prompt 8 times as long"})
+	blocked(1001, 9000, 2000*ms).expect(t)   // not short beside it
+	blocked(1000, 999, 2000*ms).expect(t)    // would not fit either
+	blocked(1000, 1000, 2000*ms-1).expect(t) // not long enough
+}
+
+// Several long prompts in a row, none of which holds up the queue for so long.
+func TestHOLBlockingIsByOne(t *testing.T) {
+	s := newStage()
+	for i := range int32(6) {
+		s.Enqueued(0, 0, i, &anomaly.Request{ID: fmt.Sprint("short", i), Input: 10})
+	}
+	for k := range int64(6) {
+		s.Held(k*1900*ms, 0, &anomaly.Request{ID: fmt.Sprint("long", k), Input: 8000}, 9000)
+	}
+	for i := range int32(6) {
+		s.Admitted(11000*ms, 0, i, &anomaly.Request{})
+	}
+	s.Close(11000 * ms)
+	s.expect(t)
+}
+
+func TestPreemptionStorm(t *testing.T) {
+	s := newStage()
+	for i := range int64(23) {
+		s.Admitted(i*ms, 0, int32(i), &anomaly.Request{ID: "in"})
+	}
+	for i := range int64(9) { // 9 of 32
+		s.Preempted(100*ms+i, 0, &anomaly.Request{ID: fmt.Sprint("out", i%3)})
+	}
+	s.Preempted(200*ms, 1, &anomaly.Request{ID: "elsewhere"})
+	s.expect(t)
+	s.Preempted(300*ms, 0, &anomaly.Request{ID: "out3"}) // 10 of 33: 30.3 %
+	s.expect(t)                                          // it is not over
+	s.Admitted(60_300*ms, 0, 0, &anomaly.Request{})
+	s.expect(t) // a minute later it may still go on
+	s.Admitted(60_300*ms+1, 0, 0, &anomaly.Request{})
+	s.expect(t, anomaly.Episode{Type: "preemption_storm", Start: 100 * ms, End: 300 * ms, Severity: 10.0 / 33, Count: 10, Requests: names("out", 4),
+		Text: "10 preemptions while 23 requests were scheduled for the first time"})
+}
+
+// Two storms are one where the signs of bad windows are no more than a minute apart.
+func TestStormsMerge(t *testing.T) {
+	for _, c := range []struct {
+		gap  int64
+		want int
+	}{{60_000 * ms, 1}, {60_000*ms + 1, 2}} {
+		s := newStage()
+		last := int64(0)
+		for k := range int64(2) {
+			for range 10 {
+				last = k * c.gap
+				s.Preempted(last, 0, &anomaly.Request{ID: "out"})
+			}
+		}
+		s.Close(last)
+		if len(s.found) != c.want {
+			t.Errorf("%d episodes where the storms are %d µs apart, want %d", len(s.found), c.gap, c.want)
+		}
+		total := int64(0)
+		for _, e := range s.found {
+			total += e.Count
+		}
+		if total != 20 {
+			t.Errorf("%d preemptions in the episodes, want 20", total)
+		}
+	}
+}
+
+// A window is half open: what is thirty seconds old is not in it.
+func TestWindow(t *testing.T) {
+	for _, c := range []struct {
+		step int64
+		want int
+	}{{3333 * ms, 1}, {3334 * ms, 0}} { // nine steps are less than 30 s, or more
+		s := newStage()
+		for i := range int64(10) {
+			s.Preempted(i*c.step, 0, &anomaly.Request{ID: "out"})
+		}
+		s.Close(60_000 * ms)
+		if len(s.found) != c.want {
+			t.Errorf("%d episodes of ten preemptions %d µs apart, want %d", len(s.found), c.step, c.want)
+		}
+	}
+}
+
+func TestShadowDivergence(t *testing.T) {
+	admit := func(n int, expected, cached int64) *stage {
+		s := newStage()
+		for i := range n {
+			s.Admitted(int64(i), 2, int32(i), &anomaly.Request{ID: fmt.Sprint("r", i), Expected: expected, Cached: cached})
+		}
+		s.Close(int64(n))
+		return s
+	}
+	want := anomaly.Episode{Type: "shadow_divergence", Start: 0, End: 24, Severity: 0.6, Count: 25, Requests: names("r", 20), Replica: 2,
+		Text: "25 requests for which 1500 of 2500 cached tokens (60.0 %) were expected and not there, or there and not expected"}
+	admit(25, 100, 40).expect(t, want)
+	admit(25, 40, 100).expect(t, want)
+	admit(25, 100, 41).expect(t)
+	admit(19, 100, 0).expect(t)
+	admit(25, 0, 0).expect(t)
+}
+
+func TestSLOViolation(t *testing.T) {
+	s := newStage()
+	for i := range int64(40) {
+		for _, class := range []string{"a", "b"} {
+			s.Final(i*ms, &anomaly.Request{ID: fmt.Sprint(class, i), Class: class, Promised: true, Met: i < 20 || class == "b" && i == 20})
+		}
+		s.Final(i*ms, &anomaly.Request{ID: "free"})
+	}
+	s.Close(1)
+	s.expect(t, anomaly.Episode{Type: "slo_violation", Start: 20 * ms, End: 39 * ms, Severity: 0.5, Count: 20,
+		Requests: strings.Fields("a20 a21 a22 a23 a24 a25 a26 a27 a28 a29 a30 a31 a32 a33 a34 a35 a36 a37 a38 a39"), Replica: anomaly.Nowhere, Class: "a",
+		Text: "20 of 40 requests (50.0 %) missed targets of their class"})
+}
