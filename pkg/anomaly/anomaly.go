@@ -51,9 +51,7 @@ type Request struct {
 // Detector is told what happens, in the order in which it does, at times in µs that
 // never go back. Replicas and requests have numbers, from 0; that of a request
 // is its own until it has left its queue. Of the batches that a replica forms at one
-// instant, it is told first who holds up the queue then, then who was preempted,
-// then who was admitted, the last first, so that of two that enter together none
-// still waits when the other one is told of.
+// instant, it is told first who holds up the queue then.
 type Detector interface {
 	// Enqueued: a request entered the wait queue of a replica.
 	Enqueued(at int64, replica, tag int32, r *Request)

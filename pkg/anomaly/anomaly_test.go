@@ -96,11 +96,13 @@ func TestPriorityInversionNeedsOvertaking(t *testing.T) {
 	left.Enqueued(1, 0, 100, &low)
 	for i := range int32(6) {
 		first.Admitted(1000*ms, 0, i, &low)
-		together.Admitted(1000*ms, 0, i, &high) // told first, as it is the last in the batch
 	}
 	for i := range int32(6) {
 		first.Admitted(2000*ms, 0, 100+i, &high)
 		together.Admitted(1000*ms, 0, 100+i, &low)
+	}
+	for i := range int32(6) {
+		together.Admitted(1000*ms, 0, i, &high)
 	}
 	left.Admitted(1000*ms, 0, 100, &low)
 	for _, s := range []*stage{first, together, left} {

@@ -3,8 +3,8 @@ package anomaly
 import "fmt"
 
 // A request is passed over where, after it has waited in the queue of a replica for
-// passedOverUS, one enters a batch that came into the queue after it and is of lower
-// priority: the policy gave it a lower one, or its class has. A replica has an
+// passedOverUS, one enters a batch before it that came into the queue after it and is
+// of lower priority: the policy gave it a lower one, or its class has. A replica has an
 // inversion where, of those that leave the queue in a window, at least
 // inversionSigns and inversionShare have been passed over. It begins when the
 // first of them was; severity is their share.
@@ -56,7 +56,11 @@ func (d *priorityInversion) Left(at int64, replica, tag int32) {
 	if !ok {
 		return
 	}
-	d.spells.leave(at, replica, &w, min(w.marked, other.marked))
+	since := min(w.marked, other.marked)
+	if since == at { // they are scheduled together
+		since = never
+	}
+	d.spells.leave(at, replica, &w, since)
 }
 
 func (d *priorityInversion) Close(at int64) {

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"blis/pkg/anomaly"
 	"blis/pkg/engine"
 	"blis/pkg/policy"
@@ -54,9 +52,7 @@ func (l *lookout) formed(s *simulation, i int32, e *engine.Engine) {
 		for _, tag := range step.Preempted {
 			l.watch.Preempted(s.now, i, l.of(s, tag))
 		}
-	}
-	for _, step := range slices.Backward(e.Formed()) {
-		for _, a := range slices.Backward(step.Admitted) {
+		for _, a := range step.Admitted {
 			l.watch.Admitted(s.now, i, a.Tag, l.of(s, a.Tag))
 		}
 	}
