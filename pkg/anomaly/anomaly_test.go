@@ -114,21 +114,21 @@ func TestPriorityInversionNeedsOvertaking(t *testing.T) {
 		Text: "6 of 7 requests (85.7 %) waited 100 ms or more when one of lower priority that came later was scheduled"})
 }
 
-// blocked lets five requests of so many tokens wait behind one of 8000, for a time in
+// blocked lets ten requests of so many tokens wait behind one of 8000, for a time in
 // which so many tokens fit.
 func blocked(input, room, us int64) *stage {
 	s := newStage()
 	long, short := &anomaly.Request{ID: "long", Input: 8000}, &anomaly.Request{Input: input}
-	s.Enqueued(0, 1, 9, long)
+	s.Enqueued(0, 1, 99, long)
 	s.Held(0, 1, long, room)
-	s.Admitted(0, 1, 9, long)
-	for i := range int32(5) {
+	s.Admitted(0, 1, 99, long)
+	for i := range int32(10) {
 		short.ID = fmt.Sprint("short", i)
 		s.Enqueued(0, 1, i, short)
 	}
 	s.Held(us/2, 1, long, room+1)
 	s.Held(us, 1, nil, 0)
-	for i := range int32(5) {
+	for i := range int32(10) {
 		short.ID = fmt.Sprint("short", i)
 		s.Admitted(us, 1, i, short)
 	}
@@ -137,8 +137,8 @@ func blocked(input, room, us int64) *stage {
 }
 
 func TestHOLBlocking(t *testing.T) {
-	blocked(1000, 1000, 2000*ms).expect(t, anomaly.Episode{Type: "hol_blocking", Start: 2000 * ms, End: 2000 * ms, Severity: 5.0 / 6, Count: 5,
-		Requests: names("short", 5), Replica: 1, Text: "5 of 6 requests (83.3 %) waited 2 s or more behind one prompt 8 times as long"})
+	blocked(1000, 1000, 2000*ms).expect(t, anomaly.Episode{Type: "hol_blocking", Start: 2000 * ms, End: 2000 * ms, Severity: 10.0 / 11, Count: 10,
+		Requests: names("short", 10), Replica: 1, Text: "10 of 11 requests (90.9 %) waited 2 s or more behind one prompt 8 times as long"})
 	blocked(1001, 9000, 2000*ms).expect(t)   // not short beside it
 	blocked(1000, 999, 2000*ms).expect(t)    // would not fit either
 	blocked(1000, 1000, 2000*ms-1).expect(t) // not long enough
@@ -147,13 +147,13 @@ func TestHOLBlocking(t *testing.T) {
 // Several long prompts in a row, none of which holds up the queue for so long.
 func TestHOLBlockingIsByOne(t *testing.T) {
 	s := newStage()
-	for i := range int32(6) {
+	for i := range int32(12) {
 		s.Enqueued(0, 0, i, &anomaly.Request{ID: fmt.Sprint("short", i), Input: 10})
 	}
 	for k := range int64(6) {
 		s.Held(k*1900*ms, 0, &anomaly.Request{ID: fmt.Sprint("long", k), Input: 8000}, 9000)
 	}
-	for i := range int32(6) {
+	for i := range int32(12) {
 		s.Admitted(11000*ms, 0, i, &anomaly.Request{})
 	}
 	s.Close(11000 * ms)

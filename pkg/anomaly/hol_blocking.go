@@ -13,11 +13,11 @@ import "fmt"
 const (
 	blockedUS     = 2_000_000
 	longerTimes   = 8
-	blockingSigns = 5
-	blockingShare = 0.25
+	blockingSigns = 10
+	blockingShare = 0.35
 )
 
-const holBlockingDoc = "short requests waited behind a long one: 5 and 25 % of those that leave a queue in 30 s had for 2 s, behind a prompt 8 times as long"
+const holBlockingDoc = "short requests waited behind a long one: 10 and 35 % of those that leave a queue in 30 s had for 2 s, behind a prompt 8 times as long"
 
 var blockingRule = rule{blockingSigns, blockingShare, func(signs, _, all int64) string {
 	return fmt.Sprintf("%d of %d requests (%s) waited 2 s or more behind one prompt 8 times as long", signs, all, percent(signs, all))

@@ -13,6 +13,7 @@ import (
 
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
+	"blis/pkg/record"
 	"blis/pkg/sim"
 	"blis/pkg/summarize"
 
@@ -47,10 +48,11 @@ clients:
 
 // summary is what the test reads of blis-summarize's document.
 type summary struct {
-	Run      summarize.Identity `json:"run"`
-	Warnings []string           `json:"warnings"`
-	Workload summarize.Workload `json:"workload"`
-	Metrics  struct {
+	Run       summarize.Identity `json:"run"`
+	Warnings  []string           `json:"warnings"`
+	Workload  summarize.Workload `json:"workload"`
+	Anomalies []record.Anomaly   `json:"anomalies"`
+	Metrics   struct {
 		Queue      struct{ Mean float64 } `json:"queue"`
 		Throughput struct{ RPS float64 }  `json:"throughput"`
 		KV         struct {
