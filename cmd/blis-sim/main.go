@@ -92,7 +92,9 @@
 // plays the run again from the 20 decisions that lost most by estimate, with the
 // three best other replicas each and the opposite verdict of admission, and says what
 // that changes for the request and for all: targets met, ms. Ids name decisions;
-// --counterfactual-horizon bounds how far they are played.
+// --counterfactual-horizon bounds how far they are played. --clairvoyant sends each
+// request to where it ends first by the true state and the true length of its answer,
+// whatever the policy says: a run to compare with, as scripts/headroom does.
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
 //
