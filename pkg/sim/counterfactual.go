@@ -317,11 +317,12 @@ func (p *player) try(t try) (record.Alternative, error) {
 	return a, nil
 }
 
-// finish plays a fork to its end, or as far as it is looked at.
+// finish plays a fork, whose next event is the decision, to its end or as far
+// beyond that as it is looked at.
 func (p *player) finish(f *simulation) error {
 	f.bound = 1<<63 - 1
 	if p.horizon != nil {
-		f.horizon = min(f.horizon, f.now+p.horizon.Time)
+		f.horizon = min(f.horizon, f.queue.Next()+p.horizon.Time)
 	}
 	if err := f.run(p.ctx.Err); err != nil {
 		return err

@@ -325,7 +325,8 @@ func (s *simulation) close() error {
 	var open []int32
 	for slot := range s.slots {
 		r := &s.slots[slot]
-		if r.position >= 0 && !r.final {
+		// A fork may have a horizon before the arrival that was read last.
+		if r.position >= 0 && !r.final && des.Time(r.out.ArrivalUS) <= s.horizon {
 			open = append(open, int32(slot))
 		}
 	}

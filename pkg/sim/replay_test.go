@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/record"
+	"blis/pkg/reference"
+)
+
+// replayOptions are ways to make a run that its header must tell.
+func replayOptions(i uint64) Options {
+	o := Options{Trace: record.TraceLevels[i%3], Seed: i, ITL: i%2 == 0, Plain: i%4 == 0, Version: record.Version}
+	jitterSeed := i + 7
+	if i%5 == 0 {
+		o.JitterSeed = &jitterSeed
+	}
+	if i%7 == 0 {
+		o.Horizon = &Horizon{Time: 3000}
+	}
+	asked := []string{"3", "exact:2", "exact:1:all", "", "dec-000000"}[i%5]
+	if asked != "" && o.Trace != record.TraceLevels[0] {
+		must(o.Counterfactual.UnmarshalText([]byte(asked)))
+		if o.Counterfactual.exact() && i%2 == 0 {
+			o.CounterfactualHorizon = &Horizon{Time: 500}
+		}
+	}
+	o.Clairvoyant = i%11 == 3
+	return o
+}
+
+// runOf makes a run of a cluster and a workload with every kind of state, and
+// returns it with its workload.
+func runOf(t *testing.T, i uint64, o Options) (run, workload []byte) {
+	t.Helper()
+	c, _, _ := forkCase(t, i)
+	_, requests := reference.RandomSessions(i)
+	workload = workloadOf(requests)
+	var out bytes.Buffer
+	err := runLoaded(context.Background(), c, bytes.NewReader(workload), &out, o)
+	if err != nil && strings.Contains(err.Error(), "is no decision") { // of a run that has none, or of flow control
+		o.Counterfactual, o.CounterfactualHorizon = Counterfactual{}, nil
+		out.Reset()
+		err = runLoaded(context.Background(), c, bytes.NewReader(workload), &out, o)
+	}
+	if err != nil {
+		t.Fatalf("run %d: %v", i, err)
+	}
+	return out.Bytes(), workload
+}
+
+// replayOf replays a run and returns what it says.
+func replayOf(t *testing.T, run, workload []byte) (string, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "run")
+	must(os.WriteFile(name, run, 0o666))
+	var out bytes.Buffer
+	err := Run(context.Background(), bytes.NewReader(workload), &out, Options{Replay: name, Version: record.Version, Trace: "decisions"})
+	return strings.ReplaceAll(out.String(), name, "run"), err
+}
+
+// TestReplay: whatever a run was made with, its header says it.
+func TestReplay(t *testing.T) {
+	kinds := map[string]bool{}
+	for i := range uint64(120) {
+		run, workload := runOf(t, i, replayOptions(i))
+		said, err := replayOf(t, run, workload)
+		if err != nil || !strings.HasPrefix(said, "run: the replay is the same: ") {
+			t.Fatalf("run %d, %+v: %q, %v", i, replayOptions(i), said, err)
+		}
+		for _, line := range bytes.Split(unpack(t, run), []byte("\n")) {
+			var about struct{ Kind string }
+			if json.Unmarshal(line, &about) == nil {
+				kinds[about.Kind] = true
+			}
+		}
+	}
+	for _, kind := range []string{"decision", "regret", "step", "outcome", "session_outcome", "preemption", "anomaly", "metrics", "end"} {
+		if !kinds[kind] {
+			t.Errorf("no run had a record of kind %s", kind)
+		}
+	}
+}
+
+// TestReplayNamesTheDifference: one character changed in a value of any field of a
+// record of any kind is found, with its line and the field.
+func TestReplayNamesTheDifference(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	found := map[string]bool{}
+	for _, i := range []uint64{2, 5, 11, 14} { // at trace level full
+		o := replayOptions(i)
+		o.Plain = true
+		run, workload := runOf(t, i, o)
+		lines := bytes.SplitAfter(run, []byte("\n"))
+		tried := map[string]bool{}
+		for n, line := range lines {
+			for _, m := range fieldsOf(line) {
+				var about struct{ Kind string }
+				must(json.Unmarshal(line, &about))
+				field, other := about.Kind+"."+m.name, changeOne(draw, m)
+				if n == 0 || other == nil || tried[field] {
+					continue
+				}
+				tried[field], found[field] = true, true
+				changed := slices.Clone(lines)
+				changed[n] = bytes.Replace(line, m.text(), other, 1)
+				_, err := replayOf(t, bytes.Join(changed, nil), workload)
+				at := fmt.Sprintf("run:%d: ", n+1)
+				if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), m.name) || !strings.Contains(err.Error(), " in the run and ") {
+					t.Errorf("%s.%s changed from %s to %s: error %v, want %q and the field", about.Kind, m.name, m.text(), other, err, at)
+				}
+				if err != nil && !strings.Contains(err.Error(), "digest") && about.Kind != "end" {
+					t.Errorf("%v does not say that the run was changed", err)
+				}
+			}
+		}
+	}
+	if len(found) < 80 {
+		t.Errorf("only %d fields were changed", len(found))
+	}
+}
+
+// fieldsOf are the members of a record.
+func fieldsOf(line []byte) []member {
+	if m := membersOf(line); m != nil {
+		return m.all
+	}
+	return nil
+}
+
+// text is the member as it stands in its line.
+func (m *member) text() []byte { return append([]byte(`"`+m.name+`":`), m.value...) }
+
+// changeOne returns the text of m with one letter or digit of its value changed, nil
+// if it has none that can be.
+func changeOne(draw *rand.Rand, m member) []byte {
+	text := m.text()
+	from := len(text) - len(m.value)
+	switch string(m.value) {
+	case "true":
+		return append(text[:from], "false"...)
+	case "false":
+		return append(text[:from], "true"...)
+	}
+	var places []int
+	for at := from; at < len(text); at++ {
+		c := text[at]
+		if c >= '1' && c <= '8' || c == '0' && len(m.value) == 1 || c >= 'a' && c < 'z' && m.value[0] == '"' {
+			places = append(places, at)
+		}
+	}
+	if places == nil {
+		return nil
+	}
+	text[places[draw.IntN(len(places))]]++
+	return text
+}
+
+// TestReplayOfAChangedHeader: no character of a header can be another one.
+func TestReplayOfAChangedHeader(t *testing.T) {
+	o := replayOptions(35)
+	o.Plain = true
+	run, workload := runOf(t, 35, o)
+	end := bytes.IndexByte(run, '\n')
+	tried := 0
+	for at := range end {
+		changed := slices.Clone(run)
+		switch c := run[at]; {
+		case c >= '0' && c < '9':
+			changed[at]++
+		case c >= 'a' && c < 'z' && at%5 == 0:
+			changed[at]++
+		default:
+			continue
+		}
+		tried++
+		if _, err := replayOf(t, changed, workload); err == nil {
+			t.Errorf("the replay is the same with %s…", changed[max(0, at-40):at+1])
+		} else if !strings.Contains(err.Error(), "run:") {
+			t.Errorf("%s…: %v", changed[max(0, at-40):at+1], err)
+		}
+	}
+	if tried < 200 {
+		t.Errorf("only %d changes were tried", tried)
+	}
+}
+
+// TestWhatIf: a run with other settings is the one that these settings make, but for
+// its parent, and can be replayed; without any it is not a run of its own.
+func TestWhatIf(t *testing.T) {
+	run, workload := runOf(t, 6, Options{Trace: "decisions", Seed: 3, Version: record.Version, Plain: true})
+	name := filepath.Join(t.TempDir(), "run")
+	must(os.WriteFile(name, run, 0o666))
+	const set = "routing.type=random"
+	var whatIf, direct bytes.Buffer
+	must(Run(context.Background(), bytes.NewReader(workload), &whatIf, Options{Replay: name, Set: []string{set}, Version: record.Version, Plain: true}))
+	p, err := openPast(name)
+	must(err)
+	defer p.close()
+	text, err := p.config()
+	must(err)
+	c, err := cluster.Parse("c", text, cluster.Options{Sets: []string{set}})
+	must(err)
+	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3, Version: record.Version, Plain: true}))
+	child := bytes.SplitN(whatIf.Bytes(), []byte("\n"), 2)
+	same := bytes.SplitN(direct.Bytes(), []byte("\n"), 2)
+	parent := fmt.Sprintf(`"parent":{"config_digest":%q,"policy":%q},`, p.header.Run.ConfigDigest, p.header.Run.Key.Policy)
+	if without := bytes.Replace(child[0], []byte(parent), nil, 1); !bytes.Equal(without, same[0]) || bytes.Equal(without, child[0]) {
+		t.Errorf("the header is\n%s\nand should have %s", child[0], parent)
+	}
+	records := func(lines []byte) string { return string(lines[:bytes.LastIndex(lines, []byte(`{"kind":"end"`))]) }
+	if records(child[1]) != records(same[1]) {
+		t.Error("the records are not those of the same settings")
+	}
+	if said, err := replayOf(t, whatIf.Bytes(), workload); err != nil {
+		t.Errorf("its replay: %s%v", said, err)
+	}
+}
+
+func TestFirstDifference(t *testing.T) {
+	for _, c := range []struct{ was, is, want string }{
+		{`{"a":1}`, `{"a":1}`, ""},
+		{`{"a":1,"b":2}`, `{"b":2,"a":1}`, ""},
+		{`{"a": 1}`, `{"a":1}`, ""},
+		{`{"a":1}`, `{"a":2}`, "a is 1 in the run and 2 in the replay"},
+		{`{"a":1}`, `{"a":1,"b":"x"}`, `b is absent in the run and "x" in the replay`},
+		{`{"a":1,"b":null}`, `{"a":1}`, "b is null in the run and absent in the replay"},
+		{`{"a":{"b":[{"c":1},{"c":2}]}}`, `{"a":{"b":[{"c":1},{"c":3}]}}`, "a.b[1].c is 2 in the run and 3 in the replay"},
+		{`{"a":[1,2,3]}`, `{"a":[1,2]}`, "a[2] is 3 in the run and absent in the replay"},
+		{`{"a":[]}`, `{"a":{}}`, "a is [] in the run and {} in the replay"},
+		{`{"a":1.0}`, `{"a":1}`, "a is 1.0 in the run and 1 in the replay"},
+		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":1}`, `a is "` + strings.Repeat("é", 79) + "… in the run and 1 in the replay"},
+	} {
+		got := ""
+		if d := firstDifference([]byte(c.was), []byte(c.is)); d != nil {
+			got = d.String()
+		}
+		if got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.was, c.is, got, c.want)
+		}
+	}
+}
