@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -14,41 +15,47 @@ import (
 // decision, however long nothing happened before it, and requests that have been
 // read but arrive later are of no concern.
 func TestCounterfactualHorizon(t *testing.T) {
-	c, err := cluster.Parse("c", []byte(`version: 1
-deployments:
-  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 0, 1000]}}
-policies: {routing: {type: always-busiest}}
-`), cluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	workload := `{"kind":"request","id":"long","arrival_us":0,"input_tokens":10,"output_tokens":100}
-{"kind":"request","id":"short","arrival_us":1000000,"input_tokens":10,"output_tokens":3}
+	const workload = `{"kind":"request","id":"first","arrival_us":0,"input_tokens":160,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
+{"kind":"request","id":"second","arrival_us":1000000,"input_tokens":170,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
 {"kind":"request","id":"late","arrival_us":9000000,"input_tokens":10,"output_tokens":3}
 `
-	o := Options{Trace: "decisions", Plain: true, CounterfactualHorizon: &Horizon{Time: 100_000}}
-	must(o.Counterfactual.UnmarshalText([]byte("dec-000001")))
-	var out bytes.Buffer
-	if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out, o); err != nil {
-		t.Fatal(err)
+	for _, routing := range []string{"0", "5"} { // with 5 µs, late has been read when second is routed
+		c, err := cluster.Parse("c", []byte(`version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+policies: {routing: {type: always-busiest}}
+control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Trace: "decisions", Plain: true, CounterfactualHorizon: &Horizon{Time: 100_000}}
+		must(o.Counterfactual.UnmarshalText([]byte("dec-000001")))
+		var out bytes.Buffer
+		if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out, o); err != nil {
+			t.Fatal(err)
+		}
+		// The other replica does not have the prompt: 160 tokens of 10 µs more.
+		if own := exactRegret(t, &out).Alternatives[0].Own; own.Changed != 1 || own.E2EMS != -1.6 || own.TTFTMS != -1.6 {
+			t.Errorf("routing in %s us: %+v", routing, own)
+		}
 	}
-	r := record.NewReader(&out)
+}
+
+// exactRegret is the first exact regret in a run.
+func exactRegret(t *testing.T, run io.Reader) *record.Regret {
+	t.Helper()
+	r := record.NewReader(run)
 	defer r.Close()
 	for r.Next() {
-		var g record.Regret
 		if r.Kind() != record.KindRegret {
 			continue
 		}
+		var g record.Regret
 		must(r.Decode(&g))
-		if g.Method != record.MethodExact {
-			continue
+		if g.Method == record.MethodExact {
+			return &g
 		}
-		// Beside the long one, the short one has steps of 11 ms, and waits for the end
-		// of one; alone it has 10, 11 and 11 ms and waits for nothing.
-		if own := g.Alternatives[0].Own; g.Request != "short" || own.Changed != 1 || own.E2EMS <= 0 || own.E2EMS > 15 {
-			t.Errorf("%s: %+v, %+v", g.Request, g.Alternatives[0], own)
-		}
-		return
 	}
-	t.Errorf("no regret: %v", r.Err())
+	t.Fatalf("no regret: %v", r.Err())
+	return nil
 }
