@@ -11,14 +11,14 @@
 // before its parameters, wherever it stands); what has no effect, and is not as by
 // default, is a warning. --print-config writes all of it as JSON, with what follows
 // from it. --list names what files may name: policies, signals that their
-// expressions see, models, gpus, presets of engine versions, latencies; --format
+// expressions see, models, gpus, anomalies, presets of engine versions, latencies; --format
 // json of policies is their search space. --hardware PATH adds GPUs and measured
 // coefficients of your own.
 //
 // --seed seeds the simulation's own random streams, --jitter-seed that of the
 // scatter of step times (latency.jitter) alone. --horizon 90s ends the run
 // at that simulated time. --trace says how much the run holds: minimal (header,
-// metrics, end), decisions (also outcomes and routing decisions; the default)
+// metrics, end), decisions (also outcomes, decisions and anomalies; the default)
 // or full (also every step of every replica). --itl adds the gaps between
 // tokens to each outcome. --check holds the run to its laws while it runs:
 // nothing lost, nothing early, no block of cache leaked; a broken law is a bug and
@@ -97,6 +97,13 @@
 // whatever the policy says: a run to compare with, as scripts/headroom does.
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
+//
+// What should not happen, on the true state of the replicas, is told as episodes: a
+// record anomaly says what, where, from when to when, how severe it was (0 to 1) and
+// which requests it met; --list anomalies says what counts as one. A run with
+// --trace minimal does not look for them.
+//
+//	$ blis-sim --set routing.type=always-busiest --plain workload.jsonl.zst | jq 'select(.kind == "anomaly") | [.type, .severity, .text]'
 //
 // A run can be played again. --replay RUN takes everything from the header of that run
 // (the configuration as it was resolved, seeds, trace level, horizon, counterfactuals),
