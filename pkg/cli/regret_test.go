@@ -21,6 +21,9 @@ import (
 // alternatives as playing them does. (Those of the largest estimates alone are a
 // part of the range, in which ranks agree less.)
 func TestEstimatedRegretRanksAsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays many runs; run without -short")
+	}
 	trace := filepath.Join(root, "../shared/data/traces/mooncake_conversation.jsonl")
 	if _, err := os.Stat(trace); err != nil {
 		t.Skip("needs the trace, which is not here")
