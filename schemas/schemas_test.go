@@ -334,7 +334,7 @@ func sample(t *testing.T) []string {
 		}),
 		w.Session(&record.Session{ID: "s", UntilUS: record.Never, Steps: []record.SessionStep{{ID: "a", Extends: record.Nowhere, InputTokens: 1, OutputTokens: 1}}}),
 		w.Session(&record.Session{
-			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Steps: []record.SessionStep{
+			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Persistent: true, Steps: []record.SessionStep{
 				{ID: "a", Extends: record.Nowhere, InputTokens: 9, OutputTokens: 1, Prompt: []record.Segment{{ID: "a", Tokens: 3}}},
 				{ID: "b", After: []record.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: record.Nowhere},
 				{ID: "c", Step: "c", Iteration: 1, After: []record.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9, OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},

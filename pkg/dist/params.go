@@ -25,6 +25,8 @@ type params struct {
 	at    string
 	known []string
 	err   error
+	// absent: err is that of a parameter that is not given, perhaps misspelt.
+	absent bool
 }
 
 // get takes the parameter called name, which must be given and lie between
@@ -37,6 +39,7 @@ func (p *params) between(name string, least, most float64) float64 {
 	p.know(name)
 	v, ok := p.given[name]
 	if !ok {
+		p.absent = p.absent || p.err == nil
 		p.fail(name, "must be given")
 	} else if !(v >= least && v <= most) {
 		p.fail(name, "must be between %.16g and %.16g, is %g", least, most, v)
@@ -71,7 +74,8 @@ func (p *params) whole(name string, absent float64) float64 {
 	return v
 }
 
-// checkUnknown reports the first parameter, by name, that nobody took.
+// checkUnknown reports the first parameter, by name, that nobody took, in the place
+// of one that is not given.
 func (p *params) checkUnknown(family string) {
 	var unknown []string
 	for name := range p.given {
@@ -81,6 +85,9 @@ func (p *params) checkUnknown(family string) {
 	}
 	if len(unknown) > 0 {
 		name := slices.Min(unknown)
+		if p.absent {
+			p.err = nil
+		}
 		p.fail(name, "%v", named.Unknown("parameter of "+family, name, p.known))
 	}
 }

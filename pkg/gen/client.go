@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"blis/pkg/dist"
 	"blis/pkg/named"
@@ -136,6 +137,9 @@ func (c *client) advance(horizon int64) (bool, error) {
 // send fills a with what arrives now.
 func (c *client) send(a *record.Arrival) error {
 	err := c.fill(a, c.made, record.Micros(c.arrival))
+	if !a.IsSession {
+		a.Request.ID = string(strconv.AppendInt(append([]byte(c.name()), '/'), c.made, 10))
+	}
 	c.made++
 	return err
 }

@@ -74,7 +74,7 @@ func newUsers(s *Spec, c *Client, loop *ClosedLoop, path string, fault fault) (*
 // fill makes one user.
 func (m *users) fill(a *record.Arrival, n int64, at record.Micros) error {
 	d := m.begin(a, n, at)
-	d.UntilUS = m.until
+	d.UntilUS, d.Persistent = m.until, true
 	from, prefixes, think := d.draws(), d.stream("prefix"), d.stream("think")
 	requests := m.requests / m.count
 	if n < m.requests%m.count {

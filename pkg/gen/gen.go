@@ -55,7 +55,13 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 		}
 	}
 	header := &record.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
-	return write(ctx, out, header, m, o)
+	if err := write(ctx, out, header, m, o); err != nil {
+		return err
+	}
+	if few := m.few(); few != "" && o.Warn != nil {
+		o.Warn(few)
+	}
+	return nil
 }
 
 // write writes the whole stream of src.

@@ -82,6 +82,14 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 		}
 		i.file = whence.Name
 		i.reopen = func() (trace.Reader, error) { return format.Open(whence, options) }
+		if again := o.Rate != 0 && !format.Untimed || o.Loop > 1; again && isPipe(whence.Path) {
+			pipe, err := os.Open(whence.Path)
+			if err != nil {
+				return nil, err
+			}
+			defer pipe.Close()
+			in, whence.Stream = pipe, pipe
+		}
 		if whence.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Loop > 1) {
 			again, err := rewindable(in, whence.Name)
 			if err != nil {
@@ -97,6 +105,12 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 		t.inputs = append(t.inputs, i)
 	}
 	return t, nil
+}
+
+// isPipe reports whether path is nothing that can be read twice.
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 // rewindable returns in if it is a regular file, else its content.

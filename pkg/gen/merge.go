@@ -1,8 +1,10 @@
 package gen
 
 import (
+	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"blis/pkg/des"
 	"blis/pkg/record"
@@ -54,11 +56,26 @@ func (m *merge) next(a *record.Arrival) error {
 	if err := m.clients[i].send(a); err != nil {
 		return err
 	}
-	if !a.IsSession {
-		a.Request.ID = requestID(m.made)
-	}
 	m.made++
 	return m.advance(i)
+}
+
+// few says that the spec makes less than it is likely to be meant to, "" if it does
+// not.
+func (m *merge) few() string {
+	switch {
+	case m.made == 0:
+		return "the spec makes no requests: the horizon ends before the first, or there is no load"
+	case m.arrivals.Len() == 0 && m.most != math.MaxInt64 && m.horizon == math.MaxInt64 && m.made < m.most && !m.bounded():
+		return fmt.Sprintf("the spec makes %d of the %d requests or sessions asked for: its load ends", m.made, m.most)
+	}
+	return ""
+}
+
+// bounded reports whether any client has an end of its own: the users of a closed
+// loop, or the times of a trace.
+func (m *merge) bounded() bool {
+	return slices.ContainsFunc(m.clients, func(c *client) bool { return c.most != math.MaxInt64 || c.Arrival.IsTrace() })
 }
 
 // accept has nothing to add: what clients make is in order and on the wire.

@@ -41,7 +41,7 @@ type Spec struct {
 // streams of its own, named after its ID: other clients neither move nor change
 // its requests.
 type Client struct {
-	// ID names the client; its sessions are ID/0, ID/1, ….
+	// ID names the client; its requests or sessions are ID/0, ID/1, ….
 	ID string `yaml:"id" json:"id"`
 	// TenantID, SLOClass and Model are those of its requests; absent, they have none,
 	// and ask for the cluster's first model.

@@ -25,6 +25,8 @@ func (s *Session) decode(sc *scanner) error {
 			s.Workflow = sc.name(f)
 		case "until_us":
 			s.UntilUS = sc.micros(f)
+		case "persistent":
+			s.Persistent = sc.boolean(f)
 		case "steps":
 			s.decodeSteps(sc, f)
 		}

@@ -11,6 +11,9 @@ func appendSession(b []byte, s *Session) []byte {
 	b = appendText(b, `,"model":`, s.Model)
 	b = appendText(b, `,"workflow":`, s.Workflow)
 	b = appendTime(b, `,"until_us":`, s.UntilUS)
+	if s.Persistent {
+		b = append(b, `,"persistent":true`...)
+	}
 	b = append(b, `,"steps":[`...)
 	for i := range s.Steps {
 		if i > 0 {

@@ -9,6 +9,7 @@ var sessionObject = describe[Session](KindSession, "Calls that belong together, 
 	Field{Name: "model", Doc: "The model that its steps ask for; absent, the cluster's first."},
 	Field{Name: "workflow", Doc: "What the session is, for people."},
 	Field{Name: "until_us", Doc: "Steps that would begin later do not happen, in µs since the workload's origin.", Max: maxExact},
+	Field{Name: "persistent", Doc: "Whether it goes on after a step that did not complete as after one that did."},
 	Field{Name: "steps", Doc: "The calls, each after those that it waits for.", Required: true},
 )
 

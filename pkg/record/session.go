@@ -17,8 +17,11 @@ type Session struct {
 	// Workflow says for people what the session is.
 	Workflow string `json:"workflow,omitempty"`
 	// UntilUS ends the session: steps that would begin later do not happen.
-	UntilUS Micros        `json:"until_us,omitzero"`
-	Steps   []SessionStep `json:"steps"`
+	UntilUS Micros `json:"until_us,omitzero"`
+	// Persistent ones go on after a step that did not complete as after one that
+	// did: a user who asks again. Others are broken by it.
+	Persistent bool          `json:"persistent,omitempty"`
+	Steps      []SessionStep `json:"steps"`
 }
 
 // SessionStep is one call of a model, or of a tool if Tool names one. A call of

@@ -19,7 +19,8 @@ func drawSession(t *rapid.T) Session {
 	text := rapid.StringMatching(`[ -~é\\"]{0,6}`)
 	count := rapid.Int64Range(0, 40)
 	s := Session{Kind: KindSession, ID: "s" + text.Draw(t, "id"), ArrivalUS: Micros(count.Draw(t, "arrival")), Tenant: text.Draw(t, "tenant"),
-		SLOClass: text.Draw(t, "class"), Model: text.Draw(t, "model"), Workflow: text.Draw(t, "workflow"), UntilUS: Micros(count.Draw(t, "until") - 1)}
+		SLOClass: text.Draw(t, "class"), Model: text.Draw(t, "model"), Workflow: text.Draw(t, "workflow"), UntilUS: Micros(count.Draw(t, "until") - 1),
+		Persistent: rapid.Bool().Draw(t, "persistent")}
 	n := rapid.IntRange(1, 6).Draw(t, "steps")
 	for i := range n {
 		step := SessionStep{ID: fmt.Sprint(i, text.Draw(t, "step id")), Step: text.Draw(t, "step"), Iteration: count.Draw(t, "iteration"),

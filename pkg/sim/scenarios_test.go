@@ -161,6 +161,8 @@ func setSession(s *record.Session, key, value string, n int64) error {
 		s.UntilUS = record.Micros(n)
 	case "class":
 		s.SLOClass = value
+	case "persistent":
+		s.Persistent = true
 	default:
 		return fmt.Errorf("unknown key")
 	}

@@ -240,10 +240,19 @@ func (s *simulation) called(r *request) {
 	case record.StateUnfinished:
 		v.waits = true
 	default:
-		if v.out.Step == "" {
+		if v.out.Step == "" && !v.Persistent {
 			v.out.Step, v.out.Reason = v.Steps[r.step].ID, r.out.Reason
 		}
 	}
+}
+
+// failed lets a session go on, or end, after the request of step k that ended now
+// and did not complete.
+func (s *simulation) failed(i, k int32, r *record.Outcome) error {
+	if r.State != record.StateUnfinished && s.sessions.open[i].Persistent {
+		return s.proceed(i, k, r.ArrivalUS, record.Micros(s.now))
+	}
+	return s.settle(i)
 }
 
 // proceed lets a session go on after the request of step k, which its client saw

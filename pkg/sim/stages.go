@@ -250,16 +250,17 @@ func (s *simulation) expire(slot int32) error {
 // abort ends a request at its deadline that its replica has.
 func (s *simulation) abort(slot int32) error {
 	r := &s.slots[slot]
-	s.before(r.replica, s.refreshed)
-	e := s.replicas[r.replica].engine
+	at := r.replica
+	s.before(at, s.refreshed)
+	e := s.replicas[at].engine
 	had, left := e.Abort(r.seq)
 	r.took(&had)
-	s.after(r.replica)
+	s.after(at)
 	if err := s.finish(slot, record.StateTimedOut, record.ReasonDeadline); err != nil {
 		return err
 	}
 	if left { // else when its step ends
-		s.depart(r.replica, slot)
+		s.depart(at, slot)
 		s.drainSoon()
 	}
 	return nil
@@ -317,7 +318,7 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 	if state == record.StateCompleted { // proceed does the rest
 		return nil
 	}
-	return s.settle(r.of)
+	return s.failed(r.of, r.step, o) // may move the slots
 }
 
 // close ends the run: what is not final by now is unfinished.

@@ -184,7 +184,7 @@ func testBroken(t *testing.T, file, text string) (string, error) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "broken.test")
-	if out, err := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("the rule's change does not compile: %s", out)
 	}
 	var all []byte
