@@ -182,7 +182,7 @@ func (d *Doc) located(err error, fields []string) error {
 	switch {
 	case errors.As(err, &unknown):
 		e.Msg = fmt.Sprintf("unknown field %q", t.Value)
-		if near := named.Closest(t.Value, fields); near != "" {
+		if near := named.Closest(t.Value, fields); near != "" && near != t.Value { // else it is a field elsewhere
 			e.Msg += fmt.Sprintf("; did you mean %q?", near)
 		}
 	case errors.As(err, &mistyped):

@@ -262,7 +262,7 @@ func TestBadBehaviors(t *testing.T) {
 		{"type: bursty", "type: birsty", `stdin:8:157: clients[0].behavior.type: unknown behavior "birsty"; did you mean "bursty"? (have normal, bursty, abusive, adversarial)`},
 		{"type: bursty", "type: normal", "clients[0].behavior.burst: normal clients have none; bursty and adversarial have"},
 		{"type: bursty", "type: abusive", "clients[0].behavior.burst: abusive clients have none"},
-		{"burst: {burst_prob", "abuse: {burst_prob", `unknown field "burst_prob"`},
+		{"burst: {burst_prob: 0.5, burst_size: {type: constant, params: {value: 5}}}", "abuse: {burst_prob: 0.5}", `unknown field "burst_prob"`},
 		{"burst: {burst_prob: 0.5,", "abuse: {}, burst: {burst_prob: 0.5,", "clients[0].behavior.abuse: bursty clients have none; abusive have"},
 		{"burst_prob: 0.5", "burst_prob: 0", "clients[0].behavior.burst.burst_prob: must be above 0 and at most 1, is 0"},
 		{"burst_size: {type: constant", "burst_size: {type: constint", "clients[0].behavior.burst.burst_size.type: unknown distribution"},
