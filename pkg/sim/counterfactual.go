@@ -127,11 +127,8 @@ type regrets struct {
 type decision struct {
 	number, position int64
 	// event is the place among the events of the one in which it was taken.
-	event   int64
-	stage   string
-	request string
-	verdict policy.Verdict
-	chosen  int
+	event          int64
+	stage, request string
 	// others are candidates, the best by estimate first.
 	others []other
 	regret int64 // estimated, in µs
@@ -163,7 +160,7 @@ func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Cho
 	hindsight, avoidable := chosen.last-best.last, chosen.last-believed.last
 	g.book.Regret(hindsight, avoidable)
 	if g.exact() {
-		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageRouting, request: r.out.ID, chosen: c.Candidate, regret: hindsight, admission: admissionDecision{number: -1}}
+		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageRouting, request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
 		if last, asked := g.admissions[r.position]; asked {
 			d.admission = last
 		}
@@ -182,7 +179,7 @@ func (g *regrets) admitted(s *simulation, r *request, v policy.Verdict) {
 	last := admissionDecision{s.decisions - 1, s.happened, v}
 	g.admissions[r.position] = last
 	if slices.Contains(g.named, s.decisions-1) {
-		g.decisions = append(g.decisions, decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageAdmission, request: r.out.ID, verdict: v, admission: last})
+		g.decisions = append(g.decisions, decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageAdmission, request: r.out.ID, admission: last})
 	}
 }
 
