@@ -41,11 +41,12 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/cluster", "pkg/capacity pkg/catalog pkg/config pkg/kv pkg/latency pkg/model pkg/named pkg/policy"},
 	{"pkg/workload", "pkg/record pkg/stat"},
 	{"pkg/load", "pkg/cluster pkg/kv pkg/latency"},
+	{"pkg/fitness", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record"},
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/named pkg/record"},
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
-	{"pkg/summarize", "pkg/cluster pkg/config pkg/filter pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},
+	{"pkg/summarize", "pkg/cluster pkg/config pkg/filter pkg/fitness pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},
 	{"pkg/cli", "pkg/config pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
