@@ -315,7 +315,7 @@ func sample(t *testing.T) []string {
 	t.Helper()
 	never := record.Outcome{
 		ID: "r", State: record.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: record.Nowhere, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, ITLMaxUS: record.Never,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, ITLMaxUS: record.Never,
 	}
 	ms := 1.5
 	var b bytes.Buffer

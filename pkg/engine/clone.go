@@ -30,7 +30,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 
 func (b *batch) clone() *batch {
 	c := *b
-	c.Admitted, c.Preempted = slices.Clone(b.Admitted), slices.Clone(b.Preempted)
+	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
 	c.last, c.tokens = slices.Clone(b.last), slices.Clone(b.tokens)
 	return &c
 }

@@ -166,9 +166,10 @@ type Step struct {
 	// Running, Waiting and UsedBlocks are as the batch was formed, which with
 	// asynchronous scheduling is at the start of the step before.
 	Running, Waiting, UsedBlocks int
-	// Admitted ran for the first time, Preempted were thrown back.
-	Admitted  []Admission
-	Preempted []int32
+	// Admitted ran for the first time, Preempted were thrown back, Resumed run again
+	// after they had been.
+	Admitted           []Admission
+	Preempted, Resumed []int32
 }
 
 // Admission is a request's first place in a batch.

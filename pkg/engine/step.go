@@ -44,7 +44,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 // form makes b a batch at time now and reports whether there is anything in it.
 // From then on the sequences count as if it had run.
 func (e *Engine) form(b *batch, now des.Time) bool {
-	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0]}, last: b.last[:0], tokens: b.tokens[:0]}
+	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]}, last: b.last[:0], tokens: b.tokens[:0]}
 	budget := e.cfg.MaxNumBatchedTokens
 	if !e.runTogether(b, &budget) {
 		e.runOneByOne(b, &budget, now)
@@ -290,7 +290,9 @@ func (e *Engine) admit(b *batch, budget *int) {
 		e.singles = append(e.singles, s)
 		*budget -= n
 		e.compute(b, q, n)
-		if !q.admitted {
+		if q.admitted {
+			b.Resumed = append(b.Resumed, q.tag)
+		} else {
 			q.admitted = true
 			b.Admitted = append(b.Admitted, Admission{q.tag, cached})
 			e.stats.QueriedTokens += int64(tokens)

@@ -24,7 +24,7 @@ func done() *record.Outcome {
 func rejected() *record.Outcome {
 	return &record.Outcome{ID: "req-8", State: record.StateRejected, Reason: "too_long_for_model", ArrivalUS: 2_000_000,
 		AdmittedUS: record.Never, RoutedUS: record.Never, EnqueuedUS: record.Never, ScheduledUS: record.Never,
-		FirstTokenUS: record.Never, CompletedUS: record.Never, Replica: record.Nowhere, InputTokens: 9, OutputTokens: 1, ITLMaxUS: record.Never}
+		FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, Replica: record.Nowhere, InputTokens: 9, OutputTokens: 1, ITLMaxUS: record.Never}
 }
 
 func keeps(t *testing.T, src string, o *record.Outcome) bool {
@@ -157,9 +157,9 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s cannot be asked for", f.Name)
 		}
 	}
-	for _, name := range strings.Fields(`id state reason arrival_us admitted_us routed_us enqueued_us scheduled_us first_token_us completed_us
+	for _, name := range strings.Fields(`id state reason arrival_us admitted_us routed_us enqueued_us scheduled_us first_token_us completed_us ended_us
 		deployment replica tenant slo_class model priority session step iteration decision input_tokens output_tokens generated_tokens
-		cached_tokens expected_cached_tokens preemptions delays itl_max_us slo_met ttft_ms tpot_ms e2e_ms queue_ms prefill_ms decode_ms`) {
+		cached_tokens expected_cached_tokens preemptions preempted_us delays itl_max_us slo_met ttft_ms tpot_ms e2e_ms queue_ms prefill_ms decode_ms`) {
 		if !names[name] {
 			t.Errorf("%s is missing", name)
 		}

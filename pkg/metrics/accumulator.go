@@ -109,7 +109,7 @@ func (a *Accumulator) Add(o *record.Outcome) {
 	if a.from.IsZero() || o.ArrivalUS < a.from {
 		a.from = o.ArrivalUS
 	}
-	a.Until(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS))
+	a.Until(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
 		a.keep(row{span(o.ArrivalUS, o.FirstTokenUS), span(o.ArrivalUS, o.CompletedUS), span(o.EnqueuedUS, o.ScheduledUS),
 			int32(o.OutputTokens), group})

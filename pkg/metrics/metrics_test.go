@@ -28,7 +28,7 @@ var testClasses = []record.SLOClass{
 var outcomes = rapid.Custom(func(t *rapid.T) record.Outcome {
 	at := record.Micros(rapid.Int64Range(0, 5000).Draw(t, "arrival"))
 	o := record.Outcome{ID: "r", State: record.StateCompleted, ArrivalUS: at, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never,
 		SLOClass:    rapid.SampledFrom([]string{"", "critical", "standard", "batch", "unheard-of"}).Draw(t, "class"),
 		Tenant:      rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"),
 		Model:       rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "model"),
@@ -137,7 +137,7 @@ func TestSLOMet(t *testing.T) {
 	done := record.Outcome{State: record.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200, OutputTokens: 10}
 	single := done
 	single.OutputTokens = 1
-	rejected := record.Outcome{State: record.StateRejected, ArrivalUS: 1000, FirstTokenUS: record.Never, CompletedUS: record.Never}
+	rejected := record.Outcome{State: record.StateRejected, ArrivalUS: 1000, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never}
 	late := done
 	late.State, late.CompletedUS = record.StateTimedOut, record.Never
 	for _, c := range []struct {
@@ -179,7 +179,7 @@ func TestNothing(t *testing.T) {
 func TestUntil(t *testing.T) {
 	a := New(nil)
 	o := record.Outcome{State: record.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, OutputTokens: 1}
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, OutputTokens: 1}
 	a.Add(&o)
 	if raw := a.Raw(); raw.DurationS != 0 || raw.Throughput != nil {
 		t.Errorf("duration %v s, throughput %v", raw.DurationS, raw.Throughput)
@@ -216,7 +216,7 @@ func TestReplicas(t *testing.T) {
 func TestFairness(t *testing.T) {
 	a := New(nil)
 	add := func(tenant, state string, output int64) {
-		o := record.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1, CompletedUS: record.Never, FirstTokenUS: record.Never}
+		o := record.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1, CompletedUS: record.Never, EndedUS: record.Never, FirstTokenUS: record.Never}
 		a.Add(&o)
 	}
 	add("", record.StateRejected, 1000) // nobody's

@@ -12,7 +12,7 @@ func (o *Outcome) decode(s *scanner) error {
 	*o = Outcome{
 		Kind: KindOutcome, ITLUS: o.ITLUS[:0], Replica: Nowhere,
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
-		FirstTokenUS: Never, CompletedUS: Never, ITLMaxUS: Never,
+		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never,
 	}
 	m := members{object: outcomeObject}
 	for s.each(&m) {
@@ -43,6 +43,8 @@ func (o *Outcome) decodeTime(s *scanner, f *Field) bool {
 		o.FirstTokenUS = s.micros(f)
 	case "completed_us":
 		o.CompletedUS = s.micros(f)
+	case "ended_us":
+		o.EndedUS = s.micros(f)
 	case "itl_us":
 		o.ITLUS = s.gaps(f, o.ITLUS)
 	case "itl_max_us":
@@ -105,6 +107,8 @@ func (o *Outcome) decodeCount(s *scanner, f *Field) {
 		o.ExpectedCachedTokens = s.integer(f)
 	case "preemptions":
 		o.Preemptions = s.integer(f)
+	case "preempted_us":
+		o.PreemptedUS = s.integer(f)
 	case "delays":
 		o.Delays = s.integer(f)
 	case "slo_met":
@@ -127,6 +131,10 @@ func (o *Outcome) check(s *scanner) error {
 		s.failf("completed_us is missing, though the request completed")
 	case !completed && o.CompletedUS != Never:
 		s.failf("completed_us stands there, though the state is %s", o.State)
+	case completed && o.EndedUS != Never:
+		s.failf("ended_us stands there, though the request completed")
+	case o.EndedUS != Never && o.EndedUS < o.ArrivalUS:
+		s.failf("ended_us must be at least arrival_us (%d), not %d", o.ArrivalUS, o.EndedUS)
 	case o.FirstTokenUS != Never && o.FirstTokenUS < o.ArrivalUS:
 		s.failf("first_token_us must be at least arrival_us (%d), not %d", o.ArrivalUS, o.FirstTokenUS)
 	case completed && o.CompletedUS < o.FirstTokenUS:

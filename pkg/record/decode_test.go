@@ -49,6 +49,7 @@ func (o *Outcome) validate() {
 	o.ID += "r"
 	o.State = states[len(o.State)%len(states)]
 	tokens(1, &o.InputTokens, &o.OutputTokens)
+	o.PreemptedUS &= 1<<40 - 1
 	tokens(0, &o.Iteration, &o.GeneratedTokens, &o.CachedTokens, &o.ExpectedCachedTokens, &o.Preemptions, &o.Delays)
 	for i := range o.ITLUS {
 		o.ITLUS[i] = [2]int64{o.ITLUS[i][0] & (maxExact - 1), 1 + o.ITLUS[i][1]&0xFFFF}
@@ -58,7 +59,11 @@ func (o *Outcome) validate() {
 		o.FirstTokenUS = max(o.FirstTokenUS, o.ArrivalUS)
 	}
 	o.CompletedUS = Never
+	if o.EndedUS != Never {
+		o.EndedUS = max(o.EndedUS, o.ArrivalUS)
+	}
 	if o.State == StateCompleted {
+		o.EndedUS = Never
 		o.CompletedUS = min(o.FirstTokenUS+7, maxExact)
 	}
 }

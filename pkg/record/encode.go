@@ -40,6 +40,7 @@ func appendOutcome(b []byte, o *Outcome) []byte {
 	b = appendTime(b, `,"scheduled_us":`, o.ScheduledUS)
 	b = appendTime(b, `,"first_token_us":`, o.FirstTokenUS)
 	b = appendTime(b, `,"completed_us":`, o.CompletedUS)
+	b = appendTime(b, `,"ended_us":`, o.EndedUS)
 	b = appendText(b, `,"deployment":`, o.Deployment)
 	if !o.Replica.IsZero() {
 		b = appendInt(b, `,"replica":`, int64(o.Replica))
@@ -59,6 +60,7 @@ func appendOutcome(b []byte, o *Outcome) []byte {
 	b = appendInt(b, `,"cached_tokens":`, o.CachedTokens)
 	b = appendInt(b, `,"expected_cached_tokens":`, o.ExpectedCachedTokens)
 	b = appendInt(b, `,"preemptions":`, o.Preemptions)
+	b = appendCount(b, `,"preempted_us":`, o.PreemptedUS)
 	b = appendInt(b, `,"delays":`, o.Delays)
 	b = appendGaps(b, o.ITLUS)
 	b = appendTime(b, `,"itl_max_us":`, o.ITLMaxUS)

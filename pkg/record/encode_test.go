@@ -61,7 +61,7 @@ func drawOutcome(t *rapid.T) Outcome {
 		ArrivalUS:  Micros(anyInt.Draw(t, "arrival_us")),
 		AdmittedUS: anyTime.Draw(t, "admitted_us"), RoutedUS: anyTime.Draw(t, "routed_us"),
 		EnqueuedUS: anyTime.Draw(t, "enqueued_us"), ScheduledUS: anyTime.Draw(t, "scheduled_us"),
-		FirstTokenUS: anyTime.Draw(t, "first_token_us"), CompletedUS: anyTime.Draw(t, "completed_us"),
+		FirstTokenUS: anyTime.Draw(t, "first_token_us"), CompletedUS: anyTime.Draw(t, "completed_us"), EndedUS: anyTime.Draw(t, "ended_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
 		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"), Model: anyString.Draw(t, "model"),
 		Priority: anyFloat.Draw(t, "priority"),
@@ -69,7 +69,7 @@ func drawOutcome(t *rapid.T) Outcome {
 		Decision:    anyString.Draw(t, "decision"),
 		InputTokens: anyInt.Draw(t, "input_tokens"), OutputTokens: anyInt.Draw(t, "output_tokens"),
 		GeneratedTokens: anyInt.Draw(t, "generated"), CachedTokens: anyInt.Draw(t, "cached"),
-		ExpectedCachedTokens: anyInt.Draw(t, "expected"), Preemptions: anyInt.Draw(t, "preemptions"), Delays: anyInt.Draw(t, "delays"),
+		ExpectedCachedTokens: anyInt.Draw(t, "expected"), Preemptions: anyInt.Draw(t, "preemptions"), PreemptedUS: anyInt.Draw(t, "preempted_us"), Delays: anyInt.Draw(t, "delays"),
 		ITLUS: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [2]int64 {
 			return [2]int64{anyInt.Draw(t, "gap"), anyInt.Draw(t, "count")}
 		}), 0, 3).Draw(t, "itl_us"),

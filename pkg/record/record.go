@@ -132,7 +132,9 @@ type Outcome struct {
 	ScheduledUS  Micros `json:"scheduled_us,omitzero"`
 	FirstTokenUS Micros `json:"first_token_us,omitzero"`
 	CompletedUS  Micros `json:"completed_us,omitzero"`
-	Deployment   string `json:"deployment,omitempty"`
+	// EndedUS is when a request that did not complete was final.
+	EndedUS    Micros `json:"ended_us,omitzero"`
+	Deployment string `json:"deployment,omitempty"`
 	// Replica is the index within the deployment.
 	Replica  Index   `json:"replica,omitzero"`
 	Tenant   string  `json:"tenant,omitempty"`
@@ -154,7 +156,9 @@ type Outcome struct {
 	CachedTokens         int64 `json:"cached_tokens"`
 	ExpectedCachedTokens int64 `json:"expected_cached_tokens"`
 	Preemptions          int64 `json:"preemptions"`
-	Delays               int64 `json:"delays"`
+	// PreemptedUS is how long it waited in the queue again after that, in µs.
+	PreemptedUS int64 `json:"preempted_us,omitempty"`
+	Delays      int64 `json:"delays"`
 	// ITLUS is the run-length list of gaps between tokens: [gap in µs, how often].
 	ITLUS    [][2]int64 `json:"itl_us,omitempty"`
 	ITLMaxUS Micros     `json:"itl_max_us,omitzero"`

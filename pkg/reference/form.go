@@ -12,7 +12,7 @@ import (
 // is nothing to compute or no room for it.
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens}
-	r.scheduleRunning(b)
+	r.scheduleRunning(b, now)
 	if b.Preempted == 0 {
 		r.scheduleWaiting(b, now)
 	}
@@ -24,7 +24,7 @@ func (r *replica) form(now int64) *batch {
 
 // scheduleRunning gives the running requests their tokens in order, and
 // preempts where the memory does not suffice.
-func (r *replica) scheduleRunning(b *batch) {
+func (r *replica) scheduleRunning(b *batch, now int64) {
 	for i := 0; i < len(r.running) && b.budget > 0; i++ {
 		q := r.running[i]
 		if q.ending() {
@@ -46,7 +46,7 @@ func (r *replica) scheduleRunning(b *batch) {
 			if slices.Index(r.running, victim) < i { // it had its turn, if only to be passed over
 				i--
 			}
-			r.preempt(b, victim)
+			r.preempt(b, victim, now)
 			if victim == q {
 				r.yielded++
 				return
@@ -84,6 +84,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			q.outcome.ScheduledUS = now
 			q.outcome.Cached = q.computed
 		}
+		q.resume(now)
 		r.schedule(b, q, n)
 	}
 }
@@ -206,7 +207,7 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 
 // preempt sends a running request back to the queue, without blocks. A token that
 // is coming to it still comes.
-func (r *replica) preempt(b *batch, q *request) {
+func (r *replica) preempt(b *batch, q *request, now int64) {
 	if b.has(q) {
 		panic("reference: a victim that the batch computes")
 	}
@@ -220,7 +221,16 @@ func (r *replica) preempt(b *batch, q *request) {
 	r.reenter(q)
 	q.stage = isQueued
 	q.outcome.Preemptions++
+	q.lostUS = now
 	b.Preempted++
+}
+
+// resume counts the time since the request lost its place.
+func (q *request) resume(now int64) {
+	if q.lostUS != Never {
+		q.outcome.PreemptedUS += now - q.lostUS
+		q.lostUS = Never
+	}
 }
 
 // check panics if a batch just formed breaks a limit.

@@ -152,7 +152,9 @@ type Outcome struct {
 	Cached         int
 	ExpectedCached int
 	Preemptions    int
-	TokensUS       []int64
+	// PreemptedUS is how long it waited for a place again.
+	PreemptedUS int64
+	TokensUS    []int64
 	// Met says where a deadline met the request: admission, routing, delay,
 	// queue, flight (in the queue, preempted, with a token still coming), running
 	// (in the middle of a step), ahead (in the middle of a step, and only the

@@ -30,6 +30,9 @@ type request struct {
 	computed int
 	// coming counts the tokens that those two will add to the output.
 	coming int
+	// lostUS is when it lost its place in a batch, Never if it does not wait for
+	// another one.
+	lostUS int64
 }
 
 // appeared counts the tokens that exist: the prompt and the output so far.
@@ -54,6 +57,7 @@ func (q *request) token(now, clientDelay int64) {
 	}
 	if o.Generated == q.Output {
 		o.State = Completed
+		q.resume(now)
 		o.CompletedUS = now + clientDelay
 	}
 }
@@ -93,6 +97,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 			stage:    first,
 			sequence: newSequence(r),
 			until:    r.ArrivalUS,
+			lostUS:   Never,
 			outcome: Outcome{
 				ID: r.ID, ArrivalUS: r.ArrivalUS,
 				AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
@@ -162,7 +167,7 @@ func (s *simulation) happen(now int64) bool {
 	}
 	for _, q := range s.requests {
 		if !q.final() && q.DeadlineUS == now {
-			s.abort(q)
+			s.abort(q, now)
 			return true
 		}
 	}
@@ -247,7 +252,8 @@ func (s *simulation) enqueue(q *request, now int64) {
 // abort ends a request at its deadline. In the middle of a step it keeps what it
 // holds until the step ends. Choice: a step that has just ended at this instant
 // is over, and what it ran leaves at once, also if the batch ahead has it too.
-func (s *simulation) abort(q *request) {
+func (s *simulation) abort(q *request, now int64) {
+	q.resume(now)
 	q.outcome.State, q.outcome.Reason = TimedOut, "deadline"
 	met := []string{isAdmitting: "admission", isRouting: "routing", isDelayed: "delay", isQueued: "queue"}
 	if q.stage < isRunning {
@@ -286,6 +292,7 @@ func (s *simulation) result() Result {
 			q.outcome.State = NotOffered
 		case !q.final():
 			q.outcome.State, q.outcome.Reason = Unfinished, "horizon"
+			q.resume(s.config.HorizonUS)
 		}
 		result.Outcomes = append(result.Outcomes, q.outcome)
 	}

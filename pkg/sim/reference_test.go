@@ -178,7 +178,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		}
 		plain = append(plain, seenOutcome{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times:   [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS, w.CompletedUS},
-			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Gaps: gapsOf(w.TokensUS)})
+			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.TokensUS)})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
 			last.Gaps = nil
@@ -247,6 +247,7 @@ type seenOutcome struct {
 	Times                                    [7]int64
 	Replica                                  int
 	Generated, Cached, Expected, Preemptions int
+	Waited                                   int64 // after preemptions
 	Longest                                  int64 // gap, Never if none
 	Gaps                                     [][2]int64
 }
@@ -284,7 +285,7 @@ func readRun(t *testing.T, run []byte, replicas int) seenRun {
 			got.outcomes[o.ID] = seenOutcome{ID: o.ID, State: o.State, Reason: o.Reason,
 				Times:   [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS), int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
 				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
-				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
+				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS, Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
 		case record.KindMetrics:
 			if err := r.Decode(&got.metrics); err != nil {
 				t.Fatal(err)

@@ -134,7 +134,10 @@ type request struct {
 	// held: it waits in flow control, until patience at most (record.Never: no
 	// such event is pending). delayed: admission has put it off.
 	held, delayed bool
-	patience      des.Time
+	// thrown: it has lost its place in a batch and waits for another one; until then
+	// the instant is taken from its time of waiting.
+	thrown   bool
+	patience des.Time
 	// position in the stream, -1 in a free slot; pending events carry it, so
 	// that those of a request that is gone are known.
 	position int64

@@ -37,7 +37,7 @@ func (s *simulation) place(in *record.Request, position int64) int32 {
 	r.held, r.delayed, r.patience = false, false, des.Time(record.Never)
 	r.model = s.modelOf(in.Model)
 	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never,
 		Replica: record.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: record.Never}
 	r.refusal = s.impossible(r)

@@ -289,6 +289,10 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 	s.open--
 	o := &r.out
 	o.State, o.Reason = state, reason
+	r.resumed(s.now)
+	if state != record.StateCompleted {
+		o.EndedUS = record.Micros(s.now)
+	}
 	o.SLOMet = metrics.SLOMet(o, r.class.Targets)
 	switch state {
 	case record.StateCompleted:

@@ -67,7 +67,21 @@ func (s *simulation) formed(i int32, step *engine.Step) {
 		}
 	}
 	for _, tag := range step.Preempted {
-		s.slots[tag].out.Preemptions++
+		r := &s.slots[tag]
+		r.out.Preemptions++
+		r.out.PreemptedUS -= s.now
+		r.thrown = true
+	}
+	for _, tag := range step.Resumed {
+		s.slots[tag].resumed(s.now)
+	}
+}
+
+// resumed notes that the request waits no longer for the place that it lost.
+func (r *request) resumed(now des.Time) {
+	if r.thrown {
+		r.out.PreemptedUS += now
+		r.thrown = false
 	}
 }
 

@@ -77,7 +77,7 @@ func (r *run) stream(t interface{ Fatal(...any) }) []byte {
 func outcome(id, class, tenant string, arrival, ttft, input, output int64) record.Outcome {
 	at := record.Micros(1000 * arrival)
 	o := record.Outcome{ID: id, State: record.StateRejected, Reason: "admission", ArrivalUS: at, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, Replica: record.Nowhere,
+		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, Replica: record.Nowhere,
 		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: record.Never}
 	if ttft == 0 {
 		return o

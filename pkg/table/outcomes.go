@@ -15,6 +15,7 @@ type outcomeRow struct {
 	ScheduledUS          *int64   `parquet:"scheduled_us"`
 	FirstTokenUS         *int64   `parquet:"first_token_us"`
 	CompletedUS          *int64   `parquet:"completed_us"`
+	EndedUS              *int64   `parquet:"ended_us"`
 	Deployment           string   `parquet:"deployment,optional,dict"`
 	Replica              *int32   `parquet:"replica"`
 	Tenant               string   `parquet:"tenant,optional,dict"`
@@ -31,6 +32,7 @@ type outcomeRow struct {
 	CachedTokens         int64    `parquet:"cached_tokens"`
 	ExpectedCachedTokens int64    `parquet:"expected_cached_tokens"`
 	Preemptions          int64    `parquet:"preemptions"`
+	PreemptedUS          int64    `parquet:"preempted_us"`
 	Delays               int64    `parquet:"delays"`
 	ITLUS                []gapRow `parquet:"itl_us,optional,list"`
 	ITLMaxUS             *int64   `parquet:"itl_max_us"`
@@ -47,12 +49,12 @@ func rowOfOutcome(o *record.Outcome) outcomeRow {
 	r := outcomeRow{
 		ID: o.ID, State: o.State, Reason: o.Reason, ArrivalUS: int64(o.ArrivalUS),
 		AdmittedUS: time(o.AdmittedUS), RoutedUS: time(o.RoutedUS), EnqueuedUS: time(o.EnqueuedUS),
-		ScheduledUS: time(o.ScheduledUS), FirstTokenUS: time(o.FirstTokenUS), CompletedUS: time(o.CompletedUS),
+		ScheduledUS: time(o.ScheduledUS), FirstTokenUS: time(o.FirstTokenUS), CompletedUS: time(o.CompletedUS), EndedUS: time(o.EndedUS),
 		Deployment: o.Deployment, Tenant: o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Priority: o.Priority,
 		Session: o.Session, Step: o.Step, Iteration: o.Iteration, Decision: o.Decision,
 		InputTokens: o.InputTokens, OutputTokens: o.OutputTokens, GeneratedTokens: o.GeneratedTokens,
 		CachedTokens: o.CachedTokens, ExpectedCachedTokens: o.ExpectedCachedTokens,
-		Preemptions: o.Preemptions, Delays: o.Delays, ITLMaxUS: time(o.ITLMaxUS), SLOMet: o.SLOMet, Replica: place(o.Replica),
+		Preemptions: o.Preemptions, PreemptedUS: o.PreemptedUS, Delays: o.Delays, ITLMaxUS: time(o.ITLMaxUS), SLOMet: o.SLOMet, Replica: place(o.Replica),
 	}
 	for _, gap := range o.ITLUS {
 		r.ITLUS = append(r.ITLUS, gapRow{gap[0], gap[1]})
@@ -64,12 +66,12 @@ func (r *outcomeRow) record() record.Outcome {
 	o := record.Outcome{
 		Kind: record.KindOutcome, ID: r.ID, State: r.State, Reason: r.Reason, ArrivalUS: record.Micros(r.ArrivalUS),
 		AdmittedUS: micros(r.AdmittedUS), RoutedUS: micros(r.RoutedUS), EnqueuedUS: micros(r.EnqueuedUS),
-		ScheduledUS: micros(r.ScheduledUS), FirstTokenUS: micros(r.FirstTokenUS), CompletedUS: micros(r.CompletedUS),
+		ScheduledUS: micros(r.ScheduledUS), FirstTokenUS: micros(r.FirstTokenUS), CompletedUS: micros(r.CompletedUS), EndedUS: micros(r.EndedUS),
 		Deployment: r.Deployment, Replica: index(r.Replica), Tenant: r.Tenant, SLOClass: r.SLOClass, Model: r.Model, Priority: r.Priority,
 		Session: r.Session, Step: r.Step, Iteration: r.Iteration, Decision: r.Decision,
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, GeneratedTokens: r.GeneratedTokens,
 		CachedTokens: r.CachedTokens, ExpectedCachedTokens: r.ExpectedCachedTokens,
-		Preemptions: r.Preemptions, Delays: r.Delays, ITLMaxUS: micros(r.ITLMaxUS), SLOMet: r.SLOMet,
+		Preemptions: r.Preemptions, PreemptedUS: r.PreemptedUS, Delays: r.Delays, ITLMaxUS: micros(r.ITLMaxUS), SLOMet: r.SLOMet,
 	}
 	for _, gap := range r.ITLUS {
 		o.ITLUS = append(o.ITLUS, [2]int64{gap.GapUS, gap.Count})
