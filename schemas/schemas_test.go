@@ -354,7 +354,7 @@ func sample(t *testing.T) []string {
 		w.Outcome(&never),
 		w.Outcome(&record.Outcome{
 			ID: "r", State: record.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Step: "a",
-			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, SLOMet: record.Met(true),
+			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: record.Met(true),
 		}),
 		w.Any(&record.SessionOutcome{Kind: record.KindSessionOutcome, ID: "s", State: record.StateUnfinished, CompletedUS: record.Never}),
 		w.Any(&record.SessionOutcome{

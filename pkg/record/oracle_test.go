@@ -31,15 +31,15 @@ func oracleRequest(line []byte) (Request, bool) {
 func oracleOutcome(line []byte) (Outcome, bool) {
 	o := Outcome{
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
-		FirstTokenUS: Never, CompletedUS: Never, ITLMaxUS: Never, Replica: Nowhere,
+		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: Nowhere,
 	}
 	if !oracleObject(line, outcomeObject) || json.Unmarshal(line, &o) != nil || o.ID == "" {
 		return o, false
 	}
 	if o.State == StateCompleted {
-		return o, o.ArrivalUS <= o.FirstTokenUS && o.FirstTokenUS <= o.CompletedUS
+		return o, o.ArrivalUS <= o.FirstTokenUS && o.FirstTokenUS <= o.CompletedUS && o.EndedUS == Never
 	}
-	return o, o.CompletedUS == Never && (o.FirstTokenUS == Never || o.ArrivalUS <= o.FirstTokenUS)
+	return o, o.CompletedUS == Never && (o.EndedUS == Never || o.ArrivalUS <= o.EndedUS) && (o.FirstTokenUS == Never || o.ArrivalUS <= o.FirstTokenUS)
 }
 
 // oracleObject reports whether text is an object with fields as o has them.
