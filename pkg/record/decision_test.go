@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // What a decision's line leaves out is absent in what is read of it, also in its
@@ -49,4 +50,36 @@ func TestDecisionsAreReadAsWritten(t *testing.T) {
 	if _, err := read(strings.Replace(line, "queue_depth", "queue_dept", 1)); err == nil || !strings.Contains(err.Error(), `unknown field "queue_dept"`) {
 		t.Errorf("a misspelt field: %v", err)
 	}
+}
+
+// Whatever is written is read as it was, also into memory that held another one,
+// and encoding/json reads the same.
+func TestDecisionsAreReadAsEncodingJSONDoes(t *testing.T) {
+	var s scanner
+	rapid.Check(t, func(t *rapid.T) {
+		var reused Decision
+		for range 2 {
+			v := drawDecision(t)
+			v.Stage = rapid.SampledFrom(stages).Draw(t, "one of the stages")
+			v.AtUS, v.DelayUS, v.Candidates = v.AtUS&maxExact>>1, v.DelayUS&(1<<40), v.Candidates&(1<<40)
+			v.ExpectedCachedTokens &= maxTokens
+			for i := range v.Considered {
+				v.Considered[i].AgeUS &= 1 << 40
+				v.Considered[i].Inflight &= maxIndex
+				v.Considered[i].Replica &= maxIndex
+			}
+			line := appendDecision(nil, &v)
+			s.reset(line)
+			if err := reused.decode(&s); err != nil {
+				t.Fatalf("%v in\n%s", err, line)
+			}
+			plain := Decision{Replica: Nowhere}
+			if err := decodeStrictly(line, &plain); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(appendDecision(nil, &plain)), string(appendDecision(nil, &reused))); diff != "" {
+				t.Fatalf("-encoding/json +ours, written again:\n%s", diff)
+			}
+		}
+	})
 }

@@ -56,6 +56,9 @@ var Objects = []*Object{
 // States of a request at its end, in the order in which Counts counts them.
 var states = []string{StateCompleted, StateRejected, StateTimedOut, StateFailed, StateUnfinished}
 
+// Stages in which policies decide.
+var stages = []string{StageAdmission, StageFlowControl, StageRouting}
+
 var requestObject = describe[Request](KindRequest, "One call of a model, as a workload offers it.",
 	Field{Name: "kind", Doc: "Always request.", Required: true, OneOf: []string{KindRequest}},
 	Field{Name: "id", Doc: "Names the request; unique in its stream.", Required: true},
@@ -116,7 +119,7 @@ var outcomeObject = describe[Outcome](KindOutcome, "What became of one request. 
 var decisionObject = describe[Decision](KindDecision, "One choice of a policy.",
 	Field{Name: "kind", Doc: "Always decision.", Required: true, OneOf: []string{KindDecision}},
 	Field{Name: "id", Doc: "Names the decision; unique in its stream.", Required: true},
-	Field{Name: "stage", Doc: "Who chose.", Required: true, OneOf: []string{StageAdmission, StageFlowControl, StageRouting}},
+	Field{Name: "stage", Doc: "Who chose.", Required: true, OneOf: stages},
 	Field{Name: "at_us", Doc: "When, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "request", Doc: "The id of the request that it is about.", Required: true},
 	Field{Name: "verdict", Doc: "What admission (admit, reject, delay) or flow control (queue, reject, expire) did."},

@@ -2,7 +2,6 @@ package table
 
 import (
 	"math"
-	"slices"
 
 	"blis/pkg/record"
 )
@@ -46,12 +45,12 @@ func rowOfDecision(d *record.Decision) decisionRow {
 	r := decisionRow{
 		ID: d.ID, Stage: d.Stage, AtUS: int64(d.AtUS), Request: d.Request, Verdict: d.Verdict, DelayUS: d.DelayUS,
 		Deployment: d.Deployment, Replica: place(d.Replica), Score: d.Score, Candidates: d.Candidates,
-		Reason: d.Reason, Rule: d.Rule, ExpectedCachedTokens: d.ExpectedCachedTokens, Scorers: slices.Clone(d.Scorers),
+		Reason: d.Reason, Rule: d.Rule, ExpectedCachedTokens: d.ExpectedCachedTokens, Scorers: append([]string(nil), d.Scorers...),
 	}
 	for i := range d.Considered {
 		c := &d.Considered[i]
 		r.Considered = append(r.Considered, candidateRow{
-			Deployment: c.Deployment, Replica: int32(c.Replica), Filtered: c.Filtered, Score: number(c.Score), Terms: slices.Clone(c.Terms),
+			Deployment: c.Deployment, Replica: int32(c.Replica), Filtered: c.Filtered, Score: number(c.Score), Terms: append([]float64(nil), c.Terms...),
 			Inflight: int32(c.Inflight), QueueDepth: place(c.QueueDepth), Running: place(c.Running), KVUtil: number(c.KVUtil),
 			Matched: place(c.Matched), Cached: place(c.Cached), AgeUS: c.AgeUS,
 		})
