@@ -1,4 +1,5 @@
-// Package stat computes statistics of samples: quantiles, means, fairness.
+// Package stat computes statistics of samples: quantiles, means, fairness,
+// bootstrap intervals, correlations of ranks.
 //
 // A quantile is the linear interpolation at p·(n−1) of the sorted samples,
 // counted from 0. p is a whole percentage, so that the place between two

@@ -1,0 +1,151 @@
+package stat
+
+import (
+	"math"
+	"slices"
+)
+
+// Resampling is a block bootstrap: n observations in order of time are cut into
+// blocks of nearly equal length, and as many blocks as there are are drawn with
+// replacement, again and again. A statistic of each draw says how far it could
+// have come out otherwise. What neighbours have in common, such as the queue that
+// they stood in, stays together, which draws of single observations tear apart:
+// their intervals are too narrow.
+//
+// Two series that go through the same blocks and draws are resampled in pairs:
+// their difference does not have the noise that both share.
+//
+// Blocks do not overlap (Carlstein, Annals of Statistics 14, 1986), so that a
+// draw is how often each block is in it, and sums and quantiles of it need no
+// copy of the observations. BlockLength says how long they should be.
+type Resampling struct {
+	n, blocks int
+	// weights[d][b] is how often draw d has block b.
+	weights [][]uint16
+}
+
+// MostBlocks is the most blocks that a Resampling has: more cost time, and
+// longer ones are only safer.
+const MostBlocks = 1000
+
+// NewResampling makes draws of n observations in blocks of that length, longer if
+// there would be more than MostBlocks. pick returns a random number below its
+// argument, each as likely as the other.
+func NewResampling(n, length, draws int, pick func(int) int) *Resampling {
+	r := &Resampling{n: n, blocks: min(max(n/max(length, 1), 1), MostBlocks, max(n, 1))}
+	for range draws {
+		w := make([]uint16, r.blocks)
+		for range w {
+			w[pick(r.blocks)]++
+		}
+		r.weights = append(r.weights, w)
+	}
+	return r
+}
+
+// Blocks is how many blocks there are, Draws how many draws.
+func (r *Resampling) Blocks() int { return r.blocks }
+func (r *Resampling) Draws() int  { return len(r.weights) }
+
+// Block is the block that the i-th observation is in, from 0.
+func (r *Resampling) Block(i int) uint32 { return uint32(int64(i) * int64(r.blocks) / int64(r.n)) }
+
+// Sums returns the sum in each draw of what has these sums in the blocks.
+func (r *Resampling) Sums(of []float64) []float64 {
+	sums := make([]float64, len(r.weights))
+	for d, w := range r.weights {
+		for b, x := range of {
+			sums[d] += float64(float64(w[b]) * x)
+		}
+	}
+	return sums
+}
+
+// Quantiles returns the percentiles of each draw: result[k][d] is percents[k] of
+// draw d, NaN where nothing was drawn. sorted are the samples, ascending, each
+// tagged with its block; there may be more or fewer than observations. percents
+// ascend. value makes a number of the keys that a quantile lies between, part
+// hundredths of the way from lo to hi.
+func (r *Resampling) Quantiles(sorted []Tagged, percents []int64, value func(lo, hi uint64, part int64) float64) [][]float64 {
+	c := newChunks(sorted, r.blocks)
+	result := make([][]float64, len(percents))
+	totals := make([]int64, c.count()+1)
+	for _, w := range r.weights {
+		n := c.totals(w, totals)
+		for k, percent := range percents {
+			x := math.NaN()
+			if n > 0 {
+				lo, hi, part := place(n, percent)
+				x = value(c.at(lo, w, totals), c.at(hi, w, totals), part)
+			}
+			result[k] = append(result[k], x)
+		}
+	}
+	return result
+}
+
+// chunks are sorted samples in pieces, with how many of each piece each block has:
+// where in a draw a quantile lies is found by pieces, and then within one.
+type chunks struct {
+	sorted []Tagged
+	size   int
+	// has[p·blocks+b] samples of piece p are of block b.
+	has    []int32
+	blocks int
+}
+
+func newChunks(sorted []Tagged, blocks int) *chunks {
+	// A piece costs as many steps as there are blocks, and then one is walked through.
+	pieces := min(64, 1+len(sorted)/(4*blocks))
+	c := &chunks{sorted: sorted, size: max(1, (len(sorted)+pieces-1)/pieces), blocks: blocks}
+	c.has = make([]int32, c.count()*blocks)
+	for i := range sorted {
+		c.has[i/c.size*blocks+int(sorted[i].Tag)]++
+	}
+	return c
+}
+
+func (c *chunks) count() int { return (len(c.sorted) + c.size - 1) / c.size }
+
+// totals fills in how many samples a draw has before each piece and returns how
+// many it has.
+func (c *chunks) totals(w []uint16, totals []int64) int64 {
+	var n int64
+	for p := range c.count() {
+		totals[p] = n
+		for b, has := range c.has[p*c.blocks : (p+1)*c.blocks] {
+			n += int64(has) * int64(w[b])
+		}
+	}
+	totals[c.count()] = n
+	return n
+}
+
+// at returns the key of the i-th sample of a draw, from 0.
+func (c *chunks) at(i int64, w []uint16, totals []int64) uint64 {
+	p, _ := slices.BinarySearch(totals, i+1)
+	p-- // the last piece before which there are at most i
+	upto := totals[p]
+	for k := p * c.size; ; k++ {
+		if upto += int64(w[c.sorted[k].Tag]); upto > i {
+			return c.sorted[k].Key
+		}
+	}
+}
+
+// Interval returns the range that 95 % of the draws of a statistic lie in, by its
+// percentiles. ok is false where more than one draw in twenty has none (NaN).
+func Interval(draws []float64) (lo, hi float64, ok bool) {
+	sorted := slices.DeleteFunc(slices.Clone(draws), math.IsNaN)
+	if len(sorted) == 0 || 20*(len(draws)-len(sorted)) > len(draws) {
+		return 0, 0, false
+	}
+	slices.Sort(sorted)
+	at := func(p float64) float64 {
+		place := p * float64(len(sorted)-1)
+		k := int(place)
+		next := sorted[min(k+1, len(sorted)-1)]
+		return sorted[k] + float64((place-float64(k))*(next-sorted[k]))
+	}
+	return at(0.025), at(0.975), true
+}

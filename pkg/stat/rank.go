@@ -1,0 +1,114 @@
+package stat
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Pearson returns the correlation of x and y, which are as long; not ok if one of
+// them does not vary.
+func Pearson(x, y []float64) (r float64, ok bool) {
+	if len(x) == 0 {
+		return 0, false
+	}
+	a, b := Mean(x), Mean(y)
+	var xx, yy, xy float64
+	for i := range x {
+		u, v := x[i]-a, y[i]-b
+		xx += float64(u * u)
+		yy += float64(v * v)
+		xy += float64(u * v)
+	}
+	if xx == 0 || yy == 0 {
+		return 0, false
+	}
+	return max(-1, min(1, xy/math.Sqrt(xx*yy))), true
+}
+
+// Spearman returns the correlation of the ranks of x and y; equal values share the
+// mean of their ranks.
+func Spearman(x, y []float64) (rho float64, ok bool) { return Pearson(ranks(x), ranks(y)) }
+
+// ranks are those of the values, from 1.
+func ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	of := make([]float64, len(x))
+	for i := 0; i < len(order); {
+		k := i
+		for k < len(order) && x[order[k]] == x[order[i]] {
+			k++
+		}
+		for _, at := range order[i:k] {
+			of[at] = float64(i+1+k) / 2
+		}
+		i = k
+	}
+	return of
+}
+
+// Order compares the order of the pairs of x with that of y.
+type Order struct {
+	// Pairs differ in y; of these Concordant are ordered in x as in y, Discordant
+	// the other way round; the rest are equal in x.
+	Pairs, Concordant, Discordant int
+	// EqualX pairs of all are equal in x, EqualY in y.
+	EqualX, EqualY int
+}
+
+// Compare counts the pairs of x and y, which are as long, in quadratic time.
+func Compare(x, y []float64) Order {
+	var o Order
+	for i := range x {
+		for j := range i {
+			a, b := cmp.Compare(x[i], x[j]), cmp.Compare(y[i], y[j])
+			switch {
+			case a*b > 0:
+				o.Concordant++
+			case a*b < 0:
+				o.Discordant++
+			}
+			if a == 0 {
+				o.EqualX++
+			}
+			if b == 0 {
+				o.EqualY++
+			} else {
+				o.Pairs++
+			}
+		}
+	}
+	return o
+}
+
+// Kendall returns tau-b of what was compared; not ok if x or y does not vary.
+func (o Order) Kendall() (tau float64, ok bool) {
+	all := o.Pairs + o.EqualY
+	x, y := all-o.EqualX, o.Pairs
+	if x == 0 || y == 0 {
+		return 0, false
+	}
+	return float64(o.Concordant-o.Discordant) / math.Sqrt(float64(x)*float64(y)), true
+}
+
+// KolmogorovSmirnov returns the largest distance between the distribution functions
+// of two samples, which are in ascending order and not empty.
+func KolmogorovSmirnov(a, b []float64) float64 {
+	var i, j int
+	most := 0.0
+	for i < len(a) && j < len(b) {
+		x := min(a[i], b[j])
+		for i < len(a) && a[i] == x {
+			i++
+		}
+		for j < len(b) && b[j] == x {
+			j++
+		}
+		most = max(most, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
+	}
+	return most
+}
