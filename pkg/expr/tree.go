@@ -1,0 +1,316 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"blis/pkg/named"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// Node is an expression as a tree, for callers that give names, operators and
+// functions a meaning of their own.
+type Node struct {
+	// Op is what the node does with its Args: an operator of CEL ("+", "&&", "?:",
+	// "!", "neg" for the sign) or a function's name; "" of a Name or a Value.
+	Op   string
+	Args []*Node
+	// Name is a name with its dots and indexes, such as m.cls["batch"].ttft.p99.
+	Name string
+	// Value is a literal: a float64, a string or a bool.
+	Value any
+	Type  Type
+	// Line and Col are where it stands in the text, from 1.
+	Line, Col int
+}
+
+// Function is a function that a tree may have: what it takes and gives. Any
+// takes a variable number of arguments, in repetitions of Takes.
+type Function struct {
+	Name, Doc string
+	Takes     []Type
+	Any       bool
+	Gives     Type
+}
+
+// mostRepeated is how often the arguments of a Function of Any may be repeated.
+const mostRepeated = 24
+
+// Tree checks src and returns it as a tree. All names are of numbers; check says
+// what is wrong with one, nil if nothing is, and is asked once for each place.
+// Lists, maps and macros are refused. Errors are *Error.
+func Tree(src string, check func(name string) error, functions []Function, want ...Type) (*Node, error) {
+	options := []cel.EnvOption{cel.ClearMacros()}
+	for _, f := range functions {
+		options = append(options, f.declare())
+	}
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		panic("expr: " + err.Error())
+	}
+	parsed, issues := env.Parse(src)
+	if issues.Err() != nil {
+		return nil, readable(issues)
+	}
+	t := &treeMaker{tree: parsed.NativeRep(), functions: functions, check: check}
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	var names []cel.EnvOption
+	for _, name := range t.names {
+		names = append(names, cel.Variable(name, cel.DoubleType))
+	}
+	if env, err = env.Extend(names...); err != nil {
+		panic("expr: " + err.Error())
+	}
+	checked, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, readable(issues)
+	}
+	if _, err := typeOf(checked, want); err != nil {
+		return nil, err
+	}
+	t.tree = checked.NativeRep()
+	return t.node(t.tree.Expr()), nil
+}
+
+// declare tells CEL of the function.
+func (f *Function) declare() cel.EnvOption {
+	var takes []*cel.Type
+	for _, t := range f.Takes {
+		takes = append(takes, t.cel())
+	}
+	var overloads []cel.FunctionOpt
+	for n := 1; n == 1 || f.Any && n <= mostRepeated; n++ {
+		overloads = append(overloads, cel.Overload(fmt.Sprintf("%s_%d", f.Name, n), slices.Repeat(takes, n), f.Gives.cel()))
+	}
+	return cel.Function(f.Name, overloads...)
+}
+
+// treeMaker makes Nodes of CEL's own tree.
+type treeMaker struct {
+	tree      *ast.AST
+	functions []Function
+	check     func(name string) error
+	names     []string
+}
+
+// prepare makes one variable of each name, checks names and functions, makes all
+// numbers doubles, and refuses what a Node cannot be.
+func (t *treeMaker) prepare() error {
+	var fault error
+	inside := map[int64]bool{} // parts of a longer name
+	factory := ast.NewExprFactory()
+	ast.PreOrderVisit(t.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if fault != nil || inside[e.ID()] {
+			return
+		}
+		switch e.Kind() {
+		case ast.IdentKind, ast.SelectKind:
+			fault = t.name(e, factory, inside)
+		case ast.CallKind:
+			if e.AsCall().FunctionName() == operators.Index {
+				fault = t.name(e, factory, inside)
+			} else {
+				fault = t.checkCall(e)
+			}
+		case ast.LiteralKind:
+			switch v := e.AsLiteral().(type) {
+			case types.Int:
+				e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
+			case types.Uint:
+				e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
+			case types.Double, types.String, types.Bool:
+			default:
+				fault = t.errorf(e, "%s is no number, text, true or false", v.Type().TypeName())
+			}
+		default:
+			fault = t.errorf(e, "lists, maps and messages are not allowed here")
+		}
+	}))
+	return fault
+}
+
+// name makes a variable of the name e, which has dots and indexes.
+func (t *treeMaker) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]bool) error {
+	name, root, ok := t.indexed(e, inside)
+	if !ok {
+		return t.errorf(e, `only names have parts: m.ttft.p99, m.cls["batch"].ttft.p99, m.replica[0].utilization`)
+	}
+	if err := t.check(name); err != nil {
+		return t.errorf(root, "%s", err)
+	}
+	if at, ok := t.tree.SourceInfo().GetOffsetRange(root.ID()); ok {
+		t.tree.SourceInfo().SetOffsetRange(e.ID(), at)
+	}
+	e.SetKindCase(factory.NewIdent(e.ID(), name))
+	if !slices.Contains(t.names, name) {
+		t.names = append(t.names, name)
+	}
+	return nil
+}
+
+// indexed returns the name that e is, and its first part. The parts are noted in
+// inside.
+func (t *treeMaker) indexed(e ast.Expr, inside map[int64]bool) (name string, root ast.Expr, ok bool) {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return e.AsIdent(), e, true
+	case ast.SelectKind:
+		of := e.AsSelect()
+		inside[of.Operand().ID()] = true
+		name, root, ok = t.indexed(of.Operand(), inside)
+		return name + "." + of.FieldName(), root, ok && !of.IsTestOnly()
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.FunctionName() != operators.Index || call.Args()[1].Kind() != ast.LiteralKind {
+			return "", nil, false
+		}
+		inside[call.Args()[0].ID()], inside[call.Args()[1].ID()] = true, true
+		name, root, ok = t.indexed(call.Args()[0], inside)
+		switch v := call.Args()[1].AsLiteral().(type) {
+		case types.String:
+			return fmt.Sprintf("%s[%q]", name, string(v)), root, ok
+		case types.Int:
+			return fmt.Sprintf("%s[%d]", name, int64(v)), root, ok
+		}
+	}
+	return "", nil, false
+}
+
+// checkCall refuses functions that are not among ours.
+func (t *treeMaker) checkCall(e ast.Expr) error {
+	name := e.AsCall().FunctionName()
+	if symbols[name] != "" {
+		return nil
+	}
+	var have []string
+	for _, f := range t.functions {
+		if have = append(have, f.Name); f.Name == name && !e.AsCall().IsMemberFunction() {
+			return nil
+		}
+	}
+	if symbol, isOperator := operators.FindReverse(name); isOperator {
+		return t.errorf(e, "the operator %s is not allowed here", symbol)
+	}
+	return t.errorf(e, "%s", named.Unknown("function", name, have))
+}
+
+// symbols are the operators that a tree may have, as Nodes name them.
+var symbols = map[string]string{
+	operators.Add: "+", operators.Subtract: "-", operators.Multiply: "*", operators.Divide: "/", operators.Negate: "neg",
+	operators.Less: "<", operators.LessEquals: "<=", operators.Greater: ">", operators.GreaterEquals: ">=",
+	operators.Equals: "==", operators.NotEquals: "!=", operators.LogicalAnd: "&&", operators.LogicalOr: "||",
+	operators.LogicalNot: "!", operators.Conditional: "?:",
+}
+
+func (t *treeMaker) errorf(e ast.Expr, format string, args ...any) error {
+	line, col := t.place(e)
+	return &Error{line, col, fmt.Sprintf(format, args...)}
+}
+
+// place is where e stands: an operator and its operands where the first of them
+// does, a function where its name does.
+func (t *treeMaker) place(e ast.Expr) (line, col int) {
+	if e.Kind() == ast.CallKind {
+		call := e.AsCall()
+		_, isOperator := operators.FindReverse(call.FunctionName())
+		switch {
+		case isOperator && len(call.Args()) > 1:
+			return t.place(call.Args()[0])
+		case !isOperator && !call.IsMemberFunction():
+			at := t.tree.SourceInfo().GetStartLocation(e.ID())
+			return max(1, at.Line()), max(1, at.Column()+1-len(call.FunctionName()))
+		}
+	}
+	at := t.tree.SourceInfo().GetStartLocation(e.ID())
+	return max(1, at.Line()), max(1, at.Column()+1)
+}
+
+// node makes a Node of a checked expression.
+func (t *treeMaker) node(e ast.Expr) *Node {
+	n := &Node{}
+	n.Line, n.Col = t.place(e)
+	for _, of := range []Type{Number, Text, Flag} {
+		if t.tree.GetType(e.ID()).IsExactType(of.cel()) {
+			n.Type = of
+		}
+	}
+	switch e.Kind() {
+	case ast.IdentKind:
+		n.Name = e.AsIdent()
+	case ast.LiteralKind:
+		switch v := e.AsLiteral().(type) {
+		case types.Double:
+			n.Value = float64(v)
+		case types.String:
+			n.Value = string(v)
+		case types.Bool:
+			n.Value = bool(v)
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		if n.Op = symbols[call.FunctionName()]; n.Op == "" {
+			n.Op = call.FunctionName()
+		}
+		for _, a := range call.Args() {
+			n.Args = append(n.Args, t.node(a))
+		}
+	}
+	return n
+}
+
+// precedence orders the operators; what binds less stands in brackets.
+var precedence = map[string]int{"?:": 1, "||": 2, "&&": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4,
+	"+": 5, "-": 5, "*": 6, "/": 6, "neg": 7, "!": 7}
+
+// String is the expression on one line.
+func (n *Node) String() string { return string(n.append(nil, 0)) }
+
+// append adds the expression to b, in brackets if it binds less than least.
+func (n *Node) append(b []byte, least int) []byte {
+	p := precedence[n.Op]
+	if p != 0 && p < least {
+		return append(n.append(append(b, '('), 0), ')')
+	}
+	switch {
+	case n.Op == "" && n.Name != "":
+		return append(b, n.Name...)
+	case n.Op == "":
+		return appendLiteral(b, n.Value)
+	case n.Op == "?:":
+		b = append(n.Args[0].append(b, p+1), " ? "...)
+		b = append(n.Args[1].append(b, p+1), " : "...)
+		return n.Args[2].append(b, p)
+	case n.Op == "neg":
+		return n.Args[0].append(append(b, '-'), p)
+	case n.Op == "!":
+		return n.Args[0].append(append(b, '!'), p)
+	case p != 0:
+		b = append(n.Args[0].append(b, p), " "+n.Op+" "...)
+		return n.Args[1].append(b, p+1)
+	}
+	b = append(b, n.Op+"("...)
+	for i, a := range n.Args {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = a.append(b, 0)
+	}
+	return append(b, ')')
+}
+
+func appendLiteral(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case float64:
+		return strconv.AppendFloat(b, v, 'g', -1, 64)
+	case string:
+		return strconv.AppendQuoteToASCII(b, v)
+	}
+	return fmt.Append(b, v)
+}
