@@ -317,6 +317,7 @@ func sample(t *testing.T) []string {
 		ID: "r", State: record.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: record.Nowhere, AdmittedUS: record.Never, RoutedUS: record.Never,
 		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, ITLMaxUS: record.Never,
 	}
+	unread := record.NewSnapshot(5, "main", 0)
 	ms := 1.5
 	var b bytes.Buffer
 	w := record.NewWriter(&b, true)
@@ -343,6 +344,8 @@ func sample(t *testing.T) []string {
 		w.Decision(&record.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4, Reason: "x", Rule: "routing.score",
 			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"}, Considered: []record.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
 		w.Any(&record.Preemption{Kind: record.KindPreemption, Deployment: "main", Request: "r"}),
+		w.Any(&unread),
+		w.Any(&record.Snapshot{Kind: record.KindSnapshot, Deployment: "main", Cache: true}),
 		w.Decision(&record.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: record.Nowhere}),
 		w.Any(&record.Regret{Kind: record.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
 			Alternatives: []record.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),

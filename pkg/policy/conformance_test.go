@@ -90,7 +90,7 @@ func (p *Plane) decide(stage string, v *View, l *Local) (d decision) {
 	case "admission":
 		d.Verdict = p.Admission.Admit(v)
 	case "priority":
-		d.number = p.Priority.Priority(v, &hints)
+		d.number, _ = p.Priority.Priority(v, &hints)
 		d.hints = hints
 	case "routing":
 		d.Choice = p.Routing.Route(v)

@@ -150,12 +150,12 @@ func newPriorityExpression(b *builder, s *Spec) Prioritizer {
 	return p
 }
 
-func (p *priorityExpression) Priority(v *View, hints *[MaxHints]float64) float64 {
+func (p *priorityExpression) Priority(v *View, hints *[MaxHints]float64) (float64, string) {
 	for i, h := range p.hints {
 		hints[i], _ = h.number(v)
 	}
 	x, _ := p.score.number(v)
-	return x
+	return x, p.score.rule.Path
 }
 
 func (p *priorityExpression) Hints() []string { return p.names }

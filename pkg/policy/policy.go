@@ -62,7 +62,9 @@ type Admitter interface {
 // that a replica's scheduler may read.
 type Prioritizer interface {
 	Policy
-	Priority(v *View, hints *[MaxHints]float64) float64
+	// Priority also returns the path of the rule that gave it, "" where the policy has
+	// none.
+	Priority(v *View, hints *[MaxHints]float64) (priority float64, rule string)
 	// Hints are the names of the hints, at most MaxHints.
 	Hints() []string
 	Clone() Prioritizer

@@ -6,5 +6,7 @@ func newSLOBased(*builder, *Spec) Prioritizer { return sloBased{} }
 
 func (sloBased) Needs() Needs { return NeedRequest }
 
-func (sloBased) Priority(v *View, _ *[MaxHints]float64) float64 { return v.Request.Priority }
-func (s sloBased) Clone() Prioritizer                           { return s }
+func (sloBased) Priority(v *View, _ *[MaxHints]float64) (float64, string) {
+	return v.Request.Priority, ""
+}
+func (s sloBased) Clone() Prioritizer { return s }

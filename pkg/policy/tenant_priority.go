@@ -15,7 +15,8 @@ func newTenantPriority(b *builder, s *Spec) Prioritizer {
 
 func (tenantPriority) Needs() Needs { return NeedRequest }
 
-func (t tenantPriority) Priority(v *View, _ *[MaxHints]float64) float64 {
-	return t.of[v.Request.Tenant]
+func (t tenantPriority) Priority(v *View, _ *[MaxHints]float64) (float64, string) {
+	return t.of[v.Request.Tenant], ""
 }
+
 func (t tenantPriority) Clone() Prioritizer { return t }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -78,8 +79,8 @@ type priorityLeaf struct {
 	x float64
 }
 
-func (l priorityLeaf) Priority(*View, *[MaxHints]float64) float64 { return l.x }
-func (l priorityLeaf) Clone() Prioritizer                         { return l }
+func (l priorityLeaf) Priority(*View, *[MaxHints]float64) (float64, string) { return l.x, "" }
+func (l priorityLeaf) Clone() Prioritizer                                   { return l }
 
 func newPriorityTree(b *builder, s *Spec) Prioritizer {
 	b.refuse(s, "root")
@@ -95,8 +96,10 @@ func newPriorityTree(b *builder, s *Spec) Prioritizer {
 	})}
 }
 
-func (t priorityTree) Priority(v *View, hints *[MaxHints]float64) float64 {
-	return t.root.find(v).Priority(v, hints)
+func (t priorityTree) Priority(v *View, hints *[MaxHints]float64) (float64, string) {
+	leaf, path := t.root.reach(v)
+	x, rule := leaf.Priority(v, hints)
+	return x, cmp.Or(rule, path)
 }
 func (t priorityTree) Hints() []string    { return nil }
 func (t priorityTree) Needs() Needs       { return t.root.needs(Prioritizer.Needs) }

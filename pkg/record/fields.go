@@ -49,7 +49,7 @@ func describe[T any](name, doc string, fields ...Field) *Object {
 
 // Objects is everything that this package puts on the wire, records first.
 var Objects = []*Object{
-	headerObject, requestObject, sessionObject, decisionObject, regretObject, anomalyObject, preemptionObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
+	headerObject, requestObject, sessionObject, decisionObject, regretObject, anomalyObject, preemptionObject, snapshotObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
 	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, keyObject, parentObject, sourceObject, countsObject,
 }
 
@@ -57,7 +57,7 @@ var Objects = []*Object{
 var states = []string{StateCompleted, StateRejected, StateTimedOut, StateFailed, StateUnfinished}
 
 // Stages in which policies decide.
-var stages = []string{StageAdmission, StageFlowControl, StageRouting}
+var stages = []string{StageAdmission, StagePriority, StageFlowControl, StageRouting}
 
 var requestObject = describe[Request](KindRequest, "One call of a model, as a workload offers it.",
 	Field{Name: "kind", Doc: "Always request.", Required: true, OneOf: []string{KindRequest}},
@@ -126,7 +126,7 @@ var decisionObject = describe[Decision](KindDecision, "One choice of a policy.",
 	Field{Name: "delay_us", Doc: "How long the request was delayed, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "deployment", Doc: "The deployment that routing chose."},
 	Field{Name: "replica", Doc: "The index of the replica that routing chose in its deployment, from 0.", Max: maxIndex},
-	Field{Name: "score", Doc: "The winner's score, in the policy's own unit.", Required: true},
+	Field{Name: "score", Doc: "The winner's score, in the policy's own unit; of stage priority, the priority that was given.", Required: true},
 	Field{Name: "candidates", Doc: "Among how many it was chosen.", Required: true, Max: maxExact},
 	Field{Name: "reason", Doc: "What decided, in a word or two."},
 	Field{Name: "rule", Doc: "The path in the policies of the leaf or expression that decided."},
@@ -156,6 +156,21 @@ var preemptionObject = describe[Preemption](KindPreemption, "A request that lost
 	Field{Name: "deployment", Doc: "The deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "The index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "request", Doc: "The id of the request.", Required: true},
+)
+
+var snapshotObject = describe[Snapshot](KindSnapshot, "What the router read of a replica at an instant; what it did not read is absent.",
+	Field{Name: "kind", Doc: "Always snapshot.", Required: true, OneOf: []string{KindSnapshot}},
+	Field{Name: "at_us", Doc: "When it was read, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "deployment", Doc: "The deployment of the replica.", Required: true},
+	Field{Name: "replica", Doc: "The index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
+	Field{Name: "queue_depth", Doc: "Requests in its wait queue.", Max: maxIndex},
+	Field{Name: "running", Doc: "Sequences in its batch.", Max: maxIndex},
+	Field{Name: "kv_util", Doc: "The share of its blocks in use."},
+	Field{Name: "hit_rate", Doc: "The share of prompt tokens found cached in the last 10 s."},
+	Field{Name: "recent_ttft_ms", Doc: "The mean TTFT of the last 10 s, in ms."},
+	Field{Name: "recent_tpot_ms", Doc: "The mean TPOT of the last 10 s, in ms."},
+	Field{Name: "est_wait_ms", Doc: "The length of its queue times its mean step, in ms."},
+	Field{Name: "cache", Doc: "Whether the content of its block cache was read."},
 )
 
 var stepObject = describe[Step](KindStep, "One batch of one replica, written when it ends.",

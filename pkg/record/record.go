@@ -23,6 +23,7 @@ const (
 	KindDecision       = "decision"
 	KindRegret         = "regret"
 	KindPreemption     = "preemption"
+	KindSnapshot       = "snapshot"
 	KindAnomaly        = "anomaly"
 	KindStep           = "step"
 	KindOutcome        = "outcome"
@@ -186,6 +187,7 @@ func TPOT(us, outputTokens int64) float64 { return float64(us) / float64(1000*(o
 // Stages of decisions.
 const (
 	StageAdmission   = "admission"
+	StagePriority    = "priority"
 	StageFlowControl = "flow_control"
 	StageRouting     = "routing"
 )
@@ -204,7 +206,8 @@ type Decision struct {
 	// Deployment and Replica are where routing sent the request.
 	Deployment string `json:"deployment,omitempty"`
 	Replica    Index  `json:"replica,omitzero"`
-	// Score is the winner's, in the policy's own unit; Candidates is among how many.
+	// Score is the winner's, in the policy's own unit, or the priority that was given;
+	// Candidates is among how many it was chosen.
 	Score      float64 `json:"score"`
 	Candidates int64   `json:"candidates"`
 	// Reason says in a word or two what decided, Rule is the path of the leaf or the

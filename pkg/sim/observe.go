@@ -30,6 +30,10 @@ type observer struct {
 	// reads counts fields that were looked at, and sums how old they were.
 	reads         int64
 	ageUS, oldest int64
+	// read are fields of replica readOf as of readAt that the trace does not have yet.
+	read   []policy.Field
+	readOf int32
+	readAt des.Time
 }
 
 type timed struct {
@@ -90,7 +94,29 @@ func (s *simulation) catchUp(i int32, refreshed bool) {
 		if taken := &s.seen.stats[i].TakenUS[t.field]; at > *taken {
 			*taken = at
 			s.take(i, t.field, at)
+			s.tell(i, t.field, at)
 		}
+	}
+	s.told()
+}
+
+// tell notes that a field was read, for the trace.
+func (s *simulation) tell(i int32, f policy.Field, at des.Time) {
+	if s.out.level < traceFull {
+		return
+	}
+	o := s.seen
+	if len(o.read) > 0 && (o.readAt != at || o.readOf != i) {
+		s.told()
+	}
+	o.read, o.readAt, o.readOf = append(o.read, f), at, i
+}
+
+// told writes what was read.
+func (s *simulation) told() {
+	if o := s.seen; len(o.read) > 0 {
+		s.out.snapshot(s, o.readOf, o.readAt, o.read)
+		o.read = o.read[:0]
 	}
 }
 
@@ -121,8 +147,10 @@ func (s *simulation) look(i int32, needs policy.Needs) {
 		if taken := &o.stats[i].TakenUS[t.field]; needs.Of(t.field) && s.now-*taken >= t.us {
 			*taken = s.now
 			s.take(i, t.field, s.now)
+			s.tell(i, t.field, s.now)
 		}
 	}
+	s.told()
 	for _, list := range [...][]timed{o.periodic, o.demands} {
 		for _, t := range list {
 			if needs.Of(t.field) {

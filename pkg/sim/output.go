@@ -54,6 +54,17 @@ func (o *output) verdict(s *simulation, r *request, stage, verdict, rule string,
 		Verdict: verdict, Rule: rule, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
 }
 
+// priority records which one r was given.
+func (o *output) priority(s *simulation, r *request, rule string) error {
+	id := s.decisions
+	s.decisions++
+	if o.level < traceDecisions {
+		return nil
+	}
+	return o.w.Decision(&record.Decision{ID: o.decisionID(id), Stage: record.StagePriority, AtUS: record.Micros(s.now), Request: r.out.ID,
+		Replica: record.Nowhere, Score: r.out.Priority, Rule: rule})
+}
+
 // routing records that r was sent to its replica, one of the view's candidates.
 func (o *output) routing(s *simulation, r *request, v *policy.View, c policy.Choice) error {
 	id := s.decisions
@@ -181,6 +192,34 @@ func (o *output) preempted(s *simulation, r *replica, tags []int32) error {
 		}
 	}
 	return nil
+}
+
+// snapshot records what of replica i was read as of time at. An error stays with the
+// writer, whose next call returns it.
+func (o *output) snapshot(s *simulation, i int32, at des.Time, fields []policy.Field) {
+	r, seen, stats := &s.replicas[i], &s.seen.states[i], &s.seen.stats[i]
+	x := record.NewSnapshot(record.Micros(at), s.deployments[r.deployment].id, r.index)
+	for _, f := range fields {
+		switch f {
+		case policy.FieldQueueDepth:
+			x.QueueDepth = record.Index(seen.QueueDepth)
+		case policy.FieldRunning:
+			x.Running = record.Index(seen.Running)
+		case policy.FieldKVUtil:
+			x.KVUtil = record.Number(seen.KVUtil)
+		case policy.FieldHitRate:
+			x.HitRate = record.Number(stats.HitRate)
+		case policy.FieldRecentTTFT:
+			x.RecentTTFTMS = record.Number(stats.RecentTTFTMS)
+		case policy.FieldRecentTPOT:
+			x.RecentTPOTMS = record.Number(stats.RecentTPOTMS)
+		case policy.FieldEstWait:
+			x.EstWaitMS = record.Number(stats.EstWaitMS)
+		case policy.FieldCache:
+			x.Cache = true
+		}
+	}
+	_ = o.w.Any(&x)
 }
 
 // finite is x, or the largest number in the place of an infinite one, which has

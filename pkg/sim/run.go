@@ -27,7 +27,7 @@ type Options struct {
 	Seed                  uint64         `default:"0" help:"Seed of the simulation's own random streams: of policies that draw, and of latency.jitter."`
 	JitterSeed            *uint64        `placeholder:"SEED" help:"Another seed for latency.jitter."`
 	Horizon               *Horizon       `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
-	Trace                 string         `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step)."`
+	Trace                 string         `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step, candidate, preemption and snapshot)."`
 	ITL                   bool           `name:"itl" help:"Outcomes carry every gap between tokens."`
 	Clairvoyant           bool           `help:"Route by the true state of the replicas and the true lengths of answers, to where each request ends first by estimate, whatever the policy says: a run to compare with."`
 	Counterfactual        Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate what the K best replicas would have made of each request; or play the N decisions with the largest estimated regret (exact:N, exact:N:all), or those named (dec-000913,dec-000914), with other choices."`

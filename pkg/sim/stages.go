@@ -104,7 +104,11 @@ func (s *simulation) admit(slot int32) error {
 	}
 	s.enter(r)
 	if !s.router.onePriority {
-		r.out.Priority = finite(s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints))
+		priority, rule := s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
+		r.out.Priority = finite(priority)
+		if err := s.out.priority(s, r, rule); err != nil {
+			return err
+		}
 	}
 	r.out.AdmittedUS = record.Micros(s.now)
 	return s.soon(s.router.RoutingLatencyUS, routing, slot)

@@ -32,7 +32,7 @@ type outcomeRow struct {
 	CachedTokens         int64    `parquet:"cached_tokens"`
 	ExpectedCachedTokens int64    `parquet:"expected_cached_tokens"`
 	Preemptions          int64    `parquet:"preemptions"`
-	PreemptedUS          int64    `parquet:"preempted_us"`
+	PreemptedUS          int64    `parquet:"preempted_us,optional"`
 	Delays               int64    `parquet:"delays"`
 	ITLUS                []gapRow `parquet:"itl_us,optional,list"`
 	ITLMaxUS             *int64   `parquet:"itl_max_us"`

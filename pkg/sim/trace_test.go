@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/record"
+)
+
+// traced plays a small contended workload on two replicas at trace level full, with
+// these policies and this control plane.
+func traced(t *testing.T, plane string) *bytes.Buffer {
+	t.Helper()
+	c, err := cluster.Parse("c", []byte(`version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 40, max_num_seqs: 2}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+`+plane), cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	workload := ""
+	for i, class := range strings.Split(strings.Repeat("critical,batch,standard,", 10), ",")[:30] {
+		workload += `{"kind":"request","id":"r` + string(rune('a'+i)) + `","arrival_us":` + strings.Repeat("1", 1+i/6) + `000,"input_tokens":170,"output_tokens":9,"slo_class":"` + class + "\"}\n"
+	}
+	var out bytes.Buffer
+	if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out, Options{Trace: "full", Plain: true}); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+// TestSnapshotsInTheTrace: what a routing policy was shown of a replica is what the
+// last snapshot record before the decision says, with the age that follows from it.
+func TestSnapshotsInTheTrace(t *testing.T) {
+	for _, how := range []string{"periodic 30ms", "on-demand 20ms"} {
+		r := record.NewReader(traced(t, "policies: {routing: {type: weighted, params: {queue-depth: 1}}}\ncontrol_plane: {snapshots: {queue_depth: "+how+"}}\n"))
+		last := map[record.Index]record.Snapshot{}
+		aged, deep := 0, 0
+		for r.Next() {
+			switch r.Kind() {
+			case record.KindSnapshot:
+				s := record.NewSnapshot(0, "", 0)
+				must(r.Decode(&s))
+				if s.Running != record.Nowhere || s.QueueDepth == record.Nowhere {
+					t.Fatalf("%s: %s: only queue_depth is stale", how, r.Bytes())
+				}
+				last[s.Replica] = s
+			case record.KindDecision:
+				var d record.Decision
+				must(r.Decision(&d))
+				for _, c := range d.Considered {
+					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") && record.Micros(c.AgeUS) != d.AtUS-s.AtUS {
+						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth, c.AgeUS, s.AtUS, s.QueueDepth)
+					}
+					aged += min(1, int(c.AgeUS))
+					deep += min(1, int(c.QueueDepth))
+				}
+			}
+		}
+		if must(r.Err()); aged == 0 || deep == 0 {
+			t.Errorf("%s: %d candidates of some age, %d with a queue", how, aged, deep)
+		}
+	}
+}
+
+// TestPriorityInTheTrace: each admitted request has a decision that says which
+// priority it was given and by which leaf; without a policy that gives any there is
+// none.
+func TestPriorityInTheTrace(t *testing.T) {
+	given := func(plane string) map[string]record.Decision {
+		found := map[string]record.Decision{}
+		r := record.NewReader(traced(t, plane))
+		for r.Next() {
+			switch r.Kind() {
+			case record.KindDecision:
+				var d record.Decision
+				if must(r.Decision(&d)); d.Stage == record.StagePriority {
+					found[d.Request] = d
+				}
+			case record.KindOutcome:
+				var o record.Outcome
+				must(r.Outcome(&o))
+				if d, ok := found[o.ID]; ok && (d.Score != o.Priority || d.AtUS != o.AdmittedUS) {
+					t.Errorf("%s: decided %v at %d, has %v, admitted at %d", o.ID, d.Score, d.AtUS, o.Priority, o.AdmittedUS)
+				}
+			}
+		}
+		must(r.Err())
+		return found
+	}
+	found := given(`policies: {priority: {type: tree, root: {if: 'req.slo_class == "critical"', then: 9, else: {use: {type: expression, priority: "-req.input_tokens"}}}}}` + "\n")
+	for id, d := range found {
+		if want := map[float64]string{9: "priority.root.then", -170: "priority.root.else.use.priority"}[d.Score]; d.Rule != want {
+			t.Errorf("%s: priority %v by %q, not %q", id, d.Score, d.Rule, want)
+		}
+	}
+	if len(found) != 30 {
+		t.Errorf("%d requests were given a priority, not 30", len(found))
+	}
+	if found := given("policies: {priority: {type: constant}}\n"); len(found) > 0 {
+		t.Errorf("%d decisions of a policy that gives all the same", len(found))
+	}
+}
