@@ -30,7 +30,7 @@ func (a *Accumulator) Raw() *Raw {
 	}
 	r.Cls, r.Tenant, r.Model = parts[0].named(), parts[1].named(), parts[2].named()
 	r.Fairness = fairness(parts[1])
-	a.addReplicas(r)
+	a.addReplicas(r, &all)
 	r.Control = a.control
 	if a.expects || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow

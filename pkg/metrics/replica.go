@@ -2,7 +2,7 @@ package metrics
 
 // addReplicas adds what only replicas know: their own branch, cost, and how
 // full the caches were.
-func (a *Accumulator) addReplicas(r *Raw) {
+func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	if len(a.replicas) == 0 {
 		return
 	}
@@ -20,6 +20,10 @@ func (a *Accumulator) addReplicas(r *Raw) {
 		}
 	}
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
+	if tokens := all.doneInput + all.doneOutput; tokens > 0 {
+		each := gpu / float64(tokens) // µs a token are s a million of them
+		r.Cost.PerMillion = &each
+	}
 	if capacity > 0 {
 		mean := blockUS / capacity
 		r.KV.UtilMean, r.KV.UtilMax = &mean, &peak

@@ -147,9 +147,12 @@ type Fairness struct {
 }
 
 // Cost is what was held, busy or not: replicas and their GPUs, times seconds.
+// PerMillion is in GPU seconds, whose price is everybody's own: those for a
+// million tokens of completed requests, prompts and answers; absent without one.
 type Cost struct {
-	GPUS     float64 `json:"gpu_s"`
-	ReplicaS float64 `json:"replica_s"`
+	GPUS       float64  `json:"gpu_s"`
+	ReplicaS   float64  `json:"replica_s"`
+	PerMillion *float64 `json:"per_million_tokens,omitempty"`
 }
 
 // Replica is one replica's part. Tokens are those that it computed; requests

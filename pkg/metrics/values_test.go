@@ -1,7 +1,10 @@
 package metrics
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"blis/pkg/record"
@@ -45,4 +48,84 @@ func TestValues(t *testing.T) {
 	if a, b := fmt.Sprint(Values(r)), fmt.Sprint(Values(r)); a != b {
 		t.Error("two calls differ")
 	}
+}
+
+// TestPlaces: every value of a tree is at a place, and what absence means is as
+// the expressions that read it take it.
+func TestPlaces(t *testing.T) {
+	half := 0.5
+	d := &Distribution{Count: 1}
+	g := Group{TTFT: d, TPOT: d, E2E: d, Queue: d, TailBlowup: &half, Throughput: &Throughput{}, Goodput: &Goodput{RPS: &half}}
+	r := &Raw{Group: g, ITL: d, Reasons: map[string]int64{"deadline": 1}, Anomalies: map[string]int64{"x": 1}, Fairness: &Fairness{}, Cost: &Cost{PerMillion: &half},
+		Cls: map[string]*Group{`odd "]name`: &g}, Replica: []Replica{{}, {}}, Regret: &Regret{}, Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
+		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}}
+	for _, v := range Values(r) {
+		if _, ok := PlaceOf(v.Path); !ok {
+			t.Errorf("%s is at no place", v.Path)
+		}
+	}
+	for path, want := range map[string]Absence{"ttft.p99": Never, "ttft.count": Nothing, `cls["a"].e2e.mean`: Never, "itl.max": Never,
+		"tail_blowup": Never, "requests.rejected": Nothing, "throughput.rps": Nothing, "goodput.ratio": Unknown, `tenant["t"].goodput.rps`: Unknown,
+		"kv.util_mean": Unknown, "kv.prefix_hit_ratio": Nothing, "kv.preemptions": Nothing, "cost.gpu_s": Unknown, "cost.per_million_tokens": Never,
+		"regret.avoidable_ms": Unknown, "session.offered": Unknown, "session.e2e.p50": Never, "anomalies.hol_blocking": Nothing, "fairness.jain": Nothing,
+		"replica[7].utilization": Unknown, "control.delays": Nothing, "shadow.diverged": Unknown} {
+		if p, ok := PlaceOf(path); !ok || p.Absence != want {
+			t.Errorf("%s is %+v, %v, want %v", path, p, ok, want)
+		}
+	}
+	for _, path := range []string{"ttft", "ttft.p98", `cls["a"]`, "cls.a.ttft.p99", "replica[1]", "warnings", "control.rules[0].hits", "anomalies"} {
+		if p, ok := PlaceOf(path); ok {
+			t.Errorf("%s is at %+v", path, p)
+		}
+	}
+}
+
+// TestWhole: the keys are the same with and without numbers, and the numbers are
+// those of the plain encoding.
+func TestWhole(t *testing.T) {
+	a := New(nil)
+	a.Add(&record.Outcome{ID: "r", State: record.StateCompleted, ArrivalUS: 1, AdmittedUS: 1, EnqueuedUS: 2, ScheduledUS: 3, FirstTokenUS: 4, CompletedUS: 9, InputTokens: 5, OutputTokens: 2, SLOClass: "c"})
+	full, empty := decoded(t, Whole{a.Raw()}), decoded(t, Whole{})
+	plain := decoded(t, a.Raw())
+	var compare func(path string, whole, plain map[string]any)
+	compare = func(path string, whole, plain map[string]any) {
+		for k, x := range plain {
+			if m, ok := x.(map[string]any); ok {
+				below, _ := whole[k].(map[string]any)
+				compare(path+"."+k, below, m)
+			} else if !cmp.Equal(whole[k], x) {
+				t.Errorf("%s.%s is %v, want %v", path, k, whole[k], x)
+			}
+		}
+	}
+	compare("", full, plain)
+	full["cls"] = map[string]any{}
+	if f, e := keysOf("", full), keysOf("", empty); !cmp.Equal(f, e) {
+		t.Errorf("keys differ: %s", cmp.Diff(f, e))
+	}
+	if empty["ttft"].(map[string]any)["p99"] != nil || empty["requests"].(map[string]any)["offered"] != nil {
+		t.Errorf("a tree of nothing has numbers: %v", empty)
+	}
+}
+
+func decoded(t *testing.T, v any) map[string]any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return m
+}
+
+func keysOf(path string, m map[string]any) (all []string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, path+"."+k)
+		if below, ok := m[k].(map[string]any); ok {
+			all = append(all, keysOf(path+"."+k, below)...)
+		}
+	}
+	return all
 }
