@@ -40,10 +40,12 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/capacity", "pkg/model"},
 	{"pkg/cluster", "pkg/capacity pkg/catalog pkg/config pkg/kv pkg/latency pkg/model pkg/named pkg/policy"},
 	{"pkg/workload", "pkg/record pkg/stat"},
+	{"pkg/source", "pkg/record"},
+	{"pkg/recording", "pkg/named pkg/record pkg/source"},
 	{"pkg/load", "pkg/cluster pkg/kv pkg/latency"},
 	{"pkg/fitness", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record"},
 	// The tools.
-	{"pkg/trace", "pkg/dist pkg/named pkg/record"},
+	{"pkg/trace", "pkg/dist pkg/named pkg/record pkg/source"},
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/summarize", "pkg/cluster pkg/config pkg/filter pkg/fitness pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // azureColumns are the columns of the Azure LLM inference traces of 2023 and
@@ -18,24 +19,24 @@ var azureLayouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
 
 // azure reads such a trace. The first row is at 0.
 type azure struct {
-	*sheet
+	*source.Sheet
 	first time.Time
 }
 
 func openAzure(in Input, _ Options) (Reader, error) {
-	s, err := openSheet(in, strings.Join(azureColumns, ","))
+	s, err := source.OpenSheet(in, strings.Join(azureColumns, ","))
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(s.header, azureColumns) {
+	if !slices.Equal(s.Header, azureColumns) {
 		defer s.Close()
-		return nil, s.Errorf("must be %s, is %s", strings.Join(azureColumns, ","), strings.Join(s.header, ","))
+		return nil, s.Errorf("must be %s, is %s", strings.Join(azureColumns, ","), strings.Join(s.Header, ","))
 	}
-	return &azure{sheet: s}, nil
+	return &azure{Sheet: s}, nil
 }
 
 func (a *azure) Next(arrival *record.Arrival) (float64, error) {
-	if err := a.read(); err != nil {
+	if err := a.Read(); err != nil {
 		return 0, err
 	}
 	at, err := a.timestamp()
@@ -46,14 +47,14 @@ func (a *azure) Next(arrival *record.Arrival) (float64, error) {
 		a.first = at
 	}
 	r := request(arrival)
-	return float64(at.Sub(a.first).Nanoseconds()) / 1000, a.integers([]int{1, 2}, &r.InputTokens, &r.OutputTokens)
+	return float64(at.Sub(a.first).Nanoseconds()) / 1000, a.Integers([]int{1, 2}, &r.InputTokens, &r.OutputTokens)
 }
 
 func (a *azure) timestamp() (time.Time, error) {
 	for _, layout := range azureLayouts {
-		if at, err := time.Parse(layout, a.row[0]); err == nil {
+		if at, err := time.Parse(layout, a.Row[0]); err == nil {
 			return at, nil
 		}
 	}
-	return time.Time{}, a.Errorf("TIMESTAMP must be a time such as 2023-11-16 18:17:03.9799600, is %q", a.row[0])
+	return time.Time{}, a.Errorf("TIMESTAMP must be a time such as 2023-11-16 18:17:03.9799600, is %q", a.Row[0])
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // bailian reads the traces of Qwen on Bailian
@@ -13,7 +14,7 @@ import (
 // session is that of the chat in which the conversation began; the tenant is
 // the type.
 type bailian struct {
-	*lines
+	*source.Lines
 	blocks blocks
 	row    bailianRow
 	// roots are the first chats of the conversations by their later ones, 16 bytes
@@ -34,31 +35,31 @@ type bailianRow struct {
 }
 
 func openBailian(in Input, o Options) (Reader, error) {
-	l, err := openLines(in)
+	l, err := source.OpenLines(in)
 	if err != nil {
 		return nil, err
 	}
-	return &bailian{lines: l, blocks: blocks{size: o.BlockSize}, roots: map[int64]int64{}}, nil
+	return &bailian{Lines: l, blocks: blocks{size: o.BlockSize}, roots: map[int64]int64{}}, nil
 }
 
 func (b *bailian) Next(a *record.Arrival) (float64, error) {
 	b.row = bailianRow{HashIDs: b.row.HashIDs[:0]}
 	row := &b.row
-	if err := b.read(row); err != nil {
+	if err := b.Read(row); err != nil {
 		return 0, err
 	}
-	if err := b.need(field{"chat_id", row.ChatID == nil}, field{"parent_chat_id", row.ParentChatID == nil}, field{"timestamp", row.Timestamp == nil},
-		field{"input_length", row.InputLength == nil}, field{"output_length", row.OutputLength == nil}); err != nil {
+	if err := b.Need(source.Absent("chat_id", row.ChatID == nil), source.Absent("parent_chat_id", row.ParentChatID == nil), source.Absent("timestamp", row.Timestamp == nil),
+		source.Absent("input_length", row.InputLength == nil), source.Absent("output_length", row.OutputLength == nil)); err != nil {
 		return 0, err
 	}
-	if err := b.time("timestamp", *row.Timestamp, "s"); err != nil {
+	if err := b.Time("timestamp", *row.Timestamp, "s"); err != nil {
 		return 0, err
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
-	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), maxTokens)
+	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), source.MaxTokens)
 	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
-	return *row.Timestamp * 1e6, b.blocks.prompt(&b.place, r, row.HashIDs, false)
+	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Place, r, row.HashIDs, false)
 }
 
 // root is the chat in which the conversation of chat began. A parent that stands
@@ -76,4 +77,4 @@ func (b *bailian) root(chat, parent int64) int64 {
 }
 
 // Warnings says what was odd.
-func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.place) }
+func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.Place) }

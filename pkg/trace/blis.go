@@ -4,18 +4,19 @@ import (
 	"io"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // blis reads our own workloads, so that they can be merged, scaled and filtered.
 type blis struct {
-	text *text
+	text *source.Text
 	in   *record.Reader
 	// read says that the record at hand is not handed out yet.
 	read bool
 }
 
 func openBLIS(in Input, _ Options) (Reader, error) {
-	t, err := in.open()
+	t, err := in.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // burstgptColumns are those of every BurstGPT trace; later ones also have
@@ -13,7 +14,7 @@ const burstgptColumns = "Timestamp,Model,Request tokens,Response tokens,Total to
 // answer would have been is not known, and it is left out. The tenant is
 // model/log type, so that a filter can part conversations from calls of the API.
 type burstgpt struct {
-	*sheet
+	*source.Sheet
 	at, model, input, output, log, session int
 	// turns counts the requests of each session so far.
 	turns  map[string]int64
@@ -21,12 +22,12 @@ type burstgpt struct {
 }
 
 func openBurstGPT(in Input, _ Options) (Reader, error) {
-	s, err := openSheet(in, burstgptColumns)
+	s, err := source.OpenSheet(in, burstgptColumns)
 	if err != nil {
 		return nil, err
 	}
-	b := &burstgpt{sheet: s, session: s.column("Session ID"), turns: map[string]int64{}}
-	if err := s.needAll(wanted{"Timestamp", &b.at}, wanted{"Model", &b.model}, wanted{"Request tokens", &b.input}, wanted{"Response tokens", &b.output}, wanted{"Log Type", &b.log}); err != nil {
+	b := &burstgpt{Sheet: s, session: s.Column("Session ID"), turns: map[string]int64{}}
+	if err := s.NeedAll(source.Want("Timestamp", &b.at), source.Want("Model", &b.model), source.Want("Request tokens", &b.input), source.Want("Response tokens", &b.output), source.Want("Log Type", &b.log)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -35,23 +36,23 @@ func openBurstGPT(in Input, _ Options) (Reader, error) {
 
 func (b *burstgpt) Next(a *record.Arrival) (float64, error) {
 	for {
-		if err := b.read(); err != nil {
+		if err := b.Read(); err != nil {
 			return 0, err
 		}
-		seconds, err := b.time(b.at)
+		seconds, err := b.Time(b.at)
 		if err != nil {
 			return 0, err
 		}
 		r := request(a)
-		if err := b.integers([]int{b.input, b.output}, &r.InputTokens, &r.OutputTokens); err != nil {
+		if err := b.Integers([]int{b.input, b.output}, &r.InputTokens, &r.OutputTokens); err != nil {
 			return 0, err
 		}
 		if r.OutputTokens == 0 {
 			b.failed++
 			continue
 		}
-		r.Tenant = b.value(b.model) + "/" + b.value(b.log)
-		if r.Session = b.value(b.session); r.Session != "" {
+		r.Tenant = b.Value(b.model) + "/" + b.Value(b.log)
+		if r.Session = b.Value(b.session); r.Session != "" {
 			r.Turn = b.turns[r.Session]
 			b.turns[r.Session]++
 		}
@@ -61,5 +62,5 @@ func (b *burstgpt) Next(a *record.Arrival) (float64, error) {
 
 // Warnings says what was left out.
 func (b *burstgpt) Warnings() []string {
-	return b.leftOut(b.failed, "without response tokens, which failed")
+	return b.LeftOut(b.failed, "without response tokens, which failed")
 }

@@ -1,11 +1,14 @@
 package trace
 
-import "blis/pkg/record"
+import (
+	"blis/pkg/record"
+	"blis/pkg/source"
+)
 
 // mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake), and
 // what others wrote in its form. Times are relative already and kept.
 type mooncake struct {
-	*lines
+	*source.Lines
 	blocks blocks
 	row    mooncakeRow
 }
@@ -19,30 +22,30 @@ type mooncakeRow struct {
 }
 
 func openMooncake(in Input, o Options) (Reader, error) {
-	l, err := openLines(in)
+	l, err := source.OpenLines(in)
 	if err != nil {
 		return nil, err
 	}
-	return &mooncake{lines: l, blocks: blocks{size: o.BlockSize}}, nil
+	return &mooncake{Lines: l, blocks: blocks{size: o.BlockSize}}, nil
 }
 
 func (m *mooncake) Next(a *record.Arrival) (float64, error) {
 	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
-	err := m.read(&m.row)
+	err := m.Read(&m.row)
 	if err == nil {
-		err = m.need(field{"timestamp", m.row.Timestamp == nil}, field{"input_length", m.row.InputLength == nil}, field{"output_length", m.row.OutputLength == nil})
+		err = m.Need(source.Absent("timestamp", m.row.Timestamp == nil), source.Absent("input_length", m.row.InputLength == nil), source.Absent("output_length", m.row.OutputLength == nil))
 	}
 	if err != nil {
 		return 0, err
 	}
 	ms := *m.row.Timestamp
-	if err := m.time("timestamp", ms, "ms"); err != nil {
+	if err := m.Time("timestamp", ms, "ms"); err != nil {
 		return 0, err
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *m.row.InputLength, *m.row.OutputLength
-	return ms * 1000, m.blocks.prompt(&m.place, r, m.row.HashIDs, true)
+	return ms * 1000, m.blocks.prompt(&m.Place, r, m.row.HashIDs, true)
 }
 
 // Warnings says what was odd.
-func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.place) }
+func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Place) }

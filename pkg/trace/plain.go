@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // The columns of a plain table, each by the names that it may have.
@@ -21,23 +22,23 @@ const plainColumns = "arrival_s or timestamp_ms or arrival_us, input_tokens or i
 // plain reads a table of arrivals and lengths, however it came about. Times are
 // kept. Other columns are named in a warning.
 type plain struct {
-	*sheet
+	*source.Sheet
 	at, input, output int
 	us                float64 // of one unit of time
 }
 
 func openPlain(in Input, _ Options) (Reader, error) {
-	s, err := openSheet(in, plainColumns)
+	s, err := source.OpenSheet(in, plainColumns)
 	if err != nil {
 		return nil, err
 	}
-	p := &plain{sheet: s}
+	p := &plain{Sheet: s}
 	if err := p.find(); err != nil {
 		s.Close()
 		return nil, err
 	}
-	if others := s.others(p.at, p.input, p.output); len(others) > 0 {
-		s.warnf("the columns %s mean nothing here", strings.Join(others, ", "))
+	if others := s.Others(p.at, p.input, p.output); len(others) > 0 {
+		s.Warnf("the columns %s mean nothing here", strings.Join(others, ", "))
 	}
 	return p, nil
 }
@@ -46,33 +47,33 @@ func openPlain(in Input, _ Options) (Reader, error) {
 func (p *plain) find() (err error) {
 	p.at = -1
 	for _, t := range plainTimes {
-		at := p.column(t.name)
+		at := p.Column(t.name)
 		if at >= 0 && p.at >= 0 {
-			return p.Errorf("has both %s and %s; one of them must go", p.header[p.at], t.name)
+			return p.Errorf("has both %s and %s; one of them must go", p.Header[p.at], t.name)
 		}
 		if at >= 0 {
 			p.at, p.us = at, t.us
 		}
 	}
 	if p.at < 0 {
-		_, err = p.need("arrival_s", "timestamp_ms", "arrival_us")
+		_, err = p.Need("arrival_s", "timestamp_ms", "arrival_us")
 		return err
 	}
-	if p.input, err = p.need(plainInputs...); err != nil {
+	if p.input, err = p.Need(plainInputs...); err != nil {
 		return err
 	}
-	p.output, err = p.need(plainOutputs...)
+	p.output, err = p.Need(plainOutputs...)
 	return err
 }
 
 func (p *plain) Next(a *record.Arrival) (float64, error) {
-	if err := p.read(); err != nil {
+	if err := p.Read(); err != nil {
 		return 0, err
 	}
-	at, err := p.time(p.at)
+	at, err := p.Time(p.at)
 	if err != nil {
 		return 0, err
 	}
 	r := request(a)
-	return at * p.us, p.integers([]int{p.input, p.output}, &r.InputTokens, &r.OutputTokens)
+	return at * p.us, p.Integers([]int{p.input, p.output}, &r.InputTokens, &r.OutputTokens)
 }

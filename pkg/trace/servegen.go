@@ -6,6 +6,7 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // serveGen draws from the client pools of ServeGen (github.com/alibaba/ServeGen,
@@ -25,19 +26,21 @@ import (
 // Each client draws from streams of its own, so that it makes the same requests
 // in any company. The tenant is pool/N.
 type serveGen struct {
-	place
+	source.Place
 	clients []*poolClient
 }
 
 func openServeGen(in Input, o Options) (Reader, error) {
-	s := &serveGen{place: place{name: in.Name}}
+	s := &serveGen{Place: source.Place{Name: in.Name}}
 	pool, err := readPool(in)
 	if err != nil {
 		return nil, err
 	}
-	if s.clients, s.warnings, err = pool.clients(o.Seed); err != nil {
+	var odd []string
+	if s.clients, odd, err = pool.clients(o.Seed); err != nil {
 		return nil, err
 	}
+	s.Warn(odd...)
 	for _, c := range s.clients {
 		c.advance()
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"blis/pkg/named"
+	"blis/pkg/source"
 )
 
 // The fields of a dataset: those of the prompt, each with the one that says how
@@ -25,10 +26,10 @@ const maxThings = 10_000
 
 // readLengths reads the windows of a dataset, in the order of time. A window in
 // which something is empty is left out: there was nothing to measure.
-func readLengths(p *place, in io.Reader) ([]lengths, error) {
+func readLengths(p *source.Place, in io.Reader) ([]lengths, error) {
 	var dataset map[string]map[string]string
 	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
-		return nil, p.Errorf("%s", jsonFault(err))
+		return nil, p.Errorf("%s", source.JSONFault(err))
 	}
 	var all []lengths
 	var starts []string

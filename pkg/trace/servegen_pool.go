@@ -18,6 +18,7 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/named"
+	"blis/pkg/source"
 )
 
 // pool is what a folder or an archive holds: the files of clients.
@@ -55,7 +56,7 @@ func readPool(in Input) (*pool, error) {
 		})
 		return p, err
 	}
-	t, err := in.open()
+	t, err := in.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func readPool(in Input) (*pool, error) {
 			}
 		}
 		if err != nil {
-			return nil, (&place{name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
+			return nil, (&source.Place{Name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
 		}
 		if h.Typeflag == tar.TypeReg && chunkName.MatchString(path.Base(h.Name)) {
 			if err := p.add(in.Name+"/"+h.Name, archive); err != nil {
@@ -91,7 +92,7 @@ func (p *pool) add(name string, in io.Reader) error {
 		p.files = append(p.files, poolFile{folder: folder, number: number})
 	}
 	f := &p.files[at]
-	where := &place{name: name}
+	where := &source.Place{Name: name}
 	var err error
 	if parts[2] == "trace.csv" {
 		f.traced = true
@@ -114,7 +115,7 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		base := filepath.Base(f.folder)
 		if !slices.Contains(folders, f.folder) {
 			if slices.Contains(pools, base) {
-				return nil, nil, (&place{name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
+				return nil, nil, (&source.Place{Name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
 			}
 			folders, pools = append(folders, f.folder), append(pools, base)
 		}
@@ -133,7 +134,7 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		}
 	}
 	if len(clients) == 0 && len(without) == 0 {
-		return nil, nil, (&place{name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
+		return nil, nil, (&source.Place{Name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
 	}
 	if len(without) > 0 {
 		odd = append(odd, fmt.Sprintf("%s: left out clients that are there only in part: %s", p.name, strings.Join(without, ", ")))
@@ -151,10 +152,10 @@ var patterns = named.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "Weib
 // readWindows reads lines of start (s), rate, cv, pattern and its two
 // parameters. A window lasts until the next one, the last one as long as the one
 // before.
-func readWindows(p *place, in io.Reader) ([]window, error) {
+func readWindows(p *source.Place, in io.Reader) ([]window, error) {
 	var all []window
 	for lines := bufio.NewScanner(in); ; {
-		p.line++
+		p.Line++
 		if !lines.Scan() {
 			if err := lines.Err(); err != nil {
 				return nil, p.Errorf("%v", err)
@@ -183,7 +184,7 @@ func readWindows(p *place, in io.Reader) ([]window, error) {
 	return all, nil
 }
 
-func readWindow(p *place, line string) (w window, err error) {
+func readWindow(p *source.Place, line string) (w window, err error) {
 	columns := strings.Split(strings.TrimSpace(line), ",")
 	if len(columns) != 6 {
 		return w, p.Errorf("must have the 6 columns start,rate,cv,pattern,parameter,parameter, has %d", len(columns))

@@ -6,7 +6,12 @@ package trace
 import (
 	"blis/pkg/named"
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
+
+// Input is what a trace is read from: a file, a folder where the format takes
+// one, or a stream.
+type Input = source.Input
 
 // Reader reads one trace, arrival by arrival.
 type Reader interface {
@@ -64,4 +69,11 @@ var Formats = named.Table[Format]{
 	{Name: "vllm-bench", Doc: "a detailed result of vllm bench serve: JSON with input_lens, output_lens, start_times", Value: Format{Open: openVLLMBench}},
 	{Name: "csv", Doc: "CSV of " + plainColumns, Value: Format{Open: openPlain}},
 	{Name: "blis", Doc: "a workload of our own, to be merged, scaled, filtered", Value: Format{Open: openBLIS}},
+}
+
+// request makes a an empty request that keeps its memory.
+func request(a *record.Arrival) *record.Request {
+	a.IsSession = false
+	a.Request = record.Request{Prompt: a.Request.Prompt[:0], DeadlineUS: record.Never}
+	return &a.Request
 }

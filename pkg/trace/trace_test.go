@@ -66,7 +66,9 @@ func readAll(format string, in Input, o Options) (list []arrival, warnings []str
 	return list, r.Warnings(), err
 }
 
-func stream(text string) Input { return Input{Name: "stdin", Stream: strings.NewReader(text)} }
+func stream(text string) Input {
+	return Input{Name: "stdin", Stream: strings.NewReader(text)}
+}
 
 // archived is a tar archive of the files of a txtar text.
 func archived(t testing.TB, text string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_time_us,…"
@@ -21,7 +22,7 @@ const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_ti
 // in a replay there: with a prefix group, prefix_length and input_tokens; without
 // one, server_input_tokens where the server counted.
 type tracev2 struct {
-	*sheet
+	*source.Sheet
 	at, id, input, output int
 	// These may be absent.
 	served, tenant, class, model, session, turn, group, prefix, deadline, status int
@@ -34,15 +35,15 @@ func openTraceV2(in Input, _ Options) (Reader, error) {
 			return nil, err
 		}
 	}
-	s, err := openSheet(in, tracev2Columns)
+	s, err := source.OpenSheet(in, tracev2Columns)
 	if err != nil {
 		return nil, err
 	}
-	t := &tracev2{sheet: s,
-		served: s.column("server_input_tokens"), tenant: s.column("tenant_id"), class: s.column("slo_class"), model: s.column("model"),
-		session: s.column("session_id"), turn: s.column("round_index"), group: s.column("prefix_group"), prefix: s.column("prefix_length"),
-		deadline: s.column("deadline_us"), status: s.column("status")}
-	if err := s.needAll(wanted{"request_id", &t.id}, wanted{"arrival_time_us", &t.at}, wanted{"input_tokens", &t.input}, wanted{"output_tokens", &t.output}); err != nil {
+	t := &tracev2{Sheet: s,
+		served: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"), class: s.Column("slo_class"), model: s.Column("model"),
+		session: s.Column("session_id"), turn: s.Column("round_index"), group: s.Column("prefix_group"), prefix: s.Column("prefix_length"),
+		deadline: s.Column("deadline_us"), status: s.Column("status")}
+	if err := s.NeedAll(source.Want("request_id", &t.id), source.Want("arrival_time_us", &t.at), source.Want("input_tokens", &t.input), source.Want("output_tokens", &t.output)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -51,28 +52,28 @@ func openTraceV2(in Input, _ Options) (Reader, error) {
 
 func (t *tracev2) Next(a *record.Arrival) (float64, error) {
 	for {
-		if err := t.read(); err != nil {
+		if err := t.Read(); err != nil {
 			return 0, err
 		}
-		us, err := t.time(t.at)
+		us, err := t.Time(t.at)
 		if err != nil {
 			return 0, err
 		}
 		r := request(a)
-		if err := t.integers([]int{t.input, t.output}, &r.InputTokens, &r.OutputTokens); err != nil {
+		if err := t.Integers([]int{t.input, t.output}, &r.InputTokens, &r.OutputTokens); err != nil {
 			return 0, err
 		}
-		if status := t.value(t.status); r.OutputTokens == 0 && status != "" && status != "ok" {
+		if status := t.Value(t.status); r.OutputTokens == 0 && status != "" && status != "ok" {
 			t.failed++
 			continue
 		}
-		r.ID, r.Tenant, r.SLOClass, r.Model, r.Session = t.value(t.id), t.value(t.tenant), t.value(t.class), t.value(t.model), t.value(t.session)
+		r.ID, r.Tenant, r.SLOClass, r.Model, r.Session = t.Value(t.id), t.Value(t.tenant), t.Value(t.class), t.Value(t.model), t.Value(t.session)
 		if r.Session != "" {
-			if r.Turn, err = t.optional(t.turn); err != nil {
+			if r.Turn, err = t.Optional(t.turn); err != nil {
 				return 0, err
 			}
-			if r.Turn < 0 || r.Turn > maxTokens {
-				return 0, t.Errorf("round_index must be between 0 and %d, is %d", maxTokens, r.Turn)
+			if r.Turn < 0 || r.Turn > source.MaxTokens {
+				return 0, t.Errorf("round_index must be between 0 and %d, is %d", source.MaxTokens, r.Turn)
 			}
 		}
 		if err := t.setPrompt(r); err != nil {
@@ -84,19 +85,19 @@ func (t *tracev2) Next(a *record.Arrival) (float64, error) {
 
 // setPrompt completes the length of the prompt.
 func (t *tracev2) setPrompt(r *record.Request) error {
-	prefix, err := t.optional(t.prefix)
+	prefix, err := t.Optional(t.prefix)
 	if err != nil {
 		return err
 	}
-	served, err := t.optional(t.served)
+	served, err := t.Optional(t.served)
 	if err != nil {
 		return err
 	}
-	switch group := t.value(t.group); {
-	case prefix < 0 || prefix > maxTokens:
-		return t.Errorf("prefix_length must be between 0 and %d, is %d", maxTokens, prefix)
+	switch group := t.Value(t.group); {
+	case prefix < 0 || prefix > source.MaxTokens:
+		return t.Errorf("prefix_length must be between 0 and %d, is %d", source.MaxTokens, prefix)
 	case group != "" && prefix > 0 && r.InputTokens >= 0:
-		r.InputTokens = min(r.InputTokens, maxTokens) + prefix
+		r.InputTokens = min(r.InputTokens, source.MaxTokens) + prefix
 		r.Prompt = append(r.Prompt, record.Segment{ID: group, Tokens: prefix})
 	case group == "" && served > 0:
 		r.InputTokens = served
@@ -105,7 +106,7 @@ func (t *tracev2) setPrompt(r *record.Request) error {
 }
 
 func (t *tracev2) setDeadline(r *record.Request, us float64) error {
-	deadline, err := t.optional(t.deadline)
+	deadline, err := t.Optional(t.deadline)
 	if err != nil || deadline == 0 {
 		return err
 	}
@@ -117,7 +118,7 @@ func (t *tracev2) setDeadline(r *record.Request, us float64) error {
 }
 
 // Warnings says what was left out.
-func (t *tracev2) Warnings() []string { return t.leftOut(t.failed, "that failed without an answer") }
+func (t *tracev2) Warnings() []string { return t.LeftOut(t.failed, "that failed without an answer") }
 
 // checkTraceV2Header checks version and unit in the header that belongs to the
 // table at path, if there is one: a.header.yaml or a.yaml for a.csv.
@@ -134,17 +135,17 @@ func checkTraceV2Header(path string) error {
 			return err
 		}
 		defer f.Close()
-		return checkHeaderLines(&place{name: name}, bufio.NewScanner(f))
+		return checkHeaderLines(&source.Place{Name: name}, bufio.NewScanner(f))
 	}
 	return nil
 }
 
 // checkHeaderLines looks for the two scalars that matter at the top level; the
 // rest of the header, the server's configuration, is nested or free.
-func checkHeaderLines(p *place, lines *bufio.Scanner) error {
+func checkHeaderLines(p *source.Place, lines *bufio.Scanner) error {
 	allowed := map[string][]string{"trace_version": {"2"}, "time_unit": {"us", "microseconds"}}
 	for lines.Scan() {
-		p.line++
+		p.Line++
 		key, value, _ := strings.Cut(lines.Text(), ":")
 		value, _, _ = strings.Cut(value, " #")
 		value = strings.Trim(strings.TrimSpace(value), `"'`)

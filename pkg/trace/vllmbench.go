@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // vllmBench reads a result of vLLM's benchmark (vllm bench serve --save-result
@@ -15,7 +16,7 @@ import (
 // order of their starts. Those that failed are left out. What was measured is
 // left aside.
 type vllmBench struct {
-	place
+	source.Place
 	calls  []benchCall
 	next   int
 	failed int64
@@ -37,23 +38,23 @@ type benchCall struct {
 }
 
 func openVLLMBench(in Input, _ Options) (Reader, error) {
-	t, err := in.open()
+	t, err := in.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	b := &vllmBench{place: place{name: in.Name}}
+	b := &vllmBench{Place: source.Place{Name: in.Name}}
 	dec := json.NewDecoder(t)
 	var result benchResult
 	if err := dec.Decode(&result); err == io.EOF {
 		return nil, b.Errorf("is empty; a benchmark result is one JSON object")
 	} else if err != nil {
-		return nil, b.Errorf("at byte %d: %s", dec.InputOffset(), jsonFault(err))
+		return nil, b.Errorf("at byte %d: %s", dec.InputOffset(), source.JSONFault(err))
 	}
 	if _, err := dec.Token(); err == nil {
 		return nil, b.Errorf("holds more than one result; give each its own file")
 	} else if err != io.EOF {
-		return nil, b.Errorf("after the result: %s", jsonFault(err))
+		return nil, b.Errorf("after the result: %s", source.JSONFault(err))
 	}
 	if err := b.take(&result); err != nil {
 		return nil, err
@@ -116,13 +117,13 @@ func (b *vllmBench) Next(a *record.Arrival) (float64, error) {
 // Errorf names the place of the request at hand in the lists.
 func (b *vllmBench) Errorf(format string, args ...any) error {
 	if b.next > 0 {
-		return b.place.Errorf("entry %d of the lists: "+format, append([]any{b.calls[b.next-1].at}, args...)...)
+		return b.Place.Errorf("entry %d of the lists: "+format, append([]any{b.calls[b.next-1].at}, args...)...)
 	}
-	return b.place.Errorf(format, args...)
+	return b.Place.Errorf(format, args...)
 }
 
 // Warnings says what was left out.
-func (b *vllmBench) Warnings() []string { return b.leftOut(b.failed, "that failed") }
+func (b *vllmBench) Warnings() []string { return b.LeftOut(b.failed, "that failed") }
 
 // Close has nothing to close.
 func (b *vllmBench) Close() error { return nil }

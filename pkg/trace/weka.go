@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"blis/pkg/record"
+	"blis/pkg/source"
 )
 
 // weka reads recorded sessions of coding agents
@@ -24,10 +25,10 @@ import (
 // blocks of a prompt an earlier answer became, so that answers are no segments.
 // Which model was called is left aside: a cluster has its own.
 type weka struct {
-	place
+	source.Place
 	input string   // what was named: the file or the folder
 	files []string // those to come, of a folder
-	text  *text
+	text  *source.Text
 	dec   *json.Decoder
 	// ids are the sessions so far and the files that they stood in.
 	ids map[string]string
@@ -37,7 +38,7 @@ type weka struct {
 }
 
 func openWeka(in Input, _ Options) (Reader, error) {
-	w := &weka{place: place{name: in.Name}, input: in.Name, ids: map[string]string{}}
+	w := &weka{Place: source.Place{Name: in.Name}, input: in.Name, ids: map[string]string{}}
 	if in.Path != "" {
 		info, err := os.Stat(in.Path)
 		if err != nil {
@@ -77,10 +78,10 @@ func wekaFiles(in Input) ([]string, error) {
 }
 
 func (w *weka) open(in Input) (err error) {
-	if w.text, err = in.open(); err != nil {
+	if w.text, err = in.Open(); err != nil {
 		return err
 	}
-	w.name, w.dec = in.Name, json.NewDecoder(w.text)
+	w.Name, w.dec = in.Name, json.NewDecoder(w.text)
 	return nil
 }
 
@@ -113,7 +114,7 @@ func (w *weka) Next(a *record.Arrival) (float64, error) {
 
 // Warnings says what was taken how.
 func (w *weka) Warnings() []string {
-	odd := slices.Clone(w.warnings)
+	odd := slices.Clone(w.Place.Warnings())
 	add := func(format string, args ...any) { odd = append(odd, w.input+": "+fmt.Sprintf(format, args...)) }
 	if w.empty > 0 {
 		add("left out %d calls without output, which were given up", w.empty)

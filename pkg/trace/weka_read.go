@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"blis/pkg/named"
+	"blis/pkg/source"
 )
 
 // wekaSession is one session. Its calls keep where their prompts end in the
@@ -74,7 +75,7 @@ func (w *weka) read() (*wekaSession, error) {
 	case s.scope != "" && s.scope != "local":
 		return nil, w.Errorf("hash_id_scope must be local, is %q", s.scope)
 	}
-	w.ids[s.id] = w.name
+	w.ids[s.id] = w.Name
 	return s, w.checkBlocks(s, s.calls, "requests")
 }
 
@@ -96,7 +97,7 @@ func (w *weka) syntax(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), jsonFault(err))
+	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), source.JSONFault(err))
 }
 
 // member reads one member of a session.
@@ -115,7 +116,7 @@ func (w *weka) member(s *wekaSession, key string) error {
 		into = &json.RawMessage{}
 	}
 	if err := w.dec.Decode(into); err != nil {
-		return w.Errorf("%s: %s", key, jsonFault(err))
+		return w.Errorf("%s: %s", key, source.JSONFault(err))
 	}
 	return nil
 }
@@ -131,7 +132,7 @@ func (w *weka) requests(s *wekaSession) error {
 		if err := w.dec.Decode(&c); err != nil {
 			var value *json.UnmarshalTypeError
 			if errors.As(err, &value) {
-				return w.Errorf("%s: %s", path, jsonFault(err))
+				return w.Errorf("%s: %s", path, source.JSONFault(err))
 			}
 			return w.syntax(err)
 		}
@@ -190,8 +191,8 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 		value *int64
 		least int64
 	}{{"in", c.In, 1}, {"out", c.Out, 0}} {
-		if n.value == nil || *n.value < n.least || *n.value > maxTokens {
-			return w.Errorf("%s.%s must be a whole number from %d to %d", path, n.name, n.least, maxTokens)
+		if n.value == nil || *n.value < n.least || *n.value > source.MaxTokens {
+			return w.Errorf("%s.%s must be a whole number from %d to %d", path, n.name, n.least, source.MaxTokens)
 		}
 	}
 	w.calls++
@@ -206,7 +207,7 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 // checkBlocks reports a prompt with more blocks than it has tokens for. It waits
 // for the end of the session, where the size of a block is known for sure.
 func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error {
-	if s.blockSize < 1 || s.blockSize > maxTokens {
+	if s.blockSize < 1 || s.blockSize > source.MaxTokens {
 		return w.Errorf("block_size must be a whole number from 1, is %d", s.blockSize)
 	}
 	for i := range calls {

@@ -1,4 +1,6 @@
-package trace
+// Package source reads files that other programs wrote: decompressed, line by
+// line or row by row, with every fault at its place.
+package source
 
 import (
 	"bufio"
@@ -21,10 +23,10 @@ type Input struct {
 	Stream io.Reader
 }
 
-// open opens a text, decompressed if it is zstd or gzip, without the byte order
+// Open opens a text, decompressed if it is zstd or gzip, without the byte order
 // mark that some programs put before UTF-8.
-func (in Input) open() (*text, error) {
-	t := &text{name: in.Name}
+func (in Input) Open() (*Text, error) {
+	t := &Text{name: in.Name}
 	below := in.Stream
 	if in.Path != "" {
 		f, err := os.Open(in.Path)
@@ -56,18 +58,18 @@ func (in Input) open() (*text, error) {
 	return t, nil
 }
 
-// text is an open input.
-type text struct {
+// Text is an open input.
+type Text struct {
 	*bufio.Reader
 	name    string
 	closers []func()
 }
 
 // Name is what errors call it.
-func (t *text) Name() string { return t.name }
+func (t *Text) Name() string { return t.name }
 
 // Close closes what is below.
-func (t *text) Close() error {
+func (t *Text) Close() error {
 	for i := len(t.closers) - 1; i >= 0; i-- {
 		t.closers[i]()
 	}
@@ -89,39 +91,42 @@ func (g *gunzipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// place is where a reader stands in its trace, and what it has to say in the
+// Place is where a reader stands in its trace, and what it has to say in the
 // end. Readers embed it.
-type place struct {
-	name string
-	line int
+type Place struct {
+	// Name is the file's, for people; Line counts from 1, 0 is no line.
+	Name string
+	Line int
 	// warnings are made by the reader.
 	warnings []string
 }
 
 // Errorf makes an error about the arrival at hand.
-func (p *place) Errorf(format string, args ...any) error {
-	return &record.SyntaxError{File: p.name, Line: p.line, Msg: fmt.Sprintf(format, args...)}
+func (p *Place) Errorf(format string, args ...any) error {
+	return &record.SyntaxError{File: p.Name, Line: p.Line, Msg: fmt.Sprintf(format, args...)}
 }
 
 // Warnings says what was odd.
-func (p *place) Warnings() []string { return p.warnings }
+func (p *Place) Warnings() []string { return p.warnings }
 
-// warnf notes what is odd, with the name of the trace.
-func (p *place) warnf(format string, args ...any) {
-	p.warnings = append(p.warnings, p.name+": "+fmt.Sprintf(format, args...))
+// Warn notes what is odd, in the words of others that name the file.
+func (p *Place) Warn(odd ...string) { p.warnings = append(p.warnings, odd...) }
+
+// Warnf notes what is odd, with the name of the trace.
+func (p *Place) Warnf(format string, args ...any) {
+	p.warnings = append(p.warnings, p.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// leftOut warns of rows that were left out, if there were any.
-func (p *place) leftOut(rows int64, which string) []string {
+// LeftOut warns of rows that were left out, if there were any.
+func (p *Place) LeftOut(rows int64, which string) []string {
 	if rows == 0 {
 		return p.warnings
 	}
-	return append(p.warnings, fmt.Sprintf("%s: left out %d requests %s", p.name, rows, which))
+	return append(p.warnings, fmt.Sprintf("%s: left out %d requests %s", p.Name, rows, which))
 }
 
-// request makes a an empty request that keeps its memory.
-func request(a *record.Arrival) *record.Request {
-	a.IsSession = false
-	a.Request = record.Request{Prompt: a.Request.Prompt[:0], DeadlineUS: record.Never}
-	return &a.Request
+// Exists reports whether there is anything at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -1,0 +1,72 @@
+package recording
+
+import (
+	"cmp"
+	"slices"
+
+	"blis/pkg/record"
+)
+
+func isBLIS(h *head) bool { return !h.list && h.has("kind") }
+
+// readBLIS reads our own streams: a recording, or a run, which is one of a
+// simulated server. Times are moved so that the first arrival is at 0.
+func readBLIS(f *file, r *Recording) error {
+	in := record.NewReader(titled{f.Reader, f.Name})
+	defer in.Close()
+	in.Expect(record.StreamRecording, record.StreamRun)
+	run := &Run{Clock: ClientClock, Arrivals: true}
+	for in.Next() {
+		switch in.Kind() {
+		case record.KindOutcome:
+			var o record.Outcome
+			if err := in.Outcome(&o); err != nil {
+				return err
+			}
+			run.Outcomes = append(run.Outcomes, o)
+		case record.KindStep:
+			var s record.Step
+			if err := in.Decode(&s); err != nil {
+				return err
+			}
+			r.Steps = append(r.Steps, Step{Prefill: s.PrefillTokens, Decode: s.DecodeTokens, US: float64(s.EndUS - s.StartUS)})
+		}
+	}
+	if err := in.Err(); err != nil {
+		return err
+	}
+	r.Warnings = append(r.Warnings, in.Warnings()...)
+	if len(run.Outcomes) == 0 {
+		return f.Errorf("holds no outcomes; blis-sim writes them with --trace decisions or full")
+	}
+	run.fromFirst()
+	r.Runs = append(r.Runs, run)
+	return nil
+}
+
+// fromFirst sorts outcomes by arrival and moves their times so that the first is
+// at 0.
+func (r *Run) fromFirst() {
+	slices.SortStableFunc(r.Outcomes, func(a, b record.Outcome) int { return cmp.Compare(a.ArrivalUS, b.ArrivalUS) })
+	first := r.Outcomes[0].ArrivalUS
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		for _, t := range []*record.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS} {
+			if *t != record.Never {
+				*t -= first
+			}
+		}
+		if o.ScheduledUS != record.Never {
+			r.Clock = ServerClock
+		}
+	}
+}
+
+// titled is a reader with the name that errors call it.
+type titled struct {
+	below interface{ Read([]byte) (int, error) }
+	name  string
+}
+
+func (n titled) Name() string               { return n.name }
+func (n titled) Read(p []byte) (int, error) { return n.below.Read(p) }

@@ -1,0 +1,138 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"blis/pkg/record"
+	"blis/pkg/source"
+)
+
+// call is one request as a file tells of it, with its times in µs on the file's
+// own clock, unrounded; NaN is absent.
+type call struct {
+	record.Outcome
+	at, queued, scheduled, first, last float64
+	// offer is what the file says of the request that no outcome says.
+	offer offer
+}
+
+// offer is what a request was offered with beside its lengths. deadline is in µs
+// from the arrival, 0 for none.
+type offer struct {
+	prompt   []record.Segment
+	deadline float64
+	turn     int64
+}
+
+// absent is the time of what did not happen or was not measured.
+var absent = math.NaN()
+
+func isAbsent(us float64) bool { return us != us }
+
+// newCall is a call of which nothing is known.
+func newCall() call {
+	c := call{at: absent, queued: absent, scheduled: absent, first: absent, last: absent}
+	c.Kind, c.Replica = record.KindOutcome, record.Nowhere
+	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = record.Never, record.Never, record.Never
+	return c
+}
+
+// complete takes c as completed with that many tokens; 0 is not counted.
+func (c *call) complete(output int64) {
+	c.State, c.OutputTokens, c.GeneratedTokens = record.StateCompleted, output, output
+}
+
+// fail takes c as failed for a reason, of which the first line is kept.
+func (c *call) fail(reason string) {
+	const most = 100
+	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
+	if reason = strings.ToValidUTF8(reason, "?"); len(reason) > most {
+		reason = strings.ToValidUTF8(reason[:most], "") + "…"
+	}
+	c.State, c.Reason = record.StateFailed, cmp.Or(reason, "error")
+	c.last = absent
+}
+
+// words are what a file calls the things that are checked of a call.
+type words struct{ input, output, first, last string }
+
+// check holds a call to what every call must be; p says where it stands.
+func (c *call) check(p *source.Place, w words) error {
+	for _, n := range []struct {
+		name   string
+		tokens int64
+		least  int64
+	}{{w.input, c.InputTokens, 1}, {w.output, c.OutputTokens, 0}} {
+		if c.State != record.StateCompleted {
+			n.least = 0
+		}
+		if n.tokens < n.least || n.tokens > source.MaxTokens {
+			return p.Errorf("%s must be between %d and %d, is %d", n.name, n.least, source.MaxTokens, n.tokens)
+		}
+	}
+	switch {
+	case c.first < c.at:
+		return p.Errorf("%s must not be before the arrival, is %g s before it", w.first, (c.at-c.first)/1e6)
+	case c.last < c.at:
+		return p.Errorf("%s must not be before the arrival, is %g s before it", w.last, (c.at-c.last)/1e6)
+	case c.last < c.first:
+		return p.Errorf("%s must not be after %s, is %g s after it: are two columns mixed up?", w.first, w.last, (c.first-c.last)/1e6)
+	case c.State == record.StateCompleted && isAbsent(c.last):
+		return p.Errorf("%s is missing, though the request completed", w.last)
+	}
+	return nil
+}
+
+// outcomes brings calls into the order of arrival and onto a clock that begins
+// with the first of them. Calls without an arrival have clocks of their own.
+func outcomes(p *source.Place, calls []call, r *Run) error {
+	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
+	origin := 0.0
+	if len(calls) > 0 && r.Arrivals {
+		origin = calls[0].at
+	}
+	r.Outcomes = make([]record.Outcome, 0, len(calls))
+	seen := make(map[string]bool, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("req-%06d", i)
+		}
+		if seen[c.ID] {
+			return (&source.Place{Name: p.Name}).Errorf("two requests have the id %q", c.ID)
+		}
+		seen[c.ID] = true
+		for _, t := range []struct {
+			us   float64
+			into *record.Micros
+		}{{c.at, &c.ArrivalUS}, {c.queued, &c.EnqueuedUS}, {c.scheduled, &c.ScheduledUS}, {c.first, &c.FirstTokenUS}, {c.last, &c.CompletedUS}} {
+			var err error
+			if *t.into, err = micros(t.us - origin); err != nil {
+				return (&source.Place{Name: p.Name}).Errorf("request %s: %v", c.ID, err)
+			}
+		}
+		if len(c.offer.prompt) > 0 || c.offer.deadline != 0 || c.offer.turn != 0 {
+			if r.offers == nil {
+				r.offers = map[string]offer{}
+			}
+			r.offers[c.ID] = c.offer
+		}
+		r.Outcomes = append(r.Outcomes, c.Outcome)
+	}
+	return nil
+}
+
+// micros rounds half up; NaN is Never.
+func micros(us float64) (record.Micros, error) {
+	if isAbsent(us) {
+		return record.Never, nil
+	}
+	if us = math.Floor(us + 0.5); us < 0 || us > 1<<53 {
+		return 0, fmt.Errorf("a time of %g s after the first arrival cannot be", us/1e6)
+	}
+	return record.Micros(us), nil
+}

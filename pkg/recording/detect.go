@@ -1,0 +1,147 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"blis/pkg/named"
+)
+
+// headSize is how much of a file its format is found out by.
+const headSize = 64 << 10
+
+// head is what the beginning of a file shows: the columns of its first line, if
+// that is one of comma-separated values, or the names of its JSON.
+type head struct {
+	columns []string
+	// list says that the JSON is a list. names are the members of the outermost
+	// objects, those of the objects in them behind a dot: "info.input_tokens".
+	list  bool
+	names []string
+}
+
+// has reports whether all of some names or columns are there.
+func (h *head) has(names ...string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(h.names, n) && !slices.Contains(h.columns, n) })
+}
+
+// any reports whether one of some names or columns is there.
+func (h *head) any(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.names, n) || slices.Contains(h.columns, n) })
+}
+
+// begin looks at the first bytes of a file.
+func begin(text []byte) *head {
+	h := &head{}
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		h.list = text[0] == '['
+		h.scan(json.NewDecoder(bytes.NewReader(text)))
+		return h
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	row, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err == nil {
+		for _, name := range row {
+			h.columns = append(h.columns, strings.TrimSpace(name))
+		}
+	}
+	return h
+}
+
+// scan collects the names of members until the text ends, or is no JSON.
+func (h *head) scan(dec *json.Decoder) {
+	var path []string // of the objects that are open; "" in a list
+	var keys []bool   // of what is open, whether a key comes next; a list has none
+	var objects []bool
+	key := ""
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return
+		}
+		top := len(keys) - 1
+		if delim, ok := token.(json.Delim); ok {
+			switch delim {
+			case '{', '[':
+				path, keys, objects = append(path, key), append(keys, delim == '{'), append(objects, delim == '{')
+				key = ""
+			default:
+				path, keys, objects = path[:top], keys[:top], objects[:top]
+				if top > 0 && objects[top-1] {
+					keys[top-1] = true
+				}
+			}
+			continue
+		}
+		if top < 0 || !objects[top] {
+			continue
+		}
+		if keys[top] {
+			key, keys[top] = token.(string), false
+			h.note(path, key)
+			continue
+		}
+		keys[top], key = true, ""
+	}
+}
+
+// note takes a member of the object at path, if that is one of the outermost or
+// in one.
+func (h *head) note(path []string, key string) {
+	var within []string
+	for _, p := range path {
+		if p != "" {
+			within = append(within, p)
+		}
+	}
+	if len(within) > 1 {
+		return
+	}
+	if name := strings.Join(append(within, key), "."); !slices.Contains(h.names, name) {
+		h.names = append(h.names, name)
+	}
+}
+
+// detect names the format of a file.
+func detect(f *file, text []byte) (string, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return "", f.Errorf("is empty; a recording is one of %s", strings.Join(Formats.Names(), ", "))
+	}
+	h := begin(text)
+	for _, e := range Formats {
+		if e.Value.detect(h) {
+			return e.Name, nil
+		}
+	}
+	what := "it is neither a table with a line of column names nor JSON"
+	switch {
+	case len(h.names) > 0:
+		what = "its JSON has " + strings.Join(shortened(h.names), ", ")
+	case len(h.columns) > 1:
+		what = "its columns are " + strings.Join(shortened(h.columns), ", ")
+	}
+	return "", f.Errorf("is of no format that is known (%s): %s; FORMAT:FILE forces one", strings.Join(Formats.Names(), ", "), what)
+}
+
+// shortened is the beginning of a list.
+func shortened(names []string) []string {
+	const most = 12
+	if len(names) <= most {
+		return names
+	}
+	return append(slices.Clone(names[:most]), "…")
+}
+
+// hasWords reports whether each word of choice is one of name.
+func hasWords(name, choice string) bool {
+	words := strings.Fields(name)
+	wanted := strings.FieldsFunc(choice, func(r rune) bool { return r == ' ' || r == ',' })
+	return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(words, w) })
+}
+
+// unknownRun is the error for a run that is not among those of a file.
+func unknownRun(choice string, names []string) error { return named.Unknown("run", choice, names) }

@@ -1,0 +1,348 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/source"
+)
+
+// timed is a name that a column of times may have, and how many µs its unit is.
+type timed struct {
+	name string
+	us   float64
+}
+
+// The columns of tables of requests, each by the names that it may have: those of
+// a plain table, and those that LMBenchmark writes (github.com/LMCache/LMBenchmark,
+// also of the production stack of vLLM: multi-round-qa.py).
+var (
+	tableArrival = []timed{{"arrival_s", 1e6}, {"arrival_ms", 1e3}, {"arrival_us", 1}, {"launch_time", 1e6}}
+	tableTTFT    = []timed{{"ttft_s", 1e6}, {"ttft_ms", 1e3}, {"ttft_us", 1}, {"ttft", 1e6}}
+	tableE2E     = []timed{{"e2e_s", 1e6}, {"e2e_ms", 1e3}, {"e2e_us", 1}, {"latency_s", 1e6}, {"latency_ms", 1e3}}
+	tableEnd     = []timed{{"finish_time", 1e6}}
+	tableInputs  = []string{"input_tokens", "input_length", "prompt_tokens"}
+	tableOutputs = []string{"output_tokens", "output_length", "generation_tokens"}
+)
+
+// tableColumns are they for people.
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s, and what there is of status, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
+
+// setup is what tells the runs of a table apart: columns, and the words that they
+// have in a run's name, in the order in which they are tried.
+var setup = []struct{ column, word string }{
+	{"target_qps", "qps"}, {"replicas", "replicas"}, {"model", "model"}, {"tp", "tp"}, {"gpu", "gpu"}, {"scenario", "scenario"}, {"group", "group"},
+}
+
+// aside are columns that follow from others.
+var aside = []string{"tpot_s", "generation_time", "question_id"}
+
+func isLMBench(h *head) bool {
+	return h.any("target_qps", "launch_time") && h.any("ttft_s", "ttft")
+}
+
+func isTable(h *head) bool {
+	return h.any(tableInputs...) && h.any(tableOutputs...) && (h.any(names(tableTTFT)...) || h.any(names(tableE2E)...))
+}
+
+// names are those of columns of times.
+func names(columns []timed) (all []string) {
+	for _, c := range columns {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// table reads a table of requests.
+type table struct {
+	*source.Sheet
+	// The places of columns; -1 is none. The four times have units.
+	at, ttft, e2e, end                                           int
+	atUS, ttftUS, e2eUS, endUS                                   float64
+	input, output, id, status, fault, stage, tenant, class, user int
+	setup                                                        []int
+	words                                                        words
+	// runs are what is read, keys tell which one a row belongs to.
+	runs []*tableRun
+	keys map[string]*tableRun
+}
+
+// tableRun is the rows of one setup.
+type tableRun struct {
+	setup []string
+	calls []call
+	// stages are those of the calls, in order.
+	stages []string
+}
+
+// readTable reads a table of requests by the names of its columns: a run for each
+// setup.
+func readTable(f *file, r *Recording) error {
+	s, err := source.NewSheet(f.Name, f, tableColumns)
+	if err != nil {
+		return err
+	}
+	t := &table{Sheet: s, keys: map[string]*tableRun{}}
+	if err := t.find(); err != nil {
+		return err
+	}
+	for {
+		err := t.row()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(t.runs) == 0 {
+		return s.Errorf("is the line of column names; no requests follow it")
+	}
+	f.Warn(s.Warnings()...)
+	if r.Runs, err = t.finish(); err != nil {
+		return err
+	}
+	nameRuns(r.Runs, t.runs)
+	return nil
+}
+
+// find looks the columns up.
+func (t *table) find() (err error) {
+	for _, c := range []struct {
+		names []timed
+		at    *int
+		us    *float64
+	}{{tableArrival, &t.at, &t.atUS}, {tableTTFT, &t.ttft, &t.ttftUS}, {tableE2E, &t.e2e, &t.e2eUS}, {tableEnd, &t.end, &t.endUS}} {
+		if *c.at, *c.us, err = t.columnOfTime(c.names); err != nil {
+			return err
+		}
+	}
+	if t.input, err = t.Need(tableInputs...); err != nil {
+		return err
+	}
+	if t.output, err = t.Need(tableOutputs...); err != nil {
+		return err
+	}
+	if t.ttft < 0 {
+		if _, err = t.Need(names(tableTTFT)...); err != nil {
+			return err
+		}
+	}
+	if t.e2e < 0 && (t.end < 0 || t.at < 0) {
+		if _, err = t.Need(names(tableE2E)...); err != nil {
+			return err
+		}
+	}
+	t.id, t.status, t.fault, t.stage = t.Column("request_id", "id", "request_index"), t.Column("status"), t.Column("error", "error_message"), t.Column("stage")
+	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
+	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.status, t.fault, t.stage, t.tenant, t.class, t.user}
+	for _, c := range setup {
+		at := t.Column(c.column)
+		t.setup, used = append(t.setup, at), append(used, at)
+	}
+	for _, name := range aside {
+		used = append(used, t.Column(name))
+	}
+	if others := t.Others(used...); len(others) > 0 {
+		t.Warnf("the columns %s mean nothing here", strings.Join(others, ", "))
+	}
+	t.words = words{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
+	return nil
+}
+
+// columnOfTime is the place of a column of times and its unit in µs.
+func (t *table) columnOfTime(columns []timed) (at int, us float64, err error) {
+	at = -1
+	for _, c := range columns {
+		i := t.Column(c.name)
+		if i >= 0 && at >= 0 {
+			return 0, 0, t.Errorf("has both %s and %s; one of them must go", t.Header[at], c.name)
+		}
+		if i >= 0 {
+			at, us = i, c.us
+		}
+	}
+	return at, us, nil
+}
+
+// row reads the next row into its run.
+func (t *table) row() error {
+	if err := t.Read(); err != nil {
+		return err
+	}
+	c := newCall()
+	if err := t.Integers([]int{t.input}, &c.InputTokens); err != nil {
+		return err
+	}
+	c.ID, c.Tenant, c.SLOClass, c.Session = t.Value(t.id), t.Value(t.tenant), t.Value(t.class), t.Value(t.user)
+	if err := t.times(&c); err != nil {
+		return err
+	}
+	if err := c.check(&t.Place, t.words); err != nil {
+		return err
+	}
+	var own []string
+	for _, at := range t.setup {
+		own = append(own, strings.Clone(t.Value(at)))
+	}
+	key := strings.Join(own, "\x00")
+	run := t.keys[key]
+	if run == nil {
+		run = &tableRun{setup: own}
+		t.keys[key] = run
+		t.runs = append(t.runs, run)
+	}
+	if stage := t.Value(t.stage); t.stage >= 0 && !slices.Contains(run.stages, stage) {
+		run.stages = append(run.stages, strings.Clone(stage))
+	}
+	c.Step = strings.Clone(t.Value(t.stage))
+	run.calls = append(run.calls, c)
+	return nil
+}
+
+// good are the words of a status that a request that completed has.
+var good = []string{"", "ok", "success", "succeeded", "completed", "200", "true"}
+
+// times reads what was measured of the row at hand.
+func (t *table) times(c *call) error {
+	c.at = 0
+	if t.at >= 0 {
+		at, err := t.Time(t.at)
+		if err != nil {
+			return err
+		}
+		c.at = at * t.atUS
+	}
+	if status := strings.ToLower(t.Value(t.status)); !slices.Contains(good, status) || t.Value(t.fault) != "" {
+		var err error
+		c.OutputTokens, err = t.Optional(t.output)
+		c.fail(cmp.Or(t.Value(t.fault), status))
+		return err
+	}
+	var output int64
+	if err := t.Integers([]int{t.output}, &output); err != nil {
+		return err
+	}
+	c.complete(output)
+	ttft, err := t.Time(t.ttft)
+	if err != nil {
+		return err
+	}
+	c.first = c.at + ttft*t.ttftUS
+	if t.e2e < 0 {
+		end, err := t.Time(t.end)
+		c.last = end * t.endUS
+		return err
+	}
+	e2e, err := t.Time(t.e2e)
+	c.last = c.at + e2e*t.e2eUS
+	return err
+}
+
+// finish makes the runs.
+func (t *table) finish() (runs []*Run, err error) {
+	for _, rows := range t.runs {
+		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0, Model: rows.setup[2], GPU: rows.setup[4]}
+		if err := run.take(rows, &t.Place); err != nil {
+			return nil, err
+		}
+		if !run.Arrivals {
+			run.warnf("%s", noArrivals)
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
+}
+
+// take fills a run with its rows.
+func (r *Run) take(rows *tableRun, p *source.Place) error {
+	where := &source.Place{Name: p.Name}
+	for _, n := range []struct {
+		at   int
+		into *int
+	}{{1, &r.Replicas}, {3, &r.TensorParallel}} {
+		text := rows.setup[n.at]
+		if text == "" {
+			continue
+		}
+		v, err := strconv.Atoi(text)
+		if err != nil || v < 1 {
+			return where.Errorf("%s must be a whole number from 1, is %q", setup[n.at].column, text)
+		}
+		*n.into = v
+	}
+	if text := rows.setup[0]; text != "" {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(rate >= 0) {
+			return where.Errorf("%s must be a number of at least 0, is %q", setup[0].column, text)
+		}
+		if !math.IsInf(rate, 0) {
+			r.TargetRPS = rate
+		}
+	}
+	if err := outcomes(p, rows.calls, r); err != nil {
+		return err
+	}
+	return r.cutStages(rows, where)
+}
+
+// cutStages finds the stages, which must follow each other. Until then they stand
+// in Step of the outcomes.
+func (r *Run) cutStages(rows *tableRun, p *source.Place) error {
+	defer func() {
+		for i := range r.Outcomes {
+			r.Outcomes[i].Step = ""
+		}
+	}()
+	if len(rows.stages) < 2 || !r.Arrivals {
+		return nil
+	}
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		n := len(r.Stages)
+		if n > 0 && r.Stages[n-1].Name == o.Step {
+			continue
+		}
+		if slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == o.Step }) {
+			return p.Errorf("the stage %s goes on after another one has begun (request %s)", o.Step, o.ID)
+		}
+		if n > 0 {
+			r.Stages[n-1].ToUS = o.ArrivalUS
+		}
+		r.Stages = append(r.Stages, Stage{Name: o.Step, FromUS: o.ArrivalUS})
+	}
+	r.Stages[len(r.Stages)-1].ToUS = r.Outcomes[len(r.Outcomes)-1].ArrivalUS + 1
+	return nil
+}
+
+// nameRuns names runs by what tells them apart: as few words as do.
+func nameRuns(runs []*Run, rows []*tableRun) {
+	if len(runs) < 2 {
+		return
+	}
+	for i := range runs {
+		runs[i].Name = ""
+	}
+	for k, c := range setup {
+		varies := slices.ContainsFunc(rows, func(t *tableRun) bool { return t.setup[k] != rows[0].setup[k] })
+		if !varies {
+			continue
+		}
+		known := map[string]bool{}
+		for i, run := range runs {
+			run.Name = strings.TrimSpace(fmt.Sprintf("%s %s=%s", run.Name, c.word, strings.ReplaceAll(rows[i].setup[k], " ", "_")))
+			known[run.Name] = true
+		}
+		if len(known) == len(runs) && k > 0 {
+			return
+		}
+	}
+}
+
+// noArrivals is the warning of a file without arrivals.
+const noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
