@@ -147,7 +147,6 @@ func (s *simulation) dispatch(slot int32) error {
 	target := &s.replicas[chosen.Index]
 	d := &s.deployments[target.deployment]
 	s.expect(r, &chosen, d)
-	s.seen.states[chosen.Index].Inflight++
 	target.requests++
 	if s.judge != nil {
 		target.coming = append(target.coming, slot)
@@ -160,6 +159,7 @@ func (s *simulation) dispatch(slot int32) error {
 	if err := s.out.routing(s, r, v, choice); err != nil {
 		return err
 	}
+	s.seen.states[chosen.Index].Inflight++ // the policy had not seen that
 	if s.regrets != nil {
 		if err := s.regrets.routed(s, r, v, choice); err != nil {
 			return err

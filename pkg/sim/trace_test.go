@@ -33,12 +33,13 @@ deployments:
 }
 
 // TestSnapshotsInTheTrace: what a routing policy was shown of a replica is what the
-// last snapshot record before the decision says, with the age that follows from it.
+// last snapshot record before the decision says, with the age that follows from it; what
+// is in flight are those that were sent before.
 func TestSnapshotsInTheTrace(t *testing.T) {
 	for _, how := range []string{"periodic 30ms", "on-demand 20ms"} {
 		r := record.NewReader(traced(t, "policies: {routing: {type: weighted, params: {queue-depth: 1}}}\ncontrol_plane: {snapshots: {queue_depth: "+how+"}}\n"))
 		last := map[record.Index]record.Snapshot{}
-		aged, deep := 0, 0
+		aged, deep, routed := 0, 0, 0
 		for r.Next() {
 			switch r.Kind() {
 			case record.KindSnapshot:
@@ -51,6 +52,13 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 			case record.KindDecision:
 				var d record.Decision
 				must(r.Decision(&d))
+				inflight := 0
+				for _, c := range d.Considered {
+					inflight += int(c.Inflight)
+				}
+				if routed++; inflight >= routed { // itself is not among them
+					t.Errorf("%s: decision %d finds %d requests in flight", how, routed, inflight)
+				}
 				for _, c := range d.Considered {
 					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") && record.Micros(c.AgeUS) != d.AtUS-s.AtUS {
 						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth, c.AgeUS, s.AtUS, s.QueueDepth)
