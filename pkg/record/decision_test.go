@@ -35,7 +35,7 @@ func TestDecisionsAreReadAsWritten(t *testing.T) {
 	if !second.Score.IsZero() || second.QueueDepth != 0 || second.KVUtil != 0 || !second.Running.IsZero() || !second.Cached.IsZero() {
 		t.Errorf("the second candidate is %+v", second)
 	}
-	if again := appendDecision(nil, &d); string(again) != line {
+	if again := appendDecision(nil, &d, new(numbers)); string(again) != line {
 		t.Errorf("written again: %s", again)
 	}
 	var b bytes.Buffer
@@ -68,7 +68,7 @@ func TestDecisionsAreReadAsEncodingJSONDoes(t *testing.T) {
 				v.Considered[i].Inflight &= maxIndex
 				v.Considered[i].Replica &= maxIndex
 			}
-			line := appendDecision(nil, &v)
+			line := appendDecision(nil, &v, &known)
 			s.reset(line)
 			if err := reused.decode(&s); err != nil {
 				t.Fatalf("%v in\n%s", err, line)
@@ -77,7 +77,7 @@ func TestDecisionsAreReadAsEncodingJSONDoes(t *testing.T) {
 			if err := decodeStrictly(line, &plain); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(appendDecision(nil, &plain)), string(appendDecision(nil, &reused))); diff != "" {
+			if diff := cmp.Diff(string(appendDecision(nil, &plain, &known)), string(appendDecision(nil, &reused, &known))); diff != "" {
 				t.Fatalf("-encoding/json +ours, written again:\n%s", diff)
 			}
 		}

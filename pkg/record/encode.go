@@ -1,7 +1,6 @@
 package record
 
 import (
-	"math"
 	"strconv"
 	"unicode/utf8"
 )
@@ -87,7 +86,7 @@ func appendGaps(b []byte, gaps [][2]int64) []byte {
 	return append(b, ']')
 }
 
-func appendDecision(b []byte, d *Decision) []byte {
+func appendDecision(b []byte, d *Decision, m *numbers) []byte {
 	b = append(b, `{"kind":"decision","id":`...)
 	b = appendString(b, d.ID)
 	b = append(b, `,"stage":`...)
@@ -102,7 +101,7 @@ func appendDecision(b []byte, d *Decision) []byte {
 		b = appendInt(b, `,"replica":`, int64(d.Replica))
 	}
 	b = append(b, `,"score":`...)
-	b = appendFloat(b, d.Score)
+	b = m.append(b, d.Score)
 	b = appendInt(b, `,"candidates":`, d.Candidates)
 	b = appendText(b, `,"reason":`, d.Reason)
 	b = appendText(b, `,"rule":`, d.Rule)
@@ -116,7 +115,7 @@ func appendDecision(b []byte, d *Decision) []byte {
 	}
 	for i := range d.Considered {
 		b = append(b, separator(i, `,"considered":[`)...)
-		b = appendCandidate(b, &d.Considered[i])
+		b = appendCandidate(b, &d.Considered[i], m)
 	}
 	if len(d.Considered) > 0 {
 		b = append(b, ']')
@@ -132,17 +131,17 @@ func separator(i int, begin string) string {
 	return ","
 }
 
-func appendCandidate(b []byte, c *Candidate) []byte {
+func appendCandidate(b []byte, c *Candidate, m *numbers) []byte {
 	b = append(b, `{"deployment":`...)
 	b = appendString(b, c.Deployment)
 	b = appendInt(b, `,"replica":`, int64(c.Replica))
 	if c.Filtered {
 		b = append(b, `,"filtered":true`...)
 	}
-	b = appendNumber(b, `,"score":`, c.Score)
+	b = appendNumber(b, `,"score":`, c.Score, m)
 	for i, x := range c.Terms {
 		b = append(b, separator(i, `,"terms":[`)...)
-		b = appendFloat(b, x)
+		b = m.append(b, x)
 	}
 	if len(c.Terms) > 0 {
 		b = append(b, ']')
@@ -150,7 +149,7 @@ func appendCandidate(b []byte, c *Candidate) []byte {
 	b = appendInt(b, `,"inflight":`, int64(c.Inflight))
 	b = appendIndex(b, `,"queue_depth":`, c.QueueDepth)
 	b = appendIndex(b, `,"running":`, c.Running)
-	b = appendNumber(b, `,"kv_util":`, c.KVUtil)
+	b = appendNumber(b, `,"kv_util":`, c.KVUtil, m)
 	b = appendIndex(b, `,"matched_blocks":`, c.Matched)
 	b = appendIndex(b, `,"cached_blocks":`, c.Cached)
 	b = appendCount(b, `,"age_us":`, c.AgeUS)
@@ -158,11 +157,11 @@ func appendCandidate(b []byte, c *Candidate) []byte {
 }
 
 // appendNumber leaves out what is no number.
-func appendNumber(b []byte, name string, n Number) []byte {
+func appendNumber(b []byte, name string, n Number, m *numbers) []byte {
 	if n.IsZero() {
 		return b
 	}
-	return appendFloat(append(b, name...), float64(n))
+	return m.append(append(b, name...), float64(n))
 }
 
 // appendIndex leaves out what has no place.
@@ -206,21 +205,6 @@ func appendText(b []byte, name, s string) []byte {
 		return b
 	}
 	return appendString(append(b, name...), s)
-}
-
-// appendFloat writes the shortest decimal that reads back as v, with an
-// exponent only below 1e-6 and from 1e21 on, as encoding/json (and JavaScript)
-// do. v is finite.
-func appendFloat(b []byte, v float64) []byte {
-	if a := math.Abs(v); a == 0 || a >= 1e-6 && a < 1e21 {
-		return strconv.AppendFloat(b, v, 'f', -1, 64)
-	}
-	b = strconv.AppendFloat(b, v, 'e', -1, 64)
-	if n := len(b); b[n-4] == 'e' && b[n-3] == '-' && b[n-2] == '0' { // e-09 is written e-9
-		b[n-2] = b[n-1]
-		b = b[:n-1]
-	}
-	return b
 }
 
 // plain has true for each byte that stands for itself in a JSON string and is

@@ -115,6 +115,9 @@ func drawStep(t *rapid.T) Step {
 	}
 }
 
+// known is memory of the encoders in all tests, so that numbers meet each other in it.
+var known numbers
+
 func TestEncodersEqualEncodingJSON(t *testing.T) {
 	check := func(t *rapid.T, got []byte, v any) {
 		if diff := cmp.Diff(viaJSON(t, v), string(got)); diff != "" {
@@ -124,7 +127,7 @@ func TestEncodersEqualEncodingJSON(t *testing.T) {
 	for name, property := range map[string]func(*rapid.T){
 		"request":  func(t *rapid.T) { v := drawRequest(t); check(t, appendRequest(nil, &v), &v) },
 		"outcome":  func(t *rapid.T) { v := drawOutcome(t); check(t, appendOutcome(nil, &v), &v) },
-		"decision": func(t *rapid.T) { v := drawDecision(t); check(t, appendDecision(nil, &v), &v) },
+		"decision": func(t *rapid.T) { v := drawDecision(t); check(t, appendDecision(nil, &v, &known), &v) },
 		"step":     func(t *rapid.T) { v := drawStep(t); check(t, appendStep(nil, &v), &v) },
 	} {
 		t.Run(name, func(t *testing.T) { rapid.Check(t, property) })
@@ -137,5 +140,16 @@ func TestEncodeKnownText(t *testing.T) {
 		`"prompt":[{"id":"s","tokens":3},{"id":"t","tokens":4}]}`
 	if diff := cmp.Diff(want, string(appendRequest(nil, &r))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The longest texts of numbers have room in what the encoders remember.
+func TestRememberedNumbersAreWhole(t *testing.T) {
+	for _, v := range []float64{-1.2345678901234567e-06, -math.MaxFloat64, -2.2250738585072014e-308, -999999999999999868928, 0, math.Copysign(0, -1)} {
+		for range 2 {
+			if got, want := string(known.append(nil, v)), string(appendFloat(nil, v)); got != want {
+				t.Errorf("%s, not %s", got, want)
+			}
+		}
 	}
 }

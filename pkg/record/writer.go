@@ -38,6 +38,8 @@ type Writer struct {
 	full  chan []byte
 	free  chan written
 	json  *json.Encoder
+	// numbers is memory of the encoders.
+	numbers numbers
 	// records counts the lines; err is what all further calls return.
 	records int64
 	err     error
@@ -143,7 +145,7 @@ func (w *Writer) Decision(d *Decision) error {
 	if !finite(d.Score) {
 		return fmt.Errorf("decision %q: score is %v, which has no place in JSON", d.ID, d.Score)
 	}
-	return w.line(appendDecision(w.lines, d))
+	return w.line(appendDecision(w.lines, d, &w.numbers))
 }
 
 // Step writes s.

@@ -13,11 +13,12 @@ type lookout struct {
 	watch anomaly.Watch
 	found []*anomaly.Episode // and not written
 	count func(kind string)
+	held  []bool          // replicas whose queue somebody held up when it was looked at last
 	about anomaly.Request // scratch
 }
 
-func newLookout(count func(kind string)) *lookout {
-	l := &lookout{count: count}
+func newLookout(replicas int, count func(kind string)) *lookout {
+	l := &lookout{count: count, held: make([]bool, replicas)}
 	l.watch = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
 	return l
 }
@@ -45,8 +46,10 @@ func (l *lookout) enqueued(s *simulation, slot int32) {
 func (l *lookout) formed(s *simulation, i int32, e *engine.Engine) {
 	if tag, room, ok := e.Holder(); ok {
 		l.watch.Held(s.now, i, l.of(s, tag), int64(room))
-	} else {
+		l.held[i] = true
+	} else if l.held[i] {
 		l.watch.Held(s.now, i, nil, 0)
+		l.held[i] = false
 	}
 	for _, step := range e.Formed() {
 		for _, tag := range step.Preempted {

@@ -172,7 +172,7 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	s.ledger = book
 	kept := o.Counterfactual.watch(s, book)
 	if s.out.level >= traceDecisions {
-		s.lookout = newLookout(book.Anomaly)
+		s.lookout = newLookout(len(s.replicas), book.Anomaly)
 	}
 	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
 		book.Expects()
