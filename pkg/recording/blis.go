@@ -29,7 +29,7 @@ func readBLIS(f *file, r *Recording) error {
 			if err := in.Decode(&s); err != nil {
 				return err
 			}
-			r.Steps = append(r.Steps, Step{Prefill: s.PrefillTokens, Decode: s.DecodeTokens, US: float64(s.EndUS - s.StartUS)})
+			r.Steps = append(r.Steps, Step{Prefill: s.PrefillTokens, Decode: s.DecodeTokens, Context: Unknown, US: float64(s.EndUS - s.StartUS)})
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -51,7 +51,7 @@ func (r *Run) fromFirst() {
 	first := r.Outcomes[0].ArrivalUS
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		for _, t := range []*record.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS} {
+		for _, t := range []*record.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS, &o.EndedUS} {
 			if *t != record.Never {
 				*t -= first
 			}

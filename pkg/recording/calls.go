@@ -16,6 +16,8 @@ import (
 type call struct {
 	record.Outcome
 	at, queued, scheduled, first, last float64
+	// ended is when a request that failed was final.
+	ended float64
 	// offer is what the file says of the request that no outcome says.
 	offer offer
 }
@@ -28,6 +30,9 @@ type offer struct {
 	turn     int64
 }
 
+// completed is the state of an answer that came whole.
+const completed = record.StateCompleted
+
 // absent is the time of what did not happen or was not measured.
 var absent = math.NaN()
 
@@ -35,7 +40,7 @@ func isAbsent(us float64) bool { return us != us }
 
 // newCall is a call of which nothing is known.
 func newCall() call {
-	c := call{at: absent, queued: absent, scheduled: absent, first: absent, last: absent}
+	c := call{at: absent, queued: absent, scheduled: absent, first: absent, last: absent, ended: absent}
 	c.Kind, c.Replica = record.KindOutcome, record.Nowhere
 	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = record.Never, record.Never, record.Never
 	return c
@@ -43,10 +48,11 @@ func newCall() call {
 
 // complete takes c as completed with that many tokens; 0 is not counted.
 func (c *call) complete(output int64) {
-	c.State, c.OutputTokens, c.GeneratedTokens = record.StateCompleted, output, output
+	c.State, c.OutputTokens, c.GeneratedTokens = completed, output, output
 }
 
-// fail takes c as failed for a reason, of which the first line is kept.
+// fail takes c as failed for a reason, of which the first line is kept; last was
+// when.
 func (c *call) fail(reason string) {
 	const most = 100
 	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
@@ -54,7 +60,7 @@ func (c *call) fail(reason string) {
 		reason = strings.ToValidUTF8(reason[:most], "") + "…"
 	}
 	c.State, c.Reason = record.StateFailed, cmp.Or(reason, "error")
-	c.last = absent
+	c.ended, c.last = c.last, absent
 }
 
 // words are what a file calls the things that are checked of a call.
@@ -67,7 +73,7 @@ func (c *call) check(p *source.Place, w words) error {
 		tokens int64
 		least  int64
 	}{{w.input, c.InputTokens, 1}, {w.output, c.OutputTokens, 0}} {
-		if c.State != record.StateCompleted {
+		if c.State != completed {
 			n.least = 0
 		}
 		if n.tokens < n.least || n.tokens > source.MaxTokens {
@@ -81,18 +87,19 @@ func (c *call) check(p *source.Place, w words) error {
 		return p.Errorf("%s must not be before the arrival, is %g s before it", w.last, (c.at-c.last)/1e6)
 	case c.last < c.first:
 		return p.Errorf("%s must not be after %s, is %g s after it: are two columns mixed up?", w.first, w.last, (c.first-c.last)/1e6)
-	case c.State == record.StateCompleted && isAbsent(c.last):
+	case c.State == completed && isAbsent(c.last):
 		return p.Errorf("%s is missing, though the request completed", w.last)
 	}
 	return nil
 }
 
 // outcomes brings calls into the order of arrival and onto a clock that begins
-// with the first of them. Calls without an arrival have clocks of their own.
+// with the first of them; calls with clocks of their own all arrive at 0. p is the
+// file, at no line.
 func outcomes(p *source.Place, calls []call, r *Run) error {
 	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 	origin := 0.0
-	if len(calls) > 0 && r.Arrivals {
+	if len(calls) > 0 {
 		origin = calls[0].at
 	}
 	r.Outcomes = make([]record.Outcome, 0, len(calls))
@@ -103,16 +110,16 @@ func outcomes(p *source.Place, calls []call, r *Run) error {
 			c.ID = fmt.Sprintf("req-%06d", i)
 		}
 		if seen[c.ID] {
-			return (&source.Place{Name: p.Name}).Errorf("two requests have the id %q", c.ID)
+			return p.Errorf("two requests have the id %q", c.ID)
 		}
 		seen[c.ID] = true
 		for _, t := range []struct {
 			us   float64
 			into *record.Micros
-		}{{c.at, &c.ArrivalUS}, {c.queued, &c.EnqueuedUS}, {c.scheduled, &c.ScheduledUS}, {c.first, &c.FirstTokenUS}, {c.last, &c.CompletedUS}} {
+		}{{c.at, &c.ArrivalUS}, {c.queued, &c.EnqueuedUS}, {c.scheduled, &c.ScheduledUS}, {c.first, &c.FirstTokenUS}, {c.last, &c.CompletedUS}, {c.ended, &c.EndedUS}} {
 			var err error
 			if *t.into, err = micros(t.us - origin); err != nil {
-				return (&source.Place{Name: p.Name}).Errorf("request %s: %v", c.ID, err)
+				return p.Errorf("request %s: %v", c.ID, err)
 			}
 		}
 		if len(c.offer.prompt) > 0 || c.offer.deadline != 0 || c.offer.turn != 0 {

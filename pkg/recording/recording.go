@@ -85,11 +85,14 @@ type Stage struct {
 	TargetRPS float64
 }
 
+// Unknown is the Context of a step of which it is not said.
+const Unknown = -1
+
 // Step is one measured batch of an engine.
 type Step struct {
 	// Prefill and Decode are the tokens computed, Context the tokens that its decode
-	// sequences attend to, in all, PrefillContext those that its prefills find
-	// computed.
+	// sequences attend to, in all (Unknown where not said), PrefillContext those that
+	// its prefills find computed.
 	Prefill, Decode, Context, PrefillContext int64
 	// US is how long it took, in µs.
 	US float64

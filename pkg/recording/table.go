@@ -2,7 +2,6 @@ package recording
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -66,18 +65,10 @@ type table struct {
 	atUS, ttftUS, e2eUS, endUS                                   float64
 	input, output, id, status, fault, stage, tenant, class, user int
 	setup                                                        []int
-	words                                                        words
+	called                                                       words
 	// runs are what is read, keys tell which one a row belongs to.
-	runs []*tableRun
-	keys map[string]*tableRun
-}
-
-// tableRun is the rows of one setup.
-type tableRun struct {
-	setup []string
-	calls []call
-	// stages are those of the calls, in order.
-	stages []string
+	runs []*rows
+	keys map[string]*rows
 }
 
 // readTable reads a table of requests by the names of its columns: a run for each
@@ -87,7 +78,7 @@ func readTable(f *file, r *Recording) error {
 	if err != nil {
 		return err
 	}
-	t := &table{Sheet: s, keys: map[string]*tableRun{}}
+	t := &table{Sheet: s, keys: map[string]*rows{}}
 	if err := t.find(); err != nil {
 		return err
 	}
@@ -107,7 +98,7 @@ func readTable(f *file, r *Recording) error {
 	if r.Runs, err = t.finish(); err != nil {
 		return err
 	}
-	nameRuns(r.Runs, t.runs)
+	nameRuns(r.Runs, t.words())
 	return nil
 }
 
@@ -151,7 +142,7 @@ func (t *table) find() (err error) {
 	if others := t.Others(used...); len(others) > 0 {
 		t.Warnf("the columns %s mean nothing here", strings.Join(others, ", "))
 	}
-	t.words = words{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
+	t.called = words{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
 	return nil
 }
 
@@ -183,7 +174,7 @@ func (t *table) row() error {
 	if err := t.times(&c); err != nil {
 		return err
 	}
-	if err := c.check(&t.Place, t.words); err != nil {
+	if err := c.check(&t.Place, t.called); err != nil {
 		return err
 	}
 	var own []string
@@ -193,15 +184,11 @@ func (t *table) row() error {
 	key := strings.Join(own, "\x00")
 	run := t.keys[key]
 	if run == nil {
-		run = &tableRun{setup: own}
+		run = &rows{setup: own}
 		t.keys[key] = run
 		t.runs = append(t.runs, run)
 	}
-	if stage := t.Value(t.stage); t.stage >= 0 && !slices.Contains(run.stages, stage) {
-		run.stages = append(run.stages, strings.Clone(stage))
-	}
-	c.Step = strings.Clone(t.Value(t.stage))
-	run.calls = append(run.calls, c)
+	run.add(c, strings.Clone(t.Value(t.stage)))
 	return nil
 }
 
@@ -244,11 +231,26 @@ func (t *table) times(c *call) error {
 	return err
 }
 
+// words tell the runs apart.
+func (t *table) words() (all [][]string) {
+	for _, run := range t.runs {
+		var own []string
+		for k, c := range setup {
+			own = append(own, c.word+"="+run.setup[k])
+		}
+		all = append(all, own)
+	}
+	return all
+}
+
 // finish makes the runs.
 func (t *table) finish() (runs []*Run, err error) {
 	for _, rows := range t.runs {
-		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0, Model: rows.setup[2], GPU: rows.setup[4]}
-		if err := run.take(rows, &t.Place); err != nil {
+		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0}
+		if err := run.setUp(rows.setup, &source.Place{Name: t.Name}); err != nil {
+			return nil, err
+		}
+		if err := rows.fill(run, t.Name); err != nil {
 			return nil, err
 		}
 		if !run.Arrivals {
@@ -259,90 +261,31 @@ func (t *table) finish() (runs []*Run, err error) {
 	return runs, nil
 }
 
-// take fills a run with its rows.
-func (r *Run) take(rows *tableRun, p *source.Place) error {
-	where := &source.Place{Name: p.Name}
+// setUp takes what a table says of the setup.
+func (r *Run) setUp(values []string, p *source.Place) error {
+	r.Model, r.GPU = values[2], values[4]
 	for _, n := range []struct {
 		at   int
 		into *int
 	}{{1, &r.Replicas}, {3, &r.TensorParallel}} {
-		text := rows.setup[n.at]
+		text := values[n.at]
 		if text == "" {
 			continue
 		}
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 {
-			return where.Errorf("%s must be a whole number from 1, is %q", setup[n.at].column, text)
+			return p.Errorf("%s must be a whole number from 1, is %q", setup[n.at].column, text)
 		}
 		*n.into = v
 	}
-	if text := rows.setup[0]; text != "" {
+	if text := values[0]; text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate >= 0) {
-			return where.Errorf("%s must be a number of at least 0, is %q", setup[0].column, text)
+			return p.Errorf("%s must be a number of at least 0, is %q", setup[0].column, text)
 		}
 		if !math.IsInf(rate, 0) {
 			r.TargetRPS = rate
 		}
 	}
-	if err := outcomes(p, rows.calls, r); err != nil {
-		return err
-	}
-	return r.cutStages(rows, where)
-}
-
-// cutStages finds the stages, which must follow each other. Until then they stand
-// in Step of the outcomes.
-func (r *Run) cutStages(rows *tableRun, p *source.Place) error {
-	defer func() {
-		for i := range r.Outcomes {
-			r.Outcomes[i].Step = ""
-		}
-	}()
-	if len(rows.stages) < 2 || !r.Arrivals {
-		return nil
-	}
-	for i := range r.Outcomes {
-		o := &r.Outcomes[i]
-		n := len(r.Stages)
-		if n > 0 && r.Stages[n-1].Name == o.Step {
-			continue
-		}
-		if slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == o.Step }) {
-			return p.Errorf("the stage %s goes on after another one has begun (request %s)", o.Step, o.ID)
-		}
-		if n > 0 {
-			r.Stages[n-1].ToUS = o.ArrivalUS
-		}
-		r.Stages = append(r.Stages, Stage{Name: o.Step, FromUS: o.ArrivalUS})
-	}
-	r.Stages[len(r.Stages)-1].ToUS = r.Outcomes[len(r.Outcomes)-1].ArrivalUS + 1
 	return nil
 }
-
-// nameRuns names runs by what tells them apart: as few words as do.
-func nameRuns(runs []*Run, rows []*tableRun) {
-	if len(runs) < 2 {
-		return
-	}
-	for i := range runs {
-		runs[i].Name = ""
-	}
-	for k, c := range setup {
-		varies := slices.ContainsFunc(rows, func(t *tableRun) bool { return t.setup[k] != rows[0].setup[k] })
-		if !varies {
-			continue
-		}
-		known := map[string]bool{}
-		for i, run := range runs {
-			run.Name = strings.TrimSpace(fmt.Sprintf("%s %s=%s", run.Name, c.word, strings.ReplaceAll(rows[i].setup[k], " ", "_")))
-			known[run.Name] = true
-		}
-		if len(known) == len(runs) && k > 0 {
-			return
-		}
-	}
-}
-
-// noArrivals is the warning of a file without arrivals.
-const noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"

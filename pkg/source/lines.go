@@ -50,7 +50,12 @@ func (l *Lines) Close() error {
 
 // Read decodes the next line that is not empty into row, in which nothing may
 // be unknown; io.EOF after the last.
-func (l *Lines) Read(row any) error {
+func (l *Lines) Read(row any) error { return l.decode(row, true) }
+
+// ReadSome is Read for objects of which row has only a part.
+func (l *Lines) ReadSome(row any) error { return l.decode(row, false) }
+
+func (l *Lines) decode(row any, strict bool) error {
 	for {
 		l.Line++
 		if !l.scan.Scan() {
@@ -61,7 +66,9 @@ func (l *Lines) Read(row any) error {
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(l.scan.Bytes()))
-	dec.DisallowUnknownFields()
+	if strict {
+		dec.DisallowUnknownFields()
+	}
 	if err := dec.Decode(row); err != nil {
 		return l.Errorf("%s", JSONFault(err))
 	}

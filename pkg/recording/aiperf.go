@@ -1,0 +1,166 @@
+package recording
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"blis/pkg/named"
+	"blis/pkg/source"
+)
+
+// aiperfRecord is what matters of a line of AIPerf's profile_export.jsonl
+// (github.com/ai-dynamo/aiperf). Nil is absent.
+type aiperfRecord struct {
+	Metadata struct {
+		ID           string `json:"x_request_id"`
+		Conversation string `json:"conversation_id"`
+		Turn         int64  `json:"turn_index"`
+		StartNS      *int64 `json:"request_start_ns"`
+		Phase        string `json:"benchmark_phase"`
+		Cancelled    bool   `json:"was_cancelled"`
+	} `json:"metadata"`
+	Metrics struct {
+		Input    *aiperfValue `json:"input_sequence_length"`
+		Output   *aiperfValue `json:"output_sequence_length"`
+		TTFT     *aiperfValue `json:"time_to_first_token"`
+		Latency  *aiperfValue `json:"request_latency"`
+		ChunkGap *aiperfGaps  `json:"inter_chunk_latency"`
+	} `json:"metrics"`
+	Error json.RawMessage `json:"error"`
+}
+
+// aiperfValue is a number with its unit, aiperfGaps several.
+type (
+	aiperfValue struct {
+		Value *float64 `json:"value"`
+		Unit  string   `json:"unit"`
+	}
+	aiperfGaps struct {
+		Value gaps   `json:"value"`
+		Unit  string `json:"unit"`
+	}
+)
+
+// aiperfUnits are how many µs the units of times are.
+var aiperfUnits = named.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3}, {Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
+
+func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns") }
+
+// readAIPerf reads such lines. Requests of the warm-up loaded the server, too:
+// they stay, in a stage of their own.
+func readAIPerf(f *file, r *Recording) error {
+	l := source.NewLines(f.Name, f)
+	run := &Run{Clock: ClientClock, Arrivals: true}
+	var list rows
+	talks := map[string]int{}
+	chunked, unstreamed := 0, 0
+	for {
+		var line aiperfRecord
+		err := l.ReadSome(&line)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		c, err := line.call(l)
+		if err != nil {
+			return err
+		}
+		if line.chunked(&c) {
+			chunked++
+		}
+		if c.State == completed && isAbsent(c.first) {
+			unstreamed++
+		}
+		talks[c.Session]++
+		list.add(c, line.Metadata.Phase)
+	}
+	for i := range list.calls {
+		if c := &list.calls[i]; talks[c.Session] == 1 { // a conversation of one turn is none
+			c.Session, c.offer.turn = "", 0
+		}
+	}
+	run.warnChunks(chunked)
+	run.warnUnstreamed(unstreamed)
+	r.Runs = []*Run{run}
+	return list.fill(run, f.Name)
+}
+
+// call is the request of a line.
+func (a *aiperfRecord) call(l *source.Lines) (call, error) {
+	c := newCall()
+	m, v := &a.Metadata, &a.Metrics
+	if m.StartNS == nil {
+		return c, l.Errorf("metadata.request_start_ns is missing")
+	}
+	c.ID, c.Session, c.offer.turn, c.at = m.ID, m.Conversation, m.Turn, float64(*m.StartNS)/1e3
+	output := int64(0)
+	for _, n := range []struct {
+		name string
+		from *aiperfValue
+		into *int64
+	}{{"input_sequence_length", v.Input, &c.InputTokens}, {"output_sequence_length", v.Output, &output}} {
+		if n.from == nil || n.from.Value == nil {
+			continue
+		}
+		if *n.into = int64(*n.from.Value); float64(*n.into) != *n.from.Value {
+			return c, l.Errorf("metrics.%s takes whole numbers, not %g", n.name, *n.from.Value)
+		}
+	}
+	if fault := aiperfFault(a.Error); fault != "" || m.Cancelled {
+		if fault == "" {
+			fault = "cancelled"
+		}
+		c.OutputTokens = output
+		c.fail(fault)
+		return c, c.check(&l.Place, aiperfWords)
+	}
+	c.complete(output)
+	for _, t := range []struct {
+		name string
+		from *aiperfValue
+		into *float64
+	}{{"time_to_first_token", v.TTFT, &c.first}, {"request_latency", v.Latency, &c.last}} {
+		if t.from == nil || t.from.Value == nil {
+			continue
+		}
+		us, err := aiperfUnits.Get("unit of metrics."+t.name, t.from.Unit)
+		if err != nil {
+			return c, l.Errorf("%v", err)
+		}
+		*t.into = c.at + *t.from.Value*us
+	}
+	if v.ChunkGap != nil {
+		us, err := aiperfUnits.Get("unit of metrics.inter_chunk_latency", v.ChunkGap.Unit)
+		if err != nil {
+			return c, l.Errorf("%v", err)
+		}
+		v.ChunkGap.Value.scale(us / 1e6)
+		v.ChunkGap.Value.gaps(&c)
+	}
+	return c, c.check(&l.Place, aiperfWords)
+}
+
+var aiperfWords = words{"metrics.input_sequence_length", "metrics.output_sequence_length", "metrics.time_to_first_token", "metrics.request_latency"}
+
+// chunked reports whether the answer came in fewer pieces than tokens.
+func (a *aiperfRecord) chunked(c *call) bool {
+	return c.State == completed && a.Metrics.ChunkGap != nil && int64(a.Metrics.ChunkGap.Value.n) < c.OutputTokens-1
+}
+
+// aiperfFault is the message of an error, which is null for none.
+func aiperfFault(text json.RawMessage) string {
+	if len(text) == 0 || string(text) == "null" {
+		return ""
+	}
+	var fault struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(text, &fault) != nil || fault.Type+fault.Message == "" {
+		return string(text)
+	}
+	return strings.TrimSpace(fault.Type + " " + fault.Message)
+}

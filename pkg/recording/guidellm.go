@@ -1,0 +1,174 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/source"
+)
+
+// guideReport is what matters of a report of GuideLLM (guidellm benchmark run, as
+// JSON; github.com/vllm-project/guidellm, metadata.version 1 of 0.5 and 2 of later
+// ones). A sweep has several benchmarks.
+type guideReport struct {
+	Benchmarks []guideBenchmark `json:"benchmarks"`
+}
+
+// guideBenchmark is one of them.
+type guideBenchmark struct {
+	Config struct {
+		Strategy struct {
+			Type           string   `json:"type_"`
+			Rate           *float64 `json:"rate"`
+			MaxConcurrency *float64 `json:"max_concurrency"`
+		} `json:"strategy"`
+		Backend struct {
+			Model string `json:"model"`
+		} `json:"backend"`
+	} `json:"config"`
+	SchedulerMetrics struct {
+		RequestsMade struct {
+			Total int `json:"total"`
+		} `json:"requests_made"`
+	} `json:"scheduler_metrics"`
+	Requests struct {
+		Successful []guideRequest `json:"successful"`
+		Errored    []guideRequest `json:"errored"`
+		Incomplete []guideRequest `json:"incomplete"`
+	} `json:"requests"`
+}
+
+// guideRequest is one request. Times are s since 1970; nil is absent.
+type guideRequest struct {
+	ID   string `json:"request_id"`
+	Info struct {
+		Error   *string `json:"error"`
+		Timings struct {
+			RequestStart        *float64 `json:"request_start"`
+			FirstTokenIteration *float64 `json:"first_token_iteration"`
+			TokenIterations     int64    `json:"token_iterations"`
+			RequestEnd          *float64 `json:"request_end"`
+		} `json:"timings"`
+	} `json:"info"`
+	PromptTokens *int64 `json:"prompt_tokens"`
+	OutputTokens *int64 `json:"output_tokens"`
+}
+
+func isGuideLLM(h *head) bool {
+	return !h.list && h.any("metadata.guidellm_version", "benchmarks.type_", "benchmarks.scheduler_metrics")
+}
+
+// readGuideLLM reads a report: a run for each benchmark that kept its requests.
+func readGuideLLM(f *file, r *Recording) error {
+	docs, err := source.NewDocuments(f.Name, f)
+	if err != nil {
+		return err
+	}
+	var report guideReport
+	if err := docs.One(&report); err != nil {
+		return err
+	}
+	if len(report.Benchmarks) == 0 {
+		return docs.Errorf("benchmarks is missing or empty")
+	}
+	var words [][]string
+	for i := range report.Benchmarks {
+		b := &report.Benchmarks[i]
+		place := fmt.Sprintf("benchmarks[%d]", i)
+		run, err := b.run(&docs.Place, place)
+		if err != nil {
+			return err
+		}
+		if len(run.Outcomes) == 0 {
+			f.Warnf("%s (%s) holds no requests", place, b.Config.Strategy.Type)
+			continue
+		}
+		rate := ""
+		if b.Config.Strategy.Rate != nil {
+			rate = fmt.Sprintf("qps=%g", *b.Config.Strategy.Rate)
+		}
+		r.Runs = append(r.Runs, run)
+		words = append(words, []string{"strategy=" + b.Config.Strategy.Type, rate})
+	}
+	if len(r.Runs) == 0 {
+		return docs.Errorf("no benchmark in it holds requests; GuideLLM keeps them unless it is told to sample none")
+	}
+	nameRuns(r.Runs, words)
+	return nil
+}
+
+// run is the run of one benchmark; place says which one it is.
+func (b *guideBenchmark) run(p *source.Place, place string) (*Run, error) {
+	r := &Run{Model: b.Config.Backend.Model, Clock: ClientClock, Arrivals: true}
+	if rate := b.Config.Strategy.Rate; rate != nil && *rate > 0 {
+		r.TargetRPS = *rate
+	}
+	var calls []call
+	chunked, unstreamed := 0, 0
+	for _, list := range []struct {
+		name     string
+		requests []guideRequest
+	}{{"successful", b.Requests.Successful}, {"errored", b.Requests.Errored}, {"incomplete", b.Requests.Incomplete}} {
+		for i := range list.requests {
+			q := &list.requests[i]
+			c, err := q.call(p, fmt.Sprintf("%s.requests.%s[%d]", place, list.name, i), list.name)
+			if err != nil {
+				return nil, err
+			}
+			if list.name == "successful" {
+				if q.Info.Timings.TokenIterations > 0 && q.Info.Timings.TokenIterations < c.OutputTokens {
+					chunked++
+				}
+				if isAbsent(c.first) {
+					unstreamed++
+				}
+			}
+			calls = append(calls, c)
+		}
+	}
+	if made := b.SchedulerMetrics.RequestsMade.Total; made > len(calls) {
+		r.warnf("%d requests were made, and only %d of them are kept: what they say of times stands, a replay would be of another load", made, len(calls))
+	}
+	if s := b.Config.Strategy; slices.Contains([]string{"synchronous", "concurrent", "throughput"}, s.Type) {
+		r.warnf(closedLoop, "the strategy was "+s.Type)
+	}
+	r.warnChunks(chunked)
+	r.warnUnstreamed(unstreamed)
+	return r, outcomes(&source.Place{Name: p.Name}, calls, r)
+}
+
+// call is one request of a list; place says which.
+func (q *guideRequest) call(p *source.Place, place, list string) (call, error) {
+	c := newCall()
+	c.ID = q.ID
+	t := &q.Info.Timings
+	if t.RequestStart == nil {
+		return c, p.Errorf("%s.info.timings.request_start is missing", place)
+	}
+	c.at = *t.RequestStart * 1e6
+	if q.PromptTokens != nil {
+		c.InputTokens = *q.PromptTokens
+	}
+	output := int64(0)
+	if q.OutputTokens != nil {
+		output = *q.OutputTokens
+	}
+	if t.FirstTokenIteration != nil {
+		c.first = *t.FirstTokenIteration * 1e6
+	}
+	if t.RequestEnd != nil {
+		c.last = *t.RequestEnd * 1e6
+	}
+	if list == "successful" {
+		c.complete(output)
+	} else {
+		reason := list
+		if q.Info.Error != nil {
+			reason = *q.Info.Error
+		}
+		c.GeneratedTokens = output
+		c.fail(reason)
+	}
+	timings := place + ".info.timings."
+	return c, c.check(p, words{place + ".prompt_tokens", place + ".output_tokens", timings + "first_token_iteration", timings + "request_end"})
+}

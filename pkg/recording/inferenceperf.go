@@ -1,0 +1,161 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"blis/pkg/source"
+)
+
+// lifecycle is what matters of an element of inference-perf's
+// per_request_lifecycle_metrics.json (github.com/kubernetes-sigs/inference-perf):
+// since 0.5 lengths and times stand in info.response_metrics, before in info.
+// Times are s on a clock of the client's. Nil is absent.
+type lifecycle struct {
+	Start *float64        `json:"start_time"`
+	End   *float64        `json:"end_time"`
+	Error json.RawMessage `json:"error"`
+	Info  struct {
+		InputTokens int64 `json:"input_tokens"`
+		lifecycleAnswer
+		Request struct {
+			Text struct {
+				InputTokens int64 `json:"input_tokens"`
+			} `json:"text"`
+		} `json:"request_metrics"`
+		Response *struct {
+			lifecycleAnswer
+			Usage struct {
+				Prompt     int64 `json:"prompt_tokens"`
+				Completion int64 `json:"completion_tokens"`
+			} `json:"server_usage"`
+			ChunkTimes []float64 `json:"chunk_times"`
+		} `json:"response_metrics"`
+	} `json:"info"`
+}
+
+// lifecycleAnswer is what both layouts say of an answer.
+type lifecycleAnswer struct {
+	OutputTokens int64     `json:"output_tokens"`
+	TokenTimes   []float64 `json:"output_token_times"`
+}
+
+func isInferencePerf(h *head) bool {
+	return h.list && h.has("start_time", "end_time", "info")
+}
+
+// readInferencePerf reads such a list.
+func readInferencePerf(f *file, r *Recording) error {
+	docs, err := source.NewDocuments(f.Name, f)
+	if err != nil {
+		return err
+	}
+	var list []lifecycle
+	if err := docs.One(&list); err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return docs.Errorf("holds no requests")
+	}
+	run := &Run{Clock: ClientClock, Arrivals: true}
+	var calls []call
+	var unstreamed, doubled, chunked, recounted int
+	for i := range list {
+		q := &list[i]
+		c, times, err := q.call(&docs.Place, fmt.Sprintf("[%d]", i))
+		if err != nil {
+			return err
+		}
+		calls = append(calls, c)
+		if c.State != completed {
+			continue
+		}
+		counted := q.Info.OutputTokens
+		if q.Info.Response != nil {
+			counted = q.Info.Response.OutputTokens
+		}
+		events := int64(len(times))
+		switch {
+		case isAbsent(c.first):
+			unstreamed++
+		case events >= 2*c.OutputTokens-2 && c.OutputTokens > 4:
+			doubled++
+		case events < c.OutputTokens:
+			chunked++
+		}
+		if counted != c.OutputTokens {
+			recounted++
+		}
+	}
+	if doubled > 0 {
+		run.warnf("%d answers came in two events a token: the gaps between events are not those between tokens, and are left out", doubled)
+	}
+	if recounted > 0 {
+		run.warnf("the client counted other output tokens than the server in %d requests; the server's count is taken", recounted)
+	}
+	run.warnChunks(chunked)
+	run.warnUnstreamed(unstreamed)
+	r.Runs = []*Run{run}
+	return outcomes(&source.Place{Name: f.Name}, calls, run)
+}
+
+// call is one request, and when something of its answer came.
+func (q *lifecycle) call(p *source.Place, place string) (call, []float64, error) {
+	c := newCall()
+	if q.Start == nil {
+		return c, nil, p.Errorf("%s.start_time is missing", place)
+	}
+	c.at = *q.Start * 1e6
+	answer := &q.Info.lifecycleAnswer
+	output, input, times := answer.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens), answer.TokenTimes
+	if m := q.Info.Response; m != nil {
+		output, input = cmp.Or(m.Usage.Completion, m.OutputTokens), cmp.Or(m.Usage.Prompt, input)
+		if times = m.TokenTimes; len(times) == 0 {
+			times = m.ChunkTimes
+		}
+	}
+	c.InputTokens = input
+	w := words{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]", place + ".end_time"}
+	if q.End != nil {
+		c.last = *q.End * 1e6
+	}
+	if fault := lifecycleFault(q.Error); fault != "" {
+		c.OutputTokens = output
+		c.fail(fault)
+		return c, nil, c.check(p, w)
+	}
+	c.complete(output)
+	if len(times) > 0 {
+		c.first = times[0] * 1e6
+	}
+	for i := 1; i < len(times); i++ {
+		if times[i] < times[i-1] {
+			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %g s", place, i, times[i-1]-times[i])
+		}
+	}
+	if int64(len(times)) == output {
+		between := gaps{n: len(times) - 1}
+		for i := 1; i < len(times); i++ {
+			between.list = append(between.list, times[i]-times[i-1])
+		}
+		between.gaps(&c)
+	}
+	return c, times, c.check(p, w)
+}
+
+// lifecycleFault is the message of an error, which is null for none.
+func lifecycleFault(text json.RawMessage) string {
+	if len(text) == 0 || string(text) == "null" {
+		return ""
+	}
+	var fault struct {
+		Type    string `json:"error_type"`
+		Message string `json:"error_msg"`
+	}
+	if json.Unmarshal(text, &fault) != nil || fault.Type+fault.Message == "" {
+		return string(text)
+	}
+	return strings.TrimSpace(fault.Type + " " + fault.Message)
+}

@@ -1,0 +1,199 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"blis/pkg/source"
+)
+
+// otlpExport is what matters of an export of OpenTelemetry's traces as JSON (one
+// or many in a file), with the spans that vLLM makes of each request
+// (--otlp-traces-endpoint; vllm/tracing.py, vllm/v1/engine/output_processor.py).
+type otlpExport struct {
+	Resources []struct {
+		Scopes []struct {
+			Scope struct {
+				Name string `json:"name"`
+			} `json:"scope"`
+			Spans []otlpSpan `json:"spans"`
+		} `json:"scopeSpans"`
+	} `json:"resourceSpans"`
+}
+
+// otlpSpan is one span.
+type otlpSpan struct {
+	SpanID     string          `json:"spanId"`
+	Name       string          `json:"name"`
+	StartNano  otlpNumber      `json:"startTimeUnixNano"`
+	EndNano    otlpNumber      `json:"endTimeUnixNano"`
+	Attributes []otlpAttribute `json:"attributes"`
+}
+
+// otlpAttribute is one of its attributes.
+type otlpAttribute struct {
+	Key   string `json:"key"`
+	Value struct {
+		String string     `json:"stringValue"`
+		Int    otlpNumber `json:"intValue"`
+		Double otlpNumber `json:"doubleValue"`
+	} `json:"value"`
+}
+
+// otlpNumber is a number, or one in a string, as JSON of Protocol Buffers writes
+// integers of 64 bits; "" is absent.
+type otlpNumber string
+
+// UnmarshalJSON reads either.
+func (n *otlpNumber) UnmarshalJSON(text []byte) error {
+	var s string
+	if len(text) > 0 && text[0] == '"' {
+		if err := json.Unmarshal(text, &s); err != nil {
+			return err
+		}
+	} else if string(text) != "null" {
+		s = string(text)
+	}
+	if _, err := strconv.ParseFloat(s, 64); s != "" && err != nil {
+		return fmt.Errorf("a number is expected, not %.40s", text)
+	}
+	*n = otlpNumber(s)
+	return nil
+}
+
+// float is the number; NaN if it is absent.
+func (n otlpNumber) float() float64 {
+	v, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// otlpRequest is the name of the spans that are requests.
+const otlpRequest = "llm_request"
+
+func isOTLP(h *head) bool { return !h.list && h.has("resourceSpans") }
+
+// readOTLP reads spans. A span begins when the server's frontend has the request;
+// time in queue and prefill are the engine's own, so that what TTFT has beyond
+// them (tokenizing, the way to the engine and back) is put before the queue: when
+// it was is not known. A span that was exported twice counts once.
+func readOTLP(f *file, r *Recording) error {
+	docs, err := source.NewDocuments(f.Name, f)
+	if err != nil {
+		return err
+	}
+	run := &Run{Clock: ServerClock, Arrivals: true}
+	var calls []call
+	seen := map[string]bool{}
+	var others, twice, overlapping int
+	for {
+		var export otlpExport
+		err := docs.Read(&export)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, resource := range export.Resources {
+			for _, scope := range resource.Scopes {
+				for i := range scope.Spans {
+					s := &scope.Spans[i]
+					if s.Name != otlpRequest {
+						others++
+						continue
+					}
+					if seen[s.SpanID] && s.SpanID != "" {
+						twice++
+						continue
+					}
+					seen[s.SpanID] = true
+					c, early, err := s.call(&docs.Place)
+					if err != nil {
+						return err
+					}
+					if early {
+						overlapping++
+					}
+					calls = append(calls, c)
+					if scope.Scope.Name == "vllm.llm_engine" {
+						run.Engine = "vllm"
+					}
+				}
+			}
+		}
+	}
+	if len(calls) == 0 {
+		return (&source.Place{Name: f.Name}).Errorf("holds no spans called %s, and %d others", otlpRequest, others)
+	}
+	if twice > 0 {
+		run.warnf("left out %d spans that were exported twice", twice)
+	}
+	if overlapping > 0 {
+		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue is taken to begin on arrival", overlapping)
+	}
+	r.Runs = []*Run{run}
+	return outcomes(&source.Place{Name: f.Name}, calls, run)
+}
+
+// call is the request of a span; early says that its queue would have begun
+// before its arrival.
+func (s *otlpSpan) call(p *source.Place) (c call, early bool, err error) {
+	c = newCall()
+	values := map[string]otlpNumber{}
+	for i := range s.Attributes {
+		a := &s.Attributes[i]
+		values[a.Key] = cmp.Or(a.Value.Int, a.Value.Double)
+		switch a.Key {
+		case "gen_ai.request.id":
+			c.ID = a.Value.String
+		case "gen_ai.response.model":
+			c.Model = a.Value.String
+		}
+	}
+	start, err := strconv.ParseInt(string(s.StartNano), 10, 64)
+	if err != nil || start < 0 {
+		return c, false, p.Errorf("startTimeUnixNano of a span must be a whole number of ns, is %q", s.StartNano)
+	}
+	c.at = float64(start) / 1e3
+	output := int64(0)
+	for _, n := range []struct {
+		key  string
+		into *int64
+	}{{"gen_ai.usage.prompt_tokens", &c.InputTokens}, {"gen_ai.usage.completion_tokens", &output}} {
+		text, there := values[n.key]
+		if !there {
+			return c, false, p.Errorf("a span %s has no attribute %s", otlpRequest, n.key)
+		}
+		if *n.into, err = strconv.ParseInt(string(text), 10, 64); err != nil {
+			return c, false, p.Errorf("%s must be a whole number, is %q", n.key, text)
+		}
+	}
+	seconds := func(key string) float64 {
+		us := values[key].float() * 1e6
+		if us < 0 && err == nil {
+			err = p.Errorf("%s must be at least 0 s, is %s", key, values[key])
+		}
+		return us
+	}
+	c.complete(output)
+	c.first = c.at + seconds("gen_ai.latency.time_to_first_token")
+	if c.last = c.at + seconds("gen_ai.latency.e2e"); isAbsent(c.last) {
+		c.last = s.EndNano.float() / 1e3
+	}
+	c.scheduled = c.first - seconds("gen_ai.latency.time_in_model_prefill")
+	c.queued = c.scheduled - seconds("gen_ai.latency.time_in_queue")
+	if err != nil {
+		return c, false, err
+	}
+	if early = c.queued < c.at; early {
+		c.queued, c.scheduled = c.at, max(c.scheduled, c.at)
+	}
+	return c, early, c.check(p, words{"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens", "gen_ai.latency.time_to_first_token", "gen_ai.latency.e2e"})
+}

@@ -1,0 +1,57 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// nameRuns names runs by words that tell them apart: of each place in the lists
+// of words those that vary, as few as do; a last one counts where they do not.
+func nameRuns(runs []*Run, words [][]string) {
+	if len(runs) < 2 {
+		return
+	}
+	for k := range words[0] {
+		if !slices.ContainsFunc(words, func(w []string) bool { return w[k] != words[0][k] }) {
+			continue
+		}
+		known := map[string]bool{}
+		for i, run := range runs {
+			run.Name = strings.TrimSpace(run.Name + " " + strings.ReplaceAll(words[i][k], " ", "_"))
+			known[run.Name] = true
+		}
+		if len(known) == len(runs) && k > 0 {
+			return
+		}
+	}
+	known := map[string]int{}
+	for _, run := range runs {
+		known[run.Name]++
+	}
+	if len(known) < len(runs) {
+		for i, run := range runs {
+			run.Name = strings.TrimSpace(fmt.Sprintf("%s run=%d", run.Name, i+1))
+		}
+	}
+}
+
+// noArrivals is the warning of a file without arrivals.
+const noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
+
+// Warnings that several formats share.
+const closedLoop = "%s: requests were held back until others were answered, so that arrivals followed from the server's speed; a replay keeps them as they were"
+
+// warnChunks warns of answers that came in fewer pieces than tokens.
+func (r *Run) warnChunks(n int) {
+	if n > 0 {
+		r.warnf("%d answers came in pieces of several tokens: the gaps between their tokens are not known, and their first token may have come with others", n)
+	}
+}
+
+// warnUnstreamed warns of answers without a first token.
+func (r *Run) warnUnstreamed(n int) {
+	if n > 0 {
+		r.warnf("%d requests completed without a time of the first token: were they streamed?", n)
+	}
+}

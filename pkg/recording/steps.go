@@ -1,0 +1,126 @@
+package recording
+
+import (
+	"io"
+	"math"
+	"strings"
+
+	"blis/pkg/source"
+)
+
+// stepTimes are the columns of what a step took.
+var stepTimes = []timed{{"step_us", 1}, {"step_us_gpu_only", 1}, {"step_ms", 1e3}}
+
+const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms, and what there is of context_tokens or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
+
+func isSteps(h *head) bool {
+	return h.has("prefill_tokens", "decode_tokens") && h.any(names(stepTimes)...)
+}
+
+// stepTable reads a table of measured steps.
+type stepTable struct {
+	*source.Sheet
+	prefill, decode, took, context, each, before int
+	model, gpu, tp, engine, note                 int
+	us                                           float64
+}
+
+// readSteps reads a table of steps. The context of decode sequences is given in
+// all (context_tokens), or for each (decode_kv_each, context_tokens_mean_per_seq).
+func readSteps(f *file, r *Recording) error {
+	s, err := source.NewSheet(f.Name, f, stepColumns)
+	if err != nil {
+		return err
+	}
+	t := &stepTable{Sheet: s, context: s.Column("context_tokens"), each: s.Column("decode_kv_each", "context_tokens_mean_per_seq"), before: s.Column("prefill_kv_before"),
+		model: s.Column("model"), gpu: s.Column("gpu"), tp: s.Column("tp"), engine: s.Column("vllm_version"), note: s.Column("note")}
+	if err := s.NeedAll(source.Want("prefill_tokens", &t.prefill), source.Want("decode_tokens", &t.decode)); err != nil {
+		return err
+	}
+	if t.took, err = s.Need(names(stepTimes)...); err != nil {
+		return err
+	}
+	for _, c := range stepTimes {
+		if c.name == s.Header[t.took] {
+			t.us = c.us
+		}
+	}
+	if t.context < 0 && t.each < 0 {
+		f.Warnf("no column says how long the context of decode sequences is")
+	}
+	for {
+		step, err := t.row()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	if len(r.Steps) == 0 {
+		return s.Errorf("is the line of column names; no steps follow it")
+	}
+	return nil
+}
+
+// row is the next step.
+func (t *stepTable) row() (Step, error) {
+	if err := t.Read(); err != nil {
+		return Step{}, err
+	}
+	s := Step{GPUOnly: t.Header[t.took] == "step_us_gpu_only", Context: Unknown,
+		Model: strings.Clone(t.Value(t.model)), GPU: strings.Clone(t.Value(t.gpu)), Engine: strings.Clone(t.Value(t.engine)), Note: strings.Clone(t.Value(t.note))}
+	if err := t.Integers([]int{t.prefill, t.decode}, &s.Prefill, &s.Decode); err != nil {
+		return s, err
+	}
+	tp, err := t.Optional(t.tp)
+	if err != nil {
+		return s, err
+	}
+	if s.PrefillContext, err = t.Optional(t.before); err != nil {
+		return s, err
+	}
+	s.TensorParallel = int(tp)
+	for _, n := range []struct {
+		name   string
+		tokens int64
+	}{{"prefill_tokens", s.Prefill}, {"decode_tokens", s.Decode}, {"prefill_kv_before", s.PrefillContext}} {
+		if n.tokens < 0 || n.tokens > source.MaxTokens {
+			return s, t.Errorf("%s must be between 0 and %d, is %d", n.name, source.MaxTokens, n.tokens)
+		}
+	}
+	if s.Prefill+s.Decode == 0 {
+		return s, t.Errorf("a step computes tokens; prefill_tokens and decode_tokens are both 0")
+	}
+	took, err := t.Time(t.took)
+	if err != nil {
+		return s, err
+	}
+	if s.US = took * t.us; s.US == 0 {
+		return s, t.Errorf("%s must be above 0", t.Header[t.took])
+	}
+	return s, t.contextOf(&s)
+}
+
+// contextOf finds what the decode sequences of a step attend to.
+func (t *stepTable) contextOf(s *Step) error {
+	column, times := t.context, 1.0
+	if column < 0 {
+		column, times = t.each, float64(s.Decode)
+	}
+	switch {
+	case s.Decode == 0:
+		s.Context = 0
+	case column >= 0:
+		each, err := t.Time(column)
+		if err != nil {
+			return err
+		}
+		if each > source.MaxTokens {
+			return t.Errorf("%s must be at most %d, is %g", t.Header[column], source.MaxTokens, each)
+		}
+		s.Context = int64(math.Floor(each*times + 0.5))
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"blis/pkg/source"
+)
+
+// benchResult is what matters of a result of vLLM's benchmark (vllm bench serve
+// --save-result --save-detailed; vllm/benchmarks/serve.py) or SGLang's
+// (bench_serving --output-details): lists with an entry a request, in the order
+// in which they were sent. Times are s; those of start_times are the client's own
+// and mean something only beside each other.
+type benchResult struct {
+	ModelID        string      `json:"model_id"`
+	Backend        string      `json:"backend"`
+	RequestRate    any         `json:"request_rate"` // a number, or "inf"
+	MaxConcurrency *float64    `json:"max_concurrency"`
+	Completed      *int64      `json:"completed"`
+	InputLens      []int64     `json:"input_lens"`
+	OutputLens     []int64     `json:"output_lens"`
+	TTFTs          []float64   `json:"ttfts"`
+	ITLs           []gaps      `json:"itls"`
+	Latencies      []float64   `json:"latencies"`
+	StartTimes     []float64   `json:"start_times"`
+	Errors         []benchText `json:"errors"`
+}
+
+// benchText is a text that may be null.
+type benchText string
+
+// UnmarshalJSON reads a text or null; an error that is no text is kept as it
+// stands.
+func (b *benchText) UnmarshalJSON(text []byte) error {
+	var s string
+	switch {
+	case string(text) == "null":
+	case json.Unmarshal(text, &s) != nil:
+		s = string(text)
+	}
+	*b = benchText(s)
+	return nil
+}
+
+func isVLLMBench(h *head) bool {
+	return !h.list && h.any("input_lens", "ttfts", "request_throughput", "total_input_tokens", "mean_ttft_ms")
+}
+
+// readVLLMBench reads one result, or several one after the other, as SGLang
+// appends them.
+func readVLLMBench(f *file, r *Recording) error {
+	docs, err := source.NewDocuments(f.Name, f)
+	if err != nil {
+		return err
+	}
+	var words [][]string
+	for {
+		var result benchResult
+		err := docs.Read(&result)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		run, err := result.run(&docs.Place)
+		if err != nil {
+			return err
+		}
+		concurrency := ""
+		if result.MaxConcurrency != nil {
+			concurrency = fmt.Sprintf("concurrency=%g", *result.MaxConcurrency)
+		}
+		r.Runs = append(r.Runs, run)
+		words = append(words, []string{fmt.Sprintf("qps=%v", result.RequestRate), concurrency})
+	}
+	nameRuns(r.Runs, words)
+	return nil
+}
+
+// run is the run of one result.
+func (b *benchResult) run(p *source.Place) (*Run, error) {
+	if err := b.lists(p); err != nil {
+		return nil, err
+	}
+	r := &Run{Model: b.ModelID, Clock: ClientClock, Arrivals: len(b.StartTimes) > 0}
+	if e := strings.ToLower(b.Backend); strings.HasPrefix(e, "vllm") || strings.HasPrefix(e, "sglang") {
+		r.Engine = b.Backend
+	}
+	if rate, ok := b.RequestRate.(float64); ok && rate > 0 && !math.IsInf(rate, 0) {
+		r.TargetRPS = rate
+	}
+	calls := make([]call, len(b.InputLens))
+	for i := range calls {
+		calls[i] = b.call(i)
+		w := words{at("input_lens", i), at("output_lens", i), at("ttfts", i), at("ttfts and itls", i)}
+		if len(b.Latencies) > 0 {
+			w.last = at("latencies", i)
+		}
+		if start := calls[i].at; !(start >= 0) || math.IsInf(start, 0) {
+			return nil, p.Errorf("%s must be at least 0 s, is %g", at("start_times", i), start/1e6)
+		}
+		if err := calls[i].check(p, w); err != nil {
+			return nil, err
+		}
+	}
+	b.warn(r, calls)
+	return r, outcomes(&source.Place{Name: p.Name}, calls, r)
+}
+
+// at names an element of a list.
+func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
+// lists checks that there is a list for all that is needed, and that they are
+// equally long.
+func (b *benchResult) lists(p *source.Place) error {
+	n := len(b.InputLens)
+	for _, list := range []struct {
+		name     string
+		length   int
+		optional bool
+	}{
+		{"input_lens", n, false}, {"output_lens", len(b.OutputLens), false}, {"ttfts", len(b.TTFTs), false},
+		{"itls", len(b.ITLs), len(b.Latencies) > 0}, {"latencies", len(b.Latencies), true}, {"start_times", len(b.StartTimes), true}, {"errors", len(b.Errors), true},
+	} {
+		switch {
+		case list.length == 0 && !list.optional:
+			return p.Errorf("%s is missing; vllm bench serve writes it with --save-result --save-detailed, SGLang's bench_serving with --output-details", list.name)
+		case list.length != n && list.length != 0:
+			return p.Errorf("%s has %d entries, input_lens has %d", list.name, list.length, n)
+		}
+	}
+	return nil
+}
+
+// call is the request at place i of the lists. One with an error failed, whatever
+// else stands there: its ttft is 0.
+func (b *benchResult) call(i int) call {
+	c := newCall()
+	c.InputTokens, c.at = b.InputLens[i], 0
+	if len(b.StartTimes) > 0 {
+		c.at = b.StartTimes[i] * 1e6
+	}
+	fault := ""
+	if len(b.Errors) > 0 {
+		fault = string(b.Errors[i])
+	}
+	if fault != "" || b.OutputLens[i] == 0 {
+		c.fail(fault)
+		if fault == "" {
+			c.Reason = "no_output"
+		}
+		return c
+	}
+	c.complete(b.OutputLens[i])
+	if b.TTFTs[i] != 0 {
+		c.first = c.at + b.TTFTs[i]*1e6
+	}
+	switch {
+	case len(b.Latencies) > 0:
+		c.last = c.at + b.Latencies[i]*1e6
+	case !isAbsent(c.first):
+		c.last = c.first + b.ITLs[i].sum*1e6
+	}
+	if len(b.ITLs) > 0 {
+		b.ITLs[i].gaps(&c)
+	}
+	return c
+}
+
+// warn says what is odd about the result.
+func (b *benchResult) warn(r *Run, calls []call) {
+	answered, chunked, late := int64(0), 0, 0
+	for i := range calls {
+		c := &calls[i]
+		if c.State != completed {
+			continue
+		}
+		answered++
+		if len(b.ITLs) > 0 && int64(b.ITLs[i].n) < c.OutputTokens-1 {
+			chunked++
+		}
+		if isAbsent(c.first) {
+			late++
+		}
+	}
+	if !r.Arrivals {
+		r.warnf("start_times is missing: %s (newer versions of vllm bench serve write it)", noArrivals)
+	}
+	if b.Completed != nil && *b.Completed != answered {
+		r.warnf("completed is %d, but %d requests have an answer and no error", *b.Completed, answered)
+	}
+	if b.MaxConcurrency != nil && *b.MaxConcurrency > 0 {
+		r.warnf(closedLoop, fmt.Sprintf("max_concurrency was %g", *b.MaxConcurrency))
+	}
+	r.warnChunks(chunked)
+	r.warnUnstreamed(late)
+}
