@@ -43,7 +43,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/source", "pkg/record"},
 	{"pkg/recording", "pkg/named pkg/record pkg/source"},
 	{"pkg/load", "pkg/cluster pkg/kv pkg/latency"},
-	{"pkg/fitness", "pkg/config pkg/expr pkg/metrics pkg/named pkg/record"},
+	{"pkg/fitness", "pkg/anomaly pkg/config pkg/expr pkg/metrics pkg/named pkg/record"},
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/named pkg/record pkg/source"},
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},

@@ -7,6 +7,9 @@ type Result struct {
 	// Score is finite and in [0, 1): above 0.1 where all gates pass, in (0, 0.1]
 	// where one fails, 0 only of what does not load.
 	Score float64 `json:"score"`
+	// Value is what the score's expression came to, in [0, 1): Score is 0.1 + 0.9 of
+	// it where all gates pass.
+	Value float64 `json:"value"`
 	Gates []Gate  `json:"gates"`
 	// Terms are those that the score is made of, in its order.
 	Terms []Term `json:"terms"`
@@ -36,8 +39,10 @@ type Term struct {
 	Weight float64 `json:"weight"`
 	Value  float64 `json:"value"`
 	Ideal  float64 `json:"ideal"`
-	// Lost is what the score would gain were the term ideal.
+	// Lost is what Result.Score would gain were the term ideal and the gates passed.
 	Lost float64 `json:"lost"`
+
+	ideally float64 // Result.Value were the term ideal
 }
 
 // Value is a number with a name, nil where it is absent.

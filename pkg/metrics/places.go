@@ -82,9 +82,15 @@ func absenceOf(path string, branch Absence) Absence {
 // index is a key or a number in a path.
 var index = regexp.MustCompile(`\[("(\\.|[^"\\])*"|\d+)\]`)
 
+// General is the path with * in the place of keys and of the numbers of replicas.
+func General(path string) string { return index.ReplaceAllString(path, "[*]") }
+
+// Keys are the keys in the path, with their brackets.
+func Keys(path string) []string { return index.FindAllString(path, -1) }
+
 // PlaceOf returns the place that the path is at. ok is false if there is none.
 func PlaceOf(path string) (p Place, ok bool) {
-	general := index.ReplaceAllString(path, "[*]")
+	general := General(path)
 	for _, counts := range []string{"anomalies.", "reasons."} {
 		if strings.HasPrefix(general, counts) {
 			general = counts + "*"

@@ -1,0 +1,183 @@
+package fitness
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"blis/pkg/expr"
+	"blis/pkg/metrics"
+	"blis/pkg/named"
+	"blis/pkg/record"
+)
+
+// Run is what a fitness is computed of.
+type Run struct {
+	// Classes are those that the workload knows; a class that no request names is
+	// no mistake.
+	Classes []record.SLOClass
+	trees   map[string]map[string]float64
+	blind   map[string]bool
+}
+
+// Tree is the metrics of a run. NoAnomalies says that nobody looked for anomalies
+// (at trace level minimal): then none is not 0.
+type Tree struct {
+	*metrics.Raw
+	NoAnomalies bool
+}
+
+// NewRun makes a Run. base and parent may have no metrics.
+func NewRun(m Tree, classes []record.SLOClass, baseline, before Tree) *Run {
+	r := &Run{Classes: classes, trees: map[string]map[string]float64{}, blind: map[string]bool{}}
+	for i, t := range []Tree{m, baseline, before} {
+		if t.Raw == nil {
+			continue
+		}
+		values := map[string]float64{}
+		for _, v := range metrics.Values(t.Raw) {
+			values[v.Path] = v.Value
+		}
+		r.trees[trees[i]], r.blind[trees[i]] = values, t.NoAnomalies
+	}
+	return r
+}
+
+// at returns a number of a tree, and whether it is there.
+func (r *Run) at(tree, path string) (float64, bool) {
+	x, ok := r.trees[tree][path]
+	return x, ok
+}
+
+// look returns the number called name and, where it is absent, what that means.
+func (r *Run) look(name string) (x float64, absence metrics.Absence, ok bool) {
+	tree, path := split(name)
+	if x, ok = r.at(tree, path); ok {
+		return x, 0, true
+	}
+	place, _ := metrics.PlaceOf(path)
+	absence = place.Absence
+	switch branch, _, _ := strings.Cut(path, "."); {
+	case branch == "anomalies" && r.blind[tree]:
+		absence = metrics.Unknown
+	case branch == "session" && absence == metrics.Never && !r.has(tree, "session.offered"),
+		branch == "cost" && absence == metrics.Never && !r.has(tree, "cost.gpu_s"),
+		branch == "itl" && r.has(tree, "tpot.mean"):
+		absence = metrics.Unknown
+	case absence == metrics.Unknown && strings.Contains(path, "goodput.") && r.promised(path):
+		absence = metrics.Nothing
+	}
+	return 0, absence, false
+}
+
+func (r *Run) has(tree, path string) bool { _, ok := r.at(tree, path); return ok }
+
+// promised reports whether the class that path is about has targets: then what is
+// absent are its requests.
+func (r *Run) promised(path string) bool {
+	for _, c := range r.Classes {
+		if strings.HasPrefix(path, metrics.Below("cls", c.Name)+".") {
+			return c.Targets != record.Targets{}
+		}
+	}
+	return false
+}
+
+// checkKeys holds the keys in a name to those that the run has.
+func (r *Run) checkKeys(name string) error {
+	tree, path := split(name)
+	for _, branch := range []string{"cls", "tenant", "model", "replica"} {
+		key, ok := keyOf(path, branch)
+		if !ok {
+			continue
+		}
+		have := r.keys(tree, branch)
+		if branch == "cls" {
+			for _, c := range r.Classes {
+				have = append(have, metrics.Below("", c.Name))
+			}
+		}
+		if slices.Contains(have, key) {
+			return nil
+		}
+		slices.Sort(have)
+		have = slices.Compact(have)
+		bare := func(key string) string { return strings.Trim(key, `[]"`) }
+		for i := range have {
+			have[i] = bare(have[i])
+		}
+		if len(have) > 20 {
+			have = append(have[:20:20], "...")
+		}
+		if len(have) == 0 {
+			have = []string{"none"}
+		}
+		return named.Unknown(words[branch], bare(key), have)
+	}
+	return nil
+}
+
+var words = map[string]string{"cls": "class", "tenant": "tenant", "model": "model", "replica": "replica"}
+
+// keyOf returns the key, with its brackets, that path has below branch.
+func keyOf(path, branch string) (key string, ok bool) {
+	keys := metrics.Keys(path)
+	if !strings.HasPrefix(path, branch+"[") || len(keys) == 0 {
+		return "", false
+	}
+	return keys[0], true
+}
+
+// keys are those that the tree has below branch, with their brackets.
+func (r *Run) keys(tree, branch string) (all []string) {
+	for path := range r.trees[tree] {
+		if key, ok := keyOf(path, branch); ok && !slices.Contains(all, key) {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// checkRun says which expression names something that the run does not have.
+func (f *Fitness) checkRun(r *Run) error {
+	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
+		if err := r.checkKeys(own + "." + metrics.Below("cls", class)); err != nil {
+			return f.fault("slo."+class, 0, 0, "%s", err)
+		}
+	}
+	for _, e := range f.expressions() {
+		err := visit(e.Node, func(n *expr.Node) error {
+			name := n.Name
+			if n.Op == "attained" {
+				name = attainedName(n)
+			}
+			if name == "" {
+				return nil
+			}
+			if err := r.checkKeys(name); err != nil {
+				return f.fault(e.path, n.Line, n.Col, "%s", err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attainedName is the number that a call of attained means.
+func attainedName(n *expr.Node) string {
+	return own + "." + metrics.Below("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
+}
+
+// percentile returns how many samples the percentile at path needs and the path
+// of its distribution; needs is 0 of what is no percentile.
+func percentile(path string) (needs int64, of string) {
+	cut := strings.LastIndexByte(path, '.')
+	percent := map[string]int64{".p50": 50, ".p90": 90, ".p95": 95, ".p99": 99}
+	if cut < 0 || percent[path[cut:]] == 0 {
+		return 0, ""
+	}
+	return metrics.Needs(percent[path[cut:]]), path[:cut]
+}

@@ -1,0 +1,128 @@
+package fitness
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Evaluate computes the fitness of one run. An error says where the spec does not
+// fit the run: an unknown class, a number that nobody recorded, one that is not
+// defined. Then there is no score but 0.
+func (f *Fitness) Evaluate(r *Run) (*Result, error) {
+	if err := f.checkRun(r); err != nil {
+		return nil, err
+	}
+	e := &evaluator{fitness: f, run: r}
+	result := &Result{Gates: []Gate{}, Terms: []Term{}}
+	for _, g := range f.gates {
+		result.Gates = append(result.Gates, e.gate(g))
+	}
+	e.score(result)
+	result.Objectives = e.values(f.objectives)
+	result.Features = e.values(f.features)
+	if e.err != nil {
+		return nil, e.err
+	}
+	result.Warnings = append(result.Warnings, e.warnings...)
+	result.Warnings = unique(append(result.Warnings, f.few(r)...))
+	result.Score = settle(result.Gates, result.Value)
+	return result, nil
+}
+
+// score computes the score's value and its terms.
+func (e *evaluator) score(result *Result) {
+	e.path = "score"
+	t := parts(e.fitness.score)
+	values := make([]float64, len(t.of))
+	for i, n := range t.of {
+		values[i] = e.whole(n).x
+	}
+	s := t.compose(values)
+	if e.err == nil && !finite(s) {
+		e.fail(e.fitness.score, "the score is %v in this run", s)
+	}
+	names := t.names()
+	for i, n := range t.of {
+		term := Term{Name: names[i], Expr: n.String(), Weight: t.weights[i], Value: values[i], Ideal: 1}
+		if term.Weight < 0 {
+			term.Ideal = 0
+		}
+		ideal := slices.Clone(values)
+		ideal[i] = term.Ideal
+		term.ideally = max(bounded(t.compose(ideal)), bounded(s))
+		term.Lost = final(term.ideally) - final(bounded(s))
+		result.Terms = append(result.Terms, term)
+	}
+	if result.Value = bounded(s); s > 1+1e-9 || s < 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("the score is %s, and counts as %s: %s", short(s), short(math.Round(result.Value)), culprit(result.Terms, s)))
+	}
+}
+
+// culprit names the term that takes the score out of its bounds.
+func culprit(terms []Term, s float64) string {
+	if len(terms) == 0 {
+		return "it is a constant"
+	}
+	most := slices.MaxFunc(terms, func(a, b Term) int {
+		x, y := a.Weight*a.Value, b.Weight*b.Value
+		if s < 0 {
+			x, y = -x, -y
+		}
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return fmt.Sprintf("%s is %s, and should be in [0, 1]", most.Expr, short(most.Value))
+}
+
+// values computes objectives or features, nil where one is absent or not defined.
+func (e *evaluator) values(of []expression) []Value {
+	all := []Value{}
+	for _, x := range of {
+		e.path = x.path
+		quiet := &evaluator{fitness: e.fitness, run: e.run, path: x.path}
+		v := Value{Name: x.name}
+		switch n := quiet.number(x.Node); {
+		case quiet.err != nil:
+			e.warn("%s is absent: %v", x.path, quiet.err)
+		case n.absent != "":
+			e.warn("%s is absent: %s is", x.path, n.absent)
+		case n.bad != nil:
+			e.warn("%s is absent: %s is not defined", x.path, n.bad)
+		default:
+			v.Value = &n.x
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// settle is the fitness of a run with these gates whose score is s: in (0, 0.1]
+// where a gate fails, the lower the further off they are.
+func settle(gates []Gate, s float64) float64 {
+	passed, sum := true, 0.0
+	for _, g := range gates {
+		passed = passed && g.Passed
+		sum += g.Distance
+	}
+	if passed {
+		return final(s)
+	}
+	return 0.1 * (1 - min(sum/float64(len(gates)), 0.999))
+}
+
+// unique drops repetitions.
+func unique(lines []string) []string {
+	all := []string{}
+	for _, l := range lines {
+		if !slices.Contains(all, l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}

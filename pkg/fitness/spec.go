@@ -1,0 +1,172 @@
+package fitness
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"blis/pkg/config"
+	"blis/pkg/expr"
+	"blis/pkg/record"
+)
+
+// Spec is a fitness file. Expressions are CEL over m, the tree of metrics of the
+// run, and base and parent, those of runs to compare with.
+type Spec struct {
+	Version int64 `yaml:"version" json:"version"`
+	// SLO takes the place of the targets that the workload gives these classes.
+	SLO map[string]record.Targets `yaml:"slo" json:"slo,omitempty"`
+	// Gates must hold: the score of a run that fails one is at most 0.1.
+	Gates []GateSpec `yaml:"gates" json:"gates,omitempty"`
+	// Score is what is to be large, in [0, 1).
+	Score string `yaml:"score" json:"score"`
+	// Aggregate says how the scores of several scenarios become one: see Aggregates.
+	// CVaRShare is the share of scenarios, the worst, that cvar is the mean of.
+	Aggregate string  `yaml:"aggregate" json:"aggregate,omitempty"`
+	CVaRShare float64 `yaml:"cvar_share" json:"cvar_share,omitempty"`
+	// Objectives are larger the better, Features say what a run is like; by name.
+	Objectives map[string]string `yaml:"objectives" json:"objectives,omitempty"`
+	Features   map[string]string `yaml:"features" json:"features,omitempty"`
+	// Holdout names scenarios that are scored and count for nothing.
+	Holdout []string `yaml:"holdout" json:"holdout,omitempty"`
+}
+
+// GateSpec is a condition with a name.
+type GateSpec struct {
+	Name string `yaml:"name" json:"name"`
+	Expr string `yaml:"expr" json:"expr"`
+}
+
+// Fitness is a Spec that is compiled.
+type Fitness struct {
+	Spec
+	gates                []expression
+	score                *expr.Node
+	objectives, features []expression
+	// fault makes an error about the text at path, at a place within it if line is
+	// not 0.
+	fault func(path string, line, col int, format string, args ...any) error
+}
+
+// expression is one of a spec's, its name, and where the file has it.
+type expression struct {
+	name, path string
+	*expr.Node
+}
+
+// Load reads and compiles the fitness file called name. Faults are *config.Error.
+func Load(name string) (*Fitness, error) {
+	doc, err := config.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return load(doc)
+}
+
+func load(doc *config.Doc) (*Fitness, error) {
+	f := &Fitness{Spec: Spec{Aggregate: Aggregates[0].Name, CVaRShare: 0.25}}
+	if err := doc.Decode(&f.Spec); err != nil {
+		return nil, err
+	}
+	f.fault = func(path string, line, col int, format string, args ...any) error {
+		if line > 0 {
+			return doc.TextErrorf(path, line, col, format, args...)
+		}
+		return doc.Errorf(path, format, args...)
+	}
+	return f, f.compile()
+}
+
+// Expression is the fitness whose score is src and that has nothing else. Faults
+// are *config.Error, in what is called name.
+func Expression(name, src string) (*Fitness, error) {
+	f := &Fitness{Spec: Spec{Version: 1, Score: src, Aggregate: Aggregates[0].Name, CVaRShare: 0.25}}
+	f.fault = func(_ string, line, col int, format string, args ...any) error {
+		return &config.Error{File: name, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}
+	}
+	return f, f.compile()
+}
+
+// compile checks the spec and makes trees of its expressions.
+func (f *Fitness) compile() (err error) {
+	if f.Version != 1 {
+		return f.fault("version", 0, 0, "must be 1, is %d", f.Version)
+	}
+	if err := f.checkTables(); err != nil {
+		return err
+	}
+	if f.Score == "" {
+		return f.fault("score", 0, 0, "must be an expression, such as m.goodput.ratio")
+	}
+	if f.score, err = f.tree("score", f.Score, expr.Number); err != nil {
+		return err
+	}
+	if err := f.refuseBare("score", f.score); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, g := range f.Gates {
+		path := fmt.Sprintf("gates[%d]", i)
+		if g.Name == "" || seen[g.Name] {
+			return f.fault(path+".name", 0, 0, "must be there, and once only, is %q", g.Name)
+		}
+		seen[g.Name] = true
+		tree, err := f.tree(path+".expr", g.Expr, expr.Flag)
+		if err != nil {
+			return err
+		}
+		f.gates = append(f.gates, expression{g.Name, path + ".expr", tree})
+	}
+	if f.objectives, err = f.all("objectives", f.Objectives); err != nil {
+		return err
+	}
+	f.features, err = f.all("features", f.Features)
+	return err
+}
+
+func (f *Fitness) checkTables() error {
+	if _, err := Aggregates.Get("aggregate", f.Aggregate); err != nil {
+		return f.fault("aggregate", 0, 0, "%s", err)
+	}
+	if !(f.CVaRShare > 0 && f.CVaRShare <= 1) {
+		return f.fault("cvar_share", 0, 0, "must be above 0 and at most 1, is %v", f.CVaRShare)
+	}
+	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
+		t := f.SLO[class]
+		for _, x := range []float64{t.TTFTMS, t.TPOTMS, t.E2EMS} {
+			if x < 0 {
+				return f.fault("slo."+class, 0, 0, "targets must be above 0, are %+v", t)
+			}
+		}
+		if t == (record.Targets{}) {
+			return f.fault("slo."+class, 0, 0, "has no target; give ttft_ms, tpot_ms or e2e_ms")
+		}
+	}
+	return nil
+}
+
+// all makes trees of expressions by name, in the order of the names.
+func (f *Fitness) all(list string, of map[string]string) (trees []expression, err error) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		path := list + "." + name
+		tree, err := f.tree(path, of[name], expr.Number)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, expression{name, path, tree})
+	}
+	return trees, nil
+}
+
+func (f *Fitness) tree(path, src string, want expr.Type) (*expr.Node, error) {
+	tree, err := expr.Tree(src, check, declared, want)
+	var fault *expr.Error
+	if errors.As(err, &fault) {
+		return nil, f.fault(path, fault.Line, fault.Col, "%s", fault.Msg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tree, f.checkLiterals(path, tree)
+}
