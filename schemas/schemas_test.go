@@ -327,6 +327,7 @@ func sample(t *testing.T) []string {
 			Stream: record.StreamRun, SpecDigest: "d",
 			SLOClasses: []record.SLOClass{{Name: "batch", Tier: "sheddable"}, {Name: "chat", Tier: "standard", Targets: record.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
 			Run:        &record.RunHeader{Trace: "full", Workload: record.Source{Tool: "t", SpecDigest: "d"}, Config: map[string]any{"version": 1}},
+			Recording:  &record.RecordingHeader{Clock: "server", Arrivals: true, Model: "m", GPU: "g", Engine: "e", TensorParallelSize: 2, Replicas: 1, TargetRPS: 0.5},
 		}),
 		w.Request(&record.Request{ID: "r", InputTokens: 1, OutputTokens: 1, DeadlineUS: record.Never}),
 		w.Request(&record.Request{

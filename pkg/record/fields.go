@@ -50,7 +50,7 @@ func describe[T any](name, doc string, fields ...Field) *Object {
 // Objects is everything that this package puts on the wire, records first.
 var Objects = []*Object{
 	headerObject, requestObject, sessionObject, decisionObject, regretObject, anomalyObject, preemptionObject, snapshotObject, stepObject, outcomeObject, sessionOutcomeObject, errorObject, endObject,
-	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, keyObject, parentObject, sourceObject, countsObject,
+	segmentObject, sessionStepObject, alternativeObject, differenceObject, candidateObject, classObject, targetsObject, runObject, recordingObject, keyObject, parentObject, sourceObject, countsObject,
 }
 
 // States of a request at its end, in the order in which Counts counts them.
@@ -103,8 +103,8 @@ var outcomeObject = describe[Outcome](KindOutcome, "What became of one request. 
 	Field{Name: "step", Doc: "The step of the session."},
 	Field{Name: "iteration", Doc: "The pass of the step's loop, from 1.", Min: 1, Max: maxExact},
 	Field{Name: "decision", Doc: "The id of the routing decision."},
-	Field{Name: "input_tokens", Doc: "Length of the prompt.", Required: true, Min: 1, Max: maxTokens},
-	Field{Name: "output_tokens", Doc: "Tokens asked for.", Required: true, Min: 1, Max: maxTokens},
+	Field{Name: "input_tokens", Doc: "Length of the prompt; 0 where a recording does not know.", Required: true, Max: maxTokens},
+	Field{Name: "output_tokens", Doc: "Tokens asked for; 0 where a recording does not know.", Required: true, Max: maxTokens},
 	Field{Name: "generated_tokens", Doc: "Tokens produced.", Required: true, Max: maxTokens},
 	Field{Name: "cached_tokens", Doc: "Prompt tokens found in the prefix cache when the request was first scheduled.", Required: true, Max: maxTokens},
 	Field{Name: "expected_cached_tokens", Doc: "Prompt tokens that the router expected to be found there.", Required: true, Max: maxTokens},

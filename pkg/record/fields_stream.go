@@ -12,6 +12,18 @@ var headerObject = describe[Header](KindHeader, "The first record of a stream.",
 	Field{Name: "spec_digest", Doc: "The SHA-256 of the resolved workload spec, in hex."},
 	Field{Name: "slo_classes", Doc: "The classes of service and their targets."},
 	Field{Name: "run", Doc: "What the header of a run adds."},
+	Field{Name: "recording", Doc: "What the header of a recording adds."},
+)
+
+var recordingObject = describe[RecordingHeader]("recording", "What the header of a recording adds: what is known of the server, and of how it was measured.",
+	Field{Name: "clock", Doc: "Whose times they are.", Required: true, OneOf: []string{"client", "server"}},
+	Field{Name: "arrivals", Doc: "Whether arrival_us is when requests came.", Required: true},
+	Field{Name: "model", Doc: "The model served."},
+	Field{Name: "gpu", Doc: "The GPU that it ran on."},
+	Field{Name: "engine", Doc: "The engine and its version."},
+	Field{Name: "tensor_parallel_size", Doc: "How many GPUs shared each layer.", Min: 1, Max: maxIndex},
+	Field{Name: "replicas", Doc: "How many engines there were.", Min: 1, Max: maxIndex},
+	Field{Name: "target_rps", Doc: "The rate that was wanted, in requests per second."},
 )
 
 var classObject = describe[SLOClass]("slo_class", "A class of requests with what it was promised.",

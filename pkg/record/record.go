@@ -320,8 +320,23 @@ type Header struct {
 	Seed       uint64     `json:"seed"`
 	SpecDigest string     `json:"spec_digest,omitempty"`
 	SLOClasses []SLOClass `json:"slo_classes,omitempty"`
-	// Run is present in the header of a run.
-	Run *RunHeader `json:"run,omitempty"`
+	// Run is present in the header of a run, Recording in that of a recording.
+	Run       *RunHeader       `json:"run,omitempty"`
+	Recording *RecordingHeader `json:"recording,omitempty"`
+}
+
+// RecordingHeader is what the header of a recording adds: what is known of the
+// server and of how it was measured. Clock is client or server; Arrivals says
+// whether arrival_us is when requests came.
+type RecordingHeader struct {
+	Clock              string  `json:"clock"`
+	Arrivals           bool    `json:"arrivals"`
+	Model              string  `json:"model,omitempty"`
+	GPU                string  `json:"gpu,omitempty"`
+	Engine             string  `json:"engine,omitempty"`
+	TensorParallelSize int64   `json:"tensor_parallel_size,omitempty"`
+	Replicas           int64   `json:"replicas,omitempty"`
+	TargetRPS          float64 `json:"target_rps,omitempty"`
 }
 
 // RunHeader is what the header of a run adds.

@@ -40,6 +40,11 @@ func readBLIS(f *file, r *Recording) error {
 		return f.Errorf("holds no outcomes; blis-sim writes them with --trace decisions or full")
 	}
 	run.fromFirst()
+	if h := in.Header(); h != nil && h.Recording != nil {
+		m := h.Recording
+		run.Clock, run.Arrivals, run.Model, run.GPU, run.Engine = m.Clock, m.Arrivals, m.Model, m.GPU, m.Engine
+		run.TensorParallel, run.Replicas, run.TargetRPS = int(m.TensorParallelSize), int(m.Replicas), m.TargetRPS
+	}
 	r.Runs = append(r.Runs, run)
 	return nil
 }

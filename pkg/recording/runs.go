@@ -55,3 +55,8 @@ func (r *Run) warnUnstreamed(n int) {
 		r.warnf("%d requests completed without a time of the first token: were they streamed?", n)
 	}
 }
+
+// unstreamed is the error for a request whose first token no stream can tell of.
+func unstreamed(id string) error {
+	return fmt.Errorf("request %s completed without a time of its first token, which our own streams must have", id)
+}

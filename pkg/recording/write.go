@@ -1,0 +1,38 @@
+package recording
+
+import (
+	"io"
+
+	"blis/pkg/record"
+)
+
+// Write writes the run as a stream of our own, a recording, compressed unless it
+// is to be plain. tool is the program that does it. A request that completed
+// without a first token has no place in a stream, and is an error.
+func Write(out io.Writer, r *Run, tool, version string, plain bool) error {
+	w := record.NewWriter(out, plain)
+	err := write(w, r, tool, version)
+	if closed := w.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func write(w *record.Writer, r *Run, tool, version string) error {
+	if err := w.Header(&record.Header{Stream: record.StreamRecording, Tool: tool, Version: version, Recording: &record.RecordingHeader{
+		Clock: r.Clock, Arrivals: r.Arrivals, Model: r.Model, GPU: r.GPU, Engine: r.Engine,
+		TensorParallelSize: int64(r.TensorParallel), Replicas: int64(r.Replicas), TargetRPS: r.TargetRPS,
+	}}); err != nil {
+		return err
+	}
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		if o.State == completed && o.FirstTokenUS == record.Never {
+			return unstreamed(o.ID)
+		}
+		if err := w.Outcome(o); err != nil {
+			return err
+		}
+	}
+	return w.End(&record.End{})
+}
