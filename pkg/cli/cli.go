@@ -25,6 +25,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1
+	exitDiffers     = 1
 	exitWrongCall   = 2
 	exitInterrupted = 128 + int(syscall.SIGINT)
 	exitBrokenPipe  = 128 + int(syscall.SIGPIPE)
@@ -44,6 +45,8 @@ type Tool struct {
 	stream string
 	// tables says that the product can be tables of the stream, too.
 	tables bool
+	// trouble is the exit code where the data or the input and output failed; 0 is 1.
+	trouble int
 	// words are what the tags of its flags name as ${WORD}: lists of choices that a
 	// table has.
 	words map[string]string
@@ -68,6 +71,8 @@ type command interface {
 type job struct {
 	in  io.Reader
 	out io.Writer
+	// stdin is that of the process, for who reads several inputs.
+	stdin io.Reader
 	// plain says that a stream is to be written uncompressed.
 	plain bool
 	// warn tells the user what is odd but no error.
@@ -193,12 +198,15 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	if cmd.document() {
 		t.stream = "" // nobody waits for one
 	}
-	err = cmd.run(ctx, job{in: in, out: out, plain: plain, progress: show.hook(),
+	err = cmd.run(ctx, job{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
 		warn: func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
-	if err != nil {
+	if err != nil && err != errDiffers {
 		return errors.Join(err, out.abandon(t, err))
 	}
-	return out.commit()
+	if failed := out.commit(); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // report turns err into a message on stderr and an exit code. An interrupted
@@ -215,9 +223,11 @@ func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
 		return exitBrokenPipe
+	case err == errDiffers:
+		return exitDiffers
 	}
 	t.say(stderr, err.Error())
-	return exitFailed
+	return max(t.trouble, exitFailed)
 }
 
 // say writes each line of msg to stderr under the tool's name.

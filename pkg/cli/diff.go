@@ -1,18 +1,39 @@
 package cli
 
-import "context"
+import (
+	"context"
+	"errors"
 
-// Diff is blis-diff.
+	"blis/pkg/diff"
+)
+
+// Diff is blis-diff. Its exit codes are those of diff(1): 1 is no failure.
 var Diff = Tool{
 	name:    "blis-diff",
-	about:   "Compare two runs, or a run and a recording of a real server. Not built yet.",
+	about:   "Compare two runs of a workload, request by request.",
+	trouble: exitWrongCall,
 	command: func() command { return &diffCommand{} },
 }
 
 type diffCommand struct {
-	A string `arg:"" optional:"" help:"Run to compare with."`
-	B string `arg:"" optional:"" help:"Run or recording to compare."`
+	diff.Options
 	common
 }
 
-func (*diffCommand) run(context.Context, job) error { return wrongCall{"not built yet"} }
+// errDiffers ends a call that has found, and written, what it looked for.
+var errDiffers = errors.New("different")
+
+// document: the product is no stream.
+func (*diffCommand) document() bool { return true }
+
+func (c *diffCommand) run(ctx context.Context, j job) error {
+	o := c.Options
+	o.Progress = j.progress
+	inputs := &reopener{ctx: ctx, stdin: j.stdin}
+	defer inputs.close()
+	v, err := diff.Run(ctx, inputs.open, j.out, o)
+	if err == nil && (v.Failed || v.Differs && len(o.FailIf) == 0) {
+		return errDiffers
+	}
+	return err
+}

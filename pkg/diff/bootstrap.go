@@ -1,0 +1,262 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+
+	"blis/pkg/dist"
+	"blis/pkg/metrics"
+	"blis/pkg/stat"
+)
+
+const (
+	// draws is how often blocks are drawn.
+	draws = 1000
+	// fewBlocks are too few for intervals to be trusted.
+	fewBlocks = 20
+	// mostParts is how many classes, tenants or models have intervals: those with
+	// the most requests.
+	mostParts = 50
+)
+
+// Bootstrap says what the intervals of differences come from; see the package's
+// comment.
+type Bootstrap struct {
+	Paired bool    `json:"paired"`
+	Level  float64 `json:"level"`
+	Draws  int     `json:"draws"`
+	Seed   uint64  `json:"seed"`
+	// Blocks and BlockRequests are how many blocks there are and how many requests
+	// each has, BlockS how many seconds of arrivals it spans on average; of a, where
+	// the two are not paired.
+	Blocks        int     `json:"blocks"`
+	BlockRequests float64 `json:"block_requests"`
+	BlockS        float64 `json:"block_s"`
+}
+
+// Interval is of a difference b − a.
+type Interval struct{ Lo, Hi float64 }
+
+// sample is one side, in blocks.
+type sample struct {
+	*side
+	// order are the numbers of its requests, by arrival; block has the block of each.
+	order     []int32
+	block     []uint32
+	resampled *stat.Resampling
+	// seconds is how long each draw lasted: the sum of how much later the last of each
+	// block was final than the last of all before it.
+	seconds []float64
+	// gaps: all gaps between tokens are of requests that completed, so that the mean of
+	// ITL follows from their times.
+	gaps bool
+}
+
+// bootstrap resamples both sides. It returns nil where one of them holds no
+// requests.
+func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
+	var s [2]sample
+	stream := dist.NewStream(c.options.Seed, "bootstrap")
+	for i := range s {
+		s[i] = sample{side: c.sides[i]}
+		if c.options.Unpaired {
+			s[i].order = c.inOrder(c.sides[i])
+		} else if i == 0 {
+			s[0].order = c.inOrder(c.sides[0], c.sides[1])
+		} else {
+			s[1].order = s[0].order
+		}
+		if len(s[i].order) == 0 {
+			return nil, nil
+		}
+	}
+	for i := range s {
+		if i == 0 || c.options.Unpaired {
+			s[i].resampled = stat.NewResampling(len(s[i].order), c.blockLength(&s[i]), draws, stream.IntN)
+		} else {
+			s[i].resampled = s[0].resampled
+		}
+		s[i].block = make([]uint32, len(s[i].order))
+		for k := range s[i].order {
+			s[i].block[k] = s[i].resampled.Block(k)
+		}
+		s[i].gaps = s[i].allGaps()
+		s[i].seconds = s[i].resampled.Sums(s[i].spans())
+	}
+	r := s[0].resampled
+	n := len(s[0].order)
+	first, last := c.arrival(&s[0], 0), c.arrival(&s[0], n-1)
+	b := &Bootstrap{Paired: !c.options.Unpaired, Level: 0.95, Draws: draws, Seed: c.options.Seed, Blocks: r.Blocks(),
+		BlockRequests: float64(n) / float64(r.Blocks()), BlockS: float64(last-first) / 1e6 / float64(r.Blocks())}
+	if b.Blocks < fewBlocks {
+		c.warn("intervals are of %d blocks of requests, fewer than %d: do not trust them", b.Blocks, fewBlocks)
+	}
+	return b, c.intervals(&s[0], &s[1])
+}
+
+// spans are by how many seconds each block moves the end of the run.
+func (s *sample) spans() []float64 {
+	spans := make([]float64, s.resampled.Blocks())
+	end := int64(s.raw.FromUS)
+	move := func(to int64, block uint32) {
+		if to > end {
+			spans[block] += float64(to-end) / 1e6
+			end = to
+		}
+	}
+	for k, n := range s.order {
+		if q := s.at(n); q.state != 0 {
+			move(q.final, s.block[k])
+		}
+	}
+	move(int64(s.raw.UntilUS), s.block[len(s.block)-1]) // what is unfinished ends there
+	return spans
+}
+
+func (s *sample) allGaps() bool {
+	var n int64
+	for _, k := range s.order {
+		if q := s.at(k); q.state == completed && q.output > 1 {
+			n += q.output - 1
+		}
+	}
+	return s.raw.ITL != nil && s.raw.ITL.Count == n
+}
+
+func (c *comparison) arrival(s *sample, k int) int64 {
+	if q := s.at(s.order[k]); q.state != 0 {
+		return q.arrival
+	}
+	return c.sides[1].at(s.order[k]).arrival
+}
+
+// blockLength is how long the blocks of s must be: for the paired differences of
+// TTFT and E2E or, where the two are not paired, for TTFT and E2E.
+func (c *comparison) blockLength(s *sample) int {
+	length := 1
+	for _, of := range []func(*request) int64{func(q *request) int64 { return q.ttft }, func(q *request) int64 { return q.e2e }} {
+		var series []float64
+		for _, n := range s.order {
+			a, b := of(c.sides[0].at(n)), of(c.sides[1].at(n))
+			switch {
+			case c.options.Unpaired && of(s.at(n)) != absent:
+				series = append(series, float64(of(s.at(n))))
+			case !c.options.Unpaired && a != absent && b != absent:
+				series = append(series, float64(b-a))
+			}
+		}
+		l, enough := stat.BlockLength(series)
+		if !enough {
+			c.warn("requests have more in common with later ones than blocks of a twentieth of the run can hold: intervals are too narrow")
+		}
+		length = max(length, l)
+	}
+	return length
+}
+
+// intervals are those of all statistics of the whole and its parts, by their paths.
+func (c *comparison) intervals(a, b *sample) map[string]Interval {
+	found := map[string]Interval{}
+	add := func(prefix string, x, y map[string][]float64) {
+		for path, of := range x { // each goes into a map
+			other, both := y[path]
+			if !both {
+				continue
+			}
+			d := make([]float64, len(of))
+			for i := range d {
+				d[i] = other[i] - of[i]
+			}
+			if lo, hi, ok := stat.Interval(d); ok {
+				found[prefix+path] = Interval{lo, hi}
+			}
+		}
+	}
+	all := func(s *sample) []int {
+		places := make([]int, len(s.order))
+		for k := range places {
+			places[k] = k
+		}
+		return places
+	}
+	add("", a.draw(all(a)), b.draw(all(b)))
+	for _, part := range []struct {
+		written string
+		name    func(group) string
+	}{{"cls", func(g group) string { return g.class }}, {"tenant", func(g group) string { return g.tenant }}, {"model", func(g group) string { return g.model }}} {
+		inA, names, left := a.parts(c.groups.all, part.name)
+		inB, _, _ := b.parts(c.groups.all, part.name)
+		if left > 0 {
+			c.warn("%s: %d have no intervals, but the %d with the most requests", part.written, left, mostParts)
+		}
+		for _, name := range names {
+			add(metrics.Below(part.written, name)+".", a.draw(inA[name]), b.draw(inB[name]))
+		}
+	}
+	return found
+}
+
+// draw returns statistics of each draw, by their paths, of the requests at those
+// places of the order.
+func (s *sample) draw(at []int) map[string][]float64 {
+	stats := map[string][]float64{}
+	total := func(has func(q *request) (float64, bool)) []float64 {
+		sums := make([]float64, s.resampled.Blocks())
+		for _, k := range at {
+			if x, ok := has(s.at(s.order[k])); ok {
+				sums[s.block[k]] += x
+			}
+		}
+		return s.resampled.Sums(sums)
+	}
+	for _, t := range totals {
+		stats[t.path] = total(t.of)
+	}
+	for _, r := range ratios {
+		stats[r.path] = divided(stats[r.over], stats[r.under])
+	}
+	for _, r := range rates {
+		stats[r.path] = divided(stats[r.of], s.seconds)
+	}
+	if s.gaps {
+		stats["itl.mean"] = divided(stats["_decode"], stats["_gaps"])
+	}
+	for _, m := range measures {
+		var samples []stat.Tagged
+		sums, counts := make([]float64, s.resampled.Blocks()), make([]float64, s.resampled.Blocks())
+		for _, k := range at {
+			if ms, ok := m.of(s.at(s.order[k])); ok {
+				samples = append(samples, stat.Tagged{Key: math.Float64bits(ms), Tag: s.block[k]})
+				sums[s.block[k]] += ms
+				counts[s.block[k]]++
+			}
+		}
+		samples = stat.SortTagged(samples, make([]stat.Tagged, len(samples)))
+		stats[m.path+".mean"] = divided(s.resampled.Sums(sums), s.resampled.Sums(counts))
+		for i, q := range s.resampled.Quantiles(samples, percents, between) {
+			stats[fmt.Sprintf("%s.p%d", m.path, percents[i])] = q
+		}
+	}
+	stats["tail_blowup"] = divided(stats["e2e.p99"], stats["e2e.p50"])
+	return stats
+}
+
+var percents = []int64{50, 90, 95, 99}
+
+// between is the value part hundredths of the way between two, which are not
+// negative and of which lo and hi are the bits.
+func between(lo, hi uint64, part int64) float64 {
+	return stat.QuantileFloat([]float64{math.Float64frombits(lo), math.Float64frombits(hi)}, part)
+}
+
+// divided is x/y, draw by draw, not a number where y is 0.
+func divided(x, y []float64) []float64 {
+	q := make([]float64, len(x))
+	for i := range q {
+		q[i] = math.NaN()
+		if y[i] != 0 {
+			q[i] = x[i] / y[i]
+		}
+	}
+	return q
+}

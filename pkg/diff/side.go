@@ -1,0 +1,218 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"blis/pkg/metrics"
+	"blis/pkg/record"
+)
+
+// side is one stream as it is read.
+type side struct {
+	*comparison
+	name   string
+	header *record.Header
+	end    *record.End
+	// carried are the metrics of the run's own; raw those that are compared.
+	carried *metrics.Record
+	raw     *metrics.Raw
+	// requests are by number; those of the other side only have no state.
+	requests []request
+	// decisions are in the order of the stream.
+	decisions []decision
+	// outcomes and asked count the requests of the stream, and those asked for.
+	outcomes, asked int64
+}
+
+// absent is a time in µs that a request does not have.
+const absent = -1
+
+// request is what is kept of one: times in µs from arrival, or absent; arrival in
+// µs of the run.
+type request struct {
+	arrival, ttft, e2e, queue    int64
+	input, output, cached, again int64 // again: preemptions
+	// final is when it was final, as far as its outcome says, in µs of the run.
+	final        int64
+	group, place int32
+	// state is its place in states, 0 if the stream does not have it.
+	state uint8
+	has   uint8
+}
+
+// nobody is a request that a stream does not have.
+var nobody = request{arrival: absent, ttft: absent, e2e: absent, queue: absent}
+
+// What else a request has.
+const (
+	admitted = 1 << iota
+	scheduled
+	judged // its class has targets
+	met
+	asked // for, by the options
+)
+
+// states in which a request may end; the first is of one that is not there.
+var states = []string{"absent", record.StateCompleted, record.StateRejected, record.StateTimedOut, record.StateFailed, record.StateUnfinished}
+
+const completed = 1
+
+func (r *request) is(what uint8) bool { return r.has&what != 0 }
+
+// tpot is the time per token after the first, in ms.
+func (r *request) tpot() (ms float64, ok bool) {
+	if r.ttft == absent || r.e2e == absent || r.output <= 1 {
+		return 0, false
+	}
+	return record.TPOT(r.e2e-r.ttft, r.output), true
+}
+
+// read reads the whole stream.
+func (s *side) read(ctx context.Context) error {
+	return s.walk(ctx, func(r *record.Reader, o *record.Outcome, d *record.Decision) error {
+		switch r.Kind() {
+		case record.KindHeader:
+			s.header = r.Header()
+		case record.KindMetrics:
+			if s.carried != nil {
+				return r.Errorf("these are the second metrics of the run")
+			}
+			s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
+			return r.Decode(s.carried)
+		case record.KindOutcome:
+			if err := r.Outcome(o); err != nil {
+				return err
+			}
+			return s.keep(r, o)
+		case record.KindDecision:
+			if err := r.Decision(d); err != nil {
+				return err
+			}
+			s.decide(d, r.Line())
+		case record.KindEnd:
+			s.end = r.End()
+		}
+		return nil
+	})
+}
+
+// walk visits all records of a run. o and d are memory for those that need it.
+func (s *side) walk(ctx context.Context, visit func(r *record.Reader, o *record.Outcome, d *record.Decision) error) error {
+	f, err := s.open(s.name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := record.NewReader(f)
+	r.Expect(record.StreamRun)
+	defer r.Close()
+	var o record.Outcome
+	var d record.Decision
+	for n := 1; r.Next(); n++ {
+		if err := visit(r, &o, &d); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if n%4096 == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if s.options.Progress != nil {
+				s.options.Progress(fmt.Sprintf("%s: %d records", s.name, n))
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if w := r.Warnings(); s.options.Strict && len(w) > 0 {
+		return errors.New(w[0])
+	} else if s.end != nil {
+		for _, msg := range w {
+			s.warn("%s", msg)
+		}
+	}
+	return nil
+}
+
+// errEnough ends a walk early and well.
+var errEnough = errors.New("enough")
+
+// number returns the request's, and makes sure that s has a place for it.
+func (s *side) number(id string) int32 {
+	n, ok := s.ids[id]
+	if !ok {
+		id = strings.Clone(id) // it may be part of larger memory
+		n = int32(len(s.names))
+		s.ids[id] = n
+		s.names = append(s.names, id)
+	}
+	for int(n) >= len(s.requests) {
+		s.requests = append(s.requests, nobody)
+	}
+	return n
+}
+
+// keep keeps what is compared of the outcome at hand.
+func (s *side) keep(r *record.Reader, o *record.Outcome) error {
+	n := s.number(o.ID)
+	q := &s.requests[n]
+	if q.state != 0 {
+		return r.Errorf("the request %q has two outcomes", o.ID)
+	}
+	s.outcomes++
+	*q = request{arrival: int64(o.ArrivalUS), ttft: span(o.ArrivalUS, o.FirstTokenUS), e2e: span(o.ArrivalUS, o.CompletedUS),
+		queue: span(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens, cached: o.CachedTokens, again: o.Preemptions,
+		final: int64(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS)),
+		group: s.groups.number(group{o.SLOClass, o.Tenant, o.Model}), place: s.places.number(place{o.Deployment, o.Replica}), has: asked}
+	for k, name := range states {
+		if o.State == name {
+			q.state = uint8(k)
+		}
+	}
+	if !o.AdmittedUS.IsZero() {
+		q.has |= admitted
+	}
+	if !o.ScheduledUS.IsZero() {
+		q.has |= scheduled
+	}
+	if o.SLOMet != nil {
+		q.has |= judged
+		if *o.SLOMet {
+			q.has |= met
+		}
+	}
+	if s.options.keeps != nil {
+		kept, err := s.options.keeps(o)
+		if err != nil {
+			return r.Errorf("--where: %v", err)
+		}
+		if !kept {
+			q.has &^= asked
+		}
+	}
+	return nil
+}
+
+// span is the time in µs from one instant to another, absent if one is missing.
+func span(from, to record.Micros) int64 {
+	if from.IsZero() || to < from {
+		return absent
+	}
+	return int64(to - from)
+}
+
+// at is the request of that number, an empty one if the stream does not have it.
+func (s *side) at(n int32) *request {
+	if int(n) >= len(s.requests) {
+		return &nobody
+	}
+	return &s.requests[n]
+}

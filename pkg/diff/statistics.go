@@ -1,0 +1,84 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+)
+
+// measures are the times that have distributions, in ms, as package metrics counts
+// them.
+var measures = []struct {
+	path string
+	of   func(*request) (ms float64, ok bool)
+}{
+	{"ttft", func(q *request) (float64, bool) { return millis(q.ttft) }},
+	{"tpot", func(q *request) (float64, bool) { return q.tpot() }},
+	{"e2e", func(q *request) (float64, bool) { return millis(q.e2e) }},
+	{"queue", func(q *request) (float64, bool) { return millis(q.queue) }},
+}
+
+func millis(us int64) (ms float64, ok bool) { return float64(us) / 1000, us != absent }
+
+// totals are sums over requests; what is below _ is of no metric by itself.
+var totals = []struct {
+	path string
+	of   func(*request) (x float64, counts bool)
+}{
+	{"requests.offered", func(q *request) (float64, bool) { return 1, q.state != 0 }},
+	{"requests.admitted", func(q *request) (float64, bool) { return 1, q.is(admitted) }},
+	{"requests.completed", func(q *request) (float64, bool) { return 1, q.state == completed }},
+	{"requests.rejected", func(q *request) (float64, bool) { return 1, states[q.state] == "rejected" }},
+	{"requests.timed_out", func(q *request) (float64, bool) { return 1, states[q.state] == "timed_out" }},
+	{"requests.failed", func(q *request) (float64, bool) { return 1, states[q.state] == "failed" }},
+	{"requests.unfinished", func(q *request) (float64, bool) { return 1, states[q.state] == "unfinished" }},
+	{"goodput.offered", func(q *request) (float64, bool) { return 1, q.is(judged) }},
+	{"goodput.met", func(q *request) (float64, bool) { return 1, q.is(met) }},
+	{"kv.preemptions", func(q *request) (float64, bool) { return float64(q.again), true }},
+	{"_scheduled", func(q *request) (float64, bool) { return 1, q.is(scheduled) }},
+	{"_prompt", func(q *request) (float64, bool) { return float64(q.input), q.is(scheduled) }},
+	{"_cached", func(q *request) (float64, bool) { return float64(q.cached), q.is(scheduled) }},
+	{"_gaps", func(q *request) (float64, bool) { return float64(q.output - 1), q.state == completed && q.output > 1 }},
+	{"_decode", func(q *request) (float64, bool) {
+		return float64(q.e2e-q.ttft) / 1000, q.state == completed && q.output > 1
+	}},
+	{"_output", func(q *request) (float64, bool) { return float64(q.output), q.state == completed }},
+	{"_tokens", func(q *request) (float64, bool) { return float64(q.input + q.output), q.state == completed }},
+}
+
+// ratios are of two totals, rates of one per second
+// of the draw.
+var (
+	ratios = []struct{ path, over, under string }{
+		{"admission_rate", "requests.admitted", "requests.offered"},
+		{"preemption_rate", "kv.preemptions", "_scheduled"},
+		{"kv.prefix_hit_ratio", "_cached", "_prompt"},
+		{"goodput.ratio", "goodput.met", "goodput.offered"},
+	}
+	rates = []struct{ path, of string }{
+		{"goodput.rps", "goodput.met"},
+		{"throughput.rps", "requests.completed"},
+		{"throughput.output_tok_s", "_output"},
+		{"throughput.total_tok_s", "_tokens"},
+	}
+)
+
+// parts divides the order by a name of the requests' groups: the places of each,
+// the names of the largest, and how many are left out of these.
+func (s *sample) parts(groups []group, name func(group) string) (at map[string][]int, largest []string, left int) {
+	at = map[string][]int{}
+	for k, n := range s.order {
+		q := s.at(n)
+		if q.state == 0 {
+			continue
+		}
+		if of := name(groups[q.group]); of != "" {
+			if at[of] == nil {
+				largest = append(largest, of)
+			}
+			at[of] = append(at[of], k)
+		}
+	}
+	slices.SortFunc(largest, func(x, y string) int { return cmp.Or(cmp.Compare(len(at[y]), len(at[x])), cmp.Compare(x, y)) })
+	kept := largest[:min(len(largest), mostParts)]
+	return at, kept, len(largest) - len(kept)
+}

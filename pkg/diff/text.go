@@ -1,0 +1,277 @@
+package diff
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"blis/pkg/record"
+)
+
+// maxRows is how many rows of a table are shown to people.
+const maxRows = 20
+
+// text is the result for people: ASCII, a unit in each line or column.
+func (d *Document) text() []byte {
+	var b []byte
+	line := func(head, format string, args ...any) {
+		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
+	}
+	line("a", "%s", d.A.text())
+	line("b", "%s", d.B.text())
+	if s := d.Selection; s != nil {
+		line("selection", "%d of %d requests, where %s", s.Requests, s.Of, ascii(s.Where))
+	}
+	line("result", "%s", d.verdict())
+	if d.Status == statusDiffers {
+		b = d.differences(b)
+	}
+	for i, g := range d.Gates {
+		if i == 0 {
+			b = append(b, '\n')
+		}
+		line("gate", "%s: %s", g.text(), ascii(g.Expr))
+	}
+	if len(d.Warnings) > 0 {
+		b = append(b, "\nwarnings\n"...)
+		for _, w := range d.Warnings {
+			b = fmt.Appendf(b, "  %s\n", ascii(w))
+		}
+	}
+	return b
+}
+
+// differences adds all that differs.
+func (d *Document) differences(b []byte) []byte {
+	if len(d.Config) > 0 {
+		b = d.settings().append(append(b, '\n'))
+	}
+	if d.Requests != nil {
+		b = d.Requests.append(append(b, '\n'))
+	}
+	if d.Decisions != nil && d.Decisions.First != nil {
+		b = d.Decisions.append(append(b, '\n'))
+	}
+	b = d.latencies().append(append(b, '\n'))
+	b = d.others().append(append(b, '\n'))
+	for _, of := range []string{"cls", "tenant", "model", "replica"} {
+		if t := d.parts(of); len(t.rows) > 1 {
+			b = t.append(append(b, '\n'))
+		}
+	}
+	if boot := d.Bootstrap; boot != nil {
+		pairs := "pairs of requests"
+		if !boot.Paired {
+			pairs = "requests of each side"
+		}
+		b = fmt.Appendf(b, "\n* the 95 %% interval of b-a does not hold 0: %d draws of %d blocks of %.0f %s (%.3g s), seed %d\n",
+			boot.Draws, boot.Blocks, boot.BlockRequests, pairs, boot.BlockS, boot.Seed)
+	}
+	if d.Requests != nil {
+		b = d.Requests.changes("worst regressions", d.Requests.Regressions, b)
+		b = d.Requests.changes("best gains", d.Requests.Gains, b)
+	}
+	return b
+}
+
+func (id *Identity) text() string {
+	parts := []string{id.Stream + " of " + id.Tool + " " + id.Version}
+	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest}, {"workload", id.WorkloadDigest}} {
+		if digest[1] != "" {
+			parts = append(parts, digest[0]+" "+digest[1])
+		}
+	}
+	return ascii(strings.Join(append(parts, fmt.Sprintf("%d requests", id.Requests)), ", "))
+}
+
+// verdict says in a line what differs.
+func (d *Document) verdict() string {
+	if d.Status == statusSame {
+		return "the same"
+	}
+	parts := []string{fmt.Sprintf("%d settings", len(d.Config))}
+	if r := d.Requests; r != nil {
+		parts = append(parts, fmt.Sprintf("%d of %d requests", r.Changed+r.OnlyA+r.OnlyB, r.Both+r.OnlyA+r.OnlyB))
+	}
+	if c := d.Decisions; c != nil {
+		parts = append(parts, fmt.Sprintf("%d of %d decisions", c.Differ, c.Compared+c.OnlyA+c.OnlyB))
+	}
+	count := 0
+	for _, m := range d.Metrics {
+		if m.A == nil || m.B == nil || *m.A != *m.B {
+			count++
+		}
+	}
+	return "differ in " + strings.Join(append(parts, fmt.Sprintf("%d of %d metrics", count, len(d.Metrics))), ", ")
+}
+
+// settings is the table of the configuration's differences.
+func (d *Document) settings() *table {
+	t := &table{left: 3, more: len(d.Config) - maxRows}
+	t.row("settings", "a", "b")
+	show := func(v []byte) string {
+		if v == nil {
+			return "-"
+		}
+		return cut(ascii(string(v)), 60)
+	}
+	for _, s := range d.Config[:min(len(d.Config), maxRows)] {
+		t.row(ascii(s.Path), show(s.A), show(s.B))
+	}
+	return t
+}
+
+// append adds what became of requests.
+func (r *Requests) append(b []byte) []byte {
+	b = fmt.Appendf(b, "%-11s %d on both sides: %d slower and %d faster by E2E", "requests", r.Both, r.Slower, r.Faster)
+	if r.OnlyA+r.OnlyB > 0 {
+		b = fmt.Appendf(b, "; %d in a only, %d in b only", r.OnlyA, r.OnlyB)
+	}
+	b = append(b, '\n')
+	if r.Missed+r.Met > 0 {
+		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.Missed, r.Met)
+	}
+	if len(r.States) > 0 {
+		var parts []string
+		for _, s := range r.States {
+			parts = append(parts, fmt.Sprintf("%d %s -> %s", s.Count, s.A, s.B))
+		}
+		b = fmt.Appendf(b, "%-11s %s\n", "states", strings.Join(parts, ", "))
+	}
+	return b
+}
+
+// changes adds a table of single requests.
+func (r *Requests) changes(head string, list []Change, b []byte) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	ms := func(a, b *float64) string {
+		show := func(v *float64) string {
+			if v == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f", *v)
+		}
+		return show(a) + " -> " + show(b)
+	}
+	t := &table{}
+	t.row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
+	for _, c := range list {
+		t.row(ascii(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
+			ascii(c.A.Replica)+" -> "+ascii(c.B.Replica))
+	}
+	return t.append(append(b, '\n'))
+}
+
+// append adds the first divergence.
+func (d *Decisions) append(b []byte) []byte {
+	f := d.First
+	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, and %d follow\n", "decisions", d.Differ, d.Compared+d.OnlyA+d.OnlyB,
+		f.Stage, ascii(f.Request), f.Follow)
+	for _, s := range []struct {
+		name string
+		d    *record.Decision
+	}{{"a", f.A}, {"b", f.B}} {
+		b = fmt.Appendf(b, "  %s  %s\n", s.name, decided(s.d))
+	}
+	if f.A == nil || f.B == nil || f.Stage != record.StageRouting {
+		return b
+	}
+	switch {
+	case len(f.Unlike) == 0:
+		b = append(b, "  what both saw of the same replicas is equal\n"...)
+	default:
+		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(ascii(strings.Join(f.Unlike, ", ")), 120))
+	}
+	t := &table{}
+	t.row("  candidate", "a: score", "in flight", "queue", "running", "KV", "matched", "age ms", "b: score", "in flight", "queue", "running", "KV", "matched", "age ms")
+	for _, at := range candidates(f) {
+		row := []string{"  " + ascii(placeOf(at.deployment, at.replica))}
+		for _, side := range []*record.Decision{f.A, f.B} {
+			row = append(row, considered(side, at)...)
+		}
+		t.row(row...)
+	}
+	return t.withoutEmpty().append(b)
+}
+
+// decided is a decision in a line.
+func decided(d *record.Decision) string {
+	if d == nil {
+		return "no such decision"
+	}
+	what := d.Verdict
+	switch {
+	case d.Stage == record.StageRouting:
+		what = fmt.Sprintf("%s of %d, score %s", placeOf(d.Deployment, d.Replica), d.Candidates, number(d.Score))
+	case d.Stage == record.StagePriority:
+		what = "priority " + number(d.Score)
+	case d.DelayUS > 0:
+		what = fmt.Sprintf("%s %.3f ms", what, float64(d.DelayUS)/1000)
+	}
+	line := fmt.Sprintf("%s at %.6f s: %s", d.ID, float64(d.AtUS)/1e6, what)
+	for _, more := range []string{d.Reason, d.Rule} {
+		if more != "" {
+			line += ", " + more
+		}
+	}
+	return ascii(line)
+}
+
+// candidates are those that one of the sides shows.
+func candidates(f *Divergence) []place {
+	var all []place
+	known := map[place]bool{}
+	for _, d := range []*record.Decision{f.A, f.B} {
+		for i := range d.Considered {
+			at := place{d.Considered[i].Deployment, d.Considered[i].Replica}
+			if !known[at] {
+				known[at] = true
+				all = append(all, at)
+			}
+		}
+	}
+	return all
+}
+
+// considered is what a decision saw of a candidate, - for what it did not look at.
+func considered(d *record.Decision, at place) []string {
+	for i := range d.Considered {
+		c := &d.Considered[i]
+		if c.Deployment != at.deployment || c.Replica != at.replica {
+			continue
+		}
+		score := real(c.Score)
+		if at == (place{d.Deployment, d.Replica}) {
+			score = "-> " + score
+		}
+		matched := index(c.Matched)
+		if c.Matched.IsZero() {
+			matched = index(c.Cached)
+		}
+		return []string{score, index(c.Inflight), index(c.QueueDepth), index(c.Running), real(c.KVUtil), matched, age(c.AgeUS)}
+	}
+	return []string{"-", "-", "-", "-", "-", "-", "-"}
+}
+
+func age(us int64) string {
+	if us == 0 {
+		return "-"
+	}
+	return number(float64(us) / 1000)
+}
+
+func index(i record.Index) string {
+	if i.IsZero() {
+		return "-"
+	}
+	return strconv.Itoa(int(i))
+}
+
+func real(x record.Number) string {
+	if x.IsZero() {
+		return "-"
+	}
+	return number(float64(x))
+}
