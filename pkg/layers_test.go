@@ -33,6 +33,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/filter", "pkg/expr pkg/record"},
 	{"pkg/table", "pkg/record"},
 	{"pkg/metrics", "pkg/record pkg/stat"},
+	{"pkg/insight", "pkg/metrics pkg/named pkg/record"},
 	// The two planes of the simulator, and a plain engine that tests compare the data plane with.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/named"},
@@ -49,7 +50,8 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/named pkg/record pkg/recording pkg/source pkg/stat"},
-	{"pkg/summarize", "pkg/cluster pkg/config pkg/filter pkg/fitness pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},
+	{"pkg/feedback", "pkg/fitness pkg/insight pkg/metrics pkg/named pkg/record"},
+	{"pkg/summarize", "pkg/cluster pkg/config pkg/feedback pkg/filter pkg/fitness pkg/insight pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},
 	{"pkg/cli", "pkg/config pkg/diff pkg/gen pkg/record pkg/sim pkg/summarize pkg/table"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},

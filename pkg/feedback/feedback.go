@@ -1,0 +1,222 @@
+// Package feedback writes what a run amounts to as a text for language models that are
+// to change its policies, and for people at a terminal: facts and how they came about,
+// the most valuable first.
+//
+// The text is ASCII in sections, each of which begins with a line such as [LOSS] and has
+// at most 1,950 characters; no line begins with the sign of a heading or a fence. The
+// first 480 characters stand alone. It is cut to a number of tokens by leaving out
+// sections from the end, never parts of them; the last line then names those. Names from
+// outside are shortened and changed so that filters that hide credentials leave the text
+// as it is. Equal runs give equal bytes.
+//
+// Words have fixed meanings. A request that met all targets of its SLO class is met, one
+// that did not is missed; a rejected, timed out, failed or unfinished one is missed. A run
+// is healthy if at least 99 % of the requests with targets met them, strained if at least
+// 90 %, else failing. Patterns are those of package insight.
+package feedback
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"blis/pkg/fitness"
+	"blis/pkg/insight"
+	"blis/pkg/metrics"
+	"blis/pkg/named"
+	"blis/pkg/record"
+)
+
+// Limits of the text.
+const (
+	Version       = 1
+	LongestPart   = 1950 // characters of a section
+	StandsAlone   = 480  // characters at the beginning
+	DefaultTokens = 900
+	MostTokens    = 1500
+	LeastTokens   = 200
+	MostExamples  = 5
+)
+
+// Input is what there is to say.
+type Input struct {
+	Header         *record.Header
+	WorkloadDigest string
+	Metrics        *metrics.Raw
+	Insight        *insight.Insight
+	// Findings are what Insight found; nil where the stream holds no outcomes.
+	Findings *insight.Findings
+	// Fitness is nil where none was asked for.
+	Fitness *fitness.Result
+	// References are the baseline and the parent, as far as they are given.
+	References []Reference
+	Warnings   []string
+}
+
+// Reference is a run to compare with.
+type Reference struct {
+	// Name is baseline or parent.
+	Name    string
+	Metrics *metrics.Raw
+	// Score is nil where there is no fitness.
+	Score *float64
+	// Marks say of paths of the metrics whether the difference is beyond noise; what is
+	// not there is not known.
+	Marks map[string]bool
+}
+
+// Options say how the text is to be.
+type Options struct {
+	// Strategy is one of Strategies, "" the first.
+	Strategy string
+	// Focus are parts of the time (insight.Parts): exemplars and patterns of losses in
+	// these come first.
+	Focus []string
+	// Component is one of insight.Components: only its patterns are shown.
+	Component string
+	// MaxTokens and Examples are 0 for the defaults.
+	MaxTokens, Examples int
+	// Hints adds advice.
+	Hints bool
+}
+
+// Validate says what is wrong with the options.
+func (o *Options) Validate() error {
+	if o.Strategy != "" {
+		if _, err := Strategies.Get("--strategy", o.Strategy); err != nil {
+			return err
+		}
+	}
+	if o.Component != "" {
+		if _, err := insight.Components.Get("--component", o.Component); err != nil {
+			return err
+		}
+	}
+	for _, f := range o.Focus {
+		if _, err := insight.Parts.Get("--focus", f); err != nil {
+			return err
+		}
+	}
+	if o.MaxTokens != 0 && (o.MaxTokens < LeastTokens || o.MaxTokens > MostTokens) {
+		return fmt.Errorf("--max-tokens must be from %d to %d, is %d", LeastTokens, MostTokens, o.MaxTokens)
+	}
+	if o.Examples < 0 || o.Examples > MostExamples {
+		return fmt.Errorf("--examples must be from 0 to %d, is %d", MostExamples, o.Examples)
+	}
+	return nil
+}
+
+// Strategies are the ways to tell about a run: which sections there are, in which order.
+var Strategies = named.Table[[]section]{
+	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
+		Value: []section{headline, score, loss, byClass, byTenant, patterns, worst, kept, anomalies, headroom, hints, more}},
+	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with what came of each",
+		Value: []section{headline, decisions, sample, patterns, kept, anomalies, hints, more}},
+	{Name: "counterfactual", Doc: "what other choices would have changed",
+		Value: []section{headline, regret, regretted, headroom, patterns, hints, more}},
+	{Name: "pattern_mining", Doc: "all conditions that decisions meet, and how often requests lost under them",
+		Value: []section{headline, patterns, conditions, byClass, byTenant, kept, hints, more}},
+}
+
+// section writes itself, nothing if there is nothing to say.
+type section struct {
+	name  string
+	write func(*writer)
+}
+
+// Section is one that was written.
+type Section struct {
+	// Name is that of its first line, without brackets; Text ends with a line feed.
+	Name, Text string
+}
+
+// Text is the whole text.
+func Text(in *Input, o *Options) []byte {
+	all := Sections(in, o)
+	limit := o.MaxTokens
+	if limit == 0 {
+		limit = DefaultTokens
+	}
+	return fit(all, limit)
+}
+
+// Sections are all sections of the strategy that have something to say, the first with
+// the line of the version.
+func Sections(in *Input, o *Options) []Section {
+	strategy, others := Strategies[0].Value, []string{}
+	for _, s := range Strategies {
+		if s.Name == o.Strategy {
+			strategy = s.Value
+		} else if o.Strategy != "" || s.Name != Strategies[0].Name {
+			others = append(others, s.Name)
+		}
+	}
+	all := []Section{{"blis-summary/1", string(title(in))}}
+	for _, s := range strategy {
+		w := &writer{Input: in, Options: o, most: LongestPart, others: strings.Join(others, "|")}
+		w.line("[%s]", s.name)
+		head := len(w.b)
+		s.write(w)
+		if len(w.b) > head {
+			all = append(all, Section{s.name, string(w.b)})
+		}
+	}
+	return all
+}
+
+// fit leaves out sections from the end until the text has no more than so many tokens,
+// and says which.
+func fit(all []Section, limit int) []byte {
+	for keep := len(all); ; keep-- {
+		var b bytes.Buffer
+		for _, s := range all[:keep] {
+			b.WriteString(s.Text)
+		}
+		if keep < len(all) {
+			var left []string
+			for _, s := range all[keep:] {
+				left = append(left, s.Name)
+			}
+			fmt.Fprintf(&b, "[CUT] at %d tokens (estimated): %s\n", limit, strings.Join(left, ", "))
+		}
+		if Tokens(b.Bytes()) <= limit || keep <= 2 {
+			return b.Bytes()
+		}
+	}
+}
+
+// writer is a section as it is written. It takes whole lines as long as there is room.
+type writer struct {
+	*Input
+	*Options
+	b    []byte
+	most int
+	full bool
+	// others are the strategies that this text does not follow.
+	others string
+}
+
+// line adds a line; if there is no room for it, it and those after it are left out.
+func (w *writer) line(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if w.full = w.full || len(w.b)+len(line)+1 > w.most; !w.full {
+		w.b = append(append(w.b, line...), '\n')
+	}
+}
+
+// table adds rows, the first column to the left, the others to the right.
+func (w *writer) table(rows [][]string) {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, row := range rows {
+		line := fmt.Sprintf("%-*s", width[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", width[i+1], cell)
+		}
+		w.line("%s", strings.TrimRight(line, " "))
+	}
+}

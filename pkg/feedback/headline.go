@@ -1,0 +1,214 @@
+package feedback
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"blis/pkg/insight"
+	"blis/pkg/metrics"
+)
+
+// title is the first section: what was run.
+func title(in *Input) []byte {
+	w := &writer{Input: in, most: 200}
+	stages := []string{}
+	policies := in.Insight.Policies()
+	for _, p := range policies {
+		stages = append(stages, p[0]+" "+name(p[1]))
+	}
+	text := strings.Join(stages, ", ")
+	if text == "" {
+		text = "unknown"
+	}
+	w.line("[blis-summary/%d] policy: %s", Version, short(text, 140))
+	return w.b
+}
+
+var headline = section{"HEADLINE", func(w *writer) {
+	m, f := w.Metrics, w.Findings
+	w.line("%s", w.state())
+	if f != nil && f.Loss.Lost > 0 {
+		w.line("%s", mainLoss(f.Loss))
+		if len(f.Patterns) > 0 {
+			p := &f.Patterns[0]
+			w.line("first cause: P1 %s explains %s of it: %s.", condition(p), percent(p.Loss), cause(p))
+		} else if f.Loss.Little() {
+			w.line("cause: too little was lost to look for patterns (fewer than %d, or than %s).", insight.LeastLost, percent(insight.LeastShare))
+		} else {
+			w.line("cause: no condition holds for much of it.")
+		}
+	}
+	w.line("%s", w.identity())
+	w.line("requests: %s%s.", ends(&m.Requests), w.latencies())
+	w.scores()
+	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
+		g := f.Regret
+		w.line("regret (estimated, E2E): %.1f ms in hindsight, %.1f ms avoidable with what was seen; over %d decisions.", g.HindsightMS, g.AvoidableMS, g.Decisions)
+	}
+	if f == nil {
+		w.line("the run holds no outcomes (--trace minimal): nothing is known of causes.")
+	}
+	for _, warning := range w.Warnings {
+		w.line("note: %s", short(warning, 160))
+	}
+}}
+
+// state says how the run went, in fixed words.
+func (w *writer) state() string {
+	g := w.Metrics.Goodput
+	if g == nil || g.Offered == 0 {
+		return fmt.Sprintf("state: no SLO targets; %s.", w.lossInWords())
+	}
+	word := "failing"
+	switch {
+	case g.Ratio >= 0.99:
+		word = "healthy"
+	case g.Ratio >= 0.9:
+		word = "strained"
+	}
+	text := fmt.Sprintf("state: %s. %d of %d requests met their SLO targets (%s), %d missed", word, g.Met, g.Offered, percent(g.Ratio), g.Offered-g.Met)
+	if w.Findings != nil && w.Findings.Loss.Kind == insight.LossMisses {
+		text += missedWhat(w.Findings.Loss)
+	}
+	return text + "."
+}
+
+// missedWhat says which targets were missed.
+func missedWhat(l *insight.Loss) string {
+	var parts []string
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{l.TTFT, "TTFT"}, {l.TPOT, "TPOT"}, {l.E2E, "E2E"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", c.what, c.n))
+		}
+	}
+	for _, s := range l.States {
+		parts = append(parts, fmt.Sprintf("%s %d", s.Name, s.N))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// lossInWords says what is taken for lost where nothing was promised.
+func (w *writer) lossInWords() string {
+	if w.Findings == nil {
+		return "no outcomes"
+	}
+	switch l := w.Findings.Loss; l.Kind {
+	case insight.LossRegret:
+		return fmt.Sprintf("lost is estimated regret: %.1f ms over %d of %d decisions", l.Total, l.Lost, l.Judged)
+	default:
+		return fmt.Sprintf("lost are requests with a TTFT above 5 x the median of %.1f ms, or not completed: %d of %d", l.MedianTTFTMS, l.Lost, l.Judged)
+	}
+}
+
+// unit is what the loss is counted in.
+func unit(l *insight.Loss) string {
+	switch l.Kind {
+	case insight.LossRegret:
+		return "regretted decisions"
+	case insight.LossLate:
+		return "late requests"
+	}
+	return "misses"
+}
+
+// mainLoss says where 90 % of the loss is.
+func mainLoss(l *insight.Loss) string {
+	var groups []string
+	held := 0.0
+	for i, g := range l.Main {
+		held += g.Loss
+		if i < 3 {
+			groups = append(groups, fmt.Sprintf("%s of %s %d", g.Part, or(g.Class, "no class"), g.N))
+		}
+	}
+	rest := ""
+	if more := len(l.Main) - len(groups); more > 0 {
+		rest = fmt.Sprintf(", %d more groups", more)
+	}
+	return fmt.Sprintf("lost mostly in: %s%s (%s of the loss).", strings.Join(groups, ", "), rest, percent(held/l.Total))
+}
+
+// identity says which run it is.
+func (w *writer) identity() string {
+	h := w.Header
+	text := fmt.Sprintf("run: %s %s", name(h.Tool), name(h.Version))
+	if run := h.Run; run != nil {
+		text = fmt.Sprintf("run: policy %s, config %s", digest(run.Key.Policy), digest(run.ConfigDigest))
+	}
+	if w.WorkloadDigest != "" {
+		text += ", workload " + digest(w.WorkloadDigest)
+	}
+	if run := h.Run; run != nil {
+		text += fmt.Sprintf(", seeds workload %d, sim %d, jitter %d", run.Key.WorkloadSeed, run.Key.SimSeed, run.Key.JitterSeed)
+	}
+	return text + fmt.Sprintf("; %.3f s.", w.Metrics.DurationS)
+}
+
+// digest is one as people compare it.
+func digest(d string) string { return name(d[:min(12, len(d))]) }
+
+// ends says how the requests ended; what never happened is left out.
+func ends(r *metrics.Requests) string {
+	text := fmt.Sprintf("%d offered, %d completed", r.Offered, r.Completed)
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{r.Rejected, "rejected"}, {r.TimedOut, "timed out"}, {r.Failed, "failed"}, {r.Unfinished, "unfinished"}} {
+		if c.n > 0 {
+			text += fmt.Sprintf(", %d %s", c.n, c.what)
+		}
+	}
+	return text
+}
+
+// latencies are the percentiles that people ask for first.
+func (w *writer) latencies() string {
+	text := ""
+	for _, d := range []struct {
+		what string
+		of   *metrics.Distribution
+	}{{"TTFT", w.Metrics.TTFT}, {"TPOT", w.Metrics.TPOT}, {"E2E", w.Metrics.E2E}} {
+		if d.of != nil {
+			text += fmt.Sprintf("; %s ms p50 %.1f p99 %.1f", d.what, d.of.P50, d.of.P99)
+		}
+	}
+	return text
+}
+
+// scores says what the fitness is, beside that of the references.
+func (w *writer) scores() {
+	if w.Fitness == nil {
+		return
+	}
+	text := fmt.Sprintf("fitness: %.4f", w.Fitness.Score)
+	for _, r := range w.References {
+		if r.Score != nil {
+			text += fmt.Sprintf("; %s %.4f (%+.4f)", r.Name, *r.Score, w.Fitness.Score-*r.Score)
+		}
+	}
+	failed := 0
+	for _, g := range w.Fitness.Gates {
+		if !g.Passed {
+			failed++
+		}
+	}
+	if n := len(w.Fitness.Gates); n > 0 {
+		text += fmt.Sprintf("; gates: %d of %d passed", n-failed, n)
+	}
+	w.line("%s.", text)
+}
+
+// percent is a share with one decimal.
+func percent(share float64) string {
+	if math.IsNaN(share) {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
+}

@@ -1,0 +1,174 @@
+package feedback
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"blis/pkg/insight"
+)
+
+var patterns = section{"PATTERNS", func(w *writer) {
+	f := w.Findings
+	if f == nil {
+		return
+	}
+	said := false
+	for _, i := range w.order() {
+		p := &f.Patterns[i]
+		if w.Component != "" && p.Component != w.Component {
+			continue
+		}
+		said = true
+		w.line("P%d %s, %s", i+1, condition(p), decider(p))
+		w.line("   %d of %d %s (%s); met by %d requests%s", p.Lost, f.Loss.Lost, unit(f.Loss), percent(p.Loss), p.All, lift(p.Lift))
+		w.line("   %s", cause(p))
+	}
+	if !said && f.Loss.Lost > 0 {
+		of := ""
+		if w.Component != "" {
+			of = " of " + w.Component
+		}
+		w.line("no pattern%s: none has %s of the loss and a lift of %.1f.", of, percent(insight.LeastSupport), insight.LeastLift)
+	}
+	for i, r := range f.Never {
+		if i == 4 {
+			w.line("and %d more that NEVER fired", len(f.Never)-i)
+			break
+		}
+		w.line("NEVER fired: %s (%s), 0 of %d", name(r.Path), short(r.Rule, 60), r.Evaluated)
+	}
+	if a := f.Admission; a != nil && a.Refused+a.Delays == 0 {
+		w.line("admission %s NEVER refused or delayed: 0 of %d", name(a.Policy), a.Decisions)
+	}
+}}
+
+// order is that of the patterns: those of the focus first.
+func (w *writer) order() []int {
+	var order []int
+	for i := range w.Findings.Patterns {
+		order = append(order, i)
+	}
+	if len(w.Focus) > 0 {
+		slices.SortStableFunc(order, func(a, b int) int { return w.inFocus(a) - w.inFocus(b) })
+	}
+	return order
+}
+
+// inFocus is 0 for a pattern that is mostly of losses in the focus, else 1.
+func (w *writer) inFocus(i int) int {
+	if slices.Contains(w.Focus, insight.Parts[w.Findings.Patterns[i].Part].Name) {
+		return 0
+	}
+	return 1
+}
+
+// condition is the name of a pattern's condition with what it is about.
+func condition(p *insight.Pattern) string {
+	if p.Value != "" {
+		return p.Condition + " " + name(p.Value)
+	}
+	return p.Condition
+}
+
+// decider says whose decisions a pattern is about.
+func decider(p *insight.Pattern) string {
+	text := p.Component
+	if p.Policy != "" {
+		text += " " + name(p.Policy)
+	}
+	rule := p.Rule
+	if p.Never != nil {
+		rule = p.Never.Path
+	}
+	if rule != "" {
+		text += ", rule " + name(rule)
+	}
+	return text
+}
+
+func lift(l float64) string {
+	if l == 0 {
+		return ", that is nearly all: no lift"
+	}
+	return fmt.Sprintf(", lift %.1f", l)
+}
+
+// cause says what went on, by means over the losing requests of a pattern.
+func cause(p *insight.Pattern) string {
+	m := &p.Means
+	where := fmt.Sprintf("sent to a queue of %.1f while the shortest held %.1f", m.Queue, m.Shortest)
+	switch p.Condition {
+	case "stale_signal":
+		saw := ""
+		if m.SeenQueue != nil {
+			saw = fmt.Sprintf(" that said %.1f", *m.SeenQueue)
+		}
+		return where + fmt.Sprintf(", on signals %.1f ms old%s (means)", m.AgeMS, saw)
+	case "hot_prefix":
+		return where + fmt.Sprintf(", for a prefix of %.1f tokens (means)", m.Expected)
+	case "queue_unseen":
+		return where + " (means); the policy does not look at queues"
+	case "queue_outweighed":
+		return where + " (means), which the router saw"
+	case "prefix_unseen":
+		return fmt.Sprintf("found %.1f of %.1f prompt tokens cached, and waited behind %.1f tokens, %.1f of them prompts computed before (means); the policy does not look at prefixes", m.Cached, m.Input, m.Ahead, m.AheadAgain)
+	case "evicted":
+		return fmt.Sprintf("%.1f of %.1f cached tokens that the router expected were there; waited behind %.1f tokens, %.1f of them prompts computed again (means)", min(m.Cached, m.Expected), m.Expected, m.Ahead, m.AheadAgain)
+	case "prefix_passed":
+		return fmt.Sprintf("sent past a replica with 256 prompt tokens more; found %.1f of %.1f cached (means)", m.Cached, m.Input)
+	case "behind_lower_class":
+		return fmt.Sprintf("waited behind %.1f tokens, %.1f of them of lower classes; queue %.1f, shortest %.1f (means)", m.Ahead, m.AheadLower, m.Queue, m.Shortest)
+	case "behind_tenant":
+		return fmt.Sprintf("waited behind %.1f tokens, %.1f of them of tenant %s; queue %.1f, shortest %.1f (means)", m.Ahead, m.AheadHeavy, name(p.Value), m.Queue, m.Shortest)
+	case "preempted":
+		return fmt.Sprintf("lost their place %.1f times and waited %.1f ms for it (means)", m.Preemptions, m.PreemptedMS)
+	case "overload":
+		return overload(p)
+	}
+	doc := ""
+	for _, c := range insight.Conditions {
+		if c.Name == p.Condition {
+			doc = c.Doc
+		}
+	}
+	return doc
+}
+
+// overload says which rule might have kept queues short.
+func overload(p *insight.Pattern) string {
+	text := fmt.Sprintf("routed when the shortest queue held %.1f (mean)", p.Means.Shortest)
+	switch {
+	case p.Never != nil:
+		return text + fmt.Sprintf("; admission's rule %s NEVER fired, 0 of %d", short(p.Never.Rule, 60), p.Never.Evaluated)
+	case p.Refusals != nil && p.Refusals.Refused+p.Refusals.Delays == 0:
+		return text + fmt.Sprintf("; admission NEVER refused or delayed, 0 of %d", p.Refusals.Decisions)
+	case p.Refusals != nil:
+		return text + fmt.Sprintf("; admission refused %d and delayed %d of %d", p.Refusals.Refused, p.Refusals.Delays, p.Refusals.Decisions)
+	case p.Policy == "always-admit":
+		return text + "; admission admits all"
+	}
+	return text
+}
+
+var conditions = section{"CONDITIONS", func(w *writer) {
+	f := w.Findings
+	if f == nil || len(f.Tallies) == 0 {
+		return
+	}
+	rows := [][]string{{"condition", "component", "lost", "met_by", "lost_pct", "lift"}}
+	for _, t := range f.Tallies {
+		if w.Component != "" && t.Component != w.Component || len(rows) > 20 {
+			continue
+		}
+		lift := "-"
+		if t.Lift > 0 {
+			lift = fmt.Sprintf("%.1f", t.Lift)
+		}
+		rows = append(rows, []string{short(strings.TrimSpace(t.Condition+" "+t.Value), 40), t.Component, fmt.Sprint(t.Lost), fmt.Sprint(t.All), fmt.Sprintf("%.1f", 100*float64(t.Lost)/float64(t.All)), lift})
+	}
+	if len(rows) > 1 {
+		w.table(rows)
+		w.line("lost of %d, met_by of %d; conditions overlap. What they are: --component NAME, one of %s.", f.Loss.Lost, f.Loss.Judged, strings.Join(insight.Components.Names(), ", "))
+	}
+}}

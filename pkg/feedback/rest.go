@@ -1,0 +1,100 @@
+package feedback
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"blis/pkg/insight"
+	"blis/pkg/record"
+)
+
+var kept = section{"KEPT", func(w *writer) {
+	f := w.Findings
+	if f == nil {
+		return
+	}
+	met := "met their targets"
+	if f.Loss.Kind != insight.LossMisses {
+		met = "lost nothing"
+	}
+	for i := range f.Kept {
+		k := &f.Kept[i]
+		what := fmt.Sprintf("%s %s", k.What, name(k.Name))
+		if k.What == "cached" {
+			what = "half or more of the prompt found cached"
+		}
+		text := fmt.Sprintf("%s: %d of %d %s", what, k.Met, k.Of, met)
+		if k.OtherOf > 0 {
+			text += fmt.Sprintf(", of the others %d of %d", k.OtherMet, k.OtherOf)
+		}
+		w.line("%s", text)
+	}
+	if s := w.Metrics.Shadow; s != nil && s.ExpectedTokens > 0 && 20*s.OverTokens <= s.ExpectedTokens {
+		w.line("prefixes: %d of %d tokens that the router expected to be cached were", s.ExpectedTokens-s.OverTokens, s.ExpectedTokens)
+	}
+}}
+
+// mostAnomalies are shown.
+const mostAnomalies = 6
+
+var anomalies = section{"ANOMALIES", func(w *writer) {
+	if w.Findings == nil {
+		return
+	}
+	all := slices.Clone(w.Findings.Anomalies)
+	slices.SortStableFunc(all, func(a, b record.Anomaly) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.StartUS, b.StartUS))
+	})
+	for i := range all[:min(len(all), mostAnomalies)] {
+		w.line("%s", episode(&all[i]))
+	}
+	if left := len(all) - mostAnomalies; left > 0 {
+		w.line("and %d more episodes", left)
+	}
+}}
+
+func episode(a *record.Anomaly) string {
+	where := ""
+	switch {
+	case !a.Replica.IsZero():
+		where = fmt.Sprintf(" at %s/%d", name(a.Deployment), a.Replica)
+	case a.SLOClass != "":
+		where = " of " + name(a.SLOClass)
+	}
+	return fmt.Sprintf("%s%s, %.3f s to %.3f s, severity %.2f: %s", name(a.Type), where, float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, short(a.Text, 160))
+}
+
+var headroom = section{"HEADROOM", func(w *writer) {
+	f := w.Findings
+	if f == nil || f.Waits.E2EMS == 0 {
+		return
+	}
+	w.line("waiting (admission, dispatch, queue, preempted) is %.1f of %.1f ms E2E of completed requests (%s); the rest is in batches.", f.Waits.WaitMS, f.Waits.E2EMS, percent(f.Waits.WaitMS/f.Waits.E2EMS))
+	if g := f.Regret; g != nil && g.E2EMS > 0 {
+		w.line("routing, each decision alone: the best candidate saves %.1f of %.1f ms estimated E2E (%s); %.1f ms of it with what was seen.", g.HindsightMS, g.E2EMS, percent(g.HindsightMS/g.E2EMS), g.AvoidableMS)
+	} else {
+		w.line("other choices were not looked into: blis-sim --counterfactual 3; whole policies: scripts/headroom.")
+	}
+}}
+
+var more = section{"MORE", func(w *writer) {
+	f := w.Findings
+	if f == nil {
+		w.line("blis-sim --trace decisions ... records why")
+		return
+	}
+	if len(f.Worst) > 0 {
+		e := &f.Worst[0]
+		if e.Decision != "" {
+			w.line("blis-summarize --explain %s RUN", name(e.Decision))
+		}
+		w.line("blis-summarize --explain %s RUN", name(e.Request))
+		from := max(0, float64(e.ArrivalUS)/1e6-1)
+		w.line("blis-summarize --explain %.1fs:%.1fs RUN", from, from+2)
+	}
+	if len(f.Patterns) > 0 {
+		w.line("blis-summarize --component %s RUN", f.Patterns[0].Component)
+	}
+	w.line("blis-summarize --strategy %s RUN", w.others)
+}}

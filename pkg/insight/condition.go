@@ -1,0 +1,187 @@
+package insight
+
+import (
+	"slices"
+
+	"blis/pkg/named"
+)
+
+// Components are what decides, as conditions are about them.
+var Components = named.Table[[]string]{
+	{Name: "routing", Doc: "to which replica a request goes", Value: []string{"routing"}},
+	{Name: "admission", Doc: "whether a request is let in, and when", Value: []string{"admission"}},
+	{Name: "scheduling", Doc: "who is served first: priorities, the order of queues", Value: []string{"priority", "scheduler"}},
+	{Name: "cache", Doc: "what replicas keep of prompts, and whom they throw out", Value: []string{"preemption"}},
+	{Name: "workload", Doc: "what was asked for; no policy", Value: nil},
+}
+
+// Ranks of conditions: what went wrong is looked for first, then whether there was too
+// much of everything, then who the requests were.
+const (
+	rankMechanism = iota
+	rankOverload
+	rankTrait
+	ranks
+)
+
+// Thresholds of conditions.
+const (
+	longerFactor, longerBy = 2, 4 // a queue that is longer: twice as long, and four
+	oldUS                  = 100_000
+	fullQueue              = 8    // in every queue: overload
+	manyTokens             = 2000 // that somebody waited behind
+	fewTokens              = 256  // of a prefix that matter
+	longFactor             = 4    // times the median prompt
+)
+
+// Condition is one that a losing decision, or its request, may meet.
+type Condition struct {
+	Component string
+	rank      int
+	// of is the value for which the condition holds for r, as the number of a name or of a
+	// replica; 0 where it has none. ok is false where it does not hold.
+	of func(in *Insight, r *row) (value int32, ok bool)
+}
+
+// Conditions are all that are tried, in the order in which equal ones come.
+var Conditions = named.Table[Condition]{
+	{Name: "stale_signal", Doc: "sent to a queue twice as long as the shortest, and 4 longer, on signals 100 ms old or more that showed another length",
+		Value: Condition{"routing", rankMechanism, is(stale)}},
+	{Name: "hot_prefix", Doc: "sent to a queue twice as long as the shortest, and 4 longer, where its prefix was",
+		Value: Condition{"routing", rankMechanism, is(hotPrefix)}},
+	{Name: "queue_unseen", Doc: "sent to a queue twice as long as the shortest, and 4 longer, by a router that does not look at queues",
+		Value: Condition{"routing", rankMechanism, is(unseen)}},
+	{Name: "queue_outweighed", Doc: "sent to a queue twice as long as the shortest, and 4 longer, which the router saw",
+		Value: Condition{"routing", rankMechanism, is(outweighed)}},
+	{Name: "prefix_unseen", Doc: "computed 256 tokens again that one in ten of its tenant finds cached, or waited behind such tokens (40 % of 2,000 or more), routed by a policy that does not look at prefixes",
+		Value: Condition{"routing", rankMechanism, is(prefixUnseen)}},
+	{Name: "prefix_passed", Doc: "sent past a replica that held 256 tokens more of its prompt",
+		Value: Condition{"routing", rankMechanism, is(prefixPassed)}},
+	{Name: "rejected", Doc: "refused by admission",
+		Value: Condition{"admission", rankMechanism, is(func(_ *Insight, r *row) bool { return r.rejected })}},
+	{Name: "behind_lower_class", Doc: "waited behind 2,000 tokens or more, 40 % of them of classes of lower priority, and no queue was much shorter",
+		Value: Condition{"scheduling", rankMechanism, is(behindLower)}},
+	{Name: "behind_tenant", Doc: "waited behind 2,000 tokens or more, 40 % of them of the tenant that has 30 % of all work and 1.25 times an even part, and no queue was much shorter",
+		Value: Condition{"admission", rankMechanism, behindTenant}},
+	{Name: "evicted", Doc: "computed 256 tokens again that the router expected to be cached, or waited behind such tokens (40 % of 2,000 or more)",
+		Value: Condition{"cache", rankMechanism, is(evicted)}},
+	{Name: "preempted", Doc: "lost its place in a batch",
+		Value: Condition{"cache", rankMechanism, is(func(_ *Insight, r *row) bool { return r.preemptions > 0 })}},
+	{Name: "overload", Doc: "routed when every queue held 8 or more",
+		Value: Condition{"admission", rankOverload, is(func(_ *Insight, r *row) bool { return r.shortest >= fullQueue })}},
+	{Name: "hot_replica", Doc: "sent to a replica that gets twice its even part of the requests or more",
+		Value: Condition{"routing", rankTrait, hotReplica}},
+	{Name: "burst", Doc: "in a burst of its tenant: 10 or more in a second, at three times the rate of the minute",
+		Value: Condition{"workload", rankTrait, is(func(_ *Insight, r *row) bool { return r.burst })}},
+	{Name: "long_prompt", Doc: "a prompt four times the median or longer",
+		Value: Condition{"workload", rankTrait, is(func(in *Insight, r *row) bool { return int64(r.input) >= longFactor*in.facts.medianInput })}},
+	{Name: "tenant", Doc: "of that tenant",
+		Value: Condition{"workload", rankTrait, trait(func(r *row) int32 { return r.tenant })}},
+	{Name: "class", Doc: "of that SLO class",
+		Value: Condition{"workload", rankTrait, trait(func(r *row) int32 { return r.class })}},
+}
+
+// facts are what conditions need to know of the whole run.
+type facts struct {
+	medianInput int64
+	heavy       int32
+	// hot are the replicas that get twice an even part or more.
+	hot []bool
+}
+
+func is(holds func(*Insight, *row) bool) func(*Insight, *row) (int32, bool) {
+	return func(in *Insight, r *row) (int32, bool) { return 0, holds(in, r) }
+}
+
+// trait is a name that a request may have.
+func trait(of func(*row) int32) func(*Insight, *row) (int32, bool) {
+	return func(in *Insight, r *row) (int32, bool) {
+		n := of(r)
+		return n, in.names.list[n] != ""
+	}
+}
+
+// longer reports whether r was sent to a queue that was much longer than the shortest.
+func longer(r *row) bool { return r.queue >= 0 && r.queue >= longerFactor*r.shortest+longerBy }
+
+func stale(_ *Insight, r *row) bool {
+	if !longer(r) || r.seen.age < oldUS {
+		return false
+	}
+	off := r.seen.queue - r.queue
+	return r.seen.queue < 0 || max(off, -off) >= max(longerBy, r.queue/2)
+}
+
+func hotPrefix(in *Insight, r *row) bool {
+	return longer(r) && !stale(in, r) && (r.seen.matched > 0 || r.seen.cached > 0)
+}
+
+func unseen(in *Insight, r *row) bool {
+	return longer(r) && !stale(in, r) && !hotPrefix(in, r) && r.seen.queue < 0 && r.seen.running < 0
+}
+
+func outweighed(in *Insight, r *row) bool {
+	return longer(r) && !stale(in, r) && !hotPrefix(in, r) && !unseen(in, r)
+}
+
+// blind reports whether the router did not look at prefixes.
+func (r *row) blind() bool {
+	return r.seen.replica != nowhere && r.seen.matched < 0 && r.seen.cached < 0
+}
+
+func prefixUnseen(_ *Insight, r *row) bool { return r.blind() && repeats(r) }
+
+// repeats reports whether r computed what had been computed, or waited for others who
+// did.
+func repeats(r *row) bool {
+	return r.again >= fewTokens || most(r, r.aheadAgain)
+}
+
+// most reports whether so many of the tokens that r waited behind are many of many.
+func most(r *row, of int64) bool { return r.ahead >= manyTokens && 10*of >= 4*r.ahead }
+
+func prefixPassed(in *Insight, r *row) bool {
+	held := max(r.next.matched, r.next.cached) - max(r.seen.matched, r.seen.cached, 0)
+	return r.next.replica != nowhere && int64(held)*in.plan.block(r.next.replica) >= fewTokens
+}
+
+func behindLower(_ *Insight, r *row) bool { return !longer(r) && most(r, r.aheadLower) }
+
+func behindTenant(in *Insight, r *row) (int32, bool) {
+	heavy := in.facts.heavy
+	return heavy, heavy != nowhere && r.tenant != heavy && !longer(r) && most(r, r.aheadHeavy)
+}
+
+func evicted(_ *Insight, r *row) bool { return !r.blind() && repeats(r) }
+
+func hotReplica(in *Insight, r *row) (int32, bool) {
+	return r.replica, r.replica != nowhere && in.facts.hot[r.replica]
+}
+
+// learn finds the facts.
+func (in *Insight) learn() {
+	f := &in.facts
+	f.heavy = in.heavy()
+	var inputs []int64
+	sent := make([]int64, len(in.plan.replicas))
+	for i := range in.rows {
+		r := &in.rows[i]
+		inputs = append(inputs, int64(r.input))
+		if r.replica != nowhere {
+			sent[r.replica]++
+		}
+	}
+	slices.Sort(inputs)
+	if len(inputs) > 0 {
+		f.medianInput = inputs[(len(inputs)-1)/2]
+	}
+	f.hot = make([]bool, len(sent))
+	for n, got := range sent {
+		peers := in.plan.peersOf(int32(n))
+		all := int64(0)
+		for _, p := range peers {
+			all += sent[p]
+		}
+		f.hot[n] = len(peers) > 1 && got*int64(len(peers)) >= 2*all && got > 0
+	}
+}

@@ -1,0 +1,67 @@
+package insight
+
+import (
+	"blis/pkg/named"
+	"blis/pkg/record"
+)
+
+// Parts divide the time of a request from its arrival to its end; they add up to it.
+var Parts = named.Table[int]{
+	{Name: "admission", Doc: "from arrival to admission", Value: partAdmission},
+	{Name: "dispatch", Doc: "from admission to the replica's queue: flow control, routing, alpha", Value: partDispatch},
+	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: partQueue},
+	{Name: "prefill", Doc: "from the first batch to the first token", Value: partPrefill},
+	{Name: "decode", Doc: "from the first token to the last", Value: partDecode},
+	{Name: "preempted", Doc: "in the queue again after losing its place in the batch", Value: partPreempted},
+}
+
+const (
+	partAdmission = iota
+	partDispatch
+	partQueue
+	partPrefill
+	partDecode
+	partPreempted
+	// PartCount is how many Parts there are.
+	PartCount
+)
+
+// Split is a time in µs for each of the Parts.
+type Split [PartCount]int64
+
+// split divides the time of r. A request that ended early has no time in the parts
+// that it did not reach. The time preempted is taken from decode, and from prefill
+// where that was shorter: records do not say when it was.
+func (t *times) split() (s Split) {
+	if t.ended == never {
+		return s
+	}
+	marks := [...]record.Micros{t.arrival, t.admitted, t.enqueued, t.scheduled, t.first, t.ended}
+	from := t.arrival
+	for part, to := range marks[1:] {
+		if to == never || to > t.ended {
+			to = t.ended
+		}
+		if to > from {
+			s[part] = int64(to - from)
+			from = to
+		}
+	}
+	again := min(t.preempted, s[partDecode])
+	s[partDecode] -= again
+	s[partPreempted] = again
+	again = min(t.preempted-again, s[partPrefill])
+	s[partPrefill] -= again
+	s[partPreempted] += again
+	return s
+}
+
+// reached is the part in which r was when it ended.
+func (t *times) reached() int8 {
+	for part, to := range [...]record.Micros{t.admitted, t.enqueued, t.scheduled, t.first} {
+		if to == never {
+			return int8(part)
+		}
+	}
+	return partDecode
+}

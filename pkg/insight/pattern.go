@@ -1,0 +1,277 @@
+package insight
+
+import (
+	"cmp"
+	"slices"
+
+	"blis/pkg/metrics"
+)
+
+// Pattern is a condition that a good part of the loss meets.
+type Pattern struct {
+	// Condition is its name in Conditions; Value the tenant, class or replica that it is
+	// about, "" if it has none.
+	Condition, Value string
+	Component        string
+	// Policy is the type of the policy that decides there, Rule the path of the leaf or
+	// expression in it that did; "" where it has none.
+	Policy, Rule string
+	// Lost are the losing requests that meet it and none of the patterns before it, All
+	// all requests that meet it and none of those before.
+	Lost, All int64
+	// Loss is their part of the total loss, from 0 to 1.
+	Loss float64
+	// Lift is the share of losing requests among those that meet it over that among those
+	// that do not, of those that meet no pattern before; half a request is added on either
+	// side of both. 0 if fewer than LeastLost requests do not meet it: then there is nobody
+	// to compare with, and what went wrong is a pattern by its support alone.
+	Lift float64
+	// Never is a rule of the policy that never fired and might have helped, Refusals what
+	// the policy of admission did; nil where there is none, or where it is not about that.
+	Never    *metrics.Rule
+	Refusals *Admission
+	// Part is the part of the time in which most of them lost most, a place in Parts.
+	Part int
+	// Means over the losing ones.
+	Means Means
+	// worst is the one that lost most.
+	worst int32
+	key   key
+}
+
+// Means are over the losing requests of a pattern.
+type Means struct {
+	// AgeMS is the age of what was seen of the chosen replica; SeenQueue is the queue that
+	// was seen there, nil where the router did not look; Queue how long it truly was and
+	// Shortest that of the shortest.
+	AgeMS           float64
+	SeenQueue       *float64
+	Queue, Shortest float64
+	// Ahead are tokens that the replica took on while they waited, and of these those of
+	// lower classes, of the heavy tenant, and of prompts computed again.
+	Ahead, AheadLower, AheadHeavy, AheadAgain float64
+	// Expected and Cached are tokens of the prompt, Input is all of it.
+	Expected, Cached, Input float64
+	// Preemptions is how often they lost their place, PreemptedMS how long they waited
+	// then.
+	Preemptions, PreemptedMS float64
+}
+
+// key is what decisions are clustered by.
+type key struct {
+	condition   int
+	value, rule int32
+}
+
+// tally counts the requests of one cluster.
+type tally struct {
+	key
+	lost, all int64
+	loss      float64
+}
+
+// patterns finds the patterns. It returns them with the largest loss first, and marks
+// in by which one explains a row: its place, or -1.
+func (in *Insight) patterns(l *Loss) (found []Pattern, by []int32) {
+	by = make([]int32, len(in.rows))
+	for i := range by {
+		by[i] = -1
+	}
+	if l.Little() {
+		return nil, by
+	}
+	for rank := range ranks {
+		for len(found) < mostPatterns {
+			p, ok := in.next(l, rank, by)
+			if !ok {
+				break
+			}
+			found = append(found, p)
+			in.explain(&found[len(found)-1], by, int32(len(found)-1))
+		}
+	}
+	order := make([]int, len(found))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(found[b].Loss, found[a].Loss) })
+	sorted, place := make([]Pattern, len(found)), make([]int32, len(found))
+	for to, from := range order {
+		sorted[to], place[from] = found[from], int32(to)
+	}
+	for i, b := range by {
+		if b >= 0 {
+			by[i] = place[b]
+		}
+	}
+	return sorted, by
+}
+
+// next finds the cluster of that rank that would explain most of what is left: that
+// for which the loss that is above what it would be at the rate of the others is
+// largest.
+func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
+	counted := map[key]*tally{}
+	var order []*tally
+	lost, all := int64(0), int64(0)
+	for i := range in.rows {
+		r := &in.rows[i]
+		if !r.judged || by[i] >= 0 {
+			continue
+		}
+		all++
+		if r.loss > 0 {
+			lost++
+		}
+		for c := range Conditions {
+			k, ok := in.meets(c, rank, r)
+			if !ok {
+				continue
+			}
+			t := counted[k]
+			if t == nil {
+				t = &tally{key: k}
+				counted[k] = t
+				order = append(order, t)
+			}
+			t.all++
+			if r.loss > 0 {
+				t.lost++
+				t.loss += r.loss
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *tally) int {
+		return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(a.value, b.value), cmp.Compare(a.rule, b.rule))
+	})
+	best, most := Pattern{}, 0.0
+	for _, t := range order {
+		lift := t.lift(lost, all)
+		everybody := all-t.all < LeastLost && rank != rankTrait
+		if t.loss < LeastSupport*l.Total || t.lost < LeastLost/2 || lift < LeastLift && !everybody {
+			continue
+		}
+		if everybody {
+			lift = 0
+		}
+		excess := t.loss
+		if lift > 0 {
+			excess *= 1 - 1/lift
+		}
+		if excess > most {
+			best, most = in.pattern(t, l, lift), excess
+		}
+	}
+	return best, most > 0
+}
+
+// lift is that of t among all requests, of which so many lost.
+func (t *tally) lift(lost, all int64) float64 {
+	rate := func(lost, all int64) float64 { return (float64(lost) + 0.5) / (float64(all) + 1) }
+	return rate(t.lost, t.all) / rate(lost-t.lost, all-t.all)
+}
+
+// meets reports whether r meets condition c of that rank, and in which cluster.
+func (in *Insight) meets(c, rank int, r *row) (key, bool) {
+	condition := &Conditions[c].Value
+	if condition.rank != rank {
+		return key{}, false
+	}
+	value, ok := condition.of(in, r)
+	k := key{c, value, in.names.of("")}
+	switch condition.Component {
+	case "routing":
+		k.rule = r.rule
+	case "admission":
+		k.rule = r.gate
+	}
+	return k, ok
+}
+
+func (in *Insight) pattern(t *tally, l *Loss, lift float64) Pattern {
+	c := Conditions[t.condition]
+	p := Pattern{Condition: c.Name, Component: c.Value.Component, Policy: in.policies(c.Value.Component), Rule: in.names.list[t.rule],
+		Lost: t.lost, All: t.all, Loss: t.loss / l.Total, Lift: lift, key: t.key, worst: -1}
+	p.Value = in.value(t.condition, t.value)
+	if c.Name == "overload" {
+		p.Never, p.Refusals = in.neverFired("admission"), in.admission()
+	}
+	return p
+}
+
+// policies are the types of those that a component is made of.
+func (in *Insight) policies(component string) string {
+	stages, _ := Components.Get("component", component)
+	text := ""
+	for _, s := range stages {
+		if policy := in.plan.policy(s); policy != "" {
+			if text != "" {
+				text += " + "
+			}
+			text += policy
+		}
+	}
+	return text
+}
+
+// explain marks the rows that p explains, and finds out about the losing ones.
+func (in *Insight) explain(p *Pattern, by []int32, n int32) {
+	m, seen, looked := &p.Means, 0.0, 0.0
+	var blame [PartCount]int64
+	lost := 0.0
+	for i := range in.rows {
+		r := &in.rows[i]
+		if !r.judged || by[i] >= 0 {
+			continue
+		}
+		if k, ok := in.meets(p.key.condition, Conditions[p.key.condition].Value.rank, r); !ok || k != p.key {
+			continue
+		}
+		by[i] = n
+		if r.loss == 0 {
+			continue
+		}
+		lost++
+		blame[r.blame]++
+		if p.worst < 0 || in.moreLost(r, &in.rows[p.worst]) {
+			p.worst = int32(i)
+		}
+		if r.seen.queue >= 0 {
+			seen += float64(r.seen.queue)
+			looked++
+		}
+		for _, x := range []struct {
+			sum *float64
+			of  float64
+		}{{&m.AgeMS, float64(r.seen.age) / 1000}, {&m.Queue, float64(r.queue)}, {&m.Shortest, float64(r.shortest)},
+			{&m.Ahead, float64(r.ahead)}, {&m.AheadLower, float64(r.aheadLower)}, {&m.AheadHeavy, float64(r.aheadHeavy)}, {&m.AheadAgain, float64(r.aheadAgain)},
+			{&m.Expected, float64(r.expected)}, {&m.Cached, float64(r.cached)}, {&m.Input, float64(r.input)},
+			{&m.Preemptions, float64(r.preemptions)}, {&m.PreemptedMS, float64(r.preempted) / 1000}} {
+			*x.sum += x.of
+		}
+	}
+	for _, sum := range []*float64{&m.AgeMS, &m.Queue, &m.Shortest, &m.Ahead, &m.AheadLower, &m.AheadHeavy, &m.AheadAgain, &m.Expected, &m.Cached, &m.Input, &m.Preemptions, &m.PreemptedMS} {
+		*sum /= lost
+	}
+	for part, n := range blame {
+		if n > blame[p.Part] {
+			p.Part = part
+		}
+	}
+	if looked > 0 {
+		seen /= looked
+		m.SeenQueue = &seen
+	}
+}
+
+// moreLost reports whether a lost more than b: by what it was above its target, where
+// that is known, else by its regret.
+func (in *Insight) moreLost(a, b *row) bool {
+	if a.overMS != b.overMS {
+		return a.overMS > b.overMS
+	}
+	if a.hindsight != b.hindsight {
+		return a.hindsight > b.hindsight
+	}
+	return a.id < b.id
+}
