@@ -24,7 +24,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.formed = nil // nobody reads what the last Start formed any more
 	d.aborted, d.thrown = slices.Clone(e.aborted), slices.Clone(e.thrown)
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
-	d.parts, d.finished, d.ending, d.ends = slices.Clone(e.parts), nil, nil, Ends{}
+	d.parts, d.finished, d.ending, d.before, d.ends = slices.Clone(e.parts), nil, nil, kv.Ahead{}, Ends{}
 	return &d
 }
 

@@ -140,7 +140,8 @@ type Engine struct {
 	// thrown were preempted by batches that came to nothing.
 	thrown   []int32
 	finished []int32 // scratch
-	ending   []until // scratch of Outlook
+	ending   []until // scratch of Outlook, as is before
+	before   kv.Ahead
 	ends     Ends
 	stats    Stats
 }

@@ -47,8 +47,9 @@ func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last de
 		return m.Step(b)
 	}
 	first = o.Left
-	if o.Held > 0 {
-		first += o.Held * step(min(o.Background, room), o.Decode)
+	if o.Held > 0 && o.Held*room >= o.Ahead { // those before it are computed while it waits
+		first += o.Held * step(o.Ahead/o.Held, o.Decode)
+		work = own
 	}
 	if whole := (work - 1) / room; whole > 0 {
 		first += whole * step(room, o.Decode)
@@ -81,8 +82,8 @@ type Coming struct {
 
 // Outlook returns what awaits a request from now on that comes behind others.
 func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
+	e.before.Clear()
 	o := Outlook{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens)}
-	o.Cached = int64(e.cache.Match(r.Path, r.Input-1))
 	if e.inFlight {
 		o.Left = e.current.End - now
 	}
@@ -90,21 +91,24 @@ func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
 		o.Background = e.stats.PrefillTokens / e.stats.Steps
 		o.Usual = float64(e.stats.DecodeTokens) / float64(e.stats.Steps)
 	}
-	for _, w := range e.wait.heap {
-		tokens := int(e.seqs[w.seq].want())
-		o.Ahead += int64(tokens - e.cache.Lookup(e.seqs[w.seq].kv, tokens-1))
-	}
-	for _, b := range before {
-		o.Ahead += int64(b.Input - e.cache.Match(b.Path, b.Input-1))
-	}
 	for _, s := range e.singles {
-		if n := int64(e.seqs[s].want()); n > 1 {
+		q := &e.seqs[s]
+		if n := int64(q.want()); n > 1 {
 			o.Ahead += n
+			e.before.Add(e.cache.Path(q.kv), int(q.computed+q.want()))
 		} else {
 			o.Decode++
-			o.Context += int64(e.seqs[s].computed)
+			o.Context += int64(q.computed)
 		}
 	}
+	for _, w := range e.wait.heap {
+		q := &e.seqs[w.seq]
+		o.Ahead += e.behind(Coming{e.cache.Path(q.kv), int(q.want())})
+	}
+	for _, b := range before {
+		o.Ahead += e.behind(b)
+	}
+	o.Cached = int64(e.cache.MatchBehind(r.Path, r.Input-1, &e.before))
 	o.Decode += int64(e.steadies.Len())
 	o.Context += e.context + int64(e.steadies.Len())*e.cache.Ticks()
 	for d := range e.steadies.All() {
@@ -116,6 +120,14 @@ func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
 	size := int64(e.cache.BlockSize())
 	o.Held = e.held(o.Queued, (o.Ahead+int64(r.Input)-o.Cached+size-1)/size)
 	return o
+}
+
+// behind returns how many tokens of a request are left to compute once those before
+// it have been, whom it joins.
+func (e *Engine) behind(r Coming) int64 {
+	tokens := r.Input - e.cache.MatchBehind(r.Path, r.Input-1, &e.before)
+	e.before.Add(r.Path, r.Input)
+	return int64(tokens)
 }
 
 // held is how many steps pass until a request behind queued others has a seat, and
