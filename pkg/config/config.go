@@ -14,6 +14,7 @@ import (
 	"iter"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"blis/pkg/named"
@@ -129,9 +130,52 @@ func (d *Doc) decode(v any, t reflect.Type) (err error) {
 	defer recovered(d.name, &err)
 	defer d.retype(t)()
 	if err := yaml.NodeToValue(d.file.Docs[0].Body, v, yaml.Strict()); err != nil {
-		return d.located(err, fieldNames(t))
+		return d.located(d.firstUnknown(err, t), fieldNames(t))
 	}
 	return d.checkNumbers(t)
+}
+
+// firstUnknown is err or, if that is one unknown field of a mapping with several,
+// of which the YAML library names any, the error about the first of them. The
+// document cannot be decoded after it.
+func (d *Doc) firstUnknown(err error, t reflect.Type) error {
+	var first, next *yaml.UnknownFieldError
+	if !errors.As(err, &first) {
+		return err
+	}
+	of := d.mappingOf(first.Token)
+	for next = first; of != nil && d.mappingOf(next.Token) == of; {
+		if next.Token.Position.Offset < first.Token.Position.Offset {
+			first = next
+		}
+		at := next.Token
+		of.Values = slices.DeleteFunc(of.Values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken() == at })
+		again := yaml.NodeToValue(d.file.Docs[0].Body, reflect.New(t.Elem()).Interface(), yaml.Strict())
+		if !errors.As(again, &next) {
+			break
+		}
+	}
+	return first
+}
+
+// mappingOf returns the mapping of several keys of which key is one, nil if there is
+// none.
+func (d *Doc) mappingOf(key *token.Token) (found *ast.MappingNode) {
+	ast.Walk(visitor(func(n ast.Node) {
+		if m, ok := n.(*ast.MappingNode); ok && slices.ContainsFunc(m.Values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken() == key }) {
+			found = m
+		}
+	}), d.file.Docs[0].Body)
+	return found
+}
+
+// visitor is called with every node.
+type visitor func(ast.Node)
+
+// Visit lets v see n and all in it.
+func (v visitor) Visit(n ast.Node) ast.Visitor {
+	v(n)
+	return v
 }
 
 // recovered makes an error of a panic: the YAML library has some for documents

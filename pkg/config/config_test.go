@@ -142,3 +142,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// Of several unknown fields the first one is named, again and again.
+func TestFirstUnknownField(t *testing.T) {
+	for range 50 {
+		for text, want := range map[string]string{
+			"zz: 1\nname: x\nyy: 2\nxx: 3\n":                          `f.yaml:1:1: unknown field "zz"`,
+			"name: x\nparts:\n - {id: a, ww: {u: 1}, vv: 2, uu: 3}\n": `f.yaml:3:12: unknown field "ww"`,
+			`{"name": "x", "b": 1, "a": [1, 2], "c": 3}`:              `f.yaml:1:15: unknown field "b"`,
+		} {
+			d, err := Parse("f.yaml", []byte(text))
+			if err == nil {
+				err = d.Decode(new(file))
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Fatalf("%s\n%v, want %s", text, err, want)
+			}
+		}
+	}
+}
