@@ -46,7 +46,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/load", "pkg/cluster pkg/kv pkg/latency"},
 	{"pkg/fitness", "pkg/anomaly pkg/config pkg/expr pkg/metrics pkg/named pkg/record"},
 	// The tools.
-	{"pkg/trace", "pkg/dist pkg/named pkg/record pkg/source"},
+	{"pkg/trace", "pkg/dist pkg/named pkg/record pkg/recording pkg/source"},
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/named pkg/record pkg/recording pkg/source pkg/stat"},

@@ -10,9 +10,12 @@
 // for answers; schemas/spec.md has every field. --scenario NAME is one of the
 // built-in specs; it is also what a call without any source uses. --import
 // FORMAT:FILE turns a public trace into a workload, compressed or not; several
-// are merged in the order of time. --list scenarios and --list
-// importers name what there is, and --print-spec writes the spec that a call
-// would use, as a start for an own one.
+// are merged in the order of time. recording:FILE replays what a real server was
+// seen to do, in the form of any benchmark that is known, which is found out by
+// the content; recording:FILE#NAME takes one of several runs in it. Prompts whose
+// lengths repeat with a period are taken as the same prompts again. --list
+// scenarios and --list importers name what there is, and --print-spec writes the
+// spec that a call would use, as a start for an own one.
 //
 // --seed and --requests override the spec: the same spec and seed give the same
 // bytes, and a longer workload begins with the shorter one; a session counts as one
@@ -20,7 +23,8 @@
 // an import after so many requests or sessions, --time-scale stretches its
 // time, --rate rescales it to a mean rate (and spaces sessions of which nothing
 // says when they begin), --loop repeats it, --sample keeps a part of it,
-// --block-size says how many tokens a hash id of the trace stands for, and
+// --block-size says how many tokens a hash id of the trace stands for,
+// --output-tokens how many every request has where a client miscounted them, and
 // --where keeps the requests, and the sessions by their first call, for which a
 // CEL expression is true.
 //

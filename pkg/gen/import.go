@@ -59,13 +59,13 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 
 // newTraces makes the inputs that o names, not yet open.
 func newTraces(in io.Reader, o Options) (*traces, error) {
-	t := &traces{scale: 1, loops: max(int64(o.Loop), 1) - 1}
+	t := &traces{scale: 1, outputTokens: int64(o.OutputTokens), loops: max(int64(o.Loop), 1) - 1}
 	for at, imp := range o.Import {
 		format, err := trace.Formats.Get("importer", imp.Format)
 		if err != nil {
 			return nil, err
 		}
-		options := trace.Options{BlockSize: int64(o.BlockSize)}
+		options := trace.Options{BlockSize: int64(o.BlockSize), OutputTokens: int64(o.OutputTokens)}
 		if format.BlockSize != 0 && options.BlockSize == 0 {
 			options.BlockSize = format.BlockSize
 		}
@@ -209,14 +209,15 @@ func (o *Options) importDigest() string {
 		formats = append(formats, i.Format)
 	}
 	return record.Digest(struct {
-		Import    string  `json:"import"`
-		TimeScale Factor  `json:"time_scale,omitempty"`
-		Rate      Factor  `json:"rate,omitempty"`
-		BlockSize Count   `json:"block_size,omitempty"`
-		Limit     Count   `json:"limit,omitempty"`
-		Where     string  `json:"where,omitempty"`
-		Loop      Count   `json:"loop,omitempty"`
-		Sample    Share   `json:"sample,omitempty"`
-		Seed      *uint64 `json:"seed,omitempty"`
-	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.Limit, o.Where.text, o.Loop, o.Sample, o.Seed})
+		Import       string  `json:"import"`
+		TimeScale    Factor  `json:"time_scale,omitempty"`
+		Rate         Factor  `json:"rate,omitempty"`
+		BlockSize    Count   `json:"block_size,omitempty"`
+		OutputTokens Count   `json:"output_tokens,omitempty"`
+		Limit        Count   `json:"limit,omitempty"`
+		Where        string  `json:"where,omitempty"`
+		Loop         Count   `json:"loop,omitempty"`
+		Sample       Share   `json:"sample,omitempty"`
+		Seed         *uint64 `json:"seed,omitempty"`
+	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.Limit, o.Where.text, o.Loop, o.Sample, o.Seed})
 }

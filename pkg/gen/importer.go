@@ -17,6 +17,8 @@ type traces struct {
 	now *input
 	// scale multiplies times.
 	scale float64
+	// outputTokens, if not 0, is how many every request has.
+	outputTokens int64
 	// us is the arrival at hand, not scaled and not rounded; patience is how long
 	// after it its deadline or its last step is, if it has one.
 	us       float64
@@ -120,6 +122,9 @@ func (t *traces) next(a *record.Arrival) error {
 	}
 	i.name(a, i.read, t.pass)
 	i.read++
+	if t.outputTokens > 0 && !a.IsSession {
+		a.Request.OutputTokens = t.outputTokens
+	}
 	t.patience = *until(a)
 	return t.setTime(a, t.us)
 }

@@ -14,21 +14,22 @@ import (
 
 // Options are what a call of blis-gen may say.
 type Options struct {
-	Spec      string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
-	Scenario  Scenario `placeholder:"NAME" help:"Use a built-in spec; chat is the one used without any source."`
-	Import    []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Turn a public trace into a workload; FILE - is stdin. Several are merged in the order of time."`
-	Seed      *uint64  `placeholder:"N" help:"Use this seed instead of the spec's, or 0 where an import draws."`
-	Requests  Count    `placeholder:"N" help:"Make N requests instead of what the spec says."`
-	Limit     Count    `placeholder:"N" help:"Import N requests or sessions at most."`
-	TimeScale Factor   `placeholder:"X" help:"Multiply the arrival times of an import; delays inside sessions stay."`
-	Rate      Factor   `placeholder:"R" help:"Scale the arrival times of an import so that R requests or sessions arrive per second in the mean; those without times arrive evenly."`
-	Loop      Count    `placeholder:"N" help:"Import N times, one after the other."`
-	Sample    Share    `placeholder:"P" help:"Keep each request or session of an import with probability P, by --seed and its id."`
-	BlockSize Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512, bailian: 16)."`
-	Where     Filter   `placeholder:"CEL" help:"Keep the requests for which this is true, such as 'input_tokens < 8192'. Of an import it sees the trace's own times."`
-	List      string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
-	PrintSpec bool     `help:"Print the spec that would be used and exit."`
-	Plain     bool     `help:"Write the stream uncompressed."`
+	Spec         string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
+	Scenario     Scenario `placeholder:"NAME" help:"Use a built-in spec; chat is the one used without any source."`
+	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Turn a public trace into a workload; FILE - is stdin. Several are merged in the order of time."`
+	Seed         *uint64  `placeholder:"N" help:"Use this seed instead of the spec's, or 0 where an import draws."`
+	Requests     Count    `placeholder:"N" help:"Make N requests instead of what the spec says."`
+	Limit        Count    `placeholder:"N" help:"Import N requests or sessions at most."`
+	TimeScale    Factor   `placeholder:"X" help:"Multiply the arrival times of an import; delays inside sessions stay."`
+	Rate         Factor   `placeholder:"R" help:"Scale the arrival times of an import so that R requests or sessions arrive per second in the mean; those without times arrive evenly."`
+	Loop         Count    `placeholder:"N" help:"Import N times, one after the other."`
+	Sample       Share    `placeholder:"P" help:"Keep each request or session of an import with probability P, by --seed and its id."`
+	BlockSize    Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512, bailian: 16)."`
+	OutputTokens Count    `placeholder:"N" help:"Give every request of an import N output tokens, where all asked for N and the trace counted otherwise."`
+	Where        Filter   `placeholder:"CEL" help:"Keep the requests for which this is true, such as 'input_tokens < 8192'. Of an import it sees the trace's own times."`
+	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
+	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
+	Plain        bool     `help:"Write the stream uncompressed."`
 
 	// Version goes into the header; Warn and Progress speak to the user. A nil
 	// func is silent.
@@ -123,8 +124,8 @@ func (o *Options) Validate() error {
 		return errors.New("give one of SPEC, --scenario and --import")
 	case imports && (o.Requests != 0 || o.PrintSpec):
 		return errors.New("--requests and --print-spec are for specs, not for --import (--limit cuts one)")
-	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Loop != 0 || o.Sample != 0 || o.BlockSize != 0):
-		return errors.New("--limit, --time-scale, --rate, --loop, --sample and --block-size are for --import only (--requests bounds a spec)")
+	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Loop != 0 || o.Sample != 0 || o.BlockSize != 0 || o.OutputTokens != 0):
+		return errors.New("--limit, --time-scale, --rate, --loop, --sample, --block-size and --output-tokens are for --import only (--requests bounds a spec)")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:

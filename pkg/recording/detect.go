@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"blis/pkg/named"
 )
 
 // headSize is how much of a file its format is found out by.
@@ -142,6 +140,3 @@ func hasWords(name, choice string) bool {
 	wanted := strings.FieldsFunc(choice, func(r rune) bool { return r == ' ' || r == ',' })
 	return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(words, w) })
 }
-
-// unknownRun is the error for a run that is not among those of a file.
-func unknownRun(choice string, names []string) error { return named.Unknown("run", choice, names) }

@@ -10,6 +10,8 @@ type Format struct {
 	detect func(h *head) bool
 	// read reads a file into r.
 	read func(f *file, r *Recording) error
+	// Steps says that it holds steps and no requests.
+	Steps bool
 }
 
 // Formats are the layouts that are read.
@@ -23,7 +25,7 @@ var Formats = named.Table[Format]{
 	{Name: "otlp", Doc: "spans that vLLM exports by OpenTelemetry, as JSON: queue, prefill and decode of each request on the server", Value: Format{detect: isOTLP, read: readOTLP}},
 	{Name: "llmservingsim", Doc: "requests.jsonl of LLMServingSim's benchmark of vLLM: the engine's own timestamps", Value: Format{detect: isLLMServingSim, read: readLLMServingSim}},
 	{Name: "vllm-phases", Doc: "CSV of " + phaseColumns, Value: Format{detect: isPhases, read: readPhases}},
-	{Name: "steps", Doc: "CSV of measured steps: " + stepColumns, Value: Format{detect: isSteps, read: readSteps}},
+	{Name: "steps", Doc: "CSV of measured steps: " + stepColumns, Value: Format{detect: isSteps, read: readSteps, Steps: true}},
 	{Name: "lmbench", Doc: "LMBenchmark's CSV: of prompt_tokens, generation_tokens, ttft, launch_time, finish_time, or of runs by target_qps", Value: Format{detect: isLMBench, read: readTable}},
 	{Name: "csv", Doc: "CSV of " + tableColumns, Value: Format{detect: isTable, read: readTable}},
 }

@@ -5,34 +5,31 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"strings"
 
+	"blis/pkg/named"
 	"blis/pkg/record"
 	"blis/pkg/source"
 )
 
 // Open reads the recording at path, whether it is compressed or not. format is a
 // name in Formats; "" finds out by the content. path may end in #NAME, which
-// chooses one of several runs: by its name, or by some of the words of its name.
+// chooses some of several runs: by name, or by words of their names.
 //
 // An error is one of the system or of ctx, or a *record.SyntaxError that says
 // where the file is wrong.
 func Open(ctx context.Context, path, format string) (*Recording, error) {
-	name, choice := path, ""
-	if !source.Exists(path) {
-		name, choice, _ = strings.Cut(path, "#")
-	}
-	r, err := Read(ctx, source.Input{Name: name, Path: name}, format)
-	if err != nil || choice == "" {
-		return r, err
-	}
-	return r, r.choose(choice)
+	return Read(ctx, source.Input{Name: path, Path: path}, format)
 }
 
-// Read is Open for any input, of all its runs.
+// Read is Open for any input.
 func Read(ctx context.Context, in source.Input, format string) (*Recording, error) {
+	choice := ""
+	if !source.Exists(in.Path) {
+		in.Path, choice, _ = strings.Cut(in.Path, "#")
+		in.Name = strings.TrimSuffix(in.Name, "#"+choice)
+	}
 	text, err := in.Open()
 	if err != nil {
 		return nil, err
@@ -62,8 +59,22 @@ func Read(ctx context.Context, in source.Input, format string) (*Recording, erro
 		return nil, f.faulty(err)
 	}
 	r.Digest = hex.EncodeToString(digest.Sum(nil))
-	r.Warnings = append(r.Warnings, f.Warnings()...)
+	for _, odd := range f.Warnings() {
+		r.Warnings = append(r.Warnings, strings.TrimPrefix(odd, in.Name+": "))
+	}
+	if choice != "" {
+		return r, r.choose(choice)
+	}
 	return r, nil
+}
+
+// Names are those of the runs, in order.
+func (r *Recording) Names() []string {
+	var names []string
+	for _, run := range r.Runs {
+		names = append(names, run.Name)
+	}
+	return names
 }
 
 // Split takes FORMAT:FILE apart; a text that begins with no format's name is a
@@ -113,9 +124,7 @@ func (s stoppable) Read(p []byte) (int, error) {
 // choose keeps the runs that choice names.
 func (r *Recording) choose(choice string) error {
 	var kept []*Run
-	var names []string
 	for _, run := range r.Runs {
-		names = append(names, run.Name)
 		if run.Name == choice {
 			kept = []*Run{run}
 			break
@@ -125,7 +134,7 @@ func (r *Recording) choose(choice string) error {
 		}
 	}
 	if len(kept) == 0 {
-		return fmt.Errorf("%s: %w", r.Path, unknownRun(choice, names))
+		return &record.SyntaxError{File: r.Path, Msg: named.Unknown("run", choice, r.Names()).Error()}
 	}
 	r.Runs = kept
 	return nil

@@ -33,11 +33,15 @@ type tracev2 struct {
 	served, tenant, class, model, session, turn int
 	group, prefix, deadline                     int
 	calls                                       []call
-	chunked, sent, answered                     int
+	chunked, answered                           int
+	// lag is how much later than planned the first request was sent, on the clock of
+	// sending; unsent are the places of those that were not.
+	lag    float64
+	unsent []int
 }
 
-// readTraceV2 reads such a table. An arrival is when the request was sent; where
-// nothing was sent, as in a trace that was only generated, when it was to be.
+// readTraceV2 reads such a table. An arrival is when the request was sent; of one
+// that was not, as in a trace that was only generated, when it was to be.
 func readTraceV2(f *file, r *Recording) error {
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	if err := run.readTraceV2Header(f.path); err != nil {
@@ -47,7 +51,7 @@ func readTraceV2(f *file, r *Recording) error {
 	if err != nil {
 		return err
 	}
-	t := &tracev2{Sheet: s,
+	t := &tracev2{Sheet: s, lag: absent,
 		send: s.Column("send_time_us"), first: s.Column("first_chunk_time_us"), last: s.Column("last_chunk_time_us"), chunks: s.Column("num_chunks"),
 		status: s.Column("status"), fault: s.Column("error_message"), served: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"),
 		class: s.Column("slo_class"), model: s.Column("model"), session: s.Column("session_id"), turn: s.Column("round_index"),
@@ -67,8 +71,11 @@ func readTraceV2(f *file, r *Recording) error {
 	if len(t.calls) == 0 {
 		return s.Errorf("is the line of column names; no requests follow it")
 	}
-	if t.sent > 0 && t.sent < len(t.calls) {
-		return (&source.Place{Name: f.Name}).Errorf("%d of %d requests have no send_time_us: when they came beside the others is not known", len(t.calls)-t.sent, len(t.calls))
+	for _, i := range t.unsent {
+		if isAbsent(t.lag) {
+			break // none was: all arrive as planned
+		}
+		t.calls[i].at += t.lag
 	}
 	if t.answered == 0 {
 		run.warnf("nothing in it was measured: it is a workload, not a recording")
@@ -156,7 +163,11 @@ func (t *tracev2) times(c *call) error {
 	c.at = planned
 	if send > 0 {
 		c.at = send
-		t.sent++
+		if isAbsent(t.lag) {
+			t.lag = send - planned
+		}
+	} else {
+		t.unsent = append(t.unsent, len(t.calls))
 	}
 	status := t.Value(t.status)
 	switch {

@@ -70,39 +70,3 @@ func TestWekaFolder(t *testing.T) {
 		}
 	}
 }
-
-// The header beside a TraceV2 is checked, by either name, and need not be there.
-func TestTraceV2Header(t *testing.T) {
-	table := "-- t.csv --\n" + samples["tracev2"]
-	for _, c := range []struct{ header, want string }{
-		{"", ""},
-		{"-- t.header.yaml --\ntrace_version: 2\ntime_unit: us\nserver:\n  time_unit: ms\n", ""},
-		{"-- t.yaml --\ntrace_version: 2 # the second\ntime_unit: \"microseconds\"\n", ""},
-		{"-- t.header.yaml --\nmode: real\ntrace_version: 3\n", `t.header.yaml:2: trace_version must be 2, is "3"`},
-		{"-- t.yaml --\ntime_unit: ms\n", `t.yaml:1: time_unit must be us or microseconds, is "ms"`},
-	} {
-		path := filepath.Join(folder(t, table+c.header), "t.csv")
-		list, _, err := readAll("tracev2", Input{Name: path, Path: path}, Options{})
-		if c.want == "" && (err != nil || len(list) != 2) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%q: %d requests, %v", c.header, len(list), err)
-		}
-	}
-}
-
-// The samples of what others write.
-func TestFormatSamples(t *testing.T) {
-	for _, c := range []struct {
-		format, file string
-		n            int
-		input        int64 // of the first
-	}{
-		{"tracev2", "formats/blis_tracev2_real_sample.csv", 6, 910},
-		{"vllm-bench", "formats/vllm_bench_serve_detailed.sample.json", 2, 759},
-	} {
-		path := data(t, c.file)
-		list, odd, err := readAll(c.format, Input{Name: path, Path: path}, Options{})
-		if err != nil || len(odd) > 0 || len(list) != c.n || list[0].Request.InputTokens != c.input {
-			t.Errorf("%s: %d requests, %q, %v", c.file, len(list), odd, err)
-		}
-	}
-}

@@ -49,6 +49,9 @@ type Options struct {
 	BlockSize int64
 	// Seed is that of what is drawn.
 	Seed uint64
+	// OutputTokens is how many output tokens the requests of a recording have,
+	// whatever it says; 0 is what it says.
+	OutputTokens int64
 }
 
 // Classed is a Reader of a trace that declares SLO classes.
@@ -57,19 +60,17 @@ type Classed interface {
 	Classes() []record.SLOClass
 }
 
-// Formats are the layouts of public traces.
-var Formats = named.Table[Format]{
+// Formats are the layouts of public traces, and of recordings of real servers.
+var Formats = recordings(named.Table[Format]{
 	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens", Value: Format{Open: openAzure}},
 	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids", Value: Format{Open: openMooncake, BlockSize: 512}},
 	{Name: "bailian", Doc: "Qwen-Bailian traces: JSON lines of chat_id, parent_chat_id, timestamp (s), lengths, hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
 	{Name: "burstgpt", Doc: "BurstGPT traces: CSV of Timestamp (s), Model, Request tokens, Response tokens, Total tokens, Log Type", Value: Format{Open: openBurstGPT}},
 	{Name: "weka", Doc: "recorded sessions of coding agents: a JSON file a session, or a folder of them; all at 0 without --rate", Value: Format{Open: openWeka, Untimed: true}},
 	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Drawn: true}},
-	{Name: "tracev2", Doc: "TraceV2 of the BLIS in inference-sim: CSV with a header in YAML beside it", Value: Format{Open: openTraceV2}},
-	{Name: "vllm-bench", Doc: "a detailed result of vllm bench serve: JSON with input_lens, output_lens, start_times", Value: Format{Open: openVLLMBench}},
 	{Name: "csv", Doc: "CSV of " + plainColumns, Value: Format{Open: openPlain}},
 	{Name: "blis", Doc: "a workload of our own, to be merged, scaled, filtered", Value: Format{Open: openBLIS}},
-}
+})
 
 // request makes a an empty request that keeps its memory.
 func request(a *record.Arrival) *record.Request {

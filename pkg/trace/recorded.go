@@ -1,0 +1,97 @@
+package trace
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"blis/pkg/named"
+	"blis/pkg/record"
+	"blis/pkg/recording"
+	"blis/pkg/source"
+)
+
+// recorded replays a recording of a real server: its requests, the first at 0.
+type recorded struct {
+	source.Place
+	requests []record.Request
+	next     int
+}
+
+// recordings are the formats of recordings that hold requests, but for those
+// whose names stand in own already, and one that finds out by the content which
+// one it is.
+func recordings(own named.Table[Format]) named.Table[Format] {
+	list := append(own, named.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any form that blis-calibrate reads; FILE#NAME chooses one of several runs",
+		Value: Format{Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, "") }}})
+	taken := own.Names()
+	for _, e := range recording.Formats {
+		if name := e.Name; !e.Value.Steps && !slices.Contains(taken, name) {
+			list = append(list, named.Entry[Format]{Name: name, Doc: e.Doc,
+				Value: Format{Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, name) }}})
+		}
+	}
+	return list
+}
+
+// openRecorded reads the recording, of which one run is wanted.
+func openRecorded(in Input, o Options, format string) (Reader, error) {
+	r, err := recording.Read(context.Background(), in, format)
+	if err != nil {
+		return nil, err
+	}
+	p := &recorded{Place: source.Place{Name: r.Path}}
+	switch {
+	case len(r.Runs) == 0:
+		return nil, p.Place.Errorf("holds steps and no requests")
+	case len(r.Runs) > 1:
+		return nil, p.Place.Errorf("holds %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))
+	}
+	run := r.Runs[0]
+	for _, odd := range append(r.Warnings, run.Warnings...) {
+		p.Warnf("%s", odd)
+	}
+	if o.OutputTokens > 0 {
+		run.SetOutputTokens(o.OutputTokens)
+	} else if odd := run.OutputCounts(); odd != "" {
+		p.Warnf("%s", odd)
+	}
+	period, share := run.Period()
+	if period > 0 {
+		p.Warnf("prompts repeat with a period of %d (by %.1f %% of the lengths): requests so far apart have one prompt", period, 100*share)
+	}
+	if p.requests, err = run.Workload(period); err != nil {
+		return nil, p.Place.Errorf("%v", err)
+	}
+	if left := len(run.Outcomes) - len(p.requests); left > 0 {
+		p.Warnf("left out %d requests that failed without an answer", left)
+	}
+	return p, nil
+}
+
+func (p *recorded) Next(a *record.Arrival) (float64, error) {
+	if p.next == len(p.requests) {
+		return 0, io.EOF
+	}
+	r := request(a)
+	prompt := r.Prompt
+	*r = p.requests[p.next]
+	r.Prompt = append(prompt, r.Prompt...)
+	p.next++
+	if r.DeadlineUS != record.Never {
+		r.DeadlineUS -= r.ArrivalUS
+	}
+	return float64(r.ArrivalUS), nil
+}
+
+// Errorf names the request at hand.
+func (p *recorded) Errorf(format string, args ...any) error {
+	if p.next == 0 {
+		return p.Place.Errorf(format, args...)
+	}
+	return p.Place.Errorf("request %s: "+format, append([]any{p.requests[p.next-1].ID}, args...)...)
+}
+
+// Close has nothing to close.
+func (p *recorded) Close() error { return nil }
