@@ -74,6 +74,7 @@ func (d *Documents) fault(from int, err error) error {
 	before := d.text[:end]
 	d.Line = 1 + bytes.Count(before, []byte("\n"))
 	if syntax != nil && end == len(d.text) {
+		d.Line = 1 + bytes.Count(bytes.TrimRight(before, "\r\n"), []byte("\n"))
 		return d.Errorf("the text ends in the middle of a value: is the file truncated?")
 	}
 	if column := end - bytes.LastIndexByte(before, '\n') - 1; column > 200 {
