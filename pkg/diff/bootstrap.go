@@ -50,6 +50,8 @@ type sample struct {
 	// gaps: all gaps between tokens are of requests that completed, so that the mean of
 	// ITL follows from their times.
 	gaps bool
+	// samples and scratch are memory.
+	samples, scratch []stat.Tagged
 }
 
 // bootstrap resamples both sides. It returns nil where one of them holds no
@@ -80,6 +82,7 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
 		for k := range s[i].order {
 			s[i].block[k] = s[i].resampled.Block(k)
 		}
+		s[i].samples = make([]stat.Tagged, 0, len(s[i].order))
 		s[i].gaps = s[i].allGaps()
 		s[i].seconds = s[i].resampled.Sums(s[i].spans())
 	}
@@ -172,14 +175,8 @@ func (c *comparison) intervals(a, b *sample) map[string]Interval {
 			}
 		}
 	}
-	all := func(s *sample) []int {
-		places := make([]int, len(s.order))
-		for k := range places {
-			places[k] = k
-		}
-		return places
-	}
-	add("", a.draw(all(a)), b.draw(all(b)))
+	wholeA, wholeB := a.draw(a.everyone()), b.draw(b.everyone())
+	add("", wholeA, wholeB)
 	for _, part := range []struct {
 		written string
 		name    func(group) string
@@ -190,15 +187,29 @@ func (c *comparison) intervals(a, b *sample) map[string]Interval {
 			c.warn("%s: %d have no intervals, but the %d with the most requests", part.written, left, mostParts)
 		}
 		for _, name := range names {
-			add(metrics.Below(part.written, name)+".", a.draw(inA[name]), b.draw(inB[name]))
+			prefix := metrics.Below(part.written, name) + "."
+			if len(names) == 1 && len(inA[name]) == len(a.order) && len(inB[name]) == len(b.order) {
+				add(prefix, wholeA, wholeB)
+			} else {
+				add(prefix, a.draw(inA[name]), b.draw(inB[name]))
+			}
 		}
 	}
 	return found
 }
 
+// everyone is all places of the order.
+func (s *sample) everyone() []int32 {
+	places := make([]int32, len(s.order))
+	for k := range places {
+		places[k] = int32(k)
+	}
+	return places
+}
+
 // draw returns statistics of each draw, by their paths, of the requests at those
 // places of the order.
-func (s *sample) draw(at []int) map[string][]float64 {
+func (s *sample) draw(at []int32) map[string][]float64 {
 	stats := map[string][]float64{}
 	total := func(has func(q *request) (float64, bool)) []float64 {
 		sums := make([]float64, s.resampled.Blocks())
@@ -222,7 +233,7 @@ func (s *sample) draw(at []int) map[string][]float64 {
 		stats["itl.mean"] = divided(stats["_decode"], stats["_gaps"])
 	}
 	for _, m := range measures {
-		var samples []stat.Tagged
+		samples := s.samples[:0]
 		sums, counts := make([]float64, s.resampled.Blocks()), make([]float64, s.resampled.Blocks())
 		for _, k := range at {
 			if ms, ok := m.of(s.at(s.order[k])); ok {
@@ -231,7 +242,11 @@ func (s *sample) draw(at []int) map[string][]float64 {
 				counts[s.block[k]]++
 			}
 		}
-		samples = stat.SortTagged(samples, make([]stat.Tagged, len(samples)))
+		s.samples = samples[:0]
+		if cap(s.scratch) < len(samples) {
+			s.scratch = make([]stat.Tagged, len(s.order))
+		}
+		samples = stat.SortTagged(samples, s.scratch[:len(samples)])
 		stats[m.path+".mean"] = divided(s.resampled.Sums(sums), s.resampled.Sums(counts))
 		for i, q := range s.resampled.Quantiles(samples, percents, between) {
 			stats[fmt.Sprintf("%s.p%d", m.path, percents[i])] = q

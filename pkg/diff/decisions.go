@@ -4,19 +4,16 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"blis/pkg/record"
 )
 
-// decision is what is kept of one: about whom, when, what, and on which line of
-// its stream.
+// decision is what is kept of one: when, on which line of its stream, what, and
+// where in the list the one before it about the same request is.
 type decision struct {
-	at      int64
-	line    int
-	request int32
-	choice  int32
-	stage   uint8
+	at                     int64
+	line, choice, previous int32
+	stage                  uint8
 }
 
 // choice is what a decision came to.
@@ -28,24 +25,33 @@ type choice struct {
 	priority float64
 }
 
-func (c choice) clone() choice {
-	c.verdict, c.deployment = strings.Clone(c.verdict), strings.Clone(c.deployment)
-	return c
-}
-
 // stages in the order in which a request meets them.
 var stages = []string{record.StageAdmission, record.StagePriority, record.StageFlowControl, record.StageRouting}
 
 const admit = "admit"
 
 // decide keeps the decision that stands on that line.
-func (s *side) decide(d *record.Decision, line int) {
+func (s *side) decide(d *record.Decision, line int32) {
 	what := choice{verdict: d.Verdict, deployment: d.Deployment, replica: d.Replica, delayUS: d.DelayUS}
 	if d.Stage == record.StagePriority {
 		what.priority = d.Score
 	}
-	s.decisions = append(s.decisions, decision{at: int64(d.AtUS), line: line, request: s.number(d.Request),
-		choice: s.choices.number(what), stage: uint8(slices.Index(stages, d.Stage))})
+	last := s.last.at(s.number(d.Request))
+	s.decisions.append(decision{int64(d.AtUS), line, s.choices.number(what), *last, uint8(slices.Index(stages, d.Stage))})
+	*last = s.decisions.n - 1
+}
+
+// about returns the decisions about a request by stage, those of one in order.
+func (s *side) about(n int32) (all []*decision) {
+	if n >= s.last.n {
+		return nil
+	}
+	for i := *s.last.at(n); i != none; i = s.decisions.at(i).previous {
+		all = append(all, s.decisions.at(i))
+	}
+	slices.Reverse(all)
+	slices.SortStableFunc(all, func(x, y *decision) int { return cmp.Compare(x.stage, y.stage) })
+	return all
 }
 
 // Decisions says how far the decisions of two runs differ.
@@ -74,68 +80,67 @@ type Divergence struct {
 	Follow int64 `json:"follow"`
 }
 
-// compareDecisions pairs the decisions of both sides.
+// compareDecisions pairs the decisions of both sides; nil if there are none.
 func (c *comparison) compareDecisions(ctx context.Context) (*Decisions, error) {
-	a, b := c.sides[0].decided(), c.sides[1].decided()
-	if len(a) == 0 && len(b) == 0 {
+	if c.sides[0].decisions.n+c.sides[1].decisions.n == 0 {
 		return nil, nil
 	}
-	d := &Decisions{}
-	first := [2]*decision{}
-	differ := func(x, y *decision) {
-		d.Differ++
-		if at, best := earlier(x, y), earlier(first[0], first[1]); d.Differ == 1 || cmp.Or(cmp.Compare(at.at, best.at), cmp.Compare(at.line, best.line)) < 0 {
-			first = [2]*decision{x, y}
-		}
-	}
-	alone := func(x, y *decision, count *int64) {
-		if one := earlier(x, y); c.choices.all[one.choice].verdict != admit {
-			*count++
-			differ(x, y)
-		}
-	}
-	for i, k := 0, 0; i < len(a) || k < len(b); {
-		order := 0
-		switch {
-		case i == len(a):
-			order = 1
-		case k == len(b):
-			order = -1
-		default:
-			order = a[i].beside(&b[k])
-		}
-		switch {
-		case order < 0:
-			alone(&a[i], nil, &d.OnlyA)
-			i++
-		case order > 0:
-			alone(nil, &b[k], &d.OnlyB)
-			k++
-		default:
-			d.Compared++
-			if a[i].choice != b[k].choice {
-				differ(&a[i], &b[k])
-			}
-			i, k = i+1, k+1
+	d := &divergences{choices: c.choices.all}
+	for n := range int32(len(c.names)) {
+		if c.wanted(n) {
+			d.compare(n, c.sides[0].about(n), c.sides[1].about(n))
 		}
 	}
 	if d.Differ == 0 {
-		return d, nil
+		return &d.Decisions, nil
 	}
-	return d, c.explain(ctx, d, first)
+	return &d.Decisions, c.explain(ctx, d)
 }
 
-// decided is the decisions about requests that are asked for, by request, stage and
-// line.
-func (s *side) decided() []decision {
-	kept := slices.DeleteFunc(s.decisions, func(d decision) bool { return !s.wanted(d.request) })
-	slices.SortFunc(kept, func(x, y decision) int { return cmp.Or(x.beside(&y), cmp.Compare(x.line, y.line)) })
-	return kept
+// divergences counts how decisions differ and keeps the first that do.
+type divergences struct {
+	Decisions
+	choices []choice
+	first   [2]*decision // one may be missing
+	request int32        // that they are about
 }
 
-// beside compares what two decisions are about.
-func (d *decision) beside(o *decision) int {
-	return cmp.Or(cmp.Compare(d.request, o.request), cmp.Compare(d.stage, o.stage))
+// compare compares the decisions about one request.
+func (d *divergences) compare(n int32, a, b []*decision) {
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].stage < b[0].stage:
+			d.alone(n, a[0], nil, &d.OnlyA)
+			a = a[1:]
+		case len(a) == 0 || b[0].stage < a[0].stage:
+			d.alone(n, nil, b[0], &d.OnlyB)
+			b = b[1:]
+		default:
+			d.Compared++
+			if a[0].choice != b[0].choice {
+				d.differ(n, a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+}
+
+// alone counts a decision that one side made, and that is no admission that admits.
+func (d *divergences) alone(n int32, a, b *decision, count *int64) {
+	if d.choices[earlier(a, b).choice].verdict != admit {
+		*count++
+		d.differ(n, a, b)
+	}
+}
+
+func (d *divergences) differ(n int32, a, b *decision) {
+	if d.Differ++; d.Differ > 1 {
+		at, first := earlier(a, b), earlier(d.first[0], d.first[1])
+		if cmp.Or(cmp.Compare(at.at, first.at), cmp.Compare(at.line, first.line)) >= 0 {
+			return
+		}
+	}
+	d.first, d.request = [2]*decision{a, b}, n
 }
 
 // earlier is the earlier of two decisions, one of which may be missing.
@@ -147,15 +152,16 @@ func earlier(x, y *decision) *decision {
 }
 
 // explain reads the first divergence again, whole.
-func (c *comparison) explain(ctx context.Context, d *Decisions, first [2]*decision) error {
-	one := earlier(first[0], first[1])
-	d.First = &Divergence{Stage: stages[one.stage], Request: c.names[one.request], Follow: d.Differ - 1, Unlike: []string{}}
+func (c *comparison) explain(ctx context.Context, d *divergences) error {
+	stage := stages[earlier(d.first[0], d.first[1]).stage]
+	d.First = &Divergence{Stage: stage, Request: c.names[d.request], Follow: d.Differ - 1, Unlike: []string{}}
 	for i, to := range []**record.Decision{&d.First.A, &d.First.B} {
-		if first[i] == nil {
+		if d.first[i] == nil {
 			continue
 		}
+		line := int(d.first[i].line)
 		err := c.sides[i].walk(ctx, func(r *record.Reader, _ *record.Outcome, found *record.Decision) error {
-			if r.Line() < first[i].line {
+			if r.Line() < line {
 				return nil
 			}
 			if err := r.Decision(found); err != nil {

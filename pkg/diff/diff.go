@@ -49,7 +49,7 @@ func Run(ctx context.Context, open Open, out io.Writer, o Options) (Verdict, err
 	if err := o.Validate(); err != nil {
 		return Verdict{}, err
 	}
-	c := &comparison{options: &o, open: open, ids: map[string]int32{}}
+	c := newComparison(open, &o)
 	for i, name := range o.Streams {
 		c.sides[i] = &side{name: name, comparison: c}
 		if err := c.sides[i].read(ctx); err != nil {
@@ -82,6 +82,14 @@ type comparison struct {
 	warnings []string
 }
 
+func newComparison(open Open, o *Options) *comparison {
+	own := strings.Clone
+	return &comparison{options: o, open: open, ids: map[string]int32{},
+		groups:  newIntern(func(g group) group { return group{own(g.class), own(g.tenant), own(g.model)} }),
+		places:  newIntern(func(p place) place { return place{own(p.deployment), p.replica} }),
+		choices: newIntern(func(c choice) choice { c.verdict, c.deployment = own(c.verdict), own(c.deployment); return c })}
+}
+
 // group is what requests are grouped by, place where they were sent.
 type group struct{ class, tenant, model string }
 type place struct {
@@ -89,28 +97,23 @@ type place struct {
 	replica    record.Index
 }
 
-func (g group) clone() group {
-	return group{strings.Clone(g.class), strings.Clone(g.tenant), strings.Clone(g.model)}
+// intern numbers values in the order in which they are met.
+type intern[T comparable] struct {
+	// clone makes of a value one that is no part of larger memory, as the strings of
+	// records are.
+	clone func(T) T
+	of    map[T]int32
+	all   []T
 }
-func (p place) clone() place { return place{strings.Clone(p.deployment), p.replica} }
 
-// intern numbers values in the order in which they are met. It keeps clones, as the
-// strings of records are parts of larger memory.
-type intern[T interface {
-	comparable
-	clone() T
-}] struct {
-	of  map[T]int32
-	all []T
+func newIntern[T comparable](clone func(T) T) intern[T] {
+	return intern[T]{clone: clone, of: map[T]int32{}}
 }
 
 func (t *intern[T]) number(v T) int32 {
 	n, ok := t.of[v]
 	if !ok {
-		if t.of == nil {
-			t.of = map[T]int32{}
-		}
-		v = v.clone()
+		v = t.clone(v)
 		n = int32(len(t.all))
 		t.of[v] = n
 		t.all = append(t.all, v)

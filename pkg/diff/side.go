@@ -20,11 +20,13 @@ type side struct {
 	carried *metrics.Record
 	raw     *metrics.Raw
 	// requests are by number; those of the other side only have no state.
-	requests []request
-	// decisions are in the order of the stream.
-	decisions []decision
-	// outcomes and asked count the requests of the stream, and those asked for.
-	outcomes, asked int64
+	requests pages[request]
+	// decisions are in the order of the stream; last is the last one about each
+	// request, by number, -1 without one.
+	decisions pages[decision]
+	last      pages[int32]
+	// outcomes counts the requests of the stream.
+	outcomes int64
 }
 
 // absent is a time in µs that a request does not have.
@@ -91,7 +93,7 @@ func (s *side) read(ctx context.Context) error {
 			if err := r.Decision(d); err != nil {
 				return err
 			}
-			s.decide(d, r.Line())
+			s.decide(d, int32(r.Line()))
 		case record.KindEnd:
 			s.end = r.End()
 		}
@@ -154,8 +156,9 @@ func (s *side) number(id string) int32 {
 		s.ids[id] = n
 		s.names = append(s.names, id)
 	}
-	for int(n) >= len(s.requests) {
-		s.requests = append(s.requests, nobody)
+	for s.requests.n <= n {
+		s.requests.append(nobody)
+		s.last.append(none)
 	}
 	return n
 }
@@ -163,7 +166,7 @@ func (s *side) number(id string) int32 {
 // keep keeps what is compared of the outcome at hand.
 func (s *side) keep(r *record.Reader, o *record.Outcome) error {
 	n := s.number(o.ID)
-	q := &s.requests[n]
+	q := s.requests.at(n)
 	if q.state != 0 {
 		return r.Errorf("the request %q has two outcomes", o.ID)
 	}
@@ -211,8 +214,8 @@ func span(from, to record.Micros) int64 {
 
 // at is the request of that number, an empty one if the stream does not have it.
 func (s *side) at(n int32) *request {
-	if int(n) >= len(s.requests) {
+	if n >= s.requests.n {
 		return &nobody
 	}
-	return &s.requests[n]
+	return s.requests.at(n)
 }

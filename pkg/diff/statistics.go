@@ -64,8 +64,8 @@ var (
 
 // parts divides the order by a name of the requests' groups: the places of each,
 // the names of the largest, and how many are left out of these.
-func (s *sample) parts(groups []group, name func(group) string) (at map[string][]int, largest []string, left int) {
-	at = map[string][]int{}
+func (s *sample) parts(groups []group, name func(group) string) (at map[string][]int32, largest []string, left int) {
+	at = map[string][]int32{}
 	for k, n := range s.order {
 		q := s.at(n)
 		if q.state == 0 {
@@ -75,7 +75,7 @@ func (s *sample) parts(groups []group, name func(group) string) (at map[string][
 			if at[of] == nil {
 				largest = append(largest, of)
 			}
-			at[of] = append(at[of], k)
+			at[of] = append(at[of], int32(k))
 		}
 	}
 	slices.SortFunc(largest, func(x, y string) int { return cmp.Or(cmp.Compare(len(at[y]), len(at[x])), cmp.Compare(x, y)) })

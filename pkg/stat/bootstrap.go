@@ -26,7 +26,7 @@ type Resampling struct {
 
 // MostBlocks is the most blocks that a Resampling has: more cost time, and
 // longer ones are only safer.
-const MostBlocks = 1000
+const MostBlocks = 500
 
 // NewResampling makes draws of n observations in blocks of that length, longer if
 // there would be more than MostBlocks. pick returns a random number below its
@@ -53,6 +53,9 @@ func (r *Resampling) Block(i int) uint32 { return uint32(int64(i) * int64(r.bloc
 // Sums returns the sum in each draw of what has these sums in the blocks.
 func (r *Resampling) Sums(of []float64) []float64 {
 	sums := make([]float64, len(r.weights))
+	if !slices.ContainsFunc(of, func(x float64) bool { return x != 0 }) {
+		return sums
+	}
 	for d, w := range r.weights {
 		for b, x := range of {
 			sums[d] += float64(float64(w[b]) * x)
