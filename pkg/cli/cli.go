@@ -75,6 +75,8 @@ type job struct {
 	stdin io.Reader
 	// plain says that a stream is to be written uncompressed.
 	plain bool
+	// color says that the product goes to a terminal.
+	color bool
 	// warn tells the user what is odd but no error.
 	warn func(string)
 	// progress shows how far the run has come; nil where nobody looks.
@@ -199,6 +201,7 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 		t.stream = "" // nobody waits for one
 	}
 	err = cmd.run(ctx, job{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
+		color: cmd.options().Output == "" && isTerminal(std.Out),
 		warn: func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
 	if err != nil && err != errDiffers {
 		return errors.Join(err, out.abandon(t, err))

@@ -50,3 +50,19 @@ type Value struct {
 	Name  string   `json:"name"`
 	Value *float64 `json:"value"`
 }
+
+// Blank is the result of what does not load: score 0, and each gate, objective and
+// feature without a value.
+func (f *Fitness) Blank() *Result {
+	r := &Result{Gates: []Gate{}, Terms: []Term{}, Objectives: []Value{}, Features: []Value{}, Warnings: []string{}}
+	for _, g := range f.gates {
+		r.Gates = append(r.Gates, Gate{Name: g.name, Expr: g.String(), Distance: 1, Detail: "not known"})
+	}
+	for _, o := range f.objectives {
+		r.Objectives = append(r.Objectives, Value{Name: o.name})
+	}
+	for _, x := range f.features {
+		r.Features = append(r.Features, Value{Name: x.name})
+	}
+	return r
+}

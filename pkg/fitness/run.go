@@ -16,6 +16,7 @@ type Run struct {
 	// Classes are those that the workload knows; a class that no request names is
 	// no mistake.
 	Classes []record.SLOClass
+	judged  []record.SLOClass // with the targets that requests were judged by
 	trees   map[string]map[string]float64
 	blind   map[string]bool
 }
@@ -25,6 +26,19 @@ type Run struct {
 type Tree struct {
 	*metrics.Raw
 	NoAnomalies bool
+}
+
+// Classes are those of a workload with the targets that the spec gives them.
+func (s *Spec) Classes(of []record.SLOClass) []record.SLOClass {
+	all := slices.Clone(of)
+	for _, name := range slices.Sorted(maps.Keys(s.SLO)) {
+		i := slices.IndexFunc(all, func(c record.SLOClass) bool { return c.Name == name })
+		if i < 0 {
+			i, all = len(all), append(all, record.SLOClass{Name: name})
+		}
+		all[i].Targets = s.SLO[name]
+	}
+	return all
 }
 
 // NewRun makes a Run. base and parent may have no metrics.
@@ -75,7 +89,7 @@ func (r *Run) has(tree, path string) bool { _, ok := r.at(tree, path); return ok
 // promised reports whether the class that path is about has targets: then what is
 // absent are its requests.
 func (r *Run) promised(path string) bool {
-	for _, c := range r.Classes {
+	for _, c := range r.judged {
 		if strings.HasPrefix(path, metrics.Below("cls", c.Name)+".") {
 			return c.Targets != record.Targets{}
 		}
@@ -140,9 +154,10 @@ func (r *Run) keys(tree, branch string) (all []string) {
 
 // checkRun says which expression names something that the run does not have.
 func (f *Fitness) checkRun(r *Run) error {
+	r.judged = f.Classes(r.Classes)
 	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
 		if err := r.checkKeys(own + "." + metrics.Below("cls", class)); err != nil {
-			return f.fault("slo."+class, 0, 0, "%s", err)
+			return f.fault("slo", 0, 0, "%s", err)
 		}
 	}
 	for _, e := range f.expressions() {

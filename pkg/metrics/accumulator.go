@@ -88,6 +88,9 @@ func New(classes []record.SLOClass) *Accumulator {
 	return a
 }
 
+// Targets are those that requests of the class are judged by.
+func (a *Accumulator) Targets(class string) record.Targets { return a.targets[class] }
+
 // Add counts one request by its outcome, of which it keeps no memory. A state
 // that is none is a bug.
 func (a *Accumulator) Add(o *record.Outcome) {

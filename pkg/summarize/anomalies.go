@@ -24,18 +24,22 @@ func (d *Document) appendAnomalies(b []byte) []byte {
 	}
 	b = append(b, "\nanomalies, in the order in which they were over\n"...)
 	for i := range d.Anomalies[:min(len(d.Anomalies), maxRows)] {
-		a := &d.Anomalies[i]
-		where := ""
-		switch {
-		case !a.Replica.IsZero():
-			where = fmt.Sprintf(" at %s/%d", a.Deployment, a.Replica)
-		case a.SLOClass != "":
-			where = " of " + a.SLOClass
-		}
-		b = fmt.Appendf(b, "  %s, %.3f to %.3f s, severity %.2f: %s\n", ascii(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, ascii(a.Text))
+		b = fmt.Appendf(b, "  %s\n", episodeText(&d.Anomalies[i]))
 	}
 	if more := len(d.Anomalies) - maxRows; more > 0 {
 		b = fmt.Appendf(b, "... and %d more: --format json\n", more)
 	}
 	return b
+}
+
+// episodeText is an anomaly on one line.
+func episodeText(a *record.Anomaly) string {
+	where := ""
+	switch {
+	case !a.Replica.IsZero():
+		where = fmt.Sprintf(" at %s/%d", a.Deployment, a.Replica)
+	case a.SLOClass != "":
+		where = " of " + a.SLOClass
+	}
+	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", ascii(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, ascii(a.Text))
 }

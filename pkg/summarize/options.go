@@ -2,22 +2,34 @@ package summarize
 
 import (
 	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"blis/pkg/filter"
+	"blis/pkg/fitness"
 	"blis/pkg/record"
 )
 
 // Options are what a call of blis-summarize may say.
 type Options struct {
-	Input   string  `arg:"" optional:"" default:"-" name:"stream" help:"Run or workload, zstd or plain; - is stdin."`
-	Cluster *string `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. '' is the built-in one."`
-	Where   Where   `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From    Instant `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
-	To      Instant `placeholder:"DURATION" help:"Only requests that arrive before this time."`
-	Format  string  `default:"text" enum:"text,json" help:"text for people, json for programs: one document."`
-	Strict  bool    `help:"Warnings about the stream are errors."`
+	Streams  []string `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run, which else has its file's name."`
+	Fitness  *Fitness `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
+	Baseline []string `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
+	Parent   []string `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
+	Cluster  *string  `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. '' is the built-in one."`
+	Where    Where    `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant  `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
+	To       Instant  `placeholder:"DURATION" help:"Only requests that arrive before this time."`
+	Format   string   `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs stand side by side."`
+	Strict   bool     `help:"Warnings about the stream are errors."`
 
+	// Open opens the streams that the options name, where there is more than one.
+	Open func(name string) (io.ReadCloser, error) `kong:"-"`
+	// Color says that a person looks, at a terminal.
+	Color bool `kong:"-"`
 	// Progress tells the user how far the reading has come; nil is silent.
 	Progress func(string) `kong:"-"`
 }
@@ -30,7 +42,71 @@ func (o *Options) Validate() error {
 	if o.To.given && o.From.at >= o.To.at {
 		return fmt.Errorf("--from (%v) must be before --to (%v)", o.From, o.To)
 	}
+	for _, name := range slices.Concat(o.Streams, o.Baseline, o.Parent) {
+		if _, file := nameOf(name); file == "-" && len(o.Streams)+len(o.Baseline)+len(o.Parent) > 1 && name != o.first() {
+			return fmt.Errorf("stdin (-) can be one stream, the first; name files for the others")
+		}
+	}
+	if o.Fitness != nil && o.Fitness.compiled != nil {
+		return o.Fitness.compiled.RefuseReferences(len(o.Baseline) > 0, len(o.Parent) > 0)
+	}
 	return nil
+}
+
+// First is the file of the first stream, which the caller of Run opens.
+func (o *Options) First() string {
+	_, file := nameOf(o.first())
+	return file
+}
+
+func (o *Options) first() string {
+	if len(o.Streams) == 0 {
+		return "-"
+	}
+	return o.Streams[0]
+}
+
+// nameOf takes NAME=FILE apart. A file without a name has its own, without
+// folders and the endings of streams.
+func nameOf(stream string) (name, file string) {
+	if before, after, ok := strings.Cut(stream, "="); ok && before != "" && !strings.ContainsAny(before, "/.") {
+		return before, after
+	}
+	if stream == "-" {
+		return "stdin", stream
+	}
+	name = path.Base(stream)
+	for _, ending := range []string{".zst", ".jsonl"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name, stream
+}
+
+// Fitness is an expression, or the name of a file.
+type Fitness struct {
+	src string
+	// compiled is nil of a file, which is read when the runs are.
+	compiled *fitness.Fitness
+}
+
+// UnmarshalText compiles an expression; see package fitness.
+func (f *Fitness) UnmarshalText(text []byte) (err error) {
+	f.src = string(text)
+	for _, ending := range []string{".yaml", ".yml", ".json"} {
+		if strings.HasSuffix(f.src, ending) {
+			return nil
+		}
+	}
+	f.compiled, err = fitness.Expression("--fitness", f.src)
+	return err
+}
+
+// load is the fitness, read if it is in a file.
+func (f *Fitness) load() (*fitness.Fitness, error) {
+	if f.compiled != nil {
+		return f.compiled, nil
+	}
+	return fitness.Load(f.src)
 }
 
 // part reports whether the metrics are to be of a part of the run.

@@ -1,250 +1,128 @@
-// Package summarize reads a run and says what it amounts to, or a workload and
-// describes it: in a text for people, or a document for programs.
+// Package summarize reads runs and says what they amount to and how good they
+// are, or reads a workload and describes it: for people, for programs, for those
+// who will change a policy.
 package summarize
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
-	"blis/pkg/metrics"
+	"blis/pkg/fitness"
 	"blis/pkg/record"
 )
 
-// Run reads the run or the workload on in and writes its summary to out. The metrics are those
-// that the run carries; those of a part of it, and of a recording, which
-// carries none, are computed from the outcomes.
+// Run reads the first stream from in and the others that o names, and writes
+// their summary to out. The metrics of a run are those that it carries; those of
+// a part of it, and of a recording, which carries none, are computed from the
+// outcomes.
 //
 // A run that carries an error in place of a product is summarized as that, with
-// score 0, and is no error here. One that cannot be read to its end is an
-// error; in the format json it is reported on out too.
+// score 0, and is no error here. One that cannot be read to its end is an error,
+// and so is a fitness that does not fit; in the format json these are reported on
+// out, too.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	s := &summary{options: &o}
-	err := s.read(ctx, in)
+	r := &report{options: &o}
+	err := r.read(ctx, in)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var fault *record.FaultError
-	reported := errors.As(err, &fault)
-	if err != nil && !reported && o.Format != "json" {
+	if err != nil && o.Format != "json" {
 		return err
 	}
-	text, writing := render(s.document(err), o.Format)
+	text, writing := r.render(err)
 	if writing == nil {
 		_, writing = out.Write(text)
-	}
-	if reported {
-		err = nil
 	}
 	return errors.Join(err, writing)
 }
 
-// summary is one run as it is read.
-type summary struct {
+// report is all that a call reads, and what it comes to.
+type report struct {
 	options *Options
-	header  *record.Header
-	end     *record.End
-	// carried is what the run carries; computed is nil unless the metrics are
-	// to be computed.
-	carried  *metrics.Record
-	computed *metrics.Accumulator
-	// seen outcomes were there, of which chosen are in computed; of those that
-	// have gaps between tokens, with carry them and without do not.
-	seen, chosen, with, without int64
-	// ended of those chosen timed out or failed, unfinished are unfinished.
-	ended, unfinished int64
-	anomalies         []record.Anomaly
-	// unasked sessions were there beside a condition on requests.
-	unasked int64
-	raw     *metrics.Raw
-	// workload is nil unless the stream is one.
-	workload *described
-	digest   string // of its records
-	warnings []string
+	// fitness is nil until it is known by what the runs are scored; assumed says that
+	// the call does not name it.
+	fitness *fitness.Fitness
+	assumed bool
+	// runs are in the order of the call, candidates in that of their first runs.
+	runs       []*subject
+	candidates []*candidate
+	// baselines and parents are to compare with.
+	baselines, parents []*subject
+	warnings           []string
 }
 
-func (s *summary) read(ctx context.Context, in io.Reader) error {
-	r := record.NewReader(in)
-	r.Expect(record.StreamRun, record.StreamRecording, record.StreamWorkload)
-	defer r.Close()
-	var o record.Outcome
-	for n := 1; r.Next(); n++ {
-		if err := s.accept(r, &o); err != nil {
+// subject is one stream of the call: its name, what was read, and what that is worth.
+type subject struct {
+	name string
+	*summary
+	// err is why there is nothing to be said of it.
+	err    error
+	result *fitness.Result
+	// base and parent are nil without one.
+	base, parent *subject
+}
+
+// fault reports whether the run carries an error of an earlier stage in the place
+// of a product.
+func (r *subject) fault() bool {
+	var fault *record.FaultError
+	return errors.As(r.err, &fault)
+}
+
+// read reads all streams and judges the runs. Its error is that of a stream that
+// cannot be read, or of the fitness.
+func (r *report) read(ctx context.Context, in io.Reader) (err error) {
+	if f := r.options.Fitness; f != nil {
+		if r.fitness, err = f.load(); err != nil {
 			return err
 		}
-		if n%4096 == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if s.options.Progress != nil {
-				s.options.Progress(fmt.Sprintf("%d records", n))
-			}
+		if err := r.fitness.RefuseReferences(len(r.options.Baseline) > 0, len(r.options.Parent) > 0); err != nil {
+			return err
 		}
 	}
-	if err := r.Err(); err != nil {
+	streams := r.options.Streams
+	if len(streams) == 0 {
+		streams = []string{"-"}
+	}
+	if r.runs, err = r.readAll(ctx, streams, in); err != nil {
 		return err
 	}
-	s.end = r.End()
-	if s.warnings = r.Warnings(); s.options.Strict && len(s.warnings) > 0 {
-		return errors.New(s.warnings[0])
-	}
-	return s.finish(r)
-}
-
-// accept takes the record at hand. o is memory for outcomes.
-func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
-	switch r.Kind() {
-	case record.KindHeader:
-		s.header = r.Header()
-		if s.header.Stream == record.StreamWorkload {
-			return s.describe(r)
-		}
-		if s.options.Cluster != nil {
-			return r.Errorf("-c is for workloads; this is a %s, and has its cluster in it", s.header.Stream)
-		}
-		run := s.header.Run
-		if s.options.part() && run != nil && run.Trace == "minimal" {
-			return r.Errorf("the run was written with --trace minimal and holds no outcomes; --where, --from and --to need --trace decisions or full")
-		}
-		if s.options.part() || s.header.Stream == record.StreamRecording {
-			s.computed = metrics.New(s.header.SLOClasses)
-		}
-	case record.KindRequest, record.KindSession:
-		if s.header == nil && s.workload == nil { // made by hand
-			if err := s.describe(r); err != nil {
-				return err
-			}
-		}
-		if s.workload != nil {
-			return s.arrival(r)
-		}
-	case record.KindMetrics:
-		if s.carried != nil {
-			return r.Errorf("these are the second metrics of the run")
-		}
-		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
-		return r.Decode(s.carried)
-	case record.KindOutcome:
-		if s.computed == nil {
-			return nil
-		}
-		if err := r.Outcome(o); err != nil {
-			return err
-		}
-		if err := s.choose(o); err != nil {
-			return r.Errorf("--where: %v", err)
-		}
-	case record.KindAnomaly:
-		return s.episode(r)
-	case record.KindSessionOutcome:
-		if s.computed != nil {
-			return s.chooseSession(r)
-		}
-	}
-	return nil
-}
-
-// chooseSession counts the session at hand, by its own arrival, if the options
-// ask for it. Conditions are about requests: with one, no session is counted.
-func (s *summary) chooseSession(r *record.Reader) error {
-	var o record.SessionOutcome
-	if err := r.SessionOutcome(&o); err != nil {
+	if r.baselines, err = r.readAll(ctx, r.options.Baseline, nil); err != nil {
 		return err
 	}
-	if s.options.Where.keeps != nil {
-		s.unasked++
-	} else if s.options.within(o.ArrivalUS) {
-		s.computed.Session(&o)
+	if r.parents, err = r.readAll(ctx, r.options.Parent, nil); err != nil {
+		return err
 	}
-	return nil
+	return r.judge()
 }
 
-// choose counts the outcome if the options ask for it.
-func (s *summary) choose(o *record.Outcome) error {
-	s.seen++
-	want := s.options
-	if !want.within(o.ArrivalUS) {
-		return nil
-	}
-	if want.Where.keeps != nil {
-		if kept, err := want.Where.keeps(o); err != nil || !kept {
-			return err
+// readAll reads the streams so called; in is the first of them if it is open. A
+// stream that cannot be opened, or a workload among several, ends it: that is no
+// run that failed but a call that is wrong.
+func (r *report) readAll(ctx context.Context, streams []string, in io.Reader) (all []*subject, err error) {
+	for i, stream := range streams {
+		name, file := nameOf(stream)
+		from := in
+		if i > 0 || in == nil {
+			opened, err := r.options.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			defer opened.Close()
+			from = opened
 		}
-	}
-	s.chosen++
-	s.computed.Add(o)
-	switch o.State {
-	case record.StateTimedOut, record.StateFailed:
-		s.ended++
-	case record.StateUnfinished:
-		s.unfinished++
-	}
-	for _, gap := range o.ITLUS {
-		s.computed.Gap(gap[0], gap[1])
-	}
-	switch {
-	case len(o.ITLUS) > 0:
-		s.with++
-	case o.GeneratedTokens > 1:
-		s.without++
-	}
-	return nil
-}
-
-// finish settles the metrics after the last record.
-func (s *summary) finish(r *record.Reader) error {
-	switch {
-	case s.workload != nil:
-		return s.finishWorkload(r)
-	case s.computed != nil:
-		s.compute()
-	case s.carried != nil:
-		s.raw = &s.carried.Raw
-	default:
-		return r.Errorf("the run holds no metrics: somebody filtered them out")
-	}
-	if s.end.Requests != nil && s.end.Requests.BeyondHorizon > 0 {
-		s.warn("%d requests arrive after the horizon and were not offered", s.end.Requests.BeyondHorizon)
-	}
-	return nil
-}
-
-// compute computes the metrics from what was chosen, and says what is not
-// known so.
-func (s *summary) compute() {
-	// The whole run, and what is unfinished, ends where the run does.
-	known := s.carried != nil && (s.chosen == s.seen || s.unfinished > 0)
-	if known {
-		s.computed.Until(s.carried.UntilUS)
-	}
-	if s.carried != nil && s.carried.Shadow != nil {
-		s.computed.Expects()
-	}
-	if s.chosen == s.seen {
-		for i := range s.anomalies {
-			s.computed.Anomaly(s.anomalies[i].Type)
+		x := &subject{name: name, summary: &summary{options: r.options, fitness: r.fitness}}
+		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
+		if x.workload != nil && (len(streams) > 1 || in == nil) {
+			return nil, errors.New(file + " is a workload: one can be described, by itself")
+		}
+		all = append(all, x)
 	}
-	s.raw = s.computed.Raw()
-	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)
-	if s.unasked > 0 {
-		s.warn("sessions are absent: --where is about requests, and %d sessions are there", s.unasked)
-	}
-	switch {
-	case s.without > 0 && s.with == 0:
-		s.warn("itl is absent: the outcomes do not carry the gaps between tokens (blis-sim --itl)")
-	case s.without > 0:
-		s.warn("itl is of %d of %d requests: the others do not carry the gaps between their tokens", s.with, s.with+s.without)
-	}
-	if s.ended > 0 && !known {
-		s.warn("outcomes do not say when %d requests timed out or failed: the run may have lasted longer", s.ended)
-	}
-}
-
-func (s *summary) warn(format string, args ...any) {
-	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+	return all, nil
 }

@@ -134,14 +134,51 @@ func document(t *testing.T, stream []byte, o Options) (*Document, *metrics.Raw) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := &metrics.Raw{}
-	d := &Document{Metrics: raw}
-	dec := json.NewDecoder(strings.NewReader(text))
+	raw := &metrics.Raw{FromUS: record.Never, UntilUS: record.Never}
+	d := &Document{Metrics: metrics.Whole{Raw: raw}}
+	dec := json.NewDecoder(bytes.NewReader(present(t, text)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(d); err != nil {
 		t.Fatal(err)
 	}
 	return d, raw
+}
+
+// present is a document without what is null or empty in it: as the types have it.
+func present(t *testing.T, text string) []byte {
+	t.Helper()
+	var prune func(v any) any
+	prune = func(v any) any {
+		if list, ok := v.([]any); ok && len(list) == 0 {
+			return nil
+		}
+		object, ok := v.(map[string]any)
+		if !ok {
+			return v
+		}
+		for k, x := range object {
+			if x = prune(x); x == nil {
+				delete(object, k)
+			} else {
+				object[k] = x
+			}
+		}
+		if len(object) == 0 {
+			return nil
+		}
+		return object
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(prune(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
 }
 
 func TestText(t *testing.T) {

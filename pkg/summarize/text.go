@@ -14,14 +14,15 @@ import (
 // maxRows is how many rows of a table are shown to people.
 const maxRows = 20
 
-// text is the summary for people: ASCII, a unit in each line or column.
-func (d *Document) text() []byte {
+// text is the summary of one run or workload for people: ASCII, a unit in each line
+// or column. scored adds how its score came about.
+func (d *Document) text(scored bool) []byte {
 	var b []byte
 	line := func(head, format string, args ...any) {
 		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
 	}
-	if d.Run != nil {
-		line(d.Run.Stream, "%s", d.Run.text())
+	if len(d.Refs) > 0 && d.Refs[0].Stream != "" {
+		line(d.Refs[0].Stream, "%s", d.Refs[0].text())
 	}
 	if d.Status == statusError {
 		line("error", "%s", ascii(d.Error))
@@ -34,7 +35,10 @@ func (d *Document) text() []byte {
 	if d.Workload != nil {
 		return d.describe(b)
 	}
-	m := d.raw
+	if scored {
+		b = appendScore(b, d.Fitness)
+	}
+	m := d.Metrics.Raw
 	r := &m.Requests
 	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished; %d admitted%s",
 		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, r.Admitted, percent(" (%s)", m.AdmissionRate))
@@ -240,38 +244,6 @@ func replicas(m *metrics.Raw) *table {
 			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio), n(r.Preemptions))
 	}
 	return t
-}
-
-// table is rows of cells, the first of them the head.
-type table struct {
-	rows [][]string
-	// more rows there are than are shown, if positive.
-	more int
-}
-
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
-
-// append adds the table to b: the first column to the left, the others to the
-// right.
-func (t *table) append(b []byte) []byte {
-	width := make([]int, len(t.rows[0]))
-	width[0] = 11
-	for _, row := range t.rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	for _, row := range t.rows {
-		line := fmt.Sprintf("%-*s", width[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", width[i+1], cell)
-		}
-		b = append(append(b, strings.TrimRight(line, " ")...), '\n')
-	}
-	if t.more > 0 {
-		b = fmt.Appendf(b, "... and %d more: --format json\n", t.more)
-	}
-	return b
 }
 
 // ascii is s with what is not printable ASCII escaped.

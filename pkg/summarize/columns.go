@@ -1,0 +1,359 @@
+package summarize
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"blis/pkg/fitness"
+	"blis/pkg/metrics"
+)
+
+// column is a run beside others.
+type column struct {
+	name string
+	*subject
+	of     *candidate // nil of a run to compare with
+	values map[string]float64
+	order  []metrics.Value
+}
+
+// columns are the runs that a table shows: those of the call, then what they are
+// compared with.
+func (r *report) columns() (all []column) {
+	if r.runs[0].workload != nil {
+		return nil
+	}
+	add := func(x *subject, of *candidate, role string) {
+		c := column{name: role + x.name, subject: x, of: of, values: map[string]float64{}}
+		if x.raw != nil {
+			c.order = metrics.Values(x.raw)
+		}
+		for _, v := range c.order {
+			c.values[v.Path] = v.Value
+		}
+		all = append(all, c)
+	}
+	for _, x := range r.runs {
+		for _, c := range r.candidates {
+			for _, y := range c.runs {
+				if x == y {
+					add(x, c, "")
+				}
+			}
+		}
+	}
+	for _, x := range r.baselines {
+		add(x, nil, "baseline ")
+	}
+	for _, x := range r.parents {
+		add(x, nil, "parent ")
+	}
+	return all
+}
+
+// line is a row of a table of runs. key: it is there where there are many runs, too.
+type line struct {
+	name  string
+	key   bool
+	cell  func(c *column) string
+	exact func(c *column) string // for programs; nil is cell
+}
+
+// judged are the lines about the score.
+func (r *report) judged() (lines []line) {
+	if r.assumed {
+		return nil
+	}
+	lines = append(lines, line{"score", true,
+		func(c *column) string { return c.scoreText(func(x float64) string { return fmt.Sprintf("%.4f", x) }) },
+		func(c *column) string { return c.scoreText(exact) }})
+	blank := r.fitness.Blank()
+	for i, g := range blank.Gates {
+		lines = append(lines, line{name: "gate " + g.Name, cell: func(c *column) string {
+			switch {
+			case c.result == nil:
+				return "-"
+			case c.result.Gates[i].Passed:
+				return "passed"
+			}
+			return fmt.Sprintf("FAILED %.4f", c.result.Gates[i].Distance)
+		}})
+	}
+	values := func(what string, of []fitness.Value, get func(*fitness.Result) []fitness.Value) {
+		for i, v := range of {
+			value := func(c *column, format func(float64) string) string {
+				if c.result == nil || get(c.result)[i].Value == nil {
+					return "-"
+				}
+				return format(*get(c.result)[i].Value)
+			}
+			lines = append(lines, line{what + " " + v.Name, what == "objective",
+				func(c *column) string { return value(c, func(x float64) string { return fmt.Sprintf("%.6g", x) }) },
+				func(c *column) string { return value(c, exact) }})
+		}
+	}
+	values("objective", blank.Objectives, func(r *fitness.Result) []fitness.Value { return r.Objectives })
+	values("feature", blank.Features, func(r *fitness.Result) []fitness.Value { return r.Features })
+	several := len(r.candidates) < len(r.runs)
+	if several {
+		lines = append(lines, line{name: "candidate", key: true, cell: func(c *column) string {
+			if c.of == nil {
+				return "-"
+			}
+			return c.of.name
+		}}, line{name: "candidate's score", key: true, cell: func(c *column) string {
+			if c.of == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%.4f", c.of.score())
+		}})
+	}
+	if len(blank.Objectives) > 0 {
+		lines = append(lines, line{name: "pareto rank", key: true, cell: func(c *column) string {
+			if c.of == nil || c.of.place == nil {
+				return "-"
+			}
+			return strconv.Itoa(c.of.place.Rank)
+		}})
+	}
+	return lines
+}
+
+func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func (c *column) scoreText(format func(float64) string) string {
+	if c.result == nil {
+		return format(0)
+	}
+	return format(c.result.Score)
+}
+
+// measured are the lines about the metrics, of which a table leaves out those that no
+// run has. decimals < 0 is a share, shown in per cent.
+var measured = []struct {
+	name, path string
+	decimals   int
+	key        bool
+}{
+	{"requests offered", "requests.offered", 0, true}, {"completed", "requests.completed", 0, false}, {"rejected", "requests.rejected", 0, false},
+	{"timed out", "requests.timed_out", 0, false}, {"failed", "requests.failed", 0, false}, {"unfinished", "requests.unfinished", 0, false},
+	{"met targets, %", "goodput.ratio", -1, true}, {"goodput, requests/s", "goodput.rps", 2, false},
+	{"TTFT mean, ms", "ttft.mean", 2, false}, {"TTFT p50, ms", "ttft.p50", 2, false}, {"TTFT p99, ms", "ttft.p99", 2, true},
+	{"TPOT mean, ms", "tpot.mean", 2, false}, {"TPOT p50, ms", "tpot.p50", 2, false}, {"TPOT p99, ms", "tpot.p99", 2, true},
+	{"ITL p99, ms", "itl.p99", 2, false}, {"E2E mean, ms", "e2e.mean", 2, false}, {"E2E p50, ms", "e2e.p50", 2, false}, {"E2E p99, ms", "e2e.p99", 2, true},
+	{"queue mean, ms", "queue.mean", 2, false}, {"queue p99, ms", "queue.p99", 2, false},
+	{"requests/s", "throughput.rps", 2, true}, {"output tokens/s", "throughput.output_tok_s", 0, false},
+	{"KV used, mean, %", "kv.util_mean", -1, false}, {"KV used, most, %", "kv.util_max", -1, false},
+	{"prompt tokens cached, %", "kv.prefix_hit_ratio", -1, true}, {"preemptions", "kv.preemptions", 0, false},
+	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false}, {"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},
+	{"avoidable regret, ms", "regret.avoidable_ms", 1, false},
+}
+
+// shown is the table of the runs for people.
+func (r *report) shownLines(columns []column) []line {
+	lines := r.judged()
+	has := func(path string) bool {
+		for i := range columns {
+			if _, ok := columns[i].values[path]; ok {
+				return true
+			}
+		}
+		return false
+	}
+	add := func(name, path string, decimals int, key bool) {
+		if !has(path) {
+			return
+		}
+		lines = append(lines, line{name: name, key: key, cell: func(c *column) string {
+			x, ok := c.values[path]
+			switch {
+			case !ok:
+				return "-"
+			case decimals < 0:
+				return fmt.Sprintf("%.1f", 100*x)
+			}
+			return fmt.Sprintf("%.*f", decimals, x)
+		}})
+	}
+	for _, m := range measured {
+		add(m.name, m.path, m.decimals, m.key)
+	}
+	for _, class := range r.classes(columns) {
+		add("met targets, %: "+class, metrics.Below("cls", class)+".goodput.ratio", -1, false)
+		add("TTFT p99, ms: "+class, metrics.Below("cls", class)+".ttft.p99", 2, false)
+	}
+	return lines
+}
+
+// classes are those of all columns, in the order in which they come up.
+func (r *report) classes(columns []column) (all []string) {
+	seen := map[string]bool{}
+	for i := range columns {
+		for _, v := range columns[i].order {
+			rest, ok := strings.CutPrefix(v.Path, "cls[")
+			if !ok {
+				continue
+			}
+			class, err := strconv.QuotedPrefix(rest)
+			if err == nil {
+				class, err = strconv.Unquote(class)
+			}
+			if err == nil && !seen[class] {
+				seen[class] = true
+				all = append(all, class)
+			}
+		}
+	}
+	return all
+}
+
+// mostColumns is how many runs stand side by side; more stand one below the other,
+// with fewer numbers.
+const mostColumns = 6
+
+// grid is the table of the runs: its first row and its first column are heads.
+func (r *report) grid() (grid [][]string) {
+	columns := r.columns()
+	lines := r.shownLines(columns)
+	if len(columns) <= mostColumns {
+		head := []string{"run"}
+		for i := range columns {
+			head = append(head, ascii(columns[i].name))
+		}
+		grid = append(grid, head)
+		for _, l := range lines {
+			row := []string{ascii(l.name)}
+			for i := range columns {
+				row = append(row, ascii(l.cell(&columns[i])))
+			}
+			grid = append(grid, row)
+		}
+		return grid
+	}
+	head := []string{"run"}
+	for _, l := range lines {
+		if l.key {
+			head = append(head, ascii(l.name))
+		}
+	}
+	grid = append(grid, head)
+	for i := range columns {
+		row := []string{ascii(columns[i].name)}
+		for _, l := range lines {
+			if l.key {
+				row = append(row, ascii(l.cell(&columns[i])))
+			}
+		}
+		grid = append(grid, row)
+	}
+	return grid
+}
+
+// sideBySide is the grid for people, with what went wrong below it.
+func (r *report) sideBySide() []byte {
+	t := &table{rows: r.grid(), color: r.options.Color}
+	b := t.append(nil)
+	for _, x := range r.runs {
+		if x.err != nil {
+			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", ascii(x.name), ascii(x.err.Error()))
+		}
+	}
+	var warnings []string
+	for _, x := range r.runs {
+		if x.summary != nil {
+			for _, w := range x.warnings {
+				warnings = append(warnings, x.name+": "+w)
+			}
+		}
+		if x.result != nil && !r.assumed {
+			for _, w := range x.result.Warnings {
+				warnings = append(warnings, x.name+": "+w)
+			}
+		}
+	}
+	if warnings = append(warnings, r.warnings...); len(warnings) > 0 {
+		b = append(b, "\nwarnings\n"...)
+	}
+	return (&Document{Warnings: warnings}).appendWarnings(b)
+}
+
+// markdown is the grid as a Markdown table.
+func (r *report) markdown(error) ([]byte, error) {
+	if r.runs[0].workload != nil {
+		return nil, fmt.Errorf("a workload has no table of runs; --format text, table or json describe it")
+	}
+	var b []byte
+	for i, row := range r.grid() {
+		for _, cell := range row {
+			b = fmt.Appendf(b, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
+		}
+		b = append(b, "|\n"...)
+		if i == 0 {
+			b = append(b, "|---"...)
+			b = append(append(b, strings.Repeat("|---:", len(row)-1)...), "|\n"...)
+		}
+	}
+	return b, nil
+}
+
+// csv has every number of the runs.
+func (r *report) csv(error) ([]byte, error) {
+	if r.runs[0].workload != nil {
+		return nil, fmt.Errorf("a workload has no table of runs; --format text, table or json describe it")
+	}
+	columns := r.columns()
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	row := []string{"metric"}
+	for i := range columns {
+		row = append(row, columns[i].name)
+	}
+	_ = w.Write(row)
+	for _, l := range r.judged() {
+		cell := l.exact
+		if cell == nil {
+			cell = l.cell
+		}
+		row = append(row[:0], l.name)
+		for i := range columns {
+			text := cell(&columns[i])
+			if text == "-" {
+				text = ""
+			}
+			row = append(row, text)
+		}
+		_ = w.Write(row)
+	}
+	for _, path := range paths(columns) {
+		row = append(row[:0], path)
+		for i := range columns {
+			text := ""
+			if x, ok := columns[i].values[path]; ok {
+				text = exact(x)
+			}
+			row = append(row, text)
+		}
+		_ = w.Write(row)
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// paths are those of all columns: of the first in its order, then what others have
+// beside them.
+func paths(columns []column) []string {
+	var all []string
+	seen := map[string]bool{}
+	for i := range columns {
+		for _, v := range columns[i].order {
+			if !seen[v.Path] {
+				seen[v.Path] = true
+				all = append(all, v.Path)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,246 @@
+package summarize
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"blis/pkg/fitness"
+)
+
+// candidate is what is judged: one configuration, in one scenario or several.
+type candidate struct {
+	name string
+	runs []*subject
+	// result is nil, and err says why, where one of the runs has none.
+	result *fitness.Result
+	err    error
+	place  *fitness.Place
+}
+
+// judge groups the runs by candidate and scores them. Its error is that of the
+// first run without a score, but for those that carry an error themselves.
+func (r *report) judge() error {
+	if r.runs[0].workload != nil {
+		return r.runs[0].err
+	}
+	if err := readable(slices.Concat(r.baselines, r.parents)); err != nil {
+		return err
+	}
+	r.group()
+	if err := r.assume(); err != nil {
+		return err
+	}
+	var faults []error
+	for _, c := range r.candidates {
+		for _, x := range c.runs {
+			if x.err == nil {
+				x.err = r.score(x)
+			}
+			if x.err != nil && !x.fault() {
+				faults = append(faults, x.err)
+			}
+		}
+		r.combine(c)
+	}
+	r.rank()
+	return errors.Join(faults...)
+}
+
+// readable is the first error of runs to compare with.
+func readable(all []*subject) error {
+	for _, x := range all {
+		if x.err != nil {
+			return fmt.Errorf("%s, to compare with: %w", x.name, x.err)
+		}
+	}
+	return nil
+}
+
+// group makes candidates of the runs: those with the same configuration are one.
+// A run that does not say how it was configured belongs to the only candidate
+// that there is, so that none of its scenarios is lost.
+func (r *report) group() {
+	byKey := map[string]*candidate{}
+	var nameless []*subject
+	for _, x := range r.runs {
+		key := x.configuration()
+		if key == "" {
+			nameless = append(nameless, x)
+			continue
+		}
+		c := byKey[key]
+		if c == nil {
+			c = &candidate{}
+			byKey[key] = c
+			r.candidates = append(r.candidates, c)
+		}
+		c.runs = append(c.runs, x)
+	}
+	only := len(r.candidates) == 1
+	for _, x := range nameless {
+		if only {
+			r.candidates[0].runs = append(r.candidates[0].runs, x)
+		} else {
+			r.candidates = append(r.candidates, &candidate{runs: []*subject{x}})
+		}
+	}
+	slices.SortStableFunc(r.candidates, func(a, b *candidate) int {
+		return slices.Index(r.runs, a.runs[0]) - slices.Index(r.runs, b.runs[0])
+	})
+	for _, c := range r.candidates {
+		c.name = c.runs[0].name
+		if len(c.runs) > 1 && len(r.candidates) > 1 {
+			c.name = "policy " + short(c.runs[0].header.Run.Key.Policy)
+		}
+	}
+}
+
+// configuration tells candidates apart, "" if the stream does not say.
+func (s *summary) configuration() string {
+	if s.header == nil || s.header.Run == nil {
+		return ""
+	}
+	return fmt.Sprint(s.header.Run.ConfigDigest, s.header.Run.Clairvoyant)
+}
+
+// The scores of a call that names none.
+const (
+	attainment = "m.goodput.ratio"
+	completion = "m.requests.completed / max(m.requests.offered, 1)"
+)
+
+// assume takes the share of requests that met their targets for the score or,
+// where a run has no targets, the share that completed, if the call names none.
+func (r *report) assume() (err error) {
+	if r.fitness != nil {
+		return r.checkHoldout()
+	}
+	src := attainment
+	for _, x := range r.runs {
+		if x.raw != nil && x.raw.Goodput == nil {
+			src = completion
+		}
+	}
+	r.assumed = true
+	r.fitness, err = fitness.Expression("--fitness", src)
+	return err
+}
+
+func (r *report) checkHoldout() error {
+	var names []string
+	for _, x := range r.runs {
+		names = append(names, x.name)
+	}
+	return r.fitness.CheckHoldout(names)
+}
+
+// score computes the fitness of one run.
+func (r *report) score(x *subject) (err error) {
+	if x.base, err = r.match(x, r.baselines, "--baseline"); err != nil {
+		return err
+	}
+	if x.parent, err = r.match(x, r.parents, "--parent"); err != nil {
+		return err
+	}
+	evaluate := func(x, base, parent *subject) error {
+		x.result, err = r.fitness.Evaluate(fitness.NewRun(x.tree(), x.header.SLOClasses, base.tree(), parent.tree()))
+		return err
+	}
+	if err := evaluate(x, x.base, x.parent); err != nil {
+		return err
+	}
+	// What it is compared with is scored too, as if it had come in its place.
+	for _, ref := range []*subject{x.base, x.parent} {
+		if ref != nil && ref.result == nil {
+			if err := evaluate(ref, x.base, x.parent); err != nil {
+				return fmt.Errorf("%s, to compare with: %w", ref.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// tree is what fitness sees of a run; r may be nil.
+func (r *subject) tree() fitness.Tree {
+	if r == nil {
+		return fitness.Tree{}
+	}
+	return fitness.Tree{Raw: r.raw, NoAnomalies: r.minimal() || r.options.part()}
+}
+
+// match is the run of refs that x is compared with: that of its workload or, if
+// there is one only, that one.
+func (r *report) match(x *subject, refs []*subject, flag string) (*subject, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	for _, ref := range refs {
+		if ref.end.WorkloadDigest == x.end.WorkloadDigest {
+			return ref, nil
+		}
+	}
+	if len(refs) > 1 {
+		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, short(x.end.WorkloadDigest))
+	}
+	r.warnings = append(r.warnings, fmt.Sprintf("%s is compared with a run of another workload: %s %s", x.name, flag, refs[0].name))
+	return refs[0], nil
+}
+
+// combine makes one result of those of the candidate's runs.
+func (r *report) combine(c *candidate) {
+	var scenarios []fitness.Scenario
+	for _, x := range c.runs {
+		if x.err != nil {
+			if c.err == nil {
+				c.err = x.err
+			}
+			continue
+		}
+		scenarios = append(scenarios, fitness.Scenario{Name: x.name, Result: x.result})
+	}
+	if c.err != nil {
+		return
+	}
+	if !slices.ContainsFunc(scenarios, func(s fitness.Scenario) bool { return !r.fitness.HeldOut(s.Name) }) {
+		c.err = errors.New("all its scenarios are held out")
+		return
+	}
+	c.result = r.fitness.Combine(scenarios)
+}
+
+// rank compares candidates by their objectives, where there are any.
+func (r *report) rank() {
+	if len(r.fitness.Objectives) == 0 {
+		return
+	}
+	var all [][]fitness.Value
+	for _, c := range r.candidates {
+		values := r.fitness.Blank().Objectives
+		if c.result != nil {
+			values = c.result.Objectives
+		}
+		all = append(all, values)
+	}
+	for i, place := range fitness.Pareto(all) {
+		r.candidates[i].place = &place
+	}
+}
+
+// shown is the run that a candidate is shown by: its first that counts.
+func (r *report) shown(c *candidate) *subject {
+	for _, x := range c.runs {
+		if !r.fitness.HeldOut(x.name) {
+			return x
+		}
+	}
+	return c.runs[0]
+}
+
+// score is what the candidate is worth: exactly 0 where it did not load.
+func (c *candidate) score() float64 {
+	if c.result == nil {
+		return 0
+	}
+	return c.result.Score
+}
