@@ -202,7 +202,7 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	}
 	err = cmd.run(ctx, job{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
 		color: cmd.options().Output == "" && isTerminal(std.Out),
-		warn: func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
+		warn:  func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
 	if err != nil && err != errDiffers {
 		return errors.Join(err, out.abandon(t, err))
 	}
