@@ -211,7 +211,7 @@ func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, hor
 	if err != nil {
 		return err
 	}
-	p := &player{ctx: ctx, base: base, actual: actual, horizon: horizon}
+	p := &brancher{ctx: ctx, base: base, actual: actual, horizon: horizon}
 	// A request's admission comes before its routing, so that the ways to decide are
 	// played in the order of their events.
 	var tries []try
@@ -225,11 +225,9 @@ func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, hor
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tries[a].event, tries[b].event) })
-	results := make([]record.Alternative, len(tries))
-	for _, i := range order {
-		if results[i], err = p.try(tries[i]); err != nil {
-			return err
-		}
+	results, err := p.all(tries, order)
+	if err != nil {
+		return err
 	}
 	for i, next := 0, 0; i < len(of); i++ {
 		first := next
@@ -270,59 +268,4 @@ func (d *decision) alternatives() (all []alternative) {
 		all = append(all, alternative{a.event, forced{at: a.number, verdict: opposite}, nowhere})
 	}
 	return all
-}
-
-// player plays decisions again.
-type player struct {
-	ctx     context.Context
-	base    *simulation
-	actual  *fates
-	horizon *Horizon
-}
-
-// try plays one alternative to its end, and says what it changes.
-func (p *player) try(t try) (record.Alternative, error) {
-	p.base.bound = t.event - 1
-	if err := p.base.run(p.ctx.Err); err != nil {
-		return record.Alternative{}, err
-	}
-	l := &fates{}
-	f := p.base.fork(l)
-	f.forced = t.forced
-	actual := p.actual
-	if p.horizon != nil { // what would have been by then is compared with what was by then
-		same := &fates{}
-		c := p.base.fork(same)
-		if err := p.finish(c); err != nil {
-			return record.Alternative{}, err
-		}
-		actual = same
-	}
-	if err := p.finish(f); err != nil {
-		return record.Alternative{}, err
-	}
-	a := record.Alternative{Replica: record.Nowhere, Own: &record.Difference{}, All: &record.Difference{}}
-	if t.replica == nowhere {
-		a.Verdict = t.forced.verdict.Action.String()
-	} else {
-		r := &p.base.replicas[t.replica]
-		a.Deployment, a.Replica = p.base.deployments[r.deployment].id, r.index
-	}
-	settled := p.base.ledger.(*fates)
-	*a.All = actual.difference(l, func(i int) bool { return !settled.at(i).known })
-	*a.Own = actual.difference(l, func(i int) bool { return int64(i) == t.of.position })
-	return a, nil
-}
-
-// finish plays a fork, whose next event is the decision, to its end or as far
-// beyond that as it is looked at.
-func (p *player) finish(f *simulation) error {
-	f.bound = 1<<63 - 1
-	if p.horizon != nil {
-		f.horizon = min(f.horizon, f.queue.Next()+p.horizon.Time)
-	}
-	if err := f.run(p.ctx.Err); err != nil {
-		return err
-	}
-	return f.close()
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -187,5 +189,40 @@ func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool
 				walk(i.Value(), path+"[]", visit)
 			}
 		}
+	}
+}
+
+// Alternatives that are played side by side come out as one after the other, under
+// every kind of control plane; the race detector watches.
+func TestAlternativesSideBySide(t *testing.T) {
+	compared := 0
+	for seed := range uint64(2 * len(forkPlanes)) {
+		c, _, _ := forkCase(t, seed)
+		_, requests := reference.RandomSessions(seed)
+		o := Options{Trace: "decisions", Plain: true, Seed: 7}
+		must(o.Counterfactual.UnmarshalText([]byte("exact:4:all")))
+		if seed%2 == 1 {
+			o.CounterfactualHorizon = &Horizon{Time: 200}
+		}
+		play := func() (string, error) {
+			var out bytes.Buffer
+			err := runLoaded(t.Context(), c, bytes.NewReader(workloadOf(requests)), &out, o)
+			return out.String(), err
+		}
+		many, err := play()
+		if err != nil {
+			continue // a livelock
+		}
+		before := runtime.GOMAXPROCS(1)
+		one, err := play()
+		runtime.GOMAXPROCS(before)
+		must(err)
+		compared += strings.Count(many, `"method":"exact"`)
+		if one != many {
+			t.Errorf("seed %d: side by side is not one after the other:\n%s", seed, gocmp.Diff(one, many))
+		}
+	}
+	if compared < 4*len(forkPlanes) {
+		t.Errorf("only %d decisions were played", compared)
 	}
 }

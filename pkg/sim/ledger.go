@@ -60,6 +60,15 @@ func (f *fates) at(position int) fate {
 	return fate{}
 }
 
+// settled says, by position, whose fate is known.
+func (f *fates) settled() []bool {
+	known := make([]bool, len(f.of))
+	for i := range f.of {
+		known[i] = f.of[i].known
+	}
+	return known
+}
+
 // difference adds up what others change of these, over the positions that count.
 func (f *fates) difference(others *fates, counts func(position int) bool) (d record.Difference) {
 	var ttft, e2e record.Micros
