@@ -1,8 +1,48 @@
-// Blis-calibrate will fit the coefficients of a latency model to measured
-// traces of a real server. It is not built yet: every call but --help and
-// --version exits with 2.
+// Blis-calibrate fits the coefficients of a latency model to recordings of a real
+// server, and says how far they are to be trusted.
 //
-//	blis-calibrate RECORDING...
+//	blis-calibrate [flags] RECORDING...
+//
+// A RECORDING is what a benchmark, a server or a profiler wrote: the formats of
+// blis-gen --import recording:FILE and tables of measured steps, told apart by what
+// is in them; FORMAT:FILE forces one. Several are of one setup: that of -c FILE, a
+// cluster file (of its deployments the one of --model), with the engine's settings
+// as they were; or of --model, --gpu and --tp, with what follows from them.
+//
+// What is fitted depends on what was recorded:
+//
+//	steps           beta, by a regression; a table, if the steps are a grid and it is better
+//	server's spans  alpha from what is before the queue, beta from prefill and decode
+//	client's times  alpha[0] and beta, by playing the recording until simulated clients
+//	                see what the real ones saw; alpha[1] and alpha[2] are 0: clients
+//	                cannot tell them from alpha[0]. beta[3] is physics
+//
+// Prompts that repeat are replayed as such. A slope over batches of like sizes says
+// little of others: it is weighed against that of a roofline. Coefficients that the
+// data cannot tell apart are named, with a workload that would tell them.
+//
+// --holdout 0.4 keeps the last 40 % of the time of each stage from the fit and judges
+// by them (0.5 the last half); --holdout stage:NAME judges by a stage, --holdout FILE
+// by another recording. Errors are never of data that was fitted to. Intervals are
+// of 90 %, of resampled blocks of time; --seed is the resampling's.
+// --check COEFFICIENTS fits nothing and says how wrong these are on the recordings;
+// --refine COEFFICIENTS begins where an earlier fit ended. --output-tokens N says
+// that every answer had N tokens, where clients miscounted. --residuals FILE has each
+// judged request as CSV.
+//
+// The coefficients go to stdout, or -o FILE, as YAML with the report as comments;
+// --format json is the report. A cluster file takes them by
+//
+//	latency: {from: coefficients.yaml}
+//
+// and blis-sim --hardware coefficients.yaml for every deployment of that model, GPU
+// and parallelism; both warn outside of what was recorded.
+//
+// A run of blis-sim is a recording, too: fit a line to what a roofline does.
+//
+//	$ blis-gen --scenario chat --requests 1500 | blis-sim --set deployments.main.replicas=1 -o run.jsonl.zst
+//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 run.jsonl.zst -o coefficients.yaml
+//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 --check coefficients.yaml run.jsonl.zst
 package main
 
 import (

@@ -1,0 +1,57 @@
+package calibrate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Advice is a small benchmark that would tell what a recording does not.
+type Advice struct {
+	// Why says what the recording lacks.
+	Why string `json:"why"`
+	// Spec is a workload for blis-gen; a load generator sends the like.
+	Spec string `json:"spec"`
+}
+
+// advise finds what to measure so that the confounded coefficients are told apart:
+// prompts of other lengths where α or β1 are among them, and loads far from the
+// recorded one where β0 or β2 are.
+func (s *setup) advise(f *fitted) *Advice {
+	r := s.ranges()
+	var why, add []string
+	if f.id.has(names[0]) || f.id.has(names[1]) || f.id.has(names[4]) {
+		lengths := "the prompts that were computed are too much alike"
+		if r.InputTokens != nil {
+			lengths = fmt.Sprintf("prompts are of %g to %g tokens", r.InputTokens[0], r.InputTokens[1])
+		}
+		why, add = append(why, lengths), append(add, "add prompts of 128 and of 4096 tokens that repeat nothing")
+	}
+	if f.id.has(names[3]) || f.id.has(names[5]) || f.id.has(names[6]) {
+		why = append(why, fmt.Sprintf("batches are of %.3g sequences, give or take %.2g", f.load.sequences, f.load.scatter))
+		add = append(add, "add a low and a high rate")
+	}
+	most := min(4096, max(256, int64(s.deployment.Engine.MaxModelLen)-512))
+	// A step of a few sequences and one near half of the batch.
+	step := max(1, f.Beta[0]+8*f.Beta[2]) * 1e-6
+	low, high := 4/(step*256), float64(s.deployment.Engine.MaxNumSeqs)/2/(2*step*256)
+	rate := func(v float64) float64 { return max(0.01, round(v, 2)) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `version: "2"
+seed: 1
+aggregate_rate: %g  # requests/s, for a few sequences at a time; after five minutes as many as fill half a batch
+horizon: 600000000
+load_profile: {type: step, segments: [{start_time: 300000000, multiplier: %g}]}
+clients:
+  - id: short
+    rate_fraction: 0.5
+    arrival: {process: poisson}
+    input_distribution: {type: constant, params: {value: 128}}
+    output_distribution: {type: constant, params: {value: 256}}
+  - id: long
+    rate_fraction: 0.5
+    arrival: {process: poisson}
+    input_distribution: {type: constant, params: {value: %d}}
+    output_distribution: {type: constant, params: {value: 256}}
+`, rate(low), rate(high/low), most)
+	return &Advice{Why: strings.Join(why, "; ") + ": " + strings.Join(add, ", "), Spec: b.String()}
+}

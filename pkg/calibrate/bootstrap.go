@@ -1,0 +1,122 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+
+	"blis/pkg/dist"
+)
+
+// Intervals: how sure they are meant to be, and of how many resamples.
+const (
+	level     = 0.90
+	resamples = 400
+)
+
+// Interval is where a coefficient lies with the probability level.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// blocks draws n of n numbered blocks, in stretches of neighbours since what one
+// block missed by the next one misses by too: circular, of length ∛n.
+type blocks struct {
+	n, length int
+	draw      func(int) int
+}
+
+func newBlocks(n int, seed uint64, name string) *blocks {
+	return &blocks{n, max(1, int(math.Cbrt(float64(n)))), dist.NewStream(seed, name).IntN}
+}
+
+// counts is how often each block is drawn in one resample.
+func (b *blocks) counts() []float64 {
+	counts := make([]float64, b.n)
+	for drawn := 0; drawn < b.n; {
+		at := b.draw(b.n)
+		for k := 0; k < b.length && drawn < b.n; k++ {
+			counts[(at+k)%b.n]++
+			drawn++
+		}
+	}
+	return counts
+}
+
+// intervalOf is the middle part of draws.
+func intervalOf(draws []float64) Interval {
+	slices.Sort(draws)
+	at := func(p float64) float64 {
+		x := p * float64(len(draws)-1)
+		i := min(int(x), len(draws)-2)
+		return draws[i] + (x-float64(i))*(draws[i+1]-draws[i])
+	}
+	return Interval{at((1 - level) / 2), at((1 + level) / 2)}
+}
+
+// intervals are those of all coefficients, by one step of Gauss and Newton from the
+// solution for each resample of blocks of time: a fit anew would play thousands of
+// runs, and ends at the same place but for what is not linear. What step times are
+// off a line is no scatter of blocks; it is drawn beside, as slope believes it.
+func (f *clientFit) intervals(seed uint64) []Interval {
+	p := *f.problem
+	p.parameters = slices.Clone(p.parameters)
+	p.parameters[atBeta2].spread = 0 // as told by the data
+	var sources []*blocks
+	for _, r := range f.runs {
+		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.name))
+	}
+	normal := dist.NewStream(seed, "slope")
+	draws := make([][]float64, len(names))
+	for range resamples {
+		var counts []float64
+		for _, b := range sources {
+			counts = append(counts, b.counts()...)
+		}
+		h, g := p.normal(f.told, func(i int) float64 { return counts[i/features] })
+		x := p.move(f.told.x, h, g, 0)
+		for k, v := range x {
+			x[k] = f.solution.x[k] + v - f.told.x[k]
+		}
+		slope := f.trust*(x[atBeta2]-f.solution.x[atBeta2]) + f.slopeError*normal.NormFloat64()
+		x[atBeta2] = f.solution.x[atBeta2] + slope
+		for k, q := range p.parameters {
+			x[k] = min(max(x[k], q.least), q.most)
+		}
+		c := f.coefficients(x)
+		for k, v := range c.list() {
+			draws[k] = append(draws[k], v)
+		}
+	}
+	out := make([]Interval, len(names))
+	for k := range out {
+		out[k] = intervalOf(draws[k])
+	}
+	return out
+}
+
+// intervals of a regression's solution: those of fits of resampled blocks.
+func (r *regression) intervals(x []float64, seed uint64) []Interval {
+	n := slices.Max(r.blocks) + 1
+	source := newBlocks(n, seed, "blocks/regression")
+	draws := make([][]float64, len(r.names))
+	// Weights of rows are those of the whole fit: they hardly change.
+	weights := make([]float64, len(r.rows))
+	off := r.errors(x)
+	spread := max(1e-9, deviation(off))
+	for range resamples {
+		counts := source.counts()
+		for i, e := range off {
+			weights[i] = counts[r.blocks[i]] * min(1, huber*spread/max(math.Abs(e), 1e-300))
+		}
+		x := nnls(r.weighted(weights))
+		for k, v := range x {
+			draws[k] = append(draws[k], v)
+		}
+	}
+	out := make([]Interval, len(r.names))
+	for k := range out {
+		out[k] = intervalOf(draws[k])
+	}
+	return out
+}

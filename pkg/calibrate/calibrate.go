@@ -1,0 +1,158 @@
+// Package calibrate fits the coefficients of a latency model to what a real server
+// was seen to do, and says how far they are to be trusted: which of them the data
+// can tell apart, between what values they lie, and how wrong a simulation with
+// them is on data that they were not fitted to.
+//
+// Where there are step times, coefficients are a regression on them; where the
+// server's own times of requests are known, one on phases of prefill and decode.
+// What only a client saw is fitted with the simulator in the loop: the recording is
+// played again, with the same arrivals, lengths and repeated prompts, until what the
+// simulated clients see is what the real ones saw.
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"blis/pkg/catalog"
+	"blis/pkg/recording"
+)
+
+// Options are what a call of blis-calibrate may say.
+type Options struct {
+	Recordings   []string `arg:"" name:"recording" help:"Recordings of a real server, FILE or FORMAT:FILE; several of one setup are fitted together."`
+	Model        string   `placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
+	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that it ran on (blis-sim --list gpus)."`
+	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; absent, what the recordings say, or 1."`
+	Cluster      string   `short:"c" placeholder:"FILE" help:"Cluster file of the server, with the engine's settings (max_num_seqs, preset, blocks) and the balancer; its latency is not used."`
+	Hardware     []string `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs, beside the built-in ones. Repeatable."`
+	Holdout      string   `default:"0.4" placeholder:"PART" help:"What the fit does not see and is judged by: the last part of the time of each stage (0.4; 0: nothing), a stage (stage:NAME), or another recording (FILE)."`
+	OutputTokens int64    `placeholder:"N" help:"Every answer had N tokens, whatever the recordings say: where clients counted by tokenizing again."`
+	Check        string   `placeholder:"COEFFICIENTS" help:"Fit nothing: say how wrong a simulation with these coefficients is on the recordings."`
+	Refine       string   `placeholder:"COEFFICIENTS" help:"Begin where an earlier fit ended."`
+	Residuals    string   `placeholder:"FILE" help:"Write what each request saw, measured and simulated, as CSV."`
+	Format       string   `enum:"text,json" default:"text" help:"text: coefficients as YAML, the report as comments in it; json: the report."`
+	Seed         uint64   `default:"0" help:"Seed of the resamples that intervals come from."`
+
+	// Warn and Progress speak to the user. A nil func is silent.
+	Warn     func(string) `kong:"-"`
+	Progress func(string) `kong:"-"`
+}
+
+func (o *Options) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+func (o *Options) progress(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// Run fits coefficients to the recordings of o, or checks given ones, and writes
+// what o.Format asks for.
+func Run(ctx context.Context, out io.Writer, o Options) error {
+	if len(o.Recordings) == 0 {
+		return errors.New("name at least one recording")
+	}
+	all, err := open(ctx, o.Recordings, &o)
+	if err != nil {
+		return err
+	}
+	report, err := o.calibrate(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, w := range report.Warnings {
+		o.warn(w)
+	}
+	if o.Residuals != "" {
+		if err := report.residuals(o.Residuals); err != nil {
+			return err
+		}
+	}
+	if o.Format == "json" {
+		return report.writeJSON(out)
+	}
+	return report.writeText(out)
+}
+
+// calibrate is Run between its input and its output.
+func (o *Options) calibrate(ctx context.Context, all []*recording.Recording) (*Report, error) {
+	s, err := o.setup(all)
+	if err != nil {
+		return nil, err
+	}
+	if o.Check != "" {
+		set, err := readSet(o.Check, s)
+		if err != nil {
+			return nil, err
+		}
+		return s.check(ctx, set)
+	}
+	if o.Refine != "" {
+		if s.earlier, err = readSet(o.Refine, s); err != nil {
+			return nil, err
+		}
+		if s.earlier.Latency.Model != "linear" {
+			return nil, fmt.Errorf("%s: a fit can begin with the model linear, this is %s", o.Refine, s.earlier.Latency.Model)
+		}
+	}
+	return s.fit(ctx)
+}
+
+// open reads recordings; the warnings of files are passed on.
+func open(ctx context.Context, files []string, o *Options) ([]*recording.Recording, error) {
+	var all []*recording.Recording
+	for _, name := range files {
+		o.progress("reading %s", name)
+		format, path := recording.Split(name)
+		r, err := recording.Open(ctx, path, format)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range r.Warnings {
+			o.warn(fmt.Sprintf("%s: %s", path, w))
+		}
+		for _, run := range r.Runs {
+			for _, w := range run.Warnings {
+				o.warn(fmt.Sprintf("%s: %s", strings.TrimSpace(path+" "+run.Name), w))
+			}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// readSet reads the coefficients in a file for the setup.
+func readSet(name string, s *setup) (*catalog.Set, error) {
+	known, err := catalog.Open(append(s.options.Hardware, name)...)
+	if err != nil {
+		return nil, err
+	}
+	set, ok := known.Coefficients(s.key)
+	if !ok {
+		return nil, fmt.Errorf("%s: has no coefficients for %s on %s with tensor parallelism %d", name, s.key.Model, s.key.GPU, s.key.TensorParallelSize)
+	}
+	return set, nil
+}
+
+// create makes a file that appears only when write has ended well.
+func create(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

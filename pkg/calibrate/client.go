@@ -1,0 +1,215 @@
+package calibrate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// clientFit is coefficients fitted by simulation in the loop, to what clients saw.
+type clientFit struct {
+	Coefficients
+	problem  *problem
+	solution *solution
+	runs     []*run
+	load     load // the level is at its mean number of sequences
+	prior    prior
+	// told is where the data alone lead; of their beta[2] there is trust in the
+	// coefficient, the rest is the prior's, and slopeError is the standard deviation
+	// of what both leave open.
+	told              *solution
+	trust, slopeError float64
+}
+
+// The parameters of the search. A step's time at the mean batch, the level, is
+// known far better than β0 at an empty one, and hardly hangs on β2.
+const (
+	atAlpha0 = iota
+	atLevel
+	atBeta1
+	atBeta2
+	parameters
+)
+
+// coefficients are what the search's parameters stand for.
+func (f *clientFit) coefficients(x []float64) Coefficients {
+	c := Coefficients{}
+	c.Alpha[0] = x[atAlpha0]
+	c.Beta = [4]float64{max(0, x[atLevel]-f.load.sequences*x[atBeta2]), x[atBeta1], x[atBeta2], f.prior.Beta[3]}
+	return c
+}
+
+// parametersOf are the reverse.
+func (f *clientFit) parametersOf(c Coefficients) []float64 {
+	x := make([]float64, parameters)
+	x[atAlpha0], x[atLevel], x[atBeta1], x[atBeta2] = c.Alpha[0], c.Beta[0]+f.load.sequences*c.Beta[2], c.Beta[1], c.Beta[2]
+	return x
+}
+
+// fitClient fits α0, β0, β1 and β2 to runs by playing them. Starts are where the
+// search begins, beside where the concurrency of the recordings and the prior say;
+// the best after two rounds goes on.
+func fitClient(ctx context.Context, runs []*run, p prior, starts ...Coefficients) (*clientFit, error) {
+	for _, r := range runs {
+		r.divide()
+	}
+	f := &clientFit{runs: runs, prior: p, load: loadOf(runs)}
+	f.pose(p)
+	starts = append(starts, f.starts()...)
+	var best *solution
+	for _, c := range starts {
+		s, err := f.problem.search(ctx, f.parametersOf(c), 2)
+		if err != nil {
+			return nil, err
+		}
+		if f.problem.spread == nil { // of the first start, which is the most likely
+			f.problem.spread = s.spread
+		}
+		if s.loss = f.problem.loss(s, s.x, s.r); best == nil || s.loss < best.loss {
+			best = s
+		}
+	}
+	// What residuals scatter by is known better near the solution than at a start.
+	f.problem.spread = f.problem.scatter(best.r)
+	if best, err := f.settle(ctx, best); err != nil {
+		return nil, err
+	} else {
+		f.solution = best
+	}
+	return f, f.weighSlope(ctx)
+}
+
+// settle searches on: twice, since the valley is rugged. Near the cap of sequences a
+// request more or less in the queue changes those behind it.
+func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) {
+	for range 2 {
+		var err error
+		if s, err = f.problem.search(ctx, s.x, 12); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// weighSlope holds beta[2] to what is believed of it, and fits the rest again.
+func (f *clientFit) weighSlope(ctx context.Context) error {
+	x := slices.Clone(f.solution.x)
+	f.told = f.solution
+	x[atBeta2], f.trust, f.slopeError = f.prior.slope(x[atBeta2], x[atLevel]+f.prior.Beta[3]*f.load.sequences*f.load.context, f.load.scatter, f.load.context)
+	q := &f.problem.parameters[atBeta2]
+	q.prior, q.spread = x[atBeta2], max(0.01, x[atBeta2]/1000)
+	s, err := f.problem.search(ctx, x, 6)
+	if err != nil {
+		return err
+	}
+	f.solution, f.Coefficients = s, f.coefficients(s.x)
+	return nil
+}
+
+// pose sets up the search.
+func (f *clientFit) pose(p prior) {
+	level := max(1, p.Beta[0]+f.load.sequences*(p.Beta[2]+p.Beta[3]*f.load.context))
+	f.problem = &problem{
+		kinds: features * len(f.runs),
+		parameters: []parameter{
+			{name: "alpha[0]", most: 1e6, step: 300},
+			{name: "level", least: 1, most: 1e8, step: level / 100},
+			{name: "beta[1]", most: 1e5, step: max(1, p.Beta[1]/6), prior: p.Beta[1], spread: p.Beta[1]},
+			{name: "beta[2]", most: 1e5, step: max(1, p.Beta[2]/8), prior: p.Beta[2], spread: 2*p.Beta[2] + 10},
+		},
+		residuals: func(ctx context.Context, x []float64) ([]float64, error) { return f.play(ctx, f.coefficients(x)) },
+	}
+	var kinds []int
+	var worth []float64
+	for i, r := range f.runs {
+		requests := 0.0
+		for _, b := range r.blocks {
+			requests += float64(len(b)) / float64(len(r.blocks))
+		}
+		for _, b := range r.blocks {
+			for k := range features {
+				kinds = append(kinds, features*i+k)
+				// Chance alone would make a block worth as much as it has requests; what
+				// the model lacks does not get less with them.
+				worth = append(worth, math.Sqrt(math.Sqrt(float64(len(b))/requests)))
+			}
+		}
+	}
+	f.problem.kind = func(i int) int { return kinds[i] }
+	f.problem.worth = func(i int) float64 { return worth[i] }
+}
+
+// play compares all runs at some coefficients.
+func (f *clientFit) play(ctx context.Context, c Coefficients) ([]float64, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	var all []float64
+	for _, r := range f.runs {
+		s, err := r.play(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.compare(s)...)
+	}
+	return all, nil
+}
+
+// starts are coefficients to begin with: a line through token times over the
+// reconstructed concurrency, and the prior.
+func (f *clientFit) starts() []Coefficients {
+	one := f.prior.Coefficients
+	var ttft []float64
+	for _, r := range f.runs {
+		for i, s := range r.measured {
+			if r.used[i] && !math.IsNaN(s.ttft) {
+				ttft = append(ttft, s.ttft)
+			}
+		}
+	}
+	slices.Sort(ttft)
+	if b0, b2, ok := line(f.runs); ok {
+		one.Beta[0] = b0
+		one.Beta[2] = max(0, b2-one.Beta[3]*f.load.context)
+	}
+	// A request waits for the rest of a step and takes one; with asynchronous
+	// scheduling for one more.
+	step := one.Beta[0] + f.load.sequences*(one.Beta[2]+one.Beta[3]*f.load.context)
+	waits := 1.5
+	if f.runs[0].async {
+		waits = 2.5
+	}
+	if len(ttft) > 0 {
+		one.Alpha[0] = max(0, ttft[len(ttft)/2]-waits*step)
+	}
+	two := one
+	two.Beta[0], two.Beta[2] = max(0, one.Beta[0]+f.load.sequences*(one.Beta[2]-f.prior.Beta[2])), f.prior.Beta[2]
+	two.Alpha[0] /= 2
+	return []Coefficients{one, two}
+}
+
+// normal is the normal matrix of the data alone, in units of the coefficients:
+// alpha[0], beta[0], beta[1], beta[2].
+func (f *clientFit) normal() mat.Symmetric {
+	p := *f.problem
+	p.parameters = make([]parameter, parameters) // no priors
+	h, _ := p.normal(f.solution, always)
+	t := mat.NewDense(parameters, parameters, nil)
+	for i := range parameters {
+		t.Set(i, i, 1)
+	}
+	t.Set(atLevel, atBeta2, f.load.sequences)
+	var a, b mat.Dense
+	a.Mul(h, t)
+	b.Mul(t.T(), &a)
+	out := mat.NewSymDense(parameters, nil)
+	for i := range parameters {
+		for k := i; k < parameters; k++ {
+			out.SetSym(i, k, b.At(i, k))
+		}
+	}
+	return out
+}

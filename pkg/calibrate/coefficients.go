@@ -1,0 +1,93 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+
+	"blis/pkg/latency"
+)
+
+// Coefficients are those of the linear model, in µs and µs a token:
+// queueing = α0 + α1·input, α2 a token; step = β0 + β1·prefill + β2·decode +
+// β3·context.
+type Coefficients struct {
+	Alpha [3]float64 `json:"alpha_us"`
+	Beta  [4]float64 `json:"beta_us"`
+}
+
+// The names of coefficients, as tables of results and files have them.
+var names = [...]string{"alpha[0]", "alpha[1]", "alpha[2]", "beta[0]", "beta[1]", "beta[2]", "beta[3]"}
+
+// list has the coefficients in the order of names.
+func (c *Coefficients) list() []float64 {
+	return append(append([]float64{}, c.Alpha[:]...), c.Beta[:]...)
+}
+
+// model builds the latency model.
+func (c *Coefficients) model() (latency.Model, error) {
+	build, err := latency.Models.Get("latency model", "linear")
+	if err != nil {
+		return nil, err
+	}
+	m, err := build(latency.Coefficients{Alpha: c.Alpha[:], Beta: c.Beta[:]})
+	if err != nil {
+		return nil, fmt.Errorf("fitted coefficients: %w", err)
+	}
+	return m, nil
+}
+
+// slower has all step times longer by a part.
+func (c Coefficients) slower(by float64) Coefficients {
+	for i := range c.Beta {
+		c.Beta[i] *= 1 + by
+	}
+	return c
+}
+
+// prior is what physics says of coefficients before any measurement: those of a
+// line through a roofline's step times, and what reading a token's keys and values
+// takes.
+type prior struct{ Coefficients }
+
+// priorOf takes a roofline's steps between half and twice a mean batch, at a mean
+// context of its sequences. kvBytes is what keys and values of a token take on one
+// GPU, bandwidth that of its memory in bytes/s.
+func priorOf(roofline latency.Model, sequences, context, kvBytes, bandwidth float64) prior {
+	step := func(prefill, decode int64) float64 {
+		b := latency.Batch{Prefill: prefill, Decode: decode, Context: int64(context * float64(decode))}
+		if prefill > 0 {
+			b.Chunks, b.Pairs = 1, prefill*(prefill+1)/2
+		}
+		return float64(roofline.Step(b))
+	}
+	low := int64(max(1, sequences/2))
+	high := max(low+1, int64(2*sequences))
+	var p prior
+	p.Beta[3] = kvBytes / bandwidth * 1e6
+	each := (step(0, high) - step(0, low)) / float64(high-low)
+	p.Beta[2] = max(0, each-p.Beta[3]*context)
+	p.Beta[0] = max(0, step(0, low)-each*float64(low))
+	p.Beta[1] = (step(1024, high) - step(1, high)) / 1023
+	return p
+}
+
+// slopeSpread is how wrong a roofline's time of a further sequence may be, and
+// unevenSpread how far step times lie off a line over batches of like sizes, for
+// their kernels and graphs are made for some sizes: both as parts.
+const (
+	slopeSpread  = 0.2
+	unevenSpread = 0.01
+)
+
+// slope is what is believed of β2, how much of it is the data's, and its standard
+// deviation for what is not the scatter of data, where data of batches that scatter by so many
+// sequences about a step of so many µs say one thing and the prior another. What
+// looks like a slope over a narrow range may be one kernel giving way to the next,
+// and does not go on beyond.
+func (p *prior) slope(data, step, scatter, context float64) (beta2, trust, spread float64) {
+	// As of a line through two points, one standard deviation to either side.
+	own := step * unevenSpread / math.Sqrt2 / max(scatter, 1e-9)
+	physics := slopeSpread * (p.Beta[2] + p.Beta[3]*context)
+	trust = 1 / (own * own) / (1/(own*own) + 1/(physics*physics))
+	return trust*data + (1-trust)*p.Beta[2], trust, own * math.Sqrt(trust)
+}

@@ -1,0 +1,132 @@
+package calibrate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+)
+
+// span is a time in which one request counts for so much.
+type span struct{ from, to, weight float64 }
+
+// profile is a sum of spans over time: how many requests decode, or how many
+// prompt tokens are computed, at each instant.
+type profile struct {
+	at []float64
+	// height from at[i] on, and area up to it.
+	height, area []float64
+}
+
+// profileOf adds up spans; those without a length or with unknown ends are left
+// out.
+func profileOf(spans []span) *profile {
+	type change struct{ at, by float64 }
+	var changes []change
+	for _, s := range spans {
+		if s.to > s.from {
+			changes = append(changes, change{s.from, s.weight}, change{s.to, -s.weight})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	p := &profile{}
+	height, area := 0.0, 0.0
+	for i, c := range changes {
+		if i > 0 {
+			area += height * (c.at - changes[i-1].at)
+		}
+		height += c.by
+		p.at, p.height, p.area = append(p.at, c.at), append(p.height, height), append(p.area, area)
+	}
+	return p
+}
+
+// until is the area up to a time.
+func (p *profile) until(t float64) float64 {
+	i := sort.SearchFloat64s(p.at, t)
+	if i < len(p.at) && p.at[i] == t {
+		return p.area[i]
+	}
+	if i == 0 {
+		return 0
+	}
+	return p.area[i-1] + p.height[i-1]*(t-p.at[i-1])
+}
+
+// mean is the mean height between two times.
+func (p *profile) mean(from, to float64) float64 {
+	if !(to > from) {
+		return math.NaN()
+	}
+	return (p.until(to) - p.until(from)) / (to - from)
+}
+
+// peak is the largest height.
+func (p *profile) peak() float64 {
+	most := 0.0
+	for _, h := range p.height {
+		most = max(most, h)
+	}
+	return most
+}
+
+// decoding counts, over time, the requests between their first and their last token.
+func (r *run) decoding() *profile {
+	var spans []span
+	for i, s := range r.measured {
+		at := float64(r.requests[i].ArrivalUS)
+		spans = append(spans, span{at + s.ttft, at + s.e2e, 1})
+	}
+	return profileOf(spans)
+}
+
+// load is what the used requests of runs decoded beside, on one replica: the mean
+// number of sequences and its standard deviation, both over time, and the mean
+// context of each.
+type load struct{ sequences, scatter, context float64 }
+
+func loadOf(runs []*run) load {
+	var n, sum, squares, context, requests float64
+	for _, r := range runs {
+		p := r.decoding()
+		for i, s := range r.measured {
+			at := float64(r.requests[i].ArrivalUS)
+			m := p.mean(at+s.ttft, at+s.e2e) / float64(r.replicas)
+			if !r.used[i] || !(m > 0) {
+				continue
+			}
+			n += 1 / m // as many requests come in a time as there are
+			sum++
+			squares += m
+			context += float64(r.requests[i].InputTokens) + float64(r.requests[i].OutputTokens)/2
+			requests++
+		}
+	}
+	if n == 0 {
+		return load{math.NaN(), math.NaN(), math.NaN()}
+	}
+	mean := sum / n
+	return load{mean, math.Sqrt(max(0, squares/n-mean*mean)), context / requests}
+}
+
+// line is TPOT = b0 + b2·(mean number decoding), over the used requests of runs: it
+// holds to about 1 % where prompts are few or short beside answers, and is where
+// the search starts. ok is false where concurrency hardly varies.
+func line(runs []*run) (b0, b2 float64, ok bool) {
+	r := regression{names: []string{"b0", "b2"}}
+	for _, run := range runs {
+		p := run.decoding()
+		for i, s := range run.measured {
+			at := float64(run.requests[i].ArrivalUS)
+			t := s.tpot(run.requests[i].OutputTokens)
+			if n := p.mean(at+s.ttft, at+s.e2e); run.used[i] && t > 0 && !math.IsNaN(n) {
+				r.add(0, t, 1, n/float64(run.replicas))
+			}
+		}
+	}
+	if len(r.rows) < 10 {
+		return 0, 0, false
+	}
+	x := r.fit(always)
+	return x[0], x[1], x[0] > 0
+}

@@ -1,0 +1,215 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"blis/pkg/catalog"
+	"blis/pkg/des"
+	"blis/pkg/latency"
+	"blis/pkg/recording"
+)
+
+// fit fits to what the recordings have: steps tell β, the server's spans α and, if
+// there are no steps, β; what is left is fitted by simulation to what clients saw.
+func (s *setup) fit(ctx context.Context) (*Report, error) {
+	parts, err := s.holdOut(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{setup: s, parts: parts}
+	var spans, clients []*run
+	for _, run := range s.runs {
+		switch {
+		case !slices.Contains(run.used, true):
+		case run.clock == recording.ServerClock:
+			spans = append(spans, run)
+		case run.arrivals:
+			clients = append(clients, run)
+		default:
+			s.warnf("%s: without arrivals there is nothing to replay, and no server's times of queue and prefill: nothing is fitted to it", run.name)
+		}
+	}
+	switch {
+	case len(s.steps) > 0:
+		err = r.fromSteps()
+		if err == nil && len(spans) > 0 {
+			err = r.alphaFromSpans(spans)
+		}
+	case len(spans) > 0:
+		err = r.fromSpans(spans)
+	case len(clients) > 0:
+		err = r.fromClients(ctx, clients)
+	default:
+		err = fmt.Errorf("nothing in the recordings can be fitted to")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
+		s.warnf("what clients saw is not fitted to beside steps or spans; it can be held against them: --holdout FILE, or --check")
+	}
+	if err := r.score(ctx, r.slower); err != nil {
+		return nil, err
+	}
+	r.finish()
+	return r, nil
+}
+
+// check scores coefficients on all that was recorded.
+func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
+	r := &Report{setup: s, parts: s.everything(), Set: set}
+	m, err := set.Latency.Build()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.score(ctx, func(by float64) (latency.Model, error) { return scaledModel{m, 1 + by}, nil }); err != nil {
+		return nil, err
+	}
+	r.warnSetup()
+	r.Warnings = append([]string{}, s.warnings...)
+	return r, nil
+}
+
+// scaledModel has steps longer by a factor.
+type scaledModel struct {
+	latency.Model
+	factor float64
+}
+
+func (m scaledModel) Step(b latency.Batch) des.Time {
+	return max(1, des.Micros(float64(m.factor*float64(m.Model.Step(b)))))
+}
+
+// score judges by all parts that can be replayed.
+func (r *Report) score(ctx context.Context, model func(slower float64) (latency.Model, error)) error {
+	for i := range r.parts {
+		p := &r.parts[i]
+		r.setup.options.progress("judging by %s", p.name)
+		if !p.run.arrivals {
+			r.setup.warnf("%s cannot be replayed to judge by: it has no arrivals", p.name)
+			continue
+		}
+		score, err := p.score(ctx, model)
+		if err != nil {
+			return err
+		}
+		r.Scores = append(r.Scores, score)
+	}
+	return nil
+}
+
+// fromClients fits by simulation.
+func (r *Report) fromClients(ctx context.Context, runs []*run) error {
+	s := r.setup
+	for _, run := range runs {
+		run.divide()
+	}
+	p := s.prior(loadOf(runs))
+	if math.IsNaN(p.Beta[0]) {
+		return fmt.Errorf("no request of the recordings has times of its first and last token: concurrency cannot be told")
+	}
+	var starts []Coefficients
+	if s.earlier != nil {
+		starts = append(starts, coefficientsOf(s.earlier))
+	}
+	s.options.progress("fitting")
+	f, err := fitClient(ctx, runs, p, starts...)
+	if err != nil {
+		return err
+	}
+	r.fit.Coefficients, r.fit.load = f.Coefficients, f.load
+	copy(r.fit.intervals[:], f.intervals(s.options.Seed))
+	r.fit.id = identify([]string{names[0], names[3], names[4], names[5]}, f.normal())
+	for i, from := range []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]",
+		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"} {
+		r.fit.from[i] = from
+	}
+	if f.trust < 0.9 {
+		r.fit.from[5] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
+			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
+	}
+	if err := r.otherScheduling(ctx, f); err != nil {
+		return err
+	}
+	if err := r.withoutStart(ctx, f); err != nil {
+		return err
+	}
+	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method; intervals by resampling blocks of time", len(runs))
+	return nil
+}
+
+// otherScheduling fits with asynchronous scheduling the other way round, and says
+// which fits.
+func (r *Report) otherScheduling(ctx context.Context, f *clientFit) error {
+	var others []*run
+	for _, run := range f.runs {
+		other := *run
+		other.player, other.otherwise, other.async = run.otherwise, run.player, !run.async
+		others = append(others, &other)
+	}
+	o, err := fitOnce(ctx, others, f)
+	if err != nil {
+		return err
+	}
+	was, is := f.problem.loss(f.solution, f.solution.x, f.solution.r), f.problem.loss(f.solution, o.x, o.r)
+	if is < 0.8*was {
+		r.setup.warnf("async_scheduling %v fits better than %v, which the engine is taken to have (misfit %.3g against %.3g): is the cluster file's engine the recorded one's?", !f.runs[0].async, f.runs[0].async, is, was)
+	}
+	return nil
+}
+
+// startSeconds is the start of a recording in which servers may still warm up.
+const startSeconds = 20
+
+// withoutStart fits again without the first seconds, and warns where that matters.
+func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
+	var later []*run
+	cut := false
+	for _, run := range f.runs {
+		other := *run
+		other.used = slices.Clone(run.used)
+		for i, q := range run.requests {
+			if q.ArrivalUS < startSeconds*1e6 && other.used[i] {
+				other.used[i], cut = false, true
+			}
+		}
+		other.divide()
+		later = append(later, &other)
+	}
+	if !cut || slices.ContainsFunc(later, func(r *run) bool { return len(r.blocks) < 4 }) {
+		return nil
+	}
+	s, err := fitOnce(ctx, later, f)
+	if err != nil {
+		return err
+	}
+	x, at := f.coefficients(s.x), f.Coefficients
+	a, b := x.list(), at.list()
+	for k, i := range r.fit.intervals {
+		if a[k] < i.Low-0.05*math.Abs(b[k]) || a[k] > i.High+0.05*math.Abs(b[k]) {
+			r.setup.warnf("without its first %d s, %s would be %.4g and not %.4g: did the server stall or warm up then?", startSeconds, names[k], a[k], b[k])
+		}
+	}
+	return nil
+}
+
+// fitOnce fits other runs from where f ended, with its slope.
+func fitOnce(ctx context.Context, runs []*run, f *clientFit) (*solution, error) {
+	other := &clientFit{runs: runs, prior: f.prior, load: f.load}
+	other.pose(f.prior)
+	other.problem.spread = f.problem.spread
+	other.problem.parameters[atBeta2] = f.problem.parameters[atBeta2]
+	return other.problem.search(ctx, f.solution.x, 5)
+}
+
+// slower is the fitted model with steps longer by a part.
+func (r *Report) slower(by float64) (latency.Model, error) {
+	m, err := r.fit.model()
+	if r.fit.table != nil {
+		m, err = buildTable(r.fit.Alpha, r.fit.table)
+	}
+	return scaledModel{m, 1 + by}, err
+}

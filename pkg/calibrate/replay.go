@@ -1,0 +1,219 @@
+package calibrate
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"blis/pkg/latency"
+	"blis/pkg/record"
+	"blis/pkg/recording"
+	"blis/pkg/sim"
+)
+
+// seen is what one request saw, in µs: NaN where it is not known. queue is the time
+// in a replica's queue, of simulated requests.
+type seen struct{ ttft, e2e, queue float64 }
+
+// unseen is nothing known.
+var unseen = seen{math.NaN(), math.NaN(), math.NaN()}
+
+// tpot is the time from the first token to the last over the gaps between.
+func (s seen) tpot(output int64) float64 {
+	if output < 2 {
+		return math.NaN()
+	}
+	return (s.e2e - s.ttft) / float64(output-1)
+}
+
+// run is a run of a recording as it is replayed.
+type run struct {
+	name string
+	file *recording.Recording
+	// clock is the recording's; arrivals says whether it knows them: without them
+	// nothing can be replayed.
+	clock    string
+	arrivals bool
+	player   *sim.Player
+	// otherwise plays with asynchronous scheduling where player does not, and the
+	// other way round.
+	otherwise *sim.Player
+	// replicas of the server, and whether the player schedules asynchronously.
+	replicas int
+	async    bool
+	requests []record.Request
+	outcomes []record.Outcome // of the same requests, where they completed
+	measured []seen
+	stages   []recording.Stage
+	period   int // of prompts that repeat; 0: none
+	// used says which requests the fit sees.
+	used []bool
+	// blocks are the requests that are compared together: neighbours in time.
+	blocks [][]int
+}
+
+// nameOf tells a run from the others of all files.
+func nameOf(f *recording.Recording, of *recording.Run) string {
+	return strings.TrimSpace(filepath.Base(f.Path) + " " + of.Name)
+}
+
+// fill takes the requests of a recording's run. Where answers were not counted, or
+// are said to be of another length, that is set first.
+func (s *setup) fill(r *run, of *recording.Run) {
+	if n := s.options.OutputTokens; n > 0 {
+		of.SetOutputTokens(n)
+	} else if odd := of.OutputCounts(); odd != "" {
+		s.warnf("%s: %s", r.name, odd)
+	}
+	r.stages = of.Stages
+	share := 0.0
+	if r.period, share = of.Period(); r.period > 0 {
+		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: taken as the same prompts, whose tokens the prefix cache had; beta[1] is known from the first %d requests alone", r.name, 100*share, r.period, r.period)
+	}
+	byID := map[string]*record.Outcome{}
+	for i := range of.Outcomes {
+		byID[of.Outcomes[i].ID] = &of.Outcomes[i]
+	}
+	requests, err := of.Workload(r.period)
+	if err != nil { // without arrivals; the server's own spans may do
+		r.arrivals = false
+		return
+	}
+	uncounted := 0
+	for _, q := range requests {
+		o := byID[q.ID]
+		if q.OutputTokens == 0 {
+			uncounted++
+			continue
+		}
+		m := unseen
+		if o.State == record.StateCompleted {
+			m.e2e = float64(o.CompletedUS - o.ArrivalUS)
+			if o.FirstTokenUS != record.Never {
+				m.ttft = float64(o.FirstTokenUS - o.ArrivalUS)
+			}
+		}
+		q.Model, q.SLOClass, q.DeadlineUS = "", "", record.Never
+		r.requests, r.outcomes, r.measured, r.used = append(r.requests, q), append(r.outcomes, *o), append(r.measured, m), append(r.used, true)
+	}
+	if uncounted > 0 {
+		s.warnf("%s: %d requests are left out, whose output tokens were not counted: give --output-tokens", r.name, uncounted)
+	}
+}
+
+// A block has at least so many requests, and lasts at least a part of all the
+// time: one request's place inside a step is chance and makes its TTFT differ by a
+// tenth, of fifty it is a hundredth; and an hour at a low rate is worth as much as
+// one at a high rate.
+const (
+	blockSize  = 50
+	mostBlocks = 120
+)
+
+// divide makes blocks of the used requests.
+func (r *run) divide() {
+	r.blocks = nil
+	var span, last record.Micros
+	for i, q := range r.requests {
+		if r.used[i] && i > 0 && r.used[i-1] {
+			span += q.ArrivalUS - r.requests[i-1].ArrivalUS
+		}
+	}
+	least := span / mostBlocks
+	var block []int
+	for i := range r.requests {
+		if !r.used[i] || math.IsNaN(r.measured[i].e2e) {
+			continue
+		}
+		if len(block) >= blockSize && r.requests[i].ArrivalUS-last >= least {
+			r.blocks = append(r.blocks, block)
+			block = nil
+		}
+		if len(block) == 0 {
+			last = r.requests[i].ArrivalUS
+		}
+		block = append(block, i)
+	}
+	if len(block) >= blockSize/2 || len(r.blocks) == 0 && len(block) > 0 {
+		r.blocks = append(r.blocks, block)
+	}
+}
+
+// play simulates the run.
+func (r *run) play(ctx context.Context, m latency.Model) ([]seen, error) {
+	out := make([]seen, len(r.requests))
+	for i := range out {
+		out[i] = unseen
+	}
+	err := r.player.Play(ctx, r.requests[:r.needed()], m, func(i int, o *record.Outcome) {
+		if o.State == record.StateCompleted {
+			out[i] = seen{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS), float64(o.ScheduledUS - o.EnqueuedUS)}
+		}
+	})
+	return out, err
+}
+
+// needed is how many requests must be played: those after the last that counts
+// matter while that one is there.
+func (r *run) needed() int {
+	last := len(r.requests) - 1
+	for last > 0 && !r.used[last] {
+		last--
+	}
+	end := float64(r.requests[last].ArrivalUS)
+	if e := r.measured[last].e2e; !math.IsNaN(e) {
+		end += 2 * e
+	}
+	n := last + 1
+	for n < len(r.requests) && float64(r.requests[n].ArrivalUS) <= end {
+		n++
+	}
+	return n
+}
+
+// features are what a block is compared by.
+const features = 4
+
+// featuresOf are a block's mean TPOT, mean E2E, mean TTFT and median TTFT, as
+// logarithms.
+func (r *run) featuresOf(all []seen, block []int) (f [features]float64) {
+	var tpot, e2e, ttft []float64
+	for _, i := range block {
+		if s := all[i]; !math.IsNaN(s.e2e) {
+			e2e = append(e2e, s.e2e)
+			ttft = append(ttft, s.ttft)
+			if x := s.tpot(r.requests[i].OutputTokens); !math.IsNaN(x) {
+				tpot = append(tpot, x)
+			}
+		}
+	}
+	slices.Sort(ttft)
+	f = [features]float64{math.Log(mean(tpot)), math.Log(mean(e2e)), math.Log(mean(ttft)), math.NaN()}
+	if n := len(ttft); n > 0 {
+		f[3] = math.Log(ttft[n/2])
+	}
+	return f
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// compare returns, for each block and feature, how much too long it is simulated,
+// as the logarithm of the ratio.
+func (r *run) compare(simulated []seen) []float64 {
+	out := make([]float64, 0, features*len(r.blocks))
+	for _, b := range r.blocks {
+		s, m := r.featuresOf(simulated, b), r.featuresOf(r.measured, b)
+		for k := range s {
+			out = append(out, s[k]-m[k])
+		}
+	}
+	return out
+}

@@ -1,0 +1,218 @@
+package calibrate
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"blis/pkg/catalog"
+	"blis/pkg/latency"
+)
+
+// Report is what a fit found, or a check.
+type Report struct {
+	// Set is the coefficients as blis-sim takes them.
+	Set *catalog.Set `json:"coefficients"`
+	// Fitted are those of the linear model with what they come from; none of a check.
+	Fitted []Coefficient `json:"fitted,omitempty"`
+	// Identifiability is of the data fitted to; Advice a workload that would tell what
+	// they do not.
+	Identifiability *Identifiability `json:"identifiability,omitempty"`
+	Advice          *Advice          `json:"advice,omitempty"`
+	// Scores are errors on data that the fit has not seen.
+	Scores   []*Score `json:"scores"`
+	Warnings []string `json:"warnings"`
+
+	setup *setup
+	parts []part
+	fit   fitted
+}
+
+// fitted is what a fit leaves behind.
+type fitted struct {
+	Coefficients
+	table     *latency.Table // in the place of β; nil: none
+	intervals [len(names)]Interval
+	from      [len(names)]string
+	method    string
+	id        Identifiability
+	// heldError is of steps or phases held back, in %; held says how many.
+	heldError float64
+	held      string
+	load      load
+}
+
+// Coefficient is one of those of the linear model, in µs or µs a token.
+type Coefficient struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value_us"`
+	// Low and High are what it lies between with a probability of 90 %; absent of one
+	// that was not fitted.
+	Low  *float64 `json:"low_us,omitempty"`
+	High *float64 `json:"high_us,omitempty"`
+	// From says where it comes from.
+	From string `json:"from"`
+}
+
+// finish makes the report of a fit.
+func (r *Report) finish() {
+	f := &r.fit
+	for k, v := range f.list() {
+		c := Coefficient{Name: names[k], Value: round(v, 5), From: f.from[k]}
+		if i := f.intervals[k]; i.High > i.Low {
+			low, high := round(i.Low, 4), round(i.High, 4)
+			c.Low, c.High = &low, &high
+		}
+		r.Fitted = append(r.Fitted, c)
+	}
+	r.Identifiability = &f.id
+	if len(f.id.Confounded) > 0 {
+		r.Advice = r.setup.advise(f)
+		r.setup.warnf("the data cannot tell %s apart: %s", strings.Join(f.id.Confounded, ", "), r.Advice.Why)
+	}
+	r.warnSetup()
+	r.Warnings = append([]string{}, r.setup.warnings...)
+	r.Set = r.set()
+}
+
+// warnSetup warns of what was assumed, and of what is amplified.
+func (r *Report) warnSetup() {
+	if r.setup.assumed {
+		e := &r.setup.deployment.Engine
+		r.setup.warnf("how the engine was set is not known; taken are max_num_seqs %d, max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give --cluster with what was", e.MaxNumSeqs, e.MaxNumBatchedTokens, r.setup.deployment.Blocks(), e.AsyncScheduling)
+	}
+	for _, run := range r.setup.runs {
+		if run.replicas > 1 {
+			r.setup.warnf("%s: %d replicas; how requests were balanced is taken to be %s", run.name, run.replicas, r.setup.routing)
+		}
+	}
+	for _, s := range r.Scores {
+		if s.Capped >= bindsFrom {
+			r.setup.warnf("%s: %.1f %% of requests wait for a place in the batch, where 1 %% of step time changes mean TTFT a lot: trust the band, not the number", s.Data, 100*s.Capped)
+		}
+	}
+}
+
+// writeJSON writes the report as one document.
+func (r *Report) writeJSON(out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// writeText writes the report for people, of a fit as comments before the
+// coefficients.
+func (r *Report) writeText(out io.Writer) error {
+	lines := r.lines()
+	if r.Fitted == nil {
+		_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
+		return err
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(strings.TrimRight("# "+l, " ") + "\n")
+	}
+	writeSet(&b, r.Set)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (r *Report) lines() []string {
+	k := r.setup.key
+	out := []string{fmt.Sprintf("%s on %d x %s%s", k.Model, k.TensorParallelSize, k.GPU, spaced(r.setup.engine))}
+	if r.Fitted != nil {
+		out = append(out, "", r.fit.method, "")
+		for _, c := range r.Fitted {
+			between := ""
+			if c.Low != nil {
+				between = fmt.Sprintf("%g to %g", *c.Low, *c.High)
+			}
+			out = append(out, fmt.Sprintf("%-9s %10s us  %-22s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64), between, c.From))
+		}
+		out = append(out, fmt.Sprintf("(between: 90 %% of %d resamples)", resamples), "")
+		out = append(out, r.Identifiability.text()...)
+	}
+	if r.Advice != nil {
+		out = append(out, "", "This workload would tell them apart (blis-gen takes it as a spec):", "")
+		out = append(out, strings.Split(strings.TrimRight(r.Advice.Spec, "\n"), "\n")...)
+	}
+	if len(r.Scores) > 0 || r.fit.held != "" {
+		head := "On data that the fit has not seen:"
+		if r.Fitted == nil {
+			head = "Of these recordings:"
+		}
+		out = append(out, "", head)
+	}
+	if r.fit.held != "" {
+		out = append(out, fmt.Sprintf("  %s: half of them are within %.2g %%", r.fit.held, r.fit.heldError/1.4826))
+	}
+	for _, s := range r.Scores {
+		out = append(append(out, ""), s.text()...)
+	}
+	return append(out, "")
+}
+
+func spaced(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ", " + s
+}
+
+// text says for people what can be told apart.
+func (id *Identifiability) text() []string {
+	var factors []string
+	for _, v := range id.VarianceInflation {
+		factors = append(factors, fmt.Sprintf("%s %s", v.Coefficient, number(v.Factor)))
+	}
+	condition := "infinite"
+	if id.Condition != nil {
+		condition = fmt.Sprintf("%.3g", *id.Condition)
+	}
+	out := []string{fmt.Sprintf("condition number %s (from %d on, some stand for each other); variance inflation %s", condition, MostCondition, strings.Join(factors, ", "))}
+	for _, w := range id.Weak {
+		out = append(out, "hardly told: "+w)
+	}
+	return out
+}
+
+func number(f *float64) string {
+	if f == nil {
+		return "infinite"
+	}
+	return fmt.Sprintf("%.3g", *f)
+}
+
+// residuals writes what each judged request saw.
+func (r *Report) residuals(file string) error {
+	return create(file, func(out io.Writer) error {
+		w := csv.NewWriter(out)
+		if err := w.Write([]string{"data", "request", "arrival_us", "input_tokens", "output_tokens", "ttft_us", "ttft_simulated_us", "e2e_us", "e2e_simulated_us"}); err != nil {
+			return err
+		}
+		us := func(v float64) string {
+			if math.IsNaN(v) {
+				return ""
+			}
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		for _, p := range r.parts {
+			for i, in := range p.in {
+				if !in || p.simulated == nil {
+					continue
+				}
+				q, m, s := &p.run.requests[i], p.run.measured[i], p.simulated[i]
+				if err := w.Write([]string{p.name, q.ID, strconv.FormatInt(int64(q.ArrivalUS), 10), strconv.FormatInt(q.InputTokens, 10), strconv.FormatInt(q.OutputTokens, 10),
+					us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)}); err != nil {
+					return err
+				}
+			}
+		}
+		w.Flush()
+		return w.Error()
+	})
+}

@@ -1,0 +1,202 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/catalog"
+)
+
+// set makes the coefficients that blis-sim takes, with all that is known of them.
+func (r *Report) set() *catalog.Set {
+	s, f := r.setup, &r.fit
+	set := &catalog.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings}
+	async, caching := s.deployment.Engine.AsyncScheduling, s.deployment.Engine.EnablePrefixCaching
+	set.Settings = catalog.Settings{AsyncScheduling: &async, EnablePrefixCaching: &caching}
+	rounded := f.list()
+	for k := range rounded {
+		rounded[k] = round(rounded[k], 5)
+	}
+	set.Latency = catalog.Latency{Model: "linear", AlphaUS: rounded[:3], BetaUS: rounded[3:]}
+	if f.table != nil {
+		set.Latency = catalog.Latency{Model: "table", AlphaUS: rounded[:3], Table: f.table}
+	}
+	set.Intervals.Level = level
+	for k, i := range f.intervals {
+		v := rounded[k]
+		between := []float64{min(v, round(i.Low, 4)), max(v, round(i.High, 4))}
+		if i.High == i.Low {
+			between = []float64{v, v}
+		}
+		if k < 3 {
+			set.Intervals.AlphaUS = append(set.Intervals.AlphaUS, between)
+		} else if f.table == nil {
+			set.Intervals.BetaUS = append(set.Intervals.BetaUS, between)
+		}
+	}
+	var sources []string
+	for _, file := range s.files {
+		n := 0
+		for _, run := range s.runs {
+			if run.file == file {
+				n += len(run.requests)
+			}
+		}
+		name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
+		set.Recordings = append(set.Recordings, catalog.Recording{File: name, Digest: file.Digest, Requests: n})
+		sources = append(sources, name)
+	}
+	set.Source = "recordings " + strings.Join(sources, ", ")
+	set.Range = s.ranges()
+	for _, score := range r.Scores {
+		for _, m := range score.Metrics {
+			set.Errors = append(set.Errors, catalog.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)})
+		}
+	}
+	if f.held != "" {
+		set.Errors = append(set.Errors, catalog.Error{Metric: "step", Data: f.held + " (the median of what they are off by, whatever its sign)", Percent: round(f.heldError/1.4826, 3)})
+	}
+	return set
+}
+
+// ranges are what the data cover.
+func (s *setup) ranges() (r catalog.Range) {
+	widen := func(span *catalog.Span, v float64) {
+		if *span == nil {
+			*span = catalog.Span{v, v}
+		}
+		(*span)[0], (*span)[1] = min((*span)[0], v), max((*span)[1], v)
+	}
+	for _, run := range s.runs {
+		peak := 0.0
+		if len(run.requests) > 0 {
+			peak = math.Ceil(run.decoding().peak() / float64(run.replicas))
+		}
+		for _, q := range run.requests {
+			in, out := float64(q.InputTokens), float64(q.OutputTokens)
+			widen(&r.InputTokens, in)
+			widen(&r.OutputTokens, out)
+			if out > 1 {
+				widen(&r.ContextTokens, in)
+				widen(&r.ContextTokens, in+out-2)
+			}
+		}
+		if peak >= 1 {
+			widen(&r.DecodeSequences, 1)
+			widen(&r.DecodeSequences, peak)
+		}
+	}
+	for _, x := range s.steps {
+		if x.Decode > 0 {
+			widen(&r.DecodeSequences, float64(x.Decode))
+			if x.Context >= 0 {
+				widen(&r.ContextTokens, math.Round(float64(x.Context)/float64(x.Decode)))
+			}
+		}
+		if x.Prefill > 0 {
+			widen(&r.PrefillTokens, float64(x.Prefill))
+		}
+	}
+	return r
+}
+
+// coefficientsOf are those of a linear set.
+func coefficientsOf(set *catalog.Set) (c Coefficients) {
+	copy(c.Alpha[:], set.Latency.AlphaUS)
+	copy(c.Beta[:], set.Latency.BetaUS)
+	return c
+}
+
+// writeSet writes a file of coefficients.
+func writeSet(b *strings.Builder, s *catalog.Set) {
+	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+	text := strconv.Quote
+	line("version: 1")
+	line("coefficients:")
+	line("  - model: %s", text(s.Model))
+	line("    gpu: %s", text(s.GPU))
+	line("    tensor_parallel_size: %d", s.TensorParallelSize)
+	line("    pipeline_parallel_size: %d", s.PipelineParallelSize)
+	line("    data_parallel_size: %d", s.DataParallelSize)
+	if s.Engine != "" {
+		line("    engine: %s", text(s.Engine))
+	}
+	line("    settings: {async_scheduling: %v, enable_prefix_caching: %v}", *s.Settings.AsyncScheduling, *s.Settings.EnablePrefixCaching)
+	if t := s.Latency.Table; t != nil {
+		line("    latency:")
+		line("      model: table")
+		line("      alpha_us: %s", flow(s.Latency.AlphaUS))
+		line("      table:")
+		line("        prefill_tokens: %s", flow(t.PrefillTokens))
+		line("        decode_sequences: %s", flow(t.DecodeSequences))
+		line("        context_tokens: %s", flow(t.ContextTokens))
+		line("        step_us:")
+		width := len(t.ContextTokens)
+		for i := 0; i < len(t.StepUS); i += width * len(t.DecodeSequences) {
+			row := flow(t.StepUS[i : i+width*len(t.DecodeSequences)])
+			if i == 0 {
+				row = "[" + row[1:len(row)-1] + ","
+			} else if i+width*len(t.DecodeSequences) < len(t.StepUS) {
+				row = " " + row[1:len(row)-1] + ","
+			} else {
+				row = " " + row[1:]
+			}
+			line("          %s", row)
+		}
+	} else {
+		line("    latency: {model: %s, alpha_us: %s, beta_us: %s}", s.Latency.Model, flow(s.Latency.AlphaUS), flow(s.Latency.BetaUS))
+	}
+	line("    range:")
+	for _, r := range []struct {
+		name string
+		span catalog.Span
+	}{{"decode_sequences", s.Range.DecodeSequences}, {"prefill_tokens", s.Range.PrefillTokens}, {"context_tokens", s.Range.ContextTokens},
+		{"input_tokens", s.Range.InputTokens}, {"output_tokens", s.Range.OutputTokens}} {
+		if r.span != nil {
+			line("      %s: %s", r.name, flow(r.span))
+		}
+	}
+	line("    source: %s", text(s.Source))
+	line("    method: %s", text(s.Method))
+	line("    recordings:")
+	for _, r := range s.Recordings {
+		line("      - {file: %s, digest: %s, requests: %d}", text(r.File), text(r.Digest), r.Requests)
+	}
+	line("    intervals:")
+	line("      level: %g", s.Intervals.Level)
+	line("      alpha_us: %s", pairs(s.Intervals.AlphaUS))
+	if s.Intervals.BetaUS != nil {
+		line("      beta_us: %s", pairs(s.Intervals.BetaUS))
+	}
+	if len(s.Errors) > 0 {
+		line("    errors:")
+	}
+	for _, e := range s.Errors {
+		line("      - {metric: %s, data: %s, percent: %g}", e.Metric, text(e.Data), e.Percent)
+	}
+	if len(s.Warnings) > 0 {
+		line("    warnings:")
+	}
+	for _, w := range s.Warnings {
+		line("      - %s", text(w))
+	}
+}
+
+func flow[T int64 | float64](list []T) string {
+	var all []string
+	for _, v := range list {
+		all = append(all, strconv.FormatFloat(float64(v), 'f', -1, 64))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+func pairs(list [][]float64) string {
+	var all []string
+	for _, p := range slices.All(list) {
+		all = append(all, flow(p))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}

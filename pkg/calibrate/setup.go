@@ -1,0 +1,212 @@
+package calibrate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"blis/pkg/catalog"
+	"blis/pkg/cluster"
+	"blis/pkg/latency"
+	"blis/pkg/model"
+	"blis/pkg/recording"
+	"blis/pkg/sim"
+)
+
+// setup is a server as it was recorded, and what was recorded.
+type setup struct {
+	options *Options
+	key     catalog.Key
+	engine  string
+	// assumed: no file says how the engine was set.
+	assumed    bool
+	deployment *cluster.Deployment
+	routing    string
+	roofline   latency.Model
+	files      []*recording.Recording
+	runs       []*run
+	steps      []recording.Step
+	warnings   []string
+	// earlier is a fit to refine; nil without one.
+	earlier *catalog.Set
+}
+
+func (s *setup) warnf(format string, args ...any) {
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// setup finds out what server the recordings are of, and prepares them to be played.
+func (o *Options) setup(all []*recording.Recording) (*setup, error) {
+	s := &setup{options: o, files: all, assumed: o.Cluster == ""}
+	var model, gpu string
+	tp := 0
+	for _, r := range all {
+		for _, run := range r.Runs {
+			model, gpu, tp, s.engine = cmp.Or(model, run.Model), cmp.Or(gpu, run.GPU), cmp.Or(tp, run.TensorParallel), cmp.Or(s.engine, run.Engine)
+		}
+		for _, step := range r.Steps {
+			model, gpu, tp, s.engine = cmp.Or(model, step.Model), cmp.Or(gpu, step.GPU), cmp.Or(tp, step.TensorParallel), cmp.Or(s.engine, step.Engine)
+		}
+	}
+	model, gpu, tp = cmp.Or(o.Model, model), cmp.Or(o.GPU, gpu), max(1, cmp.Or(o.TP, tp))
+	sets := []string{"policies={routing: {type: round-robin}}"}
+	id := "main"
+	if o.Cluster == "" {
+		if model == "" || gpu == "" {
+			return nil, errors.New("the recordings do not say what was served on what: give --model and --gpu, or --cluster")
+		}
+		sets = append(sets, fmt.Sprintf("deployments.main={model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}", model, gpu, tp))
+	} else {
+		c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return o.Model == "" || d.Model == o.Model })
+		if i < 0 || o.Model == "" && len(c.Deployments) > 1 {
+			return nil, fmt.Errorf("%s: --model must name the model of one of its deployments", o.Cluster)
+		}
+		id, sets = c.Deployments[i].ID, nil
+		if o.TP > 0 && o.TP != c.Deployments[i].Engine.TensorParallelSize {
+			return nil, fmt.Errorf("--tp is %d, and tensor_parallel_size in %s %d", o.TP, o.Cluster, c.Deployments[i].Engine.TensorParallelSize)
+		}
+	}
+	load := func(replicas int, more ...string) (*cluster.Config, error) {
+		all := append(slices.Clone(sets), fmt.Sprintf("deployments.%s.latency={model: roofline}", id))
+		if replicas > 0 {
+			all = append(all, fmt.Sprintf("deployments.%s.replicas=%d", id, replicas))
+		}
+		return cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware, Sets: append(all, more...)})
+	}
+	c, err := load(0)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == id })
+	s.deployment = &c.Deployments[i]
+	s.routing = c.Policies.Anonymous().Routing.Type
+	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
+		return nil, err
+	}
+	e := &s.deployment.Engine
+	s.key = catalog.Key{Model: canonical(s.deployment), GPU: s.deployment.GPU, TensorParallelSize: e.TensorParallelSize,
+		PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize}
+	for _, r := range all {
+		if err := s.take(r, func(replicas int, more ...string) (*sim.Player, error) {
+			for k, m := range more {
+				more[k] = fmt.Sprintf("deployments.%s.%s", id, m)
+			}
+			c, err := load(replicas, more...)
+			if err != nil {
+				return nil, err
+			}
+			return sim.NewPlayer(c)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.runs)+len(s.steps) == 0 {
+		return nil, fmt.Errorf("the recordings have neither a completed request nor a step of %s on %s with tensor parallelism %d", s.key.Model, s.key.GPU, s.key.TensorParallelSize)
+	}
+	return s, nil
+}
+
+// playerOf makes a player of so many replicas (0: what the cluster file says) with
+// more settings of the deployment.
+type playerOf func(replicas int, more ...string) (*sim.Player, error)
+
+// take adds what a file has of the setup.
+func (s *setup) take(r *recording.Recording, player playerOf) error {
+	other := map[string]int{}
+	for _, step := range r.Steps {
+		if of := s.other(step.Model, step.GPU, step.TensorParallel); of != "" {
+			other[of]++
+			continue
+		}
+		s.steps = append(s.steps, step)
+	}
+	for _, of := range r.Runs {
+		if of := s.other(of.Model, of.GPU, of.TensorParallel); of != "" {
+			other[of]++
+			continue
+		}
+		run, err := s.prepare(r, of, player)
+		if err != nil {
+			return err
+		}
+		if run != nil {
+			s.runs = append(s.runs, run)
+		}
+	}
+	for of, n := range other {
+		s.warnf("%s: %d of %s are left out", r.Path, n, of)
+	}
+	slices.Sort(s.warnings)
+	return nil
+}
+
+// other says what a run or step is of, where that is not this setup.
+func (s *setup) other(model, gpu string, tp int) string {
+	if model != "" && !s.isModel(model) || gpu != "" && !s.isGPU(gpu) || tp > 0 && tp != s.key.TensorParallelSize {
+		return fmt.Sprintf("%s on %s, tensor parallelism %d", cmp.Or(model, "?"), cmp.Or(gpu, "?"), tp)
+	}
+	return ""
+}
+
+// canonical is a deployment's model by its name in the catalogue of models, or by
+// its own.
+func canonical(d *cluster.Deployment) string {
+	for _, name := range []string{d.ModelConfig, d.Model} {
+		if a, err := model.BuiltIn(name); err == nil {
+			return a.Name
+		}
+	}
+	return d.Model
+}
+
+// isModel reports whether recordings that name a model are of the setup's: where the
+// call names it, what recordings call theirs (a served name) does not count.
+func (s *setup) isModel(name string) bool {
+	if s.options.Model != "" || s.options.Cluster != "" {
+		if _, err := model.BuiltIn(name); err != nil {
+			return true
+		}
+	}
+	a, err := model.BuiltIn(name)
+	return err == nil && a.Name == s.key.Model || strings.EqualFold(name, s.key.Model)
+}
+
+// isGPU is the like of GPUs.
+func (s *setup) isGPU(name string) bool {
+	known, err := catalog.Open(s.options.Hardware...)
+	if err != nil {
+		return true
+	}
+	g, err := known.GPU(name)
+	return err != nil && s.options.GPU != "" || err == nil && g.ID == s.key.GPU
+}
+
+// prepare makes a run of a recording's, nil if it has no request to compare with.
+func (s *setup) prepare(file *recording.Recording, of *recording.Run, player playerOf) (*run, error) {
+	r := &run{name: nameOf(file, of), file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling}
+	s.fill(r, of)
+	if !slices.ContainsFunc(r.measured, func(m seen) bool { return !math.IsNaN(m.e2e) }) {
+		return nil, nil
+	}
+	var err error
+	if r.player, err = player(r.replicas); err != nil {
+		return nil, err
+	}
+	r.otherwise, err = player(r.replicas, fmt.Sprintf("engine.async_scheduling=%v", !r.async))
+	return r, err
+}
+
+// prior is what physics says of the setup at a load.
+func (s *setup) prior(l load) prior {
+	replica := s.deployment.Computed.Roofline
+	w, m := &replica.Work, &replica.Machine
+	bytes := float64(w.KVBytes) / math.Min(float64(m.TensorParallel), float64(max(1, w.KVHeads)))
+	return priorOf(s.roofline, l.sequences, l.context, bytes, m.Bandwidth)
+}
