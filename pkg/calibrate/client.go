@@ -16,6 +16,9 @@ type clientFit struct {
 	runs     []*run
 	load     load // the level is at its mean number of sequences
 	prior    prior
+	// before is what is before the queue, where the server's own times tell it; nil:
+	// it is fitted, as alpha[0].
+	before *[3]float64
 	// told is where the data alone lead; of their beta[2] there is trust in the
 	// coefficient, the rest is the prior's, and slopeError is the standard deviation
 	// of what both leave open.
@@ -37,6 +40,9 @@ const (
 func (f *clientFit) coefficients(x []float64) Coefficients {
 	c := Coefficients{}
 	c.Alpha[0] = x[atAlpha0]
+	if f.before != nil {
+		c.Alpha[1] = f.before[1]
+	}
 	c.Beta = [4]float64{max(0, x[atLevel]-f.load.sequences*x[atBeta2]), x[atBeta1], x[atBeta2], f.prior.Beta[3]}
 	return c
 }
@@ -51,11 +57,11 @@ func (f *clientFit) parametersOf(c Coefficients) []float64 {
 // fitClient fits α0, β0, β1 and β2 to runs by playing them. Starts are where the
 // search begins, beside where the concurrency of the recordings and the prior say;
 // the best after two rounds goes on.
-func fitClient(ctx context.Context, runs []*run, p prior, starts ...Coefficients) (*clientFit, error) {
+func fitClient(ctx context.Context, runs []*run, p prior, before *[3]float64, starts ...Coefficients) (*clientFit, error) {
 	for _, r := range runs {
 		r.divide()
 	}
-	f := &clientFit{runs: runs, prior: p, load: loadOf(runs)}
+	f := &clientFit{runs: runs, prior: p, load: loadOf(runs), before: before}
 	f.pose(p)
 	starts = append(starts, f.starts()...)
 	var best *solution
@@ -121,6 +127,10 @@ func (f *clientFit) pose(p prior) {
 		},
 		residuals: func(ctx context.Context, x []float64) ([]float64, error) { return f.play(ctx, f.coefficients(x)) },
 	}
+	if f.before != nil {
+		q := &f.problem.parameters[atAlpha0]
+		q.prior, q.spread = f.before[0], 1+f.before[0]/1000
+	}
 	var kinds []int
 	var worth []float64
 	for i, r := range f.runs {
@@ -185,9 +195,14 @@ func (f *clientFit) starts() []Coefficients {
 	if len(ttft) > 0 {
 		one.Alpha[0] = max(0, ttft[len(ttft)/2]-waits*step)
 	}
+	if f.before != nil {
+		one.Alpha[0] = f.before[0]
+	}
 	two := one
 	two.Beta[0], two.Beta[2] = max(0, one.Beta[0]+f.load.sequences*(one.Beta[2]-f.prior.Beta[2])), f.prior.Beta[2]
-	two.Alpha[0] /= 2
+	if f.before == nil {
+		two.Alpha[0] /= 2
+	}
 	return []Coefficients{one, two}
 }
 

@@ -39,9 +39,15 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 			err = r.alphaFromSpans(spans)
 		}
 	case len(spans) > 0:
-		err = r.fromSpans(spans)
+		if err = r.fromSpans(spans); err != nil {
+			break
+		}
+		if replayed := slices.DeleteFunc(slices.Clone(spans), func(r *run) bool { return !r.arrivals }); len(replayed) > 0 {
+			before := r.fit.Alpha
+			err = r.fromClients(ctx, replayed, &before, r.fit.Coefficients)
+		}
 	case len(clients) > 0:
-		err = r.fromClients(ctx, clients)
+		err = r.fromClients(ctx, clients, nil)
 	default:
 		err = fmt.Errorf("nothing in the recordings can be fitted to")
 	}
@@ -101,8 +107,8 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 	return nil
 }
 
-// fromClients fits by simulation.
-func (r *Report) fromClients(ctx context.Context, runs []*run) error {
+// fromClients fits by simulation, with what is before the queue given or not.
+func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float64, starts ...Coefficients) error {
 	s := r.setup
 	for _, run := range runs {
 		run.divide()
@@ -111,22 +117,25 @@ func (r *Report) fromClients(ctx context.Context, runs []*run) error {
 	if math.IsNaN(p.Beta[0]) {
 		return fmt.Errorf("no request of the recordings has times of its first and last token: concurrency cannot be told")
 	}
-	var starts []Coefficients
 	if s.earlier != nil {
 		starts = append(starts, coefficientsOf(s.earlier))
 	}
 	s.options.progress("fitting")
-	f, err := fitClient(ctx, runs, p, starts...)
+	f, err := fitClient(ctx, runs, p, before, starts...)
 	if err != nil {
 		return err
 	}
 	r.fit.Coefficients, r.fit.load = f.Coefficients, f.load
-	copy(r.fit.intervals[:], f.intervals(s.options.Seed))
+	intervals := f.intervals(s.options.Seed)
 	r.fit.id = identify([]string{names[0], names[3], names[4], names[5]}, f.normal())
-	for i, from := range []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]",
-		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"} {
-		r.fit.from[i] = from
+	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]",
+		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
+	first := 0
+	if before != nil {
+		first = 3 // alpha is known from spans
 	}
+	copy(r.fit.from[first:], from[first:])
+	copy(r.fit.intervals[first:], intervals[first:])
 	if f.trust < 0.9 {
 		r.fit.from[5] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
 			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
@@ -137,6 +146,7 @@ func (r *Report) fromClients(ctx context.Context, runs []*run) error {
 	if err := r.withoutStart(ctx, f); err != nil {
 		return err
 	}
+	r.fit.held = ""
 	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method; intervals by resampling blocks of time", len(runs))
 	return nil
 }
@@ -198,7 +208,7 @@ func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
 
 // fitOnce fits other runs from where f ended, with its slope.
 func fitOnce(ctx context.Context, runs []*run, f *clientFit) (*solution, error) {
-	other := &clientFit{runs: runs, prior: f.prior, load: f.load}
+	other := &clientFit{runs: runs, prior: f.prior, load: f.load, before: f.before}
 	other.pose(f.prior)
 	other.problem.spread = f.problem.spread
 	other.problem.parameters[atBeta2] = f.problem.parameters[atBeta2]

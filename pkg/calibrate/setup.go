@@ -58,7 +58,7 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		if model == "" || gpu == "" {
 			return nil, errors.New("the recordings do not say what was served on what: give --model and --gpu, or --cluster")
 		}
-		sets = append(sets, fmt.Sprintf("deployments.main={model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}", model, gpu, tp))
+		sets = append(sets, fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}", model, gpu, tp))
 	} else {
 		c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
 		if err != nil {

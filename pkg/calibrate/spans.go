@@ -47,7 +47,7 @@ func phasesOf(runs []*run, budget int) *phases {
 			decoding = append(decoding, span{first, last, 1})
 			contexts = append(contexts, span{first, last, input + output/2})
 			start := float64(o.ScheduledUS)
-			prefills = append(prefills, span{start, first, input / max(1, first-start)})
+			prefills = append(prefills, span{start, first, (input - float64(o.CachedTokens)) / max(1, first-start)})
 		}
 		decode, context, prefill := profileOf(decoding), profileOf(contexts), profileOf(prefills)
 		for i, o := range r.outcomes {
@@ -85,9 +85,10 @@ func phasesOf(runs []*run, budget int) *phases {
 	return f
 }
 
-// timed reports whether a request has the times of both phases.
+// timed reports whether a request has the times of both phases, and was not
+// interrupted.
 func timed(o *record.Outcome) bool {
-	return o.State == record.StateCompleted && o.ScheduledUS != record.Never && o.FirstTokenUS != record.Never && o.CompletedUS != record.Never
+	return o.State == record.StateCompleted && o.Preemptions == 0 && o.ScheduledUS != record.Never && o.FirstTokenUS != record.Never && o.CompletedUS != record.Never
 }
 
 // without is the regression with the coefficient of a column given.
