@@ -1,0 +1,140 @@
+package fitness
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestAggregates(t *testing.T) {
+	x := []float64{0.8, 0.2, 0.5, 0.4}
+	for _, c := range []struct {
+		name        string
+		share, want float64
+	}{{"mean", 0, 0.475}, {"geo", 0, math.Pow(0.032, 0.25)}, {"worst", 0, 0.2}, {"cvar", 0.5, 0.3}, {"cvar", 0.25, 0.2}, {"cvar", 0.1, 0.2},
+		{"cvar", 0.375, (0.2 + 0.5*0.4) / 1.5}, {"cvar", 1, 0.475}} {
+		of, err := Aggregates.Get("aggregate", c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := of(x, c.share); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s of %v is %v, want %v", c.name, c.share, got, c.want)
+		}
+	}
+}
+
+// TestCombine: by hand. Scores 0.9 and 0.5, the gate fails by 0.5 in one scenario;
+// what is held out does not count.
+func TestCombine(t *testing.T) {
+	f, err := file(t, "version: 1\nscore: m.goodput.ratio\naggregate: worst\ngates: [{name: quick, expr: m.ttft.p99 <= 300}]\nobjectives: {speed: -m.ttft.p99, e2e: -m.e2e.p99}\nholdout: [secret]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := healthy()
+	other.Goodput.Ratio, other.TTFT.P99 = 0.5, 900
+	hidden := healthy()
+	hidden.Goodput.Ratio = 0
+	var all []Scenario
+	for name, m := range map[string]*Run{"day": against(healthy(), nil), "night": against(other, nil), "secret": against(hidden, nil)} {
+		r, err := f.Evaluate(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, Scenario{name, r})
+	}
+	r := f.Combine(all)
+	g := r.Gates[0]
+	if math.Abs(r.Value-0.5) > 1e-12 || g.Passed || math.Abs(g.Distance-0.25) > 1e-12 || g.Detail != "night: m.ttft.p99 (900) <= 300" || math.Abs(r.Score-0.075) > 1e-12 {
+		t.Errorf("%+v", r)
+	}
+	if o := r.Objectives; o[0].Value != nil || *o[1].Value != -600 {
+		t.Errorf("objectives %+v", o)
+	}
+	// The worst can go from 0.5 to 1, the better one has nothing to give.
+	if lost := r.Terms[0].Lost; math.Abs(lost-0.45) > 1e-8 || math.Abs(r.Terms[0].Value-0.7) > 1e-12 {
+		t.Errorf("terms %+v", r.Terms)
+	}
+	for _, c := range []struct {
+		scenarios, want string
+	}{{"day secret", ""}, {"day night", `unknown scenario "secret" (have day, night)`}, {"secret", "no scenario is left that counts"}} {
+		err := f.CheckHoldout(strings.Fields(c.scenarios))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.scenarios, err)
+		}
+	}
+}
+
+// TestCrowding: by hand. Three candidates on one front: the middle one has the
+// whole range of both objectives between its neighbours.
+func TestCrowding(t *testing.T) {
+	c := func(x ...float64) (v []Value) {
+		for _, x := range x {
+			v = append(v, Value{Value: &x})
+		}
+		return v
+	}
+	places := Pareto([][]Value{c(0, 4), c(1, 3), c(4, 0), c(0, 3), {{}, {}}, c(-1, 5)})
+	got := ""
+	for _, p := range places {
+		got += fmt.Sprint(p.Rank)
+		if p.Crowding != nil {
+			got += fmt.Sprintf("(%.2f)", *p.Crowding)
+		}
+		got += " "
+	}
+	// First front, by the first objective: -1, 0, 1, 4 of range 5; by the second 0, 3, 4, 5.
+	// 0: (1+1)/5 + (5-3)/5 = 0.8; 1: (4-0)/5 + (4-0)/5 = 1.6.
+	if want := "1(0.80) 1(1.60) 1 2 3 1 "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestPareto: against the definition, on random candidates.
+func TestPareto(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		n, m := 1+r.IntN(12), 1+r.IntN(3)
+		var all [][]Value
+		for range n {
+			var c []Value
+			for range m {
+				x := float64(r.IntN(4))
+				if v := (Value{Value: &x}); r.IntN(8) > 0 {
+					c = append(c, v)
+				} else {
+					c = append(c, Value{})
+				}
+			}
+			all = append(all, c)
+		}
+		places := Pareto(all)
+		number := func(v Value) float64 {
+			if v.Value == nil {
+				return -1
+			}
+			return *v.Value
+		}
+		for i := range all {
+			// The rank is the longest chain of candidates that each beat the next, to here.
+			want := 1
+			for k := range all {
+				better, worse := false, false
+				for j := range m {
+					better = better || number(all[k][j]) > number(all[i][j])
+					worse = worse || number(all[k][j]) < number(all[i][j])
+				}
+				if better && !worse {
+					want = max(want, places[k].Rank+1)
+				}
+			}
+			if places[i].Rank != want {
+				t.Fatalf("%d of %v has rank %d, want %d", i, all, places[i].Rank, want)
+			}
+			if c := places[i].Crowding; c != nil && !finite(*c) {
+				t.Fatalf("crowding %v", *c)
+			}
+		}
+	}
+}
