@@ -3,7 +3,6 @@ package recording
 import (
 	"encoding/json"
 	"io"
-	"strings"
 
 	"blis/pkg/named"
 	"blis/pkg/source"
@@ -54,7 +53,7 @@ func readAIPerf(f *file, r *Recording) error {
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	var list rows
 	talks := map[string]int{}
-	chunked, unstreamed := 0, 0
+	chunked := 0
 	for {
 		var line aiperfRecord
 		err := l.ReadSome(&line)
@@ -71,9 +70,6 @@ func readAIPerf(f *file, r *Recording) error {
 		if line.chunked(&c) {
 			chunked++
 		}
-		if c.State == completed && isAbsent(c.first) {
-			unstreamed++
-		}
 		talks[c.Session]++
 		list.add(c, line.Metadata.Phase)
 	}
@@ -83,7 +79,7 @@ func readAIPerf(f *file, r *Recording) error {
 		}
 	}
 	run.warnChunks(chunked)
-	run.warnUnstreamed(unstreamed)
+	run.warnUnstreamed(unstreamed(list.calls))
 	r.Runs = []*Run{run}
 	return list.fill(run, f.Name)
 }
@@ -109,12 +105,12 @@ func (a *aiperfRecord) call(l *source.Lines) (call, error) {
 			return c, l.Errorf("metrics.%s takes whole numbers, not %g", n.name, *n.from.Value)
 		}
 	}
-	if fault := aiperfFault(a.Error); fault != "" || m.Cancelled {
-		if fault == "" {
-			fault = "cancelled"
+	if reason := fault(a.Error); reason != "" || m.Cancelled {
+		if reason == "" {
+			reason = "cancelled"
 		}
 		c.OutputTokens = output
-		c.fail(fault)
+		c.fail(reason)
 		return c, c.check(&l.Place, aiperfWords)
 	}
 	c.complete(output)
@@ -148,19 +144,4 @@ var aiperfWords = words{"metrics.input_sequence_length", "metrics.output_sequenc
 // chunked reports whether the answer came in fewer pieces than tokens.
 func (a *aiperfRecord) chunked(c *call) bool {
 	return c.State == completed && a.Metrics.ChunkGap != nil && int64(a.Metrics.ChunkGap.Value.n) < c.OutputTokens-1
-}
-
-// aiperfFault is the message of an error, which is null for none.
-func aiperfFault(text json.RawMessage) string {
-	if len(text) == 0 || string(text) == "null" {
-		return ""
-	}
-	var fault struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	}
-	if json.Unmarshal(text, &fault) != nil || fault.Type+fault.Message == "" {
-		return string(text)
-	}
-	return strings.TrimSpace(fault.Type + " " + fault.Message)
 }

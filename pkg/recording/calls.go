@@ -2,6 +2,7 @@ package recording
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -63,6 +64,29 @@ func (c *call) fail(reason string) {
 	c.ended, c.last = c.last, absent
 }
 
+// fault is the message of an error in JSON: a text, or an object of a type and a
+// message; "" for null, which is none.
+func fault(text json.RawMessage) string {
+	if len(text) == 0 || string(text) == "null" {
+		return ""
+	}
+	var plain string
+	var parts struct {
+		Type      string `json:"type"`
+		Message   string `json:"message"`
+		ErrorType string `json:"error_type"`
+		ErrorMsg  string `json:"error_msg"`
+	}
+	if json.Unmarshal(text, &plain) == nil {
+		return plain
+	}
+	if json.Unmarshal(text, &parts) != nil {
+		return string(text)
+	}
+	said := strings.TrimSpace(cmp.Or(parts.Type, parts.ErrorType) + " " + cmp.Or(parts.Message, parts.ErrorMsg))
+	return cmp.Or(said, string(text))
+}
+
 // words are what a file calls the things that are checked of a call.
 type words struct{ input, output, first, last string }
 
@@ -82,11 +106,11 @@ func (c *call) check(p *source.Place, w words) error {
 	}
 	switch {
 	case c.first < c.at:
-		return p.Errorf("%s must not be before the arrival, is %g s before it", w.first, (c.at-c.first)/1e6)
+		return p.Errorf("%s must not be before the arrival, is %.6g ms before it", w.first, (c.at-c.first)/1e3)
 	case c.last < c.at:
-		return p.Errorf("%s must not be before the arrival, is %g s before it", w.last, (c.at-c.last)/1e6)
+		return p.Errorf("%s must not be before the arrival, is %.6g ms before it", w.last, (c.at-c.last)/1e3)
 	case c.last < c.first:
-		return p.Errorf("%s must not be after %s, is %g s after it: are two columns mixed up?", w.first, w.last, (c.first-c.last)/1e6)
+		return p.Errorf("%s must not be after %s, is %.6g ms after it: are the two mixed up?", w.first, w.last, (c.first-c.last)/1e3)
 	case c.State == completed && isAbsent(c.last):
 		return p.Errorf("%s is missing, though the request completed", w.last)
 	}

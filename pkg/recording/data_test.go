@@ -2,9 +2,15 @@ package recording
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
+	"blis/pkg/record"
 	"blis/pkg/source"
 )
 
@@ -51,15 +57,133 @@ func TestRealFiles(t *testing.T) {
 		if r.Format != c.format || len(r.Runs) != c.runs || n != c.n {
 			t.Errorf("%s: %s, %d runs, %d requests", c.file, r.Format, len(r.Runs), n)
 		}
-		t.Log(r.Path, r.Warnings)
-		for _, run := range r.Runs[:min(3, len(r.Runs))] {
-			t.Logf("%q %+v %q %q %d %g", run.Name, run.Stages, run.Model, run.Engine, run.TensorParallel, run.TargetRPS)
-			t.Logf("%+v %q", run.Outcomes[min(1, len(run.Outcomes)-1)], run.Warnings)
+	}
+	_, err := Open(context.Background(), data(t, "formats/guidellm_report_v2.json"), "")
+	if err == nil || !strings.Contains(err.Error(), "no benchmark in it holds requests") {
+		t.Errorf("a report that kept no requests: %v", err)
+	}
+}
+
+// published reads a table of published figures: a row by its first columns.
+func published(t *testing.T, file string, keys ...string) map[string]map[string]string {
+	t.Helper()
+	f, err := os.Open(data(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := source.NewSheet(file, f, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]map[string]string{}
+	for s.Read() == nil {
+		row, key := map[string]string{}, ""
+		for i, name := range s.Header {
+			row[name] = strings.Clone(s.Row[i])
+		}
+		for _, k := range keys {
+			key = strings.TrimSpace(key + " " + row[k])
+		}
+		all[key] = row
+	}
+	return all
+}
+
+// near compares a figure of a run with a published one, in its digits.
+func near(t *testing.T, what string, got float64, row map[string]string, column string) {
+	t.Helper()
+	want, err := strconv.ParseFloat(row[column], 64)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", what, column, err)
+	}
+	_, digits, _ := strings.Cut(row[column], ".")
+	if math.Abs(got-want) > 0.51*math.Pow(10, -float64(len(digits))) {
+		t.Errorf("%s: %s is %g, published %s", what, column, got, row[column])
+	}
+}
+
+// mean is that of a time of the requests that completed, in ms, or of a count.
+func mean(r *Run, of func(o *record.Outcome) float64) float64 {
+	sum, n := 0.0, 0.0
+	for i := range r.Outcomes {
+		if o := &r.Outcomes[i]; o.State == completed {
+			sum, n = sum+of(o), n+1
 		}
 	}
-	if _, err := Open(context.Background(), data(t, "formats/guidellm_report_v2.json"), ""); err == nil {
-		t.Error("no error")
-	} else {
-		t.Log(err)
+	return sum / n
+}
+
+func ttft(o *record.Outcome) float64  { return float64(o.FirstTokenUS-o.ArrivalUS) / 1e3 }
+func e2e(o *record.Outcome) float64   { return float64(o.CompletedUS-o.ArrivalUS) / 1e3 }
+func input(o *record.Outcome) float64 { return float64(o.InputTokens) }
+
+// What is read has the counts and means that were published with it.
+func TestPublishedFigures(t *testing.T) {
+	for name, row := range published(t, "vllm/requests/experiments.csv", "experiment") {
+		r, err := Open(context.Background(), data(t, "vllm/requests/"+name+".csv.zst"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := r.Runs[0]
+		near(t, name, float64(len(run.Outcomes)), row, "requests")
+		near(t, name, mean(run, input), row, "mean_input")
+		near(t, name, mean(run, ttft), row, "ttft_mean_ms")
+		near(t, name, mean(run, e2e), row, "e2e_mean_ms")
+	}
+	rows := published(t, "vllm/lmbench/runs.csv", "target_qps", "replicas")
+	r, err := Open(context.Background(), data(t, "vllm/lmbench/requests.csv"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != len(r.Runs) {
+		t.Errorf("%d runs, published %d", len(r.Runs), len(rows))
+	}
+	for _, run := range r.Runs {
+		row := rows[fmt.Sprintf("%g %d", run.TargetRPS, run.Replicas)]
+		near(t, run.Name, float64(len(run.Outcomes)), row, "requests")
+		near(t, run.Name, mean(run, input), row, "mean_input")
+		near(t, run.Name, mean(run, ttft), row, "ttft_mean_ms")
+		near(t, run.Name, mean(run, e2e), row, "e2e_mean_ms")
+	}
+	// That benchmark's summary counts from when the engine queued a request.
+	r, err = Open(context.Background(), data(t, "vllm/bench/RTXPRO6000_Llama-3.1-8B/requests.jsonl"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "summary", mean(r.Runs[0], func(o *record.Outcome) float64 { return float64(o.FirstTokenUS-o.EnqueuedUS) / 1e3 }), map[string]string{"TTFT": "7097.2"}, "TTFT")
+	near(t, "summary", mean(r.Runs[0], func(o *record.Outcome) float64 { return float64(o.CompletedUS-o.EnqueuedUS) / 1e3 }), map[string]string{"latency": "28200.7"}, "latency")
+}
+
+// The prompts of the four recordings repeat with a period of 100, nearly all
+// requests find theirs, and no other recording shows a period. Output counts are
+// spoilt in three of the four, and in no other.
+func TestWhatRecordingsContradict(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(data(t, "vllm/requests/experiments.csv")), "*.zst"))
+	if err != nil || len(files) != 4 {
+		t.Fatal(files, err)
+	}
+	for _, other := range []string{"vllm/lmbench/requests.csv", "vllm/otel/jan20-codellama-train-1/traces.json.zst", "vllm/otel/jan21-llama7b-train-1/traces.json.zst",
+		"vllm/bench/RTXPRO6000_Llama-3.1-8B/requests.jsonl", "vllm/phases/dec11-train-qwen3b-1.vllm_phases.csv", "vllm/phases/dec11-train-qwen7b-1.vllm_phases.csv"} {
+		files = append(files, data(t, other))
+	}
+	for i, file := range files {
+		r, err := Open(context.Background(), file, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range r.Runs {
+			period, share := run.Period()
+			if i >= 4 && period != 0 || i < 4 && (period != 100 || share < 0.98) {
+				t.Errorf("%s %s: a period of %d, %.3f", file, run.Name, period, share)
+			}
+			odd := run.OutputCounts()
+			if spoilt := i < 4 && !strings.Contains(file, "codellama"); (odd != "") != spoilt || spoilt && !strings.Contains(odd, "the others have about 249: ") {
+				t.Errorf("%s %s: output counts: %q", file, run.Name, odd)
+			}
+			if run.SetOutputTokens(248); run.OutputCounts() != "" && i < 4 {
+				t.Errorf("%s: with 248 output tokens: %s", file, run.OutputCounts())
+			}
+		}
 	}
 }

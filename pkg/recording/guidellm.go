@@ -104,7 +104,7 @@ func (b *guideBenchmark) run(p *source.Place, place string) (*Run, error) {
 		r.TargetRPS = *rate
 	}
 	var calls []call
-	chunked, unstreamed := 0, 0
+	chunked := 0
 	for _, list := range []struct {
 		name     string
 		requests []guideRequest
@@ -115,13 +115,8 @@ func (b *guideBenchmark) run(p *source.Place, place string) (*Run, error) {
 			if err != nil {
 				return nil, err
 			}
-			if list.name == "successful" {
-				if q.Info.Timings.TokenIterations > 0 && q.Info.Timings.TokenIterations < c.OutputTokens {
-					chunked++
-				}
-				if isAbsent(c.first) {
-					unstreamed++
-				}
+			if n := q.Info.Timings.TokenIterations; n > 0 && n < c.OutputTokens && c.State == completed {
+				chunked++
 			}
 			calls = append(calls, c)
 		}
@@ -133,7 +128,7 @@ func (b *guideBenchmark) run(p *source.Place, place string) (*Run, error) {
 		r.warnf(closedLoop, "the strategy was "+s.Type)
 	}
 	r.warnChunks(chunked)
-	r.warnUnstreamed(unstreamed)
+	r.warnUnstreamed(unstreamed(calls))
 	return r, outcomes(&source.Place{Name: p.Name}, calls, r)
 }
 

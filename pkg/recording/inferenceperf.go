@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"blis/pkg/source"
 )
@@ -43,7 +42,7 @@ type lifecycleAnswer struct {
 }
 
 func isInferencePerf(h *head) bool {
-	return h.list && h.has("start_time", "end_time", "info")
+	return h.list && h.has("start_time", "end_time")
 }
 
 // readInferencePerf reads such a list.
@@ -61,7 +60,7 @@ func readInferencePerf(f *file, r *Recording) error {
 	}
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	var calls []call
-	var unstreamed, doubled, chunked, recounted int
+	var doubled, chunked, recounted int
 	for i := range list {
 		q := &list[i]
 		c, times, err := q.call(&docs.Place, fmt.Sprintf("[%d]", i))
@@ -79,7 +78,6 @@ func readInferencePerf(f *file, r *Recording) error {
 		events := int64(len(times))
 		switch {
 		case isAbsent(c.first):
-			unstreamed++
 		case events >= 2*c.OutputTokens-2 && c.OutputTokens > 4:
 			doubled++
 		case events < c.OutputTokens:
@@ -96,7 +94,7 @@ func readInferencePerf(f *file, r *Recording) error {
 		run.warnf("the client counted other output tokens than the server in %d requests; the server's count is taken", recounted)
 	}
 	run.warnChunks(chunked)
-	run.warnUnstreamed(unstreamed)
+	run.warnUnstreamed(unstreamed(calls))
 	r.Runs = []*Run{run}
 	return outcomes(&source.Place{Name: f.Name}, calls, run)
 }
@@ -121,9 +119,9 @@ func (q *lifecycle) call(p *source.Place, place string) (call, []float64, error)
 	if q.End != nil {
 		c.last = *q.End * 1e6
 	}
-	if fault := lifecycleFault(q.Error); fault != "" {
+	if reason := fault(q.Error); reason != "" {
 		c.OutputTokens = output
-		c.fail(fault)
+		c.fail(reason)
 		return c, nil, c.check(p, w)
 	}
 	c.complete(output)
@@ -132,7 +130,7 @@ func (q *lifecycle) call(p *source.Place, place string) (call, []float64, error)
 	}
 	for i := 1; i < len(times); i++ {
 		if times[i] < times[i-1] {
-			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %g s", place, i, times[i-1]-times[i])
+			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i, (times[i-1]-times[i])*1e3)
 		}
 	}
 	if int64(len(times)) == output {
@@ -143,19 +141,4 @@ func (q *lifecycle) call(p *source.Place, place string) (call, []float64, error)
 		between.gaps(&c)
 	}
 	return c, times, c.check(p, w)
-}
-
-// lifecycleFault is the message of an error, which is null for none.
-func lifecycleFault(text json.RawMessage) string {
-	if len(text) == 0 || string(text) == "null" {
-		return ""
-	}
-	var fault struct {
-		Type    string `json:"error_type"`
-		Message string `json:"error_msg"`
-	}
-	if json.Unmarshal(text, &fault) != nil || fault.Type+fault.Message == "" {
-		return string(text)
-	}
-	return strings.TrimSpace(fault.Type + " " + fault.Message)
 }

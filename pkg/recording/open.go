@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"slices"
 	"strings"
 
 	"blis/pkg/named"
@@ -54,6 +55,9 @@ func Read(ctx context.Context, in source.Input, format string) (*Recording, erro
 	}
 	if err := layout.read(f, r); err != nil {
 		return nil, f.faulty(err)
+	}
+	if len(r.Steps) == 0 && !slices.ContainsFunc(r.Runs, func(run *Run) bool { return len(run.Outcomes) > 0 }) {
+		return nil, f.Errorf("holds no requests")
 	}
 	if _, err := io.Copy(io.Discard, below); err != nil {
 		return nil, f.faulty(err)

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"math"
+	"slices"
 )
 
 const (
@@ -32,24 +33,29 @@ func (r *Run) Period() (period int, share float64) {
 		return 0, 0
 	}
 	shares := []float64{0}
-	best := 0
+	best, noise := 0, 0.0
 	for p := 1; p <= min(len(lengths)/2, longest) && len(lengths)-p >= fewest; p++ {
 		share, pairs := recurring(lengths, p)
-		shares = append(shares, share)
-		sd := math.Sqrt(chance * (1 - chance) / float64(pairs))
-		// Multiples of a period are as good as it is: only a much better one counts.
-		if share >= 0.5 && share > chance+8*sd && share > shares[best]+0.02 {
-			best = p
+		if share < 0.5 || share < chance+8*math.Sqrt(chance*(1-chance)/float64(pairs)) {
+			shares = append(shares, 0)
+			continue
+		}
+		if shares = append(shares, share); share > shares[best] {
+			best, noise = p, math.Sqrt(share*(1-share)/float64(pairs))
 		}
 	}
 	if best == 0 {
 		return 0, 0
 	}
+	// Multiples of the period are about as good as it is: the shortest counts.
+	top := shares[best]
+	best = slices.IndexFunc(shares, func(s float64) bool { return s > 0 && s >= top-max(0.02, 4*noise) })
 	between := 0.0
-	for _, s := range shares[1:best] {
+	for p := 1; p < best; p++ {
+		s, _ := recurring(lengths, p)
 		between += s
 	}
-	if best == 1 || between/float64(best-1) > 0.3 {
+	if best == 1 || between > 0.3*float64(best-1) {
 		return 0, 0
 	}
 	return best, shares[best]

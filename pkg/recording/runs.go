@@ -56,7 +56,13 @@ func (r *Run) warnUnstreamed(n int) {
 	}
 }
 
-// unstreamed is the error for a request whose first token no stream can tell of.
-func unstreamed(id string) error {
-	return fmt.Errorf("request %s completed without a time of its first token, which our own streams must have", id)
+// unstreamed counts the calls that completed without a time of the first token.
+func unstreamed(calls []call) int {
+	n := 0
+	for i := range calls {
+		if calls[i].State == completed && isAbsent(calls[i].first) {
+			n++
+		}
+	}
+	return n
 }

@@ -205,7 +205,7 @@ func (t *table) times(c *call) error {
 		}
 		c.at = at * t.atUS
 	}
-	if status := strings.ToLower(t.Value(t.status)); !slices.Contains(good, status) || t.Value(t.fault) != "" {
+	if status := t.Value(t.status); !slices.Contains(good, strings.ToLower(status)) || t.Value(t.fault) != "" {
 		var err error
 		c.OutputTokens, err = t.Optional(t.output)
 		c.fail(cmp.Or(t.Value(t.fault), status))
@@ -216,11 +216,13 @@ func (t *table) times(c *call) error {
 		return err
 	}
 	c.complete(output)
-	ttft, err := t.Time(t.ttft)
-	if err != nil {
-		return err
+	if t.Value(t.ttft) != "" { // else it was not streamed
+		ttft, err := t.Time(t.ttft)
+		if err != nil {
+			return err
+		}
+		c.first = c.at + ttft*t.ttftUS
 	}
-	c.first = c.at + ttft*t.ttftUS
 	if t.e2e < 0 {
 		end, err := t.Time(t.end)
 		c.last = end * t.endUS
@@ -256,6 +258,7 @@ func (t *table) finish() (runs []*Run, err error) {
 		if !run.Arrivals {
 			run.warnf("%s", noArrivals)
 		}
+		run.warnUnstreamed(unstreamed(rows.calls))
 		runs = append(runs, run)
 	}
 	return runs, nil

@@ -240,7 +240,11 @@ func (r *Run) takeTraceV2Header(p *source.Place, lines *bufio.Scanner) error {
 		case section == "server" && own == "type":
 			r.Engine = value
 		case section == "server" && (own == "tensor_parallel" || own == "tensor_parallel_size" || own == "tp"):
-			r.TensorParallel, _ = strconv.Atoi(value)
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return p.Errorf("%s must be a whole number from 1, is %q", own, value)
+			}
+			r.TensorParallel = n
 		}
 	}
 	return lines.Err()

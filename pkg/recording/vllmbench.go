@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,34 +17,18 @@ import (
 // in which they were sent. Times are s; those of start_times are the client's own
 // and mean something only beside each other.
 type benchResult struct {
-	ModelID        string      `json:"model_id"`
-	Backend        string      `json:"backend"`
-	RequestRate    any         `json:"request_rate"` // a number, or "inf"
-	MaxConcurrency *float64    `json:"max_concurrency"`
-	Completed      *int64      `json:"completed"`
-	InputLens      []int64     `json:"input_lens"`
-	OutputLens     []int64     `json:"output_lens"`
-	TTFTs          []float64   `json:"ttfts"`
-	ITLs           []gaps      `json:"itls"`
-	Latencies      []float64   `json:"latencies"`
-	StartTimes     []float64   `json:"start_times"`
-	Errors         []benchText `json:"errors"`
-}
-
-// benchText is a text that may be null.
-type benchText string
-
-// UnmarshalJSON reads a text or null; an error that is no text is kept as it
-// stands.
-func (b *benchText) UnmarshalJSON(text []byte) error {
-	var s string
-	switch {
-	case string(text) == "null":
-	case json.Unmarshal(text, &s) != nil:
-		s = string(text)
-	}
-	*b = benchText(s)
-	return nil
+	ModelID        string            `json:"model_id"`
+	Backend        string            `json:"backend"`
+	RequestRate    any               `json:"request_rate"` // a number, or "inf"
+	MaxConcurrency *float64          `json:"max_concurrency"`
+	Completed      *int64            `json:"completed"`
+	InputLens      []int64           `json:"input_lens"`
+	OutputLens     []int64           `json:"output_lens"`
+	TTFTs          []float64         `json:"ttfts"`
+	ITLs           []gaps            `json:"itls"`
+	Latencies      []float64         `json:"latencies"`
+	StartTimes     []float64         `json:"start_times"`
+	Errors         []json.RawMessage `json:"errors"`
 }
 
 func isVLLMBench(h *head) bool {
@@ -145,15 +130,12 @@ func (b *benchResult) call(i int) call {
 	if len(b.StartTimes) > 0 {
 		c.at = b.StartTimes[i] * 1e6
 	}
-	fault := ""
+	reason := ""
 	if len(b.Errors) > 0 {
-		fault = string(b.Errors[i])
+		reason = fault(b.Errors[i])
 	}
-	if fault != "" || b.OutputLens[i] == 0 {
-		c.fail(fault)
-		if fault == "" {
-			c.Reason = "no_output"
-		}
+	if reason != "" || b.OutputLens[i] == 0 {
+		c.fail(cmp.Or(reason, "no_output"))
 		return c
 	}
 	c.complete(b.OutputLens[i])
@@ -174,7 +156,7 @@ func (b *benchResult) call(i int) call {
 
 // warn says what is odd about the result.
 func (b *benchResult) warn(r *Run, calls []call) {
-	answered, chunked, late := int64(0), 0, 0
+	answered, chunked := int64(0), 0
 	for i := range calls {
 		c := &calls[i]
 		if c.State != completed {
@@ -183,9 +165,6 @@ func (b *benchResult) warn(r *Run, calls []call) {
 		answered++
 		if len(b.ITLs) > 0 && int64(b.ITLs[i].n) < c.OutputTokens-1 {
 			chunked++
-		}
-		if isAbsent(c.first) {
-			late++
 		}
 	}
 	if !r.Arrivals {
@@ -198,5 +177,5 @@ func (b *benchResult) warn(r *Run, calls []call) {
 		r.warnf(closedLoop, fmt.Sprintf("max_concurrency was %g", *b.MaxConcurrency))
 	}
 	r.warnChunks(chunked)
-	r.warnUnstreamed(late)
+	r.warnUnstreamed(unstreamed(calls))
 }

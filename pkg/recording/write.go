@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"io"
 
 	"blis/pkg/record"
@@ -28,7 +29,7 @@ func write(w *record.Writer, r *Run, tool, version string) error {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		if o.State == completed && o.FirstTokenUS == record.Never {
-			return unstreamed(o.ID)
+			return fmt.Errorf("request %s completed without a time of its first token, which our own streams must have", o.ID)
 		}
 		if err := w.Outcome(o); err != nil {
 			return err

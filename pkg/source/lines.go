@@ -124,11 +124,22 @@ func JSONFault(err error) string {
 	case value.Field == "" && value.Type.Kind() == reflect.Struct:
 		return "must be an object, not " + value.Value
 	case value.Field == "":
-		return "cannot be a " + value.Value
+		return "cannot be " + one(value.Value)
 	case value.Type.Kind() == reflect.Int64:
 		return value.Field + " takes whole numbers, not " + value.Value
 	default:
-		return value.Field + " cannot be a " + value.Value
+		return value.Field + " cannot be " + one(value.Value)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "ends in the middle of a value"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// one is a kind of value with its article.
+func one(kind string) string {
+	if strings.HasPrefix(kind, "a") || strings.HasPrefix(kind, "o") {
+		return "an " + kind
+	}
+	return "a " + kind
 }

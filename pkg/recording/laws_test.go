@@ -1,0 +1,242 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+	"blis/pkg/source"
+
+	"pgregory.net/rapid"
+)
+
+// repeating is a run whose prompts have these lengths.
+func repeating(lengths []int64) *Run {
+	r := &Run{Clock: ClientClock, Arrivals: true}
+	for i, l := range lengths {
+		c := newCall()
+		c.complete(10)
+		o := c.Outcome
+		o.ID, o.InputTokens = fmt.Sprint(i), l
+		o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = record.Micros(i*1000), record.Micros(i*1000+500), record.Micros(i*1000+9500)
+		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = record.Never, record.Never, record.Never
+		r.Outcomes = append(r.Outcomes, o)
+	}
+	return r
+}
+
+// A period in lengths that vary is found, though some are off; independent
+// lengths, a constant, a few in turn, slow changes and a trace too short show none.
+func TestPeriod(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		p := rapid.IntRange(12, 150).Draw(t, "period")
+		n := p*3 + rapid.IntRange(0, 300).Draw(t, "more")
+		pool := make([]int64, p)
+		for i := range pool {
+			pool[i] = 500 + rng.Int64N(60)
+		}
+		lengths, free := make([]int64, n), make([]int64, n)
+		for i := range lengths {
+			lengths[i], free[i] = pool[i%p], 500+rng.Int64N(60)
+			if rng.Float64() < 0.05 {
+				lengths[i] = 1 + rng.Int64N(2000)
+			}
+		}
+		if got, share := repeating(lengths).Period(); got != p || share < 0.5 {
+			t.Errorf("%d requests with a period of %d: found %d, %.2f", n, p, got, share)
+		}
+		if got, share := repeating(free).Period(); got != 0 {
+			t.Errorf("%d independent requests: a period of %d, %.2f", n, got, share)
+		}
+	})
+	for name, length := range map[string]func(i int) int64{
+		"constant":     func(int) int64 { return 512 },
+		"two in turn":  func(i int) int64 { return int64(100 + 400*(i%2)) },
+		"four in turn": func(i int) int64 { return int64(100 + 100*(i%4)) },
+		"blocks":       func(i int) int64 { return int64(100 + i/50) },
+		"rising":       func(i int) int64 { return int64(100 + i) },
+	} {
+		var lengths []int64
+		for i := range 1000 {
+			lengths = append(lengths, length(i))
+		}
+		if got, share := repeating(lengths).Period(); got != 0 {
+			t.Errorf("%s: a period of %d, %.2f", name, got, share)
+		}
+	}
+	if got, _ := repeating([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}).Period(); got != 0 {
+		t.Errorf("ten pairs show a period of %d", got)
+	}
+	if got, _ := (&Run{}).Period(); got != 0 {
+		t.Errorf("nothing shows a period of %d", got)
+	}
+}
+
+// With a period, prompts are those of the period; requests that overtook each
+// other keep theirs, and a length of no place near is a prompt of its own.
+func TestPromptsOfPeriod(t *testing.T) {
+	var lengths []int64
+	for i := range 80 {
+		lengths = append(lengths, int64(100+i%20))
+	}
+	lengths[25], lengths[26] = lengths[26], lengths[25] // 105 and 106
+	lengths[50] = 900
+	list, err := repeating(lengths).Workload(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range list {
+		want := fmt.Sprintf("prompt-%d", lengths[i]-100)
+		switch {
+		case i == 50:
+			if len(q.Prompt) != 0 {
+				t.Errorf("request 50 begins with %v", q.Prompt)
+			}
+		case len(q.Prompt) != 1 || q.Prompt[0].ID != want || q.Prompt[0].Tokens != lengths[i]:
+			t.Errorf("request %d of %d tokens begins with %v, want %s", i, lengths[i], q.Prompt, want)
+		}
+	}
+	if list, _ = repeating(lengths).Workload(0); len(list[3].Prompt) != 0 {
+		t.Errorf("without a period: %v", list[3].Prompt)
+	}
+}
+
+// What failed without an answer, or is of no known length, is not replayed; a run
+// without arrivals is not at all.
+func TestWorkload(t *testing.T) {
+	r := repeating([]int64{10, 20, 30, 40})
+	r.Outcomes[0].State, r.Outcomes[0].OutputTokens = record.StateFailed, 0
+	r.Outcomes[1].State, r.Outcomes[1].OutputTokens = record.StateFailed, 7
+	r.Outcomes[2].InputTokens = 0
+	list, err := r.Workload(0)
+	if err != nil || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" || list[1].DeadlineUS != record.Never {
+		t.Errorf("%v, %v", list, err)
+	}
+	r.Arrivals = false
+	if _, err := r.Workload(0); err == nil || !strings.Contains(err.Error(), "does not say when requests arrived") {
+		t.Errorf("without arrivals: %v", err)
+	}
+	for i := range r.Outcomes {
+		r.Outcomes[i].ScheduledUS = r.Outcomes[i].ArrivalUS
+	}
+	if _, err := r.Workload(0); err != nil {
+		t.Errorf("with the start of prefill: %v", err)
+	}
+}
+
+// paced is a run of n requests of 100 tokens at a pace that doubles half way.
+func paced(n int) *Run {
+	r := &Run{Clock: ClientClock, Arrivals: true}
+	for i := range n {
+		c := newCall()
+		c.complete(100)
+		gap := 10_000.0
+		if i > n/2 {
+			gap = 20_000
+		}
+		c.at = float64(i) * 100_000
+		c.first = c.at + 50_000
+		c.last = c.first + 99*gap
+		c.InputTokens = 10
+		o := c.Outcome
+		o.ID, o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = fmt.Sprint(i), record.Micros(c.at), record.Micros(c.first), record.Micros(c.last)
+		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = record.Never, record.Never, record.Never
+		r.Outcomes = append(r.Outcomes, o)
+	}
+	return r
+}
+
+// Counts that agree with the times are not called wrong, though the pace changes,
+// answers end early or stall; counts of text tokenized again are.
+func TestOutputCounts(t *testing.T) {
+	r := paced(1000)
+	for i := 0; i < 1000; i += 3 { // short answers
+		o := &r.Outcomes[i]
+		o.OutputTokens, o.CompletedUS = 5, o.FirstTokenUS+4*(o.CompletedUS-o.FirstTokenUS)/99
+	}
+	r.Outcomes[7].CompletedUS += 5_000_000 // a stall
+	if odd := r.OutputCounts(); odd != "" {
+		t.Errorf("good counts: %s", odd)
+	}
+	r = paced(1000)
+	for i := 0; i < 1000; i += 100 {
+		r.Outcomes[i].OutputTokens = 4
+	}
+	r.Outcomes[5].OutputTokens = 0
+	odd := r.OutputCounts()
+	// Up to request 500 a token takes 10 ms: 6 of these have 4 tokens, 990/3 = 330 ms,
+	// and one has none; behind it 20 ms, 4 of these 660 ms. Over the 999 that have a
+	// TPOT: (494·10 + 495·20 + 6·330 + 4·660)/999 = 19.5, and the 500th is 20.
+	for _, want := range []string{"11 of 1000 requests (0: 4 tokens in 990 ms after the first; TPOT is 19.5 ms in the mean, 20.0 in the median)", "the others have about 100: "} {
+		if !strings.Contains(odd, want) {
+			t.Errorf("says %q, want %q in it", odd, want)
+		}
+	}
+	r.SetOutputTokens(100)
+	if odd := r.OutputCounts(); odd != "" {
+		t.Errorf("with the counts set: %s", odd)
+	}
+	for i := range r.Outcomes { // two events a token, for some
+		if i%5 == 0 {
+			r.Outcomes[i].OutputTokens = 800
+		}
+	}
+	if odd := r.OutputCounts(); !strings.Contains(odd, "200 of 1000 requests") {
+		t.Errorf("counts that are too large: %q", odd)
+	}
+	if odd := (&Run{}).OutputCounts(); odd != "" {
+		t.Errorf("nothing: %s", odd)
+	}
+}
+
+// A run written as a stream of ours is read as what it was.
+func TestWriteIsRead(t *testing.T) {
+	for name, sample := range samples(t) {
+		r, err := Read(context.Background(), text(sample), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range r.Runs {
+			if strings.Contains(strings.Join(run.Warnings, ""), "without a time of the first token") {
+				continue // which no stream of ours can hold, see below
+			}
+			for _, plain := range []bool{true, false} {
+				var out bytes.Buffer
+				if err := Write(&out, run, "tool", "1", plain); err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				again, err := Read(context.Background(), source.Input{Name: "in", Stream: &out}, "")
+				if err != nil || again.Format != "blis" {
+					t.Fatalf("%s: %v", name, err)
+				}
+				got := again.Runs[0]
+				if got.Clock != run.Clock || got.Arrivals != run.Arrivals || got.Model != run.Model || got.Engine != run.Engine || got.TargetRPS != run.TargetRPS || got.Replicas != run.Replicas {
+					t.Errorf("%s: %+v is read as %+v", name, run, got)
+				}
+				for i := range run.Outcomes {
+					want := run.Outcomes[i]
+					if o := got.Outcomes[i]; len(o.ITLUS) == 0 {
+						o.ITLUS, want.ITLUS = nil, nil
+						if !reflect.DeepEqual(o, want) {
+							t.Errorf("%s: %+v is read as %+v", name, want, o)
+						}
+					} else if !reflect.DeepEqual(o, want) {
+						t.Errorf("%s: %+v is read as %+v", name, want, o)
+					}
+				}
+			}
+		}
+	}
+	r := repeating([]int64{10})
+	r.Outcomes[0].FirstTokenUS = record.Never
+	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil || !strings.Contains(err.Error(), "request 0 completed without a time of its first token") {
+		t.Errorf("a request that was not streamed: %v", err)
+	}
+}
