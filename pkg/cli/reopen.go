@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 )
 
 // reopener opens inputs that are read more than once: files anew each time; what
@@ -53,6 +54,7 @@ func (r *reopener) close() {
 // kept is an input of which the first size bytes are in the file; err is what
 // reading it ended with.
 type kept struct {
+	mu   sync.Mutex // who has given up reading may not have stopped yet
 	in   *input
 	file *os.File
 	size int64
@@ -71,6 +73,8 @@ func (a *again) Name() string { return a.in.name }
 func (*again) Close() error { return nil }
 
 func (a *again) Read(p []byte) (n int, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if left := a.size - a.at; left > 0 {
 		n, err = a.file.ReadAt(p[:min(int64(len(p)), left)], a.at)
 		a.at += int64(n)

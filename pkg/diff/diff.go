@@ -49,23 +49,30 @@ func Run(ctx context.Context, open Open, out io.Writer, o Options) (Verdict, err
 	if err := o.Validate(); err != nil {
 		return Verdict{}, err
 	}
-	c := newComparison(open, &o)
-	for i, name := range o.Streams {
-		c.sides[i] = &side{name: name, comparison: c}
-		if err := c.sides[i].read(ctx); err != nil {
-			return Verdict{}, err
-		}
+	if o.Rank {
+		return Verdict{}, rank(ctx, open, out, &o)
 	}
-	d, err := c.document(ctx)
+	d, err := compare(ctx, newComparison(open, &o), o.Streams)
 	if err != nil {
 		return Verdict{}, err
 	}
-	text, err := d.render(o.Format)
+	text, err := render(d, o.Format)
 	if err == nil {
 		_, err = out.Write(text)
 	}
 	failed := slices.ContainsFunc(d.Gates, func(g Gate) bool { return g.Failed })
 	return Verdict{Differs: d.Status == statusDiffers, Failed: failed}, err
+}
+
+// compare reads two streams and compares them.
+func compare(ctx context.Context, c *comparison, streams []string) (*Document, error) {
+	for i, name := range streams {
+		c.sides[i] = &side{name: name, comparison: c}
+		if err := c.sides[i].load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.document(ctx)
 }
 
 // comparison is of two streams as they are read.

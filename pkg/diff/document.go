@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,8 @@ type Document struct {
 	// too, and where there are none.
 	Requests  *Requests  `json:"requests,omitempty"`
 	Decisions *Decisions `json:"decisions,omitempty"`
+	// Fidelity is there where one of the two is a recording.
+	Fidelity *Fidelity `json:"fidelity,omitempty"`
 	// Bootstrap is absent where Metrics have no intervals.
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 	// Metrics are all numbers of the two trees by their paths.
@@ -39,11 +42,13 @@ type Document struct {
 	replicas []string // what those of Metrics are called
 }
 
-// Identity says which stream this is. Digests are shortened to 12 digits.
+// Identity says which stream this is; Format is that of a recording. Digests are
+// shortened to 12 digits.
 type Identity struct {
 	Stream         string `json:"stream"`
 	Tool           string `json:"tool"`
 	Version        string `json:"version"`
+	Format         string `json:"format,omitempty"`
 	PolicyDigest   string `json:"policy_digest,omitempty"`
 	ConfigDigest   string `json:"config_digest,omitempty"`
 	WorkloadDigest string `json:"workload_digest,omitempty"`
@@ -105,49 +110,41 @@ func (m Metrics) at(path string) *Metric {
 // document compares what was read.
 func (c *comparison) document(ctx context.Context) (*Document, error) {
 	a, b := c.sides[0], c.sides[1]
-	d := &Document{A: a.identity(), B: b.identity()}
 	if err := c.checkWorkloads(); err != nil {
+		return nil, err
+	}
+	pairing, err := c.pairRecordings()
+	if err != nil {
 		return nil, err
 	}
 	if err := c.measure(ctx); err != nil {
 		return nil, err
 	}
-	d.Config = c.compareSettings()
-	if a.outcomes > 0 && b.outcomes > 0 {
-		if !c.options.Unpaired {
-			d.Requests = c.compareRequests(c.inOrder(a, b))
-			var err error
-			if d.Decisions, err = c.compareDecisions(ctx); err != nil {
-				return nil, err
-			}
-		}
+	d := &Document{A: a.identity(), B: b.identity(), Config: []Setting{}}
+	if a.recorded == nil && b.recorded == nil {
+		d.Config = c.compareSettings()
 	}
 	var intervals map[string]Interval
 	if a.outcomes > 0 && b.outcomes > 0 {
+		if !c.options.Unpaired {
+			d.Requests = c.compareRequests(c.inOrder(a, b))
+			if a.recorded == nil && b.recorded == nil {
+				d.Decisions, err = c.compareDecisions(ctx)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		d.Bootstrap, intervals = c.bootstrap()
 	}
 	d.Metrics = compareMetrics(a.raw, b.raw, intervals)
-	for i := range max(len(a.raw.Replica), len(b.raw.Replica)) {
-		of := a.raw.Replica
-		if i >= len(of) {
-			of = b.raw.Replica
-		}
-		d.replicas = append(d.replicas, placeOf(of[i].Deployment, of[i].Index))
-	}
+	d.Fidelity = c.fidelity(pairing, d.Metrics)
+	d.name(a.raw, b.raw)
 	if c.options.keeps != nil {
-		d.Selection = &Selection{Where: c.options.Where, Of: int64(len(c.names))}
-		for n := range c.names {
-			if c.wanted(int32(n)) {
-				d.Selection.Requests++
-			}
-		}
+		d.Selection = c.selection()
 	}
-	for _, g := range c.options.gates {
-		failed, err := g.decide(d.Metrics)
-		if err != nil {
-			return nil, err
-		}
-		d.Gates = append(d.Gates, Gate{g.src, failed})
+	if err := d.decide(c.options.gates); err != nil {
+		return nil, err
 	}
 	d.Status = statusSame
 	if d.differs() {
@@ -157,36 +154,82 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	return d, nil
 }
 
-// checkWorkloads refuses to pair what was fed different requests.
+// name notes what the replicas of the metrics are called.
+func (d *Document) name(a, b *metrics.Raw) {
+	for i := range max(len(a.Replica), len(b.Replica)) {
+		of := a.Replica
+		if i >= len(of) {
+			of = b.Replica
+		}
+		d.replicas = append(d.replicas, placeOf(of[i].Deployment, of[i].Index))
+	}
+}
+
+// selection says how much of the streams was asked for.
+func (c *comparison) selection() *Selection {
+	s := &Selection{Where: c.options.Where, Of: int64(len(c.names))}
+	for n := range c.names {
+		if c.wanted(int32(n)) {
+			s.Requests++
+		}
+	}
+	return s
+}
+
+// decide decides the gates.
+func (d *Document) decide(gates []gate) error {
+	for _, g := range gates {
+		failed, err := g.decide(d.Metrics)
+		if err != nil {
+			return err
+		}
+		d.Gates = append(d.Gates, Gate{g.src, failed})
+	}
+	return nil
+}
+
+// checkWorkloads refuses to pair two runs that were fed different requests.
 func (c *comparison) checkWorkloads() error {
 	a, b := c.sides[0], c.sides[1]
-	x, y := a.end.WorkloadDigest, b.end.WorkloadDigest
-	if c.options.Unpaired || x == y && x != "" {
+	if c.options.Unpaired || a.end == nil || b.end == nil {
 		return nil
 	}
-	return fmt.Errorf("%s and %s are of different workloads (%s and %s); --unpaired compares them as independent", a.name, b.name,
-		short(x), short(y))
+	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
+		return fmt.Errorf("%s and %s are of different workloads (%s and %s); --unpaired compares them as independent", a.name, b.name,
+			cmp.Or(short(x), "unknown"), cmp.Or(short(y), "unknown"))
+	}
+	return nil
 }
 
 // measure settles the metrics of both sides: those that they carry or, of a
-// selection, computed from the outcomes.
+// recording and of a selection, computed from the outcomes.
 func (c *comparison) measure(ctx context.Context) error {
 	for _, s := range c.sides {
-		switch {
-		case s.carried == nil:
-			return fmt.Errorf("%s: the run holds no metrics: somebody filtered them out", s.name)
-		case s.outcomes == 0 && s.carried.Requests.Offered > 0 && c.options.keeps != nil:
-			return fmt.Errorf("%s: the run was written with --trace minimal and holds no outcomes; --where needs --trace decisions or full", s.name)
-		case s.outcomes == 0 && s.carried.Requests.Offered > 0:
-			c.warn("%s holds no outcomes (--trace minimal): metrics only, without intervals", s.name)
+		if s.recorded == nil {
+			if err := s.checkCarried(); err != nil {
+				return err
+			}
+			s.raw = &s.carried.Raw
 		}
-		s.raw = &s.carried.Raw
-		if c.options.keeps == nil {
-			continue
+		if s.recorded != nil || c.options.keeps != nil {
+			if err := s.recompute(ctx); err != nil {
+				return err
+			}
 		}
-		if err := s.recompute(ctx); err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+// checkCarried says what is missing in a run.
+func (s *side) checkCarried() error {
+	silent := s.outcomes == 0 && s.carried != nil && s.carried.Requests.Offered > 0
+	switch {
+	case s.carried == nil:
+		return fmt.Errorf("%s: the run holds no metrics: somebody filtered them out", s.name)
+	case silent && s.options.keeps != nil:
+		return fmt.Errorf("%s: the run was written with --trace minimal and holds no outcomes; --where needs --trace decisions or full", s.name)
+	case silent:
+		s.warn("%s holds no outcomes (--trace minimal): metrics only, without intervals", s.name)
 	}
 	return nil
 }
@@ -194,20 +237,39 @@ func (c *comparison) measure(ctx context.Context) error {
 // recompute computes the metrics of the requests that are asked for.
 func (s *side) recompute(ctx context.Context) error {
 	acc := metrics.New(s.header.SLOClasses)
-	err := s.walk(ctx, func(r *record.Reader, o *record.Outcome, _ *record.Decision) error {
-		if r.Kind() != record.KindOutcome {
-			return nil
-		}
-		if err := r.Outcome(o); err != nil || !s.wanted(s.ids[o.ID]) {
-			return err
+	add := func(o *record.Outcome) {
+		if !s.wanted(s.ids[o.ID]) {
+			return
 		}
 		acc.Add(o)
 		for _, gap := range o.ITLUS {
 			acc.Gap(gap[0], gap[1])
 		}
-		return nil
-	})
+	}
+	var err error
+	if s.recorded != nil {
+		for i := range s.recorded.Outcomes {
+			add(&s.recorded.Outcomes[i])
+		}
+	} else {
+		err = s.walk(ctx, func(r *record.Reader, o *record.Outcome, _ *record.Decision) error {
+			if r.Kind() != record.KindOutcome {
+				return nil
+			}
+			if err := r.Outcome(o); err != nil {
+				return err
+			}
+			add(o)
+			return nil
+		})
+	}
 	s.raw = acc.Raw()
+	if s.recorded != nil && !s.recorded.Arrivals {
+		s.raw.DurationS, s.raw.Throughput = 0, nil
+		if s.raw.Goodput != nil {
+			s.raw.Goodput.RPS = nil
+		}
+	}
 	return err
 }
 
@@ -252,7 +314,7 @@ func (d *Document) differs() bool {
 
 func (s *side) identity() Identity {
 	h := s.header
-	id := Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version, Requests: s.outcomes}
+	id := Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version, Format: s.format, Requests: s.outcomes}
 	if run := h.Run; run != nil {
 		id.PolicyDigest, id.ConfigDigest = short(run.Key.Policy), short(run.ConfigDigest)
 	}
@@ -268,8 +330,11 @@ func (s *side) identity() Identity {
 // short is a digest as people compare it.
 func short(digest string) string { return digest[:min(12, len(digest))] }
 
+// document is what can be rendered.
+type document interface{ text() []byte }
+
 // render is the document in that format.
-func (d *Document) render(format string) ([]byte, error) {
+func render(d document, format string) ([]byte, error) {
 	if format != "json" {
 		return d.text(), nil
 	}

@@ -80,6 +80,11 @@ func checkName(name string) error {
 	default:
 		return fmt.Errorf("unknown name %q; names begin with a., b. (the metrics of both) or d. (their difference: d.ttft.p99.rel)", name)
 	}
+	return checkMetric(path)
+}
+
+// checkMetric says what is wrong with the path of a metric.
+func checkMetric(path string) error {
 	if _, ok := metrics.PlaceOf(path); ok {
 		return nil
 	}

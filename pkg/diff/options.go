@@ -5,17 +5,21 @@ import (
 
 	"blis/pkg/filter"
 	"blis/pkg/record"
+	"blis/pkg/recording"
 )
 
 // Options are what a call of blis-diff may say.
 type Options struct {
-	Streams  []string `arg:"" name:"stream" help:"Two runs, zstd or plain; - is stdin."`
-	Where    string   `placeholder:"CEL" help:"Only requests for which this is true in one of the two: 'slo_class == \"critical\"'."`
-	FailIf   []string `placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, with 0 if not: 'd.ttft.p99.rel > 0.05'. Repeatable."`
-	Unpaired bool     `help:"Compare runs of different workloads, as independent."`
-	Seed     uint64   `default:"0" help:"Seed of the draws that intervals come from."`
-	Format   string   `default:"text" enum:"text,json" help:"text for people, json for programs: one document."`
-	Strict   bool     `help:"Warnings about the streams are errors."`
+	Streams      []string `arg:"" name:"stream" help:"Two runs, or a run and a recording of a real server (FILE, FORMAT:FILE, FILE#NAME); - is stdin."`
+	Where        string   `placeholder:"CEL" help:"Only requests for which this is true in one of the two: 'slo_class == \"critical\"'."`
+	FailIf       []string `placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, with 0 if not: 'd.ttft.p99.rel > 0.05'. Repeatable."`
+	Unpaired     bool     `help:"Compare runs of different workloads, as independent."`
+	OutputTokens int64    `placeholder:"N" help:"Every request that a recording completed had N output tokens, whatever it counts."`
+	Rank         bool     `help:"Of pairs of streams, a run and the recording of it each: does the simulation rank them as the recordings do?"`
+	By           string   `default:"ttft.p99" placeholder:"METRIC" help:"What --rank ranks by: ${default}, e2e.mean, goodput.ratio."`
+	Seed         uint64   `default:"0" help:"Seed of the draws that intervals come from."`
+	Format       string   `default:"text" enum:"text,json" help:"text for people, json for programs: one document."`
+	Strict       bool     `help:"Warnings about the streams are errors."`
 
 	// Progress tells the user how far the reading has come; nil is silent.
 	Progress func(string) `kong:"-"`
@@ -26,11 +30,28 @@ type Options struct {
 
 // Validate says what is wrong with options that are right one by one.
 func (o *Options) Validate() (err error) {
-	if len(o.Streams) != 2 {
-		return fmt.Errorf("two streams are compared, not %d", len(o.Streams))
+	switch n := len(o.Streams); {
+	case o.Rank && (n < 4 || n%2 != 0):
+		return fmt.Errorf("--rank takes two or more pairs of streams, RUN RECORDING RUN RECORDING, not %d streams", n)
+	case o.Rank && (o.Where != "" || len(o.FailIf) > 0 || o.Unpaired):
+		return fmt.Errorf("--where, --fail-if and --unpaired have no effect with --rank")
+	case !o.Rank && n != 2:
+		return fmt.Errorf("two streams are compared, not %d", n)
 	}
-	if o.Streams[0] == "-" && o.Streams[1] == "-" {
-		return fmt.Errorf("stdin can be only one of the two streams")
+	stdin := 0
+	for _, name := range o.Streams {
+		if _, path := recording.Split(name); path == "-" {
+			stdin++
+		}
+	}
+	if stdin > 1 {
+		return fmt.Errorf("stdin can be only one of the streams")
+	}
+	if o.OutputTokens < 0 {
+		return fmt.Errorf("--output-tokens must be above 0, is %d", o.OutputTokens)
+	}
+	if err := checkMetric(o.By); err != nil {
+		return fmt.Errorf("--by: %w", err)
 	}
 	if o.Where != "" {
 		if o.keeps, err = filter.CompileOutcome(o.Where); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/record"
+	"blis/pkg/recording"
 )
 
 // side is one stream as it is read.
@@ -27,6 +28,9 @@ type side struct {
 	last      pages[int32]
 	// outcomes counts the requests of the stream.
 	outcomes int64
+	// recorded is what a recording holds; nil of a run.
+	recorded *recording.Run
+	format   string // of the recording
 }
 
 // absent is a time in µs that a request does not have.
@@ -72,9 +76,10 @@ func (r *request) tpot() (ms float64, ok bool) {
 	return record.TPOT(r.e2e-r.ttft, r.output), true
 }
 
-// read reads the whole stream.
+// read reads the whole run.
 func (s *side) read(ctx context.Context) error {
-	return s.walk(ctx, func(r *record.Reader, o *record.Outcome, d *record.Decision) error {
+	var warnings []string
+	err := s.walk(ctx, func(r *record.Reader, o *record.Outcome, d *record.Decision) error {
 		switch r.Kind() {
 		case record.KindHeader:
 			s.header = r.Header()
@@ -85,20 +90,30 @@ func (s *side) read(ctx context.Context) error {
 			s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
 			return r.Decode(s.carried)
 		case record.KindOutcome:
-			if err := r.Outcome(o); err != nil {
-				return err
+			err := r.Outcome(o)
+			if err == nil {
+				if err = s.keep(o); err != nil {
+					err = r.Errorf("%v", err)
+				}
 			}
-			return s.keep(r, o)
+			return err
 		case record.KindDecision:
 			if err := r.Decision(d); err != nil {
 				return err
 			}
 			s.decide(d, int32(r.Line()))
 		case record.KindEnd:
-			s.end = r.End()
+			s.end, warnings = r.End(), r.Warnings()
 		}
 		return nil
 	})
+	if err == nil && s.options.Strict && len(warnings) > 0 {
+		err = errors.New(warnings[0])
+	}
+	for _, msg := range warnings {
+		s.warn("%s", msg)
+	}
+	return err
 }
 
 // walk visits all records of a run. o and d are memory for those that need it.
@@ -131,17 +146,7 @@ func (s *side) walk(ctx context.Context, visit func(r *record.Reader, o *record.
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := r.Err(); err != nil {
-		return err
-	}
-	if w := r.Warnings(); s.options.Strict && len(w) > 0 {
-		return errors.New(w[0])
-	} else if s.end != nil {
-		for _, msg := range w {
-			s.warn("%s", msg)
-		}
-	}
-	return nil
+	return r.Err()
 }
 
 // errEnough ends a walk early and well.
@@ -163,12 +168,12 @@ func (s *side) number(id string) int32 {
 	return n
 }
 
-// keep keeps what is compared of the outcome at hand.
-func (s *side) keep(r *record.Reader, o *record.Outcome) error {
+// keep keeps what is compared of an outcome.
+func (s *side) keep(o *record.Outcome) error {
 	n := s.number(o.ID)
 	q := s.requests.at(n)
 	if q.state != 0 {
-		return r.Errorf("the request %q has two outcomes", o.ID)
+		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
 	s.outcomes++
 	*q = request{arrival: int64(o.ArrivalUS), ttft: span(o.ArrivalUS, o.FirstTokenUS), e2e: span(o.ArrivalUS, o.CompletedUS),
@@ -195,7 +200,7 @@ func (s *side) keep(r *record.Reader, o *record.Outcome) error {
 	if s.options.keeps != nil {
 		kept, err := s.options.keeps(o)
 		if err != nil {
-			return r.Errorf("--where: %v", err)
+			return fmt.Errorf("--where: %w", err)
 		}
 		if !kept {
 			q.has &^= asked

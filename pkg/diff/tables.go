@@ -75,7 +75,7 @@ func (d *Document) parts(of string) *table {
 	if of == "cls" {
 		name = "class"
 	}
-	t.row(append([]string{"by " + name + ", a -> b"}, heads...)...)
+	t.row("by "+name+", a -> b", heads...)
 	var seen []string // in the order of the tree
 	for _, m := range d.Metrics {
 		key, ok := strings.CutPrefix(m.Path, of+"[")
@@ -94,15 +94,16 @@ func (d *Document) parts(of string) *table {
 	t.more = len(seen) - maxRows
 	for _, key := range seen[:min(len(seen), maxRows)] {
 		prefix := of + "[" + key + "]."
-		row := []string{ascii(strings.Trim(key, `"`))}
+		head := strings.Trim(key, `"`)
 		if i, err := strconv.Atoi(key); err == nil && i < len(d.replicas) {
-			row[0] = ascii(d.replicas[i])
+			head = d.replicas[i]
 		}
+		var row []string
 		for _, path := range paths {
 			m := d.Metrics.at(prefix + path)
 			row = append(row, plain(m.A, show)+" -> "+plain(m.B, show)+m.mark())
 		}
-		t.row(row...)
+		t.row(ascii(head), row...)
 	}
 	return t
 }
@@ -153,7 +154,9 @@ type table struct {
 	more int
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(first string, others ...string) {
+	t.rows = append(t.rows, append([]string{first}, others...))
+}
 
 // withoutEmpty is the table without the columns that hold nothing.
 func (t *table) withoutEmpty() *table {

@@ -43,6 +43,12 @@ func (d *Document) text() []byte {
 
 // differences adds all that differs.
 func (d *Document) differences(b []byte) []byte {
+	if d.Fidelity != nil {
+		if d.Requests != nil && len(d.Requests.States) > 0 {
+			b = d.Requests.states(b)
+		}
+		return d.bootstrap(d.Fidelity.append(b))
+	}
 	if len(d.Config) > 0 {
 		b = d.settings().append(append(b, '\n'))
 	}
@@ -59,14 +65,7 @@ func (d *Document) differences(b []byte) []byte {
 			b = t.append(append(b, '\n'))
 		}
 	}
-	if boot := d.Bootstrap; boot != nil {
-		pairs := "pairs of requests"
-		if !boot.Paired {
-			pairs = "requests of each side"
-		}
-		b = fmt.Appendf(b, "\n* the 95 %% interval of b-a does not hold 0: %d draws of %d blocks of %.0f %s (%.3g s), seed %d\n",
-			boot.Draws, boot.Blocks, boot.BlockRequests, pairs, boot.BlockS, boot.Seed)
-	}
+	b = d.bootstrap(b)
 	if d.Requests != nil {
 		b = d.Requests.changes("worst regressions", d.Requests.Regressions, b)
 		b = d.Requests.changes("best gains", d.Requests.Gains, b)
@@ -74,8 +73,28 @@ func (d *Document) differences(b []byte) []byte {
 	return b
 }
 
+// bootstrap adds where the intervals come from.
+func (d *Document) bootstrap(b []byte) []byte {
+	boot := d.Bootstrap
+	if boot == nil {
+		return b
+	}
+	pairs, star := "pairs of requests", "* the interval does not hold 0: "
+	if !boot.Paired {
+		pairs = "requests of each side"
+	}
+	if d.Fidelity != nil {
+		star = "intervals: "
+	}
+	return fmt.Appendf(b, "\n%s%d draws of %d blocks of %.0f %s (%.3g s), seed %d\n",
+		star, boot.Draws, boot.Blocks, boot.BlockRequests, pairs, boot.BlockS, boot.Seed)
+}
+
 func (id *Identity) text() string {
-	parts := []string{id.Stream + " of " + id.Tool + " " + id.Version}
+	parts := []string{strings.TrimSpace(id.Stream + " of " + id.Tool + " " + id.Version)}
+	if id.Format != "" {
+		parts[0] = id.Stream + " (" + id.Format + ")"
+	}
 	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest}, {"workload", id.WorkloadDigest}} {
 		if digest[1] != "" {
 			parts = append(parts, digest[0]+" "+digest[1])
@@ -89,7 +108,10 @@ func (d *Document) verdict() string {
 	if d.Status == statusSame {
 		return "the same"
 	}
-	parts := []string{fmt.Sprintf("%d settings", len(d.Config))}
+	var parts []string
+	if d.Fidelity == nil {
+		parts = append(parts, fmt.Sprintf("%d settings", len(d.Config)))
+	}
 	if r := d.Requests; r != nil {
 		parts = append(parts, fmt.Sprintf("%d of %d requests", r.Changed+r.OnlyA+r.OnlyB, r.Both+r.OnlyA+r.OnlyB))
 	}
@@ -132,13 +154,17 @@ func (r *Requests) append(b []byte) []byte {
 		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.Missed, r.Met)
 	}
 	if len(r.States) > 0 {
-		var parts []string
-		for _, s := range r.States {
-			parts = append(parts, fmt.Sprintf("%d %s -> %s", s.Count, s.A, s.B))
-		}
-		b = fmt.Appendf(b, "%-11s %s\n", "states", strings.Join(parts, ", "))
+		b = r.states(b)
 	}
 	return b
+}
+
+func (r *Requests) states(b []byte) []byte {
+	var parts []string
+	for _, s := range r.States {
+		parts = append(parts, fmt.Sprintf("%d %s -> %s", s.Count, s.A, s.B))
+	}
+	return fmt.Appendf(b, "%-11s %s\n", "states", strings.Join(parts, ", "))
 }
 
 // changes adds a table of single requests.
@@ -187,11 +213,11 @@ func (d *Decisions) append(b []byte) []byte {
 	t := &table{}
 	t.row("  candidate", "a: score", "in flight", "queue", "running", "KV", "matched", "age ms", "b: score", "in flight", "queue", "running", "KV", "matched", "age ms")
 	for _, at := range candidates(f) {
-		row := []string{"  " + ascii(placeOf(at.deployment, at.replica))}
+		var row []string
 		for _, side := range []*record.Decision{f.A, f.B} {
 			row = append(row, considered(side, at)...)
 		}
-		t.row(row...)
+		t.row("  "+ascii(placeOf(at.deployment, at.replica)), row...)
 	}
 	return t.withoutEmpty().append(b)
 }

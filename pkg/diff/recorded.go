@@ -1,0 +1,213 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"blis/pkg/record"
+	"blis/pkg/recording"
+	"blis/pkg/source"
+)
+
+// load reads the stream, of a run all, of a recording what it holds; the requests of
+// the latter are kept only when it is known how they are paired.
+func (s *side) load(ctx context.Context) error {
+	format, path := recording.Split(s.name)
+	if format == "" {
+		run, err := s.isRun()
+		if err != nil {
+			return err
+		}
+		if run {
+			return s.read(ctx)
+		}
+	}
+	return s.record(ctx, format, path)
+}
+
+// isRun looks at the beginning of a stream. What is neither one of ours nor there
+// is left to who reads recordings.
+func (s *side) isRun() (bool, error) {
+	f, err := s.open(s.name)
+	if errors.Is(err, fs.ErrNotExist) && strings.Contains(s.name, "#") || isFolder(s.name) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	text, done := record.Decompress(f)
+	defer done()
+	begin := make([]byte, len(ours))
+	n, _ := io.ReadFull(text, begin) // what is wrong shows again
+	if string(begin[:n]) != ours[:n] {
+		return false, nil
+	}
+	again, err := s.open(s.name)
+	if err != nil {
+		return false, err
+	}
+	defer again.Close()
+	r := record.NewReader(again)
+	defer r.Close()
+	return !r.Next() || r.Header() == nil || r.Header().Stream != record.StreamRecording, nil
+}
+
+// ours is how streams of ours begin.
+const ours = `{"kind":`
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// record reads a recording of one run.
+func (s *side) record(ctx context.Context, format, path string) error {
+	in := source.Input{Name: path, Path: path}
+	if info, err := os.Stat(path); path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		f, err := s.open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = source.Input{Name: cmp.Or(strings.TrimPrefix(path, "-"), "stdin"), Stream: f}
+	}
+	r, err := recording.Read(ctx, in, format)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(r.Runs) == 0:
+		return fmt.Errorf("%s: holds steps and no requests: nothing to compare", s.name)
+	case len(r.Runs) > 1:
+		names := r.Names()
+		if most := 10; len(names) > most {
+			names = append(names[:most:most], "...")
+		}
+		return fmt.Errorf("%s: holds %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name, strings.Join(names, ", "))
+	}
+	s.recorded, s.format = r.Runs[0], r.Format
+	s.header = &record.Header{Stream: record.StreamRecording, Tool: cmp.Or(s.recorded.Engine, r.Format)}
+	for _, w := range slices.Concat(r.Warnings, s.recorded.Warnings) {
+		s.warn("%s: %s", s.name, w)
+	}
+	if n := s.options.OutputTokens; n > 0 {
+		s.recorded.SetOutputTokens(n)
+	} else if odd := s.recorded.OutputCounts(); odd != "" {
+		s.warn("%s: %s", s.name, odd)
+	}
+	if !s.recorded.Arrivals {
+		s.warn("%s: does not say when requests came: throughput is not compared, and blocks of requests are in the order of the file", s.name)
+	}
+	return nil
+}
+
+// Values of Pairing.
+const (
+	byID    = "id"
+	byOrder = "order"
+	byNone  = "none"
+)
+
+// pairRecordings gives the requests of recordings the ids by which they are paired,
+// and keeps them. It says how they are paired.
+func (c *comparison) pairRecordings() (string, error) {
+	a, b := c.sides[0], c.sides[1]
+	if a.recorded == nil && b.recorded == nil {
+		return "", nil
+	}
+	if a.recorded == nil {
+		a, b = b, a // a is a recording, b one or a run
+	}
+	pairing := byNone
+	if !c.options.Unpaired {
+		pairing = byID
+		theirs := b.arrivals()
+		switch {
+		case common(a.recorded.Outcomes, theirs):
+		case inStep(a.recorded.Outcomes, theirs):
+			pairing = byOrder
+			for i := range a.recorded.Outcomes {
+				a.recorded.Outcomes[i].ID = theirs[i].id
+			}
+		default:
+			return "", fmt.Errorf("%s and %s are not of the same requests (%d and %d, without common ids, or of other lengths in the order of arrival); --unpaired compares them as independent",
+				a.name, b.name, len(a.recorded.Outcomes), len(theirs))
+		}
+	}
+	for _, s := range c.sides {
+		if s.recorded == nil {
+			continue
+		}
+		for i := range s.recorded.Outcomes {
+			if err := s.keep(&s.recorded.Outcomes[i]); err != nil {
+				return "", fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	return pairing, nil
+}
+
+// arrival is a request as it came.
+type arrival struct {
+	id    string
+	at    int64
+	input int64
+}
+
+// arrivals are the requests of a side by arrival.
+func (s *side) arrivals() []arrival {
+	var list []arrival
+	if s.recorded != nil {
+		for i := range s.recorded.Outcomes {
+			o := &s.recorded.Outcomes[i]
+			list = append(list, arrival{o.ID, int64(o.ArrivalUS), o.InputTokens})
+		}
+		return list
+	}
+	for n := range s.requests.n {
+		if q := s.at(n); q.state != 0 {
+			list = append(list, arrival{s.names[n], q.arrival, q.input})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y arrival) int { return cmp.Compare(x.at, y.at) })
+	return list
+}
+
+// common reports whether half of the requests of the smaller list have an id of the
+// other's, and the same length.
+func common(recorded []record.Outcome, theirs []arrival) bool {
+	length := map[string]int64{}
+	for _, t := range theirs {
+		length[t.id] = t.input
+	}
+	n := 0
+	for i := range recorded {
+		if l, ok := length[recorded[i].ID]; ok && l == recorded[i].InputTokens {
+			n++
+		}
+	}
+	return n > 0 && 2*n >= min(len(recorded), len(theirs))
+}
+
+// inStep reports whether there are as many requests as in the other list, and nine
+// of ten are as long as the one at their place.
+func inStep(recorded []record.Outcome, theirs []arrival) bool {
+	if len(recorded) != len(theirs) {
+		return false
+	}
+	n := 0
+	for i := range recorded {
+		if recorded[i].InputTokens == theirs[i].input {
+			n++
+		}
+	}
+	return n > 0 && 10*n >= 9*len(recorded)
+}
