@@ -14,10 +14,12 @@ import (
 	"blis/pkg/catalog"
 	"blis/pkg/cluster"
 	"blis/pkg/dist"
+	"blis/pkg/fitness"
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/record"
+	"blis/pkg/summarize"
 	"blis/schemas"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +100,7 @@ var others = []struct {
 	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[catalog.File](), true},
 	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
+	{"fitness", "A fitness file of blis-summarize.", reflect.TypeFor[fitness.Spec](), true},
 }
 
 // all makes every schema, by its name.
@@ -122,7 +125,60 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 		s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", o.name, o.doc
 		made[o.name] = s
 	}
+	for _, a := range fitness.Aggregates {
+		of := made["fitness"].Properties["aggregate"]
+		of.Enum = append(of.Enum, a.Name)
+	}
+	made["summary"] = summary(t)
 	return made
+}
+
+// summary is the schema of the document of blis-summarize, in which what is not
+// known is null.
+func summary(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	tree, err := jsonschema.ForType(reflect.TypeFor[metrics.Raw](), &recursive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nullable(tree)
+	tree.Description = "The tree of metrics, with all its places."
+	options := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.Whole](): tree}}
+	s, err := jsonschema.ForType(reflect.TypeFor[summarize.Document](), &options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Properties {
+		if slices.Equal(p.Types, []string{"null", "array"}) {
+			p.Type, p.Types = "array", nil
+		}
+	}
+	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "summary", "The document of blis-summarize --format json."
+	return s
+}
+
+// nullable has all properties be there, and what is no object or list be null where
+// it is not known.
+func nullable(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Type == "" && len(s.Types) == 2 {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	switch s.Type {
+	case "object", "array":
+	default:
+		s.Type, s.Types = "", []string{"null", s.Type}
+	}
+	s.Required = slices.Clone(s.PropertyOrder)
+	for _, p := range s.Properties {
+		nullable(p)
+	}
+	nullable(s.Items)
+	if s.AdditionalProperties != nil && s.Properties == nil {
+		nullable(s.AdditionalProperties)
+	}
 }
 
 // recursive are types that contain themselves: policies within policies,

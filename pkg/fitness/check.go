@@ -147,10 +147,10 @@ func (f *Fitness) few(r *Run) (warnings []string) {
 		_ = visit(e.Node, func(n *expr.Node) error {
 			tree, path := split(n.Name)
 			needs, of := percentile(path)
-			if n.Name == "" || needs == 0 || seen[n.Name] {
+			if n.Name == "" || needs == 0 || seen[tree+path] {
 				return nil
 			}
-			seen[n.Name] = true
+			seen[tree+path] = true
 			if count, ok := r.at(tree, of+".count"); ok && count < float64(needs) {
 				warnings = append(warnings, fmt.Sprintf("%s is of %.0f samples, and needs %d", n.Name, count, needs))
 			}
