@@ -42,7 +42,7 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 		if err = r.fromSpans(spans); err != nil {
 			break
 		}
-		if replayed := slices.DeleteFunc(slices.Clone(spans), func(r *run) bool { return !r.arrivals }); len(replayed) > 0 {
+		if replayed := slices.DeleteFunc(slices.Clone(spans), func(r *run) bool { return !r.arrivals || r.cached }); len(replayed) > 0 {
 			before := r.fit.Alpha
 			err = r.fromClients(ctx, replayed, &before, r.fit.Coefficients)
 		}

@@ -63,7 +63,23 @@ func nnls(a *mat.Dense, b []float64) []float64 {
 			}
 		}
 	}
+	// What is left of rounding is no coefficient.
+	for k := range x {
+		if most := columnMax(a, k); most*x[k] < 1e-9*norm(b)/math.Sqrt(float64(rows)) {
+			x[k] = 0
+		}
+	}
 	return x
+}
+
+// columnMax is the largest number of a column, whatever its sign.
+func columnMax(a *mat.Dense, k int) float64 {
+	rows, _ := a.Dims()
+	most := 0.0
+	for i := range rows {
+		most = max(most, math.Abs(a.At(i, k)))
+	}
+	return most
 }
 
 // leastSquares solves for the free columns, the others at 0; false if these depend

@@ -43,11 +43,14 @@ type run struct {
 	// replicas of the server, and whether the player schedules asynchronously.
 	replicas int
 	async    bool
+	seats    int // the most sequences that a replica runs
 	requests []record.Request
 	outcomes []record.Outcome // of the same requests, where they completed
 	measured []seen
 	stages   []recording.Stage
 	period   int // of prompts that repeat; 0: none
+	// cached: prompts shared tokens, it is not known which.
+	cached bool
 	// used says which requests the fit sees.
 	used []bool
 	// blocks are the requests that are compared together: neighbours in time.
@@ -97,6 +100,16 @@ func (s *setup) fill(r *run, of *recording.Run) {
 		}
 		q.Model, q.SLOClass, q.DeadlineUS = "", "", record.Never
 		r.requests, r.outcomes, r.measured, r.used = append(r.requests, q), append(r.outcomes, *o), append(r.measured, m), append(r.used, true)
+	}
+	var cached, prompts int64
+	for i := range r.outcomes {
+		if len(r.requests[i].Prompt) == 0 {
+			cached += r.outcomes[i].CachedTokens
+		}
+		prompts += r.requests[i].InputTokens
+	}
+	if r.cached = float64(cached) > 0.02*float64(prompts); r.cached {
+		s.warnf("%s: %.0f %% of prompt tokens were cached, and the recording does not say what prompts share: a replay computes them, and its TTFT is too long", r.name, 100*float64(cached)/float64(prompts))
 	}
 	if uncounted > 0 {
 		s.warnf("%s: %d requests are left out, whose output tokens were not counted: give --output-tokens", r.name, uncounted)

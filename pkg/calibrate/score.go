@@ -147,15 +147,27 @@ func (p *part) single(s *Score, simulated []seen) {
 	}
 }
 
-// waited is the share of requests of the part that were scheduled later than those
-// of a server with places left: more than two steps after they were queued.
+// waited is the share of requests of the part that found all places taken: that
+// were in the queue for many steps, with a batch as full as it may be or, where the
+// cache is what is short, for very many.
 func (p *part) waited(simulated []seen) float64 {
 	n, late := 0.0, 0.0
-	for i, in := range p.in {
-		if in && !math.IsNaN(simulated[i].e2e) {
-			if n++; simulated[i].queue > 2.5*simulated[i].tpot(p.run.requests[i].OutputTokens) {
-				late++
-			}
+	var spans []span
+	for i, s := range simulated {
+		at := float64(p.run.requests[i].ArrivalUS)
+		spans = append(spans, span{at + s.ttft, at + s.e2e, 1})
+	}
+	running := profileOf(spans)
+	for i, s := range simulated {
+		if !p.in[i] || math.IsNaN(s.e2e) {
+			continue
+		}
+		n++
+		step := s.tpot(p.run.requests[i].OutputTokens)
+		at := float64(p.run.requests[i].ArrivalUS)
+		full := running.mean(at, at+s.ttft) > 0.97*float64(p.run.seats*p.run.replicas)
+		if s.queue > 2.5*step && full || s.queue > 20*step {
+			late++
 		}
 	}
 	return late / max(1, n)

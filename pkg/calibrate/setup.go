@@ -190,7 +190,8 @@ func (s *setup) isGPU(name string) bool {
 
 // prepare makes a run of a recording's, nil if it has no request to compare with.
 func (s *setup) prepare(file *recording.Recording, of *recording.Run, player playerOf) (*run, error) {
-	r := &run{name: nameOf(file, of), file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling}
+	r := &run{name: nameOf(file, of), file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling,
+		seats: s.deployment.Engine.MaxNumSeqs * s.deployment.Engine.DataParallelSize}
 	s.fill(r, of)
 	if !slices.ContainsFunc(r.measured, func(m seen) bool { return !math.IsNaN(m.e2e) }) {
 		return nil, nil

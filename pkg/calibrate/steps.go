@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -16,18 +17,24 @@ import (
 func (r *Report) fromSteps() error {
 	s := r.setup
 	var steps []recording.Step
-	unknown := 0
+	unknown, later := 0, 0
 	gpuOnly := false
 	for _, x := range s.steps {
 		if x.Context == recording.Unknown {
 			unknown++
 			x.Context = 0
 		}
-		gpuOnly = gpuOnly || x.GPUOnly
+		if gpuOnly = gpuOnly || x.GPUOnly; x.PrefillContext > 0 {
+			later++
+			continue
+		}
 		steps = append(steps, x)
 	}
 	if len(steps) < 10 {
 		return fmt.Errorf("only %d steps are of this setup; 10 are the least to fit to", len(steps))
+	}
+	if later > 0 {
+		s.warnf("%d steps with chunks of prompts behind tokens computed before are left out: no coefficient is of those", later)
 	}
 	if unknown > 0 {
 		s.warnf("of %d steps the context is not said: taken as 0", unknown)
@@ -65,8 +72,8 @@ func (r *Report) fromSteps() error {
 		}
 		if e := 100 * deviation(off); e < r.fit.heldError {
 			s.warnf("a table of steps is %.2g %% off on steps that it was not made of, a line %.2g %%: the table is taken, and beta only told", e, r.fit.heldError)
-			r.fit.heldError, r.fit.table = e, t
-			r.fit.method = fmt.Sprintf("a table of %d steps, of each cell of prefill and decode a line over context; judged on the other %d", len(fit), len(held))
+			r.fit.heldError, r.fit.table = e, tableOf(steps)
+			r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
 		}
 	}
 	return nil
@@ -83,63 +90,122 @@ func stepRegression(steps []recording.Step) *regression {
 // mostPoints is how many points an axis of a grid has at most: more are no grid.
 const mostPoints = 40
 
-// tableOf makes a table of steps that are a grid in prefill and decode: of each cell
-// a line over context. Of chunks it takes those that begin a prompt. It is nil if
-// the steps are no grid.
+// contextPoints is how many points of context a table has, from none to the most in
+// equal ratios.
+const contextPoints = 24
+
+// cell is a batch of a grid, without its context.
+type cell struct{ prefill, decode int64 }
+
+// tableOf makes a table of steps that are a grid in prefill and decode, nil if they
+// are none.
+//
+// A table must rise along all axes, and steps do not quite: a long context of one
+// sequence takes longer than the same of many, which fill a GPU better. Servers have
+// many, so that a time counts as no longer than that of more sequences with as much
+// context; so does what was never measured. Along the other axes the longer time
+// counts.
 func tableOf(steps []recording.Step) *latency.Table {
-	type cell struct{ prefill, decode int64 }
-	cells := map[cell]*regression{}
-	prefills, decodes := map[int64]bool{0: true}, map[int64]bool{0: true}
+	cells := map[cell][]recording.Step{}
+	prefills, decodes := map[int64]int{}, map[int64]int{}
 	most := int64(1)
 	for _, x := range steps {
-		if x.PrefillContext > 0 {
-			continue
-		}
 		at := cell{x.Prefill, x.Decode}
 		if cells[at] == nil {
-			cells[at] = &regression{names: []string{"", ""}}
+			prefills[x.Prefill]++
+			decodes[x.Decode]++
 		}
-		cells[at].add(0, x.US, 1, float64(x.Context))
-		prefills[x.Prefill], decodes[x.Decode] = true, true
+		cells[at] = append(cells[at], x)
 		most = max(most, x.Context)
 	}
-	if len(prefills) > mostPoints || len(decodes) > mostPoints || len(cells)*10 < 6*len(prefills)*len(decodes) {
+	if len(prefills) > mostPoints || len(decodes) > mostPoints {
 		return nil
 	}
-	t := &latency.Table{PrefillTokens: slices.Sorted(maps.Keys(prefills)), DecodeSequences: slices.Sorted(maps.Keys(decodes)), ContextTokens: []int64{0, most}}
-	width := 2 * len(t.DecodeSequences)
-	for i, p := range t.PrefillTokens {
-		for k, d := range t.DecodeSequences {
-			for j, c := range t.ContextTokens {
-				us := math.NaN()
-				if at := cells[cell{p, d}]; at != nil {
-					x := at.fit(always)
-					us = x[0] + x[1]*float64(c)
-					if d == 0 {
-						us = x[0]
-					}
-				}
-				n := len(t.StepUS)
-				// What was not measured is as long as what is less, and nothing
-				// takes less time than that.
-				least := 0.0
-				if i > 0 {
-					least = max(least, t.StepUS[n-width])
-				}
-				if k > 0 {
-					least = max(least, t.StepUS[n-2])
-				}
-				if j > 0 {
-					least = max(least, t.StepUS[n-1])
-				}
-				if !(us >= least) {
-					us = least
-				}
-				t.StepUS = append(t.StepUS, math.Ceil(100*us)/100)
-			}
+	t := &latency.Table{PrefillTokens: often(prefills, len(decodes)), DecodeSequences: often(decodes, len(prefills)), ContextTokens: []int64{0}}
+	if len(t.PrefillTokens) < 2 || len(t.DecodeSequences) < 2 {
+		return nil
+	}
+	for i := range contextPoints - 1 {
+		at := int64(math.Round(float64(most) / math.Pow(1.6, float64(contextPoints-2-i))))
+		if at > t.ContextTokens[len(t.ContextTokens)-1] {
+			t.ContextTokens = append(t.ContextTokens, at)
 		}
 	}
+	width := len(t.ContextTokens)
+	stride := width * len(t.DecodeSequences)
+	for i, p := range t.PrefillTokens {
+		plane := make([]float64, stride)
+		for k := len(t.DecodeSequences) - 1; k >= 0; k-- {
+			c := curveOf(cells[cell{p, t.DecodeSequences[k]}])
+			for j, context := range t.ContextTokens {
+				us := c.at(float64(context))
+				if more := k*width + j + width; more < stride {
+					us = min(us, plane[more])
+				}
+				plane[k*width+j] = us
+			}
+		}
+		for n := range plane {
+			if n%width > 0 {
+				plane[n] = max(plane[n], plane[n-1])
+			}
+			if n >= width {
+				plane[n] = max(plane[n], plane[n-width])
+			}
+			if i > 0 {
+				plane[n] = max(plane[n], t.StepUS[(i-1)*stride+n])
+			}
+			if math.IsInf(plane[n], 1) {
+				return nil // nothing was measured of the largest batches
+			}
+			plane[n] = math.Round(10*plane[n]) / 10
+		}
+		t.StepUS = append(t.StepUS, plane...)
+	}
 	return t
+}
+
+// often are the values that stand in at least 60 % of the rows of a grid, rising.
+func often(counts map[int64]int, rows int) (values []int64) {
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		if 10*counts[v] >= 6*rows {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// curve is step times by context, linear between those that were measured.
+type curve struct{ context, us []float64 }
+
+// curveOf takes the mean of steps of the same context.
+func curveOf(steps []recording.Step) (c curve) {
+	slices.SortStableFunc(steps, func(a, b recording.Step) int { return cmp.Compare(a.Context, b.Context) })
+	n := 0.0
+	for i, x := range steps {
+		if i == 0 || x.Context != steps[i-1].Context {
+			c.context, c.us, n = append(c.context, float64(x.Context)), append(c.us, 0), 0
+		}
+		last := len(c.us) - 1
+		c.us[last] = (c.us[last]*n + x.US) / (n + 1)
+		n++
+	}
+	return c
+}
+
+// at is the time at a context: infinite of no steps; beyond the last context it goes on as
+// between the last two.
+func (c *curve) at(context float64) float64 {
+	n := len(c.context)
+	switch i, _ := slices.BinarySearch(c.context, context); {
+	case n == 0:
+		return math.Inf(1)
+	case i == 0 || n == 1:
+		return c.us[0]
+	default:
+		i = min(i, n-1)
+		return c.us[i-1] + (c.us[i]-c.us[i-1])*(context-c.context[i-1])/(c.context[i]-c.context[i-1])
+	}
 }
 
 func buildTable(alpha [3]float64, t *latency.Table) (latency.Model, error) {

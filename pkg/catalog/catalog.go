@@ -159,6 +159,28 @@ func (c *Catalog) GPUs() []*GPU { return slices.Clone(c.gpus) }
 // Sets returns all coefficients, in the order of the files.
 func (c *Catalog) Sets() []*Set { return slices.Clone(c.sets) }
 
+// ReadSets returns the coefficients that one file has, which may be of GPUs of the
+// files at hardware.
+func ReadSets(path string, hardware ...string) ([]*Set, error) {
+	docs, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for _, doc := range docs {
+		var f File
+		if err := doc.Decode(&f); err != nil {
+			return nil, err
+		}
+		n += len(f.Coefficients)
+	}
+	c, err := load(append(slices.Clone(hardware), path))
+	if err != nil {
+		return nil, err
+	}
+	return c.sets[len(c.sets)-n:], nil
+}
+
 // Coefficients returns the coefficients that were measured for exactly what key
 // says, if there are any.
 func (c *Catalog) Coefficients(key Key) (*Set, bool) {

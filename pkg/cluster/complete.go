@@ -17,6 +17,9 @@ import (
 // file, else measured ones, else the roofline.
 type completer struct {
 	catalog *catalog.Catalog
+	// dir is the folder of the cluster file, hardware the user's own files.
+	dir      string
+	hardware []string
 	// stated reports whether the file, or who called, says what is at path.
 	stated func(path string) bool
 	fault  fault

@@ -40,6 +40,10 @@ type Deployment struct {
 // measured for the model on the GPU or, where nothing was, roofline.
 type Latency struct {
 	catalog.Latency `yaml:",inline"`
+	// From is a file of coefficients, as blis-calibrate writes them, by its path from
+	// the folder of the cluster file: those for the deployment's model, GPU and
+	// parallelism are taken. It is empty once they are.
+	From string `yaml:"from" json:"from,omitempty"`
 	// Source says where it is from, if not from whoever wrote the file.
 	Source string `yaml:"source" json:"source,omitempty"`
 	// Range is what it was measured for; nil if that is not known.

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +14,11 @@ import (
 // latency finds out how long steps take.
 func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
 	l := &d.Latency
+	if l.From != "" {
+		if err := c.from(d, at, arch); err != nil {
+			return err
+		}
+	}
 	if l.Model == "" {
 		switch {
 		case l.Table != nil:
@@ -55,17 +62,8 @@ const nodeGPUs = 8
 // known takes measured coefficients, or the roofline where there are none.
 func (c *completer) known(d *Deployment, arch *model.Architecture) {
 	e, l := &d.Engine, &d.Latency
-	alpha := l.AlphaUS
 	if set := c.measured(d, arch); set != nil {
-		l.Latency, l.Source = set.Latency, "measured with "+set.Engine
-		if alpha != nil {
-			l.AlphaUS = alpha
-			l.Source += ", but for alpha_us"
-		}
-		if l.Range == nil {
-			l.Range = &set.Range
-		}
-		c.warnSettings(d, set)
+		c.take(d, set)
 		return
 	}
 	l.Model = "roofline"
@@ -76,6 +74,51 @@ func (c *completer) known(d *Deployment, arch *model.Architecture) {
 	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
 }
 
+// from takes the coefficients of a file.
+func (c *completer) from(d *Deployment, at string, arch *model.Architecture) error {
+	l, at := &d.Latency, at+".latency.from"
+	if l.Model != "" || l.BetaUS != nil || l.Table != nil {
+		return c.fault(at, "names coefficients, and model, beta_us and table are some, too: give one of these")
+	}
+	path := l.From
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.dir, path)
+	}
+	sets, err := catalog.ReadSets(path, c.hardware...)
+	if err != nil {
+		return c.fault(at, "%v", err)
+	}
+	set := c.matching(sets, d, arch)
+	if set == nil {
+		var have []string
+		for _, s := range sets {
+			have = append(have, fmt.Sprintf("%s on %s, tensor parallelism %d", s.Model, s.GPU, s.TensorParallelSize))
+		}
+		if have == nil {
+			have = []string{"none"}
+		}
+		return c.fault(at, "%s has no coefficients for %s on %s, tensor parallelism %d (has %s)", l.From, d.Model, d.GPU, d.Engine.TensorParallelSize, strings.Join(have, "; "))
+	}
+	c.take(d, set)
+	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
+	return nil
+}
+
+// take sets what a set says, but for what the file says itself.
+func (c *completer) take(d *Deployment, set *catalog.Set) {
+	l := &d.Latency
+	alpha := l.AlphaUS
+	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
+	if alpha != nil {
+		l.AlphaUS = alpha
+		l.Source += ", but for alpha_us"
+	}
+	if l.Range == nil {
+		l.Range = &set.Range
+	}
+	c.warnSettings(d, set)
+}
+
 // measured returns the coefficients for just this model as it is stored, GPU and
 // parallelism: of several the last, which is the user's own; nil if there are
 // none.
@@ -83,8 +126,13 @@ func (c *completer) measured(d *Deployment, arch *model.Architecture) *catalog.S
 	if arch.Overridden() {
 		return nil
 	}
+	return c.matching(c.catalog.Sets(), d, arch)
+}
+
+// matching is the last of sets that is of the deployment's model, GPU and parallelism.
+func (c *completer) matching(sets []*catalog.Set, d *Deployment, arch *model.Architecture) *catalog.Set {
 	e := &d.Engine
-	for _, s := range slices.Backward(c.catalog.Sets()) {
+	for _, s := range slices.Backward(sets) {
 		if s.GPU == d.GPU && s.TensorParallelSize == e.TensorParallelSize && s.PipelineParallelSize == e.PipelineParallelSize &&
 			s.DataParallelSize == e.DataParallelSize && isOf(s.Model, d, arch) {
 			return s
@@ -96,10 +144,10 @@ func (c *completer) measured(d *Deployment, arch *model.Architecture) *catalog.S
 // isOf reports whether what was measured by this name is the deployment's model:
 // by the name of its architecture, or by its own unless another model has that.
 func isOf(name string, d *Deployment, arch *model.Architecture) bool {
-	if a, err := model.BuiltIn(name); err == nil {
+	if a, err := model.BuiltIn(name); err == nil && arch != nil {
 		return a.Name == arch.Name
 	}
-	return strings.EqualFold(name, d.Model) || strings.EqualFold(name, arch.Name)
+	return strings.EqualFold(name, d.Model) || arch != nil && strings.EqualFold(name, arch.Name)
 }
 
 // warnSettings says where the engine is not as it was when it was measured.

@@ -3,6 +3,7 @@ package cluster
 import (
 	_ "embed"
 	"fmt"
+	"path/filepath"
 
 	"blis/pkg/catalog"
 	"blis/pkg/config"
@@ -35,14 +36,14 @@ func Load(name string, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve(doc, o)
+	return resolve(doc, filepath.Dir(name), o)
 }
 
-// resolve decodes a cluster file, applies the options to it and fills in what it
+// resolve decodes a cluster file of a folder, applies the options to it and fills in what it
 // leaves out.
-func resolve(doc *config.Doc, o Options) (*Config, error) {
+func resolve(doc *config.Doc, dir string, o Options) (*Config, error) {
 	c := &Config{ControlPlane: defaultControlPlane()}
-	by := &said{config: c, file: doc, given: o.Sets}
+	by := &said{config: c, file: doc, dir: dir, given: o.Sets}
 	err := doc.Decode(c)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (c *Config) complete(by *said, o Options) error {
 		return err
 	}
 	for i := range c.Deployments {
-		if err := (&completer{known, by.stated, by.fault, o.Warn}).deployment(&c.Deployments[i], fmt.Sprintf("deployments[%d]", i)); err != nil {
+		if err := (&completer{known, by.dir, o.Hardware, by.stated, by.fault, o.Warn}).deployment(&c.Deployments[i], fmt.Sprintf("deployments[%d]", i)); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func parse(text string, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve(doc, o)
+	return resolve(doc, ".", o)
 }
 
 // TestClusterDefaults: what a file leaves out is vLLM's default, and the

@@ -14,7 +14,7 @@ func Parse(name string, text []byte, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve(doc, o)
+	return resolve(doc, ".", o)
 }
 
 // Restore reads a configuration that is resolved already, as the headers of runs

@@ -12,6 +12,7 @@ import (
 type said struct {
 	config       *Config
 	file, bundle *config.Doc
+	dir          string // of the file
 	sets         []override
 	given        []string // sets as the call has them
 }
