@@ -4,7 +4,10 @@
 //
 //	blis-summarize [flags] [STREAM]
 //
-// STREAM is one of blis-sim or blis-gen; without it, or with -, stdin is read.
+// STREAM is one of blis-sim or blis-gen; without it, or with -, stdin is read. A
+// file that a benchmark of a real server wrote, in any form that blis-gen --list
+// importers names under recording, is summarized as the run that it recorded;
+// FILE#NAME is one of several in it.
 //
 // The metrics of a run are its own. --where keeps the outcomes for which a CEL expression is
 // true, and --from and --to cut a steady window by arrival: then the metrics

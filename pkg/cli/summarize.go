@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"blis/pkg/recording"
 	"blis/pkg/summarize"
 )
 
@@ -21,11 +22,25 @@ type summarizeCommand struct {
 	common
 }
 
-func (c *summarizeCommand) input() string { return c.First() }
+// input is the first stream, unless that is a recording of others', which run
+// opens.
+func (c *summarizeCommand) input() string {
+	if recording.Foreign(c.First()) {
+		return ""
+	}
+	return c.First()
+}
 
 func (c *summarizeCommand) run(ctx context.Context, j job) error {
 	o := c.Options
 	o.Progress, o.Color = j.progress, j.color
-	o.Open = func(name string) (io.ReadCloser, error) { return openInput(ctx, name, nil) }
+	o.Open = func(name string) (io.ReadCloser, error) { return openStream(ctx, name, j.warn) }
+	if recording.Foreign(c.First()) {
+		in, err := o.Open(c.First())
+		if err != nil {
+			return err
+		}
+		return summarize.Run(ctx, in, j.out, o)
+	}
 	return summarize.Run(ctx, j.in, j.out, o)
 }

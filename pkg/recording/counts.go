@@ -72,7 +72,7 @@ func (r *Run) OutputCounts() string {
 	middle := sound[len(sound)/2]
 	low, high := sound[len(sound)/5], sound[len(sound)-1-len(sound)/5]
 	if high-low <= 0.1*middle {
-		return odd + fmt.Sprintf("; the others have about %.0f: if all asked for N and ignored the end of text, --output-tokens N says so", middle)
+		return odd + fmt.Sprintf("; the others have about %.0f: if all asked for N and ignored the end of text, use --output-tokens N", middle)
 	}
 	return odd + "; --output-tokens N gives all of them N, if that is what they asked for"
 }

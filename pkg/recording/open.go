@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -81,6 +83,25 @@ func (r *Recording) Names() []string {
 	return names
 }
 
+// Foreign reports whether path, which may end in #NAME, is a file that somebody
+// else wrote, of a format that is known.
+func Foreign(path string) bool {
+	if !source.Exists(path) {
+		path, _, _ = strings.Cut(path, "#")
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	text, err := (source.Input{Name: path, Path: path}).Open()
+	if err != nil {
+		return false
+	}
+	defer text.Close()
+	first, _ := text.Peek(headSize)
+	h := begin(first)
+	return !isBLIS(h) && slices.ContainsFunc(Formats, func(e named.Entry[Format]) bool { return e.Value.detect(h) })
+}
+
 // Split takes FORMAT:FILE apart; a text that begins with no format's name is a
 // file of which the format is found out.
 func Split(text string) (format, path string) {
@@ -123,6 +144,18 @@ func (s stoppable) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return s.Reader.Read(p)
+}
+
+// One is the only run of the recording. It is an error if there are several, or
+// none.
+func (r *Recording) One() (*Run, error) {
+	switch {
+	case len(r.Runs) == 0:
+		return nil, &record.SyntaxError{File: r.Path, Msg: "holds steps and no requests"}
+	case len(r.Runs) > 1:
+		return nil, &record.SyntaxError{File: r.Path, Msg: fmt.Sprintf("holds %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))}
+	}
+	return r.Runs[0], nil
 }
 
 // choose keeps the runs that choice names.

@@ -52,7 +52,7 @@ func (d *Documents) One(v any) error {
 	}
 	if d.dec.More() {
 		d.Line = 1 + bytes.Count(d.text[:d.dec.InputOffset()], []byte("\n"))
-		return d.Errorf("there is more after the value that ends here")
+		return d.Errorf("there is more after the first value, which must be the only one")
 	}
 	d.Line = 0 // what follows is about elements, wherever they stand
 	return nil
@@ -73,7 +73,7 @@ func (d *Documents) fault(from int, err error) error {
 	end := min(from+int(at), len(d.text))
 	before := d.text[:end]
 	d.Line = 1 + bytes.Count(before, []byte("\n"))
-	if syntax != nil && end == len(d.text) {
+	if syntax != nil && syntax.Error() == "unexpected end of JSON input" {
 		d.Line = 1 + bytes.Count(bytes.TrimRight(before, "\r\n"), []byte("\n"))
 		return d.Errorf("the text ends in the middle of a value: is the file truncated?")
 	}

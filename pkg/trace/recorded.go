@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 
 	"blis/pkg/named"
 	"blis/pkg/record"
@@ -42,13 +41,10 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 		return nil, err
 	}
 	p := &recorded{Place: source.Place{Name: r.Path}}
-	switch {
-	case len(r.Runs) == 0:
-		return nil, p.Place.Errorf("holds steps and no requests")
-	case len(r.Runs) > 1:
-		return nil, p.Place.Errorf("holds %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))
+	run, err := r.One()
+	if err != nil {
+		return nil, err
 	}
-	run := r.Runs[0]
 	for _, odd := range append(r.Warnings, run.Warnings...) {
 		p.Warnf("%s", odd)
 	}
