@@ -24,7 +24,19 @@
 // batches, over the time offered, of which 1 is saturation (go doc ./pkg/load);
 // -c "" is the built-in cluster.
 //
-// --format text is for people, --format json is one JSON document for programs.
+// --format text says of a run what was lost, where the time went and which decisions that
+// traces to, the most valuable first: for people and for language models that are to
+// change its policies. Requests that missed a target of their SLO class are lost (without
+// targets, regret or late first tokens). Patterns are conditions that losing decisions
+// meet, each from a fixed list (go doc ./pkg/insight Conditions): n of N, and by how much
+// more often requests lose that meet it. The text is cut to --max-tokens by leaving out
+// sections from the end. --strategy says what is told (issue_focused, decision_audit,
+// counterfactual, pattern_mining), --examples of how many decisions, --focus in which
+// parts of the time losses come first (queue, decode), --component whose decisions it is
+// about (routing, admission). It holds facts; --hints adds advice. --explain asks about
+// one decision (dec-000913), one request, or a time (11.8s:14.2s).
+//
+// --format table is all numbers for people, --format json is one JSON document for programs.
 // -o FILE writes a file that appears only when it is complete. --strict makes
 // errors of warnings.
 //
@@ -32,6 +44,10 @@
 //	$ blis-summarize run.jsonl.zst
 //	$ blis-summarize --where 'input_tokens > 500' --format json run.jsonl.zst
 //	$ blis-summarize --from 2s --to 8s run.jsonl.zst
+//	$ blis-summarize --strategy decision_audit --examples 2 --hints run.jsonl.zst
+//	$ blis-summarize --explain dec-000042 run.jsonl.zst
+//	$ blis-summarize --explain 2s:4s run.jsonl.zst
+//	$ blis-summarize --component routing --focus queue,prefill --max-tokens 1500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""
 //
 // Exit codes: 0 ok, 1 the data or the input and output failed (a truncated run

@@ -45,7 +45,7 @@ func ruleName(r *insight.RuleCount) string {
 }
 
 var sample = section{"SAMPLE", func(w *writer) {
-	for i, e := range w.Insight.Sample(w.examples(3)) {
+	for i, e := range w.Insight.Sample(w.examples()) {
 		w.exemplar(fmt.Sprintf("D%d: ", i+1), &e)
 	}
 }}
@@ -71,7 +71,7 @@ var regret = section{"REGRET", func(w *writer) {
 }}
 
 var regretted = section{"WORST REGRET", func(w *writer) {
-	for i, e := range w.Insight.Regretted(w.examples(3)) {
+	for i, e := range w.Insight.Regretted(w.examples()) {
 		w.exemplar(fmt.Sprintf("R%d: ", i+1), &e)
 	}
 }}

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,6 +29,9 @@ func short(s string, most int) string {
 	q = strings.NewReplacer(`\"`, `"`, `\\`, `\`, "`", "'").Replace(q[1 : len(q)-1])
 	q = secrets.ReplaceAllString(q, "$1 $2")
 	q = runs.ReplaceAllStringFunc(q, func(run string) string { return run[:12] + Cut })
+	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "[") {
+		q = "'" + q // the sign of a heading, or of a section
+	}
 	if len(q) > most {
 		q = strings.TrimSuffix(q[:most-1], Cut) + Cut
 	}
@@ -35,9 +39,4 @@ func short(s string, most int) string {
 }
 
 // or is s, or what stands for a name that is empty.
-func or(s, none string) string {
-	if s == "" {
-		return none
-	}
-	return name(s)
-}
+func or(s, none string) string { return name(cmp.Or(s, none)) }

@@ -16,7 +16,7 @@
 package feedback
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -34,8 +34,9 @@ const (
 	StandsAlone   = 480  // characters at the beginning
 	DefaultTokens = 900
 	MostTokens    = 1500
-	LeastTokens   = 200
+	LeastTokens   = 300
 	MostExamples  = 5
+	usualExamples = 3
 )
 
 // Input is what there is to say.
@@ -46,8 +47,13 @@ type Input struct {
 	Insight        *insight.Insight
 	// Findings are what Insight found; nil where the stream holds no outcomes.
 	Findings *insight.Findings
-	// Fitness is nil where none was asked for.
+	// Fitness is nil where there is none; Assumed: nobody asked for this one.
 	Fitness *fitness.Result
+	Assumed bool
+	// Selection says which part of the run this is about, "" if all.
+	Selection string
+	// Scenarios are all that the fitness is of, where they are several.
+	Scenarios []Scenario
 	// References are the baseline and the parent, as far as they are given.
 	References []Reference
 	Warnings   []string
@@ -60,24 +66,35 @@ type Reference struct {
 	Metrics *metrics.Raw
 	// Score is nil where there is no fitness.
 	Score *float64
-	// Marks say of paths of the metrics whether the difference is beyond noise; what is
-	// not there is not known.
-	Marks map[string]bool
 }
 
-// Options say how the text is to be.
+// Scenario is one of several runs that have a score together.
+type Scenario struct {
+	Name    string
+	Score   float64
+	Metrics *metrics.Raw
+	// HeldOut: it counts for nothing. Told: the rest of the text is about it.
+	HeldOut, Told bool
+}
+
+// Options say how the text is to be. They carry the tags of command lines.
 type Options struct {
-	// Strategy is one of Strategies, "" the first.
-	Strategy string
-	// Focus are parts of the time (insight.Parts): exemplars and patterns of losses in
-	// these come first.
-	Focus []string
+	// Strategy is one of Strategies.
+	Strategy string `default:"issue_focused" enum:"${strategies}" help:"What to tell of a run: ${strategies}."`
+	// Focus are parts of the time (insight.Parts): patterns and examples of losses that
+	// are mostly in these come first.
+	Focus []string `placeholder:"PART" help:"What to tell first: losses in ${parts}."`
 	// Component is one of insight.Components: only its patterns are shown.
-	Component string
-	// MaxTokens and Examples are 0 for the defaults.
-	MaxTokens, Examples int
+	Component string `placeholder:"WHAT" help:"Only what is about ${components}."`
+	// MaxTokens is the length of the text by estimate, Examples how many decisions are shown
+	// at most; 0 are the defaults.
+	MaxTokens int `default:"900" placeholder:"N" help:"Length of the text, in tokens of a language model by estimate (300 to 1500)."`
+	Examples  int `default:"3" placeholder:"N" help:"Decisions to show, at most (1 to 5)."`
 	// Hints adds advice.
-	Hints bool
+	Hints bool `help:"Add advice to the facts."`
+
+	// brief cuts the headline to what stands alone.
+	brief bool
 }
 
 // Validate says what is wrong with the options.
@@ -101,7 +118,7 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--max-tokens must be from %d to %d, is %d", LeastTokens, MostTokens, o.MaxTokens)
 	}
 	if o.Examples < 0 || o.Examples > MostExamples {
-		return fmt.Errorf("--examples must be from 0 to %d, is %d", MostExamples, o.Examples)
+		return fmt.Errorf("--examples must be from 1 to %d, is %d", MostExamples, o.Examples)
 	}
 	return nil
 }
@@ -109,13 +126,13 @@ func (o *Options) Validate() error {
 // Strategies are the ways to tell about a run: which sections there are, in which order.
 var Strategies = named.Table[[]section]{
 	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
-		Value: []section{headline, score, loss, byClass, byTenant, patterns, worst, kept, anomalies, headroom, hints, more}},
+		Value: []section{headline, score, loss, byClass, byTenant, byScenario, patterns, worst, kept, anomalies, headroom, hints, more, notes}},
 	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with what came of each",
-		Value: []section{headline, decisions, sample, patterns, kept, anomalies, hints, more}},
+		Value: []section{headline, decisions, sample, patterns, kept, anomalies, hints, more, notes}},
 	{Name: "counterfactual", Doc: "what other choices would have changed",
-		Value: []section{headline, regret, regretted, headroom, patterns, hints, more}},
+		Value: []section{headline, regret, regretted, headroom, patterns, hints, more, notes}},
 	{Name: "pattern_mining", Doc: "all conditions that decisions meet, and how often requests lost under them",
-		Value: []section{headline, patterns, conditions, byClass, byTenant, kept, hints, more}},
+		Value: []section{headline, patterns, conditions, byClass, byTenant, kept, hints, more, notes}},
 }
 
 // section writes itself, nothing if there is nothing to say.
@@ -132,12 +149,26 @@ type Section struct {
 
 // Text is the whole text.
 func Text(in *Input, o *Options) []byte {
-	all := Sections(in, o)
 	limit := o.MaxTokens
 	if limit == 0 {
 		limit = DefaultTokens
 	}
-	return fit(all, limit)
+	// Rather fewer examples than fewer sections.
+	var best []byte
+	most := 0
+	for n := cmp.Or(o.Examples, usualExamples); n > 0; n-- {
+		fewer := *o
+		fewer.Examples = n
+		if text, kept := fit(Sections(in, &fewer), limit); kept > most {
+			best, most = text, kept
+		}
+	}
+	if most <= 2 {
+		brief := *o
+		brief.brief = true
+		best, _ = fit(Sections(in, &brief), limit)
+	}
+	return best
 }
 
 // Sections are all sections of the strategy that have something to say, the first with
@@ -155,6 +186,9 @@ func Sections(in *Input, o *Options) []Section {
 	for _, s := range strategy {
 		w := &writer{Input: in, Options: o, most: LongestPart, others: strings.Join(others, "|")}
 		w.line("[%s]", s.name)
+		if o.brief && s.name == headline.name {
+			w.most = StandsAlone - len(all[0].Text)
+		}
 		head := len(w.b)
 		s.write(w)
 		if len(w.b) > head {
@@ -165,24 +199,36 @@ func Sections(in *Input, o *Options) []Section {
 }
 
 // fit leaves out sections from the end until the text has no more than so many tokens,
-// and says which.
-func fit(all []Section, limit int) []byte {
-	for keep := len(all); ; keep-- {
-		var b bytes.Buffer
-		for _, s := range all[:keep] {
-			b.WriteString(s.Text)
+// and says which. It returns also how many it keeps.
+func fit(all []Section, limit int) (text []byte, kept int) {
+	for kept = len(all); ; kept-- {
+		text = text[:0]
+		for _, s := range all[:kept] {
+			text = append(text, s.Text...)
 		}
-		if keep < len(all) {
+		if kept < len(all) {
 			var left []string
-			for _, s := range all[keep:] {
+			for _, s := range all[kept:] {
 				left = append(left, s.Name)
 			}
-			fmt.Fprintf(&b, "[CUT] at %d tokens (estimated): %s\n", limit, strings.Join(left, ", "))
+			text = fmt.Appendf(text, "[CUT] at %d tokens (estimated): %s\n", limit, strings.Join(left, ", "))
 		}
-		if Tokens(b.Bytes()) <= limit || keep <= 2 {
-			return b.Bytes()
+		if Tokens(text) <= limit || kept <= 2 {
+			return text, kept
 		}
 	}
+}
+
+// Brief is as many sections from the beginning as are LongestPart characters long
+// together.
+func Brief(all []Section) (text []byte) {
+	for _, s := range all {
+		if len(text)+len(s.Text) > LongestPart {
+			break
+		}
+		text = append(text, s.Text...)
+	}
+	return text
 }
 
 // writer is a section as it is written. It takes whole lines as long as there is room.

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -11,48 +12,61 @@ import (
 
 // title is the first section: what was run.
 func title(in *Input) []byte {
-	w := &writer{Input: in, most: 200}
-	stages := []string{}
-	policies := in.Insight.Policies()
-	for _, p := range policies {
+	var stages []string
+	for _, p := range in.Insight.Policies() {
 		stages = append(stages, p[0]+" "+name(p[1]))
 	}
-	text := strings.Join(stages, ", ")
-	if text == "" {
-		text = "unknown"
-	}
-	w.line("[blis-summary/%d] policy: %s", Version, short(text, 140))
-	return w.b
+	policies := cmp.Or(strings.Join(stages, ", "), "policies unknown")
+	return fmt.Appendf(nil, "[blis-summary/%d] %s\n", Version, short(policies, 110))
 }
 
 var headline = section{"HEADLINE", func(w *writer) {
-	m, f := w.Metrics, w.Findings
+	room := StandsAlone - len(title(w.Input))
 	w.line("%s", w.state())
-	if f != nil && f.Loss.Lost > 0 {
+	if f := w.Findings; f != nil && f.Loss.Lost > 0 {
 		w.line("%s", mainLoss(f.Loss))
-		if len(f.Patterns) > 0 {
-			p := &f.Patterns[0]
-			w.line("first cause: P1 %s explains %s of it: %s.", condition(p), percent(p.Loss), cause(p))
-		} else if f.Loss.Little() {
-			w.line("cause: too little was lost to look for patterns (fewer than %d, or than %s).", insight.LeastLost, percent(insight.LeastShare))
-		} else {
-			w.line("cause: no condition holds for much of it.")
-		}
+		w.firstCause(room)
 	}
-	w.line("%s", w.identity())
-	w.line("requests: %s%s.", ends(&m.Requests), w.latencies())
+	if w.Selection != "" {
+		w.line("of a part: %s.", short(w.Selection, 160))
+	}
 	w.scores()
+	m, f := w.Metrics, w.Findings
+	w.line("requests: %s%s.", ends(&m.Requests), w.latencies())
 	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
 		g := f.Regret
-		w.line("regret (estimated, E2E): %.1f ms in hindsight, %.1f ms avoidable with what was seen; over %d decisions.", g.HindsightMS, g.AvoidableMS, g.Decisions)
+		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with what was seen; over %d decisions.", ms(g.HindsightMS), ms(g.AvoidableMS), g.Decisions)
 	}
+	w.line("%s", w.identity())
 	if f == nil {
 		w.line("the run holds no outcomes (--trace minimal): nothing is known of causes.")
 	}
 	for _, warning := range w.Warnings {
-		w.line("note: %s", short(warning, 160))
+		if strings.HasPrefix(warning, "policies:") {
+			w.line("note: %s", short(warning, 160))
+		}
 	}
 }}
+
+// firstCause says what explains most of the loss, in few words if it had not ended
+// within so many characters.
+func (w *writer) firstCause(room int) {
+	f := w.Findings
+	switch {
+	case len(f.Patterns) > 0:
+		p := &f.Patterns[0]
+		brief := fmt.Sprintf("first cause: P1 %s explains %s of it", condition(p), percent(p.Loss))
+		if text := brief + ": " + cause(p) + "."; len(w.b)+len(text) < room {
+			w.line("%s", text)
+		} else {
+			w.line("%s.", brief)
+		}
+	case f.Loss.Little():
+		w.line("cause: too little was lost to look for patterns (fewer than %d requests, or than %s).", insight.LeastLost, percent(insight.LeastShare))
+	default:
+		w.line("cause: no condition holds for much of it.")
+	}
+}
 
 // state says how the run went, in fixed words.
 func (w *writer) state() string {
@@ -69,7 +83,9 @@ func (w *writer) state() string {
 	}
 	text := fmt.Sprintf("state: %s. %d of %d requests met their SLO targets (%s), %d missed", word, g.Met, g.Offered, percent(g.Ratio), g.Offered-g.Met)
 	if w.Findings != nil && w.Findings.Loss.Kind == insight.LossMisses {
-		text += missedWhat(w.Findings.Loss)
+		if what := missedWhat(w.Findings.Loss); len(text)+len(what) < 150 {
+			text += what
+		}
 	}
 	return text + "."
 }
@@ -101,9 +117,9 @@ func (w *writer) lossInWords() string {
 	}
 	switch l := w.Findings.Loss; l.Kind {
 	case insight.LossRegret:
-		return fmt.Sprintf("lost is estimated regret: %.1f ms over %d of %d decisions", l.Total, l.Lost, l.Judged)
+		return fmt.Sprintf("lost is estimated regret: %s ms over %d of %d decisions", ms(l.Total), l.Lost, l.Judged)
 	default:
-		return fmt.Sprintf("lost are requests with a TTFT above 5 x the median of %.1f ms, or not completed: %d of %d", l.MedianTTFTMS, l.Lost, l.Judged)
+		return fmt.Sprintf("lost are requests with a TTFT above 5 x the median of %s ms, or not completed: %d of %d", ms(l.MedianTTFTMS), l.Lost, l.Judged)
 	}
 }
 
@@ -124,13 +140,13 @@ func mainLoss(l *insight.Loss) string {
 	held := 0.0
 	for i, g := range l.Main {
 		held += g.Loss
-		if i < 3 {
-			groups = append(groups, fmt.Sprintf("%s of %s %d", g.Part, or(g.Class, "no class"), g.N))
+		if i < 2 {
+			groups = append(groups, fmt.Sprintf("%s of %s %d", g.Part, short(cmp.Or(g.Class, "no class"), 20), g.N))
 		}
 	}
 	rest := ""
 	if more := len(l.Main) - len(groups); more > 0 {
-		rest = fmt.Sprintf(", %d more groups", more)
+		rest = fmt.Sprintf(" and %d more groups", more)
 	}
 	return fmt.Sprintf("lost mostly in: %s%s (%s of the loss).", strings.Join(groups, ", "), rest, percent(held/l.Total))
 }
@@ -140,13 +156,13 @@ func (w *writer) identity() string {
 	h := w.Header
 	text := fmt.Sprintf("run: %s %s", name(h.Tool), name(h.Version))
 	if run := h.Run; run != nil {
-		text = fmt.Sprintf("run: policy %s, config %s", digest(run.Key.Policy), digest(run.ConfigDigest))
+		text = "run: policy " + digest(run.Key.Policy)
 	}
 	if w.WorkloadDigest != "" {
 		text += ", workload " + digest(w.WorkloadDigest)
 	}
 	if run := h.Run; run != nil {
-		text += fmt.Sprintf(", seeds workload %d, sim %d, jitter %d", run.Key.WorkloadSeed, run.Key.SimSeed, run.Key.JitterSeed)
+		text += fmt.Sprintf(", seeds %d (workload) %d %d", run.Key.WorkloadSeed, run.Key.SimSeed, run.Key.JitterSeed)
 	}
 	return text + fmt.Sprintf("; %.3f s.", w.Metrics.DurationS)
 }
@@ -176,7 +192,7 @@ func (w *writer) latencies() string {
 		of   *metrics.Distribution
 	}{{"TTFT", w.Metrics.TTFT}, {"TPOT", w.Metrics.TPOT}, {"E2E", w.Metrics.E2E}} {
 		if d.of != nil {
-			text += fmt.Sprintf("; %s ms p50 %.1f p99 %.1f", d.what, d.of.P50, d.of.P99)
+			text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.what, ms(d.of.P50), ms(d.of.P99))
 		}
 	}
 	return text
@@ -188,6 +204,12 @@ func (w *writer) scores() {
 		return
 	}
 	text := fmt.Sprintf("fitness: %.4f", w.Fitness.Score)
+	if w.Assumed {
+		text += " = 0.1 + 0.9 x the share that met (no --fitness is given)"
+		if w.Metrics.Goodput == nil {
+			text = fmt.Sprintf("fitness: %.4f = 0.1 + 0.9 x the share that completed (no --fitness is given)", w.Fitness.Score)
+		}
+	}
 	for _, r := range w.References {
 		if r.Score != nil {
 			text += fmt.Sprintf("; %s %.4f (%+.4f)", r.Name, *r.Score, w.Fitness.Score-*r.Score)
@@ -211,4 +233,12 @@ func percent(share float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f %%", 100*share)
+}
+
+// ms is a time, or another mean, with one decimal below 100 and whole above.
+func ms(x float64) string {
+	if math.Abs(x) < 99.95 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
 }

@@ -14,6 +14,7 @@ var advice = map[string]string{
 	"behind_tenant":      "bound each tenant: tenant-quota, or token-bucket with per_tenant in input_tokens",
 	"evicted":            "spread prefixes over fewer replicas each, tell the router of evictions (shadow_evictions), or add cache",
 	"preempted":          "admit less at once to the cache (watermark, max_num_seqs), or add cache",
+	"beside_prompts":     "bound prompts in a step (long_prefill_token_threshold, max_num_batched_tokens), or send long prompts elsewhere",
 	"overload":           "refuse or delay what can wait before queues grow, or add replicas",
 	"hot_replica":        "balance by active-requests or queue-depth",
 	"burst":              "smooth bursts in admission: token-bucket, or delay",

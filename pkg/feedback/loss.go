@@ -12,7 +12,7 @@ import (
 )
 
 var score = section{"SCORE", func(w *writer) {
-	if w.Fitness == nil {
+	if w.Fitness == nil || w.Assumed {
 		return
 	}
 	if len(w.Fitness.Terms) > 0 {
@@ -50,47 +50,117 @@ var loss = section{"LOSS", func(w *writer) {
 	if l.Kind != insight.LossMisses {
 		lost, met = "lost", "not lost"
 	}
-	rows := [][]string{{"mean ms", "requests"}}
-	for _, p := range insight.Parts {
-		rows[0] = append(rows[0], p.Name)
-	}
-	rows[0] = append(rows[0], "all")
-	for _, r := range []struct {
-		what string
-		n    int64
-		ms   *[insight.PartCount]float64
-	}{{lost, l.LostDone, l.LostMS}, {met, l.MetDone, l.MetMS}} {
-		if r.ms == nil {
-			continue
-		}
-		row, sum := []string{r.what, fmt.Sprint(r.n)}, 0.0
-		for _, x := range r.ms {
-			row = append(row, fmt.Sprintf("%.1f", x))
-			sum += x
-		}
-		rows = append(rows, append(row, fmt.Sprintf("%.1f", sum)))
-	}
-	if len(rows) > 1 {
-		w.table(rows)
-	}
+	w.split(l, lost, met)
 	var blame []string
 	for p, n := range l.Blame {
 		if n > 0 {
 			blame = append(blame, fmt.Sprintf("%s %d", insight.Parts[p].Name, n))
 		}
 	}
-	w.line("%s by the part most above the mean of those %s in their class: %s; of %d.", unit(l), met, strings.Join(blame, ", "), l.Lost)
+	text := fmt.Sprintf("%s by the part most above the mean of those %s in their class: %s", unit(l), met, strings.Join(blame, ", "))
 	if l.OverMS > 0 {
-		w.line("above their targets by %.1f ms in all.", l.OverMS)
+		text += fmt.Sprintf("; above target by %s ms in all", ms(l.OverMS))
+	}
+	w.line("%s", text)
+}}
+
+// split is the table of where the time of completed requests went. A part that nobody
+// spent time in is left out.
+func (w *writer) split(l *insight.Loss, lost, met string) {
+	rows := [][]string{{"mean ms", "requests"}, {lost, fmt.Sprint(l.LostDone)}, {met, fmt.Sprint(l.MetDone)}}
+	means := []*[insight.PartCount]float64{l.LostMS, l.MetMS}
+	cell := func(k, p int) string {
+		if means[k] == nil {
+			return "-"
+		}
+		return ms(means[k][p])
+	}
+	for p, part := range insight.Parts {
+		if a, b := cell(0, p), cell(1, p); (a != "0.0" || b != "0.0") && (a != "-" || b != "-") {
+			rows[0], rows[1], rows[2] = append(rows[0], part.Name), append(rows[1], a), append(rows[2], b)
+		}
+	}
+	if len(rows[0]) == 2 {
+		return
+	}
+	rows[0] = append(rows[0], "all")
+	for k := range means {
+		sum := 0.0
+		if means[k] != nil {
+			for _, x := range means[k] {
+				sum += x
+			}
+		}
+		rows[k+1] = append(rows[k+1], ms(sum))
+	}
+	w.table(rows)
+}
+
+var byClass = section{"BY CLASS", func(w *writer) { w.groups(w.Metrics.Cls, 2) }}
+
+var byTenant = section{"BY TENANT", func(w *writer) {
+	if line := sameParts(w.Metrics.Tenant, w.Metrics.Cls); line != "" {
+		w.line("%s", line)
+		return
+	}
+	w.groups(w.Metrics.Tenant, 2)
+}}
+
+// sameParts says which class each tenant is where both divide the requests alike, ""
+// where they do not.
+func sameParts(tenants, classes map[string]*metrics.Group) string {
+	if len(tenants) < 2 || len(tenants) != len(classes) || len(tenants) > mostGroups {
+		return ""
+	}
+	var parts []string
+	taken := map[string]bool{}
+	for _, t := range slices.Sorted(maps.Keys(tenants)) {
+		for _, c := range slices.Sorted(maps.Keys(classes)) {
+			if a, b := tenants[t], classes[c]; !taken[c] && a.Requests == b.Requests && a.E2E != nil && b.E2E != nil && *a.E2E == *b.E2E {
+				taken[c] = true
+				parts = append(parts, short(t, 24)+" is "+short(c, 24))
+				break
+			}
+		}
+	}
+	if len(parts) != len(tenants) {
+		return ""
+	}
+	return "as BY CLASS: " + strings.Join(parts, ", ")
+}
+
+var byScenario = section{"BY SCENARIO", func(w *writer) {
+	if len(w.Scenarios) == 0 {
+		return
+	}
+	rows := [][]string{{"scenario", "score", "offered", "met_pct", "ttft_p99_ms", "e2e_p99_ms", ""}}
+	for i, s := range w.Scenarios {
+		if i == mostScenarios {
+			break
+		}
+		met, note := "-", ""
+		if g := s.Metrics.Goodput; g != nil {
+			met = fmt.Sprintf("%.1f", 100*g.Ratio)
+		}
+		switch {
+		case s.Told:
+			note = "this text"
+		case s.HeldOut:
+			note = "held out"
+		}
+		rows = append(rows, []string{name(s.Name), number(s.Score), fmt.Sprint(s.Metrics.Requests.Offered), met, p99(s.Metrics.TTFT), p99(s.Metrics.E2E), note})
+	}
+	w.table(rows)
+	if left := len(w.Scenarios) - mostScenarios; left > 0 {
+		w.line("and %d more scenarios.", left)
 	}
 }}
 
-var byClass = section{"BY CLASS", func(w *writer) { w.groups(w.Metrics.Cls, 1) }}
-
-var byTenant = section{"BY TENANT", func(w *writer) { w.groups(w.Metrics.Tenant, 2) }}
+// mostScenarios are shown.
+const mostScenarios = 12
 
 // mostGroups are shown of classes and tenants.
-const mostGroups = 6
+const mostGroups = 5
 
 // groups is a table of classes or tenants, those with the most misses first; fewer than
 // least are none.
@@ -110,7 +180,7 @@ func (w *writer) groups(of map[string]*metrics.Group, least int) {
 	for _, n := range names {
 		all += missed(of[n])
 	}
-	rows := [][]string{{"name", "offered", "missed", "met_pct", "of_misses_pct", "ttft_p50_ms", "ttft_p99_ms", "tpot_p99_ms", "e2e_p99_ms"}}
+	rows := [][]string{{"name", "offered", "missed", "met_pct", "of_misses_pct", "ttft_p99_ms", "tpot_p99_ms", "e2e_p99_ms"}}
 	for _, n := range names[:min(len(names), mostGroups)] {
 		g := of[n]
 		row := []string{short(n, 24), fmt.Sprint(g.Requests.Offered), "-", "-", "-"}
@@ -120,7 +190,7 @@ func (w *writer) groups(of map[string]*metrics.Group, least int) {
 				row[4] = fmt.Sprintf("%.1f", 100*float64(missed(g))/float64(all))
 			}
 		}
-		rows = append(rows, append(row, p50(g.TTFT), p99(g.TTFT), p99(g.TPOT), p99(g.E2E)))
+		rows = append(rows, append(row, p99(g.TTFT), p99(g.TPOT), p99(g.E2E)))
 	}
 	w.table(rows)
 	if left := len(names) - mostGroups; left > 0 {
@@ -128,16 +198,9 @@ func (w *writer) groups(of map[string]*metrics.Group, least int) {
 	}
 }
 
-func p50(d *metrics.Distribution) string {
-	if d == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", d.P50)
-}
-
 func p99(d *metrics.Distribution) string {
 	if d == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f", d.P99)
+	return ms(d.P99)
 }

@@ -24,7 +24,7 @@ var patterns = section{"PATTERNS", func(w *writer) {
 		w.line("   %d of %d %s (%s); met by %d requests%s", p.Lost, f.Loss.Lost, unit(f.Loss), percent(p.Loss), p.All, lift(p.Lift))
 		w.line("   %s", cause(p))
 	}
-	if !said && f.Loss.Lost > 0 {
+	if !said && !f.Loss.Little() {
 		of := ""
 		if w.Component != "" {
 			of = " of " + w.Component
@@ -66,7 +66,7 @@ func (w *writer) inFocus(i int) int {
 // condition is the name of a pattern's condition with what it is about.
 func condition(p *insight.Pattern) string {
 	if p.Value != "" {
-		return p.Condition + " " + name(p.Value)
+		return p.Condition + " " + short(p.Value, 24)
 	}
 	return p.Condition
 }
@@ -97,47 +97,50 @@ func lift(l float64) string {
 // cause says what went on, by means over the losing requests of a pattern.
 func cause(p *insight.Pattern) string {
 	m := &p.Means
-	where := fmt.Sprintf("sent to a queue of %.1f while the shortest held %.1f", m.Queue, m.Shortest)
+	where := fmt.Sprintf("sent to a queue of %s while the shortest held %s", ms(m.Queue), ms(m.Shortest))
+	behind := func(of float64, what string) string {
+		return fmt.Sprintf("waited behind %s tokens, %s of them of %s; shortest queue %s (means)", ms(m.Ahead), ms(of), what, ms(m.Shortest))
+	}
 	switch p.Condition {
 	case "stale_signal":
 		saw := ""
 		if m.SeenQueue != nil {
-			saw = fmt.Sprintf(" that said %.1f", *m.SeenQueue)
+			saw = " that said " + ms(*m.SeenQueue)
 		}
-		return where + fmt.Sprintf(", on signals %.1f ms old%s (means)", m.AgeMS, saw)
+		return where + fmt.Sprintf(", on signals %s ms old%s (means)", ms(m.AgeMS), saw)
 	case "hot_prefix":
-		return where + fmt.Sprintf(", for a prefix of %.1f tokens (means)", m.Expected)
+		return where + fmt.Sprintf(", for a prefix of %s tokens (means)", ms(m.Expected))
 	case "queue_unseen":
-		return where + " (means); the policy does not look at queues"
+		return where + " (means), by a policy that does not look at queues"
 	case "queue_outweighed":
 		return where + " (means), which the router saw"
 	case "prefix_unseen":
-		return fmt.Sprintf("found %.1f of %.1f prompt tokens cached, and waited behind %.1f tokens, %.1f of them prompts computed before (means); the policy does not look at prefixes", m.Cached, m.Input, m.Ahead, m.AheadAgain)
+		return fmt.Sprintf("routed by no prefix; of %s prompt tokens %s were cached, and %s of %s tokens ahead were computed again (means)", ms(m.Input), ms(m.Cached), ms(m.AheadAgain), ms(m.Ahead))
 	case "evicted":
-		return fmt.Sprintf("%.1f of %.1f cached tokens that the router expected were there; waited behind %.1f tokens, %.1f of them prompts computed again (means)", min(m.Cached, m.Expected), m.Expected, m.Ahead, m.AheadAgain)
+		return fmt.Sprintf("of %s cached tokens expected %s were there, and %s of %s tokens ahead were computed again (means)", ms(m.Expected), ms(min(m.Cached, m.Expected)), ms(m.AheadAgain), ms(m.Ahead))
 	case "prefix_passed":
-		return fmt.Sprintf("sent past a replica with 256 prompt tokens more; found %.1f of %.1f cached (means)", m.Cached, m.Input)
+		return fmt.Sprintf("sent past a replica with 256 prompt tokens more; found %s of %s cached (means)", ms(m.Cached), ms(m.Input))
 	case "behind_lower_class":
-		return fmt.Sprintf("waited behind %.1f tokens, %.1f of them of lower classes; queue %.1f, shortest %.1f (means)", m.Ahead, m.AheadLower, m.Queue, m.Shortest)
+		return behind(m.AheadLower, "lower classes")
 	case "behind_tenant":
-		return fmt.Sprintf("waited behind %.1f tokens, %.1f of them of tenant %s; queue %.1f, shortest %.1f (means)", m.Ahead, m.AheadHeavy, name(p.Value), m.Queue, m.Shortest)
+		return behind(m.AheadHeavy, "tenant "+short(p.Value, 24))
 	case "preempted":
-		return fmt.Sprintf("lost their place %.1f times and waited %.1f ms for it (means)", m.Preemptions, m.PreemptedMS)
+		return fmt.Sprintf("lost their place %s times and waited %s ms for it (means)", ms(m.Preemptions), ms(m.PreemptedMS))
+	case "beside_prompts":
+		return fmt.Sprintf("decoded %s tokens while their replica took on %s prompt tokens of others (means)", ms(m.Output), ms(m.Beside))
+	case "rejected":
+		return "refused by admission"
 	case "overload":
 		return overload(p)
+	case "tenant", "class", "burst", "long_prompt", "hot_replica":
+		return "nothing above explains these; " + meaning(p.Condition)
 	}
-	doc := ""
-	for _, c := range insight.Conditions {
-		if c.Name == p.Condition {
-			doc = c.Doc
-		}
-	}
-	return doc
+	return meaning(p.Condition)
 }
 
 // overload says which rule might have kept queues short.
 func overload(p *insight.Pattern) string {
-	text := fmt.Sprintf("routed when the shortest queue held %.1f (mean)", p.Means.Shortest)
+	text := fmt.Sprintf("routed when the shortest queue held %s (mean)", ms(p.Means.Shortest))
 	switch {
 	case p.Never != nil:
 		return text + fmt.Sprintf("; admission's rule %s NEVER fired, 0 of %d", short(p.Never.Rule, 60), p.Never.Evaluated)

@@ -70,9 +70,9 @@ var headroom = section{"HEADROOM", func(w *writer) {
 	if f == nil || f.Waits.E2EMS == 0 {
 		return
 	}
-	w.line("waiting (admission, dispatch, queue, preempted) is %.1f of %.1f ms E2E of completed requests (%s); the rest is in batches.", f.Waits.WaitMS, f.Waits.E2EMS, percent(f.Waits.WaitMS/f.Waits.E2EMS))
+	w.line("waiting (admission, dispatch, queue, preempted) is %s of %s ms E2E of completed requests (%s); the rest is in batches.", ms(f.Waits.WaitMS), ms(f.Waits.E2EMS), percent(f.Waits.WaitMS/f.Waits.E2EMS))
 	if g := f.Regret; g != nil && g.E2EMS > 0 {
-		w.line("routing, each decision alone: the best candidate saves %.1f of %.1f ms estimated E2E (%s); %.1f ms of it with what was seen.", g.HindsightMS, g.E2EMS, percent(g.HindsightMS/g.E2EMS), g.AvoidableMS)
+		w.line("routing, each decision alone: the best candidate saves %s of %s ms estimated E2E (%s); %s ms of it with what was seen.", ms(g.HindsightMS), ms(g.E2EMS), percent(g.HindsightMS/g.E2EMS), ms(g.AvoidableMS))
 	} else {
 		w.line("other choices were not looked into: blis-sim --counterfactual 3; whole policies: scripts/headroom.")
 	}
@@ -97,4 +97,10 @@ var more = section{"MORE", func(w *writer) {
 		w.line("blis-summarize --component %s RUN", f.Patterns[0].Component)
 	}
 	w.line("blis-summarize --strategy %s RUN", w.others)
+}}
+
+var notes = section{"NOTES", func(w *writer) {
+	for _, warning := range w.Warnings {
+		w.line("%s", short(warning, 200))
+	}
 }}

@@ -1,10 +1,11 @@
 package feedback
 
 // Tokens estimates how many tokens of a language model the text is. It counts as the
-// vocabularies cl100k and o200k of OpenAI mostly divide: a word of up to seven letters,
-// three digits, a sign, a line feed, or several spaces each are one token, and one
-// space is part of the word that follows it. On the texts of this package that is 0 to
-// 15 % more than these vocabularies really make of it; others differ by more.
+// vocabularies cl100k and o200k of OpenAI mostly divide: a word of up to five letters,
+// three digits, a sign, a line feed, or several spaces each are one token, and one space
+// is part of what follows it; and adds 4 %. On 80 texts of this package, 20 runs in
+// four strategies, that was 0 to 14 % more than either vocabulary made of it. A tokenizer
+// itself would make the program a third larger; other models count otherwise.
 func Tokens(text []byte) int {
 	n := 0
 	for i := 0; i < len(text); {
@@ -15,19 +16,17 @@ func Tokens(text []byte) int {
 		}
 		switch length := j - i; k {
 		case letter:
-			n += (length + 6) / 7
+			n += (length + 4) / 5
 		case digit:
 			n += (length + 2) / 3
 		case space:
-			if length > 1 {
-				n++
-			}
+			n += min(length-1, 1)
 		default:
-			n += length
+			n++
 		}
 		i = j
 	}
-	return n
+	return n + (n+24)/25
 }
 
 const (

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ var worst = section{"WORST", func(w *writer) {
 	if len(w.Focus) > 0 {
 		slices.SortStableFunc(all, func(a, b *insight.Exemplar) int { return w.exemplarInFocus(a) - w.exemplarInFocus(b) })
 	}
-	for i, e := range all[:min(len(all), w.examples(3))] {
+	for i, e := range all[:min(len(all), w.examples())] {
 		of := ""
 		if e.Pattern >= 0 {
 			of = fmt.Sprintf(" of P%d", e.Pattern+1)
@@ -41,12 +42,7 @@ func (w *writer) exemplarInFocus(e *insight.Exemplar) int {
 }
 
 // examples is how many are asked for.
-func (w *writer) examples(usual int) int {
-	if w.Options.Examples > 0 {
-		return w.Options.Examples
-	}
-	return usual
-}
+func (w *writer) examples() int { return cmp.Or(w.Options.Examples, usualExamples) }
 
 // exemplar writes a decision and what came of it, whole or not at all.
 func (w *writer) exemplar(head string, e *insight.Exemplar) {
@@ -58,7 +54,11 @@ func (w *writer) exemplar(head string, e *insight.Exemplar) {
 	if e.Tenant != "" {
 		who += ", tenant " + name(e.Tenant)
 	}
-	w.line("%s%s for %s%s, at %.3f s", head, or(e.Decision, "no decision"), name(e.Request), who, float64(e.ArrivalUS)/1e6)
+	decided := ""
+	if e.Decision != "" {
+		decided = name(e.Decision) + " for "
+	}
+	w.line("%s%s%s%s, at %.3f s", head, decided, name(e.Request), who, float64(e.ArrivalUS)/1e6)
 	if e.Seen != nil {
 		w.line("   chose %s: %s%s", name(e.Seen.Replica), saw(e.Seen), why(e))
 	}
@@ -70,7 +70,7 @@ func (w *writer) exemplar(head string, e *insight.Exemplar) {
 	}
 	w.line("   %s", outcome(e))
 	if e.Estimate != nil && e.Estimate.Best != "" {
-		w.line("   best other %s: E2E %.1f ms against %.1f (estimated); avoidable %.1f ms", name(e.Estimate.Best), e.Estimate.BestMS, e.Estimate.OursMS, e.Estimate.AvoidableMS)
+		w.line("   best other %s: E2E %s ms against %s (estimated); avoidable %s ms", name(e.Estimate.Best), ms(e.Estimate.BestMS), ms(e.Estimate.OursMS), ms(e.Estimate.AvoidableMS))
 	}
 	if e.Exact != nil {
 		w.line("   %s", played(e.Exact))
@@ -113,11 +113,11 @@ func saw(s *insight.Seen) string {
 	}
 	parts = append(parts, fmt.Sprintf("inflight %d", s.Inflight))
 	if s.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %.4f", *s.Score))
+		parts = append(parts, fmt.Sprintf("score %.3f", *s.Score))
 	}
 	text := strings.Join(parts, ", ")
 	if s.AgeMS > 0 {
-		text += fmt.Sprintf(", %.1f ms old", s.AgeMS)
+		text += fmt.Sprintf(", %s ms old", ms(s.AgeMS))
 	}
 	return text
 }
@@ -134,7 +134,7 @@ func outcome(e *insight.Exemplar) string {
 	var split []string
 	for p, x := range e.MS {
 		if x > 0 {
-			split = append(split, fmt.Sprintf("%s %.1f", insight.Parts[p].Name, x))
+			split = append(split, fmt.Sprintf("%s %s", insight.Parts[p].Name, ms(x)))
 		}
 	}
 	if len(split) > 0 {
@@ -150,7 +150,7 @@ func outcome(e *insight.Exemplar) string {
 		if m.is < 0 {
 			continue
 		}
-		text += fmt.Sprintf("; %s %.1f ms", m.what, m.is)
+		text += fmt.Sprintf("; %s %s ms", m.what, ms(m.is))
 		if m.of > 0 {
 			word := "of"
 			if m.is > m.of {
@@ -182,7 +182,7 @@ func played(x *insight.Exact) string {
 	if what == "" {
 		what = fmt.Sprintf("%s/%d", a.Deployment, a.Replica)
 	}
-	return fmt.Sprintf("played otherwise, best %s: %d more met and %d more missed of all; E2E of all %.1f ms less (exact)", name(what), a.All.Gained, a.All.Lost, a.All.E2EMS)
+	return fmt.Sprintf("played otherwise, best %s: %d more met and %d more missed of all; E2E of all %s ms less (exact)", name(what), a.All.Gained, a.All.Lost, ms(a.All.E2EMS))
 }
 
 func better(a, b *record.Difference) bool {

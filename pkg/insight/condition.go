@@ -32,6 +32,7 @@ const (
 	manyTokens             = 2000 // that somebody waited behind
 	fewTokens              = 256  // of a prefix that matter
 	longFactor             = 4    // times the median prompt
+	promptsPerToken        = 500  // that stretch steps
 )
 
 // Condition is one that a losing decision, or its request, may meet.
@@ -67,6 +68,8 @@ var Conditions = named.Table[Condition]{
 		Value: Condition{"cache", rankMechanism, is(evicted)}},
 	{Name: "preempted", Doc: "lost its place in a batch",
 		Value: Condition{"cache", rankMechanism, is(func(_ *Insight, r *row) bool { return r.preemptions > 0 })}},
+	{Name: "beside_prompts", Doc: "decoded while its replica took on 500 prompt tokens or more for each token of its answer, and missed its TPOT alone",
+		Value: Condition{"scheduling", rankMechanism, is(besidePrompts)}},
 	{Name: "overload", Doc: "routed when every queue held 8 or more",
 		Value: Condition{"admission", rankOverload, is(func(_ *Insight, r *row) bool { return r.shortest >= fullQueue })}},
 	{Name: "hot_replica", Doc: "sent to a replica that gets twice its even part of the requests or more",
@@ -156,6 +159,11 @@ func evicted(_ *Insight, r *row) bool { return !r.blind() && repeats(r) }
 
 func hotReplica(in *Insight, r *row) (int32, bool) {
 	return r.replica, r.replica != nowhere && in.facts.hot[r.replica]
+}
+
+// besidePrompts is about tokens that come slowly: it explains no late first token.
+func besidePrompts(_ *Insight, r *row) bool {
+	return r.output > 1 && (r.missed == 0 || r.missed == missedTPOT) && r.beside >= promptsPerToken*int64(r.output-1)
 }
 
 // learn finds the facts.

@@ -61,7 +61,7 @@ type Seen struct {
 
 // worst picks an exemplar of each pattern, in their order, and those that lost most of
 // the requests that no pattern explains, by one in each part.
-func (in *Insight) worst(f *Findings, by []int32) (all []Exemplar) {
+func (in *Insight) worst(f *Findings) (all []Exemplar) {
 	for n := range f.Patterns {
 		if w := f.Patterns[n].worst; w >= 0 {
 			all = append(all, in.exemplar(w, n))
@@ -76,7 +76,7 @@ func (in *Insight) worst(f *Findings, by []int32) (all []Exemplar) {
 	}
 	for i := range in.rows {
 		r := &in.rows[i]
-		if r.loss == 0 || by[i] >= 0 {
+		if r.loss == 0 || in.by[i] >= 0 {
 			continue
 		}
 		if at := &rest[r.blame]; *at < 0 || in.moreLost(r, &in.rows[*at]) {

@@ -58,17 +58,16 @@ func (in *Insight) Find() *Findings {
 	in.repeated()
 	in.behind(in.facts.heavy)
 	in.bursts()
-	var by []int32
-	f.Patterns, by = in.patterns(f.Loss)
+	f.Patterns, in.by = in.patterns(f.Loss)
 	f.Never = in.never()
 	f.Admission = in.admission()
 	f.Regret = in.regret()
-	f.Worst = in.worst(f, by)
+	f.Worst = in.worst(f)
 	f.Kept = in.kept()
 	f.Rules, f.Tallies = in.rules(), in.tallies(f.Loss)
 	for i := range in.rows {
 		r := &in.rows[i]
-		if in.names.list[r.state] != record.StateCompleted {
+		if r.apart || in.names.list[r.state] != record.StateCompleted {
 			continue
 		}
 		s := r.split()

@@ -56,6 +56,9 @@ type Insight struct {
 	episodes []record.Anomaly
 	// verdicts counts the decisions of admission.
 	verdicts map[string]int64
+	question *Question
+	// by is which pattern explains each row, -1 none.
+	by []int32
 }
 
 // New begins with the header of a run.
@@ -105,3 +108,6 @@ func (in *Insight) Replica(n int32) string {
 	at := in.plan.replicas[n]
 	return at.deployment + "/" + strconv.Itoa(int(at.index))
 }
+
+// Empty reports whether nothing was said of any request.
+func (in *Insight) Empty() bool { return len(in.rows) == 0 }

@@ -21,6 +21,9 @@ type load struct {
 	ahead, aheadLower, aheadHeavy, aheadAgain int64
 	// again are tokens of its own prompt that had been computed before.
 	again int64
+	// beside are prompt tokens, less what was cached, of the requests that entered a batch
+	// of its replica between its first token and its last.
+	beside int64
 	// burst: its tenant sent ten or more in the last second, and three times as many as
 	// in a second of the last minute.
 	burst bool
@@ -145,7 +148,7 @@ func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
 	})
 	// Sums before each place: of all, of the heavy tenant, of each priority.
 	n := len(scheduled)
-	all, theirs, again := make([]int64, n+1), make([]int64, n+1), make([]int64, n+1)
+	all, theirs, again, prompts := make([]int64, n+1), make([]int64, n+1), make([]int64, n+1), make([]int64, n+1)
 	priorities, byPriority := in.priorities(), map[float64][]int64{}
 	for _, p := range priorities {
 		byPriority[p] = make([]int64, n+1)
@@ -153,7 +156,7 @@ func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
 	for k, i := range scheduled {
 		r := &in.rows[i]
 		w := r.work()
-		all[k+1], theirs[k+1], again[k+1] = all[k]+w, theirs[k], again[k]+r.again
+		all[k+1], theirs[k+1], again[k+1], prompts[k+1] = all[k]+w, theirs[k], again[k]+r.again, prompts[k]+int64(r.input-r.cached)
 		if r.tenant == heavy {
 			theirs[k+1] += w
 		}
@@ -174,6 +177,9 @@ func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
 		}
 		if until == never {
 			continue
+		}
+		if r.first != never && r.ended != never {
+			r.beside = prompts[place(r.ended)] - prompts[place(r.first)]
 		}
 		from, to := place(r.enqueued), place(until)
 		r.ahead, r.aheadHeavy, r.aheadAgain = all[to]-all[from], theirs[to]-theirs[from], again[to]-again[from]

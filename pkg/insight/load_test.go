@@ -52,7 +52,7 @@ func gather(t *rapid.T) *Insight {
 	in := New(header(replicas))
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 		o := drawOutcome(t, i, replicas)
-		in.Outcome(&o)
+		in.Outcome(&o, false)
 	}
 	return in
 }
@@ -123,9 +123,12 @@ func TestWorkAheadIsThatOfPlainAdding(t *testing.T) {
 			if until == never {
 				until = r.ended
 			}
-			var all, lower, theirs, again int64
+			var all, lower, theirs, again, beside int64
 			for k := range in.rows {
 				o := &in.rows[k]
+				if r.first != never && r.enqueued != never && o.replica == r.replica && o.scheduled != never && o.scheduled >= r.first && o.scheduled < r.ended {
+					beside += int64(o.input - o.cached)
+				}
 				if k == i || r.enqueued == never || o.replica != r.replica || o.scheduled == never || o.scheduled < r.enqueued || o.scheduled >= until {
 					continue
 				}
@@ -137,6 +140,9 @@ func TestWorkAheadIsThatOfPlainAdding(t *testing.T) {
 				if o.tenant == heavy {
 					theirs += o.work()
 				}
+			}
+			if r.beside != beside {
+				t.Fatalf("row %d %+v: beside %d, added up %d", i, r.times, r.beside, beside)
 			}
 			if r.ahead != all || r.aheadLower != lower || r.aheadHeavy != theirs || r.aheadAgain != again {
 				t.Fatalf("row %d %+v: ahead %d, lower %d, heavy %d, again %d; added up %d, %d, %d, %d", i, r.times, r.ahead, r.aheadLower, r.aheadHeavy, r.aheadAgain, all, lower, theirs, again)
@@ -154,7 +160,7 @@ func TestBursts(t *testing.T) {
 		if i >= 78 { // twelve at once
 			o.ArrivalUS = 60_000_000
 		}
-		in.Outcome(&o)
+		in.Outcome(&o, false)
 	}
 	in.bursts()
 	for i, r := range in.rows {

@@ -80,8 +80,9 @@ func (in *Insight) findLoss() *Loss {
 	case LossRegret:
 		for i := range in.rows {
 			r := &in.rows[i]
-			r.judged, r.met = r.estimated, r.estimated && r.hindsight <= 0
-			r.loss = max(0, r.hindsight)
+			if r.judged = r.estimated && !r.apart; r.judged {
+				r.met, r.loss = r.hindsight <= 0, max(0, r.hindsight)
+			}
 		}
 	default:
 		l.MedianTTFTMS = in.markLate()
@@ -96,7 +97,7 @@ func (in *Insight) lossKind() string {
 		if in.rows[i].judged {
 			return LossMisses
 		}
-		regret = regret || in.rows[i].estimated
+		regret = regret || in.rows[i].estimated && !in.rows[i].apart
 	}
 	if regret {
 		return LossRegret
@@ -149,6 +150,9 @@ func (in *Insight) markLate() float64 {
 	}
 	for i := range in.rows {
 		r := &in.rows[i]
+		if r.apart {
+			continue
+		}
 		done := in.names.list[r.state] == record.StateCompleted
 		r.judged, r.met = true, done && int64(r.first-r.arrival) <= lateFactor*median
 		switch {
@@ -211,7 +215,7 @@ func (in *Insight) blame(l *Loss) {
 		}
 		r.blame = r.reached()
 		if r.missed&missedDone == 0 {
-			r.blame = worst(&s, usual[r.class], r.missed)
+			r.blame = r.worst(usual[r.class])
 		} else {
 			states[r.state]++
 		}
@@ -268,42 +272,58 @@ func (l *Loss) main(groups map[[2]int32]*Group) {
 	}
 }
 
-// usual is the mean of each part, in µs, of those of each class that completed and
-// lost nothing.
-func (in *Insight) usual() map[int32]*[PartCount]float64 {
-	sums, n := map[int32]*[PartCount]float64{}, map[int32]float64{}
+// usual is the mean of each part, in µs, of those of a class that completed and lost
+// nothing; of decode for each token after the first.
+type usual struct {
+	n, tokens float64
+	mean      [PartCount]float64
+}
+
+// usual finds it for each class.
+func (in *Insight) usual() map[int32]*usual {
+	of := map[int32]*usual{}
 	for i := range in.rows {
 		r := &in.rows[i]
 		if !r.judged || r.loss > 0 || in.names.list[r.state] != record.StateCompleted {
 			continue
 		}
-		if sums[r.class] == nil {
-			sums[r.class] = &[PartCount]float64{}
+		u := of[r.class]
+		if u == nil {
+			u = &usual{}
+			of[r.class] = u
 		}
-		s := r.split()
-		n[r.class]++
-		for p := range s {
-			sums[r.class][p] += float64(s[p])
-		}
-	}
-	for class, sum := range sums {
-		for p := range sum {
-			sum[p] /= n[class]
+		u.n++
+		u.tokens += float64(r.output - 1)
+		for p, x := range r.split() {
+			u.mean[p] += float64(x)
 		}
 	}
-	return sums
+	for _, u := range of {
+		for p := range u.mean {
+			if p != partDecode {
+				u.mean[p] /= u.n
+			} else if u.tokens > 0 {
+				u.mean[p] /= u.tokens
+			}
+		}
+	}
+	return of
 }
 
 // worst is the part of those that the missed targets are about which exceeds most what
-// is usual.
-func worst(s *Split, usual *[PartCount]float64, missed uint8) int8 {
-	about, at, most := spans(missed), partQueue, math.Inf(-1)
-	for p := range s {
-		over := float64(s[p])
-		if usual != nil {
-			over -= usual[p]
+// is usual for a request with such an answer; u may be nil.
+func (r *row) worst(u *usual) int8 {
+	about, at, most := spans(r.missed), partQueue, math.Inf(-1)
+	for p, x := range r.split() {
+		over := float64(x)
+		switch {
+		case u == nil:
+		case p == partDecode:
+			over -= float64(u.mean[p] * float64(r.output-1))
+		default:
+			over -= u.mean[p]
 		}
-		if (about[p] || missed == 0) && over > most {
+		if x > 0 && (about[p] || r.missed == 0) && over > most {
 			at, most = p, over
 		}
 	}

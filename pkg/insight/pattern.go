@@ -50,6 +50,9 @@ type Means struct {
 	// Ahead are tokens that the replica took on while they waited, and of these those of
 	// lower classes, of the heavy tenant, and of prompts computed again.
 	Ahead, AheadLower, AheadHeavy, AheadAgain float64
+	// Beside are prompt tokens that the replica took on while they decoded, Output the
+	// tokens of their answers.
+	Beside, Output float64
 	// Expected and Cached are tokens of the prompt, Input is all of it.
 	Expected, Cached, Input float64
 	// Preemptions is how often they lost their place, PreemptedMS how long they waited
@@ -244,13 +247,13 @@ func (in *Insight) explain(p *Pattern, by []int32, n int32) {
 			sum *float64
 			of  float64
 		}{{&m.AgeMS, float64(r.seen.age) / 1000}, {&m.Queue, float64(r.queue)}, {&m.Shortest, float64(r.shortest)},
-			{&m.Ahead, float64(r.ahead)}, {&m.AheadLower, float64(r.aheadLower)}, {&m.AheadHeavy, float64(r.aheadHeavy)}, {&m.AheadAgain, float64(r.aheadAgain)},
+			{&m.Ahead, float64(r.ahead)}, {&m.AheadLower, float64(r.aheadLower)}, {&m.AheadHeavy, float64(r.aheadHeavy)}, {&m.AheadAgain, float64(r.aheadAgain)}, {&m.Beside, float64(r.beside)}, {&m.Output, float64(r.output)},
 			{&m.Expected, float64(r.expected)}, {&m.Cached, float64(r.cached)}, {&m.Input, float64(r.input)},
 			{&m.Preemptions, float64(r.preemptions)}, {&m.PreemptedMS, float64(r.preempted) / 1000}} {
 			*x.sum += x.of
 		}
 	}
-	for _, sum := range []*float64{&m.AgeMS, &m.Queue, &m.Shortest, &m.Ahead, &m.AheadLower, &m.AheadHeavy, &m.AheadAgain, &m.Expected, &m.Cached, &m.Input, &m.Preemptions, &m.PreemptedMS} {
+	for _, sum := range []*float64{&m.AgeMS, &m.Queue, &m.Shortest, &m.Ahead, &m.AheadLower, &m.AheadHeavy, &m.AheadAgain, &m.Beside, &m.Output, &m.Expected, &m.Cached, &m.Input, &m.Preemptions, &m.PreemptedMS} {
 		*sum /= lost
 	}
 	for part, n := range blame {

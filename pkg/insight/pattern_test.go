@@ -28,7 +28,7 @@ func herd() *Insight {
 	add := func(o record.Outcome) {
 		in.Decision(&record.Decision{ID: o.Decision, Stage: record.StageRouting, AtUS: o.RoutedUS, Request: o.ID, Deployment: "main", Replica: o.Replica, Candidates: 2,
 			Considered: []record.Candidate{{Deployment: "main", Replica: o.Replica, QueueDepth: 0, Running: record.Nowhere, Matched: record.Nowhere, Cached: record.Nowhere, AgeUS: 500_000}}})
-		in.Outcome(&o)
+		in.Outcome(&o, false)
 	}
 	for burst := range int64(2) {
 		for i := range int64(20) {
@@ -75,7 +75,7 @@ func TestLittleLossHasNoPattern(t *testing.T) {
 		if i < LeastLost-1 {
 			o.SLOMet = record.Met(false)
 		}
-		in.Outcome(&o)
+		in.Outcome(&o, false)
 	}
 	if f := in.Find(); !f.Loss.Little() || len(f.Patterns) != 0 {
 		t.Errorf("%d patterns for %d that lost", len(f.Patterns), f.Loss.Lost)
@@ -92,7 +92,7 @@ func TestLateWithoutTargets(t *testing.T) {
 		}
 		o := served(fmt.Sprint(i), 0, 10*i, wait)
 		o.SLOMet = nil
-		in.Outcome(&o)
+		in.Outcome(&o, false)
 	}
 	if l := in.Find().Loss; l.Kind != LossLate || l.Lost != 20 || l.MedianTTFTMS != 1 || l.OverMS != 30 {
 		t.Errorf("loss is %+v", l)

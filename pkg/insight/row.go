@@ -3,6 +3,7 @@ package insight
 import (
 	"strings"
 
+	"blis/pkg/metrics"
 	"blis/pkg/record"
 )
 
@@ -59,6 +60,7 @@ type verdict struct {
 
 // lost is what is found out at the end.
 type lost struct {
+	apart  bool    // it is not asked about
 	loss   float64 // 0: nothing
 	judged bool    // it counts among those that could lose
 	met    bool    // all its targets
@@ -70,6 +72,7 @@ type lost struct {
 
 // Decision takes a decision. Only those of admission and routing are looked at.
 func (in *Insight) Decision(d *record.Decision) {
+	in.question.hear(d)
 	switch d.Stage {
 	case record.StageAdmission:
 		r := in.row(d.Request)
@@ -123,6 +126,9 @@ func (in *Insight) view(c *record.Candidate) view {
 
 // Regret takes what other choices would have made of a decision.
 func (in *Insight) Regret(g *record.Regret) {
+	if q := in.question; q.Asked() && q.request != "" && g.Request == q.request {
+		q.regrets = append(q.regrets, *g)
+	}
 	if g.Method == record.MethodExact {
 		e := &Exact{Decision: g.Decision, Request: g.Request}
 		e.Alternatives = append(e.Alternatives, g.Alternatives...)
@@ -152,8 +158,9 @@ type Exact struct {
 	Alternatives      []record.Alternative
 }
 
-// Outcome takes what became of a request.
-func (in *Insight) Outcome(o *record.Outcome) {
+// Outcome takes what became of a request. One that is apart is not itself asked about:
+// it loses nothing, and others may have waited for it.
+func (in *Insight) Outcome(o *record.Outcome, apart bool) {
 	r := in.row(o.ID)
 	delete(in.open, o.ID)
 	r.times = times{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS, int64(o.PreemptedUS)}
@@ -168,5 +175,8 @@ func (in *Insight) Outcome(o *record.Outcome) {
 	r.tenant, r.class, r.model, r.state, r.reason = n.of(o.Tenant), n.of(o.SLOClass), n.of(o.Model), n.of(o.State), n.of(o.Reason)
 	r.replica = in.plan.number(o.Deployment, o.Replica)
 	r.preemptions = int32(o.Preemptions)
-	r.judged, r.met = o.SLOMet != nil, o.SLOMet != nil && *o.SLOMet
+	r.apart = apart
+	met := metrics.SLOMet(o, in.classes[o.SLOClass].Targets)
+	r.judged = met != nil && !apart
+	r.met = r.judged && *met
 }

@@ -13,6 +13,9 @@ func (s *summary) episode(r *record.Reader) error {
 		return err
 	}
 	s.anomalies = append(s.anomalies, a)
+	if s.told != nil {
+		s.insight.Anomaly(&a)
+	}
 	return nil
 }
 

@@ -35,6 +35,8 @@ type Document struct {
 	Workload *Workload `json:"workload"`
 	// Warnings are about the streams, then about the metrics, then about the fitness.
 	Warnings []string `json:"warnings"`
+
+	err error // why the status is error
 }
 
 // Values of Status.
@@ -148,7 +150,6 @@ func (r *report) document(err error) *Document {
 	if first.chosen == first.seen || first.missed != nil && !r.options.part() {
 		d.Anomalies = append(d.Anomalies, first.anomalies...)
 	}
-	d.Artifacts = r.artifacts(d)
 	return d
 }
 
@@ -159,7 +160,7 @@ func (r *report) fail(d *Document, err error) *Document {
 		blank := r.fitness.Blank()
 		d.Objectives, d.Features = byName(blank.Objectives), byName(blank.Features)
 	}
-	d.Artifacts = r.artifacts(d)
+	d.err = err
 	return d
 }
 

@@ -125,7 +125,7 @@ func TestFault(t *testing.T) {
 	if score, ok := d["combined_score"]; !ok || score != 0.0 || d["status"] != "error" || d["error"] != "blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0" {
 		t.Errorf("%s", text)
 	}
-	text, err = summarize(b.Bytes(), Options{Format: "text"})
+	text, err = summarize(b.Bytes(), Options{Format: "table"})
 	const want = "run         blis-sim 0.1.0, seeds 0 (workload) 0 (simulation)\n" +
 		"error       blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0\nscore       0.0\n"
 	if err != nil || text != want {
@@ -183,7 +183,7 @@ func TestManyTenants(t *testing.T) {
 	for i := range 30 {
 		r.outcomes = append(r.outcomes, outcome(string(rune('a'+i%26))+"-é", "", strings.Repeat("é", i+1), int64(i), 100, 5, 2))
 	}
-	text, err := summarize(r.stream(t), Options{Format: "text"})
+	text, err := summarize(r.stream(t), Options{Format: "table"})
 	if err != nil || !strings.Contains(text, "... and 10 more: --format json\n") || !strings.Contains(text, "\n\\u00e9 ") {
 		t.Errorf("%v\n%s", err, text)
 	}

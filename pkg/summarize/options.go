@@ -8,23 +8,27 @@ import (
 	"strings"
 	"time"
 
+	"blis/pkg/feedback"
 	"blis/pkg/filter"
 	"blis/pkg/fitness"
+	"blis/pkg/insight"
 	"blis/pkg/record"
 )
 
 // Options are what a call of blis-summarize may say.
 type Options struct {
-	Streams  []string `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run, which else has its file's name."`
-	Fitness  *Fitness `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
-	Baseline []string `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
-	Parent   []string `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
-	Cluster  *string  `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. '' is the built-in one."`
-	Where    Where    `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From     Instant  `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
-	To       Instant  `placeholder:"DURATION" help:"Only requests that arrive before this time."`
-	Format   string   `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs stand side by side."`
-	Strict   bool     `help:"Warnings about the stream are errors."`
+	Streams  []string         `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run, which else has its file's name."`
+	Fitness  *Fitness         `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
+	Baseline []string         `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
+	Parent   []string         `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
+	Cluster  *string          `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. '' is the built-in one."`
+	Where    Where            `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant          `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
+	To       Instant          `placeholder:"DURATION" help:"Only requests that arrive before this time."`
+	Format   string           `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs stand side by side."`
+	Strict   bool             `help:"Warnings about the stream are errors."`
+	Explain  insight.Question `placeholder:"WHAT" help:"Say what happened in one decision (dec-000913), request (its id) or time (11.8s:14.2s)."`
+	Telling  feedback.Options `embed:""`
 
 	// Open opens the streams that the options name, where there is more than one.
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`
@@ -46,6 +50,12 @@ func (o *Options) Validate() error {
 		if _, file := nameOf(name); file == "-" && len(o.Streams)+len(o.Baseline)+len(o.Parent) > 1 && name != o.first() {
 			return fmt.Errorf("stdin (-) can be one stream, the first; name files for the others")
 		}
+	}
+	if err := o.Telling.Validate(); err != nil {
+		return err
+	}
+	if o.Explain.Asked() && o.Format != "text" {
+		return fmt.Errorf("--explain is a text; it does not go with --format %s", o.Format)
 	}
 	if o.Fitness != nil && o.Fitness.compiled != nil {
 		return o.Fitness.compiled.RefuseReferences(len(o.Baseline) > 0, len(o.Parent) > 0)

@@ -1,16 +1,14 @@
 package summarize
 
-import (
-	"blis/pkg/named"
-)
+import "blis/pkg/named"
 
 // Formats are what a summary can be written as.
 var Formats = named.Table[func(r *report, err error) ([]byte, error)]{
-	{Name: "text", Doc: "what it amounts to, for people", Value: (*report).text},
+	{Name: "text", Doc: "what it amounts to and why, for people and language models", Value: (*report).text},
 	{Name: "table", Doc: "all numbers that matter, for people; several runs side by side", Value: (*report).table},
 	{Name: "markdown", Doc: "the same as a Markdown table", Value: (*report).markdown},
 	{Name: "csv", Doc: "every number, a row each, a column for each run", Value: (*report).csv},
-	{Name: "json", Doc: "one document for programs", Value: func(r *report, err error) ([]byte, error) { return r.document(err).encode() }},
+	{Name: "json", Doc: "one document for programs", Value: (*report).json},
 }
 
 // render is the report in the format that the call asks for; err is what ended it.
@@ -22,8 +20,12 @@ func (r *report) render(err error) ([]byte, error) {
 	return format(r, err)
 }
 
-// text is the summary of what may be several runs.
-func (r *report) text(err error) ([]byte, error) { return r.table(err) }
+// json is the document with its texts.
+func (r *report) json(err error) ([]byte, error) {
+	d := r.document(err)
+	d.Artifacts = r.artifacts(d)
+	return d.encode()
+}
 
 // table is the summary of one run or workload, or a table of several runs.
 func (r *report) table(error) ([]byte, error) {

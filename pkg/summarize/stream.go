@@ -29,6 +29,10 @@ type summary struct {
 	// ended of those chosen timed out or failed, unfinished are unfinished.
 	ended, unfinished int64
 	anomalies         []record.Anomaly
+	// told is nil unless the call asks for more than numbers; reference says that the run
+	// is only to compare with, and need not tell.
+	*told
+	reference bool
 	// missed names the sessions of which a request missed its targets, where these
 	// are not those of the workload; nil where they are.
 	missed map[string]bool
@@ -100,21 +104,39 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
 		return r.Decode(s.carried)
 	case record.KindOutcome:
-		if s.computed == nil {
+		if s.computed == nil && s.told == nil {
 			return nil
 		}
 		if err := r.Outcome(o); err != nil {
 			return err
 		}
-		if err := s.choose(o); err != nil {
-			return r.Errorf("--where: %v", err)
-		}
+		return s.outcome(r, o)
 	case record.KindAnomaly:
 		return s.episode(r)
 	case record.KindSessionOutcome:
 		if s.computed != nil {
 			return s.chooseSession(r)
 		}
+	default:
+		if s.told != nil {
+			return s.hear(r)
+		}
+	}
+	return nil
+}
+
+// outcome takes the outcome at hand.
+func (s *summary) outcome(r *record.Reader, o *record.Outcome) error {
+	apart := false
+	if s.computed != nil {
+		before := s.chosen
+		if err := s.choose(o); err != nil {
+			return r.Errorf("--where: %v", err)
+		}
+		apart = s.chosen == before
+	}
+	if s.told != nil {
+		s.insight.Outcome(o, apart)
 	}
 	return nil
 }
@@ -130,6 +152,9 @@ func (s *summary) prepare(r *record.Reader) error {
 	}
 	if s.options.part() || s.missed != nil || s.header.Stream == record.StreamRecording {
 		s.computed = metrics.New(classes)
+	}
+	if s.options.tells() && !s.reference {
+		s.listen(classes)
 	}
 	return nil
 }
@@ -212,6 +237,9 @@ func (s *summary) finish(r *record.Reader) error {
 	}
 	if s.end.Requests != nil && s.end.Requests.BeyondHorizon > 0 {
 		s.warn("%d requests arrive after the horizon and were not offered", s.end.Requests.BeyondHorizon)
+	}
+	if s.told != nil {
+		s.conclude(s.raw)
 	}
 	return nil
 }

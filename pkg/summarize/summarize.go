@@ -115,7 +115,7 @@ func (r *report) readAll(ctx context.Context, streams []string, in io.Reader) (a
 			defer opened.Close()
 			from = opened
 		}
-		x := &subject{name: name, summary: &summary{options: r.options, fitness: r.fitness}}
+		x := &subject{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: in == nil}}
 		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

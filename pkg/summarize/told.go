@@ -1,0 +1,162 @@
+package summarize
+
+import (
+	"errors"
+
+	"blis/pkg/feedback"
+	"blis/pkg/insight"
+	"blis/pkg/metrics"
+	"blis/pkg/record"
+)
+
+// told is what a run tells of its decisions, for a text that says why it went as it
+// did.
+type told struct {
+	insight  *insight.Insight
+	findings *insight.Findings // nil where the run holds no outcomes
+	// Memory for records.
+	decision record.Decision
+	regret   record.Regret
+}
+
+// tells reports whether the call asks for more than numbers.
+func (o *Options) tells() bool {
+	return o.Format == "text" || o.Format == "json" || o.Explain.Asked()
+}
+
+// listen begins to gather from a run, whose classes may be others than it says.
+func (s *summary) listen(classes []record.SLOClass) {
+	h := *s.header
+	h.SLOClasses = classes
+	s.told = &told{insight: insight.New(&h)}
+	s.insight.Ask(&s.options.Explain)
+}
+
+// hear takes the record at hand if it is one that tells.
+func (t *told) hear(r *record.Reader) error {
+	switch r.Kind() {
+	case record.KindDecision:
+		if err := r.Decision(&t.decision); err != nil {
+			return err
+		}
+		t.insight.Decision(&t.decision)
+	case record.KindRegret:
+		t.regret = record.Regret{}
+		if err := r.Decode(&t.regret); err != nil {
+			return err
+		}
+		t.insight.Regret(&t.regret)
+	case record.KindPreemption:
+		p := record.Preemption{Replica: record.Nowhere}
+		if err := r.Decode(&p); err != nil {
+			return err
+		}
+		t.insight.Preemption(&p)
+	}
+	return nil
+}
+
+// conclude looks for what the records amount to.
+func (t *told) conclude(raw *metrics.Raw) {
+	if !t.insight.Empty() {
+		t.insight.Metrics(raw)
+		t.findings = t.insight.Find()
+	}
+}
+
+// input is what there is to say of the run x of candidate c.
+func (r *report) input(c *candidate, x *subject) *feedback.Input {
+	in := &feedback.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Insight: x.insight, Findings: x.findings,
+		Fitness: c.result, Assumed: r.assumed, Warnings: append(append([]string{}, x.warnings...), x.raw.Warnings...)}
+	if part := x.selection(); part != nil {
+		in.Selection = part.text()
+	}
+	for _, ref := range []struct {
+		name string
+		run  *subject
+	}{{"baseline", x.base}, {"parent", x.parent}} {
+		if ref.run != nil {
+			in.References = append(in.References, feedback.Reference{Name: ref.name, Score: ref.run.score(), Metrics: ref.run.raw})
+		}
+	}
+	if len(c.runs) > 1 {
+		for _, run := range c.runs {
+			in.Scenarios = append(in.Scenarios, feedback.Scenario{Name: run.name, Score: run.result.Score, Metrics: run.raw, HeldOut: r.fitness.HeldOut(run.name), Told: run == x})
+		}
+	}
+	return in
+}
+
+// tellable is the run that the text about a candidate is about: of those that count the
+// one with the lowest score.
+func (r *report) tellable(c *candidate) *subject {
+	worst := r.shown(c)
+	for _, x := range c.runs {
+		if !r.fitness.HeldOut(x.name) && x.result.Score < worst.result.Score {
+			worst = x
+		}
+	}
+	return worst
+}
+
+// text is the summary that says why: of one candidate. A workload, and several
+// candidates, are tables.
+func (r *report) text(err error) ([]byte, error) {
+	if len(r.candidates) != 1 {
+		if r.options.Explain.Asked() {
+			return nil, errors.New("--explain is about one run; these are several, or a workload")
+		}
+		return r.table(err)
+	}
+	c := r.candidates[0]
+	if c.err != nil {
+		return failure(c.err), nil
+	}
+	x := r.tellable(c)
+	if !r.options.Explain.Asked() {
+		return feedback.Text(r.input(c, x), &r.options.Telling), nil
+	}
+	if x.findings == nil {
+		return nil, errors.New("--explain: the run holds no outcomes (--trace minimal)")
+	}
+	return feedback.Explain(r.input(c, x), &r.options.Telling, &r.options.Explain)
+}
+
+// failure is the text about what does not load.
+func failure(err error) []byte {
+	var fault *record.FaultError
+	if errors.As(err, &fault) {
+		return feedback.Failure(err, &fault.Fault)
+	}
+	return feedback.Failure(err, nil)
+}
+
+// artifacts are the texts of the document about the first candidate. A workload has
+// none.
+func (r *report) artifacts(d *Document) (a Artifacts) {
+	if d.err != nil {
+		a.Feedback = string(failure(d.err))
+	}
+	if d.err != nil || d.Workload != nil {
+		return a
+	}
+	c := r.candidates[0]
+	in := r.input(c, r.tellable(c))
+	sections := feedback.Sections(in, &r.options.Telling)
+	a.Feedback = string(feedback.Brief(sections))
+	for _, s := range sections {
+		switch s.Name {
+		case "SCORE":
+			a.Score = s.Text
+		case "PATTERNS":
+			a.Patterns = s.Text
+		case "WORST":
+			a.Worst = s.Text
+		case "ANOMALIES":
+			a.Anomalies = s.Text
+		case "HEADROOM":
+			a.Headroom = s.Text
+		}
+	}
+	return a
+}
