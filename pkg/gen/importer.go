@@ -149,9 +149,10 @@ func (t *traces) accept(a *record.Arrival) error {
 		for _, length := range []struct {
 			name   string
 			tokens int64
-		}{{"input_tokens", r.InputTokens}, {"output_tokens", r.OutputTokens}} {
+			or     string
+		}{{"input_tokens", r.InputTokens, ""}, {"output_tokens", r.OutputTokens, ", --output-tokens N gives all requests N"}} {
 			if length.tokens < 1 {
-				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' leaves such rows out)", length.name, length.tokens)
+				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' leaves such rows out%[3]s)", length.name, length.tokens, length.or)
 			}
 			if length.tokens > maxTokens {
 				return i.Errorf("%s must be at most %d, is %d", length.name, maxTokens, length.tokens)

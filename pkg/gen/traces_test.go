@@ -202,3 +202,30 @@ func TestRateOfEndlessPipe(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// A recording of a real server is replayed request by request, with the output
+// tokens that are known to have been asked for and the 100 prompts that it repeats.
+func TestRecordingIsReplayed(t *testing.T) {
+	path := tracePath(t, "../vllm/requests/20260217-231439-llama-2-7b-tp1-general.csv.zst")
+	var odd []string
+	_, list := requests(t, "", Options{Import: []Import{{"recording", path}}, OutputTokens: 248, Warn: func(w string) { odd = append(odd, w) }})
+	checkLaws(t, list)
+	prompts := map[string]int{}
+	for _, r := range list {
+		if len(r.Prompt) != 1 || r.Prompt[0].Tokens != r.InputTokens || r.OutputTokens != 248 {
+			t.Fatalf("%+v", r)
+		}
+		prompts[r.Prompt[0].ID]++
+	}
+	if len(list) != 16800 || len(prompts) != 100 || list[0].ArrivalUS != 0 || list[0].ID != "0" {
+		t.Errorf("%d requests with %d prompts, the first %+v", len(list), len(prompts), list[0])
+	}
+	if len(odd) != 1 || !strings.Contains(odd[0], "prompts repeat with a period of 100 (by 98.2 % of the lengths)") {
+		t.Errorf("says %q", odd)
+	}
+	// Without that count there are requests that no simulation can have.
+	_, err := generate("", Options{Import: []Import{{"recording", path}}})
+	if err == nil || !strings.Contains(err.Error(), "request 32: output_tokens must be at least 1, is 0 (") || !strings.Contains(err.Error(), "--output-tokens N") {
+		t.Errorf("with the counts of the client: %v", err)
+	}
+}

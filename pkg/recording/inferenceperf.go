@@ -42,7 +42,7 @@ type lifecycleAnswer struct {
 }
 
 func isInferencePerf(h *head) bool {
-	return h.list && h.has("start_time", "end_time")
+	return h.list && h.has("start_time") && h.any("end_time", "request", "info")
 }
 
 // readInferencePerf reads such a list.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -86,7 +87,7 @@ func (p *recorded) Errorf(format string, args ...any) error {
 	if p.next == 0 {
 		return p.Place.Errorf(format, args...)
 	}
-	return p.Place.Errorf("request %s: "+format, append([]any{p.requests[p.next-1].ID}, args...)...)
+	return p.Place.Errorf("request %s: %s", p.requests[p.next-1].ID, fmt.Sprintf(format, args...))
 }
 
 // Close has nothing to close.
