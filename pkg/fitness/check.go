@@ -2,6 +2,7 @@ package fitness
 
 import (
 	"fmt"
+	"strings"
 
 	"blis/pkg/expr"
 	"blis/pkg/metrics"
@@ -140,22 +141,41 @@ func (f *Fitness) expressions() []expression {
 	return append(all, expression{"score", "score", f.score})
 }
 
-// few says which percentiles that the expressions read are of too few samples.
-func (f *Fitness) few(r *Run) (warnings []string) {
+// caveats say which percentiles that the expressions read are of too few samples,
+// and which times leave out requests that were not served.
+func (f *Fitness) caveats(r *Run) (warnings []string) {
 	seen := map[string]bool{}
 	for _, e := range f.expressions() {
 		_ = visit(e.Node, func(n *expr.Node) error {
 			tree, path := split(n.Name)
-			needs, of := percentile(path)
-			if n.Name == "" || needs == 0 || seen[tree+path] {
-				return nil
-			}
-			seen[tree+path] = true
-			if count, ok := r.at(tree, of+".count"); ok && count < float64(needs) {
-				warnings = append(warnings, fmt.Sprintf("%s is of %.0f samples, and needs %d", n.Name, count, needs))
+			if cut := strings.LastIndexByte(path, '.'); cut > 0 && !seen[tree+path] {
+				seen[tree+path] = true
+				warnings = append(warnings, r.caveats(n.Name, tree, path[:cut], path[cut+1:])...)
 			}
 			return nil
 		})
 	}
 	return warnings
 }
+
+// caveats are those about one statistic of the distribution at path.
+func (r *Run) caveats(name, tree, path, statistic string) (warnings []string) {
+	count, ok := r.at(tree, path+".count")
+	if !ok || statistic == "count" {
+		return nil
+	}
+	percent := map[string]int64{"p50": 50, "p90": 90, "p95": 95, "p99": 99}[statistic]
+	if needs := metrics.Needs(percent); percent > 0 && count < float64(needs) {
+		warnings = append(warnings, fmt.Sprintf("%s is of %.0f samples, and needs %d", name, count, needs))
+	}
+	group := path[:strings.LastIndexAny("."+path, ".")]
+	offered, ok := r.at(tree, group+"requests.offered")
+	if last := path[len(group):]; ok && (last == "ttft" || last == "e2e") && count < served*offered {
+		warnings = append(warnings, fmt.Sprintf("%s is of %.0f of %.0f offered requests: the others are not in it, and cost the score nothing here", name, count, offered))
+	}
+	return warnings
+}
+
+// served is the share of the offered requests below which a time is told to leave
+// out the others.
+const served = 0.99

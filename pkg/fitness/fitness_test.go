@@ -10,6 +10,8 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/record"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func ptr(x float64) *float64 { return &x }
@@ -257,5 +259,17 @@ func TestObjectives(t *testing.T) {
 	}
 	if want := "e2e null; speed -300; undefined null; hits 0.25; regret null; "; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestCaveats: of few samples, and of those that were served.
+func TestCaveats(t *testing.T) {
+	m := healthy()
+	m.Requests.Offered, m.TTFT.Count, m.Cls["critical"].TTFT.Count, m.Cls["critical"].Requests.Offered = 4000, 3000, 12, 12
+	r := evaluate(t, `wmean(1, soft(m.ttft.p99, 9, 1), 1, soft(p99_ttft_ms, 9, 1), 1, soft(m.cls["critical"].ttft.p90, 9, 1), 1, soft(m.cls["critical"].ttft.mean, 9, 1))`, against(m, nil))
+	want := []string{"m.ttft.p99 is of 3000 of 4000 offered requests: the others are not in it, and cost the score nothing here",
+		`m.cls["critical"].ttft.p90 is of 12 samples, and needs 100`}
+	if d := cmp.Diff(want, r.Warnings); d != "" {
+		t.Error(d)
 	}
 }

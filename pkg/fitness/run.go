@@ -185,14 +185,3 @@ func (f *Fitness) checkRun(r *Run) error {
 func attainedName(n *expr.Node) string {
 	return own + "." + metrics.Below("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
 }
-
-// percentile returns how many samples the percentile at path needs and the path
-// of its distribution; needs is 0 of what is no percentile.
-func percentile(path string) (needs int64, of string) {
-	cut := strings.LastIndexByte(path, '.')
-	percent := map[string]int64{".p50": 50, ".p90": 90, ".p95": 95, ".p99": 99}
-	if cut < 0 || percent[path[cut:]] == 0 {
-		return 0, ""
-	}
-	return metrics.Needs(percent[path[cut:]]), path[:cut]
-}

@@ -25,7 +25,7 @@ func (f *Fitness) Evaluate(r *Run) (*Result, error) {
 		return nil, e.err
 	}
 	result.Warnings = append(result.Warnings, e.warnings...)
-	result.Warnings = unique(append(result.Warnings, f.few(r)...))
+	result.Warnings = unique(append(result.Warnings, f.caveats(r)...))
 	result.Score = settle(result.Gates, result.Value)
 	return result, nil
 }

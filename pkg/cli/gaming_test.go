@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// cheats are policies that break the run to look good in some number.
+var cheats = []struct{ name, admission string }{
+	{"reject everything", `{type: reject-all}`},
+	{"delay everything for ever", `{type: expression, admit: '"delay"'}`},
+	{"delay everything a little", `{type: expression, admit: 'req.delays < 5 ? "delay" : "admit"'}`},
+	{"leave the rest unfinished at the horizon", `{type: expression, admit: 'cluster.inflight > 20 ? "delay" : "admit"'}`},
+	{"shed what is long", `{type: expression, admit: 'req.input_tokens < 800'}`},
+	{"serve the easy class only", `{type: expression, admit: 'req.slo_class != "critical" && req.slo_class != "interactive"'}`},
+}
+
+// fitnesses are those that nobody is to get the better of by cheating.
+var fitnesses = []struct{ name, text string }{
+	{"attainment", "version: 1\nscore: m.goodput.ratio\n"},
+	{"weighted", `version: 1
+score: |
+  wmean(0.5, m.goodput.ratio,
+        0.3, ratio(base.ttft.p99, m.ttft.p99),
+        0.2, gain(m.throughput.output_tok_s, base.throughput.output_tok_s))
+`},
+	{"gated", `version: 1
+gates: [{name: served, expr: m.requests.completed >= 0.95 * base.requests.completed}]
+score: wmean(0.5, ratio(base.ttft.p99, m.ttft.p99), 0.5, soft(m.e2e.p99, base.e2e.p99, 3))
+`},
+}
+
+// ran runs a tool in this process; where it fails, the test does.
+func ran(t *testing.T, tool Tool, args ...string) string {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	if code := tool.run(t.Context(), args, Std{In: strings.NewReader(""), Out: &out, Err: &complaints}); code != exitOK {
+		t.Fatalf("%v: exit %d: %s", args, code, &complaints)
+	}
+	return out.String()
+}
+
+// TestNoGaming: each cheat scores below the honest baseline that it breaks, by
+// attainment, by a weighted score, and by one of latencies alone that has a gate. A
+// latency is of the requests that were served: that is what the gate is for.
+func TestNoGaming(t *testing.T) {
+	for _, w := range []struct{ scenario, seed string }{{"mixed-slo", "5"}, {"abusive-tenant", "6"}} {
+		dir := t.TempDir()
+		at := func(name string) string { return filepath.Join(dir, name) }
+		ran(t, Gen, "--scenario", w.scenario, "--requests", "600", "--seed", w.seed, "-o", at("w"))
+		play := func(name string, more ...string) {
+			ran(t, Sim, append([]string{"--trace", "minimal", "--horizon", "30s", "-o", at(name), at("w")}, more...)...)
+		}
+		play("baseline")
+		for i, c := range cheats {
+			play(fmt.Sprint(i), "--set", "admission="+c.admission)
+		}
+		for _, f := range fitnesses {
+			if err := os.WriteFile(at("fitness.yaml"), []byte(f.text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			score := func(name string) float64 {
+				var d struct {
+					Score float64 `json:"combined_score"`
+				}
+				text := ran(t, Summarize, "--fitness", at("fitness.yaml"), "--baseline", at("baseline"), "--format", "json", at(name))
+				if err := json.NewDecoder(strings.NewReader(text)).Decode(&d); err != nil && err != io.EOF {
+					t.Fatal(err)
+				}
+				return d.Score
+			}
+			honest := score("baseline")
+			t.Logf("%-15s %-11s %.4f  baseline", w.scenario, f.name, honest)
+			for i, c := range cheats {
+				x := score(fmt.Sprint(i))
+				t.Logf("%-15s %-11s %.4f  %s", w.scenario, f.name, x, c.name)
+				if x >= honest || x <= 0 {
+					t.Errorf("%s, %s: %s scores %v, the baseline %v", w.scenario, f.name, c.name, x, honest)
+				}
+			}
+		}
+	}
+}
