@@ -109,6 +109,19 @@ func loadOf(runs []*run) load {
 	return load{mean, math.Sqrt(max(0, squares/n-mean*mean)), context / requests}
 }
 
+// held is the most tokens that one replica held in its cache at one time, as far as
+// answers overlap: half of an answer is there on the average. Prompts that share
+// tokens are not known, and count each.
+func (r *run) held() float64 {
+	var spans []span
+	for i, s := range r.measured {
+		q := &r.requests[i]
+		at := float64(q.ArrivalUS)
+		spans = append(spans, span{at + s.ttft, at + s.e2e, float64(q.InputTokens) + float64(q.OutputTokens)/2})
+	}
+	return profileOf(spans).peak() / float64(r.replicas)
+}
+
 // line is TPOT = b0 + b2·(mean number decoding), over the used requests of runs: it
 // holds to about 1 % where prompts are few or short beside answers, and is where
 // the search starts. ok is false where concurrency hardly varies.

@@ -44,6 +44,8 @@ type fitted struct {
 	heldError float64
 	held      string
 	load      load
+	// scheduling says which asynchronous scheduling fits; "" where it was not tried.
+	scheduling string
 }
 
 // Coefficient is one of those of the linear model, in µs or µs a token.
@@ -85,6 +87,7 @@ func (r *Report) warnSetup() {
 		e := &r.setup.deployment.Engine
 		r.setup.warnf("how the engine was set is not known; taken are max_num_seqs %d, max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give --cluster with what was", e.MaxNumSeqs, e.MaxNumBatchedTokens, r.setup.deployment.Blocks(), e.AsyncScheduling)
 	}
+	r.warnCapacity()
 	for _, run := range r.setup.runs {
 		if run.replicas > 1 {
 			r.setup.warnf("%s: %d replicas; how requests were balanced is taken to be %s", run.name, run.replicas, r.setup.routing)
@@ -93,6 +96,23 @@ func (r *Report) warnSetup() {
 	for _, s := range r.Scores {
 		if s.Capped >= bindsFrom {
 			r.setup.warnf("%s: %.1f %% of requests wait for a place in the batch, where 1 %% of step time changes mean TTFT a lot: trust the band, not the number", s.Data, 100*s.Capped)
+		}
+	}
+}
+
+// warnCapacity warns where a recording shows more at a time than the setup can have.
+func (r *Report) warnCapacity() {
+	d := r.setup.deployment
+	blocks, size := d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize
+	for _, run := range r.setup.runs {
+		if len(run.requests) == 0 || run.period > 0 {
+			continue
+		}
+		if n := run.decoding().peak() / float64(run.replicas); n > 1.02*float64(run.seats) {
+			r.setup.warnf("%s: %.0f sequences decode at one time, and max_num_seqs is %d: the engine is not as recorded", run.name, n, run.seats)
+		}
+		if n := run.held() / float64(size); n > 1.02*float64(blocks) && !run.cached {
+			r.setup.warnf("%s: answers that overlap hold some %.0f blocks of %d tokens, and the engine has %d: give --cluster with num_gpu_blocks_override or gpu_memory_utilization as it was", run.name, n, size, blocks)
 		}
 	}
 }
@@ -135,6 +155,9 @@ func (r *Report) lines() []string {
 		}
 		out = append(out, fmt.Sprintf("(between: 90 %% of %d resamples)", resamples), "")
 		out = append(out, r.Identifiability.text()...)
+		if r.fit.scheduling != "" {
+			out = append(out, r.fit.scheduling)
+		}
 	}
 	if r.Advice != nil {
 		out = append(out, "", "This workload would tell them apart (blis-gen takes it as a spec):", "")

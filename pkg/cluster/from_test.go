@@ -45,7 +45,7 @@ coefficients:
 		t.Errorf("with alpha_us: %+v, %v", c.Deployments[0].Latency, err)
 	}
 	for _, bad := range []struct{ latency, set, want string }{
-		{"{from: none.yaml}", "", "c.yaml:2:93: deployments[0].latency.from: open " + filepath.Join(dir, "none.yaml")},
+		{"{from: none.yaml}", "", "c.yaml:2:94: deployments[0].latency.from: stat " + filepath.Join(dir, "none.yaml")},
 		{"{from: own.yaml, beta_us: [1, 2, 3]}", "", "give one of these"},
 		{"{from: own.yaml}", "deployments.main.gpu=A100", "(has meta-llama/Llama-3.1-8B on H100-SXM-80GB, tensor parallelism 1)"},
 		{"{from: c.yaml}", "", "c.yaml"},
