@@ -72,9 +72,12 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
 			return nil, nil
 		}
 	}
+	enough := true
 	for i := range s {
 		if i == 0 || c.options.Unpaired {
-			s[i].resampled = stat.NewResampling(len(s[i].order), c.blockLength(&s[i]), draws, stream.IntN)
+			length, ok := c.blockLength(&s[i])
+			enough = enough && ok
+			s[i].resampled = stat.NewResampling(len(s[i].order), length, draws, stream.IntN)
 		} else {
 			s[i].resampled = s[0].resampled
 		}
@@ -91,8 +94,11 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
 	first, last := c.arrival(&s[0], 0), c.arrival(&s[0], n-1)
 	b := &Bootstrap{Paired: !c.options.Unpaired, Level: 0.95, Draws: draws, Seed: c.options.Seed, Blocks: r.Blocks(),
 		BlockRequests: float64(n) / float64(r.Blocks()), BlockS: float64(last-first) / 1e6 / float64(r.Blocks())}
-	if b.Blocks < fewBlocks {
+	switch {
+	case b.Blocks < fewBlocks:
 		c.warn("intervals are of %d blocks of requests, fewer than %d: do not trust them", b.Blocks, fewBlocks)
+	case !enough:
+		c.warn("requests have more in common with later ones than blocks of a twentieth of the run can hold: intervals are too narrow")
 	}
 	return b, c.intervals(&s[0], &s[1])
 }
@@ -134,9 +140,10 @@ func (c *comparison) arrival(s *sample, k int) int64 {
 }
 
 // blockLength is how long the blocks of s must be: for the paired differences of
-// TTFT and E2E or, where the two are not paired, for TTFT and E2E.
-func (c *comparison) blockLength(s *sample) int {
-	length := 1
+// TTFT and E2E or, where the two are not paired, for TTFT and E2E. enough is false
+// where the run is too short for that.
+func (c *comparison) blockLength(s *sample) (length int, enough bool) {
+	length, enough = 1, true
 	for _, of := range []func(*request) int64{func(q *request) int64 { return q.ttft }, func(q *request) int64 { return q.e2e }} {
 		var series []float64
 		for _, n := range s.order {
@@ -148,13 +155,10 @@ func (c *comparison) blockLength(s *sample) int {
 				series = append(series, float64(b-a))
 			}
 		}
-		l, enough := stat.BlockLength(series)
-		if !enough {
-			c.warn("requests have more in common with later ones than blocks of a twentieth of the run can hold: intervals are too narrow")
-		}
-		length = max(length, l)
+		l, ok := stat.BlockLength(series)
+		length, enough = max(length, l), enough && ok
 	}
-	return length
+	return length, enough
 }
 
 // intervals are those of all statistics of the whole and its parts, by their paths.

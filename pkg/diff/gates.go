@@ -65,10 +65,16 @@ var gateFunctions = []expr.Function{
 
 // checkName says what is wrong with a name, whatever the runs.
 func checkName(name string) error {
-	root, path, _ := strings.Cut(name, ".")
+	root, path, more := strings.Cut(name, ".")
 	switch root {
-	case "a", "b":
-	case "d":
+	case "a", "b", "d":
+		if !more {
+			return fmt.Errorf("%q is only the beginning of a name, such as a.ttft.p99 or d.ttft.p99.rel", name)
+		}
+	default:
+		return fmt.Errorf("unknown name %q; names begin with a., b. (the metrics of both) or d. (their difference: d.ttft.p99.rel)", name)
+	}
+	if root == "d" {
 		at := strings.LastIndexByte(path, '.')
 		if last := path[at+1:]; !slices.Contains(differences, last) {
 			if _, ok := metrics.PlaceOf(path); ok {
@@ -77,8 +83,6 @@ func checkName(name string) error {
 			return fmt.Errorf("%w, of a difference", named.Unknown("part", last, differences))
 		}
 		path = path[:max(at, 0)]
-	default:
-		return fmt.Errorf("unknown name %q; names begin with a., b. (the metrics of both) or d. (their difference: d.ttft.p99.rel)", name)
 	}
 	return checkMetric(path)
 }

@@ -1,0 +1,240 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"blis/pkg/record"
+)
+
+// disk opens what stands in files, and else files of the disk.
+func (f files) disk(name string) (io.ReadCloser, error) {
+	if _, ok := f[name]; ok {
+		return f.open(name)
+	}
+	return os.Open(name)
+}
+
+// table of a client: four requests of 100 tokens, one that failed, in two stages.
+const recorded = `arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status,stage
+0.0,100,5,0.020,0.100,ok,low
+0.1,110,5,0.040,0.160,ok,low
+0.2,120,5,0.050,0.150,ok,high
+0.3,130,5,0.080,0.200,ok,high
+0.4,140,5,,,error,high
+`
+
+// simulated has TTFT of 22, 36, 60 and 80 ms, E2E of 100, 150, 200 and 200 ms, and
+// completes the request that failed.
+func simulated() told {
+	r := told{policy: "x", outcomes: []record.Outcome{outcome("s0", 0, 1, 22, 100, 5, 0), outcome("s1", 100, 1, 36, 150, 5, 0), outcome("s2", 200, 1, 60, 200, 5, 0),
+		outcome("s3", 300, 1, 80, 200, 5, 0), outcome("s4", 400, 1, 30, 100, 5, 0)}}
+	for i := range r.outcomes {
+		r.outcomes[i].InputTokens = int64(100 + 10*i)
+		r.outcomes[i].SLOClass = []string{"interactive", "batch"}[i%2]
+	}
+	return r
+}
+
+func fidelity(t *testing.T, table string, run told, o Options) (*Document, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "r.csv")
+	must(os.WriteFile(name, []byte(table), 0o666))
+	if o.Streams == nil {
+		o.Streams = []string{"run", name}
+	}
+	o.By = "ttft.p99"
+	must(o.Validate())
+	return compare(context.Background(), newComparison(files{"run": run.stream()}.disk, &o), o.Streams)
+}
+
+func near(t *testing.T, what string, got *float64, want float64) {
+	t.Helper()
+	if got == nil || math.Abs(*got-want) > 1e-9 {
+		t.Errorf("%s is %v, want %v", what, show(got), want)
+	}
+}
+
+// Measured TTFT 20 40 50 80, mean 47.5; simulated also 30: 22 36 60 80 30, mean 45.6.
+// Pairs differ by 2, −4, 10 and 0: bias 2, relative errors 0.1, 0.1, 0.2, 0. Means of
+// pairs 47.5 and 49.5: deviations −27.5 −7.5 2.5 32.5 and −27.5 −13.5 10.5 30.5.
+func TestFidelityByHand(t *testing.T) {
+	d, err := fidelity(t, recorded, simulated(), Options{})
+	must(err)
+	f := d.Fidelity
+	if f.Measured != "b" || f.Simulated != "a" || f.Pairing != "order" || f.Whole.Measured != 4 || f.Whole.Simulated != 5 {
+		t.Errorf("%+v", f)
+	}
+	ttft := f.Whole.Times[0]
+	if ttft.Metric != "ttft" || ttft.Mean.Measured != 47.5 || ttft.Mean.Simulated != 45.6 {
+		t.Errorf("%+v", ttft)
+	}
+	near(t, "the error of the mean", ttft.Mean.Percent, 100*(45.6/47.5-1))
+	near(t, "bias", &ttft.Each.BiasMS, 2)
+	near(t, "MAPE", ttft.Each.MAPE, 10)
+	xy, xx, yy := 27.5*27.5+7.5*13.5+2.5*10.5+32.5*30.5, 2*7.5*7.5/2+27.5*27.5+2.5*2.5+32.5*32.5, 27.5*27.5+13.5*13.5+10.5*10.5+30.5*30.5
+	near(t, "Pearson", ttft.Each.Pearson, xy/math.Sqrt(xx*yy))
+	// At 36: 3 of 5 simulated, 1 of 4 measured.
+	near(t, "KS", ttft.KS, 0.6-0.25)
+	// Differences of metrics are b − a, intervals here simulated − measured.
+	m := d.Metrics.at("ttft.mean")
+	near(t, "the lower end", ttft.Mean.Lo, -*m.Hi)
+	near(t, "the upper end", ttft.Mean.Hi, -*m.Lo)
+	// TPOT of four gaps: 20 and 30 ms in the first stage, both sides; E2E of the second
+	// measured 150 and 200.
+	if len(f.Stages) != 2 || f.Stages[0].Name != "low" || f.Stages[1].Measured != 2 || f.Stages[1].Simulated != 3 {
+		t.Fatalf("%+v", f.Stages)
+	}
+	for _, time := range f.Stages[0].Times {
+		if time.Metric == "tpot" && (time.Mean.Measured != 25 || time.P50.Simulated != (19.5+28.5)/2) {
+			t.Errorf("%+v", time)
+		}
+	}
+	if len(f.Classes) != 2 || f.Classes[0].Name != "batch" || f.Classes[0].Measured != 2 || f.Classes[0].Times[0].Mean.Measured != 60 {
+		t.Errorf("%+v", f.Classes)
+	}
+	if s := d.Requests.States; len(s) != 1 || s[0] != (StateChange{"completed", "failed", 1}) {
+		t.Errorf("%+v", s)
+	}
+	text := string(d.text())
+	for _, part := range []string{"paired by order of arrival", "TTFT mean      47.50      45.60     -4.0", "states      1 completed -> failed", "by stage", "by class"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the text lacks %q:\n%s", part, text)
+		}
+	}
+	// The other way round the simulation is b.
+	name := filepath.Join(t.TempDir(), "r.csv")
+	must(os.WriteFile(name, []byte(recorded), 0o666))
+	d, err = fidelity(t, recorded, simulated(), Options{Streams: []string{name, "run"}})
+	must(err)
+	if f := d.Fidelity; f.Simulated != "b" || f.Whole.Times[0].Mean.Measured != 47.5 || d.Requests.States[0] != (StateChange{"failed", "completed", 1}) {
+		t.Errorf("the other way round: %+v", f)
+	}
+}
+
+// Output counts that the caller knows better make another TPOT: with 11 tokens the
+// first two measured ones are 8 and 12 ms.
+func TestOutputTokens(t *testing.T) {
+	d, err := fidelity(t, recorded, simulated(), Options{OutputTokens: 11})
+	must(err)
+	for _, time := range d.Fidelity.Stages[0].Times {
+		if time.Metric == "tpot" && time.Mean.Measured != 10 {
+			t.Errorf("%+v", time)
+		}
+	}
+}
+
+// Requests are paired by ids if they have them, by order if lengths agree, else only
+// where that is asked for: not at all.
+func TestPairing(t *testing.T) {
+	run := simulated()
+	ids := strings.NewReplacer("arrival_s", "request_id,arrival_s", "\n0.", "\ns0,0.").Replace(recorded)
+	ids = strings.Replace(strings.Replace(strings.Replace(strings.Replace(ids, "s0,0.1", "s1,0.1", 1), "s0,0.2", "s3,0.2", 1), "s0,0.3", "s2,0.3", 1), "s0,0.4", "s4,0.4", 1)
+	ids = strings.NewReplacer("s3,0.2,120", "s3,0.2,130", "s2,0.3,130", "s2,0.3,120").Replace(ids)
+	d, err := fidelity(t, ids, run, Options{})
+	must(err)
+	// s3 has 80 simulated and 50 measured, s2 60 and 80.
+	if f := d.Fidelity; f.Pairing == "id" {
+		near(t, "bias", &f.Whole.Times[0].Each.BiasMS, (2-4+30-20)/4.0)
+	} else {
+		t.Errorf("paired by %s", f.Pairing)
+	}
+	other := strings.ReplaceAll(recorded, ",1", ",2") // of other lengths
+	_, err = fidelity(t, other, run, Options{})
+	if err == nil || !strings.Contains(err.Error(), "r.csv and run are not of the same requests (5 and 5,") {
+		t.Errorf("other lengths: %v", err)
+	}
+	d, err = fidelity(t, other, run, Options{Unpaired: true})
+	must(err)
+	if f := d.Fidelity; f.Pairing != "none" || f.Whole.Times[0].Each != nil || d.Requests != nil || len(f.Stages) != 2 {
+		t.Errorf("unpaired: %+v", f)
+	}
+}
+
+// A recording without arrivals has no throughput.
+func TestNoArrivals(t *testing.T) {
+	bench := `{"date":"x","completed":3,"input_lens":[100,110,120],"output_lens":[5,5,5],"ttfts":[0.02,0.03,0.04],"itls":[[0.01,0.01,0.01,0.01],[0.01,0.01,0.01,0.01],[0.01,0.01,0.01,0.01]],"errors":["","",""],"generated_texts":["a","b","c"]}`
+	run := simulated()
+	run.outcomes = run.outcomes[:3]
+	d, err := fidelity(t, bench, run, Options{})
+	must(err)
+	if f := d.Fidelity; f.Pairing != "order" || f.Whole.RPS != nil || f.Whole.Times[0].Mean.Measured != 30 || d.Metrics.at("throughput.rps").B != nil {
+		t.Errorf("%+v", f)
+	}
+	if !strings.Contains(strings.Join(d.Warnings, "\n"), "does not say when requests came") {
+		t.Errorf("%q", d.Warnings)
+	}
+}
+
+// What cannot be compared is refused, with the file and why.
+func TestRecordingsRefused(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ text, want string }{
+		"empty.csv":   {"", "is empty"},
+		"other.csv":   {"a,b\n1,2\n", "is of no format that is known"},
+		"cut.csv":     {strings.Join(strings.Split(recorded, "\n")[:3], "\n") + "\n0.2,120", ".csv:4: "},
+		"mixed.csv":   {strings.Replace(recorded, "0.020,0.100", "0.100,0.020", 1), ".csv:2: "},
+		"steps.csv":   {"gpu,model,tp,prefill_tokens,decode_seqs,kv_context_tokens,step_ms,note\nH100,m,1,0,1,5,7,\n", ""},
+		"noise.jsonl": {"{\"kind\":", "kind must be a string"},
+	} {
+		path := filepath.Join(dir, name)
+		must(os.WriteFile(path, []byte(c.text), 0o666))
+		var out bytes.Buffer
+		_, err := Run(context.Background(), files{"run": simulated().stream()}.disk, &out, Options{Streams: []string{"run", path}, By: "ttft.p99", Format: "text"})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), name) || out.Len() > 0 {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// Simulated 22, 30, 31; measured 20, 50, 40: of three pairs two are ordered right.
+// The winner is the best: no regret. Gaps 2, 20, 9; ranks 1 2 3 and 1 3 2.
+func TestRankingByHand(t *testing.T) {
+	r := &Ranking{By: "ttft.mean", Pairs: []Ranked{{"a", "x", 20, 22, ms(10)}, {"b", "y", 50, 30, ms(-40)}, {"c", "z", 40, 31, ms(-22.5)}}}
+	r.judge()
+	near(t, "Spearman", r.Spearman, 0.5)
+	near(t, "Kendall", r.Kendall, 1.0/3)
+	near(t, "gap", &r.Gap, 31.0/3)
+	near(t, "gap in %", r.GapPercent, 72.5/3)
+	if r.Ordered != 2 || r.Comparable != 3 || r.Winner != 0 || r.Best != 0 || r.Regret != 0 {
+		t.Errorf("%+v", r)
+	}
+	// Where more is better c is simulated best, and b is: 10 of 50 are lost.
+	r = &Ranking{By: "goodput.rps", Higher: true, Pairs: r.Pairs}
+	r.judge()
+	if r.Winner != 2 || r.Best != 1 || r.Regret != 10 || *r.RegretPercent != 20 {
+		t.Errorf("%+v", r)
+	}
+	if text := string(r.text()); !strings.Contains(text, "2 of 3 pairs in the order measured") || !strings.Contains(text, "simulated best") {
+		t.Error(text)
+	}
+}
+
+// Pairs are read, whichever of two the recording is.
+func TestRank(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "r.csv")
+	must(os.WriteFile(name, []byte(recorded), 0o666))
+	a, b := story()
+	f := files{"run": simulated().stream(), "a": a.stream(), "b": b.stream()}
+	var out bytes.Buffer
+	o := Options{Streams: []string{name, "run", "a", "b"}, Rank: true, By: "goodput.ratio", Format: "json"}
+	_, err := Run(context.Background(), f.disk, &out, o)
+	if err == nil || err.Error() != name+": has no goodput.ratio" {
+		t.Errorf("%v", err)
+	}
+	o.By = "ttft.mean"
+	if _, err = Run(context.Background(), f.disk, &out, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"name": "run"`, `"measured": 47.5`, `"simulated": 45.6`, `"measured": 48`, `"simulated": 40`, `"ordered_right": 0`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("lacks %s: %s", part, out.String())
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"blis/pkg/dist"
+	"blis/pkg/record"
+	"blis/pkg/recording"
+	"blis/pkg/stat"
+)
+
+// drawnRun makes two runs of n requests on three replicas and two tenants. What the
+// workload does to both goes up and down slowly; b is slower by 5 ms, and times a
+// few requests out.
+func drawnRun(n int, seed uint64) (a, b told) {
+	random := dist.NewStream(seed, "test")
+	a, b = told{policy: "x"}, told{policy: "y"}
+	wave := 0.0
+	for i := range n {
+		wave = 0.7*wave + 10*math.Abs(random.NormFloat64())
+		id, at := fmt.Sprint("r", i), int64(i*50)
+		for k, r := range []*told{&a, &b} {
+			ttft := int64(20+wave+20*random.Float64()) + int64(5*k)
+			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7), record.Index(random.IntN(3)))
+			o.Tenant, o.CachedTokens, o.Preemptions = fmt.Sprint("t", i%2), int64(random.IntN(100)), int64(random.IntN(2))
+			if k == 1 && i%37 == 5 {
+				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = record.StateTimedOut, record.ReasonDeadline, record.Never, 1, o.CompletedUS, record.Met(false)
+			}
+			r.outcomes = append(r.outcomes, o)
+		}
+	}
+	return a, b
+}
+
+// plainInterval draws blocks as the package's comment says, writes out the requests
+// of each draw and takes the statistic of both sides from them.
+func plainInterval(a, b []record.Outcome, blocks int, seed uint64, of func([]record.Outcome) float64) (lo, hi float64) {
+	stream := dist.NewStream(seed, "bootstrap")
+	n := len(a)
+	var differences []float64
+	for range draws {
+		var x, y []record.Outcome
+		for range blocks {
+			k := stream.IntN(blocks)
+			for i := range n {
+				if i*blocks/n == k {
+					x, y = append(x, a[i]), append(y, b[i])
+				}
+			}
+		}
+		differences = append(differences, of(y)-of(x))
+	}
+	slices.Sort(differences)
+	at := func(p float64) float64 {
+		place := p * (draws - 1)
+		low := math.Floor(place)
+		return differences[int(low)] + (place-low)*(differences[int(math.Ceil(place))]-differences[int(low)])
+	}
+	return at(0.025), at(0.975)
+}
+
+// The intervals of the document are those of draws that are written out request by
+// request.
+func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
+	a, b := drawnRun(160, 1)
+	d := compared(t, files{"a": a.stream(), "b": b.stream()}, Options{Seed: 7})
+	if d.Bootstrap == nil || d.Bootstrap.Blocks < fewBlocks || d.Bootstrap.Blocks > 299 {
+		t.Fatalf("%+v", d.Bootstrap)
+	}
+	t.Logf("%+v", *d.Bootstrap)
+	sorted := func(list []record.Outcome, of func(*record.Outcome) (float64, bool)) []float64 {
+		var x []float64
+		for i := range list {
+			if v, ok := of(&list[i]); ok {
+				x = append(x, v)
+			}
+		}
+		slices.Sort(x)
+		return x
+	}
+	ttft := func(o *record.Outcome) (float64, bool) { return float64(o.FirstTokenUS-o.ArrivalUS) / 1000, true }
+	e2e := func(o *record.Outcome) (float64, bool) {
+		return float64(o.CompletedUS-o.ArrivalUS) / 1000, o.CompletedUS != record.Never
+	}
+	count := func(list []record.Outcome, of func(*record.Outcome) bool) float64 {
+		n := 0.0
+		for i := range list {
+			if of(&list[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	met := func(o *record.Outcome) bool { return *o.SLOMet }
+	for path, of := range map[string]func([]record.Outcome) float64{
+		"ttft.p90":      func(l []record.Outcome) float64 { return stat.QuantileFloat(sorted(l, ttft), 90) },
+		"e2e.p50":       func(l []record.Outcome) float64 { return stat.QuantileFloat(sorted(l, e2e), 50) },
+		"e2e.mean":      func(l []record.Outcome) float64 { return stat.Mean(sorted(l, e2e)) },
+		"goodput.ratio": func(l []record.Outcome) float64 { return count(l, met) / float64(len(l)) },
+		"requests.timed_out": func(l []record.Outcome) float64 {
+			return count(l, func(o *record.Outcome) bool { return o.State == "timed_out" })
+		},
+		"kv.prefix_hit_ratio": func(l []record.Outcome) float64 {
+			sum := 0.0
+			for i := range l {
+				sum += float64(l[i].CachedTokens)
+			}
+			return sum / float64(100*len(l))
+		},
+		`tenant["t1"].ttft.mean`: func(l []record.Outcome) float64 {
+			return stat.Mean(sorted(l, func(o *record.Outcome) (float64, bool) { v, _ := ttft(o); return v, o.Tenant == "t1" }))
+		},
+	} {
+		lo, hi := plainInterval(a.outcomes, b.outcomes, d.Bootstrap.Blocks, 7, of)
+		m := d.Metrics.at(path)
+		if m.Lo == nil || math.Abs(*m.Lo-lo) > 1e-9*math.Abs(hi) || math.Abs(*m.Hi-hi) > 1e-9*math.Abs(hi) {
+			t.Errorf("%s: %v..%v, want %v..%v", path, show(m.Lo), show(m.Hi), lo, hi)
+		}
+		if *m.Abs < lo || *m.Abs > hi {
+			t.Errorf("%s: %v is not between %v and %v", path, *m.Abs, lo, hi)
+		}
+	}
+	for _, path := range []string{"ttft.max", "e2e.count", "fairness.jain"} {
+		if m := d.Metrics.at(path); m.A == nil || m.Lo != nil {
+			t.Errorf("%s: %+v", path, m)
+		}
+	}
+}
+
+func show(x *float64) string {
+	if x == nil {
+		return "none"
+	}
+	return fmt.Sprint(*x)
+}
+
+// A throughput is over the time by which the drawn blocks moved the end of the run.
+// Four requests in four blocks, one a second, 500, 600, 700 and 800 ms long in a
+// (ends at 0.5, 1.6, 2.7, 3.8 s: spans of 0.5, 1.1, 1.1, 1.1) and all 500 in b
+// (0.5, 1, 1, 1): of the first block four times it is 2/s in both, of any other 1/1.1
+// and 1.
+func TestThroughputOfDraws(t *testing.T) {
+	var s [2]sample
+	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }), places: newIntern(func(p place) place { return p })}
+	for i := range s {
+		run := &recording.Run{Arrivals: true}
+		c.sides[i] = &side{comparison: c, header: &record.Header{}, recorded: run}
+		for k, id := range []string{"p", "q", "r", "s"} {
+			e2e := int64(500)
+			if i == 0 {
+				e2e += 100 * int64(k)
+			}
+			o := outcome(id, int64(1000*k), 1, 2, e2e, 3, 0)
+			must(c.sides[i].keep(&o))
+			run.Outcomes = append(run.Outcomes, o)
+		}
+		must(c.sides[i].recompute(t.Context()))
+	}
+	for i, want := range [][]float64{{0.5, 1.1, 1.1, 1.1}, {0.5, 1, 1, 1}} {
+		s[i] = sample{side: c.sides[i], order: []int32{0, 1, 2, 3}, block: []uint32{0, 1, 2, 3}}
+		s[i].resampled = stat.NewResampling(4, 1, 1, func(int) int { return 2 })
+		spans := s[i].spans()
+		for k := range want {
+			if math.Abs(spans[k]-want[k]) > 1e-9 {
+				t.Errorf("side %d: spans %v, want %v", i, spans, want)
+			}
+		}
+		s[i].seconds = s[i].resampled.Sums(spans)
+		if got := s[i].draw(s[i].everyone())["throughput.rps"][0]; math.Abs(got-1/want[2]) > 1e-9 {
+			t.Errorf("side %d: %v/s of the third block four times, want %v", i, got, 1/want[2])
+		}
+	}
+}
+
+// The other way round, differences and intervals have the other sign; a run compared
+// with itself has only zeros.
+func TestTheOtherWayRound(t *testing.T) {
+	for seed := range 20 {
+		a, b := drawnRun(1+3*seed, uint64(seed))
+		f := files{"a": a.stream(), "b": b.stream()}
+		there := compared(t, f, Options{})
+		back := compared(t, f, Options{Streams: []string{"b", "a"}})
+		self := compared(t, files{"a": f["a"], "b": f["a"]}, Options{})
+		if self.Status != "same" || there.Requests.Changed != back.Requests.Changed || there.Requests.Slower != back.Requests.Faster {
+			t.Fatalf("%s; %+v; %+v", self.Status, there.Requests, back.Requests)
+		}
+		for _, m := range there.Metrics {
+			o := back.Metrics.at(m.Path)
+			if (m.Lo == nil) != (o.Lo == nil) || (m.Abs == nil) != (o.Abs == nil) {
+				t.Fatalf("%s: %+v and %+v", m.Path, m, o)
+			}
+			if m.Abs != nil && *m.Abs != -*o.Abs {
+				t.Fatalf("%s: %v and %v", m.Path, *m.Abs, *o.Abs)
+			}
+			if m.Lo != nil && (math.Abs(*m.Lo+*o.Hi) > 1e-6 || math.Abs(*m.Hi+*o.Lo) > 1e-6 || *m.Lo > *m.Hi) {
+				t.Fatalf("%s: %v..%v and %v..%v", m.Path, *m.Lo, *m.Hi, *o.Lo, *o.Hi)
+			}
+		}
+		for _, m := range self.Metrics {
+			if m.Lo != nil && (*m.Lo != 0 || *m.Hi != 0) {
+				t.Fatalf("%s: %v..%v of a run and itself", m.Path, *m.Lo, *m.Hi)
+			}
+		}
+	}
+}
