@@ -125,6 +125,8 @@ func (o *Outcome) check(s *scanner) error {
 		s.failf("id is empty")
 	case !slices.Contains(states, o.State):
 		s.err = named.Unknown("state", o.State, states)
+	case completed && o.InputTokens == 0:
+		s.failf("input_tokens must be at least 1 of a request that completed, not 0")
 	case completed && o.FirstTokenUS == Never:
 		s.failf("first_token_us is missing, though the request completed")
 	case completed && o.CompletedUS == Never:

@@ -168,6 +168,9 @@ func TestWhatRecordingsContradict(t *testing.T) {
 		files = append(files, data(t, other))
 	}
 	for i, file := range files {
+		if testing.Short() && i < 3 {
+			continue // most of the time goes into them; the fourth is the one with good counts
+		}
 		r, err := Open(context.Background(), file, "")
 		if err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func (o *Options) first() string {
 // nameOf takes NAME=FILE apart. A file without a name has its own, without
 // folders and the endings of streams.
 func nameOf(stream string) (name, file string) {
-	if before, after, ok := strings.Cut(stream, "="); ok && before != "" && !strings.ContainsAny(before, "/.") {
+	if before, after, ok := strings.Cut(stream, "="); ok && before != "" && !strings.ContainsAny(before, "/.#") {
 		return before, after
 	}
 	if stream == "-" {
