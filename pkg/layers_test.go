@@ -79,7 +79,7 @@ var testsMay = map[string][]string{
 	"pkg/cli":     {"pkg/metrics", "pkg/workload"},
 	"pkg/gen":     {"pkg/workload"},
 	"pkg/latency": {"pkg/catalog", "pkg/record"},
-	"schemas":     {"pkg/catalog", "pkg/cluster", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics", "pkg/policy", "pkg/record", "pkg/summarize"},
+	"schemas":     {"pkg/catalog", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics", "pkg/policy", "pkg/record", "pkg/summarize"},
 }
 
 // owners says which one package may import each module of others.

@@ -13,6 +13,7 @@ import (
 
 	"blis/pkg/catalog"
 	"blis/pkg/cluster"
+	"blis/pkg/diff"
 	"blis/pkg/dist"
 	"blis/pkg/fitness"
 	"blis/pkg/gen"
@@ -130,7 +131,29 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 		of.Enum = append(of.Enum, a.Name)
 	}
 	made["summary"] = summary(t)
+	made["diff"] = compared(t, "diff", "The document of blis-diff --format json. Metrics are by their paths.", reflect.TypeFor[diff.Document]())
+	made["ranking"] = compared(t, "ranking", "The document of blis-diff --rank --format json.", reflect.TypeFor[diff.Ranking]())
 	return made
+}
+
+// compared is the schema of a document of blis-diff, in which what is not known is
+// absent. A value of a setting is any JSON.
+func compared(t *testing.T, name, doc string, of reflect.Type) *jsonschema.Schema {
+	t.Helper()
+	metric, err := jsonschema.For[diff.Metric](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[diff.Metrics]():    {Type: "object", AdditionalProperties: metric},
+		reflect.TypeFor[json.RawMessage](): {},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	simplify(s, false)
+	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", name, doc
+	return s
 }
 
 // summary is the schema of the document of blis-summarize, in which what is not

@@ -10,7 +10,7 @@ import (
 // Diff is blis-diff. Its exit codes are those of diff(1): 1 is no failure.
 var Diff = Tool{
 	name:    "blis-diff",
-	about:   "Compare two runs of a workload, request by request.",
+	about:   "Compare two runs of a workload, request by request, or a run and a recording of a real server.",
 	trouble: exitWrongCall,
 	command: func() command { return &diffCommand{} },
 }

@@ -16,6 +16,8 @@ import (
 	"testing/iotest"
 
 	"blis/pkg/diff"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // runs calls a tool and returns its exit code and what it wrote.
@@ -137,6 +139,58 @@ func experiments(t *testing.T) map[string]map[string]float64 {
 		}
 	}
 	return of
+}
+
+// The documents are what their schemas say.
+func TestDiffSchemas(t *testing.T) {
+	dir := t.TempDir()
+	table := filepath.Join(dir, "server.csv")
+	if err := os.WriteFile(table, []byte("arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n0,500,80,0.02,0.7\n0.1,900,40,0.04,0.46\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	name := func(s string) string { return filepath.Join(dir, s) }
+	for _, c := range []struct {
+		tool Tool
+		args []string
+	}{
+		{Gen, []string{"--requests", "60", "-o", name("w.jsonl")}},
+		{Sim, []string{name("w.jsonl"), "-o", name("a.jsonl")}},
+		{Sim, []string{"--set", "routing={type: random}", "--set", "admission={type: rate-limit, params: {limit: 1}}", name("w.jsonl"), "-o", name("b.jsonl")}},
+		{Gen, []string{"--import", "recording:" + table, "-o", name("r.jsonl")}},
+		{Sim, []string{name("r.jsonl"), "-o", name("r.run.jsonl")}},
+	} {
+		if code, _, errs := runs(t, c.tool, c.args...); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	for _, c := range []struct {
+		schema string
+		args   []string
+		want   string
+	}{
+		{"diff", []string{name("a.jsonl"), name("b.jsonl"), "--where", "arrival_us > 5"}, `"first": {`},
+		{"diff", []string{name("a.jsonl"), name("a.jsonl")}, `"status": "same"`},
+		{"diff", []string{name("r.run.jsonl"), table, "--fail-if", "d.e2e.mean.rel > 9"}, `"fidelity": {`},
+		{"ranking", []string{"--rank", name("r.run.jsonl"), table, name("a.jsonl"), name("b.jsonl")}, `"regret": `},
+	} {
+		_, out, errs := runs(t, Diff, append(c.args, "--format", "json")...)
+		var document any
+		if err := json.Unmarshal([]byte(out), &document); err != nil || !strings.Contains(out, c.want) {
+			t.Errorf("%q: %v; %s\n%s", c.args, err, errs, out)
+			continue
+		}
+		var schema jsonschema.Schema
+		if err := json.Unmarshal([]byte(readFile(t, "schemas/"+c.schema+".schema.json")), &schema); err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(document); err != nil {
+			t.Errorf("%q: %v", c.args, err)
+		}
+	}
 }
 
 // What comes from a pipe is read again from the start, also where the first reading

@@ -1,11 +1,13 @@
 // Package diff compares two streams: two runs of the same workload, or a run and
-// a recording of a real server.
+// a recording of a real server; and the ranks of several.
 //
 // # Pairs
 //
 // Two runs of one workload (its digest closes each) are paired by request id, so
-// that what the workload does to both does not count as a difference. Runs of
-// different workloads are compared only where that is asked for, as independent.
+// that what the workload does to both does not count as a difference. A recording is
+// paired with a run by ids if half of them are common, of requests as long, or by
+// order of arrival. What cannot be paired is compared only where that is asked for,
+// as independent.
 //
 // # Intervals
 //
@@ -13,9 +15,9 @@
 // blocks of requests, in order of arrival, are drawn with replacement: the
 // percentiles of 1000 draws (stat.Resampling). Pairs go through the same draws.
 // Blocks are as long as the paired differences of TTFT and E2E are correlated
-// (stat.BlockLength), which the result states in requests and in seconds. A run
-// has one duration: throughputs are resampled by what completes in it. Maxima,
-// ITL and what only replicas know have no interval.
+// (stat.BlockLength), which the result states in requests and in seconds. How long a
+// draw lasts is the sum of how far each of its blocks moved the end of the run.
+// Maxima, percentiles of ITL and what only replicas know have no interval.
 //
 // # Decisions
 //
