@@ -66,6 +66,9 @@ type Reference struct {
 	Metrics *metrics.Raw
 	// Score is nil where there is no fitness.
 	Score *float64
+	// Lo and Hi are where 95 % of what the score less this one could have been lie; nil
+	// where that is not known.
+	Lo, Hi *float64
 }
 
 // Scenario is one of several runs that have a score together.

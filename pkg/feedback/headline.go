@@ -212,7 +212,7 @@ func (w *writer) scores() {
 	}
 	for _, r := range w.References {
 		if r.Score != nil {
-			text += fmt.Sprintf("; %s %.4f (%+.4f)", r.Name, *r.Score, w.Fitness.Score-*r.Score)
+			text += fmt.Sprintf("; %s %.4f (%+.4f%s)", r.Name, *r.Score, w.Fitness.Score-*r.Score, r.noise())
 		}
 	}
 	failed := 0
@@ -225,6 +225,18 @@ func (w *writer) scores() {
 		text += fmt.Sprintf("; gates: %d of %d passed", n-failed, n)
 	}
 	w.line("%s.", text)
+}
+
+// noise says whether the difference to the reference could be one of chance, as far as
+// that is known.
+func (r *Reference) noise() string {
+	switch {
+	case r.Lo == nil:
+		return ""
+	case *r.Lo <= 0 && *r.Hi >= 0:
+		return fmt.Sprintf(", within noise: 95 %% %+.4f to %+.4f", *r.Lo, *r.Hi)
+	}
+	return fmt.Sprintf(", beyond noise: 95 %% %+.4f to %+.4f", *r.Lo, *r.Hi)
 }
 
 // percent is a share with one decimal.

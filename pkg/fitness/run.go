@@ -2,6 +2,7 @@ package fitness
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type Run struct {
 	judged  []record.SLOClass // with the targets that requests were judged by
 	trees   map[string]map[string]float64
 	blind   map[string]bool
+	drawn   map[string]map[string]float64
 }
 
 // Tree is the metrics of a run. NoAnomalies says that nobody looked for anomalies
@@ -57,10 +59,38 @@ func NewRun(m Tree, classes []record.SLOClass, baseline, before Tree) *Run {
 	return r
 }
 
+// Drawn is the run with other numbers in the place of some: those of a draw of its
+// requests, and of the runs that it is compared with. Not a number is absent.
+func (r *Run) Drawn(m, baseline, before map[string]float64) *Run {
+	d := *r
+	d.drawn = map[string]map[string]float64{own: m, base: baseline, parent: before}
+	return &d
+}
+
 // at returns a number of a tree, and whether it is there.
 func (r *Run) at(tree, path string) (float64, bool) {
+	if x, ok := r.drawn[tree][path]; ok {
+		return x, !math.IsNaN(x)
+	}
 	x, ok := r.trees[tree][path]
 	return x, ok
+}
+
+// Reads are the paths that the score and the gates read, of whichever tree.
+func (f *Fitness) Reads() (paths []string) {
+	for _, e := range append(slices.Clone(f.gates), expression{Node: f.score}) {
+		_ = visit(e.Node, func(n *expr.Node) error {
+			name := n.Name
+			if n.Op == "attained" {
+				name = attainedName(n)
+			}
+			if _, path := split(name); name != "" && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+			return nil
+		})
+	}
+	return paths
 }
 
 // look returns the number called name and, where it is absent, what that means.

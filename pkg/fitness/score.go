@@ -30,6 +30,23 @@ func (f *Fitness) Evaluate(r *Run) (*Result, error) {
 	return result, nil
 }
 
+// Again is the score alone, of a run of which Evaluate has one and that is drawn anew;
+// not a number where that one has none.
+func (f *Fitness) Again(r *Run) float64 {
+	r.judged = f.Classes(r.Classes)
+	e := &evaluator{fitness: f, run: r}
+	var gates []Gate
+	for _, g := range f.gates {
+		gates = append(gates, e.gate(g))
+	}
+	e.path = "score"
+	s := e.number(f.score).x
+	if e.err != nil || !finite(s) {
+		return math.NaN()
+	}
+	return settle(gates, bounded(s))
+}
+
 // score computes the score's value and its terms.
 func (e *evaluator) score(result *Result) {
 	e.path = "score"

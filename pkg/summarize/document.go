@@ -86,6 +86,10 @@ type Scored struct {
 	Holdout  bool     `json:"holdout"`
 	Baseline *float64 `json:"baseline_score"`
 	Parent   *float64 `json:"parent_score"`
+	// OverBaseline and OverParent are the intervals of the score less theirs; null
+	// where they are not known.
+	OverBaseline *Interval `json:"over_baseline"`
+	OverParent   *Interval `json:"over_parent"`
 }
 
 // Identity says which run this is. Digests are shortened to 12 digits.
@@ -186,6 +190,12 @@ func (r *report) candidate(c *candidate) Candidate {
 	}
 	for _, run := range c.runs {
 		s := Scored{Name: run.name, Holdout: r.fitness.HeldOut(run.name), Baseline: run.base.score(), Parent: run.parent.score()}
+		if noise, known := run.noise["base"]; known {
+			s.OverBaseline = &noise
+		}
+		if noise, known := run.noise["parent"]; known {
+			s.OverParent = &noise
+		}
 		if run.err != nil {
 			s.Error = run.err.Error()
 		} else if run.result != nil {

@@ -16,6 +16,9 @@ type candidate struct {
 	result *fitness.Result
 	err    error
 	place  *fitness.Place
+	// references are the scores of what it is compared with, by its tree (base,
+	// parent), over the same scenarios.
+	references map[string]*float64
 }
 
 // judge groups the runs by candidate and scores them. Its error is that of the
@@ -158,6 +161,7 @@ func (r *report) score(x *subject) (err error) {
 			}
 		}
 	}
+	x.noise = r.noise(x)
 	return nil
 }
 
@@ -207,6 +211,23 @@ func (r *report) combine(c *candidate) {
 		return
 	}
 	c.result = r.fitness.Combine(scenarios)
+	c.references = map[string]*float64{
+		"base":   r.reference(c, func(x *subject) *subject { return x.base }),
+		"parent": r.reference(c, func(x *subject) *subject { return x.parent }),
+	}
+}
+
+// reference is the score of what the candidate is compared with, nil without any.
+func (r *report) reference(c *candidate, of func(*subject) *subject) *float64 {
+	var scenarios []fitness.Scenario
+	for _, x := range c.runs {
+		ref := of(x)
+		if ref == nil || ref.result == nil {
+			return nil
+		}
+		scenarios = append(scenarios, fitness.Scenario{Name: x.name, Result: ref.result})
+	}
+	return &r.fitness.Combine(scenarios).Score
 }
 
 // rank compares candidates by their objectives, where there are any.

@@ -33,6 +33,8 @@ type summary struct {
 	// is only to compare with, and need not tell.
 	*told
 	reference bool
+	// rows are nil unless the call compares runs by their scores.
+	rows *rows
 	// missed names the sessions of which a request missed its targets, where these
 	// are not those of the workload; nil where they are.
 	missed map[string]bool
@@ -104,7 +106,7 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
 		return r.Decode(s.carried)
 	case record.KindOutcome:
-		if s.computed == nil && s.told == nil {
+		if s.computed == nil && s.told == nil && s.rows == nil {
 			return nil
 		}
 		if err := r.Outcome(o); err != nil {
@@ -138,6 +140,13 @@ func (s *summary) outcome(r *record.Reader, o *record.Outcome) error {
 	if s.told != nil {
 		s.insight.Outcome(o, apart)
 	}
+	if s.rows != nil && !apart {
+		met := o.SLOMet
+		if s.computed != nil {
+			met = metrics.SLOMet(o, s.computed.Targets(o.SLOClass))
+		}
+		s.rows.keep(o, met)
+	}
 	return nil
 }
 
@@ -152,6 +161,9 @@ func (s *summary) prepare(r *record.Reader) error {
 	}
 	if s.options.part() || s.missed != nil || s.header.Stream == record.StreamRecording {
 		s.computed = metrics.New(classes)
+	}
+	if s.options.compares() && !s.minimal() {
+		s.rows = &rows{of: map[string]int32{}}
 	}
 	if s.options.tells() && !s.reference {
 		s.listen(classes)

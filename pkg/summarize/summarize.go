@@ -64,6 +64,9 @@ type subject struct {
 	result *fitness.Result
 	// base and parent are nil without one.
 	base, parent *subject
+	// noise has the interval of the score less that of base and of parent, where it is
+	// known.
+	noise map[string]Interval
 }
 
 // fault reports whether the run carries an error of an earlier stage in the place

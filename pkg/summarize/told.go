@@ -24,6 +24,9 @@ func (o *Options) tells() bool {
 	return o.Format == "text" || o.Format == "json" || o.Explain.Asked()
 }
 
+// compares reports whether the call says how much of a difference is noise.
+func (o *Options) compares() bool { return o.tells() && len(o.Baseline)+len(o.Parent) > 0 }
+
 // listen begins to gather from a run, whose classes may be others than it says.
 func (s *summary) listen(classes []record.SLOClass) {
 	h := *s.header
@@ -72,11 +75,15 @@ func (r *report) input(c *candidate, x *subject) *feedback.Input {
 		in.Selection = part.text()
 	}
 	for _, ref := range []struct {
-		name string
-		run  *subject
-	}{{"baseline", x.base}, {"parent", x.parent}} {
+		name, tree string
+		run        *subject
+	}{{"baseline", "base", x.base}, {"parent", "parent", x.parent}} {
 		if ref.run != nil {
-			in.References = append(in.References, feedback.Reference{Name: ref.name, Score: ref.run.score(), Metrics: ref.run.raw})
+			told := feedback.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw}
+			if noise, known := x.noise[ref.tree]; known && len(c.runs) == 1 {
+				told.Lo, told.Hi = &noise.Lo, &noise.Hi
+			}
+			in.References = append(in.References, told)
 		}
 	}
 	if len(c.runs) > 1 {
