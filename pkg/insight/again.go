@@ -9,7 +9,7 @@ import "slices"
 func (in *Insight) repeated() {
 	lucky := in.lucky()
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		switch {
 		case r.scheduled == never:
 		case r.blind():
@@ -25,7 +25,7 @@ func (in *Insight) repeated() {
 func (in *Insight) lucky() map[int32]float64 {
 	found := map[int32][]float64{}
 	for i := range in.rows {
-		if r := &in.rows[i]; r.scheduled != never {
+		if r := in.rows[i]; r.scheduled != never {
 			found[r.tenant] = append(found[r.tenant], float64(r.cached)/float64(r.input))
 		}
 	}

@@ -25,7 +25,7 @@ func (in *Insight) rules() []RuleCount {
 	counted := map[[2]int32]*RuleCount{}
 	var order []*RuleCount
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if r.decision == "" {
 			continue
 		}
@@ -80,7 +80,7 @@ func (in *Insight) tallies(l *Loss) (all []Tally) {
 	counted := map[at]*tally{}
 	var order []at
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged {
 			continue
 		}
@@ -145,13 +145,13 @@ func (in *Insight) Sample(n int) (all []Exemplar) {
 func (in *Insight) Regretted(n int) (all []Exemplar) {
 	var order []int32
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if r.estimated && r.hindsight > 0 || in.exact[r.decision] != nil {
 			order = append(order, int32(i))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int32) int {
-		x, y := &in.rows[a], &in.rows[b]
+		x, y := in.rows[a], in.rows[b]
 		return cmp.Or(compareTrue(in.exact[x.decision] != nil, in.exact[y.decision] != nil), cmp.Compare(y.hindsight, x.hindsight), cmp.Compare(x.id, y.id))
 	})
 	for _, i := range order[:min(n, len(order))] {

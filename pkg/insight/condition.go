@@ -173,7 +173,7 @@ func (in *Insight) learn() {
 	var inputs []int64
 	sent := make([]int64, len(in.plan.replicas))
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		inputs = append(inputs, int64(r.input))
 		if r.replica != nowhere {
 			sent[r.replica]++

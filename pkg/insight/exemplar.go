@@ -75,17 +75,17 @@ func (in *Insight) worst(f *Findings) (all []Exemplar) {
 		rest[p] = -1
 	}
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if r.loss == 0 || in.by[i] >= 0 {
 			continue
 		}
-		if at := &rest[r.blame]; *at < 0 || in.moreLost(r, &in.rows[*at]) {
+		if at := &rest[r.blame]; *at < 0 || in.moreLost(r, in.rows[*at]) {
 			*at = int32(i)
 		}
 	}
 	order := slices.DeleteFunc(rest[:], func(i int32) bool { return i < 0 })
 	slices.SortFunc(order, func(a, b int32) int {
-		if in.moreLost(&in.rows[a], &in.rows[b]) {
+		if in.moreLost(in.rows[a], in.rows[b]) {
 			return -1
 		}
 		return cmp.Compare(b, a)
@@ -98,7 +98,7 @@ func (in *Insight) worst(f *Findings) (all []Exemplar) {
 
 // exemplar tells about row i.
 func (in *Insight) exemplar(i int32, pattern int) Exemplar {
-	r := &in.rows[i]
+	r := in.rows[i]
 	name := func(n int32) string { return in.names.list[n] }
 	e := Exemplar{Decision: r.decision, Request: r.id, Pattern: pattern, Tenant: name(r.tenant), Class: name(r.class), Rule: name(r.rule), Why: name(r.why),
 		ArrivalUS: r.arrival, Replica: in.Replica(r.replica), Queue: int64(r.queue), Shortest: int64(r.shortest), Freest: in.Replica(r.freest),

@@ -66,7 +66,7 @@ func (in *Insight) Find() *Findings {
 	f.Kept = in.kept()
 	f.Rules, f.Tallies = in.rules(), in.tallies(f.Loss)
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if r.apart || in.names.list[r.state] != record.StateCompleted {
 			continue
 		}
@@ -99,7 +99,7 @@ func (in *Insight) admission() *Admission {
 func (in *Insight) regret() *Regret {
 	g := &Regret{Played: int64(len(in.exact))}
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.estimated {
 			continue
 		}
@@ -139,7 +139,7 @@ func (in *Insight) kept() (all []Kept) {
 	cached := Kept{What: "cached"}
 	met, of := int64(0), int64(0)
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged {
 			continue
 		}

@@ -47,7 +47,8 @@ type Insight struct {
 	header   *record.Header
 	classes  map[string]record.SLOClass
 	plan     plan
-	rows     []row
+	rows     []*row
+	spare    []row // not in rows yet
 	facts    facts
 	open     map[string]int32 // requests without outcome, by id
 	names    names

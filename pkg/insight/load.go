@@ -42,7 +42,7 @@ type change struct {
 func (in *Insight) queues() {
 	var all []change
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		r.queue, r.shortest, r.freest = -1, -1, nowhere
 		if r.routed == never || r.replica == nowhere {
 			continue
@@ -66,7 +66,7 @@ func (in *Insight) queues() {
 	})
 	waiting := make([]int32, len(in.plan.replicas))
 	for _, c := range all {
-		r := &in.rows[c.row]
+		r := in.rows[c.row]
 		if !c.enter {
 			if r.queue >= 0 { // else it leaves at the instant at which it came
 				waiting[r.replica]--
@@ -102,7 +102,7 @@ func (r *row) work() int64 { return int64(r.input-r.cached) + int64(r.output) }
 func (in *Insight) heavy() int32 {
 	work, total := map[int32]int64{}, int64(0)
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		work[r.tenant] += r.work()
 		total += r.work()
 	}
@@ -125,13 +125,13 @@ func (in *Insight) heavy() int32 {
 func (in *Insight) behind(heavy int32) {
 	at := make([][]int32, len(in.plan.replicas))
 	for i := range in.rows {
-		if r := &in.rows[i]; r.replica != nowhere && r.scheduled != never {
+		if r := in.rows[i]; r.replica != nowhere && r.scheduled != never {
 			at[r.replica] = append(at[r.replica], int32(i))
 		}
 	}
 	waits := make([][]int32, len(in.plan.replicas))
 	for i := range in.rows {
-		if r := &in.rows[i]; r.replica != nowhere && r.enqueued != never {
+		if r := in.rows[i]; r.replica != nowhere && r.enqueued != never {
 			waits[r.replica] = append(waits[r.replica], int32(i))
 		}
 	}
@@ -154,7 +154,7 @@ func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
 		byPriority[p] = make([]int64, n+1)
 	}
 	for k, i := range scheduled {
-		r := &in.rows[i]
+		r := in.rows[i]
 		w := r.work()
 		all[k+1], theirs[k+1], again[k+1], prompts[k+1] = all[k]+w, theirs[k], again[k]+r.again, prompts[k]+int64(r.input-r.cached)
 		if r.tenant == heavy {
@@ -170,7 +170,7 @@ func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
 		return k
 	}
 	for _, i := range waited {
-		r := &in.rows[i]
+		r := in.rows[i]
 		until := r.first
 		if until == never {
 			until = r.ended
@@ -207,7 +207,7 @@ func (in *Insight) priorities() []float64 {
 	seen := map[int32]bool{}
 	var all []float64
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !seen[r.class] {
 			seen[r.class] = true
 			all = append(all, in.priority(r))

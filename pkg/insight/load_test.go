@@ -83,7 +83,7 @@ func TestQueuesAreThoseOfPlainCounting(t *testing.T) {
 		in := gather(t)
 		in.queues()
 		for i := range in.rows {
-			r := &in.rows[i]
+			r := in.rows[i]
 			if r.routed == never {
 				if r.queue != -1 || r.shortest != -1 {
 					t.Fatalf("row %d was not routed and saw a queue of %d", i, r.queue)
@@ -92,7 +92,7 @@ func TestQueuesAreThoseOfPlainCounting(t *testing.T) {
 			}
 			var waiting [3]int32
 			for k := range in.rows {
-				o := &in.rows[k]
+				o := in.rows[k]
 				left := o.scheduled
 				if left == never {
 					left = o.ended
@@ -118,14 +118,14 @@ func TestWorkAheadIsThatOfPlainAdding(t *testing.T) {
 		heavy := in.names.of("a")
 		in.behind(heavy)
 		for i := range in.rows {
-			r := &in.rows[i]
+			r := in.rows[i]
 			until := r.first
 			if until == never {
 				until = r.ended
 			}
 			var all, lower, theirs, again, beside int64
 			for k := range in.rows {
-				o := &in.rows[k]
+				o := in.rows[k]
 				if r.first != never && r.enqueued != never && o.replica == r.replica && o.scheduled != never && o.scheduled >= r.first && o.scheduled < r.ended {
 					beside += int64(o.input - o.cached)
 				}

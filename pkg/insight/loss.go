@@ -79,7 +79,7 @@ func (in *Insight) findLoss() *Loss {
 		in.markMisses()
 	case LossRegret:
 		for i := range in.rows {
-			r := &in.rows[i]
+			r := in.rows[i]
 			if r.judged = r.estimated && !r.apart; r.judged {
 				r.met, r.loss = r.hindsight <= 0, max(0, r.hindsight)
 			}
@@ -108,7 +108,7 @@ func (in *Insight) lossKind() string {
 // markMisses marks who missed what.
 func (in *Insight) markMisses() {
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged || r.met {
 			continue
 		}
@@ -139,7 +139,7 @@ func (in *Insight) markMisses() {
 func (in *Insight) markLate() float64 {
 	var all []int64
 	for i := range in.rows {
-		if r := &in.rows[i]; r.first != never {
+		if r := in.rows[i]; r.first != never {
 			all = append(all, int64(r.first-r.arrival))
 		}
 	}
@@ -149,7 +149,7 @@ func (in *Insight) markLate() float64 {
 		median = all[(len(all)-1)/2]
 	}
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if r.apart {
 			continue
 		}
@@ -194,7 +194,7 @@ func (in *Insight) blame(l *Loss) {
 	groups := map[[2]int32]*Group{}
 	states := map[int32]int64{}
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged {
 			continue
 		}
@@ -283,7 +283,7 @@ type usual struct {
 func (in *Insight) usual() map[int32]*usual {
 	of := map[int32]*usual{}
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged || r.loss > 0 || in.names.list[r.state] != record.StateCompleted {
 			continue
 		}

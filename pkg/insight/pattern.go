@@ -118,7 +118,7 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 	var order []*tally
 	lost, all := int64(0), int64(0)
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged || by[i] >= 0 {
 			continue
 		}
@@ -223,7 +223,7 @@ func (in *Insight) explain(p *Pattern, by []int32, n int32) {
 	var blame [PartCount]int64
 	lost := 0.0
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if !r.judged || by[i] >= 0 {
 			continue
 		}
@@ -236,7 +236,7 @@ func (in *Insight) explain(p *Pattern, by []int32, n int32) {
 		}
 		lost++
 		blame[r.blame]++
-		if p.worst < 0 || in.moreLost(r, &in.rows[p.worst]) {
+		if p.worst < 0 || in.moreLost(r, in.rows[p.worst]) {
 			p.worst = int32(i)
 		}
 		if r.seen.queue >= 0 {

@@ -131,7 +131,7 @@ func (in *Insight) Answer() (*Told, error) {
 	q := in.question
 	at, found := -1, 0
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		if q.request != "" && r.id == q.request || q.request == "" && (matches(q.Request, r.id) || matches(q.Decision, r.decision)) {
 			if found++; at < 0 {
 				at = i
@@ -146,7 +146,7 @@ func (in *Insight) Answer() (*Told, error) {
 	case found > 1 || q.ambiguous:
 		return nil, fmt.Errorf("--explain: %s is the beginning of several ids", q.text)
 	}
-	r := &in.rows[at]
+	r := in.rows[at]
 	t := &Told{Exemplar: in.exemplar(int32(at), int(in.by[at])), Decisions: q.decisions, Regrets: q.regrets, Preempted: q.preempted,
 		Admitted: r.admitted, Routed: r.routed, Enqueued: r.enqueued, Scheduled: r.scheduled, First: r.first, Ended: r.ended}
 	for k := range q.decisions {
@@ -165,7 +165,7 @@ func (in *Insight) Answer() (*Told, error) {
 func (in *Insight) ids(id func(*row) string) string {
 	first, last := "", ""
 	for i := range in.rows {
-		if s := id(&in.rows[i]); s != "" {
+		if s := id(in.rows[i]); s != "" {
 			if first == "" {
 				first = s
 			}
@@ -181,7 +181,7 @@ func (in *Insight) ids(id func(*row) string) string {
 // queueAt is how many were truly waiting at a replica when row was routed.
 func (in *Insight) queueAt(replica int32, at record.Micros, row int) (n int64) {
 	for k := range in.rows {
-		o := &in.rows[k]
+		o := in.rows[k]
 		before := o.routed < at || o.routed == at && k < row
 		if o.routed != never && o.replica == replica && before && (o.left() == never || o.left() > at) {
 			n++
@@ -198,7 +198,7 @@ func (in *Insight) ahead(t *Told, r *row) {
 	}
 	tenants, all := map[int32]int64{}, int64(0)
 	for k := range in.rows {
-		o := &in.rows[k]
+		o := in.rows[k]
 		if o == r || o.replica != r.replica || o.replica == nowhere || o.scheduled == never {
 			continue
 		}

@@ -100,18 +100,25 @@ func (in *Insight) Decision(d *record.Decision) {
 
 // row is that of a request whose outcome has not come.
 func (in *Insight) row(id string) *row {
-	i, ok := in.open[id]
-	if !ok {
-		i = int32(len(in.rows))
-		id = strings.Clone(id)
-		in.open[id] = i
-		r := row{id: id, replica: nowhere, times: times{never, never, never, never, never, never, never, 0}}
-		r.seen.replica, r.next.replica, r.best = nowhere, nowhere, nowhere
-		r.rule, r.why, r.gate = in.names.of(""), in.names.of(""), in.names.of("")
-		in.rows = append(in.rows, r)
+	if i, ok := in.open[id]; ok {
+		return in.rows[i]
 	}
-	return &in.rows[i]
+	if len(in.spare) == 0 {
+		in.spare = make([]row, rowsAtOnce)
+	}
+	r := &in.spare[0]
+	in.spare = in.spare[1:]
+	none := in.names.of("")
+	*r = row{id: strings.Clone(id), replica: nowhere, times: times{never, never, never, never, never, never, never, 0}}
+	r.seen.replica, r.next.replica, r.best = nowhere, nowhere, nowhere
+	r.rule, r.why, r.gate = none, none, none
+	in.open[r.id] = int32(len(in.rows))
+	in.rows = append(in.rows, r)
+	return r
 }
+
+// rowsAtOnce are allocated together.
+const rowsAtOnce = 1024
 
 const never = record.Never
 
@@ -139,7 +146,7 @@ func (in *Insight) Regret(g *record.Regret) {
 	if !ok || g.Stage != record.StageRouting || g.HindsightMS == nil || g.AvoidableMS == nil {
 		return
 	}
-	r := &in.rows[i]
+	r := in.rows[i]
 	r.estimated, r.hindsight, r.avoidable, r.best = true, *g.HindsightMS, *g.AvoidableMS, nowhere
 	for _, a := range g.Alternatives {
 		switch {

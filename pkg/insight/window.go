@@ -47,7 +47,7 @@ func (in *Insight) Window(f *Findings, from, until record.Micros) *Window {
 	counts := make([]int64, len(f.Patterns))
 	first, last := never, never
 	for i := range in.rows {
-		r := &in.rows[i]
+		r := in.rows[i]
 		within := r.arrival >= from && r.arrival < until
 		if first == never || r.arrival < first {
 			first = r.arrival

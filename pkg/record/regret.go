@@ -58,12 +58,18 @@ type Difference struct {
 	E2EMS   float64 `json:"e2e_ms"`
 }
 
+// What a Regret may name as its stage and its method.
+var (
+	regretStages = []string{StageAdmission, StageRouting}
+	methods      = []string{MethodEstimated, MethodExact}
+)
+
 var regretObject = describe[Regret](KindRegret, "What other choices would have made of one decision.",
 	Field{Name: "kind", Doc: "Always regret.", Required: true, OneOf: []string{KindRegret}},
 	Field{Name: "decision", Doc: "The id of the decision.", Required: true},
 	Field{Name: "request", Doc: "The id of the request that it is about.", Required: true},
-	Field{Name: "stage", Doc: "Who decided.", Required: true, OneOf: []string{StageAdmission, StageRouting}},
-	Field{Name: "method", Doc: "How it was found: estimated at the decision, or by playing on from it.", Required: true, OneOf: []string{MethodEstimated, MethodExact}},
+	Field{Name: "stage", Doc: "Who decided.", Required: true, OneOf: regretStages},
+	Field{Name: "method", Doc: "How it was found: estimated at the decision, or by playing on from it.", Required: true, OneOf: methods},
 	Field{Name: "hindsight_ms", Doc: "By how much the estimated E2E of the choice is above that of the best candidate, in ms."},
 	Field{Name: "avoidable_ms", Doc: "By how much it is above that of the candidate which the estimator prefers that knows what the policy knew, in ms."},
 	Field{Name: "alternatives", Doc: "The best candidates by estimate, or other verdicts.", Required: true},

@@ -44,8 +44,7 @@ func (t *told) hear(r *record.Reader) error {
 		}
 		t.insight.Decision(&t.decision)
 	case record.KindRegret:
-		t.regret = record.Regret{}
-		if err := r.Decode(&t.regret); err != nil {
+		if err := r.Regret(&t.regret); err != nil {
 			return err
 		}
 		t.insight.Regret(&t.regret)
