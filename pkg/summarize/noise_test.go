@@ -32,9 +32,9 @@ func TestDrawingIsWhatMetricsAre(t *testing.T) {
 		turn := func(n int) int { next++; return next % n }
 		d := &drawing{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn), k.aligned(order), raw.DurationS}
 		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`, `model["m"].ttft.p99`, "replica[0].utilization"}
-		found := 0
+		found, all := 0, d.all(paths)
 		for _, v := range metrics.Values(raw) {
-			for i, draw := range d.all(paths) {
+			for i, draw := range all {
 				x, ok := draw[v.Path]
 				if !ok {
 					continue
