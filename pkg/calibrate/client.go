@@ -87,16 +87,17 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[3]float64, st
 	return f, f.weighSlope(ctx)
 }
 
-// settle searches on: twice, since the valley is rugged. Near the cap of sequences a
-// request more or less in the queue changes those behind it.
+// settle searches on to where nothing is better, and then on planes through boxes that
+// shrink, so that no hollow holds it.
 func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) {
-	for range 2 {
-		var err error
-		if s, err = f.problem.search(ctx, s.x, 12); err != nil {
+	s, err := f.problem.search(ctx, s.x, 12)
+	for _, by := range []float64{1, 1, 0.7, 0.7} {
+		if err != nil {
 			return nil, err
 		}
+		s, err = f.problem.surface(ctx, s, by)
 	}
-	return s, nil
+	return s, err
 }
 
 // weighSlope holds beta[2] to what is believed of it, and fits the rest again.
@@ -106,7 +107,13 @@ func (f *clientFit) weighSlope(ctx context.Context) error {
 	x[atBeta2], f.trust, f.slopeError = f.prior.slope(x[atBeta2], x[atLevel]+f.prior.Beta[3]*f.load.sequences*f.load.context, f.load.scatter, f.load.context)
 	q := &f.problem.parameters[atBeta2]
 	q.prior, q.spread = x[atBeta2], max(0.01, x[atBeta2]/1000)
-	s, err := f.problem.search(ctx, x, 6)
+	s, err := f.problem.search(ctx, x, 3)
+	for _, by := range []float64{1, 0.7} {
+		if err != nil {
+			return err
+		}
+		s, err = f.problem.surface(ctx, s, by)
+	}
 	if err != nil {
 		return err
 	}

@@ -187,27 +187,51 @@ func (r *run) needed() int {
 }
 
 // features are what a block is compared by.
-const features = 4
+const features = 5
 
-// featuresOf are a block's mean TPOT, mean E2E, mean TTFT and median TTFT, as
-// logarithms.
+// featuresOf are a block's mean TPOT, E2E and TTFT, and the mean TTFT of its shorter
+// and of its longer prompts, which tells what a token of prompt takes, but for the
+// longest tenth, which may be stalls: all as logarithms.
 func (r *run) featuresOf(all []seen, block []int) (f [features]float64) {
 	var tpot, e2e, ttft []float64
+	var half [2][]float64
+	middle := r.middle(block)
 	for _, i := range block {
-		if s := all[i]; !math.IsNaN(s.e2e) {
-			e2e = append(e2e, s.e2e)
-			ttft = append(ttft, s.ttft)
-			if x := s.tpot(r.requests[i].OutputTokens); !math.IsNaN(x) {
-				tpot = append(tpot, x)
-			}
+		s, q := all[i], &r.requests[i]
+		if math.IsNaN(s.e2e) {
+			continue
+		}
+		e2e = append(e2e, s.e2e)
+		if x := s.tpot(q.OutputTokens); !math.IsNaN(x) {
+			tpot = append(tpot, x)
+		}
+		if math.IsNaN(s.ttft) {
+			continue
+		}
+		ttft = append(ttft, s.ttft)
+		if q.InputTokens <= middle {
+			half[0] = append(half[0], s.ttft)
+		} else {
+			half[1] = append(half[1], s.ttft)
 		}
 	}
-	slices.Sort(ttft)
-	f = [features]float64{math.Log(mean(tpot)), math.Log(mean(e2e)), math.Log(mean(ttft)), math.NaN()}
-	if n := len(ttft); n > 0 {
-		f[3] = math.Log(ttft[n/2])
+	f = [features]float64{math.Log(mean(tpot)), math.Log(mean(e2e)), math.Log(mean(ttft)), math.NaN(), math.NaN()}
+	for k, list := range half {
+		if slices.Sort(list); len(list) > 0 {
+			f[3+k] = math.Log(mean(list[:len(list)-len(list)/10]))
+		}
 	}
 	return f
+}
+
+// middle is the median of the input tokens of a block.
+func (r *run) middle(block []int) int64 {
+	var lengths []int64
+	for _, i := range block {
+		lengths = append(lengths, r.requests[i].InputTokens)
+	}
+	slices.Sort(lengths)
+	return lengths[(len(lengths)-1)/2]
 }
 
 func mean(x []float64) float64 {
