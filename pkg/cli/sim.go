@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/record"
@@ -54,11 +55,15 @@ func (c *simCommand) Validate() error {
 	if c.Format != "text" && c.List == "" {
 		return errors.New("--format has no effect without --list")
 	}
-	return nil
+	return c.Contradiction()
 }
 
-// checkGiven refuses what cannot be said of a run that was made before.
+// checkGiven refuses what tables have no place for, and what cannot be said of a run
+// that was made before.
 func (c *simCommand) checkGiven() error {
+	if isTable(c.Output) && slices.Contains(c.given, "counterfactual") {
+		return fmt.Errorf("--counterfactual has no effect: the tables of -o %s have no regrets; name a file for the run, such as run.jsonl.zst", c.Output)
+	}
 	if c.Replay == "" {
 		return nil
 	}
@@ -84,6 +89,14 @@ func (c *simCommand) plain() bool { return c.Plain }
 
 func (c *simCommand) run(ctx context.Context, j job) error {
 	o := c.Options
+	if isTable(c.Output) {
+		if c.Trace == "full" && slices.Contains(c.given, "trace") {
+			j.warn("the tables have no steps, preemptions and snapshots, which --trace full writes into a run")
+		}
+		if c.Plain {
+			j.warn("--plain has no effect on tables")
+		}
+	}
 	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.given, record.Version, j.warn, j.progress
 	return sim.Run(ctx, j.in, j.out, o)
 }

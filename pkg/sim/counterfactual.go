@@ -38,25 +38,28 @@ func (c *Counterfactual) UnmarshalText(text []byte) error {
 }
 
 func (c *Counterfactual) parse(text string) error {
-	parts := strings.Split(text, ":")
-	n, err := strconv.Atoi(parts[len(parts)-1])
+	number, exact := strings.CutPrefix(text, "exact:")
+	all := false
+	if exact {
+		number, all = strings.CutSuffix(number, ":all")
+	}
+	n, err := strconv.ParseUint(number, 10, 31)
 	switch {
-	case len(parts) == 1 && err == nil && n > 0:
-		*c = Counterfactual{top: n}
+	case err == nil && n > 0 && exact:
+		*c = Counterfactual{top: bestOthers + 1, worst: int(n), all: all}
 		return nil
-	case parts[0] == "exact" && (len(parts) == 2 || len(parts) == 3 && parts[2] == "all"):
-		if n, err = strconv.Atoi(parts[1]); err == nil && n > 0 {
-			*c = Counterfactual{top: bestOthers + 1, worst: n, all: len(parts) == 3}
-			return nil
-		}
-	case strings.HasPrefix(parts[0], decisionPrefix):
+	case err == nil && n > 0:
+		*c = Counterfactual{top: int(n)}
+		return nil
+	case strings.HasPrefix(text, decisionPrefix):
 		*c = Counterfactual{top: bestOthers + 1}
 		for _, id := range strings.Split(text, ",") {
-			n, err := strconv.ParseInt(strings.TrimPrefix(id, decisionPrefix), 10, 64)
-			if err != nil || n < 0 || !strings.HasPrefix(id, decisionPrefix) {
+			digits, ok := strings.CutPrefix(id, decisionPrefix)
+			n, err := strconv.ParseUint(digits, 10, 63)
+			if err != nil || !ok {
 				return fmt.Errorf("%q is no id of a decision, such as %s000913", id, decisionPrefix)
 			}
-			c.named = append(c.named, n)
+			c.named = append(c.named, int64(n))
 		}
 		return nil
 	}
@@ -67,8 +70,9 @@ func (c *Counterfactual) parse(text string) error {
 func (c *Counterfactual) given() bool { return c.top > 0 }
 func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
 
-// check reports options that do not go with it.
-func (c *Counterfactual) check(o *Options) error {
+// Contradiction reports options that do not go together.
+func (o *Options) Contradiction() error {
+	c := &o.Counterfactual
 	switch {
 	case c.given() && o.Trace == record.TraceLevels[0]:
 		return errors.New("--counterfactual points to decisions, which --trace minimal does not write")
@@ -103,6 +107,11 @@ func replay(ctx context.Context, c *cluster.Config, servers []server, k *kept, s
 	base.arrivals, base.ledger, base.out, base.horizon = &again{kept: k}, &fates{}, &output{}, s.horizon
 	if err := base.pull(); err != nil {
 		return err
+	}
+	for _, n := range s.regrets.named {
+		if s.regrets.find(n) < 0 {
+			o.warn(fmt.Sprintf("--counterfactual: %s is no decision of admission or routing in this run, which is whole and has no regret of it", appendDecisionID(nil, n)))
+		}
 	}
 	return s.regrets.play(ctx, base, s.regrets.book.fates, o.CounterfactualHorizon, s.out)
 }
@@ -184,15 +193,13 @@ func (g *regrets) admitted(s *simulation, r *request, v policy.Verdict) {
 }
 
 // chosen are the decisions that are played again, in their order.
-func (g *regrets) chosen() ([]decision, error) {
+func (g *regrets) chosen() []decision {
 	var of []decision
 	if len(g.named) > 0 {
 		for _, n := range g.named {
-			at := slices.IndexFunc(g.decisions, func(d decision) bool { return d.number == n })
-			if at < 0 {
-				return nil, fmt.Errorf("--counterfactual: %s is no decision of admission or routing in this run", appendDecisionID(nil, n))
+			if at := g.find(n); at >= 0 {
+				of = append(of, g.decisions[at])
 			}
-			of = append(of, g.decisions[at])
 		}
 	} else {
 		of = slices.Clone(g.decisions)
@@ -200,17 +207,20 @@ func (g *regrets) chosen() ([]decision, error) {
 		of = of[:min(len(of), g.worst)]
 	}
 	slices.SortFunc(of, func(a, b decision) int { return cmp.Compare(a.number, b.number) })
-	return slices.CompactFunc(of, func(a, b decision) bool { return a.number == b.number }), nil
+	return slices.CompactFunc(of, func(a, b decision) bool { return a.number == b.number })
+}
+
+// find returns where the decision of a number is, -1 if it is none of admission or
+// routing.
+func (g *regrets) find(number int64) int {
+	return slices.IndexFunc(g.decisions, func(d decision) bool { return d.number == number })
 }
 
 // play plays the chosen decisions with other choices and writes what came out.
 // base is the same simulation from the start, its workload in memory; actual is
 // what became of requests.
 func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, horizon *Horizon, out *output) error {
-	of, err := g.chosen()
-	if err != nil {
-		return err
-	}
+	of := g.chosen()
 	p := &brancher{ctx: ctx, base: base, actual: actual, horizon: horizon}
 	// A request's admission comes before its routing, so that the ways to decide are
 	// played in the order of their events.

@@ -142,7 +142,7 @@ func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *
 	if o.ITL && o.Trace == record.TraceLevels[0] {
 		o.warn("--itl has no effect with --trace minimal: there are no outcomes")
 	}
-	if err := o.Counterfactual.check(&o); err != nil {
+	if err := o.Contradiction(); err != nil {
 		return err
 	}
 	arrivals, workload, err := openArrivals(reader)
