@@ -48,7 +48,7 @@ var layers = []struct{ pkg, may string }{
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/named pkg/record pkg/recording pkg/source"},
 	{"pkg/gen", "pkg/config pkg/des pkg/dist pkg/filter pkg/named pkg/record pkg/trace"},
-	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
+	{"pkg/sim", "pkg/anomaly pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/load pkg/metrics pkg/model pkg/named pkg/policy pkg/record pkg/stat pkg/table"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/named pkg/record pkg/recording pkg/source pkg/stat"},
 	{"pkg/feedback", "pkg/fitness pkg/insight pkg/metrics pkg/named pkg/record"},
 	{"pkg/summarize", "pkg/cluster pkg/config pkg/dist pkg/feedback pkg/filter pkg/fitness pkg/insight pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},

@@ -19,11 +19,13 @@ type ledger interface {
 // compared with others.
 type book struct {
 	*metrics.Accumulator
-	fates *fates
+	fates  *fates
+	demand demand
 }
 
 func (b *book) final(position int64, o *record.Outcome, now record.Micros) {
 	b.Add(o)
+	b.demand.add(o)
 	b.Until(now)
 	if b.fates != nil {
 		b.fates.final(position, o, now)

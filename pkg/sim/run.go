@@ -216,7 +216,11 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if failed := s.control().Warning(); failed != "" {
 		o.warn(failed)
 	}
-	if err := w.Any(s.summary(book.Accumulator)); err != nil {
+	summary := s.summary(book.Accumulator)
+	if summary.Load, err = book.demand.load(c); err != nil {
+		return err
+	}
+	if err := w.Any(summary); err != nil {
 		return err
 	}
 	return w.End(&record.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})

@@ -146,6 +146,7 @@ var measured = []struct {
 	{"ITL p99, ms", "itl.p99", 2, false}, {"E2E mean, ms", "e2e.mean", 2, false}, {"E2E p50, ms", "e2e.p50", 2, false}, {"E2E p99, ms", "e2e.p99", 2, true},
 	{"queue mean, ms", "queue.mean", 2, false}, {"queue p99, ms", "queue.p99", 2, false},
 	{"requests/s", "throughput.rps", 2, true}, {"output tokens/s", "throughput.output_tok_s", 0, false},
+	{"load over capacity", "load.offered_over_capacity", 3, false},
 	{"KV used, mean, %", "kv.util_mean", -1, false}, {"KV used, most, %", "kv.util_max", -1, false},
 	{"prompt tokens cached, %", "kv.prefix_hit_ratio", -1, true}, {"preemptions", "kv.preemptions", 0, false},
 	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false}, {"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},

@@ -67,6 +67,9 @@ func (d *Document) text(scored bool) []byte {
 		}
 		line("goodput", "%s%d of %d offered requests with targets met them (%.1f %%)", rate, g.Met, g.Offered, 100*g.Ratio)
 	}
+	if l := m.Load; l != nil {
+		line("load", "%.3f of the cluster's capacity with what was found cached, %.3f without", l.Offered, l.Uncached)
+	}
 	line("KV cache", "%s", cache(m))
 	if m.Fairness != nil {
 		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain, len(m.Tenant))

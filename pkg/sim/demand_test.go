@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"math"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/load"
+	"blis/pkg/record"
+)
+
+// TestDemand: the load of a run is that of its calls (package load), of few exactly, of
+// many nearly.
+func TestDemand(t *testing.T) {
+	c, err := cluster.Load("", cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{2, 1000, 5*mostCalls + 7} {
+		var d demand
+		var calls []load.Call
+		for i := range n {
+			o := record.Outcome{ArrivalUS: record.Micros(100_000 + 9_000*i), InputTokens: int64(100 + 37*i%900), OutputTokens: int64(5 + 91*i%300), CachedTokens: int64(16 * (i % 5))}
+			calls = append(calls, load.Call{Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens})
+			d.add(&o)
+		}
+		got, err := d.load(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := load.Of(c, func(yield func(load.Call) bool) {
+			for _, x := range calls {
+				if !yield(x) {
+					return
+				}
+			}
+		}, int64(9_000*(n-1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tolerance := 1e-12
+		if n > mostCalls {
+			tolerance = 0.003
+		}
+		if math.Abs(got.Offered / *want.Offered - 1) > tolerance || math.Abs(got.Uncached / *want.Uncached - 1) > tolerance || got.Offered >= got.Uncached {
+			t.Errorf("%d calls: %+v, want %v and %v", n, got, *want.Offered, *want.Uncached)
+		}
+	}
+	var none, one demand
+	if l, err := none.load(c); l != nil || err != nil {
+		t.Errorf("without calls: %+v, %v", l, err)
+	}
+	one.add(&record.Outcome{ArrivalUS: 5, InputTokens: 1, OutputTokens: 1})
+	if l, err := one.load(c); l != nil || err != nil {
+		t.Errorf("of one call: %+v, %v", l, err)
+	}
+}
