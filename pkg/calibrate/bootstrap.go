@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"blis/pkg/dist"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Intervals: how sure they are meant to be, and of how many resamples.
@@ -67,6 +69,7 @@ func (f *clientFit) intervals(seed uint64) []Interval {
 		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.name))
 	}
 	normal := dist.NewStream(seed, "slope")
+	along := p.along(f.told, atBeta2)
 	draws := make([][]float64, len(names))
 	for range resamples {
 		var counts []float64
@@ -75,11 +78,11 @@ func (f *clientFit) intervals(seed uint64) []Interval {
 		}
 		h, g := p.normal(f.told, func(i int) float64 { return counts[i/features] })
 		x := p.move(f.told.x, h, g, 0)
+		moved := x[atBeta2] - f.told.x[atBeta2]
+		slope := f.trust*moved + f.slopeError*normal.NormFloat64()
 		for k, v := range x {
-			x[k] = f.solution.x[k] + v - f.told.x[k]
+			x[k] = f.solution.x[k] + v - f.told.x[k] + along[k]*(slope-moved)
 		}
-		slope := f.trust*(x[atBeta2]-f.solution.x[atBeta2]) + f.slopeError*normal.NormFloat64()
-		x[atBeta2] = f.solution.x[atBeta2] + slope
 		for k, q := range p.parameters {
 			x[k] = min(max(x[k], q.least), q.most)
 		}
@@ -91,6 +94,34 @@ func (f *clientFit) intervals(seed uint64) []Interval {
 	out := make([]Interval, len(names))
 	for k := range out {
 		out[k] = intervalOf(draws[k])
+	}
+	return out
+}
+
+// along is how the parameters move where one of them is moved by 1 and the others
+// follow as the data want.
+func (p *problem) along(s *solution, fixed int) []float64 {
+	h, _ := p.normal(s, always)
+	n := len(s.x)
+	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
+	for i := range n {
+		for k := range n {
+			if i != fixed && k != fixed {
+				a.Set(i, k, h.At(i, k))
+			}
+		}
+		b.SetVec(i, -h.At(i, fixed))
+	}
+	a.Set(fixed, fixed, 1)
+	b.SetVec(fixed, 1)
+	var d mat.VecDense
+	out := make([]float64, n)
+	if d.SolveVec(a, b) != nil {
+		out[fixed] = 1 // the others are not told: they stay
+		return out
+	}
+	for i := range n {
+		out[i] = d.AtVec(i)
 	}
 	return out
 }

@@ -130,13 +130,18 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 	r.fit.id = identify([]string{names[0], names[3], names[4], names[5]}, f.normal())
 	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
+	for _, k := range []int{4, 5} {
+		if r.fit.id.has(names[k]) {
+			from[k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from others", f.prior.list()[k])
+		}
+	}
 	first := 0
 	if before != nil {
 		first = 3 // alpha is known from spans
 	}
 	copy(r.fit.from[first:], from[first:])
 	copy(r.fit.intervals[first:], intervals[first:])
-	if f.trust < 0.9 {
+	if f.trust < 0.9 && !r.fit.id.has(names[5]) {
 		r.fit.from[5] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
 			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
 	}
