@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -122,7 +123,13 @@ func (r *report) judged() (lines []line) {
 	return lines
 }
 
-func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// exact is x with all its digits, in the fewest.
+func exact(x float64) string {
+	if math.Abs(x) < 1e15 && math.Abs(x) >= 1e-6 || x == 0 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
 
 func (c *column) scoreText(format func(float64) string) string {
 	if c.result == nil {

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"blis/pkg/config"
 	"blis/pkg/feedback"
 	"blis/pkg/filter"
 	"blis/pkg/fitness"
@@ -46,8 +48,8 @@ func (o *Options) Validate() error {
 	if o.To.given && o.From.at >= o.To.at {
 		return fmt.Errorf("--from (%v) must be before --to (%v)", o.From, o.To)
 	}
-	for _, name := range slices.Concat(o.Streams, o.Baseline, o.Parent) {
-		if _, file := nameOf(name); file == "-" && len(o.Streams)+len(o.Baseline)+len(o.Parent) > 1 && name != o.first() {
+	for i, stream := range slices.Concat(o.Streams, o.Baseline, o.Parent) {
+		if _, file := nameOf(stream); file == "-" && (i > 0 || len(o.Streams) == 0) {
 			return fmt.Errorf("stdin (-) can be one stream, the first; name files for the others")
 		}
 	}
@@ -108,6 +110,10 @@ func (f *Fitness) UnmarshalText(text []byte) (err error) {
 		}
 	}
 	f.compiled, err = fitness.Expression("--fitness", f.src)
+	var fault *config.Error
+	if errors.As(err, &fault) && fault.Line > 0 {
+		return fmt.Errorf("%d:%d: %s", fault.Line, fault.Col, fault.Msg)
+	}
 	return err
 }
 

@@ -1,0 +1,130 @@
+package summarize
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"blis/schemas"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"pgregory.net/rapid"
+)
+
+// envelope are the keys that a document always has.
+var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "features", "fitness", "metrics", "objectives",
+	"refs", "selection", "status", "warnings", "workload"}
+
+var artifactKeys = []string{"anomalies", "feedback", "headroom", "patterns", "score", "worst"}
+
+// fitnessFile writes a fitness file with everything in it.
+func fitnessFile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "fitness.yaml")
+	text := `version: 1
+slo: {critical: {ttft_ms: 250}}
+gates: [{name: 'token=secret', expr: m.ttft.p99 < 300}, {name: '# served', expr: m.requests.completed > 2}]
+score: wmean(1, m.goodput.ratio, 1, ratio(base.e2e.p99, m.e2e.p99))
+objectives: {fast: -m.ttft.p99, fair: m.fairness.jain}
+features: {hits: m.kv.prefix_hit_ratio, ITL: m.itl.p99}
+`
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func summarySchema(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	text, err := schemas.Files.ReadFile("summary.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resolved
+}
+
+// Whatever is read, the document is one of its schema with all its keys, a score in
+// [0, 1), and texts that consumers take as they are.
+func TestDocument(t *testing.T) {
+	schema := summarySchema(t)
+	file := fitnessFile(t)
+	redacted := regexp.MustCompile(`(?i)token[=:]\s*\S+|[A-Za-z0-9]{32,}`)
+	scored := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		one, other := anyRun.Draw(rt, "run").stream(rt), anyRun.Draw(rt, "baseline").stream(rt)
+		if rapid.IntRange(0, 4).Draw(rt, "whole") == 0 {
+			one = one[:rapid.IntRange(0, len(one)-1).Draw(rt, "cut")]
+		}
+		o := Options{Format: "json", Fitness: &Fitness{src: file}, Baseline: []string{"base"}, Streams: []string{"-", "more=second"}[:rapid.IntRange(1, 2).Draw(rt, "runs")],
+			Open: func(name string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(other)), nil }}
+		text, failed := summarize(one, o)
+		var d map[string]any
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			rt.Fatalf("%v in %s", err, text)
+		}
+		if err := schema.Validate(d); err != nil {
+			rt.Fatalf("%v in %s", err, text)
+		}
+		keys := func(m any) []string {
+			var all []string
+			for k := range m.(map[string]any) {
+				all = append(all, k)
+			}
+			slices.Sort(all)
+			return all
+		}
+		if diff := cmp.Diff(envelope, keys(d)) + cmp.Diff(artifactKeys, keys(d["artifacts"])) + cmp.Diff([]string{"fair", "fast"}, keys(d["objectives"])) +
+			cmp.Diff([]string{"ITL", "hits"}, keys(d["features"])); diff != "" {
+			rt.Fatal(diff)
+		}
+		score := d["combined_score"].(float64)
+		if (score == 0) != (failed != nil) || score < 0 || score >= 1 || (d["status"] == "error") != (failed != nil) {
+			rt.Fatalf("score %v, status %v, error %v", score, d["status"], failed)
+		}
+		if score > 0 {
+			scored++
+		}
+		for k, v := range d["artifacts"].(map[string]any) {
+			if err := presentable(v.(string)); err != nil || redacted.MatchString(v.(string)) {
+				rt.Fatalf("%s: %v: %s", k, err, v)
+			}
+		}
+	})
+	if scored == 0 {
+		t.Error("nothing was scored")
+	}
+}
+
+// presentable says why consumers do not take the text as it is.
+func presentable(text string) error {
+	if len(text) > 1950 {
+		return fmt.Errorf("%d characters", len(text))
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "```") {
+			return fmt.Errorf("line %q", line)
+		}
+	}
+	for _, c := range text {
+		if c > '~' || c < ' ' && c != '\n' {
+			return fmt.Errorf("character %q", c)
+		}
+	}
+	return nil
+}
