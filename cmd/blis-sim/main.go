@@ -112,6 +112,9 @@
 // is another one or the run was changed since. A run of another version is replayed
 // with a warning. With --set or -p it is a what-if: a run of its own, with the other
 // settings of the first one but for --counterfactual, whose header names its parent.
+// What nobody stated and follows from the model, the GPU, the parallelism or the preset
+// of the engine (derived in the configuration: step times, max_model_len, defaults)
+// follows from the new ones where these are others, as in a call without --replay.
 //
 //	$ blis-sim workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --replay run.jsonl.zst workload.jsonl.zst

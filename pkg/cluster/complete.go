@@ -36,7 +36,7 @@ func (c *completer) deployment(d *Deployment, at string) error {
 		}
 		gpu, d.GPU = g, g.ID
 	}
-	if err := c.preset(&d.Engine, at+".engine", gpu); err != nil {
+	if err := c.preset(d, at, gpu); err != nil {
 		return err
 	}
 	if err := d.Engine.validate(at+".engine", c.fault); err != nil {
@@ -57,35 +57,29 @@ func (c *completer) deployment(d *Deployment, at string) error {
 		return err
 	}
 	c.warnIneffective(d, arch)
+	d.settle()
 	return nil
 }
 
-// preset gives the engine the defaults of its version, where nothing is stated.
-func (c *completer) preset(e *Engine, at string, gpu *catalog.GPU) error {
-	if e.Preset == "" {
-		return nil
+// preset gives the engine the defaults of its version, where nothing is stated; those
+// of a version that is not named are there.
+func (c *completer) preset(d *Deployment, at string, gpu *catalog.GPU) error {
+	from := &Deployment{Engine: defaultEngine()}
+	e := &from.Engine
+	if d.Engine.Preset != "" {
+		of, err := catalog.Presets.Get("preset", d.Engine.Preset)
+		if err != nil {
+			return c.fault(at+".engine.preset", "%v", err)
+		}
+		p := of(gpu)
+		e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, e.GPUMemoryUtilization = p.MaxNumSeqs, p.MaxNumBatchedTokens, p.BlockSize, p.GPUMemoryUtilization
+		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling = p.EnableChunkedPrefill, p.EnablePrefixCaching, p.AsyncScheduling
+		e.ReserveFullSequence, e.Watermark = p.ReserveFullSequence, p.Watermark
 	}
-	of, err := catalog.Presets.Get("preset", e.Preset)
-	if err != nil {
-		return c.fault(at+".preset", "%v", err)
-	}
-	p := of(gpu)
-	for _, f := range []struct {
-		name string
-		set  func()
-	}{
-		{"max_num_seqs", func() { e.MaxNumSeqs = p.MaxNumSeqs }},
-		{"max_num_batched_tokens", func() { e.MaxNumBatchedTokens = p.MaxNumBatchedTokens }},
-		{"block_size", func() { e.BlockSize = p.BlockSize }},
-		{"gpu_memory_utilization", func() { e.GPUMemoryUtilization = p.GPUMemoryUtilization }},
-		{"enable_chunked_prefill", func() { e.EnableChunkedPrefill = p.EnableChunkedPrefill }},
-		{"enable_prefix_caching", func() { e.EnablePrefixCaching = p.EnablePrefixCaching }},
-		{"async_scheduling", func() { e.AsyncScheduling = p.AsyncScheduling }},
-		{"reserve_full_sequence", func() { e.ReserveFullSequence = p.ReserveFullSequence }},
-		{"watermark", func() { e.Watermark = p.Watermark }},
-	} {
-		if !c.stated(at + "." + f.name) {
-			f.set()
+	for _, v := range presets {
+		if !c.stated(at + "." + v.Name) {
+			v.Value(d, from)
+			d.derive(v.Name)
 		}
 	}
 	return nil
@@ -119,6 +113,7 @@ func (c *completer) architecture(d *Deployment, at string) (*model.Architecture,
 	switch {
 	case e.MaxModelLen == 0:
 		e.MaxModelLen = arch.MaxPositions
+		d.derive("engine.max_model_len")
 	case e.MaxModelLen > arch.MaxPositions:
 		c.warnf(d, "max_model_len is %d, but the model sees %d tokens at most: a real vLLM would not start", e.MaxModelLen, arch.MaxPositions)
 	}

@@ -28,6 +28,8 @@ type Deployment struct {
 	Replicas    int     `yaml:"replicas" json:"replicas"`
 	Engine      Engine  `yaml:"engine" json:"engine"`
 	Latency     Latency `yaml:"latency" json:"latency"`
+	// Derived is what of this follows from the rest, nil if nothing does.
+	Derived *Derived `yaml:"derived" json:"derived,omitempty"`
 	// Computed is what follows from the rest. Files may have it, since
 	// --print-config shows it: it is read as Shown, and computed anew.
 	Computed *Computed      `yaml:"-" json:"computed,omitempty"`

@@ -26,6 +26,9 @@ func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, 
 		case l.BetaUS != nil:
 			l.Model = "linear"
 		}
+		if l.Model != "" {
+			d.derive("latency.model")
+		}
 	}
 	if l.Model == "" && arch != nil && gpu != nil {
 		c.known(d, arch)
@@ -36,6 +39,7 @@ func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, 
 		}
 		if l.AlphaUS == nil {
 			l.AlphaUS = []float64{0, 0, 0}
+			d.derive("latency.alpha_us")
 		}
 		if d.Engine.GPUs() > nodeGPUs {
 			c.warnf(d, "the roofline takes all %d GPUs as on one node; between nodes exchanges take longer", d.Engine.GPUs())
@@ -67,6 +71,8 @@ func (c *completer) known(d *Deployment, arch *model.Architecture) {
 		return
 	}
 	l.Model = "roofline"
+	d.derive("latency.model")
+	d.derive("latency.source")
 	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
 	if arch.Overridden() {
 		l.Source = "computed: nothing was measured for this dtype, quantization or kv_cache_dtype"
@@ -101,6 +107,7 @@ func (c *completer) from(d *Deployment, at string, arch *model.Architecture) err
 	}
 	c.take(d, set)
 	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
+	d.derive(fromFile)
 	return nil
 }
 
@@ -109,12 +116,22 @@ func (c *completer) take(d *Deployment, set *catalog.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
 	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
+	d.derive("latency.model")
+	d.derive("latency.source")
+	if l.Table != nil {
+		d.derive("latency.table")
+	} else {
+		d.derive("latency.beta_us")
+	}
 	if alpha != nil {
 		l.AlphaUS = alpha
 		l.Source += ", but for alpha_us"
+	} else {
+		d.derive("latency.alpha_us")
 	}
 	if l.Range == nil {
 		l.Range = &set.Range
+		d.derive("latency.range")
 	}
 	c.warnSettings(d, set)
 }

@@ -59,6 +59,9 @@ func resolve(doc *config.Doc, dir string, o Options) (*Config, error) {
 	if err := c.apply(by.sets); err != nil {
 		return nil, err
 	}
+	if err := c.forget(by); err != nil {
+		return nil, err
+	}
 	c.ControlPlane.Snapshots.Fill()
 	if err := c.validate(by.fault); err != nil {
 		return nil, err

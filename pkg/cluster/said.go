@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 
 	"blis/pkg/config"
@@ -15,6 +16,8 @@ type said struct {
 	dir          string // of the file
 	sets         []override
 	given        []string // sets as the call has them
+	// forgotten are paths of what the file has and was derived of something else.
+	forgotten []string
 }
 
 // fault is an error about the value at path, in the last override that says it or
@@ -63,6 +66,9 @@ func (s *said) policyFault(fault *policy.Error) error {
 func (s *said) stated(path string) bool {
 	has := s.file.Has(path)
 	path = dotted(path)
+	if slices.Contains(s.forgotten, path) {
+		has = false
+	}
 	for i := range s.sets {
 		at := s.sets[i].in(s.config)
 		if at == path {
