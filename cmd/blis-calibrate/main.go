@@ -38,11 +38,13 @@
 // and blis-sim --hardware coefficients.yaml for every deployment of that model, GPU
 // and parallelism; both warn outside of what was recorded.
 //
-// A run of blis-sim is a recording, too: fit a line to what a roofline does.
+// A run of blis-sim is a recording, too: here a line is fitted to what a roofline
+// does, and judged by the last 40 % of the time.
 //
-//	$ blis-gen --scenario chat --requests 1500 | blis-sim --set deployments.main.replicas=1 -o run.jsonl.zst
-//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 run.jsonl.zst -o coefficients.yaml
-//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 --check coefficients.yaml run.jsonl.zst
+//	$ blis-gen --scenario synthetic-data --requests 300 -o w.jsonl.zst
+//	$ blis-sim --set deployments.main.replicas=1 w.jsonl.zst -o run.jsonl.zst
+//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 run.jsonl.zst -o c.yaml
+//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 --check c.yaml run.jsonl.zst
 package main
 
 import (

@@ -36,14 +36,6 @@ func (c *Coefficients) model() (latency.Model, error) {
 	return m, nil
 }
 
-// slower has all step times longer by a part.
-func (c Coefficients) slower(by float64) Coefficients {
-	for i := range c.Beta {
-		c.Beta[i] *= 1 + by
-	}
-	return c
-}
-
 // prior is what physics says of coefficients before any measurement: those of a
 // line through a roofline's step times, and what reading a token's keys and values
 // takes.

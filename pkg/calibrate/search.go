@@ -12,7 +12,6 @@ import (
 // parameter is one number that is fitted.
 type parameter struct {
 	name        string
-	value       float64
 	least, most float64
 	// step is what it is changed by to see what that does: enough to stand out
 	// from the chance of single requests.
@@ -43,7 +42,6 @@ type solution struct {
 	jacobian *mat.Dense // of r
 	spread   []float64  // of each kind of residual
 	weights  []float64  // robust, of each residual
-	evals    int
 }
 
 // leastSpread is the least that residuals are believed to scatter: 0.3 %.
@@ -57,7 +55,6 @@ func (p *problem) search(ctx context.Context, x []float64, rounds int) (*solutio
 	if s.r, err = p.residuals(ctx, s.x); err != nil {
 		return nil, err
 	}
-	s.evals++
 	if s.spread = p.spread; s.spread == nil {
 		s.spread = p.scatter(s.r)
 	}
@@ -67,7 +64,6 @@ func (p *problem) search(ctx context.Context, x []float64, rounds int) (*solutio
 		if s.jacobian, err = p.derive(ctx, s.x, s.r); err != nil {
 			return nil, err
 		}
-		s.evals += 2 * len(x)
 		p.weigh(s)
 		s.loss = p.loss(s, s.x, s.r)
 		better := false
@@ -78,7 +74,6 @@ func (p *problem) search(ctx context.Context, x []float64, rounds int) (*solutio
 			if err != nil {
 				return nil, err
 			}
-			s.evals++
 			if l := p.loss(s, next, r); l < s.loss {
 				s.x, s.r, s.loss, better = next, r, l, true
 				lambda = max(lambda/5, 1e-6)
