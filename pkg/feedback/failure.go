@@ -4,27 +4,38 @@ import (
 	"fmt"
 	"strings"
 
+	"blis/pkg/named"
 	"blis/pkg/record"
 )
 
 // example is something that loads, of the files that a tool reads.
 type example struct{ what, text string }
 
-// examples are what to compare a file with that does not load: by the word in the
-// message that tells which part of it is wrong, the last for everything else.
+// inBundle is an example of one policy.
+func inBundle(stage, text string) example {
+	return example{stage + " in a bundle (-p), or under policies in a cluster file,", text}
+}
+
+// examples are what to compare a file of blis-sim with that does not load, by a word that
+// messages have about what is wrong. Of those that a message has the first word decides,
+// but that weighted says more than routing.
+var examples = named.Table[example]{
+	{Name: "admission", Value: inBundle("admission", "admission: {type: expression, admit: 'req.tier != \"sheddable\" || cluster.saturation < 1 ? \"admit\" : \"reject\"'}")},
+	{Name: "priority", Value: inBundle("priority", "priority: {type: expression, priority: 'req.slo_class == \"critical\" ? 100.0 : req.priority'}")},
+	{Name: "scheduler", Value: inBundle("scheduler", "scheduler: {type: priority-fcfs}")},
+	{Name: "preemption", Value: inBundle("preemption", "preemption: {type: lowest-priority}")},
+	{Name: "routing", Value: inBundle("routing", "routing: {type: expression, score: 'replica.prefix_match - 0.05 * replica.inflight'}")},
+	{Name: "weighted", Value: inBundle("routing", "routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}")},
+	{Name: "version", Value: clusterExample},
+	{Name: "deployment", Value: clusterExample},
+	{Name: "replicas", Value: clusterExample},
+}
+
 var (
-	simExamples = []struct {
-		word string
-		example
-	}{
-		{"admission", example{"admission in a bundle (-p) or under policies", "admission: {type: expression, admit: 'req.tier != \"sheddable\" || cluster.saturation < 1 ? \"admit\" : \"reject\"'}"}},
-		{"priority", example{"priority in a bundle (-p) or under policies", "priority: {type: expression, priority: 'req.slo_class == \"critical\" ? 100.0 : req.priority'}"}},
-		{"scheduler", example{"scheduler in a bundle (-p) or under policies", "scheduler: {type: priority-fcfs}"}},
-		{"deployment", example{"a cluster file", "version: 1\ndeployments:\n  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 4}"}},
-		{"routing", example{"routing in a bundle (-p) or under policies", "routing: {type: expression, score: 'replica.prefix_match - 0.05 * replica.inflight'}"}},
-	}
-	bundleExample = example{"a bundle of policies (-p)", "admission: {type: always-admit}\nrouting: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}\nscheduler: {type: fcfs}"}
-	genExample    = example{"a spec", "version: \"2\"\naggregate_rate: 10\nrequests: 100\nclients:\n  - id: a\n    rate_fraction: 1\n    arrival: {process: poisson}\n    input_distribution: {type: constant, params: {value: 512}}\n    output_distribution: {type: constant, params: {value: 64}}"}
+	clusterExample = example{"a cluster file", "version: 1\ndeployments:\n  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 4}"}
+	bundleExample  = example{"a bundle of policies (-p)", "admission: {type: always-admit}\nrouting: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}\nscheduler: {type: fcfs}"}
+	specExample    = example{"a spec", "version: \"2\"\naggregate_rate: 10\nrequests: 100\nclients:\n  - id: a\n    rate_fraction: 1\n    arrival: {process: poisson}\n" +
+		"    input_distribution: {type: constant, params: {value: 512}}\n    output_distribution: {type: constant, params: {value: 64}}"}
 )
 
 // Failure is the whole text about something that did not load: what is wrong and where,
@@ -37,7 +48,7 @@ func Failure(err error, fault *record.Fault) []byte {
 		w.wrapped(err.Error())
 		return w.b
 	}
-	w.line("[ERROR] of %s", name(fault.Tool))
+	w.line("[ERROR] %s", name(fault.Tool))
 	where := or(fault.File, "")
 	if fault.Line > 0 {
 		where += fmt.Sprintf(", line %d", fault.Line)
@@ -48,13 +59,7 @@ func Failure(err error, fault *record.Fault) []byte {
 	if where != "" {
 		w.line("where: %s", where)
 	}
-	what, expected, has := strings.Cut(fault.Msg, "; did you mean ")
-	if has {
-		w.wrapped("what: " + what)
-		w.wrapped("expected: " + expected)
-	} else {
-		w.wrapped("what and what is allowed: " + what)
-	}
+	w.wrapped("what: " + fault.Msg)
 	x := exampleFor(fault)
 	w.line("[EXAMPLE] %s that loads", x.what)
 	for _, line := range strings.Split(x.text, "\n") {
@@ -71,23 +76,25 @@ func Failure(err error, fault *record.Fault) []byte {
 // exampleFor is the nearest to what is wrong.
 func exampleFor(fault *record.Fault) example {
 	if fault.Tool == "blis-gen" {
-		return genExample
+		return specExample
 	}
-	for _, x := range simExamples {
-		if strings.Contains(strings.ToLower(fault.Msg), x.word) {
-			return x.example
+	found, first := bundleExample, len(fault.Msg)
+	for _, x := range examples {
+		at := strings.Index(fault.Msg, x.Name)
+		if at >= 0 && (at < first || x.Name == "weighted" && strings.HasPrefix(fault.Msg, "routing")) {
+			found, first = x.Value, at
 		}
 	}
-	return bundleExample
+	return found
 }
 
-// wrapped adds a long text in lines of up to 160 characters.
+// wrapped adds a long text in lines of up to 110 characters.
 func (w *writer) wrapped(text string) {
-	text = short(text, 4*longestName*4)
-	for len(text) > 160 {
-		at := strings.LastIndexByte(text[:160], ' ')
+	text = short(text, 1000)
+	for len(text) > 110 {
+		at := strings.LastIndexByte(text[:110], ' ')
 		if at <= 0 {
-			at = 160
+			at = 110
 		}
 		w.line("%s", strings.TrimRight(text[:at], " "))
 		text = "  " + strings.TrimLeft(text[at:], " ")

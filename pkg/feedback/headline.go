@@ -62,7 +62,7 @@ func (w *writer) firstCause(room int) {
 			w.line("%s.", brief)
 		}
 	case f.Loss.Little():
-		w.line("cause: too little was lost to look for patterns (fewer than %d requests, or than %s).", insight.LeastLost, percent(insight.LeastShare))
+		w.line("cause: too little was lost to look for patterns (fewer than %d requests, or %s at most).", insight.LeastLost, percent(insight.LeastShare))
 	default:
 		w.line("cause: no condition holds for much of it.")
 	}

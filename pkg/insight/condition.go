@@ -54,17 +54,17 @@ var Conditions = named.Table[Condition]{
 		Value: Condition{"routing", rankMechanism, is(unseen)}},
 	{Name: "queue_outweighed", Doc: "sent to a queue twice as long as the shortest, and 4 longer, which the router saw",
 		Value: Condition{"routing", rankMechanism, is(outweighed)}},
-	{Name: "prefix_unseen", Doc: "computed 256 tokens again that one in ten of its tenant finds cached, or waited behind such tokens (40 % of 2,000 or more), routed by a policy that does not look at prefixes",
+	{Name: "prefix_unseen", Doc: "computed 256 tokens again that one in ten of its tenant finds cached, or waited behind such tokens (30 % of 2,000 or more), routed by a policy that does not look at prefixes, and no queue was much shorter",
 		Value: Condition{"routing", rankMechanism, is(prefixUnseen)}},
 	{Name: "prefix_passed", Doc: "sent past a replica that held 256 tokens more of its prompt",
 		Value: Condition{"routing", rankMechanism, is(prefixPassed)}},
 	{Name: "rejected", Doc: "refused by admission",
 		Value: Condition{"admission", rankMechanism, is(func(_ *Insight, r *row) bool { return r.rejected })}},
-	{Name: "behind_lower_class", Doc: "waited behind 2,000 tokens or more, 40 % of them of classes of lower priority, and no queue was much shorter",
+	{Name: "behind_lower_class", Doc: "waited behind 2,000 tokens or more, 30 % of them or more of classes of lower priority, and no queue was much shorter",
 		Value: Condition{"scheduling", rankMechanism, is(behindLower)}},
-	{Name: "behind_tenant", Doc: "waited behind 2,000 tokens or more, 40 % of them of the tenant that has 30 % of all work and 1.25 times an even part, and no queue was much shorter",
+	{Name: "behind_tenant", Doc: "waited behind 2,000 tokens or more, 30 % of them or more of the tenant that has 30 % of all work and 1.25 times an even part or twice its part of the requests, and no queue was much shorter",
 		Value: Condition{"admission", rankMechanism, behindTenant}},
-	{Name: "evicted", Doc: "computed 256 tokens again that the router expected to be cached, or waited behind such tokens (40 % of 2,000 or more)",
+	{Name: "evicted", Doc: "computed 256 tokens again that the router expected to be cached, or waited behind such tokens (30 % of 2,000 or more), and no queue was much shorter",
 		Value: Condition{"cache", rankMechanism, is(evicted)}},
 	{Name: "preempted", Doc: "lost its place in a batch",
 		Value: Condition{"cache", rankMechanism, is(func(_ *Insight, r *row) bool { return r.preemptions > 0 })}},
@@ -132,7 +132,7 @@ func (r *row) blind() bool {
 	return r.seen.replica != nowhere && r.seen.matched < 0 && r.seen.cached < 0
 }
 
-func prefixUnseen(_ *Insight, r *row) bool { return r.blind() && repeats(r) }
+func prefixUnseen(_ *Insight, r *row) bool { return !longer(r) && r.blind() && repeats(r) }
 
 // repeats reports whether r computed what had been computed, or waited for others who
 // did.
@@ -141,7 +141,7 @@ func repeats(r *row) bool {
 }
 
 // most reports whether so many of the tokens that r waited behind are many of many.
-func most(r *row, of int64) bool { return r.ahead >= manyTokens && 10*of >= 4*r.ahead }
+func most(r *row, of int64) bool { return r.ahead >= manyTokens && 10*of >= 3*r.ahead }
 
 func prefixPassed(in *Insight, r *row) bool {
 	held := max(r.next.matched, r.next.cached) - max(r.seen.matched, r.seen.cached, 0)
@@ -152,10 +152,10 @@ func behindLower(_ *Insight, r *row) bool { return !longer(r) && most(r, r.ahead
 
 func behindTenant(in *Insight, r *row) (int32, bool) {
 	heavy := in.facts.heavy
-	return heavy, heavy != nowhere && r.tenant != heavy && !longer(r) && most(r, r.aheadHeavy)
+	return heavy, heavy != nowhere && !longer(r) && most(r, r.aheadHeavy)
 }
 
-func evicted(_ *Insight, r *row) bool { return !r.blind() && repeats(r) }
+func evicted(_ *Insight, r *row) bool { return !longer(r) && !r.blind() && repeats(r) }
 
 func hotReplica(in *Insight, r *row) (int32, bool) {
 	return r.replica, r.replica != nowhere && in.facts.hot[r.replica]

@@ -19,7 +19,7 @@
 // its lift is 1.5 or more: the share of losing requests among those for which it holds,
 // over that among those for which it does not. Patterns are found one after the other,
 // each among the requests that those before it do not explain, so that no loss is
-// counted twice. A run that lost less than 1 %, or fewer than ten requests, has none.
+// counted twice. A run that lost 1 % of its requests or less, or fewer than ten, has none.
 package insight
 
 import (
@@ -31,8 +31,8 @@ import (
 
 // Thresholds of patterns.
 const (
-	// LeastLost and LeastShare are how many requests, and what part of those judged,
-	// must have been lost for anybody to look for patterns.
+	// LeastLost requests, and more than LeastShare of those judged, must have been lost for
+	// anybody to look for patterns.
 	LeastLost  = 10
 	LeastShare = 0.01
 	// LeastSupport is the part of the loss, LeastLift the lift that a pattern has.

@@ -97,13 +97,14 @@ func (t *times) left() record.Micros {
 // work are the tokens that a request makes a replica compute.
 func (r *row) work() int64 { return int64(r.input-r.cached) + int64(r.output) }
 
-// heavy is the tenant with the most work, if it is at least 30 % of all and 1.25 times an
-// even part; nowhere if there is none such.
+// heavy is the tenant with the most work, if that is at least 30 % of all, and 1.25 times
+// an even part or twice its part of the requests; nowhere if there is none such.
 func (in *Insight) heavy() int32 {
-	work, total := map[int32]int64{}, int64(0)
+	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
 	for i := range in.rows {
 		r := in.rows[i]
 		work[r.tenant] += r.work()
+		sent[r.tenant]++
 		total += r.work()
 	}
 	at := nowhere
@@ -115,7 +116,8 @@ func (in *Insight) heavy() int32 {
 	if at == nowhere || in.names.list[at] == "" || len(work) < 2 {
 		return nowhere
 	}
-	if w := float64(work[at]); w < 0.3*float64(total) || w < 1.25*float64(total)/float64(len(work)) {
+	part := float64(work[at]) / float64(total)
+	if part < 0.3 || part < 1.25/float64(len(work)) && part < 2*float64(sent[at])/float64(len(in.rows)) {
 		return nowhere
 	}
 	return at

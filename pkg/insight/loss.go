@@ -61,7 +61,7 @@ type Group struct {
 
 // Little reports whether there is too little loss to look for patterns in.
 func (l *Loss) Little() bool {
-	return l.Lost < LeastLost || float64(l.Lost) < LeastShare*float64(l.Judged)
+	return l.Lost < LeastLost || float64(l.Lost) <= LeastShare*float64(l.Judged)
 }
 
 const (

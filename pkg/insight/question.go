@@ -14,14 +14,14 @@ import (
 // The zero value is none.
 type Question struct {
 	// Decision or Request is an id, or the beginning of one and a ~.
-	Decision, Request   string
-	FromUS, UntilUS     record.Micros
-	text                string
-	decisions           []record.Decision
-	regrets             []record.Regret
-	preempted           []record.Micros
-	request             string // whom it is about, as soon as that is known
-	ambiguous, answered bool
+	Decision, Request string
+	FromUS, UntilUS   record.Micros
+	text              string
+	decisions         []record.Decision
+	regrets           []record.Regret
+	preempted         []record.Micros
+	request           string // whom it is about, as soon as that is known
+	ambiguous         bool
 }
 
 // UnmarshalText reads the id of a decision (dec-000913), two times since the workload's

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// plainRun is a run as encoding/json reads it, with nothing of the packages that write
+// the texts: what is asked of it is counted anew for each question.
+type plainRun struct {
+	header struct {
+		Classes []struct {
+			Name    string             `json:"name"`
+			Prio    float64            `json:"priority"`
+			Targets map[string]float64 `json:"targets"`
+		} `json:"slo_classes"`
+		Run struct {
+			Key struct {
+				Policy   string
+				Workload uint64 `json:"workload_seed"`
+				Sim      uint64 `json:"sim_seed"`
+				Jitter   uint64 `json:"jitter_seed"`
+			}
+			Config struct {
+				Deployments []struct {
+					Replicas int
+					Engine   struct {
+						Block int `json:"block_size"`
+					}
+				}
+				Policies map[string]struct{ Type string }
+			}
+		}
+	}
+	digest    string
+	metrics   map[string]any
+	requests  []*plainRequest
+	anomalies []map[string]any
+}
+
+// plainRequest is an outcome with the decisions about it. Times are µs, -1 where absent.
+type plainRequest struct {
+	ID, State, Tenant, Class, Decision                    string
+	Arrival, Admitted, Routed, Enqueued, Scheduled, First float64
+	End, Preempted                                        float64
+	Replica                                               int
+	Input, Output, Cached, Expected, Preemptions          float64
+	place                                                 int // among the decisions
+	routing, regret                                       map[string]any
+}
+
+func readPlainly(t *testing.T, run []byte) *plainRun {
+	t.Helper()
+	p := &plainRun{}
+	decisions, regrets := map[string]map[string]any{}, map[string]map[string]any{}
+	places := map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(run))
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var m map[string]any
+		must(t, json.Unmarshal(lines.Bytes(), &m))
+		switch m["kind"] {
+		case "header":
+			must(t, json.Unmarshal(lines.Bytes(), &p.header))
+		case "decision":
+			if m["stage"] == "routing" {
+				decisions[m["request"].(string)] = m
+				places[m["request"].(string)] = len(places)
+			}
+		case "regret":
+			if m["method"] == "estimated" {
+				regrets[m["request"].(string)] = m
+			}
+		case "anomaly":
+			p.anomalies = append(p.anomalies, m)
+		case "metrics":
+			p.metrics = m
+		case "end":
+			p.digest = m["workload_digest"].(string)
+		case "outcome":
+			n := func(name string) float64 {
+				if x, ok := m[name].(float64); ok {
+					return x
+				}
+				return -1
+			}
+			s := func(name string) string { x, _ := m[name].(string); return x }
+			r := &plainRequest{s("id"), s("state"), s("tenant"), s("slo_class"), s("decision"), n("arrival_us"), n("admitted_us"), n("routed_us"), n("enqueued_us"), n("scheduled_us"), n("first_token_us"),
+				max(n("completed_us"), n("ended_us")), max(n("preempted_us"), 0), int(n("replica")), n("input_tokens"), n("output_tokens"), n("cached_tokens"), n("expected_cached_tokens"), n("preemptions"), 0, nil, nil}
+			r.routing, r.regret, r.place = decisions[r.ID], regrets[r.ID], places[r.ID]
+			p.requests = append(p.requests, r)
+		}
+	}
+	return p
+}
+
+// ttft, tpot and e2e are in ms, -1 without one.
+func (r *plainRequest) ttft() float64 { return since(r.Arrival, r.First) }
+func (r *plainRequest) e2e() float64  { return since(r.Arrival, r.End) }
+func (r *plainRequest) tpot() float64 {
+	if r.Output < 2 {
+		return -1
+	}
+	return (r.End - r.First) / 1000 / (r.Output - 1)
+}
+
+func since(a, b float64) float64 {
+	if b < 0 {
+		return -1
+	}
+	return (b - a) / 1000
+}
+
+// target is that of the request's class, 0 without one.
+func (p *plainRun) target(r *plainRequest, what string) float64 {
+	for _, c := range p.header.Classes {
+		if c.Name == r.Class {
+			return c.Targets[what]
+		}
+	}
+	return 0
+}
+
+// missed are the targets that the request missed, and by how many ms at most.
+func (p *plainRun) missed(r *plainRequest) (which []string, over float64) {
+	for _, c := range []struct {
+		name      string
+		is, times float64
+	}{{"ttft_ms", r.ttft(), 1}, {"tpot_ms", r.tpot(), r.Output - 1}, {"e2e_ms", r.e2e(), 1}} {
+		if limit := p.target(r, c.name); limit > 0 && c.is > limit {
+			which = append(which, c.name)
+			over = max(over, (c.is-limit)*c.times)
+		}
+	}
+	return which, over
+}
+
+func (p *plainRun) lost(r *plainRequest) bool { which, _ := p.missed(r); return len(which) > 0 }
+
+// split is dispatch, queue, prefill, decode and preempted in ms, of a request that came
+// to its end.
+func (r *plainRequest) split() map[string]float64 {
+	decode := r.End - r.First
+	again := min(decode, r.Preempted)
+	prefill := r.First - r.Scheduled
+	before := min(prefill, r.Preempted-again)
+	return map[string]float64{"admission": (r.Admitted - r.Arrival) / 1000, "dispatch": (r.Enqueued - r.Admitted) / 1000, "queue": (r.Scheduled - r.Enqueued) / 1000,
+		"prefill": (prefill - before) / 1000, "decode": (decode - again) / 1000, "preempted": (again + before) / 1000}
+}
+
+// queues is how many waited at each replica when r was routed.
+func (p *plainRun) queues(r *plainRequest) []float64 {
+	q := make([]float64, p.header.Run.Config.Deployments[0].Replicas)
+	for _, o := range p.requests {
+		if (o.Routed < r.Routed || o.Routed == r.Routed && o.place < r.place) && o.Scheduled > r.Routed {
+			q[o.Replica]++
+		}
+	}
+	return q
+}
+
+// ahead are those that entered a batch of the replica of r while it waited for its first
+// token.
+func (p *plainRun) ahead(r *plainRequest) (all []*plainRequest) {
+	for _, o := range p.requests {
+		if o != r && o.Replica == r.Replica && o.Scheduled >= r.Enqueued && o.Scheduled < r.First {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func (r *plainRequest) work() float64 { return r.Input - r.Cached + r.Output }
+
+// again are prompt tokens of r that had been computed before: what the best tenth of
+// its tenant finds, less what it found.
+func (p *plainRun) again(r *plainRequest) float64 {
+	var shares []float64
+	for _, o := range p.requests {
+		if o.Tenant == r.Tenant {
+			shares = append(shares, o.Cached/o.Input)
+		}
+	}
+	slices.Sort(shares)
+	return max(0, math.Floor(shares[len(shares)-1-(len(shares)-1)/10]*r.Input)-r.Cached)
+}
+
+// sum adds up what of says of each.
+func sum(all []*plainRequest, of func(*plainRequest) float64) (total float64) {
+	for _, r := range all {
+		total += of(r)
+	}
+	return total
+}
+
+func mean(all []*plainRequest, of func(*plainRequest) float64) float64 {
+	return sum(all, of) / float64(len(all))
+}
+
+// only are those of which keep is true.
+func (p *plainRun) only(keep func(*plainRequest) bool) (all []*plainRequest) {
+	for _, r := range p.requests {
+		if keep(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// quantile interpolates between the samples of all that have one.
+func quantile(all []*plainRequest, percent float64, of func(*plainRequest) float64) float64 {
+	var xs []float64
+	for _, r := range all {
+		if x := of(r); x >= 0 {
+			xs = append(xs, x)
+		}
+	}
+	slices.Sort(xs)
+	at := percent / 100 * float64(len(xs)-1)
+	low := int(math.Floor(at))
+	return xs[low] + (xs[min(low+1, len(xs)-1)]-xs[low])*(at-float64(low))
+}
+
+// candidate is what the router saw of a replica, the chosen one or the next best.
+func (r *plainRequest) candidate(chosen bool) map[string]any {
+	for _, c := range r.routing["considered"].([]any) {
+		if c := c.(map[string]any); (int(c["replica"].(float64)) == r.Replica) == chosen {
+			return c
+		}
+	}
+	return nil
+}
+
+// show writes a number as the texts do.
+func show(x float64) string {
+	if math.Abs(x) < 99.95 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+func share(a, b float64) string { return fmt.Sprintf("%.1f %%", 100*a/b) }
+
+// patternOf says of whom each pattern of the text can be, by its own reading of the
+// condition.
+var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
+	"overload": func(p *plainRun, r *plainRequest) bool { return slices.Min(p.queues(r)) >= 8 },
+	"stale_signal": func(p *plainRun, r *plainRequest) bool {
+		q := p.queues(r)
+		mine, c := q[r.Replica], r.candidate(true)
+		age, _ := c["age_us"].(float64)
+		return mine >= 2*slices.Min(q)+4 && age >= 100_000 && math.Abs(c["queue_depth"].(float64)-mine) >= max(4, math.Floor(mine/2))
+	},
+	"prefix_unseen": func(p *plainRun, r *plainRequest) bool {
+		q, ahead := p.queues(r), p.ahead(r)
+		if q[r.Replica] >= 2*slices.Min(q)+4 {
+			return false
+		}
+		total := sum(ahead, (*plainRequest).work)
+		return p.again(r) >= 256 || total >= 2000 && sum(ahead, p.again) >= 0.3*total
+	},
+	"behind_tenant abuser": func(p *plainRun, r *plainRequest) bool {
+		q, ahead := p.queues(r), p.ahead(r)
+		total := sum(ahead, (*plainRequest).work)
+		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, ofTenant("abuser")) >= 0.3*total
+	},
+}
+
+func ofTenant(name string) func(*plainRequest) float64 {
+	return func(r *plainRequest) float64 {
+		if r.Tenant != name {
+			return 0
+		}
+		return r.work()
+	}
+}
+
+// check compares each line of the text that holds a number with what is counted in the
+// run.
+func (p *plainRun) check(t *testing.T, text string) {
+	t.Helper()
+	c := &plainCheck{plainRun: p}
+	for _, r := range p.requests {
+		if p.lost(r) {
+			c.out = append(c.out, r)
+		} else {
+			c.in = append(c.in, r)
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
+			c.section = line
+			continue
+		}
+		if c.section == "[NOTES]" {
+			if want, _ := p.metrics["warnings"].([]any); !slices.Contains(want, any(line)) && line != "" {
+				t.Errorf("the run has no warning %q", line)
+			}
+			continue
+		}
+		want, known := c.line(line)
+		switch {
+		case strings.ContainsAny(line, "0123456789") && !known:
+			t.Errorf("nobody asked for the numbers of %q", line)
+		case known && want != line:
+			t.Errorf("the run says\n%s\nthe text\n%s", want, line)
+		}
+	}
+}
