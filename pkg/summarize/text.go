@@ -57,6 +57,25 @@ func (d *Document) text(scored bool) []byte {
 		b = sessions(m.Sessions).append(b)
 		b = append(b, '\n')
 	}
+	b = appendTotals(b, m)
+	for _, t := range []*table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2), groups("model", m.Model, 2), replicas(m)} {
+		if len(t.rows) > 1 {
+			b = append(b, '\n')
+			b = t.append(b)
+		}
+	}
+	b = d.appendAnomalies(b)
+	if len(d.Warnings) > 0 {
+		b = append(b, "\nwarnings (? marks percentiles of fewer than 10/(1-p) samples)\n"...)
+	}
+	return d.appendWarnings(b)
+}
+
+// appendTotals adds the lines about the whole run to b.
+func appendTotals(b []byte, m *metrics.Raw) []byte {
+	line := func(head, format string, args ...any) {
+		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
+	}
 	if t := m.Throughput; t != nil {
 		line("throughput", "%.2f requests/s, %.0f output tokens/s, %.0f tokens/s with prompts; of completed requests", t.RPS, t.OutputTPS, t.TotalTPS)
 	}
@@ -80,17 +99,7 @@ func (d *Document) text(scored bool) []byte {
 	if m.Cost != nil {
 		line("cost", "%.1f GPU seconds, %.1f replica seconds", m.Cost.GPUS, m.Cost.ReplicaS)
 	}
-	for _, t := range []*table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2), groups("model", m.Model, 2), replicas(m)} {
-		if len(t.rows) > 1 {
-			b = append(b, '\n')
-			b = t.append(b)
-		}
-	}
-	b = d.appendAnomalies(b)
-	if len(d.Warnings) > 0 {
-		b = append(b, "\nwarnings (? marks percentiles of fewer than 10/(1-p) samples)\n"...)
-	}
-	return d.appendWarnings(b)
+	return b
 }
 
 func (d *Document) appendWarnings(b []byte) []byte {
