@@ -107,10 +107,11 @@
 //
 // A run can be played again. --replay RUN takes everything from the header of that run
 // (the configuration as it was resolved, seeds, trace level, horizon, counterfactuals),
-// compares the header field by field and all other records byte for byte, and ends with
-// 1 at the first difference: the line, the field, both values, and whether the workload
-// is another one or the run was changed since. A run of another version is replayed
-// with a warning. With --set or -p it is a what-if: a run of its own, with the other
+// compares the header field by field and all other records byte for byte (other spaces
+// in the header are a warning: its digest is another one), and ends with 1 at the first
+// difference: the line, the field, both values, and whether the workload is another one
+// or the run was changed since. A run of another version is replayed with a warning.
+// With --set or -p it is a what-if: a run of its own, with the other
 // settings of the first one but for --counterfactual, whose header names its parent.
 // What nobody stated and follows from the model, the GPU, the parallelism or the preset
 // of the engine (derived in the configuration: step times, max_model_len, defaults)

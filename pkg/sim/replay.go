@@ -107,6 +107,9 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	if o.PrintConfig {
 		return printConfig(out, c)
 	}
+	if own := record.Digest(c); own != p.header.Run.ConfigDigest {
+		return p.reader.Errorf("header: run.config_digest is %q, and the digest of run.config is %q: one of them was changed, or another version wrote them", p.header.Run.ConfigDigest, own)
+	}
 	return p.replay(ctx, c, in, out, o)
 }
 
@@ -282,7 +285,7 @@ func nameOf(line []byte) string {
 		return fmt.Sprintf("%s %q", about.Kind, about.ID)
 	case about.Kind == record.KindRegret:
 		return fmt.Sprintf("%s of decision %q", about.Kind, about.Decision)
-	case about.Replica != nil:
+	case about.Replica != nil && about.Deployment != "": // metrics have a list of them
 		return fmt.Sprintf("%s of replica %d of %s", about.Kind, *about.Replica, about.Deployment)
 	}
 	return about.Kind

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +187,28 @@ func TestReplayOfAChangedHeader(t *testing.T) {
 	}
 	if tried < 200 {
 		t.Errorf("only %d changes were tried", tried)
+	}
+}
+
+// What a difference is in, where a record has no id: metrics have a list of replicas,
+// and a configuration is not what its digest says.
+func TestReplayNamesWhatIsChanged(t *testing.T) {
+	o := replayOptions(35)
+	o.Plain = true
+	run, workload := runOf(t, 35, o)
+	for _, c := range []struct{ pattern, new, want string }{
+		{`"requests":{"offered":`, `"requests":{"offered":7`, `: metrics: requests.offered is 7\d+ in the run and`},
+		{`"shadow_blocks":\d`, `"shadow_blocks":7`, `run:1: header: run.config_digest is "[0-9a-f]{64}", and the digest of run.config is "[0-9a-f]{64}": one of them was changed`},
+	} {
+		at := regexp.MustCompile(c.pattern).FindIndex(run)
+		if at == nil {
+			t.Fatalf("the run has no %s", c.pattern)
+		}
+		changed := slices.Concat(run[:at[0]], []byte(c.new), run[at[1]:])
+		_, err := replayOf(t, changed, workload)
+		if err == nil || !regexp.MustCompile(c.want).MatchString(err.Error()) {
+			t.Errorf("%s: error %v, want %s", c.new, err, c.want)
+		}
 	}
 }
 
