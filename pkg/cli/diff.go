@@ -20,6 +20,16 @@ type diffCommand struct {
 	common
 }
 
+// checkGiven refuses what has no effect.
+func (c *diffCommand) checkGiven() error {
+	for _, flag := range c.given {
+		if flag == "by" && !c.Rank {
+			return errors.New("--by has no effect without --rank")
+		}
+	}
+	return nil
+}
+
 // errDiffers ends a call that has found, and written, what it looked for.
 var errDiffers = errors.New("different")
 

@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"blis/pkg/dist"
 	"blis/pkg/metrics"
@@ -12,8 +13,6 @@ import (
 const (
 	// draws is how often blocks are drawn.
 	draws = 1000
-	// fewBlocks are too few for intervals to be trusted.
-	fewBlocks = 20
 	// mostParts is how many classes, tenants or models have intervals: those with
 	// the most requests.
 	mostParts = 50
@@ -44,8 +43,9 @@ type sample struct {
 	order     []int32
 	block     []uint32
 	resampled *stat.Resampling
-	// seconds is how long each draw lasted: the sum of how much later the last of each
-	// block was final than the last of all before it.
+	// starts are when the blocks begin, in µs of the run: throughputs are of what
+	// completes between two of them. seconds is how long each draw lasted.
+	starts  []int64
 	seconds []float64
 	// gaps: all gaps between tokens are of requests that completed, so that the mean of
 	// ITL follows from their times.
@@ -87,6 +87,10 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
 		}
 		s[i].samples = make([]stat.Tagged, 0, len(s[i].order))
 		s[i].gaps = s[i].allGaps()
+		s[i].starts = s[0].starts
+		if i == 0 || c.options.Unpaired {
+			s[i].starts = c.starts(&s[i])
+		}
 		s[i].seconds = s[i].resampled.Sums(s[i].spans())
 	}
 	r := s[0].resampled
@@ -95,31 +99,46 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
 	b := &Bootstrap{Paired: !c.options.Unpaired, Level: 0.95, Draws: draws, Seed: c.options.Seed, Blocks: r.Blocks(),
 		BlockRequests: float64(n) / float64(r.Blocks()), BlockS: float64(last-first) / 1e6 / float64(r.Blocks())}
 	switch {
-	case b.Blocks < fewBlocks:
-		c.warn("intervals are of %d blocks of requests, fewer than %d: do not trust them", b.Blocks, fewBlocks)
+	case b.Blocks < stat.FewestBlocks:
+		c.warn("intervals are of %d blocks of requests, fewer than %d: do not trust them", b.Blocks, stat.FewestBlocks)
 	case !enough:
-		c.warn("requests have more in common with later ones than blocks of a twentieth of the run can hold: intervals are too narrow")
+		c.warn("requests have more in common with later ones than blocks of a tenth of the run can hold: intervals are too narrow")
 	}
 	return b, c.intervals(&s[0], &s[1])
 }
 
-// spans are by how many seconds each block moves the end of the run.
+// starts are when the first request of each block came.
+func (c *comparison) starts(s *sample) []int64 {
+	starts := make([]int64, s.resampled.Blocks())
+	for k := len(s.order) - 1; k >= 0; k-- {
+		starts[s.block[k]] = c.arrival(s, k)
+	}
+	return starts
+}
+
+// spans are how many seconds the blocks last: the first from the beginning of the
+// run, the last to its end.
 func (s *sample) spans() []float64 {
-	spans := make([]float64, s.resampled.Blocks())
-	end := int64(s.raw.FromUS)
-	move := func(to int64, block uint32) {
-		if to > end {
-			spans[block] += float64(to-end) / 1e6
-			end = to
+	spans := make([]float64, len(s.starts))
+	end := int64(s.raw.UntilUS)
+	for b := len(spans) - 1; b >= 0; b-- {
+		start := min(s.starts[b], end)
+		if b == 0 {
+			start = int64(s.raw.FromUS)
 		}
+		spans[b] = float64(end-start) / 1e6
+		end = start
 	}
-	for k, n := range s.order {
-		if q := s.at(n); q.state != 0 {
-			move(q.final, s.block[k])
-		}
-	}
-	move(int64(s.raw.UntilUS), s.block[len(s.block)-1]) // what is unfinished ends there
 	return spans
+}
+
+// blockAt is the block in whose time an instant lies.
+func (s *sample) blockAt(us int64) int {
+	b, exact := slices.BinarySearch(s.starts, us)
+	if !exact {
+		b--
+	}
+	return max(b, 0)
 }
 
 func (s *sample) allGaps() bool {
@@ -139,24 +158,33 @@ func (c *comparison) arrival(s *sample, k int) int64 {
 	return c.sides[1].at(s.order[k]).arrival
 }
 
-// blockLength is how long the blocks of s must be: for the paired differences of
-// TTFT and E2E or, where the two are not paired, for TTFT and E2E. enough is false
+// blockLength is how long the blocks of s must be: for TTFT and E2E, which quantiles
+// depend on, and where the two are paired for their differences. enough is false
 // where the run is too short for that.
 func (c *comparison) blockLength(s *sample) (length int, enough bool) {
 	length, enough = 1, true
+	sides := []*side{s.side}
+	if !c.options.Unpaired {
+		sides = c.sides[:]
+	}
 	for _, of := range []func(*request) int64{func(q *request) int64 { return q.ttft }, func(q *request) int64 { return q.e2e }} {
-		var series []float64
+		levels, differences := make([][]float64, len(sides)), []float64{}
 		for _, n := range s.order {
-			a, b := of(c.sides[0].at(n)), of(c.sides[1].at(n))
-			switch {
-			case c.options.Unpaired && of(s.at(n)) != absent:
-				series = append(series, float64(of(s.at(n))))
-			case !c.options.Unpaired && a != absent && b != absent:
-				series = append(series, float64(b-a))
+			there := 0
+			for i, side := range sides {
+				if us := of(side.at(n)); us != absent {
+					levels[i] = append(levels[i], float64(us))
+					there++
+				}
+			}
+			if there == 2 {
+				differences = append(differences, float64(of(c.sides[1].at(n))-of(c.sides[0].at(n))))
 			}
 		}
-		l, ok := stat.BlockLength(series)
-		length, enough = max(length, l), enough && ok
+		for _, series := range append(levels, differences) {
+			l, ok := stat.BlockLength(series)
+			length, enough = max(length, l), enough && ok
+		}
 	}
 	return length, enough
 }
@@ -174,7 +202,7 @@ func (c *comparison) intervals(a, b *sample) map[string]Interval {
 			for i := range d {
 				d[i] = other[i] - of[i]
 			}
-			if lo, hi, ok := stat.Interval(d); ok {
+			if lo, hi, ok := a.resampled.Interval(d); ok {
 				found[prefix+path] = Interval{lo, hi}
 			}
 		}
@@ -215,23 +243,26 @@ func (s *sample) everyone() []int32 {
 // places of the order.
 func (s *sample) draw(at []int32) map[string][]float64 {
 	stats := map[string][]float64{}
-	total := func(has func(q *request) (float64, bool)) []float64 {
+	for _, t := range totals {
 		sums := make([]float64, s.resampled.Blocks())
 		for _, k := range at {
-			if x, ok := has(s.at(s.order[k])); ok {
+			if x, ok := t.of(s.at(s.order[k])); ok {
 				sums[s.block[k]] += x
 			}
 		}
-		return s.resampled.Sums(sums)
-	}
-	for _, t := range totals {
-		stats[t.path] = total(t.of)
+		stats[t.path] = s.resampled.Sums(sums)
 	}
 	for _, r := range ratios {
 		stats[r.path] = divided(stats[r.over], stats[r.under])
 	}
 	for _, r := range rates {
-		stats[r.path] = divided(stats[r.of], s.seconds)
+		sums := make([]float64, s.resampled.Blocks())
+		for _, k := range at {
+			if q := s.at(s.order[k]); q.e2e != absent {
+				sums[s.blockAt(q.arrival+q.e2e)] += r.of(q)
+			}
+		}
+		stats[r.path] = divided(s.resampled.Sums(sums), s.seconds)
 	}
 	if s.gaps {
 		stats["itl.mean"] = divided(stats["_decode"], stats["_gaps"])

@@ -15,8 +15,8 @@
 // blocks of requests, in order of arrival, are drawn with replacement: the
 // percentiles of 1000 draws (stat.Resampling). Pairs go through the same draws.
 // Blocks are as long as the paired differences of TTFT and E2E are correlated
-// (stat.BlockLength), which the result states in requests and in seconds. How long a
-// draw lasts is the sum of how far each of its blocks moved the end of the run.
+// (stat.BlockLength), which the result states in requests and in seconds. Throughputs are
+// of what completes while the requests of a block come.
 // Maxima, percentiles of ITL and what only replicas know have no interval.
 //
 // # Decisions

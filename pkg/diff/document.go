@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"blis/pkg/metrics"
 	"blis/pkg/record"
@@ -97,6 +98,8 @@ func (m Metrics) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+func (m *Metric) differs() bool { return m.A == nil || m.B == nil || *m.A != *m.B }
+
 // at is the metric at that path, an empty one if neither side has it.
 func (m Metrics) at(path string) *Metric {
 	for i := range m {
@@ -124,8 +127,14 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	if a.recorded == nil && b.recorded == nil {
 		d.Config = c.compareSettings()
 	}
+	if a.recorded == nil && b.recorded == nil && c.options.OutputTokens > 0 {
+		c.warn("--output-tokens has no effect: neither of the two is a recording")
+	}
 	var intervals map[string]Interval
 	if a.outcomes > 0 && b.outcomes > 0 {
+		if c.options.Progress != nil {
+			c.options.Progress("comparing")
+		}
 		if !c.options.Unpaired {
 			d.Requests = c.compareRequests(c.inOrder(a, b))
 			if a.recorded == nil && b.recorded == nil {
@@ -302,10 +311,12 @@ func compareMetrics(a, b *metrics.Raw, intervals map[string]Interval) Metrics {
 	return list
 }
 
-// differs reports whether anything that was compared is not the same.
+// differs reports whether anything that was compared is not the same. Regret that
+// was asked for on one side only is no difference.
 func (d *Document) differs() bool {
-	for _, m := range d.Metrics {
-		if m.A == nil || m.B == nil || *m.A != *m.B {
+	for i := range d.Metrics {
+		m := &d.Metrics[i]
+		if m.differs() && !(m.Abs == nil && strings.HasPrefix(m.Path, "regret.")) {
 			return true
 		}
 	}

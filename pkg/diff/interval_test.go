@@ -59,15 +59,34 @@ func plainInterval(a, b []record.Outcome, blocks int, seed uint64, of func([]rec
 		low := math.Floor(place)
 		return differences[int(low)] + (place-low)*(differences[int(math.Ceil(place))]-differences[int(low)])
 	}
-	return at(0.025), at(0.975)
+	// As there are few blocks, the percentiles are further out than 2.5 and 97.5: for
+	// tails of Student's distribution with blocks - 1 degrees of freedom.
+	out := normalBelow(-studentAbove(float64(blocks-1)) * math.Sqrt(float64(blocks)/float64(blocks-1)))
+	return at(out), at(1 - out)
 }
+
+// studentAbove is what 2.5 % of Student's distribution of v degrees of freedom are
+// above, by adding up its density from 0.
+func studentAbove(v float64) float64 {
+	above, _ := math.Lgamma((v + 1) / 2)
+	below, _ := math.Lgamma(v / 2)
+	const step = 1e-4
+	sum, x := 0.0, 0.0
+	for sum < 0.475 {
+		sum += step * math.Exp(above-below) / math.Sqrt(v*math.Pi) * math.Pow(1+(x+step/2)*(x+step/2)/v, -(v+1)/2)
+		x += step
+	}
+	return x
+}
+
+func normalBelow(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 // The intervals of the document are those of draws that are written out request by
 // request.
 func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
 	a, b := drawnRun(160, 1)
 	d := compared(t, files{"a": a.stream(), "b": b.stream()}, Options{Seed: 7})
-	if d.Bootstrap == nil || d.Bootstrap.Blocks < fewBlocks || d.Bootstrap.Blocks > 299 {
+	if d.Bootstrap == nil || d.Bootstrap.Blocks < stat.FewestBlocks || d.Bootstrap.Blocks > 299 {
 		t.Fatalf("%+v", d.Bootstrap)
 	}
 	t.Logf("%+v", *d.Bootstrap)
@@ -116,7 +135,7 @@ func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
 	} {
 		lo, hi := plainInterval(a.outcomes, b.outcomes, d.Bootstrap.Blocks, 7, of)
 		m := d.Metrics.at(path)
-		if m.Lo == nil || math.Abs(*m.Lo-lo) > 1e-9*math.Abs(hi) || math.Abs(*m.Hi-hi) > 1e-9*math.Abs(hi) {
+		if near := 0.005 * (hi - lo); m.Lo == nil || math.Abs(*m.Lo-lo) > near || math.Abs(*m.Hi-hi) > near {
 			t.Errorf("%s: %v..%v, want %v..%v", path, show(m.Lo), show(m.Hi), lo, hi)
 		}
 		if *m.Abs < lo || *m.Abs > hi {
@@ -137,11 +156,11 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// A throughput is over the time by which the drawn blocks moved the end of the run.
-// Four requests in four blocks, one a second, 500, 600, 700 and 800 ms long in a
-// (ends at 0.5, 1.6, 2.7, 3.8 s: spans of 0.5, 1.1, 1.1, 1.1) and all 500 in b
-// (0.5, 1, 1, 1): of the first block four times it is 2/s in both, of any other 1/1.1
-// and 1.
+// A throughput is of what completes in the time of the drawn blocks. Four requests
+// come one a second, in four blocks, and take 500, 600, 700 and 800 ms in a, 1500 in b:
+// there the second completes while the third comes, the last two after that, and the
+// last block lasts 1.5 s. Of the third block four times: 1/s in both; of the last,
+// 1/0.8 and 2/1.5.
 func TestThroughputOfDraws(t *testing.T) {
 	var s [2]sample
 	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }), places: newIntern(func(p place) place { return p })}
@@ -149,9 +168,9 @@ func TestThroughputOfDraws(t *testing.T) {
 		run := &recording.Run{Arrivals: true}
 		c.sides[i] = &side{comparison: c, header: &record.Header{}, recorded: run}
 		for k, id := range []string{"p", "q", "r", "s"} {
-			e2e := int64(500)
+			e2e := int64(1500)
 			if i == 0 {
-				e2e += 100 * int64(k)
+				e2e = 500 + 100*int64(k)
 			}
 			o := outcome(id, int64(1000*k), 1, 2, e2e, 3, 0)
 			must(c.sides[i].keep(&o))
@@ -159,18 +178,21 @@ func TestThroughputOfDraws(t *testing.T) {
 		}
 		must(c.sides[i].recompute(t.Context()))
 	}
-	for i, want := range [][]float64{{0.5, 1.1, 1.1, 1.1}, {0.5, 1, 1, 1}} {
-		s[i] = sample{side: c.sides[i], order: []int32{0, 1, 2, 3}, block: []uint32{0, 1, 2, 3}}
-		s[i].resampled = stat.NewResampling(4, 1, 1, func(int) int { return 2 })
-		spans := s[i].spans()
-		for k := range want {
-			if math.Abs(spans[k]-want[k]) > 1e-9 {
-				t.Errorf("side %d: spans %v, want %v", i, spans, want)
+	for i, want := range [][]float64{{1, 1, 1, 0.8}, {1, 1, 1, 1.5}} {
+		for block, rate := range map[int]float64{2: 1, 3: []float64{1 / 0.8, 2 / 1.5}[i]} {
+			s[i] = sample{side: c.sides[i], order: []int32{0, 1, 2, 3}, block: []uint32{0, 1, 2, 3}}
+			s[i].resampled = stat.NewResampling(4, 1, 1, func(int) int { return block })
+			s[i].starts = c.starts(&s[i])
+			spans := s[i].spans()
+			for k := range want {
+				if math.Abs(spans[k]-want[k]) > 1e-9 {
+					t.Errorf("side %d: spans %v, want %v", i, spans, want)
+				}
 			}
-		}
-		s[i].seconds = s[i].resampled.Sums(spans)
-		if got := s[i].draw(s[i].everyone())["throughput.rps"][0]; math.Abs(got-1/want[2]) > 1e-9 {
-			t.Errorf("side %d: %v/s of the third block four times, want %v", i, got, 1/want[2])
+			s[i].seconds = s[i].resampled.Sums(spans)
+			if got := s[i].draw(s[i].everyone())["throughput.rps"][0]; math.Abs(got-rate) > 1e-9 {
+				t.Errorf("side %d: %v/s of block %d four times, want %v", i, got, block, rate)
+			}
 		}
 	}
 }

@@ -41,9 +41,7 @@ const absent = -1
 type request struct {
 	arrival, ttft, e2e, queue    int64
 	input, output, cached, again int64 // again: preemptions
-	// final is when it was final, as far as its outcome says, in µs of the run.
-	final        int64
-	group, place int32
+	group, place                 int32
 	// state is its place in states, 0 if the stream does not have it.
 	state uint8
 	has   uint8
@@ -178,7 +176,6 @@ func (s *side) keep(o *record.Outcome) error {
 	s.outcomes++
 	*q = request{arrival: int64(o.ArrivalUS), ttft: span(o.ArrivalUS, o.FirstTokenUS), e2e: span(o.ArrivalUS, o.CompletedUS),
 		queue: span(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens, cached: o.CachedTokens, again: o.Preemptions,
-		final: int64(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS)),
 		group: s.groups.number(group{o.SLOClass, o.Tenant, o.Model}), place: s.places.number(place{o.Deployment, o.Replica}), has: asked}
 	for k, name := range states {
 		if o.State == name {

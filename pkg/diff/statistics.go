@@ -41,12 +41,9 @@ var totals = []struct {
 	{"_decode", func(q *request) (float64, bool) {
 		return float64(q.e2e-q.ttft) / 1000, q.state == completed && q.output > 1
 	}},
-	{"_output", func(q *request) (float64, bool) { return float64(q.output), q.state == completed }},
-	{"_tokens", func(q *request) (float64, bool) { return float64(q.input + q.output), q.state == completed }},
 }
 
-// ratios are of two totals, rates of one per second
-// of the draw.
+// ratios are of two totals, rates per second of what completed.
 var (
 	ratios = []struct{ path, over, under string }{
 		{"admission_rate", "requests.admitted", "requests.offered"},
@@ -54,11 +51,19 @@ var (
 		{"kv.prefix_hit_ratio", "_cached", "_prompt"},
 		{"goodput.ratio", "goodput.met", "goodput.offered"},
 	}
-	rates = []struct{ path, of string }{
-		{"goodput.rps", "goodput.met"},
-		{"throughput.rps", "requests.completed"},
-		{"throughput.output_tok_s", "_output"},
-		{"throughput.total_tok_s", "_tokens"},
+	rates = []struct {
+		path string
+		of   func(*request) float64
+	}{
+		{"goodput.rps", func(q *request) float64 {
+			if q.is(met) {
+				return 1
+			}
+			return 0
+		}},
+		{"throughput.rps", func(*request) float64 { return 1 }},
+		{"throughput.output_tok_s", func(q *request) float64 { return float64(q.output) }},
+		{"throughput.total_tok_s", func(q *request) float64 { return float64(q.input + q.output) }},
 	}
 )
 

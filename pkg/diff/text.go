@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -119,8 +120,8 @@ func (d *Document) verdict() string {
 		parts = append(parts, fmt.Sprintf("%d of %d decisions", c.Differ, c.Compared+c.OnlyA+c.OnlyB))
 	}
 	count := 0
-	for _, m := range d.Metrics {
-		if m.A == nil || m.B == nil || *m.A != *m.B {
+	for i := range d.Metrics {
+		if d.Metrics[i].differs() {
 			count++
 		}
 	}
@@ -211,7 +212,14 @@ func (d *Decisions) append(b []byte) []byte {
 		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(ascii(strings.Join(f.Unlike, ", ")), 120))
 	}
 	t := &table{}
-	t.row("  candidate", "a: score", "in flight", "queue", "running", "KV", "matched", "age ms", "b: score", "in flight", "queue", "running", "KV", "matched", "age ms")
+	var head []string
+	for _, side := range []struct {
+		name string
+		d    *record.Decision
+	}{{"a", f.A}, {"b", f.B}} {
+		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running", "KV", "matched", "age ms")
+	}
+	t.row("  candidate", head...)
 	for _, at := range candidates(f) {
 		var row []string
 		for _, side := range []*record.Decision{f.A, f.B} {
@@ -276,9 +284,13 @@ func considered(d *record.Decision, at place) []string {
 		if c.Matched.IsZero() {
 			matched = index(c.Cached)
 		}
-		return []string{score, index(c.Inflight), index(c.QueueDepth), index(c.Running), real(c.KVUtil), matched, age(c.AgeUS)}
+		terms := []string{}
+		for _, x := range c.Terms {
+			terms = append(terms, number(x))
+		}
+		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), index(c.Inflight), index(c.QueueDepth), index(c.Running), real(c.KVUtil), matched, age(c.AgeUS)}
 	}
-	return []string{"-", "-", "-", "-", "-", "-", "-"}
+	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
 }
 
 func age(us int64) string {
