@@ -116,7 +116,7 @@ func (r *report) noise(x *subject) (byRole map[string]Interval) {
 		for d := range draws {
 			differences[d] = scores["m"][d] - scores[role][d]
 		}
-		if lo, hi, ok := stat.Interval(differences); ok {
+		if lo, hi, ok := resampled.Interval(differences); ok {
 			byRole[role] = Interval{lo, hi}
 		}
 	}
