@@ -22,11 +22,11 @@ type Outlook struct {
 	// Decode sequences are in the batch, with Context tokens computed.
 	Decode, Context int64
 	// Lasting is how many steps those in the batch have left on average, 0 if it is
-	// not known, and Usual how many sequences mostly decode there.
+	// not known.
 	Lasting int64
-	Usual   float64
-	// Background are the prompt tokens that a step computes beside on average.
-	Background int64
+	// PrefillRate and DecodeRate are how many prompt tokens and tokens of answers the
+	// replica computes in a µs, idle ones included: what is to be expected beside.
+	PrefillRate, DecodeRate float64
 	// Budget is the most tokens that a step computes.
 	Budget int64
 }
@@ -58,20 +58,38 @@ func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last de
 	first += step(work, o.Decode)
 	last = first
 	if output > 1 {
-		last += (output - 1) * step(min(o.Background, room), o.beside(output-1)+1)
+		last += (output - 1) * o.decoding(m, input, output)
 	}
 	return first, last
 }
 
+// decoding is how long a step takes on average while the request decodes: the longer
+// it is the more comes in meanwhile, so that it is found in a few rounds.
+func (o *Outlook) decoding(m latency.Model, input, output int64) (us des.Time) {
+	each := input + output/2 // context, also of others as far as is known
+	if o.Decode > 0 {
+		each = o.Context / o.Decode
+	}
+	for range 4 {
+		others := o.beside(output-1, o.DecodeRate*float64(us))
+		b := latency.Batch{Decode: others + 1, Context: others*each + input + output/2}
+		if n := min(int64(o.PrefillRate*float64(us)), max(0, o.Budget-b.Decode)); n > 0 {
+			b.Prefill, b.Chunks, b.Pairs = n, 1, n*(n+1)/2
+		}
+		us = m.Step(b)
+	}
+	return us
+}
+
 // beside is how many others decode on average while it does, for so many steps:
-// those there now end, and as many as ever come in their place.
-func (o *Outlook) beside(steps int64) int64 {
+// those there now end, and as many as usual come in their place.
+func (o *Outlook) beside(steps int64, usual float64) int64 {
 	now := float64(o.Decode + o.Queued)
 	if o.Lasting == 0 {
 		return int64(now)
 	}
 	x := float64(steps) / float64(o.Lasting)
-	return int64(o.Usual + (now-o.Usual)*(1-math.Exp(-x))/x)
+	return int64(usual + (now-usual)*(1-math.Exp(-x))/x)
 }
 
 // Coming is a request on its way to a replica.
@@ -86,10 +104,6 @@ func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
 	o := Outlook{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens)}
 	if e.inFlight {
 		o.Left = e.current.End - now
-	}
-	if e.stats.Steps > 0 {
-		o.Background = e.stats.PrefillTokens / e.stats.Steps
-		o.Usual = float64(e.stats.DecodeTokens) / float64(e.stats.Steps)
 	}
 	for _, s := range e.singles {
 		q := &e.seqs[s]

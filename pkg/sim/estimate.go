@@ -12,6 +12,7 @@ import (
 // judge estimates what replicas are for a request, by their true state and by what
 // its policy saw.
 type judge struct {
+	paces []pace // of replicas, by their numbers
 	// What follows is scratch.
 	estimates      []estimate
 	true, believed []engine.Outlook
@@ -45,6 +46,7 @@ func (g *judge) estimate(s *simulation, r *request, v *policy.View) {
 		g.true = append(g.true, g.outlook(s, r, &v.Replicas[i]))
 		g.believed = append(g.believed, s.believed(&v.Replicas[i], r))
 	}
+	g.expect(s, v)
 	for i := range v.Replicas {
 		c := &v.Replicas[i]
 		m := s.deployments[s.replicas[c.Index].deployment].model

@@ -24,7 +24,7 @@ func (s *simulation) fork(l ledger) *simulation {
 	f := *s
 	f.ledger, f.out, f.check, f.regrets, f.lookout = l, &output{}, nil, nil, nil
 	if s.judge != nil {
-		f.judge = &judge{}
+		f.judge = &judge{paces: slices.Clone(s.judge.paces)}
 	}
 	future := *s.arrivals.(*again)
 	f.arrivals, f.segments = &future, nil
