@@ -26,14 +26,14 @@ func (c *plainCheck) line(line string) (want string, known bool) {
 		write  func(line string) string
 	}{
 		{"[blis-summary/1]", func(string) string { return "[blis-summary/1] " + c.policies() }},
-		{"state: ", c.state}, {"lost mostly in: ", c.mostly}, {"first cause: ", c.firstCause}, {"fitness: ", c.fitness}, {"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
+		{"state: ", c.state}, {"where: ", c.mostly}, {"first cause: ", c.firstCause}, {"fitness: ", c.fitness}, {"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
 		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by the part", c.blame},
 		{"name ", nil}, {"P1 ", c.begin}, {"   P", nil}, {"NEVER fired", c.never}, {"admission tree NEVER", func(string) string {
 			return fmt.Sprintf("admission tree NEVER refused or delayed: 0 of %d", len(c.requests))
 		}},
 		{"W", c.who}, {"   chose ", c.chose}, {"   not ", c.not}, {"   true queue", c.queue}, {"   ms: ", c.times}, {"   best other", c.other},
 		{"class ", c.keptClass}, {"prefixes: ", c.prefixes}, {"waiting ", c.waiting}, {"routing, each", c.room}, {"other choices", func(l string) string { return l }},
-		{"slo_violation", c.anomaly}, {"preemption_storm", c.anomaly}, {"blis-summarize --explain", c.more}, {"blis-summarize --", nil},
+		{"slo_violation", c.anomaly}, {"preemption_storm", c.anomaly}, {"blis-summarize --explain", c.more}, {"blis-summarize --", nil}, {"[CUT] at 1500 tokens (estimated): ", nil},
 	} {
 		if strings.HasPrefix(line, l.begins) {
 			if l.write == nil {
@@ -55,7 +55,7 @@ func (c *plainCheck) line(line string) (want string, known bool) {
 
 func (c *plainCheck) policies() string {
 	var parts []string
-	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
+	for _, stage := range []string{"admission", "priority", "routing", "scheduler"} {
 		parts = append(parts, stage+" "+c.header.Run.Config.Policies[stage].Type)
 	}
 	return strings.Join(parts, ", ")
@@ -127,7 +127,7 @@ func (c *plainCheck) mostly(string) string {
 		held += counts[name]
 		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return fmt.Sprintf("lost mostly in: %s (%s of the loss).", strings.Join(parts, ", "), share(float64(held), float64(len(c.out))))
+	return fmt.Sprintf("where: %s (%s of the loss).", strings.Join(parts, ", "), share(float64(held), float64(len(c.out))))
 }
 
 // firstCause reads which pattern it is from the text, and counts the rest.
@@ -200,6 +200,13 @@ func (c *plainCheck) support() string {
 	}
 	with := (float64(len(c.of)) + 0.5) / (float64(met) + 1)
 	without := (float64(len(c.out)-len(c.of)) + 0.5) / (float64(len(c.requests)-met) + 1)
+	over := func(all []*plainRequest) float64 {
+		return sum(all, func(r *plainRequest) float64 { _, over := c.missed(r); return over })
+	}
+	ms := over(c.of) / float64(met) / ((over(c.out) - over(c.of)) / float64(len(c.requests)-met))
+	if 2*len(c.out) > len(c.requests) && ms > with/without {
+		return text + fmt.Sprintf(", lift %.1f by ms above target", ms)
+	}
 	return text + fmt.Sprintf(", lift %.1f", with/without)
 }
 

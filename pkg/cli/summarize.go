@@ -15,7 +15,7 @@ import (
 var Summarize = Tool{
 	name:  "blis-summarize",
 	about: "Say what a run amounts to: latencies, throughput, goodput, fairness, cache hits; or describe a workload.",
-	words: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(feedback.Strategies.Names(), ","),
+	words: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(feedback.Strategies.Names(), ", "),
 		"parts": strings.Join(insight.Parts.Names(), ", "), "components": strings.Join(insight.Components.Names(), ", ")},
 	command: func() command { return &summarizeCommand{} },
 }

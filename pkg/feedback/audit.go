@@ -14,10 +14,10 @@ var decisions = section{"DECISIONS", func(w *writer) {
 	if f == nil {
 		return
 	}
-	if a := f.Admission; a != nil {
+	if a := f.Admission; a != nil && (w.Component == "" || w.Component == "admission") {
 		w.line("admission %s: %d decisions, %d refused, %d delays", name(a.Policy), a.Decisions, a.Refused, a.Delays)
 	}
-	if len(f.Rules) == 0 {
+	if len(f.Rules) == 0 || w.Component != "" && w.Component != "routing" {
 		return
 	}
 	rows := [][]string{{"routing rule", "requests", "judged", "lost", "lost_pct"}}
@@ -61,7 +61,7 @@ var regret = section{"REGRET", func(w *writer) {
 		w.line("for %d of %d decisions another candidate was estimated to end sooner", g.Better, g.Decisions)
 		rows := [][]string{{"routing rule", "decisions", "better", "hindsight_ms", "avoidable_ms"}}
 		for _, r := range f.Rules[:min(len(f.Rules), mostRules)] {
-			rows = append(rows, []string{ruleName(&r), fmt.Sprint(r.Estimated), fmt.Sprint(r.Better), fmt.Sprintf("%.1f", r.HindsightMS), fmt.Sprintf("%.1f", r.AvoidableMS)})
+			rows = append(rows, []string{ruleName(&r), fmt.Sprint(r.Estimated), fmt.Sprint(r.Better), ms(r.HindsightMS), ms(r.AvoidableMS)})
 		}
 		w.table(rows)
 	}

@@ -18,6 +18,7 @@ package feedback
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/fitness"
@@ -83,12 +84,13 @@ type Scenario struct {
 // Options say how the text is to be. They carry the tags of command lines.
 type Options struct {
 	// Strategy is one of Strategies.
-	Strategy string `default:"issue_focused" enum:"${strategies}" help:"What to tell of a run: ${strategies}."`
+	Strategy string `default:"issue_focused" placeholder:"NAME" help:"What to tell of a run: ${strategies}."`
 	// Focus are parts of the time (insight.Parts): patterns and examples of losses that
 	// are mostly in these come first.
 	Focus []string `placeholder:"PART" help:"What to tell first: losses in ${parts}."`
-	// Component is one of insight.Components: only its patterns are shown.
-	Component string `placeholder:"WHAT" help:"Only what is about ${components}."`
+	// Component is one of insight.Components: the text is about its decisions only, and
+	// follows no strategy.
+	Component string `placeholder:"WHAT" help:"Tell of one component instead: ${components}."`
 	// MaxTokens is the length of the text by estimate, Examples how many decisions are shown
 	// at most; 0 are the defaults.
 	MaxTokens int `default:"900" placeholder:"N" help:"Length of the text, in tokens of a language model by estimate (300 to 1500)."`
@@ -108,6 +110,9 @@ func (o *Options) Validate() error {
 		}
 	}
 	if o.Component != "" {
+		if o.Strategy != "" && o.Strategy != Strategies[0].Name {
+			return fmt.Errorf("--component is a text of its own; it does not go with --strategy %s", o.Strategy)
+		}
 		if _, err := insight.Components.Get("--component", o.Component); err != nil {
 			return err
 		}
@@ -129,14 +134,17 @@ func (o *Options) Validate() error {
 // Strategies are the ways to tell about a run: which sections there are, in which order.
 var Strategies = named.Table[[]section]{
 	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
-		Value: []section{headline, score, loss, byClass, byTenant, byScenario, patterns, worst, kept, anomalies, headroom, hints, more, notes}},
+		Value: []section{headline, score, compared, loss, byClass, byTenant, byScenario, patterns, hints, worst, kept, anomalies, headroom, more, notes}},
 	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with what came of each",
-		Value: []section{headline, decisions, sample, patterns, kept, anomalies, hints, more, notes}},
+		Value: []section{headline, decisions, sample, patterns, hints, kept, anomalies, more, notes}},
 	{Name: "counterfactual", Doc: "what other choices would have changed",
 		Value: []section{headline, regret, regretted, headroom, patterns, hints, more, notes}},
 	{Name: "pattern_mining", Doc: "all conditions that decisions meet, and how often requests lost under them",
-		Value: []section{headline, patterns, conditions, byClass, byTenant, kept, hints, more, notes}},
+		Value: []section{headline, patterns, hints, conditions, byClass, byTenant, kept, more, notes}},
 }
+
+// ofComponent are the sections of a text about one component.
+var ofComponent = []section{headline, patterns, hints, decisions, conditions, meanings, worst, more, notes}
 
 // section writes itself, nothing if there is nothing to say.
 type section struct {
@@ -156,22 +164,27 @@ func Text(in *Input, o *Options) []byte {
 	if limit == 0 {
 		limit = DefaultTokens
 	}
-	// Rather fewer examples than fewer sections.
-	var best []byte
-	most := 0
+	// Rather fewer examples than none.
+	var text []byte
+	var kept []Section
 	for n := cmp.Or(o.Examples, usualExamples); n > 0; n-- {
 		fewer := *o
 		fewer.Examples = n
-		if text, kept := fit(Sections(in, &fewer), limit); kept > most {
-			best, most = text, kept
+		if text, kept = fit(Sections(in, &fewer), limit); slices.ContainsFunc(kept, hasExamples) {
+			return text
 		}
 	}
-	if most <= 2 {
+	if len(kept) <= 2 {
 		brief := *o
-		brief.brief = true
-		best, _ = fit(Sections(in, &brief), limit)
+		brief.brief, brief.Examples = true, 1
+		text, _ = fit(Sections(in, &brief), limit)
 	}
-	return best
+	return text
+}
+
+// hasExamples reports whether the section is one of decisions one by one.
+func hasExamples(s Section) bool {
+	return s.Name == worst.name || s.Name == sample.name || s.Name == regretted.name
 }
 
 // Sections are all sections of the strategy that have something to say, the first with
@@ -184,6 +197,9 @@ func Sections(in *Input, o *Options) []Section {
 		} else if o.Strategy != "" || s.Name != Strategies[0].Name {
 			others = append(others, s.Name)
 		}
+	}
+	if o.Component != "" {
+		strategy = ofComponent
 	}
 	all := []Section{{"blis-summary/1", string(title(in))}}
 	for _, s := range strategy {
@@ -202,22 +218,22 @@ func Sections(in *Input, o *Options) []Section {
 }
 
 // fit leaves out sections from the end until the text has no more than so many tokens,
-// and says which. It returns also how many it keeps.
-func fit(all []Section, limit int) (text []byte, kept int) {
-	for kept = len(all); ; kept-- {
+// and says which. It returns also those that it keeps.
+func fit(all []Section, limit int) (text []byte, kept []Section) {
+	for n := len(all); ; n-- {
 		text = text[:0]
-		for _, s := range all[:kept] {
+		for _, s := range all[:n] {
 			text = append(text, s.Text...)
 		}
-		if kept < len(all) {
+		if n < len(all) {
 			var left []string
-			for _, s := range all[kept:] {
+			for _, s := range all[n:] {
 				left = append(left, s.Name)
 			}
 			text = fmt.Appendf(text, "[CUT] at %d tokens (estimated): %s\n", limit, strings.Join(left, ", "))
 		}
-		if Tokens(text) <= limit || kept <= 2 {
-			return text, kept
+		if Tokens(text) <= limit || n <= 2 {
+			return text, all[:n]
 		}
 	}
 }

@@ -90,9 +90,13 @@ func served(o *record.Outcome, deployment string, i int, upTo func(int) record.M
 }
 
 func drawOptions(t *rapid.T) *Options {
-	return &Options{Strategy: rapid.SampledFrom(append(Strategies.Names(), "")).Draw(t, "strategy"), MaxTokens: rapid.SampledFrom([]int{0, LeastTokens, 400, MostTokens}).Draw(t, "tokens"),
+	o := &Options{Strategy: rapid.SampledFrom(append(Strategies.Names(), "")).Draw(t, "strategy"), MaxTokens: rapid.SampledFrom([]int{0, LeastTokens, 400, MostTokens}).Draw(t, "tokens"),
 		Examples: rapid.IntRange(0, MostExamples).Draw(t, "examples"), Component: rapid.SampledFrom(append(insight.Components.Names(), "")).Draw(t, "component"),
 		Focus: rapid.SliceOfN(rapid.SampledFrom(insight.Parts.Names()), 0, 2).Draw(t, "focus"), Hints: rapid.Bool().Draw(t, "hints")}
+	if o.Component != "" {
+		o.Strategy = ""
+	}
+	return o
 }
 
 // What frameworks replace in prompts.
@@ -182,7 +186,7 @@ func TestBeginningStandsAlone(t *testing.T) {
 		lines = lines[:len(lines)-1] // the last is not whole
 		want := []string{"[blis-summary/1] ", "[HEADLINE]\n", "state: "}
 		if in.Findings.Loss.Lost > 0 {
-			want = append(want, "lost mostly in: ")
+			want = append(want, "where: ")
 			if len(in.Findings.Patterns) > 0 {
 				want = append(want, "first cause: P1 "+in.Findings.Patterns[0].Condition)
 			} else {
@@ -242,6 +246,7 @@ func TestOptions(t *testing.T) {
 		{Options{Strategy: "issue-focused"}, `unknown --strategy "issue-focused"; did you mean "issue_focused"?`},
 		{Options{Focus: []string{"queues"}}, `unknown --focus "queues"; did you mean "queue"?`},
 		{Options{Component: "router"}, `unknown --component "router"`},
+		{Options{Component: "routing", Strategy: "counterfactual"}, "--component is a text of its own; it does not go with --strategy counterfactual"},
 		{Options{MaxTokens: 100}, "--max-tokens must be from 300 to 1500, is 100"},
 		{Options{Examples: 6}, "--examples must be from 1 to 5, is 6"},
 	} {

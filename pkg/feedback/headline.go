@@ -14,7 +14,9 @@ import (
 func title(in *Input) []byte {
 	var stages []string
 	for _, p := range in.Insight.Policies() {
-		stages = append(stages, p[0]+" "+name(p[1]))
+		if p[0] != "preemption" || p[1] != "last-in" { // vLLM's own
+			stages = append(stages, p[0]+" "+name(p[1]))
+		}
 	}
 	policies := cmp.Or(strings.Join(stages, ", "), "policies unknown")
 	return fmt.Appendf(nil, "[blis-summary/%d] %s\n", Version, short(policies, 110))
@@ -144,11 +146,10 @@ func mainLoss(l *insight.Loss) string {
 			groups = append(groups, fmt.Sprintf("%s of %s %d", g.Part, short(cmp.Or(g.Class, "no class"), 20), g.N))
 		}
 	}
-	rest := ""
 	if more := len(l.Main) - len(groups); more > 0 {
-		rest = fmt.Sprintf(" and %d more groups", more)
+		groups = append(groups, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("lost mostly in: %s%s (%s of the loss).", strings.Join(groups, ", "), rest, percent(held/l.Total))
+	return fmt.Sprintf("where: %s (%s of the loss).", strings.Join(groups, ", "), percent(held/l.Total))
 }
 
 // identity says which run it is.

@@ -37,6 +37,68 @@ func gate(g *fitness.Gate) string {
 	return fmt.Sprintf("gate %s FAILED by %.4f: %s; %s", name(g.Name), g.Distance, short(g.Expr, 80), short(g.Detail, 80))
 }
 
+// compared is how metrics differ from those of the references.
+var compared = section{"COMPARED", func(w *writer) {
+	if len(w.References) == 0 {
+		return
+	}
+	head := []string{"metric", "run"}
+	for _, r := range w.References {
+		head = append(head, r.Name, "difference")
+	}
+	rows := [][]string{head}
+	for _, m := range compareds {
+		x := m.of(w.Metrics)
+		if x == nil {
+			continue
+		}
+		row := []string{m.name, ms(*x)}
+		for _, r := range w.References {
+			y := m.of(r.Metrics)
+			if y == nil {
+				row = append(row, "-", "-")
+				continue
+			}
+			row = append(row, ms(*y), signed(*x-*y))
+		}
+		rows = append(rows, row)
+	}
+	w.table(rows)
+}}
+
+// compareds are the metrics that are compared.
+var compareds = []struct {
+	name string
+	of   func(*metrics.Raw) *float64
+}{
+	{"met_pct", func(m *metrics.Raw) *float64 {
+		if m.Goodput == nil {
+			return nil
+		}
+		x := 100 * m.Goodput.Ratio
+		return &x
+	}},
+	{"completed", func(m *metrics.Raw) *float64 { x := float64(m.Requests.Completed); return &x }},
+	{"ttft_p99_ms", func(m *metrics.Raw) *float64 { return p99Of(m.TTFT) }},
+	{"tpot_p99_ms", func(m *metrics.Raw) *float64 { return p99Of(m.TPOT) }},
+	{"e2e_p99_ms", func(m *metrics.Raw) *float64 { return p99Of(m.E2E) }},
+}
+
+func p99Of(d *metrics.Distribution) *float64 {
+	if d == nil {
+		return nil
+	}
+	return &d.P99
+}
+
+// signed is a difference.
+func signed(x float64) string {
+	if x >= 0 {
+		return "+" + ms(x)
+	}
+	return ms(x)
+}
+
 // number is a part of a score.
 func number(x float64) string { return fmt.Sprintf("%.4f", x) }
 

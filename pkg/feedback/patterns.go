@@ -21,7 +21,7 @@ var patterns = section{"PATTERNS", func(w *writer) {
 		}
 		said = true
 		w.line("P%d %s, %s", i+1, condition(p), decider(p))
-		w.line("   %d of %d %s (%s); met by %d requests%s", p.Lost, f.Loss.Lost, unit(f.Loss), percent(p.Loss), p.All, lift(p.Lift))
+		w.line("   %d of %d %s (%s); met by %d requests%s", p.Lost, f.Loss.Lost, unit(f.Loss), percent(p.Loss), p.All, lift(p))
 		w.line("   %s", cause(p))
 	}
 	if !said && !f.Loss.Little() {
@@ -87,11 +87,14 @@ func decider(p *insight.Pattern) string {
 	return text
 }
 
-func lift(l float64) string {
-	if l == 0 {
+func lift(p *insight.Pattern) string {
+	switch {
+	case p.Lift == 0:
 		return ", that is nearly all: no lift"
+	case p.ByMS:
+		return fmt.Sprintf(", lift %.1f by ms above target", p.Lift)
 	}
-	return fmt.Sprintf(", lift %.1f", l)
+	return fmt.Sprintf(", lift %.1f", p.Lift)
 }
 
 // cause says what went on, by means over the losing requests of a pattern.
@@ -167,11 +170,22 @@ var conditions = section{"CONDITIONS", func(w *writer) {
 		lift := "-"
 		if t.Lift > 0 {
 			lift = fmt.Sprintf("%.1f", t.Lift)
+			if t.ByMS {
+				lift += " (ms)"
+			}
 		}
 		rows = append(rows, []string{short(strings.TrimSpace(t.Condition+" "+t.Value), 40), t.Component, fmt.Sprint(t.Lost), fmt.Sprint(t.All), fmt.Sprintf("%.1f", 100*float64(t.Lost)/float64(t.All)), lift})
 	}
 	if len(rows) > 1 {
 		w.table(rows)
-		w.line("lost of %d, met_by of %d; conditions overlap. What they are: --component NAME, one of %s.", f.Loss.Lost, f.Loss.Judged, strings.Join(insight.Components.Names(), ", "))
+		w.line("lost of %d, met_by of %d; conditions overlap; --component NAME says what they mean", f.Loss.Lost, f.Loss.Judged)
+	}
+}}
+
+var meanings = section{"MEANINGS", func(w *writer) {
+	for _, c := range insight.Conditions {
+		if c.Value.Component == w.Component {
+			w.line("%s: %s", c.Name, c.Doc)
+		}
 	}
 }}

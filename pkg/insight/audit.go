@@ -26,7 +26,7 @@ func (in *Insight) rules() []RuleCount {
 	var order []*RuleCount
 	for i := range in.rows {
 		r := in.rows[i]
-		if r.decision == "" {
+		if r.decision == "" || r.apart {
 			continue
 		}
 		k := [2]int32{r.rule, r.why}
@@ -67,8 +67,9 @@ type Tally struct {
 	Condition, Value string
 	Component        string
 	Lost, All        int64
-	// Lift is as in Pattern.
+	// Lift and ByMS are as in Pattern.
 	Lift float64
+	ByMS bool
 }
 
 // tallies counts all conditions that anybody meets, in their order.
@@ -94,10 +95,7 @@ func (in *Insight) tallies(l *Loss) (all []Tally) {
 				counted[k] = &tally{key: key{condition: c, value: value}}
 				order = append(order, k)
 			}
-			counted[k].all++
-			if r.loss > 0 {
-				counted[k].lost++
-			}
+			counted[k].add(r)
 		}
 	}
 	slices.SortFunc(order, func(a, b at) int {
@@ -107,7 +105,7 @@ func (in *Insight) tallies(l *Loss) (all []Tally) {
 		t, c := counted[k], Conditions[k.condition]
 		one := Tally{Condition: c.Name, Value: in.value(k.condition, k.value), Component: c.Value.Component, Lost: t.lost, All: t.all}
 		if l.Judged-t.all >= LeastLost {
-			one.Lift = t.lift(l.Lost, l.Judged)
+			one.Lift, one.ByMS = t.lift(&totals{l.Lost, l.Judged, l.Total, l.OverMS})
 		}
 		all = append(all, one)
 	}
@@ -129,7 +127,7 @@ func (in *Insight) value(condition int, value int32) string {
 func (in *Insight) Sample(n int) (all []Exemplar) {
 	var decided []int32
 	for i := range in.rows {
-		if in.rows[i].decision != "" {
+		if r := in.rows[i]; r.decision != "" && !r.apart {
 			decided = append(decided, int32(i))
 		}
 	}
@@ -146,7 +144,7 @@ func (in *Insight) Regretted(n int) (all []Exemplar) {
 	var order []int32
 	for i := range in.rows {
 		r := in.rows[i]
-		if r.estimated && r.hindsight > 0 || in.exact[r.decision] != nil {
+		if !r.apart && (r.estimated && r.hindsight > 0 || in.exact[r.decision] != nil) {
 			order = append(order, int32(i))
 		}
 	}

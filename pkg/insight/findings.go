@@ -100,7 +100,7 @@ func (in *Insight) regret() *Regret {
 	g := &Regret{Played: int64(len(in.exact))}
 	for i := range in.rows {
 		r := in.rows[i]
-		if !r.estimated {
+		if !r.estimated || r.apart {
 			continue
 		}
 		g.Decisions++

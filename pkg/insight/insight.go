@@ -17,7 +17,7 @@
 //
 // A condition becomes a Pattern if it holds for at least 5 % of what was lost and if
 // its lift is 1.5 or more: the share of losing requests among those for which it holds,
-// over that among those for which it does not. Patterns are found one after the other,
+// over that among those for which it does not (see Pattern.Lift). Patterns are found one after the other,
 // each among the requests that those before it do not explain, so that no loss is
 // counted twice. A run that lost 1 % of its requests or less, or fewer than ten, has none.
 package insight

@@ -23,9 +23,12 @@ type Pattern struct {
 	Loss float64
 	// Lift is the share of losing requests among those that meet it over that among those
 	// that do not, of those that meet no pattern before; half a request is added on either
-	// side of both. 0 if fewer than LeastLost requests do not meet it: then there is nobody
-	// to compare with, and what went wrong is a pattern by its support alone.
+	// side of both. Where more than half of all lose, shares say little: then it may be the
+	// ratio of the mean ms above targets, if that is larger, and ByMS is true. It is 0 if
+	// fewer than LeastLost requests do not meet it: then there is nobody to compare with,
+	// and what went wrong is a pattern by its support alone.
 	Lift float64
+	ByMS bool
 	// Never is a rule of the policy that never fired and might have helped, Refusals what
 	// the policy of admission did; nil where there is none, or where it is not about that.
 	Never    *metrics.Rule
@@ -69,8 +72,22 @@ type key struct {
 // tally counts the requests of one cluster.
 type tally struct {
 	key
-	lost, all int64
-	loss      float64
+	totals
+}
+
+// totals are of several requests: over is the sum of ms above targets.
+type totals struct {
+	lost, all  int64
+	loss, over float64
+}
+
+func (t *totals) add(r *row) {
+	t.all++
+	if r.loss > 0 {
+		t.lost++
+		t.loss += r.loss
+		t.over += r.overMS
+	}
 }
 
 // patterns finds the patterns. It returns them with the largest loss first, and marks
@@ -116,16 +133,13 @@ func (in *Insight) patterns(l *Loss) (found []Pattern, by []int32) {
 func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 	counted := map[key]*tally{}
 	var order []*tally
-	lost, all := int64(0), int64(0)
+	var whole totals
 	for i := range in.rows {
 		r := in.rows[i]
 		if !r.judged || by[i] >= 0 {
 			continue
 		}
-		all++
-		if r.loss > 0 {
-			lost++
-		}
+		whole.add(r)
 		for c := range Conditions {
 			k, ok := in.meets(c, rank, r)
 			if !ok {
@@ -137,11 +151,7 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 				counted[k] = t
 				order = append(order, t)
 			}
-			t.all++
-			if r.loss > 0 {
-				t.lost++
-				t.loss += r.loss
-			}
+			t.add(r)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *tally) int {
@@ -149,13 +159,13 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 	})
 	best, most := Pattern{}, 0.0
 	for _, t := range order {
-		lift := t.lift(lost, all)
-		everybody := all-t.all < LeastLost && rank != rankTrait
-		if t.loss < LeastSupport*l.Total || t.lost < LeastLost/2 || lift < LeastLift && !everybody {
+		lift, byMS := t.lift(&whole)
+		everybody := whole.all-t.all < LeastLost
+		if t.loss < LeastSupport*l.Total || t.lost < LeastLost/2 || everybody && rank == rankTrait || lift < LeastLift && !everybody {
 			continue
 		}
 		if everybody {
-			lift = 0
+			lift, byMS = 0, false
 		}
 		excess := t.loss
 		if lift > 0 {
@@ -163,15 +173,24 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 		}
 		if excess > most {
 			best, most = in.pattern(t, l, lift), excess
+			best.ByMS = byMS
 		}
 	}
 	return best, most > 0
 }
 
-// lift is that of t among all requests, of which so many lost.
-func (t *tally) lift(lost, all int64) float64 {
+// lift is that of t among the whole, and whether it is one of ms.
+func (t *tally) lift(whole *totals) (lift float64, byMS bool) {
 	rate := func(lost, all int64) float64 { return (float64(lost) + 0.5) / (float64(all) + 1) }
-	return rate(t.lost, t.all) / rate(lost-t.lost, all-t.all)
+	lift = rate(t.lost, t.all) / rate(whole.lost-t.lost, whole.all-t.all)
+	if 2*whole.lost <= whole.all || t.all == 0 || whole.all == t.all || whole.over <= t.over {
+		return lift, false
+	}
+	with, without := t.over/float64(t.all), (whole.over-t.over)/float64(whole.all-t.all)
+	if with/without > lift {
+		return with / without, true
+	}
+	return lift, false
 }
 
 // meets reports whether r meets condition c of that rank, and in which cluster.

@@ -20,9 +20,9 @@ func served(id string, replica record.Index, at, wait int64) record.Outcome {
 }
 
 // Twenty requests are sent to replica 0 in each of two ms, on signals that are 500 ms
-// old and show no queue; one after the other is served, a ms each. Ten are sent to
-// replica 1 between them and wait for nothing.
-func herd() *Insight {
+// old and show no queue; one after the other is served, a ms each. So many are sent to
+// replica 1 after each and wait for nothing.
+func herd(free int64) *Insight {
 	in := New(header(2))
 	add := func(o record.Outcome) {
 		in.Decision(&record.Decision{ID: o.Decision, Stage: record.StageRouting, AtUS: o.RoutedUS, Request: o.ID, Deployment: "main", Replica: o.Replica, Candidates: 2,
@@ -33,8 +33,8 @@ func herd() *Insight {
 		for i := range int64(20) {
 			add(served(fmt.Sprintf("h%d-%02d", burst, i), 0, 1000*burst, i))
 		}
-		for i := range int64(10) {
-			add(served(fmt.Sprintf("f%d-%02d", burst, i), 1, 1000*burst+100*i, 0))
+		for i := range free {
+			add(served(fmt.Sprintf("f%d-%02d", burst, i), 1, 1000*burst+40*i, 0))
 		}
 	}
 	return in
@@ -43,20 +43,35 @@ func herd() *Insight {
 // Of the twenty of a burst, the first is in a batch at once and meets its target. The
 // others find all but that one before them, 0 to 18, and the other replica empty: with
 // four or more the queue is longer. That are 2 x 15 of the 2 x 19 that miss theirs, and
-// all that meet the condition miss. Without it are 60 - 30, of which 8 miss.
+// all that meet the condition miss. With 20 others each, 80 - 30 do not meet it, of which
+// 8 miss. With 10 others, more than half of all miss. Then ms decide: those that meet it
+// wait 5 to 19 ms, 12 in the mean, all of it above the target of 1 ms that their step of
+// 1 ms takes; of the 60 - 30 others eight wait 1 to 4 ms, 20 together.
 func TestLiftByHand(t *testing.T) {
-	f := herd().Find()
-	if l := f.Loss; l.Kind != LossMisses || l.Lost != 38 || l.Judged != 60 || l.TTFT != 38 || l.Blame[partQueue] != 38 {
-		t.Errorf("loss is %+v", l)
+	for _, c := range []struct {
+		free, judged int64
+		lift         float64
+		byMS         bool
+	}{{20, 80, (30.5 / 31) / (8.5 / 51), false}, {10, 60, 12 / (20. / 30), true}} {
+		f := herd(c.free).Find()
+		if l := f.Loss; l.Kind != LossMisses || l.Lost != 38 || l.Judged != c.judged || l.TTFT != 38 || l.Blame[partQueue] != 38 {
+			t.Errorf("loss is %+v", l)
+		}
+		if len(f.Patterns) == 0 {
+			t.Fatal("no pattern")
+		}
+		p := f.Patterns[0]
+		if p.Condition != "stale_signal" || p.Policy != "weighted" || p.Lost != 30 || p.All != 30 || math.Abs(p.Lift-c.lift) > 1e-12 || p.ByMS != c.byMS || math.Abs(p.Loss-30./38) > 1e-12 {
+			t.Errorf("pattern is %+v, want 30 of 30 with lift %v", p, c.lift)
+		}
+		herded(t, f)
 	}
-	if len(f.Patterns) == 0 {
-		t.Fatal("no pattern")
-	}
+}
+
+// herded checks what is known of the losing ones.
+func herded(t *testing.T, f *Findings) {
+	t.Helper()
 	p := f.Patterns[0]
-	want := (30.5 / 31) / (8.5 / 31)
-	if p.Condition != "stale_signal" || p.Policy != "weighted" || p.Lost != 30 || p.All != 30 || math.Abs(p.Lift-want) > 1e-12 || math.Abs(p.Loss-30./38) > 1e-12 {
-		t.Errorf("pattern is %+v, want 30 of 30 with lift %v", p, want)
-	}
 	// Queues from 4 to 18, all shown as 0, all signals 500 ms old.
 	if m := p.Means; m.Queue != 11 || m.Shortest != 0 || m.AgeMS != 500 || m.SeenQueue == nil || *m.SeenQueue != 0 {
 		t.Errorf("means are %+v", m)
