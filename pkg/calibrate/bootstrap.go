@@ -58,7 +58,8 @@ func intervalOf(draws []float64) Interval {
 
 // intervals are those of all coefficients, by one step of Gauss and Newton from the
 // solution for each resample of blocks of time: a fit anew would play thousands of
-// runs, and ends at the same place but for what is not linear. What step times are
+// runs, and ends at the same place but for what is not linear and for where a search
+// happens to end, which is drawn beside. What step times are
 // off a line is no scatter of blocks; it is drawn beside, as slope believes it.
 func (f *clientFit) intervals(seed uint64) []Interval {
 	p := *f.problem
@@ -69,6 +70,7 @@ func (f *clientFit) intervals(seed uint64) []Interval {
 		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.name))
 	}
 	normal := dist.NewStream(seed, "slope")
+	tries := dist.NewStream(seed, "ends of the search")
 	along := p.along(f.told, atBeta2)
 	draws := make([][]float64, len(names))
 	for range resamples {
@@ -78,6 +80,11 @@ func (f *clientFit) intervals(seed uint64) []Interval {
 		}
 		h, g := p.normal(f.told, func(i int) float64 { return counts[i/features] })
 		x := p.move(f.told.x, h, g, 0)
+		end := f.told.wander[tries.IntN(len(f.told.wander))]
+		side := float64(2*tries.IntN(2) - 1)
+		for k := range x {
+			x[k] += side * end[k]
+		}
 		moved := x[atBeta2] - f.told.x[atBeta2]
 		slope := f.trust*moved + f.slopeError*normal.NormFloat64()
 		for k, v := range x {

@@ -87,17 +87,38 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[3]float64, st
 	return f, f.weighSlope(ctx)
 }
 
-// settle searches on to where nothing is better, and then on planes through boxes that
-// shrink, so that no hollow holds it.
+// boxes are the planes that a search ends with.
+const boxes = 6
+
+// settle searches on to where nothing is better, and then on planes through boxes.
+// The solution is the mean of what these lead to, but for the first two; what they
+// differ by is how well it is known where the search ends.
 func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) {
 	s, err := f.problem.search(ctx, s.x, 12)
-	for _, by := range []float64{1, 1, 0.7, 0.7} {
+	var ends [][]float64
+	for i := range boxes {
 		if err != nil {
 			return nil, err
 		}
-		s, err = f.problem.surface(ctx, s, by)
+		if s, err = f.problem.surface(ctx, s, 1); err == nil && i > 1 {
+			ends = append(ends, slices.Clone(s.x))
+		}
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	for k := range s.x {
+		middle := 0.0
+		for _, e := range ends {
+			middle += e[k] / float64(len(ends))
+		}
+		for _, e := range ends {
+			e[k] -= middle
+		}
+		s.x[k] = middle
+	}
+	s.wander = ends
+	return s, nil
 }
 
 // weighSlope holds beta[2] to what is believed of it, and fits the rest again.

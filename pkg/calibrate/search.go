@@ -42,6 +42,8 @@ type solution struct {
 	jacobian *mat.Dense // of r
 	spread   []float64  // of each kind of residual
 	weights  []float64  // robust, of each residual
+	// wander is how far from x the search ended in several tries.
+	wander [][]float64
 }
 
 // leastSpread is the least that residuals are believed to scatter: 0.3 %.

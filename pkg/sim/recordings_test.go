@@ -33,13 +33,13 @@ type recording struct {
 
 var recordings = []recording{
 	{"20260217-231439-llama-2-7b-tp1-general", "meta-llama/Llama-2-7b-hf", "meta-llama/Llama-2-7b", 1, 7462,
-		"alpha_us: [6537.2, 0, 0], beta_us: [5974.7, 12.45, 19.973, 0.1565]"},
+		"alpha_us: [6510.3, 0, 0], beta_us: [5978.8, 13.003, 19.716, 0.1565]"},
 	{"20260217-202857-llama-2-70b-tp4-general", "meta-llama/Llama-2-70b-hf", "meta-llama/Llama-2-70b", 4, 31356,
-		"alpha_us: [8195.6, 0, 0], beta_us: [16323, 49.608, 41.432, 0.02445]"},
+		"alpha_us: [8207.9, 0, 0], beta_us: [16328, 49.246, 41.318, 0.02445]"},
 	{"20260218-150304-codellama-34b-tp2-general", "codellama/CodeLlama-34b-Instruct-hf", "codellama/CodeLlama-34b", 2, 26602,
-		"alpha_us: [8241.5, 0, 0], beta_us: [13426, 36.371, 21.067, 0.02934]"},
+		"alpha_us: [8221.7, 0, 0], beta_us: [13426, 36.435, 21.069, 0.02934]"},
 	{"20260218-130541-mixtral-8x7b-v0-1-tp2-general", "mistralai/Mixtral-8x7B-v0.1", "mistralai/Mixtral-8x7B-v0.1", 2, 27510,
-		"alpha_us: [8244, 0, 0], beta_us: [18067, 23.15, 9.0001, 0.01956]"},
+		"alpha_us: [8222.9, 0, 0], beta_us: [18065, 26.443, 9.017, 0.01956]"},
 }
 
 // outputTokens is what every request asked for and got, with the end of text
