@@ -276,7 +276,7 @@ func considered(d *record.Decision, at place) []string {
 		if c.Deployment != at.deployment || c.Replica != at.replica {
 			continue
 		}
-		score := real(c.Score)
+		score := given(c.Score)
 		if at == (place{d.Deployment, d.Replica}) {
 			score = "-> " + score
 		}
@@ -288,7 +288,7 @@ func considered(d *record.Decision, at place) []string {
 		for _, x := range c.Terms {
 			terms = append(terms, number(x))
 		}
-		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), index(c.Inflight), index(c.QueueDepth), index(c.Running), real(c.KVUtil), matched, age(c.AgeUS)}
+		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), index(c.Inflight), index(c.QueueDepth), index(c.Running), given(c.KVUtil), matched, age(c.AgeUS)}
 	}
 	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
 }
@@ -307,7 +307,7 @@ func index(i record.Index) string {
 	return strconv.Itoa(int(i))
 }
 
-func real(x record.Number) string {
+func given(x record.Number) string {
 	if x.IsZero() {
 		return "-"
 	}
