@@ -102,7 +102,7 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]Interval) {
 	case b.Blocks < stat.FewestBlocks:
 		c.warn("intervals are of %d blocks of requests, fewer than %d: do not trust them", b.Blocks, stat.FewestBlocks)
 	case !enough:
-		c.warn("requests have more in common with later ones than blocks of a tenth of the run can hold: intervals are too narrow")
+		c.warn("intervals may be too narrow: requests have more in common with later ones, or the load changes more, than blocks of a tenth of the run can hold")
 	}
 	return b, c.intervals(&s[0], &s[1])
 }
