@@ -1,10 +1,12 @@
 // Package anomaly finds what should not happen in a cluster that serves well: each
 // detector looks at the true state of a run, and not at what policies see of it.
 //
-// What detectors find are episodes. All look at windows of thirty seconds, of one
-// replica or of one SLO class: a window is bad if enough of what it holds is, in
+// What detectors find are episodes. All look at windows, of one replica or of one SLO
+// class: of thirty seconds or, but for shadow_divergence, of the last so many that the
+// least number of signs is the share of, if these are more. A window is bad if enough of what it holds is, in
 // number and as a share. Bad windows are one episode as long as a sign in one comes
-// within a minute of the last sign in the one before. Figures are of bad windows only.
+// within a minute, or the length of the window, of the last sign in the one before.
+// Figures are of bad windows only.
 package anomaly
 
 import "blis/pkg/named"

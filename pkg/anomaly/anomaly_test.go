@@ -71,7 +71,32 @@ func TestPriorityInversion(t *testing.T) {
 	urgent, calm := anomaly.Request{Priority: 5}, anomaly.Request{Priority: 4}
 	passOver(6, 100*ms, urgent, calm).expect(t, want)
 	// By class, whatever the policy says.
-	passOver(6, 100*ms, anomaly.Request{Priority: -1, ClassPriority: 1}, anomaly.Request{}).expect(t, want)
+	byClass := want
+	byClass.Text = "6 of 12 requests (50.0 %) waited 100 ms or more when one of a lower SLO class, but of no lower priority, that came later was scheduled"
+	passOver(6, 100*ms, anomaly.Request{Priority: -1, ClassPriority: 1}, anomaly.Request{}).expect(t, byClass)
+	// Some by both, some by class only, and some of those by the policy only.
+	mixed := want
+	mixed.Count, mixed.Requests, mixed.Severity = 12, append(names("high", 6), names("other", 6)...), 12.0/24
+	mixed.Text = "12 of 24 requests (50.0 %) waited 100 ms or more when one of lower priority that came later was scheduled (for 6 of them only of a lower SLO class)"
+	s := newStage()
+	for i := range int32(6) {
+		s.Enqueued(0, 3, i, &anomaly.Request{ID: fmt.Sprint("high", i), Priority: 5, ClassPriority: 1})
+		s.Enqueued(0, 3, 50+i, &anomaly.Request{ID: fmt.Sprint("other", i), Priority: 4, ClassPriority: 1})
+	}
+	for i := range int32(12) {
+		s.Enqueued(50*ms, 3, 100+i, &anomaly.Request{ID: "low", Priority: 4})
+	}
+	for i := range int32(12) {
+		s.Admitted(100*ms, 3, 100+i, &anomaly.Request{})
+	}
+	for i := range int32(6) {
+		s.Admitted(1100*ms, 3, i, &anomaly.Request{})
+	}
+	for i := range int32(6) {
+		s.Admitted(1100*ms, 3, 50+i, &anomaly.Request{})
+	}
+	s.Close(9000 * ms)
+	s.expect(t, mixed)
 	// They are too few, have not waited long enough, or have no higher priority.
 	passOver(4, 100*ms, urgent, calm).expect(t)
 	passOver(6, 100*ms-1, urgent, calm).expect(t)
@@ -207,20 +232,75 @@ func TestStormsMerge(t *testing.T) {
 	}
 }
 
-// A window is half open: what is thirty seconds old is not in it.
+// A window is half open: what is thirty seconds old is not in it, unless it is among
+// the last 34, of which ten are 30 %.
 func TestWindow(t *testing.T) {
 	for _, c := range []struct {
-		step int64
-		want int
-	}{{3333 * ms, 1}, {3334 * ms, 0}} { // nine steps are less than 30 s, or more
+		step   int64 // between ten preemptions, of which nine steps are less than 30 s, or more
+		others int32 // first admissions between two of them
+		want   int
+	}{{3333 * ms, 0, 1}, {3334 * ms, 0, 1}, {100_000 * ms, 2, 1}, {100_000 * ms, 3, 0}, {3333 * ms, 3, 0}, {100_000 * ms, 8, 0}} {
 		s := newStage()
 		for i := range int64(10) {
 			s.Preempted(i*c.step, 0, &anomaly.Request{ID: "out"})
+			for k := range c.others {
+				s.Admitted(i*c.step+1, 0, k, &anomaly.Request{ID: "in"})
+			}
 		}
 		s.Close(60_000 * ms)
 		if len(s.found) != c.want {
-			t.Errorf("%d episodes of ten preemptions %d µs apart, want %d", len(s.found), c.step, c.want)
+			t.Errorf("%d episodes of ten preemptions %d µs apart, with %d admissions each, want %d", len(s.found), c.step, c.others, c.want)
 		}
+	}
+}
+
+// Twelve preemptions are 30 % of 40 samples, and eleven less than that of 39.
+func TestWindowIsHalfOpen(t *testing.T) {
+	for _, c := range []struct {
+		step int64
+		want int
+	}{{2727 * ms, 1}, {2728 * ms, 0}} { // eleven steps are less than 30 s, or more
+		s := newStage()
+		for i := range int64(12) {
+			s.Preempted(i*c.step, 0, &anomaly.Request{ID: "out"})
+			for k := range int32(28) {
+				if i == 1 {
+					s.Admitted(i*c.step, 0, k, &anomaly.Request{ID: "in"})
+				}
+			}
+		}
+		s.Close(60_000 * ms)
+		if len(s.found) != c.want {
+			t.Errorf("%d episodes of twelve preemptions %d µs apart, want %d", len(s.found), c.step, c.want)
+		}
+	}
+}
+
+// Where little happens the last samples are looked at, however old they are; what
+// happens after a pause has to be enough by itself.
+func TestSLOViolationAtLowRates(t *testing.T) {
+	const step = 100_000 * ms
+	s := newStage()
+	final := func(at int64, met bool) {
+		s.Final(at, &anomaly.Request{ID: fmt.Sprint(at / step), Class: "slow", Promised: true, Met: met})
+	}
+	for i := range int64(100) {
+		final(i*step, i < 30 || i >= 90) // the 20th miss of 40 is that of 49: ten are too old by then
+	}
+	s.Close(100 * step)
+	s.expect(t, anomaly.Episode{Type: "slo_violation", Start: 30 * step, End: 89 * step, Severity: 60.0 / 90, Count: 60,
+		Requests: strings.Fields("30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49"), Replica: anomaly.Nowhere, Class: "slow",
+		Text: "60 of 90 requests (66.7 %) missed targets of their class"})
+
+	s = newStage()
+	for burst := range int64(3) {
+		for i := range 20 - burst { // 20 that miss, and then too few after an hour
+			final(burst*3_600_000*ms+i*ms, false)
+		}
+	}
+	s.Close(8_000_000 * ms)
+	if len(s.found) != 2 || s.found[0].Count != 20 || s.found[1].Count != 37 {
+		t.Errorf("of bursts an hour apart there were %+v", s.found)
 	}
 }
 

@@ -17,10 +17,10 @@ const (
 	blockingShare = 0.35
 )
 
-const holBlockingDoc = "short requests waited behind a long one: 10 and 35 % of those that leave a queue in 30 s had for 2 s, behind a prompt 8 times as long"
+const holBlockingDoc = "short requests waited behind a long one: 10 and 35 % of those that leave a queue in 30 s, or of the last 29, had for 2 s, behind a prompt 8 times as long"
 
-var blockingRule = rule{blockingSigns, blockingShare, func(signs, _, all int64) string {
-	return fmt.Sprintf("%d of %d requests (%s) waited 2 s or more behind one prompt 8 times as long", signs, all, percent(signs, all))
+var blockingRule = rule{signs: blockingSigns, share: blockingShare, text: func(n sums) string {
+	return fmt.Sprintf("%d of %d requests (%s) waited 2 s or more behind one prompt 8 times as long", n.signs, n.all, percent(n.signs, n.all))
 }}
 
 type holBlocking struct {
@@ -69,7 +69,7 @@ func (d *holBlocking) Admitted(at int64, replica, tag int32, _ *Request) { d.Lef
 
 func (d *holBlocking) Left(at int64, replica, tag int32) {
 	if w, ok := d.queues.remove(replica, tag); ok {
-		d.spells.leave(at, replica, &w, w.marked)
+		d.spells.leave(at, replica, &w, w.marked, false)
 	}
 }
 
@@ -77,7 +77,7 @@ func (d *holBlocking) Close(at int64) {
 	for i := range d.queues.of {
 		for k := range d.queues.of[i].all {
 			if w := &d.queues.of[i].all[k]; !w.left && w.marked != never {
-				d.spells.leave(at, int32(i), w, w.marked)
+				d.spells.leave(at, int32(i), w, w.marked, false)
 			}
 		}
 	}

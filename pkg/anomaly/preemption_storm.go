@@ -10,10 +10,10 @@ const (
 	stormShare = 0.3
 )
 
-const preemptionStormDoc = "a replica throws out who runs: 10 preemptions in 30 s, and 30 % of them and the first admissions together"
+const preemptionStormDoc = "a replica throws out who runs: 10 preemptions in 30 s, or in the last 34 of them and the first admissions, and 30 % of these"
 
-var stormRule = rule{stormSigns, stormShare, func(signs, _, all int64) string {
-	return fmt.Sprintf("%d preemptions while %d requests were scheduled for the first time", signs, all-signs)
+var stormRule = rule{signs: stormSigns, share: stormShare, text: func(n sums) string {
+	return fmt.Sprintf("%d preemptions while %d requests were scheduled for the first time", n.signs, n.all-n.signs)
 }}
 
 type preemptionStorm struct {

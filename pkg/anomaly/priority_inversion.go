@@ -16,10 +16,17 @@ const (
 	inversionShare = 0.05
 )
 
-const priorityInversionDoc = "requests of lower priority that came later were scheduled first: 5 and 5 % of those that leave a queue in 30 s had waited 100 ms by then"
+const priorityInversionDoc = "requests of lower priority, or of a lower SLO class, that came later were scheduled first: 5 and 5 % of those that leave a queue in 30 s, or of the last 100, had waited 100 ms by then"
 
-var inversionRule = rule{inversionSigns, inversionShare, func(signs, _, all int64) string {
-	return fmt.Sprintf("%d of %d requests (%s) waited 100 ms or more when one of lower priority that came later was scheduled", signs, all, percent(signs, all))
+var inversionRule = rule{signs: inversionSigns, share: inversionShare, text: func(n sums) string {
+	of := "one of lower priority that came later was scheduled"
+	switch byClass := n.signs - n.given; {
+	case n.given == 0:
+		of = "one of a lower SLO class, but of no lower priority, that came later was scheduled"
+	case byClass > 0:
+		of += fmt.Sprintf(" (for %d of them only of a lower SLO class)", byClass)
+	}
+	return fmt.Sprintf("%d of %d requests (%s) waited 100 ms or more when %s", n.signs, n.all, percent(n.signs, n.all), of)
 }}
 
 // priorityInversion asks, whenever a request is scheduled, who of those before it has a
@@ -56,11 +63,12 @@ func (d *priorityInversion) Left(at int64, replica, tag int32) {
 	if !ok {
 		return
 	}
-	since := min(w.marked, other.marked)
-	if since == at { // they are scheduled together
-		since = never
+	for _, w := range [...]*waiter{&w, &other} {
+		if w.marked == at { // they are scheduled together
+			w.marked = never
+		}
 	}
-	d.spells.leave(at, replica, &w, since)
+	d.spells.leave(at, replica, &w, min(w.marked, other.marked), w.marked != never)
 }
 
 func (d *priorityInversion) Close(at int64) {
@@ -68,16 +76,17 @@ func (d *priorityInversion) Close(at int64) {
 		for k := range d.ranks[0].of[i].all {
 			w := &d.ranks[0].of[i].all[k]
 			if since := min(w.marked, d.ranks[1].of[i].all[k].marked); !w.left && since != never {
-				d.spells.leave(at, int32(i), w, since)
+				d.spells.leave(at, int32(i), w, since, w.marked != never)
 			}
 		}
 	}
 	d.spells.close()
 }
 
-// leave tells that a request has left its queue, which is a sign if it was marked.
-func (s *spells) leave(at int64, replica int32, w *waiter, marked int64) {
-	x := sample{at: at, from: marked, all: 1, id: w.id}
+// leave tells that a request has left its queue, which is a sign if it was marked: a
+// given one if by the policy's own priorities.
+func (s *spells) leave(at int64, replica int32, w *waiter, marked int64, given bool) {
+	x := sample{at: at, from: marked, all: 1, id: w.id, given: given}
 	if marked != never {
 		x.bad = 1
 	}

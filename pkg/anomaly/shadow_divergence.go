@@ -6,7 +6,8 @@ import "fmt"
 // least divergenceSigns requests enter a batch for which it was wrong, and the tokens by
 // which it was, too many or too few, are at least divergenceShare of the tokens
 // that it expected or that were there, for each request the more of the two.
-// Severity is that share.
+// Severity is that share. Of a replica to which little is sent whoever remembers it is
+// wrong soon: only thirty seconds count.
 const (
 	divergenceSigns = 20
 	divergenceShare = 0.6
@@ -14,8 +15,8 @@ const (
 
 const shadowDivergenceDoc = "the router is wrong about a cache: for 20 requests scheduled in 30 s, and by 60 % of the tokens expected or there"
 
-var divergenceRule = rule{divergenceSigns, divergenceShare, func(signs, bad, all int64) string {
-	return fmt.Sprintf("%d requests for which %d of %d cached tokens (%s) were expected and not there, or there and not expected", signs, bad, all, percent(bad, all))
+var divergenceRule = rule{signs: divergenceSigns, share: divergenceShare, recent: true, text: func(n sums) string {
+	return fmt.Sprintf("%d requests for which %d of %d cached tokens (%s) were expected and not there, or there and not expected", n.signs, n.bad, n.all, percent(n.bad, n.all))
 }}
 
 type shadowDivergence struct {

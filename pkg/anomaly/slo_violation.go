@@ -4,16 +4,17 @@ import "fmt"
 
 // An SLO class is violated where, of its requests that end in a window, at least
 // violationSigns and violationShare miss a target of theirs; one that is rejected or
-// times out misses all. Severity is their share.
+// times out misses all. What the horizon cuts counts if it has missed a target by then.
+// Severity is their share.
 const (
 	violationSigns = 20
 	violationShare = 0.5
 )
 
-const sloViolationDoc = "a class misses its targets: 20 and 50 % of its requests that end in 30 s"
+const sloViolationDoc = "a class misses its targets: 20 and 50 % of its requests that end in 30 s, or of the last 40"
 
-var violationRule = rule{violationSigns, violationShare, func(signs, _, all int64) string {
-	return fmt.Sprintf("%d of %d requests (%s) missed targets of their class", signs, all, percent(signs, all))
+var violationRule = rule{signs: violationSigns, share: violationShare, text: func(n sums) string {
+	return fmt.Sprintf("%d of %d requests (%s) missed targets of their class", n.signs, n.all, percent(n.signs, n.all))
 }}
 
 type sloViolation struct {

@@ -2,11 +2,12 @@ package anomaly
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
-// windowUS is how far back a window looks; gapUS is how long no sign of a bad window may
-// come before an episode is over.
+// windowUS is how far back a window looks, if it then holds enough; gapUS is how long no
+// sign of a bad window may come before an episode is over, if its windows are shorter.
 const (
 	windowUS = 30_000_000
 	gapUS    = 60_000_000
@@ -14,11 +15,22 @@ const (
 
 // rule says what makes a window bad: at least so many signs, whose weight is at least
 // this share of the weight of all that the window holds. text is of the figures of
-// an episode: signs, their weight, the weight of all.
+// an episode.
 type rule struct {
 	signs int64
 	share float64
-	text  func(signs, bad, all int64) string
+	text  func(sums) string
+	// recent: only the last thirty seconds count.
+	recent bool
+}
+
+// least is how many samples a window holds, however old: as many as the fewest signs
+// are this share of. So it is the share that is seen where little happens.
+func (r *rule) least() int {
+	if r.recent {
+		return 1
+	}
+	return int(math.Ceil(float64(r.signs) / r.share))
 }
 
 // sample is something that happened, with its weight: bad of all. It is a sign if
@@ -27,6 +39,8 @@ type sample struct {
 	at, from int64
 	bad, all int64
 	id       string
+	// given: it is one by the policy's own priorities.
+	given bool
 }
 
 // spell watches one replica or one class.
@@ -36,20 +50,26 @@ type spell struct {
 	replica int32
 	class   string
 	// samples[first:] are in the window, of which those before taken are in the
-	// episode that is going on. now are their sums, all are the episode's.
+	// episode that is going on. window are their sums, whole are the episode's.
 	samples      []sample
 	first, taken int
 	window       sums
 	whole        sums
-	// episode is nil unless one is going on.
+	// episode is nil unless one is going on; it is over if no sign comes for gap.
 	episode *Episode
+	gap     int64
 }
 
-type sums struct{ signs, bad, all int64 }
+// sums are the number of signs, their weight and that of all, and how many of the signs
+// are given ones.
+type sums struct{ signs, bad, all, given int64 }
 
 func (s *sums) add(x *sample, n int64) {
 	if x.bad > 0 {
 		s.signs += n
+	}
+	if x.given {
+		s.given += n
 	}
 	s.bad += n * x.bad
 	s.all += n * x.all
@@ -67,7 +87,12 @@ func (s *spell) add(x sample) {
 
 // pass lets time go on to at.
 func (s *spell) pass(at int64) {
-	for s.first < len(s.samples) && s.samples[s.first].at <= at-windowUS {
+	least := s.least() - 1 // with what comes now
+	if s.episode != nil && at-s.episode.End > s.gap {
+		s.close()
+		least = 0 // the next one has signs of its own
+	}
+	for len(s.samples)-s.first > least && s.samples[s.first].at <= at-windowUS {
 		s.window.add(&s.samples[s.first], -1)
 		s.first++
 	}
@@ -75,9 +100,6 @@ func (s *spell) pass(at int64) {
 	if 2*s.first > len(s.samples) {
 		s.samples = slices.Delete(s.samples, 0, s.first)
 		s.first, s.taken = 0, s.taken-s.first
-	}
-	if s.episode != nil && at-s.episode.End > gapUS {
-		s.close()
 	}
 }
 
@@ -98,6 +120,7 @@ func (s *spell) take() {
 			e.Requests = append(e.Requests, x.id)
 		}
 	}
+	s.gap = max(gapUS, s.samples[len(s.samples)-1].at-s.samples[s.first].at)
 }
 
 // close ends the episode that is going on, if one is.
@@ -108,7 +131,7 @@ func (s *spell) close() {
 	}
 	s.episode = nil
 	e.Count, e.Severity = w.signs, min(1, float64(w.bad)/float64(w.all))
-	e.Text = s.text(w.signs, w.bad, w.all)
+	e.Text = s.text(*w)
 	s.tell(e)
 }
 

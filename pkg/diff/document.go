@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -283,7 +284,7 @@ func (s *side) recompute(ctx context.Context) error {
 }
 
 // compareMetrics lists the numbers of both trees in the order of a's, then what
-// only b has.
+// only b has; anomalies only where they were looked for in both.
 func compareMetrics(a, b *metrics.Raw, intervals map[string]Interval) Metrics {
 	var list Metrics
 	at := map[string]int{}
@@ -307,6 +308,9 @@ func compareMetrics(a, b *metrics.Raw, intervals map[string]Interval) Metrics {
 		if d, ok := intervals[v.Path]; ok {
 			m.Lo, m.Hi = &d.Lo, &d.Hi
 		}
+	}
+	if a.Anomalies == nil || b.Anomalies == nil {
+		list = slices.DeleteFunc(list, func(m Metric) bool { return strings.HasPrefix(m.Path, "anomalies.") })
 	}
 	return list
 }

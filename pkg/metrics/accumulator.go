@@ -23,7 +23,7 @@ type Accumulator struct {
 	expects  bool // shadow is to be told
 	sessions sessions
 	regret   regret
-	// anomalies counts them by type, nil without any.
+	// anomalies counts them by type, nil if nobody looks for them.
 	anomalies map[string]int64
 	from      record.Micros
 	until     record.Micros

@@ -132,6 +132,32 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
+// A request that goes on has missed what has passed, and no more.
+func TestOverdue(t *testing.T) {
+	waits := record.Outcome{ArrivalUS: 1000, FirstTokenUS: record.Never, CompletedUS: record.Never, OutputTokens: 10}
+	runs := waits
+	runs.FirstTokenUS = 1300 // TTFT 0.3 ms; at 2200 TPOT is 100 µs at least
+	for _, c := range []struct {
+		o    record.Outcome
+		t    record.Targets
+		want bool
+	}{
+		{waits, record.Targets{TTFTMS: 1.2}, false},
+		{waits, record.Targets{TTFTMS: 1.199}, true},
+		{waits, record.Targets{E2EMS: 1.2, TPOTMS: 0.001}, false},
+		{waits, record.Targets{E2EMS: 1.199}, true},
+		{waits, record.Targets{}, false},
+		{runs, record.Targets{TTFTMS: 0.3, TPOTMS: 0.1, E2EMS: 1.2}, false},
+		{runs, record.Targets{TTFTMS: 0.299}, true},
+		{runs, record.Targets{TPOTMS: 0.099}, true},
+		{runs, record.Targets{E2EMS: 1.1}, true},
+	} {
+		if got := Overdue(&c.o, c.t, 2200); got != c.want {
+			t.Errorf("%+v, first token at %d: %v", c.t, c.o.FirstTokenUS, got)
+		}
+	}
+}
+
 func TestSLOMet(t *testing.T) {
 	// TTFT 0.3 ms, TPOT (1200 - 300) / 9 = 100 µs, E2E 1.2 ms.
 	done := record.Outcome{State: record.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200, OutputTokens: 10}

@@ -39,5 +39,20 @@ func SLOMet(o *record.Outcome, t record.Targets) *bool {
 	return record.Met(within(float64(ttft)/1000, t.TTFTMS) && within(perToken, t.TPOTMS) && within(float64(e2e)/1000, t.E2EMS))
 }
 
+// Overdue reports whether a request that is not final at an instant has missed a
+// target of t by then, however it would go on: tokens that have not come count as if
+// they came now.
+func Overdue(o *record.Outcome, t record.Targets, now record.Micros) bool {
+	if o.FirstTokenUS.IsZero() && !within(float64(now-o.ArrivalUS)/1000, t.TTFTMS) || !within(float64(now-o.ArrivalUS)/1000, t.E2EMS) {
+		return true
+	}
+	first := span(o.ArrivalUS, o.FirstTokenUS)
+	if first == absent {
+		return false
+	}
+	perToken, _ := tpot(first, int64(now-o.ArrivalUS), o.OutputTokens)
+	return !within(float64(first)/1000, t.TTFTMS) || !within(perToken, t.TPOTMS)
+}
+
 // within reports whether ms meets the target, which is 0 if there is none.
 func within(ms, target float64) bool { return target == 0 || ms <= target }

@@ -48,7 +48,7 @@ type Raw struct {
 
 	// Regret is absent where nobody asked for it.
 	Regret *Regret `json:"regret,omitempty"`
-	// Anomalies counts episodes by their type; absent without any.
+	// Anomalies counts episodes by their type; absent where nobody looked for them.
 	Anomalies map[string]int64 `json:"anomalies,omitempty"`
 	// Sessions is absent without one.
 	Sessions *Sessions `json:"session,omitempty"`

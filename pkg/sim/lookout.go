@@ -3,6 +3,7 @@ package sim
 import (
 	"blis/pkg/anomaly"
 	"blis/pkg/engine"
+	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/record"
 )
@@ -61,11 +62,15 @@ func (l *lookout) formed(s *simulation, i int32, e *engine.Engine) {
 	}
 }
 
-// final tells that a request has ended. What the horizon cuts has not.
+// final tells that a request has ended. What the horizon cuts has not, but for what has
+// missed a target by then.
 func (l *lookout) final(s *simulation, slot int32) error {
 	r := &s.slots[slot]
 	if r.out.State == record.StateUnfinished {
-		return nil
+		if metrics.Overdue(&r.out, r.class.Targets, record.Micros(s.now)) {
+			l.watch.Final(s.now, l.of(s, slot))
+		}
+		return l.write(s)
 	}
 	if r.seq != nowhere && r.out.ScheduledUS.IsZero() {
 		l.watch.Left(s.now, r.replica, slot)

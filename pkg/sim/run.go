@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"blis/pkg/anomaly"
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/metrics"
@@ -172,6 +173,7 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	s.ledger = book
 	kept := o.Counterfactual.watch(s, book)
 	if s.out.level >= traceDecisions {
+		book.Watch(anomaly.Detectors.Names())
 		s.lookout = newLookout(len(s.replicas), book.Anomaly)
 	}
 	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"blis/pkg/fitness"
@@ -267,7 +269,8 @@ func (s *summary) compute() {
 	if s.carried != nil && s.carried.Shadow != nil {
 		s.computed.Expects()
 	}
-	if s.chosen == s.seen {
+	if s.chosen == s.seen && s.carried != nil && s.carried.Anomalies != nil {
+		s.computed.Watch(slices.Collect(maps.Keys(s.carried.Anomalies)))
 		for i := range s.anomalies {
 			s.computed.Anomaly(s.anomalies[i].Type)
 		}
