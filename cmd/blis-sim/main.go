@@ -91,7 +91,11 @@
 // one that the same estimator prefers if it knows no more than the policy. exact:20
 // plays the run again from the 20 decisions that lost most by estimate, with the
 // three best other replicas each and the opposite verdict of admission, and says what
-// that changes for the request and for all: targets met, ms. Ids name decisions;
+// that changes for the request and for all: targets met, ms. Where admission refused
+// requests (or put them off until they timed out) up to half of the 20 are such
+// decisions, of those that would have been served soonest by estimate: what is lost is
+// the request, which has no ms. Under always-admit nobody decides to admit, and there is
+// no opposite. Ids name decisions;
 // --counterfactual-horizon bounds how far they are played. --clairvoyant sends each
 // request to where it ends first by the true state and the true length of its answer,
 // whatever the policy says: a run to compare with, as scripts/headroom does.

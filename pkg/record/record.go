@@ -192,6 +192,10 @@ const (
 	StageRouting     = "routing"
 )
 
+// VerdictExpire is that of admission on a request that it would delay once more than
+// may be, and of flow control on one that has waited too long: it has timed out.
+const VerdictExpire = "expire"
+
 // Decision is one choice of a policy about a request.
 type Decision struct {
 	Kind    string `json:"kind"`
@@ -199,7 +203,7 @@ type Decision struct {
 	Stage   string `json:"stage"`
 	AtUS    Micros `json:"at_us"`
 	Request string `json:"request"`
-	// Verdict is admission's (admit, reject, delay) or flow control's (queue,
+	// Verdict is admission's (admit, reject, delay, expire) or flow control's (queue,
 	// reject: its queue is full, expire); DelayUS is for how long it was delayed.
 	Verdict string `json:"verdict,omitempty"`
 	DelayUS int64  `json:"delay_us,omitempty"`

@@ -126,8 +126,8 @@ type regrets struct {
 	*judge
 	book *book
 	// decisions are those of routing, in their order, and those of admission that
-	// were asked for.
-	decisions []decision
+	// were asked for; refused are those of admission that let a request end unserved.
+	decisions, refused []decision
 	// admissions are the last admission decisions, by the request's position.
 	admissions map[int64]admissionDecision
 }
@@ -156,6 +156,9 @@ type other struct {
 type admissionDecision struct {
 	number, event int64
 	verdict       policy.Verdict
+	// served is, where it did not admit, the estimated time in µs from the request's
+	// arrival to its last token at the candidate where it would have ended first.
+	served int64
 }
 
 // routed estimates the candidates of a routing decision about r that has just been
@@ -183,13 +186,42 @@ func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Cho
 	return s.out.estimated(s, r, g.estimates, min(g.top, len(g.estimates)), c.Candidate, hindsight, avoidable)
 }
 
-// admitted remembers an admission decision that was asked for.
-func (g *regrets) admitted(s *simulation, r *request, v policy.Verdict) {
-	last := admissionDecision{s.decisions - 1, s.happened, v}
-	g.admissions[r.position] = last
-	if slices.Contains(g.named, s.decisions-1) {
-		g.decisions = append(g.decisions, decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageAdmission, request: r.out.ID, admission: last})
+// admitted remembers an admission decision, which was taken about the view.
+func (g *regrets) admitted(s *simulation, r *request, view *policy.View, v policy.Verdict) {
+	last := admissionDecision{number: s.decisions - 1, event: s.happened, verdict: v}
+	if v.Action != policy.Admit && g.worst > 0 {
+		g.estimate(s, r, view)
+		last.served = slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) }).last
 	}
+	g.admissions[r.position] = last
+	if slices.Contains(g.named, last.number) {
+		g.decisions = append(g.decisions, last.of(r))
+	}
+}
+
+// ended is told that a request has ended: one that admission has refused could have
+// been served.
+func (g *regrets) ended(r *request) {
+	last, asked := g.admissions[r.position]
+	if asked && g.worst > 0 && last.verdict.Action != policy.Admit && (r.out.State == record.StateRejected || r.out.State == record.StateTimedOut) {
+		g.refused = append(g.refused, last.of(r))
+	}
+	delete(g.admissions, r.position)
+}
+
+// of is the decision, which was about r.
+func (a admissionDecision) of(r *request) decision {
+	return decision{number: a.number, position: r.position, event: a.event, stage: record.StageAdmission, request: r.out.ID, admission: a}
+}
+
+// most are the decisions that have lost most by estimate: of routing in ms and, up to
+// half of them or what routing leaves, of admission those that refused whom the
+// cluster would have served soonest. What these lost has no ms: it is the request.
+func (g *regrets) most() []decision {
+	slices.SortStableFunc(g.decisions, func(a, b decision) int { return cmp.Compare(b.regret, a.regret) })
+	slices.SortStableFunc(g.refused, func(a, b decision) int { return cmp.Compare(a.admission.served, b.admission.served) })
+	n := min(len(g.refused), max(g.worst/2, g.worst-len(g.decisions)))
+	return slices.Concat(g.refused[:n], g.decisions[:min(len(g.decisions), g.worst-n)])
 }
 
 // chosen are the decisions that are played again, in their order.
@@ -202,9 +234,7 @@ func (g *regrets) chosen() []decision {
 			}
 		}
 	} else {
-		of = slices.Clone(g.decisions)
-		slices.SortStableFunc(of, func(a, b decision) int { return cmp.Compare(b.regret, a.regret) })
-		of = of[:min(len(of), g.worst)]
+		of = g.most()
 	}
 	slices.SortFunc(of, func(a, b decision) int { return cmp.Compare(a.number, b.number) })
 	return slices.CompactFunc(of, func(a, b decision) bool { return a.number == b.number })

@@ -122,7 +122,7 @@ func (s *simulation) lose(slot int32) error {
 		return nil
 	}
 	s.router.flowStats.expired++
-	if err := s.out.verdict(s, r, record.StageFlowControl, "expire", "", 0, len(s.reachable(r, 0))); err != nil {
+	if err := s.out.verdict(s, r, record.StageFlowControl, record.VerdictExpire, "", 0, len(s.reachable(r, 0))); err != nil {
 		return err
 	}
 	s.unhold(slot)

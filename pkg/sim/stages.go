@@ -78,23 +78,28 @@ func (s *simulation) admit(slot int32) error {
 	r := &s.slots[slot]
 	r.delayed = false
 	var v policy.Verdict
+	spent := false // it was delayed as often as may be
 	if !s.router.admitsAll {
 		view := s.view(r, s.router.admission)
 		v = s.router.Admission.Admit(view)
 		if s.forced.at == s.decisions {
 			v = s.forced.verdict
 		}
-		if err := s.out.verdict(s, r, record.StageAdmission, v.Action.String(), v.Why, v.DelayUS, len(view.Replicas)); err != nil {
+		verdict, delayUS := v.Action.String(), v.DelayUS
+		if v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays) {
+			spent, verdict, delayUS = true, record.VerdictExpire, 0
+		}
+		if err := s.out.verdict(s, r, record.StageAdmission, verdict, v.Why, delayUS, len(view.Replicas)); err != nil {
 			return err
 		}
 		if s.regrets != nil {
-			s.regrets.admitted(s, r, v)
+			s.regrets.admitted(s, r, view, v)
 		}
 	}
 	switch {
 	case v.Action == policy.Reject:
 		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
-	case v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays):
+	case spent:
 		return s.refuse(slot, record.StateTimedOut, record.ReasonAdmissionDelay)
 	case v.Action == policy.Delay:
 		s.router.delays++
@@ -309,6 +314,9 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 		s.counts.Unfinished++
 	}
 	s.ledger.final(r.position, o, record.Micros(s.now))
+	if s.regrets != nil {
+		s.regrets.ended(r)
+	}
 	if s.check != nil {
 		if err := s.check.outcome(r); err != nil {
 			return err
