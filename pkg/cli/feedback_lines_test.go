@@ -13,9 +13,11 @@ type plainCheck struct {
 	*plainRun
 	out, in []*plainRequest
 	section string
-	pattern string          // of the lines under P1
+	pattern string          // of the lines under P1, P2 and so on
 	of      []*plainRequest // the losing ones that it explains
-	example *plainRequest   // of the lines under W1
+	each    [][]*plainRequest
+	gone    map[*plainRequest]bool // who meets an earlier pattern
+	example *plainRequest          // of the lines under W1
 }
 
 // line writes the line anew that begins as this one does; known is false where that is
@@ -28,11 +30,11 @@ func (c *plainCheck) line(line string) (want string, known bool) {
 		{"[blis-summary/1]", func(string) string { return "[blis-summary/1] " + c.policies() }},
 		{"state: ", c.state}, {"where: ", c.mostly}, {"first cause: ", c.firstCause}, {"fitness: ", c.fitness}, {"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
 		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by the part", c.blame},
-		{"name ", nil}, {"P1 ", c.begin}, {"   P", nil}, {"NEVER fired", c.never}, {"admission tree NEVER", func(string) string {
+		{"name ", nil}, {"P", c.begin}, {"NEVER fired", c.never}, {"admission tree NEVER", func(string) string {
 			return fmt.Sprintf("admission tree NEVER refused or delayed: 0 of %d", len(c.requests))
 		}},
-		{"W", c.who}, {"   chose ", c.chose}, {"   not ", c.not}, {"   true queue", c.queue}, {"   ms: ", c.times}, {"   best other", c.other},
-		{"class ", c.keptClass}, {"prefixes: ", c.prefixes}, {"waiting ", c.waiting}, {"routing, each", c.room}, {"other choices", func(l string) string { return l }},
+		{"W", c.who}, {"   chose ", c.chose}, {"   not ", c.not}, {"   true queue", c.queue}, {"   ms: ", c.times}, {"   best other", c.other}, {"   played otherwise", c.played},
+		{"prefixes: ", c.prefixes}, {"class ", c.keptClass}, {"waiting ", c.waiting}, {"routing, each", c.room}, {"other choices", func(l string) string { return l }},
 		{"slo_violation", c.anomaly}, {"preemption_storm", c.anomaly}, {"blis-summarize --explain", c.more}, {"blis-summarize --", nil}, {"[CUT] at 1500 tokens (estimated): ", nil},
 	} {
 		if strings.HasPrefix(line, l.begins) {
@@ -133,14 +135,25 @@ func (c *plainCheck) mostly(string) string {
 // firstCause reads which pattern it is from the text, and counts the rest.
 func (c *plainCheck) firstCause(line string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(line, "first cause: P1 "), " explains")
-	c.choose(name)
+	c.choose(1, name)
 	return fmt.Sprintf("first cause: P1 %s explains %s of it: %s.", name, share(float64(len(c.of)), float64(len(c.out))), c.cause())
 }
 
-// choose makes the pattern the one that lines are about.
-func (c *plainCheck) choose(pattern string) {
+// choose makes the pattern the one that lines are about. Who meets one before it does not
+// count.
+func (c *plainCheck) choose(n int, pattern string) {
+	if n == 1 {
+		c.gone, c.each = map[*plainRequest]bool{}, nil
+	} else {
+		for _, r := range c.requests {
+			if patternOf[c.pattern](c.plainRun, r) {
+				c.gone[r] = true
+			}
+		}
+	}
 	c.pattern = pattern
-	c.of = c.only(func(r *plainRequest) bool { return c.lost(r) && patternOf[pattern](c.plainRun, r) })
+	c.of = c.only(func(r *plainRequest) bool { return !c.gone[r] && c.lost(r) && patternOf[pattern](c.plainRun, r) })
+	c.each = append(c.each, c.of)
 }
 
 func (c *plainCheck) cause() string {
@@ -157,6 +170,11 @@ func (c *plainCheck) cause() string {
 	case "prefix_unseen":
 		return fmt.Sprintf("routed by no prefix; of %s prompt tokens %s were cached, and %s of %s tokens ahead were computed again (means)",
 			show(mean(c.of, func(r *plainRequest) float64 { return r.Input })), show(mean(c.of, func(r *plainRequest) float64 { return r.Cached })), ahead(c.again), ahead((*plainRequest).work))
+	case "hot_prefix":
+		return fmt.Sprintf("sent to a queue of %s while the shortest held %s, for a prefix of %s tokens (means)", show(mean(c.of, queue)), show(mean(c.of, shortest)), show(mean(c.of, func(r *plainRequest) float64 { return r.Expected })))
+	case "behind_lower_class":
+		lower := mean(c.of, func(r *plainRequest) float64 { return sum(c.ahead(r), c.lower(r)) })
+		return fmt.Sprintf("waited behind %s tokens, %s of them of lower classes; shortest queue %s (means)", ahead((*plainRequest).work), show(lower), show(mean(c.of, shortest)))
 	case "behind_tenant abuser":
 		return fmt.Sprintf("waited behind %s tokens, %s of them of tenant abuser; shortest queue %s (means)", ahead((*plainRequest).work), ahead(ofTenant("abuser")), show(mean(c.of, shortest)))
 	case "overload":
@@ -182,29 +200,42 @@ func (c *plainCheck) never(string) string {
 }
 
 func (c *plainCheck) begin(line string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(line, "P1 "), ",")
-	c.choose(name)
+	var n int
+	if _, err := fmt.Sscanf(line, "P%d ", &n); err != nil {
+		return err.Error()
+	}
+	if !strings.Contains(line, ": ") { // else it is advice
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, fmt.Sprintf("P%d ", n)), ",")
+		c.choose(n, name)
+	}
 	return line
 }
 
 func (c *plainCheck) support() string {
-	met := 0
+	met, all, lost := 0, 0, 0
 	for _, r := range c.requests {
+		if c.gone[r] {
+			continue
+		}
+		all++
+		if c.lost(r) {
+			lost++
+		}
 		if patternOf[c.pattern](c.plainRun, r) {
 			met++
 		}
 	}
 	text := fmt.Sprintf("   %d of %d misses (%s); met by %d requests", len(c.of), len(c.out), share(float64(len(c.of)), float64(len(c.out))), met)
-	if len(c.requests)-met < 10 {
+	if all-met < 10 {
 		return text + ", that is nearly all: no lift"
 	}
 	with := (float64(len(c.of)) + 0.5) / (float64(met) + 1)
-	without := (float64(len(c.out)-len(c.of)) + 0.5) / (float64(len(c.requests)-met) + 1)
-	over := func(all []*plainRequest) float64 {
-		return sum(all, func(r *plainRequest) float64 { _, over := c.missed(r); return over })
+	without := (float64(lost-len(c.of)) + 0.5) / (float64(all-met) + 1)
+	over := func(of []*plainRequest) float64 {
+		return sum(of, func(r *plainRequest) float64 { _, over := c.missed(r); return over })
 	}
-	ms := over(c.of) / float64(met) / ((over(c.out) - over(c.of)) / float64(len(c.requests)-met))
-	if 2*len(c.out) > len(c.requests) && ms > with/without {
+	ms := over(c.of) / float64(met) / ((over(c.only(func(r *plainRequest) bool { return !c.gone[r] })) - over(c.of)) / float64(all-met))
+	if 2*lost > all && ms > with/without {
 		return text + fmt.Sprintf(", lift %.1f by ms above target", ms)
 	}
 	return text + fmt.Sprintf(", lift %.1f", with/without)
@@ -306,11 +337,15 @@ func (c *plainCheck) group(line string) string {
 // who finds the request that an example is about: of those that its pattern explains, or
 // that none does, the one most above its target.
 func (c *plainCheck) who(line string) string {
-	explained := strings.HasPrefix(line, "W1 of P1")
+	var n, pattern int
+	of := slices.DeleteFunc(slices.Clone(c.out), func(r *plainRequest) bool { return slices.Contains(slices.Concat(c.each...), r) })
+	if _, err := fmt.Sscanf(line, "W%d of P%d:", &n, &pattern); err == nil {
+		of = c.each[pattern-1]
+	}
 	c.example = nil
 	most := 0.0
-	for _, r := range c.out {
-		if _, over := c.missed(r); slices.Contains(c.of, r) == explained && over > most {
+	for _, r := range of {
+		if _, over := c.missed(r); over > most {
 			c.example, most = r, over
 		}
 	}
@@ -390,10 +425,39 @@ func (c *plainCheck) other(string) string {
 	return fmt.Sprintf("   best other main/%.0f: E2E %s ms against %s (estimated); avoidable %s ms", best["replica"], show(best["e2e_ms"].(float64)), show(ours["e2e_ms"].(float64)), show(c.example.regret["avoidable_ms"].(float64)))
 }
 
+func (c *plainCheck) played(string) string {
+	text, most, least := "", math.Inf(-1), math.Inf(-1)
+	for _, g := range c.exact {
+		if g["decision"] != c.example.Decision {
+			continue
+		}
+		for _, a := range g["alternatives"].([]any) {
+			a := a.(map[string]any)
+			all := a["all"].(map[string]any)
+			gained, lost, less := all["gained"].(float64), all["lost"].(float64), all["e2e_ms"].(float64)
+			if gained-lost < most || gained-lost == most && less <= least {
+				continue
+			}
+			most, least = gained-lost, less
+			what, ok := a["verdict"].(string)
+			if !ok {
+				what = fmt.Sprintf("%s/%.0f", a["deployment"], a["replica"])
+			}
+			text = fmt.Sprintf("   played otherwise, best %s: %.0f more met and %.0f more missed of all; E2E of all %s ms less (exact)", what, gained, lost, show(less))
+		}
+	}
+	return text
+}
+
 func (c *plainCheck) keptClass(line string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(line, "class "), ":")
 	met := len(slices.DeleteFunc(slices.Clone(c.in), func(r *plainRequest) bool { return r.Class != name }))
-	return fmt.Sprintf("class %s: %d of %d met their targets", name, met, len(c.only(func(r *plainRequest) bool { return r.Class == name })))
+	all := len(c.only(func(r *plainRequest) bool { return r.Class == name }))
+	text := fmt.Sprintf("class %s: %d of %d met their targets", name, met, all)
+	if others := len(c.requests) - all; others > 0 {
+		text += fmt.Sprintf(", of the others %d of %d", len(c.in)-met, others)
+	}
+	return text
 }
 
 func (c *plainCheck) prefixes(string) string {
@@ -442,9 +506,12 @@ func (c *plainCheck) anomaly(line string) string {
 // either side of its arrival.
 func (c *plainCheck) more(line string) string {
 	var r *plainRequest
-	most := 0.0
-	for _, o := range c.out {
-		if _, over := c.missed(o); (len(c.of) == 0 || slices.Contains(c.of, o)) && over > most {
+	most, of := 0.0, c.out
+	if len(c.each) > 0 {
+		of = c.each[0]
+	}
+	for _, o := range of {
+		if _, over := c.missed(o); over > most {
 			r, most = o, over
 		}
 	}

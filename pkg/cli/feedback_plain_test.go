@@ -42,6 +42,7 @@ type plainRun struct {
 	metrics   map[string]any
 	requests  []*plainRequest
 	anomalies []map[string]any
+	exact     []map[string]any // regrets
 }
 
 // plainRequest is an outcome with the decisions about it. Times are µs, -1 where absent.
@@ -76,6 +77,8 @@ func readPlainly(t *testing.T, run []byte) *plainRun {
 		case "regret":
 			if m["method"] == "estimated" {
 				regrets[m["request"].(string)] = m
+			} else {
+				p.exact = append(p.exact, m)
 			}
 		case "anomaly":
 			p.anomalies = append(p.anomalies, m)
@@ -250,12 +253,16 @@ func share(a, b float64) string { return fmt.Sprintf("%.1f %%", 100*a/b) }
 // patternOf says of whom each pattern of the text can be, by its own reading of the
 // condition.
 var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
-	"overload": func(p *plainRun, r *plainRequest) bool { return slices.Min(p.queues(r)) >= 8 },
-	"stale_signal": func(p *plainRun, r *plainRequest) bool {
+	"overload":     func(p *plainRun, r *plainRequest) bool { return slices.Min(p.queues(r)) >= 8 },
+	"stale_signal": stale,
+	"hot_prefix": func(p *plainRun, r *plainRequest) bool {
 		q := p.queues(r)
-		mine, c := q[r.Replica], r.candidate(true)
-		age, _ := c["age_us"].(float64)
-		return mine >= 2*slices.Min(q)+4 && age >= 100_000 && math.Abs(c["queue_depth"].(float64)-mine) >= max(4, math.Floor(mine/2))
+		return q[r.Replica] >= 2*slices.Min(q)+4 && !stale(p, r) && r.candidate(true)["matched_blocks"].(float64) > 0
+	},
+	"behind_lower_class": func(p *plainRun, r *plainRequest) bool {
+		q, ahead := p.queues(r), p.ahead(r)
+		total := sum(ahead, (*plainRequest).work)
+		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, p.lower(r)) >= 0.3*total
 	},
 	"prefix_unseen": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
@@ -270,6 +277,31 @@ var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 		total := sum(ahead, (*plainRequest).work)
 		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, ofTenant("abuser")) >= 0.3*total
 	},
+}
+
+func stale(p *plainRun, r *plainRequest) bool {
+	q := p.queues(r)
+	mine, c := q[r.Replica], r.candidate(true)
+	age, _ := c["age_us"].(float64)
+	return mine >= 2*slices.Min(q)+4 && age >= 100_000 && math.Abs(c["queue_depth"].(float64)-mine) >= max(4, math.Floor(mine/2))
+}
+
+// lower is the work of requests whose class comes after that of r.
+func (p *plainRun) lower(r *plainRequest) func(*plainRequest) float64 {
+	priority := func(r *plainRequest) float64 {
+		for _, c := range p.header.Classes {
+			if c.Name == r.Class {
+				return c.Prio
+			}
+		}
+		return 0
+	}
+	return func(o *plainRequest) float64 {
+		if priority(o) >= priority(r) {
+			return 0
+		}
+		return o.work()
+	}
 }
 
 func ofTenant(name string) func(*plainRequest) float64 {

@@ -31,6 +31,8 @@ var tellings = []told{
 	{name: "prefix-blind", workload: "--scenario documents --requests 400", run: "--set routing.type=least-loaded --set deployments.main.replicas=3"},
 	{name: "stale-signals", workload: "--scenario prefix-heavy --requests 600", run: "--counterfactual exact:1 --set routing={type:weighted,params:{queue-depth:1}} --set control_plane.snapshots.default=periodic\x005s"},
 	{name: "abusive-tenant", workload: "--scenario abusive-tenant --requests 900", run: "--set deployments.main.replicas=2 --trace full"},
+	{name: "three-tenants", workload: "../../testdata/feedback/three-tenants.yaml", run: "--counterfactual 3 --set routing={type:weighted,params:{queue-depth:2,prefix-affinity:0.2}} --set deployments.main.replicas=3 " +
+		"--set control_plane.snapshots.default=periodic\x00200ms"},
 	{name: "broken-policy", workload: "--scenario sanity --requests 5", run: "-p ../../testdata/feedback/broken.yaml", code: 1},
 }
 
@@ -59,7 +61,7 @@ func (x *told) play(t *testing.T) []byte {
 	return piped(t, Sim, workload, x.code, append(args(x.run), "--plain")...)
 }
 
-// The texts of six runs are those in testdata/feedback, and a second, plain reader of
+// The texts of seven runs are those in testdata/feedback, and a second, plain reader of
 // the runs finds all their numbers again.
 func TestSummaryTexts(t *testing.T) {
 	for _, x := range tellings {

@@ -5,7 +5,7 @@ package feedback
 var advice = map[string]string{
 	"stale_signal":       "refresh snapshots more often, or let inflight, which is never old, weigh in the routing score",
 	"hot_prefix":         "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
-	"queue_unseen":       "route by queue-depth, active-requests or least-loaded",
+	"queue_unseen":       "let the length of queues weigh in the routing score (queue-depth)",
 	"queue_outweighed":   "raise the weight of queue-depth against the other scorers",
 	"prefix_unseen":      "route with prefix-affinity or precise-prefix",
 	"prefix_passed":      "raise the weight of prefixes, or keep requests with one prefix together",

@@ -1,7 +1,7 @@
 // Package insight says where a run lost time and SLOs, and which decisions that
 // traces to.
 //
-// It takes a run's records in their order and keeps about 300 bytes for each request.
+// It takes a run's records in their order and keeps about half a kilobyte for each request.
 // When all have come, it reconstructs from the outcomes what the routers could not
 // know: how long each queue truly was at each decision, and whose work a request waited
 // behind. Then it divides what was lost
