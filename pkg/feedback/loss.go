@@ -129,30 +129,38 @@ var loss = section{"LOSS", func(w *writer) {
 // split is the table of where the time of completed requests went. A part that nobody
 // spent time in is left out.
 func (w *writer) split(l *insight.Loss, lost, met string) {
-	rows := [][]string{{"mean ms", "requests"}, {lost, fmt.Sprint(l.LostDone)}, {met, fmt.Sprint(l.MetDone)}}
-	means := []*[insight.PartCount]float64{l.LostMS, l.MetMS}
-	cell := func(k, p int) string {
-		if means[k] == nil {
-			return "-"
+	rows := [][]string{{"mean ms", "requests"}}
+	var means []*[insight.PartCount]float64
+	for _, x := range []struct {
+		what string
+		n    int64
+		ms   *[insight.PartCount]float64
+	}{{lost, l.LostDone, l.LostMS}, {met, l.MetDone, l.MetMS}} {
+		if x.ms != nil {
+			rows = append(rows, []string{x.what, fmt.Sprint(x.n)})
+			means = append(means, x.ms)
 		}
-		return ms(means[k][p])
 	}
-	for p, part := range insight.Parts {
-		if a, b := cell(0, p), cell(1, p); (a != "0.0" || b != "0.0") && (a != "-" || b != "-") {
-			rows[0], rows[1], rows[2] = append(rows[0], part.Name), append(rows[1], a), append(rows[2], b)
-		}
-	}
-	if len(rows[0]) == 2 {
+	if len(means) == 0 {
 		return
 	}
-	rows[0] = append(rows[0], "all")
-	for k := range means {
-		sum := 0.0
-		if means[k] != nil {
-			for _, x := range means[k] {
-				sum += x
-			}
+	sums := make([]float64, len(means))
+	for p, part := range insight.Parts {
+		spent := false
+		for k, m := range means {
+			sums[k] += m[p]
+			spent = spent || m[p] > 0
 		}
+		if !spent {
+			continue
+		}
+		rows[0] = append(rows[0], part.Name)
+		for k, m := range means {
+			rows[k+1] = append(rows[k+1], ms(m[p]))
+		}
+	}
+	rows[0] = append(rows[0], "all")
+	for k, sum := range sums {
 		rows[k+1] = append(rows[k+1], ms(sum))
 	}
 	w.table(rows)

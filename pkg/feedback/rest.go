@@ -67,13 +67,15 @@ func episode(a *record.Anomaly) string {
 
 var headroom = section{"HEADROOM", func(w *writer) {
 	f := w.Findings
-	if f == nil || f.Waits.E2EMS == 0 {
+	if f == nil {
 		return
 	}
-	w.line("waiting (admission, dispatch, queue, preempted) is %s of %s ms E2E of completed requests (%s); the rest is in batches.", ms(f.Waits.WaitMS), ms(f.Waits.E2EMS), percent(f.Waits.WaitMS/f.Waits.E2EMS))
+	if f.Waits.E2EMS > 0 {
+		w.line("waiting (admission, dispatch, queue, preempted) is %s of %s ms E2E of completed requests (%s); the rest is in batches.", ms(f.Waits.WaitMS), ms(f.Waits.E2EMS), percent(f.Waits.WaitMS/f.Waits.E2EMS))
+	}
 	if g := f.Regret; g != nil && g.E2EMS > 0 {
 		w.line("routing, each decision alone: the best candidate saves %s of %s ms estimated E2E (%s); avoidable with what was seen: %s ms.", ms(g.HindsightMS), ms(g.E2EMS), percent(g.HindsightMS/g.E2EMS), ms(g.AvoidableMS))
-	} else {
+	} else if w.Header.Run != nil {
 		w.line("other choices were not looked into: blis-sim --counterfactual 3; whole policies: scripts/headroom.")
 	}
 }}

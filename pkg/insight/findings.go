@@ -47,7 +47,7 @@ type Regret struct {
 }
 
 // Waits is how much of the E2E of completed requests, in ms, was waiting: admission,
-// dispatch, queue and preempted.
+// dispatch, queue and preempted. It is of those that say when they entered a batch.
 type Waits struct{ WaitMS, E2EMS float64 }
 
 // Find looks for everything. It is called once, after the last record.
@@ -67,7 +67,7 @@ func (in *Insight) Find() *Findings {
 	f.Rules, f.Tallies = in.rules(), in.tallies(f.Loss)
 	for i := range in.rows {
 		r := in.rows[i]
-		if r.apart || in.names.list[r.state] != record.StateCompleted {
+		if r.apart || in.names.list[r.state] != record.StateCompleted || r.scheduled == never {
 			continue
 		}
 		s := r.split()

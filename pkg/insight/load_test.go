@@ -75,6 +75,25 @@ func TestPartsAddUp(t *testing.T) {
 	})
 }
 
+// What a recording does not say is counted in the next part that it says the end of.
+func TestPartsOfARecording(t *testing.T) {
+	for _, c := range []struct {
+		of   times
+		want Split
+	}{
+		{times{100, never, never, never, never, 400, 900, 0}, Split{partPrefill: 300, partDecode: 500}},
+		{times{100, never, never, never, 250, 400, 900, 0}, Split{partQueue: 150, partPrefill: 150, partDecode: 500}},
+		{times{100, 120, 120, 130, never, never, 900, 0}, Split{partAdmission: 20, partDispatch: 10, partQueue: 770}},
+		{times{100, never, never, never, never, never, 900, 0}, Split{partAdmission: 800}},
+		{times{100, 100, 100, 110, 200, 300, 900, 650}, Split{partDispatch: 10, partQueue: 90, partPrefill: 50, partPreempted: 650}},
+		{times{100, 100, 100, 110, 200, 300, never, 0}, Split{}},
+	} {
+		if got := c.of.split(); got != c.want {
+			t.Errorf("%v: %v, want %v", c.of, got, c.want)
+		}
+	}
+}
+
 // Queues are what counting all requests for each decision says: those that were sent
 // there before it, earlier or at the same instant and before it in the stream, and that
 // have neither entered a batch nor ended by then.

@@ -29,20 +29,28 @@ const (
 // Split is a time in µs for each of the Parts.
 type Split [PartCount]int64
 
-// split divides the time of r. A request that ended early has no time in the parts
-// that it did not reach. The time preempted is taken from decode, and from prefill
-// where that was shorter: records do not say when it was.
+// split divides the time of r. A request that ended early has no time in the parts that it
+// did not reach. Where a recording does not say when a part ended, though a later one
+// did, its time is counted in the next one. The time preempted is taken from decode, and
+// from prefill where that was shorter: records do not say when it was.
 func (t *times) split() (s Split) {
 	if t.ended == never {
 		return s
 	}
-	marks := [...]record.Micros{t.arrival, t.admitted, t.enqueued, t.scheduled, t.first, t.ended}
+	marks := [...]record.Micros{t.admitted, t.enqueued, t.scheduled, t.first, t.ended}
+	last := len(marks) - 2 // the last that came, before the end
+	for last >= 0 && marks[last] == never {
+		last--
+	}
 	from := t.arrival
-	for part, to := range marks[1:] {
-		if to == never || to > t.ended {
+	for part, to := range marks {
+		switch {
+		case part > last:
 			to = t.ended
+		case to == never:
+			continue
 		}
-		if to > from {
+		if to = min(to, t.ended); to > from {
 			s[part] = int64(to - from)
 			from = to
 		}
@@ -58,10 +66,15 @@ func (t *times) split() (s Split) {
 
 // reached is the part in which r was when it ended.
 func (t *times) reached() int8 {
-	for part, to := range [...]record.Micros{t.admitted, t.enqueued, t.scheduled, t.first} {
-		if to == never {
-			return int8(part)
-		}
+	switch {
+	case t.first != never:
+		return partDecode
+	case t.scheduled != never:
+		return partPrefill
+	case t.enqueued != never:
+		return partQueue
+	case t.admitted != never:
+		return partDispatch
 	}
-	return partDecode
+	return partAdmission
 }
