@@ -10,6 +10,8 @@
 // numbers); Clone makes another one that goes on from there by itself.
 package policy
 
+import "strconv"
+
 // Action is what admission does with a request.
 type Action uint8
 
@@ -30,7 +32,48 @@ type Verdict struct {
 	// Why says what decided: the path of an expression or of a leaf, or the policy's
 	// type; "" where there was nothing to decide.
 	Why string
+	// Reason says by which number it was decided.
+	Reason Reason
 }
+
+// Reason is a number and the limit that it was held to, in words only when somebody
+// reads it: What is the number's name, Than how it stands to the limit. Without Than it
+// is only a word.
+type Reason struct {
+	What  string
+	Is    float64
+	Than  string
+	Limit float64
+}
+
+// Append appends the words to b: mean queue depth 6.25 >= 5.
+func (r Reason) Append(b []byte) []byte {
+	b = append(b, r.What...)
+	if r.Than == "" {
+		return b
+	}
+	b = strconv.AppendFloat(append(b, ' '), r.Is, 'g', 6, 64)
+	b = append(append(append(b, ' '), r.Than...), ' ')
+	return strconv.AppendFloat(b, r.Limit, 'g', 6, 64)
+}
+
+// below admits what is below a limit, upTo what is not above it.
+func below(what string, x, limit float64) Verdict {
+	if x < limit {
+		return Verdict{Reason: Reason{what, x, "<", limit}}
+	}
+	return Verdict{Action: Reject, Reason: Reason{what, x, ">=", limit}}
+}
+
+func upTo(what string, x, limit float64) Verdict {
+	if x <= limit {
+		return Verdict{Reason: Reason{what, x, "<=", limit}}
+	}
+	return Verdict{Action: Reject, Reason: Reason{what, x, ">", limit}}
+}
+
+// exempt admits what no limit is for.
+func exempt(what string) Verdict { return Verdict{Reason: Reason{What: what}} }
 
 // Choice is a router's decision: a place in View.Replicas, and the score that
 // won, in the policy's own unit.

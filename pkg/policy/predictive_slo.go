@@ -33,19 +33,19 @@ func newPredictiveSLO(b *builder, s *Spec) Admitter {
 func (p predictiveSLO) Admit(v *View) Verdict {
 	r := v.Request
 	if r.Tier == Critical {
-		return Verdict{}
+		return exempt("critical tier")
 	}
 	budget, ok := p.budgets[r.Class]
 	if !ok {
 		if budget, ok = p.budgets[r.Tier]; !ok {
-			return Verdict{}
+			return exempt("no budget")
 		}
 	}
 	limit := 1000 * budget * p.headroom
 	if r.Tier == Standard {
 		limit *= p.tolerance
 	}
-	return verdict(v.BestTTFTUS(p.stepUS) <= limit)
+	return upTo("best estimated TTFT in us", v.BestTTFTUS(p.stepUS), limit)
 }
 
 func (p predictiveSLO) Clone() Admitter { return p }

@@ -49,15 +49,14 @@ func (l *rateLimit) Admit(v *View) Verdict {
 		gone++
 	}
 	w = slices.Delete(w, 0, gone)
-	admit := len(w) < l.limit
-	if admit {
+	d := below("admitted in the window", float64(len(w)), float64(l.limit))
+	if d.Action == Admit {
 		w = append(w, v.NowUS)
+	} else {
+		d.Action, d.DelayUS = l.over.Action, l.over.DelayUS
 	}
 	l.windows[i] = w
-	if admit {
-		return Verdict{}
-	}
-	return l.over
+	return d
 }
 
 // index numbers the window of a request.

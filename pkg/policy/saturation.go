@@ -14,7 +14,10 @@ func newSaturation(b *builder, s *Spec) Admitter {
 }
 
 func (s saturation) Admit(v *View) Verdict {
-	return verdict(v.Request.Tier != Sheddable || v.Saturation() < s.threshold)
+	if v.Request.Tier != Sheddable {
+		return exempt("not of the sheddable tier")
+	}
+	return below("saturation", v.Saturation(), s.threshold)
 }
 
 func (s saturation) Clone() Admitter { return s }

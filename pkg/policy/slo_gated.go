@@ -31,7 +31,11 @@ func (g sloGated) Admit(v *View) Verdict {
 	for i := range v.Replicas {
 		sum += float64(v.Replicas[i].QueueDepth)
 	}
-	return verdict(sum/float64(len(v.Replicas)) < g.thresholds[tierOf(v.Request)])
+	limit := g.thresholds[tierOf(v.Request)]
+	if math.IsInf(limit, 1) {
+		return exempt("no threshold for the tier")
+	}
+	return below("mean queue depth", sum/float64(len(v.Replicas)), limit)
 }
 
 func (g sloGated) Clone() Admitter { return g }

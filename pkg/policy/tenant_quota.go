@@ -30,13 +30,13 @@ func (q tenantQuota) Admit(v *View) Verdict {
 	}
 	inflight := float64(v.Cluster.Inflight)
 	if inflight <= q.least {
-		return Verdict{}
+		return upTo("requests in flight", inflight, q.least)
 	}
 	active := v.Tenant.Active
 	if v.Request.Tier != Sheddable {
 		active -= v.Tenant.ActiveSheddable
 	}
-	return verdict(float64(active) <= float64(share*inflight))
+	return upTo("requests of the tenant in flight", float64(active), float64(share*inflight))
 }
 
 func (q tenantQuota) Clone() Admitter { return q }

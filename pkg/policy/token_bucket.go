@@ -54,11 +54,12 @@ func (t *tokenBucket) Admit(v *View) Verdict {
 	if t.inputTokens {
 		price = float64(v.Request.InputTokens)
 	}
-	if b.tokens < price {
-		return Verdict{Action: Reject}
+	have := b.tokens
+	if have < price {
+		return Verdict{Action: Reject, Reason: Reason{"tokens in the bucket", have, "<", price}}
 	}
 	b.tokens -= price
-	return Verdict{}
+	return Verdict{Reason: Reason{"tokens in the bucket", have, ">=", price}}
 }
 
 func (t *tokenBucket) Clone() Admitter {

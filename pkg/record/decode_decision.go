@@ -1,7 +1,6 @@
 package record
 
 import (
-	"math"
 	"slices"
 
 	"blis/pkg/named"
@@ -93,8 +92,9 @@ func (d *Decision) decodeChoice(s *scanner, f *Field) {
 
 // decode reads one object into c; what it leaves out is absent in c.
 func (c *Candidate) decode(s *scanner) {
-	none := Number(math.NaN())
-	*c = Candidate{Score: none, KVUtil: none, QueueDepth: Nowhere, Running: Nowhere, Matched: Nowhere, Cached: Nowhere, Terms: c.Terms[:0]}
+	terms := c.Terms[:0]
+	*c = NewCandidate("", 0)
+	c.Terms = terms
 	m := members{object: candidateObject}
 	for s.each(&m) {
 		switch f := m.field; f.Name {
@@ -118,6 +118,14 @@ func (c *Candidate) decode(s *scanner) {
 			c.Running = Index(s.integer(f))
 		case "kv_util":
 			c.KVUtil = Number(s.number(f))
+		case "hit_rate":
+			c.HitRate = Number(s.number(f))
+		case "recent_ttft_ms":
+			c.RecentTTFTMS = Number(s.number(f))
+		case "recent_tpot_ms":
+			c.RecentTPOTMS = Number(s.number(f))
+		case "est_wait_ms":
+			c.EstWaitMS = Number(s.number(f))
 		case "matched_blocks":
 			c.Matched = Index(s.integer(f))
 		case "cached_blocks":
@@ -131,7 +139,6 @@ func (c *Candidate) decode(s *scanner) {
 // UnmarshalJSON decodes a candidate, of which what the line leaves out is absent.
 func (c *Candidate) UnmarshalJSON(line []byte) error {
 	type plain Candidate
-	none := Number(math.NaN())
-	*c = Candidate{Score: none, KVUtil: none, QueueDepth: Nowhere, Running: Nowhere, Matched: Nowhere, Cached: Nowhere}
+	*c = NewCandidate("", 0)
 	return decodeStrictly(line, (*plain)(c))
 }

@@ -101,6 +101,7 @@ func drawCandidate(t *rapid.T) Candidate {
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"), Filtered: rapid.Bool().Draw(t, "filtered"),
 		Score: number("score"), Terms: rapid.SliceOfN(anyFloat, 0, 3).Draw(t, "terms"), Inflight: anyIndex.Draw(t, "inflight"),
 		QueueDepth: anyIndex.Draw(t, "queue_depth"), Running: anyIndex.Draw(t, "running"), KVUtil: number("kv_util"),
+		HitRate: number("hit_rate"), RecentTTFTMS: number("recent_ttft_ms"), RecentTPOTMS: number("recent_tpot_ms"), EstWaitMS: number("est_wait_ms"),
 		Matched: anyIndex.Draw(t, "matched"), Cached: anyIndex.Draw(t, "cached"), AgeUS: anyInt.Draw(t, "age"),
 	}
 }

@@ -145,9 +145,13 @@ var candidateObject = describe[Candidate]("candidate", "A replica as a routing p
 	Field{Name: "queue_depth", Doc: "Requests in its wait queue.", Max: maxIndex},
 	Field{Name: "running", Doc: "Sequences in its batch.", Max: maxIndex},
 	Field{Name: "kv_util", Doc: "The share of its blocks in use."},
+	Field{Name: "hit_rate", Doc: "The share of prompt tokens found cached in the last 10 s."},
+	Field{Name: "recent_ttft_ms", Doc: "Its mean TTFT of the last 10 s, in ms."},
+	Field{Name: "recent_tpot_ms", Doc: "Its mean TPOT of the last 10 s, in ms."},
+	Field{Name: "est_wait_ms", Doc: "The length of its queue times its mean step, in ms."},
 	Field{Name: "matched_blocks", Doc: "Blocks of the prompt that the router believed to be there.", Max: maxIndex},
 	Field{Name: "cached_blocks", Doc: "Blocks of the prompt that it saw there.", Max: maxIndex},
-	Field{Name: "age_us", Doc: "How old the oldest of the values was that the replica gave, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "age_us", Doc: "How old the oldest of these values was that the replica gave, in µs.", Min: 1, Max: maxExact},
 )
 
 var preemptionObject = describe[Preemption](KindPreemption, "A request that lost its place in a replica's batch.",

@@ -7,6 +7,8 @@
 // one. Streams that leave a process are compressed with zstd; readers sniff.
 package record
 
+import "math"
+
 // Schema is the version of the stream format that this package writes. It
 // rises when a reader of the older one would misread the newer.
 const Schema = 1
@@ -241,12 +243,25 @@ type Candidate struct {
 	QueueDepth Index  `json:"queue_depth,omitzero"`
 	Running    Index  `json:"running,omitzero"`
 	KVUtil     Number `json:"kv_util,omitzero"`
+	// HitRate is the share of prompt tokens found cached, the Recent are means, all of
+	// the last 10 s; EstWaitMS is its queue times its mean step.
+	HitRate      Number `json:"hit_rate,omitzero"`
+	RecentTTFTMS Number `json:"recent_ttft_ms,omitzero"`
+	RecentTPOTMS Number `json:"recent_tpot_ms,omitzero"`
+	EstWaitMS    Number `json:"est_wait_ms,omitzero"`
 	// Matched blocks of the prompt the router believed to be there, Cached ones it
 	// saw there.
 	Matched Index `json:"matched_blocks,omitzero"`
 	Cached  Index `json:"cached_blocks,omitzero"`
-	// AgeUS is how old the oldest of the values was that the replica gave.
+	// AgeUS is how old the oldest of these values was that the replica gave.
 	AgeUS int64 `json:"age_us,omitempty"`
+}
+
+// NewCandidate is one of which nothing was seen.
+func NewCandidate(deployment string, replica Index) Candidate {
+	none := Number(math.NaN())
+	return Candidate{Deployment: deployment, Replica: replica, Score: none, KVUtil: none, HitRate: none, RecentTTFTMS: none, RecentTPOTMS: none, EstWaitMS: none,
+		QueueDepth: Nowhere, Running: Nowhere, Matched: Nowhere, Cached: Nowhere}
 }
 
 // Number is a number, or absent on the wire if it is none (NaN).

@@ -29,7 +29,7 @@ func (s *simulation) hold(slot int32) error {
 		s.unhold(slot)
 		s.leave(r)
 		r.out.AdmittedUS = record.Never
-		if err := s.out.verdict(s, r, record.StageFlowControl, "reject", "", 0, candidates); err != nil {
+		if err := s.out.verdict(s, r, record.StageFlowControl, "reject", policy.Verdict{}, candidates); err != nil {
 			return err
 		}
 		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
@@ -40,7 +40,7 @@ func (s *simulation) hold(slot int32) error {
 		r.patience = s.now + c.TTLUS
 		s.queue.Push(des.NewEvent(r.patience, patience, r.position, slot))
 	}
-	return s.out.verdict(s, r, record.StageFlowControl, "queue", "", 0, candidates)
+	return s.out.verdict(s, r, record.StageFlowControl, "queue", policy.Verdict{}, candidates)
 }
 
 // drain dispatches who waits for a model while its replicas are not saturated.
@@ -122,7 +122,7 @@ func (s *simulation) lose(slot int32) error {
 		return nil
 	}
 	s.router.flowStats.expired++
-	if err := s.out.verdict(s, r, record.StageFlowControl, record.VerdictExpire, "", 0, len(s.reachable(r, 0))); err != nil {
+	if err := s.out.verdict(s, r, record.StageFlowControl, record.VerdictExpire, policy.Verdict{}, len(s.reachable(r, 0))); err != nil {
 		return err
 	}
 	s.unhold(slot)

@@ -22,7 +22,7 @@ type output struct {
 	level int
 	// account is where routers write down how they choose. The rest is scratch.
 	account    policy.Account
-	id         []byte
+	id, reason []byte
 	order      []int
 	considered []record.Candidate
 	terms      []float64
@@ -44,14 +44,15 @@ func (o *output) session(r *record.SessionOutcome) error {
 
 // verdict records a decision about r, which has so many candidates, that is not
 // where to send it.
-func (o *output) verdict(s *simulation, r *request, stage, verdict, rule string, delayUS int64, candidates int) error {
+func (o *output) verdict(s *simulation, r *request, stage, verdict string, v policy.Verdict, candidates int) error {
 	id := s.decisions
 	s.decisions++
 	if o.level < traceDecisions {
 		return nil
 	}
+	o.reason = v.Reason.Append(o.reason[:0])
 	return o.w.Decision(&record.Decision{ID: o.decisionID(id), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Verdict: verdict, Rule: rule, DelayUS: delayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
+		Verdict: verdict, Reason: string(o.reason), Rule: v.Why, DelayUS: v.DelayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
 }
 
 // priority records which one r was given.
@@ -140,9 +141,8 @@ func better(a *policy.Account, v *policy.View, i, k, chosen int) bool {
 func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidate {
 	a, r, n := &o.account, &v.Replicas[i], len(v.Replicas)
 	at := &s.replicas[r.Index]
-	c := record.Candidate{Deployment: s.deployments[at.deployment].id, Replica: at.index, Filtered: a.Filtered[i], Score: record.Number(math.NaN()),
-		Inflight: record.Index(r.Inflight), QueueDepth: record.Nowhere, Running: record.Nowhere, KVUtil: record.Number(math.NaN()),
-		Matched: record.Nowhere, Cached: record.Nowhere}
+	c := record.NewCandidate(s.deployments[at.deployment].id, at.index)
+	c.Filtered, c.Inflight = a.Filtered[i], record.Index(r.Inflight)
 	if a.Scores != nil {
 		c.Score = record.Number(a.Scores[i])
 		if !c.Score.IsZero() {
@@ -154,6 +154,12 @@ func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidat
 		o.terms = append(o.terms, a.Terms[k*n+i])
 	}
 	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
+	s.saw(&c, r)
+	return c
+}
+
+// saw fills in what the routing policy looked at of a replica.
+func (s *simulation) saw(c *record.Candidate, r *policy.Replica) {
 	needs := s.router.routing
 	if needs&policy.NeedQueueDepth != 0 {
 		c.QueueDepth = record.Index(r.QueueDepth)
@@ -163,6 +169,10 @@ func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidat
 	}
 	if needs&policy.NeedKVUtil != 0 {
 		c.KVUtil = record.Number(r.KVUtil)
+	}
+	const statistics = policy.NeedHitRate | policy.NeedRecentTTFT | policy.NeedRecentTPOT | policy.NeedEstWait
+	if needs&statistics != 0 {
+		sawStatistics(c, r.Stats, needs)
 	}
 	if needs&policy.NeedShadow != 0 {
 		c.Matched = record.Index(r.Matched)
@@ -177,7 +187,22 @@ func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidat
 			}
 		}
 	}
-	return c
+}
+
+// sawStatistics does so for its statistics.
+func sawStatistics(c *record.Candidate, stats *policy.Stats, needs policy.Needs) {
+	if needs&policy.NeedHitRate != 0 {
+		c.HitRate = record.Number(stats.HitRate)
+	}
+	if needs&policy.NeedRecentTTFT != 0 {
+		c.RecentTTFTMS = record.Number(stats.RecentTTFTMS)
+	}
+	if needs&policy.NeedRecentTPOT != 0 {
+		c.RecentTPOTMS = record.Number(stats.RecentTPOTMS)
+	}
+	if needs&policy.NeedEstWait != 0 {
+		c.EstWaitMS = record.Number(stats.EstWaitMS)
+	}
 }
 
 // preempted records that requests lost their places in a replica's batch.

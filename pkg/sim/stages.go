@@ -85,11 +85,11 @@ func (s *simulation) admit(slot int32) error {
 		if s.forced.at == s.decisions {
 			v = s.forced.verdict
 		}
-		verdict, delayUS := v.Action.String(), v.DelayUS
+		verdict := v.Action.String()
 		if v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays) {
-			spent, verdict, delayUS = true, record.VerdictExpire, 0
+			spent, verdict, v.DelayUS = true, record.VerdictExpire, 0
 		}
-		if err := s.out.verdict(s, r, record.StageAdmission, verdict, v.Why, delayUS, len(view.Replicas)); err != nil {
+		if err := s.out.verdict(s, r, record.StageAdmission, verdict, v, len(view.Replicas)); err != nil {
 			return err
 		}
 		if s.regrets != nil {

@@ -27,18 +27,22 @@ type decisionRow struct {
 
 // candidateRow is one candidate of a decision.
 type candidateRow struct {
-	Deployment string    `parquet:"deployment,dict"`
-	Replica    int32     `parquet:"replica"`
-	Filtered   bool      `parquet:"filtered,optional"`
-	Score      *float64  `parquet:"score"`
-	Terms      []float64 `parquet:"terms,optional,list"`
-	Inflight   int32     `parquet:"inflight"`
-	QueueDepth *int32    `parquet:"queue_depth"`
-	Running    *int32    `parquet:"running"`
-	KVUtil     *float64  `parquet:"kv_util"`
-	Matched    *int32    `parquet:"matched_blocks"`
-	Cached     *int32    `parquet:"cached_blocks"`
-	AgeUS      int64     `parquet:"age_us,optional"`
+	Deployment   string    `parquet:"deployment,dict"`
+	Replica      int32     `parquet:"replica"`
+	Filtered     bool      `parquet:"filtered,optional"`
+	Score        *float64  `parquet:"score"`
+	Terms        []float64 `parquet:"terms,optional,list"`
+	Inflight     int32     `parquet:"inflight"`
+	QueueDepth   *int32    `parquet:"queue_depth"`
+	Running      *int32    `parquet:"running"`
+	KVUtil       *float64  `parquet:"kv_util"`
+	HitRate      *float64  `parquet:"hit_rate"`
+	RecentTTFTMS *float64  `parquet:"recent_ttft_ms"`
+	RecentTPOTMS *float64  `parquet:"recent_tpot_ms"`
+	EstWaitMS    *float64  `parquet:"est_wait_ms"`
+	Matched      *int32    `parquet:"matched_blocks"`
+	Cached       *int32    `parquet:"cached_blocks"`
+	AgeUS        int64     `parquet:"age_us,optional"`
 }
 
 func rowOfDecision(d *record.Decision) decisionRow {
@@ -52,6 +56,7 @@ func rowOfDecision(d *record.Decision) decisionRow {
 		r.Considered = append(r.Considered, candidateRow{
 			Deployment: c.Deployment, Replica: int32(c.Replica), Filtered: c.Filtered, Score: number(c.Score), Terms: append([]float64(nil), c.Terms...),
 			Inflight: int32(c.Inflight), QueueDepth: place(c.QueueDepth), Running: place(c.Running), KVUtil: number(c.KVUtil),
+			HitRate: number(c.HitRate), RecentTTFTMS: number(c.RecentTTFTMS), RecentTPOTMS: number(c.RecentTPOTMS), EstWaitMS: number(c.EstWaitMS),
 			Matched: place(c.Matched), Cached: place(c.Cached), AgeUS: c.AgeUS,
 		})
 	}
@@ -69,6 +74,7 @@ func (r *decisionRow) record() record.Decision {
 		d.Considered = append(d.Considered, record.Candidate{
 			Deployment: c.Deployment, Replica: record.Index(c.Replica), Filtered: c.Filtered, Score: numberOf(c.Score), Terms: c.Terms,
 			Inflight: record.Index(c.Inflight), QueueDepth: index(c.QueueDepth), Running: index(c.Running), KVUtil: numberOf(c.KVUtil),
+			HitRate: numberOf(c.HitRate), RecentTTFTMS: numberOf(c.RecentTTFTMS), RecentTPOTMS: numberOf(c.RecentTPOTMS), EstWaitMS: numberOf(c.EstWaitMS),
 			Matched: index(c.Matched), Cached: index(c.Cached), AgeUS: c.AgeUS,
 		})
 	}
