@@ -82,11 +82,12 @@ func (r *run) decoding() *profile {
 
 // load is what the used requests of runs decoded beside, on one replica: the mean
 // number of sequences and its standard deviation, both over time, and the mean
-// context of each.
-type load struct{ sequences, scatter, context float64 }
+// context of each; and between what numbers the middle 95 % of requests decoded.
+type load struct{ sequences, scatter, context, least, most float64 }
 
 func loadOf(runs []*run) load {
 	var n, sum, squares, context, requests float64
+	var beside []float64
 	for _, r := range runs {
 		p := r.decoding()
 		for i, s := range r.measured {
@@ -95,6 +96,7 @@ func loadOf(runs []*run) load {
 			if !r.used[i] || !(m > 0) {
 				continue
 			}
+			beside = append(beside, m)
 			n += 1 / m // as many requests come in a time as there are
 			sum++
 			squares += m
@@ -103,10 +105,11 @@ func loadOf(runs []*run) load {
 		}
 	}
 	if n == 0 {
-		return load{math.NaN(), math.NaN(), math.NaN()}
+		return load{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	}
 	mean := sum / n
-	return load{mean, math.Sqrt(max(0, squares/n-mean*mean)), context / requests}
+	least, most := extent(beside)
+	return load{mean, math.Sqrt(max(0, squares/n-mean*mean)), context / requests, least, most}
 }
 
 // held is the most tokens that one replica held in its cache at one time, as far as

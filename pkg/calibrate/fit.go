@@ -98,7 +98,7 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 			r.setup.warnf("%s cannot be replayed to judge by: it has no arrivals", p.name)
 			continue
 		}
-		score, err := p.score(ctx, model)
+		score, err := p.score(ctx, model, r.doubts)
 		if err != nil {
 			return err
 		}

@@ -94,8 +94,8 @@ func (r *Report) warnSetup() {
 		}
 	}
 	for _, s := range r.Scores {
-		if s.Capped >= bindsFrom {
-			r.setup.warnf("%s: %.1f %% of requests wait for a place in the batch, where 1 %% of step time changes mean TTFT a lot: trust the band, not the number", s.Data, 100*s.Capped)
+		if s.Doubt > 0 {
+			r.setup.warnf("%s: %s: trust the band, not the number", s.Data, s.Why)
 		}
 	}
 }

@@ -24,11 +24,15 @@ type Score struct {
 	Correlation *float64 `json:"e2e_correlation,omitempty"`
 	// Capped is the share of simulated requests that waited for a place in the batch.
 	Capped float64 `json:"waited_for_a_place"`
+	// Doubt is by how much the step times of this load may be wrong, in %, and Why
+	// says why; absent where it is a load like those fitted to and no cap binds.
+	Doubt float64 `json:"step_doubt_percent,omitempty"`
+	Why   string  `json:"step_doubt,omitempty"`
 }
 
-// Miss is one metric, measured and simulated, in ms. Where a cap on sequences binds,
-// Low and High are what it is with all step times 1 % shorter and longer: there
-// small errors are amplified, and the band says more than the number.
+// Miss is one metric, measured and simulated, in ms. Where the score has a Doubt, Low
+// and High are the least and the most that it is with all step times by so much
+// shorter and longer: a band, which says more than the number.
 type Miss struct {
 	Metric    string   `json:"metric"`
 	Measured  float64  `json:"measured_ms"`
@@ -83,8 +87,8 @@ func (p *part) values(all []seen, of []seen) []float64 {
 // said to bind.
 const bindsFrom = 0.005
 
-// score plays the run of a part with latencies of the model of c, scaled.
-func (p *part) score(ctx context.Context, model func(slower float64) (latency.Model, error)) (*Score, error) {
+// score plays the run of a part with the latencies of a model, scaled.
+func (p *part) score(ctx context.Context, model func(slower float64) (latency.Model, error), doubts func(load) doubts) (*Score, error) {
 	whole := *p.run
 	whole.used = make([]bool, len(whole.requests))
 	copy(whole.used, p.in)
@@ -103,13 +107,18 @@ func (p *part) score(ctx context.Context, model func(slower float64) (latency.Mo
 	p.simulated = simulated
 	s := &Score{Data: p.name, Load: round(l.sequences, 4), Capped: round(p.waited(simulated), 3)}
 	measured, is := p.values(whole.measured, simulated), p.values(simulated, whole.measured)
-	var low, high []float64
+	d := doubts(l)
 	if s.Capped >= bindsFrom {
-		faster, err := play(-0.01)
+		d.add(bandAtCap, fmt.Sprintf("%.1f %% of requests wait for a place in the batch, where 1 %% of step time changes TTFT a lot", 100*s.Capped))
+	}
+	var low, high []float64
+	if by := d.total(); by > 0 {
+		s.Doubt, s.Why = round(100*by, 2), d.String()
+		faster, err := play(-by)
 		if err != nil {
 			return nil, err
 		}
-		slower, err := play(0.01)
+		slower, err := play(by)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +130,7 @@ func (p *part) score(ctx context.Context, model func(slower float64) (latency.Mo
 		}
 		m := Miss{Metric: j.name, Measured: round(measured[k], 5), Simulated: round(is[k], 5), Percent: round(100*(is[k]/measured[k]-1), 3)}
 		if low != nil {
-			a, b := round(low[k], 5), round(high[k], 5)
+			a, b := round(min(low[k], high[k], is[k]), 5), round(max(low[k], high[k], is[k]), 5)
 			m.Low, m.High = &a, &b
 		}
 		s.Metrics = append(s.Metrics, m)
@@ -183,8 +192,8 @@ func (s *Score) text() (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	if s.Capped >= bindsFrom {
-		lines = append(lines, fmt.Sprintf("  %.1f %% of requests wait for a place in the batch: the last two columns are what 1 %% of step time less and more makes of it", 100*s.Capped))
+	if s.Doubt > 0 {
+		lines = append(lines, fmt.Sprintf("  the last two columns are what %.2g %% of step time less and more makes of it: %s", s.Doubt, s.Why))
 	}
 	tail := fmt.Sprintf("  E2E request by request: %.3g %% off on the average", s.MAPE)
 	if s.Correlation != nil {

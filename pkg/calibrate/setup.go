@@ -10,6 +10,7 @@ import (
 
 	"blis/pkg/catalog"
 	"blis/pkg/cluster"
+	"blis/pkg/config"
 	"blis/pkg/latency"
 	"blis/pkg/model"
 	"blis/pkg/recording"
@@ -41,24 +42,27 @@ func (s *setup) warnf(format string, args ...any) {
 // setup finds out what server the recordings are of, and prepares them to be played.
 func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 	s := &setup{options: o, files: all, assumed: o.Cluster == ""}
-	var model, gpu string
+	var served, gpu string
 	tp := 0
 	for _, r := range all {
 		for _, run := range r.Runs {
-			model, gpu, tp, s.engine = cmp.Or(model, run.Model), cmp.Or(gpu, run.GPU), cmp.Or(tp, run.TensorParallel), cmp.Or(s.engine, run.Engine)
+			served, gpu, tp, s.engine = cmp.Or(served, run.Model), cmp.Or(gpu, run.GPU), cmp.Or(tp, run.TensorParallel), cmp.Or(s.engine, run.Engine)
 		}
 		for _, step := range r.Steps {
-			model, gpu, tp, s.engine = cmp.Or(model, step.Model), cmp.Or(gpu, step.GPU), cmp.Or(tp, step.TensorParallel), cmp.Or(s.engine, step.Engine)
+			served, gpu, tp, s.engine = cmp.Or(served, step.Model), cmp.Or(gpu, step.GPU), cmp.Or(tp, step.TensorParallel), cmp.Or(s.engine, step.Engine)
 		}
 	}
-	model, gpu, tp = cmp.Or(o.Model, model), cmp.Or(o.GPU, gpu), max(1, cmp.Or(o.TP, tp))
+	served, gpu, tp = cmp.Or(o.Model, served), cmp.Or(o.GPU, gpu), max(1, cmp.Or(o.TP, tp))
 	sets := []string{"policies={routing: {type: round-robin}}"}
 	id := "main"
 	if o.Cluster == "" {
-		if model == "" || gpu == "" {
+		if served == "" || gpu == "" {
 			return nil, errors.New("the recordings do not say what was served on what: give --model and --gpu, or --cluster")
 		}
-		sets = append(sets, fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}", model, gpu, tp))
+		if _, err := model.BuiltIn(served); err != nil {
+			return nil, fmt.Errorf("--model: %w; for another, --cluster takes a file whose model_config names its config.json", err)
+		}
+		sets = append(sets, fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}", served, gpu, tp))
 	} else {
 		c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
 		if err != nil {
@@ -81,7 +85,10 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		return cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware, Sets: append(all, more...)})
 	}
 	c, err := load(0)
-	if err != nil {
+	if fault := (*config.Error)(nil); o.Cluster == "" && errors.As(err, &fault) {
+		// The file that was made of flags is nobody's: the fault is told without it.
+		return nil, fmt.Errorf("%s on %d x %s: %s", served, tp, gpu, strings.TrimPrefix(fault.Msg, "deployments[0]."))
+	} else if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == id })

@@ -19,6 +19,7 @@ type phases struct {
 	overlap float64 // mean number decoding, and its standard deviation
 	scatter float64
 	context float64
+	beside  []float64  // the number that each request decoded beside
 	inputs  [2]float64 // least and largest
 	held    regression // as decode, of requests held back
 }
@@ -65,6 +66,7 @@ func phasesOf(runs []*run, budget int) *phases {
 				steps, tokens := output-1, prefill.mean(first, last)*(last-first)
 				into.add(block, last-first, steps, tokens, steps*decode.mean(first, last), steps*context.mean(first, last))
 				f.overlap += decode.mean(first, last)
+				f.beside = append(f.beside, decode.mean(first, last))
 				f.scatter += decode.mean(first, last) * decode.mean(first, last)
 				f.context += input + output/2
 				n++
@@ -122,7 +124,8 @@ func (r *Report) fromSpans(runs []*run) error {
 	p := s.prior(load{sequences: f.overlap, context: f.context})
 	r.regress(&f.decode, &f.held, p)
 	r.fitAlpha(f)
-	r.fit.load = load{f.overlap, f.scatter, f.context}
+	least, most := extent(f.beside)
+	r.fit.load = load{f.overlap, f.scatter, f.context, least, most}
 	if len(f.held.rows) > 0 {
 		r.fit.held = fmt.Sprintf("%d phases of prefill and decode held back", len(f.held.rows))
 	}

@@ -1,0 +1,61 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// bandAtCap is by what part step times are shorter and longer at the ends of a band
+// where a cap on sequences binds: as well as a fit knows them inside its range.
+const bandAtCap = 0.01
+
+// doubts are why all step times of a simulation may be wrong, each by a part of
+// them: one standard deviation times that of the level.
+type doubts struct {
+	part  []float64
+	whose []string
+}
+
+func (d *doubts) add(part float64, whose string) {
+	if part > 0 {
+		d.part, d.whose = append(d.part, part), append(d.whose, whose)
+	}
+}
+
+// total is what independent doubts come to.
+func (d *doubts) total() float64 {
+	squares := 0.0
+	for _, p := range d.part {
+		squares += p * p
+	}
+	return math.Sqrt(squares)
+}
+
+func (d *doubts) String() string { return strings.Join(d.whose, "; ") }
+
+// doubts of step times at a load: those of the slope, where the load is not one of
+// those that were fitted to, for all that lies between is a slope times a distance.
+func (r *Report) doubts(l load) (d doubts) {
+	f := &r.fit
+	if r.Fitted == nil && f.method == "" || f.table != nil || l.sequences >= f.load.least && l.sequences <= f.load.most {
+		return d
+	}
+	slope := f.intervals[5]
+	away := l.sequences - f.load.sequences
+	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
+	part := math.Abs(away) * (slope.High - slope.Low) / 2 / step
+	d.add(part, fmt.Sprintf("%.3g sequences at a time are outside of the %.3g to %.3g fitted to, and beta[2] lies between %.3g and %.3g", l.sequences, f.load.least, f.load.most, slope.Low, slope.High))
+	return d
+}
+
+// extent are the least and the most of the middle 95 % of values.
+func extent(values []float64) (least, most float64) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	slices.Sort(values)
+	n := len(values) - 1
+	return values[n/40], values[n-n/40]
+}
