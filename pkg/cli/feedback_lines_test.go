@@ -236,7 +236,7 @@ func (c *plainCheck) support() string {
 	}
 	ms := over(c.of) / float64(met) / ((over(c.only(func(r *plainRequest) bool { return !c.gone[r] })) - over(c.of)) / float64(all-met))
 	if 2*lost > all && ms > with/without {
-		return text + fmt.Sprintf(", lift %.1f by ms above target", ms)
+		return text + fmt.Sprintf(", lift %.1f by ms lost", ms)
 	}
 	return text + fmt.Sprintf(", lift %.1f", with/without)
 }

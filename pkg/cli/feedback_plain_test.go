@@ -182,16 +182,20 @@ func (p *plainRun) ahead(r *plainRequest) (all []*plainRequest) {
 func (r *plainRequest) work() float64 { return r.Input - r.Cached + r.Output }
 
 // again are prompt tokens of r that had been computed before: what the best tenth of
-// its tenant finds, less what it found.
+// its tenant finds at least, in tokens and as a part of the prompt, less what it found.
 func (p *plainRun) again(r *plainRequest) float64 {
-	var shares []float64
-	for _, o := range p.requests {
-		if o.Tenant == r.Tenant {
-			shares = append(shares, o.Cached/o.Input)
+	of := p.only(func(o *plainRequest) bool { return o.Tenant == r.Tenant })
+	best := func(of []*plainRequest, what func(*plainRequest) float64) float64 {
+		var all []float64
+		for _, o := range of {
+			all = append(all, what(o))
 		}
+		slices.Sort(all)
+		return all[len(all)-1-(len(all)-1)/10]
 	}
-	slices.Sort(shares)
-	return max(0, math.Floor(shares[len(shares)-1-(len(shares)-1)/10]*r.Input)-r.Cached)
+	part := best(of, func(o *plainRequest) float64 { return o.Cached / o.Input })
+	tokens := best(of, func(o *plainRequest) float64 { return o.Cached })
+	return max(0, min(math.Floor(part*r.Input), tokens)-r.Cached)
 }
 
 // sum adds up what of says of each.
@@ -270,7 +274,7 @@ var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 			return false
 		}
 		total := sum(ahead, (*plainRequest).work)
-		return p.again(r) >= 256 || total >= 2000 && sum(ahead, p.again) >= 0.3*total
+		return p.again(r) >= 256 && p.again(r) >= 0.3*r.Input || total >= 2000 && sum(ahead, p.again) >= 0.3*total
 	},
 	"behind_tenant abuser": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)

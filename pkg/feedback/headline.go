@@ -143,7 +143,11 @@ func mainLoss(l *insight.Loss) string {
 	for i, g := range l.Main {
 		held += g.Loss
 		if i < 2 {
-			groups = append(groups, fmt.Sprintf("%s of %s %d", g.Part, short(cmp.Or(g.Class, "no class"), 20), g.N))
+			class := ""
+			if g.Class != "" {
+				class = " of " + short(g.Class, 20)
+			}
+			groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, class, g.N))
 		}
 	}
 	if more := len(l.Main) - len(groups); more > 0 {

@@ -120,7 +120,7 @@ var loss = section{"LOSS", func(w *writer) {
 		}
 	}
 	text := fmt.Sprintf("%s by the part most above the mean of those %s in their class: %s", unit(l), met, strings.Join(blame, ", "))
-	if l.OverMS > 0 {
+	if l.OverMS > 0 && l.Kind == insight.LossMisses {
 		text += fmt.Sprintf("; above target by %s ms in all", ms(l.OverMS))
 	}
 	w.line("%s", text)

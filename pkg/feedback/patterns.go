@@ -92,7 +92,7 @@ func lift(p *insight.Pattern) string {
 	case p.Lift == 0:
 		return ", that is nearly all: no lift"
 	case p.ByMS:
-		return fmt.Sprintf(", lift %.1f by ms above target", p.Lift)
+		return fmt.Sprintf(", lift %.1f by ms lost", p.Lift)
 	}
 	return fmt.Sprintf(", lift %.1f", p.Lift)
 }
@@ -136,7 +136,7 @@ func cause(p *insight.Pattern) string {
 	case "overload":
 		return overload(p)
 	case "tenant", "class", "burst", "long_prompt", "hot_replica":
-		return "nothing above explains these; " + meaning(p.Condition)
+		return "no other condition explains these; " + meaning(p.Condition)
 	}
 	return meaning(p.Condition)
 }

@@ -54,7 +54,7 @@ var Conditions = named.Table[Condition]{
 		Value: Condition{"routing", rankMechanism, is(unseen)}},
 	{Name: "queue_outweighed", Doc: "sent to a queue twice as long as the shortest, and 4 longer, which the router saw",
 		Value: Condition{"routing", rankMechanism, is(outweighed)}},
-	{Name: "prefix_unseen", Doc: "computed 256 tokens again that one in ten of its tenant finds cached, or waited behind such tokens (30 % of 2,000 or more), routed by a policy that does not look at prefixes, and no queue was much shorter",
+	{Name: "prefix_unseen", Doc: "computed 256 tokens and 30 % of its prompt again, by what one in ten of its tenant finds cached, or waited behind such tokens (30 % of 2,000 or more), routed by a policy that does not look at prefixes, and no queue was much shorter",
 		Value: Condition{"routing", rankMechanism, is(prefixUnseen)}},
 	{Name: "prefix_passed", Doc: "sent past a replica that held 256 tokens more of its prompt",
 		Value: Condition{"routing", rankMechanism, is(prefixPassed)}},
@@ -64,7 +64,7 @@ var Conditions = named.Table[Condition]{
 		Value: Condition{"scheduling", rankMechanism, is(behindLower)}},
 	{Name: "behind_tenant", Doc: "waited behind 2,000 tokens or more, 30 % of them or more of the tenant that has 30 % of all work and 1.25 times an even part or twice its part of the requests, and no queue was much shorter",
 		Value: Condition{"admission", rankMechanism, behindTenant}},
-	{Name: "evicted", Doc: "computed 256 tokens again that the router expected to be cached, or waited behind such tokens (30 % of 2,000 or more), and no queue was much shorter",
+	{Name: "evicted", Doc: "computed 256 tokens and 30 % of its prompt again that the router expected to be cached, or waited behind such tokens (30 % of 2,000 or more), and no queue was much shorter",
 		Value: Condition{"cache", rankMechanism, is(evicted)}},
 	{Name: "preempted", Doc: "lost its place in a batch",
 		Value: Condition{"cache", rankMechanism, is(func(_ *Insight, r *row) bool { return r.preemptions > 0 })}},
@@ -137,7 +137,7 @@ func prefixUnseen(_ *Insight, r *row) bool { return !longer(r) && r.blind() && r
 // repeats reports whether r computed what had been computed, or waited for others who
 // did.
 func repeats(r *row) bool {
-	return r.again >= fewTokens || most(r, r.aheadAgain)
+	return r.again >= fewTokens && 10*r.again >= 3*int64(r.input) || most(r, r.aheadAgain)
 }
 
 // most reports whether so many of the tokens that r waited behind are many of many.

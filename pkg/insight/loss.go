@@ -42,7 +42,8 @@ type Loss struct {
 	// Main are the groups of class and part that hold 90 % of the loss, the largest
 	// first.
 	Main []Group
-	// OverMS is the sum by which requests were above the target that they missed most.
+	// OverMS is the sum by which requests were above the target that they missed most, or
+	// above what is late, or of their regret.
 	OverMS float64
 }
 
@@ -81,7 +82,7 @@ func (in *Insight) findLoss() *Loss {
 		for i := range in.rows {
 			r := in.rows[i]
 			if r.judged = r.estimated && !r.apart; r.judged {
-				r.met, r.loss = r.hindsight <= 0, max(0, r.hindsight)
+				r.met, r.loss, r.overMS = r.hindsight <= 0, max(0, r.hindsight), max(0, r.hindsight)
 			}
 		}
 	default:

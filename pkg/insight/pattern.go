@@ -24,7 +24,7 @@ type Pattern struct {
 	// Lift is the share of losing requests among those that meet it over that among those
 	// that do not, of those that meet no pattern before; half a request is added on either
 	// side of both. Where more than half of all lose, shares say little: then it may be the
-	// ratio of the mean ms above targets, if that is larger, and ByMS is true. It is 0 if
+	// ratio of the mean ms lost (see Loss.OverMS), if that is larger, and ByMS is true. It is 0 if
 	// fewer than LeastLost requests do not meet it: then there is nobody to compare with,
 	// and what went wrong is a pattern by its support alone.
 	Lift float64
@@ -75,7 +75,7 @@ type tally struct {
 	totals
 }
 
-// totals are of several requests: over is the sum of ms above targets.
+// totals are of several requests: over is the sum of ms lost.
 type totals struct {
 	lost, all  int64
 	loss, over float64

@@ -66,7 +66,7 @@ type lost struct {
 	met    bool    // all its targets
 	missed uint8   // which targets: missedTTFT and so on
 	blame  int8    // the part that exceeds most what others take
-	overMS float64 // by how much it is above the target that it missed most
+	overMS float64 // by how much it is above the target that it missed most; see Loss
 	load
 }
 
