@@ -19,7 +19,11 @@
 // scatter of step times (latency.jitter) alone. --horizon 90s ends the run
 // at that simulated time. --trace says how much the run holds: minimal (header,
 // metrics, end), decisions (also outcomes, decisions and anomalies; the default)
-// or full (also every step of every replica). --itl adds the gaps between
+// or full (also every step of every replica, preemptions, all candidates, and snapshots,
+// which stand where they are known to matter and so after records of later times).
+// Stages that have nothing to decide write no decision: admission that is always-admit,
+// priority that is constant, a router without flow control; schedulers and preemption
+// policies never do. --itl adds the gaps between
 // tokens to each outcome. --check holds the run to its laws while it runs:
 // nothing lost, nothing early, no block of cache leaked; a broken law is a bug and
 // ends the run. --strict makes errors of warnings about the workload.

@@ -162,7 +162,7 @@ var preemptionObject = describe[Preemption](KindPreemption, "A request that lost
 	Field{Name: "request", Doc: "The id of the request.", Required: true},
 )
 
-var snapshotObject = describe[Snapshot](KindSnapshot, "What the router read of a replica at an instant; what it did not read is absent.",
+var snapshotObject = describe[Snapshot](KindSnapshot, "What the router read of a replica at an instant; what it did not read is absent. It may stand after records of later times.",
 	Field{Name: "kind", Doc: "Always snapshot.", Required: true, OneOf: []string{KindSnapshot}},
 	Field{Name: "at_us", Doc: "When it was read, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "The deployment of the replica.", Required: true},

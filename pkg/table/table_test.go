@@ -208,3 +208,29 @@ func BenchmarkWriteOutcomes(b *testing.B) {
 	check(b, w.Close())
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
+
+// What the wire leaves out is null, in however many rows.
+func TestAbsentIsNullInManyRows(t *testing.T) {
+	const rows = 5000
+	var file bytes.Buffer
+	w := WriteDecisions(&file)
+	for i := range rows {
+		d := record.Decision{ID: fmt.Sprint(i), Stage: record.StageAdmission, Replica: record.Nowhere}
+		if i%7 == 0 || i%64 == 1 {
+			d.ExpectedCachedTokens, d.Reason, d.DelayUS = 5, "why", 3
+		}
+		check(t, w.Write(&d))
+	}
+	check(t, w.Close())
+	in := parquet.NewGenericReader[decisionRow](bytes.NewReader(file.Bytes()))
+	defer in.Close()
+	got := make([]decisionRow, rows)
+	if n, err := in.Read(got); n != rows {
+		t.Fatal(n, err)
+	}
+	for i, r := range got {
+		if there := i%7 == 0 || i%64 == 1; (r.ExpectedCachedTokens != nil) != there || (r.Reason != nil) != there || (r.DelayUS != nil) != there || r.Rule != nil || r.Verdict != nil {
+			t.Fatalf("row %d: %+v", i, r)
+		}
+	}
+}
