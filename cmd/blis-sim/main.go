@@ -108,8 +108,8 @@
 //
 // What should not happen, on the true state of the replicas, is told as episodes: a
 // record anomaly says what, where, from when to when, how severe it was (0 to 1) and
-// which requests it met; --list anomalies says what counts as one. A run with
-// --trace minimal does not look for them.
+// which requests it met; --list anomalies says what counts as one. The metrics count
+// them, 0 where none was found. A run with --trace minimal does not look for them.
 //
 //	$ blis-sim --set routing.type=always-busiest --plain workload.jsonl.zst | jq 'select(.kind == "anomaly") | [.type, .severity, .text]'
 //
