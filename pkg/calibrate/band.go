@@ -39,10 +39,16 @@ func (d *doubts) String() string { return strings.Join(d.whose, "; ") }
 // those that were fitted to, for all that lies between is a slope times a distance.
 func (r *Report) doubts(l load) (d doubts) {
 	f := &r.fit
-	if r.Fitted == nil && f.method == "" || f.table != nil || l.sequences >= f.load.least && l.sequences <= f.load.most {
+	if f.method == "" { // a check
 		return d
 	}
-	slope := f.intervals[5]
+	if part := r.hostDoubt(l); part > 0 {
+		d.add(part, fmt.Sprintf("the host's time is a prior, of %g to %g us a step", r.Host.Low, r.Host.High))
+	}
+	if f.table != nil || l.sequences >= f.load.least && l.sequences <= f.load.most {
+		return d
+	}
+	slope := f.doubts[5]
 	away := l.sequences - f.load.sequences
 	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
 	part := math.Abs(away) * (slope.High - slope.Low) / 2 / step

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"blis/pkg/dist"
+	"blis/pkg/stat"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -56,23 +57,36 @@ func intervalOf(draws []float64) Interval {
 	return Interval{at((1 - level) / 2), at((1 + level) / 2)}
 }
 
-// intervals are those of all coefficients, by one step of Gauss and Newton from the
-// solution for each resample of blocks of time: a fit anew would play thousands of
-// runs, and ends at the same place but for what is not linear and for where a search
-// happens to end, which is drawn beside. What step times are
-// off a line is no scatter of blocks; it is drawn beside, as slope believes it.
-func (f *clientFit) intervals(seed uint64) []Interval {
+// intervals are those of all coefficients, by one step of Gauss and Newton for each
+// resample of blocks of time: a fit anew would play thousands of runs, and ends at the
+// same place but for what is not linear and for where a search happens to end, which
+// is drawn beside. Those of the data lie about where these alone lead. Doubts lie about
+// the solution; what step times are off a line is no scatter of blocks, and is drawn
+// beside, as slope believes it.
+func (f *clientFit) intervals(seed uint64) (data, doubts []Interval) {
 	p := *f.problem
 	p.parameters = slices.Clone(p.parameters)
 	p.parameters[atBeta2].spread = 0 // as told by the data
 	var sources []*blocks
+	n := 0
 	for _, r := range f.runs {
 		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.name))
+		n += len(r.blocks)
 	}
+	wider := widening(n)
 	normal := dist.NewStream(seed, "slope")
 	tries := dist.NewStream(seed, "ends of the search")
 	along := p.along(f.told, atBeta2)
-	draws := make([][]float64, len(names))
+	own, drawn := make([][]float64, len(names)), make([][]float64, len(names))
+	add := func(to [][]float64, x []float64) {
+		for k, q := range p.parameters {
+			x[k] = min(max(x[k], q.least), q.most)
+		}
+		c := f.coefficients(x)
+		for k, v := range c.list() {
+			to[k] = append(to[k], v)
+		}
+	}
 	for range resamples {
 		var counts []float64
 		for _, b := range sources {
@@ -83,27 +97,25 @@ func (f *clientFit) intervals(seed uint64) []Interval {
 		end := f.told.wander[tries.IntN(len(f.told.wander))]
 		side := float64(2*tries.IntN(2) - 1)
 		for k := range x {
-			x[k] += side * end[k]
+			x[k] = f.told.x[k] + wider*(x[k]-f.told.x[k]) + side*end[k]
 		}
+		add(own, slices.Clone(x))
 		moved := x[atBeta2] - f.told.x[atBeta2]
 		slope := f.trust*moved + f.slopeError*normal.NormFloat64()
 		for k, v := range x {
 			x[k] = f.solution.x[k] + v - f.told.x[k] + along[k]*(slope-moved)
 		}
-		for k, q := range p.parameters {
-			x[k] = min(max(x[k], q.least), q.most)
-		}
-		c := f.coefficients(x)
-		for k, v := range c.list() {
-			draws[k] = append(draws[k], v)
-		}
+		add(drawn, x)
 	}
-	out := make([]Interval, len(names))
-	for k := range out {
-		out[k] = intervalOf(draws[k])
+	for k := range names {
+		data, doubts = append(data, intervalOf(own[k])), append(doubts, intervalOf(drawn[k]))
 	}
-	return out
+	return data, doubts
 }
+
+// widening is stat.Widening of intervals at the level; one block says nothing of how
+// blocks scatter.
+func widening(blocks int) float64 { return stat.Widening(max(2, blocks), level) }
 
 // along is how the parameters move where one of them is moved by 1 and the others
 // follow as the data want.
@@ -141,15 +153,14 @@ func (r *regression) intervals(x []float64, seed uint64) []Interval {
 	// Weights of rows are those of the whole fit: they hardly change.
 	weights := make([]float64, len(r.rows))
 	off := r.errors(x)
-	spread := max(1e-9, deviation(off))
+	spread, wider := max(1e-9, deviation(off)), widening(n)
 	for range resamples {
 		counts := source.counts()
 		for i, e := range off {
 			weights[i] = counts[r.blocks[i]] * min(1, huber*spread/max(math.Abs(e), 1e-300))
 		}
-		x := nnls(r.weighted(weights))
-		for k, v := range x {
-			draws[k] = append(draws[k], v)
+		for k, v := range nnls(r.weighted(weights)) {
+			draws[k] = append(draws[k], max(0, x[k]+wider*(v-x[k])))
 		}
 	}
 	out := make([]Interval, len(r.names))

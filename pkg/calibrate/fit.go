@@ -57,6 +57,9 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
 		s.warnf("what clients saw is not fitted to beside steps or spans; it can be held against them: --holdout FILE, or --check")
 	}
+	if r.fit.doubts == [len(names)]Interval{} {
+		r.fit.doubts = r.fit.intervals
+	}
 	if err := r.score(ctx, r.slower); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 		return err
 	}
 	r.fit.Coefficients, r.fit.load = f.Coefficients, f.load
-	intervals := f.intervals(s.options.Seed)
+	intervals, doubts := f.intervals(s.options.Seed)
 	r.fit.id = identify([]string{names[0], names[3], names[4], names[5]}, f.normal())
 	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
@@ -141,6 +144,8 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 	}
 	copy(r.fit.from[first:], from[first:])
 	copy(r.fit.intervals[first:], intervals[first:])
+	r.fit.doubts = r.fit.intervals
+	copy(r.fit.doubts[first:], doubts[first:])
 	if f.trust < 0.9 && !r.fit.id.has(names[5]) {
 		r.fit.from[5] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
 			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
@@ -204,7 +209,7 @@ func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
 	}
 	x, at := f.coefficients(s.x), f.Coefficients
 	a, b := x.list(), at.list()
-	for k, i := range r.fit.intervals {
+	for k, i := range r.fit.doubts {
 		if k == 4 && slices.ContainsFunc(f.runs, func(r *run) bool { return r.period > 0 }) {
 			continue // the prompts that tell it came first
 		}

@@ -19,6 +19,8 @@ type Report struct {
 	Set *catalog.Set `json:"coefficients"`
 	// Fitted are those of the linear model with what they come from; none of a check.
 	Fitted []Coefficient `json:"fitted,omitempty"`
+	// Host is what was added to steps of GPUs alone.
+	Host *Host `json:"host,omitempty"`
 	// Identifiability is of the data fitted to; Advice a workload that would tell what
 	// they do not.
 	Identifiability *Identifiability `json:"identifiability,omitempty"`
@@ -37,9 +39,12 @@ type fitted struct {
 	Coefficients
 	table     *latency.Table // in the place of β; nil: none
 	intervals [len(names)]Interval
-	from      [len(names)]string
-	method    string
-	id        Identifiability
+	// doubts are wider: with what the model is in doubt; those of a regression are its
+	// intervals.
+	doubts [len(names)]Interval
+	from   [len(names)]string
+	method string
+	id     Identifiability
 	// heldError is of steps or phases held back, in %; held says how many.
 	heldError float64
 	held      string
@@ -52,10 +57,15 @@ type fitted struct {
 type Coefficient struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value_us"`
-	// Low and High are what it lies between with a probability of 90 %; absent of one
-	// that was not fitted.
+	// Low and High are the data's own 90 % interval: had they been recorded again, it
+	// would hold what they lead to nine times in ten. Absent of one that was not fitted.
 	Low  *float64 `json:"low_us,omitempty"`
 	High *float64 `json:"high_us,omitempty"`
+	// DoubtLow and DoubtHigh are what it lies between with that probability if step
+	// times lie off a line, too, as kernels make them (and the value may, with what
+	// physics says, be outside of the data's interval); absent where that is not drawn.
+	DoubtLow  *float64 `json:"doubt_low_us,omitempty"`
+	DoubtHigh *float64 `json:"doubt_high_us,omitempty"`
 	// From says where it comes from.
 	From string `json:"from"`
 }
@@ -65,9 +75,9 @@ func (r *Report) finish() {
 	f := &r.fit
 	for k, v := range f.list() {
 		c := Coefficient{Name: names[k], Value: round(v, 5), From: f.from[k]}
-		if i := f.intervals[k]; i.High > i.Low {
-			low, high := round(i.Low, 4), round(i.High, 4)
-			c.Low, c.High = &low, &high
+		c.Low, c.High = ends(f.intervals[k])
+		if f.doubts != f.intervals {
+			c.DoubtLow, c.DoubtHigh = ends(f.doubts[k])
 		}
 		r.Fitted = append(r.Fitted, c)
 	}
@@ -79,6 +89,15 @@ func (r *Report) finish() {
 	r.warnSetup()
 	r.Warnings = append([]string{}, r.setup.warnings...)
 	r.Set = r.set()
+}
+
+// ends are those of an interval; nil of one without a length.
+func ends(i Interval) (low, high *float64) {
+	if !(i.High > i.Low) {
+		return nil, nil
+	}
+	a, b := round(i.Low, 4), round(i.High, 4)
+	return &a, &b
 }
 
 // warnSetup warns of what was assumed, and of what is amplified.
@@ -146,14 +165,14 @@ func (r *Report) lines() []string {
 	out := []string{fmt.Sprintf("%s on %d x %s%s", k.Model, k.TensorParallelSize, k.GPU, spaced(r.setup.engine))}
 	if r.Fitted != nil {
 		out = append(out, "", r.fit.method, "")
+		out = append(out, fmt.Sprintf("%-24s %-18s %s", "", "the data's 90 %", "and of the model"))
 		for _, c := range r.Fitted {
-			between := ""
-			if c.Low != nil {
-				between = fmt.Sprintf("%g to %g", *c.Low, *c.High)
-			}
-			out = append(out, fmt.Sprintf("%-9s %10s us  %-22s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64), between, c.From))
+			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64), between(c.Low, c.High), between(c.DoubtLow, c.DoubtHigh), c.From))
 		}
-		out = append(out, fmt.Sprintf("(between: 90 %% of %d resamples)", resamples), "")
+		if h := r.Host; h != nil {
+			out = append(out, fmt.Sprintf("%-9s %10g us  %-18s %-18s %s", "host", h.US, "", between(&h.Low, &h.High), h.From))
+		}
+		out = append(out, fmt.Sprintf("(intervals of %d resamples: what the data's scatter leaves open, and where it is told beside, with step times that are off a line by %g %%)", resamples, 100*unevenSpread), "")
 		out = append(out, r.Identifiability.text()...)
 		if r.fit.scheduling != "" {
 			out = append(out, r.fit.scheduling)
@@ -177,6 +196,13 @@ func (r *Report) lines() []string {
 		out = append(append(out, ""), s.text()...)
 	}
 	return append(out, "")
+}
+
+func between(low, high *float64) string {
+	if low == nil {
+		return ""
+	}
+	return fmt.Sprintf("%g to %g", *low, *high)
 }
 
 func spaced(s string) string {

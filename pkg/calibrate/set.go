@@ -25,17 +25,10 @@ func (r *Report) set() *catalog.Set {
 		set.Latency = catalog.Latency{Model: "table", AlphaUS: rounded[:3], Table: f.table}
 	}
 	set.Intervals.Level = level
-	for k, i := range f.intervals {
-		v := rounded[k]
-		between := []float64{min(v, round(i.Low, 4)), max(v, round(i.High, 4))}
-		if i.High == i.Low {
-			between = []float64{v, v}
-		}
-		if k < 3 {
-			set.Intervals.AlphaUS = append(set.Intervals.AlphaUS, between)
-		} else if f.table == nil {
-			set.Intervals.BetaUS = append(set.Intervals.BetaUS, between)
-		}
+	set.Intervals.AlphaUS, set.Intervals.BetaUS = intervalsOf(f, &f.intervals, rounded)
+	if f.doubts != f.intervals {
+		set.Doubts.Level = level
+		set.Doubts.AlphaUS, set.Doubts.BetaUS = intervalsOf(f, &f.doubts, rounded)
 	}
 	var sources []string
 	for _, file := range s.files {
@@ -60,6 +53,23 @@ func (r *Report) set() *catalog.Set {
 		set.Errors = append(set.Errors, catalog.Error{Metric: "step", Data: f.held + " (the median of what they are off by, whatever its sign)", Percent: round(f.heldError/1.4826, 3)})
 	}
 	return set
+}
+
+// intervalsOf are intervals of the coefficients as files have them; those that were
+// not fitted are their values.
+func intervalsOf(f *fitted, intervals *[len(names)]Interval, values []float64) (alpha, beta [][]float64) {
+	for k, i := range intervals {
+		between := []float64{round(i.Low, 4), round(i.High, 4)}
+		if i.High == i.Low {
+			between = []float64{values[k], values[k]}
+		}
+		if k < 3 {
+			alpha = append(alpha, between)
+		} else if f.table == nil {
+			beta = append(beta, between)
+		}
+	}
+	return alpha, beta
 }
 
 // ranges are what the data cover.
@@ -165,11 +175,19 @@ func writeSet(b *strings.Builder, s *catalog.Set) {
 	for _, r := range s.Recordings {
 		line("      - {file: %s, digest: %s, requests: %d}", text(r.File), text(r.Digest), r.Requests)
 	}
-	line("    intervals:")
-	line("      level: %g", s.Intervals.Level)
-	line("      alpha_us: %s", pairs(s.Intervals.AlphaUS))
-	if s.Intervals.BetaUS != nil {
-		line("      beta_us: %s", pairs(s.Intervals.BetaUS))
+	for _, i := range []struct {
+		name string
+		catalog.Intervals
+	}{{"intervals", s.Intervals}, {"doubts", s.Doubts}} {
+		if i.Level == 0 {
+			continue
+		}
+		line("    %s:", i.name)
+		line("      level: %g", i.Level)
+		line("      alpha_us: %s", pairs(i.AlphaUS))
+		if i.BetaUS != nil {
+			line("      beta_us: %s", pairs(i.BetaUS))
+		}
 	}
 	if len(s.Errors) > 0 {
 		line("    errors:")

@@ -39,9 +39,6 @@ func (r *Report) fromSteps() error {
 	if unknown > 0 {
 		s.warnf("of %d steps the context is not said: taken as 0", unknown)
 	}
-	if gpuOnly {
-		s.warnf("the steps are of GPUs alone: what the host adds is not in beta, nor anything in alpha")
-	}
 	var fit, held []recording.Step
 	for i, x := range steps {
 		if i%2 == 0 {
@@ -51,10 +48,13 @@ func (r *Report) fromSteps() error {
 		}
 	}
 	n, context := 0.0, 0.0
+	var sequences []float64
 	for _, x := range steps {
-		n, context = n+float64(x.Decode), context+float64(x.Context)
+		n, context, sequences = n+float64(x.Decode), context+float64(x.Context), append(sequences, float64(x.Decode))
 	}
-	p := s.prior(load{sequences: max(1, n/float64(len(steps))), context: context / max(1, n)})
+	r.fit.load = load{sequences: max(1, n/float64(len(steps))), context: context / max(1, n)}
+	r.fit.load.least, r.fit.load.most = extent(sequences)
+	p := s.prior(r.fit.load)
 	all, rest := stepRegression(fit), stepRegression(held)
 	r.regress(all, rest, p)
 	r.fit.held = fmt.Sprintf("%d of the %d steps", len(held), len(steps))
@@ -75,6 +75,9 @@ func (r *Report) fromSteps() error {
 			r.fit.heldError, r.fit.table = e, tableOf(steps)
 			r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
 		}
+	}
+	if gpuOnly {
+		return r.addHost()
 	}
 	return nil
 }

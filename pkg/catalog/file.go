@@ -244,20 +244,23 @@ func (c *Catalog) checkSet(s *Set, at string, fault fault) error {
 			return fault(fmt.Sprintf("%s.errors[%d]", at, i), "must have metric and data")
 		}
 	}
-	return s.checkIntervals(at+".intervals", fault)
+	if err := s.checkIntervals(at+".intervals", &s.Intervals, fault); err != nil {
+		return err
+	}
+	return s.checkIntervals(at+".doubts", &s.Doubts, fault)
 }
 
-func (s *Set) checkIntervals(at string, fault fault) error {
-	if !(s.Intervals.Level >= 0) || s.Intervals.Level >= 1 {
-		return fault(at+".level", "must be a probability, such as 0.95, is %g", s.Intervals.Level)
+func (s *Set) checkIntervals(at string, of *Intervals, fault fault) error {
+	if !(of.Level >= 0) || of.Level >= 1 {
+		return fault(at+".level", "must be a probability, such as 0.95, is %g", of.Level)
 	}
 	for _, v := range []struct {
 		name      string
 		values    []float64
 		intervals [][]float64
 	}{
-		{"alpha_us", s.Latency.AlphaUS, s.Intervals.AlphaUS},
-		{"beta_us", s.Latency.BetaUS, s.Intervals.BetaUS},
+		{"alpha_us", s.Latency.AlphaUS, of.AlphaUS},
+		{"beta_us", s.Latency.BetaUS, of.BetaUS},
 	} {
 		if len(v.intervals) > 0 && len(v.intervals) != len(v.values) {
 			return fault(at+"."+v.name, "must have %d intervals, one for each coefficient, has %d", len(v.values), len(v.intervals))

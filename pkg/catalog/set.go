@@ -39,8 +39,11 @@ type Set struct {
 	Source     string      `yaml:"source" json:"source"`
 	Method     string      `yaml:"method" json:"method,omitempty"`
 	Recordings []Recording `yaml:"recordings" json:"recordings,omitempty"`
-	Intervals  Intervals   `yaml:"intervals" json:"intervals"`
-	Errors     []Error     `yaml:"errors" json:"errors,omitempty"`
+	// Intervals are those of the data's scatter alone; Doubts, wider, count in what the
+	// model is in doubt (how far step times may lie off a line).
+	Intervals Intervals `yaml:"intervals" json:"intervals"`
+	Doubts    Intervals `yaml:"doubts" json:"doubts,omitzero"`
+	Errors    []Error   `yaml:"errors" json:"errors,omitempty"`
 	// Warnings are for whoever uses the coefficients.
 	Warnings []string `yaml:"warnings" json:"warnings,omitempty"`
 }

@@ -159,16 +159,24 @@ func (r *Resampling) Interval(draws []float64) (lo, hi float64, ok bool) {
 
 // tail is the share of draws below a 95 % interval of so many blocks.
 func tail(blocks int) float64 {
-	n := float64(blocks)
-	out := math.Sqrt(n/(n-1)) * student(n-1)
-	return math.Erfc(out/math.Sqrt2) / 2
+	return math.Erfc(z975*Widening(blocks, 0.95)/math.Sqrt2) / 2
 }
 
-// student is the 97.5th percentile of Student's distribution with v degrees of
-// freedom, by the expansion of Cornish and Fisher; from v = 5 on it is right to three
-// digits, and below too small.
-func student(v float64) float64 {
-	const z = 1.959963984540054
-	const z3, z5, z7 = z * z * z, z * z * z * z * z, z * z * z * z * z * z * z
+// z975 is the 97.5th percentile of the normal distribution.
+const z975 = 1.959963984540054
+
+// Widening is by what factor an interval that holds a level (0.95) of the draws of
+// few blocks is to be wider, so that it holds what it is of as often (Hesterberg, as
+// above).
+func Widening(blocks int, level float64) float64 {
+	n, z := float64(blocks), math.Sqrt2*math.Erfinv(level)
+	return math.Sqrt(n/(n-1)) * student(n-1, z) / z
+}
+
+// student is the percentile of Student's distribution with v degrees of freedom at
+// which the normal distribution has z, by the expansion of Cornish and Fisher; at the
+// 97.5th, from v = 5 on it is right to three digits, and below too small.
+func student(v, z float64) float64 {
+	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z
 	return z + (z3+z)/(4*v) + (5*z5+16*z3+3*z)/(96*v*v) + (3*z7+19*z5+17*z3-15*z)/(384*v*v*v)
 }

@@ -94,7 +94,7 @@ func TestIntervalByHand(t *testing.T) {
 	if p := tail(1_000_000); math.Abs(p-0.025) > 1e-6 {
 		t.Errorf("of very many blocks %v", p)
 	}
-	if x := student(5); math.Abs(x-2.5706) > 0.005 {
+	if x := student(5, z975); math.Abs(x-2.5706) > 0.005 {
 		t.Errorf("t of 5 is %v", x)
 	}
 	for i := range 60 {
