@@ -27,8 +27,8 @@ type Outlook struct {
 	// PrefillRate and DecodeRate are how many prompt tokens and tokens of answers the
 	// replica computes in a µs, idle ones included: what is to be expected beside.
 	PrefillRate, DecodeRate float64
-	// Budget is the most tokens that a step computes.
-	Budget int64
+	// Budget is the most tokens that a step computes, Seats the most sequences.
+	Budget, Seats int64
 }
 
 // Estimate returns when the last of a request's answer and the first token of it
@@ -84,11 +84,12 @@ func (o *Outlook) decoding(m latency.Model, input, output int64) (us des.Time) {
 // beside is how many others decode on average while it does, for so many steps:
 // those there now end, and as many as usual come in their place.
 func (o *Outlook) beside(steps int64, usual float64) int64 {
-	now := float64(o.Decode + o.Queued)
+	now := float64(min(o.Decode+o.Queued, o.Seats-1))
 	if o.Lasting == 0 {
 		return int64(now)
 	}
 	x := float64(steps) / float64(o.Lasting)
+	usual = min(usual, float64(o.Seats-1))
 	return int64(usual + (now-usual)*(1-math.Exp(-x))/x)
 }
 
@@ -101,7 +102,7 @@ type Coming struct {
 // Outlook returns what awaits a request from now on that comes behind others.
 func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
 	e.before.Clear()
-	o := Outlook{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens)}
+	o := Outlook{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens), Seats: int64(e.cfg.MaxNumSeqs)}
 	if e.inFlight {
 		o.Left = e.current.End - now
 	}

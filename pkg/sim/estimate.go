@@ -85,7 +85,7 @@ func (s *simulation) believed(c *policy.Replica, r *request) engine.Outlook {
 	if needs&policy.NeedRunning != 0 {
 		running = int64(c.Running)
 	}
-	o := engine.Outlook{Queued: queued, Decode: running, Budget: d.budget}
+	o := engine.Outlook{Queued: queued, Decode: running, Budget: d.budget, Seats: seats}
 	switch {
 	case needs&policy.NeedShadow != 0:
 		o.Cached = int64(c.Matched) * d.limits.blockSize
