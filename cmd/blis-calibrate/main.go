@@ -24,7 +24,11 @@
 // --holdout 0.4 keeps the last 40 % of the time of each stage from the fit and judges
 // by them (0.5 the last half); --holdout stage:NAME judges by a stage, --holdout FILE
 // by another recording. Errors are never of data that was fitted to. Intervals are
-// of 90 %, of resampled blocks of time; --seed is the resampling's.
+// of 90 %, of resampled blocks of time; --seed is the resampling's. Beside the
+// data's own stand wider ones: the model may be wrong, too. A simulation of loads
+// that were not fitted to, or where a cap on sequences binds, has a band; so has one
+// with steps of GPUs alone, to which a prior of the host's time is added.
+//
 // --check COEFFICIENTS fits nothing and says how wrong these are on the recordings;
 // --refine COEFFICIENTS begins where an earlier fit ended. --output-tokens N says
 // that every answer had N tokens, where clients miscounted. --residuals FILE has each

@@ -10,11 +10,33 @@ import (
 // (Solving Least Squares Problems, 1974, chapter 23). Columns of A that the others
 // can stand for make the solution one of several; this is then one with a zero.
 func nnls(a *mat.Dense, b []float64) []float64 {
+	// In units of the columns' lengths none counts for less than another because it
+	// is of smaller numbers.
+	var scaled mat.Dense
+	scaled.CloneFrom(a)
+	_, n := a.Dims()
+	lengths := make([]float64, n)
+	for k := range lengths {
+		lengths[k] = norm(mat.Col(nil, k, a))
+		for i, v := range mat.Col(nil, k, a) {
+			scaled.Set(i, k, v/max(lengths[k], math.SmallestNonzeroFloat64))
+		}
+	}
+	x := activeSets(&scaled, b)
+	for k := range x {
+		if x[k] > 0 {
+			x[k] /= lengths[k]
+		}
+	}
+	return x
+}
+
+// activeSets solves for columns of length 1, or 0.
+func activeSets(a *mat.Dense, b []float64) []float64 {
 	rows, n := a.Dims()
 	x, free := make([]float64, n), make([]bool, n)
 	residual, gradient := make([]float64, rows), make([]float64, n)
-	// What a column gains counts from here on, in units of it and of b.
-	scale := mat.Norm(a, 2) * norm(b)
+	least := 1e-10 * norm(b) // what a column gains counts from here on
 	for range 3 * (n + 1) {
 		product(a, x, residual)
 		for i := range residual {
@@ -26,7 +48,7 @@ func nnls(a *mat.Dense, b []float64) []float64 {
 			for i := range rows {
 				gradient[k] += a.At(i, k) * residual[i]
 			}
-			if !free[k] && gradient[k] > 1e-10*scale && (best < 0 || gradient[k] > gradient[best]) {
+			if !free[k] && gradient[k] > least && (best < 0 || gradient[k] > gradient[best]) {
 				best = k
 			}
 		}

@@ -14,12 +14,13 @@ import (
 func TestNNLSIsOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, n := rapid.IntRange(3, 20).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "columns")
-		number := rapid.Float64Range(-3, 3)
+		number := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(-3000, 3000).Draw(t, "thousandths")) / 1000 })
+		units := rapid.SliceOfN(rapid.IntRange(-6, 6), n, n).Draw(t, "units of columns, powers of ten")
 		a, b := mat.NewDense(rows, n, nil), make([]float64, rows)
 		for i := range rows {
 			b[i] = number.Draw(t, "b")
 			for k := range n {
-				a.Set(i, k, number.Draw(t, "a"))
+				a.Set(i, k, number.Draw(t, "a")*math.Pow10(units[k]))
 			}
 		}
 		if n > 2 && rapid.Bool().Draw(t, "dependent") {
@@ -31,12 +32,13 @@ func TestNNLSIsOptimal(t *testing.T) {
 		rest := make([]float64, rows)
 		product(a, x, rest)
 		for k := range n {
-			gradient, size := 0.0, 1e-9
+			gradient := 0.0
 			for i := range rows {
 				gradient += a.At(i, k) * (b[i] - rest[i])
-				size += math.Abs(a.At(i, k)) * (math.Abs(b[i]) + math.Abs(rest[i]))
 			}
-			if x[k] < 0 || gradient > 1e-6*size || x[k] > 0 && gradient < -1e-6*size {
+			// In units of both lengths: it is the cosine of an angle.
+			least := 1e-7 * norm(mat.Col(nil, k, a)) * norm(b)
+			if x[k] < 0 || gradient > least || x[k] > 0 && gradient < -least {
 				t.Fatalf("coefficient %d is %g, with a gradient of %g", k, x[k], gradient)
 			}
 		}
