@@ -15,7 +15,7 @@ import (
 	"blis/pkg/sim"
 )
 
-var seeds = flag.Int("seeds", 4, "recordings that TestIntervalsCover makes; 100 take some minutes")
+var seeds = flag.Int("seeds", 20, "recordings that TestIntervalsCover makes; 100 take a minute or more")
 
 // synthetic is a run that a simulation with known coefficients and jitter recorded:
 // Poisson arrivals at a low and a high rate, prompts of 50 to 1,500 tokens.

@@ -116,6 +116,26 @@ func (s *setup) fill(r *run, of *recording.Run) {
 	}
 }
 
+// warnTooSoon warns of requests whose first token came in less than half of the time
+// that GPUs take for their prompts by a roofline, so that parts of these were cached.
+// It says nothing of prompts that share less.
+func (s *setup) warnTooSoon(r *run) {
+	soon, timed := 0, 0
+	for i, q := range r.requests {
+		if math.IsNaN(r.measured[i].ttft) || len(q.Prompt) > 0 {
+			continue
+		}
+		timed++
+		n := q.InputTokens
+		if us := s.roofline.Step(latency.Batch{Prefill: n, Chunks: 1, Pairs: n * (n + 1) / 2}); r.measured[i].ttft < float64(us)/2 {
+			soon++
+		}
+	}
+	if 50*soon > timed {
+		s.warnf("%s: %d of %d requests had their first token in less than half of the time that GPUs take to compute their prompts: these were cached, at least in part, and the recording does not say what they share; a replay computes them, and its TTFT is too long", r.name, soon, timed)
+	}
+}
+
 // A block has at least so many requests, and lasts at least a part of all the
 // time: one request's place inside a step is chance and makes its TTFT differ by a
 // tenth, of fifty it is a hundredth; and an hour at a low rate is worth as much as

@@ -203,6 +203,9 @@ func (s *setup) prepare(file *recording.Recording, of *recording.Run, player pla
 	if !slices.ContainsFunc(r.measured, func(m seen) bool { return !math.IsNaN(m.e2e) }) {
 		return nil, nil
 	}
+	if r.period == 0 && !r.cached {
+		s.warnTooSoon(r)
+	}
 	var err error
 	if r.player, err = player(r.replicas); err != nil {
 		return nil, err
