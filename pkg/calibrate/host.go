@@ -48,7 +48,7 @@ func (r *Report) addHost() error {
 		}
 		f.table = &t
 	}
-	r.setup.warnf("the steps are of GPUs alone: to each are added %g us (%g to %g) for the host, which no data here tell (%s); nothing is known of alpha", host.US, host.Low, host.High, host.From)
+	r.setup.warnf("the steps are of GPUs alone: to each are added %g us (%g to %g) for the host, which no data here tell (%s)", host.US, host.Low, host.High, host.From)
 	_, err := r.slower(0)
 	return err
 }

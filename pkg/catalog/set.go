@@ -39,8 +39,9 @@ type Set struct {
 	Source     string      `yaml:"source" json:"source"`
 	Method     string      `yaml:"method" json:"method,omitempty"`
 	Recordings []Recording `yaml:"recordings" json:"recordings,omitempty"`
-	// Intervals are those of the data's scatter alone; Doubts, wider, count in what the
-	// model is in doubt (how far step times may lie off a line).
+	// Intervals are those of the data's scatter alone, and of what these alone lead to:
+	// a coefficient in which physics has a part may lie outside. Doubts are about the
+	// coefficient, and wider: they count in how far step times may lie off a line.
 	Intervals Intervals `yaml:"intervals" json:"intervals"`
 	Doubts    Intervals `yaml:"doubts" json:"doubts,omitzero"`
 	Errors    []Error   `yaml:"errors" json:"errors,omitempty"`
