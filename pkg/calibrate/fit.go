@@ -57,8 +57,10 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
 		s.warnf("what clients saw is not fitted to beside steps or spans; it can be held against them: --holdout FILE, or --check")
 	}
-	if r.fit.doubts == [len(names)]Interval{} {
-		r.fit.doubts = r.fit.intervals
+	for k, d := range r.fit.doubts {
+		if d == (Interval{}) {
+			r.fit.doubts[k] = r.fit.intervals[k]
+		}
 	}
 	if err := r.score(ctx, r.slower); err != nil {
 		return nil, err

@@ -39,6 +39,7 @@ func (r *Report) addHost() error {
 	f.doubts = f.intervals
 	f.intervals[3].Low, f.intervals[3].High = f.intervals[3].Low+host.US, f.intervals[3].High+host.US
 	f.doubts[3].Low, f.doubts[3].High = f.doubts[3].Low+host.Low, f.doubts[3].High+host.High
+	f.method += fmt.Sprintf("; to each step %g us are added for the host, a prior", host.US)
 	f.from[3] += fmt.Sprintf(" (%.5g us), and the host's", f.Beta[0]-host.US)
 	if f.table != nil {
 		t := *f.table

@@ -188,7 +188,7 @@ func (s *Score) text() (lines []string) {
 	for _, m := range s.Metrics {
 		line := fmt.Sprintf("  %-10s %10.5g ms measured %10.5g simulated %+7.1f %%", m.Metric, m.Measured, m.Simulated, m.Percent)
 		if m.Low != nil {
-			line += fmt.Sprintf("   %.4g to %.4g", *m.Low, *m.High)
+			line += fmt.Sprintf("   %.5g to %.5g", *m.Low, *m.High)
 		}
 		lines = append(lines, line)
 	}
