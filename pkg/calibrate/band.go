@@ -16,6 +16,9 @@ const bandAtCap = 0.01
 type doubts struct {
 	part  []float64
 	whose []string
+	// early and late are what first tokens, and with them all, may come sooner (below
+	// 0) and later than the model says, in ms.
+	early, late float64
 }
 
 func (d *doubts) add(part float64, whose string) {
@@ -53,6 +56,10 @@ func (r *Report) doubts(l load) (d doubts) {
 	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
 	part := math.Abs(away) * (slope.High - slope.Low) / 2 / step
 	d.add(part, fmt.Sprintf("%.3g sequences at a time are outside of the %.3g to %.3g fitted to, and beta[2] lies between %.3g and %.3g", l.sequences, f.load.least, f.load.most, slope.Low, slope.High))
+	if r.Drift != nil {
+		d.early, d.late = r.Drift.over(away)
+		d.whose = append(d.whose, r.Drift.String())
+	}
 	return d
 }
 

@@ -152,6 +152,9 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 		r.fit.from[5] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
 			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
 	}
+	if r.Drift, err = driftOf(ctx, f); err != nil {
+		return err
+	}
 	if err := r.otherScheduling(ctx, f); err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ type Report struct {
 	Fitted []Coefficient `json:"fitted,omitempty"`
 	// Host is what was added to steps of GPUs alone.
 	Host *Host `json:"host,omitempty"`
+	// Drift is what TTFT does beside the model; absent where no client's times were fitted.
+	Drift *Drift `json:"ttft_drift,omitempty"`
 	// Identifiability is of the data fitted to; Advice a workload that would tell what
 	// they do not.
 	Identifiability *Identifiability `json:"identifiability,omitempty"`
@@ -174,6 +176,9 @@ func (r *Report) lines() []string {
 		}
 		out = append(out, fmt.Sprintf("(intervals of %d resamples: what the data's scatter leaves open, and where it is told beside, with step times that are off a line by %g %%)", resamples, 100*unevenSpread), "")
 		out = append(out, r.Identifiability.text()...)
+		if r.Drift != nil {
+			out = append(out, r.Drift.String())
+		}
 		if r.fit.scheduling != "" {
 			out = append(out, r.fit.scheduling)
 		}

@@ -47,15 +47,16 @@ var judged = []struct {
 	name    string
 	of      func(s seen, output int64) float64
 	percent int64 // 0: the mean
+	first   bool  // it has the time to the first token in it
 }{
-	{"ttft.mean", func(s seen, _ int64) float64 { return s.ttft }, 0},
-	{"ttft.p50", func(s seen, _ int64) float64 { return s.ttft }, 50},
-	{"ttft.p99", func(s seen, _ int64) float64 { return s.ttft }, 99},
-	{"tpot.p50", seen.tpot, 50},
-	{"itl.mean", seen.tpot, 0},
-	{"e2e.mean", func(s seen, _ int64) float64 { return s.e2e }, 0},
-	{"e2e.p95", func(s seen, _ int64) float64 { return s.e2e }, 95},
-	{"e2e.p99", func(s seen, _ int64) float64 { return s.e2e }, 99},
+	{"ttft.mean", func(s seen, _ int64) float64 { return s.ttft }, 0, true},
+	{"ttft.p50", func(s seen, _ int64) float64 { return s.ttft }, 50, true},
+	{"ttft.p99", func(s seen, _ int64) float64 { return s.ttft }, 99, true},
+	{"tpot.p50", seen.tpot, 50, false},
+	{"itl.mean", seen.tpot, 0, false},
+	{"e2e.mean", func(s seen, _ int64) float64 { return s.e2e }, 0, true},
+	{"e2e.p95", func(s seen, _ int64) float64 { return s.e2e }, 95, true},
+	{"e2e.p99", func(s seen, _ int64) float64 { return s.e2e }, 99, true},
 }
 
 // values are the judged metrics of a part in ms, NaN where none is known.
@@ -130,7 +131,11 @@ func (p *part) score(ctx context.Context, model func(slower float64) (latency.Mo
 		}
 		m := Miss{Metric: j.name, Measured: round(measured[k], 5), Simulated: round(is[k], 5), Percent: round(100*(is[k]/measured[k]-1), 3)}
 		if low != nil {
-			a, b := round(min(low[k], high[k], is[k]), 5), round(max(low[k], high[k], is[k]), 5)
+			a, b := min(low[k], high[k], is[k]), max(low[k], high[k], is[k])
+			if j.first {
+				a, b = a+d.early, b+d.late
+			}
+			a, b = round(a, 5), round(b, 5)
 			m.Low, m.High = &a, &b
 		}
 		s.Metrics = append(s.Metrics, m)

@@ -1,0 +1,36 @@
+package calibrate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestDriftByHand: residuals that grow by 50 µs a sequence, give or take 5 ms, with a
+// stall of a second in each hundredth, give that slope back with an interval of about
+// 1.645·5000/(14.4·√2000) = 13 µs to either side.
+func TestDriftByHand(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var x, y []float64
+	for i := range 2000 {
+		n := 50 * random.Float64()
+		d := 1000 + 50*n + 5000*random.NormFloat64()
+		if i%100 == 0 {
+			d += 1e6
+		}
+		x, y = append(x, n), append(y, d)
+	}
+	d := slopeOf(x, y)
+	if d == nil || d.Low > 50 || d.High < 50 || math.Abs((d.High-d.Low)/2-12.8) > 1.5 {
+		t.Fatalf("drift %+v", d)
+	}
+	if low, high := d.over(100); low != 0 || math.Abs(high-d.High/10) > 1e-9 {
+		t.Errorf("100 sequences more: %g to %g ms", low, high)
+	}
+	if low, high := d.over(-100); high != 0 || math.Abs(low+d.High/10) > 1e-9 {
+		t.Errorf("100 sequences fewer: %g to %g ms", low, high)
+	}
+	if d := slopeOf(make([]float64, 100), y[:100]); d != nil {
+		t.Errorf("of one load: %+v", d)
+	}
+}
