@@ -253,7 +253,7 @@ func (s *sample) draw(at []int32) map[string][]float64 {
 		stats[t.path] = s.resampled.Sums(sums)
 	}
 	for _, r := range ratios {
-		stats[r.path] = divided(stats[r.over], stats[r.under])
+		stats[r.path] = stat.Ratios(stats[r.over], stats[r.under])
 	}
 	for _, r := range rates {
 		sums := make([]float64, s.resampled.Blocks())
@@ -262,10 +262,10 @@ func (s *sample) draw(at []int32) map[string][]float64 {
 				sums[s.blockAt(q.arrival+q.e2e)] += r.of(q)
 			}
 		}
-		stats[r.path] = divided(s.resampled.Sums(sums), s.seconds)
+		stats[r.path] = stat.Ratios(s.resampled.Sums(sums), s.seconds)
 	}
 	if s.gaps {
-		stats["itl.mean"] = divided(stats["_decode"], stats["_gaps"])
+		stats["itl.mean"] = stat.Ratios(stats["_decode"], stats["_gaps"])
 	}
 	for _, m := range measures {
 		samples := s.samples[:0]
@@ -282,31 +282,13 @@ func (s *sample) draw(at []int32) map[string][]float64 {
 			s.scratch = make([]stat.Tagged, len(s.order))
 		}
 		samples = stat.SortTagged(samples, s.scratch[:len(samples)])
-		stats[m.path+".mean"] = divided(s.resampled.Sums(sums), s.resampled.Sums(counts))
-		for i, q := range s.resampled.Quantiles(samples, percents, between) {
+		stats[m.path+".mean"] = stat.Ratios(s.resampled.Sums(sums), s.resampled.Sums(counts))
+		for i, q := range s.resampled.Quantiles(samples, percents) {
 			stats[fmt.Sprintf("%s.p%d", m.path, percents[i])] = q
 		}
 	}
-	stats["tail_blowup"] = divided(stats["e2e.p99"], stats["e2e.p50"])
+	stats["tail_blowup"] = stat.Ratios(stats["e2e.p99"], stats["e2e.p50"])
 	return stats
 }
 
 var percents = []int64{50, 90, 95, 99}
-
-// between is the value part hundredths of the way between two, which are not
-// negative and of which lo and hi are the bits.
-func between(lo, hi uint64, part int64) float64 {
-	return stat.QuantileFloat([]float64{math.Float64frombits(lo), math.Float64frombits(hi)}, part)
-}
-
-// divided is x/y, draw by draw, not a number where y is 0.
-func divided(x, y []float64) []float64 {
-	q := make([]float64, len(x))
-	for i := range q {
-		q[i] = math.NaN()
-		if y[i] != 0 {
-			q[i] = x[i] / y[i]
-		}
-	}
-	return q
-}

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"encoding/json"
-	"io"
 
 	"blis/pkg/named"
 	"blis/pkg/source"
@@ -49,20 +48,11 @@ func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns
 // readAIPerf reads such lines. Requests of the warm-up loaded the server, too:
 // they stay, in a stage of their own.
 func readAIPerf(f *file, r *Recording) error {
-	l := source.NewLines(f.Name, f)
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	var list rows
 	talks := map[string]int{}
 	chunked := 0
-	for {
-		var line aiperfRecord
-		err := l.ReadSome(&line)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err := eachLine(f, func(l *source.Lines, line *aiperfRecord) error {
 		c, err := line.call(l)
 		if err != nil {
 			return err
@@ -72,6 +62,10 @@ func readAIPerf(f *file, r *Recording) error {
 		}
 		talks[c.Session]++
 		list.add(c, line.Metadata.Phase)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for i := range list.calls {
 		if c := &list.calls[i]; talks[c.Session] == 1 { // a conversation of one turn is none
@@ -134,7 +128,7 @@ func (a *aiperfRecord) call(l *source.Lines) (call, error) {
 			return c, l.Errorf("%v", err)
 		}
 		v.ChunkGap.Value.scale(us / 1e6)
-		v.ChunkGap.Value.gaps(&c)
+		v.ChunkGap.Value.into(&c)
 	}
 	return c, c.check(&l.Place, aiperfWords)
 }

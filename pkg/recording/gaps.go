@@ -8,7 +8,7 @@ import (
 	"blis/pkg/record"
 )
 
-// gaps are the times between the pieces of an answer, in s.
+// gaps are the times between the pieces of an answer, in s: n in list, sum in all.
 type gaps struct {
 	sum  float64
 	n    int
@@ -28,8 +28,8 @@ func (g *gaps) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// gaps gives c the gaps between its tokens, if each came by itself.
-func (g *gaps) gaps(c *call) {
+// into gives c the gaps between its tokens, if each came by itself.
+func (g *gaps) into(c *call) {
 	if int64(g.n) != c.OutputTokens-1 || slices.ContainsFunc(g.list, func(s float64) bool { return !(s >= 0) || s > 1e9 }) {
 		return
 	}

@@ -138,7 +138,7 @@ func (q *lifecycle) call(p *source.Place, place string) (call, []float64, error)
 		for i := 1; i < len(times); i++ {
 			between.list = append(between.list, times[i]-times[i-1])
 		}
-		between.gaps(&c)
+		between.into(&c)
 	}
 	return c, times, c.check(p, w)
 }

@@ -3,7 +3,6 @@ package recording
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -42,24 +41,19 @@ func isLLMServingSim(h *head) bool { return !h.list && h.any("queued_ts", "first
 // request that was queued soonest after its arrival was queued at once: what it
 // takes to get to the engine is not known, only how much more than the least.
 func readLLMServingSim(f *file, r *Recording) error {
-	l := source.NewLines(f.Name, f)
 	var calls []call
 	least := math.Inf(1)
-	for {
-		var line engineLine
-		err := l.ReadSome(&line)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err := eachLine(f, func(l *source.Lines, line *engineLine) error {
 		c, err := line.call(l)
 		if err != nil {
 			return err
 		}
 		least = min(least, c.queued-c.at)
 		calls = append(calls, c)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	run := &Run{Clock: ServerClock, Arrivals: true, Engine: "vllm"}
 	for i := range calls {

@@ -25,6 +25,19 @@ type otlpExport struct {
 	} `json:"resourceSpans"`
 }
 
+// spans yields all spans with the names of their scopes, in order.
+func (e *otlpExport) spans(yield func(scope string, s *otlpSpan) bool) {
+	for _, resource := range e.Resources {
+		for _, scope := range resource.Scopes {
+			for i := range scope.Spans {
+				if !yield(scope.Scope.Name, &scope.Spans[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // otlpSpan is one span.
 type otlpSpan struct {
 	SpanID     string          `json:"spanId"`
@@ -101,31 +114,26 @@ func readOTLP(f *file, r *Recording) error {
 		if err != nil {
 			return err
 		}
-		for _, resource := range export.Resources {
-			for _, scope := range resource.Scopes {
-				for i := range scope.Spans {
-					s := &scope.Spans[i]
-					if s.Name != otlpRequest {
-						others++
-						continue
-					}
-					if seen[s.SpanID] && s.SpanID != "" {
-						twice++
-						continue
-					}
-					seen[s.SpanID] = true
-					c, early, err := s.call(&docs.Place)
-					if err != nil {
-						return err
-					}
-					if early {
-						overlapping++
-					}
-					calls = append(calls, c)
-					if scope.Scope.Name == "vllm.llm_engine" {
-						run.Engine = "vllm"
-					}
-				}
+		for scope, s := range export.spans {
+			if s.Name != otlpRequest {
+				others++
+				continue
+			}
+			if seen[s.SpanID] && s.SpanID != "" {
+				twice++
+				continue
+			}
+			seen[s.SpanID] = true
+			c, early, err := s.call(&docs.Place)
+			if err != nil {
+				return err
+			}
+			if early {
+				overlapping++
+			}
+			calls = append(calls, c)
+			if scope == "vllm.llm_engine" {
+				run.Engine = "vllm"
 			}
 		}
 	}

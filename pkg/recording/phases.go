@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"io"
 	"strings"
 
 	"blis/pkg/source"
@@ -38,14 +37,8 @@ func readPhases(f *file, r *Recording) error {
 		source.Want("prefill_tokens", &p.prefill), source.Want("decode_tokens", &p.decode)); err != nil {
 		return err
 	}
-	for {
-		err := p.row()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	if err := eachRow(s, "rows", p.row); err != nil {
+		return err
 	}
 	run := &Run{Clock: ServerClock, Engine: "vllm"}
 	run.warnf("when requests came is not said, only when prefill began: what was before it (the queue, the overhead α0 and α1) cannot be told")
@@ -63,9 +56,6 @@ func readPhases(f *file, r *Recording) error {
 			return err
 		}
 		calls = append(calls, c.call)
-	}
-	if len(calls) == 0 {
-		return s.Errorf("is the line of column names; no rows follow it")
 	}
 	r.Runs = []*Run{run}
 	return outcomes(&source.Place{Name: f.Name}, calls, run)

@@ -36,11 +36,12 @@ func nameRuns(runs []*Run, words [][]string) {
 	}
 }
 
-// noArrivals is the warning of a file without arrivals.
-const noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
-
-// Warnings that several formats share.
-const closedLoop = "%s: requests were held back until others were answered, so that arrivals followed from the server's speed; a replay keeps them as they were"
+// Warnings that several formats share: of a file without arrivals, and of a load
+// generator that waited for answers, which says how.
+const (
+	noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
+	closedLoop = "%s: requests were held back until others were answered, so that arrivals followed from the server's speed; a replay keeps them as they were"
+)
 
 // warnChunks warns of answers that came in fewer pieces than tokens.
 func (r *Run) warnChunks(n int) {

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"io"
 	"math"
 	"strings"
 
@@ -48,20 +47,13 @@ func readSteps(f *file, r *Recording) error {
 	if t.context < 0 && t.each < 0 {
 		f.Warnf("no column says how long the context of decode sequences is")
 	}
-	for {
+	return eachRow(s, "steps", func() error {
 		step, err := t.row()
-		if err == io.EOF {
-			break
+		if err == nil {
+			r.Steps = append(r.Steps, step)
 		}
-		if err != nil {
-			return err
-		}
-		r.Steps = append(r.Steps, step)
-	}
-	if len(r.Steps) == 0 {
-		return s.Errorf("is the line of column names; no steps follow it")
-	}
-	return nil
+		return err
+	})
 }
 
 // row is the next step.

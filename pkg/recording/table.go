@@ -2,7 +2,6 @@ package recording
 
 import (
 	"cmp"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -82,17 +81,8 @@ func readTable(f *file, r *Recording) error {
 	if err := t.find(); err != nil {
 		return err
 	}
-	for {
-		err := t.row()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(t.runs) == 0 {
-		return s.Errorf("is the line of column names; no requests follow it")
+	if err := eachRow(s, "requests", t.row); err != nil {
+		return err
 	}
 	f.Warn(s.Warnings()...)
 	if r.Runs, err = t.finish(); err != nil {

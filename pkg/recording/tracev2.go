@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -59,17 +58,8 @@ func readTraceV2(f *file, r *Recording) error {
 	if err := s.NeedAll(source.Want("request_id", &t.id), source.Want("arrival_time_us", &t.at), source.Want("input_tokens", &t.input), source.Want("output_tokens", &t.output)); err != nil {
 		return err
 	}
-	for {
-		err := t.row()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(t.calls) == 0 {
-		return s.Errorf("is the line of column names; no requests follow it")
+	if err := eachRow(s, "requests", t.row); err != nil {
+		return err
 	}
 	for _, i := range t.unsent {
 		if isAbsent(t.lag) {

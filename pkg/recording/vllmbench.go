@@ -149,7 +149,7 @@ func (b *benchResult) call(i int) call {
 		c.last = c.first + b.ITLs[i].sum*1e6
 	}
 	if len(b.ITLs) > 0 {
-		b.ITLs[i].gaps(&c)
+		b.ITLs[i].into(&c)
 	}
 	return c
 }

@@ -13,8 +13,7 @@ import (
 	"blis/pkg/record"
 )
 
-// Input is what a trace is read from: a file, a folder where the format takes
-// one, or a stream.
+// Input is what is read: a file, a folder where the format takes one, or a stream.
 type Input struct {
 	// Name is what errors call it.
 	Name string
@@ -91,7 +90,7 @@ func (g *gunzipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Place is where a reader stands in its trace, and what it has to say in the
+// Place is where a reader stands in its input, and what it has to say in the
 // end. Readers embed it.
 type Place struct {
 	// Name is the file's, for people; Line counts from 1, 0 is no line.
@@ -101,7 +100,7 @@ type Place struct {
 	warnings []string
 }
 
-// Errorf makes an error about the arrival at hand.
+// Errorf makes a *record.SyntaxError about the line at hand.
 func (p *Place) Errorf(format string, args ...any) error {
 	return &record.SyntaxError{File: p.Name, Line: p.Line, Msg: fmt.Sprintf(format, args...)}
 }
@@ -112,7 +111,7 @@ func (p *Place) Warnings() []string { return p.warnings }
 // Warn notes what is odd, in the words of others that name the file.
 func (p *Place) Warn(odd ...string) { p.warnings = append(p.warnings, odd...) }
 
-// Warnf notes what is odd, with the name of the trace.
+// Warnf notes what is odd, with the name of the input.
 func (p *Place) Warnf(format string, args ...any) {
 	p.warnings = append(p.warnings, p.Name+": "+fmt.Sprintf(format, args...))
 }

@@ -103,7 +103,7 @@ func (s *Sheet) Column(names ...string) int {
 	return -1
 }
 
-// Need is column for one that must be there.
+// Need is Column for one that must be there.
 func (s *Sheet) Need(names ...string) (int, error) {
 	i := s.Column(names...)
 	if i < 0 {
@@ -121,7 +121,7 @@ type Wanted struct {
 // Want is the column called name.
 func Want(name string, into *int) Wanted { return Wanted{name, into} }
 
-// NeedAll is need for several.
+// NeedAll is Need for several.
 func (s *Sheet) NeedAll(columns ...Wanted) (err error) {
 	for _, c := range columns {
 		if *c.into, err = s.Need(c.name); err != nil {
@@ -159,7 +159,7 @@ func (s *Sheet) Integer(column int) (int64, error) {
 	return n, nil
 }
 
-// Optional is integer, but 0 where the column or its value is not there.
+// Optional is Integer, but 0 where the column or its value is not there.
 func (s *Sheet) Optional(column int) (int64, error) {
 	if s.Value(column) == "" {
 		return 0, nil

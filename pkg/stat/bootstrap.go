@@ -43,9 +43,11 @@ func NewResampling(n, length, draws int, pick func(int) int) *Resampling {
 	return r
 }
 
-// Blocks is how many blocks there are, Draws how many draws.
+// Blocks is how many blocks there are.
 func (r *Resampling) Blocks() int { return r.blocks }
-func (r *Resampling) Draws() int  { return len(r.weights) }
+
+// Draws is how often blocks were drawn.
+func (r *Resampling) Draws() int { return len(r.weights) }
 
 // Block is the block that the i-th observation is in, from 0.
 func (r *Resampling) Block(i int) uint32 { return uint32(int64(i) * int64(r.blocks) / int64(r.n)) }
@@ -65,11 +67,10 @@ func (r *Resampling) Sums(of []float64) []float64 {
 }
 
 // Quantiles returns the percentiles of each draw: result[k][d] is percents[k] of
-// draw d, NaN where nothing was drawn. sorted are the samples, ascending, each
-// tagged with its block; there may be more or fewer than observations. percents
-// ascend. value makes a number of the keys that a quantile lies between, part
-// hundredths of the way from lo to hi.
-func (r *Resampling) Quantiles(sorted []Tagged, percents []int64, value func(lo, hi uint64, part int64) float64) [][]float64 {
+// draw d, NaN where nothing was drawn. sorted are the samples, ascending and not
+// negative, each with its bits (math.Float64bits) as the key and its block as the
+// tag; there may be more or fewer than observations. percents ascend.
+func (r *Resampling) Quantiles(sorted []Tagged, percents []int64) [][]float64 {
 	c := newChunks(sorted, r.blocks)
 	result := make([][]float64, len(percents))
 	totals := make([]int64, c.count()+1)
@@ -79,12 +80,24 @@ func (r *Resampling) Quantiles(sorted []Tagged, percents []int64, value func(lo,
 			x := math.NaN()
 			if n > 0 {
 				lo, hi, part := place(n, percent)
-				x = value(c.at(lo, w, totals), c.at(hi, w, totals), part)
+				x = betweenFloats(c.at(lo, w, totals), c.at(hi, w, totals), part)
 			}
 			result[k] = append(result[k], x)
 		}
 	}
 	return result
+}
+
+// Ratios returns x/y, draw by draw, NaN where y is 0.
+func Ratios(x, y []float64) []float64 {
+	q := make([]float64, len(x))
+	for i := range q {
+		q[i] = math.NaN()
+		if y[i] != 0 {
+			q[i] = x[i] / y[i]
+		}
+	}
+	return q
 }
 
 // chunks are sorted samples in pieces, with how many of each piece each block has:
@@ -125,13 +138,13 @@ func (c *chunks) totals(w []uint16, totals []int64) int64 {
 }
 
 // at returns the key of the i-th sample of a draw, from 0.
-func (c *chunks) at(i int64, w []uint16, totals []int64) uint64 {
+func (c *chunks) at(i int64, w []uint16, totals []int64) float64 {
 	p, _ := slices.BinarySearch(totals, i+1)
 	p-- // the last piece before which there are at most i
 	upto := totals[p]
 	for k := p * c.size; ; k++ {
 		if upto += int64(w[c.sorted[k].Tag]); upto > i {
-			return c.sorted[k].Key
+			return math.Float64frombits(c.sorted[k].Key)
 		}
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func ofWhole(lo, hi uint64, part int64) float64 { return between(lo, hi, part, 1) }
-
 // Quantiles and sums of draws are those of the observations written out as often as
 // their blocks were drawn.
 func TestDrawsAreWhatTheyWouldBeWrittenOut(t *testing.T) {
@@ -28,20 +26,20 @@ func TestDrawsAreWhatTheyWouldBeWrittenOut(t *testing.T) {
 				continue
 			}
 			sums[r.Block(i)] += float64(v)
-			samples = append(samples, Tagged{uint64(v), r.Block(i)})
+			samples = append(samples, Tagged{math.Float64bits(float64(v)), r.Block(i)})
 		}
 		percents := []int64{0, 37, 50, 99, 100}
-		got := r.Quantiles(SortTagged(samples, make([]Tagged, len(samples))), percents, ofWhole)
+		got := r.Quantiles(SortTagged(samples, make([]Tagged, len(samples))), percents)
 		total := r.Sums(sums)
 		for d, w := range r.weights {
-			var out []int64
+			var out []float64
 			var sum int64
 			for i, v := range values {
 				if missing > 0 && i%(missing+1) == 0 {
 					continue
 				}
 				for range w[r.Block(i)] {
-					out, sum = append(out, v), sum+v
+					out, sum = append(out, float64(v)), sum+v
 				}
 			}
 			slices.Sort(out)
@@ -53,7 +51,7 @@ func TestDrawsAreWhatTheyWouldBeWrittenOut(t *testing.T) {
 					if !math.IsNaN(got[k][d]) {
 						t.Fatalf("p%d of nothing is %v", p, got[k][d])
 					}
-				} else if want := Quantile(out, p, 1); got[k][d] != want {
+				} else if want := QuantileFloat(out, p); got[k][d] != want {
 					t.Fatalf("p%d of draw %d is %v, want %v of %v", p, d, got[k][d], want, out)
 				}
 			}
@@ -171,17 +169,20 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
+func TestRatios(t *testing.T) {
+	got := Ratios([]float64{3, 0, 1, 0}, []float64{2, 4, 0, 0})
+	if got[0] != 1.5 || got[1] != 0 || !math.IsNaN(got[2]) || !math.IsNaN(got[3]) {
+		t.Errorf("ratios are %v, want 1.5, 0, NaN, NaN", got)
+	}
+}
+
 func means(r *Resampling, x []float64) []float64 {
 	sums, counts := make([]float64, r.Blocks()), make([]float64, r.Blocks())
 	for i, v := range x {
 		sums[r.Block(i)] += v
 		counts[r.Block(i)]++
 	}
-	all, n := r.Sums(sums), r.Sums(counts)
-	for d := range all {
-		all[d] /= n[d]
-	}
-	return all
+	return Ratios(r.Sums(sums), r.Sums(counts))
 }
 
 func p90s(r *Resampling, x []float64) []float64 {
@@ -189,9 +190,7 @@ func p90s(r *Resampling, x []float64) []float64 {
 	for i, v := range x {
 		samples[i] = Tagged{math.Float64bits(v), r.Block(i)} // all are positive
 	}
-	return r.Quantiles(SortTagged(samples, make([]Tagged, len(x))), []int64{90}, func(lo, hi uint64, part int64) float64 {
-		return QuantileFloat([]float64{math.Float64frombits(lo), math.Float64frombits(hi)}, part)
-	})[0]
+	return r.Quantiles(SortTagged(samples, make([]Tagged, len(x))), []int64{90})[0]
 }
 
 func minus(x, y []float64) []float64 {

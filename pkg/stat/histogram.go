@@ -46,8 +46,10 @@ func (h *Histogram) grow(value, n int64) {
 	h.small[value] += n
 }
 
-// N is how many values were counted, Sum their sum.
-func (h *Histogram) N() int64   { return h.n }
+// N is how many values were counted.
+func (h *Histogram) N() int64 { return h.n }
+
+// Sum is the sum of all values.
 func (h *Histogram) Sum() int64 { return h.sum }
 
 // Sorted returns what was counted, in ascending order.

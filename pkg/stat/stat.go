@@ -21,11 +21,7 @@ func Quantile[T int64 | uint64](sorted []T, percent, unit int64) float64 {
 // that it lies between.
 func QuantileFloat(sorted []float64, percent int64) float64 {
 	lo, hi, part := place(int64(len(sorted)), percent)
-	a, b := sorted[lo], sorted[hi]
-	if part == 0 || a == b {
-		return a
-	}
-	return min(a+float64((b-a)*float64(part))/100, b)
+	return betweenFloats(sorted[lo], sorted[hi], part)
 }
 
 // place returns the samples of n that the percentile lies between and how many
@@ -42,6 +38,14 @@ func place(n, percent int64) (lo, hi, part int64) {
 // between returns the value part hundredths of the way from a to b.
 func between[T int64 | uint64](a, b T, part, unit int64) float64 {
 	return float64(a*T(100-part)+b*T(part)) / float64(100*unit)
+}
+
+// betweenFloats is between of numbers that are not whole, and never beyond b.
+func betweenFloats(a, b float64, part int64) float64 {
+	if part == 0 || a == b {
+		return a
+	}
+	return min(a+float64((b-a)*float64(part))/100, b)
 }
 
 // Mean returns the mean of sorted, which is not empty. It adds in the order

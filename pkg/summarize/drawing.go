@@ -130,7 +130,7 @@ func (d *drawing) sums(requests []*row, set func(path string, of []float64)) {
 		if q.under == "" {
 			under = slices.Repeat([]float64{d.seconds}, d.Draws())
 		}
-		set(q.path, divided(sums[q.over], under))
+		set(q.path, stat.Ratios(sums[q.over], under))
 	}
 }
 
@@ -150,26 +150,11 @@ func (d *drawing) times(requests []*row, k int, set func(statistic string, of []
 	if len(samples) == 0 {
 		return
 	}
-	set("mean", divided(d.Sums(sum), d.Sums(count)))
+	set("mean", stat.Ratios(d.Sums(sum), d.Sums(count)))
 	set("count", d.Sums(count))
 	samples = stat.SortTagged(samples, make([]stat.Tagged, len(samples)))
-	between := func(lo, hi uint64, part int64) float64 {
-		return stat.QuantileFloat([]float64{math.Float64frombits(lo), math.Float64frombits(hi)}, part)
-	}
 	names := []string{"p50", "p90", "p95", "p99"}
-	for i, q := range d.Quantiles(samples, []int64{50, 90, 95, 99}, between) {
+	for i, q := range d.Quantiles(samples, []int64{50, 90, 95, 99}) {
 		set(names[i], q)
 	}
-}
-
-// divided is x/y, draw by draw, not a number where y is 0.
-func divided(x, y []float64) []float64 {
-	q := make([]float64, len(x))
-	for i := range q {
-		q[i] = math.NaN()
-		if y[i] != 0 {
-			q[i] = x[i] / y[i]
-		}
-	}
-	return q
 }
