@@ -115,8 +115,8 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 // fromClients fits by simulation, with what is before the queue given or not.
 func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float64, starts ...Coefficients) error {
 	s := r.setup
-	for _, run := range runs {
-		run.divide()
+	if err := s.enough(runs); err != nil {
+		return err
 	}
 	p := s.prior(loadOf(runs))
 	if math.IsNaN(p.Beta[0]) {
@@ -163,6 +163,32 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 	}
 	r.fit.held = ""
 	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method; intervals by resampling blocks of time", len(runs))
+	return nil
+}
+
+// leastRequests are the fewest that a fit by simulation is made to, and fewRequests
+// those below which its intervals are said to be rough.
+const (
+	leastRequests = 20
+	fewRequests   = 100
+)
+
+// enough divides runs into blocks, and faults or warns of too few requests.
+func (s *setup) enough(runs []*run) error {
+	requests, most, blocks := 0, 0, 0
+	for _, r := range runs {
+		r.divide()
+		for _, b := range r.blocks {
+			requests += len(b)
+		}
+		blocks, most = blocks+len(r.blocks), max(most, len(r.blocks))
+	}
+	if requests < leastRequests || most < 2 {
+		return fmt.Errorf("only %d completed requests of %d runs are there to fit to; %d are the least, of at least one run %d; a smaller --holdout leaves more", requests, len(runs), leastRequests, 2*leastSize)
+	}
+	if requests < fewRequests {
+		s.warnf("only %d completed requests are fitted to: intervals of the scatter of %d blocks of so few are rough, and hold what is true less often than they say", requests, blocks)
+	}
 	return nil
 }
 

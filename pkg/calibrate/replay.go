@@ -136,31 +136,39 @@ func (s *setup) warnTooSoon(r *run) {
 	}
 }
 
-// A block has at least so many requests, and lasts at least a part of all the
+// A block has at least blockSize requests, and lasts at least a part of all the
 // time: one request's place inside a step is chance and makes its TTFT differ by a
 // tenth, of fifty it is a hundredth; and an hour at a low rate is worth as much as
-// one at a high rate.
+// one at a high rate. Of a short run blocks are smaller, so that there are a few to
+// tell chance by, but not below leastSize.
 const (
-	blockSize  = 50
-	mostBlocks = 120
+	blockSize   = 50
+	leastSize   = 5
+	leastBlocks = 8
+	mostBlocks  = 120
 )
 
 // divide makes blocks of the used requests.
 func (r *run) divide() {
 	r.blocks = nil
 	var span, last record.Micros
+	used := 0
 	for i, q := range r.requests {
+		if r.used[i] && !math.IsNaN(r.measured[i].e2e) {
+			used++
+		}
 		if r.used[i] && i > 0 && r.used[i-1] {
 			span += q.ArrivalUS - r.requests[i-1].ArrivalUS
 		}
 	}
 	least := span / mostBlocks
+	size := min(blockSize, max(leastSize, used/leastBlocks))
 	var block []int
 	for i := range r.requests {
 		if !r.used[i] || math.IsNaN(r.measured[i].e2e) {
 			continue
 		}
-		if len(block) >= blockSize && r.requests[i].ArrivalUS-last >= least {
+		if len(block) >= size && r.requests[i].ArrivalUS-last >= least {
 			r.blocks = append(r.blocks, block)
 			block = nil
 		}
@@ -169,7 +177,7 @@ func (r *run) divide() {
 		}
 		block = append(block, i)
 	}
-	if len(block) >= blockSize/2 || len(r.blocks) == 0 && len(block) > 0 {
+	if len(block) >= size/2 || len(r.blocks) == 0 && len(block) > 0 {
 		r.blocks = append(r.blocks, block)
 	}
 }

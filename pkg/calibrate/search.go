@@ -24,7 +24,8 @@ type parameter struct {
 type problem struct {
 	// residuals of the data at some parameters, in units of ratio.
 	residuals func(ctx context.Context, x []float64) ([]float64, error)
-	// kind of each residual: those of one kind have one spread, found by the fit.
+	// kind of each residual: those of one kind have one spread, found by the fit. It
+	// counts features of runs, run by run.
 	kind func(i int) int
 	// spread of each kind; nil: it is found at the start of the search.
 	spread []float64
@@ -92,24 +93,37 @@ func (p *problem) search(ctx context.Context, x []float64, rounds int) (*solutio
 	return s, nil
 }
 
+// leastJumps is of how many pairs of neighbours a kind's spread can be told; of fewer
+// it is that of the same feature in all runs.
+const leastJumps = 3
+
 // scatter is the spread of each kind, from what neighbours differ by: a bias that
-// neighbours share is none.
+// neighbours share is none. It is 0 of a feature that no run has of neighbours.
 func (p *problem) scatter(r []float64) []float64 {
-	spread := make([]float64, p.kinds)
-	for k := range spread {
-		var jumps []float64
-		last := math.NaN()
-		for i, r := range r {
-			if p.kind(i) == k && !math.IsNaN(r) {
-				if !math.IsNaN(last) {
-					jumps = append(jumps, math.Abs(r-last))
-				}
-				last = r
-			}
+	jumps, last := make([][]float64, p.kinds), make([]float64, p.kinds)
+	for k := range last {
+		last[k] = math.NaN()
+	}
+	var pooled [features][]float64
+	for i, r := range r {
+		k := p.kind(i)
+		if math.IsNaN(r) {
+			continue
 		}
-		if len(jumps) > 0 {
-			slices.Sort(jumps)
-			spread[k] = max(leastSpread, 1.4826/math.Sqrt2*jumps[len(jumps)/2])
+		if !math.IsNaN(last[k]) {
+			jump := math.Abs(r - last[k])
+			jumps[k], pooled[k%features] = append(jumps[k], jump), append(pooled[k%features], jump)
+		}
+		last[k] = r
+	}
+	spread := make([]float64, p.kinds)
+	for k, own := range jumps {
+		if len(own) < leastJumps {
+			own = pooled[k%features]
+		}
+		if len(own) > 0 {
+			slices.Sort(own)
+			spread[k] = max(leastSpread, 1.4826/math.Sqrt2*own[len(own)/2])
 		}
 	}
 	return spread
