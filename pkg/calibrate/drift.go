@@ -8,8 +8,8 @@ import (
 )
 
 // Drift is by how much more the first token of a request takes for each sequence that
-// decodes beside it than the model says, in µs, with its 90 % interval: a frontend
-// hands out tokens in turn, which no coefficient has. It is of the data fitted to, and
+// decodes beside it than the model says, in µs, with its 90 % interval: a frontend, say,
+// hands out tokens in turn. No coefficient has it. It is of the data fitted to, and
 // widens the bands of other loads.
 type Drift struct {
 	US   float64 `json:"us_a_sequence"`
@@ -80,5 +80,5 @@ func (d *Drift) over(sequences float64) (low, high float64) {
 }
 
 func (d *Drift) String() string {
-	return fmt.Sprintf("first tokens come %.3g us later (%.3g to %.3g) for each sequence that decodes than the model says", d.US, d.Low, d.High)
+	return fmt.Sprintf("first tokens come %.4g us later (%.4g to %.4g) for each sequence that decodes than the model says", d.US, d.Low, d.High)
 }
