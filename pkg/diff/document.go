@@ -125,11 +125,11 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{A: a.identity(), B: b.identity(), Config: []Setting{}}
-	if a.recorded == nil && b.recorded == nil {
+	if c.areRuns() {
 		d.Config = c.compareSettings()
-	}
-	if a.recorded == nil && b.recorded == nil && c.options.OutputTokens > 0 {
-		c.warn("--output-tokens has no effect: neither of the two is a recording")
+		if c.options.OutputTokens > 0 {
+			c.warn("--output-tokens has no effect: neither of the two is a recording")
+		}
 	}
 	var intervals map[string]Interval
 	if a.outcomes > 0 && b.outcomes > 0 {
@@ -138,10 +138,9 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 		}
 		if !c.options.Unpaired {
 			d.Requests = c.compareRequests(c.inOrder(a, b))
-			if a.recorded == nil && b.recorded == nil {
-				d.Decisions, err = c.compareDecisions(ctx)
-			}
-			if err != nil {
+		}
+		if !c.options.Unpaired && c.areRuns() {
+			if d.Decisions, err = c.compareDecisions(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -163,6 +162,9 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	d.Warnings = append([]string{}, c.warnings...)
 	return d, nil
 }
+
+// areRuns reports whether neither of the two is a recording.
+func (c *comparison) areRuns() bool { return c.sides[0].recorded == nil && c.sides[1].recorded == nil }
 
 // name notes what the replicas of the metrics are called.
 func (d *Document) name(a, b *metrics.Raw) {

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -83,10 +84,10 @@ type judge struct {
 
 // fidelity is nil where there is no recording.
 func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
-	a, b := c.sides[0], c.sides[1]
-	if a.recorded == nil && b.recorded == nil {
+	if c.areRuns() {
 		return nil
 	}
+	a, b := c.sides[0], c.sides[1]
 	j := &judge{c, a, b, 1, m, pairing != byNone}
 	f := &Fidelity{Measured: "a", Simulated: "b", Pairing: pairing}
 	if a.recorded == nil {
@@ -104,15 +105,11 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 	for _, s := range j.measured.recorded.Stages {
 		f.Stages = append(f.Stages, j.part(s.Name, nowhere, j.within(s.FromUS, s.ToUS)))
 	}
-	names := []string{}
-	for name := range j.simulated.raw.Cls {
-		names = append(names, name)
+	names := slices.Sorted(maps.Keys(j.simulated.raw.Cls))
+	if len(names) < 2 {
+		names = nil // the whole says it
 	}
-	slices.Sort(names)
 	for _, name := range names {
-		if len(names) < 2 {
-			break
-		}
 		part := j.part(name, metrics.Below("cls", name)+".", j.ofClass(name))
 		if x := j.measured.raw.Cls[name]; x != nil {
 			part.RPS = j.throughput(x, j.simulated.raw.Cls[name])

@@ -142,7 +142,7 @@ func (c *comparison) times(q *request) Times {
 	return Times{ms(q.ttft), ms(q.e2e), ms(q.queue), placeOf(at.deployment, at.replica)}
 }
 
-// placeOf names a replica, "" where there is none.
+// placeOf names a replica, or the deployment alone where there is none.
 func placeOf(deployment string, replica record.Index) string {
 	if replica.IsZero() {
 		return deployment

@@ -119,10 +119,10 @@ const (
 // pairRecordings gives the requests of recordings the ids by which they are paired,
 // and keeps them. It says how they are paired.
 func (c *comparison) pairRecordings() (string, error) {
-	a, b := c.sides[0], c.sides[1]
-	if a.recorded == nil && b.recorded == nil {
+	if c.areRuns() {
 		return "", nil
 	}
+	a, b := c.sides[0], c.sides[1]
 	if a.recorded == nil {
 		a, b = b, a // a is a recording, b one or a run
 	}

@@ -42,7 +42,7 @@ var (
 // and an example that loads.
 func Failure(err error, fault *record.Fault) []byte {
 	w := &writer{most: LongestPart}
-	w.line("[blis-summary/%d] does not load: fitness 0.0000", Version)
+	w.line("[%s] does not load: fitness 0.0000", product)
 	if fault == nil {
 		w.line("[ERROR]")
 		w.wrapped(err.Error())

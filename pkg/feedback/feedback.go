@@ -28,9 +28,14 @@ import (
 	"blis/pkg/record"
 )
 
+// Version is that of the text's form, which its first line names.
+const Version = 1
+
+// product is the name of the first section.
+var product = fmt.Sprintf("blis-summary/%d", Version)
+
 // Limits of the text.
 const (
-	Version       = 1
 	LongestPart   = 1950 // characters of a section
 	StandsAlone   = 480  // characters at the beginning
 	DefaultTokens = 900
@@ -201,7 +206,7 @@ func Sections(in *Input, o *Options) []Section {
 	if o.Component != "" {
 		strategy = ofComponent
 	}
-	all := []Section{{"blis-summary/1", string(title(in))}}
+	all := []Section{{product, string(title(in))}}
 	for _, s := range strategy {
 		w := &writer{Input: in, Options: o, most: LongestPart, others: strings.Join(others, "|")}
 		w.line("[%s]", s.name)
@@ -254,6 +259,7 @@ func Brief(all []Section) (text []byte) {
 type writer struct {
 	*Input
 	*Options
+	// b is what is written, most how long it may become; full: a line had no room.
 	b    []byte
 	most int
 	full bool

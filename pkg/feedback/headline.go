@@ -19,7 +19,7 @@ func title(in *Input) []byte {
 		}
 	}
 	policies := cmp.Or(strings.Join(stages, ", "), "policies unknown")
-	return fmt.Appendf(nil, "[blis-summary/%d] %s\n", Version, short(policies, 110))
+	return fmt.Appendf(nil, "[%s] %s\n", product, short(policies, 110))
 }
 
 var headline = section{"HEADLINE", func(w *writer) {

@@ -33,7 +33,7 @@ func TestFaults(t *testing.T) {
 		{"version: 1\nscore: wmean(1, 0.5, 1)", "wmean does not take (number, number, number)"},
 		{"version: 1\nscore: 'attained(\"a\" == \"b\" ? \"c\" : \"d\")'", "the class must be written out"},
 		{"version: 1\nscore: '1'\nslo: {critical: {}}", "has no target; give ttft_ms, tpot_ms or e2e_ms"},
-		{"version: 1\nscore: '1'\nslo: {critical: {ttft_ms: -1}}", "targets must be above 0"},
+		{"version: 1\nscore: '1'\nslo: {critical: {ttft_ms: -1}}", "fitness.yaml:3:27: slo.critical.ttft_ms: must be above 0, is -1"},
 		{"version: 1\nscore: '1'\naggregate: median", `fitness.yaml:3:12: aggregate: unknown aggregate "median"`},
 		{"version: 1\nscore: '1'\ncvar_share: 0", "must be above 0 and at most 1, is 0"},
 		{"version: 1\nscore: '1'\ngates: [{name: a, expr: 'true'}, {name: a, expr: 'true'}]", `gates[1].name: must be there, and once only, is "a"`},

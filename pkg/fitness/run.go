@@ -18,9 +18,11 @@ type Run struct {
 	// no mistake.
 	Classes []record.SLOClass
 	judged  []record.SLOClass // with the targets that requests were judged by
-	trees   map[string]map[string]float64
-	blind   map[string]bool
-	drawn   map[string]map[string]float64
+	// trees are the numbers of each tree (m, base, parent) by their paths, drawn those
+	// that stand in their place; blind are the trees of runs that nobody watched for
+	// anomalies.
+	trees, drawn map[string]map[string]float64
+	blind        map[string]bool
 }
 
 // Tree is the metrics of a run. NoAnomalies says that nobody looked for anomalies
@@ -43,7 +45,7 @@ func (s *Spec) Classes(of []record.SLOClass) []record.SLOClass {
 	return all
 }
 
-// NewRun makes a Run. base and parent may have no metrics.
+// NewRun makes a Run. baseline and before, its parent, may have no metrics.
 func NewRun(m Tree, classes []record.SLOClass, baseline, before Tree) *Run {
 	r := &Run{Classes: classes, trees: map[string]map[string]float64{}, blind: map[string]bool{}}
 	for i, t := range []Tree{m, baseline, before} {

@@ -134,9 +134,12 @@ func (f *Fitness) checkTables() error {
 	}
 	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
 		t := f.SLO[class]
-		for _, x := range []float64{t.TTFTMS, t.TPOTMS, t.E2EMS} {
-			if x < 0 {
-				return f.fault("slo."+class, 0, 0, "targets must be above 0, are %+v", t)
+		for _, x := range []struct {
+			name string
+			ms   float64
+		}{{"ttft_ms", t.TTFTMS}, {"tpot_ms", t.TPOTMS}, {"e2e_ms", t.E2EMS}} {
+			if !(x.ms >= 0) {
+				return f.fault("slo."+class+"."+x.name, 0, 0, "must be above 0, is %v", x.ms)
 			}
 		}
 		if t == (record.Targets{}) {

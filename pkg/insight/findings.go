@@ -17,9 +17,13 @@ type Findings struct {
 	Never []metrics.Rule
 	// Admission is what the admission policy said, nil where it was not asked.
 	Admission *Admission
-	Regret    *Regret
-	Worst     []Exemplar
-	Kept      []Kept
+	// Regret is nil where none was recorded.
+	Regret *Regret
+	// Worst are an exemplar of each pattern, then those of what no pattern explains.
+	Worst []Exemplar
+	// Kept are what worked: classes, then rules, then the cache.
+	Kept []Kept
+	// Anomalies are in the order of the run.
 	Anomalies []record.Anomaly
 	Waits     Waits
 	// Rules are those of routing, Tallies all conditions that anybody meets.
@@ -122,8 +126,9 @@ func (in *Insight) regret() *Regret {
 	return g
 }
 
-// Kept is something that worked: Met of the Of requests of which Name holds met their
-// targets, and OtherMet of the OtherOf others.
+// Kept is something that worked: Met of the Of requests of the class or rule (What)
+// called Name met their targets, and OtherMet of the OtherOf others. What may be cached,
+// too: requests that found half of their prompt in the cache.
 type Kept struct {
 	What, Name                 string
 	Met, Of, OtherMet, OtherOf int64

@@ -17,9 +17,10 @@
 //
 // A condition becomes a Pattern if it holds for at least 5 % of what was lost and if
 // its lift is 1.5 or more: the share of losing requests among those for which it holds,
-// over that among those for which it does not (see Pattern.Lift). Patterns are found one after the other,
-// each among the requests that those before it do not explain, so that no loss is
-// counted twice. A run that lost 1 % of its requests or less, or fewer than ten, has none.
+// over that among those for which it does not (see Pattern.Lift). Patterns are found one
+// after the other, each among the requests that those before it do not explain, so that
+// no loss is counted twice. A run that lost 1 % of its requests or less, or fewer than
+// ten, has none.
 package insight
 
 import (
@@ -31,8 +32,8 @@ import (
 
 // Thresholds of patterns.
 const (
-	// LeastLost requests, and more than LeastShare of those judged, must have been lost for
-	// anybody to look for patterns.
+	// LeastLost requests, and more than LeastShare of those judged, must have lost
+	// something; else no patterns are looked for.
 	LeastLost  = 10
 	LeastShare = 0.01
 	// LeastSupport is the part of the loss, LeastLift the lift that a pattern has.

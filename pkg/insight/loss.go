@@ -20,15 +20,15 @@ const lateFactor = 5
 
 // Loss is what a run lost.
 type Loss struct {
-	// Kind is one of those above; Unit says what Total counts.
+	// Kind is one of those above.
 	Kind string
 	// Lost of Judged requests lost something, Total in all: misses, or ms of regret.
 	Lost, Judged int64
 	Total        float64
 	// MedianTTFTMS is what late is measured by, of LossLate only.
 	MedianTTFTMS float64
-	// Split is the mean of each of the Parts in ms over completed requests, of those
-	// that lost and of those that did not; nil where there are none.
+	// LostMS and MetMS are the means of each of the Parts in ms over completed requests,
+	// of those that lost and of those that did not; nil where there are none.
 	LostMS, MetMS *[PartCount]float64
 	// LostDone and MetDone are over how many.
 	LostDone, MetDone int64
@@ -53,7 +53,8 @@ type Count struct {
 	N    int64
 }
 
-// Group is a part of the loss: the requests of one class that lost most in one part.
+// Group is a part of the loss: the N requests of one class that lost most in one part,
+// and what they lost, as Loss.Total counts.
 type Group struct {
 	Class, Part string
 	N           int64
@@ -280,7 +281,7 @@ type usual struct {
 	mean      [PartCount]float64
 }
 
-// usual finds it for each class.
+// usual finds it for each class, by the number of its name.
 func (in *Insight) usual() map[int32]*usual {
 	of := map[int32]*usual{}
 	for i := range in.rows {

@@ -24,9 +24,9 @@ type Pattern struct {
 	// Lift is the share of losing requests among those that meet it over that among those
 	// that do not, of those that meet no pattern before; half a request is added on either
 	// side of both. Where more than half of all lose, shares say little: then it may be the
-	// ratio of the mean ms lost (see Loss.OverMS), if that is larger, and ByMS is true. It is 0 if
-	// fewer than LeastLost requests do not meet it: then there is nobody to compare with,
-	// and what went wrong is a pattern by its support alone.
+	// ratio of the mean ms lost (see Loss.OverMS), if that is larger, and ByMS is true. It
+	// is 0 if fewer than LeastLost requests do not meet it: then there is nobody to compare
+	// with, and what went wrong is a pattern by its support alone.
 	Lift float64
 	ByMS bool
 	// Never is a rule of the policy that never fired and might have helped, Refusals what
@@ -61,6 +61,27 @@ type Means struct {
 	// Preemptions is how often they lost their place, PreemptedMS how long they waited
 	// then.
 	Preemptions, PreemptedMS float64
+}
+
+// averaged are the Means but for SeenQueue, and what of a request each is over.
+var averaged = []struct {
+	into func(*Means) *float64
+	of   func(*row) float64
+}{
+	{func(m *Means) *float64 { return &m.AgeMS }, func(r *row) float64 { return float64(r.seen.age) / 1000 }},
+	{func(m *Means) *float64 { return &m.Queue }, func(r *row) float64 { return float64(r.queue) }},
+	{func(m *Means) *float64 { return &m.Shortest }, func(r *row) float64 { return float64(r.shortest) }},
+	{func(m *Means) *float64 { return &m.Ahead }, func(r *row) float64 { return float64(r.ahead) }},
+	{func(m *Means) *float64 { return &m.AheadLower }, func(r *row) float64 { return float64(r.aheadLower) }},
+	{func(m *Means) *float64 { return &m.AheadHeavy }, func(r *row) float64 { return float64(r.aheadHeavy) }},
+	{func(m *Means) *float64 { return &m.AheadAgain }, func(r *row) float64 { return float64(r.aheadAgain) }},
+	{func(m *Means) *float64 { return &m.Beside }, func(r *row) float64 { return float64(r.beside) }},
+	{func(m *Means) *float64 { return &m.Output }, func(r *row) float64 { return float64(r.output) }},
+	{func(m *Means) *float64 { return &m.Expected }, func(r *row) float64 { return float64(r.expected) }},
+	{func(m *Means) *float64 { return &m.Cached }, func(r *row) float64 { return float64(r.cached) }},
+	{func(m *Means) *float64 { return &m.Input }, func(r *row) float64 { return float64(r.input) }},
+	{func(m *Means) *float64 { return &m.Preemptions }, func(r *row) float64 { return float64(r.preemptions) }},
+	{func(m *Means) *float64 { return &m.PreemptedMS }, func(r *row) float64 { return float64(r.preempted) / 1000 }},
 }
 
 // key is what decisions are clustered by.
@@ -262,18 +283,12 @@ func (in *Insight) explain(p *Pattern, by []int32, n int32) {
 			seen += float64(r.seen.queue)
 			looked++
 		}
-		for _, x := range []struct {
-			sum *float64
-			of  float64
-		}{{&m.AgeMS, float64(r.seen.age) / 1000}, {&m.Queue, float64(r.queue)}, {&m.Shortest, float64(r.shortest)},
-			{&m.Ahead, float64(r.ahead)}, {&m.AheadLower, float64(r.aheadLower)}, {&m.AheadHeavy, float64(r.aheadHeavy)}, {&m.AheadAgain, float64(r.aheadAgain)}, {&m.Beside, float64(r.beside)}, {&m.Output, float64(r.output)},
-			{&m.Expected, float64(r.expected)}, {&m.Cached, float64(r.cached)}, {&m.Input, float64(r.input)},
-			{&m.Preemptions, float64(r.preemptions)}, {&m.PreemptedMS, float64(r.preempted) / 1000}} {
-			*x.sum += x.of
+		for _, x := range averaged {
+			*x.into(m) += x.of(r)
 		}
 	}
-	for _, sum := range []*float64{&m.AgeMS, &m.Queue, &m.Shortest, &m.Ahead, &m.AheadLower, &m.AheadHeavy, &m.AheadAgain, &m.Beside, &m.Output, &m.Expected, &m.Cached, &m.Input, &m.Preemptions, &m.PreemptedMS} {
-		*sum /= lost
+	for _, x := range averaged {
+		*x.into(m) /= lost
 	}
 	for part, n := range blame {
 		if n > blame[p.Part] {

@@ -35,7 +35,6 @@ type times struct {
 type routing struct {
 	seen, next   view
 	rule, why    int32
-	candidates   int32
 	hindsight    float64 // ms; estimated says whether it is known
 	avoidable    float64
 	estimated    bool
@@ -80,7 +79,7 @@ func (in *Insight) Decision(d *record.Decision) {
 		in.verdicts[d.Verdict]++
 	case record.StageRouting:
 		r := in.row(d.Request)
-		r.decision, r.candidates = d.ID, int32(d.Candidates)
+		r.decision = d.ID
 		r.rule, r.why = in.names.of(d.Rule), in.names.of(d.Reason)
 		r.routed = d.AtUS
 		r.replica = in.plan.number(d.Deployment, d.Replica)

@@ -14,7 +14,7 @@ type Window struct {
 	// AllJudged and AllLost are of the whole run, which offered requests for SpanUS.
 	AllJudged, AllLost int64
 	SpanUS             int64
-	// Replicas are those that were sent something or had a queue then.
+	// Replicas are those that were sent something then, those with the most losses first.
 	Replicas []WindowReplica
 	// Tenants and Classes are what parts of the requests that arrived, and of all, they
 	// have; those that grew most first.
@@ -41,8 +41,7 @@ type WindowPart struct {
 
 // Window looks at the time from one instant to before another. It is called after Find.
 func (in *Insight) Window(f *Findings, from, until record.Micros) *Window {
-	w := &Window{Offered: int64(len(in.rows))}
-	replicas := make([]WindowReplica, len(in.plan.replicas))
+	w := &Window{Offered: int64(len(in.rows)), Replicas: in.replicasWithin(from, until)}
 	tenants, classes := map[int32]*WindowPart{}, map[int32]*WindowPart{}
 	counts := make([]int64, len(f.Patterns))
 	first, last := never, never
@@ -61,14 +60,6 @@ func (in *Insight) Window(f *Findings, from, until record.Micros) *Window {
 		if r.loss > 0 {
 			w.AllLost++
 		}
-		if r.routed != never && r.routed >= from && r.routed < until && r.replica != nowhere {
-			at := &replicas[r.replica]
-			at.Sent++
-			at.Longest = max(at.Longest, int64(r.queue))
-			if r.loss > 0 {
-				at.Lost++
-			}
-		}
 		if !within {
 			continue
 		}
@@ -84,15 +75,6 @@ func (in *Insight) Window(f *Findings, from, until record.Micros) *Window {
 		}
 	}
 	w.SpanUS = int64(last - first)
-	for n := range replicas {
-		if replicas[n].Sent > 0 {
-			replicas[n].Replica = in.Replica(int32(n))
-			w.Replicas = append(w.Replicas, replicas[n])
-		}
-	}
-	slices.SortStableFunc(w.Replicas, func(a, b WindowReplica) int {
-		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(b.Longest, a.Longest))
-	})
 	w.Tenants, w.Classes = in.grown(tenants, w), in.grown(classes, w)
 	for n, c := range counts {
 		if c > 0 {
@@ -105,6 +87,34 @@ func (in *Insight) Window(f *Findings, from, until record.Micros) *Window {
 		}
 	}
 	return w
+}
+
+// replicasWithin are those that were sent something from one instant to before another,
+// those with the most losses first.
+func (in *Insight) replicasWithin(from, until record.Micros) (all []WindowReplica) {
+	replicas := make([]WindowReplica, len(in.plan.replicas))
+	for i := range in.rows {
+		r := in.rows[i]
+		if r.routed == never || r.routed < from || r.routed >= until || r.replica == nowhere {
+			continue
+		}
+		at := &replicas[r.replica]
+		at.Sent++
+		at.Longest = max(at.Longest, int64(r.queue))
+		if r.loss > 0 {
+			at.Lost++
+		}
+	}
+	for n := range replicas {
+		if replicas[n].Sent > 0 {
+			replicas[n].Replica = in.Replica(int32(n))
+			all = append(all, replicas[n])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b WindowReplica) int {
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(b.Longest, a.Longest))
+	})
+	return all
 }
 
 func (in *Insight) part(of map[int32]*WindowPart, n int32, within bool) {
@@ -120,8 +130,8 @@ func (in *Insight) part(of map[int32]*WindowPart, n int32, within bool) {
 	}
 }
 
-// grown are the parts that somebody of arrived in the window, those that have most more
-// of it than of the run first.
+// grown are the parts of which a request arrived in the window, first those whose share
+// of the window is most above their share of the run.
 func (in *Insight) grown(of map[int32]*WindowPart, w *Window) (all []WindowPart) {
 	for n := range in.names.list {
 		if p := of[int32(n)]; p != nil && p.Arrived > 0 {

@@ -3,6 +3,7 @@ package summarize
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -122,10 +123,13 @@ func (r *report) sideBySide() []byte {
 	return (&Document{Warnings: warnings}).appendWarnings(b)
 }
 
+// errNoRuns is what the formats that are tables of runs say of a workload.
+var errNoRuns = errors.New("a workload has no table of runs; --format text, table or json describe it")
+
 // markdown is the grid as a Markdown table.
 func (r *report) markdown(error) ([]byte, error) {
 	if r.runs[0].workload != nil {
-		return nil, fmt.Errorf("a workload has no table of runs; --format text, table or json describe it")
+		return nil, errNoRuns
 	}
 	var b []byte
 	for i, row := range r.grid() {
@@ -144,7 +148,7 @@ func (r *report) markdown(error) ([]byte, error) {
 // csv has every number of the runs.
 func (r *report) csv(error) ([]byte, error) {
 	if r.runs[0].workload != nil {
-		return nil, fmt.Errorf("a workload has no table of runs; --format text, table or json describe it")
+		return nil, errNoRuns
 	}
 	columns := r.columns()
 	var b bytes.Buffer

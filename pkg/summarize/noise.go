@@ -135,9 +135,10 @@ func arrivalOrder(runs ...*subject) []string {
 			continue
 		}
 		for i := range y.rows.all {
-			if id := y.rows.all[i].id; at[id] == 0 {
-				ids = append(ids, id)
-				at[id] = y.rows.all[i].arrival + 1
+			q := &y.rows.all[i]
+			if _, there := at[q.id]; !there {
+				ids = append(ids, q.id)
+				at[q.id] = q.arrival
 			}
 		}
 	}

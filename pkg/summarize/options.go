@@ -23,7 +23,7 @@ type Options struct {
 	Fitness  *Fitness         `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
 	Baseline []string         `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
 	Parent   []string         `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
-	Cluster  *string          `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. '' is the built-in one."`
+	Cluster  *string          `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. -c \"\" is the built-in one."`
 	Where    Where            `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
 	From     Instant          `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
 	To       Instant          `placeholder:"DURATION" help:"Only requests that arrive before this time."`
@@ -139,7 +139,7 @@ type Where struct {
 	keeps func(*record.Outcome) (bool, error)
 }
 
-// UnmarshalText compiles a CEL expression; see package expr.
+// UnmarshalText compiles a CEL expression; see package filter.
 func (w *Where) UnmarshalText(text []byte) (err error) {
 	w.src = string(text)
 	w.keeps, err = filter.CompileOutcome(w.src)

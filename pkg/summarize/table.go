@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Of ECMA-48, what terminals do.
+// How terminals are told to change their letters (ECMA-48).
 const (
 	bold  = "\x1b[1m"
 	red   = "\x1b[31m"
