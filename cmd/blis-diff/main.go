@@ -45,7 +45,8 @@
 //
 // Requests are paired by id, as in a run of a workload that blis-gen made of the
 // recording, else by order of arrival where there are as many and nine of ten are as
-// long; else --unpaired is needed. Of each time (TTFT, TPOT, ITL, E2E, queue) it shows what
+// long; else --unpaired is needed. Of a part of a recording only the requests that
+// are in both are compared, and a warning says so. Of each time (TTFT, TPOT, ITL, E2E, queue) it shows what
 // was measured and simulated, by how many % the simulation is off, the interval of
 // the difference, and of single requests bias, mean error, correlation and the
 // distance of the distributions; also by the recording's stages and by class. Where
@@ -63,8 +64,9 @@
 // --rank compares how runs rank, by the metric --by (ttft.p99, e2e.mean,
 // goodput.ratio), with how what was measured does: Spearman's and Kendall's
 // correlation, how many pairs are ordered right, the mean gap, and the regret: how
-// much worse than the best the one was measured that simulates best. Of two runs the
-// first is the simulation.
+// much worse than the best the one was measured that simulates best. Of a run and a
+// recording the run is the simulation, wherever it stands; of two runs the first is.
+// What is no pair, of the same requests, is refused here, too.
 //
 // Exit codes: 0 the same (or --rank has ranked), 1 they differ, 2 trouble: the call
 // was wrong, or a stream cannot be read. With --fail-if: 1 if a gate is true, 0 if

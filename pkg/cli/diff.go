@@ -23,8 +23,11 @@ type diffCommand struct {
 // checkGiven refuses what has no effect.
 func (c *diffCommand) checkGiven() error {
 	for _, flag := range c.given {
-		if flag == "by" && !c.Rank {
+		switch {
+		case flag == "by" && !c.Rank:
 			return errors.New("--by has no effect without --rank")
+		case flag == "output-tokens" && c.OutputTokens == 0:
+			return errors.New("--output-tokens must be above 0, is 0")
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"blis/pkg/gen"
 	"blis/pkg/record"
@@ -30,6 +32,14 @@ func (c *genCommand) input() string {
 }
 
 func (c *genCommand) plain() bool { return c.Plain }
+
+// checkGiven refuses what would be taken as not given.
+func (c *genCommand) checkGiven() error {
+	if slices.Contains(c.given, "output-tokens") && c.OutputTokens == 0 {
+		return errors.New("--output-tokens must be above 0, is 0")
+	}
+	return nil
+}
 
 func (c *genCommand) run(ctx context.Context, j job) error {
 	o := c.Options

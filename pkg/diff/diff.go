@@ -89,6 +89,8 @@ type comparison struct {
 	places   intern[place]
 	choices  intern[choice]
 	warnings []string
+	// pairsOnly leaves out requests that only one side has.
+	pairsOnly bool
 }
 
 func newComparison(open Open, o *Options) *comparison {

@@ -121,23 +121,21 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := &Document{A: a.identity(), B: b.identity(), Config: []Setting{}}
+	if a.outcomes > 0 && b.outcomes > 0 && !c.options.Unpaired {
+		d.Requests = c.compareRequests(c.inOrder(a, b))
+	}
+	c.keepPairs()
 	if err := c.measure(ctx); err != nil {
 		return nil, err
 	}
-	d := &Document{A: a.identity(), B: b.identity(), Config: []Setting{}}
 	if c.areRuns() {
 		d.Config = c.compareSettings()
-		if c.options.OutputTokens > 0 {
-			c.warn("--output-tokens has no effect: neither of the two is a recording")
-		}
 	}
 	var intervals map[string]Interval
 	if a.outcomes > 0 && b.outcomes > 0 {
 		if c.options.Progress != nil {
 			c.options.Progress("comparing")
-		}
-		if !c.options.Unpaired {
-			d.Requests = c.compareRequests(c.inOrder(a, b))
 		}
 		if !c.options.Unpaired && c.areRuns() {
 			if d.Decisions, err = c.compareDecisions(ctx); err != nil {
@@ -223,7 +221,7 @@ func (c *comparison) measure(ctx context.Context) error {
 			}
 			s.raw = &s.carried.Raw
 		}
-		if s.recorded != nil || c.options.keeps != nil {
+		if s.recorded != nil || c.options.keeps != nil || c.pairsOnly {
 			if err := s.recompute(ctx); err != nil {
 				return err
 			}

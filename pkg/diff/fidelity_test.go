@@ -130,6 +130,55 @@ func TestOutputTokens(t *testing.T) {
 	}
 }
 
+// What a recording is said to have asked for is held against the run; of two runs
+// nobody asks.
+func TestOutputTokensChecked(t *testing.T) {
+	for n, want := range map[int64]bool{5: false, 11: true} {
+		d, err := fidelity(t, recorded, simulated(), Options{OutputTokens: n})
+		must(err)
+		warned := strings.Contains(strings.Join(d.Warnings, "\n"), "--output-tokens 11: 5 of 5 requests of run have another output length (5 to 5)")
+		if warned != want {
+			t.Errorf("%d: %q", n, d.Warnings)
+		}
+	}
+	if _, err := fidelity(t, recorded, simulated(), Options{OutputTokens: 5, Streams: []string{"run", "run"}}); err == nil || !strings.Contains(err.Error(), "neither run nor run is one") {
+		t.Errorf("two runs: %v", err)
+	}
+}
+
+// Of a recording that was cut off only what is in both is compared: of the first two
+// requests TTFT was 20 and 40, and is simulated 22 and 36.
+func TestCutRecording(t *testing.T) {
+	cut := "request_id,stage,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\ns0,low,0,100,5,0.020,0.100\ns1,low,0.1,110,5,0.040,0.160\n"
+	d, err := fidelity(t, cut, simulated(), Options{})
+	must(err)
+	whole := d.Fidelity.Whole
+	if whole.Measured != 2 || whole.Simulated != 2 || whole.Times[0].Mean.Simulated != 29 {
+		t.Errorf("%+v", whole)
+	}
+	near(t, "the metric", d.Metrics.at("ttft.mean").A, 29)
+	near(t, "throughput", d.Metrics.at("requests.completed").A, 2)
+	if d.Requests.OnlyA != 3 || d.Requests.OnlyB != 0 {
+		t.Errorf("%+v", d.Requests)
+	}
+	if want := "only the 2 requests that are in both are compared: run has 5, "; !strings.Contains(strings.Join(d.Warnings, "\n"), want) {
+		t.Errorf("%q", d.Warnings)
+	}
+	// All are in both: nothing is left out, nor said.
+	d, err = fidelity(t, recorded, simulated(), Options{})
+	must(err)
+	if got := strings.Join(d.Warnings, "\n"); strings.Contains(got, "in both") || strings.Contains(got, "of one benchmark") {
+		t.Errorf("%q", got)
+	}
+	// The same requests at twice the rate are another benchmark.
+	fast := strings.NewReplacer("0.1,", "0.05,", "0.2,", "0.1,", "0.3,", "0.15,", "0.4,", "0.2,").Replace(recorded)
+	d, err = fidelity(t, fast, simulated(), Options{})
+	must(err)
+	if got := strings.Join(d.Warnings, "\n"); !strings.Contains(got, "came over 0.4 s in run and over 0.2 s in ") {
+		t.Errorf("%q", got)
+	}
+}
+
 // Requests are paired by ids if they have them, by order if lengths agree, else only
 // where that is asked for: not at all.
 func TestPairing(t *testing.T) {
@@ -229,6 +278,28 @@ func TestRank(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	o.By = "ttft.mean"
+	out.Reset()
+	crossed := o
+	crossed.Streams = []string{"a", name, "run", "b"}
+	if _, err = Run(context.Background(), f.disk, &out, crossed); err == nil || !strings.Contains(err.Error(), "r.csv and a are not of the same requests") {
+		t.Errorf("crossed: %v", err)
+	}
+	other := a
+	other.workload = "v"
+	f["other"] = other.stream()
+	crossed.Streams = []string{"run", name, "a", "other"}
+	if _, err = Run(context.Background(), f.disk, &out, crossed); err == nil || !strings.Contains(err.Error(), "a and other are of different workloads") {
+		t.Errorf("crossed: %v", err)
+	}
+	crossed.Unpaired = true
+	if _, err = Run(context.Background(), f.disk, &out, crossed); err != nil {
+		t.Errorf("--unpaired: %v", err)
+	}
+	crossed.Streams, crossed.Unpaired = []string{"run", name, name, name}, false
+	if _, err = Run(context.Background(), f.disk, &out, crossed); err == nil || !strings.Contains(err.Error(), "are two recordings") {
+		t.Errorf("two recordings: %v", err)
+	}
+	out.Reset()
 	if _, err = Run(context.Background(), f.disk, &out, o); err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ func (o *Options) Validate() (err error) {
 	switch n := len(o.Streams); {
 	case o.Rank && (n < 4 || n%2 != 0):
 		return fmt.Errorf("--rank takes two or more pairs of streams, RUN RECORDING RUN RECORDING, not %d streams", n)
-	case o.Rank && (o.Where != "" || len(o.FailIf) > 0 || o.Unpaired):
-		return fmt.Errorf("--where, --fail-if and --unpaired have no effect with --rank")
+	case o.Rank && (o.Where != "" || len(o.FailIf) > 0):
+		return fmt.Errorf("--where and --fail-if have no effect with --rank")
 	case !o.Rank && n != 2:
 		return fmt.Errorf("two streams are compared, not %d", n)
 	}

@@ -152,6 +152,9 @@ func placeOf(deployment string, replica record.Index) string {
 
 // wanted reports whether a request is asked for: it is if it is on one side.
 func (c *comparison) wanted(n int32) bool {
+	if c.pairsOnly && (c.sides[0].at(n).state == 0 || c.sides[1].at(n).state == 0) {
+		return false
+	}
 	return c.options.keeps == nil || c.sides[0].at(n).is(asked) || c.sides[1].at(n).is(asked)
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"blis/pkg/record"
 	"blis/pkg/stat"
 )
 
@@ -72,32 +71,38 @@ func rank(ctx context.Context, open Open, out io.Writer, o *Options) error {
 	return err
 }
 
-// ranked reads one pair. Of a run and a recording the run is the simulation; else
-// the first is.
+// ranked reads one pair, which must be of the same requests unless that is not
+// asked for. Of a run and a recording the run is the simulation, of two runs the first.
 func ranked(ctx context.Context, open Open, o *Options, simulation, measured string) (Ranked, []string, error) {
-	one := *o
-	one.Unpaired = true
-	c := newComparison(open, &one)
+	c := newComparison(open, o)
 	for i, name := range []string{simulation, measured} {
 		c.sides[i] = &side{name: name, comparison: c}
 		if err := c.sides[i].load(ctx); err != nil {
 			return Ranked{}, nil, err
 		}
 	}
+	a, b := c.sides[0], c.sides[1]
+	if a.recorded != nil && b.recorded != nil {
+		return Ranked{}, nil, fmt.Errorf("%s and %s are two recordings; --rank takes pairs of a run and the recording of it", simulation, measured)
+	}
+	if err := c.checkWorkloads(); err != nil {
+		return Ranked{}, nil, err
+	}
 	if _, err := c.pairRecordings(); err != nil {
 		return Ranked{}, nil, err
 	}
+	c.keepPairs()
 	if err := c.measure(ctx); err != nil {
 		return Ranked{}, nil, err
 	}
-	m := compareMetrics(c.sides[0].raw, c.sides[1].raw, nil).at(o.By)
+	m := compareMetrics(a.raw, b.raw, nil).at(o.By)
 	for i, x := range []*float64{m.A, m.B} {
 		if x == nil {
 			return Ranked{}, nil, fmt.Errorf("%s: has no %s", c.sides[i].name, o.By)
 		}
 	}
 	p := Ranked{Name: simulation, Recording: measured, Simulated: *m.A, Measured: *m.B}
-	if c.sides[0].header.Stream == record.StreamRecording && c.sides[1].header.Stream == record.StreamRun {
+	if a.recorded != nil {
 		p = Ranked{Name: measured, Recording: simulation, Simulated: *m.B, Measured: *m.A}
 	}
 	if p.Measured != 0 {

@@ -119,13 +119,17 @@ const (
 // pairRecordings gives the requests of recordings the ids by which they are paired,
 // and keeps them. It says how they are paired.
 func (c *comparison) pairRecordings() (string, error) {
+	a, b := c.sides[0], c.sides[1]
 	if c.areRuns() {
+		if c.options.OutputTokens > 0 {
+			return "", fmt.Errorf("--output-tokens is for recordings, and neither %s nor %s is one", a.name, b.name)
+		}
 		return "", nil
 	}
-	a, b := c.sides[0], c.sides[1]
 	if a.recorded == nil {
 		a, b = b, a // a is a recording, b one or a run
 	}
+	b.checkOutputTokens()
 	pairing := byNone
 	if !c.options.Unpaired {
 		pairing = byID
@@ -153,6 +157,75 @@ func (c *comparison) pairRecordings() (string, error) {
 		}
 	}
 	return pairing, nil
+}
+
+// checkOutputTokens warns of a run in which requests have other output lengths than
+// the options give a recording of them.
+func (s *side) checkOutputTokens() {
+	want := s.options.OutputTokens
+	if want == 0 || s.recorded != nil {
+		return
+	}
+	other, all := 0, 0
+	least, most := int64(0), int64(0)
+	for n := range s.requests.n {
+		q := s.at(n)
+		if q.state != completed {
+			continue
+		}
+		if all == 0 {
+			least, most = q.output, q.output
+		}
+		least, most = min(least, q.output), max(most, q.output)
+		if all++; q.output != want {
+			other++
+		}
+	}
+	if other > 0 {
+		s.warn("--output-tokens %d: %d of %d requests of %s have another output length (%d to %d)", want, other, all, s.name, least, most)
+	}
+}
+
+// apart is by what factor the time that requests came over may differ between a
+// recording and what it is compared with, before that is odd.
+const apart = 1.25
+
+// keepPairs leaves out what a recording and the other side do not both have, if any
+// of it completed: what is measured of one population says nothing of another.
+func (c *comparison) keepPairs() {
+	a, b := c.sides[0], c.sides[1]
+	if c.options.Unpaired || c.areRuns() {
+		return
+	}
+	var both, done int64
+	var span [2]struct{ first, last int64 }
+	for n := range int32(len(c.names)) {
+		x, y := a.at(n), b.at(n)
+		switch {
+		case x.state != 0 && y.state != 0:
+			for i, at := range []int64{x.arrival, y.arrival} {
+				if s := &span[i]; both == 0 {
+					s.first, s.last = at, at
+				} else {
+					s.first, s.last = min(s.first, at), max(s.last, at)
+				}
+			}
+			both++
+		case x.state == completed || y.state == completed:
+			done++
+		}
+	}
+	if done > 0 {
+		c.pairsOnly = true
+		c.warn("only the %d requests that are in both are compared: %s has %d, %s %d", both, a.name, a.outcomes, b.name, b.outcomes)
+	}
+	if a.recorded != nil && !a.recorded.Arrivals || b.recorded != nil && !b.recorded.Arrivals {
+		return
+	}
+	x, y := float64(span[0].last-span[0].first)/1e6, float64(span[1].last-span[1].first)/1e6
+	if max(x, y) > apart*min(x, y) {
+		c.warn("the same requests came over %.4g s in %s and over %.4g s in %s: are the two of one benchmark?", x, a.name, y, b.name)
+	}
 }
 
 // arrival is a request as it came.
