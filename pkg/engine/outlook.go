@@ -63,7 +63,7 @@ func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last de
 	return first, last
 }
 
-// decoding is how long a step takes on average while the request decodes: the longer
+// decoding is how long a step takes on average while the request decodes. The longer
 // it is the more comes in meanwhile, so that it is found in a few rounds.
 func (o *Outlook) decoding(m latency.Model, input, output int64) (us des.Time) {
 	each := input + output/2 // context, also of others as far as is known
@@ -93,13 +93,14 @@ func (o *Outlook) beside(steps int64, usual float64) int64 {
 	return int64(usual + (now-usual)*(1-math.Exp(-x))/x)
 }
 
-// Coming is a request on its way to a replica.
+// Coming is a request on its way to a replica: its prompt, of Input tokens.
 type Coming struct {
 	Path  kv.Path
 	Input int
 }
 
-// Outlook returns what awaits a request from now on that comes behind others.
+// Outlook returns what awaits a request from now on that comes behind those that the
+// engine has and those before it on the way.
 func (e *Engine) Outlook(now des.Time, r Coming, before []Coming) Outlook {
 	e.before.Clear()
 	o := Outlook{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens), Seats: int64(e.cfg.MaxNumSeqs)}

@@ -9,7 +9,8 @@ import (
 	"blis/pkg/record"
 )
 
-// brancher plays decisions again.
+// brancher plays decisions again: from forks of base, the same run from its start,
+// whose requests end as actual says.
 type brancher struct {
 	ctx     context.Context
 	base    *simulation

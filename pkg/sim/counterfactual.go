@@ -66,11 +66,13 @@ func (c *Counterfactual) parse(text string) error {
 	return fmt.Errorf("must be a number of candidates (3), exact:N, exact:N:all or ids of decisions (%s000913,%[1]s000914), is %q", decisionPrefix, text)
 }
 
-// given reports whether anything is asked for, exact whether runs are.
+// given reports whether anything is asked for.
 func (c *Counterfactual) given() bool { return c.top > 0 }
+
+// exact reports whether decisions are to be played again.
 func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
 
-// Contradiction reports options that do not go together.
+// Contradiction reports options about counterfactuals that do not go together.
 func (o *Options) Contradiction() error {
 	c := &o.Counterfactual
 	switch {
@@ -141,8 +143,8 @@ type decision struct {
 	// others are candidates, the best by estimate first.
 	others []other
 	regret int64 // estimated, in µs
-	// admission is the number of the admission decision about the same request, and
-	// its event; -1 if there was none.
+	// admission is the last decision of admission about the same request; its number is
+	// -1 if there was none.
 	admission admissionDecision
 }
 
@@ -252,13 +254,11 @@ func (g *regrets) find(number int64) int {
 func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, horizon *Horizon, out *output) error {
 	of := g.chosen()
 	p := &brancher{ctx: ctx, base: base, actual: actual, horizon: horizon}
-	// A request's admission comes before its routing, so that the ways to decide are
-	// played in the order of their events.
+	// The base goes on from try to try and never back, so that they are played in the
+	// order of their events: a request's admission comes before its routing.
 	var tries []try
 	for i := range of {
-		for _, forced := range of[i].alternatives() {
-			tries = append(tries, try{forced, &of[i]})
-		}
+		tries = append(tries, of[i].tries()...)
 	}
 	order := make([]int, len(tries))
 	for i := range order {
@@ -281,31 +281,26 @@ func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, hor
 	return nil
 }
 
-// try is one decision taken otherwise, in the event of that place.
-type try struct {
-	alternative
-	of *decision
-}
-
-// alternative is a decision taken otherwise, in the event of that place; replica is
+// try is a decision taken otherwise, in the event of that place: for a replica, or
 // nowhere for another verdict.
-type alternative struct {
+type try struct {
+	of      *decision
 	event   int64
 	forced  forced
 	replica int32
 }
 
-// alternatives are the other ways to decide.
-func (d *decision) alternatives() (all []alternative) {
+// tries are the other ways to decide.
+func (d *decision) tries() (all []try) {
 	for _, c := range d.others {
-		all = append(all, alternative{d.event, forced{at: d.number, candidate: c.candidate}, c.replica})
+		all = append(all, try{d, d.event, forced{at: d.number, candidate: c.candidate}, c.replica})
 	}
 	if a := d.admission; a.number >= 0 {
 		opposite := policy.Verdict{Action: policy.Admit}
 		if a.verdict.Action == policy.Admit {
 			opposite.Action = policy.Reject
 		}
-		all = append(all, alternative{a.event, forced{at: a.number, verdict: opposite}, nowhere})
+		all = append(all, try{d, a.event, forced{at: a.number, verdict: opposite}, nowhere})
 	}
 	return all
 }

@@ -13,12 +13,14 @@ import (
 // cached, and between which instants all arrived. Of many calls it keeps every
 // second, fourth, eighth, so that a long run does not pay for it.
 type demand struct {
-	models      []string
-	calls       []call
+	models []string
+	calls  []call
+	// n calls were there; every stride-th of them is kept.
 	n, stride   int64
 	first, last record.Micros
 }
 
+// call has lengths in tokens, and the number of its model among models.
 type call struct{ input, output, cached, model int32 }
 
 // mostCalls are enough for the load's third digit.

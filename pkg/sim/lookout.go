@@ -14,7 +14,7 @@ type lookout struct {
 	watch anomaly.Watch
 	found []*anomaly.Episode // and not written
 	count func(kind string)
-	held  []bool          // replicas whose queue somebody held up when it was looked at last
+	held  []bool          // of replicas, whether a request held up the queue when it was last looked at
 	about anomaly.Request // scratch
 }
 

@@ -55,7 +55,7 @@ func (o *output) verdict(s *simulation, r *request, stage, verdict string, v pol
 		Verdict: verdict, Reason: string(o.reason), Rule: v.Why, DelayUS: v.DelayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
 }
 
-// priority records which one r was given.
+// priority records the priority that r was given, and the rule that gave it.
 func (o *output) priority(s *simulation, r *request, rule string) error {
 	id := s.decisions
 	s.decisions++

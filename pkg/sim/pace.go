@@ -7,17 +7,14 @@ import (
 	"blis/pkg/policy"
 )
 
-// pace is how many prompt tokens and tokens of answers a replica has computed a µs of
-// late: means in which what was paceUS ago counts 1/e.
+// pace is how many prompt tokens (prefills) and tokens of answers (decodes) a replica
+// has computed a µs of late: means in which what was paceUS ago counts 1/e.
 type pace struct {
-	at              des.Time
-	prefill, decode int64 // computed until then
-	prefills        float64
-	decodes         float64
+	at                des.Time
+	prefill, decode   int64 // computed until then
+	prefills, decodes float64
 }
 
-// A run counts as at least paceUS/10 old, so that what happens first is not taken to
-// go on for ever.
 const paceUS = 60_000_000
 
 // update lets the pace be that of now.
@@ -40,6 +37,8 @@ func (g *judge) expect(s *simulation, v *policy.View) {
 	if g.paces == nil {
 		g.paces = make([]pace, len(s.replicas))
 	}
+	// A run counts as at least paceUS/10 old, so that what happens first is not taken to
+	// go on for ever.
 	age := 1 / (1 - math.Exp(-max(0.1, float64(s.now)/paceUS)))
 	var prefills, decodes, squares float64
 	for i := range v.Replicas {
