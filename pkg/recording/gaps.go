@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -13,11 +14,14 @@ type gaps struct {
 	sum  float64
 	n    int
 	list []float64
+	// null: there is one among them, so that the others are not all.
+	null bool
 }
 
 // UnmarshalJSON reads a list of numbers, or null for none.
 func (g *gaps) UnmarshalJSON(text []byte) error {
 	g.list = nil
+	g.null = len(text) > 0 && text[0] == '[' && bytes.Contains(text, []byte("null"))
 	if err := json.Unmarshal(text, &g.list); err != nil {
 		return err
 	}

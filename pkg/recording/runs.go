@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"blis/pkg/named"
 )
 
 // nameRuns names runs by words that tell them apart: of each place in the lists
@@ -42,6 +44,21 @@ const (
 	noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
 	closedLoop = "%s: requests were held back until others were answered, so that arrivals followed from the server's speed; a replay keeps them as they were"
 )
+
+// warnUnknown warns of columns that are none of those known, which may be misspelt.
+func (r *Run) warnUnknown(columns, known []string) {
+	missing := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(columns, name) })
+	for _, name := range columns {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := ""
+		if near := named.Closest(name, missing); near != "" {
+			hint = fmt.Sprintf("; did you mean %s?", near)
+		}
+		r.warnf("the column %s means nothing here%s", name, hint)
+	}
+}
 
 // warnChunks warns of answers that came in fewer pieces than tokens.
 func (r *Run) warnChunks(n int) {

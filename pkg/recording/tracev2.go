@@ -16,6 +16,11 @@ import (
 
 const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,…"
 
+// tracev2Names are the columns that its writers know.
+var tracev2Names = strings.Split("request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,input_tokens,output_tokens,"+
+	"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens,arrival_time_us,send_time_us,first_chunk_time_us,"+
+	"last_chunk_time_us,num_chunks,status,error_message,finish_reason", ",")
+
 func isTraceV2(h *head) bool { return h.has("request_id", "arrival_time_us", "input_tokens") }
 
 // tracev2 reads the traces of the BLIS in inference-sim
@@ -58,6 +63,7 @@ func readTraceV2(f *file, r *Recording) error {
 	if err := s.NeedAll(source.Want("request_id", &t.id), source.Want("arrival_time_us", &t.at), source.Want("input_tokens", &t.input), source.Want("output_tokens", &t.output)); err != nil {
 		return err
 	}
+	run.warnUnknown(s.Header, tracev2Names)
 	if err := eachRow(s, "requests", t.row); err != nil {
 		return err
 	}
@@ -186,6 +192,7 @@ func (t *tracev2) times(c *call) error {
 // a.header.yaml or a.yaml for a.csv.
 func (r *Run) readTraceV2Header(path string) error {
 	if path == "" {
+		r.warnf("the header in YAML that belongs to it is not read from a pipe: what ran before, and was left out, is not known")
 		return nil
 	}
 	for _, suffix := range []string{".zst", ".gz", ".csv"} {

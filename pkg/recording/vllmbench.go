@@ -24,11 +24,23 @@ type benchResult struct {
 	Completed      *int64            `json:"completed"`
 	InputLens      []int64           `json:"input_lens"`
 	OutputLens     []int64           `json:"output_lens"`
-	TTFTs          []float64         `json:"ttfts"`
+	TTFTs          []seconds         `json:"ttfts"`
 	ITLs           []gaps            `json:"itls"`
-	Latencies      []float64         `json:"latencies"`
-	StartTimes     []float64         `json:"start_times"`
+	Latencies      []seconds         `json:"latencies"`
+	StartTimes     []seconds         `json:"start_times"`
 	Errors         []json.RawMessage `json:"errors"`
+}
+
+// seconds is a time, absent where null stands for it.
+type seconds float64
+
+// UnmarshalJSON reads a number, or null.
+func (s *seconds) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*s = seconds(absent)
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(s))
 }
 
 func isVLLMBench(h *head) bool {
@@ -81,6 +93,12 @@ func (b *benchResult) run(p *source.Place) (*Run, error) {
 	}
 	calls := make([]call, len(b.InputLens))
 	for i := range calls {
+		if b.StartTimes != nil && isAbsent(float64(b.StartTimes[i])) {
+			return nil, p.Errorf("%s is null: when the request was sent is not known; leave start_times out if nobody knows", at("start_times", i))
+		}
+		if b.ITLs != nil && b.ITLs[i].null {
+			return nil, p.Errorf("%s holds null: the gaps between the tokens are not all known", at("itls", i))
+		}
 		calls[i] = b.call(i)
 		w := words{at("input_lens", i), at("output_lens", i), at("ttfts", i), at("ttfts and itls", i)}
 		if len(b.Latencies) > 0 {
@@ -128,7 +146,7 @@ func (b *benchResult) call(i int) call {
 	c := newCall()
 	c.InputTokens, c.at = b.InputLens[i], 0
 	if len(b.StartTimes) > 0 {
-		c.at = b.StartTimes[i] * 1e6
+		c.at = float64(b.StartTimes[i]) * 1e6
 	}
 	reason := ""
 	if len(b.Errors) > 0 {
@@ -139,12 +157,12 @@ func (b *benchResult) call(i int) call {
 		return c
 	}
 	c.complete(b.OutputLens[i])
-	if b.TTFTs[i] != 0 {
-		c.first = c.at + b.TTFTs[i]*1e6
+	if ttft := float64(b.TTFTs[i]); ttft != 0 {
+		c.first = c.at + ttft*1e6
 	}
 	switch {
 	case len(b.Latencies) > 0:
-		c.last = c.at + b.Latencies[i]*1e6
+		c.last = c.at + float64(b.Latencies[i])*1e6
 	case !isAbsent(c.first):
 		c.last = c.first + b.ITLs[i].sum*1e6
 	}
@@ -154,18 +172,39 @@ func (b *benchResult) call(i int) call {
 	return c
 }
 
+const (
+	// disagrees is by what share of itself a latency may differ from the first token
+	// and the gaps after it.
+	disagrees = 0.1
+	// slowest is how long, in s, even the quickest first token takes before it is odd.
+	slowest = 5
+)
+
 // warn says what is odd about the result.
 func (b *benchResult) warn(r *Run, calls []call) {
-	answered, chunked := int64(0), 0
+	answered, chunked, disagree := int64(0), 0, 0
+	quickest := absent
 	for i := range calls {
 		c := &calls[i]
 		if c.State != completed {
 			continue
 		}
 		answered++
+		if ttft := (c.first - c.at) / 1e6; !(quickest <= ttft) {
+			quickest = ttft
+		}
+		if i < len(b.ITLs) && b.disagrees(i) {
+			disagree++
+		}
 		if len(b.ITLs) > 0 && int64(b.ITLs[i].n) < c.OutputTokens-1 {
 			chunked++
 		}
+	}
+	if disagree > 0 {
+		r.warnf("latencies of %d requests are not ttfts and itls together, by more than %g %%: are they of one clock and unit? E2E is taken from latencies", disagree, 100*disagrees)
+	}
+	if quickest > slowest {
+		r.warnf("the quickest first token took %.4g s: are ttfts in ms? They are read as s", quickest)
 	}
 	if !r.Arrivals {
 		r.warnf("start_times is missing: %s (newer versions of vllm bench serve write it)", noArrivals)
@@ -178,4 +217,14 @@ func (b *benchResult) warn(r *Run, calls []call) {
 	}
 	r.warnChunks(chunked)
 	r.warnUnstreamed(unstreamed(calls))
+}
+
+// disagrees reports whether the latency at place i is not what the first token and
+// the gaps after it add up to.
+func (b *benchResult) disagrees(i int) bool {
+	if len(b.Latencies) == 0 {
+		return false
+	}
+	latency := float64(b.Latencies[i])
+	return math.Abs(latency-float64(b.TTFTs[i])-b.ITLs[i].sum) > disagrees*latency
 }

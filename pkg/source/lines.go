@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -116,6 +117,9 @@ func (l *Lines) Time(name string, v float64, unit string) error {
 	return nil
 }
 
+// notNumber is what encoding/json says of NaN, Infinity and -Infinity.
+var notNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
+
 // JSONFault is what an error of encoding/json says, in our words.
 func JSONFault(err error) string {
 	var value *json.UnmarshalTypeError
@@ -132,6 +136,10 @@ func JSONFault(err error) string {
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "ends in the middle of a value"
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && notNumber.MatchString(syntax.Error()) {
+		return "NaN and Infinity, which Python writes, are no numbers in JSON: null is what was not measured"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
