@@ -63,7 +63,8 @@ func (r *Report) doubts(l load) (d doubts) {
 	return d
 }
 
-// extent are the least and the most of the middle 95 % of values.
+// extent sorts values and returns the least and the most of the middle 95 %, NaN of
+// none.
 func extent(values []float64) (least, most float64) {
 	if len(values) == 0 {
 		return math.NaN(), math.NaN()

@@ -46,7 +46,7 @@ func (b *blocks) counts() []float64 {
 	return counts
 }
 
-// intervalOf is the middle part of draws.
+// intervalOf sorts draws and returns their middle part.
 func intervalOf(draws []float64) Interval {
 	slices.Sort(draws)
 	at := func(p float64) float64 {

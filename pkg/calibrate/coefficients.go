@@ -71,11 +71,11 @@ const (
 	unevenSpread = 0.01
 )
 
-// slope is what is believed of β2, how much of it is the data's, and its standard
-// deviation for what is not the scatter of data, where data of batches that scatter by so many
-// sequences about a step of so many µs say one thing and the prior another. What
-// looks like a slope over a narrow range may be one kernel giving way to the next,
-// and does not go on beyond.
+// slope is what is believed of β2 where the data say one thing and the prior another,
+// how much of it is the data's, and what its standard deviation is beside that of the
+// data's own scatter. The batches of the data scatter by so many sequences about a
+// step of so many µs. What looks like a slope over a narrow range may be one kernel
+// giving way to the next, and does not go on beyond.
 func (p *prior) slope(data, step, scatter, context float64) (beta2, trust, spread float64) {
 	// As of a line through two points, one standard deviation to either side.
 	own := step * unevenSpread / math.Sqrt2 / max(scatter, 1e-9)

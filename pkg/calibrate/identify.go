@@ -12,8 +12,8 @@ import (
 // Identifiability says what the data can tell apart.
 type Identifiability struct {
 	// Condition is that of the design, its columns scaled to one length: above
-	// MostCondition, some coefficients stand for each other.
-	// It is absent where it is infinite.
+	// MostCondition, some coefficients stand for each other. It is absent where it is
+	// infinite.
 	Condition *float64 `json:"condition_number,omitempty"`
 	// VarianceInflation has for each coefficient by how much the others make its
 	// variance larger than it would be alone.

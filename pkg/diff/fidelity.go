@@ -32,19 +32,19 @@ type Judged struct {
 	Measured  int64  `json:"measured"`
 	Simulated int64  `json:"simulated"`
 	// RPS is the throughput; of stages it is absent.
-	RPS *Error `json:"throughput_rps,omitempty"`
+	RPS *Deviation `json:"throughput_rps,omitempty"`
 	// Times are TTFT, TPOT, ITL, E2E and queue, as far as both sides have them.
 	Times []Fit `json:"times"`
 }
 
 // Fit is how well one time is met, in ms. TPOT is (E2E − TTFT)/(output tokens − 1).
 type Fit struct {
-	Metric string `json:"metric"`
-	Mean   Error  `json:"mean"`
-	P50    Error  `json:"p50"`
-	P90    Error  `json:"p90"`
-	P95    Error  `json:"p95"`
-	P99    Error  `json:"p99"`
+	Metric string    `json:"metric"`
+	Mean   Deviation `json:"mean"`
+	P50    Deviation `json:"p50"`
+	P90    Deviation `json:"p90"`
+	P95    Deviation `json:"p95"`
+	P99    Deviation `json:"p99"`
 	// KS is the distance of Kolmogorov and Smirnov of the two distributions; absent of
 	// ITL, which is pooled.
 	KS *float64 `json:"ks,omitempty"`
@@ -52,9 +52,9 @@ type Fit struct {
 	Each *Each `json:"each,omitempty"`
 }
 
-// Error is a number of both sides, and by how many % the simulated one is above the
+// Deviation is a number of both sides, and by how many % the simulated one is above the
 // measured one. Lo to Hi is the interval of simulated − measured, where there is one.
-type Error struct {
+type Deviation struct {
 	Measured  float64  `json:"measured"`
 	Simulated float64  `json:"simulated"`
 	Percent   *float64 `json:"percent,omitempty"`
@@ -97,8 +97,8 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 	f.Whole = j.part("", "", func(int32, *request) bool { return true })
 	f.Whole.RPS = j.throughput(&j.measured.raw.Group, &j.simulated.raw.Group)
 	if x, y := j.measured.raw.ITL, j.simulated.raw.ITL; x != nil && y != nil {
-		itl := Fit{"itl", j.error("itl.mean", x.Mean, y.Mean), j.error("itl.p50", x.P50, y.P50), j.error("itl.p90", x.P90, y.P90),
-			j.error("itl.p95", x.P95, y.P95), j.error("itl.p99", x.P99, y.P99), nil, nil}
+		itl := Fit{"itl", j.deviation("itl.mean", x.Mean, y.Mean), j.deviation("itl.p50", x.P50, y.P50), j.deviation("itl.p90", x.P90, y.P90),
+			j.deviation("itl.p95", x.P95, y.P95), j.deviation("itl.p99", x.P99, y.P99), nil, nil}
 		at := slices.IndexFunc(f.Whole.Times, func(f Fit) bool { return f.Metric == "e2e" })
 		f.Whole.Times = slices.Insert(f.Whole.Times, max(at, 0), itl)
 	}
@@ -195,12 +195,12 @@ func (j *judge) fit(path string, kept []int32, of func(*request) (float64, bool)
 	}
 	slices.Sort(measured)
 	slices.Sort(simulated)
-	f.Mean = j.error(path+".mean", stat.Mean(measured), stat.Mean(simulated))
+	f.Mean = j.deviation(path+".mean", stat.Mean(measured), stat.Mean(simulated))
 	for _, q := range []struct {
-		to      *Error
+		to      *Deviation
 		percent int64
 	}{{&f.P50, 50}, {&f.P90, 90}, {&f.P95, 95}, {&f.P99, 99}} {
-		*q.to = j.error(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent), stat.QuantileFloat(simulated, q.percent))
+		*q.to = j.deviation(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent), stat.QuantileFloat(simulated, q.percent))
 	}
 	ks := stat.KolmogorovSmirnov(measured, simulated)
 	f.KS = &ks
@@ -232,9 +232,9 @@ func each(x, y []float64) *Each {
 	return e
 }
 
-// error compares two numbers, with the interval that the metrics have at that path.
-func (j *judge) error(path string, measured, simulated float64) Error {
-	e := Error{Measured: measured, Simulated: simulated}
+// deviation compares two numbers, with the interval that the metrics have at that path.
+func (j *judge) deviation(path string, measured, simulated float64) Deviation {
+	e := Deviation{Measured: measured, Simulated: simulated}
 	if measured != 0 {
 		percent := 100 * (simulated/measured - 1)
 		e.Percent = &percent
@@ -247,10 +247,10 @@ func (j *judge) error(path string, measured, simulated float64) Error {
 	return e
 }
 
-func (j *judge) throughput(measured, simulated *metrics.Group) *Error {
+func (j *judge) throughput(measured, simulated *metrics.Group) *Deviation {
 	if measured.Throughput == nil || simulated.Throughput == nil {
 		return nil
 	}
-	e := j.error("throughput.rps", measured.Throughput.RPS, simulated.Throughput.RPS)
+	e := j.deviation("throughput.rps", measured.Throughput.RPS, simulated.Throughput.RPS)
 	return &e
 }

@@ -25,7 +25,7 @@ func (f *Fidelity) append(b []byte) []byte {
 		time := &f.Whole.Times[i]
 		for _, s := range []struct {
 			name string
-			e    *Error
+			e    *Deviation
 		}{{"mean", &time.Mean}, {"p50", &time.P50}, {"p90", &time.P90}, {"p95", &time.P95}, {"p99", &time.P99}} {
 			t.row(written[time.Metric]+" "+s.name, s.e.row(millisecond)...)
 		}
@@ -49,7 +49,7 @@ func (f *Fidelity) append(b []byte) []byte {
 }
 
 // row is the cells behind the name.
-func (e *Error) row(show func(float64) string) []string {
+func (e *Deviation) row(show func(float64) string) []string {
 	interval := ""
 	if e.Lo != nil {
 		interval = signed(e.Lo, show) + " .. " + signed(e.Hi, show)
@@ -57,7 +57,7 @@ func (e *Error) row(show func(float64) string) []string {
 	return []string{show(e.Measured), show(e.Simulated), e.percent(), interval}
 }
 
-func (e *Error) percent() string {
+func (e *Deviation) percent() string {
 	if e.Percent == nil {
 		return "-"
 	}
@@ -86,7 +86,7 @@ func byPart(by string, list []Judged) *table {
 		cells := map[string]string{}
 		for i := range p.Times {
 			time := &p.Times[i]
-			for name, e := range map[string]*Error{"mean": &time.Mean, "p50": &time.P50, "p99": &time.P99} {
+			for name, e := range map[string]*Deviation{"mean": &time.Mean, "p50": &time.P50, "p99": &time.P99} {
 				cells[time.Metric+" "+name] = fmt.Sprintf("%s -> %s (%s)", millisecond(e.Measured), millisecond(e.Simulated), e.percent())
 			}
 		}
