@@ -27,7 +27,7 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	defer t.close()
 	switch {
 	case t.untimed() && o.Rate != 0:
-		t.spaceUS = 1e6 / float64(o.Rate)
+		t.space(o.Rate)
 	case !t.untimed() && (o.Rate != 0 || o.Loop > 1):
 		if err := t.measure(ctx, o); err != nil {
 			return err
@@ -65,7 +65,7 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 		if err != nil {
 			return nil, err
 		}
-		options := trace.Options{BlockSize: int64(o.BlockSize), OutputTokens: int64(o.OutputTokens)}
+		options := trace.Options{BlockSize: int64(o.BlockSize), Spaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens)}
 		if format.BlockSize != 0 && options.BlockSize == 0 {
 			options.BlockSize = format.BlockSize
 		}
@@ -135,7 +135,21 @@ func (t *traces) untimed() bool {
 	return !slices.ContainsFunc(t.inputs, func(i *input) bool { return !i.format.Untimed })
 }
 
-// measure reads all inputs once. It finds what to multiply times by so that the
+// space lets arrivals come evenly, so many a second.
+func (t *traces) space(rate Factor) { t.spaceUS = 1e6 / float64(rate) }
+
+// foundUntimed names the inputs, which are open, in which arrivals turn out to have
+// no times.
+func (t *traces) foundUntimed() (files []string) {
+	for _, i := range t.inputs {
+		if r, ok := i.Reader.(trace.Timed); ok && !r.Timed() {
+			files = append(files, i.file)
+		}
+	}
+	return files
+}
+
+// measure reads all inputs once, unless none of them turns out to have times. It finds what to multiply times by so that the
 // mean gap of the arrivals kept is 1/rate, and by how much one pass comes later
 // than the one before: what is kept lasts as long as from the first to the last,
 // and a mean gap.
@@ -144,6 +158,15 @@ func (t *traces) measure(ctx context.Context, o Options) error {
 	t.loops = 0
 	if err := t.open(); err != nil {
 		return err
+	}
+	if untimed := t.foundUntimed(); len(untimed) == len(t.inputs) && o.Rate != 0 {
+		t.close()
+		t.loops = loops
+		t.space(o.Rate)
+		return nil
+	} else if len(untimed) > 0 {
+		t.close()
+		return fmt.Errorf("%s: does not say when requests arrived: --rate can space them only without others beside it", untimed[0])
 	}
 	n, first, last := int64(0), 0.0, 0.0
 	err := each(ctx, t, o, func(*record.Arrival) error {

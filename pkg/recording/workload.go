@@ -21,9 +21,15 @@ import (
 // It is an error if the file does not say when requests came; where it says only
 // when they were scheduled, they arrive then.
 func (r *Run) Workload(period int) ([]record.Request, error) {
-	if !r.Arrivals && !r.scheduled() {
+	if !r.Timed() {
 		return nil, fmt.Errorf("%s", noArrivals)
 	}
+	return r.Requests(period), nil
+}
+
+// Requests are those of Workload, of any run: where it is not Timed they are in the
+// order of the file, and all arrive at 0.
+func (r *Run) Requests(period int) []record.Request {
 	var prompts []int64
 	if period > 0 {
 		prompts = r.prompts(period)
@@ -50,12 +56,13 @@ func (r *Run) Workload(period int) ([]record.Request, error) {
 		}
 		list = append(list, q)
 	}
-	return list, nil
+	return list
 }
 
-// scheduled reports whether it is known when requests were scheduled.
-func (r *Run) scheduled() bool {
-	return len(r.Outcomes) > 0 && r.Outcomes[0].ScheduledUS != record.Never
+// Timed reports whether it is known when requests came, or at least when they were
+// scheduled.
+func (r *Run) Timed() bool {
+	return r.Arrivals || len(r.Outcomes) > 0 && r.Outcomes[0].ScheduledUS != record.Never
 }
 
 // prompts are the lengths of the prompts of a period: of each place the one that

@@ -17,7 +17,11 @@ type recorded struct {
 	source.Place
 	requests []record.Request
 	next     int
+	timed    bool
 }
+
+// Timed reports whether the recording says when requests came.
+func (p *recorded) Timed() bool { return p.timed }
 
 // recordings are the formats of recordings that hold requests, but for those
 // whose names stand in own already, and one that finds out by the content which
@@ -58,9 +62,11 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if period > 0 {
 		p.Warnf("prompts repeat with a period of %d (by %.1f %% of the lengths): requests so far apart have one prompt", period, 100*share)
 	}
-	if p.requests, err = run.Workload(period); err != nil {
-		return nil, p.Place.Errorf("%v", err)
+	p.timed = run.Timed()
+	if !p.timed && !o.Spaced {
+		return nil, p.Place.Errorf("does not say when requests arrived; --rate R lets them arrive evenly, R a second")
 	}
+	p.requests = run.Requests(period)
 	if left := len(run.Outcomes) - len(p.requests); left > 0 {
 		p.Warnf("left out %d requests that failed without an answer", left)
 	}

@@ -49,10 +49,17 @@ type Options struct {
 	BlockSize int64
 	// Seed is that of what is drawn.
 	Seed uint64
+	// Spaced says that arrivals are spaced evenly where the trace does not say when
+	// they are, which a recording must else.
+	Spaced bool
 	// OutputTokens is how many output tokens the requests of a recording have,
 	// whatever it says; 0 is what it says.
 	OutputTokens int64
 }
+
+// Timed is a Reader that finds out only from its trace whether that says when
+// arrivals are. Timed is known when it is open; without it all are at 0.
+type Timed interface{ Timed() bool }
 
 // Classed is a Reader of a trace that declares SLO classes.
 type Classed interface {
