@@ -34,10 +34,12 @@
 //	exp, log, sqrt, pow
 //
 // A time that never came (of a run that rejects everything) makes ratio and soft 0,
-// and is refused elsewhere in a score. A time is of the requests that got that far:
-// a score of times alone rewards shedding. Let m.goodput.ratio, which divides by what
-// was offered, be in the score, or a gate hold what must be served. Where sessions break,
-// their later steps are not offered: m.session.attainment divides by sessions.
+// and is refused elsewhere in a score. A time is of the requests that got that far: where
+// only a share of those that were offered did (m.ttft.coverage), ratio and soft are that
+// share of what they would be, so that shedding gains nothing. Gates, objectives and
+// features see times as they are. The calls that a broken session did not come to make
+// (m.requests.lost) were not offered, but m.goodput.ratio and coverages count them as
+// missed; m.session.attainment divides by sessions.
 //
 //	version: 1
 //	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # other targets than the workload's

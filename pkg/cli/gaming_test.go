@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,8 @@ var cheats = []struct{ name, admission string }{
 	{"delay everything a little", `{type: expression, admit: 'req.delays < 5 ? "delay" : "admit"'}`},
 	{"leave the rest unfinished at the horizon", `{type: expression, admit: 'cluster.inflight > 20 ? "delay" : "admit"'}`},
 	{"shed what is long", `{type: expression, admit: 'req.input_tokens < 800'}`},
+	{"admit only critical", `{type: expression, admit: 'req.slo_class == "critical"'}`},
+	{"break sessions at their first step", `{type: expression, admit: 'req.turn == 0.0 && cluster.inflight > 2.0 ? "reject" : "admit"'}`},
 	{"serve the easy class only", `{type: expression, admit: 'req.slo_class != "critical" && req.slo_class != "interactive"'}`},
 }
 
@@ -30,6 +33,7 @@ score: |
         0.3, ratio(base.ttft.p99, m.ttft.p99),
         0.2, gain(m.throughput.output_tok_s, base.throughput.output_tok_s))
 `},
+	{"readme's", "version: 1\nscore: wmean(0.6, m.goodput.ratio, 0.4, soft(m.ttft.p99, 200, 3))\n"},
 	{"gated", `version: 1
 gates: [{name: served, expr: m.requests.completed >= 0.95 * base.requests.completed}]
 score: wmean(0.5, ratio(base.ttft.p99, m.ttft.p99), 0.5, soft(m.e2e.p99, base.e2e.p99, 3))
@@ -46,16 +50,30 @@ func ran(t *testing.T, tool Tool, args ...string) string {
 	return out.String()
 }
 
+// gamed are the workloads on which cheats are tried, with what the simulation is told, and
+// those that are none there: without a horizon who waits is served later, and more of all
+// that was asked meets its targets; and where all requests are of the easy class, it is all.
+var gamed = []struct {
+	scenario, requests, seed string
+	sim, honest              []string
+}{
+	{"mixed-slo", "600", "5", []string{"--horizon", "30s"}, nil},
+	{"abusive-tenant", "600", "6", []string{"--horizon", "30s"}, nil},
+	{"mixed-slo", "2000", "9", []string{"--set", "deployments.main.replicas=3"}, nil},
+	{"deep-research", "150", "3", []string{"--set", "deployments.main.replicas=2"}, []string{cheats[3].name, cheats[len(cheats)-1].name}},
+}
+
 // TestNoGaming: each cheat scores below the honest baseline that it breaks, by
-// attainment, by a weighted score, and by one of latencies alone that has a gate. A
-// latency is of the requests that were served: that is what the gate is for.
+// attainment, by weighted scores, and by one of latencies alone that has a gate. Of the
+// first two and of the manual's none has a gate: what was not served counts as missed, and
+// makes latencies worth less.
 func TestNoGaming(t *testing.T) {
-	for _, w := range []struct{ scenario, seed string }{{"mixed-slo", "5"}, {"abusive-tenant", "6"}} {
+	for _, w := range gamed {
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
-		ran(t, Gen, "--scenario", w.scenario, "--requests", "600", "--seed", w.seed, "-o", at("w"))
+		ran(t, Gen, "--scenario", w.scenario, "--requests", w.requests, "--seed", w.seed, "-o", at("w"))
 		play := func(name string, more ...string) {
-			ran(t, Sim, append([]string{"--trace", "minimal", "--horizon", "30s", "-o", at(name), at("w")}, more...)...)
+			ran(t, Sim, slices.Concat([]string{"--trace", "minimal", "-o", at(name), at("w")}, w.sim, more)...)
 		}
 		play("baseline")
 		for i, c := range cheats {
@@ -78,6 +96,9 @@ func TestNoGaming(t *testing.T) {
 			honest := score("baseline")
 			t.Logf("%-15s %-11s %.4f  baseline", w.scenario, f.name, honest)
 			for i, c := range cheats {
+				if slices.Contains(w.honest, c.name) {
+					continue
+				}
 				x := score(fmt.Sprint(i))
 				t.Logf("%-15s %-11s %.4f  %s", w.scenario, f.name, x, c.name)
 				if x >= honest || x <= 0 {

@@ -84,6 +84,9 @@ func (w *writer) state() string {
 		word = "strained"
 	}
 	text := fmt.Sprintf("state: %s. %d of %d requests met their SLO targets (%s), %d missed", word, g.Met, g.Offered, percent(g.Ratio), g.Offered-g.Met)
+	if g.Lost > 0 {
+		text = fmt.Sprintf("state: %s. %d of %d calls met their SLO targets (%s), %d missed, of which %d were lost: their sessions broke before", word, g.Met, g.Offered+g.Lost, percent(g.Ratio), g.Offered+g.Lost-g.Met, g.Lost)
+	}
 	if w.Findings != nil && w.Findings.Loss.Kind == insight.LossMisses {
 		if what := missedWhat(w.Findings.Loss); len(text)+len(what) < 150 {
 			text += what

@@ -142,15 +142,18 @@ func (f *Fitness) expressions() []expression {
 }
 
 // caveats say which percentiles that the expressions read are of too few samples,
-// and which times leave out requests that were not served.
+// and which times leave out requests that were not served: in the score these make the
+// term less, elsewhere they are left out of the number.
 func (f *Fitness) caveats(r *Run) (warnings []string) {
 	seen := map[string]bool{}
-	for _, e := range f.expressions() {
+	all := f.expressions()
+	all = append(all[len(all)-1:], all[:len(all)-1]...) // the score first
+	for _, e := range all {
 		_ = visit(e.Node, func(n *expr.Node) error {
 			tree, path := split(n.Name)
 			if cut := strings.LastIndexByte(path, '.'); cut > 0 && !seen[tree+path] {
 				seen[tree+path] = true
-				warnings = append(warnings, r.caveats(n.Name, tree, path[:cut], path[cut+1:])...)
+				warnings = append(warnings, r.caveats(n.Name, tree, path[:cut], path[cut+1:], e.name == "score")...)
 			}
 			return nil
 		})
@@ -158,20 +161,23 @@ func (f *Fitness) caveats(r *Run) (warnings []string) {
 	return warnings
 }
 
-// caveats are those about one statistic of the distribution at path.
-func (r *Run) caveats(name, tree, path, statistic string) (warnings []string) {
+// caveats are those about one statistic of the distribution at path, which the score
+// reads or another expression.
+func (r *Run) caveats(name, tree, path, statistic string, score bool) (warnings []string) {
 	count, ok := r.at(tree, path+".count")
-	if !ok || statistic == "count" {
+	if !ok || statistic == "count" || statistic == "coverage" {
 		return nil
 	}
 	percent := map[string]int64{"p50": 50, "p90": 90, "p95": 95, "p99": 99}[statistic]
 	if needs := metrics.Needs(percent); percent > 0 && count < float64(needs) {
 		warnings = append(warnings, fmt.Sprintf("%s is of %.0f samples, and needs %d", name, count, needs))
 	}
-	group := path[:strings.LastIndexAny("."+path, ".")]
-	offered, ok := r.at(tree, group+"requests.offered")
-	if last := path[len(group):]; ok && (last == "ttft" || last == "e2e") && count < served*offered {
-		warnings = append(warnings, fmt.Sprintf("%s is of %.0f of %.0f offered requests: the others are not in it, and cost the score nothing here", name, count, offered))
+	if covered, ok := r.at(tree, path+".coverage"); ok && covered < served {
+		what := "the others are not in it, and cost nothing here"
+		if score && tree == own {
+			what = "terms in which it stands count by that share"
+		}
+		warnings = append(warnings, fmt.Sprintf("%s is of %s %% of what was offered: %s", name, short(100*covered), what))
 	}
 	return warnings
 }

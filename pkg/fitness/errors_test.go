@@ -12,7 +12,7 @@ func TestFaults(t *testing.T) {
 		{"score: '1'", "fitness.yaml: version is not in the file: must be 1, is 0"},
 		{"version: 1", "score is not in the file: must be an expression, such as m.goodput.ratio"},
 		{"version: 1\nscroe: '1'", `fitness.yaml:2:1: unknown field "scroe"; did you mean "score"?`},
-		{"version: 1\nscore: m.ttft.p98", `fitness.yaml:2:8: score: unknown name "m.ttft.p98"; did you mean "m.ttft.p90"? (m.ttft has count, mean, p50, p90, p95, p99, max)`},
+		{"version: 1\nscore: m.ttft.p98", `fitness.yaml:2:8: score: unknown name "m.ttft.p98"; did you mean "m.ttft.p90"? (m.ttft has count, mean, p50, p90, p95, p99, max, coverage)`},
 		{"version: 1\nscore: |\n  wmean(0.5, m.goodput.ratio,\n        0.5, m.clss[\"a\"].goodput.ratio)", `fitness.yaml:4:14: score: unknown name "m.clss[\"a\"].goodput.ratio"; did you mean "m.cls[\"a\"].goodput.ratio"?`},
 		{"version: 1\nscore: m.ttft", `"m.ttft" is only the beginning of a name (have count, mean,`},
 		{"version: 1\nscore: m", `"m" is only the beginning of a name (have from_us,`},

@@ -10,12 +10,13 @@ import (
 )
 
 // number is the value of an expression. absent is the name of a time that never
-// came and that the value follows from; bad is where it first was infinite or no
-// number.
+// came and that the value follows from, lacking the share of what was offered that is
+// not in the times that it follows from; bad is where it first was infinite or no number.
 type number struct {
-	x      float64
-	absent string
-	bad    *expr.Node
+	x       float64
+	absent  string
+	lacking float64
+	bad     *expr.Node
 }
 
 // evaluator computes expressions of one run. The first thing that it cannot
@@ -70,7 +71,7 @@ func (e *evaluator) name(n *expr.Node, name string) number {
 	x, absence, ok := e.run.look(name)
 	switch {
 	case ok:
-		return number{x: x}
+		return number{x: x, lacking: e.run.lacking(name)}
 	case absence == metrics.Never:
 		return number{x: math.Inf(1), absent: name}
 	case absence == metrics.Unknown:
@@ -111,6 +112,7 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 		if result.bad == nil {
 			result.bad = a.bad
 		}
+		result.lacking = max(result.lacking, a.lacking)
 	}
 	f := calls[n.Op]
 	if result.absent != "" {
@@ -134,6 +136,10 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 	default:
 		e.checkArguments(n, x)
 		result.x = f.of(x)
+	}
+	if f.wraps {
+		result.x *= 1 - result.lacking
+		result.lacking = 0
 	}
 	if finite(result.x) {
 		result.bad = nil

@@ -262,12 +262,36 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
+// TestCoverage: by hand. A time that a quarter of the requests does not have makes its
+// term three quarters; of two times the one that fewer have counts; those of the baseline,
+// and what is no time, change nothing.
+func TestCoverage(t *testing.T) {
+	m, b := healthy(), healthy()
+	m.TTFT.Coverage, b.TTFT.Coverage = ptr(0.75), ptr(0.2)
+	m.E2E = &metrics.Distribution{P50: 300, P99: 600, Coverage: ptr(0.5)}
+	m.TailBlowup = ptr(2)
+	for src, want := range map[string]float64{
+		"ratio(base.ttft.p99, m.ttft.p99)":                             0.375,
+		"soft(m.ttft.p99, 1000, 3)":                                    0.75,
+		"soft(max(m.ttft.p99, m.e2e.p99), 600, 3)":                     0.5,
+		"ratio(2, m.tail_blowup)":                                      0.25,
+		"soft(base.ttft.p99, 1000, 3) * 0.5":                           0.5,
+		"wmean(1, soft(m.ttft.p99, 1000, 3), 1, m.goodput.ratio)":      0.825,
+		"soft(m.requests.rejected, 9, 1) * soft(p99_ttft_ms, 1000, 1)": 0.75,
+	} {
+		if r := evaluate(t, src, against(m, b)); math.Abs(r.Value-want) > 1e-8 {
+			t.Errorf("%s is %v, want %v", src, r.Value, want)
+		}
+	}
+}
+
 // TestCaveats: of few samples, and of those that were served.
 func TestCaveats(t *testing.T) {
 	m := healthy()
 	m.Requests.Offered, m.TTFT.Count, m.Cls["critical"].TTFT.Count, m.Cls["critical"].Requests.Offered = 4000, 3000, 12, 12
+	m.TTFT.Coverage = ptr(0.75)
 	r := evaluate(t, `wmean(1, soft(m.ttft.p99, 9, 1), 1, soft(p99_ttft_ms, 9, 1), 1, soft(m.cls["critical"].ttft.p90, 9, 1), 1, soft(m.cls["critical"].ttft.mean, 9, 1))`, against(m, nil))
-	want := []string{"m.ttft.p99 is of 3000 of 4000 offered requests: the others are not in it, and cost the score nothing here",
+	want := []string{"m.ttft.p99 is of 75 % of what was offered: terms in which it stands count by that share",
 		`m.cls["critical"].ttft.p90 is of 12 samples, and needs 100`}
 	if d := cmp.Diff(want, r.Warnings); d != "" {
 		t.Error(d)

@@ -78,6 +78,37 @@ func (r *Run) at(tree, path string) (float64, bool) {
 	return x, ok
 }
 
+// lacking is the share of what was offered that is not in the time called name of the
+// run itself: 0 of what is no time, and of the runs that it is compared with. Who leaves
+// out what takes long gains nothing by it, as a time that never came is the longest.
+func (r *Run) lacking(name string) float64 {
+	tree, path := split(name)
+	at := coverageOf(path)
+	if tree != own || at == "" {
+		return 0
+	}
+	if covered, ok := r.at(tree, at); ok {
+		return 1 - covered
+	}
+	return 0
+}
+
+// coverageOf is the path of the coverage of the time at path, "" if that is no time.
+func coverageOf(path string) string {
+	cut := strings.LastIndexByte(path, '.')
+	if p, _ := metrics.PlaceOf(path); p.Absence != metrics.Never || cut < 0 && path != "tail_blowup" {
+		return ""
+	}
+	at := path[:max(cut, 0)] + ".coverage"
+	if strings.HasSuffix(path, "tail_blowup") {
+		at = strings.TrimSuffix(path, "tail_blowup") + "e2e.coverage"
+	}
+	if _, ok := metrics.PlaceOf(at); !ok {
+		return ""
+	}
+	return at
+}
+
 // Reads are the paths that the score and the gates read, of whichever tree.
 func (f *Fitness) Reads() (paths []string) {
 	for _, e := range append(slices.Clone(f.gates), expression{Node: f.score}) {

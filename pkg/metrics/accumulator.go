@@ -43,6 +43,9 @@ type totals struct {
 	scheduled, prompt, cached, preemptions int64
 	// Tokens of completed requests, and those that were asked for by all.
 	doneInput, doneOutput, askedOutput int64
+	// several requests asked for more than one token; missing of the lost ones had
+	// targets.
+	several, missing int64
 }
 
 // row is what is kept of one request: times in µs, or absent.
@@ -94,7 +97,7 @@ func (a *Accumulator) Targets(class string) record.Targets { return a.targets[cl
 // Add counts one request by its outcome, of which it keeps no memory. A state
 // that is none is a bug.
 func (a *Accumulator) Add(o *record.Outcome) {
-	group := a.group(o)
+	group := a.group(key{o.SLOClass, o.Tenant, o.Model})
 	t := &a.totals[group]
 	t.count(o)
 	a.shadow.add(o)
@@ -119,9 +122,8 @@ func (a *Accumulator) Add(o *record.Outcome) {
 	}
 }
 
-// group returns the number of the outcome's group.
-func (a *Accumulator) group(o *record.Outcome) uint32 {
-	k := key{o.SLOClass, o.Tenant, o.Model}
+// group returns the number of the group of k.
+func (a *Accumulator) group(k key) uint32 {
 	g, ok := a.groups[k]
 	if !ok {
 		g = uint32(len(a.totals))
@@ -137,6 +139,9 @@ func (t *totals) count(o *record.Outcome) {
 	r := &t.requests
 	r.Offered++
 	t.askedOutput += o.OutputTokens
+	if o.OutputTokens > 1 {
+		t.several++
+	}
 	t.preemptions += o.Preemptions
 	switch o.State {
 	case record.StateCompleted:

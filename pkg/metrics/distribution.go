@@ -13,24 +13,28 @@ type measure struct {
 	of      func(sorted []uint64) *Distribution
 	branch  func(*Group) **Distribution
 	written string
+	// could have it of what was offered.
+	could func(*totals) int64
 }
 
 var measures = []measure{
 	{func(r *row) (uint64, bool) { return uint64(r.ttft), r.ttft != absent }, ofMicros,
-		func(g *Group) **Distribution { return &g.TTFT }, "ttft"},
+		func(g *Group) **Distribution { return &g.TTFT }, "ttft", offered},
 	{func(r *row) (uint64, bool) {
 		ms, ok := tpot(r.ttft, r.e2e, int64(r.output))
 		return math.Float64bits(ms), ok
-	}, ofMillis, func(g *Group) **Distribution { return &g.TPOT }, "tpot"},
+	}, ofMillis, func(g *Group) **Distribution { return &g.TPOT }, "tpot", func(t *totals) int64 { return t.several }},
 	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != absent }, ofMicros,
-		func(g *Group) **Distribution { return &g.E2E }, "e2e"},
+		func(g *Group) **Distribution { return &g.E2E }, "e2e", offered},
 	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != absent }, ofMicros,
-		func(g *Group) **Distribution { return &g.Queue }, "queue"},
+		func(g *Group) **Distribution { return &g.Queue }, "queue", offered},
 }
 
-// distribute fills in the distributions of the whole and of its parts. Each
-// measure is sorted once, and dealt out sorted.
-func (a *Accumulator) distribute(whole *Group, parts []*part) {
+func offered(t *totals) int64 { return t.requests.Offered }
+
+// distribute fills in the distributions of the whole, whose totals are all, and of its
+// parts. Each measure is sorted once, and dealt out sorted.
+func (a *Accumulator) distribute(whole *Group, all *totals, parts []*part) {
 	n := 0
 	for _, chunk := range a.rows {
 		n += len(chunk)
@@ -50,7 +54,7 @@ func (a *Accumulator) distribute(whole *Group, parts []*part) {
 		for i := range samples {
 			keys[i] = samples[i].Key
 		}
-		*m.branch(whole) = m.of(keys)
+		*m.branch(whole) = m.covered(m.of(keys), all)
 		for _, p := range parts {
 			p.deal(samples, keys, &m)
 		}
@@ -61,6 +65,15 @@ func (a *Accumulator) distribute(whole *Group, parts []*part) {
 			g.TailBlowup = &blowup
 		}
 	}
+}
+
+// covered says how much of what was offered is in the distribution, nil if there is
+// none.
+func (m *measure) covered(d *Distribution, t *totals) *Distribution {
+	if d != nil {
+		d.Coverage = ratio(d.Count, m.could(t)+t.requests.Lost)
+	}
+	return d
 }
 
 func ofMicros(sorted []uint64) *Distribution { return ofWhole(sorted, 1000) }
@@ -76,7 +89,7 @@ func ofWhole(sorted []uint64, unit int64) *Distribution {
 		sum += x
 	}
 	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, unit) }
-	return &Distribution{int64(n), float64(sum) / float64(unit*int64(n)), q(50), q(90), q(95), q(99), q(100)}
+	return &Distribution{Count: int64(n), Mean: float64(sum) / float64(unit*int64(n)), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }
 
 func ofMillis(sorted []uint64) *Distribution {
@@ -89,7 +102,7 @@ func ofMillis(sorted []uint64) *Distribution {
 		ms[i] = math.Float64frombits(bits)
 	}
 	q := func(percent int64) float64 { return stat.QuantileFloat(ms, percent) }
-	return &Distribution{int64(n), stat.Mean(ms), q(50), q(90), q(95), q(99), q(100)}
+	return &Distribution{Count: int64(n), Mean: stat.Mean(ms), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }
 
 func ofGaps(gaps *stat.Histogram) *Distribution {
@@ -98,5 +111,5 @@ func ofGaps(gaps *stat.Histogram) *Distribution {
 	}
 	sorted := gaps.Sorted()
 	q := func(percent int64) float64 { return sorted.Quantile(percent, 1000) }
-	return &Distribution{gaps.N(), float64(gaps.Sum()) / (1000 * float64(gaps.N())), q(50), q(90), q(95), q(99), q(100)}
+	return &Distribution{Count: gaps.N(), Mean: float64(gaps.Sum()) / (1000 * float64(gaps.N())), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }

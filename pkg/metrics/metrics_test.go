@@ -48,6 +48,15 @@ var outcomes = rapid.Custom(func(t *rapid.T) record.Outcome {
 	return o
 })
 
+// sessionOutcomes are of sessions of which only what they lost matters.
+var sessionOutcomes = rapid.Custom(func(t *rapid.T) record.SessionOutcome {
+	o := record.SessionOutcome{ID: "s", State: rapid.SampledFrom([]string{record.StateCompleted, record.StateBroken, record.StateUnfinished}).Draw(t, "state"),
+		SLOClass: rapid.SampledFrom([]string{"", "critical", "batch"}).Draw(t, "class"), Tenant: rapid.SampledFrom([]string{"", "t1", "t9"}).Draw(t, "tenant"),
+		Offered: rapid.Int64Range(1, 9).Draw(t, "offered")}
+	o.Calls = o.Offered + rapid.Int64Range(0, 9).Draw(t, "calls")
+	return o
+})
+
 // approximately lets TPOT, whose values and sums are rounded, differ from
 // exact arithmetic in the last digits.
 var approximately = cmpopts.EquateApprox(1e-13, 0)
@@ -55,7 +64,11 @@ var approximately = cmpopts.EquateApprox(1e-13, 0)
 func TestRawIsTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(outcomes, 1, 150).Draw(t, "outcomes")
+		sessions := rapid.SliceOfN(sessionOutcomes, 0, 9).Draw(t, "sessions")
 		a := New(testClasses)
+		for i := range sessions {
+			a.Lost(&sessions[i])
+		}
 		first, last := all[0].ArrivalUS, all[0].ArrivalUS
 		for i := range all {
 			a.Add(&all[i])
@@ -70,7 +83,7 @@ func TestRawIsTheDefinition(t *testing.T) {
 		seconds := big.NewRat(int64(last-first), 1_000_000)
 		compare := func(name string, got *Group, keep func(*record.Outcome) bool) {
 			t.Helper()
-			want := slowGroup(all, testClasses, seconds, keep)
+			want := slowGroup(all, sessions, testClasses, seconds, keep)
 			if diff := cmp.Diff(want, got, approximately); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", name, diff)
 			}
@@ -87,6 +100,11 @@ func TestRawIsTheDefinition(t *testing.T) {
 			for i := range all {
 				if of(&all[i]) != "" {
 					seen[of(&all[i])] = true
+				}
+			}
+			for _, s := range sessions {
+				if g := of(&record.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}); g != "" && s.Lost() > 0 {
+					seen[g] = true
 				}
 			}
 			if len(seen) != len(groups) {
@@ -196,7 +214,7 @@ func TestNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"duration_s":0,"requests":{"offered":0,"admitted":0,"completed":0,"rejected":0,"timed_out":0,"failed":0,"unfinished":0},"kv":{"preemptions":0}}`
+	const want = `{"duration_s":0,"requests":{"offered":0,"admitted":0,"completed":0,"rejected":0,"timed_out":0,"failed":0,"unfinished":0,"lost":0},"kv":{"preemptions":0}}`
 	if string(text) != want {
 		t.Errorf("the metrics of nothing are %s", text)
 	}
@@ -264,7 +282,12 @@ func TestGaps(t *testing.T) {
 	a.Gap(20_000, 1)
 	a.Gap(2_000_000, 1)
 	// p99 at 98.01: a hundredth of the way from 20 to 2000 ms.
-	want := &Distribution{Count: 100, Mean: 30, P50: 10, P90: 10, P95: 10, P99: 39.8, Max: 2000}
+	a.Add(&record.Outcome{ID: "a", State: record.StateCompleted, OutputTokens: 101, ScheduledUS: record.Never, FirstTokenUS: record.Never})
+	a.Add(&record.Outcome{ID: "b", State: record.StateRejected, OutputTokens: 26, ScheduledUS: record.Never, FirstTokenUS: record.Never})
+	a.Lost(&record.SessionOutcome{State: record.StateBroken, Calls: 5, Offered: 3})
+	// Of 125 gaps that were asked for, 100, and of four calls two: 0.8 of a half.
+	covered := 0.4
+	want := &Distribution{Count: 100, Mean: 30, P50: 10, P90: 10, P95: 10, P99: 39.8, Max: 2000, Coverage: &covered}
 	if diff := cmp.Diff(want, a.Raw().ITL); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

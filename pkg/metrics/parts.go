@@ -78,7 +78,7 @@ func (p *part) deal(samples []stat.Tagged, keys []uint64, m *measure) {
 	}
 	from := 0
 	for g, group := range p.groups {
-		*m.branch(group) = m.of(keys[from:ends[g]])
+		*m.branch(group) = m.covered(m.of(keys[from:ends[g]]), &p.totals[g])
 		from = ends[g]
 	}
 }

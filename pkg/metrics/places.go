@@ -55,7 +55,7 @@ var places = func() (all []Place) {
 				visit(t.Elem(), path+"[*]", Unknown)
 			}
 		case reflect.Float64, reflect.Int64:
-			if strings.HasSuffix(path, ".count") && absence == Never {
+			if (strings.HasSuffix(path, ".count") || strings.HasSuffix(path, ".coverage")) && absence == Never {
 				absence = Nothing
 			}
 			all = append(all, Place{path, absence})

@@ -23,8 +23,10 @@ func (a *Accumulator) Raw() *Raw {
 		a.part("tenant", us, func(k *key) string { return k.tenant }),
 		a.part("model", us, func(k *key) string { return k.model }),
 	}
-	a.distribute(&r.Group, parts)
-	r.ITL = ofGaps(&a.gaps)
+	a.distribute(&r.Group, &all, parts)
+	if r.ITL = ofGaps(&a.gaps); r.ITL != nil {
+		r.ITL.Coverage = all.gapsSeen(a.gaps.N())
+	}
 	if len(a.reasons) > 0 {
 		r.Reasons = maps.Clone(a.reasons)
 	}
@@ -50,6 +52,7 @@ func (t *totals) add(o *totals) {
 	r.TimedOut += s.TimedOut
 	r.Failed += s.Failed
 	r.Unfinished += s.Unfinished
+	r.Lost += s.Lost
 	t.met += o.met
 	t.judged += o.judged
 	t.scheduled += o.scheduled
@@ -59,6 +62,8 @@ func (t *totals) add(o *totals) {
 	t.doneInput += o.doneInput
 	t.doneOutput += o.doneOutput
 	t.askedOutput += o.askedOutput
+	t.several += o.several
+	t.missing += o.missing
 }
 
 // group returns all of a group that is no distribution. us is the duration.
@@ -73,14 +78,25 @@ func (t *totals) group(us int64) *Group {
 	if us > 0 {
 		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.doneOutput), perSecond(t.doneInput + t.doneOutput)}
 	}
-	if t.judged > 0 {
-		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(t.judged), Met: t.met, Offered: t.judged}
+	if all := t.judged + t.missing; all > 0 {
+		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(all), Met: t.met, Offered: t.judged, Lost: t.missing}
 		if us > 0 {
 			rps := perSecond(t.met)
 			g.Goodput.RPS = &rps
 		}
 	}
 	return g
+}
+
+// gapsSeen is the share of the gaps between tokens that n are; the requests that are
+// lost count as having as many as the others.
+func (t *totals) gapsSeen(n int64) *float64 {
+	share, offered := ratio(n, t.askedOutput-t.requests.Offered), ratio(t.requests.Offered, t.requests.Offered+t.requests.Lost)
+	if share == nil || offered == nil {
+		return nil
+	}
+	covered := min(*share, 1) * *offered
+	return &covered
 }
 
 // ratio is a/b, nil if that is not defined.
@@ -94,9 +110,11 @@ func ratio(a, b int64) *float64 {
 
 // fairness is that of tenants, in the order of their names.
 func fairness(tenants *part) *Fairness {
-	shares := make([]float64, len(tenants.totals))
-	for i := range shares {
-		shares[i] = float64(tenants.totals[i].doneOutput) / float64(tenants.totals[i].askedOutput)
+	var shares []float64
+	for i := range tenants.totals {
+		if t := &tenants.totals[i]; t.askedOutput > 0 { // else of lost calls alone
+			shares = append(shares, float64(t.doneOutput)/float64(t.askedOutput))
+		}
 	}
 	jain, ok := stat.Jain(shares)
 	if !ok {

@@ -72,6 +72,19 @@ func (a *Accumulator) Session(o *record.SessionOutcome) {
 	}
 }
 
+// Lost counts the calls that a session would have made, had it not been broken.
+func (a *Accumulator) Lost(o *record.SessionOutcome) {
+	n := o.Lost()
+	if n == 0 {
+		return
+	}
+	t := &a.totals[a.group(key{class: o.SLOClass, tenant: o.Tenant})]
+	t.requests.Lost += n
+	if t.targets != (record.Targets{}) {
+		t.missing += n
+	}
+}
+
 // tree is what was gathered, nil without a session.
 func (s *sessions) tree() *Sessions {
 	if s.Offered == 0 {
@@ -85,6 +98,9 @@ func (s *sessions) tree() *Sessions {
 	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1}, {&t.Iterations, s.iterations, 1}} {
 		slices.Sort(d.samples)
 		*d.to = ofWhole(d.samples, d.unit)
+	}
+	if t.E2E != nil {
+		t.E2E.Coverage, t.Critical.Coverage = ratio(t.Completed, t.Offered), ratio(t.Completed, t.Offered)
 	}
 	t.FanOutUtilization = ratio(s.answered, s.parallel)
 	t.Attainment = ratio(s.met, s.judged)

@@ -41,8 +41,9 @@ var slowValues = map[string]func(*record.Outcome) *big.Rat{
 
 func slowMS(from, to record.Micros) *big.Rat { return big.NewRat(int64(to-from), 1000) }
 
-// slowDistribution sorts everything and interpolates at p·(n−1).
-func slowDistribution(values []*big.Rat) *Distribution {
+// slowDistribution sorts everything and interpolates at p·(n−1). So many could have a
+// value.
+func slowDistribution(values []*big.Rat, could int64) *Distribution {
 	if len(values) == 0 {
 		return nil
 	}
@@ -61,7 +62,7 @@ func slowDistribution(values []*big.Rat) *Distribution {
 		return float(new(big.Rat).Add(values[below], step.Mul(step, weight)))
 	}
 	return &Distribution{Count: n, Mean: float(sum.Quo(sum, big.NewRat(n, 1))),
-		P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: at(100)}
+		P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: at(100), Coverage: slowRatio(n, could)}
 }
 
 func float(r *big.Rat) float64 {
@@ -69,10 +70,23 @@ func float(r *big.Rat) float64 {
 	return f
 }
 
-// slowGroup is the group of the outcomes that keep picks.
-func slowGroup(outcomes []record.Outcome, classes []record.SLOClass, seconds *big.Rat, keep func(*record.Outcome) bool) *Group {
+// slowGroup is the group of the outcomes that keep picks, and of sessions, by what their
+// requests have in common.
+func slowGroup(outcomes []record.Outcome, sessions []record.SessionOutcome, classes []record.SLOClass, seconds *big.Rat, keep func(*record.Outcome) bool) *Group {
 	g := &Group{}
 	r := &g.Requests
+	var several, missing int64
+	for _, s := range sessions {
+		if s.State != "broken" || !keep(&record.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}) {
+			continue
+		}
+		r.Lost += s.Calls - s.Offered
+		for _, c := range classes {
+			if c.Name == s.SLOClass && c.Targets != (record.Targets{}) {
+				missing += s.Calls - s.Offered
+			}
+		}
+	}
 	var met, judged, scheduled, prompt, cached, done, doneOut int64
 	values := map[string][]*big.Rat{}
 	for i := range outcomes {
@@ -104,26 +118,29 @@ func slowGroup(outcomes []record.Outcome, classes []record.SLOClass, seconds *bi
 				}
 			}
 		}
+		if o.OutputTokens > 1 {
+			several++
+		}
 		for name, pick := range slowValues {
 			if v := pick(o); v != nil {
 				values[name] = append(values[name], v)
 			}
 		}
 	}
-	g.TTFT, g.TPOT = slowDistribution(values["ttft"]), slowDistribution(values["tpot"])
-	g.E2E, g.Queue = slowDistribution(values["e2e"]), slowDistribution(values["queue"])
+	g.TTFT, g.TPOT = slowDistribution(values["ttft"], r.Offered+r.Lost), slowDistribution(values["tpot"], several+r.Lost)
+	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.Lost), slowDistribution(values["queue"], r.Offered+r.Lost)
 	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(r.Admitted, r.Offered), slowRatio(cached, prompt), slowRatio(g.KV.Preemptions, scheduled)
 	if g.E2E != nil && g.E2E.P50 > 0 {
 		blowup := g.E2E.P99 / g.E2E.P50
 		g.TailBlowup = &blowup
 	}
 	rate := func(n int64) float64 { return float(new(big.Rat).Quo(big.NewRat(n, 1), seconds)) }
-	if judged > 0 {
-		g.Goodput = &Goodput{Ratio: float64(met) / float64(judged), Met: met, Offered: judged}
+	if judged+missing > 0 {
+		g.Goodput = &Goodput{Ratio: float64(met) / float64(judged+missing), Met: met, Offered: judged, Lost: missing}
 	}
 	if seconds.Sign() > 0 {
 		g.Throughput = &Throughput{rate(r.Completed), rate(doneOut), rate(done)}
-		if judged > 0 {
+		if judged+missing > 0 {
 			rps := rate(met)
 			g.Goodput.RPS = &rps
 		}

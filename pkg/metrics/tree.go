@@ -4,7 +4,9 @@
 // What is counted, and in what:
 //
 //   - Denominators are offered requests: a request that was rejected, timed
-//     out, failed or was left unfinished is a miss, not a gap in the data.
+//     out, failed or was left unfinished is a miss, not a gap in the data. The calls
+//     that a broken session did not come to make were not offered, but are misses,
+//     too: who breaks sessions gains nothing.
 //   - Which requests enter a distribution: TTFT, all whose first token the
 //     client saw, whatever became of them; queue, all that entered a batch;
 //     E2E, the completed; TPOT, the completed with more than one token; ITL,
@@ -90,7 +92,9 @@ type Group struct {
 }
 
 // Requests counts requests: Offered is the sum of the five ends below it but
-// for Admitted.
+// for Admitted. Lost are beside them: the calls of broken sessions that never came
+// about, because one that they come after did not complete. What model they would
+// have asked for is not known: the parts by model leave them out.
 type Requests struct {
 	Offered    int64 `json:"offered"`
 	Admitted   int64 `json:"admitted"`
@@ -99,9 +103,13 @@ type Requests struct {
 	TimedOut   int64 `json:"timed_out"`
 	Failed     int64 `json:"failed"`
 	Unfinished int64 `json:"unfinished"`
+	Lost       int64 `json:"lost"`
 }
 
-// Distribution is of times in ms.
+// Distribution is of times in ms. Coverage is the share, of the offered requests that
+// could have such a time, lost calls included, of those that have one: of TPOT those
+// of more than one token could, of ITL all gaps between tokens. It is absent where no
+// request is to be counted (steps, iterations, calls of tools).
 type Distribution struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -110,6 +118,8 @@ type Distribution struct {
 	P95   float64 `json:"p95"`
 	P99   float64 `json:"p99"`
 	Max   float64 `json:"max"`
+
+	Coverage *float64 `json:"coverage,omitempty"`
 }
 
 // Throughput is per second of the run's duration and of completed requests:
@@ -121,13 +131,14 @@ type Throughput struct {
 }
 
 // Goodput is about the requests whose class has targets: Offered of them, and
-// Met that met all. Ratio, the SLO attainment, is Met/Offered; RPS is Met per
-// second of the run's duration.
+// Met that met all. Lost are those of Requests that had targets. Ratio, the SLO
+// attainment, is Met/(Offered + Lost); RPS is Met per second of the run's duration.
 type Goodput struct {
 	RPS     *float64 `json:"rps,omitempty"`
 	Ratio   float64  `json:"ratio"`
 	Met     int64    `json:"met"`
 	Offered int64    `json:"offered"`
+	Lost    int64    `json:"lost"`
 }
 
 // KV is about the block caches. UtilMean and UtilMax are shares of all blocks

@@ -134,5 +134,13 @@ type SessionOutcome struct {
 	SLOMet *bool `json:"slo_met,omitempty"`
 }
 
+// Lost is how many calls of a broken session were never made.
+func (o *SessionOutcome) Lost() int64 {
+	if o.State != StateBroken {
+		return 0
+	}
+	return o.Calls - o.Offered
+}
+
 // StateBroken is the state of a session one of whose steps did not complete.
 const StateBroken = "broken"

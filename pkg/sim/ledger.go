@@ -32,7 +32,10 @@ func (b *book) final(position int64, o *record.Outcome, now record.Micros) {
 	}
 }
 
-func (b *book) session(o *record.SessionOutcome) { b.Session(o) }
+func (b *book) session(o *record.SessionOutcome) {
+	b.Session(o)
+	b.Lost(o)
+}
 
 func (b *book) gaps(e *engine.Ends) {
 	if e.Steady > 0 {

@@ -35,8 +35,11 @@ var counted = []struct {
 	{"requests.rejected", func(r *row) float64 { return one(r.state == record.StateRejected) }},
 	{"requests.timed_out", func(r *row) float64 { return one(r.state == record.StateTimedOut) }},
 	{"requests.failed", func(r *row) float64 { return one(r.state == record.StateFailed) }},
+	{"requests.lost", func(r *row) float64 { return float64(r.lost) }},
 	{"requests.unfinished", func(r *row) float64 { return one(r.state == record.StateUnfinished) }},
 	{"goodput.offered", func(r *row) float64 { return one(r.judged) }},
+	{"goodput.lost", func(r *row) float64 { return one(r.judged) * float64(r.lost) }},
+	{promised, func(r *row) float64 { return one(r.judged) * float64(1+r.lost) }},
 	{"goodput.met", func(r *row) float64 { return one(r.met) }},
 	{outputTokens, func(r *row) float64 { return one(r.state == record.StateCompleted) * float64(r.output) }},
 	{allTokens, func(r *row) float64 { return one(r.state == record.StateCompleted) * float64(r.input+r.output) }},
@@ -44,6 +47,7 @@ var counted = []struct {
 
 // Sums that are no metrics by themselves.
 const (
+	promised     = "promised calls"
 	outputTokens = "output tokens"
 	allTokens    = "tokens"
 )
@@ -58,7 +62,7 @@ func one(is bool) float64 {
 // quotients are of two sums, or, without the second, of one and the seconds.
 var quotients = []struct{ path, over, under string }{
 	{"admission_rate", "requests.admitted", "requests.offered"},
-	{"goodput.ratio", "goodput.met", "goodput.offered"},
+	{"goodput.ratio", "goodput.met", promised},
 	{"goodput.rps", "goodput.met", ""},
 	{"throughput.rps", "requests.completed", ""},
 	{"throughput.output_tok_s", outputTokens, ""},
@@ -136,13 +140,17 @@ func (d *drawing) sums(requests []*row, set func(path string, of []float64)) {
 
 // times computes the mean and the percentiles of the k-th time.
 func (d *drawing) times(requests []*row, k int, set func(statistic string, of []float64)) {
-	sum, count := make([]float64, d.Blocks()), make([]float64, d.Blocks())
+	sum, count, could := make([]float64, d.Blocks()), make([]float64, d.Blocks()), make([]float64, d.Blocks())
 	var samples []stat.Tagged
 	for i, r := range requests {
-		if r == nil || math.IsNaN(r.times[k]) {
+		if r == nil {
 			continue
 		}
 		b := d.Block(i)
+		could[b] += one(timed[k] != "tpot" || r.output > 1) + float64(r.lost)
+		if math.IsNaN(r.times[k]) {
+			continue
+		}
 		sum[b] += r.times[k]
 		count[b]++
 		samples = append(samples, stat.Tagged{Key: math.Float64bits(r.times[k]), Tag: b})
@@ -152,6 +160,7 @@ func (d *drawing) times(requests []*row, k int, set func(statistic string, of []
 	}
 	set("mean", stat.Ratios(d.Sums(sum), d.Sums(count)))
 	set("count", d.Sums(count))
+	set("coverage", stat.Ratios(d.Sums(count), d.Sums(could)))
 	samples = stat.SortTagged(samples, make([]stat.Tagged, len(samples)))
 	names := []string{"p50", "p90", "p95", "p99"}
 	for i, q := range d.Quantiles(samples, []int64{50, 90, 95, 99}) {

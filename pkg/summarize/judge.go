@@ -110,7 +110,7 @@ func (s *summary) configuration() string {
 // The scores of a call that names none.
 const (
 	attainment = "m.goodput.ratio"
-	completion = "m.requests.completed / max(m.requests.offered, 1)"
+	completion = "m.requests.completed / max(m.requests.offered + m.requests.lost, 1)"
 )
 
 // assume takes the share of requests that met their targets for the score or,

@@ -40,7 +40,9 @@ type row struct {
 	state                 string
 	admitted, judged, met bool
 	input, output         int64
-	class, tenant         string
+	// lost calls were never made, because their session ended with this one.
+	lost          int64
+	class, tenant string
 }
 
 // keep notes an outcome; met is nil where nothing was promised.
@@ -59,6 +61,13 @@ func (k *rows) keep(o *record.Outcome, met *bool) {
 	}
 	k.of[r.id] = int32(len(k.all))
 	k.all = append(k.all, r)
+}
+
+// lose notes the calls that a broken session lost, with the call that broke it.
+func (k *rows) lose(o *record.SessionOutcome) {
+	if at, ok := k.of[breaker(o)]; ok && o.Lost() > 0 {
+		k.all[at].lost = o.Lost()
+	}
 }
 
 // noise says within which interval the score of x less that of each run that it is

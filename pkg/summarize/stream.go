@@ -40,6 +40,8 @@ type summary struct {
 	// missed names the sessions of which a request missed its targets, where these
 	// are not those of the workload; nil where they are.
 	missed map[string]bool
+	// broke are the ids of those chosen calls of sessions that did not complete.
+	broke map[string]bool
 	// unasked sessions were there beside a condition on requests.
 	unasked int64
 	raw     *metrics.Raw
@@ -118,8 +120,8 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 	case record.KindAnomaly:
 		return s.episode(r)
 	case record.KindSessionOutcome:
-		if s.computed != nil {
-			return s.chooseSession(r)
+		if s.computed != nil || s.rows != nil {
+			return s.session(r)
 		}
 	default:
 		if s.told != nil {
@@ -162,7 +164,7 @@ func (s *summary) prepare(r *record.Reader) error {
 		classes, s.missed = s.fitness.Classes(classes), map[string]bool{}
 	}
 	if s.options.part() || s.missed != nil || s.header.Stream == record.StreamRecording {
-		s.computed = metrics.New(classes)
+		s.computed, s.broke = metrics.New(classes), map[string]bool{}
 	}
 	if s.options.compares() && !s.minimal() {
 		s.rows = &rows{of: map[string]int32{}}
@@ -178,12 +180,33 @@ func (s *summary) minimal() bool {
 	return s.header.Run != nil && s.header.Run.Trace == record.TraceLevels[0]
 }
 
-// chooseSession counts the session at hand, by its own arrival, if the options
-// ask for it. Conditions are about requests: with one, no session is counted.
-func (s *summary) chooseSession(r *record.Reader) error {
+// session takes the outcome of a session at hand.
+func (s *summary) session(r *record.Reader) error {
 	var o record.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
+	}
+	if s.rows != nil {
+		s.rows.lose(&o)
+	}
+	if s.computed != nil {
+		s.chooseSession(&o)
+	}
+	return nil
+}
+
+// breaker is the id of the call that broke the session.
+func breaker(o *record.SessionOutcome) string {
+	return (&record.SessionStep{ID: o.Step}).RequestID(o.ID)
+}
+
+// chooseSession counts the session, by its own arrival, if the options
+// ask for it. Conditions are about requests: with one, no session is counted. The
+// calls that it lost go with the one that broke it.
+func (s *summary) chooseSession(o *record.SessionOutcome) {
+	if call := breaker(o); s.broke[call] {
+		s.computed.Lost(o)
+		delete(s.broke, call)
 	}
 	if s.missed != nil {
 		o.SLOMet = nil
@@ -195,9 +218,8 @@ func (s *summary) chooseSession(r *record.Reader) error {
 	if s.options.Where.keeps != nil {
 		s.unasked++
 	} else if s.options.within(o.ArrivalUS) {
-		s.computed.Session(&o)
+		s.computed.Session(o)
 	}
-	return nil
 }
 
 // choose counts the outcome if the options ask for it.
@@ -219,6 +241,9 @@ func (s *summary) choose(o *record.Outcome) error {
 	}
 	s.chosen++
 	s.computed.Add(o)
+	if o.Session != "" && o.State != record.StateCompleted {
+		s.broke[strings.Clone(o.ID)] = true
+	}
 	switch o.State {
 	case record.StateTimedOut, record.StateFailed:
 		s.ended++
