@@ -26,7 +26,8 @@
 // Runs of different workloads are refused; --unpaired compares their metrics all
 // the same, with wider intervals and nothing about single requests. Of runs written
 // with --trace minimal only the metrics are compared. --where keeps the requests
-// for which a CEL expression over outcomes is true in one of the two runs.
+// for which a CEL expression over outcomes is true in one of the two runs. --strict
+// makes errors of warnings about the streams.
 //
 //	$ blis-gen --requests 2000 --seed 3 -o w.jsonl.zst
 //	$ blis-sim w.jsonl.zst -o a.jsonl.zst
@@ -45,12 +46,12 @@
 //
 // Requests are paired by id, as in a run of a workload that blis-gen made of the
 // recording, else by order of arrival where there are as many and nine of ten are as
-// long; else --unpaired is needed. Of a part of a recording only the requests that
-// are in both are compared, and a warning says so. Of each time (TTFT, TPOT, ITL, E2E, queue) it shows what
-// was measured and simulated, by how many % the simulation is off, the interval of
-// the difference, and of single requests bias, mean error, correlation and the
-// distance of the distributions; also by the recording's stages and by class. Where
-// output tokens were counted wrong, which a warning tells, --output-tokens N says
+// long; else --unpaired is needed. Of a part of a recording only the requests that are
+// in both are compared, and a warning says so. Of each time (TTFT, TPOT, ITL, E2E,
+// queue) it shows what was measured and simulated, by how many % the simulation is off,
+// the interval of the difference, and of single requests bias, mean error, correlation
+// and the distance of the distributions; also by the recording's stages and by class.
+// Where output tokens were counted wrong, which a warning tells, --output-tokens N says
 // how many all requests asked for.
 //
 //	$ cat >server.csv <<'END'

@@ -6,8 +6,8 @@
 // Two runs of one workload (its digest closes each) are paired by request id, so
 // that what the workload does to both does not count as a difference. A recording is
 // paired with a run by ids if half of them are common, of requests as long, or by
-// order of arrival. What cannot be paired is compared only where that is asked for,
-// as independent.
+// order of arrival, and only what both have is compared. What cannot be paired is
+// compared only where that is asked for, as independent.
 //
 // # Intervals
 //

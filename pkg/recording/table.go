@@ -31,10 +31,20 @@ var (
 // tableColumns are they for people.
 const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s, and what there is of status, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
+// Places in setup that have a meaning beyond telling runs apart.
+const (
+	setupRate = iota
+	setupReplicas
+	setupModel
+	setupTP
+	setupGPU
+)
+
 // setup is what tells the runs of a table apart: columns, and the words that they
 // have in a run's name, in the order in which they are tried.
 var setup = []struct{ column, word string }{
-	{"target_qps", "qps"}, {"replicas", "replicas"}, {"model", "model"}, {"tp", "tp"}, {"gpu", "gpu"}, {"scenario", "scenario"}, {"group", "group"},
+	setupRate: {"target_qps", "qps"}, setupReplicas: {"replicas", "replicas"}, setupModel: {"model", "model"}, setupTP: {"tp", "tp"}, setupGPU: {"gpu", "gpu"},
+	{"scenario", "scenario"}, {"group", "group"},
 }
 
 // aside are columns that follow from others.
@@ -254,13 +264,13 @@ func (t *table) finish() (runs []*Run, err error) {
 	return runs, nil
 }
 
-// setUp takes what a table says of the setup.
+// setUp takes what a table says of the setup, in the order of setup.
 func (r *Run) setUp(values []string, p *source.Place) error {
-	r.Model, r.GPU = values[2], values[4]
+	r.Model, r.GPU = values[setupModel], values[setupGPU]
 	for _, n := range []struct {
 		at   int
 		into *int
-	}{{1, &r.Replicas}, {3, &r.TensorParallel}} {
+	}{{setupReplicas, &r.Replicas}, {setupTP, &r.TensorParallel}} {
 		text := values[n.at]
 		if text == "" {
 			continue
@@ -271,10 +281,10 @@ func (r *Run) setUp(values []string, p *source.Place) error {
 		}
 		*n.into = v
 	}
-	if text := values[0]; text != "" {
+	if text := values[setupRate]; text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate >= 0) {
-			return p.Errorf("%s must be a number of at least 0, is %q", setup[0].column, text)
+			return p.Errorf("%s must be a number of at least 0, is %q", setup[setupRate].column, text)
 		}
 		if !math.IsInf(rate, 0) {
 			r.TargetRPS = rate
