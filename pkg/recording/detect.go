@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"blis/pkg/source"
 )
 
 // headSize is how much of a file its format is found out by.
 const headSize = 64 << 10
 
-// head is what the beginning of a file shows: the columns of its first line, if
-// that is one of comma-separated values, or the names of its JSON.
+// head is what the beginning of a file shows: the columns of its first line, in
+// small letters, if that is one of a table, or the names of its JSON.
 type head struct {
 	columns []string
 	// list says that the JSON is a list. names are the members of the outermost
@@ -41,10 +43,12 @@ func begin(text []byte) *head {
 		return h
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
-	row, err := csv.NewReader(bytes.NewReader(line)).Read()
+	sheet := csv.NewReader(bytes.NewReader(line))
+	sheet.Comma = source.Separator(line)
+	row, err := sheet.Read()
 	if err == nil {
 		for _, name := range row {
-			h.columns = append(h.columns, strings.TrimSpace(name))
+			h.columns = append(h.columns, strings.ToLower(strings.TrimSpace(name)))
 		}
 	}
 	return h

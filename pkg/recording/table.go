@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ var (
 )
 
 // tableColumns are they for people.
-const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s, and what there is of status, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s, and what there is of status or success, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
 // Places in setup that have a meaning beyond telling runs apart.
 const (
@@ -70,11 +69,13 @@ func names(columns []timed) (all []string) {
 type table struct {
 	*source.Sheet
 	// The places of columns; -1 is none. The four times have units.
-	at, ttft, e2e, end                                           int
-	atUS, ttftUS, e2eUS, endUS                                   float64
-	input, output, id, status, fault, stage, tenant, class, user int
-	setup                                                        []int
-	called                                                       words
+	at, ttft, e2e, end                                   int
+	atUS, ttftUS, e2eUS, endUS                           float64
+	input, output, id, fault, stage, tenant, class, user int
+	// statuses are the columns that say whether a request completed.
+	statuses []int
+	setup    []int
+	called   words
 	// runs are what is read, keys tell which one a row belongs to.
 	runs []*rows
 	keys map[string]*rows
@@ -129,9 +130,14 @@ func (t *table) find() (err error) {
 			return err
 		}
 	}
-	t.id, t.status, t.fault, t.stage = t.Column("request_id", "id", "request_index"), t.Column("status"), t.Column("error", "error_message"), t.Column("stage")
+	t.id, t.fault, t.stage = t.Column("request_id", "id", "request_index"), t.Column("error", "error_message"), t.Column("stage")
 	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
-	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.status, t.fault, t.stage, t.tenant, t.class, t.user}
+	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.fault, t.stage, t.tenant, t.class, t.user}
+	for _, name := range []string{"status", "status_code", "success"} {
+		if at := t.Column(name); at >= 0 {
+			t.statuses, used = append(t.statuses, at), append(used, at)
+		}
+	}
 	for _, c := range setup {
 		at := t.Column(c.column)
 		t.setup, used = append(t.setup, at), append(used, at)
@@ -193,7 +199,28 @@ func (t *table) row() error {
 }
 
 // good are the words of a status that a request that completed has.
-var good = []string{"", "ok", "success", "succeeded", "completed", "200", "true"}
+var good = []string{"", "ok", "success", "succeeded", "completed", "200", "200.0", "true"}
+
+// none are the words of programs that stand where there is no error.
+var none = []string{"", "none", "null", "nan"}
+
+// failure is why the request of the row at hand did not complete, "" if it did.
+func (t *table) failure() string {
+	if fault := t.Value(t.fault); !slices.Contains(none, strings.ToLower(fault)) {
+		return fault
+	}
+	for _, at := range t.statuses {
+		name, status := strings.ToLower(t.Header[at]), t.Value(at)
+		switch {
+		case slices.Contains(good, strings.ToLower(status)), name == "success" && status == "1":
+		case name == "status":
+			return status
+		default:
+			return name + " is " + status
+		}
+	}
+	return ""
+}
 
 // times reads what was measured of the row at hand.
 func (t *table) times(c *call) error {
@@ -205,10 +232,10 @@ func (t *table) times(c *call) error {
 		}
 		c.at = at * t.atUS
 	}
-	if status := t.Value(t.status); !slices.Contains(good, strings.ToLower(status)) || t.Value(t.fault) != "" {
+	if failure := t.failure(); failure != "" {
 		var err error
 		c.OutputTokens, err = t.Optional(t.output)
-		c.fail(cmp.Or(t.Value(t.fault), status))
+		c.fail(failure)
 		return err
 	}
 	var output int64

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -12,8 +14,8 @@ import (
 	"blis/pkg/record"
 )
 
-// Sheet reads a table of comma-separated values whose first line names its
-// columns.
+// Sheet reads a table whose first line names its columns, of values separated as
+// Separator finds. Names are found in capitals or not.
 type Sheet struct {
 	Place
 	text *Text // nil where somebody else closes it
@@ -42,9 +44,27 @@ func OpenSheet(in Input, columns string) (*Sheet, error) {
 // NewSheet is OpenSheet for a text that is open and decompressed; errors call it
 // by name.
 func NewSheet(name string, r io.Reader, columns string) (*Sheet, error) {
-	s := &Sheet{Place: Place{Name: name}, csv: csv.NewReader(r)}
+	text := bufio.NewReaderSize(r, longestHeader)
+	begin, _ := text.Peek(longestHeader) // what is wrong shows again
+	s := &Sheet{Place: Place{Name: name}, csv: csv.NewReader(text)}
+	s.csv.Comma = Separator(begin)
 	s.csv.ReuseRecord = true
 	return s, s.readHeader(columns)
+}
+
+// longestHeader is how much of a table its separator is looked for in.
+const longestHeader = 4 << 10
+
+// Separator is what stands between the values of a table that begins with text: a
+// tab or a semicolon if there is no comma in its first line, else a comma.
+func Separator(text []byte) rune {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
+	for _, c := range ",\t;" {
+		if bytes.ContainsRune(line, c) {
+			return c
+		}
+	}
+	return ','
 }
 
 // Close closes the text that OpenSheet opened.
@@ -100,6 +120,11 @@ func (s *Sheet) Column(names ...string) int {
 			return i
 		}
 	}
+	for _, name := range names {
+		if i := slices.IndexFunc(s.Header, func(h string) bool { return strings.EqualFold(h, name) }); i >= 0 {
+			return i
+		}
+	}
 	return -1
 }
 
@@ -150,10 +175,11 @@ func (s *Sheet) Value(column int) string {
 	return strings.TrimSpace(s.Row[column])
 }
 
-// Integer is the whole number in a column.
+// Integer is the whole number in a column, also one that is written as 512.0.
 func (s *Sheet) Integer(column int) (int64, error) {
-	n, err := strconv.ParseInt(s.Value(column), 10, 64)
-	if err != nil {
+	whole, fraction, _ := strings.Cut(s.Value(column), ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || strings.Trim(fraction, "0") != "" {
 		return 0, s.Errorf("%s must be a whole number, is %q", s.Header[column], s.Row[column])
 	}
 	return n, nil
