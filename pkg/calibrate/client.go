@@ -54,6 +54,9 @@ func (f *clientFit) parametersOf(c Coefficients) []float64 {
 	return x
 }
 
+// clearly is by what factor a later start must have less loss.
+const clearly = 1.5
+
 // fitClient fits α0, β0, β1 and β2 to runs by playing them. Starts are where the
 // search begins, beside where the concurrency of the recordings and the prior say;
 // the best after two rounds goes on.
@@ -73,7 +76,8 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[3]float64, st
 		if f.problem.spread == nil { // of the first start, which is the most likely
 			f.problem.spread = s.spread
 		}
-		if s.loss = f.problem.loss(s, s.x, s.r); best == nil || s.loss < best.loss {
+		// Starts are the likelier the earlier they stand: a little less loss is chance.
+		if s.loss = f.problem.loss(s, s.x, s.r); best == nil || s.loss < best.loss/clearly {
 			best = s
 		}
 	}
@@ -90,11 +94,21 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[3]float64, st
 // boxes are the planes that a search ends with.
 const boxes = 6
 
+// worse is how many times the loss of the best that the search came by the mean of
+// where planes lead may have. It is no better than that hollow where data scatter, and
+// yet nearer to what is true.
+const worse = 3
+
 // settle searches on to where nothing is better, and then on planes through boxes.
 // The solution is the mean of what these lead to, but for the first two; what they
-// differ by is how well it is known where the search ends.
+// differ by is how well it is known where the search ends. Where boxes are no planes,
+// as near overload, it is the best that the search came by.
 func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) {
 	s, err := f.problem.search(ctx, s.x, 12)
+	if err != nil {
+		return nil, err
+	}
+	found := *s
 	var ends [][]float64
 	for i := range boxes {
 		if err != nil {
@@ -118,7 +132,22 @@ func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) 
 		s.x[k] = middle
 	}
 	s.wander = ends
+	if is, err := f.lossAt(ctx, s); err != nil {
+		return nil, err
+	} else if is > worse*found.loss {
+		found.wander, found.jacobian = ends, s.jacobian
+		return &found, nil
+	}
 	return s, nil
+}
+
+// lossAt is the loss where a solution stands, which planes only come near.
+func (f *clientFit) lossAt(ctx context.Context, s *solution) (float64, error) {
+	r, err := f.problem.residuals(ctx, s.x)
+	if err != nil {
+		return 0, err
+	}
+	return f.problem.loss(s, s.x, r), nil
 }
 
 // weighSlope holds beta[2] to what is believed of it, and fits the rest again.
@@ -129,14 +158,20 @@ func (f *clientFit) weighSlope(ctx context.Context) error {
 	q := &f.problem.parameters[atBeta2]
 	q.prior, q.spread = x[atBeta2], max(0.01, x[atBeta2]/1000)
 	s, err := f.problem.search(ctx, x, 3)
-	for _, by := range []float64{1, 0.7} {
-		if err != nil {
-			return err
-		}
-		s, err = f.problem.surface(ctx, s, by)
-	}
 	if err != nil {
 		return err
+	}
+	found := s
+	for _, by := range []float64{1, 0.7} {
+		if s, err = f.problem.surface(ctx, s, by); err != nil {
+			return err
+		}
+	}
+	if is, err := f.lossAt(ctx, s); err != nil {
+		return err
+	} else if is > worse*found.loss {
+		found.jacobian = s.jacobian
+		s = found
 	}
 	f.solution, f.Coefficients = s, f.coefficients(s.x)
 	return nil
@@ -197,7 +232,7 @@ func (f *clientFit) play(ctx context.Context, c Coefficients) ([]float64, error)
 }
 
 // starts are coefficients to begin with: a line through token times over the
-// reconstructed concurrency, and the prior.
+// reconstructed concurrency, the prior, and a plane over concurrency and prompts.
 func (f *clientFit) starts() []Coefficients {
 	one := f.prior.Coefficients
 	var ttft []float64
@@ -231,7 +266,26 @@ func (f *clientFit) starts() []Coefficients {
 	if f.before == nil {
 		two.Alpha[0] /= 2
 	}
-	return []Coefficients{one, two}
+	three, ok := plane(f.runs, f.prior.Beta[3])
+	if !ok {
+		return []Coefficients{one, two}
+	}
+	// Where requests queue, the soonest first tokens tell what is before the queue.
+	var before []float64
+	for _, r := range f.runs {
+		for i, s := range r.measured {
+			if r.used[i] && !math.IsNaN(s.ttft) && !r.repeats(i) {
+				before = append(before, s.ttft-waits*(three.Beta[0]+three.Beta[2])-three.Beta[1]*float64(r.requests[i].InputTokens))
+			}
+		}
+	}
+	if slices.Sort(before); len(before) > 0 {
+		three.Alpha[0] = max(0, before[len(before)/10])
+	}
+	if f.before != nil {
+		three.Alpha[0] = f.before[0]
+	}
+	return []Coefficients{one, two, three}
 }
 
 // normal is the normal matrix of the data alone, in units of the coefficients:

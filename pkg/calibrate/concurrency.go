@@ -125,6 +125,48 @@ func (r *run) held() float64 {
 	return profileOf(spans).peak() / float64(r.replicas)
 }
 
+// repeats reports whether a prompt is that of an earlier request, and was cached.
+func (r *run) repeats(i int) bool { return r.period > 0 && i >= r.period }
+
+// soon is how long before its first token a prompt is taken to be computed, in µs: the
+// plane needs the mean over seconds alone.
+const soon = 30e3
+
+// plane is TPOT = β0 + β1·(prompt tokens computed per token) + β2·(mean number
+// decoding) + β3·(their context), with β3 given, over the used requests of runs: what
+// a line takes for sequences may be prompts, which come with them. ok is false where
+// there are too few, or hardly a prompt that was computed.
+func plane(runs []*run, beta3 float64) (c Coefficients, ok bool) {
+	r := regression{names: []string{names[3], names[4], names[5]}}
+	for _, run := range runs {
+		p, replicas := run.decoding(), float64(run.replicas)
+		var prompts, contexts []span
+		for i, s := range run.measured {
+			q, at := &run.requests[i], float64(run.requests[i].ArrivalUS)
+			contexts = append(contexts, span{at + s.ttft, at + s.e2e, float64(q.InputTokens) + float64(q.OutputTokens)/2})
+			if !run.repeats(i) {
+				prompts = append(prompts, span{at + s.ttft - soon, at + s.ttft, float64(q.InputTokens) / soon})
+			}
+		}
+		computed, context := profileOf(prompts), profileOf(contexts)
+		for i, s := range run.measured {
+			from, to := float64(run.requests[i].ArrivalUS)+s.ttft, float64(run.requests[i].ArrivalUS)+s.e2e
+			t, n := s.tpot(run.requests[i].OutputTokens), p.mean(from, to)
+			if run.used[i] && t > 0 && !math.IsNaN(n) {
+				us := t - beta3*context.mean(from, to)/replicas
+				r.addIn(t, 0, us, 1, computed.mean(from, to)*t/replicas, n/replicas)
+			}
+		}
+	}
+	if len(r.rows) < 10 {
+		return c, false
+	}
+	x := r.fit(always)
+	copy(c.Beta[:], x)
+	c.Beta[3] = beta3
+	return c, x[0] > 0 && x[1] > 0
+}
+
 // line is TPOT = b0 + b2·(mean number decoding), over the used requests of runs: it
 // holds to about 1 % where prompts are few or short beside answers, and is where
 // the search starts. ok is false where concurrency hardly varies.

@@ -197,15 +197,17 @@ func (r *run) play(ctx context.Context, m latency.Model) ([]seen, error) {
 }
 
 // needed is how many requests must be played: those after the last that counts
-// matter while that one is there.
+// matter while one that counts is there.
 func (r *run) needed() int {
 	last := len(r.requests) - 1
 	for last > 0 && !r.used[last] {
 		last--
 	}
 	end := float64(r.requests[last].ArrivalUS)
-	if e := r.measured[last].e2e; !math.IsNaN(e) {
-		end += 2 * e
+	for i, s := range r.measured {
+		if r.used[i] && !math.IsNaN(s.e2e) {
+			end = max(end, float64(r.requests[i].ArrivalUS)+2*s.e2e)
+		}
 	}
 	n := last + 1
 	for n < len(r.requests) && float64(r.requests[n].ArrivalUS) <= end {
