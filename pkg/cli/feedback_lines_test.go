@@ -33,7 +33,7 @@ func (c *plainCheck) line(line string) (want string, known bool) {
 		{"name ", nil}, {"P", c.begin}, {"NEVER fired", c.never}, {"admission tree NEVER", func(string) string {
 			return fmt.Sprintf("admission tree NEVER refused or delayed: 0 of %d", len(c.requests))
 		}},
-		{"W", c.who}, {"   chose ", c.chose}, {"   not ", c.not}, {"   true queue", c.queue}, {"   ms: ", c.times}, {"   best other", c.other}, {"   played otherwise", c.played},
+		{"lift: ", nil}, {"W", c.who}, {"   chose ", c.chose}, {"   not ", c.not}, {"   true queue", c.queue}, {"   ms: ", c.times}, {"   best other", c.other}, {"   played otherwise", c.played},
 		{"prefixes: ", c.prefixes}, {"class ", c.keptClass}, {"waiting ", c.waiting}, {"routing, each", c.room}, {"other choices", func(l string) string { return l }},
 		{"slo_violation", c.anomaly}, {"preemption_storm", c.anomaly}, {"blis-summarize --explain", c.more}, {"blis-summarize --", nil}, {"[CUT] at 1500 tokens (estimated): ", nil},
 	} {
@@ -236,9 +236,16 @@ func (c *plainCheck) support() string {
 	}
 	ms := over(c.of) / float64(met) / ((over(c.only(func(r *plainRequest) bool { return !c.gone[r] })) - over(c.of)) / float64(all-met))
 	if 2*lost > all && ms > with/without {
-		return text + fmt.Sprintf(", lift %.1f by ms lost", ms)
+		return text + ", lift " + atMost100(ms) + " by ms lost"
 	}
-	return text + fmt.Sprintf(", lift %.1f", with/without)
+	return text + ", lift " + atMost100(with/without)
+}
+
+func atMost100(x float64) string {
+	if x > 100 {
+		return "> 100"
+	}
+	return fmt.Sprintf("%.1f", x)
 }
 
 func (c *plainCheck) fitness(string) string {

@@ -3,6 +3,12 @@ package feedback
 // advice says for each condition what usually helps. It is shown with Hints only: the
 // rest of the text is facts.
 var advice = map[string]string{
+	"impossible":         "raise max_model_len or the cache, or send what is too long to a deployment that can hold it",
+	"cache_full":         "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
+	"seats_full":         "raise max_num_seqs: the cache has room",
+	"busier_batch":       "let running requests or inflight weigh in the routing score (running-requests, active-requests)",
+	"delayed":            "delay fewer, or for a shorter time, or only classes that can wait",
+	"crowded":            "refuse or delay what can wait, bound the batch (max_num_seqs), or add replicas",
 	"stale_signal":       "refresh snapshots more often, or let inflight, which is never old, weigh in the routing score",
 	"hot_prefix":         "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
 	"queue_unseen":       "let the length of queues weigh in the routing score (queue-depth)",

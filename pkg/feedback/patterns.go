@@ -13,16 +13,19 @@ var patterns = section{"PATTERNS", func(w *writer) {
 	if f == nil {
 		return
 	}
-	said := false
+	said, compared := false, false
 	for _, i := range w.order() {
 		p := &f.Patterns[i]
 		if w.Component != "" && p.Component != w.Component {
 			continue
 		}
-		said = true
+		said, compared = true, compared || p.Lift > 0
 		w.line("P%d %s, %s", i+1, condition(p), decider(p))
 		w.line("   %d of %d %s (%s); met by %d requests%s", p.Lost, f.Loss.Lost, unit(f.Loss), percent(p.Loss), p.All, lift(p))
 		w.line("   %s", cause(p))
+	}
+	if compared {
+		w.line("lift: the rate of loss with the condition over that without it, of requests that no P before it explains.")
 	}
 	if !said && !f.Loss.Little() {
 		of := ""
@@ -92,10 +95,20 @@ func lift(p *insight.Pattern) string {
 	case p.Lift == 0:
 		return ", that is nearly all: no lift"
 	case p.ByMS:
-		return fmt.Sprintf(", lift %.1f by ms lost", p.Lift)
+		return ", lift " + times(p.Lift) + " by ms lost"
 	}
-	return fmt.Sprintf(", lift %.1f", p.Lift)
+	return ", lift " + times(p.Lift)
 }
+
+// times is a lift: how large it is above mostTimes says little.
+func times(lift float64) string {
+	if lift > mostTimes {
+		return fmt.Sprintf("> %d", mostTimes)
+	}
+	return fmt.Sprintf("%.1f", lift)
+}
+
+const mostTimes = 100
 
 // cause says what went on, by means over the losing requests of a pattern.
 func cause(p *insight.Pattern) string {
@@ -131,30 +144,41 @@ func cause(p *insight.Pattern) string {
 		return fmt.Sprintf("lost their place %s times and waited %s ms for it (means)", ms(m.Preemptions), ms(m.PreemptedMS))
 	case "beside_prompts":
 		return fmt.Sprintf("decoded %s tokens while their replica took on %s prompt tokens of others (means)", ms(m.Output), ms(m.Beside))
+	case "busier_batch":
+		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", ms(m.Busy), ms(m.Idlest))
+	case "cache_full":
+		return fmt.Sprintf("waited for a batch of %s others while these took %s of the blocks (means, estimated)", ms(m.Besides), percent(min(1, m.Held)))
+	case "seats_full":
+		return fmt.Sprintf("waited for a batch while %s others, all that have seats, took %s of the blocks (means, estimated)", ms(m.Besides), percent(min(1, m.Held)))
+	case "delayed":
+		return fmt.Sprintf("delayed %s times by admission, which took %s ms (means)", ms(m.Delays), ms(m.AdmissionMS))
+	case "impossible":
+		return "refused on arrival by the engines' limits, before admission was asked"
 	case "rejected":
 		return "refused by admission"
 	case "overload":
-		return overload(p)
+		return fmt.Sprintf("routed when the shortest queue held %s (mean)", ms(m.Shortest)) + unstopped(p)
+	case "crowded":
+		return fmt.Sprintf("routed when the idlest replica had %s requests (mean)", ms(m.Idlest)) + unstopped(p)
 	case "tenant", "class", "burst", "long_prompt", "hot_replica":
 		return "no other condition explains these; " + meaning(p.Condition)
 	}
 	return meaning(p.Condition)
 }
 
-// overload says which rule might have kept queues short.
-func overload(p *insight.Pattern) string {
-	text := fmt.Sprintf("routed when the shortest queue held %s (mean)", ms(p.Means.Shortest))
+// unstopped says which rule might have kept replicas from having too much.
+func unstopped(p *insight.Pattern) string {
 	switch {
 	case p.Never != nil:
-		return text + fmt.Sprintf("; admission's rule %s NEVER fired, 0 of %d", short(p.Never.Rule, 60), p.Never.Evaluated)
+		return fmt.Sprintf("; admission's rule %s NEVER fired, 0 of %d", short(p.Never.Rule, 60), p.Never.Evaluated)
 	case p.Refusals != nil && p.Refusals.Refused+p.Refusals.Delays == 0:
-		return text + fmt.Sprintf("; admission NEVER refused or delayed, 0 of %d", p.Refusals.Decisions)
+		return fmt.Sprintf("; admission NEVER refused or delayed, 0 of %d", p.Refusals.Decisions)
 	case p.Refusals != nil:
-		return text + fmt.Sprintf("; admission refused %d and delayed %d of %d", p.Refusals.Refused, p.Refusals.Delays, p.Refusals.Decisions)
+		return fmt.Sprintf("; admission refused %d and delayed %d of %d", p.Refusals.Refused, p.Refusals.Delays, p.Refusals.Decisions)
 	case p.Policy == "always-admit":
-		return text + "; admission admits all"
+		return "; admission admits all"
 	}
-	return text
+	return ""
 }
 
 var conditions = section{"CONDITIONS", func(w *writer) {
@@ -169,7 +193,7 @@ var conditions = section{"CONDITIONS", func(w *writer) {
 		}
 		lift := "-"
 		if t.Lift > 0 {
-			lift = fmt.Sprintf("%.1f", t.Lift)
+			lift = times(t.Lift)
 			if t.ByMS {
 				lift += " (ms)"
 			}
@@ -184,7 +208,7 @@ var conditions = section{"CONDITIONS", func(w *writer) {
 
 var meanings = section{"MEANINGS", func(w *writer) {
 	for _, c := range insight.Conditions {
-		if c.Value.Component == w.Component {
+		if w.Findings != nil && c.Value.Component == w.Component && slices.ContainsFunc(w.Findings.Tallies, func(t insight.Tally) bool { return t.Condition == c.Name }) {
 			w.line("%s: %s", c.Name, c.Doc)
 		}
 	}

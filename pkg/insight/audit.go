@@ -73,20 +73,22 @@ type Tally struct {
 }
 
 // tallies counts all conditions that anybody meets, in their order.
-func (in *Insight) tallies(l *Loss) (all []Tally) {
+func (in *Insight) tallies() (all []Tally) {
 	type at struct {
 		condition int
 		value     int32
 	}
 	counted := map[at]*tally{}
 	var order []at
+	whole := newWholes()
 	for i := range in.rows {
 		r := in.rows[i]
 		if !r.judged {
 			continue
 		}
+		whole.add(r)
 		for c := range Conditions {
-			value, ok := Conditions[c].Value.of(in, r)
+			value, ok := Conditions[c].Value.holds(in, r)
 			if !ok {
 				continue
 			}
@@ -104,8 +106,8 @@ func (in *Insight) tallies(l *Loss) (all []Tally) {
 	for _, k := range order {
 		t, c := counted[k], Conditions[k.condition]
 		one := Tally{Condition: c.Name, Value: in.value(k.condition, k.value), Component: c.Value.Component, Lost: t.lost, All: t.all}
-		if l.Judged-t.all >= LeastLost {
-			one.Lift, one.ByMS = t.lift(&totals{l.Lost, l.Judged, l.Total, l.OverMS})
+		if among := whole[c.Value.about]; among.all-t.all >= LeastLost {
+			one.Lift, one.ByMS = t.lift(among)
 		}
 		all = append(all, one)
 	}

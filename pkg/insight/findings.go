@@ -59,6 +59,7 @@ func (in *Insight) Find() *Findings {
 	f := &Findings{Loss: in.findLoss(), Anomalies: in.episodes}
 	in.learn()
 	in.queues()
+	in.rooms()
 	in.repeated()
 	in.behind(in.facts.heavy)
 	in.bursts()
@@ -68,7 +69,7 @@ func (in *Insight) Find() *Findings {
 	f.Regret = in.regret()
 	f.Worst = in.worst(f)
 	f.Kept = in.kept()
-	f.Rules, f.Tallies = in.rules(), in.tallies(f.Loss)
+	f.Rules, f.Tallies = in.rules(), in.tallies()
 	for i := range in.rows {
 		r := in.rows[i]
 		if r.apart || in.names.list[r.state] != record.StateCompleted || r.scheduled == never {

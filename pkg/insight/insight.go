@@ -39,6 +39,9 @@ const (
 	// LeastSupport is the part of the loss, LeastLift the lift that a pattern has.
 	LeastSupport = 0.05
 	LeastLift    = 1.5
+	// mostOfLoss is the part of it that replicas which are too small must explain to be
+	// looked at before what went wrong in them.
+	mostOfLoss = 0.5
 	// mostPatterns are kept.
 	mostPatterns = 5
 )

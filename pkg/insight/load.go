@@ -14,6 +14,9 @@ type load struct {
 	// shortest is the least of that over the replicas that could serve it, at the
 	// replica freest. -1: it was not routed.
 	queue, shortest, freest int32
+	// busy and idlest are the same of all that were sent there and had not ended.
+	busy, idlest int32
+	room
 	// ahead are the tokens (prompts less what was cached, and answers) of the requests
 	// that entered a batch of its replica while it waited for its first token: all, those
 	// of classes of lower priority, those of the tenant that has most of all work, and
@@ -37,19 +40,28 @@ type change struct {
 	enter bool
 }
 
-// queues reconstructs how long each queue was at each routing decision. What leaves at
-// an instant has left before the decisions of that instant.
+// queues reconstructs how long each queue was at each routing decision, and how many
+// requests each replica had in all.
 func (in *Insight) queues() {
+	in.count((*row).left, func(r *row, own, least, at int32) { r.queue, r.shortest, r.freest = own, least, at })
+	in.count(func(r *row) record.Micros { return r.ended }, func(r *row, own, least, _ int32) { r.busy, r.idlest = own, least })
+}
+
+// count finds for each request that was routed how many of those that were sent to its
+// replica before it had not left there, the least of that over the replicas that could
+// serve it, and where that was; for others -1 and nowhere. What leaves at an instant has
+// left before the decisions of that instant.
+func (in *Insight) count(left func(*row) record.Micros, found func(r *row, own, least, at int32)) {
 	var all []change
 	for i := range in.rows {
 		r := in.rows[i]
-		r.queue, r.shortest, r.freest = -1, -1, nowhere
+		found(r, -1, -1, nowhere)
 		if r.routed == never || r.replica == nowhere {
 			continue
 		}
 		all = append(all, change{r.routed, int32(i), true})
-		if left := r.left(); left != never {
-			all = append(all, change{left, int32(i), false})
+		if at := left(r); at != never && at != r.routed {
+			all = append(all, change{at, int32(i), false})
 		}
 	}
 	slices.SortFunc(all, func(a, b change) int {
@@ -57,41 +69,37 @@ func (in *Insight) queues() {
 			return cmp.Compare(a.at, b.at)
 		}
 		if a.enter != b.enter {
-			if b.enter {
-				return -1
-			}
-			return 1
+			return compareTrue(b.enter, a.enter)
 		}
 		return cmp.Compare(a.row, b.row)
 	})
-	waiting := make([]int32, len(in.plan.replicas))
+	there := make([]int32, len(in.plan.replicas))
 	for _, c := range all {
 		r := in.rows[c.row]
 		if !c.enter {
-			if r.queue >= 0 { // else it leaves at the instant at which it came
-				waiting[r.replica]--
-			}
+			there[r.replica]--
 			continue
 		}
-		r.queue = waiting[r.replica]
-		r.shortest, r.freest = r.queue, r.replica
+		own := there[r.replica]
+		least, at := own, r.replica
 		for _, n := range in.plan.peers(in.names.list[r.model], r.replica) {
-			if waiting[n] < r.shortest {
-				r.shortest, r.freest = waiting[n], n
+			if there[n] < least {
+				least, at = there[n], n
 			}
 		}
-		if r.left() != r.routed {
-			waiting[r.replica]++
+		found(r, own, least, at)
+		if left(r) != r.routed {
+			there[r.replica]++
 		}
 	}
 }
 
 // left is when r left the queue of its replica, for a batch or for good.
-func (t *times) left() record.Micros {
-	if t.scheduled != never {
-		return t.scheduled
+func (r *row) left() record.Micros {
+	if r.scheduled != never {
+		return r.scheduled
 	}
-	return t.ended
+	return r.ended
 }
 
 // work are the tokens that a request makes a replica compute.
@@ -219,13 +227,18 @@ func (in *Insight) priorities() []float64 {
 	return slices.Compact(all)
 }
 
-// bursts marks the requests that came in a burst of their tenant, by the rule of the
-// signal tenant.burst: the rate of the last second is above three times that of the
-// last minute, and it is ten requests or more.
+// bursts marks the requests that came in a burst of their tenant: the rate of the last
+// second is above three times that of the last minute, and it is ten requests or more.
+// That is the rule of the signal tenant.burst, but that the minute is as long as the run
+// has lasted: one that is in its first three seconds has none.
 func (in *Insight) bursts() {
 	byTenant := map[int32][]int32{}
-	for i := range in.rows {
-		byTenant[in.rows[i].tenant] = append(byTenant[in.rows[i].tenant], int32(i))
+	begin := never
+	for i, r := range in.rows {
+		byTenant[r.tenant] = append(byTenant[r.tenant], int32(i))
+		if begin == never || r.arrival < begin {
+			begin = r.arrival
+		}
 	}
 	for _, of := range byTenant {
 		slices.SortFunc(of, func(a, b int32) int {
@@ -240,8 +253,8 @@ func (in *Insight) bursts() {
 			for in.rows[of[minute]].arrival <= at-60e6 {
 				minute++
 			}
-			last, long := k+1-second, k+1-minute
-			in.rows[i].burst = last >= 10 && 60*last > 3*long
+			last, long := int64(k+1-second), int64(k+1-minute)
+			in.rows[i].burst = last >= 10 && last*int64(min(60e6, at-begin)) > 3e6*long
 		}
 	}
 }

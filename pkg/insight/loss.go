@@ -215,10 +215,14 @@ func (in *Insight) blame(l *Loss) {
 		if k == 0 {
 			continue
 		}
-		r.blame = r.reached()
-		if r.missed&missedDone == 0 {
+		switch {
+		case r.missed&missedDone == 0:
 			r.blame = r.worst(usual[r.class])
-		} else {
+		case in.impossible(r):
+			r.blame = partLimits
+			states[r.state]++
+		default:
+			r.blame = r.reached()
 			states[r.state]++
 		}
 		l.count(r)
@@ -237,6 +241,16 @@ func (in *Insight) blame(l *Loss) {
 			l.States = append(l.States, Count{name, c})
 		}
 	}
+}
+
+// impossible reports whether r was refused on arrival, since it was too long, or since
+// nobody serves its model.
+func (in *Insight) impossible(r *row) bool {
+	switch in.names.list[r.reason] {
+	case record.ReasonNoDeployment, record.ReasonTooLongForModel, record.ReasonTooLongForCache, record.ReasonTooLongForBudget:
+		return true
+	}
+	return false
 }
 
 // count adds up one loss.

@@ -13,6 +13,7 @@ var Parts = named.Table[int]{
 	{Name: "prefill", Doc: "from the first batch to the first token", Value: partPrefill},
 	{Name: "decode", Doc: "from the first token to the last", Value: partDecode},
 	{Name: "preempted", Doc: "in the queue again after losing its place in the batch", Value: partPreempted},
+	{Name: "limits", Doc: "no time: refused on arrival, since no replica could ever serve it", Value: partLimits},
 }
 
 const (
@@ -22,6 +23,7 @@ const (
 	partPrefill
 	partDecode
 	partPreempted
+	partLimits
 	// PartCount is how many Parts there are.
 	PartCount
 )

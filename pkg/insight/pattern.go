@@ -24,9 +24,11 @@ type Pattern struct {
 	// Lift is the share of losing requests among those that meet it over that among those
 	// that do not, of those that meet no pattern before; half a request is added on either
 	// side of both. Where more than half of all lose, shares say little: then it may be the
-	// ratio of the mean ms lost (see Loss.OverMS), if that is larger, and ByMS is true. It
-	// is 0 if fewer than LeastLost requests do not meet it: then there is nobody to compare
-	// with, and what went wrong is a pattern by its support alone.
+	// ratio of the mean ms lost (see Loss.OverMS), if that is larger, and ByMS is true. It is 0 if
+	// there is nobody to compare with: fewer than LeastLost requests do not meet it, or 2 %,
+	// where 90 % of those that meet it lose. Then what went wrong is a pattern by its support
+	// alone. Those that lost in other parts of the time than the condition is about do not
+	// count.
 	Lift float64
 	ByMS bool
 	// Never is a rule of the policy that never fired and might have helped, Refusals what
@@ -61,6 +63,12 @@ type Means struct {
 	// Preemptions is how often they lost their place, PreemptedMS how long they waited
 	// then.
 	Preemptions, PreemptedMS float64
+	// Busy and Idlest are how many requests the replica had, and the one with the fewest;
+	// Besides how many were in its batches while they waited for one, and Held the part of
+	// its blocks that these took.
+	Busy, Idlest, Besides, Held float64
+	// Delays is how often admission delayed them, AdmissionMS how long that took.
+	Delays, AdmissionMS float64
 }
 
 // averaged are the Means but for SeenQueue, and what of a request each is over.
@@ -82,6 +90,12 @@ var averaged = []struct {
 	{func(m *Means) *float64 { return &m.Input }, func(r *row) float64 { return float64(r.input) }},
 	{func(m *Means) *float64 { return &m.Preemptions }, func(r *row) float64 { return float64(r.preemptions) }},
 	{func(m *Means) *float64 { return &m.PreemptedMS }, func(r *row) float64 { return float64(r.preempted) / 1000 }},
+	{func(m *Means) *float64 { return &m.Busy }, func(r *row) float64 { return float64(r.busy) }},
+	{func(m *Means) *float64 { return &m.Idlest }, func(r *row) float64 { return float64(r.idlest) }},
+	{func(m *Means) *float64 { return &m.Besides }, func(r *row) float64 { return r.besides }},
+	{func(m *Means) *float64 { return &m.Held }, func(r *row) float64 { return r.held }},
+	{func(m *Means) *float64 { return &m.Delays }, func(r *row) float64 { return float64(r.delays) }},
+	{func(m *Means) *float64 { return &m.AdmissionMS }, func(r *row) float64 { return float64(r.split()[partAdmission]) / 1000 }},
 }
 
 // key is what decisions are clustered by.
@@ -108,6 +122,26 @@ func (t *totals) add(r *row) {
 		t.lost++
 		t.loss += r.loss
 		t.over += r.overMS
+	}
+}
+
+// wholes are the totals of all whose loss conditions about these parts may explain, and
+// of those that lost nothing: whom to compare those with who meet one.
+type wholes map[partSet]*totals
+
+func newWholes() wholes {
+	w := wholes{}
+	for i := range Conditions {
+		w[Conditions[i].Value.about] = &totals{}
+	}
+	return w
+}
+
+func (w wholes) add(r *row) {
+	for about, t := range w {
+		if about.explain(r) {
+			t.add(r)
+		}
 	}
 }
 
@@ -154,7 +188,7 @@ func (in *Insight) patterns(l *Loss) (found []Pattern, by []int32) {
 func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 	counted := map[key]*tally{}
 	var order []*tally
-	var whole totals
+	whole := newWholes()
 	for i := range in.rows {
 		r := in.rows[i]
 		if !r.judged || by[i] >= 0 {
@@ -180,9 +214,14 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 	})
 	best, most := Pattern{}, 0.0
 	for _, t := range order {
-		lift, byMS := t.lift(&whole)
-		everybody := whole.all-t.all < LeastLost
-		if t.loss < LeastSupport*l.Total || t.lost < LeastLost/2 || everybody && rank == rankTrait || lift < LeastLift && !everybody {
+		among := whole[Conditions[t.condition].Value.about]
+		lift, byMS := t.lift(among)
+		everybody := t.everybody(among, lift)
+		least := LeastSupport
+		if rank == rankRoom {
+			least = mostOfLoss
+		}
+		if t.loss < least*l.Total || t.lost < LeastLost/2 || everybody && Conditions[t.condition].Value.Component == "workload" || lift < LeastLift && !everybody {
 			continue
 		}
 		if everybody {
@@ -198,6 +237,13 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 		}
 	}
 	return best, most > 0
+}
+
+// everybody reports whether there is nobody to compare t with: fewer than LeastLost of the
+// whole are not of t, or so few (2 %) that say nothing where nearly all (90 %) of t are lost.
+func (t *tally) everybody(whole *totals, lift float64) bool {
+	others := whole.all - t.all
+	return others < LeastLost || lift < LeastLift && 50*others <= whole.all && 10*t.lost >= 9*t.all
 }
 
 // lift is that of t among the whole, and whether it is one of ms.
@@ -217,10 +263,10 @@ func (t *tally) lift(whole *totals) (lift float64, byMS bool) {
 // meets reports whether r meets condition c of that rank, and in which cluster.
 func (in *Insight) meets(c, rank int, r *row) (key, bool) {
 	condition := &Conditions[c].Value
-	if condition.rank != rank {
+	if condition.rank != rank && (condition.rank != rankRoom || rank != rankMechanism) {
 		return key{}, false
 	}
-	value, ok := condition.of(in, r)
+	value, ok := condition.holds(in, r)
 	k := key{c, value, in.names.of("")}
 	switch condition.Component {
 	case "routing":
@@ -236,7 +282,7 @@ func (in *Insight) pattern(t *tally, l *Loss, lift float64) Pattern {
 	p := Pattern{Condition: c.Name, Component: c.Value.Component, Policy: in.policies(c.Value.Component), Rule: in.names.list[t.rule],
 		Lost: t.lost, All: t.all, Loss: t.loss / l.Total, Lift: lift, key: t.key, worst: -1}
 	p.Value = in.value(t.condition, t.value)
-	if c.Name == "overload" {
+	if c.Name == "overload" || c.Name == "crowded" {
 		p.Never, p.Refusals = in.neverFired("admission"), in.admission()
 	}
 	return p

@@ -15,7 +15,11 @@ type plan struct {
 		Replicas int    `json:"replicas"`
 		Engine   struct {
 			BlockSize int64 `json:"block_size"`
+			Seats     int32 `json:"max_num_seqs"`
 		} `json:"engine"`
+		Computed struct {
+			Blocks int64 `json:"kv_blocks"`
+		} `json:"computed"`
 	} `json:"deployments"`
 	Policies map[string]struct {
 		Type string `json:"type"`
@@ -95,6 +99,17 @@ func (p *plan) block(n int32) int64 {
 		}
 	}
 	return 0
+}
+
+// room is how many requests a batch of replica n holds, and how many blocks its cache; 0
+// where that is not known.
+func (p *plan) room(n int32) (seats int32, blocks int64) {
+	for i := range p.Deployments {
+		if d := &p.Deployments[i]; n != nowhere && d.ID == p.replicas[n].deployment {
+			return d.Engine.Seats, d.Computed.Blocks
+		}
+	}
+	return 0, 0
 }
 
 // peersOf are the replicas of the same deployment as replica n.

@@ -14,10 +14,11 @@ type row struct {
 	id, decision string
 	times
 	input, output, cached, expected int32
+	made                            int32 // tokens of the answer that came
 	// Names have numbers: see Insight.names. tenant, class and rule may be those of "".
 	tenant, class, model, state, reason int32
 	replica                             int32
-	preemptions                         int32
+	preemptions, delays                 int32
 	routing
 	verdict
 	lost
@@ -54,7 +55,7 @@ type view struct {
 type verdict struct {
 	admission string // its id
 	rejected  bool
-	gate      int32 // the path of its rule
+	gate      int32 // the path of its rule, of the last that did not admit it if there is one
 }
 
 // lost is what is found out at the end.
@@ -75,7 +76,14 @@ func (in *Insight) Decision(d *record.Decision) {
 	switch d.Stage {
 	case record.StageAdmission:
 		r := in.row(d.Request)
-		r.verdict = verdict{d.ID, d.Verdict == "reject", in.names.of(d.Rule)}
+		gate := in.names.of(d.Rule)
+		if d.Verdict == "admit" && r.delays > 0 {
+			gate = r.gate
+		}
+		if d.Verdict == "delay" {
+			r.delays++
+		}
+		r.verdict = verdict{d.ID, d.Verdict == "reject", gate}
 		in.verdicts[d.Verdict]++
 	case record.StageRouting:
 		r := in.row(d.Request)
@@ -180,7 +188,8 @@ func (in *Insight) Outcome(o *record.Outcome, apart bool) {
 	n := &in.names
 	r.tenant, r.class, r.model, r.state, r.reason = n.of(o.Tenant), n.of(o.SLOClass), n.of(o.Model), n.of(o.State), n.of(o.Reason)
 	r.replica = in.plan.number(o.Deployment, o.Replica)
-	r.preemptions = int32(o.Preemptions)
+	r.made = int32(o.GeneratedTokens)
+	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
 	r.apart = apart
 	met := metrics.SLOMet(o, in.classes[o.SLOClass].Targets)
 	r.judged = met != nil && !apart
