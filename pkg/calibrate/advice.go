@@ -13,13 +13,32 @@ type Advice struct {
 	Spec string `json:"spec"`
 }
 
+// alike says that nearly all prompts of a recording of clients are of one length; ""
+// where they differ, or where steps tell.
+func (s *setup) alike() string {
+	var lengths []float64
+	for _, r := range s.runs {
+		for _, q := range r.requests {
+			lengths = append(lengths, float64(q.InputTokens))
+		}
+	}
+	if len(s.steps) > 0 || len(lengths) == 0 {
+		return ""
+	}
+	least, most := extent(lengths)
+	if most > 1.1*least {
+		return ""
+	}
+	return fmt.Sprintf("prompts are all of %g to %g tokens: time of alpha[0] and alpha[1] may be beta[1]'s and the other way round, but for what prompts add to the steps of other requests; do not trust them for prompts of other lengths", least, most)
+}
+
 // advise finds what to measure so that the confounded coefficients are told apart:
 // prompts of other lengths where α or β1 are among them, and loads far from the
 // recorded one where β0 or β2 are.
-func (s *setup) advise(f *fitted) *Advice {
+func (s *setup) advise(f *fitted, alike string) *Advice {
 	r := s.ranges()
 	var why, add []string
-	if f.id.has(names[0]) || f.id.has(names[1]) || f.id.has(names[4]) {
+	if alike != "" || f.id.has(names[0]) || f.id.has(names[1]) || f.id.has(names[4]) {
 		lengths := "the prompts that were computed are too much alike"
 		if r.InputTokens != nil {
 			lengths = fmt.Sprintf("prompts are of %g to %g tokens", r.InputTokens[0], r.InputTokens[1])

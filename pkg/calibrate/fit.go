@@ -201,7 +201,7 @@ func (r *Report) otherScheduling(ctx context.Context, f *clientFit) error {
 		other.player, other.otherwise, other.async = run.otherwise, run.player, !run.async
 		others = append(others, &other)
 	}
-	o, err := fitOnce(ctx, others, f)
+	o, err := f.over(others).problem.search(ctx, f.solution.x, 5)
 	if err != nil {
 		return err
 	}
@@ -234,13 +234,24 @@ func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
 	if !cut || slices.ContainsFunc(later, func(r *run) bool { return len(r.blocks) < 4 }) {
 		return nil
 	}
-	s, err := fitOnce(ctx, later, f)
+	other := f.over(later)
+	s, err := other.problem.search(ctx, f.solution.x, 5)
 	if err != nil {
 		return err
+	}
+	was, err := other.lossAt(ctx, &solution{x: f.solution.x, spread: s.spread})
+	if err != nil {
+		return err
+	}
+	if !clearer(was, s.loss, len(s.r)) {
+		return nil
 	}
 	x, at := f.coefficients(s.x), f.Coefficients
 	a, b := x.list(), at.list()
 	for k, i := range r.fit.doubts {
+		if r.fit.id.has(names[k]) {
+			continue // where it ends is chance
+		}
 		if k == 4 && slices.ContainsFunc(f.runs, func(r *run) bool { return r.period > 0 }) {
 			continue // the prompts that tell it came first
 		}
@@ -251,13 +262,19 @@ func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
 	return nil
 }
 
-// fitOnce fits other runs from where f ended, with its slope.
-func fitOnce(ctx context.Context, runs []*run, f *clientFit) (*solution, error) {
+// clearer reports whether so many residuals prefer one solution to another by more
+// than chance: three standard deviations, where residuals scatter as the loss left says.
+func clearer(was, is float64, residuals int) bool {
+	return was-is > 9*max(1, is/float64(max(1, residuals)))
+}
+
+// over is the problem of f over other runs, with its slope.
+func (f *clientFit) over(runs []*run) *clientFit {
 	other := &clientFit{runs: runs, prior: f.prior, load: f.load, before: f.before}
 	other.pose(f.prior)
 	other.problem.spread = f.problem.spread
 	other.problem.parameters[atBeta2] = f.problem.parameters[atBeta2]
-	return other.problem.search(ctx, f.solution.x, 5)
+	return other
 }
 
 // slower is the fitted model with steps longer by a part.

@@ -35,6 +35,10 @@ type Inflation struct {
 // Kuh and Welsch, Regression Diagnostics, 1980, chapter 3).
 const MostCondition = 30
 
+// MostInflation is the variance inflation from which on a coefficient counts as not
+// told apart, too: the others make its interval ten times as wide.
+const MostInflation = 100
+
 // identify looks at the normal matrix JᵀJ of the data alone, without priors. Units
 // are those of the coefficients.
 func identify(names []string, h mat.Symmetric) Identifiability {
@@ -62,7 +66,12 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 	most := values[n-1]
 	confounded := make([]bool, n)
 	for j, v := range values {
-		if v > 0 && math.Sqrt(most/v) <= MostCondition {
+		// A direction that makes one coefficient's variance so large is as bad.
+		inflates := func(i int) bool {
+			part := vectors.At(i, j)
+			return part*part > MostInflation*v && size[i] > 0
+		}
+		if v > 0 && math.Sqrt(most/v) <= MostCondition && !slices.ContainsFunc(numbered(n), inflates) {
 			continue
 		}
 		var parts []string
@@ -101,6 +110,15 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 		id.VarianceInflation = append(id.VarianceInflation, inflation)
 	}
 	return id
+}
+
+// numbered are the numbers below n.
+func numbered(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // has reports whether a coefficient is among the confounded ones.

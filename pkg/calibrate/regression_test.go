@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestRegressionIsRobust: of steps of known coefficients, each hundredth of which is
@@ -50,6 +52,34 @@ func TestConstantLengthsAreNamed(t *testing.T) {
 	}
 	if f := id.VarianceInflation; f[0].Factor != nil || f[2].Factor == nil || *f[2].Factor > 5 {
 		t.Errorf("variance inflation %+v", f)
+	}
+}
+
+// TestInflationIsNamed: two columns that differ by 3 % of their length have a condition
+// number of about 28 in all and a variance inflation of some 200; so has no other.
+func TestInflationIsNamed(t *testing.T) {
+	h := mat.NewSymDense(3, []float64{1, 0.9975, 0, 0.9975, 1, 0, 0, 0, 1})
+	id := identify([]string{"a", "b", "c"}, h)
+	if id.Condition == nil || *id.Condition > MostCondition || !slices.Equal(id.Confounded, []string{"a", "b"}) || len(id.Weak) != 1 {
+		t.Errorf("%+v, condition %v", id, *id.Condition)
+	}
+	h = mat.NewSymDense(3, []float64{1, 0.99, 0, 0.99, 1, 0, 0, 0, 1}) // inflation 50
+	if id := identify([]string{"a", "b", "c"}, h); len(id.Confounded) != 0 {
+		t.Errorf("%+v", id)
+	}
+}
+
+// TestAlikePromptsAreToldOf: of prompts of 500 to 540 tokens, not of 500 to 1000.
+func TestAlikePromptsAreToldOf(t *testing.T) {
+	for most, want := range map[int64]bool{540: true, 1000: false} {
+		r := shortRun(40)
+		for i := range r.requests {
+			r.requests[i].InputTokens = 500 + int64(i%2)*(most-500)
+		}
+		s := &setup{runs: []*run{r}}
+		if got := s.alike(); (got != "") != want {
+			t.Errorf("500 to %d: %q", most, got)
+		}
 	}
 }
 

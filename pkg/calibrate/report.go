@@ -84,8 +84,14 @@ func (r *Report) finish() {
 		r.Fitted = append(r.Fitted, c)
 	}
 	r.Identifiability = &f.id
+	alike := r.setup.alike()
+	if len(f.id.Confounded) > 0 || alike != "" {
+		r.Advice = r.setup.advise(f, alike)
+	}
+	if alike != "" {
+		r.setup.warnf("%s", alike)
+	}
 	if len(f.id.Confounded) > 0 {
-		r.Advice = r.setup.advise(f)
 		r.setup.warnf("the data cannot tell %s apart: %s", strings.Join(f.id.Confounded, ", "), r.Advice.Why)
 	}
 	r.warnSetup()
@@ -227,7 +233,7 @@ func (id *Identifiability) text() []string {
 	if id.Condition != nil {
 		condition = fmt.Sprintf("%.3g", *id.Condition)
 	}
-	out := []string{fmt.Sprintf("condition number %s (from %d on, some stand for each other); variance inflation %s", condition, MostCondition, strings.Join(factors, ", "))}
+	out := []string{fmt.Sprintf("condition number %s (from %d on, some stand for each other); variance inflation (from %d on) %s", condition, MostCondition, MostInflation, strings.Join(factors, ", "))}
 	for _, w := range id.Weak {
 		out = append(out, "hardly told: "+w)
 	}
