@@ -21,6 +21,29 @@ func openStream(ctx context.Context, name string, warn func(string)) (io.ReadClo
 	if err != nil {
 		return nil, err
 	}
+	return asStream(r, warn)
+}
+
+// openStdin is openStream for stdin; choice names a run of a recording, or is "".
+func openStdin(ctx context.Context, in io.Reader, choice string, warn func(string)) (io.ReadCloser, error) {
+	name := "stdin"
+	if named, ok := in.(interface{ Name() string }); ok {
+		name = named.Name()
+	}
+	r, rest, err := recording.OpenStream(ctx, name, in, choice)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil:
+		return asStream(r, warn)
+	case choice != "":
+		return nil, fmt.Errorf("%s holds no recording of which #%s could choose a run", name, choice)
+	}
+	return &input{rest, name, func() error { return nil }}, nil
+}
+
+// asStream is the only run of r as a stream of ours.
+func asStream(r *recording.Recording, warn func(string)) (io.ReadCloser, error) {
 	run, err := r.One()
 	if err != nil {
 		return nil, err

@@ -31,6 +31,9 @@ func (c *summarizeCommand) input() string {
 	if recording.Foreign(c.First()) {
 		return ""
 	}
+	if strings.HasPrefix(c.First(), "-#") {
+		return "-"
+	}
 	return c.First()
 }
 
@@ -40,6 +43,13 @@ func (c *summarizeCommand) run(ctx context.Context, j job) error {
 	o.Open = func(name string) (io.ReadCloser, error) { return openStream(ctx, name, j.warn) }
 	if recording.Foreign(c.First()) {
 		in, err := o.Open(c.First())
+		if err != nil {
+			return err
+		}
+		return summarize.Run(ctx, in, j.out, o)
+	}
+	if file, choice, _ := strings.Cut(c.First(), "#"); file == "-" {
+		in, err := openStdin(ctx, j.in, choice, j.warn)
 		if err != nil {
 			return err
 		}

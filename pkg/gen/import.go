@@ -77,8 +77,11 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 			i.prefix = strconv.Itoa(at+1) + ":"
 		}
 		whence := trace.Input{Name: imp.File, Path: imp.File}
-		if imp.File == "-" {
-			whence = trace.Input{Name: inputName(in), Stream: in}
+		if imp.isStdin() {
+			whence.Name, whence.Stream = inputName(in), in
+			if !format.Recorded {
+				whence.Path = ""
+			}
 		}
 		i.file = whence.Name
 		i.reopen = func() (trace.Reader, error) { return format.Open(whence, options) }
@@ -99,7 +102,11 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 				if _, err := again.Seek(0, io.SeekStart); err != nil {
 					return nil, err
 				}
-				return format.Open(trace.Input{Name: whence.Name, Stream: again}, options)
+				anew := trace.Input{Name: whence.Name, Stream: again}
+				if format.Recorded && imp.isStdin() {
+					anew.Path = whence.Path
+				}
+				return format.Open(anew, options)
 			}
 		}
 		t.inputs = append(t.inputs, i)

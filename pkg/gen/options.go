@@ -102,7 +102,10 @@ func (i *Import) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (i Import) isStdin() bool { return i.File == "-" }
+func (i Import) isStdin() bool {
+	format, err := trace.Formats.Get("importer", i.Format)
+	return err == nil && format.Stdin(i.File)
+}
 
 // ReadsStdin reports whether Run will read its input.
 func (o *Options) ReadsStdin() bool {

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,10 +27,10 @@ func Open(ctx context.Context, path, format string) (*Recording, error) {
 	return Read(ctx, source.Input{Name: path, Path: path}, format)
 }
 
-// Read is Open for any input.
+// Read is Open for any input. Of a stream the path may be #NAME, or "".
 func Read(ctx context.Context, in source.Input, format string) (*Recording, error) {
 	choice := ""
-	if !source.Exists(in.Path) {
+	if in.Stream != nil || !source.Exists(in.Path) {
 		in.Path, choice, _ = strings.Cut(in.Path, "#")
 		in.Name = strings.TrimSuffix(in.Name, "#"+choice)
 	}
@@ -97,6 +98,33 @@ func Foreign(path string) bool {
 		return false
 	}
 	defer text.Close()
+	return isForeign(text)
+}
+
+// OpenStream is Open for a stream, of which choice names a run, if it begins as the
+// files of which Foreign is true. If not, the recording is nil, and rest is a reader
+// of the whole stream.
+func OpenStream(ctx context.Context, name string, in io.Reader, choice string) (r *Recording, rest io.Reader, err error) {
+	below := bufio.NewReaderSize(in, headSize)
+	first, _ := below.Peek(headSize) // what is wrong shows again
+	text, err := (source.Input{Stream: bytes.NewReader(first)}).Open()
+	if err != nil {
+		return nil, below, nil
+	}
+	defer text.Close()
+	if !isForeign(text) {
+		return nil, below, nil
+	}
+	path := ""
+	if choice != "" {
+		path = "#" + choice
+	}
+	r, err = Read(ctx, source.Input{Name: name, Path: path, Stream: below}, "")
+	return r, nil, err
+}
+
+// isForeign reports whether a text begins as one of the formats of others.
+func isForeign(text *source.Text) bool {
 	first, _ := text.Peek(headSize)
 	h := begin(first)
 	return !isBLIS(h) && slices.ContainsFunc(Formats, func(e named.Entry[Format]) bool { return e.Value.detect(h) })

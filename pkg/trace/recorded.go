@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"blis/pkg/named"
 	"blis/pkg/record"
@@ -27,20 +28,38 @@ func (p *recorded) Timed() bool { return p.timed }
 // whose names stand in own already, and one that finds out by the content which
 // one it is.
 func recordings(own named.Table[Format]) named.Table[Format] {
-	list := append(own, named.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any form that blis-calibrate reads; FILE#NAME chooses one of several runs",
-		Value: Format{Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, "") }}})
+	list := append(own, named.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any form that blis-calibrate reads; FORMAT:FILE says which one, FILE#NAME chooses one of several runs",
+		Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, "") }}})
 	taken := own.Names()
 	for _, e := range recording.Formats {
 		if name := e.Name; !e.Value.Steps && !slices.Contains(taken, name) {
 			list = append(list, named.Entry[Format]{Name: name, Doc: e.Doc,
-				Value: Format{Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, name) }}})
+				Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, name) }}})
 		}
 	}
 	return list
 }
 
+// Stdin reports whether file, of that format, is stdin: -, and of a recording also
+// -#NAME and FORMAT:-.
+func (f Format) Stdin(file string) bool {
+	if f.Recorded && !source.Exists(file) {
+		_, file = recording.Split(file)
+		file, _, _ = strings.Cut(file, "#")
+	}
+	return file == "-"
+}
+
 // openRecorded reads the recording, of which one run is wanted.
 func openRecorded(in Input, o Options, format string) (Reader, error) {
+	if format == "" && !source.Exists(in.Path) {
+		if format, in.Path = recording.Split(in.Path); format != "" {
+			in.Name = strings.TrimPrefix(in.Name, format+":")
+		}
+	}
+	if in.Stream != nil {
+		in.Path = strings.TrimPrefix(in.Path, "-")
+	}
 	r, err := recording.Read(context.Background(), in, format)
 	if err != nil {
 		return nil, err

@@ -39,6 +39,9 @@ type Format struct {
 	BlockSize int64
 	// Untimed says that nothing in the trace tells when an arrival is: all are at 0.
 	Untimed bool
+	// Recorded says that it is a recording of a real server, of which Input.Path may
+	// choose a run: FILE#NAME, and #NAME of a stream.
+	Recorded bool
 	// Drawn says that the trace is a description to draw from, with Options.Seed.
 	Drawn bool
 }
