@@ -241,6 +241,15 @@ func (c *plainCheck) support() string {
 	return text + ", lift " + atMost100(with/without)
 }
 
+// doubted is a percentile with a ? if it is of fewer than 10/(1-p) samples.
+func doubted(all []*plainRequest, percent float64, of func(*plainRequest) float64) string {
+	text := show(quantile(all, percent, of))
+	if n := len(slices.DeleteFunc(slices.Clone(all), func(r *plainRequest) bool { return of(r) < 0 })); float64(n) < 1000/(100-percent) {
+		return text + "?"
+	}
+	return text
+}
+
 func atMost100(x float64) string {
 	if x > 100 {
 		return "> 100"
@@ -258,7 +267,10 @@ func (c *plainCheck) requestsLine(string) string {
 		name string
 		of   func(*plainRequest) float64
 	}{{"TTFT", (*plainRequest).ttft}, {"TPOT", (*plainRequest).tpot}, {"E2E", (*plainRequest).e2e}} {
-		text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.name, show(quantile(c.requests, 50, d.of)), show(quantile(c.requests, 99, d.of)))
+		text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.name, doubted(c.requests, 50, d.of), doubted(c.requests, 99, d.of))
+	}
+	if strings.Contains(text, "?") {
+		text += " (? few samples)"
 	}
 	return text + "."
 }
@@ -338,7 +350,7 @@ func (c *plainCheck) group(line string) string {
 	all := c.only(func(r *plainRequest) bool { return r.Class == name || r.Tenant == name })
 	lost := float64(len(slices.DeleteFunc(slices.Clone(all), func(r *plainRequest) bool { return !c.lost(r) })))
 	return spaced(line, []string{name, fmt.Sprint(len(all)), fmt.Sprint(lost), fmt.Sprintf("%.1f", 100-100*lost/float64(len(all))), fmt.Sprintf("%.1f", 100*lost/float64(len(c.out))),
-		show(quantile(all, 99, (*plainRequest).ttft)), show(quantile(all, 99, (*plainRequest).tpot)), show(quantile(all, 99, (*plainRequest).e2e))})
+		doubted(all, 99, (*plainRequest).ttft), doubted(all, 99, (*plainRequest).tpot), doubted(all, 99, (*plainRequest).e2e)})
 }
 
 // who finds the request that an example is about: of those that its pattern explains, or

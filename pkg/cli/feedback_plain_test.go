@@ -330,6 +330,7 @@ func (p *plainRun) check(t *testing.T, text string) {
 		}
 	}
 	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimRight(line, " ") // the beginning is filled up to 480 characters
 		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
 			c.section = line
 			continue

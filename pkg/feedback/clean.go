@@ -14,6 +14,9 @@ const longestName = 48
 // then say something else than was written.
 var secrets = regexp.MustCompile(`(?i)(token|password)([=:])`)
 
+// unlike makes text unlike a credential.
+func unlike(text string) string { return secrets.ReplaceAllString(text, "$1 $2") }
+
 // runs are the beginning of what such filters take for keys.
 var runs = regexp.MustCompile(`[A-Za-z0-9]{32,}`)
 
@@ -27,7 +30,7 @@ func name(s string) string { return short(s, longestName) }
 func short(s string, most int) string {
 	q := strconv.QuoteToASCII(s)
 	q = strings.NewReplacer(`\"`, `"`, `\\`, `\`, "`", "'").Replace(q[1 : len(q)-1])
-	q = secrets.ReplaceAllString(q, "$1 $2")
+	q = unlike(q)
 	q = runs.ReplaceAllStringFunc(q, func(run string) string { return run[:12] + Cut })
 	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "[") {
 		q = "'" + q // the sign of a heading, or of a section

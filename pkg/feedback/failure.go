@@ -32,7 +32,7 @@ var examples = named.Table[example]{
 }
 
 var (
-	clusterExample = example{"a cluster file", "version: 1\ndeployments:\n  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 4}"}
+	clusterExample = example{"a cluster file (-c)", "version: 1\ndeployments:\n  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 4}"}
 	bundleExample  = example{"a bundle of policies (-p)", "admission: {type: always-admit}\nrouting: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}\nscheduler: {type: fcfs}"}
 	specExample    = example{"a spec", "version: \"2\"\naggregate_rate: 10\nrequests: 100\nclients:\n  - id: a\n    rate_fraction: 1\n    arrival: {process: poisson}\n" +
 		"    input_distribution: {type: constant, params: {value: 512}}\n    output_distribution: {type: constant, params: {value: 64}}"}
@@ -60,10 +60,11 @@ func Failure(err error, fault *record.Fault) []byte {
 		w.line("where: %s", where)
 	}
 	w.wrapped("what: " + fault.Msg)
-	x := exampleFor(fault)
-	w.line("[EXAMPLE] %s that loads", x.what)
-	for _, line := range strings.Split(x.text, "\n") {
-		w.line("  %s", line)
+	for _, x := range examplesFor(fault) {
+		w.line("[EXAMPLE] %s that loads", x.what)
+		for _, line := range strings.Split(x.text, "\n") {
+			w.line("  %s", line)
+		}
 	}
 	if fault.Tool == "blis-sim" {
 		w.line("[MORE] blis-sim --list policies; blis-sim --list signals; blis-sim --print-config")
@@ -73,10 +74,11 @@ func Failure(err error, fault *record.Fault) []byte {
 	return w.b
 }
 
-// exampleFor is the nearest to what is wrong.
-func exampleFor(fault *record.Fault) example {
+// examplesFor are the nearest to what is wrong: one, but of a file that could not be read
+// nobody knows which it was to be.
+func examplesFor(fault *record.Fault) []example {
 	if fault.Tool == "blis-gen" {
-		return specExample
+		return []example{specExample}
 	}
 	found, first := bundleExample, len(fault.Msg)
 	for _, x := range examples {
@@ -85,7 +87,10 @@ func exampleFor(fault *record.Fault) example {
 			found, first = x.Value, at
 		}
 	}
-	return found
+	if first == len(fault.Msg) && fault.Line == 0 {
+		return []example{clusterExample, bundleExample}
+	}
+	return []example{found}
 }
 
 // wrapped adds a long text in lines of up to 110 characters.

@@ -9,6 +9,8 @@
 // outside are shortened and changed so that filters that hide credentials leave the text
 // as it is. Equal runs give equal bytes.
 //
+// A ? behind a percentile says that it is of few samples: fewer than 10/(1-p).
+//
 // Words have fixed meanings. A request that met all targets of its SLO class is met, one
 // that did not is missed; a rejected, timed out, failed or unfinished one is missed. A run
 // is healthy if at least 99 % of the requests with targets met them, strained if at least
@@ -219,7 +221,20 @@ func Sections(in *Input, o *Options) []Section {
 			all = append(all, Section{s.name, string(w.b)})
 		}
 	}
+	padBeginning(all)
 	return all
+}
+
+// padBeginning makes the first StandsAlone characters end with a line: blanks fill the
+// last that is whole there, if it is in the second section.
+func padBeginning(all []Section) {
+	if len(all) < 2 {
+		return
+	}
+	room, text := StandsAlone-len(all[0].Text), all[1].Text
+	if at := strings.LastIndexByte(text[:min(len(text), room)], '\n'); at > 0 && at+1 < room {
+		all[1].Text = text[:at] + strings.Repeat(" ", room-at-1) + text[at:]
+	}
 }
 
 // fit leaves out sections from the end until the text has no more than so many tokens,
@@ -269,7 +284,7 @@ type writer struct {
 
 // line adds a line; if there is no room for it, it and those after it are left out.
 func (w *writer) line(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+	line := unlike(fmt.Sprintf(format, args...)) // a name may stand before a colon of ours
 	if w.full = w.full || len(w.b)+len(line)+1 > w.most; !w.full {
 		w.b = append(append(w.b, line...), '\n')
 	}

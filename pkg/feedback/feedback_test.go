@@ -20,7 +20,7 @@ import (
 
 // names are what workloads and policies may call things.
 var names = rapid.OneOf(
-	rapid.SampledFrom([]string{"", "critical", "batch", "t1", "admission.root.then", "token: abc", "TOKEN=x y", "password=1", "# heading", "```", "a\nb\n[LOSS]", "caf\u00e9 \u2028", `a"b\c`,
+	rapid.SampledFrom([]string{"", "critical", "batch", "t1", "admission.root.then", "token", "my password", "token: abc", "TOKEN=x y", "password=1", "# heading", "```", "a\nb\n[LOSS]", "caf\u00e9 \u2028", `a"b\c`,
 		"0123456789abcdef0123456789abcdef", "sk-0123456789abcdef0123456789abcdef0123456789abcdef", strings.Repeat("long-name-", 20)}),
 	rapid.StringN(0, 60, -1),
 )
@@ -132,6 +132,7 @@ func TestTextKeepsItsLimits(t *testing.T) {
 			t.Fatalf("twice the same input gives\n%s\nand\n%s", text, again)
 		}
 		harmless(t, text)
+		answered(t, in, string(text))
 		limit := o.MaxTokens
 		if limit == 0 {
 			limit = DefaultTokens
@@ -159,6 +160,44 @@ func TestTextKeepsItsLimits(t *testing.T) {
 	})
 }
 
+// answered asks what the text says can be asked.
+func answered(t *rapid.T, in *Input, text string) {
+	for _, line := range strings.Split(text, "\n") {
+		what, ok := strings.CutPrefix(line, "blis-summarize --explain ")
+		if !ok {
+			continue
+		}
+		var q insight.Question
+		if err := q.UnmarshalText([]byte(strings.TrimSuffix(what, " RUN"))); err != nil {
+			t.Fatal(err)
+		}
+		in.Insight.Ask(&q)
+		if _, err := in.Insight.Answer(); !q.Window() && err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+}
+
+// Nobody knows what a file was to be that cannot be read; one that can is of one kind.
+func TestExamplesOfWhatIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		fault    record.Fault
+		examples int
+	}{{record.Fault{Tool: "blis-sim", File: "/nosuch.yaml", Msg: "no such file or directory"}, 2}, {record.Fault{Tool: "blis-sim", File: "a.yaml", Line: 1, Msg: "unknown scheduler"}, 1}} {
+		if text := string(Failure(nil, &c.fault)); strings.Count(text, "[EXAMPLE]") != c.examples || strings.Contains(text, "a cluster file (-c)") != (c.examples == 2) {
+			t.Errorf("%+v:\n%s", c.fault, text)
+		}
+	}
+}
+
+// A percentile of few samples is marked where it stands.
+func TestFewSamplesAreMarked(t *testing.T) {
+	few, many := &metrics.Distribution{Count: 999, P99: 5}, &metrics.Distribution{Count: 1000, P99: 5}
+	if p99(few) != "5.0?" || p99(many) != "5.0" {
+		t.Errorf("%s and %s", p99(few), p99(many))
+	}
+}
+
 // cutFrom reports whether text is the first of the sections and a line that names the
 // others, or all of them.
 func cutFrom(text string, all []Section) bool {
@@ -182,8 +221,10 @@ func TestBeginningStandsAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, o := drawRun(t), drawOptions(t)
 		text := Text(in, o)
+		if len(text) > StandsAlone && text[StandsAlone-1] != '\n' {
+			t.Fatalf("the first %d characters do not end with a line:\n%s", StandsAlone, text)
+		}
 		lines := strings.SplitAfter(string(text[:min(len(text), StandsAlone)]), "\n")
-		lines = lines[:len(lines)-1] // the last is not whole
 		want := []string{"[blis-summary/1] ", "[HEADLINE]\n", "state: "}
 		if in.Findings.Loss.Lost > 0 {
 			want = append(want, "where: ")

@@ -200,10 +200,21 @@ func (w *writer) latencies() string {
 		of   *metrics.Distribution
 	}{{"TTFT", w.Metrics.TTFT}, {"TPOT", w.Metrics.TPOT}, {"E2E", w.Metrics.E2E}} {
 		if d.of != nil {
-			text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.what, ms(d.of.P50), ms(d.of.P99))
+			text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.what, marked(d.of, d.of.P50, 50), marked(d.of, d.of.P99, 99))
 		}
 	}
+	if strings.Contains(text, "?") {
+		text += " (? few samples)"
+	}
 	return text
+}
+
+// marked is a percentile in ms, with a ? if it is of fewer samples than it takes.
+func marked(d *metrics.Distribution, x float64, percent int64) string {
+	if d.Count < metrics.Needs(percent) {
+		return ms(x) + "?"
+	}
+	return ms(x)
 }
 
 // scores says what the fitness is, beside that of the references.

@@ -52,43 +52,57 @@ var compared = section{"COMPARED", func(w *writer) {
 		if x == nil {
 			continue
 		}
-		row := []string{m.name, ms(*x)}
+		row := []string{m.name, ms(*x) + m.doubt(w.Metrics)}
 		for _, r := range w.References {
 			y := m.of(r.Metrics)
 			if y == nil {
 				row = append(row, "-", "-")
 				continue
 			}
-			row = append(row, ms(*y), signed(*x-*y))
+			row = append(row, ms(*y)+m.doubt(r.Metrics), signed(*x-*y))
 		}
 		rows = append(rows, row)
 	}
 	w.table(rows)
 }}
 
-// compareds are the metrics that are compared.
-var compareds = []struct {
+// comparison is a metric that is compared; p99 is the distribution that it is the p99 of.
+type comparison struct {
 	name string
 	of   func(*metrics.Raw) *float64
-}{
+	p99  func(*metrics.Raw) *metrics.Distribution
+}
+
+// doubt marks a percentile of few samples.
+func (c *comparison) doubt(m *metrics.Raw) string {
+	if c.p99 != nil && c.p99(m).Count < metrics.Needs(99) {
+		return "?"
+	}
+	return ""
+}
+
+func compareP99(name string, of func(*metrics.Raw) *metrics.Distribution) comparison {
+	return comparison{name, func(m *metrics.Raw) *float64 {
+		if d := of(m); d != nil {
+			return &d.P99
+		}
+		return nil
+	}, of}
+}
+
+// compareds are all.
+var compareds = []comparison{
 	{"met_pct", func(m *metrics.Raw) *float64 {
 		if m.Goodput == nil {
 			return nil
 		}
 		x := 100 * m.Goodput.Ratio
 		return &x
-	}},
-	{"completed", func(m *metrics.Raw) *float64 { x := float64(m.Requests.Completed); return &x }},
-	{"ttft_p99_ms", func(m *metrics.Raw) *float64 { return p99Of(m.TTFT) }},
-	{"tpot_p99_ms", func(m *metrics.Raw) *float64 { return p99Of(m.TPOT) }},
-	{"e2e_p99_ms", func(m *metrics.Raw) *float64 { return p99Of(m.E2E) }},
-}
-
-func p99Of(d *metrics.Distribution) *float64 {
-	if d == nil {
-		return nil
-	}
-	return &d.P99
+	}, nil},
+	{"completed", func(m *metrics.Raw) *float64 { x := float64(m.Requests.Completed); return &x }, nil},
+	compareP99("ttft_p99_ms", func(m *metrics.Raw) *metrics.Distribution { return m.TTFT }),
+	compareP99("tpot_p99_ms", func(m *metrics.Raw) *metrics.Distribution { return m.TPOT }),
+	compareP99("e2e_p99_ms", func(m *metrics.Raw) *metrics.Distribution { return m.E2E }),
 }
 
 // signed is a difference.
@@ -272,5 +286,5 @@ func p99(d *metrics.Distribution) string {
 	if d == nil {
 		return "-"
 	}
-	return ms(d.P99)
+	return marked(d, d.P99, 99)
 }

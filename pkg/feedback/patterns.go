@@ -127,7 +127,7 @@ func cause(p *insight.Pattern) string {
 	case "hot_prefix":
 		return where + fmt.Sprintf(", for a prefix of %s tokens (means)", ms(m.Expected))
 	case "queue_unseen":
-		return where + " (means), by a policy that does not look at queues"
+		return where + " (means), by a policy that reads neither queues nor batches"
 	case "queue_outweighed":
 		return where + " (means), which the router saw"
 	case "prefix_unseen":

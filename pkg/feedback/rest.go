@@ -91,7 +91,9 @@ var more = section{"MORE", func(w *writer) {
 		if e.Decision != "" {
 			w.line("blis-summarize --explain %s RUN", name(e.Decision))
 		}
-		w.line("blis-summarize --explain %s RUN", name(e.Request))
+		if name(e.Request) == e.Request { // else it is not what to ask for
+			w.line("blis-summarize --explain %s RUN", e.Request)
+		}
 		from := max(0, float64(e.ArrivalUS)/1e6-1)
 		w.line("blis-summarize --explain %.1fs:%.1fs RUN", from, from+2)
 	}
@@ -99,6 +101,11 @@ var more = section{"MORE", func(w *writer) {
 		w.line("blis-summarize --component %s RUN", f.Patterns[0].Component)
 	}
 	w.line("blis-summarize --strategy %s RUN", w.others)
+	for _, s := range w.Scenarios {
+		if s.Told {
+			w.line("RUN is the run %s.", name(s.Name))
+		}
+	}
 }}
 
 var notes = section{"NOTES", func(w *writer) {

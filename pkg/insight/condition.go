@@ -97,7 +97,7 @@ var Conditions = named.Table[Condition]{
 		Value: Condition{"routing", rankMechanism, admitted, is(stale)}},
 	{Name: "hot_prefix", Doc: "sent to a queue twice as long as the shortest, and 4 longer, where its prefix was",
 		Value: Condition{"routing", rankMechanism, admitted, is(hotPrefix)}},
-	{Name: "queue_unseen", Doc: "sent to a queue twice as long as the shortest, and 4 longer, by a router that does not look at queues",
+	{Name: "queue_unseen", Doc: "sent to a queue twice as long as the shortest, and 4 longer, by a router that reads neither queues nor batches (inflight alone it may)",
 		Value: Condition{"routing", rankMechanism, admitted, is(unseen)}},
 	{Name: "queue_outweighed", Doc: "sent to a queue twice as long as the shortest, and 4 longer, which the router saw",
 		Value: Condition{"routing", rankMechanism, admitted, is(outweighed)}},

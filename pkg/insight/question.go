@@ -132,7 +132,7 @@ func (in *Insight) Answer() (*Told, error) {
 	at, found := -1, 0
 	for i := range in.rows {
 		r := in.rows[i]
-		if q.request != "" && r.id == q.request || q.request == "" && (matches(q.Request, r.id) || matches(q.Decision, r.decision)) {
+		if q.request != "" && r.id == q.request || q.request == "" && (matches(q.Request, r.id) || matches(q.Decision, r.decision) || matches(q.Decision, r.admission)) {
 			if found++; at < 0 {
 				at = i
 			}
