@@ -11,7 +11,8 @@ import (
 func (d *Document) latencies() *table {
 	t := &table{}
 	t.row("latency, ms", "a", "b", "b-a", "%", "95 % interval of b-a")
-	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"}, {"queue", "queue"}} {
+	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"}, {"queue", "queue"},
+		{"session E2E", "session.e2e"}, {"session critical", "session.critical_path"}, {"session tools", "session.tool_wait"}} {
 		for _, stat := range []string{"mean", "p50", "p90", "p99"} {
 			t.metric(of.name+" "+stat, d.Metrics.at(of.path+"."+stat), millisecond)
 		}
@@ -26,7 +27,10 @@ func (d *Document) others() *table {
 	for _, of := range []struct{ name, path string }{
 		{"completed", "requests.completed"}, {"rejected", "requests.rejected"}, {"timed out", "requests.timed_out"}, {"failed", "requests.failed"},
 		{"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"}, {"output tokens/s", "throughput.output_tok_s"},
-		{"goodput, requests/s", "goodput.rps"}, {"targets met", "goodput.ratio"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
+		{"goodput, requests/s", "goodput.rps"}, {"targets met", "goodput.ratio"},
+		{"sessions completed", "session.completed"}, {"sessions broken", "session.broken"}, {"sessions unfinished", "session.unfinished"},
+		{"steps a session", "session.steps.mean"}, {"iterations a session", "session.iterations.mean"}, {"fan-out answered", "session.fan_out_utilization"},
+		{"sessions with targets met", "session.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"}, {"GPU seconds", "cost.gpu_s"},
 	} {
 		m := d.Metrics.at(of.path)

@@ -26,6 +26,9 @@ const (
 	beside = 50
 	// beyond is by what factor a request's time per token must differ from theirs.
 	beyond = 3
+	// fewestSteps is how many steps the requests near one are decoded for at least, in the
+	// median: of fewer, one beside which a prompt is computed is most of the time.
+	fewestSteps = 10
 	// spoilt is the share of requests from which on counts are taken as wrong.
 	spoilt = 0.002
 )
@@ -37,7 +40,8 @@ const (
 // that came just before and after it. A count is taken as wrong if it is 0, or if
 // the request would have to be three times as slow or as fast as they were, over a
 // time at least half as long as theirs (a stall spoils the pace of few tokens, and
-// hardly that of many). Counts of the run are called wrong from 0.2 % on.
+// hardly that of many). Where answers are of less than ten tokens times say nothing
+// of a count above 0. Counts of the run are called wrong from 0.2 % on.
 func (r *Run) OutputCounts() string {
 	var at []int // completed requests that were streamed
 	for i := range r.Outcomes {
@@ -55,6 +59,8 @@ func (r *Run) OutputCounts() string {
 		steps := float64(max(o.OutputTokens-1, 0))
 		switch {
 		case isAbsent(pace):
+		case o.OutputTokens > 0 && long < fewestSteps*pace:
+			sound = append(sound, float64(o.OutputTokens))
 		case took >= long/2 && (took > beyond*pace*steps || took*beyond < pace*steps):
 			wrong = append(wrong, i)
 		default:

@@ -190,6 +190,18 @@ func TestOutputCounts(t *testing.T) {
 	if odd := r.OutputCounts(); !strings.Contains(odd, "200 of 1000 requests") {
 		t.Errorf("counts that are too large: %q", odd)
 	}
+	// Answers of two tokens, every fifth of which waits for a prompt to be computed.
+	r = paced(1000)
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		o.OutputTokens, o.CompletedUS = 2, o.FirstTokenUS+8_000
+		if i%5 == 0 {
+			o.CompletedUS += 50_000
+		}
+	}
+	if odd := r.OutputCounts(); odd != "" {
+		t.Errorf("answers of two tokens: %s", odd)
+	}
 	if odd := (&Run{}).OutputCounts(); odd != "" {
 		t.Errorf("nothing: %s", odd)
 	}
