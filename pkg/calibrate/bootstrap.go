@@ -70,7 +70,7 @@ func (f *clientFit) intervals(seed uint64) (data, doubts []Interval) {
 	var sources []*blocks
 	n := 0
 	for _, r := range f.runs {
-		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.name))
+		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.file.Digest+"/"+r.of))
 		n += len(r.blocks)
 	}
 	wider := widening(n)

@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"blis/pkg/catalog"
@@ -43,6 +44,11 @@ type Options struct {
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
 }
+
+// CallError is a mistake in what a call says of the recordings.
+type CallError struct{ Msg string }
+
+func (e *CallError) Error() string { return e.Msg }
 
 func (o *Options) warn(text string) {
 	if o.Warn != nil {
@@ -125,6 +131,9 @@ func open(ctx context.Context, files []string, o *Options) ([]*recording.Recordi
 			for _, w := range run.Warnings {
 				o.warn(fmt.Sprintf("%s: %s", strings.TrimSpace(path+" "+run.Name), w))
 			}
+		}
+		if i := slices.IndexFunc(all, func(a *recording.Recording) bool { return a.Digest == r.Digest }); i >= 0 {
+			return nil, &CallError{fmt.Sprintf("%s is the same recording as %s", path, all[i].Path)}
 		}
 		all = append(all, r)
 	}

@@ -12,6 +12,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/dist"
 	"blis/pkg/record"
+	"blis/pkg/recording"
 	"blis/pkg/sim"
 )
 
@@ -36,7 +37,7 @@ deployments: [{id: main, model: meta-llama/Llama-2-7b-hf, gpu: H100, engine: {ma
 		return c
 	}
 	random := dist.NewStream(seed, "synthetic")
-	r := &run{name: "synthetic", replicas: 1, async: true, seats: 128, arrivals: true}
+	r := &run{name: "synthetic", file: &recording.Recording{}, replicas: 1, async: true, seats: 128, arrivals: true}
 	at := 0.0
 	for i := range requests {
 		rate := 3.0

@@ -79,6 +79,11 @@ func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
 	if err := r.score(ctx, func(by float64) (latency.Model, error) { return scaledModel{m, 1 + by}, nil }); err != nil {
 		return nil, err
 	}
+	for _, f := range s.files {
+		if slices.ContainsFunc(set.Recordings, func(r catalog.Recording) bool { return r.Digest == f.Digest }) {
+			s.warnf("%s: the coefficients were fitted to it, at least in part: its errors are no accuracy", f.Path)
+		}
+	}
 	r.warnSetup()
 	r.Warnings = append([]string{}, s.warnings...)
 	return r, nil
@@ -118,10 +123,11 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 	if err := s.enough(runs); err != nil {
 		return err
 	}
-	p := s.prior(loadOf(runs))
-	if math.IsNaN(p.Beta[0]) {
-		return fmt.Errorf("no request of the recordings has times of its first and last token: concurrency cannot be told")
+	l := loadOf(runs)
+	if math.IsNaN(l.sequences) {
+		return fmt.Errorf("no request of the recordings has the times of a first and of a later token: answers of one token, or none streamed, do not tell what steps take")
 	}
+	p := s.prior(l)
 	if s.earlier != nil {
 		starts = append(starts, coefficientsOf(s.earlier))
 	}

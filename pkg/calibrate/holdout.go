@@ -28,7 +28,7 @@ func (s *setup) holdOut(ctx context.Context) ([]part, error) {
 	text := s.options.Holdout
 	if fraction, err := strconv.ParseFloat(text, 64); err == nil {
 		if !(fraction >= 0) || fraction >= 1 {
-			return nil, fmt.Errorf("--holdout must be at least 0 and below 1 of the time, is %s", text)
+			return nil, &CallError{fmt.Sprintf("--holdout must be at least 0 and below 1 of the time, is %s", text)}
 		}
 		return s.holdEnds(fraction), nil
 	}
@@ -84,6 +84,9 @@ func (s *setup) holdStage(name string) (parts []part, err error) {
 		}
 	}
 	if parts == nil {
+		if have == nil {
+			return nil, fmt.Errorf("--holdout stage:%s: the recordings have no stages", name)
+		}
 		slices.Sort(have)
 		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no such stage (have %s)", name, strings.Join(slices.Compact(have), ", "))
 	}
@@ -95,6 +98,13 @@ func (s *setup) holdFile(ctx context.Context, file string) ([]part, error) {
 	all, err := open(ctx, []string{file}, s.options)
 	if err != nil {
 		return nil, err
+	}
+	for _, r := range all {
+		for _, f := range s.files {
+			if f.Digest == r.Digest {
+				return nil, &CallError{fmt.Sprintf("--holdout %s is %s, which is fitted to: what was fitted to judges nothing", file, f.Path)}
+			}
+		}
 	}
 	other, err := s.options.setup(all)
 	if err != nil {

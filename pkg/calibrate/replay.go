@@ -31,6 +31,8 @@ func (s seen) tpot(output int64) float64 {
 // run is a run of a recording as it is replayed.
 type run struct {
 	name string
+	// of is its name within the file: a file's own name says nothing of its data.
+	of   string
 	file *recording.Recording
 	// clock is the recording's; arrivals says whether it knows them: without them
 	// nothing can be replayed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -33,6 +34,10 @@ type setup struct {
 	warnings   []string
 	// earlier is a fit to refine; nil without one.
 	earlier *catalog.Set
+	// hardware is what GPUs are known; aliases are names of a file that is being taken
+	// for the setup's model and GPU.
+	hardware *catalog.Catalog
+	aliases  map[string]bool
 }
 
 func (s *setup) warnf(format string, args ...any) {
@@ -57,7 +62,7 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 	id := "main"
 	if o.Cluster == "" {
 		if served == "" || gpu == "" {
-			return nil, errors.New("the recordings do not say what was served on what: give --model and --gpu, or --cluster")
+			return nil, &CallError{"the recordings do not say what was served on what: give --model and --gpu, or --cluster"}
 		}
 		if _, err := model.BuiltIn(served); err != nil {
 			return nil, fmt.Errorf("--model: %w; for another, --cluster takes a file whose model_config names its config.json", err)
@@ -70,7 +75,7 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		}
 		i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return o.Model == "" || d.Model == o.Model })
 		if i < 0 || o.Model == "" && len(c.Deployments) > 1 {
-			return nil, fmt.Errorf("%s: --model must name the model of one of its deployments", o.Cluster)
+			return nil, &CallError{fmt.Sprintf("%s: --model must name the model of one of its deployments", o.Cluster)}
 		}
 		id, sets = c.Deployments[i].ID, nil
 		if o.TP > 0 && o.TP != c.Deployments[i].Engine.TensorParallelSize {
@@ -100,6 +105,9 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 	e := &s.deployment.Engine
 	s.key = catalog.Key{Model: canonical(s.deployment), GPU: s.deployment.GPU, TensorParallelSize: e.TensorParallelSize,
 		PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize}
+	if s.hardware, err = catalog.Open(o.Hardware...); err != nil {
+		return nil, err
+	}
 	for _, r := range all {
 		if err := s.take(r, func(replicas int, more ...string) (*sim.Player, error) {
 			for k, m := range more {
@@ -115,9 +123,18 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		}
 	}
 	if len(s.runs)+len(s.steps) == 0 {
-		return nil, fmt.Errorf("the recordings have neither a completed request nor a step of %s on %s with tensor parallelism %d", s.key.Model, s.key.GPU, s.key.TensorParallelSize)
+		return nil, fmt.Errorf("the recordings have neither a completed request with an arrival nor a step of %s on %s with tensor parallelism %d%s", s.key.Model, s.key.GPU, s.key.TensorParallelSize, s.leftOut())
 	}
 	return s, nil
+}
+
+// leftOut are the warnings so far, which say what a file has in the place of what it
+// should.
+func (s *setup) leftOut() string {
+	if len(s.warnings) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(s.warnings, "; ")
 }
 
 // playerOf makes a player of so many replicas (0: what the cluster file says) with
@@ -126,6 +143,7 @@ type playerOf func(replicas int, more ...string) (*sim.Player, error)
 
 // take adds what a file has of the setup.
 func (s *setup) take(r *recording.Recording, player playerOf) error {
+	s.findAliases(r)
 	other := map[string]int{}
 	for _, step := range r.Steps {
 		if of := s.other(step.Model, step.GPU, step.TensorParallel); of != "" {
@@ -157,7 +175,11 @@ func (s *setup) take(r *recording.Recording, player playerOf) error {
 // other says what a run or step is of, where that is not this setup.
 func (s *setup) other(model, gpu string, tp int) string {
 	if model != "" && !s.isModel(model) || gpu != "" && !s.isGPU(gpu) || tp > 0 && tp != s.key.TensorParallelSize {
-		return fmt.Sprintf("%s on %s, tensor parallelism %d", cmp.Or(model, "?"), cmp.Or(gpu, "?"), tp)
+		parallel := ""
+		if tp > 0 {
+			parallel = fmt.Sprintf(", tensor parallelism %d", tp)
+		}
+		return cmp.Or(model, "a model not named") + " on " + cmp.Or(gpu, "a GPU not named") + parallel
 	}
 	return ""
 }
@@ -173,31 +195,73 @@ func canonical(d *cluster.Deployment) string {
 	return d.Model
 }
 
-// isModel reports whether recordings that name a model are of the setup's: where the
-// call names it, what recordings call theirs (a served name) does not count.
+// isModel reports whether recordings that name a model are of the setup's, by its name
+// in the catalogue or by one that a file calls it by (an alias).
 func (s *setup) isModel(name string) bool {
-	if s.options.Model != "" || s.options.Cluster != "" {
-		if _, err := model.BuiltIn(name); err != nil {
-			return true
-		}
-	}
 	a, err := model.BuiltIn(name)
-	return err == nil && a.Name == s.key.Model || strings.EqualFold(name, s.key.Model)
+	return err == nil && a.Name == s.key.Model || strings.EqualFold(name, s.key.Model) || alike(name, s.key.Model) || alike(name, s.deployment.Model) || s.aliases[name]
+}
+
+// alike reports whether two names of models differ by their owner, by signs and by what
+// one of them appends alone: llama2-70b and meta-llama/Llama-2-70b-hf.
+func alike(a, b string) bool {
+	bare := func(name string) string {
+		name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+		return strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return -1
+		}, name)
+	}
+	a, b = bare(a), bare(b)
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	rest, ok := strings.CutPrefix(b, a)
+	return ok && a != "" && (rest == "" || rest == "hf" || rest == "instruct" || rest == "chat" || rest == "chathf")
 }
 
 // isGPU is the like of GPUs.
 func (s *setup) isGPU(name string) bool {
-	known, err := catalog.Open(s.options.Hardware...)
-	if err != nil {
-		return true
+	g, err := s.hardware.GPU(name)
+	return err == nil && g.ID == s.key.GPU || s.aliases[name]
+}
+
+// findAliases takes the name that a recording has for its model or GPU, and no
+// catalogue knows, for the setup's, with a warning, where it is the only one of the
+// file: a server may call its model as it likes. Of several none can be told from
+// the others, and they are left out.
+func (s *setup) findAliases(r *recording.Recording) {
+	s.aliases = map[string]bool{}
+	models, gpus := map[string]bool{}, map[string]bool{}
+	for _, run := range r.Runs {
+		models[run.Model], gpus[run.GPU] = true, true
 	}
-	g, err := known.GPU(name)
-	return err != nil && s.options.GPU != "" || err == nil && g.ID == s.key.GPU
+	for _, step := range r.Steps {
+		models[step.Model], gpus[step.GPU] = true, true
+	}
+	for _, k := range []struct {
+		what, is string
+		names    map[string]bool
+		known    func(string) bool
+	}{
+		{"model", s.key.Model, models, func(n string) bool { _, err := model.BuiltIn(n); return err == nil || s.isModel(n) }},
+		{"GPU", s.key.GPU, gpus, func(n string) bool { _, err := s.hardware.GPU(n); return err == nil }},
+	} {
+		delete(k.names, "")
+		for _, name := range slices.Sorted(maps.Keys(k.names)) {
+			if len(k.names) == 1 && !k.known(name) {
+				s.aliases[name] = true
+				s.warnf("%s: its %s is called %s, which is not known: taken for %s", r.Path, k.what, name, k.is)
+			}
+		}
+	}
 }
 
 // prepare makes a run of a recording's, nil if it has no request to compare with.
 func (s *setup) prepare(file *recording.Recording, of *recording.Run, player playerOf) (*run, error) {
-	r := &run{name: nameOf(file, of), file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling,
+	r := &run{name: nameOf(file, of), of: of.Name, file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling,
 		seats: s.deployment.Engine.MaxNumSeqs * s.deployment.Engine.DataParallelSize}
 	s.fill(r, of)
 	if !slices.ContainsFunc(r.measured, func(m seen) bool { return !math.IsNaN(m.e2e) }) {

@@ -39,14 +39,7 @@ func (r *Report) fromSteps() error {
 	if unknown > 0 {
 		s.warnf("of %d steps the context is not said: taken as 0", unknown)
 	}
-	var fit, held []recording.Step
-	for i, x := range steps {
-		if i%2 == 0 {
-			fit = append(fit, x)
-		} else {
-			held = append(held, x)
-		}
-	}
+	fit, held := halves(steps)
 	n, context := 0.0, 0.0
 	var sequences []float64
 	for _, x := range steps {
@@ -76,10 +69,84 @@ func (r *Report) fromSteps() error {
 			r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
 		}
 	}
+	m, err := r.slower(0)
+	if err != nil {
+		return err
+	}
+	s.warnByKind(steps, m)
 	if gpuOnly {
 		return r.addHost()
 	}
 	return nil
+}
+
+// kindsOfSteps are what steps compute.
+var kindsOfSteps = []string{"decode", "prefill", "both"}
+
+// kindOf is the number of a step's kind in kindsOfSteps.
+func kindOf(x recording.Step) int {
+	switch {
+	case x.Prefill == 0:
+		return 0
+	case x.Decode == 0:
+		return 1
+	}
+	return 2
+}
+
+// halves divides steps into two of like sizes: of each kind, in the order of what is
+// computed, every second, whatever order a file has them in. The smallest and the
+// largest are in the first, so that the other lies between.
+func halves(steps []recording.Step) (fit, held []recording.Step) {
+	sorted := slices.Clone(steps)
+	slices.SortStableFunc(sorted, func(a, b recording.Step) int {
+		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a.Prefill, b.Prefill), cmp.Compare(a.Decode, b.Decode), cmp.Compare(a.Context, b.Context), cmp.Compare(a.US, b.US))
+	})
+	for i, n := 0, 0; i < len(sorted); i, n = i+1, n+1 {
+		last := i+1 == len(sorted) || kindOf(sorted[i+1]) != kindOf(sorted[i])
+		if n%2 == 0 || last {
+			fit = append(fit, sorted[i])
+		} else {
+			held = append(held, sorted[i])
+		}
+		if last {
+			n = -1
+		}
+	}
+	return fit, held
+}
+
+// worstBias is by what part the steps of a kind may be off on the average without a
+// warning, and worstEnd the largest steps of a kind.
+const (
+	worstBias = 0.1
+	worstEnd  = 0.2
+)
+
+// warnByKind warns where a model is far off on the steps of one kind, or on the largest
+// tenth of them, which errors over all steps do not show.
+func (s *setup) warnByKind(steps []recording.Step, m latency.Model) {
+	for k, name := range kindsOfSteps {
+		var own []recording.Step
+		for _, x := range steps {
+			if kindOf(x) == k {
+				own = append(own, x)
+			}
+		}
+		if len(own) < 4 {
+			continue
+		}
+		slices.SortStableFunc(own, func(a, b recording.Step) int { return cmp.Compare(a.US, b.US) })
+		off := make([]float64, len(own))
+		for i, x := range own {
+			b := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context}
+			off[i] = float64(m.Step(b))/x.US - 1
+		}
+		largest := off[len(off)-max(1, len(off)/10):]
+		if all, end := mean(off), mean(largest); math.Abs(all) > worstBias || math.Abs(end) > worstEnd {
+			s.warnf("of %d steps of %s the simulated are %+.2g %% off on the average, and of the longest %d %+.2g %%: the model is no good for them", len(own), name, 100*all, len(largest), 100*end)
+		}
+	}
 }
 
 func stepRegression(steps []recording.Step) *regression {

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
 
 	"blis/pkg/calibrate"
 )
@@ -20,8 +23,30 @@ type calibrateCommand struct {
 
 func (c *calibrateCommand) document() bool { return true }
 
+// checkGiven refuses what cannot be, and what has no effect.
+func (c *calibrateCommand) checkGiven() error {
+	for _, flag := range c.given {
+		switch {
+		case flag == "output-tokens" && c.OutputTokens < 1:
+			return fmt.Errorf("--output-tokens must be above 0, is %d", c.OutputTokens)
+		case flag == "tp" && c.TP < 1:
+			return fmt.Errorf("--tp must be at least 1, is %d", c.TP)
+		case (flag == "holdout" || flag == "refine") && c.Check != "":
+			return fmt.Errorf("--%s has no effect with --check, which fits nothing", flag)
+		}
+	}
+	if f, err := strconv.ParseFloat(c.Holdout, 64); err == nil && !(f >= 0 && f < 1) {
+		return fmt.Errorf("--holdout must be at least 0 and below 1 of the time, is %s", c.Holdout)
+	}
+	return nil
+}
+
 func (c *calibrateCommand) run(ctx context.Context, j job) error {
 	o := c.Options
 	o.Warn, o.Progress = j.warn, j.progress
-	return calibrate.Run(ctx, j.out, o)
+	err := calibrate.Run(ctx, j.out, o)
+	if call := (*calibrate.CallError)(nil); errors.As(err, &call) {
+		return wrongCall{fmt.Sprintf("%s; see blis-calibrate --help", call)}
+	}
+	return err
 }
