@@ -115,7 +115,7 @@ func TestExamplesInFailuresLoad(t *testing.T) {
 	}
 }
 
-// Six planted faults: the first pattern names each, whatever the seed. Runs without
+// Planted faults: the first pattern names each, whatever the seed. Runs without
 // fault, some of them in want of a little more, have none.
 func TestFirstPatternNamesTheFault(t *testing.T) {
 	if testing.Short() {
@@ -129,6 +129,10 @@ func TestFirstPatternNamesTheFault(t *testing.T) {
 		{"wrong weights", "--scenario mixed-slo --requests 1200", "--set deployments.main.replicas=2 --set priority.type=inverted-slo --set scheduler.type=priority-fcfs", "P1 behind_lower_class, scheduling inverted-slo + priority-fcfs"},
 		{"small cache", "--scenario documents --requests 700", "--set deployments.main.engine.num_gpu_blocks_override=8000", "P1 evicted, cache last-in"},
 		{"admission never fires", "--scenario sanity --requests 700", "--set deployments.main.replicas=2 --set admission={type:tree,root:{if:cluster.inflight>5000,then:reject,else:admit}}", "P1 overload, admission tree, rule admission.root.if"},
+		{"tiny cache", "--scenario mixed-slo --requests 1200", "--set deployments.main.engine.num_gpu_blocks_override=1500", "P1 cache_full, cache last-in"},
+		{"few seats", "--scenario sanity --requests 700", "--set deployments.main.engine.max_num_seqs=3", "P1 seats_full, engine"},
+		{"delays", "--scenario mixed-slo --requests 700", "--set admission={type:expression,admit:'req.delays<20?\"delay\":\"admit\"'}", "P1 delayed, admission expression, rule admission.admit"},
+		{"limits", "--scenario mixed-slo --requests 700", "--set deployments.main.engine.max_model_len=700", "P1 impossible, engine"},
 		{"no fault", "--scenario prefix-heavy --requests 700", "", ""},
 		{"no fault, hot prefix", "../../testdata/feedback/hot-prefix.yaml", "", ""},
 		{"no fault, documents", "--scenario documents --requests 700", "", ""},
