@@ -296,3 +296,16 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// Of several runs the text says which one its questions are about.
+func TestMoreSaysWhichRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawRun(t)
+		in.Scenarios = []Scenario{{Name: "a.zst", Metrics: in.Metrics}, {Name: "b.zst", Metrics: in.Metrics, Told: true}}
+		all := Sections(in, &Options{})
+		at := slices.IndexFunc(all, func(s Section) bool { return s.Name == more.name })
+		if at < 0 || !strings.Contains(all[at].Text, "RUN is the run b.zst.\n") || strings.Contains(all[at].Text, "a.zst") {
+			t.Fatalf("%+v", all)
+		}
+	})
+}
