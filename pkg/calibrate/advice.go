@@ -53,6 +53,13 @@ func (s *setup) advise(f *fitted, alike string) *Advice {
 	// A step of a few sequences and one near half of the batch.
 	step := max(1, f.Beta[0]+8*f.Beta[2]) * 1e-6
 	low, high := 4/(step*256), float64(s.deployment.Engine.MaxNumSeqs)/2/(2*step*256)
+	// GPUs compute prompts, too: more than half of the time on these and on what each
+	// sequence adds would be overload.
+	work := (f.Beta[1]*float64(128+most)/2 + 256*(f.Beta[2]+f.Beta[3]*float64(128+most+256)/2)) * 1e-6
+	if work > 0 {
+		high = min(high, 0.5/work)
+	}
+	low = min(low, high/4)
 	rate := func(v float64) float64 { return max(0.01, round(v, 2)) }
 	var b strings.Builder
 	fmt.Fprintf(&b, `version: "2"

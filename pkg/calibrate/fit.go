@@ -79,6 +79,14 @@ func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
 	if err := r.score(ctx, func(by float64) (latency.Model, error) { return scaledModel{m, 1 + by}, nil }); err != nil {
 		return nil, err
 	}
+	if len(s.steps) > 0 {
+		var off []float64
+		for _, x := range s.steps {
+			off = append(off, float64(m.Step(latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}))/x.US-1)
+		}
+		r.fit.held, r.fit.heldError = fmt.Sprintf("%d steps", len(off)), 100*deviation(off)
+		s.warnByKind(s.steps, m)
+	}
 	for _, f := range s.files {
 		if slices.ContainsFunc(set.Recordings, func(r catalog.Recording) bool { return r.Digest == f.Digest }) {
 			s.warnf("%s: the coefficients were fitted to it, at least in part: its errors are no accuracy", f.Path)

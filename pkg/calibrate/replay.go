@@ -77,6 +77,15 @@ func (s *setup) fill(r *run, of *recording.Run) {
 	if r.period, share = of.Period(); r.period > 0 {
 		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: taken as the same prompts, whose tokens the prefix cache had; beta[1] is known from the first %d requests alone", r.name, 100*share, r.period, r.period)
 	}
+	lost := 0
+	for i := range of.Outcomes {
+		if of.Outcomes[i].State != record.StateCompleted {
+			lost++
+		}
+	}
+	if lost > 0 {
+		s.warnf("%s: %d of %d requests did not complete: what they loaded the server with is known in part at best, and a replay is as busy as the rest", r.name, lost, len(of.Outcomes))
+	}
 	byID := map[string]*record.Outcome{}
 	for i := range of.Outcomes {
 		byID[of.Outcomes[i].ID] = &of.Outcomes[i]

@@ -139,7 +139,7 @@ func (s *setup) warnByKind(steps []recording.Step, m latency.Model) {
 		slices.SortStableFunc(own, func(a, b recording.Step) int { return cmp.Compare(a.US, b.US) })
 		off := make([]float64, len(own))
 		for i, x := range own {
-			b := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context}
+			b := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}
 			off[i] = float64(m.Step(b))/x.US - 1
 		}
 		largest := off[len(off)-max(1, len(off)/10):]
@@ -149,10 +149,12 @@ func (s *setup) warnByKind(steps []recording.Step, m latency.Model) {
 	}
 }
 
+// stepRegression is that of steps, which are in the order of what they compute: blocks
+// take them in turn, so that each has some of all kinds.
 func stepRegression(steps []recording.Step) *regression {
 	r := &regression{names: []string{names[3], names[4], names[5], names[6]}}
 	for i, x := range steps {
-		r.add(i*spanBlocks/len(steps), x.US, 1, float64(x.Prefill), float64(x.Decode), float64(x.Context))
+		r.add(i%min(spanBlocks, len(steps)), x.US, 1, float64(x.Prefill), float64(x.Decode), float64(x.Context))
 	}
 	return r
 }
