@@ -17,7 +17,7 @@ func TestAdviceIsNoOverload(t *testing.T) {
 	f.Beta = [4]float64{8000, 25, 60, 0.0391}
 	a := (&setup{deployment: d}).advise(f, "alike")
 	number := func(of string) float64 {
-		v, err := strconv.ParseFloat(regexp.MustCompile(of+`: ([0-9.]+)`).FindStringSubmatch(a.Spec)[1], 64)
+		v, err := strconv.ParseFloat(regexp.MustCompile(of + `: ([0-9.]+)`).FindStringSubmatch(a.Spec)[1], 64)
 		if err != nil {
 			t.Fatal(err)
 		}
