@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 
+	"blis/pkg/summarize"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -203,7 +205,8 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	err = cmd.run(ctx, job{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
 		color: cmd.options().Output == "" && isTerminal(std.Out),
 		warn:  func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
-	if err != nil && err != errDiffers {
+	var told summarize.Reported
+	if err != nil && err != errDiffers && !errors.As(err, &told) {
 		return errors.Join(err, out.abandon(t, err))
 	}
 	if failed := out.commit(); failed != nil {

@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"blis/pkg/feedback"
 	"blis/pkg/insight"
-	"blis/pkg/recording"
 	"blis/pkg/summarize"
 )
 
@@ -25,35 +26,42 @@ type summarizeCommand struct {
 	common
 }
 
-// input is the first stream, unless that is a recording of others', which run
-// opens.
+// input is stdin if that is the first stream. Files run opens: some are recordings of
+// others', and that one is not there is told in the product, too.
 func (c *summarizeCommand) input() string {
-	if recording.Foreign(c.First()) {
-		return ""
-	}
-	if strings.HasPrefix(c.First(), "-#") {
+	if c.stdin() {
 		return "-"
 	}
-	return c.First()
+	return ""
+}
+
+// stdin reports whether the first stream is stdin, or a part of it (-#NAME).
+func (c *summarizeCommand) stdin() bool {
+	file, _, _ := strings.Cut(c.First(), "#")
+	return file == "-"
+}
+
+// checkGiven refuses what tables have no place for.
+func (c *summarizeCommand) checkGiven() error {
+	if c.Format == "text" || c.Format == "json" {
+		return nil
+	}
+	for _, flag := range []string{"strategy", "max-tokens", "examples", "focus", "component", "hints"} {
+		if slices.Contains(c.given, flag) {
+			return fmt.Errorf("--%s has no effect with --format %s: it is about the text (--format text or json)", flag, c.Format)
+		}
+	}
+	return nil
 }
 
 func (c *summarizeCommand) run(ctx context.Context, j job) error {
 	o := c.Options
-	o.Progress, o.Color = j.progress, j.color
-	o.Open = func(name string) (io.ReadCloser, error) { return openStream(ctx, name, j.warn) }
-	if recording.Foreign(c.First()) {
-		in, err := o.Open(c.First())
-		if err != nil {
-			return err
+	o.Progress, o.Color, o.Warn = j.progress, j.color, j.warn
+	o.Open = func(name string) (io.ReadCloser, error) {
+		if file, choice, _ := strings.Cut(name, "#"); file == "-" {
+			return openStdin(ctx, j.in, choice, j.warn)
 		}
-		return summarize.Run(ctx, in, j.out, o)
+		return openStream(ctx, name, j.warn)
 	}
-	if file, choice, _ := strings.Cut(c.First(), "#"); file == "-" {
-		in, err := openStdin(ctx, j.in, choice, j.warn)
-		if err != nil {
-			return err
-		}
-		return summarize.Run(ctx, in, j.out, o)
-	}
-	return summarize.Run(ctx, j.in, j.out, o)
+	return summarize.Run(ctx, nil, j.out, o)
 }

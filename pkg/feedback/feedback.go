@@ -77,6 +77,8 @@ type Reference struct {
 	// Lo and Hi are where 95 % of what the score less this one could have been lie; nil
 	// where that is not known.
 	Lo, Hi *float64
+	// Elsewhere says that it is a run of another workload.
+	Elsewhere bool
 }
 
 // Scenario is one of several runs that have a score together.

@@ -250,6 +250,8 @@ func (w *writer) scores() {
 // that is known.
 func (r *Reference) noise() string {
 	switch {
+	case r.Elsewhere:
+		return ", of ANOTHER workload"
 	case r.Lo == nil:
 		return ""
 	case *r.Lo <= 0 && *r.Hi >= 0:

@@ -91,6 +91,31 @@ func TestCrowding(t *testing.T) {
 	}
 }
 
+// TestCrowdingOfTies: by hand. Two that tie in the first objective have the same
+// neighbours there, in whichever order they come.
+func TestCrowdingOfTies(t *testing.T) {
+	points := [][]float64{{0, 9, 5}, {2, 4, 1}, {2, 3, 2}, {6, 0, 3}, {3, 2, 0}}
+	// First objective: 0, 2, 2, 3, 6; the ties each (3-0)/6; second: 0, 2, 3, 4, 9: (9-3)/9,
+	// (4-2)/9; third: 0, 1, 2, 3, 5: (2-0)/5, (3-1)/5.
+	want := map[int]float64{1: 3./6 + 6./9 + 2./5, 2: 3./6 + 2./9 + 2./5}
+	for _, order := range [][]int{{0, 1, 2, 3, 4}, {4, 2, 3, 1, 0}} {
+		var all [][]Value
+		for _, i := range order {
+			var c []Value
+			for k := range points[i] {
+				c = append(c, Value{Value: &points[i][k]})
+			}
+			all = append(all, c)
+		}
+		for at, p := range Pareto(all) {
+			w, inner := want[order[at]]
+			if p.Rank != 1 || inner != (p.Crowding != nil) || inner && math.Abs(*p.Crowding-w) > 1e-12 {
+				t.Errorf("%v: candidate %d has %+v, want %v", order, order[at], p, w)
+			}
+		}
+	}
+}
+
 // TestPareto: against the definition, on random candidates.
 func TestPareto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -64,27 +64,29 @@ func dominates(a, b []float64) bool {
 }
 
 // crowd gives the members of a front their crowding: the distance between their
-// neighbours in each objective, as a share of the front's range, added up.
+// neighbours in each objective, as a share of the front's range, added up. Those that
+// tie in an objective have the same neighbours, so that nothing depends on their order;
+// an objective in which all tie says nothing.
 func crowd(x [][]float64, front []int, places []Place) {
 	sum := map[int]float64{}
 	edge := map[int]bool{}
 	for k := range x[front[0]] {
-		order := slices.Clone(front)
-		slices.SortStableFunc(order, func(a, b int) int {
-			switch {
-			case x[a][k] < x[b][k]:
-				return -1
-			case x[a][k] > x[b][k]:
-				return 1
-			}
-			return 0
-		})
-		last := len(order) - 1
-		lo, hi := x[order[0]][k], x[order[last]][k]
-		edge[order[0]], edge[order[last]] = true, true
-		for i := 1; i < last; i++ {
-			if gap := (x[order[i+1]][k] - x[order[i-1]][k]) / (hi - lo); finite(gap) {
-				sum[order[i]] += gap
+		var values []float64
+		for _, i := range front {
+			values = append(values, x[i][k])
+		}
+		slices.Sort(values)
+		values = slices.Compact(values)
+		last := len(values) - 1
+		if last == 0 && len(front) > 1 {
+			continue
+		}
+		for _, i := range front {
+			at, _ := slices.BinarySearch(values, x[i][k])
+			if at == 0 || at == last {
+				edge[i] = true
+			} else if gap := (values[at+1] - values[at-1]) / (values[last] - values[0]); finite(gap) {
+				sum[i] += gap
 			}
 		}
 	}

@@ -138,7 +138,7 @@ func (r *report) document(err error) *Document {
 	if err != nil {
 		return r.fail(d, err)
 	}
-	d.Warnings = append(first.warnings, d.Warnings...)
+	d.Warnings = append(append([]string{}, first.warnings...), d.Warnings...)
 	d.Selection = first.selection()
 	if first.workload != nil {
 		d.Workload = first.workload.document
@@ -189,7 +189,7 @@ func (r *report) candidate(c *candidate) Candidate {
 		x.ParetoRank, x.Crowding = &c.place.Rank, c.place.Crowding
 	}
 	for _, run := range c.runs {
-		s := Scored{Name: run.name, Holdout: r.fitness.HeldOut(run.name), Baseline: run.base.score(), Parent: run.parent.score()}
+		s := Scored{Name: run.name, Holdout: r.fitness.HeldOut(run.name), Baseline: run.reference("base"), Parent: run.reference("parent")}
 		if noise, known := run.noise["base"]; known {
 			s.OverBaseline = &noise
 		}
@@ -206,12 +206,12 @@ func (r *report) candidate(c *candidate) Candidate {
 	return x
 }
 
-// score is that of a run to compare with, nil without one.
-func (r *subject) score() *float64 {
-	if r == nil || r.result == nil {
+// reference is the score of the run that this one is compared with, nil without one.
+func (r *subject) reference(tree string) *float64 {
+	if r.references[tree] == nil {
 		return nil
 	}
-	return &r.result.Score
+	return &r.references[tree].Score
 }
 
 func (r *report) refs() []Ref {

@@ -146,19 +146,26 @@ func (r *report) score(x *subject) (err error) {
 	if x.parent, err = r.match(x, r.parents, "--parent"); err != nil {
 		return err
 	}
-	evaluate := func(x, base, parent *subject) error {
-		x.result, err = r.fitness.Evaluate(fitness.NewRun(x.tree(), x.header.SLOClasses, base.tree(), parent.tree()))
+	evaluate := func(y *subject) (*fitness.Result, error) {
+		return r.fitness.Evaluate(fitness.NewRun(y.tree(), y.header.SLOClasses, x.base.tree(), x.parent.tree()))
+	}
+	if x.result, err = evaluate(x); err != nil {
 		return err
 	}
-	if err := evaluate(x, x.base, x.parent); err != nil {
-		return err
-	}
-	// What it is compared with is scored too, as if it had come in its place.
-	for _, ref := range []*subject{x.base, x.parent} {
-		if ref != nil && ref.result == nil {
-			if err := evaluate(ref, x.base, x.parent); err != nil {
-				return fmt.Errorf("%s, to compare with: %w", ref.name, err)
-			}
+	// What it is compared with is scored too, as if it had come in its place: a parent
+	// of several runs in that of each, whose baselines may differ.
+	x.references = map[string]*fitness.Result{}
+	for i, ref := range []*subject{x.base, x.parent} {
+		if ref == nil {
+			continue
+		}
+		tree := roles[i+1]
+		if x.references[tree], err = evaluate(ref); err != nil {
+			return fmt.Errorf("%s, to compare with: %w", ref.name, err)
+		}
+		// A column of a table has one score: that beside a run of its own workload.
+		if ref.result == nil || ref.end.WorkloadDigest == x.end.WorkloadDigest {
+			ref.result = x.references[tree]
 		}
 	}
 	x.noise = r.noise(x)
@@ -187,7 +194,14 @@ func (r *report) match(x *subject, refs []*subject, flag string) (*subject, erro
 	if len(refs) > 1 {
 		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, short(x.end.WorkloadDigest))
 	}
-	r.warnings = append(r.warnings, fmt.Sprintf("%s is compared with a run of another workload: %s %s", x.name, flag, refs[0].name))
+	odd := fmt.Sprintf("%s is compared with a run of another workload: %s %s", x.name, flag, refs[0].name)
+	if r.options.Strict {
+		return nil, errors.New(odd)
+	}
+	r.warnings = append(r.warnings, odd)
+	if r.options.Warn != nil {
+		r.options.Warn(odd)
+	}
 	return refs[0], nil
 }
 
@@ -212,20 +226,20 @@ func (r *report) combine(c *candidate) {
 	}
 	c.result = r.fitness.Combine(scenarios)
 	c.references = map[string]*float64{
-		"base":   r.reference(c, func(x *subject) *subject { return x.base }),
-		"parent": r.reference(c, func(x *subject) *subject { return x.parent }),
+		"base":   r.reference(c, "base"),
+		"parent": r.reference(c, "parent"),
 	}
 }
 
 // reference is the score of what the candidate is compared with, nil without any.
-func (r *report) reference(c *candidate, of func(*subject) *subject) *float64 {
+func (r *report) reference(c *candidate, tree string) *float64 {
 	var scenarios []fitness.Scenario
 	for _, x := range c.runs {
-		ref := of(x)
-		if ref == nil || ref.result == nil {
+		ref := x.references[tree]
+		if ref == nil {
 			return nil
 		}
-		scenarios = append(scenarios, fitness.Scenario{Name: x.name, Result: ref.result})
+		scenarios = append(scenarios, fitness.Scenario{Name: x.name, Result: ref})
 	}
 	return &r.fitness.Combine(scenarios).Score
 }

@@ -77,17 +77,25 @@ func (k *rows) lose(o *record.SessionOutcome) {
 // outcomes of all runs there are none.
 func (r *report) noise(x *subject) (byRole map[string]Interval) {
 	compared := map[string]*subject{"m": x, "base": x.base, "parent": x.parent}
+	needs := map[string]bool{}
+	needs["base"], needs["parent"] = r.fitness.Needs()
 	for _, role := range roles {
-		if y := compared[role]; y != nil && (y.rows == nil || len(y.rows.all) == 0 || y.end.WorkloadDigest != x.end.WorkloadDigest) {
+		y := compared[role]
+		if y == nil || y.rows != nil && len(y.rows.all) > 0 && y.end.WorkloadDigest == x.end.WorkloadDigest {
+			continue
+		}
+		// Scores that read the numbers of what cannot be drawn are not known.
+		if role == "m" || needs[role] {
 			return nil
 		}
+		delete(compared, role)
 	}
-	if x.base == nil && x.parent == nil {
+	if compared["base"] == nil && compared["parent"] == nil {
 		return nil
 	}
-	order := arrivalOrder(x, x.base, x.parent)
+	order := arrivalOrder(x, compared["base"], compared["parent"])
 	length := 1
-	for _, y := range []*subject{x.base, x.parent} {
+	for _, y := range []*subject{compared["base"], compared["parent"]} {
 		if y != nil {
 			length = max(length, blockLength(order, x, y))
 		}

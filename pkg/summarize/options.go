@@ -36,6 +36,8 @@ type Options struct {
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`
 	// Color says that a person looks, at a terminal.
 	Color bool `kong:"-"`
+	// Warn tells the user what is odd about the call; nil is silent.
+	Warn func(string) `kong:"-"`
 	// Progress tells the user how far the reading has come; nil is silent.
 	Progress func(string) `kong:"-"`
 }
@@ -55,6 +57,14 @@ func (o *Options) Validate() error {
 	}
 	if err := o.Telling.Validate(); err != nil {
 		return err
+	}
+	for _, streams := range [][]string{o.Streams, o.Baseline, o.Parent} {
+		names := namesOf(streams)
+		for i, name := range names {
+			if slices.Contains(names[:i], name) {
+				return fmt.Errorf("two streams are called %s: name them, as in %s=FILE other=FILE", name, name)
+			}
+		}
 	}
 	if o.Explain.Asked() && o.Format != "text" {
 		return fmt.Errorf("--explain is a text; it does not go with --format %s", o.Format)
@@ -92,6 +102,23 @@ func nameOf(stream string) (name, file string) {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name, stream
+}
+
+// namesOf are the names of streams. Files that have the same name without folders have
+// their whole one.
+func namesOf(streams []string) (names []string) {
+	count := map[string]int{}
+	for _, stream := range streams {
+		name, _ := nameOf(stream)
+		names = append(names, name)
+		count[name]++
+	}
+	for i, stream := range streams {
+		if _, file := nameOf(stream); count[names[i]] > 1 && file == stream {
+			names[i] = file
+		}
+	}
+	return names
 }
 
 // Fitness is an expression, or the name of a file.

@@ -12,15 +12,21 @@ import (
 	"blis/pkg/record"
 )
 
-// Run reads the first stream from in and the others that o names, and writes
-// their summary to out. The metrics of a run are those that it carries; those of
+// Reported is an error that the product says, too: that is whole.
+type Reported struct{ error }
+
+// Unwrap is the error that is reported.
+func (r Reported) Unwrap() error { return r.error }
+
+// Run reads the first stream from in, which nil leaves to o.Open, and the others that o
+// names, and writes their summary to out. The metrics of a run are those that it carries; those of
 // a part of it, and of a recording, which carries none, are computed from the
 // outcomes.
 //
 // A run that carries an error in place of a product is summarized as that, with
 // score 0, and is no error here. One that cannot be read to its end is an error,
 // and so is a fitness that does not fit; in the format json these are reported on
-// out, too.
+// out, too, and are Reported.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -36,6 +42,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	text, writing := r.render(err)
 	if writing == nil {
 		_, writing = out.Write(text)
+	}
+	if err != nil && writing == nil {
+		return Reported{err}
 	}
 	return errors.Join(err, writing)
 }
@@ -62,8 +71,10 @@ type subject struct {
 	// err is why there is nothing to be said of it.
 	err    error
 	result *fitness.Result
-	// base and parent are nil without one.
+	// base and parent are nil without one. references are what they are worth in the
+	// place of this run, by their trees.
 	base, parent *subject
+	references   map[string]*fitness.Result
 	// noise has the interval of the score less that of base and of parent, where it is
 	// known.
 	noise map[string]Interval
@@ -91,24 +102,27 @@ func (r *report) read(ctx context.Context, in io.Reader) (err error) {
 	if len(streams) == 0 {
 		streams = []string{"-"}
 	}
-	if r.runs, err = r.readAll(ctx, streams, in); err != nil {
+	if r.runs, err = r.readAll(ctx, streams, in, false); err != nil {
 		return err
 	}
-	if r.baselines, err = r.readAll(ctx, r.options.Baseline, nil); err != nil {
+	if r.baselines, err = r.readAll(ctx, r.options.Baseline, nil, true); err != nil {
 		return err
 	}
-	if r.parents, err = r.readAll(ctx, r.options.Parent, nil); err != nil {
+	if r.parents, err = r.readAll(ctx, r.options.Parent, nil, true); err != nil {
 		return err
 	}
 	return r.judge()
 }
 
-// readAll reads the streams so called; in is the first of them if it is open. A
+// readAll reads the streams so called, to compare with or not; in is the first of them if
+// it is open. A
 // stream that cannot be opened, or a workload among several, ends it: that is no
 // run that failed but a call that is wrong.
-func (r *report) readAll(ctx context.Context, streams []string, in io.Reader) (all []*subject, err error) {
+func (r *report) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*subject, err error) {
+	names := namesOf(streams)
 	for i, stream := range streams {
-		name, file := nameOf(stream)
+		name := names[i]
+		_, file := nameOf(stream)
 		from := in
 		if i > 0 || in == nil {
 			opened, err := r.options.Open(file)
@@ -118,11 +132,11 @@ func (r *report) readAll(ctx context.Context, streams []string, in io.Reader) (a
 			defer opened.Close()
 			from = opened
 		}
-		x := &subject{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: in == nil}}
+		x := &subject{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: references}}
 		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if x.workload != nil && (len(streams) > 1 || in == nil) {
+		if x.workload != nil && (len(streams) > 1 || references) {
 			return nil, errors.New(file + " is a workload: one can be described, by itself")
 		}
 		all = append(all, x)

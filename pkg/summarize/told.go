@@ -78,7 +78,7 @@ func (r *report) input(c *candidate, x *subject) *feedback.Input {
 		run        *subject
 	}{{"baseline", "base", x.base}, {"parent", "parent", x.parent}} {
 		if ref.run != nil {
-			told := feedback.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw}
+			told := feedback.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw, Elsewhere: ref.run.end.WorkloadDigest != x.end.WorkloadDigest}
 			if noise, known := x.noise[ref.tree]; known && len(c.runs) == 1 {
 				told.Lo, told.Hi = &noise.Lo, &noise.Hi
 			}

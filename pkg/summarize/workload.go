@@ -28,6 +28,14 @@ func (s *summary) describe(r *record.Reader) error {
 	if s.options.Where.keeps != nil {
 		return r.Errorf("--where is about outcomes; this is a workload (blis-gen --where keeps a part of one)")
 	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--fitness", s.options.Fitness != nil}, {"--baseline", len(s.options.Baseline) > 0}, {"--parent", len(s.options.Parent) > 0}} {
+		if flag.given && !s.reference {
+			return r.Errorf("%s is about runs; this is a workload, which has no score", flag.name)
+		}
+	}
 	s.workload = &described{describer: workload.New()}
 	if name := s.options.Cluster; name != nil {
 		var err error
