@@ -263,6 +263,14 @@ func (s *side) recompute(ctx context.Context) error {
 		}
 	} else {
 		err = s.walk(ctx, func(r *record.Reader, o *record.Outcome, _ *record.Decision) error {
+			if r.Kind() == record.KindSessionOutcome {
+				var ended record.SessionOutcome
+				err := r.SessionOutcome(&ended)
+				if n, ok := s.ids[ended.Breaker()]; err == nil && ok && s.wanted(n) {
+					acc.Lost(&ended)
+				}
+				return err
+			}
 			if r.Kind() != record.KindOutcome {
 				return nil
 			}

@@ -42,6 +42,8 @@ type request struct {
 	arrival, ttft, e2e, queue    int64
 	input, output, cached, again int64 // again: preemptions
 	group, place                 int32
+	// lost calls were never made, because their session ended with this one.
+	lost int32
 	// state is its place in states, 0 if the stream does not have it.
 	state uint8
 	has   uint8
@@ -95,6 +97,8 @@ func (s *side) read(ctx context.Context) error {
 				}
 			}
 			return err
+		case record.KindSessionOutcome:
+			return s.lose(r)
 		case record.KindDecision:
 			if err := r.Decision(d); err != nil {
 				return err
@@ -112,6 +116,18 @@ func (s *side) read(ctx context.Context) error {
 		s.warn("%s", msg)
 	}
 	return err
+}
+
+// lose notes the calls that a broken session lost, with the call that broke it.
+func (s *side) lose(r *record.Reader) error {
+	var o record.SessionOutcome
+	if err := r.SessionOutcome(&o); err != nil {
+		return err
+	}
+	if n, ok := s.ids[o.Breaker()]; ok && o.Lost() > 0 {
+		s.requests.at(n).lost = int32(o.Lost())
+	}
+	return nil
 }
 
 // walk visits all records of a run. o and d are memory for those that need it.

@@ -32,6 +32,9 @@ var totals = []struct {
 	{"requests.failed", func(q *request) (float64, bool) { return 1, states[q.state] == "failed" }},
 	{"requests.unfinished", func(q *request) (float64, bool) { return 1, states[q.state] == "unfinished" }},
 	{"goodput.offered", func(q *request) (float64, bool) { return 1, q.is(judged) }},
+	{"requests.lost", func(q *request) (float64, bool) { return float64(q.lost), true }},
+	{"goodput.lost", func(q *request) (float64, bool) { return float64(q.lost), q.is(judged) }},
+	{"_promised", func(q *request) (float64, bool) { return float64(1 + q.lost), q.is(judged) }},
 	{"goodput.met", func(q *request) (float64, bool) { return 1, q.is(met) }},
 	{"kv.preemptions", func(q *request) (float64, bool) { return float64(q.again), true }},
 	{"_scheduled", func(q *request) (float64, bool) { return 1, q.is(scheduled) }},
@@ -49,7 +52,7 @@ var (
 		{"admission_rate", "requests.admitted", "requests.offered"},
 		{"preemption_rate", "kv.preemptions", "_scheduled"},
 		{"kv.prefix_hit_ratio", "_cached", "_prompt"},
-		{"goodput.ratio", "goodput.met", "goodput.offered"},
+		{"goodput.ratio", "goodput.met", "_promised"},
 	}
 	rates = []struct {
 		path string

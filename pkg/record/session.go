@@ -142,5 +142,10 @@ func (o *SessionOutcome) Lost() int64 {
 	return o.Calls - o.Offered
 }
 
+// Breaker is the id of the request that broke the session; of no request where none did.
+func (o *SessionOutcome) Breaker() string {
+	return (&SessionStep{ID: o.Step}).RequestID(o.ID)
+}
+
 // StateBroken is the state of a session one of whose steps did not complete.
 const StateBroken = "broken"

@@ -65,7 +65,7 @@ func (k *rows) keep(o *record.Outcome, met *bool) {
 
 // lose notes the calls that a broken session lost, with the call that broke it.
 func (k *rows) lose(o *record.SessionOutcome) {
-	if at, ok := k.of[breaker(o)]; ok && o.Lost() > 0 {
+	if at, ok := k.of[o.Breaker()]; ok && o.Lost() > 0 {
 		k.all[at].lost = o.Lost()
 	}
 }

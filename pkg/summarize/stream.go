@@ -195,16 +195,11 @@ func (s *summary) session(r *record.Reader) error {
 	return nil
 }
 
-// breaker is the id of the call that broke the session.
-func breaker(o *record.SessionOutcome) string {
-	return (&record.SessionStep{ID: o.Step}).RequestID(o.ID)
-}
-
 // chooseSession counts the session, by its own arrival, if the options
 // ask for it. Conditions are about requests: with one, no session is counted. The
 // calls that it lost go with the one that broke it.
 func (s *summary) chooseSession(o *record.SessionOutcome) {
-	if call := breaker(o); s.broke[call] {
+	if call := o.Breaker(); s.broke[call] {
 		s.computed.Lost(o)
 		delete(s.broke, call)
 	}
