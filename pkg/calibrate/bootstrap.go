@@ -46,6 +46,9 @@ func (b *blocks) counts() []float64 {
 	return counts
 }
 
+// stretches is how many of them the draws are made of.
+func (b *blocks) stretches() int { return b.n / b.length }
+
 // intervalOf sorts draws and returns their middle part.
 func intervalOf(draws []float64) Interval {
 	slices.Sort(draws)
@@ -68,12 +71,13 @@ func (f *clientFit) intervals(seed uint64) (data, doubts []Interval) {
 	p.parameters = slices.Clone(p.parameters)
 	p.parameters[atBeta2].spread = 0 // as told by the data
 	var sources []*blocks
-	n := 0
+	stretches := 0
 	for _, r := range f.runs {
-		sources = append(sources, newBlocks(len(r.blocks), seed, "blocks/"+r.file.Digest+"/"+r.of))
-		n += len(r.blocks)
+		b := newBlocks(len(r.blocks), seed, "blocks/"+r.file.Digest+"/"+r.of)
+		sources = append(sources, b)
+		stretches += b.stretches()
 	}
-	wider := widening(n)
+	wider := widening(stretches)
 	normal := dist.NewStream(seed, "slope")
 	tries := dist.NewStream(seed, "ends of the search")
 	along := p.along(f.told, atBeta2)
@@ -113,9 +117,9 @@ func (f *clientFit) intervals(seed uint64) (data, doubts []Interval) {
 	return data, doubts
 }
 
-// widening is stat.Widening of intervals at the level; one block says nothing of how
-// blocks scatter.
-func widening(blocks int) float64 { return stat.Widening(max(2, blocks), level) }
+// widening is stat.Widening of intervals at the level; one stretch of blocks says
+// nothing of how they scatter.
+func widening(stretches int) float64 { return stat.Widening(max(2, stretches), level) }
 
 // along is how the parameters move where one of them is moved by 1 and the others
 // follow as the data want.
@@ -153,7 +157,7 @@ func (r *regression) intervals(x []float64, seed uint64) []Interval {
 	// Weights of rows are those of the whole fit: they hardly change.
 	weights := make([]float64, len(r.rows))
 	off := r.errors(x)
-	spread, wider := max(1e-9, deviation(off)), widening(n)
+	spread, wider := max(1e-9, deviation(off)), widening(source.stretches())
 	for range resamples {
 		counts := source.counts()
 		for i, e := range off {

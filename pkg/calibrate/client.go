@@ -122,23 +122,29 @@ func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) 
 		return nil, err
 	}
 	for k := range s.x {
-		middle := 0.0
+		s.x[k] = 0
 		for _, e := range ends {
-			middle += e[k] / float64(len(ends))
+			s.x[k] += e[k] / float64(len(ends))
 		}
-		for _, e := range ends {
-			e[k] -= middle
-		}
-		s.x[k] = middle
 	}
-	s.wander = ends
 	if is, err := f.lossAt(ctx, s); err != nil {
 		return nil, err
 	} else if is > worse*found.loss {
-		found.wander, found.jacobian = ends, s.jacobian
-		return &found, nil
+		found.jacobian = s.jacobian
+		s = &found
 	}
+	s.wander = apart(ends, s.x)
 	return s, nil
+}
+
+// apart is how far ends lie from x.
+func apart(ends [][]float64, x []float64) [][]float64 {
+	for _, e := range ends {
+		for k := range e {
+			e[k] -= x[k]
+		}
+	}
+	return ends
 }
 
 // lossAt is the loss where a solution stands, which planes only come near.
