@@ -29,6 +29,9 @@ func (s *simulation) fork(l ledger) *simulation {
 	future := *s.arrivals.(*again)
 	f.arrivals, f.segments = &future, nil
 	f.deployments = slices.Clone(s.deployments)
+	for i := range f.deployments {
+		f.deployments[i].use = use{} // what forks use is told nowhere
+	}
 	f.tree = s.tree.Clone()
 	f.queue, f.starting = s.queue.Clone(), slices.Clone(s.starting)
 	f.slots, f.spare = slices.Clone(s.slots), slices.Clone(s.spare)

@@ -153,7 +153,7 @@ func shareNothing(t *testing.T, a, b *simulation) {
 // unchanging is what does not change once a simulation has begun, and the policies,
 // whose own test says that clones are, by the end of
 // its path.
-var unchanging = []string{".models", ".arrivals", ".Steps", ".class", ".eager", ".late", ".periodic", ".demands", ".measured", ".use", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane"}
+var unchanging = []string{".models", ".arrivals", ".Steps", ".class", ".eager", ".late", ".periodic", ".demands", ".measured", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane"}
 
 // walk calls visit for all memory that v refers to, and goes on from there if that
 // says so.
