@@ -65,7 +65,7 @@ func TestOneStepIsARefit(t *testing.T) {
 
 // scatter is a standard deviation.
 func scatter(x []float64) float64 {
-	m, squares := mean(x), 0.0
+	m, squares := stat.Mean(x), 0.0
 	for _, v := range x {
 		squares += (v - m) * (v - m)
 	}

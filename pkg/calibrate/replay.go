@@ -11,6 +11,7 @@ import (
 	"blis/pkg/record"
 	"blis/pkg/recording"
 	"blis/pkg/sim"
+	"blis/pkg/stat"
 )
 
 // seen is what one request saw, in µs: NaN where it is not known. queue is the time
@@ -256,10 +257,10 @@ func (r *run) featuresOf(all []seen, block []int) (f [features]float64) {
 			half[1] = append(half[1], s.ttft)
 		}
 	}
-	f = [features]float64{math.Log(mean(tpot)), math.Log(mean(e2e)), math.Log(mean(ttft)), math.NaN(), math.NaN()}
+	f = [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)), math.NaN(), math.NaN()}
 	for k, list := range half {
 		if slices.Sort(list); len(list) > 0 {
-			f[3+k] = math.Log(mean(list[:len(list)-len(list)/10]))
+			f[3+k] = math.Log(stat.Mean(list[:len(list)-len(list)/10]))
 		}
 	}
 	return f
@@ -273,14 +274,6 @@ func (r *run) middle(block []int) int64 {
 	}
 	slices.Sort(lengths)
 	return lengths[(len(lengths)-1)/2]
-}
-
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }
 
 // compare returns, for each block and feature, how much too long it is simulated,

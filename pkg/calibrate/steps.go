@@ -9,6 +9,7 @@ import (
 
 	"blis/pkg/latency"
 	"blis/pkg/recording"
+	"blis/pkg/stat"
 )
 
 // fromSteps fits β to measured steps: a line, and where the steps are a grid of
@@ -143,7 +144,7 @@ func (s *setup) warnByKind(steps []recording.Step, m latency.Model) {
 			off[i] = float64(m.Step(b))/x.US - 1
 		}
 		largest := off[len(off)-max(1, len(off)/10):]
-		if all, end := mean(off), mean(largest); math.Abs(all) > worstBias || math.Abs(end) > worstEnd {
+		if all, end := stat.Mean(off), stat.Mean(largest); math.Abs(all) > worstBias || math.Abs(end) > worstEnd {
 			s.warnf("of %d steps of %s the simulated are %+.2g %% off on the average, and of the longest %d %+.2g %%: the model is no good for them", len(own), name, 100*all, len(largest), 100*end)
 		}
 	}

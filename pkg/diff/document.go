@@ -206,7 +206,7 @@ func (c *comparison) checkWorkloads() error {
 	}
 	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
 		return fmt.Errorf("%s and %s are of different workloads (%s and %s); --unpaired compares them as independent", a.name, b.name,
-			cmp.Or(short(x), "unknown"), cmp.Or(short(y), "unknown"))
+			cmp.Or(record.ShortDigest(x), "unknown"), cmp.Or(record.ShortDigest(y), "unknown"))
 	}
 	return nil
 }
@@ -339,19 +339,16 @@ func (s *side) identity() Identity {
 	h := s.header
 	id := Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version, Format: s.format, Requests: s.outcomes}
 	if run := h.Run; run != nil {
-		id.PolicyDigest, id.ConfigDigest = short(run.Key.Policy), short(run.ConfigDigest)
+		id.PolicyDigest, id.ConfigDigest = record.ShortDigest(run.Key.Policy), record.ShortDigest(run.ConfigDigest)
 	}
 	if s.end != nil {
-		id.WorkloadDigest = short(s.end.WorkloadDigest)
+		id.WorkloadDigest = record.ShortDigest(s.end.WorkloadDigest)
 		if s.end.Requests != nil {
 			id.Requests = s.end.Requests.Offered
 		}
 	}
 	return id
 }
-
-// short is a digest as people compare it.
-func short(digest string) string { return digest[:min(12, len(digest))] }
 
 // document is what can be rendered.
 type document interface{ text() []byte }

@@ -3,6 +3,8 @@ package diff
 import (
 	"fmt"
 	"strings"
+
+	"blis/pkg/record"
 )
 
 // written are the times as people call them.
@@ -97,7 +99,7 @@ func byPart(by string, list []Judged) *table {
 			}
 			row = append(row, cells[name])
 		}
-		t.row(ascii(strings.TrimSpace(p.Name)), row...)
+		t.row(record.Printable(strings.TrimSpace(p.Name)), row...)
 	}
 	return t
 }

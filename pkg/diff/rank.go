@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"blis/pkg/record"
 	"blis/pkg/stat"
 )
 
@@ -177,7 +178,7 @@ func (r *Ranking) text() []byte {
 		if p.Percent != nil {
 			percent = fmt.Sprintf("%+.1f", *p.Percent)
 		}
-		t.row(ascii(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
+		t.row(record.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
 	}
 	b = append(t.append(b), '\n')
 	line("order", "%d of %d pairs in the order measured; Spearman %s, Kendall %s", r.Ordered, r.Comparable, plain(r.Spearman, millisecond), plain(r.Kendall, millisecond))
@@ -187,7 +188,7 @@ func (r *Ranking) text() []byte {
 		if i == 0 {
 			b = append(b, "\nwarnings\n"...)
 		}
-		b = fmt.Appendf(b, "  %s\n", ascii(w))
+		b = fmt.Appendf(b, "  %s\n", record.Printable(w))
 	}
 	return b
 }

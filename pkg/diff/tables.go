@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"blis/pkg/record"
 )
 
 // latencies is the table of the main distributions.
@@ -107,7 +109,7 @@ func (d *Document) parts(of string) *table {
 			m := d.Metrics.at(prefix + path)
 			row = append(row, plain(m.A, show)+" -> "+plain(m.B, show)+m.mark())
 		}
-		t.row(ascii(head), row...)
+		t.row(record.Printable(head), row...)
 	}
 	return t
 }
@@ -202,13 +204,6 @@ func (t *table) append(b []byte) []byte {
 		b = fmt.Appendf(b, "... and %d more: --format json\n", t.more)
 	}
 	return b
-}
-
-// ascii is s with what is not printable ASCII escaped.
-func ascii(s string) string {
-	q := strconv.QuoteToASCII(s)
-	q = q[1 : len(q)-1]
-	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(q)
 }
 
 // cut is s, cut off where it is longer than most.

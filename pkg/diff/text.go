@@ -21,7 +21,7 @@ func (d *Document) text() []byte {
 	line("a", "%s", d.A.text())
 	line("b", "%s", d.B.text())
 	if s := d.Selection; s != nil {
-		line("selection", "%d of %d requests, where %s", s.Requests, s.Of, ascii(s.Where))
+		line("selection", "%d of %d requests, where %s", s.Requests, s.Of, record.Printable(s.Where))
 	}
 	line("result", "%s", d.verdict())
 	if d.Status == statusDiffers {
@@ -31,12 +31,12 @@ func (d *Document) text() []byte {
 		if i == 0 {
 			b = append(b, '\n')
 		}
-		line("gate", "%s: %s", g.text(), ascii(g.Expr))
+		line("gate", "%s: %s", g.text(), record.Printable(g.Expr))
 	}
 	if len(d.Warnings) > 0 {
 		b = append(b, "\nwarnings\n"...)
 		for _, w := range d.Warnings {
-			b = fmt.Appendf(b, "  %s\n", ascii(w))
+			b = fmt.Appendf(b, "  %s\n", record.Printable(w))
 		}
 	}
 	return b
@@ -101,7 +101,7 @@ func (id *Identity) text() string {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
 	}
-	return ascii(strings.Join(append(parts, fmt.Sprintf("%d requests", id.Requests)), ", "))
+	return record.Printable(strings.Join(append(parts, fmt.Sprintf("%d requests", id.Requests)), ", "))
 }
 
 // verdict says in a line what differs.
@@ -136,10 +136,10 @@ func (d *Document) settings() *table {
 		if v == nil {
 			return "-"
 		}
-		return cut(ascii(string(v)), 60)
+		return cut(record.Printable(string(v)), 60)
 	}
 	for _, s := range d.Config[:min(len(d.Config), maxRows)] {
-		t.row(ascii(s.Path), show(s.A), show(s.B))
+		t.row(record.Printable(s.Path), show(s.A), show(s.B))
 	}
 	return t
 }
@@ -185,8 +185,8 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 	t := &table{}
 	t.row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
 	for _, c := range list {
-		t.row(ascii(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
-			ascii(c.A.Replica)+" -> "+ascii(c.B.Replica))
+		t.row(record.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
+			record.Printable(c.A.Replica)+" -> "+record.Printable(c.B.Replica))
 	}
 	return t.append(append(b, '\n'))
 }
@@ -195,7 +195,7 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 func (d *Decisions) append(b []byte) []byte {
 	f := d.First
 	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, and %d follow\n", "decisions", d.Differ, d.Compared+d.OnlyA+d.OnlyB,
-		f.Stage, ascii(f.Request), f.Follow)
+		f.Stage, record.Printable(f.Request), f.Follow)
 	for _, s := range []struct {
 		name string
 		d    *record.Decision
@@ -209,7 +209,7 @@ func (d *Decisions) append(b []byte) []byte {
 	case len(f.Unlike) == 0:
 		b = append(b, "  what both saw of the same replicas is equal\n"...)
 	default:
-		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(ascii(strings.Join(f.Unlike, ", ")), 120))
+		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(record.Printable(strings.Join(f.Unlike, ", ")), 120))
 	}
 	t := &table{}
 	var head []string
@@ -225,7 +225,7 @@ func (d *Decisions) append(b []byte) []byte {
 		for _, side := range []*record.Decision{f.A, f.B} {
 			row = append(row, considered(side, at)...)
 		}
-		t.row("  "+ascii(placeOf(at.deployment, at.replica)), row...)
+		t.row("  "+record.Printable(placeOf(at.deployment, at.replica)), row...)
 	}
 	return t.withoutEmpty().append(b)
 }
@@ -250,7 +250,7 @@ func decided(d *record.Decision) string {
 			line += ", " + more
 		}
 	}
-	return ascii(line)
+	return record.Printable(line)
 }
 
 // candidates are those that one of the sides shows.

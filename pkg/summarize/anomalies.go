@@ -44,5 +44,5 @@ func episodeText(a *record.Anomaly) string {
 	case a.SLOClass != "":
 		where = " of " + a.SLOClass
 	}
-	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", ascii(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, ascii(a.Text))
+	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", record.Printable(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, record.Printable(a.Text))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
+	"blis/pkg/record"
 )
 
 // column is a run beside others.
@@ -64,13 +65,13 @@ func (r *report) grid() (grid [][]string) {
 	if len(columns) <= mostColumns {
 		head := []string{"run"}
 		for i := range columns {
-			head = append(head, ascii(columns[i].name))
+			head = append(head, record.Printable(columns[i].name))
 		}
 		grid = append(grid, head)
 		for _, l := range lines {
-			row := []string{ascii(l.name)}
+			row := []string{record.Printable(l.name)}
 			for i := range columns {
-				row = append(row, ascii(l.cell(&columns[i])))
+				row = append(row, record.Printable(l.cell(&columns[i])))
 			}
 			grid = append(grid, row)
 		}
@@ -79,15 +80,15 @@ func (r *report) grid() (grid [][]string) {
 	head := []string{"run"}
 	for _, l := range lines {
 		if l.key {
-			head = append(head, ascii(l.name))
+			head = append(head, record.Printable(l.name))
 		}
 	}
 	grid = append(grid, head)
 	for i := range columns {
-		row := []string{ascii(columns[i].name)}
+		row := []string{record.Printable(columns[i].name)}
 		for _, l := range lines {
 			if l.key {
-				row = append(row, ascii(l.cell(&columns[i])))
+				row = append(row, record.Printable(l.cell(&columns[i])))
 			}
 		}
 		grid = append(grid, row)
@@ -101,7 +102,7 @@ func (r *report) sideBySide() []byte {
 	b := t.append(nil)
 	for _, x := range r.runs {
 		if x.err != nil {
-			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", ascii(x.name), ascii(x.err.Error()))
+			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", record.Printable(x.name), record.Printable(x.err.Error()))
 		}
 	}
 	var warnings []string

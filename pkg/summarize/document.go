@@ -257,21 +257,18 @@ func (s *summary) identity() *Identity {
 	}
 	id := &Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version, SimSeed: h.Seed, JitterSeed: h.Seed}
 	if run := h.Run; run != nil {
-		id.PolicyDigest, id.ConfigDigest = short(run.Key.Policy), short(run.ConfigDigest)
+		id.PolicyDigest, id.ConfigDigest = record.ShortDigest(run.Key.Policy), record.ShortDigest(run.ConfigDigest)
 		id.SimSeed, id.JitterSeed, id.WorkloadSeed = run.Key.SimSeed, run.Key.JitterSeed, run.Key.WorkloadSeed
-		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, short(run.Workload.SpecDigest)
+		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, record.ShortDigest(run.Workload.SpecDigest)
 	}
 	switch {
 	case s.workload != nil:
-		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = h.Seed, short(h.SpecDigest), short(s.digest)
+		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = h.Seed, record.ShortDigest(h.SpecDigest), record.ShortDigest(s.digest)
 	case s.end != nil:
-		id.WorkloadDigest = short(s.end.WorkloadDigest)
+		id.WorkloadDigest = record.ShortDigest(s.end.WorkloadDigest)
 	}
 	return id
 }
-
-// short is a digest as people compare it.
-func short(digest string) string { return digest[:min(12, len(digest))] }
 
 // encode is the document as JSON.
 func (d *Document) encode() ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"blis/pkg/fitness"
+	"blis/pkg/record"
 )
 
 // candidate is what is judged: one configuration, in one scenario or several.
@@ -94,7 +95,7 @@ func (r *report) group() {
 	for _, c := range r.candidates {
 		c.name = c.runs[0].name
 		if len(c.runs) > 1 && len(r.candidates) > 1 {
-			c.name = "policy " + short(c.runs[0].header.Run.Key.Policy)
+			c.name = "policy " + record.ShortDigest(c.runs[0].header.Run.Key.Policy)
 		}
 	}
 }
@@ -192,7 +193,7 @@ func (r *report) match(x *subject, refs []*subject, flag string) (*subject, erro
 		}
 	}
 	if len(refs) > 1 {
-		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, short(x.end.WorkloadDigest))
+		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, record.ShortDigest(x.end.WorkloadDigest))
 	}
 	odd := fmt.Sprintf("%s is compared with a run of another workload: %s %s", x.name, flag, refs[0].name)
 	if r.options.Strict {

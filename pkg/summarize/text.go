@@ -25,7 +25,7 @@ func (d *Document) text(scored bool) []byte {
 		line(d.Refs[0].Stream, "%s", d.Refs[0].text())
 	}
 	if d.Status == statusError {
-		line("error", "%s", ascii(d.Error))
+		line("error", "%s", record.Printable(d.Error))
 		line("score", "%.1f", *d.CombinedScore)
 		return b
 	}
@@ -104,7 +104,7 @@ func appendTotals(b []byte, m *metrics.Raw) []byte {
 
 func (d *Document) appendWarnings(b []byte) []byte {
 	for _, w := range d.Warnings {
-		b = fmt.Appendf(b, "  %s\n", ascii(w))
+		b = fmt.Appendf(b, "  %s\n", record.Printable(w))
 	}
 	return b
 }
@@ -121,7 +121,7 @@ func (id *Identity) text() string {
 	} else {
 		parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", id.WorkloadSeed, id.SimSeed))
 	}
-	return ascii(strings.Join(parts, ", "))
+	return record.Printable(strings.Join(parts, ", "))
 }
 
 func (s *Selection) text() string {
@@ -135,7 +135,7 @@ func (s *Selection) text() string {
 	if s.Where != "" {
 		parts = append(parts, "where "+s.Where)
 	}
-	return ascii(strings.Join(parts, ", "))
+	return record.Printable(strings.Join(parts, ", "))
 }
 
 // cache says what is known of the block caches.
@@ -231,7 +231,7 @@ func groups(by string, parts map[string]*metrics.Group, least int) *table {
 		if g.Throughput != nil {
 			rps = fmt.Sprintf("%.2f", g.Throughput.RPS)
 		}
-		t.row(ascii(name), strconv.FormatInt(g.Requests.Offered, 10), strconv.FormatInt(g.Requests.Completed, 10), met, rps,
+		t.row(record.Printable(name), strconv.FormatInt(g.Requests.Offered, 10), strconv.FormatInt(g.Requests.Completed, 10), met, rps,
 			quantile(g.TTFT, 50), quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50), quantile(g.E2E, 99))
 	}
 	return t
@@ -252,24 +252,17 @@ func replicas(m *metrics.Raw) *table {
 	t.row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max", "cached", "preemptions")
 	for _, r := range m.Replica[:min(len(m.Replica), maxRows)] {
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
-		t.row(ascii(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens), share(r.Utilization),
+		t.row(record.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens), share(r.Utilization),
 			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio), n(r.Preemptions))
 	}
 	return t
-}
-
-// ascii is s with what is not printable ASCII escaped.
-func ascii(s string) string {
-	q := strconv.QuoteToASCII(s)
-	q = q[1 : len(q)-1]
-	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(q)
 }
 
 // reasons lists how many requests did not complete, by why.
 func reasons(count map[string]int64) string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		list = append(list, fmt.Sprintf("%d %s", count[why], ascii(why)))
+		list = append(list, fmt.Sprintf("%d %s", count[why], record.Printable(why)))
 	}
 	return strings.Join(list, ", ")
 }

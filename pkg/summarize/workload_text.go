@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"blis/pkg/load"
+	"blis/pkg/record"
 	"blis/pkg/workload"
 )
 
@@ -14,7 +15,7 @@ import (
 func (d *Document) describe(b []byte) []byte {
 	w := d.Workload
 	line := func(head, format string, args ...any) {
-		b = fmt.Appendf(b, "%-11s %s\n", head, ascii(fmt.Sprintf(format, args...)))
+		b = fmt.Appendf(b, "%-11s %s\n", head, record.Printable(fmt.Sprintf(format, args...)))
 	}
 	line("arrivals", "%d = %d requests + %d sessions; %d calls of models", w.Arrivals, w.Requests, w.Sessions, w.Calls)
 	line("duration", "%.3f s, from the first arrival to the last", w.DurationS)
@@ -144,7 +145,7 @@ func parts(by string, all map[string]*workload.Part, least int) *table {
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names[:min(len(names), maxRows)] {
 		p := all[name]
-		row := []string{ascii(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
+		row := []string{record.Printable(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
 		for _, d := range []*workload.Distribution{p.Input, p.Output} {
 			if d == nil {
 				row = append(row, "-", "-", "-")
@@ -173,7 +174,7 @@ func loads(l *load.Load) *table {
 	}
 	t.row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
 	for _, m := range l.Models {
-		t.row(ascii(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
+		t.row(record.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
 			fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached), m.Limit)
 	}
 	return t
