@@ -19,7 +19,7 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{setup: s, parts: parts}
+	r := &Report{setup: s, parts: parts, Scores: []*Score{}}
 	var spans, clients []*run
 	for _, run := range s.runs {
 		switch {
@@ -71,7 +71,7 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 
 // check scores coefficients on all that was recorded.
 func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
-	r := &Report{setup: s, parts: s.everything(), Set: set}
+	r := &Report{setup: s, parts: s.everything(), Set: set, Scores: []*Score{}}
 	m, err := set.Latency.Build()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
 		for _, x := range s.steps {
 			off = append(off, float64(m.Step(latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}))/x.US-1)
 		}
-		r.fit.held, r.fit.heldError = fmt.Sprintf("%d steps", len(off)), 100*deviation(off)
+		r.StepScore = stepScore(fmt.Sprintf("%d steps", len(off)), off)
 		s.warnByKind(s.steps, m)
 	}
 	for _, f := range s.files {
@@ -175,7 +175,7 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 	if err := r.withoutStart(ctx, f); err != nil {
 		return err
 	}
-	r.fit.held = ""
+	r.StepScore = nil
 	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method; intervals by resampling blocks of time", len(runs))
 	return nil
 }
@@ -220,7 +220,7 @@ func (r *Report) otherScheduling(ctx context.Context, f *clientFit) error {
 		return err
 	}
 	was, is := f.problem.loss(f.solution, f.solution.x, f.solution.r), f.problem.loss(f.solution, o.x, o.r)
-	r.fit.scheduling = fmt.Sprintf("async_scheduling %v: misfit %.4g; with %v it would be %.4g", f.runs[0].async, was, !f.runs[0].async, is)
+	r.Scheduling = fmt.Sprintf("async_scheduling %v: misfit %.4g; with %v it would be %.4g", f.runs[0].async, was, !f.runs[0].async, is)
 	if is < 0.8*was {
 		r.setup.warnf("async_scheduling %v fits better than %v, which the engine is taken to have (misfit %.3g against %.3g): are the engine's settings as they were?", !f.runs[0].async, f.runs[0].async, is, was)
 	}

@@ -81,6 +81,10 @@ func (r *regression) errors(x []float64) []float64 {
 	return off
 }
 
+// normalHalf is the standard deviation of a normal distribution over what half of its
+// values are within.
+const normalHalf = 1.4826
+
 // deviation is a robust standard deviation about zero: of half of the values.
 func deviation(off []float64) float64 {
 	size := make([]float64, 0, len(off))
@@ -93,7 +97,7 @@ func deviation(off []float64) float64 {
 		return 0
 	}
 	slices.Sort(size)
-	return 1.4826 * size[len(size)/2]
+	return normalHalf * size[len(size)/2]
 }
 
 func near(a, b []float64) bool {

@@ -27,9 +27,13 @@ type Report struct {
 	// they do not.
 	Identifiability *Identifiability `json:"identifiability,omitempty"`
 	Advice          *Advice          `json:"advice,omitempty"`
-	// Scores are errors on data that the fit has not seen.
-	Scores   []*Score `json:"scores"`
-	Warnings []string `json:"warnings"`
+	// Scheduling says which asynchronous scheduling fits; "" where it was not tried.
+	Scheduling string `json:"scheduling,omitempty"`
+	// Scores are errors on requests that the fit has not seen, StepScore those on steps or
+	// phases; of a check, on all that was recorded.
+	Scores    []*Score   `json:"scores"`
+	StepScore *StepScore `json:"step_score,omitempty"`
+	Warnings  []string   `json:"warnings"`
 
 	setup *setup
 	parts []part
@@ -47,12 +51,7 @@ type fitted struct {
 	from   [len(names)]string
 	method string
 	id     Identifiability
-	// heldError is of steps or phases held back, in %; held says how many.
-	heldError float64
-	held      string
-	load      load
-	// scheduling says which asynchronous scheduling fits; "" where it was not tried.
-	scheduling string
+	load   load
 }
 
 // Coefficient is one of those of the linear model, in µs or µs a token.
@@ -185,23 +184,23 @@ func (r *Report) lines() []string {
 		if r.Drift != nil {
 			out = append(out, r.Drift.String())
 		}
-		if r.fit.scheduling != "" {
-			out = append(out, r.fit.scheduling)
+		if r.Scheduling != "" {
+			out = append(out, r.Scheduling)
 		}
 	}
 	if r.Advice != nil {
 		out = append(out, "", "This workload would tell them apart (blis-gen takes it as a spec):", "")
 		out = append(out, strings.Split(strings.TrimRight(r.Advice.Spec, "\n"), "\n")...)
 	}
-	if len(r.Scores) > 0 || r.fit.held != "" {
+	if len(r.Scores) > 0 || r.StepScore != nil {
 		head := "On data that the fit has not seen:"
 		if r.Fitted == nil {
 			head = "Of these recordings:"
 		}
 		out = append(out, "", head)
 	}
-	if r.fit.held != "" {
-		out = append(out, fmt.Sprintf("  %s: half of them are within %.2g %%", r.fit.held, r.fit.heldError/1.4826))
+	if s := r.StepScore; s != nil {
+		out = append(out, fmt.Sprintf("  %s: half of them are within %.2g %%", s.Data, s.Percent))
 	}
 	for _, s := range r.Scores {
 		out = append(append(out, ""), s.text()...)

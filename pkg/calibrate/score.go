@@ -42,6 +42,19 @@ type Miss struct {
 	High      *float64 `json:"high_ms,omitempty"`
 }
 
+// StepScore is how wrong the times of steps, or of phases of prefill and decode, are
+// that coefficients were not fitted to.
+type StepScore struct {
+	Data string `json:"data"`
+	// Percent is what half of them are within, whatever the sign.
+	Percent float64 `json:"half_within_percent"`
+}
+
+// stepScore is that of relative errors.
+func stepScore(data string, off []float64) *StepScore {
+	return &StepScore{data, round(100*deviation(off)/normalHalf, 3)}
+}
+
 // judged are the metrics of a score. ITL is the mean of (E2E − TTFT)/(output − 1).
 var judged = []struct {
 	name    string

@@ -49,8 +49,8 @@ func (r *Report) set() *catalog.Set {
 			set.Errors = append(set.Errors, catalog.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)})
 		}
 	}
-	if f.held != "" {
-		set.Errors = append(set.Errors, catalog.Error{Metric: "step", Data: f.held + " (the median of what they are off by, whatever its sign)", Percent: round(f.heldError/1.4826, 3)})
+	if held := r.StepScore; held != nil {
+		set.Errors = append(set.Errors, catalog.Error{Metric: "step", Data: held.Data + " (the median of what they are off by, whatever its sign)", Percent: held.Percent})
 	}
 	return set
 }

@@ -122,13 +122,10 @@ func (r *Report) fromSpans(runs []*run) error {
 		return fmt.Errorf("only %d phases of prefill and decode have times; 20 are the least to fit to", len(f.decode.rows))
 	}
 	p := s.prior(load{sequences: f.overlap, context: f.context})
-	r.regress(&f.decode, &f.held, p)
+	r.regress(&f.decode, &f.held, p, fmt.Sprintf("%d phases of prefill and decode held back", len(f.held.rows)))
 	r.fitAlpha(f)
 	least, most := extent(f.beside)
 	r.fit.load = load{f.overlap, f.scatter, f.context, least, most}
-	if len(f.held.rows) > 0 {
-		r.fit.held = fmt.Sprintf("%d phases of prefill and decode held back", len(f.held.rows))
-	}
 	r.fit.method = fmt.Sprintf("regression on the server's own times of prefill and decode (%d phases), with what ran beside reconstructed from their overlaps; coefficients not negative, errors weighed robustly (Huber); intervals by resampling blocks of time", len(f.decode.rows))
 	return nil
 }
@@ -163,8 +160,9 @@ func (r *Report) fitAlpha(f *phases) {
 }
 
 // regress fits β to a regression over beta[0..3]. Beta[3] is what physics says of it,
-// unless the data say better what was held back, by 2 % of its error.
-func (r *Report) regress(all, held *regression, p prior) {
+// unless the data say better what was held back, by 2 % of its error. What is held back
+// has a name, by which its score is told.
+func (r *Report) regress(all, held *regression, p prior, name string) {
 	seed := r.setup.options.Seed
 	fixed := all.without(3, p.Beta[3])
 	x := fixed.fit(always)
@@ -179,13 +177,15 @@ func (r *Report) regress(all, held *regression, p prior) {
 			x, intervals, id = free, all.intervals(free, seed), identify(all.names, all.normal())
 			r.fit.from[6] = fmt.Sprintf("fitted: it foretells what was held back better than physics does (%.3g), with errors of %.2g %% instead of %.2g %%", p.Beta[3], 100*a, 100*b)
 		}
-		r.fit.heldError = 100 * deviation(held.errors(x))
 	}
 	copy(r.fit.Beta[:], x)
 	copy(r.fit.intervals[3:], intervals)
 	r.fit.id = id
 	if len(id.Confounded) > 0 {
 		r.fallBack(fixed, p)
+	}
+	if len(held.rows) > 0 {
+		r.StepScore = stepScore(name, held.errors(r.fit.Beta[:]))
 	}
 }
 

@@ -50,8 +50,7 @@ func (r *Report) fromSteps() error {
 	r.fit.load.least, r.fit.load.most = extent(sequences)
 	p := s.prior(r.fit.load)
 	all, rest := stepRegression(fit), stepRegression(held)
-	r.regress(all, rest, p)
-	r.fit.held = fmt.Sprintf("%d of the %d steps", len(held), len(steps))
+	r.regress(all, rest, p, fmt.Sprintf("%d of the %d steps", len(held), len(steps)))
 	r.fit.from[0], r.fit.from[1], r.fit.from[2] = "unknown, taken as 0: steps have no requests", "unknown, taken as 0", "unknown, taken as 0"
 	r.fit.method = fmt.Sprintf("regression on %d steps; coefficients not negative, relative errors weighed robustly (Huber); judged on the other %d", len(fit), len(held))
 	if t := tableOf(fit); t != nil {
@@ -64,9 +63,9 @@ func (r *Report) fromSteps() error {
 			b := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context}
 			off = append(off, float64(m.Step(b))/x.US-1)
 		}
-		if e := 100 * deviation(off); e < r.fit.heldError {
-			s.warnf("a table of steps is %.2g %% off on steps that it was not made of, a line %.2g %%: the table is taken, and beta only told", e, r.fit.heldError)
-			r.fit.heldError, r.fit.table = e, tableOf(steps)
+		if e := stepScore(r.StepScore.Data, off); e.Percent < r.StepScore.Percent {
+			s.warnf("half of the steps that it was not made of are within %.2g %% of a table, and within %.2g %% of a line: the table is taken, and beta only told", e.Percent, r.StepScore.Percent)
+			r.StepScore, r.fit.table = e, tableOf(steps)
 			r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
 		}
 	}
