@@ -63,6 +63,15 @@ func (r *Report) doubts(l load) (d doubts) {
 	return d
 }
 
+// bandOf is from the least to the most of what a metric is simulated to be: with the
+// steps fitted, and with shorter and longer ones, widened by early (not above 0) and late
+// (not below). What the steps fitted give is always inside: of batches that form
+// otherwise, a percentile may be less, or more, with both.
+func bandOf(is, shorter, longer, early, late float64) (low, high *float64) {
+	a, b := round(min(is, shorter, longer)+early, 5), round(max(is, shorter, longer)+late, 5)
+	return &a, &b
+}
+
 // extent sorts values and returns the least and the most of the middle 95 %, NaN of
 // none.
 func extent(values []float64) (least, most float64) {

@@ -4,7 +4,37 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"blis/pkg/record"
+
+	"pgregory.net/rapid"
 )
+
+// TestBandHoldsItsMiddle: also where shorter and longer steps both give more, as they
+// were seen to of a median.
+func TestBandHoldsItsMiddle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.Float64Range(0.001, 1e6)
+		is, shorter, longer := ms.Draw(t, "is"), ms.Draw(t, "shorter"), ms.Draw(t, "longer")
+		low, high := bandOf(is, shorter, longer, -rapid.Float64Range(0, 10).Draw(t, "early"), rapid.Float64Range(0, 10).Draw(t, "late"))
+		if middle := round(is, 5); *low > middle || *high < middle {
+			t.Errorf("%g with steps as fitted, %g and %g: a band of %g to %g", is, shorter, longer, *low, *high)
+		}
+	})
+}
+
+// TestWaiting: of two requests that are in the queue for 30 steps, the one behind
+// another's prompt found a place free, and the one that waits for blocks did not.
+func TestWaiting(t *testing.T) {
+	for held, want := range map[int64]float64{100: 0, 9000: 0.5} {
+		p := &part{run: &run{seats: 10, replicas: 1, room: 9600}, in: []bool{true, true}}
+		p.run.requests = []record.Request{{ArrivalUS: 0, InputTokens: held, OutputTokens: 101}, {ArrivalUS: 50_000, InputTokens: held, OutputTokens: 101}}
+		simulated := []seen{{ttft: 10e3, e2e: 1010e3, queue: 0}, {ttft: 310e3, e2e: 1310e3, queue: 300e3}}
+		if got := p.waited(simulated); got != want {
+			t.Errorf("with prompts of %d tokens %g wait for a place, want %g", held, got, want)
+		}
+	}
+}
 
 // TestDoubtsByHand: of a fit to batches of 30 to 50 sequences about 40, whose slope is
 // known to ±10 µs, a step of 100 sequences, of 10,000 + 100·50 µs, is known to

@@ -112,18 +112,21 @@ func loadOf(runs []*run) load {
 	return load{mean, math.Sqrt(max(0, squares/n-mean*mean)), context / requests, least, most}
 }
 
-// held is the most tokens that one replica held in its cache at one time, as far as
+// holding is how many tokens all replicas held in their caches over time, as far as
 // answers overlap: half of an answer is there on the average. Prompts that share
 // tokens are not known, and count each.
-func (r *run) held() float64 {
+func (r *run) holding(all []seen) *profile {
 	var spans []span
-	for i, s := range r.measured {
+	for i, s := range all {
 		q := &r.requests[i]
 		at := float64(q.ArrivalUS)
 		spans = append(spans, span{at + s.ttft, at + s.e2e, float64(q.InputTokens) + float64(q.OutputTokens)/2})
 	}
-	return profileOf(spans).peak() / float64(r.replicas)
+	return profileOf(spans)
 }
+
+// held is the most tokens that one replica held at one time.
+func (r *run) held() float64 { return r.holding(r.measured).peak() / float64(r.replicas) }
 
 // repeats reports whether a prompt is that of an earlier request, and was cached.
 func (r *run) repeats(i int) bool { return r.period > 0 && i >= r.period }

@@ -47,6 +47,7 @@ type run struct {
 	replicas int
 	async    bool
 	seats    int // the most sequences that a replica runs
+	room     int // tokens that a replica's cache has blocks for
 	requests []record.Request
 	outcomes []record.Outcome // of the same requests, where they completed
 	measured []seen

@@ -144,12 +144,11 @@ func (p *part) score(ctx context.Context, model func(slower float64) (latency.Mo
 		}
 		m := Miss{Metric: j.name, Measured: round(measured[k], 5), Simulated: round(is[k], 5), Percent: round(100*(is[k]/measured[k]-1), 3)}
 		if low != nil {
-			a, b := min(low[k], high[k], is[k]), max(low[k], high[k], is[k])
+			var early, late float64
 			if j.first {
-				a, b = a+d.early, b+d.late
+				early, late = d.early, d.late
 			}
-			a, b = round(a, 5), round(b, 5)
-			m.Low, m.High = &a, &b
+			m.Low, m.High = bandOf(is[k], low[k], high[k], early, late)
 		}
 		s.Metrics = append(s.Metrics, m)
 	}
@@ -174,9 +173,9 @@ func (p *part) single(s *Score, simulated []seen) {
 	}
 }
 
-// waited is the share of requests of the part that found all places taken: that
-// were in the queue for many steps, with a batch as full as it may be or, where the
-// cache is what is short, for very many.
+// waited is the share of requests of the part that found all places taken: that were
+// in the queue for more than a few steps, with a batch as full as it may be, or for
+// many with a cache nearly full. Who waits for the prompts of others finds neither.
 func (p *part) waited(simulated []seen) float64 {
 	n, late := 0.0, 0.0
 	var spans []span
@@ -184,7 +183,7 @@ func (p *part) waited(simulated []seen) float64 {
 		at := float64(p.run.requests[i].ArrivalUS)
 		spans = append(spans, span{at + s.ttft, at + s.e2e, 1})
 	}
-	running := profileOf(spans)
+	running, holding := profileOf(spans), p.run.holding(simulated)
 	for i, s := range simulated {
 		if !p.in[i] || math.IsNaN(s.e2e) {
 			continue
@@ -192,8 +191,9 @@ func (p *part) waited(simulated []seen) float64 {
 		n++
 		step := s.tpot(p.run.requests[i].OutputTokens)
 		at := float64(p.run.requests[i].ArrivalUS)
-		full := running.mean(at, at+s.ttft) > 0.97*float64(p.run.seats*p.run.replicas)
-		if s.queue > 2.5*step && full || s.queue > 20*step {
+		seats := running.mean(at, at+s.ttft) > 0.97*float64(p.run.seats*p.run.replicas)
+		cache := holding.mean(at, at+s.ttft) > 0.9*float64(p.run.room*p.run.replicas)
+		if s.queue > 2.5*step && seats || s.queue > 20*step && cache {
 			late++
 		}
 	}
