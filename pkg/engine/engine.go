@@ -123,8 +123,10 @@ type Engine struct {
 	current, ahead     *batch
 	inFlight, isQueued bool
 	formed             []*Step
-	// shown is the last tick whose tokens have appeared.
+	// shown is the last tick whose tokens have appeared, seen when clients saw the
+	// tokens of the last step.
 	shown int64
+	seen  des.Time
 	// used blocks while the step in flight runs.
 	used int
 	// aborted are running sequences that leave when the step ends.
@@ -181,6 +183,8 @@ type Admission struct {
 
 // Ends is what became visible at the end of a step.
 type Ends struct {
+	// Seen is when clients see the tokens.
+	Seen des.Time
 	// First got their first token.
 	First []int32
 	// Done got their last one and have left, in order of admission.

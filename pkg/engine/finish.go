@@ -17,9 +17,12 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 	e.stats.DecodeTokens += b.Decode
 	e.ends = Ends{First: e.ends.First[:0], Done: e.ends.Done[:0], Left: e.ends.Left[:0], Gaps: e.ends.Gaps[:0]}
 	e.finished = e.finished[:0]
+	last := e.seen
+	e.seen = max(last+1, now+e.model.Output(b.Decode))
+	e.ends.Seen = e.seen
 	if b.ticked {
 		e.shown = b.tick
-		e.ends.Steady, e.ends.Gap = b.steady, now-b.Start
+		e.ends.Steady, e.ends.Gap = b.steady, e.seen-last
 		e.log.add(b.tick, e.ends.Gap)
 	}
 	for _, s := range b.last {
@@ -32,11 +35,12 @@ func (e *Engine) Finish(now des.Time) (*Ends, error) {
 		if q.shown == 0 {
 			e.ends.First = append(e.ends.First, q.tag)
 		} else {
-			e.ends.Gaps = append(e.ends.Gaps, now-q.lastToken)
-			q.gaps.add(now-q.lastToken, 1, e.cfg.KeepGaps)
+			gap := e.seen - q.lastToken
+			e.ends.Gaps = append(e.ends.Gaps, gap)
+			q.gaps.add(gap, 1, e.cfg.KeepGaps)
 		}
 		q.shown++
-		q.lastToken = now
+		q.lastToken = e.seen
 		e.show(s, q)
 	}
 	if e.log.full() {

@@ -31,8 +31,8 @@ type Outlook struct {
 	Budget, Seats int64
 }
 
-// Estimate returns when the last of a request's answer and the first token of it
-// appear, in µs from now, if the replica goes on as it is.
+// Estimate returns when clients see the first token of a request's answer and the last,
+// in µs from now, if the replica goes on as it is.
 func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last des.Time) {
 	own := max(1, input-o.Cached)
 	work, room := o.Ahead+own, max(1, o.Budget-o.Decode)
@@ -55,7 +55,7 @@ func (o *Outlook) Estimate(m latency.Model, input, output int64) (first, last de
 		first += whole * step(room, o.Decode)
 		work -= whole * room
 	}
-	first += step(work, o.Decode)
+	first += step(work, o.Decode) + m.Output(o.Decode)
 	last = first
 	if output > 1 {
 		last += (output - 1) * o.decoding(m, input, output)

@@ -94,7 +94,7 @@ func seenOf(r reference.Result, requests []reference.Request) []seen {
 		}
 		var g Gaps
 		for k := 1; k < len(o.TokensUS); k++ {
-			g.add(o.TokensUS[k]-o.TokensUS[k-1], 1, true)
+			g.add(o.SeenUS[k]-o.SeenUS[k-1], 1, true)
 		}
 		switch s.Gaps = g.List; o.State {
 		case reference.Unfinished:

@@ -41,15 +41,14 @@ func (e *Engine) unsteady(s int32) {
 	e.cache.Settle(q.kv)
 }
 
-// settleAll makes every running sequence a single at time now, when a batch is
-// formed. What is in flight for them are then tokens of their own.
-func (e *Engine) settleAll(now des.Time) {
+// settleAll makes every running sequence a single when a batch is formed. What is in flight for them are then tokens of their own.
+func (e *Engine) settleAll() {
 	for d := range e.steadies.All() {
 		q := &e.seqs[d.Slot]
 		e.unsteady(d.Slot)
 		if q.since < e.shown {
 			e.collect(q)
-			q.lastToken = now // when the step before this instant ended
+			q.lastToken = e.seen
 		}
 		if e.awaits(q, e.current) {
 			e.current.steady--

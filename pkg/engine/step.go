@@ -23,7 +23,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		// Who preempts itself may leave the batch empty. The next one is formed at
 		// once, as vLLM's scheduler is asked again at once.
 		e.thrown = e.thrown[:0]
-		for !e.form(e.current, now) {
+		for !e.form(e.current) {
 			if len(e.current.Preempted) == 0 {
 				return false, e.stuck("schedules nothing")
 			}
@@ -35,19 +35,19 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	e.inFlight = true
 	e.current.Start, e.current.End = now, now+e.current.length
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
-		e.isQueued = e.form(e.ahead, now)
+		e.isQueued = e.form(e.ahead)
 	}
 	e.used = e.cache.Total() - e.cache.Free()
 	return true, nil
 }
 
-// form makes b a batch at time now and reports whether there is anything in it.
+// form makes b a batch and reports whether there is anything in it.
 // From then on the sequences count as if it had run.
-func (e *Engine) form(b *batch, now des.Time) bool {
+func (e *Engine) form(b *batch) bool {
 	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]}, last: b.last[:0], tokens: b.tokens[:0]}
 	budget := e.cfg.MaxNumBatchedTokens
 	if !e.runTogether(b, &budget) {
-		e.runOneByOne(b, &budget, now)
+		e.runOneByOne(b, &budget)
 	}
 	if len(b.Preempted) == 0 {
 		e.admit(b, &budget)
@@ -192,8 +192,8 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 // preempting where blocks run out. A victim that had its turn leaves the batch,
 // but for the hashes of blocks that it filled; who comes next has its turn all the
 // same, which vLLM skips where the victim had nothing left to compute.
-func (e *Engine) runOneByOne(b *batch, budget *int, now des.Time) {
-	e.settleAll(now)
+func (e *Engine) runOneByOne(b *batch, budget *int) {
+	e.settleAll()
 	e.parts = e.parts[:0]
 	for i := 0; i < len(e.singles) && *budget > 0; i++ {
 		q := &e.seqs[e.singles[i]]

@@ -13,7 +13,7 @@ type steady struct{ us des.Time }
 
 func (s steady) Queueing(int64) des.Time { return 7 }
 func (s steady) Step(Batch) des.Time     { return s.us }
-func (s steady) Output() des.Time        { return 9 }
+func (s steady) Output(int64) des.Time   { return 9 }
 
 func TestJitter(t *testing.T) {
 	const us, draws = 1_000_000, 200_000
@@ -31,8 +31,8 @@ func TestJitter(t *testing.T) {
 		if math.Abs(mean-1) > 5*cv/math.Sqrt(draws) || math.Abs(got/cv-1) > 0.02 {
 			t.Errorf("cv %g: mean %.5f and cv %.5f of %d draws", cv, mean, got, draws)
 		}
-		if m.Queueing(1) != 7 || m.Output() != 9 {
-			t.Errorf("cv %g: queueing %d, output %d; want 7 and 9", cv, m.Queueing(1), m.Output())
+		if m.Queueing(1) != 7 || m.Output(1) != 9 {
+			t.Errorf("cv %g: queueing %d, output %d; want 7 and 9", cv, m.Queueing(1), m.Output(1))
 		}
 	}
 }

@@ -35,8 +35,10 @@ type Model interface {
 	Queueing(inputTokens int64) des.Time
 	// Step is the duration of one step, at least 1.
 	Step(Batch) des.Time
-	// Output is the time from a step's end until the client sees its tokens.
-	Output() des.Time
+	// Output is the time from a step's end until clients see its tokens, of a step
+	// with so many decode sequences. Of one replica each step's tokens are seen at least 1
+	// after those of the step before.
+	Output(decode int64) des.Time
 }
 
 // Coefficients are the parameters of a latency model, in µs and µs a token.
@@ -51,7 +53,7 @@ type Coefficients struct {
 
 // Models are the latency models by name.
 var Models = named.Table[func(Coefficients) (Model, error)]{
-	{Name: "linear", Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; α2 from a token to the client", Value: newLinear},
+	{Name: "linear", Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; α2 [+ α3·decode] from a token to the client", Value: newLinear},
 	{Name: "roofline", Doc: "step = the FLOPs, the bytes and the exchanges that the model's architecture asks of its GPUs; α as in linear", Value: newRoofline},
 	{Name: "table", Doc: "step = a measured grid over prefill, decode and context, linear between its points; α as in linear", Value: newTable},
 }
@@ -69,10 +71,32 @@ func (c Coefficients) check() error {
 
 // checkAlpha is check for what all models have.
 func (c Coefficients) checkAlpha() error {
-	if len(c.Alpha) != 3 {
-		return fmt.Errorf("alpha_us must have 3 numbers, has %d", len(c.Alpha))
+	if len(c.Alpha) != 3 && len(c.Alpha) != 4 {
+		return fmt.Errorf("alpha_us must have 3 or 4 numbers, has %d", len(c.Alpha))
 	}
 	return checkEach("alpha_us", c.Alpha)
+}
+
+// outside is what a request waits for outside of steps: α.
+type outside [4]float64
+
+func newOutside(alpha []float64) (o outside) {
+	copy(o[:], alpha)
+	return o
+}
+
+// The conversions keep the compiler from fusing a product with the sum around
+// it, which would give other bits on other processors; so in all models.
+
+func (o *outside) Queueing(input int64) des.Time {
+	return micros(o[0] + float64(o[1]*float64(input)))
+}
+
+// Output grows with the step's sequences where a server hands out a step's tokens one
+// after the other, as vLLM's frontend does (vllm/v1/engine/output_processor.py,
+// v0.15.1: one process, in the order of the batch, in which a new request is last).
+func (o *outside) Output(decode int64) des.Time {
+	return micros(o[2] + float64(o[3]*float64(decode)))
 }
 
 func checkEach(name string, values []float64) error {

@@ -4,27 +4,17 @@ import "blis/pkg/des"
 
 // linear is the model of straight lines that calibration fits.
 type linear struct {
-	alpha [3]float64
-	beta  [4]float64
-	// output is α2, rounded by itself.
-	output des.Time
+	outside
+	beta [4]float64
 }
 
 func newLinear(c Coefficients) (Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m := &linear{output: micros(c.Alpha[2])}
-	copy(m.alpha[:], c.Alpha)
+	m := &linear{outside: newOutside(c.Alpha)}
 	copy(m.beta[:], c.Beta)
 	return m, nil
-}
-
-// The conversions keep the compiler from fusing a product with the sum around
-// it, which would give other bits on other processors.
-
-func (m *linear) Queueing(input int64) des.Time {
-	return micros(m.alpha[0] + float64(m.alpha[1]*float64(input)))
 }
 
 func (m *linear) Step(b Batch) des.Time {
@@ -34,5 +24,3 @@ func (m *linear) Step(b Batch) des.Time {
 	}
 	return max(1, micros(us))
 }
-
-func (m *linear) Output() des.Time { return m.output }

@@ -31,7 +31,7 @@ func TestLinear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q, o := m.Queueing(3), m.Output(); q != 2002 || o != 31 { // 2001.5 and 30.5, each half up
+	if q, o := m.Queueing(3), m.Output(1); q != 2002 || o != 31 { // 2001.5 and 30.5, each half up
 		t.Errorf("queueing %d, output %d; want 2002 and 31", q, o)
 	}
 }

@@ -55,8 +55,7 @@ import (
 // busy after all others (up to 40 % of a step with one decode sequence of 16384
 // tokens beside a small chunk), which sums over a batch do not show.
 type roofline struct {
-	alpha  [2]float64
-	output des.Time
+	outside
 
 	// Everything below is in µs, on the busiest GPU.
 	dense, head  product
@@ -117,8 +116,7 @@ func newRoofline(c Coefficients) (Model, error) {
 		return nil, err
 	}
 	m := compile(c.Replica.Work, c.Replica.Machine)
-	m.output = micros(c.Alpha[2])
-	copy(m.alpha[:], c.Alpha)
+	m.outside = newOutside(c.Alpha)
 	return m, nil
 }
 
@@ -212,12 +210,6 @@ func (m *roofline) exchanges(w model.Work, g Machine) {
 	m.gpu += float64(ways * e.CollectiveUS)
 	m.token += float64(ways * vector)
 }
-
-func (m *roofline) Queueing(input int64) des.Time {
-	return micros(m.alpha[0] + float64(m.alpha[1]*float64(input)))
-}
-
-func (m *roofline) Output() des.Time { return m.output }
 
 func (m *roofline) Step(b Batch) des.Time {
 	chunks := b.Chunks

@@ -127,7 +127,7 @@ func TestRoofline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q, o := m.Queueing(3), m.Output(); q != 2002 || o != 31 {
+	if q, o := m.Queueing(3), m.Output(1); q != 2002 || o != 31 {
 		t.Errorf("queueing %d, output %d; want 2002 and 31", q, o)
 	}
 }

@@ -28,8 +28,7 @@ type Table struct {
 // than one with less of the other two axes: two measured lines that draw
 // together would cross far outside, and more work take less time.
 type table struct {
-	alpha  [2]float64
-	output des.Time
+	outside
 	axes   [3][]float64
 	points []float64
 	// slopes are what a step takes longer for each unit beyond the end of an
@@ -53,8 +52,7 @@ func newTable(c Coefficients) (Model, error) {
 	if err := c.Table.check(); err != nil {
 		return nil, err
 	}
-	m := &table{output: micros(c.Alpha[2]), points: c.Table.StepUS}
-	copy(m.alpha[:], c.Alpha)
+	m := &table{outside: newOutside(c.Alpha), points: c.Table.StepUS}
 	for i, axis := range c.Table.axes() {
 		for _, v := range axis.points {
 			m.axes[i] = append(m.axes[i], float64(v))
@@ -170,12 +168,6 @@ func (m *table) Step(b Batch) des.Time {
 	}
 	return max(1, micros(us))
 }
-
-func (m *table) Queueing(input int64) des.Time {
-	return micros(m.alpha[0] + float64(m.alpha[1]*float64(input)))
-}
-
-func (m *table) Output() des.Time { return m.output }
 
 // axis is an axis by the name that files give it.
 type axis struct {

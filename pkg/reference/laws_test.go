@@ -34,6 +34,7 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 		times := []int64{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS}
 		law("causality", sortedThenNever(times))
 		law("one time for each token, rising", len(o.TokensUS) == o.Generated && rising(o.TokensUS))
+		law("seen in order, no token before its step's end", len(o.SeenUS) == o.Generated && rising(o.SeenUS) && after(o.SeenUS, o.TokensUS))
 		law("completed if and only if all tokens came",
 			(o.State == Completed) == (o.Generated == q.Output) && (o.State == Completed) == (o.CompletedUS != Never))
 		law("a replica if and only if routed", (o.Replica != Never) == (o.RoutedUS != Never))
@@ -104,6 +105,16 @@ func hasDeadlines(requests []Request) bool {
 }
 
 // rising reports whether each time is later than the one before.
+// after reports whether no time is before that of the same place in others.
+func after(times, others []int64) bool {
+	for i := range others {
+		if times[i] < others[i] {
+			return false
+		}
+	}
+	return true
+}
+
 func rising(times []int64) bool {
 	for i := range times {
 		if i > 0 && times[i] <= times[i-1] {

@@ -224,8 +224,8 @@ func (d *dice) timing(c *Config) {
 		[]float64{10, 1, 1, 1}, []float64{0.5, 0.25, 0.5, 0.125}, []float64{0, 2.5, 1.5},
 		[]float64{10000, 50, 200}, []float64{10000, 50, 200, 0.5})
 	c.Alpha = pick(d,
-		[3]float64{}, [3]float64{}, [3]float64{2, 0, 1}, [3]float64{0, 1, 0},
-		[3]float64{0.5, 0.5, 0.5}, [3]float64{2000, 3.5, 30})
+		[4]float64{}, [4]float64{}, [4]float64{2, 0, 1}, [4]float64{0, 1, 0},
+		[4]float64{0.5, 0.5, 0.5, 0.25}, [4]float64{2000, 3.5, 30}, [4]float64{0, 0, 0, 5})
 	tick := c.stepTime(typical(d.input, 1, 0))
 	c.AdmissionLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
 	c.RoutingLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)

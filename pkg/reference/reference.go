@@ -35,8 +35,10 @@ type Config struct {
 	// Switches are those of the engine's rules that are off by default.
 	Switches
 	// Alpha is the delay before the queue, constant and per input token, and
-	// the delay of a token on its way to the client.
-	Alpha [3]float64
+	// the delay of a token on its way to the client, constant and per decode
+	// sequence of its step; what comes of a step is seen at least 1 after what came of
+	// the one before.
+	Alpha [4]float64
 	// Beta is a step's time: constant, per prefill token, per decode sequence,
 	// and, if there is a fourth, per token of decode context. StepTime, if there
 	// is one, takes its place; no step is shorter than 1.
@@ -135,7 +137,8 @@ const (
 )
 
 // Outcome is what became of one request. FirstTokenUS and CompletedUS are what
-// the client saw, TokensUS the ends of the steps that made each token.
+// the client saw, TokensUS the ends of the steps that made each token and SeenUS when
+// the client saw it.
 type Outcome struct {
 	ID             string
 	State          string
@@ -155,6 +158,7 @@ type Outcome struct {
 	// PreemptedUS is how long it waited for a place again.
 	PreemptedUS int64
 	TokensUS    []int64
+	SeenUS      []int64
 	// Met says where a deadline met the request: admission, routing, delay,
 	// queue, flight (in the queue, preempted, with a token still coming), running
 	// (in the middle of a step), ahead (in the middle of a step, and only the
@@ -300,7 +304,9 @@ func (c *Config) queueDelay(input int) int64 {
 }
 
 // clientDelay is how long after its step a client sees a token.
-func (c *Config) clientDelay() int64 { return roundHalfUp(c.Alpha[2]) }
+func (c *Config) clientDelay(b Batch) int64 {
+	return roundHalfUp(c.Alpha[2] + float64(c.Alpha[3]*float64(b.Decode)))
+}
 
 func roundHalfUp(x float64) int64 {
 	whole := math.Floor(x)

@@ -14,6 +14,8 @@ type replica struct {
 	// if there is none, and always without Async.
 	ahead *batch
 	steps []Step
+	// seenUS is when clients saw the tokens of the last step.
+	seenUS int64
 	// aborted are those whose deadline met them in the step in progress, in
 	// the order of the deadlines.
 	aborted []*request
@@ -73,13 +75,14 @@ func (r *replica) start(now int64) {
 // that left, for the router to count.
 func (r *replica) finish(now int64) []*request {
 	var left []*request
+	r.seenUS = max(r.seenUS+1, now+r.config.clientDelay(r.step.Batch))
 	for _, p := range r.step.parts {
 		q := p.request
 		if !p.yields || q.final() {
 			continue
 		}
 		q.coming--
-		q.token(now, r.config.clientDelay())
+		q.token(now, r.seenUS)
 		if len(q.blocks) > 0 {
 			// The new token has no slot yet; all before it are computed.
 			r.seen.Hashes += r.register(q, q.appeared()-1)

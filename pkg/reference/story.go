@@ -106,8 +106,8 @@ func (c *Config) set(key, value string) (err error) {
 	case "alpha":
 		var alpha []float64
 		alpha, err = numbers(value)
-		if err == nil && len(alpha) != 3 {
-			err = fmt.Errorf("want three numbers")
+		if err == nil && len(alpha) != 3 && len(alpha) != 4 {
+			err = fmt.Errorf("want three or four numbers")
 		}
 		copy(c.Alpha[:], alpha)
 	case "beta":

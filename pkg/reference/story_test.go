@@ -39,7 +39,7 @@ func TestParseStoryErrors(t *testing.T) {
 		{"cluster chunked=yes", "want on or off"},
 		{"cluster async=1", "want on or off"},
 		{"cluster beta=1,1,1 watermark=1.5", "watermark must be between 0 and 1, is 1.5"},
-		{"cluster alpha=1,2 beta=1,1,1", "want three numbers"},
+		{"cluster alpha=1,2 beta=1,1,1", "want three or four numbers"},
 		{"cluster replicas=1", "beta has 0 numbers, not 3 or 4"},
 		{"cluster beta=1,1,1 replicas=0", "a cluster that cannot exist"},
 		{"cluster beta=1,1,1 routing=best", `unknown routing "best"`},

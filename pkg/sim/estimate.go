@@ -50,7 +50,7 @@ func (g *judge) estimate(s *simulation, r *request, v *policy.View) {
 	for i := range v.Replicas {
 		c := &v.Replicas[i]
 		m := s.deployments[s.replicas[c.Index].deployment].model
-		since := s.now - des.Time(r.out.ArrivalUS) + m.Queueing(r.out.InputTokens) + m.Output()
+		since := s.now - des.Time(r.out.ArrivalUS) + m.Queueing(r.out.InputTokens)
 		first, last := g.true[i].Estimate(m, r.out.InputTokens, r.out.OutputTokens)
 		_, viewed := g.believed[i].Estimate(m, r.out.InputTokens, max(1, int64(r.predicted)))
 		g.estimates = append(g.estimates, estimate{i, c.Index, since + first, since + last, since + viewed})

@@ -178,7 +178,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		}
 		plain = append(plain, seenOutcome{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times:   [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS, w.CompletedUS},
-			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.TokensUS)})
+			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
 			last.Gaps = nil

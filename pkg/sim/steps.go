@@ -93,7 +93,7 @@ func (s *simulation) finishStep(i int32) error {
 	if err != nil {
 		return s.stuck(err)
 	}
-	seen := record.Micros(s.now + s.deployments[r.deployment].model.Output())
+	seen := record.Micros(ends.Seen)
 	for _, tag := range ends.First {
 		o := &s.slots[tag].out
 		o.FirstTokenUS = seen

@@ -49,6 +49,10 @@ var broken = []struct{ rule, file, old, new string }{
 		"if q.generated > 0 && q.want() == 1 {", "if q.want() == 1 {"},
 	{"step times round half up", "des/des.go",
 		"us-whole >= 0.5", "us-whole > 0.5"},
+	{"tokens of larger batches reach clients later", "latency/latency.go",
+		"float64(o[3]*float64(decode))", "0*float64(decode)"},
+	{"no token overtakes those of the step before", "engine/finish.go",
+		"max(last+1, ", "max(0, "},
 	{"the last token generated needs no slot", "sim/limits.go",
 		"slots := input + output - 1\n", "slots := input + output\n"},
 	// Asynchronous scheduling.
@@ -65,7 +69,7 @@ var broken = []struct{ rule, file, old, new string }{
 	{"who waits for its last token can be preempted", "engine/steady.go",
 		"\te.singles = append(e.singles, e.endings...)\n\te.endings = e.endings[:0]\n", ""},
 	{"a batch formed ahead that is empty is not queued", "engine/step.go",
-		"e.isQueued = e.form(e.ahead, now)", "e.form(e.ahead, now)\n\t\te.isQueued = true"},
+		"e.isQueued = e.form(e.ahead)", "e.form(e.ahead)\n\t\te.isQueued = true"},
 	{"a token in flight is lost when its request is aborted", "engine/abort.go",
 		"\tfor _, b := range []*batch{e.current, e.ahead} {\n\t\te.withdraw(s, b)\n\t}\n", "\te.withdraw(s, e.current)\n"},
 	// Queues, victims and snapshots.
