@@ -38,14 +38,14 @@ func (s *setup) alike() string {
 func (s *setup) advise(f *fitted, alike string) *Advice {
 	r := s.ranges()
 	var why, add []string
-	if alike != "" || f.id.has(names[0]) || f.id.has(names[1]) || f.id.has(names[4]) {
+	if alike != "" || f.id.has(names[alpha0]) || f.id.has(names[alpha1]) || f.id.has(names[beta1]) {
 		lengths := "the prompts that were computed are too much alike"
 		if r.InputTokens != nil {
 			lengths = fmt.Sprintf("prompts are of %g to %g tokens", r.InputTokens[0], r.InputTokens[1])
 		}
 		why, add = append(why, lengths), append(add, "add prompts of 128 and of 4096 tokens that repeat nothing")
 	}
-	if f.id.has(names[3]) || f.id.has(names[5]) || f.id.has(names[6]) {
+	if f.id.has(names[beta0]) || f.id.has(names[beta2]) || f.id.has(names[beta3]) {
 		why = append(why, fmt.Sprintf("batches are of %.3g sequences, give or take %.2g", f.load.sequences, f.load.scatter))
 		add = append(add, "add a low and a high rate")
 	}

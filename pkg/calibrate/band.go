@@ -51,7 +51,7 @@ func (r *Report) doubts(l load) (d doubts) {
 	if f.table != nil || l.sequences >= f.load.least && l.sequences <= f.load.most {
 		return d
 	}
-	slope := f.doubts[5]
+	slope := f.doubts[beta2]
 	away := l.sequences - f.load.sequences
 	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
 	part := math.Abs(away) * (slope.High - slope.Low) / 2 / step

@@ -43,7 +43,7 @@ func TestDoubtsByHand(t *testing.T) {
 	r := &Report{}
 	r.fit.method = "by hand"
 	r.fit.Beta = [4]float64{10000, 20, 50, 0}
-	r.fit.doubts[5] = Interval{40, 60}
+	r.fit.doubts[beta2] = Interval{40, 60}
 	r.fit.load = load{sequences: 40, least: 30, most: 50}
 	if d := r.doubts(load{sequences: 45}); d.total() != 0 {
 		t.Errorf("inside of what was fitted to: %v", d)

@@ -18,7 +18,7 @@ func TestOneStepIsARefit(t *testing.T) {
 		t.Skip("20 fits by simulation; run without -short")
 	}
 	ctx, n := context.Background(), 20
-	truth := Coefficients{Alpha: [3]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+	truth := Coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
 	s, r := synthetic(t, 1, truth, 400)
 	f, err := fitClient(ctx, []*run{r}, s.prior(loadOf([]*run{r})), nil)
 	if err != nil {

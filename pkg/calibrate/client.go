@@ -18,7 +18,7 @@ type clientFit struct {
 	prior    prior
 	// before is what is before the queue, where the server's own times tell it; nil:
 	// it is fitted, as alpha[0].
-	before *[3]float64
+	before *[4]float64
 	// told is where the data alone lead; of their beta[2] there is trust in the
 	// coefficient, the rest is the prior's, and slopeError is the standard deviation
 	// of what both leave open.
@@ -60,7 +60,7 @@ const clearly = 1.5
 // fitClient fits α0, β0, β1 and β2 to runs by playing them. Starts are where the
 // search begins, beside where the concurrency of the recordings and the prior say;
 // the best after two rounds goes on.
-func fitClient(ctx context.Context, runs []*run, p prior, before *[3]float64, starts ...Coefficients) (*clientFit, error) {
+func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, starts ...Coefficients) (*clientFit, error) {
 	for _, r := range runs {
 		r.divide()
 	}

@@ -81,7 +81,7 @@ func TestIntervalsCover(t *testing.T) {
 	if testing.Short() {
 		n = 1
 	}
-	truth := Coefficients{Alpha: [3]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+	truth := Coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
 	var data, doubts [len(names)]int
 	for seed := range n {
 		s, r := synthetic(t, uint64(seed), truth, 600)
@@ -106,7 +106,7 @@ func TestIntervalsCover(t *testing.T) {
 		}
 	}
 	t.Logf("of %d recordings, %v: of the data %v, with what steps may be off a line %v", n, names, data, doubts)
-	for _, k := range []int{0, 3, 4, 5} {
+	for _, k := range []int{alpha0, beta0, beta1, beta2} {
 		// Fewer than that are no chance: of 90 of 100, three standard deviations.
 		least, most := 0.9*float64(n)-0.9*math.Sqrt(float64(n)), 0.9*float64(n)+0.9*math.Sqrt(float64(n))
 		if d := float64(data[k]); d < least || d > most || doubts[k] < data[k] {

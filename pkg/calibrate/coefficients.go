@@ -8,15 +8,27 @@ import (
 )
 
 // Coefficients are those of the linear model, in µs and µs a token:
-// queueing = α0 + α1·input, α2 a token; step = β0 + β1·prefill + β2·decode +
-// β3·context.
+// queueing = α0 + α1·input; α2 + α3·decode from a token to the client; step =
+// β0 + β1·prefill + β2·decode + β3·context.
 type Coefficients struct {
-	Alpha [3]float64 `json:"alpha_us"`
+	Alpha [4]float64 `json:"alpha_us"`
 	Beta  [4]float64 `json:"beta_us"`
 }
 
 // The names of coefficients, as tables of results and files have them.
-var names = [...]string{"alpha[0]", "alpha[1]", "alpha[2]", "beta[0]", "beta[1]", "beta[2]", "beta[3]"}
+var names = [...]string{"alpha[0]", "alpha[1]", "alpha[2]", "alpha[3]", "beta[0]", "beta[1]", "beta[2]", "beta[3]"}
+
+// Their places in names.
+const (
+	alpha0 = iota
+	alpha1
+	alpha2
+	alpha3
+	beta0
+	beta1
+	beta2
+	beta3
+)
 
 // list has the coefficients in the order of names.
 func (c *Coefficients) list() []float64 {

@@ -140,7 +140,7 @@ const soon = 30e3
 // a line takes for sequences may be prompts, which come with them. ok is false where
 // there are too few, or hardly a prompt that was computed.
 func plane(runs []*run, beta3 float64) (c Coefficients, ok bool) {
-	r := regression{names: []string{names[3], names[4], names[5]}}
+	r := regression{names: []string{names[beta0], names[beta1], names[beta2]}}
 	for _, run := range runs {
 		p, replicas := run.decoding(), float64(run.replicas)
 		var prompts, contexts []span

@@ -126,7 +126,7 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 }
 
 // fromClients fits by simulation, with what is before the queue given or not.
-func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float64, starts ...Coefficients) error {
+func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float64, starts ...Coefficients) error {
 	s := r.setup
 	if err := s.enough(runs); err != nil {
 		return err
@@ -146,24 +146,24 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[3]float6
 	}
 	r.fit.Coefficients, r.fit.load = f.Coefficients, f.load
 	intervals, doubts := f.intervals(s.options.Seed)
-	r.fit.id = identify([]string{names[0], names[3], names[4], names[5]}, f.normal())
-	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]",
+	r.fit.id = identify([]string{names[alpha0], names[beta0], names[beta1], names[beta2]}, f.normal())
+	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]", "",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
-	for _, k := range []int{4, 5} {
+	for _, k := range []int{beta1, beta2} {
 		if r.fit.id.has(names[k]) {
 			from[k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from others", f.prior.list()[k])
 		}
 	}
 	first := 0
 	if before != nil {
-		first = 3 // alpha is known from spans
+		first = beta0 // alpha is known from spans
 	}
 	copy(r.fit.from[first:], from[first:])
 	copy(r.fit.intervals[first:], intervals[first:])
 	r.fit.doubts = r.fit.intervals
 	copy(r.fit.doubts[first:], doubts[first:])
-	if f.trust < 0.9 && !r.fit.id.has(names[5]) {
-		r.fit.from[5] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
+	if f.trust < 0.9 && !r.fit.id.has(names[beta2]) {
+		r.fit.from[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
 			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
 	}
 	if r.Drift, err = driftOf(ctx, f); err != nil {
@@ -266,7 +266,7 @@ func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
 		if r.fit.id.has(names[k]) {
 			continue // where it ends is chance
 		}
-		if k == 4 && slices.ContainsFunc(f.runs, func(r *run) bool { return r.period > 0 }) {
+		if k == beta1 && slices.ContainsFunc(f.runs, func(r *run) bool { return r.period > 0 }) {
 			continue // the prompts that tell it came first
 		}
 		if a[k] < i.Low-0.05*math.Abs(b[k]) || a[k] > i.High+0.05*math.Abs(b[k]) {

@@ -37,10 +37,10 @@ func (r *Report) addHost() error {
 	r.Host = &host
 	f.Beta[0] += host.US
 	f.doubts = f.intervals
-	f.intervals[3].Low, f.intervals[3].High = f.intervals[3].Low+host.US, f.intervals[3].High+host.US
-	f.doubts[3].Low, f.doubts[3].High = f.doubts[3].Low+host.Low, f.doubts[3].High+host.High
+	f.intervals[beta0].Low, f.intervals[beta0].High = f.intervals[beta0].Low+host.US, f.intervals[beta0].High+host.US
+	f.doubts[beta0].Low, f.doubts[beta0].High = f.doubts[beta0].Low+host.Low, f.doubts[beta0].High+host.High
 	f.method += fmt.Sprintf("; to each step %g us are added for the host, a prior", host.US)
-	f.from[3] += fmt.Sprintf(" (%.5g us), and the host's", f.Beta[0]-host.US)
+	f.from[beta0] += fmt.Sprintf(" (%.5g us), and the host's", f.Beta[0]-host.US)
 	if f.table != nil {
 		t := *f.table
 		t.StepUS = slices.Clone(t.StepUS)

@@ -75,6 +75,9 @@ type Coefficient struct {
 func (r *Report) finish() {
 	f := &r.fit
 	for k, v := range f.list() {
+		if f.from[k] == "" {
+			continue // the optional one, which was not asked for
+		}
 		c := Coefficient{Name: names[k], Value: round(v, 5), From: f.from[k]}
 		c.Low, c.High = ends(f.intervals[k])
 		if f.doubts != f.intervals {

@@ -20,9 +20,13 @@ func (r *Report) set() *catalog.Set {
 	for k := range rounded {
 		rounded[k] = round(rounded[k], 5)
 	}
-	set.Latency = catalog.Latency{Model: "linear", AlphaUS: rounded[:3], BetaUS: rounded[3:]}
+	alphas := rounded[:alpha3]
+	if f.Alpha[3] > 0 {
+		alphas = rounded[:beta0]
+	}
+	set.Latency = catalog.Latency{Model: "linear", AlphaUS: alphas, BetaUS: rounded[beta0:]}
 	if f.table != nil {
-		set.Latency = catalog.Latency{Model: "table", AlphaUS: rounded[:3], Table: f.table}
+		set.Latency = catalog.Latency{Model: "table", AlphaUS: alphas, Table: f.table}
 	}
 	set.Intervals.Level = level
 	set.Intervals.AlphaUS, set.Intervals.BetaUS = intervalsOf(f, &f.intervals, rounded)
@@ -63,9 +67,9 @@ func intervalsOf(f *fitted, intervals *[len(names)]Interval, values []float64) (
 		if i.High == i.Low {
 			between = []float64{values[k], values[k]}
 		}
-		if k < 3 {
+		if k < alpha3 || k == alpha3 && f.Alpha[3] > 0 {
 			alpha = append(alpha, between)
-		} else if f.table == nil {
+		} else if k >= beta0 && f.table == nil {
 			beta = append(beta, between)
 		}
 	}

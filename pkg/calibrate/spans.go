@@ -34,8 +34,8 @@ type phases struct {
 // as the tokens of prompts then fill budgets.
 func phasesOf(runs []*run, budget int) *phases {
 	f := &phases{inputs: [2]float64{math.Inf(1), 0}}
-	f.decode.names = []string{names[3], names[4], names[5], names[6]}
-	f.alpha.names = []string{names[0], names[1]}
+	f.decode.names = []string{names[beta0], names[beta1], names[beta2], names[beta3]}
+	f.alpha.names = []string{names[alpha0], names[alpha1]}
 	n := 0.0
 	for _, r := range runs {
 		var decoding, contexts, prefills []span
@@ -138,20 +138,20 @@ func (r *Report) alphaFromSpans(runs []*run) error {
 
 // fitAlpha fits what is before the queue.
 func (r *Report) fitAlpha(f *phases) {
-	r.fit.from[2] = "0: no recording says when tokens left the engine and when they came"
+	r.fit.from[alpha2] = "0: no recording says when tokens left the engine and when they came"
 	if len(f.alpha.rows) < 20 {
-		r.fit.from[0] = "unknown, taken as 0: no recording has both the arrival and the begin of the queue"
-		r.fit.from[1] = r.fit.from[0]
+		r.fit.from[alpha0] = "unknown, taken as 0: no recording has both the arrival and the begin of the queue"
+		r.fit.from[alpha1] = r.fit.from[alpha0]
 		r.setup.warnf("alpha[0] and alpha[1] cannot be told: no recording says when requests arrived and when the engine's queue had them; they are taken as 0, and simulated TTFT is too short by what they are")
 		return
 	}
 	x := f.alpha.fit(always)
 	intervals := f.alpha.intervals(x, r.setup.options.Seed)
 	r.fit.Alpha[0], r.fit.Alpha[1] = x[0], x[1]
-	r.fit.intervals[0], r.fit.intervals[1] = intervals[0], intervals[1]
-	r.fit.from[0], r.fit.from[1] = "fitted: TTFT less queue and prefill", "fitted: the same, by input tokens"
+	r.fit.intervals[alpha0], r.fit.intervals[alpha1] = intervals[alpha0], intervals[alpha1]
+	r.fit.from[alpha0], r.fit.from[alpha1] = "fitted: TTFT less queue and prefill", "fitted: the same, by input tokens"
 	if x[1] == 0 {
-		r.fit.from[1] = "0: fitted, it would be negative"
+		r.fit.from[alpha1] = "0: fitted, it would be negative"
 	}
 	id := identify(f.alpha.names, f.alpha.normal())
 	if len(id.Confounded) > 0 {
@@ -169,17 +169,17 @@ func (r *Report) regress(all, held *regression, p prior, name string) {
 	id := identify(fixed.names, fixed.normal())
 	intervals := append(fixed.intervals(x, seed), Interval{p.Beta[3], p.Beta[3]})
 	x = append(x, p.Beta[3])
-	r.fit.from[3], r.fit.from[4], r.fit.from[5] = "fitted", "fitted", "fitted"
-	r.fit.from[6] = "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth"
+	r.fit.from[beta0], r.fit.from[beta1], r.fit.from[beta2] = "fitted", "fitted", "fitted"
+	r.fit.from[beta3] = "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth"
 	if len(held.rows) > 20 {
 		free := all.fit(always)
 		if a, b := deviation(held.errors(free)), deviation(held.errors(x)); a < 0.98*b {
 			x, intervals, id = free, all.intervals(free, seed), identify(all.names, all.normal())
-			r.fit.from[6] = fmt.Sprintf("fitted: it foretells what was held back better than physics does (%.3g), with errors of %.2g %% instead of %.2g %%", p.Beta[3], 100*a, 100*b)
+			r.fit.from[beta3] = fmt.Sprintf("fitted: it foretells what was held back better than physics does (%.3g), with errors of %.2g %% instead of %.2g %%", p.Beta[3], 100*a, 100*b)
 		}
 	}
 	copy(r.fit.Beta[:], x)
-	copy(r.fit.intervals[3:], intervals)
+	copy(r.fit.intervals[beta0:], intervals)
 	r.fit.id = id
 	if len(id.Confounded) > 0 {
 		r.fallBack(fixed, p)
@@ -201,10 +201,10 @@ func (r *Report) fallBack(fixed *regression, p prior) {
 			row := make([]float64, len(fixed.names))
 			row[k] = weight
 			more.addIn(value, 0, weight*value, row...)
-			r.fit.from[3+k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from the others", value)
+			r.fit.from[beta0+k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from the others", value)
 		}
 	}
 	x := more.fit(always)
 	copy(r.fit.Beta[:3], x)
-	copy(r.fit.intervals[3:6], more.intervals(x, r.setup.options.Seed))
+	copy(r.fit.intervals[beta0:beta3], more.intervals(x, r.setup.options.Seed))
 }

@@ -10,7 +10,7 @@ import (
 // what a line gives to sequences is prompts' time and most of TTFT is queue, the search
 // finds what it was made with, and does not leave it where it is given.
 func TestNearOverloadIsFound(t *testing.T) {
-	truth := Coefficients{Alpha: [3]float64{3000}, Beta: [4]float64{8000, 125, 60, 0.1565}}
+	truth := Coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 125, 60, 0.1565}}
 	s, r := synthetic(t, 1, truth, 400)
 	c, ok := plane([]*run{r}, truth.Beta[3])
 	if !ok || math.Abs(c.Beta[0]/truth.Beta[0]-1) > 0.2 || math.Abs(c.Beta[1]/truth.Beta[1]-1) > 0.2 {

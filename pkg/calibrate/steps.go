@@ -51,7 +51,7 @@ func (r *Report) fromSteps() error {
 	p := s.prior(r.fit.load)
 	all, rest := stepRegression(fit), stepRegression(held)
 	r.regress(all, rest, p, fmt.Sprintf("%d of the %d steps", len(held), len(steps)))
-	r.fit.from[0], r.fit.from[1], r.fit.from[2] = "unknown, taken as 0: steps have no requests", "unknown, taken as 0", "unknown, taken as 0"
+	r.fit.from[alpha0], r.fit.from[alpha1], r.fit.from[alpha2] = "unknown, taken as 0: steps have no requests", "unknown, taken as 0", "unknown, taken as 0"
 	r.fit.method = fmt.Sprintf("regression on %d steps; coefficients not negative, relative errors weighed robustly (Huber); judged on the other %d", len(fit), len(held))
 	if t := tableOf(fit); t != nil {
 		m, err := buildTable(r.fit.Alpha, t)
@@ -152,7 +152,7 @@ func (s *setup) warnByKind(steps []recording.Step, m latency.Model) {
 // stepRegression is that of steps, which are in the order of what they compute: blocks
 // take them in turn, so that each has some of all kinds.
 func stepRegression(steps []recording.Step) *regression {
-	r := &regression{names: []string{names[3], names[4], names[5], names[6]}}
+	r := &regression{names: []string{names[beta0], names[beta1], names[beta2], names[beta3]}}
 	for i, x := range steps {
 		r.add(i%min(spanBlocks, len(steps)), x.US, 1, float64(x.Prefill), float64(x.Decode), float64(x.Context))
 	}
@@ -280,7 +280,7 @@ func (c *curve) at(context float64) float64 {
 	}
 }
 
-func buildTable(alpha [3]float64, t *latency.Table) (latency.Model, error) {
+func buildTable(alpha [4]float64, t *latency.Table) (latency.Model, error) {
 	build, err := latency.Models.Get("latency model", "table")
 	if err != nil {
 		return nil, err
