@@ -28,7 +28,8 @@
 // data's own stand wider ones: the model may be wrong, too. A simulation of loads
 // that were not fitted to, or where a cap on sequences binds, has a band; so has one
 // with steps of GPUs alone, to which a prior of the host's time is added. By how much
-// TTFT grows with the batch beside the model is told, and widens bands.
+// TTFT grows with the batch beside the model is told, and widens bands; so is where
+// prompts that fill whole blocks of the cache come later, or sooner, than others.
 //
 // --check COEFFICIENTS fits nothing and says how wrong these are on the recordings;
 // --refine COEFFICIENTS begins where an earlier fit ended. --output-tokens N says

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -21,27 +20,19 @@ type Drift struct {
 // decoded meanwhile: a line by least squares, without what lies further than three
 // robust standard deviations from the median, as stalls do. nil where there is nothing
 // to draw it through.
-func driftOf(ctx context.Context, f *clientFit) (*Drift, error) {
-	m, err := f.Coefficients.model()
-	if err != nil {
-		return nil, err
-	}
+func driftOf(all []played) *Drift {
 	var beside, late []float64
-	for _, r := range f.runs {
-		simulated, err := r.play(ctx, m)
-		if err != nil {
-			return nil, err
-		}
-		decoding := r.decoding()
-		for i, s := range r.measured {
-			at := float64(r.requests[i].ArrivalUS)
-			n, d := decoding.mean(at, at+s.ttft)/float64(r.replicas), s.ttft-simulated[i].ttft
-			if r.used[i] && !math.IsNaN(n) && !math.IsNaN(d) {
+	for _, p := range all {
+		decoding := p.run.decoding()
+		for i, s := range p.run.measured {
+			at := float64(p.run.requests[i].ArrivalUS)
+			n, d := decoding.mean(at, at+s.ttft)/float64(p.run.replicas), p.late(i)
+			if p.run.used[i] && !math.IsNaN(n) && !math.IsNaN(d) {
 				beside, late = append(beside, n), append(late, d)
 			}
 		}
 	}
-	return slopeOf(beside, late), nil
+	return slopeOf(beside, late)
 }
 
 // slopeOf draws the line.

@@ -121,6 +121,7 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 			return err
 		}
 		r.Scores = append(r.Scores, score)
+		r.keep(p.run, p.simulated, p.in)
 	}
 	return nil
 }
@@ -166,9 +167,10 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 		r.fit.from[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
 			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
 	}
-	if r.Drift, err = driftOf(ctx, f); err != nil {
+	if err := r.playFitted(ctx, runs); err != nil {
 		return err
 	}
+	r.Drift = driftOf(r.played)
 	if err := r.otherScheduling(ctx, f); err != nil {
 		return err
 	}

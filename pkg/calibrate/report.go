@@ -38,6 +38,8 @@ type Report struct {
 	setup *setup
 	parts []part
 	fit   fitted
+	// played are the runs that were fitted to by simulation, or judged.
+	played []played
 }
 
 // fitted is what a fit leaves behind.
@@ -117,6 +119,7 @@ func (r *Report) warnSetup() {
 		r.setup.warnf("how the engine was set is not known; taken are max_num_seqs %d, max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give --cluster with what was", e.MaxNumSeqs, e.MaxNumBatchedTokens, r.setup.deployment.Blocks(), e.AsyncScheduling)
 	}
 	r.warnCapacity()
+	r.warnWholeBlocks()
 	for _, run := range r.setup.runs {
 		if run.replicas > 1 {
 			r.setup.warnf("%s: %d replicas; how requests were balanced is taken to be %s", run.name, run.replicas, r.setup.routing)
