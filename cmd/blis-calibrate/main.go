@@ -15,7 +15,9 @@
 //	server's spans  alpha from what is before the queue, beta from prefill and decode
 //	client's times  alpha[0] and beta, by playing the recording until simulated clients
 //	                see what the real ones saw; alpha[1] and alpha[2] are 0: clients
-//	                cannot tell them from alpha[0]. beta[3] is physics
+//	                cannot tell them from alpha[0]. beta[3] is physics. alpha[3], by
+//	                which tokens come later for each sequence that decodes, is there
+//	                where it foretells stretches of time that were held back
 //
 // Prompts that repeat are replayed as such. A slope over batches of like sizes says
 // little of others: it is weighed against that of a roofline. Coefficients that the
@@ -28,8 +30,8 @@
 // data's own stand wider ones: the model may be wrong, too. A simulation of loads
 // that were not fitted to, or where a cap on sequences binds, has a band; so has one
 // with steps of GPUs alone, to which a prior of the host's time is added. By how much
-// TTFT grows with the batch beside the model is told, and widens bands; so is where
-// prompts that fill whole blocks of the cache come later, or sooner, than others.
+// TTFT still grows with the batch beside the model is told, and widens bands; so is
+// where prompts that fill whole blocks of the cache come later, or sooner, than others.
 //
 // --check COEFFICIENTS fits nothing and says how wrong these are on the recordings;
 // --refine COEFFICIENTS begins where an earlier fit ended. --output-tokens N says

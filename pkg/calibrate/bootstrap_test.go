@@ -25,7 +25,7 @@ func TestOneStepIsARefit(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := newBlocks(len(r.blocks), 0, "blocks/refits")
-	var steps, refits [parameters][]float64
+	var steps, refits [atAlpha3][]float64
 	for range n {
 		counts := source.counts()
 		p := *f.problem
@@ -35,7 +35,7 @@ func TestOneStepIsARefit(t *testing.T) {
 		step := p.move(f.told.x, h, g, 0)
 		p.worth = func(i int) float64 { return counts[i/features] * f.problem.worth(i) }
 		end, err := p.search(ctx, f.told.x, 4)
-		middle := make([]float64, parameters)
+		middle := make([]float64, atAlpha3)
 		const planes = 4
 		for range planes {
 			if err == nil {

@@ -33,7 +33,8 @@ const (
 	atLevel
 	atBeta1
 	atBeta2
-	parameters
+	// atAlpha3 is there only where alpha[3] earned its place.
+	atAlpha3
 )
 
 // coefficients are what the search's parameters stand for.
@@ -43,13 +44,16 @@ func (f *clientFit) coefficients(x []float64) Coefficients {
 	if f.before != nil {
 		c.Alpha[1] = f.before[1]
 	}
+	if len(x) > atAlpha3 {
+		c.Alpha[3] = x[atAlpha3]
+	}
 	c.Beta = [4]float64{max(0, x[atLevel]-f.load.sequences*x[atBeta2]), x[atBeta1], x[atBeta2], f.prior.Beta[3]}
 	return c
 }
 
-// parametersOf are the reverse.
+// parametersOf are the reverse, without alpha[3].
 func (f *clientFit) parametersOf(c Coefficients) []float64 {
-	x := make([]float64, parameters)
+	x := make([]float64, atAlpha3)
 	x[atAlpha0], x[atLevel], x[atBeta1], x[atBeta2] = c.Alpha[0], c.Beta[0]+f.load.sequences*c.Beta[2], c.Beta[1], c.Beta[2]
 	return x
 }
@@ -87,6 +91,9 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 		return nil, err
 	} else {
 		f.solution = best
+	}
+	if err := f.earn(ctx); err != nil {
+		return nil, err
 	}
 	return f, f.weighSlope(ctx)
 }
@@ -295,9 +302,10 @@ func (f *clientFit) starts() []Coefficients {
 }
 
 // normal is the normal matrix of the data alone, in units of the coefficients:
-// alpha[0], beta[0], beta[1], beta[2].
+// alpha[0], beta[0], beta[1], beta[2] and, if it was fitted, alpha[3].
 func (f *clientFit) normal() mat.Symmetric {
 	p := *f.problem
+	parameters := len(p.parameters)
 	p.parameters = make([]parameter, parameters) // no priors
 	h, _ := p.normal(f.solution, always)
 	t := mat.NewDense(parameters, parameters, nil)

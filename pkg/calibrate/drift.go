@@ -7,9 +7,9 @@ import (
 )
 
 // Drift is by how much more the first token of a request takes for each sequence that
-// decodes beside it than the model says, in µs, with its 90 % interval: a frontend, say,
-// hands out tokens in turn. No coefficient has it. It is of the data fitted to, and
-// widens the bands of other loads.
+// decodes beside it than the model says, in µs, with its 90 % interval: what alpha[3],
+// if it was fitted, leaves. It is of the data fitted to, and widens the bands of other
+// loads.
 type Drift struct {
 	US   float64 `json:"us_a_sequence"`
 	Low  float64 `json:"low_us"`

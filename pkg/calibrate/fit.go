@@ -147,9 +147,16 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 	}
 	r.fit.Coefficients, r.fit.load = f.Coefficients, f.load
 	intervals, doubts := f.intervals(s.options.Seed)
-	r.fit.id = identify([]string{names[alpha0], names[beta0], names[beta1], names[beta2]}, f.normal())
+	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2]}
+	if len(f.problem.parameters) > atAlpha3 {
+		fitted = append(fitted, names[alpha3])
+	}
+	r.fit.id = identify(fitted, f.normal())
 	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]", "",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
+	if f.Alpha[3] > 0 {
+		from[alpha3] = "fitted: with it, stretches of time are foretold clearly better than without"
+	}
 	for _, k := range []int{beta1, beta2} {
 		if r.fit.id.has(names[k]) {
 			from[k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from others", f.prior.list()[k])
@@ -284,12 +291,13 @@ func clearer(was, is float64, residuals int) bool {
 	return was-is > 9*max(1, is/float64(max(1, residuals)))
 }
 
-// over is the problem of f over other runs, with its slope.
+// over is the problem of f over other runs, with its slope and, where it has one, its
+// alpha[3].
 func (f *clientFit) over(runs []*run) *clientFit {
 	other := &clientFit{runs: runs, prior: f.prior, load: f.load, before: f.before}
 	other.pose(f.prior)
 	other.problem.spread = f.problem.spread
-	other.problem.parameters[atBeta2] = f.problem.parameters[atBeta2]
+	other.problem.parameters = f.problem.parameters
 	return other
 }
 

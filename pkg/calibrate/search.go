@@ -141,8 +141,20 @@ func (p *problem) weigh(s *solution) {
 	}
 }
 
-// loss is the sum of Huber's function over residuals and the priors' squares.
+// loss is the misfit and the priors' squares.
 func (p *problem) loss(s *solution, x, r []float64) float64 {
+	sum := p.misfit(s, r)
+	for k, q := range p.parameters {
+		if q.spread > 0 {
+			z := (x[k] - q.prior) / q.spread
+			sum += z * z
+		}
+	}
+	return sum
+}
+
+// misfit is the sum of Huber's function over residuals.
+func (p *problem) misfit(s *solution, r []float64) float64 {
 	sum := 0.0
 	for i, v := range r {
 		scale := s.spread[p.kind(i)]
@@ -154,12 +166,6 @@ func (p *problem) loss(s *solution, x, r []float64) float64 {
 			sum += p.worth(i) * huber * (2*z - huber)
 		} else {
 			sum += p.worth(i) * z * z
-		}
-	}
-	for k, q := range p.parameters {
-		if q.spread > 0 {
-			z := (x[k] - q.prior) / q.spread
-			sum += z * z
 		}
 	}
 	return sum

@@ -1,0 +1,75 @@
+package calibrate
+
+import (
+	"context"
+	"slices"
+)
+
+// folds are the parts of a recording that alpha[3] must foretell, each from the rest.
+const folds = 5
+
+// earn adds alpha[3], a frontend's time for each sequence that decodes, to the search where it pays: where it foretells stretches of time
+// that were held back clearly better than the other coefficients do without it. A
+// stretch is foretold by one step of Gauss and Newton on the others.
+func (f *clientFit) earn(ctx context.Context) error {
+	p := *f.problem
+	p.parameters = append(slices.Clone(p.parameters), parameter{name: names[alpha3], most: 1e6, step: 10})
+	s := *f.solution
+	s.x = append(slices.Clone(s.x), 0)
+	var err error
+	if s.r, err = p.residuals(ctx, s.x); err != nil {
+		return err
+	}
+	if s.jacobian, err = p.derive(ctx, s.x, s.r); err != nil {
+		return err
+	}
+	p.weigh(&s)
+	with := p.foretell(&s, f.foldOf())
+	p.parameters[atAlpha3].most = 0
+	without := p.foretell(&s, f.foldOf())
+	if !clearer(without, with, len(s.r)) {
+		return nil
+	}
+	p.parameters[atAlpha3].most = 1e6
+	f.problem.parameters = p.parameters
+	s.x = p.step(&s, 0)
+	f.solution, err = f.settle(ctx, &s)
+	return err
+}
+
+// foldOf says for each residual which stretch of its run it is in.
+func (f *clientFit) foldOf() (of []int) {
+	for _, r := range f.runs {
+		for i := range r.blocks {
+			for range features {
+				of = append(of, i*folds/len(r.blocks))
+			}
+		}
+	}
+	return of
+}
+
+// foretell is the loss of all folds, each where the others lead.
+func (p *problem) foretell(s *solution, fold []int) float64 {
+	sum := 0.0
+	for k := range folds {
+		h, g := p.normal(s, func(i int) float64 {
+			if fold[i] == k {
+				return 0
+			}
+			return 1
+		})
+		to := p.move(s.x, h, g, 0)
+		r := slices.Clone(s.r)
+		for i := range r {
+			for k := range to {
+				r[i] += s.jacobian.At(i, k) * (to[k] - s.x[k])
+			}
+			if fold[i] != k {
+				r[i] = 0
+			}
+		}
+		sum += p.misfit(s, r)
+	}
+	return sum
+}
