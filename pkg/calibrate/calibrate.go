@@ -22,11 +22,12 @@ import (
 
 	"blis/pkg/catalog"
 	"blis/pkg/recording"
+	"blis/pkg/source"
 )
 
 // Options are what a call of blis-calibrate may say.
 type Options struct {
-	Recordings   []string `arg:"" name:"recording" help:"Recordings of a real server, FILE or FORMAT:FILE; several of one setup are fitted together."`
+	Recordings   []string `arg:"" name:"recording" help:"Recordings of a real server, FILE, FORMAT:FILE or FILE#NAME; - is stdin. Several of one setup are fitted together."`
 	Model        string   `placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
 	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that it ran on (blis-sim --list gpus)."`
 	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; absent, what the recordings say, or 1."`
@@ -40,6 +41,8 @@ type Options struct {
 	Format       string   `enum:"text,json" default:"text" help:"text: coefficients as YAML, the report as comments in it; json: the report."`
 	Seed         uint64   `default:"0" help:"Seed of the resamples that intervals come from."`
 
+	// Stdin is what a recording called - is read from.
+	Stdin func() (io.ReadCloser, error) `kong:"-"`
 	// Warn and Progress speak to the user. A nil func is silent.
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
@@ -120,10 +123,11 @@ func open(ctx context.Context, files []string, o *Options) ([]*recording.Recordi
 	for _, name := range files {
 		o.progress("reading %s", name)
 		format, path := recording.Split(name)
-		r, err := recording.Open(ctx, path, format)
+		r, err := o.read(ctx, path, format)
 		if err != nil {
 			return nil, err
 		}
+		path = r.Path
 		for _, w := range r.Warnings {
 			o.warn(fmt.Sprintf("%s: %s", path, w))
 		}
@@ -132,12 +136,26 @@ func open(ctx context.Context, files []string, o *Options) ([]*recording.Recordi
 				o.warn(fmt.Sprintf("%s: %s", strings.TrimSpace(path+" "+run.Name), w))
 			}
 		}
-		if i := slices.IndexFunc(all, func(a *recording.Recording) bool { return a.Digest == r.Digest }); i >= 0 {
-			return nil, &CallError{fmt.Sprintf("%s is the same recording as %s", path, all[i].Path)}
+		if i := slices.IndexFunc(all, func(a *recording.Recording) bool { return a.Overlap(r) }); i >= 0 {
+			return nil, &CallError{fmt.Sprintf("%s is the same recording as %s", name, files[i])}
 		}
 		all = append(all, r)
 	}
 	return all, nil
+}
+
+// read reads one recording, of a file or of stdin.
+func (o *Options) read(ctx context.Context, path, format string) (*recording.Recording, error) {
+	choice, stdin := recording.Stdin(path)
+	if !stdin {
+		return recording.Open(ctx, path, format)
+	}
+	in, err := o.Stdin()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return recording.Read(ctx, source.Input{Name: "stdin", Path: choice, Stream: in}, format)
 }
 
 // readSet reads the coefficients in a file for the setup.

@@ -2,9 +2,10 @@ package calibrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,12 +36,11 @@ func (s *setup) holdOut(ctx context.Context) ([]part, error) {
 	if name, ok := strings.CutPrefix(text, "stage:"); ok {
 		return s.holdStage(name)
 	}
-	if _, path := recording.Split(text); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("--holdout must be a part of the time (0.4), stage:NAME, or a recording; %w", err)
-		}
+	parts, err := s.holdFile(ctx, text)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--holdout must be a part of the time (0.4), stage:NAME, or a recording; %w", err)
 	}
-	return s.holdFile(ctx, text)
+	return parts, err
 }
 
 // holdEnds holds back the last part of the time of each stage.
@@ -101,7 +101,7 @@ func (s *setup) holdFile(ctx context.Context, file string) ([]part, error) {
 	}
 	for _, r := range all {
 		for _, f := range s.files {
-			if f.Digest == r.Digest {
+			if f.Overlap(r) {
 				return nil, &CallError{fmt.Sprintf("--holdout %s is %s, which is fitted to: what was fitted to judges nothing", file, f.Path)}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 
 	"blis/pkg/calibrate"
@@ -44,6 +45,9 @@ func (c *calibrateCommand) checkGiven() error {
 func (c *calibrateCommand) run(ctx context.Context, j job) error {
 	o := c.Options
 	o.Warn, o.Progress = j.warn, j.progress
+	inputs := &reopener{ctx: ctx, stdin: j.stdin}
+	defer inputs.close()
+	o.Stdin = func() (io.ReadCloser, error) { return inputs.open("-") }
 	err := calibrate.Run(ctx, j.out, o)
 	if call := (*calibrate.CallError)(nil); errors.As(err, &call) {
 		return wrongCall{fmt.Sprintf("%s; see blis-calibrate --help", call)}

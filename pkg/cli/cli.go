@@ -161,6 +161,9 @@ func (t Tool) parse(cmd command, args []string, std Std) error {
 		err = c.checkGiven()
 	}
 	if err != nil && !errors.Is(err, errShown) {
+		if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-#") }); i >= 0 && !slices.Contains(args[:i], "--") {
+			err = fmt.Errorf("%s looks like a flag; a run of those on stdin is named after --: %s -- %[1]s", args[i], t.name)
+		}
 		return wrongCall{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}
 	return err

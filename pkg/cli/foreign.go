@@ -12,8 +12,8 @@ import (
 
 // openStream opens a stream of ours, or a file that somebody else's benchmark
 // wrote as the recording that it is: one of its runs, if name ends in #RUN. What
-// is odd about it goes to warn.
-func openStream(ctx context.Context, name string, warn func(string)) (io.ReadCloser, error) {
+// is odd about it goes to warn, and ends the call if that returns an error.
+func openStream(ctx context.Context, name string, warn func(string) error) (io.ReadCloser, error) {
 	if !recording.Foreign(name) {
 		return openInput(ctx, name, nil)
 	}
@@ -25,7 +25,7 @@ func openStream(ctx context.Context, name string, warn func(string)) (io.ReadClo
 }
 
 // openStdin is openStream for stdin; choice names a run of a recording, or is "".
-func openStdin(ctx context.Context, in io.Reader, choice string, warn func(string)) (io.ReadCloser, error) {
+func openStdin(ctx context.Context, in io.Reader, choice string, warn func(string) error) (io.ReadCloser, error) {
 	name := "stdin"
 	if named, ok := in.(interface{ Name() string }); ok {
 		name = named.Name()
@@ -43,7 +43,7 @@ func openStdin(ctx context.Context, in io.Reader, choice string, warn func(strin
 }
 
 // asStream is the only run of r as a stream of ours.
-func asStream(r *recording.Recording, warn func(string)) (io.ReadCloser, error) {
+func asStream(r *recording.Recording, warn func(string) error) (io.ReadCloser, error) {
 	run, err := r.One()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,9 @@ func asStream(r *recording.Recording, warn func(string)) (io.ReadCloser, error) 
 		odd = append(odd, counts)
 	}
 	for _, o := range odd {
-		warn(r.Path + ": " + o)
+		if err := warn(r.Path + ": " + o); err != nil {
+			return nil, err
+		}
 	}
 	var stream bytes.Buffer
 	if err := recording.Write(&stream, run, "blis-summarize", record.Version, true); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -57,11 +58,18 @@ func (c *summarizeCommand) checkGiven() error {
 func (c *summarizeCommand) run(ctx context.Context, j job) error {
 	o := c.Options
 	o.Progress, o.Color, o.Warn = j.progress, j.color, j.warn
+	odd := func(msg string) error {
+		if o.Strict {
+			return errors.New(msg)
+		}
+		j.warn(msg)
+		return nil
+	}
 	o.Open = func(name string) (io.ReadCloser, error) {
 		if file, choice, _ := strings.Cut(name, "#"); file == "-" {
-			return openStdin(ctx, j.in, choice, j.warn)
+			return openStdin(ctx, j.in, choice, odd)
 		}
-		return openStream(ctx, name, j.warn)
+		return openStream(ctx, name, odd)
 	}
 	return summarize.Run(ctx, nil, j.out, o)
 }

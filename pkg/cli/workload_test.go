@@ -174,7 +174,7 @@ func TestHitsAreTheCaches(t *testing.T) {
 func TestWorkloadKeepsItsDigest(t *testing.T) {
 	workload := traffic(t, 50, 20)
 	described, run := summarized(t, workload, summarize.Options{}).Refs[0], summarized(t, simulated(t, workload, ""), summarize.Options{}).Refs[0]
-	if described.WorkloadDigest != run.WorkloadDigest || described.WorkloadDigest == "" || described.SpecDigest != run.SpecDigest || described.WorkloadSeed != run.WorkloadSeed {
+	if described.WorkloadDigest != run.WorkloadDigest || described.WorkloadDigest == "" || described.SpecDigest != run.SpecDigest || *described.WorkloadSeed != *run.WorkloadSeed {
 		t.Errorf("%+v and %+v", described, run)
 	}
 }

@@ -247,6 +247,9 @@ func (s *side) checkCarried() error {
 // recompute computes the metrics of the requests that are asked for.
 func (s *side) recompute(ctx context.Context) error {
 	acc := metrics.New(s.header.SLOClasses)
+	if s.recorded != nil {
+		acc.Recorded()
+	}
 	add := func(o *record.Outcome) {
 		if !s.wanted(s.ids[o.ID]) {
 			return

@@ -10,7 +10,7 @@ import (
 
 // Options are what a call of blis-diff may say.
 type Options struct {
-	Streams      []string `arg:"" name:"stream" help:"Two runs, or a run and a recording of a real server (FILE, FORMAT:FILE, FILE#NAME); - is stdin."`
+	Streams      []string `arg:"" name:"stream" help:"Two runs, or a run and a recording of a real server (FILE, FORMAT:FILE, FILE#NAME); - is stdin, after -- also -#NAME."`
 	Where        string   `placeholder:"CEL" help:"Only requests for which this is true in one of the two: 'slo_class == \"critical\"'."`
 	FailIf       []string `placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, with 0 if not: 'd.ttft.p99.rel > 0.05'. Repeatable."`
 	Unpaired     bool     `help:"Compare runs of different workloads, as independent."`
@@ -40,7 +40,8 @@ func (o *Options) Validate() (err error) {
 	}
 	stdin := 0
 	for _, name := range o.Streams {
-		if _, path := recording.Split(name); path == "-" {
+		_, path := recording.Split(name)
+		if _, ok := recording.Stdin(path); ok {
 			stdin++
 		}
 	}

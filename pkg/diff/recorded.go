@@ -17,8 +17,20 @@ import (
 )
 
 // load reads the stream, of a run all, of a recording what it holds; the requests of
-// the latter are kept only when it is known how they are paired.
+// the latter are kept only when it is known how they are paired. Where the options are
+// strict, what is odd about the stream is an error.
 func (s *side) load(ctx context.Context) error {
+	before := len(s.warnings)
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	if s.options.Strict && len(s.warnings) > before {
+		return errors.New(s.warnings[before])
+	}
+	return nil
+}
+
+func (s *side) take(ctx context.Context) error {
 	format, path := recording.Split(s.name)
 	if format == "" {
 		run, err := s.isRun()
@@ -71,13 +83,17 @@ func isFolder(name string) bool {
 // record reads a recording of one run.
 func (s *side) record(ctx context.Context, format, path string) error {
 	in := source.Input{Name: path, Path: path}
-	if info, err := os.Stat(path); path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	choice, stdin := recording.Stdin(path)
+	if stdin {
+		path, in.Name = "-", "stdin"
+	}
+	if info, err := os.Stat(path); stdin || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		f, err := s.open(path)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		in = source.Input{Name: cmp.Or(strings.TrimPrefix(path, "-"), "stdin"), Stream: f}
+		in.Path, in.Stream = choice, f
 	}
 	r, err := recording.Read(ctx, in, format)
 	if err != nil {

@@ -78,8 +78,7 @@ func (r *request) tpot() (ms float64, ok bool) {
 
 // read reads the whole run.
 func (s *side) read(ctx context.Context) error {
-	var warnings []string
-	err := s.walk(ctx, func(r *record.Reader, o *record.Outcome, d *record.Decision) error {
+	return s.walk(ctx, func(r *record.Reader, o *record.Outcome, d *record.Decision) error {
 		switch r.Kind() {
 		case record.KindHeader:
 			s.header = r.Header()
@@ -105,17 +104,13 @@ func (s *side) read(ctx context.Context) error {
 			}
 			s.decide(d, int32(r.Line()))
 		case record.KindEnd:
-			s.end, warnings = r.End(), r.Warnings()
+			s.end = r.End()
+			for _, msg := range r.Warnings() {
+				s.warn("%s", msg)
+			}
 		}
 		return nil
 	})
-	if err == nil && s.options.Strict && len(warnings) > 0 {
-		err = errors.New(warnings[0])
-	}
-	for _, msg := range warnings {
-		s.warn("%s", msg)
-	}
-	return err
 }
 
 // lose notes the calls that a broken session lost, with the call that broke it.

@@ -19,7 +19,7 @@ func ptr(x float64) *float64 { return &x }
 // healthy is a tree of which the tests' arithmetic is done by hand.
 func healthy() *metrics.Raw {
 	g := func(p99, attained float64) *metrics.Group {
-		return &metrics.Group{Requests: metrics.Requests{Offered: 100, Admitted: 100, Completed: 100},
+		return &metrics.Group{Requests: metrics.Requests{Offered: 100, Admitted: new(int64(100)), Completed: 100},
 			TTFT: &metrics.Distribution{Count: 2000, Mean: p99 / 4, P50: p99 / 5, P99: p99}, Goodput: &metrics.Goodput{Ratio: attained, Offered: 100}}
 	}
 	r := &metrics.Raw{DurationS: 10, Group: *g(300, 0.9)}

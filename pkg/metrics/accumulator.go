@@ -21,6 +21,7 @@ type Accumulator struct {
 	control  *Control
 	shadow   Shadow
 	expects  bool // shadow is to be told
+	recorded bool
 	sessions sessions
 	regret   regret
 	// anomalies counts them by type, nil if nobody looks for them.
@@ -39,8 +40,8 @@ type totals struct {
 	requests Requests
 	// met of judged requests met their targets.
 	met, judged int64
-	// scheduled requests entered a batch, with so many prompt tokens.
-	scheduled, prompt, cached, preemptions int64
+	// scheduled of the admitted requests entered a batch, with so many prompt tokens.
+	admitted, scheduled, prompt, cached, preemptions int64
 	// Tokens of completed requests, and those that were asked for by all.
 	doneInput, doneOutput, askedOutput int64
 	// several requests asked for more than one token; missing of the lost ones had
@@ -90,6 +91,11 @@ func New(classes []record.SLOClass) *Accumulator {
 	}
 	return a
 }
+
+// Recorded says that the outcomes are of a recording: what none of them has (that it
+// was admitted, found tokens cached, lost its place) was not recorded, rather than that
+// it never happened.
+func (a *Accumulator) Recorded() { a.recorded = true }
 
 // Targets are those that requests of the class are judged by.
 func (a *Accumulator) Targets(class string) record.Targets { return a.targets[class] }
@@ -160,7 +166,7 @@ func (t *totals) count(o *record.Outcome) {
 		panic("metrics: request " + o.ID + " in state " + o.State)
 	}
 	if !o.AdmittedUS.IsZero() {
-		r.Admitted++
+		t.admitted++
 	}
 	if !o.ScheduledUS.IsZero() {
 		t.scheduled++

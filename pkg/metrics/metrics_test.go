@@ -220,6 +220,42 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestRecorded: what no outcome of a recording has is absent, in all parts; what one has
+// is there, as of a run.
+func TestRecorded(t *testing.T) {
+	plain := record.Outcome{ID: "r", State: record.StateCompleted, SLOClass: "c", ArrivalUS: 0, AdmittedUS: record.Never, RoutedUS: record.Never,
+		EnqueuedUS: 1, ScheduledUS: 2, FirstTokenUS: 4, CompletedUS: 9, EndedUS: record.Never, InputTokens: 5, OutputTokens: 2}
+	told := plain
+	told.AdmittedUS, told.CachedTokens, told.Preemptions = 0, 5, 3
+	for _, c := range []struct {
+		outcomes []record.Outcome
+		want     string
+	}{
+		{[]record.Outcome{plain, plain}, `null null null null null`},
+		{[]record.Outcome{plain, told}, `1 0.5 0.5 3 1.5`},
+	} {
+		a := New(nil)
+		a.Recorded()
+		for i := range c.outcomes {
+			a.Add(&c.outcomes[i])
+		}
+		raw := a.Raw()
+		for _, g := range []*Group{&raw.Group, raw.Cls["c"]} {
+			var got []string
+			for _, x := range []any{g.Requests.Admitted, g.AdmissionRate, g.KV.PrefixHitRatio, g.KV.Preemptions, g.PreemptionRate} {
+				text, err := json.Marshal(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, string(text))
+			}
+			if is := strings.Join(got, " "); is != c.want {
+				t.Errorf("admitted, rate, cached, preemptions, rate are %s, want %s", is, c.want)
+			}
+		}
+	}
+}
+
 func TestUntil(t *testing.T) {
 	a := New(nil)
 	o := record.Outcome{State: record.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: record.Never, RoutedUS: record.Never,

@@ -23,6 +23,11 @@ func (a *Accumulator) Raw() *Raw {
 		a.part("tenant", us, func(k *key) string { return k.tenant }),
 		a.part("model", us, func(k *key) string { return k.model }),
 	}
+	if a.recorded {
+		for _, g := range groupsOf(&r.Group, parts) {
+			g.unsay(&all)
+		}
+	}
 	a.distribute(&r.Group, &all, parts)
 	if r.ITL = ofGaps(&a.gaps); r.ITL != nil {
 		r.ITL.Coverage = all.gapsSeen(a.gaps.N())
@@ -46,7 +51,6 @@ func (a *Accumulator) Raw() *Raw {
 func (t *totals) add(o *totals) {
 	r, s := &t.requests, &o.requests
 	r.Offered += s.Offered
-	r.Admitted += s.Admitted
 	r.Completed += s.Completed
 	r.Rejected += s.Rejected
 	r.TimedOut += s.TimedOut
@@ -55,6 +59,7 @@ func (t *totals) add(o *totals) {
 	r.Lost += s.Lost
 	t.met += o.met
 	t.judged += o.judged
+	t.admitted += o.admitted
 	t.scheduled += o.scheduled
 	t.prompt += o.prompt
 	t.cached += o.cached
@@ -68,12 +73,14 @@ func (t *totals) add(o *totals) {
 
 // group returns all of a group that is no distribution. us is the duration.
 func (t *totals) group(us int64) *Group {
+	admitted, preemptions := t.admitted, t.preemptions
 	g := &Group{
 		Requests:       t.requests,
-		AdmissionRate:  ratio(t.requests.Admitted, t.requests.Offered),
-		KV:             KV{PrefixHitRatio: ratio(t.cached, t.prompt), Preemptions: t.preemptions},
-		PreemptionRate: ratio(t.preemptions, t.scheduled),
+		AdmissionRate:  ratio(admitted, t.requests.Offered),
+		KV:             KV{PrefixHitRatio: ratio(t.cached, t.prompt), Preemptions: &preemptions},
+		PreemptionRate: ratio(preemptions, t.scheduled),
 	}
+	g.Requests.Admitted = &admitted
 	perSecond := func(n int64) float64 { return float64(n) * 1e6 / float64(us) }
 	if us > 0 {
 		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.doneOutput), perSecond(t.doneInput + t.doneOutput)}
@@ -86,6 +93,19 @@ func (t *totals) group(us int64) *Group {
 		}
 	}
 	return g
+}
+
+// unsay takes out what a recording with these totals does not say.
+func (g *Group) unsay(all *totals) {
+	if all.admitted == 0 {
+		g.Requests.Admitted, g.AdmissionRate = nil, nil
+	}
+	if all.cached == 0 {
+		g.KV.PrefixHitRatio = nil
+	}
+	if all.preemptions == 0 {
+		g.KV.Preemptions, g.PreemptionRate = nil, nil
+	}
 }
 
 // gapsSeen is the share of the gaps between tokens that n are; the requests that are

@@ -87,7 +87,7 @@ func slowGroup(outcomes []record.Outcome, sessions []record.SessionOutcome, clas
 			}
 		}
 	}
-	var met, judged, scheduled, prompt, cached, done, doneOut int64
+	var admitted, preemptions, met, judged, scheduled, prompt, cached, done, doneOut int64
 	values := map[string][]*big.Rat{}
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -98,9 +98,9 @@ func slowGroup(outcomes []record.Outcome, sessions []record.SessionOutcome, clas
 		*map[string]*int64{"completed": &r.Completed, "rejected": &r.Rejected, "timed_out": &r.TimedOut,
 			"failed": &r.Failed, "unfinished": &r.Unfinished}[o.State]++
 		if o.AdmittedUS >= 0 {
-			r.Admitted++
+			admitted++
 		}
-		g.KV.Preemptions += o.Preemptions
+		preemptions += o.Preemptions
 		if o.ScheduledUS >= 0 {
 			scheduled++
 			prompt += o.InputTokens
@@ -129,7 +129,8 @@ func slowGroup(outcomes []record.Outcome, sessions []record.SessionOutcome, clas
 	}
 	g.TTFT, g.TPOT = slowDistribution(values["ttft"], r.Offered+r.Lost), slowDistribution(values["tpot"], several+r.Lost)
 	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.Lost), slowDistribution(values["queue"], r.Offered+r.Lost)
-	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(r.Admitted, r.Offered), slowRatio(cached, prompt), slowRatio(g.KV.Preemptions, scheduled)
+	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(admitted, r.Offered), slowRatio(cached, prompt), slowRatio(preemptions, scheduled)
+	r.Admitted, g.KV.Preemptions = &admitted, &preemptions
 	if g.E2E != nil && g.E2E.P50 > 0 {
 		blowup := g.E2E.P99 / g.E2E.P50
 		g.TailBlowup = &blowup

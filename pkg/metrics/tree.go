@@ -94,16 +94,17 @@ type Group struct {
 // Requests counts requests: Offered is the sum of the five ends below it but
 // for Admitted. Lost are beside them: the calls of broken sessions that never came
 // about, because one that they come after did not complete. What model they would
-// have asked for is not known: the parts by model leave them out.
+// have asked for is not known: the parts by model leave them out. Admitted is absent
+// of a recording that does not say.
 type Requests struct {
-	Offered    int64 `json:"offered"`
-	Admitted   int64 `json:"admitted"`
-	Completed  int64 `json:"completed"`
-	Rejected   int64 `json:"rejected"`
-	TimedOut   int64 `json:"timed_out"`
-	Failed     int64 `json:"failed"`
-	Unfinished int64 `json:"unfinished"`
-	Lost       int64 `json:"lost"`
+	Offered    int64  `json:"offered"`
+	Admitted   *int64 `json:"admitted,omitempty"`
+	Completed  int64  `json:"completed"`
+	Rejected   int64  `json:"rejected"`
+	TimedOut   int64  `json:"timed_out"`
+	Failed     int64  `json:"failed"`
+	Unfinished int64  `json:"unfinished"`
+	Lost       int64  `json:"lost"`
 }
 
 // Distribution is of times in ms. Coverage is the share, of the offered requests that
@@ -145,12 +146,13 @@ type Goodput struct {
 // in use, over the time and the replicas, and are of the whole run only.
 // PrefixHitRatio is the prompt tokens that requests found cached when they
 // first entered a batch, of all prompt tokens of these requests; what a request
-// finds when it comes back after a preemption, mostly its own, is not counted.
+// finds when it comes back after a preemption, mostly its own, is not counted. It and
+// Preemptions are absent of a recording that does not say.
 type KV struct {
 	UtilMean       *float64 `json:"util_mean,omitempty"`
 	UtilMax        *float64 `json:"util_max,omitempty"`
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
-	Preemptions    int64    `json:"preemptions"`
+	Preemptions    *int64   `json:"preemptions,omitempty"`
 }
 
 // Fairness: Jain is the index of Jain over tenants of completed/offered output

@@ -141,6 +141,21 @@ func Split(text string) (format, path string) {
 	return "", text
 }
 
+// Stdin reports whether path is stdin: "-" or, for a run of several in it, "-#NAME", of
+// which choice, the path of a stream for Read, is "#NAME".
+func Stdin(path string) (choice string, ok bool) {
+	if path != "-" && !strings.HasPrefix(path, "-#") {
+		return "", false
+	}
+	return path[1:], true
+}
+
+// Overlap reports whether two recordings are of one file and have a run, or steps, in
+// common.
+func (r *Recording) Overlap(other *Recording) bool {
+	return r.Digest == other.Digest && (len(r.Steps) > 0 || slices.ContainsFunc(r.Names(), func(name string) bool { return slices.Contains(other.Names(), name) }))
+}
+
 // file is an open file that is being read.
 type file struct {
 	*bufio.Reader

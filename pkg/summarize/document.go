@@ -92,19 +92,20 @@ type Scored struct {
 	OverParent   *Interval `json:"over_parent"`
 }
 
-// Identity says which run this is. Digests are shortened to 12 digits.
+// Identity says which run this is. Digests are shortened to 12 digits. A recording has
+// no seeds, a workload its own alone.
 type Identity struct {
-	Stream         string `json:"stream"`
-	Tool           string `json:"tool"`
-	Version        string `json:"version"`
-	PolicyDigest   string `json:"policy_digest,omitempty"`
-	ConfigDigest   string `json:"config_digest,omitempty"`
-	SimSeed        uint64 `json:"sim_seed"`
-	JitterSeed     uint64 `json:"jitter_seed"`
-	WorkloadTool   string `json:"workload_tool,omitempty"`
-	WorkloadSeed   uint64 `json:"workload_seed"`
-	SpecDigest     string `json:"spec_digest,omitempty"`
-	WorkloadDigest string `json:"workload_digest,omitempty"`
+	Stream         string  `json:"stream"`
+	Tool           string  `json:"tool"`
+	Version        string  `json:"version"`
+	PolicyDigest   string  `json:"policy_digest,omitempty"`
+	ConfigDigest   string  `json:"config_digest,omitempty"`
+	SimSeed        *uint64 `json:"sim_seed,omitempty"`
+	JitterSeed     *uint64 `json:"jitter_seed,omitempty"`
+	WorkloadTool   string  `json:"workload_tool,omitempty"`
+	WorkloadSeed   *uint64 `json:"workload_seed,omitempty"`
+	SpecDigest     string  `json:"spec_digest,omitempty"`
+	WorkloadDigest string  `json:"workload_digest,omitempty"`
 }
 
 // Selection says of which Requests, of how many, the metrics are.
@@ -255,15 +256,15 @@ func (s *summary) identity() *Identity {
 	if h == nil {
 		return nil
 	}
-	id := &Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version, SimSeed: h.Seed, JitterSeed: h.Seed}
+	id := &Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version}
 	if run := h.Run; run != nil {
 		id.PolicyDigest, id.ConfigDigest = record.ShortDigest(run.Key.Policy), record.ShortDigest(run.ConfigDigest)
-		id.SimSeed, id.JitterSeed, id.WorkloadSeed = run.Key.SimSeed, run.Key.JitterSeed, run.Key.WorkloadSeed
+		id.SimSeed, id.JitterSeed, id.WorkloadSeed = &run.Key.SimSeed, &run.Key.JitterSeed, &run.Key.WorkloadSeed
 		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, record.ShortDigest(run.Workload.SpecDigest)
 	}
 	switch {
 	case s.workload != nil:
-		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = h.Seed, record.ShortDigest(h.SpecDigest), record.ShortDigest(s.digest)
+		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, record.ShortDigest(h.SpecDigest), record.ShortDigest(s.digest)
 	case s.end != nil:
 		id.WorkloadDigest = record.ShortDigest(s.end.WorkloadDigest)
 	}

@@ -126,7 +126,7 @@ func TestFault(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	text, err = summarize(b.Bytes(), Options{Format: "table"})
-	const want = "run         blis-sim 0.1.0, seeds 0 (workload) 0 (simulation)\n" +
+	const want = "run         blis-sim 0.1.0\n" +
 		"error       blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0\nscore       0.0\n"
 	if err != nil || text != want {
 		t.Errorf("%v\n%s", err, text)

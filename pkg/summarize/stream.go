@@ -165,6 +165,9 @@ func (s *summary) prepare(r *record.Reader) error {
 	}
 	if s.options.part() || s.missed != nil || s.header.Stream == record.StreamRecording {
 		s.computed, s.broke = metrics.New(classes), map[string]bool{}
+		if s.header.Stream == record.StreamRecording {
+			s.computed.Recorded()
+		}
 	}
 	if s.options.compares() && !s.minimal() {
 		s.rows = &rows{of: map[string]int32{}}

@@ -40,8 +40,12 @@ func (d *Document) text(scored bool) []byte {
 	}
 	m := d.Metrics.Raw
 	r := &m.Requests
-	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished; %d admitted%s",
-		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, r.Admitted, percent(" (%s)", m.AdmissionRate))
+	admitted := ""
+	if r.Admitted != nil {
+		admitted = fmt.Sprintf("; %d admitted", *r.Admitted) + percent(" (%s)", m.AdmissionRate)
+	}
+	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished%s",
+		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, admitted)
 	if len(m.Reasons) > 0 {
 		line("not done", "%s", reasons(m.Reasons))
 	}
@@ -89,7 +93,9 @@ func appendTotals(b []byte, m *metrics.Raw) []byte {
 	if l := m.Load; l != nil {
 		line("load", "%.3f of the cluster's capacity with what was found cached, %.3f without", l.Offered, l.Uncached)
 	}
-	line("KV cache", "%s", cache(m))
+	if text := cache(m); text != "" {
+		line("KV cache", "%s", text)
+	}
 	if m.Fairness != nil {
 		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain, len(m.Tenant))
 	}
@@ -116,10 +122,11 @@ func (id *Identity) text() string {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
 	}
-	if id.Stream == record.StreamWorkload {
-		parts = append(parts, fmt.Sprintf("seed %d", id.WorkloadSeed))
-	} else {
-		parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", id.WorkloadSeed, id.SimSeed))
+	switch {
+	case id.SimSeed != nil:
+		parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", *id.WorkloadSeed, *id.SimSeed))
+	case id.WorkloadSeed != nil:
+		parts = append(parts, fmt.Sprintf("seed %d", *id.WorkloadSeed))
 	}
 	return record.Printable(strings.Join(parts, ", "))
 }
@@ -138,14 +145,23 @@ func (s *Selection) text() string {
 	return record.Printable(strings.Join(parts, ", "))
 }
 
-// cache says what is known of the block caches.
+// cache says what is known of the block caches, "" of nothing.
 func cache(m *metrics.Raw) string {
-	text := percent("%s of the blocks in use", m.KV.UtilMean) + percent(" (at most %s), ", m.KV.UtilMax) +
-		percent("%s of prompt tokens found cached, ", m.KV.PrefixHitRatio) + fmt.Sprintf("%d preemptions", m.KV.Preemptions)
-	if m.PreemptionRate != nil {
-		text += fmt.Sprintf(" (%.3f a request)", *m.PreemptionRate)
+	var known []string
+	if m.KV.UtilMean != nil {
+		known = append(known, percent("%s of the blocks in use", m.KV.UtilMean)+percent(" (at most %s)", m.KV.UtilMax))
 	}
-	return text
+	if m.KV.PrefixHitRatio != nil {
+		known = append(known, percent("%s of prompt tokens found cached", m.KV.PrefixHitRatio))
+	}
+	if m.KV.Preemptions != nil {
+		text := fmt.Sprintf("%d preemptions", *m.KV.Preemptions)
+		if m.PreemptionRate != nil {
+			text += fmt.Sprintf(" (%.3f a request)", *m.PreemptionRate)
+		}
+		known = append(known, text)
+	}
+	return strings.Join(known, ", ")
 }
 
 // percent puts a share into the format, "" if it is absent.
