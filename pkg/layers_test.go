@@ -52,7 +52,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/named pkg/record pkg/recording pkg/source pkg/stat"},
 	{"pkg/feedback", "pkg/fitness pkg/insight pkg/metrics pkg/named pkg/record"},
 	{"pkg/summarize", "pkg/cluster pkg/config pkg/dist pkg/feedback pkg/filter pkg/fitness pkg/insight pkg/load pkg/metrics pkg/named pkg/record pkg/stat pkg/workload"},
-	{"pkg/calibrate", "pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/latency pkg/model pkg/record pkg/recording pkg/sim pkg/stat"},
+	{"pkg/calibrate", "pkg/catalog pkg/cluster pkg/config pkg/des pkg/dist pkg/latency pkg/model pkg/record pkg/recording pkg/sim pkg/source pkg/stat"},
 	{"pkg/cli", "pkg/calibrate pkg/config pkg/diff pkg/feedback pkg/gen pkg/insight pkg/record pkg/recording pkg/sim pkg/summarize pkg/table"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
