@@ -7,7 +7,8 @@
 // A run is a file, NAME=FILE, or stdin (-, or nothing). Several runs stand side by
 // side. A file that a benchmark of a real server wrote, in any form that blis-gen
 // --list importers names under recording, is summarized as the run that it recorded;
-// FILE#NAME is one of several in it.
+// FORMAT:FILE says in which form, FILE#NAME is one of several in it. What a recording does
+// not say (who was admitted, cached, preempted) is absent.
 //
 // The metrics of a run are its own. --where keeps the outcomes for which a CEL expression is
 // true, and --from and --to cut a steady window by arrival: then the metrics

@@ -207,7 +207,11 @@ func (s *setup) enough(runs []*run) error {
 		blocks, most = blocks+len(r.blocks), max(most, len(r.blocks))
 	}
 	if requests < leastRequests || most < 2 {
-		return fmt.Errorf("only %d completed requests of %d runs are there to fit to; %d are the least, of at least one run %d; a smaller --holdout leaves more", requests, len(runs), leastRequests, 2*leastSize)
+		more := "; a smaller --holdout leaves more"
+		if !slices.ContainsFunc(runs, func(r *run) bool { return slices.Contains(r.used, false) }) {
+			more = ""
+		}
+		return fmt.Errorf("only %d completed requests of %d runs are there to fit to; %d are the least, of at least one run %d%s", requests, len(runs), leastRequests, 2*leastSize, more)
 	}
 	if requests < fewRequests {
 		s.warnf("only %d completed requests are fitted to: intervals of the scatter of %d blocks of so few are rough, and hold what is true less often than they say", requests, blocks)

@@ -11,13 +11,15 @@ import (
 )
 
 // openStream opens a stream of ours, or a file that somebody else's benchmark
-// wrote as the recording that it is: one of its runs, if name ends in #RUN. What
+// wrote as the recording that it is: one of its runs, if name ends in #RUN, of the
+// format that name begins with (FORMAT:FILE), or of the one found out by the content. What
 // is odd about it goes to warn, and ends the call if that returns an error.
 func openStream(ctx context.Context, name string, warn func(string) error) (io.ReadCloser, error) {
-	if !recording.Foreign(name) {
+	format, path := recording.Split(name)
+	if format == "" && !recording.Foreign(name) {
 		return openInput(ctx, name, nil)
 	}
-	r, err := recording.Open(ctx, name, "")
+	r, err := recording.Open(ctx, path, format)
 	if err != nil {
 		return nil, err
 	}

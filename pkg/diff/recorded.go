@@ -48,7 +48,7 @@ func (s *side) take(ctx context.Context) error {
 // is left to who reads recordings.
 func (s *side) isRun() (bool, error) {
 	f, err := s.open(s.name)
-	if errors.Is(err, fs.ErrNotExist) && strings.Contains(s.name, "#") || isFolder(s.name) {
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(s.name, "#:") || isFolder(s.name) {
 		return false, nil
 	}
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"blis/pkg/record"
 	"blis/pkg/source"
 )
 
@@ -121,6 +123,10 @@ func detect(f *file, text []byte) (string, error) {
 	}
 	what := "it is neither a table with a line of column names nor JSON"
 	switch {
+	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text[:bytes.LastIndexByte(text, '\n')+1]):
+		what = "it is no text, or not one in UTF-8"
+	case strings.HasSuffix(f.Place.Name, ".header.yaml"):
+		what = "the header of a TraceV2 is read with the CSV beside it, which is the one to name"
 	case len(h.names) > 0:
 		what = "its JSON has " + strings.Join(shortened(h.names), ", ")
 	case len(h.columns) > 1:
@@ -129,13 +135,16 @@ func detect(f *file, text []byte) (string, error) {
 	return "", f.Errorf("is of no format that is known (%s): %s; FORMAT:FILE forces one", strings.Join(Formats.Names(), ", "), what)
 }
 
-// shortened is the beginning of a list.
-func shortened(names []string) []string {
+// shortened is the beginning of a list of names of others, for people.
+func shortened(names []string) (shown []string) {
 	const most = 12
-	if len(names) <= most {
-		return names
+	for i, name := range names {
+		if i == most {
+			return append(shown, "...")
+		}
+		shown = append(shown, record.Printable(name))
 	}
-	return append(slices.Clone(names[:most]), "…")
+	return shown
 }
 
 // hasWords reports whether each word of choice is one of name.

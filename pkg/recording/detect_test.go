@@ -95,6 +95,30 @@ func TestCutFiles(t *testing.T) {
 	}
 }
 
+// TestNoFormat: what is of no format is described in characters that a terminal shows.
+func TestNoFormat(t *testing.T) {
+	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is no text", "caf\xe9,x\n1,2\n": "not one in UTF-8", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`, "hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
+		_, err := Read(context.Background(), text(begin), "")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\x00\x01\x1b\xe9") {
+			t.Errorf("%q: %v, want %s", begin, err, want)
+		}
+	}
+}
+
+// TestStdin: a run of several is chosen of stdin as of a file.
+func TestStdin(t *testing.T) {
+	for path, want := range map[string]string{"-": "", "-#qps=2": "#qps=2"} {
+		if choice, ok := Stdin(path); !ok || choice != want {
+			t.Errorf("%s: %q, %v", path, choice, ok)
+		}
+	}
+	for _, path := range []string{"", "a", "--", "-a", "a-#b", "/dev/fd/63"} {
+		if choice, ok := Stdin(path); ok || choice != "" {
+			t.Errorf("%s: %q, %v", path, choice, ok)
+		}
+	}
+}
+
 // FORMAT:FILE names a format, and any other name with a colon is a file.
 func TestSplit(t *testing.T) {
 	for in, want := range map[string][2]string{

@@ -6,8 +6,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -35,6 +37,9 @@ func Read(ctx context.Context, in source.Input, format string) (*Recording, erro
 		in.Name = strings.TrimSuffix(in.Name, "#"+choice)
 	}
 	text, err := in.Open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, misspelt(in.Path, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +90,7 @@ func (r *Recording) Names() []string {
 }
 
 // Foreign reports whether path, which may end in #NAME, is a file that somebody
-// else wrote, of a format that is known.
+// else wrote: of a format that is known, or of what a stream of ours cannot be.
 func Foreign(path string) bool {
 	if !source.Exists(path) {
 		path, _, _ = strings.Cut(path, "#")
@@ -123,11 +128,25 @@ func OpenStream(ctx context.Context, name string, in io.Reader, choice string) (
 	return r, nil, err
 }
 
-// isForeign reports whether a text begins as one of the formats of others.
+// isForeign reports whether a text begins as one of the formats of others, or with what
+// is no object.
 func isForeign(text *source.Text) bool {
 	first, _ := text.Peek(headSize)
+	if trimmed := bytes.TrimSpace(first); len(trimmed) > 0 && trimmed[0] != '{' {
+		return true
+	}
 	h := begin(first)
 	return !isBLIS(h) && slices.ContainsFunc(Formats, func(e named.Entry[Format]) bool { return e.Value.detect(h) })
+}
+
+// misspelt is err, of a file that is not there, or what is wrong with the format before
+// one that is.
+func misspelt(path string, err error) error {
+	format, file, ok := strings.Cut(path, ":")
+	if file, _, _ = strings.Cut(file, "#"); ok && source.Exists(file) {
+		return named.Unknown("format of recordings", format, Formats.Names())
+	}
+	return err
 }
 
 // Split takes FORMAT:FILE apart; a text that begins with no format's name is a

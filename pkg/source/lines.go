@@ -127,6 +127,8 @@ func JSONFault(err error) string {
 	case !errors.As(err, &value):
 	case value.Field == "" && value.Type.Kind() == reflect.Struct:
 		return "must be an object, not " + value.Value
+	case value.Field == "" && value.Type.Kind() == reflect.Slice:
+		return "must be a list, not " + value.Value
 	case value.Field == "":
 		return "cannot be " + one(value.Value)
 	case value.Type.Kind() == reflect.Int64:

@@ -46,6 +46,9 @@ func OpenSheet(in Input, columns string) (*Sheet, error) {
 func NewSheet(name string, r io.Reader, columns string) (*Sheet, error) {
 	text := bufio.NewReaderSize(r, longestHeader)
 	begin, _ := text.Peek(longestHeader) // what is wrong shows again
+	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
+		return nil, &record.SyntaxError{File: name, Line: 1, Msg: "is JSON, and no table; the first line must be " + columns}
+	}
 	s := &Sheet{Place: Place{Name: name}, csv: csv.NewReader(text)}
 	s.csv.Comma = Separator(begin)
 	s.csv.ReuseRecord = true
