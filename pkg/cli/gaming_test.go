@@ -68,6 +68,9 @@ var gamed = []struct {
 // first two and of the manual's none has a gate: what was not served counts as missed, and
 // makes latencies worth less.
 func TestNoGaming(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays all cheats on all workloads; run without -short")
+	}
 	for _, w := range gamed {
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }

@@ -101,6 +101,9 @@ func between(t *testing.T, from, to float64) (o summarize.Options) {
 // A load of 1 is where queues begin to grow: at half of it nobody waits, at 1.3
 // of it the wait grows by the 0.3 that are too much.
 func TestLoadSaturates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays long runs; run without -short")
+	}
 	const requests = 8000
 	builtIn := summarize.Options{Cluster: new(string)}
 	capacity := summarized(t, traffic(t, 100, requests), builtIn).Workload.Load.Models[0].Capacity
@@ -126,6 +129,9 @@ func TestLoadSaturates(t *testing.T) {
 // The capacity is what the simulator gets through, where there is always more to
 // do, whatever bounds a step.
 func TestCapacityIsThroughput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays long runs; run without -short")
+	}
 	for _, c := range []struct {
 		name, deployment, limit string
 		low, high               float64 // of capacity by throughput

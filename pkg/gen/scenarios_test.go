@@ -169,6 +169,9 @@ func describeScenario(t *testing.T, name string, n Count) *workload.Description 
 // The scenarios that follow something published are within 10 % of it. go test
 // -v prints by how much each differs.
 func TestPublishedScenarios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws 100,000 requests of each scenario; run without -short")
+	}
 	descriptions := map[string]*workload.Description{}
 	for _, p := range allPublished() {
 		d := descriptions[p.scenario]

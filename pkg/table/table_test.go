@@ -126,6 +126,9 @@ func roundTrip[T any](t *testing.T, n int, some func(int) *T, write func(*bytes.
 
 func TestRowsEqualRecords(t *testing.T) {
 	for _, n := range []int{0, 1, batchRows, 3*batchRows + 17, groupRows + 5} {
+		if n > groupRows && testing.Short() {
+			continue
+		}
 		roundTrip(t, n, someOutcome,
 			func(b *bytes.Buffer) Writer[record.Outcome] { return WriteOutcomes(b) },
 			func(r *bytes.Reader, size int64) iter.Seq2[*record.Outcome, error] { return ReadOutcomes(r, size) })
