@@ -6,8 +6,6 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/stat"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Intervals: how sure they are meant to be, and of how many resamples.
@@ -60,94 +58,9 @@ func intervalOf(draws []float64) Interval {
 	return Interval{at((1 - level) / 2), at((1 + level) / 2)}
 }
 
-// intervals are those of all coefficients, by one step of Gauss and Newton for each
-// resample of blocks of time: a fit anew would play thousands of runs, and ends at the
-// same place but for what is not linear and for where a search happens to end, which
-// is drawn beside. Those of the data lie about where these alone lead. Doubts lie about
-// the solution; what step times are off a line is no scatter of blocks, and is drawn
-// beside, as slope believes it.
-func (f *clientFit) intervals(seed uint64) (data, doubts []Interval) {
-	p := *f.problem
-	p.parameters = slices.Clone(p.parameters)
-	p.parameters[atBeta2].spread = 0 // as told by the data
-	var sources []*blocks
-	stretches := 0
-	for _, r := range f.runs {
-		b := newBlocks(len(r.blocks), seed, "blocks/"+r.file.Digest+"/"+r.of)
-		sources = append(sources, b)
-		stretches += b.stretches()
-	}
-	wider := widening(stretches)
-	normal := dist.NewStream(seed, "slope")
-	tries := dist.NewStream(seed, "ends of the search")
-	along := p.along(f.told, atBeta2)
-	own, drawn := make([][]float64, len(names)), make([][]float64, len(names))
-	add := func(to [][]float64, x []float64) {
-		for k, q := range p.parameters {
-			x[k] = min(max(x[k], q.least), q.most)
-		}
-		c := f.coefficients(x)
-		for k, v := range c.list() {
-			to[k] = append(to[k], v)
-		}
-	}
-	for range resamples {
-		var counts []float64
-		for _, b := range sources {
-			counts = append(counts, b.counts()...)
-		}
-		h, g := p.normal(f.told, func(i int) float64 { return counts[i/features] })
-		x := p.move(f.told.x, h, g, 0)
-		end := f.told.wander[tries.IntN(len(f.told.wander))]
-		side := float64(2*tries.IntN(2) - 1)
-		for k := range x {
-			x[k] = f.told.x[k] + wider*(x[k]-f.told.x[k]) + side*end[k]
-		}
-		add(own, slices.Clone(x))
-		moved := x[atBeta2] - f.told.x[atBeta2]
-		slope := f.trust*moved + f.slopeError*normal.NormFloat64()
-		for k, v := range x {
-			x[k] = f.solution.x[k] + v - f.told.x[k] + along[k]*(slope-moved)
-		}
-		add(drawn, x)
-	}
-	for k := range names {
-		data, doubts = append(data, intervalOf(own[k])), append(doubts, intervalOf(drawn[k]))
-	}
-	return data, doubts
-}
-
 // widening is stat.Widening of intervals at the level; one stretch of blocks says
 // nothing of how they scatter.
 func widening(stretches int) float64 { return stat.Widening(max(2, stretches), level) }
-
-// along is how the parameters move where one of them is moved by 1 and the others
-// follow as the data want.
-func (p *problem) along(s *solution, fixed int) []float64 {
-	h, _ := p.normal(s, always)
-	n := len(s.x)
-	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		for k := range n {
-			if i != fixed && k != fixed {
-				a.Set(i, k, h.At(i, k))
-			}
-		}
-		b.SetVec(i, -h.At(i, fixed))
-	}
-	a.Set(fixed, fixed, 1)
-	b.SetVec(fixed, 1)
-	var d mat.VecDense
-	out := make([]float64, n)
-	if d.SolveVec(a, b) != nil {
-		out[fixed] = 1 // the others are not told: they stay
-		return out
-	}
-	for i := range n {
-		out[i] = d.AtVec(i)
-	}
-	return out
-}
 
 // intervals of a regression's solution: those of fits of resampled blocks.
 func (r *regression) intervals(x []float64, seed uint64) []Interval {

@@ -39,7 +39,7 @@ func TestOneStepIsARefit(t *testing.T) {
 		const planes = 4
 		for range planes {
 			if err == nil {
-				end, err = p.surface(ctx, end, 1)
+				end, _, err = p.surface(ctx, end)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -19,11 +19,9 @@ type clientFit struct {
 	// before is what is before the queue, where the server's own times tell it; nil:
 	// it is fitted, as alpha[0].
 	before *[4]float64
-	// told is where the data alone lead; of their beta[2] there is trust in the
-	// coefficient, the rest is the prior's, and slopeError is the standard deviation
-	// of what both leave open.
-	told              *solution
-	trust, slopeError float64
+	// told is where the data alone lead, and slope what is believed of their beta[2].
+	told  *solution
+	slope slope
 }
 
 // The parameters of the search. A step's time at the mean batch, the level, is
@@ -74,6 +72,11 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	var best *solution
 	for _, c := range starts {
 		s, err := f.problem.search(ctx, f.parametersOf(c), 2)
+		for range first {
+			if err == nil {
+				s, _, err = f.problem.surface(ctx, s) // of points, chance is compared
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +90,7 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	}
 	// What residuals scatter by is known better near the solution than at a start.
 	f.problem.spread = f.problem.scatter(best.r)
-	if best, err := f.settle(ctx, best); err != nil {
+	if best, err := f.settle(ctx, best, 12); err != nil {
 		return nil, err
 	} else {
 		f.solution = best
@@ -98,60 +101,47 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	return f, f.weighSlope(ctx)
 }
 
-// boxes are the planes that a search ends with.
-const boxes = 6
+// boxes are the planes that a search ends with; the first few lead to where the others
+// are.
+const (
+	boxes = 7
+	first = 3
+)
 
-// worse is how many times the loss of the best that the search came by the mean of
-// where planes lead may have. It is no better than that hollow where data scatter, and
-// yet nearer to what is true.
+// worse is how many times the loss of the best that the search came by the minimum of
+// planes may have. It is no better than that hollow where data scatter, and yet nearer to
+// what is true.
 const worse = 3
 
-// settle searches on to where nothing is better, and then on planes through boxes.
-// The solution is the mean of what these lead to, but for the first two; what they
-// differ by is how well it is known where the search ends. Where boxes are no planes,
-// as near overload, it is the best that the search came by.
-func (f *clientFit) settle(ctx context.Context, s *solution) (*solution, error) {
-	s, err := f.problem.search(ctx, s.x, 12)
+// settle searches on to where nothing is better, and then on planes through boxes. The
+// solution is the minimum of the mean of planes, but for the first. Where boxes are no
+// planes, as near overload, it is the best that the search came by.
+func (f *clientFit) settle(ctx context.Context, s *solution, rounds int) (*solution, error) {
+	s, err := f.problem.search(ctx, s.x, rounds)
 	if err != nil {
 		return nil, err
 	}
 	found := *s
-	var ends [][]float64
+	var planes []*flat
 	for i := range boxes {
+		next, l, err := f.problem.surface(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		if s, err = f.problem.surface(ctx, s, 1); err == nil && i > 1 {
-			ends = append(ends, slices.Clone(s.x))
+		if s = next; i+1 == first && f.problem.parameters[atBeta2].spread > 0 {
+			s.spread = f.problem.scatter(s.r)
+		}
+		if i >= first {
+			planes = append(planes, l)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	for k := range s.x {
-		s.x[k] = 0
-		for _, e := range ends {
-			s.x[k] += e[k] / float64(len(ends))
-		}
-	}
+	s = f.problem.lowest(meanOf(planes), s.spread)
 	if is, err := f.lossAt(ctx, s); err != nil {
 		return nil, err
 	} else if is > worse*found.loss {
-		found.jacobian = s.jacobian
-		s = &found
+		s.x = found.x // the scatter about it is that about planes
 	}
-	s.wander = apart(ends, s.x)
 	return s, nil
-}
-
-// apart is how far ends lie from x.
-func apart(ends [][]float64, x []float64) [][]float64 {
-	for _, e := range ends {
-		for k := range e {
-			e[k] -= x[k]
-		}
-	}
-	return ends
 }
 
 // lossAt is the loss where a solution stands, which planes only come near.
@@ -165,29 +155,51 @@ func (f *clientFit) lossAt(ctx context.Context, s *solution) (float64, error) {
 
 // weighSlope holds beta[2] to what is believed of it, and fits the rest again.
 func (f *clientFit) weighSlope(ctx context.Context) error {
-	x := slices.Clone(f.solution.x)
 	f.told = f.solution
-	x[atBeta2], f.trust, f.slopeError = f.prior.slope(x[atBeta2], x[atLevel]+f.prior.Beta[3]*f.load.sequences*f.load.context, f.load.scatter, f.load.context)
-	q := &f.problem.parameters[atBeta2]
-	q.prior, q.spread = x[atBeta2], max(0.01, x[atBeta2]/1000)
-	s, err := f.problem.search(ctx, x, 3)
+	uneven, err := f.unevenness(ctx)
 	if err != nil {
 		return err
 	}
-	found := s
-	for _, by := range []float64{1, 0.7} {
-		if s, err = f.problem.surface(ctx, s, by); err != nil {
-			return err
+	moves := f.moves()
+	f.slope = f.prior.slope(slopeData{
+		told: f.told.x[atBeta2], scatter: math.Sqrt(f.squares(beta2, moves...)), uneven: uneven,
+		step: f.told.x[atLevel] + f.prior.Beta[3]*f.load.sequences*f.load.context,
+	}, f.load)
+	x := slices.Clone(f.told.x)
+	x[atBeta2] = f.slope.beta2
+	q := &f.problem.parameters[atBeta2]
+	q.prior, q.spread = f.slope.beta2, max(0.01, f.slope.beta2/1000)
+	if math.Abs(f.slope.beta2-f.told.x[atBeta2]) <= q.step { // planes reach so far
+		f.solution = f.problem.lowest(&flat{f.told.x, f.told.r, f.told.jacobian}, f.told.spread)
+	} else if f.solution, err = f.settle(ctx, &solution{x: x}, 3); err != nil {
+		return err
+	}
+	f.Coefficients = f.coefficients(f.solution.x)
+	return nil
+}
+
+// unevenness is how far the token times of single requests are off what they are by
+// the data's coefficients, as a part of them. What of it is chance and what kernels, which
+// are made for some sizes of batches, nothing tells: it counts for both.
+func (f *clientFit) unevenness(ctx context.Context) (float64, error) {
+	c := f.coefficients(f.told.x)
+	m, err := c.model()
+	if err != nil {
+		return 0, err
+	}
+	var off []float64
+	for _, r := range f.runs {
+		simulated, err := r.play(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		for i, s := range r.measured {
+			if n := r.requests[i].OutputTokens; r.used[i] {
+				off = append(off, math.Log(simulated[i].tpot(n)/s.tpot(n)))
+			}
 		}
 	}
-	if is, err := f.lossAt(ctx, s); err != nil {
-		return err
-	} else if is > worse*found.loss {
-		found.jacobian = s.jacobian
-		s = found
-	}
-	f.solution, f.Coefficients = s, f.coefficients(s.x)
-	return nil
+	return deviation(off), nil
 }
 
 // pose sets up the search.
@@ -196,10 +208,10 @@ func (f *clientFit) pose(p prior) {
 	f.problem = &problem{
 		kinds: features * len(f.runs),
 		parameters: []parameter{
-			{name: "alpha[0]", most: 1e6, step: 300},
-			{name: "level", least: 1, most: 1e8, step: level / 100},
-			{name: "beta[1]", most: 1e5, step: max(1, p.Beta[1]/6), prior: p.Beta[1], spread: p.Beta[1]},
-			{name: "beta[2]", most: 1e5, step: max(1, p.Beta[2]/8), prior: p.Beta[2], spread: 2*p.Beta[2] + 10},
+			{name: "alpha[0]", most: 1e6, step: 300, longest: level},
+			{name: "level", least: 1, most: 1e8, step: level / 100, longest: level / 10},
+			{name: "beta[1]", most: 1e5, step: max(1, p.Beta[1]/6), longest: p.Beta[1] + 1, prior: p.Beta[1], spread: p.Beta[1]},
+			{name: "beta[2]", most: 1e5, step: max(1, p.Beta[2]/8), longest: 2*p.Beta[2] + 20, prior: p.Beta[2], spread: 10*p.Beta[2] + 100},
 		},
 		residuals: func(ctx context.Context, x []float64) ([]float64, error) { return f.play(ctx, f.coefficients(x)) },
 	}

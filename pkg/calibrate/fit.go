@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"blis/pkg/catalog"
 	"blis/pkg/des"
@@ -146,22 +147,27 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 		return err
 	}
 	r.fit.Coefficients, r.fit.load = f.Coefficients, f.load
-	intervals, doubts := f.intervals(s.options.Seed)
+	intervals, doubts := f.intervals()
 	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2]}
 	if len(f.problem.parameters) > atAlpha3 {
 		fitted = append(fitted, names[alpha3])
 	}
 	r.fit.id = identify(fitted, f.normal())
+	hardly := func(k int) bool { return intervals[k].High-intervals[k].Low > toldWell*f.list()[k] }
+	if s.alike() == "" {
+		r.fit.id.keep(func(name string) bool { return hardly(slices.Index(names[:], name)) })
+	}
 	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]", "",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
 	if f.Alpha[3] > 0 {
 		from[alpha3] = "fitted: with it, stretches of time are foretold clearly better than without"
 	}
 	for _, k := range []int{beta1, beta2} {
-		if r.fit.id.has(names[k]) {
+		if r.fit.id.has(names[k]) && hardly(k) {
 			from[k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from others", f.prior.list()[k])
 		}
 	}
+	r.warnPrior(f, intervals)
 	first := 0
 	if before != nil {
 		first = beta0 // alpha is known from spans
@@ -170,9 +176,9 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 	copy(r.fit.intervals[first:], intervals[first:])
 	r.fit.doubts = r.fit.intervals
 	copy(r.fit.doubts[first:], doubts[first:])
-	if f.trust < 0.9 && !r.fit.id.has(names[beta2]) {
-		r.fit.from[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which the unevenness of kernels is as large",
-			100*f.trust, f.told.x[atBeta2], 100*(1-f.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
+	if f.slope.trust < 0.9 && !r.fit.id.has(names[beta2]) {
+		r.fit.from[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% a roofline's slope (%.3g): batches scatter by %.2g sequences about %.3g, over which what single requests are off a line may be as large a slope",
+			100*f.slope.trust, f.told.x[atBeta2], 100*(1-f.slope.trust), f.prior.Beta[2], f.load.scatter, f.load.sequences)
 	}
 	if err := r.playFitted(ctx, runs); err != nil {
 		return err
@@ -185,8 +191,31 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 		return err
 	}
 	r.StepScore = nil
-	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method; intervals by resampling blocks of time", len(runs))
+	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method, at last on planes through many simulations; intervals by a jackknife over stretches of time", len(runs))
 	return nil
+}
+
+// farApart is how many standard deviations the data and a roofline are apart where they
+// contradict each other.
+const farApart = 2.5
+
+// warnPrior warns where the data contradict a roofline, and where coefficients are not
+// between what the data alone say.
+func (r *Report) warnPrior(f *clientFit, data []Interval) {
+	told, got := f.coefficients(f.told.x), f.list()
+	if f.slope.conflict > farApart {
+		r.setup.warnf("beta[2]: the data say %.4g us (%.4g to %.4g) and a roofline %.4g, which is %.2g standard deviations off: the data are believed to %.0f %%, it is %.4g",
+			told.Beta[2], data[beta2].Low, data[beta2].High, f.prior.Beta[2], f.slope.conflict, 100*f.slope.trust, got[beta2])
+	}
+	var off []string
+	for k, i := range data {
+		if got[k] < i.Low || got[k] > i.High {
+			off = append(off, fmt.Sprintf("%s %.5g, not %.5g (%.4g to %.4g)", names[k], got[k], told.list()[k], i.Low, i.High))
+		}
+	}
+	if off != nil {
+		r.setup.warnf("a roofline's beta[2] of %.4g moves coefficients out of the intervals of what the data alone say: %s", f.prior.Beta[2], strings.Join(off, "; "))
+	}
 }
 
 // leastRequests are the fewest that a fit by simulation is made to, and fewRequests

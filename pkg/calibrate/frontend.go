@@ -13,7 +13,7 @@ const folds = 5
 // stretch is foretold by one step of Gauss and Newton on the others.
 func (f *clientFit) earn(ctx context.Context) error {
 	p := *f.problem
-	p.parameters = append(slices.Clone(p.parameters), parameter{name: names[alpha3], most: 1e6, step: 10})
+	p.parameters = append(slices.Clone(p.parameters), parameter{name: names[alpha3], most: 1e6, step: 10, longest: f.solution.x[atLevel] / max(1, f.load.sequences)})
 	s := *f.solution
 	s.x = append(slices.Clone(s.x), 0)
 	var err error
@@ -33,7 +33,7 @@ func (f *clientFit) earn(ctx context.Context) error {
 	p.parameters[atAlpha3].most = 1e6
 	f.problem.parameters = p.parameters
 	s.x = p.step(&s, 0)
-	f.solution, err = f.settle(ctx, &s)
+	f.solution, err = f.settle(ctx, &s, 3)
 	return err
 }
 

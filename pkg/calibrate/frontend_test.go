@@ -16,7 +16,7 @@ func TestFrontendIsFoundWhereItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, _ := f.intervals(1)
+		data, _ := f.intervals()
 		if us == 0 && len(f.problem.parameters) > atAlpha3 {
 			t.Errorf("made without alpha[3], fitted with %.3g us", f.Alpha[3])
 		}

@@ -121,5 +121,14 @@ func numbered(n int) []int {
 	return all
 }
 
+// toldWell is how wide, as a part of itself, an interval of a coefficient is that others
+// may well stand for in part: so many data tell it none the less.
+const toldWell = 0.25
+
+// keep drops those confounded coefficients for which it says false.
+func (id *Identifiability) keep(f func(name string) bool) {
+	id.Confounded = slices.DeleteFunc(id.Confounded, func(name string) bool { return !f(name) })
+}
+
 // has reports whether a coefficient is among the confounded ones.
 func (id *Identifiability) has(name string) bool { return slices.Contains(id.Confounded, name) }

@@ -96,14 +96,27 @@ func TestProfileByHand(t *testing.T) {
 	}
 }
 
-// TestSlopeBelief: over a wide range of batches the data say what a sequence takes,
-// over a narrow one physics does.
-func TestSlopeBelief(t *testing.T) {
-	p := prior{Coefficients{Beta: [4]float64{6000, 20, 40, 0.1}}}
-	if b, trust, _ := p.slope(20, 10000, 40, 600); trust < 0.97 || math.Abs(b-20) > 0.6 {
-		t.Errorf("wide: %g, trust %g", b, trust)
+// TestSlopeByHand: a roofline's 10 us a sequence with no context are known to 2. Where
+// steps of 14,142 us lie off a line by 1 % and batches scatter by 50, the data's slope is
+// in doubt by 2, too: they are worth as much as the roofline. A contradiction of 4 is
+// what both leave open (2.8 on the average); one of 20 is 7 of that, and leaves to the roofline
+// what a variance of 400 - 4 beside 4 does: a hundredth. Data that scatter by 1e6 tell
+// nothing.
+func TestSlopeByHand(t *testing.T) {
+	p := &prior{}
+	p.Beta[2] = 10
+	l := load{scatter: 50}
+	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-3*want }
+	d := slopeData{told: 12, uneven: 0.01, step: 10000 * math.Sqrt2}
+	if s := p.slope(d, l); !near(s.beta2, 11) || !near(s.trust, 0.5) || !near(s.uneven, math.Sqrt2) || !near(s.conflict, 1/math.Sqrt2) {
+		t.Errorf("data and roofline that agree: %+v", s)
 	}
-	if b, trust, spread := p.slope(20, 10000, 1, 600); trust > 0.1 || math.Abs(b-40) > 2 || spread < 15 || spread > 20 {
-		t.Errorf("narrow: %g, trust %g, spread %g", b, trust, spread)
+	d.told = 30
+	if s := p.slope(d, l); !near(s.beta2, 29.8) || !near(s.trust, 0.99) || !near(s.conflict, 20/math.Sqrt(8)) {
+		t.Errorf("data that contradict: %+v", s)
+	}
+	d.scatter = 1e6
+	if s := p.slope(d, l); !near(s.beta2, 10) || s.trust > 1e-9 {
+		t.Errorf("data that tell nothing: %+v", s)
 	}
 }

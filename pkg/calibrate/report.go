@@ -185,7 +185,7 @@ func (r *Report) lines() []string {
 		if h := r.Host; h != nil {
 			out = append(out, fmt.Sprintf("%-9s %10g us  %-18s %-18s %s", "host", h.US, "", between(&h.Low, &h.High), h.From))
 		}
-		out = append(out, fmt.Sprintf("(intervals of %d resamples: what the data's scatter leaves open, and where it is told beside, with step times that are off a line by %g %%)", resamples, 100*unevenSpread), "")
+		out = append(out, "(what the data's scatter leaves open; and, where it is told beside, with step times that lie off a line as those of single requests do)", "")
 		out = append(out, r.Identifiability.text()...)
 		if r.Drift != nil {
 			out = append(out, r.Drift.String())

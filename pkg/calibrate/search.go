@@ -14,8 +14,8 @@ type parameter struct {
 	name        string
 	least, most float64
 	// step is what it is changed by to see what that does: enough to stand out
-	// from the chance of single requests.
-	step float64
+	// from the chance of single requests. The search fits it; it is at most longest.
+	step, longest float64
 	// A prior of this mean and standard deviation; spread 0 is none.
 	prior, spread float64
 }
@@ -43,12 +43,10 @@ type solution struct {
 	jacobian *mat.Dense // of r
 	spread   []float64  // of each kind of residual
 	weights  []float64  // robust, of each residual
-	// wander is how far from x the search ended in several tries.
-	wander [][]float64
 }
 
-// leastSpread is the least that residuals are believed to scatter: 0.3 %.
-const leastSpread = 0.003
+// leastSpread is the least that residuals are believed to scatter: 0.1 %.
+const leastSpread = 0.001
 
 // search minimizes from a start by Levenberg and Marquardt's method with robust
 // weights (Huber's, of residuals over their kind's spread).
@@ -68,6 +66,7 @@ func (p *problem) search(ctx context.Context, x []float64, rounds int) (*solutio
 			return nil, err
 		}
 		p.weigh(s)
+		p.fitSteps(s)
 		s.loss = p.loss(s, s.x, s.r)
 		better := false
 		was := s.loss

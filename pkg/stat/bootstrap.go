@@ -186,6 +186,12 @@ func Widening(blocks int, level float64) float64 {
 	return math.Sqrt(n/(n-1)) * student(n-1, z) / z
 }
 
+// Student is how many standard deviations, estimated with so many degrees of freedom, lie
+// on either side within an interval of the level.
+func Student(degrees int, level float64) float64 {
+	return student(float64(degrees), math.Sqrt2*math.Erfinv(level))
+}
+
 // student is the percentile of Student's distribution with v degrees of freedom at
 // which the normal distribution has z, by the expansion of Cornish and Fisher; at the
 // 97.5th, from v = 5 on it is right to three digits, and below too small.
