@@ -5,9 +5,10 @@
 //
 // A RECORDING is what a benchmark, a server or a profiler wrote: the formats of
 // blis-gen --import recording:FILE and tables of measured steps, told apart by what
-// is in them; FORMAT:FILE forces one. Several are of one setup: that of -c FILE, a
-// cluster file (of its deployments the one of --model), with the engine's settings
-// as they were; or of --model, --gpu and --tp, with what follows from them.
+// is in them; FORMAT:FILE forces one, FILE#NAME chooses runs, - is stdin (after --, also
+// -#NAME). Several are of one setup: that of -c FILE, a cluster file (of its deployments
+// the one of --model), with the engine's settings as they were; or of --model, --gpu and
+// --tp, with what follows from them.
 //
 // What is fitted depends on what was recorded:
 //

@@ -10,7 +10,8 @@
 //
 // A stream is a file, or - for stdin (one of them), compressed or not; both may be
 // pipes. A recording is in any form that blis-gen --import reads (FORMAT:FILE says
-// in which, FILE#NAME chooses one of several runs). Differences are b - a.
+// in which, FILE#NAME chooses one of several runs, after -- also -#NAME). Differences
+// are b - a.
 //
 // # Two runs
 //

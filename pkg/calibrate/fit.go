@@ -89,7 +89,9 @@ func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
 		s.warnByKind(s.steps, m)
 	}
 	for _, f := range s.files {
-		if slices.ContainsFunc(set.Recordings, func(r catalog.Recording) bool { return r.Digest == f.Digest }) {
+		if slices.ContainsFunc(set.Recordings, func(r catalog.Recording) bool {
+			return r.Digest == f.Digest && (len(r.Runs) == 0 || slices.ContainsFunc(f.Names(), func(name string) bool { return slices.Contains(r.Runs, name) }))
+		}) {
 			s.warnf("%s: the coefficients were fitted to it, at least in part: its errors are no accuracy", f.Path)
 		}
 	}

@@ -36,14 +36,18 @@ func (r *Report) set() *catalog.Set {
 	}
 	var sources []string
 	for _, file := range s.files {
-		n := 0
+		name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
+		recorded := catalog.Recording{File: name, Digest: file.Digest}
 		for _, run := range s.runs {
-			if run.file == file {
-				n += len(run.requests)
+			if run.file != file {
+				continue
+			}
+			recorded.Requests += len(run.requests)
+			if run.of != "" {
+				recorded.Runs = append(recorded.Runs, run.of)
 			}
 		}
-		name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
-		set.Recordings = append(set.Recordings, catalog.Recording{File: name, Digest: file.Digest, Requests: n})
+		set.Recordings = append(set.Recordings, recorded)
 		sources = append(sources, name)
 	}
 	set.Source = "recordings " + strings.Join(sources, ", ")
@@ -177,7 +181,15 @@ func writeSet(b *strings.Builder, s *catalog.Set) {
 	line("    method: %s", text(s.Method))
 	line("    recordings:")
 	for _, r := range s.Recordings {
-		line("      - {file: %s, digest: %s, requests: %d}", text(r.File), text(r.Digest), r.Requests)
+		runs := ""
+		if len(r.Runs) > 0 {
+			var all []string
+			for _, name := range r.Runs {
+				all = append(all, text(name))
+			}
+			runs = ", runs: [" + strings.Join(all, ", ") + "]"
+		}
+		line("      - {file: %s, digest: %s, requests: %d%s}", text(r.File), text(r.Digest), r.Requests, runs)
 	}
 	for _, i := range []struct {
 		name string

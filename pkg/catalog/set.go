@@ -86,11 +86,12 @@ func (l *Latency) Build() (latency.Model, error) {
 	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table})
 }
 
-// Recording is a file that was fitted to.
+// Recording is a file that was fitted to: of one that names its runs, these Runs.
 type Recording struct {
-	File     string `yaml:"file" json:"file"`
-	Digest   string `yaml:"digest" json:"digest,omitempty"`
-	Requests int    `yaml:"requests" json:"requests,omitempty"`
+	File     string   `yaml:"file" json:"file"`
+	Digest   string   `yaml:"digest" json:"digest,omitempty"`
+	Requests int      `yaml:"requests" json:"requests,omitempty"`
+	Runs     []string `yaml:"runs" json:"runs,omitempty"`
 }
 
 // Intervals has for each coefficient the lowest and the highest value that the
