@@ -130,6 +130,7 @@ func (f *clientFit) settle(ctx context.Context, s *solution, rounds int) (*solut
 		}
 		if s = next; i+1 == first && f.problem.parameters[atBeta2].spread > 0 {
 			s.spread = f.problem.scatter(s.r)
+			f.problem.spread = s.spread
 		}
 		if i >= first {
 			planes = append(planes, l)
@@ -151,55 +152,6 @@ func (f *clientFit) lossAt(ctx context.Context, s *solution) (float64, error) {
 		return 0, err
 	}
 	return f.problem.loss(s, s.x, r), nil
-}
-
-// weighSlope holds beta[2] to what is believed of it, and fits the rest again.
-func (f *clientFit) weighSlope(ctx context.Context) error {
-	f.told = f.solution
-	uneven, err := f.unevenness(ctx)
-	if err != nil {
-		return err
-	}
-	moves := f.moves()
-	f.slope = f.prior.slope(slopeData{
-		told: f.told.x[atBeta2], scatter: math.Sqrt(f.squares(beta2, moves...)), uneven: uneven,
-		step: f.told.x[atLevel] + f.prior.Beta[3]*f.load.sequences*f.load.context,
-	}, f.load)
-	x := slices.Clone(f.told.x)
-	x[atBeta2] = f.slope.beta2
-	q := &f.problem.parameters[atBeta2]
-	q.prior, q.spread = f.slope.beta2, max(0.01, f.slope.beta2/1000)
-	if math.Abs(f.slope.beta2-f.told.x[atBeta2]) <= q.step { // planes reach so far
-		f.solution = f.problem.lowest(&flat{f.told.x, f.told.r, f.told.jacobian}, f.told.spread)
-	} else if f.solution, err = f.settle(ctx, &solution{x: x}, 3); err != nil {
-		return err
-	}
-	f.Coefficients = f.coefficients(f.solution.x)
-	return nil
-}
-
-// unevenness is how far the token times of single requests are off what they are by
-// the data's coefficients, as a part of them. What of it is chance and what kernels, which
-// are made for some sizes of batches, nothing tells: it counts for both.
-func (f *clientFit) unevenness(ctx context.Context) (float64, error) {
-	c := f.coefficients(f.told.x)
-	m, err := c.model()
-	if err != nil {
-		return 0, err
-	}
-	var off []float64
-	for _, r := range f.runs {
-		simulated, err := r.play(ctx, m)
-		if err != nil {
-			return 0, err
-		}
-		for i, s := range r.measured {
-			if n := r.requests[i].OutputTokens; r.used[i] {
-				off = append(off, math.Log(simulated[i].tpot(n)/s.tpot(n)))
-			}
-		}
-	}
-	return deviation(off), nil
 }
 
 // pose sets up the search.

@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"fmt"
-	"math"
 
 	"blis/pkg/latency"
 )
@@ -73,33 +72,4 @@ func priorOf(roofline latency.Model, sequences, context, kvBytes, bandwidth floa
 	p.Beta[0] = max(0, step(0, low)-each*float64(low))
 	p.Beta[1] = (step(1024, high) - step(1, high)) / 1023
 	return p
-}
-
-// slopeSpread is how wrong a roofline's time of a further sequence may be, as a part.
-const slopeSpread = 0.2
-
-// slopeData are what the data say of β2, the standard deviation of that by their
-// scatter, how far step times lie off a line as a part of a step, and a step at the mean
-// batch, in µs.
-type slopeData struct{ told, scatter, uneven, step float64 }
-
-// slope is what is believed of β2: how much of it is the data's, the rest is the
-// prior's; what step times that lie off a line leave open of it, as a standard deviation;
-// and by how many standard deviations of both the data contradict the prior.
-type slope struct{ beta2, trust, uneven, conflict float64 }
-
-// slope weighs what the data say of β2 and the prior by their variances. What looks like
-// a slope over batches of like sizes may be one kernel giving way to the next, and does
-// not go on beyond. Where the data contradict the prior by more than both are in doubt,
-// the prior is as wrong as that shows it to be: of all its variances the one under which
-// that is likeliest, so that data that tell it well win (empirical Bayes).
-func (p *prior) slope(d slopeData, l load) slope {
-	// As of a line through two points, one standard deviation to either side.
-	uneven := d.step * d.uneven / math.Sqrt2 / max(l.scatter, 1e-9)
-	data := d.scatter*d.scatter + uneven*uneven
-	physics := slopeSpread * (p.Beta[2] + p.Beta[3]*l.context)
-	off := d.told - p.Beta[2]
-	variance := max(physics*physics, off*off-data)
-	trust := variance / (variance + data)
-	return slope{p.Beta[2] + trust*off, trust, uneven * math.Sqrt(trust), math.Abs(off) / math.Sqrt(physics*physics+data)}
 }

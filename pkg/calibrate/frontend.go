@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"math"
 	"slices"
 )
 
@@ -31,10 +32,28 @@ func (f *clientFit) earn(ctx context.Context) error {
 		return nil
 	}
 	p.parameters[atAlpha3].most = 1e6
+	was, bare := f.solution, *f.problem
 	f.problem.parameters = p.parameters
 	s.x = p.step(&s, 0)
-	f.solution, err = f.settle(ctx, &s, 3)
-	return err
+	if f.solution, err = f.settle(ctx, &s, 3); err != nil {
+		return err
+	}
+	if f.solution.x[atAlpha3] < leastErrors*deviationOf(f.moves(f.solution), atAlpha3) {
+		f.solution, *f.problem = was, bare // in one step it paid, and where that leads it does not
+	}
+	return nil
+}
+
+// leastErrors is how many standard errors alpha[3] must be.
+const leastErrors = 3
+
+// deviationOf is the standard error of a parameter, from moves of it.
+func deviationOf(moves [][]float64, parameter int) float64 {
+	sum := 0.0
+	for _, m := range moves {
+		sum += m[parameter] * m[parameter]
+	}
+	return math.Sqrt(sum)
 }
 
 // foldOf says for each residual which stretch of its run it is in.

@@ -44,8 +44,39 @@ const MostInflation = 100
 func identify(names []string, h mat.Symmetric) Identifiability {
 	n := len(names)
 	id := Identifiability{}
-	scaled := mat.NewSymDense(n, nil)
-	size := make([]float64, n)
+	scaled, size := toOneLength(h)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(scaled, true) {
+		return id
+	}
+	values := eigen.Values(nil) // rising
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	id.confound(names, size, values, &vectors)
+	most := values[n-1]
+	if values[0] > 1e-14*most {
+		condition := math.Sqrt(most / values[0])
+		id.Condition = &condition
+	}
+	for i := range n {
+		factor := 0.0
+		for j, v := range values {
+			factor += vectors.At(i, j) * vectors.At(i, j) / max(v, 1e-14*most)
+		}
+		inflation := Inflation{Coefficient: names[i]}
+		if size[i] > 0 && factor < 1e12 {
+			inflation.Factor = &factor
+		}
+		id.VarianceInflation = append(id.VarianceInflation, inflation)
+	}
+	return id
+}
+
+// toOneLength scales the columns of the design that a normal matrix is of to length 1,
+// and returns their lengths.
+func toOneLength(h mat.Symmetric) (*mat.SymDense, []float64) {
+	n := h.SymmetricDim()
+	scaled, size := mat.NewSymDense(n, nil), make([]float64, n)
 	for i := range n {
 		size[i] = math.Sqrt(h.At(i, i))
 	}
@@ -56,14 +87,13 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 			}
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(scaled, true) {
-		return id
-	}
-	values := eigen.Values(nil) // rising
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	most := values[n-1]
+	return scaled, size
+}
+
+// confound finds the directions along which hardly any time changes, from the eigenvalues
+// (rising) and eigenvectors of the normal matrix, its columns scaled from their sizes.
+func (id *Identifiability) confound(names []string, size, values []float64, vectors *mat.Dense) {
+	n := len(names)
 	confounded := make([]bool, n)
 	for j, v := range values {
 		// A direction that makes one coefficient's variance so large is as bad.
@@ -71,7 +101,7 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 			part := vectors.At(i, j)
 			return part*part > MostInflation*v && size[i] > 0
 		}
-		if v > 0 && math.Sqrt(most/v) <= MostCondition && !slices.ContainsFunc(numbered(n), inflates) {
+		if v > 0 && math.Sqrt(values[n-1]/v) <= MostCondition && !slices.ContainsFunc(numbered(n), inflates) {
 			continue
 		}
 		var parts []string
@@ -94,22 +124,6 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 			id.Confounded = append(id.Confounded, names[i])
 		}
 	}
-	if values[0] > 1e-14*most {
-		condition := math.Sqrt(most / values[0])
-		id.Condition = &condition
-	}
-	for i := range n {
-		factor := 0.0
-		for j, v := range values {
-			factor += vectors.At(i, j) * vectors.At(i, j) / max(v, 1e-14*most)
-		}
-		inflation := Inflation{Coefficient: names[i]}
-		if size[i] > 0 && factor < 1e12 {
-			inflation.Factor = &factor
-		}
-		id.VarianceInflation = append(id.VarianceInflation, inflation)
-	}
-	return id
 }
 
 // numbered are the numbers below n.

@@ -20,7 +20,7 @@ import (
 // 2023). Normal equations of a fit anew would be those of a few thousand runs, and end at
 // the same place but for what is not linear.
 func (f *clientFit) intervals() (data, doubts []Interval) {
-	moves := f.moves()
+	moves := f.moves(f.told)
 	t := stat.Student(max(1, len(moves)-1), level)
 	along := f.problem.along(f.told, atBeta2)
 	var off []float64 // a line, in standard deviations
@@ -72,9 +72,9 @@ func (f *clientFit) squares(coefficient int, moves ...[]float64) float64 {
 	return sum
 }
 
-// moves are how the parameters change without each stretch of blocks, so scaled that
+// moves are how the parameters of a solution change without each stretch of blocks, so scaled that
 // the sum of their squares is a variance.
-func (f *clientFit) moves() [][]float64 {
+func (f *clientFit) moves(s *solution) [][]float64 {
 	p := *f.problem
 	p.parameters = slices.Clone(p.parameters)
 	for k := range p.parameters {
@@ -82,17 +82,17 @@ func (f *clientFit) moves() [][]float64 {
 	}
 	p.parameters[atBeta2].spread = 0 // as told by the data
 	stretch, n := f.stretches()
-	h, g := p.normal(f.told, always)
-	all := p.move(f.told.x, h, g, 0)
+	h, g := p.normal(s, always)
+	all := p.move(s.x, h, g, 0)
 	var moves [][]float64
 	for left := range n {
-		h, g := p.normal(f.told, func(i int) float64 {
+		h, g := p.normal(s, func(i int) float64 {
 			if stretch[i/features] == left {
 				return 0
 			}
 			return 1
 		})
-		m := p.move(f.told.x, h, g, 0)
+		m := p.move(s.x, h, g, 0)
 		for k := range m {
 			m[k] = (m[k] - all[k]) * math.Sqrt(float64(n-1)/float64(n))
 		}

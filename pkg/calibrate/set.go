@@ -1,10 +1,7 @@
 package calibrate
 
 import (
-	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"blis/pkg/catalog"
@@ -126,111 +123,4 @@ func coefficientsOf(set *catalog.Set) (c Coefficients) {
 	copy(c.Alpha[:], set.Latency.AlphaUS)
 	copy(c.Beta[:], set.Latency.BetaUS)
 	return c
-}
-
-// writeSet writes a file of coefficients.
-func writeSet(b *strings.Builder, s *catalog.Set) {
-	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-	text := strconv.Quote
-	line("version: 1")
-	line("coefficients:")
-	line("  - model: %s", text(s.Model))
-	line("    gpu: %s", text(s.GPU))
-	line("    tensor_parallel_size: %d", s.TensorParallelSize)
-	line("    pipeline_parallel_size: %d", s.PipelineParallelSize)
-	line("    data_parallel_size: %d", s.DataParallelSize)
-	if s.Engine != "" {
-		line("    engine: %s", text(s.Engine))
-	}
-	line("    settings: {async_scheduling: %v, enable_prefix_caching: %v}", *s.Settings.AsyncScheduling, *s.Settings.EnablePrefixCaching)
-	if t := s.Latency.Table; t != nil {
-		line("    latency:")
-		line("      model: table")
-		line("      alpha_us: %s", flow(s.Latency.AlphaUS))
-		line("      table:")
-		line("        prefill_tokens: %s", flow(t.PrefillTokens))
-		line("        decode_sequences: %s", flow(t.DecodeSequences))
-		line("        context_tokens: %s", flow(t.ContextTokens))
-		line("        step_us:")
-		width := len(t.ContextTokens)
-		for i := 0; i < len(t.StepUS); i += width * len(t.DecodeSequences) {
-			row := flow(t.StepUS[i : i+width*len(t.DecodeSequences)])
-			if i == 0 {
-				row = "[" + row[1:len(row)-1] + ","
-			} else if i+width*len(t.DecodeSequences) < len(t.StepUS) {
-				row = " " + row[1:len(row)-1] + ","
-			} else {
-				row = " " + row[1:]
-			}
-			line("          %s", row)
-		}
-	} else {
-		line("    latency: {model: %s, alpha_us: %s, beta_us: %s}", s.Latency.Model, flow(s.Latency.AlphaUS), flow(s.Latency.BetaUS))
-	}
-	line("    range:")
-	for _, r := range []struct {
-		name string
-		span catalog.Span
-	}{{"decode_sequences", s.Range.DecodeSequences}, {"prefill_tokens", s.Range.PrefillTokens}, {"context_tokens", s.Range.ContextTokens},
-		{"input_tokens", s.Range.InputTokens}, {"output_tokens", s.Range.OutputTokens}} {
-		if r.span != nil {
-			line("      %s: %s", r.name, flow(r.span))
-		}
-	}
-	line("    source: %s", text(s.Source))
-	line("    method: %s", text(s.Method))
-	line("    recordings:")
-	for _, r := range s.Recordings {
-		runs := ""
-		if len(r.Runs) > 0 {
-			var all []string
-			for _, name := range r.Runs {
-				all = append(all, text(name))
-			}
-			runs = ", runs: [" + strings.Join(all, ", ") + "]"
-		}
-		line("      - {file: %s, digest: %s, requests: %d%s}", text(r.File), text(r.Digest), r.Requests, runs)
-	}
-	for _, i := range []struct {
-		name string
-		catalog.Intervals
-	}{{"intervals", s.Intervals}, {"doubts", s.Doubts}} {
-		if i.Level == 0 {
-			continue
-		}
-		line("    %s:", i.name)
-		line("      level: %g", i.Level)
-		line("      alpha_us: %s", pairs(i.AlphaUS))
-		if i.BetaUS != nil {
-			line("      beta_us: %s", pairs(i.BetaUS))
-		}
-	}
-	if len(s.Errors) > 0 {
-		line("    errors:")
-	}
-	for _, e := range s.Errors {
-		line("      - {metric: %s, data: %s, percent: %g}", e.Metric, text(e.Data), e.Percent)
-	}
-	if len(s.Warnings) > 0 {
-		line("    warnings:")
-	}
-	for _, w := range s.Warnings {
-		line("      - %s", text(w))
-	}
-}
-
-func flow[T int64 | float64](list []T) string {
-	var all []string
-	for _, v := range list {
-		all = append(all, strconv.FormatFloat(float64(v), 'f', -1, 64))
-	}
-	return "[" + strings.Join(all, ", ") + "]"
-}
-
-func pairs(list [][]float64) string {
-	var all []string
-	for _, p := range slices.All(list) {
-		all = append(all, flow(p))
-	}
-	return "[" + strings.Join(all, ", ") + "]"
 }

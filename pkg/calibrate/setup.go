@@ -47,56 +47,18 @@ func (s *setup) warnf(format string, args ...any) {
 // setup finds out what server the recordings are of, and prepares them to be played.
 func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 	s := &setup{options: o, files: all, assumed: o.Cluster == ""}
-	var served, gpu string
-	tp := 0
-	for _, r := range all {
-		for _, run := range r.Runs {
-			served, gpu, tp, s.engine = cmp.Or(served, run.Model), cmp.Or(gpu, run.GPU), cmp.Or(tp, run.TensorParallel), cmp.Or(s.engine, run.Engine)
-		}
-		for _, step := range r.Steps {
-			served, gpu, tp, s.engine = cmp.Or(served, step.Model), cmp.Or(gpu, step.GPU), cmp.Or(tp, step.TensorParallel), cmp.Or(s.engine, step.Engine)
-		}
+	of, err := s.base(s.recorded())
+	if err != nil {
+		return nil, err
 	}
-	served, gpu, tp = cmp.Or(o.Model, served), cmp.Or(o.GPU, gpu), max(1, cmp.Or(o.TP, tp))
-	sets := []string{"policies={routing: {type: round-robin}}"}
-	id := "main"
-	if o.Cluster == "" {
-		if served == "" || gpu == "" {
-			return nil, &CallError{"the recordings do not say what was served on what: give --model and --gpu, or --cluster"}
-		}
-		if _, err := model.BuiltIn(served); err != nil {
-			return nil, fmt.Errorf("--model: %w; for another, --cluster takes a file whose model_config names its config.json", err)
-		}
-		sets = append(sets, fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}", served, gpu, tp))
-	} else {
-		c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return o.Model == "" || d.Model == o.Model })
-		if i < 0 || o.Model == "" && len(c.Deployments) > 1 {
-			return nil, &CallError{fmt.Sprintf("%s: --model must name the model of one of its deployments", o.Cluster)}
-		}
-		id, sets = c.Deployments[i].ID, nil
-		if o.TP > 0 && o.TP != c.Deployments[i].Engine.TensorParallelSize {
-			return nil, fmt.Errorf("--tp is %d, and tensor_parallel_size in %s %d", o.TP, o.Cluster, c.Deployments[i].Engine.TensorParallelSize)
-		}
-	}
-	load := func(replicas int, more ...string) (*cluster.Config, error) {
-		all := append(slices.Clone(sets), fmt.Sprintf("deployments.%s.latency={model: roofline}", id))
-		if replicas > 0 {
-			all = append(all, fmt.Sprintf("deployments.%s.replicas=%d", id, replicas))
-		}
-		return cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware, Sets: append(all, more...)})
-	}
-	c, err := load(0)
-	if fault := (*config.Error)(nil); o.Cluster == "" && errors.As(err, &fault) {
+	c, err := of.load(0)
+	if fault := (*config.Error)(nil); s.assumed && errors.As(err, &fault) {
 		// The file that was made of flags is nobody's: the fault is told without it.
-		return nil, fmt.Errorf("%s on %d x %s: %s", served, tp, gpu, strings.TrimPrefix(fault.Msg, "deployments[0]."))
+		return nil, fmt.Errorf("%s: %s", of.what, strings.TrimPrefix(fault.Msg, "deployments[0]."))
 	} else if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == id })
+	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == of.id })
 	s.deployment = &c.Deployments[i]
 	s.routing = c.Policies.Anonymous().Routing.Type
 	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
@@ -109,16 +71,7 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		return nil, err
 	}
 	for _, r := range all {
-		if err := s.take(r, func(replicas int, more ...string) (*sim.Player, error) {
-			for k, m := range more {
-				more[k] = fmt.Sprintf("deployments.%s.%s", id, m)
-			}
-			c, err := load(replicas, more...)
-			if err != nil {
-				return nil, err
-			}
-			return sim.NewPlayer(c)
-		}); err != nil {
+		if err := s.take(r, of.player); err != nil {
 			return nil, err
 		}
 	}

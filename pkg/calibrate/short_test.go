@@ -63,7 +63,7 @@ func TestShortRunsHaveASpread(t *testing.T) {
 	}
 	p := &problem{kinds: 2 * features, kind: func(i int) int { return kinds[i] }}
 	for k, s := range p.scatter(r) {
-		if want := 0.1 * float64(k%features+1) * 1.4826 / math.Sqrt2; math.Abs(s-want) > 1e-12 {
+		if want := 0.1 * float64(k%features+1) / meanOfSmall / math.Sqrt2; math.Abs(s-want) > 1e-12 {
 			t.Errorf("kind %d: spread %g, want %g", k, s, want)
 		}
 	}

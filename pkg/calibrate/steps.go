@@ -3,7 +3,6 @@ package calibrate
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -17,28 +16,9 @@ import (
 // steps, fitted to the other half, is taken.
 func (r *Report) fromSteps() error {
 	s := r.setup
-	var steps []recording.Step
-	unknown, later := 0, 0
-	gpuOnly := false
-	for _, x := range s.steps {
-		if x.Context == recording.Unknown {
-			unknown++
-			x.Context = 0
-		}
-		if gpuOnly = gpuOnly || x.GPUOnly; x.PrefillContext > 0 {
-			later++
-			continue
-		}
-		steps = append(steps, x)
-	}
-	if len(steps) < 10 {
-		return fmt.Errorf("only %d steps are of this setup; 10 are the least to fit to", len(steps))
-	}
-	if later > 0 {
-		s.warnf("%d steps with chunks of prompts behind tokens computed before are left out: no coefficient is of those", later)
-	}
-	if unknown > 0 {
-		s.warnf("of %d steps the context is not said: taken as 0", unknown)
+	steps, gpuOnly, err := s.usable()
+	if err != nil {
+		return err
 	}
 	fit, held := halves(steps)
 	n, context := 0.0, 0.0
@@ -53,21 +33,8 @@ func (r *Report) fromSteps() error {
 	r.regress(all, rest, p, fmt.Sprintf("%d of the %d steps", len(held), len(steps)))
 	r.fit.from[alpha0], r.fit.from[alpha1], r.fit.from[alpha2] = "unknown, taken as 0: steps have no requests", "unknown, taken as 0", "unknown, taken as 0"
 	r.fit.method = fmt.Sprintf("regression on %d steps; coefficients not negative, relative errors weighed robustly (Huber); judged on the other %d", len(fit), len(held))
-	if t := tableOf(fit); t != nil {
-		m, err := buildTable(r.fit.Alpha, t)
-		if err != nil {
-			return err
-		}
-		var off []float64
-		for _, x := range held {
-			b := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context}
-			off = append(off, float64(m.Step(b))/x.US-1)
-		}
-		if e := stepScore(r.StepScore.Data, off); e.Percent < r.StepScore.Percent {
-			s.warnf("half of the steps that it was not made of are within %.2g %% of a table, and within %.2g %% of a line: the table is taken, and beta only told", e.Percent, r.StepScore.Percent)
-			r.StepScore, r.fit.table = e, tableOf(steps)
-			r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
-		}
+	if err := r.tryTable(steps, fit, held); err != nil {
+		return err
 	}
 	m, err := r.slower(0)
 	if err != nil {
@@ -76,6 +43,56 @@ func (r *Report) fromSteps() error {
 	s.warnByKind(steps, m)
 	if gpuOnly {
 		return r.addHost()
+	}
+	return nil
+}
+
+// usable are the steps that can be fitted to, and whether they are of GPUs alone.
+func (s *setup) usable() (steps []recording.Step, gpuOnly bool, err error) {
+	unknown, later := 0, 0
+	for _, x := range s.steps {
+		if x.Context == recording.Unknown {
+			unknown++
+			x.Context = 0
+		}
+		if gpuOnly = gpuOnly || x.GPUOnly; x.PrefillContext > 0 {
+			later++
+			continue
+		}
+		steps = append(steps, x)
+	}
+	if len(steps) < 10 {
+		return nil, false, fmt.Errorf("only %d steps are of this setup; 10 are the least to fit to", len(steps))
+	}
+	if later > 0 {
+		s.warnf("%d steps with chunks of prompts behind tokens computed before are left out: no coefficient is of those", later)
+	}
+	if unknown > 0 {
+		s.warnf("of %d steps the context is not said: taken as 0", unknown)
+	}
+	return steps, gpuOnly, nil
+}
+
+// tryTable takes a table of the steps in the place of a line where one of those that are
+// fitted to is better on those held back.
+func (r *Report) tryTable(steps, fit, held []recording.Step) error {
+	t := tableOf(fit)
+	if t == nil {
+		return nil
+	}
+	m, err := buildTable(r.fit.Alpha, t)
+	if err != nil {
+		return err
+	}
+	var off []float64
+	for _, x := range held {
+		b := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context}
+		off = append(off, float64(m.Step(b))/x.US-1)
+	}
+	if e := stepScore(r.StepScore.Data, off); e.Percent < r.StepScore.Percent {
+		r.setup.warnf("half of the steps that it was not made of are within %.2g %% of a table, and within %.2g %% of a line: the table is taken, and beta only told", e.Percent, r.StepScore.Percent)
+		r.StepScore, r.fit.table = e, tableOf(steps)
+		r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
 	}
 	return nil
 }
@@ -157,133 +174,4 @@ func stepRegression(steps []recording.Step) *regression {
 		r.add(i%min(spanBlocks, len(steps)), x.US, 1, float64(x.Prefill), float64(x.Decode), float64(x.Context))
 	}
 	return r
-}
-
-// mostPoints is how many points an axis of a grid has at most: more are no grid.
-const mostPoints = 40
-
-// contextPoints is how many points of context a table has, from none to the most in
-// equal ratios.
-const contextPoints = 24
-
-// cell is a batch of a grid, without its context.
-type cell struct{ prefill, decode int64 }
-
-// tableOf makes a table of steps that are a grid in prefill and decode, nil if they
-// are none.
-//
-// A table must rise along all axes, and steps do not quite: a long context of one
-// sequence takes longer than the same of many, which fill a GPU better. Servers have
-// many, so that a time counts as no longer than that of more sequences with as much
-// context; so does what was never measured. Along the other axes the longer time
-// counts.
-func tableOf(steps []recording.Step) *latency.Table {
-	cells := map[cell][]recording.Step{}
-	prefills, decodes := map[int64]int{}, map[int64]int{}
-	most := int64(1)
-	for _, x := range steps {
-		at := cell{x.Prefill, x.Decode}
-		if cells[at] == nil {
-			prefills[x.Prefill]++
-			decodes[x.Decode]++
-		}
-		cells[at] = append(cells[at], x)
-		most = max(most, x.Context)
-	}
-	if len(prefills) > mostPoints || len(decodes) > mostPoints {
-		return nil
-	}
-	t := &latency.Table{PrefillTokens: often(prefills, len(decodes)), DecodeSequences: often(decodes, len(prefills)), ContextTokens: []int64{0}}
-	if len(t.PrefillTokens) < 2 || len(t.DecodeSequences) < 2 {
-		return nil
-	}
-	for i := range contextPoints - 1 {
-		at := int64(math.Round(float64(most) / math.Pow(1.6, float64(contextPoints-2-i))))
-		if at > t.ContextTokens[len(t.ContextTokens)-1] {
-			t.ContextTokens = append(t.ContextTokens, at)
-		}
-	}
-	width := len(t.ContextTokens)
-	stride := width * len(t.DecodeSequences)
-	for i, p := range t.PrefillTokens {
-		plane := make([]float64, stride)
-		for k := len(t.DecodeSequences) - 1; k >= 0; k-- {
-			c := curveOf(cells[cell{p, t.DecodeSequences[k]}])
-			for j, context := range t.ContextTokens {
-				us := c.at(float64(context))
-				if more := k*width + j + width; more < stride {
-					us = min(us, plane[more])
-				}
-				plane[k*width+j] = us
-			}
-		}
-		for n := range plane {
-			if n%width > 0 {
-				plane[n] = max(plane[n], plane[n-1])
-			}
-			if n >= width {
-				plane[n] = max(plane[n], plane[n-width])
-			}
-			if i > 0 {
-				plane[n] = max(plane[n], t.StepUS[(i-1)*stride+n])
-			}
-			if math.IsInf(plane[n], 1) {
-				return nil // nothing was measured of the largest batches
-			}
-			plane[n] = math.Round(10*plane[n]) / 10
-		}
-		t.StepUS = append(t.StepUS, plane...)
-	}
-	return t
-}
-
-// often are the values that stand in at least 60 % of the rows of a grid, rising.
-func often(counts map[int64]int, rows int) (values []int64) {
-	for _, v := range slices.Sorted(maps.Keys(counts)) {
-		if 10*counts[v] >= 6*rows {
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
-// curve is step times by context, linear between those that were measured.
-type curve struct{ context, us []float64 }
-
-// curveOf takes the mean of steps of the same context.
-func curveOf(steps []recording.Step) (c curve) {
-	slices.SortStableFunc(steps, func(a, b recording.Step) int { return cmp.Compare(a.Context, b.Context) })
-	n := 0.0
-	for i, x := range steps {
-		if i == 0 || x.Context != steps[i-1].Context {
-			c.context, c.us, n = append(c.context, float64(x.Context)), append(c.us, 0), 0
-		}
-		last := len(c.us) - 1
-		c.us[last] = (c.us[last]*n + x.US) / (n + 1)
-		n++
-	}
-	return c
-}
-
-// at is the time at a context: infinite of no steps; beyond the last context it goes on as
-// between the last two.
-func (c *curve) at(context float64) float64 {
-	n := len(c.context)
-	switch i, _ := slices.BinarySearch(c.context, context); {
-	case n == 0:
-		return math.Inf(1)
-	case i == 0 || n == 1:
-		return c.us[0]
-	default:
-		i = min(i, n-1)
-		return c.us[i-1] + (c.us[i]-c.us[i-1])*(context-c.context[i-1])/(c.context[i]-c.context[i-1])
-	}
-}
-
-func buildTable(alpha [4]float64, t *latency.Table) (latency.Model, error) {
-	build, err := latency.Models.Get("latency model", "table")
-	if err != nil {
-		return nil, err
-	}
-	return build(latency.Coefficients{Alpha: alpha[:], Table: t})
 }

@@ -1,0 +1,66 @@
+package calibrate
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"blis/pkg/dist"
+)
+
+// TestOneStepIsARefit: where one step of Gauss and Newton leads without some stretches of
+// time, a search of it anew leads too, but for what is not linear and where the search
+// happens to end. Of 20 times two thirds of the stretches of four recordings the parameters move as
+// far, in units of their standard errors, and together.
+func TestOneStepIsARefit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("20 fits by simulation; run without -short")
+	}
+	ctx := context.Background()
+	truth := Coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+	var steps, refits, both [atAlpha3]float64 // sums of squares and of products
+	for seed := range uint64(4) {
+		s, r := synthetic(t, seed, truth, 400)
+		f, err := fitClient(ctx, []*run{r}, s.prior(loadOf([]*run{r})), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moves := f.moves(f.told)
+		stretch, n := f.stretches()
+		some := dist.NewStream(seed, "some")
+		for range 5 {
+			in := some.Perm(n)[:2*n/3]
+			worth := func(i int) float64 {
+				if slices.Contains(in, stretch[i/features]) {
+					return 1
+				}
+				return 0
+			}
+			p := *f.problem
+			p.parameters = slices.Clone(p.parameters)
+			p.parameters[atBeta2].spread = 0
+			h, g := p.normal(f.told, worth)
+			step := p.move(f.told.x, h, g, 0)
+			all := f.problem.worth
+			p.worth = func(i int) float64 { return worth(i) * all(i) }
+			anew := &clientFit{runs: f.runs, problem: &p}
+			refit, err := anew.settle(ctx, &solution{x: f.told.x}, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range steps {
+				error := deviationOf(moves, k)
+				a, b := (step[k]-f.told.x[k])/error, (refit.x[k]-f.told.x[k])/error
+				steps[k], refits[k], both[k] = steps[k]+a*a, refits[k]+b*b, both[k]+a*b
+			}
+		}
+	}
+	for k, name := range []string{"alpha[0]", "level", "beta[1]", "beta[2]"} {
+		r, ratio := both[k]/math.Sqrt(steps[k]*refits[k]), math.Sqrt(steps[k]/refits[k])
+		t.Logf("%s: one step moves %.2f times as far as a refit; correlation %.2f", name, ratio, r)
+		if r < 0.6 || ratio < 0.5 || ratio > 1.6 {
+			t.Errorf("%s moves %.2f times as far in one step as in a refit, with a correlation of %.2f", name, ratio, r)
+		}
+	}
+}
