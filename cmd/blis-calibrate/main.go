@@ -21,14 +21,16 @@
 //	                where it foretells stretches of time that were held back
 //
 // Prompts that repeat are replayed as such. A slope over batches of like sizes says
-// little of others: it is weighed against that of a roofline. Coefficients that the
-// data cannot tell apart are named, with a workload that would tell them.
+// little of others: it is weighed against that of a roofline, which gives way where
+// data contradict it, with a warning. Coefficients that the data cannot tell apart are
+// named, with a workload that would tell them.
 //
 // --holdout 0.4 keeps the last 40 % of the time of each stage from the fit and judges
 // by them (0.5 the last half); --holdout stage:NAME judges by a stage, --holdout FILE
 // by another recording. Errors are never of data that was fitted to. Intervals are
-// of 90 %, of resampled blocks of time; --seed is the resampling's. Beside the
-// data's own stand wider ones: the model may be wrong, too. A simulation of loads
+// of 90 %, from what stretches of time differ by: left out one by one, or, of steps and
+// spans, resampled (--seed). Beside the data's own stand wider ones: the model may be
+// wrong, too; where a coefficient is not in the data's own, that is told. A simulation of loads
 // that were not fitted to, or where a cap on sequences binds, has a band; so has one
 // with steps of GPUs alone, to which a prior of the host's time is added. By how much
 // TTFT still grows with the batch beside the model is told, and widens bands; so is

@@ -9,9 +9,10 @@ import (
 // folds are the parts of a recording that alpha[3] must foretell, each from the rest.
 const folds = 5
 
-// earn adds alpha[3], a frontend's time for each sequence that decodes, to the search where it pays: where it foretells stretches of time
-// that were held back clearly better than the other coefficients do without it. A
-// stretch is foretold by one step of Gauss and Newton on the others.
+// earn adds alpha[3], a frontend's time for each sequence that decodes, to the search
+// where it pays: where it foretells stretches of time that were held back clearly better
+// than the other coefficients do without it. A stretch is foretold by one step of Gauss and Newton on the others. It goes again where
+// the search that follows does not find it clear of 0.
 func (f *clientFit) earn(ctx context.Context) error {
 	p := *f.problem
 	p.parameters = append(slices.Clone(p.parameters), parameter{name: names[alpha3], most: 1e6, step: 10, longest: f.solution.x[atLevel] / max(1, f.load.sequences)})

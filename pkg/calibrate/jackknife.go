@@ -12,13 +12,13 @@ import (
 // intervals are those of all coefficients: of the data alone, about where these lead, and
 // with what step times may be off a line (doubts), about the solution.
 //
-// The data's scatter is that of a jackknife: where the solution goes, by one step of Gauss
-// and Newton, without each stretch of blocks of time. What few stretches leave open is
+// The data's scatter is that of a jackknife: where the solution goes on the plane that it
+// is the minimum of, weighed anew, without each stretch of blocks of time. What few stretches leave open is
 // neither lost by their bending the solution towards themselves, as it is where residuals
 // are drawn from, nor by their number, for which there is Student's distribution
 // (MacKinnon, Nielsen and Webb, Cluster-robust inference, Journal of Econometrics 232,
-// 2023). Normal equations of a fit anew would be those of a few thousand runs, and end at
-// the same place but for what is not linear.
+// 2023). A fit anew would play thousands of runs, and end at the same place but for
+// what is not linear.
 func (f *clientFit) intervals() (data, doubts []Interval) {
 	moves := f.moves(f.told)
 	t := stat.Student(max(1, len(moves)-1), level)
@@ -72,8 +72,8 @@ func (f *clientFit) squares(coefficient int, moves ...[]float64) float64 {
 	return sum
 }
 
-// moves are how the parameters of a solution change without each stretch of blocks, so scaled that
-// the sum of their squares is a variance.
+// moves are how the parameters of a solution change without each stretch of blocks, so
+// scaled that the sum of their squares is a variance.
 func (f *clientFit) moves(s *solution) [][]float64 {
 	p := *f.problem
 	p.parameters = slices.Clone(p.parameters)
@@ -81,18 +81,18 @@ func (f *clientFit) moves(s *solution) [][]float64 {
 		p.parameters[k].least, p.parameters[k].most = math.Inf(-1), math.Inf(1)
 	}
 	p.parameters[atBeta2].spread = 0 // as told by the data
+	here := &flat{s.x, s.r, s.jacobian}
+	all := p.lowest(here, s.spread).x
 	stretch, n := f.stretches()
-	h, g := p.normal(s, always)
-	all := p.move(s.x, h, g, 0)
 	var moves [][]float64
 	for left := range n {
-		h, g := p.normal(s, func(i int) float64 {
+		p.worth = func(i int) float64 {
 			if stretch[i/features] == left {
 				return 0
 			}
-			return 1
-		})
-		m := p.move(s.x, h, g, 0)
+			return f.problem.worth(i)
+		}
+		m := p.lowest(here, s.spread).x
 		for k := range m {
 			m[k] = (m[k] - all[k]) * math.Sqrt(float64(n-1)/float64(n))
 		}
