@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // folds are the parts of a recording that alpha[3] must foretell, each from the rest.
@@ -18,14 +20,12 @@ func (f *clientFit) earn(ctx context.Context) error {
 	p.parameters = append(slices.Clone(p.parameters), parameter{name: names[alpha3], most: 1e6, step: 10, longest: f.solution.x[atLevel] / max(1, f.load.sequences)})
 	s := *f.solution
 	s.x = append(slices.Clone(s.x), 0)
-	var err error
-	if s.r, err = p.residuals(ctx, s.x); err != nil {
+	column, err := p.effect(ctx, s.x, atAlpha3)
+	if err != nil {
 		return err
 	}
-	if s.jacobian, err = p.derive(ctx, s.x, s.r); err != nil {
-		return err
-	}
-	p.weigh(&s)
+	s.jacobian = mat.DenseCopyOf(s.jacobian.Grow(0, 1))
+	s.jacobian.SetCol(atAlpha3, column)
 	with := p.foretell(&s, f.foldOf())
 	p.parameters[atAlpha3].most = 0
 	without := p.foretell(&s, f.foldOf())

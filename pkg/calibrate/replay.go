@@ -57,6 +57,9 @@ type run struct {
 	cached bool
 	// used says which requests the fit sees.
 	used []bool
+	// beside is how many sequences decoded on a replica while a request waited for its
+	// first token, as recorded.
+	beside []float64
 	// blocks are the requests that are compared together: neighbours in time.
 	blocks [][]int
 }
@@ -164,6 +167,12 @@ const (
 // divide makes blocks of the used requests.
 func (r *run) divide() {
 	r.blocks = nil
+	decoding := r.decoding()
+	r.beside = make([]float64, len(r.requests))
+	for i, q := range r.requests {
+		at := float64(q.ArrivalUS)
+		r.beside[i] = decoding.mean(at, at+r.measured[i].ttft) / float64(r.replicas)
+	}
 	var span, last record.Micros
 	used := 0
 	for i, q := range r.requests {
@@ -230,15 +239,16 @@ func (r *run) needed() int {
 }
 
 // features are what a block is compared by.
-const features = 5
+const features = 6
 
 // featuresOf are a block's mean TPOT, E2E and TTFT, and the mean TTFT of its shorter
 // and of its longer prompts, which tells what a token of prompt takes, but for the
-// longest tenth, which may be stalls: all as logarithms.
+// longest tenth, which may be stalls: all as logarithms. The last is by how much TTFT
+// is more for those that had more beside them than for the others.
 func (r *run) featuresOf(all []seen, block []int) (f [features]float64) {
 	var tpot, e2e, ttft []float64
-	var half [2][]float64
-	middle := r.middle(block)
+	var half, crowd [2][]float64
+	middle, crowded := r.middle(block), r.crowded(block)
 	for _, i := range block {
 		s, q := all[i], &r.requests[i]
 		if math.IsNaN(s.e2e) {
@@ -257,14 +267,31 @@ func (r *run) featuresOf(all []seen, block []int) (f [features]float64) {
 		} else {
 			half[1] = append(half[1], s.ttft)
 		}
-	}
-	f = [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)), math.NaN(), math.NaN()}
-	for k, list := range half {
-		if slices.Sort(list); len(list) > 0 {
-			f[3+k] = math.Log(stat.Mean(list[:len(list)-len(list)/10]))
+		if r.beside[i] <= crowded {
+			crowd[0] = append(crowd[0], s.ttft)
+		} else {
+			crowd[1] = append(crowd[1], s.ttft)
 		}
 	}
-	return f
+	return [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)),
+		logTrimmed(half[0]), logTrimmed(half[1]), logTrimmed(crowd[1]) - logTrimmed(crowd[0])}
+}
+
+// logTrimmed is the logarithm of the mean of a list, which it sorts, without its longest
+// tenth; NaN of an empty one.
+func logTrimmed(list []float64) float64 {
+	slices.Sort(list)
+	return math.Log(stat.Mean(list[:len(list)-len(list)/10]))
+}
+
+// crowded is the median of the sequences beside the requests of a block.
+func (r *run) crowded(block []int) float64 {
+	var beside []float64
+	for _, i := range block {
+		beside = append(beside, r.beside[i])
+	}
+	slices.Sort(beside)
+	return beside[(len(beside)-1)/2]
 }
 
 // middle is the median of the input tokens of a block.

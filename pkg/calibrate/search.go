@@ -177,33 +177,17 @@ func (p *problem) misfit(s *solution, r []float64) float64 {
 	return sum
 }
 
-// derive is the Jacobian by central differences, where bounds allow. The columns
-// are evaluated at the same time; the result does not depend on that.
+// derive is the Jacobian. The columns are evaluated at the same time; the result does not
+// depend on that.
 func (p *problem) derive(ctx context.Context, x, r []float64) (*mat.Dense, error) {
 	j := mat.NewDense(len(r), len(x), nil)
 	errs := make([]error, len(x))
 	var wait sync.WaitGroup
 	for k := range x {
 		wait.Go(func() {
-			q := &p.parameters[k]
-			up, down := slices.Clone(x), slices.Clone(x)
-			up[k], down[k] = min(q.most, x[k]+q.step), max(q.least, x[k]-q.step)
-			a, err := p.residuals(ctx, up)
-			if err != nil {
-				errs[k] = err
-				return
-			}
-			b, err := p.residuals(ctx, down)
-			if err != nil {
-				errs[k] = err
-				return
-			}
-			for i := range r {
-				d := (a[i] - b[i]) / (up[k] - down[k])
-				if math.IsNaN(d) {
-					d = 0
-				}
-				j.Set(i, k, d)
+			var column []float64
+			if column, errs[k] = p.effect(ctx, x, k); errs[k] == nil {
+				j.SetCol(k, column)
 			}
 		})
 	}
@@ -214,6 +198,28 @@ func (p *problem) derive(ctx context.Context, x, r []float64) (*mat.Dense, error
 		}
 	}
 	return j, nil
+}
+
+// effect is the Jacobian's column of one parameter, by central differences where bounds
+// allow.
+func (p *problem) effect(ctx context.Context, x []float64, k int) ([]float64, error) {
+	q := &p.parameters[k]
+	up, down := slices.Clone(x), slices.Clone(x)
+	up[k], down[k] = min(q.most, x[k]+q.step), max(q.least, x[k]-q.step)
+	a, err := p.residuals(ctx, up)
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.residuals(ctx, down)
+	if err != nil {
+		return nil, err
+	}
+	for i := range a {
+		if a[i] = (a[i] - b[i]) / (up[k] - down[k]); math.IsNaN(a[i]) {
+			a[i] = 0
+		}
+	}
+	return a, nil
 }
 
 // normal makes the normal equations of weighted residuals: JᵀWJ and JᵀWr, with
