@@ -42,15 +42,17 @@ func (f *clientFit) weighSlope(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	scatter := deviationOf(f.moves(f.told), atBeta2)
 	f.slope = f.prior.slope(slopeData{
-		told: f.told.x[atBeta2], scatter: deviationOf(f.moves(f.told), atBeta2), uneven: uneven,
+		told: f.told.x[atBeta2], scatter: scatter, uneven: uneven,
 		step: f.told.x[atLevel] + f.prior.Beta[3]*f.load.sequences*f.load.context,
 	}, f.load)
 	x := slices.Clone(f.told.x)
 	x[atBeta2] = f.slope.beta2
 	q := &f.problem.parameters[atBeta2]
 	q.prior, q.spread = f.slope.beta2, max(0.01, f.slope.beta2/1000)
-	if math.Abs(f.slope.beta2-f.told.x[atBeta2]) <= q.step { // planes reach so far
+	if math.Abs(f.slope.beta2-f.told.x[atBeta2]) <= max(q.step, 2*scatter) {
+		// Planes reach so far: intervals are drawn on them, too.
 		f.solution = f.problem.lowest(&flat{f.told.x, f.told.r, f.told.jacobian}, f.told.spread)
 	} else if f.solution, err = f.settle(ctx, &solution{x: x}, 3); err != nil {
 		return err
