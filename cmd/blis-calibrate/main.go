@@ -20,7 +20,8 @@
 //	                which tokens come later for each sequence that decodes, is there
 //	                where it foretells stretches of time that were held back
 //
-// Prompts that repeat are replayed as such. A slope over batches of like sizes says
+// Prompts that repeat are replayed as such. Seconds in which a server stalled while it
+// warmed up, at the start of a run, are left out and told. A slope over batches of like sizes says
 // little of others: it is weighed against that of a roofline, which gives way where
 // data contradict it, with a warning. Coefficients that the data cannot tell apart are
 // named, with a workload that would tell them.

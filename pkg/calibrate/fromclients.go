@@ -24,6 +24,9 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 	}
 	s.options.progress("fitting")
 	f, err := fitClient(ctx, runs, p, before, starts...)
+	if err == nil {
+		f, err = r.withoutStalls(ctx, f)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,7 +53,7 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 		return err
 	}
 	r.StepScore = nil
-	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E, TTFT and median TTFT of blocks of time, weighed robustly (Huber), by Levenberg and Marquardt's method, at last on planes through many simulations; intervals by a jackknife over stretches of time", len(runs))
+	r.fit.method = fmt.Sprintf("simulation in the loop: %d runs replayed with their arrivals, lengths and repeated prompts; mean TPOT, E2E and TTFT of blocks of time, TTFT of their shorter and longer prompts and of those with few and with many sequences beside, weighed robustly (Huber), by Levenberg and Marquardt's method, at last on planes through many simulations; intervals by a jackknife over stretches of time", len(runs))
 	return nil
 }
 
