@@ -13,8 +13,9 @@ const folds = 5
 
 // earn adds alpha[3], a frontend's time for each sequence that decodes, to the search
 // where it pays: where it foretells stretches of time that were held back clearly better
-// than the other coefficients do without it. A stretch is foretold by one step of Gauss and Newton on the others. It goes again where
-// the search that follows does not find it clear of 0.
+// than the other coefficients do without it. A stretch is foretold by one step of Gauss
+// and Newton on the others. It goes again where the search that follows does not find it
+// clear of 0.
 func (f *clientFit) earn(ctx context.Context) error {
 	p := *f.problem
 	p.parameters = append(slices.Clone(p.parameters), parameter{name: names[alpha3], most: 1e6, step: 10, longest: f.solution.x[atLevel] / max(1, f.load.sequences)})
@@ -46,7 +47,7 @@ func (f *clientFit) earn(ctx context.Context) error {
 }
 
 // leastErrors is how many standard errors alpha[3] must be.
-const leastErrors = 3
+const leastErrors = 2
 
 // deviationOf is the standard error of a parameter, from moves of it.
 func deviationOf(moves [][]float64, parameter int) float64 {
