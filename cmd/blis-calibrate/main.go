@@ -16,7 +16,7 @@
 //	server's spans  alpha from what is before the queue, beta from prefill and decode
 //	client's times  alpha[0] and beta, by playing the recording until simulated clients
 //	                see what the real ones saw; alpha[1] and alpha[2] are 0: clients
-//	                cannot tell them from alpha[0]. beta[3] is physics. alpha[3], by
+//	                can hardly tell them from beta[1] and alpha[0]. beta[3] is physics. alpha[3], by
 //	                which tokens come later for each sequence that decodes, is there
 //	                where it foretells stretches of time that were held back
 //

@@ -72,7 +72,7 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	var best *solution
 	for _, c := range starts {
 		s, err := f.problem.search(ctx, f.parametersOf(c), 2)
-		for range first {
+		for range planesLeft {
 			if err == nil {
 				s, _, err = f.problem.surface(ctx, s) // of points, chance is compared
 			}
@@ -101,11 +101,10 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	return f, f.weighSlope(ctx)
 }
 
-// boxes are the planes that a search ends with; the first few lead to where the others
-// are.
+// A search ends with so many planes; the first few lead to where the others are.
 const (
-	boxes = 7
-	first = 3
+	planesDrawn = 7
+	planesLeft  = 3
 )
 
 // worse is how many times the loss of the best that the search came by the minimum of
@@ -123,24 +122,25 @@ func (f *clientFit) settle(ctx context.Context, s *solution, rounds int) (*solut
 	}
 	found := *s
 	var planes []*flat
-	for i := range boxes {
+	for i := range planesDrawn {
 		next, l, err := f.problem.surface(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		if s = next; i+1 == first && f.problem.parameters[atBeta2].spread > 0 {
+		if s = next; i+1 == planesLeft && f.problem.parameters[atBeta2].spread > 0 {
 			s.spread = f.problem.scatter(s.r)
 			f.problem.spread = s.spread
 		}
-		if i >= first {
+		if i >= planesLeft {
 			planes = append(planes, l)
 		}
 	}
 	s = f.problem.lowest(meanOf(planes), s.spread)
+	s.wander = f.problem.apart(planes, s)
 	if is, err := f.lossAt(ctx, s); err != nil {
 		return nil, err
 	} else if is > worse*found.loss {
-		s.x = found.x // the scatter about it is that about planes
+		s.x = found.x // what moves the minimum of planes moves it as far
 	}
 	return s, nil
 }

@@ -68,8 +68,8 @@ func (r *Report) sources(f *clientFit, intervals []Interval) []string {
 	if r.setup.alike() == "" {
 		r.fit.id.keep(func(name string) bool { return hardly(slices.Index(names[:], name)) })
 	}
-	from := []string{"fitted", "0: hardly differs from 0 in any recording, and is not told by prompts of like lengths", "0: a client cannot tell it from alpha[0]", "",
-		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; contexts hardly differ inside a recording"}
+	from := []string{"fitted", "0: a client can hardly tell it from beta[1]", "0: a client cannot tell it from alpha[0]", "",
+		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; a client can hardly tell it from beta[2]"}
 	if f.Alpha[3] > 0 {
 		from[alpha3] = "fitted: with it, stretches of time are foretold clearly better than without"
 	}

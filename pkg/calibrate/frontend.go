@@ -40,7 +40,7 @@ func (f *clientFit) earn(ctx context.Context) error {
 	if f.solution, err = f.settle(ctx, &s, 3); err != nil {
 		return err
 	}
-	if f.solution.x[atAlpha3] < leastErrors*deviationOf(f.moves(f.solution), atAlpha3) {
+	if f.solution.x[atAlpha3] < leastErrors*deviationOf(append(f.moves(f.solution), f.solution.wander...), atAlpha3) {
 		f.solution, *f.problem = was, bare // in one step it paid, and where that leads it does not
 	}
 	return nil

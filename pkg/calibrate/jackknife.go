@@ -22,6 +22,7 @@ import (
 func (f *clientFit) intervals() (data, doubts []Interval) {
 	moves := f.moves(f.told)
 	t := stat.Student(max(1, len(moves)-1), level)
+	moves = append(moves, f.told.wander...)
 	along := f.problem.along(f.told, atBeta2)
 	var off []float64 // a line, in standard deviations
 	believed := make([][]float64, len(moves))
@@ -101,16 +102,19 @@ func (f *clientFit) moves(s *solution) [][]float64 {
 	return moves
 }
 
-// leastStretches are so many that their scatter is told well; of fewer blocks each is one.
-const leastStretches = 10
+// A short run has so many stretches, which are as long as can be: what one block missed by
+// its neighbours miss by too, for several blocks where requests queue. A long run's have
+// so many blocks.
+const (
+	stretchesOfRun = 6
+	longestStretch = 6
+)
 
-// stretches number for each block the stretch that it is in: neighbours, since what one
-// block missed by the next one misses by too, of a length of the cube root of a run's
-// blocks.
+// stretches number for each block the stretch of neighbours that it is in.
 func (f *clientFit) stretches() (of []int, n int) {
 	for _, r := range f.runs {
 		blocks := len(r.blocks)
-		length := max(1, min(int(math.Cbrt(float64(blocks))), blocks/leastStretches))
+		length := min((blocks+stretchesOfRun-1)/stretchesOfRun, longestStretch)
 		own := max(1, blocks/length)
 		for i := range blocks {
 			of = append(of, n+i*own/blocks)

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"blis/pkg/dist"
+	"blis/pkg/stat"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestOnePlaneIsARefit: where the plane at the solution leads without some stretches of
@@ -61,5 +64,31 @@ func TestOnePlaneIsARefit(t *testing.T) {
 		if r < 0.6 || ratio < 0.5 || ratio > 1.6 {
 			t.Errorf("%s moves %.2f times as far on the plane as in a refit, with a correlation of %.2f", name, ratio, r)
 		}
+	}
+}
+
+// TestMovesAreAMeansErrors: of a parameter that is the mean of what blocks say, the moves
+// without stretches have the standard error of a mean of stretches.
+func TestMovesAreAMeansErrors(t *testing.T) {
+	says := []float64{3, 5, 4, 8, 6, 9, 1, 2, 7, 7, 5, 3}
+	f := &clientFit{runs: []*run{{blocks: make([][]int, len(says))}}}
+	rows := features * len(says)
+	s := &solution{x: make([]float64, atAlpha3), spread: slices.Repeat([]float64{100}, features), r: make([]float64, rows), jacobian: mat.NewDense(rows, atAlpha3, nil)}
+	for i := range s.r {
+		if s.r[i] = math.NaN(); i%features == 0 {
+			s.r[i] = -says[i/features]
+			s.jacobian.Set(i, atAlpha0, 1)
+		}
+	}
+	f.problem = &problem{kinds: features, kind: func(i int) int { return i % features }, worth: func(int) float64 { return 1 }, parameters: make([]parameter, atAlpha3)}
+	stretches := []float64{4, 6, 7.5, 1.5, 7, 4} // two blocks each
+	mean := stat.Mean(stretches)
+	squares := 0.0
+	for _, v := range stretches {
+		squares += (v - mean) * (v - mean)
+	}
+	want := math.Sqrt(squares / 5 / 6)
+	if got := deviationOf(f.moves(s), atAlpha0); math.Abs(got-want) > 1e-9 {
+		t.Errorf("standard error %g, want %g", got, want)
 	}
 }

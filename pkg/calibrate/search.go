@@ -45,6 +45,8 @@ type solution struct {
 	jacobian *mat.Dense // of r
 	spread   []float64  // of each kind of residual
 	weights  []float64  // robust, of each residual
+	// wander is how a simulation's chance moves x: the sum of its squares is a variance.
+	wander [][]float64
 }
 
 // leastSpread is the least that residuals are believed to scatter: 0.1 %.

@@ -42,7 +42,7 @@ func (r *run) stall(simulated []seen) (until float64, stalled int, middle float6
 		return us, r.used[i] && us-usual > stalledErrors*spread && us > simulated[i].ttft
 	}
 	var by []float64
-	seen, all := 0, 0
+	came, all := 0, 0
 	for i, q := range r.requests {
 		us, is := late(i)
 		if is {
@@ -51,19 +51,19 @@ func (r *run) stall(simulated []seen) (until float64, stalled int, middle float6
 		if q.ArrivalUS > longestStall*1e6 {
 			continue
 		}
-		seen++
+		came++
 		if is {
 			by = append(by, us)
 		}
-		if is && 2*len(by) > seen {
+		if is && 2*len(by) > came {
 			until, stalled = float64(q.ArrivalUS), len(by)
 		}
 	}
 	if stalled < leastStalled || float64(all-stalled) > mostLater*float64(len(off)) {
 		return 0, 0, 0
 	}
-	slices.Sort(by)
-	return until, stalled, by[len(by)/2]
+	by = slices.Sorted(slices.Values(by[:stalled]))
+	return until, stalled, by[stalled/2]
 }
 
 // withoutStalls fits again without the requests that came while a server stalled at the

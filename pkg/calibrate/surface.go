@@ -187,6 +187,20 @@ func (p *problem) lowest(l *flat, spread []float64) *solution {
 	return s
 }
 
+// apart is how far the minima of planes lie from that of their mean, so scaled that the
+// sum of their squares is a variance of the latter: what a simulation's chance leaves open.
+func (p *problem) apart(planes []*flat, mean *solution) (moves [][]float64) {
+	n := float64(len(planes))
+	for _, l := range planes {
+		end := p.lowest(l, mean.spread).x
+		for k := range end {
+			end[k] = (end[k] - mean.x[k]) / math.Sqrt(n*(n-1))
+		}
+		moves = append(moves, end)
+	}
+	return moves
+}
+
 // surface moves to the minimum of a plane around x.
 func (p *problem) surface(ctx context.Context, s *solution) (*solution, *flat, error) {
 	l, err := p.plane(ctx, s.x, p.axes(s))
