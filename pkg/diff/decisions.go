@@ -195,7 +195,18 @@ var seen = []struct {
 	{"est_wait_ms", func(c *record.Candidate) float64 { return float64(c.EstWaitMS) }},
 	{"matched_blocks", func(c *record.Candidate) float64 { return float64(c.Matched) }},
 	{"cached_blocks", func(c *record.Candidate) float64 { return float64(c.Cached) }},
-	{"age_us", func(c *record.Candidate) float64 { return float64(c.AgeUS) }},
+	{"age_us", func(c *record.Candidate) float64 { return float64(ageOf(c)) }},
+}
+
+// ageOf is how old what a replica gave was, in µs; -1 where nothing was asked of it: what
+// is in flight and where prompts may be cached are the router's own notes.
+func ageOf(c *record.Candidate) int64 {
+	gave := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(), !c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(),
+		!c.EstWaitMS.IsZero(), !c.Cached.IsZero()}
+	if !slices.Contains(gave, true) {
+		return -1
+	}
+	return c.AgeUS
 }
 
 // unlike names what two decisions saw otherwise of the candidates that both show.

@@ -66,17 +66,6 @@ func Run(ctx context.Context, open Open, out io.Writer, o Options) (Verdict, err
 	return Verdict{Differs: d.Status == statusDiffers, Failed: failed}, err
 }
 
-// compare reads two streams and compares them.
-func compare(ctx context.Context, c *comparison, streams []string) (*Document, error) {
-	for i, name := range streams {
-		c.sides[i] = &side{name: name, comparison: c}
-		if err := c.sides[i].load(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return c.document(ctx)
-}
-
 // comparison is of two streams as they are read.
 type comparison struct {
 	options *Options

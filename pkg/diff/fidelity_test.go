@@ -277,6 +277,13 @@ func TestRank(t *testing.T) {
 	if err == nil || err.Error() != name+": has no goodput.ratio" {
 		t.Errorf("%v", err)
 	}
+	for by, higher := range map[string]bool{"requests.completed": true, "e2e.p99": false} {
+		o.By = by
+		out.Reset()
+		if _, err := Run(context.Background(), f.disk, &out, o); err != nil || strings.Contains(out.String(), `"higher_is_better": true`) != higher {
+			t.Errorf("by %s: %v\n%s", by, err, out.String())
+		}
+	}
 	o.By = "ttft.mean"
 	out.Reset()
 	crossed := o

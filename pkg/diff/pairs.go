@@ -62,8 +62,8 @@ const mostChanges = 5
 // compareRequests compares the requests that are asked for, one by one.
 func (c *comparison) compareRequests(order []int32) *Requests {
 	p := &Requests{States: []StateChange{}}
-	var ends [6][6]int64 // by the states on both sides
-	var longer []int32   // the numbers of those with another E2E
+	var ends [len(states)][len(states)]int64 // by the states on both sides
+	var longer []int32                       // the numbers of those with another E2E
 	for _, n := range order {
 		a, b := c.sides[0].at(n), c.sides[1].at(n)
 		ends[a.state][b.state]++

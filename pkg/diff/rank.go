@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"blis/pkg/metrics"
 	"blis/pkg/record"
 	"blis/pkg/stat"
 )
@@ -13,7 +14,7 @@ import (
 // Ranking says whether simulations rank what they simulate as the recordings do.
 type Ranking struct {
 	By string `json:"by"`
-	// Higher is better of throughputs and shares; of all else lower.
+	// Higher is better by metrics.Place; of all else lower is.
 	Higher bool     `json:"higher_is_better"`
 	Pairs  []Ranked `json:"pairs"`
 	// Spearman and Kendall (tau-b) are correlations of ranks; absent where a side has
@@ -46,16 +47,10 @@ type Ranked struct {
 	Percent   *float64 `json:"percent,omitempty"`
 }
 
-// higher are the metrics of which more is better, by how their paths end.
-var higher = []string{"goodput.rps", "goodput.ratio", "goodput.met", "throughput.rps", "throughput.output_tok_s", "throughput.total_tok_s", "requests.completed",
-	"requests.admitted", "admission_rate", "prefix_hit_ratio", "fairness.jain", "session.attainment", "session.completed"}
-
 // rank reads pairs of streams and writes how they are ranked.
 func rank(ctx context.Context, open Open, out io.Writer, o *Options) error {
-	r := &Ranking{By: o.By, Pairs: []Ranked{}, Warnings: []string{}}
-	for _, end := range higher {
-		r.Higher = r.Higher || o.By == end || strings.HasSuffix(o.By, "."+end)
-	}
+	place, _ := metrics.PlaceOf(o.By)
+	r := &Ranking{By: o.By, Higher: place.Higher, Pairs: []Ranked{}, Warnings: []string{}}
 	for i := 0; i < len(o.Streams); i += 2 {
 		pair, warnings, err := ranked(ctx, open, o, o.Streams[i], o.Streams[i+1])
 		if err != nil {
@@ -76,23 +71,16 @@ func rank(ctx context.Context, open Open, out io.Writer, o *Options) error {
 // asked for. Of a run and a recording the run is the simulation, of two runs the first.
 func ranked(ctx context.Context, open Open, o *Options, simulation, measured string) (Ranked, []string, error) {
 	c := newComparison(open, o)
-	for i, name := range []string{simulation, measured} {
-		c.sides[i] = &side{name: name, comparison: c}
-		if err := c.sides[i].load(ctx); err != nil {
-			return Ranked{}, nil, err
-		}
+	if err := c.read(ctx, simulation, measured); err != nil {
+		return Ranked{}, nil, err
 	}
 	a, b := c.sides[0], c.sides[1]
 	if a.recorded != nil && b.recorded != nil {
 		return Ranked{}, nil, fmt.Errorf("%s and %s are two recordings; --rank takes pairs of a run and the recording of it", simulation, measured)
 	}
-	if err := c.checkWorkloads(); err != nil {
+	if _, err := c.pair(); err != nil {
 		return Ranked{}, nil, err
 	}
-	if _, err := c.pairRecordings(); err != nil {
-		return Ranked{}, nil, err
-	}
-	c.keepPairs()
 	if err := c.measure(ctx); err != nil {
 		return Ranked{}, nil, err
 	}

@@ -61,10 +61,18 @@ const (
 	asked // for, by the options
 )
 
-// states in which a request may end; the first is of one that is not there.
-var states = []string{"absent", record.StateCompleted, record.StateRejected, record.StateTimedOut, record.StateFailed, record.StateUnfinished}
+// The places in states.
+const (
+	completed = 1 + iota
+	rejected
+	timedOut
+	failed
+	unfinished
+)
 
-const completed = 1
+// states in which a request may end; the first is of one that is not there.
+var states = [...]string{"absent", completed: record.StateCompleted, rejected: record.StateRejected, timedOut: record.StateTimedOut,
+	failed: record.StateFailed, unfinished: record.StateUnfinished}
 
 func (r *request) is(what uint8) bool { return r.has&what != 0 }
 

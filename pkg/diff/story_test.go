@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +43,7 @@ func outcome(id string, arrival, queue, ttft, e2e int64, output int64, replica r
 		SLOClass: "interactive", InputTokens: 100, OutputTokens: output, GeneratedTokens: output, ITLMaxUS: record.Never, SLOMet: record.Met(met)}
 }
 
-func rejected(id string, arrival int64) record.Outcome {
+func rejection(id string, arrival int64) record.Outcome {
 	o := outcome(id, arrival, 0, 0, 0, 5, record.Nowhere)
 	o.State, o.Reason, o.Deployment, o.GeneratedTokens, o.SLOMet = record.StateRejected, record.ReasonAdmission, "", 0, record.Met(false)
 	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = record.Never, record.Never, record.Never, record.Never, record.Never, record.Never
@@ -63,8 +62,9 @@ func refused(request string, ms int64) record.Decision {
 }
 
 func candidate(replica record.Index, queue int) record.Candidate {
-	return record.Candidate{Deployment: "main", Replica: replica, Score: record.Number(math.NaN()), QueueDepth: record.Index(queue),
-		Running: record.Nowhere, KVUtil: record.Number(math.NaN()), Matched: record.Nowhere, Cached: record.Nowhere}
+	c := record.NewCandidate("main", replica)
+	c.QueueDepth = record.Index(queue)
+	return c
 }
 
 // stream is the run as bytes.
@@ -142,7 +142,7 @@ func story() (a, b told) {
 		decisions: []record.Decision{routed("r1", 0, 0), routed("r2", 100, 1, candidate(1, 0), candidate(0, 1)), routed("r3", 200, 0),
 			routed("r4", 300, 1), routed("r5", 400, 0), routed("r6", 500, 1)}}
 	b = told{policy: "y", outcomes: []record.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r3", 200, 1, 20, 100, 5, 1), outcome("r2", 100, 92, 120, 240, 5, 0),
-		rejected("r4", 300), outcome("r6", 500, 1, 20, 100, 5, 1), outcome("r5", 400, 9, 60, 250, 5, 0)},
+		rejection("r4", 300), outcome("r6", 500, 1, 20, 100, 5, 1), outcome("r5", 400, 9, 60, 250, 5, 0)},
 		decisions: []record.Decision{routed("r1", 0, 0), routed("r2", 100, 0, candidate(0, 3), candidate(1, 0)), routed("r3", 200, 1),
 			refused("r4", 300), routed("r5", 400, 0), routed("r6", 500, 1)}}
 	return a, b

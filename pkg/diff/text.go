@@ -288,13 +288,14 @@ func considered(d *record.Decision, at place) []string {
 		for _, x := range c.Terms {
 			terms = append(terms, number(x))
 		}
-		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), index(c.Inflight), index(c.QueueDepth), index(c.Running), given(c.KVUtil), matched, age(c.AgeUS)}
+		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), index(c.Inflight), index(c.QueueDepth), index(c.Running), given(c.KVUtil), matched, age(c)}
 	}
 	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
 }
 
-func age(us int64) string {
-	if us == 0 {
+func age(c *record.Candidate) string {
+	us := ageOf(c)
+	if us < 0 {
 		return "-"
 	}
 	return number(float64(us) / 1000)

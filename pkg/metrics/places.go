@@ -24,6 +24,8 @@ const (
 type Place struct {
 	Path    string
 	Absence Absence
+	// Higher is better; of all else lower is, or neither.
+	Higher bool
 }
 
 // Places returns all places, in the order of the tree.
@@ -48,7 +50,7 @@ var places = func() (all []Place) {
 			if t.Elem().Kind() == reflect.Pointer {
 				visit(t.Elem(), path+"[*]", Nothing)
 			} else {
-				all = append(all, Place{path + ".*", Nothing})
+				all = append(all, Place{Path: path + ".*", Absence: Nothing})
 			}
 		case reflect.Slice:
 			if t == reflect.TypeFor[[]Replica]() {
@@ -58,7 +60,7 @@ var places = func() (all []Place) {
 			if (strings.HasSuffix(path, ".count") || strings.HasSuffix(path, ".coverage")) && absence == Never {
 				absence = Nothing
 			}
-			all = append(all, Place{path, absence})
+			all = append(all, Place{path, absence, higherIsBetter(last(path))})
 		}
 	}
 	visit(reflect.TypeFor[Raw](), "", Nothing)
@@ -69,14 +71,27 @@ var places = func() (all []Place) {
 // What depends on what requests did is Nothing or Never; what depends on what was
 // recorded or promised is Unknown.
 func absenceOf(path string, branch Absence) Absence {
-	last := path[strings.LastIndexAny("."+path, ".]"):]
-	switch last {
+	switch last(path) {
 	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate", "per_million_tokens":
 		return Never
 	case "session", "regret", "cost", "replica", "shadow", "load", "goodput", "util_mean", "util_max", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return Unknown
 	}
 	return branch
+}
+
+// last is the last name of a path.
+func last(path string) string { return path[strings.LastIndexAny("."+path, ".]"):] }
+
+// higherIsBetter reports whether it is of what a path ends with: of what was served, and
+// of shares of what was wanted.
+func higherIsBetter(name string) bool {
+	switch name {
+	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio", "met",
+		"prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization":
+		return true
+	}
+	return false
 }
 
 // index is a key or a number in a path.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"blis/pkg/record"
@@ -76,6 +77,38 @@ func TestPlaces(t *testing.T) {
 	for _, path := range []string{"ttft", "ttft.p98", `cls["a"]`, "cls.a.ttft.p99", "replica[1]", "warnings", "control.rules[0].hits", "anomalies"} {
 		if p, ok := PlaceOf(path); ok {
 			t.Errorf("%s is at %+v", path, p)
+		}
+	}
+}
+
+// TestWhichWayIsBetter: of every number that a run may have it is said which way is
+// better; a new one must be added here.
+func TestWhichWayIsBetter(t *testing.T) {
+	higher := []string{"requests.admitted", "requests.completed", "admission_rate", "throughput.rps", "throughput.output_tok_s", "throughput.total_tok_s",
+		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replica[*].completed", "replica[*].prefix_hit_ratio",
+		"shadow.cached_tokens", "session.completed", "session.fan_out_utilization", "session.attainment"}
+	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected", "requests.timed_out", "requests.failed",
+		"requests.unfinished", "requests.lost", "tail_blowup", "goodput.offered", "goodput.lost", "kv.util_mean", "kv.util_max", "kv.preemptions",
+		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens", "load.offered_over_capacity", "load.uncached",
+		"replica[*].requests", "replica[*].tokens", "replica[*].prefill_tokens", "replica[*].decode_tokens", "replica[*].preemptions",
+		"replica[*].peak_queue", "replica[*].peak_batch", "replica[*].utilization", "replica[*].kv_util_mean", "replica[*].kv_util_max",
+		"control.delays", "control.signal_age_ms.mean", "control.signal_age_ms.max", "control.flow.queued", "control.flow.peak",
+		"control.flow.rejected", "control.flow.expired", "control.fallbacks", "shadow.requests", "shadow.diverged", "shadow.expected_tokens",
+		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms", "anomalies.*",
+		"session.offered", "session.broken", "session.unfinished"}
+	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "session.e2e", "session.critical_path", "session.tool_wait", "session.steps", "session.iterations"} {
+		higher = append(higher, d+".count", d+".coverage")
+		for _, v := range []string{".mean", ".p50", ".p90", ".p95", ".p99", ".max"} {
+			lower = append(lower, d+v)
+		}
+	}
+	for _, p := range Places() {
+		path := p.Path
+		for _, group := range []string{"cls[*].", "tenant[*].", "model[*]."} {
+			path = strings.TrimPrefix(path, group)
+		}
+		if up, down := slices.Contains(higher, path), slices.Contains(lower, path); up == down || up != p.Higher {
+			t.Errorf("%s: higher is better is %v; the lists have it %v and %v", p.Path, p.Higher, up, down)
 		}
 	}
 }

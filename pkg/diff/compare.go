@@ -1,0 +1,109 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"blis/pkg/record"
+)
+
+// compare reads two streams and compares them.
+func compare(ctx context.Context, c *comparison, streams []string) (*Document, error) {
+	if err := c.read(ctx, streams...); err != nil {
+		return nil, err
+	}
+	return c.document(ctx)
+}
+
+// read reads both streams.
+func (c *comparison) read(ctx context.Context, streams ...string) error {
+	for i, name := range streams {
+		c.sides[i] = &side{name: name, comparison: c}
+		if err := c.sides[i].load(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pair finds out which requests of the two are the same, and says how.
+func (c *comparison) pair() (pairing string, err error) {
+	if err := c.checkWorkloads(); err != nil {
+		return "", err
+	}
+	return c.pairRecordings()
+}
+
+// checkWorkloads refuses to pair two runs that were fed different requests.
+func (c *comparison) checkWorkloads() error {
+	a, b := c.sides[0], c.sides[1]
+	if c.options.Unpaired || a.end == nil || b.end == nil {
+		return nil
+	}
+	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
+		return fmt.Errorf("%s and %s are of different workloads (%s and %s); --unpaired compares them as independent", a.name, b.name,
+			cmp.Or(record.ShortDigest(x), "unknown"), cmp.Or(record.ShortDigest(y), "unknown"))
+	}
+	return nil
+}
+
+// document compares what was read.
+func (c *comparison) document(ctx context.Context) (*Document, error) {
+	a, b := c.sides[0], c.sides[1]
+	pairing, err := c.pair()
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{A: a.identity(), B: b.identity(), Config: []Setting{}}
+	if a.outcomes > 0 && b.outcomes > 0 && !c.options.Unpaired {
+		d.Requests = c.compareRequests(c.inOrder(a, b))
+	}
+	if err := c.measure(ctx); err != nil {
+		return nil, err
+	}
+	if c.areRuns() {
+		d.Config = c.compareSettings()
+	}
+	var intervals map[string]Interval
+	if a.outcomes > 0 && b.outcomes > 0 {
+		if c.options.Progress != nil {
+			c.options.Progress("comparing")
+		}
+		if !c.options.Unpaired && c.areRuns() {
+			if d.Decisions, err = c.compareDecisions(ctx); err != nil {
+				return nil, err
+			}
+		}
+		d.Bootstrap, intervals = c.bootstrap()
+	}
+	d.Metrics = compareMetrics(a.raw, b.raw, intervals)
+	d.Fidelity = c.fidelity(pairing, d.Metrics)
+	d.name(a.raw, b.raw)
+	if c.options.keeps != nil {
+		d.Selection = c.selection()
+	}
+	if err := d.decide(c.options.gates); err != nil {
+		return nil, err
+	}
+	d.Status = statusSame
+	if d.differs() {
+		d.Status = statusDiffers
+	}
+	d.Warnings = append([]string{}, c.warnings...)
+	return d, nil
+}
+
+// areRuns reports whether neither of the two is a recording.
+func (c *comparison) areRuns() bool { return c.sides[0].recorded == nil && c.sides[1].recorded == nil }
+
+// selection says how much of the streams was asked for.
+func (c *comparison) selection() *Selection {
+	s := &Selection{Where: c.options.Where, Of: int64(len(c.names))}
+	for n := range c.names {
+		if c.wanted(int32(n)) {
+			s.Requests++
+		}
+	}
+	return s
+}
