@@ -39,8 +39,10 @@ type Options struct {
 	Refine       string   `placeholder:"COEFFICIENTS" help:"Begin where an earlier fit ended."`
 	Residuals    string   `placeholder:"FILE" help:"Write what each request saw, measured and simulated, as CSV."`
 	Format       string   `enum:"text,json" default:"text" help:"text: coefficients as YAML, the report as comments in it; json: the report."`
-	Seed         uint64   `default:"0" help:"Seed of the resamples that intervals come from."`
+	Seed         uint64   `default:"0" help:"Seed of the resamples that intervals of steps and of server's spans come from."`
 
+	// Given are the flags that the call names, of which those without effect are told.
+	Given []string `kong:"-"`
 	// Stdin is what a recording called - is read from.
 	Stdin func() (io.ReadCloser, error) `kong:"-"`
 	// Warn and Progress speak to the user. A nil func is silent.
@@ -82,9 +84,14 @@ func Run(ctx context.Context, out io.Writer, o Options) error {
 	for _, w := range report.Warnings {
 		o.warn(w)
 	}
+	report.warnIdle()
 	if o.Residuals != "" {
-		if err := report.residuals(o.Residuals); err != nil {
+		rows, err := report.residuals(o.Residuals)
+		if err != nil {
 			return err
+		}
+		if rows == 0 {
+			o.warn(fmt.Sprintf("--residuals: %s has no request: none was judged by", o.Residuals))
 		}
 	}
 	if o.Format == "json" {

@@ -34,19 +34,23 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 	}
 	switch {
 	case len(s.steps) > 0:
+		r.fit.regressed = true
 		err = r.fromSteps()
 		if err == nil && len(spans) > 0 {
 			err = r.alphaFromSpans(spans)
 		}
 	case len(spans) > 0:
+		r.fit.regressed = true
 		if err = r.fromSpans(spans); err != nil {
 			break
 		}
 		if replayed := slices.DeleteFunc(slices.Clone(spans), func(r *run) bool { return !r.arrivals || r.cached }); len(replayed) > 0 {
 			before := r.fit.Alpha
+			r.fit.simulated = true
 			err = r.fromClients(ctx, replayed, &before, r.fit.Coefficients)
 		}
 	case len(clients) > 0:
+		r.fit.simulated = true
 		err = r.fromClients(ctx, clients, nil)
 	default:
 		err = fmt.Errorf("nothing in the recordings can be fitted to")

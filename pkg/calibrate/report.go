@@ -54,6 +54,9 @@ type fitted struct {
 	method string
 	id     Identifiability
 	load   load
+	// regressed: to times that the server itself has; simulated: with the simulator in
+	// the loop.
+	regressed, simulated bool
 }
 
 // Coefficient is one of those of the linear model, in µs or µs a token.
@@ -252,9 +255,9 @@ func number(f *float64) string {
 	return fmt.Sprintf("%.3g", *f)
 }
 
-// residuals writes what each judged request saw.
-func (r *Report) residuals(file string) error {
-	return create(file, func(out io.Writer) error {
+// residuals writes what each judged request saw, and counts these.
+func (r *Report) residuals(file string) (rows int, err error) {
+	err = create(file, func(out io.Writer) error {
 		w := csv.NewWriter(out)
 		if err := w.Write([]string{"data", "request", "arrival_us", "input_tokens", "output_tokens", "ttft_us", "ttft_simulated_us", "e2e_us", "e2e_simulated_us"}); err != nil {
 			return err
@@ -275,9 +278,11 @@ func (r *Report) residuals(file string) error {
 					us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)}); err != nil {
 					return err
 				}
+				rows++
 			}
 		}
 		w.Flush()
 		return w.Error()
 	})
+	return rows, err
 }

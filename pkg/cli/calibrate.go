@@ -44,7 +44,7 @@ func (c *calibrateCommand) checkGiven() error {
 
 func (c *calibrateCommand) run(ctx context.Context, j job) error {
 	o := c.Options
-	o.Warn, o.Progress = j.warn, j.progress
+	o.Warn, o.Progress, o.Given = j.warn, j.progress, c.given
 	inputs := &reopener{ctx: ctx, stdin: j.stdin}
 	defer inputs.close()
 	o.Stdin = func() (io.ReadCloser, error) { return inputs.open("-") }
