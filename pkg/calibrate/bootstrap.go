@@ -64,7 +64,7 @@ func widening(stretches int) float64 { return stat.Widening(max(2, stretches), l
 
 // intervals of a regression's solution: those of fits of resampled blocks.
 func (r *regression) intervals(x []float64, seed uint64) []Interval {
-	n := slices.Max(r.blocks) + 1
+	at, n := r.drawn()
 	source := newBlocks(n, seed, "blocks/regression")
 	draws := make([][]float64, len(r.names))
 	// Weights of rows are those of the whole fit: they hardly change.
@@ -74,7 +74,10 @@ func (r *regression) intervals(x []float64, seed uint64) []Interval {
 	for range resamples {
 		counts := source.counts()
 		for i, e := range off {
-			weights[i] = counts[r.blocks[i]] * min(1, huber*spread/max(math.Abs(e), 1e-300))
+			weights[i] = min(1, huber*spread/max(math.Abs(e), 1e-300))
+			if at[i] >= 0 {
+				weights[i] *= counts[at[i]]
+			}
 		}
 		for k, v := range nnls(r.weighted(weights)) {
 			draws[k] = append(draws[k], max(0, x[k]+wider*(v-x[k])))
@@ -85,4 +88,19 @@ func (r *regression) intervals(x []float64, seed uint64) []Interval {
 		out[k] = intervalOf(draws[k])
 	}
 	return out
+}
+
+// drawn numbers through the blocks that have rows, of which resamples are drawn: for each row
+// the number of its own, -1 of a prior's. n is how many there are.
+func (r *regression) drawn() (at []int, n int) {
+	numbers := slices.Compact(slices.Sorted(slices.Values(r.blocks)))
+	numbers = slices.DeleteFunc(numbers, func(block int) bool { return block == ofPrior })
+	for _, block := range r.blocks {
+		i, ok := slices.BinarySearch(numbers, block)
+		if !ok {
+			i = -1
+		}
+		at = append(at, i)
+	}
+	return at, len(numbers)
 }

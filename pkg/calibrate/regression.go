@@ -19,6 +19,9 @@ type regression struct {
 	blocks []int
 }
 
+// ofPrior is the block of rows that are not data: no resample is without them.
+const ofPrior = -1
+
 func (r *regression) add(block int, us float64, row ...float64) { r.addIn(us, block, us, row...) }
 
 // addIn adds a row in units of a scale of its own.

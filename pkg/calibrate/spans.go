@@ -3,7 +3,6 @@ package calibrate
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"blis/pkg/record"
 )
@@ -37,44 +36,37 @@ func phasesOf(runs []*run, budget int) *phases {
 	f.decode.names = []string{names[beta0], names[beta1], names[beta2], names[beta3]}
 	f.alpha.names = []string{names[alpha0], names[alpha1]}
 	n := 0.0
-	for _, r := range runs {
-		var decoding, contexts, prefills []span
-		for i, o := range r.outcomes {
-			if !timed(&o) {
-				continue
+	for k, r := range runs {
+		beside := besideOf(r)
+		used, seen := 0, 0
+		for i := range r.outcomes {
+			if r.used[i] && timed(&r.outcomes[i]) {
+				used++
 			}
-			first, last := float64(o.FirstTokenUS), float64(o.CompletedUS)
-			input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
-			decoding = append(decoding, span{first, last, 1})
-			contexts = append(contexts, span{first, last, input + output/2})
-			start := float64(o.ScheduledUS)
-			prefills = append(prefills, span{start, first, (input - float64(o.CachedTokens)) / max(1, first-start)})
 		}
-		decode, context, prefill := profileOf(decoding), profileOf(contexts), profileOf(prefills)
 		for i, o := range r.outcomes {
 			if !timed(&o) {
 				continue
 			}
-			block := i * spanBlocks / len(r.outcomes)
+			into, block := &f.held, 0
+			if r.used[i] {
+				into, block = &f.decode, k*spanBlocks+seen*spanBlocks/used
+				seen++
+			}
 			input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 			start, first, last := float64(o.ScheduledUS), float64(o.FirstTokenUS), float64(o.CompletedUS)
-			into := &f.decode
-			if !r.used[i] {
-				into = &f.held
+			add := func(from, to, steps, tokens float64) {
+				into.add(block, to-from, steps, tokens, steps*beside.decode.mean(from, to), steps*beside.context.mean(from, to))
 			}
 			if output > 1 && last > first {
-				steps, tokens := output-1, prefill.mean(first, last)*(last-first)
-				into.add(block, last-first, steps, tokens, steps*decode.mean(first, last), steps*context.mean(first, last))
-				f.overlap += decode.mean(first, last)
-				f.beside = append(f.beside, decode.mean(first, last))
-				f.scatter += decode.mean(first, last) * decode.mean(first, last)
-				f.context += input + output/2
-				n++
+				add(first, last, output-1, beside.prefill.mean(first, last)*(last-first))
+				d := beside.decode.mean(first, last)
+				f.beside = append(f.beside, d)
+				f.overlap, f.scatter, f.context, n = f.overlap+d, f.scatter+d*d, f.context+input+output/2, n+1
 			}
 			if first > start {
-				tokens := prefill.mean(start, first) * (first - start)
-				steps := math.Max(1, math.Ceil(tokens/float64(budget)-0.05))
-				into.add(block, first-start, steps, tokens, steps*decode.mean(start, first), steps*context.mean(start, first))
+				tokens := beside.prefill.mean(start, first) * (first - start)
+				add(start, first, math.Max(1, math.Ceil(tokens/float64(budget)-0.05)), tokens)
 			}
 			if o.EnqueuedUS != record.Never && r.arrivals && r.used[i] {
 				f.alpha.addIn(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
@@ -87,31 +79,47 @@ func phasesOf(runs []*run, budget int) *phases {
 	return f
 }
 
+// company is what a server computed at each instant: how many sequences decode, their
+// context, and the tokens of prompts in a µs.
+type company struct{ decode, context, prefill *profile }
+
+// besideOf adds up all requests of a run that ran, as far as their times are known: also
+// those that were interrupted, or did not complete. When one waited again after an
+// interruption no recording says: it counts all along by the part of the time that it did
+// not. What was computed again then does not count.
+func besideOf(r *run) company {
+	var decoding, contexts, prefills []span
+	for i, o := range r.outcomes {
+		input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
+		start, first, end := o.ScheduledUS, o.FirstTokenUS, o.CompletedUS
+		if end == record.Never {
+			end = o.EndedUS
+		}
+		if start == record.Never && first == record.Never || end == record.Never {
+			continue
+		}
+		if first == record.Never {
+			// It ended in its prefill, or its first token was not noted and was soon.
+			first = end
+			if o.State == record.StateCompleted {
+				first = start
+			}
+		}
+		if start != record.Never {
+			computed := input - float64(o.CachedTokens)
+			prefills = append(prefills, span{float64(start), float64(first), computed / max(1, float64(first-start))})
+		}
+		ran := max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
+		decoding = append(decoding, span{float64(first), float64(end), ran})
+		contexts = append(contexts, span{float64(first), float64(end), ran * (input + output/2)})
+	}
+	return company{profileOf(decoding), profileOf(contexts), profileOf(prefills)}
+}
+
 // timed reports whether a request has the times of both phases, and was not
 // interrupted.
 func timed(o *record.Outcome) bool {
 	return o.State == record.StateCompleted && o.Preemptions == 0 && o.ScheduledUS != record.Never && o.FirstTokenUS != record.Never && o.CompletedUS != record.Never
-}
-
-// without is the regression with the coefficient of a column given.
-func (r *regression) without(column int, value float64) *regression {
-	out := &regression{blocks: r.blocks, scales: r.scales}
-	for k, n := range r.names {
-		if k != column {
-			out.names = append(out.names, n)
-		}
-	}
-	for i, row := range r.rows {
-		var rest []float64
-		for k, v := range row {
-			if k != column {
-				rest = append(rest, v)
-			}
-		}
-		out.rows = append(out.rows, rest)
-		out.times = append(out.times, r.times[i]-value*row[column])
-	}
-	return out
 }
 
 // fromSpans fits α and β to the server's own times.
@@ -157,54 +165,4 @@ func (r *Report) fitAlpha(f *phases) {
 	if len(id.Confounded) > 0 {
 		r.setup.warnf("alpha[0] and alpha[1] cannot be told apart: inputs of %g to %g tokens are too much alike", f.inputs[0], f.inputs[1])
 	}
-}
-
-// regress fits β to a regression over beta[0..3]. Beta[3] is what physics says of it,
-// unless the data say better what was held back, by 2 % of its error. What is held back
-// has a name, by which its score is told.
-func (r *Report) regress(all, held *regression, p prior, name string) {
-	seed := r.setup.options.Seed
-	fixed := all.without(3, p.Beta[3])
-	x := fixed.fit(always)
-	id := identify(fixed.names, fixed.normal())
-	intervals := append(fixed.intervals(x, seed), Interval{p.Beta[3], p.Beta[3]})
-	x = append(x, p.Beta[3])
-	r.fit.from[beta0], r.fit.from[beta1], r.fit.from[beta2] = "fitted", "fitted", "fitted"
-	r.fit.from[beta3] = "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth"
-	if len(held.rows) > 20 {
-		free := all.fit(always)
-		if a, b := deviation(held.errors(free)), deviation(held.errors(x)); a < 0.98*b {
-			x, intervals, id = free, all.intervals(free, seed), identify(all.names, all.normal())
-			r.fit.from[beta3] = fmt.Sprintf("fitted: it foretells what was held back better than physics does (%.3g), with errors of %.2g %% instead of %.2g %%", p.Beta[3], 100*a, 100*b)
-		}
-	}
-	copy(r.fit.Beta[:], x)
-	copy(r.fit.intervals[beta0:], intervals)
-	r.fit.id = id
-	if len(id.Confounded) > 0 {
-		r.fallBack(fixed, p)
-	}
-	if len(held.rows) > 0 {
-		r.StepScore = stepScore(name, held.errors(r.fit.Beta[:]))
-	}
-}
-
-// fallBack holds what the data cannot tell apart to the prior: each coefficient of
-// such a direction counts as measured by it, with the weight of a tenth of the rows'
-// root. Where the data do tell, that is nothing.
-func (r *Report) fallBack(fixed *regression, p prior) {
-	more := *fixed
-	more.rows, more.times, more.scales, more.blocks = slices.Clone(more.rows), slices.Clone(more.times), slices.Clone(more.scales), slices.Clone(more.blocks)
-	weight := math.Sqrt(float64(len(fixed.rows))) / 10
-	for k, name := range fixed.names {
-		if value := p.Beta[k]; r.fit.id.has(name) && value > 0 {
-			row := make([]float64, len(fixed.names))
-			row[k] = weight
-			more.addIn(value, 0, weight*value, row...)
-			r.fit.from[beta0+k] = fmt.Sprintf("the data and a roofline's %.4g together: the data alone cannot tell it from the others", value)
-		}
-	}
-	x := more.fit(always)
-	copy(r.fit.Beta[:3], x)
-	copy(r.fit.intervals[beta0:beta3], more.intervals(x, r.setup.options.Seed))
 }
