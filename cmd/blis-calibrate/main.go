@@ -30,12 +30,13 @@
 // by them (0.5 the last half); --holdout stage:NAME judges by a stage, --holdout FILE
 // by another recording. Errors are never of data that was fitted to. Intervals are
 // of 90 %, from what stretches of time differ by: left out one by one, or, of steps and
-// spans, resampled (--seed). Beside the data's own stand wider ones: the model may be
-// wrong, too; where a coefficient is not in the data's own, that is told. A simulation of loads
-// that were not fitted to, or where a cap on sequences binds, has a band; so has one
-// with steps of GPUs alone, to which a prior of the host's time is added. By how much
-// TTFT still grows with the batch beside the model is told, and widens bands; so is
-// where prompts that fill whole blocks of the cache come later, or sooner, than others.
+// spans, resampled (--seed). Beside the data's own stand those about the coefficient in
+// all: they count in that step times may lie off a line, and the prior, and may be wider
+// or narrower; where a coefficient is not in the data's own, that is told. A simulation of
+// loads that were not fitted to, or where a cap on sequences binds, has a band; so has one
+// with steps of GPUs alone, to which a prior of the host's time is added. By how much TTFT
+// still grows with the batch beside the model is told, and widens bands; so is where
+// prompts that fill whole blocks of the cache come later, or sooner, than others.
 //
 // --check COEFFICIENTS fits nothing and says how wrong these are on the recordings;
 // --refine COEFFICIENTS begins where an earlier fit ended. --output-tokens N says

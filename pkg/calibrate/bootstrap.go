@@ -14,6 +14,13 @@ const (
 	resamples = 400
 )
 
+// levelPercent is the level as texts say it.
+const levelPercent = 100 * level
+
+// ofLevel is how many standard deviations of a normal distribution an interval of the
+// level reaches to either side: 1.645.
+var ofLevel = stat.Student(math.MaxInt32, level)
+
 // Interval is where a coefficient lies with the probability level.
 type Interval struct {
 	Low  float64 `json:"low"`

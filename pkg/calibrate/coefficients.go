@@ -6,9 +6,9 @@ import (
 	"blis/pkg/latency"
 )
 
-// Coefficients are those of the linear model, in µs and µs a token:
-// queueing = α0 + α1·input; α2 + α3·decode from a token to the client; step =
-// β0 + β1·prefill + β2·decode + β3·context.
+// Coefficients are those of the linear model: queueing = α0 + α1·input; α2 + α3·decode
+// from a token to the client; step = β0 + β1·prefill + β2·decode + β3·context. α0, α2 and
+// β0 are in µs, α3 and β2 in µs a sequence that decodes, the others in µs a token.
 type Coefficients struct {
 	Alpha [4]float64 `json:"alpha_us"`
 	Beta  [4]float64 `json:"beta_us"`

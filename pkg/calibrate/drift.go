@@ -7,7 +7,8 @@ import (
 )
 
 // Drift is by how much more the first token of a request takes for each sequence that
-// decodes beside it than the model says, in µs, with its 90 % interval: what alpha[3],
+// decodes beside it than the model says, in µs, with its interval of the
+// level: what alpha[3],
 // if it was fitted, leaves. It is of the data fitted to, and widens the bands of other
 // loads.
 type Drift struct {
@@ -59,7 +60,7 @@ func slopeOf(x, y []float64) *Drift {
 		return nil
 	}
 	slope := sxy / sxx
-	half := 1.645 * math.Sqrt(max(0, syy-slope*sxy)/(n-2)/sxx)
+	half := ofLevel * math.Sqrt(max(0, syy-slope*sxy)/(n-2)/sxx)
 	return &Drift{slope, slope - half, slope + half}
 }
 
@@ -71,5 +72,5 @@ func (d *Drift) over(sequences float64) (low, high float64) {
 }
 
 func (d *Drift) String() string {
-	return fmt.Sprintf("first tokens come %.4g us later (%.4g to %.4g) for each sequence that decodes than the model says", d.US, d.Low, d.High)
+	return fmt.Sprintf("first tokens come %.4g us later (%.4g to %.4g at %g %%) for each sequence that decodes than the model says", d.US, d.Low, d.High, levelPercent)
 }

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -32,5 +33,20 @@ func TestDriftByHand(t *testing.T) {
 	}
 	if d := slopeOf(make([]float64, 100), y[:100]); d != nil {
 		t.Errorf("of one load: %+v", d)
+	}
+}
+
+// TestLevelsAreSaid: one level is that of all intervals, and stands beside them.
+func TestLevelsAreSaid(t *testing.T) {
+	if math.Abs(ofLevel-1.645) > 1e-3 {
+		t.Errorf("%g standard deviations for %g", ofLevel, level)
+	}
+	for text, want := range map[string]string{
+		(&Drift{10, 5, 15}).String():                          "10 us later (5 to 15 at 90 %)",
+		(&wholeBlocks{us: 7e3, err: 1e3, whole: 40}).text(16): "come 7 ms (±1.6 at 90 %) later",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
 	}
 }

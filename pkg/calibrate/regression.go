@@ -29,7 +29,7 @@ func (r *regression) addIn(scale float64, block int, us float64, row ...float64)
 	r.rows, r.times, r.scales, r.blocks = append(r.rows, row), append(r.times, us), append(r.scales, scale), append(r.blocks, block)
 }
 
-// weighted is the design with each row divided by its time, rows weighed by the
+// weighted is the design with each row divided by its scale, rows weighed by the
 // square root of weights.
 func (r *regression) weighted(weights []float64) (*mat.Dense, []float64) {
 	a, b := mat.NewDense(len(r.rows), len(r.names), nil), make([]float64, len(r.rows))

@@ -47,8 +47,9 @@ type fitted struct {
 	Coefficients
 	table     *latency.Table // in the place of β; nil: none
 	intervals [len(names)]Interval
-	// doubts are wider: with what the model is in doubt; those of a regression are its
-	// intervals.
+	// doubts are about the coefficients, and count in by what the model is in doubt and
+	// what the prior says: they may be wider than the intervals, which are the data's own,
+	// or narrower. Those of a regression are its intervals.
 	doubts [len(names)]Interval
 	from   [len(names)]string
 	method string
@@ -59,17 +60,20 @@ type fitted struct {
 	regressed, simulated bool
 }
 
-// Coefficient is one of those of the linear model, in µs or µs a token.
+// Coefficient is one of those of the linear model, in µs, µs a token or,
+// alpha[3], µs a sequence that decodes.
 type Coefficient struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value_us"`
-	// Low and High are the data's own 90 % interval: had they been recorded again, it
-	// would hold what they lead to nine times in ten. Absent of one that was not fitted.
+	// Low and High are the data's own interval, of the level in the set: were they
+	// recorded again and again, so many such intervals would hold what they lead to.
+	// Absent of one that was not fitted.
 	Low  *float64 `json:"low_us,omitempty"`
 	High *float64 `json:"high_us,omitempty"`
-	// DoubtLow and DoubtHigh are what it lies between with that probability if step
-	// times lie off a line, too, as kernels make them (and the value may, with what
-	// physics says, be outside of the data's interval); absent where that is not drawn.
+	// DoubtLow and DoubtHigh are about Value, which may be outside of the data's interval:
+	// what it lies between at the same level, counting in that step times may lie off a
+	// line, as kernels make them, and what the prior says of it. They may be wider than the
+	// data's or narrower; absent where that is not drawn.
 	DoubtLow  *float64 `json:"doubt_low_us,omitempty"`
 	DoubtHigh *float64 `json:"doubt_high_us,omitempty"`
 	// From says where it comes from.
@@ -81,7 +85,7 @@ func (r *Report) finish() {
 	f := &r.fit
 	for k, v := range f.list() {
 		if f.from[k] == "" {
-			continue // the optional one, which was not asked for
+			continue // alpha[3], which did not earn its place
 		}
 		c := Coefficient{Name: names[k], Value: round(v, 5), From: f.from[k]}
 		c.Low, c.High = ends(f.intervals[k])
@@ -181,14 +185,15 @@ func (r *Report) lines() []string {
 	out := []string{fmt.Sprintf("%s on %d x %s%s", k.Model, k.TensorParallelSize, k.GPU, spaced(r.setup.engine))}
 	if r.Fitted != nil {
 		out = append(out, "", r.fit.method, "")
-		out = append(out, fmt.Sprintf("%-24s %-18s %s", "", "the data's 90 %", "and of the model"))
+		out = append(out, fmt.Sprintf("%-24s %-18s %s", "", fmt.Sprintf("the data's %g %%", levelPercent), "and in all"))
 		for _, c := range r.Fitted {
 			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64), between(c.Low, c.High), between(c.DoubtLow, c.DoubtHigh), c.From))
 		}
 		if h := r.Host; h != nil {
 			out = append(out, fmt.Sprintf("%-9s %10g us  %-18s %-18s %s", "host", h.US, "", between(&h.Low, &h.High), h.From))
 		}
-		out = append(out, "(what the data's scatter leaves open; and, where it is told beside, with step times that lie off a line as those of single requests do)", "")
+		out = append(out, "(what the data's scatter leaves open of where the data alone lead; and, where it is told beside, what is left open of the coefficient in all:",
+			"with step times that lie off a line as those of single requests do, and with what the prior says, which may make it the narrower)", "")
 		out = append(out, r.Identifiability.text()...)
 		if r.Drift != nil {
 			out = append(out, r.Drift.String())

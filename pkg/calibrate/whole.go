@@ -168,6 +168,6 @@ func (w *wholeBlocks) text(size int64) string {
 	if w.us < 0 {
 		when = "sooner"
 	}
-	return fmt.Sprintf("beside the simulation, first tokens of the %d prompts that fill whole blocks (of %d tokens) come %.3g ms (±%.2g) %s than those of %d others of like lengths: a KV connector may have been on, or what the server does to compute the last token of a prompt that is cached whole takes other steps than simulated",
-		w.whole, size, math.Abs(w.us)/1e3, 1.96*w.err/1e3, when, w.others)
+	return fmt.Sprintf("beside the simulation, first tokens of the %d prompts that fill whole blocks (of %d tokens) come %.3g ms (±%.2g at %g %%) %s than those of %d others of like lengths: a KV connector may have been on, or what the server does to compute the last token of a prompt that is cached whole takes other steps than simulated",
+		w.whole, size, math.Abs(w.us)/1e3, ofLevel*w.err/1e3, levelPercent, when, w.others)
 }

@@ -252,7 +252,7 @@ func (c *Catalog) checkSet(s *Set, at string, fault fault) error {
 
 func (s *Set) checkIntervals(at string, of *Intervals, fault fault) error {
 	if !(of.Level >= 0) || of.Level >= 1 {
-		return fault(at+".level", "must be a probability, such as 0.95, is %g", of.Level)
+		return fault(at+".level", "must be a probability, such as 0.9, is %g", of.Level)
 	}
 	for _, v := range []struct {
 		name      string

@@ -40,8 +40,9 @@ type Set struct {
 	Method     string      `yaml:"method" json:"method,omitempty"`
 	Recordings []Recording `yaml:"recordings" json:"recordings,omitempty"`
 	// Intervals are those of the data's scatter alone, and of what these alone lead to:
-	// a coefficient in which physics has a part may lie outside. Doubts are about the
-	// coefficient, and wider: they count in how far step times may lie off a line.
+	// a coefficient in which physics has a part may lie outside. Doubts are about
+	// the coefficient itself, and count in how far step times may lie off a line and what
+	// physics says: they may be wider than Intervals or narrower.
 	Intervals Intervals `yaml:"intervals" json:"intervals"`
 	Doubts    Intervals `yaml:"doubts" json:"doubts,omitzero"`
 	Errors    []Error   `yaml:"errors" json:"errors,omitempty"`
@@ -95,7 +96,7 @@ type Recording struct {
 }
 
 // Intervals has for each coefficient the lowest and the highest value that the
-// data allow, with the probability Level (0.95) that it is between them.
+// data allow, with the probability Level (0.9) that it is between them.
 type Intervals struct {
 	Level   float64     `yaml:"level" json:"level,omitempty"`
 	AlphaUS [][]float64 `yaml:"alpha_us" json:"alpha_us,omitempty"`

@@ -41,7 +41,8 @@ type Model interface {
 	Output(decode int64) des.Time
 }
 
-// Coefficients are the parameters of a latency model, in µs and µs a token.
+// Coefficients are the parameters of a latency model: α0, α2 and β0 in µs, α3 and β2 in
+// µs a sequence that decodes, the others in µs a token.
 type Coefficients struct {
 	Alpha []float64
 	Beta  []float64
