@@ -40,27 +40,31 @@ func (d *doubts) String() string { return strings.Join(d.whose, "; ") }
 
 // doubts of step times at a load: those of the slope, where the load is not one of
 // those that were fitted to, for all that lies between is a slope times a distance.
-func (r *Report) doubts(l load) (d doubts) {
+func (r *Report) doubts(l load) (d doubts, err error) {
 	f := &r.fit
 	if f.method == "" { // a check
-		return d
+		return d, nil
 	}
-	if part := r.hostDoubt(l); part > 0 {
+	part, err := r.hostDoubt(l)
+	if err != nil {
+		return d, err
+	}
+	if part > 0 {
 		d.add(part, fmt.Sprintf("the host's time is a prior, of %g to %g us a step", r.Host.Low, r.Host.High))
 	}
 	if f.table != nil || l.sequences >= f.load.least && l.sequences <= f.load.most {
-		return d
+		return d, nil
 	}
 	slope := f.doubts[beta2]
 	away := l.sequences - f.load.sequences
 	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
-	part := math.Abs(away) * (slope.High - slope.Low) / 2 / step
+	part = math.Abs(away) * (slope.High - slope.Low) / 2 / step
 	d.add(part, fmt.Sprintf("%.3g sequences at a time are outside of the %.3g to %.3g fitted to, and beta[2] lies between %.3g and %.3g", l.sequences, f.load.least, f.load.most, slope.Low, slope.High))
 	if r.Drift != nil {
 		d.early, d.late = r.Drift.over(away)
 		d.whose = append(d.whose, r.Drift.String())
 	}
-	return d
+	return d, nil
 }
 
 // bandOf is from the least to the most of what a metric is simulated to be: with the

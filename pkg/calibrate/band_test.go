@@ -45,11 +45,11 @@ func TestDoubtsByHand(t *testing.T) {
 	r.fit.Beta = [4]float64{10000, 20, 50, 0}
 	r.fit.doubts[beta2] = Interval{40, 60}
 	r.fit.load = load{sequences: 40, least: 30, most: 50}
-	if d := r.doubts(load{sequences: 45}); d.total() != 0 {
-		t.Errorf("inside of what was fitted to: %v", d)
+	if d, err := r.doubts(load{sequences: 45}); err != nil || d.total() != 0 {
+		t.Errorf("inside of what was fitted to: %v, %v", d, err)
 	}
-	d := r.doubts(load{sequences: 100})
-	if math.Abs(d.total()-0.04) > 1e-12 || !strings.Contains(d.String(), "100 sequences at a time are outside of the 30 to 50") {
+	d, err := r.doubts(load{sequences: 100})
+	if err != nil || math.Abs(d.total()-0.04) > 1e-12 || !strings.Contains(d.String(), "100 sequences at a time are outside of the 30 to 50") {
 		t.Errorf("outside: %g, %s", d.total(), &d)
 	}
 	d.add(0.03, "other")

@@ -16,13 +16,14 @@ type Host struct {
 	From string  `json:"from"`
 }
 
-// hostTimes are of vLLM on the hosts of H100s: what a step of an empty batch takes
-// (recordings of clients and spans; see hardware/coefficients.yaml) beyond reading the
-// weights. Synchronous, in vLLM 0.11, it is 6.3 ms of Llama-2-7b (13.2 GB of weights in
-// 32 layers) and 25.8 of CodeLlama-34b (67.2 GB in 48), both on one GPU. If weights are
-// read at one bandwidth and the short kernels of a layer take 0 to 30 µs, these leave
-// 1.5 to 0.7 ms to the host, at 2.8 TB/s. Asynchronous, in vLLM 0.15, Llama-2-7b takes
-// 6.0 ms, which leaves 1.2 to 0.4 ms.
+// hostTimes are of vLLM on the hosts of H100s: what a step of an empty batch takes, beta[0]
+// of fits to recordings, beyond reading the weights. Synchronous, in the OpenTelemetry spans
+// of servers of vLLM 0.11 on one GPU each (jan21-llama7b-train-1, jan20-codellama-train-1),
+// it is 6.3 ms of Llama-2-7b (13.2 GB of weights in 32 layers) and 25.6 of CodeLlama-34b
+// (67.2 GB in 48). If weights are read at one bandwidth and the short kernels of a layer
+// take 0 to 30 µs, these leave 1.6 to 0.7 ms to the host, at 2.8 TB/s. Asynchronous, in
+// vLLM 0.15 (the recording of hardware/coefficients.yaml), Llama-2-7b takes 6.0 ms, which
+// leaves 1.3 to 0.4 ms.
 var hostTimes = map[bool]Host{
 	false: {US: 1100, Low: 700, High: 1500},
 	true:  {US: 800, Low: 400, High: 1200},
@@ -55,11 +56,14 @@ func (r *Report) addHost() error {
 }
 
 // hostDoubt is by what part a step at a load is in doubt for the host's time.
-func (r *Report) hostDoubt(l load) (part float64) {
+func (r *Report) hostDoubt(l load) (part float64, err error) {
+	if r.Host == nil {
+		return 0, nil
+	}
 	m, err := r.slower(0)
-	if r.Host == nil || err != nil {
-		return 0
+	if err != nil {
+		return 0, err
 	}
 	step := m.Step(latency.Batch{Decode: max(1, int64(l.sequences)), Context: int64(l.sequences * l.context)})
-	return (r.Host.High - r.Host.Low) / 2 / float64(step)
+	return (r.Host.High - r.Host.Low) / 2 / float64(step), nil
 }

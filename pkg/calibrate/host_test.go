@@ -31,8 +31,12 @@ func TestHostTimeByHand(t *testing.T) {
 		if us := float64(m.Step(latency.Batch{Decode: 100})); us != c.step {
 			t.Errorf("async %v: a step of %g us, want %g", c.async, us, c.step)
 		}
-		if d := r.doubts(l); math.Abs(d.total()-400/c.step) > 1e-9 {
-			t.Errorf("async %v: in doubt by %g, want %g", c.async, d.total(), 400/c.step)
+		if d, err := r.doubts(l); err != nil || math.Abs(d.total()-400/c.step) > 1e-9 {
+			t.Errorf("async %v: in doubt by %g, %v, want %g", c.async, d.total(), err, 400/c.step)
+		}
+		r.fit.Beta[0] = -1
+		if _, err := r.doubts(l); err == nil {
+			t.Error("a model that cannot be is in no doubt")
 		}
 	}
 }

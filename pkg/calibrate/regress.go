@@ -92,6 +92,33 @@ func (r *Report) fallBack(won *regression, p prior) *regression {
 	return won.holding(f.id.Confounded, p)
 }
 
+// worstMisfit is what half of the steps or phases held back, or the mean E2E of requests, may
+// be off by without a warning, in %.
+const worstMisfit = 20
+
+// warnMisfit warns of coefficients that are no good: steps that take no time of
+// their own, and large errors on what was held back.
+func (r *Report) warnMisfit() {
+	f := &r.fit
+	base := f.Beta[0]
+	if r.Host != nil {
+		base -= r.Host.US
+	}
+	if base <= 0 && f.table == nil {
+		r.setup.warnf("beta[0] is 0, though no step takes less than reading the weights: other coefficients have its time, or the recording is not of what it is taken for; do not use these")
+	}
+	if s := r.StepScore; s != nil && s.Percent > worstMisfit {
+		r.setup.warnf("%s: half of them are off by more than %.2g %%: the model does not fit", s.Data, s.Percent)
+	}
+	for _, s := range r.Scores {
+		for _, m := range s.Metrics {
+			if m.Metric == "e2e.mean" && math.Abs(m.Percent) > worstMisfit {
+				r.setup.warnf("%s: the mean E2E is simulated %+.3g %% off: the coefficients are no good for it, or it was not played as it was", s.Data, m.Percent)
+			}
+		}
+	}
+}
+
 // holding is the regression with more rows, that hold coefficients to a prior: each counts
 // as measured by it, with the weight of a tenth of the rows' root. Where the data do
 // tell, that is nothing, and little where they contradict it: errors are weighed robustly.

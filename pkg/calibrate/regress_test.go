@@ -113,3 +113,25 @@ func TestContradictedPriorIsLittle(t *testing.T) {
 		t.Errorf("errors of %g, beta %v", off, r.fit.Beta)
 	}
 }
+
+// TestMisfitsAreToldOf: a beta[0] of 0, which may be the host's alone, phases half of which
+// are off by more than 20 %, and a mean E2E that is.
+func TestMisfitsAreToldOf(t *testing.T) {
+	for _, c := range []struct {
+		base, host, percent, e2e float64
+		want                     string
+	}{
+		{7000, 0, 19, -19, ""}, {7000, 800, 19, 19, ""}, {0, 0, 19, 19, "beta[0] is 0"}, {800, 800, 19, 19, "beta[0] is 0"},
+		{7000, 0, 21, 19, "off by more than 21 %"}, {7000, 0, 19, -21, "simulated -21 % off"},
+	} {
+		r := &Report{setup: &setup{}, StepScore: &StepScore{"phases", c.percent}, Scores: []*Score{{Metrics: []Miss{{Metric: "ttft.p99", Percent: 99}, {Metric: "e2e.mean", Percent: c.e2e}}}}}
+		if c.host > 0 {
+			r.Host = &Host{US: c.host}
+		}
+		r.fit.Beta[0] = c.base
+		r.warnMisfit()
+		if got := strings.Join(r.setup.warnings, "; "); (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(r.setup.warnings) > 1 {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

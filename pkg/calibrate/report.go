@@ -95,6 +95,7 @@ func (r *Report) finish() {
 		r.Fitted = append(r.Fitted, c)
 	}
 	r.Identifiability = &f.id
+	r.warnMisfit()
 	alike := r.setup.alike()
 	if len(f.id.Confounded) > 0 || alike != "" {
 		r.Advice = r.setup.advise(f, alike)

@@ -102,7 +102,7 @@ func (p *part) values(all []seen, of []seen) []float64 {
 const bindsFrom = 0.005
 
 // score plays the run of a part with the latencies of a model, scaled.
-func (p *part) score(ctx context.Context, model func(slower float64) (latency.Model, error), doubts func(load) doubts) (*Score, error) {
+func (p *part) score(ctx context.Context, model func(slower float64) (latency.Model, error), doubts func(load) (doubts, error)) (*Score, error) {
 	whole := *p.run
 	whole.used = make([]bool, len(whole.requests))
 	copy(whole.used, p.in)
@@ -121,7 +121,10 @@ func (p *part) score(ctx context.Context, model func(slower float64) (latency.Mo
 	p.simulated = simulated
 	s := &Score{Data: p.name, Load: round(l.sequences, 4), Capped: round(p.waited(simulated), 3)}
 	measured, is := p.values(whole.measured, simulated), p.values(simulated, whole.measured)
-	d := doubts(l)
+	d, err := doubts(l)
+	if err != nil {
+		return nil, err
+	}
 	if s.Capped >= bindsFrom {
 		d.add(bandAtCap, fmt.Sprintf("%.1f %% of requests wait for a place in the batch, where 1 %% of step time changes TTFT a lot", 100*s.Capped))
 	}

@@ -32,6 +32,9 @@ func (r *Report) fromSteps() error {
 	all, rest := stepRegression(fit), stepRegression(held)
 	r.regress(all, rest, p, fmt.Sprintf("%d of the %d steps", len(held), len(steps)))
 	r.fit.from[alpha0], r.fit.from[alpha1], r.fit.from[alpha2] = "unknown, taken as 0: steps have no requests", "unknown, taken as 0", "unknown, taken as 0"
+	if !slices.ContainsFunc(s.runs, func(r *run) bool { return r.clock == recording.ServerClock && slices.Contains(r.used, true) }) {
+		s.warnf("alpha[0] and alpha[1] cannot be told: steps have no requests; they are taken as 0, and simulated TTFT is too short by what they are")
+	}
 	r.fit.method = fmt.Sprintf("regression on %d steps; coefficients not negative, relative errors weighed robustly (Huber); judged on the other %d", len(fit), len(held))
 	if err := r.tryTable(steps, fit, held); err != nil {
 		return err
@@ -91,8 +94,9 @@ func (r *Report) tryTable(steps, fit, held []recording.Step) error {
 	}
 	if e := stepScore(r.StepScore.Data, off); e.Percent < r.StepScore.Percent {
 		r.setup.warnf("half of the steps that it was not made of are within %.2g %% of a table, and within %.2g %% of a line: the table is taken, and beta only told", e.Percent, r.StepScore.Percent)
+		e.Data = fmt.Sprintf("%s, by a table of the other %d alone", e.Data, len(fit))
 		r.StepScore, r.fit.table = e, tableOf(steps)
-		r.fit.method = fmt.Sprintf("a table of %d steps, linear between those measured; judged on the other %d", len(fit), len(held))
+		r.fit.method = fmt.Sprintf("a table of all %d steps, linear between those measured; one of half of them was within %.2g %% of half of the rest", len(steps), e.Percent)
 	}
 	return nil
 }
