@@ -164,7 +164,7 @@ func plane(runs []*run, beta3 float64) (c Coefficients, ok bool) {
 	if len(r.rows) < 10 {
 		return c, false
 	}
-	x := r.fit(always)
+	x := r.fit()
 	copy(c.Beta[:], x)
 	c.Beta[3] = beta3
 	return c, x[0] > 0 && x[1] > 0
@@ -188,6 +188,6 @@ func line(runs []*run) (b0, b2 float64, ok bool) {
 	if len(r.rows) < 10 {
 		return 0, 0, false
 	}
-	x := r.fit(always)
+	x := r.fit()
 	return x[0], x[1], x[0] > 0
 }

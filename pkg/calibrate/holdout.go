@@ -51,12 +51,8 @@ func (s *setup) holdEnds(fraction float64) (parts []part) {
 	for _, r := range s.runs {
 		for _, stage := range r.stagesOrAll() {
 			cut := stage.ToUS - record.Micros(fraction*float64(stage.ToUS-stage.FromUS))
-			p := part{name: fmt.Sprintf("%s, last %g %% of the time", nameOfStage(r, stage), 100*fraction), run: r, in: make([]bool, len(r.requests))}
-			for i, q := range r.requests {
-				if q.ArrivalUS >= cut && q.ArrivalUS < stage.ToUS {
-					p.in[i], r.used[i] = true, false
-				}
-			}
+			p := part{name: fmt.Sprintf("%s, last %g %% of the time", nameOfStage(r, stage), 100*fraction), run: r, in: r.within(cut, stage.ToUS)}
+			p.hold()
 			if slices.Contains(p.in, true) {
 				parts = append(parts, p)
 			}
@@ -69,18 +65,16 @@ func (s *setup) holdEnds(fraction float64) (parts []part) {
 func (s *setup) holdStage(name string) (parts []part, err error) {
 	var have []string
 	for _, r := range s.runs {
-		for _, stage := range r.stages {
-			have = append(have, stage.Name)
-			if stage.Name != name {
+		for _, stage := range r.stagesOrAll() {
+			if len(r.stages) == 0 {
 				continue
 			}
-			p := part{name: nameOfStage(r, stage), run: r, in: make([]bool, len(r.requests))}
-			for i, q := range r.requests {
-				if q.ArrivalUS >= stage.FromUS && q.ArrivalUS < stage.ToUS {
-					p.in[i], r.used[i] = true, false
-				}
+			have = append(have, stage.Name)
+			if stage.Name == name {
+				p := r.partOf(stage)
+				p.hold()
+				parts = append(parts, p)
 			}
-			parts = append(parts, p)
 		}
 	}
 	if parts == nil {
@@ -118,14 +112,33 @@ func (s *setup) holdFile(ctx context.Context, file string) ([]part, error) {
 func (s *setup) everything() (parts []part) {
 	for _, r := range s.runs {
 		for _, stage := range r.stagesOrAll() {
-			p := part{name: nameOfStage(r, stage), run: r, in: make([]bool, len(r.requests))}
-			for i, q := range r.requests {
-				p.in[i] = q.ArrivalUS >= stage.FromUS && q.ArrivalUS < stage.ToUS
-			}
-			parts = append(parts, p)
+			parts = append(parts, r.partOf(stage))
 		}
 	}
 	return parts
+}
+
+// within says which requests of a run arrive from an instant on and before another.
+func (r *run) within(from, to record.Micros) []bool {
+	in := make([]bool, len(r.requests))
+	for i, q := range r.requests {
+		in[i] = q.ArrivalUS >= from && q.ArrivalUS < to
+	}
+	return in
+}
+
+// partOf is the part of a stage of stagesOrAll.
+func (r *run) partOf(stage recording.Stage) part {
+	return part{name: nameOfStage(r, stage), run: r, in: r.within(stage.FromUS, stage.ToUS)}
+}
+
+// hold keeps the part from the fit.
+func (p *part) hold() {
+	for i, in := range p.in {
+		if in {
+			p.run.used[i] = false
+		}
+	}
 }
 
 // stagesOrAll are the stages of a run, all of its time if it has none; the last goes
@@ -149,8 +162,8 @@ func nameOfStage(r *run, stage recording.Stage) string {
 		name += " stage " + stage.Name
 	}
 	n, span := 0, float64(stage.ToUS-stage.FromUS)/1e6
-	for _, q := range r.requests {
-		if q.ArrivalUS >= stage.FromUS && q.ArrivalUS < stage.ToUS {
+	for _, in := range r.within(stage.FromUS, stage.ToUS) {
+		if in {
 			n++
 		}
 	}

@@ -11,10 +11,10 @@ type way func(*regression) []float64
 
 // isPhysics fits with beta[3] as given, isFree fits it, too.
 func isPhysics(beta3 float64) way {
-	return func(r *regression) []float64 { return append(r.without(3, beta3).fit(always), beta3) }
+	return func(r *regression) []float64 { return append(r.without(3, beta3).fit(), beta3) }
 }
 
-func isFree(r *regression) []float64 { return r.fit(always) }
+func isFree(r *regression) []float64 { return r.fit() }
 
 // leastHeld is how many rows must be held back for them to choose between two ways.
 const leastHeld = 20
@@ -66,7 +66,7 @@ func (r *Report) regress(all, held *regression, p prior, name string) {
 	if f.id = identify(won.names, won.normal()); len(f.id.Confounded) > 0 {
 		won = r.fallBack(won, p)
 	}
-	x := won.fit(always)
+	x := won.fit()
 	f.Beta[3], f.intervals[beta3] = p.Beta[3], Interval{p.Beta[3], p.Beta[3]}
 	copy(f.Beta[:], x)
 	copy(f.intervals[beta0:], won.intervals(x, r.setup.options.Seed))

@@ -43,7 +43,7 @@ func TestBeta3OfDataStays(t *testing.T) {
 		if !r.fit.id.has(names[beta2]) || !r.fit.id.has(names[beta3]) {
 			t.Fatalf("%d held back: told apart: %+v", few, r.fit.id)
 		}
-		free := deviation(held.errors(all.fit(always)))
+		free := deviation(held.errors(all.fit()))
 		if is := deviation(held.errors(r.fit.Beta[:])); is > 1.1*free {
 			t.Errorf("%d held back: beta %v, errors of %.3g, of a free fit %.3g", few, r.fit.Beta, is, free)
 		}
@@ -85,7 +85,7 @@ func TestPriorIsInAllDraws(t *testing.T) {
 	if n != 30 || at[0] != 0 || at[119] != 29 || at[120] != -1 {
 		t.Errorf("%d blocks; rows are of %v", n, at)
 	}
-	x := held.fit(always)
+	x := held.fit()
 	for k, i := range held.intervals(x, 1) {
 		if want := []float64{1500, 500}[k]; math.Abs(x[k]-want) > 10 || i.Low < want-20 || i.High > want+20 || i.Low >= i.High {
 			t.Errorf("%s %.5g, %.5g to %.5g; want %g", r.names[k], x[k], i.Low, i.High, want)

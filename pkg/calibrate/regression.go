@@ -47,13 +47,9 @@ func (r *regression) weighted(weights []float64) (*mat.Dense, []float64) {
 // deviations: 95 % as efficient as squares where errors are normal.
 const huber = 1.345
 
-// fit solves for coefficients ≥ 0 with Huber's weights, which a few rounds settle;
-// times is how often each row counts.
-func (r *regression) fit(times func(i int) float64) []float64 {
-	weights := make([]float64, len(r.rows))
-	for i := range weights {
-		weights[i] = times(i)
-	}
+// fit solves for coefficients ≥ 0 with Huber's weights, which a few rounds settle.
+func (r *regression) fit() []float64 {
+	weights := slices.Repeat([]float64{1}, len(r.rows))
 	var x []float64
 	for range 20 {
 		a, b := r.weighted(weights)
@@ -65,7 +61,7 @@ func (r *regression) fit(times func(i int) float64) []float64 {
 		off := r.errors(x)
 		spread := max(1e-6, deviation(off))
 		for i, e := range off {
-			weights[i] = times(i) * min(1, huber*spread/max(math.Abs(e), 1e-300))
+			weights[i] = min(1, huber*spread/max(math.Abs(e), 1e-300))
 		}
 	}
 	return x

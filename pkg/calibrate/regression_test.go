@@ -24,7 +24,7 @@ func TestRegressionIsRobust(t *testing.T) {
 		}
 		r.add(i/50, us, 1, p, d)
 	}
-	x := r.fit(always)
+	x := r.fit()
 	for k, i := range r.intervals(x, 1) {
 		if math.Abs(x[k]/want[k]-1) > 0.02 || i.Low > 1.005*want[k] || i.High < 0.995*want[k] || !(i.Low < i.High) {
 			t.Errorf("%s is %.4g between %.4g and %.4g, made with %g", r.names[k], x[k], i.Low, i.High, want[k])

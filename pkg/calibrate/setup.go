@@ -118,10 +118,9 @@ func (s *setup) take(r *recording.Recording, player playerOf) error {
 			s.runs = append(s.runs, run)
 		}
 	}
-	for of, n := range other {
-		s.warnf("%s: %d of %s are left out", r.Path, n, of)
+	for _, of := range slices.Sorted(maps.Keys(other)) {
+		s.warnf("%s: %d of %s are left out", r.Path, other[of], of)
 	}
-	slices.Sort(s.warnings)
 	return nil
 }
 

@@ -1,6 +1,36 @@
 package calibrate
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"blis/pkg/catalog"
+	"blis/pkg/cluster"
+	"blis/pkg/recording"
+)
+
+// TestOthersAreLeftOutInOrder: steps of other setups are told of in the order of their
+// names, behind the warnings that were there.
+func TestOthersAreLeftOutInOrder(t *testing.T) {
+	known, err := catalog.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &setup{hardware: known, deployment: &cluster.Deployment{Model: "a/model"}, key: catalog.Key{Model: "a/model", GPU: "H100-SXM", TensorParallelSize: 1}}
+	s.warnf("z: was there")
+	want := []string{"z: was there"}
+	r := &recording.Recording{Path: "r"}
+	for tp := 8; tp > 1; tp-- {
+		r.Steps = append(r.Steps, recording.Step{TensorParallel: tp}, recording.Step{TensorParallel: tp})
+	}
+	for tp := 2; tp <= 8; tp++ {
+		want = append(want, fmt.Sprintf("r: 2 of a model not named on a GPU not named, tensor parallelism %d are left out", tp))
+	}
+	if err := s.take(r, nil); err != nil || !slices.Equal(s.warnings, want) {
+		t.Errorf("%q, %v", s.warnings, err)
+	}
+}
 
 // TestModelsAreKnownByOtherNames: owners, signs and endings do not count, versions and
 // sizes do.

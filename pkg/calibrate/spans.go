@@ -153,7 +153,7 @@ func (r *Report) fitAlpha(f *phases) {
 		r.setup.warnf("alpha[0] and alpha[1] cannot be told: no recording says when requests arrived and when the engine's queue had them; they are taken as 0, and simulated TTFT is too short by what they are")
 		return
 	}
-	x := f.alpha.fit(always)
+	x := f.alpha.fit()
 	intervals := f.alpha.intervals(x, r.setup.options.Seed)
 	r.fit.Alpha[0], r.fit.Alpha[1] = x[0], x[1]
 	r.fit.intervals[alpha0], r.fit.intervals[alpha1] = intervals[alpha0], intervals[alpha1]

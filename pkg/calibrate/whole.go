@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"blis/pkg/record"
 )
 
 // played is what the requests of a run saw when it was played with the coefficients of
@@ -72,13 +74,12 @@ const likeLengths = 20
 
 // wholeBlocksOf compares the residuals of TTFT of requests in [from, to). nil where there
 // are not enough of both kinds.
-func wholeBlocksOf(p *played, from, to int64, size int64) *wholeBlocks {
+func wholeBlocksOf(p *played, from, to record.Micros, size int64) *wholeBlocks {
 	var whole, others []int
-	for i, q := range p.run.requests {
-		at := int64(q.ArrivalUS)
+	for i, in := range p.run.within(from, to) {
 		switch {
-		case at < from || at >= to || math.IsNaN(p.late(i)):
-		case q.InputTokens%size == 0:
+		case !in || math.IsNaN(p.late(i)):
+		case p.run.requests[i].InputTokens%size == 0:
 			whole = append(whole, i)
 		default:
 			others = append(others, i)
@@ -154,7 +155,7 @@ func (r *Report) warnWholeBlocks() {
 	for i := range r.played {
 		p := &r.played[i]
 		for _, stage := range p.run.stagesOrAll() {
-			w := wholeBlocksOf(p, int64(stage.FromUS), int64(stage.ToUS), size)
+			w := wholeBlocksOf(p, stage.FromUS, stage.ToUS, size)
 			if !w.clear() {
 				continue
 			}
