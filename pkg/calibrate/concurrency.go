@@ -131,9 +131,9 @@ func (r *run) held() float64 { return r.holding(r.measured).peak() / float64(r.r
 // repeats reports whether a prompt is that of an earlier request, and was cached.
 func (r *run) repeats(i int) bool { return r.period > 0 && i >= r.period }
 
-// soon is how long before its first token a prompt is taken to be computed, in µs: the
+// prefillUS is how long before its first token a prompt is taken to be computed, in µs: the
 // plane needs the mean over seconds alone.
-const soon = 30e3
+const prefillUS = 30e3
 
 // plane is TPOT = β0 + β1·(prompt tokens computed per token) + β2·(mean number
 // decoding) + β3·(their context), with β3 given, over the used requests of runs: what
@@ -148,7 +148,7 @@ func plane(runs []*run, beta3 float64) (c Coefficients, ok bool) {
 			q, at := &run.requests[i], float64(run.requests[i].ArrivalUS)
 			contexts = append(contexts, span{at + s.ttft, at + s.e2e, float64(q.InputTokens) + float64(q.OutputTokens)/2})
 			if !run.repeats(i) {
-				prompts = append(prompts, span{at + s.ttft - soon, at + s.ttft, float64(q.InputTokens) / soon})
+				prompts = append(prompts, span{at + s.ttft - prefillUS, at + s.ttft, float64(q.InputTokens) / prefillUS})
 			}
 		}
 		computed, context := profileOf(prompts), profileOf(contexts)

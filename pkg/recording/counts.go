@@ -21,9 +21,9 @@ func (r *Run) SetOutputTokens(n int64) {
 }
 
 const (
-	// beside is how many requests on either side a request is compared with: those
+	// neighbours is how many requests on either side a request is compared with: those
 	// that were decoded beside it have steps of the same length.
-	beside = 50
+	neighbours = 50
 	// beyond is by what factor a request's time per token must differ from theirs.
 	beyond = 3
 	// fewestSteps is how many steps the requests near one are decoded for at least, in the
@@ -53,7 +53,7 @@ func (r *Run) OutputCounts() string {
 	var sound []float64 // counts that agree with the times
 	for k, i := range at {
 		o := &r.Outcomes[i]
-		near := at[max(k-beside, 0):min(k+beside+1, len(at))]
+		near := at[max(k-neighbours, 0):min(k+neighbours+1, len(at))]
 		pace, long := r.pace(near)
 		took := float64(o.CompletedUS - o.FirstTokenUS)
 		steps := float64(max(o.OutputTokens-1, 0))

@@ -6,11 +6,10 @@ import (
 )
 
 const (
-	// longest is the longest period that is looked for, most how many pairs of
-	// requests each is judged by.
-	longest, most = 10_000, 20_000
-	// fewest is by how many pairs a period is judged at least.
-	fewest = 20
+	// longestPeriod is the longest that is looked for.
+	longestPeriod = 10_000
+	// A period is judged by so many pairs of requests, at least and at most.
+	fewestPairs, mostPairs = 20, 20_000
 )
 
 // Period says with which period prompts repeat, by the lengths of the run's
@@ -34,7 +33,7 @@ func (r *Run) Period() (period int, share float64) {
 	}
 	shares := []float64{0}
 	best, noise := 0, 0.0
-	for p := 1; p <= min(len(lengths)/2, longest) && len(lengths)-p >= fewest; p++ {
+	for p := 1; p <= min(len(lengths)/2, longestPeriod) && len(lengths)-p >= fewestPairs; p++ {
 		share, pairs := recurring(lengths, p)
 		if share < 0.5 || share < chance+8*math.Sqrt(chance*(1-chance)/float64(pairs)) {
 			shares = append(shares, 0)
@@ -64,7 +63,7 @@ func (r *Run) Period() (period int, share float64) {
 // recurring is which share of lengths are as long as the one p before, and of how
 // many pairs.
 func recurring(lengths []int64, p int) (share float64, pairs int) {
-	pairs = min(len(lengths)-p, most)
+	pairs = min(len(lengths)-p, mostPairs)
 	same := 0
 	for i := range pairs {
 		if lengths[i] == lengths[i+p] {

@@ -198,21 +198,21 @@ func (t *table) row() error {
 	return nil
 }
 
-// good are the words of a status that a request that completed has.
-var good = []string{"", "ok", "success", "succeeded", "completed", "200", "200.0", "true"}
+// completedWords are those of a status that a request that completed has.
+var completedWords = []string{"", "ok", "success", "succeeded", "completed", "200", "200.0", "true"}
 
-// none are the words of programs that stand where there is no error.
-var none = []string{"", "none", "null", "nan"}
+// noError are the words of programs that stand where there is no error.
+var noError = []string{"", "none", "null", "nan"}
 
 // failure is why the request of the row at hand did not complete, "" if it did.
 func (t *table) failure() string {
-	if fault := t.Value(t.fault); !slices.Contains(none, strings.ToLower(fault)) {
+	if fault := t.Value(t.fault); !slices.Contains(noError, strings.ToLower(fault)) {
 		return fault
 	}
 	for _, at := range t.statuses {
 		name, status := strings.ToLower(t.Header[at]), t.Value(at)
 		switch {
-		case slices.Contains(good, strings.ToLower(status)), name == "success" && status == "1":
+		case slices.Contains(completedWords, strings.ToLower(status)), name == "success" && status == "1":
 		case name == "status":
 			return status
 		default:

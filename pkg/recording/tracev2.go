@@ -167,7 +167,7 @@ func (t *tracev2) times(c *call) error {
 	}
 	status := t.Value(t.status)
 	switch {
-	case !slices.Contains(good, strings.ToLower(status)):
+	case !slices.Contains(completedWords, strings.ToLower(status)):
 		c.fail(cmp.Or(t.Value(t.fault), status))
 		return nil
 	case last == 0: // generated, not sent

@@ -94,18 +94,18 @@ func (b *benchResult) run(p *source.Place) (*Run, error) {
 	calls := make([]call, len(b.InputLens))
 	for i := range calls {
 		if b.StartTimes != nil && isAbsent(float64(b.StartTimes[i])) {
-			return nil, p.Errorf("%s is null: when the request was sent is not known; leave start_times out if nobody knows", at("start_times", i))
+			return nil, p.Errorf("%s is null: when the request was sent is not known; leave start_times out if nobody knows", element("start_times", i))
 		}
 		if b.ITLs != nil && b.ITLs[i].null {
-			return nil, p.Errorf("%s holds null: the gaps between the tokens are not all known", at("itls", i))
+			return nil, p.Errorf("%s holds null: the gaps between the tokens are not all known", element("itls", i))
 		}
 		calls[i] = b.call(i)
-		w := words{at("input_lens", i), at("output_lens", i), at("ttfts", i), at("ttfts and itls", i)}
+		w := words{element("input_lens", i), element("output_lens", i), element("ttfts", i), element("ttfts and itls", i)}
 		if len(b.Latencies) > 0 {
-			w.last = at("latencies", i)
+			w.last = element("latencies", i)
 		}
 		if start := calls[i].at; !(start >= 0) || math.IsInf(start, 0) {
-			return nil, p.Errorf("%s must be at least 0 s, is %g", at("start_times", i), start/1e6)
+			return nil, p.Errorf("%s must be at least 0 s, is %g", element("start_times", i), start/1e6)
 		}
 		if err := calls[i].check(p, w); err != nil {
 			return nil, err
@@ -115,8 +115,8 @@ func (b *benchResult) run(p *source.Place) (*Run, error) {
 	return r, outcomes(&source.Place{Name: p.Name}, calls, r)
 }
 
-// at names an element of a list.
-func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+// element names one of a list.
+func element(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 // lists checks that there is a list for all that is needed, and that they are
 // equally long.
