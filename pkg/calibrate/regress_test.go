@@ -91,6 +91,11 @@ func TestPriorIsInAllDraws(t *testing.T) {
 			t.Errorf("%s %.5g, %.5g to %.5g; want %g", r.names[k], x[k], i.Low, i.High, want)
 		}
 	}
+	through := *held
+	through.blocks = at
+	if a, b := held.intervals(x, 1), through.intervals(x, 1); !slices.Equal(a, b) {
+		t.Errorf("blocks with gaps between their numbers: %v, without %v", a, b)
+	}
 }
 
 // TestContradictedPriorIsLittle: of coefficients that cannot be told apart, and a prior
