@@ -213,7 +213,7 @@ func (s *setup) findAliases(r *recording.Recording) {
 
 // prepare makes a run of a recording's, nil if it has no request to compare with.
 func (s *setup) prepare(file *recording.Recording, of *recording.Run, player playerOf) (*run, error) {
-	r := &run{name: nameOf(file, of), of: of.Name, file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling,
+	r := &run{name: nameOf(file, of), of: of.Name, file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, replicasOf(of.Outcomes), s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling,
 		seats: s.deployment.Engine.MaxNumSeqs * s.deployment.Engine.DataParallelSize,
 		room:  s.deployment.Blocks() * s.deployment.Engine.BlockSize * s.deployment.Engine.DataParallelSize}
 	s.fill(r, of)

@@ -37,7 +37,7 @@ func phasesOf(runs []*run, budget int) *phases {
 	f.alpha.names = []string{names[alpha0], names[alpha1]}
 	n := 0.0
 	for k, r := range runs {
-		beside := besideOf(r)
+		companies := companiesOf(r)
 		used, seen := 0, 0
 		for i := range r.outcomes {
 			if r.used[i] && timed(&r.outcomes[i]) {
@@ -53,6 +53,7 @@ func phasesOf(runs []*run, budget int) *phases {
 				into, block = &f.decode, k*spanBlocks+seen*spanBlocks/used
 				seen++
 			}
+			beside := companies[placeOf(&o)]
 			input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 			start, first, last := float64(o.ScheduledUS), float64(o.FirstTokenUS), float64(o.CompletedUS)
 			add := func(from, to, steps, tokens float64) {
@@ -79,17 +80,55 @@ func phasesOf(runs []*run, budget int) *phases {
 	return f
 }
 
-// company is what a server computed at each instant: how many sequences decode, their
+// place is a replica; its index is record.Nowhere where a recording does not say it.
+type place struct {
+	deployment string
+	replica    record.Index
+}
+
+func placeOf(o *record.Outcome) place { return place{o.Deployment, o.Replica} }
+
+// replicasOf is how many replicas the outcomes of a run name, 0 where they name none.
+func replicasOf(outcomes []record.Outcome) int {
+	most := record.Nowhere
+	for i := range outcomes {
+		most = max(most, outcomes[i].Replica)
+	}
+	return int(most) + 1
+}
+
+// company is what a replica computed at each instant: how many sequences decode, their
 // context, and the tokens of prompts in a µs.
 type company struct{ decode, context, prefill *profile }
 
-// besideOf adds up all requests of a run that ran, as far as their times are known: also
-// those that were interrupted, or did not complete. When one waited again after an
-// interruption no recording says: it counts all along by the part of the time that it did
-// not. What was computed again then does not count.
-func besideOf(r *run) company {
+// companiesOf adds up, for each replica of a run, all requests that ran there, as far as
+// their times are known. Where it is not known where they ran, each ran in equal parts on
+// all replicas.
+func companiesOf(r *run) map[place]company {
+	at := map[place][]int{}
+	for i := range r.outcomes {
+		p := placeOf(&r.outcomes[i])
+		at[p] = append(at[p], i)
+	}
+	companies := map[place]company{}
+	for p, requests := range at {
+		part := 1.0
+		if p.replica == record.Nowhere {
+			part = 1 / float64(r.replicas)
+		}
+		companies[p] = r.company(requests, part)
+	}
+	return companies
+}
+
+// company adds up requests, of each of which a part ran: also those that were
+// interrupted, or did not complete. When one waited again after an interruption no
+// recording says: it counts all along by the part of the time that it did not. What was
+// computed again then does not count.
+func (r *run) company(requests []int, part float64) company {
 	var decoding, contexts, prefills []span
-	for i, o := range r.outcomes {
+	for _, i := range requests {
+		o := &r.outcomes[i]
 		input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 		start, first, end := o.ScheduledUS, o.FirstTokenUS, o.CompletedUS
 		if end == record.Never {
@@ -106,10 +145,10 @@ func besideOf(r *run) company {
 			}
 		}
 		if start != record.Never {
-			computed := input - float64(o.CachedTokens)
+			computed := part * (input - float64(o.CachedTokens))
 			prefills = append(prefills, span{float64(start), float64(first), computed / max(1, float64(first-start))})
 		}
-		ran := max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
+		ran := part * max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
 		decoding = append(decoding, span{float64(first), float64(end), ran})
 		contexts = append(contexts, span{float64(first), float64(end), ran * (input + output/2)})
 	}
@@ -133,6 +172,9 @@ func (r *Report) fromSpans(runs []*run) error {
 	r.regress(&f.decode, &f.held, p, fmt.Sprintf("%d phases of prefill and decode held back", len(f.held.rows)))
 	r.fitAlpha(f)
 	least, most := extent(f.beside)
+	if least < 1.01 {
+		least = 0 // a request alone is fitted to: no replica has less, but nothing
+	}
 	r.fit.load = load{f.overlap, f.scatter, f.context, least, most}
 	r.fit.method = fmt.Sprintf("regression on the server's own times of prefill and decode (%d phases), with what ran beside reconstructed from their overlaps; coefficients not negative, errors weighed robustly (Huber); intervals by resampling blocks of time", len(f.decode.rows))
 	return nil

@@ -11,10 +11,10 @@ import (
 // spanRun is a run of requests that decode from 1 s to 2 s each, of 100 prompt tokens
 // computed in the 10 ms before and 11 tokens of answer.
 func spanRun(n int) *run {
-	r := &run{}
+	r := &run{replicas: 1}
 	for range n {
 		r.requests = append(r.requests, record.Request{InputTokens: 100, OutputTokens: 11})
-		r.outcomes = append(r.outcomes, record.Outcome{State: record.StateCompleted, ArrivalUS: 980e3, EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6, EndedUS: record.Never})
+		r.outcomes = append(r.outcomes, record.Outcome{State: record.StateCompleted, ArrivalUS: 980e3, EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6, EndedUS: record.Never, Replica: record.Nowhere})
 		r.used = append(r.used, true)
 	}
 	return r
@@ -68,5 +68,29 @@ func TestBlocksAreNumberedThrough(t *testing.T) {
 	}
 	if len(f.held.rows) != 240 {
 		t.Errorf("%d rows held back", len(f.held.rows))
+	}
+}
+
+// TestReplicasAreApart: of five requests, two ran on one replica and three on another;
+// where that is not known, each has the mean beside it.
+func TestReplicasAreApart(t *testing.T) {
+	r := spanRun(5)
+	r.replicas = 2
+	for _, row := range phasesOf([]*run{r}, 2048).decode.rows {
+		if row[0] == 10 && row[2] != 25 || row[0] == 1 && row[1] != 250 {
+			t.Errorf("nobody knows where they ran: %v", row)
+		}
+	}
+	for i := range r.outcomes {
+		r.outcomes[i].Replica = record.Index(i % 2)
+	}
+	if n := replicasOf(r.outcomes); n != 2 {
+		t.Errorf("%d replicas", n)
+	}
+	for i, row := range phasesOf([]*run{r}, 2048).decode.rows {
+		n := []float64{3, 2}[i/2%2]
+		if row[0] == 10 && row[2] != 10*n || row[0] == 1 && row[1] != 100*n {
+			t.Errorf("row %d: %v beside %g", i, row, n)
+		}
 	}
 }
