@@ -107,20 +107,14 @@ const (
 	planesLeft  = 3
 )
 
-// worse is how many times the loss of the best that the search came by the minimum of
-// planes may have. It is no better than that hollow where data scatter, and yet nearer to
-// what is true.
-const worse = 3
-
 // settle searches on to where nothing is better, and then on planes through boxes. The
-// solution is the minimum of the mean of planes, but for the first. Where boxes are no
-// planes, as near overload, it is the best that the search came by.
+// solution is the minimum of the mean of planes, but for the first. What points lie lower
+// near it are hollows of chance.
 func (f *clientFit) settle(ctx context.Context, s *solution, rounds int) (*solution, error) {
 	s, err := f.problem.search(ctx, s.x, rounds)
 	if err != nil {
 		return nil, err
 	}
-	found := *s
 	var planes []*flat
 	for i := range planesDrawn {
 		next, l, err := f.problem.surface(ctx, s)
@@ -137,11 +131,6 @@ func (f *clientFit) settle(ctx context.Context, s *solution, rounds int) (*solut
 	}
 	s = f.problem.lowest(meanOf(planes), s.spread)
 	s.wander = f.problem.apart(planes, s)
-	if is, err := f.lossAt(ctx, s); err != nil {
-		return nil, err
-	} else if is > worse*found.loss {
-		s.x = found.x // what moves the minimum of planes moves it as far
-	}
 	return s, nil
 }
 
