@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"blis/pkg/catalog"
+	"blis/pkg/model"
 	"blis/pkg/recording"
 	"blis/pkg/source"
 )
@@ -165,17 +166,48 @@ func (o *Options) read(ctx context.Context, path, format string) (*recording.Rec
 	return recording.Read(ctx, source.Input{Name: "stdin", Path: choice, Stream: in}, format)
 }
 
-// readSet reads the coefficients in a file for the setup.
+// readSet reads the coefficients that a file has for the setup: those of another model,
+// GPU or parallelism are a fault, as are none, whatever else is known of the setup.
 func readSet(name string, s *setup) (*catalog.Set, error) {
-	known, err := catalog.Open(append(s.options.Hardware, name)...)
+	sets, err := catalog.ReadSets(name, s.options.Hardware...)
 	if err != nil {
 		return nil, err
 	}
-	set, ok := known.Coefficients(s.key)
-	if !ok {
-		return nil, fmt.Errorf("%s: has no coefficients for %s on %s with tensor parallelism %d", name, s.key.Model, s.key.GPU, s.key.TensorParallelSize)
+	var have []string
+	for _, set := range sets {
+		if s.isOf(set) {
+			return set, nil
+		}
+		have = append(have, served(set.Key))
 	}
-	return set, nil
+	if have == nil {
+		have = []string{"none"}
+	}
+	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, served(s.key), strings.Join(have, "; "))
+}
+
+// isOf reports whether coefficients are of the setup's model, GPU and parallelism.
+func (s *setup) isOf(set *catalog.Set) bool {
+	key := set.Key
+	if a, err := model.BuiltIn(key.Model); err == nil {
+		key.Model = a.Name
+	}
+	if strings.EqualFold(key.Model, s.key.Model) || strings.EqualFold(key.Model, s.deployment.Model) {
+		key.Model = s.key.Model
+	}
+	return key == s.key
+}
+
+// served says for people what coefficients are of.
+func served(k catalog.Key) string {
+	text := fmt.Sprintf("%s on %s, tensor parallelism %d", k.Model, k.GPU, k.TensorParallelSize)
+	if k.PipelineParallelSize > 1 {
+		text += fmt.Sprintf(", pipeline parallelism %d", k.PipelineParallelSize)
+	}
+	if k.DataParallelSize > 1 {
+		text += fmt.Sprintf(", data parallelism %d", k.DataParallelSize)
+	}
+	return text
 }
 
 // create makes a file that appears only when write has ended well.

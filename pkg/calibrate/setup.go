@@ -213,7 +213,7 @@ func (s *setup) findAliases(r *recording.Recording) {
 
 // prepare makes a run of a recording's, nil if it has no request to compare with.
 func (s *setup) prepare(file *recording.Recording, of *recording.Run, player playerOf) (*run, error) {
-	r := &run{name: nameOf(file, of), of: of.Name, file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: max(1, of.Replicas, replicasOf(of.Outcomes), s.deployment.Replicas), async: s.deployment.Engine.AsyncScheduling,
+	r := &run{name: nameOf(file, of), of: of.Name, file: file, clock: of.Clock, arrivals: of.Arrivals, replicas: s.replicas(nameOf(file, of), of), async: s.deployment.Engine.AsyncScheduling,
 		seats: s.deployment.Engine.MaxNumSeqs * s.deployment.Engine.DataParallelSize,
 		room:  s.deployment.Blocks() * s.deployment.Engine.BlockSize * s.deployment.Engine.DataParallelSize}
 	s.fill(r, of)
@@ -229,6 +229,20 @@ func (s *setup) prepare(file *recording.Recording, of *recording.Run, player pla
 	}
 	r.otherwise, err = player(r.replicas, fmt.Sprintf("engine.async_scheduling=%v", !r.async))
 	return r, err
+}
+
+// replicas is how many replicas a run was served by: as many as it says or names; where it
+// does neither, as many as the cluster has, and no less than outcomes name.
+func (s *setup) replicas(name string, of *recording.Run) int {
+	stated, named := s.deployment.Replicas, replicasOf(of.Outcomes)
+	if of.Replicas == 0 {
+		return max(1, named, stated)
+	}
+	n := max(of.Replicas, named)
+	if !s.assumed && n != stated {
+		s.warnf("%s: its replicas are %d, and those of %s are %d: taken is what is recorded", name, n, s.options.Cluster, stated)
+	}
+	return n
 }
 
 // prior is what physics says of the setup at a load.
