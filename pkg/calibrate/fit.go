@@ -61,6 +61,13 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
 		s.warnf("what clients saw is not fitted to beside steps or spans; it can be held against them: --holdout FILE, or --check")
 	}
+	switch {
+	case len(s.steps) > 0:
+	case len(spans) > 0:
+		s.warnNewPrompts(spans)
+	default:
+		s.warnNewPrompts(clients)
+	}
 	for k, d := range r.fit.doubts {
 		if d == (Interval{}) {
 			r.fit.doubts[k] = r.fit.intervals[k]
@@ -132,9 +139,9 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 	return nil
 }
 
-// clearlyBetter is by what part of the misfit that is left asynchronous scheduling the
+// clearlyBetter is to what part of the misfit that is left asynchronous scheduling the
 // other way round must fit better to be told of.
-const clearlyBetter = 0.8
+const clearlyBetter = 0.95
 
 // otherScheduling fits with asynchronous scheduling the other way round, and says
 // which fits. Both ways are searched alike, from the solution: a search stops in hollows
@@ -156,10 +163,16 @@ func (r *Report) otherScheduling(ctx context.Context, f *clientFit) error {
 	}
 	is, other := f.runs[0].async, !f.runs[0].async
 	r.Scheduling = fmt.Sprintf("async_scheduling %v: misfit %.4g; with %v it would be %.4g", is, misfit[0], other, misfit[1])
-	if misfit[1] < clearlyBetter*misfit[0] {
-		r.setup.warnf("async_scheduling %v fits better than %v, which the engine is taken to have (misfit %.3g against %.3g): are the engine's settings as they were?", other, is, misfit[1], misfit[0])
-	}
+	r.setup.warnScheduling(is, misfit[0], misfit[1])
 	return nil
+}
+
+// warnScheduling warns where the other way of scheduling fits better than the one that
+// the engine is taken to have.
+func (s *setup) warnScheduling(is bool, misfit, other float64) {
+	if other < clearlyBetter*misfit {
+		s.warnf("async_scheduling %v fits better than %v, which the engine is taken to have (misfit %.4g against %.4g): are the engine's settings as they were?", !is, is, other, misfit)
+	}
 }
 
 // startSeconds is the start of a recording in which servers may still warm up.

@@ -80,7 +80,7 @@ func (s *setup) fill(r *run, of *recording.Run) {
 	r.stages = of.Stages
 	share := 0.0
 	if r.period, share = of.Period(); r.period > 0 {
-		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: taken as the same prompts, whose tokens the prefix cache had; beta[1] is known from the first %d requests alone", r.name, 100*share, r.period, r.period)
+		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: taken as the same prompts, whose tokens the prefix cache had", r.name, 100*share, r.period)
 	}
 	lost := 0
 	for i := range of.Outcomes {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,9 +123,12 @@ func ends(i Interval) (low, high *float64) {
 
 // warnSetup warns of what was assumed, and of what is amplified.
 func (r *Report) warnSetup() {
-	if r.setup.assumed {
-		e := &r.setup.deployment.Engine
+	e := &r.setup.deployment.Engine
+	switch {
+	case r.setup.assumed:
 		r.setup.warnf("how the engine was set is not known; taken are max_num_seqs %d, max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give --cluster with what was", e.MaxNumSeqs, e.MaxNumBatchedTokens, r.setup.deployment.Blocks(), e.AsyncScheduling)
+	case e.Preset == "" && len(r.setup.runs) > 0 && r.setup.derives("engine.async_scheduling"):
+		r.setup.warnf("how the engine was set is not known: %s has neither async_scheduling nor a preset; taken is async_scheduling %v", r.setup.options.Cluster, e.AsyncScheduling)
 	}
 	r.warnCapacity()
 	r.warnWholeBlocks()
@@ -138,6 +142,12 @@ func (r *Report) warnSetup() {
 			r.setup.warnf("%s: %s: trust the band, not the number", s.Data, s.Why)
 		}
 	}
+}
+
+// derives reports whether the cluster file does not state a value of the deployment.
+func (s *setup) derives(path string) bool {
+	d := s.deployment.Derived
+	return d != nil && slices.Contains(d.Values, path)
 }
 
 // warnCapacity warns where a recording shows more at a time than the setup can have.

@@ -36,3 +36,17 @@ func TestSchedulingsAreSearchedAlike(t *testing.T) {
 		t.Errorf("the fit's parameters were %v and are %v", parameters, f.problem.parameters)
 	}
 }
+
+// TestBetterSchedulingIsToldOf: the other way round is told of where it fits better by a
+// twentieth, and not where it fits as well or worse.
+func TestBetterSchedulingIsToldOf(t *testing.T) {
+	for _, c := range []struct {
+		other float64
+		want  int
+	}{{730.6, 1}, {770, 0}, {800, 0}} {
+		s := &setup{}
+		if s.warnScheduling(true, 777.7, c.other); len(s.warnings) != c.want {
+			t.Errorf("misfit 777.7 and %g: %v", c.other, s.warnings)
+		}
+	}
+}
