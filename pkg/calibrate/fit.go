@@ -76,6 +76,7 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 	if err := r.score(ctx, r.slower); err != nil {
 		return nil, err
 	}
+	r.warnApart()
 	r.finish()
 	return r, nil
 }
@@ -134,13 +135,14 @@ func (r *Report) score(ctx context.Context, model func(slower float64) (latency.
 			return err
 		}
 		r.Scores = append(r.Scores, score)
+		r.warnStall(p)
 		r.keep(p.run, p.simulated, p.in)
 	}
 	return nil
 }
 
-// clearlyBetter is to what part of the misfit that is left asynchronous scheduling the
-// other way round must fit better to be told of.
+// clearlyBetter is the part of the misfit below which that of asynchronous scheduling the
+// other way round must be for it to be told of.
 const clearlyBetter = 0.95
 
 // otherScheduling fits with asynchronous scheduling the other way round, and says

@@ -114,3 +114,12 @@ func (r *Report) withoutStalls(ctx context.Context, f *clientFit) (*clientFit, e
 	r.setup.warnf("%s", strings.Join(told, "; "))
 	return without, nil
 }
+
+// warnStall tells of a stall that a part begins with that judges.
+func (r *Report) warnStall(p *part) {
+	judged := *p.run
+	judged.used = p.in
+	if until, stalled, middle := judged.stall(p.simulated); stalled > 0 {
+		r.setup.warnf("%s: the first tokens of %d requests of its first %.2g s came late, half of them by %.3g s and more: the server was warming up, which no model tells of, and the errors count these seconds", p.name, stalled, until/1e6, middle/1e6)
+	}
+}

@@ -96,3 +96,28 @@ func TestStallRecorded(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgedStallIsToldOf: of a part whose first requests met a stall it is told with how
+// long; of the part behind it, and of one without, it is not.
+func TestJudgedStallIsToldOf(t *testing.T) {
+	for _, c := range []struct {
+		stalled int
+		from    record.Micros
+		want    string
+	}{{30, 0, "the part: the first tokens of 30 requests of its first 29 s came late, half of them by 0.8 s"}, {30, 60e6, ""}, {0, 0, ""}} {
+		run := shortRun(300)
+		p := part{name: "the part", run: run, in: run.within(c.from, 300e6)}
+		for i, m := range run.measured {
+			p.simulated = append(p.simulated, m)
+			run.measured[i].ttft += 100 * float64(i%5)
+			if i < c.stalled {
+				run.measured[i].ttft += 800e3
+			}
+		}
+		r := &Report{setup: &setup{}}
+		r.warnStall(&p)
+		if got := strings.Join(r.setup.warnings, "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%d stalled, judged from %d on: %q, want %q", c.stalled, c.from, got, c.want)
+		}
+	}
+}

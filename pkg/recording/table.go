@@ -286,9 +286,24 @@ func (t *table) finish() (runs []*Run, err error) {
 			run.warnf("%s", noArrivals)
 		}
 		run.warnUnstreamed(unstreamed(rows.calls))
+		if run.Arrivals {
+			run.warnTwice()
+		}
+		if t.e2e >= 0 && t.e2eUS == 1e6 {
+			run.warnSlow(t.inMS())
+		}
 		runs = append(runs, run)
 	}
 	return runs, nil
+}
+
+// inMS are the names that the columns of times would have if they were in ms.
+func (t *table) inMS() string {
+	name := func(at int) string { return strings.TrimSuffix(t.Header[at], "_s") + "_ms" }
+	if t.ttftUS != 1e6 {
+		return name(t.e2e)
+	}
+	return name(t.ttft) + " and " + name(t.e2e)
 }
 
 // setUp takes what a table says of the setup, in the order of setup.
