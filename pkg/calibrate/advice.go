@@ -29,7 +29,15 @@ func (s *setup) alike() string {
 	if most > 1.1*least {
 		return ""
 	}
-	return fmt.Sprintf("prompts are all of %g to %g tokens: time of alpha[0] and alpha[1] may be beta[1]'s and the other way round, but for what prompts add to the steps of other requests; do not trust them for prompts of other lengths", least, most)
+	return fmt.Sprintf("prompts are all of %s tokens: time of alpha[0] and alpha[1] may be beta[1]'s and the other way round, but for what prompts add to the steps of other requests; do not trust them for prompts of other lengths", fromTo(least, most))
+}
+
+// fromTo is between what two numbers something lies, or the number that it is.
+func fromTo(least, most float64) string {
+	if least == most {
+		return fmt.Sprintf("%g", least)
+	}
+	return fmt.Sprintf("%g to %g", least, most)
 }
 
 // advise finds what to measure so that the confounded coefficients are told apart:
@@ -41,7 +49,7 @@ func (s *setup) advise(f *fitted, alike string) *Advice {
 	if alike != "" || f.id.has(names[alpha0]) || f.id.has(names[alpha1]) || f.id.has(names[beta1]) {
 		lengths := "the prompts that were computed are too much alike"
 		if r.InputTokens != nil {
-			lengths = fmt.Sprintf("prompts are of %g to %g tokens", r.InputTokens[0], r.InputTokens[1])
+			lengths = fmt.Sprintf("prompts are of %s tokens", fromTo(r.InputTokens[0], r.InputTokens[1]))
 		}
 		why, add = append(why, lengths), append(add, "add prompts of 128 and of 4096 tokens that repeat nothing")
 	}

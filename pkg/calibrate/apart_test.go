@@ -43,3 +43,15 @@ func TestRecordingsOfTwoServersAreToldOf(t *testing.T) {
 		}
 	}
 }
+
+// TestUntoldAreNamed: two coefficients cannot be told apart, one cannot be told.
+func TestUntoldAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		confounded []string
+		want       string
+	}{{[]string{"beta[2]"}, "beta[2]"}, {[]string{"beta[0]", "beta[2]"}, "beta[0], beta[2] apart"}} {
+		if got := (&Identifiability{Confounded: c.confounded}).untold(); got != c.want {
+			t.Errorf("%v: %q, want %q", c.confounded, got, c.want)
+		}
+	}
+}

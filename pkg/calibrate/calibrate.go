@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,11 @@ func (o *Options) progress(format string, args ...any) {
 func Run(ctx context.Context, out io.Writer, o Options) error {
 	if len(o.Recordings) == 0 {
 		return errors.New("name at least one recording")
+	}
+	if o.Residuals != "" {
+		if err := writable(o.Residuals); err != nil {
+			return fmt.Errorf("--residuals: %w", err)
+		}
 	}
 	all, err := open(ctx, o.Recordings, &o)
 	if err != nil {
@@ -208,6 +214,20 @@ func served(k catalog.Key) string {
 		text += fmt.Sprintf(", data parallelism %d", k.DataParallelSize)
 	}
 	return text
+}
+
+// writable reports whether create can make a file, before there is anything to write.
+func writable(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
+		return fmt.Errorf("%s: %w", name, fault.Err)
+	} else if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // create makes a file that appears only when write has ended well.

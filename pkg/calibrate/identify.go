@@ -146,3 +146,12 @@ func (id *Identifiability) keep(f func(name string) bool) {
 
 // has reports whether a coefficient is among the confounded ones.
 func (id *Identifiability) has(name string) bool { return slices.Contains(id.Confounded, name) }
+
+// untold are the confounded coefficients for people; one alone is not told from nothing.
+func (id *Identifiability) untold() string {
+	text := strings.Join(id.Confounded, ", ")
+	if len(id.Confounded) > 1 {
+		text += " apart"
+	}
+	return text
+}

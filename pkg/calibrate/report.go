@@ -105,7 +105,7 @@ func (r *Report) finish() {
 		r.setup.warnf("%s", alike)
 	}
 	if len(f.id.Confounded) > 0 {
-		r.setup.warnf("the data cannot tell %s apart: %s", strings.Join(f.id.Confounded, ", "), r.Advice.Why)
+		r.setup.warnf("the data cannot tell %s: %s", f.id.untold(), r.Advice.Why)
 	}
 	r.warnSetup()
 	r.Warnings = append([]string{}, r.setup.warnings...)

@@ -97,17 +97,17 @@ type playerOf func(replicas int, more ...string) (*sim.Player, error)
 // take adds what a file has of the setup.
 func (s *setup) take(r *recording.Recording, player playerOf) error {
 	s.findAliases(r)
-	other := map[string]int{}
+	steps, runs := map[string]int{}, map[string]int{} // those of other setups
 	for _, step := range r.Steps {
 		if of := s.other(step.Model, step.GPU, step.TensorParallel); of != "" {
-			other[of]++
+			steps[of]++
 			continue
 		}
 		s.steps = append(s.steps, step)
 	}
 	for _, of := range r.Runs {
 		if of := s.other(of.Model, of.GPU, of.TensorParallel); of != "" {
-			other[of]++
+			runs[of]++
 			continue
 		}
 		run, err := s.prepare(r, of, player)
@@ -118,10 +118,20 @@ func (s *setup) take(r *recording.Recording, player playerOf) error {
 			s.runs = append(s.runs, run)
 		}
 	}
-	for _, of := range slices.Sorted(maps.Keys(other)) {
-		s.warnf("%s: %d of %s are left out", r.Path, other[of], of)
-	}
+	s.warnOthers(r.Path, "step", steps)
+	s.warnOthers(r.Path, "run", runs)
 	return nil
+}
+
+// warnOthers warns of the steps or runs of a file that are of other setups.
+func (s *setup) warnOthers(path, what string, others map[string]int) {
+	for _, of := range slices.Sorted(maps.Keys(others)) {
+		if n := others[of]; n == 1 {
+			s.warnf("%s: 1 %s of %s is left out", path, what, of)
+		} else {
+			s.warnf("%s: %d %ss of %s are left out", path, n, what, of)
+		}
+	}
 }
 
 // other says what a run or step is of, where that is not this setup.

@@ -25,8 +25,10 @@ func TestOthersAreLeftOutInOrder(t *testing.T) {
 		r.Steps = append(r.Steps, recording.Step{TensorParallel: tp}, recording.Step{TensorParallel: tp})
 	}
 	for tp := 2; tp <= 8; tp++ {
-		want = append(want, fmt.Sprintf("r: 2 of a model not named on a GPU not named, tensor parallelism %d are left out", tp))
+		want = append(want, fmt.Sprintf("r: 2 steps of a model not named on a GPU not named, tensor parallelism %d are left out", tp))
 	}
+	r.Runs = append(r.Runs, &recording.Run{TensorParallel: 4})
+	want = append(want, "r: 1 run of a model not named on a GPU not named, tensor parallelism 4 is left out")
 	if err := s.take(r, nil); err != nil || !slices.Equal(s.warnings, want) {
 		t.Errorf("%q, %v", s.warnings, err)
 	}

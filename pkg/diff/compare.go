@@ -55,7 +55,11 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{A: a.identity(), B: b.identity(), Config: []Setting{}}
+	selection, err := c.selection()
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{A: a.identity(), B: b.identity(), Selection: selection, Config: []Setting{}}
 	if a.outcomes > 0 && b.outcomes > 0 && !c.options.Unpaired {
 		d.Requests = c.compareRequests(c.inOrder(a, b))
 	}
@@ -80,9 +84,6 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	d.Metrics = compareMetrics(a.raw, b.raw, intervals)
 	d.Fidelity = c.fidelity(pairing, d.Metrics)
 	d.name(a.raw, b.raw)
-	if c.options.keeps != nil {
-		d.Selection = c.selection()
-	}
 	if err := d.decide(c.options.gates); err != nil {
 		return nil, err
 	}
@@ -97,13 +98,20 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 // areRuns reports whether neither of the two is a recording.
 func (c *comparison) areRuns() bool { return c.sides[0].recorded == nil && c.sides[1].recorded == nil }
 
-// selection says how much of the streams was asked for.
-func (c *comparison) selection() *Selection {
+// selection says how much of the streams was asked for, nil where that is all. Of
+// requests of which none is, nothing can be compared, and that is an error.
+func (c *comparison) selection() (*Selection, error) {
+	if c.options.keeps == nil {
+		return nil, nil
+	}
 	s := &Selection{Where: c.options.Where, Of: int64(len(c.names))}
 	for n := range c.names {
 		if c.wanted(int32(n)) {
 			s.Requests++
 		}
 	}
-	return s
+	if s.Requests == 0 && s.Of > 0 {
+		return nil, fmt.Errorf("--where: %s is true of none of the %d requests", s.Where, s.Of)
+	}
+	return s, nil
 }

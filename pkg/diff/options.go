@@ -38,6 +38,11 @@ func (o *Options) Validate() (err error) {
 	case !o.Rank && n != 2:
 		return fmt.Errorf("two streams are compared, not %d", n)
 	}
+	if o.Rank {
+		if err := o.checkPairs(); err != nil {
+			return err
+		}
+	}
 	stdin := 0
 	for _, name := range o.Streams {
 		_, path := recording.Split(name)
@@ -66,6 +71,19 @@ func (o *Options) Validate() (err error) {
 			return fmt.Errorf("--fail-if: %w", err)
 		}
 		o.gates = append(o.gates, g)
+	}
+	return nil
+}
+
+// checkPairs refuses a pair that is there twice, which would count twice.
+func (o *Options) checkPairs() error {
+	seen := map[[2]string]bool{}
+	for i := 0; i < len(o.Streams); i += 2 {
+		a, b := o.Streams[i], o.Streams[i+1]
+		if seen[[2]string{a, b}] || seen[[2]string{b, a}] {
+			return fmt.Errorf("--rank: the pair %s %s is given twice", a, b)
+		}
+		seen[[2]string{a, b}] = true
 	}
 	return nil
 }
