@@ -72,5 +72,9 @@ func (d *Drift) over(sequences float64) (low, high float64) {
 }
 
 func (d *Drift) String() string {
-	return fmt.Sprintf("first tokens come %.4g us later (%.4g to %.4g at %g %%) for each sequence that decodes than the model says", d.US, d.Low, d.High, levelPercent)
+	us, low, high, when := d.US, d.Low, d.High, "later"
+	if us < 0 {
+		us, low, high, when = -us, -high, -low, "sooner"
+	}
+	return fmt.Sprintf("first tokens come %.4g us %s (%.4g to %.4g at %g %%) for each sequence that decodes than the model says", us, when, low, high, levelPercent)
 }

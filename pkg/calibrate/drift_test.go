@@ -42,6 +42,7 @@ func TestLevelsAreSaid(t *testing.T) {
 		t.Errorf("%g standard deviations for %g", ofLevel, level)
 	}
 	for text, want := range map[string]string{
+		(&Drift{-1832, -2000, 20}).String():                   "come 1832 us sooner (-20 to 2000 at 90 %)",
 		(&Drift{10, 5, 15}).String():                          "10 us later (5 to 15 at 90 %)",
 		(&wholeBlocks{us: 7e3, err: 1e3, whole: 40}).text(16): "come 7 ms (±1.6 at 90 %) later",
 	} {
