@@ -68,7 +68,11 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	}
 	f := &clientFit{runs: runs, prior: p, load: loadOf(runs), before: before}
 	f.pose(p)
-	starts = append(starts, f.starts()...)
+	return f, f.fit(ctx, append(starts, f.starts()...))
+}
+
+// fit fits from the best of some starts.
+func (f *clientFit) fit(ctx context.Context, starts []Coefficients) error {
 	var best *solution
 	for _, c := range starts {
 		s, err := f.problem.search(ctx, f.parametersOf(c), 2)
@@ -78,7 +82,7 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 			}
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if f.problem.spread == nil { // of the first start, which is the most likely
 			f.problem.spread = s.spread
@@ -90,15 +94,17 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	}
 	// What residuals scatter by is known better near the solution than at a start.
 	f.problem.spread = f.problem.scatter(best.r)
-	if best, err := f.settle(ctx, best, 12); err != nil {
-		return nil, err
-	} else {
-		f.solution = best
+	var err error
+	if f.solution, err = f.settle(ctx, best, 12); err != nil {
+		return err
+	}
+	if err := f.doubtContext(ctx); err != nil {
+		return err
 	}
 	if err := f.earn(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return f, f.weighSlope(ctx)
+	return f.weighSlope(ctx)
 }
 
 // A search ends with so many planes; the first few lead to where the others are.

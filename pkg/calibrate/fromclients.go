@@ -45,7 +45,12 @@ func (r *Report) fromClients(ctx context.Context, runs []*run, before *[4]float6
 	if err := r.playFitted(ctx, runs); err != nil {
 		return err
 	}
-	r.Drift = driftOf(r.played)
+	if r.Drift = driftOf(r.played); r.Drift != nil && before == nil && len(f.problem.parameters) <= atAlpha3 {
+		// What alpha[3] would have is in alpha[0], if the loads do not tell them apart.
+		early, late := r.Drift.over(f.load.sequences)
+		d := &r.fit.doubts[alpha0]
+		d.Low, d.High = max(0, d.Low-1e3*late), d.High-1e3*early
+	}
 	if err := r.otherScheduling(ctx, f); err != nil {
 		return err
 	}
@@ -70,6 +75,9 @@ func (r *Report) sources(f *clientFit, intervals []Interval) []string {
 	}
 	from := []string{"fitted", "0: a client can hardly tell it from beta[1]", "0: a client cannot tell it from alpha[0]", "",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; a client can hardly tell it from beta[2]"}
+	if f.prior.Beta[3] == 0 {
+		from[beta3] = "0: the data foretell stretches of time clearly better without what physics says; it is in beta[2]"
+	}
 	if f.Alpha[3] > 0 {
 		from[alpha3] = "fitted: with it, stretches of time are foretold clearly better than without"
 	}

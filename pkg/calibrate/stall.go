@@ -97,8 +97,9 @@ func (r *Report) withoutStalls(ctx context.Context, f *clientFit) (*clientFit, e
 	if err := r.setup.enough(f.runs); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(told, "; "), err)
 	}
-	without, err := fitClient(ctx, f.runs, f.prior, f.before, f.Coefficients)
-	if err != nil {
+	without := &clientFit{runs: f.runs, prior: f.prior, load: loadOf(f.runs), before: f.before}
+	without.pose(without.prior)
+	if err := without.fit(ctx, []Coefficients{f.Coefficients}); err != nil {
 		return nil, err
 	}
 	var moved []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -29,7 +30,7 @@ func (p *problem) plane(ctx context.Context, x []float64, axes *mat.Dense) (*fla
 		half := mat.Norm(axes.RowView(k).T(), math.Inf(1)) // all corners are within bounds
 		center[k] = min(max(center[k], q.least+half), q.most-half)
 	}
-	corners := make([][]float64, 1<<n)
+	corners := make([][]float64, 1<<min(n, wholeAxes))
 	errs := make([]error, len(corners))
 	slots := make(chan bool, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
@@ -78,12 +79,17 @@ func (p *problem) plane(ctx context.Context, x []float64, axes *mat.Dense) (*fla
 	return out, nil
 }
 
+// wholeAxes is of how many axes all corners are played. Of one more it is half of them:
+// those on whose sides the product is 1, which tell each axis from the others (a 2⁵⁻¹
+// factorial design of resolution V).
+const wholeAxes = 4
+
 // sign says on which side of the box's middle a corner lies.
 func sign(corner, k int) float64 {
-	if corner>>k&1 == 1 {
-		return 1
+	if k == wholeAxes {
+		return 1 - 2*float64(bits.OnesCount(uint(corner))%2)
 	}
-	return -1
+	return 2*float64(corner>>k&1) - 1
 }
 
 // axes are those of a box: the principal axes of the normal matrix of the data, each so

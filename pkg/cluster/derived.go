@@ -65,6 +65,12 @@ func (d *Deployment) derive(path string) {
 	d.Derived.Values = append(d.Derived.Values, path)
 }
 
+// FromFile reports whether its step times are of a file of coefficients that the user
+// named.
+func (d *Deployment) FromFile() bool {
+	return d.Derived != nil && slices.Contains(d.Derived.Values, fromFile)
+}
+
 // settle orders what was derived and says of what it was.
 func (d *Deployment) settle() {
 	k := d.Derived

@@ -218,6 +218,13 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if failed := s.control().Warning(); failed != "" {
 		o.warn(failed)
 	}
+	for i := range s.deployments {
+		if d := &s.deployments[i]; d.fromFile {
+			if beyond := s.beyond(d); beyond != "" {
+				o.warn(beyond)
+			}
+		}
+	}
 	summary := s.summary(book.Accumulator)
 	if summary.Load, err = book.demand.load(c); err != nil {
 		return err

@@ -59,8 +59,9 @@ type deployment struct {
 	// known, and use what they were used for.
 	measured *catalog.Range
 	use      use
-	// computed: its step times are those of a roofline.
-	computed bool
+	// computed: its step times are those of a roofline; fromFile: of a file that the
+	// user named.
+	computed, fromFile bool
 }
 
 // simulation is one run.
@@ -180,7 +181,7 @@ func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []serve
 		}
 		s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: servers[i].model,
 			limits: limitsOf(d, servers[i].hold), budget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
-			measured: d.Latency.Range, computed: d.Latency.Model == "roofline"})
+			measured: d.Latency.Range, computed: d.Latency.Model == "roofline", fromFile: d.FromFile()})
 		s.serve(d.Model, i)
 	}
 	if s.clairvoyant {

@@ -36,20 +36,29 @@ func (s *simulation) caveats() (warnings []string) {
 		if d.computed {
 			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are a roofline's, computed and not measured", d.id))
 		}
-		if d.measured == nil {
-			continue
-		}
-		r := catalog.Range{InputTokens: d.use.input, OutputTokens: d.use.output, ContextTokens: d.use.context}
-		for k := d.first; k < d.end; k++ {
-			e := s.replicas[k].engine.Stats()
-			r.DecodeSequences = upTo(r.DecodeSequences, e.PeakDecode)
-			r.PrefillTokens = upTo(r.PrefillTokens, e.PeakPrefill)
-		}
-		if out := d.measured.Outside(r); len(out) > 0 {
-			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are extrapolated: its %s", d.id, strings.Join(out, "; ")))
+		if beyond := s.beyond(d); beyond != "" {
+			warnings = append(warnings, beyond)
 		}
 	}
 	return warnings
+}
+
+// beyond says where a deployment's coefficients were used beyond what they were measured
+// for; "" if they were not.
+func (s *simulation) beyond(d *deployment) string {
+	if d.measured == nil {
+		return ""
+	}
+	r := catalog.Range{InputTokens: d.use.input, OutputTokens: d.use.output, ContextTokens: d.use.context}
+	for k := d.first; k < d.end; k++ {
+		e := s.replicas[k].engine.Stats()
+		r.DecodeSequences = upTo(r.DecodeSequences, e.PeakDecode)
+		r.PrefillTokens = upTo(r.PrefillTokens, e.PeakPrefill)
+	}
+	if out := d.measured.Outside(r); len(out) > 0 {
+		return fmt.Sprintf("deployment %s: step times are extrapolated: its %s", d.id, strings.Join(out, "; "))
+	}
+	return ""
 }
 
 // upTo widens s, of which only the end counts: every run has small steps too.
