@@ -16,16 +16,17 @@
 //	server's spans  alpha from what is before the queue, beta from prefill and decode
 //	client's times  alpha[0] and beta, by playing the recording until simulated clients
 //	                see what the real ones saw; alpha[1] and alpha[2] are 0: clients
-//	                can hardly tell them from beta[1] and alpha[0]. beta[3] is physics, or 0
-//	                where contexts differ and that foretells stretches of time which were
-//	                held back better. alpha[3], by which tokens come later for each
-//	                sequence that decodes, is there where it foretells them better
+//	                can hardly tell them from beta[1] and alpha[0]. beta[3] is physics,
+//	                or 0 where contexts differ and that foretells stretches of time
+//	                that were held back better. alpha[3], by which tokens come later
+//	                for each sequence that decodes, is there where it foretells them
+//	                better
 //
-// Prompts that repeat are replayed as such. Seconds in which a server stalled while it
-// warmed up, at the start of a run, are left out and told. A slope over batches of like sizes says
-// little of others: it is weighed against that of a roofline, which gives way where
-// data contradict it, with a warning. Coefficients that the data cannot tell apart are
-// named, with a workload that would tell them.
+// Prompts that repeat are replayed as such. Seconds in which a server stalled while
+// it warmed up, at the start of a run, are left out and told. A slope over batches of
+// like sizes says little of others: it is weighed against that of a roofline, which
+// gives way where data contradict it, with a warning. Coefficients that the data
+// cannot tell apart are named, with a workload that would tell them.
 //
 // --holdout 0.4 keeps the last 40 % of the time of each stage from the fit and judges
 // by them (0.5 the last half); --holdout stage:NAME judges by a stage, --holdout FILE

@@ -13,12 +13,12 @@ import (
 // with what step times may be off a line (doubts), about the solution.
 //
 // The data's scatter is that of a jackknife: where the solution goes on the plane that it
-// is the minimum of, weighed anew, without each stretch of blocks of time. What few stretches leave open is
-// neither lost by their bending the solution towards themselves, as it is where residuals
-// are drawn from, nor by their number, for which there is Student's distribution
-// (MacKinnon, Nielsen and Webb, Cluster-robust inference, Journal of Econometrics 232,
-// 2023). A fit anew would play thousands of runs, and end at the same place but for
-// what is not linear.
+// is the minimum of, weighed anew, without each stretch of blocks of time. What few
+// stretches leave open is neither lost by their bending the solution towards themselves,
+// as it is where residuals are drawn from, nor by their number, for which there is
+// Student's distribution (MacKinnon, Nielsen and Webb, Cluster-robust inference, Journal
+// of Econometrics 232, 2023). A fit anew would play thousands of runs, and end at the
+// same place but for what is not linear.
 func (f *clientFit) intervals() (data, doubts []Interval) {
 	moves := f.moves(f.told)
 	t := stat.Student(max(1, len(moves)-1), level)
