@@ -3,6 +3,7 @@ package calibrate
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,7 +51,7 @@ func (r *Report) warnApart() {
 	for i := range all {
 		percent := all[i].percent()
 		low, high = min(low, percent), max(high, percent)
-		told = append(told, fmt.Sprintf("%s by %+.1f %%", all[i].file.Path, percent))
+		told = append(told, fmt.Sprintf("%s by %+.1f %%", filepath.Base(all[i].file.Path), percent))
 	}
 	if low < 0 && high > 0 && high-low > mostApart {
 		r.setup.warnf("recordings disagree: of what is held back, mean E2E is off of %s: are they of one server, with the same settings?", strings.Join(told, ", "))

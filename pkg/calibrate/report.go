@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func (r *Report) warnSetup() {
 	case r.setup.assumed:
 		r.setup.warnf("how the engine was set is not known; taken are max_num_seqs %d, max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give --cluster with what was", e.MaxNumSeqs, e.MaxNumBatchedTokens, r.setup.deployment.Blocks(), e.AsyncScheduling)
 	case e.Preset == "" && len(r.setup.runs) > 0 && r.setup.derives("engine.async_scheduling"):
-		r.setup.warnf("how the engine was set is not known: %s has neither async_scheduling nor a preset; taken is async_scheduling %v", r.setup.options.Cluster, e.AsyncScheduling)
+		r.setup.warnf("how the engine was set is not known: %s has neither async_scheduling nor a preset; taken is async_scheduling %v", filepath.Base(r.setup.options.Cluster), e.AsyncScheduling)
 	}
 	r.warnCapacity()
 	r.warnWholeBlocks()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -250,7 +251,7 @@ func (s *setup) replicas(name string, of *recording.Run) int {
 	}
 	n := max(of.Replicas, named)
 	if !s.assumed && n != stated {
-		s.warnf("%s: its replicas are %d, and those of %s are %d: taken is what is recorded", name, n, s.options.Cluster, stated)
+		s.warnf("%s: its replicas are %d, and those of %s are %d: taken is what is recorded", name, n, filepath.Base(s.options.Cluster), stated)
 	}
 	return n
 }
