@@ -115,6 +115,7 @@ func TestIntervalsCover(t *testing.T) {
 		{made{"one high rate", "{max_num_seqs: 256}", []float64{9}, [2]int64{100, 600}, [2]int64{50, 400}, 500}, Coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, 120, 0.1565}}},
 	}
 	for _, c := range loads {
+		dataBefore, doubtsBefore := data, doubts
 		for seed := range n {
 			s, r := c.load.record(t, uint64(seed), c.truth)
 			f, err := fitClient(context.Background(), []*run{r}, s.prior(loadOf([]*run{r})), nil)
@@ -137,7 +138,9 @@ func TestIntervalsCover(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("after %d recordings of %s, %v: of the data %v, with what steps may be off a line %v", n, c.load.name, names, data, doubts)
+		for _, k := range []int{alpha0, beta0, beta1, beta2} {
+			t.Logf("of %d recordings of %s, %s is in the data's interval in %d, in its doubts in %d", n, c.load.name, names[k], data[k]-dataBefore[k], doubts[k]-doubtsBefore[k])
+		}
 	}
 	least := chanceLeast(n*len(loads), 0.9, 1e-4)
 	for _, k := range []int{alpha0, beta0, beta1, beta2} {

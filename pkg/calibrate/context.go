@@ -10,7 +10,7 @@ import (
 const variedContexts = 1.5
 
 // doubtContext leaves beta[3] out where it foretells stretches of time that were held back
-// clearly worse than a line without it. It is physics' beside, for data whose contexts
+// worse than a line without it. It is physics' beside, for data whose contexts
 // are alike cannot tell it from beta[2].
 func (f *clientFit) doubtContext(ctx context.Context) error {
 	each := f.prior.Beta[3] * f.load.context
@@ -31,7 +31,7 @@ func (f *clientFit) doubtContext(ctx context.Context) error {
 	without.solution.spread = f.solution.spread // one scale for both
 	without.problem.weigh(without.solution)
 	was, is := f.problem.foretell(f.solution, f.foldOf()), without.problem.foretell(without.solution, f.foldOf())
-	if clearer(was, is, len(f.solution.r)) {
+	if is < was {
 		f.prior, f.problem, f.solution = without.prior, without.problem, without.solution
 	}
 	return nil

@@ -76,7 +76,7 @@ func (r *Report) sources(f *clientFit, intervals []Interval) []string {
 	from := []string{"fitted", "0: a client can hardly tell it from beta[1]", "0: a client cannot tell it from alpha[0]", "",
 		"fitted", "fitted", "fitted", "physics: the bytes of a token's keys and values on one GPU over its memory's bandwidth; a client can hardly tell it from beta[2]"}
 	if f.prior.Beta[3] == 0 {
-		from[beta3] = "0: the data foretell stretches of time clearly better without what physics says; it is in beta[2]"
+		from[beta3] = "0: stretches of time are foretold better without what physics says; it is in beta[2]"
 	}
 	if f.Alpha[3] > 0 {
 		from[alpha3] = "fitted: with it, stretches of time are foretold clearly better than without"

@@ -74,7 +74,8 @@ func (f *clientFit) squares(coefficient int, moves ...[]float64) float64 {
 }
 
 // moves are how the parameters of a solution change without each stretch of blocks, so
-// scaled that the sum of their squares is a variance.
+// scaled that the sum of their squares is a variance. They go beyond bounds: at one they
+// would be cut, and the interval with them.
 func (f *clientFit) moves(s *solution) [][]float64 {
 	p := *f.problem
 	p.parameters = slices.Clone(p.parameters)
@@ -102,11 +103,11 @@ func (f *clientFit) moves(s *solution) [][]float64 {
 	return moves
 }
 
-// A short run has so many stretches, which are as long as can be: what one block missed by
-// its neighbours miss by too, for several blocks where requests queue. A long run's have
-// so many blocks.
+// A short run has so many stretches, as few and as long as a scatter can be told of: what
+// one block missed its neighbours miss by too, several of them where requests queue. A
+// long run's have so many blocks.
 const (
-	stretchesOfRun = 6
+	stretchesOfRun = 5
 	longestStretch = 6
 )
 
@@ -114,8 +115,7 @@ const (
 func (f *clientFit) stretches() (of []int, n int) {
 	for _, r := range f.runs {
 		blocks := len(r.blocks)
-		length := min((blocks+stretchesOfRun-1)/stretchesOfRun, longestStretch)
-		own := max(1, blocks/length)
+		own := min(blocks, max(stretchesOfRun, blocks/longestStretch))
 		for i := range blocks {
 			of = append(of, n+i*own/blocks)
 		}

@@ -70,7 +70,7 @@ func TestOnePlaneIsARefit(t *testing.T) {
 // TestMovesAreAMeansErrors: of a parameter that is the mean of what blocks say, the moves
 // without stretches have the standard error of a mean of stretches.
 func TestMovesAreAMeansErrors(t *testing.T) {
-	says := []float64{3, 5, 4, 8, 6, 9, 1, 2, 7, 7, 5, 3}
+	says := []float64{3, 5, 4, 8, 6, 9, 1, 2, 7, 7}
 	f := &clientFit{runs: []*run{{blocks: make([][]int, len(says))}}}
 	rows := features * len(says)
 	s := &solution{x: make([]float64, atAlpha3), spread: slices.Repeat([]float64{100}, features), r: make([]float64, rows), jacobian: mat.NewDense(rows, atAlpha3, nil)}
@@ -81,13 +81,13 @@ func TestMovesAreAMeansErrors(t *testing.T) {
 		}
 	}
 	f.problem = &problem{kinds: features, kind: func(i int) int { return i % features }, worth: func(int) float64 { return 1 }, parameters: make([]parameter, atAlpha3)}
-	stretches := []float64{4, 6, 7.5, 1.5, 7, 4} // two blocks each
+	stretches := []float64{4, 6, 7.5, 1.5, 7} // two blocks each
 	mean := stat.Mean(stretches)
 	squares := 0.0
 	for _, v := range stretches {
 		squares += (v - mean) * (v - mean)
 	}
-	want := math.Sqrt(squares / 5 / 6)
+	want := math.Sqrt(squares / 4 / 5)
 	if got := deviationOf(f.moves(s), atAlpha0); math.Abs(got-want) > 1e-9 {
 		t.Errorf("standard error %g, want %g", got, want)
 	}
