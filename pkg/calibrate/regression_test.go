@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestRegressionIsRobust: of steps of known coefficients, each hundredth of which is
-// ten times too long, the coefficients come out, and lie in their intervals, but for half a percent that errors which only lengthen bring.
+// TestRegressionIsRobust: of steps of known coefficients, each hundredth of which is ten
+// times too long, the coefficients come out, and lie in their intervals, but for half a
+// percent that errors which only lengthen bring.
 func TestRegressionIsRobust(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	want := []float64{6000, 15, 20}
