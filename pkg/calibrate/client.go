@@ -66,8 +66,7 @@ func fitClient(ctx context.Context, runs []*run, p prior, before *[4]float64, st
 	for _, r := range runs {
 		r.divide()
 	}
-	f := &clientFit{runs: runs, prior: p, load: loadOf(runs), before: before}
-	f.pose(p)
+	f := posed(runs, p, loadOf(runs), before)
 	return f, f.fit(ctx, append(starts, f.starts()...))
 }
 
@@ -149,8 +148,9 @@ func (f *clientFit) lossAt(ctx context.Context, s *solution) (float64, error) {
 	return f.problem.loss(s, s.x, r), nil
 }
 
-// pose sets up the search.
-func (f *clientFit) pose(p prior) {
+// posed is a fit whose search is set up.
+func posed(runs []*run, p prior, l load, before *[4]float64) *clientFit {
+	f := &clientFit{runs: runs, prior: p, load: l, before: before}
 	level := max(1, p.Beta[0]+f.load.sequences*(p.Beta[2]+p.Beta[3]*f.load.context))
 	f.problem = &problem{
 		kinds: features * len(f.runs),
@@ -184,6 +184,7 @@ func (f *clientFit) pose(p prior) {
 	}
 	f.problem.kind = func(i int) int { return kinds[i] }
 	f.problem.worth = func(i int) float64 { return worth[i] }
+	return f
 }
 
 // play compares all runs at some coefficients.

@@ -10,8 +10,8 @@ import (
 const variedContexts = 1.5
 
 // doubtContext leaves beta[3] out where it foretells stretches of time that were held back
-// worse than a line without it. It is physics' beside, for data whose contexts
-// are alike cannot tell it from beta[2].
+// worse than a line without it. Where contexts are alike it stays what physics says: such
+// data cannot tell it from beta[2].
 func (f *clientFit) doubtContext(ctx context.Context) error {
 	each := f.prior.Beta[3] * f.load.context
 	if each == 0 || !f.contextsVary() {
@@ -19,8 +19,7 @@ func (f *clientFit) doubtContext(ctx context.Context) error {
 	}
 	p := f.prior
 	p.Beta[2], p.Beta[3] = p.Beta[2]+each, 0
-	without := &clientFit{runs: f.runs, prior: p, load: f.load, before: f.before}
-	without.pose(p)
+	without := posed(f.runs, p, f.load, f.before)
 	without.problem.spread = f.problem.spread
 	x := slices.Clone(f.solution.x)
 	x[atLevel], x[atBeta2] = x[atLevel]+f.load.sequences*each, x[atBeta2]+each
@@ -37,7 +36,7 @@ func (f *clientFit) doubtContext(ctx context.Context) error {
 	return nil
 }
 
-// contextsVary says whether the contexts of requests differ as much as that.
+// contextsVary reports whether contexts differ by variedContexts.
 func (f *clientFit) contextsVary() bool {
 	var all []float64
 	for _, r := range f.runs {

@@ -235,8 +235,7 @@ func clearer(was, is float64, residuals int) bool {
 // over is the problem of f over other runs, with its slope and, where it has one, its
 // alpha[3].
 func (f *clientFit) over(runs []*run) *clientFit {
-	other := &clientFit{runs: runs, prior: f.prior, load: f.load, before: f.before}
-	other.pose(f.prior)
+	other := posed(runs, f.prior, f.load, f.before)
 	other.problem.spread = f.problem.spread
 	other.problem.parameters = slices.Clone(f.problem.parameters) // a search fits its steps
 	return other

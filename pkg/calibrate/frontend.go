@@ -2,14 +2,10 @@ package calibrate
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// folds are the parts of a recording that alpha[3] must foretell, each from the rest.
-const folds = 5
 
 // earn adds alpha[3], a frontend's time for each sequence that decodes, to the search
 // where it pays: where it foretells stretches of time that were held back clearly better
@@ -40,7 +36,7 @@ func (f *clientFit) earn(ctx context.Context) error {
 	if f.solution, err = f.settle(ctx, &s, 3); err != nil {
 		return err
 	}
-	if f.solution.x[atAlpha3] < leastErrors*deviationOf(append(f.moves(f.solution), f.solution.wander...), atAlpha3) {
+	if f.solution.x[atAlpha3] < leastErrors*f.errorOf(f.solution, atAlpha3) {
 		f.solution, *f.problem = was, bare // in one step it paid, and where that leads it does not
 	}
 	return nil
@@ -48,49 +44,3 @@ func (f *clientFit) earn(ctx context.Context) error {
 
 // leastErrors is how many standard errors alpha[3] must be.
 const leastErrors = 2
-
-// deviationOf is the standard error of a parameter, from moves of it.
-func deviationOf(moves [][]float64, parameter int) float64 {
-	sum := 0.0
-	for _, m := range moves {
-		sum += m[parameter] * m[parameter]
-	}
-	return math.Sqrt(sum)
-}
-
-// foldOf says for each residual which stretch of its run it is in.
-func (f *clientFit) foldOf() (of []int) {
-	for _, r := range f.runs {
-		for i := range r.blocks {
-			for range features {
-				of = append(of, i*folds/len(r.blocks))
-			}
-		}
-	}
-	return of
-}
-
-// foretell is the loss of all folds, each where the others lead.
-func (p *problem) foretell(s *solution, fold []int) float64 {
-	sum := 0.0
-	for k := range folds {
-		h, g := p.normal(s, func(i int) float64 {
-			if fold[i] == k {
-				return 0
-			}
-			return 1
-		})
-		to := p.move(s.x, h, g, 0)
-		r := slices.Clone(s.r)
-		for i := range r {
-			for k := range to {
-				r[i] += s.jacobian.At(i, k) * (to[k] - s.x[k])
-			}
-			if fold[i] != k {
-				r[i] = 0
-			}
-		}
-		sum += p.misfit(s, r)
-	}
-	return sum
-}

@@ -103,6 +103,20 @@ func (f *clientFit) moves(s *solution) [][]float64 {
 	return moves
 }
 
+// errorOf is the standard error of a parameter of a solution.
+func (f *clientFit) errorOf(s *solution, parameter int) float64 {
+	return deviationOf(append(f.moves(s), s.wander...), parameter)
+}
+
+// deviationOf is the standard error of a parameter, from moves of it.
+func deviationOf(moves [][]float64, parameter int) float64 {
+	sum := 0.0
+	for _, m := range moves {
+		sum += m[parameter] * m[parameter]
+	}
+	return math.Sqrt(sum)
+}
+
 // A short run has so many stretches, as few and as long as a scatter can be told of: what
 // one block missed its neighbours miss by too, several of them where requests queue. A
 // long run's have so many blocks.

@@ -42,7 +42,7 @@ func (f *clientFit) weighSlope(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scatter := deviationOf(append(f.moves(f.told), f.told.wander...), atBeta2)
+	scatter := f.errorOf(f.told, atBeta2)
 	f.slope = f.prior.slope(slopeData{
 		told: f.told.x[atBeta2], scatter: scatter, uneven: uneven,
 		step: f.told.x[atLevel] + f.prior.Beta[3]*f.load.sequences*f.load.context,

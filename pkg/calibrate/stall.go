@@ -97,8 +97,7 @@ func (r *Report) withoutStalls(ctx context.Context, f *clientFit) (*clientFit, e
 	if err := r.setup.enough(f.runs); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(told, "; "), err)
 	}
-	without := &clientFit{runs: f.runs, prior: f.prior, load: loadOf(f.runs), before: f.before}
-	without.pose(without.prior)
+	without := posed(f.runs, f.prior, loadOf(f.runs), f.before)
 	if err := without.fit(ctx, []Coefficients{f.Coefficients}); err != nil {
 		return nil, err
 	}
