@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/catalog"
 	"blis/pkg/cluster"
 	"blis/pkg/diff"
 	"blis/pkg/dist"
 	"blis/pkg/fitness"
 	"blis/pkg/gen"
+	"blis/pkg/hardware"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 	"blis/pkg/summarize"
 	"blis/schemas"
 
@@ -32,12 +32,12 @@ var update = flag.Bool("update", false, "write the schemas anew")
 const suffix = ".schema.json"
 
 // records are the objects that are whole records.
-func records() []*record.Object {
-	return slices.DeleteFunc(slices.Clone(record.Objects), func(o *record.Object) bool { return o.Fields[0].Name != "kind" })
+func records() []*stream.Object {
+	return slices.DeleteFunc(slices.Clone(stream.Objects), func(o *stream.Object) bool { return o.Fields[0].Name != "kind" })
 }
 
 // generate makes the schema of o from its Go type and its table of fields.
-func generate(t *testing.T, o *record.Object) *jsonschema.Schema {
+func generate(t *testing.T, o *stream.Object) *jsonschema.Schema {
 	t.Helper()
 	s, err := jsonschema.ForType(o.Type, nil)
 	if err != nil {
@@ -53,11 +53,11 @@ func generate(t *testing.T, o *record.Object) *jsonschema.Schema {
 // fields knows of it. Null has no place on the wire.
 func describe(t *testing.T, s *jsonschema.Schema, typ reflect.Type) {
 	t.Helper()
-	at := slices.IndexFunc(record.Objects, func(o *record.Object) bool { return o.Type == typ })
+	at := slices.IndexFunc(stream.Objects, func(o *stream.Object) bool { return o.Type == typ })
 	if at < 0 {
-		t.Fatalf("%s is not among record.Objects", typ)
+		t.Fatalf("%s is not among stream.Objects", typ)
 	}
-	o := record.Objects[at]
+	o := stream.Objects[at]
 	s.Description = o.Doc
 	for i, f := range o.Fields {
 		p, inner := s.Properties[f.Name], typ.Field(i).Type
@@ -98,7 +98,7 @@ var others = []struct {
 }{
 	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
 	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[cluster.Config](), true},
-	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[catalog.File](), true},
+	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[hardware.File](), true},
 	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
 	{"fitness", "A fitness file of blis-summarize.", reflect.TypeFor[fitness.Spec](), true},
@@ -392,62 +392,62 @@ func policyTable() string {
 // may have and once with no more than it must.
 func sample(t *testing.T) []string {
 	t.Helper()
-	never := record.Outcome{
-		ID: "r", State: record.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: record.Nowhere, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, ITLMaxUS: record.Never,
+	never := stream.Outcome{
+		ID: "r", State: stream.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: stream.Nowhere, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, ITLMaxUS: stream.Never,
 	}
-	unread := record.NewSnapshot(5, "main", 0)
+	unread := stream.NewSnapshot(5, "main", 0)
 	ms := 1.5
 	var b bytes.Buffer
-	w := record.NewWriter(&b, true)
+	w := stream.NewWriter(&b, true)
 	for _, err := range []error{
-		w.Header(&record.Header{Stream: record.StreamWorkload}),
-		w.Header(&record.Header{
-			Stream: record.StreamRun, SpecDigest: "d",
-			SLOClasses: []record.SLOClass{{Name: "batch", Tier: "sheddable"}, {Name: "chat", Tier: "standard", Targets: record.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
-			Run:        &record.RunHeader{Trace: "full", Workload: record.Source{Tool: "t", SpecDigest: "d"}, Config: map[string]any{"version": 1}},
-			Recording:  &record.RecordingHeader{Clock: "server", Arrivals: true, Model: "m", GPU: "g", Engine: "e", TensorParallelSize: 2, Replicas: 1, TargetRPS: 0.5},
+		w.Header(&stream.Header{Stream: stream.StreamWorkload}),
+		w.Header(&stream.Header{
+			Stream: stream.StreamRun, SpecDigest: "d",
+			SLOClasses: []stream.SLOClass{{Name: "batch", Tier: "sheddable"}, {Name: "chat", Tier: "standard", Targets: stream.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
+			Run:        &stream.RunHeader{Trace: "full", Workload: stream.Source{Tool: "t", SpecDigest: "d"}, Config: map[string]any{"version": 1}},
+			Recording:  &stream.RecordingHeader{Clock: "server", Arrivals: true, Model: "m", GPU: "g", Engine: "e", TensorParallelSize: 2, Replicas: 1, TargetRPS: 0.5},
 		}),
-		w.Request(&record.Request{ID: "r", InputTokens: 1, OutputTokens: 1, DeadlineUS: record.Never}),
-		w.Request(&record.Request{
-			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []record.Segment{{ID: "a", Tokens: 3}},
+		w.Request(&stream.Request{ID: "r", InputTokens: 1, OutputTokens: 1, DeadlineUS: stream.Never}),
+		w.Request(&stream.Request{
+			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
 		}),
-		w.Session(&record.Session{ID: "s", UntilUS: record.Never, Steps: []record.SessionStep{{ID: "a", Extends: record.Nowhere, InputTokens: 1, OutputTokens: 1}}}),
-		w.Session(&record.Session{
-			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Persistent: true, Steps: []record.SessionStep{
-				{ID: "a", Extends: record.Nowhere, InputTokens: 9, OutputTokens: 1, Prompt: []record.Segment{{ID: "a", Tokens: 3}}},
-				{ID: "b", After: []record.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: record.Nowhere},
-				{ID: "c", Step: "c", Iteration: 1, After: []record.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9, OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
+		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never, Steps: []stream.SessionStep{{ID: "a", Extends: stream.Nowhere, InputTokens: 1, OutputTokens: 1}}}),
+		w.Session(&stream.Session{
+			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Persistent: true, Steps: []stream.SessionStep{
+				{ID: "a", Extends: stream.Nowhere, InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
+				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.Nowhere},
+				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9, OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
 			},
 		}),
-		w.Decision(&record.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4, Reason: "x", Rule: "routing.score",
-			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"}, Considered: []record.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
-		w.Any(&record.Preemption{Kind: record.KindPreemption, Deployment: "main", Request: "r"}),
+		w.Decision(&stream.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4, Reason: "x", Rule: "routing.score",
+			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"}, Considered: []stream.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
+		w.Any(&stream.Preemption{Kind: stream.KindPreemption, Deployment: "main", Request: "r"}),
 		w.Any(&unread),
-		w.Any(&record.Snapshot{Kind: record.KindSnapshot, Deployment: "main", Cache: true}),
-		w.Decision(&record.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: record.Nowhere}),
-		w.Any(&record.Regret{Kind: record.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
-			Alternatives: []record.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),
-		w.Any(&record.Regret{Kind: record.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "exact",
-			Alternatives: []record.Alternative{{Verdict: "reject", Replica: record.Nowhere, Own: &record.Difference{Lost: 1}, All: &record.Difference{Completed: -1, E2EMS: -5}}}}),
-		w.Any(&record.Anomaly{Kind: record.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1, Requests: []string{"r"}, Replica: record.Nowhere, SLOClass: "chat", Text: "t"}),
-		w.Any(&record.Anomaly{Kind: record.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1, Requests: []string{"r"}, Deployment: "main", Text: "t"}),
-		w.Step(&record.Step{Deployment: "main", EndUS: 5}),
+		w.Any(&stream.Snapshot{Kind: stream.KindSnapshot, Deployment: "main", Cache: true}),
+		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: stream.Nowhere}),
+		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
+			Alternatives: []stream.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),
+		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "exact",
+			Alternatives: []stream.Alternative{{Verdict: "reject", Replica: stream.Nowhere, Own: &stream.Difference{Lost: 1}, All: &stream.Difference{Completed: -1, E2EMS: -5}}}}),
+		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1, Requests: []string{"r"}, Replica: stream.Nowhere, SLOClass: "chat", Text: "t"}),
+		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1, Requests: []string{"r"}, Deployment: "main", Text: "t"}),
+		w.Step(&stream.Step{Deployment: "main", EndUS: 5}),
 		w.Outcome(&never),
-		w.Outcome(&record.Outcome{
-			ID: "r", State: record.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Step: "a",
-			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: record.Met(true),
+		w.Outcome(&stream.Outcome{
+			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Step: "a",
+			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: stream.Met(true),
 		}),
-		w.Any(&record.SessionOutcome{Kind: record.KindSessionOutcome, ID: "s", State: record.StateUnfinished, CompletedUS: record.Never}),
-		w.Any(&record.SessionOutcome{
-			Kind: record.KindSessionOutcome, ID: "s", State: record.StateBroken, Step: "a", Reason: "deadline", Tenant: "t", SLOClass: "chat", Workflow: "w",
-			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2, ParallelCompleted: 1, Iterations: 1, SLOMet: record.Met(false),
+		w.Any(&stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateUnfinished, CompletedUS: stream.Never}),
+		w.Any(&stream.SessionOutcome{
+			Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateBroken, Step: "a", Reason: "deadline", Tenant: "t", SLOClass: "chat", Workflow: "w",
+			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2, ParallelCompleted: 1, Iterations: 1, SLOMet: stream.Met(false),
 		}),
-		w.Any(&record.Fault{Kind: record.KindError, Tool: "t", Msg: "m"}),
-		w.Any(&record.Fault{Kind: record.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
-		w.Any(&record.End{Kind: record.KindEnd}),
-		w.End(&record.End{Requests: &record.Counts{Offered: 1}, WorkloadDigest: "d"}),
+		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "t", Msg: "m"}),
+		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
+		w.Any(&stream.End{Kind: stream.KindEnd}),
+		w.End(&stream.End{Requests: &stream.Counts{Offered: 1}, WorkloadDigest: "d"}),
 		w.Close(),
 	} {
 		if err != nil {
@@ -526,11 +526,11 @@ func TestSchemasRefuse(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatal(err)
 		}
-		if of[record.KindRequest].Validate(v) == nil {
+		if of[stream.KindRequest].Validate(v) == nil {
 			t.Errorf("taken: %s", line)
 		}
-		r := record.NewReader(strings.NewReader(line))
-		if r.Next() && r.Request(new(record.Request)) == nil {
+		r := stream.NewReader(strings.NewReader(line))
+		if r.Next() && r.Request(new(stream.Request)) == nil {
 			t.Errorf("the reader takes %s", line)
 		}
 	}

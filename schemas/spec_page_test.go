@@ -15,7 +15,7 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/gen"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -60,7 +60,7 @@ func newPage(t *testing.T) *page {
 	p := &page{T: t, docs: map[string]string{}, names: map[reflect.Type]string{}, fields: map[string]string{}}
 	p.read("gen")
 	p.read("dist")
-	for _, o := range record.Objects {
+	for _, o := range stream.Objects {
 		p.docs[o.Type.String()] = o.Doc
 		for i, f := range o.Fields {
 			p.docs[o.Type.String()+"."+o.Type.Field(i).Name] = f.Doc
@@ -235,7 +235,7 @@ func (p *page) rows(b *strings.Builder, typ reflect.Type) {
 // that one's fields.
 func key(typ reflect.Type) string {
 	if typ == reflect.TypeFor[gen.Class]() {
-		return "record.SLOClass"
+		return "stream.SLOClass"
 	}
 	return typ.String()
 }

@@ -75,7 +75,7 @@
 // find), how sessions are built and how much of their own history they send
 // again, all by class, tenant and model too; --from and --to cut it. -c FILE adds
 // the load on that cluster: the time that its replicas would be busy with full
-// batches, over the time offered, of which 1 is saturation (go doc ./pkg/load);
+// batches, over the time offered, of which 1 is saturation (go doc ./pkg/capacity);
 // -c "" is the built-in cluster.
 //
 // # Formats
@@ -84,7 +84,7 @@
 // traces to, the most valuable first: for people and for language models that are to
 // change its policies. Requests that missed a target of their SLO class are lost (without
 // targets, regret or late first tokens). Patterns are conditions that losing decisions
-// meet, each from a fixed list (go doc ./pkg/insight Conditions): n of N, and by how much
+// meet, each from a fixed list (go doc ./pkg/attribution Conditions): n of N, and by how much
 // more often requests lose that meet it. The text is cut to --max-tokens by leaving out
 // sections from the end. --strategy says what is told (issue_focused, decision_audit,
 // counterfactual, pattern_mining), --examples of how many decisions, --focus in which

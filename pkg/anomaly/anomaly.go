@@ -9,7 +9,7 @@
 // Figures are of bad windows only.
 package anomaly
 
-import "blis/pkg/named"
+import "blis/pkg/registry"
 
 // Episode is one anomaly, from its first sign to its last. Times are µs.
 type Episode struct {
@@ -74,7 +74,7 @@ type Detector interface {
 
 // Detectors is every detector. Each is made with what takes the episodes that it
 // finds, which come when they are over.
-var Detectors = named.Table[func(tell func(*Episode)) Detector]{
+var Detectors = registry.Table[func(tell func(*Episode)) Detector]{
 	{Name: "priority_inversion", Doc: priorityInversionDoc, Value: newPriorityInversion},
 	{Name: "hol_blocking", Doc: holBlockingDoc, Value: newHOLBlocking},
 	{Name: "preemption_storm", Doc: preemptionStormDoc, Value: newPreemptionStorm},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
@@ -28,7 +28,7 @@ func TestBandHoldsItsMiddle(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	for held, want := range map[int64]float64{100: 0, 9000: 0.5} {
 		p := &part{run: &run{seats: 10, replicas: 1, room: 9600}, in: []bool{true, true}}
-		p.run.requests = []record.Request{{ArrivalUS: 0, InputTokens: held, OutputTokens: 101}, {ArrivalUS: 50_000, InputTokens: held, OutputTokens: 101}}
+		p.run.requests = []stream.Request{{ArrivalUS: 0, InputTokens: held, OutputTokens: 101}, {ArrivalUS: 50_000, InputTokens: held, OutputTokens: 101}}
 		simulated := []seen{{ttft: 10e3, e2e: 1010e3, queue: 0}, {ttft: 310e3, e2e: 1310e3, queue: 300e3}}
 		if got := p.waited(simulated); got != want {
 			t.Errorf("with prompts of %d tokens %g wait for a place, want %g", held, got, want)

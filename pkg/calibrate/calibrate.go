@@ -21,10 +21,10 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/model"
 	"blis/pkg/recording"
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // Options are what a call of blis-calibrate may say.
@@ -169,13 +169,13 @@ func (o *Options) read(ctx context.Context, path, format string) (*recording.Rec
 		return nil, err
 	}
 	defer in.Close()
-	return recording.Read(ctx, source.Input{Name: "stdin", Path: choice, Stream: in}, format)
+	return recording.Read(ctx, textio.Input{Name: "stdin", Path: choice, Stream: in}, format)
 }
 
 // readSet reads the coefficients that a file has for the setup: those of another model,
 // GPU or parallelism are a fault, as are none, whatever else is known of the setup.
-func readSet(name string, s *setup) (*catalog.Set, error) {
-	sets, err := catalog.ReadSets(name, s.options.Hardware...)
+func readSet(name string, s *setup) (*hardware.Set, error) {
+	sets, err := hardware.ReadSets(name, s.options.Hardware...)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func readSet(name string, s *setup) (*catalog.Set, error) {
 }
 
 // isOf reports whether coefficients are of the setup's model, GPU and parallelism.
-func (s *setup) isOf(set *catalog.Set) bool {
+func (s *setup) isOf(set *hardware.Set) bool {
 	key := set.Key
 	if a, err := model.BuiltIn(key.Model); err == nil {
 		key.Model = a.Name
@@ -205,7 +205,7 @@ func (s *setup) isOf(set *catalog.Set) bool {
 }
 
 // served says for people what coefficients are of.
-func served(k catalog.Key) string {
+func served(k hardware.Key) string {
 	text := fmt.Sprintf("%s on %s, tensor parallelism %d", k.Model, k.GPU, k.TensorParallelSize)
 	if k.PipelineParallelSize > 1 {
 		text += fmt.Sprintf(", pipeline parallelism %d", k.PipelineParallelSize)

@@ -14,9 +14,9 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/dist"
 	"blis/pkg/latency"
-	"blis/pkg/record"
 	"blis/pkg/recording"
 	"blis/pkg/sim"
+	"blis/pkg/stream"
 )
 
 var seeds = flag.Int("seeds", 4, "recordings of each load that TestIntervalsCover makes; 100 take some minutes")
@@ -75,7 +75,7 @@ deployments: [{id: main, model: meta-llama/Llama-2-7b-hf, gpu: H100, engine: %s,
 	at := 0.0
 	for i := range l.perRate * len(l.rates) {
 		at += random.ExpFloat64() / l.rates[i/l.perRate] * 1e6
-		r.requests = append(r.requests, record.Request{ID: fmt.Sprint(i), ArrivalUS: record.Micros(at), DeadlineUS: record.Never,
+		r.requests = append(r.requests, stream.Request{ID: fmt.Sprint(i), ArrivalUS: stream.Micros(at), DeadlineUS: stream.Never,
 			InputTokens: l.input[0] + random.Int64N(l.input[1]-l.input[0]+1), OutputTokens: l.output[0] + random.Int64N(l.output[1]-l.output[0]+1)})
 		r.used = append(r.used, true)
 	}

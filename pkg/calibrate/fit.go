@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/catalog"
 	"blis/pkg/des"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/recording"
 )
@@ -82,7 +82,7 @@ func (s *setup) fit(ctx context.Context) (*Report, error) {
 }
 
 // check scores coefficients on all that was recorded.
-func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
+func (s *setup) check(ctx context.Context, set *hardware.Set) (*Report, error) {
 	r := &Report{setup: s, parts: s.everything(), Set: set, Scores: []*Score{}}
 	m, err := set.Latency.Build()
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *setup) check(ctx context.Context, set *catalog.Set) (*Report, error) {
 		s.warnByKind(s.steps, m)
 	}
 	for _, f := range s.files {
-		if slices.ContainsFunc(set.Recordings, func(r catalog.Recording) bool {
+		if slices.ContainsFunc(set.Recordings, func(r hardware.Recording) bool {
 			return r.Digest == f.Digest && (len(r.Runs) == 0 || slices.ContainsFunc(f.Names(), func(name string) bool { return slices.Contains(r.Runs, name) }))
 		}) {
 			s.warnf("%s: the coefficients were fitted to it, at least in part: its errors are no accuracy", f.Path)

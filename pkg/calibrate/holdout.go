@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/record"
 	"blis/pkg/recording"
+	"blis/pkg/stream"
 )
 
 // part is requests of a run that coefficients are judged by.
@@ -50,7 +50,7 @@ func (s *setup) holdEnds(fraction float64) (parts []part) {
 	}
 	for _, r := range s.runs {
 		for _, stage := range r.stagesOrAll() {
-			cut := stage.ToUS - record.Micros(fraction*float64(stage.ToUS-stage.FromUS))
+			cut := stage.ToUS - stream.Micros(fraction*float64(stage.ToUS-stage.FromUS))
 			p := part{name: fmt.Sprintf("%s, last %g %% of the time", nameOfStage(r, stage), 100*fraction), run: r, in: r.within(cut, stage.ToUS)}
 			p.hold()
 			if slices.Contains(p.in, true) {
@@ -119,7 +119,7 @@ func (s *setup) everything() (parts []part) {
 }
 
 // within says which requests of a run arrive from an instant on and before another.
-func (r *run) within(from, to record.Micros) []bool {
+func (r *run) within(from, to stream.Micros) []bool {
 	in := make([]bool, len(r.requests))
 	for i, q := range r.requests {
 		in[i] = q.ArrivalUS >= from && q.ArrivalUS < to

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"blis/pkg/latency"
-	"blis/pkg/record"
 	"blis/pkg/recording"
 	"blis/pkg/sim"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // seen is what one request saw, in µs: NaN where it is not known. queue is the time
@@ -48,8 +48,8 @@ type run struct {
 	async    bool
 	seats    int // the most sequences that a replica runs
 	room     int // tokens that a replica's cache has blocks for
-	requests []record.Request
-	outcomes []record.Outcome // of the same requests, where they completed
+	requests []stream.Request
+	outcomes []stream.Outcome // of the same requests, where they completed
 	measured []seen
 	stages   []recording.Stage
 	period   int // of prompts that repeat; 0: none
@@ -84,14 +84,14 @@ func (s *setup) fill(r *run, of *recording.Run) {
 	}
 	lost := 0
 	for i := range of.Outcomes {
-		if of.Outcomes[i].State != record.StateCompleted {
+		if of.Outcomes[i].State != stream.StateCompleted {
 			lost++
 		}
 	}
 	if lost > 0 {
 		s.warnf("%s: %d of %d requests did not complete: what they loaded the server with is known in part at best, and a replay is as busy as the rest", r.name, lost, len(of.Outcomes))
 	}
-	byID := map[string]*record.Outcome{}
+	byID := map[string]*stream.Outcome{}
 	for i := range of.Outcomes {
 		byID[of.Outcomes[i].ID] = &of.Outcomes[i]
 	}
@@ -108,13 +108,13 @@ func (s *setup) fill(r *run, of *recording.Run) {
 			continue
 		}
 		m := unseen
-		if o.State == record.StateCompleted {
+		if o.State == stream.StateCompleted {
 			m.e2e = float64(o.CompletedUS - o.ArrivalUS)
-			if o.FirstTokenUS != record.Never {
+			if o.FirstTokenUS != stream.Never {
 				m.ttft = float64(o.FirstTokenUS - o.ArrivalUS)
 			}
 		}
-		q.Model, q.SLOClass, q.DeadlineUS = "", "", record.Never
+		q.Model, q.SLOClass, q.DeadlineUS = "", "", stream.Never
 		r.requests, r.outcomes, r.measured, r.used = append(r.requests, q), append(r.outcomes, *o), append(r.measured, m), append(r.used, true)
 	}
 	var cached, prompts int64
@@ -173,7 +173,7 @@ func (r *run) divide() {
 		at := float64(q.ArrivalUS)
 		r.beside[i] = decoding.mean(at, at+r.measured[i].ttft) / float64(r.replicas)
 	}
-	var span, last record.Micros
+	var span, last stream.Micros
 	used := 0
 	for i, q := range r.requests {
 		if r.used[i] && !math.IsNaN(r.measured[i].e2e) {
@@ -210,8 +210,8 @@ func (r *run) play(ctx context.Context, m latency.Model) ([]seen, error) {
 	for i := range out {
 		out[i] = unseen
 	}
-	err := r.player.Play(ctx, r.requests[:r.needed()], m, func(i int, o *record.Outcome) {
-		if o.State == record.StateCompleted {
+	err := r.player.Play(ctx, r.requests[:r.needed()], m, func(i int, o *stream.Outcome) {
+		if o.State == stream.StateCompleted {
 			out[i] = seen{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS), float64(o.ScheduledUS - o.EnqueuedUS)}
 		}
 	})

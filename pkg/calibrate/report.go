@@ -11,14 +11,14 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 )
 
 // Report is what a fit found, or a check.
 type Report struct {
 	// Set is the coefficients as blis-sim takes them.
-	Set *catalog.Set `json:"coefficients"`
+	Set *hardware.Set `json:"coefficients"`
 	// Fitted are those of the linear model with what they come from; none of a check.
 	Fitted []Coefficient `json:"fitted,omitempty"`
 	// Host is what was added to steps of GPUs alone.

@@ -4,15 +4,15 @@ import (
 	"math"
 	"strings"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 )
 
 // set makes the coefficients that blis-sim takes, with all that is known of them.
-func (r *Report) set() *catalog.Set {
+func (r *Report) set() *hardware.Set {
 	s, f := r.setup, &r.fit
-	set := &catalog.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings}
+	set := &hardware.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings}
 	async, caching := s.deployment.Engine.AsyncScheduling, s.deployment.Engine.EnablePrefixCaching
-	set.Settings = catalog.Settings{AsyncScheduling: &async, EnablePrefixCaching: &caching}
+	set.Settings = hardware.Settings{AsyncScheduling: &async, EnablePrefixCaching: &caching}
 	rounded := f.list()
 	for k := range rounded {
 		rounded[k] = round(rounded[k], 5)
@@ -21,9 +21,9 @@ func (r *Report) set() *catalog.Set {
 	if f.Alpha[3] > 0 {
 		alphas = rounded[:beta0]
 	}
-	set.Latency = catalog.Latency{Model: "linear", AlphaUS: alphas, BetaUS: rounded[beta0:]}
+	set.Latency = hardware.Latency{Model: "linear", AlphaUS: alphas, BetaUS: rounded[beta0:]}
 	if f.table != nil {
-		set.Latency = catalog.Latency{Model: "table", AlphaUS: alphas, Table: f.table}
+		set.Latency = hardware.Latency{Model: "table", AlphaUS: alphas, Table: f.table}
 	}
 	set.Intervals.Level = level
 	set.Intervals.AlphaUS, set.Intervals.BetaUS = intervalsOf(f, &f.intervals, rounded)
@@ -34,7 +34,7 @@ func (r *Report) set() *catalog.Set {
 	var sources []string
 	for _, file := range s.files {
 		name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
-		recorded := catalog.Recording{File: name, Digest: file.Digest}
+		recorded := hardware.Recording{File: name, Digest: file.Digest}
 		for _, run := range s.runs {
 			if run.file != file {
 				continue
@@ -51,11 +51,11 @@ func (r *Report) set() *catalog.Set {
 	set.Range = s.ranges()
 	for _, score := range r.Scores {
 		for _, m := range score.Metrics {
-			set.Errors = append(set.Errors, catalog.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)})
+			set.Errors = append(set.Errors, hardware.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)})
 		}
 	}
 	if held := r.StepScore; held != nil {
-		set.Errors = append(set.Errors, catalog.Error{Metric: "step", Data: held.Data + " (the median of what they are off by, whatever its sign)", Percent: held.Percent})
+		set.Errors = append(set.Errors, hardware.Error{Metric: "step", Data: held.Data + " (the median of what they are off by, whatever its sign)", Percent: held.Percent})
 	}
 	return set
 }
@@ -78,10 +78,10 @@ func intervalsOf(f *fitted, intervals *[len(names)]Interval, values []float64) (
 }
 
 // ranges are what the data cover.
-func (s *setup) ranges() (r catalog.Range) {
-	widen := func(span *catalog.Span, v float64) {
+func (s *setup) ranges() (r hardware.Range) {
+	widen := func(span *hardware.Span, v float64) {
 		if *span == nil {
-			*span = catalog.Span{v, v}
+			*span = hardware.Span{v, v}
 		}
 		(*span)[0], (*span)[1] = min((*span)[0], v), max((*span)[1], v)
 	}
@@ -119,7 +119,7 @@ func (s *setup) ranges() (r catalog.Range) {
 }
 
 // coefficientsOf are those of a linear set.
-func coefficientsOf(set *catalog.Set) (c Coefficients) {
+func coefficientsOf(set *hardware.Set) (c Coefficients) {
 	copy(c.Alpha[:], set.Latency.AlphaUS)
 	copy(c.Beta[:], set.Latency.BetaUS)
 	return c

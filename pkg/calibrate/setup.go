@@ -10,19 +10,19 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/catalog"
 	"blis/pkg/cluster"
-	"blis/pkg/config"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
 	"blis/pkg/recording"
 	"blis/pkg/sim"
+	"blis/pkg/strictyaml"
 )
 
 // setup is a server as it was recorded, and what was recorded.
 type setup struct {
 	options *Options
-	key     catalog.Key
+	key     hardware.Key
 	engine  string
 	// assumed: no file says how the engine was set.
 	assumed    bool
@@ -34,10 +34,10 @@ type setup struct {
 	steps      []recording.Step
 	warnings   []string
 	// earlier is a fit to refine; nil without one.
-	earlier *catalog.Set
+	earlier *hardware.Set
 	// hardware is what GPUs are known; aliases are names of a file that is being taken
 	// for the setup's model and GPU.
-	hardware *catalog.Catalog
+	hardware *hardware.Catalog
 	aliases  map[string]bool
 }
 
@@ -53,7 +53,7 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		return nil, err
 	}
 	c, err := of.load(0)
-	if fault := (*config.Error)(nil); s.assumed && errors.As(err, &fault) {
+	if fault := (*strictyaml.Error)(nil); s.assumed && errors.As(err, &fault) {
 		// The file that was made of flags is nobody's: the fault is told without it.
 		return nil, fmt.Errorf("%s: %s", of.what, strings.TrimPrefix(fault.Msg, "deployments[0]."))
 	} else if err != nil {
@@ -66,9 +66,9 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 		return nil, err
 	}
 	e := &s.deployment.Engine
-	s.key = catalog.Key{Model: canonical(s.deployment), GPU: s.deployment.GPU, TensorParallelSize: e.TensorParallelSize,
+	s.key = hardware.Key{Model: canonical(s.deployment), GPU: s.deployment.GPU, TensorParallelSize: e.TensorParallelSize,
 		PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize}
-	if s.hardware, err = catalog.Open(o.Hardware...); err != nil {
+	if s.hardware, err = hardware.Open(o.Hardware...); err != nil {
 		return nil, err
 	}
 	for _, r := range all {

@@ -5,19 +5,19 @@ import (
 	"slices"
 	"testing"
 
-	"blis/pkg/catalog"
 	"blis/pkg/cluster"
+	"blis/pkg/hardware"
 	"blis/pkg/recording"
 )
 
 // TestOthersAreLeftOutInOrder: steps of other setups are told of in the order of their
 // names, behind the warnings that were there.
 func TestOthersAreLeftOutInOrder(t *testing.T) {
-	known, err := catalog.Open()
+	known, err := hardware.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &setup{hardware: known, deployment: &cluster.Deployment{Model: "a/model"}, key: catalog.Key{Model: "a/model", GPU: "H100-SXM", TensorParallelSize: 1}}
+	s := &setup{hardware: known, deployment: &cluster.Deployment{Model: "a/model"}, key: hardware.Key{Model: "a/model", GPU: "H100-SXM", TensorParallelSize: 1}}
 	s.warnf("z: was there")
 	want := []string{"z: was there"}
 	r := &recording.Recording{Path: "r"}

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // shortRun is a run of n requests, one each second, of 10 tokens in and out.
 func shortRun(n int) *run {
 	r := &run{}
 	for i := range n {
-		r.requests = append(r.requests, record.Request{ID: fmt.Sprint(i), ArrivalUS: record.Micros(1e6 * i), InputTokens: 10, OutputTokens: 10})
+		r.requests = append(r.requests, stream.Request{ID: fmt.Sprint(i), ArrivalUS: stream.Micros(1e6 * i), InputTokens: 10, OutputTokens: 10})
 		r.measured, r.used = append(r.measured, seen{1e4, 1e5, 0}), append(r.used, true)
 	}
 	return r

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // spanBlocks is into how many blocks of time the requests of spans are divided.
@@ -69,7 +69,7 @@ func phasesOf(runs []*run, budget int) *phases {
 				tokens := beside.prefill.mean(start, first) * (first - start)
 				add(start, first, math.Max(1, math.Ceil(tokens/float64(budget)-0.05)), tokens)
 			}
-			if o.EnqueuedUS != record.Never && r.arrivals && r.used[i] {
+			if o.EnqueuedUS != stream.Never && r.arrivals && r.used[i] {
 				f.alpha.addIn(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
 			}
 			f.inputs[0], f.inputs[1] = math.Min(f.inputs[0], input), math.Max(f.inputs[1], input)
@@ -80,17 +80,17 @@ func phasesOf(runs []*run, budget int) *phases {
 	return f
 }
 
-// place is a replica; its index is record.Nowhere where a recording does not say it.
+// place is a replica; its index is stream.Nowhere where a recording does not say it.
 type place struct {
 	deployment string
-	replica    record.Index
+	replica    stream.Index
 }
 
-func placeOf(o *record.Outcome) place { return place{o.Deployment, o.Replica} }
+func placeOf(o *stream.Outcome) place { return place{o.Deployment, o.Replica} }
 
 // replicasOf is how many replicas the outcomes of a run name, 0 where they name none.
-func replicasOf(outcomes []record.Outcome) int {
-	most := record.Nowhere
+func replicasOf(outcomes []stream.Outcome) int {
+	most := stream.Nowhere
 	for i := range outcomes {
 		most = max(most, outcomes[i].Replica)
 	}
@@ -113,7 +113,7 @@ func companiesOf(r *run) map[place]company {
 	companies := map[place]company{}
 	for p, requests := range at {
 		part := 1.0
-		if p.replica == record.Nowhere {
+		if p.replica == stream.Nowhere {
 			part = 1 / float64(r.replicas)
 		}
 		companies[p] = r.company(requests, part)
@@ -131,20 +131,20 @@ func (r *run) company(requests []int, part float64) company {
 		o := &r.outcomes[i]
 		input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 		start, first, end := o.ScheduledUS, o.FirstTokenUS, o.CompletedUS
-		if end == record.Never {
+		if end == stream.Never {
 			end = o.EndedUS
 		}
-		if start == record.Never && first == record.Never || end == record.Never {
+		if start == stream.Never && first == stream.Never || end == stream.Never {
 			continue
 		}
-		if first == record.Never {
+		if first == stream.Never {
 			// It ended in its prefill, or its first token was not noted and was soon.
 			first = end
-			if o.State == record.StateCompleted {
+			if o.State == stream.StateCompleted {
 				first = start
 			}
 		}
-		if start != record.Never {
+		if start != stream.Never {
 			computed := part * (input - float64(o.CachedTokens))
 			prefills = append(prefills, span{float64(start), float64(first), computed / max(1, float64(first-start))})
 		}
@@ -157,8 +157,8 @@ func (r *run) company(requests []int, part float64) company {
 
 // timed reports whether a request has the times of both phases, and was not
 // interrupted.
-func timed(o *record.Outcome) bool {
-	return o.State == record.StateCompleted && o.Preemptions == 0 && o.ScheduledUS != record.Never && o.FirstTokenUS != record.Never && o.CompletedUS != record.Never
+func timed(o *stream.Outcome) bool {
+	return o.State == stream.StateCompleted && o.Preemptions == 0 && o.ScheduledUS != stream.Never && o.FirstTokenUS != stream.Never && o.CompletedUS != stream.Never
 }
 
 // fromSpans fits α and β to the server's own times.

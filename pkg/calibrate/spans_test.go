@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // spanRun is a run of requests that decode from 1 s to 2 s each, of 100 prompt tokens
@@ -13,8 +13,8 @@ import (
 func spanRun(n int) *run {
 	r := &run{replicas: 1}
 	for range n {
-		r.requests = append(r.requests, record.Request{InputTokens: 100, OutputTokens: 11})
-		r.outcomes = append(r.outcomes, record.Outcome{State: record.StateCompleted, ArrivalUS: 980e3, EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6, EndedUS: record.Never, Replica: record.Nowhere})
+		r.requests = append(r.requests, stream.Request{InputTokens: 100, OutputTokens: 11})
+		r.outcomes = append(r.outcomes, stream.Outcome{State: stream.StateCompleted, ArrivalUS: 980e3, EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6, EndedUS: stream.Never, Replica: stream.Nowhere})
 		r.used = append(r.used, true)
 	}
 	return r
@@ -26,8 +26,8 @@ func spanRun(n int) *run {
 func TestOthersRanBeside(t *testing.T) {
 	r := spanRun(5)
 	r.outcomes[1].Preemptions = 1
-	r.outcomes[2].State, r.outcomes[2].CompletedUS, r.outcomes[2].EndedUS = record.StateTimedOut, record.Never, 1.5e6
-	r.outcomes[3].ScheduledUS = record.Never
+	r.outcomes[2].State, r.outcomes[2].CompletedUS, r.outcomes[2].EndedUS = stream.StateTimedOut, stream.Never, 1.5e6
+	r.outcomes[3].ScheduledUS = stream.Never
 	r.outcomes[4].Preemptions, r.outcomes[4].PreemptedUS = 2, 500e3
 	f := phasesOf([]*run{r}, 2048)
 	// 10 steps of 1 + 1 + 0.5 + 1 + 0.5 sequences with 105.5 tokens each; and one step of
@@ -82,7 +82,7 @@ func TestReplicasAreApart(t *testing.T) {
 		}
 	}
 	for i := range r.outcomes {
-		r.outcomes[i].Replica = record.Index(i % 2)
+		r.outcomes[i].Replica = stream.Index(i % 2)
 	}
 	if n := replicasOf(r.outcomes); n != 2 {
 		t.Errorf("%d replicas", n)

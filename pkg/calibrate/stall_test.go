@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // TestStallIsAtTheStart: first tokens that are late while a server warms up are a stall;
@@ -38,7 +38,7 @@ func TestStallIsAtTheStart(t *testing.T) {
 			}
 			r.measured = append(r.measured, s)
 			r.used = append(r.used, true)
-			r.requests = append(r.requests, record.Request{ArrivalUS: record.Micros(i) * 1e5})
+			r.requests = append(r.requests, stream.Request{ArrivalUS: stream.Micros(i) * 1e5})
 		}
 		until, stalled, middle := r.stall(simulated)
 		if until != c.until || stalled != c.stalled {
@@ -102,7 +102,7 @@ func TestStallRecorded(t *testing.T) {
 func TestJudgedStallIsToldOf(t *testing.T) {
 	for _, c := range []struct {
 		stalled int
-		from    record.Micros
+		from    stream.Micros
 		want    string
 	}{{30, 0, "the part: the first tokens of 30 requests of its first 29 s came late, half of them by 0.8 s"}, {30, 60e6, ""}, {0, 0, ""}} {
 		run := shortRun(300)

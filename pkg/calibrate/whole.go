@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // played is what the requests of a run saw when it was played with the coefficients of
@@ -74,7 +74,7 @@ const likeLengths = 20
 
 // wholeBlocksOf compares the residuals of TTFT of requests in [from, to). nil where there
 // are not enough of both kinds.
-func wholeBlocksOf(p *played, from, to record.Micros, size int64) *wholeBlocks {
+func wholeBlocksOf(p *played, from, to stream.Micros, size int64) *wholeBlocks {
 	var whole, others []int
 	for i, in := range p.run.within(from, to) {
 		switch {

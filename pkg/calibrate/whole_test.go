@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // scattered are requests with prompts of 500 to 1500 tokens whose first tokens come up to
@@ -26,7 +26,7 @@ func scattered(seed uint64, n int, extra float64) *played {
 		if input%16 == 0 {
 			late += extra
 		}
-		p.run.requests = append(p.run.requests, record.Request{ArrivalUS: record.Micros(i), InputTokens: input})
+		p.run.requests = append(p.run.requests, stream.Request{ArrivalUS: stream.Micros(i), InputTokens: input})
 		p.simulated = append(p.simulated, seen{ttft: 60e3})
 		p.run.measured = append(p.run.measured, seen{ttft: 60e3 + late})
 	}

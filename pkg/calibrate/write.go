@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 )
 
@@ -16,7 +16,7 @@ type setWriter struct{ *strings.Builder }
 func (w setWriter) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
 // writeSet writes a file of coefficients.
-func writeSet(b *strings.Builder, s *catalog.Set) {
+func writeSet(b *strings.Builder, s *hardware.Set) {
 	w := setWriter{b}
 	w.server(s)
 	if t := s.Latency.Table; t != nil {
@@ -29,7 +29,7 @@ func writeSet(b *strings.Builder, s *catalog.Set) {
 }
 
 // server writes what the coefficients are of.
-func (w setWriter) server(s *catalog.Set) {
+func (w setWriter) server(s *hardware.Set) {
 	w.line("version: 1")
 	w.line("coefficients:")
 	w.line("  - model: %s", strconv.Quote(s.Model))
@@ -68,11 +68,11 @@ func (w setWriter) table(alpha []float64, t *latency.Table) {
 }
 
 // provenance writes what range the coefficients are for, and where they come from.
-func (w setWriter) provenance(s *catalog.Set) {
+func (w setWriter) provenance(s *hardware.Set) {
 	w.line("    range:")
 	for _, r := range []struct {
 		name string
-		span catalog.Span
+		span hardware.Span
 	}{{"decode_sequences", s.Range.DecodeSequences}, {"prefill_tokens", s.Range.PrefillTokens}, {"context_tokens", s.Range.ContextTokens},
 		{"input_tokens", s.Range.InputTokens}, {"output_tokens", s.Range.OutputTokens}} {
 		if r.span != nil {
@@ -96,10 +96,10 @@ func (w setWriter) provenance(s *catalog.Set) {
 }
 
 // trust writes intervals, errors and warnings.
-func (w setWriter) trust(s *catalog.Set) {
+func (w setWriter) trust(s *hardware.Set) {
 	for _, i := range []struct {
 		name string
-		catalog.Intervals
+		hardware.Intervals
 	}{{"intervals", s.Intervals}, {"doubts", s.Doubts}} {
 		if i.Level == 0 {
 			continue

@@ -1,144 +1,183 @@
-// Package capacity is the arithmetic of a GPU's memory: what a model's weights
-// and a server's buffers leave for the KV cache.
+// Package capacity says how much of a cluster a workload takes: offered load over
+// capacity, of which 1 is saturation.
+//
+//	load = busy time that the calls need / (replicas · time offered)
+//
+// The busy time is that of replicas at their limit, where nothing more can be
+// shared: each step is as full as the engine lets it be with calls like these,
+// and takes what the deployment's latency model says. In its long-run mean a
+// step at the limit finishes r calls, so that a call takes T(r)/r of a replica:
+//
+//	a step computes r·(prompt tokens) and r·(output − 1) decode tokens;
+//	seats:  r·(steps that a call stays) ≤ max_num_seqs, where a prompt stays
+//	        for as many steps as it has chunks, an answer for output − 1, and
+//	        with asynchronous scheduling the seat for one more;
+//	budget: r·(tokens that a call computes) ≤ max_num_batched_tokens;
+//	memory: r·(slots that a call holds, summed over its steps) ≤ the cache's.
+//
+// r is the largest that keeps all three. T is the mean of the steps that compute
+// prompts, as many as calls have chunks, and of those that only decode.
+//
+// What the prefix cache saves depends on when and where calls run. There are two
+// loads: one with every prefix found that any earlier call had, computed once
+// and held once; one with nothing found and everything held by itself. The truth
+// lies between.
+//
+// Left out: preemptions, and what they compute twice; that routers do not spread
+// calls evenly; that a step at the limit may be fuller or emptier than the mean.
+// One replica that always has more to do gets through 1 to 4 % less than this
+// says where seats or the budget bound it, and 4 to 9 % less where memory does.
 package capacity
 
 import (
 	"fmt"
-	"math"
+	"iter"
 
-	"blis/pkg/model"
+	"blis/pkg/cluster"
 )
 
-// Plan is what is to fit into the memory of each GPU of a replica.
-type Plan struct {
-	Work model.Work
-	// GPUMemory is that of one GPU, in bytes, of which the server takes the
-	// fraction Utilization.
-	GPUMemory   int64
-	Utilization float64
-	// The replica has TP·PP·DP GPUs.
-	TP, PP, DP int
-	BlockSize  int
-	// MaxNumSeqs and MaxNumBatchedTokens bound a step of one engine core.
-	MaxNumSeqs, MaxNumBatchedTokens int
+// Call is one call of a model. Cached are the leading tokens of its prompt that
+// some earlier call had. Model is "" for the cluster's first.
+type Call struct {
+	Model                 string
+	Input, Output, Cached int64
 }
 
-// Memory is the use of the memory of the GPU that has the most to hold, in
-// bytes: Usable = Weights + Activations + Runtime + Communication + KVCache.
-type Memory struct {
-	GPU         int64   `json:"gpu_bytes"`
-	Utilization float64 `json:"utilization"`
-	Usable      int64   `json:"usable_bytes"`
-	Weights     int64   `json:"weight_bytes"`
-	// Activations is the peak while the largest step is computed.
-	Activations int64 `json:"activation_bytes"`
-	// Runtime is what CUDA and its libraries take, Communication the buffers for
-	// exchanges with the other GPUs.
-	Runtime       int64 `json:"runtime_bytes"`
-	Communication int64 `json:"communication_bytes"`
-	// KVCache is what is left: negative if the rest does not fit.
-	KVCache int64 `json:"kv_cache_bytes"`
-	// A block takes BlockBytes of it, and there are Blocks.
-	BlockBytes int64 `json:"block_bytes"`
-	Blocks     int64 `json:"blocks"`
+// Load is how much of a cluster a workload takes.
+type Load struct {
+	// Offered is the largest of the models': offered load over capacity, with all
+	// shared prefixes found in caches. Uncached is the largest where none is.
+	// They are absent where no call can be served or no time passes.
+	Offered  *float64 `json:"offered_over_capacity,omitempty"`
+	Uncached *float64 `json:"uncached,omitempty"`
+	// OfferedS is the time, in s, that the calls are spread over.
+	OfferedS float64 `json:"offered_s"`
+	Models   []Model `json:"models"`
+	// Unserved calls ask for a model that nobody serves, TooLong are longer than
+	// any deployment of theirs takes. They count nowhere else.
+	Unserved int64 `json:"unserved,omitempty"`
+	TooLong  int64 `json:"too_long,omitempty"`
 }
 
-// runtimeBytes is what a worker has beside PyTorch's own memory: 0.16 GiB on an
-// H100 (vllm-project/vllm pull request 12126, the log of its memory profiling).
-const runtimeBytes = 171798692
+// Model is the part of one model's deployments.
+type Model struct {
+	Model    string `json:"model"`
+	Replicas int    `json:"replicas"`
+	Calls    int64  `json:"calls"`
+	// Offered and Uncached are as in Load, the capacities in calls per second of
+	// all replicas.
+	Offered          *float64 `json:"offered_over_capacity,omitempty"`
+	Uncached         *float64 `json:"uncached,omitempty"`
+	Capacity         float64  `json:"capacity_per_s"`
+	CapacityUncached float64  `json:"capacity_uncached_per_s"`
+	// Limit is what bounds the steps of the first deployment, with prefixes found:
+	// seats, budget or memory.
+	Limit string `json:"limit"`
+}
 
-// communicationBytes is what NCCL takes for a tensor-parallel group of two and
-// of more GPUs (ai-dynamo/aiconfigurator 095f58a, systems/h100_sxm.yaml,
-// misc.nccl_mem).
-var communicationBytes = [2]int64{358612992, 411041792}
-
-// Memory does the arithmetic.
-func (p Plan) Memory() Memory {
-	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
-		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
-		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.blockBytes()}
-	switch {
-	case p.TP == 2:
-		m.Communication = communicationBytes[0]
-	case p.TP > 2:
-		m.Communication = communicationBytes[1]
+// Of returns the load of calls that are offered within us µs.
+func Of(c *cluster.Config, calls iter.Seq[Call], us int64) (*Load, error) {
+	models, err := deployed(c)
+	if err != nil {
+		return nil, err
 	}
-	m.KVCache = m.Usable - m.Weights - m.Activations - m.Runtime - m.Communication
-	m.Blocks = max(0, m.KVCache) / m.BlockBytes
-	return m
-}
-
-// stage is the part of the layers that the largest pipeline stage has.
-func (p Plan) stage(bytes int64) int64 {
-	layers := int64(p.Work.Layers)
-	perStage := (layers + int64(p.PP) - 1) / int64(p.PP)
-	return int64(math.Ceil(float64(bytes) * float64(perStage) / float64(layers)))
-}
-
-// weights are those of one GPU: tensor parallelism divides all of them, and the
-// experts go over the data-parallel GPUs too.
-func (p Plan) weights() int64 {
-	w := &p.Work
-	tp := int64(p.TP)
-	experts := int64(w.ExpertLayers) * int64(w.Experts) * w.Expert.Bytes
-	ends := w.Head.Bytes + w.Embedding.Bytes
-	if p.PP > 1 { // they are at the two ends of the pipeline
-		ends = max(w.Head.Bytes, w.Embedding.Bytes)
+	l := &Load{OfferedS: float64(us) / 1e6, Models: []Model{}}
+	l.assign(models, calls)
+	for _, m := range models {
+		if len(m.calls) == 0 {
+			continue
+		}
+		part := m.load()
+		if us > 0 {
+			perSecond := float64(part.Calls) * 1e6 / float64(us)
+			part.Offered, part.Uncached = pointer(perSecond/part.Capacity), pointer(perSecond/part.CapacityUncached)
+			l.Offered, l.Uncached = larger(l.Offered, part.Offered), larger(l.Uncached, part.Uncached)
+		}
+		l.Models = append(l.Models, part)
 	}
-	return p.stage(w.Dense.Bytes)/tp + p.stage(experts)/(tp*int64(p.DP)) + ends/tp
+	return l, nil
 }
 
-// activations is the peak in PyTorch's memory while the largest step runs: its
-// tokens, in 16 bits, four times in the width between layers (input, residual,
-// norm, output) and once in that of a layer's products; and for each sequence
-// the logits, in 16 and twice in 32 bits. Llama-3-8B with 8192 tokens and 256
-// sequences takes 1.26 GiB (vllm-project/vllm pull request 10511) and 1.37 so.
-func (p Plan) activations() int64 {
-	w := &p.Work
-	hidden := int64(w.Hidden)
-	products := w.Dense.Params / int64(w.Layers) / hidden
-	if w.ExpertLayers > 0 {
-		products += int64(w.ExpertsPerToken) * w.Expert.Params / hidden
+func pointer(x float64) *float64 { return &x }
+
+func larger(a, b *float64) *float64 {
+	if a == nil || *b > *a {
+		return b
 	}
-	tokens := float64(p.MaxNumBatchedTokens) * 2 * float64(4*hidden+products/int64(p.TP))
-	logits := float64(p.MaxNumSeqs) * float64(w.Head.Params/hidden) * (2 + 4 + 4)
-	return int64(min(tokens+logits, maxBytes))
+	return a
 }
 
-// maxBytes is beyond any memory, and small enough to be added up.
-const maxBytes = 1 << 60
-
-// blockBytes is a block of the layers that see all of a sequence; of all layers
-// where every one of them has a window.
-func (p Plan) blockBytes() int64 {
-	if p.Work.KVBytes == 0 {
-		return p.share(p.Work.WindowKVBytes, p.Work.WindowKVHeads)
+// assign gives each model the calls that it can serve.
+func (l *Load) assign(models []*model, calls iter.Seq[Call]) {
+	byName := map[string]*model{"": models[0]}
+	for _, m := range models {
+		byName[m.name] = m
 	}
-	return p.share(p.Work.KVBytes, p.Work.KVHeads)
-}
-
-// share is what one GPU has of a block of so many bytes a token, in so many
-// heads.
-func (p Plan) share(bytes int64, heads int) int64 {
-	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, heads))
-}
-
-// Window returns how many blocks of a sequence have how many more for the layers
-// with a window; 0, 0 if there are no such layers or no others (then every
-// sequence is taken to hold all of its blocks, as in engines that do not free
-// what a window has passed).
-func (p Plan) Window() (blocks, extra int) {
-	w := &p.Work
-	if w.Window == 0 || w.KVBytes == 0 {
-		return 0, 0
+	for call := range calls {
+		c := lengths{int32(call.Input), int32(call.Output), int32(call.Cached)}
+		switch m := byName[call.Model]; {
+		case m == nil:
+			l.Unserved++
+		case !m.holds(c):
+			l.TooLong++
+		default:
+			m.calls = append(m.calls, c)
+		}
 	}
-	full, near := p.blockBytes(), p.share(w.WindowKVBytes, w.WindowKVHeads)
-	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((near + full - 1) / full)
 }
 
-// String is the sum as text, in GiB.
-func (m Memory) String() string {
-	gib := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
-	return fmt.Sprintf("%s GiB · %g = %s usable − %s weights − %s activations − %s runtime − %s communication = %s GiB for KV blocks",
-		gib(m.GPU), m.Utilization, gib(m.Usable), gib(m.Weights), gib(m.Activations), gib(m.Runtime), gib(m.Communication), gib(m.KVCache))
+// model is a model at work: its deployments and its calls.
+type model struct {
+	name    string
+	engines []*engine
+	calls   []lengths
+}
+
+// lengths are those of a Call, which the wire keeps within 31 bits.
+type lengths struct{ input, output, cached int32 }
+
+// deployed returns the models of a cluster, in the order of its file.
+func deployed(c *cluster.Config) ([]*model, error) {
+	var models []*model
+	byName := map[string]*model{}
+	for i := range c.Deployments {
+		e, err := newEngine(&c.Deployments[i])
+		if err != nil {
+			return nil, fmt.Errorf("deployment %s: %w", c.Deployments[i].ID, err)
+		}
+		name := c.Deployments[i].Model
+		if byName[name] == nil {
+			byName[name] = &model{name: name}
+			models = append(models, byName[name])
+		}
+		byName[name].engines = append(byName[name].engines, e)
+	}
+	return models, nil
+}
+
+// holds reports whether any deployment can serve the call at all.
+func (m *model) holds(c lengths) bool {
+	for _, e := range m.engines {
+		if e.holds(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// load returns the model's capacities. Deployments that differ are taken to get
+// calls in proportion to what they can serve.
+func (m *model) load() Model {
+	part := Model{Model: m.name, Calls: int64(len(m.calls))}
+	for i, e := range m.engines {
+		part.Replicas += e.replicas
+		perSecond, limit := e.capacity(m.calls, e.caches)
+		part.Capacity += perSecond
+		if i == 0 {
+			part.Limit = limit
+		}
+		perSecond, _ = e.capacity(m.calls, false)
+		part.CapacityUncached += perSecond
+	}
+	return part
 }

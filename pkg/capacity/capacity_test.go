@@ -1,103 +1,198 @@
 package capacity
 
 import (
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
-	"blis/pkg/model"
+	"blis/pkg/cluster"
+
+	"pgregory.net/rapid"
 )
 
-func plan(t *testing.T, name string) Plan {
+// loaded is the cluster of a file's text.
+func loaded(t testing.TB, text string) *cluster.Config {
 	t.Helper()
-	a, err := model.BuiltIn(name)
+	path := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Load(path, cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Plan{Work: a.Work(), GPUMemory: 80 << 30, Utilization: 0.9, TP: 1, PP: 1, DP: 1, BlockSize: 16, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
+	return c
 }
 
-// TestLog: Llama-3-8B on a GPU of 79.22 GiB, 8192 tokens and 256 sequences a
-// step: 14.96 GiB of weights, 1.26 of activations and 1.79 besides left 53.29 for
-// the cache (vllm-project/vllm pull request 10511). What is besides was 0.16 from
-// pull request 12126 on, which leaves 54.9.
-func TestLog(t *testing.T) {
-	p := plan(t, "meta-llama/Llama-3.1-8B")
-	p.GPUMemory, p.MaxNumBatchedTokens = 85061750000, 8192
-	m := p.Memory()
+// lines is a deployment whose steps take 1000 + 10·prefill + 20·decode µs.
+const lines = `
+version: 1
+deployments:
+  - id: a
+    model: x
+    replicas: 2
+    latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}
+    engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, max_model_len: 9000, num_gpu_blocks_override: 10000, block_size: 10}
+`
+
+// repeated are n equal calls.
+func repeated(c Call, n int) iter.Seq[Call] { return slices.Values(slices.Repeat([]Call{c}, n)) }
+
+func TestByHand(t *testing.T) {
 	for _, c := range []struct {
-		what        string
-		bytes       int64
-		gib, within float64
+		name, more string // of the engine
+		call       Call
+		us         float64 // of a replica for one call, with prefixes found
+		uncached   float64
+		limit      string
 	}{
-		{"weights", m.Weights, 14.96, 0.01},
-		{"activations", m.Activations, 1.26, 0.15},
-		{"runtime", m.Runtime, 0.16, 0.01},
-		{"cache", m.KVCache, 54.9, 0.2},
+		// 50 seats, and a call stays for 1 + 99 steps: half a call a step, whose
+		// prompt is in one step of two: (1000 + 20·49.5 + 10·100·0.5) / 0.5. Decodes
+		// are whole: 50 for 49.5.
+		{"seats", "", Call{Input: 100, Output: 100}, (1000 + 20*50 + 500) / 0.5, (1000 + 20*50 + 500) / 0.5, seats},
+		// Found tokens are not computed.
+		{"found", "", Call{Input: 100, Output: 100, Cached: 50}, (1000 + 20*50 + 250) / 0.5, (1000 + 20*50 + 500) / 0.5, seats},
+		{"no cache", ", enable_prefix_caching: false", Call{Input: 100, Output: 100, Cached: 50}, (1000 + 20*50 + 500) / 0.5, (1000 + 20*50 + 500) / 0.5, seats},
+		// A step of 2000 tokens has four prompts of 500.
+		{"budget", "", Call{Input: 500, Output: 1}, (1000 + 20000) / 4., (1000 + 20000) / 4., budget},
+		// A seat stays empty for a step after each call: a call takes 101 of them,
+		// and a step has 49 decodes.
+		{"asynchronous", ", async_scheduling: true", Call{Input: 100, Output: 100}, 1000/(50/101.) + 20*49*101/50. + 1000, 1000/(50/101.) + 20*49*101/50. + 1000, seats},
+		// Two chunks of 50: with the answer 101 steps.
+		{"chunks", ", chunk_size: 50", Call{Input: 100, Output: 100}, 1000/(50/101.) + 20*49*101/50. + 1000, 1000/(50/101.) + 20*49*101/50. + 1000, seats},
 	} {
-		if got := float64(c.bytes) / (1 << 30); got < c.gib-c.within || got > c.gib+c.within {
-			t.Errorf("%s: %.2f GiB, the log has %.2f", c.what, got, c.gib)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			text := []byte(lines)
+			text = slices.Concat(text[:len(text)-2], []byte(c.more+"}\n"))
+			l, err := Of(loaded(t, string(text)), repeated(c.call, 7), 1_000_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := l.Models[0]
+			want, uncached := 7*c.us/2e6, 7*c.uncached/2e6
+			if math.Abs(*l.Offered/want-1) > 1e-9 || math.Abs(*l.Uncached/uncached-1) > 1e-9 || m.Limit != c.limit {
+				t.Errorf("%.6f and %.6f by %s, want %.6f and %.6f by %s", *l.Offered, *l.Uncached, m.Limit, want, uncached, c.limit)
+			}
+			if got := *l.Offered * m.Capacity; math.Abs(got-7) > 1e-9 {
+				t.Errorf("load times capacity is %g, offered are 7 a second", got)
+			}
+		})
 	}
 }
 
-// TestParallel: what each kind of parallelism divides.
-func TestParallel(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		tp, pp, dp  int
-		weightParts float64 // of those of one GPU
-		blockParts  float64
-	}{
-		{"Qwen/Qwen3-32B", 4, 1, 1, 4, 4},
-		{"Qwen/Qwen3-32B", 1, 1, 4, 1, 1},          // data parallelism copies a dense model
-		{"Qwen/Qwen3-30B-A3B", 8, 1, 1, 8, 4},      // four KV heads, which are copied
-		{"deepseek-ai/DeepSeek-V3", 8, 1, 1, 8, 1}, // the latent vector is on every GPU
-	} {
-		p := plan(t, c.name)
-		alone := p.Memory()
-		p.TP, p.PP, p.DP = c.tp, c.pp, c.dp
-		m := p.Memory()
-		if got := float64(alone.Weights) / float64(m.Weights); got < 0.999*c.weightParts || got > 1.001*c.weightParts {
-			t.Errorf("%s, TP %d, DP %d: a GPU has a %.2fth of the weights, want a %gth", c.name, c.tp, c.dp, got, c.weightParts)
-		}
-		if got := float64(alone.BlockBytes) / float64(m.BlockBytes); got != c.blockParts {
-			t.Errorf("%s, TP %d, DP %d: a block is a %gth, want a %gth", c.name, c.tp, c.dp, got, c.blockParts)
-		}
+// Memory bounds a step where sequences hold more than there is.
+func TestMemory(t *testing.T) {
+	c := loaded(t, lines)
+	call := Call{Input: 3000, Output: 1001}
+	l, err := Of(c, repeated(call, 1), 1_000_000)
+	if err != nil {
+		t.Fatal(err)
 	}
-	// The experts of a stage are spread over TP·DP GPUs, the rest over TP.
-	p := plan(t, "Qwen/Qwen3-30B-A3B")
-	p.TP, p.DP = 2, 4
-	w := p.Work
-	experts := int64(w.ExpertLayers) * int64(w.Experts) * w.Expert.Bytes
-	if got, want := p.Memory().Weights, w.Dense.Bytes/2+experts/8+(w.Head.Bytes+w.Embedding.Bytes)/2; got != want {
-		t.Errorf("a GPU has %d bytes of weights, want %d", got, want)
+	// A call holds 3505 slots in the mean of its thousand decode steps and 2255 in
+	// its two chunks of 1500, half a block beside each.
+	held := 1000*3505. + 2*2255
+	if r, limit := (&engine{seats: 50, budget: 2000, slots: 100_000, block: 10}).finished(&sums{stay: 1002, prefill: 3000, decode: 1000, held: held}, 1); limit != memory || math.Abs(r-100_000/held) > 1e-12 {
+		t.Errorf("%g calls a step by %s", r, limit)
 	}
-	// 61 layers in two stages: the larger has 31, and one of the two matrices.
-	p = plan(t, "deepseek-ai/DeepSeek-V3")
-	all := p.Memory().BlockBytes
-	p.PP = 2
-	if got := float64(p.Memory().BlockBytes) / float64(all); got < 31.0/61-1e-6 || got > 31.0/61+1e-6 {
-		t.Errorf("a stage has %.4f of a block, want 31/61", got)
+	if l.Models[0].Limit != memory {
+		t.Errorf("limit is %s", l.Models[0].Limit)
+	}
+	// One prefix for all: only the answers are held apart.
+	call.Cached = 2990
+	if l, err = Of(c, repeated(call, 1), 1_000_000); err != nil || l.Models[0].Limit != seats {
+		t.Errorf("%v, limit %s", err, l.Models[0].Limit)
 	}
 }
 
-// TestWindow: half of gpt-oss's layers see 128 tokens, which are 8 blocks.
-func TestWindow(t *testing.T) {
-	p := plan(t, "openai/gpt-oss-20b")
-	if blocks, extra := p.Window(); blocks != 8 || extra != 1 {
-		t.Errorf("%d blocks with %d more, want 8 with 1", blocks, extra)
+// Several models, and several deployments of one.
+func TestModels(t *testing.T) {
+	c := loaded(t, lines+`
+  - {id: b, model: x, replicas: 3, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}, engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, num_gpu_blocks_override: 10000, block_size: 10}}
+  - {id: c, model: y, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}, engine: {enable_chunked_prefill: false, num_gpu_blocks_override: 100}}
+`)
+	one := Call{Input: 100, Output: 100}
+	toY := Call{Model: "y", Input: 100, Output: 100}
+	calls := slices.Values([]Call{one, one, {Model: "x", Input: 100, Output: 100}, toY, {Model: "z", Input: 1, Output: 1},
+		{Model: "y", Input: 1500, Output: 102}, {Model: "x", Input: 99_000, Output: 10}, {Model: "x", Input: 99_999, Output: 3}})
+	l, err := Of(c, calls, 2_000_000)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if blocks, extra := plan(t, "Qwen/Qwen3-8B").Window(); blocks != 0 || extra != 0 {
-		t.Errorf("a model without windows has %d blocks with %d more", blocks, extra)
+	if l.Unserved != 1 || l.TooLong != 2 || len(l.Models) != 2 || l.OfferedS != 2 {
+		t.Fatalf("%+v", l)
 	}
-	// On 8 GPUs each has one of gemma-4's 8 heads in layers with a window, and a
-	// copy of one of 2 in the 5 others: 25·256 numbers beside 5·512.
-	g := plan(t, "google/gemma-4-26B-A4B")
-	g.TP = 8
-	if blocks, extra := g.Window(); blocks != 64 || extra != 3 {
-		t.Errorf("gemma-4 on 8 GPUs: %d blocks with %d more, want 64 with 3", blocks, extra)
+	x, y := l.Models[0], l.Models[1]
+	if x.Replicas != 5 || x.Calls != 4 || y.Calls != 1 || *l.Offered != max(*x.Offered, *y.Offered) {
+		t.Errorf("%+v", l.Models)
 	}
-	p.Work.KVBytes = 0 // all layers have windows
-	if blocks, _ := p.Window(); blocks != 0 || p.Memory().BlockBytes != 16*p.Work.WindowKVBytes {
-		t.Errorf("windows alone: %d blocks, of %d bytes", blocks, p.Memory().BlockBytes)
+	// No time: no load, but a capacity.
+	if l, err = Of(c, slices.Values([]Call{one}), 0); err != nil || l.Offered != nil || l.Uncached != nil || l.Models[0].Capacity <= 0 {
+		t.Errorf("%v %+v", err, l)
 	}
+	if l, err = Of(c, slices.Values([]Call(nil)), 5); err != nil || l.Offered != nil || len(l.Models) != 0 {
+		t.Errorf("%v %+v", err, l)
+	}
+}
+
+// What chunks and answers look at is the sum over their tokens.
+func TestSums(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := func(name string, low, high int) float64 { return float64(rapid.IntRange(low, high).Draw(rt, name)) }
+		a, length, w := n("a", 0, 300), n("length", 0, 300), n("window", 0, 400)
+		sum := 0.0
+		for x := a; x < a+length; x++ {
+			if w == 0 {
+				sum += x
+			} else {
+				sum += min(x, w)
+			}
+		}
+		if got := between(a, a+length, w); got != sum {
+			rt.Fatalf("between(%g, %g, %g) = %g, want %g", a, a+length, w, got, sum)
+		}
+		chunks, each, found := n("chunks", 1, 20), n("each", 1, 50), n("found", 0, 100)
+		sum = 0
+		for k := range int(chunks) {
+			before := found + float64(k)*each
+			if w > 0 {
+				before = min(before, w)
+			}
+			sum += before
+		}
+		if got := past(found, chunks*each, chunks, w); math.Abs(got-sum) > 1e-6 {
+			rt.Fatalf("past(%g, %g, %g, %g) = %g, want %g", found, chunks*each, chunks, w, got, sum)
+		}
+	})
+}
+
+// More to do is never less load; replicas divide it; time divides it.
+func TestLaws(t *testing.T) {
+	c := loaded(t, lines)
+	rapid.Check(t, func(rt *rapid.T) {
+		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Call {
+			in := rapid.Int64Range(1, 4000).Draw(t, "input")
+			return Call{Input: in, Output: rapid.Int64Range(1, 1000).Draw(t, "output"), Cached: rapid.Int64Range(0, in-1).Draw(t, "cached")}
+		}), 1, 20).Draw(rt, "calls")
+		load := func(calls []Call, us int64) *Load {
+			l, err := Of(c, slices.Values(calls), us)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return l
+		}
+		l := load(calls, 1_000_000)
+		if *l.Offered > *l.Uncached*1.001 { // counts of tokens are rounded
+			rt.Fatalf("load %g with prefixes found, %g without", *l.Offered, *l.Uncached)
+		}
+		twice := load(slices.Concat(calls, calls), 1_000_000)
+		if math.Abs(*twice.Offered / *l.Offered - 2) > 1e-6 {
+			rt.Fatalf("load %g, of all twice %g", *l.Offered, *twice.Offered)
+		}
+		if slow := load(calls, 4_000_000); math.Abs(*l.Offered / *slow.Offered - 4) > 1e-6 {
+			rt.Fatalf("load %g, in four times the time %g", *l.Offered, *slow.Offered)
+		}
+	})
 }

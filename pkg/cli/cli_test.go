@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"blis/pkg/config"
-	"blis/pkg/record"
+	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // upper is a tool for tests: it copies its input in capitals, and fails as
@@ -29,14 +29,14 @@ func (u *upper) input() string { return u.File }
 func (u *upper) run(ctx context.Context, j job) error {
 	switch u.Fail {
 	case "config":
-		return &config.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "replicas must be at least 1"}
+		return &strictyaml.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "replicas must be at least 1"}
 	case "pipe":
 		return &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
 	case "late":
 		if _, err := io.WriteString(j.out, "half"); err != nil {
 			return err
 		}
-		return &config.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "too " + u.Fail}
+		return &strictyaml.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "too " + u.Fail}
 	}
 	text, err := io.ReadAll(j.in)
 	if err != nil {
@@ -46,7 +46,7 @@ func (u *upper) run(ctx context.Context, j job) error {
 	return err
 }
 
-var upperTool = Tool{name: "upper", about: "Copy in capitals.", stream: record.StreamRun, command: func() command { return &upper{} }}
+var upperTool = Tool{name: "upper", about: "Copy in capitals.", stream: stream.StreamRun, command: func() command { return &upper{} }}
 
 // call runs upper and returns what it wrote.
 func call(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
@@ -88,13 +88,13 @@ func TestExitCodes(t *testing.T) {
 
 func TestErrorStreamIsWhole(t *testing.T) {
 	_, stdout, _ := call(t, "", "--fail=config")
-	r := record.NewReader(strings.NewReader(stdout))
+	r := stream.NewReader(strings.NewReader(stdout))
 	for r.Next() {
-		if r.Kind() != record.KindHeader {
+		if r.Kind() != stream.KindHeader {
 			t.Errorf("a %s record beside the error", r.Kind())
 		}
 	}
-	var fault *record.FaultError
+	var fault *stream.FaultError
 	if !errors.As(r.Err(), &fault) || fault.Fault.Line != 3 || fault.Fault.Tool != "upper" {
 		t.Errorf("read back: %v", r.Err())
 	}

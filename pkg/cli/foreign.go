@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"blis/pkg/record"
 	"blis/pkg/recording"
+	"blis/pkg/stream"
 )
 
 // openStream opens a stream of ours, or a file that somebody else's benchmark
@@ -59,9 +59,9 @@ func asStream(r *recording.Recording, warn func(string) error) (io.ReadCloser, e
 			return nil, err
 		}
 	}
-	var stream bytes.Buffer
-	if err := recording.Write(&stream, run, "blis-summarize", record.Version, true); err != nil {
+	var data bytes.Buffer
+	if err := recording.Write(&data, run, "blis-summarize", stream.Version, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Path, err)
 	}
-	return &input{&stream, r.Path, func() error { return nil }}, nil
+	return &input{&data, r.Path, func() error { return nil }}, nil
 }

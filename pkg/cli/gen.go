@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"blis/pkg/gen"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Gen is blis-gen.
 var Gen = Tool{
 	name:    "blis-gen",
 	about:   "Write a workload: requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
-	stream:  record.StreamWorkload,
+	stream:  stream.StreamWorkload,
 	command: func() command { return &genCommand{} },
 }
 
@@ -43,6 +43,6 @@ func (c *genCommand) checkGiven() error {
 
 func (c *genCommand) run(ctx context.Context, j job) error {
 	o := c.Options
-	o.Plain, o.Version, o.Warn, o.Progress = j.plain, record.Version, j.warn, j.progress
+	o.Plain, o.Version, o.Warn, o.Progress = j.plain, stream.Version, j.warn, j.progress
 	return gen.Run(ctx, j.in, j.out, o)
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"blis/pkg/config"
-	"blis/pkg/record"
+	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // product is where a call writes, and how that ends.
@@ -35,7 +35,7 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p product, 
 		p, err = newTables(name)
 		return p, true, err
 	}
-	file, err := record.Create(name)
+	file, err := stream.Create(name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -43,7 +43,7 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p product, 
 }
 
 // namedFile is a product with a name, which it bears only when it is whole.
-type namedFile struct{ *record.File }
+type namedFile struct{ *stream.File }
 
 func (n namedFile) commit() error             { return n.Commit() }
 func (n namedFile) abandon(Tool, error) error { return n.Abort() }
@@ -69,24 +69,24 @@ func (s *standard) abandon(t Tool, err error) error {
 	if t.stream == "" || fault == nil || s.written {
 		return nil
 	}
-	w := record.NewWriter(s, s.plain)
+	w := stream.NewWriter(s, s.plain)
 	return errors.Join(
-		w.Header(&record.Header{Stream: t.stream, Tool: t.name, Version: record.Version}),
+		w.Header(&stream.Header{Stream: t.stream, Tool: t.name, Version: stream.Version}),
 		w.Any(fault),
-		w.End(&record.End{}),
+		w.End(&stream.End{}),
 		w.Close())
 }
 
 // faultOf returns err as a record if it is one that stages pass on: a fault in
 // a configuration, a file of it that cannot be read, or the fault that an
 // earlier stage reported.
-func faultOf(tool string, err error) *record.Fault {
-	var upstream *record.FaultError
+func faultOf(tool string, err error) *stream.Fault {
+	var upstream *stream.FaultError
 	if errors.As(err, &upstream) {
 		return &upstream.Fault
 	}
-	fault := &record.Fault{Kind: record.KindError, Tool: tool}
-	var bad *config.Error
+	fault := &stream.Fault{Kind: stream.KindError, Tool: tool}
+	var bad *strictyaml.Error
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &bad):

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"blis/pkg/gen"
-	"blis/pkg/record"
 	"blis/pkg/sim"
+	"blis/pkg/stream"
 )
 
 // Over decisions from the whole of a contended trace the estimated regret ranks
@@ -45,15 +45,15 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 
 	estimated := map[string]float64{} // by decision and replica, what the choice loses
 	var estimates, exact []float64
-	r := record.NewReader(&run)
+	r := stream.NewReader(&run)
 	for r.Next() {
-		if r.Kind() != record.KindRegret {
+		if r.Kind() != stream.KindRegret {
 			continue
 		}
-		var g record.Regret
+		var g stream.Regret
 		must(t, r.Decode(&g))
-		if g.Method == record.MethodEstimated {
-			chosen := g.Alternatives[slices.IndexFunc(g.Alternatives, func(a record.Alternative) bool { return a.Chosen })]
+		if g.Method == stream.MethodEstimated {
+			chosen := g.Alternatives[slices.IndexFunc(g.Alternatives, func(a stream.Alternative) bool { return a.Chosen })]
 			for _, a := range g.Alternatives {
 				estimated[fmt.Sprint(g.Decision, a.Replica)] = *chosen.E2EMS - *a.E2EMS
 			}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -36,7 +36,7 @@ func writeLines(name string) error {
 		return err
 	}
 	defer f.Close()
-	r := record.NewReader(f)
+	r := stream.NewReader(f)
 	for r.Next() {
 		if _, err := fmt.Printf("%s\n", r.Bytes()); err != nil {
 			return err

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/record"
 	"blis/pkg/sim"
+	"blis/pkg/stream"
 )
 
 // Sim is blis-sim.
 var Sim = Tool{
 	name:    "blis-sim",
 	about:   "Play a workload on a simulated cluster of LLM inference servers and write the run.",
-	stream:  record.StreamRun,
+	stream:  stream.StreamRun,
 	tables:  true,
 	words:   map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", ")},
 	command: func() command { return &simCommand{} },
@@ -97,6 +97,6 @@ func (c *simCommand) run(ctx context.Context, j job) error {
 			j.warn("--plain has no effect on tables")
 		}
 	}
-	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.given, record.Version, j.warn, j.progress
+	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.given, stream.Version, j.warn, j.progress
 	return sim.Run(ctx, j.in, j.out, o)
 }

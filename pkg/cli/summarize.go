@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/feedback"
-	"blis/pkg/insight"
+	"blis/pkg/attribution"
+	"blis/pkg/report"
 	"blis/pkg/summarize"
 )
 
@@ -17,8 +17,8 @@ import (
 var Summarize = Tool{
 	name:  "blis-summarize",
 	about: "Say what a run amounts to: latencies, throughput, goodput, fairness, cache hits; or describe a workload.",
-	words: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(feedback.Strategies.Names(), ", "),
-		"parts": strings.Join(insight.Parts.Names(), ", "), "components": strings.Join(insight.Components.Names(), ", ")},
+	words: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(report.Strategies.Names(), ", "),
+		"parts": strings.Join(attribution.Parts.Names(), ", "), "components": strings.Join(attribution.Components.Names(), ", ")},
 	command: func() command { return &summarizeCommand{} },
 }
 

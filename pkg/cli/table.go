@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"blis/pkg/record"
-	"blis/pkg/table"
+	"blis/pkg/parquet"
+	"blis/pkg/stream"
 )
 
 // isTable reports whether a product of that name is to be a table, or a folder of
@@ -24,7 +24,7 @@ func isFolder(name string) bool {
 // tables is a product that takes a run, as a stream, and is the tables of it.
 type tables struct {
 	*io.PipeWriter
-	files []*record.File
+	files []*stream.File
 	// made is the folder that was made for them, "" if there is none.
 	made string
 	done chan error
@@ -33,8 +33,8 @@ type tables struct {
 // newTables begins the table called name, of outcomes, or those in the folder of
 // that name, which is made if need be.
 func newTables(name string) (*tables, error) {
-	in, stream := io.Pipe()
-	t := &tables{PipeWriter: stream, done: make(chan error, 1)}
+	in, pipe := io.Pipe()
+	t := &tables{PipeWriter: pipe, done: make(chan error, 1)}
 	names := []string{name}
 	if isFolder(name) {
 		switch err := os.Mkdir(name, 0o777); {
@@ -46,7 +46,7 @@ func newTables(name string) (*tables, error) {
 		names = []string{filepath.Join(name, "outcomes.parquet"), filepath.Join(name, "decisions.parquet")}
 	}
 	for _, name := range names {
-		file, err := record.Create(name)
+		file, err := stream.Create(name)
 		if err != nil {
 			return nil, errors.Join(err, t.remove())
 		}
@@ -93,23 +93,23 @@ func (t *tables) remove() (err error) {
 // write makes the tables of a stream: of outcomes and, if there is a second file, of
 // decisions.
 func (t *tables) write(in io.Reader) error {
-	outcomes := table.WriteOutcomes(t.files[0])
-	var decisions table.Writer[record.Decision]
+	outcomes := parquet.WriteOutcomes(t.files[0])
+	var decisions parquet.Writer[stream.Decision]
 	if len(t.files) > 1 {
-		decisions = table.WriteDecisions(t.files[1])
+		decisions = parquet.WriteDecisions(t.files[1])
 	}
-	var o record.Outcome
-	var d record.Decision
-	r := record.NewReader(in)
+	var o stream.Outcome
+	var d stream.Decision
+	r := stream.NewReader(in)
 	defer r.Close()
 	for r.Next() {
 		var err error
 		switch {
-		case r.Kind() == record.KindOutcome:
+		case r.Kind() == stream.KindOutcome:
 			if err = r.Outcome(&o); err == nil {
 				err = outcomes.Write(&o)
 			}
-		case r.Kind() == record.KindDecision && decisions != nil:
+		case r.Kind() == stream.KindDecision && decisions != nil:
 			if err = r.Decision(&d); err == nil {
 				err = decisions.Write(&d)
 			}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"blis/pkg/record"
-	"blis/pkg/table"
+	"blis/pkg/parquet"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,22 +31,22 @@ func TestTablesAreTheStream(t *testing.T) {
 	call(Sim, append(run, in("run.jsonl"))...)
 	call(Sim, append(run, in("tables")+"/")...)
 
-	var outcomes []record.Outcome
-	var decisions []record.Decision
+	var outcomes []stream.Outcome
+	var decisions []stream.Decision
 	f, err := os.Open(in("run.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r := record.NewReader(f)
+	r := stream.NewReader(f)
 	for r.Next() {
 		switch r.Kind() {
-		case record.KindOutcome:
-			var o record.Outcome
+		case stream.KindOutcome:
+			var o stream.Outcome
 			err = r.Outcome(&o)
 			outcomes = append(outcomes, o)
-		case record.KindDecision:
-			var d record.Decision
+		case stream.KindDecision:
+			var d stream.Decision
 			err = r.Decision(&d)
 			decisions = append(decisions, d)
 		}
@@ -57,8 +57,8 @@ func TestTablesAreTheStream(t *testing.T) {
 	if r.Err() != nil || len(outcomes) != 300 || len(decisions) < 600 {
 		t.Fatalf("%d outcomes, %d decisions: %v", len(outcomes), len(decisions), r.Err())
 	}
-	sameRows(t, in("tables/outcomes.parquet"), outcomes, table.ReadOutcomes)
-	sameRows(t, in("tables/decisions.parquet"), decisions, table.ReadDecisions)
+	sameRows(t, in("tables/outcomes.parquet"), outcomes, parquet.ReadOutcomes)
+	sameRows(t, in("tables/decisions.parquet"), decisions, parquet.ReadDecisions)
 }
 
 // sameRows compares a table with records.
@@ -75,7 +75,7 @@ func sameRows[T any](t *testing.T, name string, want []T, read func(io.ReaderAt,
 		}
 		got = append(got, *v)
 	}
-	same := cmp.Comparer(func(a, b record.Number) bool { return a == b || a.IsZero() && b.IsZero() })
+	same := cmp.Comparer(func(a, b stream.Number) bool { return a == b || a.IsZero() && b.IsZero() })
 	if diff := cmp.Diff(want, got, same); diff != "" {
 		t.Errorf("%s is not the stream (-):\n%s", name, diff)
 	}

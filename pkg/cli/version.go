@@ -5,7 +5,7 @@ import (
 	"io"
 	"runtime/debug"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/alecthomas/kong"
 )
@@ -36,6 +36,6 @@ func writeVersion(w io.Writer, tool string) error {
 		}
 	}
 	_, err := fmt.Fprintf(w, "%s %s\nrevision %s%s\nstream schema %d\n",
-		tool, record.Version, revision, modified, record.Schema)
+		tool, stream.Version, revision, modified, stream.Schema)
 	return err
 }

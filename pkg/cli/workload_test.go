@@ -13,8 +13,8 @@ import (
 
 	"blis/pkg/gen"
 	"blis/pkg/metrics"
-	"blis/pkg/record"
 	"blis/pkg/sim"
+	"blis/pkg/stream"
 	"blis/pkg/summarize"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,7 +51,7 @@ type summary struct {
 	Refs      []summarize.Ref    `json:"refs"`
 	Warnings  []string           `json:"warnings"`
 	Workload  summarize.Workload `json:"workload"`
-	Anomalies []record.Anomaly   `json:"anomalies"`
+	Anomalies []stream.Anomaly   `json:"anomalies"`
 	Metrics   struct {
 		Queue      struct{ Mean float64 } `json:"queue"`
 		Throughput struct{ RPS float64 }  `json:"throughput"`
@@ -62,11 +62,11 @@ type summary struct {
 	} `json:"metrics"`
 }
 
-func summarized(t *testing.T, stream []byte, o summarize.Options) (s summary) {
+func summarized(t *testing.T, data []byte, o summarize.Options) (s summary) {
 	t.Helper()
 	o.Format = "json"
 	var out bytes.Buffer
-	if err := summarize.Run(t.Context(), bytes.NewReader(stream), &out, o); err != nil {
+	if err := summarize.Run(t.Context(), bytes.NewReader(data), &out, o); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
@@ -106,14 +106,14 @@ func TestLoadSaturates(t *testing.T) {
 	}
 	const requests = 8000
 	builtIn := summarize.Options{Cluster: new(string)}
-	capacity := summarized(t, traffic(t, 100, requests), builtIn).Workload.Load.Models[0].Capacity
+	perSecond := summarized(t, traffic(t, 100, requests), builtIn).Workload.Load.Models[0].Capacity
 	for _, load := range []float64{0.5, 0.9, 1.3} {
-		workload := traffic(t, load*capacity, requests)
+		workload := traffic(t, load*perSecond, requests)
 		if got := *summarized(t, workload, builtIn).Workload.Load.Offered; math.Abs(got/load-1) > 0.05 {
 			t.Errorf("the load is %.3f, want %g", got, load)
 		}
 		run := simulated(t, workload, "")
-		span := requests / (load * capacity)
+		span := requests / (load * perSecond)
 		early := summarized(t, run, between(t, span*0.4, span*0.6)).Metrics.Queue.Mean
 		late := summarized(t, run, between(t, span*0.8, span)).Metrics.Queue.Mean
 		t.Logf("load %g: wait %.0f ms, later %.0f ms", load, early, late)

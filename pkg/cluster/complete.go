@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/capacity"
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/model"
 )
 
@@ -16,7 +15,7 @@ import (
 // blocks num_gpu_blocks_override, else the memory; for step times those of the
 // file, else measured ones, else the roofline.
 type completer struct {
-	catalog *catalog.Catalog
+	catalog *hardware.Catalog
 	// dir is the folder of the cluster file, hardware the user's own files.
 	dir      string
 	hardware []string
@@ -28,7 +27,7 @@ type completer struct {
 
 // deployment completes d, which stands at path at.
 func (c *completer) deployment(d *Deployment, at string) error {
-	var gpu *catalog.GPU
+	var gpu *hardware.GPU
 	if d.GPU != "" {
 		g, err := c.catalog.GPU(d.GPU)
 		if err != nil {
@@ -63,11 +62,11 @@ func (c *completer) deployment(d *Deployment, at string) error {
 
 // preset gives the engine the defaults of its version, where nothing is stated; those
 // of a version that is not named are there.
-func (c *completer) preset(d *Deployment, at string, gpu *catalog.GPU) error {
+func (c *completer) preset(d *Deployment, at string, gpu *hardware.GPU) error {
 	from := &Deployment{Engine: defaultEngine()}
 	e := &from.Engine
 	if d.Engine.Preset != "" {
-		of, err := catalog.Presets.Get("preset", d.Engine.Preset)
+		of, err := hardware.Presets.Get("preset", d.Engine.Preset)
 		if err != nil {
 			return c.fault(at+".engine.preset", "%v", err)
 		}
@@ -156,9 +155,9 @@ func (c *completer) describe(d *Deployment, arch *model.Architecture) {
 }
 
 // plan is the question what fits into a GPU.
-func plan(d *Deployment, w model.Work, gpu *catalog.GPU) capacity.Plan {
+func plan(d *Deployment, w model.Work, gpu *hardware.GPU) model.Plan {
 	e := &d.Engine
-	p := capacity.Plan{Work: w, Utilization: e.GPUMemoryUtilization,
+	p := model.Plan{Work: w, Utilization: e.GPUMemoryUtilization,
 		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
 		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
 	if gpu != nil {
@@ -168,7 +167,7 @@ func plan(d *Deployment, w model.Work, gpu *catalog.GPU) capacity.Plan {
 }
 
 // blocks sizes the KV cache.
-func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
+func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
 	e := &d.Engine
 	d.Computed.KVBlocks = e.NumGPUBlocksOverride
 	if arch == nil || gpu == nil {
@@ -202,7 +201,7 @@ func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, g
 
 // doesNotFit is the error of a model that is too large, with the least tensor
 // parallelism that would do.
-func (c *completer) doesNotFit(d *Deployment, at string, arch *model.Architecture, p capacity.Plan, m capacity.Memory) error {
+func (c *completer) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.Plan, m model.Memory) error {
 	remedy := "no number of these GPUs holds it"
 	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
 		p.TP = tp
@@ -218,7 +217,7 @@ func (c *completer) doesNotFit(d *Deployment, at string, arch *model.Architectur
 const maxRemedy = 256
 
 // missing says what would have to be known, and how to say it.
-func missing(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) string {
+func missing(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) string {
 	var words []string
 	if arch == nil {
 		_, err := model.BuiltIn(d.Model)

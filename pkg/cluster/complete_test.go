@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/model"
 )
 
@@ -241,7 +241,7 @@ func TestOwnModelAndGPU(t *testing.T) {
 // TestCoefficientsAreOfKnownModels: the built-in coefficients go by the name by
 // which their model is found, on a GPU that is known, and hold it.
 func TestCoefficientsAreOfKnownModels(t *testing.T) {
-	known, err := catalog.Open()
+	known, err := hardware.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,10 @@ package cluster
 import (
 	"encoding/json"
 
-	"blis/pkg/capacity"
-	"blis/pkg/config"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
+	"blis/pkg/model"
+	"blis/pkg/strictyaml"
 )
 
 // Computed is what follows, for each replica, from the model, the GPU and the
@@ -32,7 +32,7 @@ type Computed struct {
 	AttentionPairFLOPs int64 `json:"attention_flops_per_pair,omitempty"`
 	// Memory is the sum that KVBlocks follow from unless they are overridden: of
 	// one GPU.
-	Memory *capacity.Memory `json:"memory,omitempty"`
+	Memory *model.Memory `json:"memory,omitempty"`
 	// Roofline is what a roofline is computed from.
 	Roofline *latency.Replica `json:"roofline,omitempty"`
 }
@@ -62,7 +62,7 @@ func asShown(k *Computed) (shown map[string]any) {
 	if err != nil {
 		panic("cluster: " + err.Error()) // numbers and names
 	}
-	doc, err := config.Parse("computed", text)
+	doc, err := strictyaml.Parse("computed", text)
 	if err == nil {
 		err = doc.Decode(&shown)
 	}

@@ -4,7 +4,7 @@
 package cluster
 
 import (
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/policy"
 )
 
@@ -41,7 +41,7 @@ type Deployment struct {
 // table (of both, table: the other has then no effect); with neither, what was
 // measured for the model on the GPU or, where nothing was, roofline.
 type Latency struct {
-	catalog.Latency `yaml:",inline"`
+	hardware.Latency `yaml:",inline"`
 	// From is a file of coefficients, as blis-calibrate writes them, by its path from
 	// the folder of the cluster file: those for the deployment's model, GPU and
 	// parallelism are taken. It is empty once they are.
@@ -49,8 +49,8 @@ type Latency struct {
 	// Source says where it is from, if not from whoever wrote the file.
 	Source string `yaml:"source" json:"source,omitempty"`
 	// Range is what it was measured for; nil if that is not known.
-	Range  *catalog.Range `yaml:"range" json:"range,omitempty"`
-	Jitter Jitter         `yaml:"jitter" json:"jitter"`
+	Range  *hardware.Range `yaml:"range" json:"range,omitempty"`
+	Jitter Jitter          `yaml:"jitter" json:"jitter"`
 }
 
 // Jitter multiplies the time of each step by a lognormal of mean 1.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"blis/pkg/named"
 	"blis/pkg/policy"
+	"blis/pkg/registry"
 )
 
 // ControlPlane is what the control plane itself takes, in µs, and remembers.
@@ -136,8 +136,8 @@ func (f *FlowControl) UnmarshalYAML(decode func(any) error) error {
 
 // Choices of flow control.
 var (
-	orders     = named.Table[struct{}]{{Name: "fifo", Doc: "as they came"}, {Name: "priority", Doc: "the highest priority first"}, {Name: "deadline", Doc: "the earliest deadline first"}}
-	fairnesses = named.Table[struct{}]{{Name: "none", Doc: "one queue"}, {Name: "round-robin", Doc: "tenants in turn"}}
+	orders     = registry.Table[struct{}]{{Name: "fifo", Doc: "as they came"}, {Name: "priority", Doc: "the highest priority first"}, {Name: "deadline", Doc: "the earliest deadline first"}}
+	fairnesses = registry.Table[struct{}]{{Name: "none", Doc: "one queue"}, {Name: "round-robin", Doc: "tenants in turn"}}
 )
 
 func (p *ControlPlane) validate(fault fault) error {

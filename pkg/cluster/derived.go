@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Derived says what of a deployment nobody has stated: it follows from what it runs and
@@ -19,7 +19,7 @@ type Derived struct {
 
 // derivable is what may follow from the rest of a deployment, and how it is taken from
 // another one. fromFile stands for step times that are of a file of coefficients.
-var derivable = named.Table[func(to, from *Deployment)]{
+var derivable = registry.Table[func(to, from *Deployment)]{
 	{Name: "engine.max_num_seqs", Value: func(to, from *Deployment) { to.Engine.MaxNumSeqs = from.Engine.MaxNumSeqs }},
 	{Name: "engine.max_num_batched_tokens", Value: func(to, from *Deployment) { to.Engine.MaxNumBatchedTokens = from.Engine.MaxNumBatchedTokens }},
 	{Name: "engine.block_size", Value: func(to, from *Deployment) { to.Engine.BlockSize = from.Engine.BlockSize }},
@@ -102,7 +102,7 @@ func (c *Config) forget(by *said) error {
 		}
 		for k, path := range d.Derived.Values {
 			if !slices.Contains(derivable.Names(), path) {
-				return by.fault(fmt.Sprintf("%sderived.values[%d]", at, k), "%v", named.Unknown("derived value", path, derivable.Names()))
+				return by.fault(fmt.Sprintf("%sderived.values[%d]", at, k), "%v", registry.Unknown("derived value", path, derivable.Names()))
 			}
 		}
 		if err := d.forget(at, by); err != nil {

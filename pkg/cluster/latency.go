@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
 )
 
 // latency finds out how long steps take.
-func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *catalog.GPU) error {
+func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
 	l := &d.Latency
 	if l.From != "" {
 		if err := c.from(d, at, arch); err != nil {
@@ -90,7 +90,7 @@ func (c *completer) from(d *Deployment, at string, arch *model.Architecture) err
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.dir, path)
 	}
-	sets, err := catalog.ReadSets(path, c.hardware...)
+	sets, err := hardware.ReadSets(path, c.hardware...)
 	if err != nil {
 		return c.fault(at, "%v", err)
 	}
@@ -112,7 +112,7 @@ func (c *completer) from(d *Deployment, at string, arch *model.Architecture) err
 }
 
 // take sets what a set says, but for what the file says itself.
-func (c *completer) take(d *Deployment, set *catalog.Set) {
+func (c *completer) take(d *Deployment, set *hardware.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
 	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
@@ -139,7 +139,7 @@ func (c *completer) take(d *Deployment, set *catalog.Set) {
 // measured returns the coefficients for just this model as it is stored, GPU and
 // parallelism: of several the last, which is the user's own; nil if there are
 // none.
-func (c *completer) measured(d *Deployment, arch *model.Architecture) *catalog.Set {
+func (c *completer) measured(d *Deployment, arch *model.Architecture) *hardware.Set {
 	if arch.Overridden() {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (c *completer) measured(d *Deployment, arch *model.Architecture) *catalog.S
 }
 
 // matching is the last of sets that is of the deployment's model, GPU and parallelism.
-func (c *completer) matching(sets []*catalog.Set, d *Deployment, arch *model.Architecture) *catalog.Set {
+func (c *completer) matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
 	e := &d.Engine
 	for _, s := range slices.Backward(sets) {
 		if s.GPU == d.GPU && s.TensorParallelSize == e.TensorParallelSize && s.PipelineParallelSize == e.PipelineParallelSize &&
@@ -168,7 +168,7 @@ func isOf(name string, d *Deployment, arch *model.Architecture) bool {
 }
 
 // warnSettings says where the engine is not as it was when it was measured.
-func (c *completer) warnSettings(d *Deployment, set *catalog.Set) {
+func (c *completer) warnSettings(d *Deployment, set *hardware.Set) {
 	for _, s := range []struct {
 		name     string
 		measured *bool
@@ -187,7 +187,7 @@ func (c *completer) warnSettings(d *Deployment, set *catalog.Set) {
 }
 
 // machine is what a replica runs on.
-func machine(d *Deployment, arch *model.Architecture, gpu *catalog.GPU) latency.Machine {
+func machine(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) latency.Machine {
 	e := &d.Engine
 	return latency.Machine{FLOPS: gpu.FLOPS(arch.ComputePrecision()), AttentionFLOPS: gpu.FLOPS("bf16"), Bandwidth: gpu.MemoryBandwidth(), Link: gpu.LinkBandwidth(),
 		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize, DataParallel: e.DataParallelSize,

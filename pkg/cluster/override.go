@@ -6,13 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/config"
 	"blis/pkg/policy"
+	"blis/pkg/strictyaml"
 )
 
 // override is one value that takes the place of the files' own.
 type override struct {
-	config.Setting
+	strictyaml.Setting
 	// path is the full one, in the parameters' own names.
 	path string
 }
@@ -22,15 +22,15 @@ type override struct {
 func overridesOf(sets []string) ([]override, error) {
 	var all []override
 	for _, s := range sets {
-		var more []config.Setting
+		var more []strictyaml.Setting
 		if name, isFile := strings.CutPrefix(s, "@"); isFile {
 			var err error
-			if more, err = config.ReadSets(name); err != nil {
+			if more, err = strictyaml.ReadSets(name); err != nil {
 				return nil, err
 			}
 		} else {
 			path, value, _ := strings.Cut(s, "=")
-			more = []config.Setting{{Path: path, Value: value}}
+			more = []strictyaml.Setting{{Path: path, Value: value}}
 		}
 		for _, m := range more {
 			all = append(all, override{m, fullPath(m.Path)})
@@ -91,7 +91,7 @@ func (c *Config) apply(all []override) error {
 				before = s.Type
 			}
 		}
-		if err := config.Set(c, o.path, o.Value); err != nil {
+		if err := strictyaml.Set(c, o.path, o.Value); err != nil {
 			msg := err.Error()
 			if o.File != "" {
 				msg = o.Path + ": " + msg
@@ -109,9 +109,9 @@ func (c *Config) apply(all []override) error {
 // fault is an error in what o says: in its file or on the command line.
 func (o *override) fault(msg string) error {
 	if o.File != "" {
-		return &config.Error{File: o.File, Line: o.Line, Col: o.Col, Msg: msg}
+		return &strictyaml.Error{File: o.File, Line: o.Line, Col: o.Col, Msg: msg}
 	}
-	return &config.Error{File: fmt.Sprintf("--set %s=%s", o.Path, o.Value), Msg: msg}
+	return &strictyaml.Error{File: fmt.Sprintf("--set %s=%s", o.Path, o.Value), Msg: msg}
 }
 
 // in is the path of o with deployments by their place.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/config"
+	"blis/pkg/strictyaml"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -131,7 +131,7 @@ func TestFaultsOfSets(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %v: %v\nwant %s", c.file, c.sets, err, c.want)
 		}
-		if fault := new(config.Error); err != nil && !errors.As(err, &fault) {
+		if fault := new(strictyaml.Error); err != nil && !errors.As(err, &fault) {
 			t.Errorf("%v has no place", err)
 		}
 	}

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 
-	"blis/pkg/config"
 	"blis/pkg/policy"
+	"blis/pkg/strictyaml"
 )
 
 // bundle reads the file of policies called name, which takes the place of those
 // of the cluster file.
-func (c *Config) bundle(name string) (*config.Doc, error) {
-	doc, err := config.Read(name)
+func (c *Config) bundle(name string) (*strictyaml.Doc, error) {
+	doc, err := strictyaml.Read(name)
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"blis/pkg/config"
+	"blis/pkg/strictyaml"
 )
 
 // Parse is Load of a cluster file that is the text, called name in errors.
 func Parse(name string, text []byte, o Options) (*Config, error) {
-	doc, err := config.Parse(name, text)
+	doc, err := strictyaml.Parse(name, text)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func Parse(name string, text []byte, o Options) (*Config, error) {
 // have it. Nothing is looked up or computed again, so that it is the same where
 // models and GPUs are not known, or known better by now. name is what errors call it.
 func Restore(name string, text []byte) (*Config, error) {
-	doc, err := config.Parse(name, text)
+	doc, err := strictyaml.Parse(name, text)
 	if err != nil {
 		return nil, err
 	}

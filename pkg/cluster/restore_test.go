@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/model"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,14 +81,14 @@ func sameAgain(t *testing.T, c *Config, o Options) {
 
 // Every model on every GPU that holds it, and every preset.
 func TestAllModelsAndGPUsAreTheirJSON(t *testing.T) {
-	known, err := catalog.Open()
+	known, err := hardware.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	tried := 0
 	for _, arch := range model.BuiltIns() {
 		for _, gpu := range known.GPUs() {
-			preset := catalog.Presets.Names()[tried%len(catalog.Presets)]
+			preset := hardware.Presets.Names()[tried%len(hardware.Presets)]
 			c, err := parse(fmt.Sprintf("version: 1\ndeployments: [{id: main, model: %q, gpu: %q, engine: {preset: %s, tensor_parallel_size: 4}}]\n", arch.Name, gpu.ID, preset), Options{})
 			if err == nil {
 				tried++

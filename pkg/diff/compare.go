@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // compare reads two streams and compares them.
@@ -43,7 +43,7 @@ func (c *comparison) checkWorkloads() error {
 	}
 	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
 		return fmt.Errorf("%s and %s are of different workloads (%s and %s); --unpaired compares them as independent", a.name, b.name,
-			cmp.Or(record.ShortDigest(x), "unknown"), cmp.Or(record.ShortDigest(y), "unknown"))
+			cmp.Or(stream.ShortDigest(x), "unknown"), cmp.Or(stream.ShortDigest(y), "unknown"))
 	}
 	return nil
 }

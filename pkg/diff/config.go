@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Setting is a value of the configuration, as JSON, that is not the same on both
@@ -39,7 +39,7 @@ func (c *comparison) compareSettings() []Setting {
 }
 
 // settings are the leaves of a header by their paths.
-func settings(h *record.Header) map[string]json.RawMessage {
+func settings(h *stream.Header) map[string]json.RawMessage {
 	about := map[string]any{"tool": h.Tool, "tool_version": h.Version, "slo_classes": h.SLOClasses}
 	if run := h.Run; run != nil {
 		about["seeds"] = map[string]uint64{"workload": run.Key.WorkloadSeed, "simulation": run.Key.SimSeed, "jitter": run.Key.JitterSeed}

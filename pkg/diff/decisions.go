@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // decision is what is kept of one: when, on which line of its stream, what, and
@@ -19,21 +19,21 @@ type decision struct {
 // choice is what a decision came to.
 type choice struct {
 	verdict, deployment string
-	replica             record.Index
+	replica             stream.Index
 	delayUS             int64
 	// priority is that of a decision of priority, else 0.
 	priority float64
 }
 
 // stages in the order in which a request meets them.
-var stages = []string{record.StageAdmission, record.StagePriority, record.StageFlowControl, record.StageRouting}
+var stages = []string{stream.StageAdmission, stream.StagePriority, stream.StageFlowControl, stream.StageRouting}
 
 const admit = "admit"
 
 // decide keeps the decision that stands on that line.
-func (s *side) decide(d *record.Decision, line int32) {
+func (s *side) decide(d *stream.Decision, line int32) {
 	what := choice{verdict: d.Verdict, deployment: d.Deployment, replica: d.Replica, delayUS: d.DelayUS}
-	if d.Stage == record.StagePriority {
+	if d.Stage == stream.StagePriority {
 		what.priority = d.Score
 	}
 	last := s.last.at(s.number(d.Request))
@@ -71,8 +71,8 @@ type Decisions struct {
 type Divergence struct {
 	Stage   string           `json:"stage"`
 	Request string           `json:"request"`
-	A       *record.Decision `json:"a,omitempty"`
-	B       *record.Decision `json:"b,omitempty"`
+	A       *stream.Decision `json:"a,omitempty"`
+	B       *stream.Decision `json:"b,omitempty"`
 	// Unlike names what the two saw otherwise of the candidates that both show, as
 	// main/0 queue_depth; none is "the same was seen, and something else made of it".
 	Unlike []string `json:"unlike"`
@@ -155,12 +155,12 @@ func earlier(x, y *decision) *decision {
 func (c *comparison) explain(ctx context.Context, d *divergences) error {
 	stage := stages[earlier(d.first[0], d.first[1]).stage]
 	d.First = &Divergence{Stage: stage, Request: c.names[d.request], Follow: d.Differ - 1, Unlike: []string{}}
-	for i, to := range []**record.Decision{&d.First.A, &d.First.B} {
+	for i, to := range []**stream.Decision{&d.First.A, &d.First.B} {
 		if d.first[i] == nil {
 			continue
 		}
 		line := int(d.first[i].line)
-		err := c.sides[i].walk(ctx, func(r *record.Reader, _ *record.Outcome, found *record.Decision) error {
+		err := c.sides[i].walk(ctx, func(r *stream.Reader, _ *stream.Outcome, found *stream.Decision) error {
 			if r.Line() < line {
 				return nil
 			}
@@ -183,24 +183,24 @@ func (c *comparison) explain(ctx context.Context, d *divergences) error {
 // seen are what a routing decision may see of a candidate.
 var seen = []struct {
 	name string
-	of   func(*record.Candidate) float64
+	of   func(*stream.Candidate) float64
 }{
-	{"inflight", func(c *record.Candidate) float64 { return float64(c.Inflight) }},
-	{"queue_depth", func(c *record.Candidate) float64 { return float64(c.QueueDepth) }},
-	{"running", func(c *record.Candidate) float64 { return float64(c.Running) }},
-	{"kv_util", func(c *record.Candidate) float64 { return float64(c.KVUtil) }},
-	{"hit_rate", func(c *record.Candidate) float64 { return float64(c.HitRate) }},
-	{"recent_ttft_ms", func(c *record.Candidate) float64 { return float64(c.RecentTTFTMS) }},
-	{"recent_tpot_ms", func(c *record.Candidate) float64 { return float64(c.RecentTPOTMS) }},
-	{"est_wait_ms", func(c *record.Candidate) float64 { return float64(c.EstWaitMS) }},
-	{"matched_blocks", func(c *record.Candidate) float64 { return float64(c.Matched) }},
-	{"cached_blocks", func(c *record.Candidate) float64 { return float64(c.Cached) }},
-	{"age_us", func(c *record.Candidate) float64 { return float64(ageOf(c)) }},
+	{"inflight", func(c *stream.Candidate) float64 { return float64(c.Inflight) }},
+	{"queue_depth", func(c *stream.Candidate) float64 { return float64(c.QueueDepth) }},
+	{"running", func(c *stream.Candidate) float64 { return float64(c.Running) }},
+	{"kv_util", func(c *stream.Candidate) float64 { return float64(c.KVUtil) }},
+	{"hit_rate", func(c *stream.Candidate) float64 { return float64(c.HitRate) }},
+	{"recent_ttft_ms", func(c *stream.Candidate) float64 { return float64(c.RecentTTFTMS) }},
+	{"recent_tpot_ms", func(c *stream.Candidate) float64 { return float64(c.RecentTPOTMS) }},
+	{"est_wait_ms", func(c *stream.Candidate) float64 { return float64(c.EstWaitMS) }},
+	{"matched_blocks", func(c *stream.Candidate) float64 { return float64(c.Matched) }},
+	{"cached_blocks", func(c *stream.Candidate) float64 { return float64(c.Cached) }},
+	{"age_us", func(c *stream.Candidate) float64 { return float64(ageOf(c)) }},
 }
 
 // ageOf is how old what a replica gave was, in µs; -1 where nothing was asked of it: what
 // is in flight and where prompts may be cached are the router's own notes.
-func ageOf(c *record.Candidate) int64 {
+func ageOf(c *stream.Candidate) int64 {
 	gave := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(), !c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(),
 		!c.EstWaitMS.IsZero(), !c.Cached.IsZero()}
 	if !slices.Contains(gave, true) {
@@ -211,11 +211,11 @@ func ageOf(c *record.Candidate) int64 {
 
 // unlike names what two decisions saw otherwise of the candidates that both show.
 // What one policy does not look at is not seen otherwise.
-func unlike(a, b *record.Decision) []string {
+func unlike(a, b *stream.Decision) []string {
 	names := []string{}
 	for i := range a.Considered {
 		x := &a.Considered[i]
-		k := slices.IndexFunc(b.Considered, func(y record.Candidate) bool { return y.Deployment == x.Deployment && y.Replica == x.Replica })
+		k := slices.IndexFunc(b.Considered, func(y stream.Candidate) bool { return y.Deployment == x.Deployment && y.Replica == x.Replica })
 		if k < 0 {
 			continue
 		}

@@ -35,7 +35,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Open opens a file, or stdin for "-", from its start, and may do so again. Errors
@@ -94,7 +94,7 @@ func newComparison(open Open, o *Options) *comparison {
 type group struct{ class, tenant, model string }
 type place struct {
 	deployment string
-	replica    record.Index
+	replica    stream.Index
 }
 
 // intern numbers values in the order in which they are met.

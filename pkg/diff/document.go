@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Values of Document.Status.
@@ -99,10 +99,10 @@ func (s *side) identity() Identity {
 	h := s.header
 	id := Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version, Format: s.format, Requests: s.outcomes}
 	if run := h.Run; run != nil {
-		id.PolicyDigest, id.ConfigDigest = record.ShortDigest(run.Key.Policy), record.ShortDigest(run.ConfigDigest)
+		id.PolicyDigest, id.ConfigDigest = stream.ShortDigest(run.Key.Policy), stream.ShortDigest(run.ConfigDigest)
 	}
 	if s.end != nil {
-		id.WorkloadDigest = record.ShortDigest(s.end.WorkloadDigest)
+		id.WorkloadDigest = stream.ShortDigest(s.end.WorkloadDigest)
 		if s.end.Requests != nil {
 			id.Requests = s.end.Requests.Offered
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // Fidelity says how close a simulation comes to what was recorded. Of two
@@ -123,7 +123,7 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 const nowhere = "-"
 
 // within keeps requests that came in a part of the recording's time.
-func (j *judge) within(from, to record.Micros) func(int32, *request) bool {
+func (j *judge) within(from, to stream.Micros) func(int32, *request) bool {
 	first := int64(j.simulated.raw.FromUS)
 	return func(n int32, q *request) bool {
 		at := q.arrival - first

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // disk opens what stands in files, and else files of the disk.
@@ -33,7 +33,7 @@ const recorded = `arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status,stage
 // simulated has TTFT of 22, 36, 60 and 80 ms, E2E of 100, 150, 200 and 200 ms, and
 // completes the request that failed.
 func simulated() told {
-	r := told{policy: "x", outcomes: []record.Outcome{outcome("s0", 0, 1, 22, 100, 5, 0), outcome("s1", 100, 1, 36, 150, 5, 0), outcome("s2", 200, 1, 60, 200, 5, 0),
+	r := told{policy: "x", outcomes: []stream.Outcome{outcome("s0", 0, 1, 22, 100, 5, 0), outcome("s1", 100, 1, 36, 150, 5, 0), outcome("s2", 200, 1, 60, 200, 5, 0),
 		outcome("s3", 300, 1, 80, 200, 5, 0), outcome("s4", 400, 1, 30, 100, 5, 0)}}
 	for i := range r.outcomes {
 		r.outcomes[i].InputTokens = int64(100 + 10*i)

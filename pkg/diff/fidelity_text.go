@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // written are the times as people call them.
@@ -99,7 +99,7 @@ func byPart(by string, list []Judged) *table {
 			}
 			row = append(row, cells[name])
 		}
-		t.row(record.Printable(strings.TrimSpace(p.Name)), row...)
+		t.row(stream.Printable(strings.TrimSpace(p.Name)), row...)
 	}
 	return t
 }

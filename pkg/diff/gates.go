@@ -8,7 +8,7 @@ import (
 
 	"blis/pkg/expr"
 	"blis/pkg/metrics"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Gate is a condition on the difference that must not be true.
@@ -80,7 +80,7 @@ func checkName(name string) error {
 			if _, ok := metrics.PlaceOf(path); ok {
 				return fmt.Errorf("%q is only the beginning of a name (have %s)", name, strings.Join(differences, ", "))
 			}
-			return fmt.Errorf("%w, of a difference", named.Unknown("part", last, differences))
+			return fmt.Errorf("%w, of a difference", registry.Unknown("part", last, differences))
 		}
 		path = path[:max(at, 0)]
 	}
@@ -96,7 +96,7 @@ func checkMetric(path string) error {
 	for _, p := range metrics.Places() {
 		have = append(have, p.Path)
 	}
-	if near := named.Closest(path, have); near != "" {
+	if near := registry.Closest(path, have); near != "" {
 		return fmt.Errorf("unknown metric %q; did you mean %q?", path, near)
 	}
 	return fmt.Errorf("unknown metric %q; blis-diff --format json lists them", path)

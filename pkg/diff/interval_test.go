@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
 	"blis/pkg/recording"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // drawnRun makes two runs of n requests on three replicas and two tenants. What the
@@ -24,10 +24,10 @@ func drawnRun(n int, seed uint64) (a, b told) {
 		id, at := fmt.Sprint("r", i), int64(i*50)
 		for k, r := range []*told{&a, &b} {
 			ttft := int64(20+wave+20*random.Float64()) + int64(5*k)
-			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7), record.Index(random.IntN(3)))
+			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7), stream.Index(random.IntN(3)))
 			o.Tenant, o.CachedTokens, o.Preemptions = fmt.Sprint("t", i%2), int64(random.IntN(100)), int64(random.IntN(2))
 			if k == 1 && i%37 == 5 {
-				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = record.StateTimedOut, record.ReasonDeadline, record.Never, 1, o.CompletedUS, record.Met(false)
+				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut, stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
 			}
 			r.outcomes = append(r.outcomes, o)
 		}
@@ -37,14 +37,14 @@ func drawnRun(n int, seed uint64) (a, b told) {
 
 // plainInterval draws blocks as the package's comment says, writes out the requests
 // of each draw and takes the statistic of both sides from them.
-func plainInterval(a, b []record.Outcome, blocks int, seed uint64, of func([]record.Outcome) float64) (lo, hi float64) {
-	stream := dist.NewStream(seed, "bootstrap")
+func plainInterval(a, b []stream.Outcome, blocks int, seed uint64, of func([]stream.Outcome) float64) (lo, hi float64) {
+	rng := dist.NewStream(seed, "bootstrap")
 	n := len(a)
 	var differences []float64
 	for range draws {
-		var x, y []record.Outcome
+		var x, y []stream.Outcome
 		for range blocks {
-			k := stream.IntN(blocks)
+			k := rng.IntN(blocks)
 			for i := range n {
 				if i*blocks/n == k {
 					x, y = append(x, a[i]), append(y, b[i])
@@ -90,7 +90,7 @@ func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
 		t.Fatalf("%+v", d.Bootstrap)
 	}
 	t.Logf("%+v", *d.Bootstrap)
-	sorted := func(list []record.Outcome, of func(*record.Outcome) (float64, bool)) []float64 {
+	sorted := func(list []stream.Outcome, of func(*stream.Outcome) (float64, bool)) []float64 {
 		var x []float64
 		for i := range list {
 			if v, ok := of(&list[i]); ok {
@@ -100,11 +100,11 @@ func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
 		slices.Sort(x)
 		return x
 	}
-	ttft := func(o *record.Outcome) (float64, bool) { return float64(o.FirstTokenUS-o.ArrivalUS) / 1000, true }
-	e2e := func(o *record.Outcome) (float64, bool) {
-		return float64(o.CompletedUS-o.ArrivalUS) / 1000, o.CompletedUS != record.Never
+	ttft := func(o *stream.Outcome) (float64, bool) { return float64(o.FirstTokenUS-o.ArrivalUS) / 1000, true }
+	e2e := func(o *stream.Outcome) (float64, bool) {
+		return float64(o.CompletedUS-o.ArrivalUS) / 1000, o.CompletedUS != stream.Never
 	}
-	count := func(list []record.Outcome, of func(*record.Outcome) bool) float64 {
+	count := func(list []stream.Outcome, of func(*stream.Outcome) bool) float64 {
 		n := 0.0
 		for i := range list {
 			if of(&list[i]) {
@@ -113,24 +113,24 @@ func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
 		}
 		return n
 	}
-	met := func(o *record.Outcome) bool { return *o.SLOMet }
-	for path, of := range map[string]func([]record.Outcome) float64{
-		"ttft.p90":      func(l []record.Outcome) float64 { return stat.QuantileFloat(sorted(l, ttft), 90) },
-		"e2e.p50":       func(l []record.Outcome) float64 { return stat.QuantileFloat(sorted(l, e2e), 50) },
-		"e2e.mean":      func(l []record.Outcome) float64 { return stat.Mean(sorted(l, e2e)) },
-		"goodput.ratio": func(l []record.Outcome) float64 { return count(l, met) / float64(len(l)) },
-		"requests.timed_out": func(l []record.Outcome) float64 {
-			return count(l, func(o *record.Outcome) bool { return o.State == "timed_out" })
+	met := func(o *stream.Outcome) bool { return *o.SLOMet }
+	for path, of := range map[string]func([]stream.Outcome) float64{
+		"ttft.p90":      func(l []stream.Outcome) float64 { return stat.QuantileFloat(sorted(l, ttft), 90) },
+		"e2e.p50":       func(l []stream.Outcome) float64 { return stat.QuantileFloat(sorted(l, e2e), 50) },
+		"e2e.mean":      func(l []stream.Outcome) float64 { return stat.Mean(sorted(l, e2e)) },
+		"goodput.ratio": func(l []stream.Outcome) float64 { return count(l, met) / float64(len(l)) },
+		"requests.timed_out": func(l []stream.Outcome) float64 {
+			return count(l, func(o *stream.Outcome) bool { return o.State == "timed_out" })
 		},
-		"kv.prefix_hit_ratio": func(l []record.Outcome) float64 {
+		"kv.prefix_hit_ratio": func(l []stream.Outcome) float64 {
 			sum := 0.0
 			for i := range l {
 				sum += float64(l[i].CachedTokens)
 			}
 			return sum / float64(100*len(l))
 		},
-		`tenant["t1"].ttft.mean`: func(l []record.Outcome) float64 {
-			return stat.Mean(sorted(l, func(o *record.Outcome) (float64, bool) { v, _ := ttft(o); return v, o.Tenant == "t1" }))
+		`tenant["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
+			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) { v, _ := ttft(o); return v, o.Tenant == "t1" }))
 		},
 	} {
 		lo, hi := plainInterval(a.outcomes, b.outcomes, d.Bootstrap.Blocks, 7, of)
@@ -166,7 +166,7 @@ func TestThroughputOfDraws(t *testing.T) {
 	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }), places: newIntern(func(p place) place { return p })}
 	for i := range s {
 		run := &recording.Run{Arrivals: true}
-		c.sides[i] = &side{comparison: c, header: &record.Header{}, recorded: run}
+		c.sides[i] = &side{comparison: c, header: &stream.Header{}, recorded: run}
 		for k, id := range []string{"p", "q", "r", "s"} {
 			e2e := int64(1500)
 			if i == 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Metric is one number of both trees. Abs is b − a and Rel is Abs/a, Lo to Hi the
@@ -98,7 +98,7 @@ func (s *side) recompute(ctx context.Context) error {
 	if s.recorded != nil {
 		acc.Recorded()
 	}
-	add := func(o *record.Outcome) {
+	add := func(o *stream.Outcome) {
 		if !s.wanted(s.ids[o.ID]) {
 			return
 		}
@@ -113,16 +113,16 @@ func (s *side) recompute(ctx context.Context) error {
 			add(&s.recorded.Outcomes[i])
 		}
 	} else {
-		err = s.walk(ctx, func(r *record.Reader, o *record.Outcome, _ *record.Decision) error {
-			if r.Kind() == record.KindSessionOutcome {
-				var ended record.SessionOutcome
+		err = s.walk(ctx, func(r *stream.Reader, o *stream.Outcome, _ *stream.Decision) error {
+			if r.Kind() == stream.KindSessionOutcome {
+				var ended stream.SessionOutcome
 				err := r.SessionOutcome(&ended)
 				if n, ok := s.ids[ended.Breaker()]; err == nil && ok && s.wanted(n) {
 					acc.Lost(&ended)
 				}
 				return err
 			}
-			if r.Kind() != record.KindOutcome {
+			if r.Kind() != stream.KindOutcome {
 				return nil
 			}
 			if err := r.Outcome(o); err != nil {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"blis/pkg/filter"
-	"blis/pkg/record"
 	"blis/pkg/recording"
+	"blis/pkg/stream"
 )
 
 // Options are what a call of blis-diff may say.
@@ -24,7 +24,7 @@ type Options struct {
 	// Progress tells the user how far the reading has come; nil is silent.
 	Progress func(string) `kong:"-"`
 
-	keeps func(*record.Outcome) (bool, error)
+	keeps func(*stream.Outcome) (bool, error)
 	gates []gate
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Requests says what became of single requests on both sides.
@@ -143,7 +143,7 @@ func (c *comparison) times(q *request) Times {
 }
 
 // placeOf names a replica, or the deployment alone where there is none.
-func placeOf(deployment string, replica record.Index) string {
+func placeOf(deployment string, replica stream.Index) string {
 	if replica.IsZero() {
 		return deployment
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // Ranking says whether simulations rank what they simulate as the recordings do.
@@ -166,7 +166,7 @@ func (r *Ranking) text() []byte {
 		if p.Percent != nil {
 			percent = fmt.Sprintf("%+.1f", *p.Percent)
 		}
-		t.row(record.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
+		t.row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
 	}
 	b = append(t.append(b), '\n')
 	line("order", "%d of %d pairs in the order measured; Spearman %s, Kendall %s", r.Ordered, r.Comparable, plain(r.Spearman, millisecond), plain(r.Kendall, millisecond))
@@ -176,7 +176,7 @@ func (r *Ranking) text() []byte {
 		if i == 0 {
 			b = append(b, "\nwarnings\n"...)
 		}
-		b = fmt.Appendf(b, "  %s\n", record.Printable(w))
+		b = fmt.Appendf(b, "  %s\n", stream.Printable(w))
 	}
 	return b
 }

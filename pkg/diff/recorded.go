@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/record"
 	"blis/pkg/recording"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // load reads the stream, of a run all, of a recording what it holds; the requests of
@@ -55,7 +55,7 @@ func (s *side) isRun() (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	text, done := record.Decompress(f)
+	text, done := stream.Decompress(f)
 	defer done()
 	begin := make([]byte, len(ours))
 	n, _ := io.ReadFull(text, begin) // what is wrong shows again
@@ -67,9 +67,9 @@ func (s *side) isRun() (bool, error) {
 		return false, err
 	}
 	defer again.Close()
-	r := record.NewReader(again)
+	r := stream.NewReader(again)
 	defer r.Close()
-	return !r.Next() || r.Header() == nil || r.Header().Stream != record.StreamRecording, nil
+	return !r.Next() || r.Header() == nil || r.Header().Stream != stream.StreamRecording, nil
 }
 
 // ours is how streams of ours begin.
@@ -82,7 +82,7 @@ func isFolder(name string) bool {
 
 // record reads a recording of one run.
 func (s *side) record(ctx context.Context, format, path string) error {
-	in := source.Input{Name: path, Path: path}
+	in := textio.Input{Name: path, Path: path}
 	choice, stdin := recording.Stdin(path)
 	if stdin {
 		path, in.Name = "-", "stdin"
@@ -110,7 +110,7 @@ func (s *side) record(ctx context.Context, format, path string) error {
 		return fmt.Errorf("%s: holds %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name, strings.Join(names, ", "))
 	}
 	s.recorded, s.format = r.Runs[0], r.Format
-	s.header = &record.Header{Stream: record.StreamRecording, Tool: cmp.Or(s.recorded.Engine, r.Format)}
+	s.header = &stream.Header{Stream: stream.StreamRecording, Tool: cmp.Or(s.recorded.Engine, r.Format)}
 	for _, w := range slices.Concat(r.Warnings, s.recorded.Warnings) {
 		s.warn("%s: %s", s.name, w)
 	}
@@ -272,7 +272,7 @@ func (s *side) arrivals() []arrival {
 
 // common reports whether half of the requests of the smaller list have an id of the
 // other's, and the same length.
-func common(recorded []record.Outcome, theirs []arrival) bool {
+func common(recorded []stream.Outcome, theirs []arrival) bool {
 	length := map[string]int64{}
 	for _, t := range theirs {
 		length[t.id] = t.input
@@ -288,7 +288,7 @@ func common(recorded []record.Outcome, theirs []arrival) bool {
 
 // inStep reports whether there are as many requests as in the other list, and nine
 // of ten are as long as the one at their place.
-func inStep(recorded []record.Outcome, theirs []arrival) bool {
+func inStep(recorded []stream.Outcome, theirs []arrival) bool {
 	if len(recorded) != len(theirs) {
 		return false
 	}

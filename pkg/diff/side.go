@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
 	"blis/pkg/recording"
+	"blis/pkg/stream"
 )
 
 // side is one stream as it is read.
 type side struct {
 	*comparison
 	name   string
-	header *record.Header
-	end    *record.End
+	header *stream.Header
+	end    *stream.End
 	// carried are the metrics of the run's own; raw those that are compared.
 	carried *metrics.Record
 	raw     *metrics.Raw
@@ -71,8 +71,8 @@ const (
 )
 
 // states in which a request may end; the first is of one that is not there.
-var states = [...]string{"absent", completed: record.StateCompleted, rejected: record.StateRejected, timedOut: record.StateTimedOut,
-	failed: record.StateFailed, unfinished: record.StateUnfinished}
+var states = [...]string{"absent", completed: stream.StateCompleted, rejected: stream.StateRejected, timedOut: stream.StateTimedOut,
+	failed: stream.StateFailed, unfinished: stream.StateUnfinished}
 
 func (r *request) is(what uint8) bool { return r.has&what != 0 }
 
@@ -81,22 +81,22 @@ func (r *request) tpot() (ms float64, ok bool) {
 	if r.ttft == absent || r.e2e == absent || r.output <= 1 {
 		return 0, false
 	}
-	return record.TPOT(r.e2e-r.ttft, r.output), true
+	return stream.TPOT(r.e2e-r.ttft, r.output), true
 }
 
 // read reads the whole run.
 func (s *side) read(ctx context.Context) error {
-	return s.walk(ctx, func(r *record.Reader, o *record.Outcome, d *record.Decision) error {
+	return s.walk(ctx, func(r *stream.Reader, o *stream.Outcome, d *stream.Decision) error {
 		switch r.Kind() {
-		case record.KindHeader:
+		case stream.KindHeader:
 			s.header = r.Header()
-		case record.KindMetrics:
+		case stream.KindMetrics:
 			if s.carried != nil {
 				return r.Errorf("these are the second metrics of the run")
 			}
-			s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
+			s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
 			return r.Decode(s.carried)
-		case record.KindOutcome:
+		case stream.KindOutcome:
 			err := r.Outcome(o)
 			if err == nil {
 				if err = s.keep(o); err != nil {
@@ -104,14 +104,14 @@ func (s *side) read(ctx context.Context) error {
 				}
 			}
 			return err
-		case record.KindSessionOutcome:
+		case stream.KindSessionOutcome:
 			return s.lose(r)
-		case record.KindDecision:
+		case stream.KindDecision:
 			if err := r.Decision(d); err != nil {
 				return err
 			}
 			s.decide(d, int32(r.Line()))
-		case record.KindEnd:
+		case stream.KindEnd:
 			s.end = r.End()
 			for _, msg := range r.Warnings() {
 				s.warn("%s", msg)
@@ -122,8 +122,8 @@ func (s *side) read(ctx context.Context) error {
 }
 
 // lose notes the calls that a broken session lost, with the call that broke it.
-func (s *side) lose(r *record.Reader) error {
-	var o record.SessionOutcome
+func (s *side) lose(r *stream.Reader) error {
+	var o stream.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
 	}
@@ -134,17 +134,17 @@ func (s *side) lose(r *record.Reader) error {
 }
 
 // walk visits all records of a run. o and d are memory for those that need it.
-func (s *side) walk(ctx context.Context, visit func(r *record.Reader, o *record.Outcome, d *record.Decision) error) error {
+func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.Outcome, d *stream.Decision) error) error {
 	f, err := s.open(s.name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r := record.NewReader(f)
-	r.Expect(record.StreamRun)
+	r := stream.NewReader(f)
+	r.Expect(stream.StreamRun)
 	defer r.Close()
-	var o record.Outcome
-	var d record.Decision
+	var o stream.Outcome
+	var d stream.Decision
 	for n := 1; r.Next(); n++ {
 		if err := visit(r, &o, &d); errors.Is(err, errEnough) {
 			return nil
@@ -186,7 +186,7 @@ func (s *side) number(id string) int32 {
 }
 
 // keep keeps what is compared of an outcome.
-func (s *side) keep(o *record.Outcome) error {
+func (s *side) keep(o *stream.Outcome) error {
 	n := s.number(o.ID)
 	q := s.requests.at(n)
 	if q.state != 0 {
@@ -226,7 +226,7 @@ func (s *side) keep(o *record.Outcome) error {
 }
 
 // span is the time in µs from one instant to another, absent if one is missing.
-func span(from, to record.Micros) int64 {
+func span(from, to stream.Micros) int64 {
 	if from.IsZero() || to < from {
 		return absent
 	}

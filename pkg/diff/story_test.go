@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -29,52 +29,52 @@ type told struct {
 	policy    string
 	trace     string // decisions if it is ""
 	workload  string // digest
-	outcomes  []record.Outcome
-	decisions []record.Decision
+	outcomes  []stream.Outcome
+	decisions []stream.Decision
 }
 
 // outcome is a request that completed: its arrival, queueing, TTFT and E2E in ms.
-func outcome(id string, arrival, queue, ttft, e2e int64, output int64, replica record.Index) record.Outcome {
-	at := record.Micros(arrival * 1000)
-	after := func(ms int64) record.Micros { return at + record.Micros(ms*1000) }
+func outcome(id string, arrival, queue, ttft, e2e int64, output int64, replica stream.Index) stream.Outcome {
+	at := stream.Micros(arrival * 1000)
+	after := func(ms int64) stream.Micros { return at + stream.Micros(ms*1000) }
 	met := ttft <= 100
-	return record.Outcome{Kind: record.KindOutcome, ID: id, State: record.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at,
-		ScheduledUS: after(queue), FirstTokenUS: after(ttft), CompletedUS: after(e2e), EndedUS: record.Never, Deployment: "main", Replica: replica,
-		SLOClass: "interactive", InputTokens: 100, OutputTokens: output, GeneratedTokens: output, ITLMaxUS: record.Never, SLOMet: record.Met(met)}
+	return stream.Outcome{Kind: stream.KindOutcome, ID: id, State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at,
+		ScheduledUS: after(queue), FirstTokenUS: after(ttft), CompletedUS: after(e2e), EndedUS: stream.Never, Deployment: "main", Replica: replica,
+		SLOClass: "interactive", InputTokens: 100, OutputTokens: output, GeneratedTokens: output, ITLMaxUS: stream.Never, SLOMet: stream.Met(met)}
 }
 
-func rejection(id string, arrival int64) record.Outcome {
-	o := outcome(id, arrival, 0, 0, 0, 5, record.Nowhere)
-	o.State, o.Reason, o.Deployment, o.GeneratedTokens, o.SLOMet = record.StateRejected, record.ReasonAdmission, "", 0, record.Met(false)
-	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = record.Never, record.Never, record.Never, record.Never, record.Never, record.Never
+func rejection(id string, arrival int64) stream.Outcome {
+	o := outcome(id, arrival, 0, 0, 0, 5, stream.Nowhere)
+	o.State, o.Reason, o.Deployment, o.GeneratedTokens, o.SLOMet = stream.StateRejected, stream.ReasonAdmission, "", 0, stream.Met(false)
+	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = stream.Never, stream.Never, stream.Never, stream.Never, stream.Never, stream.Never
 	o.EndedUS = o.ArrivalUS
 	return o
 }
 
-func routed(request string, ms int64, to record.Index, seen ...record.Candidate) record.Decision {
-	return record.Decision{Kind: record.KindDecision, ID: "dec-" + request, Stage: record.StageRouting, AtUS: record.Micros(ms * 1000), Request: request,
+func routed(request string, ms int64, to stream.Index, seen ...stream.Candidate) stream.Decision {
+	return stream.Decision{Kind: stream.KindDecision, ID: "dec-" + request, Stage: stream.StageRouting, AtUS: stream.Micros(ms * 1000), Request: request,
 		Deployment: "main", Replica: to, Candidates: 2, Considered: seen}
 }
 
-func refused(request string, ms int64) record.Decision {
-	return record.Decision{Kind: record.KindDecision, ID: "adm-" + request, Stage: record.StageAdmission, AtUS: record.Micros(ms * 1000), Request: request,
-		Verdict: "reject", Replica: record.Nowhere}
+func refused(request string, ms int64) stream.Decision {
+	return stream.Decision{Kind: stream.KindDecision, ID: "adm-" + request, Stage: stream.StageAdmission, AtUS: stream.Micros(ms * 1000), Request: request,
+		Verdict: "reject", Replica: stream.Nowhere}
 }
 
-func candidate(replica record.Index, queue int) record.Candidate {
-	c := record.NewCandidate("main", replica)
-	c.QueueDepth = record.Index(queue)
+func candidate(replica stream.Index, queue int) stream.Candidate {
+	c := stream.NewCandidate("main", replica)
+	c.QueueDepth = stream.Index(queue)
 	return c
 }
 
 // stream is the run as bytes.
 func (r told) stream() []byte {
 	var b bytes.Buffer
-	w := record.NewWriter(&b, true)
-	classes := []record.SLOClass{{Name: "interactive", Tier: "standard", Targets: record.Targets{TTFTMS: 100}}}
+	w := stream.NewWriter(&b, true)
+	classes := []stream.SLOClass{{Name: "interactive", Tier: "standard", Targets: stream.Targets{TTFTMS: 100}}}
 	config := map[string]any{"version": 1, "deployments": []any{map[string]any{"id": "main", "replicas": 2}}, "policies": map[string]any{"routing": map[string]any{"type": r.policy}}}
-	must(w.Header(&record.Header{Stream: record.StreamRun, Tool: "blis-sim", Version: record.Version, SLOClasses: classes,
-		Run: &record.RunHeader{Trace: cmp.Or(r.trace, "decisions"), Key: record.SimulationKey{Policy: "p" + r.policy}, ConfigDigest: "c" + r.policy, Config: config}}))
+	must(w.Header(&stream.Header{Stream: stream.StreamRun, Tool: "blis-sim", Version: stream.Version, SLOClasses: classes,
+		Run: &stream.RunHeader{Trace: cmp.Or(r.trace, "decisions"), Key: stream.SimulationKey{Policy: "p" + r.policy}, ConfigDigest: "c" + r.policy, Config: config}}))
 	acc := metrics.New(classes)
 	for i := range r.decisions {
 		must(w.Decision(&r.decisions[i]))
@@ -85,8 +85,8 @@ func (r told) stream() []byte {
 			must(w.Outcome(&r.outcomes[i]))
 		}
 	}
-	must(w.Any(&metrics.Record{Kind: record.KindMetrics, Raw: *acc.Raw()}))
-	must(w.End(&record.End{WorkloadDigest: cmp.Or(r.workload, "w"), Requests: &record.Counts{Offered: int64(len(r.outcomes))}}))
+	must(w.Any(&metrics.Record{Kind: stream.KindMetrics, Raw: *acc.Raw()}))
+	must(w.End(&stream.End{WorkloadDigest: cmp.Or(r.workload, "w"), Requests: &stream.Counts{Offered: int64(len(r.outcomes))}}))
 	must(w.Close())
 	return b.Bytes()
 }
@@ -137,13 +137,13 @@ func compared(t *testing.T, f files, o Options) *Document {
 //	r5      0       110  300        0       60   250   −50 ms, and meets
 //	r6      1       20   100        1       20   100
 func story() (a, b told) {
-	a = told{policy: "x", outcomes: []record.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r2", 100, 2, 30, 150, 5, 1), outcome("r3", 200, 1, 20, 100, 5, 0),
+	a = told{policy: "x", outcomes: []stream.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r2", 100, 2, 30, 150, 5, 1), outcome("r3", 200, 1, 20, 100, 5, 0),
 		outcome("r4", 300, 3, 40, 200, 5, 1), outcome("r6", 500, 1, 20, 100, 5, 1), outcome("r5", 400, 9, 110, 300, 5, 0)},
-		decisions: []record.Decision{routed("r1", 0, 0), routed("r2", 100, 1, candidate(1, 0), candidate(0, 1)), routed("r3", 200, 0),
+		decisions: []stream.Decision{routed("r1", 0, 0), routed("r2", 100, 1, candidate(1, 0), candidate(0, 1)), routed("r3", 200, 0),
 			routed("r4", 300, 1), routed("r5", 400, 0), routed("r6", 500, 1)}}
-	b = told{policy: "y", outcomes: []record.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r3", 200, 1, 20, 100, 5, 1), outcome("r2", 100, 92, 120, 240, 5, 0),
+	b = told{policy: "y", outcomes: []stream.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r3", 200, 1, 20, 100, 5, 1), outcome("r2", 100, 92, 120, 240, 5, 0),
 		rejection("r4", 300), outcome("r6", 500, 1, 20, 100, 5, 1), outcome("r5", 400, 9, 60, 250, 5, 0)},
-		decisions: []record.Decision{routed("r1", 0, 0), routed("r2", 100, 0, candidate(0, 3), candidate(1, 0)), routed("r3", 200, 1),
+		decisions: []stream.Decision{routed("r1", 0, 0), routed("r2", 100, 0, candidate(0, 3), candidate(1, 0)), routed("r3", 200, 1),
 			refused("r4", 300), routed("r5", 400, 0), routed("r6", 500, 1)}}
 	return a, b
 }
@@ -233,13 +233,13 @@ func TestDecisionsOfOneSide(t *testing.T) {
 	b := a
 	admits := refused("r1", 0)
 	admits.Verdict = "admit"
-	b.decisions = append([]record.Decision{admits}, a.decisions...)
+	b.decisions = append([]stream.Decision{admits}, a.decisions...)
 	if d := compared(t, files{"a": a.stream(), "b": b.stream()}, Options{}); d.Decisions.Differ != 0 || d.Status != "same" {
 		t.Errorf("admitted: %+v", d.Decisions)
 	}
 	delays := admits
 	delays.Verdict, delays.DelayUS = "delay", 5
-	b.decisions = append([]record.Decision{delays}, b.decisions...)
+	b.decisions = append([]stream.Decision{delays}, b.decisions...)
 	d := compared(t, files{"a": a.stream(), "b": b.stream()}, Options{})
 	if c := d.Decisions; c.Differ != 1 || c.OnlyB != 1 || c.First.A != nil || c.First.B.Verdict != "delay" {
 		t.Errorf("delayed: %+v", c)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // latencies is the table of the main distributions.
@@ -109,7 +109,7 @@ func (d *Document) parts(of string) *table {
 			m := d.Metrics.at(prefix + path)
 			row = append(row, plain(m.A, show)+" -> "+plain(m.B, show)+m.mark())
 		}
-		t.row(record.Printable(head), row...)
+		t.row(stream.Printable(head), row...)
 	}
 	return t
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // maxRows is how many rows of a table are shown to people.
@@ -21,7 +21,7 @@ func (d *Document) text() []byte {
 	line("a", "%s", d.A.text())
 	line("b", "%s", d.B.text())
 	if s := d.Selection; s != nil {
-		line("selection", "%d of %d requests, where %s", s.Requests, s.Of, record.Printable(s.Where))
+		line("selection", "%d of %d requests, where %s", s.Requests, s.Of, stream.Printable(s.Where))
 	}
 	line("result", "%s", d.verdict())
 	if d.Status == statusDiffers {
@@ -31,12 +31,12 @@ func (d *Document) text() []byte {
 		if i == 0 {
 			b = append(b, '\n')
 		}
-		line("gate", "%s: %s", g.text(), record.Printable(g.Expr))
+		line("gate", "%s: %s", g.text(), stream.Printable(g.Expr))
 	}
 	if len(d.Warnings) > 0 {
 		b = append(b, "\nwarnings\n"...)
 		for _, w := range d.Warnings {
-			b = fmt.Appendf(b, "  %s\n", record.Printable(w))
+			b = fmt.Appendf(b, "  %s\n", stream.Printable(w))
 		}
 	}
 	return b
@@ -101,7 +101,7 @@ func (id *Identity) text() string {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
 	}
-	return record.Printable(strings.Join(append(parts, fmt.Sprintf("%d requests", id.Requests)), ", "))
+	return stream.Printable(strings.Join(append(parts, fmt.Sprintf("%d requests", id.Requests)), ", "))
 }
 
 // verdict says in a line what differs.
@@ -136,10 +136,10 @@ func (d *Document) settings() *table {
 		if v == nil {
 			return "-"
 		}
-		return cut(record.Printable(string(v)), 60)
+		return cut(stream.Printable(string(v)), 60)
 	}
 	for _, s := range d.Config[:min(len(d.Config), maxRows)] {
-		t.row(record.Printable(s.Path), show(s.A), show(s.B))
+		t.row(stream.Printable(s.Path), show(s.A), show(s.B))
 	}
 	return t
 }
@@ -185,8 +185,8 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 	t := &table{}
 	t.row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
 	for _, c := range list {
-		t.row(record.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
-			record.Printable(c.A.Replica)+" -> "+record.Printable(c.B.Replica))
+		t.row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
+			stream.Printable(c.A.Replica)+" -> "+stream.Printable(c.B.Replica))
 	}
 	return t.append(append(b, '\n'))
 }
@@ -195,51 +195,51 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 func (d *Decisions) append(b []byte) []byte {
 	f := d.First
 	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, and %d follow\n", "decisions", d.Differ, d.Compared+d.OnlyA+d.OnlyB,
-		f.Stage, record.Printable(f.Request), f.Follow)
+		f.Stage, stream.Printable(f.Request), f.Follow)
 	for _, s := range []struct {
 		name string
-		d    *record.Decision
+		d    *stream.Decision
 	}{{"a", f.A}, {"b", f.B}} {
 		b = fmt.Appendf(b, "  %s  %s\n", s.name, decided(s.d))
 	}
-	if f.A == nil || f.B == nil || f.Stage != record.StageRouting {
+	if f.A == nil || f.B == nil || f.Stage != stream.StageRouting {
 		return b
 	}
 	switch {
 	case len(f.Unlike) == 0:
 		b = append(b, "  what both saw of the same replicas is equal\n"...)
 	default:
-		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(record.Printable(strings.Join(f.Unlike, ", ")), 120))
+		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(stream.Printable(strings.Join(f.Unlike, ", ")), 120))
 	}
 	t := &table{}
 	var head []string
 	for _, side := range []struct {
 		name string
-		d    *record.Decision
+		d    *stream.Decision
 	}{{"a", f.A}, {"b", f.B}} {
 		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running", "KV", "matched", "age ms")
 	}
 	t.row("  candidate", head...)
 	for _, at := range candidates(f) {
 		var row []string
-		for _, side := range []*record.Decision{f.A, f.B} {
+		for _, side := range []*stream.Decision{f.A, f.B} {
 			row = append(row, considered(side, at)...)
 		}
-		t.row("  "+record.Printable(placeOf(at.deployment, at.replica)), row...)
+		t.row("  "+stream.Printable(placeOf(at.deployment, at.replica)), row...)
 	}
 	return t.withoutEmpty().append(b)
 }
 
 // decided is a decision in a line.
-func decided(d *record.Decision) string {
+func decided(d *stream.Decision) string {
 	if d == nil {
 		return "no such decision"
 	}
 	what := d.Verdict
 	switch {
-	case d.Stage == record.StageRouting:
+	case d.Stage == stream.StageRouting:
 		what = fmt.Sprintf("%s of %d, score %s", placeOf(d.Deployment, d.Replica), d.Candidates, number(d.Score))
-	case d.Stage == record.StagePriority:
+	case d.Stage == stream.StagePriority:
 		what = "priority " + number(d.Score)
 	case d.DelayUS > 0:
 		what = fmt.Sprintf("%s %.3f ms", what, float64(d.DelayUS)/1000)
@@ -250,14 +250,14 @@ func decided(d *record.Decision) string {
 			line += ", " + more
 		}
 	}
-	return record.Printable(line)
+	return stream.Printable(line)
 }
 
 // candidates are those that one of the sides shows.
 func candidates(f *Divergence) []place {
 	var all []place
 	known := map[place]bool{}
-	for _, d := range []*record.Decision{f.A, f.B} {
+	for _, d := range []*stream.Decision{f.A, f.B} {
 		for i := range d.Considered {
 			at := place{d.Considered[i].Deployment, d.Considered[i].Replica}
 			if !known[at] {
@@ -270,7 +270,7 @@ func candidates(f *Divergence) []place {
 }
 
 // considered is what a decision saw of a candidate, - for what it did not look at.
-func considered(d *record.Decision, at place) []string {
+func considered(d *stream.Decision, at place) []string {
 	for i := range d.Considered {
 		c := &d.Considered[i]
 		if c.Deployment != at.deployment || c.Replica != at.replica {
@@ -293,7 +293,7 @@ func considered(d *record.Decision, at place) []string {
 	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
 }
 
-func age(c *record.Candidate) string {
+func age(c *stream.Candidate) string {
 	us := ageOf(c)
 	if us < 0 {
 		return "-"
@@ -301,14 +301,14 @@ func age(c *record.Candidate) string {
 	return number(float64(us) / 1000)
 }
 
-func index(i record.Index) string {
+func index(i stream.Index) string {
 	if i.IsZero() {
 		return "-"
 	}
 	return strconv.Itoa(int(i))
 }
 
-func given(x record.Number) string {
+func given(x stream.Number) string {
 	if x.IsZero() {
 		return "-"
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Arrival names an arrival process and its parameters, as files do. Each
@@ -45,7 +45,7 @@ type process struct {
 }
 
 // Arrivals are the arrival processes.
-var Arrivals = named.Table[process]{
+var Arrivals = registry.Table[process]{
 	{Name: "poisson", Doc: "exponential gaps: arrivals without memory", Value: process{unit: poisson}},
 	{Name: "gamma", Doc: "gamma gaps of the given cv", Value: process{takes: []string{"cv"}, unit: gamma}},
 	{Name: "weibull", Doc: "Weibull gaps of the given cv", Value: process{takes: []string{"cv"}, unit: weibull}},

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -18,7 +18,7 @@ type law struct {
 
 // Lengths are the distributions of lengths and durations. All take min and max
 // as well.
-var Lengths = named.Table[func(*builder) law]{
+var Lengths = registry.Table[func(*builder) law]{
 	{Name: "constant", Doc: "always value", Value: constant},
 	{Name: "gaussian", Doc: "normal with mean and std_dev", Value: gaussian},
 	{Name: "exponential", Doc: "exponential with mean", Value: exponential},

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // limits bound what is drawn, and the parameters that say what is drawn.
@@ -88,7 +88,7 @@ func (p *params) checkUnknown(family string) {
 		if p.absent {
 			p.err = nil
 		}
-		p.fail(name, "%v", named.Unknown("parameter of "+family, name, p.known))
+		p.fail(name, "%v", registry.Unknown("parameter of "+family, name, p.known))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Profile says how a load rises and falls, as files do: what a rate is
@@ -36,7 +36,7 @@ type ProfileSegment struct {
 }
 
 // Profiles are the types of load profiles.
-var Profiles = named.Table[func(*Profile) (curve, error)]{
+var Profiles = registry.Table[func(*Profile) (curve, error)]{
 	{Name: "constant", Doc: "one segment without times, whose multiplier holds throughout", Value: (*Profile).constant},
 	{Name: "step", Doc: "each segment at its multiplier", Value: (*Profile).steps},
 	{Name: "ramp", Doc: "in each segment a line to its multiplier, from that of the segment that it touches, else from 1", Value: (*Profile).ramps},

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"blis/pkg/des"
+	"blis/pkg/internal/reference"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
-	"blis/pkg/reference"
 
 	"github.com/google/go-cmp/cmp"
 )

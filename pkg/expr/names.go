@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -81,7 +81,7 @@ func checkNames(tree *ast.AST, names []string) error {
 			return
 		}
 		at := tree.SourceInfo().GetStartLocation(root.ID())
-		msg := named.Unknown("name", name, siblings(name, names)).Error()
+		msg := registry.Unknown("name", name, siblings(name, names)).Error()
 		if longer := below(name, names); longer != nil {
 			msg = fmt.Sprintf("%q is only the beginning of a name (have %s)", name, strings.Join(longer, ", "))
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -198,7 +198,7 @@ func (t *treeMaker) checkCall(e ast.Expr) error {
 	if symbol, isOperator := operators.FindReverse(name); isOperator {
 		return t.errorf(e, "the operator %s is not allowed here", symbol)
 	}
-	return t.errorf(e, "%s", named.Unknown("function", name, have))
+	return t.errorf(e, "%s", registry.Unknown("function", name, have))
 }
 
 // symbols are the operators that a tree may have, as Nodes name them.

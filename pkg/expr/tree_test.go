@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 var treeFunctions = []Function{
@@ -23,7 +23,7 @@ func parse(src string, want ...Type) (*Node, error) {
 		if slices.Contains(treeNames, name) {
 			return nil
 		}
-		return named.Unknown("name", name, treeNames)
+		return registry.Unknown("name", name, treeNames)
 	}
 	return Tree(src, check, treeFunctions, want...)
 }

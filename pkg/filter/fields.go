@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"blis/pkg/expr"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Field is a name that a filter may use.
@@ -26,39 +26,39 @@ func list[T any](fields []expr.Field[T]) []Field {
 	return all
 }
 
-var requestFields = wire[record.Request](record.KindRequest)
+var requestFields = wire[stream.Request](stream.KindRequest)
 
-var outcomeFields = append(wire[record.Outcome](record.KindOutcome),
-	latency("ttft_ms", "Time to first token, from arrival.", func(o *record.Outcome) (from, to record.Micros) {
+var outcomeFields = append(wire[stream.Outcome](stream.KindOutcome),
+	latency("ttft_ms", "Time to first token, from arrival.", func(o *stream.Outcome) (from, to stream.Micros) {
 		return o.ArrivalUS, o.FirstTokenUS
 	}),
-	expr.Field[record.Outcome]{Name: "tpot_ms", Doc: "Time per output token after the first; only where completed, with more than one token.", Type: expr.Number,
-		Known: func(o *record.Outcome) bool {
+	expr.Field[stream.Outcome]{Name: "tpot_ms", Doc: "Time per output token after the first; only where completed, with more than one token.", Type: expr.Number,
+		Known: func(o *stream.Outcome) bool {
 			return !o.FirstTokenUS.IsZero() && !o.CompletedUS.IsZero() && o.OutputTokens > 1
 		},
-		Number: func(o *record.Outcome) float64 {
-			return record.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
+		Number: func(o *stream.Outcome) float64 {
+			return stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
 		}},
-	latency("e2e_ms", "From arrival to the last token; only where completed.", func(o *record.Outcome) (from, to record.Micros) {
+	latency("e2e_ms", "From arrival to the last token; only where completed.", func(o *stream.Outcome) (from, to stream.Micros) {
 		return o.ArrivalUS, o.CompletedUS
 	}),
-	latency("queue_ms", "From the entry into the replica's queue to the first batch.", func(o *record.Outcome) (from, to record.Micros) {
+	latency("queue_ms", "From the entry into the replica's queue to the first batch.", func(o *stream.Outcome) (from, to stream.Micros) {
 		return o.EnqueuedUS, o.ScheduledUS
 	}),
-	latency("prefill_ms", "From the first batch to the first token.", func(o *record.Outcome) (from, to record.Micros) {
+	latency("prefill_ms", "From the first batch to the first token.", func(o *stream.Outcome) (from, to stream.Micros) {
 		return o.ScheduledUS, o.FirstTokenUS
 	}),
-	latency("decode_ms", "From the first token to the last; only where completed.", func(o *record.Outcome) (from, to record.Micros) {
+	latency("decode_ms", "From the first token to the last; only where completed.", func(o *stream.Outcome) (from, to stream.Micros) {
 		return o.FirstTokenUS, o.CompletedUS
 	}))
 
-func latency(name, doc string, ends func(*record.Outcome) (from, to record.Micros)) expr.Field[record.Outcome] {
-	return expr.Field[record.Outcome]{Name: name, Doc: doc, Type: expr.Number,
-		Known: func(o *record.Outcome) bool {
+func latency(name, doc string, ends func(*stream.Outcome) (from, to stream.Micros)) expr.Field[stream.Outcome] {
+	return expr.Field[stream.Outcome]{Name: name, Doc: doc, Type: expr.Number,
+		Known: func(o *stream.Outcome) bool {
 			from, to := ends(o)
 			return !from.IsZero() && !to.IsZero()
 		},
-		Number: func(o *record.Outcome) float64 {
+		Number: func(o *stream.Outcome) float64 {
 			from, to := ends(o)
 			return float64(to-from) / 1000
 		}}
@@ -86,8 +86,8 @@ func wire[T any](kind string) []expr.Field[T] {
 	return fields
 }
 
-func describe(kind string) *record.Object {
-	for _, o := range record.Objects {
+func describe(kind string) *stream.Object {
+	for _, o := range stream.Objects {
 		if o.Name == kind {
 			return o
 		}

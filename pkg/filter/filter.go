@@ -12,19 +12,19 @@ package filter
 
 import (
 	"blis/pkg/expr"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // CompileOutcome compiles a condition on outcomes, whose fields it calls by the
 // names in OutcomeFields. Errors begin with line:column of src. The filter is not
 // to be called by two goroutines at once; its own errors are those that only a
 // value shows, such as double(id) of an id that is no number.
-func CompileOutcome(src string) (func(*record.Outcome) (bool, error), error) {
+func CompileOutcome(src string) (func(*stream.Outcome) (bool, error), error) {
 	return compile(src, outcomeFields)
 }
 
 // CompileRequest is CompileOutcome for requests and RequestFields.
-func CompileRequest(src string) (func(*record.Request) (bool, error), error) {
+func CompileRequest(src string) (func(*stream.Request) (bool, error), error) {
 	return compile(src, requestFields)
 }
 

@@ -7,27 +7,27 @@ import (
 	"testing"
 
 	"blis/pkg/expr"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
 
 // done is a request that completed: TTFT 120 ms, E2E 1020 ms, queue 5 ms.
-func done() *record.Outcome {
-	return &record.Outcome{ID: "req-7", State: record.StateCompleted, ArrivalUS: 1_000_000, AdmittedUS: 1_000_000, RoutedUS: 1_000_000,
+func done() *stream.Outcome {
+	return &stream.Outcome{ID: "req-7", State: stream.StateCompleted, ArrivalUS: 1_000_000, AdmittedUS: 1_000_000, RoutedUS: 1_000_000,
 		EnqueuedUS: 1_002_000, ScheduledUS: 1_007_000, FirstTokenUS: 1_120_000, CompletedUS: 2_020_000, Deployment: "main", Replica: 3,
 		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10, GeneratedTokens: 10,
-		CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: record.Met(true)}
+		CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.Met(true)}
 }
 
 // rejected is a request that came nowhere.
-func rejected() *record.Outcome {
-	return &record.Outcome{ID: "req-8", State: record.StateRejected, Reason: "too_long_for_model", ArrivalUS: 2_000_000,
-		AdmittedUS: record.Never, RoutedUS: record.Never, EnqueuedUS: record.Never, ScheduledUS: record.Never,
-		FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, Replica: record.Nowhere, InputTokens: 9, OutputTokens: 1, ITLMaxUS: record.Never}
+func rejected() *stream.Outcome {
+	return &stream.Outcome{ID: "req-8", State: stream.StateRejected, Reason: "too_long_for_model", ArrivalUS: 2_000_000,
+		AdmittedUS: stream.Never, RoutedUS: stream.Never, EnqueuedUS: stream.Never, ScheduledUS: stream.Never,
+		FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.Nowhere, InputTokens: 9, OutputTokens: 1, ITLMaxUS: stream.Never}
 }
 
-func keeps(t *testing.T, src string, o *record.Outcome) bool {
+func keeps(t *testing.T, src string, o *stream.Outcome) bool {
 	t.Helper()
 	filter, err := CompileOutcome(src)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestOutcomeFilter(t *testing.T) {
 }
 
 func TestRequestFilter(t *testing.T) {
-	r := &record.Request{ID: "r", ArrivalUS: 5, InputTokens: 10, OutputTokens: 2, Tenant: "a", DeadlineUS: record.Never}
+	r := &stream.Request{ID: "r", ArrivalUS: 5, InputTokens: 10, OutputTokens: 2, Tenant: "a", DeadlineUS: stream.Never}
 	for src, want := range map[string]bool{
 		`arrival_us >= 5 && output_tokens < 3`: true,
 		`tenant == "a"`:                        true,

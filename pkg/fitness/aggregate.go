@@ -5,12 +5,12 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Aggregates say how the scores of scenarios, each in [0, 1), become one. share is
 // the share of them that cvar looks at.
-var Aggregates = named.Table[func(scores []float64, share float64) float64]{
+var Aggregates = registry.Table[func(scores []float64, share float64) float64]{
 	{Name: "mean", Doc: "their mean", Value: func(x []float64, _ float64) float64 { return mean(x) }},
 	{Name: "geo", Doc: "their geometric mean", Value: func(x []float64, _ float64) float64 {
 		return wgeo(slices.Repeat([]float64{1}, len(x)), x)
@@ -55,7 +55,7 @@ func (f *Fitness) HeldOut(scenario string) bool { return slices.Contains(f.Holdo
 func (f *Fitness) CheckHoldout(scenarios []string) error {
 	for i, h := range f.Holdout {
 		if !slices.Contains(scenarios, h) {
-			return f.fault(fmt.Sprintf("holdout[%d]", i), 0, 0, "%s", named.Unknown("scenario", h, scenarios))
+			return f.fault(fmt.Sprintf("holdout[%d]", i), 0, 0, "%s", registry.Unknown("scenario", h, scenarios))
 		}
 	}
 	if !slices.ContainsFunc(scenarios, func(s string) bool { return !f.HeldOut(s) }) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,7 +37,7 @@ func idle() *metrics.Raw {
 	return r
 }
 
-var classes = []record.SLOClass{{Name: "critical", Targets: record.Targets{TTFTMS: 150}}, {Name: "batch"}, {Name: "quiet", Targets: record.Targets{E2EMS: 9}}}
+var classes = []stream.SLOClass{{Name: "critical", Targets: stream.Targets{TTFTMS: 150}}, {Name: "batch"}, {Name: "quiet", Targets: stream.Targets{E2EMS: 9}}}
 
 func against(m, base *metrics.Raw) *Run {
 	return NewRun(Tree{Raw: m}, classes, Tree{Raw: base}, Tree{})

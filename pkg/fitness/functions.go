@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"blis/pkg/expr"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // function is one that expressions may call.
@@ -18,7 +18,7 @@ type function struct {
 }
 
 // Functions are those that expressions may call.
-var Functions = named.Table[function]{
+var Functions = registry.Table[function]{
 	{Name: "ratio", Doc: "ratio(base, x) = base/(base + x), where less is better: 0.5 at parity", Value: function{numbers(2), false, true, ratio}},
 	{Name: "gain", Doc: "gain(x, base) = x/(x + base), where more is better: 0.5 at parity", Value: function{numbers(2), false, false, func(x []float64) float64 { return ratio(x) }}},
 	{Name: "soft", Doc: "soft(x, limit, k) = 1 up to the limit, then exp(-k*(x/limit - 1))", Value: function{numbers(3), false, true, soft}},

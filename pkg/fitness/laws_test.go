@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
@@ -139,7 +139,7 @@ func TestWorseIsNotBetter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		base := healthy()
 		score := func(m *metrics.Raw) float64 {
-			r, err := f.Evaluate(NewRun(Tree{Raw: m}, []record.SLOClass{}, Tree{Raw: base}, Tree{}))
+			r, err := f.Evaluate(NewRun(Tree{Raw: m}, []stream.SLOClass{}, Tree{Raw: base}, Tree{}))
 			if err != nil {
 				rt.Fatal(err)
 			}

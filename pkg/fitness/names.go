@@ -7,7 +7,7 @@ import (
 
 	"blis/pkg/anomaly"
 	"blis/pkg/metrics"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // The trees that names begin with.
@@ -54,7 +54,7 @@ func check(name string) error {
 			names = append(names, alias)
 		}
 		slices.Sort(names)
-		if near := named.Closest(name, names); near != "" && !slices.Contains(trees, near) {
+		if near := registry.Closest(name, names); near != "" && !slices.Contains(trees, near) {
 			return fmt.Errorf("unknown name %q; did you mean %q?", name, near)
 		}
 		if near := nearest(name); near != "" {
@@ -119,7 +119,7 @@ func nearest(path string) string {
 	for _, p := range metrics.Places() {
 		have = append(have, p.Path)
 	}
-	near := named.Closest(metrics.General(path), have)
+	near := registry.Closest(metrics.General(path), have)
 	for _, key := range metrics.Keys(path) {
 		near = strings.Replace(near, "[*]", key, 1)
 	}

@@ -8,16 +8,16 @@ import (
 
 	"blis/pkg/expr"
 	"blis/pkg/metrics"
-	"blis/pkg/named"
-	"blis/pkg/record"
+	"blis/pkg/registry"
+	"blis/pkg/stream"
 )
 
 // Run is what a fitness is computed of.
 type Run struct {
 	// Classes are those that the workload knows; a class that no request names is
 	// no mistake.
-	Classes []record.SLOClass
-	judged  []record.SLOClass // with the targets that requests were judged by
+	Classes []stream.SLOClass
+	judged  []stream.SLOClass // with the targets that requests were judged by
 	// trees are the numbers of each tree (m, base, parent) by their paths, drawn those
 	// that stand in their place; blind are the trees of runs that nobody watched for
 	// anomalies.
@@ -33,12 +33,12 @@ type Tree struct {
 }
 
 // Classes are those of a workload with the targets that the spec gives them.
-func (s *Spec) Classes(of []record.SLOClass) []record.SLOClass {
+func (s *Spec) Classes(of []stream.SLOClass) []stream.SLOClass {
 	all := slices.Clone(of)
 	for _, name := range slices.Sorted(maps.Keys(s.SLO)) {
-		i := slices.IndexFunc(all, func(c record.SLOClass) bool { return c.Name == name })
+		i := slices.IndexFunc(all, func(c stream.SLOClass) bool { return c.Name == name })
 		if i < 0 {
-			i, all = len(all), append(all, record.SLOClass{Name: name})
+			i, all = len(all), append(all, stream.SLOClass{Name: name})
 		}
 		all[i].Targets = s.SLO[name]
 	}
@@ -46,7 +46,7 @@ func (s *Spec) Classes(of []record.SLOClass) []record.SLOClass {
 }
 
 // NewRun makes a Run. baseline and before, its parent, may have no metrics.
-func NewRun(m Tree, classes []record.SLOClass, baseline, before Tree) *Run {
+func NewRun(m Tree, classes []stream.SLOClass, baseline, before Tree) *Run {
 	r := &Run{Classes: classes, trees: map[string]map[string]float64{}, blind: map[string]bool{}}
 	for i, t := range []Tree{m, baseline, before} {
 		if t.Raw == nil {
@@ -154,7 +154,7 @@ func (r *Run) has(tree, path string) bool { _, ok := r.at(tree, path); return ok
 func (r *Run) promised(path string) bool {
 	for _, c := range r.judged {
 		if strings.HasPrefix(path, metrics.Below("cls", c.Name)+".") {
-			return c.Targets != record.Targets{}
+			return c.Targets != stream.Targets{}
 		}
 	}
 	return false
@@ -189,7 +189,7 @@ func (r *Run) checkKeys(name string) error {
 		if len(have) == 0 {
 			have = []string{"none"}
 		}
-		return named.Unknown(words[branch], bare(key), have)
+		return registry.Unknown(words[branch], bare(key), have)
 	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"blis/pkg/config"
 	"blis/pkg/expr"
-	"blis/pkg/record"
+	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // Spec is a fitness file. Expressions are CEL over m, the tree of metrics of the
@@ -16,7 +16,7 @@ import (
 type Spec struct {
 	Version int64 `yaml:"version" json:"version"`
 	// SLO takes the place of the targets that the workload gives these classes.
-	SLO map[string]record.Targets `yaml:"slo" json:"slo,omitempty"`
+	SLO map[string]stream.Targets `yaml:"slo" json:"slo,omitempty"`
 	// Gates must hold: the score of a run that fails one is at most 0.1.
 	Gates []GateSpec `yaml:"gates" json:"gates,omitempty"`
 	// Score is what is to be large, in [0, 1).
@@ -55,16 +55,16 @@ type expression struct {
 	*expr.Node
 }
 
-// Load reads and compiles the fitness file called name. Faults are *config.Error.
+// Load reads and compiles the fitness file called name. Faults are *strictyaml.Error.
 func Load(name string) (*Fitness, error) {
-	doc, err := config.Read(name)
+	doc, err := strictyaml.Read(name)
 	if err != nil {
 		return nil, err
 	}
 	return load(doc)
 }
 
-func load(doc *config.Doc) (*Fitness, error) {
+func load(doc *strictyaml.Doc) (*Fitness, error) {
 	f := &Fitness{Spec: Spec{Aggregate: Aggregates[0].Name, CVaRShare: 0.25}}
 	if err := doc.Decode(&f.Spec); err != nil {
 		return nil, err
@@ -79,11 +79,11 @@ func load(doc *config.Doc) (*Fitness, error) {
 }
 
 // Expression is the fitness whose score is src and that has nothing else. Faults
-// are *config.Error, in what is called name.
+// are *strictyaml.Error, in what is called name.
 func Expression(name, src string) (*Fitness, error) {
 	f := &Fitness{Spec: Spec{Version: 1, Score: src, Aggregate: Aggregates[0].Name, CVaRShare: 0.25}}
 	f.fault = func(_ string, line, col int, format string, args ...any) error {
-		return &config.Error{File: name, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}
+		return &strictyaml.Error{File: name, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}
 	}
 	return f, f.compile()
 }
@@ -142,7 +142,7 @@ func (f *Fitness) checkTables() error {
 				return f.fault("slo."+class+"."+x.name, 0, 0, "must be above 0, is %v", x.ms)
 			}
 		}
-		if t == (record.Targets{}) {
+		if t == (stream.Targets{}) {
 			return f.fault("slo."+class, 0, 0, "has no target; give ttft_ms, tpot_ms or e2e_ms")
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // addition completes what a client's maker made, by draws from r.
 type addition interface {
-	add(a *record.Arrival, r *rand.Rand)
+	add(a *stream.Arrival, r *rand.Rand)
 }
 
 // added is an addition and what it draws from for single requests: the client's
@@ -29,7 +29,7 @@ type completed struct {
 	additions []added
 }
 
-func (c *completed) fill(a *record.Arrival, n int64, at record.Micros) error {
+func (c *completed) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	if err := c.maker.fill(a, n, at); err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (c *Client) sessionLength() *dist.Spec {
 // made.
 type patience struct{ of *dist.Length }
 
-func (p *patience) add(a *record.Arrival, r *rand.Rand) {
+func (p *patience) add(a *stream.Arrival, r *rand.Rand) {
 	if !a.IsSession {
-		a.Request.DeadlineUS = min(a.Request.ArrivalUS+record.Micros(p.draw(r)), maxHorizon)
+		a.Request.DeadlineUS = min(a.Request.ArrivalUS+stream.Micros(p.draw(r)), maxHorizon)
 		return
 	}
 	for i := range a.Session.Steps {
@@ -122,10 +122,10 @@ func (p *patience) draw(r *rand.Rand) int64 { return max(1, p.of.Draw(r)) }
 // sessionEnds ends sessions.
 type sessionEnds struct{ of *dist.Length }
 
-func (e *sessionEnds) add(a *record.Arrival, r *rand.Rand) {
+func (e *sessionEnds) add(a *stream.Arrival, r *rand.Rand) {
 	s := &a.Session
-	end := min(s.ArrivalUS+record.Micros(e.of.Draw(r)), maxHorizon)
-	if s.UntilUS == record.Never || end < s.UntilUS {
+	end := min(s.ArrivalUS+stream.Micros(e.of.Draw(r)), maxHorizon)
+	if s.UntilUS == stream.Never || end < s.UntilUS {
 		s.UntilUS = end
 	}
 }
@@ -168,7 +168,7 @@ type guesses struct {
 	noise func(*rand.Rand) float64
 }
 
-func (g *guesses) add(a *record.Arrival, r *rand.Rand) {
+func (g *guesses) add(a *stream.Arrival, r *rand.Rand) {
 	if !a.IsSession {
 		a.Request.PredictedOutputTokens = g.guess(a.Request.OutputTokens, r)
 		return

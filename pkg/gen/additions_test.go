@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Deadlines and predictions have the distributions that they are said to have.
@@ -77,17 +77,17 @@ func TestAdditionsOfSessions(t *testing.T) {
       tools:
         t: {latency: {type: constant, params: {value: 1}}, output_tokens: {type: constant, params: {value: 7}}}
 `
-	stream, err := generate(specText("aggregate_rate: 10\nhorizon: 10000000", client), Options{Spec: "-"})
+	text, err := generate(specText("aggregate_rate: 10\nhorizon: 10000000", client), Options{Spec: "-"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := record.NewReader(strings.NewReader(stream))
+	r := stream.NewReader(strings.NewReader(text))
 	ids, bursts := map[string]bool{}, 0
 	for r.Next() {
-		if r.Kind() != record.KindSession {
+		if r.Kind() != stream.KindSession {
 			continue
 		}
-		var s record.Session
+		var s stream.Session
 		if err := r.Session(&s); err != nil {
 			t.Fatal(err)
 		}

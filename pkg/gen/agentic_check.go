@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // workflow is an Agentic that is being checked, and what follows from it. Steps
@@ -75,7 +75,7 @@ func (w *workflow) checkSteps() error {
 		case toolCall:
 			err = w.checkToolCall(i)
 		default:
-			err = w.fault(w.at(i, "type"), "%v", named.Unknown("type of step", s.Type, []string{llmCall, toolCall}))
+			err = w.fault(w.at(i, "type"), "%v", registry.Unknown("type of step", s.Type, []string{llmCall, toolCall}))
 		}
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func (w *workflow) checkSteps() error {
 			return w.fault(w.at(i, "fan_out"), "must be between 2 and %d, is %d; without it the step is one call", maxSteps, *s.FanOut)
 		}
 		if s.ContextGrowth != "" && s.ContextGrowth != accumulate {
-			return w.fault(w.at(i, "context_growth"), "%v", named.Unknown("growth of context", s.ContextGrowth, []string{accumulate}))
+			return w.fault(w.at(i, "context_growth"), "%v", registry.Unknown("growth of context", s.ContextGrowth, []string{accumulate}))
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func (w *workflow) checkToolCall(i int) error {
 		if len(tools) == 0 {
 			return w.fault(w.at(i, "tool"), "%q is not under tools, which are none", s.Tool)
 		}
-		return w.fault(w.at(i, "tool"), "%v", named.Unknown("tool", s.Tool, tools))
+		return w.fault(w.at(i, "tool"), "%v", registry.Unknown("tool", s.Tool, tools))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (w *workflow) places(list []string, path string) ([]int, error) {
 		at := slices.Index(w.ids, id)
 		switch {
 		case at < 0:
-			return nil, w.fault(elementPath(path, i), "%v", named.Unknown("step", id, w.ids))
+			return nil, w.fault(elementPath(path, i), "%v", registry.Unknown("step", id, w.ids))
 		case slices.Contains(places, at):
 			return nil, w.fault(elementPath(path, i), "%q stands there twice", id)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/config"
+	"blis/pkg/strictyaml"
 )
 
 // designed returns a workflow of the design: one spec as it stands, and two
@@ -163,7 +163,7 @@ func TestBadAgents(t *testing.T) {
 func refused(t *testing.T, spec, want string) {
 	t.Helper()
 	stream, err := generate(spec, Options{Spec: "-"})
-	var bad *config.Error
+	var bad *strictyaml.Error
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want %s", err, want)
 	}

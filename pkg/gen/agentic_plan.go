@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // plan is the steps of a session with the most iterations of its workflow. One
@@ -24,19 +24,19 @@ type planned struct {
 	// iteration is from 1 in the loop, else 0.
 	iteration int64
 	// twin is the first of the parallel calls of the step, itself if alone.
-	twin record.Index
+	twin stream.Index
 	// after are the steps that it waits for, reads the tools among them that return
 	// to it.
-	after, reads []record.Index
+	after, reads []stream.Index
 	// extends is the call whose prompt its own begins with, prompt what comes then,
 	// its own text at the end.
-	extends record.Index
+	extends stream.Index
 	prompt  []part
 }
 
 // part is a piece of a prompt: what step of says, generates or returns.
 type part struct {
-	of   record.Index
+	of   stream.Index
 	kind partKind
 }
 
@@ -50,7 +50,7 @@ const (
 
 // newPlan lays out the sessions of w. It fails if names clash.
 func newPlan(w *workflow) (*plan, error) {
-	b := &planner{workflow: w, plan: &plan{}, now: make([][]record.Index, len(w.Steps)), names: map[string]int{}}
+	b := &planner{workflow: w, plan: &plan{}, now: make([][]stream.Index, len(w.Steps)), names: map[string]int{}}
 	order, behind := w.sorted(), w.behindLoop()
 	for _, i := range order {
 		if !w.looped[i] && !behind[i] {
@@ -86,8 +86,8 @@ type planner struct {
 	*plan
 	// now are the calls of each step, in the iteration at hand; ended are those
 	// that ended the iteration before.
-	now   [][]record.Index
-	ended []record.Index
+	now   [][]stream.Index
+	ended []stream.Index
 	// names are the steps that the ids belong to, clash that two have the same.
 	names map[string]int
 	clash error
@@ -111,7 +111,7 @@ func (b *planner) iterate(order []int, iteration int64) {
 // add adds the calls of step i.
 func (b *planner) add(i int, iteration int64) {
 	step := &b.workflow.Steps[i]
-	var after, reads []record.Index
+	var after, reads []stream.Index
 	for _, j := range b.waits[i] {
 		reads = append(reads, b.now[j]...)
 		if iteration <= 1 || b.looped[j] { // what is outside has completed before the second iteration
@@ -129,11 +129,11 @@ func (b *planner) add(i int, iteration int64) {
 	case iteration == 0 && b.waitsForLoop(i):
 		after = union(after, b.ended)
 	}
-	reads = slices.DeleteFunc(reads, func(at record.Index) bool { return !b.isTool(at) })
+	reads = slices.DeleteFunc(reads, func(at stream.Index) bool { return !b.isTool(at) })
 	slices.Sort(after)
 	slices.Sort(reads)
 	b.now[i] = nil
-	twin := record.Index(len(b.steps))
+	twin := stream.Index(len(b.steps))
 	for n := range step.copies() {
 		id := step.ID
 		if iteration > 0 {
@@ -143,8 +143,8 @@ func (b *planner) add(i int, iteration int64) {
 			id = fmt.Sprintf("%s.%d", id, n)
 		}
 		b.name(id, i)
-		b.now[i] = append(b.now[i], record.Index(len(b.steps)))
-		b.steps = append(b.steps, planned{spec: i, id: id, iteration: iteration, twin: twin, after: after, reads: reads, extends: record.Nowhere})
+		b.now[i] = append(b.now[i], stream.Index(len(b.steps)))
+		b.steps = append(b.steps, planned{spec: i, id: id, iteration: iteration, twin: twin, after: after, reads: reads, extends: stream.Nowhere})
 	}
 }
 
@@ -156,10 +156,10 @@ func (b *planner) name(id string, i int) {
 	b.names[id] = i
 }
 
-func (b *planner) isTool(at record.Index) bool { return b.workflow.Steps[b.steps[at].spec].isTool() }
+func (b *planner) isTool(at stream.Index) bool { return b.workflow.Steps[b.steps[at].spec].isTool() }
 
 // union is a and those of more that are not in it.
-func union(a, more []record.Index) []record.Index {
+func union(a, more []stream.Index) []stream.Index {
 	a = slices.Clone(a)
 	for _, at := range more {
 		if !slices.Contains(a, at) {
@@ -194,9 +194,9 @@ func (r run) at(place int) (step *planned, lower int) {
 }
 
 // lowered is a place of the plan as a place of the session.
-func (r run) lowered(place record.Index, by int) record.Index {
+func (r run) lowered(place stream.Index, by int) stream.Index {
 	if int(place) < r.before {
 		return place
 	}
-	return place - record.Index(by)
+	return place - stream.Index(by)
 }

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // findPrompts says of each call of a model what it is sent.
@@ -13,7 +13,7 @@ func (b *planner) findPrompts() {
 	for at := range b.steps {
 		step := &b.steps[at]
 		switch {
-		case b.isTool(record.Index(at)):
+		case b.isTool(stream.Index(at)):
 			continue
 		case int(step.twin) != at:
 			step.extends = step.twin
@@ -49,7 +49,7 @@ func (b *planner) told(at int) (list []part) {
 
 // happened appends what a step left behind. What calls side by side were told is
 // told once.
-func (b *planner) happened(list []part, of record.Index) []part {
+func (b *planner) happened(list []part, of stream.Index) []part {
 	step := &b.steps[of]
 	if spec := &b.workflow.Steps[step.spec]; spec.isTool() {
 		if b.Tools[spec.Tool].OutputTokens == nil {
@@ -65,13 +65,13 @@ func (b *planner) happened(list []part, of record.Index) []part {
 
 // goesOnFrom is the last call that the one at a place waits for, and whose whole
 // prompt its own begins with; Nowhere if there is none.
-func (b *planner) goesOnFrom(reached []set, at int) record.Index {
+func (b *planner) goesOnFrom(reached []set, at int) stream.Index {
 	for _, of := range slices.Backward(slices.Collect(reached[at].members)) {
 		if !b.isTool(of) && b.steps[of].twin == of && b.begins(reached, int(of), at) {
 			return of
 		}
 	}
-	return record.Nowhere
+	return stream.Nowhere
 }
 
 // begins reports whether what an earlier call was told is what the one at a place,
@@ -114,10 +114,10 @@ func (b *planner) reach() []set {
 type set []uint64
 
 // members yields the members in order.
-func (s set) members(yield func(record.Index) bool) {
+func (s set) members(yield func(stream.Index) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
-			if !yield(record.Index(i*64 + bits.TrailingZeros64(word))) {
+			if !yield(stream.Index(i*64 + bits.TrailingZeros64(word))) {
 				return
 			}
 		}

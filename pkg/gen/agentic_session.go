@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // agents are the sessions of a client with a workflow.
@@ -20,7 +20,7 @@ type agents struct {
 	lengths []lengths
 	tools   map[string]tool
 	// Of the session at hand, by place: what each call says by itself.
-	said []record.Segment
+	said []stream.Segment
 }
 
 // tool is a tool at work; returns is nil if nothing.
@@ -76,7 +76,7 @@ func newTool(t AgenticTool, path string, fault fault) (made tool, err error) {
 }
 
 // fill makes one session: everything in it is drawn but when its steps happen.
-func (m *agents) fill(a *record.Arrival, n int64, at record.Micros) error {
+func (m *agents) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	d := m.begin(a, n, at)
 	d.choosePrefix()
 	iterations := m.plan.iterations
@@ -109,7 +109,7 @@ func (m *agents) fill(a *record.Arrival, n int64, at record.Micros) error {
 }
 
 // call makes s a call of the tool.
-func (t tool) call(s *record.SessionStep, name string, r *rand.Rand) {
+func (t tool) call(s *stream.SessionStep, name string, r *rand.Rand) {
 	s.Tool, s.LatencyUS = name, t.latency.Draw(r)
 	if t.returns != nil {
 		s.OutputTokens = t.returns.Draw(r)
@@ -126,7 +126,7 @@ func (m *agents) prompt(d *draft, run run, place int, r *rand.Rand) error {
 	if int(run.lowered(from.twin, lower)) == place {
 		own := m.lengths[from.spec].input.Draw(r)
 		if begun := min(d.prefix.Tokens, own-1); s.Extends.IsZero() && begun > 0 {
-			s.Prompt = append(s.Prompt, record.Segment{ID: d.prefix.ID, Tokens: begun})
+			s.Prompt = append(s.Prompt, stream.Segment{ID: d.prefix.ID, Tokens: begun})
 			own -= begun
 		}
 		m.said[place] = d.said(s.ID, own)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // The workflows of the design have the steps that it says, in its order.
@@ -94,7 +94,7 @@ func TestFanOutsAndJoins(t *testing.T) {
 		answers := map[int64]bool{}
 		for n := range 4 {
 			one := steps[fmt.Sprintf("generate.%d", n)]
-			place := slices.IndexFunc(s.Steps, func(step record.SessionStep) bool { return step.ID == one.ID })
+			place := slices.IndexFunc(s.Steps, func(step stream.SessionStep) bool { return step.ID == one.ID })
 			if !slices.Equal(s.AppendPrompt(nil, place), s.AppendPrompt(nil, 1)) || one.InputTokens != steps["generate.0"].InputTokens || one.Step != "generate" {
 				t.Errorf("%s: %+v, beside %+v", s.ID, one, steps["generate.0"])
 			}

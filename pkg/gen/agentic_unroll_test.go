@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
@@ -170,9 +170,9 @@ func TestWorkflowsAreUnrolled(t *testing.T) {
 			rt.Fatal(err)
 		}
 		want := unroll(a)
-		var arrival record.Arrival
+		var arrival stream.Arrival
 		for n := range int64(3) {
-			if err := clients[0].fill(&arrival, n, record.Micros(n)); err != nil {
+			if err := clients[0].fill(&arrival, n, stream.Micros(n)); err != nil {
 				rt.Fatal(err)
 			}
 			s := &arrival.Session
@@ -202,14 +202,14 @@ func TestWorkflowsAreUnrolled(t *testing.T) {
 
 // checkInput: a call is sent its own text, and before it what its step says that
 // it is told.
-func checkInput(rt *rapid.T, a *Agentic, s *record.Session, step *record.SessionStep, reach, tools []string) {
+func checkInput(rt *rapid.T, a *Agentic, s *stream.Session, step *stream.SessionStep, reach, tools []string) {
 	steps := byID(s)
-	spec := func(step *record.SessionStep) *AgenticStep {
+	spec := func(step *stream.SessionStep) *AgenticStep {
 		return &a.Steps[slices.IndexFunc(a.Steps, func(s AgenticStep) bool { return s.ID == step.Name() })]
 	}
 	// text is what a call says by itself, and what of its prompt is the client's prefix.
-	text := func(step *record.SessionStep) (own, prefix int64) {
-		place := slices.IndexFunc(s.Steps, func(other record.SessionStep) bool { return other.ID == step.ID })
+	text := func(step *stream.SessionStep) (own, prefix int64) {
+		place := slices.IndexFunc(s.Steps, func(other stream.SessionStep) bool { return other.ID == step.ID })
 		prompt := s.AppendPrompt(nil, place)
 		if strings.HasPrefix(prompt[0].ID, "a.") {
 			prefix = prompt[0].Tokens

@@ -2,7 +2,7 @@ package gen
 
 import (
 	"blis/pkg/dist"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Archetype is what a tenant is like, whatever it sends: it says what its client
@@ -23,7 +23,7 @@ type Archetype struct {
 
 // PromptSizes are typical lengths of prompts, lognormal with a cv of 0.75, by
 // their means.
-var PromptSizes = named.Table[float64]{
+var PromptSizes = registry.Table[float64]{
 	{Name: "small", Doc: "a question: 128 tokens", Value: 128},
 	{Name: "medium", Doc: "a page: 1,024 tokens", Value: 1024},
 	{Name: "large", Doc: "a document: 8,192 tokens", Value: 8192},

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"blis/pkg/dist"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Behavior is what a client does beside sending its requests as it should.
@@ -61,7 +61,7 @@ const (
 type behavior struct{ bursts, abuses bool }
 
 // Behaviors are the types of behaviour.
-var Behaviors = named.Table[behavior]{
+var Behaviors = registry.Table[behavior]{
 	{Name: "normal", Doc: "nothing beside its requests"},
 	{Name: "bursty", Doc: "bursts on top of its requests", Value: behavior{bursts: true}},
 	{Name: "abusive", Doc: "too long, too many or too hungry requests", Value: behavior{abuses: true}},

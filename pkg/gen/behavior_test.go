@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/config"
-	"blis/pkg/record"
+	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // beside returns the requests of a client with the given fields, without their
 // ids, and holds those of another client beside it to what they are without.
-func beside(t *testing.T, head, fields string) []record.Request {
+func beside(t *testing.T, head, fields string) []stream.Request {
 	t.Helper()
 	client := func(id, fields string) string { return clientText(id, plainText+groupsText+fields+lengthsText) }
 	_, without := requests(t, specText(behaviorHead, client("a", ""), client("b", "")), Options{Spec: "-"})
@@ -38,12 +38,12 @@ func TestAdditionsLeaveTheRest(t *testing.T) {
 	plain := beside(t, "", "")
 	for _, c := range []struct {
 		fields string
-		forget func(*record.Request)
+		forget func(*stream.Request)
 	}{
-		{"behavior: {type: normal}, ", func(*record.Request) {}},
-		{"deadline: {type: exponential, params: {mean: 1000000}}, ", func(r *record.Request) { r.DeadlineUS = record.Never }},
-		{"predicted_output: {error: 0.5}, ", func(r *record.Request) { r.PredictedOutputTokens = 0 }},
-		{"archetype: {typical_prompt_size: elephant, prefix_reuse_affinity: 1}, ", func(*record.Request) {}},
+		{"behavior: {type: normal}, ", func(*stream.Request) {}},
+		{"deadline: {type: exponential, params: {mean: 1000000}}, ", func(r *stream.Request) { r.DeadlineUS = stream.Never }},
+		{"predicted_output: {error: 0.5}, ", func(r *stream.Request) { r.PredictedOutputTokens = 0 }},
+		{"archetype: {typical_prompt_size: elephant, prefix_reuse_affinity: 1}, ", func(*stream.Request) {}},
 	} {
 		list := beside(t, "", c.fields)
 		for i := range list {
@@ -68,7 +68,7 @@ func TestAdditionsLeaveTheRest(t *testing.T) {
 
 // instants returns how many requests arrive at each time, where it is more than
 // most.
-func instants(list []record.Request, most int) (times []record.Micros, sizes []float64) {
+func instants(list []stream.Request, most int) (times []stream.Micros, sizes []float64) {
 	for i := 0; i < len(list); {
 		n := i
 		for n < len(list) && list[n].ArrivalUS == list[i].ArrivalUS {
@@ -113,7 +113,7 @@ func TestBurstsOfClients(t *testing.T) {
 func TestAdversarialClients(t *testing.T) {
 	const fields = plainText + "behavior: {type: adversarial}, " + lengthsText
 	_, list := requests(t, specText(behaviorHead, clientText("a", fields), clientText("b", fields)), Options{Spec: "-"})
-	var last []record.Micros
+	var last []stream.Micros
 	for _, tenant := range []string{"a", "b"} {
 		own := ofTenant(list, tenant)
 		times, _ := instants(own, 5)
@@ -287,7 +287,7 @@ func TestBadBehaviors(t *testing.T) {
 			t.Fatalf("no %q in the good spec", c.old)
 		}
 		_, err := generate(spec, Options{Spec: "-"})
-		var bad *config.Error
+		var bad *strictyaml.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %s", c.new, err, c.want)
 		}

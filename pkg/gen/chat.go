@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // MultiTurn makes conversations of what a client sends: sessions whose turns
@@ -123,7 +123,7 @@ func (m *chats) readTurns(t *MultiTurn, path string, fault fault) error {
 }
 
 // fill makes one conversation.
-func (m *chats) fill(a *record.Arrival, n int64, at record.Micros) error {
+func (m *chats) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	d := m.begin(a, n, at)
 	d.choosePrefix()
 	from, variation, think := d.draws(), d.stream("variation"), d.stream("think")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // chatSpec is a spec of one client whose users say 100 tokens in a turn and are
@@ -45,7 +45,7 @@ func TestContextsGrow(t *testing.T) {
 				}
 				prompt := s.AppendPrompt(nil, k)
 				last := prompt[len(prompt)-1]
-				if step.InputTokens != c.want(k) || tokens(prompt) != step.InputTokens || prompt[0] != (record.Segment{ID: "a.0", Tokens: 400}) || last != (record.Segment{ID: step.RequestID(s.ID) + ".in", Tokens: 100}) {
+				if step.InputTokens != c.want(k) || tokens(prompt) != step.InputTokens || prompt[0] != (stream.Segment{ID: "a.0", Tokens: 400}) || last != (stream.Segment{ID: step.RequestID(s.ID) + ".in", Tokens: 100}) {
 					t.Errorf("%s: turn %d has a prompt of %d tokens, want %d: %v", c.spec, k, step.InputTokens, c.want(k), prompt)
 				}
 			}
@@ -87,7 +87,7 @@ func TestTurns(t *testing.T) {
 			sum += turns
 			squares += turns * turns
 			for k := range s.Steps {
-				if step := &s.Steps[k]; (k == 0) != (step.DelayUS == 0 && len(step.After) == 0) || k > 0 && step.After[0] != record.Index(k-1) {
+				if step := &s.Steps[k]; (k == 0) != (step.DelayUS == 0 && len(step.After) == 0) || k > 0 && step.After[0] != stream.Index(k-1) {
 					t.Fatalf("%s: turn %d is %+v", c.turns, k, step)
 				}
 			}

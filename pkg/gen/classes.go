@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/named"
-	"blis/pkg/record"
+	"blis/pkg/registry"
+	"blis/pkg/stream"
 )
 
 // check reports the first value that no class can have.
@@ -13,8 +13,8 @@ func (c *Class) check(path string, fault fault) error {
 	if c.Name == "" {
 		return fault(path+".name", "must be given")
 	}
-	if !slices.Contains(record.Tiers, c.Tier) {
-		return fault(path+".tier", "%v", named.Unknown("tier", c.Tier, record.Tiers))
+	if !slices.Contains(stream.Tiers, c.Tier) {
+		return fault(path+".tier", "%v", registry.Unknown("tier", c.Tier, stream.Tiers))
 	}
 	if math.IsNaN(c.Priority) || math.IsInf(c.Priority, 0) {
 		return fault(path+".priority", "must be a finite number, is %g", c.Priority)
@@ -36,10 +36,10 @@ const maxTargetMS = 1e9
 
 // usedClasses returns the classes of the clients, in the order in which they
 // first appear.
-func (s *Spec) usedClasses(fault fault) ([]record.SLOClass, error) {
-	declared := named.Table[record.SLOClass]{}
+func (s *Spec) usedClasses(fault fault) ([]stream.SLOClass, error) {
+	declared := registry.Table[stream.SLOClass]{}
 	for i := range s.SLOClasses {
-		c := record.SLOClass(s.SLOClasses[i])
+		c := stream.SLOClass(s.SLOClasses[i])
 		path := elementPath("slo_classes", i)
 		if err := s.SLOClasses[i].check(path, fault); err != nil {
 			return nil, err
@@ -47,13 +47,13 @@ func (s *Spec) usedClasses(fault fault) ([]record.SLOClass, error) {
 		if slices.Contains(declared.Names(), c.Name) {
 			return nil, fault(path+".name", "%q is taken by an earlier class", c.Name)
 		}
-		declared = append(declared, named.Entry[record.SLOClass]{Name: c.Name, Value: c})
+		declared = append(declared, registry.Entry[stream.SLOClass]{Name: c.Name, Value: c})
 	}
-	all := slices.Concat(declared, record.Classes) // Get finds the first of a name
-	var used []record.SLOClass
+	all := slices.Concat(declared, stream.Classes) // Get finds the first of a name
+	var used []stream.SLOClass
 	for i := range s.Clients {
 		name := s.Clients[i].SLOClass
-		if name == "" || slices.ContainsFunc(used, func(c record.SLOClass) bool { return c.Name == name }) {
+		if name == "" || slices.ContainsFunc(used, func(c stream.SLOClass) bool { return c.Name == name }) {
 			continue
 		}
 		c, err := all.Get("SLO class", name)

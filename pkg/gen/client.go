@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"blis/pkg/dist"
-	"blis/pkg/named"
-	"blis/pkg/record"
+	"blis/pkg/registry"
+	"blis/pkg/stream"
 )
 
 // fault makes an error about the value at path of a spec.
@@ -34,7 +34,7 @@ type client struct {
 type maker interface {
 	// fill fills a with the one of place n, from 0, which arrives at the given
 	// time. The id of a request is not its concern.
-	fill(a *record.Arrival, n int64, at record.Micros) error
+	fill(a *stream.Arrival, n int64, at stream.Micros) error
 }
 
 const (
@@ -135,8 +135,8 @@ func (c *client) advance(horizon int64) (bool, error) {
 }
 
 // send fills a with what arrives now.
-func (c *client) send(a *record.Arrival) error {
-	err := c.fill(a, c.made, record.Micros(c.arrival))
+func (c *client) send(a *stream.Arrival) error {
+	err := c.fill(a, c.made, stream.Micros(c.arrival))
 	if !a.IsSession {
 		a.Request.ID = string(strconv.AppendInt(append([]byte(c.name()), '/'), c.made, 10))
 	}
@@ -170,7 +170,7 @@ func (s *Spec) clients(fault fault) ([]*client, error) {
 		return nil, fault("version", `must be "2", is %q`, s.Version)
 	}
 	if s.Category != "" && !slices.Contains(categories, s.Category) {
-		return nil, fault("category", "%v", named.Unknown("category", s.Category, categories))
+		return nil, fault("category", "%v", registry.Unknown("category", s.Category, categories))
 	}
 	if len(s.Clients) == 0 {
 		return nil, fault("clients", "must name at least one client")

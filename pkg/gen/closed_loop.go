@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // ClosedLoop makes users of a client, each of whom sends a request and waits for
@@ -30,16 +30,16 @@ type users struct {
 	sessions
 	lengths
 	think *dist.Length // nil if no time
-	until record.Micros
+	until stream.Micros
 	// count is how many there are, requests how many they send together.
 	count, requests int64
 }
 
 // newUsers makes the users of c, which stands at path.
 func newUsers(s *Spec, c *Client, loop *ClosedLoop, path string, fault fault) (*users, error) {
-	m := &users{until: record.Never}
+	m := &users{until: stream.Never}
 	if s.Horizon > 0 {
-		m.until = record.Micros(s.Horizon)
+		m.until = stream.Micros(s.Horizon)
 	}
 	var err error
 	if m.sessions, err = newSessions(s.Seed, c, path, "closed_loop", fault); err != nil {
@@ -72,7 +72,7 @@ func newUsers(s *Spec, c *Client, loop *ClosedLoop, path string, fault fault) (*
 }
 
 // fill makes one user.
-func (m *users) fill(a *record.Arrival, n int64, at record.Micros) error {
+func (m *users) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	d := m.begin(a, n, at)
 	d.UntilUS, d.Persistent = m.until, true
 	from, prefixes, think := d.draws(), d.stream("prefix"), d.stream("think")

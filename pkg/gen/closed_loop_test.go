@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // loopSpec is a spec of one client of single requests, with more fields of the
@@ -32,7 +32,7 @@ func TestUsersWaitForAnswers(t *testing.T) {
 		}
 		for k := range s.Steps {
 			step := &s.Steps[k]
-			if k == 0 && (len(step.After) != 0 || step.DelayUS != 0) || k > 0 && (len(step.After) != 1 || step.After[0] != record.Index(k-1) || step.DelayUS != 250) {
+			if k == 0 && (len(step.After) != 0 || step.DelayUS != 0) || k > 0 && (len(step.After) != 1 || step.After[0] != stream.Index(k-1) || step.DelayUS != 250) {
 				t.Errorf("%+v", step)
 			}
 		}
@@ -46,7 +46,7 @@ func TestUsersWaitForAnswers(t *testing.T) {
 func TestUsersBegin(t *testing.T) {
 	spaced := generateSessions(t, loopSpec("requests: 30\naggregate_rate: 2", "rate_fraction: 0.5\n    arrival: {process: constant}\n    closed_loop: {concurrency: 3}"), Options{Spec: "-"})
 	for i, s := range spaced {
-		if int64(s.ArrivalUS) != int64(i+1)*1_000_000 || len(s.Steps) != 5 || s.Steps[1].DelayUS != 0 || s.UntilUS != record.Never {
+		if int64(s.ArrivalUS) != int64(i+1)*1_000_000 || len(s.Steps) != 5 || s.Steps[1].DelayUS != 0 || s.UntilUS != stream.Never {
 			t.Errorf("user %d: %+v", i, s)
 		}
 	}

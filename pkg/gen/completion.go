@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // completions are single requests.
@@ -44,10 +44,10 @@ func newCompletions(seed uint64, c *Client, path string, fault fault) (*completi
 }
 
 // fill makes one request.
-func (m *completions) fill(a *record.Arrival, _ int64, at record.Micros) error {
+func (m *completions) fill(a *stream.Arrival, _ int64, at stream.Micros) error {
 	a.IsSession = false
 	r := &a.Request
-	*r = record.Request{
+	*r = stream.Request{
 		ArrivalUS:    at,
 		InputTokens:  m.input.Draw(m.inputs),
 		OutputTokens: m.output.Draw(m.outputs),
@@ -55,7 +55,7 @@ func (m *completions) fill(a *record.Arrival, _ int64, at record.Micros) error {
 		Tenant:       m.TenantID,
 		SLOClass:     m.SLOClass,
 		Model:        m.Model,
-		DeadlineUS:   record.Never,
+		DeadlineUS:   stream.Never,
 	}
 	r.Prompt = m.prefixes.begin(r.Prompt, r.InputTokens, m.beginning)
 	return nil

@@ -5,13 +5,13 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/filter"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Filter is a condition on requests. The zero Filter keeps all.
 type Filter struct {
 	text string
-	keep func(*record.Request) (bool, error)
+	keep func(*stream.Request) (bool, error)
 }
 
 // UnmarshalText compiles a CEL expression.
@@ -26,7 +26,7 @@ func (f *Filter) UnmarshalText(text []byte) error {
 
 // keeps reports whether a meets the condition. A session is kept or left out
 // whole, by its first call of a model.
-func (f *Filter) keeps(a *record.Arrival) (bool, error) {
+func (f *Filter) keeps(a *stream.Arrival) (bool, error) {
 	if f.keep == nil {
 		return true, nil
 	}
@@ -43,7 +43,7 @@ func (f *Filter) keeps(a *record.Arrival) (bool, error) {
 
 // keeps reports whether o keeps a: by --sample, of which the draw is a function
 // of the seed and the id alone, and by --where.
-func (o *Options) keeps(a *record.Arrival) (bool, error) {
+func (o *Options) keeps(a *stream.Arrival) (bool, error) {
 	if o.Sample != 0 {
 		seed := uint64(0)
 		if o.Seed != nil {
@@ -58,8 +58,8 @@ func (o *Options) keeps(a *record.Arrival) (bool, error) {
 
 // firstCall is the first call of a model in s as a request, which arrives with
 // the session.
-func firstCall(s *record.Session) record.Request {
-	r := record.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model, Session: s.ID, DeadlineUS: record.Never}
+func firstCall(s *stream.Session) stream.Request {
+	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model, Session: s.ID, DeadlineUS: stream.Never}
 	for i := range s.Steps {
 		if step := &s.Steps[i]; step.Tool == "" {
 			r.InputTokens, r.OutputTokens, r.PredictedOutputTokens = step.InputTokens, step.OutputTokens, step.PredictedOutputTokens

@@ -8,21 +8,21 @@ import (
 	"fmt"
 	"io"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // source hands out requests and sessions in the order of their arrival.
 type source interface {
 	// next fills a with the next one as it stands in the source; io.EOF after the
 	// last.
-	next(a *record.Arrival) error
+	next(a *stream.Arrival) error
 	// accept completes and checks one that next gave and that is kept.
-	accept(a *record.Arrival) error
+	accept(a *stream.Arrival) error
 }
 
 // Run writes the workload that o asks for to out. in is read if o names stdin.
 // A fault in o is an error of Options.Validate, one in a spec a *config.Error,
-// both before anything is written. A fault in a trace is a *record.SyntaxError;
+// both before anything is written. A fault in a trace is a *stream.SyntaxError;
 // then the stream on out has no end record.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := o.Validate(); err != nil {
@@ -54,7 +54,7 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 			o.Warn(odd)
 		}
 	}
-	header := &record.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
+	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
 	if err := write(ctx, out, header, m, o); err != nil {
 		return err
 	}
@@ -65,15 +65,15 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 }
 
 // write writes the whole stream of src.
-func write(ctx context.Context, out io.Writer, header *record.Header, src source, o Options) error {
-	header.Stream, header.Tool, header.Version = record.StreamWorkload, "blis-gen", o.Version
-	w := record.NewWriter(out, o.Plain)
+func write(ctx context.Context, out io.Writer, header *stream.Header, src source, o Options) error {
+	header.Stream, header.Tool, header.Version = stream.StreamWorkload, "blis-gen", o.Version
+	w := stream.NewWriter(out, o.Plain)
 	err := w.Header(header)
 	if err == nil {
 		err = each(ctx, src, o, w.Arrival)
 	}
 	if err == nil {
-		err = w.End(&record.End{})
+		err = w.End(&stream.End{})
 	}
 	if err != nil {
 		w.Close() // what is written stays readable, and says that it is truncated
@@ -86,8 +86,8 @@ func write(ctx context.Context, out io.Writer, header *record.Header, src source
 const pace = 1024
 
 // each hands the arrivals of src that o keeps to yield, at most o.Limit.
-func each(ctx context.Context, src source, o Options, yield func(*record.Arrival) error) error {
-	var a record.Arrival
+func each(ctx context.Context, src source, o Options, yield func(*stream.Arrival) error) error {
+	var a stream.Arrival
 	kept := Count(0)
 	for n := 0; o.Limit == 0 || kept < o.Limit; n++ {
 		if n%pace == 0 {

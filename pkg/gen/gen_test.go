@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/cockroachdb/datadriven"
 )
@@ -24,24 +24,24 @@ func generate(in string, o Options) (string, error) {
 
 // requests runs o, which must succeed, and returns header and requests of the
 // stream, which must be whole.
-func requests(t *testing.T, in string, o Options) (*record.Header, []record.Request) {
+func requests(t *testing.T, in string, o Options) (*stream.Header, []stream.Request) {
 	t.Helper()
-	stream, err := generate(in, o)
+	text, err := generate(in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decode(t, stream)
+	return decode(t, text)
 }
 
-func decode(t *testing.T, stream string) (*record.Header, []record.Request) {
+func decode(t *testing.T, text string) (*stream.Header, []stream.Request) {
 	t.Helper()
-	r := record.NewReader(strings.NewReader(stream))
-	var list []record.Request
+	r := stream.NewReader(strings.NewReader(text))
+	var list []stream.Request
 	for r.Next() {
-		if r.Kind() != record.KindRequest {
+		if r.Kind() != stream.KindRequest {
 			continue
 		}
-		var q record.Request
+		var q stream.Request
 		if err := r.Request(&q); err != nil {
 			t.Fatal(err)
 		}
@@ -121,24 +121,24 @@ func TestStories(t *testing.T) {
 			default:
 				t.Fatalf("no command %s", d.Cmd)
 			}
-			stream, err := generate(d.Input, o)
+			text, err := generate(d.Input, o)
 			if err != nil {
 				return warnings + "error: " + err.Error() + "\n"
 			}
 			if !o.PrintSpec {
-				_, list := decode(t, stream)
+				_, list := decode(t, text)
 				checkLaws(t, list)
 				if len(list) == 0 {
 					t.Error("the story makes no request")
 				}
 			}
-			return warnings + stream
+			return warnings + text
 		})
 	})
 }
 
 // checkLaws holds requests to what is true of every workload.
-func checkLaws(t *testing.T, list []record.Request) {
+func checkLaws(t *testing.T, list []stream.Request) {
 	t.Helper()
 	seen := map[string]bool{}
 	for i, r := range list {
@@ -179,7 +179,7 @@ func TestSameBytes(t *testing.T) {
 		}
 		_, a := decode(t, plain)
 		_, b := decode(t, packed.String())
-		if !slices.EqualFunc(a, b, func(a, b record.Request) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+		if !slices.EqualFunc(a, b, func(a, b stream.Request) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
 			t.Errorf("%s: compressed, the requests are others", name)
 		}
 	}
@@ -193,7 +193,7 @@ func TestCancel(t *testing.T) {
 	if err := Run(ctx, nil, &out, o); err != context.Canceled {
 		t.Fatalf("the call ended with %v", err)
 	}
-	r := record.NewReader(&out)
+	r := stream.NewReader(&out)
 	n := 0
 	for r.Next() {
 		n++

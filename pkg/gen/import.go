@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 	"blis/pkg/trace"
 )
 
@@ -39,7 +39,7 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	if err := t.open(); err != nil {
 		return err
 	}
-	header := &record.Header{SpecDigest: o.importDigest()}
+	header := &stream.Header{SpecDigest: o.importDigest()}
 	if o.Seed != nil {
 		header.Seed = *o.Seed
 	}
@@ -176,7 +176,7 @@ func (t *traces) measure(ctx context.Context, o Options) error {
 		return fmt.Errorf("%s: does not say when requests arrived: --rate can space them only without others beside it", untimed[0])
 	}
 	n, first, last := int64(0), 0.0, 0.0
-	err := each(ctx, t, o, func(*record.Arrival) error {
+	err := each(ctx, t, o, func(*stream.Arrival) error {
 		if n++; n == 1 {
 			first = t.us
 		}
@@ -212,15 +212,15 @@ func (t *traces) names() string {
 }
 
 // classes are the SLO classes that the inputs declare.
-func (t *traces) classes() ([]record.SLOClass, error) {
-	var all []record.SLOClass
+func (t *traces) classes() ([]stream.SLOClass, error) {
+	var all []stream.SLOClass
 	for _, i := range t.inputs {
 		declares, ok := i.Reader.(trace.Classed)
 		if !ok {
 			continue
 		}
 		for _, c := range declares.Classes() {
-			at := slices.IndexFunc(all, func(have record.SLOClass) bool { return have.Name == c.Name })
+			at := slices.IndexFunc(all, func(have stream.SLOClass) bool { return have.Name == c.Name })
 			if at < 0 {
 				all = append(all, c)
 			} else if all[at] != c {
@@ -238,7 +238,7 @@ func (o *Options) importDigest() string {
 	for _, i := range o.Import {
 		formats = append(formats, i.Format)
 	}
-	return record.Digest(struct {
+	return stream.Digest(struct {
 		Import       string  `json:"import"`
 		TimeScale    Factor  `json:"time_scale,omitempty"`
 		Rate         Factor  `json:"rate,omitempty"`

@@ -10,22 +10,22 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // arrivals runs o, which must succeed, and returns requests and sessions.
-func arrivals(t *testing.T, in string, o Options) (list []record.Arrival) {
+func arrivals(t *testing.T, in string, o Options) (list []stream.Arrival) {
 	t.Helper()
-	stream, err := generate(in, o)
+	text, err := generate(in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := record.NewReader(strings.NewReader(stream))
+	r := stream.NewReader(strings.NewReader(text))
 	for r.Next() {
-		if r.Kind() == record.KindHeader || r.Kind() == record.KindEnd {
+		if r.Kind() == stream.KindHeader || r.Kind() == stream.KindEnd {
 			continue
 		}
-		var a record.Arrival
+		var a stream.Arrival
 		if err := r.Arrival(&a); err != nil {
 			t.Fatal(err)
 		}
@@ -84,12 +84,12 @@ func TestMergedInputs(t *testing.T) {
 // An error in one input comes after all that stands before it in all of them.
 func TestErrorsOfMergedInputs(t *testing.T) {
 	a, b := file(t, "a.csv", earlyText), file(t, "b.csv", "arrival_s,input_tokens,output_tokens\n1,1,1\n3,x,1\n")
-	stream, err := generate("", Options{Import: []Import{{"csv", a}, {"csv", b}}})
+	text, err := generate("", Options{Import: []Import{{"csv", a}, {"csv", b}}})
 	if err == nil || !strings.Contains(err.Error(), `b.csv:3: input_tokens must be a whole number, is "x"`) {
 		t.Errorf("ends with %v", err)
 	}
-	if n := strings.Count(stream, `"request"`); n != 2 {
-		t.Errorf("%d requests before it:\n%s", n, stream)
+	if n := strings.Count(text, `"request"`); n != 2 {
+		t.Errorf("%d requests before it:\n%s", n, text)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestLoop(t *testing.T) {
 	// The rate is that of all passes: gaps of 1/4 s throughout.
 	o.Rate = 4
 	for i, x := range arrivals(t, hashText, o) {
-		if want := record.Micros(500_000 + 250_000*i); x.Request.ArrivalUS != want {
+		if want := stream.Micros(500_000 + 250_000*i); x.Request.ArrivalUS != want {
 			t.Errorf("arrival %d at %d, want %d", i, x.Request.ArrivalUS, want)
 		}
 	}

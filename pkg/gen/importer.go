@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 	"blis/pkg/trace"
 )
 
@@ -22,7 +22,7 @@ type traces struct {
 	// us is the arrival at hand, not scaled and not rounded; patience is how long
 	// after it its deadline or its last step is, if it has one.
 	us       float64
-	patience record.Micros
+	patience stream.Micros
 	// spaceUS, if not 0, is the gap between arrivals, which then have no times of
 	// their own; accepted counts them.
 	spaceUS  float64
@@ -39,7 +39,7 @@ type input struct {
 	naming
 	format trace.Format
 	// ahead is the next arrival and us when it is; more tells whether there is one.
-	ahead record.Arrival
+	ahead stream.Arrival
 	us    float64
 	more  bool
 	// read counts the arrivals, last is the time of the latest that was accepted.
@@ -91,7 +91,7 @@ func (t *traces) close() {
 // next fills a with the next arrival. Its id says which one of its trace it is,
 // so that a filter renames none; its time is not scaled yet, so that a filter
 // sees the trace's own.
-func (t *traces) next(a *record.Arrival) error {
+func (t *traces) next(a *stream.Arrival) error {
 	// The input at hand is read on only now: an error in it comes after all that
 	// stands before.
 	if t.now != nil {
@@ -142,7 +142,7 @@ func (t *traces) earliest() *input {
 
 // accept checks the arrival at hand, which may have been impossible as long as
 // a filter could drop it, and scales its time.
-func (t *traces) accept(a *record.Arrival) error {
+func (t *traces) accept(a *stream.Arrival) error {
 	i := t.now
 	if !a.IsSession {
 		r := &a.Request
@@ -173,7 +173,7 @@ func (t *traces) accept(a *record.Arrival) error {
 
 // until is the time in a that is not its arrival: a request's deadline, or when
 // a session is over.
-func until(a *record.Arrival) *record.Micros {
+func until(a *stream.Arrival) *stream.Micros {
 	if a.IsSession {
 		return &a.Session.UntilUS
 	}
@@ -182,14 +182,14 @@ func until(a *record.Arrival) *record.Micros {
 
 // setTime gives a the time us. What else it has of times stays as far from its
 // arrival as it was.
-func (t *traces) setTime(a *record.Arrival, us float64) error {
+func (t *traces) setTime(a *stream.Arrival, us float64) error {
 	rounded, err := dist.Micros(us)
 	if err != nil {
 		return t.now.Errorf("%v", err)
 	}
-	*a.At() = record.Micros(rounded)
-	if t.patience != record.Never {
-		*until(a) = record.Micros(rounded) + t.patience
+	*a.At() = stream.Micros(rounded)
+	if t.patience != stream.Never {
+		*until(a) = stream.Micros(rounded) + t.patience
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
@@ -32,8 +32,8 @@ var (
 )
 
 // ofTenant returns the requests of one tenant, without the ids, which count all.
-func ofTenant(list []record.Request, tenant string) []record.Request {
-	var own []record.Request
+func ofTenant(list []stream.Request, tenant string) []stream.Request {
+	var own []stream.Request
 	for _, r := range list {
 		if r.ID = ""; r.Tenant == tenant {
 			own = append(own, r)
@@ -136,7 +136,7 @@ func TestMergeIsSortedAndWhole(t *testing.T) {
 	})
 }
 
-func drain(rt *rapid.T, s *Spec) (list []record.Request) {
+func drain(rt *rapid.T, s *Spec) (list []stream.Request) {
 	clients, err := s.clients(func(path, format string, args ...any) error { return fmt.Errorf(path+": "+format, args...) })
 	if err != nil {
 		rt.Fatal(err)
@@ -145,7 +145,7 @@ func drain(rt *rapid.T, s *Spec) (list []record.Request) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	var a record.Arrival
+	var a stream.Arrival
 	for m.next(&a) == nil {
 		list = append(list, a.Request)
 		a.Request.Prompt = nil

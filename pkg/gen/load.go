@@ -12,8 +12,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"blis/pkg/config"
-	"blis/pkg/record"
+	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // loaded is a spec that passed every check, and what follows from it.
@@ -24,11 +24,11 @@ type loaded struct {
 	// spec is what it says, --seed and --requests applied.
 	spec    *Spec
 	clients []*client
-	classes []record.SLOClass
+	classes []stream.SLOClass
 }
 
 // loadSpec reads and checks the spec that o names. A fault in it is a
-// *config.Error.
+// *strictyaml.Error.
 func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	l := &loaded{}
 	var err error
@@ -45,7 +45,7 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := config.Parse(l.name, l.text)
+	doc, err := strictyaml.Parse(l.name, l.text)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func inputName(in io.Reader) string {
 // digest identifies the workload: the resolved spec, and the filter if any.
 func (l *loaded) digest(where Filter) string {
 	if where.text == "" {
-		return record.Digest(l.spec)
+		return stream.Digest(l.spec)
 	}
-	return record.Digest(struct {
+	return stream.Digest(struct {
 		Spec  *Spec  `json:"spec"`
 		Where string `json:"where"`
 	}{l.spec, where.text})
@@ -131,7 +131,7 @@ func printSpec(in io.Reader, out io.Writer, o Options) error {
 		text = replaceLine(text, "requests", strconv.FormatInt(l.spec.Requests, 10))
 	}
 	printed := Spec{dir: l.spec.dir}
-	doc, err := config.Parse(l.name, text)
+	doc, err := strictyaml.Parse(l.name, text)
 	if err == nil {
 		err = doc.Decode(&printed)
 	}

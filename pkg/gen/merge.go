@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"blis/pkg/des"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // merge brings what all clients send into one order: by arrival, at the
@@ -48,7 +48,7 @@ func (m *merge) advance(i int32) error {
 }
 
 // next fills a with the next one; io.EOF after the last.
-func (m *merge) next(a *record.Arrival) error {
+func (m *merge) next(a *stream.Arrival) error {
 	if m.made == m.most || m.arrivals.Len() == 0 {
 		return io.EOF
 	}
@@ -79,4 +79,4 @@ func (m *merge) bounded() bool {
 }
 
 // accept has nothing to add: what clients make is in order and on the wire.
-func (m *merge) accept(*record.Arrival) error { return nil }
+func (m *merge) accept(*stream.Arrival) error { return nil }

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Multimodal says what prompts hold beside text. Only the number of tokens
@@ -72,7 +72,7 @@ func newMedia(seed uint64, c *Client, path string, fault fault) (media, error) {
 	return all, nil
 }
 
-func (m media) add(a *record.Arrival, _ *rand.Rand) {
+func (m media) add(a *stream.Arrival, _ *rand.Rand) {
 	for i := range m {
 		a.Request.InputTokens = min(a.Request.InputTokens+m[i].draw(), maxTokens)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // naming keeps names of one input apart from those of the others, and those of
@@ -20,7 +20,7 @@ type naming struct {
 // name gives a its final names. position is its place in the input, from 0; it
 // names requests that have no name. Segments name contents, which are the same
 // in each pass, but for what was generated in it.
-func (n naming) name(a *record.Arrival, position, pass int64) {
+func (n naming) name(a *stream.Arrival, position, pass int64) {
 	again := ""
 	if pass > 0 {
 		again = fmt.Sprintf("~%d", pass+1)
@@ -40,7 +40,7 @@ func (n naming) name(a *record.Arrival, position, pass int64) {
 	n.segments(r.Prompt, "", again)
 }
 
-func (n naming) session(s *record.Session, again string) {
+func (n naming) session(s *stream.Session, again string) {
 	if again != "" || n.prefix != "" {
 		for i := range s.Steps {
 			n.segments(s.Steps[i].Prompt, s.ID, again)
@@ -51,7 +51,7 @@ func (n naming) session(s *record.Session, again string) {
 
 // segments renames the segments of a request or, if session is not "", of a step
 // of a session: with what request R generated, "R.out", as R is renamed.
-func (n naming) segments(prompt []record.Segment, session, again string) {
+func (n naming) segments(prompt []stream.Segment, session, again string) {
 	if again == "" && n.prefix == "" {
 		return
 	}

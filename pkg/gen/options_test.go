@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/config"
+	"blis/pkg/strictyaml"
 	"blis/pkg/trace"
 )
 
@@ -204,7 +204,7 @@ func TestMissingFiles(t *testing.T) {
 	for _, o := range []Options{{Spec: "no/such.yaml"}, {Import: []Import{{"azure", "no/such.csv"}}}} {
 		var out bytes.Buffer
 		err := Run(context.Background(), nil, &out, o)
-		if _, isSpec := err.(*config.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") || out.Len() > 0 {
+		if _, isSpec := err.(*strictyaml.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") || out.Len() > 0 {
 			t.Errorf("%v, %d bytes", err, out.Len())
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // maxPrefixGroups bounds the groups of one client; each takes some 40 bytes.
@@ -19,7 +19,7 @@ const maxPopularity = 1e12
 type prefixes struct {
 	// groups are the shared prefixes at full length; shares is the running sum
 	// of their popularity.
-	groups []record.Segment
+	groups []stream.Segment
 	shares []float64
 	reuse  float64
 	habit  *habit // nil if each prompt takes what it draws
@@ -56,7 +56,7 @@ func newPrefixes(seed uint64, c *Client, path string, fault fault) (*prefixes, e
 // the same in every client and beside any others.
 func (p *prefixes) add(seed uint64, id string, popularity float64, length *dist.Length) {
 	tokens := length.Draw(dist.NewStream(seed, "prefix-group/"+id))
-	p.groups = append(p.groups, record.Segment{ID: id, Tokens: tokens})
+	p.groups = append(p.groups, stream.Segment{ID: id, Tokens: tokens})
 	if n := len(p.shares); n > 0 {
 		popularity += p.shares[n-1]
 	}
@@ -65,9 +65,9 @@ func (p *prefixes) add(seed uint64, id string, popularity float64, length *dist.
 
 // choose returns the prefix of a group at full length, or false for none. Both
 // draws happen every time, so that ReuseProb changes no choice of group.
-func (p *prefixes) choose(r *rand.Rand) (record.Segment, bool) {
+func (p *prefixes) choose(r *rand.Rand) (stream.Segment, bool) {
 	if p == nil {
-		return record.Segment{}, false
+		return stream.Segment{}, false
 	}
 	reused := r.Float64() < p.reuse
 	at := r.Float64() * p.shares[len(p.shares)-1]
@@ -79,12 +79,12 @@ func (p *prefixes) choose(r *rand.Rand) (record.Segment, bool) {
 // begin appends to prompt the prefix of a group, or none. A prompt of tokens that
 // is too short for the whole prefix has as much of it as leaves one token of its
 // own.
-func (p *prefixes) begin(prompt []record.Segment, tokens int64, r *rand.Rand) []record.Segment {
+func (p *prefixes) begin(prompt []stream.Segment, tokens int64, r *rand.Rand) []stream.Segment {
 	g, reused := p.choose(r)
 	if !reused || tokens == 1 {
 		return prompt
 	}
-	return append(prompt, record.Segment{ID: g.ID, Tokens: min(g.Tokens, tokens-1)})
+	return append(prompt, stream.Segment{ID: g.ID, Tokens: min(g.Tokens, tokens-1)})
 }
 
 // checkGroups reports the first fault in how groups are given.

@@ -2,7 +2,7 @@ package gen
 
 import (
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Reasoning makes chains of thought of what a client sends: sessions in which a
@@ -43,7 +43,7 @@ func newThinkers(seed uint64, c *Client, path string, fault fault) (*thinkers, e
 }
 
 // fill makes one chain.
-func (m *thinkers) fill(a *record.Arrival, n int64, at record.Micros) error {
+func (m *thinkers) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	d := m.begin(a, n, at)
 	d.choosePrefix()
 	from := d.draws()
@@ -61,7 +61,7 @@ func (m *thinkers) fill(a *record.Arrival, n int64, at record.Micros) error {
 		if k == 0 {
 			s.Prompt = append(d.appendPrefix(s.Prompt), d.said(s.ID, question))
 		} else {
-			s.Extends = record.Index(k - 1)
+			s.Extends = stream.Index(k - 1)
 			s.Prompt = append(s.Prompt, d.generated(&d.Steps[k-1]))
 		}
 		if err := d.measure(); err != nil {

@@ -3,7 +3,7 @@ package gen
 import (
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 const reasoningFields = `    input_distribution: {type: constant, params: {value: 100}}
@@ -23,7 +23,7 @@ func TestChainsOfThought(t *testing.T) {
 			if want := int64(500 + 200*k); step.InputTokens != want || tokens(s.AppendPrompt(nil, k)) != want {
 				t.Errorf("%s: step %d has a prompt of %d tokens, want %d", s.ID, k, step.InputTokens, want)
 			}
-			if k > 0 && (step.Extends != record.Index(k-1) || len(step.After) != 1 || step.After[0] != record.Index(k-1) || step.DelayUS != 0) {
+			if k > 0 && (step.Extends != stream.Index(k-1) || len(step.After) != 1 || step.After[0] != stream.Index(k-1) || step.DelayUS != 0) {
 				t.Errorf("%s: step %d is %+v", s.ID, k, step)
 			}
 			if k < last && (step.OutputTokens != 200 || step.Step != "think" || step.Iteration != int64(k+1)) {

@@ -3,7 +3,7 @@ package gen
 import (
 	"embed"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 //go:embed scenarios/*.yaml
@@ -11,7 +11,7 @@ var scenarioFiles embed.FS
 
 // Scenarios are the built-in specs, by the file that holds each. The first one
 // is used where a call names no source.
-var Scenarios = named.Table[string]{
+var Scenarios = registry.Table[string]{
 	{Name: "chat", Doc: "conversations with an assistant and with a support desk, and a job beside them", Value: "scenarios/chat.yaml"},
 	{Name: "rag", Doc: "summaries of retrieved passages and whole documents, in batches", Value: "scenarios/rag.yaml"},
 	{Name: "retrieval", Doc: "long prompts that begin with a popular document, short answers", Value: "scenarios/retrieval.yaml"},

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
-	"blis/pkg/workload"
+	"blis/pkg/stream"
+	"blis/pkg/workloadstats"
 )
 
 // The sources of scenarios that follow something published.
@@ -108,13 +108,13 @@ func allPublished() []published {
 }
 
 // measure is the same number of a description.
-func (p *published) measure(t *testing.T, d *workload.Description) float64 {
+func (p *published) measure(t *testing.T, d *workloadstats.Description) float64 {
 	t.Helper()
-	part := &workload.Part{Arrivals: d.Arrivals, CV: d.CV, Lengths: d.Lengths}
+	part := &workloadstats.Part{Arrivals: d.Arrivals, CV: d.CV, Lengths: d.Lengths}
 	if p.tenant != "" {
 		part = d.Tenant[p.tenant]
 	}
-	lengths := map[string]*workload.Distribution{"input": part.Input, "output": part.Output}[p.what]
+	lengths := map[string]*workloadstats.Distribution{"input": part.Input, "output": part.Output}[p.what]
 	switch {
 	case p.what == "prefix":
 		return d.Prefix.Hit
@@ -142,17 +142,17 @@ func (p *published) measure(t *testing.T, d *workload.Description) float64 {
 }
 
 // describeScenario describes a built-in spec with so many requests.
-func describeScenario(t *testing.T, name string, n Count) *workload.Description {
+func describeScenario(t *testing.T, name string, n Count) *workloadstats.Description {
 	t.Helper()
-	stream, err := generate("", Options{Scenario: Scenario(name), Requests: n})
+	text, err := generate("", Options{Scenario: Scenario(name), Requests: n})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := workload.New()
-	r := record.NewReader(strings.NewReader(stream))
-	var a record.Arrival
+	d := workloadstats.New()
+	r := stream.NewReader(strings.NewReader(text))
+	var a stream.Arrival
 	for r.Next() {
-		if r.Kind() != record.KindRequest && r.Kind() != record.KindSession {
+		if r.Kind() != stream.KindRequest && r.Kind() != stream.KindSession {
 			continue
 		}
 		if err := r.Arrival(&a); err != nil {
@@ -172,7 +172,7 @@ func TestPublishedScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws 100,000 requests of each scenario; run without -short")
 	}
-	descriptions := map[string]*workload.Description{}
+	descriptions := map[string]*workloadstats.Description{}
 	for _, p := range allPublished() {
 		d := descriptions[p.scenario]
 		if d == nil {
@@ -196,7 +196,7 @@ func TestPublishedScenarios(t *testing.T) {
 func TestScenariosOverTime(t *testing.T) {
 	for _, c := range []struct {
 		scenario, tenant string
-		from, to         record.Micros // s
+		from, to         stream.Micros // s
 		rate             float64       // a second
 	}{
 		{"load-step", "", 0, 40, 47}, {"load-step", "", 40, 80, 141}, {"load-step", "", 80, 120, 70.5},
@@ -224,7 +224,7 @@ func TestScenariosOverTime(t *testing.T) {
 
 // What scenarios of tenants say of their parts holds.
 func TestScenariosOfTenants(t *testing.T) {
-	tokens := func(p *workload.Part) float64 { return float64(p.Calls) * (p.Input.Mean + p.Output.Mean) }
+	tokens := func(p *workloadstats.Part) float64 { return float64(p.Calls) * (p.Input.Mean + p.Output.Mean) }
 	unfair := describeScenario(t, "unfair-tenants", 50_000)
 	sum := 0.0
 	for _, p := range unfair.Tenant {

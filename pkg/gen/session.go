@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // sessions are what makers of sessions have in common. A session draws from
@@ -28,19 +28,19 @@ func newSessions(seed uint64, c *Client, path, workflow string, fault fault) (se
 
 // draft is a session being made.
 type draft struct {
-	*record.Session
+	*stream.Session
 	of     *sessions
 	number int64
 	// prefix is what its prompts begin with, of 0 tokens if with nothing.
-	prefix record.Segment
+	prefix stream.Segment
 }
 
 // begin makes a the session of place n, without steps.
-func (m *sessions) begin(a *record.Arrival, n int64, at record.Micros) draft {
+func (m *sessions) begin(a *stream.Arrival, n int64, at stream.Micros) draft {
 	a.IsSession = true
-	a.Session = record.Session{
-		Kind: record.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID, SLOClass: m.SLOClass,
-		Model: m.Model, Workflow: m.workflow, UntilUS: record.Never, Steps: a.Session.Steps[:0],
+	a.Session = stream.Session{
+		Kind: stream.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID, SLOClass: m.SLOClass,
+		Model: m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
 	}
 	m.prompts = m.prompts[:0]
 	return draft{Session: &a.Session, of: m, number: n}
@@ -54,7 +54,7 @@ func (d *draft) choosePrefix() {
 }
 
 // appendPrefix appends all of the session's prefix, if it has one.
-func (d *draft) appendPrefix(prompt []record.Segment) []record.Segment {
+func (d *draft) appendPrefix(prompt []stream.Segment) []stream.Segment {
 	if d.prefix.Tokens == 0 {
 		return prompt
 	}
@@ -73,41 +73,41 @@ func (d *draft) stream(purpose string) *rand.Rand {
 }
 
 // step adds a step, whose lists keep their memory.
-func (d *draft) step(id string) *record.SessionStep {
+func (d *draft) step(id string) *stream.SessionStep {
 	n := len(d.Steps)
 	d.Steps = slices.Grow(d.Steps, 1)[:n+1]
 	s := &d.Steps[n]
-	*s = record.SessionStep{ID: id, After: s.After[:0], Extends: record.Nowhere, Prompt: s.Prompt[:0]}
+	*s = stream.SessionStep{ID: id, After: s.After[:0], Extends: stream.Nowhere, Prompt: s.Prompt[:0]}
 	d.of.prompts = append(d.of.prompts, 0)
 	return s
 }
 
 // next adds the next call of a chain, the first of which is NAME-1: it waits for
 // the one before.
-func (d *draft) next(name string) *record.SessionStep {
+func (d *draft) next(name string) *stream.SessionStep {
 	n := len(d.Steps)
 	s := d.step(fmt.Sprintf("%s-%d", name, n+1))
 	s.Step = name
 	if n > 0 {
-		s.After = append(s.After, record.Index(n-1))
+		s.After = append(s.After, stream.Index(n-1))
 	}
 	return s
 }
 
 // said is the segment of what the step called id says by itself, to be sent
 // again by later ones.
-func (d *draft) said(id string, tokens int64) record.Segment {
-	return record.Segment{ID: d.ID + "/" + id + ".in", Tokens: tokens}
+func (d *draft) said(id string, tokens int64) stream.Segment {
+	return stream.Segment{ID: d.ID + "/" + id + ".in", Tokens: tokens}
 }
 
 // generated is the segment of what a call generates.
-func (d *draft) generated(s *record.SessionStep) record.Segment {
-	return record.Segment{ID: s.RequestID(d.ID) + ".out", Tokens: s.OutputTokens}
+func (d *draft) generated(s *stream.SessionStep) stream.Segment {
+	return stream.Segment{ID: s.RequestID(d.ID) + ".out", Tokens: s.OutputTokens}
 }
 
 // returned is the segment of what the call of a tool returns.
-func (d *draft) returned(s *record.SessionStep) record.Segment {
-	return record.Segment{ID: s.RequestID(d.ID) + ".result", Tokens: s.OutputTokens}
+func (d *draft) returned(s *stream.SessionStep) stream.Segment {
+	return stream.Segment{ID: s.RequestID(d.ID) + ".result", Tokens: s.OutputTokens}
 }
 
 // measure sets the length of the prompt of the last step, all of which has names.

@@ -8,30 +8,30 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // generateSessions runs o, which must succeed, and returns the sessions of the
 // stream.
-func generateSessions(t *testing.T, in string, o Options) []record.Session {
+func generateSessions(t *testing.T, in string, o Options) []stream.Session {
 	t.Helper()
-	stream, err := generate(in, o)
+	text, err := generate(in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decodeSessions(t, stream)
+	return decodeSessions(t, text)
 }
 
 // decodeSessions returns the sessions of a stream, each of which keeps the laws.
-func decodeSessions(t *testing.T, stream string) []record.Session {
+func decodeSessions(t *testing.T, text string) []stream.Session {
 	t.Helper()
-	r := record.NewReader(strings.NewReader(stream))
-	var list []record.Session
+	r := stream.NewReader(strings.NewReader(text))
+	var list []stream.Session
 	for r.Next() {
-		if r.Kind() != record.KindSession {
+		if r.Kind() != stream.KindSession {
 			continue
 		}
-		var s record.Session
+		var s stream.Session
 		if err := r.Session(&s); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func decodeSessions(t *testing.T, stream string) []record.Session {
 // sessionLaws holds a session to what is true of all of them: a segment has one
 // length wherever it stands, and what a call generated or a tool returned stands
 // only in the prompts of those that wait for it. (The reader has more.)
-func sessionLaws(s *record.Session) error {
+func sessionLaws(s *stream.Session) error {
 	lengths := map[string]int64{}
 	places := map[string]int{}
 	waits := make([]map[int]bool, len(s.Steps))
@@ -100,7 +100,7 @@ func cutLast(s string) (before, after string, found bool) {
 	return s[:at], s[at+1:], true
 }
 
-func tokens(prompt []record.Segment) (sum int64) {
+func tokens(prompt []stream.Segment) (sum int64) {
 	for _, segment := range prompt {
 		sum += segment.Tokens
 	}
@@ -108,8 +108,8 @@ func tokens(prompt []record.Segment) (sum int64) {
 }
 
 // byID returns the steps of a session by their ids.
-func byID(s *record.Session) map[string]*record.SessionStep {
-	steps := map[string]*record.SessionStep{}
+func byID(s *stream.Session) map[string]*stream.SessionStep {
+	steps := map[string]*stream.SessionStep{}
 	for i := range s.Steps {
 		steps[s.Steps[i].ID] = &s.Steps[i]
 	}
@@ -117,7 +117,7 @@ func byID(s *record.Session) map[string]*record.SessionStep {
 }
 
 // after are the ids of the steps that a step waits for.
-func after(s *record.Session, step *record.SessionStep) string {
+func after(s *stream.Session, step *stream.SessionStep) string {
 	var ids []string
 	for _, at := range step.After {
 		ids = append(ids, s.Steps[at].ID)
@@ -154,7 +154,7 @@ func TestSessionsAreIndependent(t *testing.T) {
 	slices.Reverse(texts)
 	turned := generateSessions(t, specText(head, texts...), Options{Spec: "-"})
 	for _, c := range sessionClients[:4] {
-		of := func(list []record.Session) (own []record.Session) {
+		of := func(list []stream.Session) (own []stream.Session) {
 			for _, s := range list {
 				if s.Tenant == c.name {
 					own = append(own, s)

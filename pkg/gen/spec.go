@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Spec is a workload specification: who sends how many requests of which
@@ -131,7 +131,7 @@ func (g *PrefixGroup) UnmarshalYAML(decode func(any) error) error {
 
 // Class is an SLO class as specs declare it. One that has a predefined name
 // takes from there what it leaves out.
-type Class record.SLOClass
+type Class stream.SLOClass
 
 // UnmarshalYAML decodes over the predefined class of that name.
 func (c *Class) UnmarshalYAML(decode func(any) error) error {
@@ -140,7 +140,7 @@ func (c *Class) UnmarshalYAML(decode func(any) error) error {
 		return err
 	}
 	name := c.Name
-	if predefined, err := record.Classes.Get("SLO class", name); err == nil {
+	if predefined, err := stream.Classes.Get("SLO class", name); err == nil {
 		*c = Class{name, predefined.Tier, predefined.Priority, c.Targets}
 		return decode((*plain)(c))
 	}

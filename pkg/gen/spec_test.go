@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/config"
+	"blis/pkg/strictyaml"
 )
 
 // goodSpec uses every field; each case of TestBadSpecs spoils one.
@@ -112,7 +112,7 @@ func TestBadSpecs(t *testing.T) {
 			t.Fatalf("no %q in the good spec", c.old)
 		}
 		stream, err := generate(spec, Options{Spec: "-"})
-		var bad *config.Error
+		var bad *strictyaml.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %s", c.new, err, c.want)
 		}

@@ -11,16 +11,16 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/config"
 	"blis/pkg/dist"
-	"blis/pkg/named"
+	"blis/pkg/registry"
+	"blis/pkg/strictyaml"
 )
 
 // maxTimes bounds the times of one file, which are kept in memory, 8 bytes each.
 const maxTimes = 1 << 24
 
 // timeColumns are the columns of a table that hold when something arrived.
-var timeColumns = named.Table[float64]{ // µs in one unit
+var timeColumns = registry.Table[float64]{ // µs in one unit
 	{Name: "arrival_s", Doc: "seconds", Value: 1e6},
 	{Name: "timestamp_ms", Doc: "milliseconds", Value: 1e3},
 	{Name: "arrival_us", Doc: "microseconds", Value: 1},
@@ -35,7 +35,7 @@ func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error)
 	if c.Arrival.IsTrace() && c.Arrival.File != "" {
 		var err error
 		if recorded, err = s.readTimes(c.Arrival.File); err != nil {
-			var bad *config.Error
+			var bad *strictyaml.Error
 			if errors.As(err, &bad) {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error)
 // readTimes returns the arrivals in the file called name, in µs; a relative name
 // begins where the spec is. Its lines are times in seconds, or it is a table of
 // comma-separated values, without quotes, of whose columns one holds times. The
-// times must be in order. A fault in the file is a *config.Error.
+// times must be in order. A fault in the file is a *strictyaml.Error.
 func (s *Spec) readTimes(name string) ([]float64, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.dir, name)
@@ -69,7 +69,7 @@ func parseTimes(in io.Reader, name string) ([]float64, error) {
 	var times []float64
 	line, column, unit := 0, 0, 1e6
 	fail := func(format string, args ...any) ([]float64, error) {
-		return nil, &config.Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)}
+		return nil, &strictyaml.Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)}
 	}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/config"
+	"blis/pkg/strictyaml"
 )
 
 func TestParseTimes(t *testing.T) {
@@ -39,7 +39,7 @@ func TestParseTimes(t *testing.T) {
 		{"1\n" + strings.Repeat("1", 1<<17), "f:2: is longer than 65536 bytes"},
 	} {
 		_, err := parseTimes(strings.NewReader(c.text), "f")
-		var bad *config.Error
+		var bad *strictyaml.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.40q: %v; want %s", c.text, err, c.want)
 		}

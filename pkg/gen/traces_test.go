@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // trace returns the path of a public trace; the test is skipped without it.
@@ -23,7 +23,7 @@ func tracePath(t *testing.T, name string) string {
 }
 
 // gaps returns mean (µs) and population cv of the gaps between arrivals.
-func gaps(list []record.Request) (mean, cv float64) {
+func gaps(list []stream.Request) (mean, cv float64) {
 	n := float64(len(list) - 1)
 	mean = float64(list[len(list)-1].ArrivalUS-list[0].ArrivalUS) / n
 	for i := 1; i < len(list); i++ {
@@ -38,7 +38,7 @@ func TestPublicTraces(t *testing.T) {
 	for _, c := range []struct {
 		format, file  string
 		rows          int
-		first, last   record.Micros
+		first, last   stream.Micros
 		cv, fano      float64 // 0: not known
 		input, output float64 // means
 	}{
@@ -134,7 +134,7 @@ func TestPublicSessions(t *testing.T) {
 	}
 	list := arrivals(t, "", Options{Import: []Import{{"weka", path}}, Rate: 0.1})
 	for i, a := range list {
-		if want := record.Micros(i) * 10e6; a.Session.ArrivalUS != want {
+		if want := stream.Micros(i) * 10e6; a.Session.ArrivalUS != want {
 			t.Errorf("%s arrives at %d, want %d", a.Session.ID, a.Session.ArrivalUS, want)
 		}
 	}
@@ -145,7 +145,7 @@ func TestPublicSessions(t *testing.T) {
 
 // fano is the population variance over the mean of the counts in the whole
 // minutes from the first arrival on.
-func fano(list []record.Request) float64 {
+func fano(list []stream.Request) float64 {
 	minutes := (list[len(list)-1].ArrivalUS - list[0].ArrivalUS) / 60e6
 	counts := make([]float64, minutes)
 	n := float64(minutes)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
 )
@@ -16,9 +16,9 @@ import (
 var fitting = flag.Bool("fit", false, "fit the factors again on the first halves and log them")
 
 // gpu is what is known of a GPU, with the efficiency that ships.
-func gpu(t *testing.T, name string) *catalog.GPU {
+func gpu(t *testing.T, name string) *hardware.GPU {
 	t.Helper()
-	known, err := catalog.Open()
+	known, err := hardware.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"blis/pkg/des"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Batch is what a step's duration depends on: sums over the batch, never its
@@ -53,7 +53,7 @@ type Coefficients struct {
 }
 
 // Models are the latency models by name.
-var Models = named.Table[func(Coefficients) (Model, error)]{
+var Models = registry.Table[func(Coefficients) (Model, error)]{
 	{Name: "linear", Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; α2 [+ α3·decode] from a token to the client", Value: newLinear},
 	{Name: "roofline", Doc: "step = the FLOPs, the bytes and the exchanges that the model's architecture asks of its GPUs; α as in linear", Value: newRoofline},
 	{Name: "table", Doc: "step = a measured grid over prefill, decode and context, linear between its points; α as in linear", Value: newTable},

@@ -13,7 +13,7 @@ import (
 
 	"blis/pkg/latency"
 	"blis/pkg/model"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // step is a measured step: a cell of a table.
@@ -79,7 +79,7 @@ var mixtral8x7B = func() model.Work {
 func rows(t *testing.T, parts ...string) func(yield func(map[string]string) bool) {
 	t.Helper()
 	path := filepath.Join("../../../shared/data", filepath.Join(parts...))
-	f, err := record.Open(path)
+	f, err := stream.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("%s is not there", path)
 	}

@@ -3,14 +3,14 @@ package metrics
 import (
 	"strings"
 
-	"blis/pkg/record"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // Accumulator gathers what Raw reports. It keeps 32 bytes for each request that
 // entered a batch, and a little for each combination of class, tenant and model.
 type Accumulator struct {
-	targets map[string]record.Targets
+	targets map[string]stream.Targets
 	groups  map[key]uint32
 	totals  []totals
 	rows    [][]row // all but the last are full
@@ -26,8 +26,8 @@ type Accumulator struct {
 	regret   regret
 	// anomalies counts them by type, nil if nobody looks for them.
 	anomalies map[string]int64
-	from      record.Micros
-	until     record.Micros
+	from      stream.Micros
+	until     stream.Micros
 }
 
 // key is what requests are grouped by.
@@ -36,7 +36,7 @@ type key struct{ class, tenant, model string }
 // totals are the sums over one group.
 type totals struct {
 	key
-	targets  record.Targets
+	targets  stream.Targets
 	requests Requests
 	// met of judged requests met their targets.
 	met, judged int64
@@ -63,7 +63,7 @@ const rowsPerChunk = 4096
 type ReplicaTotals struct {
 	Deployment string
 	// Index is the replica's place in its deployment.
-	Index record.Index
+	Index stream.Index
 	GPUs  int64
 	// Requests were sent to it, Completed of them completed.
 	Requests, Completed int64
@@ -84,8 +84,8 @@ type ReplicaTotals struct {
 
 // New returns an empty Accumulator. classes say which targets requests are
 // judged by; a class that is not among them has none.
-func New(classes []record.SLOClass) *Accumulator {
-	a := &Accumulator{targets: map[string]record.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{}, from: record.Never, until: record.Never}
+func New(classes []stream.SLOClass) *Accumulator {
+	a := &Accumulator{targets: map[string]stream.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{}, from: stream.Never, until: stream.Never}
 	for _, c := range classes {
 		a.targets[c.Name] = c.Targets
 	}
@@ -98,11 +98,11 @@ func New(classes []record.SLOClass) *Accumulator {
 func (a *Accumulator) Recorded() { a.recorded = true }
 
 // Targets are those that requests of the class are judged by.
-func (a *Accumulator) Targets(class string) record.Targets { return a.targets[class] }
+func (a *Accumulator) Targets(class string) stream.Targets { return a.targets[class] }
 
 // Add counts one request by its outcome, of which it keeps no memory. A state
 // that is none is a bug.
-func (a *Accumulator) Add(o *record.Outcome) {
+func (a *Accumulator) Add(o *stream.Outcome) {
 	group := a.group(key{o.SLOClass, o.Tenant, o.Model})
 	t := &a.totals[group]
 	t.count(o)
@@ -141,7 +141,7 @@ func (a *Accumulator) group(k key) uint32 {
 	return g
 }
 
-func (t *totals) count(o *record.Outcome) {
+func (t *totals) count(o *stream.Outcome) {
 	r := &t.requests
 	r.Offered++
 	t.askedOutput += o.OutputTokens
@@ -150,17 +150,17 @@ func (t *totals) count(o *record.Outcome) {
 	}
 	t.preemptions += o.Preemptions
 	switch o.State {
-	case record.StateCompleted:
+	case stream.StateCompleted:
 		r.Completed++
 		t.doneInput += o.InputTokens
 		t.doneOutput += o.OutputTokens
-	case record.StateRejected:
+	case stream.StateRejected:
 		r.Rejected++
-	case record.StateTimedOut:
+	case stream.StateTimedOut:
 		r.TimedOut++
-	case record.StateFailed:
+	case stream.StateFailed:
 		r.Failed++
-	case record.StateUnfinished:
+	case stream.StateUnfinished:
 		r.Unfinished++
 	default:
 		panic("metrics: request " + o.ID + " in state " + o.State)
@@ -187,7 +187,7 @@ func (a *Accumulator) keep(r row) {
 // Until says that a request became final at that instant. Outcomes tell it of
 // completed requests only: of the others Add knows the last instant that the
 // outcome holds, which may be earlier.
-func (a *Accumulator) Until(at record.Micros) { a.until = max(a.until, at) }
+func (a *Accumulator) Until(at stream.Micros) { a.until = max(a.until, at) }
 
 // Gap counts n gaps of us µs between two tokens of a request.
 func (a *Accumulator) Gap(us, n int64) { a.gaps.Add(us, n) }

@@ -3,7 +3,7 @@ package metrics
 import (
 	"fmt"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Control is what the control plane did beside sending requests to replicas.
@@ -66,7 +66,7 @@ type Shadow struct {
 // cached, be it never anything.
 func (a *Accumulator) Expects() { a.expects = true }
 
-func (s *Shadow) add(o *record.Outcome) {
+func (s *Shadow) add(o *stream.Outcome) {
 	if o.ScheduledUS.IsZero() {
 		return
 	}

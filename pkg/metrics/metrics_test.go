@@ -11,46 +11,46 @@ import (
 	"testing"
 	"unsafe"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
-var testClasses = []record.SLOClass{
-	{Name: "critical", Tier: "critical", Targets: record.Targets{TTFTMS: 0.3, TPOTMS: 0.02}},
-	{Name: "standard", Tier: "standard", Targets: record.Targets{E2EMS: 1.5}},
+var testClasses = []stream.SLOClass{
+	{Name: "critical", Tier: "critical", Targets: stream.Targets{TTFTMS: 0.3, TPOTMS: 0.02}},
+	{Name: "standard", Tier: "standard", Targets: stream.Targets{E2EMS: 1.5}},
 	{Name: "batch", Tier: "sheddable"},
 }
 
 // outcomes draws what may become of a request: how far it came, and how it ended.
-var outcomes = rapid.Custom(func(t *rapid.T) record.Outcome {
-	at := record.Micros(rapid.Int64Range(0, 5000).Draw(t, "arrival"))
-	o := record.Outcome{ID: "r", State: record.StateCompleted, ArrivalUS: at, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never,
+var outcomes = rapid.Custom(func(t *rapid.T) stream.Outcome {
+	at := stream.Micros(rapid.Int64Range(0, 5000).Draw(t, "arrival"))
+	o := stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never,
 		SLOClass:    rapid.SampledFrom([]string{"", "critical", "standard", "batch", "unheard-of"}).Draw(t, "class"),
 		Tenant:      rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"),
 		Model:       rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "model"),
 		InputTokens: rapid.Int64Range(1, 50).Draw(t, "input"), OutputTokens: rapid.Int64Range(1, 30).Draw(t, "output")}
-	stages := []*record.Micros{&o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS}
+	stages := []*stream.Micros{&o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS}
 	reached := rapid.IntRange(0, len(stages)).Draw(t, "reached")
 	for _, stage := range stages[:reached] {
-		at += record.Micros(rapid.Int64Range(0, 300).Draw(t, "delay"))
+		at += stream.Micros(rapid.Int64Range(0, 300).Draw(t, "delay"))
 		*stage = at
 	}
 	if reached >= 4 {
 		o.CachedTokens, o.Preemptions = rapid.Int64Range(0, o.InputTokens-1).Draw(t, "cached"), rapid.Int64Range(0, 2).Draw(t, "preemptions")
 	}
 	if reached < len(stages) {
-		o.State = rapid.SampledFrom([]string{record.StateRejected, record.StateTimedOut, record.StateFailed, record.StateUnfinished}).Draw(t, "state")
+		o.State = rapid.SampledFrom([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed, stream.StateUnfinished}).Draw(t, "state")
 	}
 	return o
 })
 
 // sessionOutcomes are of sessions of which only what they lost matters.
-var sessionOutcomes = rapid.Custom(func(t *rapid.T) record.SessionOutcome {
-	o := record.SessionOutcome{ID: "s", State: rapid.SampledFrom([]string{record.StateCompleted, record.StateBroken, record.StateUnfinished}).Draw(t, "state"),
+var sessionOutcomes = rapid.Custom(func(t *rapid.T) stream.SessionOutcome {
+	o := stream.SessionOutcome{ID: "s", State: rapid.SampledFrom([]string{stream.StateCompleted, stream.StateBroken, stream.StateUnfinished}).Draw(t, "state"),
 		SLOClass: rapid.SampledFrom([]string{"", "critical", "batch"}).Draw(t, "class"), Tenant: rapid.SampledFrom([]string{"", "t1", "t9"}).Draw(t, "tenant"),
 		Offered: rapid.Int64Range(1, 9).Draw(t, "offered")}
 	o.Calls = o.Offered + rapid.Int64Range(0, 9).Draw(t, "calls")
@@ -81,7 +81,7 @@ func TestRawIsTheDefinition(t *testing.T) {
 			t.Fatalf("run from %d until %d, %v s; want %d, %d", raw.FromUS, raw.UntilUS, raw.DurationS, first, last)
 		}
 		seconds := big.NewRat(int64(last-first), 1_000_000)
-		compare := func(name string, got *Group, keep func(*record.Outcome) bool) {
+		compare := func(name string, got *Group, keep func(*stream.Outcome) bool) {
 			t.Helper()
 			want := slowGroup(all, sessions, testClasses, seconds, keep)
 			if diff := cmp.Diff(want, got, approximately); diff != "" {
@@ -94,8 +94,8 @@ func TestRawIsTheDefinition(t *testing.T) {
 				}
 			}
 		}
-		compare("all", &raw.Group, func(*record.Outcome) bool { return true })
-		part := func(name string, groups map[string]*Group, of func(*record.Outcome) string) {
+		compare("all", &raw.Group, func(*stream.Outcome) bool { return true })
+		part := func(name string, groups map[string]*Group, of func(*stream.Outcome) string) {
 			seen := map[string]bool{}
 			for i := range all {
 				if of(&all[i]) != "" {
@@ -103,7 +103,7 @@ func TestRawIsTheDefinition(t *testing.T) {
 				}
 			}
 			for _, s := range sessions {
-				if g := of(&record.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}); g != "" && s.Lost() > 0 {
+				if g := of(&stream.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}); g != "" && s.Lost() > 0 {
 					seen[g] = true
 				}
 			}
@@ -111,12 +111,12 @@ func TestRawIsTheDefinition(t *testing.T) {
 				t.Fatalf("%s has %d groups, want %d", name, len(groups), len(seen))
 			}
 			for g := range seen {
-				compare(name+" "+g, groups[g], func(o *record.Outcome) bool { return of(o) == g })
+				compare(name+" "+g, groups[g], func(o *stream.Outcome) bool { return of(o) == g })
 			}
 		}
-		part("cls", raw.Cls, func(o *record.Outcome) string { return o.SLOClass })
-		part("tenant", raw.Tenant, func(o *record.Outcome) string { return o.Tenant })
-		part("model", raw.Model, func(o *record.Outcome) string { return o.Model })
+		part("cls", raw.Cls, func(o *stream.Outcome) string { return o.SLOClass })
+		part("tenant", raw.Tenant, func(o *stream.Outcome) string { return o.Tenant })
+		part("model", raw.Model, func(o *stream.Outcome) string { return o.Model })
 	})
 }
 
@@ -125,7 +125,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(outcomes, 1, 150).Draw(t, "outcomes")
 		shuffled := rapid.Permutation(all).Draw(t, "shuffled")
-		text := func(outcomes []record.Outcome) []byte {
+		text := func(outcomes []stream.Outcome) []byte {
 			a := New(testClasses)
 			for i := range outcomes {
 				a.Add(&outcomes[i])
@@ -152,23 +152,23 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 // A request that goes on has missed what has passed, and no more.
 func TestOverdue(t *testing.T) {
-	waits := record.Outcome{ArrivalUS: 1000, FirstTokenUS: record.Never, CompletedUS: record.Never, OutputTokens: 10}
+	waits := stream.Outcome{ArrivalUS: 1000, FirstTokenUS: stream.Never, CompletedUS: stream.Never, OutputTokens: 10}
 	runs := waits
 	runs.FirstTokenUS = 1300 // TTFT 0.3 ms; at 2200 TPOT is 100 µs at least
 	for _, c := range []struct {
-		o    record.Outcome
-		t    record.Targets
+		o    stream.Outcome
+		t    stream.Targets
 		want bool
 	}{
-		{waits, record.Targets{TTFTMS: 1.2}, false},
-		{waits, record.Targets{TTFTMS: 1.199}, true},
-		{waits, record.Targets{E2EMS: 1.2, TPOTMS: 0.001}, false},
-		{waits, record.Targets{E2EMS: 1.199}, true},
-		{waits, record.Targets{}, false},
-		{runs, record.Targets{TTFTMS: 0.3, TPOTMS: 0.1, E2EMS: 1.2}, false},
-		{runs, record.Targets{TTFTMS: 0.299}, true},
-		{runs, record.Targets{TPOTMS: 0.099}, true},
-		{runs, record.Targets{E2EMS: 1.1}, true},
+		{waits, stream.Targets{TTFTMS: 1.2}, false},
+		{waits, stream.Targets{TTFTMS: 1.199}, true},
+		{waits, stream.Targets{E2EMS: 1.2, TPOTMS: 0.001}, false},
+		{waits, stream.Targets{E2EMS: 1.199}, true},
+		{waits, stream.Targets{}, false},
+		{runs, stream.Targets{TTFTMS: 0.3, TPOTMS: 0.1, E2EMS: 1.2}, false},
+		{runs, stream.Targets{TTFTMS: 0.299}, true},
+		{runs, stream.Targets{TPOTMS: 0.099}, true},
+		{runs, stream.Targets{E2EMS: 1.1}, true},
 	} {
 		if got := Overdue(&c.o, c.t, 2200); got != c.want {
 			t.Errorf("%+v, first token at %d: %v", c.t, c.o.FirstTokenUS, got)
@@ -178,26 +178,26 @@ func TestOverdue(t *testing.T) {
 
 func TestSLOMet(t *testing.T) {
 	// TTFT 0.3 ms, TPOT (1200 - 300) / 9 = 100 µs, E2E 1.2 ms.
-	done := record.Outcome{State: record.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200, OutputTokens: 10}
+	done := stream.Outcome{State: stream.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200, OutputTokens: 10}
 	single := done
 	single.OutputTokens = 1
-	rejected := record.Outcome{State: record.StateRejected, ArrivalUS: 1000, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never}
+	rejected := stream.Outcome{State: stream.StateRejected, ArrivalUS: 1000, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never}
 	late := done
-	late.State, late.CompletedUS = record.StateTimedOut, record.Never
+	late.State, late.CompletedUS = stream.StateTimedOut, stream.Never
 	for _, c := range []struct {
 		name    string
-		o       record.Outcome
-		targets record.Targets
+		o       stream.Outcome
+		targets stream.Targets
 		want    string
 	}{
-		{"no targets", done, record.Targets{}, "nil"},
-		{"equal meets", done, record.Targets{TTFTMS: 0.3, TPOTMS: 0.1, E2EMS: 1.2}, "true"},
-		{"ttft", done, record.Targets{TTFTMS: 0.299}, "false"},
-		{"tpot", done, record.Targets{TTFTMS: 1, TPOTMS: 0.0999}, "false"},
-		{"e2e", done, record.Targets{E2EMS: 1.199}, "false"},
-		{"one token has no tpot", single, record.Targets{TPOTMS: 0.001}, "true"},
-		{"rejected", rejected, record.Targets{TTFTMS: 1000}, "false"},
-		{"first token in time, then timed out", late, record.Targets{TTFTMS: 1000}, "false"},
+		{"no targets", done, stream.Targets{}, "nil"},
+		{"equal meets", done, stream.Targets{TTFTMS: 0.3, TPOTMS: 0.1, E2EMS: 1.2}, "true"},
+		{"ttft", done, stream.Targets{TTFTMS: 0.299}, "false"},
+		{"tpot", done, stream.Targets{TTFTMS: 1, TPOTMS: 0.0999}, "false"},
+		{"e2e", done, stream.Targets{E2EMS: 1.199}, "false"},
+		{"one token has no tpot", single, stream.Targets{TPOTMS: 0.001}, "true"},
+		{"rejected", rejected, stream.Targets{TTFTMS: 1000}, "false"},
+		{"first token in time, then timed out", late, stream.Targets{TTFTMS: 1000}, "false"},
 	} {
 		got := "nil"
 		if met := SLOMet(&c.o, c.targets); met != nil {
@@ -223,16 +223,16 @@ func TestNothing(t *testing.T) {
 // TestRecorded: what no outcome of a recording has is absent, in all parts; what one has
 // is there, as of a run.
 func TestRecorded(t *testing.T) {
-	plain := record.Outcome{ID: "r", State: record.StateCompleted, SLOClass: "c", ArrivalUS: 0, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: 1, ScheduledUS: 2, FirstTokenUS: 4, CompletedUS: 9, EndedUS: record.Never, InputTokens: 5, OutputTokens: 2}
+	plain := stream.Outcome{ID: "r", State: stream.StateCompleted, SLOClass: "c", ArrivalUS: 0, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: 1, ScheduledUS: 2, FirstTokenUS: 4, CompletedUS: 9, EndedUS: stream.Never, InputTokens: 5, OutputTokens: 2}
 	told := plain
 	told.AdmittedUS, told.CachedTokens, told.Preemptions = 0, 5, 3
 	for _, c := range []struct {
-		outcomes []record.Outcome
+		outcomes []stream.Outcome
 		want     string
 	}{
-		{[]record.Outcome{plain, plain}, `null null null null null`},
-		{[]record.Outcome{plain, told}, `1 0.5 0.5 3 1.5`},
+		{[]stream.Outcome{plain, plain}, `null null null null null`},
+		{[]stream.Outcome{plain, told}, `1 0.5 0.5 3 1.5`},
 	} {
 		a := New(nil)
 		a.Recorded()
@@ -258,8 +258,8 @@ func TestRecorded(t *testing.T) {
 
 func TestUntil(t *testing.T) {
 	a := New(nil)
-	o := record.Outcome{State: record.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, OutputTokens: 1}
+	o := stream.Outcome{State: stream.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, OutputTokens: 1}
 	a.Add(&o)
 	if raw := a.Raw(); raw.DurationS != 0 || raw.Throughput != nil {
 		t.Errorf("duration %v s, throughput %v", raw.DurationS, raw.Throughput)
@@ -296,16 +296,16 @@ func TestReplicas(t *testing.T) {
 func TestFairness(t *testing.T) {
 	a := New(nil)
 	add := func(tenant, state string, output int64) {
-		o := record.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1, CompletedUS: record.Never, EndedUS: record.Never, FirstTokenUS: record.Never}
+		o := stream.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1, CompletedUS: stream.Never, EndedUS: stream.Never, FirstTokenUS: stream.Never}
 		a.Add(&o)
 	}
-	add("", record.StateRejected, 1000) // nobody's
+	add("", stream.StateRejected, 1000) // nobody's
 	if a.Raw().Fairness != nil {
 		t.Error("a run without tenants has a fairness")
 	}
-	add("a", record.StateCompleted, 30)
-	add("b", record.StateCompleted, 10)
-	add("b", record.StateTimedOut, 10)
+	add("a", stream.StateCompleted, 30)
+	add("b", stream.StateCompleted, 10)
+	add("b", stream.StateTimedOut, 10)
 	// Shares 1 and 1/2: 1.5² / (2 · 1.25).
 	if f := a.Raw().Fairness; f == nil || f.Jain != 0.9 {
 		t.Errorf("fairness %+v, want 0.9", f)
@@ -318,9 +318,9 @@ func TestGaps(t *testing.T) {
 	a.Gap(20_000, 1)
 	a.Gap(2_000_000, 1)
 	// p99 at 98.01: a hundredth of the way from 20 to 2000 ms.
-	a.Add(&record.Outcome{ID: "a", State: record.StateCompleted, OutputTokens: 101, ScheduledUS: record.Never, FirstTokenUS: record.Never})
-	a.Add(&record.Outcome{ID: "b", State: record.StateRejected, OutputTokens: 26, ScheduledUS: record.Never, FirstTokenUS: record.Never})
-	a.Lost(&record.SessionOutcome{State: record.StateBroken, Calls: 5, Offered: 3})
+	a.Add(&stream.Outcome{ID: "a", State: stream.StateCompleted, OutputTokens: 101, ScheduledUS: stream.Never, FirstTokenUS: stream.Never})
+	a.Add(&stream.Outcome{ID: "b", State: stream.StateRejected, OutputTokens: 26, ScheduledUS: stream.Never, FirstTokenUS: stream.Never})
+	a.Lost(&stream.SessionOutcome{State: stream.StateBroken, Calls: 5, Offered: 3})
 	// Of 125 gaps that were asked for, 100, and of four calls two: 0.8 of a half.
 	covered := 0.4
 	want := &Distribution{Count: 100, Mean: 30, P50: 10, P90: 10, P95: 10, P99: 39.8, Max: 2000, Coverage: &covered}
@@ -333,7 +333,7 @@ func TestWarnings(t *testing.T) {
 	warningsOf := func(n int) []string {
 		a := New(nil)
 		for range n {
-			o := record.Outcome{State: record.StateCompleted, SLOClass: "c", InputTokens: 1, OutputTokens: 1}
+			o := stream.Outcome{State: stream.StateCompleted, SLOClass: "c", InputTokens: 1, OutputTokens: 1}
 			a.Add(&o)
 		}
 		return a.Raw().Warnings
@@ -356,15 +356,15 @@ func TestWarnings(t *testing.T) {
 }
 
 // many is a run of many tenants.
-func many(n int) []record.Outcome {
+func many(n int) []stream.Outcome {
 	r := rand.New(rand.NewPCG(1, 2))
-	all := make([]record.Outcome, n)
+	all := make([]stream.Outcome, n)
 	for i := range all {
-		at := record.Micros(i * 1000)
-		first := at + 20_000 + record.Micros(r.IntN(400_000))
+		at := stream.Micros(i * 1000)
+		first := at + 20_000 + stream.Micros(r.IntN(400_000))
 		output := 1 + r.Int64N(500)
-		all[i] = record.Outcome{State: record.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at + 2000,
-			ScheduledUS: at + 2000 + record.Micros(r.IntN(9000)), FirstTokenUS: first, CompletedUS: first + record.Micros(output*(12_000+r.Int64N(5000))),
+		all[i] = stream.Outcome{State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at + 2000,
+			ScheduledUS: at + 2000 + stream.Micros(r.IntN(9000)), FirstTokenUS: first, CompletedUS: first + stream.Micros(output*(12_000+r.Int64N(5000))),
 			SLOClass: "standard", Tenant: fmt.Sprintf("tenant-%02d", r.IntN(40)), Model: "meta-llama/Llama-3.1-8B-Instruct",
 			InputTokens: 1 + r.Int64N(2000), OutputTokens: output}
 	}
@@ -416,7 +416,7 @@ func TestMemoryPerRequest(t *testing.T) {
 // What is kept does not hang on memory of the caller.
 func TestAddCopies(t *testing.T) {
 	name := []byte("gold")
-	o := record.Outcome{State: record.StateCompleted, SLOClass: unsafe.String(&name[0], len(name)), InputTokens: 1, OutputTokens: 1}
+	o := stream.Outcome{State: stream.StateCompleted, SLOClass: unsafe.String(&name[0], len(name)), InputTokens: 1, OutputTokens: 1}
 	a := New(nil)
 	a.Add(&o)
 	copy(name, "lead")
@@ -465,9 +465,9 @@ func BenchmarkRaw(b *testing.B) {
 func TestReasons(t *testing.T) {
 	a := New(nil)
 	for _, reason := range []string{"", "deadline", "too_long_for_model", "deadline"} {
-		o := record.Outcome{ID: "r", State: record.StateTimedOut, Reason: reason}
+		o := stream.Outcome{ID: "r", State: stream.StateTimedOut, Reason: reason}
 		if reason == "" {
-			o.State = record.StateCompleted
+			o.State = stream.StateCompleted
 		}
 		a.Add(&o)
 	}

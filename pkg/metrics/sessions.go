@@ -3,7 +3,7 @@ package metrics
 import (
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Sessions is about sessions. Offered is the sum of the three ends below it.
@@ -40,17 +40,17 @@ type sessions struct {
 }
 
 // Session counts one session by its outcome.
-func (a *Accumulator) Session(o *record.SessionOutcome) {
+func (a *Accumulator) Session(o *stream.SessionOutcome) {
 	s := &a.sessions
 	s.Offered++
 	switch o.State {
-	case record.StateCompleted:
+	case stream.StateCompleted:
 		s.Completed++
 		s.e2e = append(s.e2e, uint64(o.CompletedUS-o.ArrivalUS))
 		s.critical = append(s.critical, uint64(o.CriticalUS))
-	case record.StateBroken:
+	case stream.StateBroken:
 		s.Broken++
-	case record.StateUnfinished:
+	case stream.StateUnfinished:
 		s.Unfinished++
 	default:
 		panic("metrics: session " + o.ID + " in state " + o.State)
@@ -73,14 +73,14 @@ func (a *Accumulator) Session(o *record.SessionOutcome) {
 }
 
 // Lost counts the calls that a session would have made, had it not been broken.
-func (a *Accumulator) Lost(o *record.SessionOutcome) {
+func (a *Accumulator) Lost(o *stream.SessionOutcome) {
 	n := o.Lost()
 	if n == 0 {
 		return
 	}
 	t := &a.totals[a.group(key{class: o.SLOClass, tenant: o.Tenant})]
 	t.requests.Lost += n
-	if t.targets != (record.Targets{}) {
+	if t.targets != (stream.Targets{}) {
 		t.missing += n
 	}
 }

@@ -4,33 +4,33 @@ import (
 	"math/big"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // The definitions once more, slowly: no sums on the way, no groups, no integers
 // but as rational numbers. Nothing here is shared with the package.
 
 // slowValues picks the times of outcomes that a distribution is of, in ms.
-var slowValues = map[string]func(*record.Outcome) *big.Rat{
-	"ttft": func(o *record.Outcome) *big.Rat {
+var slowValues = map[string]func(*stream.Outcome) *big.Rat{
+	"ttft": func(o *stream.Outcome) *big.Rat {
 		if o.FirstTokenUS < 0 {
 			return nil
 		}
 		return slowMS(o.ArrivalUS, o.FirstTokenUS)
 	},
-	"e2e": func(o *record.Outcome) *big.Rat {
+	"e2e": func(o *stream.Outcome) *big.Rat {
 		if o.State != "completed" {
 			return nil
 		}
 		return slowMS(o.ArrivalUS, o.CompletedUS)
 	},
-	"queue": func(o *record.Outcome) *big.Rat {
+	"queue": func(o *stream.Outcome) *big.Rat {
 		if o.ScheduledUS < 0 {
 			return nil
 		}
 		return slowMS(o.EnqueuedUS, o.ScheduledUS)
 	},
-	"tpot": func(o *record.Outcome) *big.Rat {
+	"tpot": func(o *stream.Outcome) *big.Rat {
 		if o.State != "completed" || o.OutputTokens == 1 {
 			return nil
 		}
@@ -39,7 +39,7 @@ var slowValues = map[string]func(*record.Outcome) *big.Rat{
 	},
 }
 
-func slowMS(from, to record.Micros) *big.Rat { return big.NewRat(int64(to-from), 1000) }
+func slowMS(from, to stream.Micros) *big.Rat { return big.NewRat(int64(to-from), 1000) }
 
 // slowDistribution sorts everything and interpolates at p·(n−1). So many could have a
 // value.
@@ -72,17 +72,17 @@ func float(r *big.Rat) float64 {
 
 // slowGroup is the group of the outcomes that keep picks, and of sessions, by what their
 // requests have in common.
-func slowGroup(outcomes []record.Outcome, sessions []record.SessionOutcome, classes []record.SLOClass, seconds *big.Rat, keep func(*record.Outcome) bool) *Group {
+func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, classes []stream.SLOClass, seconds *big.Rat, keep func(*stream.Outcome) bool) *Group {
 	g := &Group{}
 	r := &g.Requests
 	var several, missing int64
 	for _, s := range sessions {
-		if s.State != "broken" || !keep(&record.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}) {
+		if s.State != "broken" || !keep(&stream.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}) {
 			continue
 		}
 		r.Lost += s.Calls - s.Offered
 		for _, c := range classes {
-			if c.Name == s.SLOClass && c.Targets != (record.Targets{}) {
+			if c.Name == s.SLOClass && c.Targets != (stream.Targets{}) {
 				missing += s.Calls - s.Offered
 			}
 		}
@@ -111,7 +111,7 @@ func slowGroup(outcomes []record.Outcome, sessions []record.SessionOutcome, clas
 			done += o.InputTokens + o.OutputTokens
 		}
 		for _, c := range classes {
-			if c.Name == o.SLOClass && c.Targets != (record.Targets{}) {
+			if c.Name == o.SLOClass && c.Targets != (stream.Targets{}) {
 				judged++
 				if slowMet(o, c.Targets) {
 					met++
@@ -158,7 +158,7 @@ func slowRatio(a, b int64) *float64 {
 }
 
 // slowMet compares with the target as people write it, not with its bits.
-func slowMet(o *record.Outcome, t record.Targets) bool {
+func slowMet(o *stream.Outcome, t stream.Targets) bool {
 	met := o.State == "completed"
 	for name, target := range map[string]float64{"ttft": t.TTFTMS, "tpot": t.TPOTMS, "e2e": t.E2EMS} {
 		if v := slowValues[name](o); target > 0 && v != nil && float(v) > target {

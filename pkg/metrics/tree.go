@@ -23,14 +23,14 @@
 // A number that is not defined (a ratio with nothing below the line) is absent.
 package metrics
 
-import "blis/pkg/record"
+import "blis/pkg/stream"
 
 // Raw is the tree of metrics of a run.
 type Raw struct {
 	// FromUS is the first arrival, UntilUS when the last request became final;
 	// DurationS, which throughputs are divided by, lies between.
-	FromUS    record.Micros `json:"from_us,omitzero"`
-	UntilUS   record.Micros `json:"until_us,omitzero"`
+	FromUS    stream.Micros `json:"from_us,omitzero"`
+	UntilUS   stream.Micros `json:"until_us,omitzero"`
 	DurationS float64       `json:"duration_s"`
 
 	Group
@@ -65,7 +65,7 @@ type Raw struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Record is Raw as a run carries it; Kind is record.KindMetrics.
+// Record is Raw as a run carries it; Kind is stream.KindMetrics.
 type Record struct {
 	Kind string `json:"kind"`
 	Raw
@@ -184,7 +184,7 @@ type Load struct {
 // those that were sent to it.
 type Replica struct {
 	Deployment     string       `json:"deployment"`
-	Index          record.Index `json:"index"`
+	Index          stream.Index `json:"index"`
 	Requests       int64        `json:"requests"`
 	Completed      int64        `json:"completed"`
 	Tokens         int64        `json:"tokens"`

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Value is one number of a tree: its path as expressions write it, such as
@@ -61,11 +61,11 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 		visit(path, v.Float())
 	case reflect.Int64, reflect.Int32:
 		switch x := v.Interface().(type) {
-		case record.Micros:
+		case stream.Micros:
 			if !x.IsZero() {
 				visit(path, float64(x))
 			}
-		case record.Index:
+		case stream.Index:
 		default:
 			visit(path, float64(v.Int()))
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +16,7 @@ import (
 // TestValues: paths in the tree's order, maps by key, and nothing of what is absent.
 func TestValues(t *testing.T) {
 	half := 0.5
-	r := &Raw{FromUS: record.Never, UntilUS: 7, DurationS: 2}
+	r := &Raw{FromUS: stream.Never, UntilUS: 7, DurationS: 2}
 	r.TTFT = &Distribution{Count: 1, P99: 3}
 	r.Anomalies = map[string]int64{"b": 2, "a": 1}
 	r.Replica = []Replica{{Deployment: "main", Index: 4, Utilization: &half}}
@@ -117,7 +117,7 @@ func TestWhichWayIsBetter(t *testing.T) {
 // those of the plain encoding.
 func TestWhole(t *testing.T) {
 	a := New(nil)
-	a.Add(&record.Outcome{ID: "r", State: record.StateCompleted, ArrivalUS: 1, AdmittedUS: 1, EnqueuedUS: 2, ScheduledUS: 3, FirstTokenUS: 4, CompletedUS: 9, InputTokens: 5, OutputTokens: 2, SLOClass: "c"})
+	a.Add(&stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: 1, AdmittedUS: 1, EnqueuedUS: 2, ScheduledUS: 3, FirstTokenUS: 4, CompletedUS: 9, InputTokens: 5, OutputTokens: 2, SLOClass: "c"})
 	full, empty := decoded(t, Whole{a.Raw()}), decoded(t, Whole{})
 	plain := decoded(t, a.Raw())
 	var compare func(path string, whole, plain map[string]any)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // BuiltIn returns the built-in model of a name: its own, or another by which the
@@ -25,7 +25,7 @@ func BuiltIn(name string) (*Architecture, error) {
 		}
 	}
 	hint := ""
-	if near := named.Closest(want, have); near != "" {
+	if near := registry.Closest(want, have); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", own[near])
 	}
 	return nil, fmt.Errorf("unknown model %q%s (blis-sim --list models shows those that are built in)", name, hint)

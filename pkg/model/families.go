@@ -1,6 +1,6 @@
 package model
 
-import "blis/pkg/named"
+import "blis/pkg/registry"
 
 // family is what a model_type means beyond the fields of its files.
 type family struct {
@@ -47,7 +47,7 @@ const (
 )
 
 // families are the model types that can be read.
-var families = named.Table[family]{
+var families = registry.Table[family]{
 	{Name: "llama", Value: family{}},
 	{Name: "mistral", Value: family{}},
 	{Name: "mixtral", Value: family{}},

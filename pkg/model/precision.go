@@ -3,7 +3,7 @@ package model
 import (
 	"math"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Precision says in what form numbers are stored: DType the weights that are not
@@ -19,13 +19,13 @@ type Precision struct {
 }
 
 // dtypes are the forms of numbers, in bytes.
-var dtypes = named.Table[float64]{
+var dtypes = registry.Table[float64]{
 	{Name: "bfloat16", Value: 2}, {Name: "float16", Value: 2}, {Name: "half", Value: 2},
 	{Name: "float32", Value: 4}, {Name: "float", Value: 4},
 }
 
 // quantizations are the forms of quantised weights.
-var quantizations = named.Table[quantization]{
+var quantizations = registry.Table[quantization]{
 	{Name: "fp8", Doc: "8 bits, computed in 8 where the GPU can", Value: quantization{bytes: 1, computes: "fp8"}},
 	{Name: "mxfp4", Doc: "4 bits and a scale of 8 for 32 weights (OCP Microscaling 1.0), of the experts only", Value: quantization{bytes: 17.0 / 32, expertsOnly: true}},
 	{Name: "nvfp4", Doc: "4 bits and a scale of 8 for 16 weights", Value: quantization{bytes: 9.0 / 16, computes: "fp4"}},
@@ -44,7 +44,7 @@ type quantization struct {
 }
 
 // kvDTypes are the forms of keys and values, in bytes; 0 is that of the weights.
-var kvDTypes = named.Table[float64]{
+var kvDTypes = registry.Table[float64]{
 	{Name: "auto", Value: 0}, {Name: "bfloat16", Value: 2}, {Name: "fp8", Value: 1}, {Name: "fp8_e4m3", Value: 1}, {Name: "fp8_e5m2", Value: 1},
 }
 
@@ -112,7 +112,7 @@ func (p *Precision) check() error {
 }
 
 // must returns an entry that check has found.
-func must[T any](t named.Table[T], name string) T {
+func must[T any](t registry.Table[T], name string) T {
 	v, err := t.Get("", name)
 	if err != nil {
 		panic("model: " + err.Error())

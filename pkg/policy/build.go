@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"blis/pkg/expr"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Env is what policies are built for.
@@ -246,7 +246,7 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 	}{{"req.model", "model of this cluster", b.env.Models}, {"req.tier", "tier", tiers}} {
 		for _, l := range e.Compared(known.field) {
 			if l.Text != "" && !slices.Contains(known.names, l.Text) {
-				panic(&Error{path, l.Line, l.Col, named.Unknown(known.what, l.Text, known.names).Error()})
+				panic(&Error{path, l.Line, l.Col, registry.Unknown(known.what, l.Text, known.names).Error()})
 			}
 		}
 	}
@@ -262,7 +262,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 func (b *builder) checkKeys(at string, keys []string, what string, have []string) {
 	for _, key := range keys {
 		if !slices.Contains(have, key) {
-			b.fail(at+"."+key, "%v", named.Unknown(what, key, have))
+			b.fail(at+"."+key, "%v", registry.Unknown(what, key, have))
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"blis/pkg/expr"
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // formula is an expression with its counts. Where it fails, or yields no number,
@@ -68,7 +68,7 @@ func newAdmitExpression(b *builder, s *Spec) Admitter {
 	f := formulaAt(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text)
 	for _, l := range f.Yields() {
 		if _, ok := verdictOf(l.Text, 1); !ok {
-			panic(&Error{b.path + ".admit", l.Line, l.Col, named.Unknown("verdict", l.Text, verdicts).Error()})
+			panic(&Error{b.path + ".admit", l.Line, l.Col, registry.Unknown("verdict", l.Text, verdicts).Error()})
 		}
 	}
 	v := b.params(s, []Param{delayParam})

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Kind of a parameter's value.
@@ -55,7 +55,7 @@ type policyKind[P any] struct {
 	composed bool
 }
 
-type table[P any] = named.Table[policyKind[P]]
+type table[P any] = registry.Table[policyKind[P]]
 
 // Entry describes a policy or, of kind scorer, a term of the router weighted.
 type Entry struct {
@@ -104,7 +104,7 @@ func read(of string, params []Param, given map[string]any) (v values, at string,
 			return nil, "", fmt.Errorf("%s has no parameters, not %q", of, name)
 		}
 		if i < 0 {
-			return nil, "", named.Unknown("parameter of "+of, name, names)
+			return nil, "", registry.Unknown("parameter of "+of, name, names)
 		}
 		if v[name], err = params[i].read(given[name]); err != nil {
 			return nil, name, err
@@ -137,7 +137,7 @@ func (p *Param) read(x any) (any, error) {
 		if s, ok := x.(string); ok && slices.Contains(p.Choices, s) {
 			return s, nil
 		}
-		return nil, named.Unknown("choice", fmt.Sprint(x), p.Choices)
+		return nil, registry.Unknown("choice", fmt.Sprint(x), p.Choices)
 	case Flag:
 		if b, ok := x.(bool); ok {
 			return b, nil

@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // scorer puts a score between 0 and 1 for each candidate into scores; what is
@@ -19,7 +19,7 @@ type mover interface{ moved(v *View, c int) }
 
 // Scorers are the terms that weighted knows, in the order in which they are
 // summed.
-var Scorers = named.Table[func() scorer]{
+var Scorers = registry.Table[func() scorer]{
 	{Name: "prefix-affinity", Doc: "share of the prompt's full blocks that the router sent there before", Value: func() scorer { return prefixScore{} }},
 	{Name: "precise-prefix", Doc: "share of the prompt's full blocks in the replica's cache as last seen", Value: func() scorer { return preciseScore{} }},
 	{Name: "queue-depth", Doc: "1 for the shortest wait queue, 0 for the longest", Value: func() scorer { return queueScore{} }},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // The trees of the stages: what their leaves may be.
@@ -50,7 +50,7 @@ func newAdmitTree(b *builder, s *Spec) Admitter {
 
 // didYouMean is a hint at the verdict that a word was to be, "" if it is like none.
 func didYouMean(word string) string {
-	near := named.Closest(word, slices.Concat(verdicts, []string{"true", "false"}))
+	near := registry.Closest(word, slices.Concat(verdicts, []string{"true", "false"}))
 	if word == "" || near == "" {
 		return ""
 	}

@@ -3,8 +3,8 @@ package recording
 import (
 	"encoding/json"
 
-	"blis/pkg/named"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/textio"
 )
 
 // aiperfRecord is what matters of a line of AIPerf's profile_export.jsonl
@@ -41,7 +41,7 @@ type (
 )
 
 // aiperfUnits are how many µs the units of times are.
-var aiperfUnits = named.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3}, {Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
+var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3}, {Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
 
 func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns") }
 
@@ -52,7 +52,7 @@ func readAIPerf(f *file, r *Recording) error {
 	var list rows
 	talks := map[string]int{}
 	chunked := 0
-	err := eachLine(f, func(l *source.Lines, line *aiperfRecord) error {
+	err := eachLine(f, func(l *textio.Lines, line *aiperfRecord) error {
 		c, err := line.call(l)
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func readAIPerf(f *file, r *Recording) error {
 }
 
 // call is the request of a line.
-func (a *aiperfRecord) call(l *source.Lines) (call, error) {
+func (a *aiperfRecord) call(l *textio.Lines) (call, error) {
 	c := newCall()
 	m, v := &a.Metadata, &a.Metrics
 	if m.StartNS == nil {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 func isBLIS(h *head) bool { return !h.list && h.has("kind") }
@@ -12,20 +12,20 @@ func isBLIS(h *head) bool { return !h.list && h.has("kind") }
 // readBLIS reads our own streams: a recording, or a run, which is one of a
 // simulated server. Times are moved so that the first arrival is at 0.
 func readBLIS(f *file, r *Recording) error {
-	in := record.NewReader(titled{f.Reader, f.Name})
+	in := stream.NewReader(titled{f.Reader, f.Name})
 	defer in.Close()
-	in.Expect(record.StreamRecording, record.StreamRun)
+	in.Expect(stream.StreamRecording, stream.StreamRun)
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	for in.Next() {
 		switch in.Kind() {
-		case record.KindOutcome:
-			var o record.Outcome
+		case stream.KindOutcome:
+			var o stream.Outcome
 			if err := in.Outcome(&o); err != nil {
 				return err
 			}
 			run.Outcomes = append(run.Outcomes, o)
-		case record.KindStep:
-			var s record.Step
+		case stream.KindStep:
+			var s stream.Step
 			if err := in.Decode(&s); err != nil {
 				return err
 			}
@@ -52,16 +52,16 @@ func readBLIS(f *file, r *Recording) error {
 // fromFirst sorts outcomes by arrival and moves their times so that the first is
 // at 0.
 func (r *Run) fromFirst() {
-	slices.SortStableFunc(r.Outcomes, func(a, b record.Outcome) int { return cmp.Compare(a.ArrivalUS, b.ArrivalUS) })
+	slices.SortStableFunc(r.Outcomes, func(a, b stream.Outcome) int { return cmp.Compare(a.ArrivalUS, b.ArrivalUS) })
 	first := r.Outcomes[0].ArrivalUS
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		for _, t := range []*record.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS, &o.EndedUS} {
-			if *t != record.Never {
+		for _, t := range []*stream.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS, &o.EndedUS} {
+			if *t != stream.Never {
 				*t -= first
 			}
 		}
-		if o.ScheduledUS != record.Never {
+		if o.ScheduledUS != stream.Never {
 			r.Clock = ServerClock
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // call is one request as a file tells of it, with its times in µs on the file's
 // own clock, unrounded; NaN is absent.
 type call struct {
-	record.Outcome
+	stream.Outcome
 	at, queued, scheduled, first, last float64
 	// ended is when a request that failed was final.
 	ended float64
@@ -26,13 +26,13 @@ type call struct {
 // offer is what a request was offered with beside its lengths. deadline is in µs
 // from the arrival, 0 for none.
 type offer struct {
-	prompt   []record.Segment
+	prompt   []stream.Segment
 	deadline float64
 	turn     int64
 }
 
 // completed is the state of an answer that came whole.
-const completed = record.StateCompleted
+const completed = stream.StateCompleted
 
 // absent is the time of what did not happen or was not measured.
 var absent = math.NaN()
@@ -42,8 +42,8 @@ func isAbsent(us float64) bool { return us != us }
 // newCall is a call of which nothing is known.
 func newCall() call {
 	c := call{at: absent, queued: absent, scheduled: absent, first: absent, last: absent, ended: absent}
-	c.Kind, c.Replica = record.KindOutcome, record.Nowhere
-	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = record.Never, record.Never, record.Never
+	c.Kind, c.Replica = stream.KindOutcome, stream.Nowhere
+	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = stream.Never, stream.Never, stream.Never
 	return c
 }
 
@@ -60,7 +60,7 @@ func (c *call) fail(reason string) {
 	if reason = strings.ToValidUTF8(reason, "?"); len(reason) > most {
 		reason = strings.ToValidUTF8(reason[:most], "") + "…"
 	}
-	c.State, c.Reason = record.StateFailed, cmp.Or(reason, "error")
+	c.State, c.Reason = stream.StateFailed, cmp.Or(reason, "error")
 	c.ended, c.last = c.last, absent
 }
 
@@ -91,7 +91,7 @@ func fault(text json.RawMessage) string {
 type words struct{ input, output, first, last string }
 
 // check holds a call to what every call must be; p says where it stands.
-func (c *call) check(p *source.Place, w words) error {
+func (c *call) check(p *textio.Place, w words) error {
 	for _, n := range []struct {
 		name   string
 		tokens int64
@@ -100,8 +100,8 @@ func (c *call) check(p *source.Place, w words) error {
 		if c.State != completed {
 			n.least = 0
 		}
-		if n.tokens < n.least || n.tokens > source.MaxTokens {
-			return p.Errorf("%s must be between %d and %d, is %d", n.name, n.least, source.MaxTokens, n.tokens)
+		if n.tokens < n.least || n.tokens > textio.MaxTokens {
+			return p.Errorf("%s must be between %d and %d, is %d", n.name, n.least, textio.MaxTokens, n.tokens)
 		}
 	}
 	switch {
@@ -120,13 +120,13 @@ func (c *call) check(p *source.Place, w words) error {
 // outcomes brings calls into the order of arrival and onto a clock that begins
 // with the first of them; calls with clocks of their own all arrive at 0. p is the
 // file, at no line.
-func outcomes(p *source.Place, calls []call, r *Run) error {
+func outcomes(p *textio.Place, calls []call, r *Run) error {
 	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 	origin := 0.0
 	if len(calls) > 0 {
 		origin = calls[0].at
 	}
-	r.Outcomes = make([]record.Outcome, 0, len(calls))
+	r.Outcomes = make([]stream.Outcome, 0, len(calls))
 	seen := make(map[string]bool, len(calls))
 	for i := range calls {
 		c := &calls[i]
@@ -139,7 +139,7 @@ func outcomes(p *source.Place, calls []call, r *Run) error {
 		seen[c.ID] = true
 		for _, t := range []struct {
 			us   float64
-			into *record.Micros
+			into *stream.Micros
 		}{{c.at, &c.ArrivalUS}, {c.queued, &c.EnqueuedUS}, {c.scheduled, &c.ScheduledUS}, {c.first, &c.FirstTokenUS}, {c.last, &c.CompletedUS}, {c.ended, &c.EndedUS}} {
 			var err error
 			if *t.into, err = micros(t.us - origin); err != nil {
@@ -158,12 +158,12 @@ func outcomes(p *source.Place, calls []call, r *Run) error {
 }
 
 // micros rounds half up; NaN is Never.
-func micros(us float64) (record.Micros, error) {
+func micros(us float64) (stream.Micros, error) {
 	if isAbsent(us) {
-		return record.Never, nil
+		return stream.Never, nil
 	}
 	if us = math.Floor(us + 0.5); us < 0 || us > 1<<53 {
 		return 0, fmt.Errorf("a time of %g s after the first arrival cannot be", us/1e6)
 	}
-	return record.Micros(us), nil
+	return stream.Micros(us), nil
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // SetOutputTokens gives every request that completed n output tokens, whatever
@@ -15,7 +15,7 @@ func (r *Run) SetOutputTokens(n int64) {
 	for i := range r.Outcomes {
 		if o := &r.Outcomes[i]; o.State == completed {
 			o.OutputTokens, o.GeneratedTokens = n, n
-			o.ITLUS, o.ITLMaxUS = nil, record.Never
+			o.ITLUS, o.ITLMaxUS = nil, stream.Never
 		}
 	}
 }
@@ -45,7 +45,7 @@ const (
 func (r *Run) OutputCounts() string {
 	var at []int // completed requests that were streamed
 	for i := range r.Outcomes {
-		if o := &r.Outcomes[i]; o.State == completed && o.FirstTokenUS != record.Never && o.CompletedUS > o.FirstTokenUS {
+		if o := &r.Outcomes[i]; o.State == completed && o.FirstTokenUS != stream.Never && o.CompletedUS > o.FirstTokenUS {
 			at = append(at, i)
 		}
 	}
@@ -103,7 +103,7 @@ func (r *Run) tpots(at []int) (mean, middle float64) {
 	var list []float64
 	for _, i := range at {
 		if o := &r.Outcomes[i]; o.OutputTokens > 1 {
-			list = append(list, record.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens))
+			list = append(list, stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens))
 			mean += list[len(list)-1]
 		}
 	}

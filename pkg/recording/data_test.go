@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // data is a file of public recordings; the test is skipped without it.
 func data(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join("../../../shared/data", name)
-	if !source.Exists(path) {
+	if !textio.Exists(path) {
 		t.Skipf("needs %s, which is not there", path)
 	}
 	return path
@@ -72,7 +72,7 @@ func published(t *testing.T, file string, keys ...string) map[string]map[string]
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := source.NewSheet(file, f, "")
+	s, err := textio.NewSheet(file, f, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func near(t *testing.T, what string, got float64, row map[string]string, column 
 }
 
 // mean is that of a time of the requests that completed, in ms, or of a count.
-func mean(r *Run, of func(o *record.Outcome) float64) float64 {
+func mean(r *Run, of func(o *stream.Outcome) float64) float64 {
 	sum, n := 0.0, 0.0
 	for i := range r.Outcomes {
 		if o := &r.Outcomes[i]; o.State == completed {
@@ -114,9 +114,9 @@ func mean(r *Run, of func(o *record.Outcome) float64) float64 {
 	return sum / n
 }
 
-func ttft(o *record.Outcome) float64  { return float64(o.FirstTokenUS-o.ArrivalUS) / 1e3 }
-func e2e(o *record.Outcome) float64   { return float64(o.CompletedUS-o.ArrivalUS) / 1e3 }
-func input(o *record.Outcome) float64 { return float64(o.InputTokens) }
+func ttft(o *stream.Outcome) float64  { return float64(o.FirstTokenUS-o.ArrivalUS) / 1e3 }
+func e2e(o *stream.Outcome) float64   { return float64(o.CompletedUS-o.ArrivalUS) / 1e3 }
+func input(o *stream.Outcome) float64 { return float64(o.InputTokens) }
 
 // What is read has the counts and means that were published with it.
 func TestPublishedFigures(t *testing.T) {
@@ -151,8 +151,8 @@ func TestPublishedFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "summary", mean(r.Runs[0], func(o *record.Outcome) float64 { return float64(o.FirstTokenUS-o.EnqueuedUS) / 1e3 }), map[string]string{"TTFT": "7097.2"}, "TTFT")
-	near(t, "summary", mean(r.Runs[0], func(o *record.Outcome) float64 { return float64(o.CompletedUS-o.EnqueuedUS) / 1e3 }), map[string]string{"latency": "28200.7"}, "latency")
+	near(t, "summary", mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.FirstTokenUS-o.EnqueuedUS) / 1e3 }), map[string]string{"TTFT": "7097.2"}, "TTFT")
+	near(t, "summary", mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.CompletedUS-o.EnqueuedUS) / 1e3 }), map[string]string{"latency": "28200.7"}, "latency")
 }
 
 // The prompts of the four recordings repeat with a period of 100, nearly all

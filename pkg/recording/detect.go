@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // headSize is how much of a file its format is found out by.
@@ -46,7 +46,7 @@ func begin(text []byte) *head {
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	sheet := csv.NewReader(bytes.NewReader(line))
-	sheet.Comma = source.Separator(line)
+	sheet.Comma = textio.Separator(line)
 	row, err := sheet.Read()
 	if err == nil {
 		for _, name := range row {
@@ -142,7 +142,7 @@ func shortened(names []string) (shown []string) {
 		if i == most {
 			return append(shown, "...")
 		}
-		shown = append(shown, record.Printable(name))
+		shown = append(shown, stream.Printable(name))
 	}
 	return shown
 }

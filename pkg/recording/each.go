@@ -3,12 +3,12 @@ package recording
 import (
 	"io"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // eachLine gives take each of a file's lines, decoded from JSON.
-func eachLine[T any](f *file, take func(l *source.Lines, line *T) error) error {
-	l := source.NewLines(f.Name, f)
+func eachLine[T any](f *file, take func(l *textio.Lines, line *T) error) error {
+	l := textio.NewLines(f.Name, f)
 	for {
 		var line T
 		err := l.ReadSome(&line)
@@ -26,7 +26,7 @@ func eachLine[T any](f *file, take func(l *source.Lines, line *T) error) error {
 
 // eachRow calls read for each row of a table until it returns io.EOF. There must be
 // one; what says what the rows are.
-func eachRow(s *source.Sheet, what string, read func() error) error {
+func eachRow(s *textio.Sheet, what string, read func() error) error {
 	for n := 0; ; n++ {
 		err := read()
 		if err == io.EOF && n == 0 {

@@ -1,7 +1,7 @@
 package recording
 
 import (
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // Format is one layout of recordings.
@@ -15,7 +15,7 @@ type Format struct {
 }
 
 // Formats are the layouts that are read.
-var Formats = named.Table[Format]{
+var Formats = registry.Table[Format]{
 	{Name: "blis", Doc: "a run or recording of our own: outcomes, and steps of --trace full", Value: Format{detect: isBLIS, read: readBLIS}},
 	{Name: "vllm-bench", Doc: "a detailed result of vllm bench serve, or of SGLang's bench_serving: JSON with input_lens, output_lens, ttfts, itls, start_times", Value: Format{detect: isVLLMBench, read: readVLLMBench}},
 	{Name: "guidellm", Doc: "a report of GuideLLM, JSON, versions 1 (0.5) and 2: a run for each benchmark of a sweep", Value: Format{detect: isGuideLLM, read: readGuideLLM}},

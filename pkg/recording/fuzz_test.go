@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // FuzzFormats: whatever the input, reading ends, and it ends with an error that
@@ -23,7 +23,7 @@ func FuzzFormats(f *testing.F) {
 		}
 		r, err := Read(context.Background(), text(in), name)
 		if err != nil {
-			var located *record.SyntaxError
+			var located *stream.SyntaxError
 			if !errors.As(err, &located) && name != "blis" && name != "" { // record has its own fuzz tests
 				t.Errorf("%v says not where", err)
 			}
@@ -51,11 +51,11 @@ func checkRun(t *testing.T, run *Run) {
 			t.Errorf("request %d arrives before the one above it", i)
 		case o.ArrivalUS < 0 || o.InputTokens < 0 || o.OutputTokens < 0:
 			t.Errorf("%+v", o)
-		case o.FirstTokenUS != record.Never && o.FirstTokenUS < o.ArrivalUS:
+		case o.FirstTokenUS != stream.Never && o.FirstTokenUS < o.ArrivalUS:
 			t.Errorf("a first token before the arrival: %+v", o)
-		case done && (o.CompletedUS == record.Never || o.CompletedUS < o.FirstTokenUS || o.InputTokens < 1):
+		case done && (o.CompletedUS == stream.Never || o.CompletedUS < o.FirstTokenUS || o.InputTokens < 1):
 			t.Errorf("completed: %+v", o)
-		case !done && o.CompletedUS != record.Never:
+		case !done && o.CompletedUS != stream.Never:
 			t.Errorf("not completed: %+v", o)
 		case run.Clock != ClientClock && run.Clock != ServerClock:
 			t.Errorf("a clock %q", run.Clock)

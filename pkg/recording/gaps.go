@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // gaps are the times between the pieces of an answer, in s: n in list, sum in all.
@@ -44,7 +44,7 @@ func (g *gaps) into(c *call) {
 		} else {
 			c.ITLUS = append(c.ITLUS, [2]int64{us, 1})
 		}
-		c.ITLMaxUS = max(c.ITLMaxUS, record.Micros(us))
+		c.ITLMaxUS = max(c.ITLMaxUS, stream.Micros(us))
 	}
 }
 

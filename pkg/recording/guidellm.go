@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // guideReport is what matters of a report of GuideLLM (guidellm benchmark run, as
@@ -60,7 +60,7 @@ func isGuideLLM(h *head) bool {
 
 // readGuideLLM reads a report: a run for each benchmark that kept its requests.
 func readGuideLLM(f *file, r *Recording) error {
-	docs, err := source.NewDocuments(f.Name, f)
+	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func readGuideLLM(f *file, r *Recording) error {
 }
 
 // run is the run of one benchmark; place says which one it is.
-func (b *guideBenchmark) run(p *source.Place, place string) (*Run, error) {
+func (b *guideBenchmark) run(p *textio.Place, place string) (*Run, error) {
 	r := &Run{Model: b.Config.Backend.Model, Clock: ClientClock, Arrivals: true}
 	if rate := b.Config.Strategy.Rate; rate != nil && *rate > 0 {
 		r.TargetRPS = *rate
@@ -129,11 +129,11 @@ func (b *guideBenchmark) run(p *source.Place, place string) (*Run, error) {
 	}
 	r.warnChunks(chunked)
 	r.warnUnstreamed(unstreamed(calls))
-	return r, outcomes(&source.Place{Name: p.Name}, calls, r)
+	return r, outcomes(&textio.Place{Name: p.Name}, calls, r)
 }
 
 // call is one request of a list; place says which.
-func (q *guideRequest) call(p *source.Place, place, list string) (call, error) {
+func (q *guideRequest) call(p *textio.Place, place, list string) (call, error) {
 	c := newCall()
 	c.ID = q.ID
 	t := &q.Info.Timings

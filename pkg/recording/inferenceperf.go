@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // lifecycle is what matters of an element of inference-perf's
@@ -47,7 +47,7 @@ func isInferencePerf(h *head) bool {
 
 // readInferencePerf reads such a list.
 func readInferencePerf(f *file, r *Recording) error {
-	docs, err := source.NewDocuments(f.Name, f)
+	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,11 @@ func readInferencePerf(f *file, r *Recording) error {
 	run.warnChunks(chunked)
 	run.warnUnstreamed(unstreamed(calls))
 	r.Runs = []*Run{run}
-	return outcomes(&source.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Place{Name: f.Name}, calls, run)
 }
 
 // call is one request, and when something of its answer came.
-func (q *lifecycle) call(p *source.Place, place string) (call, []float64, error) {
+func (q *lifecycle) call(p *textio.Place, place string) (call, []float64, error) {
 	c := newCall()
 	if q.Start == nil {
 		return c, nil, p.Errorf("%s.start_time is missing", place)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 
 	"pgregory.net/rapid"
 )
@@ -23,8 +23,8 @@ func repeating(lengths []int64) *Run {
 		c.complete(10)
 		o := c.Outcome
 		o.ID, o.InputTokens = fmt.Sprint(i), l
-		o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = record.Micros(i*1000), record.Micros(i*1000+500), record.Micros(i*1000+9500)
-		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = record.Never, record.Never, record.Never
+		o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = stream.Micros(i*1000), stream.Micros(i*1000+500), stream.Micros(i*1000+9500)
+		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = stream.Never, stream.Never, stream.Never
 		r.Outcomes = append(r.Outcomes, o)
 	}
 	return r
@@ -111,11 +111,11 @@ func TestPromptsOfPeriod(t *testing.T) {
 // without arrivals is not at all.
 func TestWorkload(t *testing.T) {
 	r := repeating([]int64{10, 20, 30, 40})
-	r.Outcomes[0].State, r.Outcomes[0].OutputTokens = record.StateFailed, 0
-	r.Outcomes[1].State, r.Outcomes[1].OutputTokens = record.StateFailed, 7
+	r.Outcomes[0].State, r.Outcomes[0].OutputTokens = stream.StateFailed, 0
+	r.Outcomes[1].State, r.Outcomes[1].OutputTokens = stream.StateFailed, 7
 	r.Outcomes[2].InputTokens = 0
 	list, err := r.Workload(0)
-	if err != nil || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" || list[1].DeadlineUS != record.Never {
+	if err != nil || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" || list[1].DeadlineUS != stream.Never {
 		t.Errorf("%v, %v", list, err)
 	}
 	r.Arrivals = false
@@ -145,8 +145,8 @@ func paced(n int) *Run {
 		c.last = c.first + 99*gap
 		c.InputTokens = 10
 		o := c.Outcome
-		o.ID, o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = fmt.Sprint(i), record.Micros(c.at), record.Micros(c.first), record.Micros(c.last)
-		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = record.Never, record.Never, record.Never
+		o.ID, o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = fmt.Sprint(i), stream.Micros(c.at), stream.Micros(c.first), stream.Micros(c.last)
+		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = stream.Never, stream.Never, stream.Never
 		r.Outcomes = append(r.Outcomes, o)
 	}
 	return r
@@ -224,7 +224,7 @@ func TestWriteIsRead(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				again, err := Read(context.Background(), source.Input{Name: "in", Stream: &out}, "")
+				again, err := Read(context.Background(), textio.Input{Name: "in", Stream: &out}, "")
 				if err != nil || again.Format != "blis" {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -247,7 +247,7 @@ func TestWriteIsRead(t *testing.T) {
 		}
 	}
 	r := repeating([]int64{10})
-	r.Outcomes[0].FirstTokenUS = record.Never
+	r.Outcomes[0].FirstTokenUS = stream.Never
 	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil || !strings.Contains(err.Error(), "request 0 completed without a time of its first token") {
 		t.Errorf("a request that was not streamed: %v", err)
 	}

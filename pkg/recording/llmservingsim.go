@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // engineLine is a line of what LLMServingSim's benchmark of vLLM writes
@@ -43,7 +43,7 @@ func isLLMServingSim(h *head) bool { return !h.list && h.any("queued_ts", "first
 func readLLMServingSim(f *file, r *Recording) error {
 	var calls []call
 	least := math.Inf(1)
-	err := eachLine(f, func(l *source.Lines, line *engineLine) error {
+	err := eachLine(f, func(l *textio.Lines, line *engineLine) error {
 		c, err := line.call(l)
 		if err != nil {
 			return err
@@ -65,15 +65,15 @@ func readLLMServingSim(f *file, r *Recording) error {
 		return err
 	}
 	r.Runs = []*Run{run}
-	return outcomes(&source.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Place{Name: f.Name}, calls, run)
 }
 
 // call is the request of a line, on its two clocks.
-func (e *engineLine) call(l *source.Lines) (call, error) {
+func (e *engineLine) call(l *textio.Lines) (call, error) {
 	c := newCall()
-	if err := l.Need(source.Absent("input_toks", e.Input == nil), source.Absent("output_toks", e.Output == nil), source.Absent("arrival_time", e.Arrival == nil),
-		source.Absent("queued_ts", e.Queued == nil), source.Absent("scheduled_ts", e.Scheduled == nil), source.Absent("first_token_ts", e.First == nil),
-		source.Absent("last_token_ts", e.Last == nil)); err != nil {
+	if err := l.Need(textio.Absent("input_toks", e.Input == nil), textio.Absent("output_toks", e.Output == nil), textio.Absent("arrival_time", e.Arrival == nil),
+		textio.Absent("queued_ts", e.Queued == nil), textio.Absent("scheduled_ts", e.Scheduled == nil), textio.Absent("first_token_ts", e.First == nil),
+		textio.Absent("last_token_ts", e.Last == nil)); err != nil {
 		return c, err
 	}
 	c.ID, c.InputTokens = e.ID, *e.Input
@@ -105,7 +105,7 @@ func (r *Run) setUpBeside(path string) error {
 	}
 	var meta engineMeta
 	if err := json.Unmarshal(text, &meta); err != nil {
-		return (&source.Place{Name: name}).Errorf("%s", source.JSONFault(err))
+		return (&textio.Place{Name: name}).Errorf("%s", textio.JSONFault(err))
 	}
 	r.Model, r.TensorParallel = meta.Model, meta.Engine.TensorParallel
 	if meta.Version != "" {

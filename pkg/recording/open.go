@@ -14,25 +14,25 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // Open reads the recording at path, whether it is compressed or not. format is a
 // name in Formats; "" finds out by the content. path may end in #NAME, which
 // chooses some of several runs: by name, or by words of their names.
 //
-// An error is one of the system or of ctx, or a *record.SyntaxError that says
+// An error is one of the system or of ctx, or a *stream.SyntaxError that says
 // where the file is wrong.
 func Open(ctx context.Context, path, format string) (*Recording, error) {
-	return Read(ctx, source.Input{Name: path, Path: path}, format)
+	return Read(ctx, textio.Input{Name: path, Path: path}, format)
 }
 
 // Read is Open for any input. Of a stream the path may be #NAME, or "".
-func Read(ctx context.Context, in source.Input, format string) (*Recording, error) {
+func Read(ctx context.Context, in textio.Input, format string) (*Recording, error) {
 	choice := ""
-	if in.Stream != nil || !source.Exists(in.Path) {
+	if in.Stream != nil || !textio.Exists(in.Path) {
 		in.Path, choice, _ = strings.Cut(in.Path, "#")
 		in.Name = strings.TrimSuffix(in.Name, "#"+choice)
 	}
@@ -46,7 +46,7 @@ func Read(ctx context.Context, in source.Input, format string) (*Recording, erro
 	defer text.Close()
 	digest := sha256.New()
 	below := bufio.NewReaderSize(io.TeeReader(stoppable{ctx, text}, digest), headSize)
-	f := &file{Reader: below, Place: source.Place{Name: in.Name}, path: in.Path}
+	f := &file{Reader: below, Place: textio.Place{Name: in.Name}, path: in.Path}
 	begin, err := below.Peek(headSize)
 	if err != nil && err != io.EOF {
 		return nil, f.faulty(err)
@@ -92,13 +92,13 @@ func (r *Recording) Names() []string {
 // Foreign reports whether path, which may end in #NAME, is a file that somebody
 // else wrote: of a format that is known, or of what a stream of ours cannot be.
 func Foreign(path string) bool {
-	if !source.Exists(path) {
+	if !textio.Exists(path) {
 		path, _, _ = strings.Cut(path, "#")
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	text, err := (source.Input{Name: path, Path: path}).Open()
+	text, err := (textio.Input{Name: path, Path: path}).Open()
 	if err != nil {
 		return false
 	}
@@ -112,7 +112,7 @@ func Foreign(path string) bool {
 func OpenStream(ctx context.Context, name string, in io.Reader, choice string) (r *Recording, rest io.Reader, err error) {
 	below := bufio.NewReaderSize(in, headSize)
 	first, _ := below.Peek(headSize) // what is wrong shows again
-	text, err := (source.Input{Stream: bytes.NewReader(first)}).Open()
+	text, err := (textio.Input{Stream: bytes.NewReader(first)}).Open()
 	if err != nil {
 		return nil, below, nil
 	}
@@ -124,27 +124,27 @@ func OpenStream(ctx context.Context, name string, in io.Reader, choice string) (
 	if choice != "" {
 		path = "#" + choice
 	}
-	r, err = Read(ctx, source.Input{Name: name, Path: path, Stream: below}, "")
+	r, err = Read(ctx, textio.Input{Name: name, Path: path, Stream: below}, "")
 	return r, nil, err
 }
 
 // isForeign reports whether a text begins as one of the formats of others, or with what
 // is no object.
-func isForeign(text *source.Text) bool {
+func isForeign(text *textio.Text) bool {
 	first, _ := text.Peek(headSize)
 	if trimmed := bytes.TrimSpace(first); len(trimmed) > 0 && trimmed[0] != '{' {
 		return true
 	}
 	h := begin(first)
-	return !isBLIS(h) && slices.ContainsFunc(Formats, func(e named.Entry[Format]) bool { return e.Value.detect(h) })
+	return !isBLIS(h) && slices.ContainsFunc(Formats, func(e registry.Entry[Format]) bool { return e.Value.detect(h) })
 }
 
 // misspelt is err, of a file that is not there, or what is wrong with the format before
 // one that is.
 func misspelt(path string, err error) error {
 	format, file, ok := strings.Cut(path, ":")
-	if file, _, _ = strings.Cut(file, "#"); ok && source.Exists(file) {
-		return named.Unknown("format of recordings", format, Formats.Names())
+	if file, _, _ = strings.Cut(file, "#"); ok && textio.Exists(file) {
+		return registry.Unknown("format of recordings", format, Formats.Names())
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (r *Recording) Overlap(other *Recording) bool {
 // file is an open file that is being read.
 type file struct {
 	*bufio.Reader
-	source.Place
+	textio.Place
 	// path is the file's, "" of a stream.
 	path string
 }
@@ -186,13 +186,13 @@ type file struct {
 // faulty is err with the name of the file, if it is one of the text below.
 func (f *file) faulty(err error) error {
 	switch err.(type) {
-	case *record.SyntaxError, *record.FaultError:
+	case *stream.SyntaxError, *stream.FaultError:
 		return err
 	}
 	if err == context.Canceled || err == context.DeadlineExceeded {
 		return err
 	}
-	return &record.SyntaxError{File: f.Place.Name, Msg: err.Error()}
+	return &stream.SyntaxError{File: f.Place.Name, Msg: err.Error()}
 }
 
 // stoppable is a reader that ends with ctx.
@@ -213,9 +213,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 func (r *Recording) One() (*Run, error) {
 	switch {
 	case len(r.Runs) == 0:
-		return nil, &record.SyntaxError{File: r.Path, Msg: "holds steps and no requests"}
+		return nil, &stream.SyntaxError{File: r.Path, Msg: "holds steps and no requests"}
 	case len(r.Runs) > 1:
-		return nil, &record.SyntaxError{File: r.Path, Msg: fmt.Sprintf("holds %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))}
+		return nil, &stream.SyntaxError{File: r.Path, Msg: fmt.Sprintf("holds %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))}
 	}
 	return r.Runs[0], nil
 }
@@ -233,7 +233,7 @@ func (r *Recording) choose(choice string) error {
 		}
 	}
 	if len(kept) == 0 {
-		return &record.SyntaxError{File: r.Path, Msg: named.Unknown("run", choice, r.Names()).Error()}
+		return &stream.SyntaxError{File: r.Path, Msg: registry.Unknown("run", choice, r.Names()).Error()}
 	}
 	r.Runs = kept
 	return nil

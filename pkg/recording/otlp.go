@@ -8,7 +8,7 @@ import (
 	"math"
 	"strconv"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // otlpExport is what matters of an export of OpenTelemetry's traces as JSON (one
@@ -97,7 +97,7 @@ func isOTLP(h *head) bool { return !h.list && h.has("resourceSpans") }
 // them (tokenizing, the way to the engine and back) is put before the queue: when
 // it was is not known. A span that was exported twice counts once.
 func readOTLP(f *file, r *Recording) error {
-	docs, err := source.NewDocuments(f.Name, f)
+	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func readOTLP(f *file, r *Recording) error {
 		}
 	}
 	if len(calls) == 0 {
-		return (&source.Place{Name: f.Name}).Errorf("holds no spans called %s, and %d others", otlpRequest, others)
+		return (&textio.Place{Name: f.Name}).Errorf("holds no spans called %s, and %d others", otlpRequest, others)
 	}
 	if twice > 0 {
 		run.warnf("left out %d spans that were exported twice", twice)
@@ -147,12 +147,12 @@ func readOTLP(f *file, r *Recording) error {
 		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue is taken to begin on arrival", overlapping)
 	}
 	r.Runs = []*Run{run}
-	return outcomes(&source.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Place{Name: f.Name}, calls, run)
 }
 
 // call is the request of a span; early says that its queue would have begun
 // before its arrival.
-func (s *otlpSpan) call(p *source.Place) (c call, early bool, err error) {
+func (s *otlpSpan) call(p *textio.Place) (c call, early bool, err error) {
 	c = newCall()
 	values := map[string]otlpNumber{}
 	for i := range s.Attributes {

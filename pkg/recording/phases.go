@@ -3,7 +3,7 @@ package recording
 import (
 	"strings"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 const phaseColumns = "request_id,phase_type,t_start,t_end,prefill_tokens,decode_tokens"
@@ -13,7 +13,7 @@ func isPhases(h *head) bool { return h.has("phase_type", "t_start", "t_end") }
 // phases are those of a table of what vLLM's engine did for each request: rows of
 // prefill and decode, with times in s.
 type phases struct {
-	*source.Sheet
+	*textio.Sheet
 	id, kind, start, end, prefill, decode int
 	calls                                 []*phased
 	byID                                  map[string]*phased
@@ -28,13 +28,13 @@ type phased struct {
 // readPhases reads such a table. When requests came is not in it, nor the queue:
 // arrivals stand for the start of prefill.
 func readPhases(f *file, r *Recording) error {
-	s, err := source.NewSheet(f.Name, f, phaseColumns)
+	s, err := textio.NewSheet(f.Name, f, phaseColumns)
 	if err != nil {
 		return err
 	}
 	p := &phases{Sheet: s, byID: map[string]*phased{}}
-	if err := s.NeedAll(source.Want("request_id", &p.id), source.Want("phase_type", &p.kind), source.Want("t_start", &p.start), source.Want("t_end", &p.end),
-		source.Want("prefill_tokens", &p.prefill), source.Want("decode_tokens", &p.decode)); err != nil {
+	if err := s.NeedAll(textio.Want("request_id", &p.id), textio.Want("phase_type", &p.kind), textio.Want("t_start", &p.start), textio.Want("t_end", &p.end),
+		textio.Want("prefill_tokens", &p.prefill), textio.Want("decode_tokens", &p.decode)); err != nil {
 		return err
 	}
 	if err := eachRow(s, "rows", p.row); err != nil {
@@ -45,20 +45,20 @@ func readPhases(f *file, r *Recording) error {
 	var calls []call
 	for _, c := range p.calls {
 		if !c.prefilled {
-			return (&source.Place{Name: f.Name}).Errorf("request %s has no row of prefill", c.ID)
+			return (&textio.Place{Name: f.Name}).Errorf("request %s has no row of prefill", c.ID)
 		}
 		c.complete(c.OutputTokens)
 		if !c.decoded { // its only token came with the prefill
 			c.complete(1)
 			c.last = c.first
 		}
-		if err := c.check(&source.Place{Name: f.Name}, words{"prefill_tokens of " + c.ID, "decode_tokens of " + c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
+		if err := c.check(&textio.Place{Name: f.Name}, words{"prefill_tokens of " + c.ID, "decode_tokens of " + c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
 			return err
 		}
 		calls = append(calls, c.call)
 	}
 	r.Runs = []*Run{run}
-	return outcomes(&source.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Place{Name: f.Name}, calls, run)
 }
 
 // row takes the phase of the next row. A request that was preempted has several

@@ -8,7 +8,7 @@ package recording
 import (
 	"fmt"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Clocks: where the times of a run were taken.
@@ -51,7 +51,7 @@ type Run struct {
 	// prefill, as nothing earlier is known.
 	Arrivals bool
 	// Outcomes are all requests in the order of arrival, with ids that are theirs
-	// alone. Times are µs since the first arrival, record.Never where not measured:
+	// alone. Times are µs since the first arrival, stream.Never where not measured:
 	//
 	//	ArrivalUS     client: sent; server: received by its frontend
 	//	EnqueuedUS    server: the engine's queue took it
@@ -63,7 +63,7 @@ type Run struct {
 	// streamed. OutputTokens is 0 of a completed request whose tokens were not
 	// counted. A request that failed has the state failed and a reason; its lengths
 	// may be 0, not known.
-	Outcomes []record.Outcome
+	Outcomes []stream.Outcome
 	// Stages are parts of the time with a rate of their own, where the file names
 	// them, in order.
 	Stages   []Stage
@@ -80,7 +80,7 @@ func (r *Run) warnf(format string, args ...any) {
 // Stage is a part of a run, of the arrivals in [FromUS, ToUS).
 type Stage struct {
 	Name         string
-	FromUS, ToUS record.Micros
+	FromUS, ToUS stream.Micros
 	// TargetRPS is the rate wanted; 0 where the file does not say.
 	TargetRPS float64
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
+	"blis/pkg/registry"
 )
 
 // nameRuns names runs by words that tell them apart: of each place in the lists
@@ -53,7 +53,7 @@ func (r *Run) warnUnknown(columns, known []string) {
 			continue
 		}
 		hint := ""
-		if near := named.Closest(name, missing); near != "" {
+		if near := registry.Closest(name, missing); near != "" {
 			hint = fmt.Sprintf("; did you mean %s?", near)
 		}
 		r.warnf("the column %s means nothing here%s", name, hint)

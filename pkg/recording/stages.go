@@ -3,7 +3,7 @@ package recording
 import (
 	"slices"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // rows are the calls of one run, as they are read.
@@ -27,7 +27,7 @@ func (r *rows) add(c call, stage string) {
 
 // fill gives a run its outcomes and stages; errors call the file by name.
 func (r *rows) fill(run *Run, name string) error {
-	where := &source.Place{Name: name}
+	where := &textio.Place{Name: name}
 	if err := outcomes(where, r.calls, run); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (r *rows) fill(run *Run, name string) error {
 
 // cutStages finds the stages, which must follow each other. Until then they stand
 // in Step of the outcomes.
-func (r *Run) cutStages(stages []string, p *source.Place) error {
+func (r *Run) cutStages(stages []string, p *textio.Place) error {
 	defer func() {
 		for i := range r.Outcomes {
 			r.Outcomes[i].Step = ""

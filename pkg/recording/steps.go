@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // stepTimes are the columns of what a step took.
@@ -18,7 +18,7 @@ func isSteps(h *head) bool {
 
 // stepTable reads a table of measured steps.
 type stepTable struct {
-	*source.Sheet
+	*textio.Sheet
 	prefill, decode, took, context, each, before int
 	model, gpu, tp, engine, note                 int
 	us                                           float64
@@ -27,13 +27,13 @@ type stepTable struct {
 // readSteps reads a table of steps. The context of decode sequences is given in
 // all (context_tokens), or for each (decode_kv_each, context_tokens_mean_per_seq).
 func readSteps(f *file, r *Recording) error {
-	s, err := source.NewSheet(f.Name, f, stepColumns)
+	s, err := textio.NewSheet(f.Name, f, stepColumns)
 	if err != nil {
 		return err
 	}
 	t := &stepTable{Sheet: s, context: s.Column("context_tokens"), each: s.Column("decode_kv_each", "context_tokens_mean_per_seq"), before: s.Column("prefill_kv_before"),
 		model: s.Column("model"), gpu: s.Column("gpu"), tp: s.Column("tp"), engine: s.Column("vllm_version"), note: s.Column("note")}
-	if err := s.NeedAll(source.Want("prefill_tokens", &t.prefill), source.Want("decode_tokens", &t.decode)); err != nil {
+	if err := s.NeedAll(textio.Want("prefill_tokens", &t.prefill), textio.Want("decode_tokens", &t.decode)); err != nil {
 		return err
 	}
 	if t.took, err = s.Need(names(stepTimes)...); err != nil {
@@ -78,8 +78,8 @@ func (t *stepTable) row() (Step, error) {
 		name   string
 		tokens int64
 	}{{"prefill_tokens", s.Prefill}, {"decode_tokens", s.Decode}, {"prefill_kv_before", s.PrefillContext}} {
-		if n.tokens < 0 || n.tokens > source.MaxTokens {
-			return s, t.Errorf("%s must be between 0 and %d, is %d", n.name, source.MaxTokens, n.tokens)
+		if n.tokens < 0 || n.tokens > textio.MaxTokens {
+			return s, t.Errorf("%s must be between 0 and %d, is %d", n.name, textio.MaxTokens, n.tokens)
 		}
 	}
 	if s.Prefill+s.Decode == 0 {
@@ -109,8 +109,8 @@ func (t *stepTable) contextOf(s *Step) error {
 		if err != nil {
 			return err
 		}
-		if each > source.MaxTokens {
-			return t.Errorf("%s must be at most %d, is %g", t.Header[column], source.MaxTokens, each)
+		if each > textio.MaxTokens {
+			return t.Errorf("%s must be at most %d, is %g", t.Header[column], textio.MaxTokens, each)
 		}
 		s.Context = int64(math.Floor(each*times + 0.5))
 	}

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 
 	"github.com/cockroachdb/datadriven"
 )
 
 // text is a stream's input.
-func text(s string) source.Input {
-	return source.Input{Name: "in", Stream: strings.NewReader(s)}
+func text(s string) textio.Input {
+	return textio.Input{Name: "in", Stream: strings.NewReader(s)}
 }
 
 // told is what a recording says, a line for each run, outcome, step and warning.
@@ -38,9 +38,9 @@ func told(r *Recording) string {
 			fmt.Fprintf(&b, "%s %s in=%d out=%d at=%d", o.ID, o.State, o.InputTokens, o.OutputTokens, o.ArrivalUS)
 			for _, t := range []struct {
 				name string
-				us   record.Micros
+				us   stream.Micros
 			}{{"queued", o.EnqueuedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"last", o.CompletedUS}, {"ended", o.EndedUS}} {
-				if t.us != record.Never {
+				if t.us != stream.Never {
 					fmt.Fprintf(&b, " %s=%d", t.name, t.us)
 				}
 			}
@@ -74,7 +74,7 @@ func TestStories(t *testing.T) {
 			}
 			r, err := Read(context.Background(), text(strings.ReplaceAll(d.Input, "\\\n", "")+"\n"), format)
 			if err != nil {
-				var located *record.SyntaxError
+				var located *stream.SyntaxError
 				if !errors.As(err, &located) {
 					t.Errorf("%v says not where", err)
 				}

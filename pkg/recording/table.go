@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // timed is a name that a column of times may have, and how many µs its unit is.
@@ -67,7 +67,7 @@ func names(columns []timed) (all []string) {
 
 // table reads a table of requests.
 type table struct {
-	*source.Sheet
+	*textio.Sheet
 	// The places of columns; -1 is none. The four times have units.
 	at, ttft, e2e, end                                   int
 	atUS, ttftUS, e2eUS, endUS                           float64
@@ -84,7 +84,7 @@ type table struct {
 // readTable reads a table of requests by the names of its columns: a run for each
 // setup.
 func readTable(f *file, r *Recording) error {
-	s, err := source.NewSheet(f.Name, f, tableColumns)
+	s, err := textio.NewSheet(f.Name, f, tableColumns)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (t *table) words() (all [][]string) {
 func (t *table) finish() (runs []*Run, err error) {
 	for _, rows := range t.runs {
 		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0}
-		if err := run.setUp(rows.setup, &source.Place{Name: t.Name}); err != nil {
+		if err := run.setUp(rows.setup, &textio.Place{Name: t.Name}); err != nil {
 			return nil, err
 		}
 		if err := rows.fill(run, t.Name); err != nil {
@@ -307,7 +307,7 @@ func (t *table) inMS() string {
 }
 
 // setUp takes what a table says of the setup, in the order of setup.
-func (r *Run) setUp(values []string, p *source.Place) error {
+func (r *Run) setUp(values []string, p *textio.Place) error {
 	r.Model, r.GPU = values[setupModel], values[setupGPU]
 	for _, n := range []struct {
 		at   int

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,…"
@@ -30,7 +30,7 @@ func isTraceV2(h *head) bool { return h.has("request_id", "arrival_time_us", "in
 // prefix_length and input_tokens; without one, server_input_tokens where the
 // server counted.
 type tracev2 struct {
-	*source.Sheet
+	*textio.Sheet
 	id, at, input, output int
 	// These may be absent.
 	send, first, last, chunks, status, fault    int
@@ -51,7 +51,7 @@ func readTraceV2(f *file, r *Recording) error {
 	if err := run.readTraceV2Header(f.path); err != nil {
 		return err
 	}
-	s, err := source.NewSheet(f.Name, f, tracev2Columns)
+	s, err := textio.NewSheet(f.Name, f, tracev2Columns)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func readTraceV2(f *file, r *Recording) error {
 		status: s.Column("status"), fault: s.Column("error_message"), served: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"),
 		class: s.Column("slo_class"), model: s.Column("model"), session: s.Column("session_id"), turn: s.Column("round_index"),
 		group: s.Column("prefix_group"), prefix: s.Column("prefix_length"), deadline: s.Column("deadline_us")}
-	if err := s.NeedAll(source.Want("request_id", &t.id), source.Want("arrival_time_us", &t.at), source.Want("input_tokens", &t.input), source.Want("output_tokens", &t.output)); err != nil {
+	if err := s.NeedAll(textio.Want("request_id", &t.id), textio.Want("arrival_time_us", &t.at), textio.Want("input_tokens", &t.input), textio.Want("output_tokens", &t.output)); err != nil {
 		return err
 	}
 	run.warnUnknown(s.Header, tracev2Names)
@@ -78,7 +78,7 @@ func readTraceV2(f *file, r *Recording) error {
 	}
 	run.warnChunks(t.chunked)
 	r.Runs = []*Run{run}
-	return outcomes(&source.Place{Name: f.Name}, t.calls, run)
+	return outcomes(&textio.Place{Name: f.Name}, t.calls, run)
 }
 
 // row reads the next request.
@@ -112,8 +112,8 @@ func (t *tracev2) prompt(c *call) error {
 		if *n.into, err = t.Optional(n.column); err != nil {
 			return err
 		}
-		if *n.into < 0 || n.column != t.deadline && *n.into > source.MaxTokens {
-			return t.Errorf("%s must be between 0 and %d, is %d", t.Header[n.column], source.MaxTokens, *n.into)
+		if *n.into < 0 || n.column != t.deadline && *n.into > textio.MaxTokens {
+			return t.Errorf("%s must be between 0 and %d, is %d", t.Header[n.column], textio.MaxTokens, *n.into)
 		}
 	}
 	if c.Session == "" {
@@ -121,8 +121,8 @@ func (t *tracev2) prompt(c *call) error {
 	}
 	switch group := t.Value(t.group); {
 	case group != "" && prefix > 0 && c.InputTokens >= 0:
-		c.InputTokens = min(c.InputTokens, source.MaxTokens) + prefix
-		c.offer.prompt = []record.Segment{{ID: strings.Clone(group), Tokens: prefix}}
+		c.InputTokens = min(c.InputTokens, textio.MaxTokens) + prefix
+		c.offer.prompt = []stream.Segment{{ID: strings.Clone(group), Tokens: prefix}}
 	case group == "" && served > 0:
 		c.InputTokens = served
 	}
@@ -171,7 +171,7 @@ func (t *tracev2) times(c *call) error {
 		c.fail(cmp.Or(t.Value(t.fault), status))
 		return nil
 	case last == 0: // generated, not sent
-		c.State = record.StateUnfinished
+		c.State = stream.StateUnfinished
 		return nil
 	}
 	t.answered++
@@ -207,14 +207,14 @@ func (r *Run) readTraceV2Header(path string) error {
 			return err
 		}
 		defer f.Close()
-		return r.takeTraceV2Header(&source.Place{Name: name}, bufio.NewScanner(f))
+		return r.takeTraceV2Header(&textio.Place{Name: name}, bufio.NewScanner(f))
 	}
 	return nil
 }
 
 // takeTraceV2Header looks for the scalars that matter; the rest of the header is
 // nested deeper, or free.
-func (r *Run) takeTraceV2Header(p *source.Place, lines *bufio.Scanner) error {
+func (r *Run) takeTraceV2Header(p *textio.Place, lines *bufio.Scanner) error {
 	allowed := map[string][]string{"trace_version": {"2"}, "time_unit": {"us", "microseconds"}}
 	section := ""
 	for lines.Scan() {

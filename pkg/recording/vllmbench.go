@@ -8,7 +8,7 @@ import (
 	"math"
 	"strings"
 
-	"blis/pkg/source"
+	"blis/pkg/textio"
 )
 
 // benchResult is what matters of a result of vLLM's benchmark (vllm bench serve
@@ -50,7 +50,7 @@ func isVLLMBench(h *head) bool {
 // readVLLMBench reads one result, or several one after the other, as SGLang
 // appends them.
 func readVLLMBench(f *file, r *Recording) error {
-	docs, err := source.NewDocuments(f.Name, f)
+	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func readVLLMBench(f *file, r *Recording) error {
 }
 
 // run is the run of one result.
-func (b *benchResult) run(p *source.Place) (*Run, error) {
+func (b *benchResult) run(p *textio.Place) (*Run, error) {
 	if err := b.lists(p); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (b *benchResult) run(p *source.Place) (*Run, error) {
 		}
 	}
 	b.warn(r, calls)
-	return r, outcomes(&source.Place{Name: p.Name}, calls, r)
+	return r, outcomes(&textio.Place{Name: p.Name}, calls, r)
 }
 
 // element names one of a list.
@@ -120,7 +120,7 @@ func element(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) 
 
 // lists checks that there is a list for all that is needed, and that they are
 // equally long.
-func (b *benchResult) lists(p *source.Place) error {
+func (b *benchResult) lists(p *textio.Place) error {
 	n := len(b.InputLens)
 	for _, list := range []struct {
 		name     string

@@ -3,7 +3,7 @@ package recording
 import (
 	"fmt"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Workload returns the requests that replay the run: with its arrivals, lengths,
@@ -20,7 +20,7 @@ import (
 //
 // It is an error if the file does not say when requests came; where it says only
 // when they were scheduled, they arrive then.
-func (r *Run) Workload(period int) ([]record.Request, error) {
+func (r *Run) Workload(period int) ([]stream.Request, error) {
 	if !r.Timed() {
 		return nil, fmt.Errorf("%s", noArrivals)
 	}
@@ -29,29 +29,29 @@ func (r *Run) Workload(period int) ([]record.Request, error) {
 
 // Requests are those of Workload, of any run: where it is not Timed they are in the
 // order of the file, and all arrive at 0.
-func (r *Run) Requests(period int) []record.Request {
+func (r *Run) Requests(period int) []stream.Request {
 	var prompts []int64
 	if period > 0 {
 		prompts = r.prompts(period)
 	}
-	var list []record.Request
+	var list []stream.Request
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		if o.InputTokens == 0 || o.OutputTokens == 0 && o.State != completed {
 			continue
 		}
-		q := record.Request{Kind: record.KindRequest, ID: o.ID, ArrivalUS: o.ArrivalUS, InputTokens: o.InputTokens, OutputTokens: o.OutputTokens,
-			Tenant: o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Session: o.Session, DeadlineUS: record.Never}
+		q := stream.Request{Kind: stream.KindRequest, ID: o.ID, ArrivalUS: o.ArrivalUS, InputTokens: o.InputTokens, OutputTokens: o.OutputTokens,
+			Tenant: o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Session: o.Session, DeadlineUS: stream.Never}
 		if f, there := r.offers[o.ID]; there {
 			q.Turn = f.turn
 			q.Prompt = append(q.Prompt, f.prompt...)
 			if f.deadline > 0 {
-				q.DeadlineUS = o.ArrivalUS + record.Micros(f.deadline+0.5)
+				q.DeadlineUS = o.ArrivalUS + stream.Micros(f.deadline+0.5)
 			}
 		}
 		if period > 0 && len(q.Prompt) == 0 {
 			if at := placeOf(prompts, i%period, o.InputTokens); at >= 0 {
-				q.Prompt = []record.Segment{{ID: fmt.Sprintf("prompt-%d", at), Tokens: o.InputTokens}}
+				q.Prompt = []stream.Segment{{ID: fmt.Sprintf("prompt-%d", at), Tokens: o.InputTokens}}
 			}
 		}
 		list = append(list, q)
@@ -62,7 +62,7 @@ func (r *Run) Requests(period int) []record.Request {
 // Timed reports whether it is known when requests came, or at least when they were
 // scheduled.
 func (r *Run) Timed() bool {
-	return r.Arrivals || len(r.Outcomes) > 0 && r.Outcomes[0].ScheduledUS != record.Never
+	return r.Arrivals || len(r.Outcomes) > 0 && r.Outcomes[0].ScheduledUS != stream.Never
 }
 
 // prompts are the lengths of the prompts of a period: of each place the one that

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"io"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Write writes the run as a stream of our own, a recording, compressed unless it
 // is to be plain. tool is the program that does it. A request that completed
 // without a first token has no place in a stream, and is an error.
 func Write(out io.Writer, r *Run, tool, version string, plain bool) error {
-	w := record.NewWriter(out, plain)
+	w := stream.NewWriter(out, plain)
 	err := write(w, r, tool, version)
 	if closed := w.Close(); err == nil {
 		err = closed
@@ -19,8 +19,8 @@ func Write(out io.Writer, r *Run, tool, version string, plain bool) error {
 	return err
 }
 
-func write(w *record.Writer, r *Run, tool, version string) error {
-	if err := w.Header(&record.Header{Stream: record.StreamRecording, Tool: tool, Version: version, Recording: &record.RecordingHeader{
+func write(w *stream.Writer, r *Run, tool, version string) error {
+	if err := w.Header(&stream.Header{Stream: stream.StreamRecording, Tool: tool, Version: version, Recording: &stream.RecordingHeader{
 		Clock: r.Clock, Arrivals: r.Arrivals, Model: r.Model, GPU: r.GPU, Engine: r.Engine,
 		TensorParallelSize: int64(r.TensorParallel), Replicas: int64(r.Replicas), TargetRPS: r.TargetRPS,
 	}}); err != nil {
@@ -28,12 +28,12 @@ func write(w *record.Writer, r *Run, tool, version string) error {
 	}
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		if o.State == completed && o.FirstTokenUS == record.Never {
+		if o.State == completed && o.FirstTokenUS == stream.Never {
 			return fmt.Errorf("request %s completed without a time of its first token, which our own streams must have", o.ID)
 		}
 		if err := w.Outcome(o); err != nil {
 			return err
 		}
 	}
-	return w.End(&record.End{})
+	return w.End(&stream.End{})
 }

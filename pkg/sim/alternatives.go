@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // brancher plays decisions again: from forks of base, the same run from its start,
@@ -20,8 +20,8 @@ type brancher struct {
 
 // all plays tries in this order, and returns what each changes. The forks are runs of
 // their own, so that several are played side by side while the base goes on.
-func (p *brancher) all(tries []try, order []int) ([]record.Alternative, error) {
-	results, errs := make([]record.Alternative, len(tries)), make([]error, len(tries))
+func (p *brancher) all(tries []try, order []int) ([]stream.Alternative, error) {
+	results, errs := make([]stream.Alternative, len(tries)), make([]error, len(tries))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
 	for _, i := range order {
@@ -42,7 +42,7 @@ func (p *brancher) all(tries []try, order []int) ([]record.Alternative, error) {
 
 // try begins one alternative; what it returns plays it to its end and says what it
 // changes.
-func (p *brancher) try(t try) (finish func() (record.Alternative, error), err error) {
+func (p *brancher) try(t try) (finish func() (stream.Alternative, error), err error) {
 	p.base.bound = t.event - 1
 	if err := p.base.run(p.ctx.Err); err != nil {
 		return nil, err
@@ -53,16 +53,16 @@ func (p *brancher) try(t try) (finish func() (record.Alternative, error), err er
 		was = p.base.fork(&fates{})
 	}
 	settled := p.base.ledger.(*fates).settled()
-	return func() (record.Alternative, error) {
+	return func() (stream.Alternative, error) {
 		actual := p.actual
 		if was != nil {
 			if err := p.finish(was); err != nil {
-				return record.Alternative{}, err
+				return stream.Alternative{}, err
 			}
 			actual = was.ledger.(*fates)
 		}
 		if err := p.finish(f); err != nil {
-			return record.Alternative{}, err
+			return stream.Alternative{}, err
 		}
 		return p.alternative(t, settled, actual, f.ledger.(*fates)), nil
 	}, nil
@@ -70,8 +70,8 @@ func (p *brancher) try(t try) (finish func() (record.Alternative, error), err er
 
 // alternative is what t changes of what was, given what would have been, over the
 // request itself and over all that were not settled when it began.
-func (p *brancher) alternative(t try, settled []bool, was, would *fates) record.Alternative {
-	a := record.Alternative{Replica: record.Nowhere, Own: &record.Difference{}, All: &record.Difference{}}
+func (p *brancher) alternative(t try, settled []bool, was, would *fates) stream.Alternative {
+	a := stream.Alternative{Replica: stream.Nowhere, Own: &stream.Difference{}, All: &stream.Difference{}}
 	if t.replica == nowhere {
 		a.Verdict = t.forced.verdict.Action.String()
 	} else {

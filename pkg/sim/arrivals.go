@@ -1,13 +1,13 @@
 package sim
 
-import "blis/pkg/record"
+import "blis/pkg/stream"
 
 // feed hands out a workload.
 type feed interface {
 	// next returns the next arrival, valid until the call after and not to be
 	// changed but for its session's memory, and its position in the stream: that of
 	// its first step, where the others follow. It is nil at the end.
-	next() (a *record.Arrival, position int64, err error)
+	next() (a *stream.Arrival, position int64, err error)
 	// skip reads the rest, beginning with what next gave last, and returns how much
 	// it is.
 	skip() (int64, error)
@@ -15,21 +15,21 @@ type feed interface {
 
 // arrivals reads a workload, one request or session at a time.
 type arrivals struct {
-	reader *record.Reader
+	reader *stream.Reader
 	// position is that of what was read last, next what follows it: a session has
 	// one for each of its steps.
 	position, following int64
-	last                record.Micros
+	last                stream.Micros
 	seen                idSet
-	arrival             record.Arrival
+	arrival             stream.Arrival
 	// pending: the reader stands on a record not looked at yet.
 	pending bool
 }
 
 // openArrivals reads up to the first arrival. The header is nil where the
 // workload is bare.
-func openArrivals(reader *record.Reader) (*arrivals, *record.Header, error) {
-	reader.Expect(record.StreamWorkload)
+func openArrivals(reader *stream.Reader) (*arrivals, *stream.Header, error) {
+	reader.Expect(stream.StreamWorkload)
 	a := &arrivals{reader: reader}
 	if !reader.Next() {
 		return nil, nil, reader.Err()
@@ -39,14 +39,14 @@ func openArrivals(reader *record.Reader) (*arrivals, *record.Header, error) {
 	return a, h, nil
 }
 
-func (a *arrivals) next() (*record.Arrival, int64, error) {
+func (a *arrivals) next() (*stream.Arrival, int64, error) {
 	for a.pending || a.reader.Next() {
 		a.pending = false
 		switch kind := a.reader.Kind(); kind {
-		case record.KindRequest, record.KindSession:
+		case stream.KindRequest, stream.KindSession:
 			err := a.read()
 			return &a.arrival, a.position, err
-		case record.KindEnd:
+		case stream.KindEnd:
 		default:
 			return nil, 0, a.reader.Errorf("kind must be request or session, is %q", kind)
 		}
@@ -75,7 +75,7 @@ func (a *arrivals) read() error {
 }
 
 // readSteps takes the places and the ids of a session's calls.
-func (a *arrivals) readSteps(s *record.Session) error {
+func (a *arrivals) readSteps(s *stream.Session) error {
 	a.following += int64(len(s.Steps)) - 1
 	for i := range s.Steps {
 		if step := &s.Steps[i]; step.Tool == "" && !a.seen.add(hashID(s.ID, "/", step.ID)) {

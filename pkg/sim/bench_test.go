@@ -15,7 +15,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/latency"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // BenchmarkSim plays whole workloads, from a compressed stream in memory to a
@@ -90,23 +90,23 @@ func cpuTime() float64 {
 // are one of 512 prefixes, outputs N(256, 128).
 func benchWorkload(n int, rate float64) []byte {
 	var out bytes.Buffer
-	w := record.NewWriter(&out, false)
-	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "bench"}))
+	w := stream.NewWriter(&out, false)
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "bench"}))
 	r := rand.New(rand.NewPCG(1, 2))
 	normal := func(mean, dev float64) int64 { return int64(math.Max(1, math.Round(mean+dev*r.NormFloat64()))) }
-	prompt := make([]record.Segment, 1)
+	prompt := make([]stream.Segment, 1)
 	at := 0.0
 	for i := range n {
 		at += r.ExpFloat64() / rate * 1e6
-		q := record.Request{ID: fmt.Sprintf("req-%06d", i), ArrivalUS: record.Micros(at), DeadlineUS: record.Never,
+		q := stream.Request{ID: fmt.Sprintf("req-%06d", i), ArrivalUS: stream.Micros(at), DeadlineUS: stream.Never,
 			InputTokens: normal(512, 256), OutputTokens: normal(256, 128)}
 		if q.InputTokens > 1 {
-			prompt[0] = record.Segment{ID: fmt.Sprintf("group-%d", r.IntN(512)), Tokens: min(256, q.InputTokens-1)}
+			prompt[0] = stream.Segment{ID: fmt.Sprintf("group-%d", r.IntN(512)), Tokens: min(256, q.InputTokens-1)}
 			q.Prompt = prompt
 		}
 		must(w.Request(&q))
 	}
-	must(w.End(&record.End{}))
+	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes()
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"blis/pkg/des"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // checker holds a run to its contracts while it happens, at the cost of a look
@@ -37,12 +37,12 @@ func (c *checker) outcome(r *request) error {
 	last, name := o.ArrivalUS, "arrival_us"
 	for _, t := range []struct {
 		name string
-		at   record.Micros
+		at   stream.Micros
 	}{
 		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS}, {"enqueued_us", o.EnqueuedUS},
 		{"scheduled_us", o.ScheduledUS}, {"first_token_us", o.FirstTokenUS}, {"completed_us", o.CompletedUS},
 	} {
-		if t.at == record.Never {
+		if t.at == stream.Never {
 			continue
 		}
 		if t.at < last {
@@ -50,13 +50,13 @@ func (c *checker) outcome(r *request) error {
 		}
 		last, name = t.at, t.name
 	}
-	completed := o.State == record.StateCompleted
+	completed := o.State == stream.StateCompleted
 	switch {
-	case completed != (o.CompletedUS != record.Never):
+	case completed != (o.CompletedUS != stream.Never):
 		return fmt.Errorf("check: request %q is %s with completed_us %d", o.ID, o.State, o.CompletedUS)
 	case completed && o.GeneratedTokens != o.OutputTokens:
 		return fmt.Errorf("check: request %q is completed with %d of %d tokens", o.ID, o.GeneratedTokens, o.OutputTokens)
-	case (o.GeneratedTokens > 0) != (o.FirstTokenUS != record.Never):
+	case (o.GeneratedTokens > 0) != (o.FirstTokenUS != stream.Never):
 		return fmt.Errorf("check: request %q has %d tokens and first_token_us %d", o.ID, o.GeneratedTokens, o.FirstTokenUS)
 	case o.CachedTokens >= o.InputTokens:
 		return fmt.Errorf("check: request %q found %d of %d prompt tokens cached; the last one is always computed", o.ID, o.CachedTokens, o.InputTokens)

@@ -11,7 +11,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Counterfactual says which other choices are looked into. The zero value is none.
@@ -76,7 +76,7 @@ func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
 func (o *Options) Contradiction() error {
 	c := &o.Counterfactual
 	switch {
-	case c.given() && o.Trace == record.TraceLevels[0]:
+	case c.given() && o.Trace == stream.TraceLevels[0]:
 		return errors.New("--counterfactual points to decisions, which --trace minimal does not write")
 	case o.CounterfactualHorizon != nil && !c.exact():
 		return errors.New("--counterfactual-horizon is for --counterfactual exact:N, or ids of decisions")
@@ -101,7 +101,7 @@ func (c *Counterfactual) watch(s *simulation, b *book) *kept {
 }
 
 // replay plays the run that s was again, and from it other choices.
-func replay(ctx context.Context, c *cluster.Config, servers []server, k *kept, s *simulation, classes []record.SLOClass, o *Options) error {
+func replay(ctx context.Context, c *cluster.Config, servers []server, k *kept, s *simulation, classes []stream.SLOClass, o *Options) error {
 	base, err := newSimulation(c, classes, servers, o)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Cho
 	hindsight, avoidable := chosen.last-best.last, chosen.last-believed.last
 	g.book.Regret(hindsight, avoidable)
 	if g.exact() {
-		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: record.StageRouting, request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
+		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: stream.StageRouting, request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
 		if last, asked := g.admissions[r.position]; asked {
 			d.admission = last
 		}
@@ -205,7 +205,7 @@ func (g *regrets) admitted(s *simulation, r *request, view *policy.View, v polic
 // been served.
 func (g *regrets) ended(r *request) {
 	last, asked := g.admissions[r.position]
-	if asked && g.worst > 0 && last.verdict.Action != policy.Admit && (r.out.State == record.StateRejected || r.out.State == record.StateTimedOut) {
+	if asked && g.worst > 0 && last.verdict.Action != policy.Admit && (r.out.State == stream.StateRejected || r.out.State == stream.StateTimedOut) {
 		g.refused = append(g.refused, last.of(r))
 	}
 	delete(g.admissions, r.position)
@@ -213,7 +213,7 @@ func (g *regrets) ended(r *request) {
 
 // of is the decision, which was about r.
 func (a admissionDecision) of(r *request) decision {
-	return decision{number: a.number, position: r.position, event: a.event, stage: record.StageAdmission, request: r.out.ID, admission: a}
+	return decision{number: a.number, position: r.position, event: a.event, stage: stream.StageAdmission, request: r.out.ID, admission: a}
 }
 
 // most are the decisions that have lost most by estimate: of routing in ms and, up to

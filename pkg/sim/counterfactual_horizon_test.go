@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // TestCounterfactualHorizon: how far another choice is played counts from the
@@ -42,17 +42,17 @@ control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 }
 
 // exactRegret is the first exact regret in a run.
-func exactRegret(t *testing.T, run io.Reader) *record.Regret {
+func exactRegret(t *testing.T, run io.Reader) *stream.Regret {
 	t.Helper()
-	r := record.NewReader(run)
+	r := stream.NewReader(run)
 	defer r.Close()
 	for r.Next() {
-		if r.Kind() != record.KindRegret {
+		if r.Kind() != stream.KindRegret {
 			continue
 		}
-		var g record.Regret
+		var g stream.Regret
 		must(r.Decode(&g))
-		if g.Method == record.MethodExact {
+		if g.Method == stream.MethodExact {
 			return &g
 		}
 	}

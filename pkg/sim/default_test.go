@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // TestDefaultClusterIsMeasured: on one replica of the built-in cluster n
@@ -39,12 +39,12 @@ func TestDefaultClusterIsMeasured(t *testing.T) {
 	}
 }
 
-func readOutcomes(t *testing.T, run []byte) (all []record.Outcome) {
+func readOutcomes(t *testing.T, run []byte) (all []stream.Outcome) {
 	t.Helper()
-	r := record.NewReader(bytes.NewReader(run))
+	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
-		if r.Kind() == record.KindOutcome {
-			var o record.Outcome
+		if r.Kind() == stream.KindOutcome {
+			var o stream.Outcome
 			if err := r.Outcome(&o); err != nil {
 				t.Fatal(err)
 			}

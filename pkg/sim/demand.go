@@ -3,10 +3,10 @@ package sim
 import (
 	"slices"
 
+	"blis/pkg/capacity"
 	"blis/pkg/cluster"
-	"blis/pkg/load"
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // demand is what a run was asked for: the lengths of calls, with what each found
@@ -17,7 +17,7 @@ type demand struct {
 	calls  []call
 	// n calls were there; every stride-th of them is kept.
 	n, stride   int64
-	first, last record.Micros
+	first, last stream.Micros
 }
 
 // call has lengths in tokens, and the number of its model among models.
@@ -26,7 +26,7 @@ type call struct{ input, output, cached, model int32 }
 // mostCalls are enough for the load's third digit.
 const mostCalls = 1 << 14
 
-func (d *demand) add(o *record.Outcome) {
+func (d *demand) add(o *stream.Outcome) {
 	if d.n == 0 {
 		d.first, d.stride = o.ArrivalUS, 1
 	}
@@ -56,9 +56,9 @@ func (d *demand) load(c *cluster.Config) (*metrics.Load, error) {
 	}
 	// As many calls as are kept, at the rate of all.
 	us := int64(float64(d.last-d.first) * float64(len(d.calls)) / float64(d.n))
-	l, err := load.Of(c, func(yield func(load.Call) bool) {
+	l, err := capacity.Of(c, func(yield func(capacity.Call) bool) {
 		for _, x := range d.calls {
-			if !yield(load.Call{Model: d.models[x.model], Input: int64(x.input), Output: int64(x.output), Cached: int64(x.cached)}) {
+			if !yield(capacity.Call{Model: d.models[x.model], Input: int64(x.input), Output: int64(x.output), Cached: int64(x.cached)}) {
 				return
 			}
 		}

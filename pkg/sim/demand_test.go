@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"blis/pkg/capacity"
 	"blis/pkg/cluster"
-	"blis/pkg/load"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // TestDemand: the load of a run is that of its calls (package load), of few exactly, of
@@ -18,17 +18,17 @@ func TestDemand(t *testing.T) {
 	}
 	for _, n := range []int{2, 1000, 5*mostCalls + 7} {
 		var d demand
-		var calls []load.Call
+		var calls []capacity.Call
 		for i := range n {
-			o := record.Outcome{ArrivalUS: record.Micros(100_000 + 9_000*i), InputTokens: int64(100 + 37*i%900), OutputTokens: int64(5 + 91*i%300), CachedTokens: int64(16 * (i % 5))}
-			calls = append(calls, load.Call{Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens})
+			o := stream.Outcome{ArrivalUS: stream.Micros(100_000 + 9_000*i), InputTokens: int64(100 + 37*i%900), OutputTokens: int64(5 + 91*i%300), CachedTokens: int64(16 * (i % 5))}
+			calls = append(calls, capacity.Call{Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens})
 			d.add(&o)
 		}
 		got, err := d.load(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := load.Of(c, func(yield func(load.Call) bool) {
+		want, err := capacity.Of(c, func(yield func(capacity.Call) bool) {
 			for _, x := range calls {
 				if !yield(x) {
 					return
@@ -50,7 +50,7 @@ func TestDemand(t *testing.T) {
 	if l, err := none.load(c); l != nil || err != nil {
 		t.Errorf("without calls: %+v, %v", l, err)
 	}
-	one.add(&record.Outcome{ArrivalUS: 5, InputTokens: 1, OutputTokens: 1})
+	one.add(&stream.Outcome{ArrivalUS: 5, InputTokens: 1, OutputTokens: 1})
 	if l, err := one.load(c); l != nil || err != nil {
 		t.Errorf("of one call: %+v, %v", l, err)
 	}

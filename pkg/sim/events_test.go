@@ -7,7 +7,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // TestStaleEventsAreCounted: how many pending events are of requests that are gone is
@@ -21,14 +21,14 @@ func TestStaleEventsAreCounted(t *testing.T) {
 	} {
 		c, err := cluster.Load("", cluster.Options{Sets: []string{plane, "deployments.main.latency={model: linear, alpha_us: [4000, 0, 0], beta_us: [5000, 10, 10]}"}})
 		must(err)
-		r := record.NewReader(bytes.NewReader(workloadWithDeadlines(6000)))
+		r := stream.NewReader(bytes.NewReader(workloadWithDeadlines(6000)))
 		defer r.Close()
 		arrivals, header, err := openArrivals(r)
 		must(err)
 		s, err := newSimulation(c, header.SLOClasses, mustServe(c), &Options{})
 		must(err)
 		s.arrivals, s.ledger = arrivals, &book{Accumulator: metrics.New(nil)}
-		s.out = &output{w: record.NewWriter(&bytes.Buffer{}, true)}
+		s.out = &output{w: stream.NewWriter(&bytes.Buffer{}, true)}
 		must(s.pull())
 		most := 0
 		check := func() error {
@@ -64,17 +64,17 @@ func TestStaleEventsAreCounted(t *testing.T) {
 // comes before its replica has it.
 func workloadWithDeadlines(n int64) []byte {
 	var out bytes.Buffer
-	w := record.NewWriter(&out, true)
-	must(w.Header(&record.Header{Stream: record.StreamWorkload}))
+	w := stream.NewWriter(&out, true)
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload}))
 	for i := range n {
 		at := 700 * i
 		after := int64(600e6)
 		if i%2 == 0 { // in admission, or in the delay before the queue
 			after = []int64{2000, 7000}[i/2%2]
 		}
-		must(w.Request(&record.Request{ID: fmt.Sprint("r", i), ArrivalUS: record.Micros(at), InputTokens: 16, OutputTokens: 1, DeadlineUS: record.Micros(at + after)}))
+		must(w.Request(&stream.Request{ID: fmt.Sprint("r", i), ArrivalUS: stream.Micros(at), InputTokens: 16, OutputTokens: 1, DeadlineUS: stream.Micros(at + after)}))
 	}
-	must(w.End(&record.End{}))
+	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes()
 }

@@ -3,7 +3,7 @@ package sim
 import (
 	"blis/pkg/des"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Flow control: requests wait in front of routing while the replicas of their
@@ -28,11 +28,11 @@ func (s *simulation) hold(slot int32) error {
 		s.router.flowStats.rejected++
 		s.unhold(slot)
 		s.leave(r)
-		r.out.AdmittedUS = record.Never
-		if err := s.out.verdict(s, r, record.StageFlowControl, "reject", policy.Verdict{}, candidates); err != nil {
+		r.out.AdmittedUS = stream.Never
+		if err := s.out.verdict(s, r, stream.StageFlowControl, "reject", policy.Verdict{}, candidates); err != nil {
 			return err
 		}
-		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
+		return s.refuse(slot, stream.StateRejected, stream.ReasonAdmission)
 	}
 	s.router.flowStats.queued++
 	s.router.flowStats.peak = max(s.router.flowStats.peak, int64(f.Len()))
@@ -40,7 +40,7 @@ func (s *simulation) hold(slot int32) error {
 		r.patience = s.now + c.TTLUS
 		s.queue.Push(des.NewEvent(r.patience, patience, r.position, slot))
 	}
-	return s.out.verdict(s, r, record.StageFlowControl, "queue", policy.Verdict{}, candidates)
+	return s.out.verdict(s, r, stream.StageFlowControl, "queue", policy.Verdict{}, candidates)
 }
 
 // drain dispatches who waits for a model while its replicas are not saturated.
@@ -117,17 +117,17 @@ func (s *simulation) drainAll() error {
 // lose ends the wait of a request that was held too long.
 func (s *simulation) lose(slot int32) error {
 	r := &s.slots[slot]
-	r.patience = des.Time(record.Never)
+	r.patience = des.Time(stream.Never)
 	if !r.held {
 		return nil
 	}
 	s.router.flowStats.expired++
-	if err := s.out.verdict(s, r, record.StageFlowControl, record.VerdictExpire, policy.Verdict{}, len(s.reachable(r, 0))); err != nil {
+	if err := s.out.verdict(s, r, stream.StageFlowControl, stream.VerdictExpire, policy.Verdict{}, len(s.reachable(r, 0))); err != nil {
 		return err
 	}
 	s.unhold(slot)
 	s.leave(r)
-	return s.refuse(slot, record.StateTimedOut, record.ReasonAdmissionDelay)
+	return s.refuse(slot, stream.StateTimedOut, stream.ReasonAdmissionDelay)
 }
 
 // unhold takes a request out of its queue.

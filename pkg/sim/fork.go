@@ -63,10 +63,10 @@ func (s *simulation) victims(replica int32) func(int32, engine.Progress) float64
 	return func(tag int32, p engine.Progress) float64 { return s.victim(tag, replica, p) }
 }
 
-// clone returns a registry that goes on from here by itself. The sessions'
+// clone returns a sessionTable that goes on from here by itself. The sessions'
 // records, which do not change, are shared.
-func (r *registry) clone() registry {
-	c := registry{open: slices.Clone(r.open), spare: slices.Clone(r.spare)}
+func (r *sessionTable) clone() sessionTable {
+	c := sessionTable{open: slices.Clone(r.open), spare: slices.Clone(r.spare)}
 	for i := range c.open {
 		v := &c.open[i]
 		v.steps, v.children = slices.Clone(v.steps), slices.Clone(v.children)

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
-	"blis/pkg/reference"
+	"blis/pkg/internal/reference"
+	"blis/pkg/stream"
 
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -34,7 +34,7 @@ control_plane: {snapshots: {default: periodic 60us}, flow_control: {order: prior
 }
 
 // forkCase is a cluster and a workload in memory.
-func forkCase(t *testing.T, seed uint64) (*cluster.Config, *kept, []record.SLOClass) {
+func forkCase(t *testing.T, seed uint64) (*cluster.Config, *kept, []stream.SLOClass) {
 	t.Helper()
 	c, requests := reference.RandomSessions(seed)
 	c.Scheduler, c.Preemption = "", ""
@@ -56,7 +56,7 @@ deployments:
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	reader := record.NewReader(bytes.NewReader(workloadOf(requests)))
+	reader := stream.NewReader(bytes.NewReader(workloadOf(requests)))
 	defer reader.Close()
 	a, header, err := openArrivals(reader)
 	must(err)
@@ -70,7 +70,7 @@ deployments:
 }
 
 // start returns a simulation of the case, the first arrival read, and its ledger.
-func (k *kept) start(t *testing.T, c *cluster.Config, classes []record.SLOClass) (*simulation, *fates) {
+func (k *kept) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *fates) {
 	t.Helper()
 	s, err := newSimulation(c, classes, mustServe(c), &Options{Seed: 7})
 	must(err)

@@ -3,7 +3,7 @@ package sim
 import (
 	"blis/pkg/cluster"
 	"blis/pkg/kv"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // limits are what makes a request impossible for the replicas of a deployment.
@@ -37,11 +37,11 @@ func (l *limits) refuses(input, output int64) string {
 	blocks += int64(l.hold.Extra) * min(blocks, int64(l.hold.Blocks))
 	switch {
 	case l.modelLen > 0 && input+output > l.modelLen:
-		return record.ReasonTooLongForModel
+		return stream.ReasonTooLongForModel
 	case blocks > l.blocks:
-		return record.ReasonTooLongForCache
+		return stream.ReasonTooLongForCache
 	case l.budget > 0 && slots > l.budget:
-		return record.ReasonTooLongForBudget
+		return stream.ReasonTooLongForBudget
 	}
 	return ""
 }

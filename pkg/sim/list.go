@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"blis/pkg/anomaly"
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
-	"blis/pkg/named"
 	"blis/pkg/policy"
+	"blis/pkg/registry"
 )
 
 // lists are what --list may name, each with the rows of its document.
-var lists = named.Table[func(*Options) ([]row, error)]{
+var lists = registry.Table[func(*Options) ([]row, error)]{
 	{Name: "policies", Doc: "policies, their parameters with ranges and defaults", Value: listPolicies},
 	{Name: "signals", Doc: "names that policies' expressions may use", Value: listSignals},
 	{Name: "models", Doc: "models of the catalogue", Value: listModels},
 	{Name: "gpus", Doc: "GPUs of the catalogue", Value: listGPUs},
 	{Name: "anomalies", Doc: "what should not happen, and when a run is said to have it", Value: func(*Options) ([]row, error) { return tableRows("anomaly", anomaly.Detectors), nil }},
-	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) { return tableRows("preset", catalog.Presets), nil }},
+	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) { return tableRows("preset", hardware.Presets), nil }},
 	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) { return tableRows("latency", latency.Models), nil }},
 }
 
@@ -143,7 +143,7 @@ func listModels(*Options) (rows []row, err error) {
 }
 
 func listGPUs(o *Options) (rows []row, err error) {
-	known, err := catalog.Open(o.Hardware...)
+	known, err := hardware.Open(o.Hardware...)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func listGPUs(o *Options) (rows []row, err error) {
 	return rows, nil
 }
 
-func tableRows[T any](what string, t named.Table[T]) (rows []row) {
+func tableRows[T any](what string, t registry.Table[T]) (rows []row) {
 	for _, e := range t {
 		rows = append(rows, row{fmt.Sprintf("%-12s %-16s %s\n", what, e.Name, e.Doc), struct {
 			Name string `json:"name"`

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -60,7 +60,7 @@ func TestModels(t *testing.T) {
 		var i int
 		fmt.Sscan(o.ID, &i)
 		got[i] = o.Reason
-		if o.State == record.StateCompleted {
+		if o.State == stream.StateCompleted {
 			got[i] = fmt.Sprintf("%s/%d %s", o.Deployment, o.Replica, o.Model)
 		}
 	}
@@ -106,7 +106,7 @@ deployments:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if o := run.outcomes["large"]; o.Reason != record.ReasonTooLongForCache { // 65 slots are five of one core's four blocks
+	if o := run.outcomes["large"]; o.Reason != stream.ReasonTooLongForCache { // 65 slots are five of one core's four blocks
 		t.Errorf("large: %+v", o)
 	}
 }

@@ -7,10 +7,10 @@ import (
 
 	"blis/pkg/des"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
-// Trace levels, as places in record.TraceLevels.
+// Trace levels, as places in stream.TraceLevels.
 const (
 	traceDecisions = 1
 	traceFull      = 2
@@ -18,24 +18,24 @@ const (
 
 // output writes what a trace level asks for.
 type output struct {
-	w     *record.Writer
+	w     *stream.Writer
 	level int
 	// account is where routers write down how they choose. The rest is scratch.
 	account    policy.Account
 	id, reason []byte
 	order      []int
-	considered []record.Candidate
+	considered []stream.Candidate
 	terms      []float64
 }
 
-func (o *output) outcome(r *record.Outcome) error {
+func (o *output) outcome(r *stream.Outcome) error {
 	if o.level < traceDecisions {
 		return nil
 	}
 	return o.w.Outcome(r)
 }
 
-func (o *output) session(r *record.SessionOutcome) error {
+func (o *output) session(r *stream.SessionOutcome) error {
 	if o.level < traceDecisions {
 		return nil
 	}
@@ -51,8 +51,8 @@ func (o *output) verdict(s *simulation, r *request, stage, verdict string, v pol
 		return nil
 	}
 	o.reason = v.Reason.Append(o.reason[:0])
-	return o.w.Decision(&record.Decision{ID: o.decisionID(id), Stage: stage, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Verdict: verdict, Reason: string(o.reason), Rule: v.Why, DelayUS: v.DelayUS, Replica: record.Nowhere, Candidates: int64(candidates)})
+	return o.w.Decision(&stream.Decision{ID: o.decisionID(id), Stage: stage, AtUS: stream.Micros(s.now), Request: r.out.ID,
+		Verdict: verdict, Reason: string(o.reason), Rule: v.Why, DelayUS: v.DelayUS, Replica: stream.Nowhere, Candidates: int64(candidates)})
 }
 
 // priority records the priority that r was given, and the rule that gave it.
@@ -62,8 +62,8 @@ func (o *output) priority(s *simulation, r *request, rule string) error {
 	if o.level < traceDecisions {
 		return nil
 	}
-	return o.w.Decision(&record.Decision{ID: o.decisionID(id), Stage: record.StagePriority, AtUS: record.Micros(s.now), Request: r.out.ID,
-		Replica: record.Nowhere, Score: r.out.Priority, Rule: rule})
+	return o.w.Decision(&stream.Decision{ID: o.decisionID(id), Stage: stream.StagePriority, AtUS: stream.Micros(s.now), Request: r.out.ID,
+		Replica: stream.Nowhere, Score: r.out.Priority, Rule: rule})
 }
 
 // routing records that r was sent to its replica, one of the view's candidates.
@@ -75,7 +75,7 @@ func (o *output) routing(s *simulation, r *request, v *policy.View, c policy.Cho
 	}
 	r.out.Decision = o.decisionID(id)
 	score := finite(c.Score)
-	return o.w.Decision(&record.Decision{ID: r.out.Decision, Stage: record.StageRouting, AtUS: record.Micros(s.now), Request: r.out.ID,
+	return o.w.Decision(&stream.Decision{ID: r.out.Decision, Stage: stream.StageRouting, AtUS: stream.Micros(s.now), Request: r.out.ID,
 		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(len(v.Replicas)),
 		Reason: c.Why, Rule: c.Rule, ExpectedCachedTokens: r.out.ExpectedCachedTokens,
 		Scorers: o.account.Scorers, Considered: o.consider(s, v, c)})
@@ -96,7 +96,7 @@ func (o *output) begin(candidates int) *policy.Account {
 const mostConsidered = 4
 
 // consider is the best candidates of a routing decision as the policy saw them.
-func (o *output) consider(s *simulation, v *policy.View, c policy.Choice) []record.Candidate {
+func (o *output) consider(s *simulation, v *policy.View, c policy.Choice) []stream.Candidate {
 	a, n := &o.account, len(v.Replicas)
 	o.order, o.considered, o.terms = o.order[:0], o.considered[:0], o.terms[:0]
 	most := mostConsidered
@@ -138,15 +138,15 @@ func better(a *policy.Account, v *policy.View, i, k, chosen int) bool {
 }
 
 // candidate is a replica as the routing policy saw it.
-func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidate {
+func (o *output) candidate(s *simulation, v *policy.View, i int) stream.Candidate {
 	a, r, n := &o.account, &v.Replicas[i], len(v.Replicas)
 	at := &s.replicas[r.Index]
-	c := record.NewCandidate(s.deployments[at.deployment].id, at.index)
-	c.Filtered, c.Inflight = a.Filtered[i], record.Index(r.Inflight)
+	c := stream.NewCandidate(s.deployments[at.deployment].id, at.index)
+	c.Filtered, c.Inflight = a.Filtered[i], stream.Index(r.Inflight)
 	if a.Scores != nil {
-		c.Score = record.Number(a.Scores[i])
+		c.Score = stream.Number(a.Scores[i])
 		if !c.Score.IsZero() {
-			c.Score = record.Number(finite(a.Scores[i]))
+			c.Score = stream.Number(finite(a.Scores[i]))
 		}
 	}
 	from := len(o.terms)
@@ -159,26 +159,26 @@ func (o *output) candidate(s *simulation, v *policy.View, i int) record.Candidat
 }
 
 // saw fills in what the routing policy looked at of a replica.
-func (s *simulation) saw(c *record.Candidate, r *policy.Replica) {
+func (s *simulation) saw(c *stream.Candidate, r *policy.Replica) {
 	needs := s.router.routing
 	if needs&policy.NeedQueueDepth != 0 {
-		c.QueueDepth = record.Index(r.QueueDepth)
+		c.QueueDepth = stream.Index(r.QueueDepth)
 	}
 	if needs&policy.NeedRunning != 0 {
-		c.Running = record.Index(r.Running)
+		c.Running = stream.Index(r.Running)
 	}
 	if needs&policy.NeedKVUtil != 0 {
-		c.KVUtil = record.Number(r.KVUtil)
+		c.KVUtil = stream.Number(r.KVUtil)
 	}
 	const statistics = policy.NeedHitRate | policy.NeedRecentTTFT | policy.NeedRecentTPOT | policy.NeedEstWait
 	if needs&statistics != 0 {
 		sawStatistics(c, r.Stats, needs)
 	}
 	if needs&policy.NeedShadow != 0 {
-		c.Matched = record.Index(r.Matched)
+		c.Matched = stream.Index(r.Matched)
 	}
 	if needs&policy.NeedCache != 0 {
-		c.Cached = record.Index(r.Cached)
+		c.Cached = stream.Index(r.Cached)
 	}
 	for _, list := range [...][]timed{s.seen.periodic, s.seen.demands} {
 		for _, t := range list {
@@ -190,18 +190,18 @@ func (s *simulation) saw(c *record.Candidate, r *policy.Replica) {
 }
 
 // sawStatistics does so for its statistics.
-func sawStatistics(c *record.Candidate, stats *policy.Stats, needs policy.Needs) {
+func sawStatistics(c *stream.Candidate, stats *policy.Stats, needs policy.Needs) {
 	if needs&policy.NeedHitRate != 0 {
-		c.HitRate = record.Number(stats.HitRate)
+		c.HitRate = stream.Number(stats.HitRate)
 	}
 	if needs&policy.NeedRecentTTFT != 0 {
-		c.RecentTTFTMS = record.Number(stats.RecentTTFTMS)
+		c.RecentTTFTMS = stream.Number(stats.RecentTTFTMS)
 	}
 	if needs&policy.NeedRecentTPOT != 0 {
-		c.RecentTPOTMS = record.Number(stats.RecentTPOTMS)
+		c.RecentTPOTMS = stream.Number(stats.RecentTPOTMS)
 	}
 	if needs&policy.NeedEstWait != 0 {
-		c.EstWaitMS = record.Number(stats.EstWaitMS)
+		c.EstWaitMS = stream.Number(stats.EstWaitMS)
 	}
 }
 
@@ -211,7 +211,7 @@ func (o *output) preempted(s *simulation, r *replica, tags []int32) error {
 		return nil
 	}
 	for _, tag := range tags {
-		err := o.w.Any(&record.Preemption{Kind: record.KindPreemption, AtUS: record.Micros(s.now), Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.slots[tag].out.ID})
+		err := o.w.Any(&stream.Preemption{Kind: stream.KindPreemption, AtUS: stream.Micros(s.now), Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.slots[tag].out.ID})
 		if err != nil {
 			return err
 		}
@@ -223,23 +223,23 @@ func (o *output) preempted(s *simulation, r *replica, tags []int32) error {
 // writer, whose next call returns it.
 func (o *output) snapshot(s *simulation, i int32, at des.Time, fields []policy.Field) {
 	r, seen, stats := &s.replicas[i], &s.seen.states[i], &s.seen.stats[i]
-	x := record.NewSnapshot(record.Micros(at), s.deployments[r.deployment].id, r.index)
+	x := stream.NewSnapshot(stream.Micros(at), s.deployments[r.deployment].id, r.index)
 	for _, f := range fields {
 		switch f {
 		case policy.FieldQueueDepth:
-			x.QueueDepth = record.Index(seen.QueueDepth)
+			x.QueueDepth = stream.Index(seen.QueueDepth)
 		case policy.FieldRunning:
-			x.Running = record.Index(seen.Running)
+			x.Running = stream.Index(seen.Running)
 		case policy.FieldKVUtil:
-			x.KVUtil = record.Number(seen.KVUtil)
+			x.KVUtil = stream.Number(seen.KVUtil)
 		case policy.FieldHitRate:
-			x.HitRate = record.Number(stats.HitRate)
+			x.HitRate = stream.Number(stats.HitRate)
 		case policy.FieldRecentTTFT:
-			x.RecentTTFTMS = record.Number(stats.RecentTTFTMS)
+			x.RecentTTFTMS = stream.Number(stats.RecentTTFTMS)
 		case policy.FieldRecentTPOT:
-			x.RecentTPOTMS = record.Number(stats.RecentTPOTMS)
+			x.RecentTPOTMS = stream.Number(stats.RecentTPOTMS)
 		case policy.FieldEstWait:
-			x.EstWaitMS = record.Number(stats.EstWaitMS)
+			x.EstWaitMS = stream.Number(stats.EstWaitMS)
 		case policy.FieldCache:
 			x.Cache = true
 		}
@@ -275,23 +275,23 @@ func (o *output) estimated(s *simulation, r *request, all []estimate, top, chose
 		return nil
 	}
 	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
-	g := record.Regret{Kind: record.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: record.StageRouting,
-		Method: record.MethodEstimated, HindsightMS: ms(hindsightUS), AvoidableMS: ms(avoidableUS)}
+	g := stream.Regret{Kind: stream.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: stream.StageRouting,
+		Method: stream.MethodEstimated, HindsightMS: ms(hindsightUS), AvoidableMS: ms(avoidableUS)}
 	for i, e := range all {
 		if i >= top && e.candidate != chosen {
 			continue
 		}
 		at := &s.replicas[e.replica]
-		g.Alternatives = append(g.Alternatives, record.Alternative{Deployment: s.deployments[at.deployment].id, Replica: at.index,
+		g.Alternatives = append(g.Alternatives, stream.Alternative{Deployment: s.deployments[at.deployment].id, Replica: at.index,
 			Chosen: e.candidate == chosen, TTFTMS: ms(e.first), E2EMS: ms(e.last), ViewMS: ms(e.viewed)})
 	}
 	return o.w.Any(&g)
 }
 
 // exact records what other choices would have changed.
-func (o *output) exact(d *decision, alternatives []record.Alternative) error {
-	return o.w.Any(&record.Regret{Kind: record.KindRegret, Decision: o.decisionID(d.number), Request: d.request, Stage: d.stage,
-		Method: record.MethodExact, Alternatives: alternatives})
+func (o *output) exact(d *decision, alternatives []stream.Alternative) error {
+	return o.w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: o.decisionID(d.number), Request: d.request, Stage: d.stage,
+		Method: stream.MethodExact, Alternatives: alternatives})
 }
 
 // step records a replica's step that has just ended.
@@ -300,7 +300,7 @@ func (o *output) step(s *simulation, r *replica) error {
 		return nil
 	}
 	step := r.engine.Step()
-	return o.w.Step(&record.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
-		StartUS: record.Micros(step.Start), EndUS: record.Micros(step.End), PrefillTokens: step.Prefill, DecodeTokens: step.Decode,
+	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
+		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill, DecodeTokens: step.Decode,
 		Running: int64(step.Running), Waiting: int64(step.Waiting), UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted))})
 }

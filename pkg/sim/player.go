@@ -7,7 +7,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/engine"
 	"blis/pkg/latency"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Player plays workloads in process, without streams: for fits, which play the
@@ -29,7 +29,7 @@ func NewPlayer(c *cluster.Config) (*Player, error) {
 // calls final for each request when it is final, in the order in which a run writes
 // outcomes, with its place among requests; the outcome is valid during the call.
 // The outcomes are those of a run of the same workload with seed 0.
-func (p *Player) Play(ctx context.Context, requests []record.Request, m latency.Model, final func(i int, o *record.Outcome)) error {
+func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.Model, final func(i int, o *stream.Outcome)) error {
 	servers := p.servers
 	if m != nil {
 		servers = make([]server, len(p.servers))
@@ -54,12 +54,12 @@ func (p *Player) Play(ctx context.Context, requests []record.Request, m latency.
 
 // memory feeds requests from memory.
 type memory struct {
-	requests []record.Request
+	requests []stream.Request
 	at       int
-	arrival  record.Arrival
+	arrival  stream.Arrival
 }
 
-func (l *memory) next() (*record.Arrival, int64, error) {
+func (l *memory) next() (*stream.Arrival, int64, error) {
 	if l.at == len(l.requests) {
 		return nil, 0, nil
 	}
@@ -78,8 +78,8 @@ func (l *memory) skip() (int64, error) {
 }
 
 // listener is a ledger that hears of outcomes alone.
-type listener func(i int, o *record.Outcome)
+type listener func(i int, o *stream.Outcome)
 
-func (l listener) final(position int64, o *record.Outcome, _ record.Micros) { l(int(position), o) }
-func (listener) session(*record.SessionOutcome)                             {}
+func (l listener) final(position int64, o *stream.Outcome, _ stream.Micros) { l(int(position), o) }
+func (listener) session(*stream.SessionOutcome)                             {}
 func (listener) gaps(*engine.Ends)                                          {}

@@ -11,7 +11,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/latency"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,24 +26,24 @@ deployments:
      latency: {model: linear, alpha_us: [2000, 1, 30], beta_us: [BASE, 35, 14, 0.1]}}
 policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}}
 `
-	requests := make([]record.Request, 400)
+	requests := make([]stream.Request, 400)
 	random := rand.New(rand.NewPCG(1, 2))
 	at := 0.0
 	for i := range requests {
 		at += random.ExpFloat64() * 5e4
 		input := 100 + random.Int64N(3000)
-		requests[i] = record.Request{ID: "r" + string(rune('a'+i%26)) + string(rune('a'+i/26)), ArrivalUS: record.Micros(at), DeadlineUS: record.Never,
-			InputTokens: input, OutputTokens: 1 + random.Int64N(300), Prompt: []record.Segment{{ID: string(rune('a' + i%7)), Tokens: input / 2}}}
+		requests[i] = stream.Request{ID: "r" + string(rune('a'+i%26)) + string(rune('a'+i/26)), ArrivalUS: stream.Micros(at), DeadlineUS: stream.Never,
+			InputTokens: input, OutputTokens: 1 + random.Int64N(300), Prompt: []stream.Segment{{ID: string(rune('a' + i%7)), Tokens: input / 2}}}
 	}
 	requests[7].InputTokens = 1 << 20 // refused
 	requests[30].DeadlineUS = requests[30].ArrivalUS + 1000
 	var workload bytes.Buffer
-	w := record.NewWriter(&workload, true)
-	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test"}))
+	w := stream.NewWriter(&workload, true)
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test"}))
 	for i := range requests {
 		must(w.Request(&requests[i]))
 	}
-	must(w.End(&record.End{}))
+	must(w.End(&stream.End{}))
 	must(w.Close())
 
 	load := func(base string) (string, *cluster.Config) {
@@ -60,7 +60,7 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 		name, other := load(base)
 		var out bytes.Buffer
 		must(Run(context.Background(), bytes.NewReader(workload.Bytes()), &out, Options{Cluster: name, Trace: "decisions", Plain: true}))
-		var streamed []record.Outcome
+		var streamed []stream.Outcome
 		for _, o := range readOutcomes(t, out.Bytes()) {
 			o.Kind, o.Decision = "", "" // it is no record, and there are none to point to
 			streamed = append(streamed, o)
@@ -70,8 +70,8 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 			m, err = other.Deployments[0].LatencyModel()
 			must(err)
 		}
-		var played []record.Outcome
-		must(player.Play(context.Background(), requests, m, func(i int, o *record.Outcome) {
+		var played []stream.Outcome
+		must(player.Play(context.Background(), requests, m, func(i int, o *stream.Outcome) {
 			if o.ID != requests[i].ID {
 				t.Fatalf("request %d is %q, its outcome is of %q", i, requests[i].ID, o.ID)
 			}
@@ -81,7 +81,7 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 			t.Errorf("base %s: streamed and played (+):\n%s", base, diff)
 		}
 	}
-	if err := player.Play(context.Background(), []record.Request{requests[1], requests[0]}, nil, func(int, *record.Outcome) {}); err == nil {
+	if err := player.Play(context.Background(), []stream.Request{requests[1], requests[0]}, nil, func(int, *stream.Outcome) {}); err == nil {
 		t.Error("requests that go back in time were played")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
-	"blis/pkg/reference"
+	"blis/pkg/internal/reference"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -53,10 +53,10 @@ func TestSameBytes(t *testing.T) {
 }
 
 // unpack returns the lines of a compressed stream.
-func unpack(t *testing.T, stream []byte) []byte {
+func unpack(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var lines []byte
-	r := record.NewReader(bytes.NewReader(stream))
+	r := stream.NewReader(bytes.NewReader(data))
 	for r.Next() {
 		lines = append(append(lines, r.Bytes()...), '\n')
 	}

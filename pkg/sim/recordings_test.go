@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"testing"
 
-	"blis/pkg/catalog"
 	"blis/pkg/cluster"
-	"blis/pkg/record"
+	"blis/pkg/hardware"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // recording is what clients of a real server saw (inference-sim/training
@@ -112,10 +112,10 @@ func TestRecordings(t *testing.T) {
 	if testing.Short() {
 		replayed = recordings[:1]
 	}
-	known, err := catalog.Open()
+	known, err := hardware.Open()
 	must(err)
 	for _, r := range replayed {
-		set, ok := known.Coefficients(catalog.Key{Model: r.known, GPU: "H100-SXM-80GB", TensorParallelSize: r.tp, PipelineParallelSize: 1, DataParallelSize: 1})
+		set, ok := known.Coefficients(hardware.Key{Model: r.known, GPU: "H100-SXM-80GB", TensorParallelSize: r.tp, PipelineParallelSize: 1, DataParallelSize: 1})
 		if !ok || len(set.Errors) == 0 {
 			t.Fatalf("%s: no coefficients that say how wrong they are", r.known)
 		}
@@ -197,7 +197,7 @@ func each(measured, simulated []seen, in func(seen) bool) float64 {
 func (r *recording) read(t *testing.T) ([]byte, []seen) {
 	t.Helper()
 	path := filepath.Join("../../../shared/data/vllm/requests", r.file+".csv.zst")
-	f, err := record.Open(path)
+	f, err := stream.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("needs %s, which is not there", path)
 	}
@@ -217,19 +217,19 @@ func (r *recording) read(t *testing.T) ([]byte, []seen) {
 	var out bytes.Buffer
 	var all []seen
 	var began [2]float64
-	w := record.NewWriter(&out, true)
-	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test"}))
+	w := stream.NewWriter(&out, true)
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test"}))
 	for i, row := range rows[1:] {
 		input, arrival := int64(number(row, "input_tokens")), number(row, "arrival_s")
-		must(w.Request(&record.Request{ID: strconv.Itoa(i), ArrivalUS: record.Micros(arrival * 1e6), DeadlineUS: record.Never,
-			InputTokens: input, OutputTokens: outputTokens, Prompt: []record.Segment{{ID: fmt.Sprintf("prompt %d", i%100), Tokens: input}}}))
+		must(w.Request(&stream.Request{ID: strconv.Itoa(i), ArrivalUS: stream.Micros(arrival * 1e6), DeadlineUS: stream.Never,
+			InputTokens: input, OutputTokens: outputTokens, Prompt: []stream.Segment{{ID: fmt.Sprintf("prompt %d", i%100), Tokens: input}}}))
 		stage := int(number(row, "stage"))
 		if i > 0 && stage != all[i-1].stage {
 			began[stage] = arrival
 		}
 		all = append(all, seen{stage, arrival - began[stage], number(row, "ttft_s") * 1e3, number(row, "e2e_s") * 1e3})
 	}
-	must(w.End(&record.End{}))
+	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes(), all
 }

@@ -13,12 +13,12 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
+	"blis/pkg/internal/reference"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
-	"blis/pkg/record"
-	"blis/pkg/reference"
+	"blis/pkg/stream"
 
 	"github.com/cockroachdb/datadriven"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -253,7 +253,7 @@ type seenOutcome struct {
 }
 
 func longest(gaps [][2]int64) int64 {
-	most := int64(record.Never)
+	most := int64(stream.Never)
 	for _, g := range gaps {
 		most = max(most, g[0])
 	}
@@ -267,18 +267,18 @@ type seenStep struct {
 type seenRun struct {
 	outcomes map[string]seenOutcome
 	steps    [][]seenStep
-	counts   record.Counts
+	counts   stream.Counts
 	metrics  metrics.Record
 }
 
 func readRun(t *testing.T, run []byte, replicas int) seenRun {
 	t.Helper()
 	got := seenRun{outcomes: map[string]seenOutcome{}, steps: make([][]seenStep, replicas)}
-	r := record.NewReader(bytes.NewReader(run))
+	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
 		switch r.Kind() {
-		case record.KindOutcome:
-			var o record.Outcome
+		case stream.KindOutcome:
+			var o stream.Outcome
 			if err := r.Outcome(&o); err != nil {
 				t.Fatal(err)
 			}
@@ -286,12 +286,12 @@ func readRun(t *testing.T, run []byte, replicas int) seenRun {
 				Times:   [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS), int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
 				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS, Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
-		case record.KindMetrics:
+		case stream.KindMetrics:
 			if err := r.Decode(&got.metrics); err != nil {
 				t.Fatal(err)
 			}
-		case record.KindStep:
-			var s record.Step
+		case stream.KindStep:
+			var s stream.Step
 			if err := r.Decode(&s); err != nil {
 				t.Fatal(err)
 			}
@@ -389,15 +389,15 @@ func (m stepTimes) Step(b latency.Batch) des.Time { return max(1, m.of(reference
 
 func workloadOf(requests []reference.Request) []byte {
 	var out bytes.Buffer
-	w := record.NewWriter(&out, true)
-	var classes []record.SLOClass // one for each priority
+	w := stream.NewWriter(&out, true)
+	var classes []stream.SLOClass // one for each priority
 	for _, r := range requests {
-		c := record.SLOClass{Name: fmt.Sprint(r.Priority), Tier: "standard", Priority: r.Priority}
+		c := stream.SLOClass{Name: fmt.Sprint(r.Priority), Tier: "standard", Priority: r.Priority}
 		if !slices.Contains(classes, c) {
 			classes = append(classes, c)
 		}
 	}
-	must(w.Header(&record.Header{Stream: record.StreamWorkload, Schema: record.Schema, Tool: "test", SLOClasses: classes}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test", SLOClasses: classes}))
 	for i, r := range requests {
 		if r.Session != "" {
 			if i == 0 || requests[i-1].Session != r.Session {
@@ -405,25 +405,25 @@ func workloadOf(requests []reference.Request) []byte {
 			}
 			continue
 		}
-		q := record.Request{ID: r.ID, ArrivalUS: record.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: record.Micros(r.DeadlineUS),
+		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
 			PredictedOutputTokens: int64(r.Predicted)}
 		if r.Priority != 0 { // else it has no class, which is the same
 			q.SLOClass = fmt.Sprint(r.Priority)
 		}
 		for _, s := range r.Prompt {
-			q.Prompt = append(q.Prompt, record.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
+			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}
 		must(w.Request(&q))
 	}
-	must(w.End(&record.End{}))
+	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes()
 }
 
 // sessionOf is the session that the requests, the first of which has a place in
 // the stream, begin with. The session is of the class of its first step.
-func sessionOf(requests []reference.Request, at int) *record.Session {
-	s := &record.Session{ID: requests[0].Session, ArrivalUS: record.Micros(requests[0].ArrivalUS), UntilUS: record.Never}
+func sessionOf(requests []reference.Request, at int) *stream.Session {
+	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS), UntilUS: stream.Never}
 	if requests[0].Priority != 0 {
 		s.SLOClass = fmt.Sprint(requests[0].Priority)
 	}
@@ -431,16 +431,16 @@ func sessionOf(requests []reference.Request, at int) *record.Session {
 		if r.Session != s.ID {
 			break
 		}
-		step := record.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: record.Nowhere}
+		step := stream.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: stream.Nowhere}
 		for _, parent := range r.After {
-			step.After = append(step.After, record.Index(parent-at))
+			step.After = append(step.After, stream.Index(parent-at))
 		}
 		if r.Tool {
 			step.Tool, step.LatencyUS = "tool", r.ToolUS
 		} else {
 			step.InputTokens, step.PredictedOutputTokens, step.TimeoutUS = int64(r.Input), int64(r.Predicted), max(0, r.TimeoutUS)
 			for _, p := range r.Prompt {
-				step.Prompt = append(step.Prompt, record.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
+				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
 			}
 		}
 		s.Steps = append(s.Steps, step)

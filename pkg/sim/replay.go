@@ -11,14 +11,14 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // past is a run that was made before. Its reader stands on the header.
 type past struct {
 	file   *os.File
-	reader *record.Reader
-	header *record.Header
+	reader *stream.Reader
+	header *stream.Header
 }
 
 // openPast opens the run called name.
@@ -27,8 +27,8 @@ func openPast(name string) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &past{file: f, reader: record.NewReader(f)}
-	p.reader.Expect(record.StreamRun)
+	p := &past{file: f, reader: stream.NewReader(f)}
+	p.reader.Expect(stream.StreamRun)
 	if !p.reader.Next() {
 		err = p.reader.Err()
 	} else if p.header = p.reader.Header(); p.header.Run == nil || p.header.Run.Config == nil {
@@ -52,13 +52,13 @@ func (p *past) config() ([]byte, error) { return json.Marshal(p.header.Run.Confi
 // parent is what a run has that comes from another one by other settings: what its
 // header says of it, and the workload that the other one had.
 type parent struct {
-	record.Parent
-	workload record.Source
+	stream.Parent
+	workload stream.Source
 }
 
 // check writes p into the header of its child, nil as nil, and says where the
 // child has another workload.
-func (p *parent) check(child *record.Header, o *Options) error {
+func (p *parent) check(child *stream.Header, o *Options) error {
 	if p == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	if o.PrintConfig {
 		return printConfig(out, c)
 	}
-	if own := record.Digest(c); own != p.header.Run.ConfigDigest {
+	if own := stream.Digest(c); own != p.header.Run.ConfigDigest {
 		return p.reader.Errorf("header: run.config_digest is %q, and the digest of run.config is %q: one of them was changed, or another version wrote them", p.header.Run.ConfigDigest, own)
 	}
 	return p.replay(ctx, c, in, out, o)
@@ -119,13 +119,13 @@ func (o *Options) inherit(p *past) error {
 	h := p.header.Run
 	free := func(flag string) bool { return !slices.Contains(o.Given, flag) }
 	if free("trace") {
-		if !slices.Contains(record.TraceLevels, h.Trace) {
-			return p.reader.Errorf("run.trace is %q, and must be one of %q", h.Trace, record.TraceLevels)
+		if !slices.Contains(stream.TraceLevels, h.Trace) {
+			return p.reader.Errorf("run.trace is %q, and must be one of %q", h.Trace, stream.TraceLevels)
 		}
 		o.Trace = h.Trace
 	}
 	if free("itl") {
-		o.ITL = h.ITL && !(o.WhatIf() && o.Trace == record.TraceLevels[0]) // which has no outcomes
+		o.ITL = h.ITL && !(o.WhatIf() && o.Trace == stream.TraceLevels[0]) // which has no outcomes
 	}
 	if free("clairvoyant") {
 		o.Clairvoyant = h.Clairvoyant
@@ -140,7 +140,7 @@ func (o *Options) inherit(p *past) error {
 		}
 	}
 	if o.WhatIf() {
-		o.parent = &parent{record.Parent{ConfigDigest: h.ConfigDigest, Policy: h.Key.Policy}, h.Workload}
+		o.parent = &parent{stream.Parent{ConfigDigest: h.ConfigDigest, Policy: h.Key.Policy}, h.Workload}
 		return nil
 	}
 	if h.Parent != nil {
@@ -156,7 +156,7 @@ func (o *Options) inherit(p *past) error {
 }
 
 // horizonOf is the inverse of Horizon.us.
-func horizonOf(us *record.Micros) *Horizon {
+func horizonOf(us *stream.Micros) *Horizon {
 	if us == nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (p *past) replay(ctx context.Context, c *cluster.Config, in io.Reader, out 
 		o.Version = v // the digest in the end record is of the header, too
 	}
 	o.Plain = true
-	workload := record.NewReader(in)
+	workload := stream.NewReader(in)
 	defer workload.Close()
 	same := &comparison{run: p.reader}
 	err = simulate(ctx, c, servers, workload, same, o)
@@ -198,7 +198,7 @@ func (p *past) replay(ctx context.Context, c *cluster.Config, in io.Reader, out 
 // comparison is a writer of the lines of a plain stream, whole ones at a time, that
 // compares them with those of a run. Its first error ends the run that is written.
 type comparison struct {
-	run *record.Reader
+	run *stream.Reader
 	err error
 	// headed: the header was compared. Of the records behind it there were so many,
 	// and so many of each kind.
@@ -283,7 +283,7 @@ func nameOf(line []byte) string {
 	switch {
 	case about.ID != "":
 		return fmt.Sprintf("%s %q", about.Kind, about.ID)
-	case about.Kind == record.KindRegret:
+	case about.Kind == stream.KindRegret:
 		return fmt.Sprintf("%s of decision %q", about.Kind, about.Decision)
 	case about.Replica != nil && about.Deployment != "": // metrics have a list of them
 		return fmt.Sprintf("%s of replica %d of %s", about.Kind, *about.Replica, about.Deployment)
@@ -293,7 +293,7 @@ func nameOf(line []byte) string {
 
 // explain adds to the first difference what may have caused it: another workload, or
 // somebody who changed the run.
-func (c *comparison) explain(workload *record.Reader) error {
+func (c *comparison) explain(workload *stream.Reader) error {
 	all := []error{c.err}
 	for c.run.Next() {
 	}

@@ -14,13 +14,13 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
-	"blis/pkg/reference"
+	"blis/pkg/internal/reference"
+	"blis/pkg/stream"
 )
 
 // replayOptions are ways to make a run that its header must tell.
 func replayOptions(i uint64) Options {
-	o := Options{Trace: record.TraceLevels[i%3], Seed: i, ITL: i%2 == 0, Plain: i%4 == 0, Version: record.Version}
+	o := Options{Trace: stream.TraceLevels[i%3], Seed: i, ITL: i%2 == 0, Plain: i%4 == 0, Version: stream.Version}
 	jitterSeed := i + 7
 	if i%5 == 0 {
 		o.JitterSeed = &jitterSeed
@@ -29,7 +29,7 @@ func replayOptions(i uint64) Options {
 		o.Horizon = &Horizon{Time: 3000}
 	}
 	asked := []string{"3", "exact:2", "exact:1:all", "", "dec-000000"}[i%5]
-	if asked != "" && o.Trace != record.TraceLevels[0] {
+	if asked != "" && o.Trace != stream.TraceLevels[0] {
 		must(o.Counterfactual.UnmarshalText([]byte(asked)))
 		if o.Counterfactual.exact() && i%2 == 0 {
 			o.CounterfactualHorizon = &Horizon{Time: 500}
@@ -60,7 +60,7 @@ func replayOf(t *testing.T, run, workload []byte) (string, error) {
 	name := filepath.Join(t.TempDir(), "run")
 	must(os.WriteFile(name, run, 0o666))
 	var out bytes.Buffer
-	err := Run(context.Background(), bytes.NewReader(workload), &out, Options{Replay: name, Version: record.Version, Trace: "decisions"})
+	err := Run(context.Background(), bytes.NewReader(workload), &out, Options{Replay: name, Version: stream.Version, Trace: "decisions"})
 	return strings.ReplaceAll(out.String(), name, "run"), err
 }
 
@@ -215,12 +215,12 @@ func TestReplayNamesWhatIsChanged(t *testing.T) {
 // TestWhatIf: a run with other settings is the one that these settings make, but for
 // its parent, and can be replayed; without any it is not a run of its own.
 func TestWhatIf(t *testing.T) {
-	run, workload := runOf(t, 6, Options{Trace: "decisions", Seed: 3, Version: record.Version, Plain: true})
+	run, workload := runOf(t, 6, Options{Trace: "decisions", Seed: 3, Version: stream.Version, Plain: true})
 	name := filepath.Join(t.TempDir(), "run")
 	must(os.WriteFile(name, run, 0o666))
 	const set = "routing.type=random"
 	var whatIf, direct bytes.Buffer
-	must(Run(context.Background(), bytes.NewReader(workload), &whatIf, Options{Replay: name, Set: []string{set}, Version: record.Version, Plain: true}))
+	must(Run(context.Background(), bytes.NewReader(workload), &whatIf, Options{Replay: name, Set: []string{set}, Version: stream.Version, Plain: true}))
 	p, err := openPast(name)
 	must(err)
 	defer p.close()
@@ -228,7 +228,7 @@ func TestWhatIf(t *testing.T) {
 	must(err)
 	c, err := cluster.Parse("c", text, cluster.Options{Sets: []string{set}})
 	must(err)
-	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3, Version: record.Version, Plain: true}))
+	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3, Version: stream.Version, Plain: true}))
 	child := bytes.SplitN(whatIf.Bytes(), []byte("\n"), 2)
 	same := bytes.SplitN(direct.Bytes(), []byte("\n"), 2)
 	parent := fmt.Sprintf(`"parent":{"config_digest":%q,"policy":%q},`, p.header.Run.ConfigDigest, p.header.Run.Key.Policy)

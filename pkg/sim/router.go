@@ -5,7 +5,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // router is the control plane's own state: its policies and what it counts.
@@ -48,8 +48,8 @@ type flowStats struct{ queued, peak, rejected, expired int64 }
 // people are the classes, tenants and sessions that requests name. class is that
 // of the request read last; numbers are of tenants.
 type people struct {
-	classes           map[string]*record.SLOClass
-	class             *record.SLOClass
+	classes           map[string]*stream.SLOClass
+	class             *stream.SLOClass
 	tenants           []tenant
 	numbers, sessions map[string]int32
 }
@@ -74,19 +74,19 @@ type mean struct{ sum, n int64 }
 
 func (m *mean) add(x int64) { m.sum += x; m.n++ }
 
-func newRouter(c *cluster.Config, classes []record.SLOClass, plane *policy.Plane) *router {
+func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane) *router {
 	r := &router{ControlPlane: c.ControlPlane, Plane: plane,
 		asked: asked{plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(),
 			policy.IsAlwaysAdmit(plane.Admission), policy.IsConstant(plane.Priority), policy.IsFCFS(plane.Scheduler)},
 		waiting: waiting{drainAt: -1, tickAt: -1},
-		people:  people{classes: map[string]*record.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}}}
-	for i := range record.Classes {
-		r.classes[record.Classes[i].Name] = &record.Classes[i].Value
+		people:  people{classes: map[string]*stream.SLOClass{}, numbers: map[string]int32{}, sessions: map[string]int32{}}}
+	for i := range stream.Classes {
+		r.classes[stream.Classes[i].Name] = &stream.Classes[i].Value
 	}
 	for i := range classes {
 		r.classes[classes[i].Name] = &classes[i]
 	}
-	r.class = &record.SLOClass{Tier: policy.Standard}
+	r.class = &stream.SLOClass{Tier: policy.Standard}
 	return r
 }
 
@@ -101,11 +101,11 @@ func (r *router) needs() policy.Needs {
 
 // know fills in what the control plane knows of a request that was read. A class
 // that nobody knows is of the standard tier.
-func (s *simulation) know(q *request, in *record.Request) {
+func (s *simulation) know(q *request, in *stream.Request) {
 	r := s.router
 	if r.class.Name != in.SLOClass { // mostly it is that of the one before
 		if r.class = r.classes[in.SLOClass]; r.class == nil {
-			r.class = &record.SLOClass{Name: strings.Clone(in.SLOClass), Tier: policy.Standard}
+			r.class = &stream.SLOClass{Name: strings.Clone(in.SLOClass), Tier: policy.Standard}
 			r.classes[r.class.Name] = r.class
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Options are what a call of blis-sim may say.
@@ -80,11 +80,11 @@ func (o *Options) warn(text string) {
 }
 
 // us is the horizon as headers have it.
-func (h *Horizon) us() *record.Micros {
+func (h *Horizon) us() *stream.Micros {
 	if h == nil {
 		return nil
 	}
-	at := record.Micros(h.Time)
+	at := stream.Micros(h.Time)
 	return &at
 }
 
@@ -93,7 +93,7 @@ const noHorizon = des.Time(math.MaxInt64)
 
 // Run plays the workload on in through the cluster that o names and writes the
 // run to out. A fault in the cluster file is a *config.Error, one in the
-// workload a *record.SyntaxError; then the stream on out has no end record.
+// workload a *stream.SyntaxError; then the stream on out has no end record.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.List != "" {
 		return list(out, o)
@@ -133,14 +133,14 @@ func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writ
 
 // runCluster is Run on a cluster that is loaded and valid.
 func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.Reader, out io.Writer, o Options) error {
-	reader := record.NewReader(in)
+	reader := stream.NewReader(in)
 	defer reader.Close()
 	return simulate(ctx, c, servers, reader, out, o)
 }
 
 // simulate plays the workload of a reader that the caller closes.
-func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *record.Reader, out io.Writer, o Options) error {
-	if o.ITL && o.Trace == record.TraceLevels[0] {
+func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *stream.Reader, out io.Writer, o Options) error {
+	if o.ITL && o.Trace == stream.TraceLevels[0] {
 		o.warn("--itl has no effect with --trace minimal: there are no outcomes")
 	}
 	if err := o.Contradiction(); err != nil {
@@ -154,7 +154,7 @@ func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *
 	if err := o.parent.check(header, &o); err != nil {
 		return err
 	}
-	w := record.NewWriter(out, o.Plain)
+	w := stream.NewWriter(out, o.Plain)
 	if err := play(ctx, c, servers, arrivals, header, w, o); err != nil {
 		w.Close() // what is written stays readable, and says that it is truncated
 		return err
@@ -163,12 +163,12 @@ func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *
 }
 
 // play runs the simulation between its header and its end.
-func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals, header *record.Header, w *record.Writer, o Options) error {
+func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals, header *stream.Header, w *stream.Writer, o Options) error {
 	s, err := newSimulation(c, header.SLOClasses, servers, &o)
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.out = a, &output{w: w, level: slices.Index(record.TraceLevels, o.Trace)}
+	s.arrivals, s.out = a, &output{w: w, level: slices.Index(stream.TraceLevels, o.Trace)}
 	book := &book{Accumulator: metrics.New(header.SLOClasses)}
 	s.ledger = book
 	kept := o.Counterfactual.watch(s, book)
@@ -232,23 +232,23 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if err := w.Any(summary); err != nil {
 		return err
 	}
-	return w.End(&record.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
+	return w.End(&stream.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
 }
 
 // runHeader names everything that the run's bytes depend on beside the
 // workload's own.
-func runHeader(c *cluster.Config, workload *record.Header, o Options) *record.Header {
+func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.Header {
 	if workload == nil {
-		workload = &record.Header{}
+		workload = &stream.Header{}
 	}
-	return &record.Header{Stream: record.StreamRun, Tool: "blis-sim", Version: o.Version,
+	return &stream.Header{Stream: stream.StreamRun, Tool: "blis-sim", Version: o.Version,
 		Seed: o.Seed, SLOClasses: workload.SLOClasses,
-		Run: &record.RunHeader{
-			Key:   record.SimulationKey{Policy: record.Digest(c.Policies.Anonymous()), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
+		Run: &stream.RunHeader{
+			Key:   stream.SimulationKey{Policy: stream.Digest(c.Policies.Anonymous()), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
 			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text, CounterfactualUS: o.CounterfactualHorizon.us(),
-			Workload:     record.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
-			ConfigDigest: record.Digest(c), Config: c,
+			Workload:     stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
+			ConfigDigest: stream.Digest(c), Config: c,
 		}}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/cockroachdb/datadriven"
 )
@@ -78,11 +78,11 @@ func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 
 func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []byte {
 	var out bytes.Buffer
-	w := record.NewWriter(&out, true)
-	must(w.Header(&record.Header{Stream: record.StreamWorkload, Tool: "test", SLOClasses: []record.SLOClass{
+	w := stream.NewWriter(&out, true)
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Tool: "test", SLOClasses: []stream.SLOClass{
 		{Name: "realtime", Tier: "critical", Priority: 100}, {Name: "standard", Tier: "standard", Priority: 50}, {Name: "batch", Tier: "sheddable", Priority: 10},
-		{Name: "prompt", Tier: "standard", Priority: 50, Targets: record.Targets{TTFTMS: 50}}}}))
-	var session *record.Session
+		{Name: "prompt", Tier: "standard", Priority: 50, Targets: stream.Targets{TTFTMS: 50}}}}))
+	var session *stream.Session
 	flush := func() {
 		if session != nil {
 			must(w.Session(session))
@@ -94,20 +94,20 @@ func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []b
 		switch {
 		case fields[0] == "session":
 			flush()
-			session = &record.Session{UntilUS: record.Never}
+			session = &stream.Session{UntilUS: stream.Never}
 			words(t, d, fields[1:], func(key, value string, n int64) error { return setSession(session, key, value, n) })
 		case fields[0] == "step":
-			session.Steps = append(session.Steps, record.SessionStep{Extends: record.Nowhere})
+			session.Steps = append(session.Steps, stream.SessionStep{Extends: stream.Nowhere})
 			words(t, d, fields[1:], func(key, value string, n int64) error { return setStep(session, key, value, n) })
 		default:
 			flush()
-			q := record.Request{DeadlineUS: record.Never, InputTokens: 16, OutputTokens: 1}
+			q := stream.Request{DeadlineUS: stream.Never, InputTokens: 16, OutputTokens: 1}
 			words(t, d, fields, func(key, value string, n int64) error { return setRequest(&q, key, value, n) })
 			must(w.Request(&q))
 		}
 	}
 	flush()
-	must(w.End(&record.End{}))
+	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes()
 }
@@ -123,12 +123,12 @@ func words(t *testing.T, d *datadriven.TestData, all []string, set func(key, val
 	}
 }
 
-func setRequest(q *record.Request, key, value string, n int64) (err error) {
+func setRequest(q *stream.Request, key, value string, n int64) (err error) {
 	switch key {
 	case "id":
 		q.ID = value
 	case "at":
-		q.ArrivalUS = record.Micros(n)
+		q.ArrivalUS = stream.Micros(n)
 	case "in":
 		q.InputTokens = n
 	case "out":
@@ -136,7 +136,7 @@ func setRequest(q *record.Request, key, value string, n int64) (err error) {
 	case "predicted":
 		q.PredictedOutputTokens = n
 	case "deadline":
-		q.DeadlineUS = record.Micros(n)
+		q.DeadlineUS = stream.Micros(n)
 	case "class":
 		q.SLOClass = value
 	case "tenant":
@@ -151,14 +151,14 @@ func setRequest(q *record.Request, key, value string, n int64) (err error) {
 	return err
 }
 
-func setSession(s *record.Session, key, value string, n int64) error {
+func setSession(s *stream.Session, key, value string, n int64) error {
 	switch key {
 	case "id":
 		s.ID = value
 	case "at":
-		s.ArrivalUS = record.Micros(n)
+		s.ArrivalUS = stream.Micros(n)
 	case "until":
-		s.UntilUS = record.Micros(n)
+		s.UntilUS = stream.Micros(n)
 	case "class":
 		s.SLOClass = value
 	case "persistent":
@@ -171,14 +171,14 @@ func setSession(s *record.Session, key, value string, n int64) error {
 
 // setStep sets what a key says of the session's last step; steps before it go by
 // their ids.
-func setStep(s *record.Session, key, value string, n int64) (err error) {
+func setStep(s *stream.Session, key, value string, n int64) (err error) {
 	step := &s.Steps[len(s.Steps)-1]
-	place := func(id string) record.Index {
-		at := slices.IndexFunc(s.Steps, func(t record.SessionStep) bool { return t.ID == id })
+	place := func(id string) stream.Index {
+		at := slices.IndexFunc(s.Steps, func(t stream.SessionStep) bool { return t.ID == id })
 		if at < 0 {
 			err = fmt.Errorf("no step %s", id)
 		}
-		return record.Index(at)
+		return stream.Index(at)
 	}
 	switch key {
 	case "id":
@@ -214,14 +214,14 @@ func setStep(s *record.Session, key, value string, n int64) (err error) {
 	return err
 }
 
-func segmentsOf(list string) (all []record.Segment, err error) {
+func segmentsOf(list string) (all []stream.Segment, err error) {
 	for _, part := range strings.Split(list, ",") {
 		id, tokens, _ := strings.Cut(part, ":")
 		n, err := strconv.ParseInt(tokens, 10, 64)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, record.Segment{ID: id, Tokens: n})
+		all = append(all, stream.Segment{ID: id, Tokens: n})
 	}
 	return all, nil
 }
@@ -229,27 +229,27 @@ func segmentsOf(list string) (all []record.Segment, err error) {
 // tell writes down a run as its directive asks.
 func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 	var outcomes, decisions, rest strings.Builder
-	r := record.NewReader(bytes.NewReader(run))
+	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
 		switch r.Kind() {
-		case record.KindOutcome:
-			var o record.Outcome
+		case stream.KindOutcome:
+			var o stream.Outcome
 			must(r.Outcome(&o))
 			outcomes.WriteString(tellOutcome(&o))
-		case record.KindRegret:
-			var g record.Regret
+		case stream.KindRegret:
+			var g stream.Regret
 			must(r.Decode(&g))
 			rest.WriteString(tellRegret(&g))
-		case record.KindSessionOutcome:
-			var o record.SessionOutcome
+		case stream.KindSessionOutcome:
+			var o stream.SessionOutcome
 			must(r.SessionOutcome(&o))
 			outcomes.WriteString(tellSession(&o))
-		case record.KindDecision:
-			var x record.Decision
+		case stream.KindDecision:
+			var x stream.Decision
 			must(r.Decode(&x))
 			if d.HasArg(x.Stage) {
 				fmt.Fprintf(&decisions, "%d: %s %s", x.AtUS, x.Stage, x.Request)
-				if x.Stage == record.StageRouting {
+				if x.Stage == stream.StageRouting {
 					fmt.Fprintf(&decisions, " to %s%d, score %g of %d\n", elsewhere(x.Deployment), x.Replica, x.Score, x.Candidates)
 				} else if d.HasArg("candidates") {
 					fmt.Fprintf(&decisions, " %s, of %d\n", x.Verdict, x.Candidates)
@@ -257,7 +257,7 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 					fmt.Fprintf(&decisions, " %s\n", x.Verdict)
 				}
 			}
-		case record.KindMetrics:
+		case stream.KindMetrics:
 			var m metrics.Record
 			must(r.Decode(&m))
 			if d.HasArg("control") {
@@ -291,9 +291,9 @@ func inJSON(v any) []byte {
 
 // tellRegret writes down an exact regret, and an estimated one of a choice that was
 // not the best.
-func tellRegret(g *record.Regret) string {
+func tellRegret(g *stream.Regret) string {
 	text := fmt.Sprintf("%s %s %s", g.Method, g.Decision, g.Request)
-	if g.Method == record.MethodEstimated {
+	if g.Method == stream.MethodEstimated {
 		if *g.HindsightMS == 0 {
 			return ""
 		}
@@ -310,7 +310,7 @@ func tellRegret(g *record.Regret) string {
 	return text
 }
 
-func tellSession(o *record.SessionOutcome) string {
+func tellSession(o *stream.SessionOutcome) string {
 	line := "session " + o.ID + " " + o.State
 	if o.Reason != "" {
 		line += fmt.Sprintf(" at %s (%s)", o.Step, o.Reason)
@@ -332,7 +332,7 @@ func tellSession(o *record.SessionOutcome) string {
 	return line + "\n"
 }
 
-func tellOutcome(o *record.Outcome) string {
+func tellOutcome(o *stream.Outcome) string {
 	line := o.ID + " " + o.State
 	if o.Step != "" {
 		line += fmt.Sprintf(" arrived=%d", o.ArrivalUS)
@@ -345,7 +345,7 @@ func tellOutcome(o *record.Outcome) string {
 	}
 	for _, at := range []struct {
 		name string
-		us   record.Micros
+		us   stream.Micros
 	}{{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"completed", o.CompletedUS}} {
 		if !at.us.IsZero() {
 			line += fmt.Sprintf(" %s=%d", at.name, at.us)

@@ -6,24 +6,24 @@ import (
 	"slices"
 
 	"blis/pkg/des"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
-// registry holds the sessions that have been read and have not ended. Requests
+// sessionTable holds the sessions that have been read and have not ended. Requests
 // of theirs come into being one by one, when the steps that they wait for have
 // completed.
-type registry struct {
+type sessionTable struct {
 	open  []session
 	spare []int32
 	// call is the request at hand, groups what calls of one session stand side by
 	// side: scratch.
-	call   record.Request
+	call   stream.Request
 	groups map[sideBySide]int64
 }
 
 // session is one session on its way.
 type session struct {
-	record.Session
+	stream.Session
 	// position is that of its first step in the stream; the others follow.
 	position int64
 	steps    []progress
@@ -34,7 +34,7 @@ type session struct {
 	// the run's horizon.
 	pending int
 	waits   bool
-	out     record.SessionOutcome
+	out     stream.SessionOutcome
 	last    des.Time // completion of a step
 	missed  bool     // a target
 	used    bool     // else the slot is free
@@ -65,7 +65,7 @@ type sideBySide struct {
 }
 
 // register takes the session that was read; it begins when it arrives.
-func (s *simulation) register(a *record.Arrival, position int64) {
+func (s *simulation) register(a *stream.Arrival, position int64) {
 	i := int32(len(s.sessions.open))
 	if last := len(s.sessions.spare) - 1; last >= 0 {
 		i = s.sessions.spare[last]
@@ -82,13 +82,13 @@ func (s *simulation) register(a *record.Arrival, position int64) {
 }
 
 // prepare sets up everything that follows from the record.
-func (v *session) prepare(r *registry) {
+func (v *session) prepare(r *sessionTable) {
 	n := len(v.Steps)
 	v.steps = slices.Grow(v.steps[:0], n+1)[:n+1]
 	clear(v.steps)
 	v.pending, v.waits, v.missed, v.last = 0, false, false, des.Time(v.ArrivalUS)
-	v.out = record.SessionOutcome{Kind: record.KindSessionOutcome, ID: v.ID, Tenant: v.Tenant, SLOClass: v.SLOClass,
-		Workflow: v.Workflow, ArrivalUS: v.ArrivalUS, CompletedUS: record.Never}
+	v.out = stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: v.ID, Tenant: v.Tenant, SLOClass: v.SLOClass,
+		Workflow: v.Workflow, ArrivalUS: v.ArrivalUS, CompletedUS: stream.Never}
 	for k := range v.Steps {
 		step := &v.Steps[k]
 		v.steps[k].turn, v.steps[k].at = v.out.Calls, des.Time(v.ArrivalUS)
@@ -120,7 +120,7 @@ func (v *session) prepare(r *registry) {
 }
 
 // findParallel marks the calls that stand side by side.
-func (v *session) findParallel(r *registry) {
+func (v *session) findParallel(r *sessionTable) {
 	if r.groups == nil {
 		r.groups = map[sideBySide]int64{}
 	}
@@ -193,11 +193,11 @@ func (s *simulation) ready(i int32, k int) error {
 func (s *simulation) makeCall(i int32, k int, at des.Time) {
 	v := &s.sessions.open[i]
 	step, q := &v.Steps[k], &s.sessions.call
-	*q = record.Request{ID: step.RequestID(v.ID), ArrivalUS: record.Micros(at), InputTokens: step.InputTokens, OutputTokens: step.OutputTokens,
+	*q = stream.Request{ID: step.RequestID(v.ID), ArrivalUS: stream.Micros(at), InputTokens: step.InputTokens, OutputTokens: step.OutputTokens,
 		Prompt: v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass, Model: cmp.Or(step.Model, v.Model),
-		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: record.Never, PredictedOutputTokens: step.PredictedOutputTokens}
+		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never, PredictedOutputTokens: step.PredictedOutputTokens}
 	if step.TimeoutUS > 0 {
-		q.DeadlineUS = record.Micros(at + step.TimeoutUS)
+		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}
 	r := &s.slots[s.place(q, v.position+int64(k))]
 	r.of, r.step = i, int32(k)
@@ -232,12 +232,12 @@ func (s *simulation) called(r *request) {
 	v.pending--
 	v.missed = v.missed || r.out.SLOMet != nil && !*r.out.SLOMet
 	switch r.out.State {
-	case record.StateCompleted:
+	case stream.StateCompleted:
 		v.out.Completed++
 		if v.steps[r.step].parallel {
 			v.out.ParallelCompleted++
 		}
-	case record.StateUnfinished:
+	case stream.StateUnfinished:
 		v.waits = true
 	default:
 		if v.out.Step == "" && !v.Persistent {
@@ -248,16 +248,16 @@ func (s *simulation) called(r *request) {
 
 // failed lets a session go on, or end, after the request of step k that ended now
 // and did not complete.
-func (s *simulation) failed(i, k int32, r *record.Outcome) error {
-	if r.State != record.StateUnfinished && s.sessions.open[i].Persistent {
-		return s.proceed(i, k, r.ArrivalUS, record.Micros(s.now))
+func (s *simulation) failed(i, k int32, r *stream.Outcome) error {
+	if r.State != stream.StateUnfinished && s.sessions.open[i].Persistent {
+		return s.proceed(i, k, r.ArrivalUS, stream.Micros(s.now))
 	}
 	return s.settle(i)
 }
 
 // proceed lets a session go on after the request of step k, which its client saw
 // from one instant to the other.
-func (s *simulation) proceed(i, k int32, from, to record.Micros) error {
+func (s *simulation) proceed(i, k int32, from, to stream.Micros) error {
 	if err := s.stepDone(i, int(k), des.Time(to), int64(to-from)); err != nil {
 		return err
 	}
@@ -284,19 +284,19 @@ func (s *simulation) endSession(i int32) error {
 	o := &v.out
 	switch {
 	case o.Step != "":
-		o.State = record.StateBroken
+		o.State = stream.StateBroken
 	case v.waits:
-		o.State = record.StateUnfinished
+		o.State = stream.StateUnfinished
 	default:
-		o.State, o.CompletedUS = record.StateCompleted, record.Micros(v.last)
+		o.State, o.CompletedUS = stream.StateCompleted, stream.Micros(v.last)
 	}
 	if s.check != nil {
 		if err := s.check.session(v); err != nil {
 			return err
 		}
 	}
-	if class := s.router.classes[v.SLOClass]; class != nil && class.Targets != (record.Targets{}) {
-		o.SLOMet = record.Met(o.State == record.StateCompleted && !v.missed)
+	if class := s.router.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
+		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !v.missed)
 	}
 	s.ledger.session(o)
 	v.used = false

@@ -7,15 +7,15 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/catalog"
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/dist"
 	"blis/pkg/engine"
+	"blis/pkg/hardware"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Kinds of event. Their order is the order of what happens at one instant; a
@@ -36,7 +36,7 @@ const (
 type replica struct {
 	engine     *engine.Engine
 	deployment int
-	index      record.Index // within the deployment
+	index      stream.Index // within the deployment
 	starting   bool         // in simulation.starting
 	seats      int          // the most sequences that it runs
 	// requests were sent to it, completed of them have completed.
@@ -57,7 +57,7 @@ type deployment struct {
 	gpus       int   // of a replica
 	// measured is what its coefficients were measured for, nil if that is not
 	// known, and use what they were used for.
-	measured *catalog.Range
+	measured *hardware.Range
 	use      use
 	// computed: its step times are those of a roofline; fromFile: of a file that the
 	// user named.
@@ -91,7 +91,7 @@ type simulation struct {
 	slots    []request
 	spare    []int32
 	open     int // requests and sessions that have come in and are not final
-	sessions registry
+	sessions sessionTable
 	// happened counts events, up to bound of which may.
 	happened, bound int64
 	// stale counts pending events of requests that are gone.
@@ -108,7 +108,7 @@ type simulation struct {
 
 	arrivals feed
 	segments []kv.Segment // scratch
-	counts   record.Counts
+	counts   stream.Counts
 	ledger   ledger
 	out      *output
 	check    *checker // nil unless asked for
@@ -121,18 +121,18 @@ type servedModel struct {
 
 // request is one request in flight.
 type request struct {
-	out  record.Outcome
+	out  stream.Outcome
 	path kv.Path
 	// What the control plane knows of it beside its outcome: its class, the numbers
 	// of its tenant and its session (nowhere without one), how long its answer is
 	// believed to be, its place in the session, and what the priority policy says to
 	// schedulers.
-	class           *record.SLOClass
+	class           *stream.SLOClass
 	tenant, session int32
 	predicted       float64
 	turn            int64
 	hints           [policy.MaxHints]float64
-	// held: it waits in flow control, until patience at most (record.Never: no
+	// held: it waits in flow control, until patience at most (stream.Never: no
 	// such event is pending). delayed: admission has put it off.
 	held, delayed bool
 	// thrown: it has lost its place in a batch and waits for another one; until then
@@ -142,7 +142,7 @@ type request struct {
 	// position in the stream, -1 in a free slot; pending events carry it, so
 	// that those of a request that is gone are known.
 	position int64
-	deadline des.Time // record.Never if none
+	deadline des.Time // stream.Never if none
 	model    int      // -1 if nobody serves it
 	refusal  string   // why it is impossible
 	replica  int32    // in the cluster; nowhere before routing
@@ -159,9 +159,9 @@ const nowhere int32 = -1
 const maxClock = 1 << 52
 
 // newSimulation builds the cluster, all replicas idle and empty.
-func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []server, o *Options) (*simulation, error) {
+func newSimulation(c *cluster.Config, classes []stream.SLOClass, servers []server, o *Options) (*simulation, error) {
 	s := &simulation{clairvoyant: o.Clairvoyant, tree: kv.NewTree(), horizon: noHorizon, shownAt: -1, bound: math.MaxInt64, forced: forced{at: -1}}
-	plane, err := c.Plane(func(stream string) uint64 { return dist.NewStream(o.Seed, stream).Uint64() })
+	plane, err := c.Plane(func(name string) uint64 { return dist.NewStream(o.Seed, name).Uint64() })
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func newSimulation(c *cluster.Config, classes []record.SLOClass, servers []serve
 			cfg.Victim = s.victims(int32(len(s.replicas)))
 			jitter := servers[i].noise(k)
 			e := engine.New(cfg, jitter.of(servers[i].model), cache)
-			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: record.Index(k), seats: cfg.MaxNumSeqs, jitter: jitter})
+			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: stream.Index(k), seats: cfg.MaxNumSeqs, jitter: jitter})
 			sizes = append(sizes, d.Engine.BlockSize)
 		}
 		s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: servers[i].model,

@@ -3,7 +3,7 @@ package sim
 import (
 	"blis/pkg/des"
 	"blis/pkg/kv"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Requests live in slots from when they are read until nobody refers to them
@@ -28,18 +28,18 @@ func (s *simulation) pull() error {
 }
 
 // place puts a request into a slot, which it returns, until it arrives.
-func (s *simulation) place(in *record.Request, position int64) int32 {
+func (s *simulation) place(in *stream.Request, position int64) int32 {
 	slot := s.newSlot()
 	s.open++
 	r := &s.slots[slot]
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.seq, r.final, r.of = nowhere, nowhere, false, nowhere
-	r.held, r.delayed, r.patience = false, false, des.Time(record.Never)
+	r.held, r.delayed, r.patience = false, false, des.Time(stream.Never)
 	r.model = s.modelOf(in.Model)
-	r.out = record.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never,
-		Replica: record.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
-		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: record.Never}
+	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never,
+		Replica: stream.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
+		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.refusal = s.impossible(r)
 	s.know(r, in)
 	if r.refusal == "" {
@@ -50,7 +50,7 @@ func (s *simulation) place(in *record.Request, position int64) int32 {
 }
 
 // identify gives a prompt's tokens their identity.
-func (s *simulation) identify(path kv.Path, in *record.Request) kv.Path {
+func (s *simulation) identify(path kv.Path, in *stream.Request) kv.Path {
 	segments := s.segments[:0]
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})

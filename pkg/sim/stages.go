@@ -9,7 +9,7 @@ import (
 	"blis/pkg/engine"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // The stages of a request, each one event: arrive, admit, route, enqueue; then
@@ -43,8 +43,8 @@ func (s *simulation) arrive(slot int32) error {
 	}
 	s.offer(r)
 	if r.refusal != "" {
-		r.deadline = des.Time(record.Never)
-		return s.refuse(slot, record.StateRejected, r.refusal)
+		r.deadline = des.Time(stream.Never)
+		return s.refuse(slot, stream.StateRejected, r.refusal)
 	}
 	if r.deadline >= 0 {
 		s.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
@@ -56,7 +56,7 @@ func (s *simulation) arrive(slot int32) error {
 // the first of its model; "" if one can.
 func (s *simulation) impossible(r *request) string {
 	if r.model < 0 {
-		return record.ReasonNoDeployment
+		return stream.ReasonNoDeployment
 	}
 	r.out.Model = s.models[r.model].name
 	first := ""
@@ -87,9 +87,9 @@ func (s *simulation) admit(slot int32) error {
 		}
 		verdict := v.Action.String()
 		if v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays) {
-			spent, verdict, v.DelayUS = true, record.VerdictExpire, 0
+			spent, verdict, v.DelayUS = true, stream.VerdictExpire, 0
 		}
-		if err := s.out.verdict(s, r, record.StageAdmission, verdict, v, len(view.Replicas)); err != nil {
+		if err := s.out.verdict(s, r, stream.StageAdmission, verdict, v, len(view.Replicas)); err != nil {
 			return err
 		}
 		if s.regrets != nil {
@@ -98,9 +98,9 @@ func (s *simulation) admit(slot int32) error {
 	}
 	switch {
 	case v.Action == policy.Reject:
-		return s.refuse(slot, record.StateRejected, record.ReasonAdmission)
+		return s.refuse(slot, stream.StateRejected, stream.ReasonAdmission)
 	case spent:
-		return s.refuse(slot, record.StateTimedOut, record.ReasonAdmissionDelay)
+		return s.refuse(slot, stream.StateTimedOut, stream.ReasonAdmissionDelay)
 	case v.Action == policy.Delay:
 		s.router.delays++
 		r.out.Delays++
@@ -115,7 +115,7 @@ func (s *simulation) admit(slot int32) error {
 			return err
 		}
 	}
-	r.out.AdmittedUS = record.Micros(s.now)
+	r.out.AdmittedUS = stream.Micros(s.now)
 	return s.soon(s.router.RoutingLatencyUS, routing, slot)
 }
 
@@ -160,7 +160,7 @@ func (s *simulation) dispatch(slot int32) error {
 		d.use.sent(r.out.InputTokens, r.out.OutputTokens)
 	}
 	r.replica = chosen.Index
-	r.out.RoutedUS, r.out.Deployment, r.out.Replica = record.Micros(s.now), d.id, target.index
+	r.out.RoutedUS, r.out.Deployment, r.out.Replica = stream.Micros(s.now), d.id, target.index
 	if err := s.out.routing(s, r, v, choice); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *simulation) enqueue(slot int32) {
 	s.before(r.replica, s.refreshed)
 	s.replicas[r.replica].came(slot)
 	e := s.replicas[r.replica].engine
-	r.out.EnqueuedUS = record.Micros(s.now)
+	r.out.EnqueuedUS = stream.Micros(s.now)
 	order := 0.0
 	if !s.router.asTheyCome {
 		order = s.router.Scheduler.Order(s.local(r, r.replica))
@@ -233,8 +233,8 @@ func (s *simulation) victim(slot, replica int32, p engine.Progress) float64 {
 // expire ends a request at its deadline, wherever it is.
 func (s *simulation) expire(slot int32) error {
 	r := &s.slots[slot]
-	r.deadline = des.Time(record.Never)
-	reason := record.ReasonDeadline
+	r.deadline = des.Time(stream.Never)
+	reason := stream.ReasonDeadline
 	switch {
 	case r.seq != nowhere:
 		return s.abort(slot)
@@ -244,7 +244,7 @@ func (s *simulation) expire(slot int32) error {
 		s.stale++ // the stage it was on its way to, as soon as it is gone
 	}
 	if r.delayed {
-		reason = record.ReasonAdmissionDelay
+		reason = stream.ReasonAdmissionDelay
 	}
 	if r.replica != nowhere {
 		s.seen.states[r.replica].Inflight--
@@ -253,7 +253,7 @@ func (s *simulation) expire(slot int32) error {
 	if !r.out.AdmittedUS.IsZero() {
 		s.leave(r)
 	}
-	return s.refuse(slot, record.StateTimedOut, reason)
+	return s.refuse(slot, stream.StateTimedOut, reason)
 }
 
 // abort ends a request at its deadline that its replica has.
@@ -265,7 +265,7 @@ func (s *simulation) abort(slot int32) error {
 	had, left := e.Abort(r.seq)
 	r.took(&had)
 	s.after(at)
-	if err := s.finish(slot, record.StateTimedOut, record.ReasonDeadline); err != nil {
+	if err := s.finish(slot, stream.StateTimedOut, stream.ReasonDeadline); err != nil {
 		return err
 	}
 	if left { // else when its step ends
@@ -287,7 +287,7 @@ func (r *request) took(had *engine.Result) {
 	r.out.GeneratedTokens = int64(had.Generated)
 	r.out.ITLUS = had.Gaps.List
 	if had.Gaps.Max > 0 {
-		r.out.ITLMaxUS = record.Micros(had.Gaps.Max)
+		r.out.ITLMaxUS = stream.Micros(had.Gaps.Max)
 	}
 }
 
@@ -299,21 +299,21 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 	o := &r.out
 	o.State, o.Reason = state, reason
 	r.resumed(s.now)
-	if state != record.StateCompleted {
-		o.EndedUS = record.Micros(s.now)
+	if state != stream.StateCompleted {
+		o.EndedUS = stream.Micros(s.now)
 	}
 	o.SLOMet = metrics.SLOMet(o, r.class.Targets)
 	switch state {
-	case record.StateCompleted:
+	case stream.StateCompleted:
 		s.counts.Completed++
-	case record.StateRejected:
+	case stream.StateRejected:
 		s.counts.Rejected++
-	case record.StateTimedOut:
+	case stream.StateTimedOut:
 		s.counts.TimedOut++
-	case record.StateUnfinished:
+	case stream.StateUnfinished:
 		s.counts.Unfinished++
 	}
-	s.ledger.final(r.position, o, record.Micros(s.now))
+	s.ledger.final(r.position, o, stream.Micros(s.now))
 	if s.regrets != nil {
 		s.regrets.ended(r)
 	}
@@ -331,7 +331,7 @@ func (s *simulation) finish(slot int32, state, reason string) error {
 		return err
 	}
 	s.called(r)
-	if state == record.StateCompleted { // proceed does the rest
+	if state == stream.StateCompleted { // proceed does the rest
 		return nil
 	}
 	return s.failed(r.of, r.step, o) // may move the slots
@@ -357,7 +357,7 @@ func (s *simulation) close() error {
 			had, _ := s.replicas[r.replica].engine.Abort(r.seq)
 			r.took(&had)
 		}
-		if err := s.finish(slot, record.StateUnfinished, record.ReasonHorizon); err != nil {
+		if err := s.finish(slot, stream.StateUnfinished, stream.ReasonHorizon); err != nil {
 			return err
 		}
 	}

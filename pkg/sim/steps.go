@@ -7,7 +7,7 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/engine"
 	"blis/pkg/policy"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // wake notes that a replica may have something to do at this instant.
@@ -61,7 +61,7 @@ func (s *simulation) startSteps() error {
 func (s *simulation) formed(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
 		o := &s.slots[a.Tag].out
-		o.ScheduledUS, o.CachedTokens = record.Micros(s.now), int64(a.Cached)
+		o.ScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
 		if s.seen.needs&policy.NeedHitRate != 0 {
 			s.seen.own[i].hits.add(s.now, int64(a.Cached), o.InputTokens)
 		}
@@ -93,7 +93,7 @@ func (s *simulation) finishStep(i int32) error {
 	if err != nil {
 		return s.stuck(err)
 	}
-	seen := record.Micros(ends.Seen)
+	seen := stream.Micros(ends.Seen)
 	for _, tag := range ends.First {
 		o := &s.slots[tag].out
 		o.FirstTokenUS = seen
@@ -115,7 +115,7 @@ func (s *simulation) finishStep(i int32) error {
 		}
 		r.completed++
 		s.done(q)
-		if err := s.finish(done.Tag, record.StateCompleted, ""); err != nil {
+		if err := s.finish(done.Tag, stream.StateCompleted, ""); err != nil {
 			return err
 		}
 		of, step, at := q.of, q.step, q.out.ArrivalUS

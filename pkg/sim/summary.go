@@ -2,7 +2,7 @@ package sim
 
 import (
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // summary is the metrics record of the finished run. A replica is up from the
@@ -22,7 +22,7 @@ func (s *simulation) summary(all *metrics.Accumulator) *metrics.Record {
 	all.Control(s.control())
 	raw := all.Raw()
 	raw.Warnings = append(s.caveats(), raw.Warnings...)
-	return &metrics.Record{Kind: record.KindMetrics, Raw: *raw}
+	return &metrics.Record{Kind: stream.KindMetrics, Raw: *raw}
 }
 
 // control is what the control plane did, nil if there is nothing to tell.

@@ -116,7 +116,7 @@ var broken = []struct{ rule, file, old, new string }{
 	{"a step waits for the last of those before it", "sim/sessions.go",
 		"c.at, c.busy = max(c.at, at),", "c.at, c.busy = at,"},
 	{"what follows an answer begins when the client has it", "sim/steps.go",
-		"s.proceed(of, step, at, seen)", "s.proceed(of, step, at, record.Micros(s.now))"},
+		"s.proceed(of, step, at, seen)", "s.proceed(of, step, at, stream.Micros(s.now))"},
 	{"the places of a session's steps are behind each other", "sim/sessions.go",
 		"v.position+int64(k))]", "v.position+int64(len(v.Steps)-1-k))]"},
 	{"a session that waits for what the horizon cuts keeps nothing running", "sim/sessions.go",

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // traced plays a small contended workload on two replicas at trace level full, with
@@ -37,20 +37,20 @@ deployments:
 // is in flight are those that were sent before.
 func TestSnapshotsInTheTrace(t *testing.T) {
 	for _, how := range []string{"periodic 30ms", "on-demand 20ms"} {
-		r := record.NewReader(traced(t, "policies: {routing: {type: weighted, params: {queue-depth: 1}}}\ncontrol_plane: {snapshots: {queue_depth: "+how+"}}\n"))
-		last := map[record.Index]record.Snapshot{}
+		r := stream.NewReader(traced(t, "policies: {routing: {type: weighted, params: {queue-depth: 1}}}\ncontrol_plane: {snapshots: {queue_depth: "+how+"}}\n"))
+		last := map[stream.Index]stream.Snapshot{}
 		aged, deep, routed := 0, 0, 0
 		for r.Next() {
 			switch r.Kind() {
-			case record.KindSnapshot:
-				s := record.NewSnapshot(0, "", 0)
+			case stream.KindSnapshot:
+				s := stream.NewSnapshot(0, "", 0)
 				must(r.Decode(&s))
-				if s.Running != record.Nowhere || s.QueueDepth == record.Nowhere {
+				if s.Running != stream.Nowhere || s.QueueDepth == stream.Nowhere {
 					t.Fatalf("%s: %s: only queue_depth is stale", how, r.Bytes())
 				}
 				last[s.Replica] = s
-			case record.KindDecision:
-				var d record.Decision
+			case stream.KindDecision:
+				var d stream.Decision
 				must(r.Decision(&d))
 				inflight := 0
 				for _, c := range d.Considered {
@@ -60,7 +60,7 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 					t.Errorf("%s: decision %d finds %d requests in flight", how, routed, inflight)
 				}
 				for _, c := range d.Considered {
-					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") && record.Micros(c.AgeUS) != d.AtUS-s.AtUS {
+					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") && stream.Micros(c.AgeUS) != d.AtUS-s.AtUS {
 						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth, c.AgeUS, s.AtUS, s.QueueDepth)
 					}
 					aged += min(1, int(c.AgeUS))
@@ -78,18 +78,18 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 // priority it was given and by which leaf; without a policy that gives any there is
 // none.
 func TestPriorityInTheTrace(t *testing.T) {
-	given := func(plane string) map[string]record.Decision {
-		found := map[string]record.Decision{}
-		r := record.NewReader(traced(t, plane))
+	given := func(plane string) map[string]stream.Decision {
+		found := map[string]stream.Decision{}
+		r := stream.NewReader(traced(t, plane))
 		for r.Next() {
 			switch r.Kind() {
-			case record.KindDecision:
-				var d record.Decision
-				if must(r.Decision(&d)); d.Stage == record.StagePriority {
+			case stream.KindDecision:
+				var d stream.Decision
+				if must(r.Decision(&d)); d.Stage == stream.StagePriority {
 					found[d.Request] = d
 				}
-			case record.KindOutcome:
-				var o record.Outcome
+			case stream.KindOutcome:
+				var o stream.Outcome
 				must(r.Outcome(&o))
 				if d, ok := found[o.ID]; ok && (d.Score != o.Priority || d.AtUS != o.AdmittedUS) {
 					t.Errorf("%s: decided %v at %d, has %v, admitted at %d", o.ID, d.Score, d.AtUS, o.Priority, o.AdmittedUS)

@@ -5,11 +5,11 @@ import (
 	"math"
 	"strings"
 
-	"blis/pkg/catalog"
+	"blis/pkg/hardware"
 )
 
 // use is what a deployment's coefficients were used for.
-type use struct{ input, output, context catalog.Span }
+type use struct{ input, output, context hardware.Span }
 
 // sent notes a request of so many tokens.
 func (u *use) sent(input, output int64) {
@@ -20,9 +20,9 @@ func (u *use) sent(input, output int64) {
 	}
 }
 
-func widen(s catalog.Span, least, most float64) catalog.Span {
+func widen(s hardware.Span, least, most float64) hardware.Span {
 	if s == nil {
-		return catalog.Span{least, most}
+		return hardware.Span{least, most}
 	}
 	s[0], s[1] = min(s[0], least), max(s[1], most)
 	return s
@@ -49,7 +49,7 @@ func (s *simulation) beyond(d *deployment) string {
 	if d.measured == nil {
 		return ""
 	}
-	r := catalog.Range{InputTokens: d.use.input, OutputTokens: d.use.output, ContextTokens: d.use.context}
+	r := hardware.Range{InputTokens: d.use.input, OutputTokens: d.use.output, ContextTokens: d.use.context}
 	for k := d.first; k < d.end; k++ {
 		e := s.replicas[k].engine.Stats()
 		r.DecodeSequences = upTo(r.DecodeSequences, e.PeakDecode)
@@ -62,7 +62,7 @@ func (s *simulation) beyond(d *deployment) string {
 }
 
 // upTo widens s, of which only the end counts: every run has small steps too.
-func upTo(s catalog.Span, most int64) catalog.Span {
+func upTo(s hardware.Span, most int64) hardware.Span {
 	if most == 0 {
 		return s
 	}

@@ -10,7 +10,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -47,9 +47,9 @@ deployments:
 		var out bytes.Buffer
 		must(runCluster(context.Background(), c, mustServe(c), strings.NewReader(x.workload), &out, Options{Trace: "minimal"}))
 		var m metrics.Record
-		r := record.NewReader(&out)
+		r := stream.NewReader(&out)
 		for r.Next() {
-			if r.Kind() == record.KindMetrics {
+			if r.Kind() == stream.KindMetrics {
 				must(r.Decode(&m))
 			}
 		}
@@ -78,7 +78,7 @@ func TestJitter(t *testing.T) {
 		must(runCluster(context.Background(), c, servers, &in, &out, Options{Trace: "decisions", Check: true}))
 		times := ""
 		for _, o := range readOutcomes(t, out.Bytes()) {
-			times += o.ID + " " + string(record.Digest(o.CompletedUS)) + " "
+			times += o.ID + " " + string(stream.Digest(o.CompletedUS)) + " "
 		}
 		return times
 	}

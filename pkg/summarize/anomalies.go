@@ -3,12 +3,12 @@ package summarize
 import (
 	"fmt"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // episode takes the anomaly at hand.
-func (s *summary) episode(r *record.Reader) error {
-	a := record.Anomaly{Replica: record.Nowhere}
+func (s *summary) episode(r *stream.Reader) error {
+	a := stream.Anomaly{Replica: stream.Nowhere}
 	if err := r.Decode(&a); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (d *Document) appendAnomalies(b []byte) []byte {
 }
 
 // episodeText is an anomaly on one line.
-func episodeText(a *record.Anomaly) string {
+func episodeText(a *stream.Anomaly) string {
 	where := ""
 	switch {
 	case !a.Replica.IsZero():
@@ -44,5 +44,5 @@ func episodeText(a *record.Anomaly) string {
 	case a.SLOClass != "":
 		where = " of " + a.SLOClass
 	}
-	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", record.Printable(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, record.Printable(a.Text))
+	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", stream.Printable(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, stream.Printable(a.Text))
 }

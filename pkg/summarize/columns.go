@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // column is a run beside others.
@@ -22,7 +22,7 @@ type column struct {
 
 // columns are the runs that a table shows: those of the call, then what they are
 // compared with.
-func (r *report) columns() (all []column) {
+func (r *analysis) columns() (all []column) {
 	if r.runs[0].workload != nil {
 		return nil
 	}
@@ -59,19 +59,19 @@ func (r *report) columns() (all []column) {
 const mostColumns = 6
 
 // grid is the table of the runs: its first row and its first column are heads.
-func (r *report) grid() (grid [][]string) {
+func (r *analysis) grid() (grid [][]string) {
 	columns := r.columns()
 	lines := r.lines(columns)
 	if len(columns) <= mostColumns {
 		head := []string{"run"}
 		for i := range columns {
-			head = append(head, record.Printable(columns[i].name))
+			head = append(head, stream.Printable(columns[i].name))
 		}
 		grid = append(grid, head)
 		for _, l := range lines {
-			row := []string{record.Printable(l.name)}
+			row := []string{stream.Printable(l.name)}
 			for i := range columns {
-				row = append(row, record.Printable(l.cell(&columns[i])))
+				row = append(row, stream.Printable(l.cell(&columns[i])))
 			}
 			grid = append(grid, row)
 		}
@@ -80,15 +80,15 @@ func (r *report) grid() (grid [][]string) {
 	head := []string{"run"}
 	for _, l := range lines {
 		if l.key {
-			head = append(head, record.Printable(l.name))
+			head = append(head, stream.Printable(l.name))
 		}
 	}
 	grid = append(grid, head)
 	for i := range columns {
-		row := []string{record.Printable(columns[i].name)}
+		row := []string{stream.Printable(columns[i].name)}
 		for _, l := range lines {
 			if l.key {
-				row = append(row, record.Printable(l.cell(&columns[i])))
+				row = append(row, stream.Printable(l.cell(&columns[i])))
 			}
 		}
 		grid = append(grid, row)
@@ -97,12 +97,12 @@ func (r *report) grid() (grid [][]string) {
 }
 
 // sideBySide is the grid for people, with what went wrong below it.
-func (r *report) sideBySide() []byte {
+func (r *analysis) sideBySide() []byte {
 	t := &table{rows: r.grid(), color: r.options.Color}
 	b := t.append(nil)
 	for _, x := range r.runs {
 		if x.err != nil {
-			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", record.Printable(x.name), record.Printable(x.err.Error()))
+			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", stream.Printable(x.name), stream.Printable(x.err.Error()))
 		}
 	}
 	var warnings []string
@@ -128,7 +128,7 @@ func (r *report) sideBySide() []byte {
 var errNoRuns = errors.New("a workload has no table of runs; --format text, table or json describe it")
 
 // markdown is the grid as a Markdown table.
-func (r *report) markdown(error) ([]byte, error) {
+func (r *analysis) markdown(error) ([]byte, error) {
 	if r.runs[0].workload != nil {
 		return nil, errNoRuns
 	}
@@ -147,7 +147,7 @@ func (r *report) markdown(error) ([]byte, error) {
 }
 
 // csv has every number of the runs.
-func (r *report) csv(error) ([]byte, error) {
+func (r *analysis) csv(error) ([]byte, error) {
 	if r.runs[0].workload != nil {
 		return nil, errNoRuns
 	}

@@ -12,11 +12,11 @@ import (
 func side(t *testing.T, n int, format string, color bool) string {
 	t.Helper()
 	o := Options{Format: format, Color: color, Fitness: &Fitness{src: fitnessFile(t)}, Baseline: []string{"old=base"},
-		Open: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(story().stream(t))), nil }}
+		Open: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(story().data(t))), nil }}
 	for i := range n {
 		o.Streams = append(o.Streams, fmt.Sprintf("run%d=file", i))
 	}
-	text, err := summarize(story().stream(t), o)
+	text, err := summarize(story().data(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"blis/pkg/fitness"
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Document is the summary for programs: one JSON object with all its keys,
@@ -30,7 +30,7 @@ type Document struct {
 	// Candidates are all that were compared. What stands beside them is of the first.
 	Candidates []Candidate      `json:"candidates"`
 	Selection  *Selection       `json:"selection"`
-	Anomalies  []record.Anomaly `json:"anomalies"`
+	Anomalies  []stream.Anomaly `json:"anomalies"`
 	// Workload stands in the place of Metrics where the stream is one.
 	Workload *Workload `json:"workload"`
 	// Warnings are about the streams, then about the metrics, then about the fitness.
@@ -111,16 +111,16 @@ type Identity struct {
 // Selection says of which Requests, of how many, the metrics are.
 type Selection struct {
 	Where    string        `json:"where,omitempty"`
-	FromUS   record.Micros `json:"from_us,omitzero"`
-	ToUS     record.Micros `json:"to_us,omitzero"`
+	FromUS   stream.Micros `json:"from_us,omitzero"`
+	ToUS     stream.Micros `json:"to_us,omitzero"`
 	Requests int64         `json:"requests"`
 	Of       int64         `json:"of"`
 }
 
 // document is what there is to say; err is what ended the reading or the judging.
-func (r *report) document(err error) *Document {
+func (r *analysis) document(err error) *Document {
 	d := &Document{Status: statusOK, Objectives: map[string]*float64{}, Features: map[string]*float64{},
-		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []record.Anomaly{}, Warnings: append([]string{}, r.warnings...)}
+		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
 	}
@@ -159,7 +159,7 @@ func (r *report) document(err error) *Document {
 }
 
 // fail makes of d the document of what does not load.
-func (r *report) fail(d *Document, err error) *Document {
+func (r *analysis) fail(d *Document, err error) *Document {
 	d.Status, d.CombinedScore, d.Error, d.Fitness = statusError, new(float64), err.Error(), nil
 	if r.fitness != nil {
 		blank := r.fitness.Blank()
@@ -177,7 +177,7 @@ func byName(values []fitness.Value) map[string]*float64 {
 	return m
 }
 
-func (r *report) candidate(c *candidate) Candidate {
+func (r *analysis) candidate(c *candidate) Candidate {
 	result := c.result
 	if result == nil {
 		result = r.fitness.Blank()
@@ -215,7 +215,7 @@ func (r *subject) reference(tree string) *float64 {
 	return &r.references[tree].Score
 }
 
-func (r *report) refs() []Ref {
+func (r *analysis) refs() []Ref {
 	refs := []Ref{}
 	for _, list := range []struct {
 		role string
@@ -227,7 +227,7 @@ func (r *report) refs() []Ref {
 				ref.Identity = *id
 			}
 			if x.workload != nil {
-				ref.Role = record.StreamWorkload
+				ref.Role = stream.StreamWorkload
 			}
 			refs = append(refs, ref)
 		}
@@ -241,7 +241,7 @@ func (s *summary) selection() *Selection {
 	if !o.part() {
 		return nil
 	}
-	part := &Selection{Where: o.Where.src, FromUS: record.Never, ToUS: record.Never, Requests: s.chosen, Of: s.seen}
+	part := &Selection{Where: o.Where.src, FromUS: stream.Never, ToUS: stream.Never, Requests: s.chosen, Of: s.seen}
 	if o.From.given {
 		part.FromUS = o.From.at
 	}
@@ -258,15 +258,15 @@ func (s *summary) identity() *Identity {
 	}
 	id := &Identity{Stream: h.Stream, Tool: h.Tool, Version: h.Version}
 	if run := h.Run; run != nil {
-		id.PolicyDigest, id.ConfigDigest = record.ShortDigest(run.Key.Policy), record.ShortDigest(run.ConfigDigest)
+		id.PolicyDigest, id.ConfigDigest = stream.ShortDigest(run.Key.Policy), stream.ShortDigest(run.ConfigDigest)
 		id.SimSeed, id.JitterSeed, id.WorkloadSeed = &run.Key.SimSeed, &run.Key.JitterSeed, &run.Key.WorkloadSeed
-		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, record.ShortDigest(run.Workload.SpecDigest)
+		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, stream.ShortDigest(run.Workload.SpecDigest)
 	}
 	switch {
 	case s.workload != nil:
-		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, record.ShortDigest(h.SpecDigest), record.ShortDigest(s.digest)
+		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, stream.ShortDigest(h.SpecDigest), stream.ShortDigest(s.digest)
 	case s.end != nil:
-		id.WorkloadDigest = record.ShortDigest(s.end.WorkloadDigest)
+		id.WorkloadDigest = stream.ShortDigest(s.end.WorkloadDigest)
 	}
 	return id
 }

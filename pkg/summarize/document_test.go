@@ -67,7 +67,7 @@ func TestDocument(t *testing.T) {
 	redacted := regexp.MustCompile(`(?i)token[=:]\s*\S+|[A-Za-z0-9]{32,}`)
 	scored := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		one, other := anyRun.Draw(rt, "run").stream(rt), anyRun.Draw(rt, "baseline").stream(rt)
+		one, other := anyRun.Draw(rt, "run").data(rt), anyRun.Draw(rt, "baseline").data(rt)
 		if rapid.IntRange(0, 4).Draw(rt, "whole") == 0 {
 			one = one[:rapid.IntRange(0, len(one)-1).Draw(rt, "cut")]
 		}

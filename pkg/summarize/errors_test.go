@@ -8,18 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // failing summarizes what cannot be summarized; it returns the JSON document.
-func failing(t *testing.T, stream []byte, o Options, want string) map[string]any {
+func failing(t *testing.T, data []byte, o Options, want string) map[string]any {
 	t.Helper()
 	o.Format = "text"
-	if text, err := summarize(stream, o); text != "" || err == nil || !strings.Contains(err.Error(), want) {
+	if text, err := summarize(data, o); text != "" || err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s; text:\n%s", err, want, text)
 	}
 	o.Format = "json"
-	text, err := summarize(stream, o)
+	text, err := summarize(data, o)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -36,8 +36,8 @@ func decode(t *testing.T, text string) map[string]any {
 }
 
 func TestNotWhole(t *testing.T) {
-	stream := story().stream(t)
-	lines := bytes.SplitAfter(stream, []byte("\n"))
+	data := story().data(t)
+	lines := bytes.SplitAfter(data, []byte("\n"))
 	without := func(kind string) []byte {
 		var left []byte
 		for _, line := range lines {
@@ -51,32 +51,32 @@ func TestNotWhole(t *testing.T) {
 	minimal.trace = "minimal"
 	workload := []byte(`{"kind":"header","stream":"workload","schema":1,"tool":"blis-gen","version":"0.1.0","seed":1}` + "\n")
 	for _, c := range []struct {
-		name   string
-		stream []byte
-		o      Options
-		want   string
+		name string
+		data []byte
+		o    Options
+		want string
 	}{
-		{"truncated", stream[:len(stream)-len(stream)/3], Options{}, "truncated"},
+		{"truncated", data[:len(data)-len(data)/3], Options{}, "truncated"},
 		{"no end", without("end"), Options{}, "truncated"},
 		{"empty", nil, Options{}, "is empty"},
 		{"no metrics", without("metrics"), Options{}, "the run holds no metrics"},
-		{"strict", stream, Options{Strict: true, Format: "text"}, ""},
+		{"strict", data, Options{Strict: true, Format: "text"}, ""},
 		{"filtered", without("outcome"), Options{Strict: true}, "something was filtered out"},
 		{"cut workload", workload, Options{}, "truncated"},
 		{"outcomes of a workload", workload, options(t, "ttft_ms > 1", "", "", ""), ":1: --where is about outcomes; this is a workload"},
-		{"cluster of a run", stream, Options{Cluster: new(string)}, ":1: -c is for workloads; this is a run"},
-		{"minimal", minimal.stream(t), options(t, "ttft_ms > 1", "", "", ""), "--trace minimal and holds no outcomes"},
+		{"cluster of a run", data, Options{Cluster: new(string)}, ":1: -c is for workloads; this is a run"},
+		{"minimal", minimal.data(t), options(t, "ttft_ms > 1", "", "", ""), "--trace minimal and holds no outcomes"},
 		{"twice", bytes.Join(append(lines[:len(lines)-2:len(lines)-2], lines[len(lines)-3:]...), nil), Options{}, "second metrics"},
-		{"bad value", stream, options(t, "double(id) > 1", "", "", ""), ":2: --where: evaluating the expression"},
-		{"bad line", bytes.Replace(stream, []byte(`"input_tokens":1500`), []byte(`"input_tokens":0`), 1), options(t, "true", "", "", ""), ":3: input_tokens"},
+		{"bad value", data, options(t, "double(id) > 1", "", "", ""), ":2: --where: evaluating the expression"},
+		{"bad line", bytes.Replace(data, []byte(`"input_tokens":1500`), []byte(`"input_tokens":0`), 1), options(t, "true", "", "", ""), ":3: input_tokens"},
 	} {
 		if c.want == "" { // nothing is wrong
-			if _, err := summarize(c.stream, c.o); err != nil {
+			if _, err := summarize(c.data, c.o); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue
 		}
-		d := failing(t, c.stream, c.o, c.want)
+		d := failing(t, c.data, c.o, c.want)
 		if d["status"] != "error" || d["combined_score"] != 0.0 || !strings.Contains(d["error"].(string), c.want) || number(d["metrics"]) {
 			t.Errorf("%s: %v", c.name, d)
 		}
@@ -99,8 +99,8 @@ func number(v any) bool {
 }
 
 func TestFilteredIsAWarning(t *testing.T) {
-	stream := story().stream(t)
-	lines := bytes.SplitAfter(stream, []byte("\n"))
+	data := story().data(t)
+	lines := bytes.SplitAfter(data, []byte("\n"))
 	d, raw := document(t, bytes.Join(append(lines[:1:1], lines[2:]...), nil), Options{})
 	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "something was filtered out") || raw.Requests.Offered != 4 {
 		t.Errorf("offered %d, warnings %q", raw.Requests.Offered, d.Warnings)
@@ -110,10 +110,10 @@ func TestFilteredIsAWarning(t *testing.T) {
 // An error that came down the pipe is the summary.
 func TestFault(t *testing.T) {
 	var b bytes.Buffer
-	w := record.NewWriter(&b, false)
-	err := errors.Join(w.Header(&record.Header{Stream: record.StreamRun, Schema: record.Schema, Tool: "blis-sim", Version: "0.1.0"}),
-		w.Any(&record.Fault{Kind: record.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15, Msg: "replicas must be at least 1, is 0"}),
-		w.End(&record.End{}), w.Close())
+	w := stream.NewWriter(&b, false)
+	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0"}),
+		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15, Msg: "replicas must be at least 1, is 0"}),
+		w.End(&stream.End{}), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,9 +135,9 @@ func TestFault(t *testing.T) {
 
 // A recording carries no metrics: they are computed.
 func TestRecording(t *testing.T) {
-	stream := bytes.Replace(story().stream(t), []byte(`"stream":"run"`), []byte(`"stream":"recording"`), 1)
-	start, end := bytes.Index(stream, []byte(`{"kind":"metrics"`)), bytes.Index(stream, []byte(`{"kind":"end"`))
-	d, raw := document(t, append(stream[:start:start], stream[end:]...), Options{})
+	data := bytes.Replace(story().data(t), []byte(`"stream":"run"`), []byte(`"stream":"recording"`), 1)
+	start, end := bytes.Index(data, []byte(`{"kind":"metrics"`)), bytes.Index(data, []byte(`{"kind":"end"`))
+	d, raw := document(t, append(data[:start:start], data[end:]...), Options{})
 	if raw.Requests.Offered != 4 || raw.TTFT.Mean != 200 || d.Selection != nil || raw.Cost != nil {
 		t.Errorf("%+v", raw)
 	}
@@ -171,7 +171,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out bytes.Buffer
-	err := Run(ctx, bytes.NewReader(story().stream(t)), &out, Options{Format: "json"})
+	err := Run(ctx, bytes.NewReader(story().data(t)), &out, Options{Format: "json"})
 	if !errors.Is(err, context.Canceled) || out.Len() > 0 {
 		t.Errorf("%v, %s", err, out.String())
 	}
@@ -183,7 +183,7 @@ func TestManyTenants(t *testing.T) {
 	for i := range 30 {
 		r.outcomes = append(r.outcomes, outcome(string(rune('a'+i%26))+"-é", "", strings.Repeat("é", i+1), int64(i), 100, 5, 2))
 	}
-	text, err := summarize(r.stream(t), Options{Format: "table"})
+	text, err := summarize(r.data(t), Options{Format: "table"})
 	if err != nil || !strings.Contains(text, "... and 10 more: --format json\n") || !strings.Contains(text, "\n\\u00e9 ") {
 		t.Errorf("%v\n%s", err, text)
 	}

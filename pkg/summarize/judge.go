@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"blis/pkg/fitness"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // candidate is what is judged: one configuration, in one scenario or several.
@@ -24,7 +24,7 @@ type candidate struct {
 
 // judge groups the runs by candidate and scores them. Its error is that of the
 // first run without a score, but for those that carry an error themselves.
-func (r *report) judge() error {
+func (r *analysis) judge() error {
 	if r.runs[0].workload != nil {
 		return r.runs[0].err
 	}
@@ -64,7 +64,7 @@ func readable(all []*subject) error {
 // group makes candidates of the runs: those with the same configuration are one.
 // A run that does not say how it was configured belongs to the only candidate
 // that there is, so that none of its scenarios is lost.
-func (r *report) group() {
+func (r *analysis) group() {
 	byKey := map[string]*candidate{}
 	var nameless []*subject
 	for _, x := range r.runs {
@@ -95,7 +95,7 @@ func (r *report) group() {
 	for _, c := range r.candidates {
 		c.name = c.runs[0].name
 		if len(c.runs) > 1 && len(r.candidates) > 1 {
-			c.name = "policy " + record.ShortDigest(c.runs[0].header.Run.Key.Policy)
+			c.name = "policy " + stream.ShortDigest(c.runs[0].header.Run.Key.Policy)
 		}
 	}
 }
@@ -116,7 +116,7 @@ const (
 
 // assume takes the share of requests that met their targets for the score or,
 // where a run has no targets, the share that completed, if the call names none.
-func (r *report) assume() (err error) {
+func (r *analysis) assume() (err error) {
 	if r.fitness != nil {
 		return r.checkHoldout()
 	}
@@ -131,7 +131,7 @@ func (r *report) assume() (err error) {
 	return err
 }
 
-func (r *report) checkHoldout() error {
+func (r *analysis) checkHoldout() error {
 	var names []string
 	for _, x := range r.runs {
 		names = append(names, x.name)
@@ -140,7 +140,7 @@ func (r *report) checkHoldout() error {
 }
 
 // score computes the fitness of one run.
-func (r *report) score(x *subject) (err error) {
+func (r *analysis) score(x *subject) (err error) {
 	if x.base, err = r.match(x, r.baselines, "--baseline"); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (r *subject) tree() fitness.Tree {
 
 // match is the run of refs that x is compared with: that of its workload or, if
 // there is one only, that one.
-func (r *report) match(x *subject, refs []*subject, flag string) (*subject, error) {
+func (r *analysis) match(x *subject, refs []*subject, flag string) (*subject, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -193,7 +193,7 @@ func (r *report) match(x *subject, refs []*subject, flag string) (*subject, erro
 		}
 	}
 	if len(refs) > 1 {
-		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, record.ShortDigest(x.end.WorkloadDigest))
+		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, stream.ShortDigest(x.end.WorkloadDigest))
 	}
 	odd := fmt.Sprintf("%s is compared with a run of another workload: %s %s", x.name, flag, refs[0].name)
 	if r.options.Strict {
@@ -207,7 +207,7 @@ func (r *report) match(x *subject, refs []*subject, flag string) (*subject, erro
 }
 
 // combine makes one result of those of the candidate's runs.
-func (r *report) combine(c *candidate) {
+func (r *analysis) combine(c *candidate) {
 	var scenarios []fitness.Scenario
 	for _, x := range c.runs {
 		if x.err != nil {
@@ -233,7 +233,7 @@ func (r *report) combine(c *candidate) {
 }
 
 // reference is the score of what the candidate is compared with, nil without any.
-func (r *report) reference(c *candidate, tree string) *float64 {
+func (r *analysis) reference(c *candidate, tree string) *float64 {
 	var scenarios []fitness.Scenario
 	for _, x := range c.runs {
 		ref := x.references[tree]
@@ -246,7 +246,7 @@ func (r *report) reference(c *candidate, tree string) *float64 {
 }
 
 // rank compares candidates by their objectives, where there are any.
-func (r *report) rank() {
+func (r *analysis) rank() {
 	if len(r.fitness.Objectives) == 0 {
 		return
 	}
@@ -264,7 +264,7 @@ func (r *report) rank() {
 }
 
 // shown is the run that a candidate is shown by: its first that counts.
-func (r *report) shown(c *candidate) *subject {
+func (r *analysis) shown(c *candidate) *subject {
 	for _, x := range c.runs {
 		if !r.fitness.HeldOut(x.name) {
 			return x

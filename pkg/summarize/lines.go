@@ -19,7 +19,7 @@ type line struct {
 }
 
 // judged are the lines about the score.
-func (r *report) judged() (lines []line) {
+func (r *analysis) judged() (lines []line) {
 	if r.assumed {
 		return nil
 	}
@@ -116,7 +116,7 @@ var measured = []struct {
 }
 
 // lines are those of the table of runs for people.
-func (r *report) lines(columns []column) []line {
+func (r *analysis) lines(columns []column) []line {
 	lines := r.judged()
 	has := func(path string) bool {
 		for i := range columns {
@@ -152,7 +152,7 @@ func (r *report) lines(columns []column) []line {
 }
 
 // classes are those of all columns, in the order in which they come up.
-func (r *report) classes(columns []column) (all []string) {
+func (r *analysis) classes(columns []column) (all []string) {
 	seen := map[string]bool{}
 	for i := range columns {
 		for _, v := range columns[i].order {

@@ -8,8 +8,8 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/fitness"
-	"blis/pkg/record"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // draws is how often blocks of requests are drawn, noiseSeed the seed of these draws.
@@ -35,7 +35,7 @@ type rows struct {
 // number.
 type row struct {
 	id                    string
-	arrival               record.Micros
+	arrival               stream.Micros
 	times                 [len(timed)]float64
 	state                 string
 	admitted, judged, met bool
@@ -46,8 +46,8 @@ type row struct {
 }
 
 // keep notes an outcome; met is nil where nothing was promised.
-func (k *rows) keep(o *record.Outcome, met *bool) {
-	ms := func(from, to record.Micros) float64 {
+func (k *rows) keep(o *stream.Outcome, met *bool) {
+	ms := func(from, to stream.Micros) float64 {
 		if from.IsZero() || to.IsZero() {
 			return math.NaN()
 		}
@@ -56,15 +56,15 @@ func (k *rows) keep(o *record.Outcome, met *bool) {
 	r := row{id: strings.Clone(o.ID), arrival: o.ArrivalUS, state: o.State, admitted: !o.AdmittedUS.IsZero(), judged: met != nil, met: met != nil && *met,
 		input: o.InputTokens, output: o.OutputTokens, class: strings.Clone(o.SLOClass), tenant: strings.Clone(o.Tenant)}
 	r.times = [...]float64{ms(o.ArrivalUS, o.FirstTokenUS), math.NaN(), ms(o.ArrivalUS, o.CompletedUS), ms(o.EnqueuedUS, o.ScheduledUS)}
-	if o.State == record.StateCompleted && o.OutputTokens > 1 {
-		r.times[1] = record.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
+	if o.State == stream.StateCompleted && o.OutputTokens > 1 {
+		r.times[1] = stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
 	}
 	k.of[r.id] = int32(len(k.all))
 	k.all = append(k.all, r)
 }
 
 // lose notes the calls that a broken session lost, with the call that broke it.
-func (k *rows) lose(o *record.SessionOutcome) {
+func (k *rows) lose(o *stream.SessionOutcome) {
 	if at, ok := k.of[o.Breaker()]; ok && o.Lost() > 0 {
 		k.all[at].lost = o.Lost()
 	}
@@ -75,7 +75,7 @@ func (k *rows) lose(o *record.SessionOutcome) {
 // all runs, and the score is computed of each draw. What is not counted by request
 // (what replicas know, gaps between tokens, sessions) stays what it is. Without the
 // outcomes of all runs there are none.
-func (r *report) noise(x *subject) (byRole map[string]Interval) {
+func (r *analysis) noise(x *subject) (byRole map[string]Interval) {
 	compared := map[string]*subject{"m": x, "base": x.base, "parent": x.parent}
 	needs := map[string]bool{}
 	needs["base"], needs["parent"] = r.fitness.Needs()
@@ -145,7 +145,7 @@ var roles = [...]string{"m", "base", "parent"}
 
 // arrivalOrder are the ids of all requests of the runs, in order of arrival.
 func arrivalOrder(runs ...*subject) []string {
-	at := map[string]record.Micros{}
+	at := map[string]stream.Micros{}
 	var ids []string
 	for _, y := range runs {
 		if y == nil {

@@ -65,12 +65,12 @@ func TestNoise(t *testing.T) {
 		lo, hi  float64
 	}{{fast, fast, 0, 0}, {slow, fast, -0.4, -0.2}} {
 		o := Options{Format: "json", Baseline: []string{"base"}, Fitness: &Fitness{}, Open: func(string) (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(c.base.stream(t))), nil
+			return io.NopCloser(bytes.NewReader(c.base.data(t))), nil
 		}}
 		if err := o.Fitness.UnmarshalText([]byte("ratio(base.ttft.p99, m.ttft.p99)")); err != nil {
 			t.Fatal(err)
 		}
-		d, _ := document(t, c.m.stream(t), o)
+		d, _ := document(t, c.m.data(t), o)
 		over := d.Candidates[0].Runs[0].OverBaseline
 		if over == nil || over.Lo < c.lo || over.Hi > c.hi || over.Lo > over.Hi {
 			t.Errorf("interval %+v, want within %v to %v", over, c.lo, c.hi)
@@ -80,7 +80,7 @@ func TestNoise(t *testing.T) {
 		if c.lo < 0 {
 			word = "beyond noise: 95 % -0."
 		}
-		if text, err := summarize(c.m.stream(t), o); err != nil || !strings.Contains(text, word) {
+		if text, err := summarize(c.m.data(t), o); err != nil || !strings.Contains(text, word) {
 			t.Errorf("%v, want %s in\n%s", err, word, text)
 		}
 	}

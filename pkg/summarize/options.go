@@ -9,28 +9,28 @@ import (
 	"strings"
 	"time"
 
-	"blis/pkg/config"
-	"blis/pkg/feedback"
+	"blis/pkg/attribution"
 	"blis/pkg/filter"
 	"blis/pkg/fitness"
-	"blis/pkg/insight"
-	"blis/pkg/record"
+	"blis/pkg/report"
+	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // Options are what a call of blis-summarize may say.
 type Options struct {
-	Streams  []string         `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run, which else has its file's name."`
-	Fitness  *Fitness         `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
-	Baseline []string         `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
-	Parent   []string         `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
-	Cluster  *string          `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. -c \"\" is the built-in one."`
-	Where    Where            `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From     Instant          `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
-	To       Instant          `placeholder:"DURATION" help:"Only requests that arrive before this time."`
-	Format   string           `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs stand side by side."`
-	Strict   bool             `help:"Warnings about the stream are errors."`
-	Explain  insight.Question `placeholder:"WHAT" help:"Say what happened in one decision (dec-000913), request (its id) or time (11.8s:14.2s)."`
-	Telling  feedback.Options `embed:""`
+	Streams  []string             `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run, which else has its file's name."`
+	Fitness  *Fitness             `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
+	Baseline []string             `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
+	Parent   []string             `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
+	Cluster  *string              `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. -c \"\" is the built-in one."`
+	Where    Where                `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant              `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
+	To       Instant              `placeholder:"DURATION" help:"Only requests that arrive before this time."`
+	Format   string               `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs stand side by side."`
+	Strict   bool                 `help:"Warnings about the stream are errors."`
+	Explain  attribution.Question `placeholder:"WHAT" help:"Say what happened in one decision (dec-000913), request (its id) or time (11.8s:14.2s)."`
+	Telling  report.Options       `embed:""`
 
 	// Open opens the streams that the options name, where there is more than one.
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`
@@ -50,8 +50,8 @@ func (o *Options) Validate() error {
 	if o.To.given && o.From.at >= o.To.at {
 		return fmt.Errorf("--from (%v) must be before --to (%v)", o.From, o.To)
 	}
-	for i, stream := range slices.Concat(o.Streams, o.Baseline, o.Parent) {
-		if _, file := nameOf(stream); file == "-" && (i > 0 || len(o.Streams) == 0) {
+	for i, data := range slices.Concat(o.Streams, o.Baseline, o.Parent) {
+		if _, file := nameOf(data); file == "-" && (i > 0 || len(o.Streams) == 0) {
 			return fmt.Errorf("stdin (-) can be one stream, the first; name files for the others")
 		}
 	}
@@ -90,31 +90,31 @@ func (o *Options) first() string {
 
 // nameOf takes NAME=FILE apart. A file without a name has its own, without
 // folders and the endings of streams.
-func nameOf(stream string) (name, file string) {
-	if before, after, ok := strings.Cut(stream, "="); ok && before != "" && !strings.ContainsAny(before, "/.#") {
+func nameOf(data string) (name, file string) {
+	if before, after, ok := strings.Cut(data, "="); ok && before != "" && !strings.ContainsAny(before, "/.#") {
 		return before, after
 	}
-	if stream == "-" {
-		return "stdin", stream
+	if data == "-" {
+		return "stdin", data
 	}
-	name = path.Base(stream)
+	name = path.Base(data)
 	for _, ending := range []string{".zst", ".jsonl"} {
 		name = strings.TrimSuffix(name, ending)
 	}
-	return name, stream
+	return name, data
 }
 
 // namesOf are the names of streams. Files that have the same name without folders have
 // their whole one.
 func namesOf(streams []string) (names []string) {
 	count := map[string]int{}
-	for _, stream := range streams {
-		name, _ := nameOf(stream)
+	for _, data := range streams {
+		name, _ := nameOf(data)
 		names = append(names, name)
 		count[name]++
 	}
-	for i, stream := range streams {
-		if _, file := nameOf(stream); count[names[i]] > 1 && file == stream {
+	for i, data := range streams {
+		if _, file := nameOf(data); count[names[i]] > 1 && file == data {
 			names[i] = file
 		}
 	}
@@ -137,7 +137,7 @@ func (f *Fitness) UnmarshalText(text []byte) (err error) {
 		}
 	}
 	f.compiled, err = fitness.Expression("--fitness", f.src)
-	var fault *config.Error
+	var fault *strictyaml.Error
 	if errors.As(err, &fault) && fault.Line > 0 {
 		return fmt.Errorf("%d:%d: %s", fault.Line, fault.Col, fault.Msg)
 	}
@@ -156,14 +156,14 @@ func (f *Fitness) load() (*fitness.Fitness, error) {
 func (o *Options) part() bool { return o.Where.keeps != nil || o.From.given || o.To.given }
 
 // within reports whether what arrives at that instant is asked for.
-func (o *Options) within(at record.Micros) bool {
+func (o *Options) within(at stream.Micros) bool {
 	return at >= o.From.at && (!o.To.given || at < o.To.at)
 }
 
 // Where is a condition on outcomes.
 type Where struct {
 	src   string
-	keeps func(*record.Outcome) (bool, error)
+	keeps func(*stream.Outcome) (bool, error)
 }
 
 // UnmarshalText compiles a CEL expression; see package filter.
@@ -175,7 +175,7 @@ func (w *Where) UnmarshalText(text []byte) (err error) {
 
 // Instant is a simulated time since the workload's origin.
 type Instant struct {
-	at    record.Micros
+	at    stream.Micros
 	given bool
 }
 
@@ -185,7 +185,7 @@ func (i *Instant) UnmarshalText(text []byte) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("must be a duration such as 90s or 10m, not negative, is %q", text)
 	}
-	i.at, i.given = record.Micros(d.Microseconds()), true
+	i.at, i.given = stream.Micros(d.Microseconds()), true
 	return nil
 }
 

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"blis/pkg/fitness"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // appendScore adds how the score came about to b.
 func appendScore(b []byte, f *fitness.Result) []byte {
 	line := func(head, format string, args ...any) {
-		b = fmt.Appendf(b, "%-11s %s\n", head, record.Printable(fmt.Sprintf(format, args...)))
+		b = fmt.Appendf(b, "%-11s %s\n", head, stream.Printable(fmt.Sprintf(format, args...)))
 	}
 	line("score", "%.4f", f.Score)
 	for _, g := range f.Gates {
@@ -36,7 +36,7 @@ func appendScore(b []byte, f *fitness.Result) []byte {
 		t := &table{}
 		t.row("term", "weight", "value", "ideal", "lost")
 		for _, x := range f.Terms {
-			t.row(record.Printable(x.Name), fmt.Sprintf("%.4g", x.Weight), fmt.Sprintf("%.4f", x.Value), fmt.Sprintf("%.0f", x.Ideal), fmt.Sprintf("%.4f", x.Lost))
+			t.row(stream.Printable(x.Name), fmt.Sprintf("%.4g", x.Weight), fmt.Sprintf("%.4f", x.Value), fmt.Sprintf("%.0f", x.Ideal), fmt.Sprintf("%.4f", x.Lost))
 		}
 		b = append(t.append(b), '\n')
 	}

@@ -11,7 +11,7 @@ import (
 
 	"blis/pkg/fitness"
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // summary is one run as it is read.
@@ -19,8 +19,8 @@ type summary struct {
 	options *Options
 	// fitness may change the targets of classes; nil does not.
 	fitness *fitness.Fitness
-	header  *record.Header
-	end     *record.End
+	header  *stream.Header
+	end     *stream.End
 	// carried is what the run carries; computed is nil unless the metrics are
 	// to be computed.
 	carried  *metrics.Record
@@ -30,7 +30,7 @@ type summary struct {
 	seen, chosen, with, without int64
 	// ended of those chosen timed out or failed, unfinished are unfinished.
 	ended, unfinished int64
-	anomalies         []record.Anomaly
+	anomalies         []stream.Anomaly
 	// told is nil unless the call asks for more than numbers; reference says that the run
 	// is only to compare with, and need not tell.
 	*told
@@ -52,10 +52,10 @@ type summary struct {
 }
 
 func (s *summary) read(ctx context.Context, in io.Reader) error {
-	r := record.NewReader(in)
-	r.Expect(record.StreamRun, record.StreamRecording, record.StreamWorkload)
+	r := stream.NewReader(in)
+	r.Expect(stream.StreamRun, stream.StreamRecording, stream.StreamWorkload)
 	defer r.Close()
-	var o record.Outcome
+	var o stream.Outcome
 	for n := 1; r.Next(); n++ {
 		if err := s.accept(r, &o); err != nil {
 			return err
@@ -80,11 +80,11 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 }
 
 // accept takes the record at hand. o is memory for outcomes.
-func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
+func (s *summary) accept(r *stream.Reader, o *stream.Outcome) error {
 	switch r.Kind() {
-	case record.KindHeader:
+	case stream.KindHeader:
 		s.header = r.Header()
-		if s.header.Stream == record.StreamWorkload {
+		if s.header.Stream == stream.StreamWorkload {
 			return s.describe(r)
 		}
 		if s.options.Cluster != nil {
@@ -94,7 +94,7 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 			return r.Errorf("the run was written with --trace minimal and holds no outcomes; --where, --from and --to need --trace decisions or full")
 		}
 		return s.prepare(r)
-	case record.KindRequest, record.KindSession:
+	case stream.KindRequest, stream.KindSession:
 		if s.header == nil && s.workload == nil { // made by hand
 			if err := s.describe(r); err != nil {
 				return err
@@ -103,13 +103,13 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 		if s.workload != nil {
 			return s.arrival(r)
 		}
-	case record.KindMetrics:
+	case stream.KindMetrics:
 		if s.carried != nil {
 			return r.Errorf("these are the second metrics of the run")
 		}
-		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: record.Never, UntilUS: record.Never}}
+		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
 		return r.Decode(s.carried)
-	case record.KindOutcome:
+	case stream.KindOutcome:
 		if s.computed == nil && s.told == nil && s.rows == nil {
 			return nil
 		}
@@ -117,9 +117,9 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 			return err
 		}
 		return s.outcome(r, o)
-	case record.KindAnomaly:
+	case stream.KindAnomaly:
 		return s.episode(r)
-	case record.KindSessionOutcome:
+	case stream.KindSessionOutcome:
 		if s.computed != nil || s.rows != nil {
 			return s.session(r)
 		}
@@ -132,7 +132,7 @@ func (s *summary) accept(r *record.Reader, o *record.Outcome) error {
 }
 
 // outcome takes the outcome at hand.
-func (s *summary) outcome(r *record.Reader, o *record.Outcome) error {
+func (s *summary) outcome(r *stream.Reader, o *stream.Outcome) error {
 	apart := false
 	if s.computed != nil {
 		before := s.chosen
@@ -155,7 +155,7 @@ func (s *summary) outcome(r *record.Reader, o *record.Outcome) error {
 }
 
 // prepare makes ready for the outcomes of a run, where they are needed.
-func (s *summary) prepare(r *record.Reader) error {
+func (s *summary) prepare(r *stream.Reader) error {
 	classes := s.header.SLOClasses
 	if s.fitness != nil && len(s.fitness.SLO) > 0 {
 		if s.minimal() {
@@ -163,9 +163,9 @@ func (s *summary) prepare(r *record.Reader) error {
 		}
 		classes, s.missed = s.fitness.Classes(classes), map[string]bool{}
 	}
-	if s.options.part() || s.missed != nil || s.header.Stream == record.StreamRecording {
+	if s.options.part() || s.missed != nil || s.header.Stream == stream.StreamRecording {
 		s.computed, s.broke = metrics.New(classes), map[string]bool{}
-		if s.header.Stream == record.StreamRecording {
+		if s.header.Stream == stream.StreamRecording {
 			s.computed.Recorded()
 		}
 	}
@@ -180,12 +180,12 @@ func (s *summary) prepare(r *record.Reader) error {
 
 // minimal reports whether the run holds metrics only.
 func (s *summary) minimal() bool {
-	return s.header.Run != nil && s.header.Run.Trace == record.TraceLevels[0]
+	return s.header.Run != nil && s.header.Run.Trace == stream.TraceLevels[0]
 }
 
 // session takes the outcome of a session at hand.
-func (s *summary) session(r *record.Reader) error {
-	var o record.SessionOutcome
+func (s *summary) session(r *stream.Reader) error {
+	var o stream.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (s *summary) session(r *record.Reader) error {
 // chooseSession counts the session, by its own arrival, if the options
 // ask for it. Conditions are about requests: with one, no session is counted. The
 // calls that it lost go with the one that broke it.
-func (s *summary) chooseSession(o *record.SessionOutcome) {
+func (s *summary) chooseSession(o *stream.SessionOutcome) {
 	if call := o.Breaker(); s.broke[call] {
 		s.computed.Lost(o)
 		delete(s.broke, call)
@@ -209,8 +209,8 @@ func (s *summary) chooseSession(o *record.SessionOutcome) {
 	if s.missed != nil {
 		o.SLOMet = nil
 	}
-	if s.missed != nil && s.computed.Targets(o.SLOClass) != (record.Targets{}) {
-		o.SLOMet = record.Met(o.State == record.StateCompleted && !s.missed[o.ID])
+	if s.missed != nil && s.computed.Targets(o.SLOClass) != (stream.Targets{}) {
+		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !s.missed[o.ID])
 		delete(s.missed, o.ID)
 	}
 	if s.options.Where.keeps != nil {
@@ -221,7 +221,7 @@ func (s *summary) chooseSession(o *record.SessionOutcome) {
 }
 
 // choose counts the outcome if the options ask for it.
-func (s *summary) choose(o *record.Outcome) error {
+func (s *summary) choose(o *stream.Outcome) error {
 	s.seen++
 	if s.missed != nil && o.Session != "" {
 		if met := metrics.SLOMet(o, s.computed.Targets(o.SLOClass)); met != nil && !*met {
@@ -239,13 +239,13 @@ func (s *summary) choose(o *record.Outcome) error {
 	}
 	s.chosen++
 	s.computed.Add(o)
-	if o.Session != "" && o.State != record.StateCompleted {
+	if o.Session != "" && o.State != stream.StateCompleted {
 		s.broke[strings.Clone(o.ID)] = true
 	}
 	switch o.State {
-	case record.StateTimedOut, record.StateFailed:
+	case stream.StateTimedOut, stream.StateFailed:
 		s.ended++
-	case record.StateUnfinished:
+	case stream.StateUnfinished:
 		s.unfinished++
 	}
 	for _, gap := range o.ITLUS {
@@ -261,7 +261,7 @@ func (s *summary) choose(o *record.Outcome) error {
 }
 
 // finish settles the metrics after the last record.
-func (s *summary) finish(r *record.Reader) error {
+func (s *summary) finish(r *stream.Reader) error {
 	switch {
 	case s.workload != nil:
 		return s.finishWorkload(r)

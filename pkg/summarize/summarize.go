@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"blis/pkg/fitness"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // Reported is an error that the product says, too: that is whole.
@@ -31,7 +31,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	r := &report{options: &o}
+	r := &analysis{options: &o}
 	err := r.read(ctx, in)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -49,8 +49,8 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	return errors.Join(err, writing)
 }
 
-// report is all that a call reads, and what it comes to.
-type report struct {
+// analysis is all that a call reads, and what it comes to.
+type analysis struct {
 	options *Options
 	// fitness is nil until it is known by what the runs are scored; assumed says that
 	// the call does not name it.
@@ -83,13 +83,13 @@ type subject struct {
 // fault reports whether the run carries an error of an earlier stage in the place
 // of a product.
 func (r *subject) fault() bool {
-	var fault *record.FaultError
+	var fault *stream.FaultError
 	return errors.As(r.err, &fault)
 }
 
 // read reads all streams and judges the runs. Its error is that of a stream that
 // cannot be read, or of the fitness.
-func (r *report) read(ctx context.Context, in io.Reader) (err error) {
+func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 	if f := r.options.Fitness; f != nil {
 		if r.fitness, err = f.load(); err != nil {
 			return err
@@ -118,11 +118,11 @@ func (r *report) read(ctx context.Context, in io.Reader) (err error) {
 // it is open. A
 // stream that cannot be opened, or a workload among several, ends it: that is no
 // run that failed but a call that is wrong.
-func (r *report) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*subject, err error) {
+func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*subject, err error) {
 	names := namesOf(streams)
-	for i, stream := range streams {
+	for i, data := range streams {
 		name := names[i]
-		_, file := nameOf(stream)
+		_, file := nameOf(data)
 		from := in
 		if i > 0 || in == nil {
 			opened, err := r.options.Open(file)

@@ -9,22 +9,22 @@ import (
 	"testing"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-var classes = []record.SLOClass{
-	{Name: "critical", Tier: "critical", Targets: record.Targets{TTFTMS: 150}},
+var classes = []stream.SLOClass{
+	{Name: "critical", Tier: "critical", Targets: stream.Targets{TTFTMS: 150}},
 	{Name: "batch", Tier: "sheddable"},
 }
 
 // run is a run to be written.
 type run struct {
 	trace    string
-	outcomes []record.Outcome
-	until    record.Micros
+	outcomes []stream.Outcome
+	until    stream.Micros
 	beyond   int64
 }
 
@@ -42,10 +42,10 @@ func (r *run) fill(a *metrics.Accumulator) {
 		UpUS: 4_000_000, BusyUS: 1_000_000})
 }
 
-// stream is the run as blis-sim writes it, plain.
-func (r *run) stream(t interface{ Fatal(...any) }) []byte {
+// data is the run as blis-sim writes it, plain.
+func (r *run) data(t interface{ Fatal(...any) }) []byte {
 	var b bytes.Buffer
-	w := record.NewWriter(&b, true)
+	w := stream.NewWriter(&b, true)
 	a := metrics.New(classes)
 	r.fill(a)
 	check := func(err error) {
@@ -53,10 +53,10 @@ func (r *run) stream(t interface{ Fatal(...any) }) []byte {
 			t.Fatal(err)
 		}
 	}
-	check(w.Header(&record.Header{Stream: record.StreamRun, Schema: record.Schema, Tool: "blis-sim", Version: "0.1.0", Seed: 42, SLOClasses: classes,
-		Run: &record.RunHeader{Key: record.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42, JitterSeed: 42},
-			Trace: r.trace, Workload: record.Source{Tool: "blis-gen", Seed: 7}, ConfigDigest: strings.Repeat("cd", 32)}}))
-	counts := &record.Counts{BeyondHorizon: r.beyond}
+	check(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0", Seed: 42, SLOClasses: classes,
+		Run: &stream.RunHeader{Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42, JitterSeed: 42},
+			Trace: r.trace, Workload: stream.Source{Tool: "blis-gen", Seed: 7}, ConfigDigest: strings.Repeat("cd", 32)}}))
+	counts := &stream.Counts{BeyondHorizon: r.beyond}
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
 		counts.Offered++
@@ -66,26 +66,26 @@ func (r *run) stream(t interface{ Fatal(...any) }) []byte {
 			check(w.Outcome(o))
 		}
 	}
-	check(w.Any(&metrics.Record{Kind: record.KindMetrics, Raw: *a.Raw()}))
-	check(w.End(&record.End{Requests: counts, WorkloadDigest: strings.Repeat("ef", 32)}))
+	check(w.Any(&metrics.Record{Kind: stream.KindMetrics, Raw: *a.Raw()}))
+	check(w.End(&stream.End{Requests: counts, WorkloadDigest: strings.Repeat("ef", 32)}))
 	check(w.Close())
 	return b.Bytes()
 }
 
 // outcome is a request that arrives at a time in ms and gets its first token
 // after ttft ms, then output−1 more, each after 10 ms. ttft 0: it is rejected.
-func outcome(id, class, tenant string, arrival, ttft, input, output int64) record.Outcome {
-	at := record.Micros(1000 * arrival)
-	o := record.Outcome{ID: id, State: record.StateRejected, Reason: "admission", ArrivalUS: at, AdmittedUS: record.Never, RoutedUS: record.Never,
-		EnqueuedUS: record.Never, ScheduledUS: record.Never, FirstTokenUS: record.Never, CompletedUS: record.Never, EndedUS: record.Never, Replica: record.Nowhere,
-		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: record.Never}
+func outcome(id, class, tenant string, arrival, ttft, input, output int64) stream.Outcome {
+	at := stream.Micros(1000 * arrival)
+	o := stream.Outcome{ID: id, State: stream.StateRejected, Reason: "admission", ArrivalUS: at, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.Nowhere,
+		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: stream.Never}
 	if ttft == 0 {
 		return o
 	}
-	o.State, o.Reason = record.StateCompleted, ""
+	o.State, o.Reason = stream.StateCompleted, ""
 	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS = at, at, at+2000, at+5000
-	o.FirstTokenUS = at + record.Micros(1000*ttft)
-	o.CompletedUS = o.FirstTokenUS + record.Micros(10_000*(output-1))
+	o.FirstTokenUS = at + stream.Micros(1000*ttft)
+	o.CompletedUS = o.FirstTokenUS + stream.Micros(10_000*(output-1))
 	o.Deployment, o.Replica, o.GeneratedTokens = "main", 0, output
 	if output > 1 {
 		o.ITLUS, o.ITLMaxUS = [][2]int64{{10_000, output - 1}}, 10_000
@@ -95,7 +95,7 @@ func outcome(id, class, tenant string, arrival, ttft, input, output int64) recor
 
 // story is a run of four requests, small enough to check by hand.
 func story() *run {
-	return &run{trace: "decisions", outcomes: []record.Outcome{
+	return &run{trace: "decisions", outcomes: []stream.Outcome{
 		outcome("a", "critical", "t1", 1000, 100, 500, 11),  // done at 1.2 s
 		outcome("b", "critical", "t2", 2000, 200, 1500, 21), // misses its target; done at 2.4 s
 		outcome("c", "batch", "t1", 3000, 300, 100, 1),      // done at 3.3 s
@@ -120,21 +120,21 @@ func options(t *testing.T, where, from, to, format string) Options {
 	return o
 }
 
-func summarize(stream []byte, o Options) (string, error) {
+func summarize(data []byte, o Options) (string, error) {
 	var out bytes.Buffer
-	err := Run(context.Background(), bytes.NewReader(stream), &out, o)
+	err := Run(context.Background(), bytes.NewReader(data), &out, o)
 	return out.String(), err
 }
 
 // document summarizes as JSON and reads the document back.
-func document(t *testing.T, stream []byte, o Options) (*Document, *metrics.Raw) {
+func document(t *testing.T, data []byte, o Options) (*Document, *metrics.Raw) {
 	t.Helper()
 	o.Format = "json"
-	text, err := summarize(stream, o)
+	text, err := summarize(data, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw := &metrics.Raw{FromUS: record.Never, UntilUS: record.Never}
+	raw := &metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}
 	d := &Document{Metrics: metrics.Whole{Raw: raw}}
 	dec := json.NewDecoder(bytes.NewReader(present(t, text)))
 	dec.DisallowUnknownFields()
@@ -182,7 +182,7 @@ func present(t *testing.T, text string) []byte {
 }
 
 func TestText(t *testing.T) {
-	got, err := summarize(story().stream(t), Options{Format: "table"})
+	got, err := summarize(story().data(t), Options{Format: "table"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,11 +236,11 @@ warnings (? marks percentiles of fewer than 10/(1-p) samples)
 }
 
 func TestSelection(t *testing.T) {
-	stream := story().stream(t)
+	data := story().data(t)
 	for _, c := range []struct {
 		where, from, to string
 		offered, done   int64
-		from_, until    record.Micros
+		from_, until    stream.Micros
 	}{
 		{"ttft_ms >= 200", "", "", 2, 2, 2_000_000, 3_300_000},
 		{"slo_class == 'critical'", "", "", 3, 2, 1_000_000, 4_000_000},
@@ -248,10 +248,10 @@ func TestSelection(t *testing.T) {
 		{"", "", "2s", 1, 1, 1_000_000, 1_200_000},
 		{"", "2s", "4s", 2, 2, 2_000_000, 3_300_000},
 		{"tenant == 't1'", "1500ms", "1h", 1, 1, 3_000_000, 3_300_000},
-		{"input_tokens > 1e9", "", "", 0, 0, record.Never, record.Never},
+		{"input_tokens > 1e9", "", "", 0, 0, stream.Never, stream.Never},
 	} {
 		o := options(t, c.where, c.from, c.to, "json")
-		d, raw := document(t, stream, o)
+		d, raw := document(t, data, o)
 		if raw.Requests.Offered != c.offered || raw.Requests.Completed != c.done || d.Selection.Requests != c.offered || d.Selection.Of != 4 {
 			t.Errorf("%q from %q to %q: %+v, %+v", c.where, c.from, c.to, raw.Requests, d.Selection)
 		}
@@ -262,7 +262,7 @@ func TestSelection(t *testing.T) {
 			t.Errorf("%q: a part of a run knows its replicas", c.where)
 		}
 		o.Format = "table"
-		if text, err := summarize(stream, o); err != nil || !strings.Contains(text, fmt.Sprintf("\nselection   %d of 4 requests", c.offered)) {
+		if text, err := summarize(data, o); err != nil || !strings.Contains(text, fmt.Sprintf("\nselection   %d of 4 requests", c.offered)) {
 			t.Errorf("%q: %v\n%s", c.where, err, text)
 		}
 	}
@@ -276,17 +276,17 @@ var anyRun = rapid.Custom(func(t *rapid.T) *run {
 		n := func(name string, low, high int64) int64 { return rapid.Int64Range(low, high).Draw(t, name) }
 		o := outcome(fmt.Sprint(i), rapid.SampledFrom([]string{"", "critical", "batch"}).Draw(t, "class"),
 			rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"), n("arrival", 0, 5000), n("ttft", 0, 400), n("input", 1, 2000), n("output", 1, 50))
-		if o.State == record.StateRejected {
-			o.State = rapid.SampledFrom([]string{record.StateRejected, record.StateTimedOut, record.StateFailed, record.StateUnfinished}).Draw(t, "state")
+		if o.State == stream.StateRejected {
+			o.State = rapid.SampledFrom([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed, stream.StateUnfinished}).Draw(t, "state")
 		} else {
 			o.CachedTokens, o.Preemptions = n("cached", 0, o.InputTokens-1), n("preemptions", 0, 2)
 		}
-		o.SLOMet = metrics.SLOMet(&o, record.Targets{TTFTMS: map[string]float64{"critical": 150}[o.SLOClass]})
+		o.SLOMet = metrics.SLOMet(&o, stream.Targets{TTFTMS: map[string]float64{"critical": 150}[o.SLOClass]})
 		if !itl {
 			o.ITLUS = nil
 		}
 		r.outcomes = append(r.outcomes, o)
-		r.until = max(r.until, o.ArrivalUS+record.Micros(n("left after", 0, 1_000_000)))
+		r.until = max(r.until, o.ArrivalUS+stream.Micros(n("left after", 0, 1_000_000)))
 	}
 	return r
 })
@@ -296,9 +296,9 @@ var anyRun = rapid.Custom(func(t *rapid.T) *run {
 func TestComputedAgreesWithCarried(t *testing.T) {
 	everything := options(t, "true", "0s", "1h", "json")
 	rapid.Check(t, func(rt *rapid.T) {
-		stream := anyRun.Draw(rt, "run").stream(rt)
-		_, carried := document(t, stream, Options{})
-		_, computed := document(t, stream, everything)
+		data := anyRun.Draw(rt, "run").data(rt)
+		_, carried := document(t, data, Options{})
+		_, computed := document(t, data, everything)
 		carried.Replica, carried.Cost, carried.KV.UtilMean, carried.KV.UtilMax = nil, nil, nil, nil
 		if diff := cmp.Diff(carried, computed); diff != "" {
 			rt.Fatalf("(-carried +computed):\n%s", diff)
@@ -311,22 +311,22 @@ func TestComputedAgreesWithCarried(t *testing.T) {
 // maximum and the mean that the metrics report.
 func TestFiltersMeasureAsMetricsDo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		stream := anyRun.Draw(rt, "run").stream(rt)
-		_, raw := document(t, stream, Options{})
+		data := anyRun.Draw(rt, "run").data(rt)
+		_, raw := document(t, data, Options{})
 		for name, d := range map[string]*metrics.Distribution{"ttft_ms": raw.TTFT, "tpot_ms": raw.TPOT, "e2e_ms": raw.E2E, "queue_ms": raw.Queue} {
 			if d == nil {
 				continue
 			}
 			for op, want := range map[string]bool{"<=": true, ">": false} {
 				where := fmt.Sprintf("%s %s double('%v')", name, op, d.Max)
-				doc, _ := document(t, stream, options(t, where, "", "", "json"))
+				doc, _ := document(t, data, options(t, where, "", "", "json"))
 				if want && doc.Selection.Requests != d.Count || !want && doc.Selection.Requests != 0 {
 					rt.Fatalf("%s: %d of %d requests", where, doc.Selection.Requests, d.Count)
 				}
 			}
 		}
 		if raw.Goodput != nil {
-			doc, _ := document(t, stream, options(t, "slo_met", "", "", "json"))
+			doc, _ := document(t, data, options(t, "slo_met", "", "", "json"))
 			if doc.Selection.Requests != raw.Goodput.Met {
 				rt.Fatalf("%d requests met their targets, of goodput's %d", doc.Selection.Requests, raw.Goodput.Met)
 			}
@@ -337,13 +337,13 @@ func TestFiltersMeasureAsMetricsDo(t *testing.T) {
 // Order, compression and trace level change no byte of the summary.
 func TestSameSummary(t *testing.T) {
 	r := story()
-	want, err := summarize(r.stream(t), Options{Format: "json"})
+	want, err := summarize(r.data(t), Options{Format: "json"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Of causes only outcomes tell.
 	r.trace = "minimal"
-	few, err := summarize(r.stream(t), Options{Format: "json"})
+	few, err := summarize(r.data(t), Options{Format: "json"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestSameSummary(t *testing.T) {
 	r.trace = "decisions"
 	first, last := &r.outcomes[0], &r.outcomes[len(r.outcomes)-1]
 	*first, *last = *last, *first
-	if got, err := summarize(r.stream(t), Options{Format: "json"}); err != nil || got != want {
+	if got, err := summarize(r.data(t), Options{Format: "json"}); err != nil || got != want {
 		t.Errorf("in another order: %v\n%s", err, cmp.Diff(want, got))
 	}
 }
@@ -366,12 +366,12 @@ func TestSameSummary(t *testing.T) {
 func TestITLWithoutGaps(t *testing.T) {
 	r := story()
 	r.outcomes[0].ITLUS = nil
-	d, raw := document(t, r.stream(t), options(t, "true", "", "", "json"))
+	d, raw := document(t, r.data(t), options(t, "true", "", "", "json"))
 	if raw.ITL == nil || raw.ITL.Count != 20 || !strings.Contains(strings.Join(d.Warnings, "\n"), "itl is of 1 of 2 requests") {
 		t.Errorf("ITL %+v, warnings %q", raw.ITL, d.Warnings)
 	}
 	r.outcomes[1].ITLUS = nil
-	d, raw = document(t, r.stream(t), options(t, "true", "", "", "json"))
+	d, raw = document(t, r.data(t), options(t, "true", "", "", "json"))
 	if raw.ITL != nil || !strings.Contains(strings.Join(d.Warnings, "\n"), "itl is absent") {
 		t.Errorf("ITL %+v, warnings %q", raw.ITL, d.Warnings)
 	}
@@ -380,18 +380,18 @@ func TestITLWithoutGaps(t *testing.T) {
 // Outcomes do not say when a request timed out; a part of a run must.
 func TestTimedOutEndsUnknown(t *testing.T) {
 	r := story()
-	r.outcomes[3].State, r.outcomes[3].Reason, r.until = record.StateTimedOut, "deadline", 9_000_000
+	r.outcomes[3].State, r.outcomes[3].Reason, r.until = stream.StateTimedOut, "deadline", 9_000_000
 	const caveat = "outcomes do not say when 1 requests timed out"
-	d, raw := document(t, r.stream(t), options(t, "true", "", "", "json"))
+	d, raw := document(t, r.data(t), options(t, "true", "", "", "json"))
 	if raw.UntilUS != 9_000_000 || strings.Contains(strings.Join(d.Warnings, "\n"), caveat) {
 		t.Errorf("all: until %d, warnings %q", raw.UntilUS, d.Warnings)
 	}
-	d, raw = document(t, r.stream(t), options(t, "tenant == 't2'", "", "", "json"))
+	d, raw = document(t, r.data(t), options(t, "tenant == 't2'", "", "", "json"))
 	if raw.UntilUS != 4_000_000 || !strings.Contains(strings.Join(d.Warnings, "\n"), caveat) {
 		t.Errorf("part: until %d, warnings %q", raw.UntilUS, d.Warnings)
 	}
-	r.outcomes[3].State = record.StateUnfinished
-	if _, raw = document(t, r.stream(t), options(t, "tenant == 't2'", "", "", "json")); raw.UntilUS != 9_000_000 {
+	r.outcomes[3].State = stream.StateUnfinished
+	if _, raw = document(t, r.data(t), options(t, "tenant == 't2'", "", "", "json")); raw.UntilUS != 9_000_000 {
 		t.Errorf("unfinished: until %d", raw.UntilUS)
 	}
 }

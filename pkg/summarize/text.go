@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // maxRows is how many rows of a table are shown to people.
@@ -25,7 +25,7 @@ func (d *Document) text(scored bool) []byte {
 		line(d.Refs[0].Stream, "%s", d.Refs[0].text())
 	}
 	if d.Status == statusError {
-		line("error", "%s", record.Printable(d.Error))
+		line("error", "%s", stream.Printable(d.Error))
 		line("score", "%.1f", *d.CombinedScore)
 		return b
 	}
@@ -110,7 +110,7 @@ func appendTotals(b []byte, m *metrics.Raw) []byte {
 
 func (d *Document) appendWarnings(b []byte) []byte {
 	for _, w := range d.Warnings {
-		b = fmt.Appendf(b, "  %s\n", record.Printable(w))
+		b = fmt.Appendf(b, "  %s\n", stream.Printable(w))
 	}
 	return b
 }
@@ -128,7 +128,7 @@ func (id *Identity) text() string {
 	case id.WorkloadSeed != nil:
 		parts = append(parts, fmt.Sprintf("seed %d", *id.WorkloadSeed))
 	}
-	return record.Printable(strings.Join(parts, ", "))
+	return stream.Printable(strings.Join(parts, ", "))
 }
 
 func (s *Selection) text() string {
@@ -142,7 +142,7 @@ func (s *Selection) text() string {
 	if s.Where != "" {
 		parts = append(parts, "where "+s.Where)
 	}
-	return record.Printable(strings.Join(parts, ", "))
+	return stream.Printable(strings.Join(parts, ", "))
 }
 
 // cache says what is known of the block caches, "" of nothing.
@@ -247,7 +247,7 @@ func groups(by string, parts map[string]*metrics.Group, least int) *table {
 		if g.Throughput != nil {
 			rps = fmt.Sprintf("%.2f", g.Throughput.RPS)
 		}
-		t.row(record.Printable(name), strconv.FormatInt(g.Requests.Offered, 10), strconv.FormatInt(g.Requests.Completed, 10), met, rps,
+		t.row(stream.Printable(name), strconv.FormatInt(g.Requests.Offered, 10), strconv.FormatInt(g.Requests.Completed, 10), met, rps,
 			quantile(g.TTFT, 50), quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50), quantile(g.E2E, 99))
 	}
 	return t
@@ -268,7 +268,7 @@ func replicas(m *metrics.Raw) *table {
 	t.row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max", "cached", "preemptions")
 	for _, r := range m.Replica[:min(len(m.Replica), maxRows)] {
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
-		t.row(record.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens), share(r.Utilization),
+		t.row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens), share(r.Utilization),
 			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio), n(r.Preemptions))
 	}
 	return t
@@ -278,7 +278,7 @@ func replicas(m *metrics.Raw) *table {
 func reasons(count map[string]int64) string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		list = append(list, fmt.Sprintf("%d %s", count[why], record.Printable(why)))
+		list = append(list, fmt.Sprintf("%d %s", count[why], stream.Printable(why)))
 	}
 	return strings.Join(list, ", ")
 }

@@ -1,30 +1,30 @@
 package summarize
 
 import (
+	"blis/pkg/capacity"
 	"blis/pkg/cluster"
-	"blis/pkg/load"
-	"blis/pkg/record"
-	"blis/pkg/workload"
+	"blis/pkg/stream"
+	"blis/pkg/workloadstats"
 )
 
 // Workload is the description of a workload, and how much of a cluster it takes
 // if one was named.
 type Workload struct {
-	*workload.Description
-	Load *load.Load `json:"load,omitempty"`
+	*workloadstats.Description
+	Load *capacity.Load `json:"load,omitempty"`
 }
 
 // described is a workload as it is read.
 type described struct {
-	describer *workload.Describer
-	at        record.Arrival // memory
+	describer *workloadstats.Describer
+	at        stream.Arrival // memory
 	// cluster is nil unless one was named.
 	cluster  *cluster.Config
 	document *Workload
 }
 
 // describe begins to describe the stream, which is a workload.
-func (s *summary) describe(r *record.Reader) error {
+func (s *summary) describe(r *stream.Reader) error {
 	if s.options.Where.keeps != nil {
 		return r.Errorf("--where is about outcomes; this is a workload (blis-gen --where keeps a part of one)")
 	}
@@ -36,7 +36,7 @@ func (s *summary) describe(r *record.Reader) error {
 			return r.Errorf("%s is about runs; this is a workload, which has no score", flag.name)
 		}
 	}
-	s.workload = &described{describer: workload.New()}
+	s.workload = &described{describer: workloadstats.New()}
 	if name := s.options.Cluster; name != nil {
 		var err error
 		s.workload.cluster, err = cluster.Load(*name, cluster.Options{Warn: func(w string) { s.warn("%s", w) }})
@@ -46,7 +46,7 @@ func (s *summary) describe(r *record.Reader) error {
 }
 
 // arrival counts the record at hand if the options ask for it.
-func (s *summary) arrival(r *record.Reader) error {
+func (s *summary) arrival(r *stream.Reader) error {
 	w := s.workload
 	if err := r.Arrival(&w.at); err != nil {
 		return err
@@ -60,17 +60,17 @@ func (s *summary) arrival(r *record.Reader) error {
 }
 
 // finishWorkload settles the description after the last record.
-func (s *summary) finishWorkload(r *record.Reader) (err error) {
+func (s *summary) finishWorkload(r *stream.Reader) (err error) {
 	w := s.workload
 	s.digest = r.Digest()
 	w.document = &Workload{Description: w.describer.Description()}
 	if w.cluster == nil {
 		return nil
 	}
-	calls := func(yield func(load.Call) bool) {
-		w.describer.Calls(func(c workload.Call) bool { return yield(load.Call(c)) })
+	calls := func(yield func(capacity.Call) bool) {
+		w.describer.Calls(func(c workloadstats.Call) bool { return yield(capacity.Call(c)) })
 	}
-	l, err := load.Of(w.cluster, calls, w.describer.OfferedUS())
+	l, err := capacity.Of(w.cluster, calls, w.describer.OfferedUS())
 	if err != nil {
 		return err
 	}

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strconv"
 
-	"blis/pkg/load"
-	"blis/pkg/record"
-	"blis/pkg/workload"
+	"blis/pkg/capacity"
+	"blis/pkg/stream"
+	"blis/pkg/workloadstats"
 )
 
 // describe appends the text of a workload to b.
 func (d *Document) describe(b []byte) []byte {
 	w := d.Workload
 	line := func(head, format string, args ...any) {
-		b = fmt.Appendf(b, "%-11s %s\n", head, record.Printable(fmt.Sprintf(format, args...)))
+		b = fmt.Appendf(b, "%-11s %s\n", head, stream.Printable(fmt.Sprintf(format, args...)))
 	}
 	line("arrivals", "%d = %d requests + %d sessions; %d calls of models", w.Arrivals, w.Requests, w.Sessions, w.Calls)
 	line("duration", "%.3f s, from the first arrival to the last", w.DurationS)
@@ -73,7 +73,7 @@ func value(format string, x *float64) string {
 }
 
 // extremes are the least and the greatest rate.
-func extremes(t *workload.Timeline) string {
+func extremes(t *workloadstats.Timeline) string {
 	least, most, ok := t.Rates()
 	if !ok {
 		return ""
@@ -96,7 +96,7 @@ func draw(counts []int64) string {
 }
 
 // distributionRow appends a distribution to a table, with so many decimals.
-func distributionRow(t *table, name string, d *workload.Distribution, decimals int) {
+func distributionRow(t *table, name string, d *workloadstats.Distribution, decimals int) {
 	if d == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func distributionHead(t *table, of string) {
 }
 
 // lengths is the table of the lengths of calls.
-func lengths(l *workload.Lengths) *table {
+func lengths(l *workloadstats.Lengths) *table {
 	t := &table{}
 	distributionHead(t, "tokens")
 	distributionRow(t, "input", l.Input, 0)
@@ -121,7 +121,7 @@ func lengths(l *workload.Lengths) *table {
 }
 
 // inSessions is the table of what sessions have.
-func inSessions(s *workload.Sessions) *table {
+func inSessions(s *workloadstats.Sessions) *table {
 	t := &table{}
 	distributionHead(t, "sessions")
 	distributionRow(t, "calls", s.Calls, 0)
@@ -136,7 +136,7 @@ func inSessions(s *workload.Sessions) *table {
 
 // parts is the table of the parts of a workload, empty if there are fewer than
 // least.
-func parts(by string, all map[string]*workload.Part, least int) *table {
+func parts(by string, all map[string]*workloadstats.Part, least int) *table {
 	t := &table{more: len(all) - maxRows}
 	if len(all) < least {
 		return t
@@ -145,8 +145,8 @@ func parts(by string, all map[string]*workload.Part, least int) *table {
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names[:min(len(names), maxRows)] {
 		p := all[name]
-		row := []string{record.Printable(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
-		for _, d := range []*workload.Distribution{p.Input, p.Output} {
+		row := []string{stream.Printable(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
+		for _, d := range []*workloadstats.Distribution{p.Input, p.Output} {
 			if d == nil {
 				row = append(row, "-", "-", "-")
 			} else {
@@ -167,14 +167,14 @@ func or(text string) string {
 }
 
 // loads is the table of a cluster's models.
-func loads(l *load.Load) *table {
+func loads(l *capacity.Load) *table {
 	t := &table{}
 	if l == nil {
 		return t
 	}
 	t.row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
 	for _, m := range l.Models {
-		t.row(record.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
+		t.row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
 			fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached), m.Limit)
 	}
 	return t

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // azureColumns are the columns of the Azure LLM inference traces of 2023 and
@@ -19,12 +19,12 @@ var azureLayouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
 
 // azure reads such a trace. The first row is at 0.
 type azure struct {
-	*source.Sheet
+	*textio.Sheet
 	first time.Time
 }
 
 func openAzure(in Input, _ Options) (Reader, error) {
-	s, err := source.OpenSheet(in, strings.Join(azureColumns, ","))
+	s, err := textio.OpenSheet(in, strings.Join(azureColumns, ","))
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func openAzure(in Input, _ Options) (Reader, error) {
 	return &azure{Sheet: s}, nil
 }
 
-func (a *azure) Next(arrival *record.Arrival) (float64, error) {
+func (a *azure) Next(arrival *stream.Arrival) (float64, error) {
 	if err := a.Read(); err != nil {
 		return 0, err
 	}

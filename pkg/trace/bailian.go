@@ -3,8 +3,8 @@ package trace
 import (
 	"strconv"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // bailian reads the traces of Qwen on Bailian
@@ -14,7 +14,7 @@ import (
 // session is that of the chat in which the conversation began; the tenant is
 // the type.
 type bailian struct {
-	*source.Lines
+	*textio.Lines
 	blocks blocks
 	row    bailianRow
 	// roots are the first chats of the conversations by their later ones, 16 bytes
@@ -35,21 +35,21 @@ type bailianRow struct {
 }
 
 func openBailian(in Input, o Options) (Reader, error) {
-	l, err := source.OpenLines(in)
+	l, err := textio.OpenLines(in)
 	if err != nil {
 		return nil, err
 	}
 	return &bailian{Lines: l, blocks: blocks{size: o.BlockSize}, roots: map[int64]int64{}}, nil
 }
 
-func (b *bailian) Next(a *record.Arrival) (float64, error) {
+func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	b.row = bailianRow{HashIDs: b.row.HashIDs[:0]}
 	row := &b.row
 	if err := b.Read(row); err != nil {
 		return 0, err
 	}
-	if err := b.Need(source.Absent("chat_id", row.ChatID == nil), source.Absent("parent_chat_id", row.ParentChatID == nil), source.Absent("timestamp", row.Timestamp == nil),
-		source.Absent("input_length", row.InputLength == nil), source.Absent("output_length", row.OutputLength == nil)); err != nil {
+	if err := b.Need(textio.Absent("chat_id", row.ChatID == nil), textio.Absent("parent_chat_id", row.ParentChatID == nil), textio.Absent("timestamp", row.Timestamp == nil),
+		textio.Absent("input_length", row.InputLength == nil), textio.Absent("output_length", row.OutputLength == nil)); err != nil {
 		return 0, err
 	}
 	if err := b.Time("timestamp", *row.Timestamp, "s"); err != nil {
@@ -57,7 +57,7 @@ func (b *bailian) Next(a *record.Arrival) (float64, error) {
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
-	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), source.MaxTokens)
+	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), textio.MaxTokens)
 	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
 	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Place, r, row.HashIDs, false)
 }

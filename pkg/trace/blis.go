@@ -3,14 +3,14 @@ package trace
 import (
 	"io"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // blis reads our own workloads, so that they can be merged, scaled and filtered.
 type blis struct {
-	text *source.Text
-	in   *record.Reader
+	text *textio.Text
+	in   *stream.Reader
 	// read says that the record at hand is not handed out yet.
 	read bool
 }
@@ -20,10 +20,10 @@ func openBLIS(in Input, _ Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &blis{text: t, in: record.NewReader(t)}
-	b.in.Expect(record.StreamWorkload)
+	b := &blis{text: t, in: stream.NewReader(t)}
+	b.in.Expect(stream.StreamWorkload)
 	// The header, if there is one, says which classes there are.
-	if b.read = b.in.Next(); b.read && b.in.Kind() == record.KindHeader {
+	if b.read = b.in.Next(); b.read && b.in.Kind() == stream.KindHeader {
 		b.read = false
 	}
 	if err := b.in.Err(); err != nil {
@@ -34,18 +34,18 @@ func openBLIS(in Input, _ Options) (Reader, error) {
 }
 
 // Classes are those of the header.
-func (b *blis) Classes() []record.SLOClass {
+func (b *blis) Classes() []stream.SLOClass {
 	if h := b.in.Header(); h != nil {
 		return h.SLOClasses
 	}
 	return nil
 }
 
-func (b *blis) Next(a *record.Arrival) (float64, error) {
+func (b *blis) Next(a *stream.Arrival) (float64, error) {
 	for b.read || b.in.Next() {
 		b.read = false
 		switch b.in.Kind() {
-		case record.KindRequest, record.KindSession:
+		case stream.KindRequest, stream.KindSession:
 			if err := b.in.Arrival(a); err != nil {
 				return 0, err
 			}
@@ -54,11 +54,11 @@ func (b *blis) Next(a *record.Arrival) (float64, error) {
 			if a.IsSession {
 				until = &a.Session.UntilUS
 			}
-			if *until != record.Never {
+			if *until != stream.Never {
 				*until = max(*until-at, 0)
 			}
 			return float64(at), nil
-		case record.KindHeader, record.KindEnd:
+		case stream.KindHeader, stream.KindEnd:
 		default:
 			return 0, b.Errorf("%s records have no place in a workload", b.in.Kind())
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // blockTree holds the prompts of one session as ways from the root: a node is a
@@ -96,11 +96,11 @@ func (t *blockTree) cut() {
 
 // prompt returns the way to a node as segments, each called after the session
 // and its run; a block has so many tokens.
-func (t *blockTree) prompt(session string, node int32, block int64) []record.Segment {
-	var way []record.Segment
+func (t *blockTree) prompt(session string, node int32, block int64) []stream.Segment {
+	var way []stream.Segment
 	for node != root {
 		n := t.nodes[node]
-		way = append(way, record.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.place) * block})
+		way = append(way, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.place) * block})
 		for ; t.nodes[node].place > 1; node = t.nodes[node].parent {
 		}
 		node = t.nodes[node].parent

@@ -1,8 +1,8 @@
 package trace
 
 import (
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // burstgptColumns are those of every BurstGPT trace; later ones also have
@@ -14,7 +14,7 @@ const burstgptColumns = "Timestamp,Model,Request tokens,Response tokens,Total to
 // answer would have been is not known, and it is left out. The tenant is
 // model/log type, so that a filter can part conversations from calls of the API.
 type burstgpt struct {
-	*source.Sheet
+	*textio.Sheet
 	at, model, input, output, log, session int
 	// turns counts the requests of each session so far.
 	turns  map[string]int64
@@ -22,19 +22,19 @@ type burstgpt struct {
 }
 
 func openBurstGPT(in Input, _ Options) (Reader, error) {
-	s, err := source.OpenSheet(in, burstgptColumns)
+	s, err := textio.OpenSheet(in, burstgptColumns)
 	if err != nil {
 		return nil, err
 	}
 	b := &burstgpt{Sheet: s, session: s.Column("Session ID"), turns: map[string]int64{}}
-	if err := s.NeedAll(source.Want("Timestamp", &b.at), source.Want("Model", &b.model), source.Want("Request tokens", &b.input), source.Want("Response tokens", &b.output), source.Want("Log Type", &b.log)); err != nil {
+	if err := s.NeedAll(textio.Want("Timestamp", &b.at), textio.Want("Model", &b.model), textio.Want("Request tokens", &b.input), textio.Want("Response tokens", &b.output), textio.Want("Log Type", &b.log)); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-func (b *burstgpt) Next(a *record.Arrival) (float64, error) {
+func (b *burstgpt) Next(a *stream.Arrival) (float64, error) {
 	for {
 		if err := b.Read(); err != nil {
 			return 0, err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // FuzzFormats: whatever the input, reading ends, and it ends with an error that
@@ -15,8 +15,8 @@ func FuzzFormats(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, format uint8, text string) {
 		e := Formats[int(format)%len(Formats)]
-		list, _, err := readAll(e.Name, stream(text), Options{})
-		var located *record.SyntaxError
+		list, _, err := readAll(e.Name, input(text), Options{})
+		var located *stream.SyntaxError
 		if err != nil && e.Name != "blis" && !errors.As(err, &located) { // record has its own fuzz tests
 			t.Errorf("%v says not where", err)
 		}
@@ -37,7 +37,7 @@ func FuzzFormats(f *testing.F) {
 
 // checkPrompt holds the named part of a prompt to its length, where that is one
 // that a request can have.
-func checkPrompt(t *testing.T, prompt []record.Segment, tokens int64) {
+func checkPrompt(t *testing.T, prompt []stream.Segment, tokens int64) {
 	t.Helper()
 	sum := int64(0)
 	for _, s := range prompt {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // hashID is the number of a block.
@@ -52,7 +52,7 @@ type blocks struct {
 // one id, so that they are the prompt's segments. The last block is cut where
 // the prompt ends, or left out, so that it is unique, if partial is false.
 // Tokens past the last id are the request's own.
-func (b *blocks) prompt(p *source.Place, r *record.Request, ids []hashID, partial bool) error {
+func (b *blocks) prompt(p *textio.Place, r *stream.Request, ids []hashID, partial bool) error {
 	b.read++
 	left := r.InputTokens
 	for i, id := range ids {
@@ -62,7 +62,7 @@ func (b *blocks) prompt(p *source.Place, r *record.Request, ids []hashID, partia
 		}
 		tokens := min(left, b.size)
 		if left -= tokens; tokens == b.size || partial {
-			r.Prompt = append(r.Prompt, record.Segment{ID: strconv.FormatInt(int64(id), 10), Tokens: tokens})
+			r.Prompt = append(r.Prompt, stream.Segment{ID: strconv.FormatInt(int64(id), 10), Tokens: tokens})
 		}
 	}
 	if len(ids) > 0 && left >= b.size {
@@ -72,7 +72,7 @@ func (b *blocks) prompt(p *source.Place, r *record.Request, ids []hashID, partia
 }
 
 // warnings says what is likely to be a mistake in the call.
-func (b *blocks) warnings(p *source.Place) []string {
+func (b *blocks) warnings(p *textio.Place) []string {
 	if b.uncovered == 0 {
 		return nil
 	}

@@ -1,14 +1,14 @@
 package trace
 
 import (
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake), and
 // what others wrote in its form. Times are relative already and kept.
 type mooncake struct {
-	*source.Lines
+	*textio.Lines
 	blocks blocks
 	row    mooncakeRow
 }
@@ -22,18 +22,18 @@ type mooncakeRow struct {
 }
 
 func openMooncake(in Input, o Options) (Reader, error) {
-	l, err := source.OpenLines(in)
+	l, err := textio.OpenLines(in)
 	if err != nil {
 		return nil, err
 	}
 	return &mooncake{Lines: l, blocks: blocks{size: o.BlockSize}}, nil
 }
 
-func (m *mooncake) Next(a *record.Arrival) (float64, error) {
+func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
 	err := m.Read(&m.row)
 	if err == nil {
-		err = m.Need(source.Absent("timestamp", m.row.Timestamp == nil), source.Absent("input_length", m.row.InputLength == nil), source.Absent("output_length", m.row.OutputLength == nil))
+		err = m.Need(textio.Absent("timestamp", m.row.Timestamp == nil), textio.Absent("input_length", m.row.InputLength == nil), textio.Absent("output_length", m.row.OutputLength == nil))
 	}
 	if err != nil {
 		return 0, err

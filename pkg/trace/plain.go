@@ -3,8 +3,8 @@ package trace
 import (
 	"strings"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // The columns of a plain table, each by the names that it may have.
@@ -22,13 +22,13 @@ const plainColumns = "arrival_s or timestamp_ms or arrival_us, input_tokens or i
 // plain reads a table of arrivals and lengths, however it came about. Times are
 // kept. Other columns are named in a warning.
 type plain struct {
-	*source.Sheet
+	*textio.Sheet
 	at, input, output int
 	us                float64 // of one unit of time
 }
 
 func openPlain(in Input, _ Options) (Reader, error) {
-	s, err := source.OpenSheet(in, plainColumns)
+	s, err := textio.OpenSheet(in, plainColumns)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (p *plain) find() (err error) {
 	return err
 }
 
-func (p *plain) Next(a *record.Arrival) (float64, error) {
+func (p *plain) Next(a *stream.Arrival) (float64, error) {
 	if err := p.Read(); err != nil {
 		return 0, err
 	}

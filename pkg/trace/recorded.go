@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/named"
-	"blis/pkg/record"
 	"blis/pkg/recording"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // recorded replays a recording of a real server: its requests, the first at 0.
 type recorded struct {
-	source.Place
-	requests []record.Request
+	textio.Place
+	requests []stream.Request
 	next     int
 	timed    bool
 }
@@ -27,13 +27,13 @@ func (p *recorded) Timed() bool { return p.timed }
 // recordings are the formats of recordings that hold requests, but for those
 // whose names stand in own already, and one that finds out by the content which
 // one it is.
-func recordings(own named.Table[Format]) named.Table[Format] {
-	list := append(own, named.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any form that blis-calibrate reads; FORMAT:FILE says which one, FILE#NAME chooses one of several runs",
+func recordings(own registry.Table[Format]) registry.Table[Format] {
+	list := append(own, registry.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any form that blis-calibrate reads; FORMAT:FILE says which one, FILE#NAME chooses one of several runs",
 		Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, "") }}})
 	taken := own.Names()
 	for _, e := range recording.Formats {
 		if name := e.Name; !e.Value.Steps && !slices.Contains(taken, name) {
-			list = append(list, named.Entry[Format]{Name: name, Doc: e.Doc,
+			list = append(list, registry.Entry[Format]{Name: name, Doc: e.Doc,
 				Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, name) }}})
 		}
 	}
@@ -43,7 +43,7 @@ func recordings(own named.Table[Format]) named.Table[Format] {
 // Stdin reports whether file, of that format, is stdin: -, and of a recording also
 // -#NAME and FORMAT:-.
 func (f Format) Stdin(file string) bool {
-	if f.Recorded && !source.Exists(file) {
+	if f.Recorded && !textio.Exists(file) {
 		_, file = recording.Split(file)
 		file, _, _ = strings.Cut(file, "#")
 	}
@@ -52,7 +52,7 @@ func (f Format) Stdin(file string) bool {
 
 // openRecorded reads the recording, of which one run is wanted.
 func openRecorded(in Input, o Options, format string) (Reader, error) {
-	if format == "" && !source.Exists(in.Path) {
+	if format == "" && !textio.Exists(in.Path) {
 		if format, in.Path = recording.Split(in.Path); format != "" {
 			in.Name = strings.TrimPrefix(in.Name, format+":")
 		}
@@ -64,7 +64,7 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &recorded{Place: source.Place{Name: r.Path}}
+	p := &recorded{Place: textio.Place{Name: r.Path}}
 	run, err := r.One()
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	return p, nil
 }
 
-func (p *recorded) Next(a *record.Arrival) (float64, error) {
+func (p *recorded) Next(a *stream.Arrival) (float64, error) {
 	if p.next == len(p.requests) {
 		return 0, io.EOF
 	}
@@ -101,7 +101,7 @@ func (p *recorded) Next(a *record.Arrival) (float64, error) {
 	*r = p.requests[p.next]
 	r.Prompt = append(prompt, r.Prompt...)
 	p.next++
-	if r.DeadlineUS != record.Never {
+	if r.DeadlineUS != stream.Never {
 		r.DeadlineUS -= r.ArrivalUS
 	}
 	return float64(r.ArrivalUS), nil

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	"blis/pkg/dist"
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // serveGen draws from the client pools of ServeGen (github.com/alibaba/ServeGen,
@@ -26,12 +26,12 @@ import (
 // Each client draws from streams of its own, so that it makes the same requests
 // in any company. The tenant is pool/N.
 type serveGen struct {
-	source.Place
+	textio.Place
 	clients []*poolClient
 }
 
 func openServeGen(in Input, o Options) (Reader, error) {
-	s := &serveGen{Place: source.Place{Name: in.Name}}
+	s := &serveGen{Place: textio.Place{Name: in.Name}}
 	pool, err := readPool(in)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func openServeGen(in Input, o Options) (Reader, error) {
 
 // Next fills a with the earliest request of all clients, at the same time by
 // their order.
-func (s *serveGen) Next(a *record.Arrival) (float64, error) {
+func (s *serveGen) Next(a *stream.Arrival) (float64, error) {
 	var first *poolClient
 	for _, c := range s.clients {
 		if !c.done() && (first == nil || c.at < first.at) {
@@ -129,7 +129,7 @@ func (c *poolClient) advance() {
 
 // draw draws the lengths of the request at hand. An image without text is a
 // prompt, too; a request of no tokens is made one of one.
-func (c *poolClient) draw(r *record.Request) {
+func (c *poolClient) draw(r *stream.Request) {
 	l := &c.lengths[c.long]
 	for _, p := range l.input {
 		number := int64(1)

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"blis/pkg/named"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/textio"
 )
 
 // The fields of a dataset: those of the prompt, each with the one that says how
@@ -26,10 +26,10 @@ const maxThings = 10_000
 
 // readLengths reads the windows of a dataset, in the order of time. A window in
 // which something is empty is left out: there was nothing to measure.
-func readLengths(p *source.Place, in io.Reader) ([]lengths, error) {
+func readLengths(p *textio.Place, in io.Reader) ([]lengths, error) {
 	var dataset map[string]map[string]string
 	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
-		return nil, p.Errorf("%s", source.JSONFault(err))
+		return nil, p.Errorf("%s", textio.JSONFault(err))
 	}
 	var all []lengths
 	var starts []string
@@ -91,7 +91,7 @@ func readWindowLengths(fields map[string]string) (l lengths, full bool, err erro
 	}
 	for _, name := range sortedKeys(fields) {
 		if err == nil && !slices.Contains(known, name) {
-			err = named.Unknown("field", name, known)
+			err = registry.Unknown("field", name, known)
 		}
 	}
 	return l, full, err

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"blis/pkg/dist"
-	"blis/pkg/named"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/textio"
 )
 
 // pool is what a folder or an archive holds: the files of clients.
@@ -71,7 +71,7 @@ func readPool(in Input) (*pool, error) {
 			}
 		}
 		if err != nil {
-			return nil, (&source.Place{Name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
+			return nil, (&textio.Place{Name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
 		}
 		if h.Typeflag == tar.TypeReg && chunkName.MatchString(path.Base(h.Name)) {
 			if err := p.add(in.Name+"/"+h.Name, archive); err != nil {
@@ -92,7 +92,7 @@ func (p *pool) add(name string, in io.Reader) error {
 		p.files = append(p.files, poolFile{folder: folder, number: number})
 	}
 	f := &p.files[at]
-	where := &source.Place{Name: name}
+	where := &textio.Place{Name: name}
 	var err error
 	if parts[2] == "trace.csv" {
 		f.traced = true
@@ -115,7 +115,7 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		base := filepath.Base(f.folder)
 		if !slices.Contains(folders, f.folder) {
 			if slices.Contains(pools, base) {
-				return nil, nil, (&source.Place{Name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
+				return nil, nil, (&textio.Place{Name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
 			}
 			folders, pools = append(folders, f.folder), append(pools, base)
 		}
@@ -134,7 +134,7 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		}
 	}
 	if len(clients) == 0 && len(without) == 0 {
-		return nil, nil, (&source.Place{Name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
+		return nil, nil, (&textio.Place{Name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
 	}
 	if len(without) > 0 {
 		odd = append(odd, fmt.Sprintf("%s: left out clients that are there only in part: %s", p.name, strings.Join(without, ", ")))
@@ -147,12 +147,12 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 }
 
 // patterns are the distributions of gaps by ServeGen's names.
-var patterns = named.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "Weibull", Value: "weibull"}}
+var patterns = registry.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "Weibull", Value: "weibull"}}
 
 // readWindows reads lines of start (s), rate, cv, pattern and its two
 // parameters. A window lasts until the next one, the last one as long as the one
 // before.
-func readWindows(p *source.Place, in io.Reader) ([]window, error) {
+func readWindows(p *textio.Place, in io.Reader) ([]window, error) {
 	var all []window
 	for lines := bufio.NewScanner(in); ; {
 		p.Line++
@@ -184,7 +184,7 @@ func readWindows(p *source.Place, in io.Reader) ([]window, error) {
 	return all, nil
 }
 
-func readWindow(p *source.Place, line string) (w window, err error) {
+func readWindow(p *textio.Place, line string) (w window, err error) {
 	columns := strings.Split(strings.TrimSpace(line), ",")
 	if len(columns) != 6 {
 		return w, p.Errorf("must have the 6 columns start,rate,cv,pattern,parameter,parameter, has %d", len(columns))

@@ -27,7 +27,7 @@ const plainDataset = `{"0": {"input_tokens": "{10: 0.5, 20: 0.25, 30: 0.25}", "o
 
 func drawn(t *testing.T, text string, seed uint64) []arrival {
 	t.Helper()
-	list, _, err := readAll("servegen", stream(archived(t, text)), Options{Seed: seed})
+	list, _, err := readAll("servegen", input(archived(t, text)), Options{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}

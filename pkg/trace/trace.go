@@ -4,23 +4,23 @@
 package trace
 
 import (
-	"blis/pkg/named"
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // Input is what a trace is read from: a file, a folder where the format takes
 // one, or a stream.
-type Input = source.Input
+type Input = textio.Input
 
 // Reader reads one trace, arrival by arrival.
 type Reader interface {
 	// Next fills a with the next arrival and returns when it is, in µs since the
 	// trace's origin, not rounded; io.EOF after the last. Other errors are
-	// *record.SyntaxError, or of the input. Lengths are as the trace has them, also
+	// *stream.SyntaxError, or of the input. Lengths are as the trace has them, also
 	// where no request can have them. An id is "" where the trace has none; the
 	// arrival in a is not set; a deadline, or the end of a session, counts from it.
-	Next(a *record.Arrival) (us float64, err error)
+	Next(a *stream.Arrival) (us float64, err error)
 	// Errorf makes an error about the arrival at hand.
 	Errorf(format string, args ...any) error
 	// Warnings says what in the trace read so far is odd and yet no error.
@@ -32,7 +32,7 @@ type Reader interface {
 // Format is one layout of traces.
 type Format struct {
 	// Open begins to read a trace. An error is one of the system, or a
-	// *record.SyntaxError.
+	// *stream.SyntaxError.
 	Open func(in Input, o Options) (Reader, error)
 	// BlockSize is how many tokens a hash id stands for where Options does not
 	// say; 0 if that is no question of the format.
@@ -67,11 +67,11 @@ type Timed interface{ Timed() bool }
 // Classed is a Reader of a trace that declares SLO classes.
 type Classed interface {
 	// Classes are those that the trace declares, known when it is open.
-	Classes() []record.SLOClass
+	Classes() []stream.SLOClass
 }
 
 // Formats are the layouts of public traces, and of recordings of real servers.
-var Formats = recordings(named.Table[Format]{
+var Formats = recordings(registry.Table[Format]{
 	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens", Value: Format{Open: openAzure}},
 	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids", Value: Format{Open: openMooncake, BlockSize: 512}},
 	{Name: "bailian", Doc: "Qwen-Bailian traces: JSON lines of chat_id, parent_chat_id, timestamp (s), lengths, hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
@@ -83,8 +83,8 @@ var Formats = recordings(named.Table[Format]{
 })
 
 // request makes a an empty request that keeps its memory.
-func request(a *record.Arrival) *record.Request {
+func request(a *stream.Arrival) *stream.Request {
 	a.IsSession = false
-	a.Request = record.Request{Prompt: a.Request.Prompt[:0], DeadlineUS: record.Never}
+	a.Request = stream.Request{Prompt: a.Request.Prompt[:0], DeadlineUS: stream.Never}
 	return &a.Request
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -20,15 +20,15 @@ import (
 // arrival is one of a trace, with its time.
 type arrival struct {
 	us float64
-	record.Arrival
+	stream.Arrival
 }
 
 // line is the arrival as it stands on the wire, after its time.
 func (a *arrival) line(t testing.TB) string {
 	t.Helper()
 	var out bytes.Buffer
-	w := record.NewWriter(&out, true)
-	*a.At() = record.Micros(a.us)
+	w := stream.NewWriter(&out, true)
+	*a.At() = stream.Micros(a.us)
 	if err := w.Arrival(&a.Arrival); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func readAll(format string, in Input, o Options) (list []arrival, warnings []str
 	return list, r.Warnings(), err
 }
 
-func stream(text string) Input {
+func input(text string) Input {
 	return Input{Name: "stdin", Stream: strings.NewReader(text)}
 }
 
@@ -101,7 +101,7 @@ func TestStories(t *testing.T) {
 				text = archived(t, text)
 			}
 			told[d.Cmd] = true
-			list, warnings, err := readAll(d.Cmd, stream(text), o)
+			list, warnings, err := readAll(d.Cmd, input(text), o)
 			var out strings.Builder
 			for i := range list {
 				out.WriteString(list[i].line(t) + "\n")
@@ -110,9 +110,9 @@ func TestStories(t *testing.T) {
 				out.WriteString("warning: " + w + "\n")
 			}
 			if err != nil {
-				var located *record.SyntaxError
+				var located *stream.SyntaxError
 				if !errors.As(err, &located) {
-					t.Errorf("%v is no *record.SyntaxError", err)
+					t.Errorf("%v is no *stream.SyntaxError", err)
 				}
 				out.WriteString("error: " + err.Error() + "\n")
 			}
@@ -185,7 +185,7 @@ func sample(t testing.TB, format string) string {
 // wireLines are those of all arrivals of a good trace.
 func wireLines(t testing.TB, format, text string) string {
 	t.Helper()
-	list, _, err := readAll(format, stream(text), Options{})
+	list, _, err := readAll(format, input(text), Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", format, err)
 	}
@@ -221,12 +221,12 @@ func TestFormsOfText(t *testing.T) {
 			}
 		}
 		packed := forms["zstd"]
-		if _, _, err := readAll(format, stream(packed[:len(packed)-1]), Options{}); err == nil || !strings.Contains(err.Error(), "cut off") {
+		if _, _, err := readAll(format, input(packed[:len(packed)-1]), Options{}); err == nil || !strings.Contains(err.Error(), "cut off") {
 			t.Errorf("%s: zstd without its last byte: %v", format, err)
 		}
 		// Cut anywhere, compressed data are an error and never a shorter trace.
 		for _, cut := range []int{zipped.Len() / 2, zipped.Len() - 4} {
-			if _, _, err := readAll(format, stream(zipped.String()[:cut]), Options{}); err == nil {
+			if _, _, err := readAll(format, input(zipped.String()[:cut]), Options{}); err == nil {
 				t.Errorf("%s: the first %d of %d bytes of gzip are read without an error", format, cut, zipped.Len())
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"slices"
 
-	"blis/pkg/record"
-	"blis/pkg/source"
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // weka reads recorded sessions of coding agents
@@ -25,10 +25,10 @@ import (
 // blocks of a prompt an earlier answer became, so that answers are no segments.
 // Which model was called is left aside: a cluster has its own.
 type weka struct {
-	source.Place
+	textio.Place
 	input string   // what was named: the file or the folder
 	files []string // those to come, of a folder
-	text  *source.Text
+	text  *textio.Text
 	dec   *json.Decoder
 	// ids are the sessions so far and the files that they stood in.
 	ids map[string]string
@@ -38,7 +38,7 @@ type weka struct {
 }
 
 func openWeka(in Input, _ Options) (Reader, error) {
-	w := &weka{Place: source.Place{Name: in.Name}, input: in.Name, ids: map[string]string{}}
+	w := &weka{Place: textio.Place{Name: in.Name}, input: in.Name, ids: map[string]string{}}
 	if in.Path != "" {
 		info, err := os.Stat(in.Path)
 		if err != nil {
@@ -72,7 +72,7 @@ func wekaFiles(in Input) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &record.SyntaxError{File: in.Name, Msg: "the folder holds no file *.json"}
+		return nil, &stream.SyntaxError{File: in.Name, Msg: "the folder holds no file *.json"}
 	}
 	return files, nil
 }
@@ -86,7 +86,7 @@ func (w *weka) open(in Input) (err error) {
 }
 
 // Next reads the next session.
-func (w *weka) Next(a *record.Arrival) (float64, error) {
+func (w *weka) Next(a *stream.Arrival) (float64, error) {
 	for {
 		if w.dec == nil {
 			if len(w.files) == 0 {

@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/named"
-	"blis/pkg/source"
+	"blis/pkg/registry"
+	"blis/pkg/textio"
 )
 
 // wekaSession is one session. Its calls keep where their prompts end in the
@@ -97,7 +97,7 @@ func (w *weka) syntax(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), source.JSONFault(err))
+	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), textio.JSONFault(err))
 }
 
 // member reads one member of a session.
@@ -116,7 +116,7 @@ func (w *weka) member(s *wekaSession, key string) error {
 		into = &json.RawMessage{}
 	}
 	if err := w.dec.Decode(into); err != nil {
-		return w.Errorf("%s: %s", key, source.JSONFault(err))
+		return w.Errorf("%s: %s", key, textio.JSONFault(err))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (w *weka) requests(s *wekaSession) error {
 		if err := w.dec.Decode(&c); err != nil {
 			var value *json.UnmarshalTypeError
 			if errors.As(err, &value) {
-				return w.Errorf("%s: %s", path, source.JSONFault(err))
+				return w.Errorf("%s: %s", path, textio.JSONFault(err))
 			}
 			return w.syntax(err)
 		}
@@ -167,7 +167,7 @@ func (w *weka) take(s *wekaSession, c *wekaCall, path string) error {
 // checkCall holds the fields of one element to what they must be.
 func (w *weka) checkCall(c *wekaCall, path string) error {
 	if !slices.Contains(wekaTypes, c.Type) {
-		return w.Errorf("%s.type: %v", path, named.Unknown("type", c.Type, wekaTypes))
+		return w.Errorf("%s.type: %v", path, registry.Unknown("type", c.Type, wekaTypes))
 	}
 	if c.T == nil {
 		return w.Errorf("%s.t must be given", path)
@@ -191,8 +191,8 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 		value *int64
 		least int64
 	}{{"in", c.In, 1}, {"out", c.Out, 0}} {
-		if n.value == nil || *n.value < n.least || *n.value > source.MaxTokens {
-			return w.Errorf("%s.%s must be a whole number from %d to %d", path, n.name, n.least, source.MaxTokens)
+		if n.value == nil || *n.value < n.least || *n.value > textio.MaxTokens {
+			return w.Errorf("%s.%s must be a whole number from %d to %d", path, n.name, n.least, textio.MaxTokens)
 		}
 	}
 	w.calls++
@@ -207,7 +207,7 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 // checkBlocks reports a prompt with more blocks than it has tokens for. It waits
 // for the end of the session, where the size of a block is known for sure.
 func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error {
-	if s.blockSize < 1 || s.blockSize > source.MaxTokens {
+	if s.blockSize < 1 || s.blockSize > textio.MaxTokens {
 		return w.Errorf("block_size must be a whole number from 1, is %d", s.blockSize)
 	}
 	for i := range calls {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 )
 
 // wekaSteps turns the calls of a session into steps that wait for each other as
@@ -20,12 +20,12 @@ import (
 // before it has ended runs beside that one, after the same call as it.
 type wekaSteps struct {
 	session *wekaSession
-	steps   []record.SessionStep
+	steps   []stream.SessionStep
 }
 
 // wekaEnd is a step and when it ended in the trace, in seconds.
 type wekaEnd struct {
-	step record.Index
+	step stream.Index
 	at   float64
 }
 
@@ -34,12 +34,12 @@ type wekaEnd struct {
 const wekaSlack = 1
 
 // record makes a the session; false if it has no calls.
-func (s *wekaSession) record(a *record.Arrival) bool {
+func (s *wekaSession) record(a *stream.Arrival) bool {
 	a.IsSession = true
-	a.Session = record.Session{ID: s.id, UntilUS: record.Never, Steps: a.Session.Steps[:0]}
+	a.Session = stream.Session{ID: s.id, UntilUS: stream.Never, Steps: a.Session.Steps[:0]}
 	s.tree.cut()
 	w := &wekaSteps{session: s, steps: a.Session.Steps}
-	w.chain(s.calls, 0, wekaEnd{step: record.Nowhere}, "")
+	w.chain(s.calls, 0, wekaEnd{step: stream.Nowhere}, "")
 	a.Session.Steps = w.steps
 	return len(w.steps) > 0
 }
@@ -104,7 +104,7 @@ func (g *wekaAgent) waits(start float64) (after []wekaEnd, delay float64) {
 		own = own || slices.Contains(g.own, e)
 		return true
 	})
-	if e := g.latest(start); !own && e.step != record.Nowhere {
+	if e := g.latest(start); !own && e.step != stream.Nowhere {
 		after = append(after, e)
 	}
 	last := 0.0
@@ -127,8 +127,8 @@ func (g *wekaAgent) latest(at float64) wekaEnd {
 }
 
 // add adds a call and returns its place.
-func (w *wekaSteps) add(c *wekaCall, after []wekaEnd, delay float64, id string) record.Index {
-	step := record.SessionStep{ID: id, InputTokens: *c.In, OutputTokens: *c.Out, Extends: record.Nowhere,
+func (w *wekaSteps) add(c *wekaCall, after []wekaEnd, delay float64, id string) stream.Index {
+	step := stream.SessionStep{ID: id, InputTokens: *c.In, OutputTokens: *c.Out, Extends: stream.Nowhere,
 		DelayUS: int64(math.Round(max(delay, 0) * 1e6)),
 		Prompt:  w.session.tree.prompt(w.session.id, c.node, w.session.blockSize)}
 	for _, e := range after {
@@ -136,5 +136,5 @@ func (w *wekaSteps) add(c *wekaCall, after []wekaEnd, delay float64, id string) 
 	}
 	slices.Sort(step.After)
 	w.steps = append(w.steps, step)
-	return record.Index(len(w.steps) - 1)
+	return stream.Index(len(w.steps) - 1)
 }

@@ -14,14 +14,14 @@ import (
 	"strings"
 	"testing"
 
-	"blis/pkg/record"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
 
 // sharedTokens is how many leading tokens two prompts have in common, as far as
 // names tell.
-func sharedTokens(a, b []record.Segment) (tokens int64) {
+func sharedTokens(a, b []stream.Segment) (tokens int64) {
 	for i := 0; i < min(len(a), len(b)) && a[i].ID == b[i].ID; i++ {
 		tokens += min(a[i].Tokens, b[i].Tokens)
 		if a[i].Tokens != b[i].Tokens {
@@ -45,7 +45,7 @@ func TestBlockTree(t *testing.T) {
 			ends = append(ends, tree.add(ids))
 		}
 		tree.cut()
-		var named [][]record.Segment
+		var named [][]stream.Segment
 		for i, ids := range prompts {
 			p := tree.prompt("s", ends[i], size)
 			sum := int64(0)
@@ -74,8 +74,8 @@ func TestBlockTree(t *testing.T) {
 
 // ownHistory is the share of the blocks of the main agent's calls that earlier
 // ones of them began with.
-func ownHistory(s *record.Session, block int64) float64 {
-	var earlier [][]record.Segment
+func ownHistory(s *stream.Session, block int64) float64 {
+	var earlier [][]stream.Segment
 	hit, all := int64(0), int64(0)
 	for i := range s.Steps {
 		if strings.HasPrefix(s.Steps[i].ID, "a") {
@@ -148,7 +148,7 @@ func TestWekaOriginal(t *testing.T) {
 
 // checkTimes plays s with the service times of its file: every call begins
 // within the second to which the file's starts are rounded.
-func checkTimes(t *testing.T, s *record.Session, file string) {
+func checkTimes(t *testing.T, s *stream.Session, file string) {
 	t.Helper()
 	type call struct {
 		T        float64  `json:"t"`

@@ -1,0 +1,142 @@
+// Package capacity is the arithmetic of a GPU's memory: what a model's weights
+// and a server's buffers leave for the KV cache.
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// Plan is what is to fit into the memory of each GPU of a replica.
+type Plan struct {
+	Work Work
+	// GPUMemory is that of one GPU, in bytes, of which the server takes the
+	// fraction Utilization.
+	GPUMemory   int64
+	Utilization float64
+	// The replica has TP·PP·DP GPUs.
+	TP, PP, DP int
+	BlockSize  int
+	// MaxNumSeqs and MaxNumBatchedTokens bound a step of one engine core.
+	MaxNumSeqs, MaxNumBatchedTokens int
+}
+
+// Memory is the use of the memory of the GPU that has the most to hold, in
+// bytes: Usable = Weights + Activations + Runtime + Communication + KVCache.
+type Memory struct {
+	GPU         int64   `json:"gpu_bytes"`
+	Utilization float64 `json:"utilization"`
+	Usable      int64   `json:"usable_bytes"`
+	Weights     int64   `json:"weight_bytes"`
+	// Activations is the peak while the largest step is computed.
+	Activations int64 `json:"activation_bytes"`
+	// Runtime is what CUDA and its libraries take, Communication the buffers for
+	// exchanges with the other GPUs.
+	Runtime       int64 `json:"runtime_bytes"`
+	Communication int64 `json:"communication_bytes"`
+	// KVCache is what is left: negative if the rest does not fit.
+	KVCache int64 `json:"kv_cache_bytes"`
+	// A block takes BlockBytes of it, and there are Blocks.
+	BlockBytes int64 `json:"block_bytes"`
+	Blocks     int64 `json:"blocks"`
+}
+
+// runtimeBytes is what a worker has beside PyTorch's own memory: 0.16 GiB on an
+// H100 (vllm-project/vllm pull request 12126, the log of its memory profiling).
+const runtimeBytes = 171798692
+
+// communicationBytes is what NCCL takes for a tensor-parallel group of two and
+// of more GPUs (ai-dynamo/aiconfigurator 095f58a, systems/h100_sxm.yaml,
+// misc.nccl_mem).
+var communicationBytes = [2]int64{358612992, 411041792}
+
+// Memory does the arithmetic.
+func (p Plan) Memory() Memory {
+	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
+		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
+		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.blockBytes()}
+	switch {
+	case p.TP == 2:
+		m.Communication = communicationBytes[0]
+	case p.TP > 2:
+		m.Communication = communicationBytes[1]
+	}
+	m.KVCache = m.Usable - m.Weights - m.Activations - m.Runtime - m.Communication
+	m.Blocks = max(0, m.KVCache) / m.BlockBytes
+	return m
+}
+
+// stage is the part of the layers that the largest pipeline stage has.
+func (p Plan) stage(bytes int64) int64 {
+	layers := int64(p.Work.Layers)
+	perStage := (layers + int64(p.PP) - 1) / int64(p.PP)
+	return int64(math.Ceil(float64(bytes) * float64(perStage) / float64(layers)))
+}
+
+// weights are those of one GPU: tensor parallelism divides all of them, and the
+// experts go over the data-parallel GPUs too.
+func (p Plan) weights() int64 {
+	w := &p.Work
+	tp := int64(p.TP)
+	experts := int64(w.ExpertLayers) * int64(w.Experts) * w.Expert.Bytes
+	ends := w.Head.Bytes + w.Embedding.Bytes
+	if p.PP > 1 { // they are at the two ends of the pipeline
+		ends = max(w.Head.Bytes, w.Embedding.Bytes)
+	}
+	return p.stage(w.Dense.Bytes)/tp + p.stage(experts)/(tp*int64(p.DP)) + ends/tp
+}
+
+// activations is the peak in PyTorch's memory while the largest step runs: its
+// tokens, in 16 bits, four times in the width between layers (input, residual,
+// norm, output) and once in that of a layer's products; and for each sequence
+// the logits, in 16 and twice in 32 bits. Llama-3-8B with 8192 tokens and 256
+// sequences takes 1.26 GiB (vllm-project/vllm pull request 10511) and 1.37 so.
+func (p Plan) activations() int64 {
+	w := &p.Work
+	hidden := int64(w.Hidden)
+	products := w.Dense.Params / int64(w.Layers) / hidden
+	if w.ExpertLayers > 0 {
+		products += int64(w.ExpertsPerToken) * w.Expert.Params / hidden
+	}
+	tokens := float64(p.MaxNumBatchedTokens) * 2 * float64(4*hidden+products/int64(p.TP))
+	logits := float64(p.MaxNumSeqs) * float64(w.Head.Params/hidden) * (2 + 4 + 4)
+	return int64(min(tokens+logits, maxBytes))
+}
+
+// maxBytes is beyond any memory, and small enough to be added up.
+const maxBytes = 1 << 60
+
+// blockBytes is a block of the layers that see all of a sequence; of all layers
+// where every one of them has a window.
+func (p Plan) blockBytes() int64 {
+	if p.Work.KVBytes == 0 {
+		return p.share(p.Work.WindowKVBytes, p.Work.WindowKVHeads)
+	}
+	return p.share(p.Work.KVBytes, p.Work.KVHeads)
+}
+
+// share is what one GPU has of a block of so many bytes a token, in so many
+// heads.
+func (p Plan) share(bytes int64, heads int) int64 {
+	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, heads))
+}
+
+// Window returns how many blocks of a sequence have how many more for the layers
+// with a window; 0, 0 if there are no such layers or no others (then every
+// sequence is taken to hold all of its blocks, as in engines that do not free
+// what a window has passed).
+func (p Plan) Window() (blocks, extra int) {
+	w := &p.Work
+	if w.Window == 0 || w.KVBytes == 0 {
+		return 0, 0
+	}
+	full, near := p.blockBytes(), p.share(w.WindowKVBytes, w.WindowKVHeads)
+	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((near + full - 1) / full)
+}
+
+// String is the sum as text, in GiB.
+func (m Memory) String() string {
+	gib := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
+	return fmt.Sprintf("%s GiB · %g = %s usable − %s weights − %s activations − %s runtime − %s communication = %s GiB for KV blocks",
+		gib(m.GPU), m.Utilization, gib(m.Usable), gib(m.Weights), gib(m.Activations), gib(m.Runtime), gib(m.Communication), gib(m.KVCache))
+}

@@ -1,0 +1,239 @@
+package parquet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"blis/pkg/stream"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+)
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// some returns record i of a run: every field has a value in some of them, and is
+// absent in others where it may be.
+func some[T any](i int) *T {
+	v := new(T)
+	fill(reflect.ValueOf(v).Elem(), rand.New(rand.NewPCG(1, uint64(i))), "")
+	return v
+}
+
+func someOutcome(i int) *stream.Outcome {
+	o := some[stream.Outcome](i)
+	o.Kind = stream.KindOutcome
+	return o
+}
+
+func someDecision(i int) *stream.Decision {
+	d := some[stream.Decision](i)
+	d.Kind = stream.KindDecision
+	return d
+}
+
+// fill gives v, a field with that JSON tag, a value that may stand there: of a type
+// that it does not know, none, which fails.
+func fill(v reflect.Value, draw *rand.Rand, tag string) {
+	name, may, _ := strings.Cut(tag, ",")
+	absent := may != "" && draw.IntN(3) == 0
+	switch {
+	case name == "kind":
+		return // no column
+	case v.Type() == reflect.TypeFor[stream.Number]() && absent:
+		v.SetFloat(math.NaN())
+		return
+	case v.CanInt() && may == "omitzero" && absent:
+		v.SetInt(-1) // Never, Nowhere
+		return
+	case absent:
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprint(name, draw.IntN(5)))
+	case reflect.Bool:
+		v.SetBool(draw.IntN(2) == 0)
+	case reflect.Int32:
+		v.SetInt(draw.Int64N(4))
+	case reflect.Int64:
+		v.SetInt(draw.Int64N(3) * draw.Int64N(1<<53))
+	case reflect.Float64:
+		v.SetFloat(draw.NormFloat64())
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), draw, name)
+	case reflect.Slice:
+		n := 1 + draw.IntN(4)
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			fill(v.Index(i), draw, name)
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), draw, name)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), draw, v.Type().Field(i).Tag.Get("json"))
+		}
+	default:
+		panic("no table has a field of type " + v.Type().String())
+	}
+}
+
+// sameNumbers has what is absent equal to itself.
+var sameNumbers = cmp.Comparer(func(a, b stream.Number) bool { return a == b || a.IsZero() && b.IsZero() })
+
+// roundTrip writes n records and compares what comes back, however long it is
+// kept, with what went in.
+func roundTrip[T any](t *testing.T, n int, some func(int) *T, write func(*bytes.Buffer) Writer[T], read func(*bytes.Reader, int64) iter.Seq2[*T, error]) {
+	t.Helper()
+	var b bytes.Buffer
+	w := write(&b)
+	for i := range n {
+		check(t, w.Write(some(i)))
+	}
+	check(t, w.Close())
+	var got []*T
+	for v, err := range read(bytes.NewReader(b.Bytes()), int64(b.Len())) {
+		check(t, err)
+		got = append(got, v)
+	}
+	if len(got) != n {
+		t.Fatalf("%d rows, want %d", len(got), n)
+	}
+	step := 1 + n/10000 // of many rows some
+	for i := 0; i < n; i += step {
+		v := got[i]
+		if diff := cmp.Diff(some(i), v, sameNumbers); diff != "" {
+			t.Fatalf("row %d: %s", i, diff)
+		}
+	}
+}
+
+func TestRowsEqualRecords(t *testing.T) {
+	for _, n := range []int{0, 1, batchRows, 3*batchRows + 17, groupRows + 5} {
+		if n > groupRows && testing.Short() {
+			continue
+		}
+		roundTrip(t, n, someOutcome,
+			func(b *bytes.Buffer) Writer[stream.Outcome] { return WriteOutcomes(b) },
+			func(r *bytes.Reader, size int64) iter.Seq2[*stream.Outcome, error] { return ReadOutcomes(r, size) })
+		roundTrip(t, n, someDecision,
+			func(b *bytes.Buffer) Writer[stream.Decision] { return WriteDecisions(b) },
+			func(r *bytes.Reader, size int64) iter.Seq2[*stream.Decision, error] { return ReadDecisions(r, size) })
+	}
+}
+
+// A group of rows is written as soon as it is full, so that memory stays bounded.
+func TestRowsAreWrittenInGroups(t *testing.T) {
+	var b bytes.Buffer
+	w := WriteDecisions(&b)
+	for i := range groupRows + batchRows {
+		check(t, w.Write(someDecision(i)))
+	}
+	if b.Len() < groupRows {
+		t.Errorf("%d bytes written before Close", b.Len())
+	}
+	check(t, w.Close())
+	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	check(t, err)
+	if n := len(file.RowGroups()); n != 2 {
+		t.Errorf("%d groups of rows, want 2", n)
+	}
+}
+
+// What is absent on the wire is null in the table, and what is zero is not.
+func TestAbsentIsNull(t *testing.T) {
+	var b bytes.Buffer
+	w := WriteOutcomes(&b)
+	o := &stream.Outcome{ID: "r", ScheduledUS: stream.Never, Replica: stream.Nowhere}
+	check(t, w.Write(o))
+	check(t, w.Close())
+	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	check(t, err)
+	rows := make([]parquet.Row, 1)
+	reader := file.RowGroups()[0].Rows()
+	defer reader.Close()
+	if n, _ := reader.ReadRows(rows); n != 1 {
+		t.Fatalf("%d rows", n)
+	}
+	var null []string
+	paths := file.Schema().Columns()
+	for _, v := range rows[0] {
+		if v.IsNull() {
+			null = append(null, paths[v.Column()][0])
+		}
+	}
+	want := strings.Fields("reason scheduled_us deployment replica tenant slo_class model session step iteration decision preempted_us itl_us itl_us slo_met")
+	if !reflect.DeepEqual(null, want) {
+		t.Errorf("null: %q\nwant  %q", null, want)
+	}
+}
+
+func TestWhatIsNoTable(t *testing.T) {
+	var decisions bytes.Buffer
+	w := WriteDecisions(&decisions)
+	check(t, w.Write(someDecision(1)))
+	check(t, w.Close())
+	for _, data := range [][]byte{nil, []byte("{}"), decisions.Bytes(), decisions.Bytes()[:decisions.Len()-1]} {
+		for _, err := range ReadOutcomes(bytes.NewReader(data), int64(len(data))) {
+			if err == nil || !strings.HasPrefix(err.Error(), "opening a table: ") {
+				t.Errorf("%d bytes: %v", len(data), err)
+			}
+		}
+	}
+}
+
+func BenchmarkWriteOutcomes(b *testing.B) {
+	b.ReportAllocs()
+	outcomes := make([]*stream.Outcome, 1000)
+	for i := range outcomes {
+		outcomes[i] = someOutcome(i)
+	}
+	w := WriteOutcomes(io.Discard)
+	for i := range b.N {
+		check(b, w.Write(outcomes[i%len(outcomes)]))
+	}
+	check(b, w.Close())
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// What the wire leaves out is null, in however many rows.
+func TestAbsentIsNullInManyRows(t *testing.T) {
+	const rows = 5000
+	var file bytes.Buffer
+	w := WriteDecisions(&file)
+	for i := range rows {
+		d := stream.Decision{ID: fmt.Sprint(i), Stage: stream.StageAdmission, Replica: stream.Nowhere}
+		if i%7 == 0 || i%64 == 1 {
+			d.ExpectedCachedTokens, d.Reason, d.DelayUS = 5, "why", 3
+		}
+		check(t, w.Write(&d))
+	}
+	check(t, w.Close())
+	in := parquet.NewGenericReader[decisionRow](bytes.NewReader(file.Bytes()))
+	defer in.Close()
+	got := make([]decisionRow, rows)
+	if n, err := in.Read(got); n != rows {
+		t.Fatal(n, err)
+	}
+	for i, r := range got {
+		if there := i%7 == 0 || i%64 == 1; (r.ExpectedCachedTokens != nil) != there || (r.Reason != nil) != there || (r.DelayUS != nil) != there || r.Rule != nil || r.Verdict != nil {
+			t.Fatalf("row %d: %+v", i, r)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"testing"
+)
+
+// someRecords are a request and an outcome as long runs have them.
+func someRecords() (Request, Outcome) {
+	return Request{
+			ID: "req-000042", ArrivalUS: 12_345_678, InputTokens: 612, OutputTokens: 256,
+			Prompt: []Segment{{"prefix-217", 256}}, Tenant: "tenant-3", SLOClass: "interactive", Model: "meta-llama/Llama-3.1-8B-Instruct",
+			DeadlineUS: Never,
+		}, Outcome{
+			ID: "req-000042", State: StateCompleted, ArrivalUS: 12_345_678, AdmittedUS: 12_345_678, RoutedUS: 12_345_678,
+			EnqueuedUS: 12_347_678, ScheduledUS: 12_350_112, FirstTokenUS: 12_380_998, CompletedUS: 15_998_112,
+			Deployment: "main", Replica: 3, Tenant: "tenant-3", SLOClass: "interactive", Model: "meta-llama/Llama-3.1-8B-Instruct",
+			Priority: 50, Decision: "dec-000042", InputTokens: 612, OutputTokens: 256, GeneratedTokens: 256, CachedTokens: 256,
+			ExpectedCachedTokens: 256, ITLMaxUS: 31_112, SLOMet: Met(true),
+		}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	r, o := someRecords()
+	for _, plain := range []bool{true, false} {
+		for name, write := range map[string]func(*Writer) error{
+			"request": func(w *Writer) error { return w.Request(&r) },
+			"outcome": func(w *Writer) error { return w.Outcome(&o) },
+		} {
+			b.Run(fmt.Sprintf("%s/plain=%v", name, plain), func(b *testing.B) {
+				b.ReportAllocs()
+				w := NewWriter(io.Discard, plain)
+				for i := range b.N {
+					r.ArrivalUS, o.ArrivalUS, o.CompletedUS = Micros(i*31), Micros(i*31), Micros(i*71)
+					check(b, write(w))
+				}
+				check(b, w.Close())
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			})
+		}
+	}
+}
+
+// BenchmarkRead reads requests and decodes them.
+func BenchmarkRead(b *testing.B) {
+	const n = 100_000
+	for _, plain := range []bool{true, false} {
+		stream := someWorkload(b, n, plain)
+		b.Run(fmt.Sprintf("plain=%v", plain), func(b *testing.B) {
+			b.ReportAllocs()
+			var req Request
+			for range b.N {
+				r := NewReader(bytes.NewReader(stream))
+				for r.Next() {
+					if r.Kind() == KindRequest {
+						check(b, r.Request(&req))
+					}
+				}
+				check(b, r.Err())
+			}
+			b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	r, o := someRecords()
+	lines := map[string][]byte{KindRequest: appendRequest(nil, &r), KindOutcome: appendOutcome(nil, &o)}
+	s := new(scanner)
+	for name, decode := range map[string]func(line []byte) error{
+		"request":      func(line []byte) error { s.reset(line); return r.decode(s) },
+		"outcome":      func(line []byte) error { s.reset(line); return o.decode(s) },
+		"request/json": func(line []byte) error { r = Request{}; return json.Unmarshal(line, &r) },
+		"outcome/json": func(line []byte) error { o = Outcome{}; return json.Unmarshal(line, &o) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			line := lines[name[:len(KindRequest)]]
+			b.ReportAllocs()
+			b.SetBytes(int64(len(line)))
+			for range b.N {
+				check(b, decode(line))
+			}
+		})
+	}
+}

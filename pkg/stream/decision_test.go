@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// What a decision's line leaves out is absent in what is read of it, also in its
+// candidates, and what they do not have is an error.
+func TestDecisionsAreReadAsWritten(t *testing.T) {
+	line := `{"kind":"decision","id":"dec-000000","stage":"routing","at_us":5,"request":"r","deployment":"main","replica":0,"score":1,"candidates":2,` +
+		`"considered":[{"deployment":"main","replica":0,"score":1,"inflight":0},{"deployment":"main","replica":1,"filtered":true,"inflight":2,"queue_depth":0,"kv_util":0}]}`
+	read := func(line string) (d Decision, err error) {
+		r := NewReader(strings.NewReader(`{"kind":"header","stream":"run","schema":1,"tool":"t","version":"1","seed":0}` + "\n" + line + "\n"))
+		defer r.Close()
+		for range 2 {
+			if !r.Next() {
+				t.Fatal(r.Err())
+			}
+		}
+		return d, r.Decision(&d)
+	}
+	d, err := read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := d.Considered[0], d.Considered[1]
+	if !first.KVUtil.IsZero() || !first.QueueDepth.IsZero() || !first.Matched.IsZero() || first.Score != 1 {
+		t.Errorf("the first candidate is %+v", first)
+	}
+	if !second.Score.IsZero() || second.QueueDepth != 0 || second.KVUtil != 0 || !second.Running.IsZero() || !second.Cached.IsZero() {
+		t.Errorf("the second candidate is %+v", second)
+	}
+	if again := appendDecision(nil, &d, new(numbers)); string(again) != line {
+		t.Errorf("written again: %s", again)
+	}
+	var b bytes.Buffer
+	w := NewWriter(&b, true)
+	if err := w.Any(&d); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if diff := cmp.Diff(line+"\n", b.String()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := read(strings.Replace(line, "queue_depth", "queue_dept", 1)); err == nil || !strings.Contains(err.Error(), `unknown field "queue_dept"`) {
+		t.Errorf("a misspelt field: %v", err)
+	}
+}
+
+// Whatever is written is read as it was, also into memory that held another one,
+// and encoding/json reads the same.
+func TestDecisionsAreReadAsEncodingJSONDoes(t *testing.T) {
+	var s scanner
+	rapid.Check(t, func(t *rapid.T) {
+		var reused Decision
+		for range 2 {
+			v := drawDecision(t)
+			v.Stage = rapid.SampledFrom(stages).Draw(t, "one of the stages")
+			v.AtUS, v.DelayUS, v.Candidates = v.AtUS&maxExact>>1, v.DelayUS&(1<<40), v.Candidates&(1<<40)
+			v.ExpectedCachedTokens &= maxTokens
+			for i := range v.Considered {
+				v.Considered[i].AgeUS &= 1 << 40
+				v.Considered[i].Inflight &= maxIndex
+				v.Considered[i].Replica &= maxIndex
+			}
+			line := appendDecision(nil, &v, &known)
+			s.reset(line)
+			if err := reused.decode(&s); err != nil {
+				t.Fatalf("%v in\n%s", err, line)
+			}
+			plain := Decision{Replica: Nowhere}
+			if err := decodeStrictly(line, &plain); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(appendDecision(nil, &plain, &known)), string(appendDecision(nil, &reused, &known))); diff != "" {
+				t.Fatalf("-encoding/json +ours, written again:\n%s", diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,291 @@
+package stream
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// decodeRequest and decodeOutcome read one line with a scanner of their own.
+func decodeRequest(line string, r *Request) error {
+	s := new(scanner)
+	s.reset([]byte(line))
+	return r.decode(s)
+}
+
+func decodeOutcome(line string, o *Outcome) error {
+	s := new(scanner)
+	s.reset([]byte(line))
+	return o.decode(s)
+}
+
+// validate makes a drawn request one that the decoder takes.
+func (r *Request) validate() {
+	clean(&r.ID, &r.Tenant, &r.SLOClass, &r.Model, &r.Session)
+	r.Turn &= 1<<40 - 1
+	r.ID += "r"
+	r.ArrivalUS &= 1<<40 - 1
+	tokens(1, &r.OutputTokens)
+	tokens(0, &r.PredictedOutputTokens)
+	r.InputTokens = 1
+	for i := range r.Prompt {
+		seg := &r.Prompt[i]
+		clean(&seg.ID)
+		seg.ID += "s"
+		seg.Tokens = 1 + seg.Tokens&0xFFFF
+		r.InputTokens += seg.Tokens
+	}
+	if r.DeadlineUS != Never {
+		r.DeadlineUS = max(r.DeadlineUS, r.ArrivalUS)
+	}
+}
+
+// validate makes a drawn outcome one that the decoder takes.
+func (o *Outcome) validate() {
+	clean(&o.ID, &o.Reason, &o.Deployment, &o.Tenant, &o.SLOClass, &o.Model, &o.Session, &o.Step, &o.Decision)
+	o.ID += "r"
+	o.State = states[len(o.State)%len(states)]
+	tokens(1, &o.InputTokens, &o.OutputTokens)
+	o.PreemptedUS &= 1<<40 - 1
+	tokens(0, &o.Iteration, &o.GeneratedTokens, &o.CachedTokens, &o.ExpectedCachedTokens, &o.Preemptions, &o.Delays)
+	for i := range o.ITLUS {
+		o.ITLUS[i] = [2]int64{o.ITLUS[i][0] & (maxExact - 1), 1 + o.ITLUS[i][1]&0xFFFF}
+	}
+	o.ArrivalUS &= 1<<40 - 1
+	if o.State == StateCompleted || o.FirstTokenUS != Never {
+		o.FirstTokenUS = max(o.FirstTokenUS, o.ArrivalUS)
+	}
+	o.CompletedUS = Never
+	if o.EndedUS != Never {
+		o.EndedUS = max(o.EndedUS, o.ArrivalUS)
+	}
+	if o.State == StateCompleted {
+		o.EndedUS = Never
+		o.CompletedUS = min(o.FirstTokenUS+7, maxExact)
+	}
+}
+
+// tokens brings numbers into the bounds of a count of tokens.
+func tokens(least int64, numbers ...*int64) {
+	for _, n := range numbers {
+		*n = least + *n&0xFFFFFF
+	}
+}
+
+// clean makes texts valid UTF-8.
+func clean(texts ...*string) {
+	for _, s := range texts {
+		*s = strings.ToValidUTF8(*s, "")
+	}
+}
+
+func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
+	t.Run("request", rapid.MakeCheck(func(t *rapid.T) {
+		want := drawRequest(t)
+		want.validate()
+		got := drawRequest(t) // what was there before does not matter
+		if err := decodeRequest(string(appendRequest(nil, &want)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	}))
+	t.Run("outcome", rapid.MakeCheck(func(t *rapid.T) {
+		want := drawOutcome(t)
+		want.validate()
+		got := drawOutcome(t)
+		if err := decodeOutcome(string(appendOutcome(nil, &want)), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	}))
+}
+
+const (
+	someRequest = `{"kind":"request","id":"r1","arrival_us":10,"input_tokens":8,"output_tokens":2,` +
+		`"prompt":[{"id":"a","tokens":3},{"id":"b","tokens":5}],"tenant":"t","deadline_us":20}`
+	someOutcome = `{"kind":"outcome","id":"r1","state":"completed","arrival_us":10,"first_token_us":20,"completed_us":30,"replica":0,` +
+		`"priority":1.5,"input_tokens":8,"output_tokens":2,"generated_tokens":2,"cached_tokens":0,"expected_cached_tokens":0,` +
+		`"preemptions":0,"delays":0,"itl_us":[[5,1],[7,2]],"slo_met":true}`
+)
+
+func TestDecodeErrors(t *testing.T) {
+	const tokenRange = "must be an integer from 1 to 2147483647, not "
+	request := func(line string) error { return decodeRequest(line, new(Request)) }
+	outcome := func(line string) error { return decodeOutcome(line, new(Outcome)) }
+	for _, c := range []struct {
+		decode         func(string) error
+		line, old, new string
+		want           string
+	}{
+		{request, someRequest, `"id":"r1"`, `"id":""`, "id is empty"},
+		{request, someRequest, `"id":"r1",`, ``, "id is missing"},
+		{request, someRequest, `"id":"r1"`, `"id":null`, "id must be a string, not null"},
+		{request, someRequest, `"id":"r1"`, `"id":7`, "id must be a string, not 7"},
+		{request, someRequest, `"tenant"`, `"tenan"`, `unknown field "tenan"; did you mean "tenant"? (have kind, id, arrival_us, ` +
+			`input_tokens, output_tokens, prompt, tenant, slo_class, model, session, turn, deadline_us, predicted_output_tokens)`},
+		{request, someRequest, `"tenant":"t"`, `"id":"t"`, "id stands there twice"},
+		{request, someRequest, `"kind":"request"`, `"kind":"outcome"`, `kind must be request, not "outcome"`},
+		{request, someRequest, `"arrival_us":10`, `"arrival_us":-1`, "arrival_us must be an integer from 0 to 9007199254740992, not -1"},
+		{request, someRequest, `"arrival_us":10`, `"arrival_us":9007199254740993`, "arrival_us must be an integer from 0 to 9007199254740992, not 9007199254740993"},
+		{request, someRequest, `"arrival_us":10,`, ``, "arrival_us is missing"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":0`, "input_tokens " + tokenRange + "0"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":2147483648`, "input_tokens " + tokenRange + "2147483648"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":99999999999999999999`, "input_tokens " + tokenRange + "99999999999999999999"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":8.0`, "input_tokens " + tokenRange + "8.0"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":8e1`, "input_tokens " + tokenRange + "8e1"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":08`, "input_tokens " + tokenRange + "08"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":NaN`, "input_tokens " + tokenRange + "NaN"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":"8"`, "input_tokens " + tokenRange + "a string"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":1` + strings.Repeat("0", 50), "input_tokens " + tokenRange + "1" + strings.Repeat("0", 29) + "…"},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":[8]`, `input_tokens ` + tokenRange + `a list`},
+		{request, someRequest, `"input_tokens":8`, `"input_tokens":7`, "the segments of prompt hold 8 tokens, more than input_tokens (7)"},
+		{request, someRequest, `"tokens":5`, `"tokens":0`, "prompt[1]: tokens " + tokenRange + "0"},
+		{request, someRequest, `"id":"b"`, `"id":""`, "prompt[1]: id is empty"},
+		{request, someRequest, `"id":"b",`, ``, "prompt[1]: id is missing"},
+		{request, someRequest, `"id":"b",`, `"id":"b","x":1,`, `prompt[1]: unknown field "x" (have id, tokens)`},
+		{request, someRequest, `[{"id":"a","tokens":3},{"id":"b","tokens":5}]`, `{}`, "prompt must be a list, not an object"},
+		{request, someRequest, `"deadline_us":20`, `"deadline_us":9`, "deadline_us must be at least arrival_us (10), not 9"},
+		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud800"`, "invalid JSON at column 151: half of a surrogate pair"},
+		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud800\u0041"`, "invalid JSON at column 157: half of a surrogate pair"},
+		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud83d \ude00"`, "invalid JSON at column 151: half of a surrogate pair"},
+		{request, someRequest, `"tenant":"t"`, "\"tenant\":\"\xff\"", "invalid JSON at column 145: text that is not UTF-8"},
+		{request, someRequest, `"tenant":"t"`, "\"tenant\":\"\x01\"", "invalid JSON at column 145: a control character in a string"},
+		{request, someRequest, `"tenant":"t"`, `"tenant":"\x"`, "invalid JSON at column 146: an unknown escape"},
+		{request, someRequest, `"tenant":"t"`, `"tenant":"\u12g4"`, "invalid JSON at column 149: expected a hexadecimal digit"},
+		{request, someRequest, `"tenant":"t",`, `"tenant":"t"`, "invalid JSON at column 147: expected , or }"},
+		{request, someRequest, `20}`, `20} x`, "invalid JSON at column 166: something follows the record"},
+		{request, someRequest, `20}`, `20`, "invalid JSON at column 164: expected , or }"},
+		{request, someRequest, someRequest, `[]`, "invalid JSON at column 1: expected {"},
+		{outcome, someOutcome, `"completed",`, `"complete",`, `unknown state "complete"; did you mean "completed"? (have completed, rejected, timed_out, failed, unfinished)`},
+		{outcome, someOutcome, `"completed",`, `"rejected",`, "completed_us stands there, though the state is rejected"},
+		{outcome, someOutcome, `"first_token_us":20,`, ``, "first_token_us is missing, though the request completed"},
+		{outcome, someOutcome, `"completed_us":30,`, ``, "completed_us is missing, though the request completed"},
+		{outcome, someOutcome, `"first_token_us":20`, `"first_token_us":9`, "first_token_us must be at least arrival_us (10), not 9"},
+		{outcome, someOutcome, `"completed_us":30`, `"completed_us":19`, "completed_us must be at least first_token_us (20), not 19"},
+		{outcome, someOutcome, `"replica":0`, `"replica":-1`, "replica must be an integer from 0 to 2147483647, not -1"},
+		{outcome, someOutcome, `1.5`, `NaN`, "priority must be a number, not NaN"},
+		{outcome, someOutcome, `1.5`, `1e999`, "priority must be a finite number, not 1e999"},
+		{outcome, someOutcome, `"slo_met":true`, `"slo_met":1`, "slo_met must be true or false, not 1"},
+		{outcome, someOutcome, `[7,2]`, `[7,0]`, "itl_us[1]: the count " + tokenRange + "0"},
+		{outcome, someOutcome, `[7,2]`, `7`, "itl_us[1]: a gap is [µs, how often], not 7"},
+		{outcome, someOutcome, `[7,2]`, `[7,2,3]`, "itl_us[1]: invalid JSON at column 278: expected ]"},
+	} {
+		line := strings.Replace(c.line, c.old, c.new, 1)
+		err := c.decode(line)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\n got %v\nwant %s", line, err, c.want)
+		}
+	}
+}
+
+func TestDecodeEscapes(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`\"\\\/\b\f\n\r\t`, "\"\\/\b\f\n\r\t"},
+		{`\u00e9\u0041\u4F60`, "éA你"},
+		{`\ud83d\ude00`, "😀"},
+		{`\ufffd`, "\ufffd"},
+		{"plain as far as the ninth byte é", "plain as far as the ninth byte é"},
+		{"\x7f", "\x7f"},
+	} {
+		var r Request
+		if err := decodeRequest(strings.Replace(someRequest, `"t"`, `"`+c.text+`"`, 1), &r); err != nil || r.Tenant != c.want {
+			t.Errorf("%s: got %q, %v", c.text, r.Tenant, err)
+		}
+	}
+}
+
+// What was read stays as it was when the next line is read into the same
+// record from the same memory.
+func TestStringsStayValid(t *testing.T) {
+	s := new(scanner)
+	var r Request
+	memory := []byte(someRequest)
+	s.reset(memory)
+	if err := r.decode(s); err != nil {
+		t.Fatal(err)
+	}
+	id, tenant, segment := r.ID, r.Tenant, r.Prompt[0].ID
+	copy(memory, strings.NewReplacer("r1", "r2", `"t"`, `"u"`, `"a"`, `"c"`).Replace(someRequest))
+	s.reset(memory)
+	if err := r.decode(s); err != nil {
+		t.Fatal(err)
+	}
+	if id != "r1" || tenant != "t" || segment != "a" || r.ID != "r2" {
+		t.Errorf("strings became %q, %q, %q; the next id is %q", id, tenant, segment, r.ID)
+	}
+}
+
+func TestDecodeAllocatesOnlyIDs(t *testing.T) {
+	s := new(scanner)
+	var r Request
+	var o Outcome
+	withDecision := strings.Replace(someOutcome, `"replica"`, `"decision":"dec-000001","replica"`, 1)
+	for _, c := range []struct {
+		line   string
+		decode func() error
+		want   float64
+	}{
+		{strings.Replace(someRequest, "r1", "request-000001", 1), func() error { return r.decode(s) }, 1},
+		{strings.Replace(withDecision, "r1", "request-000001", 1), func() error { return o.decode(s) }, 2},
+	} {
+		line := []byte(c.line)
+		got := testing.AllocsPerRun(100, func() {
+			s.reset(line)
+			if err := c.decode(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got != c.want {
+			t.Errorf("%v allocations, want %v: %s", got, c.want, line)
+		}
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(someRequest))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var got Request
+		err := decodeRequest(string(line), &got)
+		want, ok := oracleRequest(line)
+		if err != nil {
+			if ok && !beyondOracle(line) {
+				t.Fatalf("rejected: %v", err)
+			}
+			return
+		}
+		if !ok {
+			t.Fatalf("accepted as %+v", got)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzOutcome(f *testing.F) {
+	f.Add([]byte(someOutcome))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var got Outcome
+		err := decodeOutcome(string(line), &got)
+		want, ok := oracleOutcome(line)
+		if err != nil {
+			if ok && !beyondOracle(line) {
+				t.Fatalf("rejected: %v", err)
+			}
+			return
+		}
+		if !ok {
+			t.Fatalf("accepted as %+v", got)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

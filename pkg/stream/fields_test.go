@@ -1,0 +1,33 @@
+package stream
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The table of fields and the Go types are two hands' work: what the one
+// writes and the other reads must be the same.
+func TestSchemaTableMatchesTypes(t *testing.T) {
+	for _, o := range Objects {
+		if o.Type.NumField() != len(o.Fields) {
+			t.Errorf("%s has %d fields, its table %d", o.Type, o.Type.NumField(), len(o.Fields))
+			continue
+		}
+		for i, f := range o.Fields {
+			tag := strings.Split(o.Type.Field(i).Tag.Get("json"), ",")
+			if tag[0] != f.Name {
+				t.Errorf("field %d of %s is %s, in the table %s", i, o.Type, tag[0], f.Name)
+			}
+			if required := len(tag) == 1; required != f.Required {
+				t.Errorf("%s.%s: always written %v, required %v", o.Type, f.Name, required, f.Required)
+			}
+			if !strings.HasSuffix(f.Doc, ".") {
+				t.Errorf("%s.%s: %q is no sentence", o.Type, f.Name, f.Doc)
+			}
+			if kind := o.Type.Field(i).Type.Kind(); (kind == reflect.Int64 || kind == reflect.Int32) != (f.Max > 0) {
+				t.Errorf("%s.%s is a %s and has the bound %d", o.Type, f.Name, kind, f.Max)
+			}
+		}
+	}
+}

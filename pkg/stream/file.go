@@ -1,0 +1,109 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File is a file that appears under its name only when it is whole: it is
+// written beside it under a name of its own, and renamed by Commit. What is
+// not a regular file (a pipe, /dev/stdout) is written directly.
+type File struct {
+	*os.File
+	// path is where Commit puts the file; "" where it is there already.
+	path string
+	done bool
+}
+
+// Create begins the file at path. The caller ends it with Commit or Abort. A
+// file that it replaces hands on its permissions, a link is followed.
+func Create(path string) (*File, error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	var mode fs.FileMode
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder, not a file", path)
+	case !info.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &File{File: f}, nil
+	default:
+		mode = info.Mode().Perm()
+	}
+	beside, err := createBeside(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{File: beside, path: path}
+	if mode != 0 {
+		if err := f.Chmod(mode); err != nil {
+			return nil, errors.Join(err, f.Abort())
+		}
+	}
+	return f, nil
+}
+
+// createBeside creates a new file in path's folder, named after path and this
+// process.
+func createBeside(path string) (*os.File, error) {
+	folder, base := filepath.Split(path)
+	for try := 0; ; try++ {
+		name := fmt.Sprintf("%s.%s.%d-%d.tmp", folder, base, os.Getpid(), try)
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			if failed := new(fs.PathError); errors.As(err, &failed) {
+				failed.Path = path // the name that the user knows
+			}
+			return nil, err
+		}
+	}
+}
+
+// Commit closes the file and gives it its name. If that fails, the file is gone.
+func (f *File) Commit() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	err := f.File.Close()
+	if f.path == "" {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), f.path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// Abort removes the file; what its name stood for before is untouched. After
+// Commit or Abort it does nothing, so that it can be deferred.
+func (f *File) Abort() error { return f.Close() }
+
+// Close is Abort: a file that is not committed does not appear.
+func (f *File) Close() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	err := f.File.Close()
+	if f.path == "" {
+		return err
+	}
+	return errors.Join(err, os.Remove(f.Name()))
+}

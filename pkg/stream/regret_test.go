@@ -1,0 +1,90 @@
+package stream
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawRegret is one as it may be written.
+func drawRegret(t *rapid.T) Regret {
+	some := func(label string) *float64 {
+		if rapid.Bool().Draw(t, label+" is there") {
+			x := anyFloat.Draw(t, label)
+			return &x
+		}
+		return nil
+	}
+	count := rapid.Int64Range(0, maxExact)
+	difference := func(label string) *Difference {
+		if !rapid.Bool().Draw(t, label+" is there") {
+			return nil
+		}
+		return &Difference{Gained: count.Draw(t, "gained"), Lost: count.Draw(t, "lost"), Completed: rapid.Int64Range(-maxExact, maxExact).Draw(t, "completed"), Changed: count.Draw(t, "changed"), TTFTMS: anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e")}
+	}
+	g := Regret{Kind: KindRegret, Decision: anyString.Draw(t, "decision"), Request: anyString.Draw(t, "request"), Stage: rapid.SampledFrom(regretStages).Draw(t, "stage"),
+		Method: rapid.SampledFrom(methods).Draw(t, "method"), HindsightMS: some("hindsight"), AvoidableMS: some("avoidable"), Alternatives: []Alternative{}}
+	for range rapid.IntRange(0, 3).Draw(t, "alternatives") {
+		g.Alternatives = append(g.Alternatives, Alternative{Deployment: anyString.Draw(t, "deployment"), Replica: Index(rapid.Int32Range(-1, maxIndex).Draw(t, "replica")), Verdict: anyString.Draw(t, "verdict"),
+			Chosen: rapid.Bool().Draw(t, "chosen"), TTFTMS: some("ttft"), E2EMS: some("e2e"), ViewMS: some("view"), Own: difference("own"), All: difference("all")})
+	}
+	return g
+}
+
+// Whatever is written is read as it was.
+func TestRegretsAreReadAsWritten(t *testing.T) {
+	var s scanner
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawRegret(t)
+		line, err := json.Marshal(&g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.reset(line)
+		var read Regret
+		if err := read.decode(&s); err != nil {
+			t.Fatalf("%v in\n%s", err, line)
+		}
+		again, err := json.Marshal(&read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got any
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(again, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("-written +read and written again:\n%s", diff)
+		}
+	})
+}
+
+func TestRegretRefuses(t *testing.T) {
+	var s scanner
+	const line = `{"kind":"regret","decision":"dec-1","request":"r","stage":"routing","method":"exact","alternatives":[{"replica":1,"own":{"gained":0,"lost":0,"completed":-1,"changed":0,"ttft_ms":0,"e2e_ms":0}}]}`
+	for _, c := range []struct{ from, to, want string }{
+		{`"exact"`, `"exakt"`, `unknown method "exakt"; did you mean "exact"?`},
+		{`"routing"`, `"roting"`, `unknown stage "roting"; did you mean "routing"?`},
+		{`"completed":-1`, `"completed":-`, `alternatives[0]: completed must be`},
+		{`"completed":-1`, `"complete":-1`, `alternatives[0]: unknown field "complete"; did you mean "completed"?`},
+		{`"alternatives"`, `"alternative"`, `unknown field "alternative"; did you mean "alternatives"?`},
+		{`"replica":1`, `"replica":-1`, `alternatives[0]: replica must be an integer from 0`},
+	} {
+		s.reset([]byte(strings.Replace(line, c.from, c.to, 1)))
+		var g Regret
+		if err := g.decode(&s); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.to, err, c.want)
+		}
+	}
+	s.reset([]byte(line))
+	var g Regret
+	if err := g.decode(&s); err != nil || g.Alternatives[0].Own.Completed != -1 {
+		t.Errorf("%+v, %v", g, err)
+	}
+}

@@ -1,0 +1,97 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// integer reads an integer within the bounds of f.
+func (s *scanner) integer(f *Field) int64 {
+	// 18 digits cannot overflow, and no bound has more.
+	const most = 18
+	var v int64
+	start, i := s.i, s.i
+	for i < len(s.b) && i-start <= most && isDigit(s.b[i]) {
+		v = v*10 + int64(s.b[i]-'0')
+		i++
+	}
+	digits := i - start
+	whole := digits > 0 && digits <= most && (digits == 1 || s.b[start] != '0') &&
+		(i == len(s.b) || endsNumber(s.b[i]))
+	if !whole || v < f.Min || v > f.Max {
+		s.wrong(f, fmt.Sprintf("an integer from %d to %d", f.Min, f.Max))
+		return 0
+	}
+	s.i = i
+	return v
+}
+
+func (s *scanner) micros(f *Field) Micros { return Micros(s.integer(f)) }
+
+// number reads a finite number.
+func (s *scanner) number(f *Field) float64 {
+	end := numberEnd(s.b, s.i)
+	if end < 0 || end < len(s.b) && !endsNumber(s.b[end]) {
+		s.wrong(f, "a number")
+		return 0
+	}
+	v, err := strconv.ParseFloat(string(s.b[s.i:end]), 64)
+	if err != nil {
+		s.wrong(f, "a finite number")
+		return 0
+	}
+	s.i = end
+	return v
+}
+
+// boolean reads true or false.
+func (s *scanner) boolean(f *Field) bool {
+	for _, v := range []bool{false, true} {
+		word := strconv.FormatBool(v)
+		if end := s.i + len(word); end <= len(s.b) && string(s.b[s.i:end]) == word {
+			s.i = end
+			return v
+		}
+	}
+	s.wrong(f, "true or false")
+	return false
+}
+
+// numberEnd returns where the JSON number that begins at b[i] ends, -1 if none
+// begins there: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+func numberEnd(b []byte, i int) int {
+	digits := func() bool {
+		start := i
+		for i < len(b) && isDigit(b[i]) {
+			i++
+		}
+		return i > start
+	}
+	has := func(set string) bool {
+		for _, c := range []byte(set) {
+			if i < len(b) && b[i] == c {
+				i++
+				return true
+			}
+		}
+		return false
+	}
+	has("-")
+	if !has("0") && !digits() {
+		return -1
+	}
+	if has(".") && !digits() {
+		return -1
+	}
+	if has("eE") {
+		if has("+-"); !digits() {
+			return -1
+		}
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// endsNumber reports whether c may follow a number.
+func endsNumber(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }

@@ -1,0 +1,331 @@
+package stream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+)
+
+// someWorkload is a stream of n requests.
+func someWorkload(t testing.TB, n int, plain bool) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := NewWriter(&b, plain)
+	check(t, w.Header(&Header{Stream: StreamWorkload, Tool: "test", Version: Version, Seed: 7}))
+	for i := range n {
+		check(t, w.Request(&Request{
+			ID: fmt.Sprintf("req-%06d", i), ArrivalUS: Micros(i), InputTokens: 512, OutputTokens: int64(1 + i%300),
+			Prompt: []Segment{{fmt.Sprintf("prefix-%d", i%512), 256}}, Tenant: "t1", SLOClass: "interactive", DeadlineUS: Never,
+		}))
+	}
+	check(t, w.End(&End{}))
+	check(t, w.Close())
+	return b.Bytes()
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// story is all that a reader of a stream learns.
+type story struct {
+	Lines    []string
+	Kinds    []string
+	Digest   string
+	Warnings []string
+	Err      string
+}
+
+func read(in io.Reader) story {
+	r := NewReader(in)
+	var s story
+	for r.Next() {
+		s.Lines = append(s.Lines, fmt.Sprintf("%d %s", r.Line(), r.Bytes()))
+		s.Kinds = append(s.Kinds, r.Kind())
+	}
+	s.Digest, s.Warnings = r.Digest(), r.Warnings()
+	if r.Err() != nil {
+		s.Err = r.Err().Error()
+	}
+	return s
+}
+
+func compress(t testing.TB, data string) []byte {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil)
+	check(t, err)
+	return enc.EncodeAll([]byte(data), nil)
+}
+
+func TestCompressedAndPlainAreTheSame(t *testing.T) {
+	// Enough for several batches.
+	plain, packed := someWorkload(t, 5000, true), someWorkload(t, 5000, false)
+	if len(packed) > len(plain)/5 {
+		t.Errorf("%d bytes compressed of %d plain", len(packed), len(plain))
+	}
+	want := read(bytes.NewReader(plain))
+	if len(want.Lines) != 5002 || want.Err != "" || want.Warnings != nil {
+		t.Fatalf("%d lines, error %q, warnings %q", len(want.Lines), want.Err, want.Warnings)
+	}
+	lines := strings.SplitAfter(string(plain), "\n")
+	end := lines[len(lines)-2]
+	if !strings.Contains(end, `"records":5001,"digest":"`+want.Digest+`"`) {
+		t.Errorf("digest %s, end record %s", want.Digest, end)
+	}
+	half := len(lines) / 2
+	for name, in := range map[string]io.Reader{
+		"zstd":       bytes.NewReader(packed),
+		"two frames": io.MultiReader(bytes.NewReader(compress(t, strings.Join(lines[:half], ""))), bytes.NewReader(compress(t, strings.Join(lines[half:], "")))),
+		"halves":     iotest.HalfReader(bytes.NewReader(plain)),
+		"bytes":      iotest.OneByteReader(bytes.NewReader(packed)),
+		"data + EOF": iotest.DataErrReader(bytes.NewReader(plain)),
+	} {
+		if diff := cmp.Diff(want, read(in)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Wherever a stream is cut, its reader says so.
+func TestEveryTruncationIsAnError(t *testing.T) {
+	for _, plain := range []bool{true, false} {
+		stream := someWorkload(t, 3, plain)
+		for n := range stream {
+			s := read(bytes.NewReader(stream[:n]))
+			switch {
+			case s.Err == "":
+				t.Errorf("plain %v: no error after %d of %d bytes", plain, n, len(stream))
+			case n == 0 && !strings.HasPrefix(s.Err, "stream: truncated"),
+				n > 0 && !plain && !strings.HasPrefix(s.Err, "stream: truncated: "),
+				n > 200 && plain && !strings.HasPrefix(s.Err, "stream: truncated: no end record after line "):
+				t.Errorf("plain %v: after %d bytes: %s", plain, n, s.Err)
+			}
+		}
+	}
+}
+
+// Wherever a compressed stream is damaged, its reader gives an error or, where
+// nothing of meaning was hit, the stream.
+func TestDamageIsNoticed(t *testing.T) {
+	stream := someWorkload(t, 3, false)
+	whole := read(bytes.NewReader(stream))
+	noticed := 0
+	for i := range stream {
+		damaged := bytes.Clone(stream)
+		damaged[i] ^= 0x10
+		s := read(bytes.NewReader(damaged))
+		if s.Err != "" {
+			noticed++
+		} else if diff := cmp.Diff(whole, s); diff != "" {
+			t.Errorf("byte %d: %s", i, diff)
+		}
+	}
+	if noticed < len(stream)*9/10 {
+		t.Errorf("only %d of %d faults noticed", noticed, len(stream))
+	}
+}
+
+func TestReaderErrors(t *testing.T) {
+	const header = `{"kind":"header","stream":"workload","schema":1,"tool":"t","version":"v","seed":0}` + "\n"
+	const end = `{"kind":"end","records":1,"digest":"d79c"}` + "\n"
+	const request = someRequest + "\n"
+	const stopped = "; the program that wrote it was stopped or failed"
+	for _, c := range []struct{ in, want string }{
+		{"\ufeff" + request, "stream:1: begins with a byte order mark or is UTF-16; save it as plain UTF-8"},
+		{"\xff\xfe{\x00\n\x00", "stream:1: begins with a byte order mark or is UTF-16; save it as plain UTF-8"},
+		{"", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
+		{"\n \n", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
+		{header, "stream: truncated: no end record after line 1" + stopped},
+		{strings.TrimSpace(header), "stream: truncated: no end record after line 0" + stopped},
+		{header + request, "stream: truncated: no end record after line 2" + stopped},
+		{header + request + request[:20], "stream: truncated: no end record after line 2" + stopped},
+		{header + strings.TrimSpace(end), "stream: truncated: no end record after line 1" + stopped},
+		{header + end + request, "stream:3: there is more after the end record"},
+		{header + end + "x", "stream:3: there is more after the end record"},
+		{header + "\n" + request, "stream:2: is empty; a stream with a header has no empty lines"},
+		{header + header, "stream:2: a header is the first record of a stream; there is one before"},
+		{request + header, "stream:2: a header is the first record of a stream; there is one before"},
+		{end, "stream:1: the first record is of kind end; a stream begins with a header, a hand-made workload with a request or session"},
+		{"x", "stream:1: invalid JSON at column 1: expected {"},
+		{"{}", "stream:1: kind is missing"},
+		{`{"id":"x"}`, "stream:1: kind is missing"},
+		{`{"kind":5}`, "stream:1: kind must be a string, not 5"},
+		{`{"a":{"kind":"request"}`, "stream:1: invalid JSON at column 24: the line ends within the record"},
+		{strings.Replace(header, `"schema":1`, `"schema":2,"new":0`, 1), "stream:1: the stream has schema version 2; this program reads 1"},
+		{strings.Replace(header, `workload`, `workloads`, 1), `stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
+		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? (have kind, stream, schema, tool, version, ` +
+			`seed, spec_digest, slo_classes, name, tier, priority, targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, ` +
+			`trace, horizon_us, itl, clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, engine, tensor_parallel_size, replicas, target_rps)`},
+		{strings.Replace(header, `"seed":0`, `"seed":-1`, 1), `stream:1: seed must be an integer from 0, not number -1`},
+		{header + `{"kind":"end","records":"1"}` + "\n", `stream:2: records must be an integer, not string`},
+		{header + `{"kind":"error","tool":"blis-gen","file":"spec.yaml","line":3,"column":5,"message":"unknown field"}` + "\n", "blis-gen: spec.yaml:3:5: unknown field"},
+		{`{"kind":"error","tool":"blis-gen","message":"no"}` + "\n", "blis-gen: no"},
+		{string(compress(t, header+end)) + "{}{}{}", "stream: the zstd data are corrupt after line 2: invalid input: magic number mismatch"},
+		{string(compress(t, header+end)) + string(compress(t, request)), "stream:3: there is more after the end record"},
+	} {
+		if s := read(strings.NewReader(c.in)); s.Err != c.want {
+			t.Errorf("%q\n got %s\nwant %s", c.in, s.Err, c.want)
+		}
+	}
+}
+
+func TestBareWorkload(t *testing.T) {
+	const one = `{"kind":"request","id":"1","arrival_us":0,"input_tokens":1,"output_tokens":1}`
+	const two = `{"id":"2", "arrival_us":0, "input_tokens":1, "x":[{"kind":"no"},"}"], "output_tokens":1, "kind":"request"}`
+	in := "\n" + one + "\r\n\n" + two
+	s := read(strings.NewReader(in))
+	want := story{
+		Lines:  []string{"2 " + one + "\r", "4 " + two},
+		Kinds:  []string{"request", "request"},
+		Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(in))),
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFilteredStreamIsAWarning(t *testing.T) {
+	lines := strings.SplitAfter(string(someWorkload(t, 3, true)), "\n")
+	fewer := read(strings.NewReader(strings.Join(append(lines[:2:2], lines[3:]...), "")))
+	changed := read(strings.NewReader(strings.Replace(strings.Join(lines, ""), "t1", "t2", 1)))
+	for _, c := range []struct {
+		s    story
+		want string
+	}{
+		{fewer, "stream: the end record counts 4 records, but there are 3: something was filtered out or added on the way"},
+		{changed, "stream: the records do not match the digest in the end record: something changed them on the way"},
+	} {
+		if c.s.Err != "" || !cmp.Equal(c.s.Warnings, []string{c.want}) {
+			t.Errorf("error %q, warnings %q, want %q", c.s.Err, c.s.Warnings, c.want)
+		}
+	}
+}
+
+func TestExpect(t *testing.T) {
+	run := `{"kind":"header","stream":"run","schema":1,"tool":"t","version":"v","seed":0}` + "\n"
+	for _, c := range []struct{ in, want string }{
+		{someRequest, ""},
+		{run, "stream:1: this is a run; expected a workload or a recording"},
+		{strings.Replace(run, "run", "recording", 1), ""},
+	} {
+		r := NewReader(strings.NewReader(c.in))
+		r.Expect(StreamWorkload, StreamRecording)
+		got := ""
+		if !r.Next() {
+			got = r.Err().Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestLineTooLong(t *testing.T) {
+	long := `{"kind":"request","id":"` + strings.Repeat("x", maxLine-26) + `"}`
+	for _, c := range []struct{ in, want string }{
+		{someRequest + "\n" + long + "\n", ""},
+		{someRequest + "\nx" + long + "\n" + someRequest, "stream:2: is longer than 64 MiB"},
+		{someRequest + "\nx" + long + long[:batchSize], "stream:2: is longer than 64 MiB"},
+	} {
+		r := NewReader(strings.NewReader(c.in))
+		for r.Next() {
+		}
+		if got := fmt.Sprint(r.Err()); got != c.want && (c.want != "" || r.Err() != nil) {
+			t.Errorf("%d bytes: got %s, want %q", len(c.in), got, c.want)
+		}
+	}
+}
+
+// An error of the stream below is told from truncation and keeps what it is.
+func TestReadErrorsAreWrapped(t *testing.T) {
+	for _, plain := range []bool{true, false} {
+		stream := someWorkload(t, 1000, plain)
+		r := NewReader(io.MultiReader(bytes.NewReader(stream[:len(stream)/2]), iotest.ErrReader(syscall.EIO)))
+		for r.Next() {
+		}
+		if !errors.Is(r.Err(), syscall.EIO) {
+			t.Errorf("plain %v: %v", plain, r.Err())
+		}
+	}
+}
+
+func TestFaultIsPassedOn(t *testing.T) {
+	var b bytes.Buffer
+	w := NewWriter(&b, true)
+	want := Fault{Kind: KindError, Tool: "blis-gen", File: "spec.yaml", Line: 3, Col: 5, Msg: "unknown field"}
+	check(t, w.Header(&Header{Stream: StreamWorkload}))
+	check(t, w.Any(&want))
+	check(t, w.End(&End{}))
+	check(t, w.Close())
+	r := NewReader(&b)
+	for r.Next() {
+	}
+	var fault *FaultError
+	if !errors.As(r.Err(), &fault) || fault.Fault != want {
+		t.Errorf("got %v", r.Err())
+	}
+}
+
+// namedReader is a reader with the name of a file.
+type namedReader struct {
+	io.Reader
+	name string
+}
+
+func (n namedReader) Name() string { return n.name }
+
+func TestErrorsNameTheStream(t *testing.T) {
+	for name, want := range map[string]string{"/dev/stdin": "stdin:1: kind is missing", "w.jsonl": "w.jsonl:1: kind is missing"} {
+		if s := read(namedReader{strings.NewReader("{}"), name}); s.Err != want {
+			t.Errorf("got %s, want %s", s.Err, want)
+		}
+	}
+}
+
+func TestReaderClosedEarly(t *testing.T) {
+	r := NewReader(bytes.NewReader(someWorkload(t, 5000, false)))
+	if !r.Next() || r.Header().Seed != 7 {
+		t.Fatalf("no header: %v", r.Err())
+	}
+	check(t, r.Close())
+	check(t, r.Close())
+	if r.Next() || r.Err() == nil {
+		t.Errorf("after Close: error %v", r.Err())
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	for _, plain := range []bool{true, false} {
+		f.Add(someWorkload(f, 2, plain))
+	}
+	f.Add([]byte(someRequest + "\n\n" + someRequest))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		whole := read(bytes.NewReader(stream))
+		pieces := read(iotest.OneByteReader(bytes.NewReader(stream)))
+		if diff := cmp.Diff(whole, pieces); diff != "" {
+			t.Fatalf("at once and byte by byte differ: %s", diff)
+		}
+		if whole.Err != "" || bytes.HasPrefix(stream, magic) {
+			return
+		}
+		packed := read(bytes.NewReader(compress(t, string(stream))))
+		if diff := cmp.Diff(whole, packed); diff != "" {
+			t.Fatalf("plain and compressed differ: %s", diff)
+		}
+		if whole.Kinds[0] == KindHeader && whole.Kinds[len(whole.Kinds)-1] != KindEnd {
+			t.Fatal("a stream with a header and no end was taken as whole")
+		}
+	})
+}

@@ -1,0 +1,196 @@
+package strictyaml
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type cluster struct {
+	Routing  policy             `yaml:"routing"`
+	Weights  map[string]float64 `yaml:"weights"`
+	Classes  map[string]class   `yaml:"classes"`
+	Words    map[word]word      `yaml:"words"`
+	Lists    map[string][]int   `yaml:"lists"`
+	Parts    []part             `yaml:"parts"`
+	Shown    any                `yaml:"shown"`
+	Limit    *int               `yaml:"limit"`
+	Note     *string            `yaml:"note"`
+	Numbered map[int]string     `yaml:"numbered"`
+	Level    level              `yaml:"level"`
+}
+
+type policy struct {
+	Type   string         `yaml:"type"`
+	Admit  string         `yaml:"admit"`
+	Params map[string]any `yaml:"params"`
+	Use    *policy        `yaml:"use"`
+	Of     []policy       `yaml:"of"`
+}
+
+type class struct {
+	Tier    string `yaml:"tier"`
+	Targets *struct {
+		TTFT float64 `yaml:"ttft_ms"`
+	} `yaml:"targets"`
+}
+
+type word string
+
+// level is text with a form of its own: high, low.
+type level string
+
+func (l *level) UnmarshalText(text []byte) error {
+	if s := string(text); s != "high" && s != "low" {
+		return errors.New("must be high or low")
+	}
+	*l = level(text)
+	return nil
+}
+
+const someCluster = `
+routing:
+  type: weighted
+  params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}
+  of: [{type: a, params: {n: 1}}]
+classes: {gold: {tier: critical}, v1.5: {tier: standard}}
+lists: {a: [1, 2]}
+limit: 3
+level: low
+parts: [{id: a, count: 1}]
+shown: {a: {b: 1}}
+`
+
+// TestSetAnywhere: what a path and a value change, shown as the YAML of a file
+// that says the same.
+func TestSetAnywhere(t *testing.T) {
+	get := func(c *cluster) map[string]any {
+		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use, "of": c.Routing.Of, "weights": c.Weights,
+			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "shown": c.Shown, "limit": c.Limit, "note": c.Note,
+			"admit": c.Routing.Admit, "level": c.Level}
+	}
+	for _, c := range []struct{ path, value, field, want string }{
+		// In maps of any type.
+		{"routing.params.queue-depth", "1", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 1, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.threshold.standard", "1e2", "params", "routing: {params: {threshold: {standard: 100, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.threshold.best-effort", "true", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5, best-effort: true}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.per.model.b-c", "x y", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1, b-c: x y}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.list.x.n", "[3, {a: 4}]", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: [3, {a: 4}]}], auto: null}}"},
+		{"routing.params.list.0", "{a: 1}", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [{a: 1}, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.auto.new.deep", "'5'", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: {new: {deep: '5'}}}}"},
+		{"routing.params", "{a: 1}", "params", "routing: {params: {a: 1}}"},
+		{"routing.params.list", "null", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: null, auto: null}}"},
+		{"shown.a.c", "2", "shown", "shown: {a: {b: 1, c: 2}}"},
+		{"shown", "[1]", "shown", "shown: [1]"},
+		{"shown", "a", "shown", "shown: a"},
+		// Through pointers and lists of structs.
+		{"routing.use.params.a.b", "1", "use", "routing: {use: {params: {a: {b: 1}}}}"},
+		{"routing.use.use.type", "x", "use", "routing: {use: {use: {type: x}}}"},
+		{"routing.of.0.params.n", "2", "of", "routing: {of: [{type: a, params: {n: 2}}]}"},
+		{"limit", "5", "limit", "limit: 5"},
+		{"limit", "null", "limit", "{}"},
+		{"note", "a: b", "note", "note: 'a: b'"},
+		// In maps of one type.
+		{"weights.queue-depth", "0.5", "weights", "weights: {queue-depth: 0.5}"},
+		{"weights.main.x", "1e1", "weights", "weights: {main.x: 10}"},
+		{"words.a.b", "c", "words", "words: {a.b: c}"},
+		{"classes.gold.targets.ttft_ms", "200", "classes", "classes: {gold: {tier: critical, targets: {ttft_ms: 200}}, v1.5: {tier: standard}}"},
+		{"classes.v1.5.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: x}}"},
+		{"classes.new.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: standard}, new: {tier: x}}"},
+		{"lists.a.1", "7", "lists", "lists: {a: [1, 7]}"},
+		{"lists.b", "[3]", "lists", "lists: {a: [1, 2], b: [3]}"},
+		// Texts.
+		{"level", "high", "level", "level: high"},
+		{"routing.admit", `req.input_tokens > 5 ? "reject" : "admit"`, "admit", `routing: {admit: 'req.input_tokens > 5 ? "reject" : "admit"'}`},
+		{"routing.admit", "!tenant.burst", "admit", "routing: {admit: '!tenant.burst'}"},
+		{"routing.admit", `'a' == req.tenant`, "admit", `routing: {admit: "'a' == req.tenant"}`},
+		{"routing.admit", `["a"].exists(x, x == req.tenant)`, "admit", `routing: {admit: '["a"].exists(x, x == req.tenant)'}`},
+		{"routing.admit", ` "a b" `, "admit", "routing: {admit: a b}"},
+		{"routing.admit", "1.50", "admit", "routing: {admit: '1.50'}"},
+		{"routing.admit", "null", "admit", "routing: {admit: ''}"},
+	} {
+		var got, want cluster
+		if err := decode(someCluster, &got); err != nil {
+			t.Fatal(err)
+		}
+		if err := decode(c.want, &want); err != nil {
+			t.Fatalf("%s: %v", c.want, err)
+		}
+		if err := Set(&got, c.path, c.value); err != nil {
+			t.Errorf("%s=%s: %v", c.path, c.value, err)
+			continue
+		}
+		if diff := cmp.Diff(get(&want)[c.field], get(&got)[c.field]); diff != "" {
+			t.Errorf("%s=%s: %s", c.path, c.value, diff)
+		}
+	}
+}
+
+// TestSetNowhere: a set that fails says why and changes nothing.
+func TestSetNowhere(t *testing.T) {
+	for _, c := range []struct{ path, value, want string }{
+		{"routing.params.queue-depth.x", "1", `"x" has no place: there is 0.3, which has no fields`},
+		{"routing.params.list.y", "1", `no element "y" among 2`},
+		{"routing.params.list.2", "1", `no element "2" among 2`},
+		{"routing.params.list.x.n.m", "1", `"m" has no place: there is 2`},
+		{"routing.params.a", "[1", `must be a value in YAML, is "[1": `},
+		{"routing.params.a", ".inf", "must be a finite number"},
+		{"routing.params", "5", "must be fields with values"},
+		{"routing.use.tpye", "x", `did you mean "type"?`},
+		{"routing.use.use.params", "x", "must be fields with values"},
+		{"routing.admit", "[a]", `must be text, is "[a]"`},
+		{"routing.admit", "{a: b}", "must be text"},
+		{"routing.admit", "", "must be text"},
+		{"weights.a", "x", `must be a number, is "x"`},
+		{"weights.a", "[1]", `must be a number, is "[1]"`},
+		{"classes.new.teir", "x", `did you mean "tier"?`},
+		{"classes.gold.tier.x", "x", `"x" has no place: there is text, which has no fields`},
+		{"lists.a.5", "7", `no element "5" among 2`},
+		{"lists.a.1", "x", `must be a whole number, is "x"`},
+		{"limit", "many", `must be a whole number, is "many"`},
+		{"parts.a.count", "1.5", `must be a whole number, is "1.5"`},
+		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean "count"?`},
+		{"numbered.1", "x", `"1" cannot be a key here`},
+		{"level", "x", `must be text, is "x"`},
+		{"limit.x", "1", `"x" has no place: there is a whole number`},
+		{"routing..type", "x", "has an empty part"},
+	} {
+		var got, want cluster
+		for _, v := range []*cluster{&got, &want} {
+			if err := decode(someCluster, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Set(&got, c.path, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: %v, want %s", c.path, c.value, err, c.want)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s=%s has changed: %s", c.path, c.value, diff)
+		}
+	}
+}
+
+// TestSetCopies: maps and lists that are somebody else's too stay as they are.
+func TestSetCopies(t *testing.T) {
+	inner, list, weights := map[string]any{"low": 1.0}, []any{1.0}, map[string]float64{"a": 1}
+	v := cluster{Routing: policy{Params: map[string]any{"threshold": inner, "list": list}}, Weights: weights, Shown: weights}
+	given := maps.Clone(v.Routing.Params)
+	for _, set := range [][2]string{{"routing.params.threshold.high", "20"}, {"routing.params.list.0", "2"}, {"routing.params.b", "1"}, {"weights.b", "2"}, {"shown.c", "3"}} {
+		if err := Set(&v, set[0], set[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(inner) != 1 || list[0] != 1.0 || len(weights) != 1 || len(given) != 2 {
+		t.Errorf("what was given is now %v, %v, %v, %v", inner, list, weights, given)
+	}
+	if diff := cmp.Diff(map[string]float64{"a": 1, "c": 3}, v.Shown); diff != "" {
+		t.Error(diff)
+	}
+	if keys := slices.Sorted(maps.Keys(v.Weights)); !slices.Equal(keys, []string{"a", "b"}) {
+		t.Errorf("weights of %v", keys)
+	}
+}

@@ -1,0 +1,131 @@
+// Package textio reads files that other programs wrote: decompressed, line by
+// line or row by row, with every fault at its place.
+package textio
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"blis/pkg/stream"
+)
+
+// Input is what is read: a file, a folder where the format takes one, or a stream.
+type Input struct {
+	// Name is what errors call it.
+	Name string
+	// Path is the file or folder; "" where Stream is read instead.
+	Path   string
+	Stream io.Reader
+}
+
+// Open opens a text, decompressed if it is zstd or gzip, without the byte order
+// mark that some programs put before UTF-8.
+func (in Input) Open() (*Text, error) {
+	t := &Text{name: in.Name}
+	below := in.Stream
+	if in.Path != "" {
+		f, err := os.Open(in.Path)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			f.Close()
+			return nil, fmt.Errorf("%s is a folder; this format is read from a file", in.Name)
+		}
+		below = f
+		t.closers = append(t.closers, func() { f.Close() })
+	}
+	plain, done := stream.Decompress(below)
+	t.closers = append(t.closers, done)
+	b := bufio.NewReaderSize(plain, 64<<10)
+	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			t.Close()
+			return nil, &stream.SyntaxError{File: in.Name, Msg: "the compressed data are corrupt: " + err.Error()}
+		}
+		b = bufio.NewReaderSize(&gunzipped{z}, 64<<10)
+	}
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
+		b.Discard(3)
+	}
+	t.Reader = b
+	return t, nil
+}
+
+// Text is an open input.
+type Text struct {
+	*bufio.Reader
+	name    string
+	closers []func()
+}
+
+// Name is what errors call it.
+func (t *Text) Name() string { return t.name }
+
+// Close closes what is below.
+func (t *Text) Close() error {
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		t.closers[i]()
+	}
+	t.closers = nil
+	return nil
+}
+
+// gunzipped is a decompressor that says of its errors what they are about.
+type gunzipped struct{ z *gzip.Reader }
+
+func (g *gunzipped) Read(p []byte) (int, error) {
+	n, err := g.z.Read(p)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("the compressed data are cut off")
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
+		err = fmt.Errorf("the compressed data are corrupt: %w", err)
+	}
+	return n, err
+}
+
+// Place is where a reader stands in its input, and what it has to say in the
+// end. Readers embed it.
+type Place struct {
+	// Name is the file's, for people; Line counts from 1, 0 is no line.
+	Name string
+	Line int
+	// warnings are made by the reader.
+	warnings []string
+}
+
+// Errorf makes a *stream.SyntaxError about the line at hand.
+func (p *Place) Errorf(format string, args ...any) error {
+	return &stream.SyntaxError{File: p.Name, Line: p.Line, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Warnings says what was odd.
+func (p *Place) Warnings() []string { return p.warnings }
+
+// Warn notes what is odd, in the words of others that name the file.
+func (p *Place) Warn(odd ...string) { p.warnings = append(p.warnings, odd...) }
+
+// Warnf notes what is odd, with the name of the input.
+func (p *Place) Warnf(format string, args ...any) {
+	p.warnings = append(p.warnings, p.Name+": "+fmt.Sprintf(format, args...))
+}
+
+// LeftOut warns of rows that were left out, if there were any.
+func (p *Place) LeftOut(rows int64, which string) []string {
+	if rows == 0 {
+		return p.warnings
+	}
+	return append(p.warnings, fmt.Sprintf("%s: left out %d requests %s", p.Name, rows, which))
+}
+
+// Exists reports whether there is anything at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,99 @@
+package workloadstats
+
+import (
+	"math"
+
+	"blis/pkg/stream"
+)
+
+const minuteUS = 60_000_000
+
+// arrivals are instants in their order.
+type arrivals struct {
+	n           int64
+	first, last stream.Micros
+	// mean is that of the gaps so far, squares the sum of the squares of their
+	// distances from it (Welford, Technometrics 4(3), 1962): sums of squares of
+	// large numbers that hardly differ would cancel.
+	mean, squares float64
+}
+
+func (a *arrivals) add(at stream.Micros) {
+	if a.n == 0 {
+		a.first, a.last = at, at
+	}
+	if a.n > 0 {
+		gap := float64(at - a.last)
+		from := gap - a.mean
+		a.mean += from / float64(a.n)
+		a.squares += float64(from * (gap - a.mean))
+	}
+	a.n++
+	a.last = at
+}
+
+// span is the time from the first to the last.
+func (a *arrivals) span() int64 { return int64(a.last - a.first) }
+
+// cv is deviation by mean of the gaps; absent where there are fewer than two or
+// no time passes.
+func (a *arrivals) cv() *float64 {
+	if a.n < 3 || a.mean == 0 {
+		return nil
+	}
+	cv := math.Sqrt(a.squares/float64(a.n-1)) / a.mean
+	return &cv
+}
+
+// rate is how many there are in a second of us µs; absent for no time.
+func (a *arrivals) rate(us int64) *float64 {
+	if us <= 0 {
+		return nil
+	}
+	rate := float64(a.n) * 1e6 / float64(us)
+	return &rate
+}
+
+// minutes counts arrivals in the minutes from the first one on. It needs only
+// sums over the minutes that are over.
+type minutes struct {
+	begun        bool
+	first        stream.Micros
+	at, here     int64 // the minute at hand, and its count
+	sum, squares float64
+}
+
+func (m *minutes) add(at stream.Micros) {
+	if !m.begun {
+		m.begun, m.first = true, at
+	}
+	if minute := int64(at-m.first) / minuteUS; minute > m.at {
+		m.close()
+		m.at = minute
+	}
+	m.here++
+}
+
+// close adds the minute at hand to the sums. Empty minutes add nothing.
+func (m *minutes) close() {
+	n := float64(m.here)
+	m.sum += n
+	m.squares += n * n
+	m.here = 0
+}
+
+// fano is variance by mean over the whole minutes up to the last arrival, in
+// which the last, broken minute is left out. Counts are whole numbers, whose
+// sums of squares are exact up to 2^53.
+func (m *minutes) fano(last stream.Micros) (fano *float64, whole int64) {
+	if !m.begun {
+		return nil, 0
+	}
+	whole = int64(last-m.first) / minuteUS
+	if whole < 2 || m.sum == 0 {
+		return nil, whole
+	}
+	mean := m.sum / float64(whole)
+	f := (m.squares/float64(whole) - float64(mean*mean)) / mean
+	return &f, whole
+}

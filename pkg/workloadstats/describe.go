@@ -1,0 +1,203 @@
+package workloadstats
+
+import (
+	"strings"
+
+	"blis/pkg/stream"
+)
+
+// Describer gathers what a Description says. It keeps 16 bytes for each call and
+// some 20 for each segment that begins a prompt differently from all before it.
+type Describer struct {
+	requests, sessions int64
+	whole              arrivals
+	minutes            minutes
+	timeline           timeline
+	groups             map[key]uint32
+	keys               []key
+	parts              [dimensions]map[string]*arrivals
+	calls              []call
+
+	all     history
+	threads threads
+	dags    dags
+
+	prompt []stream.Segment // scratch
+}
+
+// key is what arrivals and calls are grouped by.
+type key [dimensions]string
+
+// The dimensions of a key.
+const (
+	byClass = iota
+	byTenant
+	byModel
+	dimensions
+)
+
+// call is what is kept of one call of a model. Cached is Prefix's hit, in whole
+// blocks.
+type call struct {
+	input, output, cached int32
+	group                 uint32
+}
+
+// New returns an empty Describer.
+func New() *Describer {
+	d := &Describer{groups: map[key]uint32{}}
+	for i := range d.parts {
+		d.parts[i] = map[string]*arrivals{}
+	}
+	return d
+}
+
+// Add counts one arrival, of which it keeps no memory. Arrivals come in their
+// order.
+func (d *Describer) Add(a *stream.Arrival) {
+	at := *a.At()
+	d.whole.add(at)
+	d.minutes.add(at)
+	d.timeline.add(at)
+	if a.IsSession {
+		d.sessions++
+		d.session(&a.Session)
+		return
+	}
+	d.requests++
+	r := &a.Request
+	group := d.group(key{r.SLOClass, r.Tenant, r.Model})
+	d.arrive(group, at)
+	hit := d.all.add(root, r.Prompt, r.ID, r.InputTokens, r.OutputTokens)
+	if r.Session != "" {
+		d.threads.add(r)
+	}
+	d.keep(hit, r.InputTokens, r.OutputTokens, group)
+}
+
+// keep notes a call.
+func (d *Describer) keep(h hit, input, output int64, group uint32) {
+	d.all.count(h, input)
+	d.calls = append(d.calls, call{int32(input), int32(output), int32(h.blocks(input)), group})
+}
+
+// session counts the steps of s, in their order.
+func (d *Describer) session(s *stream.Session) {
+	d.arrive(d.group(key{s.SLOClass, s.Tenant, s.Model}), s.ArrivalUS)
+	d.dags.add(s)
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		if step.Tool != "" {
+			continue
+		}
+		model := s.Model
+		if step.Model != "" {
+			model = step.Model
+		}
+		d.prompt = s.AppendPrompt(d.prompt[:0], i)
+		id := step.RequestID(s.ID)
+		hit := d.all.add(root, d.prompt, id, step.InputTokens, step.OutputTokens)
+		d.dags.call(d.prompt, id, step)
+		d.keep(hit, step.InputTokens, step.OutputTokens, d.group(key{s.SLOClass, s.Tenant, model}))
+	}
+	d.dags.end()
+}
+
+// group returns the number of k.
+func (d *Describer) group(k key) uint32 {
+	g, ok := d.groups[k]
+	if !ok {
+		g = uint32(len(d.keys))
+		for i := range k {
+			k[i] = strings.Clone(k[i]) // the caller's may be part of larger memory
+		}
+		d.groups[k] = g
+		d.keys = append(d.keys, k)
+	}
+	return g
+}
+
+// arrive counts an arrival in its parts.
+func (d *Describer) arrive(group uint32, at stream.Micros) {
+	for i, name := range d.keys[group] {
+		if name == "" {
+			continue
+		}
+		part := d.parts[i][name]
+		if part == nil {
+			part = &arrivals{}
+			d.parts[i][name] = part
+		}
+		part.add(at)
+	}
+}
+
+// Call is one call of a model, as whoever serves it sees it.
+type Call struct {
+	Model         string
+	Input, Output int64
+	// Cached are the leading tokens of the prompt that were there before, in whole
+	// blocks (see Prefix).
+	Cached int64
+}
+
+// Calls yields all calls.
+func (d *Describer) Calls(yield func(Call) bool) {
+	for _, c := range d.calls {
+		if !yield(Call{d.keys[c.group][byModel], int64(c.input), int64(c.output), int64(c.cached)}) {
+			return
+		}
+	}
+}
+
+// OfferedUS is the time that the calls are spread over: from the first arrival to
+// the last or, if that is longer, as long as a session lasts in the mean over
+// its calls, were all calls of models answered at once. Sessions that arrive
+// steadily ask as much as that at the height of it.
+func (d *Describer) OfferedUS() int64 {
+	span := d.whole.span()
+	if d.dags.lasted > 0 {
+		span = max(span, int64(d.dags.lasted/d.dags.made))
+	}
+	return span
+}
+
+// Description returns what was gathered so far.
+func (d *Describer) Description() *Description {
+	t := &Description{Arrivals: d.whole.n, Requests: d.requests, Sessions: d.sessions, Calls: int64(len(d.calls)),
+		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.whole.rate(d.whole.span()), CV: d.whole.cv(), Timeline: d.timeline.get(),
+		Lengths: lengthsOf(d.calls), Prefix: d.all.prefix()}
+	if d.whole.n > 0 {
+		t.FromUS, t.UntilUS = d.whole.first, d.whole.last
+		t.DurationS = float64(d.whole.span()) / 1e6
+	}
+	t.Fano, t.Minutes = d.minutes.fano(d.whole.last)
+	t.Cls, t.Tenant, t.Model = d.part(byClass), d.part(byTenant), d.part(byModel)
+	t.Session = d.aboutSessions()
+	return t
+}
+
+// part returns the parts in one dimension, nil if there are none.
+func (d *Describer) part(dimension int) map[string]*Part {
+	calls := map[string][]call{}
+	for _, c := range d.calls {
+		if name := d.keys[c.group][dimension]; name != "" {
+			calls[name] = append(calls[name], c)
+		}
+	}
+	parts := map[string]*Part{}
+	for name, of := range calls {
+		parts[name] = &Part{Calls: int64(len(of)), Lengths: lengthsOf(of)}
+	}
+	for name, a := range d.parts[dimension] {
+		if parts[name] == nil { // sessions whose steps name other models
+			parts[name] = &Part{}
+		}
+		p := parts[name]
+		p.Arrivals, p.Rate, p.CV = a.n, a.rate(d.whole.span()), a.cv()
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return parts
+}

@@ -1,0 +1,87 @@
+package workloadstats
+
+import (
+	"slices"
+
+	"blis/pkg/stream"
+)
+
+// Timeline is how many arrivals there were in each stretch of BucketS seconds
+// from the first one on. The last one is cut by the last arrival.
+type Timeline struct {
+	BucketS int64   `json:"bucket_s"`
+	Counts  []int64 `json:"counts"`
+}
+
+// Rates returns the least and the greatest rate per second over the whole
+// buckets, that is without the last one; not ok if that is all there is.
+func (t *Timeline) Rates() (least, most float64, ok bool) {
+	whole := t.Counts[:max(0, len(t.Counts)-1)]
+	if len(whole) == 0 {
+		return 0, 0, false
+	}
+	width := float64(t.BucketS)
+	return float64(slices.Min(whole)) / width, float64(slices.Max(whole)) / width, true
+}
+
+// widths are what buckets may last, in s: each is a whole number of the bases
+// that are not longer.
+var widths = []int64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
+
+// bases are the widths that counts are gathered in: the first as long as that
+// takes no more than maxBase of them.
+var bases = []int64{1, 60, 3600, 24 * 3600}
+
+const (
+	maxBase    = 1 << 17
+	mostShown  = 60 // buckets of a Timeline, but for one of years
+	secondInUS = 1_000_000
+)
+
+// timeline counts arrivals in buckets of bases[base] seconds.
+type timeline struct {
+	begun  bool
+	first  stream.Micros
+	base   int
+	counts []int64
+}
+
+func (t *timeline) add(at stream.Micros) {
+	if !t.begun {
+		t.begun, t.first = true, at
+	}
+	second := int64(at-t.first) / secondInUS
+	for t.base < len(bases)-1 && second/bases[t.base] >= maxBase {
+		t.counts = merge(t.counts, bases[t.base+1]/bases[t.base])
+		t.base++
+	}
+	bucket := second / bases[t.base]
+	if more := bucket + 1 - int64(len(t.counts)); more > 0 {
+		t.counts = append(t.counts, make([]int64, more)...)
+	}
+	t.counts[bucket]++
+}
+
+// get returns the counts in the shortest buckets of which there are not too many.
+func (t *timeline) get() Timeline {
+	if !t.begun {
+		return Timeline{BucketS: widths[0], Counts: []int64{}}
+	}
+	base := bases[t.base]
+	seconds := int64(len(t.counts)) * base
+	for _, w := range widths {
+		if w >= base && (seconds+w-1)/w <= mostShown || w == widths[len(widths)-1] {
+			return Timeline{BucketS: w, Counts: merge(t.counts, w/base)}
+		}
+	}
+	panic("workload: no width") // the last one always does
+}
+
+// merge adds up each n neighbours.
+func merge(counts []int64, n int64) []int64 {
+	merged := make([]int64, (int64(len(counts))+n-1)/n)
+	for i, c := range counts {
+		merged[int64(i)/n] += c
+	}
+	return merged
+}
