@@ -166,7 +166,7 @@ func summary(t *testing.T) *jsonschema.Schema {
 	}
 	nullable(tree)
 	tree.Description = "The tree of metrics, with all its places."
-	options := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.Whole](): tree}}
+	options := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.WithNulls](): tree}}
 	s, err := jsonschema.ForType(reflect.TypeFor[summarize.Document](), &options)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A queue marks what a plain list of those who wait says, whoever has come and gone.
+// A queue marks the same requests as a plain list, whatever the order of arrivals and departures.
 func TestQueueMarks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type one struct {
@@ -62,7 +62,7 @@ func TestQueueMarks(t *testing.T) {
 					}
 				}
 				_, place := s.find(0, plain[before].tag)
-				s.at(0).mark(place, float64(above), since, now)
+				s.forReplica(0).mark(place, float64(above), since, now)
 			},
 		})
 	})

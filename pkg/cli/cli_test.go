@@ -26,7 +26,7 @@ type upper struct {
 
 func (u *upper) input() string { return u.File }
 
-func (u *upper) run(ctx context.Context, j job) error {
+func (u *upper) run(ctx context.Context, j stdio) error {
 	switch u.Fail {
 	case "config":
 		return &strictyaml.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "replicas must be at least 1"}
@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "TEXT", ""},
 		{"-", 0, "TEXT", ""},
 		{"--help", 0, "Usage: upper", ""},
-		{"--version", 0, "stream schema 1", ""},
+		{"--version", 0, "stream version ", ""},
 		{"--fial=x", 2, "", "upper: unknown flag --fial, did you mean \"--fail\"?; see upper --help\n"},
 		{"a b", 2, "", "upper: unexpected argument b; see upper --help\n"},
 		{filepath.Join(dir, "none"), 1, "", "none: no such file or directory\n"},
@@ -147,7 +147,7 @@ func TestPumpKeepsBytes(t *testing.T) {
 	for i := range want {
 		want[i] = byte(i * i >> 3)
 	}
-	p := newPump(t.Context(), bytes.NewReader(want))
+	p := newCancelableReader(t.Context(), bytes.NewReader(want))
 	got, err := io.ReadAll(p)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("read %d bytes, error %v", len(got), err)

@@ -76,7 +76,7 @@ func TestDiffAgainstRecordings(t *testing.T) {
 	if testing.Short() {
 		list = list[:1]
 	}
-	ranking := []string{"--rank", "--by", "e2e.mean", "--output-tokens", "248", "--format", "json"}
+	ranking := []string{"--rank", "--rank-by", "e2e.mean", "--output-tokens", "248", "--format", "json"}
 	for _, r := range list {
 		recording, run := r.play(t, dir)
 		ranking = append(ranking, run, recording)
@@ -86,10 +86,10 @@ func TestDiffAgainstRecordings(t *testing.T) {
 			t.Fatalf("exit %d, %v, %s", code, err, errs)
 		}
 		f := d.Fidelity
-		if f.Pairing != "id" || f.Whole.Measured != 16800 || len(f.Stages) != 2 {
+		if f.Pairing != "id" || f.Overall.Measured != 16800 || len(f.Stages) != 2 {
 			t.Errorf("%s: %+v", r.model, f)
 		}
-		for _, fit := range f.Whole.Times {
+		for _, fit := range f.Overall.Times {
 			t.Logf("%s %s: mean %.2f -> %.2f (%+.1f %%), p99 %.2f -> %.2f (%+.1f %%)", r.model, fit.Metric, fit.Mean.Measured, fit.Mean.Simulated,
 				*fit.Mean.Percent, fit.P99.Measured, fit.P99.Simulated, *fit.P99.Percent)
 			if mean, ok := published[r.file][fit.Metric+"_mean_ms"]; ok && math.Abs(fit.Mean.Measured-mean) > 0.001 {
@@ -98,8 +98,8 @@ func TestDiffAgainstRecordings(t *testing.T) {
 			if p99, ok := published[r.file][fit.Metric+"_p99_ms"]; ok && math.Abs(fit.P99.Measured-p99) > 0.02*p99 {
 				t.Errorf("%s: p99 of %s was %.3f ms, published are %.3f", r.model, fit.Metric, fit.P99.Measured, p99)
 			}
-			if fit.Metric == "e2e" && (math.Abs(*fit.Mean.Percent) > 5 || *fit.Each.MAPE > 10) {
-				t.Errorf("%s: E2E is %+.1f %% off, of each request %.1f", r.model, *fit.Mean.Percent, *fit.Each.MAPE)
+			if fit.Metric == "e2e" && (math.Abs(*fit.Mean.Percent) > 5 || *fit.PerRequest.MAPE > 10) {
+				t.Errorf("%s: E2E is %+.1f %% off, of each request %.1f", r.model, *fit.Mean.Percent, *fit.PerRequest.MAPE)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestDiffAgainstRecordings(t *testing.T) {
 		t.Fatalf("exit %d, %v, %s", code, err, errs)
 	}
 	t.Logf("%s", out)
-	if ranked.Ordered != 6 || *ranked.Spearman != 1 || ranked.Regret != 0 {
+	if ranked.ConcordantPairs != 6 || *ranked.Spearman != 1 || ranked.Regret != 0 {
 		t.Errorf("the order of four servers is not met: %s", out)
 	}
 }
@@ -170,7 +170,7 @@ func TestDiffSchemas(t *testing.T) {
 	}{
 		{"diff", []string{name("a.jsonl"), name("b.jsonl"), "--where", "arrival_us > 5"}, `"first": {`},
 		{"diff", []string{name("a.jsonl"), name("a.jsonl")}, `"status": "same"`},
-		{"diff", []string{name("r.run.jsonl"), table, "--fail-if", "d.e2e.mean.rel > 9"}, `"fidelity": {`},
+		{"diff", []string{name("r.run.jsonl"), table, "--fail-if", "d.e2e.mean.relative_diff > 9"}, `"fidelity": {`},
 		{"ranking", []string{"--rank", name("r.run.jsonl"), table, name("a.jsonl"), name("b.jsonl")}, `"regret": `},
 	} {
 		_, out, errs := runs(t, Diff, append(c.args, "--format", "json")...)
@@ -197,7 +197,7 @@ func TestDiffSchemas(t *testing.T) {
 // ended early.
 func TestReopener(t *testing.T) {
 	text := strings.Repeat("0123456789", 20_000)
-	r := &reopener{ctx: t.Context(), stdin: iotest.OneByteReader(strings.NewReader(text))}
+	r := &inputSpool{ctx: t.Context(), stdin: iotest.OneByteReader(strings.NewReader(text))}
 	defer r.close()
 	for _, n := range []int64{7, 0, 1000, int64(len(text)), 30, int64(len(text))} {
 		in, err := r.open("-")
@@ -213,7 +213,7 @@ func TestReopener(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	r = &reopener{ctx: t.Context(), stdin: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))}
+	r = &inputSpool{ctx: t.Context(), stdin: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))}
 	defer r.close()
 	for range 2 {
 		in, err := r.open("-")

@@ -48,10 +48,10 @@ clients:
 
 // summary is what the test reads of blis-summarize's document.
 type summary struct {
-	Refs      []summarize.Ref    `json:"refs"`
-	Warnings  []string           `json:"warnings"`
-	Workload  summarize.Workload `json:"workload"`
-	Anomalies []stream.Anomaly   `json:"anomalies"`
+	Refs      []summarize.StreamRef `json:"refs"`
+	Warnings  []string              `json:"warnings"`
+	Workload  summarize.Workload    `json:"workload"`
+	Anomalies []stream.Anomaly      `json:"anomalies"`
 	Metrics   struct {
 		Queue      struct{ Mean float64 } `json:"queue"`
 		Throughput struct{ RPS float64 }  `json:"throughput"`

@@ -38,22 +38,22 @@ type Arrival struct {
 type process struct {
 	// takes are the parameters that it takes.
 	takes []string
-	// unit makes the gaps, of mean 1, where they are independent draws; else clock
+	// gaps makes the gaps, of mean 1, where they are independent draws; else clock
 	// makes arrivals that are gapUS apart in the mean.
-	unit  func(p *params) variate
-	clock func(p *params, gapUS float64) clock
+	gaps     func(p *params) variate
+	arrivals func(p *params, gapUS float64) arrivalClock
 }
 
 // Arrivals are the arrival processes.
 var Arrivals = registry.Table[process]{
-	{Name: "poisson", Doc: "exponential gaps: arrivals without memory", Value: process{unit: poisson}},
-	{Name: "gamma", Doc: "gamma gaps of the given cv", Value: process{takes: []string{"cv"}, unit: gamma}},
-	{Name: "weibull", Doc: "Weibull gaps of the given cv", Value: process{takes: []string{"cv"}, unit: weibull}},
-	{Name: "bursty", Doc: "Pareto gaps of the given cv or shape: many short ones, a few very long", Value: process{takes: []string{"cv", "shape"}, unit: bursty}},
-	{Name: "constant", Doc: "equal gaps", Value: process{unit: equal}},
-	{Name: "periodic", Doc: "equal gaps, each arrival late by up to jitter of one", Value: process{takes: []string{"jitter"}, clock: periodic}},
-	{Name: "spikes", Doc: "Poisson, with a spike of duration_s in every interval_s that multiplies the rate", Value: process{takes: []string{"interval_s", "duration_s", "multiplier"}, clock: spikes}},
-	{Name: "adversarial", Doc: "burst_size arrivals at one instant, then none until the next burst", Value: process{takes: []string{"burst_size"}, clock: adversarial}},
+	{Name: "poisson", Doc: "exponential gaps: arrivals without memory", Value: process{gaps: poisson}},
+	{Name: "gamma", Doc: "gamma gaps of the given cv", Value: process{takes: []string{"cv"}, gaps: gamma}},
+	{Name: "weibull", Doc: "Weibull gaps of the given cv", Value: process{takes: []string{"cv"}, gaps: weibull}},
+	{Name: "bursty", Doc: "Pareto gaps of the given cv or shape: many short ones, a few very long", Value: process{takes: []string{"cv", "shape"}, gaps: bursty}},
+	{Name: "constant", Doc: "equal gaps", Value: process{gaps: equalGaps}},
+	{Name: "periodic", Doc: "equal gaps, each arrival late by up to jitter of one", Value: process{takes: []string{"jitter"}, arrivals: periodic}},
+	{Name: "spikes", Doc: "Poisson, with a spike of duration_s in every interval_s that multiplies the rate", Value: process{takes: []string{"interval_s", "duration_s", "multiplier"}, arrivals: spikes}},
+	{Name: "adversarial", Doc: "burst_size arrivals at one instant, then none until the next burst", Value: process{takes: []string{"burst_size"}, arrivals: adversarial}},
 	{Name: traceName, Doc: "the times in file", Value: process{takes: []string{"file"}}},
 }
 
@@ -62,29 +62,29 @@ const traceName = "trace"
 // IsTrace reports whether the times are those of File, whatever the rate.
 func (a Arrival) IsTrace() bool { return a.Process == traceName }
 
-// clock returns the time of the next arrival in µs, not rounded and not before
+// arrivalClock returns the time of the next arrival in µs, not rounded and not before
 // the last one's; +Inf after the last.
-type clock func(*rand.Rand) float64
+type arrivalClock func(*rand.Rand) float64
 
 // Times are the times of arrivals, one after the other.
-type Times struct{ next clock }
+type Times struct{ next arrivalClock }
 
 // Times checks a and returns its arrivals at a rate in arrivals per second,
 // which must be above 0; those of a trace are recorded, in µs and in order. An
 // error is a *ParamError.
 func (a Arrival) Times(rate float64, recorded []float64) (*Times, error) {
-	process, p, err := a.read()
+	process, p, err := a.lookup()
 	if err != nil {
 		return nil, err
 	}
-	var next clock
+	var next arrivalClock
 	switch {
 	case a.IsTrace():
 		next = replay(recorded)
-	case process.unit != nil:
-		next = renewal(Gaps{process.unit(p), 1e6 / rate})
+	case process.gaps != nil:
+		next = renewal(Gaps{process.gaps(p), 1e6 / rate})
 	default:
-		next = process.clock(p, 1e6/rate)
+		next = process.arrivals(p, 1e6/rate)
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -94,7 +94,7 @@ func (a Arrival) Times(rate float64, recorded []float64) (*Times, error) {
 
 // Gaps draws gaps between arrivals, independent of each other.
 type Gaps struct {
-	unit   variate
+	draw   variate
 	meanUS float64
 }
 
@@ -102,14 +102,14 @@ type Gaps struct {
 // a rate in arrivals per second, which must be above 0. An error is a
 // *ParamError.
 func (a Arrival) Gaps(rate float64) (*Gaps, error) {
-	process, p, err := a.read()
+	process, p, err := a.lookup()
 	if err != nil {
 		return nil, err
 	}
-	if process.unit == nil {
+	if process.gaps == nil {
 		return nil, &ParamError{"process", "the gaps of " + a.Process + " are not independent"}
 	}
-	g := &Gaps{process.unit(p), 1e6 / rate}
+	g := &Gaps{process.gaps(p), 1e6 / rate}
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -117,10 +117,10 @@ func (a Arrival) Gaps(rate float64) (*Gaps, error) {
 }
 
 // Draw returns the gap to the next arrival in µs, not rounded.
-func (g *Gaps) Draw(r *rand.Rand) float64 { return g.unit(r) * g.meanUS }
+func (g *Gaps) Draw(r *rand.Rand) float64 { return g.draw(r) * g.meanUS }
 
 // renewal is arrivals after gaps.
-func renewal(g Gaps) clock {
+func renewal(g Gaps) arrivalClock {
 	us := 0.0
 	return func(r *rand.Rand) float64 {
 		us += g.Draw(r)
@@ -132,8 +132,8 @@ func renewal(g Gaps) clock {
 // the last.
 func (t *Times) Next(r *rand.Rand) float64 { return t.next(r) }
 
-// read looks the process up and returns its parameters, of which it takes all.
-func (a Arrival) read() (process, *params, error) {
+// lookup looks the process up and returns its parameters, of which it takes all.
+func (a Arrival) lookup() (process, *params, error) {
 	process, err := Arrivals.Get("arrival process", a.Process)
 	if err != nil {
 		return process, nil, &ParamError{"process", err.Error()}
@@ -150,7 +150,7 @@ func (a Arrival) read() (process, *params, error) {
 			continue
 		}
 		if !slices.Contains(process.takes, field.name) {
-			return process, nil, &ParamError{field.name, a.Process + " has none; " + takers(field.name)}
+			return process, nil, &ParamError{field.name, a.Process + " has none; " + processesTaking(field.name)}
 		}
 		p.given[field.name] = *field.value
 	}
@@ -158,13 +158,13 @@ func (a Arrival) read() (process, *params, error) {
 	case a.IsTrace() && a.File == "":
 		return process, nil, &ParamError{"file", "must be given for " + a.Process}
 	case !a.IsTrace() && a.File != "":
-		return process, nil, &ParamError{"file", a.Process + " has none; " + takers("file")}
+		return process, nil, &ParamError{"file", a.Process + " has none; " + processesTaking("file")}
 	}
 	return process, p, nil
 }
 
-// takers says which processes take a parameter.
-func takers(name string) string {
+// processesTaking says which processes take a parameter.
+func processesTaking(name string) string {
 	var who []string
 	for _, e := range Arrivals {
 		if slices.Contains(e.Value.takes, name) {
@@ -179,7 +179,7 @@ func takers(name string) string {
 }
 
 // replay hands out recorded times.
-func replay(recorded []float64) clock {
+func replay(recorded []float64) arrivalClock {
 	at := 0
 	return func(*rand.Rand) float64 {
 		if at == len(recorded) {

@@ -8,7 +8,7 @@ import (
 // periodic has arrival k, from 1, at k gaps and a part of jitter of one: what
 // one arrival is late moves no other, so that they do not drift. The gaps have
 // cv jitter/√6.
-func periodic(p *params, gapUS float64) clock {
+func periodic(p *params, gapUS float64) arrivalClock {
 	jitter := 0.0
 	if p.has("jitter") {
 		jitter = p.between("jitter", 0, 1)
@@ -29,7 +29,7 @@ const maxSpikeS = 1e9
 // spikes are Poisson arrivals whose rate has two levels, the mean of which is
 // that of the gap: unit exponentials add up to an area below the rate, and an
 // arrival is where the rate has had it.
-func spikes(p *params, gapUS float64) clock {
+func spikes(p *params, gapUS float64) arrivalClock {
 	interval := p.between("interval_s", 1e-6, maxSpikeS) * 1e6
 	duration := p.between("duration_s", 1e-6, maxSpikeS) * 1e6
 	times := p.between("multiplier", 1, 1e6)
@@ -56,7 +56,7 @@ const maxBurst = 1e6
 
 // adversarial has size arrivals at each multiple of size gaps: two clients of
 // one size and rate strike at the same instants.
-func adversarial(p *params, gapUS float64) clock {
+func adversarial(p *params, gapUS float64) arrivalClock {
 	size := p.between("burst_size", 1, maxBurst)
 	if p.err == nil && size != math.Trunc(size) {
 		p.fail("burst_size", "must be a whole number, is %g", size)

@@ -8,7 +8,7 @@ import (
 
 // empirical draws by its quantiles: of the values given, or of lines between
 // the quantiles given.
-func empirical(b *builder) law {
+func empirical(b *builder) distribution {
 	var quantile, cdf func(float64) float64
 	switch {
 	case (b.Values == nil) == (b.Quantiles == nil):
@@ -20,7 +20,7 @@ func empirical(b *builder) law {
 	default:
 		quantile, cdf = b.lines()
 	}
-	return law{func(r *rand.Rand) float64 { return quantile(r.Float64()) }, quantile, cdf}
+	return distribution{func(r *rand.Rand) float64 { return quantile(r.Float64()) }, quantile, cdf}
 }
 
 // weighted reads Values and Weights.
@@ -35,7 +35,7 @@ func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 	}
 	sort.SliceStable(order, func(i, j int) bool { return b.Values[order[i]] < b.Values[order[j]] })
 	values := make([]float64, len(order))
-	var sums shares
+	var sums cumulativeWeights
 	for i, from := range order {
 		values[i] = b.value(fmt.Sprintf("values[%d]", from), b.Values[from])
 		weight := 1.0
@@ -44,7 +44,7 @@ func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 		}
 		sums.add(b, fmt.Sprintf("weights[%d]", from), weight)
 	}
-	quantile = func(p float64) float64 { return values[sums.at(p)] }
+	quantile = func(p float64) float64 { return values[sums.index(p)] }
 	cdf = func(x float64) float64 {
 		n := sort.Search(len(values), func(i int) bool { return values[i] > x })
 		if n == 0 {
@@ -77,20 +77,20 @@ func (b *builder) lines() (quantile, cdf func(float64) float64) {
 			b.failAt(field, "must come after the pair above: probabilities rise and values do not fall")
 		}
 	}
-	return func(at float64) float64 { return follow(p, v, at) }, func(at float64) float64 {
+	return func(at float64) float64 { return interpolate(p, v, at) }, func(at float64) float64 {
 		switch {
 		case at < v[0]:
 			return 0
 		case at >= v[len(v)-1]:
 			return 1
 		}
-		return follow(v, p, at)
+		return interpolate(v, p, at)
 	}
 }
 
-// follow returns the height at x of the line through points from left to right,
+// interpolate returns the height at x of the line through points from left to right,
 // level beyond them. Where it is steep, the height is the upper end's.
-func follow(xs, ys []float64, x float64) float64 {
+func interpolate(xs, ys []float64, x float64) float64 {
 	i := sort.Search(len(xs), func(i int) bool { return xs[i] > x })
 	switch i {
 	case 0:

@@ -11,7 +11,7 @@ func poisson(*params) variate { return unitExponential }
 
 func unitExponential(r *rand.Rand) float64 { return distuv.Exponential{Rate: 1, Src: r}.Rand() }
 
-func equal(*params) variate {
+func equalGaps(*params) variate {
 	return func(*rand.Rand) float64 { return 1 }
 }
 

@@ -36,7 +36,7 @@ type Component struct {
 // Length is a distribution of whole numbers: of lengths in tokens, durations in
 // µs or counts.
 type Length struct {
-	law
+	distribution
 	min, max float64
 }
 
@@ -86,11 +86,11 @@ func (s Spec) build(within limits, at string) (*Length, error) {
 	if err != nil {
 		return nil, &ParamError{at + "type", err.Error()}
 	}
-	b := &builder{Spec: s, field: at, params: params{given: s.Params, limits: within, at: at + "params."}}
+	b := &builder{Spec: s, prefixed: at, params: params{given: s.Params, limits: within, prefix: at + "params."}}
 	b.component = func(i int) (*Length, error) {
 		return s.Components[i].build(within, fmt.Sprintf("%scomponents[%d].", at, i))
 	}
-	l := &Length{law: f(b), min: b.whole("min", within.least), max: b.whole("max", within.most)}
+	l := &Length{distribution: f(b), min: b.integer("min", within.min), max: b.integer("max", within.max)}
 	if b.err == nil && l.min > l.max {
 		b.fail("min", "must be at most max (%.16g), is %.16g", l.max, l.min)
 	}
@@ -105,14 +105,14 @@ func (s Spec) build(within limits, at string) (*Length, error) {
 // up to a whole number. Clamping moves what lies outside onto the bounds, so that
 // the mean moves too where a bound cuts much; redrawing would change the shape
 // within the bounds instead.
-func (l *Length) Draw(r *rand.Rand) int64 { return l.whole(l.draw(r)) }
+func (l *Length) Draw(r *rand.Rand) int64 { return l.round(l.draw(r)) }
 
 // Quantile returns the length at or below which a share p of the draws lies, p
 // between 0 and 1. A draw is the quantile of a uniform number, though Draw may
 // find it in another way.
-func (l *Length) Quantile(p float64) int64 { return l.whole(l.quantile(p)) }
+func (l *Length) Quantile(p float64) int64 { return l.round(l.quantile(p)) }
 
-func (l *Length) whole(v float64) int64 { return int64(math.Round(l.clamp(v))) }
+func (l *Length) round(v float64) int64 { return int64(math.Round(l.clamp(v))) }
 
 func (l *Length) clamp(v float64) float64 { return min(max(v, l.min), l.max) }
 
@@ -128,9 +128,9 @@ func (l *Length) Mean() float64 {
 	return sum / n
 }
 
-// below is the share of what is drawn, clamped and not rounded, that is at most
+// clampedCDF is the share of what is drawn, clamped and not rounded, that is at most
 // x.
-func (l *Length) below(x float64) float64 {
+func (l *Length) clampedCDF(x float64) float64 {
 	switch {
 	case x < l.min:
 		return 0

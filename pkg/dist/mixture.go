@@ -8,12 +8,12 @@ import (
 
 // mixture draws which of its components is drawn from. The components are
 // clamped by their own bounds, and what they draw by those of the mixture.
-func mixture(b *builder) law {
+func mixture(b *builder) distribution {
 	if len(b.Components) == 0 {
 		b.failAt("components", "must be at least one")
 	}
 	of := make([]*Length, len(b.Components))
-	var sums shares
+	var sums cumulativeWeights
 	for i := range of {
 		sums.add(b, fmt.Sprintf("components[%d].weight", i), b.Components[i].Weight)
 		var err error
@@ -24,12 +24,12 @@ func mixture(b *builder) law {
 	cdf := func(x float64) float64 {
 		below := 0.0
 		for i, l := range of {
-			below += sums.of(i) * l.below(x)
+			below += sums.fraction(i) * l.clampedCDF(x)
 		}
 		return below
 	}
-	return law{func(r *rand.Rand) float64 {
-		l := of[sums.at(r.Float64())]
+	return distribution{func(r *rand.Rand) float64 {
+		l := of[sums.index(r.Float64())]
 		return l.clamp(l.draw(r))
 	}, func(p float64) float64 { return invert(of, cdf, p) }, cdf}
 }

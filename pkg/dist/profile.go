@@ -59,7 +59,7 @@ type curve struct {
 
 // line goes straight from one multiplier to another. The last one may have no
 // end; then it is level.
-type line struct{ start, end, from, to float64 }
+type line struct{ start, end, startValue, endValue float64 }
 
 // curve checks p and returns what it describes. An error is a *ParamError.
 func (p *Profile) curve() (curve, error) {
@@ -83,9 +83,9 @@ func (p *Profile) curve() (curve, error) {
 	return build(p)
 }
 
-// levels checks the segments and returns them as level lines. They need ends if
+// levelLines checks the segments and returns them as level lines. They need ends if
 // ends says so.
-func (p *Profile) levels(ends bool) ([]line, error) {
+func (p *Profile) levelLines(ends bool) ([]line, error) {
 	if len(p.Segments) == 0 {
 		return nil, &ParamError{"segments", "must be at least one for " + p.Type}
 	}
@@ -130,23 +130,23 @@ func (p *Profile) constant() (curve, error) {
 }
 
 func (p *Profile) steps() (curve, error) {
-	lines, err := p.levels(false)
+	lines, err := p.levelLines(false)
 	return curve{lines: lines}, err
 }
 
 func (p *Profile) ramps() (curve, error) {
-	lines, err := p.levels(true)
+	lines, err := p.levelLines(true)
 	for i := range lines {
-		lines[i].from = 1
+		lines[i].startValue = 1
 		if i > 0 && lines[i-1].end == lines[i].start {
-			lines[i].from = lines[i-1].to
+			lines[i].startValue = lines[i-1].endValue
 		}
 	}
 	return curve{lines: lines}, err
 }
 
 func (p *Profile) spikes() (curve, error) {
-	levels, err := p.levels(true)
+	levels, err := p.levelLines(true)
 	if err != nil {
 		return curve{}, err
 	}
@@ -159,7 +159,7 @@ func (p *Profile) spikes() (curve, error) {
 		if p.Recovery == 0 {
 			continue
 		}
-		down := line{l.end, l.end + float64(p.Recovery), l.to, 1}
+		down := line{l.end, l.end + float64(p.Recovery), l.endValue, 1}
 		if i+1 < len(levels) && levels[i+1].start < down.end {
 			return curve{}, &ParamError{fmt.Sprintf("segments[%d].start_time", i+1), fmt.Sprintf("must not be before the recovery above ends (%.0f)", down.end)}
 		}

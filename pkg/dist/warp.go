@@ -14,15 +14,15 @@ import (
 //
 // It goes forward only: times that are asked for must not fall.
 type Warp struct {
-	pieces []piece
-	// at is the piece reached, passed the area before it, and low where in it the
+	segments []segment
+	// current is the piece reached, passed the area before it, and low where in it the
 	// last time asked for lay.
-	at          int
-	passed, low float64
+	current                int
+	areaBefore, lastOffset float64
 }
 
-// piece is a stretch of time in which one sum of terms holds.
-type piece struct {
+// segment is a stretch of time in which one sum of terms holds.
+type segment struct {
 	start, length float64 // the last one's is infinite
 	rate          []term
 	area          float64
@@ -53,9 +53,9 @@ func NewWarp(profiles ...*Profile) (*Warp, error) {
 	}
 	w := &Warp{}
 	for i, start := range cuts {
-		p := piece{start: start, length: math.Inf(1), rate: []term{{scale: 1}}}
+		p := segment{start: start, length: math.Inf(1), rate: []term{{scale: 1}}}
 		for _, c := range curves {
-			p.rate = product(p.rate, c.from(start))
+			p.rate = product(p.rate, c.termsFrom(start))
 		}
 		if i+1 < len(cuts) {
 			p.length = cuts[i+1] - start
@@ -63,7 +63,7 @@ func NewWarp(profiles ...*Profile) (*Warp, error) {
 		} else if len(p.rate) > 0 { // behind the last line the mean is level, and above 0
 			p.area = math.Inf(1)
 		}
-		w.pieces = append(w.pieces, p)
+		w.segments = append(w.segments, p)
 	}
 	return w, nil
 }
@@ -71,30 +71,30 @@ func NewWarp(profiles ...*Profile) (*Warp, error) {
 // Time returns when, in µs, the area below the profiles is that given, in µs;
 // +Inf if it never is.
 func (w *Warp) Time(us float64) float64 {
-	for ; w.at < len(w.pieces); w.at++ {
-		p := &w.pieces[w.at]
-		if rest := us - w.passed; rest <= p.area {
-			w.low = p.reach(rest, w.low)
-			return p.start + w.low
+	for ; w.current < len(w.segments); w.current++ {
+		p := &w.segments[w.current]
+		if rest := us - w.areaBefore; rest <= p.area {
+			w.lastOffset = p.offsetOf(rest, w.lastOffset)
+			return p.start + w.lastOffset
 		}
-		w.passed += p.area
-		w.low = 0
+		w.areaBefore += p.area
+		w.lastOffset = 0
 	}
 	return math.Inf(1)
 }
 
-// In returns the arrivals of t in the time of w. Both are used up by it.
-func (t *Times) In(w *Warp) *Times {
+// Warped returns the arrivals of t in the time of w. Both are used up by it.
+func (t *Times) Warped(w *Warp) *Times {
 	return &Times{func(r *rand.Rand) float64 { return w.Time(t.next(r)) }}
 }
 
-// reach returns where in the piece the area from its start is that given, which
+// offsetOf returns where in the piece the area from its start is that given, which
 // is not before low.
-func (p *piece) reach(want, low float64) float64 {
+func (p *segment) offsetOf(want, low float64) float64 {
 	if want <= 0 { // as it is where nothing comes in the piece
 		return low
 	}
-	if level, slope, ok := p.straight(); ok {
+	if level, slope, ok := p.linear(); ok {
 		return min(max(2*want/(level+math.Sqrt(max(level*level+2*slope*want, 0))), low), p.length)
 	}
 	high := p.length
@@ -102,14 +102,14 @@ func (p *piece) reach(want, low float64) float64 {
 		for high = max(2*low, 1e6); area(p.rate, high) < want; high *= 2 {
 		}
 	}
-	return p.search(want, low, high)
+	return p.solve(want, low, high)
 }
 
-// straight reports whether the rate is a line: level at the start, and its slope.
-func (p *piece) straight() (level, slope float64, ok bool) {
+// linear reports whether the rate is a line: level at the start, and its slope.
+func (p *segment) linear() (level, slope float64, ok bool) {
 	for _, t := range p.rate {
 		switch {
-		case t.turn != 0 || t.power > 1:
+		case t.frequency != 0 || t.power > 1:
 			return 0, 0, false
 		case t.power == 1:
 			slope += t.scale
@@ -120,10 +120,10 @@ func (p *piece) straight() (level, slope float64, ok bool) {
 	return level, slope, true
 }
 
-// search finds between low and high where the area is that given: by Newton's
+// solve finds between low and high where the area is that given: by Newton's
 // method, and by halving where that leaves the bracket, until it is known to a
 // thousandth of a µs or as well as numbers go.
-func (p *piece) search(want, low, high float64) float64 {
+func (p *segment) solve(want, low, high float64) float64 {
 	t := low
 	for high-low > 1e-3 {
 		miss := want - area(p.rate, t)
@@ -132,7 +132,7 @@ func (p *piece) search(want, low, high float64) float64 {
 		} else {
 			high = t
 		}
-		next := t + miss/at(p.rate, t)
+		next := t + miss/valueAt(p.rate, t)
 		if math.Abs(next-t) < 1e-4 && next >= low && next <= high {
 			return next
 		}

@@ -6,16 +6,16 @@ import "math"
 // sum of such terms is what lines and waves, and products of them, are; and so
 // are their integrals, which therefore need no approximation.
 type term struct {
-	scale       float64
-	power       int
-	turn, phase float64
+	scale            float64
+	power            int
+	frequency, phase float64
 }
 
-// at is the value of a sum of terms at t.
-func at(terms []term, t float64) float64 {
+// valueAt is the value of a sum of terms at t.
+func valueAt(terms []term, t float64) float64 {
 	sum := 0.0
 	for _, c := range terms {
-		sum += c.scale * math.Pow(t, float64(c.power)) * math.Cos(c.turn*t+c.phase)
+		sum += c.scale * math.Pow(t, float64(c.power)) * math.Cos(c.frequency*t+c.phase)
 	}
 	return sum
 }
@@ -24,7 +24,7 @@ func at(terms []term, t float64) float64 {
 func area(terms []term, t float64) float64 {
 	sum := 0.0
 	for _, c := range terms {
-		sum += c.scale * integral(c.power, c.turn, c.phase, t)
+		sum += c.scale * integral(c.power, c.frequency, c.phase, t)
 	}
 	return sum
 }
@@ -60,32 +60,32 @@ func product(a, b []term) []term {
 			scale, power := x.scale*y.scale, x.power+y.power
 			switch {
 			case scale == 0:
-			case x.turn == 0 && x.phase == 0:
-				terms = append(terms, term{scale, power, y.turn, y.phase})
-			case y.turn == 0 && y.phase == 0:
-				terms = append(terms, term{scale, power, x.turn, x.phase})
+			case x.frequency == 0 && x.phase == 0:
+				terms = append(terms, term{scale, power, y.frequency, y.phase})
+			case y.frequency == 0 && y.phase == 0:
+				terms = append(terms, term{scale, power, x.frequency, x.phase})
 			default:
-				terms = append(terms, term{scale / 2, power, x.turn - y.turn, x.phase - y.phase}, term{scale / 2, power, x.turn + y.turn, x.phase + y.phase})
+				terms = append(terms, term{scale / 2, power, x.frequency - y.frequency, x.phase - y.phase}, term{scale / 2, power, x.frequency + y.frequency, x.phase + y.phase})
 			}
 		}
 	}
 	return terms
 }
 
-// from is the curve as terms from start on, up to where its next line begins or
+// termsFrom is the curve as terms from start on, up to where its next line begins or
 // the one there ends.
-func (c *curve) from(start float64) []term {
+func (c *curve) termsFrom(start float64) []term {
 	if c.amplitude > 0 {
 		turn := 2 * math.Pi / c.period
 		return []term{{scale: 1}, {c.amplitude, 0, turn, turn * (math.Mod(start, c.period) - c.peak)}}
 	}
 	for _, l := range c.lines {
 		if l.start <= start && start < l.end {
-			if l.from == l.to {
-				return []term{{scale: l.from}}
+			if l.startValue == l.endValue {
+				return []term{{scale: l.startValue}}
 			}
-			slope := (l.to - l.from) / (l.end - l.start)
-			return []term{{scale: l.from + slope*(start-l.start)}, {scale: slope, power: 1}}
+			slope := (l.endValue - l.startValue) / (l.end - l.start)
+			return []term{{scale: l.startValue + slope*(start-l.start)}, {scale: slope, power: 1}}
 		}
 	}
 	return []term{{scale: 1}}

@@ -6,12 +6,12 @@ type pair struct{ a, b float64 }
 
 var pairFields = []Field[pair]{
 	{Name: "a", Type: Number, Number: func(p *pair) float64 { return p.a }},
-	{Name: "b", Type: Number, Number: func(p *pair) float64 { return p.b }, Known: func(p *pair) bool { return p.b >= 0 }},
-	{Name: "name", Type: Text, Text: func(*pair) string { return "n" }, Known: func(p *pair) bool { return p.b >= 0 }},
+	{Name: "b", Type: Number, Number: func(p *pair) float64 { return p.b }, Available: func(p *pair) bool { return p.b >= 0 }},
+	{Name: "name", Type: Text, Text: func(*pair) string { return "n" }, Available: func(p *pair) bool { return p.b >= 0 }},
 }
 
 // TestUnknownIsAnError: a number or a text that is not known is not 0 or "".
-func TestUnknownIsAnError(t *testing.T) {
+func TestUnavailableFieldIsAnError(t *testing.T) {
 	n, err := Compile("a + b", pairFields, Number)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestUnknownIsAnError(t *testing.T) {
 }
 
 // TestClonesAreApart: an interpreted expression and its clone hold values of their own.
-func TestClonesAreApart(t *testing.T) {
+func TestClonesDoNotShareState(t *testing.T) {
 	e, err := Compile("[a, b].exists(x, x > 1) ? a : b", pairFields, Number)
 	if err != nil {
 		t.Fatal(err)

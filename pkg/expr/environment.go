@@ -15,10 +15,10 @@ import (
 
 // Functions of numbers beside CEL's own, by how many they take.
 var (
-	unary = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
-	dual  = map[string]func(a, b float64) float64{"pow": math.Pow,
+	unary  = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
+	binary = map[string]func(a, b float64) float64{"pow": math.Pow,
 		"min": func(a, b float64) float64 { return min(a, b) }, "max": func(a, b float64) float64 { return max(a, b) }}
-	triple = map[string]func(a, b, c float64) float64{"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) }}
+	ternary = map[string]func(a, b, c float64) float64{"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) }}
 )
 
 func environment[T any](fields []Field[T]) (*cel.Env, error) {
@@ -40,10 +40,10 @@ func environment[T any](fields []Field[T]) (*cel.Env, error) {
 	for name, f := range unary {
 		add(name, 1, func(x []float64) float64 { return f(x[0]) })
 	}
-	for name, f := range dual {
+	for name, f := range binary {
 		add(name, 2, func(x []float64) float64 { return f(x[0], x[1]) })
 	}
-	for name, f := range triple {
+	for name, f := range ternary {
 		add(name, 3, func(x []float64) float64 { return f(x[0], x[1], x[2]) })
 	}
 	return cel.NewEnv(options...)
@@ -127,9 +127,9 @@ func checkLists(tree *ast.AST) error {
 	return err
 }
 
-// study notes which fields an expression reads, and the texts that it compares
+// analyze notes which fields an expression reads, and the texts that it compares
 // them with.
-func (e *Expression[T]) study(tree *ast.AST, names []string) {
+func (e *Expression[T]) analyze(tree *ast.AST, names []string) {
 	used := map[string]bool{}
 	e.compared = map[string][]Literal{}
 	field := func(x ast.Expr) string {
@@ -143,7 +143,7 @@ func (e *Expression[T]) study(tree *ast.AST, names []string) {
 			e.compared[name] = append(e.compared[name], l)
 		}
 	}
-	e.yields = yields(tree, tree.Expr())
+	e.literalResults = literalResultsOf(tree, tree.Expr())
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
 		if name := field(x); name != "" {
 			used[name] = true
@@ -186,14 +186,14 @@ func textLiteral(tree *ast.AST, x ast.Expr) (Literal, bool) {
 	return Literal{string(s), at.Line(), at.Column() + 1}, ok
 }
 
-// yields are the texts that x can be, through ?: only.
-func yields(tree *ast.AST, x ast.Expr) []Literal {
+// literalResultsOf are the texts that x can be, through ?: only.
+func literalResultsOf(tree *ast.AST, x ast.Expr) []Literal {
 	if l, ok := textLiteral(tree, x); ok {
 		return []Literal{l}
 	}
 	if x.Kind() == ast.CallKind && x.AsCall().FunctionName() == operators.Conditional {
 		args := x.AsCall().Args()
-		return append(yields(tree, args[1]), yields(tree, args[2])...)
+		return append(literalResultsOf(tree, args[1]), literalResultsOf(tree, args[2])...)
 	}
 	return nil
 }

@@ -51,10 +51,10 @@ type Field[T any] struct {
 	Number    func(*T) float64
 	Text      func(*T) string
 	Flag      func(*T) bool
-	// Known says whether a T has it; nil is always. What it has not is unknown:
+	// Available says whether a T has it; nil is always. What it has not is unknown:
 	// what is computed from it is unknown too, but where && and || decide without
 	// it, and as a flag it is false.
-	Known func(*T) bool
+	Available func(*T) bool
 }
 
 // Error is a fault in an expression: a place in its text, from 1, and what is
@@ -79,8 +79,8 @@ type Expression[T any] struct {
 	uses []string
 	// compared are the text literals that each field is compared with.
 	compared map[string][]Literal
-	// yields are those that are its own value.
-	yields []Literal
+	// literalResults are those that are its own value.
+	literalResults []Literal
 	// One of these is there if it is compiled to closures; else the program.
 	number  number[T]
 	text    text[T]
@@ -98,7 +98,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	}
 	tree, issues := env.Parse(src)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
 	names := make([]string, len(fields))
 	for i := range fields {
@@ -111,7 +111,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 		return nil, err
 	}
 	if tree, issues = env.Check(tree); issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
 	e := &Expression[T]{}
 	if e.kind, err = typeOf(tree, want); err != nil {
@@ -123,7 +123,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	if err := checkCost(env, tree); err != nil {
 		return nil, err
 	}
-	e.study(tree.NativeRep(), names)
+	e.analyze(tree.NativeRep(), names)
 	c := &compiler[T]{tree: tree.NativeRep(), fields: map[string]*Field[T]{}}
 	for i := range fields {
 		c.fields[fields[i].Name] = &fields[i]
@@ -153,12 +153,12 @@ func (e *Expression[T]) Type() Type { return e.kind }
 // Uses returns the names of the fields that it reads, sorted.
 func (e *Expression[T]) Uses() []string { return e.uses }
 
-// Compared returns the text literals that it compares the field called name
+// ComparedLiterals returns the text literals that it compares the field called name
 // with, by ==, != and in.
-func (e *Expression[T]) Compared(name string) []Literal { return e.compared[name] }
+func (e *Expression[T]) ComparedLiterals(name string) []Literal { return e.compared[name] }
 
-// Yields returns the text literals that its value can be.
-func (e *Expression[T]) Yields() []Literal { return e.yields }
+// LiteralResults returns the text literals that its value can be.
+func (e *Expression[T]) LiteralResults() []Literal { return e.literalResults }
 
 // Closure reports whether it is compiled to Go closures and not interpreted.
 func (e *Expression[T]) Closure() bool { return e.program == nil }
@@ -172,7 +172,7 @@ func (e *Expression[T]) Number(t *T) (float64, error) {
 	v, err := e.eval(t, Number)
 	x, ok := v.(types.Double)
 	if err == nil && !ok {
-		err = errUnknown
+		err = errUnavailable
 	}
 	return float64(x), err
 }
@@ -186,7 +186,7 @@ func (e *Expression[T]) Text(t *T) (string, error) {
 	v, err := e.eval(t, Text)
 	s, ok := v.(types.String)
 	if err == nil && !ok {
-		err = errUnknown
+		err = errUnavailable
 	}
 	return string(s), err
 }
@@ -221,14 +221,14 @@ type activation[T any] struct {
 // unknown is the value of what a T does not have.
 var unknown = types.NewUnknown(0, nil)
 
-var errUnknown = errors.New("evaluating the expression: its value is unknown")
+var errUnavailable = errors.New("evaluating the expression: its value is unknown")
 
 func (a *activation[T]) ResolveName(name string) (any, bool) {
 	f, ok := a.fields[name]
 	switch {
 	case !ok:
 		return nil, false
-	case f.Known != nil && !f.Known(a.value):
+	case f.Available != nil && !f.Available(a.value):
 		return unknown, true
 	case f.Number != nil:
 		return types.Double(f.Number(a.value)), true
@@ -250,7 +250,7 @@ func typeOf(tree *cel.Ast, want []Type) (Type, error) {
 		words, examples = append(words, "of type "+string(w)), append(examples, example[w])
 	}
 	return "", &Error{1, 1, fmt.Sprintf("this is of type %s; it must be %s, such as %s",
-		inOurWords(cel.FormatCELType(tree.OutputType())), strings.Join(words, " or "), strings.Join(examples, " or "))}
+		translate(cel.FormatCELType(tree.OutputType())), strings.Join(words, " or "), strings.Join(examples, " or "))}
 }
 
 var example = map[Type]string{Number: "1 + 2", Text: `"admit"`, Flag: "1 < 2"}

@@ -11,14 +11,14 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// readable is the first of the issues in our words.
-func readable(issues *cel.Issues) error {
+// firstIssue is the first of the issues in our words.
+func firstIssue(issues *cel.Issues) error {
 	first := issues.Errors()[0]
-	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), inOurWords(first.Message)}
+	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), translate(first.Message)}
 }
 
-// inOurWords replaces CEL's names of types and operators.
-func inOurWords(message string) string {
+// translate replaces CEL's names of types and operators.
+func translate(message string) string {
 	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
 		name, types, _ := strings.Cut(rest, "' applied to '")
 		message = strings.Trim(name, "_@") + " does not take " + strings.TrimSuffix(types, "'")
@@ -82,7 +82,7 @@ func checkNames(tree *ast.AST, names []string) error {
 		}
 		at := tree.SourceInfo().GetStartLocation(root.ID())
 		msg := registry.Unknown("name", name, siblings(name, names)).Error()
-		if longer := below(name, names); longer != nil {
+		if longer := namesUnder(name, names); longer != nil {
 			msg = fmt.Sprintf("%q is only the beginning of a name (have %s)", name, strings.Join(longer, ", "))
 		}
 		err = &Error{at.Line(), at.Column() + 1, msg}
@@ -106,8 +106,8 @@ func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
 	return strings.Join(parts, "."), e
 }
 
-// below are the names that begin with name and a dot.
-func below(name string, names []string) (longer []string) {
+// namesUnder are the names that begin with name and a dot.
+func namesUnder(name string, names []string) (longer []string) {
 	for _, n := range names {
 		if strings.HasPrefix(n, name+".") {
 			longer = append(longer, n)

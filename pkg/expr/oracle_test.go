@@ -8,21 +8,21 @@ import (
 	"testing"
 )
 
-// thing is what the tests' expressions are about.
-type thing struct {
+// record is what the tests' expressions are about.
+type record struct {
 	a, b float64
 	s, u string
 	f, g bool
 }
 
-func thingFields(known func(*thing) bool) []Field[thing] {
-	return []Field[thing]{
-		{Name: "x.a", Type: Number, Number: func(t *thing) float64 { return t.a }, Known: known},
-		{Name: "x.b", Type: Number, Number: func(t *thing) float64 { return t.b }, Known: known},
-		{Name: "x.s", Type: Text, Text: func(t *thing) string { return t.s }, Known: known},
-		{Name: "u", Type: Text, Text: func(t *thing) string { return t.u }, Known: known},
-		{Name: "x.f", Type: Flag, Flag: func(t *thing) bool { return t.f }, Known: known},
-		{Name: "g", Type: Flag, Flag: func(t *thing) bool { return t.g }, Known: known},
+func recordFields(known func(*record) bool) []Field[record] {
+	return []Field[record]{
+		{Name: "x.a", Type: Number, Number: func(t *record) float64 { return t.a }, Available: known},
+		{Name: "x.b", Type: Number, Number: func(t *record) float64 { return t.b }, Available: known},
+		{Name: "x.s", Type: Text, Text: func(t *record) string { return t.s }, Available: known},
+		{Name: "u", Type: Text, Text: func(t *record) string { return t.u }, Available: known},
+		{Name: "x.f", Type: Flag, Flag: func(t *record) bool { return t.f }, Available: known},
+		{Name: "g", Type: Flag, Flag: func(t *record) bool { return t.g }, Available: known},
 	}
 }
 
@@ -97,7 +97,7 @@ func (g *grammar) flag(depth int) string {
 }
 
 // result is the value of an expression, and whether it failed.
-func result(e *Expression[thing], t *thing) string {
+func result(e *Expression[record], t *record) string {
 	var v any
 	var err error
 	switch e.Type() {
@@ -121,12 +121,12 @@ func result(e *Expression[thing], t *thing) string {
 
 // TestClosuresDoWhatTheInterpreterDoes: the same values to the bit, and errors
 // where it has errors. Fields that may be unknown keep the interpreter.
-func TestClosuresDoWhatTheInterpreterDoes(t *testing.T) {
+func TestClosuresMatchInterpreter(t *testing.T) {
 	g := &grammar{rand.New(rand.NewPCG(1, 1)), map[string]int{}}
 	numbers := []float64{0, math.Copysign(0, -1), 1, -1, 2.5, 1e308, math.Inf(1), math.Inf(-1), math.NaN()}
 	texts := []string{"", "ab", "a", "b", "c", "abab"}
-	closures, fails := thingFields(nil), 0
-	interpreted := thingFields(func(*thing) bool { return true })
+	closures, fails := recordFields(nil), 0
+	interpreted := recordFields(func(*record) bool { return true })
 	for i := range 6000 {
 		src := []func(int) string{g.number, g.text, g.flag}[i%3](1 + g.IntN(4))
 		fast, err := Compile(src, closures, Number, Text, Flag)
@@ -144,7 +144,7 @@ func TestClosuresDoWhatTheInterpreterDoes(t *testing.T) {
 			t.Fatalf("%s: closures %v and %v", src, fast.Closure(), slow.Closure())
 		}
 		for range 8 {
-			x := &thing{numbers[g.IntN(len(numbers))], numbers[g.IntN(len(numbers))], texts[g.IntN(len(texts))], texts[g.IntN(len(texts))], g.IntN(2) == 0, g.IntN(2) == 0}
+			x := &record{numbers[g.IntN(len(numbers))], numbers[g.IntN(len(numbers))], texts[g.IntN(len(texts))], texts[g.IntN(len(texts))], g.IntN(2) == 0, g.IntN(2) == 0}
 			want, got := result(slow, x), result(fast, x)
 			if got != want {
 				t.Fatalf("%s of %+v: the interpreter says %s, closures say %s", src, *x, want, got)
@@ -167,9 +167,9 @@ func TestClosuresDoWhatTheInterpreterDoes(t *testing.T) {
 const score = `-2.0*x.a - x.b + (x.a > 1000 ? x.b : 0.5*x.b)`
 
 func TestClosuresAllocateNothing(t *testing.T) {
-	x := &thing{a: 5, b: 0.5, s: "ab"}
+	x := &record{a: 5, b: 0.5, s: "ab"}
 	for _, src := range []string{score, `x.s == "ab" && x.s.startsWith("a") || x.a in [1, 2]`, `x.f ? "admit" : "reject"`} {
-		e, err := Compile(src, thingFields(nil), Number, Text, Flag)
+		e, err := Compile(src, recordFields(nil), Number, Text, Flag)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestClosuresAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{`x.aa > 1`, `1:1: unknown name "x.aa"; did you mean "x.a"? (have x.a, x.b, x.s, x.f)`},
 		{"true &&\n  y.a > 1", `2:3: unknown name "y.a"`},
@@ -209,7 +209,7 @@ func TestFaults(t *testing.T) {
 		{`dyn(x.a) > 1`, `1:4: values of any type are not allowed`},
 		{`{"a": x.a}["a"] > 1`, `1:1: maps are not allowed`},
 	} {
-		_, err := Compile(c.src, thingFields(nil), Number, Flag)
+		_, err := Compile(c.src, recordFields(nil), Number, Flag)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %v\nwant %s", c.src, err, c.want)
 		}
@@ -217,41 +217,41 @@ func TestFaults(t *testing.T) {
 }
 
 func TestUsesAndCompared(t *testing.T) {
-	e, err := Compile("x.s == 'a' || 'b' != x.s ||\n u in ['c', x.s] && [1, 2].exists(n, n > x.b)", thingFields(nil), Flag)
+	e, err := Compile("x.s == 'a' || 'b' != x.s ||\n u in ['c', x.s] && [1, 2].exists(n, n > x.b)", recordFields(nil), Flag)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(e.Uses()); got != "[u x.b x.s]" {
 		t.Errorf("uses %s", got)
 	}
-	if got := fmt.Sprint(e.Compared("x.s"), e.Compared("u"), e.Compared("x.b")); got != "[{a 1 8} {b 1 15}] [{c 2 8}] []" {
+	if got := fmt.Sprint(e.ComparedLiterals("x.s"), e.ComparedLiterals("u"), e.ComparedLiterals("x.b")); got != "[{a 1 8} {b 1 15}] [{c 2 8}] []" {
 		t.Errorf("compared with %s", got)
 	}
 }
 
 // TestNothingRunsForEver: a chain of macros that doubles a text with each fails
 // once the steps are used up, and the estimate has not seen it.
-func TestNothingRunsForEver(t *testing.T) {
+func TestCostLimitStopsGrowingTexts(t *testing.T) {
 	for n, fails := range map[int]bool{2: false, 60: true} {
-		e, err := Compile(`[x.s]`+strings.Repeat(".map(y, y + y)", n)+`[0] == "abababab"`, thingFields(nil), Flag)
+		e, err := Compile(`[x.s]`+strings.Repeat(".map(y, y + y)", n)+`[0] == "abababab"`, recordFields(nil), Flag)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.Flag(&thing{s: "ab"})
+		got, err := e.Flag(&record{s: "ab"})
 		if (err != nil) != fails || got == fails {
 			t.Errorf("%d times: %v, %v", n, got, err)
 		}
 	}
 }
 
-// TestAnotherTypePanics, of closures as of what is interpreted.
-func TestAnotherTypePanics(t *testing.T) {
+// TestWrongTypePanics, of closures as of what is interpreted.
+func TestWrongTypePanics(t *testing.T) {
 	for src, closure := range map[string]bool{`x.a`: true, `double(size(x.s))`: false} {
-		e, err := Compile(src, thingFields(nil), Number)
+		e, err := Compile(src, recordFields(nil), Number)
 		if err != nil || e.Closure() != closure {
 			t.Fatal(src, err)
 		}
-		for name, get := range map[string]func(){"Text": func() { e.Text(&thing{}) }, "Flag": func() { e.Flag(&thing{}) }} {
+		for name, get := range map[string]func(){"Text": func() { e.Text(&record{}) }, "Flag": func() { e.Flag(&record{}) }} {
 			func() {
 				defer func() {
 					if recover() == nil {
@@ -264,18 +264,18 @@ func TestAnotherTypePanics(t *testing.T) {
 	}
 }
 
-func benchmark(b *testing.B, fields []Field[thing], closure bool) {
+func benchmark(b *testing.B, fields []Field[record], closure bool) {
 	e, err := Compile(score, fields, Number)
 	if err != nil || e.Closure() != closure {
 		b.Fatal(err, e.Closure())
 	}
-	x := &thing{a: 5, b: 0.5}
+	x := &record{a: 5, b: 0.5}
 	for b.Loop() {
 		e.Number(x)
 	}
 }
 
-func BenchmarkClosure(b *testing.B) { benchmark(b, thingFields(nil), true) }
+func BenchmarkClosure(b *testing.B) { benchmark(b, recordFields(nil), true) }
 func BenchmarkInterpreter(b *testing.B) {
-	benchmark(b, thingFields(func(*thing) bool { return true }), false)
+	benchmark(b, recordFields(func(*record) bool { return true }), false)
 }

@@ -33,13 +33,13 @@ type Node struct {
 // takes a variable number of arguments, in repetitions of Takes.
 type Function struct {
 	Name, Doc string
-	Takes     []Type
-	Any       bool
-	Gives     Type
+	Params    []Type
+	Variadic  bool
+	Returns   Type
 }
 
-// mostRepeated is how often the arguments of a Function of Any may be repeated.
-const mostRepeated = 24
+// maxRepeats is how often the arguments of a Function of Any may be repeated.
+const maxRepeats = 24
 
 // Tree checks src and returns it as a tree. All names are of numbers; check says
 // what is wrong with one, nil if nothing is, and is asked once for each place.
@@ -55,9 +55,9 @@ func Tree(src string, check func(name string) error, functions []Function, want 
 	}
 	parsed, issues := env.Parse(src)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
-	t := &treeMaker{tree: parsed.NativeRep(), functions: functions, check: check}
+	t := &treeBuilder{tree: parsed.NativeRep(), functions: functions, check: check}
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Tree(src string, check func(name string) error, functions []Function, want 
 	}
 	checked, issues := env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
 	if _, err := typeOf(checked, want); err != nil {
 		return nil, err
@@ -82,18 +82,18 @@ func Tree(src string, check func(name string) error, functions []Function, want 
 // declare tells CEL of the function.
 func (f *Function) declare() cel.EnvOption {
 	var takes []*cel.Type
-	for _, t := range f.Takes {
+	for _, t := range f.Params {
 		takes = append(takes, t.cel())
 	}
 	var overloads []cel.FunctionOpt
-	for n := 1; n == 1 || f.Any && n <= mostRepeated; n++ {
-		overloads = append(overloads, cel.Overload(fmt.Sprintf("%s_%d", f.Name, n), slices.Repeat(takes, n), f.Gives.cel()))
+	for n := 1; n == 1 || f.Variadic && n <= maxRepeats; n++ {
+		overloads = append(overloads, cel.Overload(fmt.Sprintf("%s_%d", f.Name, n), slices.Repeat(takes, n), f.Returns.cel()))
 	}
 	return cel.Function(f.Name, overloads...)
 }
 
-// treeMaker makes Nodes of CEL's own tree.
-type treeMaker struct {
+// treeBuilder makes Nodes of CEL's own tree.
+type treeBuilder struct {
 	tree      *ast.AST
 	functions []Function
 	check     func(name string) error
@@ -102,7 +102,7 @@ type treeMaker struct {
 
 // prepare makes one variable of each name, checks names and functions, makes all
 // numbers doubles, and refuses what a Node cannot be.
-func (t *treeMaker) prepare() error {
+func (t *treeBuilder) prepare() error {
 	var fault error
 	inside := map[int64]bool{} // parts of a longer name
 	factory := ast.NewExprFactory()
@@ -137,7 +137,7 @@ func (t *treeMaker) prepare() error {
 }
 
 // name makes a variable of the name e, which has dots and indexes.
-func (t *treeMaker) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]bool) error {
+func (t *treeBuilder) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]bool) error {
 	name, root, ok := t.indexed(e, inside)
 	if !ok {
 		return t.errorf(e, `only names have parts: m.ttft.p99, m.cls["batch"].ttft.p99, m.replica[0].utilization`)
@@ -157,7 +157,7 @@ func (t *treeMaker) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]b
 
 // indexed returns the name that e is, and its first part. The parts are noted in
 // inside.
-func (t *treeMaker) indexed(e ast.Expr, inside map[int64]bool) (name string, root ast.Expr, ok bool) {
+func (t *treeBuilder) indexed(e ast.Expr, inside map[int64]bool) (name string, root ast.Expr, ok bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return e.AsIdent(), e, true
@@ -184,7 +184,7 @@ func (t *treeMaker) indexed(e ast.Expr, inside map[int64]bool) (name string, roo
 }
 
 // checkCall refuses functions that are not among ours.
-func (t *treeMaker) checkCall(e ast.Expr) error {
+func (t *treeBuilder) checkCall(e ast.Expr) error {
 	name := e.AsCall().FunctionName()
 	if symbols[name] != "" {
 		return nil
@@ -209,20 +209,20 @@ var symbols = map[string]string{
 	operators.LogicalNot: "!", operators.Conditional: "?:",
 }
 
-func (t *treeMaker) errorf(e ast.Expr, format string, args ...any) error {
-	line, col := t.place(e)
+func (t *treeBuilder) errorf(e ast.Expr, format string, args ...any) error {
+	line, col := t.position(e)
 	return &Error{line, col, fmt.Sprintf(format, args...)}
 }
 
-// place is where e stands: an operator and its operands where the first of them
+// position is where e stands: an operator and its operands where the first of them
 // does, a function where its name does.
-func (t *treeMaker) place(e ast.Expr) (line, col int) {
+func (t *treeBuilder) position(e ast.Expr) (line, col int) {
 	if e.Kind() == ast.CallKind {
 		call := e.AsCall()
 		_, isOperator := operators.FindReverse(call.FunctionName())
 		switch {
 		case isOperator && len(call.Args()) > 1:
-			return t.place(call.Args()[0])
+			return t.position(call.Args()[0])
 		case !isOperator && !call.IsMemberFunction():
 			at := t.tree.SourceInfo().GetStartLocation(e.ID())
 			return max(1, at.Line()), max(1, at.Column()+1-len(call.FunctionName()))
@@ -233,9 +233,9 @@ func (t *treeMaker) place(e ast.Expr) (line, col int) {
 }
 
 // node makes a Node of a checked expression.
-func (t *treeMaker) node(e ast.Expr) *Node {
+func (t *treeBuilder) node(e ast.Expr) *Node {
 	n := &Node{}
-	n.Line, n.Col = t.place(e)
+	n.Line, n.Col = t.position(e)
 	for _, of := range []Type{Number, Text, Flag} {
 		if t.tree.GetType(e.ID()).IsExactType(of.cel()) {
 			n.Type = of

@@ -11,9 +11,9 @@ import (
 )
 
 var treeFunctions = []Function{
-	{Name: "ratio", Takes: []Type{Number, Number}, Gives: Number},
-	{Name: "wmean", Takes: []Type{Number, Number}, Any: true, Gives: Number},
-	{Name: "attained", Takes: []Type{Text}, Gives: Number},
+	{Name: "ratio", Params: []Type{Number, Number}, Returns: Number},
+	{Name: "wmean", Params: []Type{Number, Number}, Variadic: true, Returns: Number},
+	{Name: "attained", Params: []Type{Text}, Returns: Number},
 }
 
 var treeNames = []string{"a", "m.ttft.p99", `m.cls["b c"].rps`, "m.replica[1].busy"}
@@ -57,7 +57,7 @@ func TestTree(t *testing.T) {
 }
 
 // TestTreePlaces: each part knows where it stands.
-func TestTreePlaces(t *testing.T) {
+func TestTreePositions(t *testing.T) {
 	n, err := parse("a +\n  wmean(1, ratio(m.ttft.p99, a))", Number)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestTreePlaces(t *testing.T) {
 }
 
 // TestTreeFaults: the place and what is wrong.
-func TestTreeFaults(t *testing.T) {
+func TestTreeErrors(t *testing.T) {
 	for src, want := range map[string]string{
 		"1 + ":                 "1:5: ",
 		"a + m.ttft.p98":       `1:5: unknown name "m.ttft.p98"; did you mean "m.ttft.p99"?`,

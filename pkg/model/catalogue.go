@@ -15,10 +15,10 @@ func BuiltIn(name string) (*Architecture, error) {
 	want := fold(name)
 	var have []string
 	own := map[string]string{}
-	for i := range catalogue {
-		for _, n := range catalogue[i].names {
+	for i := range catalog {
+		for _, n := range catalog[i].names {
 			if fold(n) == want {
-				return catalogue[i].model(), nil
+				return catalog[i].model(), nil
 			}
 			have = append(have, fold(n))
 			own[fold(n)] = n
@@ -34,15 +34,15 @@ func BuiltIn(name string) (*Architecture, error) {
 // BuiltIns returns all built-in models.
 func BuiltIns() []*Architecture {
 	var all []*Architecture
-	for i := range catalogue {
-		all = append(all, catalogue[i].model())
+	for i := range catalog {
+		all = append(all, catalog[i].model())
 	}
 	return all
 }
 
 // model returns a copy under its own name.
-func (k *known) model() *Architecture {
-	a := *k.of
+func (k *catalogEntry) model() *Architecture {
+	a := *k.arch
 	a.Name = k.names[0]
 	a.Layers = slices.Clone(a.Layers)
 	for i, l := range a.Layers {
@@ -67,10 +67,10 @@ func fold(name string) string {
 	return name
 }
 
-// known is a built-in model: the names of one shape, the first its own.
-type known struct {
+// catalogEntry is a built-in model: the names of one shape, the first its own.
+type catalogEntry struct {
 	names []string
-	of    *Architecture
+	arch  *Architecture
 }
 
 // shape is what dense models differ in.
@@ -80,9 +80,9 @@ func (s shape) attention() Attention {
 	return Attention{Heads: s.heads, KVHeads: s.kvHeads, HeadDim: s.headDim}
 }
 
-// of makes a model of this size; groups are its layers if they are not all alike
+// arch makes a model of this size; groups are its layers if they are not all alike
 // and dense.
-func (s shape) of(kind string, groups ...Layers) *Architecture {
+func (s shape) arch(kind string, groups ...Layers) *Architecture {
 	if groups == nil {
 		groups = []Layers{{Count: s.layers, Attention: s.attention(), MLP: MLP{Intermediate: s.inner}, Norms: 2}}
 	}
@@ -90,14 +90,14 @@ func (s shape) of(kind string, groups ...Layers) *Architecture {
 		Precision: Precision{DType: "bfloat16", KVCache: "auto"}}
 }
 
-// in is the model in other numbers.
-func (a *Architecture) in(dtype, quantization string) *Architecture {
+// withPrecision is the model in other numbers.
+func (a *Architecture) withPrecision(dtype, quantization string) *Architecture {
 	a.Precision.DType, a.Precision.Quantization = dtype, quantization
 	return a
 }
 
-// attend changes the attention of all layers.
-func (a *Architecture) attend(change func(*Attention)) *Architecture {
+// withAttention changes the attention of all layers.
+func (a *Architecture) withAttention(change func(*Attention)) *Architecture {
 	for i := range a.Layers {
 		change(&a.Layers[i].Attention)
 	}
@@ -114,7 +114,7 @@ func (s shape) sparse(n int, m MLP) Layers {
 // deepSeek is a model with latent attention, dense layers first, then experts.
 func deepSeek(kind string, s shape, dense int, latent MLA, m MLP) *Architecture {
 	t := Attention{Heads: s.heads, KVHeads: s.kvHeads, MLA: &latent}
-	return s.of(kind,
+	return s.arch(kind,
 		Layers{Count: dense, Attention: t, MLP: MLP{Intermediate: s.inner}, Norms: 2},
 		Layers{Count: s.layers - dense, Attention: t, MLP: m, Norms: 2})
 }
@@ -124,7 +124,7 @@ func gptOSS(s shape, experts int) *Architecture {
 	m := MLP{Experts: experts, ExpertsPerToken: 4, ExpertIntermediate: s.inner, RouterBias: true, ExpertBias: true}
 	near, far := s.sparse(s.layers/2, m), s.sparse(s.layers/2, m)
 	near.Attention.Window = 128
-	return s.of("gpt_oss", near, far).attend(func(t *Attention) { t.QKVBias, t.OutBias, t.Sinks = true, true, true }).in("bfloat16", "mxfp4")
+	return s.arch("gpt_oss", near, far).withAttention(func(t *Attention) { t.QKVBias, t.OutBias, t.Sinks = true, true, true }).withPrecision("bfloat16", "mxfp4")
 }
 
 var (
@@ -140,36 +140,36 @@ var (
 	gemma4x26B  = shape{30, 2816, 2112, 16, 8, 256, 262144, 262144}
 )
 
-// catalogue has the models of which the configuration is known, as their authors
+// catalog has the models of which the configuration is known, as their authors
 // published it on Hugging Face.
-var catalogue = []known{
-	{[]string{"meta-llama/Llama-2-7b"}, shape{32, 4096, 11008, 32, 32, 128, 32000, 4096}.of("llama").in("float16", "")},
-	{[]string{"meta-llama/Llama-2-70b"}, shape{80, 8192, 28672, 64, 8, 128, 32000, 4096}.of("llama").in("float16", "")},
-	{[]string{"meta-llama/Llama-3.1-8B"}, llama31x8B.of("llama")},
-	{[]string{"meta-llama/Llama-3.1-70B", "meta-llama/Llama-3.3-70B"}, llama31x70B.of("llama")},
-	{[]string{"nvidia/Llama-3.1-70B-Instruct-FP8"}, llama31x70B.of("llama").in("bfloat16", "fp8")},
-	{[]string{"meta-llama/Llama-3.1-405B"}, shape{126, 16384, 53248, 128, 8, 128, 128256, 131072}.of("llama")},
-	{[]string{"codellama/CodeLlama-34b"}, shape{48, 8192, 22016, 64, 8, 128, 32000, 16384}.of("llama")},
-	{[]string{"01-ai/Yi-34B"}, shape{60, 7168, 20480, 56, 8, 128, 64000, 4096}.of("llama")},
-	{[]string{"microsoft/phi-4"}, shape{40, 5120, 17920, 40, 10, 128, 100352, 16384}.of("phi3")},
-	{[]string{"mistralai/Mistral-Nemo-Instruct-2407"}, shape{40, 5120, 14336, 32, 8, 128, 131072, 131072}.of("mistral")},
+var catalog = []catalogEntry{
+	{[]string{"meta-llama/Llama-2-7b"}, shape{32, 4096, 11008, 32, 32, 128, 32000, 4096}.arch("llama").withPrecision("float16", "")},
+	{[]string{"meta-llama/Llama-2-70b"}, shape{80, 8192, 28672, 64, 8, 128, 32000, 4096}.arch("llama").withPrecision("float16", "")},
+	{[]string{"meta-llama/Llama-3.1-8B"}, llama31x8B.arch("llama")},
+	{[]string{"meta-llama/Llama-3.1-70B", "meta-llama/Llama-3.3-70B"}, llama31x70B.arch("llama")},
+	{[]string{"nvidia/Llama-3.1-70B-Instruct-FP8"}, llama31x70B.arch("llama").withPrecision("bfloat16", "fp8")},
+	{[]string{"meta-llama/Llama-3.1-405B"}, shape{126, 16384, 53248, 128, 8, 128, 128256, 131072}.arch("llama")},
+	{[]string{"codellama/CodeLlama-34b"}, shape{48, 8192, 22016, 64, 8, 128, 32000, 16384}.arch("llama")},
+	{[]string{"01-ai/Yi-34B"}, shape{60, 7168, 20480, 56, 8, 128, 64000, 4096}.arch("llama")},
+	{[]string{"microsoft/phi-4"}, shape{40, 5120, 17920, 40, 10, 128, 100352, 16384}.arch("phi3")},
+	{[]string{"mistralai/Mistral-Nemo-Instruct-2407"}, shape{40, 5120, 14336, 32, 8, 128, 131072, 131072}.arch("mistral")},
 	{[]string{"mistralai/Mixtral-8x7B-v0.1", "mistralai/Mixtral-8x7B-Instruct-v0.1"}, mixtral(shape{32, 4096, 14336, 32, 8, 128, 32000, 32768})},
 	{[]string{"mistralai/Mixtral-8x22B-v0.1"}, mixtral(shape{56, 6144, 16384, 48, 8, 128, 32000, 65536})},
 	{[]string{"mistralai/Mixtral-8x22B-Instruct-v0.1"}, mixtral(shape{56, 6144, 16384, 48, 8, 128, 32768, 65536})},
-	{[]string{"Qwen/Qwen2.5-7B"}, shape{28, 3584, 18944, 28, 4, 128, 152064, 32768}.of("qwen2").attend(func(t *Attention) { t.QKVBias = true })},
-	{[]string{"Qwen/Qwen3-8B"}, shape{36, 4096, 12288, 32, 8, 128, 151936, 40960}.of("qwen3").attend(qkNorm)},
-	{[]string{"Qwen/Qwen3-14B"}, shape{40, 5120, 17408, 40, 8, 128, 151936, 40960}.of("qwen3").attend(qkNorm)},
-	{[]string{"Qwen/Qwen3-32B"}, qwen3x32B.of("qwen3").attend(qkNorm)},
-	{[]string{"Qwen/Qwen3-32B-FP8"}, qwen3x32B.of("qwen3").attend(qkNorm).in("bfloat16", "fp8")},
+	{[]string{"Qwen/Qwen2.5-7B"}, shape{28, 3584, 18944, 28, 4, 128, 152064, 32768}.arch("qwen2").withAttention(func(t *Attention) { t.QKVBias = true })},
+	{[]string{"Qwen/Qwen3-8B"}, shape{36, 4096, 12288, 32, 8, 128, 151936, 40960}.arch("qwen3").withAttention(qkNorm)},
+	{[]string{"Qwen/Qwen3-14B"}, shape{40, 5120, 17408, 40, 8, 128, 151936, 40960}.arch("qwen3").withAttention(qkNorm)},
+	{[]string{"Qwen/Qwen3-32B"}, qwen3x32B.arch("qwen3").withAttention(qkNorm)},
+	{[]string{"Qwen/Qwen3-32B-FP8"}, qwen3x32B.arch("qwen3").withAttention(qkNorm).withPrecision("bfloat16", "fp8")},
 	{[]string{"Qwen/Qwen3-30B-A3B"}, qwenMoE(shape{48, 2048, 6144, 32, 4, 128, 151936, 40960}, 768)},
 	{[]string{"Qwen/Qwen3-235B-A22B"}, qwenMoE(shape{94, 4096, 12288, 64, 4, 128, 151936, 40960}, 1536)},
 	{[]string{"deepseek-ai/DeepSeek-V2-Lite"}, deepSeek("deepseek_v2", shape{layers: 27, hidden: 2048, inner: 10944, heads: 16, kvHeads: 16, vocab: 102400, positions: 163840}, 1,
 		MLA{KVRank: 512, NopeDim: 128, RopeDim: 64, VDim: 128}, MLP{Intermediate: 2 * 1408, Experts: 64, ExpertsPerToken: 6, ExpertIntermediate: 1408})},
-	{[]string{"deepseek-ai/DeepSeek-V3"}, deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).in("bfloat16", "fp8")},
-	{[]string{"deepseek-ai/DeepSeek-R1"}, deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).in("bfloat16", "fp8")},
-	{[]string{"deepseek-ai/DeepSeek-V3.2"}, deepSeek("deepseek_v32", deepSeekV3, 3, deepSeekV32, deepSeekMoE).in("bfloat16", "fp8")},
+	{[]string{"deepseek-ai/DeepSeek-V3"}, deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).withPrecision("bfloat16", "fp8")},
+	{[]string{"deepseek-ai/DeepSeek-R1"}, deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).withPrecision("bfloat16", "fp8")},
+	{[]string{"deepseek-ai/DeepSeek-V3.2"}, deepSeek("deepseek_v32", deepSeekV3, 3, deepSeekV32, deepSeekMoE).withPrecision("bfloat16", "fp8")},
 	{[]string{"moonshotai/Kimi-K2"}, deepSeek("kimi_k2", shape{layers: 61, hidden: 7168, inner: 18432, heads: 64, kvHeads: 64, vocab: 163840, positions: 131072}, 1,
-		deepSeekMLA, MLP{Intermediate: 2048, Experts: 384, ExpertsPerToken: 8, ExpertIntermediate: 2048, RouterBias: true}).in("bfloat16", "fp8")},
+		deepSeekMLA, MLP{Intermediate: 2048, Experts: 384, ExpertsPerToken: 8, ExpertIntermediate: 2048, RouterBias: true}).withPrecision("bfloat16", "fp8")},
 	{[]string{"openai/gpt-oss-20b"}, gptOSS(shape{24, 2880, 2880, 64, 8, 64, 201088, 131072}, 32)},
 	{[]string{"openai/gpt-oss-120b"}, gptOSS(shape{36, 2880, 2880, 64, 8, 64, 201088, 131072}, 128)},
 	{[]string{"meta-llama/Llama-4-Scout-17B-16E"}, scout()},
@@ -179,11 +179,11 @@ var catalogue = []known{
 }
 
 func mixtral(s shape) *Architecture {
-	return s.of("mixtral", s.sparse(s.layers, MLP{Experts: 8, ExpertsPerToken: 2, ExpertIntermediate: s.inner}))
+	return s.arch("mixtral", s.sparse(s.layers, MLP{Experts: 8, ExpertsPerToken: 2, ExpertIntermediate: s.inner}))
 }
 
 func qwenMoE(s shape, inner int) *Architecture {
-	return s.of("qwen3_moe", s.sparse(s.layers, MLP{Experts: 128, ExpertsPerToken: 8, ExpertIntermediate: inner})).attend(qkNorm)
+	return s.arch("qwen3_moe", s.sparse(s.layers, MLP{Experts: 128, ExpertsPerToken: 8, ExpertIntermediate: inner})).withAttention(qkNorm)
 }
 
 // chunked makes n groups of a Llama 4: in three of four layers a token sees its
@@ -199,7 +199,7 @@ func llama4MoE(experts int) MLP {
 }
 
 func scout() *Architecture {
-	a := llama4.of("llama4_text", chunked(36, 12, llama4MoE(16))...)
+	a := llama4.arch("llama4_text", chunked(36, 12, llama4MoE(16))...)
 	a.MaxPositions = 10485760
 	return a
 }
@@ -209,7 +209,7 @@ func scout() *Architecture {
 func maverick() *Architecture {
 	dense, sparse := MLP{Intermediate: 16384}, llama4MoE(128)
 	near := chunked(24, 0, dense)[:1]
-	a := llama4.of("llama4_text", append(near, chunked(12, 12, sparse)...)...)
+	a := llama4.arch("llama4_text", append(near, chunked(12, 12, sparse)...)...)
 	a.MaxPositions = 1048576
 	return a
 }
@@ -219,7 +219,7 @@ func gemma3() *Architecture {
 	near := Layers{Count: 40, Attention: s.attention(), MLP: MLP{Intermediate: s.inner}, Norms: 4}
 	far := near
 	near.Attention.Window, far.Count = 1024, 8
-	a := s.of("gemma3_text", near, far).attend(qkNorm)
+	a := s.arch("gemma3_text", near, far).withAttention(qkNorm)
 	a.TiedEmbeddings = true
 	return a
 }
@@ -231,7 +231,7 @@ func gemma4() *Architecture {
 	far := near
 	near.Attention.Window = 1024
 	far.Count, far.Attention.HeadDim, far.Attention.KVHeads, far.Attention.KeysAreValues = 5, 512, 2, true
-	a := s.of("gemma4_text", near, far).attend(qkNorm)
+	a := s.arch("gemma4_text", near, far).withAttention(qkNorm)
 	a.TiedEmbeddings = true
 	return a
 }

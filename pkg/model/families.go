@@ -25,25 +25,25 @@ type defaults struct{ headDim, globalHeadDim, vocab, heads, kvHeads, positions, 
 // off where use_sliding_window is not said.
 type windows struct {
 	size, pattern int
-	off           bool
+	offByDefault  bool
 }
 
 // expertLayers is what layers of experts have beside their matrices: a number
 // for each expert, in router or expert, and a dense MLP.
 type expertLayers struct {
 	bias, routerScale bool
-	beside            besideExperts
+	nonExpert         nonExpert
 }
 
-type besideExperts uint8
+type nonExpert uint8
 
 const (
 	// sharedCount: n_shared_experts, each of the experts' size.
-	sharedCount besideExperts = iota + 1
+	sharedByCount nonExpert = iota + 1
 	// sharedOne: one of the experts' size.
-	sharedOne
+	sharedSingle
 	// denseToo: one of intermediate_size.
-	denseToo
+	denseMLP
 )
 
 // families are the model types that can be read.
@@ -52,9 +52,9 @@ var families = registry.Table[family]{
 	{Name: "mistral", Value: family{}},
 	{Name: "mixtral", Value: family{}},
 	{Name: "phi3", Value: family{}},
-	{Name: "qwen2", Value: family{qkvBias: true, windows: windows{off: true}}},
-	{Name: "qwen3", Value: family{qkNorm: true, windows: windows{off: true}}},
-	{Name: "qwen3_moe", Value: family{qkNorm: true, windows: windows{off: true}}},
+	{Name: "qwen2", Value: family{qkvBias: true, windows: windows{offByDefault: true}}},
+	{Name: "qwen3", Value: family{qkNorm: true, windows: windows{offByDefault: true}}},
+	{Name: "qwen3_moe", Value: family{qkNorm: true, windows: windows{offByDefault: true}}},
 	{Name: "deepseek_v2", Value: deepSeekFamily},
 	{Name: "deepseek_v3", Value: deepSeekFamily},
 	{Name: "deepseek_v32", Value: deepSeekFamily},
@@ -69,13 +69,13 @@ var families = registry.Table[family]{
 }
 
 var (
-	deepSeekFamily = family{latent: true, experts: expertLayers{beside: sharedCount}}
-	llama4Family   = family{experts: expertLayers{beside: sharedOne}, windows: windows{size: 8192, pattern: 4}}
+	deepSeekFamily = family{latent: true, experts: expertLayers{nonExpert: sharedByCount}}
+	llama4Family   = family{experts: expertLayers{nonExpert: sharedSingle}, windows: windows{size: 8192, pattern: 4}}
 	gemma3Family   = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
 		defaults: defaults{headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}}
 	// A layer of gemma-4 with experts has three norms more, and its router scales
 	// its input, which makes four (transformers, modeling_gemma4.py). The embeddings
 	// for each layer and the shared keys and values of the small gemma-4 are refused.
-	gemma4Family = family{qkNorm: true, norms: 4, expertNorms: 8, tied: true, experts: expertLayers{routerScale: true, beside: denseToo}, windows: windows{size: 512, pattern: 6},
+	gemma4Family = family{qkNorm: true, norms: 4, expertNorms: 8, tied: true, experts: expertLayers{routerScale: true, nonExpert: denseMLP}, windows: windows{size: 512, pattern: 6},
 		defaults: defaults{headDim: 256, globalHeadDim: 512, vocab: 262144, heads: 8, kvHeads: 4, positions: 131072, perLayer: 256}}
 )

@@ -81,7 +81,7 @@ func TestFamilies(t *testing.T) {
 }
 
 // TestRefusals: what would be guessed is refused, by the name of its field.
-func TestRefusals(t *testing.T) {
+func TestUnsupportedConfigsAreRejected(t *testing.T) {
 	for _, c := range []struct{ kind, more, want string }{
 		{"llama", `"is_encoder_decoder": true`, "is_encoder_decoder: must be false"},
 		{"llama", `"architectures": ["LlamaForSequenceClassification"]`, `architectures: must end with ForCausalLM or ForConditionalGeneration, is "LlamaForSequenceClassification"`},
@@ -125,7 +125,7 @@ func TestRefusals(t *testing.T) {
 
 // TestLeftOut: a quantization may leave attention as it is, by a pattern or by
 // the names of all layers; the first and the last alone do not count.
-func TestLeftOut(t *testing.T) {
+func TestUnquantizedAttention(t *testing.T) {
 	const rest = 4*3*64*96 + 2*(smallEnds+4*2*64) // bytes: MLP in one, ends and norms in two
 	for list, attention := range map[string]int64{
 		`"modules_to_not_convert": ["lm_head"]`:                                                                           1,

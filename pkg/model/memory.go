@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Plan is what is to fit into the memory of each GPU of a replica.
-type Plan struct {
+// MemoryPlan is what is to fit into the memory of each GPU of a replica.
+type MemoryPlan struct {
 	Work Work
 	// GPUMemory is that of one GPU, in bytes, of which the server takes the
 	// fraction Utilization.
@@ -51,7 +51,7 @@ const runtimeBytes = 171798692
 var communicationBytes = [2]int64{358612992, 411041792}
 
 // Memory does the arithmetic.
-func (p Plan) Memory() Memory {
+func (p MemoryPlan) Memory() Memory {
 	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
 		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
 		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.blockBytes()}
@@ -67,7 +67,7 @@ func (p Plan) Memory() Memory {
 }
 
 // stage is the part of the layers that the largest pipeline stage has.
-func (p Plan) stage(bytes int64) int64 {
+func (p MemoryPlan) stage(bytes int64) int64 {
 	layers := int64(p.Work.Layers)
 	perStage := (layers + int64(p.PP) - 1) / int64(p.PP)
 	return int64(math.Ceil(float64(bytes) * float64(perStage) / float64(layers)))
@@ -75,7 +75,7 @@ func (p Plan) stage(bytes int64) int64 {
 
 // weights are those of one GPU: tensor parallelism divides all of them, and the
 // experts go over the data-parallel GPUs too.
-func (p Plan) weights() int64 {
+func (p MemoryPlan) weights() int64 {
 	w := &p.Work
 	tp := int64(p.TP)
 	experts := int64(w.ExpertLayers) * int64(w.Experts) * w.Expert.Bytes
@@ -91,7 +91,7 @@ func (p Plan) weights() int64 {
 // norm, output) and once in that of a layer's products; and for each sequence
 // the logits, in 16 and twice in 32 bits. Llama-3-8B with 8192 tokens and 256
 // sequences takes 1.26 GiB (vllm-project/vllm pull request 10511) and 1.37 so.
-func (p Plan) activations() int64 {
+func (p MemoryPlan) activations() int64 {
 	w := &p.Work
 	hidden := int64(w.Hidden)
 	products := w.Dense.Params / int64(w.Layers) / hidden
@@ -108,7 +108,7 @@ const maxBytes = 1 << 60
 
 // blockBytes is a block of the layers that see all of a sequence; of all layers
 // where every one of them has a window.
-func (p Plan) blockBytes() int64 {
+func (p MemoryPlan) blockBytes() int64 {
 	if p.Work.KVBytes == 0 {
 		return p.share(p.Work.WindowKVBytes, p.Work.WindowKVHeads)
 	}
@@ -117,7 +117,7 @@ func (p Plan) blockBytes() int64 {
 
 // share is what one GPU has of a block of so many bytes a token, in so many
 // heads.
-func (p Plan) share(bytes int64, heads int) int64 {
+func (p MemoryPlan) share(bytes int64, heads int) int64 {
 	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, heads))
 }
 
@@ -125,7 +125,7 @@ func (p Plan) share(bytes int64, heads int) int64 {
 // with a window; 0, 0 if there are no such layers or no others (then every
 // sequence is taken to hold all of its blocks, as in engines that do not free
 // what a window has passed).
-func (p Plan) Window() (blocks, extra int) {
+func (p MemoryPlan) Window() (blocks, extra int) {
 	w := &p.Work
 	if w.Window == 0 || w.KVBytes == 0 {
 		return 0, 0

@@ -4,20 +4,20 @@ import (
 	"testing"
 )
 
-func plan(t *testing.T, name string) Plan {
+func plan(t *testing.T, name string) MemoryPlan {
 	t.Helper()
 	a, err := BuiltIn(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Plan{Work: a.Work(), GPUMemory: 80 << 30, Utilization: 0.9, TP: 1, PP: 1, DP: 1, BlockSize: 16, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
+	return MemoryPlan{Work: a.Work(), GPUMemory: 80 << 30, Utilization: 0.9, TP: 1, PP: 1, DP: 1, BlockSize: 16, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
 }
 
 // TestLog: Llama-3-8B on a GPU of 79.22 GiB, 8192 tokens and 256 sequences a
 // step: 14.96 GiB of weights, 1.26 of activations and 1.79 besides left 53.29 for
 // the cache (vllm-project/vllm pull request 10511). What is besides was 0.16 from
 // pull request 12126 on, which leaves 54.9.
-func TestLog(t *testing.T) {
+func TestMemoryMatchesVLLMLog(t *testing.T) {
 	p := plan(t, "meta-llama/Llama-3.1-8B")
 	p.GPUMemory, p.MaxNumBatchedTokens = 85061750000, 8192
 	m := p.Memory()
@@ -38,7 +38,7 @@ func TestLog(t *testing.T) {
 }
 
 // TestParallel: what each kind of parallelism divides.
-func TestParallel(t *testing.T) {
+func TestParallelismDividesMemory(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		tp, pp, dp  int

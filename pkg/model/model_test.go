@@ -27,7 +27,7 @@ func configs(t *testing.T) map[string]string {
 }
 
 // TestBuiltInsAreTheFiles: the catalogue says of every model what its file says.
-func TestBuiltInsAreTheFiles(t *testing.T) {
+func TestBuiltInsMatchPublishedConfigs(t *testing.T) {
 	for name, file := range configs(t) {
 		parsed, err := Read(file)
 		if err != nil {

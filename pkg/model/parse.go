@@ -38,21 +38,21 @@ func Find(name string) (*Architecture, error) {
 	return a, nil
 }
 
-// hf are the fields of a config.json that matter; the many others do not. A
+// hfConfig are the fields of a config.json that matter; the many others do not. A
 // field that is not there, or null, is nil.
-type hf struct {
-	Type       string   `json:"model_type"`
-	Classes    []string `json:"architectures"`
-	Encoder    bool     `json:"is_encoder_decoder"`
-	TextConfig *hf      `json:"text_config"`
-	Hidden     *int     `json:"hidden_size"`
-	Layers     *int     `json:"num_hidden_layers"`
-	Vocab      *int     `json:"vocab_size"`
-	Positions  *int     `json:"max_position_embeddings"`
-	Tied       *bool    `json:"tie_word_embeddings"`
-	TorchDType *string  `json:"torch_dtype"`
-	DType      *string  `json:"dtype"`
-	LayerTypes []string `json:"layer_types"`
+type hfConfig struct {
+	Type       string    `json:"model_type"`
+	Classes    []string  `json:"architectures"`
+	Encoder    bool      `json:"is_encoder_decoder"`
+	TextConfig *hfConfig `json:"text_config"`
+	Hidden     *int      `json:"hidden_size"`
+	Layers     *int      `json:"num_hidden_layers"`
+	Vocab      *int      `json:"vocab_size"`
+	Positions  *int      `json:"max_position_embeddings"`
+	Tied       *bool     `json:"tie_word_embeddings"`
+	TorchDType *string   `json:"torch_dtype"`
+	DType      *string   `json:"dtype"`
+	LayerTypes []string  `json:"layer_types"`
 	hfAttention
 	hfMLP
 	Quantization *hfQuantization `json:"quantization_config"`
@@ -108,7 +108,7 @@ type hfMLP struct {
 // Parse reads the text of a config.json; name is used in errors and, for want of
 // another, as the model's.
 func Parse(name string, data []byte) (*Architecture, error) {
-	var c hf
+	var c hfConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
@@ -123,9 +123,9 @@ func Parse(name string, data []byte) (*Architecture, error) {
 	}
 	if text := c.TextConfig; text != nil {
 		// What concerns the whole model may stand outside.
-		text.Tied = or(text.Tied, c.Tied)
-		text.TorchDType, text.DType = or(text.TorchDType, c.TorchDType), or(text.DType, c.DType)
-		text.Quantization = or(text.Quantization, c.Quantization)
+		text.Tied = firstNonNil(text.Tied, c.Tied)
+		text.TorchDType, text.DType = firstNonNil(text.TorchDType, c.TorchDType), firstNonNil(text.DType, c.DType)
+		text.Quantization = firstNonNil(text.Quantization, c.Quantization)
 		text.Encoder = text.Encoder || c.Encoder
 		if text.Classes == nil {
 			text.Classes = c.Classes
@@ -147,16 +147,16 @@ func Parse(name string, data []byte) (*Architecture, error) {
 	return a, nil
 }
 
-// or returns the first of two that is there.
-func or[T any](a, b *T) *T {
+// firstNonNil returns the first of two that is there.
+func firstNonNil[T any](a, b *T) *T {
 	if a != nil {
 		return a
 	}
 	return b
 }
 
-// value returns what p points to, otherwise for want of it.
-func value[T any](p *T, otherwise T) T {
+// deref returns what p points to, otherwise for want of it.
+func deref[T any](p *T, otherwise T) T {
 	if p != nil {
 		return *p
 	}
@@ -164,8 +164,8 @@ func value[T any](p *T, otherwise T) T {
 }
 
 // architecture puts the fields together.
-func (c *hf) architecture(f family) (*Architecture, error) {
-	a := &Architecture{Type: c.Type, TiedEmbeddings: value(c.Tied, f.tied)}
+func (c *hfConfig) architecture(f family) (*Architecture, error) {
+	a := &Architecture{Type: c.Type, TiedEmbeddings: deref(c.Tied, f.tied)}
 	layers := 0
 	for _, v := range []struct {
 		name string
@@ -179,24 +179,24 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 		{"vocab_size", c.Vocab, &a.Vocab, f.defaults.vocab, maxSize},
 		{"max_position_embeddings", c.Positions, &a.MaxPositions, f.defaults.positions, maxSize},
 	} {
-		if *v.to = value(v.from, v.want); *v.to < 1 || *v.to > v.most {
-			return nil, fault(v.name, v.from, "must be between 1 and %d", v.most)
+		if *v.to = deref(v.from, v.want); *v.to < 1 || *v.to > v.most {
+			return nil, fieldError(v.name, v.from, "must be between 1 and %d", v.most)
 		}
 	}
 	if err := c.supported(f, layers); err != nil {
 		return nil, err
 	}
-	quantization, err := c.Quantization.form()
+	quantization, err := c.Quantization.format()
 	if err != nil {
 		return nil, err
 	}
-	a.Precision = Precision{DType: value(or(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization, KVCache: "auto"}
+	a.Precision = Precision{DType: deref(firstNonNil(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization, KVCache: "auto"}
 	if err := a.Precision.check(); err != nil {
 		return nil, err
 	}
 	// What is always left out needs no mention.
-	if quantization != "" && !must(quantizations, quantization).expertsOnly {
-		a.Precision.PlainAttention = c.Quantization.plainAttention(layers)
+	if quantization != "" && !mustGet(quantizations, quantization).expertsOnly {
+		a.Precision.PlainAttention = c.Quantization.skipsAttention(layers)
 	}
 	size := 2 * float64(a.Vocab) * float64(a.Hidden)
 	for i := range layers {
@@ -210,7 +210,7 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 		if l.MLP.Experts > 0 {
 			l.Norms = cmp.Or(f.expertNorms, l.Norms)
 		}
-		a.add(l)
+		a.addLayer(l)
 		if size += float64(l.parameters(int64(a.Hidden))); size > maxParameters {
 			return nil, fmt.Errorf("num_hidden_layers, hidden_size, intermediate_size: make a model of more than %g parameters", float64(maxParameters))
 		}
@@ -222,7 +222,7 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 }
 
 // supported reports the first field that says that the model is of another kind.
-func (c *hf) supported(f family, layers int) error {
+func (c *hfConfig) supported(f family, layers int) error {
 	if c.Encoder {
 		return errors.New("is_encoder_decoder: must be false: only decoders are supported")
 	}
@@ -242,17 +242,17 @@ func (c *hf) supported(f family, layers int) error {
 			return fmt.Errorf("layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
 		}
 	}
-	if n := value(c.SharedKV, 0); n != 0 {
-		return fault("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
+	if n := deref(c.SharedKV, 0); n != 0 {
+		return fieldError("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
 	}
-	if n := value(c.PerLayer, f.defaults.perLayer); n != 0 {
-		return fault("hidden_size_per_layer_input", c.PerLayer, "must be 0: embeddings for each layer are not supported")
+	if n := deref(c.PerLayer, f.defaults.perLayer); n != 0 {
+		return fieldError("hidden_size_per_layer_input", c.PerLayer, "must be 0: embeddings for each layer are not supported")
 	}
 	return nil
 }
 
-// add counts a layer to those that are like it.
-func (a *Architecture) add(l Layers) {
+// addLayer counts a layer to those that are like it.
+func (a *Architecture) addLayer(l Layers) {
 	same := func(have Layers) bool {
 		h, n := have.Attention, l.Attention
 		mla := h.MLA == nil && n.MLA == nil || h.MLA != nil && n.MLA != nil && *h.MLA == *n.MLA
@@ -288,8 +288,8 @@ const (
 	maxParameters = 1e15
 )
 
-// fault says what is wrong with a field.
-func fault(name string, have *int, format string, args ...any) error {
+// fieldError says what is wrong with a field.
+func fieldError(name string, have *int, format string, args ...any) error {
 	what := "is missing"
 	if have != nil {
 		what = fmt.Sprintf("is %d", *have)

@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 }
 
 // TestImpossibleConfigs: each fault is named by its field.
-func TestImpossibleConfigs(t *testing.T) {
+func TestInvalidConfigsAreRejected(t *testing.T) {
 	for _, c := range []struct{ text, old, new, want string }{
 		{llama, "32,", "0,", "x: num_hidden_layers: must be between 1 and"},
 		{llama, `"hidden_size": 4096,`, "", "x: hidden_size: must be between 1 and 1048576, is missing"},

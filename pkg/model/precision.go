@@ -60,7 +60,7 @@ type Overrides struct {
 func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	b := *a
 	if o.MaxModelLen < 0 || o.MaxModelLen > maxSize {
-		return nil, fault("max_model_len", &o.MaxModelLen, "must be between 1 and %d", maxSize)
+		return nil, fieldError("max_model_len", &o.MaxModelLen, "must be between 1 and %d", maxSize)
 	}
 	if o.MaxModelLen > 0 {
 		b.MaxPositions = o.MaxModelLen
@@ -90,7 +90,7 @@ func (a *Architecture) With(o Overrides) (*Architecture, error) {
 
 // same reports whether all numbers take as much room, by whatever name.
 func (p *Precision) same(q *Precision) bool {
-	return p.plain() == q.plain() && p.product(false) == q.product(false) && p.product(true) == q.product(true) &&
+	return p.unquantized() == q.unquantized() && p.matmul(false) == q.matmul(false) && p.matmul(true) == q.matmul(true) &&
 		p.kv() == q.kv() && p.PlainAttention == q.PlainAttention
 }
 
@@ -111,8 +111,8 @@ func (p *Precision) check() error {
 	return err
 }
 
-// must returns an entry that check has found.
-func must[T any](t registry.Table[T], name string) T {
+// mustGet returns an entry that check has found.
+func mustGet[T any](t registry.Table[T], name string) T {
 	v, err := t.Get("", name)
 	if err != nil {
 		panic("model: " + err.Error())
@@ -120,18 +120,18 @@ func must[T any](t registry.Table[T], name string) T {
 	return v
 }
 
-// plain is what a number takes that is not quantised, in bytes.
-func (p *Precision) plain() float64 { return must(dtypes, p.DType) }
+// unquantized is what a number takes that is not quantised, in bytes.
+func (p *Precision) unquantized() float64 { return mustGet(dtypes, p.DType) }
 
-// product is what a weight of a matrix product takes, in bytes: of an expert's
+// matmul is what a weight of a matrix product takes, in bytes: of an expert's
 // where expert says so, else of a dense one's.
-func (p *Precision) product(expert bool) float64 {
+func (p *Precision) matmul(expert bool) float64 {
 	if p.Quantization == "" {
-		return p.plain()
+		return p.unquantized()
 	}
-	q := must(quantizations, p.Quantization)
+	q := mustGet(quantizations, p.Quantization)
 	if q.expertsOnly && !expert {
-		return p.plain()
+		return p.unquantized()
 	}
 	return q.bytes
 }
@@ -139,23 +139,23 @@ func (p *Precision) product(expert bool) float64 {
 // attention is what a weight of the projections of attention takes, in bytes.
 func (p *Precision) attention() float64 {
 	if p.PlainAttention {
-		return p.plain()
+		return p.unquantized()
 	}
-	return p.product(false)
+	return p.matmul(false)
 }
 
 // kv is what a number in the KV cache takes, in bytes.
 func (p *Precision) kv() float64 {
-	if b := must(kvDTypes, p.KVCache); b > 0 {
+	if b := mustGet(kvDTypes, p.KVCache); b > 0 {
 		return b
 	}
-	return p.plain()
+	return p.unquantized()
 }
 
 // ComputePrecision names the precision that products run in: bf16, fp8 or fp4.
 func (a *Architecture) ComputePrecision() string {
 	if q := a.Precision.Quantization; q != "" {
-		if c := must(quantizations, q).computes; c != "" {
+		if c := mustGet(quantizations, q).computes; c != "" {
 			return c
 		}
 	}

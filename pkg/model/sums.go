@@ -63,8 +63,8 @@ func (a *Architecture) Work() Work {
 	p, precision := a.Parameters(), a.Precision
 	w := Work{Layers: a.layers(), Hidden: a.Hidden}
 	w.Dense = Weights{p.Attention + p.MLP + p.Shared + p.Router + p.Norms,
-		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared, precision.product(false)) + bytesOf(p.Router+p.Norms, precision.plain())}
-	matrix := Weights{p.Embedding, bytesOf(p.Embedding, precision.plain())}
+		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared, precision.matmul(false)) + bytesOf(p.Router+p.Norms, precision.unquantized())}
+	matrix := Weights{p.Embedding, bytesOf(p.Embedding, precision.unquantized())}
 	w.Head, w.Embedding = matrix, matrix
 	if a.TiedEmbeddings {
 		w.Embedding = Weights{}
@@ -73,7 +73,7 @@ func (a *Architecture) Work() Work {
 		n := int64(l.Count)
 		if m := l.MLP; m.Experts > 0 {
 			params := m.expert(int64(a.Hidden))
-			w.Expert = Weights{params, bytesOf(params, precision.product(true))}
+			w.Expert = Weights{params, bytesOf(params, precision.matmul(true))}
 			w.ExpertLayers += l.Count
 			w.Experts, w.ExpertsPerToken = m.Experts, m.ExpertsPerToken
 		}
@@ -84,11 +84,11 @@ func (a *Architecture) Work() Work {
 		}
 		if t.Window > 0 {
 			w.Window = t.Window
-			w.WindowKVHeads = fewer(w.WindowKVHeads, heads)
+			w.WindowKVHeads = minNonZero(w.WindowKVHeads, heads)
 			w.WindowPairFLOPs += n * t.pairFLOPs()
 			w.WindowKVBytes += n * t.kvBytes(precision.kv())
 		} else {
-			w.KVHeads = fewer(w.KVHeads, heads)
+			w.KVHeads = minNonZero(w.KVHeads, heads)
 			w.PairFLOPs += n * t.pairFLOPs()
 			w.DecodePairFLOPs += n * t.decodePairFLOPs()
 			w.KVBytes += n * t.kvBytes(precision.kv())
@@ -97,8 +97,8 @@ func (a *Architecture) Work() Work {
 	return w
 }
 
-// fewer is the smaller of two counts, of which 0 is none yet.
-func fewer(a, b int) int {
+// minNonZero is the smaller of two counts, of which 0 is none yet.
+func minNonZero(a, b int) int {
 	if a == 0 {
 		return b
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// folder writes files and returns where they are.
+// folder writes files and returns their folder.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -20,8 +20,8 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// The header beside a TraceV2 is checked, by either name, and says what the server
-// was; it need not be there.
+// The header file of a TraceV2 is validated under either name and describes the server; it is
+// optional.
 func TestTraceV2Header(t *testing.T) {
 	table := samples(t)["tracev2"]
 	for _, c := range []struct{ file, header, want string }{
@@ -54,7 +54,7 @@ func TestTraceV2Header(t *testing.T) {
 	}
 }
 
-// meta.json beside engine timestamps says what the engine was.
+// meta.json next to engine timestamps describes the engine.
 func TestMetaBeside(t *testing.T) {
 	lines := samples(t)["llmservingsim"]
 	dir := folder(t, map[string]string{"requests.jsonl": lines, "meta.json": `{"model": "m", "vllm_version": "0.19.0", "engine_kwargs": {"tensor_parallel_size": 2}}`})

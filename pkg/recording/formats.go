@@ -4,17 +4,17 @@ import (
 	"blis/pkg/registry"
 )
 
-// Format is one layout of recordings.
+// Format is one file format of recordings.
 type Format struct {
-	// detect reports whether a file that begins with h is of this layout.
+	// detect reports whether a file that begins with h has this format.
 	detect func(h *head) bool
 	// read reads a file into r.
 	read func(f *file, r *Recording) error
-	// Steps says that it holds steps and no requests.
+	// Steps says that it contains steps and no requests.
 	Steps bool
 }
 
-// Formats are the layouts that are read.
+// Formats are the supported formats, in the order of detection.
 var Formats = registry.Table[Format]{
 	{Name: "blis", Doc: "a run or recording of our own: outcomes, and steps of --trace full", Value: Format{detect: isBLIS, read: readBLIS}},
 	{Name: "vllm-bench", Doc: "a detailed result of vllm bench serve, or of SGLang's bench_serving: JSON with input_lens, output_lens, ttfts, itls, start_times", Value: Format{detect: isVLLMBench, read: readVLLMBench}},

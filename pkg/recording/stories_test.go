@@ -13,12 +13,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// text is a stream's input.
+// text is an input stream.
 func text(s string) textio.Input {
 	return textio.Input{Name: "in", Stream: strings.NewReader(s)}
 }
 
-// told is what a recording says, a line for each run, outcome, step and warning.
+// told formats a recording: a line for each run, outcome, step and warning.
 func told(r *Recording) string {
 	var b strings.Builder
 	warn := func(list []string) {
@@ -62,8 +62,8 @@ func told(r *Recording) string {
 	return b.String()
 }
 
-// TestStories reads small files, made up, of each format: the command is the
-// format, or auto where it is to be found out.
+// TestStories reads small synthetic files of each format. The command is the format, or auto for
+// detection.
 func TestStories(t *testing.T) {
 	seen := map[string]bool{}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDoubtfulTables: rows that are there twice, and times that are likely ms in columns of
-// seconds, are told of with the names that those have; what may well be is not.
+// Duplicate rows and probable ms in columns of seconds are reported with the right column names;
+// plausible tables are not.
 func TestDoubtfulTables(t *testing.T) {
 	table := func(ttft, e2e string, scale float64, again int) string {
 		text := fmt.Sprintf("arrival_s,input_tokens,output_tokens,%s,%s\n", ttft, e2e)

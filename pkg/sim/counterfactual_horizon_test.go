@@ -11,9 +11,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// TestCounterfactualHorizon: how far another choice is played counts from the
-// decision, however long nothing happened before it, and requests that have been
-// read but arrive later are of no concern.
+// TestCounterfactualHorizon: the horizon of an alternative counts from the decision, even after a
+// long idle time, and requests that were read but arrive later do not matter.
 func TestCounterfactualHorizon(t *testing.T) {
 	const workload = `{"kind":"request","id":"first","arrival_us":0,"input_tokens":160,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
 {"kind":"request","id":"second","arrival_us":1000000,"input_tokens":170,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
@@ -34,14 +33,14 @@ control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 		if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out, o); err != nil {
 			t.Fatal(err)
 		}
-		// The other replica does not have the prompt: 160 tokens of 10 µs more.
+		// The other replica has not cached the prompt: 160 more tokens of 10 µs.
 		if own := exactRegret(t, &out).Alternatives[0].Own; own.Changed != 1 || own.E2EMS != -1.6 || own.TTFTMS != -1.6 {
 			t.Errorf("routing in %s us: %+v", routing, own)
 		}
 	}
 }
 
-// exactRegret is the first exact regret in a run.
+// exactRegret returns the first exact regret in a run.
 func exactRegret(t *testing.T, run io.Reader) *stream.Regret {
 	t.Helper()
 	r := stream.NewReader(run)

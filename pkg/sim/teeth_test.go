@@ -1,17 +1,16 @@
 package sim
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// broken are rules of the engine, each with the change to the fast engine that
-// breaks it.
-var broken = []struct{ rule, file, old, new string }{
+// mutation is a rule of the engine with the change to the fast engine that breaks it.
+type mutation struct{ rule, file, old, new string }
+
+var broken = []mutation{
 	{"a sequence frees its last block first", "kv/cache.go",
 		"for i := len(q.holds) - 1; i >= 0; i-- {", "for i := range q.holds {"},
 	{"of two copies of a block the one registered first is hit", "kv/runs.go",
@@ -20,7 +19,8 @@ var broken = []struct{ rule, file, old, new string }{
 	{"hit blocks without holder count as needed", "kv/cache.go",
 		"-c.hits+c.idle > ", "-c.hits > "},
 	{"a sequence that only decodes makes its full blocks findable as it fills them", "kv/grow.go",
-		"c.Know(s, int(tokens)-int(q.behind))", "c.Know(s, min(int(tokens)-int(q.behind), int(q.hashed+1)*int(c.blockSize)))"},
+		"c.Know(s, int(tokens)-int(q.behind))",
+		"c.Know(s, min(int(tokens)-int(q.behind), int(q.hashed+1)*int(c.blockSize)))"},
 	{"blocks can be found from their allocation on", "kv/cache.go",
 		"c.register(s, int32(tokens)/c.blockSize)", "c.register(s, int32(tokens-1)/c.blockSize)"},
 	{"a prompt's last token is computed even if all is cached", "engine/step.go",
@@ -36,9 +36,11 @@ var broken = []struct{ rule, file, old, new string }{
 	{"of equal replicas the one with the lowest index is chosen", "policy/routing.go",
 		"x < least {", "x <= least {"},
 	{"preempted requests are first in the queue", "engine/queue.go",
-		"\te.wait.first--\n\te.push(waiter{e.seqs[s].order, e.wait.first, s})", "\te.wait.last++\n\te.push(waiter{e.seqs[s].order, e.wait.last, s})"},
+		"\te.wait.first--\n\te.push(waiter{e.seqs[s].order, e.wait.first, s})",
+		"\te.wait.last++\n\te.push(waiter{e.seqs[s].order, e.wait.last, s})"},
 	{"the threshold cuts without chunked prefill too, before the budget", "engine/step.go",
-		"n := e.capped(tokens - cached)\n", "n := tokens - cached\n\t\tif e.cfg.ChunkedPrefill {\n\t\t\tn = e.capped(n)\n\t\t}\n"},
+		"n := e.capped(tokens - cached)\n",
+		"n := tokens - cached\n\t\tif e.cfg.ChunkedPrefill {\n\t\t\tn = e.capped(n)\n\t\t}\n"},
 	{"a step that ends at a deadline comes before it", "sim/sim.go",
 		"\tstepEnd\n\tdeadline\n", "\tdeadline\n\tstepEnd\n"},
 	{"what is enqueued as a step starts is in that step", "sim/sim.go",
@@ -57,7 +59,8 @@ var broken = []struct{ rule, file, old, new string }{
 		"slots := input + output - 1\n", "slots := input + output\n"},
 	// Asynchronous scheduling.
 	{"the next batch is formed when a step starts", "engine/step.go",
-		"if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {", "if e.cfg.AsyncScheduling && e.Running()+e.Waiting() < 0 {"},
+		"if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {",
+		"if e.cfg.AsyncScheduling && e.Running()+e.Waiting() < 0 {"},
 	{"a block is findable when its last token has appeared", "engine/steady.go",
 		"behind = 1 //", "behind = 0 //"},
 	{"what a chunk computes of a token in flight is not findable", "engine/step.go",
@@ -87,16 +90,16 @@ var broken = []struct{ rule, file, old, new string }{
 		"\t\t\tif at < i {\n\t\t\t\ti--\n\t\t\t}\n", ""},
 	{"a batch that preempts and is empty is formed again at once", "engine/step.go",
 		"if len(e.current.Preempted) == 0 {", "if len(e.current.Preempted) >= 0 {"},
-	{"snapshots are read after what happens at their instant", "sim/observe.go",
+	{"snapshots are read after what happens at their instant", "sim/telemetry.go",
 		"if at == s.now && !refreshed {", "if at == s.now && refreshed {"},
 	{"a snapshot is read before the steps of its instant start", "sim/steps.go",
 		"s.before(i, true)", "s.before(i, false)"},
 	// What routers count, see and remember.
 	{"a tenant's sheddable requests are counted until they leave", "sim/router.go",
 		"t.sheddable += n\n", "t.sheddable++\n"},
-	{"a window does not have its own beginning", "sim/recent.go",
+	{"a window does not have its own beginning", "sim/window.go",
 		"r.times[r.first[w]] <= now-spansUS[w]", "r.times[r.first[w]] < now-spansUS[w]"},
-	{"who reads one field refreshes no other", "sim/observe.go",
+	{"who reads one field refreshes no other", "sim/telemetry.go",
 		"needs.Of(t.field) && s.now-*taken >= t.us", "s.now-*taken >= t.us"},
 	{"turns go to whoever had none for longest", "policy/round_robin.go",
 		"] = r.turn\n", "] = 1\n"},
@@ -108,7 +111,7 @@ var broken = []struct{ rule, file, old, new string }{
 		"v.Replicas[i].Stats.TakenUS[t.field]+t.us", "max(s.now, v.Replicas[i].Stats.TakenUS[t.field])+t.us"},
 	{"the shadow learns where prompts go", "sim/stages.go",
 		"\t\tshadow.Sent(chosen.Index, r.path, int(r.out.InputTokens))\n", ""},
-	{"a report is known as soon as its lag is over", "sim/watch.go",
+	{"a report is known as soon as its lag is over", "sim/evictions.go",
 		"r.reports[n].at <= s.now {", "r.reports[n].at < s.now {"},
 	{"the last token of a prompt is never expected to be cached", "sim/limits.go",
 		"((input - 1) / l.blockSize)", "(input / l.blockSize)"},
@@ -127,76 +130,59 @@ var broken = []struct{ rule, file, old, new string }{
 	{"there is no watermark where nothing runs", "engine/step.go",
 		"if e.Running() > 0 {\n\t\t\tspare", "{\n\t\t\tspare"},
 	{"a window's sum does not grow with a sequence that fills it", "engine/window.go",
-		"\tw.below -= n\n\tw.sum -= n * (w.size - tick)\n\tw.full += n\n", "\tif n > 1 {\n\t\tw.below -= n\n\t\tw.sum -= n * (w.size - tick)\n\t\tw.full += n\n\t}\n"},
+		"\tw.below -= n\n\tw.sum -= n * (w.size - tick)\n\tw.full += n\n",
+		"\tif n > 1 {\n\t\tw.below -= n\n\t\tw.sum -= n * (w.size - tick)\n\t\tw.full += n\n\t}\n"},
 	{"a window's blocks stop growing when it is full", "kv/window.go",
 		"w.growing[tick%w.blockSize] -= w.leaving[at]", "w.growing[tick%w.blockSize] -= w.leaving[at] / 2"},
 	{"a window's blocks are freed first", "kv/cache.go",
-		"\tc.freeLoose(q.extra)\n\tloose := q.blocks - q.hashed\n", "\tdefer c.freeLoose(q.extra)\n\tloose := q.blocks - q.hashed\n"},
+		"\tc.freeLoose(q.extra)\n\tloose := q.blocks - q.hashed\n",
+		"\tdefer c.freeLoose(q.extra)\n\tloose := q.blocks - q.hashed\n"},
 	{"a chunk's tokens see no further than the window", "engine/window.go",
 		"(n-inside)*w.size", "(n-inside)*(w.size+1)"},
 }
 
-// TestTeeth breaks the rules one at a time and expects the comparison with the
-// reference, or a story or scenario, to notice each.
-func TestTeeth(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("builds a broken engine for every rule; run without -short and -race")
-	}
-	for _, b := range broken {
-		t.Run(b.rule, func(t *testing.T) {
-			file, err := filepath.Abs(filepath.Join("..", b.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := strings.Count(string(text), b.old); n != 1 {
-				t.Fatalf("%s has the rule's text %d times, want once", b.file, n)
-			}
-			out, err := testBroken(t, file, strings.Replace(string(text), b.old, b.new, 1))
-			if err == nil {
-				t.Fatalf("the tests pass without the rule")
-			}
-			caught := ""
-			for line := range strings.Lines(out) {
-				if strings.HasPrefix(line, "--- FAIL: ") {
-					caught += " " + strings.Fields(line)[2]
-				}
-			}
-			if caught == "" {
-				t.Fatalf("no test ran:\n%s", out)
-			}
-			t.Logf("caught by%s", caught)
-		})
-	}
-}
-
-// testBroken runs the comparisons on an engine in which file reads text.
-func testBroken(t *testing.T, file, text string) (string, error) {
-	dir := t.TempDir()
-	other, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-	spec, err := json.Marshal(map[string]any{"Replace": map[string]string{file: other}})
+// path is that of the file to be changed.
+func (m mutation) path(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", m.file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+	return path
+}
+
+// The comparisons that must notice a mutation, quick ones first.
+var comparisons = []string{
+	"^(TestScenarios|TestStories)$", "^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$",
+}
+
+// TestMutations breaks the rules one at a time and expects the comparison with the
+// reference, or a story or scenario, to notice each.
+func TestMutations(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("builds an engine with broken rules; run without -short and -race")
 	}
-	if err := os.WriteFile(overlay, spec, 0o644); err != nil {
-		t.Fatal(err)
+	m := buildMutations(t, broken)
+	if failed := runMutation(t, m.binary, -1, comparisons[0]); failed != nil {
+		t.Fatalf("without a mutation the tests fail: %v", failed)
 	}
-	binary := filepath.Join(dir, "broken.test")
-	if out, err := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("the rule's change does not compile: %s", out)
+	for i, b := range broken {
+		t.Run(b.rule, func(t *testing.T) {
+			t.Parallel()
+			binary := m.binary
+			if m.alone[i] {
+				binary = filepath.Join(t.TempDir(), "mutation.test")
+				text, err := os.ReadFile(b.path(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				buildOverlay(t, binary, map[string][]byte{b.path(t): []byte(strings.Replace(string(text), b.old, b.new, 1))})
+			}
+			failed := runMutation(t, binary, i, comparisons...)
+			if failed == nil {
+				t.Fatalf("the tests pass without the rule")
+			}
+			t.Logf("caught by %v", failed)
+		})
 	}
-	var all []byte
-	for _, tests := range []string{"^(TestScenarios|TestStories)$", "^(TestReference|TestReferenceOnFollowers|TestReferenceOnSessions)$"} { // the quick ones first
-		out, err := exec.Command(binary, "-test.failfast", "-test.run", tests).CombinedOutput()
-		if all = append(all, out...); err != nil {
-			return string(all), err
-		}
-	}
-	return string(all), nil
 }

@@ -101,7 +101,7 @@ func TestDocument(t *testing.T) {
 			scored++
 		}
 		for k, v := range d["artifacts"].(map[string]any) {
-			if err := presentable(v.(string)); err != nil || redacted.MatchString(v.(string)) {
+			if err := checkArtifact(v.(string)); err != nil || redacted.MatchString(v.(string)) {
 				rt.Fatalf("%s: %v: %s", k, err, v)
 			}
 		}
@@ -111,8 +111,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// presentable says why consumers do not take the text as it is.
-func presentable(text string) error {
+// checkArtifact says why consumers do not take the text as it is.
+func checkArtifact(text string) error {
 	if len(text) > 1950 {
 		return fmt.Errorf("%d characters", len(text))
 	}

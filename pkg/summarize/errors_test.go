@@ -35,7 +35,7 @@ func decode(t *testing.T, text string) map[string]any {
 	return d
 }
 
-func TestNotWhole(t *testing.T) {
+func TestIncompleteStreams(t *testing.T) {
 	data := story().data(t)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	without := func(kind string) []byte {
@@ -108,7 +108,7 @@ func TestFilteredIsAWarning(t *testing.T) {
 }
 
 // An error that came down the pipe is the summary.
-func TestFault(t *testing.T) {
+func TestErrorRecordIsSummarized(t *testing.T) {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, false)
 	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0"}),

@@ -15,24 +15,24 @@ import (
 
 // TestDrawingIsWhatMetricsAre: a draw that has every block once has the numbers of the
 // run, wherever the two name the same.
-func TestDrawingIsWhatMetricsAre(t *testing.T) {
+func TestIdentitySampleMatchesMetrics(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := anyRun.Draw(rt, "run")
 		a := metrics.New(classes)
 		r.fill(a)
 		raw := a.Raw()
-		k := &rows{of: map[string]int32{}}
+		k := &rows{index: map[string]int32{}}
 		var order []string
 		for i := range r.outcomes {
 			o := &r.outcomes[i]
-			k.keep(o, metrics.SLOMet(o, a.Targets(o.SLOClass)))
+			k.addOutcome(o, metrics.SLOMet(o, a.Targets(o.SLOClass)))
 			order = append(order, o.ID)
 		}
 		next := -1
 		turn := func(n int) int { next++; return next % n }
-		d := &drawing{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn), k.aligned(order), raw.DurationS}
+		d := &resampledRun{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn), k.aligned(order), raw.DurationS}
 		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`, `model["m"].ttft.p99`, "replica[0].utilization"}
-		found, all := 0, d.all(paths)
+		found, all := 0, d.statistics(paths)
 		for _, v := range metrics.Values(raw) {
 			for i, draw := range all {
 				x, ok := draw[v.Path]
@@ -53,7 +53,7 @@ func TestDrawingIsWhatMetricsAre(t *testing.T) {
 
 // TestNoise: a run against itself has no difference in any draw; against one that is
 // 100 ms slower in each request it has that one in all.
-func TestNoise(t *testing.T) {
+func TestScoreDifferenceInterval(t *testing.T) {
 	fast, slow := &run{trace: "decisions"}, &run{trace: "decisions"}
 	for i := range int64(200) {
 		id := "r" + string(rune('a'+i%26)) + string(rune('a'+i/26))
@@ -71,9 +71,10 @@ func TestNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, _ := document(t, c.m.data(t), o)
-		over := d.Candidates[0].Runs[0].OverBaseline
-		if over == nil || over.Lo < c.lo || over.Hi > c.hi || over.Lo > over.Hi {
-			t.Errorf("interval %+v, want within %v to %v", over, c.lo, c.hi)
+		over := d.Candidates[0].Runs[0].VsBaseline
+		if over == nil || over.CI.Lo < c.lo || over.CI.Hi > c.hi || over.CI.Lo > over.CI.Hi ||
+			over.Diff < over.CI.Lo || over.Diff > over.CI.Hi {
+			t.Errorf("comparison %+v, want an interval within %v to %v", over, c.lo, c.hi)
 		}
 		o.Format = "text"
 		word := "within noise: 95 % +0.0000 to +0.0000"

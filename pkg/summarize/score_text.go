@@ -7,7 +7,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// appendScore adds how the score came about to b.
+// appendScore appends the explanation of the score.
 func appendScore(b []byte, f *fitness.Result) []byte {
 	line := func(head, format string, args ...any) {
 		b = fmt.Appendf(b, "%-11s %s\n", head, stream.Printable(fmt.Sprintf(format, args...)))

@@ -33,11 +33,11 @@ func (r *run) fill(a *metrics.Accumulator) {
 	for i := range r.outcomes {
 		a.Add(&r.outcomes[i])
 		for _, gap := range r.outcomes[i].ITLUS {
-			a.Gap(gap[0], gap[1])
+			a.AddGaps(gap[0], gap[1])
 		}
 	}
-	a.Until(r.until)
-	a.Replica(metrics.ReplicaTotals{Deployment: "main", GPUs: 2, Requests: 3, Completed: 2, PrefillTokens: 1500, DecodeTokens: 18,
+	a.ExtendTo(r.until)
+	a.AddReplica(metrics.ReplicaTotals{Deployment: "main", GPUs: 2, Requests: 3, Completed: 2, PrefillTokens: 1500, DecodeTokens: 18,
 		QueriedTokens: 2000, CachedTokens: 500, PeakQueue: 1, PeakBatch: 2, BlockUS: 40_000_000, PeakBlocks: 60, Blocks: 100,
 		UpUS: 4_000_000, BusyUS: 1_000_000})
 }
@@ -135,8 +135,8 @@ func document(t *testing.T, data []byte, o Options) (*Document, *metrics.Raw) {
 		t.Fatal(err)
 	}
 	raw := &metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}
-	d := &Document{Metrics: metrics.Whole{Raw: raw}}
-	dec := json.NewDecoder(bytes.NewReader(present(t, text)))
+	d := &Document{Metrics: metrics.WithNulls{Raw: raw}}
+	dec := json.NewDecoder(bytes.NewReader(pruneEmpty(t, text)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(d); err != nil {
 		t.Fatal(err)
@@ -144,8 +144,8 @@ func document(t *testing.T, data []byte, o Options) (*Document, *metrics.Raw) {
 	return d, raw
 }
 
-// present is a document without what is null or empty in it: as the types have it.
-func present(t *testing.T, text string) []byte {
+// pruneEmpty is a document without what is null or empty in it: as the types have it.
+func pruneEmpty(t *testing.T, text string) []byte {
 	t.Helper()
 	var prune func(v any) any
 	prune = func(v any) any {
@@ -221,14 +221,14 @@ main/0              3          2    1518  25.0 %           1           2   10.0 
 
 warnings (? marks percentiles of fewer than 10/(1-p) samples)
   3 requests arrive after the horizon and were not offered
-  ttft: 3 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  tpot: 2 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  e2e: 3 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  queue: 3 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  itl: 30 samples are few for p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  cls: 2 of 2 have percentiles of few samples (p99 needs 1000; the fewest, 1, are ttft of batch)
-  tenant: 2 of 2 have percentiles of few samples (p99 needs 1000; the fewest, 1, are tpot of t1)
-  model: 1 of 1 have percentiles of few samples (p99 needs 1000; the fewest, 2, are tpot of m)
+  ttft: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  tpot: 2 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  e2e: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  queue: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  itl: 30 samples are too few for p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  cls: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: ttft of batch)
+  tenant: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: tpot of t1)
+  model: 1 of 1 groups have percentiles of too few samples (p99 needs 1000; minimum 2: tpot of m)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -335,7 +335,7 @@ func TestFiltersMeasureAsMetricsDo(t *testing.T) {
 }
 
 // Order, compression and trace level change no byte of the summary.
-func TestSameSummary(t *testing.T) {
+func TestOrderAndTraceLevelDoNotMatter(t *testing.T) {
 	r := story()
 	want, err := summarize(r.data(t), Options{Format: "json"})
 	if err != nil {
@@ -378,7 +378,7 @@ func TestITLWithoutGaps(t *testing.T) {
 }
 
 // Outcomes do not say when a request timed out; a part of a run must.
-func TestTimedOutEndsUnknown(t *testing.T) {
+func TestUnknownEndOfTimedOutRequests(t *testing.T) {
 	r := story()
 	r.outcomes[3].State, r.outcomes[3].Reason, r.until = stream.StateTimedOut, "deadline", 9_000_000
 	const caveat = "outcomes do not say when 1 requests timed out"

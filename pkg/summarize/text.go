@@ -47,7 +47,7 @@ func (d *Document) text(scored bool) []byte {
 	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished%s",
 		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, admitted)
 	if len(m.Reasons) > 0 {
-		line("not done", "%s", reasons(m.Reasons))
+		line("not done", "%s", reasonCounts(m.Reasons))
 	}
 	if s := m.Sessions; s != nil {
 		line("sessions", "%d offered = %d completed + %d broken + %d unfinished%s%s", s.Offered, s.Completed, s.Broken, s.Unfinished,
@@ -93,7 +93,7 @@ func appendTotals(b []byte, m *metrics.Raw) []byte {
 	if l := m.Load; l != nil {
 		line("load", "%.3f of the cluster's capacity with what was found cached, %.3f without", l.Offered, l.Uncached)
 	}
-	if text := cache(m); text != "" {
+	if text := cacheText(m); text != "" {
 		line("KV cache", "%s", text)
 	}
 	if m.Fairness != nil {
@@ -145,8 +145,8 @@ func (s *Selection) text() string {
 	return stream.Printable(strings.Join(parts, ", "))
 }
 
-// cache says what is known of the block caches, "" of nothing.
-func cache(m *metrics.Raw) string {
+// cacheText says what is known of the block caches, "" of nothing.
+func cacheText(m *metrics.Raw) string {
 	var known []string
 	if m.KV.UtilMean != nil {
 		known = append(known, percent("%s of the blocks in use", m.KV.UtilMean)+percent(" (at most %s)", m.KV.UtilMax))
@@ -224,7 +224,7 @@ func quantile(d *metrics.Distribution, percent int64) string {
 	case 99:
 		ms = d.P99
 	}
-	if d.Count < metrics.Needs(percent) {
+	if d.Count < metrics.MinSamples(percent) {
 		mark = "?"
 	}
 	return fmt.Sprintf("%.2f%s", ms, mark)
@@ -232,7 +232,7 @@ func quantile(d *metrics.Distribution, percent int64) string {
 
 // groups is the table of the parts of a run, empty if there are fewer than least.
 func groups(by string, parts map[string]*metrics.Group, least int) *table {
-	t := &table{more: len(parts) - maxRows}
+	t := &table{omitted: len(parts) - maxRows}
 	if len(parts) < least {
 		return t
 	}
@@ -255,7 +255,7 @@ func groups(by string, parts map[string]*metrics.Group, least int) *table {
 
 // replicas is the table of replicas.
 func replicas(m *metrics.Raw) *table {
-	t := &table{more: len(m.Replica) - maxRows}
+	t := &table{omitted: len(m.Replica) - maxRows}
 	if len(m.Replica) == 0 {
 		return t
 	}
@@ -274,8 +274,8 @@ func replicas(m *metrics.Raw) *table {
 	return t
 }
 
-// reasons lists how many requests did not complete, by why.
-func reasons(count map[string]int64) string {
+// reasonCounts lists how many requests did not complete, by why.
+func reasonCounts(count map[string]int64) string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(count)) {
 		list = append(list, fmt.Sprintf("%d %s", count[why], stream.Printable(why)))

@@ -14,18 +14,18 @@ type Workload struct {
 	Load *capacity.Load `json:"load,omitempty"`
 }
 
-// described is a workload as it is read.
-type described struct {
-	describer *workloadstats.Describer
-	at        stream.Arrival // memory
+// workloadDoc is a workload as it is read.
+type workloadDoc struct {
+	builder *workloadstats.Describer
+	at      stream.Arrival // memory
 	// cluster is nil unless one was named.
 	cluster  *cluster.Config
 	document *Workload
 }
 
-// describe begins to describe the stream, which is a workload.
-func (s *summary) describe(r *stream.Reader) error {
-	if s.options.Where.keeps != nil {
+// startWorkload begins to describe the stream, which is a workload.
+func (s *summary) startWorkload(r *stream.Reader) error {
+	if s.options.Where.matches != nil {
 		return r.Errorf("--where is about outcomes; this is a workload (blis-gen --where keeps a part of one)")
 	}
 	for _, flag := range []struct {
@@ -36,7 +36,7 @@ func (s *summary) describe(r *stream.Reader) error {
 			return r.Errorf("%s is about runs; this is a workload, which has no score", flag.name)
 		}
 	}
-	s.workload = &described{describer: workloadstats.New()}
+	s.workload = &workloadDoc{builder: workloadstats.New()}
 	if name := s.options.Cluster; name != nil {
 		var err error
 		s.workload.cluster, err = cluster.Load(*name, cluster.Options{Warn: func(w string) { s.warn("%s", w) }})
@@ -45,16 +45,16 @@ func (s *summary) describe(r *stream.Reader) error {
 	return nil
 }
 
-// arrival counts the record at hand if the options ask for it.
-func (s *summary) arrival(r *stream.Reader) error {
+// addArrival counts the record at hand if the options ask for it.
+func (s *summary) addArrival(r *stream.Reader) error {
 	w := s.workload
 	if err := r.Arrival(&w.at); err != nil {
 		return err
 	}
-	s.seen++
-	if s.options.within(*w.at.At()) {
-		s.chosen++
-		w.describer.Add(&w.at)
+	s.outcomesSeen++
+	if s.options.inTimeRange(*w.at.At()) {
+		s.outcomesSelected++
+		w.builder.Add(&w.at)
 	}
 	return nil
 }
@@ -63,14 +63,14 @@ func (s *summary) arrival(r *stream.Reader) error {
 func (s *summary) finishWorkload(r *stream.Reader) (err error) {
 	w := s.workload
 	s.digest = r.Digest()
-	w.document = &Workload{Description: w.describer.Description()}
+	w.document = &Workload{Description: w.builder.Description()}
 	if w.cluster == nil {
 		return nil
 	}
 	calls := func(yield func(capacity.Call) bool) {
-		w.describer.Calls(func(c workloadstats.Call) bool { return yield(capacity.Call(c)) })
+		w.builder.Calls(func(c workloadstats.Call) bool { return yield(capacity.Call(c)) })
 	}
-	l, err := capacity.Of(w.cluster, calls, w.describer.OfferedUS())
+	l, err := capacity.Of(w.cluster, calls, w.builder.OfferedUS())
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ func (d *Document) describe(b []byte) []byte {
 	line("arrivals", "%d = %d requests + %d sessions; %d calls of models", w.Arrivals, w.Requests, w.Sessions, w.Calls)
 	line("duration", "%.3f s, from the first arrival to the last", w.DurationS)
 	if w.Rate != nil {
-		line("rate", "%.4g arrivals/s%s", *w.Rate, extremes(&w.Timeline))
-		line("over time", "|%s| %d x %d s", draw(w.Timeline.Counts), len(w.Timeline.Counts), w.Timeline.BucketS)
+		line("rate", "%.4g arrivals/s%s", *w.Rate, rateRange(&w.Timeline))
+		line("over time", "|%s| %d x %d s", sparkline(w.Timeline.Counts), len(w.Timeline.Counts), w.Timeline.BucketS)
 	}
 	if w.CV != nil {
 		fano := ""
@@ -32,7 +32,7 @@ func (d *Document) describe(b []byte) []byte {
 	}
 	if p := w.Prefix; p != nil {
 		line("prefixes", "%.1f %% of the prompt tokens were there before, %.1f %% in whole blocks of %d; %.1f %% have names",
-			100*p.Hit, 100*p.BlockHit, p.BlockSize, 100*p.Named)
+			100*p.Hit, 100*p.BlockHit, p.BlockSize, 100*p.Identified)
 	}
 	if l := w.Load; l != nil && l.Offered != nil {
 		line("load", "%.3f of the cluster's capacity if all of these are found cached, %.3f if none", *l.Offered, *l.Uncached)
@@ -41,18 +41,18 @@ func (d *Document) describe(b []byte) []byte {
 	b = lengths(&w.Lengths).append(b)
 	if s := w.Session; s != nil {
 		b = append(b, '\n')
-		b = inSessions(s).append(b)
-		if s.Own != nil {
-			line("own history", "%.1f %% of the sessions' prompt tokens, in blocks; median of the sessions %.1f %%", 100**s.Own, 100**s.OwnMedian)
+		b = workloadSessions(s).append(b)
+		if s.SessionHit != nil {
+			line("own history", "%.1f %% of the sessions' prompt tokens, in blocks; median of the sessions %.1f %%", 100**s.SessionHit, 100**s.SessionHitMedian)
 		}
-		if s.TurnsOwn != nil {
-			line("own history", "%.1f %% of the conversations' prompt tokens, in blocks", 100**s.TurnsOwn)
+		if s.TurnsSessionHit != nil {
+			line("own history", "%.1f %% of the conversations' prompt tokens, in blocks", 100**s.TurnsSessionHit)
 		}
 		if len(s.Workflows) > 0 {
-			line("workflows", "%s", reasons(s.Workflows))
+			line("workflows", "%s", reasonCounts(s.Workflows))
 		}
 	}
-	for _, t := range []*table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2), parts("model", w.Model, 2), loads(w.Load)} {
+	for _, t := range []*table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2), parts("model", w.Model, 2), loadTable(w.Load)} {
 		if len(t.rows) > 1 {
 			b = append(b, '\n')
 			b = t.append(b)
@@ -64,16 +64,16 @@ func (d *Document) describe(b []byte) []byte {
 	return d.appendWarnings(b)
 }
 
-// value puts a number into the format, "" if it is absent.
-func value(format string, x *float64) string {
+// formatOrEmpty puts a number into the format, "" if it is absent.
+func formatOrEmpty(format string, x *float64) string {
 	if x == nil {
 		return ""
 	}
 	return fmt.Sprintf(format, *x)
 }
 
-// extremes are the least and the greatest rate.
-func extremes(t *workloadstats.Timeline) string {
+// rateRange are the least and the greatest rate.
+func rateRange(t *workloadstats.Timeline) string {
 	least, most, ok := t.Rates()
 	if !ok {
 		return ""
@@ -84,8 +84,8 @@ func extremes(t *workloadstats.Timeline) string {
 // shades are how many arrivals there are, from none to the most.
 const shades = " .:-=+*#%@"
 
-// draw is a character for each count.
-func draw(counts []int64) string {
+// sparkline is a character for each count.
+func sparkline(counts []int64) string {
 	most := slices.Max(counts)
 	line := make([]byte, len(counts))
 	for i, n := range counts {
@@ -120,8 +120,8 @@ func lengths(l *workloadstats.Lengths) *table {
 	return t
 }
 
-// inSessions is the table of what sessions have.
-func inSessions(s *workloadstats.Sessions) *table {
+// workloadSessions is the table of what sessions have.
+func workloadSessions(s *workloadstats.Sessions) *table {
 	t := &table{}
 	distributionHead(t, "sessions")
 	distributionRow(t, "calls", s.Calls, 0)
@@ -137,7 +137,7 @@ func inSessions(s *workloadstats.Sessions) *table {
 // parts is the table of the parts of a workload, empty if there are fewer than
 // least.
 func parts(by string, all map[string]*workloadstats.Part, least int) *table {
-	t := &table{more: len(all) - maxRows}
+	t := &table{omitted: len(all) - maxRows}
 	if len(all) < least {
 		return t
 	}
@@ -145,7 +145,7 @@ func parts(by string, all map[string]*workloadstats.Part, least int) *table {
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names[:min(len(names), maxRows)] {
 		p := all[name]
-		row := []string{stream.Printable(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
+		row := []string{stream.Printable(name), strconv.FormatInt(p.Arrivals, 10), orDash(formatOrEmpty("%.4g", p.Rate)), orDash(formatOrEmpty("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
 		for _, d := range []*workloadstats.Distribution{p.Input, p.Output} {
 			if d == nil {
 				row = append(row, "-", "-", "-")
@@ -153,28 +153,28 @@ func parts(by string, all map[string]*workloadstats.Part, least int) *table {
 				row = append(row, fmt.Sprintf("%.1f", d.Mean), fmt.Sprintf("%.0f", d.P50), fmt.Sprintf("%.0f", d.P95))
 			}
 		}
-		t.row(append(row, or(value("%.3f", p.Correlation)))...)
+		t.row(append(row, orDash(formatOrEmpty("%.3f", p.Correlation)))...)
 	}
 	return t
 }
 
-// or is text, or what stands for a number that is absent.
-func or(text string) string {
+// orDash is text, or what stands for a number that is absent.
+func orDash(text string) string {
 	if text == "" {
 		return "-"
 	}
 	return text
 }
 
-// loads is the table of a cluster's models.
-func loads(l *capacity.Load) *table {
+// loadTable is the table of a cluster's models.
+func loadTable(l *capacity.Load) *table {
 	t := &table{}
 	if l == nil {
 		return t
 	}
 	t.row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
 	for _, m := range l.Models {
-		t.row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
+		t.row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), orDash(formatOrEmpty("%.3f", m.Offered)), orDash(formatOrEmpty("%.3f", m.Uncached)),
 			fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached), m.Limit)
 	}
 	return t

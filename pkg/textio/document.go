@@ -10,7 +10,7 @@ import (
 // Documents reads a text of JSON values of any layout, one after the other. The
 // text is held in memory.
 type Documents struct {
-	Place
+	Position
 	text []byte
 	dec  *json.Decoder
 }
@@ -21,7 +21,7 @@ func NewDocuments(name string, r io.Reader) (*Documents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Documents{Place{Name: name}, text, json.NewDecoder(bytes.NewReader(text))}, nil
+	return &Documents{Position{Name: name}, text, json.NewDecoder(bytes.NewReader(text))}, nil
 }
 
 // Read decodes the next value into v, which may have only a part of it; io.EOF
@@ -33,18 +33,18 @@ func (d *Documents) Read(v any) error {
 	var value json.RawMessage
 	from := int(d.dec.InputOffset())
 	if err := d.dec.Decode(&value); err != nil {
-		return d.fault(from, json.Unmarshal(d.text[from:], &value))
+		return d.locate(from, json.Unmarshal(d.text[from:], &value))
 	}
 	from = int(d.dec.InputOffset()) - len(value)
 	d.Line = 1 + bytes.Count(d.text[:from], []byte("\n"))
 	if err := json.Unmarshal(value, v); err != nil {
-		return d.fault(from, err)
+		return d.locate(from, err)
 	}
 	return nil
 }
 
-// One is Read for a text that must hold exactly one value.
-func (d *Documents) One(v any) error {
+// ReadSingle is Read for a text that must hold exactly one value.
+func (d *Documents) ReadSingle(v any) error {
 	if err := d.Read(v); err == io.EOF {
 		return d.Errorf("is empty")
 	} else if err != nil {
@@ -58,9 +58,9 @@ func (d *Documents) One(v any) error {
 	return nil
 }
 
-// fault is an error of encoding/json in what begins at the byte from, with its
+// locate is an error of encoding/json in what begins at the byte from, with its
 // line; on a line that is long, also with its column.
-func (d *Documents) fault(from int, err error) error {
+func (d *Documents) locate(from int, err error) error {
 	var syntax *json.SyntaxError
 	var value *json.UnmarshalTypeError
 	at := int64(0)
@@ -78,7 +78,7 @@ func (d *Documents) fault(from int, err error) error {
 		return d.Errorf("the text ends in the middle of a value: is the file truncated?")
 	}
 	if column := end - bytes.LastIndexByte(before, '\n') - 1; column > 200 {
-		return d.Errorf("at column %d: %s", column, JSONFault(err))
+		return d.Errorf("at column %d: %s", column, JSONMessage(err))
 	}
-	return d.Errorf("%s", JSONFault(err))
+	return d.Errorf("%s", JSONMessage(err))
 }

@@ -48,7 +48,7 @@ func (in Input) Open() (*Text, error) {
 			t.Close()
 			return nil, &stream.SyntaxError{File: in.Name, Msg: "the compressed data are corrupt: " + err.Error()}
 		}
-		b = bufio.NewReaderSize(&gunzipped{z}, 64<<10)
+		b = bufio.NewReaderSize(&gzipReader{z}, 64<<10)
 	}
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
@@ -76,10 +76,10 @@ func (t *Text) Close() error {
 	return nil
 }
 
-// gunzipped is a decompressor that says of its errors what they are about.
-type gunzipped struct{ z *gzip.Reader }
+// gzipReader is a decompressor that says of its errors what they are about.
+type gzipReader struct{ z *gzip.Reader }
 
-func (g *gunzipped) Read(p []byte) (int, error) {
+func (g *gzipReader) Read(p []byte) (int, error) {
 	n, err := g.z.Read(p)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -90,9 +90,9 @@ func (g *gunzipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Place is where a reader stands in its input, and what it has to say in the
+// Position is where a reader stands in its input, and what it has to say in the
 // end. Readers embed it.
-type Place struct {
+type Position struct {
 	// Name is the file's, for people; Line counts from 1, 0 is no line.
 	Name string
 	Line int
@@ -101,23 +101,23 @@ type Place struct {
 }
 
 // Errorf makes a *stream.SyntaxError about the line at hand.
-func (p *Place) Errorf(format string, args ...any) error {
+func (p *Position) Errorf(format string, args ...any) error {
 	return &stream.SyntaxError{File: p.Name, Line: p.Line, Msg: fmt.Sprintf(format, args...)}
 }
 
 // Warnings says what was odd.
-func (p *Place) Warnings() []string { return p.warnings }
+func (p *Position) Warnings() []string { return p.warnings }
 
 // Warn notes what is odd, in the words of others that name the file.
-func (p *Place) Warn(odd ...string) { p.warnings = append(p.warnings, odd...) }
+func (p *Position) Warn(odd ...string) { p.warnings = append(p.warnings, odd...) }
 
 // Warnf notes what is odd, with the name of the input.
-func (p *Place) Warnf(format string, args ...any) {
+func (p *Position) Warnf(format string, args ...any) {
 	p.warnings = append(p.warnings, p.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// LeftOut warns of rows that were left out, if there were any.
-func (p *Place) LeftOut(rows int64, which string) []string {
+// WarningsWithDropped warns of rows that were left out, if there were any.
+func (p *Position) WarningsWithDropped(rows int64, which string) []string {
 	if rows == 0 {
 		return p.warnings
 	}

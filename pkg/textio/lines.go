@@ -18,7 +18,7 @@ const maxLine = 16 << 20
 
 // Lines reads a text of JSON objects, one a line.
 type Lines struct {
-	Place
+	Position
 	text *Text // nil where somebody else closes it
 	scan *bufio.Scanner
 }
@@ -36,7 +36,7 @@ func OpenLines(in Input) (*Lines, error) {
 
 // NewLines reads a text that is open and decompressed; errors call it by name.
 func NewLines(name string, r io.Reader) *Lines {
-	l := &Lines{Place: Place{Name: name}, scan: bufio.NewScanner(r)}
+	l := &Lines{Position: Position{Name: name}, scan: bufio.NewScanner(r)}
 	l.scan.Buffer(nil, maxLine)
 	return l
 }
@@ -53,14 +53,14 @@ func (l *Lines) Close() error {
 // be unknown; io.EOF after the last.
 func (l *Lines) Read(row any) error { return l.decode(row, true) }
 
-// ReadSome is Read for objects of which row has only a part.
-func (l *Lines) ReadSome(row any) error { return l.decode(row, false) }
+// ReadLenient is Read for objects of which row has only a part.
+func (l *Lines) ReadLenient(row any) error { return l.decode(row, false) }
 
 func (l *Lines) decode(row any, strict bool) error {
 	for {
 		l.Line++
 		if !l.scan.Scan() {
-			return l.ending()
+			return l.endError()
 		}
 		if len(bytes.TrimSpace(l.scan.Bytes())) > 0 {
 			break
@@ -71,7 +71,7 @@ func (l *Lines) decode(row any, strict bool) error {
 		dec.DisallowUnknownFields()
 	}
 	if err := dec.Decode(row); err != nil {
-		return l.Errorf("%s", JSONFault(err))
+		return l.Errorf("%s", JSONMessage(err))
 	}
 	if dec.More() {
 		return l.Errorf("there is more on the line after the object")
@@ -79,8 +79,8 @@ func (l *Lines) decode(row any, strict bool) error {
 	return nil
 }
 
-// ending says why there are no more lines.
-func (l *Lines) ending() error {
+// endError says why there are no more lines.
+func (l *Lines) endError() error {
 	switch err := l.scan.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return l.Errorf("is longer than %d MiB", maxLine>>20)
@@ -90,10 +90,10 @@ func (l *Lines) ending() error {
 	return io.EOF
 }
 
-// Need reports the first of some fields that is absent.
-func (l *Lines) Need(fields ...Field) error {
+// Require reports the first of some fields that is absent.
+func (l *Lines) Require(fields ...Field) error {
 	for _, f := range fields {
-		if f.absent {
+		if f.missing {
 			return l.Errorf("%s must be given", f.name)
 		}
 	}
@@ -102,12 +102,12 @@ func (l *Lines) Need(fields ...Field) error {
 
 // Field is one of a row, and whether it is absent.
 type Field struct {
-	name   string
-	absent bool
+	name    string
+	missing bool
 }
 
-// Absent is the field called name.
-func Absent(name string, absent bool) Field { return Field{name, absent} }
+// MissingIf is the field called name.
+func MissingIf(name string, missing bool) Field { return Field{name, missing} }
 
 // Time checks a time of a row in some unit.
 func (l *Lines) Time(name string, v float64, unit string) error {
@@ -117,11 +117,11 @@ func (l *Lines) Time(name string, v float64, unit string) error {
 	return nil
 }
 
-// notNumber is what encoding/json says of NaN, Infinity and -Infinity.
-var notNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
+// nonFiniteNumber is what encoding/json says of NaN, Infinity and -Infinity.
+var nonFiniteNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
 
-// JSONFault is what an error of encoding/json says, in our words.
-func JSONFault(err error) string {
+// JSONMessage is what an error of encoding/json says, in our words.
+func JSONMessage(err error) string {
 	var value *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &value):
@@ -130,24 +130,24 @@ func JSONFault(err error) string {
 	case value.Field == "" && value.Type.Kind() == reflect.Slice:
 		return "must be a list, not " + value.Value
 	case value.Field == "":
-		return "cannot be " + one(value.Value)
+		return "cannot be " + withArticle(value.Value)
 	case value.Type.Kind() == reflect.Int64:
 		return value.Field + " takes whole numbers, not " + value.Value
 	default:
-		return value.Field + " cannot be " + one(value.Value)
+		return value.Field + " cannot be " + withArticle(value.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "ends in the middle of a value"
 	}
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && notNumber.MatchString(syntax.Error()) {
+	if errors.As(err, &syntax) && nonFiniteNumber.MatchString(syntax.Error()) {
 		return "NaN and Infinity, which Python writes, are no numbers in JSON: null is what was not measured"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// one is a kind of value with its article.
-func one(kind string) string {
+// withArticle is a kind of value with its article.
+func withArticle(kind string) string {
 	if strings.HasPrefix(kind, "a") || strings.HasPrefix(kind, "o") {
 		return "an " + kind
 	}

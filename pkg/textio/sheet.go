@@ -14,10 +14,10 @@ import (
 	"blis/pkg/stream"
 )
 
-// Sheet reads a table whose first line names its columns, of values separated as
+// Table reads a table whose first line names its columns, of values separated as
 // Separator finds. Names are found in capitals or not.
-type Sheet struct {
-	Place
+type Table struct {
+	Position
 	text *Text // nil where somebody else closes it
 	csv  *csv.Reader
 	// Header are the names of the columns, Row the values of the line at hand, until
@@ -25,14 +25,14 @@ type Sheet struct {
 	Header, Row []string
 }
 
-// OpenSheet opens a table and reads its first line. columns says which ones a
+// OpenTable opens a table and reads its first line. columns says which ones a
 // line of that format has.
-func OpenSheet(in Input, columns string) (*Sheet, error) {
+func OpenTable(in Input, columns string) (*Table, error) {
 	t, err := in.Open()
 	if err != nil {
 		return nil, err
 	}
-	s, err := NewSheet(in.Name, t, columns)
+	s, err := NewTable(in.Name, t, columns)
 	if err != nil {
 		t.Close()
 		return nil, err
@@ -41,22 +41,22 @@ func OpenSheet(in Input, columns string) (*Sheet, error) {
 	return s, nil
 }
 
-// NewSheet is OpenSheet for a text that is open and decompressed; errors call it
+// NewTable is OpenSheet for a text that is open and decompressed; errors call it
 // by name.
-func NewSheet(name string, r io.Reader, columns string) (*Sheet, error) {
-	text := bufio.NewReaderSize(r, longestHeader)
-	begin, _ := text.Peek(longestHeader) // what is wrong shows again
+func NewTable(name string, r io.Reader, columns string) (*Table, error) {
+	text := bufio.NewReaderSize(r, headerSize)
+	begin, _ := text.Peek(headerSize) // what is wrong shows again
 	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
 		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, and no table; the first line must be " + columns}
 	}
-	s := &Sheet{Place: Place{Name: name}, csv: csv.NewReader(text)}
+	s := &Table{Position: Position{Name: name}, csv: csv.NewReader(text)}
 	s.csv.Comma = Separator(begin)
 	s.csv.ReuseRecord = true
 	return s, s.readHeader(columns)
 }
 
-// longestHeader is how much of a table its separator is looked for in.
-const longestHeader = 4 << 10
+// headerSize is how much of a table its separator is looked for in.
+const headerSize = 4 << 10
 
 // Separator is what stands between the values of a table that begins with text: a
 // tab or a semicolon if there is no comma in its first line, else a comma.
@@ -71,14 +71,14 @@ func Separator(text []byte) rune {
 }
 
 // Close closes the text that OpenSheet opened.
-func (s *Sheet) Close() error {
+func (s *Table) Close() error {
 	if s.text == nil {
 		return nil
 	}
 	return s.text.Close()
 }
 
-func (s *Sheet) readHeader(columns string) error {
+func (s *Table) readHeader(columns string) error {
 	err := s.Read()
 	if err == io.EOF {
 		s.Line = 1
@@ -98,7 +98,7 @@ func (s *Sheet) readHeader(columns string) error {
 }
 
 // Read moves to the next line; io.EOF after the last.
-func (s *Sheet) Read() (err error) {
+func (s *Table) Read() (err error) {
 	s.Row, err = s.csv.Read()
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
@@ -117,7 +117,7 @@ func (s *Sheet) Read() (err error) {
 }
 
 // Column is the place of a column by one of its names; -1 if there is none.
-func (s *Sheet) Column(names ...string) int {
+func (s *Table) Column(names ...string) int {
 	for _, name := range names {
 		if i := slices.Index(s.Header, name); i >= 0 {
 			return i
@@ -131,8 +131,8 @@ func (s *Sheet) Column(names ...string) int {
 	return -1
 }
 
-// Need is Column for one that must be there.
-func (s *Sheet) Need(names ...string) (int, error) {
+// RequireColumn is Column for one that must be there.
+func (s *Table) RequireColumn(names ...string) (int, error) {
 	i := s.Column(names...)
 	if i < 0 {
 		return i, s.Errorf("a column %s must be there, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
@@ -140,27 +140,27 @@ func (s *Sheet) Need(names ...string) (int, error) {
 	return i, nil
 }
 
-// Wanted is a column that must be there, and where its place goes.
-type Wanted struct {
-	name string
-	into *int
+// ColumnRef is a column that must be there, and where its place goes.
+type ColumnRef struct {
+	name  string
+	index *int
 }
 
-// Want is the column called name.
-func Want(name string, into *int) Wanted { return Wanted{name, into} }
+// Ref is the column called name.
+func Ref(name string, index *int) ColumnRef { return ColumnRef{name, index} }
 
-// NeedAll is Need for several.
-func (s *Sheet) NeedAll(columns ...Wanted) (err error) {
+// RequireColumns is Need for several.
+func (s *Table) RequireColumns(columns ...ColumnRef) (err error) {
 	for _, c := range columns {
-		if *c.into, err = s.Need(c.name); err != nil {
+		if *c.index, err = s.RequireColumn(c.name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Others names the columns that are in none of the places used.
-func (s *Sheet) Others(used ...int) []string {
+// UnusedColumns names the columns that are in none of the places used.
+func (s *Table) UnusedColumns(used ...int) []string {
 	var names []string
 	for i, name := range s.Header {
 		if !slices.Contains(used, i) {
@@ -171,7 +171,7 @@ func (s *Sheet) Others(used ...int) []string {
 }
 
 // Value is the text in a column, "" for one that is not there.
-func (s *Sheet) Value(column int) string {
+func (s *Table) Value(column int) string {
 	if column < 0 {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (s *Sheet) Value(column int) string {
 }
 
 // Integer is the whole number in a column, also one that is written as 512.0.
-func (s *Sheet) Integer(column int) (int64, error) {
+func (s *Table) Integer(column int) (int64, error) {
 	whole, fraction, _ := strings.Cut(s.Value(column), ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || strings.Trim(fraction, "0") != "" {
@@ -189,7 +189,7 @@ func (s *Sheet) Integer(column int) (int64, error) {
 }
 
 // Optional is Integer, but 0 where the column or its value is not there.
-func (s *Sheet) Optional(column int) (int64, error) {
+func (s *Table) Optional(column int) (int64, error) {
 	if s.Value(column) == "" {
 		return 0, nil
 	}
@@ -197,7 +197,7 @@ func (s *Sheet) Optional(column int) (int64, error) {
 }
 
 // Time is the number in a column of times, at least 0.
-func (s *Sheet) Time(column int) (float64, error) {
+func (s *Table) Time(column int) (float64, error) {
 	v, err := strconv.ParseFloat(s.Value(column), 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
 		return 0, s.Errorf("%s must be a number of at least 0, is %q", s.Header[column], s.Row[column])
@@ -206,7 +206,7 @@ func (s *Sheet) Time(column int) (float64, error) {
 }
 
 // Integers reads several columns, each into its place.
-func (s *Sheet) Integers(columns []int, into ...*int64) (err error) {
+func (s *Table) Integers(columns []int, into ...*int64) (err error) {
 	for i, column := range columns {
 		if *into[i], err = s.Integer(column); err != nil {
 			return err

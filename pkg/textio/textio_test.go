@@ -53,14 +53,14 @@ func TestDocuments(t *testing.T) {
 }
 
 // One value is one.
-func TestOneDocument(t *testing.T) {
+func TestSingleDocument(t *testing.T) {
 	for text, want := range map[string]string{"[1]": "", " [1]\n": "", "": "in: is empty", "[1]\n[2]": "in:2: there is more after the first value, which must be the only one"} {
 		d, err := NewDocuments("in", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var list []int
-		if err := d.One(&list); (err == nil) != (want == "") || err != nil && err.Error() != want {
+		if err := d.ReadSingle(&list); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -81,11 +81,11 @@ func TestLines(t *testing.T) {
 	}
 	l = NewLines("in", strings.NewReader(text))
 	for _, want := range []int{1, 2} {
-		if err := l.ReadSome(&row); err != nil || row.A != want {
+		if err := l.ReadLenient(&row); err != nil || row.A != want {
 			t.Errorf("%d: %v, %v", want, row, err)
 		}
 	}
-	if err := l.ReadSome(&row); err == nil || err.Error() != "in:4: there is more on the line after the object" {
+	if err := l.ReadLenient(&row); err == nil || err.Error() != "in:4: there is more on the line after the object" {
 		t.Errorf("more on the line: %v", err)
 	}
 }

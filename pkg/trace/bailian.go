@@ -48,8 +48,8 @@ func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	if err := b.Read(row); err != nil {
 		return 0, err
 	}
-	if err := b.Need(textio.Absent("chat_id", row.ChatID == nil), textio.Absent("parent_chat_id", row.ParentChatID == nil), textio.Absent("timestamp", row.Timestamp == nil),
-		textio.Absent("input_length", row.InputLength == nil), textio.Absent("output_length", row.OutputLength == nil)); err != nil {
+	if err := b.Require(textio.MissingIf("chat_id", row.ChatID == nil), textio.MissingIf("parent_chat_id", row.ParentChatID == nil), textio.MissingIf("timestamp", row.Timestamp == nil),
+		textio.MissingIf("input_length", row.InputLength == nil), textio.MissingIf("output_length", row.OutputLength == nil)); err != nil {
 		return 0, err
 	}
 	if err := b.Time("timestamp", *row.Timestamp, "s"); err != nil {
@@ -59,7 +59,7 @@ func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
 	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), textio.MaxTokens)
 	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
-	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Place, r, row.HashIDs, false)
+	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Position, r, row.HashIDs, false)
 }
 
 // root is the chat in which the conversation of chat began. A parent that stands
@@ -77,4 +77,4 @@ func (b *bailian) root(chat, parent int64) int64 {
 }
 
 // Warnings says what was odd.
-func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.Place) }
+func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.Position) }

@@ -11,8 +11,8 @@ import (
 type blis struct {
 	text *textio.Text
 	in   *stream.Reader
-	// read says that the record at hand is not handed out yet.
-	read bool
+	// pending says that the record at hand is not handed out yet.
+	pending bool
 }
 
 func openBLIS(in Input, _ Options) (Reader, error) {
@@ -23,8 +23,8 @@ func openBLIS(in Input, _ Options) (Reader, error) {
 	b := &blis{text: t, in: stream.NewReader(t)}
 	b.in.Expect(stream.StreamWorkload)
 	// The header, if there is one, says which classes there are.
-	if b.read = b.in.Next(); b.read && b.in.Kind() == stream.KindHeader {
-		b.read = false
+	if b.pending = b.in.Next(); b.pending && b.in.Kind() == stream.KindHeader {
+		b.pending = false
 	}
 	if err := b.in.Err(); err != nil {
 		b.Close()
@@ -42,8 +42,8 @@ func (b *blis) Classes() []stream.SLOClass {
 }
 
 func (b *blis) Next(a *stream.Arrival) (float64, error) {
-	for b.read || b.in.Next() {
-		b.read = false
+	for b.pending || b.in.Next() {
+		b.pending = false
 		switch b.in.Kind() {
 		case stream.KindRequest, stream.KindSession:
 			if err := b.in.Arrival(a); err != nil {

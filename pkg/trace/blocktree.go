@@ -28,7 +28,7 @@ type blockNode struct {
 	// there.
 	uses int32
 	// run is the number of its run, place its place there, from 1.
-	run, place int32
+	run, position int32
 }
 
 type blockStep struct {
@@ -69,8 +69,8 @@ func (t *blockTree) add(ids []hashID) int32 {
 	return at
 }
 
-// cut divides the tree into runs. No prompt is added after it.
-func (t *blockTree) cut() {
+// splitRuns divides the tree into runs. No prompt is added after it.
+func (t *blockTree) splitRuns() {
 	main := make([]int32, len(t.nodes)) // the child that continues a node's run
 	for i := len(t.nodes) - 1; i > root; i-- {
 		t.nodes[t.nodes[i].parent].uses += t.nodes[i].uses
@@ -86,10 +86,10 @@ func (t *blockTree) cut() {
 		n := &t.nodes[i]
 		if n.parent != root && main[n.parent] == int32(i) {
 			above := t.nodes[n.parent]
-			n.run, n.place = above.run, above.place+1
+			n.run, n.position = above.run, above.position+1
 			continue
 		}
-		n.run, n.place = runs, 1
+		n.run, n.position = runs, 1
 		runs++
 	}
 }
@@ -97,14 +97,14 @@ func (t *blockTree) cut() {
 // prompt returns the way to a node as segments, each called after the session
 // and its run; a block has so many tokens.
 func (t *blockTree) prompt(session string, node int32, block int64) []stream.Segment {
-	var way []stream.Segment
+	var segments []stream.Segment
 	for node != root {
 		n := t.nodes[node]
-		way = append(way, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.place) * block})
-		for ; t.nodes[node].place > 1; node = t.nodes[node].parent {
+		segments = append(segments, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.position) * block})
+		for ; t.nodes[node].position > 1; node = t.nodes[node].parent {
 		}
 		node = t.nodes[node].parent
 	}
-	slices.Reverse(way)
-	return way
+	slices.Reverse(segments)
+	return segments
 }

@@ -11,9 +11,9 @@ import (
 // empirical is a distribution of whole numbers as they were measured.
 type empirical struct {
 	values []int32
-	// upTo are the weights of the values up to each, added up; they need not end
+	// cumulative are the weights of the values up to each, added up; they need not end
 	// in 1.
-	upTo []float64
+	cumulative []float64
 }
 
 // parseEmpirical reads {value: weight, …}, as Python prints a dictionary.
@@ -40,7 +40,7 @@ func parseEmpirical(text string) (e empirical, err error) {
 			return e, fmt.Errorf("the weight of %d must be a number from 0, is %.40q", v, strings.TrimSpace(weight))
 		}
 		sum += w
-		e.values, e.upTo = append(e.values, int32(v)), append(e.upTo, sum)
+		e.values, e.cumulative = append(e.values, int32(v)), append(e.cumulative, sum)
 	}
 	if sum == 0 {
 		return e, fmt.Errorf("the weights add up to 0")
@@ -50,8 +50,8 @@ func parseEmpirical(text string) (e empirical, err error) {
 
 // draw draws a value; there must be one.
 func (e *empirical) draw(r *rand.Rand) int64 {
-	at := r.Float64() * e.upTo[len(e.upTo)-1]
+	at := r.Float64() * e.cumulative[len(e.cumulative)-1]
 	// Rounding may take at up to the last weight itself.
-	i := min(sort.Search(len(e.upTo), func(i int) bool { return e.upTo[i] > at }), len(e.values)-1)
+	i := min(sort.Search(len(e.cumulative), func(i int) bool { return e.cumulative[i] > at }), len(e.values)-1)
 	return int64(e.values[i])
 }

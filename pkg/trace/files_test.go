@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// folder writes the files of a txtar text and returns where they are.
-func folder(t *testing.T, text string) string {
+// writeFolder writes the files of a txtar text and returns where they are.
+func writeFolder(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(text)).Files {
@@ -27,7 +27,7 @@ func folder(t *testing.T, text string) string {
 
 // A pool is the same from a folder and from an archive of it.
 func TestPoolOfFolder(t *testing.T) {
-	dir := folder(t, samples["servegen"])
+	dir := writeFolder(t, samples["servegen"])
 	list, _, err := readAll("servegen", Input{Name: dir, Path: dir}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ const wekaOne = `{"id": "ID", "block_size": 4, "requests": [{"t": 0, "type": "n"
 // are none. Errors name the file.
 func TestWekaFolder(t *testing.T) {
 	one := func(id string) string { return strings.Replace(wekaOne, "ID", id, 1) + "\n" }
-	dir := folder(t, "-- b.json --\n"+one("x")+"-- a.jsonl --\n"+one("z")+one("y")+"-- readme.md --\nhello\n")
+	dir := writeFolder(t, "-- b.json --\n"+one("x")+"-- a.jsonl --\n"+one("z")+one("y")+"-- readme.md --\nhello\n")
 	list, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestWekaFolder(t *testing.T) {
 		{"-- a.json --\n" + one("x") + "-- b.json --\n{\n", "b.json: at byte "},
 		{"-- a.txt --\n" + one("x"), "the folder holds no file *.json"},
 	} {
-		dir := folder(t, c.text)
+		dir := writeFolder(t, c.text)
 		if _, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("ends with %v, want %s", err, c.want)
 		}

@@ -52,7 +52,7 @@ type blocks struct {
 // one id, so that they are the prompt's segments. The last block is cut where
 // the prompt ends, or left out, so that it is unique, if partial is false.
 // Tokens past the last id are the request's own.
-func (b *blocks) prompt(p *textio.Place, r *stream.Request, ids []hashID, partial bool) error {
+func (b *blocks) prompt(p *textio.Position, r *stream.Request, ids []hashID, partial bool) error {
 	b.read++
 	left := r.InputTokens
 	for i, id := range ids {
@@ -72,7 +72,7 @@ func (b *blocks) prompt(p *textio.Place, r *stream.Request, ids []hashID, partia
 }
 
 // warnings says what is likely to be a mistake in the call.
-func (b *blocks) warnings(p *textio.Place) []string {
+func (b *blocks) warnings(p *textio.Position) []string {
 	if b.uncovered == 0 {
 		return nil
 	}

@@ -33,7 +33,7 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
 	err := m.Read(&m.row)
 	if err == nil {
-		err = m.Need(textio.Absent("timestamp", m.row.Timestamp == nil), textio.Absent("input_length", m.row.InputLength == nil), textio.Absent("output_length", m.row.OutputLength == nil))
+		err = m.Require(textio.MissingIf("timestamp", m.row.Timestamp == nil), textio.MissingIf("input_length", m.row.InputLength == nil), textio.MissingIf("output_length", m.row.OutputLength == nil))
 	}
 	if err != nil {
 		return 0, err
@@ -44,8 +44,8 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *m.row.InputLength, *m.row.OutputLength
-	return ms * 1000, m.blocks.prompt(&m.Place, r, m.row.HashIDs, true)
+	return ms * 1000, m.blocks.prompt(&m.Position, r, m.row.HashIDs, true)
 }
 
 // Warnings says what was odd.
-func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Place) }
+func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Position) }

@@ -22,29 +22,29 @@ const plainColumns = "arrival_s or timestamp_ms or arrival_us, input_tokens or i
 // plain reads a table of arrivals and lengths, however it came about. Times are
 // kept. Other columns are named in a warning.
 type plain struct {
-	*textio.Sheet
+	*textio.Table
 	at, input, output int
 	us                float64 // of one unit of time
 }
 
 func openPlain(in Input, _ Options) (Reader, error) {
-	s, err := textio.OpenSheet(in, plainColumns)
+	s, err := textio.OpenTable(in, plainColumns)
 	if err != nil {
 		return nil, err
 	}
-	p := &plain{Sheet: s}
-	if err := p.find(); err != nil {
+	p := &plain{Table: s}
+	if err := p.findColumns(); err != nil {
 		s.Close()
 		return nil, err
 	}
-	if others := s.Others(p.at, p.input, p.output); len(others) > 0 {
+	if others := s.UnusedColumns(p.at, p.input, p.output); len(others) > 0 {
 		s.Warnf("the columns %s mean nothing here", strings.Join(others, ", "))
 	}
 	return p, nil
 }
 
-// find looks the columns up.
-func (p *plain) find() (err error) {
+// findColumns looks the columns up.
+func (p *plain) findColumns() (err error) {
 	p.at = -1
 	for _, t := range plainTimes {
 		at := p.Column(t.name)
@@ -56,13 +56,13 @@ func (p *plain) find() (err error) {
 		}
 	}
 	if p.at < 0 {
-		_, err = p.Need("arrival_s", "timestamp_ms", "arrival_us")
+		_, err = p.RequireColumn("arrival_s", "timestamp_ms", "arrival_us")
 		return err
 	}
-	if p.input, err = p.Need(plainInputs...); err != nil {
+	if p.input, err = p.RequireColumn(plainInputs...); err != nil {
 		return err
 	}
-	p.output, err = p.Need(plainOutputs...)
+	p.output, err = p.RequireColumn(plainOutputs...)
 	return err
 }
 

@@ -15,14 +15,14 @@ import (
 
 // recorded replays a recording of a real server: its requests, the first at 0.
 type recorded struct {
-	textio.Place
-	requests []stream.Request
-	next     int
-	timed    bool
+	textio.Position
+	requests    []stream.Request
+	next        int
+	hasArrivals bool
 }
 
-// Timed reports whether the recording says when requests came.
-func (p *recorded) Timed() bool { return p.timed }
+// HasArrivals reports whether the recording says when requests came.
+func (p *recorded) HasArrivals() bool { return p.hasArrivals }
 
 // recordings are the formats of recordings that hold requests, but for those
 // whose names stand in own already, and one that finds out by the content which
@@ -64,8 +64,8 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &recorded{Place: textio.Place{Name: r.Path}}
-	run, err := r.One()
+	p := &recorded{Position: textio.Position{Name: r.Path}}
+	run, err := r.Single()
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if period > 0 {
 		p.Warnf("prompts repeat with a period of %d (by %.1f %% of the lengths): requests so far apart have one prompt", period, 100*share)
 	}
-	p.timed = run.Timed()
-	if !p.timed && !o.Spaced {
-		return nil, p.Place.Errorf("does not say when requests arrived; --rate R lets them arrive evenly, R a second")
+	p.hasArrivals = run.HasArrivalTimes()
+	if !p.hasArrivals && !o.EvenlySpaced {
+		return nil, p.Position.Errorf("does not say when requests arrived; --rate R lets them arrive evenly, R a second")
 	}
 	p.requests = run.Requests(period)
 	if left := len(run.Outcomes) - len(p.requests); left > 0 {
@@ -110,9 +110,9 @@ func (p *recorded) Next(a *stream.Arrival) (float64, error) {
 // Errorf names the request at hand.
 func (p *recorded) Errorf(format string, args ...any) error {
 	if p.next == 0 {
-		return p.Place.Errorf(format, args...)
+		return p.Position.Errorf(format, args...)
 	}
-	return p.Place.Errorf("request %s: %s", p.requests[p.next-1].ID, fmt.Sprintf(format, args...))
+	return p.Position.Errorf("request %s: %s", p.requests[p.next-1].ID, fmt.Sprintf(format, args...))
 }
 
 // Close has nothing to close.

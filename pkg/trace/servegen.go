@@ -26,21 +26,21 @@ import (
 // Each client draws from streams of its own, so that it makes the same requests
 // in any company. The tenant is pool/N.
 type serveGen struct {
-	textio.Place
+	textio.Position
 	clients []*poolClient
 }
 
 func openServeGen(in Input, o Options) (Reader, error) {
-	s := &serveGen{Place: textio.Place{Name: in.Name}}
+	s := &serveGen{Position: textio.Position{Name: in.Name}}
 	pool, err := readPool(in)
 	if err != nil {
 		return nil, err
 	}
-	var odd []string
-	if s.clients, odd, err = pool.clients(o.Seed); err != nil {
+	var warnings []string
+	if s.clients, warnings, err = pool.clients(o.Seed); err != nil {
 		return nil, err
 	}
-	s.Warn(odd...)
+	s.Warn(warnings...)
 	for _, c := range s.clients {
 		c.advance()
 	}
@@ -77,7 +77,7 @@ type poolClient struct {
 	lengths []lengths
 	// at is when its next request comes, in s, in windows[now], with lengths[long].
 	at                        float64
-	now, long                 int
+	window, lengthsIndex      int
 	arrivals, inputs, outputs *rand.Rand
 }
 
@@ -92,22 +92,22 @@ type window struct {
 // of the answer.
 type lengths struct {
 	start  float64
-	input  []part
+	input  []tokenKind
 	output empirical
 }
 
-// part is one kind of token in prompts: of so many things (of one, if number is
+// tokenKind is one kind of token in prompts: of so many things (of one, if number is
 // empty) so many tokens each.
-type part struct{ tokens, number empirical }
+type tokenKind struct{ tokens, count empirical }
 
 // done reports whether the client makes no more requests.
-func (c *poolClient) done() bool { return c.now == len(c.windows) }
+func (c *poolClient) done() bool { return c.window == len(c.windows) }
 
 // advance moves to the next request.
 func (c *poolClient) advance() {
 	gap := -1.0 // in means; drawn in the first window with a rate
-	for ; c.now < len(c.windows); c.now++ {
-		w := &c.windows[c.now]
+	for ; c.window < len(c.windows); c.window++ {
+		w := &c.windows[c.window]
 		c.at = max(c.at, w.start)
 		if w.gaps == nil || w.rate <= 0 {
 			continue
@@ -122,19 +122,19 @@ func (c *poolClient) advance() {
 		c.at += gap / w.rate
 		break
 	}
-	for c.long+1 < len(c.lengths) && c.lengths[c.long+1].start <= c.at {
-		c.long++
+	for c.lengthsIndex+1 < len(c.lengths) && c.lengths[c.lengthsIndex+1].start <= c.at {
+		c.lengthsIndex++
 	}
 }
 
 // draw draws the lengths of the request at hand. An image without text is a
 // prompt, too; a request of no tokens is made one of one.
 func (c *poolClient) draw(r *stream.Request) {
-	l := &c.lengths[c.long]
+	l := &c.lengths[c.lengthsIndex]
 	for _, p := range l.input {
 		number := int64(1)
-		if len(p.number.values) > 0 {
-			number = p.number.draw(c.inputs)
+		if len(p.count.values) > 0 {
+			number = p.count.draw(c.inputs)
 		}
 		for range number {
 			r.InputTokens += p.tokens.draw(c.inputs)

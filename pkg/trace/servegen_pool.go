@@ -33,8 +33,8 @@ type poolFile struct {
 	number  int
 	windows []window
 	lengths []lengths
-	// traced and measured: there is a trace, and a dataset.
-	traced, measured bool
+	// hasTrace and measured: there is a trace, and a dataset.
+	hasTrace, hasDataset bool
 }
 
 var chunkName = regexp.MustCompile(`^chunk-(\d{1,9})-(trace\.csv|dataset\.json)$`)
@@ -71,7 +71,7 @@ func readPool(in Input) (*pool, error) {
 			}
 		}
 		if err != nil {
-			return nil, (&textio.Place{Name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
+			return nil, (&textio.Position{Name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
 		}
 		if h.Typeflag == tar.TypeReg && chunkName.MatchString(path.Base(h.Name)) {
 			if err := p.add(in.Name+"/"+h.Name, archive); err != nil {
@@ -92,13 +92,13 @@ func (p *pool) add(name string, in io.Reader) error {
 		p.files = append(p.files, poolFile{folder: folder, number: number})
 	}
 	f := &p.files[at]
-	where := &textio.Place{Name: name}
+	where := &textio.Position{Name: name}
 	var err error
 	if parts[2] == "trace.csv" {
-		f.traced = true
+		f.hasTrace = true
 		f.windows, err = readWindows(where, in)
 	} else {
-		f.measured = true
+		f.hasDataset = true
 		f.lengths, err = readLengths(where, in)
 	}
 	return err
@@ -106,7 +106,7 @@ func (p *pool) add(name string, in io.Reader) error {
 
 // clients are those of the pool that send anything, by folder and number, and
 // what is odd about it.
-func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err error) {
+func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, err error) {
 	slices.SortFunc(p.files, func(a, b poolFile) int {
 		return cmp.Or(strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
 	})
@@ -115,16 +115,16 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		base := filepath.Base(f.folder)
 		if !slices.Contains(folders, f.folder) {
 			if slices.Contains(pools, base) {
-				return nil, nil, (&textio.Place{Name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
+				return nil, nil, (&textio.Position{Name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
 			}
 			folders, pools = append(folders, f.folder), append(pools, base)
 		}
 		c := &poolClient{name: base + "/" + strconv.Itoa(f.number), windows: f.windows, lengths: f.lengths}
 		active := slices.ContainsFunc(f.windows, func(w window) bool { return w.rate > 0 && w.gaps != nil })
 		switch {
-		case !f.traced:
+		case !f.hasTrace:
 			without = append(without, c.name+" (no trace)")
-		case !f.measured:
+		case !f.hasDataset:
 			without = append(without, c.name+" (no dataset)")
 		case active && len(f.lengths) == 0:
 			without = append(without, c.name+" (no lengths)")
@@ -134,16 +134,16 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		}
 	}
 	if len(clients) == 0 && len(without) == 0 {
-		return nil, nil, (&textio.Place{Name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
+		return nil, nil, (&textio.Position{Name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
 	}
 	if len(without) > 0 {
-		odd = append(odd, fmt.Sprintf("%s: left out clients that are there only in part: %s", p.name, strings.Join(without, ", ")))
+		warnings = append(warnings, fmt.Sprintf("%s: left out clients that are there only in part: %s", p.name, strings.Join(without, ", ")))
 	}
 	if len(pools) > 1 {
-		odd = append(odd, fmt.Sprintf("%s: holds %d pools, of which all clients are taken: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
+		warnings = append(warnings, fmt.Sprintf("%s: holds %d pools, of which all clients are taken: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
 			p.name, len(pools), strings.Join(pools, ", "), pools[0]))
 	}
-	return clients, odd, nil
+	return clients, warnings, nil
 }
 
 // patterns are the distributions of gaps by ServeGen's names.
@@ -152,7 +152,7 @@ var patterns = registry.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "W
 // readWindows reads lines of start (s), rate, cv, pattern and its two
 // parameters. A window lasts until the next one, the last one as long as the one
 // before.
-func readWindows(p *textio.Place, in io.Reader) ([]window, error) {
+func readWindows(p *textio.Position, in io.Reader) ([]window, error) {
 	var all []window
 	for lines := bufio.NewScanner(in); ; {
 		p.Line++
@@ -184,7 +184,7 @@ func readWindows(p *textio.Place, in io.Reader) ([]window, error) {
 	return all, nil
 }
 
-func readWindow(p *textio.Place, line string) (w window, err error) {
+func readWindow(p *textio.Position, line string) (w window, err error) {
 	columns := strings.Split(strings.TrimSpace(line), ",")
 	if len(columns) != 6 {
 		return w, p.Errorf("must have the 6 columns start,rate,cv,pattern,parameter,parameter, has %d", len(columns))

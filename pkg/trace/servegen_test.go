@@ -25,9 +25,9 @@ func poolText(clients map[int][]string, dataset string) string {
 
 const plainDataset = `{"0": {"input_tokens": "{10: 0.5, 20: 0.25, 30: 0.25}", "output_tokens": "{1: 0.1, 2: 0.9}"}}`
 
-func drawn(t *testing.T, text string, seed uint64) []arrival {
+func drawPool(t *testing.T, text string, seed uint64) []arrival {
 	t.Helper()
-	list, _, err := readAll("servegen", input(archived(t, text)), Options{Seed: seed})
+	list, _, err := readAll("servegen", input(tarArchive(t, text)), Options{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestServeGenFollowsItsWindows(t *testing.T) {
 	}{{"Gamma", 1}, {"Gamma", 2}, {"Weibull", 1.5}, {"Gamma", 0.5}} {
 		quick := fmt.Sprintf("50,%g,%s,0,0", c.cv, c.pattern)
 		slow := fmt.Sprintf("10,%g,%s,0,0", c.cv, c.pattern)
-		list := drawn(t, poolText(map[int][]string{7: {quick, "0,0,,0,0", slow, quick}}, plainDataset), 5)
+		list := drawPool(t, poolText(map[int][]string{7: {quick, "0,0,,0,0", slow, quick}}, plainDataset), 5)
 		var counts [4]float64
 		gaps, gapsSquared, n := 0.0, 0.0, 0.0
 		lengths := map[int64]float64{}
@@ -87,12 +87,12 @@ func TestServeGenClientsAreIndependent(t *testing.T) {
 		}
 		return own
 	}
-	alone := drawn(t, poolText(map[int][]string{3: own}, plainDataset), 1)
-	beside := drawn(t, poolText(map[int][]string{1: {"5,1,Gamma,0,0"}, 3: own, 20: own}, plainDataset), 1)
+	alone := drawPool(t, poolText(map[int][]string{3: own}, plainDataset), 1)
+	beside := drawPool(t, poolText(map[int][]string{1: {"5,1,Gamma,0,0"}, 3: own, 20: own}, plainDataset), 1)
 	if got := of(beside, "p/3"); len(got) == 0 || !reflect.DeepEqual(got, alone) {
 		t.Errorf("%d requests alone, %d in company, or others", len(alone), len(got))
 	}
-	if reflect.DeepEqual(alone, drawn(t, poolText(map[int][]string{3: own}, plainDataset), 2)) {
+	if reflect.DeepEqual(alone, drawPool(t, poolText(map[int][]string{3: own}, plainDataset), 2)) {
 		t.Error("the seed changes nothing")
 	}
 	for i := 1; i < len(beside); i++ {

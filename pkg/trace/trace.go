@@ -42,8 +42,8 @@ type Format struct {
 	// Recorded says that it is a recording of a real server, of which Input.Path may
 	// choose a run: FILE#NAME, and #NAME of a stream.
 	Recorded bool
-	// Drawn says that the trace is a description to draw from, with Options.Seed.
-	Drawn bool
+	// Sampled says that the trace is a description to draw from, with Options.Seed.
+	Sampled bool
 }
 
 // Options are what a format may need to know beside its input.
@@ -52,20 +52,20 @@ type Options struct {
 	BlockSize int64
 	// Seed is that of what is drawn.
 	Seed uint64
-	// Spaced says that arrivals are spaced evenly where the trace does not say when
+	// EvenlySpaced says that arrivals are spaced evenly where the trace does not say when
 	// they are, which a recording must else.
-	Spaced bool
+	EvenlySpaced bool
 	// OutputTokens is how many output tokens the requests of a recording have,
 	// whatever it says; 0 is what it says.
 	OutputTokens int64
 }
 
-// Timed is a Reader that finds out only from its trace whether that says when
+// HasArrivals is a Reader that finds out only from its trace whether that says when
 // arrivals are. Timed is known when it is open; without it all are at 0.
-type Timed interface{ Timed() bool }
+type HasArrivals interface{ HasArrivals() bool }
 
-// Classed is a Reader of a trace that declares SLO classes.
-type Classed interface {
+// HasSLOClasses is a Reader of a trace that declares SLO classes.
+type HasSLOClasses interface {
 	// Classes are those that the trace declares, known when it is open.
 	Classes() []stream.SLOClass
 }
@@ -77,7 +77,7 @@ var Formats = recordings(registry.Table[Format]{
 	{Name: "bailian", Doc: "Qwen-Bailian traces: JSON lines of chat_id, parent_chat_id, timestamp (s), lengths, hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
 	{Name: "burstgpt", Doc: "BurstGPT traces: CSV of Timestamp (s), Model, Request tokens, Response tokens, Total tokens, Log Type", Value: Format{Open: openBurstGPT}},
 	{Name: "weka", Doc: "recorded sessions of coding agents: a JSON file a session, or a folder of them; all at 0 without --rate", Value: Format{Open: openWeka, Untimed: true}},
-	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Drawn: true}},
+	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Sampled: true}},
 	{Name: "csv", Doc: "CSV of " + plainColumns, Value: Format{Open: openPlain}},
 	{Name: "blis", Doc: "a workload of our own, to be merged, scaled, filtered", Value: Format{Open: openBLIS}},
 })

@@ -70,8 +70,8 @@ func input(text string) Input {
 	return Input{Name: "stdin", Stream: strings.NewReader(text)}
 }
 
-// archived is a tar archive of the files of a txtar text.
-func archived(t testing.TB, text string) string {
+// tarArchive is a tar archive of the files of a txtar text.
+func tarArchive(t testing.TB, text string) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -98,7 +98,7 @@ func TestStories(t *testing.T) {
 			d.MaybeScanArgs(t, "seed", &o.Seed)
 			text := d.Input
 			if d.Cmd == "servegen" {
-				text = archived(t, text)
+				text = tarArchive(t, text)
 			}
 			told[d.Cmd] = true
 			list, warnings, err := readAll(d.Cmd, input(text), o)
@@ -177,7 +177,7 @@ func sample(t testing.TB, format string) string {
 		t.Fatalf("%s has no sample", format)
 	}
 	if format == "servegen" {
-		return archived(t, text)
+		return tarArchive(t, text)
 	}
 	return text
 }

@@ -25,7 +25,7 @@ import (
 // blocks of a prompt an earlier answer became, so that answers are no segments.
 // Which model was called is left aside: a cluster has its own.
 type weka struct {
-	textio.Place
+	textio.Position
 	input string   // what was named: the file or the folder
 	files []string // those to come, of a folder
 	text  *textio.Text
@@ -34,11 +34,11 @@ type weka struct {
 	ids map[string]string
 	// calls counts the calls, unknown those whose service time is missing, empty
 	// those without output; idle counts the sessions without calls.
-	calls, unknown, empty, idle int64
+	calls, callsWithoutTime, callsWithoutOutput, emptySessions int64
 }
 
 func openWeka(in Input, _ Options) (Reader, error) {
-	w := &weka{Place: textio.Place{Name: in.Name}, input: in.Name, ids: map[string]string{}}
+	w := &weka{Position: textio.Position{Name: in.Name}, input: in.Name, ids: map[string]string{}}
 	if in.Path != "" {
 		info, err := os.Stat(in.Path)
 		if err != nil {
@@ -108,24 +108,26 @@ func (w *weka) Next(a *stream.Arrival) (float64, error) {
 		if session.record(a) {
 			return 0, nil
 		}
-		w.idle++
+		w.emptySessions++
 	}
 }
 
 // Warnings says what was taken how.
 func (w *weka) Warnings() []string {
-	odd := slices.Clone(w.Place.Warnings())
-	add := func(format string, args ...any) { odd = append(odd, w.input+": "+fmt.Sprintf(format, args...)) }
-	if w.empty > 0 {
-		add("left out %d calls without output, which were given up", w.empty)
+	warnings := slices.Clone(w.Position.Warnings())
+	add := func(format string, args ...any) {
+		warnings = append(warnings, w.input+": "+fmt.Sprintf(format, args...))
 	}
-	if w.idle > 0 {
-		add("left out %d sessions without calls", w.idle)
+	if w.callsWithoutOutput > 0 {
+		add("left out %d calls without output, which were given up", w.callsWithoutOutput)
 	}
-	if w.unknown > 0 {
-		add("%d of %d calls have no api_time; they are taken to have ended at once, so that the thinking after them includes them", w.unknown, w.calls)
+	if w.emptySessions > 0 {
+		add("left out %d sessions without calls", w.emptySessions)
 	}
-	return odd
+	if w.callsWithoutTime > 0 {
+		add("%d of %d calls have no api_time; they are taken to have ended at once, so that the thinking after them includes them", w.callsWithoutTime, w.calls)
+	}
+	return warnings
 }
 
 // Close closes the file at hand.

@@ -59,7 +59,7 @@ func (w *weka) read() (*wekaSession, error) {
 		if err != nil {
 			return nil, w.syntax(err)
 		}
-		if err := w.member(s, key.(string)); err != nil {
+		if err := w.field(s, key.(string)); err != nil {
 			return nil, err
 		}
 	}
@@ -97,11 +97,11 @@ func (w *weka) syntax(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), textio.JSONFault(err))
+	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), textio.JSONMessage(err))
 }
 
-// member reads one member of a session.
-func (w *weka) member(s *wekaSession, key string) error {
+// field reads one member of a session.
+func (w *weka) field(s *wekaSession, key string) error {
 	var into any
 	switch key {
 	case "id":
@@ -116,7 +116,7 @@ func (w *weka) member(s *wekaSession, key string) error {
 		into = &json.RawMessage{}
 	}
 	if err := w.dec.Decode(into); err != nil {
-		return w.Errorf("%s: %s", key, textio.JSONFault(err))
+		return w.Errorf("%s: %s", key, textio.JSONMessage(err))
 	}
 	return nil
 }
@@ -132,11 +132,11 @@ func (w *weka) requests(s *wekaSession) error {
 		if err := w.dec.Decode(&c); err != nil {
 			var value *json.UnmarshalTypeError
 			if errors.As(err, &value) {
-				return w.Errorf("%s: %s", path, textio.JSONFault(err))
+				return w.Errorf("%s: %s", path, textio.JSONMessage(err))
 			}
 			return w.syntax(err)
 		}
-		if err := w.take(s, &c, path); err != nil {
+		if err := w.addCall(s, &c, path); err != nil {
 			return err
 		}
 		s.calls = append(s.calls, c)
@@ -147,14 +147,14 @@ func (w *weka) requests(s *wekaSession) error {
 	return nil
 }
 
-// take checks the element of requests called path, puts its prompts into the
+// addCall checks the element of requests called path, puts its prompts into the
 // tree and drops their ids.
-func (w *weka) take(s *wekaSession, c *wekaCall, path string) error {
+func (w *weka) addCall(s *wekaSession, c *wekaCall, path string) error {
 	if err := w.checkCall(c, path); err != nil {
 		return err
 	}
 	for i := range c.Requests {
-		if err := w.take(s, &c.Requests[i], fmt.Sprintf("%s.requests[%d]", path, i)); err != nil {
+		if err := w.addCall(s, &c.Requests[i], fmt.Sprintf("%s.requests[%d]", path, i)); err != nil {
 			return err
 		}
 	}
@@ -197,9 +197,9 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 	}
 	w.calls++
 	if *c.Out == 0 {
-		w.empty++
+		w.callsWithoutOutput++
 	} else if c.APITime == nil {
-		w.unknown++
+		w.callsWithoutTime++
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ const wekaSlack = 1
 func (s *wekaSession) record(a *stream.Arrival) bool {
 	a.IsSession = true
 	a.Session = stream.Session{ID: s.id, UntilUS: stream.Never, Steps: a.Session.Steps[:0]}
-	s.tree.cut()
+	s.tree.splitRuns()
 	w := &wekaSteps{session: s, steps: a.Session.Steps}
 	w.chain(s.calls, 0, wekaEnd{step: stream.Nowhere}, "")
 	a.Session.Steps = w.steps
@@ -77,7 +77,7 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 		case *c.Out == 0:
 			before = nil
 		default:
-			after, delay := agent.waits(start)
+			after, delay := agent.dependencies(start)
 			if before != nil && before.APITime != nil && c.ThinkTime != nil && len(after) == 1 && after[0] == agent.own[len(agent.own)-1] {
 				delay = *c.ThinkTime
 			}
@@ -92,9 +92,9 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 	return agent.open
 }
 
-// waits takes the calls that one that begins at start waits for, and by how much
+// dependencies takes the calls that one that begins at start waits for, and by how much
 // it comes after the last of them.
-func (g *wekaAgent) waits(start float64) (after []wekaEnd, delay float64) {
+func (g *wekaAgent) dependencies(start float64) (after []wekaEnd, delay float64) {
 	own := false
 	g.open = slices.DeleteFunc(g.open, func(e wekaEnd) bool {
 		if e.at > start+wekaSlack {

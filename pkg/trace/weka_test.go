@@ -44,7 +44,7 @@ func TestBlockTree(t *testing.T) {
 		for _, ids := range prompts {
 			ends = append(ends, tree.add(ids))
 		}
-		tree.cut()
+		tree.splitRuns()
 		var named [][]stream.Segment
 		for i, ids := range prompts {
 			p := tree.prompt("s", ends[i], size)

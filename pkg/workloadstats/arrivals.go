@@ -57,43 +57,43 @@ func (a *arrivals) rate(us int64) *float64 {
 // minutes counts arrivals in the minutes from the first one on. It needs only
 // sums over the minutes that are over.
 type minutes struct {
-	begun        bool
-	first        stream.Micros
-	at, here     int64 // the minute at hand, and its count
-	sum, squares float64
+	begun         bool
+	first         stream.Micros
+	minute, count int64 // the minute at hand, and its count
+	sum, squares  float64
 }
 
 func (m *minutes) add(at stream.Micros) {
 	if !m.begun {
 		m.begun, m.first = true, at
 	}
-	if minute := int64(at-m.first) / minuteUS; minute > m.at {
+	if minute := int64(at-m.first) / minuteUS; minute > m.minute {
 		m.close()
-		m.at = minute
+		m.minute = minute
 	}
-	m.here++
+	m.count++
 }
 
 // close adds the minute at hand to the sums. Empty minutes add nothing.
 func (m *minutes) close() {
-	n := float64(m.here)
+	n := float64(m.count)
 	m.sum += n
 	m.squares += n * n
-	m.here = 0
+	m.count = 0
 }
 
 // fano is variance by mean over the whole minutes up to the last arrival, in
 // which the last, broken minute is left out. Counts are whole numbers, whose
 // sums of squares are exact up to 2^53.
-func (m *minutes) fano(last stream.Micros) (fano *float64, whole int64) {
+func (m *minutes) fano(last stream.Micros) (fano *float64, complete int64) {
 	if !m.begun {
 		return nil, 0
 	}
-	whole = int64(last-m.first) / minuteUS
-	if whole < 2 || m.sum == 0 {
-		return nil, whole
+	complete = int64(last-m.first) / minuteUS
+	if complete < 2 || m.sum == 0 {
+		return nil, complete
 	}
-	mean := m.sum / float64(whole)
-	f := (m.squares/float64(whole) - float64(mean*mean)) / mean
-	return &f, whole
+	mean := m.sum / float64(complete)
+	f := (m.squares/float64(complete) - float64(mean*mean)) / mean
+	return &f, complete
 }

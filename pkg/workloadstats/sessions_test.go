@@ -38,7 +38,7 @@ func TestSessions(t *testing.T) {
 	// from before, seven blocks.
 	own := 224. / 616
 	want := &Sessions{Workflows: map[string]int64{"agent": 2}, Calls: same(4), Tools: same(1), Depth: same(4), FanOut: same(2),
-		ThinkS: same(1), ToolS: same(0.5), Own: &own, OwnMedian: &own}
+		ThinkS: same(1), ToolS: same(0.5), SessionHit: &own, SessionHitMedian: &own}
 	if diff := cmp.Diff(want, got.Session); diff != "" {
 		t.Error(diff)
 	}
@@ -88,7 +88,7 @@ func TestConversations(t *testing.T) {
 	add(2, "x", stream.Segment{ID: "system", Tokens: 48})
 	d.Add(request(3, 64, 2))
 	s := d.Description().Session
-	if s.Turns.Count != 2 || s.Turns.Max != 2 || s.Turns.Mean != 1.5 || !near(s.TurnsOwn, 32/192.) || s.Calls != nil || s.Own != nil {
+	if s.Turns.Count != 2 || s.Turns.Max != 2 || s.Turns.Mean != 1.5 || !near(s.TurnsSessionHit, 32/192.) || s.Calls != nil || s.SessionHit != nil {
 		t.Errorf("%+v", s)
 	}
 	if p := d.Description().Prefix; !near(&p.Hit, (32+48)/256.) {

@@ -15,13 +15,13 @@ type Timeline struct {
 
 // Rates returns the least and the greatest rate per second over the whole
 // buckets, that is without the last one; not ok if that is all there is.
-func (t *Timeline) Rates() (least, most float64, ok bool) {
-	whole := t.Counts[:max(0, len(t.Counts)-1)]
-	if len(whole) == 0 {
+func (t *Timeline) Rates() (lowest, highest float64, ok bool) {
+	complete := t.Counts[:max(0, len(t.Counts)-1)]
+	if len(complete) == 0 {
 		return 0, 0, false
 	}
 	width := float64(t.BucketS)
-	return float64(slices.Min(whole)) / width, float64(slices.Max(whole)) / width, true
+	return float64(slices.Min(complete)) / width, float64(slices.Max(complete)) / width, true
 }
 
 // widths are what buckets may last, in s: each is a whole number of the bases
@@ -33,8 +33,8 @@ var widths = []int64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2
 var bases = []int64{1, 60, 3600, 24 * 3600}
 
 const (
-	maxBase    = 1 << 17
-	mostShown  = 60 // buckets of a Timeline, but for one of years
+	maxCounts  = 1 << 17
+	maxBuckets = 60 // buckets of a Timeline, but for one of years
 	secondInUS = 1_000_000
 )
 
@@ -51,7 +51,7 @@ func (t *timeline) add(at stream.Micros) {
 		t.begun, t.first = true, at
 	}
 	second := int64(at-t.first) / secondInUS
-	for t.base < len(bases)-1 && second/bases[t.base] >= maxBase {
+	for t.base < len(bases)-1 && second/bases[t.base] >= maxCounts {
 		t.counts = merge(t.counts, bases[t.base+1]/bases[t.base])
 		t.base++
 	}
@@ -70,7 +70,7 @@ func (t *timeline) get() Timeline {
 	base := bases[t.base]
 	seconds := int64(len(t.counts)) * base
 	for _, w := range widths {
-		if w >= base && (seconds+w-1)/w <= mostShown || w == widths[len(widths)-1] {
+		if w >= base && (seconds+w-1)/w <= maxBuckets || w == widths[len(widths)-1] {
 			return Timeline{BucketS: w, Counts: merge(t.counts, w/base)}
 		}
 	}

@@ -85,8 +85,8 @@ type Distribution struct {
 // what they follow (see stream.Segment), without their last token, which no
 // server computes.
 type Prefix struct {
-	// Named is the share of the prompt tokens that have a name. Others are unique.
-	Named float64 `json:"named_ratio"`
+	// Identified is the share of the prompt tokens that have a name. Others are unique.
+	Identified float64 `json:"named_ratio"`
 	// Hit is the share that was there before, to the token; BlockHit in whole
 	// blocks of BlockSize tokens, where the last token of a prompt is always
 	// computed, as servers do.
@@ -110,14 +110,14 @@ type Sessions struct {
 	// how long calls of tools take.
 	ThinkS *Distribution `json:"think_s,omitempty"`
 	ToolS  *Distribution `json:"tool_s,omitempty"`
-	// Own is the share of the prompt tokens that the session itself had before,
+	// SessionHit is the share of the prompt tokens that the session itself had before,
 	// in whole blocks as in Prefix; OwnMedian is the median of the sessions'
 	// shares.
-	Own       *float64 `json:"own_hit_ratio,omitempty"`
-	OwnMedian *float64 `json:"own_hit_ratio_p50,omitempty"`
+	SessionHit       *float64 `json:"own_hit_ratio,omitempty"`
+	SessionHitMedian *float64 `json:"own_hit_ratio_p50,omitempty"`
 	// Turns are of the conversations that requests name: how many requests each
 	// has. TurnsOwn is the share of their prompt tokens that the conversation
 	// had before.
-	Turns    *Distribution `json:"turns,omitempty"`
-	TurnsOwn *float64      `json:"turns_own_hit_ratio,omitempty"`
+	Turns           *Distribution `json:"turns,omitempty"`
+	TurnsSessionHit *float64      `json:"turns_own_hit_ratio,omitempty"`
 }

@@ -78,7 +78,7 @@ func TestArrivals(t *testing.T) {
 		}
 
 		width := stream.Micros(d.Timeline.BucketS) * 1_000_000
-		if n := int64(len(d.Timeline.Counts)); n > mostShown || n != int64((last-first)/width)+1 {
+		if n := int64(len(d.Timeline.Counts)); n > maxBuckets || n != int64((last-first)/width)+1 {
 			rt.Fatalf("%d buckets of %d µs for %d µs", n, width, last-first)
 		}
 		for i, n := range d.Timeline.Counts {
@@ -243,7 +243,7 @@ func TestHits(t *testing.T) {
 			before = append(before, slices.Clone(written))
 		}
 		p := d.Description().Prefix
-		if !near(&p.Hit, float64(hits)/float64(tokens)) || !near(&p.BlockHit, float64(blocks)/float64(tokens)) || !near(&p.Named, float64(named)/float64(tokens)) {
+		if !near(&p.Hit, float64(hits)/float64(tokens)) || !near(&p.BlockHit, float64(blocks)/float64(tokens)) || !near(&p.Identified, float64(named)/float64(tokens)) {
 			rt.Fatalf("%+v, want %d, %d and %d of %d tokens", p, hits, blocks, named, tokens)
 		}
 	})
