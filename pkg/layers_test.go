@@ -84,7 +84,7 @@ var testOnly = []string{
 // testsMay lists what the tests of a package may import in addition. The schemas are
 // compared with the types of records and files.
 var testsMay = map[string][]string{
-	"pkg/cli":       {"pkg/metrics", "pkg/workloadstats"},
+	"pkg/cli":       {"pkg/metrics", "pkg/stat", "pkg/workloadstats"},
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/stream"},
 	"pkg/summarize": {"schemas"},

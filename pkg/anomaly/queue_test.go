@@ -35,7 +35,7 @@ func TestQueueMarks(t *testing.T) {
 			},
 			"go": func(t *rapid.T) {
 				if len(plain) == 0 {
-					t.Skip("nobody waits")
+					t.Skip("no request waits")
 				}
 				i := rapid.IntRange(0, len(plain)-1).Draw(t, "who")
 				was := plain[i]
@@ -51,7 +51,7 @@ func TestQueueMarks(t *testing.T) {
 			},
 			"mark": func(t *rapid.T) {
 				if len(plain) == 0 {
-					t.Skip("nobody waits")
+					t.Skip("no request waits")
 				}
 				before := rapid.IntRange(0, len(plain)-1).Draw(t, "before")
 				above := rapid.Int64Range(-1, 5).Draw(t, "above")

@@ -12,9 +12,9 @@ import (
 	"blis/pkg/workloadstats"
 )
 
-// The public traces are described with the figures that are published of them,
-// or were counted on the files themselves.
-func TestTracesDescribed(t *testing.T) {
+// The descriptions of public traces have the published figures, or figures counted on the
+// files.
+func TestDescriptionsOfPublicTraces(t *testing.T) {
 	at := func(x *float64) float64 {
 		if x == nil {
 			return math.NaN()

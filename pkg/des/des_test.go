@@ -33,9 +33,9 @@ func TestQueueOrder(t *testing.T) {
 				}
 				pending = pending[1:]
 			case op == 9:
-				odd := func(e Event) bool { return e.Slot%2 == 1 }
-				q.Keep(odd)
-				pending = slices.DeleteFunc(pending, func(e Event) bool { return !odd(e) })
+				keepOdd := func(e Event) bool { return e.Slot%2 == 1 }
+				q.Keep(keepOdd)
+				pending = slices.DeleteFunc(pending, func(e Event) bool { return !keepOdd(e) })
 			}
 			if q.Len() != len(pending) {
 				t.Fatalf("%d events pending, want %d", q.Len(), len(pending))

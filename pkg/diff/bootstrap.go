@@ -92,11 +92,13 @@ func (c *comparison) bootstrap() (*Bootstrap, map[string]stat.Interval) {
 	r := s[0].resampled
 	n := len(s[0].order)
 	first, last := c.arrival(&s[0], 0), c.arrival(&s[0], n-1)
-	b := &Bootstrap{Paired: !c.options.Unpaired, Level: 0.95, Samples: bootstrapSamples, Seed: c.options.Seed, Blocks: r.Blocks(),
+	b := &Bootstrap{Paired: !c.options.Unpaired, Level: 0.95, Samples: bootstrapSamples, Seed: c.options.Seed,
+		Blocks:        r.Blocks(),
 		BlockRequests: float64(n) / float64(r.Blocks()), BlockS: float64(last-first) / 1e6 / float64(r.Blocks())}
 	switch {
 	case b.Blocks < stat.MinBlocks:
-		c.warn("intervals are unreliable: they come from %d blocks of requests, fewer than %d", b.Blocks, stat.MinBlocks)
+		c.warn("intervals are unreliable: they come from %d blocks of requests, fewer than %d", b.Blocks,
+			stat.MinBlocks)
 	case !enough:
 		c.warn("intervals may be too narrow: requests are correlated over more than a tenth of the run; " +
 			"simulate a longer workload")
@@ -116,17 +118,17 @@ func (c *comparison) blockStarts(s *resampledSide) []int64 {
 // blockDurations returns the durations of the blocks in s. The first starts with the run,
 // the last ends with it.
 func (s *resampledSide) blockDurations() []float64 {
-	spans := make([]float64, len(s.blockStarts))
+	durations := make([]float64, len(s.blockStarts))
 	end := int64(s.raw.UntilUS)
-	for b := len(spans) - 1; b >= 0; b-- {
+	for b := len(durations) - 1; b >= 0; b-- {
 		start := min(s.blockStarts[b], end)
 		if b == 0 {
 			start = int64(s.raw.FromUS)
 		}
-		spans[b] = float64(end-start) / 1e6
+		durations[b] = float64(end-start) / 1e6
 		end = start
 	}
-	return spans
+	return durations
 }
 
 // blockAt returns the block whose time contains us.
@@ -164,7 +166,8 @@ func (c *comparison) blockLength(s *resampledSide) (length int, enough bool) {
 	if !c.options.Unpaired {
 		sides = c.sides[:]
 	}
-	for _, of := range []func(*request) int64{func(q *request) int64 { return q.ttft }, func(q *request) int64 { return q.e2e }} {
+	for _, of := range []func(*request) int64{func(q *request) int64 { return q.ttft },
+		func(q *request) int64 { return q.e2e }} {
 		levels, differences := make([][]float64, len(sides)), []float64{}
 		for _, n := range s.order {
 			present := 0
@@ -210,11 +213,13 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 	for _, grouping := range []struct {
 		name string
 		of   func(group) string
-	}{{"cls", func(g group) string { return g.class }}, {"tenant", func(g group) string { return g.tenant }}, {"model", func(g group) string { return g.model }}} {
-		rowsA, names, left := a.groupRows(c.groups.all, grouping.of)
+	}{{"cls", func(g group) string { return g.class }}, {"tenant", func(g group) string { return g.tenant }},
+		{"model", func(g group) string { return g.model }}} {
+		rowsA, names, omitted := a.groupRows(c.groups.all, grouping.of)
 		rowsB, _, _ := b.groupRows(c.groups.all, grouping.of)
-		if left > 0 {
-			c.warn("%s: %d groups have no intervals; only the %d with the most requests have them", grouping.name, left, maxGroups)
+		if omitted > 0 {
+			c.warn("%s: %d groups have no intervals; only the %d with the most requests have them", grouping.name, omitted,
+				maxGroups)
 		}
 		for _, name := range names {
 			prefix := metrics.SubPath(grouping.name, name) + "."

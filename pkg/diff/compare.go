@@ -43,7 +43,8 @@ func (c *comparison) checkWorkloads() error {
 		return nil
 	}
 	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
-		return fmt.Errorf("%s and %s have different workloads (%s and %s); --unpaired compares them as independent samples", a.name, b.name,
+		return fmt.Errorf("%s and %s have different workloads (%s and %s); "+
+			"--unpaired compares them as independent samples", a.name, b.name,
 			cmp.Or(stream.ShortDigest(x), "unknown"), cmp.Or(stream.ShortDigest(y), "unknown"))
 	}
 	return nil

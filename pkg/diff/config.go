@@ -42,7 +42,8 @@ func (c *comparison) compareSettings() []Setting {
 func settings(h *stream.Header) map[string]json.RawMessage {
 	header := map[string]any{"tool": h.Tool, "tool_version": h.Version, "slo_classes": h.SLOClasses}
 	if run := h.Run; run != nil {
-		header["seeds"] = map[string]uint64{"workload": run.Key.WorkloadSeed, "simulation": run.Key.SimSeed, "jitter": run.Key.JitterSeed}
+		header["seeds"] = map[string]uint64{"workload": run.Key.WorkloadSeed, "simulation": run.Key.SimSeed,
+			"jitter": run.Key.JitterSeed}
 		header["workload"] = run.Workload
 		header["clairvoyant"] = run.Clairvoyant
 		if run.HorizonUS != nil {

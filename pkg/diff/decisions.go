@@ -37,7 +37,8 @@ func (s *side) storeDecision(d *stream.Decision, line int32) {
 		what.priority = d.Score
 	}
 	last := s.last.at(s.requestIndex(d.Request))
-	s.decisions.append(decision{int64(d.AtUS), line, s.decisionResults.number(what), *last, uint8(slices.Index(stageOrder, d.Stage))})
+	s.decisions.append(decision{int64(d.AtUS), line, s.decisionResults.number(what), *last,
+		uint8(slices.Index(stageOrder, d.Stage))})
 	*last = s.decisions.length - 1
 }
 
@@ -158,7 +159,8 @@ func earlier(x, y *decision) *decision {
 // readFirstDivergence reads the complete decisions of the first divergence.
 func (c *comparison) readFirstDivergence(ctx context.Context, d *divergences) error {
 	stage := stageOrder[earlier(d.first[0], d.first[1]).stage]
-	d.First = &Divergence{Stage: stage, Request: c.names[d.request], LaterDiffering: d.Differ - 1, DifferingSignals: []string{}}
+	d.First = &Divergence{Stage: stage, Request: c.names[d.request], LaterDiffering: d.Differ - 1,
+		DifferingSignals: []string{}}
 	for i, to := range []**stream.Decision{&d.First.A, &d.First.B} {
 		if d.first[i] == nil {
 			continue
@@ -205,7 +207,8 @@ var candidateSignals = []struct {
 // signalAge returns the age in µs of the signals of the replica, -1 if none was read. The
 // number in flight and the prefix match are the router's own.
 func signalAge(c *stream.Candidate) int64 {
-	read := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(), !c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(),
+	read := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(),
+		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(),
 		!c.EstWaitMS.IsZero(), !c.Cached.IsZero()}
 	if !slices.Contains(read, true) {
 		return -1
@@ -219,7 +222,10 @@ func differingSignals(a, b *stream.Decision) []string {
 	names := []string{}
 	for i := range a.Considered {
 		x := &a.Considered[i]
-		k := slices.IndexFunc(b.Considered, func(y stream.Candidate) bool { return y.Deployment == x.Deployment && y.Replica == x.Replica })
+		k := slices.IndexFunc(b.Considered, func(y stream.Candidate) bool {
+			return y.Deployment == x.Deployment &&
+				y.Replica == x.Replica
+		})
 		if k < 0 {
 			continue
 		}

@@ -93,7 +93,8 @@ func (d *Document) differs() bool {
 			return true
 		}
 	}
-	return len(d.Config) > 0 || d.Requests != nil && d.Requests.Changed+d.Requests.OnlyA+d.Requests.OnlyB > 0 || d.Decisions != nil && d.Decisions.Differ > 0
+	return len(d.Config) > 0 || d.Requests != nil && d.Requests.Changed+d.Requests.OnlyA+d.Requests.OnlyB > 0 ||
+		d.Decisions != nil && d.Decisions.Differ > 0
 }
 
 func (s *side) identity() Identity {

@@ -17,7 +17,7 @@ type Fidelity struct {
 	// Measured and Simulated name the sides, a or b.
 	Measured  string `json:"measured"`
 	Simulated string `json:"simulated"`
-	// Pairing tells how requests are paired: by id, by order (of arrival), or none.
+	// Pairing reports how requests are paired: by id, by order (of arrival), or none.
 	Pairing string `json:"pairing"`
 	// Overall covers all requests, Stages the load stages that the recording names,
 	// Classes the SLO classes.
@@ -98,7 +98,8 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 	f.Overall = j.group("", "", func(int32, *request) bool { return true })
 	f.Overall.RPS = j.throughput(&j.measured.raw.Group, &j.simulated.raw.Group)
 	if x, y := j.measured.raw.ITL, j.simulated.raw.ITL; x != nil && y != nil {
-		itl := TimeFidelity{"itl", j.deviation("itl.mean", x.Mean, y.Mean), j.deviation("itl.p50", x.P50, y.P50), j.deviation("itl.p90", x.P90, y.P90),
+		itl := TimeFidelity{"itl", j.deviation("itl.mean", x.Mean, y.Mean), j.deviation("itl.p50", x.P50, y.P50),
+			j.deviation("itl.p90", x.P90, y.P90),
 			j.deviation("itl.p95", x.P95, y.P95), j.deviation("itl.p99", x.P99, y.P99), nil, nil}
 		at := slices.IndexFunc(f.Overall.Times, func(f TimeFidelity) bool { return f.Metric == "e2e" })
 		f.Overall.Times = slices.Insert(f.Overall.Times, max(at, 0), itl)
@@ -148,7 +149,7 @@ func (j *fidelityBuilder) inClass(name string) func(int32, *request) bool {
 // group compares the requests that in selects. prefix is that of their metrics.
 func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request) bool) GroupFidelity {
 	p := GroupFidelity{Name: name, Times: []TimeFidelity{}}
-	var kept []int32
+	var rows []int32
 	for n := range int32(len(j.names)) {
 		x, y := j.measured.at(n), j.simulated.at(n)
 		q := x
@@ -158,7 +159,7 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 		if q.state == 0 || !j.isSelected(n) || !in(n, q) {
 			continue
 		}
-		kept = append(kept, n)
+		rows = append(rows, n)
 		if x.state == completed {
 			p.Measured++
 		}
@@ -167,7 +168,7 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 		}
 	}
 	for _, m := range times {
-		if fit, ok := j.time(prefix+m.path, kept, m.of); ok {
+		if fit, ok := j.time(prefix+m.path, rows, m.of); ok {
 			fit.Metric = m.path
 			p.Times = append(p.Times, fit)
 		}
@@ -176,18 +177,18 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 }
 
 // time compares one latency of some requests; not ok if a side has none.
-func (j *fidelityBuilder) time(path string, kept []int32, of func(*request) (float64, bool)) (f TimeFidelity, ok bool) {
+func (j *fidelityBuilder) time(path string, rows []int32, of func(*request) (float64, bool)) (f TimeFidelity, ok bool) {
 	var measured, simulated, x, y []float64 // x and y of pairs
-	for _, n := range kept {
-		m, here := of(j.measured.at(n))
-		if here {
+	for _, n := range rows {
+		m, measuredOK := of(j.measured.at(n))
+		if measuredOK {
 			measured = append(measured, m)
 		}
-		s, there := of(j.simulated.at(n))
-		if there {
+		s, simulatedOK := of(j.simulated.at(n))
+		if simulatedOK {
 			simulated = append(simulated, s)
 		}
-		if here && there {
+		if measuredOK && simulatedOK {
 			x, y = append(x, m), append(y, s)
 		}
 	}
@@ -201,7 +202,8 @@ func (j *fidelityBuilder) time(path string, kept []int32, of func(*request) (flo
 		to      *Deviation
 		percent int64
 	}{{&f.P50, 50}, {&f.P90, 90}, {&f.P95, 95}, {&f.P99, 99}} {
-		*q.to = j.deviation(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent), stat.QuantileFloat(simulated, q.percent))
+		*q.to = j.deviation(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent),
+			stat.QuantileFloat(simulated, q.percent))
 	}
 	ks := stat.KolmogorovSmirnov(measured, simulated)
 	f.KS = &ks
@@ -214,17 +216,17 @@ func (j *fidelityBuilder) time(path string, kept []int32, of func(*request) (flo
 // perRequest compares measured times x with simulated times y.
 func perRequest(x, y []float64) *PerRequest {
 	e := &PerRequest{Requests: int64(len(x))}
-	off, n := 0.0, 0.0
+	relativeError, n := 0.0, 0.0
 	for i := range x {
 		e.BiasMS += y[i] - x[i]
 		if x[i] > 0 {
-			off += math.Abs(y[i]-x[i]) / x[i]
+			relativeError += math.Abs(y[i]-x[i]) / x[i]
 			n++
 		}
 	}
 	e.BiasMS /= float64(len(x))
 	if n > 0 {
-		mape := 100 * off / n
+		mape := 100 * relativeError / n
 		e.MAPE = &mape
 	}
 	if r, ok := stat.Pearson(x, y); ok {

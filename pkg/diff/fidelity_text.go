@@ -19,7 +19,8 @@ func (f *Fidelity) append(b []byte) []byte {
 	if f.Pairing == byNone {
 		pairing = "not paired"
 	}
-	b = fmt.Appendf(b, "%-11s %s, simulated %s: %d and %d requests completed, %s\n", "measured", f.Measured, f.Simulated,
+	b = fmt.Appendf(b, "%-11s %s, simulated %s: %d and %d requests completed, %s\n", "measured", f.Measured,
+		f.Simulated,
 		f.Overall.Measured, f.Overall.Simulated, pairing)
 	t := &table{}
 	t.row("ms", "measured", "simulated", "error %", "95 % interval of simulated - measured")
@@ -75,7 +76,8 @@ func (f *Fidelity) perRequestTable() *table {
 			continue
 		}
 		e := time.PerRequest
-		t.row(timeLabels[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS), numberOrDash(e.MAPE, millisecond), numberOrDash(e.Pearson, millisecond), numberOrDash(time.KS, millisecond))
+		t.row(timeLabels[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS),
+			numberOrDash(e.MAPE, millisecond), numberOrDash(e.Pearson, millisecond), numberOrDash(time.KS, millisecond))
 	}
 	return t
 }
@@ -89,7 +91,8 @@ func groupFidelityTable(by string, list []GroupFidelity) *table {
 		for i := range p.Times {
 			time := &p.Times[i]
 			for name, e := range map[string]*Deviation{"mean": &time.Mean, "p50": &time.P50, "p99": &time.P99} {
-				cells[time.Metric+" "+name] = fmt.Sprintf("%s -> %s (%s)", millisecond(e.Measured), millisecond(e.Simulated), e.percent())
+				cells[time.Metric+" "+name] = fmt.Sprintf("%s -> %s (%s)", millisecond(e.Measured),
+					millisecond(e.Simulated), e.percent())
 			}
 		}
 		row := []string{fmt.Sprintf("%d, %d", p.Measured, p.Simulated)}

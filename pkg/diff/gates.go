@@ -74,7 +74,8 @@ func compileGate(src string) (gate, error) {
 // rejectStrings rejects string values: no metric is a string.
 func rejectStrings(n *expr.Node) error {
 	if n.Type == expr.Text {
-		return &expr.Error{Line: n.Line, Col: n.Col, Msg: "strings are allowed only in names, as in a.cls[\"batch\"].ttft.p99"}
+		return &expr.Error{Line: n.Line, Col: n.Col,
+			Msg: "strings are allowed only in names, as in a.cls[\"batch\"].ttft.p99"}
 	}
 	for _, a := range n.Args {
 		if err := rejectStrings(a); err != nil {
@@ -92,10 +93,10 @@ var gateFunctions = []expr.Function{
 
 // checkName returns an error if no pair of runs has the name.
 func checkName(name string) error {
-	root, path, more := strings.Cut(name, ".")
+	root, path, hasPath := strings.Cut(name, ".")
 	switch root {
 	case "a", "b", "d":
-		if !more {
+		if !hasPath {
 			return fmt.Errorf("%q is incomplete; names are such as a.ttft.p99 or d.ttft.p99.relative_diff", name)
 		}
 	default:

@@ -9,7 +9,8 @@ import (
 
 // ttft.p99 grew from 200 to 230 ms, by 5 to 60 ms; nothing timed out, and b has no TPOT.
 var gateMetrics = Metrics{
-	{Path: "ttft.p99", A: ms(200), B: ms(230), Diff: ms(30), RelativeDiff: ms(0.15), CI: &stat.Interval{Lo: 5, Hi: 60, Level: 0.95}},
+	{Path: "ttft.p99", A: ms(200), B: ms(230), Diff: ms(30), RelativeDiff: ms(0.15),
+		CI: &stat.Interval{Lo: 5, Hi: 60, Level: 0.95}},
 	{Path: "requests.timed_out", A: ms(0), B: ms(0), Diff: ms(0)},
 	{Path: "tpot.mean", A: ms(9)},
 	{Path: `cls["be st"].goodput.ratio`, A: ms(0.9), B: ms(0.8), Diff: ms(-0.1), RelativeDiff: ms(-0.1 / 0.9)},
@@ -45,14 +46,15 @@ func TestGates(t *testing.T) {
 		}
 	}
 	for src, want := range map[string]string{
-		"b.tpot.mean > 1":                        "--fail-if b.tpot.mean > 1: cannot be decided: b.tpot.mean is missing",
-		"!(d.tpot.mean.relative_diff > 1)":       "--fail-if !(d.tpot.mean.relative_diff > 1): cannot be decided: d.tpot.mean.relative_diff is missing",
-		"d.requests.timed_out.relative_diff > 1": "--fail-if d.requests.timed_out.relative_diff > 1: cannot be decided: d.requests.timed_out.relative_diff is missing",
-		`a.cls["other"].ttft.p99 > 1`:            `--fail-if a.cls["other"].ttft.p99 > 1: cannot be decided: a.cls["other"].ttft.p99 is missing`,
-		"a.requests.timed_out / 0 > 1":           "--fail-if a.requests.timed_out / 0 > 1: cannot be decided: a.requests.timed_out / 0 is not a number",
-		"b.tpot.mean > 1 ? true : false":         "--fail-if b.tpot.mean > 1 ? true : false: cannot be decided: b.tpot.mean is missing",
-		"b.tpot.mean > 1 || b.ttft.p99 < 100":    "--fail-if b.tpot.mean > 1 || b.ttft.p99 < 100: cannot be decided: b.tpot.mean is missing",
+		"b.tpot.mean > 1":                        "b.tpot.mean is missing",
+		"!(d.tpot.mean.relative_diff > 1)":       "d.tpot.mean.relative_diff is missing",
+		"d.requests.timed_out.relative_diff > 1": "d.requests.timed_out.relative_diff is missing",
+		`a.cls["other"].ttft.p99 > 1`:            `a.cls["other"].ttft.p99 is missing`,
+		"a.requests.timed_out / 0 > 1":           "a.requests.timed_out / 0 is not a number",
+		"b.tpot.mean > 1 ? true : false":         "b.tpot.mean is missing",
+		"b.tpot.mean > 1 || b.ttft.p99 < 100":    "b.tpot.mean is missing",
 	} {
+		want = "--fail-if " + src + ": cannot be decided: " + want
 		g, err := compileGate(src)
 		must(err)
 		if _, err := g.isTrue(gateMetrics); err == nil || err.Error() != want {
@@ -63,9 +65,12 @@ func TestGates(t *testing.T) {
 
 func TestGateErrorsHavePositions(t *testing.T) {
 	for src, want := range map[string]string{
-		"d.ttft.p99 > 1":                     `1:1: "d.ttft.p99" is incomplete; append one of diff, relative_diff, ci.lo, ci.hi`,
-		"1 < d.tttf.p99.relative_diff":       `1:5: unknown metric "tttf.p99"; did you mean "ttft.p99"?`,
-		"d.ttft.p99.relative_dif > 1":        `1:1: unknown field of a difference "relative_dif"; did you mean "relative_diff"? (have diff, relative_diff, ci.lo, ci.hi)`,
+		"d.ttft.p99 > 1": `1:1: "d.ttft.p99" is incomplete; append one of ` +
+			`diff, relative_diff, ci.lo, ci.hi`,
+		"1 < d.tttf.p99.relative_diff": `1:5: unknown metric "tttf.p99"; did you mean "ttft.p99"?`,
+		"d.ttft.p99.relative_dif > 1": `1:1: unknown field of a difference "relative_dif"; ` +
+			`did you mean "relative_diff"? ` +
+			`(have diff, relative_diff, ci.lo, ci.hi)`,
 		"m.ttft.p99 > 1":                     `1:1: unknown name "m.ttft.p99"; names start with a. or b.`,
 		"d > 1":                              `1:1: "d" is incomplete; names are such as a.ttft.p99`,
 		"a > 1":                              `1:1: "a" is incomplete`,
@@ -83,7 +88,8 @@ func TestGateErrorsHavePositions(t *testing.T) {
 }
 
 func FuzzGate(f *testing.F) {
-	for _, src := range []string{"d.ttft.p99.relative_diff > 0.05", `a.cls["x"].ttft.p99 < 1 ? true : b.e2e.max > 1`, "!(abs(-1) == 1)", "d.", `"`, "[1][0] > 1"} {
+	for _, src := range []string{"d.ttft.p99.relative_diff > 0.05", `a.cls["x"].ttft.p99 < 1 ? true : b.e2e.max > 1`,
+		"!(abs(-1) == 1)", "d.", `"`, "[1][0] > 1"} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

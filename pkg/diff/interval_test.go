@@ -24,10 +24,13 @@ func randomRuns(n int, seed uint64) (a, b testRun) {
 		id, at := fmt.Sprint("r", i), int64(i*50)
 		for k, r := range []*testRun{&a, &b} {
 			ttft := int64(20+wave+20*random.Float64()) + int64(5*k)
-			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7), stream.Index(random.IntN(3)))
-			o.Tenant, o.CachedTokens, o.Preemptions = fmt.Sprint("t", i%2), int64(random.IntN(100)), int64(random.IntN(2))
+			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7),
+				stream.Index(random.IntN(3)))
+			o.Tenant, o.CachedTokens, o.Preemptions = fmt.Sprint("t", i%2), int64(random.IntN(100)),
+				int64(random.IntN(2))
 			if k == 1 && i%37 == 5 {
-				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut, stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
+				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut,
+					stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
 			}
 			r.outcomes = append(r.outcomes, o)
 		}
@@ -130,7 +133,11 @@ func TestIntervalsMatchExpandedSamples(t *testing.T) {
 			return sum / float64(100*len(l))
 		},
 		`tenant["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
-			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) { v, _ := ttft(o); return v, o.Tenant == "t1" }))
+			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) {
+				v, _ := ttft(o)
+				return v,
+					o.Tenant == "t1"
+			}))
 		},
 	} {
 		lo, hi := slowInterval(a.outcomes, b.outcomes, d.Bootstrap.Blocks, 7, of)
@@ -163,7 +170,8 @@ func show(x *float64) string {
 // 1/0.8 and 2/1.5.
 func TestResampledThroughput(t *testing.T) {
 	var s [2]resampledSide
-	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }), replicaIDs: newIntern(func(p replicaID) replicaID { return p })}
+	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }),
+		replicaIDs: newIntern(func(p replicaID) replicaID { return p })}
 	for i := range s {
 		run := &recording.Run{Arrivals: true}
 		c.sides[i] = &side{comparison: c, header: &stream.Header{}, recorded: run}
@@ -206,7 +214,8 @@ func TestSwappedSidesNegateDifferences(t *testing.T) {
 		there := compareFiles(t, f, Options{})
 		back := compareFiles(t, f, Options{Streams: []string{"b", "a"}})
 		self := compareFiles(t, files{"a": f["a"], "b": f["a"]}, Options{})
-		if self.Status != "same" || there.Requests.Changed != back.Requests.Changed || there.Requests.Slower != back.Requests.Faster {
+		if self.Status != "same" || there.Requests.Changed != back.Requests.Changed ||
+			there.Requests.Slower != back.Requests.Faster {
 			t.Fatalf("%s; %+v; %+v", self.Status, there.Requests, back.Requests)
 		}
 		for _, m := range there.Metrics {

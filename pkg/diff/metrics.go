@@ -86,7 +86,8 @@ func (s *side) checkOwnMetrics() error {
 	case s.ownMetrics == nil:
 		return fmt.Errorf("%s: the run has no metrics record; it was filtered out", s.name)
 	case noOutcomes && s.options.selects != nil:
-		return fmt.Errorf("%s: the run was written with --trace minimal and has no outcomes; --where needs --trace decisions or full", s.name)
+		return fmt.Errorf("%s: the run was written with --trace minimal and has no outcomes; "+
+			"--where needs --trace decisions or full", s.name)
 	case noOutcomes:
 		s.warn("%s has no outcomes (--trace minimal): only metrics are compared, without intervals", s.name)
 	}

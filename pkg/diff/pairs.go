@@ -63,11 +63,11 @@ const maxChanges = 5
 // compareRequests compares the selected requests one by one.
 func (c *comparison) compareRequests(order []int32) *Requests {
 	p := &Requests{States: []StateChange{}}
-	var ends [len(states)][len(states)]int64 // by the states on both sides
-	var longer []int32                       // indices of requests whose E2E differs
+	var counts [len(states)][len(states)]int64 // by the states on both sides
+	var changed []int32                        // indices of requests whose E2E differs
 	for _, n := range order {
 		a, b := c.sides[0].at(n), c.sides[1].at(n)
-		ends[a.state][b.state]++
+		counts[a.state][b.state]++
 		switch {
 		case a.state == 0:
 			p.OnlyB++
@@ -77,11 +77,11 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 			p.Both++
 			p.compare(a, b)
 			if a.e2e != missing && b.e2e != missing && a.e2e != b.e2e {
-				longer = append(longer, n)
+				changed = append(changed, n)
 			}
 		}
 	}
-	for i, row := range ends {
+	for i, row := range counts {
 		for k, count := range row {
 			if i != k && count > 0 {
 				p.States = append(p.States, StateChange{states[i], states[k], count})
@@ -89,14 +89,14 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 		}
 	}
 	diff := func(n int32) int64 { return c.sides[1].at(n).e2e - c.sides[0].at(n).e2e }
-	slices.SortStableFunc(longer, func(x, y int32) int { return cmp.Compare(diff(y), diff(x)) })
+	slices.SortStableFunc(changed, func(x, y int32) int { return cmp.Compare(diff(y), diff(x)) })
 	p.Regressions, p.Gains = []Change{}, []Change{}
-	for i := 0; i < len(longer) && i < maxChanges && diff(longer[i]) > 0; i++ {
-		p.Regressions = append(p.Regressions, c.change(longer[i]))
+	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) > 0; i++ {
+		p.Regressions = append(p.Regressions, c.change(changed[i]))
 	}
-	slices.Reverse(longer)
-	for i := 0; i < len(longer) && i < maxChanges && diff(longer[i]) < 0; i++ {
-		p.Gains = append(p.Gains, c.change(longer[i]))
+	slices.Reverse(changed)
+	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) < 0; i++ {
+		p.Gains = append(p.Gains, c.change(changed[i]))
 	}
 	return p
 }

@@ -77,7 +77,8 @@ func readPair(ctx context.Context, open Open, o *Options, simulation, measured s
 	}
 	a, b := c.sides[0], c.sides[1]
 	if a.recorded != nil && b.recorded != nil {
-		return RankedPair{}, nil, fmt.Errorf("%s and %s are two recordings; --rank needs pairs of a run and its recording", simulation, measured)
+		return RankedPair{}, nil, fmt.Errorf(
+			"%s and %s are two recordings; --rank needs pairs of a run and its recording", simulation, measured)
 	}
 	if _, err := c.pair(); err != nil {
 		return RankedPair{}, nil, err
@@ -105,13 +106,13 @@ func readPair(ctx context.Context, open Open, o *Options, simulation, measured s
 // compute sets everything that follows from the pairs.
 func (r *Ranking) compute() {
 	var x, y []float64
-	gap, n := 0.0, 0
+	percentGap, n := 0.0, 0
 	better := func(a, b float64) bool { return a != b && (a > b) == r.HigherIsBetter }
 	for i, p := range r.Pairs {
 		x, y = append(x, p.Simulated), append(y, p.Measured)
 		r.Gap += abs(p.Simulated-p.Measured) / float64(len(r.Pairs))
 		if p.Percent != nil {
-			gap += abs(*p.Percent)
+			percentGap += abs(*p.Percent)
 			n++
 		}
 		if better(p.Simulated, r.Pairs[r.Winner].Simulated) {
@@ -122,8 +123,8 @@ func (r *Ranking) compute() {
 		}
 	}
 	if n > 0 {
-		gap /= float64(n)
-		r.GapPercent = &gap
+		percentGap /= float64(n)
+		r.GapPercent = &percentGap
 	}
 	o := stat.ComparePairs(x, y)
 	r.ConcordantPairs, r.ComparablePairs = o.Concordant, o.Pairs
@@ -170,9 +171,11 @@ func (r *Ranking) text() []byte {
 		t.row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
 	}
 	b = append(t.append(b), '\n')
-	line("order", "%d of %d pairs in the measured order; Spearman %s, Kendall %s", r.ConcordantPairs, r.ComparablePairs, numberOrDash(r.Spearman, millisecond), numberOrDash(r.Kendall, millisecond))
+	line("order", "%d of %d pairs in the measured order; Spearman %s, Kendall %s", r.ConcordantPairs, r.ComparablePairs,
+		numberOrDash(r.Spearman, millisecond), numberOrDash(r.Kendall, millisecond))
 	line("gap", "%s on average, %s %%", number(r.Gap), numberOrDash(r.GapPercent, millisecond))
-	line("regret", "%s, %s %%, of choosing the run that simulates best", number(r.Regret), numberOrDash(r.RegretPercent, millisecond))
+	line("regret", "%s, %s %%, of choosing the run that simulates best", number(r.Regret),
+		numberOrDash(r.RegretPercent, millisecond))
 	for i, w := range r.Warnings {
 		if i == 0 {
 			b = append(b, "\nwarnings\n"...)

@@ -43,7 +43,7 @@ func (s *side) readInput(ctx context.Context) error {
 	return s.readRecording(ctx, format, path)
 }
 
-// isRun reads the start of a stream to tell a run from a recording. A file that does not
+// isRun reads the start of a stream to distinguish a run from a recording. A file that does not
 // exist or is not in our format is left to the reader of recordings.
 func (s *side) isRun() (bool, error) {
 	f, err := s.open(s.name)
@@ -54,8 +54,8 @@ func (s *side) isRun() (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	text, done := stream.Decompress(f)
-	defer done()
+	text, onOneSide := stream.Decompress(f)
+	defer onOneSide()
 	start := make([]byte, len(streamPrefix))
 	n, _ := io.ReadFull(text, start) // the second read reports errors
 	if string(start[:n]) != streamPrefix[:n] {
@@ -106,7 +106,8 @@ func (s *side) readRecording(ctx context.Context, format, path string) error {
 		if limit := 10; len(names) > limit {
 			names = append(names[:limit:limit], "...")
 		}
-		return fmt.Errorf("%s has %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name, strings.Join(names, ", "))
+		return fmt.Errorf("%s has %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name,
+			strings.Join(names, ", "))
 	}
 	s.recorded, s.format = r.Runs[0], r.Format
 	s.header = &stream.Header{Stream: stream.StreamRecording, Tool: cmp.Or(s.recorded.Engine, r.Format)}
@@ -119,7 +120,8 @@ func (s *side) readRecording(ctx context.Context, format, path string) error {
 		s.warn("%s: %s", s.name, suspicious)
 	}
 	if !s.recorded.Arrivals {
-		s.warn("%s has no arrival times: throughput is not compared, and the bootstrap uses the order of the file", s.name)
+		s.warn("%s has no arrival times: throughput is not compared, and the bootstrap uses the order of the file",
+			s.name)
 	}
 	return nil
 }
@@ -157,8 +159,10 @@ func (c *comparison) pairRecordings() (string, error) {
 				a.recorded.Outcomes[i].ID = other[i].id
 			}
 		default:
-			return "", fmt.Errorf("%s and %s do not have the same requests (%d and %d; ids and lengths by arrival differ); "+
-				"--unpaired compares them as independent samples", a.name, b.name, len(a.recorded.Outcomes), len(other))
+			return "", fmt.Errorf(
+				"%s and %s do not have the same requests (%d and %d; ids and lengths by arrival differ); "+
+					"--unpaired compares them as independent samples",
+				a.name, b.name, len(a.recorded.Outcomes), len(other))
 		}
 	}
 	for _, s := range c.sides {
@@ -213,34 +217,36 @@ func (c *comparison) selectPairs() {
 	if c.options.Unpaired || c.areRuns() {
 		return
 	}
-	var both, done int64
+	var onBoth, onOneSide int64
 	var span [2]struct{ first, last int64 }
 	for n := range int32(len(c.names)) {
 		x, y := a.at(n), b.at(n)
 		switch {
 		case x.state != 0 && y.state != 0:
 			for i, at := range []int64{x.arrival, y.arrival} {
-				if s := &span[i]; both == 0 {
+				if s := &span[i]; onBoth == 0 {
 					s.first, s.last = at, at
 				} else {
 					s.first, s.last = min(s.first, at), max(s.last, at)
 				}
 			}
-			both++
+			onBoth++
 		case x.state == completed || y.state == completed:
-			done++
+			onOneSide++
 		}
 	}
-	if done > 0 {
+	if onOneSide > 0 {
 		c.pairsOnly = true
-		c.warn("only the %d requests on both sides are compared: %s has %d, %s has %d", both, a.name, a.outcomes, b.name, b.outcomes)
+		c.warn("only the %d requests on both sides are compared: %s has %d, %s has %d", onBoth, a.name, a.outcomes,
+			b.name, b.outcomes)
 	}
 	if a.recorded != nil && !a.recorded.Arrivals || b.recorded != nil && !b.recorded.Arrivals {
 		return
 	}
 	x, y := float64(span[0].last-span[0].first)/1e6, float64(span[1].last-span[1].first)/1e6
 	if max(x, y) > maxDurationRatio*min(x, y) {
-		c.warn("the requests arrive within %.4g s in %s and within %.4g s in %s; check that both are the same benchmark", x, a.name, y, b.name)
+		c.warn("the requests arrive within %.4g s in %s and within %.4g s in %s; "+
+			"check that both are the same benchmark", x, a.name, y, b.name)
 	}
 }
 

@@ -40,7 +40,7 @@ const missing = -1
 // missing; arrival in µs of the run.
 type request struct {
 	arrival, ttft, e2e, queue          int64
-	input, output, cached, preemptions int64 // again: preemptions
+	input, output, cached, preemptions int64
 	group, replica                     int32
 	// notIssued counts the calls that were not issued because this one ended its session.
 	notIssued int32
@@ -71,8 +71,9 @@ const (
 )
 
 // states are the final states; the first means that the request is not present.
-var states = [...]string{"absent", completed: stream.StateCompleted, rejected: stream.StateRejected, timedOut: stream.StateTimedOut,
-	failed: stream.StateFailed, unfinished: stream.StateUnfinished}
+var states = [...]string{"absent", completed: stream.StateCompleted, rejected: stream.StateRejected,
+	timedOut: stream.StateTimedOut,
+	failed:   stream.StateFailed, unfinished: stream.StateUnfinished}
 
 func (r *request) has(what uint8) bool { return r.flags&what != 0 }
 
@@ -135,7 +136,8 @@ func (s *side) storeNotIssued(r *stream.Reader) error {
 }
 
 // walk visits all records of a run. o and d are buffers for visit.
-func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.Outcome, d *stream.Decision) error) error {
+func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.Outcome,
+	d *stream.Decision) error) error {
 	f, err := s.open(s.name)
 	if err != nil {
 		return err
@@ -194,9 +196,12 @@ func (s *side) storeOutcome(o *stream.Outcome) error {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
 	s.outcomes++
-	*q = request{arrival: int64(o.ArrivalUS), ttft: elapsedOrMissing(o.ArrivalUS, o.FirstTokenUS), e2e: elapsedOrMissing(o.ArrivalUS, o.CompletedUS),
-		queue: elapsedOrMissing(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens, cached: o.CachedTokens, preemptions: o.Preemptions,
-		group: s.groups.number(group{o.SLOClass, o.Tenant, o.Model}), replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica}), flags: selected}
+	*q = request{arrival: int64(o.ArrivalUS), ttft: elapsedOrMissing(o.ArrivalUS, o.FirstTokenUS),
+		e2e:   elapsedOrMissing(o.ArrivalUS, o.CompletedUS),
+		queue: elapsedOrMissing(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens,
+		cached: o.CachedTokens, preemptions: o.Preemptions,
+		group:   s.groups.number(group{o.SLOClass, o.Tenant, o.Model}),
+		replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica}), flags: selected}
 	for k, name := range states {
 		if o.State == name {
 			q.state = uint8(k)
@@ -215,11 +220,11 @@ func (s *side) storeOutcome(o *stream.Outcome) error {
 		}
 	}
 	if s.options.selects != nil {
-		kept, err := s.options.selects(o)
+		isSelected, err := s.options.selects(o)
 		if err != nil {
 			return fmt.Errorf("--where: %w", err)
 		}
-		if !kept {
+		if !isSelected {
 			q.flags &^= selected
 		}
 	}

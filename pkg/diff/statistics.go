@@ -72,7 +72,8 @@ var (
 // groupRows groups the positions in order by a name of the requests' groups. largest are
 // the names of the groups with the most requests, left is the number of groups that are
 // omitted.
-func (s *resampledSide) groupRows(groups []group, name func(group) string) (at map[string][]int32, largest []string, left int) {
+func (s *resampledSide) groupRows(groups []group, name func(group) string) (at map[string][]int32, largest []string,
+	omitted int) {
 	at = map[string][]int32{}
 	for k, n := range s.order {
 		q := s.at(n)
@@ -86,7 +87,10 @@ func (s *resampledSide) groupRows(groups []group, name func(group) string) (at m
 			at[of] = append(at[of], int32(k))
 		}
 	}
-	slices.SortFunc(largest, func(x, y string) int { return cmp.Or(cmp.Compare(len(at[y]), len(at[x])), cmp.Compare(x, y)) })
-	kept := largest[:min(len(largest), maxGroups)]
-	return at, kept, len(largest) - len(kept)
+	slices.SortFunc(largest, func(x, y string) int {
+		return cmp.Or(cmp.Compare(len(at[y]), len(at[x])),
+			cmp.Compare(x, y))
+	})
+	largestNames := largest[:min(len(largest), maxGroups)]
+	return at, largestNames, len(largest) - len(largestNames)
 }

@@ -38,26 +38,33 @@ func outcome(id string, arrival, queue, ttft, e2e int64, output int64, replica s
 	at := stream.Micros(arrival * 1000)
 	after := func(ms int64) stream.Micros { return at + stream.Micros(ms*1000) }
 	met := ttft <= 100
-	return stream.Outcome{Kind: stream.KindOutcome, ID: id, State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at,
-		ScheduledUS: after(queue), FirstTokenUS: after(ttft), CompletedUS: after(e2e), EndedUS: stream.Never, Deployment: "main", Replica: replica,
-		SLOClass: "interactive", InputTokens: 100, OutputTokens: output, GeneratedTokens: output, ITLMaxUS: stream.Never, SLOMet: stream.Met(met)}
+	return stream.Outcome{Kind: stream.KindOutcome, ID: id, State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at,
+		RoutedUS: at, EnqueuedUS: at,
+		ScheduledUS: after(queue), FirstTokenUS: after(ttft), CompletedUS: after(e2e), EndedUS: stream.Never,
+		Deployment: "main", Replica: replica,
+		SLOClass: "interactive", InputTokens: 100, OutputTokens: output, GeneratedTokens: output,
+		ITLMaxUS: stream.Never, SLOMet: stream.Met(met)}
 }
 
 func rejectedOutcome(id string, arrival int64) stream.Outcome {
 	o := outcome(id, arrival, 0, 0, 0, 5, stream.Nowhere)
-	o.State, o.Reason, o.Deployment, o.GeneratedTokens, o.SLOMet = stream.StateRejected, stream.ReasonAdmission, "", 0, stream.Met(false)
-	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = stream.Never, stream.Never, stream.Never, stream.Never, stream.Never, stream.Never
+	o.State, o.Reason, o.Deployment, o.GeneratedTokens, o.SLOMet = stream.StateRejected, stream.ReasonAdmission, "", 0,
+		stream.Met(false)
+	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = stream.Never, stream.Never,
+		stream.Never, stream.Never, stream.Never, stream.Never
 	o.EndedUS = o.ArrivalUS
 	return o
 }
 
 func routed(request string, ms int64, to stream.Index, seen ...stream.Candidate) stream.Decision {
-	return stream.Decision{Kind: stream.KindDecision, ID: "dec-" + request, Stage: stream.StageRouting, AtUS: stream.Micros(ms * 1000), Request: request,
+	return stream.Decision{Kind: stream.KindDecision, ID: "dec-" + request, Stage: stream.StageRouting,
+		AtUS: stream.Micros(ms * 1000), Request: request,
 		Deployment: "main", Replica: to, Candidates: 2, Considered: seen}
 }
 
 func rejectedDecision(request string, ms int64) stream.Decision {
-	return stream.Decision{Kind: stream.KindDecision, ID: "adm-" + request, Stage: stream.StageAdmission, AtUS: stream.Micros(ms * 1000), Request: request,
+	return stream.Decision{Kind: stream.KindDecision, ID: "adm-" + request, Stage: stream.StageAdmission,
+		AtUS: stream.Micros(ms * 1000), Request: request,
 		Verdict: "reject", Replica: stream.Nowhere}
 }
 
@@ -72,9 +79,12 @@ func (r testRun) stream() []byte {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, true)
 	classes := []stream.SLOClass{{Name: "interactive", Tier: "standard", Targets: stream.Targets{TTFTMS: 100}}}
-	config := map[string]any{"version": 1, "deployments": []any{map[string]any{"id": "main", "replicas": 2}}, "policies": map[string]any{"routing": map[string]any{"type": r.policy}}}
-	must(w.Header(&stream.Header{Stream: stream.StreamRun, Tool: "blis-sim", Version: stream.Version, SLOClasses: classes,
-		Run: &stream.RunHeader{Trace: cmp.Or(r.trace, "decisions"), Key: stream.SimulationKey{Policy: "p" + r.policy}, ConfigDigest: "c" + r.policy, Config: config}}))
+	config := map[string]any{"version": 1, "deployments": []any{map[string]any{"id": "main", "replicas": 2}},
+		"policies": map[string]any{"routing": map[string]any{"type": r.policy}}}
+	must(w.Header(&stream.Header{Stream: stream.StreamRun, Tool: "blis-sim", Version: stream.Version,
+		SLOClasses: classes,
+		Run: &stream.RunHeader{Trace: cmp.Or(r.trace, "decisions"), Key: stream.SimulationKey{Policy: "p" + r.policy},
+			ConfigDigest: "c" + r.policy, Config: config}}))
 	acc := metrics.New(classes)
 	for i := range r.decisions {
 		must(w.Decision(&r.decisions[i]))
@@ -86,7 +96,8 @@ func (r testRun) stream() []byte {
 		}
 	}
 	must(w.Any(&metrics.Record{Kind: stream.KindMetrics, Raw: *acc.Raw()}))
-	must(w.End(&stream.End{WorkloadDigest: cmp.Or(r.workload, "w"), Requests: &stream.Counts{Offered: int64(len(r.outcomes))}}))
+	must(w.End(&stream.End{WorkloadDigest: cmp.Or(r.workload, "w"),
+		Requests: &stream.Counts{Offered: int64(len(r.outcomes))}}))
 	must(w.Close())
 	return b.Bytes()
 }
@@ -137,13 +148,18 @@ func compareFiles(t *testing.T, f files, o Options) *Document {
 //	r5      0       110  300        0       60   250   −50 ms, and meets
 //	r6      1       20   100        1       20   100
 func story() (a, b testRun) {
-	a = testRun{policy: "x", outcomes: []stream.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r2", 100, 2, 30, 150, 5, 1), outcome("r3", 200, 1, 20, 100, 5, 0),
-		outcome("r4", 300, 3, 40, 200, 5, 1), outcome("r6", 500, 1, 20, 100, 5, 1), outcome("r5", 400, 9, 110, 300, 5, 0)},
-		decisions: []stream.Decision{routed("r1", 0, 0), routed("r2", 100, 1, candidate(1, 0), candidate(0, 1)), routed("r3", 200, 0),
+	a = testRun{policy: "x", outcomes: []stream.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0),
+		outcome("r2", 100, 2, 30, 150, 5, 1), outcome("r3", 200, 1, 20, 100, 5, 0),
+		outcome("r4", 300, 3, 40, 200, 5, 1), outcome("r6", 500, 1, 20, 100, 5, 1),
+		outcome("r5", 400, 9, 110, 300, 5, 0)},
+		decisions: []stream.Decision{routed("r1", 0, 0), routed("r2", 100, 1, candidate(1, 0), candidate(0, 1)),
+			routed("r3", 200, 0),
 			routed("r4", 300, 1), routed("r5", 400, 0), routed("r6", 500, 1)}}
-	b = testRun{policy: "y", outcomes: []stream.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0), outcome("r3", 200, 1, 20, 100, 5, 1), outcome("r2", 100, 92, 120, 240, 5, 0),
+	b = testRun{policy: "y", outcomes: []stream.Outcome{outcome("r1", 0, 1, 20, 100, 5, 0),
+		outcome("r3", 200, 1, 20, 100, 5, 1), outcome("r2", 100, 92, 120, 240, 5, 0),
 		rejectedOutcome("r4", 300), outcome("r6", 500, 1, 20, 100, 5, 1), outcome("r5", 400, 9, 60, 250, 5, 0)},
-		decisions: []stream.Decision{routed("r1", 0, 0), routed("r2", 100, 0, candidate(0, 3), candidate(1, 0)), routed("r3", 200, 1),
+		decisions: []stream.Decision{routed("r1", 0, 0), routed("r2", 100, 0, candidate(0, 3), candidate(1, 0)),
+			routed("r3", 200, 1),
 			rejectedDecision("r4", 300), routed("r5", 400, 0), routed("r6", 500, 1)}}
 	return a, b
 }
@@ -156,12 +172,16 @@ func TestStory(t *testing.T) {
 	if d.Status != "differs" {
 		t.Error(d.Status)
 	}
-	if diff := gocmp.Diff([]Setting{{"policies.routing.type", json.RawMessage(`"x"`), json.RawMessage(`"y"`)}}, d.Config); diff != "" {
+	if diff := gocmp.Diff([]Setting{{"policies.routing.type", json.RawMessage(`"x"`), json.RawMessage(`"y"`)}},
+		d.Config); diff != "" {
 		t.Errorf("settings: %s", diff)
 	}
-	want := &Requests{Both: 6, Changed: 4, Slower: 1, Faster: 1, States: []StateChange{{"completed", "rejected", 1}}, SLOLost: 2, SLOGained: 1,
-		Regressions: []Change{{"r2", 90, Times{ms(30), ms(150), ms(2), "main/1"}, Times{ms(120), ms(240), ms(92), "main/0"}}},
-		Gains:       []Change{{"r5", -50, Times{ms(110), ms(300), ms(9), "main/0"}, Times{ms(60), ms(250), ms(9), "main/0"}}}}
+	want := &Requests{Both: 6, Changed: 4, Slower: 1, Faster: 1, States: []StateChange{{"completed", "rejected", 1}},
+		SLOLost: 2, SLOGained: 1,
+		Regressions: []Change{{"r2", 90, Times{ms(30), ms(150), ms(2), "main/1"},
+			Times{ms(120), ms(240), ms(92), "main/0"}}},
+		Gains: []Change{{"r5", -50, Times{ms(110), ms(300), ms(9), "main/0"},
+			Times{ms(60), ms(250), ms(9), "main/0"}}}}
 	if diff := gocmp.Diff(want, d.Requests); diff != "" {
 		t.Errorf("requests: %s", diff)
 	}
@@ -172,7 +192,8 @@ func TestStory(t *testing.T) {
 		t.Errorf("decisions: %+v", c)
 	}
 	f := c.First
-	if f.Request != "r2" || f.Stage != "routing" || f.LaterDiffering != 3 || f.A.Replica != 1 || f.B.Replica != 0 || f.A.ID != "dec-r2" {
+	if f.Request != "r2" || f.Stage != "routing" || f.LaterDiffering != 3 || f.A.Replica != 1 || f.B.Replica != 0 ||
+		f.A.ID != "dec-r2" {
 		t.Errorf("the first: %+v", f)
 	}
 	if diff := gocmp.Diff([]string{"main/0 queue_depth"}, f.DifferingSignals); diff != "" {
@@ -198,8 +219,10 @@ func TestStory(t *testing.T) {
 		t.Errorf("warnings: %q", d.Warnings)
 	}
 	text := string(d.text())
-	for _, line := range []string{"states      1 completed -> rejected", "SLO         2 met their targets in a and not in b, 1 in b and not in a",
-		"decisions   4 of 7 differ; the first is the routing of r2, 3 more follow", "different values: main/0 queue_depth"} {
+	for _, line := range []string{"states      1 completed -> rejected",
+		"SLO         2 met their targets in a and not in b, 1 in b and not in a",
+		"decisions   4 of 7 differ; the first is the routing of r2, 3 more follow",
+		"different values: main/0 queue_depth"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the text lacks %q:\n%s", line, text)
 		}
@@ -233,7 +256,8 @@ func TestDecisionsOfOneSide(t *testing.T) {
 	admits := rejectedDecision("r1", 0)
 	admits.Verdict = "admit"
 	b.decisions = append([]stream.Decision{admits}, a.decisions...)
-	if d := compareFiles(t, files{"a": a.stream(), "b": b.stream()}, Options{}); d.Decisions.Differ != 0 || d.Status != "same" {
+	if d := compareFiles(t, files{"a": a.stream(), "b": b.stream()}, Options{}); d.Decisions.Differ != 0 ||
+		d.Status != "same" {
 		t.Errorf("admitted: %+v", d.Decisions)
 	}
 	delays := admits
@@ -274,18 +298,26 @@ func TestRejectedInputs(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"other workload": {string(other.stream()), Options{}, "a and b have different workloads (w and v); --unpaired compares them as independent samples"},
-		"truncated":      {strings.Join(lines[:len(lines)-2], ""), Options{}, "b: truncated: "},
-		"cut":            {whole[:len(whole)/2], Options{}, "b: truncated: "},
-		"empty":          {"", Options{}, "b: truncated: it is empty"},
-		"a workload":     {`{"kind":"request","id":"x","arrival_us":0,"input_tokens":1,"output_tokens":1}`, Options{}, "b:1: this is a workload; expected a run"},
-		"no metrics":     {strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.Contains(l, `"kind":"metrics"`) }), ""), Options{}, "b: the run has no metrics record"},
-		"minimal":        {string(quiet.stream()), Options{Where: "ttft_ms > 1"}, "b: the run was written with --trace minimal"},
-		"twice":          {string(twice.stream()), Options{}, `b:14: the request "r1" has two outcomes`},
-		"strict":         {strings.Join(slices.Delete(slices.Clone(lines), 1, 2), ""), Options{Strict: true}, "b: the end record counts"},
-		"error record":   {`{"kind":"error","tool":"blis-sim","file":"c.yaml","line":3,"message":"no such policy"}`, Options{}, "blis-sim: c.yaml:3: no such policy"},
-		"noise":          {"\x28\xb5\x2f\xfdnoise", Options{}, "b: "},
-		"a bad line":     {strings.Replace(whole, `"arrival_us":100000`, `"arrival_us":"x"`, 1), Options{}, "b:9: arrival_us"},
+		"other workload": {string(other.stream()), Options{},
+			"a and b have different workloads (w and v); --unpaired compares them as independent samples"},
+		"truncated": {strings.Join(lines[:len(lines)-2], ""), Options{}, "b: truncated: "},
+		"cut":       {whole[:len(whole)/2], Options{}, "b: truncated: "},
+		"empty":     {"", Options{}, "b: truncated: it is empty"},
+		"a workload": {`{"kind":"request","id":"x","arrival_us":0,"input_tokens":1,"output_tokens":1}`, Options{},
+			"b:1: this is a workload; expected a run"},
+		"no metrics": {strings.Join(slices.DeleteFunc(slices.Clone(lines),
+			func(l string) bool { return strings.Contains(l, `"kind":"metrics"`) }), ""), Options{},
+			"b: the run has no metrics record"},
+		"minimal": {string(quiet.stream()), Options{Where: "ttft_ms > 1"},
+			"b: the run was written with --trace minimal"},
+		"twice": {string(twice.stream()), Options{}, `b:14: the request "r1" has two outcomes`},
+		"strict": {strings.Join(slices.Delete(slices.Clone(lines), 1, 2), ""), Options{Strict: true},
+			"b: the end record counts"},
+		"error record": {`{"kind":"error","tool":"blis-sim","file":"c.yaml","line":3,"message":"no such policy"}`,
+			Options{}, "blis-sim: c.yaml:3: no such policy"},
+		"noise": {"\x28\xb5\x2f\xfdnoise", Options{}, "b: "},
+		"a bad line": {strings.Replace(whole, `"arrival_us":100000`, `"arrival_us":"x"`, 1), Options{},
+			"b:9: arrival_us"},
 	} {
 		c.o.Streams, c.o.RankBy, c.o.Format = []string{"a", "b"}, "ttft.p99", "text"
 		var out bytes.Buffer
@@ -300,7 +332,7 @@ func TestRejectedInputs(t *testing.T) {
 	}
 }
 
-// A cancelled context ends the comparison; the output is deterministic.
+// A canceled context ends the comparison; the output is deterministic.
 func TestContext(t *testing.T) {
 	a, b := story()
 	f := files{"a": a.stream(), "b": b.stream()}
@@ -308,7 +340,7 @@ func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Run(ctx, f.open, io.Discard, o); err != context.Canceled {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 	var one, two bytes.Buffer
 	for _, out := range []*bytes.Buffer{&one, &two} {
@@ -325,14 +357,17 @@ func TestContext(t *testing.T) {
 func TestSettings(t *testing.T) {
 	leaves := map[string]json.RawMessage{}
 	var tree any
-	must(json.Unmarshal([]byte(`{"tool":"t","config":{"deployments":[{"id":"main","latency":{"beta_us":[1,2]}},{"id":"b"}],"steps":[[1],{"x":null}]}}`), &tree))
+	must(json.Unmarshal([]byte(
+		`{"tool":"t","config":{"deployments":[{"id":"main","latency":{"beta_us":[1,2]}},`+
+			`{"id":"b"}],"steps":[[1],{"x":null}]}}`), &tree))
 	flatten(tree, "", leaves)
 	var got []string
 	for path, v := range leaves {
 		got = append(got, fmt.Sprintf("%s=%s", path, v))
 	}
 	slices.Sort(got)
-	want := []string{`deployments.b.id="b"`, `deployments.main.id="main"`, `deployments.main.latency.beta_us=[1,2]`, "steps.0=[1]", "steps.1.x=null", `tool="t"`}
+	want := []string{`deployments.b.id="b"`, `deployments.main.id="main"`, `deployments.main.latency.beta_us=[1,2]`,
+		"steps.0=[1]", "steps.1.x=null", `tool="t"`}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -13,8 +13,10 @@ import (
 func (d *Document) latencies() *table {
 	t := &table{}
 	t.row("latency, ms", "a", "b", "b-a", "%", "95 % interval of b-a")
-	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"}, {"queue", "queue"},
-		{"session E2E", "session.e2e"}, {"session critical", "session.critical_path"}, {"session tools", "session.tool_wait"}} {
+	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"},
+		{"queue", "queue"},
+		{"session E2E", "session.e2e"}, {"session critical", "session.critical_path"},
+		{"session tools", "session.tool_wait"}} {
 		for _, stat := range []string{"mean", "p50", "p90", "p99"} {
 			t.metric(of.name+" "+stat, d.Metrics.at(of.path+"."+stat), millisecond)
 		}
@@ -27,14 +29,18 @@ func (d *Document) otherMetrics() *table {
 	t := &table{}
 	t.row("metric", "a", "b", "b-a", "%", "95 % interval of b-a")
 	for _, of := range []struct{ name, path string }{
-		{"completed", "requests.completed"}, {"rejected", "requests.rejected"}, {"timed out", "requests.timed_out"}, {"failed", "requests.failed"},
-		{"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"}, {"output tokens/s", "throughput.output_tok_s"},
+		{"completed", "requests.completed"}, {"rejected", "requests.rejected"}, {"timed out", "requests.timed_out"},
+		{"failed", "requests.failed"},
+		{"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"},
+		{"output tokens/s", "throughput.output_tok_s"},
 		{"goodput, requests/s", "goodput.rps"}, {"targets met", "goodput.ratio"},
-		{"sessions completed", "session.completed"}, {"sessions broken", "session.broken"}, {"sessions unfinished", "session.unfinished"},
+		{"sessions completed", "session.completed"}, {"sessions broken", "session.broken"},
+		{"sessions unfinished", "session.unfinished"},
 		{"steps per session", "session.steps.mean"}, {"iterations per session", "session.iterations.mean"},
 		{"parallel calls completed", "session.fan_out_utilization"},
 		{"sessions with targets met", "session.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
-		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"}, {"GPU seconds", "cost.gpu_s"},
+		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
+		{"GPU seconds", "cost.gpu_s"},
 	} {
 		m := d.Metrics.at(of.path)
 		if m.A == nil && m.B == nil || valueOrZero(m.A) == 0 && valueOrZero(m.B) == 0 {
@@ -167,7 +173,7 @@ func (t *table) row(first string, others ...string) {
 
 // withoutEmpty returns the table without empty columns.
 func (t *table) withoutEmpty() *table {
-	kept := &table{rows: make([][]string, len(t.rows)), leftColumns: t.leftColumns, omitted: t.omitted}
+	nonEmpty := &table{rows: make([][]string, len(t.rows)), leftColumns: t.leftColumns, omitted: t.omitted}
 	for i := range t.rows[0] {
 		empty := true
 		for _, row := range t.rows[1:] {
@@ -175,11 +181,11 @@ func (t *table) withoutEmpty() *table {
 		}
 		for k, row := range t.rows {
 			if !empty {
-				kept.rows[k] = append(kept.rows[k], row[i])
+				nonEmpty.rows[k] = append(nonEmpty.rows[k], row[i])
 			}
 		}
 	}
-	return kept
+	return nonEmpty
 }
 
 // append adds the table to b.

@@ -96,7 +96,8 @@ func (id *Identity) text() string {
 	if id.Format != "" {
 		parts[0] = id.Stream + " (" + id.Format + ")"
 	}
-	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest}, {"workload", id.WorkloadDigest}} {
+	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest},
+		{"workload", id.WorkloadDigest}} {
 		if digest[1] != "" {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
@@ -152,7 +153,8 @@ func (r *Requests) append(b []byte) []byte {
 	}
 	b = append(b, '\n')
 	if r.SLOLost+r.SLOGained > 0 {
-		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.SLOLost, r.SLOGained)
+		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.SLOLost,
+			r.SLOGained)
 	}
 	if len(r.States) > 0 {
 		b = r.states(b)
@@ -185,7 +187,8 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 	t := &table{}
 	t.row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
 	for _, c := range list {
-		t.row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EDiffMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
+		t.row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EDiffMS),
+			ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
 			stream.Printable(c.A.Replica)+" -> "+stream.Printable(c.B.Replica))
 	}
 	return t.append(append(b, '\n'))
@@ -194,7 +197,8 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 // append adds the first divergence.
 func (d *Decisions) append(b []byte) []byte {
 	f := d.First
-	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, %d more follow\n", "decisions", d.Differ, d.Compared+d.OnlyA+d.OnlyB,
+	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, %d more follow\n", "decisions", d.Differ,
+		d.Compared+d.OnlyA+d.OnlyB,
 		f.Stage, stream.Printable(f.Request), f.LaterDiffering)
 	for _, s := range []struct {
 		name string
@@ -209,7 +213,8 @@ func (d *Decisions) append(b []byte) []byte {
 	case len(f.DifferingSignals) == 0:
 		b = append(b, "  both saw the same values for the common candidates\n"...)
 	default:
-		b = fmt.Appendf(b, "  different values: %s\n", truncate(stream.Printable(strings.Join(f.DifferingSignals, ", ")), 120))
+		b = fmt.Appendf(b, "  different values: %s\n",
+			truncate(stream.Printable(strings.Join(f.DifferingSignals, ", ")), 120))
 	}
 	t := &table{}
 	var head []string
@@ -217,7 +222,8 @@ func (d *Decisions) append(b []byte) []byte {
 		name string
 		d    *stream.Decision
 	}{{"a", f.A}, {"b", f.B}} {
-		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running", "KV", "matched", "age ms")
+		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running",
+			"KV", "matched", "age ms")
 	}
 	t.row("  candidate", head...)
 	for _, at := range candidates(f) {
@@ -289,7 +295,8 @@ func candidateCells(d *stream.Decision, at replicaID) []string {
 		for _, x := range c.Terms {
 			terms = append(terms, number(x))
 		}
-		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), countText(c.Inflight), countText(c.QueueDepth), countText(c.Running), signalText(c.KVUtil), matched, ageText(c)}
+		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), countText(c.Inflight), countText(c.QueueDepth),
+			countText(c.Running), signalText(c.KVUtil), matched, ageText(c)}
 	}
 	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
 }

@@ -10,24 +10,24 @@ const (
 	mixtureName   = "mixture"
 )
 
-// builder reads what one Spec says to a family.
+// builder reads the Spec of one distribution.
 type builder struct {
 	Spec
-	// prefixed is the path before the fields of Spec.
+	// prefixed is the path prefix of the fields of Spec.
 	prefixed string
 	params
-	// component makes one of the components.
+	// component builds one of the components.
 	component func(i int) (*Length, error)
 }
 
-// failAt notes a fault of a field that is no parameter.
+// failAt records an error of a field that is not a parameter.
 func (b *builder) failAt(field, format string, args ...any) {
 	if b.err == nil {
 		b.err = &ParamError{b.prefixed + field, fmt.Sprintf(format, args...)}
 	}
 }
 
-// checkLists reports a list that the family does not read.
+// checkLists records a list that the family does not use.
 func (b *builder) checkLists() {
 	for _, list := range []struct {
 		name, family string
@@ -39,12 +39,12 @@ func (b *builder) checkLists() {
 		{"components", mixtureName, b.Components != nil},
 	} {
 		if list.given && b.Type != list.family {
-			b.failAt(list.name, "%s has none; %s has", b.Type, list.family)
+			b.failAt(list.name, "is not a field of %s, only of %s", b.Type, list.family)
 		}
 	}
 }
 
-// value checks one that can be drawn.
+// value checks a value to be drawn.
 func (b *builder) value(field string, v float64) float64 {
 	if !(v >= b.min && v <= b.max) {
 		b.failAt(field, "must be between %.16g and %.16g, is %g", b.min, b.max, v)
@@ -69,14 +69,14 @@ func (s *cumulativeWeights) add(b *builder, field string, weight float64) {
 	*s = append(*s, weight)
 }
 
-// index returns the place that a share p of all weight leads to. Rounding may take
-// it up to the last sum itself.
+// index returns the entry at a share p of the total weight. The last entry covers p rounded up to
+// 1.
 func (s cumulativeWeights) index(p float64) int {
 	p *= s[len(s)-1]
 	return min(sort.Search(len(s), func(i int) bool { return s[i] > p }), len(s)-1)
 }
 
-// fraction is the part of the weight at place i.
+// fraction returns the share of entry i in the total weight.
 func (s cumulativeWeights) fraction(i int) float64 {
 	own := s[i]
 	if i > 0 {

@@ -6,30 +6,29 @@ import (
 	"slices"
 )
 
-// Warp turns the time of an unchanging load into that of one that follows
-// profiles. Up to a time t, the former runs up to the area below the product of
-// the profiles from 0 to t. A process that runs in the former time and is shown
-// in the latter has its rate multiplied everywhere, and stays what it is: a
-// Poisson process remains one, gamma gaps stay as bursty as they are.
+// Warp maps the time of a constant load to that of a load with profiles: time us maps to the time t
+// at which the integral of the product of the profiles from 0 reaches us. The rate of a mapped
+// process is multiplied by the profiles, and its kind is preserved: a Poisson process remains one,
+// and gamma gaps stay as bursty as they are.
 //
-// It goes forward only: times that are asked for must not fall.
+// Calls of Time must not go back in time.
 type Warp struct {
 	segments []segment
-	// current is the piece reached, passed the area before it, and low where in it the
-	// last time asked for lay.
+	// current is the index of the segment reached, areaBefore the area before it, and lastOffset the
+	// offset in it of the last result.
 	current                int
 	areaBefore, lastOffset float64
 }
 
-// segment is a stretch of time in which one sum of terms holds.
+// segment is an interval in which one sum of terms applies.
 type segment struct {
-	start, length float64 // the last one's is infinite
+	start, length float64 // the last one is infinite
 	rate          []term
 	area          float64
 }
 
-// NewWarp checks the profiles, each of which may be nil, and returns their
-// product. An error is a *ParamError of the first that is at fault.
+// NewWarp checks the profiles, each of which may be nil, and returns their product. An error is a
+// *ParamError of the first invalid one.
 func NewWarp(profiles ...*Profile) (*Warp, error) {
 	var curves []curve
 	cuts := []float64{0}
@@ -60,7 +59,7 @@ func NewWarp(profiles ...*Profile) (*Warp, error) {
 		if i+1 < len(cuts) {
 			p.length = cuts[i+1] - start
 			p.area = area(p.rate, p.length)
-		} else if len(p.rate) > 0 { // behind the last line the mean is level, and above 0
+		} else if len(p.rate) > 0 { // after the last line the mean is constant, and above 0
 			p.area = math.Inf(1)
 		}
 		w.segments = append(w.segments, p)
@@ -68,8 +67,8 @@ func NewWarp(profiles ...*Profile) (*Warp, error) {
 	return w, nil
 }
 
-// Time returns when, in µs, the area below the profiles is that given, in µs;
-// +Inf if it never is.
+// Time returns when the area under the profiles reaches us; both are in µs. It returns +Inf if it
+// never does.
 func (w *Warp) Time(us float64) float64 {
 	for ; w.current < len(w.segments); w.current++ {
 		p := &w.segments[w.current]
@@ -83,15 +82,15 @@ func (w *Warp) Time(us float64) float64 {
 	return math.Inf(1)
 }
 
-// Warped returns the arrivals of t in the time of w. Both are used up by it.
+// Warped returns the arrivals of t in the time of w. It takes over both.
 func (t *Times) Warped(w *Warp) *Times {
 	return &Times{func(r *rand.Rand) float64 { return w.Time(t.next(r)) }}
 }
 
-// offsetOf returns where in the piece the area from its start is that given, which
-// is not before low.
+// offsetOf returns the offset in the segment at which the area from its start is want, at least
+// low.
 func (p *segment) offsetOf(want, low float64) float64 {
-	if want <= 0 { // as it is where nothing comes in the piece
+	if want <= 0 { // no arrivals in the segment
 		return low
 	}
 	if level, slope, ok := p.linear(); ok {
@@ -105,7 +104,7 @@ func (p *segment) offsetOf(want, low float64) float64 {
 	return p.solve(want, low, high)
 }
 
-// linear reports whether the rate is a line: level at the start, and its slope.
+// linear reports whether the rate is a line, and returns its value at the start and its slope.
 func (p *segment) linear() (level, slope float64, ok bool) {
 	for _, t := range p.rate {
 		switch {
@@ -120,9 +119,8 @@ func (p *segment) linear() (level, slope float64, ok bool) {
 	return level, slope, true
 }
 
-// solve finds between low and high where the area is that given: by Newton's
-// method, and by halving where that leaves the bracket, until it is known to a
-// thousandth of a µs or as well as numbers go.
+// solve finds the offset between low and high at which the area is want, with Newton's method, and
+// bisection where that leaves the bracket, to 0.001 µs or the precision of float64.
 func (p *segment) solve(want, low, high float64) float64 {
 	t := low
 	for high-low > 1e-3 {

@@ -66,7 +66,8 @@ func (e *Engine) checkDecoding() error {
 			return fmt.Errorf("engine: sequence %d is not decoding", d.Slot)
 		}
 		if left := d.At - tick; left < 0 || int64(q.generated)+gained+left != int64(q.output) {
-			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.Slot, int64(q.generated)+gained, q.output, left)
+			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.Slot,
+				int64(q.generated)+gained, q.output, left)
 		}
 	}
 	if want := e.context + int64(e.decoding.Len())*tick; context != want {

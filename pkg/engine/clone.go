@@ -23,7 +23,8 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.formed = nil // the batches of the last Start are no longer read
 	d.aborted, d.earlierPreempted = slices.Clone(e.aborted), slices.Clone(e.earlierPreempted)
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
-	d.scheduled, d.finished, d.releases, d.pending, d.result = slices.Clone(e.scheduled), nil, nil, kv.Pending{}, StepResult{}
+	d.scheduled, d.finished, d.releases = slices.Clone(e.scheduled), nil, nil
+	d.pending, d.result = kv.Pending{}, StepResult{}
 	return &d
 }
 

@@ -65,13 +65,15 @@ func TestOneRequest(t *testing.T) {
 	if now != 1502 || len(ends.Done) != 1 {
 		t.Fatalf("decode ended at %d with %+v", now, ends)
 	}
-	if d := ends.Done[0]; d.Tag != 7 || d.Generated != 3 || d.Gaps.Max != 101 || !slices.Equal(d.Gaps.List, [][2]int64{{101, 2}}) {
+	if d := ends.Done[0]; d.Tag != 7 || d.Generated != 3 || d.Gaps.Max != 101 ||
+		!slices.Equal(d.Gaps.List, [][2]int64{{101, 2}}) {
 		t.Errorf("done %+v", d)
 	}
 	if ok, err := e.Start(now); ok || err != nil || e.Cache().Free() != 10 {
 		t.Errorf("started %v, %v with %d of 10 blocks free", ok, err, e.Cache().Free())
 	}
-	if s := e.Stats(); s.Steps != 3 || s.BusyUS != 502 || s.PrefillTokens != 20 || s.DecodeTokens != 2 || s.BlockUS != 2*502 {
+	if s := e.Stats(); s.Steps != 3 || s.BusyUS != 502 || s.PrefillTokens != 20 || s.DecodeTokens != 2 ||
+		s.BlockUS != 2*502 {
 		t.Errorf("stats %+v", s)
 	}
 }
@@ -104,7 +106,8 @@ func TestQueueDoesNotAllocate(t *testing.T) {
 	numbers := make([]int32, 100)
 	if n := testing.AllocsPerRun(100, func() {
 		for i := range numbers {
-			numbers[i] = e.Enqueue(Request{Tag: int32(i), Path: path, Input: 20, Output: 1, Order: float64(i * 37 % 10)})
+			numbers[i] = e.Enqueue(Request{Tag: int32(i), Path: path, Input: 20, Output: 1,
+				Order: float64(i * 37 % 10)})
 		}
 		if err := e.Check(); err != nil {
 			t.Fatal(err)
@@ -158,7 +161,9 @@ func TestLongestGap(t *testing.T) {
 func TestTrimmedGapLogGivesSameGaps(t *testing.T) {
 	for _, async := range []bool{false, true} {
 		run := func(limit int) (all []Result) {
-			e, tree := newEngine(t, Config{MaxNumSeqs: 8, MaxNumBatchedTokens: 40, ChunkedPrefill: true, AsyncScheduling: async, KeepGaps: true}, 60)
+			cfg := Config{MaxNumSeqs: 8, MaxNumBatchedTokens: 40, ChunkedPrefill: true, AsyncScheduling: async,
+				KeepGaps: true}
+			e, tree := newEngine(t, cfg, 60)
 			e.log.limit, e.log.minLimit = limit, limit
 			now := int64(0)
 			for i := range int32(40) {

@@ -14,7 +14,8 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	e.stats.Steps++
 	e.stats.PrefillTokens += b.Prefill
 	e.stats.DecodeTokens += b.Decode
-	e.result = StepResult{First: e.result.First[:0], Done: e.result.Done[:0], Aborted: e.result.Aborted[:0], Gaps: e.result.Gaps[:0]}
+	e.result = StepResult{First: e.result.First[:0], Done: e.result.Done[:0], Aborted: e.result.Aborted[:0],
+		Gaps: e.result.Gaps[:0]}
 	e.finished = e.finished[:0]
 	last := e.deliveredAt
 	e.deliveredAt = max(last+1, now+e.model.Output(b.Decode))

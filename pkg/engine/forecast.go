@@ -103,7 +103,8 @@ type InTransit struct {
 // transit before it.
 func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecast {
 	e.pending.Clear()
-	o := Forecast{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens), MaxSeqs: int64(e.cfg.MaxNumSeqs)}
+	o := Forecast{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens),
+		MaxSeqs: int64(e.cfg.MaxNumSeqs)}
 	if e.inFlight {
 		o.StepRemaining = e.current.End - now
 	}

@@ -44,7 +44,8 @@ func TestReference(t *testing.T) {
 		if diff := cmp.Diff(want.Steps[0], p.steps); diff != "" {
 			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v\n%s", seed, c, diff)
 		}
-		for name, n := range map[string]int{"preempted": int(p.engine.Stats().Preemptions), "undone": want.UndoneVictims, "yielded": want.SelfPreempted, "retried": want.Retries} {
+		for name, n := range map[string]int{"preempted": int(p.engine.Stats().Preemptions),
+			"undone": want.UndoneVictims, "yielded": want.SelfPreempted, "retried": want.Retries} {
 			if n > 0 && c.Victim != nil {
 				counts[name]++
 			}
@@ -138,7 +139,8 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 		p.enqueued = append(p.enqueued, r.ArrivalUS+delay)
 		p.paths = append(p.paths, nil)
 		p.numbers = append(p.numbers, notEnqueued)
-		s := observed{ID: r.ID, State: reference.Unfinished, Scheduled: reference.Never, First: reference.Never, Done: reference.Never}
+		s := observed{ID: r.ID, State: reference.Unfinished, Scheduled: reference.Never, First: reference.Never,
+			Done: reference.Never}
 		switch routed.Outcomes[i].State {
 		case reference.Rejected:
 			p.enqueued[i], p.rejected[i] = r.ArrivalUS, true
@@ -236,8 +238,10 @@ func (p *harness) enqueue(i int) {
 		segments = append(segments, kv.Segment(s))
 	}
 	p.paths[i] = p.tree.Resolve(nil, segments, r.Input, r.ID)
-	order := map[string]float64{"priority-fcfs": -r.Priority, "reverse-priority": r.Priority, "sjf": float64(r.Predicted)}
-	p.numbers[i] = p.engine.Enqueue(Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler]})
+	order := map[string]float64{"priority-fcfs": -r.Priority, "reverse-priority": r.Priority,
+		"sjf": float64(r.Predicted)}
+	p.numbers[i] = p.engine.Enqueue(
+		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler]})
 }
 
 func (p *harness) start(now des.Time) {

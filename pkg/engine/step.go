@@ -43,7 +43,8 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 // form fills b and reports whether it holds any tokens. The sequences' counts then assume that it
 // has run.
 func (e *Engine) form(b *batch) bool {
-	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]}, finishing: b.finishing[:0], individual: b.individual[:0]}
+	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]},
+		finishing: b.finishing[:0], individual: b.individual[:0]}
 	budget := e.cfg.MaxNumBatchedTokens
 	if !e.scheduleRunning(b, &budget) {
 		e.scheduleInOrder(b, &budget)
@@ -340,8 +341,11 @@ func (e *Engine) noProgress(what string) error {
 	default:
 		s = e.wait.heap[0].seq
 	}
-	return &NoProgressError{Tag: e.seqs[s].tag, Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
-		what, e.Running(), e.Waiting(), e.cache.Free(), e.cache.Total())}
+	return &NoProgressError{
+		Tag: e.seqs[s].tag,
+		Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
+			what, e.Running(), e.Waiting(), e.cache.Free(), e.cache.Total()),
+	}
 }
 
 // NoProgressError reports a replica that has work and makes no progress.

@@ -8,10 +8,10 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Expressions of numbers, texts and conditions without lists, conversions and
-// macros become Go closures, which are many times faster than the interpreter and
-// allocate nothing. They do exactly what it does: nothing in them can fail, what is
-// no number equals nothing and is neither less nor greater.
+// Expressions of numbers, strings and conditions without lists, conversions and macros become Go
+// closures, which are many times faster than the interpreter and allocate nothing. They behave
+// exactly like the interpreter: nothing in them can fail, and NaN is neither equal to, less than
+// nor greater than anything.
 
 type number[T any] func(*T) float64
 
@@ -19,13 +19,13 @@ type text[T any] func(*T) string
 
 type flag[T any] func(*T) bool
 
-// compiler makes closures of the parts of a tree; nil of what it cannot.
+// compiler builds closures of the parts of a tree; nil where it cannot.
 type compiler[T any] struct {
 	tree   *ast.AST
 	fields map[string]*Field[T]
 }
 
-// expression makes e closures and reports whether it could.
+// expression sets the closure of e and reports whether it could.
 func (c *compiler[T]) expression(e *Expression[T]) bool {
 	root := c.tree.Expr()
 	switch e.kind {
@@ -39,7 +39,7 @@ func (c *compiler[T]) expression(e *Expression[T]) bool {
 	return e.number != nil || e.text != nil || e.flag != nil
 }
 
-// field returns the field that e names, nil if it is none or may be unknown.
+// field returns the field that e names, nil if it is not a field or may be missing.
 func (c *compiler[T]) field(e ast.Expr) *Field[T] {
 	if e.Kind() != ast.IdentKind && e.Kind() != ast.SelectKind {
 		return nil
@@ -55,7 +55,7 @@ func (c *compiler[T]) field(e ast.Expr) *Field[T] {
 	return f
 }
 
-// exprType returns the type of e, "" if it is none of ours.
+// exprType returns the type of e, "" if it is not one of this package's.
 func (c *compiler[T]) exprType(e ast.Expr) Type {
 	for _, t := range []Type{Number, Text, Flag} {
 		if c.tree.GetType(e.ID()).IsExactType(t.cel()) {
@@ -100,7 +100,7 @@ func (c *compiler[T]) number(e ast.Expr) number[T] {
 	return nil
 }
 
-// operation is a function of so many numbers.
+// operation returns the operator or function on the given number of arguments.
 func operation[T any](name string, args int, a, b, c number[T]) number[T] {
 	switch {
 	case args == 1 && name == operators.Negate:
@@ -187,7 +187,12 @@ func (c *compiler[T]) flag(e ast.Expr) flag[T] {
 			return conditional(c.flag(args[0]), c.flag(args[1]), c.flag(args[2]))
 		case operators.In:
 			return c.inList(args[0], args[1])
-		case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		case operators.Equals,
+			operators.NotEquals,
+			operators.Less,
+			operators.LessEquals,
+			operators.Greater,
+			operators.GreaterEquals:
 			return c.compare(name, args[0], args[1])
 		}
 	}
@@ -201,7 +206,7 @@ func not[T any](a flag[T]) flag[T] {
 	return func(t *T) bool { return !a(t) }
 }
 
-// shortCircuit is && if false decides, || if true does.
+// shortCircuit is && if decides is false, || if it is true.
 func shortCircuit[T any](a, b flag[T], decides bool) flag[T] {
 	if a == nil || b == nil {
 		return nil
@@ -214,9 +219,10 @@ func shortCircuit[T any](a, b flag[T], decides bool) flag[T] {
 	}
 }
 
-// stringMethod is a method of a text: startsWith, endsWith, contains.
+// stringMethod is a method of a string: startsWith, endsWith, contains.
 func (c *compiler[T]) stringMethod(call ast.CallExpr) flag[T] {
-	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains}[call.FunctionName()]
+	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
+		"contains": strings.Contains}[call.FunctionName()]
 	if test == nil || len(call.Args()) != 1 || c.exprType(call.Target()) != Text {
 		return nil
 	}

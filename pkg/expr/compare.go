@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// compare is a comparison of two values of one type.
+// compare compares two values of one type.
 func (c *compiler[T]) compare(name string, a, b ast.Expr) flag[T] {
 	kind := c.exprType(a)
 	if kind == "" || c.exprType(b) != kind {
@@ -61,7 +61,7 @@ func compareTexts[T any](name string, a, b text[T]) flag[T] {
 	return func(t *T) bool { return a(t) >= b(t) }
 }
 
-// compareFlags has == and != only.
+// compareFlags supports only == and !=.
 func compareFlags[T any](name string, a, b flag[T]) flag[T] {
 	if a == nil || b == nil || name != operators.Equals && name != operators.NotEquals {
 		return nil
@@ -70,7 +70,7 @@ func compareFlags[T any](name string, a, b flag[T]) flag[T] {
 	return func(t *T) bool { return (a(t) == b(t)) == equal }
 }
 
-// inList is the operator in, of a list of literals.
+// inList is the operator in, for a list of literals.
 func (c *compiler[T]) inList(e, list ast.Expr) flag[T] {
 	if list.Kind() != ast.ListKind {
 		return nil

@@ -85,7 +85,7 @@ func TestMergedInputs(t *testing.T) {
 func TestErrorInMergedInputs(t *testing.T) {
 	a, b := file(t, "a.csv", earlyText), file(t, "b.csv", "arrival_s,input_tokens,output_tokens\n1,1,1\n3,x,1\n")
 	text, err := generate("", Options{Import: []Import{{"csv", a}, {"csv", b}}})
-	if err == nil || !strings.Contains(err.Error(), `b.csv:3: input_tokens must be a whole number, is "x"`) {
+	if err == nil || !strings.Contains(err.Error(), `b.csv:3: input_tokens must be an integer, is "x"`) {
 		t.Errorf("ends with %v", err)
 	}
 	if n := strings.Count(text, `"request"`); n != 2 {

@@ -198,7 +198,7 @@ func (t *mergedTraces) warnings() []string {
 		}
 		warnings = append(warnings, i.Warnings()...)
 		if i.read == 0 {
-			warnings = append(warnings, i.file+": holds no requests")
+			warnings = append(warnings, i.file+": contains no requests")
 		}
 		if i.format.Untimed && t.gapUS == 0 && i.read > 1 {
 			warnings = append(warnings, fmt.Sprintf("%s: has no arrival times, so its %d sessions all arrive at 0; --rate R starts one every 1/R s", i.file, i.read))

@@ -91,7 +91,7 @@ func TestArrivalsOfTrace(t *testing.T) {
 		{"times}", "times}, load_profile: {type: constant, segments: [{multiplier: 2}]}", "clients[0].load_profile: cannot be combined with arrivals from a trace"},
 		{"times}", "times}, behavior: {type: bursty}", "clients[0].behavior.burst.burst_size is not in the file: must be given with arrivals from a trace"},
 		{"times}", "times}, behavior: {type: abusive}", "clients[0].behavior: rapid_fire cannot change arrivals from a trace"},
-		{"trace, file", "constant, file", "clients[0].arrival.file: constant has none; trace has"},
+		{"trace, file", "constant, file", "clients[0].arrival.file: is not a parameter of constant, only of trace"},
 	} {
 		o.Spec = write("spec.yaml", specText("aggregate_rate: 1\nrequests: 1", clientText("a", "rate_fraction: 1, "+strings.Replace(client, c.old, c.new, 1))))
 		if _, err := generate("", o); err == nil || !strings.Contains(err.Error(), c.want) {

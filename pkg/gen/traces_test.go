@@ -111,7 +111,7 @@ func TestOtherPublicTraces(t *testing.T) {
 	if len(list) != 94 || list[0].ArrivalUS != 1178625000 {
 		t.Errorf("%d requests from %d on", len(list), list[0].ArrivalUS)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "the columns shared_prefix_group, shared_prefix_blocks512 mean nothing here") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "unknown columns are ignored: shared_prefix_group, shared_prefix_blocks512") {
 		t.Errorf("warnings %q", warnings)
 	}
 	_, list = requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "sharegpt300_llama3_block16.jsonl")}}, BlockSize: 16})
@@ -220,7 +220,7 @@ func TestRecordingIsReplayed(t *testing.T) {
 	if len(list) != 16800 || len(prompts) != 100 || list[0].ArrivalUS != 0 || list[0].ID != "0" {
 		t.Errorf("%d requests with %d prompts, the first %+v", len(list), len(prompts), list[0])
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "prompts repeat with a period of 100 (by 98.2 % of the lengths)") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "prompts repeat with a period of 100 (98.2 % of the lengths match)") {
 		t.Errorf("warnings %q", warnings)
 	}
 	// Without --output-tokens some requests have counts that cannot be simulated.

@@ -71,7 +71,8 @@ func BenchmarkMatch(b *testing.B) {
 	image := NewImage(c)
 	var paths []Path
 	for i := range 8192 {
-		paths = append(paths, tree.Resolve(nil, []Segment{{"all", 64}, {fmt.Sprint(i % 512), 64}, {fmt.Sprint("own", i), 128}}, 256, fmt.Sprint(i)))
+		segments := []Segment{{"all", 64}, {fmt.Sprint(i % 512), 64}, {fmt.Sprint("own", i), 128}}
+		paths = append(paths, tree.Resolve(nil, segments, 256, fmt.Sprint(i)))
 		c.Touch(paths[i], 256)
 	}
 	image.Refresh()

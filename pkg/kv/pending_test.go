@@ -21,7 +21,8 @@ func TestMatchAfterPredictsLaterMatch(t *testing.T) {
 			var segments []Segment
 			input := 0
 			for k := range rapid.IntRange(0, 4).Draw(t, "segments") {
-				s := Segment{fmt.Sprint(k, rapid.IntRange(0, 1).Draw(t, "variant")), rapid.IntRange(1, 9).Draw(t, "tokens")}
+				s := Segment{fmt.Sprint(k, rapid.IntRange(0, 1).Draw(t, "variant")),
+					rapid.IntRange(1, 9).Draw(t, "tokens")}
 				segments, input = append(segments, s), input+s.Tokens
 			}
 			input += rapid.IntRange(0, 9).Draw(t, "unnamed tokens")

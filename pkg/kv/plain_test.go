@@ -31,7 +31,8 @@ type plainSeq struct {
 }
 
 func newPlainCache(blocks, size int, caching bool, w Window) *plainCache {
-	p := &plainCache{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks), byContent: map[string][]int{}}
+	p := &plainCache{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks),
+		byContent: map[string][]int{}}
 	for i := range blocks {
 		p.free = append(p.free, i)
 	}
@@ -148,7 +149,8 @@ func (p *plainCache) invalidate(content string) {
 // drop erases block b.
 func (p *plainCache) drop(b int) {
 	if old := p.blocks[b].content; old != "" {
-		if p.byContent[old] = slices.DeleteFunc(p.byContent[old], func(f int) bool { return f == b }); len(p.byContent[old]) == 0 {
+		p.byContent[old] = slices.DeleteFunc(p.byContent[old], func(f int) bool { return f == b })
+		if len(p.byContent[old]) == 0 {
 			delete(p.byContent, old)
 		}
 	}

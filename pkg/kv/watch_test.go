@@ -29,8 +29,9 @@ type watchChecker struct {
 }
 
 func (l *cachePair) watch() *watchChecker {
-	w := &watchChecker{cachePair: l, image: NewImage(l.c), reportedInserted: map[string]bool{}, reportedEvicted: map[string]bool{}, imageContent: map[string]bool{},
-		tokens: map[*seqPair]int{}, contentOf: map[Node]string{}}
+	w := &watchChecker{cachePair: l, image: NewImage(l.c), reportedInserted: map[string]bool{},
+		reportedEvicted: map[string]bool{}, imageContent: map[string]bool{}, tokens: map[*seqPair]int{},
+		contentOf: map[Node]string{}}
 	l.c.Watch(w)
 	l.w = w
 	return w
@@ -250,7 +251,8 @@ func TestImageKeepsNodesAlive(t *testing.T) {
 		t.Errorf("node %d was not reused, only %v", old, numbers)
 	}
 	if in("old") != 0 || in("fifth") != 4 {
-		t.Errorf("%d tokens of the old prompt in the last image and %d of the fifth, want 0 and 4", in("old"), in("fifth"))
+		t.Errorf("%d tokens of the old prompt in the last image and %d of the fifth, want 0 and 4", in("old"),
+			in("fifth"))
 	}
 	c.Invalidate(put("sixth"), 0, 4)
 	image.Refresh()

@@ -193,7 +193,8 @@ func predict(t *testing.T, name string, e latency.Efficiency, steps []step) []fl
 				Machine: latency.Machine{
 					FLOPS: data.FLOPS(
 						"bf16",
-					), AttentionFLOPS: data.FLOPS("bf16"), Bandwidth: data.MemoryBandwidth(), Link: data.LinkBandwidth(),
+					), AttentionFLOPS: data.FLOPS("bf16"), Bandwidth: data.MemoryBandwidth(),
+					Link:           data.LinkBandwidth(),
 					TensorParallel: s.tp, PipelineParallel: 1, DataParallel: 1, Efficiency: e,
 				},
 			}})
@@ -232,7 +233,8 @@ func fitFactors(t *testing.T, gpu string, e latency.Efficiency, names string, st
 			"compute",
 			&e.Compute,
 			1,
-		}, {"attention", &e.Attention, 1}, {"memory", &e.Memory, 1}, {"link", &e.Link, 1}, {"past", &e.PriorContext, 1}, {"mixed", &e.Mixed, 1},
+		}, {"attention", &e.Attention, 1}, {"memory", &e.Memory, 1}, {"link", &e.Link, 1},
+		{"past", &e.PriorContext, 1}, {"mixed", &e.Mixed, 1},
 		{"step_us", &e.StepUS,
 			1e6}, {"sequence_us", &e.SequenceUS, 1e6}, {"launch_us", &e.LaunchUS, 1e6}, {"layer_us", &e.LayerUS, 1e6},
 	}

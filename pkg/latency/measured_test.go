@@ -139,7 +139,8 @@ func splitwise(t *testing.T, gpu, column string) measurement {
 	}
 	m := measurement{name: "Llama-2-70b, " + gpu, gpu: gpu}
 	for _, c := range slices.SortedFunc(maps.Keys(cells), func(a, b cell) int {
-		for _, d := range []int64{a.tp - b.tp, a.prefill - b.prefill, a.sequences - b.sequences, a.decode - b.decode, int64(a.context - b.context)} {
+		for _, d := range []int64{a.tp - b.tp, a.prefill - b.prefill, a.sequences - b.sequences,
+			a.decode - b.decode, int64(a.context - b.context)} {
 			if d != 0 {
 				return int(d)
 			}
@@ -155,7 +156,8 @@ func splitwise(t *testing.T, gpu, column string) measurement {
 		} else {
 			length := c.prefill / c.sequences
 			s.kind, s.sequences, s.length = "prefill", c.sequences, length
-			s.batch = latency.Batch{Prefill: c.prefill, Chunks: c.sequences, Pairs: c.sequences * length * (length + 1) / 2}
+			s.batch = latency.Batch{Prefill: c.prefill, Chunks: c.sequences,
+				Pairs: c.sequences * length * (length + 1) / 2}
 		}
 		m.steps = append(m.steps, s)
 	}

@@ -53,7 +53,7 @@ func TestRoofline(t *testing.T) {
 		}, Batch{Decode: 400}, 2000}, // √(1200² + 1600²)
 		{"the head counts a token for each sequence", func(w *model.Work, _ *Machine) {
 			w.Head = model.Weights{Params: 10e6, Bytes: 60e6}
-		}, Batch{Prefill: 196, Chunks: 2, Decode: 2, Pairs: 1}, 597}, // dense √(300² + 396²) = 496.8, head √(60² + 80²) = 100
+		}, Batch{Prefill: 196, Chunks: 2, Decode: 2, Pairs: 1}, 597}, // √(300² + 396²) = 496.8, head √(60² + 80²)
 		{"decode reads its context and itself", func(w *model.Work, _ *Machine) {
 			w.KVBytes, w.DecodePairFLOPs = 4e6, 3e6
 		}, Batch{Decode: 2, Context: 98}, 800}, // dense √(300² + 4²) = 300.03, √(400² + 300²)
@@ -62,7 +62,7 @@ func TestRoofline(t *testing.T) {
 		}, Batch{Decode: 10, Context: 90, Prefill: 1, Chunks: 1}, 702}, // 300.8 + 400, and 1 for the chunk's own token
 		{"a chunk computes pairs and reads its prior context", func(w *model.Work, _ *Machine) {
 			w.KVBytes, w.PairFLOPs = 1e6, 1e6
-		}, Batch{Prefill: 4, Chunks: 1, PriorContext: 296, Pairs: 400}, 800}, // dense √(300² + 8²) = 300.1; √(300² + 400²)
+		}, Batch{Prefill: 4, Chunks: 1, PriorContext: 296, Pairs: 400}, 800}, // √(300² + 8²) = 300.1, √(300² + 400²)
 		{"a chunk reads its prior context slower", func(w *model.Work, g *Machine) {
 			w.KVBytes, g.Efficiency.PriorContext = 1e6, 0.1
 		}, Batch{Prefill: 1, Chunks: 1, PriorContext: 99}, 1291}, // 300 + 99·10 + 1
@@ -221,7 +221,8 @@ func TestHalvingAResourceSlowsAtMostTwofold(t *testing.T) {
 		g.ExpertParallel = rapid.Bool().Draw(t, "ep")
 		half := g
 		power := rapid.SampledFrom([]*float64{&half.FLOPS, &half.AttentionFLOPS, &half.Bandwidth, &half.Link,
-			&half.Efficiency.Compute, &half.Efficiency.Memory, &half.Efficiency.Link, &half.Efficiency.PriorContext, &half.Efficiency.Mixed}).Draw(t, "power")
+			&half.Efficiency.Compute, &half.Efficiency.Memory, &half.Efficiency.Link, &half.Efficiency.PriorContext,
+			&half.Efficiency.Mixed}).Draw(t, "power")
 		*power /= 2
 		b := drawBatch(t)
 		whole, less := compile(moeModel(), g).Step(b), compile(moeModel(), half).Step(b)
@@ -244,7 +245,8 @@ func TestMoreGPUsSpeedUpALargeStep(t *testing.T) {
 		{"TP 8", func(g *Machine) { g.TensorParallel = 8 }, 0.125, 0.45},
 		{"DP 2", func(g *Machine) { g.DataParallel = 2 }, 0.5, 0.75},
 		{"DP 2 with whole experts", func(g *Machine) { g.DataParallel, g.ExpertParallel = 2, true }, 0.5, 0.75},
-		{"PP 2", func(g *Machine) { g.PipelineParallel = 2 }, 0.5, 1}, // the weights of all stages are read one after the other
+		// the weights of all stages are read one after the other
+		{"PP 2", func(g *Machine) { g.PipelineParallel = 2 }, 0.5, 1},
 	} {
 		g := h100()
 		c.change(&g)
@@ -317,7 +319,8 @@ func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		m    Model
-	}{{"linear", linear}, {"roofline", newRooflineModel(b, llama8B(), h100())}, {"roofline-experts", newRooflineModel(b, moeModel(), h100())}} {
+	}{{"linear", linear}, {"roofline", newRooflineModel(b, llama8B(), h100())},
+		{"roofline-experts", newRooflineModel(b, moeModel(), h100())}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			batch := Batch{Prefill: 500, Chunks: 2, PriorContext: 300, Pairs: 1e5, Decode: 100}

@@ -199,7 +199,8 @@ func (t *Table) check() error {
 	}
 	if len(t.StepUS) != size {
 		return fmt.Errorf(
-			"table.step_us must have %d times (%d of prefill_tokens x %d of decode_sequences x %d of context_tokens), has %d",
+			"table.step_us must have %d times (%d of prefill_tokens x %d of decode_sequences x %d of "+
+				"context_tokens), has %d",
 			size,
 			len(t.PrefillTokens),
 			len(t.DecodeSequences),
@@ -223,7 +224,8 @@ func (t *Table) checkRises() error {
 			if at[n] > 0 {
 				if before := t.StepUS[i-stride]; us < before {
 					return fmt.Errorf(
-						"table.step_us[%d] (%s %d, %s %d, %s %d) is %g, less than the %g at %s %d; step times must not decrease",
+						"table.step_us[%d] (%s %d, %s %d, %s %d) is %g, less than the %g at %s %d; step times "+
+							"must not decrease",
 						i,
 						axes[0].name,
 						axes[0].points[at[0]],

@@ -39,12 +39,15 @@ func TestTable(t *testing.T) {
 	}{
 		{"a point", Batch{Decode: 10, Context: 1000}, 500},
 		{"the last point", Batch{Prefill: 100, Decode: 40, Context: 1000}, 2100},
-		{"between sequences", Batch{Decode: 25}, 450},                                            // half way from 300 to 600
-		{"between all", Batch{Prefill: 50, Decode: 5, Context: 500}, 775},                        // 275 = mean of 100, 200, 300, 500, and half of 1000
-		{"beyond the last prefill", Batch{Prefill: 250}, 2600},                                   // 1100 + 150·10
-		{"beyond the last sequences", Batch{Decode: 50}, 700},                                    // 600 + 10·10
-		{"beyond the last sequences and context", Batch{Decode: 50, Context: 2000}, 1100 + 700},  // + 10·20 + 1000·0.5
-		{"beyond the last of all", Batch{Prefill: 200, Decode: 50, Context: 2000}, 2100 + 1700},  // + 100·10 + 10·20 + 1000·0.5
+		// half way from 300 to 600
+		{"between sequences", Batch{Decode: 25}, 450},
+		// 275 = mean of 100, 200, 300, 500, and half of 1000
+		{"between all", Batch{Prefill: 50, Decode: 5, Context: 500}, 775},
+		{"beyond the last prefill", Batch{Prefill: 250}, 2600},                                  // 1100 + 150·10
+		{"beyond the last sequences", Batch{Decode: 50}, 700},                                   // 600 + 10·10
+		{"beyond the last sequences and context", Batch{Decode: 50, Context: 2000}, 1100 + 700}, // + 10·20 + 1000·0.5
+		// + 100·10 + 10·20 + 1000·0.5
+		{"beyond the last of all", Batch{Prefill: 200, Decode: 50, Context: 2000}, 2100 + 1700},
 		{"bounded", Batch{Prefill: 1 << 61, Decode: 1 << 61, Context: 1 << 61}, 1_000_000_000e6}, // 30 years
 		{"ignored inputs", Batch{Decode: 10, Chunks: 9, PriorContext: 1e6, Pairs: 1 << 40}, 300}, // as without
 	} {
@@ -61,7 +64,8 @@ func TestTableBelowItsFirstPoint(t *testing.T) {
 		&Table{PrefillTokens: []int64{0}, DecodeSequences: []int64{8, 16}, ContextTokens: []int64{512},
 			StepUS: []float64{0.4, 2.5}},
 	)
-	for decode, want := range map[int64]int64{0: 1, 8: 1, 12: 1, 16: 3, 24: 5} { // 0.4 is too short, 1.45, 2.5 half up, 4.6
+	// 0.4 is too short, 1.45, 2.5 half up, 4.6
+	for decode, want := range map[int64]int64{0: 1, 8: 1, 12: 1, 16: 3, 24: 5} {
 		if got := m.Step(Batch{Prefill: 77, Decode: decode, Context: 1e6}); got != want {
 			t.Errorf("%d sequences: %d µs, want %d", decode, got, want)
 		}
@@ -77,7 +81,8 @@ func TestTableStaysMonotoneWhenSlopesConverge(t *testing.T) {
 			StepUS: []float64{10, 110, 100, 120}},
 	)
 	for _, decode := range []int64{10, 15, 20, 30} {
-		if got, fewer := m.Step(Batch{Decode: decode, Context: 1100}), m.Step(Batch{Decode: decode - 5, Context: 1100}); got < fewer {
+		if got, fewer := m.Step(Batch{Decode: decode, Context: 1100}),
+			m.Step(Batch{Decode: decode - 5, Context: 1100}); got < fewer {
 			t.Errorf("%d sequences: %d µs, with 5 fewer %d", decode, got, fewer)
 		}
 	}
@@ -201,7 +206,8 @@ func TestTableIsMonotone(t *testing.T) {
 			t.Fatal(err)
 		}
 		less, more := drawWork(t), drawWork(t)
-		more.Prefill, more.Decode, more.Context = more.Prefill+less.Prefill, more.Decode+less.Decode, more.Context+less.Context
+		more.Prefill, more.Decode, more.Context = more.Prefill+less.Prefill, more.Decode+less.Decode,
+			more.Context+less.Context
 		if a, b := m.Step(less), m.Step(more); a < 1 || b < a {
 			t.Fatalf("%+v takes %d µs, %+v takes %d", less, a, more, b)
 		}
@@ -214,13 +220,19 @@ func TestTablesAreChecked(t *testing.T) {
 		want   string
 	}{
 		{func(g *Table) { g.ContextTokens = nil }, "table.context_tokens must have at least one point"},
-		{func(g *Table) { g.DecodeSequences[2] = 10 }, "table.decode_sequences[2] must be above the 10 before it, is 10"},
+		{func(g *Table) { g.DecodeSequences[2] = 10 },
+			"table.decode_sequences[2] must be above the 10 before it, is 10"},
 		{func(g *Table) { g.PrefillTokens[0] = -1 }, "table.prefill_tokens[0] must be between 0 and"},
-		{func(g *Table) { g.StepUS = g.StepUS[:11] }, "must have 12 times (2 of prefill_tokens x 3 of decode_sequences x 2 of context_tokens), has 11"},
+		{func(g *Table) { g.StepUS = g.StepUS[:11] },
+			"must have 12 times (2 of prefill_tokens x 3 of decode_sequences x 2 of context_tokens), has 11"},
 		{func(g *Table) { g.StepUS[3] = math.NaN() }, "table.step_us[3] must be between 0 and"},
-		{func(g *Table) { g.StepUS[3] = 250 }, "table.step_us[3] (prefill_tokens 0, decode_sequences 10, context_tokens 1000) is 250, less than the 300 at context_tokens 0"},
-		{func(g *Table) { g.StepUS[4], g.StepUS[5] = 299, 500 }, "decode_sequences 40, context_tokens 0) is 299, less than the 300 at decode_sequences 10"},
-		{func(g *Table) { g.StepUS[6] = 99 }, "(prefill_tokens 100, decode_sequences 0, context_tokens 0) is 99, less than the 100 at prefill_tokens 0"},
+		{func(g *Table) { g.StepUS[3] = 250 },
+			"table.step_us[3] (prefill_tokens 0, decode_sequences 10, context_tokens 1000) is 250, less than the " +
+				"300 at context_tokens 0"},
+		{func(g *Table) { g.StepUS[4], g.StepUS[5] = 299, 500 },
+			"decode_sequences 40, context_tokens 0) is 299, less than the 300 at decode_sequences 10"},
+		{func(g *Table) { g.StepUS[6] = 99 },
+			"(prefill_tokens 100, decode_sequences 0, context_tokens 0) is 99, less than the 100 at prefill_tokens 0"},
 		{func(g *Table) {
 			long := make([]int64, 2000)
 			for i := range long {
@@ -279,7 +291,8 @@ func BenchmarkTable(b *testing.B) {
 		name string
 		m    Model
 	}{{"linear", linear}, {"table", newTableModel(b, largeTable())}} {
-		for name, batch := range map[string]Batch{"decode": {Decode: 100, Context: 77777}, "mixed": {Prefill: 900, Decode: 100, Context: 77777}} {
+		for name, batch := range map[string]Batch{"decode": {Decode: 100, Context: 77777},
+			"mixed": {Prefill: 900, Decode: 100, Context: 77777}} {
 			b.Run(c.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

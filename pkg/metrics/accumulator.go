@@ -86,7 +86,8 @@ type ReplicaTotals struct {
 // New returns an empty Accumulator. classes define the targets of requests; a class that
 // is not listed has none.
 func New(classes []stream.SLOClass) *Accumulator {
-	a := &Accumulator{targets: map[string]stream.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{}, from: stream.Never, until: stream.Never}
+	a := &Accumulator{targets: map[string]stream.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{},
+		from: stream.Never, until: stream.Never}
 	for _, c := range classes {
 		a.targets[c.Name] = c.Targets
 	}
@@ -124,7 +125,8 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	}
 	a.ExtendTo(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
-		a.addRow(row{elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS), elapsed(o.EnqueuedUS, o.ScheduledUS),
+		a.addRow(row{elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS),
+			elapsed(o.EnqueuedUS, o.ScheduledUS),
 			int32(o.OutputTokens), group})
 	}
 }

@@ -98,7 +98,8 @@ func (c *Control) Warning() string {
 			worst = r
 		}
 	}
-	return fmt.Sprintf("policies: expressions failed or filters removed all candidates %d times, and the fallback decided; "+
+	return fmt.Sprintf("policies: expressions failed or filters removed all candidates %d times, "+
+		"and the fallback decided; "+
 		"%s failed %d times in %d evaluations: %s",
 		c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated, worst.Rule)
 }

@@ -23,7 +23,8 @@ var latencies = []latency{
 	{func(r *row) (uint64, bool) {
 		ms, ok := tpot(r.ttft, r.e2e, int64(r.output))
 		return math.Float64bits(ms), ok
-	}, millisDistribution, func(g *Group) **Distribution { return &g.TPOT }, "tpot", func(t *totals) int64 { return t.multiToken }},
+	}, millisDistribution, func(g *Group) **Distribution { return &g.TPOT }, "tpot",
+		func(t *totals) int64 { return t.multiToken }},
 	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != missing }, microsDistribution,
 		func(g *Group) **Distribution { return &g.E2E }, "e2e", offeredRequests},
 	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != missing }, microsDistribution,
@@ -88,7 +89,8 @@ func integerDistribution(sorted []uint64, unit int64) *Distribution {
 		sum += x
 	}
 	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, unit) }
-	return &Distribution{Count: int64(n), Mean: float64(sum) / float64(unit*int64(n)), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return &Distribution{Count: int64(n), Mean: float64(sum) / float64(unit*int64(n)), P50: q(50), P90: q(90),
+		P95: q(95), P99: q(99), Max: q(100)}
 }
 
 func millisDistribution(sorted []uint64) *Distribution {
@@ -101,7 +103,8 @@ func millisDistribution(sorted []uint64) *Distribution {
 		ms[i] = math.Float64frombits(bits)
 	}
 	q := func(percent int64) float64 { return stat.QuantileFloat(ms, percent) }
-	return &Distribution{Count: int64(n), Mean: stat.Mean(ms), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return &Distribution{Count: int64(n), Mean: stat.Mean(ms), P50: q(50), P90: q(90), P95: q(95), P99: q(99),
+		Max: q(100)}
 }
 
 func gapDistribution(gaps *stat.Histogram) *Distribution {
@@ -110,5 +113,6 @@ func gapDistribution(gaps *stat.Histogram) *Distribution {
 	}
 	sorted := gaps.Sorted()
 	q := func(percent int64) float64 { return sorted.Quantile(percent, 1000) }
-	return &Distribution{Count: gaps.N(), Mean: float64(gaps.Sum()) / (1000 * float64(gaps.N())), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return &Distribution{Count: gaps.N(), Mean: float64(gaps.Sum()) / (1000 * float64(gaps.N())), P50: q(50),
+		P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }

@@ -27,23 +27,28 @@ var testClasses = []stream.SLOClass{
 // anyOutcome generates an outcome: how far the request came, and how it ended.
 var anyOutcome = rapid.Custom(func(t *rapid.T) stream.Outcome {
 	at := stream.Micros(rapid.Int64Range(0, 5000).Draw(t, "arrival"))
-	o := stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: stream.Never, RoutedUS: stream.Never,
-		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never,
+	o := stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: stream.Never,
+		RoutedUS:   stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
+		EndedUS:     stream.Never,
 		SLOClass:    rapid.SampledFrom([]string{"", "critical", "standard", "batch", "unheard-of"}).Draw(t, "class"),
 		Tenant:      rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"),
 		Model:       rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "model"),
 		InputTokens: rapid.Int64Range(1, 50).Draw(t, "input"), OutputTokens: rapid.Int64Range(1, 30).Draw(t, "output")}
-	stages := []*stream.Micros{&o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS}
+	stages := []*stream.Micros{&o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS,
+		&o.CompletedUS}
 	reached := rapid.IntRange(0, len(stages)).Draw(t, "reached")
 	for _, stage := range stages[:reached] {
 		at += stream.Micros(rapid.Int64Range(0, 300).Draw(t, "delay"))
 		*stage = at
 	}
 	if reached >= 4 {
-		o.CachedTokens, o.Preemptions = rapid.Int64Range(0, o.InputTokens-1).Draw(t, "cached"), rapid.Int64Range(0, 2).Draw(t, "preemptions")
+		o.CachedTokens, o.Preemptions = rapid.Int64Range(0, o.InputTokens-1).Draw(t, "cached"),
+			rapid.Int64Range(0, 2).Draw(t, "preemptions")
 	}
 	if reached < len(stages) {
-		o.State = rapid.SampledFrom([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed, stream.StateUnfinished}).Draw(t, "state")
+		o.State = rapid.SampledFrom([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed,
+			stream.StateUnfinished}).Draw(t, "state")
 	}
 	return o
 })
@@ -51,9 +56,11 @@ var anyOutcome = rapid.Custom(func(t *rapid.T) stream.Outcome {
 // anySessionOutcome generates sessions of which only the calls that were not issued
 // matter.
 var anySessionOutcome = rapid.Custom(func(t *rapid.T) stream.SessionOutcome {
-	o := stream.SessionOutcome{ID: "s", State: rapid.SampledFrom([]string{stream.StateCompleted, stream.StateBroken, stream.StateUnfinished}).Draw(t, "state"),
-		SLOClass: rapid.SampledFrom([]string{"", "critical", "batch"}).Draw(t, "class"), Tenant: rapid.SampledFrom([]string{"", "t1", "t9"}).Draw(t, "tenant"),
-		Offered: rapid.Int64Range(1, 9).Draw(t, "offered")}
+	o := stream.SessionOutcome{ID: "s", State: rapid.SampledFrom([]string{stream.StateCompleted, stream.StateBroken,
+		stream.StateUnfinished}).Draw(t, "state"),
+		SLOClass: rapid.SampledFrom([]string{"", "critical", "batch"}).Draw(t, "class"),
+		Tenant:   rapid.SampledFrom([]string{"", "t1", "t9"}).Draw(t, "tenant"),
+		Offered:  rapid.Int64Range(1, 9).Draw(t, "offered")}
 	o.Calls = o.Offered + rapid.Int64Range(0, 9).Draw(t, "calls")
 	return o
 })
@@ -179,10 +186,12 @@ func TestMissedByNow(t *testing.T) {
 
 func TestSLOMet(t *testing.T) {
 	// TTFT 0.3 ms, TPOT (1200 - 300) / 9 = 100 µs, E2E 1.2 ms.
-	done := stream.Outcome{State: stream.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200, OutputTokens: 10}
+	done := stream.Outcome{State: stream.StateCompleted, ArrivalUS: 1000, FirstTokenUS: 1300, CompletedUS: 2200,
+		OutputTokens: 10}
 	single := done
 	single.OutputTokens = 1
-	rejected := stream.Outcome{State: stream.StateRejected, ArrivalUS: 1000, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never}
+	rejected := stream.Outcome{State: stream.StateRejected, ArrivalUS: 1000, FirstTokenUS: stream.Never,
+		CompletedUS: stream.Never, EndedUS: stream.Never}
 	late := done
 	late.State, late.CompletedUS = stream.StateTimedOut, stream.Never
 	for _, c := range []struct {
@@ -215,7 +224,8 @@ func TestEmptyRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"duration_s":0,"requests":{"offered":0,"admitted":0,"completed":0,"rejected":0,"timed_out":0,"failed":0,"unfinished":0,"not_issued":0},"kv":{"preemptions":0}}`
+	const want = `{"duration_s":0,"requests":{"offered":0,"admitted":0,"completed":0,` +
+		`"rejected":0,"timed_out":0,"failed":0,"unfinished":0,"not_issued":0},"kv":{"preemptions":0}}`
 	if string(text) != want {
 		t.Errorf("the metrics of an empty run are %s", text)
 	}
@@ -224,8 +234,10 @@ func TestEmptyRun(t *testing.T) {
 // TestUnrecordedFieldsAreMissing: a field that no outcome of a recording has is missing
 // in all groups; a field that one outcome has is reported as for a run.
 func TestUnrecordedFieldsAreMissing(t *testing.T) {
-	plain := stream.Outcome{ID: "r", State: stream.StateCompleted, SLOClass: "c", ArrivalUS: 0, AdmittedUS: stream.Never, RoutedUS: stream.Never,
-		EnqueuedUS: 1, ScheduledUS: 2, FirstTokenUS: 4, CompletedUS: 9, EndedUS: stream.Never, InputTokens: 5, OutputTokens: 2}
+	plain := stream.Outcome{ID: "r", State: stream.StateCompleted, SLOClass: "c", ArrivalUS: 0,
+		AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: 1, ScheduledUS: 2, FirstTokenUS: 4, CompletedUS: 9, EndedUS: stream.Never, InputTokens: 5,
+		OutputTokens: 2}
 	full := plain
 	full.AdmittedUS, full.CachedTokens, full.Preemptions = 0, 5, 3
 	for _, c := range []struct {
@@ -243,7 +255,8 @@ func TestUnrecordedFieldsAreMissing(t *testing.T) {
 		raw := a.Raw()
 		for _, g := range []*Group{&raw.Group, raw.Cls["c"]} {
 			var got []string
-			for _, x := range []any{g.Requests.Admitted, g.AdmissionRate, g.KV.PrefixHitRatio, g.KV.Preemptions, g.PreemptionRate} {
+			for _, x := range []any{g.Requests.Admitted, g.AdmissionRate, g.KV.PrefixHitRatio, g.KV.Preemptions,
+				g.PreemptionRate} {
 				text, err := json.Marshal(x)
 				if err != nil {
 					t.Fatal(err)
@@ -259,24 +272,29 @@ func TestUnrecordedFieldsAreMissing(t *testing.T) {
 
 func TestExtendTo(t *testing.T) {
 	a := New(nil)
-	o := stream.Outcome{State: stream.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: stream.Never, RoutedUS: stream.Never,
-		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, OutputTokens: 1}
+	o := stream.Outcome{State: stream.StateTimedOut, ArrivalUS: 1_000_000, AdmittedUS: stream.Never,
+		RoutedUS:   stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
+		EndedUS: stream.Never, OutputTokens: 1}
 	a.Add(&o)
 	if raw := a.Raw(); raw.DurationS != 0 || raw.Throughput != nil {
 		t.Errorf("duration %v s, throughput %v", raw.DurationS, raw.Throughput)
 	}
 	a.ExtendTo(5_000_000)
 	a.ExtendTo(3_000_000)
-	if raw := a.Raw(); raw.DurationS != 4 || raw.UntilUS != 5_000_000 || raw.Throughput == nil || raw.Throughput.RPS != 0 {
+	if raw := a.Raw(); raw.DurationS != 4 || raw.UntilUS != 5_000_000 || raw.Throughput == nil ||
+		raw.Throughput.RPS != 0 {
 		t.Errorf("%+v", raw)
 	}
 }
 
 func TestReplicas(t *testing.T) {
 	a := New(nil)
-	a.AddReplica(ReplicaTotals{Deployment: "main", Index: 0, GPUs: 2, Requests: 5, Completed: 4, PrefillTokens: 300, DecodeTokens: 100,
-		QueriedTokens: 400, CachedTokens: 100, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, BlockUS: 30_000_000, PeakBlocks: 40,
-		Blocks: 50, UpUS: 2_000_000, BusyUS: 500_000})
+	a.AddReplica(ReplicaTotals{Deployment: "main", Index: 0, GPUs: 2, Requests: 5, Completed: 4, PrefillTokens: 300,
+		DecodeTokens:  100,
+		QueriedTokens: 400, CachedTokens: 100, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, BlockUS: 30_000_000,
+		PeakBlocks: 40,
+		Blocks:     50, UpUS: 2_000_000, BusyUS: 500_000})
 	a.AddReplica(ReplicaTotals{Deployment: "main", Index: 1, GPUs: 2, Blocks: 50, UpUS: 1_000_000})
 	raw := a.Raw()
 	// 3 replica seconds on 2 GPUs each; 30 of 50·(2 + 1) block seconds; at most 40 of 50.
@@ -285,7 +303,8 @@ func TestReplicas(t *testing.T) {
 	}
 	quarter, share, peak := 0.25, 0.3, 0.8
 	want := Replica{Deployment: "main", Requests: 5, Completed: 4, Tokens: 400, PrefillTokens: 300, DecodeTokens: 100,
-		PrefixHitRatio: &quarter, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, Utilization: &quarter, KVUtilMean: &share, KVUtilMax: &peak}
+		PrefixHitRatio: &quarter, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, Utilization: &quarter, KVUtilMean: &share,
+		KVUtilMax: &peak}
 	if diff := cmp.Diff(want, raw.Replica[0]); diff != "" {
 		t.Errorf("replica 0 (-want +got):\n%s", diff)
 	}
@@ -297,7 +316,8 @@ func TestReplicas(t *testing.T) {
 func TestFairness(t *testing.T) {
 	a := New(nil)
 	add := func(tenant, state string, output int64) {
-		o := stream.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1, CompletedUS: stream.Never, EndedUS: stream.Never, FirstTokenUS: stream.Never}
+		o := stream.Outcome{State: state, Tenant: tenant, OutputTokens: output, InputTokens: 1,
+			CompletedUS: stream.Never, EndedUS: stream.Never, FirstTokenUS: stream.Never}
 		a.Add(&o)
 	}
 	add("", stream.StateRejected, 1000) // without a tenant
@@ -319,8 +339,10 @@ func TestGaps(t *testing.T) {
 	a.AddGaps(20_000, 1)
 	a.AddGaps(2_000_000, 1)
 	// p99 is at position 98.01: 1 % of the way from 20 to 2000 ms.
-	a.Add(&stream.Outcome{ID: "a", State: stream.StateCompleted, OutputTokens: 101, ScheduledUS: stream.Never, FirstTokenUS: stream.Never})
-	a.Add(&stream.Outcome{ID: "b", State: stream.StateRejected, OutputTokens: 26, ScheduledUS: stream.Never, FirstTokenUS: stream.Never})
+	a.Add(&stream.Outcome{ID: "a", State: stream.StateCompleted, OutputTokens: 101, ScheduledUS: stream.Never,
+		FirstTokenUS: stream.Never})
+	a.Add(&stream.Outcome{ID: "b", State: stream.StateRejected, OutputTokens: 26, ScheduledUS: stream.Never,
+		FirstTokenUS: stream.Never})
 	a.AddNotIssued(&stream.SessionOutcome{State: stream.StateBroken, Calls: 5, Offered: 3})
 	// 100 of 125 requested gaps, and two of four calls: 0.8 · 0.5.
 	covered := 0.4
@@ -364,9 +386,12 @@ func manyRequests(n int) []stream.Outcome {
 		at := stream.Micros(i * 1000)
 		first := at + 20_000 + stream.Micros(r.IntN(400_000))
 		output := 1 + r.Int64N(500)
-		all[i] = stream.Outcome{State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at, EnqueuedUS: at + 2000,
-			ScheduledUS: at + 2000 + stream.Micros(r.IntN(9000)), FirstTokenUS: first, CompletedUS: first + stream.Micros(output*(12_000+r.Int64N(5000))),
-			SLOClass: "standard", Tenant: fmt.Sprintf("tenant-%02d", r.IntN(40)), Model: "meta-llama/Llama-3.1-8B-Instruct",
+		all[i] = stream.Outcome{State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at,
+			EnqueuedUS:  at + 2000,
+			ScheduledUS: at + 2000 + stream.Micros(r.IntN(9000)), FirstTokenUS: first, CompletedUS: first +
+				stream.Micros(output*(12_000+r.Int64N(5000))),
+			SLOClass: "standard", Tenant: fmt.Sprintf("tenant-%02d", r.IntN(40)),
+			Model:       "meta-llama/Llama-3.1-8B-Instruct",
 			InputTokens: 1 + r.Int64N(2000), OutputTokens: output}
 	}
 	return all
@@ -417,7 +442,8 @@ func TestMemoryPerRequest(t *testing.T) {
 // Stored values do not refer to memory of the caller.
 func TestAddCopies(t *testing.T) {
 	name := []byte("gold")
-	o := stream.Outcome{State: stream.StateCompleted, SLOClass: unsafe.String(&name[0], len(name)), InputTokens: 1, OutputTokens: 1}
+	o := stream.Outcome{State: stream.StateCompleted, SLOClass: unsafe.String(&name[0], len(name)), InputTokens: 1,
+		OutputTokens: 1}
 	a := New(nil)
 	a.Add(&o)
 	copy(name, "lead")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Missing tells what it means that a tree lacks a number.
+// Missing defines the meaning of a number that a tree does not have.
 type Missing int
 
 const (
@@ -59,7 +59,8 @@ var paths = func() (all []PathInfo) {
 				visit(t.Elem(), path+"[*]", MissingIsUnknown)
 			}
 		case reflect.Float64, reflect.Int64:
-			if (strings.HasSuffix(path, ".count") || strings.HasSuffix(path, ".coverage")) && missing == MissingIsWorst {
+			if (strings.HasSuffix(path, ".count") || strings.HasSuffix(path, ".coverage")) &&
+				missing == MissingIsWorst {
 				missing = MissingIsZero
 			}
 			all = append(all, PathInfo{path, missing, higherIsBetter(lastName(path))})
@@ -74,9 +75,11 @@ var paths = func() (all []PathInfo) {
 // recording or on targets is MissingIsUnknown.
 func missingAt(path string, branch Missing) Missing {
 	switch lastName(path) {
-	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate", "per_million_tokens":
+	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate",
+		"per_million_tokens":
 		return MissingIsWorst
-	case "session", "regret", "cost", "replica", "shadow", "load", "goodput", "util_mean", "util_max", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
+	case "session", "regret", "cost", "replica", "shadow", "load", "goodput", "util_mean", "util_max", "from_us",
+		"until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}
 	return branch
@@ -88,7 +91,8 @@ func lastName(path string) string { return path[strings.LastIndexAny("."+path, "
 // higherIsBetter reports whether a higher value is better, given the last name of a path.
 func higherIsBetter(name string) bool {
 	switch name {
-	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio", "met",
+	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
+		"met",
 		"prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization":
 		return true
 	}

@@ -83,10 +83,12 @@ func (t *totals) group(us int64) *Group {
 	g.Requests.Admitted = &admitted
 	perSecond := func(n int64) float64 { return float64(n) * 1e6 / float64(us) }
 	if us > 0 {
-		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.completedOutput), perSecond(t.completedInput + t.completedOutput)}
+		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.completedOutput),
+			perSecond(t.completedInput + t.completedOutput)}
 	}
 	if all := t.withTargets + t.notIssuedWithTargets; all > 0 {
-		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(all), Met: t.met, Offered: t.withTargets, NotIssued: t.notIssuedWithTargets}
+		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(all), Met: t.met, Offered: t.withTargets,
+			NotIssued: t.notIssuedWithTargets}
 		if us > 0 {
 			rps := perSecond(t.met)
 			g.Goodput.RPS = &rps
@@ -111,7 +113,8 @@ func (g *Group) clearUnrecorded(all *totals) {
 // gapCoverage returns n as a share of all inter-token gaps. Calls that were not issued
 // count with as many gaps as the others.
 func (t *totals) gapCoverage(n int64) *float64 {
-	share, offered := ratio(n, t.requestedOutput-t.requests.Offered), ratio(t.requests.Offered, t.requests.Offered+t.requests.NotIssued)
+	share, offered := ratio(n, t.requestedOutput-t.requests.Offered),
+		ratio(t.requests.Offered, t.requests.Offered+t.requests.NotIssued)
 	if share == nil || offered == nil {
 		return nil
 	}

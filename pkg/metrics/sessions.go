@@ -94,7 +94,8 @@ func (s *sessions) tree() *Sessions {
 		to      **Distribution
 		samples []uint64
 		unit    int64
-	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1}, {&t.Iterations, s.iterations, 1}} {
+	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1},
+		{&t.Iterations, s.iterations, 1}} {
 		slices.Sort(d.samples)
 		*d.to = integerDistribution(d.samples, d.unit)
 	}

@@ -34,13 +34,15 @@ func SLOMet(o *stream.Outcome, t stream.Targets) *bool {
 		return stream.Met(false)
 	}
 	perToken, _ := tpot(ttft, e2e, o.OutputTokens)
-	return stream.Met(meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) && meets(float64(e2e)/1000, t.E2EMS))
+	return stream.Met(meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) &&
+		meets(float64(e2e)/1000, t.E2EMS))
 }
 
 // MissedByNow reports whether a request that is not final has already missed a target of
 // t. It assumes that all outstanding tokens arrive now.
 func MissedByNow(o *stream.Outcome, t stream.Targets, now stream.Micros) bool {
-	if o.FirstTokenUS.IsZero() && !meets(float64(now-o.ArrivalUS)/1000, t.TTFTMS) || !meets(float64(now-o.ArrivalUS)/1000, t.E2EMS) {
+	if o.FirstTokenUS.IsZero() && !meets(float64(now-o.ArrivalUS)/1000, t.TTFTMS) ||
+		!meets(float64(now-o.ArrivalUS)/1000, t.E2EMS) {
 		return true
 	}
 	first := elapsed(o.ArrivalUS, o.FirstTokenUS)

@@ -71,7 +71,8 @@ func float(r *big.Rat) float64 {
 }
 
 // slowGroup returns the group of the outcomes and sessions that keep selects.
-func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, classes []stream.SLOClass, seconds *big.Rat, keep func(*stream.Outcome) bool) *Group {
+func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, classes []stream.SLOClass, seconds *big.Rat,
+	keep func(*stream.Outcome) bool) *Group {
 	g := &Group{}
 	r := &g.Requests
 	var multiToken, notIssuedWithTargets int64
@@ -126,9 +127,12 @@ func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, clas
 			}
 		}
 	}
-	g.TTFT, g.TPOT = slowDistribution(values["ttft"], r.Offered+r.NotIssued), slowDistribution(values["tpot"], multiToken+r.NotIssued)
-	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.NotIssued), slowDistribution(values["queue"], r.Offered+r.NotIssued)
-	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(admitted, r.Offered), slowRatio(cached, prompt), slowRatio(preemptions, scheduled)
+	g.TTFT, g.TPOT = slowDistribution(values["ttft"], r.Offered+r.NotIssued),
+		slowDistribution(values["tpot"], multiToken+r.NotIssued)
+	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.NotIssued),
+		slowDistribution(values["queue"], r.Offered+r.NotIssued)
+	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(admitted, r.Offered), slowRatio(cached, prompt),
+		slowRatio(preemptions, scheduled)
 	r.Admitted, g.KV.Preemptions = &admitted, &preemptions
 	if g.E2E != nil && g.E2E.P50 > 0 {
 		blowup := g.E2E.P99 / g.E2E.P50
@@ -136,7 +140,8 @@ func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, clas
 	}
 	rate := func(n int64) float64 { return float(new(big.Rat).Quo(big.NewRat(n, 1), seconds)) }
 	if withTargets+notIssuedWithTargets > 0 {
-		g.Goodput = &Goodput{Ratio: float64(met) / float64(withTargets+notIssuedWithTargets), Met: met, Offered: withTargets, NotIssued: notIssuedWithTargets}
+		g.Goodput = &Goodput{Ratio: float64(met) / float64(withTargets+notIssuedWithTargets), Met: met,
+			Offered: withTargets, NotIssued: notIssuedWithTargets}
 	}
 	if seconds.Sign() > 0 {
 		g.Throughput = &Throughput{rate(r.Completed), rate(completedOutput), rate(completedTokens)}

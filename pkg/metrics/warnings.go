@@ -27,7 +27,8 @@ func warnings(r *Raw, groupings []*grouping) []string {
 			}
 		}
 		if tooFew != nil {
-			all = append(all, fmt.Sprintf("%s: %d samples are too few for %s", name, d.Count, strings.Join(tooFew, ", ")))
+			all = append(all, fmt.Sprintf("%s: %d samples are too few for %s", name, d.Count,
+				strings.Join(tooFew, ", ")))
 		}
 	}
 	for _, m := range latencies {

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// attention is that of layer i.
+// attention returns the attention of layer i.
 func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
-	t := Attention{QKVBias: deref(c.Bias, f.qkvBias), OutBias: deref(c.Bias, f.outBias) && c.hasOutputBias(), QKNorm: f.qkNorm, Sinks: f.sinks}
+	t := Attention{QKVBias: deref(c.Bias, f.qkvBias), OutBias: deref(c.Bias, f.outBias) && c.hasOutputBias(),
+		QKNorm: f.qkNorm, Sinks: f.sinks}
 	t.Heads = deref(c.Heads, f.defaults.heads)
 	if t.Heads < 1 || t.Heads > maxHeads {
 		return t, fieldError("num_attention_heads", c.Heads, "must be between 1 and %d", maxHeads)
@@ -22,7 +23,8 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	}
 	if t.HeadDim = deref(c.HeadDim, f.defaults.headDim); t.HeadDim == 0 && c.HeadDim == nil {
 		if hidden%t.Heads != 0 {
-			return t, fieldError("hidden_size", c.Hidden, "must be a multiple of num_attention_heads, %d, where there is no head_dim", t.Heads)
+			return t, fieldError("hidden_size", c.Hidden,
+				"must be a multiple of num_attention_heads, %d, if head_dim is not given", t.Heads)
 		}
 		t.HeadDim = hidden / t.Heads
 	}
@@ -36,23 +38,24 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	return t, err
 }
 
-// globalAttention is the other size that gemma-4's layers have which see everything.
+// globalAttention sets the different size of gemma-4's full-attention layers.
 func (c *hfConfig) globalAttention(f family, t *Attention) error {
 	if t.HeadDim = deref(c.GlobalHeadDim, f.defaults.globalHeadDim); t.HeadDim < 1 || t.HeadDim > maxHeads {
 		return fieldError("global_head_dim", c.GlobalHeadDim, "must be between 1 and %d", maxHeads)
 	}
 	if t.KeysAreValues = deref(c.KeysAreValues, false); t.KeysAreValues {
 		if t.KVHeads = deref(c.GlobalKVHeads, t.KVHeads); t.KVHeads < 1 || t.KVHeads > t.Heads {
-			return fieldError("num_global_key_value_heads", c.GlobalKVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
+			return fieldError("num_global_key_value_heads", c.GlobalKVHeads,
+				"must be between 1 and num_attention_heads, %d", t.Heads)
 		}
 	}
 	return nil
 }
 
-// hasOutputBias reports whether attention_bias is that of the output too.
+// hasOutputBias reports whether attention_bias also applies to the output projection.
 func (c *hfConfig) hasOutputBias() bool { return c.Type != "qwen2" }
 
-// mla is multi-head latent attention.
+// mla sets multi-head latent attention.
 func (c *hfConfig) mla(t Attention) (Attention, error) {
 	if t.QKVBias {
 		return t, errors.New("attention_bias: must be false with kv_lora_rank, is true")
@@ -60,10 +63,10 @@ func (c *hfConfig) mla(t Attention) (Attention, error) {
 	m := &MLA{}
 	t.MLA = m
 	for _, v := range []struct {
-		name        string
-		from        *int
-		to          *int
-		least, most int
+		name     string
+		from     *int
+		to       *int
+		min, max int
 	}{
 		{"kv_lora_rank", c.KVRank, &m.KVRank, 1, maxWidth},
 		{"qk_nope_head_dim", c.NopeDim, &m.NopeDim, 1, maxHeads},
@@ -73,14 +76,14 @@ func (c *hfConfig) mla(t Attention) (Attention, error) {
 		{"index_n_heads", c.IndexHeads, &m.IndexHeads, 0, maxHeads},
 		{"index_head_dim", c.IndexDim, &m.IndexDim, 0, maxHeads},
 	} {
-		if *v.to = deref(v.from, 0); *v.to < v.least || *v.to > v.most {
-			return t, fieldError(v.name, v.from, "must be between %d and %d", v.least, v.most)
+		if *v.to = deref(v.from, 0); *v.to < v.min || *v.to > v.max {
+			return t, fieldError(v.name, v.from, "must be between %d and %d", v.min, v.max)
 		}
 	}
 	return t, nil
 }
 
-// window is how many tokens layer i sees, 0 for all.
+// window returns the window size of layer i, 0 for full attention.
 func (c *hfConfig) window(f family, i int) (int, error) {
 	size, name := c.Window, "sliding_window"
 	if c.ChunkSize != nil {
@@ -115,7 +118,7 @@ func (c *hfConfig) window(f family, i int) (int, error) {
 	return *size, nil
 }
 
-// mlp is that of layer i.
+// mlp returns the MLP of layer i.
 func (c *hfConfig) mlp(f family, i int) (MLP, error) {
 	count, name := c.experts()
 	sparse, err := c.sparse(i)
@@ -124,18 +127,21 @@ func (c *hfConfig) mlp(f family, i int) (MLP, error) {
 	}
 	perToken := firstNonNil(firstNonNil(c.PerToken, c.TopK), c.OldPerToken)
 	if count == nil && deref(c.EnableExperts, true) && (deref(perToken, 0) > 0 || deref(c.ExpertInner, 0) > 0) {
-		return MLP{}, fieldError("num_local_experts, n_routed_experts or num_experts", count, "one must be given where experts are spoken of")
+		return MLP{}, fieldError("num_local_experts, n_routed_experts or num_experts", count,
+			"one must be given if other expert fields are")
 	}
 	if deref(count, 0) == 0 || !sparse {
 		n, err := width("intermediate_size", firstNonNil(c.DenseIntermediate, c.Intermediate))
 		return MLP{Intermediate: n, Bias: deref(c.MLPBias, false)}, err
 	}
-	m := MLP{Experts: *count, ExpertBias: f.experts.bias, RouterBias: f.experts.bias || f.experts.routerScale || c.TopKMethod == "noaux_tc"}
+	m := MLP{Experts: *count, ExpertBias: f.experts.bias,
+		RouterBias: f.experts.bias || f.experts.routerScale || c.TopKMethod == "noaux_tc"}
 	if m.Experts < 2 || m.Experts > maxWidth {
 		return m, fieldError(name, count, "must be between 2 and %d", maxWidth)
 	}
 	if m.ExpertsPerToken = deref(perToken, 0); m.ExpertsPerToken < 1 || m.ExpertsPerToken > m.Experts {
-		return m, fieldError("num_experts_per_tok", perToken, "must be between 1 and the number of experts, %d", m.Experts)
+		return m, fieldError("num_experts_per_tok", perToken, "must be between 1 and the number of experts, %d",
+			m.Experts)
 	}
 	if c.ExpertInner != nil {
 		m.ExpertIntermediate, err = width("moe_intermediate_size", c.ExpertInner)
@@ -160,8 +166,7 @@ func (c *hfConfig) mlp(f family, i int) (MLP, error) {
 	return m, err
 }
 
-// experts is how many there are, by the field that says so; 0 where they are
-// switched off.
+// experts returns the number of experts and the field that gives it; nil if they are switched off.
 func (c *hfConfig) experts() (count *int, name string) {
 	if !deref(c.EnableExperts, true) {
 		return nil, ""
@@ -177,7 +182,7 @@ func (c *hfConfig) experts() (count *int, name string) {
 	return nil, ""
 }
 
-// width is that of an MLP.
+// width checks the width of an MLP.
 func width(name string, p *int) (int, error) {
 	n := deref(p, 0)
 	if n < 1 || n > maxWidth {
@@ -186,21 +191,21 @@ func width(name string, p *int) (int, error) {
 	return n, nil
 }
 
-// sparse reports whether layer i has experts, if the model has any. DeepSeek
-// counts every so many layers from 0, the others from 1.
+// sparse reports whether layer i has experts, if the model has any. DeepSeek counts layers from 0,
+// the other models from 1.
 func (c *hfConfig) sparse(i int) (bool, error) {
 	for _, v := range []struct {
-		name  string
-		p     *int
-		least int
+		name string
+		p    *int
+		min  int
 	}{
 		{"first_k_dense_replace", c.FirstDense, 0},
 		{"moe_layer_freq", c.Every, 1},
 		{"decoder_sparse_step", c.SparseStep, 1},
 		{"interleave_moe_layer_step", c.Interleave, 1},
 	} {
-		if v.p != nil && *v.p < v.least {
-			return false, fieldError(v.name, v.p, "must be at least %d", v.least)
+		if v.p != nil && *v.p < v.min {
+			return false, fieldError(v.name, v.p, "must be at least %d", v.min)
 		}
 	}
 	switch {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Read reads a config.json, or that of a directory.
+// Read reads a config.json, or the one in a directory.
 func Read(path string) (*Architecture, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
@@ -25,8 +25,8 @@ func Read(path string) (*Architecture, error) {
 	return Parse(path, data)
 }
 
-// Find returns the model of a file or directory called name, if there is one,
-// or else the built-in one.
+// Find returns the model in the file or directory called name if it exists, else the built-in
+// model.
 func Find(name string) (*Architecture, error) {
 	if _, err := os.Stat(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return Read(name)
@@ -38,8 +38,7 @@ func Find(name string) (*Architecture, error) {
 	return a, nil
 }
 
-// hfConfig are the fields of a config.json that matter; the many others do not. A
-// field that is not there, or null, is nil.
+// hfConfig holds the relevant fields of a config.json. A missing or null field is nil.
 type hfConfig struct {
 	Type       string    `json:"model_type"`
 	Classes    []string  `json:"architectures"`
@@ -105,15 +104,17 @@ type hfMLP struct {
 	EnableExperts     *bool  `json:"enable_moe_block"`
 }
 
-// Parse reads the text of a config.json; name is used in errors and, for want of
-// another, as the model's.
+// Parse reads a config.json; name is used in errors and as the model's name.
 func Parse(name string, data []byte) (*Architecture, error) {
 	var c hfConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			want := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Bool: "true or false", reflect.String: "text", reflect.Slice: "a list"}[typed.Type.Kind()]
-			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "").Replace(typed.Field) // encoding/json names embedded structs too
+			want := map[reflect.Kind]string{reflect.Int: "an integer", reflect.Bool: "true or false",
+				reflect.String: "text", reflect.Slice: "a list"}[typed.Type.Kind()]
+			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "").
+				Replace(typed.Field)
+				// encoding/json names embedded structs too
 			if field != "" {
 				field += ": "
 			}
@@ -122,7 +123,7 @@ func Parse(name string, data []byte) (*Architecture, error) {
 		return nil, fmt.Errorf("%s: is not JSON: %w", name, err)
 	}
 	if text := c.TextConfig; text != nil {
-		// What concerns the whole model may stand outside.
+		// Fields of the whole model may be outside of text_config.
 		text.Tied = firstNonNil(text.Tied, c.Tied)
 		text.TorchDType, text.DType = firstNonNil(text.TorchDType, c.TorchDType), firstNonNil(text.DType, c.DType)
 		text.Quantization = firstNonNil(text.Quantization, c.Quantization)
@@ -137,7 +138,7 @@ func Parse(name string, data []byte) (*Architecture, error) {
 	}
 	f, err := families.Get("model_type", c.Type)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; a model whose layers are as one of these can be read with its model_type", name, err)
+		return nil, fmt.Errorf("%s: %w; set the model_type of a model with the same kind of layers", name, err)
 	}
 	a, err := c.architecture(f)
 	if err != nil {
@@ -147,7 +148,7 @@ func Parse(name string, data []byte) (*Architecture, error) {
 	return a, nil
 }
 
-// firstNonNil returns the first of two that is there.
+// firstNonNil returns a, or b if a is nil.
 func firstNonNil[T any](a, b *T) *T {
 	if a != nil {
 		return a
@@ -155,7 +156,7 @@ func firstNonNil[T any](a, b *T) *T {
 	return b
 }
 
-// deref returns what p points to, otherwise for want of it.
+// deref returns *p, or otherwise if p is nil.
 func deref[T any](p *T, otherwise T) T {
 	if p != nil {
 		return *p
@@ -163,7 +164,7 @@ func deref[T any](p *T, otherwise T) T {
 	return otherwise
 }
 
-// architecture puts the fields together.
+// architecture converts the fields.
 func (c *hfConfig) architecture(f family) (*Architecture, error) {
 	a := &Architecture{Type: c.Type, TiedEmbeddings: deref(c.Tied, f.tied)}
 	layers := 0
@@ -190,11 +191,12 @@ func (c *hfConfig) architecture(f family) (*Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Precision = Precision{DType: deref(firstNonNil(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization, KVCache: "auto"}
+	a.Precision = Precision{DType: deref(firstNonNil(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization,
+		KVCache: "auto"}
 	if err := a.Precision.check(); err != nil {
 		return nil, err
 	}
-	// What is always left out needs no mention.
+	// Exclusions that every quantization has are not recorded.
 	if quantization != "" && !mustGet(quantizations, quantization).expertsOnly {
 		a.Precision.PlainAttention = c.Quantization.skipsAttention(layers)
 	}
@@ -212,16 +214,19 @@ func (c *hfConfig) architecture(f family) (*Architecture, error) {
 		}
 		a.addLayer(l)
 		if size += float64(l.parameters(int64(a.Hidden))); size > maxParameters {
-			return nil, fmt.Errorf("num_hidden_layers, hidden_size, intermediate_size: make a model of more than %g parameters", float64(maxParameters))
+			return nil, fmt.Errorf(
+				"num_hidden_layers, hidden_size, intermediate_size: make a model of more than %g parameters",
+				float64(maxParameters))
 		}
 	}
 	if w := a.windows(); len(w) > 1 {
-		return nil, fmt.Errorf("sliding_window: layers with windows of %d and %d tokens are not supported in one model", w[0], w[1])
+		return nil, fmt.Errorf(
+			"sliding_window: layers with windows of %d and %d tokens are not supported in one model", w[0], w[1])
 	}
 	return a, nil
 }
 
-// supported reports the first field that says that the model is of another kind.
+// supported returns an error for the first field of an unsupported kind of model.
 func (c *hfConfig) supported(f family, layers int) error {
 	if c.Encoder {
 		return errors.New("is_encoder_decoder: must be false: only decoders are supported")
@@ -239,19 +244,21 @@ func (c *hfConfig) supported(f family, layers int) error {
 	}
 	for i, kind := range c.LayerTypes {
 		if !slices.Contains([]string{"full_attention", "sliding_attention", "chunked_attention"}, kind) {
-			return fmt.Errorf("layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
+			return fmt.Errorf(
+				"layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
 		}
 	}
 	if n := deref(c.SharedKV, 0); n != 0 {
 		return fieldError("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
 	}
 	if n := deref(c.PerLayer, f.defaults.perLayer); n != 0 {
-		return fieldError("hidden_size_per_layer_input", c.PerLayer, "must be 0: embeddings for each layer are not supported")
+		return fieldError("hidden_size_per_layer_input", c.PerLayer,
+			"must be 0: embeddings for each layer are not supported")
 	}
 	return nil
 }
 
-// addLayer counts a layer to those that are like it.
+// addLayer adds a layer to its group of identical layers.
 func (a *Architecture) addLayer(l Layers) {
 	same := func(have Layers) bool {
 		h, n := have.Attention, l.Attention
@@ -266,7 +273,7 @@ func (a *Architecture) addLayer(l Layers) {
 	a.Layers = append(a.Layers, l)
 }
 
-// windows lists the windows that layers have.
+// windows returns the distinct window sizes of the layers.
 func (a *Architecture) windows() (list []int) {
 	for _, l := range a.Layers {
 		if w := l.Attention.Window; w > 0 && !slices.Contains(list, w) {
@@ -276,19 +283,19 @@ func (a *Architecture) windows() (list []int) {
 	return list
 }
 
-// The bounds are far outside what exists; with them the parameters of a layer,
-// and with maxParameters the bytes and FLOPs of a model, are inside an int64.
+// The limits are far outside of real values. They keep the parameters of a layer, and with
+// maxParameters the bytes and FLOPs of a model, within an int64.
 const (
 	maxSize   = 1 << 28
 	maxWidth  = 1 << 20
-	maxHeads  = 1 << 14 // also bounds the numbers of a head
+	maxHeads  = 1 << 14 // also limits the head dimension
 	maxLayers = 1 << 12
 	maxShared = 1 << 10
 
 	maxParameters = 1e15
 )
 
-// fieldError says what is wrong with a field.
+// fieldError describes an invalid field.
 func fieldError(name string, have *int, format string, args ...any) error {
 	what := "is missing"
 	if have != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hfQuantization is a quantization_config. Methods name the modules that they
-// leave as they are in lists of four names.
+// hfQuantization is a quantization_config. Depending on the method, the list of modules that are
+// not quantized has one of four names.
 type hfQuantization struct {
 	Method       string                  `json:"quant_method"`
 	Algo         string                  `json:"quant_algo"`
@@ -27,7 +27,7 @@ type hfQuantGroup struct {
 	} `json:"weights"`
 }
 
-// format names what the weights are stored as; "" of nil.
+// format returns the name of the weights' format; "" for nil.
 func (q *hfQuantization) format() (string, error) {
 	if q == nil {
 		return "", nil
@@ -65,36 +65,36 @@ func (q *hfQuantization) modelOpt() (string, error) {
 	}
 }
 
-// compressed names the form of compressed-tensors, whose groups must agree.
+// compressed returns the format of compressed-tensors, whose groups must agree.
 func (q *hfQuantization) compressed() (string, error) {
 	found := ""
 	for _, g := range q.Groups {
 		if g.Weights == nil {
 			continue
 		}
-		form := fmt.Sprintf("%s%d", map[string]string{"float": "fp"}[g.Weights.Type], g.Weights.Bits)
+		format := fmt.Sprintf("%s%d", map[string]string{"float": "fp"}[g.Weights.Type], g.Weights.Bits)
 		if g.Weights.Type == "int" {
-			form = fmt.Sprintf("int%d", g.Weights.Bits)
+			format = fmt.Sprintf("int%d", g.Weights.Bits)
 		}
-		if form == "fp4" {
-			form = "nvfp4"
+		if format == "fp4" {
+			format = "nvfp4"
 		}
-		if found != "" && found != form {
-			return "", errors.New("quantization_config.config_groups: weights of several forms are not supported")
+		if found != "" && found != format {
+			return "", errors.New("quantization_config.config_groups: weights in several formats are not supported")
 		}
-		found = form
+		found = format
 	}
-	if _, err := quantizations.Get("form of weights", found); err != nil {
+	if _, err := quantizations.Get("weight format", found); err != nil {
 		return "", fmt.Errorf("quantization_config.config_groups: %w", err)
 	}
 	return found, nil
 }
 
-// layerNumber is that of a layer in the name of one of its modules.
+// layerNumber matches the layer index in a module name.
 var layerNumber = regexp.MustCompile(`layers\W+(\d+)`)
 
-// skipsAttention reports whether the attention of all layers is left as it is:
-// because a pattern for all of them says so, or a name for each.
+// skipsAttention reports whether the attention of all layers is not quantized: by a pattern for all
+// of them, or by a name for each.
 func (q *hfQuantization) skipsAttention(layers int) bool {
 	if q == nil {
 		return false

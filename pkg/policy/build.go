@@ -193,7 +193,8 @@ func (b *builder) allowOnly(s *Spec, allowed ...string) {
 		given bool
 	}{
 		{"params", len(s.Params) > 0}, {"admit", s.Admit != ""}, {"priority", s.Priority != ""},
-		{"hints", len(s.Hints) > 0}, {"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""}, {"victim", s.Victim != ""},
+		{"hints", len(s.Hints) > 0}, {"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""},
+		{"victim", s.Victim != ""},
 		{"root", s.Root != nil}, {"use", s.Use != nil}, {"of", len(s.Of) > 0},
 	} {
 		if part.given && !slices.Contains(allowed, part.name) {

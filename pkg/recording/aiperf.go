@@ -96,7 +96,7 @@ func (a *aiperfRecord) request(l *textio.Lines) (request, error) {
 			continue
 		}
 		if *n.into = int64(*n.from.Value); float64(*n.into) != *n.from.Value {
-			return c, l.Errorf("metrics.%s takes whole numbers, not %g", n.name, *n.from.Value)
+			return c, l.Errorf("metrics.%s must be an integer, not %g", n.name, *n.from.Value)
 		}
 	}
 	if reason := errorMessage(a.Error); reason != "" || m.Cancelled {

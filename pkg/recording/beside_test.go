@@ -30,7 +30,7 @@ func TestTraceV2Header(t *testing.T) {
 		{"t.yaml", "trace_version: 2 # the second\ntime_unit: \"microseconds\"\n", ""},
 		{"t.header.yaml", "mode: real\ntrace_version: 3\n", `t.header.yaml:2: trace_version must be 2, is "3"`},
 		{"t.yaml", "time_unit: ms\n", `t.yaml:1: time_unit must be us or microseconds, is "ms"`},
-		{"t.yaml", "server:\n  tensor_parallel_size: four\n", `t.yaml:2: tensor_parallel_size must be a whole number from 1, is "four"`},
+		{"t.yaml", "server:\n  tensor_parallel_size: four\n", `t.yaml:2: tensor_parallel_size must be an integer of at least 1, is "four"`},
 	} {
 		path := filepath.Join(folder(t, map[string]string{"t.csv": table, c.file: c.header}), "t.csv")
 		r, err := Open(context.Background(), path, "")
@@ -48,14 +48,14 @@ func TestTraceV2Header(t *testing.T) {
 		if known := strings.Contains(c.header, "server"); known != (run.Model == "m" && run.Engine == "vllm" && run.TensorParallel == 4) {
 			t.Errorf("%q: %+v", c.header, run)
 		}
-		if warm := strings.Contains(strings.Join(run.Warnings, " "), "the first 200 requests are left out"); warm != strings.Contains(c.header, "warm_up") {
+		if warm := strings.Contains(strings.Join(run.Warnings, " "), "the first 200 requests are not in the file"); warm != strings.Contains(c.header, "warm_up") {
 			t.Errorf("%q: %q", c.header, run.Warnings)
 		}
 	}
 }
 
 // meta.json next to engine timestamps describes the engine.
-func TestMetaBeside(t *testing.T) {
+func TestMetaFile(t *testing.T) {
 	lines := samples(t)["llmservingsim"]
 	dir := folder(t, map[string]string{"requests.jsonl": lines, "meta.json": `{"model": "m", "vllm_version": "0.19.0", "engine_kwargs": {"tensor_parallel_size": 2}}`})
 	r, err := Open(context.Background(), filepath.Join(dir, "requests.jsonl"), "")

@@ -37,7 +37,7 @@ func readBLIS(f *file, r *Recording) error {
 	}
 	r.Warnings = append(r.Warnings, in.Warnings()...)
 	if len(run.Outcomes) == 0 {
-		return f.Errorf("holds no outcomes; blis-sim writes them with --trace decisions or full")
+		return f.Errorf("contains no outcomes; blis-sim writes them with --trace decisions or full")
 	}
 	run.shiftToFirstArrival()
 	if h := in.Header(); h != nil && h.Recording != nil {

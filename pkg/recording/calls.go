@@ -105,13 +105,13 @@ func (c *request) check(p *textio.Position, w fieldNames) error {
 	}
 	switch {
 	case c.first < c.at:
-		return p.Errorf("%s must not be before the arrival, is %.6g ms before it", w.first, (c.at-c.first)/1e3)
+		return p.Errorf("%s is %.6g ms before the arrival", w.first, (c.at-c.first)/1e3)
 	case c.last < c.at:
-		return p.Errorf("%s must not be before the arrival, is %.6g ms before it", w.last, (c.at-c.last)/1e3)
+		return p.Errorf("%s is %.6g ms before the arrival", w.last, (c.at-c.last)/1e3)
 	case c.last < c.first:
-		return p.Errorf("%s must not be after %s, is %.6g ms after it: are the two mixed up?", w.first, w.last, (c.first-c.last)/1e3)
+		return p.Errorf("%s must not be after %s, is %.6g ms after it; are the two swapped?", w.first, w.last, (c.first-c.last)/1e3)
 	case c.State == completed && isMissing(c.last):
-		return p.Errorf("%s is missing, though the request completed", w.last)
+		return p.Errorf("%s is missing, but the request completed", w.last)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func outcomes(p *textio.Position, requests []request, r *Run) error {
 			c.ID = fmt.Sprintf("req-%06d", i)
 		}
 		if seen[c.ID] {
-			return p.Errorf("two requests have the id %q", c.ID)
+			return p.Errorf("duplicate request id %q", c.ID)
 		}
 		seen[c.ID] = true
 		for _, t := range []struct {
@@ -161,7 +161,7 @@ func micros(us float64) (stream.Micros, error) {
 		return stream.Never, nil
 	}
 	if us = math.Floor(us + 0.5); us < 0 || us > 1<<53 {
-		return 0, fmt.Errorf("a time of %g s after the first arrival cannot be", us/1e6)
+		return 0, fmt.Errorf("a time of %g s after the first arrival is out of range", us/1e6)
 	}
 	return stream.Micros(us), nil
 }

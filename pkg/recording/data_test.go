@@ -25,7 +25,7 @@ func data(t *testing.T, name string) string {
 }
 
 // Public recordings are read completely, with their runs and stages.
-func TestRealFiles(t *testing.T) {
+func TestPublicRecordings(t *testing.T) {
 	for _, c := range []struct {
 		file, format string
 		runs, n      int
@@ -59,7 +59,7 @@ func TestRealFiles(t *testing.T) {
 		}
 	}
 	_, err := Open(context.Background(), data(t, "formats/guidellm_report_v2.json"), "")
-	if err == nil || !strings.Contains(err.Error(), "no benchmark in it holds requests") {
+	if err == nil || !strings.Contains(err.Error(), "no benchmark contains requests") {
 		t.Errorf("a report that kept no requests: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestPublishedFigures(t *testing.T) {
 // The prompts of the four recordings repeat with a period of 100, nearly all requests match, and no
 // other recording shows a period. The output counts of three of the four are wrong, and those of no
 // other recording.
-func TestWhatRecordingsContradict(t *testing.T) {
+func TestPeriodsAndOutputCountsOfPublicRecordings(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(data(t, "vllm/requests/experiments.csv")), "*.zst"))
 	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
@@ -180,9 +180,9 @@ func TestWhatRecordingsContradict(t *testing.T) {
 			if i >= 4 && period != 0 || i < 4 && (period != 100 || share < 0.98) {
 				t.Errorf("%s %s: a period of %d, %.3f", file, run.Name, period, share)
 			}
-			odd := run.OutputCounts()
-			if spoilt := i < 4 && !strings.Contains(file, "codellama"); (odd != "") != spoilt || spoilt && !strings.Contains(odd, "the others have about 249: ") {
-				t.Errorf("%s %s: output counts: %q", file, run.Name, odd)
+			warning := run.OutputCounts()
+			if wrong := i < 4 && !strings.Contains(file, "codellama"); (warning != "") != wrong || wrong && !strings.Contains(warning, "the others have about 249: ") {
+				t.Errorf("%s %s: output counts: %q", file, run.Name, warning)
 			}
 			if run.SetOutputTokens(248); run.OutputCounts() != "" && i < 4 {
 				t.Errorf("%s: with 248 output tokens: %s", file, run.OutputCounts())

@@ -59,7 +59,7 @@ func readHead(text []byte) *head {
 // scan collects field names until the text ends or is invalid.
 func (h *head) scan(dec *json.Decoder) {
 	var path []string // the keys of the open objects; "" in a list
-	var keys []bool // for each open object whether a key comes next
+	var keys []bool   // for each open object whether a key comes next
 	var objects []bool
 	key := ""
 	for {
@@ -112,7 +112,7 @@ func (h *head) note(path []string, key string) {
 // detect returns the name of a file's format.
 func detect(f *file, text []byte) (string, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return "", f.Errorf("is empty; a recording is one of %s", strings.Join(Formats.Names(), ", "))
+		return "", f.Errorf("is empty; a recording has one of the formats %s", strings.Join(Formats.Names(), ", "))
 	}
 	h := readHead(text)
 	for _, e := range Formats {
@@ -120,18 +120,18 @@ func detect(f *file, text []byte) (string, error) {
 			return e.Name, nil
 		}
 	}
-	what := "it is neither a table with a line of column names nor JSON"
+	what := "it is neither a table with column names nor JSON"
 	switch {
 	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text[:bytes.LastIndexByte(text, '\n')+1]):
-		what = "it is no text, or not one in UTF-8"
+		what = "it is not UTF-8 text"
 	case strings.HasSuffix(f.Position.Name, ".header.yaml"):
-		what = "the header of a TraceV2 is read with the CSV beside it, which is the one to name"
+		what = "this is the header of a TraceV2; name the CSV file instead"
 	case len(h.names) > 0:
 		what = "its JSON has " + strings.Join(abbreviate(h.names), ", ")
 	case len(h.columns) > 1:
 		what = "its columns are " + strings.Join(abbreviate(h.columns), ", ")
 	}
-	return "", f.Errorf("is of no format that is known (%s): %s; FORMAT:FILE forces one", strings.Join(Formats.Names(), ", "), what)
+	return "", f.Errorf("has no known format (%s): %s; FORMAT:FILE sets the format", strings.Join(Formats.Names(), ", "), what)
 }
 
 // abbreviate returns the first names of a list, printable.

@@ -33,7 +33,7 @@ func samples(t testing.TB) map[string]string {
 }
 
 // Each format is detected by content, whatever the compression, with the same content and digest.
-func TestFormatsAreFoundOut(t *testing.T) {
+func TestFormatDetection(t *testing.T) {
 	for name, sample := range samples(t) {
 		var found []string
 		h := readHead([]byte(sample))
@@ -60,8 +60,8 @@ func TestFormatsAreFoundOut(t *testing.T) {
 				continue // BLIS streams have none
 			}
 			got, err := Read(context.Background(), text(s), "")
-			if err != nil || told(got) != told(want) || got.Digest != want.Digest {
-				t.Errorf("%s with %s: %v\n%s", name, form, err, told(got))
+			if err != nil || formatRecording(got) != formatRecording(want) || got.Digest != want.Digest {
+				t.Errorf("%s with %s: %v\n%s", name, form, err, formatRecording(got))
 			}
 		}
 		if _, err := Read(context.Background(), text(packed.String()[:packed.Len()-3]), ""); err == nil {
@@ -71,19 +71,19 @@ func TestFormatsAreFoundOut(t *testing.T) {
 }
 
 // Reading a file in the wrong format is an error with a position, never an empty recording.
-func TestWrongFormats(t *testing.T) {
+func TestReadingInWrongFormat(t *testing.T) {
 	for name, sample := range samples(t) {
 		for _, e := range Formats {
 			// A table is defined by its columns; LMBenchmark's is read like any table.
 			if r, err := Read(context.Background(), text(sample), e.Name); err == nil && e.Name != name && !(isTable(readHead([]byte(sample))) && (e.Name == "csv" || e.Name == "lmbench")) {
-				t.Errorf("%s is read as %s:\n%s", name, e.Name, told(r))
+				t.Errorf("%s is read as %s:\n%s", name, e.Name, formatRecording(r))
 			}
 		}
 	}
 }
 
 // A file cut anywhere is an error or a shorter recording, and reading ends.
-func TestCutFiles(t *testing.T) {
+func TestTruncatedFiles(t *testing.T) {
 	for name, sample := range samples(t) {
 		for cut := 1; cut < len(sample); cut += 7 {
 			r, err := Read(context.Background(), text(sample[:cut]), name)
@@ -95,8 +95,8 @@ func TestCutFiles(t *testing.T) {
 }
 
 // Unknown formats are described in printable characters.
-func TestNoFormat(t *testing.T) {
-	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is no text", "caf\xe9,x\n1,2\n": "not one in UTF-8", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`, "hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
+func TestUnknownFormat(t *testing.T) {
+	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is not UTF-8 text", "caf\xe9,x\n1,2\n": "it is not UTF-8 text", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`, "hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
 		_, err := Read(context.Background(), text(begin), "")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\x00\x01\x1b") || !utf8.ValidString(err.Error()) {
 			t.Errorf("%q: %v, want %s", begin, err, want)
@@ -130,7 +130,7 @@ func TestSplit(t *testing.T) {
 }
 
 // A run is chosen by its name or by words of it. A file whose name contains # is that file.
-func TestChoice(t *testing.T) {
+func TestRunSelection(t *testing.T) {
 	dir := t.TempDir()
 	sweep := "target_qps,replicas,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n1,1,0,10,5,0.1,0.3\n1,2,0,10,5,0.1,0.3\n10,2,0,10,5,0.1,0.3\n"
 	path := filepath.Join(dir, "a#b.csv")
@@ -162,7 +162,7 @@ func TestChoice(t *testing.T) {
 }
 
 // Canceling the context ends reading.
-func TestInterrupted(t *testing.T) {
+func TestCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Read(ctx, text(samples(t)["csv"]), ""); err != context.Canceled {

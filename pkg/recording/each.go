@@ -30,7 +30,7 @@ func forEachRow(s *textio.Table, what string, read func() error) error {
 	for n := 0; ; n++ {
 		err := read()
 		if err == io.EOF && n == 0 {
-			return s.Errorf("is the line of column names; no %s follow it", what)
+			return s.Errorf("is the line of column names; no %s follow", what)
 		}
 		if err == io.EOF {
 			return nil

@@ -80,7 +80,7 @@ func readGuideLLM(f *file, r *Recording) error {
 			return err
 		}
 		if len(run.Outcomes) == 0 {
-			f.Warnf("%s (%s) holds no requests", place, b.Config.Strategy.Type)
+			f.Warnf("%s (%s) contains no requests", place, b.Config.Strategy.Type)
 			continue
 		}
 		rate := ""
@@ -91,7 +91,7 @@ func readGuideLLM(f *file, r *Recording) error {
 		words = append(words, []string{"strategy=" + b.Config.Strategy.Type, rate})
 	}
 	if len(r.Runs) == 0 {
-		return docs.Errorf("no benchmark in it holds requests; GuideLLM keeps them unless it is told to sample none")
+		return docs.Errorf("no benchmark contains requests; GuideLLM keeps them unless sampling is set to 0")
 	}
 	nameRuns(r.Runs, words)
 	return nil
@@ -122,7 +122,7 @@ func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
 		}
 	}
 	if made := b.SchedulerMetrics.RequestsMade.Total; made > len(requests) {
-		r.warnf("%d requests were made, and only %d of them are kept: what they say of times stands, a replay would be of another load", made, len(requests))
+		r.warnf("%d requests were sent but only %d are in the file: times are valid, but a replay has less load", made, len(requests))
 	}
 	if s := b.Config.Strategy; slices.Contains([]string{"synchronous", "concurrent", "throughput"}, s.Type) {
 		r.warnf(closedLoopWarning, "the strategy was "+s.Type)

@@ -56,7 +56,7 @@ func readInferencePerf(f *file, r *Recording) error {
 		return err
 	}
 	if len(list) == 0 {
-		return docs.Errorf("holds no requests")
+		return docs.Errorf("contains no requests")
 	}
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	var requests []request
@@ -88,10 +88,10 @@ func readInferencePerf(f *file, r *Recording) error {
 		}
 	}
 	if twoEvents > 0 {
-		run.warnf("%d answers came in two events a token: the gaps between events are not those between tokens, and are left out", twoEvents)
+		run.warnf("%d outputs came in two events per token: inter-token latencies are unknown and left out", twoEvents)
 	}
 	if recounted > 0 {
-		run.warnf("the client counted other output tokens than the server in %d requests; the server's count is taken", recounted)
+		run.warnf("client and server count different output tokens in %d requests; the server's count is used", recounted)
 	}
 	run.warnChunks(chunked)
 	run.warnUnstreamed(countUnstreamed(requests))

@@ -58,7 +58,7 @@ func readLLMServingSim(f *file, r *Recording) error {
 		c := &requests[i]
 		c.queued, c.scheduled, c.first, c.last = c.queued-minDelay, c.scheduled-minDelay, c.first-minDelay, c.last-minDelay
 	}
-	run.warnf("arrivals and the engine's times are of two clocks, which are joined where a request was queued soonest: the overhead before the queue is known only beyond its least")
+	run.warnf("arrivals and engine times are on two clocks, aligned at the shortest delay to the queue: overhead before the queue is known only relative to its minimum")
 	if err := run.applyMetaFile(f.path); err != nil {
 		return err
 	}

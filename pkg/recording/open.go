@@ -56,7 +56,7 @@ func Read(ctx context.Context, in textio.Input, format string) (*Recording, erro
 			return nil, err
 		}
 	}
-	layout, err := Formats.Get("format of recordings", r.Format)
+	layout, err := Formats.Get("recording format", r.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func Read(ctx context.Context, in textio.Input, format string) (*Recording, erro
 		return nil, f.wrapError(err)
 	}
 	if len(r.Steps) == 0 && !slices.ContainsFunc(r.Runs, func(run *Run) bool { return len(run.Outcomes) > 0 }) {
-		return nil, f.Errorf("holds no requests")
+		return nil, f.Errorf("contains no requests")
 	}
 	if _, err := io.Copy(io.Discard, buffered); err != nil {
 		return nil, f.wrapError(err)
@@ -141,7 +141,7 @@ func isForeign(text *textio.Text) bool {
 func suggestFormat(path string, err error) error {
 	format, file, ok := strings.Cut(path, ":")
 	if file, _, _ = strings.Cut(file, "#"); ok && textio.Exists(file) {
-		return registry.Unknown("format of recordings", format, Formats.Names())
+		return registry.Unknown("recording format", format, Formats.Names())
 	}
 	return err
 }
@@ -207,9 +207,9 @@ func (s contextReader) Read(p []byte) (int, error) {
 func (r *Recording) Single() (*Run, error) {
 	switch {
 	case len(r.Runs) == 0:
-		return nil, &stream.SyntaxError{File: r.Path, Msg: "holds steps and no requests"}
+		return nil, &stream.SyntaxError{File: r.Path, Msg: "contains steps but no requests"}
 	case len(r.Runs) > 1:
-		return nil, &stream.SyntaxError{File: r.Path, Msg: fmt.Sprintf("holds %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))}
+		return nil, &stream.SyntaxError{File: r.Path, Msg: fmt.Sprintf("contains %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))}
 	}
 	return r.Runs[0], nil
 }

@@ -72,7 +72,7 @@ func (n *otlpNumber) UnmarshalJSON(text []byte) error {
 		s = string(text)
 	}
 	if _, err := strconv.ParseFloat(s, 64); s != "" && err != nil {
-		return fmt.Errorf("a number is expected, not %.40s", text)
+		return fmt.Errorf("must be a number, not %.40s", text)
 	}
 	*n = otlpNumber(s)
 	return nil
@@ -138,13 +138,13 @@ func readOTLP(f *file, r *Recording) error {
 		}
 	}
 	if len(requests) == 0 {
-		return (&textio.Position{Name: f.Name}).Errorf("holds no spans called %s, and %d others", otlpRequest, others)
+		return (&textio.Position{Name: f.Name}).Errorf("contains no spans %s (%d other spans)", otlpRequest, others)
 	}
 	if duplicates > 0 {
-		run.warnf("left out %d spans that were exported twice", duplicates)
+		run.warnf("left out %d duplicate spans", duplicates)
 	}
 	if overlapping > 0 {
-		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue is taken to begin on arrival", overlapping)
+		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue time is assumed to begin at arrival", overlapping)
 	}
 	r.Runs = []*Run{run}
 	return outcomes(&textio.Position{Name: f.Name}, requests, run)
@@ -166,7 +166,7 @@ func (s *otlpSpan) request(p *textio.Position) (c request, early bool, err error
 	}
 	start, err := strconv.ParseInt(string(s.StartNano), 10, 64)
 	if err != nil || start < 0 {
-		return c, false, p.Errorf("startTimeUnixNano of a span must be a whole number of ns, is %q", s.StartNano)
+		return c, false, p.Errorf("startTimeUnixNano of a span must be an integer (ns), is %q", s.StartNano)
 	}
 	c.at = float64(start) / 1e3
 	output := int64(0)
@@ -179,7 +179,7 @@ func (s *otlpSpan) request(p *textio.Position) (c request, early bool, err error
 			return c, false, p.Errorf("a span %s has no attribute %s", otlpRequest, n.key)
 		}
 		if *n.into, err = strconv.ParseInt(string(text), 10, 64); err != nil {
-			return c, false, p.Errorf("%s must be a whole number, is %q", n.key, text)
+			return c, false, p.Errorf("%s must be an integer, is %q", n.key, text)
 		}
 	}
 	seconds := func(key string) float64 {

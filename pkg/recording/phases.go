@@ -41,11 +41,11 @@ func readPhases(f *file, r *Recording) error {
 		return err
 	}
 	run := &Run{Clock: ServerClock, Engine: "vllm"}
-	run.warnf("when requests came is not said, only when prefill began: what was before it (the queue, the overhead α0 and α1) cannot be told")
+	run.warnf("arrival times are missing: time before prefill (the queue, the overhead α0 and α1) is unknown")
 	var requests []request
 	for _, c := range p.requests {
 		if !c.prefilled {
-			return (&textio.Position{Name: f.Name}).Errorf("request %s has no row of prefill", c.ID)
+			return (&textio.Position{Name: f.Name}).Errorf("request %s has no prefill row", c.ID)
 		}
 		c.complete(c.OutputTokens)
 		if !c.decoded { // the prefill produced its only token

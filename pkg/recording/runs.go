@@ -42,8 +42,8 @@ func nameRuns(runs []*Run, words [][]string) {
 // Warnings of several formats: a file without arrivals, and a load generator that waited for
 // responses; the argument says how.
 const (
-	noArrivalsWarning = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
-	closedLoopWarning = "%s: requests were held back until others were answered, so that arrivals followed from the server's speed; a replay keeps them as they were"
+	noArrivalsWarning = "arrival times are missing: the concurrency is unknown and the run cannot be replayed"
+	closedLoopWarning = "%s: requests waited for responses, so arrivals depended on the server's speed; a replay keeps the recorded arrivals"
 )
 
 // warnUnknown warns of unknown columns, which may be misspelled.
@@ -57,21 +57,21 @@ func (r *Run) warnUnknown(columns, known []string) {
 		if closest := registry.Closest(name, unused); closest != "" {
 			hint = fmt.Sprintf("; did you mean %s?", closest)
 		}
-		r.warnf("the column %s means nothing here%s", name, hint)
+		r.warnf("the column %s is unknown and ignored%s", name, hint)
 	}
 }
 
 // warnChunks warns of outputs with fewer chunks than tokens.
 func (r *Run) warnChunks(n int) {
 	if n > 0 {
-		r.warnf("%d answers came in pieces of several tokens: the gaps between their tokens are not known, and their first token may have come with others", n)
+		r.warnf("%d outputs came in chunks of several tokens: their inter-token latencies are unknown, and TTFT may include several tokens", n)
 	}
 }
 
 // warnUnstreamed warns of responses without a first token time.
 func (r *Run) warnUnstreamed(n int) {
 	if n > 0 {
-		r.warnf("%d requests completed without a time of the first token: were they streamed?", n)
+		r.warnf("%d requests completed without a first token time; were they streamed?", n)
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Run) splitStages(stages []string, p *textio.Position) error {
 			continue
 		}
 		if slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == o.Step }) {
-			return p.Errorf("the stage %s goes on after another one has begun (request %s)", o.Step, o.ID)
+			return p.Errorf("the stage %s continues after another stage has begun (request %s)", o.Step, o.ID)
 		}
 		if n > 0 {
 			r.Stages[n-1].ToUS = o.ArrivalUS

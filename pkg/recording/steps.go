@@ -10,7 +10,7 @@ import (
 // stepTimes are the columns of step durations.
 var stepTimes = []timeColumn{{"step_us", 1}, {"step_us_gpu_only", 1}, {"step_ms", 1e3}}
 
-const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms, and what there is of context_tokens or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
+const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms; optional context_tokens or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
 
 func isSteps(h *head) bool {
 	return h.has("prefill_tokens", "decode_tokens") && h.any(names(stepTimes)...)
@@ -45,7 +45,7 @@ func readSteps(f *file, r *Recording) error {
 		}
 	}
 	if t.context < 0 && t.meanContext < 0 {
-		f.Warnf("no column says how long the context of decode sequences is")
+		f.Warnf("no column has the context length of decode sequences")
 	}
 	return forEachRow(s, "steps", func() error {
 		step, err := t.row()
@@ -83,7 +83,7 @@ func (t *stepTable) row() (Step, error) {
 		}
 	}
 	if s.Prefill+s.Decode == 0 {
-		return s, t.Errorf("a step computes tokens; prefill_tokens and decode_tokens are both 0")
+		return s, t.Errorf("prefill_tokens and decode_tokens are both 0; a step computes at least one token")
 	}
 	took, err := t.Time(t.duration)
 	if err != nil {

@@ -18,8 +18,8 @@ func text(s string) textio.Input {
 	return textio.Input{Name: "in", Stream: strings.NewReader(s)}
 }
 
-// told formats a recording: a line for each run, outcome, step and warning.
-func told(r *Recording) string {
+// formatRecording formats a recording: a line for each run, outcome, step and warning.
+func formatRecording(r *Recording) string {
 	var b strings.Builder
 	warn := func(list []string) {
 		for _, w := range list {
@@ -82,9 +82,9 @@ func TestStories(t *testing.T) {
 			}
 			seen[r.Format] = true
 			if format == "" {
-				return "format " + r.Format + "\n" + told(r)
+				return "format " + r.Format + "\n" + formatRecording(r)
 			}
-			return told(r)
+			return formatRecording(r)
 		})
 	})
 	for _, name := range Formats.Names() {

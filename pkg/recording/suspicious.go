@@ -27,7 +27,7 @@ func (r *Run) warnDuplicates() {
 		seen[is] = true
 	}
 	if float64(duplicates) > maxDuplicateShare*float64(len(r.Outcomes)) {
-		r.warnf("%d of %d requests have the arrival, lengths and times of another: are they there twice? each counts, and loads a simulation", duplicates, len(r.Outcomes))
+		r.warnf("%d of %d requests duplicate the arrival, lengths and times of another; each is counted and simulated", duplicates, len(r.Outcomes))
 	}
 }
 
@@ -47,11 +47,11 @@ func (r *Run) warnSlow(names string) {
 	}
 	found := ""
 	if m := median(tokens); m > slowToken {
-		found = fmt.Sprintf("%.4g s for each token after the first", m/1e6)
+		found = fmt.Sprintf("%.4g s per token after the first", m/1e6)
 	} else if m := median(latencies); m > slowRequest {
-		found = fmt.Sprintf("%.4g s for an answer", m/1e6)
+		found = fmt.Sprintf("%.4g s per response", m/1e6)
 	}
 	if found != "" {
-		r.warnf("half of the requests take %s and more: if these are ms, the columns' names must be %s", found, names)
+		r.warnf("half of the requests take %s or more; if the times are in ms, name the columns %s", found, names)
 	}
 }

@@ -27,7 +27,7 @@ var (
 )
 
 // tableColumns lists them for help and errors.
-const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s, and what there is of status or success, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
 // Indices into setup of columns that describe the server.
 const (
@@ -144,7 +144,7 @@ func (t *table) find() (err error) {
 		used = append(used, t.Column(name))
 	}
 	if others := t.UnusedColumns(used...); len(others) > 0 {
-		t.Warnf("the columns %s mean nothing here", strings.Join(others, ", "))
+		t.Warnf("unknown columns are ignored: %s", strings.Join(others, ", "))
 	}
 	t.names = fieldNames{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
 	return nil
@@ -156,7 +156,7 @@ func (t *table) columnOfTime(columns []timeColumn) (at int, us float64, err erro
 	for _, c := range columns {
 		i := t.Column(c.name)
 		if i >= 0 && at >= 0 {
-			return 0, 0, t.Errorf("has both %s and %s; one of them must go", t.Header[at], c.name)
+			return 0, 0, t.Errorf("has both %s and %s; remove one of them", t.Header[at], c.name)
 		}
 		if i >= 0 {
 			at, us = i, c.us
@@ -317,7 +317,7 @@ func (r *Run) applySetup(values []string, p *textio.Position) error {
 		}
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 {
-			return p.Errorf("%s must be a whole number from 1, is %q", setup[n.at].column, text)
+			return p.Errorf("%s must be an integer of at least 1, is %q", setup[n.at].column, text)
 		}
 		*n.into = v
 	}

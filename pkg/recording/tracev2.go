@@ -72,7 +72,7 @@ func readTraceV2(f *file, r *Recording) error {
 		t.requests[i].at += t.sendOffset
 	}
 	if t.answered == 0 {
-		run.warnf("nothing in it was measured: it is a workload, not a recording")
+		run.warnf("contains no measurements: it is a workload, not a recording")
 	}
 	run.warnChunks(t.chunked)
 	r.Runs = []*Run{run}
@@ -132,7 +132,7 @@ func (t *tracev2) prompt(c *request) error {
 		return err
 	}
 	if float64(deadline) <= at {
-		return t.Errorf("deadline_us must be after arrival_time_us (%g), or 0 for none; it is %d", at, deadline)
+		return t.Errorf("deadline_us must be after arrival_time_us (%g), or 0 for none, is %d", at, deadline)
 	}
 	c.info.deadline = float64(deadline) - at
 	return nil
@@ -189,7 +189,7 @@ func (t *tracev2) times(c *request) error {
 // a.yaml for a.csv.
 func (r *Run) readTraceV2Header(path string) error {
 	if path == "" {
-		r.warnf("the header in YAML that belongs to it is not read from a pipe: what ran before, and was left out, is not known")
+		r.warnf("the YAML header file cannot be found for a pipe: whether warm-up requests are missing is unknown")
 		return nil
 	}
 	for _, suffix := range []string{".zst", ".gz", ".csv"} {
@@ -228,7 +228,7 @@ func (r *Run) parseTraceV2Header(p *textio.Position, lines *bufio.Scanner) error
 		}
 		switch {
 		case key == "warm_up_requests" && value != "" && value != "0":
-			r.warnf("the first %s requests are left out of the file, though they loaded the server (warm_up_requests)", value)
+			r.warnf("the first %s requests are not in the file although they loaded the server (warm_up_requests)", value)
 		case section == "server" && own == "model":
 			r.Model = value
 		case section == "server" && own == "type":
@@ -236,7 +236,7 @@ func (r *Run) parseTraceV2Header(p *textio.Position, lines *bufio.Scanner) error
 		case section == "server" && (own == "tensor_parallel" || own == "tensor_parallel_size" || own == "tp"):
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
-				return p.Errorf("%s must be a whole number from 1, is %q", own, value)
+				return p.Errorf("%s must be an integer of at least 1, is %q", own, value)
 			}
 			r.TensorParallel = n
 		}

@@ -92,10 +92,10 @@ func (b *benchResult) run(p *textio.Position) (*Run, error) {
 	requests := make([]request, len(b.InputLens))
 	for i := range requests {
 		if b.StartTimes != nil && isMissing(float64(b.StartTimes[i])) {
-			return nil, p.Errorf("%s is null: when the request was sent is not known; leave start_times out if nobody knows", element("start_times", i))
+			return nil, p.Errorf("%s is null: the send time is unknown; remove start_times if they are unknown", element("start_times", i))
 		}
 		if b.ITLs != nil && b.ITLs[i].null {
-			return nil, p.Errorf("%s holds null: the gaps between the tokens are not all known", element("itls", i))
+			return nil, p.Errorf("%s contains null: some inter-token latencies are unknown", element("itls", i))
 		}
 		requests[i] = b.request(i)
 		w := fieldNames{element("input_lens", i), element("output_lens", i), element("ttfts", i), element("ttfts and itls", i)}
@@ -198,16 +198,16 @@ func (b *benchResult) warn(r *Run, requests []request) {
 		}
 	}
 	if disagree > 0 {
-		r.warnf("latencies of %d requests are not ttfts and itls together, by more than %g %%: are they of one clock and unit? E2E is taken from latencies", disagree, 100*maxDisagreement)
+		r.warnf("latencies of %d requests differ from ttfts plus itls by more than %g %%; check clocks and units; E2E is taken from latencies", disagree, 100*maxDisagreement)
 	}
 	if quickest > slowFirstToken {
-		r.warnf("the quickest first token took %.4g s: are ttfts in ms? They are read as s", quickest)
+		r.warnf("the lowest TTFT is %.4g s; ttfts are read as s, check that they are not ms", quickest)
 	}
 	if !r.Arrivals {
 		r.warnf("start_times is missing: %s (newer versions of vllm bench serve write it)", noArrivalsWarning)
 	}
 	if b.Completed != nil && *b.Completed != answered {
-		r.warnf("completed is %d, but %d requests have an answer and no error", *b.Completed, answered)
+		r.warnf("completed is %d, but %d requests have output and no error", *b.Completed, answered)
 	}
 	if b.MaxConcurrency != nil && *b.MaxConcurrency > 0 {
 		r.warnf(closedLoopWarning, fmt.Sprintf("max_concurrency was %g", *b.MaxConcurrency))

@@ -28,7 +28,7 @@ func write(w *stream.Writer, r *Run, tool, version string) error {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		if o.State == completed && o.FirstTokenUS == stream.Never {
-			return fmt.Errorf("request %s completed without a time of its first token, which our own streams must have", o.ID)
+			return fmt.Errorf("request %s completed without a first token time, which a stream requires", o.ID)
 		}
 		if err := w.Outcome(o); err != nil {
 			return err

@@ -64,7 +64,8 @@ func (c *Counterfactual) parse(text string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("is %[2]q; must be a number of candidates (3), exact:N, exact:N:all or decision ids (%[1]s000913,%[1]s000914)", decisionPrefix, text)
+	return fmt.Errorf("is %q; must be a number of candidates (3), exact:N, exact:N:all or decision ids "+
+		"(%[2]s000913,%[2]s000914)", text, decisionPrefix)
 }
 
 // enabled reports whether alternatives are evaluated.
@@ -115,7 +116,8 @@ func runAlternatives(ctx context.Context, c *cluster.Config, specs []replicaSpec
 	}
 	for _, n := range s.regrets.named {
 		if s.regrets.indexOf(n) < 0 {
-			o.warn(fmt.Sprintf("--counterfactual: %s is not an admission or routing decision of this run; the run is complete without its regret", appendDecisionID(nil, n)))
+			o.warn(fmt.Sprintf("--counterfactual: %s is not an admission or routing decision of this run; "+
+				"the run is complete without its regret", appendDecisionID(nil, n)))
 		}
 	}
 	return s.regrets.runSelected(ctx, base, s.regrets.totals.results, o.CounterfactualHorizon, s.trace)

@@ -14,14 +14,15 @@ import (
 // TestCounterfactualHorizon: the horizon of an alternative counts from the decision, even after a
 // long idle time, and requests that were read but arrive later do not matter.
 func TestCounterfactualHorizon(t *testing.T) {
-	const workload = `{"kind":"request","id":"first","arrival_us":0,"input_tokens":160,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
-{"kind":"request","id":"second","arrival_us":1000000,"input_tokens":170,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
-{"kind":"request","id":"late","arrival_us":9000000,"input_tokens":10,"output_tokens":3}
-`
+	const prompt = `"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}` + "\n"
+	const workload = `{"kind":"request","id":"first","arrival_us":0,"input_tokens":160,` + prompt +
+		`{"kind":"request","id":"second","arrival_us":1000000,"input_tokens":170,` + prompt +
+		`{"kind":"request","id":"late","arrival_us":9000000,"input_tokens":10,"output_tokens":3}` + "\n"
 	for _, routing := range []string{"0", "5"} { // with 5 µs, late has been read when second is routed
 		c, err := cluster.Parse("c", []byte(`version: 1
 deployments:
-  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
 policies: {routing: {type: always-busiest}}
 control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 		if err != nil {

@@ -22,7 +22,8 @@ deployments:
   - id: line
     model: m
     engine: {num_gpu_blocks_override: 1000}
-    latency: {alpha_us: [0, 0, 0], beta_us: [1000, 1, 1], range: {decode_sequences: [2, 3], input_tokens: [20, 100], output_tokens: [1, 50], prefill_tokens: [1, 150]}}
+    latency: {alpha_us: [0, 0, 0], beta_us: [1000, 1, 1],
+      range: {decode_sequences: [2, 3], input_tokens: [20, 100], output_tokens: [1, 50], prefill_tokens: [1, 150]}}
   - {id: roof, model: Qwen/Qwen3-8B, gpu: H100}
 `
 	name := filepath.Join(t.TempDir(), "c.yaml")
@@ -41,9 +42,12 @@ deployments:
 		want     []string
 	}{
 		{request("20", "50") + request("100", "1"), []string{roof}},
-		{request("10", "60"), []string{"deployment line: step times are extrapolated: its input_tokens go down to 10, measured were 20 to 100; output_tokens go up to 60, measured were 1 to 50", roof}},
+		{request("10", "60"), []string{"deployment line: step times are extrapolated: " +
+			"its input_tokens go down to 10, measured were 20 to 100; " +
+			"output_tokens go up to 60, measured were 1 to 50", roof}},
 		{strings.Repeat(request("99", "9"), 1) + request("98", "9") + request("97", "9") + request("96", "9"),
-			[]string{"deployment line: step times are extrapolated: its decode_sequences go up to 4, measured were 2 to 3; prefill_tokens go up to 390, measured were 1 to 150", roof}},
+			[]string{"deployment line: step times are extrapolated: its decode_sequences go up to 4, measured were 2 to 3; " +
+				"prefill_tokens go up to 390, measured were 1 to 150", roof}},
 	} {
 		var out bytes.Buffer
 		must(runCluster(context.Background(), c, mustSpecs(c), strings.NewReader(x.workload), &out,

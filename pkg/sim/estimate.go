@@ -75,15 +75,15 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 func (s *simulation) viewedForecast(c *policy.Replica, r *request) engine.Forecast {
 	d := &s.deployments[s.replicas[c.Index].deployment]
 	needs := s.router.routing
-	seats := int64(s.replicas[c.Index].maxSeqs)
-	queued, running := max(0, int64(c.Inflight)-seats), min(int64(c.Inflight), seats)
+	maxSeqs := int64(s.replicas[c.Index].maxSeqs)
+	queued, running := max(0, int64(c.Inflight)-maxSeqs), min(int64(c.Inflight), maxSeqs)
 	if needs&policy.NeedQueueDepth != 0 {
 		queued = int64(c.QueueDepth)
 	}
 	if needs&policy.NeedRunning != 0 {
 		running = int64(c.Running)
 	}
-	o := engine.Forecast{Queued: queued, Decode: running, Budget: d.tokenBudget, MaxSeqs: seats}
+	o := engine.Forecast{Queued: queued, Decode: running, Budget: d.tokenBudget, MaxSeqs: maxSeqs}
 	switch {
 	case needs&policy.NeedShadow != 0:
 		o.Cached = int64(c.Matched) * d.limits.blockSize

@@ -21,15 +21,26 @@ import (
 // forkPlanes cover every kind of state that a control plane can have.
 var forkPlanes = []string{
 	`policies: {routing: {type: round-robin}}`,
-	`policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2, no-hit-lru: 1, session-affinity: 1}}}
+	`policies: {routing: {type: weighted, params: 
+  {prefix-affinity: 3, queue-depth: 2, no-hit-lru: 1, session-affinity: 1}}}
 control_plane: {shadow_blocks: 6, shadow_evictions: true, shadow_lag_us: 30}`,
 	`policies: {routing: {type: weighted, params: {precise-prefix: 1, active-requests: 1}}}
 control_plane: {snapshots: {cache: periodic 40us, queue_depth: on-demand 30us}, routing_latency_us: 7}`,
-	`policies: {admission: {type: chain, of: [{type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true}}, {type: rate-limit, params: {limit: 2, window_s: 0.0005, key: class, action: delay, delay_ms: 0.05}}]}, routing: {type: random}}`,
-	`policies: {admission: {type: tenant-quota}, priority: {type: expression, priority: req.input_tokens, hints: {a: "req.arrival_s"}}, routing: {type: power-of-two}, scheduler: {type: expression, order: "hint.a - req.priority"}, preemption: {type: expression, victim: "seq.generated_tokens"}}`,
-	`policies: {routing: {type: expression, score: "replica.recent_ttft_ms + replica.hit_rate - replica.est_wait_ms + tenant.rate + cluster.throughput"}, scheduler: {type: sjf}}
-control_plane: {snapshots: {default: periodic 60us}, flow_control: {order: priority, fairness: round-robin, capacity: 4, saturation: 0.2, ttl_us: 900}}`,
-	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}}, routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
+	`policies: {admission: {type: chain, of: [
+  {type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true}},
+  {type: rate-limit, params: {limit: 2, window_s: 0.0005, key: class, action: delay, delay_ms: 0.05}}]},
+  routing: {type: random}}`,
+	`policies: {admission: {type: tenant-quota},
+  priority: {type: expression, priority: req.input_tokens, hints: {a: "req.arrival_s"}},
+  routing: {type: power-of-two}, scheduler: {type: expression, order: "hint.a - req.priority"},
+  preemption: {type: expression, victim: "seq.generated_tokens"}}`,
+	`policies: {routing: {type: expression,
+  score: "replica.recent_ttft_ms + replica.hit_rate - replica.est_wait_ms + tenant.rate + cluster.throughput"},
+  scheduler: {type: sjf}}
+control_plane: {snapshots: {default: periodic 60us},
+  flow_control: {order: priority, fairness: round-robin, capacity: 4, saturation: 0.2, ttl_us: 900}}`,
+	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}},
+  routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
 	`policies: {routing: {type: prefix-affinity}, priority: {type: deadline-aware}, scheduler: {type: priority-fcfs}}`,
 }
 
@@ -46,10 +57,12 @@ deployments:
   - id: main
     model: m
     replicas: %d
-    engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d, enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
+    engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d,
+      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
     latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
 %s
-`, d.Replicas, e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks, e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
+`, d.Replicas, e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks, e.EnableChunkedPrefill,
+		e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(text), 0o666))
 	loaded, err := cluster.Load(file, cluster.Options{})
@@ -151,8 +164,10 @@ func shareNothing(t *testing.T, a, b *simulation) {
 
 // immutable lists the ends of paths to data that does not change during a simulation, and to
 // policies, whose clones have their own test.
-var immutable = []string{".models", ".arrivals", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".demands",
-	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane"}
+var immutable = []string{
+	".models", ".arrivals", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
+	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane",
+}
 
 // walk calls visit for all memory that v refers to, and continues from there if visit returns true.
 func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool) {

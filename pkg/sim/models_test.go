@@ -19,7 +19,8 @@ import (
 // take 100 µs and no request waits.
 const twoModels = `version: 1
 deployments:
-  - {id: small, model: m, replicas: 1, engine: {num_gpu_blocks_override: 4, max_model_len: 100}, latency: &l {model: linear, alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
+  - {id: small, model: m, replicas: 1, engine: {num_gpu_blocks_override: 4, max_model_len: 100},
+     latency: &l {model: linear, alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
   - {id: large, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100, max_model_len: 1000}, latency: *l}
   - {id: other, model: n, replicas: 1, engine: {num_gpu_blocks_override: 4}, latency: *l}
 policies: {routing: {type: round-robin}}
@@ -48,7 +49,8 @@ func TestModels(t *testing.T) {
 		{"n", 80, 1},   // five blocks of four
 		{"m", 64, 1},   // 64 slots fill the four blocks of the small one
 	} {
-		fmt.Fprintf(&in, `{"kind":"request","id":"%d","arrival_us":%d,"model":%q,"input_tokens":%d,"output_tokens":%d}`+"\n", i, i*1000, q.model, q.input, q.output)
+		fmt.Fprintf(&in, `{"kind":"request","id":"%d","arrival_us":%d,"model":%q,"input_tokens":%d,"output_tokens":%d}`+"\n",
+			i, i*1000, q.model, q.input, q.output)
 	}
 	var out bytes.Buffer
 	text := strings.ReplaceAll(in.String(), `"model":"",`, "")
@@ -81,7 +83,9 @@ func TestDataParallel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(`version: 1
 deployments:
-  - {id: d, model: m, engine: {data_parallel_size: 2, max_num_seqs: 1, max_num_batched_tokens: 16, num_gpu_blocks_override: 4}, latency: {alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
+  - {id: d, model: m, engine: {data_parallel_size: 2, max_num_seqs: 1, max_num_batched_tokens: 16,
+     num_gpu_blocks_override: 4},
+     latency: {alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
 `), 0o666))
 	c, err := cluster.Load(file, cluster.Options{})
 	if err != nil {

@@ -37,7 +37,8 @@ func TestRateEWMA(t *testing.T) {
 func TestFirstRequestIsNotExtrapolated(t *testing.T) {
 	c, err := cluster.Parse("c", []byte(`version: 1
 deployments:
-  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 1000}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [7200, 18, 34.5]}}
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 1000},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [7200, 18, 34.5]}}
 policies: {routing: {type: always-busiest}}
 `), cluster.Options{})
 	if err != nil {
@@ -46,9 +47,10 @@ policies: {routing: {type: always-busiest}}
 	o := Options{Trace: "decisions", Plain: true}
 	must(o.Counterfactual.UnmarshalText([]byte("2")))
 	var out bytes.Buffer
-	must(runLoaded(context.Background(), c, strings.NewReader(`{"kind":"request","id":"a","arrival_us":0,"input_tokens":2000,"output_tokens":1}
+	const workload = `{"kind":"request","id":"a","arrival_us":0,"input_tokens":2000,"output_tokens":1}
 {"kind":"request","id":"b","arrival_us":1000000,"input_tokens":100,"output_tokens":500}
-`), &out, o))
+`
+	must(runLoaded(context.Background(), c, strings.NewReader(workload), &out, o))
 	r := stream.NewReader(&out)
 	var last stream.Regret
 	for r.Next() {

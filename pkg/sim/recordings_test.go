@@ -146,7 +146,8 @@ func TestRecordings(t *testing.T) {
 						}
 						stated--
 						if math.Abs(e.Percent-off) > tolerance[m.percent] {
-							t.Errorf("%s: hardware/coefficients.yaml says %s is %+.1f %% off at %s, here it is %+.1f", r.coefficients, m.name,
+							t.Errorf("%s: hardware/coefficients.yaml states an error of %s of %+.1f %% at %s, is %+.1f %%",
+								r.coefficients, m.name,
 								e.Percent, e.Data, off)
 						}
 					}
@@ -250,8 +251,8 @@ func (r *recording) play(t *testing.T, workload []byte, measured []timing, laten
 	name := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(name, fmt.Appendf(nil, `version: 1
 deployments:
-  - {id: main, model: %s, gpu: H100, engine: {preset: vllm-0.15, tensor_parallel_size: %d, max_num_seqs: 128, max_num_batched_tokens: 2048,
-      max_model_len: 4096, num_gpu_blocks_override: %d}%s}
+  - {id: main, model: %s, gpu: H100, engine: {preset: vllm-0.15, tensor_parallel_size: %d, max_num_seqs: 128,
+      max_num_batched_tokens: 2048, max_model_len: 4096, num_gpu_blocks_override: %d}%s}
 `, r.model, r.tp, r.blocks, latency), 0o666))
 	var warnings []string
 	c, err := cluster.Load(name, cluster.Options{Warn: func(w string) { warnings = append(warnings, w) }})

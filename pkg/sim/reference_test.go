@@ -109,8 +109,10 @@ func TestReferenceOnRooflines(t *testing.T) {
 		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}",
 		"{id: b, model: openai/gpt-oss-20b, gpu: L40S}",
 		"{id: c, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}}",
-		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
-		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, engine: {tensor_parallel_size: 2, pipeline_parallel_size: 2}}",
+		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, " +
+			"engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
+		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, " +
+			"engine: {tensor_parallel_size: 2, pipeline_parallel_size: 2}}",
 	} {
 		file := filepath.Join(t.TempDir(), "c.yaml")
 		must(os.WriteFile(file, []byte("version: 1\ndeployments: ["+d+"]\n"), 0o666))
@@ -228,7 +230,8 @@ func (got *runFields) totals(want reference.Result, requests []reference.Request
 		if r.Preemptions != preemptions || r.PrefillTokens != prefill || r.DecodeTokens != decode || r.PeakBatch < batch ||
 			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit || r.KVUtilMax != nil &&
 			*r.KVUtilMax < float64(used)/float64(blocks) {
-			return fmt.Sprintf("replica %d: %d preemptions, %d prefill and %d decode tokens, hit ratio %g, batches up to %d, %d blocks: its metrics say %+v",
+			return fmt.Sprintf("replica %d: %d preemptions, %d prefill and %d decode tokens, hit ratio %g, "+
+				"batches up to %d, %d blocks; its metrics are %+v",
 				i, preemptions, prefill, decode, hit, batch, used, r)
 		}
 	}

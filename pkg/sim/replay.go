@@ -109,7 +109,8 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 		return printConfig(out, c)
 	}
 	if digest := stream.Digest(c); digest != p.header.Run.ConfigDigest {
-		return p.reader.Errorf("header: run.config_digest is %q, but run.config has the digest %q: one was modified or written by a different version", p.header.Run.ConfigDigest, digest)
+		return p.reader.Errorf("header: run.config_digest is %q, but run.config has the digest %q: "+
+			"one was modified or written by a different version", p.header.Run.ConfigDigest, digest)
 	}
 	return p.replay(ctx, c, in, out, o)
 }

@@ -202,7 +202,8 @@ func TestReplayDescribesRecordsWithoutID(t *testing.T) {
 	for _, c := range []struct{ pattern, new, want string }{
 		{`"requests":{"offered":`, `"requests":{"offered":7`, `: metrics: requests.offered is 7\d+ in the run and`},
 		{`"shadow_blocks":\d`, `"shadow_blocks":7`,
-			`run:1: header: run.config_digest is "[0-9a-f]{64}", but run.config has the digest "[0-9a-f]{64}": one was modified`},
+			`run:1: header: run.config_digest is "[0-9a-f]{64}", ` +
+				`but run.config has the digest "[0-9a-f]{64}": one was modified`},
 	} {
 		at := regexp.MustCompile(c.pattern).FindIndex(run)
 		if at == nil {

@@ -67,7 +67,9 @@ func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 		replicas, maxTokens int
 	}{{"short", short, 64}, {"main", replicas, 0}} {
 		if of.replicas > 0 {
-			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
+			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, "+
+				"engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, "+
+				"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
 				of.id, of.replicas, blocks, seqs, of.maxTokens, step, prefill)
 		}
 	}
@@ -248,7 +250,8 @@ func formatRun(t *testing.T, d *datadriven.TestData, run []byte) string {
 			if d.HasArg(x.Stage) {
 				fmt.Fprintf(&decisions, "%d: %s %s", x.AtUS, x.Stage, x.Request)
 				if x.Stage == stream.StageRouting {
-					fmt.Fprintf(&decisions, " to %s%d, score %g of %d\n", otherDeployment(x.Deployment), x.Replica, x.Score, x.Candidates)
+					fmt.Fprintf(&decisions, " to %s%d, score %g of %d\n",
+						otherDeployment(x.Deployment), x.Replica, x.Score, x.Candidates)
 				} else if d.HasArg("candidates") {
 					fmt.Fprintf(&decisions, " %s, of %d\n", x.Verdict, x.Candidates)
 				} else {

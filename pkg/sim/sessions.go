@@ -194,7 +194,8 @@ func (s *simulation) makeCall(i int32, k int, at des.Time) {
 	step, q := &v.Steps[k], &s.sessions.callScratch
 	*q = stream.Request{ID: step.RequestID(v.ID), ArrivalUS: stream.Micros(at), InputTokens: step.InputTokens,
 		OutputTokens: step.OutputTokens,
-		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass, Model: cmp.Or(step.Model, v.Model),
+		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
+		Model:   cmp.Or(step.Model, v.Model),
 		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never, PredictedOutputTokens: step.PredictedOutputTokens}
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)

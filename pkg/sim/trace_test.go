@@ -16,7 +16,8 @@ func traced(t *testing.T, plane string) *bytes.Buffer {
 	t.Helper()
 	c, err := cluster.Parse("c", []byte(`version: 1
 deployments:
-  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 40, max_num_seqs: 2}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 40, max_num_seqs: 2},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
 `+plane), cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +40,8 @@ deployments:
 func TestSnapshotsInTheTrace(t *testing.T) {
 	for _, how := range []string{"periodic 30ms", "on-demand 20ms"} {
 		r := stream.NewReader(traced(t,
-			"policies: {routing: {type: weighted, params: {queue-depth: 1}}}\ncontrol_plane: {snapshots: {queue_depth: "+how+"}}\n"))
+			"policies: {routing: {type: weighted, params: {queue-depth: 1}}}\n"+
+				"control_plane: {snapshots: {queue_depth: "+how+"}}\n"))
 		last := map[stream.Index]stream.Snapshot{}
 		aged, deep, routed := 0, 0, 0
 		for r.Next() {
@@ -102,7 +104,8 @@ func TestPriorityInTheTrace(t *testing.T) {
 		must(r.Err())
 		return found
 	}
-	found := given(`policies: {priority: {type: tree, root: {if: 'req.slo_class == "critical"', then: 9, else: {use: {type: expression, priority: "-req.input_tokens"}}}}}` + "\n")
+	found := given(`policies: {priority: {type: tree, root: {if: 'req.slo_class == "critical"', then: 9,
+  else: {use: {type: expression, priority: "-req.input_tokens"}}}}}` + "\n")
 	for id, d := range found {
 		if want := map[float64]string{9: "priority.root.then",
 			-170: "priority.root.else.use.priority"}[d.Score]; d.Rule != want {

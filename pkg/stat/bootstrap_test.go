@@ -137,7 +137,8 @@ func TestIntervalsCover(t *testing.T) {
 		if !enough {
 			t.Fatalf("blocks of %d are too short for 2000 requests", length)
 		}
-		short, blocks, other := NewResampling(n, 4, 400, random.IntN), NewResampling(n, length, 400, random.IntN), NewResampling(n, length, 400, random.IntN)
+		short, blocks, other := NewResampling(n, 4, 400, random.IntN), NewResampling(n, length, 400, random.IntN),
+			NewResampling(n, length, 400, random.IntN)
 		for name, estimates := range map[string][]float64{
 			"mean": minus(means(blocks, b), means(blocks, a)), "p90": minus(p90s(blocks, b), p90s(blocks, a)),
 			"mean, blocks of four": minus(means(short, b), means(short, a)),
@@ -155,7 +156,8 @@ func TestIntervalsCover(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d intervals: %v; paired ones have %.0f %% of the width of unpaired ones", pairs, covered, 100*paired/unpaired)
+	t.Logf("of %d intervals: %v; paired ones have %.0f %% of the width of unpaired ones", pairs, covered,
+		100*paired/unpaired)
 	for _, name := range []string{"mean", "p90"} {
 		if share := float64(covered[name]) / pairs; share < 0.89 || share > 0.98 {
 			t.Errorf("coverage of the %s intervals is %.3f, want 0.95", name, share)

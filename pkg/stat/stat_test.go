@@ -90,7 +90,8 @@ func TestQuantileFloat(t *testing.T) {
 // A histogram has the quantiles of the full list of values, below and above the limit
 // between array and map.
 func TestHistogramMatchesExpandedValues(t *testing.T) {
-	value := rapid.OneOf(rapid.Int64Range(0, 3000), rapid.Int64Range(denseLimit-3, denseLimit+3), rapid.Int64Range(0, 1<<40))
+	value := rapid.OneOf(rapid.Int64Range(0, 3000), rapid.Int64Range(denseLimit-3, denseLimit+3),
+		rapid.Int64Range(0, 1<<40))
 	rapid.Check(t, func(t *rapid.T) {
 		var h Histogram
 		var all []int64

@@ -25,7 +25,7 @@ func (d *Document) appendAnomalies(b []byte) []byte {
 	if len(d.Anomalies) == 0 {
 		return b
 	}
-	b = append(b, "\nanomalies, in the order in which they were over\n"...)
+	b = append(b, "\nanomalies, by end time\n"...)
 	for i := range d.Anomalies[:min(len(d.Anomalies), maxRows)] {
 		b = fmt.Appendf(b, "  %s\n", anomalyText(&d.Anomalies[i]))
 	}
@@ -44,5 +44,6 @@ func anomalyText(a *stream.Anomaly) string {
 	case a.SLOClass != "":
 		where = " of " + a.SLOClass
 	}
-	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", stream.Printable(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, stream.Printable(a.Text))
+	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", stream.Printable(a.Type+where), float64(a.StartUS)/1e6,
+		float64(a.EndUS)/1e6, a.Severity, stream.Printable(a.Text))
 }

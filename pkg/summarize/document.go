@@ -129,7 +129,8 @@ type Selection struct {
 // document returns the document; err is what ended reading or scoring.
 func (r *analysis) document(err error) *Document {
 	d := &Document{Status: statusOK, Objectives: map[string]*float64{}, Features: map[string]*float64{},
-		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Warnings: append([]string{}, r.warnings...)}
+		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{},
+		Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
 	}
@@ -191,7 +192,8 @@ func (r *analysis) candidate(c *candidate) Candidate {
 	if result == nil {
 		result = r.fitness.Empty()
 	}
-	x := Candidate{Name: c.name, CombinedScore: c.score(), Objectives: byName(result.Objectives), Features: byName(result.Features)}
+	x := Candidate{Name: c.name, CombinedScore: c.score(), Objectives: byName(result.Objectives),
+		Features: byName(result.Features)}
 	if c.err != nil {
 		x.Error = c.err.Error()
 	}
@@ -199,7 +201,8 @@ func (r *analysis) candidate(c *candidate) Candidate {
 		x.ParetoRank, x.Crowding = &c.pareto.Rank, c.pareto.Crowding
 	}
 	for _, run := range c.runs {
-		s := RunScore{Name: run.name, HeldOut: r.fitness.HeldOut(run.name), BaselineScore: run.reference("base"), ParentScore: run.reference("parent")}
+		s := RunScore{Name: run.name, HeldOut: r.fitness.HeldOut(run.name), BaselineScore: run.reference("base"),
+			ParentScore: run.reference("parent")}
 		s.VsBaseline, s.VsParent = run.comparison("base"), run.comparison("parent")
 		if run.err != nil {
 			s.Error = run.err.Error()
@@ -255,7 +258,8 @@ func (s *summary) selection() *Selection {
 	if !o.isPartial() {
 		return nil
 	}
-	part := &Selection{Where: o.Where.src, FromUS: stream.Never, ToUS: stream.Never, Requests: s.outcomesSelected, Of: s.outcomesSeen}
+	part := &Selection{Where: o.Where.src, FromUS: stream.Never, ToUS: stream.Never, Requests: s.outcomesSelected,
+		Of: s.outcomesSeen}
 	if o.From.isSet {
 		part.FromUS = o.From.at
 	}
@@ -278,7 +282,8 @@ func (s *summary) identity() *Identity {
 	}
 	switch {
 	case s.workload != nil:
-		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, stream.ShortDigest(h.SpecDigest), stream.ShortDigest(s.digest)
+		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, stream.ShortDigest(h.SpecDigest),
+			stream.ShortDigest(s.digest)
 	case s.end != nil:
 		id.WorkloadDigest = stream.ShortDigest(s.end.WorkloadDigest)
 	}

@@ -192,7 +192,8 @@ func (r *analysis) referenceFor(x *runDoc, refs []*runDoc, flag string) (*runDoc
 		}
 	}
 	if len(refs) > 1 {
-		return nil, fmt.Errorf("%s: no %s has its workload (%s)", x.name, flag, stream.ShortDigest(x.end.WorkloadDigest))
+		return nil, fmt.Errorf("%s: no %s has its workload (%s)", x.name, flag,
+			stream.ShortDigest(x.end.WorkloadDigest))
 	}
 	warning := fmt.Sprintf("%s is compared with a run of a different workload: %s %s", x.name, flag, refs[0].name)
 	if r.options.Strict {

@@ -53,8 +53,8 @@ func (r *analysis) scoreLines() (lines []line) {
 	}
 	values("objective", blank.Objectives, func(r *fitness.Result) []fitness.Value { return r.Objectives })
 	values("feature", blank.Features, func(r *fitness.Result) []fitness.Value { return r.Features })
-	several := len(r.candidates) < len(r.runs)
-	if several {
+	grouped := len(r.candidates) < len(r.runs)
+	if grouped {
 		lines = append(lines, line{name: "candidate", key: true, cell: func(c *column) string {
 			if c.candidate == nil {
 				return "-"
@@ -100,18 +100,24 @@ var metricLines = []struct {
 	decimals   int
 	key        bool
 }{
-	{"requests offered", "requests.offered", 0, true}, {"completed", "requests.completed", 0, false}, {"rejected", "requests.rejected", 0, false},
-	{"timed out", "requests.timed_out", 0, false}, {"failed", "requests.failed", 0, false}, {"unfinished", "requests.unfinished", 0, false},
+	{"requests offered", "requests.offered", 0, true}, {"completed", "requests.completed", 0, false},
+	{"rejected", "requests.rejected", 0, false},
+	{"timed out", "requests.timed_out", 0, false}, {"failed", "requests.failed", 0, false},
+	{"unfinished", "requests.unfinished", 0, false},
 	{"met targets, %", "goodput.ratio", -1, true}, {"goodput, requests/s", "goodput.rps", 2, false},
-	{"TTFT mean, ms", "ttft.mean", 2, false}, {"TTFT p50, ms", "ttft.p50", 2, false}, {"TTFT p99, ms", "ttft.p99", 2, true},
-	{"TPOT mean, ms", "tpot.mean", 2, false}, {"TPOT p50, ms", "tpot.p50", 2, false}, {"TPOT p99, ms", "tpot.p99", 2, true},
-	{"ITL p99, ms", "itl.p99", 2, false}, {"E2E mean, ms", "e2e.mean", 2, false}, {"E2E p50, ms", "e2e.p50", 2, false}, {"E2E p99, ms", "e2e.p99", 2, true},
+	{"TTFT mean, ms", "ttft.mean", 2, false}, {"TTFT p50, ms", "ttft.p50", 2, false},
+	{"TTFT p99, ms", "ttft.p99", 2, true},
+	{"TPOT mean, ms", "tpot.mean", 2, false}, {"TPOT p50, ms", "tpot.p50", 2, false},
+	{"TPOT p99, ms", "tpot.p99", 2, true},
+	{"ITL p99, ms", "itl.p99", 2, false}, {"E2E mean, ms", "e2e.mean", 2, false}, {"E2E p50, ms", "e2e.p50", 2, false},
+	{"E2E p99, ms", "e2e.p99", 2, true},
 	{"queue mean, ms", "queue.mean", 2, false}, {"queue p99, ms", "queue.p99", 2, false},
 	{"requests/s", "throughput.rps", 2, true}, {"output tokens/s", "throughput.output_tok_s", 0, false},
 	{"load over capacity", "load.offered_over_capacity", 3, false},
 	{"KV used, mean, %", "kv.util_mean", -1, false}, {"KV used, maximum, %", "kv.util_max", -1, false},
 	{"prompt tokens cached, %", "kv.prefix_hit_ratio", -1, true}, {"preemptions", "kv.preemptions", 0, false},
-	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false}, {"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},
+	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false},
+	{"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},
 	{"avoidable regret, ms", "regret.avoidable_ms", 1, false},
 }
 

@@ -68,8 +68,10 @@ func (t *narrative) finishNarrative(raw *metrics.Raw) {
 
 // input returns what a text about the run x of candidate c needs.
 func (r *analysis) input(c *candidate, x *runDoc) *report.Input {
-	in := &report.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Analyzer: x.insight, Findings: x.findings,
-		Fitness: c.result, DefaultFitness: r.defaultFitness, Warnings: append(append([]string{}, x.warnings...), x.raw.Warnings...)}
+	in := &report.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Analyzer: x.insight,
+		Findings: x.findings,
+		Fitness:  c.result, DefaultFitness: r.defaultFitness,
+		Warnings: append(append([]string{}, x.warnings...), x.raw.Warnings...)}
 	if part := x.selection(); part != nil {
 		in.Selection = part.text()
 	}
@@ -78,16 +80,19 @@ func (r *analysis) input(c *candidate, x *runDoc) *report.Input {
 		run        *runDoc
 	}{{"baseline", "base", x.base}, {"parent", "parent", x.parent}} {
 		if ref.run != nil {
-			told := report.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw, OtherWorkload: ref.run.end.WorkloadDigest != x.end.WorkloadDigest}
+			reference := report.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw,
+				OtherWorkload: ref.run.end.WorkloadDigest != x.end.WorkloadDigest}
 			if noise, known := x.noise[ref.tree]; known && len(c.runs) == 1 {
-				told.Lo, told.Hi = &noise.Lo, &noise.Hi
+				reference.Lo, reference.Hi = &noise.Lo, &noise.Hi
 			}
-			in.References = append(in.References, told)
+			in.References = append(in.References, reference)
 		}
 	}
 	if len(c.runs) > 1 {
 		for _, run := range c.runs {
-			in.Scenarios = append(in.Scenarios, report.Scenario{Name: run.name, Score: run.result.Score, Metrics: run.raw, HeldOut: r.fitness.HeldOut(run.name), Subject: run == x})
+			in.Scenarios = append(in.Scenarios,
+				report.Scenario{Name: run.name, Score: run.result.Score, Metrics: run.raw,
+					HeldOut: r.fitness.HeldOut(run.name), Subject: run == x})
 		}
 	}
 	return in

@@ -46,9 +46,11 @@ func (k *rows) addOutcome(o *stream.Outcome, met *bool) {
 		}
 		return float64(to-from) / 1000
 	}
-	r := row{id: strings.Clone(o.ID), arrival: o.ArrivalUS, state: o.State, admitted: !o.AdmittedUS.IsZero(), hasTargets: met != nil, metTargets: met != nil && *met,
+	r := row{id: strings.Clone(o.ID), arrival: o.ArrivalUS, state: o.State, admitted: !o.AdmittedUS.IsZero(),
+		hasTargets: met != nil, metTargets: met != nil && *met,
 		input: o.InputTokens, output: o.OutputTokens, class: strings.Clone(o.SLOClass), tenant: strings.Clone(o.Tenant)}
-	r.times = [...]float64{ms(o.ArrivalUS, o.FirstTokenUS), math.NaN(), ms(o.ArrivalUS, o.CompletedUS), ms(o.EnqueuedUS, o.ScheduledUS)}
+	r.times = [...]float64{ms(o.ArrivalUS, o.FirstTokenUS), math.NaN(), ms(o.ArrivalUS, o.CompletedUS),
+		ms(o.EnqueuedUS, o.ScheduledUS)}
 	if o.State == stream.StateCompleted && o.OutputTokens > 1 {
 		r.times[1] = stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
 	}
@@ -98,7 +100,8 @@ func (r *analysis) noise(x *runDoc) (byRole map[string]stat.Interval) {
 	samples := map[string][]map[string]float64{}
 	for _, role := range roles {
 		if y := compared[role]; y != nil {
-			drawn[role] = (&resampledRun{resampled, y.rows.aligned(order), y.raw.DurationS}).statistics(r.fitness.MetricPaths())
+			samples[role] = (&resampledRun{resampled, y.rows.aligned(order),
+				y.raw.DurationS}).statistics(r.fitness.MetricPaths())
 		}
 	}
 	scores := map[string][]float64{}
@@ -109,13 +112,14 @@ func (r *analysis) noise(x *runDoc) (byRole map[string]stat.Interval) {
 		}
 		in := fitness.NewRun(y.tree(), y.header.SLOClasses, x.base.tree(), x.parent.tree())
 		at := func(role string, d int) map[string]float64 {
-			if drawn[role] == nil {
+			if samples[role] == nil {
 				return nil
 			}
-			return drawn[role][d]
+			return samples[role][d]
 		}
 		for d := range bootstrapSamples {
-			scores[role] = append(scores[role], r.fitness.Rescore(in.WithValues(at(role, d), at("base", d), at("parent", d))))
+			scores[role] = append(scores[role],
+				r.fitness.Rescore(in.WithValues(at(role, d), at("base", d), at("parent", d))))
 		}
 	}
 	byRole = map[string]stat.Interval{}

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDrawingIsWhatMetricsAre: a draw that has every block once has the numbers of the
-// run, wherever the two name the same.
+// TestIdentitySampleMatchesMetrics: a bootstrap sample that has every block once has the
+// metrics of the run, wherever both have the same path.
 func TestIdentitySampleMatchesMetrics(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := anyRun.Draw(rt, "run")
@@ -30,8 +30,10 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 		}
 		next := -1
 		turn := func(n int) int { next++; return next % n }
-		d := &resampledRun{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn), k.aligned(order), raw.DurationS}
-		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`, `model["m"].ttft.p99`, "replica[0].utilization"}
+		d := &resampledRun{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn),
+			k.aligned(order), raw.DurationS}
+		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`,
+			`model["m"].ttft.p99`, "replica[0].utilization"}
 		found, all := 0, d.statistics(paths)
 		for _, v := range metrics.Values(raw) {
 			for i, draw := range all {
@@ -41,18 +43,18 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 				}
 				found++
 				if math.Abs(x-v.Value) > 1e-9*math.Abs(v.Value) {
-					rt.Fatalf("%s is %v in draw %d, %v in the metrics", v.Path, x, i, v.Value)
+					rt.Fatalf("%s is %v in bootstrap sample %d, %v in the metrics", v.Path, x, i, v.Value)
 				}
 			}
 		}
 		if found < 20 {
-			rt.Fatalf("%d numbers are drawn", found)
+			rt.Fatalf("only %d numbers are resampled", found)
 		}
 	})
 }
 
-// TestNoise: a run against itself has no difference in any draw; against one that is
-// 100 ms slower in each request it has that one in all.
+// TestScoreDifferenceInterval: a run compared with itself has no difference in any
+// bootstrap sample; a run that is 100 ms slower in every request has a difference in all.
 func TestScoreDifferenceInterval(t *testing.T) {
 	fast, slow := &run{trace: "decisions"}, &run{trace: "decisions"}
 	for i := range int64(200) {
@@ -64,9 +66,10 @@ func TestScoreDifferenceInterval(t *testing.T) {
 		m, base *run
 		lo, hi  float64
 	}{{fast, fast, 0, 0}, {slow, fast, -0.4, -0.2}} {
-		o := Options{Format: "json", Baseline: []string{"base"}, Fitness: &Fitness{}, Open: func(string) (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(c.base.data(t))), nil
-		}}
+		o := Options{Format: "json", Baseline: []string{"base"}, Fitness: &Fitness{},
+			Open: func(string) (io.ReadCloser, error) {
+				return io.NopCloser(bytes.NewReader(c.base.data(t))), nil
+			}}
 		if err := o.Fitness.UnmarshalText([]byte("ratio(base.ttft.p99, m.ttft.p99)")); err != nil {
 			t.Fatal(err)
 		}

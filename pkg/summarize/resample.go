@@ -42,7 +42,10 @@ var totals = []struct {
 	{sloRequests, func(r *row) float64 { return boolToFloat(r.hasTargets) * float64(1+r.notIssued) }},
 	{"goodput.met", func(r *row) float64 { return boolToFloat(r.metTargets) }},
 	{outputTokens, func(r *row) float64 { return boolToFloat(r.state == stream.StateCompleted) * float64(r.output) }},
-	{allTokens, func(r *row) float64 { return boolToFloat(r.state == stream.StateCompleted) * float64(r.input+r.output) }},
+	{allTokens, func(r *row) float64 {
+		return boolToFloat(r.state == stream.StateCompleted) * float64(
+			r.input+r.output)
+	}},
 }
 
 // Totals that are not metrics.
@@ -102,7 +105,8 @@ func (d *resampledRun) group(path string) (prefix string, requests []*row) {
 		return "", d.requests
 	}
 	branch, _, _ := strings.Cut(path, "[")
-	of := map[string]func(*row) string{"cls": func(r *row) string { return r.class }, "tenant": func(r *row) string { return r.tenant }}[branch]
+	of := map[string]func(*row) string{"cls": func(r *row) string { return r.class },
+		"tenant": func(r *row) string { return r.tenant }}[branch]
 	name, err := strconv.Unquote(strings.Trim(keys[0], "[]"))
 	if of == nil || err != nil {
 		return "", nil

@@ -14,40 +14,42 @@ import (
 	"blis/pkg/stream"
 )
 
-// summary is one run as it is read.
+// summary is one stream as it is read.
 type summary struct {
 	options *Options
-	// fitness may change the targets of classes; nil does not.
+	// fitness can replace the targets of classes; nil does not.
 	fitness *fitness.Fitness
 	header  *stream.Header
 	end     *stream.End
-	// ownMetrics is what the run carries; computed is nil unless the metrics are
-	// to be computed.
+	// ownMetrics is the record that the run carries; computed is nil unless the metrics
+	// are computed from outcomes.
 	ownMetrics *metrics.Record
 	computed   *metrics.Accumulator
-	// outcomesSeen outcomes were there, of which chosen are in computed; of those that
-	// have gaps between tokens, with carry them and without do not.
+	// outcomesSelected of the outcomesSeen are in computed. withITL of the selected
+	// outcomes with several tokens carry inter-token gaps, withoutITL do not.
 	outcomesSeen, outcomesSelected, withITL, withoutITL int64
-	// abandoned of those chosen timed out or failed, unfinished are unfinished.
+	// abandoned counts the selected outcomes that timed out or failed, unfinished those
+	// that are unfinished.
 	abandoned, unfinished int64
 	anomalies             []stream.Anomaly
-	// told is nil unless the call asks for more than numbers; reference says that the run
-	// is only to compare with, and need not tell.
+	// narrative is nil unless the output explains the run. reference marks a run that is
+	// only compared with and is not explained.
 	*narrative
 	reference bool
-	// rows are nil unless the call compares runs by their scores.
+	// rows are nil unless runs are compared by their scores.
 	rows *rows
-	// missedSessions names the sessions of which a request missed its targets, where these
-	// are not those of the workload; nil where they are.
+	// missedSessions names the sessions with a request that missed its targets, if the
+	// targets are not those of the workload; nil otherwise.
 	missedSessions map[string]bool
-	// brokenCalls are the ids of those chosen calls of sessions that did not complete.
+	// brokenCalls are the ids of selected session calls that did not complete.
 	brokenCalls map[string]bool
-	// skippedSessions sessions were there beside a condition on requests.
+	// skippedSessions counts sessions that are not selected because a condition is about
+	// requests.
 	skippedSessions int64
 	raw             *metrics.Raw
 	// workload is nil unless the stream is one.
 	workload *workloadDoc
-	digest   string // of its records
+	digest   string // of the records of the workload
 	warnings []string
 }
 
@@ -79,7 +81,7 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	return s.finish(r)
 }
 
-// addRecord takes the record at hand. o is memory for outcomes.
+// addRecord adds the current record. o is a buffer for outcomes.
 func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 	switch r.Kind() {
 	case stream.KindHeader:
@@ -88,10 +90,11 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 			return s.startWorkload(r)
 		}
 		if s.options.Cluster != nil {
-			return r.Errorf("-c is for workloads; this is a %s, and has its cluster in it", s.header.Stream)
+			return r.Errorf("-c is for workloads; this is a %s, which contains its cluster", s.header.Stream)
 		}
 		if s.options.isPartial() && s.minimal() {
-			return r.Errorf("the run was written with --trace minimal and holds no outcomes; --where, --from and --to need --trace decisions or full")
+			return r.Errorf("the run was written with --trace minimal and has no outcomes; " +
+				"--where, --from and --to need --trace decisions or full")
 		}
 		return s.prepare(r)
 	case stream.KindRequest, stream.KindSession:
@@ -105,7 +108,7 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 		}
 	case stream.KindMetrics:
 		if s.ownMetrics != nil {
-			return r.Errorf("these are the second metrics of the run")
+			return r.Errorf("this is the second metrics record of the run")
 		}
 		s.ownMetrics = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
 		return r.Decode(s.ownMetrics)
@@ -131,20 +134,20 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 	return nil
 }
 
-// addOutcome takes the outcome at hand.
+// addOutcome adds the current outcome.
 func (s *summary) addOutcome(r *stream.Reader, o *stream.Outcome) error {
-	apart := false
+	excluded := false
 	if s.computed != nil {
 		before := s.outcomesSelected
 		if err := s.selectOutcome(o); err != nil {
 			return r.Errorf("--where: %v", err)
 		}
-		apart = s.outcomesSelected == before
+		excluded = s.outcomesSelected == before
 	}
 	if s.narrative != nil {
-		s.insight.Outcome(o, apart)
+		s.insight.Outcome(o, excluded)
 	}
-	if s.rows != nil && !apart {
+	if s.rows != nil && !excluded {
 		met := o.SLOMet
 		if s.computed != nil {
 			met = metrics.SLOMet(o, s.computed.Targets(o.SLOClass))
@@ -154,12 +157,13 @@ func (s *summary) addOutcome(r *stream.Reader, o *stream.Outcome) error {
 	return nil
 }
 
-// prepare makes ready for the outcomes of a run, where they are needed.
+// prepare sets up what is needed for the outcomes of a run.
 func (s *summary) prepare(r *stream.Reader) error {
 	classes := s.header.SLOClasses
 	if s.fitness != nil && len(s.fitness.SLO) > 0 {
 		if s.minimal() {
-			return r.Errorf("the run was written with --trace minimal and holds no outcomes; to judge them by other targets (slo in the fitness file) it needs --trace decisions or full")
+			return r.Errorf("the run was written with --trace minimal and has no outcomes; " +
+				"the targets of the fitness file (slo) need --trace decisions or full")
 		}
 		classes, s.missedSessions = s.fitness.Classes(classes), map[string]bool{}
 	}
@@ -178,12 +182,12 @@ func (s *summary) prepare(r *stream.Reader) error {
 	return nil
 }
 
-// minimal reports whether the run holds metrics only.
+// minimal reports whether the run has only metrics.
 func (s *summary) minimal() bool {
 	return s.header.Run != nil && s.header.Run.Trace == stream.TraceLevels[0]
 }
 
-// addSession takes the outcome of a session at hand.
+// addSession adds the current session outcome.
 func (s *summary) addSession(r *stream.Reader) error {
 	var o stream.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
@@ -198,9 +202,9 @@ func (s *summary) addSession(r *stream.Reader) error {
 	return nil
 }
 
-// selectSession counts the session, by its own arrival, if the options
-// ask for it. Conditions are about requests: with one, no session is counted. The
-// calls that it lost go with the one that broke it.
+// selectSession counts the session if its arrival is selected. A condition is about
+// requests: with one, no session is counted. Calls that were not issued go with the call
+// that broke the session.
 func (s *summary) selectSession(o *stream.SessionOutcome) {
 	if call := o.Breaker(); s.brokenCalls[call] {
 		s.computed.AddNotIssued(o)
@@ -220,7 +224,7 @@ func (s *summary) selectSession(o *stream.SessionOutcome) {
 	}
 }
 
-// selectOutcome counts the outcome if the options ask for it.
+// selectOutcome counts the outcome if it is selected.
 func (s *summary) selectOutcome(o *stream.Outcome) error {
 	s.outcomesSeen++
 	if s.missedSessions != nil && o.Session != "" {
@@ -228,12 +232,12 @@ func (s *summary) selectOutcome(o *stream.Outcome) error {
 			s.missedSessions[strings.Clone(o.Session)] = true
 		}
 	}
-	want := s.options
-	if !want.inTimeRange(o.ArrivalUS) {
+	options := s.options
+	if !options.inTimeRange(o.ArrivalUS) {
 		return nil
 	}
-	if want.Where.matches != nil {
-		if kept, err := want.Where.matches(o); err != nil || !kept {
+	if options.Where.matches != nil {
+		if selected, err := options.Where.matches(o); err != nil || !selected {
 			return err
 		}
 	}
@@ -260,7 +264,7 @@ func (s *summary) selectOutcome(o *stream.Outcome) error {
 	return nil
 }
 
-// finish settles the metrics after the last record.
+// finish computes the metrics after the last record.
 func (s *summary) finish(r *stream.Reader) error {
 	switch {
 	case s.workload != nil:
@@ -270,7 +274,7 @@ func (s *summary) finish(r *stream.Reader) error {
 	case s.ownMetrics != nil:
 		s.raw = &s.ownMetrics.Raw
 	default:
-		return r.Errorf("the run holds no metrics: somebody filtered them out")
+		return r.Errorf("the run has no metrics record; it was filtered out")
 	}
 	if s.end.Requests != nil && s.end.Requests.BeyondHorizon > 0 {
 		s.warn("%d requests arrive after the horizon and were not offered", s.end.Requests.BeyondHorizon)
@@ -281,12 +285,11 @@ func (s *summary) finish(r *stream.Reader) error {
 	return nil
 }
 
-// compute computes the metrics from what was chosen, and says what is not
-// known so.
+// compute computes the metrics of the selected outcomes and warns about what is unknown.
 func (s *summary) compute() {
-	// The whole run, and what is unfinished, ends where the run does.
-	known := s.ownMetrics != nil && (s.outcomesSelected == s.outcomesSeen || s.unfinished > 0)
-	if known {
+	// The complete run, and unfinished requests, end with the run.
+	endKnown := s.ownMetrics != nil && (s.outcomesSelected == s.outcomesSeen || s.unfinished > 0)
+	if endKnown {
 		s.computed.ExtendTo(s.ownMetrics.UntilUS)
 	}
 	if s.ownMetrics != nil && s.ownMetrics.Shadow != nil {
@@ -303,18 +306,21 @@ func (s *summary) compute() {
 		s.raw = s.ownMetrics.WithTargets(s.raw)
 		return
 	}
-	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.outcomesSelected, s.outcomesSeen)
+	s.warn("computed from the outcomes of %d of %d requests: "+
+		"metrics of replicas (KV utilization, cost, replica) are missing", s.outcomesSelected, s.outcomesSeen)
 	if s.skippedSessions > 0 {
-		s.warn("sessions are absent: --where is about requests, and %d sessions are there", s.skippedSessions)
+		s.warn("session metrics are missing: --where selects requests, so %d sessions are not counted",
+			s.skippedSessions)
 	}
 	switch {
 	case s.withoutITL > 0 && s.withITL == 0:
-		s.warn("itl is absent: the outcomes do not carry the gaps between tokens (blis-sim --itl)")
+		s.warn("itl is missing: the outcomes have no inter-token gaps (run blis-sim --itl)")
 	case s.withoutITL > 0:
-		s.warn("itl is of %d of %d requests: the others do not carry the gaps between their tokens", s.withITL, s.withITL+s.withoutITL)
+		s.warn("itl covers %d of %d requests: the others have no inter-token gaps", s.withITL, s.withITL+s.withoutITL)
 	}
-	if s.abandoned > 0 && !known {
-		s.warn("outcomes do not say when %d requests timed out or failed: the run may have lasted longer", s.abandoned)
+	if s.abandoned > 0 && !endKnown {
+		s.warn("the end of %d requests that timed out or failed is unknown: the run may have lasted longer",
+			s.abandoned)
 	}
 }
 

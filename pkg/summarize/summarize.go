@@ -114,7 +114,8 @@ func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 // readAll reads the streams; in is the first if it is open already. It returns an error
 // for a stream that cannot be opened and for a workload among several streams: these are
 // wrong calls, not failed runs.
-func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*runDoc, err error) {
+func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*runDoc,
+	err error) {
 	names := streamNames(streams)
 	for i, data := range streams {
 		name := names[i]

@@ -7,8 +7,7 @@ import (
 	"blis/pkg/workloadstats"
 )
 
-// Workload is the description of a workload, and how much of a cluster it takes
-// if one was named.
+// Workload is the description of a workload and its load on a cluster, if one was given.
 type Workload struct {
 	*workloadstats.Description
 	Load *capacity.Load `json:"load,omitempty"`
@@ -17,23 +16,24 @@ type Workload struct {
 // workloadDoc is a workload as it is read.
 type workloadDoc struct {
 	builder *workloadstats.Describer
-	at      stream.Arrival // memory
-	// cluster is nil unless one was named.
+	at      stream.Arrival // buffer
+	// cluster is nil unless one was given.
 	cluster  *cluster.Config
 	document *Workload
 }
 
-// startWorkload begins to describe the stream, which is a workload.
+// startWorkload starts the description of a workload.
 func (s *summary) startWorkload(r *stream.Reader) error {
 	if s.options.Where.matches != nil {
-		return r.Errorf("--where is about outcomes; this is a workload (blis-gen --where keeps a part of one)")
+		return r.Errorf("--where selects outcomes; this is a workload (use blis-gen --where to select a part of it)")
 	}
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"--fitness", s.options.Fitness != nil}, {"--baseline", len(s.options.Baseline) > 0}, {"--parent", len(s.options.Parent) > 0}} {
+	}{{"--fitness", s.options.Fitness != nil}, {"--baseline", len(s.options.Baseline) > 0},
+		{"--parent", len(s.options.Parent) > 0}} {
 		if flag.given && !s.reference {
-			return r.Errorf("%s is about runs; this is a workload, which has no score", flag.name)
+			return r.Errorf("%s needs runs; this is a workload, which has no score", flag.name)
 		}
 	}
 	s.workload = &workloadDoc{builder: workloadstats.New()}
@@ -45,7 +45,7 @@ func (s *summary) startWorkload(r *stream.Reader) error {
 	return nil
 }
 
-// addArrival counts the record at hand if the options ask for it.
+// addArrival counts the current record if it is selected.
 func (s *summary) addArrival(r *stream.Reader) error {
 	w := s.workload
 	if err := r.Arrival(&w.at); err != nil {
@@ -59,7 +59,7 @@ func (s *summary) addArrival(r *stream.Reader) error {
 	return nil
 }
 
-// finishWorkload settles the description after the last record.
+// finishWorkload completes the description after the last record.
 func (s *summary) finishWorkload(r *stream.Reader) (err error) {
 	w := s.workload
 	s.digest = r.Digest()
@@ -76,16 +76,17 @@ func (s *summary) finishWorkload(r *stream.Reader) (err error) {
 	}
 	w.document.Load = l
 	if l.Offered == nil {
-		s.warn("there is no load: no time passes, or the cluster can serve no call")
+		s.warn("the load is unknown: the workload has no duration, or the cluster cannot serve any call")
 	}
 	if l.Unserved > 0 {
-		s.warn("%d calls ask for models that the cluster does not have, and are not in the load", l.Unserved)
+		s.warn("%d calls need models that the cluster does not have; the load does not include them", l.Unserved)
 	}
 	if l.TooLong > 0 {
-		s.warn("%d calls are too long for the cluster, and are not in the load", l.TooLong)
+		s.warn("%d calls are too long for the cluster; the load does not include them", l.TooLong)
 	}
 	if l.OfferedS > w.document.DurationS {
-		s.warn("the calls are taken to be spread over %.0f s, as long as sessions last in the mean, were all calls answered at once", l.OfferedS)
+		s.warn("the load assumes that calls spread over %.0f s, "+
+			"the mean duration of sessions if every call took no time", l.OfferedS)
 	}
 	return nil
 }

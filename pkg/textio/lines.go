@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// maxLine bounds the lines of a JSON trace: a prompt of ten million tokens in
-// blocks of 16 has hash ids of some 6 MB.
+// maxLine bounds the lines of a JSON trace: a prompt of ten million tokens in blocks of 16 has
+// about 6 MB of hash ids.
 const maxLine = 16 << 20
 
-// Lines reads a text of JSON objects, one a line.
+// Lines reads JSON objects, one per line.
 type Lines struct {
 	Position
-	text *Text // nil where somebody else closes it
+	text *Text // nil if the caller closes it
 	scan *bufio.Scanner
 }
 
-// OpenLines opens such a text.
+// OpenLines opens a file of JSON lines.
 func OpenLines(in Input) (*Lines, error) {
 	t, err := in.Open()
 	if err != nil {
@@ -34,7 +34,7 @@ func OpenLines(in Input) (*Lines, error) {
 	return l, nil
 }
 
-// NewLines reads a text that is open and decompressed; errors call it by name.
+// NewLines reads decompressed text; name is used in errors.
 func NewLines(name string, r io.Reader) *Lines {
 	l := &Lines{Position: Position{Name: name}, scan: bufio.NewScanner(r)}
 	l.scan.Buffer(nil, maxLine)
@@ -49,11 +49,10 @@ func (l *Lines) Close() error {
 	return l.text.Close()
 }
 
-// Read decodes the next line that is not empty into row, in which nothing may
-// be unknown; io.EOF after the last.
+// Read decodes the next non-empty line into row and rejects unknown fields; io.EOF after the last.
 func (l *Lines) Read(row any) error { return l.decode(row, true) }
 
-// ReadLenient is Read for objects of which row has only a part.
+// ReadLenient is Read, but ignores unknown fields.
 func (l *Lines) ReadLenient(row any) error { return l.decode(row, false) }
 
 func (l *Lines) decode(row any, strict bool) error {
@@ -74,12 +73,12 @@ func (l *Lines) decode(row any, strict bool) error {
 		return l.Errorf("%s", JSONMessage(err))
 	}
 	if dec.More() {
-		return l.Errorf("there is more on the line after the object")
+		return l.Errorf("unexpected data after the object")
 	}
 	return nil
 }
 
-// endError says why there are no more lines.
+// endError returns why there are no more lines.
 func (l *Lines) endError() error {
 	switch err := l.scan.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -90,7 +89,7 @@ func (l *Lines) endError() error {
 	return io.EOF
 }
 
-// Require reports the first of some fields that is absent.
+// Require reports the first missing field.
 func (l *Lines) Require(fields ...Field) error {
 	for _, f := range fields {
 		if f.missing {
@@ -100,16 +99,16 @@ func (l *Lines) Require(fields ...Field) error {
 	return nil
 }
 
-// Field is one of a row, and whether it is absent.
+// Field is a field of a row that may be missing.
 type Field struct {
 	name    string
 	missing bool
 }
 
-// MissingIf is the field called name.
+// MissingIf returns a field and whether it is missing.
 func MissingIf(name string, missing bool) Field { return Field{name, missing} }
 
-// Time checks a time of a row in some unit.
+// Time validates a time; unit is used in errors.
 func (l *Lines) Time(name string, v float64, unit string) error {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return l.Errorf("%s must be at least 0 %s, is %g", name, unit, v)
@@ -117,10 +116,10 @@ func (l *Lines) Time(name string, v float64, unit string) error {
 	return nil
 }
 
-// nonFiniteNumber is what encoding/json says of NaN, Infinity and -Infinity.
+// nonFiniteNumber matches errors of encoding/json about NaN, Infinity and -Infinity.
 var nonFiniteNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
 
-// JSONMessage is what an error of encoding/json says, in our words.
+// JSONMessage rephrases an error of encoding/json for users.
 func JSONMessage(err error) string {
 	var value *json.UnmarshalTypeError
 	switch {
@@ -132,7 +131,7 @@ func JSONMessage(err error) string {
 	case value.Field == "":
 		return "cannot be " + withArticle(value.Value)
 	case value.Type.Kind() == reflect.Int64:
-		return value.Field + " takes whole numbers, not " + value.Value
+		return value.Field + " must be an integer, not " + value.Value
 	default:
 		return value.Field + " cannot be " + withArticle(value.Value)
 	}
@@ -141,7 +140,7 @@ func JSONMessage(err error) string {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && nonFiniteNumber.MatchString(syntax.Error()) {
-		return "NaN and Infinity, which Python writes, are no numbers in JSON: null is what was not measured"
+		return "NaN and Infinity are not valid JSON (Python writes them); use null for missing values"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

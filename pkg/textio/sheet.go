@@ -14,19 +14,18 @@ import (
 	"blis/pkg/stream"
 )
 
-// Table reads a table whose first line names its columns, of values separated as
-// Separator finds. Names are found in capitals or not.
+// Table reads a table whose first line has the column names. Column names are matched
+// case-insensitively.
 type Table struct {
 	Position
-	text *Text // nil where somebody else closes it
+	text *Text // nil if the caller closes it
 	csv  *csv.Reader
-	// Header are the names of the columns, Row the values of the line at hand, until
-	// the next one is read.
+	// Header holds the column names and Row the current values, which are valid until the next
+	// Read.
 	Header, Row []string
 }
 
-// OpenTable opens a table and reads its first line. columns says which ones a
-// line of that format has.
+// OpenTable opens a table and reads its header. columns describes the expected header in errors.
 func OpenTable(in Input, columns string) (*Table, error) {
 	t, err := in.Open()
 	if err != nil {
@@ -41,13 +40,12 @@ func OpenTable(in Input, columns string) (*Table, error) {
 	return s, nil
 }
 
-// NewTable is OpenSheet for a text that is open and decompressed; errors call it
-// by name.
+// NewTable is OpenTable for decompressed text; name is used in errors.
 func NewTable(name string, r io.Reader, columns string) (*Table, error) {
 	text := bufio.NewReaderSize(r, headerSize)
-	begin, _ := text.Peek(headerSize) // what is wrong shows again
+	begin, _ := text.Peek(headerSize) // an error occurs again below
 	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, and no table; the first line must be " + columns}
+		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, not a table; the first line must be " + columns}
 	}
 	s := &Table{Position: Position{Name: name}, csv: csv.NewReader(text)}
 	s.csv.Comma = Separator(begin)
@@ -55,11 +53,11 @@ func NewTable(name string, r io.Reader, columns string) (*Table, error) {
 	return s, s.readHeader(columns)
 }
 
-// headerSize is how much of a table its separator is looked for in.
+// headerSize is the size of the beginning of a table in which its separator is detected.
 const headerSize = 4 << 10
 
-// Separator is what stands between the values of a table that begins with text: a
-// tab or a semicolon if there is no comma in its first line, else a comma.
+// Separator detects the separator of a table: a tab or a semicolon if the first line has no comma,
+// else a comma.
 func Separator(text []byte) rune {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
 	for _, c := range ",\t;" {
@@ -70,7 +68,7 @@ func Separator(text []byte) rune {
 	return ','
 }
 
-// Close closes the text that OpenSheet opened.
+// Close closes the text that OpenTable opened.
 func (s *Table) Close() error {
 	if s.text == nil {
 		return nil
@@ -90,7 +88,7 @@ func (s *Table) readHeader(columns string) error {
 	for _, name := range s.Row {
 		name = strings.TrimSpace(name)
 		if slices.Contains(s.Header, name) {
-			return s.Errorf("the column %q stands there twice", name)
+			return s.Errorf("duplicate column %q", name)
 		}
 		s.Header = append(s.Header, name)
 	}
@@ -111,12 +109,12 @@ func (s *Table) Read() (err error) {
 	if err == nil {
 		s.Line, _ = s.csv.FieldPos(0)
 	} else if err != io.EOF {
-		return &stream.SyntaxError{File: s.Name, Msg: err.Error()} // of the text below; its line is not known
+		return &stream.SyntaxError{File: s.Name, Msg: err.Error()} // of the underlying text; the line is unknown
 	}
 	return err
 }
 
-// Column is the place of a column by one of its names; -1 if there is none.
+// Column returns the index of a column by one of its names; -1 if it is absent.
 func (s *Table) Column(names ...string) int {
 	for _, name := range names {
 		if i := slices.Index(s.Header, name); i >= 0 {
@@ -131,25 +129,25 @@ func (s *Table) Column(names ...string) int {
 	return -1
 }
 
-// RequireColumn is Column for one that must be there.
+// RequireColumn is Column, but a missing column is an error.
 func (s *Table) RequireColumn(names ...string) (int, error) {
 	i := s.Column(names...)
 	if i < 0 {
-		return i, s.Errorf("a column %s must be there, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
+		return i, s.Errorf("the column %s is missing, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
 	}
 	return i, nil
 }
 
-// ColumnRef is a column that must be there, and where its place goes.
+// ColumnRef is a required column and where to store its index.
 type ColumnRef struct {
 	name  string
 	index *int
 }
 
-// Ref is the column called name.
+// Ref refers to the column called name.
 func Ref(name string, index *int) ColumnRef { return ColumnRef{name, index} }
 
-// RequireColumns is Need for several.
+// RequireColumns is RequireColumn for several columns.
 func (s *Table) RequireColumns(columns ...ColumnRef) (err error) {
 	for _, c := range columns {
 		if *c.index, err = s.RequireColumn(c.name); err != nil {
@@ -159,7 +157,7 @@ func (s *Table) RequireColumns(columns ...ColumnRef) (err error) {
 	return nil
 }
 
-// UnusedColumns names the columns that are in none of the places used.
+// UnusedColumns returns the names of the columns that are not in used.
 func (s *Table) UnusedColumns(used ...int) []string {
 	var names []string
 	for i, name := range s.Header {
@@ -170,7 +168,7 @@ func (s *Table) UnusedColumns(used ...int) []string {
 	return names
 }
 
-// Value is the text in a column, "" for one that is not there.
+// Value is the text in a column; "" if the column is absent.
 func (s *Table) Value(column int) string {
 	if column < 0 {
 		return ""
@@ -178,17 +176,17 @@ func (s *Table) Value(column int) string {
 	return strings.TrimSpace(s.Row[column])
 }
 
-// Integer is the whole number in a column, also one that is written as 512.0.
+// Integer is the integer in a column, which may be written as 512.0.
 func (s *Table) Integer(column int) (int64, error) {
 	whole, fraction, _ := strings.Cut(s.Value(column), ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || strings.Trim(fraction, "0") != "" {
-		return 0, s.Errorf("%s must be a whole number, is %q", s.Header[column], s.Row[column])
+		return 0, s.Errorf("%s must be an integer, is %q", s.Header[column], s.Row[column])
 	}
 	return n, nil
 }
 
-// Optional is Integer, but 0 where the column or its value is not there.
+// Optional is Integer, but 0 if the column or its value is absent.
 func (s *Table) Optional(column int) (int64, error) {
 	if s.Value(column) == "" {
 		return 0, nil
@@ -196,7 +194,7 @@ func (s *Table) Optional(column int) (int64, error) {
 	return s.Integer(column)
 }
 
-// Time is the number in a column of times, at least 0.
+// Time is the time in a column, at least 0.
 func (s *Table) Time(column int) (float64, error) {
 	v, err := strconv.ParseFloat(s.Value(column), 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
@@ -205,7 +203,7 @@ func (s *Table) Time(column int) (float64, error) {
 	return v, nil
 }
 
-// Integers reads several columns, each into its place.
+// Integers reads several columns.
 func (s *Table) Integers(columns []int, into ...*int64) (err error) {
 	for i, column := range columns {
 		if *into[i], err = s.Integer(column); err != nil {
@@ -215,5 +213,5 @@ func (s *Table) Integers(columns []int, into ...*int64) (err error) {
 	return nil
 }
 
-// MaxTokens bounds lengths, as the wire does.
+// MaxTokens bounds lengths, as records do.
 const MaxTokens = 1<<31 - 1

@@ -5,14 +5,13 @@ import (
 	"blis/pkg/textio"
 )
 
-// burstgptColumns are those of every BurstGPT trace; later ones also have
-// Session ID and Elapsed time.
+// burstgptColumns are the columns of all BurstGPT traces; later ones also have Session ID and
+// Elapsed time.
 const burstgptColumns = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
 
-// burstgpt reads the traces of BurstGPT (github.com/HPMLL/BurstGPT). Times are
-// seconds and kept. A request without response tokens failed: how long its
-// answer would have been is not known, and it is left out. The tenant is
-// model/log type, so that a filter can part conversations from calls of the API.
+// burstgpt reads the traces of BurstGPT (github.com/HPMLL/BurstGPT). Times are seconds and kept. A
+// request without response tokens failed; its output length is unknown, so it is left out. The
+// tenant is model/log type, so that a filter can separate conversations from API calls.
 type burstgpt struct {
 	*textio.Table
 	at, model, input, output, log, session int
@@ -60,7 +59,7 @@ func (b *burstgpt) Next(a *stream.Arrival) (float64, error) {
 	}
 }
 
-// Warnings says what was left out.
+// Warnings reports the requests left out.
 func (b *burstgpt) Warnings() []string {
-	return b.WarningsWithDropped(b.failed, "without response tokens, which failed")
+	return b.WarningsWithDropped(b.failed, "that failed (no response tokens)")
 }

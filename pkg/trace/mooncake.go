@@ -5,15 +5,15 @@ import (
 	"blis/pkg/textio"
 )
 
-// mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake), and
-// what others wrote in its form. Times are relative already and kept.
+// mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake) and others in that format.
+// Times are already relative and kept.
 type mooncake struct {
 	*textio.Lines
 	blocks blocks
 	row    mooncakeRow
 }
 
-// mooncakeRow is one line; nil is absent.
+// mooncakeRow is one line; nil means absent.
 type mooncakeRow struct {
 	Timestamp    *float64 `json:"timestamp"` // ms
 	InputLength  *int64   `json:"input_length"`
@@ -47,5 +47,5 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	return ms * 1000, m.blocks.prompt(&m.Position, r, m.row.HashIDs, true)
 }
 
-// Warnings says what was odd.
+// Warnings reports suspicious content.
 func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Position) }

@@ -10,21 +10,20 @@ import (
 )
 
 // serveGen draws from the client pools of ServeGen (github.com/alibaba/ServeGen,
-// data/CATEGORY/MODEL): a folder, or an archive of it, with two files for each
-// client N. chunk-N-trace.csv says for each window of time how often its
-// requests come and how their gaps are distributed; chunk-N-dataset.json says
-// for longer windows how long they are. The pool ends with its last window.
+// data/CATEGORY/MODEL): a folder, or an archive of it, with two files for each client N.
+// chunk-N-trace.csv has the rate and the distribution of gaps in each time window;
+// chunk-N-dataset.json has the length distributions in longer windows. The pool ends with its last
+// window.
 //
-// A client is a renewal process in the time in which its rate is 1: a gap is
-// drawn with the pattern and the cv of the window in which it begins, and is
-// stretched by the rate of each window that it goes through. (The two last
-// columns are the parameters that ServeGen fitted; their cv is not always the
-// cv that was measured, which is the one used.) Lengths are drawn from the
-// window's own values; those of images, audio and video, one for each, are part
-// of the prompt. reason_ratio is left aside: output_tokens holds the reasoning.
+// A client is a renewal process in rescaled time with rate 1: a gap is drawn with the pattern and
+// the cv of the window in which it begins, and scaled by the rate of each window that it crosses.
+// (The last two columns are parameters that ServeGen fitted; their cv can differ from the measured
+// cv, which is used here.) Lengths are drawn from the values of the window. The tokens of images,
+// audio and video, one length for each, are part of the prompt. reason_ratio is ignored because
+// output_tokens includes the reasoning.
 //
-// Each client draws from streams of its own, so that it makes the same requests
-// in any company. The tenant is pool/N.
+// Each client draws from its own random streams, so other clients do not affect it. The tenant is
+// pool/N.
 type serveGen struct {
 	textio.Position
 	clients []*poolClient
@@ -47,8 +46,7 @@ func openServeGen(in Input, o Options) (Reader, error) {
 	return s, nil
 }
 
-// Next fills a with the earliest request of all clients, at the same time by
-// their order.
+// Next sets a to the earliest request of all clients; ties are in their order.
 func (s *serveGen) Next(a *stream.Arrival) (float64, error) {
 	var first *poolClient
 	for _, c := range s.clients {
@@ -67,37 +65,37 @@ func (s *serveGen) Next(a *stream.Arrival) (float64, error) {
 	return us, nil
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (s *serveGen) Close() error { return nil }
 
-// poolClient is one client at work.
+// poolClient generates the requests of one client.
 type poolClient struct {
 	name    string
 	windows []window
 	lengths []lengths
-	// at is when its next request comes, in s, in windows[now], with lengths[long].
+	// at is the time of its next request, in s, which is in windows[window] and
+	// lengths[lengthsIndex].
 	at                        float64
 	window, lengthsIndex      int
 	arrivals, inputs, outputs *rand.Rand
 }
 
-// window is a time of one rate, in requests per second, and one distribution of
-// gaps, of mean 1. Without gaps nothing comes.
+// window is an interval with one rate, in requests per second, and one distribution of gaps with
+// mean 1. Without gaps there are no arrivals.
 type window struct {
 	start, end, rate float64
 	gaps             *dist.Gaps
 }
 
-// lengths are those of requests from start on: of the parts of the prompt, and
-// of the answer.
+// lengths holds the length distributions from start on: of the parts of the prompt and of the
+// output.
 type lengths struct {
 	start  float64
 	input  []tokenKind
 	output empirical
 }
 
-// tokenKind is one kind of token in prompts: of so many things (of one, if number is
-// empty) so many tokens each.
+// tokenKind is one kind of tokens in prompts: count items (one if count is empty) of tokens each.
 type tokenKind struct{ tokens, count empirical }
 
 // done reports whether the client makes no more requests.
@@ -105,7 +103,7 @@ func (c *poolClient) done() bool { return c.window == len(c.windows) }
 
 // advance moves to the next request.
 func (c *poolClient) advance() {
-	gap := -1.0 // in means; drawn in the first window with a rate
+	gap := -1.0 // in units of the mean; drawn in the first window with a rate
 	for ; c.window < len(c.windows); c.window++ {
 		w := &c.windows[c.window]
 		c.at = max(c.at, w.start)
@@ -127,8 +125,8 @@ func (c *poolClient) advance() {
 	}
 }
 
-// draw draws the lengths of the request at hand. An image without text is a
-// prompt, too; a request of no tokens is made one of one.
+// draw draws the lengths of the current request. A prompt may consist of images only; empty lengths
+// become 1.
 func (c *poolClient) draw(r *stream.Request) {
 	l := &c.lengths[c.lengthsIndex]
 	for _, p := range l.input {
@@ -144,7 +142,7 @@ func (c *poolClient) draw(r *stream.Request) {
 	r.OutputTokens = max(l.output.draw(c.outputs), 1)
 }
 
-// streams gives the client its streams of random numbers.
+// streams sets the client's random streams.
 func (c *poolClient) streams(seed uint64) {
 	c.arrivals = dist.NewStream(seed, "servegen/"+c.name+"/arrivals")
 	c.inputs = dist.NewStream(seed, "servegen/"+c.name+"/input")

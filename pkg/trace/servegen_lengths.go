@@ -13,19 +13,18 @@ import (
 	"blis/pkg/textio"
 )
 
-// The fields of a dataset: those of the prompt, each with the one that says how
-// many there are of it, and those that are left aside.
+// The fields of a dataset: prompt tokens, each with its optional count, and ignored fields.
 var (
 	promptFields = []struct{ tokens, number string }{
 		{"input_tokens", ""}, {"text_tokens", ""}, {"image_tokens", "image_count"}, {"audio_tokens", "audio_count"}, {"video_tokens", "video_count"}}
 	ignoredFields = []string{"reason_ratio"}
 )
 
-// maxMedia bounds images and the like in one prompt.
+// maxMedia bounds the images and other media in one prompt.
 const maxMedia = 10_000
 
-// readLengths reads the windows of a dataset, in the order of time. A window in
-// which something is empty is left out: there was nothing to measure.
+// readLengths reads the windows of a dataset, in order of time. A window with an empty distribution
+// is left out.
 func readLengths(p *textio.Position, in io.Reader) ([]lengths, error) {
 	var dataset map[string]map[string]string
 	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
@@ -36,7 +35,7 @@ func readLengths(p *textio.Position, in io.Reader) ([]lengths, error) {
 	for start := range dataset {
 		starts = append(starts, start)
 	}
-	slices.Sort(starts) // so that of several faults the same one is told
+	slices.Sort(starts) // for reproducible errors
 	for _, start := range starts {
 		at, err := strconv.ParseFloat(start, 64)
 		if err != nil || !(at >= 0) {
@@ -54,8 +53,7 @@ func readLengths(p *textio.Position, in io.Reader) ([]lengths, error) {
 	return all, nil
 }
 
-// readWindowLengths reads the distributions of one window; full says that none
-// of them is empty.
+// readWindowLengths reads the distributions of one window; full says that none of them is empty.
 func readWindowLengths(fields map[string]string) (l lengths, full bool, err error) {
 	names := slices.Clone(ignoredFields)
 	full = true
@@ -87,7 +85,7 @@ func readWindowLengths(fields map[string]string) (l lengths, full bool, err erro
 	}
 	output, present := read("output_tokens")
 	if l.output = output; err == nil && (!present || len(l.input) == 0) {
-		err = errors.New("output_tokens and input_tokens or text_tokens must be there")
+		err = errors.New("output_tokens and input_tokens or text_tokens must be given")
 	}
 	for _, name := range sortedKeys(fields) {
 		if err == nil && !slices.Contains(names, name) {

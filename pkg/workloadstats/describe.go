@@ -6,8 +6,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// Describer gathers what a Description says. It keeps 16 bytes for each call and
-// some 20 for each segment that begins a prompt differently from all before it.
+// Describer accumulates a Description. It keeps 16 bytes for each call and about 20 for each
+// distinct prompt prefix.
 type Describer struct {
 	requests, sessions int64
 	total              arrivals
@@ -25,7 +25,7 @@ type Describer struct {
 	prompt []stream.Segment // scratch
 }
 
-// key is what arrivals and calls are grouped by.
+// key groups arrivals and calls.
 type key [dimensions]string
 
 // The dimensions of a key.
@@ -36,8 +36,7 @@ const (
 	dimensions
 )
 
-// call is what is kept of one call of a model. Cached is Prefix's hit, in whole
-// blocks.
+// call holds the lengths of one model call. cached is the prefix hit in whole blocks, see Prefix.
 type call struct {
 	input, output, cached int32
 	group                 uint32
@@ -52,8 +51,7 @@ func New() *Describer {
 	return d
 }
 
-// Add counts one arrival, of which it keeps no memory. Arrivals come in their
-// order.
+// Add adds one arrival and keeps no reference to it. Arrivals must be in order.
 func (d *Describer) Add(a *stream.Arrival) {
 	at := *a.At()
 	d.total.add(at)
@@ -75,13 +73,13 @@ func (d *Describer) Add(a *stream.Arrival) {
 	d.addCall(hit, r.InputTokens, r.OutputTokens, group)
 }
 
-// addCall notes a call.
+// addCall adds a model call.
 func (d *Describer) addCall(h hit, input, output int64, group uint32) {
 	d.history.count(h, input)
 	d.calls = append(d.calls, call{int32(input), int32(output), int32(h.blocks(input)), group})
 }
 
-// addSession counts the steps of s, in their order.
+// addSession adds the steps of s, in order.
 func (d *Describer) addSession(s *stream.Session) {
 	d.addArrival(d.group(key{s.SLOClass, s.Tenant, s.Model}), s.ArrivalUS)
 	d.graphs.add(s)
@@ -103,13 +101,13 @@ func (d *Describer) addSession(s *stream.Session) {
 	d.graphs.end()
 }
 
-// group returns the number of k.
+// group returns the number of group k.
 func (d *Describer) group(k key) uint32 {
 	g, ok := d.groups[k]
 	if !ok {
 		g = uint32(len(d.keys))
 		for i := range k {
-			k[i] = strings.Clone(k[i]) // the caller's may be part of larger memory
+			k[i] = strings.Clone(k[i]) // the caller's string may be part of a larger buffer
 		}
 		d.groups[k] = g
 		d.keys = append(d.keys, k)
@@ -117,7 +115,7 @@ func (d *Describer) group(k key) uint32 {
 	return g
 }
 
-// addArrival counts an arrival in its parts.
+// addArrival adds an arrival to its groups.
 func (d *Describer) addArrival(group uint32, at stream.Micros) {
 	for i, name := range d.keys[group] {
 		if name == "" {
@@ -132,12 +130,12 @@ func (d *Describer) addArrival(group uint32, at stream.Micros) {
 	}
 }
 
-// Call is one call of a model, as whoever serves it sees it.
+// Call is one model call.
 type Call struct {
 	Model         string
 	Input, Output int64
-	// Cached are the leading tokens of the prompt that were there before, in whole
-	// blocks (see Prefix).
+	// Cached is the number of leading prompt tokens that were there before, in whole blocks (see
+	// Prefix).
 	Cached int64
 }
 
@@ -150,10 +148,9 @@ func (d *Describer) Calls(yield func(Call) bool) {
 	}
 }
 
-// OfferedUS is the time that the calls are spread over: from the first arrival to
-// the last or, if that is longer, as long as a session lasts in the mean over
-// its calls, were all calls of models answered at once. Sessions that arrive
-// steadily ask as much as that at the height of it.
+// OfferedUS is the time over which the calls are spread: from the first arrival to the last, or the
+// mean duration of sessions over their calls if that is longer, with instantaneous model calls. It
+// gives the peak load of sessions that arrive steadily.
 func (d *Describer) OfferedUS() int64 {
 	span := d.total.span()
 	if d.graphs.callTime > 0 {
@@ -162,7 +159,7 @@ func (d *Describer) OfferedUS() int64 {
 	return span
 }
 
-// Description returns what was gathered so far.
+// Description returns the statistics so far.
 func (d *Describer) Description() *Description {
 	t := &Description{Arrivals: d.total.n, Requests: d.requests, Sessions: d.sessions, Calls: int64(len(d.calls)),
 		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.total.rate(d.total.span()), CV: d.total.cv(), Timeline: d.timeline.get(),
@@ -177,7 +174,7 @@ func (d *Describer) Description() *Description {
 	return t
 }
 
-// statsBy returns the parts in one dimension, nil if there are none.
+// statsBy returns the groups in one dimension; nil if there are none.
 func (d *Describer) statsBy(dimension int) map[string]*Part {
 	calls := map[string][]call{}
 	for _, c := range d.calls {
@@ -190,7 +187,7 @@ func (d *Describer) statsBy(dimension int) map[string]*Part {
 		parts[name] = &Part{Calls: int64(len(of)), Lengths: lengthsOf(of)}
 	}
 	for name, a := range d.parts[dimension] {
-		if parts[name] == nil { // sessions whose steps name other models
+		if parts[name] == nil { // sessions whose steps use other models
 			parts[name] = &Part{}
 		}
 		p := parts[name]

@@ -2,34 +2,31 @@ package workloadstats
 
 import "blis/pkg/stream"
 
-// BlockSize is the tokens of the blocks in which hits are counted: that of the
-// default cluster, and of vLLM.
+// BlockSize is the tokens per block in which hits are counted: the default of clusters and of vLLM.
 const BlockSize = 16
 
-// history is the prompts and answers of calls, as a tree: from each place in it
-// segments lead on. A place is known by a digest of the way there, so that it
-// takes two numbers: among a million places two coincide with a probability of
-// 3 in 100 million.
+// history is a tree of all prompts and outputs: from each place, segments lead to others. A place
+// is identified by a digest of its path, so it takes two numbers. Among a million places the
+// probability of a collision is 3 in 100 million.
 type history struct {
-	// longest is the most tokens of the segment that were seen in this place.
+	// longest is the maximum length of the segment seen at this place.
 	longest map[uint64]int64
-	// tokens of the prompts that were counted, of which hit were there before and
-	// blocks in whole blocks; named have a name.
+	// Sums over the prompts counted: tokens, identified tokens (with a segment), cached tokens and
+	// cached tokens in whole blocks.
 	tokens, identified, cached, cachedInBlocks int64
 }
 
 // root is where prompts begin.
 const root uint64 = 14695981039346656037 // FNV-1a's offset
 
-// hit is how many leading tokens of a prompt were there before, and how many have
-// a name.
+// hit holds how many leading tokens of a prompt were there before, and how many have a segment.
 type hit struct{ cached, identified int64 }
 
-// blocks is the hit in whole blocks, of a prompt of so many tokens.
+// blocks is the hit in whole blocks, for a prompt of input tokens.
 func (h hit) blocks(input int64) int64 { return min(h.cached, input-1) / BlockSize * BlockSize }
 
-// add says how much of the prompt of a call was there before, from a place on,
-// and adds it, with the answer if the prompt has names to its end.
+// add returns how much of a prompt was there before, starting at a place, and adds the prompt. It
+// also adds the output if the prompt is fully identified.
 func (h *history) add(from uint64, prompt []stream.Segment, id string, input, output int64) hit {
 	if h.longest == nil {
 		h.longest = map[uint64]int64{}
@@ -55,7 +52,7 @@ func (h *history) add(from uint64, prompt []stream.Segment, id string, input, ou
 	return found
 }
 
-// count counts the hit of a prompt of so many tokens.
+// count adds the hit of a prompt of input tokens to the sums.
 func (h *history) count(of hit, input int64) {
 	h.tokens += input
 	h.identified += of.identified
@@ -63,7 +60,7 @@ func (h *history) count(of hit, input int64) {
 	h.cachedInBlocks += of.blocks(input)
 }
 
-// hitRatio is the share of the tokens that were there before, in whole blocks.
+// hitRatio is the share of tokens that were there before, in whole blocks.
 func (h *history) hitRatio() *float64 {
 	if h.tokens == 0 {
 		return nil
@@ -72,7 +69,7 @@ func (h *history) hitRatio() *float64 {
 	return &r
 }
 
-// prefix is what there is to say of all; nil without prompts.
+// prefix summarizes the sums; nil without prompts.
 func (h *history) prefix() *Prefix {
 	if h.tokens == 0 {
 		return nil
@@ -81,7 +78,7 @@ func (h *history) prefix() *Prefix {
 	return &Prefix{Identified: float64(h.identified) / of, Hit: float64(h.cached) / of, BlockHit: float64(h.cachedInBlocks) / of, BlockSize: BlockSize}
 }
 
-// child is the digest of the segment called id in a place.
+// child is the digest of the segment called id at a place.
 func child(place uint64, id string) uint64 {
 	for i := range len(id) {
 		place = (place ^ uint64(id[i])) * 1099511628211 // FNV-1a
@@ -89,8 +86,7 @@ func child(place uint64, id string) uint64 {
 	return mix(place, uint64(len(id)))
 }
 
-// mix mixes n into a digest (the finisher of Steele, Lea and Flood's
-// SplitMix64, OOPSLA 2014), after which all bits depend on all.
+// mix mixes n into a digest with the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 func mix(place, n uint64) uint64 {
 	x := place + (n+1)*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

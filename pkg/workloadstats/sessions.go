@@ -9,22 +9,23 @@ import (
 	"blis/pkg/stream"
 )
 
-// sessionGraphs are the session records. Own is the history of the one at hand.
+// sessionGraphs accumulates statistics of session records. session is the history of the current
+// one.
 type sessionGraphs struct {
 	workflows                   map[string]int64
-	calls, tools, depth, fanOut []int64 // of each session
-	thinkUS, toolUS             []int64 // of each step
+	calls, tools, depth, fanOut []int64 // per session
+	thinkUS, toolUS             []int64 // per step
 	session                     history
-	hitRatios                   []float64 // of each session that calls a model
-	previous                    history   // the sums of own when the session began
-	// callCount are the calls of models, lasted the sum over them of how long their
-	// session lasts, in µs, were all of them answered at once.
+	hitRatios                   []float64 // per session with model calls
+	previous                    history   // the sums of session before the current one
+	// callCount is the number of model calls. callTime is the sum of the durations of their
+	// sessions, in µs, with instantaneous model calls.
 	callCount, callTime float64
 
-	ends, depths, followers []int64 // scratch: of each step
+	ends, depths, followers []int64 // scratch, per step
 }
 
-// add counts s, but for its calls.
+// add adds s except for its calls.
 func (d *sessionGraphs) add(s *stream.Session) {
 	if d.workflows == nil {
 		d.workflows = map[string]int64{}
@@ -48,7 +49,7 @@ func (d *sessionGraphs) add(s *stream.Session) {
 			d.thinkUS = append(d.thinkUS, step.DelayUS)
 		}
 		if begin += step.DelayUS; !s.UntilUS.IsZero() && s.ArrivalUS+stream.Micros(begin) > s.UntilUS {
-			begin = max(0, int64(s.UntilUS-s.ArrivalUS)) // what would begin later does not happen
+			begin = max(0, int64(s.UntilUS-s.ArrivalUS)) // steps that would begin later are dropped
 		}
 		if step.Tool != "" {
 			tools++
@@ -69,19 +70,19 @@ func (d *sessionGraphs) add(s *stream.Session) {
 	d.previous = d.session
 }
 
-// call counts a call of the session at hand, with its whole prompt.
+// call adds a call of the current session, with its whole prompt.
 func (d *sessionGraphs) call(prompt []stream.Segment, id string, step *stream.SessionStep) {
 	d.session.count(d.session.add(root, prompt, id, step.InputTokens, step.OutputTokens), step.InputTokens)
 }
 
-// end closes the session at hand.
+// end closes the current session.
 func (d *sessionGraphs) end() {
 	if tokens := d.session.tokens - d.previous.tokens; tokens > 0 {
 		d.hitRatios = append(d.hitRatios, float64(d.session.cachedInBlocks-d.previous.cachedInBlocks)/float64(tokens))
 	}
 }
 
-// conversations are the conversations that requests name.
+// conversations accumulates statistics of the sessions that requests name.
 type conversations struct {
 	turns   map[string]int64
 	history history
@@ -94,12 +95,12 @@ func (t *conversations) add(r *stream.Request) {
 	if n, seen := t.turns[r.Session]; seen {
 		t.turns[r.Session] = n + 1
 	} else {
-		t.turns[strings.Clone(r.Session)] = 1 // the caller's may be part of larger memory
+		t.turns[strings.Clone(r.Session)] = 1 // the caller's string may be part of a larger buffer
 	}
 	t.history.count(t.history.add(child(root, r.Session), r.Prompt, r.ID, r.InputTokens, r.OutputTokens), r.InputTokens)
 }
 
-// sessionStats is what there is to say of sessions, nil without any.
+// sessionStats summarizes sessions; nil without any.
 func (d *Describer) sessionStats() *Sessions {
 	g, t := &d.graphs, &d.conversations
 	if len(g.calls) == 0 && len(t.turns) == 0 {

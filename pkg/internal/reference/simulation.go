@@ -195,9 +195,9 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 	at = slices.Min(times)
 	// Nothing changes between two instants, so only the first read between them matters.
 	if every := s.config.SnapshotUS; every > 0 && !s.snapshotRead {
-		if look := (s.last/every + 1) * every; look < at {
+		if readAt := (s.last/every + 1) * every; readAt < at {
 			s.snapshotRead = true
-			return look, true
+			return readAt, true
 		}
 	}
 	s.last, s.snapshotRead = at, false

@@ -1,11 +1,11 @@
 package model
 
-// indexBytes is what the indexer of DeepSeek-V3.2 keeps of a token in a layer
-// for each of its numbers: 8 bits, and a scale of 32 for 128 of them
-// (vllm/model_executor/models/deepseek_v2.py, DeepseekV32IndexerCache).
+// indexBytes is the size of a number that the indexer of DeepSeek-V3.2 stores per token and layer:
+// 8 bits, and a 32-bit scale for 128 numbers (vllm/model_executor/models/deepseek_v2.py,
+// DeepseekV32IndexerCache).
 const indexBytes = 1 + 4.0/128
 
-// kvBytes is what a layer keeps of one token.
+// kvBytes is the KV cache size of one token in a layer.
 func (t *Attention) kvBytes(each float64) int64 {
 	if m := t.MLA; m != nil {
 		return bytesOf(int64(m.KVRank+m.RopeDim), each) + bytesOf(int64(m.IndexDim), indexBytes)
@@ -13,9 +13,9 @@ func (t *Attention) kvBytes(each float64) int64 {
 	return bytesOf(2*int64(t.KVHeads*t.HeadDim), each)
 }
 
-// pairFLOPs are those of a token that attends to another: the product of query
-// and key, and that of weight and value, each a multiplication and an addition.
-// With MLA they are those of prefill, which expands keys and values.
+// pairFLOPs is the cost of a token attending to another: the products of query and key and of
+// weight and value, each a multiplication and an addition. With MLA it is the cost in prefill,
+// which expands keys and values.
 func (t *Attention) pairFLOPs() int64 {
 	if m := t.MLA; m != nil {
 		return 2 * int64(t.Heads) * int64(m.NopeDim+m.RopeDim+m.VDim)
@@ -23,9 +23,9 @@ func (t *Attention) pairFLOPs() int64 {
 	return 4 * int64(t.Heads*t.HeadDim)
 }
 
-// decodePairFLOPs are those of the newest token of a sequence. With MLA its
-// query goes into the latent space, where keys and values are one vector
-// (DeepSeek-V2, arXiv 2405.04434, §2.1.2; vllm/v1/attention/backends/mla).
+// decodePairFLOPs is pairFLOPs for the newest token of a sequence. With MLA its query is mapped
+// into the latent space, where keys and values are one vector (DeepSeek-V2, arXiv 2405.04434,
+// §2.1.2; vllm/v1/attention/backends/mla).
 func (t *Attention) decodePairFLOPs() int64 {
 	if m := t.MLA; m != nil {
 		return 2 * int64(t.Heads) * int64(2*m.KVRank+m.RopeDim)
@@ -33,7 +33,7 @@ func (t *Attention) decodePairFLOPs() int64 {
 	return t.pairFLOPs()
 }
 
-// KVBytesPerToken is what all layers keep of one token, windows left aside.
+// KVBytesPerToken is the KV cache size of one token in all layers, ignoring windows.
 func (a *Architecture) KVBytesPerToken() int64 {
 	n := int64(0)
 	for _, l := range a.Layers {
@@ -42,28 +42,29 @@ func (a *Architecture) KVBytesPerToken() int64 {
 	return n
 }
 
-// WeightBytes is what the weights take as stored.
+// WeightBytes is the stored size of the weights.
 func (a *Architecture) WeightBytes() int64 {
 	w := a.Work()
 	return w.Dense.Bytes + int64(w.ExpertLayers)*int64(w.Experts)*w.Expert.Bytes + w.Head.Bytes + w.Embedding.Bytes
 }
 
-// AttentionFLOPs are those of one token in the projections of all layers; each
-// token that it attends to costs Work's PairFLOPs more.
+// AttentionFLOPs is the cost of one token in the attention projections of all layers; each token
+// that it attends to adds Work's PairFLOPs.
 func (a *Architecture) AttentionFLOPs() int64 { return 2 * a.Parameters().Attention }
 
-// MLPFLOPs are those of one token in the feed-forward parts of all layers.
+// MLPFLOPs is the cost of one token in the feed-forward parts of all layers.
 func (a *Architecture) MLPFLOPs() int64 {
 	p := a.Parameters()
 	return 2 * (p.MLP + p.Shared + p.Active + p.Router)
 }
 
-// Work sums up what the model asks of a machine.
+// Work returns the model's demand on a machine.
 func (a *Architecture) Work() Work {
 	p, precision := a.Parameters(), a.Precision
 	w := Work{Layers: a.layers(), Hidden: a.Hidden}
 	w.Dense = Weights{p.Attention + p.MLP + p.Shared + p.Router + p.Norms,
-		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared, precision.matmul(false)) + bytesOf(p.Router+p.Norms, precision.unquantized())}
+		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared,
+			precision.matmul(false)) + bytesOf(p.Router+p.Norms, precision.unquantized())}
 	matrix := Weights{p.Embedding, bytesOf(p.Embedding, precision.unquantized())}
 	w.Head, w.Embedding = matrix, matrix
 	if a.TiedEmbeddings {
@@ -97,7 +98,7 @@ func (a *Architecture) Work() Work {
 	return w
 }
 
-// minNonZero is the smaller of two counts, of which 0 is none yet.
+// minNonZero returns the smaller of two counts; a is 0 if unset.
 func minNonZero(a, b int) int {
 	if a == 0 {
 		return b

@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// periodic has arrival k, from 1, at k gaps and a part of jitter of one: what
-// one arrival is late moves no other, so that they do not drift. The gaps have
-// cv jitter/√6.
+// periodic has arrival k, from 1, at k gaps plus a random part of jitter gaps. A late arrival does
+// not delay others, so arrivals do not drift. The cv of the gaps is jitter/√6.
 func periodic(p *params, gapUS float64) arrivalClock {
 	jitter := 0.0
 	if p.has("jitter") {
@@ -26,9 +25,9 @@ func periodic(p *params, gapUS float64) arrivalClock {
 // maxSpikeS is 31 years.
 const maxSpikeS = 1e9
 
-// spikes are Poisson arrivals whose rate has two levels, the mean of which is
-// that of the gap: unit exponentials add up to an area below the rate, and an
-// arrival is where the rate has had it.
+// spikes are Poisson arrivals with two alternating rates whose mean is that of the gap. Unit
+// exponentials add up to an area under the rate; an arrival is where the rate's integral reaches
+// it.
 func spikes(p *params, gapUS float64) arrivalClock {
 	interval := p.between("interval_s", 1e-6, maxSpikeS) * 1e6
 	duration := p.between("duration_s", 1e-6, maxSpikeS) * 1e6
@@ -38,7 +37,7 @@ func spikes(p *params, gapUS float64) arrivalClock {
 	}
 	quiet := interval - duration
 	rate := interval / (quiet + times*duration) / gapUS
-	whole, before := interval/gapUS, quiet*rate // areas of an interval and of what is quiet in it
+	whole, before := interval/gapUS, quiet*rate // areas of an interval and of its quiet part
 	area := 0.0
 	return func(r *rand.Rand) float64 {
 		area += unitExponential(r)
@@ -51,15 +50,15 @@ func spikes(p *params, gapUS float64) arrivalClock {
 	}
 }
 
-// maxBurst bounds how many arrive at one instant.
+// maxBurst is the maximum burst size.
 const maxBurst = 1e6
 
-// adversarial has size arrivals at each multiple of size gaps: two clients of
-// one size and rate strike at the same instants.
+// adversarial has size arrivals at each multiple of size gaps: two clients of one size and rate
+// strike at the same instants.
 func adversarial(p *params, gapUS float64) arrivalClock {
 	size := p.between("burst_size", 1, maxBurst)
 	if p.err == nil && size != math.Trunc(size) {
-		p.fail("burst_size", "must be a whole number, is %g", size)
+		p.fail("burst_size", "must be an integer, is %g", size)
 	}
 	k := 0.0
 	return func(*rand.Rand) float64 {
