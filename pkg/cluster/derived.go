@@ -44,8 +44,8 @@ const fromFile = "latency.from"
 // presets are those that the preset of the engine version gives.
 var presets = derivable[:9]
 
-// basis says what derived values of d follow from.
-func (d *Deployment) basis() string {
+// derivedFrom says what derived values of d follow from.
+func (d *Deployment) derivedFrom() string {
 	e := &d.Engine
 	text := fmt.Sprintf("%s on %dx%dx%d", d.Model, e.TensorParallelSize, e.PipelineParallelSize, e.DataParallelSize)
 	for _, part := range []struct{ before, value string }{{" ", d.GPU}, {", config ", d.ModelConfig}, {", preset ", e.Preset},
@@ -78,7 +78,7 @@ func (d *Deployment) settle() {
 		return
 	}
 	all := k.Values
-	k.Of, k.Values = d.basis(), nil
+	k.Of, k.Values = d.derivedFrom(), nil
 	for _, path := range derivable.Names() {
 		if slices.Contains(all, path) {
 			k.Values = append(k.Values, path)
@@ -115,11 +115,11 @@ func (c *Config) forget(by *said) error {
 // forget does so for the deployment whose values are at paths that begin with at.
 func (d *Deployment) forget(at string, by *said) error {
 	k := d.Derived
-	other := k.Of != d.basis()
+	other := k.Of != d.derivedFrom()
 	ofFile := slices.Contains(k.Values, fromFile)
 	times := by.givesTimes(at, ofFile)
 	if other && ofFile && !times {
-		return by.fault(at+"latency", "is from a file of coefficients, for %s; for %s say latency.from again, or other step times", k.Of, d.basis())
+		return by.fault(at+"latency", "comes from a file of coefficients for %s; for %s set latency.from again, or other step times", k.Of, d.derivedFrom())
 	}
 	fresh := &Deployment{Engine: defaultEngine()}
 	k.Values = slices.DeleteFunc(k.Values, func(path string) bool {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLatencyFrom: a cluster file takes the coefficients of a file beside it, where
-// these are of its model, GPU and parallelism.
+// TestLatencyFrom: latency.from loads the coefficients of a file that are for the
+// deployment's model, GPU and parallelism.
 func TestLatencyFrom(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -46,7 +46,7 @@ coefficients:
 	}
 	for _, bad := range []struct{ latency, set, want string }{
 		{"{from: none.yaml}", "", "c.yaml:2:94: deployments[0].latency.from: stat " + filepath.Join(dir, "none.yaml")},
-		{"{from: own.yaml, beta_us: [1, 2, 3]}", "", "give one of these"},
+		{"{from: own.yaml, beta_us: [1, 2, 3]}", "", "set only one of them"},
 		{"{from: own.yaml}", "deployments.main.gpu=A100", "(has meta-llama/Llama-3.1-8B on H100-SXM-80GB, tensor parallelism 1)"},
 		{"{from: c.yaml}", "", "c.yaml"},
 	} {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// with is a cluster with these fields beside its deployment.
-func with(fields string, sets ...string) (*Config, error) {
+// parseSmallCluster resolves smallCluster with further fields.
+func parseSmallCluster(fields string, sets ...string) (*Config, error) {
 	return parseCluster(smallCluster+fields+"\n", sets...)
 }
 
@@ -27,8 +27,8 @@ func policyJSON(t *testing.T, c *Config) string {
 	return string(text)
 }
 
-// TestSetsMeanTheSame: sets make the same policies as a file, whichever is first.
-func TestSetsMeanTheSame(t *testing.T) {
+// TestOverridesEqualFile: overrides make the same policies as a file, in any order.
+func TestOverridesEqualFile(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		sets []string
@@ -53,19 +53,19 @@ func TestSetsMeanTheSame(t *testing.T) {
 			"priority: {type: tree, root: {if: req.turn > 1, then: 3, else: {if: req.turn < 1, then: 4, else: 5}}}"},
 		{"", []string{"priority.params.map.type=5", "priority.type=tenant-priority"}, "priority: {type: tenant-priority, params: {map: {type: 5}}}"},
 	} {
-		got, err := with(c.file, c.sets...)
+		got, err := parseSmallCluster(c.file, c.sets...)
 		if err != nil {
 			t.Errorf("%s, %v: %v", c.file, c.sets, err)
 			continue
 		}
-		want, err := with("policies: {" + c.want + "}")
+		want, err := parseSmallCluster("policies: {" + c.want + "}")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(policyJSON(t, want), policyJSON(t, got)); diff != "" {
-			t.Errorf("%s, %v: as a file (-) and set (+):\n%s", c.file, c.sets, diff)
+			t.Errorf("%s, %v: in the file (-) and overridden (+):\n%s", c.file, c.sets, diff)
 		}
-		// What is printed is what was built.
+		// The printed configuration has the same policies.
 		text, err := json.Marshal(got)
 		if err != nil {
 			t.Fatal(err)
@@ -75,18 +75,18 @@ func TestSetsMeanTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(policyJSON(t, got), policyJSON(t, again)); diff != "" {
-			t.Errorf("%s, %v: set (-) and what its JSON says (+):\n%s", c.file, c.sets, diff)
+			t.Errorf("%s, %v: overridden (-) and parsed from its JSON (+):\n%s", c.file, c.sets, diff)
 		}
 	}
 }
 
-// TestSetPartOfWhatIsAbsent: the rest of it is as by default.
-func TestSetPartOfWhatIsAbsent(t *testing.T) {
-	c, err := with("", "control_plane.flow_control.saturation=2")
+// TestOverrideInsideMissingSection: the rest of the section has its defaults.
+func TestOverrideInsideMissingSection(t *testing.T) {
+	c, err := parseSmallCluster("", "control_plane.flow_control.saturation=2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := with("", "control_plane={routing_latency_us: 5}")
+	all, err := parseSmallCluster("", "control_plane={routing_latency_us: 5}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +98,9 @@ func TestSetPartOfWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// TestFaultsOfSets: an error is that of the set that says it, in its file if it is in
-// one.
-func TestFaultsOfSets(t *testing.T) {
+// TestOverrideErrors: an error names the override that caused it or its position in a
+// file of overrides.
+func TestOverrideErrors(t *testing.T) {
 	chain := "policies: {admission: {type: chain, of: [{type: rate-limit}]}}"
 	file := filepath.Join(t.TempDir(), "sets.json")
 	if err := os.WriteFile(file, []byte("{\n \"deployments.main.replicas\": 2,\n \"routing.params.queue-depth\": -1,\n \"routing.type\": \"weighted\"}"), 0o666); err != nil {
@@ -127,29 +127,29 @@ func TestFaultsOfSets(t *testing.T) {
 		{"policies: {scheduler: {type: tree, root: '5'}}", nil, `policies.scheduler.root: must be a number or {use: {type: …}}, is "5"`},
 		{"policies: {admission: {type: token-bucket, params: {per_tenant: 'yes'}}}", nil, `must be true or false, is "yes"`},
 	} {
-		_, err := with(c.file, c.sets...)
+		_, err := parseSmallCluster(c.file, c.sets...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %v: %v\nwant %s", c.file, c.sets, err, c.want)
 		}
 		if fault := new(strictyaml.Error); err != nil && !errors.As(err, &fault) {
-			t.Errorf("%v has no place", err)
+			t.Errorf("%v has no position", err)
 		}
 	}
 }
 
-// TestIdleSettings: what is said and has no effect is told, and nothing else is.
-func TestIdleSettings(t *testing.T) {
+// TestUnusedSettingsAreReported: settings without effect are warnings, others are not.
+func TestUnusedSettingsAreReported(t *testing.T) {
 	for fields, want := range map[string][]string{
 		"": nil,
 		"control_plane: {shadow_blocks: 5, shadow_evictions: true}": {
-			"control_plane.shadow_blocks has no effect: no policy looks at the router's shadow of prefixes",
-			"control_plane.shadow_evictions has no effect: no policy looks at the router's shadow of prefixes"},
+			"control_plane.shadow_blocks has no effect: no policy uses the router's shadow of prefixes",
+			"control_plane.shadow_evictions has no effect: no policy uses the router's shadow of prefixes"},
 		"control_plane: {shadow_blocks: 5, shadow_evictions: true}\npolicies: {routing: {type: prefix-affinity}}":              nil,
-		"control_plane: {snapshots: {cache: periodic 1s}}":                                                                     {"control_plane.snapshots.cache has no effect: no policy looks at it"},
+		"control_plane: {snapshots: {cache: periodic 1s}}":                                                                     {"control_plane.snapshots.cache has no effect: no policy reads it"},
 		"control_plane: {snapshots: {cache: periodic 1s}}\npolicies: {routing: {type: weighted, params: {precise-prefix: 1}}}": nil,
-		"control_plane: {snapshots: {default: periodic 1s}}":                                                                   {"control_plane.snapshots.default has no effect: no policy looks at a field that has it"},
+		"control_plane: {snapshots: {default: periodic 1s}}":                                                                   {"control_plane.snapshots.default has no effect: no policy reads a field that uses it"},
 		"control_plane: {snapshots: {default: periodic 1s}, flow_control: {}}":                                                 nil,
-		"control_plane: {snapshots: {default: periodic 1s, queue_depth: immediate}}\npolicies: {admission: {type: slo-gated}}": {"control_plane.snapshots.default has no effect: no policy looks at a field that has it"},
+		"control_plane: {snapshots: {default: periodic 1s, queue_depth: immediate}}\npolicies: {admission: {type: slo-gated}}": {"control_plane.snapshots.default has no effect: no policy reads a field that uses it"},
 		"control_plane: {max_delays: 3}": {"control_plane.max_delays has no effect: admission never delays"},
 		"control_plane: {max_delays: 3}\npolicies: {admission: {type: rate-limit, params: {action: delay, delay_ms: 5}}}":                             nil,
 		"policies: {admission: {type: rate-limit, params: {delay_ms: 5}}}":                                                                            {"policies.admission.params.delay_ms has no effect: the action is reject"},
@@ -180,14 +180,14 @@ func TestIdleSettings(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s:\n%s", fields, diff)
 		}
-		// All that is printed is not stated.
+		// The defaults in a printed configuration do not count as set.
 		text, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var again []string
 		if _, err := parse(string(text), Options{Warn: func(w string) { again = append(again, w) }}); err != nil || cmp.Diff(got, again) != "" {
-			t.Errorf("%s, as it is printed: %v, %v", fields, again, err)
+			t.Errorf("%s, parsed from its JSON: %v, %v", fields, again, err)
 		}
 	}
 }

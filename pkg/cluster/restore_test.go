@@ -14,9 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// variants are clusters of each kind that there is: deployments, and what else a
-// file may say.
-var variants = []struct{ deployment, rest string }{
+// clusterVariants are clusters of every kind: a deployment and the rest of the file.
+var clusterVariants = []struct{ deployment, rest string }{
 	{"model: m, engine: {num_gpu_blocks_override: 100}, latency: {model: linear, alpha_us: [0.1, 1e-7, 0], beta_us: [1, 1.5, 123456789.25, 0]}", ""},
 	{"model: Qwen/Qwen3-8B, gpu: h100, latency: {jitter: {cv: 0.05}}", ""},
 	{"model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100, replicas: 3, engine: {preset: vllm-0.15, vllm_version: 0.15.1, max_num_seqs: 64}", ""},
@@ -40,22 +39,22 @@ var variants = []struct{ deployment, rest string }{
 	{"model: Qwen/Qwen3-8B, gpu: H100", "policies: {admission: {type: tree, root: {if: req.delays > 2.0, then: reject, else: admit}}, priority: {type: expression, priority: req.input_tokens}}\n"},
 }
 
-// What runs and --print-config show of a cluster is a cluster file that means the
-// same, to the byte, whether it is resolved again or taken as it stands.
-func TestClustersAreTheirJSON(t *testing.T) {
-	for _, v := range variants {
+// TestPrintedClustersParseBack: a printed configuration is an equivalent cluster file,
+// to the byte, whether it is resolved again or restored.
+func TestPrintedClustersParseBack(t *testing.T) {
+	for _, v := range clusterVariants {
 		text := fmt.Sprintf("version: 1\ndeployments:\n  - {id: main, %s}\n%s", v.deployment, v.rest)
 		c, err := parse(text, Options{})
 		if err != nil {
 			t.Errorf("%s\n%v", text, err)
 			continue
 		}
-		sameAgain(t, c, Options{})
+		checkRoundTrip(t, c, Options{})
 	}
 }
 
-// sameAgain reads what is shown of c, in both ways.
-func sameAgain(t *testing.T, c *Config, o Options) {
+// checkRoundTrip resolves and restores the JSON of c.
+func checkRoundTrip(t *testing.T, c *Config, o Options) {
 	t.Helper()
 	shown, err := json.Marshal(c)
 	if err != nil {
@@ -69,18 +68,18 @@ func sameAgain(t *testing.T, c *Config, o Options) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, shown)
 	}
-	for way, again := range map[string]*Config{"resolved again": resolved, "restored": restored} {
+	for how, again := range map[string]*Config{"resolved again": resolved, "restored": restored} {
 		if diff := cmp.Diff(c, again); diff != "" {
-			t.Errorf("%s, it is another one (+):\n%s\n%s", way, diff, shown)
+			t.Errorf("%s, it differs (+):\n%s\n%s", how, diff, shown)
 		}
 		if text, err := json.Marshal(again); err != nil || string(text) != string(shown) {
-			t.Errorf("%s, it is shown (%v) as\n%s\nnot as\n%s", way, err, text, shown)
+			t.Errorf("%s, it is printed (%v) as\n%s\nnot as\n%s", how, err, text, shown)
 		}
 	}
 }
 
-// Every model on every GPU that holds it, and every preset.
-func TestAllModelsAndGPUsAreTheirJSON(t *testing.T) {
+// TestAllModelsAndGPUsParseBack tries every model on every GPU, with all presets.
+func TestAllModelsAndGPUsParseBack(t *testing.T) {
 	known, err := hardware.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -92,17 +91,18 @@ func TestAllModelsAndGPUsAreTheirJSON(t *testing.T) {
 			c, err := parse(fmt.Sprintf("version: 1\ndeployments: [{id: main, model: %q, gpu: %q, engine: {preset: %s, tensor_parallel_size: 4}}]\n", arch.Name, gpu.ID, preset), Options{})
 			if err == nil {
 				tried++
-				sameAgain(t, c, Options{})
+				checkRoundTrip(t, c, Options{})
 			}
 		}
 	}
 	if tried < 50 {
-		t.Errorf("only %d pairs of model and GPU are possible", tried)
+		t.Errorf("only %d pairs of model and GPU are valid", tried)
 	}
 }
 
-// A cluster of hardware that is the user's own is restored where nobody knows that.
-func TestOwnHardwareIsRestored(t *testing.T) {
+// TestUserHardwareIsRestored: a restored cluster does not need the user's hardware
+// file.
+func TestUserHardwareIsRestored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "own.yaml")
 	if err := os.WriteFile(file, []byte("version: 1\ngpus: [{id: X1, peak_tflops: {bf16: 123.4}, memory_gib: 50, memory_gb_per_s: 1000, link: pcie, link_gb_per_s: 64, efficiency: {compute: 0.5}}]\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -112,11 +112,11 @@ func TestOwnHardwareIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameAgain(t, c, o)
+	checkRoundTrip(t, c, o)
 }
 
-// What a resolved configuration cannot be is refused, with its place.
-func TestImpossibleToRestore(t *testing.T) {
+// TestRestoreErrors: an invalid resolved configuration is rejected with a position.
+func TestRestoreErrors(t *testing.T) {
 	c, err := Load("", Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // assign sets v to a value of its own; null is no pointer.
 func assign(v reflect.Value, value string) error {
-	if v.Kind() == reflect.String && !decodesItself(v.Type()) {
+	if v.Kind() == reflect.String && !hasOwnUnmarshaler(v.Type()) {
 		text, err := textIn(value)
 		if err == nil {
 			v.SetString(text)
@@ -37,7 +37,7 @@ func assign(v reflect.Value, value string) error {
 		err = doc.Decode(fresh.Interface())
 	}
 	if err != nil {
-		return fmt.Errorf("must be %s, is %q%s", typeWord(v.Type()), value, reason(v.Type(), err))
+		return fmt.Errorf("must be %s, is %q%s", typeName(v.Type()), value, reason(v.Type(), err))
 	}
 	v.Set(fresh.Elem())
 	return nil
@@ -46,13 +46,13 @@ func assign(v reflect.Value, value string) error {
 // reason is what an error says of a value of type t where it has parts.
 func reason(t reflect.Type, err error) string {
 	e, ok := err.(*Error)
-	if !ok || strings.TrimSpace(e.Msg) == "" || partless(t) {
+	if !ok || strings.TrimSpace(e.Msg) == "" || isScalarKind(t) {
 		return ""
 	}
 	return ": " + e.Msg
 }
 
-func partless(t reflect.Type) bool {
+func isScalarKind(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Interface:
 		return false
@@ -90,9 +90,9 @@ func textIn(value string) (string, error) {
 	return plain, nil
 }
 
-// decodesItself reports whether values of a type have a form of their own in
+// hasOwnUnmarshaler reports whether values of a type have a form of their own in
 // files.
-func decodesItself(t reflect.Type) bool {
+func hasOwnUnmarshaler(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	for _, i := range []reflect.Type{
 		reflect.TypeFor[yaml.InterfaceUnmarshaler](), reflect.TypeFor[yaml.BytesUnmarshaler](),
@@ -105,12 +105,12 @@ func decodesItself(t reflect.Type) bool {
 	return false
 }
 
-func typeWord(t reflect.Type) string {
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "a whole number"
+		return "an integer"
 	case reflect.Uint64:
-		return "a whole number from 0"
+		return "an integer of at least 0"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Bool:

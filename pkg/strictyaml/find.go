@@ -8,26 +8,26 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Has reports whether the document says what is at path.
+// Has reports whether the document sets the value at path.
 func (d *Doc) Has(path string) bool { return d.find(path) != nil }
 
 // find returns the value at path ("clients[2].arrival.cv"), nil if there is
-// none. Aliases and merged mappings are followed.
+// none. It follows aliases and merge keys.
 func (d *Doc) find(path string) ast.Node {
 	parts := strings.Split(strings.ReplaceAll(path, "[", ".["), ".")
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-	return d.below(d.file.Docs[0].Body, parts)
+	return d.descend(d.file.Docs[0].Body, parts)
 }
 
-// below returns the value that parts lead to from node. Several may be one key,
-// which then has dots of its own.
-func (d *Doc) below(node ast.Node, parts []string) ast.Node {
+// descend returns the value at parts below node. Several parts may form one key
+// that contains dots.
+func (d *Doc) descend(node ast.Node, parts []string) ast.Node {
 	if len(parts) == 0 {
 		return node
 	}
 	for n := 1; n <= len(parts); n++ {
 		if c := d.child(node, strings.Join(parts[:n], ".")); c != nil {
-			if found := d.below(c, parts[n:]); found != nil {
+			if found := d.descend(c, parts[n:]); found != nil {
 				return found
 			}
 		}
@@ -35,7 +35,7 @@ func (d *Doc) below(node ast.Node, parts []string) ast.Node {
 	return nil
 }
 
-// child returns the value that a node has under a key, or under "[i]".
+// child returns the value of a node for a key or for an index "[i]".
 func (d *Doc) child(node ast.Node, part string) ast.Node {
 	switch n := node.(type) {
 	case *ast.AnchorNode:
@@ -47,9 +47,9 @@ func (d *Doc) child(node ast.Node, part string) ast.Node {
 			return d.child(a.Value, part)
 		}
 	case *ast.MappingValueNode:
-		return d.among([]*ast.MappingValueNode{n}, part)
+		return d.lookupKey([]*ast.MappingValueNode{n}, part)
 	case *ast.MappingNode:
-		return d.among(n.Values, part)
+		return d.lookupKey(n.Values, part)
 	case *ast.SequenceNode:
 		i, err := strconv.Atoi(strings.Trim(part, "[]"))
 		if err != nil || i < 0 || i >= len(n.Values) {
@@ -60,8 +60,8 @@ func (d *Doc) child(node ast.Node, part string) ast.Node {
 	return nil
 }
 
-// among returns the value of a key, or else what a merged mapping has under it.
-func (d *Doc) among(values []*ast.MappingValueNode, key string) ast.Node {
+// lookupKey returns the value of a key in values or else in a merged mapping.
+func (d *Doc) lookupKey(values []*ast.MappingValueNode, key string) ast.Node {
 	var merged ast.Node
 	for _, v := range values {
 		switch v.Key.GetToken().Value {
@@ -76,8 +76,8 @@ func (d *Doc) among(values []*ast.MappingValueNode, key string) ast.Node {
 	return merged
 }
 
-// anchorOf returns the anchor that an alias stands for: the last of its name that
-// ends before the alias, nil if there is none. So no anchor leads to itself.
+// anchorOf returns the anchor that an alias refers to: the last of its name that
+// ends before the alias, nil if there is none. So no anchor contains itself.
 func (d *Doc) anchorOf(alias *ast.AliasNode) (anchor *ast.AnchorNode) {
 	name, at := alias.Value.GetToken().Value, alias.GetToken().Position
 	for _, node := range ast.Filter(ast.AnchorType, d.file.Docs[0].Body) {

@@ -9,9 +9,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Numbers is v with all numbers in it as float64, v being what a value of any
-// type is decoded into: whole numbers of files come as uint64 and int64. Those
-// beyond 2^53 become the nearest that a float64 has. v itself stays as it is.
+// Numbers returns a copy of v with all numbers as float64; v is a decoded value of
+// type any, in which integers are uint64 or int64. Integers beyond 2^53 become the
+// nearest float64.
 func Numbers(v any) any {
 	switch x := v.(type) {
 	case int:
@@ -36,9 +36,9 @@ func Numbers(v any) any {
 	return v
 }
 
-// numbers puts Numbers in the place of all values of any type in v.
-func numbers(v reflect.Value) {
-	if !holdsAny(v.Type(), map[reflect.Type]bool{}) {
+// normalizeNumbers applies Numbers to all values of type any in v.
+func normalizeNumbers(v reflect.Value) {
+	if !mayHoldAny(v.Type(), map[reflect.Type]bool{}) {
 		return
 	}
 	switch v.Kind() {
@@ -48,30 +48,30 @@ func numbers(v reflect.Value) {
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			numbers(v.Elem())
+			normalizeNumbers(v.Elem())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				numbers(v.Field(i))
+				normalizeNumbers(v.Field(i))
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			numbers(v.Index(i))
+			normalizeNumbers(v.Index(i))
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
 			elem := reflect.New(v.Type().Elem()).Elem()
 			elem.Set(v.MapIndex(key))
-			numbers(elem)
+			normalizeNumbers(elem)
 			v.SetMapIndex(key, elem)
 		}
 	}
 }
 
-// holdsAny reports whether a value of type t can hold one of any type.
-func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
+// mayHoldAny reports whether a value of type t can contain one of type any.
+func mayHoldAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
@@ -80,10 +80,10 @@ func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Interface:
 		return t.NumMethod() == 0
 	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return holdsAny(t.Elem(), seen)
+		return mayHoldAny(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if t.Field(i).IsExported() && holdsAny(t.Field(i).Type, seen) {
+			if t.Field(i).IsExported() && mayHoldAny(t.Field(i).Type, seen) {
 				return true
 			}
 		}
@@ -91,27 +91,27 @@ func holdsAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// decimal is a number as YAML 1.2 and JSON have it. The YAML library takes those
-// with an exponent and no point, and those beyond 64 bits, for texts.
+// decimal matches the numbers of YAML 1.2 and JSON. The YAML library reads numbers
+// with an exponent and no point, and numbers beyond 64 bits, as strings.
 var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
-// retype makes scalars of a document what t takes them in as, until restore: in a
-// value of any type, plain texts that are numbers become some; in a text, numbers
-// become what stands there, of which the library would change some (1.50, 007).
-func (d *Doc) retype(t reflect.Type) (restore func()) {
+// coerceScalars changes scalars of a document to suit t, until restore is called:
+// in a value of type any, plain strings that are numbers become numbers; in a
+// string, numbers keep their spelling, which the library would change (1.50, 007).
+func (d *Doc) coerceScalars(t reflect.Type) (restore func()) {
 	var undo []func()
-	// No visit fails, and of the faults that scalars finds checkNumbers tells.
-	_ = d.scalars(&d.file.Docs[0].Body, t, func(slot *ast.Node, t reflect.Type) error {
+	// The callback returns no error, and checkNumbers reports those of walkScalars.
+	_ = d.walkScalars(&d.file.Docs[0].Body, t, func(slot *ast.Node, t reflect.Type) error {
 		old := *slot
 		switch n := old.(type) {
 		case *ast.StringNode:
-			if takesAny(t) && n.Token.Type == token.StringType && !tagged(n.Token) && decimal.MatchString(n.Value) {
+			if acceptsAny(t) && n.Token.Type == token.StringType && !hasTag(n.Token) && decimal.MatchString(n.Value) {
 				number := ast.Float(n.Token)
-				number.Value, _ = strconv.ParseFloat(n.Value, 64) // beyond its range it is infinite
+				number.Value, _ = strconv.ParseFloat(n.Value, 64) // infinite beyond the range of float64
 				*slot = number
 			}
 		case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-			if t.Kind() == reflect.String && !decodesItself(t) {
+			if t.Kind() == reflect.String && !hasOwnUnmarshaler(t) {
 				*slot = ast.String(n.GetToken())
 			}
 		}
@@ -127,11 +127,11 @@ func (d *Doc) retype(t reflect.Type) (restore func()) {
 	}
 }
 
-// takesAny reports whether a t takes in scalars of any type. So may structs, by
-// methods of their own.
-func takesAny(t reflect.Type) bool {
+// acceptsAny reports whether a value of type t can be decoded from scalars of any
+// type. Structs can, by their own unmarshalers.
+func acceptsAny(t reflect.Type) bool {
 	return t.Kind() == reflect.Interface || t.Kind() == reflect.Struct
 }
 
-// tagged reports whether a tag says what a scalar is.
-func tagged(t *token.Token) bool { return t.Prev != nil && t.Prev.Type == token.TagType }
+// hasTag reports whether a scalar has a type tag.
+func hasTag(t *token.Token) bool { return t.Prev != nil && t.Prev.Type == token.TagType }

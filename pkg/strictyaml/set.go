@@ -64,14 +64,14 @@ func set(v reflect.Value, path []string, value string) error {
 	case reflect.Interface:
 		return setAny(v, path, value)
 	}
-	return fmt.Errorf("%q has no place: there is %s, which has no fields", path[0], typeWord(v.Type()))
+	return fmt.Errorf("%q has no place: there is %s, which has no fields", path[0], typeName(v.Type()))
 }
 
 // withDefaults makes a value of type t: what one with a form of its own decodes an
 // empty mapping to, if it does; else zero.
 func withDefaults(t reflect.Type) reflect.Value {
 	fresh := reflect.New(t)
-	if !decodesItself(t) {
+	if !hasOwnUnmarshaler(t) {
 		return fresh
 	}
 	doc, err := Parse("value", []byte("{}"))

@@ -41,7 +41,7 @@ type class struct {
 
 type word string
 
-// level is text with a form of its own: high, low.
+// level is text with its own unmarshaler: high or low.
 type level string
 
 func (l *level) UnmarshalText(text []byte) error {
@@ -52,7 +52,7 @@ func (l *level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-const someCluster = `
+const sampleCluster = `
 routing:
   type: weighted
   params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}
@@ -65,16 +65,15 @@ parts: [{id: a, count: 1}]
 shown: {a: {b: 1}}
 `
 
-// TestSetAnywhere: what a path and a value change, shown as the YAML of a file
-// that says the same.
-func TestSetAnywhere(t *testing.T) {
+// TestSetChanges: the result of a path and a value equals that of an equivalent file.
+func TestSetChanges(t *testing.T) {
 	get := func(c *cluster) map[string]any {
 		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use, "of": c.Routing.Of, "weights": c.Weights,
 			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "shown": c.Shown, "limit": c.Limit, "note": c.Note,
 			"admit": c.Routing.Admit, "level": c.Level}
 	}
 	for _, c := range []struct{ path, value, field, want string }{
-		// In maps of any type.
+		// In maps of values of type any.
 		{"routing.params.queue-depth", "1", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 1, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
 		{"routing.params.threshold.standard", "1e2", "params", "routing: {params: {threshold: {standard: 100, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
 		{"routing.params.threshold.best-effort", "true", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5, best-effort: true}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
@@ -94,7 +93,7 @@ func TestSetAnywhere(t *testing.T) {
 		{"limit", "5", "limit", "limit: 5"},
 		{"limit", "null", "limit", "{}"},
 		{"note", "a: b", "note", "note: 'a: b'"},
-		// In maps of one type.
+		// In typed maps.
 		{"weights.queue-depth", "0.5", "weights", "weights: {queue-depth: 0.5}"},
 		{"weights.main.x", "1e1", "weights", "weights: {main.x: 10}"},
 		{"words.a.b", "c", "words", "words: {a.b: c}"},
@@ -103,7 +102,7 @@ func TestSetAnywhere(t *testing.T) {
 		{"classes.new.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: standard}, new: {tier: x}}"},
 		{"lists.a.1", "7", "lists", "lists: {a: [1, 7]}"},
 		{"lists.b", "[3]", "lists", "lists: {a: [1, 2], b: [3]}"},
-		// Texts.
+		// Strings.
 		{"level", "high", "level", "level: high"},
 		{"routing.admit", `req.input_tokens > 5 ? "reject" : "admit"`, "admit", `routing: {admit: 'req.input_tokens > 5 ? "reject" : "admit"'}`},
 		{"routing.admit", "!tenant.burst", "admit", "routing: {admit: '!tenant.burst'}"},
@@ -114,7 +113,7 @@ func TestSetAnywhere(t *testing.T) {
 		{"routing.admit", "null", "admit", "routing: {admit: ''}"},
 	} {
 		var got, want cluster
-		if err := decode(someCluster, &got); err != nil {
+		if err := decode(sampleCluster, &got); err != nil {
 			t.Fatal(err)
 		}
 		if err := decode(c.want, &want); err != nil {
@@ -130,8 +129,8 @@ func TestSetAnywhere(t *testing.T) {
 	}
 }
 
-// TestSetNowhere: a set that fails says why and changes nothing.
-func TestSetNowhere(t *testing.T) {
+// TestSetErrors: a failed set says why and changes nothing.
+func TestSetErrors(t *testing.T) {
 	for _, c := range []struct{ path, value, want string }{
 		{"routing.params.queue-depth.x", "1", `"x" has no place: there is 0.3, which has no fields`},
 		{"routing.params.list.y", "1", `no element "y" among 2`},
@@ -150,18 +149,18 @@ func TestSetNowhere(t *testing.T) {
 		{"classes.new.teir", "x", `did you mean "tier"?`},
 		{"classes.gold.tier.x", "x", `"x" has no place: there is text, which has no fields`},
 		{"lists.a.5", "7", `no element "5" among 2`},
-		{"lists.a.1", "x", `must be a whole number, is "x"`},
-		{"limit", "many", `must be a whole number, is "many"`},
-		{"parts.a.count", "1.5", `must be a whole number, is "1.5"`},
+		{"lists.a.1", "x", `must be an integer, is "x"`},
+		{"limit", "many", `must be an integer, is "many"`},
+		{"parts.a.count", "1.5", `must be an integer, is "1.5"`},
 		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean "count"?`},
 		{"numbered.1", "x", `"1" cannot be a key here`},
 		{"level", "x", `must be text, is "x"`},
-		{"limit.x", "1", `"x" has no place: there is a whole number`},
+		{"limit.x", "1", `"x" has no place: there is an integer`},
 		{"routing..type", "x", "has an empty part"},
 	} {
 		var got, want cluster
 		for _, v := range []*cluster{&got, &want} {
-			if err := decode(someCluster, v); err != nil {
+			if err := decode(sampleCluster, v); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,8 +173,8 @@ func TestSetNowhere(t *testing.T) {
 	}
 }
 
-// TestSetCopies: maps and lists that are somebody else's too stay as they are.
-func TestSetCopies(t *testing.T) {
+// TestSetDoesNotChangeSharedValues: maps and lists that others also use stay as they are.
+func TestSetDoesNotChangeSharedValues(t *testing.T) {
 	inner, list, weights := map[string]any{"low": 1.0}, []any{1.0}, map[string]float64{"a": 1}
 	v := cluster{Routing: policy{Params: map[string]any{"threshold": inner, "list": list}}, Weights: weights, Shown: weights}
 	given := maps.Clone(v.Routing.Params)

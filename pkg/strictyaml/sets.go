@@ -28,10 +28,10 @@ func ReadSets(name string) ([]Setting, error) {
 }
 
 func (d *Doc) sets() (sets []Setting, err error) {
-	defer recovered(d.name, &err)
+	defer recoverToError(d.name, &err)
 	entries, ok := entriesOf(d.file.Docs[0].Body)
 	if !ok {
-		return nil, d.fault(d.file.Docs[0].Body.GetToken(), `must be an object of paths and values, such as {"routing.params.queue-depth": 0.3}`)
+		return nil, d.errorAt(d.file.Docs[0].Body.GetToken(), `must be an object of paths and values, such as {"routing.params.queue-depth": 0.3}`)
 	}
 	var object map[string]any
 	if err := d.decode(&object, reflect.TypeFor[map[string]any]()); err != nil {
@@ -41,18 +41,18 @@ func (d *Doc) sets() (sets []Setting, err error) {
 		key := entry.Key.GetToken()
 		value, known := object[key.Value]
 		if _, nested := value.(map[string]any); nested {
-			return nil, d.fault(key, fmt.Sprintf("%s has an object; give each value its own path, such as %s.NAME", key.Value, key.Value))
+			return nil, d.errorAt(key, fmt.Sprintf("%s has an object; give each value its own path, such as %s.NAME", key.Value, key.Value))
 		}
 		if !known || entry.Key.IsMergeKey() || key.Value == "" || strings.Contains(key.Value, "=") {
-			return nil, d.fault(key, fmt.Sprintf("%q cannot be a path; one looks like routing.params.queue-depth", key.Value))
+			return nil, d.errorAt(key, fmt.Sprintf("%q cannot be a path; one looks like routing.params.queue-depth", key.Value))
 		}
 		var text bytes.Buffer
 		enc := json.NewEncoder(&text)
 		enc.SetEscapeHTML(false) // expressions compare
 		if err := enc.Encode(value); err != nil {
-			return nil, d.fault(key, fmt.Sprintf("%s: %v", key.Value, err))
+			return nil, d.errorAt(key, fmt.Sprintf("%s: %v", key.Value, err))
 		}
-		at := d.fault(key, "")
+		at := d.errorAt(key, "")
 		sets = append(sets, Setting{key.Value, strings.TrimSuffix(text.String(), "\n"), d.name, at.Line, at.Col})
 	}
 	return sets, nil

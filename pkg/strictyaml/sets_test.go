@@ -23,7 +23,7 @@ func readSets(t *testing.T, text string) ([]string, error) {
 	var texts []string
 	for _, s := range sets {
 		if s.File != name || s.Line < 1 || s.Col < 1 {
-			t.Errorf("%s: %s stands at %s:%d:%d", text, s.Path, s.File, s.Line, s.Col)
+			t.Errorf("%s: %s is at %s:%d:%d", text, s.Path, s.File, s.Line, s.Col)
 		}
 		texts = append(texts, s.Path+"="+s.Value)
 	}
@@ -69,7 +69,7 @@ func TestReadSets(t *testing.T) {
 		`{"a=b": 1}`:                           `f:1:2: "a=b" cannot be a path`,
 		`{"": 1}`:                              `f:1:2: "" cannot be a path`,
 		`{"a": 1`:                              "f:1:",
-		"a: 1\n---\nb: 1":                      "f: holds more than one document",
+		"a: 1\n---\nb: 1":                      "f: contains more than one document",
 	} {
 		if got, err := readSets(t, text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, got, err, want)
@@ -80,7 +80,7 @@ func TestReadSets(t *testing.T) {
 	}
 }
 
-// FuzzReadSets: the sets of a file, one by one, make the object that it holds.
+// FuzzReadSets: the settings of a file, one by one, make the object in the file.
 func FuzzReadSets(f *testing.F) {
 	for _, text := range []string{
 		`{"a": 0.3, "b-c": [1, [2, {"x": "y"}]], "d": "x y", "e": true, "f": 1e21, "g": null}`,
@@ -96,13 +96,13 @@ func FuzzReadSets(f *testing.F) {
 		sets, err := doc.sets()
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "f:") {
-				t.Errorf("%q: error without a place: %v", text, err)
+				t.Errorf("%q: error without a position: %v", text, err)
 			}
 			return
 		}
 		var want map[string]any
 		if err := doc.Decode(&want); err != nil {
-			t.Fatalf("%q: sets of what cannot be read: %v", text, err)
+			t.Fatalf("%q: has settings but cannot be decoded: %v", text, err)
 		}
 		got := map[string]any{}
 		for _, s := range sets {
@@ -117,12 +117,12 @@ func FuzzReadSets(f *testing.F) {
 		if !reflect.DeepEqual(want, got) {
 			a, _ := json.Marshal(want)
 			b, _ := json.Marshal(got)
-			t.Errorf("%q: the sets make %s, the file %s", text, b, a)
+			t.Errorf("%q: the settings make %s, the file %s", text, b, a)
 		}
 	})
 }
 
-// FuzzSet: no path and value crash, and what fails changes nothing.
+// FuzzSet: no path and value crash, and a failed set changes nothing.
 func FuzzSet(f *testing.F) {
 	for _, s := range [][2]string{
 		{"routing.params.threshold.standard", "20"}, {"routing.params.list.x.n", "[1, {a: 2}]"}, {"routing.use.use.admit", "a ? b : c"},
@@ -134,12 +134,12 @@ func FuzzSet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, value string) {
 		var got, want cluster
 		for _, v := range []*cluster{&got, &want} {
-			if err := decode(someCluster, v); err != nil {
+			if err := decode(sampleCluster, v); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := Set(&got, path, value); err != nil && !reflect.DeepEqual(want, got) {
-			t.Errorf("%s=%s: %v, and yet there is a change: %s", path, value, err, cmp.Diff(want, got))
+			t.Errorf("%s=%s: %v, but it changed: %s", path, value, err, cmp.Diff(want, got))
 		}
 	})
 }

@@ -1,10 +1,10 @@
 // Package strictyaml reads the files that people write: workload specs, cluster
-// files, policies. YAML and JSON alike, whatever the file's name, strictly: an
-// unknown field is an error that knows its line and the nearest known name, and
-// so is a key that stands there twice.
+// files, policies. It accepts YAML and JSON, whatever the file's name, and is
+// strict: an unknown field or a duplicate key is an error with its line and the
+// nearest known name.
 //
-// JSON is read as the YAML that it also is. What is no valid JSON but begins with
-// a brace is YAML too: comments and commas behind the last value are allowed.
+// JSON is parsed as YAML, of which it is a subset. Text that begins with a brace
+// need not be valid JSON: comments and trailing commas are allowed.
 package strictyaml
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Error is a fault in a configuration file. Line and Col count from 1; 0 means
-// that the place is not known (an empty file, a value set on the command line).
+// Error is an error in a configuration file. Line and Col count from 1; 0 means
+// that the position is unknown (an empty file, a value set on the command line).
 type Error struct {
 	File      string
 	Line, Col int
@@ -43,12 +43,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
-// Doc is a parsed file that still knows where everything stands. It is not for
-// several goroutines at once.
+// Doc is a parsed file that knows the position of every value. It is not safe
+// for concurrent use.
 type Doc struct {
 	name string
 	file *ast.File
-	// lines are those of the file, without their ends.
+	// lines are the lines of the file without line endings.
 	lines [][]rune
 }
 
@@ -64,33 +64,33 @@ func Read(name string) (*Doc, error) {
 	return Parse(name, data)
 }
 
-// Parse parses data; name is used in errors only.
+// Parse parses data. Errors use name as the file name.
 func Parse(name string, data []byte) (doc *Doc, err error) {
-	defer recovered(name, &err)
+	defer recoverToError(name, &err)
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-	if deepest(text) > maxNesting {
+	if maxDepth(text) > maxNesting {
 		return nil, &Error{File: name, Msg: fmt.Sprintf("nests deeper than %d brackets", maxNesting)}
 	}
 	d := &Doc{name: name, lines: splitLines(text)}
-	if d.file, err = parser.ParseBytes(untabbed(text), 0); err != nil {
-		return nil, d.located(err, nil)
+	if d.file, err = parser.ParseBytes(tabsToSpaces(text), 0); err != nil {
+		return nil, d.convertError(err, nil)
 	}
 	if len(d.file.Docs) == 0 || d.file.Docs[0].Body == nil {
 		return nil, &Error{File: name, Msg: "is empty"}
 	}
 	if len(d.file.Docs) > 1 {
-		return nil, &Error{File: name, Msg: "holds more than one document; one file, one document"}
+		return nil, &Error{File: name, Msg: "contains more than one document; one file, one document"}
 	}
 	return d, nil
 }
 
-// maxNesting is more than anybody writes; the YAML library takes memory with the
-// square of it.
+// maxNesting is deeper than any real file; the YAML library's memory grows with
+// the square of the depth.
 const maxNesting = 2000
 
-// deepest is how many brackets are open at most, whatever they stand for.
-func deepest(text string) (most int) {
+// maxDepth returns the maximum number of open brackets, also counting brackets in strings.
+func maxDepth(text string) (most int) {
 	open := 0
 	for i := range len(text) {
 		switch text[i] {
@@ -104,41 +104,41 @@ func deepest(text string) (most int) {
 	return most
 }
 
-// untabbed is text or, if that is JSON, text with blanks in the place of the tabs
-// between its tokens, of which the YAML library loses count.
-func untabbed(text string) []byte {
+// tabsToSpaces returns text and, if it is JSON, replaces the tabs between tokens:
+// the YAML library miscounts columns after tabs.
+func tabsToSpaces(text string) []byte {
 	if strings.Contains(text, "\t") && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
-		text = strings.ReplaceAll(text, "\t", " ") // no text of JSON holds one
+		text = strings.ReplaceAll(text, "\t", " ") // JSON strings contain no raw tabs
 	}
 	return []byte(text)
 }
 
-// Decode fills v, a pointer to a struct with yaml tags. Fields that the
-// document does not name keep the values that v has. Numbers in values of any
-// type come as float64, those in texts as they stand.
+// Decode fills v, a pointer to a struct with yaml tags. Fields that the document
+// does not set keep their values in v. Numbers become float64 in fields of type
+// any and keep their spelling in fields of type string.
 func (d *Doc) Decode(v any) error {
 	if err := d.decode(v, reflect.TypeOf(v)); err != nil {
 		return err
 	}
-	numbers(reflect.ValueOf(v))
+	normalizeNumbers(reflect.ValueOf(v))
 	return nil
 }
 
-// decode is Decode with numbers as the YAML library has them; t is the type of
-// what takes in the document.
+// decode is Decode with numbers of the types that the YAML library chooses; t is
+// the type of v.
 func (d *Doc) decode(v any, t reflect.Type) (err error) {
-	defer recovered(d.name, &err)
-	defer d.retype(t)()
+	defer recoverToError(d.name, &err)
+	defer d.coerceScalars(t)()
 	if err := yaml.NodeToValue(d.file.Docs[0].Body, v, yaml.Strict()); err != nil {
-		return d.located(d.firstUnknown(err, t), fieldNames(t))
+		return d.convertError(d.firstUnknownField(err, t), fieldNames(t))
 	}
 	return d.checkNumbers(t)
 }
 
-// firstUnknown is err or, if that is one unknown field of a mapping with several,
-// of which the YAML library names any, the error about the first of them. The
-// document cannot be decoded after it.
-func (d *Doc) firstUnknown(err error, t reflect.Type) error {
+// firstUnknownField returns err or, if err is about one of several unknown fields
+// of a mapping, the error about the first of them: the YAML library reports any.
+// The document cannot be decoded afterwards.
+func (d *Doc) firstUnknownField(err error, t reflect.Type) error {
 	var first, next *yaml.UnknownFieldError
 	if !errors.As(err, &first) {
 		return err
@@ -158,37 +158,37 @@ func (d *Doc) firstUnknown(err error, t reflect.Type) error {
 	return first
 }
 
-// mappingOf returns the mapping of several keys of which key is one, nil if there is
-// none.
+// mappingOf returns the mapping that contains key, nil if none does.
 func (d *Doc) mappingOf(key *token.Token) (found *ast.MappingNode) {
+	isKey := func(v *ast.MappingValueNode) bool { return v.Key.GetToken() == key }
 	ast.Walk(visitor(func(n ast.Node) {
-		if m, ok := n.(*ast.MappingNode); ok && slices.ContainsFunc(m.Values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken() == key }) {
+		if m, ok := n.(*ast.MappingNode); ok && slices.ContainsFunc(m.Values, isKey) {
 			found = m
 		}
 	}), d.file.Docs[0].Body)
 	return found
 }
 
-// visitor is called with every node.
+// visitor is a function called for every node of a tree.
 type visitor func(ast.Node)
 
-// Visit lets v see n and all in it.
+// Visit calls v for n and visits its children.
 func (v visitor) Visit(n ast.Node) ast.Visitor {
 	v(n)
 	return v
 }
 
-// recovered makes an error of a panic: the YAML library has some for documents
-// that no one would write.
-func recovered(name string, err *error) {
+// recoverToError turns a panic into an error: the YAML library panics on some
+// malformed documents.
+func recoverToError(name string, err *error) {
 	if r := recover(); r != nil {
 		*err = &Error{File: name, Msg: fmt.Sprintf("cannot be read as YAML or JSON: %v", r)}
 	}
 }
 
-// Errorf makes an error about the value at path ("clients[2].arrival.cv"),
-// placed at that value or, where the document does not have it, which the error
-// then says, at the nearest part of the path that it has.
+// Errorf returns an error about the value at path ("clients[2].arrival.cv") with
+// the position of that value. If the document does not contain the path, the
+// error says so and has the position of the nearest parent.
 func (d *Doc) Errorf(path, format string, args ...any) error {
 	e := &Error{File: d.name, Msg: path + ": " + fmt.Sprintf(format, args...)}
 	if d.find(path) == nil {
@@ -196,7 +196,7 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	}
 	for at := path; ; {
 		if node := d.find(at); node != nil {
-			if at, ok := d.begin(node); ok {
+			if at, ok := d.startOf(node); ok {
 				e.Line, e.Col = at.line, at.col
 			}
 			return e
@@ -209,8 +209,9 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	}
 }
 
-// located turns an error of the YAML library into one of ours.
-func (d *Doc) located(err error, fields []string) error {
+// convertError turns an error of the YAML library into an *Error; fields are the
+// known field names.
+func (d *Doc) convertError(err error, fields []string) error {
 	var ye yaml.Error
 	if !errors.As(err, &ye) {
 		return &Error{File: d.name, Msg: err.Error()}
@@ -219,25 +220,25 @@ func (d *Doc) located(err error, fields []string) error {
 	if t == nil {
 		return &Error{File: d.name, Msg: ye.GetMessage()}
 	}
-	e := d.fault(t, ye.GetMessage())
+	e := d.errorAt(t, ye.GetMessage())
 	var unknown *yaml.UnknownFieldError
 	var mistyped *yaml.TypeError
 	var overflow *yaml.OverflowError
 	switch {
 	case errors.As(err, &unknown):
 		e.Msg = fmt.Sprintf("unknown field %q", t.Value)
-		if near := registry.Closest(t.Value, fields); near != "" && near != t.Value { // else it is a field elsewhere
+		if near := registry.Closest(t.Value, fields); near != "" && near != t.Value { // else it is a field of another struct
 			e.Msg += fmt.Sprintf("; did you mean %q?", near)
 		}
 	case errors.As(err, &mistyped):
-		e.Msg = keyOf(t) + fmt.Sprintf("must be %s, is %q", typeWord(mistyped.DstType), t.Value)
+		e.Msg = keyOf(t) + fmt.Sprintf("must be %s, is %q", typeName(mistyped.DstType), t.Value)
 	case errors.As(err, &overflow):
-		e.Msg = keyOf(t) + fmt.Sprintf("must be %s of at most 64 bits, is %s", typeWord(overflow.DstType), t.Value)
+		e.Msg = keyOf(t) + fmt.Sprintf("must be %s of at most 64 bits, is %s", typeName(overflow.DstType), t.Value)
 	}
 	return e
 }
 
-// keyOf returns the key before the value t and a space, "" if it has none.
+// keyOf returns the key of the value t and a space, "" if t has no key.
 func keyOf(t *token.Token) string {
 	if t.Prev != nil && t.Prev.Type == token.MappingValueType && t.Prev.Prev != nil {
 		return t.Prev.Prev.Value + " "
@@ -245,7 +246,7 @@ func keyOf(t *token.Token) string {
 	return ""
 }
 
-// fieldNames lists the yaml names of all fields reachable from t.
+// fieldNames returns the yaml names of all fields reachable from t.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	seen := map[reflect.Type]bool{}
@@ -269,14 +270,14 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// namedField is a field of a struct by the name that it has in a document.
+// namedField is a struct field with its name in documents.
 type namedField struct {
 	name  string
-	index []int // as reflect.Type.FieldByIndex has it
+	index []int // for reflect.Type.FieldByIndex
 }
 
-// fields ranges over the fields of the struct t in a document, those of
-// embedded ("inline") structs among them.
+// fields iterates over the fields that the struct type t has in documents,
+// including those of embedded ("inline") structs.
 func fields(t reflect.Type) iter.Seq[namedField] {
 	return func(yield func(namedField) bool) {
 		for _, f := range reflect.VisibleFields(t) {

@@ -24,9 +24,10 @@ type Size struct {
 	Width int `yaml:"width"`
 }
 
-const good = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
+const sampleFile = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
 
-func TestFaultsHaveTheirPlace(t *testing.T) {
+// TestErrorsHavePositions: errors have file, line and column, and name the right value.
+func TestErrorsHavePositions(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "f.yaml: is empty",
 		"name: x\nnmae: y\n":              `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`,
@@ -34,14 +35,14 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"name: x\nname: y\n":              "f.yaml:2",
 		"name: [\n":                       "f.yaml:1",
 		"parts:\n - {id: a, count: many}": "f.yaml:2:",
-		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be a whole number, is 1.5",
+		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be an integer, is 1.5",
 		"parts:\n - {id: a, count: 99999999999999999999}":                       "f.yaml:2:",
 		"parts:\n - {id: a, on: maybe}":                                         `f.yaml:2:16: on must be true or false, is "maybe"`,
 		"parts:\n - {id: a, ratio: [1]}":                                        "f.yaml:2:",
-		"parts:\n - {id: a, count: lots}":                                       `f.yaml:2:19: count must be a whole number, is "lots"`,
+		"parts:\n - {id: a, count: lots}":                                       `f.yaml:2:19: count must be an integer, is "lots"`,
 		"extra: {x: high}":                                                      `f.yaml:1:12: x must be a number, is "high"`,
-		"parts:\n - {id: a, count: &x 1.9}":                                     "f.yaml:2:22: must be a whole number",
-		"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}":                     "must be a whole number, is 1.9",
+		"parts:\n - {id: a, count: &x 1.9}":                                     "f.yaml:2:22: must be an integer",
+		"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}":                     "must be an integer, is 1.9",
 		"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}": "f.yaml:3:",
 		"parts:\n - {id: a, count: true}":                                       "f.yaml:2:",
 		"parts:\n - {id: a, ratio: .inf}":                                       "f.yaml:2:19: must be a finite number, is .inf",
@@ -51,7 +52,7 @@ func TestFaultsHaveTheirPlace(t *testing.T) {
 		"parts:\n - {id: a, on: 1}":                                             "f.yaml:2:",
 		"parts:\n - {id: [1], count: 2}":                                        "f.yaml:2:",
 		"parts:\n - {id: a, widht: 1}":                                          `f.yaml:2:12: unknown field "widht"; did you mean "width"?`,
-		"parts:\n - {id: a, width: 1.5}":                                        "f.yaml:2:19: must be a whole number, is 1.5",
+		"parts:\n - {id: a, width: 1.5}":                                        "f.yaml:2:19: must be an integer, is 1.5",
 		"parts: {id: a}":                                                        "f.yaml:1:",
 		"parts: &a\n":                                                           "f.yaml",
 		"name: x\n---\nname: y\n":                                               "one file, one document",
@@ -73,13 +74,13 @@ func decode(text string, v any) error {
 }
 
 func TestErrorf(t *testing.T) {
-	doc, err := Parse("f.yaml", []byte(good))
+	doc, err := Parse("f.yaml", []byte(sampleFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
 		"parts[1].count": "f.yaml:5:12: parts[1].count: must be 3",
-		"parts[0].ratio": "f.yaml:3:", // not there: its parent's place
+		"parts[0].ratio": "f.yaml:3:", // missing: the position of its parent
 		"elsewhere":      "f.yaml: elsewhere is not in the file: must be 3",
 	} {
 		if err := doc.Errorf(path, "must be %d", 3); !strings.HasPrefix(err.Error(), want) {
@@ -105,7 +106,7 @@ func TestHas(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	var f file
-	if err := decode(good, &f); err != nil {
+	if err := decode(sampleFile, &f); err != nil {
 		t.Fatal(err)
 	}
 	for path, value := range map[string]string{"name": "y", "parts.b.count": "7", "parts.0.ratio": "0.5", "parts.0.width": "4", "parts.a.on": "true", "extra.queue-depth": "0.3"} {
@@ -120,7 +121,7 @@ func TestSet(t *testing.T) {
 		"nam":           `did you mean "name"?`,
 		"parts.c.count": `unknown element "c"`,
 		"parts.b.cout":  `did you mean "count"?`,
-		"parts.b.count": `must be a whole number, is "lots"`,
+		"parts.b.count": `must be an integer, is "lots"`,
 		"name.x":        "has no fields",
 		"parts..count":  "empty part",
 	} {
@@ -132,18 +133,18 @@ func TestSet(t *testing.T) {
 
 // FuzzDecode: no document crashes the reader.
 func FuzzDecode(f *testing.F) {
-	f.Add(good)
+	f.Add(sampleFile)
 	f.Add("parts: !!seq\n")
 	f.Add(`{"name": "x", "parts": [{"id": "a", "count": 1e2}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := decode(text, &file{})
 		if err != nil && !strings.HasPrefix(err.Error(), "f.yaml:") {
-			t.Errorf("%q: error without a place: %v", text, err)
+			t.Errorf("%q: error without a position: %v", text, err)
 		}
 	})
 }
 
-// Of several unknown fields the first one is named, again and again.
+// TestFirstUnknownField: of several unknown fields the first is reported, always.
 func TestFirstUnknownField(t *testing.T) {
 	for range 50 {
 		for text, want := range map[string]string{

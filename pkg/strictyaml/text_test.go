@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestPlacesInTexts: line and col are those of a place within the text at a.b;
-// the error must point at the X in the file.
-func TestPlacesInTexts(t *testing.T) {
+// TestPositionsInTexts: line and col are a position within the text at a.b; the error
+// must point at the X in the file.
+func TestPositionsInTexts(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		line, col  int
@@ -76,15 +76,15 @@ func TestPlacesInTexts(t *testing.T) {
 			continue
 		}
 		fault := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
-		if standsAt(c.file, fault) != "X" || fault.Msg != "a.b: wrong" {
-			t.Errorf("%s: the place is %v", c.name, fault)
+		if charAtError(c.file, fault) != "X" || fault.Msg != "a.b: wrong" {
+			t.Errorf("%s: the position is %v", c.name, fault)
 		}
 	}
 }
 
-// standsAt returns the character of file at the place of an error, "" if there
-// is none.
-func standsAt(file string, e *Error) string {
+// charAtError returns the character of file at the position of an error, "" if
+// there is none.
+func charAtError(file string, e *Error) string {
 	lines := strings.Split(strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(file), "\n")
 	if e.Line < 1 || e.Line > len(lines) {
 		return ""
@@ -95,8 +95,8 @@ func standsAt(file string, e *Error) string {
 	return ""
 }
 
-// TestPlacesOfValues: an error about a value stands where the value begins.
-func TestPlacesOfValues(t *testing.T) {
+// TestPositionsOfValues: an error about a value has the position where it begins.
+func TestPositionsOfValues(t *testing.T) {
 	for _, c := range []struct{ file, path, want string }{
 		{"a:\n  bc: 1\n  d: 2\n", "a", "f:2:3: a: wrong"},
 		{"a:\n  'b' : 1\n", "a", "f:2:3: a: wrong"},
@@ -125,9 +125,9 @@ func TestPlacesOfValues(t *testing.T) {
 	}
 }
 
-// TestBlanksInTexts: blanks have a place where they stand in the file as they do
-// in the text; so has the end of a text.
-func TestBlanksInTexts(t *testing.T) {
+// TestPositionsOfBlanks: blanks have a position if the file and the text have the same
+// ones; so has the end of a text.
+func TestPositionsOfBlanks(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		line, col  int
@@ -165,7 +165,7 @@ func TestBlanksInTexts(t *testing.T) {
 	}
 }
 
-// FuzzTextErrorf: an exact place has the character that the text has there.
+// FuzzTextErrorf: an exact position has the character that the text has there.
 func FuzzTextErrorf(f *testing.F) {
 	for _, text := range []string{
 		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n", "b: >-\n  one\n  two\n\n    three\n",
@@ -197,10 +197,10 @@ func FuzzTextErrorf(f *testing.F) {
 		if fault.Msg != "b: wrong" {
 			return
 		}
-		got := standsAt(file, fault)
-		folded := text[at] == ' ' && (got == "" || got == "\t") // an end of a line, a tab
+		got := charAtError(file, fault)
+		folded := text[at] == ' ' && (got == "" || got == "\t") // a line end or a tab
 		if got != string(text[at]) && got != `\` && !folded {
-			t.Errorf("%q: character %d is %q, at %d:%d stands %q", file, at, text[at], fault.Line, fault.Col, got)
+			t.Errorf("%q: character %d is %q, and %d:%d has %q", file, at, text[at], fault.Line, fault.Col, got)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"blis/pkg/model"
 )
 
-// one is a cluster of one deployment.
-func one(fields string, sets ...string) (*Deployment, []string, error) {
+// parseDeployment resolves a cluster of one deployment and returns its warnings.
+func parseDeployment(fields string, sets ...string) (*Deployment, []string, error) {
 	text := "version: 1\ndeployments:\n  - {id: main, " + fields + "}\n"
 	var warnings []string
 	c, err := parse(text, Options{Sets: sets, Warn: func(w string) { warnings = append(warnings, w) }})
@@ -23,9 +23,9 @@ func one(fields string, sets ...string) (*Deployment, []string, error) {
 	return &c.Deployments[0], warnings, nil
 }
 
-// TestBlocksAreThoseOfServers: vLLM 0.15.1 on H100s, as its log said
+// TestBlockCountsMatchServers compares with the logs of vLLM 0.15.1 on H100s
 // (inference-sim/training c4f03409, replay_data).
-func TestBlocksAreThoseOfServers(t *testing.T) {
+func TestBlockCountsMatchServers(t *testing.T) {
 	for _, m := range []struct {
 		model      string
 		tp, blocks int
@@ -35,34 +35,35 @@ func TestBlocksAreThoseOfServers(t *testing.T) {
 		{"mistralai/Mixtral-8x7B-v0.1", 2, 27510},
 		{"codellama/CodeLlama-34b-Instruct-hf", 2, 26602},
 	} {
-		d, _, err := one(fmt.Sprintf("model: %s, gpu: H100, engine: {tensor_parallel_size: %d, max_num_seqs: 128, max_model_len: 4096}", m.model, m.tp))
+		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: H100, engine: {tensor_parallel_size: %d, max_num_seqs: 128, max_model_len: 4096}", m.model, m.tp))
 		if err != nil {
 			t.Fatal(err)
 		}
-		off := 100 * (float64(d.Computed.KVBlocks)/float64(m.blocks) - 1)
-		if math.Abs(off) > 1 {
-			t.Errorf("%s: %d blocks, the server had %d: %+.2f %%", m.model, d.Computed.KVBlocks, m.blocks, off)
+		deviation := 100 * (float64(d.Computed.KVBlocks)/float64(m.blocks) - 1)
+		if math.Abs(deviation) > 1 {
+			t.Errorf("%s: %d blocks, the server had %d: %+.2f %%", m.model, d.Computed.KVBlocks, m.blocks, deviation)
 		}
-		t.Logf("%-40s TP %d: %5d blocks, the server had %5d: %+.2f %%", m.model, m.tp, d.Computed.KVBlocks, m.blocks, off)
+		t.Logf("%-40s TP %d: %5d blocks, the server had %5d: %+.2f %%", m.model, m.tp, d.Computed.KVBlocks, m.blocks, deviation)
 	}
 }
 
-// TestMemoryAddsUp: what --print-config shows is a sum, of each GPU.
-func TestMemoryAddsUp(t *testing.T) {
+// TestMemoryPartsAddUp: the parts that --print-config prints add up to the usable
+// memory of a GPU.
+func TestMemoryPartsAddUp(t *testing.T) {
 	for _, fields := range []string{
 		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8}",
 		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, pipeline_parallel_size: 2}",
 		"model: google/gemma-3-12b-it, gpu: L40S",
 		"model: Qwen/Qwen3-8B, gpu: RTX4090, engine: {kv_cache_dtype: fp8, max_model_len: 8192}",
 	} {
-		d, _, err := one(fields)
+		d, _, err := parseDeployment(fields)
 		if err != nil {
 			t.Errorf("%s: %v", fields, err)
 			continue
 		}
 		m := d.Computed.Memory
 		if m.Usable != m.Weights+m.Activations+m.Runtime+m.Communication+m.KVCache {
-			t.Errorf("%s: the sum is not one: %v", fields, m)
+			t.Errorf("%s: the parts do not add up: %v", fields, m)
 		}
 		if m.Blocks != m.KVCache/m.BlockBytes || int64(d.Computed.KVBlocks) != m.Blocks {
 			t.Errorf("%s: %d blocks of %d bytes in %d", fields, d.Computed.KVBlocks, m.BlockBytes, m.KVCache)
@@ -73,10 +74,10 @@ func TestMemoryAddsUp(t *testing.T) {
 	}
 }
 
-// TestWindowHold: of gemma's layers one in six sees everything; for each of the
-// first 64 blocks, of 1024 tokens, the five others hold five more.
-func TestWindowHold(t *testing.T) {
-	d, _, err := one("model: google/gemma-3-12b-it, gpu: H100")
+// TestSlidingWindowBlocks: one in six of gemma's layers has full attention; for each
+// of the first 64 blocks, 1024 tokens, the other five hold five more.
+func TestSlidingWindowBlocks(t *testing.T) {
+	d, _, err := parseDeployment("model: google/gemma-3-12b-it, gpu: H100")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,9 @@ func TestWindowHold(t *testing.T) {
 	}
 }
 
-// TestPresets: a preset gives what is not stated, by the GPU.
-func TestPresets(t *testing.T) {
+// TestPresetsFillUnsetValues: a preset depends on the GPU and fills values that are
+// not set.
+func TestPresetsFillUnsetValues(t *testing.T) {
 	for _, c := range []struct {
 		fields string
 		sets   []string
@@ -108,7 +110,7 @@ func TestPresets(t *testing.T) {
 		{"gpu: H100, engine: {max_num_seqs: 256}", []string{"deployments.main.engine.preset=vllm-0.15"}, "256 8192 true 0.9"},
 		{"gpu: H100", nil, "256 2048 false 0.9"},
 	} {
-		d, _, err := one("model: Qwen/Qwen3-8B, "+c.fields, c.sets...)
+		d, _, err := parseDeployment("model: Qwen/Qwen3-8B, "+c.fields, c.sets...)
 		if err != nil {
 			t.Errorf("%s: %v", c.fields, err)
 			continue
@@ -120,22 +122,22 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestLatencyIsFound: in the file, else measured, else computed.
-func TestLatencyIsFound(t *testing.T) {
+// TestLatencyModelSelection: the file wins, then measurements, then the roofline.
+func TestLatencyModelSelection(t *testing.T) {
 	const h100 = "model: meta-llama/Meta-Llama-3.1-8B-Instruct, gpu: h100"
 	for _, c := range []struct{ fields, model, warning string }{
 		{h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}", "linear", ""},
 		{h100 + ", latency: {alpha_us: [0, 0, 0], table: {prefill_tokens: [0, 100], decode_sequences: [0], context_tokens: [0], step_us: [10, 20]}}", "table", ""},
 		{h100 + ", latency: {model: roofline}", "roofline", ""},
-		{h100, "linear", ""}, // as measured
+		{h100, "linear", ""}, // measured
 		{h100 + ", engine: {quantization: fp8}", "roofline", "nothing was measured for"},
-		{h100 + ", engine: {dtype: bfloat16, kv_cache_dtype: bfloat16}", "linear", ""}, // what it has
+		{h100 + ", engine: {dtype: bfloat16, kv_cache_dtype: bfloat16}", "linear", ""}, // same as the model's own
 		{h100 + ", model_config: Qwen/Qwen3-8B", "roofline", "nothing was measured for"},
 		{h100 + ", engine: {tensor_parallel_size: 2}", "roofline", "nothing was measured for"},
 		{h100 + ", engine: {vllm_version: 0.19.0}", "linear", "measured with vLLM 0.6, here vllm_version is 0.19.0"},
 		{"model: Qwen/Qwen3-8B, gpu: L4, engine: {max_model_len: 4096}", "roofline", "nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB"},
 	} {
-		d, warnings, err := one(c.fields)
+		d, warnings, err := parseDeployment(c.fields)
 		if err != nil {
 			t.Errorf("%s: %v", c.fields, err)
 			continue
@@ -152,15 +154,15 @@ func TestLatencyIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissing: errors say where, and what would help.
-func TestWhatIsMissing(t *testing.T) {
+// TestResolveErrors: errors have a position and say what would help.
+func TestResolveErrors(t *testing.T) {
 	for fields, want := range map[string]string{
 		"model: deepseek-ai/DeepSeek-V3, gpu: L4":                                                                           "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 does not fit into 1 x L4-24GB",
 		"model: deepseek-ai/DeepSeek-V3, gpu: A100":                                                                         "it needs tensor_parallel_size 16",
 		"model: Qwen/Qwen3-8B, gpu: H10":                                                                                    `unknown GPU "H10"; did you mean`,
 		"model: Qwen/Qwen3-8":                                                                                               `unknown model "Qwen/Qwen3-8"; did you mean "Qwen/Qwen3-8B"?`,
-		"model: Qwen/Qwen3-8B":                                                                                              "no gpu is given",
-		"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}":                                                       "deployments[0].latency is not in the file: must be given",
+		"model: Qwen/Qwen3-8B":                                                                                              "no gpu is set",
+		"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}":                                                       "deployments[0].latency is not in the file: must be set",
 		"model: own, gpu: H100, model_config: nowhere.json":                                                                 "deployments[0].model_config: no such file",
 		"model: Qwen/Qwen3-8B, gpu: H100, engine: {dtype: float12}":                                                         `unknown dtype "float12"`,
 		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-9}":                                                         `unknown preset "vllm-9"`,
@@ -172,21 +174,21 @@ func TestWhatIsMissing(t *testing.T) {
 		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}":                                                  "must be recompute",
 		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: .inf}":                                                       "must be a finite number",
 		"model: Qwen/Qwen3-8B, gpu: H100, latency: {range: {input_tokens: [5]}}":                                            "latency.range.input_tokens: must be [least, largest], is [5]",
-		"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], alpha_us: [0, 0, 0]}": "engine.dtype: says nothing of a model that is not known",
+		"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], alpha_us: [0, 0, 0]}": "engine.dtype: has no effect on an unknown model",
 		"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}":                                          "it needs tensor_parallel_size 5",
 		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}":                                                         "must be at least 0",
 		"model: Qwen/Qwen3-8B, gpu: H100, latency: {jitter: {cv: -1}}":                                                      "jitter.cv: must be between 0 and 10, is -1",
-		"model: own, engine: {num_gpu_blocks_override: 9}, latency: {model: roofline}":                                      "a roofline cannot be computed: unknown model",
+		"model: own, engine: {num_gpu_blocks_override: 9}, latency: {model: roofline}":                                      "the roofline cannot be computed: unknown model",
 	} {
-		_, _, err := one(fields)
+		_, _, err := parseDeployment(fields)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", fields, err, want)
 		}
 	}
 }
 
-// TestWhatHasNoEffect is said.
-func TestWhatHasNoEffect(t *testing.T) {
+// TestSettingsWithoutEffectAreReported: each is a warning that says why.
+func TestSettingsWithoutEffectAreReported(t *testing.T) {
 	const h100 = "model: meta-llama/Llama-3.1-8B, gpu: h100"
 	for fields, want := range map[string]string{
 		h100 + ", engine: {swap_space: 4}":                                   "engine.swap_space has no effect",
@@ -194,27 +196,27 @@ func TestWhatHasNoEffect(t *testing.T) {
 		h100 + ", engine: {moe: {enable_all_to_all: true}}":                  "engine.moe has no effect: the model has no experts",
 		h100 + ", engine: {num_gpu_blocks_override: 99999}":                  "only 28421 blocks fit",
 		h100 + ", engine: {num_gpu_blocks_override: 100}":                    "a real vLLM would not start",
-		h100 + ", engine: {max_model_len: 200000}":                           "the model sees 131072 tokens at most",
+		h100 + ", engine: {max_model_len: 200000}":                           "the model supports at most 131072 tokens",
 		h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}":            "latency.beta_us has no effect",
 		h100 + ", latency: {model: roofline, range: {input_tokens: [1, 2]}}": "latency.range has no effect",
 		h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], decode_sequences: [0], context_tokens: [0], step_us: [1]}}": "latency.beta_us has no effect",
-		h100 + ", computed: {kv_blocks: 5}": "computed is not what follows from the rest",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: roofline}": "takes all 16 GPUs as on one node",
+		h100 + ", computed: {kv_blocks: 5}": "computed does not match the rest of the configuration",
+		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: roofline}": "assumes that all 16 GPUs are in one node",
 	} {
-		_, warnings, err := one(fields)
+		_, warnings, err := parseDeployment(fields)
 		if err != nil {
 			t.Errorf("%s: %v", fields, err)
 		} else if got := strings.Join(warnings, "; "); !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q", fields, got, want)
 		}
 	}
-	if _, warnings, err := one(h100); err != nil || warnings != nil {
-		t.Errorf("a plain deployment: %v, %q", err, warnings)
+	if _, warnings, err := parseDeployment(h100); err != nil || warnings != nil {
+		t.Errorf("a deployment without extras: %v, %q", err, warnings)
 	}
 }
 
-// TestOwnModelAndGPU: a config.json and a GPU of the user's own.
-func TestOwnModelAndGPU(t *testing.T) {
+// TestUserModelAndGPU resolves a user's config.json and GPU.
+func TestUserModelAndGPU(t *testing.T) {
 	dir := t.TempDir()
 	config, gpus := filepath.Join(dir, "config.json"), filepath.Join(dir, "gpus.yaml")
 	for name, text := range map[string]string{
@@ -232,15 +234,15 @@ func TestOwnModelAndGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &c.Deployments[0]
-	// Qwen3-0.6B: 596,049,920 parameters by its weight file.
+	// Qwen3-0.6B has 596,049,920 parameters in its weight file.
 	if d.Computed.TotalParameters != 596049920 || d.Latency.Model != "roofline" || d.Engine.MaxModelLen != 40960 || d.Computed.KVBlocks < 2000 {
 		t.Errorf("resolved to %+v, latency %s, max_model_len %d", d.Computed, d.Latency.Model, d.Engine.MaxModelLen)
 	}
 }
 
-// TestCoefficientsAreOfKnownModels: the built-in coefficients go by the name by
-// which their model is found, on a GPU that is known, and hold it.
-func TestCoefficientsAreOfKnownModels(t *testing.T) {
+// TestBuiltInCoefficientsMatchKnownModels: the built-in coefficients use the catalog's
+// name of their model and a known GPU into which the model fits.
+func TestBuiltInCoefficientsMatchKnownModels(t *testing.T) {
 	known, err := hardware.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +252,7 @@ func TestCoefficientsAreOfKnownModels(t *testing.T) {
 		if err != nil || a.Name != s.Model {
 			t.Errorf("%s: the model's name is %v, %v", s.Model, a, err)
 		}
-		d, _, err := one(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}", s.Model, s.GPU, s.TensorParallelSize))
+		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}", s.Model, s.GPU, s.TensorParallelSize))
 		if err != nil {
 			t.Errorf("%s: %v", s.Model, err)
 		} else if d.Latency.Source != "measured with "+s.Engine {
