@@ -27,7 +27,7 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 			l.Model = "linear"
 		}
 		if l.Model != "" {
-			d.derive("latency.model")
+			d.markDerived("latency.model")
 		}
 	}
 	if l.Model == "" && arch != nil && gpu != nil {
@@ -39,7 +39,7 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 		}
 		if l.AlphaUS == nil {
 			l.AlphaUS = []float64{0, 0, 0}
-			d.derive("latency.alpha_us")
+			d.markDerived("latency.alpha_us")
 		}
 		if d.Engine.GPUs() > nodeGPUs {
 			c.warnf(d, "the roofline assumes that all %d GPUs are in one node; communication between nodes takes longer",
@@ -73,8 +73,8 @@ func (c *resolver) useMeasuredOrRoofline(d *Deployment, arch *model.Architecture
 		return
 	}
 	l.Model = "roofline"
-	d.derive("latency.model")
-	d.derive("latency.source")
+	d.markDerived("latency.model")
+	d.markDerived("latency.source")
 	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
 	if arch.Overridden() {
 		l.Source = "computed: nothing was measured for this dtype, quantization or kv_cache_dtype"
@@ -111,7 +111,7 @@ func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Arch
 	}
 	c.useCoefficients(d, set)
 	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
-	d.derive(fromFile)
+	d.markDerived(fromFile)
 	return nil
 }
 
@@ -120,22 +120,22 @@ func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
 	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
-	d.derive("latency.model")
-	d.derive("latency.source")
+	d.markDerived("latency.model")
+	d.markDerived("latency.source")
 	if l.Table != nil {
-		d.derive("latency.table")
+		d.markDerived("latency.table")
 	} else {
-		d.derive("latency.beta_us")
+		d.markDerived("latency.beta_us")
 	}
 	if alpha != nil {
 		l.AlphaUS = alpha
 		l.Source += ", but for alpha_us"
 	} else {
-		d.derive("latency.alpha_us")
+		d.markDerived("latency.alpha_us")
 	}
 	if l.Range == nil {
 		l.Range = &set.Range
-		d.derive("latency.range")
+		d.markDerived("latency.range")
 	}
 	c.warnSettings(d, set)
 }

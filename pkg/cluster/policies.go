@@ -8,23 +8,21 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// readBundle reads the file of policies called name, which replace those of the
-// cluster file.
-func (c *Config) readBundle(name string) (*strictyaml.Doc, error) {
+// readBundle reads and checks the file of policies called name.
+func readBundle(name string) (*strictyaml.Doc, error) {
 	doc, err := strictyaml.Read(name)
 	if err != nil {
 		return nil, err
 	}
-	c.Policies = policy.Bundle{}
-	return doc, doc.Decode(&c.Policies)
+	return doc, doc.Decode(new(policy.Bundle))
 }
 
 // validatePolicies builds the policies once to check them.
-func (c *Config) validatePolicies(by *said) (*policy.Plane, error) {
+func (c *Config) validatePolicies(s *source) (*policy.Plane, error) {
 	plane, err := policy.Build(&c.Policies, c.policyEnv(func(string) uint64 { return 0 }))
-	var policyErr *policy.Error
-	if errors.As(err, &policyErr) {
-		return nil, by.policyFault(policyErr)
+	var bad *policy.Error
+	if errors.As(err, &bad) {
+		return nil, s.policyError(bad)
 	}
 	return plane, err
 }

@@ -41,31 +41,27 @@ func Load(name string, o Options) (*Config, error) {
 // resolve decodes a cluster file, applies the options to it and fills in the
 // values that it leaves out; dir is the folder of the file.
 func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
-	c := &Config{ControlPlane: defaultControlPlane()}
-	by := &said{config: c, file: doc, dir: dir, given: o.Sets}
-	err := doc.Decode(c)
+	s := &source{doc, dir, o.Sets}
+	c, err := s.decode() // errors of the file itself
 	if err != nil {
 		return nil, err
 	}
-	if o.Bundle != "" {
-		if by.bundle, err = c.readBundle(o.Bundle); err != nil {
+	if o.Bundle != "" || len(o.Sets) > 0 {
+		if c, err = s.apply(o); err != nil {
 			return nil, err
 		}
 	}
-	if by.sets, err = overridesOf(o.Sets); err != nil {
-		return nil, err
-	}
-	if err := c.apply(by.sets); err != nil {
-		return nil, err
-	}
-	if err := c.forget(by); err != nil {
-		return nil, err
+	c.Policies.Complete()
+	for i := range c.Deployments {
+		if err := c.Deployments[i].invalidateDerived(s, deploymentPath(i)); err != nil {
+			return nil, err
+		}
 	}
 	c.ControlPlane.Snapshots.Fill()
-	if err := c.validate(by.fault); err != nil {
+	if err := c.validate(s.errorf); err != nil {
 		return nil, err
 	}
-	plane, err := c.validatePolicies(by)
+	plane, err := c.validatePolicies(s)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +69,29 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		o.Warn = func(string) {}
 	}
 	c.warnUnused(plane, o.Warn)
-	return c, c.complete(by, o)
+	return c, c.complete(s, o)
 }
 
+// apply applies the options to the document and decodes the result.
+func (s *source) apply(o Options) (*Config, error) {
+	if o.Bundle != "" {
+		bundle, err := readBundle(o.Bundle)
+		if err != nil {
+			return nil, err
+		}
+		s.doc.Replace("policies", bundle)
+	}
+	if err := s.override(o.Sets); err != nil {
+		return nil, err
+	}
+	return s.decode()
+}
+
+// deploymentPath is the path of a deployment.
+func deploymentPath(i int) string { return fmt.Sprintf("deployments[%d]", i) }
+
 // complete fills in the values that follow from the known models and GPUs.
-func (c *Config) complete(by *said, o Options) error {
+func (c *Config) complete(s *source, o Options) error {
 	catalog, err := hardware.Open(o.Hardware...)
 	if err != nil {
 		if _, placed := err.(*strictyaml.Error); !placed {
@@ -85,8 +99,9 @@ func (c *Config) complete(by *said, o Options) error {
 		}
 		return err
 	}
+	r := &resolver{s.doc, s.errorf, s.dir, o.Hardware, catalog, o.Warn}
 	for i := range c.Deployments {
-		if err := (&resolver{catalog, by.dir, o.Hardware, by.stated, by.fault, o.Warn}).deployment(&c.Deployments[i], fmt.Sprintf("deployments[%d]", i)); err != nil {
+		if err := r.deployment(&c.Deployments[i], deploymentPath(i)); err != nil {
 			return err
 		}
 	}

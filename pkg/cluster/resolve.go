@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/hardware"
 	"blis/pkg/model"
+	"blis/pkg/strictyaml"
 )
 
 // resolver fills in the values that a cluster file leaves out. In order of
@@ -15,14 +16,13 @@ import (
 // blocks are num_gpu_blocks_override or else computed from the memory. Step times
 // are those of the file, else measured ones, else the roofline's.
 type resolver struct {
-	catalog *hardware.Catalog
+	doc    *strictyaml.Doc
+	errorf pathErrorf
 	// dir is the folder of the cluster file; hardware are the user's own files.
 	dir      string
 	hardware []string
-	// isSet reports whether the file or an override sets the value at path.
-	isSet  func(path string) bool
-	errorf pathErrorf
-	warn   func(string)
+	catalog  *hardware.Catalog
+	warn     func(string)
 }
 
 // deployment resolves d, the deployment at path at.
@@ -56,29 +56,33 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 		return err
 	}
 	c.warnIneffective(d, arch)
-	d.settle()
+	d.finalizeDerived()
 	return nil
 }
 
 // preset gives the engine the defaults of its version where nothing else is set.
 // Without a version the general defaults stay.
 func (c *resolver) preset(d *Deployment, at string, gpu *hardware.GPU) error {
-	from := &Deployment{Engine: defaultEngine()}
-	e := &from.Engine
 	if d.Engine.Preset != "" {
-		of, err := hardware.Presets.Get("preset", d.Engine.Preset)
+		preset, err := hardware.Presets.Get("preset", d.Engine.Preset)
 		if err != nil {
 			return c.errorf(at+".engine.preset", "%v", err)
 		}
-		p := of(gpu)
-		e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, e.GPUMemoryUtilization = p.MaxNumSeqs, p.MaxNumBatchedTokens, p.BlockSize, p.GPUMemoryUtilization
-		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling = p.EnableChunkedPrefill, p.EnablePrefixCaching, p.AsyncScheduling
+		p := preset(gpu)
+		e := defaultEngine()
+		e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize = p.MaxNumSeqs, p.MaxNumBatchedTokens, p.BlockSize
+		e.EnableChunkedPrefill, e.EnablePrefixCaching = p.EnableChunkedPrefill, p.EnablePrefixCaching
+		e.GPUMemoryUtilization, e.AsyncScheduling = p.GPUMemoryUtilization, p.AsyncScheduling
 		e.ReserveFullSequence, e.Watermark = p.ReserveFullSequence, p.Watermark
+		type plain Engine // without the general defaults
+		if err := c.doc.DecodeAt(at+".engine", (*plain)(&e)); err != nil {
+			return err
+		}
+		d.Engine = e
 	}
-	for _, v := range presets {
-		if !c.isSet(at + "." + v.Name) {
-			v.Value(d, from)
-			d.derive(v.Name)
+	for _, path := range presetValues {
+		if !c.doc.Has(at + "." + path) {
+			d.markDerived(path)
 		}
 	}
 	return nil
@@ -115,7 +119,7 @@ func (c *resolver) architecture(d *Deployment, at string) (*model.Architecture, 
 	switch {
 	case e.MaxModelLen == 0:
 		e.MaxModelLen = arch.MaxPositions
-		d.derive("engine.max_model_len")
+		d.markDerived("engine.max_model_len")
 	case e.MaxModelLen > arch.MaxPositions:
 		c.warnf(d, "max_model_len is %d, but the model supports at most %d tokens: a real vLLM would not start",
 			e.MaxModelLen, arch.MaxPositions)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"blis/pkg/strictyaml"
 )
@@ -29,15 +28,14 @@ func Restore(name string, text []byte) (*Config, error) {
 	if err := doc.Decode(c); err != nil {
 		return nil, err
 	}
-	by := &said{config: c, file: doc}
-	if err := c.validate(by.fault); err != nil {
+	if err := c.validate(doc.Errorf); err != nil {
 		return nil, err
 	}
-	if _, err := c.validatePolicies(by); err != nil {
+	if _, err := c.validatePolicies(&source{doc: doc}); err != nil {
 		return nil, err
 	}
 	for i := range c.Deployments {
-		if err := c.Deployments[i].restore(fmt.Sprintf("deployments[%d]", i), by.fault); err != nil {
+		if err := c.Deployments[i].restore(deploymentPath(i), doc.Errorf); err != nil {
 			return nil, err
 		}
 	}

@@ -100,8 +100,8 @@ var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0
 // string, numbers keep their spelling, which the library would change (1.50, 007).
 func (d *Doc) coerceScalars(t reflect.Type) (restore func()) {
 	var undo []func()
-	// The callback returns no error, and checkNumbers reports those of walkScalars.
-	_ = d.walkScalars(&d.file.Docs[0].Body, t, func(slot *ast.Node, t reflect.Type) error {
+	// The callback returns no error, and checkNumbers reports those of walk.
+	_ = d.walk(&d.body, t, func(slot *ast.Node, t reflect.Type) error {
 		old := *slot
 		switch n := old.(type) {
 		case *ast.StringNode:

@@ -8,69 +8,59 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// scalarFunc is called for a scalar of a document with the slot that holds it and
-// the Go type it is decoded into.
-type scalarFunc func(slot *ast.Node, t reflect.Type) error
+// visitFunc is called for a value of a document with the slot that holds it and the
+// Go type it is decoded into.
+type visitFunc func(slot *ast.Node, t reflect.Type) error
 
-// walkScalars calls f for each scalar at or below slot, in order, until f returns
-// an error; t is the type that slot is decoded into.
-func (d *Doc) walkScalars(slot *ast.Node, t reflect.Type, f scalarFunc) error {
+// walk calls f for each value at or below slot, parents first and in order, until f
+// returns an error; t is the type that slot is decoded into. It skips unknown
+// fields.
+func (d *Doc) walk(slot *ast.Node, t reflect.Type, f visitFunc) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if err := f(slot, t); err != nil {
+		return err
+	}
 	switch n := (*slot).(type) {
-	case *ast.AnchorNode:
-		return d.walkScalars(&n.Value, t, f)
 	case *ast.TagNode:
-		return d.walkScalars(&n.Value, t, f)
+		return d.walk(&n.Value, t, f)
 	case *ast.AliasNode:
-		a := d.anchorOf(n)
-		if a == nil {
-			return d.errorAt(n.GetToken(), "*"+n.Value.GetToken().Value+" is no anchor that ends before it")
-		}
-		return d.walkScalars(&a.Value, t, f)
-	case *ast.MappingNode:
-		for _, v := range n.Values {
+		return d.errorAt(n.GetToken(), "*"+n.Value.GetToken().Value+" is no anchor that ends before it")
+	case *ast.SequenceNode:
+		return d.walkElements(n, t, f)
+	case *ast.MappingNode, *ast.MappingValueNode:
+		for _, v := range entriesOf(n) {
 			if err := d.walkEntry(v, t, f); err != nil {
 				return err
 			}
 		}
-	case *ast.MappingValueNode:
-		return d.walkEntry(n, t, f)
-	case *ast.SequenceNode:
-		return d.walkElements(n, t, f)
-	case ast.ScalarNode:
-		return f(slot, t)
 	}
 	return nil
 }
 
-// walkEntry is walkScalars for one key and its value.
-func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f scalarFunc) error {
-	key := v.Key.GetToken().Value
+// walkEntry is walk for one key and its value.
+func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f visitFunc) error {
 	switch {
-	case v.Key.IsMergeKey(): // the entries of another mapping
-		return d.walkScalars(&v.Value, t, f)
+	case v.Key.IsMergeKey(), t.Kind() == reflect.Interface: // the type of the values, too
 	case t.Kind() == reflect.Map:
-		return d.walkScalars(&v.Value, t.Elem(), f)
-	case t.Kind() == reflect.Interface:
-		return d.walkScalars(&v.Value, t, f)
+		t = t.Elem()
 	case t.Kind() == reflect.Struct:
-		for field := range fields(t) {
-			if field.name == key {
-				return d.walkScalars(&v.Value, t.FieldByIndex(field.index).Type, f)
-			}
+		if t = fieldType(t, v.Key.GetToken().Value); t == nil {
+			return nil
 		}
+	default:
+		return nil
 	}
-	return nil
+	return d.walk(&v.Value, t, f)
 }
 
-// walkElements is walkScalars for a list.
-func (d *Doc) walkElements(n *ast.SequenceNode, t reflect.Type, f scalarFunc) error {
+// walkElements is walk for a list.
+func (d *Doc) walkElements(n *ast.SequenceNode, t reflect.Type, f visitFunc) error {
 	switch t.Kind() {
 	case reflect.Slice:
 		t = t.Elem()
-	case reflect.Interface: // so are the elements
+	case reflect.Interface: // the type of the elements, too
 	default:
 		return nil
 	}
@@ -79,7 +69,7 @@ func (d *Doc) walkElements(n *ast.SequenceNode, t reflect.Type, f scalarFunc) er
 		if null && t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
 			return d.errorAt(n.Values[i].GetToken(), "null is not allowed in this list")
 		}
-		if err := d.walkScalars(&n.Values[i], t, f); err != nil {
+		if err := d.walk(&n.Values[i], t, f); err != nil {
 			return err
 		}
 	}
@@ -90,7 +80,7 @@ func (d *Doc) walkElements(n *ast.SequenceNode, t reflect.Type, f scalarFunc) er
 // 64 bits, where t has an integer: the YAML library would truncate it silently.
 // It also rejects numbers that are not finite.
 func (d *Doc) checkNumbers(t reflect.Type) error {
-	return d.walkScalars(&d.file.Docs[0].Body, t, func(slot *ast.Node, t reflect.Type) error {
+	return d.walk(&d.body, t, func(slot *ast.Node, t reflect.Type) error {
 		finite := true
 		switch n := (*slot).(type) {
 		case *ast.InfinityNode, *ast.NanNode:

@@ -2,8 +2,6 @@ package strictyaml
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,13 +111,10 @@ func TestSetChanges(t *testing.T) {
 		{"routing.admit", "null", "admit", "routing: {admit: ''}"},
 	} {
 		var got, want cluster
-		if err := decode(sampleCluster, &got); err != nil {
-			t.Fatal(err)
-		}
 		if err := decode(c.want, &want); err != nil {
 			t.Fatalf("%s: %v", c.want, err)
 		}
-		if err := Set(&got, c.path, c.value); err != nil {
+		if err := decodeSet(t, sampleCluster, &got, [2]string{c.path, c.value}); err != nil {
 			t.Errorf("%s=%s: %v", c.path, c.value, err)
 			continue
 		}
@@ -132,10 +127,10 @@ func TestSetChanges(t *testing.T) {
 // TestSetErrors: a failed set says why and changes nothing.
 func TestSetErrors(t *testing.T) {
 	for _, c := range []struct{ path, value, want string }{
-		{"routing.params.queue-depth.x", "1", `"x" has no place: there is 0.3, which has no fields`},
+		{"routing.params.queue-depth.x", "1", `"x" does not exist: its parent is 0.3, which has no fields`},
 		{"routing.params.list.y", "1", `no element "y" among 2`},
 		{"routing.params.list.2", "1", `no element "2" among 2`},
-		{"routing.params.list.x.n.m", "1", `"m" has no place: there is 2`},
+		{"routing.params.list.x.n.m", "1", `"m" does not exist: its parent is 2`},
 		{"routing.params.a", "[1", `must be a value in YAML, is "[1": `},
 		{"routing.params.a", ".inf", "must be a finite number"},
 		{"routing.params", "5", "must be fields with values"},
@@ -147,7 +142,7 @@ func TestSetErrors(t *testing.T) {
 		{"weights.a", "x", `must be a number, is "x"`},
 		{"weights.a", "[1]", `must be a number, is "[1]"`},
 		{"classes.new.teir", "x", `did you mean "tier"?`},
-		{"classes.gold.tier.x", "x", `"x" has no place: there is text, which has no fields`},
+		{"classes.gold.tier.x", "x", `"x" does not exist: its parent is text, which has no fields`},
 		{"lists.a.5", "7", `no element "5" among 2`},
 		{"lists.a.1", "x", `must be an integer, is "x"`},
 		{"limit", "many", `must be an integer, is "many"`},
@@ -155,16 +150,15 @@ func TestSetErrors(t *testing.T) {
 		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean "count"?`},
 		{"numbered.1", "x", `"1" cannot be a key here`},
 		{"level", "x", `must be text, is "x"`},
-		{"limit.x", "1", `"x" has no place: there is an integer`},
+		{"limit.x", "1", `"x" does not exist: its parent is an integer`},
 		{"routing..type", "x", "has an empty part"},
 	} {
 		var got, want cluster
-		for _, v := range []*cluster{&got, &want} {
-			if err := decode(sampleCluster, v); err != nil {
-				t.Fatal(err)
-			}
+		if err := decode(sampleCluster, &want); err != nil {
+			t.Fatal(err)
 		}
-		if err := Set(&got, c.path, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
+		err := decodeSet(t, sampleCluster, &got, [2]string{c.path, c.value})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: %v, want %s", c.path, c.value, err, c.want)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -173,23 +167,64 @@ func TestSetErrors(t *testing.T) {
 	}
 }
 
-// TestSetDoesNotChangeSharedValues: maps and lists that others also use stay as they are.
+// TestSetDoesNotChangeSharedValues: an anchor and its aliases are set one by one.
 func TestSetDoesNotChangeSharedValues(t *testing.T) {
-	inner, list, weights := map[string]any{"low": 1.0}, []any{1.0}, map[string]float64{"a": 1}
-	v := cluster{Routing: policy{Params: map[string]any{"threshold": inner, "list": list}}, Weights: weights, Shown: weights}
-	given := maps.Clone(v.Routing.Params)
-	for _, set := range [][2]string{{"routing.params.threshold.high", "20"}, {"routing.params.list.0", "2"}, {"routing.params.b", "1"}, {"weights.b", "2"}, {"shown.c", "3"}} {
-		if err := Set(&v, set[0], set[1]); err != nil {
-			t.Fatal(err)
+	const text = "weights: &w {a: 1}\nshown: {of: *w, list: &l [1, *w]}\n" +
+		"routing: {params: {threshold: *w, list: *l}, use: &u {params: {n: 1}, type: x}, of: [*u, {<<: *u, admit: y}]}\n"
+	for _, c := range []struct{ path, value, want string }{
+		{"weights.a", "2", "weights: {a: 2}"},
+		{"weights.b", "2", "weights: {a: 1, b: 2}"},
+		{"shown.of.a", "3", "shown: {of: {a: 3}, list: [1, {a: 1}]}"},
+		{"shown.list.0", "2", "shown: {of: {a: 1}, list: [2, {a: 1}]}"},
+		{"shown.list.1.b", "2", "shown: {of: {a: 1}, list: [1, {a: 1, b: 2}]}"},
+		{"routing.params.threshold.b", "20",
+			"routing: {params: {threshold: {a: 1, b: 20}, list: [1, {a: 1}]}, use: USE, of: [USE, {params: {n: 1}, type: x, admit: y}]}"},
+		{"routing.use.params.n", "2",
+			"routing: {params: PARAMS, use: {params: {n: 2}, type: x}, of: [USE, {params: {n: 1}, type: x, admit: y}]}"},
+		{"routing.of.0.params.n", "2",
+			"routing: {params: PARAMS, use: USE, of: [{params: {n: 2}, type: x}, {params: {n: 1}, type: x, admit: y}]}"},
+		{"routing.of.1.type", "z",
+			"routing: {params: PARAMS, use: USE, of: [USE, {params: {n: 1}, type: z, admit: y}]}"},
+		{"routing.of.1.params.m", "2",
+			"routing: {params: PARAMS, use: USE, of: [USE, {params: {n: 1, m: 2}, type: x, admit: y}]}"},
+	} {
+		want := strings.NewReplacer("USE", "{params: {n: 1}, type: x}",
+			"PARAMS", "{threshold: {a: 1}, list: [1, {a: 1}]}").Replace(c.want)
+		for _, rest := range []string{
+			"weights: {a: 1}", "shown: {of: {a: 1}, list: [1, {a: 1}]}",
+			"routing: {params: {threshold: {a: 1}, list: [1, {a: 1}]}, use: {params: {n: 1}, type: x}, " +
+				"of: [{params: {n: 1}, type: x}, {params: {n: 1}, type: x, admit: y}]}",
+		} {
+			if name, _, _ := strings.Cut(rest, ":"); !strings.HasPrefix(want, name) && !strings.Contains(want, "\n"+name) {
+				want += "\n" + rest
+			}
+		}
+		var expected, got cluster
+		if err := decode(want, &expected); err != nil {
+			t.Fatalf("%s\n%v", want, err)
+		}
+		err := decodeSet(t, text, &got, [2]string{c.path, c.value})
+		if diff := cmp.Diff(expected, got); err != nil || diff != "" {
+			t.Errorf("%s=%s: %v\n%s", c.path, c.value, err, diff)
 		}
 	}
-	if len(inner) != 1 || list[0] != 1.0 || len(weights) != 1 || len(given) != 2 {
-		t.Errorf("what was given is now %v, %v, %v, %v", inner, list, weights, given)
+}
+
+// decodeSet decodes text with some values set. If one cannot be set, it decodes the
+// rest.
+func decodeSet(t *testing.T, text string, v any, sets ...[2]string) (failed error) {
+	t.Helper()
+	doc, err := Parse("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]float64{"a": 1, "c": 3}, v.Shown); diff != "" {
-		t.Error(diff)
+	for _, set := range sets {
+		if err := doc.Set(v, set[0], set[1], &Setting{Path: set[0], Value: set[1]}); err != nil {
+			failed = err
+		}
 	}
-	if keys := slices.Sorted(maps.Keys(v.Weights)); !slices.Equal(keys, []string{"a", "b"}) {
-		t.Errorf("weights of %v", keys)
+	if err := doc.Decode(v); err != nil {
+		t.Fatalf("%v: %v", sets, err)
 	}
+	return failed
 }

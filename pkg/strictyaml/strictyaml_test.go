@@ -106,15 +106,13 @@ func TestHas(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	var f file
-	if err := decode(sampleFile, &f); err != nil {
-		t.Fatal(err)
+	err := decodeSet(t, sampleFile, &f, [2]string{"name", "y"}, [2]string{"parts.b.count", "7"}, [2]string{"parts.0.ratio", "0.5"},
+		[2]string{"parts.0.width", "4"}, [2]string{"parts.a.on", "true"}, [2]string{"extra.queue-depth", "0.3"})
+	if err != nil {
+		t.Error(err)
 	}
-	for path, value := range map[string]string{"name": "y", "parts.b.count": "7", "parts.0.ratio": "0.5", "parts.0.width": "4", "parts.a.on": "true", "extra.queue-depth": "0.3"} {
-		if err := Set(&f, path, value); err != nil {
-			t.Errorf("%s=%s: %v", path, value, err)
-		}
-	}
-	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || f.Parts[0].Width != 4 || !f.Parts[0].On || f.Extra["queue-depth"] != 0.3 {
+	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || f.Parts[0].Width != 4 || !f.Parts[0].On ||
+		f.Extra["queue-depth"] != 0.3 {
 		t.Errorf("set to %+v", f)
 	}
 	for path, want := range map[string]string{
@@ -125,7 +123,8 @@ func TestSet(t *testing.T) {
 		"name.x":        "has no fields",
 		"parts..count":  "empty part",
 	} {
-		if err := Set(&f, path, "lots"); err == nil || !strings.Contains(err.Error(), want) {
+		err := decodeSet(t, sampleFile, &f, [2]string{path, "lots"})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
 	}

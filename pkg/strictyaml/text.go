@@ -14,9 +14,13 @@ import (
 // such character (beyond the text, on an empty line, in folded blanks), the error
 // has the position where the text begins, and its message has line and column.
 func (d *Doc) TextErrorf(path string, line, col int, format string, args ...any) error {
+	nodes, found := d.lookup(path)
+	if o := d.origins.of(nodes, found); o.doc != nil {
+		return o.doc.TextErrorf(o.within(path), line, col, format, args...)
+	}
+	node := nodes[len(nodes)-1]
 	err, ok := d.Errorf(path, format, args...).(*Error)
-	node := d.find(path)
-	if !ok || node == nil {
+	if !ok || !found {
 		return err
 	}
 	at, exact := d.textPosition(node, line, col)
@@ -57,14 +61,8 @@ func (d *Doc) textPosition(node ast.Node, line, col int) (position, bool) {
 // the text, and its opening quote, 0 if it has none.
 func (d *Doc) textOf(node ast.Node) (begin position, text []rune, quote rune, ok bool) {
 	switch n := node.(type) {
-	case *ast.AnchorNode:
-		return d.textOf(n.Value)
 	case *ast.TagNode:
 		return d.textOf(n.Value)
-	case *ast.AliasNode:
-		if a := d.anchorOf(n); a != nil {
-			return d.textOf(a.Value)
-		}
 	case *ast.LiteralNode:
 		return position{n.Start.Position.Line + 1, 1}, []rune(n.Value.Value), 0, true
 	case ast.ScalarNode:
