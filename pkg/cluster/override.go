@@ -113,48 +113,44 @@ func (s *source) override(sets []string) error {
 // were those of the old type.
 func (s *source) set(o *override) error {
 	path, isType := splitPolicy(o.path)
-	if path == "" {
-		return s.doc.Set(new(Config), o.path, o.Value, &o.Setting)
+	before, err := s.policy(path)
+	if err == nil && before != nil && !isType {
+		err = s.setDefaultParams(path, before.Params, &o.Setting)
 	}
-	_, before, err := s.policy(path)
-	if err != nil {
+	if err == nil {
+		err = s.doc.Set(new(Config), o.path, o.Value, &o.Setting)
+	}
+	if err != nil || before == nil || before.Type == "" || !isType {
 		return err
 	}
-	if !isType {
-		if err := s.setDefaultParams(path, &o.Setting); err != nil {
-			return err
-		}
+	after, err := s.policy(path)
+	if err == nil && after.Type != before.Type {
+		err = s.doc.Set(new(Config), path, fmt.Sprintf("{type: %q}", after.Type), &o.Setting)
 	}
-	if err := s.doc.Set(new(Config), o.path, o.Value, &o.Setting); err != nil || !isType {
-		return err
-	}
-	_, after, err := s.policy(path)
-	if err != nil || before == nil || before.Type == "" || before.Type == after.Type {
-		return err
-	}
-	return s.doc.Set(new(Config), path, fmt.Sprintf("{type: %q}", after.Type), &o.Setting)
+	return err
 }
 
 // setDefaultParams adds to the document the parameters that the policy at path does
-// not set, under their own names, so that an override of one keeps the others.
-func (s *source) setDefaultParams(path string, by *strictyaml.Setting) error {
-	file, full, err := s.policy(path)
-	if err != nil || full == nil {
+// not set, so that an override of one keeps the others. Aliases give way to the
+// parameters' own names.
+func (s *source) setDefaultParams(path string, all map[string]any, by *strictyaml.Setting) error {
+	var file policy.Spec
+	if err := s.doc.DecodeAt(path, &file); err != nil {
 		return err
 	}
 	for name := range file.Params {
-		if _, ok := full.Params[name]; !ok {
+		if _, ok := all[name]; !ok {
 			s.doc.Delete(path + ".params." + name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(full.Params)) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		at := path + ".params." + name
 		if s.doc.Has(at) {
 			continue
 		}
-		value, err := json.Marshal(full.Params[name])
+		text, err := json.Marshal(all[name])
 		if err == nil {
-			err = s.doc.Set(new(Config), at, string(value), by)
+			err = s.doc.Set(new(Config), at, string(text), by)
 		}
 		if err != nil {
 			return err
@@ -163,16 +159,12 @@ func (s *source) setDefaultParams(path string, by *strictyaml.Setting) error {
 	return nil
 }
 
-// policy returns the policy at path in the document and with its defaults, nil if
-// there is none.
-func (s *source) policy(path string) (file, full *policy.Spec, err error) {
-	var bundle, complete policy.Bundle
-	for _, b := range []*policy.Bundle{&bundle, &complete} {
-		if err := s.doc.DecodeAt("policies", b); err != nil {
-			return nil, nil, err
-		}
+// policy returns the policy at path with its defaults, nil if there is none.
+func (s *source) policy(path string) (*policy.Spec, error) {
+	var bundle policy.Bundle
+	if err := s.doc.DecodeAt("policies", &bundle); err != nil {
+		return nil, err
 	}
-	complete.Complete()
-	parts := strings.Split(path, ".")[1:]
-	return bundle.At(parts), complete.At(parts), nil
+	bundle.Complete()
+	return bundle.At(strings.Split(path, ".")[1:]), nil
 }

@@ -103,8 +103,9 @@ func (d *Doc) firstUnknownField(err error, t reflect.Type) error {
 		if t.Kind() != reflect.Struct || !slices.ContainsFunc(entries, isReported) {
 			return nil
 		}
+		types, _ := fields(t)
 		first := slices.IndexFunc(entries, func(v *ast.MappingValueNode) bool {
-			return !v.Key.IsMergeKey() && fieldType(t, v.Key.GetToken().Value) == nil || isReported(v)
+			return !v.Key.IsMergeKey() && types[v.Key.GetToken().Value] == nil || isReported(v)
 		})
 		unknown.Token = entries[first].Key.GetToken()
 		return errStop

@@ -44,12 +44,10 @@ func descend(node ast.Node, parts []string) (nodes []ast.Node, missing int) {
 // child returns the value of a node for a key or an index, nil if there is none. It
 // follows merge keys.
 func child(node ast.Node, key string) (value ast.Node) {
-	switch n := node.(type) {
-	case *ast.TagNode:
-		return child(n.Value, key)
-	case *ast.SequenceNode:
-		if i, err := strconv.Atoi(key); err == nil && 0 <= i && i < len(n.Values) {
-			return n.Values[i]
+	node = untagged(node)
+	if list, ok := node.(*ast.SequenceNode); ok {
+		if i, err := strconv.Atoi(key); err == nil && 0 <= i && i < len(list.Values) {
+			return list.Values[i]
 		}
 		return nil
 	}
@@ -64,6 +62,32 @@ func child(node ast.Node, key string) (value ast.Node) {
 		}
 	}
 	return value
+}
+
+// untagged returns the node that a tag is for, or node.
+func untagged(node ast.Node) ast.Node {
+	if tagged, ok := node.(*ast.TagNode); ok {
+		return tagged.Value
+	}
+	return node
+}
+
+// isScalar reports whether a node is a text, a number or a truth value.
+func isScalar(node ast.Node) bool {
+	_, scalar := node.(ast.ScalarNode)
+	_, null := node.(*ast.NullNode)
+	return scalar && !null
+}
+
+// scalarText returns a scalar as text.
+func scalarText(node ast.Node) string {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	}
+	return node.GetToken().Value
 }
 
 // entriesOf returns the entries of a mapping, nil for other nodes.

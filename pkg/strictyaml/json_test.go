@@ -112,12 +112,13 @@ ints: {a: 1}
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	given := map[string]any{"a": []any{int64(1), 2}}
-	if diff := cmp.Diff(map[string]any{"a": []any{1.0, 2.0}}, Numbers(given)); diff != "" {
-		t.Error(diff)
+	var tagged struct {
+		Any any `yaml:"any"`
 	}
-	if diff := cmp.Diff(map[string]any{"a": []any{int64(1), 2}}, given); diff != "" {
-		t.Errorf("the input has changed: %s", diff)
+	err := decode("any: [!!int 5, !!float 5, !!str 5, !!int &n 6, *n, 18446744073709551615, -9223372036854775808, 0o17]", &tagged)
+	want := []any{5.0, 5.0, "5", 6.0, 6.0, float64(1 << 64), -float64(1 << 63), 15.0}
+	if diff := cmp.Diff(want, tagged.Any); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }
 

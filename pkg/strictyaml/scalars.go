@@ -46,7 +46,8 @@ func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f visitFunc) er
 	case t.Kind() == reflect.Map:
 		t = t.Elem()
 	case t.Kind() == reflect.Struct:
-		if t = fieldType(t, v.Key.GetToken().Value); t == nil {
+		types, _ := fields(t)
+		if t = types[v.Key.GetToken().Value]; t == nil {
 			return nil
 		}
 	default:

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ import (
 //
 // After an error the document is unchanged.
 func (d *Doc) Set(v any, path, value string, by *Setting) error {
-	keys, t, err := d.keysOf(v, path)
+	keys, t, err := d.keysOf(reflect.TypeOf(v).Elem(), path)
 	if err != nil {
 		return err
 	}
@@ -57,9 +58,7 @@ func (d *Doc) replace(node ast.Node, keys []string, value ast.Node, by *Setting)
 	if len(keys) == 0 {
 		return value
 	}
-	if tagged, ok := node.(*ast.TagNode); ok {
-		node = tagged.Value
-	}
+	node = untagged(node)
 	value = d.replace(child(node, keys[0]), keys[1:], value, by)
 	var copied ast.Node
 	if list, ok := node.(*ast.SequenceNode); ok {

@@ -13,49 +13,88 @@ import (
 )
 
 // keysOf returns the keys and indexes of a path as Set has it, and the type of the
-// value there. v is a pointer to a struct of the type of the document.
-func (d *Doc) keysOf(v any, path string) (keys []string, t reflect.Type, err error) {
+// value there; t is the type of the document.
+func (d *Doc) keysOf(t reflect.Type, path string) (keys []string, leaf reflect.Type, err error) {
 	parts := strings.Split(path, ".")
 	if slices.Contains(parts, "") {
 		return nil, nil, fmt.Errorf("path %q has an empty part", path)
 	}
-	node := d.body
-	for t = reflect.TypeOf(v).Elem(); len(parts) > 0; {
-		if tagged, ok := node.(*ast.TagNode); ok {
-			node = tagged.Value
+	for node := d.body; len(parts) > 0; {
+		key, next, err := nextKey(node, base(t), parts)
+		if err != nil {
+			return nil, nil, err
 		}
-		key, n := parts[0], 1
-		list, isList := node.(*ast.SequenceNode)
-		switch kind := base(t).Kind(); {
-		case kind == reflect.Struct:
-			if t, err = knownField(base(t), key); err != nil {
-				return nil, nil, err
-			}
-		case kind == reflect.Slice, kind == reflect.Interface && isList:
-			if kind == reflect.Slice {
-				t = base(t).Elem()
-			}
-			if key, err = elementKey(list, base(t), key); err != nil {
-				return nil, nil, err
-			}
-		case kind == reflect.Map && base(t).Key().Kind() != reflect.String:
-			return nil, nil, fmt.Errorf("%q cannot be a key here", key)
-		case kind == reflect.Map:
-			t = base(t).Elem()
-			n = keyLength(node, base(t), parts)
-		case kind == reflect.Interface && !isScalar(node):
-			n = keyLength(node, t, parts)
-		case kind == reflect.Interface:
-			return nil, nil, fmt.Errorf("%q does not exist: its parent is %s, which has no fields", key, node.GetToken().Value)
-		default:
-			return nil, nil, fmt.Errorf("%q does not exist: its parent is %s, which has no fields", key, typeName(base(t)))
-		}
-		if n > 1 {
-			key = strings.Join(parts[:n], ".")
-		}
-		keys, parts, node = append(keys, key), parts[n:], child(node, key)
+		keys, parts = append(keys, key), parts[1+strings.Count(key, "."):]
+		node, t = child(node, key), next
 	}
 	return keys, t, nil
+}
+
+// nextKey returns the key or index that parts begin with in node, of type t, and the
+// type of its value.
+func nextKey(node ast.Node, t reflect.Type, parts []string) (key string, value reflect.Type, err error) {
+	key = parts[0]
+	list, isList := untagged(node).(*ast.SequenceNode)
+	switch kind := t.Kind(); {
+	case kind == reflect.Struct:
+		types, names := fields(t)
+		if types[key] == nil {
+			return "", nil, registry.Unknown("field", key, names)
+		}
+		return key, types[key], nil
+	case kind == reflect.Interface && isList:
+		key, err = elementKey(list, t, key)
+		return key, t, err
+	case kind == reflect.Slice:
+		key, err = elementKey(list, base(t.Elem()), key)
+		return key, t.Elem(), err
+	case kind == reflect.Interface && !isScalar(node):
+		return mapKey(node, t, parts), t, nil
+	case kind == reflect.Map && t.Key().Kind() == reflect.String:
+		return mapKey(node, t.Elem(), parts), t.Elem(), nil
+	case kind == reflect.Map:
+		return "", nil, fmt.Errorf("%q cannot be a key here", key)
+	case kind == reflect.Interface:
+		return "", nil, fmt.Errorf("%q does not exist: its parent is %s, which has no fields", key, scalarText(node))
+	}
+	return "", nil, fmt.Errorf("%q does not exist: its parent is %s, which has no fields", key, typeName(t))
+}
+
+// mapKey returns the longest key of a map that parts begin with. A new key is all of
+// parts in a map of plain values, t, and the first part in other maps.
+func mapKey(node ast.Node, t reflect.Type, parts []string) string {
+	for n := len(parts); n > 1; n-- {
+		if key := strings.Join(parts[:n], "."); !hasParts(t) || child(node, key) != nil {
+			return key
+		}
+	}
+	return parts[0]
+}
+
+// elementKey returns the index of the element of a list, nil for an empty one, with
+// that id or index. t is the type of the elements.
+func elementKey(list *ast.SequenceNode, t reflect.Type, id string) (string, error) {
+	if list == nil {
+		list = new(ast.SequenceNode)
+	}
+	var ids []string
+	for i, v := range list.Values {
+		value := child(v, "id")
+		if _, isText := value.(*ast.StringNode); !isText && (t.Kind() != reflect.Struct || !isScalar(value)) {
+			continue
+		}
+		if scalarText(value) == id {
+			return strconv.Itoa(i), nil
+		}
+		ids = append(ids, scalarText(value))
+	}
+	if i, err := strconv.Atoi(id); err == nil && 0 <= i && i < len(list.Values) {
+		return strconv.Itoa(i), nil
+	}
+	if t.Kind() != reflect.Struct || ids == nil {
+		return "", fmt.Errorf("no element %q among %d", id, len(list.Values))
+	}
+	return "", registry.Unknown("element", id, ids)
 }
 
 // base returns the type that t points to, or t.
@@ -64,78 +103,4 @@ func base(t reflect.Type) reflect.Type {
 		t = t.Elem()
 	}
 	return t
-}
-
-// isScalar reports whether a node is a text, a number or a truth value.
-func isScalar(node ast.Node) bool {
-	_, scalar := node.(ast.ScalarNode)
-	_, null := node.(*ast.NullNode)
-	return scalar && !null
-}
-
-// knownField returns the type of a field of the struct type t.
-func knownField(t reflect.Type, name string) (reflect.Type, error) {
-	if field := fieldType(t, name); field != nil {
-		return field, nil
-	}
-	var names []string
-	for name := range fields(t) {
-		names = append(names, name)
-	}
-	return nil, registry.Unknown("field", name, names)
-}
-
-// elementKey returns the index of the element of a list, nil for an empty one, with
-// that id or index. t is the type of the elements.
-func elementKey(list *ast.SequenceNode, t reflect.Type, id string) (string, error) {
-	var ids []string
-	var values []ast.Node
-	if list != nil {
-		values = list.Values
-	}
-	for i, v := range values {
-		text, ok := idOf(v, t)
-		switch {
-		case ok && text == id:
-			return strconv.Itoa(i), nil
-		case ok:
-			ids = append(ids, text)
-		}
-	}
-	if i, err := strconv.Atoi(id); err == nil && 0 <= i && i < len(values) {
-		return strconv.Itoa(i), nil
-	}
-	if t.Kind() == reflect.Struct && fieldType(t, "id") != nil {
-		return "", registry.Unknown("element", id, ids)
-	}
-	return "", fmt.Errorf("no element %q among %d", id, len(values))
-}
-
-// idOf returns the id of an element: in a value of type any a string, in a struct
-// any scalar.
-func idOf(element ast.Node, t reflect.Type) (id string, ok bool) {
-	value := child(element, "id")
-	if text, ok := value.(*ast.StringNode); ok {
-		return text.Value, true
-	}
-	if t.Kind() == reflect.Struct && isScalar(value) {
-		return value.GetToken().Value, true
-	}
-	return "", false
-}
-
-// keyLength returns how many parts are the next key of a map of values of type t: as
-// many as form a key that it has, or else all for plain values and one for others.
-func keyLength(node ast.Node, t reflect.Type, parts []string) int {
-	switch t.Kind() {
-	case reflect.Interface, reflect.Struct, reflect.Map, reflect.Slice:
-	default:
-		return len(parts)
-	}
-	for n := len(parts); n > 1; n-- {
-		if child(node, strings.Join(parts[:n], ".")) != nil {
-			return n
-		}
-	}
-	return 1
 }

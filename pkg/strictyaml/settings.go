@@ -44,7 +44,7 @@ func (d *Doc) settings() (settings []Setting, err error) {
 	if !isMapping {
 		return nil, d.errorAt(d.body.GetToken(), `must be an object of paths and values, such as {"`+example+`": 0.3}`)
 	}
-	if err := d.decode(&object, reflect.TypeFor[map[string]any]()); err != nil {
+	if err := d.decode(&object, reflect.TypeFor[map[string]any](), true); err != nil {
 		return nil, err
 	}
 	for _, entry := range entriesOf(d.body) {

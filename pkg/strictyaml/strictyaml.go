@@ -98,11 +98,7 @@ func tabsToSpaces(text string) []byte {
 // does not set keep their values in v. Numbers become float64 in fields of type
 // any and keep their spelling in fields of type string.
 func (d *Doc) Decode(v any) error {
-	if err := d.decode(v, reflect.TypeOf(v)); err != nil {
-		return err
-	}
-	normalizeNumbers(reflect.ValueOf(v))
-	return nil
+	return d.decode(v, reflect.TypeOf(v), false)
 }
 
 // DecodeAt is Decode of the value at path. Without one, v stays as it is.
@@ -114,11 +110,11 @@ func (d *Doc) DecodeAt(path string, v any) error {
 	return part.Decode(v)
 }
 
-// decode is Decode with numbers of the types that the YAML library chooses; t is
-// the type of v.
-func (d *Doc) decode(v any, t reflect.Type) (err error) {
+// decode is Decode; with keepIntegers, integers in fields of type any stay integers.
+// t is the type of v.
+func (d *Doc) decode(v any, t reflect.Type, keepIntegers bool) (err error) {
 	defer recoverToError(d.name, &err)
-	defer d.coerceScalars(t)()
+	defer d.coerceScalars(t, keepIntegers)()
 	if err := yaml.NodeToValue(d.body, v, yaml.Strict()); err != nil {
 		return d.convertError(d.firstUnknownField(err, t), fieldNames(t))
 	}

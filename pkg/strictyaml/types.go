@@ -2,7 +2,6 @@ package strictyaml
 
 import (
 	"encoding"
-	"iter"
 	"reflect"
 	"strings"
 
@@ -23,9 +22,10 @@ func fieldNames(t reflect.Type) []string {
 				return
 			}
 			seen[t] = true
-			for name, field := range fields(t) {
+			types, own := fields(t)
+			for _, name := range own {
 				names = append(names, name)
-				walk(field)
+				walk(types[name])
 			}
 		}
 	}
@@ -33,31 +33,27 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// fields iterates over the names and types of the fields that the struct type t
-// has in documents, including those of embedded ("inline") structs.
-func fields(t reflect.Type) iter.Seq2[string, reflect.Type] {
-	return func(yield func(string, reflect.Type) bool) {
-		for _, f := range reflect.VisibleFields(t) {
-			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-			if options == "inline" || name == "" || name == "-" {
-				continue
-			}
-			if !yield(name, f.Type) {
-				return
-			}
+// fields returns the types and names of the fields that the struct type t has in
+// documents, including those of embedded ("inline") structs.
+func fields(t reflect.Type) (types map[string]reflect.Type, names []string) {
+	types = map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if options != "inline" && name != "" && name != "-" {
+			types[name] = f.Type
+			names = append(names, name)
 		}
 	}
+	return types, names
 }
 
-// fieldType returns the type of a field of the struct type t, nil if it has none
-// of that name.
-func fieldType(t reflect.Type, name string) reflect.Type {
-	for n, field := range fields(t) {
-		if n == name {
-			return field
-		}
+// hasParts reports whether values of type t have fields, keys or elements.
+func hasParts(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Interface, reflect.Pointer:
+		return true
 	}
-	return nil
+	return false
 }
 
 // hasOwnUnmarshaler reports whether a type decodes itself.

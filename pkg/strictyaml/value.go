@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -22,7 +23,11 @@ func parseValue(t reflect.Type, value string) (ast.Node, error) {
 		err = doc.Decode(reflect.New(t).Interface())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("must be %s, is %q%s", typeName(t), value, reason(t, err))
+		msg := fmt.Sprintf("must be %s, is %q", typeName(t), value)
+		if e, ok := err.(*Error); ok && hasParts(t) && strings.TrimSpace(e.Msg) != "" {
+			msg += ": " + e.Msg
+		}
+		return nil, errors.New(msg)
 	}
 	return doc.body, nil
 }
@@ -51,17 +56,4 @@ func parseText(doc *Doc, value string) (ast.Node, error) {
 		return nil, fmt.Errorf("must be text, is %q", value)
 	}
 	return textNode(text), nil
-}
-
-// reason returns the message of an error about a value of type t with parts.
-func reason(t reflect.Type, err error) string {
-	e, ok := err.(*Error)
-	if !ok || strings.TrimSpace(e.Msg) == "" {
-		return ""
-	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Interface:
-		return ": " + e.Msg
-	}
-	return ""
 }
