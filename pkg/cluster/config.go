@@ -33,7 +33,7 @@ type Deployment struct {
 	// Computed follows from the rest. Files may contain it, since --print-config
 	// prints it: it is read as Shown and recomputed.
 	Computed *Computed      `yaml:"-" json:"computed,omitempty"`
-	Shown    map[string]any `yaml:"computed" json:"-"`
+	Printed  map[string]any `yaml:"computed" json:"-"`
 }
 
 // Latency names a latency model and its coefficients, in µs and µs per token. The

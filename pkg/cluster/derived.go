@@ -85,7 +85,7 @@ func (d *Deployment) finalizeDerived() {
 // override sets them.
 func (d *Deployment) invalidateDerived(s *source, at string) error {
 	if s.doc.SetBy(at) != nil {
-		d.Shown = nil // it was computed before the override
+		d.Printed = nil // it was computed before the override
 	}
 	k := d.Derived
 	if k == nil {
@@ -112,7 +112,7 @@ func (d *Deployment) invalidateDerived(s *source, at string) error {
 		stale := changed || newTimes && strings.HasPrefix(path, "latency.")
 		if stale {
 			s.doc.Delete(at + "." + path)
-			d.Shown = nil
+			d.Printed = nil
 		}
 		return stale
 	})

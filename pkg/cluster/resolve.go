@@ -269,10 +269,10 @@ func (c *resolver) warnIneffective(d *Deployment, arch *model.Architecture) {
 			c.warnf(d, "%s has no effect: %s", s.name, s.why)
 		}
 	}
-	if d.Shown != nil && !reflect.DeepEqual(d.Shown, printed(d.Computed)) {
+	if d.Printed != nil && !reflect.DeepEqual(d.Printed, printed(d.Computed)) {
 		c.warnf(d, "computed does not match the rest of the configuration; it is recomputed")
 	}
-	d.Shown = nil
+	d.Printed = nil
 }
 
 func (c *resolver) warnf(d *Deployment, format string, args ...any) {

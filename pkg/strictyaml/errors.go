@@ -36,15 +36,17 @@ func (e *Error) Error() string {
 // there is no such value, the error says so and has the position of the nearest
 // parent.
 func (d *Doc) Errorf(path, format string, args ...any) error {
+	msg := fmt.Sprintf(format, args...)
 	nodes, found := d.lookup(path)
-	if o := d.origins.of(nodes, found); o.set != nil {
-		return o.set.Errorf(path+": "+format, args...)
-	} else if o.doc != nil {
-		return o.doc.Errorf(o.within(path), format, args...)
+	switch o := d.origins.of(nodes, found); {
+	case o.set != nil:
+		return o.set.Errorf("%s: %s", path, msg)
+	case o.doc != nil:
+		return o.doc.Errorf(o.within(path), "%s", msg)
 	}
-	e := &Error{File: d.name, Msg: path + ": " + fmt.Sprintf(format, args...)}
+	e := &Error{File: d.name, Msg: path + ": " + msg}
 	if !found {
-		e.Msg = path + " is not in the file: " + fmt.Sprintf(format, args...)
+		e.Msg = path + " is not in the file: " + msg
 	}
 	if at, ok := d.startOf(nodes[len(nodes)-1]); ok && (found || len(nodes) > 1) {
 		e.Line, e.Col = at.line, at.col
@@ -70,7 +72,8 @@ func (d *Doc) convertError(err error, fields []string) error {
 	switch {
 	case errors.As(err, &unknown):
 		e.Msg = fmt.Sprintf("unknown field %q", t.Value)
-		if near := registry.Closest(t.Value, fields); near != "" && near != t.Value { // else it is a field of another struct
+		near := registry.Closest(t.Value, fields)
+		if near != "" && near != t.Value { // else it is a field of another struct
 			e.Msg += fmt.Sprintf("; did you mean %q?", near)
 		}
 	case errors.As(err, &mistyped):
