@@ -33,8 +33,10 @@ func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 		{llama + ", engine: {preset: vllm-0.15}", "gpu=L4"},
 		{llama + ", engine: {preset: vllm-0.15}", "engine.preset=vllm-0.8"},
 		{llama + ", engine: {preset: vllm-0.15, max_num_seqs: 64, block_size: 32, max_model_len: 5000}", "gpu=L40S"},
-		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], source: mine, range: {input_tokens: [1, 2]}}", "gpu=L40S & model=Qwen/Qwen3-8B"},
-		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}", "latency.table={prefill_tokens: [0, 100], decode_sequences: [0, 10], context_tokens: [0], step_us: [1, 2, 3, 4]}"},
+		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], source: mine, range: {input_tokens: [1, 2]}}",
+			"gpu=L40S & model=Qwen/Qwen3-8B"},
+		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}",
+			"latency.table={prefill_tokens: [0, 100], decode_sequences: [0, 10], context_tokens: [0], step_us: [1, 2, 3, 4]}"},
 		{llama + ", latency: {alpha_us: [1, 2, 3], jitter: {cv: 0.2}}", "gpu=A100"},
 		{llama + ", engine: {num_gpu_blocks_override: 999}", "gpu=A100"},
 		{"model: Qwen/Qwen3-8B, gpu: L40S", "model=meta-llama/Llama-3.1-8B-Instruct & gpu=H100"},
@@ -91,13 +93,17 @@ func TestEditedPrintedConfig(t *testing.T) {
 		}
 		return Parse("shown", []byte(text), Options{})
 	}
-	if c, err := edit(`"max_model_len":131072`, `"max_model_len":4096`); err != nil || c.Deployments[0].Engine.MaxModelLen != 4096 {
+	if c, err := edit(`"max_model_len":131072`, `"max_model_len":4096`); err != nil ||
+		c.Deployments[0].Engine.MaxModelLen != 4096 {
 		t.Errorf("edited max_model_len: %v", err)
 	}
-	if c, err := edit(`"gpu":"H100-SXM-80GB"`, `"gpu":"L40S"`); err != nil || c.Deployments[0].Latency.Model != "roofline" {
+	if c, err := edit(`"gpu":"H100-SXM-80GB"`, `"gpu":"L40S"`); err != nil ||
+		c.Deployments[0].Latency.Model != "roofline" {
 		t.Errorf("step times of the other GPU: %v", err)
 	}
-	if _, err := edit(`"values":["engine.max_num_seqs"`, `"values":["engine.max_seqs"`); err == nil || !strings.Contains(err.Error(), `deployments[0].derived.values[0]: unknown derived value "engine.max_seqs"; did you mean "engine.max_num_seqs"?`) {
+	if _, err := edit(`"values":["engine.max_num_seqs"`, `"values":["engine.max_seqs"`); err == nil ||
+		!strings.Contains(err.Error(), `deployments[0].derived.values[0]: unknown derived value "engine.max_seqs"; did `+
+			`you mean "engine.max_num_seqs"?`) {
 		t.Errorf("an unknown derived value: %v", err)
 	}
 }
@@ -113,8 +119,10 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 		}
 		return name
 	}
-	own := write("own.yaml", "version: 1\ncoefficients:\n  - {model: meta-llama/Llama-3.1-8B, gpu: H100, latency: {model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}, source: made up}\n")
-	c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100, latency: {from: own.yaml}}]\n"), Options{})
+	own := write("own.yaml", "version: 1\ncoefficients:\n  - {model: meta-llama/Llama-3.1-8B, gpu: H100, latency: "+
+		"{model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}, source: made up}\n")
+	c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: "+
+		"H100, latency: {from: own.yaml}}]\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +138,8 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 		{"latency.alpha_us=[9, 9, 9]", "", 4},
 		{"latency={alpha_us: [1, 2, 3], beta_us: [7, 7, 7]}", "", 7},
 		{"latency.from=" + own, "", 4},
-		{"gpu=A100", "comes from a file of coefficients for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 H100-SXM-80GB; for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 set latency.from again, or other step times", 0},
+		{"gpu=A100", "comes from a file of coefficients for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 H100-SXM-80GB; for " +
+			"meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 set latency.from again, or other step times", 0},
 	} {
 		c, err := Parse("shown", shown, Options{Sets: []string{"deployments.main." + f.set}})
 		switch {

@@ -35,7 +35,8 @@ func TestBlockCountsMatchServers(t *testing.T) {
 		{"mistralai/Mixtral-8x7B-v0.1", 2, 27510},
 		{"codellama/CodeLlama-34b-Instruct-hf", 2, 26602},
 	} {
-		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: H100, engine: {tensor_parallel_size: %d, max_num_seqs: 128, max_model_len: 4096}", m.model, m.tp))
+		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: H100, engine: {tensor_parallel_size: %d, max_num_seqs: "+
+			"128, max_model_len: 4096}", m.model, m.tp))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func TestBlockCountsMatchServers(t *testing.T) {
 		if math.Abs(deviation) > 1 {
 			t.Errorf("%s: %d blocks, the server had %d: %+.2f %%", m.model, d.Computed.KVBlocks, m.blocks, deviation)
 		}
-		t.Logf("%-40s TP %d: %5d blocks, the server had %5d: %+.2f %%", m.model, m.tp, d.Computed.KVBlocks, m.blocks, deviation)
+		t.Logf("%-40s TP %d: %5d blocks, the server had %5d: %+.2f %%", m.model, m.tp, d.Computed.KVBlocks, m.blocks,
+			deviation)
 	}
 }
 
@@ -52,7 +54,8 @@ func TestBlockCountsMatchServers(t *testing.T) {
 func TestMemoryPartsAddUp(t *testing.T) {
 	for _, fields := range []string{
 		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8}",
-		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, pipeline_parallel_size: 2}",
+		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, " +
+			"pipeline_parallel_size: 2}",
 		"model: google/gemma-3-12b-it, gpu: L40S",
 		"model: Qwen/Qwen3-8B, gpu: RTX4090, engine: {kv_cache_dtype: fp8, max_model_len: 8192}",
 	} {
@@ -103,10 +106,13 @@ func TestPresetsFillUnsetValues(t *testing.T) {
 		{"gpu: H100, engine: {preset: vllm-0.25}", nil, "1024 8192 true 0.92"},
 		{"gpu: H100, engine: {preset: vllm-0.15, max_num_seqs: 256, async_scheduling: false}", nil, "256 8192 false 0.9"},
 		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.main.engine.max_num_seqs=256"}, "256 8192 true 0.9"},
-		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.0.engine.async_scheduling=false"}, "1024 8192 false 0.9"},
+		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.0.engine.async_scheduling=false"},
+			"1024 8192 false 0.9"},
 		{"gpu: H100", []string{"deployments.main.engine={preset: vllm-0.15, max_num_seqs: 7}"}, "7 8192 true 0.9"},
-		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments.main.engine={preset: vllm-0.15}"}, "1024 8192 true 0.9"},
-		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments=[{id: main, model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-0.15, max_num_seqs: 9}}]"}, "9 8192 true 0.9"},
+		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments.main.engine={preset: vllm-0.15}"},
+			"1024 8192 true 0.9"},
+		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments=[{id: main, model: Qwen/Qwen3-8B, gpu: H100, " +
+			"engine: {preset: vllm-0.15, max_num_seqs: 9}}]"}, "9 8192 true 0.9"},
 		{"gpu: H100, engine: {max_num_seqs: 256}", []string{"deployments.main.engine.preset=vllm-0.15"}, "256 8192 true 0.9"},
 		{"gpu: H100", nil, "256 2048 false 0.9"},
 	} {
@@ -116,7 +122,8 @@ func TestPresetsFillUnsetValues(t *testing.T) {
 			continue
 		}
 		e := &d.Engine
-		if got := fmt.Sprintf("%d %d %v %g", e.MaxNumSeqs, e.MaxNumBatchedTokens, e.AsyncScheduling, e.GPUMemoryUtilization); got != c.want {
+		if got := fmt.Sprintf("%d %d %v %g", e.MaxNumSeqs, e.MaxNumBatchedTokens, e.AsyncScheduling,
+			e.GPUMemoryUtilization); got != c.want {
 			t.Errorf("%s, sets %v: %s, want %s", c.fields, c.sets, got, c.want)
 		}
 	}
@@ -127,7 +134,8 @@ func TestLatencyModelSelection(t *testing.T) {
 	const h100 = "model: meta-llama/Meta-Llama-3.1-8B-Instruct, gpu: h100"
 	for _, c := range []struct{ fields, model, warning string }{
 		{h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}", "linear", ""},
-		{h100 + ", latency: {alpha_us: [0, 0, 0], table: {prefill_tokens: [0, 100], decode_sequences: [0], context_tokens: [0], step_us: [10, 20]}}", "table", ""},
+		{h100 + ", latency: {alpha_us: [0, 0, 0], table: {prefill_tokens: [0, 100], decode_sequences: [0], " +
+			"context_tokens: [0], step_us: [10, 20]}}", "table", ""},
 		{h100 + ", latency: {model: roofline}", "roofline", ""},
 		{h100, "linear", ""}, // measured
 		{h100 + ", engine: {quantization: fp8}", "roofline", "nothing was measured for"},
@@ -135,7 +143,8 @@ func TestLatencyModelSelection(t *testing.T) {
 		{h100 + ", model_config: Qwen/Qwen3-8B", "roofline", "nothing was measured for"},
 		{h100 + ", engine: {tensor_parallel_size: 2}", "roofline", "nothing was measured for"},
 		{h100 + ", engine: {vllm_version: 0.19.0}", "linear", "measured with vLLM 0.6, here vllm_version is 0.19.0"},
-		{"model: Qwen/Qwen3-8B, gpu: L4, engine: {max_model_len: 4096}", "roofline", "nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB"},
+		{"model: Qwen/Qwen3-8B, gpu: L4, engine: {max_model_len: 4096}", "roofline",
+			"nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB"},
 	} {
 		d, warnings, err := parseDeployment(c.fields)
 		if err != nil {
@@ -156,30 +165,36 @@ func TestLatencyModelSelection(t *testing.T) {
 
 // TestResolveErrors: errors have a position and say what would help.
 func TestResolveErrors(t *testing.T) {
-	for fields, want := range map[string]string{
-		"model: deepseek-ai/DeepSeek-V3, gpu: L4":                                                                           "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 does not fit into 1 x L4-24GB",
-		"model: deepseek-ai/DeepSeek-V3, gpu: A100":                                                                         "it needs tensor_parallel_size 16",
-		"model: Qwen/Qwen3-8B, gpu: H10":                                                                                    `unknown GPU "H10"; did you mean`,
-		"model: Qwen/Qwen3-8":                                                                                               `unknown model "Qwen/Qwen3-8"; did you mean "Qwen/Qwen3-8B"?`,
-		"model: Qwen/Qwen3-8B":                                                                                              "no gpu is set",
-		"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}":                                                       "deployments[0].latency is not in the file: must be set",
-		"model: own, gpu: H100, model_config: nowhere.json":                                                                 "deployments[0].model_config: no such file",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {dtype: float12}":                                                         `unknown dtype "float12"`,
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-9}":                                                         `unknown preset "vllm-9"`,
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 3}":                                                "must divide the model's 32 attention heads",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {pipeline_parallel_size: 99}":                                             "at most the model's 36 layers",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 0}":                                                "must be between 1 and",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {gpu_memory_utilization: 1.5}":                                            "must be above 0 and at most 1, is 1.5",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {watermark: 1}":                                                           "must be at least 0 and below 1",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}":                                                  "must be recompute",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: .inf}":                                                       "must be a finite number",
-		"model: Qwen/Qwen3-8B, gpu: H100, latency: {range: {input_tokens: [5]}}":                                            "latency.range.input_tokens: must be [least, largest], is [5]",
-		"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], alpha_us: [0, 0, 0]}": "engine.dtype: has no effect on an unknown model",
-		"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}":                                          "it needs tensor_parallel_size 5",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}":                                                         "must be at least 0",
-		"model: Qwen/Qwen3-8B, gpu: H100, latency: {jitter: {cv: -1}}":                                                      "jitter.cv: must be between 0 and 10, is -1",
-		"model: own, engine: {num_gpu_blocks_override: 9}, latency: {model: roofline}":                                      "the roofline cannot be computed: unknown model",
+	for _, c := range []struct{ fields, want string }{
+		{"model: deepseek-ai/DeepSeek-V3, gpu: L4", "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 does not " +
+			"fit into 1 x L4-24GB"},
+		{"model: deepseek-ai/DeepSeek-V3, gpu: A100", "it needs tensor_parallel_size 16"},
+		{"model: Qwen/Qwen3-8B, gpu: H10", `unknown GPU "H10"; did you mean`},
+		{"model: Qwen/Qwen3-8", `unknown model "Qwen/Qwen3-8"; did you mean "Qwen/Qwen3-8B"?`},
+		{"model: Qwen/Qwen3-8B", "no gpu is set"},
+		{"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}",
+			"deployments[0].latency is not in the file: must be set"},
+		{"model: own, gpu: H100, model_config: nowhere.json", "deployments[0].model_config: no such file"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {dtype: float12}", `unknown dtype "float12"`},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-9}", `unknown preset "vllm-9"`},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 3}", "must divide the model's 32 attention heads"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {pipeline_parallel_size: 99}", "at most the model's 36 layers"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 0}", "must be between 1 and"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {gpu_memory_utilization: 1.5}", "must be above 0 and at most 1, is 1.5"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {watermark: 1}", "must be at least 0 and below 1"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}", "must be recompute"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: .inf}", "must be a finite number"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, latency: {range: {input_tokens: [5]}}",
+			"latency.range.input_tokens: must be [least, largest], is [5]"},
+		{"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], alpha_us: [0, 0, " +
+			"0]}", "engine.dtype: has no effect on an unknown model"},
+		{"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}", "it needs tensor_parallel_size 5"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}", "must be at least 0"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, latency: {jitter: {cv: -1}}", "jitter.cv: must be between 0 and 10, is -1"},
+		{"model: own, engine: {num_gpu_blocks_override: 9}, latency: {model: roofline}",
+			"the roofline cannot be computed: unknown model"},
 	} {
+		fields, want := c.fields, c.want
 		_, _, err := parseDeployment(fields)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", fields, err, want)
@@ -190,19 +205,22 @@ func TestResolveErrors(t *testing.T) {
 // TestSettingsWithoutEffectAreReported: each is a warning that says why.
 func TestSettingsWithoutEffectAreReported(t *testing.T) {
 	const h100 = "model: meta-llama/Llama-3.1-8B, gpu: h100"
-	for fields, want := range map[string]string{
-		h100 + ", engine: {swap_space: 4}":                                   "engine.swap_space has no effect",
-		h100 + ", engine: {max_num_partial_prefills: 4}":                     "engine.max_num_partial_prefills has no effect",
-		h100 + ", engine: {moe: {enable_all_to_all: true}}":                  "engine.moe has no effect: the model has no experts",
-		h100 + ", engine: {num_gpu_blocks_override: 99999}":                  "only 28421 blocks fit",
-		h100 + ", engine: {num_gpu_blocks_override: 100}":                    "a real vLLM would not start",
-		h100 + ", engine: {max_model_len: 200000}":                           "the model supports at most 131072 tokens",
-		h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}":            "latency.beta_us has no effect",
-		h100 + ", latency: {model: roofline, range: {input_tokens: [1, 2]}}": "latency.range has no effect",
-		h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], decode_sequences: [0], context_tokens: [0], step_us: [1]}}": "latency.beta_us has no effect",
-		h100 + ", computed: {kv_blocks: 5}": "computed does not match the rest of the configuration",
-		"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: roofline}": "assumes that all 16 GPUs are in one node",
+	for _, c := range []struct{ fields, want string }{
+		{h100 + ", engine: {swap_space: 4}", "engine.swap_space has no effect"},
+		{h100 + ", engine: {max_num_partial_prefills: 4}", "engine.max_num_partial_prefills has no effect"},
+		{h100 + ", engine: {moe: {enable_all_to_all: true}}", "engine.moe has no effect: the model has no experts"},
+		{h100 + ", engine: {num_gpu_blocks_override: 99999}", "only 28421 blocks fit"},
+		{h100 + ", engine: {num_gpu_blocks_override: 100}", "a real vLLM would not start"},
+		{h100 + ", engine: {max_model_len: 200000}", "the model supports at most 131072 tokens"},
+		{h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}", "latency.beta_us has no effect"},
+		{h100 + ", latency: {model: roofline, range: {input_tokens: [1, 2]}}", "latency.range has no effect"},
+		{h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], decode_sequences: [0], " +
+			"context_tokens: [0], step_us: [1]}}", "latency.beta_us has no effect"},
+		{h100 + ", computed: {kv_blocks: 5}", "computed does not match the rest of the configuration"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: roofline}",
+			"assumes that all 16 GPUs are in one node"},
 	} {
+		fields, want := c.fields, c.want
 		_, warnings, err := parseDeployment(fields)
 		if err != nil {
 			t.Errorf("%s: %v", fields, err)
@@ -220,8 +238,9 @@ func TestUserModelAndGPU(t *testing.T) {
 	dir := t.TempDir()
 	config, gpus := filepath.Join(dir, "config.json"), filepath.Join(dir, "gpus.yaml")
 	for name, text := range map[string]string{
-		config: `{"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16,
- "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936, "max_position_embeddings": 40960, "tie_word_embeddings": true}`,
+		config: `{"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+ "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
+ "max_position_embeddings": 40960, "tie_word_embeddings": true}`,
 		gpus: "version: 1\ngpus:\n  - {id: mine, peak_tflops: {bf16: 10}, memory_gib: 8, memory_gb_per_s: 100}\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
@@ -235,7 +254,8 @@ func TestUserModelAndGPU(t *testing.T) {
 	}
 	d := &c.Deployments[0]
 	// Qwen3-0.6B has 596,049,920 parameters in its weight file.
-	if d.Computed.TotalParameters != 596049920 || d.Latency.Model != "roofline" || d.Engine.MaxModelLen != 40960 || d.Computed.KVBlocks < 2000 {
+	if d.Computed.TotalParameters != 596049920 || d.Latency.Model != "roofline" || d.Engine.MaxModelLen != 40960 ||
+		d.Computed.KVBlocks < 2000 {
 		t.Errorf("resolved to %+v, latency %s, max_model_len %d", d.Computed, d.Latency.Model, d.Engine.MaxModelLen)
 	}
 }
@@ -252,7 +272,8 @@ func TestBuiltInCoefficientsMatchKnownModels(t *testing.T) {
 		if err != nil || a.Name != s.Model {
 			t.Errorf("%s: the model's name is %v, %v", s.Model, a, err)
 		}
-		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}", s.Model, s.GPU, s.TensorParallelSize))
+		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}", s.Model, s.GPU,
+			s.TensorParallelSize))
 		if err != nil {
 			t.Errorf("%s: %v", s.Model, err)
 		} else if d.Latency.Source != "measured with "+s.Engine {

@@ -71,7 +71,8 @@ func TestNumbersOfAnyTypeAreFloat64(t *testing.T) {
 	}
 	text := `
 any: [1, -2, 0x10, 1.5, 1e3, -2.5E-1, 1E+2, .5, 123456789012345678901234567890, &n 7]
-params: {a: 1, b: {c: 2, d: [3, {e: 1e2}]}, "t": "1e2", u: '5', v: 1e2x, w: !!str 1e2, x: null, y: true, z: *n, e: 1e, "0": 0}
+params: {a: 1, b: {c: 2, d: [3, {e: 1e2}]}, "t": "1e2", u: '5', v: 1e2x, w: !!str 1e2, x: null, y: true, z: *n,
+  e: 1e, "0": 0}
 list: [{a: 1}, {<<: &m {b: 2}, c: 3}, *m]
 text: 1e2
 texts: {a: 1e2, b: 1.50, c: 007, d: +1, e: .inf, f: &o 0x10, g: *o, h: &o 1.0, i: *o}
@@ -86,12 +87,14 @@ ints: {a: 1}
 	for _, c := range []struct{ got, want any }{
 		{v.Any, []any{1.0, -2.0, 16.0, 1.5, 1000.0, -0.25, 100.0, 0.5, 123456789012345678901234567890.0, 7.0}},
 		{v.Params, map[string]any{
-			"a": 1.0, "b": map[string]any{"c": 2.0, "d": []any{3.0, map[string]any{"e": 100.0}}}, "t": "1e2", "u": "5", "v": "1e2x",
+			"a": 1.0, "b": map[string]any{"c": 2.0, "d": []any{3.0, map[string]any{"e": 100.0}}},
+			"t": "1e2", "u": "5", "v": "1e2x",
 			"w": "1e2", "x": nil, "y": true, "z": 7.0, "e": "1e", "0": 0.0,
 		}},
 		{v.List, []map[string]any{{"a": 1.0}, {"b": 2.0, "c": 3.0}, {"b": 2.0}}},
 		{v.Text, "1e2"},
-		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10", "g": "0x10", "h": "1.0", "i": "1.0"}},
+		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10", "g": "0x10",
+			"h": "1.0", "i": "1.0"}},
 		{v.Inner.Any, 10.0},
 		{v.Own.Value, 2.0},
 		{v.Bare.Value, 3.0},
@@ -115,7 +118,8 @@ ints: {a: 1}
 	var tagged struct {
 		Any any `yaml:"any"`
 	}
-	err := decode("any: [!!int 5, !!float 5, !!str 5, !!int &n 6, *n, 18446744073709551615, -9223372036854775808, 0o17]", &tagged)
+	err := decode("any: [!!int 5, !!float 5, !!str 5, !!int &n 6, *n, 18446744073709551615, -9223372036854775808, "+
+		"0o17]", &tagged)
 	want := []any{5.0, 5.0, "5", 6.0, 6.0, float64(1 << 64), -float64(1 << 63), 15.0}
 	if diff := cmp.Diff(want, tagged.Any); err != nil || diff != "" {
 		t.Error(err, diff)

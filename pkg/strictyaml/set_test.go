@@ -53,7 +53,8 @@ func (l *level) UnmarshalText(text []byte) error {
 const sampleCluster = `
 routing:
   type: weighted
-  params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}
+  params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1},
+    list: [1, {id: x, n: 2}], auto: null}
   of: [{type: a, params: {n: 1}}]
 classes: {gold: {tier: critical}, v1.5: {tier: standard}}
 lists: {a: [1, 2]}
@@ -67,20 +68,31 @@ shown: {a: {b: 1}}
 func TestSetChanges(t *testing.T) {
 	get := func(c *cluster) map[string]any {
 		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use, "of": c.Routing.Of, "weights": c.Weights,
-			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "shown": c.Shown, "limit": c.Limit, "note": c.Note,
+			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "shown": c.Shown, "limit": c.Limit,
+			"note":  c.Note,
 			"admit": c.Routing.Admit, "level": c.Level}
 	}
 	for _, c := range []struct{ path, value, field, want string }{
 		// In maps of values of type any.
-		{"routing.params.queue-depth", "1", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 1, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.threshold.standard", "1e2", "params", "routing: {params: {threshold: {standard: 100, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.threshold.best-effort", "true", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5, best-effort: true}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.per.model.b-c", "x y", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1, b-c: x y}, list: [1, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.list.x.n", "[3, {a: 4}]", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: [3, {a: 4}]}], auto: null}}"},
-		{"routing.params.list.0", "{a: 1}", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [{a: 1}, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.auto.new.deep", "'5'", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: {new: {deep: '5'}}}}"},
+		{"routing.params.queue-depth", "1", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+			"queue-depth: 1, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.threshold.standard", "1e2", "params",
+			"routing: {params: {threshold: {standard: 100, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, " +
+				"{id: x, n: 2}], auto: null}}"},
+		{"routing.params.threshold.best-effort", "true", "params",
+			"routing: {params: {threshold: {standard: 20, sheddable: 5, best-effort: true}, queue-depth: 0.3, per.model: {a: " +
+				"1}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.per.model.b-c", "x y", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+			"queue-depth: 0.3, per.model: {a: 1, b-c: x y}, list: [1, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.list.x.n", "[3, {a: 4}]", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+			"queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: [3, {a: 4}]}], auto: null}}"},
+		{"routing.params.list.0", "{a: 1}", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+			"queue-depth: 0.3, per.model: {a: 1}, list: [{a: 1}, {id: x, n: 2}], auto: null}}"},
+		{"routing.params.auto.new.deep", "'5'", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+			"queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: {new: {deep: '5'}}}}"},
 		{"routing.params", "{a: 1}", "params", "routing: {params: {a: 1}}"},
-		{"routing.params.list", "null", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: null, auto: null}}"},
+		{"routing.params.list", "null", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+			"queue-depth: 0.3, per.model: {a: 1}, list: null, auto: null}}"},
 		{"shown.a.c", "2", "shown", "shown: {a: {b: 1, c: 2}}"},
 		{"shown", "[1]", "shown", "shown: [1]"},
 		{"shown", "a", "shown", "shown: a"},
@@ -95,17 +107,20 @@ func TestSetChanges(t *testing.T) {
 		{"weights.queue-depth", "0.5", "weights", "weights: {queue-depth: 0.5}"},
 		{"weights.main.x", "1e1", "weights", "weights: {main.x: 10}"},
 		{"words.a.b", "c", "words", "words: {a.b: c}"},
-		{"classes.gold.targets.ttft_ms", "200", "classes", "classes: {gold: {tier: critical, targets: {ttft_ms: 200}}, v1.5: {tier: standard}}"},
+		{"classes.gold.targets.ttft_ms", "200", "classes", "classes: {gold: {tier: critical, targets: {ttft_ms: 200}}, " +
+			"v1.5: {tier: standard}}"},
 		{"classes.v1.5.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: x}}"},
 		{"classes.new.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: standard}, new: {tier: x}}"},
 		{"lists.a.1", "7", "lists", "lists: {a: [1, 7]}"},
 		{"lists.b", "[3]", "lists", "lists: {a: [1, 2], b: [3]}"},
 		// Strings.
 		{"level", "high", "level", "level: high"},
-		{"routing.admit", `req.input_tokens > 5 ? "reject" : "admit"`, "admit", `routing: {admit: 'req.input_tokens > 5 ? "reject" : "admit"'}`},
+		{"routing.admit", `req.input_tokens > 5 ? "reject" : "admit"`, "admit",
+			`routing: {admit: 'req.input_tokens > 5 ? "reject" : "admit"'}`},
 		{"routing.admit", "!tenant.burst", "admit", "routing: {admit: '!tenant.burst'}"},
 		{"routing.admit", `'a' == req.tenant`, "admit", `routing: {admit: "'a' == req.tenant"}`},
-		{"routing.admit", `["a"].exists(x, x == req.tenant)`, "admit", `routing: {admit: '["a"].exists(x, x == req.tenant)'}`},
+		{"routing.admit", `["a"].exists(x, x == req.tenant)`, "admit",
+			`routing: {admit: '["a"].exists(x, x == req.tenant)'}`},
 		{"routing.admit", ` "a b" `, "admit", "routing: {admit: a b}"},
 		{"routing.admit", "1.50", "admit", "routing: {admit: '1.50'}"},
 		{"routing.admit", "null", "admit", "routing: {admit: ''}"},
@@ -147,7 +162,8 @@ func TestSetErrors(t *testing.T) {
 		{"lists.a.1", "x", `must be an integer, is "x"`},
 		{"limit", "many", `must be an integer, is "many"`},
 		{"parts.a.count", "1.5", `must be an integer, is "1.5"`},
-		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean "count"?`},
+		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean ` +
+			`"count"?`},
 		{"numbered.1", "x", `"1" cannot be a key here`},
 		{"level", "x", `must be text, is "x"`},
 		{"limit.x", "1", `"x" does not exist: its parent is an integer`},
@@ -178,7 +194,8 @@ func TestSetDoesNotChangeSharedValues(t *testing.T) {
 		{"shown.list.0", "2", "shown: {of: {a: 1}, list: [2, {a: 1}]}"},
 		{"shown.list.1.b", "2", "shown: {of: {a: 1}, list: [1, {a: 1, b: 2}]}"},
 		{"routing.params.threshold.b", "20",
-			"routing: {params: {threshold: {a: 1, b: 20}, list: [1, {a: 1}]}, use: USE, of: [USE, {params: {n: 1}, type: x, admit: y}]}"},
+			"routing: {params: {threshold: {a: 1, b: 20}, list: [1, {a: 1}]}, use: USE, of: [USE, {params: {n: 1}, type: x, " +
+				"admit: y}]}"},
 		{"routing.use.params.n", "2",
 			"routing: {params: PARAMS, use: {params: {n: 2}, type: x}, of: [USE, {params: {n: 1}, type: x, admit: y}]}"},
 		{"routing.of.0.params.n", "2",

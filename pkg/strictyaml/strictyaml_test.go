@@ -28,36 +28,37 @@ const sampleFile = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count
 
 // TestErrorsHavePositions: errors have file, line and column, and name the right value.
 func TestErrorsHavePositions(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                "f.yaml: is empty",
-		"name: x\nnmae: y\n":              `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`,
-		"name: x\nparts:\n - cuont: 1\n":  `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`,
-		"name: x\nname: y\n":              "f.yaml:2",
-		"name: [\n":                       "f.yaml:1",
-		"parts:\n - {id: a, count: many}": "f.yaml:2:",
-		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be an integer, is 1.5",
-		"parts:\n - {id: a, count: 99999999999999999999}":                       "f.yaml:2:",
-		"parts:\n - {id: a, on: maybe}":                                         `f.yaml:2:16: on must be true or false, is "maybe"`,
-		"parts:\n - {id: a, ratio: [1]}":                                        "f.yaml:2:",
-		"parts:\n - {id: a, count: lots}":                                       `f.yaml:2:19: count must be an integer, is "lots"`,
-		"extra: {x: high}":                                                      `f.yaml:1:12: x must be a number, is "high"`,
-		"parts:\n - {id: a, count: &x 1.9}":                                     "f.yaml:2:22: must be an integer",
-		"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}":                     "must be an integer, is 1.9",
-		"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}": "f.yaml:3:",
-		"parts:\n - {id: a, count: true}":                                       "f.yaml:2:",
-		"parts:\n - {id: a, ratio: .inf}":                                       "f.yaml:2:19: must be a finite number, is .inf",
-		"extra: {x: -.inf}":                                                     "must be a finite number",
-		"extra: {x: .nan}":                                                      "must be a finite number",
-		"parts:\n - {id: a, ratio: many}":                                       "f.yaml:2:",
-		"parts:\n - {id: a, on: 1}":                                             "f.yaml:2:",
-		"parts:\n - {id: [1], count: 2}":                                        "f.yaml:2:",
-		"parts:\n - {id: a, widht: 1}":                                          `f.yaml:2:12: unknown field "widht"; did you mean "width"?`,
-		"parts:\n - {id: a, width: 1.5}":                                        "f.yaml:2:19: must be an integer, is 1.5",
-		"parts: {id: a}":                                                        "f.yaml:1:",
-		"parts: &a\n":                                                           "f.yaml",
-		"name: x\n---\nname: y\n":                                               "one file, one document",
-		`{"name": "x", "parts": [{"i": 1}]}`:                                    `unknown field "i"`,
+	for _, c := range []struct{ text, want string }{
+		{"", "f.yaml: is empty"},
+		{"name: x\nnmae: y\n", `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`},
+		{"name: x\nparts:\n - cuont: 1\n", `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`},
+		{"name: x\nname: y\n", "f.yaml:2"},
+		{"name: [\n", "f.yaml:1"},
+		{"parts:\n - {id: a, count: many}", "f.yaml:2:"},
+		{"parts:\n - {id: a, count: 1.5}", "f.yaml:2:19: must be an integer, is 1.5"},
+		{"parts:\n - {id: a, count: 99999999999999999999}", "f.yaml:2:"},
+		{"parts:\n - {id: a, on: maybe}", `f.yaml:2:16: on must be true or false, is "maybe"`},
+		{"parts:\n - {id: a, ratio: [1]}", "f.yaml:2:"},
+		{"parts:\n - {id: a, count: lots}", `f.yaml:2:19: count must be an integer, is "lots"`},
+		{"extra: {x: high}", `f.yaml:1:12: x must be a number, is "high"`},
+		{"parts:\n - {id: a, count: &x 1.9}", "f.yaml:2:22: must be an integer"},
+		{"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}", "must be an integer, is 1.9"},
+		{"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}", "f.yaml:3:"},
+		{"parts:\n - {id: a, count: true}", "f.yaml:2:"},
+		{"parts:\n - {id: a, ratio: .inf}", "f.yaml:2:19: must be a finite number, is .inf"},
+		{"extra: {x: -.inf}", "must be a finite number"},
+		{"extra: {x: .nan}", "must be a finite number"},
+		{"parts:\n - {id: a, ratio: many}", "f.yaml:2:"},
+		{"parts:\n - {id: a, on: 1}", "f.yaml:2:"},
+		{"parts:\n - {id: [1], count: 2}", "f.yaml:2:"},
+		{"parts:\n - {id: a, widht: 1}", `f.yaml:2:12: unknown field "widht"; did you mean "width"?`},
+		{"parts:\n - {id: a, width: 1.5}", "f.yaml:2:19: must be an integer, is 1.5"},
+		{"parts: {id: a}", "f.yaml:1:"},
+		{"parts: &a\n", "f.yaml"},
+		{"name: x\n---\nname: y\n", "one file, one document"},
+		{`{"name": "x", "parts": [{"i": 1}]}`, `unknown field "i"`},
 	} {
+		text, want := c.text, c.want
 		err := decode(text, &file{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
@@ -90,12 +91,14 @@ func TestErrorf(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	doc, err := Parse("f.yaml", []byte("extra: &x {a: 1}\nparts:\n - {id: a}\n - {<<: &p {count: 1}, id: b}\n - *p\nname:\n"))
+	doc, err := Parse("f.yaml", []byte("extra: &x {a: 1}\nparts:\n - {id: a}\n - {<<: &p {count: 1}, id: b}\n - "+
+		"*p\nname:\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{
-		"extra.a": true, "extra.b": false, "parts": true, "parts[0].id": true, "parts[0].count": false, "parts[1].count": true,
+		"extra.a": true, "extra.b": false, "parts": true, "parts[0].id": true,
+		"parts[0].count": false, "parts[1].count": true,
 		"parts[2].count": true, "parts[3]": false, "parts.id": false, "name": true, "nothing.here": false,
 	} {
 		if doc.Has(path) != want {
@@ -106,7 +109,8 @@ func TestHas(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	var f file
-	err := decodeSet(t, sampleFile, &f, [2]string{"name", "y"}, [2]string{"parts.b.count", "7"}, [2]string{"parts.0.ratio", "0.5"},
+	err := decodeSet(t, sampleFile, &f, [2]string{"name", "y"}, [2]string{"parts.b.count", "7"},
+		[2]string{"parts.0.ratio", "0.5"},
 		[2]string{"parts.0.width", "4"}, [2]string{"parts.a.on", "true"}, [2]string{"extra.queue-depth", "0.3"})
 	if err != nil {
 		t.Error(err)

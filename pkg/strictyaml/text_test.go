@@ -159,7 +159,8 @@ func TestPositionsOfBlanks(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if err := doc.TextErrorf("b", c.line, c.col, "wrong"); err.Error() != c.want && (c.name != "nothing" || !strings.HasPrefix(err.Error(), c.want)) {
+		if err := doc.TextErrorf("b", c.line, c.col, "wrong"); err.Error() != c.want && (c.name != "nothing" ||
+			!strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -169,7 +170,8 @@ func TestPositionsOfBlanks(t *testing.T) {
 func FuzzTextErrorf(f *testing.F) {
 	for _, text := range []string{
 		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n", "b: >-\n  one\n  two\n\n    three\n",
-		"b: one\n  two\n\n  three", "b: \"one\\\n  two\n  three\"", "{\n\t\"b\": \"one\\ntwo\",}", "c: &x one\r\nb: *x   ", "b: 0\n 00", "b: !!str |2+ # x\n   one\n\n",
+		"b: one\n  two\n\n  three", "b: \"one\\\n  two\n  three\"", "{\n\t\"b\": \"one\\ntwo\",}",
+		"c: &x one\r\nb: *x   ", "b: 0\n 00", "b: !!str |2+ # x\n   one\n\n",
 	} {
 		for _, at := range []int{0, 1, 4, 7} {
 			f.Add(text, at)
