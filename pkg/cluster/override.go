@@ -114,13 +114,13 @@ func (s *source) override(sets []string) error {
 func (s *source) set(o *override) error {
 	path, isType := splitPolicy(o.path)
 	before, err := s.policy(path)
-	if err == nil && before != nil && !isType {
+	if err == nil && path != "" && !isType {
 		err = s.setDefaultParams(path, before.Params, &o.Setting)
 	}
 	if err == nil {
 		err = s.doc.Set(new(Config), o.path, o.Value, &o.Setting)
 	}
-	if err != nil || before == nil || before.Type == "" || !isType {
+	if err != nil || before.Type == "" || !isType {
 		return err
 	}
 	after, err := s.policy(path)
@@ -159,12 +159,18 @@ func (s *source) setDefaultParams(path string, all map[string]any, by *strictyam
 	return nil
 }
 
-// policy returns the policy at path with its defaults, nil if there is none.
-func (s *source) policy(path string) (*policy.Spec, error) {
+// policy returns the policy at path with its defaults, without a type if there is
+// none.
+func (s *source) policy(path string) (policy.Spec, error) {
 	var bundle policy.Bundle
-	if err := s.doc.DecodeAt("policies", &bundle); err != nil {
-		return nil, err
+	stage, _, nested := strings.Cut(strings.TrimPrefix(path, "policies."), ".")
+	spec := bundle.Stage(stage)
+	if spec == nil {
+		return policy.Spec{}, nil
 	}
-	bundle.Complete()
-	return bundle.At(strings.Split(path, ".")[1:]), nil
+	err := s.doc.DecodeAt(path, spec)
+	if err == nil && (spec.Type != "" || !nested) {
+		bundle.Complete()
+	}
+	return *spec, err
 }
