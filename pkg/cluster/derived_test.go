@@ -55,12 +55,12 @@ func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown, err := json.Marshal(before)
+		printed, err := json.Marshal(before)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var warnings []string
-		whatIf, err := Parse("shown", shown, Options{Sets: sets, Warn: func(w string) { warnings = append(warnings, w) }})
+		whatIf, err := Parse("printed", printed, Options{Sets: sets, Warn: func(w string) { warnings = append(warnings, w) }})
 		if err != nil {
 			t.Errorf("%s %q: %v", c.deployment, sets, err)
 			continue
@@ -82,16 +82,16 @@ func TestEditedPrintedConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := json.Marshal(c)
+	printed, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit := func(old, new string) (*Config, error) {
-		text := strings.Replace(string(shown), old, new, 1)
-		if text == string(shown) {
-			t.Fatalf("there is no %s in %s", old, shown)
+		text := strings.Replace(string(printed), old, new, 1)
+		if text == string(printed) {
+			t.Fatalf("there is no %s in %s", old, printed)
 		}
-		return Parse("shown", []byte(text), Options{})
+		return Parse("printed", []byte(text), Options{})
 	}
 	if c, err := edit(`"max_model_len":131072`, `"max_model_len":4096`); err != nil ||
 		c.Deployments[0].Engine.MaxModelLen != 4096 {
@@ -126,7 +126,7 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := json.Marshal(c)
+	printed, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 		{"gpu=A100", "comes from a file of coefficients for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 H100-SXM-80GB; for " +
 			"meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 set latency.from again, or other step times", 0},
 	} {
-		c, err := Parse("shown", shown, Options{Sets: []string{"deployments.main." + f.set}})
+		c, err := Parse("printed", printed, Options{Sets: []string{"deployments.main." + f.set}})
 		switch {
 		case f.want == "" && (err != nil || c.Deployments[0].Latency.BetaUS[0] != f.beta):
 			t.Errorf("%s: %v, want beta_us of %v", f.set, err, f.beta)

@@ -59,8 +59,8 @@ func fullPath(path string) string {
 var policyPath = regexp.MustCompile(
 	`^(policies\.\w+(?:\.of\.\d+|\.use|\.root(?:\.then|\.else)*\.use)*)\.(type$|params\.)`)
 
-// splitPolicy returns the path of the policy of which path is the type or a
-// parameter, and whether it is the type; "" for other paths.
+// splitPolicy returns the path of a policy if path is its type or one of its
+// parameters, else "", and whether path is the type.
 func splitPolicy(path string) (of string, isType bool) {
 	m := policyPath.FindStringSubmatch(path)
 	if m == nil {
@@ -131,8 +131,8 @@ func (s *source) set(o *override) error {
 }
 
 // setDefaultParams adds to the document the parameters that the policy at path does
-// not set, so that an override of one keeps the others. Aliases give way to the
-// parameters' own names.
+// not set, so that an override of one keeps the others. The parameters' own names
+// replace aliases.
 func (s *source) setDefaultParams(path string, all map[string]any, by *strictyaml.Setting) error {
 	var file policy.Spec
 	if err := s.doc.DecodeAt(path, &file); err != nil {

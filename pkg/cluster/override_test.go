@@ -159,7 +159,7 @@ func TestOverrideErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %v: %v\nwant %s", c.file, c.sets, err, c.want)
 		}
-		if fault := new(strictyaml.Error); err != nil && !errors.As(err, &fault) {
+		if fileErr := new(strictyaml.Error); err != nil && !errors.As(err, &fileErr) {
 			t.Errorf("%v has no position", err)
 		}
 	}

@@ -109,7 +109,7 @@ func TestInvalidClusters(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.new, err, c.want)
 		}
-		if fault := new(strictyaml.Error); err != nil && !errors.As(err, &fault) {
+		if fileErr := new(strictyaml.Error); err != nil && !errors.As(err, &fileErr) {
 			t.Errorf("%s: %v has no position in the file", c.new, err)
 		}
 	}

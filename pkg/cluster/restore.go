@@ -48,11 +48,11 @@ func (d *Deployment) restore(at string, errorf pathErrorf) error {
 	if err := d.Engine.validate(at+".engine", errorf); err != nil {
 		return err
 	}
-	shown, err := json.Marshal(d.Printed)
+	data, err := json.Marshal(d.Printed)
 	if err != nil {
 		return errorf(at+".computed", "%v", err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(shown))
+	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	d.Computed, d.Printed = new(Computed), nil
 	if err := dec.Decode(d.Computed); err != nil {

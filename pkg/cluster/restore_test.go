@@ -79,24 +79,24 @@ func TestPrintedClustersParseBack(t *testing.T) {
 // checkRoundTrip resolves and restores the JSON of c.
 func checkRoundTrip(t *testing.T, c *Config, o Options) {
 	t.Helper()
-	shown, err := json.Marshal(c)
+	printed, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolved, err := Parse("shown", shown, o)
+	resolved, err := Parse("printed", printed, o)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, shown)
+		t.Fatalf("%v\n%s", err, printed)
 	}
-	restored, err := Restore("shown", shown)
+	restored, err := Restore("printed", printed)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, shown)
+		t.Fatalf("%v\n%s", err, printed)
 	}
 	for how, again := range map[string]*Config{"resolved again": resolved, "restored": restored} {
 		if diff := cmp.Diff(c, again); diff != "" {
-			t.Errorf("%s, it differs (+):\n%s\n%s", how, diff, shown)
+			t.Errorf("%s, it differs (+):\n%s\n%s", how, diff, printed)
 		}
-		if text, err := json.Marshal(again); err != nil || string(text) != string(shown) {
-			t.Errorf("%s, it is printed (%v) as\n%s\nnot as\n%s", how, err, text, shown)
+		if text, err := json.Marshal(again); err != nil || string(text) != string(printed) {
+			t.Errorf("%s, it is printed (%v) as\n%s\nnot as\n%s", how, err, text, printed)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestRestoreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := json.Marshal(c)
+	printed, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,11 +163,11 @@ func TestRestoreErrors(t *testing.T) {
 		{`"model":"linear"`, `"model":"liner"`, `did you mean "linear"?`},
 		{`"engine"`, `"engin"`, `did you mean "engine"?`},
 	} {
-		text := strings.Replace(string(shown), f.old, f.new, 1)
-		if text == string(shown) {
+		text := strings.Replace(string(printed), f.old, f.new, 1)
+		if text == string(printed) {
 			t.Errorf("the default cluster has no %s", f.old)
 		}
-		if _, err := Restore("shown", []byte(text)); err == nil || !strings.Contains(err.Error(), f.want) {
+		if _, err := Restore("printed", []byte(text)); err == nil || !strings.Contains(err.Error(), f.want) {
 			t.Errorf("%s: error %v, want %q", f.new, err, f.want)
 		}
 	}

@@ -73,12 +73,12 @@ func (d *Doc) locate(text []rune, sources []charSource, i int) (position, bool) 
 	}
 	for before := i - 1; before >= 0; before-- {
 		if s := sources[before]; s.width > 0 {
-			behind := position{s.line, s.col + s.width}
+			after := position{s.line, s.col + s.width}
 			if isAllBlank(text[i:]) && slices.Contains(text[before+1:i], '\n') {
-				return behind, true
+				return after, true
 			}
-			at := position{s.line, behind.col + i - before - 1}
-			if d.isBlankBetween(behind, at.col) {
+			at := position{s.line, after.col + i - before - 1}
+			if d.isBlankBetween(after, at.col) {
 				return at, true
 			}
 			break

@@ -16,8 +16,8 @@ var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0
 
 // coerceScalars changes scalars of a document to suit t, until restore is called:
 // in a value of type any, numbers become float64, also those that the YAML library
-// reads as strings; in a string, they keep their spelling, of which the library
-// would change some (1.50, 007). With keepIntegers, integers stay integers.
+// reads as strings; in a string, they keep their spelling, which the library may
+// change (1.50, 007). With keepIntegers, integers stay integers.
 func (d *Doc) coerceScalars(t reflect.Type, keepIntegers bool) (restore func()) {
 	var undo []func()
 	// The callback returns no error, and checkNumbers reports those of walk.

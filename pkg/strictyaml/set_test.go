@@ -15,7 +15,7 @@ type cluster struct {
 	Words    map[word]word      `yaml:"words"`
 	Lists    map[string][]int   `yaml:"lists"`
 	Parts    []part             `yaml:"parts"`
-	Shown    any                `yaml:"shown"`
+	Printed  any                `yaml:"printed"`
 	Limit    *int               `yaml:"limit"`
 	Note     *string            `yaml:"note"`
 	Numbered map[int]string     `yaml:"numbered"`
@@ -61,14 +61,14 @@ lists: {a: [1, 2]}
 limit: 3
 level: low
 parts: [{id: a, count: 1}]
-shown: {a: {b: 1}}
+printed: {a: {b: 1}}
 `
 
 // TestSetChanges: the result of a path and a value equals that of an equivalent file.
 func TestSetChanges(t *testing.T) {
 	get := func(c *cluster) map[string]any {
 		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use, "of": c.Routing.Of, "weights": c.Weights,
-			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "shown": c.Shown, "limit": c.Limit,
+			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "printed": c.Printed, "limit": c.Limit,
 			"note":  c.Note,
 			"admit": c.Routing.Admit, "level": c.Level}
 	}
@@ -93,9 +93,9 @@ func TestSetChanges(t *testing.T) {
 		{"routing.params", "{a: 1}", "params", "routing: {params: {a: 1}}"},
 		{"routing.params.list", "null", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
 			"queue-depth: 0.3, per.model: {a: 1}, list: null, auto: null}}"},
-		{"shown.a.c", "2", "shown", "shown: {a: {b: 1, c: 2}}"},
-		{"shown", "[1]", "shown", "shown: [1]"},
-		{"shown", "a", "shown", "shown: a"},
+		{"printed.a.c", "2", "printed", "printed: {a: {b: 1, c: 2}}"},
+		{"printed", "[1]", "printed", "printed: [1]"},
+		{"printed", "a", "printed", "printed: a"},
 		// Through pointers and lists of structs.
 		{"routing.use.params.a.b", "1", "use", "routing: {use: {params: {a: {b: 1}}}}"},
 		{"routing.use.use.type", "x", "use", "routing: {use: {use: {type: x}}}"},
@@ -185,14 +185,14 @@ func TestSetErrors(t *testing.T) {
 
 // TestSetDoesNotChangeSharedValues: an anchor and its aliases are set one by one.
 func TestSetDoesNotChangeSharedValues(t *testing.T) {
-	const text = "weights: &w {a: 1}\nshown: {of: *w, list: &l [1, *w]}\n" +
+	const text = "weights: &w {a: 1}\nprinted: {of: *w, list: &l [1, *w]}\n" +
 		"routing: {params: {threshold: *w, list: *l}, use: &u {params: {n: 1}, type: x}, of: [*u, {<<: *u, admit: y}]}\n"
 	for _, c := range []struct{ path, value, want string }{
 		{"weights.a", "2", "weights: {a: 2}"},
 		{"weights.b", "2", "weights: {a: 1, b: 2}"},
-		{"shown.of.a", "3", "shown: {of: {a: 3}, list: [1, {a: 1}]}"},
-		{"shown.list.0", "2", "shown: {of: {a: 1}, list: [2, {a: 1}]}"},
-		{"shown.list.1.b", "2", "shown: {of: {a: 1}, list: [1, {a: 1, b: 2}]}"},
+		{"printed.of.a", "3", "printed: {of: {a: 3}, list: [1, {a: 1}]}"},
+		{"printed.list.0", "2", "printed: {of: {a: 1}, list: [2, {a: 1}]}"},
+		{"printed.list.1.b", "2", "printed: {of: {a: 1}, list: [1, {a: 1, b: 2}]}"},
 		{"routing.params.threshold.b", "20",
 			"routing: {params: {threshold: {a: 1, b: 20}, list: [1, {a: 1}]}, use: USE, of: [USE, {params: {n: 1}, type: x, " +
 				"admit: y}]}"},
@@ -208,7 +208,7 @@ func TestSetDoesNotChangeSharedValues(t *testing.T) {
 		want := strings.NewReplacer("USE", "{params: {n: 1}, type: x}",
 			"PARAMS", "{threshold: {a: 1}, list: [1, {a: 1}]}").Replace(c.want)
 		for _, rest := range []string{
-			"weights: {a: 1}", "shown: {of: {a: 1}, list: [1, {a: 1}]}",
+			"weights: {a: 1}", "printed: {of: {a: 1}, list: [1, {a: 1}]}",
 			"routing: {params: {threshold: {a: 1}, list: [1, {a: 1}]}, use: {params: {n: 1}, type: x}, " +
 				"of: [{params: {n: 1}, type: x}, {params: {n: 1}, type: x, admit: y}]}",
 		} {

@@ -138,7 +138,7 @@ func FuzzSet(f *testing.F) {
 			"a ? b : c"},
 		{"routing.of.0.params.n", "'x'"}, {"classes.v1.5.targets.ttft_ms", "1e2"}, {"weights.a.b", ".5"}, {"words.a",
 			"!!str x"},
-		{"lists.a.0", "1.5"}, {"limit", "~"}, {"note", "&a *a"}, {"shown.a.b.c", "&x [*x]"}, {"numbered.1", "x"},
+		{"lists.a.0", "1.5"}, {"limit", "~"}, {"note", "&a *a"}, {"printed.a.b.c", "&x [*x]"}, {"numbered.1", "x"},
 		{"parts.a.width", "-"},
 	} {
 		f.Add(s[0], s[1])

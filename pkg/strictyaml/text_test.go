@@ -14,8 +14,8 @@ func TestPositionsInTexts(t *testing.T) {
 	}{
 		{"plain", "a:\n  b: one X", 1, 5},
 		{"plain, its first character", "a:\n  b: X one", 1, 1},
-		{"blanks behind", "a:\n  b: one X   \n", 1, 5},
-		{"blanks and a comment behind", "a:\n  b: one X   # X\n", 1, 5},
+		{"trailing blanks", "a:\n  b: one X   \n", 1, 5},
+		{"trailing blanks and a comment", "a:\n  b: one X   # X\n", 1, 5},
 		{"on the line below", "a:\n  b:\n    one X", 1, 5},
 		{"a tab before", "a:\n  b:\tone X", 1, 5},
 		{"a tab within", "a:\n  b: \"one\t X\"", 1, 6},
@@ -28,7 +28,7 @@ func TestPositionsInTexts(t *testing.T) {
 		{"JSON with tabs", "{\n\t\"a\": {\n\t\t\"b\":\t\"one X\"}}", 1, 5},
 		{"JSON with tabs and a comma too many", "{\n\t\"a\": {\n\t\t\"b\":\t\"one X\",}}", 1, 5},
 		{"JSON, CRLF", "{\r\n\t\"a\":\r\n{\"b\": \"one X\"}}\r\n", 1, 5},
-		{"JSON, an escape behind", `{"a": {"b": "one X\"\n"}}`, 1, 5},
+		{"JSON, an escape after it", `{"a": {"b": "one X\"\n"}}`, 1, 5},
 		{"JSON, escapes before", `{"a": {"b": "\"one\" \\ \u00e9\ud83d\ude00\/ X"}}`, 1, 13},
 		{"JSON, lines", `{"a": {"b": "one\n  two\n\n X"}}`, 4, 2},
 		{"CRLF", "a:\r\n  b: one X\r\n", 1, 5},
@@ -50,7 +50,7 @@ func TestPositionsInTexts(t *testing.T) {
 		{"block, kept", "a:\n  b: |+\n    one\n    two X\n\n", 2, 5},
 		{"block, CRLF", "a:\r\n  b: |\r\n    one\r\n    two X\r\n", 2, 5},
 		{"block with a comment", "a:\n  b: |- # text | more\n    one\n      two X\nc: 1", 2, 7},
-		{"block with blanks behind its header", "a:\n  b: |  \n    one\n    two X\n", 2, 5},
+		{"block with trailing blanks in its header", "a:\n  b: |  \n    one\n    two X\n", 2, 5},
 		{"block that begins with an empty line", "a:\n  b: |\n\n    two X\n", 2, 5},
 		{"block that begins with blanks", "a:\n  b: |\n    \n    two X\n", 2, 5},
 		{"block with an empty line", "a:\n  b: |\n    one\n\n    two X\n", 3, 5},
@@ -75,9 +75,9 @@ func TestPositionsInTexts(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		fault := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
-		if charAtError(c.file, fault) != "X" || fault.Msg != "a.b: wrong" {
-			t.Errorf("%s: the position is %v", c.name, fault)
+		located := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
+		if charAtError(c.file, located) != "X" || located.Msg != "a.b: wrong" {
+			t.Errorf("%s: the position is %v", c.name, located)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestPositionsOfBlanks(t *testing.T) {
 		{"between", "b: one two", 1, 4, "f:1:7: b: wrong"},
 		{"end", "b: one", 1, 4, "f:1:7: b: wrong"},
 		{"end in quotes", `b: "one"`, 1, 4, "f:1:8: b: wrong"},
-		{"end behind an escape", `b: "one\""`, 1, 5, "f:1:10: b: wrong"},
+		{"end after an escape", `b: "one\""`, 1, 5, "f:1:10: b: wrong"},
 		{"blanks at the end", `b: "one  "`, 1, 6, "f:1:10: b: wrong"},
 		{"indentation", "b: |\n  if\n    one", 2, 2, "f:3:4: b: wrong"},
 		{"a line's end", "b: |\n  if\n    one", 1, 3, "f:2:5: b: wrong"},
@@ -195,14 +195,14 @@ func FuzzTextErrorf(f *testing.F) {
 				line, col = line+1, 1
 			}
 		}
-		fault := doc.TextErrorf("b", line, col, "wrong").(*Error)
-		if fault.Msg != "b: wrong" {
+		located := doc.TextErrorf("b", line, col, "wrong").(*Error)
+		if located.Msg != "b: wrong" {
 			return
 		}
-		got := charAtError(file, fault)
+		got := charAtError(file, located)
 		folded := text[at] == ' ' && (got == "" || got == "\t") // a line end or a tab
 		if got != string(text[at]) && got != `\` && !folded {
-			t.Errorf("%q: character %d is %q, and %d:%d has %q", file, at, text[at], fault.Line, fault.Col, got)
+			t.Errorf("%q: character %d is %q, and %d:%d has %q", file, at, text[at], located.Line, located.Col, got)
 		}
 	})
 }
