@@ -58,7 +58,7 @@ func readInferencePerf(f *file, r *Recording) error {
 	if len(list) == 0 {
 		return docs.Errorf("contains no requests")
 	}
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	var requests []request
 	var twoEvents, chunked, recounted int
 	for i := range list {

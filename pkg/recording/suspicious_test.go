@@ -22,8 +22,8 @@ func TestSuspiciousTables(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"plain", table("ttft_s", "e2e_s", 1, 0), ""},
 		{"one row again", table("ttft_s", "e2e_s", 1, 1), ""},
-		{"duplicates", table("ttft_s", "e2e_s", 1, 100), "100 of 200 requests duplicate the arrival, lengths and times " +
-			"of another"},
+		{"duplicates", table("ttft_s", "e2e_s", 1, 100),
+			"100 of 200 requests duplicate the arrival, lengths and times of another"},
 		{"ms as s", table("ttft_s", "e2e_s", 1000, 0),
 			"half of the requests take 12.47 s per token after the first or more; if the times are in ms, name the " +
 				"columns ttft_ms and e2e_ms"},
