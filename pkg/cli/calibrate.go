@@ -13,7 +13,7 @@ import (
 // Calibrate is blis-calibrate.
 var Calibrate = Tool{
 	name:    "blis-calibrate",
-	about:   "Fit the coefficients of a latency model to recordings of a real server, and say how far they are to be trusted.",
+	about:   "Fit latency coefficients to recordings of a real server, with confidence intervals and held-out errors.",
 	command: func() command { return &calibrateCommand{} },
 }
 
@@ -24,7 +24,7 @@ type calibrateCommand struct {
 
 func (c *calibrateCommand) document() bool { return true }
 
-// checkGiven refuses what cannot be, and what has no effect.
+// checkGiven rejects invalid flags and flags without effect.
 func (c *calibrateCommand) checkGiven() error {
 	for _, flag := range c.given {
 		switch {
@@ -32,8 +32,8 @@ func (c *calibrateCommand) checkGiven() error {
 			return fmt.Errorf("--output-tokens must be above 0, is %d", c.OutputTokens)
 		case flag == "tp" && c.TP < 1:
 			return fmt.Errorf("--tp must be at least 1, is %d", c.TP)
-		case (flag == "holdout" || flag == "refine") && c.Check != "":
-			return fmt.Errorf("--%s has no effect with --check, which fits nothing", flag)
+		case (flag == "holdout" || flag == "init") && c.Evaluate != "":
+			return fmt.Errorf("--%s has no effect with --evaluate, which fits nothing", flag)
 		}
 	}
 	if f, err := strconv.ParseFloat(c.Holdout, 64); err == nil && !(f >= 0 && f < 1) {
@@ -49,7 +49,7 @@ func (c *calibrateCommand) run(ctx context.Context, j job) error {
 	defer inputs.close()
 	o.Stdin = func() (io.ReadCloser, error) { return inputs.open("-") }
 	err := calibrate.Run(ctx, j.out, o)
-	if call := (*calibrate.CallError)(nil); errors.As(err, &call) {
+	if call := (*calibrate.UsageError)(nil); errors.As(err, &call) {
 		return wrongCall{fmt.Sprintf("%s; see blis-calibrate --help", call)}
 	}
 	return err

@@ -244,10 +244,10 @@ func (c *Catalog) checkSet(s *Set, at string, fault fault) error {
 			return fault(fmt.Sprintf("%s.errors[%d]", at, i), "must have metric and data")
 		}
 	}
-	if err := s.checkIntervals(at+".intervals", &s.Intervals, fault); err != nil {
+	if err := s.checkIntervals(at+".ci", &s.CI, fault); err != nil {
 		return err
 	}
-	return s.checkIntervals(at+".doubts", &s.Doubts, fault)
+	return s.checkIntervals(at+".uncertainty", &s.Uncertainty, fault)
 }
 
 func (s *Set) checkIntervals(at string, of *Intervals, fault fault) error {

@@ -43,9 +43,9 @@ type Set struct {
 	// a coefficient in which physics has a part may lie outside. Doubts are about
 	// the coefficient itself, and count in how far step times may lie off a line and what
 	// physics says: they may be wider than Intervals or narrower.
-	Intervals Intervals `yaml:"intervals" json:"intervals"`
-	Doubts    Intervals `yaml:"doubts" json:"doubts,omitzero"`
-	Errors    []Error   `yaml:"errors" json:"errors,omitempty"`
+	CI          Intervals `yaml:"ci" json:"ci"`
+	Uncertainty Intervals `yaml:"uncertainty" json:"uncertainty,omitzero"`
+	Errors      []Error   `yaml:"errors" json:"errors,omitempty"`
 	// Warnings are for whoever uses the coefficients.
 	Warnings []string `yaml:"warnings" json:"warnings,omitempty"`
 }

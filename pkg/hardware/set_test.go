@@ -20,7 +20,7 @@ coefficients:
     range: {decode_sequences: [1, 64], context_tokens: [100, 800]}
     source: measured here
     recordings: [{file: a.jsonl, digest: "ab", requests: 7}]
-    intervals: {level: 0.95, beta_us: [[3, 5], [4, 6], [6, 6]]}
+    ci: {level: 0.95, beta_us: [[3, 5], [4, 6], [6, 6]]}
     errors: [{metric: e2e.mean, data: another day, percent: -1.5}]
     warnings: [mind the gap]
 `
@@ -109,9 +109,9 @@ func TestFaultySets(t *testing.T) {
 		{"[1, 64]", "[64]", "must be [least, largest], is [64]"},
 		{"source: measured here", `source: " "`, "coefficients[0].source: must say what was measured"},
 		{"metric: e2e.mean, ", "", "coefficients[0].errors[0]: must have metric and data"},
-		{"level: 0.95", "level: 95", "coefficients[0].intervals.level: must be a probability"},
-		{"[[3, 5], [4, 6], [6, 6]]", "[[3, 5]]", "intervals.beta_us: must have 3 intervals, one for each coefficient, has 1"},
-		{"[4, 6]", "[6, 4]", "intervals.beta_us[1]: must be [lowest, highest], is [6 4]"},
+		{"level: 0.95", "level: 95", "coefficients[0].ci.level: must be a probability"},
+		{"[[3, 5], [4, 6], [6, 6]]", "[[3, 5]]", "ci.beta_us: must have 3 intervals, one for each coefficient, has 1"},
+		{"[4, 6]", "[6, 4]", "ci.beta_us[1]: must be [lowest, highest], is [6 4]"},
 		{"coefficients:\n", "coefficients:\n  - {model: org/model, gpu: X1, tensor_parallel_size: 2, source: s, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1, 1, 1]}}\n", "an earlier entry of this file is for the same"},
 	} {
 		dir := write(t, map[string]string{"a.yaml": strings.Replace(ownSet, x.old, x.new, 1), "b.yaml": ownGPU})
