@@ -184,23 +184,12 @@ func (s *setup) readSet(name string) (*hardware.Set, error) {
 		if key == s.key {
 			return set, nil
 		}
-		have = append(have, describe(set.Key))
+		have = append(have, set.Key.String())
 	}
 	if have == nil {
 		have = []string{"none"}
 	}
-	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, describe(s.key), strings.Join(have, "; "))
-}
-
-func describe(k hardware.Key) string {
-	text := fmt.Sprintf("%s on %s, tensor parallelism %d", k.Model, k.GPU, k.TensorParallelSize)
-	if k.PipelineParallelSize > 1 {
-		text += fmt.Sprintf(", pipeline parallelism %d", k.PipelineParallelSize)
-	}
-	if k.DataParallelSize > 1 {
-		text += fmt.Sprintf(", data parallelism %d", k.DataParallelSize)
-	}
-	return text
+	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, s.key, strings.Join(have, "; "))
 }
 
 // warnUnusedFlags warns of flags that had no effect on these recordings.

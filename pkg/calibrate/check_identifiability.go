@@ -14,19 +14,18 @@ type suggestedBenchmark struct {
 }
 
 // checkIdentifiability suggests a benchmark for coefficients that are not identifiable.
-func checkIdentifiability(r *report) (warnings []string) {
+func checkIdentifiability(r *report, warnf warner) {
 	f, constant := &r.fit, r.setup.nearConstantLength()
 	if f.method == "" || len(f.id.Not) == 0 && constant == "" {
-		return nil
+		return
 	}
 	r.Suggested = r.setup.suggestBenchmark(f, constant != "")
 	if constant != "" {
-		warnings = append(warnings, constant)
+		warnf("%s", constant)
 	}
 	if len(f.id.Not) > 0 {
-		warnings = append(warnings, fmt.Sprintf("not identifiable: %s: %s", strings.Join(f.id.Not, ", "), r.Suggested.Why))
+		warnf("not identifiable: %s: %s", strings.Join(f.id.Not, ", "), r.Suggested.Why)
 	}
-	return warnings
 }
 
 // nearConstantLength warns that nearly all prompts of client timings have one length; "" if

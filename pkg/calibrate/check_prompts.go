@@ -9,7 +9,7 @@ import (
 
 // checkHiddenPrefixes counts requests whose first token came in less than half of the time
 // that a roofline takes for their prompts, so that part of these was cached.
-func checkHiddenPrefixes(r *report) (warnings []string) {
+func checkHiddenPrefixes(r *report, warnf warner) {
 	for _, run := range r.setup.replays {
 		if run.period > 0 || run.hiddenPrefixes {
 			continue
@@ -27,17 +27,16 @@ func checkHiddenPrefixes(r *report) (warnings []string) {
 			}
 		}
 		if 50*early > timed {
-			warnings = append(warnings, fmt.Sprintf("%s: %d of %d requests got their first token in less than half of the "+
+			warnf("%s: %d of %d requests got their first token in less than half of the "+
 				"time to compute their prompts: these hit the prefix cache, but shared prefixes are not recorded; "+
-				"the replay computes them and overestimates TTFT", run.name, early, timed))
+				"the replay computes them and overestimates TTFT", run.name, early, timed)
 		}
 	}
-	return warnings
 }
 
 // checkNewPrompts counts the fitted requests with new prompts where prompts repeat: only they
 // are computed and identify beta[1], and they may be held out or excluded.
-func checkNewPrompts(r *report) (warnings []string) {
+func checkNewPrompts(r *report, warnf warner) {
 	for _, run := range r.replays {
 		if run.period == 0 {
 			continue
@@ -52,7 +51,6 @@ func checkNewPrompts(r *report) (warnings []string) {
 		if fitted == 0 {
 			text = fmt.Sprintf("none of the first %d requests, whose prompts are new, is fitted: beta[1] is mostly the prior", n)
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: %s; do not rely on it for new prompts of other lengths", run.name, text))
+		warnf("%s: %s; do not rely on it for new prompts of other lengths", run.name, text)
 	}
-	return warnings
 }

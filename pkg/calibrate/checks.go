@@ -1,12 +1,12 @@
 package calibrate
 
-import (
-	"blis/pkg/registry"
-)
+import "blis/pkg/registry"
 
-// check is a diagnostic: it returns warnings about what a fit or an evaluation found, none if
-// there is nothing for the user to do.
-type check func(*report) []string
+// warner takes the text of a warning.
+type warner func(format string, args ...any)
+
+// check is a diagnostic: it warns if the user has something to do about a fit or an evaluation.
+type check func(r *report, warnf warner)
 
 // checks are all diagnostics, in the order of their warnings.
 var checks = registry.Table[check]{
@@ -15,7 +15,6 @@ var checks = registry.Table[check]{
 	{Name: "async-scheduling", Doc: "the other setting of the engine fits better", Value: checkScheduling},
 	{Name: "prior", Doc: "the data contradict the roofline prior", Value: checkPrior},
 	{Name: "step-kinds", Doc: "large errors on steps of one kind", Value: checkStepKinds},
-	{Name: "inconsistent", Doc: "recordings that are fitted together disagree", Value: checkInconsistent},
 	{Name: "misfit", Doc: "large errors on held-out data", Value: checkMisfit},
 	{Name: "identifiability", Doc: "coefficients that the data do not identify", Value: checkIdentifiability},
 	{Name: "warmup", Doc: "held-out data begin with a stall", Value: checkWarmup},
@@ -25,10 +24,10 @@ var checks = registry.Table[check]{
 	{Name: "uncertain", Doc: "scores whose uncertainty says more than the number", Value: checkUncertain},
 }
 
-// runChecks appends the warnings of all checks to those of the setup.
+// runChecks adds the warnings of all checks to those of the setup.
 func (r *report) runChecks() {
-	r.Warnings = append([]string{}, r.setup.warnings...)
 	for _, c := range checks {
-		r.Warnings = append(r.Warnings, c.Value(r)...)
+		c.Value(r, r.setup.warnf)
 	}
+	r.Warnings = append([]string{}, r.setup.warnings...)
 }

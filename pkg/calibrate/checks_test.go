@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +12,12 @@ import (
 	"blis/pkg/recording"
 	"blis/pkg/stream"
 )
+
+// warningsOf are the warnings of a check.
+func warningsOf(c check, r *report) (warnings []string) {
+	c(r, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+	return warnings
+}
 
 // TestSuggestedBenchmarkIsNoOverload: with costly prompts, the high rate keeps GPUs busy for
 // half of the time.
@@ -47,41 +54,6 @@ func TestNearConstantPromptLengths(t *testing.T) {
 	}
 }
 
-// TestInconsistentRecordings: recordings simulated 6 % too slow and 6 % too fast are a warning;
-// errors of 4 %, or of one sign, or of a file that is only held out, are not.
-func TestInconsistentRecordings(t *testing.T) {
-	for _, c := range []struct {
-		a, b    float64
-		heldOut bool
-		want    string
-	}{
-		{0.94, 1.06, false, "a.csv by -6.0 %, b.csv by +6.0 %"},
-		{0.96, 1.04, false, ""},
-		{1.02, 1.20, false, ""},
-		{0.94, 1.06, true, ""},
-	} {
-		r := &report{setup: &setup{}, fit: fitResult{method: "by hand"}}
-		for i, by := range []float64{c.a, c.b} {
-			run := shortRun(20)
-			run.file = &recording.Recording{Path: []string{"a.csv", "b.csv"}[i]}
-			p := holdout{run: run, in: run.arriving(5e6, 20e6)}
-			for i, m := range run.measured {
-				if m.e2e *= by; !p.in[i] {
-					m = unknownTiming
-				}
-				p.simulated = append(p.simulated, m)
-			}
-			r.holdouts = append(r.holdouts, p)
-			if i == 0 || !c.heldOut {
-				r.setup.files = append(r.setup.files, run.file)
-			}
-		}
-		if got := strings.Join(checkInconsistent(r), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
-			t.Errorf("%g and %g: %q, want %q", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 // TestMisfits: a beta[0] of 0, or that is the host's alone, a median error of steps and an error
 // of mean E2E above 20 % are warnings.
 func TestMisfits(t *testing.T) {
@@ -98,7 +70,7 @@ func TestMisfits(t *testing.T) {
 			r.Host = &host{US: c.host}
 		}
 		r.fit.Beta[0] = c.base
-		warnings := checkMisfit(r)
+		warnings := warningsOf(checkMisfit, r)
 		if got := strings.Join(warnings, "; "); (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(warnings) > 1 {
 			t.Errorf("%+v: %q", c, got)
 		}
@@ -120,7 +92,7 @@ func TestNewPromptsAreCounted(t *testing.T) {
 		r := shortRun(30)
 		r.period = c.period
 		copy(r.fitted, slices.Repeat([]bool{false}, c.from))
-		if got := strings.Join(checkNewPrompts(&report{replays: []*replay{r}}), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		if got := strings.Join(warningsOf(checkNewPrompts, &report{replays: []*replay{r}}), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("period %d, fitted from %d on: %q, want %q", c.period, c.from, got, c.want)
 		}
 	}
@@ -142,8 +114,8 @@ func TestBothSchedulingsFitEqually(t *testing.T) {
 	if err := report.compareScheduling(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	if s := report.Scheduling; s.Loss != s.LossToggled || checkScheduling(report) != nil {
-		t.Errorf("%s, warnings %v", s, checkScheduling(report))
+	if s := report.Scheduling; s.Loss != s.LossToggled || warningsOf(checkScheduling, report) != nil {
+		t.Errorf("%s, warnings %v", s, warningsOf(checkScheduling, report))
 	}
 	if !slices.Equal(parameters, f.problem.Parameters) {
 		t.Errorf("the fit's parameters changed from %v to %v", parameters, f.problem.Parameters)
@@ -158,7 +130,7 @@ func TestBetterSchedulingIsAWarning(t *testing.T) {
 		want    int
 	}{{730.6, 1}, {770, 0}, {800, 0}} {
 		r := &report{Scheduling: &scheduling{true, 777.7, c.toggled}}
-		if warnings := checkScheduling(r); len(warnings) != c.want {
+		if warnings := warningsOf(checkScheduling, r); len(warnings) != c.want {
 			t.Errorf("losses 777.7 and %g: %v", c.toggled, warnings)
 		}
 	}
@@ -178,7 +150,7 @@ func TestStepKindErrors(t *testing.T) {
 				decode = append(decode, x)
 			}
 		}
-		warnings := checkStepKinds(&report{setup: &setup{steps: decode}, stepModel: m})
+		warnings := warningsOf(checkStepKinds, &report{setup: &setup{steps: decode}, stepModel: m})
 		if len(warnings) != want || want > 0 && !strings.Contains(warnings[0], "20 steps of decode") {
 			t.Errorf("beta[0] %g: %v", beta, warnings)
 		}
@@ -203,7 +175,7 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 				run.measured[i].ttft += 800e3
 			}
 		}
-		if got := strings.Join(checkWarmup(&report{holdouts: []holdout{p}}), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		if got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d stalled, held out from %d on: %q, want %q", c.stalled, c.from, got, c.want)
 		}
 	}

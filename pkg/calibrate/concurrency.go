@@ -1,84 +1,27 @@
 package calibrate
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"sort"
 
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
-// interval is a time in which one request adds a weight to a profile.
-type interval struct{ from, to, weight float64 }
-
-// profile is a sum of intervals over time: how many requests decode, or how many prompt
-// tokens are computed, at each instant.
-type profile struct {
-	at []float64
-	// height from at[i] on, and area up to it.
-	height, area []float64
-}
-
-// newProfile sums intervals; those without a length or with unknown ends are ignored.
-func newProfile(intervals []interval) *profile {
-	type change struct{ at, by float64 }
-	var changes []change
-	for _, s := range intervals {
-		if s.to > s.from {
-			changes = append(changes, change{s.from, s.weight}, change{s.to, -s.weight})
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	p := &profile{}
-	height, area := 0.0, 0.0
-	for i, c := range changes {
-		if i > 0 {
-			area += height * (c.at - changes[i-1].at)
-		}
-		height += c.by
-		p.at, p.height, p.area = append(p.at, c.at), append(p.height, height), append(p.area, area)
-	}
-	return p
-}
-
-// areaTo is the area up to a time.
-func (p *profile) areaTo(t float64) float64 {
-	i := sort.SearchFloat64s(p.at, t)
-	if i < len(p.at) && p.at[i] == t {
-		return p.area[i]
-	}
-	if i == 0 {
-		return 0
-	}
-	return p.area[i-1] + p.height[i-1]*(t-p.at[i-1])
-}
-
-// mean is the mean height between two times.
-func (p *profile) mean(from, to float64) float64 {
-	if !(to > from) {
-		return math.NaN()
-	}
-	return (p.areaTo(to) - p.areaTo(from)) / (to - from)
-}
-
-// peak is the largest height.
-func (p *profile) peak() float64 { return slices.Max(append(p.height, 0)) }
-
 // profile sums a weight of the requests of a run between their first and last tokens.
-func (r *replay) profile(all []timing, weight func(i int) float64) *profile {
-	var decoding []interval
+func (r *replay) profile(all []timing, weight func(i int) float64) *stat.Profile {
+	var spans stat.Spans
 	for i, t := range all {
 		at := float64(r.requests[i].ArrivalUS)
-		decoding = append(decoding, interval{at + t.ttft, at + t.e2e, weight(i)})
+		spans.Add(at+t.ttft, at+t.e2e, weight(i))
 	}
-	return newProfile(decoding)
+	return spans.Profile()
 }
 
 func one(int) float64 { return 1 }
 
 // decoding is how many requests decode.
-func (r *replay) decoding() *profile { return r.profile(r.measured, one) }
+func (r *replay) decoding() *stat.Profile { return r.profile(r.measured, one) }
 
 // contextOf is a request's mean context while it decodes.
 func (r *replay) contextOf(i int) float64 {
@@ -98,7 +41,7 @@ func loadOf(replays []*replay) load {
 		p := r.decoding()
 		for i, t := range r.measured {
 			at := float64(r.requests[i].ArrivalUS)
-			n := p.mean(at+t.ttft, at+t.e2e) / float64(r.engine.replicas)
+			n := p.Mean(at+t.ttft, at+t.e2e) / float64(r.engine.replicas)
 			if !r.fitted[i] || !(n > 0) {
 				continue
 			}
@@ -142,26 +85,26 @@ func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients,
 	}
 	for _, r := range replays {
 		sequences, context, n := r.decoding(), r.profile(r.measured, r.contextOf), float64(r.engine.replicas)
-		var prefills []interval
+		var prefills stat.Spans
 		for i, t := range r.measured {
 			if q := &r.requests[i]; !r.isRepeat(i) {
 				at := float64(q.ArrivalUS) + t.ttft
-				prefills = append(prefills, interval{at - prefillUS, at, float64(q.InputTokens) / prefillUS})
+				prefills.Add(at-prefillUS, at, float64(q.InputTokens)/prefillUS)
 			}
 		}
-		computed := newProfile(prefills)
+		computed := prefills.Profile()
 		for i, t := range r.measured {
 			at := float64(r.requests[i].ArrivalUS)
 			from, to := at+t.ttft, at+t.e2e
-			tpot, m := t.tpot(r.requests[i].OutputTokens), sequences.mean(from, to)
+			tpot, m := t.tpot(r.requests[i].OutputTokens), sequences.Mean(from, to)
 			if !r.fitted[i] || !(tpot > 0) || math.IsNaN(m) {
 				continue
 			}
 			row := []float64{1, m / n}
 			if prompts {
-				row = append(row, computed.mean(from, to)*tpot/n)
+				row = append(row, computed.Mean(from, to)*tpot/n)
 			}
-			fit.AddScaled(tpot, 0, tpot-beta3*context.mean(from, to)/n, row...)
+			fit.AddScaled(tpot, 0, tpot-beta3*context.Mean(from, to)/n, row...)
 		}
 	}
 	if fit.Len() < 10 {

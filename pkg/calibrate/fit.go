@@ -11,7 +11,6 @@ import (
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
-	"blis/pkg/recording"
 )
 
 // fitResult is what a fit found.
@@ -26,8 +25,8 @@ type fitResult struct {
 	method          string
 	id              leastsq.Identifiability
 	load            load
+	slope           slope
 	simulated       bool // with the simulator in the loop
-	disagrees       string
 }
 
 // fit fits to what the recordings have: β to steps, α and else β to the server's spans, and
@@ -167,14 +166,13 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 	if err != nil {
 		return err
 	}
-	r.fit.coefficients, r.fit.load, r.replays = f.coefficients, f.load, runs
+	r.fit.coefficients, r.fit.load, r.fit.slope, r.replays = f.coefficients, f.load, f.slope, runs
 	first := 0
 	if alpha != nil {
 		first = beta0 // alpha is known from spans
 	}
 	ci, uncertainty := f.intervals()
 	source := r.describeSources(f, ci)
-	r.fit.disagrees = f.disagreement(ci)
 	copy(r.fit.source[first:], source[first:])
 	copy(r.fit.ci[first:], ci[first:])
 	r.fit.uncertainty = r.fit.ci
@@ -268,30 +266,6 @@ func (r *report) describeSources(f *simFit, ci [len(names)]leastsq.Interval) [le
 
 const physicsBeta3 = "physics: KV bytes of a token on one GPU over its memory bandwidth"
 
-// maxConflict is how many standard deviations the data and the prior may be apart without a
-// warning.
-const maxConflict = 2.5
-
-// disagreement describes how the data's beta[2] contradicts the prior, and which coefficients
-// the prior moves out of the data's intervals; "" if neither.
-func (f *simFit) disagreement(ci [len(names)]leastsq.Interval) string {
-	text, data, got := "", f.coefficientsAt(f.dataOnly.X), f.list()
-	if f.slope.conflict > maxConflict {
-		text = fmt.Sprintf("beta[2] = %.4g us (data %.4g, roofline prior %.4g, %.2g standard deviations apart; weight of data %.0f %%)",
-			got[beta2], data.Beta[2], f.prior.Beta[2], f.slope.conflict, 100*f.slope.dataWeight)
-	}
-	for k, i := range ci {
-		if got[k] < i.Lo || got[k] > i.Hi {
-			if text != "" {
-				text += "; "
-			}
-			text += fmt.Sprintf("the prior of beta[2] moves %s out of its confidence interval: %.5g, data %.5g (%.4g to %.4g)",
-				names[k], got[k], data.list()[k], i.Lo, i.Hi)
-		}
-	}
-	return text
-}
-
 // A fit by simulation needs minRequests; below fewRequests its intervals are rough.
 const (
 	minRequests = 20
@@ -323,12 +297,4 @@ func (s *setup) checkEnough(runs []*replay) error {
 			requests, blocks)
 	}
 	return nil
-}
-
-// fittedTo reports whether coefficients were fitted to a recording, at least in part.
-func fittedTo(set *hardware.Set, f *recording.Recording) bool {
-	return slices.ContainsFunc(set.Recordings, func(r hardware.Recording) bool {
-		return r.Digest == f.Digest && (len(r.Runs) == 0 ||
-			slices.ContainsFunc(f.Names(), func(name string) bool { return slices.Contains(r.Runs, name) }))
-	})
 }

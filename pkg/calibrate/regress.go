@@ -7,30 +7,20 @@ import (
 	"blis/pkg/leastsq"
 )
 
-// estimator fits β to a regression over beta[0..3].
-type estimator func(*leastsq.Regression) []float64
-
-// fixedBeta3 fits with beta[3] as given, fitBeta3 fits it too.
-func fixedBeta3(beta3 float64) estimator {
-	return func(r *leastsq.Regression) []float64 { return append(r.WithoutLast(beta3).Fit(), beta3) }
-}
-
-func fitBeta3(r *leastsq.Regression) []float64 { return r.Fit() }
-
 // minHeldOut is how many held-out rows it takes to choose an estimator; with fewer, the rows
 // of the fit are cross-validated.
 const minHeldOut = 20
 
-// predictionError is a robust deviation of an estimator's errors on rows that it did not see,
-// and their number.
-func (e estimator) predictionError(all, heldOut *leastsq.Regression) (float64, int) {
+// predictionError is a robust deviation of errors on rows that were not fitted, and their
+// number.
+func predictionError(all, heldOut *leastsq.Regression, fit func(*leastsq.Regression) []float64) (float64, int) {
 	if heldOut.Len() > minHeldOut {
-		return leastsq.Scale(heldOut.Errors(e(all))), heldOut.Len()
+		return leastsq.Scale(heldOut.Errors(fit(all))), heldOut.Len()
 	}
 	var errors []float64
 	for k := range folds {
 		if fold, rest := all.Fold(k, folds); fold.Len() > 0 && rest.Len() > 0 {
-			errors = append(errors, fold.Errors(e(rest))...)
+			errors = append(errors, fold.Errors(fit(rest))...)
 		}
 	}
 	return leastsq.Scale(errors), len(errors)
@@ -48,8 +38,10 @@ func (r *report) regress(all, heldOut *leastsq.Regression, p coefficients, data 
 	}
 	f.source[beta3] = physicsBeta3
 	fit := all.WithoutLast(p.Beta[3])
-	free, n := estimator(fitBeta3).predictionError(all, heldOut)
-	fixed, _ := fixedBeta3(p.Beta[3]).predictionError(all, heldOut)
+	free, n := predictionError(all, heldOut, (*leastsq.Regression).Fit)
+	fixed, _ := predictionError(all, heldOut, func(rows *leastsq.Regression) []float64 {
+		return append(rows.WithoutLast(p.Beta[3]).Fit(), p.Beta[3])
+	})
 	// Lower by more than 2 %, and than noise.
 	if free < (1-max(0.02, 1/math.Sqrt(float64(n))))*fixed {
 		f.source[beta3] = fmt.Sprintf("fitted: held-out errors are %.2g %% instead of %.2g %% with physics (%.3g)",

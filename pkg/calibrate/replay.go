@@ -64,7 +64,7 @@ type replay struct {
 }
 
 // newReplay prepares a run for replay; nil if no request of it has an E2E time.
-func (s *setup) newReplay(f *recording.Recording, run *recording.Run, player playerFactory) (*replay, error) {
+func (s *setup) newReplay(f *recording.Recording, run *recording.Run, t *target) (*replay, error) {
 	e := &s.deployment.Engine
 	name := strings.TrimSpace(filepath.Base(f.Path) + " " + run.Name)
 	r := &replay{name: name, run: run.Name, file: f, serverClock: run.Clock == recording.ServerClock,
@@ -75,10 +75,10 @@ func (s *setup) newReplay(f *recording.Recording, run *recording.Run, player pla
 		return nil, nil
 	}
 	var err error
-	if r.player, err = player(r.engine.replicas); err != nil {
+	if r.player, err = t.player(r.engine.replicas); err != nil {
 		return nil, err
 	}
-	r.toggled, err = player(r.engine.replicas, fmt.Sprintf("engine.async_scheduling=%v", !r.engine.async))
+	r.toggled, err = t.player(r.engine.replicas, fmt.Sprintf("engine.async_scheduling=%v", !r.engine.async))
 	return r, err
 }
 
@@ -159,7 +159,7 @@ func (r *replay) makeBlocks() {
 	fitted := 0
 	for i, q := range r.requests {
 		at := float64(q.ArrivalUS)
-		r.concurrent[i] = decoding.mean(at, at+r.measured[i].ttft) / float64(r.engine.replicas)
+		r.concurrent[i] = decoding.Mean(at, at+r.measured[i].ttft) / float64(r.engine.replicas)
 		if r.fits(i) {
 			fitted++
 		}

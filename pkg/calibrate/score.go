@@ -197,8 +197,8 @@ func (h *holdout) queuedRatio() float64 {
 		n++
 		step := t.tpot(r.requests[i].OutputTokens)
 		at := float64(r.requests[i].ArrivalUS)
-		full := running.mean(at, at+t.ttft) > 0.97*float64(r.engine.maxSeqs*r.engine.replicas)
-		cache := holding.mean(at, at+t.ttft) > 0.9*float64(r.engine.kvTokens*r.engine.replicas)
+		full := running.Mean(at, at+t.ttft) > 0.97*float64(r.engine.maxSeqs*r.engine.replicas)
+		cache := holding.Mean(at, at+t.ttft) > 0.9*float64(r.engine.kvTokens*r.engine.replicas)
 		if t.queue > 2.5*step && full || t.queue > 20*step && cache {
 			queued++
 		}

@@ -78,36 +78,28 @@ func (f *fitResult) intervalsOf(intervals *[len(names)]leastsq.Interval, values 
 
 // ranges are what the data cover.
 func (s *setup) ranges() (r hardware.Range) {
-	widen := func(span *hardware.Span, values ...float64) {
-		for _, v := range values {
-			if *span == nil {
-				*span = hardware.Span{v, v}
-			}
-			(*span)[0], (*span)[1] = min((*span)[0], v), max((*span)[1], v)
-		}
-	}
 	for _, run := range s.replays {
 		for _, q := range run.requests {
 			in, out := float64(q.InputTokens), float64(q.OutputTokens)
-			widen(&r.InputTokens, in)
-			widen(&r.OutputTokens, out)
+			r.InputTokens.Widen(in)
+			r.OutputTokens.Widen(out)
 			if out > 1 {
-				widen(&r.ContextTokens, in, in+out-2)
+				r.ContextTokens.Widen(in, in+out-2)
 			}
 		}
-		if peak := math.Ceil(run.decoding().peak() / float64(run.engine.replicas)); peak >= 1 {
-			widen(&r.DecodeSequences, 1, peak)
+		if peak := math.Ceil(run.decoding().Peak() / float64(run.engine.replicas)); peak >= 1 {
+			r.DecodeSequences.Widen(1, peak)
 		}
 	}
 	for _, x := range s.steps {
 		if x.Decode > 0 {
-			widen(&r.DecodeSequences, float64(x.Decode))
+			r.DecodeSequences.Widen(float64(x.Decode))
 			if x.Context >= 0 {
-				widen(&r.ContextTokens, math.Round(float64(x.Context)/float64(x.Decode)))
+				r.ContextTokens.Widen(math.Round(float64(x.Context) / float64(x.Decode)))
 			}
 		}
 		if x.Prefill > 0 {
-			widen(&r.PrefillTokens, float64(x.Prefill))
+			r.PrefillTokens.Widen(float64(x.Prefill))
 		}
 	}
 	return r

@@ -70,12 +70,12 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 		return nil, err
 	}
 	for _, f := range files {
-		if err := s.add(f, t.player); err != nil {
+		if err := s.add(f, t); err != nil {
 			return nil, err
 		}
 	}
 	if len(s.replays)+len(s.steps) == 0 {
-		text := "the recordings have neither a completed request with an arrival nor a step of " + describe(s.key)
+		text := "the recordings have neither a completed request with an arrival nor a step of " + s.key.String()
 		return nil, errors.New(strings.Join(append([]string{text}, s.warnings...), "; "))
 	}
 	return s, nil
@@ -148,9 +148,7 @@ func (t *target) load(replicas int, more ...string) (*cluster.Config, error) {
 	return cluster.Load(t.options.Cluster, cluster.Options{Hardware: t.options.Hardware, Sets: all})
 }
 
-// playerFactory makes a player of the deployment; its arguments are those of target.load.
-type playerFactory func(replicas int, more ...string) (*sim.Player, error)
-
+// player makes a player of the deployment; its arguments are those of load.
 func (t *target) player(replicas int, more ...string) (*sim.Player, error) {
 	c, err := t.load(replicas, more...)
 	if err != nil {
@@ -160,7 +158,7 @@ func (t *target) player(replicas int, more ...string) (*sim.Player, error) {
 }
 
 // add adds the steps and runs of a file that are of the setup, and warns of the others.
-func (s *setup) add(f *recording.Recording, player playerFactory) error {
+func (s *setup) add(f *recording.Recording, t *target) error {
 	s.findAliases(f)
 	steps, runs := map[string]int{}, map[string]int{} // of other setups
 	for _, step := range f.Steps {
@@ -175,7 +173,7 @@ func (s *setup) add(f *recording.Recording, player playerFactory) error {
 			runs[other]++
 			continue
 		}
-		r, err := s.newReplay(f, run, player)
+		r, err := s.newReplay(f, run, t)
 		if err != nil {
 			return err
 		}

@@ -152,7 +152,7 @@ func TestContradictedPriorIsAWarning(t *testing.T) {
 		if err := r.fitClients(t.Context(), []*replay{recorded}, nil); err != nil {
 			t.Fatal(err)
 		}
-		warnings := checkPrior(r)
+		warnings := warningsOf(checkPrior, r)
 		if warns := len(warnings) > 0 && strings.Contains(warnings[0], "standard deviations apart"); warns != c.warns {
 			t.Errorf("beta[2] of %g us: warnings %q, want one: %v", c.beta2, warnings, c.warns)
 		}

@@ -15,10 +15,10 @@ const slopePriorError = 0.2
 // a line as a fraction of a step, and the time of a step at the mean batch in µs.
 type slopeData struct{ beta2, err, nonlinearity, step float64 }
 
-// slope is the estimate of β2: the weight of the data in it, the rest being the prior's; the
-// standard error that nonlinear step times leave; and by how many standard deviations the
+// slope is the estimate of β2, that of the data and the prior; the weight of the data in it;
+// the standard error that nonlinear step times leave; and by how many standard deviations the
 // data and the prior disagree.
-type slope struct{ beta2, dataWeight, nonlinearity, conflict float64 }
+type slope struct{ beta2, data, prior, dataWeight, nonlinearity, conflict float64 }
 
 // estimateSlope weights the data's β2 and the prior by their variances. What looks like a
 // slope over batches of similar sizes may be one kernel replacing another, and not continue
@@ -32,7 +32,7 @@ func estimateSlope(p coefficients, d slopeData, l load) slope {
 	diff := d.beta2 - p.Beta[2]
 	variance := max(physics*physics, diff*diff-data)
 	weight := variance / (variance + data)
-	return slope{p.Beta[2] + weight*diff, weight, nonlinearity * math.Sqrt(weight),
+	return slope{p.Beta[2] + weight*diff, d.beta2, p.Beta[2], weight, nonlinearity * math.Sqrt(weight),
 		math.Abs(diff) / math.Sqrt(physics*physics+data)}
 }
 

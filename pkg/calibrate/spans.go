@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -55,16 +56,16 @@ func newSpanData(runs []*replay, budget int) *spanData {
 			input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 			start, first, last := float64(o.ScheduledUS), float64(o.FirstTokenUS), float64(o.CompletedUS)
 			if output > 1 && last > first {
-				tokens := w.prefill.mean(first, last) * (last - first)
-				n := w.decode.mean(first, last)
-				into.Add(block, last-first, output-1, tokens, (output-1)*n, (output-1)*w.context.mean(first, last))
+				tokens := w.prefill.Mean(first, last) * (last - first)
+				n := w.decode.Mean(first, last)
+				into.Add(block, last-first, output-1, tokens, (output-1)*n, (output-1)*w.context.Mean(first, last))
 				concurrent = append(concurrent, n)
 				sum, squares, contexts = sum+n, squares+n*n, contexts+r.contextOf(i)
 			}
 			if first > start {
-				tokens := w.prefill.mean(start, first) * (first - start)
+				tokens := w.prefill.Mean(start, first) * (first - start)
 				steps := math.Max(1, math.Ceil(tokens/float64(budget)-0.05))
-				into.Add(block, first-start, steps, tokens, steps*w.decode.mean(start, first), steps*w.context.mean(start, first))
+				into.Add(block, first-start, steps, tokens, steps*w.decode.Mean(start, first), steps*w.context.Mean(start, first))
 			}
 			if o.EnqueuedUS != stream.Never && r.hasArrivals && r.fitted[i] {
 				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
@@ -100,7 +101,7 @@ func replicasOf(outcomes []stream.Outcome) int {
 
 // work is what a replica computes at each instant: decoding sequences, their total context,
 // and prompt tokens per µs.
-type work struct{ decode, context, prefill *profile }
+type work struct{ decode, context, prefill *stat.Profile }
 
 // replicaWork sums the work of each replica of a run, as far as times are known. Where the
 // replica is not recorded, each request runs in equal parts on all of them.
@@ -125,7 +126,7 @@ func (r *replay) replicaWork() map[replicaID]work {
 // complete. No recording has when a preempted request waited: it counts all along by the
 // share of the time that it ran. What it recomputed does not count.
 func (r *replay) sumWork(requests []int, part float64) work {
-	var decode, context, prefill []interval
+	var decode, context, prefill stat.Spans
 	for _, i := range requests {
 		o := &r.outcomes[i]
 		start, first, end := o.ScheduledUS, o.FirstTokenUS, o.CompletedUS
@@ -144,13 +145,13 @@ func (r *replay) sumWork(requests []int, part float64) work {
 		}
 		if start != stream.Never {
 			computed := part * (float64(r.requests[i].InputTokens) - float64(o.CachedTokens))
-			prefill = append(prefill, interval{float64(start), float64(first), computed / max(1, float64(first-start))})
+			prefill.Add(float64(start), float64(first), computed/max(1, float64(first-start)))
 		}
 		ran := part * max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
-		decode = append(decode, interval{float64(first), float64(end), ran})
-		context = append(context, interval{float64(first), float64(end), ran * r.contextOf(i)})
+		decode.Add(float64(first), float64(end), ran)
+		context.Add(float64(first), float64(end), ran*r.contextOf(i))
 	}
-	return work{newProfile(decode), newProfile(context), newProfile(prefill)}
+	return work{decode.Profile(), context.Profile(), prefill.Profile()}
 }
 
 // hasPhases reports whether a request has the times of both phases and was not preempted.

@@ -96,7 +96,7 @@ func stepErrors(steps []recording.Step, m latency.Model) []float64 {
 // tryTable takes a table of the steps instead of a line if one of the fitted half has lower
 // errors on the held-out half.
 func (r *report) tryTable(steps, fit, heldOut []recording.Step) error {
-	t := newTable(fit)
+	t := tableOf(fit)
 	if t == nil {
 		return nil
 	}
@@ -108,11 +108,20 @@ func (r *report) tryTable(steps, fit, heldOut []recording.Step) error {
 	if e, line := score.MedianAbsError, r.StepScore.MedianAbsError; e < line {
 		r.setup.warnf("a table of steps is used: its median error on held-out steps is %.2g %%, that of beta is %.2g %%", e, line)
 		score.Data += fmt.Sprintf(", by a table of the other %d", len(fit))
-		r.StepScore, r.fit.table = score, newTable(steps)
+		r.StepScore, r.fit.table = score, tableOf(steps)
 		r.fit.method = fmt.Sprintf("a table of all %d steps, with linear interpolation; the median error of a table of half "+
 			"of them on the other half is %.2g %%", len(steps), e)
 	}
 	return nil
+}
+
+// tableOf makes a table of steps; nil if they are no grid.
+func tableOf(steps []recording.Step) *latency.Table {
+	var measured []latency.MeasuredStep
+	for _, x := range steps {
+		measured = append(measured, latency.MeasuredStep{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context, US: x.US})
+	}
+	return latency.TableOf(measured)
 }
 
 // stepKinds are the kinds of steps by what they compute.

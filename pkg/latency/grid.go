@@ -1,13 +1,10 @@
-package calibrate
+package latency
 
 import (
 	"cmp"
 	"maps"
 	"math"
 	"slices"
-
-	"blis/pkg/latency"
-	"blis/pkg/recording"
 )
 
 // maxPoints is the most points of a grid's axis: more are no grid.
@@ -16,17 +13,24 @@ const maxPoints = 40
 // contextPoints is how many points of context a table has, in equal ratios above 0.
 const contextPoints = 24
 
+// MeasuredStep is the measured time of a batch of prefill tokens and decode sequences with a
+// total context.
+type MeasuredStep struct {
+	Prefill, Decode, Context int64
+	US                       float64
+}
+
 // cell is a batch of a grid, without its context.
 type cell struct{ prefill, decode int64 }
 
-// newTable makes a table of steps that are a grid in prefill and decode; nil if they are not.
+// TableOf makes a table of steps that are a grid in prefill and decode; nil if they are not.
 //
 // A table must not fall along any axis, but measured steps do: one sequence with a long
 // context takes longer than several with the same total, which use a GPU better. Servers run
 // several, so a time is at most that of more sequences with the same context, also where
 // nothing was measured. Along the other axes the longer time counts.
-func newTable(steps []recording.Step) *latency.Table {
-	cells := map[cell][]recording.Step{}
+func TableOf(steps []MeasuredStep) *Table {
+	cells := map[cell][]MeasuredStep{}
 	prefills, decodes := map[int64]int{}, map[int64]int{}
 	most := int64(1)
 	for _, x := range steps {
@@ -41,7 +45,7 @@ func newTable(steps []recording.Step) *latency.Table {
 	if len(prefills) > maxPoints || len(decodes) > maxPoints {
 		return nil
 	}
-	t := &latency.Table{PrefillTokens: gridValues(prefills, len(decodes)),
+	t := &Table{PrefillTokens: gridValues(prefills, len(decodes)),
 		DecodeSequences: gridValues(decodes, len(prefills)), ContextTokens: []int64{0}}
 	if len(t.PrefillTokens) < 2 || len(t.DecodeSequences) < 2 {
 		return nil
@@ -62,7 +66,7 @@ func newTable(steps []recording.Step) *latency.Table {
 
 // appendPlane appends the step times of one number of prefill tokens; false if nothing was
 // measured of its largest batch.
-func appendPlane(t *latency.Table, cells map[cell][]recording.Step, i int) bool {
+func appendPlane(t *Table, cells map[cell][]MeasuredStep, i int) bool {
 	width := len(t.ContextTokens)
 	plane := make([]float64, width*len(t.DecodeSequences))
 	for k := len(t.DecodeSequences) - 1; k >= 0; k-- {
@@ -108,8 +112,8 @@ func gridValues(counts map[int64]int, rows int) (values []int64) {
 type interpolation struct{ context, us []float64 }
 
 // interpolate takes the mean of steps with the same context.
-func interpolate(steps []recording.Step) (c interpolation) {
-	slices.SortStableFunc(steps, func(a, b recording.Step) int { return cmp.Compare(a.Context, b.Context) })
+func interpolate(steps []MeasuredStep) (c interpolation) {
+	slices.SortStableFunc(steps, func(a, b MeasuredStep) int { return cmp.Compare(a.Context, b.Context) })
 	n := 0.0
 	for i, x := range steps {
 		if i == 0 || x.Context != steps[i-1].Context {
