@@ -18,7 +18,7 @@ func checkPrior(r *report, warnf warner) {
 	if s.conflict <= maxConflict {
 		return
 	}
-	warnf("beta[2] = %.4g us (data %.4g, roofline prior %.4g, %.2g standard deviations apart; weight of data %.0f %%)",
+	warnf("beta[2] = %.4g us (data %.4g, roofline prior %.4g, %.2g standard errors apart; weight of data %.0f %%)",
 		s.beta2, s.data, s.prior, s.conflict, 100*s.dataWeight)
 }
 

@@ -71,7 +71,8 @@ func TestMisfits(t *testing.T) {
 		}
 		r.fit.Beta[0] = c.base
 		warnings := warningsOf(checkMisfit, r)
-		if got := strings.Join(warnings, "; "); (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(warnings) > 1 {
+		got := strings.Join(warnings, "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(warnings) > 1 {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
@@ -92,7 +93,8 @@ func TestNewPromptsAreCounted(t *testing.T) {
 		r := shortRun(30)
 		r.period = c.period
 		copy(r.fitted, slices.Repeat([]bool{false}, c.from))
-		if got := strings.Join(warningsOf(checkNewPrompts, &report{replays: []*replay{r}}), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		got := strings.Join(warningsOf(checkNewPrompts, &report{replays: []*replay{r}}), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("period %d, fitted from %d on: %q, want %q", c.period, c.from, got, c.want)
 		}
 	}
@@ -165,7 +167,8 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 		from    stream.Micros
 		want    string
 	}{{30, 0,
-		"the part: the server stalled while it warmed up: 30 requests of the first 29 s got their first tokens late, by a median of 0.8 s"}, {30, 60e6, ""}, {0, 0, ""}} {
+		"the part: the server stalled while it warmed up: 30 requests of the first 29 s got their first tokens late, " +
+			"by a median of 0.8 s"}, {30, 60e6, ""}, {0, 0, ""}} {
 		run := shortRun(300)
 		p := holdout{name: "the part", run: run, in: run.arriving(c.from, 300e6)}
 		for i, m := range run.measured {
@@ -175,7 +178,8 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 				run.measured[i].ttft += 800e3
 			}
 		}
-		if got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d stalled, held out from %d on: %q, want %q", c.stalled, c.from, got, c.want)
 		}
 	}

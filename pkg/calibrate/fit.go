@@ -191,9 +191,9 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 		return err
 	}
 	r.StepScore = nil
-	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT of blocks "+
-		"of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, then response surfaces; "+
-		"intervals by a jackknife over segments of time", len(runs))
+	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT of "+
+		"blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, then response "+
+		"surfaces; intervals by a jackknife over segments of time", len(runs))
 	return nil
 }
 

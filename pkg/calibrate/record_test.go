@@ -32,7 +32,8 @@ type workload struct {
 }
 
 // twoRates is a load with a low and a high rate.
-var twoRates = workload{"two rates", "{max_num_seqs: 128, preset: vllm-0.15}", []float64{3, 9, 9}, [2]int64{50, 1500}, [2]int64{100, 300}, 0}
+var twoRates = workload{"two rates", "{max_num_seqs: 128, preset: vllm-0.15}", []float64{3, 9, 9},
+	[2]int64{50, 1500}, [2]int64{100, 300}, 0}
 
 // oneRate is a load with one high rate.
 var oneRate = workload{"one rate", "{max_num_seqs: 256}", []float64{9}, [2]int64{100, 600}, [2]int64{50, 400}, 500}

@@ -52,7 +52,8 @@ func TestFewRequests(t *testing.T) {
 		}
 	}
 	s := &setup{}
-	if err := s.checkEnough([]*replay{shortRun(5), shortRun(5), shortRun(5), shortRun(5)}); err == nil || !strings.Contains(err.Error(), "10 of them in one run") {
+	err := s.checkEnough([]*replay{shortRun(5), shortRun(5), shortRun(5), shortRun(5)})
+	if err == nil || !strings.Contains(err.Error(), "10 of them in one run") {
 		t.Errorf("four runs of one block: %v", err)
 	}
 }
@@ -107,7 +108,8 @@ func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 		r.Steps = append(r.Steps, recording.Step{TensorParallel: tp}, recording.Step{TensorParallel: tp})
 	}
 	for tp := 2; tp <= 8; tp++ {
-		want = append(want, fmt.Sprintf("r: ignored steps of an unnamed model on an unnamed GPU, tensor parallelism %d: 2", tp))
+		want = append(want, fmt.Sprintf("r: ignored steps of an unnamed model on an unnamed GPU, "+
+			"tensor parallelism %d: 2", tp))
 	}
 	r.Runs = append(r.Runs, &recording.Run{TensorParallel: 4})
 	want = append(want, "r: ignored runs of an unnamed model on an unnamed GPU, tensor parallelism 4: 1")

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,17 +106,19 @@ func (r *report) writeText(out io.Writer) error {
 
 func (r *report) lines() []string {
 	k := r.setup.key
-	out := []string{strings.TrimSuffix(fmt.Sprintf("%s on %d x %s, %s", k.Model, k.TensorParallelSize, k.GPU, r.setup.engine), ", ")}
+	title := fmt.Sprintf("%s on %d x %s, %s", k.Model, k.TensorParallelSize, k.GPU, r.setup.engine)
+	out := []string{strings.TrimSuffix(title, ", ")}
 	if r.Fitted != nil {
-		out = append(out, "", r.fit.method, "", fmt.Sprintf("%-24s %-18s %s", "", fmt.Sprintf("%g %% CI", 100*level), "uncertainty"))
-		for _, c := range r.Fitted {
+		out = append(out, "", r.fit.method, "", fmt.Sprintf("%-24s %g %% CI           uncertainty", "", 100*level))
+		rows := r.Fitted
+		if h := r.Host; h != nil {
+			rows = append(slices.Clone(rows), fittedCoefficient{"host", h.US, nil, &h.Uncertainty, h.Source})
+		}
+		for _, c := range rows {
 			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64),
 				formatInterval(c.CI), formatInterval(c.Uncertainty), c.Source))
 		}
-		if h := r.Host; h != nil {
-			out = append(out, fmt.Sprintf("%-9s %10g us  %-18s %-18s %s", "host", h.US, "", formatInterval(&h.Uncertainty), h.Source))
-		}
-		out = append(out, "(CI: by the scatter of the data alone. Uncertainty: with step times off a line, and with the prior.)", "")
+		out = append(out, "(CI: by the scatter of the data. Uncertainty: with nonlinear step times and the prior.)", "")
 		out = append(out, formatIdentifiability(r.Identifiability)...)
 		if r.Trend != nil {
 			out = append(out, r.Trend.String())
@@ -125,7 +128,8 @@ func (r *report) lines() []string {
 		}
 	}
 	if r.Suggested != nil {
-		out = append(out, "", "This benchmark would identify them (a spec for blis-gen):", "", strings.TrimSpace(r.Suggested.Spec))
+		out = append(out, "", "This benchmark would identify them (a spec for blis-gen):", "",
+			strings.TrimSpace(r.Suggested.Spec))
 	}
 	switch {
 	case len(r.Scores) == 0 && r.StepScore == nil:
@@ -150,7 +154,7 @@ func (s *score) lines() []string {
 			m.Metric, m.Measured, m.Simulated, m.Percent, formatInterval(m.Uncertainty)), " "))
 	}
 	if s.StepUncertainty > 0 {
-		out = append(out, fmt.Sprintf("  ranges: with step times shorter and longer by %.2g %%: %s", s.StepUncertainty, s.Why))
+		out = append(out, fmt.Sprintf("  ranges: step times shorter and longer by %.2g %%: %s", s.StepUncertainty, s.Why))
 	}
 	tail := fmt.Sprintf("  E2E of single requests: mean absolute error %.3g %%", s.MAPE)
 	if s.Correlation != nil {

@@ -14,7 +14,7 @@ import (
 // is 0 and beta[2] is recovered; where they do, beta[3] stays physics, as it does where
 // contexts are nearly constant.
 func TestBeta3IsFoundOrPhysics(t *testing.T) {
-	const physics = 0.1565 // of Llama-2-7b on an H100, us a token
+	const physics = 0.1565 // of Llama-2-7b on an H100, us per token
 	constant := twoRates
 	constant.input, constant.output = [2]int64{500, 520}, [2]int64{200, 200}
 	for _, c := range []struct {
@@ -80,7 +80,7 @@ func TestNearOverloadIsFitted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []int{3, 4} {
+		for _, k := range []int{beta0, beta1} {
 			if got, want := f.list()[k], truth.list()[k]; math.Abs(got/want-1) > 0.03 {
 				t.Errorf("from %v: %s is %.5g, want %g", guesses, names[k], got, want)
 			}
@@ -153,7 +153,7 @@ func TestContradictedPriorIsAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		warnings := warningsOf(checkPrior, r)
-		if warns := len(warnings) > 0 && strings.Contains(warnings[0], "standard deviations apart"); warns != c.warns {
+		if warns := len(warnings) > 0 && strings.Contains(warnings[0], "standard errors apart"); warns != c.warns {
 			t.Errorf("beta[2] of %g us: warnings %q, want one: %v", c.beta2, warnings, c.warns)
 		}
 		if got := r.fit.Beta[2]; got < c.beta2-12 || got > c.beta2+12 {

@@ -167,11 +167,12 @@ func (r *report) fitSpans(runs []*replay) error {
 	if d.fit.Len() < 20 {
 		return fmt.Errorf("only %d phases of prefill and decode have times: at least 20 are needed", d.fit.Len())
 	}
-	r.regress(&d.fit, &d.heldOut, s.prior(d.load), fmt.Sprintf("%d held-out phases of prefill and decode", d.heldOut.Len()))
+	data := fmt.Sprintf("%d held-out phases of prefill and decode", d.heldOut.Len())
+	r.regress(&d.fit, &d.heldOut, s.prior(d.load), data)
 	r.fitAlpha(d)
 	r.fit.load = d.load
-	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on the server's times of %d phases of prefill and "+
-		"decode, with concurrent work reconstructed from their overlaps; intervals by a jackknife", d.fit.Len())
+	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on the server's times of %d phases of prefill "+
+		"and decode, with concurrent work reconstructed from overlaps; intervals by a jackknife", d.fit.Len())
 	return nil
 }
 

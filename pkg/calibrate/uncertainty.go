@@ -138,7 +138,8 @@ func (t *trend) at(sequences float64) (early, late float64) {
 }
 
 func (t *trend) String() string {
-	return fmt.Sprintf("TTFT error grows by %.4g us per decoding sequence (%.4g to %.4g at %g %%)", t.US, t.CI.Lo, t.CI.Hi, 100*level)
+	return fmt.Sprintf("TTFT error grows by %.4g us per decoding sequence (%.4g to %.4g at %g %%)",
+		t.US, t.CI.Lo, t.CI.Hi, 100*level)
 }
 
 // host is the time of an engine's host per step, in µs: a prior where steps were measured on
@@ -166,7 +167,8 @@ func (r *report) addHost() error {
 	f := &r.fit
 	async := r.setup.deployment.Engine.AsyncScheduling
 	h := hostTimes[async]
-	h.Source = fmt.Sprintf("prior: steps of empty batches of vLLM on H100s beyond reading the weights, with async_scheduling %v", async)
+	h.Source = fmt.Sprintf("prior: steps of empty batches of vLLM on H100s beyond reading the weights, with "+
+		"async_scheduling %v", async)
 	r.Host = &h
 	f.Beta[0] += h.US
 	f.uncertainty = f.ci

@@ -139,7 +139,7 @@ func TestHostTimeByHand(t *testing.T) {
 // TestSlopeByHand: a roofline's 10 µs per sequence without context are known to ±2. Where steps
 // of 14,142 µs deviate from a line by 1 % and batches vary by 50, the data's slope is known to ±2,
 // too: both have equal weight. A difference of 2 is within both errors (2.8 together); one of 20
-// is 7 of them, and the prior's weight is that of a variance of 400 − 4 beside 4, a hundredth.
+// is 7 of them, and the prior's weight is that of a variance of 400 − 4 to 4, a hundredth.
 // Data with an error of 1e6 have no weight.
 func TestSlopeByHand(t *testing.T) {
 	p := coefficients{Beta: [4]float64{2: 10}}
@@ -152,7 +152,8 @@ func TestSlopeByHand(t *testing.T) {
 		t.Errorf("data and roofline that agree: %+v", s)
 	}
 	d.beta2 = 30
-	if s := estimateSlope(p, d, l); !near(s.beta2, 29.8) || !near(s.dataWeight, 0.99) || !near(s.conflict, 20/math.Sqrt(8)) {
+	s = estimateSlope(p, d, l)
+	if !near(s.beta2, 29.8) || !near(s.dataWeight, 0.99) || !near(s.conflict, 20/math.Sqrt(8)) {
 		t.Errorf("data that contradict: %+v", s)
 	}
 	d.err = 1e6

@@ -61,7 +61,8 @@ func TestRecordedStallIsExcluded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits to 16,800 requests")
 	}
-	recorded := filepath.Join("../../../shared/data/vllm/requests", "20260218-130541-mixtral-8x7b-v0-1-tp2-general.csv.zst")
+	recorded := filepath.Join("../../../shared/data/vllm/requests",
+		"20260218-130541-mixtral-8x7b-v0-1-tp2-general.csv.zst")
 	if _, err := os.Stat(recorded); err != nil {
 		t.Skipf("no recordings of vLLM servers: %v", err)
 	}

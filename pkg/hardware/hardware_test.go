@@ -119,7 +119,7 @@ gpus:
 
 func TestOwnGPU(t *testing.T) {
 	h100 := strings.Replace(ownGPU, "X1", "h100-sxm-80gb", 1)
-	c := open(t, write(t, map[string]string{"a.yaml": ownGPU, "z.yaml": strings.Replace(h100, "X-One", "H100, mine", 1), "notes.txt": "no catalogue"}))
+	c := open(t, write(t, map[string]string{"a.yaml": ownGPU, "z.yaml": strings.Replace(h100, "X-One", "H100, mine", 1), "notes.txt": "no catalog"}))
 	g, err := c.GPU("x-one")
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ coefficients:
 `
 
 func TestSets(t *testing.T) {
-	// The set stands before the GPU that it names.
+	// The set comes before the GPU that it names.
 	dir := write(t, map[string]string{"a.yaml": ownSet, "b.yaml": ownGPU})
 	c := open(t, dir)
 	key := Key{Model: "org/model", GPU: "X1", TensorParallelSize: 2, PipelineParallelSize: 1, DataParallelSize: 1}

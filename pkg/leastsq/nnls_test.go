@@ -14,7 +14,9 @@ import (
 func TestNNLSIsOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, n := rapid.IntRange(3, 20).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "columns")
-		number := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(-3000, 3000).Draw(t, "thousandths")) / 1000 })
+		number := rapid.Custom(func(t *rapid.T) float64 {
+			return float64(rapid.IntRange(-3000, 3000).Draw(t, "thousandths")) / 1000
+		})
 		units := rapid.SliceOfN(rapid.IntRange(-6, 6), n, n).Draw(t, "units of columns, powers of ten")
 		a, b := mat.NewDense(rows, n, nil), make([]float64, rows)
 		for i := range rows {

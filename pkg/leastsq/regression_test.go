@@ -61,7 +61,8 @@ func TestConstantColumnIsNotIdentifiable(t *testing.T) {
 func TestVarianceInflation(t *testing.T) {
 	h := mat.NewSymDense(3, []float64{1, 0.9975, 0, 0.9975, 1, 0, 0, 0, 1})
 	id := identify([]string{"a", "b", "c"}, h)
-	if id.Condition == nil || *id.Condition > MaxCondition || !slices.Equal(id.Not, []string{"a", "b"}) || len(id.Weak) != 1 {
+	if id.Condition == nil || *id.Condition > MaxCondition || len(id.Weak) != 1 ||
+		!slices.Equal(id.Not, []string{"a", "b"}) {
 		t.Errorf("%+v, condition %v", id, *id.Condition)
 	}
 	h = mat.NewSymDense(3, []float64{1, 0.99, 0, 0.99, 1, 0, 0, 0, 1}) // inflation 50

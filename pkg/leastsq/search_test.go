@@ -58,7 +58,8 @@ func TestCrossValidationPredictsUnseenFolds(t *testing.T) {
 func TestJackknifeOfAMean(t *testing.T) {
 	values := []float64{3, 5, 4, 8, 6, 9, 1, 2, 7, 7}
 	n := len(values)
-	s := &Solution{X: make([]float64, 1), Scale: []float64{100}, r: make([]float64, 2*n), jacobian: mat.NewDense(2*n, 1, nil)}
+	s := &Solution{X: make([]float64, 1), Scale: []float64{100}, r: make([]float64, 2*n),
+		jacobian: mat.NewDense(2*n, 1, nil)}
 	group := make([]int, 2*n)
 	for i := range s.r {
 		group[i] = i / 4 // two values
