@@ -92,7 +92,8 @@ func (s *setup) holdOutFile(ctx context.Context, file string) ([]holdout, error)
 		return nil, err
 	}
 	if i := slices.IndexFunc(s.files, files[0].Overlap); i >= 0 {
-		return nil, &UsageError{fmt.Sprintf("--holdout %s is %s, to which coefficients are fitted", file, s.files[i].Path)}
+		return nil, &UsageError{fmt.Sprintf("--holdout %s is %s, to which coefficients are fitted",
+			file, s.files[i].Path)}
 	}
 	other, err := newSetup(s.options, files)
 	if err != nil {

@@ -36,7 +36,7 @@ var twoRates = workload{"two rates", "{max_num_seqs: 128, preset: vllm-0.15}", [
 	[2]int64{50, 1500}, [2]int64{100, 300}, 0}
 
 // oneRate is a load with one high rate.
-var oneRate = workload{"one rate", "{max_num_seqs: 256}", []float64{9}, [2]int64{100, 600}, [2]int64{50, 400}, 500}
+var oneRate = workload{"one rate", "{max_num_seqs: 256}", []float64{9}, [2]int64{100, 600}, [2]int64{50, 400}, 300}
 
 // jittery is a model whose steps have random durations.
 type jittery struct {
@@ -115,7 +115,7 @@ func TestIntervalsCover(t *testing.T) {
 		load  workload
 		truth coefficients
 	}{
-		{workload{"two rates", twoRates.engine, twoRates.rates, twoRates.input, twoRates.output, 200},
+		{workload{"two rates", twoRates.engine, twoRates.rates, twoRates.input, twoRates.output, 120},
 			coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}},
 		{oneRate, coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, 120, 0.1565}}},
 	}

@@ -51,7 +51,7 @@ func (r *report) regress(all, heldOut *leastsq.Regression, p coefficients, data 
 	if f.id = fit.Identify(); len(f.id.Not) > 0 {
 		for k, value := range p.Beta {
 			if f.id.Has(names[beta0+k]) && value > 0 {
-				f.source[beta0+k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from the data alone", value)
+				f.source[beta0+k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", value)
 			}
 		}
 		fit = fit.WithPrior(f.id.Not, p.Beta[:])

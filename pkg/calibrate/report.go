@@ -115,7 +115,8 @@ func (r *report) lines() []string {
 			rows = append(slices.Clone(rows), fittedCoefficient{"host", h.US, nil, &h.Uncertainty, h.Source})
 		}
 		for _, c := range rows {
-			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64),
+			value := strconv.FormatFloat(c.Value, 'g', -1, 64)
+			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, value,
 				formatInterval(c.CI), formatInterval(c.Uncertainty), c.Source))
 		}
 		out = append(out, "(CI: by the scatter of the data. Uncertainty: with nonlinear step times and the prior.)", "")
@@ -154,7 +155,8 @@ func (s *score) lines() []string {
 			m.Metric, m.Measured, m.Simulated, m.Percent, formatInterval(m.Uncertainty)), " "))
 	}
 	if s.StepUncertainty > 0 {
-		out = append(out, fmt.Sprintf("  ranges: step times shorter and longer by %.2g %%: %s", s.StepUncertainty, s.Why))
+		out = append(out, fmt.Sprintf("  ranges: step times shorter and longer by %.2g %%: %s",
+			s.StepUncertainty, s.Why))
 	}
 	tail := fmt.Sprintf("  E2E of single requests: mean absolute error %.3g %%", s.MAPE)
 	if s.Correlation != nil {
@@ -212,8 +214,8 @@ func (r *report) writeResiduals(name string) (rows int, err error) {
 				continue
 			}
 			q, m, s := &h.run.requests[i], h.run.measured[i], h.simulated[i]
-			w.Write([]string{h.name, q.ID, strconv.FormatInt(int64(q.ArrivalUS), 10), strconv.FormatInt(q.InputTokens, 10),
-				strconv.FormatInt(q.OutputTokens, 10), us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)})
+			w.Write([]string{h.name, q.ID, fmt.Sprint(int64(q.ArrivalUS)), fmt.Sprint(q.InputTokens),
+				fmt.Sprint(q.OutputTokens), us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)})
 			rows++
 		}
 	}

@@ -127,8 +127,8 @@ func (h *holdout) score(ctx context.Context, model func(longer float64) (latency
 		return nil, err
 	}
 	if s.Queued >= minQueued {
-		u.add(uncertaintyAtCap, fmt.Sprintf("%.1f %% of requests wait for a batch slot, where TTFT is sensitive to step time",
-			100*s.Queued))
+		u.add(uncertaintyAtCap, fmt.Sprintf("%.1f %% of requests wait for a batch slot, where TTFT is sensitive to "+
+			"step time", 100*s.Queued))
 	}
 	measured, simulated := h.values(run.measured, h.simulated), h.values(h.simulated, run.measured)
 	var faster, slower []float64

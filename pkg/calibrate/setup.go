@@ -58,7 +58,7 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 	}
 	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == t.id })
 	s.deployment = &c.Deployments[i]
-	s.routing = c.Policies.Anonymous().Routing.Type
+	s.routing = c.Policies.WithoutLineage().Routing.Type
 	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (s *setup) findTarget() (*target, error) {
 			return nil, fmt.Errorf("--model: %w; for another, --cluster takes a file with model_config", err)
 		}
 		t.sets = []string{"policies={routing: {type: round-robin}}",
-			fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, engine: {tensor_parallel_size: %d}}",
-				name, gpu, tp)}
+			fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, "+
+				"engine: {tensor_parallel_size: %d}}", name, gpu, tp)}
 		return t, nil
 	}
 	c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})

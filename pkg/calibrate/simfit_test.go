@@ -27,7 +27,7 @@ func TestBeta3IsFoundOrPhysics(t *testing.T) {
 		{"physics'", twoRates, physics, physics},
 		{"none, contexts constant", constant, 0, physics},
 	} {
-		c.load.perRate = 300
+		c.load.perRate = 160
 		truth := coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 60, c.beta3}}
 		s, r := c.load.record(t, 3, truth)
 		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
@@ -47,9 +47,9 @@ func TestBeta3IsFoundOrPhysics(t *testing.T) {
 // TestAlpha3IsFoundWherePresent: alpha[3] of a server that sends tokens in turn is recovered
 // within three standard errors, and is absent of one that does not.
 func TestAlpha3IsFoundWherePresent(t *testing.T) {
-	for _, us := range []float64{0, 80} {
+	for us, requests := range map[float64]int{0: 300, 80: 750} {
 		truth := coefficients{Alpha: [4]float64{5000, 0, 0, us}, Beta: [4]float64{6200, 16, 22, 0.1565}}
-		s, r := synthetic(t, 7, truth, 1000)
+		s, r := synthetic(t, 7, truth, requests)
 		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestAlpha3IsFoundWherePresent(t *testing.T) {
 // coefficients, and stays at them from there.
 func TestNearOverloadIsFitted(t *testing.T) {
 	truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 125, 60, 0.1565}}
-	s, r := synthetic(t, 1, truth, 400)
+	s, r := synthetic(t, 1, truth, 240)
 	c, ok := tokenTimes([]*replay{r}, true, truth.Beta[3])
 	if !ok || math.Abs(c.Beta[0]/truth.Beta[0]-1) > 0.2 || math.Abs(c.Beta[1]/truth.Beta[1]-1) > 0.2 {
 		t.Errorf("the regression on prompts gives %v, %v", c, ok)
@@ -133,7 +133,7 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 		r, ratio := both[k]/math.Sqrt(steps[k]*refits[k]), math.Sqrt(steps[k]/refits[k])
 		t.Logf("%s: the surface moves %.2f times as far as a refit; correlation %.2f", name, ratio, r)
 		if r < 0.6 || ratio < 0.5 || ratio > 1.6 {
-			t.Errorf("%s moves %.2f times as far on the surface as in a refit, with a correlation of %.2f", name, ratio, r)
+			t.Errorf("%s moves %.2f times as far on the surface as in a refit, correlation %.2f", name, ratio, r)
 		}
 	}
 }

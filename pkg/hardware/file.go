@@ -162,7 +162,7 @@ func efficiencies(e *latency.Efficiency) []efficiency {
 		{"attention", &e.Attention, 1},
 		{"memory", &e.Memory, 1},
 		{"link", &e.Link, 1},
-		{"past", &e.Past, 1},
+		{"past", &e.PriorContext, 1},
 		{"mixed", &e.Mixed, 1},
 		{"step_us", &e.StepUS, 1e9},
 		{"sequence_us", &e.SequenceUS, 1e9},
@@ -262,7 +262,8 @@ func (s *Set) checkIntervals(at string, of *Intervals, errorf errorf) error {
 		{"beta_us", s.Latency.BetaUS, of.BetaUS},
 	} {
 		if len(v.intervals) > 0 && len(v.intervals) != len(v.values) {
-			return errorf(at+"."+v.name, "must have %d intervals, one for each coefficient, has %d", len(v.values), len(v.intervals))
+			return errorf(at+"."+v.name, "must have %d intervals, one for each coefficient, has %d",
+				len(v.values), len(v.intervals))
 		}
 		for i, r := range v.intervals {
 			if len(r) != 2 || !(r[0] <= r[1]) {

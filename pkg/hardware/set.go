@@ -45,7 +45,7 @@ type Set struct {
 	Settings Settings `yaml:"settings" json:"settings"`
 	Latency  Latency  `yaml:"latency" json:"latency"`
 	Range    Range    `yaml:"range" json:"range"`
-	// Source says what was measured, by whom, and where to find it; Method how the coefficients
+	// Source says what was measured, and where to find it; Method how the coefficients
 	// were fitted.
 	Source     string      `yaml:"source" json:"source"`
 	Method     string      `yaml:"method" json:"method,omitempty"`

@@ -70,7 +70,7 @@ func appendPlane(t *Table, cells map[cell][]MeasuredStep, i int) bool {
 	width := len(t.ContextTokens)
 	plane := make([]float64, width*len(t.DecodeSequences))
 	for k := len(t.DecodeSequences) - 1; k >= 0; k-- {
-		c := interpolate(cells[cell{t.PrefillTokens[i], t.DecodeSequences[k]}])
+		c := newCurve(cells[cell{t.PrefillTokens[i], t.DecodeSequences[k]}])
 		for j, context := range t.ContextTokens {
 			us := c.at(float64(context))
 			if more := k*width + j + width; more < len(plane) {
@@ -108,11 +108,11 @@ func gridValues(counts map[int64]int, rows int) (values []int64) {
 	return values
 }
 
-// interpolation is step times by context, linear between measured ones.
-type interpolation struct{ context, us []float64 }
+// curve is step times by context, linear between measured ones.
+type curve struct{ context, us []float64 }
 
-// interpolate takes the mean of steps with the same context.
-func interpolate(steps []MeasuredStep) (c interpolation) {
+// newCurve takes the mean of steps with the same context.
+func newCurve(steps []MeasuredStep) (c curve) {
 	slices.SortStableFunc(steps, func(a, b MeasuredStep) int { return cmp.Compare(a.Context, b.Context) })
 	n := 0.0
 	for i, x := range steps {
@@ -127,7 +127,7 @@ func interpolate(steps []MeasuredStep) (c interpolation) {
 }
 
 // at is the time at a context, infinite without steps. It is extrapolated beyond the largest.
-func (c *interpolation) at(context float64) float64 {
+func (c *curve) at(context float64) float64 {
 	n := len(c.context)
 	switch i, _ := slices.BinarySearch(c.context, context); {
 	case n == 0:

@@ -87,7 +87,8 @@ func TestPriorIsInAllJackknifeSamples(t *testing.T) {
 	}
 	x := with.Fit()
 	for k, i := range with.Intervals(x, 0.9) {
-		if want := []float64{1500, 500}[k]; math.Abs(x[k]-want) > 10 || i.Lo < want-20 || i.Hi > want+20 || i.Lo >= i.Hi {
+		want := []float64{1500, 500}[k]
+		if math.Abs(x[k]-want) > 10 || i.Lo < want-20 || i.Hi > want+20 || i.Lo >= i.Hi {
 			t.Errorf("%s %.5g, %.5g to %.5g; want %g", r.Names[k], x[k], i.Lo, i.Hi, want)
 		}
 	}

@@ -137,7 +137,7 @@ func (p *Problem) fitSurface(ctx context.Context, x []float64, axes *mat.Dense) 
 }
 
 // fullFactorial is the number of axes of which all corners are evaluated. With one more it
-// is half of them: those whose signs have the product 1, which tell each axis from the
+// is half of them: those whose signs have the product 1, which separate each axis from the
 // others (a 2⁵⁻¹ fractional factorial design of resolution V).
 const fullFactorial = 4
 
