@@ -42,6 +42,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
 	{"pkg/metrics", "pkg/stream pkg/stat"},
+	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/attribution", "pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
@@ -57,9 +58,9 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/trace", "pkg/dist pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream pkg/stat pkg/parquet"},
-	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/registry pkg/stream pkg/recording pkg/textio pkg/stat"},
+	{"pkg/diff", "pkg/expr pkg/filter pkg/metrics pkg/registry pkg/resample pkg/stream pkg/recording pkg/textio pkg/stat"},
 	{"pkg/report", "pkg/fitness pkg/attribution pkg/metrics pkg/registry pkg/stream"},
-	{"pkg/summarize", "pkg/cluster pkg/strictyaml pkg/dist pkg/report pkg/filter pkg/fitness pkg/attribution pkg/capacity pkg/metrics pkg/registry pkg/stream pkg/stat pkg/workloadstats"},
+	{"pkg/summarize", "pkg/cluster pkg/strictyaml pkg/report pkg/resample pkg/filter pkg/fitness pkg/attribution pkg/capacity pkg/metrics pkg/registry pkg/stream pkg/stat pkg/workloadstats"},
 	{"pkg/calibrate", "pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/latency pkg/model pkg/stream pkg/recording pkg/sim pkg/textio pkg/stat"},
 	{"pkg/cli", "pkg/calibrate pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream pkg/recording pkg/sim pkg/summarize pkg/parquet"},
 	{"cmd/blis-gen", "pkg/cli"},
@@ -85,6 +86,7 @@ var testOnly = []string{
 // compared with the types of records and files.
 var testsMay = map[string][]string{
 	"pkg/cli":       {"pkg/metrics", "pkg/stat", "pkg/workloadstats"},
+	"pkg/diff":      {"pkg/dist"},
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
