@@ -38,7 +38,8 @@ func TestDiffAndSummarizeAgree(t *testing.T) {
 		} `json:"metrics"`
 	}
 	read(&d, Diff, "--format", "json", a, b)
-	for path, scale := range map[string]float64{"throughput.rps": 1e-3, "throughput.output_tok_s": 1e-6, "goodput.rps": 1e-3,
+	for path, scale := range map[string]float64{"throughput.rps": 1e-3, "throughput.output_tok_s": 1e-6,
+		"goodput.rps":   1e-3,
 		"goodput.ratio": 1, "requests.completed": 1e-4, "e2e.coverage": 1} {
 		var s struct {
 			Candidates []struct {

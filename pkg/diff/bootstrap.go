@@ -104,20 +104,22 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 		name      string
 		of        func(group) string
 		notIssued bool
-	}{{"cls", func(g group) string { return g.class }, true}, {"tenant", func(g group) string { return g.tenant }, true},
+	}{{"cls", func(g group) string { return g.class }, true},
+		{"tenant", func(g group) string { return g.tenant }, true},
 		{"model", func(g group) string { return g.model }, false}} {
 		rowsA, names, omitted := a.groupRows(allA, grouping.of)
 		rowsB, _, _ := b.groupRows(allB, grouping.of)
 		if omitted > 0 {
-			c.warn("%s: %d groups have no intervals; only the %d with the most requests have them", grouping.name, omitted,
-				maxGroups)
+			c.warn("%s: %d groups have no intervals; only the %d with the most requests have them",
+				grouping.name, omitted, maxGroups)
 		}
 		for _, name := range names {
 			prefix := metrics.SubPath(grouping.name, name) + "."
 			if grouping.notIssued && len(rowsA[name]) == len(allA) && len(rowsB[name]) == len(allB) {
 				add(prefix, wholeA, wholeB)
 			} else {
-				add(prefix, a.Statistics(rowsA[name], grouping.notIssued), b.Statistics(rowsB[name], grouping.notIssued))
+				add(prefix, a.Statistics(rowsA[name], grouping.notIssued),
+					b.Statistics(rowsB[name], grouping.notIssued))
 			}
 		}
 	}

@@ -178,7 +178,8 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 }
 
 // time compares one latency of some requests; not ok if a side has none.
-func (j *fidelityBuilder) time(path string, rows []int32, of func(*resample.Request) (float64, bool)) (f TimeFidelity, ok bool) {
+func (j *fidelityBuilder) time(path string, rows []int32, of func(*resample.Request) (float64, bool)) (f TimeFidelity,
+	ok bool) {
 	var measured, simulated, x, y []float64 // x and y of pairs
 	for _, n := range rows {
 		m, measuredOK := of(&j.measured.at(n).Request)

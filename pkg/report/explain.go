@@ -6,6 +6,7 @@ import (
 
 	"blis/pkg/attribution"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // Explain answers a question about the run: a decision, a request, or a time.
@@ -213,7 +214,7 @@ func (w *writer) alternatives(t *attribution.RequestDetail) {
 		for k := range g.Alternatives {
 			rows = append(rows, alternative(&g.Alternatives[k]))
 		}
-		w.table(dropEmpty(rows))
+		w.table((&texttab.Table{Rows: rows}).WithoutEmpty().Rows)
 	}
 }
 
@@ -239,24 +240,6 @@ func alternative(a *stream.Alternative) []string {
 		row[5], row[6], row[7] = fmt.Sprint(a.All.Gained), fmt.Sprint(a.All.Lost), fmt.Sprintf("%.1f", a.All.E2EMS)
 	}
 	return row
-}
-
-// dropEmpty leaves out columns that hold nothing but dashes.
-func dropEmpty(rows [][]string) [][]string {
-	kept := make([][]string, len(rows))
-	for c := range rows[0] {
-		empty := true
-		for _, row := range rows[1:] {
-			empty = empty && row[c] == "-"
-		}
-		if empty {
-			continue
-		}
-		for i, row := range rows {
-			kept[i] = append(kept[i], row[c])
-		}
-	}
-	return kept
 }
 
 // meaning is what a condition says.

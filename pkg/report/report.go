@@ -28,6 +28,7 @@ import (
 	"blis/pkg/metrics"
 	"blis/pkg/registry"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // Version is that of the text's form, which its first line names.
@@ -292,19 +293,9 @@ func (w *writer) line(format string, args ...any) {
 	}
 }
 
-// table adds rows, the first column to the left, the others to the right.
+// table adds rows, the first column left-aligned, the others right-aligned.
 func (w *writer) table(rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	for _, row := range rows {
-		line := fmt.Sprintf("%-*s", width[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", width[i+1], cell)
-		}
-		w.line("%s", strings.TrimRight(line, " "))
+	for _, line := range (&texttab.Table{Rows: rows}).Lines() {
+		w.line("%s", line)
 	}
 }

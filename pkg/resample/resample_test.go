@@ -22,7 +22,8 @@ func TestThroughputIsPerSecondOfTheSample(t *testing.T) {
 			if i == 0 {
 				e2e = 500_000 + 100_000*k
 			}
-			runs[i] = append(runs[i], &Request{Arrival: 1_000_000 * k, TTFT: 2000, E2E: e2e, Output: 3, State: Completed})
+			runs[i] = append(runs[i], &Request{Arrival: 1_000_000 * k, TTFT: 2000, E2E: e2e, Output: 3,
+				State: Completed})
 		}
 	}
 	for block, want := range map[int][2]float64{2: {1, 1}, 3: {1 / 0.8, 2 / 1.5}} {
