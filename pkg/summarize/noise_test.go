@@ -75,9 +75,9 @@ func TestScoreDifferenceInterval(t *testing.T) {
 			t.Errorf("comparison %+v, want an interval within %v to %v", over, c.lo, c.hi)
 		}
 		o.Format = "text"
-		word := "within noise: 95 % +0.0000 to +0.0000"
+		word := "within noise: 95 % CI +0.0000 to +0.0000"
 		if c.lo < 0 {
-			word = "beyond noise: 95 % -0."
+			word = "beyond noise: 95 % CI -0."
 		}
 		if text, err := summarize(c.m.data(t), o); err != nil || !strings.Contains(text, word) {
 			t.Errorf("%v, want %s in\n%s", err, word, text)
