@@ -98,7 +98,7 @@ var others = []struct {
 }{
 	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
 	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[cluster.Config](), true},
-	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[hardware.File](), true},
+	{"hardware", "A file of the catalog: GPUs, and measured latency coefficients.", reflect.TypeFor[hardware.File](), true},
 	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
 	{"fitness", "A fitness file of blis-summarize.", reflect.TypeFor[fitness.Spec](), true},

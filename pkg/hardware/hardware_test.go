@@ -21,7 +21,7 @@ func open(t testing.TB, paths ...string) *Catalog {
 	return c
 }
 
-// write makes files of a directory and returns it.
+// write writes files into a new directory and returns it.
 func write(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ gpus:
 
 func TestOwnGPU(t *testing.T) {
 	h100 := strings.Replace(ownGPU, "X1", "h100-sxm-80gb", 1)
-	c := open(t, write(t, map[string]string{"a.yaml": ownGPU, "z.yaml": strings.Replace(h100, "X-One", "H100, mine", 1), "notes.txt": "no catalogue"}))
+	c := open(t, write(t, map[string]string{"a.yaml": ownGPU, "z.yaml": strings.Replace(h100, "X-One", "H100, mine", 1), "notes.txt": "no catalog"}))
 	g, err := c.GPU("x-one")
 	if err != nil {
 		t.Fatal(err)
@@ -145,11 +145,11 @@ func TestOwnGPU(t *testing.T) {
 		t.Errorf("H100-SXM is %s", g.ID)
 	}
 	if n := slices.IndexFunc(c.GPUs(), func(have *GPU) bool { return have == g }); n != 3 {
-		t.Errorf("the H100 is number %d, want its old place 3", n)
+		t.Errorf("the H100 is number %d, want its old index 3", n)
 	}
 }
 
-func TestFaultyFiles(t *testing.T) {
+func TestInvalidFiles(t *testing.T) {
 	for _, x := range []struct{ old, new, want string }{
 		{"version: 1", "version: 2", "a.yaml:1:10: version: must be 1, is 2"},
 		{"memory_gib: 64", "memory_gb: 64", `a.yaml:7:5: unknown field "memory_gb"; did you mean "memory_gib"?`},
@@ -164,7 +164,7 @@ func TestFaultyFiles(t *testing.T) {
 		{"id: X1", "id: X1\n    link: nvlnk", `gpus[0].link: unknown link "nvlnk"; did you mean "nvlink"?`},
 		{"id: X1", `id: ""`, "gpus[0].id: must be given"},
 		{"X-One", "H100", `a.yaml:5:15: gpus[0].aliases[0]: "H100" is already a name of H100-SXM-80GB; a GPU with that id replaces it`},
-		{"gpus:", "gpus:\n  - {id: x1, peak_tflops: {bf16: 1}, memory_gib: 1, memory_gb_per_s: 1}", `gpus[1].id: "X1" is that of an earlier GPU`},
+		{"gpus:", "gpus:\n  - {id: x1, peak_tflops: {bf16: 1}, memory_gib: 1, memory_gb_per_s: 1}", `gpus[1].id: "X1" is the id of an earlier GPU`},
 		{"gpus:", "gpus:\n  -", "a.yaml:4:"},
 	} {
 		dir := write(t, map[string]string{"a.yaml": strings.Replace(ownGPU, x.old, x.new, 1)})
@@ -173,7 +173,7 @@ func TestFaultyFiles(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", x.new, err, x.want)
 		}
 		if place := new(strictyaml.Error); err != nil && !errors.As(err, &place) {
-			t.Errorf("%s: %v has no place", x.new, err)
+			t.Errorf("%s: %v has no position", x.new, err)
 		}
 	}
 	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no *.yaml") {

@@ -43,7 +43,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestPresetsAreEngines: whatever the GPU, a preset is an engine that starts.
+// TestPresetsAreEngines: on any GPU, a preset is valid engine settings.
 func TestPresetsAreEngines(t *testing.T) {
 	for _, p := range Presets {
 		for _, g := range append(open(t).GPUs(), nil) {
