@@ -49,7 +49,7 @@ func fullPath(path string) string {
 		path = "policies." + path
 	}
 	if of, param, ok := strings.Cut(path, ".params."); ok && strings.HasPrefix(of, "policies.") {
-		path = of + ".params." + policy.ParamName(param)
+		path = of + ".params." + policy.CanonicalParam(param)
 	}
 	return path
 }

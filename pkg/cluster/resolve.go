@@ -167,9 +167,9 @@ func (c *resolver) describe(d *Deployment, arch *model.Architecture) {
 }
 
 // memoryPlan returns what must fit into the memory of a GPU.
-func memoryPlan(d *Deployment, w model.Work, gpu *hardware.GPU) model.Plan {
+func memoryPlan(d *Deployment, w model.Work, gpu *hardware.GPU) model.MemoryPlan {
 	e := &d.Engine
-	p := model.Plan{Work: w, Utilization: e.GPUMemoryUtilization,
+	p := model.MemoryPlan{Work: w, Utilization: e.GPUMemoryUtilization,
 		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
 		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
 	if gpu != nil {
@@ -215,7 +215,8 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 
 // doesNotFit returns the error for a model that is too large. It suggests the
 // smallest tensor parallelism that fits.
-func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.Plan, m model.Memory) error {
+func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
+	m model.Memory) error {
 	remedy := "it does not fit with any tensor_parallel_size"
 	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
 		p.TP = tp

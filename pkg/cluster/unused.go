@@ -9,9 +9,9 @@ import (
 func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 	report := func(path, why string) { warn(path + " has no effect: " + why) }
 	byPriority := c.ControlPlane.FlowControl != nil && c.ControlPlane.FlowControl.Order == "priority"
-	for _, unused := range plane.Idle {
+	for _, unused := range plane.Unused {
 		if unused.Path != policy.PriorityPath || !byPriority {
-			report("policies."+unused.Path, unused.Why)
+			report("policies."+unused.Path, unused.Reason)
 		}
 	}
 	p := &c.ControlPlane
@@ -42,8 +42,8 @@ func (s *Snapshots) warnUnused(needs policy.Needs, warn func(path, why string)) 
 	for f, refresh := range s.Fields() {
 		switch r := *refresh; {
 		case r == s.Default:
-			defaultUsed = defaultUsed || needs.Of(policy.Field(f))
-		case r != *plain.Fields()[f] && !needs.Of(policy.Field(f)):
+			defaultUsed = defaultUsed || needs.Has(policy.Field(f))
+		case r != *plain.Fields()[f] && !needs.Has(policy.Field(f)):
 			warn("control_plane.snapshots."+policy.FieldNames[f], "no policy reads it")
 		}
 	}

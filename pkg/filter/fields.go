@@ -33,7 +33,7 @@ var outcomeFields = append(wire[stream.Outcome](stream.KindOutcome),
 		return o.ArrivalUS, o.FirstTokenUS
 	}),
 	expr.Field[stream.Outcome]{Name: "tpot_ms", Doc: "Time per output token after the first; only where completed, with more than one token.", Type: expr.Number,
-		Known: func(o *stream.Outcome) bool {
+		Available: func(o *stream.Outcome) bool {
 			return !o.FirstTokenUS.IsZero() && !o.CompletedUS.IsZero() && o.OutputTokens > 1
 		},
 		Number: func(o *stream.Outcome) float64 {
@@ -54,7 +54,7 @@ var outcomeFields = append(wire[stream.Outcome](stream.KindOutcome),
 
 func latency(name, doc string, ends func(*stream.Outcome) (from, to stream.Micros)) expr.Field[stream.Outcome] {
 	return expr.Field[stream.Outcome]{Name: name, Doc: doc, Type: expr.Number,
-		Known: func(o *stream.Outcome) bool {
+		Available: func(o *stream.Outcome) bool {
 			from, to := ends(o)
 			return !from.IsZero() && !to.IsZero()
 		},
@@ -106,7 +106,7 @@ func access[T any](f *expr.Field[T], t reflect.Type, required bool, of func(*T) 
 		f.Type, f.Number = expr.Number, func(r *T) float64 { return of(r).Float() }
 	case reflect.Pointer:
 		f.Type, f.Flag = expr.Flag, func(r *T) bool { return of(r).Elem().Bool() }
-		f.Known = func(r *T) bool { return !of(r).IsNil() }
+		f.Available = func(r *T) bool { return !of(r).IsNil() }
 	case reflect.Int64, reflect.Int32:
 		f.Type, f.Number = expr.Number, func(r *T) float64 { return float64(of(r).Int()) }
 		if required {
@@ -116,7 +116,7 @@ func access[T any](f *expr.Field[T], t reflect.Type, required bool, of func(*T) 
 		if t == reflect.TypeFor[int64]() {
 			least = 1
 		}
-		f.Known = func(r *T) bool { return of(r).Int() >= least }
+		f.Available = func(r *T) bool { return of(r).Int() >= least }
 	default:
 		panic("filter: no rule for fields of type " + t.String())
 	}

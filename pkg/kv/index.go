@@ -1,7 +1,7 @@
 package kv
 
-// index maps nodes to the first of their runs: an open-addressed hash table of
-// small integers, which costs a fraction of a built-in map.
+// index maps nodes to their first runs. It is an open-addressed hash table of small integers, which
+// costs a fraction of a built-in map.
 type index struct {
 	slots []slot
 	used  int
@@ -17,29 +17,29 @@ func newIndex() index { return index{slots: emptySlots(16)} }
 func emptySlots(n int) []slot {
 	s := make([]slot, n)
 	for i := range s {
-		s[i].node = None
+		s[i].node = noNode
 	}
 	return s
 }
 
-// home is where node would like to be: Fibonacci hashing of its number.
+// home is the preferred slot of a node: Fibonacci hashing of its number.
 func (x *index) home(n Node) int {
 	return int(uint32(n)*2654435769>>7) & (len(x.slots) - 1)
 }
 
-// get returns the run of n, or none.
+// get returns the first run of n, or none.
 func (x *index) get(n Node) int32 {
 	for i := x.home(n); ; i = (i + 1) & (len(x.slots) - 1) {
 		switch x.slots[i].node {
 		case n:
 			return x.slots[i].run
-		case None:
+		case noNode:
 			return none
 		}
 	}
 }
 
-// set makes run the run of n.
+// set makes run the first run of n.
 func (x *index) set(n Node, run int32) {
 	if 4*(x.used+1) > 3*len(x.slots) {
 		x.grow()
@@ -49,7 +49,7 @@ func (x *index) set(n Node, run int32) {
 		case n:
 			x.slots[i].run = run
 			return
-		case None:
+		case noNode:
 			x.slots[i] = slot{n, run}
 			x.used++
 			return
@@ -57,24 +57,24 @@ func (x *index) set(n Node, run int32) {
 	}
 }
 
-// remove forgets n, closing the gap it leaves in its chain.
+// remove deletes n and closes the gap in its probe chain.
 func (x *index) remove(n Node) {
 	mask := len(x.slots) - 1
 	i := x.home(n)
 	for x.slots[i].node != n {
-		if x.slots[i].node == None {
+		if x.slots[i].node == noNode {
 			return
 		}
 		i = (i + 1) & mask
 	}
 	x.used--
-	for j := (i + 1) & mask; x.slots[j].node != None; j = (j + 1) & mask {
+	for j := (i + 1) & mask; x.slots[j].node != noNode; j = (j + 1) & mask {
 		if h := x.home(x.slots[j].node); (j-h)&mask >= (j-i)&mask {
 			x.slots[i] = x.slots[j]
 			i = j
 		}
 	}
-	x.slots[i].node = None
+	x.slots[i].node = noNode
 }
 
 func (x *index) grow() {
@@ -82,7 +82,7 @@ func (x *index) grow() {
 	x.slots = emptySlots(2 * len(old))
 	x.used = 0
 	for _, s := range old {
-		if s.node != None {
+		if s.node != noNode {
 			x.set(s.node, s.run)
 		}
 	}

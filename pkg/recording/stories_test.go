@@ -13,13 +13,13 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// text is a stream's input.
+// text is an input stream.
 func text(s string) textio.Input {
 	return textio.Input{Name: "in", Stream: strings.NewReader(s)}
 }
 
-// told is what a recording says, a line for each run, outcome, step and warning.
-func told(r *Recording) string {
+// formatRecording formats a recording: a line for each run, outcome, step and warning.
+func formatRecording(r *Recording) string {
 	var b strings.Builder
 	warn := func(list []string) {
 		for _, w := range list {
@@ -29,7 +29,8 @@ func told(r *Recording) string {
 	warn(r.Warnings)
 	for _, run := range r.Runs {
 		fmt.Fprintf(&b, "run %q clock=%s arrivals=%v model=%q gpu=%q engine=%q tp=%d replicas=%d rps=%g\n",
-			run.Name, run.Clock, run.Arrivals, run.Model, run.GPU, run.Engine, run.TensorParallel, run.Replicas, run.TargetRPS)
+			run.Name, run.Clock, run.Arrivals, run.Model, run.GPU, run.Engine, run.TensorParallel, run.Replicas,
+			run.TargetRPS)
 		for _, s := range run.Stages {
 			fmt.Fprintf(&b, "stage %q from %d to %d\n", s.Name, s.FromUS, s.ToUS)
 		}
@@ -39,12 +40,14 @@ func told(r *Recording) string {
 			for _, t := range []struct {
 				name string
 				us   stream.Micros
-			}{{"queued", o.EnqueuedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"last", o.CompletedUS}, {"ended", o.EndedUS}} {
+			}{{"queued", o.EnqueuedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS},
+				{"last", o.CompletedUS}, {"ended", o.EndedUS}} {
 				if t.us != stream.Never {
 					fmt.Fprintf(&b, " %s=%d", t.name, t.us)
 				}
 			}
-			for _, w := range []struct{ name, text string }{{"reason", o.Reason}, {"tenant", o.Tenant}, {"class", o.SLOClass}, {"session", o.Session}, {"model", o.Model}} {
+			for _, w := range []struct{ name, text string }{{"reason", o.Reason}, {"tenant", o.Tenant},
+				{"class", o.SLOClass}, {"session", o.Session}, {"model", o.Model}} {
 				if w.text != "" {
 					fmt.Fprintf(&b, " %s=%q", w.name, w.text)
 				}
@@ -62,8 +65,8 @@ func told(r *Recording) string {
 	return b.String()
 }
 
-// TestStories reads small files, made up, of each format: the command is the
-// format, or auto where it is to be found out.
+// TestStories reads small synthetic files of each format. The command is the format, or auto for
+// detection.
 func TestStories(t *testing.T) {
 	seen := map[string]bool{}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
@@ -82,9 +85,9 @@ func TestStories(t *testing.T) {
 			}
 			seen[r.Format] = true
 			if format == "" {
-				return "format " + r.Format + "\n" + told(r)
+				return "format " + r.Format + "\n" + formatRecording(r)
 			}
-			return told(r)
+			return formatRecording(r)
 		})
 	})
 	for _, name := range Formats.Names() {
