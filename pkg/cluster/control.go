@@ -65,7 +65,7 @@ type Mode string
 
 // The modes of a Refresh.
 const (
-	Immediate Mode = "immediate"
+	immediate Mode = "immediate"
 	Periodic  Mode = "periodic"
 	OnDemand  Mode = "on-demand"
 )
@@ -74,9 +74,9 @@ const (
 func (r Refresh) Parse() (mode Mode, us int64, err error) {
 	word, interval, timed := strings.Cut(strings.TrimSpace(string(r)), " ")
 	switch Mode(word) {
-	case Immediate:
+	case immediate:
 		if !timed {
-			return Immediate, 0, nil
+			return immediate, 0, nil
 		}
 	case Periodic, OnDemand:
 		d, err := time.ParseDuration(strings.TrimSpace(interval))
@@ -107,7 +107,7 @@ func (s *Snapshots) Fill() {
 		case policy.Field(f) == policy.FieldRecentTTFT, policy.Field(f) == policy.FieldRecentTPOT:
 			*r = "periodic 100ms"
 		default:
-			*r = Refresh(Immediate)
+			*r = Refresh(immediate)
 		}
 	}
 }

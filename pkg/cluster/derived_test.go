@@ -36,7 +36,8 @@ func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], source: mine, range: {input_tokens: [1, 2]}}",
 			"gpu=L40S & model=Qwen/Qwen3-8B"},
 		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}",
-			"latency.table={prefill_tokens: [0, 100], decode_sequences: [0, 10], context_tokens: [0], step_us: [1, 2, 3, 4]}"},
+			"latency.table={prefill_tokens: [0, 100], decode_sequences: [0, 10], context_tokens: [0], step_us: " +
+				"[1, 2, 3, 4]}"},
 		{llama + ", latency: {alpha_us: [1, 2, 3], jitter: {cv: 0.2}}", "gpu=A100"},
 		{llama + ", engine: {num_gpu_blocks_override: 999}", "gpu=A100"},
 		{"model: Qwen/Qwen3-8B, gpu: L40S", "model=meta-llama/Llama-3.1-8B-Instruct & gpu=H100"},
@@ -60,7 +61,8 @@ func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []string
-		whatIf, err := Parse("printed", printed, Options{Sets: sets, Warn: func(w string) { warnings = append(warnings, w) }})
+		whatIf, err := Parse("printed", printed, Options{Sets: sets,
+			Warn: func(w string) { warnings = append(warnings, w) }})
 		if err != nil {
 			t.Errorf("%s %q: %v", c.deployment, sets, err)
 			continue
@@ -102,7 +104,8 @@ func TestEditedPrintedConfig(t *testing.T) {
 		t.Errorf("step times of the other GPU: %v", err)
 	}
 	if _, err := edit(`"values":["engine.max_num_seqs"`, `"values":["engine.max_seqs"`); err == nil ||
-		!strings.Contains(err.Error(), `deployments[0].derived.values[0]: unknown derived value "engine.max_seqs"; did `+
+		!strings.Contains(err.Error(), `deployments[0].derived.values[0]: unknown derived value `+
+			`"engine.max_seqs"; did `+
 			`you mean "engine.max_num_seqs"?`) {
 		t.Errorf("an unknown derived value: %v", err)
 	}
@@ -121,7 +124,8 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 	}
 	own := write("own.yaml", "version: 1\ncoefficients:\n  - {model: meta-llama/Llama-3.1-8B, gpu: H100, latency: "+
 		"{model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}, source: made up}\n")
-	c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: "+
+	c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: "+
+		"meta-llama/Llama-3.1-8B-Instruct, gpu: "+
 		"H100, latency: {from: own.yaml}}]\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +142,8 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 		{"latency.alpha_us=[9, 9, 9]", "", 4},
 		{"latency={alpha_us: [1, 2, 3], beta_us: [7, 7, 7]}", "", 7},
 		{"latency.from=" + own, "", 4},
-		{"gpu=A100", "comes from a file of coefficients for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 H100-SXM-80GB; for " +
+		{"gpu=A100", "comes from a file of coefficients for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 " +
+			"H100-SXM-80GB; for " +
 			"meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 set latency.from again, or other step times", 0},
 	} {
 		c, err := Parse("printed", printed, Options{Sets: []string{"deployments.main." + f.set}})

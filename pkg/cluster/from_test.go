@@ -43,7 +43,8 @@ coefficients:
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "async_scheduling true") {
 		t.Errorf("warnings %q", warnings)
 	}
-	if c, _, err = load("{from: own.yaml, alpha_us: [9, 0, 0]}"); err != nil || c.Deployments[0].Latency.AlphaUS[0] != 9 {
+	if c, _, err = load("{from: own.yaml, alpha_us: [9, 0, 0]}"); err != nil ||
+		c.Deployments[0].Latency.AlphaUS[0] != 9 {
 		t.Errorf("with alpha_us: %+v, %v", c.Deployments[0].Latency, err)
 	}
 	for _, bad := range []struct{ latency, set, want string }{

@@ -42,7 +42,8 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 			d.markDerived("latency.alpha_us")
 		}
 		if d.Engine.GPUs() > nodeGPUs {
-			c.warnf(d, "the roofline assumes that all %d GPUs are in one node; communication between nodes takes longer",
+			c.warnf(d, "the roofline assumes that all %d GPUs are in one node; communication between nodes takes "+
+				"longer",
 				d.Engine.GPUs())
 		}
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}

@@ -44,7 +44,8 @@ func TestOverridesEqualFile(t *testing.T) {
 			"routing: {type: weighted, params: {queue-depth: 1}}"},
 		{"", []string{"routing={type: weighted, params: {queue-depth: 1}}", "routing.type=random"},
 			"routing: {type: random}"},
-		{"", []string{"policies={routing: {type: random}}", "routing.params.load=snapshot", "routing.type=least-loaded"},
+		{"", []string{"policies={routing: {type: random}}", "routing.params.load=snapshot",
+			"routing.type=least-loaded"},
 			"routing: {type: least-loaded, params: {load: snapshot}}"},
 		{"", []string{"routing.type=weighted", "routing.params.cache_affinity_weight=1",
 			"policies.routing.params.queue_depth_weight=7"}, "routing: {type: weighted, params: {prefix-affinity: 1, " +
@@ -55,9 +56,11 @@ func TestOverridesEqualFile(t *testing.T) {
 		{"policies: {admission: {type: chain, of: [{type: token-bucket, params: {capacity: 3}}, {type: slo-gated}]}}",
 			[]string{"admission.of.0.params.limit=5", "admission.of.0.type=rate-limit"},
 			"admission: {type: chain, of: [{type: rate-limit, params: {limit: 5}}, {type: slo-gated}]}"},
-		{"policies: {routing: {type: tree, root: {if: req.turn > 1, then: {use: {type: power-of-two}}, else: {use: {type: " +
+		{"policies: {routing: {type: tree, root: {if: req.turn > 1, then: {use: {type: power-of-two}}, else: " +
+			"{use: {type: " +
 			"random}}}}}", []string{"routing.root.then.use.type=round-robin"},
-			"routing: {type: tree, root: {if: req.turn > 1, then: {use: {type: round-robin}}, else: {use: {type: random}}}}"},
+			"routing: {type: tree, root: {if: req.turn > 1, then: {use: {type: round-robin}}, else: {use: {type: " +
+				"random}}}}"},
 		{"policies: {priority: {type: tree, root: {if: req.turn > 1, then: 3, else: 1}}}",
 			[]string{"priority.root.then.use.type=slo-based"},
 			"priority: {type: tree, root: {if: req.turn > 1, then: {use: {type: slo-based}}, else: 1}}"},
@@ -118,7 +121,8 @@ func TestOverrideInsideMissingSection(t *testing.T) {
 func TestOverrideErrors(t *testing.T) {
 	chain := "policies: {admission: {type: chain, of: [{type: rate-limit}]}}"
 	file := filepath.Join(t.TempDir(), "sets.json")
-	if err := os.WriteFile(file, []byte("{\n \"deployments.main.replicas\": 2,\n \"routing.params.queue-depth\": -1,\n "+
+	if err := os.WriteFile(file, []byte("{\n \"deployments.main.replicas\": 2,\n "+
+		"\"routing.params.queue-depth\": -1,\n "+
 		"\"routing.type\": \"weighted\"}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +136,8 @@ func TestOverrideErrors(t *testing.T) {
 		{chain, []string{"admission.of.0.params.limit=1.5", "routing.type=random"},
 			"--set admission.of.0.params.limit=1.5: admission.of[0].params.limit: must be an integer"},
 		{"", []string{"policies={routing: {type: weighted, params: {queue-depth: x}}}"},
-			`--set policies={routing: {type: weighted, params: {queue-depth: x}}}: routing.params.queue-depth: must be a ` +
+			`--set policies={routing: {type: weighted, params: {queue-depth: x}}}: routing.params.queue-depth: ` +
+				`must be a ` +
 				`number between 0 and 1e+06, is "x"`},
 		{"", []string{"routing.score=replica.nothing", "routing.type=expression"},
 			`--set routing.score=replica.nothing: routing.score:1:1: unknown name "replica.nothing"`},
@@ -142,18 +147,20 @@ func TestOverrideErrors(t *testing.T) {
 		{"policies: {routing: {type: weighted, params: {queue-depth: -1}}}", []string{"admission.type=slo-gated"},
 			"c.yaml:8:60: policies.routing.params.queue-depth: must be a number between"},
 		{"policies: {routing: {type: weighted, params: {cache_affinity_weight: 1, prefix-affinity: 2}}}", nil,
-			"policies.routing.params.cache_affinity_weight: is an alias of prefix-affinity, which is also given; give only one " +
-				"of them"},
+			"policies.routing.params.cache_affinity_weight: is an alias of prefix-affinity, which is also given; " +
+				"give only one of them"},
 		{"policies: {generation: -1}", nil, "policies.generation: must be at least 0, is -1"},
 		{"policies: {routing: {type: expression, score: replica.age_ms}}", nil,
 			`"replica.age_ms" is only part of a name (have replica.age_ms.queue_depth, `},
 		{"policies: {admission: {type: tree, root: rejct}}", nil,
-			`policies.admission.root: must be admit, reject, delay, true, false or {use: {type: …}}, is "rejct"; did you ` +
+			`policies.admission.root: must be admit, reject, delay, true, false or {use: {type: …}}, is "rejct"; ` +
+				`did you ` +
 				`mean "reject"?`},
 		{"policies: {admission: {type: tree, root: 5}}", nil, `or {use: {type: …}}, is 5`},
 		{"policies: {scheduler: {type: tree, root: '5'}}", nil,
 			`policies.scheduler.root: must be a number or {use: {type: …}}, is "5"`},
-		{"policies: {admission: {type: token-bucket, params: {per_tenant: 'yes'}}}", nil, `must be true or false, is "yes"`},
+		{"policies: {admission: {type: token-bucket, params: {per_tenant: 'yes'}}}", nil,
+			`must be true or false, is "yes"`},
 	} {
 		_, err := parseSmallCluster(c.file, c.sets...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -175,16 +182,20 @@ func TestUnusedSettingsAreReported(t *testing.T) {
 		{"control_plane: {shadow_blocks: 5, shadow_evictions: true}", []string{
 			"control_plane.shadow_blocks has no effect: no policy uses the router's shadow of prefixes",
 			"control_plane.shadow_evictions has no effect: no policy uses the router's shadow of prefixes"}},
-		{"control_plane: {shadow_blocks: 5, shadow_evictions: true}\npolicies: {routing: {type: prefix-affinity}}", nil},
-		{"control_plane: {snapshots: {cache: periodic 1s}}", []string{"control_plane.snapshots.cache has no effect: no " +
+		{"control_plane: {shadow_blocks: 5, shadow_evictions: true}\npolicies: {routing: {type: " +
+			"prefix-affinity}}", nil},
+		{"control_plane: {snapshots: {cache: periodic 1s}}", []string{"control_plane.snapshots.cache has no " +
+			"effect: no " +
 			"policy reads it"}},
-		{"control_plane: {snapshots: {cache: periodic 1s}}\npolicies: {routing: {type: weighted, params: {precise-prefix: " +
+		{"control_plane: {snapshots: {cache: periodic 1s}}\npolicies: {routing: {type: weighted, params: " +
+			"{precise-prefix: " +
 			"1}}}", nil},
 		{"control_plane: {snapshots: {default: periodic 1s}}",
 			[]string{"control_plane.snapshots.default has no effect: no policy reads a field that uses it"}},
 		{"control_plane: {snapshots: {default: periodic 1s}, flow_control: {}}", nil},
 		{"control_plane: {snapshots: {default: periodic 1s, queue_depth: immediate}}\npolicies: {admission: {type: " +
-			"slo-gated}}", []string{"control_plane.snapshots.default has no effect: no policy reads a field that uses it"}},
+			"slo-gated}}", []string{"control_plane.snapshots.default has no effect: no policy reads a field that " +
+			"uses it"}},
 		{"control_plane: {max_delays: 3}", []string{"control_plane.max_delays has no effect: admission never delays"}},
 		{"control_plane: {max_delays: 3}\npolicies: {admission: {type: rate-limit, params: {action: delay, delay_ms: " +
 			"5}}}", nil},
@@ -199,22 +210,28 @@ func TestUnusedSettingsAreReported(t *testing.T) {
 		{"policies: {admission: {type: tree, root: reject, params: {delay_ms: 5}}}",
 			[]string{"policies.admission.params.delay_ms has no effect: no leaf of the tree delays"}},
 		{"policies: {admission: {type: tree, root: delay, params: {delay_ms: 5}}}", nil},
-		{"policies: {priority: {type: slo-based}}", []string{"policies.priority has no effect: no routing, scheduler, " +
+		{"policies: {priority: {type: slo-based}}", []string{"policies.priority has no effect: no routing, " +
+			"scheduler, " +
 			"preemption or order of flow control reads priorities"}},
 		{"policies: {priority: {type: slo-based}, scheduler: {type: priority-fcfs}}", nil},
 		{"policies: {priority: {type: slo-based}, preemption: {type: lowest-priority}}", nil},
 		{"policies: {priority: {type: slo-based}, routing: {type: expression, score: req.priority}}", nil},
 		{"policies: {priority: {type: slo-based}}\ncontrol_plane: {flow_control: {order: priority}}", nil},
 		{"policies: {priority: {type: slo-based}}\ncontrol_plane: {flow_control: {order: deadline}}",
-			[]string{"policies.priority has no effect: no routing, scheduler, preemption or order of flow control reads " +
+			[]string{"policies.priority has no effect: no routing, scheduler, preemption or order of flow " +
+				"control reads " +
 				"priorities"}},
 		{"control_plane: {flow_control: {order: priority}}", nil},
 		{"policies: {priority: {type: deadline-aware}, scheduler: {type: expression, order: hint.slack_ms}}", nil},
-		{"policies: {priority: {type: expression, priority: '1', hints: {a: req.turn, b: req.turn}}, scheduler: {type: " +
-			"expression, order: hint.a}}", []string{"policies.priority.hints.b has no effect: no scheduler or preemption " +
+		{"policies: {priority: {type: expression, priority: '1', hints: {a: req.turn, b: req.turn}}, " +
+			"scheduler: {type: " +
+			"expression, order: hint.a}}", []string{"policies.priority.hints.b has no effect: no scheduler or " +
+			"preemption " +
 			"reads hint.b"}},
-		{"policies: {priority: {type: tenant-priority, params: {map: {other: 3}}}, scheduler: {type: priority-fcfs}}", nil},
-		{"policies: {priority: {type: tree, root: 3}, scheduler: {type: tree, root: {if: req.priority > 2, then: 1, else: " +
+		{"policies: {priority: {type: tenant-priority, params: {map: {other: 3}}}, scheduler: {type: " +
+			"priority-fcfs}}", nil},
+		{"policies: {priority: {type: tree, root: 3}, scheduler: {type: tree, root: {if: req.priority > 2, " +
+			"then: 1, else: " +
 			"{use: {type: sjf}}}}}", nil},
 		{"policies: {admission: {type: predictive-slo}, priority: {type: constant}, scheduler: {type: " +
 			"fcfs}}\ncontrol_plane: {shadow_evictions: true}", nil},

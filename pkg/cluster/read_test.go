@@ -75,14 +75,16 @@ func TestInvalidClusters(t *testing.T) {
 		{"model: m", "model: m\n    replicas: 0", "c.yaml:5:15: deployments[0].replicas: must be between 1 and"},
 		{"_override: 100", "_override: 0", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be set, " +
 			"since the blocks cannot be computed from the memory: unknown model \"m\""},
-		{"_override: 100", "_override: -1", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be between " +
+		{"_override: 100", "_override: -1", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must " +
+			"be between " +
 			"0 and"},
 		{"engine:", "engine:\n      block_size: 0", "deployments[0].engine.block_size: must be between 1 and"},
 		{"engine:", "engine:\n      max_num_batched_tokens: 0",
 			"deployments[0].engine.max_num_batched_tokens: must be between 1 and"},
 		{"engine:", "engine:\n      max_num_seqs: -1", "max_num_seqs: must be between 1 and"},
 		{"_override: 100", "_override: 100000000", "cache of 1600000000 tokens is too large"},
-		{"engine:", "engine:\n      max_num_sequences: 4", `c.yaml:6:7: unknown field "max_num_sequences"; did you mean ` +
+		{"engine:", "engine:\n      max_num_sequences: 4", `c.yaml:6:7: unknown field "max_num_sequences"; ` +
+			`did you mean ` +
 			`"max_num_seqs"?`},
 		{"version: 1", "version: 2", "c.yaml:1:10: version: must be 1, is 2"},
 		{"id: main", `id: ""`, "deployments[0].id: must be set"},
@@ -137,7 +139,8 @@ func TestOverrides(t *testing.T) {
 	for set, want := range map[string]string{
 		"deployments.man.replicas=1":  `unknown element "man"; did you mean "main"?`,
 		"deployments.main.replicas=x": `must be an integer, is "x"`,
-		"deployments.main.replicas=0": "--set deployments.main.replicas=0: deployments[0].replicas: must be between 1 and " +
+		"deployments.main.replicas=0": "--set deployments.main.replicas=0: deployments[0].replicas: must be " +
+			"between 1 and " +
 			"65536, is 0",
 		"routing.parms.x=1": `did you mean "params"?`,
 	} {

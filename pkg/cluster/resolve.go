@@ -215,7 +215,8 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 
 // doesNotFit returns the error for a model that is too large. It suggests the
 // smallest tensor parallelism that fits.
-func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan, m model.Memory) error {
+func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
+	m model.Memory) error {
 	remedy := "it does not fit with any tensor_parallel_size"
 	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
 		p.TP = tp
@@ -259,7 +260,8 @@ func (c *resolver) warnIneffective(d *Deployment, arch *model.Architecture) {
 			"the kernel in engine.moe", "kernels are part of the GPU's efficiency"},
 		{e.MoE != nil && e.MoE.EnableAllToAll && d.Latency.Model != "roofline",
 			"engine.moe.enable_all_to_all", "the step times are measured"},
-		{d.Latency.Model == "roofline" && d.Latency.BetaUS != nil, "latency.beta_us", "the roofline computes step times"},
+		{d.Latency.Model == "roofline" && d.Latency.BetaUS != nil, "latency.beta_us",
+			"the roofline computes step times"},
 		{d.Latency.Model == "roofline" && d.Latency.Table != nil, "latency.table", "the roofline computes step times"},
 		{d.Latency.Model == "roofline" && d.Latency.Range != nil, "latency.range", "the roofline is not measured"},
 		{d.Latency.Model == "table" && d.Latency.BetaUS != nil, "latency.beta_us", "the table has the step times"},

@@ -35,7 +35,8 @@ func TestBlockCountsMatchServers(t *testing.T) {
 		{"mistralai/Mixtral-8x7B-v0.1", 2, 27510},
 		{"codellama/CodeLlama-34b-Instruct-hf", 2, 26602},
 	} {
-		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: H100, engine: {tensor_parallel_size: %d, max_num_seqs: "+
+		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: H100, engine: {tensor_parallel_size: %d, "+
+			"max_num_seqs: "+
 			"128, max_model_len: 4096}", m.model, m.tp))
 		if err != nil {
 			t.Fatal(err)
@@ -104,8 +105,10 @@ func TestPresetsFillUnsetValues(t *testing.T) {
 		{"gpu: A100, engine: {preset: vllm-0.15}", nil, "256 2048 true 0.9"},
 		{"gpu: H100, engine: {preset: vllm-0.11}", nil, "1024 8192 false 0.9"},
 		{"gpu: H100, engine: {preset: vllm-0.25}", nil, "1024 8192 true 0.92"},
-		{"gpu: H100, engine: {preset: vllm-0.15, max_num_seqs: 256, async_scheduling: false}", nil, "256 8192 false 0.9"},
-		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.main.engine.max_num_seqs=256"}, "256 8192 true 0.9"},
+		{"gpu: H100, engine: {preset: vllm-0.15, max_num_seqs: 256, async_scheduling: false}", nil,
+			"256 8192 false 0.9"},
+		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.main.engine.max_num_seqs=256"},
+			"256 8192 true 0.9"},
 		{"gpu: H100, engine: {preset: vllm-0.15}", []string{"deployments.0.engine.async_scheduling=false"},
 			"1024 8192 false 0.9"},
 		{"gpu: H100", []string{"deployments.main.engine={preset: vllm-0.15, max_num_seqs: 7}"}, "7 8192 true 0.9"},
@@ -113,7 +116,8 @@ func TestPresetsFillUnsetValues(t *testing.T) {
 			"1024 8192 true 0.9"},
 		{"gpu: H100, engine: {max_num_seqs: 5}", []string{"deployments=[{id: main, model: Qwen/Qwen3-8B, gpu: H100, " +
 			"engine: {preset: vllm-0.15, max_num_seqs: 9}}]"}, "9 8192 true 0.9"},
-		{"gpu: H100, engine: {max_num_seqs: 256}", []string{"deployments.main.engine.preset=vllm-0.15"}, "256 8192 true 0.9"},
+		{"gpu: H100, engine: {max_num_seqs: 256}", []string{"deployments.main.engine.preset=vllm-0.15"},
+			"256 8192 true 0.9"},
 		{"gpu: H100", nil, "256 2048 false 0.9"},
 	} {
 		d, _, err := parseDeployment("model: Qwen/Qwen3-8B, "+c.fields, c.sets...)
@@ -166,7 +170,8 @@ func TestLatencyModelSelection(t *testing.T) {
 // TestResolveErrors: errors have a position and say what would help.
 func TestResolveErrors(t *testing.T) {
 	for _, c := range []struct{ fields, want string }{
-		{"model: deepseek-ai/DeepSeek-V3, gpu: L4", "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 does not " +
+		{"model: deepseek-ai/DeepSeek-V3, gpu: L4", "c.yaml:3:53: deployments[0].gpu: deepseek-ai/DeepSeek-V3 " +
+			"does not " +
 			"fit into 1 x L4-24GB"},
 		{"model: deepseek-ai/DeepSeek-V3, gpu: A100", "it needs tensor_parallel_size 16"},
 		{"model: Qwen/Qwen3-8B, gpu: H10", `unknown GPU "H10"; did you mean`},
@@ -174,19 +179,22 @@ func TestResolveErrors(t *testing.T) {
 		{"model: Qwen/Qwen3-8B", "no gpu is set"},
 		{"model: own, gpu: H100, engine: {num_gpu_blocks_override: 9}",
 			"deployments[0].latency is not in the file: must be set"},
-		{"model: own, gpu: H100, model_config: nowhere.json", "deployments[0].model_config: no such file"},
+		{"model: own, gpu: H100, model_config: missing.json", "deployments[0].model_config: no such file"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {dtype: float12}", `unknown dtype "float12"`},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {preset: vllm-9}", `unknown preset "vllm-9"`},
-		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 3}", "must divide the model's 32 attention heads"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 3}",
+			"must divide the model's 32 attention heads"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {pipeline_parallel_size: 99}", "at most the model's 36 layers"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 0}", "must be between 1 and"},
-		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {gpu_memory_utilization: 1.5}", "must be above 0 and at most 1, is 1.5"},
+		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {gpu_memory_utilization: 1.5}",
+			"must be above 0 and at most 1, is 1.5"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {watermark: 1}", "must be at least 0 and below 1"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}", "must be recompute"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: .inf}", "must be a finite number"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, latency: {range: {input_tokens: [5]}}",
 			"latency.range.input_tokens: must be [least, largest], is [5]"},
-		{"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], alpha_us: [0, 0, " +
+		{"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], " +
+			"alpha_us: [0, 0, " +
 			"0]}", "engine.dtype: has no effect on an unknown model"},
 		{"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}", "it needs tensor_parallel_size 5"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}", "must be at least 0"},
@@ -214,7 +222,8 @@ func TestSettingsWithoutEffectAreReported(t *testing.T) {
 		{h100 + ", engine: {max_model_len: 200000}", "the model supports at most 131072 tokens"},
 		{h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}", "latency.beta_us has no effect"},
 		{h100 + ", latency: {model: roofline, range: {input_tokens: [1, 2]}}", "latency.range has no effect"},
-		{h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], decode_sequences: [0], " +
+		{h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], " +
+			"decode_sequences: [0], " +
 			"context_tokens: [0], step_us: [1]}}", "latency.beta_us has no effect"},
 		{h100 + ", computed: {kv_blocks: 5}", "computed does not match the rest of the configuration"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: roofline}",
@@ -272,7 +281,8 @@ func TestBuiltInCoefficientsMatchKnownModels(t *testing.T) {
 		if err != nil || a.Name != s.Model {
 			t.Errorf("%s: the model's name is %v, %v", s.Model, a, err)
 		}
-		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}", s.Model, s.GPU,
+		d, _, err := parseDeployment(fmt.Sprintf("model: %s, gpu: %s, engine: {tensor_parallel_size: %d}",
+			s.Model, s.GPU,
 			s.TensorParallelSize))
 		if err != nil {
 			t.Errorf("%s: %v", s.Model, err)

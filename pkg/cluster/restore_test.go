@@ -24,11 +24,13 @@ var clusterVariants = []struct{ deployment, rest string }{
 	{"model: meta-llama/Llama-2-7b-hf, gpu: H100, latency: {alpha_us: [1, 2, 3]}", ""},
 	{"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: " +
 		"{enable_all_to_all: true, moe_kernel_backend: x}}", ""},
-	{"model: moonshotai/Kimi-K2, gpu: B200, engine: {tensor_parallel_size: 8, pipeline_parallel_size: 2, quantization: " +
+	{"model: moonshotai/Kimi-K2, gpu: B200, engine: {tensor_parallel_size: 8, pipeline_parallel_size: 2, " +
+		"quantization: " +
 		"fp8, swap_space: 4}", ""},
 	{"model: google/gemma-3-12b-it, gpu: L40S, engine: {kv_cache_dtype: fp8, max_model_len: 8192, watermark: 0.01, " +
 		"reserve_full_sequence: true}", ""},
-	{"model: openai/gpt-oss-20b, gpu: H100, engine: {num_gpu_blocks_override: 5000, chunk_size: 512, async_scheduling: " +
+	{"model: openai/gpt-oss-20b, gpu: H100, engine: {num_gpu_blocks_override: 5000, chunk_size: 512, " +
+		"async_scheduling: " +
 		"true}", ""},
 	{"model: m, gpu: L4, engine: {num_gpu_blocks_override: 9, enable_prefix_caching: false, enable_chunked_prefill: " +
 		"false}, latency: {alpha_us: [0, 0, 0], table: {prefill_tokens: [0, 100], decode_sequences: [0, 10], " +
@@ -58,7 +60,8 @@ var clusterVariants = []struct{ deployment, rest string }{
     filter: "replica.kv_util < 0.9"
     use: {type: weighted, params: {queue-depth: 2.25, prefix-affinity: 0}}
 `},
-	{"model: Qwen/Qwen3-8B, gpu: H100", "policies: {admission: {type: tree, root: {if: req.delays > 2.0, then: reject, " +
+	{"model: Qwen/Qwen3-8B, gpu: H100", "policies: {admission: {type: tree, root: {if: req.delays > 2.0, " +
+		"then: reject, " +
 		"else: admit}}, priority: {type: expression, priority: req.input_tokens}}\n"},
 }
 
@@ -111,7 +114,8 @@ func TestAllModelsAndGPUsParseBack(t *testing.T) {
 	for _, arch := range model.BuiltIns() {
 		for _, gpu := range known.GPUs() {
 			preset := hardware.Presets.Names()[tried%len(hardware.Presets)]
-			c, err := parse(fmt.Sprintf("version: 1\ndeployments: [{id: main, model: %q, gpu: %q, engine: {preset: %s, "+
+			c, err := parse(fmt.Sprintf("version: 1\ndeployments: [{id: main, model: %q, gpu: %q, engine: "+
+				"{preset: %s, "+
 				"tensor_parallel_size: 4}}]\n", arch.Name, gpu.ID, preset), Options{})
 			if err == nil {
 				tried++

@@ -93,7 +93,8 @@ ints: {a: 1}
 		}},
 		{v.List, []map[string]any{{"a": 1.0}, {"b": 2.0, "c": 3.0}, {"b": 2.0}}},
 		{v.Text, "1e2"},
-		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10", "g": "0x10",
+		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10",
+			"g": "0x10",
 			"h": "1.0", "i": "1.0"}},
 		{v.Inner.Any, 10.0},
 		{v.Own.Value, 2.0},
@@ -163,7 +164,8 @@ func FuzzJSON(f *testing.F) {
 		if err == nil {
 			err = doc.Decode(&got)
 		}
-		if err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(), "surrogate")) {
+		if err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(),
+			"surrogate")) {
 			return // a duplicate key, half of a surrogate pair
 		}
 		if err != nil {

@@ -93,7 +93,8 @@ func (d *Doc) checkNumbers(t reflect.Type) error {
 			}
 		}
 		if !finite {
-			return d.errorAt((*slot).GetToken(), fmt.Sprintf("must be a finite number, is %s", (*slot).GetToken().Value))
+			return d.errorAt((*slot).GetToken(), fmt.Sprintf("must be a finite number, is %s",
+				(*slot).GetToken().Value))
 		}
 		return nil
 	})

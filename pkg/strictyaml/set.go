@@ -119,5 +119,6 @@ func expandMerges(node ast.Node) (all []*ast.MappingValueNode) {
 
 // textNode returns a node for a text.
 func textNode(text string) *ast.StringNode {
-	return ast.String(&token.Token{Type: token.DoubleQuoteType, Value: text, Origin: text, Position: new(token.Position)})
+	return ast.String(&token.Token{Type: token.DoubleQuoteType, Value: text, Origin: text,
+		Position: new(token.Position)})
 }

@@ -67,8 +67,10 @@ printed: {a: {b: 1}}
 // TestSetChanges: the result of a path and a value equals that of an equivalent file.
 func TestSetChanges(t *testing.T) {
 	get := func(c *cluster) map[string]any {
-		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use, "of": c.Routing.Of, "weights": c.Weights,
-			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "printed": c.Printed, "limit": c.Limit,
+		return map[string]any{"params": c.Routing.Params, "use": c.Routing.Use,
+			"of": c.Routing.Of, "weights": c.Weights,
+			"classes": c.Classes, "words": c.Words, "lists": c.Lists, "parts": c.Parts, "printed": c.Printed,
+			"limit": c.Limit,
 			"note":  c.Note,
 			"admit": c.Routing.Admit, "level": c.Level}
 	}
@@ -77,18 +79,23 @@ func TestSetChanges(t *testing.T) {
 		{"routing.params.queue-depth", "1", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
 			"queue-depth: 1, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: null}}"},
 		{"routing.params.threshold.standard", "1e2", "params",
-			"routing: {params: {threshold: {standard: 100, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, list: [1, " +
+			"routing: {params: {threshold: {standard: 100, sheddable: 5}, queue-depth: 0.3, per.model: {a: 1}, " +
+				"list: [1, " +
 				"{id: x, n: 2}], auto: null}}"},
 		{"routing.params.threshold.best-effort", "true", "params",
-			"routing: {params: {threshold: {standard: 20, sheddable: 5, best-effort: true}, queue-depth: 0.3, per.model: {a: " +
+			"routing: {params: {threshold: {standard: 20, sheddable: 5, best-effort: true}, queue-depth: 0.3, " +
+				"per.model: {a: " +
 				"1}, list: [1, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.per.model.b-c", "x y", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+		{"routing.params.per.model.b-c", "x y", "params", "routing: {params: {threshold: {standard: 20, " +
+			"sheddable: 5}, " +
 			"queue-depth: 0.3, per.model: {a: 1, b-c: x y}, list: [1, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.list.x.n", "[3, {a: 4}]", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+		{"routing.params.list.x.n", "[3, {a: 4}]", "params", "routing: {params: {threshold: {standard: 20, " +
+			"sheddable: 5}, " +
 			"queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: [3, {a: 4}]}], auto: null}}"},
 		{"routing.params.list.0", "{a: 1}", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
 			"queue-depth: 0.3, per.model: {a: 1}, list: [{a: 1}, {id: x, n: 2}], auto: null}}"},
-		{"routing.params.auto.new.deep", "'5'", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
+		{"routing.params.auto.new.deep", "'5'", "params", "routing: {params: {threshold: {standard: 20, " +
+			"sheddable: 5}, " +
 			"queue-depth: 0.3, per.model: {a: 1}, list: [1, {id: x, n: 2}], auto: {new: {deep: '5'}}}}"},
 		{"routing.params", "{a: 1}", "params", "routing: {params: {a: 1}}"},
 		{"routing.params.list", "null", "params", "routing: {params: {threshold: {standard: 20, sheddable: 5}, " +
@@ -107,10 +114,12 @@ func TestSetChanges(t *testing.T) {
 		{"weights.queue-depth", "0.5", "weights", "weights: {queue-depth: 0.5}"},
 		{"weights.main.x", "1e1", "weights", "weights: {main.x: 10}"},
 		{"words.a.b", "c", "words", "words: {a.b: c}"},
-		{"classes.gold.targets.ttft_ms", "200", "classes", "classes: {gold: {tier: critical, targets: {ttft_ms: 200}}, " +
+		{"classes.gold.targets.ttft_ms", "200", "classes", "classes: {gold: {tier: critical, targets: " +
+			"{ttft_ms: 200}}, " +
 			"v1.5: {tier: standard}}"},
 		{"classes.v1.5.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: x}}"},
-		{"classes.new.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: standard}, new: {tier: x}}"},
+		{"classes.new.tier", "x", "classes", "classes: {gold: {tier: critical}, v1.5: {tier: standard}, new: " +
+			"{tier: x}}"},
 		{"lists.a.1", "7", "lists", "lists: {a: [1, 7]}"},
 		{"lists.b", "[3]", "lists", "lists: {a: [1, 2], b: [3]}"},
 		// Strings.
@@ -162,7 +171,8 @@ func TestSetErrors(t *testing.T) {
 		{"lists.a.1", "x", `must be an integer, is "x"`},
 		{"limit", "many", `must be an integer, is "many"`},
 		{"parts.a.count", "1.5", `must be an integer, is "1.5"`},
-		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; did you mean ` +
+		{"parts", "[{id: a, cuont: 1}]", `must be a list, is "[{id: a, cuont: 1}]": unknown field "cuont"; ` +
+			`did you mean ` +
 			`"count"?`},
 		{"numbered.1", "x", `"1" cannot be a key here`},
 		{"level", "x", `must be text, is "x"`},
@@ -186,7 +196,8 @@ func TestSetErrors(t *testing.T) {
 // TestSetDoesNotChangeSharedValues: an anchor and its aliases are set one by one.
 func TestSetDoesNotChangeSharedValues(t *testing.T) {
 	const text = "weights: &w {a: 1}\nprinted: {of: *w, list: &l [1, *w]}\n" +
-		"routing: {params: {threshold: *w, list: *l}, use: &u {params: {n: 1}, type: x}, of: [*u, {<<: *u, admit: y}]}\n"
+		"routing: {params: {threshold: *w, list: *l}, use: &u {params: {n: 1}, type: x}, of: [*u, {<<: *u, " +
+		"admit: y}]}\n"
 	for _, c := range []struct{ path, value, want string }{
 		{"weights.a", "2", "weights: {a: 2}"},
 		{"weights.b", "2", "weights: {a: 1, b: 2}"},
@@ -194,12 +205,15 @@ func TestSetDoesNotChangeSharedValues(t *testing.T) {
 		{"printed.list.0", "2", "printed: {of: {a: 1}, list: [2, {a: 1}]}"},
 		{"printed.list.1.b", "2", "printed: {of: {a: 1}, list: [1, {a: 1, b: 2}]}"},
 		{"routing.params.threshold.b", "20",
-			"routing: {params: {threshold: {a: 1, b: 20}, list: [1, {a: 1}]}, use: USE, of: [USE, {params: {n: 1}, type: x, " +
+			"routing: {params: {threshold: {a: 1, b: 20}, list: [1, {a: 1}]}, use: USE, of: [USE, {params: {n: " +
+				"1}, type: x, " +
 				"admit: y}]}"},
 		{"routing.use.params.n", "2",
-			"routing: {params: PARAMS, use: {params: {n: 2}, type: x}, of: [USE, {params: {n: 1}, type: x, admit: y}]}"},
+			"routing: {params: PARAMS, use: {params: {n: 2}, type: x}, of: [USE, {params: {n: 1}, type: x, " +
+				"admit: y}]}"},
 		{"routing.of.0.params.n", "2",
-			"routing: {params: PARAMS, use: USE, of: [{params: {n: 2}, type: x}, {params: {n: 1}, type: x, admit: y}]}"},
+			"routing: {params: PARAMS, use: USE, of: [{params: {n: 2}, type: x}, {params: {n: 1}, type: x, " +
+				"admit: y}]}"},
 		{"routing.of.1.type", "z",
 			"routing: {params: PARAMS, use: USE, of: [USE, {params: {n: 1}, type: z, admit: y}]}"},
 		{"routing.of.1.params.m", "2",
@@ -212,7 +226,8 @@ func TestSetDoesNotChangeSharedValues(t *testing.T) {
 			"routing: {params: {threshold: {a: 1}, list: [1, {a: 1}]}, use: {params: {n: 1}, type: x}, " +
 				"of: [{params: {n: 1}, type: x}, {params: {n: 1}, type: x, admit: y}]}",
 		} {
-			if name, _, _ := strings.Cut(rest, ":"); !strings.HasPrefix(want, name) && !strings.Contains(want, "\n"+name) {
+			if name, _, _ := strings.Cut(rest, ":"); !strings.HasPrefix(want, name) && !strings.Contains(want,
+				"\n"+name) {
 				want += "\n" + rest
 			}
 		}

@@ -35,7 +35,8 @@ func TestReadSettings(t *testing.T) {
 		text string
 		want []string
 	}{
-		{`{"routing.params.queue-depth": 0.3, "b": [1, [2]], "a": "x y", "c": true, "d": 10000000000, "e": null}`, []string{
+		{`{"routing.params.queue-depth": 0.3, "b": [1, [2]], "a": "x y", "c": true, "d": 10000000000, "e": ` +
+			`null}`, []string{
 			"routing.params.queue-depth=0.3", "b=[1,[2]]", `a="x y"`, "c=true", "d=10000000000", "e=null"}},
 		{"{\n\t\"z\": \"1\",\r\n\t\"y\": 1e6,\n\t\"x\": -1.5E-9,\n\t\"w\": 18446744073709551615\n}", []string{`z="1"`,
 			"y=1000000", "x=-1.5e-9", "w=18446744073709551615"}},
@@ -57,8 +58,10 @@ func TestReadSettings(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"routing": {"params": {}}}`: "f:1:2: routing has an object; give each value its own path, such as routing.NAME",
-		"{\n\t\"a\": 1,\n\t\"routing.x\": {}}": "f:3:2: routing.x has an object; give each value its own path, such as " +
+		`{"routing": {"params": {}}}`: "f:1:2: routing has an object; give each value its own path, such as " +
+			"routing.NAME",
+		"{\n\t\"a\": 1,\n\t\"routing.x\": {}}": "f:3:2: routing.x has an object; give each value its own " +
+			"path, such as " +
 			"routing.x.NAME",
 		"a: 1\nb:\n  c: 1\n":    "f:2:1: b has an object",
 		"a: &x {c: 1}\nb: 1":    "f:1:1: a has an object",
@@ -134,7 +137,8 @@ func FuzzReadSettings(f *testing.F) {
 // FuzzSet: no path and value crash, and a failed set changes nothing.
 func FuzzSet(f *testing.F) {
 	for _, s := range [][2]string{
-		{"routing.params.threshold.standard", "20"}, {"routing.params.list.x.n", "[1, {a: 2}]"}, {"routing.use.use.admit",
+		{"routing.params.threshold.standard", "20"}, {"routing.params.list.x.n", "[1, {a: 2}]"},
+		{"routing.use.use.admit",
 			"a ? b : c"},
 		{"routing.of.0.params.n", "'x'"}, {"classes.v1.5.targets.ttft_ms", "1e2"}, {"weights.a.b", ".5"}, {"words.a",
 			"!!str x"},

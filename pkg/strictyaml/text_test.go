@@ -169,7 +169,8 @@ func TestPositionsOfBlanks(t *testing.T) {
 // FuzzTextErrorf: an exact position has the character that the text has there.
 func FuzzTextErrorf(f *testing.F) {
 	for _, text := range []string{
-		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n", "b: >-\n  one\n  two\n\n    three\n",
+		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n",
+		"b: >-\n  one\n  two\n\n    three\n",
 		"b: one\n  two\n\n  three", "b: \"one\\\n  two\n  three\"", "{\n\t\"b\": \"one\\ntwo\",}",
 		"c: &x one\r\nb: *x   ", "b: 0\n 00", "b: !!str |2+ # x\n   one\n\n",
 	} {
