@@ -29,6 +29,7 @@ var layers = []struct{ pkg, may string }{
 	{"hardware", ""},
 	{"pkg/registry", ""},
 	{"pkg/stat", ""},
+	{"pkg/texttab", ""},
 	{"pkg/des", ""},
 	{"pkg/kv", ""},
 	{"pkg/model", "pkg/registry"},
@@ -42,6 +43,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
 	{"pkg/metrics", "pkg/stream pkg/stat"},
+	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
 	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
@@ -57,13 +59,18 @@ var layers = []struct{ pkg, may string }{
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/registry pkg/stream pkg/trace"},
-	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream pkg/stat pkg/parquet"},
-	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/registry pkg/stream pkg/recording pkg/textio pkg/stat"},
-	{"pkg/report", "pkg/fitness pkg/attribution pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
-	{"pkg/summarize", "pkg/cluster pkg/strictyaml pkg/dist pkg/report pkg/filter pkg/fitness pkg/attribution pkg/capacity pkg/metrics pkg/registry pkg/stream pkg/stat pkg/workloadstats"},
+	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
+		"pkg/latency pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream pkg/stat pkg/parquet"},
+	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
+		"pkg/stream pkg/textio pkg/texttab"},
+	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
+	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/dist pkg/filter pkg/fitness pkg/metrics " +
+		"pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml pkg/texttab pkg/workloadstats"},
 	{"pkg/leastsq", ""},
-	{"pkg/calibrate", "pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/latency pkg/leastsq pkg/model pkg/registry pkg/stream pkg/recording pkg/sim pkg/textio pkg/stat"},
-	{"pkg/cli", "pkg/calibrate pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream pkg/recording pkg/sim pkg/summarize pkg/parquet"},
+	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
+		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
+	{"pkg/cli", "pkg/calibrate pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
+		"pkg/recording pkg/sim pkg/summarize pkg/parquet"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},
@@ -88,6 +95,7 @@ var testOnly = []string{
 var testsMay = map[string][]string{
 	"pkg/calibrate": {"pkg/dist"},
 	"pkg/cli":       {"pkg/metrics", "pkg/stat", "pkg/workloadstats"},
+	"pkg/diff":      {"pkg/dist"},
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/stream"},
 	"pkg/summarize": {"schemas"},

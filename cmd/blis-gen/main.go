@@ -69,7 +69,9 @@
 //	          input_distribution: {type: constant, params: {value: 800}}
 //	          output_distribution: {type: exponential, params: {mean: 250}}
 //	      tools:
-//	        web: {latency: {type: exponential, params: {mean: 800000}}, output_tokens: {type: constant, params: {value: 300}}}
+//	        web:
+//	          latency: {type: exponential, params: {mean: 800000}}
+//	          output_tokens: {type: constant, params: {value: 300}}
 //	END
 //
 // The built-in scenarios and the trace formats:

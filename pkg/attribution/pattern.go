@@ -3,7 +3,6 @@ package attribution
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"blis/pkg/metrics"
 )
@@ -246,17 +245,6 @@ func (a *Analyzer) pattern(t *clusterTotals, l *Loss, s Support) Pattern {
 		p.NeverFired, p.Admission = a.admissionNeverFired(), a.admissionCounts()
 	}
 	return p
-}
-
-// policyNames are the types of the policies of a component.
-func (a *Analyzer) policyNames(c *Component) string {
-	var names []string
-	for _, stage := range c.stages {
-		if policy := a.topology.policy(stage); policy != "" {
-			names = append(names, policy)
-		}
-	}
-	return strings.Join(names, " + ")
 }
 
 // assign marks the requests that pattern n explains, and fills in what is known about the losing

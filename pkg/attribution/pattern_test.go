@@ -81,7 +81,8 @@ func checkStaleAverages(t *testing.T, f *Findings) {
 		*m.Signal.Queue != 0 {
 		t.Errorf("averages are %+v", m)
 	}
-	if len(f.Worst) == 0 || f.Worst[0].Request != "h0-19" || f.Worst[0].Queue.Own != 18 || f.Worst[0].ExcessMS != 19 {
+	if len(f.Worst) == 0 || f.Worst[0].Request != "h0-19" || f.Worst[0].Queue.Own != 18 ||
+		f.Worst[0].Outcome.ExcessMS != 19 {
 		t.Errorf("the worst is %+v", f.Worst)
 	}
 }

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"encoding/json"
+	"strings"
 
 	"blis/pkg/stream"
 )
@@ -126,4 +127,15 @@ func (a *Analyzer) Policies() (all [][2]string) {
 		}
 	}
 	return all
+}
+
+// policyNames are the types of the policies of a component.
+func (a *Analyzer) policyNames(c *Component) string {
+	var names []string
+	for _, stage := range c.stages {
+		if policy := a.topology.policy(stage); policy != "" {
+			names = append(names, policy)
+		}
+	}
+	return strings.Join(names, " + ")
 }

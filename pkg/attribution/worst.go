@@ -19,16 +19,21 @@ type Example struct {
 	Replica          string
 	Chosen, NextBest *ReplicaView
 	Queue            ActualQueue
-	State, Reason    string
+	Outcome          Outcome
 	Latency          Latency
 	Tokens           Tokens
-	Preemptions      int64
-	// Lost: it counts as lost. ExcessMS is how far it was above its target.
-	Lost     bool
-	ExcessMS float64
 	// Estimate and Exact are its counterfactuals, nil where not recorded.
 	Estimate *Estimate
 	Exact    *Exact
+}
+
+// Outcome is how a request ended. Lost: it counts as lost. ExcessMS is how far it was above the target
+// that it missed most.
+type Outcome struct {
+	State, Reason string
+	Preemptions   int64
+	Lost          bool
+	ExcessMS      float64
 }
 
 // Labels are the tenant and the class of a request, and the rule and the reason of its routing;
@@ -112,10 +117,10 @@ func (a *Analyzer) example(i int32, pattern int) Example {
 	e := Example{Decision: r.decision, Request: r.id, Pattern: pattern, ArrivalUS: r.times.arrival,
 		Labels:  Labels{n[r.labels.tenant], n[r.labels.class], n[g.rule], n[g.reason]},
 		Replica: a.Replica(r.replica), Chosen: a.replicaView(&g.chosen), NextBest: a.replicaView(&g.nextBest),
-		Queue: a.actualQueue(r), State: n[r.labels.state], Reason: n[r.labels.reason], Latency: a.latency(r),
+		Queue: a.actualQueue(r), Latency: a.latency(r), Exact: a.exact[r.decision],
+		Outcome: Outcome{n[r.labels.state], n[r.labels.reason], int64(r.preemptions), r.lost(), r.verdict.excessMS},
 		Tokens: Tokens{int64(r.tokens.input), int64(r.tokens.output), int64(r.tokens.cached),
-			int64(r.tokens.expected)},
-		Preemptions: int64(r.preemptions), Lost: r.lost(), ExcessMS: r.verdict.excessMS, Exact: a.exact[r.decision]}
+			int64(r.tokens.expected)}}
 	if r.decision == "" {
 		e.Decision = r.admission.id
 	}

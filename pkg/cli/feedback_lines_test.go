@@ -51,10 +51,10 @@ func (c *plainCheck) writers() []lineWriter {
 		{"[blis-summary/1]", func(string) string { return "[blis-summary/1] " + c.policies() }},
 		{"state: ", c.state}, {"where: ", c.mainLoss}, {"top cause: ", c.topCause}, {"fitness: ", c.fitness},
 		{"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
-		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by dominant part", c.dominant},
+		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by the part", c.dominant},
 		{"name ", nil}, {"P", c.patternLine}, {"NEVER fired", c.neverFired}, {"admission tree NEVER", c.neverRejected},
 		{"lift: ", nil}, {"W", c.exampleLine}, {"   chose ", c.chose}, {"   next best ", c.nextBest},
-		{"   actual queue", c.queue}, {"   ms: ", c.times}, {"   best alternative", c.alternative},
+		{"   actual queue", c.queue}, {"   ms: ", c.times}, {"   best other", c.alternative},
 		{"   re-simulated", c.exactAlternative}, {"prefixes: ", c.prefixes}, {"class ", c.classStrength},
 		{"waiting ", c.waiting}, {"routing, one", c.headroom},
 		{"alternatives not evaluated", func(l string) string { return l }},
@@ -388,7 +388,7 @@ func (c *plainCheck) dominant(string) string {
 			parts = append(parts, fmt.Sprintf("%s %d", part, counts[part]))
 		}
 	}
-	return fmt.Sprintf("misses by dominant part (most above the mean of those met in their class): %s;"+
+	return fmt.Sprintf("misses by the part most above the mean of met requests of their class: %s;"+
 		" above target by %s ms in total", strings.Join(parts, ", "), show(excess))
 }
 
@@ -484,7 +484,7 @@ func (c *plainCheck) times(string) string {
 		if limit := c.target(r, m.target); limit > 0 && m.ms > limit {
 			text += fmt.Sprintf(" (MISSED %g)", limit)
 		} else if limit > 0 {
-			text += fmt.Sprintf(" (target %g)", limit)
+			text += fmt.Sprintf(" (limit %g)", limit)
 		}
 	}
 	return text
@@ -500,7 +500,7 @@ func (c *plainCheck) alternative(string) string {
 			best = a
 		}
 	}
-	return fmt.Sprintf("   best alternative main/%.0f: E2E %s ms, chosen %s (estimated); avoidable %s ms",
+	return fmt.Sprintf("   best other main/%.0f: E2E %s ms, chosen %s (estimated); avoidable %s ms",
 		best["replica"], show(best["e2e_ms"].(float64)), show(chosen["e2e_ms"].(float64)),
 		show(c.example.regret["avoidable_ms"].(float64)))
 }
@@ -523,7 +523,7 @@ func (c *plainCheck) exactAlternative(string) string {
 			if !ok {
 				choice = fmt.Sprintf("%s/%.0f", a["deployment"], a["replica"])
 			}
-			text = fmt.Sprintf("   re-simulated, best %s: %.0f SLOs gained, %.0f lost; total E2E %s ms less (exact)",
+			text = fmt.Sprintf("   re-simulated, best %s: SLOs gained %.0f, lost %.0f; total E2E %s ms less (exact)",
 				choice, gained, lost, show(less))
 		}
 	}

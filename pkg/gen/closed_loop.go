@@ -7,8 +7,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// ClosedLoop makes a client a fixed number of users, each of whom waits for the response before
-// sending the next request. A user is one session, which ends at the spec's horizon or when the
+// ClosedLoop replaces a client by a fixed number of users, who wait for each response before they
+// send the next request. A user is one session, which ends at the spec's horizon or when the
 // client's part of Spec.Requests has been sent. The request rate depends on the response times, so
 // Spec.Requests is required.
 type ClosedLoop struct {

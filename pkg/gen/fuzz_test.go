@@ -39,7 +39,8 @@ func FuzzImport(f *testing.F) {
 	f.Add("bailian", `{"chat_id": 8, "parent_chat_id": 7, "timestamp": 61.25, "input_length": 48, "output_length": `+
 		`9, "type": "search", "turn": 2, "hash_ids": [1, 2, 4]}`)
 	f.Add("tracev2",
-		"request_id,session_id,round_index,prefix_group,prefix_length,input_tokens,output_tokens,deadline_us,arrival_time_us\n204,s,2,g,100,50,7,3000000,2300000\n")
+		"request_id,session_id,round_index,prefix_group,prefix_length,input_tokens,output_tokens,"+
+			"deadline_us,arrival_time_us\n204,s,2,g,100,50,7,3000000,2300000\n")
 	f.Add("burstgpt", "Timestamp,Session ID,Model,Request tokens,Response tokens,Total tokens,Log "+
 		"Type\n1,s1,ChatGPT,10,20,30,Conversation log\n")
 	f.Add("vllm-bench", `{"input_lens": [7, 8], "output_lens": [4, 3], "start_times": [1000.5, 1000.0], `+

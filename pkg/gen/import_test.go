@@ -132,10 +132,14 @@ func TestRepeat(t *testing.T) {
 // Segments generated in a pass are named after it, so later turns of the pass find them; other
 // segments are the same in all passes.
 func TestRepeatOfSessions(t *testing.T) {
-	const text = `{"kind":"request","id":"r","arrival_us":0,"input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}],"session":"c","deadline_us":7}
-{"kind":"session","id":"s","arrival_us":10,"until_us":30,"steps":[{"id":"1","input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}]},{"id":"2","after":[0],"input_tokens":9,"output_tokens":1,"extends":0,"prompt":[{"id":"s/1.out","tokens":2}]}]}
-{"kind":"request","id":"q","arrival_us":20,"input_tokens":6,"output_tokens":2,"prompt":[{"id":"p","tokens":4},{"id":"r.out","tokens":2}]}
-`
+	const text = `{"kind":"request","id":"r","arrival_us":0,"input_tokens":4,"output_tokens":2,` +
+		`"prompt":[{"id":"p","tokens":4}],"session":"c","deadline_us":7}` + "\n" +
+		`{"kind":"session","id":"s","arrival_us":10,"until_us":30,"steps":[` +
+		`{"id":"1","input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}]},` +
+		`{"id":"2","after":[0],"input_tokens":9,"output_tokens":1,"extends":0,` +
+		`"prompt":[{"id":"s/1.out","tokens":2}]}]}` + "\n" +
+		`{"kind":"request","id":"q","arrival_us":20,"input_tokens":6,"output_tokens":2,` +
+		`"prompt":[{"id":"p","tokens":4},{"id":"r.out","tokens":2}]}` + "\n"
 	list := arrivals(t, text, Options{Import: []Import{{"blis", "-"}}, Repeat: 2, TimeScale: 2})
 	if len(list) != 6 {
 		t.Fatalf("%d arrivals", len(list))
@@ -194,7 +198,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-const sessionsText = `{"id": "a", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": [1], "api_time": 1}]}
+const sessionsText = `
+{"id": "a", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": [1], "api_time": 1}]}
 {"id": "b", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 40, "out": 3, "hash_ids": [1], "api_time": 1}]}
 {"id": "c", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 5, "out": 3, "hash_ids": [1], "api_time": 1}]}
 `

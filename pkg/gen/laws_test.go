@@ -165,9 +165,9 @@ func readAll(rt *rapid.T, s *Spec) (list []stream.Request) {
 func TestSharesFollowTheSpec(t *testing.T) {
 	const n = 40_000
 	spec := specText("aggregate_rate: 50\nrequests: 40000",
-		clientText("a", `rate_fraction: 0.7, arrival: {process: poisson}, `+lengthsText+`, prefix_spec: `+
-			`{reuse_probability: 0.8, prefix_length: {type: constant, params: {value: 9}}, prefix_groups: [{group_id: x, `+
-			`popularity: 3}, {group_id: y}]}`),
+		clientText("a", `rate_fraction: 0.7, arrival: {process: poisson}, `+lengthsText+
+			`, prefix_spec: {reuse_probability: 0.8, prefix_length: {type: constant, params: {value: 9}}, `+
+			`prefix_groups: [{group_id: x, popularity: 3}, {group_id: y}]}`),
 		clientText("b", `rate_fraction: 0.3, arrival: {process: poisson}, `+lengthsText))
 	_, list := requests(t, spec, Options{Spec: "-"})
 	got := map[string]float64{}

@@ -27,7 +27,7 @@ type Options struct {
 	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
 	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N."`
 	Where        Filter   `placeholder:"CEL" help:"Keep requests that satisfy this, e.g. 'input_tokens < 8192'."`
-	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers."`
+	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or formats."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
 	Plain        bool     `help:"Write the stream uncompressed."`
 

@@ -9,7 +9,9 @@ import (
 const reasoningFields = `    input_distribution: {type: constant, params: {value: 100}}
     output_distribution: {type: constant, params: {value: 30}}
     prefix_spec: {num_prefix_groups: 1, prefix_length: {type: constant, params: {value: 400}}}
-    reasoning: {chain_length: {type: uniform, params: {min: 1, max: 4}}, tokens_per_step: {type: constant, params: {value: 200}}}
+    reasoning:
+      chain_length: {type: uniform, params: {min: 1, max: 4}}
+      tokens_per_step: {type: constant, params: {value: 200}}
 `
 
 // Each thought extends the one before; the answer extends all.

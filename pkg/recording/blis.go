@@ -15,7 +15,7 @@ func readBLIS(f *file, r *Recording) error {
 	in := stream.NewReader(namedReader{f.Reader, f.Name})
 	defer in.Close()
 	in.Expect(stream.StreamRecording, stream.StreamRun)
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	for in.Next() {
 		switch in.Kind() {
 		case stream.KindOutcome:

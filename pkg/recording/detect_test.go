@@ -138,7 +138,8 @@ func TestSplit(t *testing.T) {
 // A run is chosen by its name or by words of it. A file whose name contains # is that file.
 func TestRunSelection(t *testing.T) {
 	dir := t.TempDir()
-	sweep := "target_qps,replicas,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n1,1,0,10,5,0.1,0.3\n1,2,0,10,5,0.1,0.3\n10,2,0,10,5,0.1,0.3\n"
+	sweep := "target_qps,replicas,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n" +
+		"1,1,0,10,5,0.1,0.3\n1,2,0,10,5,0.1,0.3\n10,2,0,10,5,0.1,0.3\n"
 	path := filepath.Join(dir, "a#b.csv")
 	if err := os.WriteFile(path, []byte(sweep), 0o600); err != nil {
 		t.Fatal(err)

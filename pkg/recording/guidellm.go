@@ -99,7 +99,7 @@ func readGuideLLM(f *file, r *Recording) error {
 
 // run converts a benchmark to a run; place is its path in the report.
 func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
-	r := &Run{Model: b.Config.Backend.Model, Clock: ClientClock, Arrivals: true}
+	r := &Run{Model: b.Config.Backend.Model, Clock: clientClock, Arrivals: true}
 	if rate := b.Config.Strategy.Rate; rate != nil && *rate > 0 {
 		r.TargetRPS = *rate
 	}

@@ -17,7 +17,7 @@ import (
 
 // repeating is a run with the given prompt lengths.
 func repeating(lengths []int64) *Run {
-	r := &Run{Clock: ClientClock, Arrivals: true}
+	r := &Run{Clock: clientClock, Arrivals: true}
 	for i, l := range lengths {
 		c := newRequest()
 		c.complete(10)
@@ -134,7 +134,7 @@ func TestWorkload(t *testing.T) {
 
 // paced is a run of n requests of 100 tokens; the time per token doubles half way.
 func paced(n int) *Run {
-	r := &Run{Clock: ClientClock, Arrivals: true}
+	r := &Run{Clock: clientClock, Arrivals: true}
 	for i := range n {
 		c := newRequest()
 		c.complete(100)
@@ -204,7 +204,7 @@ func TestOutputCounts(t *testing.T) {
 		}
 	}
 	if warning := r.OutputCounts(); warning != "" {
-		t.Errorf("answers of two tokens: %s", warning)
+		t.Errorf("outputs of two tokens: %s", warning)
 	}
 	if warning := (&Run{}).OutputCounts(); warning != "" {
 		t.Errorf("nothing: %s", warning)

@@ -277,7 +277,7 @@ func (t *table) words() (all [][]string) {
 // finish returns the runs.
 func (t *table) finish() (runs []*Run, err error) {
 	for _, rows := range t.runs {
-		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0}
+		run := &Run{Clock: clientClock, Arrivals: t.at >= 0}
 		if err := run.applySetup(rows.setup, &textio.Position{Name: t.Name}); err != nil {
 			return nil, err
 		}

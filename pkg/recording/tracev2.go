@@ -48,7 +48,7 @@ type tracev2 struct {
 // readTraceV2 reads a TraceV2. An arrival is the send time, or the planned time of a request that
 // was not sent, as in a generated trace.
 func readTraceV2(f *file, r *Recording) error {
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	if err := run.readTraceV2Header(f.path); err != nil {
 		return err
 	}

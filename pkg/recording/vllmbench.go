@@ -82,7 +82,7 @@ func (b *benchResult) run(p *textio.Position) (*Run, error) {
 	if err := b.checkLists(p); err != nil {
 		return nil, err
 	}
-	r := &Run{Model: b.ModelID, Clock: ClientClock, Arrivals: len(b.StartTimes) > 0}
+	r := &Run{Model: b.ModelID, Clock: clientClock, Arrivals: len(b.StartTimes) > 0}
 	if e := strings.ToLower(b.Backend); strings.HasPrefix(e, "vllm") || strings.HasPrefix(e, "sglang") {
 		r.Engine = b.Backend
 	}

@@ -6,6 +6,7 @@ import (
 
 	"blis/pkg/attribution"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // Explain answers a query about the run: a decision, a request, or an interval of time.
@@ -135,7 +136,7 @@ func (w *writer) alternatives(r *attribution.RequestDetail) {
 		for k := range g.Alternatives {
 			rows = append(rows, alternative(&g.Alternatives[k]))
 		}
-		w.table(dropEmpty(rows))
+		w.table((&texttab.Table{Rows: rows}).WithoutEmpty().Rows)
 	}
 }
 
@@ -158,22 +159,4 @@ func alternative(a *stream.Alternative) []string {
 		row[5], row[6], row[7] = fmt.Sprint(a.All.Gained), fmt.Sprint(a.All.Lost), value(&a.All.E2EMS)
 	}
 	return row
-}
-
-// dropEmpty leaves out columns that hold nothing but dashes.
-func dropEmpty(rows [][]string) [][]string {
-	kept := make([][]string, len(rows))
-	for c := range rows[0] {
-		empty := true
-		for _, row := range rows[1:] {
-			empty = empty && row[c] == "-"
-		}
-		if empty {
-			continue
-		}
-		for i, row := range rows {
-			kept[i] = append(kept[i], row[c])
-		}
-	}
-	return kept
 }

@@ -129,7 +129,7 @@ var loss = section{name: "LOSS", write: func(w *writer) {
 			dominant = append(dominant, fmt.Sprintf("%s %d", attribution.Part(p), n))
 		}
 	}
-	text := fmt.Sprintf("%s by dominant part (most above the mean of those %s in their class): %s", words.unit,
+	text := fmt.Sprintf("%s by the part most above the mean of %s requests of their class: %s", words.unit,
 		words.met, strings.Join(dominant, ", "))
 	if l.ExcessMS > 0 && l.Kind == attribution.LossMisses {
 		text += fmt.Sprintf("; above target by %s ms in total", number(l.ExcessMS))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"blis/pkg/llmtext"
+	"blis/pkg/texttab"
 )
 
 // section is one kind of section. write writes nothing if there is nothing to say.
@@ -127,17 +128,7 @@ func (w *writer) omitted(n int, what string) {
 
 // table adds rows, the first column aligned left, the others right.
 func (w *writer) table(rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	for _, row := range rows {
-		line := fmt.Sprintf("%-*s", width[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", width[i+1], cell)
-		}
+	for _, line := range (&texttab.Table{Rows: rows}).Lines() {
 		w.line("%s", line)
 	}
 }

@@ -13,16 +13,16 @@ func (w *writer) timeline(r *attribution.RequestDetail) {
 	w.line("[REQUEST] %s: %d prompt tokens, %d output tokens%s%s", name(r.Request), r.Tokens.Input, r.Tokens.Output,
 		labeled(", class ", r.Labels.Class), labeled(", tenant ", r.Labels.Tenant))
 	w.events(r)
-	if r.Preemptions > 0 {
-		w.line("preempted %d times", r.Preemptions)
+	if r.Outcome.Preemptions > 0 {
+		w.line("preempted %d times", r.Outcome.Preemptions)
 	}
 	if a := &r.Ahead; a.Count > 0 {
 		w.line("waited behind %d requests with %d tokens%s; largest: %s", a.Count, r.Queue.TokensAhead,
 			tenantShares(a.Tenants), largest(a.Largest))
 	}
 	w.line("%s", outcome(&r.Example))
-	if r.Lost && r.ExcessMS > 0 {
-		w.line("above its target by %.1f ms", r.ExcessMS)
+	if r.Outcome.Lost && r.Outcome.ExcessMS > 0 {
+		w.line("above its target by %.1f ms", r.Outcome.ExcessMS)
 	}
 	if r.Pattern >= 0 {
 		p := &w.Findings.Patterns[r.Pattern]
@@ -55,10 +55,10 @@ func (w *writer) events(r *attribution.RequestDetail) {
 		event(at, "preempted")
 	}
 	event(r.FirstToken, "first token")
-	if r.State == stream.StateCompleted {
+	if r.Outcome.State == stream.StateCompleted {
 		event(r.Ended, "last token")
 	} else {
-		event(r.Ended, "%s%s", name(r.State), labeled(", ", r.Reason))
+		event(r.Ended, "%s%s", name(r.Outcome.State), labeled(", ", r.Outcome.Reason))
 	}
 }
 

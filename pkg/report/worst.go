@@ -59,7 +59,7 @@ func (w *writer) example(head string, e *attribution.Example) {
 	}
 	w.line("   %s", outcome(e))
 	if x := e.Estimate; x != nil && x.Best != "" {
-		w.line("   best alternative %s: E2E %s ms, chosen %s (estimated); avoidable %s ms", name(x.Best),
+		w.line("   best other %s: E2E %s ms, chosen %s (estimated); avoidable %s ms", name(x.Best),
 			number(x.BestMS), number(x.ChosenMS), number(x.AvoidableMS))
 	}
 	if e.Exact != nil {
@@ -126,10 +126,10 @@ func signals(v *attribution.ReplicaView) string {
 // outcome says how a request ended and where its time went.
 func outcome(e *attribution.Example) string {
 	text := ""
-	if e.State != stream.StateCompleted {
-		text = name(e.State)
-		if e.Reason != "" {
-			text += " (" + name(e.Reason) + ")"
+	if e.Outcome.State != stream.StateCompleted {
+		text = name(e.Outcome.State)
+		if e.Outcome.Reason != "" {
+			text += " (" + name(e.Outcome.Reason) + ")"
 		}
 	}
 	l := &e.Latency
@@ -157,7 +157,7 @@ func outcome(e *attribution.Example) string {
 		case m.target > 0 && m.ms > m.target:
 			text += fmt.Sprintf(" (MISSED %.6g)", m.target)
 		case m.target > 0:
-			text += fmt.Sprintf(" (target %.6g)", m.target)
+			text += fmt.Sprintf(" (limit %.6g)", m.target)
 		}
 	}
 	return text
@@ -175,7 +175,7 @@ func exact(x *attribution.Exact) string {
 		return "re-simulated: nothing recorded"
 	}
 	a := &x.Alternatives[best]
-	return fmt.Sprintf("re-simulated, best %s: %d SLOs gained, %d lost; total E2E %s ms less (exact)", name(choice(a)),
+	return fmt.Sprintf("re-simulated, best %s: SLOs gained %d, lost %d; total E2E %s ms less (exact)", name(choice(a)),
 		a.All.Gained, a.All.Lost, number(a.All.E2EMS))
 }
 

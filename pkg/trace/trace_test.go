@@ -146,11 +146,14 @@ var samples = map[string]string{
 		"\n" + `{"timestamp": 1600, "input_length": 5, "output_length": 5}` + "\n",
 	"bailian": `{"chat_id": 1, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 40, "output_length": ` +
 		`7, "type": "text", "turn": 1, "hash_ids": [1, 2, 3]}` + "\n",
-	"burstgpt":    burstgptColumns + "\n5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,1087,230,1317,API log\n",
-	"tracev2":     "request_id,input_tokens,output_tokens,arrival_time_us\nq1,10,5,0\nq2,11,6,100000\n",
-	"recording":   "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status\n0.25,10,5,0.1,0.2,ok\n1.5,20,6,0.1,0.3,ok\n",
-	"lmbench":     "prompt_tokens,generation_tokens,ttft,generation_time,launch_time,finish_time\n10,5,0.1,0.2,100,100.3\n",
-	"vllm-phases": "request_id,phase_type,t_start,t_end,prefill_tokens,decode_tokens\na,prefill,0,0.1,10,0\na,decode,0.1,0.5,0,5\n",
+	"burstgpt": burstgptColumns + "\n5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,1087,230,1317,API log\n",
+	"tracev2":  "request_id,input_tokens,output_tokens,arrival_time_us\nq1,10,5,0\nq2,11,6,100000\n",
+	"recording": "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status\n" +
+		"0.25,10,5,0.1,0.2,ok\n1.5,20,6,0.1,0.3,ok\n",
+	"lmbench": "prompt_tokens,generation_tokens,ttft,generation_time,launch_time,finish_time\n" +
+		"10,5,0.1,0.2,100,100.3\n",
+	"vllm-phases": "request_id,phase_type,t_start,t_end,prefill_tokens,decode_tokens\n" +
+		"a,prefill,0,0.1,10,0\na,decode,0.1,0.5,0,5\n",
 	"llmservingsim": `{"request_id": "b-0", "input_toks": 10, "output_toks": 5, "arrival_time": 1000.5, ` +
 		`"queued_ts": 7.5, "scheduled_ts": 7.6, "first_token_ts": 7.7, "last_token_ts": 7.9}` + "\n",
 	"aiperf": `{"metadata": {"x_request_id": "r", "request_start_ns": 1000000000, "benchmark_phase": ` +

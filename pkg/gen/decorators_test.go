@@ -72,10 +72,17 @@ func TestDecoratorsOfSessions(t *testing.T) {
     deadline: {type: constant, params: {value: 50}}
     predicted_output: {error: 0, bias: 2}
     archetype: {session_length: {type: constant, params: {value: 900}}}
-    behavior: {type: bursty, burst: {burst_size: {type: constant, params: {value: 9}}, burst_interval: {type: constant, params: {value: 1000000}}}}
+    behavior:
+      type: bursty
+      burst:
+        burst_size: {type: constant, params: {value: 9}}
+        burst_interval: {type: constant, params: {value: 1000000}}
     agentic:
       steps:
-        - {id: ask, type: llm_call, input_distribution: {type: constant, params: {value: 5}}, output_distribution: {type: constant, params: {value: 7}}}
+        - id: ask
+          type: llm_call
+          input_distribution: {type: constant, params: {value: 5}}
+          output_distribution: {type: constant, params: {value: 7}}
         - {id: act, type: tool_call, tool: t, depends_on: [ask]}
       tools:
         t: {latency: {type: constant, params: {value: 1}}, output_tokens: {type: constant, params: {value: 7}}}
