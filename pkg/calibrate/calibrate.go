@@ -28,15 +28,15 @@ type Options struct {
 	Recordings   []string `arg:"" name:"recording" help:"FILE, FORMAT:FILE or FILE#NAME, all of one setup; - is stdin."`
 	Model        string   `placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
 	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
-	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism (default: as recorded, or 1)."`
+	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`
 	Cluster      string   `short:"c" placeholder:"FILE" help:"Cluster file with the server's engine settings."`
 	Hardware     []string `sep:"none" placeholder:"PATH" help:"File or directory of your own GPUs. Repeatable."`
-	Holdout      string   `default:"0.4" placeholder:"DATA" help:"Held-out data: a FRACTION of time, stage:NAME or FILE."`
+	Holdout      string   `default:"0.4" placeholder:"DATA" help:"Held-out data: FRACTION of time, stage:NAME or FILE."`
 	OutputTokens int64    `placeholder:"N" help:"Every output has N tokens, whatever was recorded."`
 	Evaluate     string   `placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
 	Init         string   `placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
 	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each request as CSV."`
-	Format       string   `enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: a report."`
+	Format       string   `enum:"text,json" default:"text" help:"text: YAML, the report as comments; json: a report."`
 
 	// Given are the flags that the command line names.
 	Given []string `kong:"-"`

@@ -102,7 +102,7 @@ func checkNotHeldOut(r *report, warnf warner) {
 			in := func(name string) bool { return slices.Contains(of.Runs, name) }
 			return of.Digest == f.Digest && (len(of.Runs) == 0 || slices.ContainsFunc(f.Names(), in))
 		}) {
-			warnf("%s: the coefficients were fitted to it, at least in part: its errors do not measure accuracy", f.Path)
+			warnf("%s: the coefficients were fitted to it, at least in part: its errors are not held out", f.Path)
 		}
 	}
 }

@@ -64,7 +64,8 @@ func (s *setup) suggestBenchmark(f *fitResult, constantLength bool) *suggestedBe
 		why, add = append(why, lengths), append(add, "add prompts of 128 and of 4096 tokens that do not repeat")
 	}
 	if f.id.Has(names[beta0]) || f.id.Has(names[beta2]) || f.id.Has(names[beta3]) {
-		why = append(why, fmt.Sprintf("batches have %.3g sequences (standard deviation %.2g)", f.load.sequences, f.load.sd))
+		why = append(why, fmt.Sprintf("batches have %.3g sequences (standard deviation %.2g)",
+			f.load.sequences, f.load.sd))
 		add = append(add, "add a low and a high rate")
 	}
 	longest := min(4096, max(256, int64(s.deployment.Engine.MaxModelLen)-512))

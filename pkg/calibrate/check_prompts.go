@@ -49,7 +49,8 @@ func checkNewPrompts(r *report, warnf warner) {
 		}
 		text := fmt.Sprintf("only %d of the first %d requests, whose prompts are new, identify beta[1]", fitted, n)
 		if fitted == 0 {
-			text = fmt.Sprintf("none of the first %d requests, whose prompts are new, is fitted: beta[1] is mostly the prior", n)
+			text = fmt.Sprintf("none of the first %d requests, whose prompts are new, is fitted: "+
+				"beta[1] is mostly the prior", n)
 		}
 		warnf("%s: %s; do not rely on it for new prompts of other lengths", run.name, text)
 	}

@@ -61,11 +61,13 @@ func TestMisfits(t *testing.T) {
 		base, host, percent, e2e float64
 		want                     string
 	}{
-		{7000, 0, 19, -19, ""}, {7000, 800, 19, 19, ""}, {0, 0, 19, 19, "beta[0] is 0"}, {800, 800, 19, 19, "beta[0] is 0"},
+		{7000, 0, 19, -19, ""}, {7000, 800, 19, 19, ""},
+		{0, 0, 19, 19, "beta[0] is 0"}, {800, 800, 19, 19, "beta[0] is 0"},
 		{7000, 0, 21, 19, "median error is 21 %"}, {7000, 0, 19, -21, "error of mean E2E is -21 %"},
 	} {
 		r := &report{setup: &setup{}, StepScore: &stepScore{"phases", c.percent}, fit: fitResult{method: "by hand"},
-			Scores: []*score{{Metrics: []metricError{{Metric: "ttft.p99", Percent: 99}, {Metric: "e2e.mean", Percent: c.e2e}}}}}
+			Scores: []*score{{Metrics: []metricError{{Metric: "ttft.p99", Percent: 99},
+				{Metric: "e2e.mean", Percent: c.e2e}}}}}
 		if c.host > 0 {
 			r.Host = &host{US: c.host}
 		}

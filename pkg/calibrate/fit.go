@@ -72,7 +72,8 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
-		s.warnf("client timings are ignored when step or server timings are present; use --evaluate to compare with them")
+		s.warnf("client timings are ignored when step or server timings are present; " +
+			"use --evaluate to compare with them")
 	}
 	for k, u := range r.fit.uncertainty {
 		if u == (leastsq.Interval{}) {
@@ -191,9 +192,9 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 		return err
 	}
 	r.StepScore = nil
-	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT of "+
-		"blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, then response "+
-		"surfaces; intervals by a jackknife over segments of time", len(runs))
+	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT "+
+		"of blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, "+
+		"then response surfaces; intervals by a jackknife over segments of time", len(runs))
 	return nil
 }
 
@@ -254,12 +255,12 @@ func (r *report) describeSources(f *simFit, ci [len(names)]leastsq.Interval) [le
 	}
 	for _, k := range []int{beta1, beta2} {
 		if id.Has(names[k]) && loose(k) {
-			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from the data alone", f.prior.list()[k])
+			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior.list()[k])
 		}
 	}
 	if w := f.slope.dataWeight; w < 0.9 && !id.Has(names[beta2]) {
-		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g sequences",
-			100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior.Beta[2], f.load.sd)
+		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g "+
+			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior.Beta[2], f.load.sd)
 	}
 	return source
 }
@@ -289,8 +290,8 @@ func (s *setup) checkEnough(runs []*replay) error {
 		if heldOut {
 			hint = "; a smaller --holdout leaves more"
 		}
-		return fmt.Errorf("only %d completed requests in %d runs to fit to: at least %d are needed, %d of them in one run%s",
-			requests, len(runs), minRequests, 2*minBlockSize, hint)
+		return fmt.Errorf("only %d completed requests in %d runs to fit to: at least %d are needed, %d of them in one "+
+			"run%s", requests, len(runs), minRequests, 2*minBlockSize, hint)
 	}
 	if requests < fewRequests {
 		s.warnf("only %d completed requests are fitted, in %d blocks: confidence intervals are rough and too narrow",

@@ -151,8 +151,8 @@ func TestIntervalsCover(t *testing.T) {
 	rarest := minSuccesses(n*len(loads), 0.9, 1e-4)
 	for _, k := range []int{alpha0, beta0, beta1, beta2} {
 		if data[k] < rarest || wide[k] < rarest {
-			t.Errorf("%d recordings: %s is in its confidence interval in %d, in its uncertainty in %d; %d would be chance",
-				n*len(loads), names[k], data[k], wide[k], rarest)
+			t.Errorf("%d recordings: %s is in its confidence interval in %d, in its uncertainty in %d; "+
+				"%d would be chance", n*len(loads), names[k], data[k], wide[k], rarest)
 		}
 	}
 }

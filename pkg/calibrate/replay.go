@@ -91,8 +91,8 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 	}
 	share := 0.0
 	if r.period, share = run.Period(); r.period > 0 {
-		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: replayed as repeated prompts that hit "+
-			"the prefix cache", r.name, 100*share, r.period)
+		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: replayed as repeated prompts "+
+			"that hit the prefix cache", r.name, 100*share, r.period)
 	}
 	byID, failed := map[string]*stream.Outcome{}, 0
 	for i := range run.Outcomes {
@@ -103,7 +103,8 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 		}
 	}
 	if failed > 0 {
-		s.warnf("%s: %d of %d requests did not complete: the replay lacks part of their load", r.name, failed, len(byID))
+		s.warnf("%s: %d of %d requests did not complete: the replay lacks part of their load",
+			r.name, failed, len(byID))
 	}
 	requests, err := run.Workload(r.period)
 	if err != nil { // without arrivals: the server's own times may do

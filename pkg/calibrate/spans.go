@@ -65,7 +65,8 @@ func newSpanData(runs []*replay, budget int) *spanData {
 			if first > start {
 				tokens := w.prefill.Mean(start, first) * (first - start)
 				steps := math.Max(1, math.Ceil(tokens/float64(budget)-0.05))
-				into.Add(block, first-start, steps, tokens, steps*w.decode.Mean(start, first), steps*w.context.Mean(start, first))
+				n, context := w.decode.Mean(start, first), w.context.Mean(start, first)
+				into.Add(block, first-start, steps, tokens, steps*n, steps*context)
 			}
 			if o.EnqueuedUS != stream.Never && r.hasArrivals && r.fitted[i] {
 				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
@@ -171,8 +172,8 @@ func (r *report) fitSpans(runs []*replay) error {
 	r.regress(&d.fit, &d.heldOut, s.prior(d.load), data)
 	r.fitAlpha(d)
 	r.fit.load = d.load
-	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on the server's times of %d phases of prefill "+
-		"and decode, with concurrent work reconstructed from overlaps; intervals by a jackknife", d.fit.Len())
+	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on the server's times of %d phases of "+
+		"prefill and decode, with concurrent work reconstructed from overlaps; intervals by a jackknife", d.fit.Len())
 	return nil
 }
 

@@ -36,8 +36,8 @@ func (r *report) fitSteps(alphaKnown bool) error {
 		s.warnf("alpha[0] and alpha[1] are not identifiable from step timings: they are 0, and simulated TTFT is too " +
 			"short by them")
 	}
-	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on relative errors of %d steps; the other %d "+
-		"are held out", len(fit), len(heldOut))
+	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on relative errors of %d steps; "+
+		"the other %d are held out", len(fit), len(heldOut))
 	if err := r.tryTable(steps, fit, heldOut); err != nil {
 		return err
 	}
@@ -106,12 +106,12 @@ func (r *report) tryTable(steps, fit, heldOut []recording.Step) error {
 	}
 	score := newStepScore(r.StepScore.Data, stepErrors(heldOut, m))
 	if e, line := score.MedianAbsError, r.StepScore.MedianAbsError; e < line {
-		r.setup.warnf("a table of steps is used: its median error on held-out steps is %.2g %%, that of beta is %.2g %%",
-			e, line)
+		r.setup.warnf("a table of steps is used: its median error on held-out steps is %.2g %%, that of beta is "+
+			"%.2g %%", e, line)
 		score.Data += fmt.Sprintf(", by a table of the other %d", len(fit))
 		r.StepScore, r.fit.table = score, tableOf(steps)
-		r.fit.method = fmt.Sprintf("a table of all %d steps, with linear interpolation; the median error of a table of half "+
-			"of them on the other half is %.2g %%", len(steps), e)
+		r.fit.method = fmt.Sprintf("a table of all %d steps, with linear interpolation; the median error of a table "+
+			"of half of them on the other half is %.2g %%", len(steps), e)
 	}
 	return nil
 }
@@ -120,7 +120,8 @@ func (r *report) tryTable(steps, fit, heldOut []recording.Step) error {
 func tableOf(steps []recording.Step) *latency.Table {
 	var measured []latency.MeasuredStep
 	for _, x := range steps {
-		measured = append(measured, latency.MeasuredStep{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context, US: x.US})
+		s := latency.MeasuredStep{Prefill: x.Prefill, Decode: x.Decode, Context: x.Context, US: x.US}
+		measured = append(measured, s)
 	}
 	return latency.TableOf(measured)
 }

@@ -27,7 +27,7 @@ type Engine struct {
 // and, since 0.9, its name; vllm/config/{scheduler,cache}.py for the rest, at the versions in
 // the table.
 var Presets = registry.Table[func(*GPU) Engine]{
-	{Name: "vllm-0.8", Doc: "the first V1 engine; 1024 sequences and 8192 tokens on GPUs of 70 GiB and more", Value: vllm08},
+	{Name: "vllm-0.8", Doc: "the first V1 engine; 1024 sequences, 8192 tokens on GPUs of ≥ 70 GiB", Value: vllm08},
 	{Name: "vllm-0.11", Doc: "since 0.9: 256 sequences and 2048 tokens on every A100", Value: vllm09},
 	{Name: "vllm-0.15", Doc: "since 0.14: asynchronous scheduling", Value: vllm14},
 	{Name: "vllm-0.19", Doc: "admits a request only if all its tokens fit", Value: vllm19},

@@ -160,7 +160,10 @@ func (s *Span) Widen(values ...float64) {
 // Check returns the name of the first span that is not two numbers in order, and an error.
 func (r *Range) Check() (name string, err error) {
 	for _, s := range r.spans() {
-		if len(s.span) > 0 && (len(s.span) != 2 || !(s.span[0] >= 0) || !(s.span[1] >= s.span[0]) || s.span[1] > maxSpan) {
+		if len(s.span) == 0 {
+			continue
+		}
+		if len(s.span) != 2 || !(s.span[0] >= 0) || !(s.span[1] >= s.span[0]) || s.span[1] > maxSpan {
 			return s.name, fmt.Errorf("must be [least, largest], is %v", []float64(s.span))
 		}
 	}
@@ -186,7 +189,8 @@ func (r *Range) Outside(use Range) []string {
 			continue
 		}
 		if u[0] < s.span[0] {
-			out = append(out, fmt.Sprintf("%s go down to %g, measured were %g to %g", s.name, u[0], s.span[0], s.span[1]))
+			out = append(out, fmt.Sprintf("%s go down to %g, measured were %g to %g",
+				s.name, u[0], s.span[0], s.span[1]))
 		}
 		if u[1] > s.span[1] {
 			out = append(out, fmt.Sprintf("%s go up to %g, measured were %g to %g", s.name, u[1], s.span[0], s.span[1]))

@@ -22,8 +22,9 @@ func (s *Set) YAML() string {
 	}{
 		{"model", s.Model}, {"gpu", s.GPU}, {"tensor_parallel_size", s.TensorParallelSize},
 		{"pipeline_parallel_size", s.PipelineParallelSize}, {"data_parallel_size", s.DataParallelSize},
-		{"engine", s.Engine}, {"settings", s.Settings}, {"latency", s.Latency}, {"range", s.Range}, {"source", s.Source},
-		{"method", s.Method}, {"recordings", s.Recordings}, {"ci", s.CI}, {"uncertainty", s.Uncertainty},
+		{"engine", s.Engine}, {"settings", s.Settings}, {"latency", s.Latency}, {"range", s.Range},
+		{"source", s.Source}, {"method", s.Method}, {"recordings", s.Recordings}, {"ci", s.CI},
+		{"uncertainty", s.Uncertainty},
 		{"errors", s.Errors}, {"warnings", s.Warnings},
 	} {
 		if text := flow(f.value); text != `""` && text != "{}" && text != "null" && text != "[]" {

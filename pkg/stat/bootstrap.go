@@ -184,23 +184,17 @@ type Interval struct {
 // tailProbability returns the share of bootstrap samples below a 95 % interval, given
 // the number of blocks.
 func tailProbability(blocks int) float64 {
-	return math.Erfc(z975*TCorrection(blocks, Level)/math.Sqrt2) / 2
+	return math.Erfc(z975*tCorrection(blocks, Level)/math.Sqrt2) / 2
 }
 
 // z975 is the 97.5th percentile of the normal distribution.
 const z975 = 1.959963984540054
 
-// TCorrection returns the factor by which a normal interval of the level (0.95) must be
+// tCorrection returns the factor by which a normal interval of the level (0.95) must be
 // widened for a small number of blocks to have that coverage (Hesterberg, as above).
-func TCorrection(blocks int, level float64) float64 {
+func tCorrection(blocks int, level float64) float64 {
 	n, z := float64(blocks), math.Sqrt2*math.Erfinv(level)
 	return math.Sqrt(n/(n-1)) * tQuantile(n-1, z) / z
-}
-
-// TQuantile returns the half width of an interval of the level, in standard errors that
-// are estimated with the given degrees of freedom.
-func TQuantile(degrees int, level float64) float64 {
-	return tQuantile(float64(degrees), math.Sqrt2*math.Erfinv(level))
 }
 
 // tQuantile returns the quantile of Student's t distribution with v degrees of freedom
