@@ -42,12 +42,12 @@ func (p *alternativeRunner) runAll(trials []trial, order []int) ([]stream.Altern
 
 // start starts one trial. The returned function runs it to its end and returns what it changes.
 func (p *alternativeRunner) start(t trial) (finish func() (stream.Alternative, error), err error) {
-	p.base.eventLimit = t.event - 1
+	p.base.events.limit = t.event - 1
 	if err := p.base.run(p.ctx.Err); err != nil {
 		return nil, err
 	}
 	fork, actualFork := p.base.fork(&results{}), (*simulation)(nil)
-	fork.override = t.override
+	fork.decisions.override = t.override
 	if p.horizon != nil { // both runs are compared at the same instant
 		actualFork = p.base.fork(&results{})
 	}
@@ -85,9 +85,9 @@ func (p *alternativeRunner) alternative(t trial, finalized []bool, actual, chang
 // runToEnd runs a fork, whose next event is the decision, to its end or to the horizon of the
 // comparison.
 func (p *alternativeRunner) runToEnd(f *simulation) error {
-	f.eventLimit = 1<<63 - 1
+	f.events.limit = 1<<63 - 1
 	if p.horizon != nil {
-		f.horizon = min(f.horizon, f.queue.Next()+p.horizon.Time)
+		f.horizon = min(f.horizon, f.events.queue.Next()+p.horizon.Time)
 	}
 	if err := f.run(p.ctx.Err); err != nil {
 		return err

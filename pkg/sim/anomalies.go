@@ -27,7 +27,7 @@ func newAnomalyMonitor(replicas int, count func(kind string)) *anomalyMonitor {
 // request returns what detectors see of a request, valid until the next call. A router that ignores
 // prefixes expects nothing and is never wrong.
 func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	o := &r.out
 	l.scratch = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
@@ -40,7 +40,7 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 
 // enqueued reports that a request entered the queue of its replica.
 func (l *anomalyMonitor) enqueued(s *simulation, slot int32) {
-	l.detectors.Enqueued(s.now, s.slots[slot].replica, slot, l.request(s, slot))
+	l.detectors.Enqueued(s.now, s.requests.slots[slot].replica, slot, l.request(s, slot))
 }
 
 // batchFormed reports the batches that a replica has just formed.
@@ -65,7 +65,7 @@ func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
 // finished reports that a request is final. A request cut by the horizon is reported only if it has
 // already missed a target.
 func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	if r.out.State == stream.StateUnfinished {
 		if metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
 			l.detectors.Finished(s.now, l.request(s, slot))

@@ -19,12 +19,12 @@ func (c *checker) replica(r *replica) error {
 		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", c.s.deployments[r.deployment].id, r.index,
 			c.s.now, err)
 	}
-	inFlight := len(c.s.slots) - len(c.s.freeSlots)
+	inFlight := len(c.s.requests.slots) - len(c.s.requests.free)
 	perRequest, others := 2, len(c.s.replicas)+1
 	if c.s.router.flows != nil { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}
-	if n := c.s.queue.Len(); n > perRequest*inFlight+others+c.s.staleEvents {
+	if n := c.s.events.queue.Len(); n > perRequest*inFlight+others+c.s.events.stale {
 		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)
 	}
 	return nil

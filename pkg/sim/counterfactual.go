@@ -98,8 +98,8 @@ func (c *Counterfactual) attach(s *simulation, totals *metricsSink) *workload {
 	if !c.exact() {
 		return nil
 	}
-	recorder := &recordingFeed{feed: s.arrivals}
-	s.arrivals, totals.results = recorder, &results{}
+	recorder := &recordingFeed{feed: s.feed}
+	s.feed, totals.results = recorder, &results{}
 	return &recorder.workload
 }
 
@@ -110,7 +110,7 @@ func runAlternatives(ctx context.Context, c *cluster.Config, specs []replicaSpec
 	if err != nil {
 		return err
 	}
-	base.arrivals, base.sink, base.trace, base.horizon = &replayFeed{workload: w}, &results{}, &traceWriter{}, s.horizon
+	base.feed, base.sink, base.trace, base.horizon = &replayFeed{workload: w}, &results{}, &traceWriter{}, s.horizon
 	if err := base.readNext(); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, v *policy.View
 	hindsight, avoidable := chosen.e2e-best.e2e, chosen.e2e-preferred.e2e
 	g.totals.AddRegret(hindsight, avoidable)
 	if g.exact() {
-		d := decision{number: s.decisionCount - 1, position: r.position, event: s.eventCount, stage: stream.StageRouting,
+		d := decision{number: s.decisions.count - 1, position: r.position, event: s.events.count, stage: stream.StageRouting,
 			request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
 		if admission, found := g.admissions[r.position]; found {
 			d.admission = admission
@@ -196,7 +196,7 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, v *policy.View
 
 // recordAdmission records an admission decision based on the view.
 func (g *regretRecorder) recordAdmission(s *simulation, r *request, view *policy.View, v policy.Verdict) {
-	last := admissionDecision{number: s.decisionCount - 1, event: s.eventCount, verdict: v}
+	last := admissionDecision{number: s.decisions.count - 1, event: s.events.count, verdict: v}
 	if v.Action != policy.Admit && g.worst > 0 {
 		g.estimate(s, r, view)
 		last.bestE2E = slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) }).e2e
@@ -229,8 +229,7 @@ func (a admissionDecision) decision(r *request) decision {
 func (g *regretRecorder) worstDecisions() []decision {
 	slices.SortStableFunc(g.decisions, func(a, b decision) int { return cmp.Compare(b.regret, a.regret) })
 	slices.SortStableFunc(g.rejections, func(a, b decision) int {
-		return cmp.Compare(a.admission.bestE2E,
-			b.admission.bestE2E)
+		return cmp.Compare(a.admission.bestE2E, b.admission.bestE2E)
 	})
 	n := min(len(g.rejections), max(g.worst/2, g.worst-len(g.decisions)))
 	return slices.Concat(g.rejections[:n], g.decisions[:min(len(g.decisions), g.worst-n)])

@@ -63,7 +63,7 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 	g.inTransit = g.inTransit[:0]
 	enqueued := s.now + m.Queueing(r.out.InputTokens)
 	for _, slot := range at.inTransit {
-		if q := &s.slots[slot]; q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
+		if q := &s.requests.slots[slot]; q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
 			g.inTransit = append(g.inTransit, engine.InTransit{Path: q.path, Input: int(q.out.InputTokens)})
 		}
 	}

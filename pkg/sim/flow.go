@@ -11,7 +11,7 @@ import (
 // enqueueFlow queues a request until it can be sent, which may be at once. A request that would have
 // to wait in a full queue is rejected and counts as never admitted.
 func (s *simulation) enqueueFlow(slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	model := r.model
 	f, c := s.router.flows[model], s.router.FlowControl
 	f.Push(slot, s.policyRequest(r))
@@ -19,7 +19,7 @@ func (s *simulation) enqueueFlow(slot int32) error {
 	if err := s.drainFlow(model); err != nil {
 		return err
 	}
-	if r = &s.slots[slot]; !r.inFlowQueue {
+	if r = &s.requests.slots[slot]; !r.inFlowQueue {
 		return nil
 	}
 	candidates := len(s.reachable(r, 0))
@@ -37,7 +37,7 @@ func (s *simulation) enqueueFlow(slot int32) error {
 	s.router.flowStats.peak = max(s.router.flowStats.peak, int64(f.Len()))
 	if c.TTLUS > 0 {
 		r.flowTimeout = s.now + c.TTLUS
-		s.queue.Push(des.NewEvent(r.flowTimeout, flowTimeout, r.position, slot))
+		s.events.queue.Push(des.NewEvent(r.flowTimeout, flowTimeout, r.position, slot))
 	}
 	return s.trace.verdict(s, r, stream.StageFlowControl, "queue", policy.Verdict{}, candidates)
 }
@@ -47,13 +47,13 @@ func (s *simulation) drainFlow(model int) error {
 	f := s.router.flows[model]
 	for f.Len() > 0 {
 		slot := f.First()
-		v := s.view(&s.slots[slot], policy.FlowNeeds)
+		v := s.view(&s.requests.slots[slot], policy.FlowNeeds)
 		if v.Saturation() >= s.router.FlowControl.Saturation {
 			s.scheduleDrainAtRefresh(v)
 			return nil
 		}
 		f.Pop()
-		r := &s.slots[slot]
+		r := &s.requests.slots[slot]
 		r.inFlowQueue = false
 		if err := s.send(slot); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (s *simulation) scheduleDrain() {
 func (s *simulation) pushDrain() {
 	if s.router.drainAt != s.now {
 		s.router.drainAt = s.now
-		s.queue.Push(des.NewEvent(s.now, flowDrain, 0, missing))
+		s.events.queue.Push(des.NewEvent(s.now, flowDrain, 0, missing))
 	}
 }
 
@@ -97,13 +97,13 @@ func (s *simulation) scheduleDrainAtRefresh(v *policy.View) {
 		return
 	}
 	s.router.refreshAt = next
-	s.queue.Push(des.NewEvent(next, flowDrain, 0, missing))
+	s.events.queue.Push(des.NewEvent(next, flowDrain, 0, missing))
 }
 
 // drainAllFlows drains all queues.
 func (s *simulation) drainAllFlows() error {
-	s.eventsDone, s.router.drainAt = true, -1
-	defer func() { s.eventsDone = false }()
+	s.events.instantDone, s.router.drainAt = true, -1
+	defer func() { s.events.instantDone = false }()
 	for model := range s.router.flows {
 		if err := s.drainFlow(model); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (s *simulation) drainAllFlows() error {
 
 // expireFlow times out a request that has waited too long.
 func (s *simulation) expireFlow(slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	r.flowTimeout = des.Time(stream.Never)
 	if !r.inFlowQueue {
 		return nil
@@ -131,7 +131,7 @@ func (s *simulation) expireFlow(slot int32) error {
 
 // removeFromFlow removes a request from its queue.
 func (s *simulation) removeFromFlow(slot int32) {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	r.inFlowQueue = false
 	s.router.flows[r.model].Remove(slot, r.tenant)
 }

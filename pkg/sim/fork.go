@@ -26,17 +26,17 @@ func (s *simulation) fork(l sink) *simulation {
 	if s.oracle != nil {
 		f.oracle = &oracle{rates: slices.Clone(s.oracle.rates)}
 	}
-	future := *s.arrivals.(*replayFeed)
-	f.arrivals, f.segmentScratch = &future, nil
+	future := *s.feed.(*replayFeed)
+	f.feed, f.requests.segments = &future, nil
 	f.deployments = slices.Clone(s.deployments)
 	for i := range f.deployments {
 		f.deployments[i].coverage = coverage{} // not reported for forks
 	}
 	f.tree = s.tree.Clone()
-	f.queue, f.readyToStep = s.queue.Clone(), slices.Clone(s.readyToStep)
-	f.slots, f.freeSlots = slices.Clone(s.slots), slices.Clone(s.freeSlots)
-	for i := range f.slots {
-		f.slots[i].path = slices.Clone(f.slots[i].path)
+	f.events.queue, f.events.ready = s.events.queue.Clone(), slices.Clone(s.events.ready)
+	f.requests.slots, f.requests.free = slices.Clone(s.requests.slots), slices.Clone(s.requests.free)
+	for i := range f.requests.slots {
+		f.requests.slots[i].path = slices.Clone(f.requests.slots[i].path)
 	}
 	f.sessions = s.sessions.clone()
 	f.viewScratch, f.requestScratch, f.requestScratchOf, f.localScratch, f.candidateScratch = policy.View{},

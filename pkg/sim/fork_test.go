@@ -88,14 +88,14 @@ func (k *workload) start(t *testing.T, c *cluster.Config, classes []stream.SLOCl
 	s, err := newSimulation(c, classes, mustSpecs(c), &Options{Seed: 7})
 	must(err)
 	f := &results{}
-	s.arrivals, s.trace, s.sink = &replayFeed{workload: k}, &traceWriter{}, f
+	s.feed, s.trace, s.sink = &replayFeed{workload: k}, &traceWriter{}, f
 	s.checker = &checker{s}
 	must(s.readNext())
 	return s, f
 }
 
 func (s *simulation) finishForTest() error {
-	s.eventLimit = 1 << 60
+	s.events.limit = 1 << 60
 	if err := s.run(func() error { return nil }); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func TestForkContinuesIdentically(t *testing.T) {
 			continue // a livelock: there is nothing to compare
 		}
 		s, got := k.start(t, c, classes)
-		s.eventLimit = int64(seed*7919) % (whole.eventCount + 1)
+		s.events.limit = int64(seed*7919) % (whole.events.count + 1)
 		must(s.run(func() error { return nil }))
 		before := slices.Clone(got.byPosition)
 		later := &results{}
@@ -134,7 +134,7 @@ func TestForkContinuesIdentically(t *testing.T) {
 			}
 		}
 		if diff := gocmp.Diff(want.byPosition, before, gocmp.AllowUnexported(result{})); diff != "" {
-			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.eventLimit, diff, c.Policies)
+			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.events.limit, diff, c.Policies)
 		}
 		forked++
 	}
@@ -165,7 +165,7 @@ func shareNothing(t *testing.T, a, b *simulation) {
 // immutable lists the ends of paths to data that does not change during a simulation, and to
 // policies, whose clones have their own test.
 var immutable = []string{
-	".models", ".arrivals", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
+	".models", ".workload", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
 	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane",
 }
 

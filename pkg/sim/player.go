@@ -42,7 +42,7 @@ func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.sink, s.trace = &memoryFeed{requests: requests}, outcomeFunc(final), &traceWriter{}
+	s.feed, s.sink, s.trace = &memoryFeed{requests: requests}, outcomeFunc(final), &traceWriter{}
 	if err := s.readNext(); err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.trace = a, &traceWriter{w: w, level: slices.Index(stream.TraceLevels, o.Trace)}
+	s.feed, s.trace = a, &traceWriter{w: w, level: slices.Index(stream.TraceLevels, o.Trace)}
 	totals := &metricsSink{Accumulator: metrics.New(header.SLOClasses)}
 	s.sink = totals
 	workload := o.Counterfactual.attach(s, totals)

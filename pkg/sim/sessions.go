@@ -75,8 +75,8 @@ func (s *simulation) addSession(a *stream.Arrival, position int64) {
 	v.Session, a.Session = a.Session, v.Session // swap, so that both keep their buffers
 	v.position, v.inUse = position, true
 	v.prepare(&s.sessions)
-	s.openCount++
-	s.queue.Push(des.NewEvent(des.Time(v.ArrivalUS), sessionStart, position, i))
+	s.requests.open++
+	s.events.queue.Push(des.NewEvent(des.Time(v.ArrivalUS), sessionStart, position, i))
 }
 
 // prepare sets up the state derived from the record.
@@ -200,7 +200,7 @@ func (s *simulation) makeCall(i int32, k int, at des.Time) {
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}
-	r := &s.slots[s.addRequest(q, v.position+int64(k))]
+	r := &s.requests.slots[s.addRequest(q, v.position+int64(k))]
 	r.sessionSlot, r.step = i, int32(k)
 	r.out.Step, r.out.Iteration = step.Name(), step.Iteration
 }
@@ -270,7 +270,7 @@ func (s *simulation) endIfIdle(i int32) error {
 	if v.pendingCalls > 0 {
 		return nil
 	}
-	s.openCount--
+	s.requests.open--
 	if v.cutByHorizon {
 		return nil
 	}

@@ -63,53 +63,60 @@ type deployment struct {
 	isRoofline, fromFile bool
 }
 
-// simulation is one run.
+// simulation is the kernel of a run: the clock, the stages of requests, the replicas and their steps.
+// Everything that only watches the run is an observer.
 type simulation struct {
+	now, horizon des.Time
+	events       eventQueue
+
 	deployments []deployment
 	replicas    []replica
 	// models lists the deployments of each model in file order.
-	models      []servedModel
-	router      *router
-	telemetry   *telemetry
-	tree        *kv.Tree
+	models    []servedModel
+	tree      *kv.Tree
+	router    *router
+	telemetry *telemetry
+
+	feed     feed
+	requests requestTable
+	sessions sessionTable
+	counts   stream.Counts
+
+	decisions decisions
+	// oracle estimates the candidates of routing decisions, for regrets and for clairvoyant routing.
+	oracle      *oracle
+	regrets     *regretRecorder
+	clairvoyant bool
+	anomalies   *anomalyMonitor // nil with --trace minimal and in forks
+	sink        sink
+	trace       *traceWriter
+	checker     *checker // nil without --check
 	viewScratch policy.View
 	// requestScratch is what policies see of the request at position requestScratchOf.
 	requestScratch   policy.Request
 	requestScratchOf int64
 	localScratch     policy.Local
 	candidateScratch []policy.Replica
+}
 
-	now          des.Time
+// eventQueue holds the pending events of a run.
+type eventQueue struct {
+	queue des.Queue
+	// ready are the idle replicas that may have work since this instant.
+	ready []int32
+	// instantDone: all events of this instant are done except the start of steps.
+	instantDone bool
+	// count is the number of events so far, limit their maximum.
+	count, limit int64
+	// stale is the number of pending events of requests that are gone.
+	stale        int
 	firstArrival des.Time
-	horizon      des.Time
-	queue        des.Queue
-	// eventsDone: all events of this instant are done except the start of steps.
-	eventsDone  bool
-	readyToStep []int32 // idle replicas that may have work since this instant
+}
 
-	slots     []request
-	freeSlots []int32
-	openCount int // requests and sessions that were read and are not final
-	sessions  sessionTable
-	// eventCount is the number of events so far, eventLimit their maximum.
-	eventCount, eventLimit int64
-	// staleEvents is the number of pending events of requests that are gone.
-	staleEvents int
-	// decisionCount is the number of decisions so far; override replaces one of them.
-	decisionCount int64
-	override      override
-	// oracle estimates the candidates of routing decisions, for regrets and for clairvoyant routing.
-	oracle      *oracle
-	regrets     *regretRecorder
-	clairvoyant bool
-	anomalies   *anomalyMonitor // nil with --trace minimal and in forks
-
-	arrivals       feed
-	segmentScratch []kv.Segment
-	counts         stream.Counts
-	sink           sink
-	trace          *traceWriter
-	checker        *checker // nil without --check
+// decisions counts the decisions of the control plane. override replaces one of them.
+type decisions struct {
+	count    int64
+	override override
 }
 
 type servedModel struct {
@@ -157,7 +164,7 @@ const maxClock = 1 << 52
 // newSimulation builds the cluster with idle, empty replicas.
 func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replicaSpec, o *Options) (*simulation, error) {
 	s := &simulation{clairvoyant: o.Clairvoyant, tree: kv.NewTree(), horizon: noHorizon, requestScratchOf: -1,
-		eventLimit: math.MaxInt64, override: override{decision: -1}}
+		events: eventQueue{limit: math.MaxInt64}, decisions: decisions{override: override{decision: -1}}}
 	plane, err := c.Plane(func(name string) uint64 { return dist.NewStream(o.Seed, name).Uint64() })
 	if err != nil {
 		return nil, err
@@ -239,14 +246,14 @@ func (s *simulation) addModel(model string, deployment int) {
 // the event limit is.
 func (s *simulation) run(stop func() error) error {
 	// All events at the instant of the last completion are processed.
-	for n := 0; (s.openCount > 0 || s.queue.Next() == s.now) && s.eventCount < s.eventLimit; n++ {
+	for n := 0; (s.requests.open > 0 || s.events.queue.Next() == s.now) && s.events.count < s.events.limit; n++ {
 		if n%4096 == 0 {
 			if err := stop(); err != nil {
 				return err
 			}
 		}
-		next := s.queue.Next()
-		if next > s.now && len(s.readyToStep) > 0 {
+		next := s.events.queue.Next()
+		if next > s.now && len(s.events.ready) > 0 {
 			if err := s.startSteps(); err != nil {
 				return err
 			}
@@ -255,14 +262,14 @@ func (s *simulation) run(stop func() error) error {
 		if next > s.horizon {
 			break
 		}
-		e := s.queue.Pop()
+		e := s.events.queue.Pop()
 		if e.At < s.now {
 			return fmt.Errorf("the next event is at %d µs, before the clock at %d µs", e.At, s.now)
 		}
 		if s.now = e.At; s.now > maxClock {
 			return fmt.Errorf("the clock passed %d µs (142 years); arrivals or coefficients are too large", int64(maxClock))
 		}
-		s.eventCount++
+		s.events.count++
 		if err := s.dispatch(e); err != nil {
 			return err
 		}
@@ -280,9 +287,9 @@ func (s *simulation) dispatch(e des.Event) error {
 	case flowDrain:
 		return s.drainAllFlows()
 	}
-	r := &s.slots[e.Slot]
+	r := &s.requests.slots[e.Slot]
 	if r.position != e.Seq() { // the request is gone
-		s.staleEvents--
+		s.events.stale--
 		return nil
 	}
 	switch e.Kind() {
@@ -305,10 +312,10 @@ func (s *simulation) dispatch(e des.Event) error {
 // schedule schedules the next stage of a request after a delay, or runs it at once if no other event
 // is pending at this instant.
 func (s *simulation) schedule(delay des.Time, kind uint8, slot int32) error {
-	e := des.NewEvent(s.now+delay, kind, s.slots[slot].position, slot)
-	if delay == 0 && s.queue.Next() > s.now {
+	e := des.NewEvent(s.now+delay, kind, s.requests.slots[slot].position, slot)
+	if delay == 0 && s.events.queue.Next() > s.now {
 		return s.dispatch(e)
 	}
-	s.queue.Push(e)
+	s.events.queue.Push(e)
 	return nil
 }

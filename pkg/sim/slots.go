@@ -8,14 +8,22 @@ import (
 
 // Requests live in slots from the time they are read until nothing refers to them.
 
+// requestTable holds the requests that have been read and have not left.
+type requestTable struct {
+	slots    []request
+	free     []int32 // slots
+	open     int     // requests and sessions that were read and are not final
+	segments []kv.Segment
+}
+
 // readNext reads the next request or session of the workload.
 func (s *simulation) readNext() error {
-	in, position, err := s.arrivals.next()
+	in, position, err := s.feed.next()
 	if in == nil || err != nil {
 		return err
 	}
 	if des.Time(*in.At()) > s.horizon {
-		s.counts.BeyondHorizon, err = s.arrivals.skip()
+		s.counts.BeyondHorizon, err = s.feed.skip()
 		return err
 	}
 	if in.IsSession {
@@ -29,8 +37,8 @@ func (s *simulation) readNext() error {
 // addRequest puts a request into a slot, which it returns, and schedules its arrival.
 func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	slot := s.newSlot()
-	s.openCount++
-	r := &s.slots[slot]
+	s.requests.open++
+	r := &s.requests.slots[slot]
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
@@ -45,39 +53,39 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	if r.rejectReason == "" {
 		r.path = s.resolvePrompt(r.path[:0], in)
 	}
-	s.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
+	s.events.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
 	return slot
 }
 
 // resolvePrompt maps the tokens of a prompt to nodes of the prefix tree.
 func (s *simulation) resolvePrompt(path kv.Path, in *stream.Request) kv.Path {
-	segments := s.segmentScratch[:0]
+	segments := s.requests.segments[:0]
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
 	}
-	s.segmentScratch = segments
+	s.requests.segments = segments
 	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
 }
 
 func (s *simulation) newSlot() int32 {
-	if last := len(s.freeSlots) - 1; last >= 0 {
-		slot := s.freeSlots[last]
-		s.freeSlots = s.freeSlots[:last]
+	if last := len(s.requests.free) - 1; last >= 0 {
+		slot := s.requests.free[last]
+		s.requests.free = s.requests.free[:last]
 		return slot
 	}
-	s.slots = append(s.slots, request{})
-	return int32(len(s.slots) - 1)
+	s.requests.slots = append(s.requests.slots, request{})
+	return int32(len(s.requests.slots) - 1)
 }
 
 // release frees the slot of a request that is final and has left its replica.
 func (s *simulation) release(slot int32) {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	if len(r.path) > 0 {
 		s.tree.Drop(r.path)
 		r.path = r.path[:0]
 	}
 	r.position = -1
-	s.freeSlots = append(s.freeSlots, slot)
+	s.requests.free = append(s.requests.free, slot)
 	stale := 0
 	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout} {
 		if pending >= s.now {
@@ -90,11 +98,11 @@ func (s *simulation) release(slot int32) {
 // countStale records that n more events of departed requests are pending. It removes all such events
 // from the queue when they are the majority.
 func (s *simulation) countStale(n int) {
-	if s.staleEvents += n; s.staleEvents > 1024 && s.staleEvents > s.queue.Len()/2 {
-		s.queue.Keep(func(e des.Event) bool {
+	if s.events.stale += n; s.events.stale > 1024 && s.events.stale > s.events.queue.Len()/2 {
+		s.events.queue.Keep(func(e des.Event) bool {
 			return e.Kind() == stepEnd || e.Kind() == flowDrain || e.Kind() == sessionStart ||
-				s.slots[e.Slot].position == e.Seq()
+				s.requests.slots[e.Slot].position == e.Seq()
 		})
-		s.staleEvents = 0
+		s.events.stale = 0
 	}
 }

@@ -26,14 +26,14 @@ func (s *simulation) modelIndex(name string) int {
 
 // arrive offers a request to the cluster.
 func (s *simulation) arrive(slot int32) error {
-	if s.slots[slot].sessionSlot == missing {
+	if s.requests.slots[slot].sessionSlot == missing {
 		if err := s.readNext(); err != nil { // may move the slots
 			return err
 		}
 	}
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	if s.counts.Offered == 0 {
-		s.firstArrival = s.now
+		s.events.firstArrival = s.now
 	}
 	s.counts.Offered++
 	if s.checker != nil {
@@ -47,7 +47,7 @@ func (s *simulation) arrive(slot int32) error {
 		return s.drop(slot, stream.StateRejected, r.rejectReason)
 	}
 	if r.deadline >= 0 {
-		s.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
+		s.events.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
 	}
 	return s.schedule(s.router.AdmissionLatencyUS, admission, slot)
 }
@@ -74,15 +74,15 @@ func (s *simulation) infeasible(r *request) string {
 
 // admit applies the admission policy and gives an admitted request its priority.
 func (s *simulation) admit(slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	r.admissionDelayed = false
 	var v policy.Verdict
 	exhausted := false // no more delays are allowed
 	if !s.router.admitsAll {
 		view := s.view(r, s.router.admission)
 		v = s.router.Admission.Admit(view)
-		if s.override.decision == s.decisionCount {
-			v = s.override.verdict
+		if s.decisions.override.decision == s.decisions.count {
+			v = s.decisions.override.verdict
 		}
 		verdict := v.Action.String()
 		if v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays) {
@@ -135,7 +135,7 @@ func (s *simulation) route(slot int32) error {
 
 // send routes a request and sends it to its replica.
 func (s *simulation) send(slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	v := s.view(r, s.router.routing)
 	v.Trace = s.trace.beginRouting(len(v.Replicas))
 	choice := s.router.Routing.Route(v)
@@ -144,8 +144,8 @@ func (s *simulation) send(slot int32) error {
 		choice = s.oracle.clairvoyant(s, r, v)
 	}
 	v.Trace = nil
-	if s.override.decision == s.decisionCount {
-		choice.Candidate = s.override.candidate
+	if s.decisions.override.decision == s.decisions.count {
+		choice.Candidate = s.decisions.override.candidate
 	}
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
@@ -198,8 +198,8 @@ func (s *simulation) recordExpectedHits(r *request, chosen *policy.Replica, d *d
 
 // enqueue hands a request to its replica.
 func (s *simulation) enqueue(slot int32) {
-	r := &s.slots[slot]
-	s.beforeChange(r.replica, s.eventsDone)
+	r := &s.requests.slots[slot]
+	s.beforeChange(r.replica, s.events.instantDone)
 	s.replicas[r.replica].removeInTransit(slot)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = stream.Micros(s.now)
@@ -225,14 +225,14 @@ func (p *replica) removeInTransit(slot int32) {
 
 // preemptionScore ranks a running request of a replica for preemption.
 func (s *simulation) preemptionScore(slot, replica int32, p engine.Progress) float64 {
-	l := s.local(&s.slots[slot], replica)
+	l := s.local(&s.requests.slots[slot], replica)
 	l.Sequence = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
 	return s.router.Preemption.PreemptionScore(l)
 }
 
 // expire ends a request at its deadline, whatever its stage.
 func (s *simulation) expire(slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	r.deadline = des.Time(stream.Never)
 	reason := stream.ReasonDeadline
 	switch {
@@ -241,7 +241,7 @@ func (s *simulation) expire(slot int32) error {
 	case r.inFlowQueue:
 		s.removeFromFlow(slot)
 	default:
-		s.staleEvents++ // its next stage, once it is gone
+		s.events.stale++ // its next stage, once it is gone
 	}
 	if r.admissionDelayed {
 		reason = stream.ReasonAdmissionDelay
@@ -258,9 +258,9 @@ func (s *simulation) expire(slot int32) error {
 
 // abort ends a request at its deadline that a replica holds.
 func (s *simulation) abort(slot int32) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	at := r.replica
-	s.beforeChange(at, s.eventsDone)
+	s.beforeChange(at, s.events.instantDone)
 	e := s.replicas[at].engine
 	partial, removed := e.Abort(r.engineSeq)
 	r.recordResult(&partial)
@@ -278,7 +278,7 @@ func (s *simulation) abort(slot int32) error {
 // depart counts a request that has left its replica.
 func (s *simulation) depart(replica, slot int32) {
 	s.telemetry.states[replica].Inflight--
-	s.countDeparted(&s.slots[slot])
+	s.countDeparted(&s.requests.slots[slot])
 	s.release(slot)
 }
 
@@ -293,9 +293,9 @@ func (r *request) recordResult(res *engine.Result) {
 
 // finalize makes a request final and writes its outcome.
 func (s *simulation) finalize(slot int32, state, reason string) error {
-	r := &s.slots[slot]
+	r := &s.requests.slots[slot]
 	r.isFinal = true
-	s.openCount--
+	s.requests.open--
 	o := &r.out
 	o.State, o.Reason = state, reason
 	r.endPreemption(s.now)
@@ -340,19 +340,19 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 // close ends the run: requests that are not final are unfinished.
 func (s *simulation) close() error {
 	var open []int32
-	for slot := range s.slots {
-		r := &s.slots[slot]
+	for slot := range s.requests.slots {
+		r := &s.requests.slots[slot]
 		// In a fork the horizon may precede the last arrival read.
 		if r.position >= 0 && !r.isFinal && des.Time(r.out.ArrivalUS) <= s.horizon {
 			open = append(open, int32(slot))
 		}
 	}
-	slices.SortFunc(open, func(a, b int32) int { return cmp.Compare(s.slots[a].position, s.slots[b].position) })
+	slices.SortFunc(open, func(a, b int32) int { return cmp.Compare(s.requests.slots[a].position, s.requests.slots[b].position) })
 	if s.horizon != noHorizon && len(open) > 0 {
 		s.now = s.horizon
 	}
 	for _, slot := range open {
-		r := &s.slots[slot]
+		r := &s.requests.slots[slot]
 		if r.engineSeq != missing {
 			partial, _ := s.replicas[r.replica].engine.Abort(r.engineSeq)
 			r.recordResult(&partial)

@@ -15,16 +15,16 @@ func (s *simulation) markReady(i int32) {
 	r := &s.replicas[i]
 	if !r.readyToStep && !r.engine.Busy() {
 		r.readyToStep = true
-		s.readyToStep = append(s.readyToStep, i)
+		s.events.ready = append(s.events.ready, i)
 	}
 }
 
 // startSteps starts a step on every idle replica with work.
 func (s *simulation) startSteps() error {
-	if len(s.readyToStep) > 1 {
-		slices.Sort(s.readyToStep)
+	if len(s.events.ready) > 1 {
+		slices.Sort(s.events.ready)
 	}
-	for _, i := range s.readyToStep {
+	for _, i := range s.events.ready {
 		r := &s.replicas[i]
 		r.readyToStep = false
 		s.beforeChange(i, true)
@@ -45,14 +45,14 @@ func (s *simulation) startSteps() error {
 			s.anomalies.batchFormed(s, i, r.engine)
 		}
 		s.afterChange(i)
-		s.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
+		s.events.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
 		if s.checker != nil {
 			if err := s.checker.replica(r); err != nil {
 				return err
 			}
 		}
 	}
-	s.readyToStep = s.readyToStep[:0]
+	s.events.ready = s.events.ready[:0]
 	s.scheduleDrain()
 	return nil
 }
@@ -60,20 +60,20 @@ func (s *simulation) startSteps() error {
 // recordBatch updates the requests of a new batch.
 func (s *simulation) recordBatch(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
-		o := &s.slots[a.Tag].out
+		o := &s.requests.slots[a.Tag].out
 		o.ScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
 		if s.telemetry.needs&policy.NeedHitRate != 0 {
 			s.telemetry.counters[i].hits.add(s.now, int64(a.Cached), o.InputTokens)
 		}
 	}
 	for _, tag := range step.Preempted {
-		r := &s.slots[tag]
+		r := &s.requests.slots[tag]
 		r.out.Preemptions++
 		r.out.PreemptedUS -= s.now
 		r.preempted = true
 	}
 	for _, tag := range step.Resumed {
-		s.slots[tag].endPreemption(s.now)
+		s.requests.slots[tag].endPreemption(s.now)
 	}
 }
 
@@ -88,14 +88,14 @@ func (r *request) endPreemption(now des.Time) {
 // finishStep applies the results of a replica's step.
 func (s *simulation) finishStep(i int32) error {
 	r := &s.replicas[i]
-	s.beforeChange(i, s.eventsDone)
+	s.beforeChange(i, s.events.instantDone)
 	result, err := r.engine.Finish(s.now)
 	if err != nil {
 		return s.describeStuck(err)
 	}
 	clientTime := stream.Micros(result.DeliveredAt)
 	for _, tag := range result.First {
-		o := &s.slots[tag].out
+		o := &s.requests.slots[tag].out
 		o.FirstTokenUS = clientTime
 		if s.telemetry.needs&policy.NeedRecentTTFT != 0 {
 			s.telemetry.counters[i].ttft.add(s.now, int64(clientTime-o.ArrivalUS), 1)
@@ -107,7 +107,7 @@ func (s *simulation) finishStep(i int32) error {
 	}
 	for k := range result.Done {
 		done := &result.Done[k]
-		q := &s.slots[done.Tag]
+		q := &s.requests.slots[done.Tag]
 		q.out.CompletedUS = clientTime
 		q.recordResult(done)
 		if q.out.OutputTokens > 1 && s.telemetry.needs&policy.NeedRecentTPOT != 0 {
@@ -144,7 +144,7 @@ func (s *simulation) finishStep(i int32) error {
 // describeStuck names the request with which a replica makes no progress.
 func (s *simulation) describeStuck(err error) error {
 	if e, ok := err.(*engine.NoProgressError); ok {
-		return fmt.Errorf("no progress at %d µs with request %q: %s", s.now, s.slots[e.Tag].out.ID, e.Msg)
+		return fmt.Errorf("no progress at %d µs with request %q: %s", s.now, s.requests.slots[e.Tag].out.ID, e.Msg)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ func (s *simulation) summary(all *metrics.Accumulator) *metrics.Record {
 			CachedTokens: e.CachedTokens,
 			Preemptions:  e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
-			UpUS: s.now - s.firstArrival, BusyUS: e.BusyUS})
+			UpUS: s.now - s.events.firstArrival, BusyUS: e.BusyUS})
 	}
 	all.SetControl(s.control())
 	raw := all.Raw()

@@ -133,7 +133,7 @@ func (s *simulation) sampleEager(i int32) {
 // refresh updates the fields of replica i that are in needs for a view, and counts their ages.
 func (s *simulation) refresh(i int32, needs policy.Needs) {
 	o := s.telemetry
-	s.beforeChange(i, s.eventsDone)
+	s.beforeChange(i, s.events.instantDone)
 	for _, f := range o.late {
 		if needs.Has(f) {
 			s.sample(i, f, s.now)

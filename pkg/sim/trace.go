@@ -46,8 +46,8 @@ func (o *traceWriter) session(r *stream.SessionOutcome) error {
 // could serve r.
 func (o *traceWriter) verdict(s *simulation, r *request, stage, verdict string, v policy.Verdict,
 	candidates int) error {
-	id := s.decisionCount
-	s.decisionCount++
+	id := s.decisions.count
+	s.decisions.count++
 	if o.level < traceDecisions {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (o *traceWriter) verdict(s *simulation, r *request, stage, verdict string, 
 
 // priority records the priority that r was given, and the rule that gave it.
 func (o *traceWriter) priority(s *simulation, r *request, rule string) error {
-	id := s.decisionCount
-	s.decisionCount++
+	id := s.decisions.count
+	s.decisions.count++
 	if o.level < traceDecisions {
 		return nil
 	}
@@ -71,8 +71,8 @@ func (o *traceWriter) priority(s *simulation, r *request, rule string) error {
 
 // routing records the choice of r's replica among the candidates in the view.
 func (o *traceWriter) routing(s *simulation, r *request, v *policy.View, c policy.Choice) error {
-	id := s.decisionCount
-	s.decisionCount++
+	id := s.decisions.count
+	s.decisions.count++
 	if o.level < traceDecisions {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (o *traceWriter) preemptions(s *simulation, r *replica, tags []int32) error
 	}
 	for _, tag := range tags {
 		err := o.w.Any(&stream.Preemption{Kind: stream.KindPreemption, AtUS: stream.Micros(s.now),
-			Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.slots[tag].out.ID})
+			Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.requests.slots[tag].out.ID})
 		if err != nil {
 			return err
 		}
