@@ -27,8 +27,8 @@ func TestStaleEventsAreCounted(t *testing.T) {
 		must(err)
 		s, err := newSimulation(c, header.SLOClasses, mustSpecs(c), &Options{})
 		must(err)
-		s.feed, s.sink = arrivals, &metricsSink{Accumulator: metrics.New(nil)}
-		s.trace = &traceWriter{w: stream.NewWriter(&bytes.Buffer{}, true)}
+		s.feed = arrivals
+		s.observers.add(&metricsSink{Accumulator: metrics.New(nil)})
 		must(s.readNext())
 		maxStale := 0
 		check := func() error {

@@ -82,14 +82,15 @@ deployments:
 	}
 }
 
-// start returns a simulation of the case, with the first arrival read, and its sink.
+// start returns a simulation of the case, with the first arrival read, and its results.
 func (k *workload) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *results) {
 	t.Helper()
 	s, err := newSimulation(c, classes, mustSpecs(c), &Options{Seed: 7})
 	must(err)
 	f := &results{}
-	s.feed, s.trace, s.sink = &replayFeed{workload: k}, &traceWriter{}, f
-	s.checker = &checker{s}
+	s.feed = &replayFeed{workload: k}
+	s.observers.add(f)
+	s.observers.add(checker{})
 	must(s.readNext())
 	return s, f
 }
@@ -165,8 +166,8 @@ func shareNothing(t *testing.T, a, b *simulation) {
 // immutable lists the ends of paths to data that does not change during a simulation, and to
 // policies, whose clones have their own test.
 var immutable = []string{
-	".models", ".workload", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
-	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane",
+	".models", ".feed", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
+	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".config", ".policies",
 }
 
 // walk calls visit for all memory that v refers to, and continues from there if visit returns true.

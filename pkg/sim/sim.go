@@ -41,8 +41,7 @@ type replica struct {
 	maxSeqs     int          // batch slots
 	// requests were sent to it; completed of them have completed.
 	requests, completed int64
-	// inTransit are the requests sent to it that have not reached its queue; maintained only if an
-	// oracle is used.
+	// inTransit are the requests sent to it that have not reached its queue.
 	inTransit []int32
 	jitter    jitter
 }
@@ -55,10 +54,8 @@ type deployment struct {
 	limits      limits
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
-	// measuredRange is the range in which its coefficients were measured, nil if unknown. coverage
-	// is the range in which they were used.
+	// measuredRange is the range in which its coefficients were measured, nil if unknown.
 	measuredRange *hardware.Range
-	coverage      coverage
 	// isRoofline: step times come from a roofline. fromFile: coefficients come from a user's file.
 	isRoofline, fromFile bool
 }
@@ -83,20 +80,7 @@ type simulation struct {
 	counts   stream.Counts
 
 	decisions decisions
-	// oracle estimates the candidates of routing decisions, for regrets and for clairvoyant routing.
-	oracle      *oracle
-	regrets     *regretRecorder
-	clairvoyant bool
-	anomalies   *anomalyMonitor // nil with --trace minimal and in forks
-	sink        sink
-	trace       *traceWriter
-	checker     *checker // nil without --check
-	viewScratch policy.View
-	// requestScratch is what policies see of the request at position requestScratchOf.
-	requestScratch   policy.Request
-	requestScratchOf int64
-	localScratch     policy.Local
-	candidateScratch []policy.Replica
+	observers observers
 }
 
 // eventQueue holds the pending events of a run.
@@ -117,6 +101,32 @@ type eventQueue struct {
 type decisions struct {
 	count    int64
 	override override
+	last     decision
+}
+
+// decision is a decision of the control plane about a request.
+type decision struct {
+	number int64
+	stage  string
+	// verdict and candidates, the number of replicas that could serve the request, are those of
+	// admission and flow control; given is what the admission policy said.
+	verdict    string
+	candidates int
+	given      policy.Verdict
+	rule       string        // that gave the priority
+	choice     policy.Choice // of routing
+	view       *policy.View  // of admission and routing
+}
+
+// overridden reports whether the next decision is replaced.
+func (d *decisions) overridden() bool { return d.override.decision == d.count }
+
+// decide numbers a decision that was taken, and notifies observers of it.
+func (s *simulation) decide(slot int32, d decision) error {
+	d.number = s.decisions.count
+	s.decisions.count++
+	s.decisions.last = d
+	return s.notify(onDecision, observation{slot: slot, decision: &s.decisions.last})
 }
 
 type servedModel struct {
@@ -163,72 +173,59 @@ const maxClock = 1 << 52
 
 // newSimulation builds the cluster with idle, empty replicas.
 func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replicaSpec, o *Options) (*simulation, error) {
-	s := &simulation{clairvoyant: o.Clairvoyant, tree: kv.NewTree(), horizon: noHorizon, requestScratchOf: -1,
-		events: eventQueue{limit: math.MaxInt64}, decisions: decisions{override: override{decision: -1}}}
 	plane, err := c.Plane(func(name string) uint64 { return dist.NewStream(o.Seed, name).Uint64() })
 	if err != nil {
 		return nil, err
 	}
-	s.router = newRouter(c, classes, plane)
-	var sizes []int
+	s := &simulation{horizon: noHorizon, events: eventQueue{limit: math.MaxInt64}, tree: kv.NewTree(),
+		router: newRouter(c, classes, plane), decisions: decisions{override: override{decision: -1}}}
+	if o.Clairvoyant {
+		s.router.chooser = &oracle{}
+	}
+	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
+		s.router.needs.all |= policy.NeedPredicted
+	}
 	for i := range c.Deployments {
-		d := &c.Deployments[i]
-		first := len(s.replicas)
-		for k := range d.Replicas {
-			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize,
-				d.Engine.EnablePrefixCaching, specs[i].windowBlocks)
-			cfg := engineConfig(d, specs[i].window, o.ITL)
-			cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
-			jitter := specs[i].newJitter(k)
-			e := engine.New(cfg, jitter.wrap(specs[i].model), cache)
-			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: stream.Index(k), maxSeqs: cfg.MaxNumSeqs,
-				jitter: jitter})
-			sizes = append(sizes, d.Engine.BlockSize)
-		}
-		s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: specs[i].model,
-			limits: limitsOf(d, specs[i].windowBlocks), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
-			measuredRange: d.Latency.Range, isRoofline: d.Latency.Model == "roofline", fromFile: d.FromFile()})
-		s.addModel(d.Model, i)
+		s.addDeployment(&c.Deployments[i], &specs[i], o.ITL)
 	}
-	if s.clairvoyant {
-		s.oracle = &oracle{}
-	}
-	s.setUpTelemetry(sizes, o.Counterfactual.enabled())
+	s.setUpRouter(c)
+	s.telemetry = newTelemetry(s)
+	s.telemetry.start(s)
 	return s, nil
 }
 
-// setUpTelemetry connects the router to the replicas, whose block sizes are given. With an oracle it
-// also predicts output lengths.
-func (s *simulation) setUpTelemetry(sizes []int, judged bool) {
+// addDeployment adds a deployment and its replicas.
+func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, keepGaps bool) {
+	i, first := len(s.deployments), len(s.replicas)
+	for k := range d.Replicas {
+		cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize,
+			d.Engine.EnablePrefixCaching, spec.windowBlocks)
+		cfg := engineConfig(d, spec.window, keepGaps)
+		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
+		jitter := spec.newJitter(k)
+		e := engine.New(cfg, jitter.wrap(spec.model), cache)
+		s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: stream.Index(k),
+			maxSeqs: cfg.MaxNumSeqs, jitter: jitter})
+	}
+	s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: spec.model,
+		limits: limitsOf(d, spec.windowBlocks), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+		measuredRange: d.Latency.Range, isRoofline: d.Latency.Model == "roofline", fromFile: d.FromFile()})
+	s.addModel(d.Model, i)
+}
+
+// setUpRouter adds the parts of the router that depend on the replicas.
+func (s *simulation) setUpRouter(c *cluster.Config) {
 	r := s.router
-	n := r.needs()
-	if judged {
-		n |= policy.NeedPredicted
+	if r.needs.all&policy.NeedShadow != 0 {
+		var blockSizes []int
+		for i := range s.replicas {
+			blockSizes = append(blockSizes, c.Deployments[s.replicas[i].deployment].Engine.BlockSize)
+		}
+		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
 	}
-	s.telemetry = newTelemetry(n, &r.Snapshots, len(s.replicas))
-	if n&policy.NeedShadow != 0 {
-		r.shadow = policy.NewShadow(s.tree, r.ShadowBlocks, sizes)
-	}
-	if r.FlowControl != nil {
+	if r.config.FlowControl != nil {
 		for range s.models {
-			r.flows = append(r.flows, policy.NewFlow(r.FlowControl.Order, r.FlowControl.Fairness == "round-robin"))
-		}
-	}
-	for i := range s.replicas {
-		e := s.replicas[i].engine
-		s.telemetry.stats[i].MaxSeqs = int32(s.replicas[i].maxSeqs)
-		s.watchCache(int32(i), e.Cache())
-		for f := range policy.Fields {
-			s.telemetry.stats[i].TakenUS[f] = policy.Fresh
-			if n.Has(f) {
-				s.sample(int32(i), f, 0)
-			}
-		}
-		for _, t := range s.telemetry.periodic {
-			s.telemetry.stats[i].TakenUS[t.field] = -1 // the first refresh is at 0
-		}
-		for _, t := range s.telemetry.onDemand {
-			s.telemetry.stats[i].TakenUS[t.field] = -t.us
+			r.flow.queues = append(r.flow.queues, policy.NewFlow(r.flow.config.Order, r.flow.config.Fairness == "round-robin"))
 		}
 	}
 }
@@ -283,12 +280,11 @@ func (s *simulation) dispatch(e des.Event) error {
 	case stepEnd:
 		return s.finishStep(e.Slot)
 	case sessionStart:
-		return s.startSession(e.Slot)
+		return s.sessions.start(s, e.Slot)
 	case flowDrain:
-		return s.drainAllFlows()
+		return s.router.flow.drainAll(s)
 	}
-	r := &s.requests.slots[e.Slot]
-	if r.position != e.Seq() { // the request is gone
+	if s.request(e.Slot).position != e.Seq() { // the request is gone
 		s.events.stale--
 		return nil
 	}
@@ -298,13 +294,13 @@ func (s *simulation) dispatch(e des.Event) error {
 	case admission:
 		return s.admit(e.Slot)
 	case routing:
-		return s.route(e.Slot)
+		return s.router.flow.enqueue(s, e.Slot)
 	case enqueue:
-		s.enqueue(e.Slot)
+		return s.enqueue(e.Slot)
 	case deadline:
 		return s.expire(e.Slot)
 	case flowTimeout:
-		return s.expireFlow(e.Slot)
+		return s.router.flow.expire(s, e.Slot)
 	}
 	return nil
 }
@@ -312,7 +308,7 @@ func (s *simulation) dispatch(e des.Event) error {
 // schedule schedules the next stage of a request after a delay, or runs it at once if no other event
 // is pending at this instant.
 func (s *simulation) schedule(delay des.Time, kind uint8, slot int32) error {
-	e := des.NewEvent(s.now+delay, kind, s.requests.slots[slot].position, slot)
+	e := des.NewEvent(s.now+delay, kind, s.request(slot).position, slot)
 	if delay == 0 && s.events.queue.Next() > s.now {
 		return s.dispatch(e)
 	}

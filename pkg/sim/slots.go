@@ -16,6 +16,9 @@ type requestTable struct {
 	segments []kv.Segment
 }
 
+// request returns the request in a slot, valid until the next one is read.
+func (s *simulation) request(slot int32) *request { return &s.requests.slots[slot] }
+
 // readNext reads the next request or session of the workload.
 func (s *simulation) readNext() error {
 	in, position, err := s.feed.next()
@@ -27,7 +30,7 @@ func (s *simulation) readNext() error {
 		return err
 	}
 	if in.IsSession {
-		s.addSession(in, position)
+		s.sessions.add(s, in, position)
 		return nil
 	}
 	s.addRequest(&in.Request, position)
@@ -36,9 +39,9 @@ func (s *simulation) readNext() error {
 
 // addRequest puts a request into a slot, which it returns, and schedules its arrival.
 func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
-	slot := s.newSlot()
+	slot := s.requests.newSlot()
 	s.requests.open++
-	r := &s.requests.slots[slot]
+	r := s.request(slot)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
@@ -49,37 +52,37 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 		Replica: stream.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.rejectReason = s.infeasible(r)
-	s.enrich(r, in)
+	s.router.enrich(r, in)
 	if r.rejectReason == "" {
-		r.path = s.resolvePrompt(r.path[:0], in)
+		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in)
 	}
 	s.events.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
 	return slot
 }
 
 // resolvePrompt maps the tokens of a prompt to nodes of the prefix tree.
-func (s *simulation) resolvePrompt(path kv.Path, in *stream.Request) kv.Path {
-	segments := s.requests.segments[:0]
+func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Request) kv.Path {
+	segments := t.segments[:0]
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
 	}
-	s.requests.segments = segments
-	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
+	t.segments = segments
+	return tree.Resolve(path, segments, int(in.InputTokens), in.ID)
 }
 
-func (s *simulation) newSlot() int32 {
-	if last := len(s.requests.free) - 1; last >= 0 {
-		slot := s.requests.free[last]
-		s.requests.free = s.requests.free[:last]
+func (t *requestTable) newSlot() int32 {
+	if last := len(t.free) - 1; last >= 0 {
+		slot := t.free[last]
+		t.free = t.free[:last]
 		return slot
 	}
-	s.requests.slots = append(s.requests.slots, request{})
-	return int32(len(s.requests.slots) - 1)
+	t.slots = append(t.slots, request{})
+	return int32(len(t.slots) - 1)
 }
 
 // release frees the slot of a request that is final and has left its replica.
 func (s *simulation) release(slot int32) {
-	r := &s.requests.slots[slot]
+	r := s.request(slot)
 	if len(r.path) > 0 {
 		s.tree.Drop(r.path)
 		r.path = r.path[:0]
