@@ -41,14 +41,14 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 
 func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onFinal, onClose} }
 
-func (l *anomalyMonitor) observe(s *simulation, h hook, x observation) error {
+func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onEnqueue:
-		l.detectors.Enqueued(s.now, x.replica, x.slot, l.request(s, x.slot))
+		l.detectors.Enqueued(s.now, s.request(i).replica, i, l.request(s, i))
 	case onBatch:
-		l.batchFormed(s, x.replica, s.replicas[x.replica].engine)
+		l.batchFormed(s, i, s.replicas[i].engine)
 	case onFinal:
-		return l.finished(s, x.slot)
+		return l.finished(s, i)
 	case onClose:
 		l.detectors.Close(s.now)
 		return l.flush(s)

@@ -13,16 +13,16 @@ type checker struct{}
 
 func (checker) hooks() []hook { return []hook{onArrival, onBatch, onStepEnd, onFinal, onSessionEnd} }
 
-func (c checker) observe(s *simulation, h hook, x observation) error {
+func (c checker) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onArrival:
-		return c.call(s, s.request(x.slot))
+		return c.call(s, s.request(i))
 	case onBatch, onStepEnd:
-		return c.replica(s, &s.replicas[x.replica])
+		return c.replica(s, &s.replicas[i])
 	case onFinal:
-		return c.outcome(s.request(x.slot))
+		return c.outcome(s.request(i))
 	case onSessionEnd:
-		return c.session(s, x.session)
+		return c.session(s, &s.sessions.open[i])
 	}
 	return nil
 }

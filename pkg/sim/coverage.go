@@ -16,8 +16,8 @@ type coverages []coverage
 
 func (coverages) hooks() []hook { return []hook{onSend} }
 
-func (c coverages) observe(s *simulation, _ hook, x observation) error {
-	r := s.request(x.slot)
+func (c coverages) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
 	c[s.replicas[r.replica].deployment].add(r.out.InputTokens, r.out.OutputTokens)
 	return nil
 }

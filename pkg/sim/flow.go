@@ -45,7 +45,7 @@ func (f *flowControl) enqueue(s *simulation, slot int32) error {
 		f.remove(r, slot)
 		s.router.countInflight(r, -1)
 		r.out.AdmittedUS = stream.Never
-		if err := s.decide(slot, decision{stage: stream.StageFlowControl, verdict: "reject", candidates: candidates}); err != nil {
+		if err := f.decide(s, slot, "reject", candidates); err != nil {
 			return err
 		}
 		return s.drop(slot, stream.StateRejected, stream.ReasonAdmission)
@@ -56,7 +56,14 @@ func (f *flowControl) enqueue(s *simulation, slot int32) error {
 		r.flowTimeout = s.now + f.config.TTLUS
 		s.events.queue.Push(des.NewEvent(r.flowTimeout, flowTimeout, r.position, slot))
 	}
-	return s.decide(slot, decision{stage: stream.StageFlowControl, verdict: "queue", candidates: candidates})
+	return f.decide(s, slot, "queue", candidates)
+}
+
+// decide notifies observers of a decision of flow control.
+func (f *flowControl) decide(s *simulation, slot int32, verdict string, candidates int) error {
+	d := s.decisions.next(stream.StageFlowControl)
+	d.verdict, d.candidates, d.given = verdict, candidates, policy.Verdict{}
+	return s.notify(onDecision, slot)
 }
 
 // drain sends the requests that wait for a model while its replicas are not saturated.
@@ -129,8 +136,7 @@ func (f *flowControl) expire(s *simulation, slot int32) error {
 		return nil
 	}
 	f.stats.expired++
-	if err := s.decide(slot, decision{stage: stream.StageFlowControl, verdict: stream.VerdictExpire,
-		candidates: len(s.router.views.reachable(s, r, 0))}); err != nil {
+	if err := f.decide(s, slot, stream.VerdictExpire, len(s.router.views.reachable(s, r, 0))); err != nil {
 		return err
 	}
 	f.remove(r, slot)

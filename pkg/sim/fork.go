@@ -36,7 +36,7 @@ func (s *simulation) fork(o observer) *simulation {
 	f.replicas = slices.Clone(s.replicas)
 	for i := range f.replicas {
 		r := &f.replicas[i]
-		r.jitter, r.inTransit = r.jitter.clone(), slices.Clone(r.inTransit)
+		r.jitter, r.inTransit, r.result = r.jitter.clone(), slices.Clone(r.inTransit), nil
 		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), r.jitter.wrap(f.deployments[r.deployment].model),
 			f.preemptionScorer(int32(i)))
 	}

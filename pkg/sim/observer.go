@@ -1,45 +1,31 @@
 package sim
 
-import (
-	"blis/pkg/engine"
-	"blis/pkg/policy"
-)
-
-// hook is a point of a run at which observers are notified.
+// hook is a point of a run at which observers are notified. Each is about a request, a replica or a
+// session, which observers get by its slot or index.
 type hook uint8
 
 const (
-	onArrival    hook = iota // a request was offered
-	onRouting                // the routing policy is about to choose from the view
-	onDecision               // the control plane has decided
-	onSend                   // a request was sent to its replica
-	onEnqueue                // a request entered the queue of its replica
-	onBatch                  // a replica started a step
-	onTokens                 // a step ended and its tokens reached the clients
-	onStepEnd                // the requests that a step completed have left the replica
-	onSnapshot               // the router read fields of a replica; see telemetry.read
-	onFinal                  // a request is final
-	onSessionEnd             // a session is final
+	onArrival    hook = iota // request: it was offered
+	onRouting                // request: the routing policy is about to choose from the view
+	onDecision               // request: the control plane took decisions.last
+	onSend                   // request: it was sent to its replica by decisions.last
+	onEnqueue                // request: it entered the queue of its replica
+	onBatch                  // replica: it started a step
+	onTokens                 // replica: the tokens of its last step reached the clients
+	onStepEnd                // replica: the requests that its last step completed have left
+	onSnapshot               // replica: the router read telemetry.read
+	onFinal                  // request: it is final
+	onSessionEnd             // session: it is final
 	onClose                  // the run is over
 	hookCount
 )
-
-// observation is what observers are told at a hook; fields that do not apply to it are zero.
-type observation struct {
-	slot     int32 // of the request
-	replica  int32
-	view     *policy.View
-	decision *decision
-	step     *engine.StepResult
-	session  *session
-}
 
 // observer watches a run: metrics, traces, anomalies, regrets and checks are observers. It reads the
 // simulation but never changes the course of the run.
 type observer interface {
 	// hooks are the hooks at which observe is called.
 	hooks() []hook
-	observe(s *simulation, h hook, o observation) error
+	observe(s *simulation, h hook, i int32) error
 }
 
 // observers are the observers of each hook, in the order in which they are notified.
@@ -52,10 +38,18 @@ func (l *observers) add(o observer) {
 	}
 }
 
-// notify notifies the observers of a hook.
-func (s *simulation) notify(h hook, o observation) error {
-	for _, x := range s.observers[h] {
-		if err := x.observe(s, h, o); err != nil {
+// notify notifies the observers of a hook. It is small enough to be inlined, so that a hook without
+// observers costs one test.
+func (s *simulation) notify(h hook, i int32) error {
+	if len(s.observers[h]) == 0 {
+		return nil
+	}
+	return s.notifyAll(h, i)
+}
+
+func (s *simulation) notifyAll(h hook, i int32) error {
+	for _, o := range s.observers[h] {
+		if err := o.observe(s, h, i); err != nil {
 			return err
 		}
 	}

@@ -82,8 +82,8 @@ type outcomeFunc func(i int, o *stream.Outcome)
 
 func (outcomeFunc) hooks() []hook { return []hook{onFinal} }
 
-func (f outcomeFunc) observe(s *simulation, _ hook, x observation) error {
-	r := s.request(x.slot)
+func (f outcomeFunc) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
 	f(int(r.position), &r.out)
 	return nil
 }

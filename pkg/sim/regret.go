@@ -43,15 +43,15 @@ func (c *Counterfactual) plugIn(s *simulation, w *stream.Writer, totals *metrics
 
 func (g *regretRecorder) hooks() []hook { return []hook{onDecision, onSend, onFinal} }
 
-func (g *regretRecorder) observe(s *simulation, h hook, x observation) error {
-	r := s.request(x.slot)
+func (g *regretRecorder) observe(s *simulation, h hook, i int32) error {
+	r := s.request(i)
 	switch h {
 	case onDecision:
-		if x.decision.stage == stream.StageAdmission {
-			g.recordAdmission(s, r, x.decision)
+		if s.decisions.last.stage == stream.StageAdmission {
+			g.recordAdmission(s, r, &s.decisions.last)
 		}
 	case onSend:
-		return g.recordRouting(s, r, x.decision)
+		return g.recordRouting(s, r, &s.decisions.last)
 	case onFinal:
 		g.recordEnd(r)
 	}

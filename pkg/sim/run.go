@@ -231,7 +231,9 @@ type plugins struct {
 func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
 	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)}, used: make(coverages, len(s.deployments))}
 	s.observers.add(p.metrics)
-	s.observers.add(p.used)
+	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
+		s.observers.add(p.used)
+	}
 	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
 	if o.Check {
 		s.observers.add(checker{})

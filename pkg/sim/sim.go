@@ -43,6 +43,7 @@ type replica struct {
 	requests, completed int64
 	// inTransit are the requests sent to it that have not reached its queue.
 	inTransit []int32
+	result    *engine.StepResult // of its last step
 	jitter    jitter
 }
 
@@ -104,7 +105,8 @@ type decisions struct {
 	last     decision
 }
 
-// decision is a decision of the control plane about a request.
+// decision is a decision of the control plane about a request. Fields that its stage does not have
+// are left over from earlier decisions.
 type decision struct {
 	number int64
 	stage  string
@@ -118,16 +120,15 @@ type decision struct {
 	view       *policy.View  // of admission and routing
 }
 
+// next numbers a decision.
+func (d *decisions) next(stage string) *decision {
+	d.last.number, d.last.stage = d.count, stage
+	d.count++
+	return &d.last
+}
+
 // overridden reports whether the next decision is replaced.
 func (d *decisions) overridden() bool { return d.override.decision == d.count }
-
-// decide numbers a decision that was taken, and notifies observers of it.
-func (s *simulation) decide(slot int32, d decision) error {
-	d.number = s.decisions.count
-	s.decisions.count++
-	s.decisions.last = d
-	return s.notify(onDecision, observation{slot: slot, decision: &s.decisions.last})
-}
 
 type servedModel struct {
 	name        string

@@ -14,18 +14,18 @@ type metricsSink struct {
 
 func (m *metricsSink) hooks() []hook { return []hook{onTokens, onFinal, onSessionEnd} }
 
-func (m *metricsSink) observe(s *simulation, h hook, x observation) error {
+func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onTokens:
-		m.addGaps(x.step)
+		m.addGaps(s.replicas[i].result)
 	case onFinal:
-		o := &s.request(x.slot).out
+		o := &s.request(i).out
 		m.Add(o)
 		m.demand.add(o)
 		m.ExtendTo(stream.Micros(s.now))
 	case onSessionEnd:
-		m.AddSession(&x.session.out)
-		m.AddNotIssued(&x.session.out)
+		m.AddSession(&s.sessions.open[i].out)
+		m.AddNotIssued(&s.sessions.open[i].out)
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func (f *results) difference(others *results, counts func(position int) bool) (d
 
 func (f *results) hooks() []hook { return []hook{onFinal} }
 
-func (f *results) observe(s *simulation, _ hook, x observation) error {
-	r := s.request(x.slot)
+func (f *results) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
 	o := &r.out
 	for int64(len(f.byPosition)) <= r.position {
 		f.byPosition = append(f.byPosition, result{})

@@ -36,7 +36,7 @@ func (s *simulation) arrive(slot int32) error {
 		s.events.firstArrival = s.now
 	}
 	s.counts.Offered++
-	if err := s.notify(onArrival, observation{slot: slot}); err != nil {
+	if err := s.notify(onArrival, slot); err != nil {
 		return err
 	}
 	s.router.countArrival(r, s.now)
@@ -94,7 +94,9 @@ func (s *simulation) admit(slot int32) error {
 		view := s.router.views.view(s, r, s.router.needs.priority)
 		priority, rule := s.router.policies.Priority.Priority(view, &r.hints)
 		r.out.Priority = finite(priority)
-		if err := s.decide(slot, decision{stage: stream.StagePriority, rule: rule}); err != nil {
+		d := s.decisions.next(stream.StagePriority)
+		d.rule = rule
+		if err := s.notify(onDecision, slot); err != nil {
 			return err
 		}
 	}
@@ -113,12 +115,13 @@ func (s *simulation) verdict(slot int32) (v policy.Verdict, exhausted bool, err 
 	if s.decisions.overridden() {
 		v = s.decisions.override.verdict
 	}
-	d := decision{stage: stream.StageAdmission, verdict: v.Action.String(), view: view, candidates: len(view.Replicas)}
+	d := s.decisions.next(stream.StageAdmission)
+	d.verdict, d.view, d.candidates = v.Action.String(), view, len(view.Replicas)
 	if v.Action == policy.Delay && r.out.Delays >= int64(s.router.config.MaxDelays) {
 		exhausted, d.verdict, v.DelayUS = true, stream.VerdictExpire, 0
 	}
 	d.given = v
-	return v, exhausted, s.decide(slot, d)
+	return v, exhausted, s.notify(onDecision, slot)
 }
 
 // drop ends a request that no replica holds.
@@ -139,7 +142,7 @@ type chooser interface {
 type policyChooser struct{}
 
 func (policyChooser) choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
-	if err := s.notify(onRouting, observation{slot: slot, view: v}); err != nil {
+	if err := s.notify(onRouting, slot); err != nil {
 		return policy.Choice{}, err
 	}
 	return s.router.policies.Routing.Route(v), nil
@@ -166,11 +169,13 @@ func (s *simulation) send(slot int32) error {
 	target.inTransit = append(target.inTransit, slot)
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = stream.Micros(s.now), d.id, target.index
-	if err := s.decide(slot, decision{stage: stream.StageRouting, view: v, choice: choice}); err != nil {
+	decision := s.decisions.next(stream.StageRouting)
+	decision.view, decision.choice = v, choice
+	if err := s.notify(onDecision, slot); err != nil {
 		return err
 	}
 	s.telemetry.states[chosen.Index].Inflight++ // after the policy's view was recorded
-	if err := s.notify(onSend, observation{slot: slot, decision: &s.decisions.last}); err != nil {
+	if err := s.notify(onSend, slot); err != nil {
 		return err
 	}
 	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
@@ -189,7 +194,7 @@ func (s *simulation) enqueue(slot int32) error {
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
 		Output: int(r.out.OutputTokens), Order: order})
-	if err := s.notify(onEnqueue, observation{slot: slot, replica: r.replica}); err != nil {
+	if err := s.notify(onEnqueue, slot); err != nil {
 		return err
 	}
 	s.telemetry.afterChange(s, r.replica)
@@ -294,7 +299,7 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	case stream.StateUnfinished:
 		s.counts.Unfinished++
 	}
-	if err := s.notify(onFinal, observation{slot: slot}); err != nil || r.sessionSlot == missing {
+	if err := s.notify(onFinal, slot); err != nil || r.sessionSlot == missing {
 		return err
 	}
 	s.sessions.countCall(s, r)
@@ -334,7 +339,7 @@ func (s *simulation) close() error {
 	for i := range s.replicas {
 		s.replicas[i].engine.Stop(s.now)
 	}
-	if err := s.notify(onClose, observation{}); err != nil {
+	if err := s.notify(onClose, missing); err != nil {
 		return err
 	}
 	c := &s.counts

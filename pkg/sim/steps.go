@@ -40,7 +40,7 @@ func (s *simulation) startSteps() error {
 		}
 		s.telemetry.afterChange(s, i)
 		s.events.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
-		if err := s.notify(onBatch, observation{replica: i}); err != nil {
+		if err := s.notify(onBatch, i); err != nil {
 			return err
 		}
 	}
@@ -85,6 +85,7 @@ func (s *simulation) finishStep(i int32) error {
 	if err != nil {
 		return s.describeStuck(err)
 	}
+	r.result = result
 	clientTime := stream.Micros(result.DeliveredAt)
 	for _, tag := range result.First {
 		o := &s.request(tag).out
@@ -93,7 +94,7 @@ func (s *simulation) finishStep(i int32) error {
 			s.telemetry.counters[i].ttft.add(s.now, int64(clientTime-o.ArrivalUS), 1)
 		}
 	}
-	if err := s.notify(onTokens, observation{replica: i, step: result}); err != nil {
+	if err := s.notify(onTokens, i); err != nil {
 		return err
 	}
 	for k := range result.Done {
@@ -110,7 +111,7 @@ func (s *simulation) finishStep(i int32) error {
 	s.telemetry.afterChange(s, i)
 	s.router.flow.schedule(s)
 	s.markReady(i)
-	return s.notify(onStepEnd, observation{replica: i})
+	return s.notify(onStepEnd, i)
 }
 
 // complete completes a request of replica i, whose client has its last token at clientTime.

@@ -133,6 +133,9 @@ func (o *telemetry) readPeriodic(s *simulation, i int32, eventsDone bool) {
 
 // noteRead notes the reading of a field for observers.
 func (o *telemetry) noteRead(s *simulation, i int32, f policy.Field, at des.Time) {
+	if len(s.observers[onSnapshot]) == 0 {
+		return
+	}
 	if len(o.read.fields) > 0 && (o.read.at != at || o.read.replica != i) {
 		o.flushReads(s)
 	}
@@ -142,13 +145,19 @@ func (o *telemetry) noteRead(s *simulation, i int32, f policy.Field, at des.Time
 // flushReads notifies observers of the noted reads.
 func (o *telemetry) flushReads(s *simulation) {
 	if len(o.read.fields) > 0 {
-		s.notify(onSnapshot, observation{replica: o.read.replica})
+		s.notify(onSnapshot, o.read.replica)
 		o.read.fields = o.read.fields[:0]
 	}
 }
 
 // afterChange must be called after replica i has changed.
 func (o *telemetry) afterChange(s *simulation, i int32) {
+	if len(o.eager) > 0 {
+		o.sampleEager(s, i)
+	}
+}
+
+func (o *telemetry) sampleEager(s *simulation, i int32) {
 	for _, f := range o.eager {
 		o.sample(s, i, f, s.now)
 	}

@@ -29,21 +29,21 @@ func (o *traceWriter) hooks() []hook {
 	return at
 }
 
-func (o *traceWriter) observe(s *simulation, h hook, x observation) error {
+func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onRouting:
-		o.routing.Reset(len(x.view.Replicas))
-		x.view.Trace = &o.routing
+		o.routing.Reset(len(s.router.views.current.Replicas))
+		s.router.views.current.Trace = &o.routing
 	case onDecision:
-		return o.decision(s, s.request(x.slot), x.decision)
+		return o.decision(s, s.request(i), &s.decisions.last)
 	case onFinal:
-		return o.w.Outcome(&s.request(x.slot).out)
+		return o.w.Outcome(&s.request(i).out)
 	case onSessionEnd:
-		return o.w.Any(&x.session.out)
+		return o.w.Any(&s.sessions.open[i].out)
 	case onBatch:
-		return o.preemptions(s, &s.replicas[x.replica])
+		return o.preemptions(s, &s.replicas[i])
 	case onTokens:
-		return o.step(s, &s.replicas[x.replica])
+		return o.step(s, &s.replicas[i])
 	case onSnapshot:
 		o.snapshot(s, &s.telemetry.read)
 	}
