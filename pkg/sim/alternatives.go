@@ -4,23 +4,66 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
+	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
-// alternativeRunner re-simulates decisions: it forks base, the same run from its start, and compares
-// each fork with actual, the results of the original run.
-type alternativeRunner struct {
-	ctx     context.Context
-	base    *simulation
-	actual  *results
-	horizon *Horizon
+// resimulate re-simulates the selected decisions of a run with their alternatives and writes the
+// differences. base is the same simulation before its start.
+func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horizon *Horizon) error {
+	known := &results{}
+	base.feed = &replayFeed{workload: &g.feed.workload}
+	base.observers.add(known)
+	if err := base.readNext(); err != nil {
+		return err
+	}
+	selected := g.selectedDecisions()
+	p := &alternativeRunner{ctx: ctx, base: base, known: known, actual: &g.actual, horizon: horizon}
+	var trials []trial
+	for i := range selected {
+		trials = append(trials, selected[i].trials()...)
+	}
+	alternatives, err := p.runAll(trials)
+	if err != nil {
+		return err
+	}
+	for i := range selected {
+		n := len(selected[i].trials())
+		if err := g.writeExact(&selected[i], alternatives[:n]); err != nil {
+			return err
+		}
+		alternatives = alternatives[n:]
+	}
+	return nil
 }
 
-// runAll runs the trials in the given order and returns what each changes. Forks are independent
+// writeExact writes what the alternatives of a decision change.
+func (g *regretRecorder) writeExact(d *pastDecision, alternatives []stream.Alternative) error {
+	return g.w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: decisionID(d.number), Request: d.request,
+		Stage: d.stage, Method: stream.MethodExact, Alternatives: alternatives})
+}
+
+// alternativeRunner runs trials: it forks base, the original run from its start, whose results so
+// far are known, and compares each fork with actual, the results of the original run.
+type alternativeRunner struct {
+	ctx           context.Context
+	base          *simulation
+	known, actual *results
+	horizon       *Horizon
+}
+
+// runAll runs the trials and returns what each changes. base only moves forward, so trials start in
+// the order of their events: a request's admission comes before its routing. Forks are independent
 // runs, so several run concurrently while base continues.
-func (p *alternativeRunner) runAll(trials []trial, order []int) ([]stream.Alternative, error) {
+func (p *alternativeRunner) runAll(trials []trial) ([]stream.Alternative, error) {
+	order := make([]int, len(trials))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(trials[a].event, trials[b].event) })
 	results, errs := make([]stream.Alternative, len(trials)), make([]error, len(trials))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
@@ -42,28 +85,25 @@ func (p *alternativeRunner) runAll(trials []trial, order []int) ([]stream.Altern
 
 // start starts one trial. The returned function runs it to its end and returns what it changes.
 func (p *alternativeRunner) start(t trial) (finish func() (stream.Alternative, error), err error) {
-	p.base.eventLimit = t.event - 1
+	p.base.events.limit = t.event - 1
 	if err := p.base.run(p.ctx.Err); err != nil {
 		return nil, err
 	}
-	fork, actualFork := p.base.fork(&results{}), (*simulation)(nil)
-	fork.override = t.override
+	changed, actual := &results{}, p.actual
+	forks := []*simulation{p.base.fork(changed)}
+	forks[0].decisions.override = t.override
 	if p.horizon != nil { // both runs are compared at the same instant
-		actualFork = p.base.fork(&results{})
+		actual = &results{}
+		forks = append(forks, p.base.fork(actual))
 	}
-	finalized := p.base.sink.(*results).finalized()
+	finalized := p.known.finalized()
 	return func() (stream.Alternative, error) {
-		actual := p.actual
-		if actualFork != nil {
-			if err := p.runToEnd(actualFork); err != nil {
+		for _, f := range forks {
+			if err := p.runToEnd(f); err != nil {
 				return stream.Alternative{}, err
 			}
-			actual = actualFork.sink.(*results)
 		}
-		if err := p.runToEnd(fork); err != nil {
-			return stream.Alternative{}, err
-		}
-		return p.alternative(t, finalized, actual, fork.sink.(*results)), nil
+		return p.alternative(t, finalized, actual, changed), nil
 	}, nil
 }
 
@@ -85,12 +125,36 @@ func (p *alternativeRunner) alternative(t trial, finalized []bool, actual, chang
 // runToEnd runs a fork, whose next event is the decision, to its end or to the horizon of the
 // comparison.
 func (p *alternativeRunner) runToEnd(f *simulation) error {
-	f.eventLimit = 1<<63 - 1
+	f.events.limit = 1<<63 - 1
 	if p.horizon != nil {
-		f.horizon = min(f.horizon, f.queue.Next()+p.horizon.Time)
+		f.horizon = min(f.horizon, f.events.queue.Next()+p.horizon.Time)
 	}
 	if err := f.run(p.ctx.Err); err != nil {
 		return err
 	}
 	return f.close()
+}
+
+// trial is one alternative of a decision, at the given event: another replica, or another verdict if
+// replica is missing.
+type trial struct {
+	of       *pastDecision
+	event    int64
+	override override
+	replica  int32
+}
+
+// trials returns the alternatives of a decision.
+func (d *pastDecision) trials() (all []trial) {
+	for _, c := range d.alternatives {
+		all = append(all, trial{d, d.event, override{decision: d.number, candidate: c.index}, c.replica})
+	}
+	if a := d.admission; a.number >= 0 {
+		opposite := policy.Verdict{Action: policy.Admit}
+		if a.verdict.Action == policy.Admit {
+			opposite.Action = policy.Reject
+		}
+		all = append(all, trial{d, a.event, override{decision: a.number, verdict: opposite}, missing})
+	}
+	return all
 }

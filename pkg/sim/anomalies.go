@@ -13,13 +13,14 @@ import (
 type anomalyMonitor struct {
 	detectors anomaly.Set
 	found     []*anomaly.Episode // not yet written
+	w         *stream.Writer
 	count     func(kind string)
 	blocked   []bool          // by replica: whether its queue was head-of-line blocked at its last batch
 	scratch   anomaly.Request // of request
 }
 
-func newAnomalyMonitor(replicas int, count func(kind string)) *anomalyMonitor {
-	l := &anomalyMonitor{count: count, blocked: make([]bool, replicas)}
+func newAnomalyMonitor(replicas int, w *stream.Writer, count func(kind string)) *anomalyMonitor {
+	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, replicas)}
 	l.detectors = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
 	return l
 }
@@ -27,20 +28,32 @@ func newAnomalyMonitor(replicas int, count func(kind string)) *anomalyMonitor {
 // request returns what detectors see of a request, valid until the next call. A router that ignores
 // prefixes expects nothing and is never wrong.
 func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	o := &r.out
 	l.scratch = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
 		HasTargets: o.SLOMet != nil, MetTargets: o.SLOMet != nil && *o.SLOMet}
-	if s.telemetry.needs&(policy.NeedShadow|policy.NeedCache) == 0 {
+	if s.router.needs.all&(policy.NeedShadow|policy.NeedCache) == 0 {
 		l.scratch.Expected = o.CachedTokens
 	}
 	return &l.scratch
 }
 
-// enqueued reports that a request entered the queue of its replica.
-func (l *anomalyMonitor) enqueued(s *simulation, slot int32) {
-	l.detectors.Enqueued(s.now, s.slots[slot].replica, slot, l.request(s, slot))
+func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onFinal, onClose} }
+
+func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
+	switch h {
+	case onEnqueue:
+		l.detectors.Enqueued(s.now, s.request(i).replica, i, l.request(s, i))
+	case onBatch:
+		l.batchFormed(s, i, s.replicas[i].engine)
+	case onFinal:
+		return l.finished(s, i)
+	case onClose:
+		l.detectors.Close(s.now)
+		return l.flush(s)
+	}
+	return nil
 }
 
 // batchFormed reports the batches that a replica has just formed.
@@ -65,7 +78,7 @@ func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
 // finished reports that a request is final. A request cut by the horizon is reported only if it has
 // already missed a target.
 func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	if r.out.State == stream.StateUnfinished {
 		if metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
 			l.detectors.Finished(s.now, l.request(s, slot))
@@ -76,12 +89,6 @@ func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 		l.detectors.Dequeued(s.now, r.replica, slot)
 	}
 	l.detectors.Finished(s.now, l.request(s, slot))
-	return l.flush(s)
-}
-
-// close reports that the run is over.
-func (l *anomalyMonitor) close(s *simulation) error {
-	l.detectors.Close(s.now)
 	return l.flush(s)
 }
 
@@ -96,7 +103,7 @@ func (l *anomalyMonitor) flush(s *simulation) error {
 			at := &s.replicas[e.Replica]
 			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index
 		}
-		if err := s.trace.w.Any(&a); err != nil {
+		if err := l.w.Any(&a); err != nil {
 			return err
 		}
 	}

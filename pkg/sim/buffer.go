@@ -45,22 +45,22 @@ func clone(a *stream.Arrival) stream.Arrival {
 
 // replayFeed supplies a workload from memory. Several may share the workload.
 type replayFeed struct {
-	*workload
-	at      int // index of the next arrival
-	arrival stream.Arrival
+	workload *workload
+	at       int // index of the next arrival
+	arrival  stream.Arrival
 }
 
 func (f *replayFeed) next() (*stream.Arrival, int64, error) {
-	if f.at == len(f.arrivals) {
+	if f.at == len(f.workload.arrivals) {
 		return nil, 0, nil
 	}
-	f.arrival = f.arrivals[f.at]
+	f.arrival = f.workload.arrivals[f.at]
 	f.at++
-	return &f.arrival, f.positions[f.at-1], nil
+	return &f.arrival, f.workload.positions[f.at-1], nil
 }
 
 func (f *replayFeed) skip() (int64, error) {
-	n := int64(len(f.arrivals) - f.at + 1)
-	f.at = len(f.arrivals)
+	n := int64(len(f.workload.arrivals) - f.at + 1)
+	f.at = len(f.workload.arrivals)
 	return n, nil
 }

@@ -9,29 +9,45 @@ import (
 
 // checker verifies invariants during a run. It costs a look at every sequence of a replica at each
 // of its steps.
-type checker struct{ s *simulation }
+type checker struct{}
+
+func (checker) hooks() []hook { return []hook{onArrival, onBatch, onStepEnd, onFinal, onSessionEnd} }
+
+func (c checker) observe(s *simulation, h hook, i int32) error {
+	switch h {
+	case onArrival:
+		return c.call(s, s.request(i))
+	case onBatch, onStepEnd:
+		return c.replica(s, &s.replicas[i])
+	case onFinal:
+		return c.outcome(s.request(i))
+	case onSessionEnd:
+		return c.session(s, &s.sessions.open[i])
+	}
+	return nil
+}
 
 // replica checks the invariants of an engine, and the bound on pending events: two for each request
 // in flight, one for each replica, one for the next session, and the stale ones; slightly more with
 // flow control.
-func (c *checker) replica(r *replica) error {
+func (checker) replica(s *simulation, r *replica) error {
 	if err := r.engine.Check(); err != nil {
-		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", c.s.deployments[r.deployment].id, r.index,
-			c.s.now, err)
+		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", s.deployments[r.deployment].id, r.index,
+			s.now, err)
 	}
-	inFlight := len(c.s.slots) - len(c.s.freeSlots)
-	perRequest, others := 2, len(c.s.replicas)+1
-	if c.s.router.flows != nil { // a timeout, and drains of the queues
+	inFlight := len(s.requests.slots) - len(s.requests.free)
+	perRequest, others := 2, len(s.replicas)+1
+	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}
-	if n := c.s.queue.Len(); n > perRequest*inFlight+others+c.s.staleEvents {
+	if n := s.events.queue.Len(); n > perRequest*inFlight+others+s.events.stale {
 		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)
 	}
 	return nil
 }
 
 // outcome checks that the times of a request are in order and that its counts fit its state.
-func (c *checker) outcome(r *request) error {
+func (checker) outcome(r *request) error {
 	o := &r.out
 	last, name := o.ArrivalUS, "arrival_us"
 	for _, t := range []struct {
@@ -66,11 +82,11 @@ func (c *checker) outcome(r *request) error {
 
 // call checks that a session's model call was issued once, and after the steps before it had
 // completed.
-func (c *checker) call(r *request) error {
+func (checker) call(s *simulation, r *request) error {
 	if r.sessionSlot == missing {
 		return nil
 	}
-	v := &c.s.sessions.open[r.sessionSlot]
+	v := &s.sessions.open[r.sessionSlot]
 	step := &v.Steps[r.step]
 	for _, parent := range step.After {
 		switch p := &v.steps[parent]; {
@@ -80,8 +96,8 @@ func (c *checker) call(r *request) error {
 			return fmt.Errorf("check: request %q arrives before the completion of step %q", r.out.ID, v.Steps[parent].ID)
 		}
 	}
-	if at := v.steps[r.step].at + step.DelayUS; c.s.now != at || v.steps[r.step].arrived {
-		return fmt.Errorf("check: request %q arrives at %d µs; must arrive once, at %d", r.out.ID, c.s.now, at)
+	if at := v.steps[r.step].at + step.DelayUS; s.now != at || v.steps[r.step].arrived {
+		return fmt.Errorf("check: request %q arrives at %d µs; must arrive once, at %d", r.out.ID, s.now, at)
 	}
 	v.steps[r.step].arrived = true
 	return nil
@@ -89,14 +105,14 @@ func (c *checker) call(r *request) error {
 
 // session checks that a session ends with all its work done: every step whose parents completed was
 // issued, unless it lies beyond the end of the session or the horizon, and no other step was.
-func (c *checker) session(v *session) error {
+func (checker) session(s *simulation, v *session) error {
 	for k := range v.Steps {
 		p := &v.steps[k]
 		due := true
 		for _, parent := range v.Steps[k].After {
 			due = due && v.steps[parent].completed
 		}
-		beyond := p.at+v.Steps[k].DelayUS+v.Steps[k].LatencyUS > c.s.horizon || !v.UntilUS.IsZero() &&
+		beyond := p.at+v.Steps[k].DelayUS+v.Steps[k].LatencyUS > s.horizon || !v.UntilUS.IsZero() &&
 			p.at+v.Steps[k].DelayUS > des.Time(v.UntilUS)
 		switch {
 		case p.issued && !due:

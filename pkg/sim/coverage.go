@@ -11,6 +11,17 @@ import (
 // coverage is the range in which a deployment's coefficients were used.
 type coverage struct{ input, output, context hardware.Span }
 
+// coverages observes, by deployment, the range in which coefficients are used.
+type coverages []coverage
+
+func (coverages) hooks() []hook { return []hook{onSend} }
+
+func (c coverages) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
+	c[s.replicas[r.replica].deployment].add(r.out.InputTokens, r.out.OutputTokens)
+	return nil
+}
+
 // add records a request.
 func (u *coverage) add(input, output int64) {
 	u.input = widen(u.input, float64(input), float64(input))
@@ -29,14 +40,14 @@ func widen(s hardware.Span, lo, hi float64) hardware.Span {
 }
 
 // caveats are warnings about step times that were not measured: from a roofline, or extrapolated.
-func (s *simulation) caveats() (warnings []string) {
+func (c coverages) caveats(s *simulation) (warnings []string) {
 	for i := range s.deployments {
 		d := &s.deployments[i]
 		if d.isRoofline {
 			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are computed from a roofline, not measured",
 				d.id))
 		}
-		if beyond := s.extrapolation(d); beyond != "" {
+		if beyond := c.extrapolation(s, i); beyond != "" {
 			warnings = append(warnings, beyond)
 		}
 	}
@@ -45,11 +56,12 @@ func (s *simulation) caveats() (warnings []string) {
 
 // extrapolation says where a deployment's coefficients were used outside the range in which they
 // were measured; "" if nowhere.
-func (s *simulation) extrapolation(d *deployment) string {
+func (c coverages) extrapolation(s *simulation, deployment int) string {
+	d, used := &s.deployments[deployment], &c[deployment]
 	if d.measuredRange == nil {
 		return ""
 	}
-	r := hardware.Range{InputTokens: d.coverage.input, OutputTokens: d.coverage.output, ContextTokens: d.coverage.context}
+	r := hardware.Range{InputTokens: used.input, OutputTokens: used.output, ContextTokens: used.context}
 	for k := d.first; k < d.end; k++ {
 		e := s.replicas[k].engine.Stats()
 		r.DecodeSequences = widenMax(r.DecodeSequences, e.PeakDecode)

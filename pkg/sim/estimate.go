@@ -27,23 +27,32 @@ type estimate struct {
 	ttft, e2e, viewedE2E des.Time
 }
 
-// clairvoyant chooses the candidate with the lowest estimated E2E latency, using the true state and
-// the true output length.
-func (g *oracle) clairvoyant(s *simulation, r *request, v *policy.View) policy.Choice {
-	g.estimate(s, r, v)
-	best := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
-	for _, e := range g.estimates {
+// choose chooses the candidate with the lowest estimated E2E latency, using the true state and the
+// true output length. The policy is asked too, so that its state is that of a run without the oracle.
+func (g *oracle) choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
+	if _, err := (policyChooser{}).choose(s, slot, v); err != nil {
+		return policy.Choice{}, err
+	}
+	if err := s.notify(onRouting, slot); err != nil {
+		return policy.Choice{}, err
+	}
+	all := g.estimate(s, s.request(slot), v)
+	best := slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
+	for _, e := range all {
 		v.Trace.RecordLoad(e.candidate, float64(e.e2e)/1000)
 	}
-	return policy.Choice{Candidate: best.candidate, Score: float64(best.e2e) / 1000, Reason: "ends first"}
+	return policy.Choice{Candidate: best.candidate, Score: float64(best.e2e) / 1000, Reason: "ends first"}, nil
 }
 
-// estimate estimates each candidate at the time of the decision.
-func (g *oracle) estimate(s *simulation, r *request, v *policy.View) {
+func (g *oracle) clone() chooser { return &oracle{rates: slices.Clone(g.rates)} }
+
+// estimate estimates each candidate at the time of the decision. The result is valid until the next
+// call.
+func (g *oracle) estimate(s *simulation, r *request, v *policy.View) []estimate {
 	g.trueForecasts, g.viewedForecasts, g.estimates = g.trueForecasts[:0], g.viewedForecasts[:0], g.estimates[:0]
 	for i := range v.Replicas {
 		g.trueForecasts = append(g.trueForecasts, g.trueForecast(s, r, &v.Replicas[i]))
-		g.viewedForecasts = append(g.viewedForecasts, s.viewedForecast(&v.Replicas[i], r))
+		g.viewedForecasts = append(g.viewedForecasts, viewedForecast(s, &v.Replicas[i], r))
 	}
 	g.setConcurrentRates(s, v)
 	for i := range v.Replicas {
@@ -54,6 +63,7 @@ func (g *oracle) estimate(s *simulation, r *request, v *policy.View) {
 		_, viewed := g.viewedForecasts[i].Estimate(m, r.out.InputTokens, max(1, int64(r.predicted)))
 		g.estimates = append(g.estimates, estimate{i, c.Index, since + first, since + last, since + viewed})
 	}
+	return g.estimates
 }
 
 // trueForecast is the forecast of a candidate from its true state.
@@ -63,7 +73,7 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 	g.inTransit = g.inTransit[:0]
 	enqueued := s.now + m.Queueing(r.out.InputTokens)
 	for _, slot := range at.inTransit {
-		if q := &s.slots[slot]; q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
+		if q := s.request(slot); q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
 			g.inTransit = append(g.inTransit, engine.InTransit{Path: q.path, Input: int(q.out.InputTokens)})
 		}
 	}
@@ -72,9 +82,9 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 
 // viewedForecast is the forecast of a candidate from what the policy could know: the fields that it
 // saw, else the router's own count. Requests ahead are assumed to resemble the new one.
-func (s *simulation) viewedForecast(c *policy.Replica, r *request) engine.Forecast {
+func viewedForecast(s *simulation, c *policy.Replica, r *request) engine.Forecast {
 	d := &s.deployments[s.replicas[c.Index].deployment]
-	needs := s.router.routing
+	needs := s.router.needs.routing
 	maxSeqs := int64(s.replicas[c.Index].maxSeqs)
 	queued, running := max(0, int64(c.Inflight)-maxSeqs), min(int64(c.Inflight), maxSeqs)
 	if needs&policy.NeedQueueDepth != 0 {

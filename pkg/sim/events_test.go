@@ -27,24 +27,24 @@ func TestStaleEventsAreCounted(t *testing.T) {
 		must(err)
 		s, err := newSimulation(c, header.SLOClasses, mustSpecs(c), &Options{})
 		must(err)
-		s.arrivals, s.sink = arrivals, &metricsSink{Accumulator: metrics.New(nil)}
-		s.trace = &traceWriter{w: stream.NewWriter(&bytes.Buffer{}, true)}
+		s.feed = arrivals
+		s.observers.add(&metricsSink{Accumulator: metrics.New(nil)})
 		must(s.readNext())
 		maxStale := 0
 		check := func() error {
 			stale := 0
-			for e := range s.queue.All() {
+			for e := range s.events.queue.All() {
 				switch e.Kind() {
 				case stepEnd, flowDrain, sessionStart:
 				default:
-					if s.slots[e.Slot].position != e.Seq() {
+					if s.requests.slots[e.Slot].position != e.Seq() {
 						stale++
 					}
 				}
 			}
 			maxStale = max(maxStale, stale)
-			if s.staleEvents != stale {
-				return fmt.Errorf("%d stale events are counted at %d, and there are %d", s.staleEvents, s.now, stale)
+			if s.events.stale != stale {
+				return fmt.Errorf("%d stale events are counted at %d, and there are %d", s.events.stale, s.now, stale)
 			}
 			return nil
 		}

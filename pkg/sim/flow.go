@@ -1,60 +1,83 @@
 package sim
 
 import (
+	"slices"
+
+	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
-// Flow control: requests queue before routing while the replicas of their model are saturated.
+// flowControl queues requests before routing while the replicas of their model are saturated. Without
+// flow control it has no queues and sends them at once.
+type flowControl struct {
+	config cluster.FlowControl
+	queues []*policy.Flow // by model
+	// drainAt and refreshAt are the times of the next drains: after the other events of an instant,
+	// and after a snapshot refresh. They are negative if none is pending.
+	drainAt, refreshAt des.Time
+	stats              flowStats
+}
 
-// enqueueFlow queues a request until it can be sent, which may be at once. A request that would have
-// to wait in a full queue is rejected and counts as never admitted.
-func (s *simulation) enqueueFlow(slot int32) error {
-	r := &s.slots[slot]
+type flowStats struct{ queued, peak, rejected, expired int64 }
+
+// enqueue queues a request until it can be sent, which may be at once. A request that would have to
+// wait in a full queue is rejected and counts as never admitted.
+func (f *flowControl) enqueue(s *simulation, slot int32) error {
+	if len(f.queues) == 0 {
+		return s.send(slot)
+	}
+	r := s.request(slot)
 	model := r.model
-	f, c := s.router.flows[model], s.router.FlowControl
-	f.Push(slot, s.policyRequest(r))
+	queue := f.queues[model]
+	queue.Push(slot, s.router.views.policyRequest(r))
 	r.inFlowQueue = true
-	if err := s.drainFlow(model); err != nil {
+	if err := f.drain(s, model); err != nil {
 		return err
 	}
-	if r = &s.slots[slot]; !r.inFlowQueue {
+	if r = s.request(slot); !r.inFlowQueue {
 		return nil
 	}
-	candidates := len(s.reachable(r, 0))
-	if c.Capacity > 0 && f.Len() > c.Capacity {
-		s.router.flowStats.rejected++
-		s.removeFromFlow(slot)
-		s.countDeparted(r)
+	candidates := len(s.router.views.reachable(s, r, 0))
+	if f.config.Capacity > 0 && queue.Len() > f.config.Capacity {
+		f.stats.rejected++
+		f.remove(r, slot)
+		s.router.countInflight(r, -1)
 		r.out.AdmittedUS = stream.Never
-		if err := s.trace.verdict(s, r, stream.StageFlowControl, "reject", policy.Verdict{}, candidates); err != nil {
+		if err := f.decide(s, slot, "reject", candidates); err != nil {
 			return err
 		}
 		return s.drop(slot, stream.StateRejected, stream.ReasonAdmission)
 	}
-	s.router.flowStats.queued++
-	s.router.flowStats.peak = max(s.router.flowStats.peak, int64(f.Len()))
-	if c.TTLUS > 0 {
-		r.flowTimeout = s.now + c.TTLUS
-		s.queue.Push(des.NewEvent(r.flowTimeout, flowTimeout, r.position, slot))
+	f.stats.queued++
+	f.stats.peak = max(f.stats.peak, int64(queue.Len()))
+	if f.config.TTLUS > 0 {
+		r.flowTimeout = s.now + f.config.TTLUS
+		s.events.queue.Push(des.NewEvent(r.flowTimeout, flowTimeout, r.position, slot))
 	}
-	return s.trace.verdict(s, r, stream.StageFlowControl, "queue", policy.Verdict{}, candidates)
+	return f.decide(s, slot, "queue", candidates)
 }
 
-// drainFlow sends the requests that wait for a model while its replicas are not saturated.
-func (s *simulation) drainFlow(model int) error {
-	f := s.router.flows[model]
-	for f.Len() > 0 {
-		slot := f.First()
-		v := s.view(&s.slots[slot], policy.FlowNeeds)
-		if v.Saturation() >= s.router.FlowControl.Saturation {
-			s.scheduleDrainAtRefresh(v)
+// decide notifies observers of a decision of flow control.
+func (f *flowControl) decide(s *simulation, slot int32, verdict string, candidates int) error {
+	d := s.decisions.next(stream.StageFlowControl)
+	d.verdict, d.candidates, d.given = verdict, candidates, policy.Verdict{}
+	return s.notify(onDecision, slot)
+}
+
+// drain sends the requests that wait for a model while its replicas are not saturated.
+func (f *flowControl) drain(s *simulation, model int) error {
+	queue := f.queues[model]
+	for queue.Len() > 0 {
+		slot := queue.First()
+		v := s.router.views.view(s, s.request(slot), policy.FlowNeeds)
+		if v.Saturation() >= f.config.Saturation {
+			f.scheduleAtRefresh(s, v)
 			return nil
 		}
-		f.Pop()
-		r := &s.slots[slot]
-		r.inFlowQueue = false
+		queue.Pop()
+		s.request(slot).inFlowQueue = false
 		if err := s.send(slot); err != nil {
 			return err
 		}
@@ -62,76 +85,76 @@ func (s *simulation) drainFlow(model int) error {
 	return nil
 }
 
-// scheduleDrain drains the queues after the other events of this instant.
-func (s *simulation) scheduleDrain() {
-	if s.router.flows != nil {
-		s.pushDrain()
+// schedule drains the queues after the other events of this instant.
+func (f *flowControl) schedule(s *simulation) {
+	if len(f.queues) > 0 && f.drainAt != s.now {
+		f.drainAt = s.now
+		s.events.queue.Push(des.NewEvent(s.now, flowDrain, 0, missing))
 	}
 }
 
-func (s *simulation) pushDrain() {
-	if s.router.drainAt != s.now {
-		s.router.drainAt = s.now
-		s.queue.Push(des.NewEvent(s.now, flowDrain, 0, missing))
-	}
-}
-
-// scheduleDrainAtRefresh drains the queues again when a signal of saturation is next refreshed for
-// any replica in v.
-func (s *simulation) scheduleDrainAtRefresh(v *policy.View) {
-	o := s.telemetry
+// scheduleAtRefresh drains the queues again when a signal of saturation is next refreshed for any
+// replica in v.
+func (f *flowControl) scheduleAtRefresh(s *simulation, v *policy.View) {
 	next := noHorizon
-	for _, t := range o.periodic {
+	for _, t := range s.telemetry.periodic {
 		if policy.FlowNeeds.Has(t.field) {
 			next = min(next, s.now-s.now%t.us+t.us)
 		}
 	}
-	for _, t := range o.onDemand {
+	for _, t := range s.telemetry.onDemand {
 		if policy.FlowNeeds.Has(t.field) {
 			for i := range v.Replicas {
 				next = min(next, v.Replicas[i].Stats.TakenUS[t.field]+t.us)
 			}
 		}
 	}
-	if next == noHorizon || s.router.refreshAt > s.now && s.router.refreshAt <= next {
+	if next == noHorizon || f.refreshAt > s.now && f.refreshAt <= next {
 		return
 	}
-	s.router.refreshAt = next
-	s.queue.Push(des.NewEvent(next, flowDrain, 0, missing))
+	f.refreshAt = next
+	s.events.queue.Push(des.NewEvent(next, flowDrain, 0, missing))
 }
 
-// drainAllFlows drains all queues.
-func (s *simulation) drainAllFlows() error {
-	s.eventsDone, s.router.drainAt = true, -1
-	defer func() { s.eventsDone = false }()
-	for model := range s.router.flows {
-		if err := s.drainFlow(model); err != nil {
+// drainAll drains all queues.
+func (f *flowControl) drainAll(s *simulation) error {
+	s.events.instantDone, f.drainAt = true, -1
+	defer func() { s.events.instantDone = false }()
+	for model := range f.queues {
+		if err := f.drain(s, model); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// expireFlow times out a request that has waited too long.
-func (s *simulation) expireFlow(slot int32) error {
-	r := &s.slots[slot]
+// expire times out a request that has waited too long.
+func (f *flowControl) expire(s *simulation, slot int32) error {
+	r := s.request(slot)
 	r.flowTimeout = des.Time(stream.Never)
 	if !r.inFlowQueue {
 		return nil
 	}
-	s.router.flowStats.expired++
-	if err := s.trace.verdict(s, r, stream.StageFlowControl, stream.VerdictExpire, policy.Verdict{},
-		len(s.reachable(r, 0))); err != nil {
+	f.stats.expired++
+	if err := f.decide(s, slot, stream.VerdictExpire, len(s.router.views.reachable(s, r, 0))); err != nil {
 		return err
 	}
-	s.removeFromFlow(slot)
-	s.countDeparted(r)
+	f.remove(r, slot)
+	s.router.countInflight(r, -1)
 	return s.drop(slot, stream.StateTimedOut, stream.ReasonAdmissionDelay)
 }
 
-// removeFromFlow removes a request from its queue.
-func (s *simulation) removeFromFlow(slot int32) {
-	r := &s.slots[slot]
+// remove removes a request from its queue.
+func (f *flowControl) remove(r *request, slot int32) {
 	r.inFlowQueue = false
-	s.router.flows[r.model].Remove(slot, r.tenant)
+	f.queues[r.model].Remove(slot, r.tenant)
+}
+
+func (f *flowControl) clone() flowControl {
+	c := *f
+	c.queues = slices.Clone(f.queues)
+	for i := range c.queues {
+		c.queues[i] = c.queues[i].Clone()
+	}
+	return c
 }

@@ -82,20 +82,21 @@ deployments:
 	}
 }
 
-// start returns a simulation of the case, with the first arrival read, and its sink.
+// start returns a simulation of the case, with the first arrival read, and its results.
 func (k *workload) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *results) {
 	t.Helper()
 	s, err := newSimulation(c, classes, mustSpecs(c), &Options{Seed: 7})
 	must(err)
 	f := &results{}
-	s.arrivals, s.trace, s.sink = &replayFeed{workload: k}, &traceWriter{}, f
-	s.checker = &checker{s}
+	s.feed = &replayFeed{workload: k}
+	s.observers.add(f)
+	s.observers.add(checker{})
 	must(s.readNext())
 	return s, f
 }
 
 func (s *simulation) finishForTest() error {
-	s.eventLimit = 1 << 60
+	s.events.limit = 1 << 60
 	if err := s.run(func() error { return nil }); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func TestForkContinuesIdentically(t *testing.T) {
 			continue // a livelock: there is nothing to compare
 		}
 		s, got := k.start(t, c, classes)
-		s.eventLimit = int64(seed*7919) % (whole.eventCount + 1)
+		s.events.limit = int64(seed*7919) % (whole.events.count + 1)
 		must(s.run(func() error { return nil }))
 		before := slices.Clone(got.byPosition)
 		later := &results{}
@@ -134,7 +135,7 @@ func TestForkContinuesIdentically(t *testing.T) {
 			}
 		}
 		if diff := gocmp.Diff(want.byPosition, before, gocmp.AllowUnexported(result{})); diff != "" {
-			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.eventLimit, diff, c.Policies)
+			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.events.limit, diff, c.Policies)
 		}
 		forked++
 	}
@@ -165,8 +166,8 @@ func shareNothing(t *testing.T, a, b *simulation) {
 // immutable lists the ends of paths to data that does not change during a simulation, and to
 // policies, whose clones have their own test.
 var immutable = []string{
-	".models", ".arrivals", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
-	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane",
+	".models", ".feed", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
+	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".config", ".policies",
 }
 
 // walk calls visit for all memory that v refers to, and continues from there if visit returns true.

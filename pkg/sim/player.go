@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"blis/pkg/cluster"
-	"blis/pkg/engine"
 	"blis/pkg/latency"
 	"blis/pkg/stream"
 )
@@ -42,7 +41,8 @@ func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.sink, s.trace = &memoryFeed{requests: requests}, outcomeFunc(final), &traceWriter{}
+	s.feed = &memoryFeed{requests: requests}
+	s.observers.add(outcomeFunc(final))
 	if err := s.readNext(); err != nil {
 		return err
 	}
@@ -77,11 +77,13 @@ func (l *memoryFeed) skip() (int64, error) {
 	return int64(n + 1), nil // includes the last arrival of next
 }
 
-// outcomeFunc is a sink for outcomes only.
+// outcomeFunc observes outcomes only.
 type outcomeFunc func(i int, o *stream.Outcome)
 
-func (l outcomeFunc) addOutcome(position int64, o *stream.Outcome, _ stream.Micros) {
-	l(int(position), o)
+func (outcomeFunc) hooks() []hook { return []hook{onFinal} }
+
+func (f outcomeFunc) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
+	f(int(r.position), &r.out)
+	return nil
 }
-func (outcomeFunc) addSession(*stream.SessionOutcome) {}
-func (outcomeFunc) addGaps(*engine.StepResult)        {}

@@ -4,45 +4,30 @@ import (
 	"strings"
 
 	"blis/pkg/cluster"
+	"blis/pkg/des"
 	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
-// router is the state of the control plane: policies and counts.
+// router is the control plane: its policies and what it knows of requests.
 type router struct {
-	cluster.ControlPlane
-	*policy.Plane
-	stageNeeds
-	prefixState
-	flowControl
-	identities
-	counters
+	config   cluster.ControlPlane
+	policies *policy.Plane
+	needs    stageNeeds
+	chooser  chooser
+	prefixes prefixes
+	flow     flowControl
+	names    identities
+	traffic  counters
+	views    views
 }
 
-// stageNeeds are the inputs that the policies of the first stages need. Policies that decide nothing
+// stageNeeds are the inputs that the policies need, in all and by stage. Policies that decide nothing
 // are not evaluated: admission that admits all, constant priority, schedulers in arrival order.
 type stageNeeds struct {
-	admission, priority, routing      policy.Needs
+	all, admission, priority, routing policy.Needs
 	admitsAll, constantPriority, fcfs bool
 }
-
-// prefixState is the router's prefix index, nil if no policy needs it, and the evictions that have
-// not reached it, in order of time.
-type prefixState struct {
-	shadow  *policy.Shadow
-	reports []evictionReport
-}
-
-// flowControl holds the queues, one for each model (nil: no flow control), and the times of the next
-// drains: drainAt after events, refreshAt after a snapshot refresh. Both are negative if none is
-// pending.
-type flowControl struct {
-	flows              []*policy.Flow
-	drainAt, refreshAt int64
-	flowStats          flowStats
-}
-
-type flowStats struct{ queued, peak, rejected, expired int64 }
 
 // identities are the classes, tenants and sessions of requests. lastClass is the class of the last
 // request read.
@@ -57,7 +42,7 @@ type identities struct {
 // and completed requests, and output lengths.
 type counters struct {
 	inflight, delays   int64
-	tenantCount        int64 // with requests that have arrived; tenants may have one more, of a request only read
+	tenants            int64 // with requests that have arrived; one more may have been read
 	offered, completed eventRates
 	outputLengths      runningMean
 }
@@ -74,72 +59,48 @@ type runningMean struct{ sum, n int64 }
 func (m *runningMean) add(x int64) { m.sum += x; m.n++ }
 
 func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane) *router {
-	r := &router{ControlPlane: c.ControlPlane, Plane: plane,
-		stageNeeds: stageNeeds{plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(),
+	r := &router{config: c.ControlPlane, policies: plane, chooser: policyChooser{},
+		needs: stageNeeds{plane.Needs(), plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(),
 			policy.IsAlwaysAdmit(plane.Admission), policy.IsConstant(plane.Priority), policy.IsFCFS(plane.Scheduler)},
-		flowControl: flowControl{drainAt: -1, refreshAt: -1},
-		identities: identities{classes: map[string]*stream.SLOClass{}, tenantIDs: map[string]int32{},
-			sessionIDs: map[string]int32{}}}
+		flow: flowControl{drainAt: -1, refreshAt: -1}, views: views{requestOf: -1},
+		names: identities{classes: map[string]*stream.SLOClass{}, lastClass: &stream.SLOClass{Tier: policy.Standard},
+			tenantIDs: map[string]int32{}, sessionIDs: map[string]int32{}}}
+	if r.config.FlowControl != nil {
+		r.needs.all |= policy.FlowNeeds
+		r.flow.config = *r.config.FlowControl
+	}
 	for i := range stream.Classes {
-		r.classes[stream.Classes[i].Name] = &stream.Classes[i].Value
+		r.names.classes[stream.Classes[i].Name] = &stream.Classes[i].Value
 	}
 	for i := range classes {
-		r.classes[classes[i].Name] = &classes[i]
+		r.names.classes[classes[i].Name] = &classes[i]
 	}
-	r.lastClass = &stream.SLOClass{Tier: policy.Standard}
 	return r
-}
-
-// needs are the inputs of the policies and of flow control.
-func (r *router) needs() policy.Needs {
-	n := r.Plane.Needs()
-	if r.FlowControl != nil {
-		n |= policy.FlowNeeds
-	}
-	return n
 }
 
 // enrich adds what the control plane knows of a request that was just read. An unknown class has the
 // standard tier.
-func (s *simulation) enrich(q *request, in *stream.Request) {
-	r := s.router
-	if r.lastClass.Name != in.SLOClass { // usually that of the previous request
-		if r.lastClass = r.classes[in.SLOClass]; r.lastClass == nil {
-			r.lastClass = &stream.SLOClass{Name: strings.Clone(in.SLOClass), Tier: policy.Standard}
-			r.classes[r.lastClass.Name] = r.lastClass
+func (r *router) enrich(q *request, in *stream.Request) {
+	names := &r.names
+	if names.lastClass.Name != in.SLOClass { // usually that of the previous request
+		if names.lastClass = names.classes[in.SLOClass]; names.lastClass == nil {
+			names.lastClass = &stream.SLOClass{Name: strings.Clone(in.SLOClass), Tier: policy.Standard}
+			names.classes[names.lastClass.Name] = names.lastClass
 		}
 	}
-	q.class = r.lastClass
+	q.class = names.lastClass
 	q.tenant, q.session, q.predicted, q.turn = 0, missing, float64(in.PredictedOutputTokens), in.Turn
 	q.hints = [policy.MaxHints]float64{}
-	n := s.telemetry.needs
+	n := r.needs.all
 	if n&(policy.NeedTenant|policy.NeedPredicted) != 0 {
-		q.tenant = internID(r.tenantIDs, in.Tenant)
-		if int(q.tenant) == len(r.tenants) {
-			r.tenants = append(r.tenants, tenant{})
+		q.tenant = internID(names.tenantIDs, in.Tenant)
+		if int(q.tenant) == len(names.tenants) {
+			names.tenants = append(names.tenants, tenant{})
 		}
 	}
 	if n&policy.NeedSession != 0 && in.Session != "" {
-		q.session = internID(r.sessionIDs, in.Session)
+		q.session = internID(names.sessionIDs, in.Session)
 	}
-}
-
-// policyRequest returns what policies see of a request. Until admission its priority is that of its
-// class.
-func (s *simulation) policyRequest(q *request) *policy.Request {
-	k := &s.requestScratch
-	if s.requestScratchOf != q.position {
-		o := &q.out
-		*k = policy.Request{Tenant: o.Tenant, Class: o.SLOClass, Tier: q.class.Tier, Model: o.Model, Session: o.Session,
-			TenantID: q.tenant, SessionID: q.session, InputTokens: o.InputTokens, Predicted: q.predicted,
-			ArrivalUS: int64(o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS, Turn: q.turn}
-		s.requestScratchOf = q.position
-	}
-	k.Delays, k.Priority = q.out.Delays, q.out.Priority
-	if q.out.AdmittedUS.IsZero() {
-		k.Priority = q.class.Priority
-	}
-	return k
 }
 
 // internID returns the number of a name and assigns a new one if necessary.
@@ -153,46 +114,42 @@ func internID(of map[string]int32, name string) int32 {
 }
 
 // countArrival counts a request that arrives and predicts its output length.
-func (s *simulation) countArrival(q *request) {
-	r, n := s.router, s.telemetry.needs
+func (r *router) countArrival(q *request, now des.Time) {
+	n := r.needs.all
 	if n&policy.NeedClusterRates != 0 {
-		r.offered.add(s.now)
-		r.offered.prune(s.now)
+		r.traffic.offered.add(now)
+		r.traffic.offered.prune(now)
 	}
 	if n&(policy.NeedTenant|policy.NeedPredicted) == 0 {
 		return
 	}
-	t := &r.tenants[q.tenant]
+	t := &r.names.tenants[q.tenant]
 	if t.requests == 0 {
-		r.tenantCount++
+		r.traffic.tenants++
 	}
 	t.requests++
 	if n&policy.NeedRates != 0 {
-		t.rates.add(s.now)
-		t.rates.prune(s.now)
+		t.rates.add(now)
+		t.rates.prune(now)
 	}
 	if q.predicted == 0 && n&policy.NeedPredicted != 0 {
-		answers := &t.outputLengths
-		if answers.n == 0 {
-			answers = &r.outputLengths
+		lengths := &t.outputLengths
+		if lengths.n == 0 {
+			lengths = &r.traffic.outputLengths
 		}
-		if answers.n > 0 {
-			q.predicted = float64(answers.sum) / float64(answers.n)
+		if lengths.n > 0 {
+			q.predicted = float64(lengths.sum) / float64(lengths.n)
 		}
 	}
 }
 
-// countAdmitted counts a request that was admitted, countDeparted one that has left.
-func (s *simulation) countAdmitted(q *request) { s.countInflight(q, 1) }
-func (s *simulation) countDeparted(q *request) { s.countInflight(q, -1) }
-
-func (s *simulation) countInflight(q *request, n int64) {
-	r := s.router
-	r.inflight += n
-	if s.telemetry.needs&policy.NeedTenant == 0 {
+// countInflight counts n more admitted requests like q that have not left.
+func (r *router) countInflight(q *request, n int64) {
+	r.traffic.inflight += n
+	if r.needs.all&policy.NeedTenant == 0 {
 		return
 	}
-	t := &r.tenants[q.tenant]
+	t := &r.names.tenants[q.tenant]
 	t.active += n
 	if q.class.Tier == policy.Sheddable {
 		t.sheddable += n
@@ -200,14 +157,13 @@ func (s *simulation) countInflight(q *request, n int64) {
 }
 
 // countCompleted counts a request that has completed.
-func (s *simulation) countCompleted(q *request) {
-	r, n := s.router, s.telemetry.needs
-	if n&policy.NeedClusterRates != 0 {
-		r.completed.add(s.now)
-		r.completed.prune(s.now)
+func (r *router) countCompleted(q *request, now des.Time) {
+	if r.needs.all&policy.NeedClusterRates != 0 {
+		r.traffic.completed.add(now)
+		r.traffic.completed.prune(now)
 	}
-	if n&policy.NeedPredicted != 0 {
-		r.outputLengths.add(q.out.OutputTokens)
-		r.tenants[q.tenant].outputLengths.add(q.out.OutputTokens)
+	if r.needs.all&policy.NeedPredicted != 0 {
+		r.traffic.outputLengths.add(q.out.OutputTokens)
+		r.names.tenants[q.tenant].outputLengths.add(q.out.OutputTokens)
 	}
 }

@@ -178,28 +178,11 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.trace = a, &traceWriter{w: w, level: slices.Index(stream.TraceLevels, o.Trace)}
-	totals := &metricsSink{Accumulator: metrics.New(header.SLOClasses)}
-	s.sink = totals
-	workload := o.Counterfactual.attach(s, totals)
-	if s.trace.level >= traceDecisions {
-		totals.TrackAnomalies(anomaly.Detectors.Names())
-		s.anomalies = newAnomalyMonitor(len(s.replicas), totals.AddAnomaly)
-	}
-	if s.telemetry.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
-		totals.HasPrefixPrediction()
-	}
+	s.feed = a
 	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
 	}
-	if o.Check {
-		s.checker = &checker{s}
-	}
-	for _, class := range s.router.Classes {
-		if _, found := s.router.classes[class]; !found && class != "" {
-			o.warn(fmt.Sprintf("the policies refer to SLO class %q, which the workload does not define", class))
-		}
-	}
+	p := plugIn(s, header, w, &o)
 	// Read the first request before writing: an error record from upstream then replaces the run.
 	if err := s.readNext(); err != nil {
 		return err
@@ -213,35 +196,84 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	if err := s.close(); err != nil {
 		return err
 	}
-	if workload != nil {
-		if err := runAlternatives(ctx, c, specs, workload, s, header.SLOClasses, &o); err != nil {
+	if p.regrets.exact() {
+		base, err := newSimulation(c, header.SLOClasses, specs, &o)
+		if err != nil {
+			return err
+		}
+		base.horizon = s.horizon
+		p.regrets.warnUnknown(&o)
+		if err := p.regrets.resimulate(ctx, base, o.CounterfactualHorizon); err != nil {
 			return err
 		}
 	}
-	for _, warning := range a.reader.Warnings() {
+	if err := p.warn(s, a.reader, &o); err != nil {
+		return err
+	}
+	record := summary(s, p.metrics.Accumulator, p.used)
+	if record.Load, err = p.metrics.demand.load(c); err != nil {
+		return err
+	}
+	if err := w.Any(record); err != nil {
+		return err
+	}
+	return w.End(&stream.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
+}
+
+// plugins are the observers of a run that play needs after it.
+type plugins struct {
+	metrics *metricsSink
+	used    coverages
+	regrets *regretRecorder
+}
+
+// plugIn adds the observers that the options ask for, in the order of their records at one hook.
+func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
+	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)}, used: make(coverages, len(s.deployments))}
+	s.observers.add(p.metrics)
+	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
+		s.observers.add(p.used)
+	}
+	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
+	if o.Check {
+		s.observers.add(checker{})
+	}
+	level := slices.Index(stream.TraceLevels, o.Trace) // minimal, decisions, full
+	if level > 0 {
+		p.metrics.TrackAnomalies(anomaly.Detectors.Names())
+		s.observers.add(newAnomalyMonitor(len(s.replicas), w, p.metrics.AddAnomaly))
+		s.observers.add(&traceWriter{w: w, full: level > 1})
+	}
+	if s.router.needs.all&(policy.NeedShadow|policy.NeedCache) != 0 {
+		p.metrics.HasPrefixPrediction()
+	}
+	for _, class := range s.router.policies.Classes {
+		if _, found := s.router.names.classes[class]; !found && class != "" {
+			o.warn(fmt.Sprintf("the policies refer to SLO class %q, which the workload does not define", class))
+		}
+	}
+	return p
+}
+
+// warn reports the warnings of a finished run. With --strict those about the workload are errors.
+func (p *plugins) warn(s *simulation, workload *stream.Reader, o *Options) error {
+	for _, warning := range workload.Warnings() {
 		if o.Strict {
 			return errors.New(warning)
 		}
 		o.warn(warning)
 	}
-	if failed := s.control().Warning(); failed != "" {
+	if failed := control(s).Warning(); failed != "" {
 		o.warn(failed)
 	}
 	for i := range s.deployments {
-		if d := &s.deployments[i]; d.fromFile {
-			if beyond := s.extrapolation(d); beyond != "" {
+		if s.deployments[i].fromFile {
+			if beyond := p.used.extrapolation(s, i); beyond != "" {
 				o.warn(beyond)
 			}
 		}
 	}
-	summary := s.summary(totals.Accumulator)
-	if summary.Load, err = totals.demand.load(c); err != nil {
-		return err
-	}
-	if err := w.Any(summary); err != nil {
-		return err
-	}
-	return w.End(&stream.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
+	return nil
 }
 
 // runHeader describes everything that determines the run's bytes except the workload itself.

@@ -62,21 +62,21 @@ type parallelGroup struct {
 	after     uint64
 }
 
-// addSession adds a session, which begins at its arrival.
-func (s *simulation) addSession(a *stream.Arrival, position int64) {
-	i := int32(len(s.sessions.open))
-	if last := len(s.sessions.spare) - 1; last >= 0 {
-		i = s.sessions.spare[last]
-		s.sessions.spare = s.sessions.spare[:last]
+// add adds a session, which begins at its arrival.
+func (t *sessionTable) add(s *simulation, a *stream.Arrival, position int64) {
+	i := int32(len(t.open))
+	if last := len(t.spare) - 1; last >= 0 {
+		i = t.spare[last]
+		t.spare = t.spare[:last]
 	} else {
-		s.sessions.open = append(s.sessions.open, session{})
+		t.open = append(t.open, session{})
 	}
-	v := &s.sessions.open[i]
+	v := &t.open[i]
 	v.Session, a.Session = a.Session, v.Session // swap, so that both keep their buffers
 	v.position, v.inUse = position, true
-	v.prepare(&s.sessions)
-	s.openCount++
-	s.queue.Push(des.NewEvent(des.Time(v.ArrivalUS), sessionStart, position, i))
+	v.prepare(t)
+	s.requests.open++
+	s.events.queue.Push(des.NewEvent(des.Time(v.ArrivalUS), sessionStart, position, i))
 }
 
 // prepare sets up the state derived from the record.
@@ -145,25 +145,25 @@ func (v *session) group(k int) parallelGroup {
 	return parallelGroup{step.Name(), step.Iteration, after}
 }
 
-// startSession issues the steps without parents.
-func (s *simulation) startSession(i int32) error {
+// start issues the steps without parents.
+func (t *sessionTable) start(s *simulation, i int32) error {
 	if err := s.readNext(); err != nil { // may move the sessions
 		return err
 	}
-	v := &s.sessions.open[i]
+	v := &t.open[i]
 	for k := range v.Steps {
 		if len(v.Steps[k].After) == 0 {
-			if err := s.issueStep(i, k); err != nil {
+			if err := t.issueStep(s, i, k); err != nil {
 				return err
 			}
 		}
 	}
-	return s.endIfIdle(i)
+	return t.endIfIdle(s, i)
 }
 
 // issueStep issues a step whose parents have completed.
-func (s *simulation) issueStep(i int32, k int) error {
-	v := &s.sessions.open[i]
+func (t *sessionTable) issueStep(s *simulation, i int32, k int) error {
+	v := &t.open[i]
 	step, p := &v.Steps[k], &v.steps[k]
 	at := p.at + step.DelayUS
 	switch end := at + step.LatencyUS; {
@@ -179,19 +179,19 @@ func (s *simulation) issueStep(i int32, k int) error {
 		p.issued = true
 		v.out.Tools++
 		v.out.ToolUS += step.LatencyUS
-		return s.completeStep(i, k, end, step.LatencyUS)
+		return t.completeStep(s, i, k, end, step.LatencyUS)
 	}
 	p.issued = true
 	v.pendingCalls++
 	v.out.Offered++
-	s.makeCall(i, k, at)
+	t.makeCall(s, i, k, at)
 	return nil
 }
 
 // makeCall creates the request of a step, which arrives at the given time.
-func (s *simulation) makeCall(i int32, k int, at des.Time) {
-	v := &s.sessions.open[i]
-	step, q := &v.Steps[k], &s.sessions.callScratch
+func (t *sessionTable) makeCall(s *simulation, i int32, k int, at des.Time) {
+	v := &t.open[i]
+	step, q := &v.Steps[k], &t.callScratch
 	*q = stream.Request{ID: step.RequestID(v.ID), ArrivalUS: stream.Micros(at), InputTokens: step.InputTokens,
 		OutputTokens: step.OutputTokens,
 		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
@@ -200,15 +200,15 @@ func (s *simulation) makeCall(i int32, k int, at des.Time) {
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}
-	r := &s.slots[s.addRequest(q, v.position+int64(k))]
+	r := s.request(s.addRequest(q, v.position+int64(k)))
 	r.sessionSlot, r.step = i, int32(k)
 	r.out.Step, r.out.Iteration = step.Name(), step.Iteration
 }
 
 // completeStep records that a step completed for its client at the given time after took µs, and
 // issues the steps that waited for it.
-func (s *simulation) completeStep(i int32, k int, at des.Time, callUS int64) error {
-	v := &s.sessions.open[i]
+func (t *sessionTable) completeStep(s *simulation, i int32, k int, at des.Time, callUS int64) error {
+	v := &t.open[i]
 	p := &v.steps[k]
 	p.completed = true
 	p.criticalUS += callUS
@@ -219,7 +219,7 @@ func (s *simulation) completeStep(i int32, k int, at des.Time, callUS int64) err
 		c := &v.steps[child]
 		c.at, c.criticalUS = max(c.at, at), max(c.criticalUS, p.criticalUS)
 		if c.parents--; c.parents == 0 {
-			if err := s.issueStep(i, int(child)); err != nil {
+			if err := t.issueStep(s, i, int(child)); err != nil {
 				return err
 			}
 		}
@@ -228,8 +228,8 @@ func (s *simulation) completeStep(i int32, k int, at des.Time, callUS int64) err
 }
 
 // countCall counts a final request of a session.
-func (s *simulation) countCall(r *request) {
-	v := &s.sessions.open[r.sessionSlot]
+func (t *sessionTable) countCall(s *simulation, r *request) {
+	v := &t.open[r.sessionSlot]
 	v.pendingCalls--
 	v.missedTarget = v.missedTarget || r.out.SLOMet != nil && !*r.out.SLOMet
 	switch r.out.State {
@@ -248,38 +248,38 @@ func (s *simulation) countCall(r *request) {
 }
 
 // callFailed continues or ends a session after the request of step k ended now without completing.
-func (s *simulation) callFailed(i, k int32, r *stream.Outcome) error {
-	if r.State != stream.StateUnfinished && s.sessions.open[i].Persistent {
-		return s.callCompleted(i, k, r.ArrivalUS, stream.Micros(s.now))
+func (t *sessionTable) callFailed(s *simulation, i, k int32, r *stream.Outcome) error {
+	if r.State != stream.StateUnfinished && t.open[i].Persistent {
+		return t.callCompleted(s, i, k, r.ArrivalUS, stream.Micros(s.now))
 	}
-	return s.endIfIdle(i)
+	return t.endIfIdle(s, i)
 }
 
 // callCompleted continues a session after the request of step k, which its client saw from from to
 // to.
-func (s *simulation) callCompleted(i, k int32, arrived, completed stream.Micros) error {
-	if err := s.completeStep(i, int(k), des.Time(completed), int64(completed-arrived)); err != nil {
+func (t *sessionTable) callCompleted(s *simulation, i, k int32, arrived, completed stream.Micros) error {
+	if err := t.completeStep(s, i, int(k), des.Time(completed), int64(completed-arrived)); err != nil {
 		return err
 	}
-	return s.endIfIdle(i)
+	return t.endIfIdle(s, i)
 }
 
 // endIfIdle ends a session with nothing left to do. A session cut by the horizon ends with the run.
-func (s *simulation) endIfIdle(i int32) error {
-	v := &s.sessions.open[i]
+func (t *sessionTable) endIfIdle(s *simulation, i int32) error {
+	v := &t.open[i]
 	if v.pendingCalls > 0 {
 		return nil
 	}
-	s.openCount--
+	s.requests.open--
 	if v.cutByHorizon {
 		return nil
 	}
-	return s.endSession(i)
+	return t.end(s, i)
 }
 
-// endSession writes the outcome of a session and frees its slot.
-func (s *simulation) endSession(i int32) error {
-	v := &s.sessions.open[i]
+// end writes the outcome of a session and frees its slot.
+func (t *sessionTable) end(s *simulation, i int32) error {
+	v := &t.open[i]
 	o := &v.out
 	switch {
 	case o.Step != "":
@@ -289,34 +289,29 @@ func (s *simulation) endSession(i int32) error {
 	default:
 		o.State, o.CompletedUS = stream.StateCompleted, stream.Micros(v.last)
 	}
-	if s.checker != nil {
-		if err := s.checker.session(v); err != nil {
-			return err
-		}
-	}
-	if class := s.router.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
+	if class := s.router.names.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
 		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !v.missedTarget)
 	}
-	s.sink.addSession(o)
+	err := s.notify(onSessionEnd, i)
 	v.inUse = false
-	s.sessions.spare = append(s.sessions.spare, i)
-	return s.trace.session(o)
+	t.spare = append(t.spare, i)
+	return err
 }
 
-// closeSessions ends the sessions that the horizon cuts, by position.
-func (s *simulation) closeSessions() error {
+// close ends the sessions that the horizon cuts, by position.
+func (t *sessionTable) close(s *simulation) error {
 	var open []int32
-	for i := range s.sessions.open {
-		if s.sessions.open[i].inUse {
+	for i := range t.open {
+		if t.open[i].inUse {
 			open = append(open, int32(i))
 		}
 	}
 	slices.SortFunc(open, func(a, b int32) int {
-		return cmp.Compare(s.sessions.open[a].position, s.sessions.open[b].position)
+		return cmp.Compare(t.open[a].position, t.open[b].position)
 	})
 	for _, i := range open {
-		s.sessions.open[i].cutByHorizon = true
-		if err := s.endSession(i); err != nil {
+		t.open[i].cutByHorizon = true
+		if err := t.end(s, i); err != nil {
 			return err
 		}
 	}

@@ -41,9 +41,9 @@ type replica struct {
 	maxSeqs     int          // batch slots
 	// requests were sent to it; completed of them have completed.
 	requests, completed int64
-	// inTransit are the requests sent to it that have not reached its queue; maintained only if an
-	// oracle is used.
+	// inTransit are the requests sent to it that have not reached its queue.
 	inTransit []int32
+	result    *engine.StepResult // of its last step
 	jitter    jitter
 }
 
@@ -55,62 +55,80 @@ type deployment struct {
 	limits      limits
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
-	// measuredRange is the range in which its coefficients were measured, nil if unknown. coverage
-	// is the range in which they were used.
+	// measuredRange is the range in which its coefficients were measured, nil if unknown.
 	measuredRange *hardware.Range
-	coverage      coverage
 	// isRoofline: step times come from a roofline. fromFile: coefficients come from a user's file.
 	isRoofline, fromFile bool
 }
 
-// simulation is one run.
+// simulation is the kernel of a run: the clock, the stages of requests, the replicas and their steps.
+// Everything that only watches the run is an observer.
 type simulation struct {
+	now, horizon des.Time
+	events       eventQueue
+
 	deployments []deployment
 	replicas    []replica
 	// models lists the deployments of each model in file order.
-	models      []servedModel
-	router      *router
-	telemetry   *telemetry
-	tree        *kv.Tree
-	viewScratch policy.View
-	// requestScratch is what policies see of the request at position requestScratchOf.
-	requestScratch   policy.Request
-	requestScratchOf int64
-	localScratch     policy.Local
-	candidateScratch []policy.Replica
+	models    []servedModel
+	tree      *kv.Tree
+	router    *router
+	telemetry *telemetry
 
-	now          des.Time
-	firstArrival des.Time
-	horizon      des.Time
-	queue        des.Queue
-	// eventsDone: all events of this instant are done except the start of steps.
-	eventsDone  bool
-	readyToStep []int32 // idle replicas that may have work since this instant
+	feed     feed
+	requests requestTable
+	sessions sessionTable
+	counts   stream.Counts
 
-	slots     []request
-	freeSlots []int32
-	openCount int // requests and sessions that were read and are not final
-	sessions  sessionTable
-	// eventCount is the number of events so far, eventLimit their maximum.
-	eventCount, eventLimit int64
-	// staleEvents is the number of pending events of requests that are gone.
-	staleEvents int
-	// decisionCount is the number of decisions so far; override replaces one of them.
-	decisionCount int64
-	override      override
-	// oracle estimates the candidates of routing decisions, for regrets and for clairvoyant routing.
-	oracle      *oracle
-	regrets     *regretRecorder
-	clairvoyant bool
-	anomalies   *anomalyMonitor // nil with --trace minimal and in forks
-
-	arrivals       feed
-	segmentScratch []kv.Segment
-	counts         stream.Counts
-	sink           sink
-	trace          *traceWriter
-	checker        *checker // nil without --check
+	decisions decisions
+	observers observers
 }
+
+// eventQueue holds the pending events of a run.
+type eventQueue struct {
+	queue des.Queue
+	// ready are the idle replicas that may have work since this instant.
+	ready []int32
+	// instantDone: all events of this instant are done except the start of steps.
+	instantDone bool
+	// count is the number of events so far, limit their maximum.
+	count, limit int64
+	// stale is the number of pending events of requests that are gone.
+	stale        int
+	firstArrival des.Time
+}
+
+// decisions counts the decisions of the control plane. override replaces one of them.
+type decisions struct {
+	count    int64
+	override override
+	last     decision
+}
+
+// decision is a decision of the control plane about a request. Fields that its stage does not have
+// are left over from earlier decisions.
+type decision struct {
+	number int64
+	stage  string
+	// verdict and candidates, the number of replicas that could serve the request, are those of
+	// admission and flow control; given is what the admission policy said.
+	verdict    string
+	candidates int
+	given      policy.Verdict
+	rule       string        // that gave the priority
+	choice     policy.Choice // of routing
+	view       *policy.View  // of admission and routing
+}
+
+// next numbers a decision.
+func (d *decisions) next(stage string) *decision {
+	d.last.number, d.last.stage = d.count, stage
+	d.count++
+	return &d.last
+}
+
+// overridden reports whether the next decision is replaced.
+func (d *decisions) overridden() bool { return d.override.decision == d.count }
 
 type servedModel struct {
 	name        string
@@ -156,72 +174,59 @@ const maxClock = 1 << 52
 
 // newSimulation builds the cluster with idle, empty replicas.
 func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replicaSpec, o *Options) (*simulation, error) {
-	s := &simulation{clairvoyant: o.Clairvoyant, tree: kv.NewTree(), horizon: noHorizon, requestScratchOf: -1,
-		eventLimit: math.MaxInt64, override: override{decision: -1}}
 	plane, err := c.Plane(func(name string) uint64 { return dist.NewStream(o.Seed, name).Uint64() })
 	if err != nil {
 		return nil, err
 	}
-	s.router = newRouter(c, classes, plane)
-	var sizes []int
+	s := &simulation{horizon: noHorizon, events: eventQueue{limit: math.MaxInt64}, tree: kv.NewTree(),
+		router: newRouter(c, classes, plane), decisions: decisions{override: override{decision: -1}}}
+	if o.Clairvoyant {
+		s.router.chooser = &oracle{}
+	}
+	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
+		s.router.needs.all |= policy.NeedPredicted
+	}
 	for i := range c.Deployments {
-		d := &c.Deployments[i]
-		first := len(s.replicas)
-		for k := range d.Replicas {
-			cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize,
-				d.Engine.EnablePrefixCaching, specs[i].windowBlocks)
-			cfg := engineConfig(d, specs[i].window, o.ITL)
-			cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
-			jitter := specs[i].newJitter(k)
-			e := engine.New(cfg, jitter.wrap(specs[i].model), cache)
-			s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: stream.Index(k), maxSeqs: cfg.MaxNumSeqs,
-				jitter: jitter})
-			sizes = append(sizes, d.Engine.BlockSize)
-		}
-		s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: specs[i].model,
-			limits: limitsOf(d, specs[i].windowBlocks), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
-			measuredRange: d.Latency.Range, isRoofline: d.Latency.Model == "roofline", fromFile: d.FromFile()})
-		s.addModel(d.Model, i)
+		s.addDeployment(&c.Deployments[i], &specs[i], o.ITL)
 	}
-	if s.clairvoyant {
-		s.oracle = &oracle{}
-	}
-	s.setUpTelemetry(sizes, o.Counterfactual.enabled())
+	s.setUpRouter(c)
+	s.telemetry = newTelemetry(s)
+	s.telemetry.start(s)
 	return s, nil
 }
 
-// setUpTelemetry connects the router to the replicas, whose block sizes are given. With an oracle it
-// also predicts output lengths.
-func (s *simulation) setUpTelemetry(sizes []int, judged bool) {
+// addDeployment adds a deployment and its replicas.
+func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, keepGaps bool) {
+	i, first := len(s.deployments), len(s.replicas)
+	for k := range d.Replicas {
+		cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize,
+			d.Engine.EnablePrefixCaching, spec.windowBlocks)
+		cfg := engineConfig(d, spec.window, keepGaps)
+		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
+		jitter := spec.newJitter(k)
+		e := engine.New(cfg, jitter.wrap(spec.model), cache)
+		s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: stream.Index(k),
+			maxSeqs: cfg.MaxNumSeqs, jitter: jitter})
+	}
+	s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: spec.model,
+		limits: limitsOf(d, spec.windowBlocks), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+		measuredRange: d.Latency.Range, isRoofline: d.Latency.Model == "roofline", fromFile: d.FromFile()})
+	s.addModel(d.Model, i)
+}
+
+// setUpRouter adds the parts of the router that depend on the replicas.
+func (s *simulation) setUpRouter(c *cluster.Config) {
 	r := s.router
-	n := r.needs()
-	if judged {
-		n |= policy.NeedPredicted
+	if r.needs.all&policy.NeedShadow != 0 {
+		var blockSizes []int
+		for i := range s.replicas {
+			blockSizes = append(blockSizes, c.Deployments[s.replicas[i].deployment].Engine.BlockSize)
+		}
+		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
 	}
-	s.telemetry = newTelemetry(n, &r.Snapshots, len(s.replicas))
-	if n&policy.NeedShadow != 0 {
-		r.shadow = policy.NewShadow(s.tree, r.ShadowBlocks, sizes)
-	}
-	if r.FlowControl != nil {
+	if r.config.FlowControl != nil {
 		for range s.models {
-			r.flows = append(r.flows, policy.NewFlow(r.FlowControl.Order, r.FlowControl.Fairness == "round-robin"))
-		}
-	}
-	for i := range s.replicas {
-		e := s.replicas[i].engine
-		s.telemetry.stats[i].MaxSeqs = int32(s.replicas[i].maxSeqs)
-		s.watchCache(int32(i), e.Cache())
-		for f := range policy.Fields {
-			s.telemetry.stats[i].TakenUS[f] = policy.Fresh
-			if n.Has(f) {
-				s.sample(int32(i), f, 0)
-			}
-		}
-		for _, t := range s.telemetry.periodic {
-			s.telemetry.stats[i].TakenUS[t.field] = -1 // the first refresh is at 0
-		}
-		for _, t := range s.telemetry.onDemand {
-			s.telemetry.stats[i].TakenUS[t.field] = -t.us
+			r.flow.queues = append(r.flow.queues, policy.NewFlow(r.flow.config.Order, r.flow.config.Fairness == "round-robin"))
 		}
 	}
 }
@@ -239,14 +244,14 @@ func (s *simulation) addModel(model string, deployment int) {
 // the event limit is.
 func (s *simulation) run(stop func() error) error {
 	// All events at the instant of the last completion are processed.
-	for n := 0; (s.openCount > 0 || s.queue.Next() == s.now) && s.eventCount < s.eventLimit; n++ {
+	for n := 0; (s.requests.open > 0 || s.events.queue.Next() == s.now) && s.events.count < s.events.limit; n++ {
 		if n%4096 == 0 {
 			if err := stop(); err != nil {
 				return err
 			}
 		}
-		next := s.queue.Next()
-		if next > s.now && len(s.readyToStep) > 0 {
+		next := s.events.queue.Next()
+		if next > s.now && len(s.events.ready) > 0 {
 			if err := s.startSteps(); err != nil {
 				return err
 			}
@@ -255,14 +260,14 @@ func (s *simulation) run(stop func() error) error {
 		if next > s.horizon {
 			break
 		}
-		e := s.queue.Pop()
+		e := s.events.queue.Pop()
 		if e.At < s.now {
 			return fmt.Errorf("the next event is at %d µs, before the clock at %d µs", e.At, s.now)
 		}
 		if s.now = e.At; s.now > maxClock {
 			return fmt.Errorf("the clock passed %d µs (142 years); arrivals or coefficients are too large", int64(maxClock))
 		}
-		s.eventCount++
+		s.events.count++
 		if err := s.dispatch(e); err != nil {
 			return err
 		}
@@ -276,13 +281,12 @@ func (s *simulation) dispatch(e des.Event) error {
 	case stepEnd:
 		return s.finishStep(e.Slot)
 	case sessionStart:
-		return s.startSession(e.Slot)
+		return s.sessions.start(s, e.Slot)
 	case flowDrain:
-		return s.drainAllFlows()
+		return s.router.flow.drainAll(s)
 	}
-	r := &s.slots[e.Slot]
-	if r.position != e.Seq() { // the request is gone
-		s.staleEvents--
+	if s.request(e.Slot).position != e.Seq() { // the request is gone
+		s.events.stale--
 		return nil
 	}
 	switch e.Kind() {
@@ -291,13 +295,13 @@ func (s *simulation) dispatch(e des.Event) error {
 	case admission:
 		return s.admit(e.Slot)
 	case routing:
-		return s.route(e.Slot)
+		return s.router.flow.enqueue(s, e.Slot)
 	case enqueue:
-		s.enqueue(e.Slot)
+		return s.enqueue(e.Slot)
 	case deadline:
 		return s.expire(e.Slot)
 	case flowTimeout:
-		return s.expireFlow(e.Slot)
+		return s.router.flow.expire(s, e.Slot)
 	}
 	return nil
 }
@@ -305,10 +309,10 @@ func (s *simulation) dispatch(e des.Event) error {
 // schedule schedules the next stage of a request after a delay, or runs it at once if no other event
 // is pending at this instant.
 func (s *simulation) schedule(delay des.Time, kind uint8, slot int32) error {
-	e := des.NewEvent(s.now+delay, kind, s.slots[slot].position, slot)
-	if delay == 0 && s.queue.Next() > s.now {
+	e := des.NewEvent(s.now+delay, kind, s.request(slot).position, slot)
+	if delay == 0 && s.events.queue.Next() > s.now {
 		return s.dispatch(e)
 	}
-	s.queue.Push(e)
+	s.events.queue.Push(e)
 	return nil
 }

@@ -6,42 +6,37 @@ import (
 	"blis/pkg/stream"
 )
 
-// sink receives the results of a run.
-type sink interface {
-	// addOutcome takes the outcome of the request at a position, which ended now.
-	addOutcome(position int64, o *stream.Outcome, now stream.Micros)
-	addSession(o *stream.SessionOutcome)
-	// addGaps takes the inter-token latencies of the tokens of a step.
-	addGaps(*engine.StepResult)
-}
-
-// metricsSink collects the metrics of a run, and results if alternatives are compared with it.
+// metricsSink collects the metrics of a run.
 type metricsSink struct {
 	*metrics.Accumulator
-	results *results
-	demand  demand
+	demand demand
 }
 
-func (b *metricsSink) addOutcome(position int64, o *stream.Outcome, now stream.Micros) {
-	b.Add(o)
-	b.demand.add(o)
-	b.ExtendTo(now)
-	if b.results != nil {
-		b.results.addOutcome(position, o, now)
+func (m *metricsSink) hooks() []hook { return []hook{onTokens, onFinal, onSessionEnd} }
+
+func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
+	switch h {
+	case onTokens:
+		m.addGaps(s.replicas[i].result)
+	case onFinal:
+		o := &s.request(i).out
+		m.Add(o)
+		m.demand.add(o)
+		m.ExtendTo(stream.Micros(s.now))
+	case onSessionEnd:
+		m.AddSession(&s.sessions.open[i].out)
+		m.AddNotIssued(&s.sessions.open[i].out)
 	}
+	return nil
 }
 
-func (b *metricsSink) addSession(o *stream.SessionOutcome) {
-	b.AddSession(o)
-	b.AddNotIssued(o)
-}
-
-func (b *metricsSink) addGaps(e *engine.StepResult) {
+// addGaps adds the inter-token latencies of the tokens of a step.
+func (m *metricsSink) addGaps(e *engine.StepResult) {
 	if e.Decoding > 0 {
-		b.AddGaps(e.DecodeGap, int64(e.Decoding))
+		m.AddGaps(e.DecodeGap, int64(e.Decoding))
 	}
 	for _, gap := range e.Gaps {
-		b.AddGaps(gap, 1)
+		m.AddGaps(gap, 1)
 	}
 }
 
@@ -52,7 +47,7 @@ type result struct {
 	known, completed, met bool
 }
 
-// results is the sink of an alternative: the result of each request by position.
+// results observes the result of each request, by position.
 type results struct{ byPosition []result }
 
 // at is the result of the request at a position.
@@ -101,20 +96,22 @@ func (f *results) difference(others *results, counts func(position int) bool) (d
 	return d
 }
 
-func (f *results) addOutcome(position int64, o *stream.Outcome, _ stream.Micros) {
-	for int64(len(f.byPosition)) <= position {
+func (f *results) hooks() []hook { return []hook{onFinal} }
+
+func (f *results) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
+	o := &r.out
+	for int64(len(f.byPosition)) <= r.position {
 		f.byPosition = append(f.byPosition, result{})
 	}
-	x := result{ttft: stream.Never, e2e: stream.Never, known: true, completed: o.State == stream.StateCompleted,
+	own := result{ttft: stream.Never, e2e: stream.Never, known: true, completed: o.State == stream.StateCompleted,
 		met: o.SLOMet != nil && *o.SLOMet}
 	if !o.FirstTokenUS.IsZero() {
-		x.ttft = o.FirstTokenUS - o.ArrivalUS
+		own.ttft = o.FirstTokenUS - o.ArrivalUS
 	}
-	if x.completed {
-		x.e2e = o.CompletedUS - o.ArrivalUS
+	if own.completed {
+		own.e2e = o.CompletedUS - o.ArrivalUS
 	}
-	f.byPosition[position] = x
+	f.byPosition[r.position] = own
+	return nil
 }
-
-func (f *results) addSession(*stream.SessionOutcome) {}
-func (f *results) addGaps(*engine.StepResult)        {}

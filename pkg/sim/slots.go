@@ -8,18 +8,29 @@ import (
 
 // Requests live in slots from the time they are read until nothing refers to them.
 
+// requestTable holds the requests that have been read and have not left.
+type requestTable struct {
+	slots    []request
+	free     []int32 // slots
+	open     int     // requests and sessions that were read and are not final
+	segments []kv.Segment
+}
+
+// request returns the request in a slot, valid until the next one is read.
+func (s *simulation) request(slot int32) *request { return &s.requests.slots[slot] }
+
 // readNext reads the next request or session of the workload.
 func (s *simulation) readNext() error {
-	in, position, err := s.arrivals.next()
+	in, position, err := s.feed.next()
 	if in == nil || err != nil {
 		return err
 	}
 	if des.Time(*in.At()) > s.horizon {
-		s.counts.BeyondHorizon, err = s.arrivals.skip()
+		s.counts.BeyondHorizon, err = s.feed.skip()
 		return err
 	}
 	if in.IsSession {
-		s.addSession(in, position)
+		s.sessions.add(s, in, position)
 		return nil
 	}
 	s.addRequest(&in.Request, position)
@@ -28,9 +39,9 @@ func (s *simulation) readNext() error {
 
 // addRequest puts a request into a slot, which it returns, and schedules its arrival.
 func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
-	slot := s.newSlot()
-	s.openCount++
-	r := &s.slots[slot]
+	slot := s.requests.newSlot()
+	s.requests.open++
+	r := s.request(slot)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
@@ -41,43 +52,43 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 		Replica: stream.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.rejectReason = s.infeasible(r)
-	s.enrich(r, in)
+	s.router.enrich(r, in)
 	if r.rejectReason == "" {
-		r.path = s.resolvePrompt(r.path[:0], in)
+		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in)
 	}
-	s.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
+	s.events.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
 	return slot
 }
 
 // resolvePrompt maps the tokens of a prompt to nodes of the prefix tree.
-func (s *simulation) resolvePrompt(path kv.Path, in *stream.Request) kv.Path {
-	segments := s.segmentScratch[:0]
+func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Request) kv.Path {
+	segments := t.segments[:0]
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
 	}
-	s.segmentScratch = segments
-	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
+	t.segments = segments
+	return tree.Resolve(path, segments, int(in.InputTokens), in.ID)
 }
 
-func (s *simulation) newSlot() int32 {
-	if last := len(s.freeSlots) - 1; last >= 0 {
-		slot := s.freeSlots[last]
-		s.freeSlots = s.freeSlots[:last]
+func (t *requestTable) newSlot() int32 {
+	if last := len(t.free) - 1; last >= 0 {
+		slot := t.free[last]
+		t.free = t.free[:last]
 		return slot
 	}
-	s.slots = append(s.slots, request{})
-	return int32(len(s.slots) - 1)
+	t.slots = append(t.slots, request{})
+	return int32(len(t.slots) - 1)
 }
 
 // release frees the slot of a request that is final and has left its replica.
 func (s *simulation) release(slot int32) {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	if len(r.path) > 0 {
 		s.tree.Drop(r.path)
 		r.path = r.path[:0]
 	}
 	r.position = -1
-	s.freeSlots = append(s.freeSlots, slot)
+	s.requests.free = append(s.requests.free, slot)
 	stale := 0
 	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout} {
 		if pending >= s.now {
@@ -90,11 +101,11 @@ func (s *simulation) release(slot int32) {
 // countStale records that n more events of departed requests are pending. It removes all such events
 // from the queue when they are the majority.
 func (s *simulation) countStale(n int) {
-	if s.staleEvents += n; s.staleEvents > 1024 && s.staleEvents > s.queue.Len()/2 {
-		s.queue.Keep(func(e des.Event) bool {
+	if s.events.stale += n; s.events.stale > 1024 && s.events.stale > s.events.queue.Len()/2 {
+		s.events.queue.Keep(func(e des.Event) bool {
 			return e.Kind() == stepEnd || e.Kind() == flowDrain || e.Kind() == sessionStart ||
-				s.slots[e.Slot].position == e.Seq()
+				s.requests.slots[e.Slot].position == e.Seq()
 		})
-		s.staleEvents = 0
+		s.events.stale = 0
 	}
 }

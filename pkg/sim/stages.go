@@ -26,30 +26,28 @@ func (s *simulation) modelIndex(name string) int {
 
 // arrive offers a request to the cluster.
 func (s *simulation) arrive(slot int32) error {
-	if s.slots[slot].sessionSlot == missing {
+	if s.request(slot).sessionSlot == missing {
 		if err := s.readNext(); err != nil { // may move the slots
 			return err
 		}
 	}
-	r := &s.slots[slot]
+	r := s.request(slot)
 	if s.counts.Offered == 0 {
-		s.firstArrival = s.now
+		s.events.firstArrival = s.now
 	}
 	s.counts.Offered++
-	if s.checker != nil {
-		if err := s.checker.call(r); err != nil {
-			return err
-		}
+	if err := s.notify(onArrival, slot); err != nil {
+		return err
 	}
-	s.countArrival(r)
+	s.router.countArrival(r, s.now)
 	if r.rejectReason != "" {
 		r.deadline = des.Time(stream.Never)
 		return s.drop(slot, stream.StateRejected, r.rejectReason)
 	}
 	if r.deadline >= 0 {
-		s.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
+		s.events.queue.Push(des.NewEvent(r.deadline, deadline, r.position, slot))
 	}
-	return s.schedule(s.router.AdmissionLatencyUS, admission, slot)
+	return s.schedule(s.router.config.AdmissionLatencyUS, admission, slot)
 }
 
 // infeasible is why no deployment can ever serve the request: the reason of its model's first
@@ -74,26 +72,11 @@ func (s *simulation) infeasible(r *request) string {
 
 // admit applies the admission policy and gives an admitted request its priority.
 func (s *simulation) admit(slot int32) error {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	r.admissionDelayed = false
-	var v policy.Verdict
-	exhausted := false // no more delays are allowed
-	if !s.router.admitsAll {
-		view := s.view(r, s.router.admission)
-		v = s.router.Admission.Admit(view)
-		if s.override.decision == s.decisionCount {
-			v = s.override.verdict
-		}
-		verdict := v.Action.String()
-		if v.Action == policy.Delay && r.out.Delays >= int64(s.router.MaxDelays) {
-			exhausted, verdict, v.DelayUS = true, stream.VerdictExpire, 0
-		}
-		if err := s.trace.verdict(s, r, stream.StageAdmission, verdict, v, len(view.Replicas)); err != nil {
-			return err
-		}
-		if s.regrets != nil {
-			s.regrets.recordAdmission(s, r, view, v)
-		}
+	v, exhausted, err := s.verdict(slot)
+	if err != nil {
+		return err
 	}
 	switch {
 	case v.Action == policy.Reject:
@@ -101,21 +84,44 @@ func (s *simulation) admit(slot int32) error {
 	case exhausted:
 		return s.drop(slot, stream.StateTimedOut, stream.ReasonAdmissionDelay)
 	case v.Action == policy.Delay:
-		s.router.delays++
+		s.router.traffic.delays++
 		r.out.Delays++
 		r.admissionDelayed = true
 		return s.schedule(v.DelayUS, admission, slot)
 	}
-	s.countAdmitted(r)
-	if !s.router.constantPriority {
-		priority, rule := s.router.Priority.Priority(s.view(r, s.router.priority), &r.hints)
+	s.router.countInflight(r, 1)
+	if !s.router.needs.constantPriority {
+		view := s.router.views.view(s, r, s.router.needs.priority)
+		priority, rule := s.router.policies.Priority.Priority(view, &r.hints)
 		r.out.Priority = finite(priority)
-		if err := s.trace.priority(s, r, rule); err != nil {
+		d := s.decisions.next(stream.StagePriority)
+		d.rule = rule
+		if err := s.notify(onDecision, slot); err != nil {
 			return err
 		}
 	}
 	r.out.AdmittedUS = stream.Micros(s.now)
-	return s.schedule(s.router.RoutingLatencyUS, routing, slot)
+	return s.schedule(s.router.config.RoutingLatencyUS, routing, slot)
+}
+
+// verdict asks the admission policy. exhausted: it delays the request once more than allowed.
+func (s *simulation) verdict(slot int32) (v policy.Verdict, exhausted bool, err error) {
+	if s.router.needs.admitsAll {
+		return policy.Verdict{}, false, nil
+	}
+	r := s.request(slot)
+	view := s.router.views.view(s, r, s.router.needs.admission)
+	v = s.router.policies.Admission.Admit(view)
+	if s.decisions.overridden() {
+		v = s.decisions.override.verdict
+	}
+	d := s.decisions.next(stream.StageAdmission)
+	d.verdict, d.view, d.candidates = v.Action.String(), view, len(view.Replicas)
+	if v.Action == policy.Delay && r.out.Delays >= int64(s.router.config.MaxDelays) {
+		exhausted, d.verdict, v.DelayUS = true, stream.VerdictExpire, 0
+	}
+	d.given = v
+	return v, exhausted, s.notify(onDecision, slot)
 }
 
 // drop ends a request that no replica holds.
@@ -125,95 +131,75 @@ func (s *simulation) drop(slot int32, state, reason string) error {
 	return err
 }
 
-// route sends a request to a replica, or queues it in flow control.
-func (s *simulation) route(slot int32) error {
-	if s.router.flows != nil {
-		return s.enqueueFlow(slot)
-	}
-	return s.send(slot)
+// chooser picks the replica of a request among the candidates in the view.
+type chooser interface {
+	choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error)
+	// clone returns a chooser for a fork.
+	clone() chooser
 }
+
+// policyChooser asks the routing policy.
+type policyChooser struct{}
+
+func (policyChooser) choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
+	if err := s.notify(onRouting, slot); err != nil {
+		return policy.Choice{}, err
+	}
+	return s.router.policies.Routing.Route(v), nil
+}
+
+func (policyChooser) clone() chooser { return policyChooser{} }
 
 // send routes a request and sends it to its replica.
 func (s *simulation) send(slot int32) error {
-	r := &s.slots[slot]
-	v := s.view(r, s.router.routing)
-	v.Trace = s.trace.beginRouting(len(v.Replicas))
-	choice := s.router.Routing.Route(v)
-	if s.clairvoyant {
-		v.Trace = s.trace.beginRouting(len(v.Replicas))
-		choice = s.oracle.clairvoyant(s, r, v)
+	r := s.request(slot)
+	v := s.router.views.view(s, r, s.router.needs.routing)
+	choice, err := s.router.chooser.choose(s, slot, v)
+	if err != nil {
+		return err
 	}
-	v.Trace = nil
-	if s.override.decision == s.decisionCount {
-		choice.Candidate = s.override.candidate
+	if s.decisions.overridden() {
+		choice.Candidate = s.decisions.override.candidate
 	}
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
 	d := &s.deployments[target.deployment]
-	s.recordExpectedHits(r, &chosen, d)
+	s.router.prefixes.recordRouting(s, r, &chosen)
 	target.requests++
-	if s.oracle != nil {
-		target.inTransit = append(target.inTransit, slot)
-	}
-	if d.measuredRange != nil {
-		d.coverage.add(r.out.InputTokens, r.out.OutputTokens)
-	}
+	target.inTransit = append(target.inTransit, slot)
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = stream.Micros(s.now), d.id, target.index
-	if err := s.trace.routing(s, r, v, choice); err != nil {
+	decision := s.decisions.next(stream.StageRouting)
+	decision.view, decision.choice = v, choice
+	if err := s.notify(onDecision, slot); err != nil {
 		return err
 	}
 	s.telemetry.states[chosen.Index].Inflight++ // after the policy's view was recorded
-	if s.regrets != nil {
-		if err := s.regrets.recordRouting(s, r, v, choice); err != nil {
-			return err
-		}
+	if err := s.notify(onSend, slot); err != nil {
+		return err
 	}
 	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
 }
 
-// recordExpectedHits records how many prompt tokens the router expects to be cached at the chosen
-// replica: from its prefix index or, if it uses the true caches instead, from these. It adds the
-// prompt to the prefix index.
-func (s *simulation) recordExpectedHits(r *request, chosen *policy.Replica, d *deployment) {
-	needs, shadow := s.router.routing, s.router.shadow
-	matched := chosen.Matched
-	switch {
-	case needs&policy.NeedShadow != 0:
-	case needs&policy.NeedCache != 0:
-		matched = chosen.Cached
-	case shadow != nil: // chosen has what admission saw last
-		s.applyEvictions()
-		one := []policy.Replica{*chosen}
-		shadow.Match(r.path, int(r.out.InputTokens), one)
-		matched = one[0].Matched
-	default:
-		return
-	}
-	if shadow != nil {
-		shadow.RecordRouting(chosen.Index, r.path, int(r.out.InputTokens))
-	}
-	r.out.ExpectedCachedTokens = min(int64(matched)*d.limits.blockSize, d.limits.maxCachedTokens(r.out.InputTokens))
-}
-
 // enqueue hands a request to its replica.
-func (s *simulation) enqueue(slot int32) {
-	r := &s.slots[slot]
-	s.beforeChange(r.replica, s.eventsDone)
+func (s *simulation) enqueue(slot int32) error {
+	r := s.request(slot)
+	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
 	s.replicas[r.replica].removeInTransit(slot)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = stream.Micros(s.now)
 	order := 0.0
-	if !s.router.fcfs {
-		order = s.router.Scheduler.Order(s.local(r, r.replica))
+	if !s.router.needs.fcfs {
+		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, r.replica))
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
 		Output: int(r.out.OutputTokens), Order: order})
-	if s.anomalies != nil {
-		s.anomalies.enqueued(s, slot)
+	if err := s.notify(onEnqueue, slot); err != nil {
+		return err
 	}
-	s.afterChange(r.replica)
+	s.telemetry.afterChange(s, r.replica)
 	s.markReady(r.replica)
+	return nil
 }
 
 // removeInTransit removes a request from those in transit to the replica.
@@ -225,23 +211,23 @@ func (p *replica) removeInTransit(slot int32) {
 
 // preemptionScore ranks a running request of a replica for preemption.
 func (s *simulation) preemptionScore(slot, replica int32, p engine.Progress) float64 {
-	l := s.local(&s.slots[slot], replica)
+	l := s.router.views.local(s, s.request(slot), replica)
 	l.Sequence = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
-	return s.router.Preemption.PreemptionScore(l)
+	return s.router.policies.Preemption.PreemptionScore(l)
 }
 
 // expire ends a request at its deadline, whatever its stage.
 func (s *simulation) expire(slot int32) error {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	r.deadline = des.Time(stream.Never)
 	reason := stream.ReasonDeadline
 	switch {
 	case r.engineSeq != missing:
 		return s.abort(slot)
 	case r.inFlowQueue:
-		s.removeFromFlow(slot)
+		s.router.flow.remove(r, slot)
 	default:
-		s.staleEvents++ // its next stage, once it is gone
+		s.events.stale++ // its next stage, once it is gone
 	}
 	if r.admissionDelayed {
 		reason = stream.ReasonAdmissionDelay
@@ -251,26 +237,26 @@ func (s *simulation) expire(slot int32) error {
 		s.replicas[r.replica].removeInTransit(slot)
 	}
 	if !r.out.AdmittedUS.IsZero() {
-		s.countDeparted(r)
+		s.router.countInflight(r, -1)
 	}
 	return s.drop(slot, stream.StateTimedOut, reason)
 }
 
 // abort ends a request at its deadline that a replica holds.
 func (s *simulation) abort(slot int32) error {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	at := r.replica
-	s.beforeChange(at, s.eventsDone)
+	s.telemetry.beforeChange(s, at, s.events.instantDone)
 	e := s.replicas[at].engine
 	partial, removed := e.Abort(r.engineSeq)
 	r.recordResult(&partial)
-	s.afterChange(at)
+	s.telemetry.afterChange(s, at)
 	if err := s.finalize(slot, stream.StateTimedOut, stream.ReasonDeadline); err != nil {
 		return err
 	}
 	if removed { // else it leaves when its step ends
 		s.depart(at, slot)
-		s.scheduleDrain()
+		s.router.flow.schedule(s)
 	}
 	return nil
 }
@@ -278,7 +264,7 @@ func (s *simulation) abort(slot int32) error {
 // depart counts a request that has left its replica.
 func (s *simulation) depart(replica, slot int32) {
 	s.telemetry.states[replica].Inflight--
-	s.countDeparted(&s.slots[slot])
+	s.router.countInflight(s.request(slot), -1)
 	s.release(slot)
 }
 
@@ -293,9 +279,9 @@ func (r *request) recordResult(res *engine.Result) {
 
 // finalize makes a request final and writes its outcome.
 func (s *simulation) finalize(slot int32, state, reason string) error {
-	r := &s.slots[slot]
+	r := s.request(slot)
 	r.isFinal = true
-	s.openCount--
+	s.requests.open--
 	o := &r.out
 	o.State, o.Reason = state, reason
 	r.endPreemption(s.now)
@@ -313,46 +299,32 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	case stream.StateUnfinished:
 		s.counts.Unfinished++
 	}
-	s.sink.addOutcome(r.position, o, stream.Micros(s.now))
-	if s.regrets != nil {
-		s.regrets.recordEnd(r)
-	}
-	if s.checker != nil {
-		if err := s.checker.outcome(r); err != nil {
-			return err
-		}
-	}
-	if s.anomalies != nil {
-		if err := s.anomalies.finished(s, slot); err != nil {
-			return err
-		}
-	}
-	if err := s.trace.outcome(o); err != nil || r.sessionSlot == missing {
+	if err := s.notify(onFinal, slot); err != nil || r.sessionSlot == missing {
 		return err
 	}
-	s.countCall(r)
+	s.sessions.countCall(s, r)
 	if state == stream.StateCompleted { // callCompleted does the rest
 		return nil
 	}
-	return s.callFailed(r.sessionSlot, r.step, o) // may move the slots
+	return s.sessions.callFailed(s, r.sessionSlot, r.step, o) // may move the slots
 }
 
 // close ends the run: requests that are not final are unfinished.
 func (s *simulation) close() error {
 	var open []int32
-	for slot := range s.slots {
-		r := &s.slots[slot]
+	for slot := range s.requests.slots {
+		r := &s.requests.slots[slot]
 		// In a fork the horizon may precede the last arrival read.
 		if r.position >= 0 && !r.isFinal && des.Time(r.out.ArrivalUS) <= s.horizon {
 			open = append(open, int32(slot))
 		}
 	}
-	slices.SortFunc(open, func(a, b int32) int { return cmp.Compare(s.slots[a].position, s.slots[b].position) })
+	slices.SortFunc(open, func(a, b int32) int { return cmp.Compare(s.requests.slots[a].position, s.requests.slots[b].position) })
 	if s.horizon != noHorizon && len(open) > 0 {
 		s.now = s.horizon
 	}
 	for _, slot := range open {
-		r := &s.slots[slot]
+		r := s.request(slot)
 		if r.engineSeq != missing {
 			partial, _ := s.replicas[r.replica].engine.Abort(r.engineSeq)
 			r.recordResult(&partial)
@@ -361,16 +333,14 @@ func (s *simulation) close() error {
 			return err
 		}
 	}
-	if err := s.closeSessions(); err != nil {
+	if err := s.sessions.close(s); err != nil {
 		return err
 	}
 	for i := range s.replicas {
 		s.replicas[i].engine.Stop(s.now)
 	}
-	if s.anomalies != nil {
-		if err := s.anomalies.close(s); err != nil {
-			return err
-		}
+	if err := s.notify(onClose, missing); err != nil {
+		return err
 	}
 	c := &s.counts
 	if sum := c.Completed + c.Rejected + c.TimedOut + c.Failed + c.Unfinished; sum != c.Offered {

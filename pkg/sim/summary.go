@@ -6,7 +6,7 @@ import (
 )
 
 // summary is the metrics record of the finished run. Replicas are up from the first arrival on.
-func (s *simulation) summary(all *metrics.Accumulator) *metrics.Record {
+func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.Record {
 	for i := range s.replicas {
 		r := &s.replicas[i]
 		d := &s.deployments[r.deployment]
@@ -17,27 +17,27 @@ func (s *simulation) summary(all *metrics.Accumulator) *metrics.Record {
 			CachedTokens: e.CachedTokens,
 			Preemptions:  e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
-			UpUS: s.now - s.firstArrival, BusyUS: e.BusyUS})
+			UpUS: s.now - s.events.firstArrival, BusyUS: e.BusyUS})
 	}
-	all.SetControl(s.control())
+	all.SetControl(control(s))
 	raw := all.Raw()
-	raw.Warnings = append(s.caveats(), raw.Warnings...)
+	raw.Warnings = append(used.caveats(s), raw.Warnings...)
 	return &metrics.Record{Kind: stream.KindMetrics, Raw: *raw}
 }
 
 // control is the summary of the control plane, nil if it is empty.
-func (s *simulation) control() *metrics.Control {
-	c := &metrics.Control{Delays: s.router.delays}
+func control(s *simulation) *metrics.Control {
+	c := &metrics.Control{Delays: s.router.traffic.delays}
 	nonEmpty := c.Delays > 0
-	if o := s.telemetry; o.reads > 0 {
-		c.SignalAgeMS = &metrics.Age{Mean: float64(o.ageUS) / float64(o.reads) / 1000, Max: float64(o.oldest) / 1000}
+	if a := s.telemetry.ages; a.count > 0 {
+		c.SignalAgeMS = &metrics.Age{Mean: float64(a.sum) / float64(a.count) / 1000, Max: float64(a.oldest) / 1000}
 		nonEmpty = true
 	}
-	if f := s.router.flowStats; s.router.flows != nil {
+	if f := s.router.flow.stats; len(s.router.flow.queues) > 0 {
 		c.Flow = &metrics.Flow{Queued: f.queued, Peak: f.peak, Rejected: f.rejected, Expired: f.expired}
 		nonEmpty = true
 	}
-	for _, r := range s.router.Rules() {
+	for _, r := range s.router.policies.Rules() {
 		c.Rules = append(c.Rules, metrics.Rule{Path: r.Path, Rule: r.Source, Evaluated: r.Evaluated, Hits: r.Hits,
 			Failed: r.Failed})
 		c.Fallbacks += r.Failed

@@ -44,7 +44,7 @@ var broken = []mutation{
 	{"a step that ends at a deadline comes before it", "sim/sim.go",
 		"\tstepEnd\n\tdeadline\n", "\tdeadline\n\tstepEnd\n"},
 	{"a request enqueued as a step starts is in that step", "sim/sim.go",
-		"if next > s.now && len(s.readyToStep) > 0 {", "if len(s.readyToStep) > 0 {"},
+		"if next > s.now && len(s.events.ready) > 0 {", "if len(s.events.ready) > 0 {"},
 	{"an aborted running request keeps its blocks until the step ends", "engine/abort.go",
 		"\tif e.inFlight {\n\t\treturn r, false\n\t}\n", ""},
 	{"a single token is prefill unless there is output before it", "engine/step.go",
@@ -123,7 +123,7 @@ var broken = []mutation{
 	{"the positions of a session's steps are consecutive", "sim/sessions.go",
 		"v.position+int64(k))]", "v.position+int64(len(v.Steps)-1-k))]"},
 	{"a session cut by the horizon does not keep the run going", "sim/sessions.go",
-		"\ts.openCount--\n\tif v.cutByHorizon {\n\t\treturn nil\n\t}\n", "\tif v.cutByHorizon {\n\t\treturn nil\n\t}\n\ts.openCount--\n"},
+		"\ts.requests.open--\n\tif v.cutByHorizon {\n\t\treturn nil\n\t}\n", "\tif v.cutByHorizon {\n\t\treturn nil\n\t}\n\ts.requests.open--\n"},
 	// The other switches.
 	{"a full reservation counts all tokens", "engine/step.go",
 		"reserve = tokens\n", "reserve = cached + n\n"},

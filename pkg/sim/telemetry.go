@@ -1,10 +1,11 @@
 package sim
 
 import (
+	"slices"
+
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/kv"
-	"blis/pkg/latency"
 	"blis/pkg/policy"
 )
 
@@ -15,7 +16,6 @@ import (
 // instant except the start of steps. These reads are not events: they happen just before a replica
 // changes or is viewed, which gives the same values since nothing changed in between.
 type telemetry struct {
-	needs    policy.Needs
 	states   []policy.Replica // by replica
 	stats    []policy.Stats
 	counters []replicaCounters // by replica
@@ -25,13 +25,19 @@ type telemetry struct {
 	periodic, onDemand []refreshInterval
 	// refreshOnView: a view must refresh some fields.
 	refreshOnView bool
-	// reads counts stale fields viewed, ageUS sums their ages, oldest is the maximum.
-	reads         int64
-	ageUS, oldest int64
-	// read are fields of replica readOf, sampled at readAt, that are not in the trace yet.
-	read   []policy.Field
-	readOf int32
-	readAt des.Time
+	ages          fieldAges
+	// read are fields that observers have not been told yet.
+	read fieldReads
+}
+
+// fieldAges counts the stale fields viewed and sums their ages in µs.
+type fieldAges struct{ count, sum, oldest int64 }
+
+// fieldReads are fields of a replica that were read at the same time.
+type fieldReads struct {
+	fields  []policy.Field
+	replica int32
+	at      des.Time
 }
 
 type refreshInterval struct {
@@ -49,11 +55,40 @@ type replicaCounters struct {
 // stepWeight is the weight of the newest step in the mean step time.
 const stepWeight = 0.1
 
-func newTelemetry(n policy.Needs, s *cluster.Snapshots, replicas int) *telemetry {
-	o := &telemetry{needs: n, stats: make([]policy.Stats, replicas), counters: make([]replicaCounters, replicas)}
-	for i := range replicas {
+// newTelemetry makes the first snapshots of the replicas.
+func newTelemetry(s *simulation) *telemetry {
+	n := len(s.replicas)
+	o := &telemetry{stats: make([]policy.Stats, n), counters: make([]replicaCounters, n)}
+	for i := range n {
 		o.states = append(o.states, policy.Replica{Index: int32(i), Stats: &o.stats[i]})
 	}
+	o.setIntervals(s.router.needs.all, &s.router.config.Snapshots)
+	return o
+}
+
+// start samples all needed fields.
+func (o *telemetry) start(s *simulation) {
+	for i := range s.replicas {
+		stats := &o.stats[i]
+		stats.MaxSeqs = int32(s.replicas[i].maxSeqs)
+		watchCache(s, int32(i), s.replicas[i].engine.Cache())
+		for f := range policy.Fields {
+			stats.TakenUS[f] = policy.Fresh
+			if s.router.needs.all.Has(f) {
+				o.sample(s, int32(i), f, 0)
+			}
+		}
+		for _, t := range o.periodic {
+			stats.TakenUS[t.field] = -1 // the first refresh is at 0
+		}
+		for _, t := range o.onDemand {
+			stats.TakenUS[t.field] = -t.us
+		}
+	}
+}
+
+// setIntervals sorts the needed fields by how they are refreshed.
+func (o *telemetry) setIntervals(n policy.Needs, s *cluster.Snapshots) {
 	for k, refresh := range s.Fields() {
 		f := policy.Field(k)
 		if !n.Has(f) {
@@ -71,97 +106,103 @@ func newTelemetry(n policy.Needs, s *cluster.Snapshots, replicas int) *telemetry
 		}
 	}
 	o.refreshOnView = len(o.late)+len(o.periodic)+len(o.onDemand) > 0
-	return o
 }
 
 // beforeChange must be called before replica i changes or is viewed: it makes the periodic reads
 // since the last call. eventsDone includes those of this instant.
-func (s *simulation) beforeChange(i int32, eventsDone bool) {
-	if len(s.telemetry.periodic) > 0 {
-		s.readPeriodic(i, eventsDone)
+func (o *telemetry) beforeChange(s *simulation, i int32, eventsDone bool) {
+	if len(o.periodic) > 0 {
+		o.readPeriodic(s, i, eventsDone)
 	}
 }
 
-func (s *simulation) readPeriodic(i int32, eventsDone bool) {
-	for _, t := range s.telemetry.periodic {
+func (o *telemetry) readPeriodic(s *simulation, i int32, eventsDone bool) {
+	for _, t := range o.periodic {
 		at := s.now - s.now%t.us
 		if at == s.now && !eventsDone {
 			at -= t.us
 		}
-		if taken := &s.telemetry.stats[i].TakenUS[t.field]; at > *taken {
+		if taken := &o.stats[i].TakenUS[t.field]; at > *taken {
 			*taken = at
-			s.sample(i, t.field, at)
-			s.noteRead(i, t.field, at)
+			o.sample(s, i, t.field, at)
+			o.noteRead(s, i, t.field, at)
 		}
 	}
-	s.flushReads()
+	o.flushReads(s)
 }
 
-// noteRead records the reading of a field for the trace.
-func (s *simulation) noteRead(i int32, f policy.Field, at des.Time) {
-	if s.trace.level < traceFull {
+// noteRead notes the reading of a field for observers.
+func (o *telemetry) noteRead(s *simulation, i int32, f policy.Field, at des.Time) {
+	if len(s.observers[onSnapshot]) == 0 {
 		return
 	}
-	o := s.telemetry
-	if len(o.read) > 0 && (o.readAt != at || o.readOf != i) {
-		s.flushReads()
+	if len(o.read.fields) > 0 && (o.read.at != at || o.read.replica != i) {
+		o.flushReads(s)
 	}
-	o.read, o.readAt, o.readOf = append(o.read, f), at, i
+	o.read.fields, o.read.at, o.read.replica = append(o.read.fields, f), at, i
 }
 
-// flushReads writes the recorded reads.
-func (s *simulation) flushReads() {
-	if o := s.telemetry; len(o.read) > 0 {
-		s.trace.snapshot(s, o.readOf, o.readAt, o.read)
-		o.read = o.read[:0]
+// flushReads notifies observers of the noted reads.
+func (o *telemetry) flushReads(s *simulation) {
+	if len(o.read.fields) > 0 {
+		s.notify(onSnapshot, o.read.replica)
+		o.read.fields = o.read.fields[:0]
 	}
 }
 
 // afterChange must be called after replica i has changed.
-func (s *simulation) afterChange(i int32) {
-	if len(s.telemetry.eager) > 0 {
-		s.sampleEager(i)
+func (o *telemetry) afterChange(s *simulation, i int32) {
+	if len(o.eager) > 0 {
+		o.sampleEager(s, i)
 	}
 }
 
-func (s *simulation) sampleEager(i int32) {
-	for _, f := range s.telemetry.eager {
-		s.sample(i, f, s.now)
+func (o *telemetry) sampleEager(s *simulation, i int32) {
+	for _, f := range o.eager {
+		o.sample(s, i, f, s.now)
+	}
+}
+
+// refreshAll refreshes replicas first to end-1 for a view with these needs.
+func (o *telemetry) refreshAll(s *simulation, first, end int, needs policy.Needs) {
+	if o.refreshOnView && needs&policy.NeedsSnapshot != 0 {
+		for i := first; i < end; i++ {
+			o.refresh(s, int32(i), needs)
+		}
 	}
 }
 
 // refresh updates the fields of replica i that are in needs for a view, and counts their ages.
-func (s *simulation) refresh(i int32, needs policy.Needs) {
-	o := s.telemetry
-	s.beforeChange(i, s.eventsDone)
+func (o *telemetry) refresh(s *simulation, i int32, needs policy.Needs) {
+	o.beforeChange(s, i, s.events.instantDone)
 	for _, f := range o.late {
 		if needs.Has(f) {
-			s.sample(i, f, s.now)
+			o.sample(s, i, f, s.now)
 		}
 	}
 	for _, t := range o.onDemand {
 		if taken := &o.stats[i].TakenUS[t.field]; needs.Has(t.field) && s.now-*taken >= t.us {
 			*taken = s.now
-			s.sample(i, t.field, s.now)
-			s.noteRead(i, t.field, s.now)
+			o.sample(s, i, t.field, s.now)
+			o.noteRead(s, i, t.field, s.now)
 		}
 	}
-	s.flushReads()
+	o.flushReads(s)
 	for _, list := range [...][]refreshInterval{o.periodic, o.onDemand} {
 		for _, t := range list {
 			if needs.Has(t.field) {
 				age := s.now - max(0, o.stats[i].TakenUS[t.field])
-				o.reads++
-				o.ageUS += age
-				o.oldest = max(o.oldest, age)
+				o.ages.count++
+				o.ages.sum += age
+				o.ages.oldest = max(o.ages.oldest, age)
 			}
 		}
 	}
 }
 
 // sample reads field f of replica i as of time at.
-func (s *simulation) sample(i int32, f policy.Field, at des.Time) {
-	r, stats, counters := &s.telemetry.states[i], &s.telemetry.stats[i], &s.telemetry.counters[i]
+func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) {
+	r, stats, counters := &o.states[i], &o.stats[i], &o.counters[i]
 	e := s.replicas[i].engine
 	switch f {
 	case policy.FieldQueueDepth:
@@ -197,14 +238,18 @@ func (o *telemetry) recordStep(i int32, us des.Time) {
 	o.stats[i].StepUS = c.stepUS
 }
 
-// estimate fills in the time that each candidate needs to compute a prompt alone.
-func (s *simulation) estimate(v *policy.View, input int64) {
-	for i := range v.Replicas {
-		r := &v.Replicas[i]
-		d := &s.deployments[s.replicas[r.Index].deployment]
-		cached := min(int64(r.Matched)*d.limits.blockSize, d.limits.maxCachedTokens(input))
-		n := input - cached
-		b := latency.Batch{Prefill: n, Chunks: 1, PriorContext: cached, Pairs: n*cached + n*(n+1)/2}
-		r.Stats.PrefillUS = float64(d.model.Step(b))
+// clone returns an independent copy for clones of the replicas.
+func (o *telemetry) clone(replicas []replica) *telemetry {
+	c := *o
+	c.read = fieldReads{}
+	c.states, c.stats, c.counters = slices.Clone(o.states), slices.Clone(o.stats), slices.Clone(o.counters)
+	for i := range c.states {
+		c.states[i].Stats = &c.stats[i]
+		counters := &c.counters[i]
+		counters.hits, counters.ttft, counters.tpot = counters.hits.clone(), counters.ttft.clone(), counters.tpot.clone()
+		if counters.image != nil {
+			counters.image = counters.image.Clone(replicas[i].engine.Cache())
+		}
 	}
+	return &c
 }

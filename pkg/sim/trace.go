@@ -5,94 +5,70 @@ import (
 	"slices"
 	"strconv"
 
-	"blis/pkg/des"
 	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
-// Trace levels, as indices into stream.TraceLevels.
-const (
-	traceDecisions = 1
-	traceFull      = 2
-)
-
-// traceWriter writes the records of a trace level.
+// traceWriter observes what the records of a trace level contain.
 type traceWriter struct {
-	w     *stream.Writer
-	level int
-	// routingTrace is where routers record how they choose. The rest is scratch.
-	routingTrace policy.Trace
-	id, reason   []byte
-	order        []int
-	considered   []stream.Candidate
-	terms        []float64
+	w    *stream.Writer
+	full bool
+	// routing is where routers record how they choose. The rest is scratch.
+	routing    policy.Trace
+	reason     []byte
+	order      []int
+	considered []stream.Candidate
+	terms      []float64
 }
 
-func (o *traceWriter) outcome(r *stream.Outcome) error {
-	if o.level < traceDecisions {
-		return nil
+func (o *traceWriter) hooks() []hook {
+	at := []hook{onRouting, onDecision, onFinal, onSessionEnd}
+	if o.full {
+		at = append(at, onBatch, onTokens, onSnapshot)
 	}
-	return o.w.Outcome(r)
+	return at
 }
 
-func (o *traceWriter) session(r *stream.SessionOutcome) error {
-	if o.level < traceDecisions {
-		return nil
+func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
+	switch h {
+	case onRouting:
+		o.routing.Reset(len(s.router.views.current.Replicas))
+		s.router.views.current.Trace = &o.routing
+	case onDecision:
+		return o.decision(s, s.request(i), &s.decisions.last)
+	case onFinal:
+		return o.w.Outcome(&s.request(i).out)
+	case onSessionEnd:
+		return o.w.Any(&s.sessions.open[i].out)
+	case onBatch:
+		return o.preemptions(s, &s.replicas[i])
+	case onTokens:
+		return o.step(s, &s.replicas[i])
+	case onSnapshot:
+		o.snapshot(s, &s.telemetry.read)
 	}
-	return o.w.Any(r)
+	return nil
 }
 
-// verdict records a decision about r other than routing. candidates is the number of replicas that
-// could serve r.
-func (o *traceWriter) verdict(s *simulation, r *request, stage, verdict string, v policy.Verdict,
-	candidates int) error {
-	id := s.decisionCount
-	s.decisionCount++
-	if o.level < traceDecisions {
-		return nil
+// decision records a decision about r. Outcomes refer to the id of the routing decision.
+func (o *traceWriter) decision(s *simulation, r *request, d *decision) error {
+	x := stream.Decision{ID: decisionID(d.number), Stage: d.stage, AtUS: stream.Micros(s.now), Request: r.out.ID,
+		Replica: stream.Nowhere}
+	switch d.stage {
+	case stream.StagePriority:
+		x.Score, x.Rule = r.out.Priority, d.rule
+	case stream.StageRouting:
+		r.out.Decision = x.ID
+		x.Deployment, x.Replica, x.Score = r.out.Deployment, r.out.Replica, finite(d.choice.Score)
+		x.Candidates, x.ExpectedCachedTokens = int64(len(d.view.Replicas)), r.out.ExpectedCachedTokens
+		x.Reason, x.Rule = d.choice.Reason, d.choice.Rule
+		x.Scorers, x.Considered = o.routing.Scorers, o.consideredCandidates(s, d.view, d.choice)
+	default:
+		o.reason = d.given.Reason.Append(o.reason[:0])
+		x.Verdict, x.Reason, x.Rule, x.DelayUS = d.verdict, string(o.reason), d.given.DecidedBy, d.given.DelayUS
+		x.Candidates = int64(d.candidates)
 	}
-	o.reason = v.Reason.Append(o.reason[:0])
-	return o.w.Decision(&stream.Decision{ID: o.decisionID(id), Stage: stage, AtUS: stream.Micros(s.now), Request: r.out.ID,
-		Verdict: verdict, Reason: string(o.reason), Rule: v.DecidedBy, DelayUS: v.DelayUS, Replica: stream.Nowhere,
-		Candidates: int64(candidates)})
-}
-
-// priority records the priority that r was given, and the rule that gave it.
-func (o *traceWriter) priority(s *simulation, r *request, rule string) error {
-	id := s.decisionCount
-	s.decisionCount++
-	if o.level < traceDecisions {
-		return nil
-	}
-	return o.w.Decision(&stream.Decision{ID: o.decisionID(id), Stage: stream.StagePriority, AtUS: stream.Micros(s.now),
-		Request: r.out.ID,
-		Replica: stream.Nowhere, Score: r.out.Priority, Rule: rule})
-}
-
-// routing records the choice of r's replica among the candidates in the view.
-func (o *traceWriter) routing(s *simulation, r *request, v *policy.View, c policy.Choice) error {
-	id := s.decisionCount
-	s.decisionCount++
-	if o.level < traceDecisions {
-		return nil
-	}
-	r.out.Decision = o.decisionID(id)
-	score := finite(c.Score)
-	return o.w.Decision(&stream.Decision{ID: r.out.Decision, Stage: stream.StageRouting, AtUS: stream.Micros(s.now),
-		Request:    r.out.ID,
-		Deployment: r.out.Deployment, Replica: r.out.Replica, Score: score, Candidates: int64(len(v.Replicas)),
-		Reason: c.Reason, Rule: c.Rule, ExpectedCachedTokens: r.out.ExpectedCachedTokens,
-		Scorers: o.routingTrace.Scorers, Considered: o.consideredCandidates(s, v, c)})
-}
-
-// beginRouting returns the record of how a router chooses, nil if the trace level does not include
-// it.
-func (o *traceWriter) beginRouting(candidates int) *policy.Trace {
-	if o.level < traceDecisions {
-		return nil
-	}
-	o.routingTrace.Reset(candidates)
-	return &o.routingTrace
+	return o.w.Decision(&x)
 }
 
 // maxConsidered is the number of candidates in a routing decision below trace level full.
@@ -100,10 +76,10 @@ const maxConsidered = 4
 
 // consideredCandidates returns the best candidates of a routing decision as the policy saw them.
 func (o *traceWriter) consideredCandidates(s *simulation, v *policy.View, c policy.Choice) []stream.Candidate {
-	a, n := &o.routingTrace, len(v.Replicas)
+	a, n := &o.routing, len(v.Replicas)
 	o.order, o.considered, o.terms = o.order[:0], o.considered[:0], o.terms[:0]
 	limit := maxConsidered
-	if o.level >= traceFull {
+	if o.full {
 		limit = n
 	}
 	for i := range n {
@@ -141,7 +117,7 @@ func ranksBefore(a *policy.Trace, v *policy.View, i, k, chosen int) bool {
 
 // candidate is a replica as the routing policy saw it.
 func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Candidate {
-	a, r, n := &o.routingTrace, &v.Replicas[i], len(v.Replicas)
+	a, r, n := &o.routing, &v.Replicas[i], len(v.Replicas)
 	at := &s.replicas[r.Index]
 	c := stream.NewCandidate(s.deployments[at.deployment].id, at.index)
 	c.Filtered, c.Inflight = a.Filtered[i], stream.Index(r.Inflight)
@@ -162,7 +138,7 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 
 // fillViewed fills in the signals that the routing policy read.
 func (s *simulation) fillViewed(c *stream.Candidate, r *policy.Replica) {
-	needs := s.router.routing
+	needs := s.router.needs.routing
 	if needs&policy.NeedQueueDepth != 0 {
 		c.QueueDepth = stream.Index(r.QueueDepth)
 	}
@@ -207,27 +183,26 @@ func fillStatistics(c *stream.Candidate, stats *policy.Stats, needs policy.Needs
 	}
 }
 
-// preemptions records the requests preempted by a replica.
-func (o *traceWriter) preemptions(s *simulation, r *replica, tags []int32) error {
-	if o.level < traceFull {
-		return nil
-	}
-	for _, tag := range tags {
-		err := o.w.Any(&stream.Preemption{Kind: stream.KindPreemption, AtUS: stream.Micros(s.now),
-			Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.slots[tag].out.ID})
-		if err != nil {
-			return err
+// preemptions records the requests preempted by a replica that has just started a step.
+func (o *traceWriter) preemptions(s *simulation, r *replica) error {
+	for _, step := range r.engine.Formed() {
+		for _, tag := range step.Preempted {
+			err := o.w.Any(&stream.Preemption{Kind: stream.KindPreemption, AtUS: stream.Micros(s.now),
+				Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.request(tag).out.ID})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// snapshot records the fields of replica i that were read at a time. Errors are sticky in the
+// snapshot records fields that the router read. Errors are sticky in the
 // writer: its next call returns them.
-func (o *traceWriter) snapshot(s *simulation, i int32, at des.Time, fields []policy.Field) {
-	r, state, stats := &s.replicas[i], &s.telemetry.states[i], &s.telemetry.stats[i]
-	x := stream.NewSnapshot(stream.Micros(at), s.deployments[r.deployment].id, r.index)
-	for _, f := range fields {
+func (o *traceWriter) snapshot(s *simulation, read *fieldReads) {
+	r, state, stats := &s.replicas[read.replica], &s.telemetry.states[read.replica], &s.telemetry.stats[read.replica]
+	x := stream.NewSnapshot(stream.Micros(read.at), s.deployments[r.deployment].id, r.index)
+	for _, f := range read.fields {
 		switch f {
 		case policy.FieldQueueDepth:
 			x.QueueDepth = stream.Index(state.QueueDepth)
@@ -253,56 +228,19 @@ func (o *traceWriter) snapshot(s *simulation, i int32, at des.Time, fields []pol
 // finite clamps x to finite numbers, since JSON has no infinity.
 func finite(x float64) float64 { return min(max(x, -math.MaxFloat64), math.MaxFloat64) }
 
-// decisionID is the id of a decision.
-func (o *traceWriter) decisionID(n int64) string {
-	o.id = appendDecisionID(o.id[:0], n)
-	return string(o.id)
-}
-
 const decisionPrefix = "dec-"
 
-// appendDecisionID appends an id with at least six digits: dec-000042.
-func appendDecisionID(b []byte, n int64) []byte {
-	b = append(b, decisionPrefix...)
+// decisionID is the id of a decision, with at least six digits: dec-000042.
+func decisionID(n int64) string {
+	b := append(make([]byte, 0, 24), decisionPrefix...)
 	for limit := int64(100000); n < limit && limit > 1; limit /= 10 {
 		b = append(b, '0')
 	}
-	return strconv.AppendInt(b, n, 10)
-}
-
-// estimatedRegret records the estimates for the candidates of the last decision, best first.
-func (o *traceWriter) estimatedRegret(s *simulation, r *request, all []estimate, top, chosen int, hindsightUS,
-	avoidableUS des.Time) error {
-	if o.level < traceDecisions {
-		return nil
-	}
-	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
-	g := stream.Regret{Kind: stream.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: stream.StageRouting,
-		Method: stream.MethodEstimated, HindsightMS: ms(hindsightUS), AvoidableMS: ms(avoidableUS)}
-	for i, e := range all {
-		if i >= top && e.candidate != chosen {
-			continue
-		}
-		at := &s.replicas[e.replica]
-		g.Alternatives = append(g.Alternatives, stream.Alternative{Deployment: s.deployments[at.deployment].id,
-			Replica: at.index,
-			Chosen:  e.candidate == chosen, TTFTMS: ms(e.ttft), E2EMS: ms(e.e2e), ViewMS: ms(e.viewedE2E)})
-	}
-	return o.w.Any(&g)
-}
-
-// exactRegret records what the alternatives of a decision change.
-func (o *traceWriter) exactRegret(d *decision, alternatives []stream.Alternative) error {
-	return o.w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: o.decisionID(d.number), Request: d.request,
-		Stage:  d.stage,
-		Method: stream.MethodExact, Alternatives: alternatives})
+	return string(strconv.AppendInt(b, n, 10))
 }
 
 // step records the step of a replica that has just ended.
 func (o *traceWriter) step(s *simulation, r *replica) error {
-	if o.level < traceFull {
-		return nil
-	}
 	step := r.engine.Step()
 	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,

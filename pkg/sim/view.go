@@ -1,88 +1,122 @@
 package sim
 
-import "blis/pkg/policy"
+import (
+	"blis/pkg/kv"
+	"blis/pkg/latency"
+	"blis/pkg/policy"
+)
+
+// views are what policies see, built anew for each call of a policy.
+type views struct {
+	current policy.View
+	// request is what policies see of the request at position requestOf.
+	request    policy.Request
+	requestOf  int64
+	scheduler  policy.Local
+	candidates []policy.Replica
+}
 
 // view returns the policies' view of a request and its candidates, filled in as needs says.
-func (s *simulation) view(q *request, needs policy.Needs) *policy.View {
-	r, v := s.router, &s.viewScratch
-	v.NowUS, v.Request = s.now, nil
+func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View {
+	r, v := s.router, &w.current
+	v.NowUS, v.Request, v.Trace = s.now, nil, nil
 	if needs&policy.NeedRequest != 0 {
-		v.Request = s.policyRequest(q)
+		v.Request = w.policyRequest(q)
 	}
-	v.Replicas = s.reachable(q, needs)
-	v.Cluster.Inflight = r.inflight
+	v.Replicas = w.reachable(s, q, needs)
+	v.Cluster.Inflight = r.traffic.inflight
 	if needs&policy.NeedTenant != 0 {
-		t := &r.tenants[q.tenant]
+		t := &r.names.tenants[q.tenant]
 		v.Tenant = policy.Tenant{Requests: t.requests, Active: t.active, ActiveSheddable: t.sheddable}
-		v.Cluster.Tenants = r.tenantCount
+		v.Cluster.Tenants = r.traffic.tenants
 		if needs&policy.NeedRates != 0 {
 			v.Tenant.Rate, v.Tenant.Burst = t.rates.perSecond(1, s.now), t.rates.burst(s.now)
 		}
 	}
 	if needs&policy.NeedClusterRates != 0 {
-		v.Cluster.Rate, v.Cluster.Throughput = r.offered.perSecond(1, s.now), r.completed.perSecond(1, s.now)
+		v.Cluster.Rate, v.Cluster.Throughput = r.traffic.offered.perSecond(1, s.now), r.traffic.completed.perSecond(1, s.now)
 	}
 	if needs&policy.NeedShadow != 0 {
-		s.applyEvictions()
-		r.shadow.Match(q.path, int(q.out.InputTokens), v.Replicas)
+		r.prefixes.match(s, q.path, q.out.InputTokens, v.Replicas)
 	}
 	if needs&policy.NeedCache != 0 {
-		s.matchCaches(q, v.Replicas)
+		matchCaches(s, q.path, int(q.out.InputTokens), v.Replicas)
 	}
 	if needs&policy.NeedEstimate != 0 {
-		s.estimate(v, q.out.InputTokens)
+		estimatePrefill(s, q.out.InputTokens, v.Replicas)
 	}
 	return v
 }
 
-// matchCaches fills in the prompt blocks found in the candidates' caches, as of their last refresh.
-func (s *simulation) matchCaches(q *request, candidates []policy.Replica) {
-	for i := range candidates {
-		r := &candidates[i]
-		cache, input := s.replicas[r.Index].engine.Cache(), int(q.out.InputTokens)
-		r.Blocks = int32(input / cache.BlockSize())
-		if image := s.telemetry.counters[r.Index].image; image != nil {
-			r.Cached = int32(image.Match(q.path, input) / cache.BlockSize())
-		} else {
-			r.Cached = int32(cache.Match(q.path, input) / cache.BlockSize())
-		}
+// policyRequest returns what policies see of a request. Until admission its priority is that of its
+// class.
+func (w *views) policyRequest(q *request) *policy.Request {
+	k := &w.request
+	if w.requestOf != q.position {
+		o := &q.out
+		*k = policy.Request{Tenant: o.Tenant, Class: o.SLOClass, Tier: q.class.Tier, Model: o.Model, Session: o.Session,
+			TenantID: q.tenant, SessionID: q.session, InputTokens: o.InputTokens, Predicted: q.predicted,
+			ArrivalUS: int64(o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS, Turn: q.turn}
+		w.requestOf = q.position
 	}
+	k.Delays, k.Priority = q.out.Delays, q.out.Priority
+	if q.out.AdmittedUS.IsZero() {
+		k.Priority = q.class.Priority
+	}
+	return k
 }
 
 // reachable returns the states of the replicas that can hold the request, with the fields in needs
 // refreshed.
-func (s *simulation) reachable(r *request, needs policy.Needs) []policy.Replica {
+func (w *views) reachable(s *simulation, r *request, needs policy.Needs) []policy.Replica {
 	deployments := s.models[r.model].deployments
 	if len(deployments) == 1 {
 		d := &s.deployments[deployments[0]]
-		s.refreshDeployment(d, needs)
+		s.telemetry.refreshAll(s, d.first, d.end, needs)
 		return s.telemetry.states[d.first:d.end]
 	}
-	s.candidateScratch = s.candidateScratch[:0]
+	w.candidates = w.candidates[:0]
 	for _, i := range deployments {
 		if d := &s.deployments[i]; d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens) == "" {
-			s.refreshDeployment(d, needs)
-			s.candidateScratch = append(s.candidateScratch, s.telemetry.states[d.first:d.end]...)
+			s.telemetry.refreshAll(s, d.first, d.end, needs)
+			w.candidates = append(w.candidates, s.telemetry.states[d.first:d.end]...)
 		}
 	}
-	return s.candidateScratch
-}
-
-// refreshDeployment refreshes the replicas of a deployment.
-func (s *simulation) refreshDeployment(d *deployment, needs policy.Needs) {
-	if s.telemetry.refreshOnView && needs&policy.NeedsSnapshot != 0 {
-		for i := d.first; i < d.end; i++ {
-			s.refresh(int32(i), needs)
-		}
-	}
+	return w.candidates
 }
 
 // local returns the view of a request that a replica's scheduler has.
-func (s *simulation) local(q *request, i int32) *policy.Local {
+func (w *views) local(s *simulation, q *request, i int32) *policy.Local {
 	e := s.replicas[i].engine
 	free, total := e.Cache().Free(), e.Cache().Total()
-	s.localScratch = policy.Local{NowUS: s.now, Request: s.policyRequest(q), Hints: q.hints,
+	w.scheduler = policy.Local{NowUS: s.now, Request: w.policyRequest(q), Hints: q.hints,
 		Replica: policy.Snapshot{QueueDepth: int32(e.Waiting()), Running: int32(e.Running()), FreeBlocks: int32(free),
 			KVUtil: 1 - float64(free)/float64(total)}}
-	return &s.localScratch
+	return &w.scheduler
+}
+
+// matchCaches fills in the prompt blocks found in the candidates' caches, as of their last refresh.
+func matchCaches(s *simulation, path kv.Path, input int, candidates []policy.Replica) {
+	for i := range candidates {
+		r := &candidates[i]
+		cache := s.replicas[r.Index].engine.Cache()
+		r.Blocks = int32(input / cache.BlockSize())
+		if image := s.telemetry.counters[r.Index].image; image != nil {
+			r.Cached = int32(image.Match(path, input) / cache.BlockSize())
+		} else {
+			r.Cached = int32(cache.Match(path, input) / cache.BlockSize())
+		}
+	}
+}
+
+// estimatePrefill fills in the time that each candidate needs to compute a prompt alone.
+func estimatePrefill(s *simulation, input int64, candidates []policy.Replica) {
+	for i := range candidates {
+		r := &candidates[i]
+		d := &s.deployments[s.replicas[r.Index].deployment]
+		cached := min(int64(r.Matched)*d.limits.blockSize, d.limits.maxCachedTokens(input))
+		n := input - cached
+		b := latency.Batch{Prefill: n, Chunks: 1, PriorContext: cached, Pairs: n*cached + n*(n+1)/2}
+		r.Stats.PrefillUS = float64(d.model.Step(b))
+	}
 }

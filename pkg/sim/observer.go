@@ -1,0 +1,57 @@
+package sim
+
+// hook is a point of a run at which observers are notified. Each is about a request, a replica or a
+// session, which observers get by its slot or index.
+type hook uint8
+
+const (
+	onArrival    hook = iota // request: it was offered
+	onRouting                // request: the routing policy is about to choose from the view
+	onDecision               // request: the control plane took decisions.last
+	onSend                   // request: it was sent to its replica by decisions.last
+	onEnqueue                // request: it entered the queue of its replica
+	onBatch                  // replica: it started a step
+	onTokens                 // replica: the tokens of its last step reached the clients
+	onStepEnd                // replica: the requests that its last step completed have left
+	onSnapshot               // replica: the router read telemetry.read
+	onFinal                  // request: it is final
+	onSessionEnd             // session: it is final
+	onClose                  // the run is over
+	hookCount
+)
+
+// observer watches a run: metrics, traces, anomalies, regrets and checks are observers. It reads the
+// simulation but never changes the course of the run.
+type observer interface {
+	// hooks are the hooks at which observe is called.
+	hooks() []hook
+	observe(s *simulation, h hook, i int32) error
+}
+
+// observers are the observers of each hook, in the order in which they are notified.
+type observers [hookCount][]observer
+
+// add plugs in an observer, behind the others.
+func (l *observers) add(o observer) {
+	for _, h := range o.hooks() {
+		l[h] = append(l[h], o)
+	}
+}
+
+// notify notifies the observers of a hook. It is small enough to be inlined, so that a hook without
+// observers costs one test.
+func (s *simulation) notify(h hook, i int32) error {
+	if len(s.observers[h]) == 0 {
+		return nil
+	}
+	return s.notifyAll(h, i)
+}
+
+func (s *simulation) notifyAll(h hook, i int32) error {
+	for _, o := range s.observers[h] {
+		if err := o.observe(s, h, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"blis/pkg/kv"
+	"blis/pkg/policy"
+)
+
+// prefixes is what the router knows of the caches: its prefix index, which only policies that need it
+// have, and the evictions that have not reached it, in order of time.
+type prefixes struct {
+	index   *policy.Shadow
+	reports []evictionReport
+}
+
+// evictionReport is an eviction that reaches the router at a given time.
+type evictionReport struct {
+	at      int64
+	replica int32
+	node    kv.Node
+	lo, hi  int32
+}
+
+// match fills in the prompt blocks that the index has of each candidate.
+func (p *prefixes) match(s *simulation, path kv.Path, input int64, candidates []policy.Replica) {
+	p.applyEvictions(s)
+	p.index.Match(path, int(input), candidates)
+}
+
+// applyEvictions updates the index with all reports due by now.
+func (p *prefixes) applyEvictions(s *simulation) {
+	n := 0
+	for n < len(p.reports) && p.reports[n].at <= s.now {
+		e := p.reports[n]
+		p.index.Evicted(e.replica, e.node, e.lo, e.hi)
+		s.tree.Unref(e.node)
+		n++
+	}
+	if n > 0 {
+		p.reports = append(p.reports[:0], p.reports[n:]...)
+	}
+}
+
+// recordRouting records how many prompt tokens the router expects to be cached at the chosen
+// replica: from its prefix index or, if it uses the true caches instead, from these. It adds the
+// prompt to the prefix index.
+func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Replica) {
+	needs := s.router.needs
+	indexed := needs.all&policy.NeedShadow != 0
+	matched := chosen.Matched
+	switch {
+	case needs.routing&policy.NeedShadow != 0:
+	case needs.routing&policy.NeedCache != 0:
+		matched = chosen.Cached
+	case indexed: // chosen has what admission saw last
+		one := []policy.Replica{*chosen}
+		p.match(s, r.path, r.out.InputTokens, one)
+		matched = one[0].Matched
+	default:
+		return
+	}
+	if indexed {
+		p.index.RecordRouting(chosen.Index, r.path, int(r.out.InputTokens))
+	}
+	limits := &s.deployments[s.replicas[chosen.Index].deployment].limits
+	r.out.ExpectedCachedTokens = min(int64(matched)*limits.blockSize, limits.maxCachedTokens(r.out.InputTokens))
+}
+
+// watchCache subscribes the router to replica i's cache as its policies need.
+func watchCache(s *simulation, i int32, c *kv.Cache) {
+	w := &cacheWatcher{sim: s, replica: i}
+	for _, list := range [...][]refreshInterval{s.telemetry.periodic, s.telemetry.onDemand} {
+		for _, t := range list {
+			if t.field == policy.FieldCache {
+				w.image = s.telemetry.counters[i].image
+				if w.image == nil {
+					w.image = kv.NewImage(c)
+					s.telemetry.counters[i].image = w.image
+				}
+				c.Watch(w.image)
+			}
+		}
+	}
+	if s.router.needs.all&policy.NeedShadow != 0 && s.router.config.ShadowEvictions {
+		c.Watch(w)
+	}
+}
+
+// cacheWatcher forwards the changes of a cache: evictions to the router's prefix index, and all
+// changes to the image of the cache if that can be stale.
+type cacheWatcher struct {
+	sim     *simulation
+	replica int32
+	image   *kv.Image // nil if not needed
+}
+
+// Inserted is called by the cache.
+func (w *cacheWatcher) Inserted(n kv.Node, lo, hi int32) {
+	if w.image != nil {
+		w.image.Inserted(n, lo, hi)
+	}
+}
+
+// Evicted is called by the cache.
+func (w *cacheWatcher) Evicted(n kv.Node, lo, hi int32) {
+	if w.image != nil {
+		w.image.Evicted(n, lo, hi)
+	}
+	s := w.sim
+	s.tree.Ref(n) // until the report is applied
+	p := &s.router.prefixes
+	p.reports = append(p.reports, evictionReport{s.now + s.router.config.ShadowLagUS, w.replica, n, lo, hi})
+}

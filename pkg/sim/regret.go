@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/metrics"
+	"blis/pkg/policy"
+	"blis/pkg/stream"
+)
+
+// regretRecorder observes decisions. It estimates their alternatives and records what is needed to
+// re-simulate them.
+type regretRecorder struct {
+	Counterfactual
+	oracle oracle
+	w      *stream.Writer
+	totals *metrics.Accumulator
+	// decisions are the routing decisions in order, and the named admission decisions. rejections
+	// are the admission decisions that left a request unserved.
+	decisions, rejections []pastDecision
+	// admissions are the last admission decisions by the position of their request.
+	admissions map[int64]admissionDecision
+	// feed and actual are the workload and the results of the run, if decisions are re-simulated.
+	feed   recordingFeed
+	actual results
+}
+
+// plugIn makes s record what the evaluation of alternatives needs, if there is any.
+func (c *Counterfactual) plugIn(s *simulation, w *stream.Writer, totals *metrics.Accumulator) *regretRecorder {
+	g := &regretRecorder{Counterfactual: *c, w: w, totals: totals, admissions: map[int64]admissionDecision{}}
+	if c.enabled() {
+		s.observers.add(g)
+	}
+	if c.exact() {
+		g.feed.feed, s.feed = s.feed, &g.feed
+		s.observers.add(&g.actual)
+	}
+	return g
+}
+
+func (g *regretRecorder) hooks() []hook { return []hook{onDecision, onSend, onFinal} }
+
+func (g *regretRecorder) observe(s *simulation, h hook, i int32) error {
+	r := s.request(i)
+	switch h {
+	case onDecision:
+		if s.decisions.last.stage == stream.StageAdmission {
+			g.recordAdmission(s, r, &s.decisions.last)
+		}
+	case onSend:
+		return g.recordRouting(s, r, &s.decisions.last)
+	case onFinal:
+		g.recordEnd(r)
+	}
+	return nil
+}
+
+// pastDecision is a decision that can be re-simulated with alternatives.
+type pastDecision struct {
+	number, position int64
+	// event is the number of the event in which it was taken.
+	event          int64
+	stage, request string
+	// alternatives are the other candidates, best estimate first.
+	alternatives []candidate
+	regret       int64 // estimated, in µs
+	// admission is the last admission decision about the same request; its number is -1 if there was
+	// none.
+	admission admissionDecision
+}
+
+// candidate is a candidate that was not chosen.
+type candidate struct {
+	index   int
+	replica int32
+}
+
+// admissionDecision is the last admission decision about a request.
+type admissionDecision struct {
+	number, event int64
+	verdict       policy.Verdict
+	// bestE2E is the estimated E2E latency in µs at the best candidate, if the request was not
+	// admitted.
+	bestE2E int64
+}
+
+// recordRouting estimates the candidates of the routing decision about r that was just taken, and
+// writes its regret.
+func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) error {
+	all := g.oracle.estimate(s, r, d.view)
+	chosen := all[d.choice.Candidate]
+	preferred := slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.viewedE2E, b.viewedE2E) })
+	slices.SortStableFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
+	hindsight, avoidable := chosen.e2e-all[0].e2e, chosen.e2e-preferred.e2e
+	g.totals.AddRegret(hindsight, avoidable)
+	if g.exact() {
+		past := pastDecision{number: d.number, position: r.position, event: s.events.count, stage: stream.StageRouting,
+			request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
+		if last, found := g.admissions[r.position]; found {
+			past.admission = last
+		}
+		for _, e := range all {
+			if e.candidate != d.choice.Candidate && (g.all || len(past.alternatives) < maxAlternatives) {
+				past.alternatives = append(past.alternatives, candidate{e.candidate, e.replica})
+			}
+		}
+		g.decisions = append(g.decisions, past)
+	}
+	return g.write(s, r, all, d.choice.Candidate, hindsight, avoidable)
+}
+
+// write writes the estimates for the candidates of a routing decision, best first.
+func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen int, hindsight, avoidable des.Time) error {
+	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
+	x := stream.Regret{Kind: stream.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: stream.StageRouting,
+		Method: stream.MethodEstimated, HindsightMS: ms(hindsight), AvoidableMS: ms(avoidable)}
+	for i, e := range all {
+		if i >= g.top && e.candidate != chosen {
+			continue
+		}
+		at := &s.replicas[e.replica]
+		x.Alternatives = append(x.Alternatives, stream.Alternative{Deployment: s.deployments[at.deployment].id,
+			Replica: at.index, Chosen: e.candidate == chosen, TTFTMS: ms(e.ttft), E2EMS: ms(e.e2e), ViewMS: ms(e.viewedE2E)})
+	}
+	return g.w.Any(&x)
+}
+
+// recordAdmission records an admission decision.
+func (g *regretRecorder) recordAdmission(s *simulation, r *request, d *decision) {
+	last := admissionDecision{number: d.number, event: s.events.count, verdict: d.given}
+	if d.given.Action != policy.Admit && g.worst > 0 {
+		all := g.oracle.estimate(s, r, d.view)
+		last.bestE2E = slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) }).e2e
+	}
+	g.admissions[r.position] = last
+	if slices.Contains(g.named, last.number) {
+		g.decisions = append(g.decisions, last.decision(r))
+	}
+}
+
+// recordEnd records a final request. One that admission rejected could have been served.
+func (g *regretRecorder) recordEnd(r *request) {
+	last, found := g.admissions[r.position]
+	if found && g.worst > 0 && last.verdict.Action != policy.Admit && (r.out.State == stream.StateRejected ||
+		r.out.State == stream.StateTimedOut) {
+		g.rejections = append(g.rejections, last.decision(r))
+	}
+	delete(g.admissions, r.position)
+}
+
+// decision converts a to a decision about r.
+func (a admissionDecision) decision(r *request) pastDecision {
+	return pastDecision{number: a.number, position: r.position, event: a.event, stage: stream.StageAdmission,
+		request: r.out.ID, admission: a}
+}
+
+// worstDecisions returns the decisions with the highest estimated regret: routing decisions by ms
+// lost and, as up to half of them or what routing leaves, rejections by how soon the request could
+// have been served. A rejection has no regret in ms: it lost the request.
+func (g *regretRecorder) worstDecisions() []pastDecision {
+	slices.SortStableFunc(g.decisions, func(a, b pastDecision) int { return cmp.Compare(b.regret, a.regret) })
+	slices.SortStableFunc(g.rejections, func(a, b pastDecision) int {
+		return cmp.Compare(a.admission.bestE2E, b.admission.bestE2E)
+	})
+	n := min(len(g.rejections), max(g.worst/2, g.worst-len(g.decisions)))
+	return slices.Concat(g.rejections[:n], g.decisions[:min(len(g.decisions), g.worst-n)])
+}
+
+// selectedDecisions returns the decisions to re-simulate in their order.
+func (g *regretRecorder) selectedDecisions() []pastDecision {
+	var selected []pastDecision
+	if len(g.named) > 0 {
+		for _, n := range g.named {
+			if at := g.indexOf(n); at >= 0 {
+				selected = append(selected, g.decisions[at])
+			}
+		}
+	} else {
+		selected = g.worstDecisions()
+	}
+	slices.SortFunc(selected, func(a, b pastDecision) int { return cmp.Compare(a.number, b.number) })
+	return slices.CompactFunc(selected, func(a, b pastDecision) bool { return a.number == b.number })
+}
+
+// indexOf returns the index of the decision with a number, -1 if it is not a decision of admission
+// or routing.
+func (g *regretRecorder) indexOf(number int64) int {
+	return slices.IndexFunc(g.decisions, func(d pastDecision) bool { return d.number == number })
+}
+
+// warnUnknown warns about named decisions that the run does not have.
+func (g *regretRecorder) warnUnknown(o *Options) {
+	for _, n := range g.named {
+		if g.indexOf(n) < 0 {
+			o.warn(fmt.Sprintf("--counterfactual: %s is not an admission or routing decision of this run; "+
+				"the run is complete without its regret", decisionID(n)))
+		}
+	}
+}
