@@ -61,7 +61,7 @@ func TestNotWhole(t *testing.T) {
 		{"empty", nil, Options{}, "is empty"},
 		{"no metrics", without("metrics"), Options{}, "the run holds no metrics"},
 		{"strict", data, Options{Strict: true, Format: "text"}, ""},
-		{"filtered", without("outcome"), Options{Strict: true}, "something was filtered out"},
+		{"filtered", without("outcome"), Options{Strict: true}, "records were filtered out"},
 		{"cut workload", workload, Options{}, "truncated"},
 		{"outcomes of a workload", workload, options(t, "ttft_ms > 1", "", "", ""), ":1: --where is about outcomes; this is a workload"},
 		{"cluster of a run", data, Options{Cluster: new(string)}, ":1: -c is for workloads; this is a run"},
@@ -102,7 +102,7 @@ func TestFilteredIsAWarning(t *testing.T) {
 	data := story().data(t)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	d, raw := document(t, bytes.Join(append(lines[:1:1], lines[2:]...), nil), Options{})
-	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "something was filtered out") || raw.Requests.Offered != 4 {
+	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "records were filtered out") || raw.Requests.Offered != 4 {
 		t.Errorf("offered %d, warnings %q", raw.Requests.Offered, d.Warnings)
 	}
 }
