@@ -17,8 +17,8 @@ func completed() *stream.Outcome {
 	return &stream.Outcome{ID: "req-7", State: stream.StateCompleted, ArrivalUS: 1_000_000, AdmittedUS: 1_000_000,
 		RoutedUS: 1_000_000, EnqueuedUS: 1_002_000, ScheduledUS: 1_007_000, FirstTokenUS: 1_120_000,
 		CompletedUS: 2_020_000, Deployment: "main", Replica: 3,
-		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10, GeneratedTokens: 10,
-		CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.Met(true)}
+		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10,
+		GeneratedTokens: 10, CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.Met(true)}
 }
 
 // rejected is a rejected request.
@@ -192,7 +192,8 @@ func TestNumbersCompareAsInGo(t *testing.T) {
 }
 
 func FuzzCompile(f *testing.F) {
-	for _, src := range []string{`input_tokens > 1000`, `size(id) == 3 ? slo_met : [1][0] == 1`, `{}`, `a.b.c`, `"\n`, `int(int(1u))`} {
+	for _, src := range []string{`input_tokens > 1000`, `size(id) == 3 ? slo_met : [1][0] == 1`, `{}`, `a.b.c`, `"\n`,
+		`int(int(1u))`} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
