@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "TEXT", ""},
 		{"-", 0, "TEXT", ""},
 		{"--help", 0, "Usage: upper", ""},
-		{"--version", 0, "stream schema 1", ""},
+		{"--version", 0, "stream schema 2", ""},
 		{"--fial=x", 2, "", "upper: unknown flag --fial, did you mean \"--fail\"?; see upper --help\n"},
 		{"a b", 2, "", "upper: unexpected argument b; see upper --help\n"},
 		{filepath.Join(dir, "none"), 1, "", "none: no such file or directory\n"},

@@ -44,7 +44,7 @@ var anomalyObject = describe[Anomaly]("anomaly", "An episode of a problem, from 
 	Field{Name: "end_us", Doc: "Time of the last occurrence, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "severity", Doc: "From 0 to 1: the share that the text states.", Required: true},
 	Field{Name: "count", Doc: "Number of occurrences.", Required: true, Min: 1, Max: maxExact},
-	Field{Name: "requests", Doc: "Ids of the first affected requests, at most 20.", Required: true},
+	Field{Name: "request_ids", Doc: "Ids of the first affected requests, at most 20.", Required: true},
 	Field{Name: "deployment", Doc: "Deployment of the affected replica."},
 	Field{Name: "replica", Doc: "Index of the affected replica in its deployment, from 0.", Max: maxIndex},
 	Field{Name: "slo_class", Doc: "SLO class of all affected requests."},
@@ -339,10 +339,10 @@ var alternativeObject = describe[Alternative]("alternative", "A candidate of rou
 )
 
 var differenceObject = describe[Difference]("difference", "The effect that an alternative would have had.",
-	Field{Name: "gained", Doc: "Requests that missed their targets and would have met them.", Required: true, Max: maxExact},
-	Field{Name: "lost", Doc: "Requests that met their targets and would have missed them.", Required: true, Max: maxExact},
+	Field{Name: "slo_gained", Doc: "Requests that missed their targets and would have met them.", Required: true, Max: maxExact},
+	Field{Name: "slo_lost", Doc: "Requests that met their targets and would have missed them.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Additional requests that would have completed; negative if fewer.", Required: true, Min: -maxExact, Max: maxExact},
-	Field{Name: "changed", Doc: "Requests that completed in both cases with different latencies.", Required: true, Max: maxExact},
+	Field{Name: "latency_changed", Doc: "Requests that completed in both cases with different latencies.", Required: true, Max: maxExact},
 	Field{Name: "ttft_ms", Doc: "Sum over them of the actual TTFT minus that of the alternative, in ms.", Required: true},
 	Field{Name: "e2e_ms", Doc: "Sum over them of the actual E2E minus that of the alternative, in ms.", Required: true},
 )
@@ -920,13 +920,13 @@ func (v *Difference) decode(s *scanner) {
 	it := fieldIterator{object: differenceObject}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
-		case 0: // gained
+		case 0: // slo_gained
 			v.Gained = s.integer(f)
-		case 1: // lost
+		case 1: // slo_lost
 			v.Lost = s.integer(f)
 		case 2: // completed
 			v.Completed = s.signed(f)
-		case 3: // changed
+		case 3: // latency_changed
 			v.Changed = s.integer(f)
 		case 4: // ttft_ms
 			v.TTFTMS = s.float(f)

@@ -52,6 +52,9 @@ func (r *Reader) Decision(d *Decision) error {
 
 // Regret decodes the current record into g. Fields that the line omits are absent in g.
 func (r *Reader) Regret(g *Regret) error {
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
 	r.scan.reset(r.line)
 	return r.located(g.decode(&r.scan))
 }
@@ -73,7 +76,12 @@ func (r *Reader) SessionOutcome(o *SessionOutcome) error {
 
 // Decode decodes the current record into v with encoding/json. An unknown field is
 // an error; a number in an any becomes a json.Number.
-func (r *Reader) Decode(v any) error { return r.located(decodeStrictly(r.line, v)) }
+func (r *Reader) Decode(v any) error {
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
+	return r.located(decodeStrictly(r.line, v))
+}
 
 // Errorf returns an error about the current record, with file and line.
 func (r *Reader) Errorf(format string, args ...any) error {
@@ -106,7 +114,7 @@ func (r *Reader) Digest() string {
 }
 
 // Warnings describe problems that do not stop the reading, such as records that
-// differ from those that the end record counts and digests.
+// differ from those that the end record counts and digests, or an older format.
 func (r *Reader) Warnings() []string { return r.warnings }
 
 // Close ends the reading early. It does not close the underlying reader.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"blis/pkg/registry"
 )
@@ -14,12 +15,16 @@ import (
 // readHeader decodes the current line as the header.
 func (r *Reader) readHeader() (*Header, error) {
 	// The version is checked first: another version may have other fields.
-	var about struct{ Schema int64 }
+	var about struct {
+		Schema  int64
+		Version string
+	}
 	if err := json.Unmarshal(r.line, &about); err != nil {
 		return nil, describeJSONError(err, about)
 	}
-	if about.Schema != Schema {
-		return nil, fmt.Errorf("the stream has schema version %d; this program reads %d", about.Schema, Schema)
+	if about.Schema < minSchema || about.Schema > Schema {
+		return nil, fmt.Errorf("the stream has format version %d; this program reads versions %d to %d: "+
+			"read it with tools of version %q, which wrote it", about.Schema, minSchema, Schema, about.Version)
 	}
 	h := new(Header)
 	if err := decodeStrictly(r.line, h); err != nil {
@@ -28,7 +33,22 @@ func (r *Reader) readHeader() (*Header, error) {
 	if !slices.Contains(streams, h.Stream) {
 		return nil, registry.Unknown("stream", h.Stream, streams)
 	}
+	if h.Schema < Schema {
+		r.warn("the stream has format version %d, not %d: %s records cannot be read, all others can; "+
+			"generate or simulate again to update it", h.Schema, Schema, strings.Join(changedKinds, ", "))
+	}
 	return h, nil
+}
+
+// checkVersion returns an error if the current record has another format than this
+// package reads.
+func (r *Reader) checkVersion() error {
+	if r.header == nil || r.header.Schema == Schema || !slices.Contains(changedKinds, r.kind) {
+		return nil
+	}
+	return r.Errorf("the %s record has stream format version %d; this program reads version %d: "+
+		"simulate again, or read it with tools of version %q, which wrote it",
+		r.kind, r.header.Schema, Schema, r.header.Version)
 }
 
 // readEnd decodes the current line as the end record and compares its counts.

@@ -16,7 +16,13 @@ import "math"
 
 // Schema is the version of the stream format that this package writes. It rises when
 // a reader of an older version would misread a newer stream.
-const Schema = 1
+const Schema = 2
+
+// minSchema is the oldest version that this package reads. Version 1 has other fields in
+// the records of changedKinds; all other records are equal.
+const minSchema = 1
+
+var changedKinds = []string{KindMetrics, KindRegret, KindAnomaly}
 
 // Version is the version of the programs, as headers carry it.
 const Version = "0.1.0"

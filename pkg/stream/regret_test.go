@@ -74,7 +74,8 @@ func TestRegretRoundTrip(t *testing.T) {
 func TestRegretErrors(t *testing.T) {
 	var s scanner
 	const line = `{"kind":"regret","decision":"dec-1","request":"r","stage":"routing","method":"exact",` +
-		`"alternatives":[{"replica":1,"own":{"gained":0,"lost":0,"completed":-1,"changed":0,"ttft_ms":0,"e2e_ms":0}}]}`
+		`"alternatives":[{"replica":1,"own":{"slo_gained":0,"slo_lost":0,"completed":-1,` +
+		`"latency_changed":0,"ttft_ms":0,"e2e_ms":0}}]}`
 	for _, c := range []struct{ from, to, want string }{
 		{`"exact"`, `"exakt"`, `unknown method "exakt"; did you mean "exact"?`},
 		{`"routing"`, `"roting"`, `unknown stage "roting"; did you mean "routing"?`},

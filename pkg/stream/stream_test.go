@@ -16,7 +16,7 @@ import (
 )
 
 // runHeader is the header of a run, with its line feed.
-const runHeader = `{"kind":"header","stream":"run","schema":1,"tool":"t","version":"v","seed":0}` + "\n"
+const runHeader = `{"kind":"header","stream":"run","schema":2,"tool":"t","version":"v","seed":0}` + "\n"
 
 // exampleWorkload is a stream of n requests.
 func exampleWorkload(t testing.TB, n int, plain bool) []byte {
@@ -142,7 +142,7 @@ func TestCorruptionIsDetected(t *testing.T) {
 }
 
 func TestReaderErrors(t *testing.T) {
-	const header = `{"kind":"header","stream":"workload","schema":1,"tool":"t","version":"v","seed":0}` + "\n"
+	const header = `{"kind":"header","stream":"workload","schema":2,"tool":"t","version":"v","seed":0}` + "\n"
 	const end = `{"kind":"end","records":1,"digest":"d79c"}` + "\n"
 	const request = exampleRequest + "\n"
 	const stopped = "; the program that wrote it stopped early or failed"
@@ -170,7 +170,9 @@ func TestReaderErrors(t *testing.T) {
 		{`{"id":"x"}`, "stream:1: kind is missing"},
 		{`{"kind":5}`, "stream:1: kind must be a string, not 5"},
 		{`{"a":{"kind":"request"}`, "stream:1: invalid JSON at column 24: the line ends inside the record"},
-		{strings.Replace(header, `"schema":1`, `"schema":2,"new":0`, 1), "stream:1: the stream has schema version 2; this program reads 1"},
+		{strings.Replace(header, `"schema":2`, `"schema":3,"new":0`, 1),
+			`stream:1: the stream has format version 3; this program reads versions 1 to 2: ` +
+				`read it with tools of version "v", which wrote it`},
 		{strings.Replace(header, `workload`, `workloads`, 1),
 			`stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
 		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? ` +
@@ -243,6 +245,44 @@ func TestExpect(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.in, got, c.want)
 		}
+	}
+}
+
+// Format version 1 is accepted with a warning, except for records whose fields changed.
+func TestFormatVersion1(t *testing.T) {
+	lines := strings.Replace(runHeader, `"schema":2`, `"schema":1`, 1) + exampleRequest + "\n" + exampleOutcome + "\n" +
+		`{"kind":"regret","decision":"dec-1"}` + "\n" + `{"kind":"metrics"}` + "\n" + `{"kind":"anomaly"}` + "\n" +
+		`{"kind":"step"}` + "\n"
+	r := NewReader(namedReader{strings.NewReader(lines), "old.jsonl"})
+	const wrong = ` record has stream format version 1; this program reads version 2: ` +
+		`simulate again, or read it with tools of version "v", which wrote it`
+	for _, c := range []struct {
+		decode func() error
+		want   string
+	}{
+		{func() error { return nil }, ""}, // the header
+		{func() error { return r.Request(new(Request)) }, ""},
+		{func() error { return r.Outcome(new(Outcome)) }, ""},
+		{func() error { return r.Regret(new(Regret)) }, "old.jsonl:4: the regret" + wrong},
+		{func() error { return r.Decode(new(any)) }, "old.jsonl:5: the metrics" + wrong},
+		{func() error { return r.Decode(new(Anomaly)) }, "old.jsonl:6: the anomaly" + wrong},
+		{func() error { return r.Decode(new(Step)) }, ""},
+	} {
+		if !r.Next() {
+			t.Fatal(r.Err())
+		}
+		got := ""
+		if err := c.decode(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", r.Kind(), got, c.want)
+		}
+	}
+	want := []string{"old.jsonl: the stream has format version 1, not 2: metrics, regret, anomaly " +
+		"records cannot be read, all others can; generate or simulate again to update it"}
+	if diff := cmp.Diff(want, r.Warnings()); diff != "" {
+		t.Error(diff)
 	}
 }
 

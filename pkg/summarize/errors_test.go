@@ -49,7 +49,7 @@ func TestNotWhole(t *testing.T) {
 	}
 	minimal := story()
 	minimal.trace = "minimal"
-	workload := []byte(`{"kind":"header","stream":"workload","schema":1,"tool":"blis-gen","version":"0.1.0","seed":1}` + "\n")
+	workload := []byte(`{"kind":"header","stream":"workload","schema":2,"tool":"blis-gen","version":"0.1.0","seed":1}` + "\n")
 	for _, c := range []struct {
 		name string
 		data []byte
