@@ -26,8 +26,6 @@ func (s *scanner) integer(f *Field) int64 {
 	return v
 }
 
-func (s *scanner) micros(f *Field) Micros { return Micros(s.integer(f)) }
-
 // float reads a finite number.
 func (s *scanner) float(f *Field) float64 {
 	end := numberEnd(s.b, s.i)
