@@ -1,20 +1,29 @@
-// Package pkg_test holds the test of what may import what.
+// Package pkg_test checks the structure and the words of the repository.
 package pkg_test
 
 import (
 	"errors"
 	"go/build"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
-const module = "blis"
+// module is the path of this module, as go.mod names it.
+var module = func() string {
+	text, err := os.ReadFile("../go.mod")
+	if err != nil {
+		panic(err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(line, "module ")
+}()
 
-// layers says which packages of this module each package may import: the ones
-// above in this list that it names. Tests may also import testOnly packages.
+// layers lists the packages of this module that each package may import. They must be
+// above it in the list. Tests may also import testOnly packages.
 var layers = []struct{ pkg, may string }{
 	{"schemas", ""},
 	{"hardware", ""},
@@ -34,7 +43,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/parquet", "pkg/stream"},
 	{"pkg/metrics", "pkg/stream pkg/stat"},
 	{"pkg/attribution", "pkg/metrics pkg/registry pkg/stream"},
-	// The two planes of the simulator, and a plain engine that tests compare the data plane with.
+	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/registry"},
 	{"pkg/internal/codecgen", ""},
@@ -62,10 +71,10 @@ var layers = []struct{ pkg, may string }{
 	{"pkg", ""},
 }
 
-// testOnly packages and modules are imported by tests, of any package, and by
-// nothing else.
+// testOnly packages and modules may be imported by tests of any package and by nothing
+// else.
 var testOnly = []string{
-	"blis/pkg/internal/reference",
+	module + "/pkg/internal/reference",
 	"github.com/cockroachdb/datadriven",
 	"github.com/google/go-cmp",
 	"github.com/google/jsonschema-go",
@@ -73,17 +82,17 @@ var testOnly = []string{
 	"pgregory.net/rapid",
 }
 
-// testsMay says what the tests of a package may import beyond what it may
-// itself: the schemas are held to the types of records and files.
+// testsMay lists what the tests of a package may import in addition. The schemas are
+// compared with the types of records and files.
 var testsMay = map[string][]string{
-	"pkg/cli":       {"pkg/metrics", "pkg/workloadstats"},
+	"pkg/cli":       {"pkg/metrics", "pkg/stat", "pkg/workloadstats"},
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
 	"schemas":       {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics", "pkg/policy", "pkg/stream", "pkg/summarize"},
 }
 
-// owners says which one package may import each module of others.
+// owners names the one package that may import each third-party module.
 var owners = map[string]string{
 	"github.com/alecthomas/kong":    "pkg/cli",
 	"github.com/goccy/go-yaml":      "pkg/strictyaml",
@@ -95,15 +104,15 @@ var owners = map[string]string{
 	"gonum.org/v1/gonum/stat":       "pkg/dist",
 }
 
-// pure packages decide and compute: they know no clock, no process, no
-// randomness of their own and no concurrency.
+// pure packages only decide and compute. They use no clock, process, randomness of their
+// own or concurrency.
 var pure = []string{"pkg/des", "pkg/kv", "pkg/latency", "pkg/engine", "pkg/policy", "pkg/anomaly"}
 
 var impure = []string{"time", "os", "log", "math/rand", "math/rand/v2", "sync"}
 
-// packages parses the imports of all packages of the module. It does so itself,
-// and not by the go command, so that a cached result of this test is forgotten
-// when a file changes.
+// packages parses the imports of all packages of the module. It reads the files itself
+// instead of asking the go command, so that a change of a file invalidates the cached
+// result of this test.
 func packages(t *testing.T) map[string]*build.Package {
 	t.Helper()
 	found := map[string]*build.Package{}
@@ -135,7 +144,7 @@ func TestArrowsPointDown(t *testing.T) {
 		may[l.pkg] = strings.Fields(l.may)
 		for _, to := range may[l.pkg] {
 			if !above[to] {
-				t.Errorf("%s may import %s, which does not stand above it in the list", l.pkg, to)
+				t.Errorf("%s may import %s, which is not above it in the list", l.pkg, to)
 			}
 		}
 		above[l.pkg] = true
@@ -143,7 +152,7 @@ func TestArrowsPointDown(t *testing.T) {
 	for name, p := range packages(t) {
 		allowed, known := may[name]
 		if !known {
-			t.Errorf("%s is not listed: give it a line in layers", name)
+			t.Errorf("%s is not listed: add it to layers", name)
 			continue
 		}
 		for _, path := range p.Imports {
@@ -159,10 +168,10 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// wrongImport says what is wrong with an import, or "".
+// wrongImport describes what is wrong with an import, or returns "".
 func wrongImport(pkg, path string, allowed []string) string {
 	if slices.ContainsFunc(testOnly, func(m string) bool { return within(path, m) }) {
-		return "that is for tests"
+		return "only tests may"
 	}
 	if slices.Contains(pure, pkg) && slices.Contains(impure, path) {
 		return "forbidden in the planes of the simulator"
@@ -184,11 +193,11 @@ func wrongImport(pkg, path string, allowed []string) string {
 			return ""
 		}
 	}
-	return "no package owns that module: give it a line in owners"
+	return "no package owns that module: add it to owners"
 }
 
-// wrongTestImport is wrongImport for tests: they may also import the package
-// under test, what is for tests, and what the standard library has.
+// wrongTestImport is wrongImport for tests. They may also import the package under test,
+// test-only packages and all of the standard library.
 func wrongTestImport(pkg, path string, allowed []string) string {
 	if path == module+"/"+pkg || !strings.Contains(path, ".") && !strings.HasPrefix(path, module+"/") {
 		return ""
@@ -204,8 +213,8 @@ func within(path, m string) bool {
 	return path == m || strings.HasPrefix(path, m+"/")
 }
 
-// The rules that matter most are asked directly, so that a slip in the list
-// above does not switch them off.
+// The most important rules are checked directly, so that a mistake in the list above
+// does not disable them.
 func TestPlanesDoNotMeet(t *testing.T) {
 	for _, l := range layers {
 		fields := strings.Fields(l.may)
@@ -220,10 +229,10 @@ func TestPlanesDoNotMeet(t *testing.T) {
 		}
 	}
 	for _, bad := range []struct{ pkg, path string }{
-		{"pkg/engine", "blis/pkg/policy"},
+		{"pkg/engine", module + "/pkg/policy"},
 		{"pkg/policy", "time"},
 		{"pkg/kv", "math/rand/v2"},
-		{"pkg/engine", "blis/pkg/internal/reference"},
+		{"pkg/engine", module + "/pkg/internal/reference"},
 		{"pkg/gen", "gonum.org/v1/gonum/stat/distuv"},
 		{"pkg/sim", "pgregory.net/rapid"},
 		{"pkg/sim", "example.com/new"},

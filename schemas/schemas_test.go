@@ -166,7 +166,7 @@ func summary(t *testing.T) *jsonschema.Schema {
 	}
 	nullable(tree)
 	tree.Description = "The tree of metrics, with all its places."
-	options := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.Whole](): tree}}
+	options := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.WithNulls](): tree}}
 	s, err := jsonschema.ForType(reflect.TypeFor[summarize.Document](), &options)
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func TestSchemasMatchTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(have), string(text)); diff != "" {
-			t.Errorf("%s is not what the types say (go test ./schemas -update writes it anew):\n%s", name, diff)
+			t.Errorf("%s differs from the types (go test ./schemas -update rewrites it):\n%s", name, diff)
 		}
 	}
 	slices.Sort(want)
@@ -340,31 +340,32 @@ func TestSchemasMatchTypes(t *testing.T) {
 	}
 }
 
-// TestREADMEListsPolicies: its table is the registry's.
-func TestREADMEListsPolicies(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+// TestConceptsListPolicies compares the table of policies in docs with the registry.
+func TestConceptsListPolicies(t *testing.T) {
+	const name = "../docs/concepts.md"
+	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const from, to = "<!-- policies: written by go test ./schemas -update -->\n", "<!-- end -->"
-	before, rest, found := strings.Cut(string(readme), from)
+	before, rest, found := strings.Cut(string(page), from)
 	have, after, closed := strings.Cut(rest, to)
 	if !found || !closed {
-		t.Fatal("README.md has no place for the table of policies")
+		t.Fatalf("%s has no place for the table of policies", name)
 	}
 	want := policyTable()
 	if *update {
-		if err := os.WriteFile("../README.md", []byte(before+from+want+to+after), 0o666); err != nil {
+		if err := os.WriteFile(name, []byte(before+from+want+to+after), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("README's table of policies is not the registry's (go test ./schemas -update writes it anew):\n%s", diff)
+		t.Errorf("%s differs from the registry of policies (go test ./schemas -update rewrites it):\n%s", name, diff)
 	}
 }
 
-// policyTable has a row for each stage; * marks what is pathological.
+// policyTable has a row for each stage; * marks deliberately bad policies.
 func policyTable() string {
 	text := "| stage | policies |\n|---|---|\n"
 	stage := ""

@@ -176,7 +176,7 @@ func (p *page) write() string {
 		fmt.Fprintf(&b, "| … | | and the fields of a %s |\n", p.link(reflect.TypeFor[dist.Spec]()))
 	}
 	b.WriteString("\n## Choices\n\n| where | name | meaning |\n|---|---|---|\n")
-	for _, e := range gen.Growths {
+	for _, e := range gen.ContextGrowths {
 		fmt.Fprintf(&b, "| `multi_turn.context_growth` | `%s` | %s |\n", e.Name, e.Doc)
 	}
 	for _, e := range gen.Behaviors {

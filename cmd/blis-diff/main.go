@@ -1,34 +1,32 @@
-// Blis-diff compares two runs of blis-sim on the same workload, request by request,
-// and says what differs: the configuration, how requests ended, which decision was
-// the first to differ and what both sides saw then, and all metrics, with
-// intervals that say how much of a difference is noise. Or it compares a run with a
-// recording of a real server, or says whether several runs are ranked as the
-// recordings of them are.
+// Blis-diff compares two runs of blis-sim on the same workload, request by request. It
+// reports the settings, final states and metrics that differ, with confidence intervals,
+// and the first decision that differs with the signals of both sides. It also compares a
+// run with a recording of a real server, and checks whether several runs rank as their
+// recordings do.
 //
 //	blis-diff [flags] A B
 //	blis-diff --rank [flags] RUN RECORDING RUN RECORDING...
 //
-// A stream is a file, or - for stdin (one of them), compressed or not; both may be
-// pipes. A recording is in any form that blis-gen --import reads (FORMAT:FILE says
-// in which, FILE#NAME chooses one of several runs, after -- also -#NAME). Differences
+// A stream is a file, compressed or not, or - for stdin (one of them); both may be pipes.
+// A recording has any format that blis-gen --import reads. FORMAT:FILE states the format,
+// FILE#NAME selects one of several runs; for stdin that is -#NAME after --. Differences
 // are b - a.
 //
 // # Two runs
 //
-// The interval of a difference is a paired block bootstrap: requests, in order of
-// arrival, are cut into blocks that are long enough for what neighbours have in
-// common; blocks are drawn with replacement a thousand times, the same for both
-// sides; 95 % of the differences of the draws lie in it. A star marks those that do
-// not hold 0. The result says how long the blocks are; of too few of them, and of
-// requests that have more in common than blocks can hold, a warning tells. Maxima,
-// percentiles of ITL and what only replicas know have no interval (go doc
-// ./pkg/diff).
+// The 95 % confidence interval of a difference is from a paired block bootstrap. Requests
+// are divided into blocks in order of arrival, long enough to contain the correlation of
+// neighboring requests. Each of 1000 bootstrap samples draws blocks with replacement, the
+// same for both sides. A star marks an interval that excludes 0. The result reports the
+// length of the blocks. A warning says when there are too few blocks, or when requests
+// are correlated over more than a block. Maxima, percentiles of ITL and metrics of
+// replicas have no interval (go doc ./pkg/diff).
 //
-// Runs of different workloads are refused; --unpaired compares their metrics all
-// the same, with wider intervals and nothing about single requests. Of runs written
-// with --trace minimal only the metrics are compared. --where keeps the requests
-// for which a CEL expression over outcomes is true in one of the two runs. --strict
-// makes errors of warnings about the streams.
+// Runs of different workloads are rejected. --unpaired compares their metrics as
+// independent samples, with wider intervals and without single requests. For runs written
+// with --trace minimal only the metrics are compared. --where selects the requests for
+// which a CEL expression over outcomes is true on either side. --strict turns warnings
+// about the streams into errors.
 //
 //	$ blis-gen --requests 2000 --seed 3 -o w.jsonl.zst
 //	$ blis-sim w.jsonl.zst -o a.jsonl.zst
@@ -36,24 +34,30 @@
 //	$ blis-diff a.jsonl.zst b.jsonl.zst || [ $? = 1 ]
 //	$ blis-diff --where 'input_tokens > 1000' --format json a.jsonl.zst b.jsonl.zst >d.json || [ $? = 1 ]
 //
-// --fail-if is a gate for scripts: a CEL expression over a.* and b.*, the metrics of
-// both as blis-summarize --format json has them, and d.*: d.ttft.p99.abs is b - a,
-// .rel that over a, .lo and .hi its interval. A gate that cannot be decided,
-// because a run does not have a number, is an error.
+// --fail-if is a gate for scripts: a CEL expression over the metrics of both runs, named
+// as in blis-summarize --format json, and over their differences:
 //
-//	$ blis-diff a.jsonl.zst b.jsonl.zst --fail-if 'd.ttft.p99.lo > 0 && d.ttft.p99.rel > 0.5'
+//	a.ttft.p99                  the metric of the first run
+//	b.ttft.p99                  the metric of the second run
+//	d.ttft.p99.diff             b - a
+//	d.ttft.p99.relative_diff    (b - a)/a
+//	d.ttft.p99.ci.lo, .ci.hi    the confidence interval of b - a
+//
+// A gate that depends on a missing number is an error.
+//
+//	$ blis-diff a.jsonl.zst b.jsonl.zst --fail-if 'd.ttft.p99.ci.lo > 0 && d.ttft.p99.relative_diff > 0.5'
 //
 // # A run and a recording
 //
-// Requests are paired by id, as in a run of a workload that blis-gen made of the
-// recording, else by order of arrival where there are as many and nine of ten are as
-// long; else --unpaired is needed. Of a part of a recording only the requests that are
-// in both are compared, and a warning says so. Of each time (TTFT, TPOT, ITL, E2E,
-// queue) it shows what was measured and simulated, by how many % the simulation is off,
-// the interval of the difference, and of single requests bias, mean error, correlation
-// and the distance of the distributions; also by the recording's stages and by class.
-// Where output tokens were counted wrong, which a warning tells, --output-tokens N says
-// how many all requests asked for.
+// Requests are paired by id if the workload was imported from the recording. Otherwise
+// they are paired by order of arrival, if both sides have the same number and at least
+// 90 % of the lengths agree; else --unpaired is needed. If the recording is incomplete,
+// only the common requests are compared, with a warning. For TTFT, TPOT, ITL, E2E and
+// queue time the result has the measured and simulated values, the error in %, and the
+// interval of the difference. For single requests it has the bias, the mean absolute
+// percentage error, the correlation, and the distance of the distributions. Tables by the
+// recording's load stages and by class follow. If a warning says that output tokens are
+// miscounted, --output-tokens N sets the number that every request asked for.
 //
 //	$ cat >server.csv <<'END'
 //	arrival_s,input_tokens,output_tokens,ttft_s,e2e_s
@@ -63,16 +67,16 @@
 //	$ blis-gen --import recording:server.csv | blis-sim -o run.jsonl.zst
 //	$ blis-diff run.jsonl.zst server.csv || [ $? = 1 ]
 //
-// --rank compares how runs rank, by the metric --by (ttft.p99, e2e.mean,
-// goodput.ratio), with how what was measured does: Spearman's and Kendall's
-// correlation, how many pairs are ordered right, the mean gap, and the regret: how
-// much worse than the best the one was measured that simulates best. Of a run and a
-// recording the run is the simulation, wherever it stands; of two runs the first is.
-// What is no pair, of the same requests, is refused here, too.
+// --rank compares the order of runs by the metric --rank-by (ttft.p99, e2e.mean,
+// goodput.ratio) with their measured order. It reports Spearman's and Kendall's rank
+// correlation, the number of concordant pairs, the mean gap, and the regret: how much
+// worse the run that simulates best was measured than the best one. In a pair of a run
+// and a recording the run is the simulation, in either order; of two runs the first is.
+// The two streams of a pair must have the same requests.
 //
-// Exit codes: 0 the same (or --rank has ranked), 1 they differ, 2 trouble: the call
-// was wrong, or a stream cannot be read. With --fail-if: 1 if a gate is true, 0 if
-// none is. 130 interrupted, 141 the reader of stdout went away.
+// Exit codes: 0 the same (or --rank succeeded), 1 they differ, 2 trouble: a wrong call
+// or an unreadable stream. With --fail-if: 1 if a gate is true, else 0. 130 interrupted,
+// 141 the reader of stdout exited.
 package main
 
 import (

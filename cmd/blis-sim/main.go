@@ -1,40 +1,39 @@
-// Blis-sim plays a workload on a simulated cluster of LLM inference servers and
-// writes the run: what became of every request, and metrics over all.
+// Blis-sim simulates a cluster of LLM inference servers on a workload and writes the
+// run: the outcome of each request, and metrics.
 //
 //	blis-sim [flags] [WORKLOAD]
 //
-// WORKLOAD is a stream of blis-gen, or requests made by hand, one JSON object a
-// line, sorted by arrival; without it, or with -, stdin is read. The cluster
-// comes from -c FILE (YAML or JSON, strictly read), or is the built-in one.
-// -p FILE is a bundle of policies in the place of its own; --set PATH=VALUE
-// changes one value, --set @FILE those of a flat JSON object (a policy's type comes
-// before its parameters, wherever it stands); what has no effect, and is not as by
-// default, is a warning. --print-config writes all of it as JSON, with what follows
-// from it. --list names what files may name: policies, signals that their
-// expressions see, models, gpus, anomalies, presets of engine versions, latencies; --format
-// json of policies is their search space. --hardware PATH adds GPUs and measured
-// coefficients of your own.
+// WORKLOAD is a stream of blis-gen, or handwritten requests: one JSON object per line,
+// sorted by arrival. Without it, or with -, stdin is read. -c FILE describes the cluster
+// (YAML or JSON, unknown fields are errors); without it the built-in cluster is used.
+// -p FILE is a policy bundle that replaces the policies of the cluster file.
+// --set PATH=VALUE overrides one value, --set @FILE those of a flat JSON object. A
+// policy's type is set before its parameters, in whatever order they are given. A setting
+// without effect that differs from its default is a warning. --print-config writes the
+// resolved configuration as JSON, including derived values. --list names what files may
+// refer to: policies, signals of policy expressions, models, gpus, anomalies, presets of
+// engine versions and latencies; policies with --format json are the search space.
+// --hardware PATH adds your own GPUs and measured coefficients.
 //
-// --seed seeds the simulation's own random streams, --jitter-seed that of the
-// scatter of step times (latency.jitter) alone. --horizon 90s ends the run
-// at that simulated time. --trace says how much the run holds: minimal (header,
-// metrics, end), decisions (also outcomes, decisions and anomalies; the default)
-// or full (also every step of every replica, preemptions, all candidates, and snapshots,
-// which stand where they are known to matter and so after records of later times).
-// Stages that have nothing to decide write no decision: admission that is always-admit,
-// priority that is constant, a router without flow control; schedulers and preemption
-// policies never do. --itl adds the gaps between
-// tokens to each outcome. --check holds the run to its laws while it runs:
-// nothing lost, nothing early, no block of cache leaked; a broken law is a bug and
-// ends the run. --strict makes errors of warnings about the workload.
+// --seed seeds the simulation's random streams. --jitter-seed seeds the noise of step
+// times (latency.jitter) separately. --horizon 90s ends the run at that simulated time.
+// --trace selects the records: minimal (header, metrics, end), decisions (the default;
+// also outcomes, decisions and anomalies) or full (also every step of every replica,
+// preemptions, all candidates, and snapshots). A snapshot is written when it is first
+// used, so it may follow records of later times. Stages without a choice write no
+// decisions: always-admit admission, constant priority, a router without flow control.
+// Schedulers and preemption policies never write any. --itl adds all inter-token
+// latencies to each outcome. --check verifies invariants during the run, such as that no
+// request is lost, no event is early and no cache block leaks. A violation is a bug and
+// ends the run. --strict turns warnings about the workload into errors.
 //
-// The stream goes to stdout, compressed with zstd; plain on a terminal, with
-// --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is
-// complete: plain if its name ends in .jsonl, a table of the outcomes if it
-// ends in .parquet, a folder of the tables of outcomes and of decisions if it ends
-// in a slash (schemas/tables.md says what columns they have).
+// The stream goes to stdout, compressed with zstd. It is plain on a terminal, with
+// --plain or with BLIS_PLAIN=1. -o FILE writes a file, which appears only when it is
+// complete. Its name selects the format: .jsonl is plain, .parquet is a table of the
+// outcomes, and a name that ends in a slash is a folder with the tables of outcomes and
+// decisions (schemas/tables.md lists the columns).
 //
-// The main job, on built-in defaults:
+// The main job, with built-in defaults:
 //
 //	$ blis-gen | blis-sim | blis-summarize
 //
@@ -44,15 +43,15 @@
 //	$ blis-sim --set deployments.main.replicas=2 --check workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim workload.jsonl.zst -o run.parquet
 //
-// The configuration as a start for an own one:
+// The configuration as a starting point for your own:
 //
 //	$ blis-sim --print-config >cluster.json
 //	$ blis-sim -c cluster.json --trace minimal workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --list policies
 //
-// A bundle of policies. CEL expressions see the signals of their place: those of
-// the request (req), its tenant, the cluster, the best of the candidates (best)
-// and, in scores and filters, of one candidate (replica):
+// A policy bundle. CEL expressions see the signals of their stage: the request (req), its
+// tenant, the cluster, the best candidate (best) and, in scores and filters, one candidate
+// (replica):
 //
 //	$ cat >bundle.yaml <<'END'
 //	admission:
@@ -72,72 +71,72 @@
 //	$ blis-sim -p bundle.yaml --plain workload.jsonl.zst | jq 'select(.kind == "metrics") | .control.rules'
 //	$ blis-sim --list policies --format json | jq '.[] | select(.name == "prefix-affinity") | .params'
 //
-// An expression that fails or yields no number decides nothing: least-loaded,
-// admit or 0 do, and the metrics count it. The digest of the policies, without
-// parent, generation and mutations that a bundle may carry, is in the run's key.
+// An expression that fails or does not yield a number falls back to least-loaded, admit or
+// priority 0, and the metrics count it. The run's key contains a digest of the policies,
+// without the fields parent, generation and mutations that a bundle may have.
 //
-// What routers see of replicas is as it is, but for statistics. control_plane.snapshots
-// in the cluster file says otherwise, of each field or by default of all: immediate,
-// periodic 50ms, or on-demand 50ms (read when somebody looks, if it is older).
-// What the router sent itself (replica.inflight) is never old. Prefixes it knows by a
-// shadow of each cache, of shadow_blocks, which does not know what was evicted
-// unless shadow_evictions is true, and then shadow_lag_us later.
-// control_plane.flow_control {order: fifo | priority | deadline, fairness: none |
-// round-robin, capacity, ttl_us, saturation} is a queue in front of routing while
-// the replicas are saturated; without it there is none:
+// By default routers see the current state of replicas. Statistics are the exception.
+// control_plane.snapshots in the cluster file sets the refresh of each field, or of all by
+// default: immediate, periodic 50ms, or on-demand 50ms (read when a policy needs it and the
+// last value is older). The router's own count of requests in flight (replica.inflight) is
+// always current. Prefix matches come from the router's own index of each cache, with
+// shadow_blocks blocks. It does not learn of evictions, unless shadow_evictions is true,
+// and then shadow_lag_us later. control_plane.flow_control {order: fifo | priority |
+// deadline, fairness: none | round-robin, capacity, ttl_us, saturation} queues requests
+// before routing while the replicas are saturated. Without it requests are routed at once:
 //
 //	$ blis-sim --set 'control_plane.snapshots.default=periodic 1s' --set 'control_plane.flow_control={order: priority}' workload.jsonl.zst | blis-summarize
 //
-// What a decision cost is told in ms of the requests' own time, not in a policy's
-// score. --counterfactual 3 estimates at each routing decision, by the true state of
-// the replicas, what the three best would have made of the request: hindsight_ms is
-// what the choice lost against the best one, avoidable_ms what it lost against the
-// one that the same estimator prefers if it knows no more than the policy. exact:20
-// plays the run again from the 20 decisions that lost most by estimate, with the
-// three best other replicas each and the opposite verdict of admission, and says what
-// that changes for the request and for all: targets met, ms. Where admission refused
-// requests (or put them off until they timed out) up to half of the 20 are such
-// decisions, of those that would have been served soonest by estimate: what is lost is
-// the request, which has no ms. Under always-admit nobody decides to admit, and there is
-// no opposite. Ids name decisions;
-// --counterfactual-horizon bounds how far they are played. --clairvoyant sends each
-// request to where it ends first by the true state and the true length of its answer,
-// whatever the policy says: a run to compare with, as scripts/headroom does.
+// The regret of a decision is measured in ms of request latency, not in a policy's score.
+// --counterfactual 3 estimates, at each routing decision and from the true state of the
+// replicas, the latency of the request at the three best candidates. hindsight_ms is the
+// choice minus the best candidate. avoidable_ms is the choice minus the candidate that the
+// same estimator prefers with only the policy's information. exact:20 re-simulates the 20
+// decisions with the highest estimated regret, each with the three best other replicas and
+// with the opposite admission verdict. It reports what changes for the request and for all
+// requests: SLO targets met, and ms. If admission rejected requests, or delayed them until
+// they timed out, up to half of the 20 are such decisions: those whose requests could have
+// been served soonest by estimate. Their regret is the lost request, and has no ms.
+// always-admit makes no decisions, so they have no opposite. Decision ids select decisions
+// explicitly. --counterfactual-horizon limits the simulated time after each decision.
+// --clairvoyant ignores the routing policy and sends each request to the replica with the
+// lowest estimated end, from the true state and the true output length: a reference run,
+// as used by scripts/headroom.
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
 //
-// What should not happen, on the true state of the replicas, is told as episodes: a
-// record anomaly says what, where, from when to when, how severe it was (0 to 1) and
-// which requests it met; --list anomalies says what counts as one. The metrics count
-// them, 0 where none was found. A run with --trace minimal does not look for them.
+// Anomalies are detected from the true state of the replicas and reported as episodes. An
+// anomaly record has the type, the place, start and end, the severity (0 to 1) and the
+// requests concerned; --list anomalies defines the types. The metrics count anomalies, with
+// 0 for types that were not found. --trace minimal does not detect them.
 //
 //	$ blis-sim --set routing.type=always-busiest --plain workload.jsonl.zst | jq 'select(.kind == "anomaly") | [.type, .severity, .text]'
 //
-// A run can be played again. --replay RUN takes everything from the header of that run
-// (the configuration as it was resolved, seeds, trace level, horizon, counterfactuals),
-// compares the header field by field and all other records byte for byte (other spaces
-// in the header are a warning: its digest is another one), and ends with 1 at the first
-// difference: the line, the field, both values, and whether the workload is another one
-// or the run was changed since. A run of another version is replayed with a warning.
-// With --set or -p it is a what-if: a run of its own, with the other
-// settings of the first one but for --counterfactual, whose header names its parent.
-// What nobody stated and follows from the model, the GPU, the parallelism or the preset
-// of the engine (derived in the configuration: step times, max_model_len, defaults)
-// follows from the new ones where these are others, as in a call without --replay.
+// --replay RUN repeats a run. It takes everything from the header of RUN: the resolved
+// configuration, seeds, trace level, horizon and counterfactuals. It compares the header
+// field by field and all other records byte for byte. If only the formatting of the header
+// differs, the changed digest is a warning. The first difference ends the replay with exit
+// code 1. The message has the line, the field and both values, and says whether the
+// workload differs or the run was modified. A run of another version is replayed with a
+// warning. With --set or -p the replay is a what-if: a new run with these settings and,
+// except for --counterfactual, all other settings of RUN. Its header names RUN as its
+// parent. Derived values (those that were not set and follow from the model, GPU,
+// parallelism or engine preset: step times, max_model_len, defaults) are derived again
+// from the new settings, as in a run without --replay.
 //
 //	$ blis-sim workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --replay run.jsonl.zst workload.jsonl.zst
 //	$ blis-sim --replay run.jsonl.zst --set routing.type=random workload.jsonl.zst | blis-summarize
 //
-// A model and a GPU are enough; the rest follows from them:
+// A model and a GPU are enough; the rest is derived:
 //
 //	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml
 //	$ blis-sim -c small.yaml --print-config | jq '.deployments[0].computed.kv_blocks'
 //
-// Exit codes: 0 ok, 1 the data or the input and output failed, 2 the call was
-// wrong, 130 interrupted, 141 the reader of stdout went away. A cluster file
-// that does not load writes a stream of one error record and ends with 1; an error
-// record in the workload is passed on likewise.
+// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 the
+// reader of stdout closed it. If the cluster file does not load, the stream is a single
+// error record and the exit code is 1. An error record in the workload is forwarded in the
+// same way.
 package main
 
 import (

@@ -39,7 +39,7 @@
 // only a share of those that were offered did (m.ttft.coverage), ratio and soft are that
 // share of what they would be, so that shedding gains nothing. Gates, objectives and
 // features see times as they are. The calls that a broken session did not come to make
-// (m.requests.lost) were not offered, but m.goodput.ratio and coverages count them as
+// (m.requests.not_issued) were not offered, but m.goodput.ratio and coverages count them as
 // missed; m.session.attainment divides by sessions.
 //
 //	version: 1

@@ -10,22 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ms is a time on the clock of the tests.
+// ms is a millisecond in µs.
 const ms = 1000
 
-// stage is all detectors and what they found.
+// stage is all detectors and the episodes they found.
 type stage struct {
-	anomaly.Watch
+	anomaly.Set
 	found []anomaly.Episode
 }
 
 func newStage() *stage {
 	s := &stage{}
-	s.Watch = anomaly.New(func(e *anomaly.Episode) { s.found = append(s.found, *e) })
+	s.Set = anomaly.New(func(e *anomaly.Episode) { s.found = append(s.found, *e) })
 	return s
 }
 
-// expect compares what was found in all with what should have been.
+// expect compares the episodes found so far with the expected ones.
 func (s *stage) expect(t *testing.T, want ...anomaly.Episode) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.found); diff != "" {
@@ -33,7 +33,7 @@ func (s *stage) expect(t *testing.T, want ...anomaly.Episode) {
 	}
 }
 
-// names are prefix0, prefix1 and so on.
+// names returns prefix0, prefix1 and so on.
 func names(prefix string, n int) []string {
 	var all []string
 	for i := range n {
@@ -42,8 +42,8 @@ func names(prefix string, n int) []string {
 	return all
 }
 
-// passOver lets n requests of a high priority wait from 0 on, and so many of a low one
-// that come at 50 ms be scheduled before them at the given time.
+// passOver enqueues n requests of a high priority at 0 and n of a low priority at 50 ms, and
+// schedules the latter first, at the given time.
 func passOver(n int, at int64, high, low anomaly.Request) *stage {
 	s := newStage()
 	for i := range int32(n) {
@@ -66,18 +66,21 @@ func passOver(n int, at int64, high, low anomaly.Request) *stage {
 }
 
 func TestPriorityInversion(t *testing.T) {
-	want := anomaly.Episode{Type: "priority_inversion", Start: 100 * ms, End: 1100 * ms, Severity: 0.5, Count: 6, Requests: names("high", 6), Replica: 3,
-		Text: "6 of 12 requests (50.0 %) waited 100 ms or more when one of lower priority that came later was scheduled"}
+	want := anomaly.Episode{Type: "priority_inversion", Start: 100 * ms, End: 1100 * ms, Severity: 0.5, Count: 6,
+		Requests: names("high", 6), Replica: 3,
+		Text: "6 of 12 requests (50.0 %) had waited 100 ms or more when a later request of lower priority was scheduled"}
 	urgent, calm := anomaly.Request{Priority: 5}, anomaly.Request{Priority: 4}
 	passOver(6, 100*ms, urgent, calm).expect(t, want)
-	// By class, whatever the policy says.
+	// By class, whatever the policy's priorities.
 	byClass := want
-	byClass.Text = "6 of 12 requests (50.0 %) waited 100 ms or more when one of a lower SLO class, but of no lower priority, that came later was scheduled"
+	byClass.Text = "6 of 12 requests (50.0 %) had waited 100 ms or more when a later request of a lower SLO class, " +
+		"but not of a lower priority, was scheduled"
 	passOver(6, 100*ms, anomaly.Request{Priority: -1, ClassPriority: 1}, anomaly.Request{}).expect(t, byClass)
-	// Some by both, some by class only, and some of those by the policy only.
+	// Some by both, some by class only.
 	mixed := want
 	mixed.Count, mixed.Requests, mixed.Severity = 12, append(names("high", 6), names("other", 6)...), 12.0/24
-	mixed.Text = "12 of 24 requests (50.0 %) waited 100 ms or more when one of lower priority that came later was scheduled (for 6 of them only of a lower SLO class)"
+	mixed.Text = "12 of 24 requests (50.0 %) had waited 100 ms or more when a later request of lower priority was scheduled " +
+		"(for 6 of them only of a lower SLO class)"
 	s := newStage()
 	for i := range int32(6) {
 		s.Enqueued(0, 3, i, &anomaly.Request{ID: fmt.Sprint("high", i), Priority: 5, ClassPriority: 1})
@@ -97,15 +100,15 @@ func TestPriorityInversion(t *testing.T) {
 	}
 	s.Close(9000 * ms)
 	s.expect(t, mixed)
-	// They are too few, have not waited long enough, or have no higher priority.
+	// Too few, not waiting long enough, or not of a higher priority.
 	passOver(4, 100*ms, urgent, calm).expect(t)
 	passOver(6, 100*ms-1, urgent, calm).expect(t)
 	passOver(6, 100*ms, calm, calm).expect(t)
 	passOver(6, 100*ms, calm, urgent).expect(t)
 }
 
-// Who comes first is not passed over by who came before, and not by who enters the same
-// batch; who is left waiting at the end is.
+// A request is not passed over by an earlier one, nor by one that enters the same batch. A request
+// that still waits at the end can have been passed over.
 func TestPriorityInversionNeedsOvertaking(t *testing.T) {
 	high, low := anomaly.Request{ID: "high", Priority: 5}, anomaly.Request{ID: "low", Priority: 4}
 	first, together, left := newStage(), newStage(), newStage()
@@ -135,24 +138,25 @@ func TestPriorityInversionNeedsOvertaking(t *testing.T) {
 	}
 	first.expect(t)
 	together.expect(t)
-	left.expect(t, anomaly.Episode{Type: "priority_inversion", Start: 1000 * ms, End: 9000 * ms, Severity: 6.0 / 7, Count: 6, Requests: []string{"high"},
-		Text: "6 of 7 requests (85.7 %) waited 100 ms or more when one of lower priority that came later was scheduled"})
+	left.expect(t, anomaly.Episode{Type: "priority_inversion", Start: 1000 * ms, End: 9000 * ms, Severity: 6.0 / 7,
+		Count: 6, Requests: []string{"high"},
+		Text: "6 of 7 requests (85.7 %) had waited 100 ms or more when a later request of lower priority was scheduled"})
 }
 
-// blocked lets ten requests of so many tokens wait behind one of 8000, for a time in
-// which so many tokens fit.
+// blocked makes ten requests of input tokens wait for us behind one of 8000, while requests of up to
+// room tokens would fit.
 func blocked(input, room, us int64) *stage {
 	s := newStage()
 	long, short := &anomaly.Request{ID: "long", Input: 8000}, &anomaly.Request{Input: input}
 	s.Enqueued(0, 1, 99, long)
-	s.Held(0, 1, long, room)
+	s.HeadOfLineBlocked(0, 1, long, room)
 	s.Admitted(0, 1, 99, long)
 	for i := range int32(10) {
 		short.ID = fmt.Sprint("short", i)
 		s.Enqueued(0, 1, i, short)
 	}
-	s.Held(us/2, 1, long, room+1)
-	s.Held(us, 1, nil, 0)
+	s.HeadOfLineBlocked(us/2, 1, long, room+1)
+	s.HeadOfLineBlocked(us, 1, nil, 0)
 	for i := range int32(10) {
 		short.ID = fmt.Sprint("short", i)
 		s.Admitted(us, 1, i, short)
@@ -162,21 +166,23 @@ func blocked(input, room, us int64) *stage {
 }
 
 func TestHOLBlocking(t *testing.T) {
-	blocked(1000, 1000, 2000*ms).expect(t, anomaly.Episode{Type: "hol_blocking", Start: 2000 * ms, End: 2000 * ms, Severity: 10.0 / 11, Count: 10,
-		Requests: names("short", 10), Replica: 1, Text: "10 of 11 requests (90.9 %) waited 2 s or more behind one prompt 8 times as long"})
-	blocked(1001, 9000, 2000*ms).expect(t)   // not short beside it
+	blocked(1000, 1000, 2000*ms).expect(t, anomaly.Episode{Type: "hol_blocking", Start: 2000 * ms, End: 2000 * ms,
+		Severity: 10.0 / 11, Count: 10,
+		Requests: names("short", 10), Replica: 1,
+		Text: "10 of 11 requests (90.9 %) waited 2 s or more behind one prompt 8 times as long"})
+	blocked(1001, 9000, 2000*ms).expect(t)   // not short by comparison
 	blocked(1000, 999, 2000*ms).expect(t)    // would not fit either
 	blocked(1000, 1000, 2000*ms-1).expect(t) // not long enough
 }
 
-// Several long prompts in a row, none of which holds up the queue for so long.
+// Several long prompts in a row, none of which blocks the queue long enough.
 func TestHOLBlockingIsByOne(t *testing.T) {
 	s := newStage()
 	for i := range int32(12) {
 		s.Enqueued(0, 0, i, &anomaly.Request{ID: fmt.Sprint("short", i), Input: 10})
 	}
 	for k := range int64(6) {
-		s.Held(k*1900*ms, 0, &anomaly.Request{ID: fmt.Sprint("long", k), Input: 8000}, 9000)
+		s.HeadOfLineBlocked(k*1900*ms, 0, &anomaly.Request{ID: fmt.Sprint("long", k), Input: 8000}, 9000)
 	}
 	for i := range int32(12) {
 		s.Admitted(11000*ms, 0, i, &anomaly.Request{})
@@ -196,15 +202,16 @@ func TestPreemptionStorm(t *testing.T) {
 	s.Preempted(200*ms, 1, &anomaly.Request{ID: "elsewhere"})
 	s.expect(t)
 	s.Preempted(300*ms, 0, &anomaly.Request{ID: "out3"}) // 10 of 33: 30.3 %
-	s.expect(t)                                          // it is not over
+	s.expect(t)                                          // the episode is not over
 	s.Admitted(60_300*ms, 0, 0, &anomaly.Request{})
-	s.expect(t) // a minute later it may still go on
+	s.expect(t) // a minute later it may still continue
 	s.Admitted(60_300*ms+1, 0, 0, &anomaly.Request{})
-	s.expect(t, anomaly.Episode{Type: "preemption_storm", Start: 100 * ms, End: 300 * ms, Severity: 10.0 / 33, Count: 10, Requests: names("out", 4),
-		Text: "10 preemptions while 23 requests were scheduled for the first time"})
+	s.expect(t, anomaly.Episode{Type: "preemption_storm", Start: 100 * ms, End: 300 * ms, Severity: 10.0 / 33, Count: 10,
+		Requests: names("out", 4),
+		Text:     "10 preemptions while 23 requests were scheduled for the first time"})
 }
 
-// Two storms are one where the signs of bad windows are no more than a minute apart.
+// Two storms are one episode if the occurrences of their bad windows are at most a minute apart.
 func TestStormsMerge(t *testing.T) {
 	for _, c := range []struct {
 		gap  int64
@@ -232,14 +239,15 @@ func TestStormsMerge(t *testing.T) {
 	}
 }
 
-// A window is half open: what is thirty seconds old is not in it, unless it is among
-// the last 34, of which ten are 30 %.
+// A window is half open: it excludes samples that are thirty seconds old, unless they are among the
+// last 34, of which ten are 30 %.
 func TestWindow(t *testing.T) {
 	for _, c := range []struct {
-		step   int64 // between ten preemptions, of which nine steps are less than 30 s, or more
-		others int32 // first admissions between two of them
+		step   int64 // between ten preemptions; nine steps are less than 30 s, or more
+		others int32 // first admissions between two preemptions
 		want   int
-	}{{3333 * ms, 0, 1}, {3334 * ms, 0, 1}, {100_000 * ms, 2, 1}, {100_000 * ms, 3, 0}, {3333 * ms, 3, 0}, {100_000 * ms, 8, 0}} {
+	}{{3333 * ms, 0, 1}, {3334 * ms, 0, 1}, {100_000 * ms, 2, 1}, {100_000 * ms, 3, 0}, {3333 * ms, 3, 0},
+		{100_000 * ms, 8, 0}} {
 		s := newStage()
 		for i := range int64(10) {
 			s.Preempted(i*c.step, 0, &anomaly.Request{ID: "out"})
@@ -249,12 +257,13 @@ func TestWindow(t *testing.T) {
 		}
 		s.Close(60_000 * ms)
 		if len(s.found) != c.want {
-			t.Errorf("%d episodes of ten preemptions %d µs apart, with %d admissions each, want %d", len(s.found), c.step, c.others, c.want)
+			t.Errorf("%d episodes of ten preemptions %d µs apart, with %d admissions each, want %d", len(s.found), c.step,
+				c.others, c.want)
 		}
 	}
 }
 
-// Twelve preemptions are 30 % of 40 samples, and eleven less than that of 39.
+// Twelve preemptions are 30 % of 40 samples, and eleven are less than that of 39.
 func TestWindowIsHalfOpen(t *testing.T) {
 	for _, c := range []struct {
 		step int64
@@ -276,21 +285,22 @@ func TestWindowIsHalfOpen(t *testing.T) {
 	}
 }
 
-// Where little happens the last samples are looked at, however old they are; what
-// happens after a pause has to be enough by itself.
+// At low rates the window holds the last samples however old they are. After a pause an episode
+// needs its own occurrences.
 func TestSLOViolationAtLowRates(t *testing.T) {
 	const step = 100_000 * ms
 	s := newStage()
 	final := func(at int64, met bool) {
-		s.Final(at, &anomaly.Request{ID: fmt.Sprint(at / step), Class: "slow", Promised: true, Met: met})
+		s.Finished(at, &anomaly.Request{ID: fmt.Sprint(at / step), Class: "slow", HasTargets: true, MetTargets: met})
 	}
 	for i := range int64(100) {
-		final(i*step, i < 30 || i >= 90) // the 20th miss of 40 is that of 49: ten are too old by then
+		final(i*step, i < 30 || i >= 90) // the 20th miss of 40 is number 49: ten have left the window by then
 	}
 	s.Close(100 * step)
 	s.expect(t, anomaly.Episode{Type: "slo_violation", Start: 30 * step, End: 89 * step, Severity: 60.0 / 90, Count: 60,
-		Requests: strings.Fields("30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49"), Replica: anomaly.Nowhere, Class: "slow",
-		Text: "60 of 90 requests (66.7 %) missed targets of their class"})
+		Requests: strings.Fields("30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49"), Replica: anomaly.NoReplica,
+		Class: "slow",
+		Text:  "60 of 90 requests (66.7 %) missed targets of their class"})
 
 	s = newStage()
 	for burst := range int64(3) {
@@ -313,8 +323,9 @@ func TestShadowDivergence(t *testing.T) {
 		s.Close(int64(n))
 		return s
 	}
-	want := anomaly.Episode{Type: "shadow_divergence", Start: 0, End: 24, Severity: 0.6, Count: 25, Requests: names("r", 20), Replica: 2,
-		Text: "25 requests for which 1500 of 2500 cached tokens (60.0 %) were expected and not there, or there and not expected"}
+	want := anomaly.Episode{Type: "shadow_divergence", Start: 0, End: 24, Severity: 0.6, Count: 25,
+		Requests: names("r", 20), Replica: 2,
+		Text: "the router mispredicted the cached tokens of 25 requests: 1500 of 2500 tokens (60.0 %) were wrong"}
 	admit(25, 100, 40).expect(t, want)
 	admit(25, 40, 100).expect(t, want)
 	admit(25, 100, 41).expect(t)
@@ -326,12 +337,14 @@ func TestSLOViolation(t *testing.T) {
 	s := newStage()
 	for i := range int64(40) {
 		for _, class := range []string{"a", "b"} {
-			s.Final(i*ms, &anomaly.Request{ID: fmt.Sprint(class, i), Class: class, Promised: true, Met: i < 20 || class == "b" && i == 20})
+			s.Finished(i*ms, &anomaly.Request{ID: fmt.Sprint(class, i), Class: class, HasTargets: true, MetTargets: i < 20 ||
+				class == "b" && i == 20})
 		}
-		s.Final(i*ms, &anomaly.Request{ID: "free"})
+		s.Finished(i*ms, &anomaly.Request{ID: "free"})
 	}
 	s.Close(1)
 	s.expect(t, anomaly.Episode{Type: "slo_violation", Start: 20 * ms, End: 39 * ms, Severity: 0.5, Count: 20,
-		Requests: strings.Fields("a20 a21 a22 a23 a24 a25 a26 a27 a28 a29 a30 a31 a32 a33 a34 a35 a36 a37 a38 a39"), Replica: anomaly.Nowhere, Class: "a",
+		Requests: strings.Fields("a20 a21 a22 a23 a24 a25 a26 a27 a28 a29 a30 a31 a32 a33 a34 a35 a36 a37 a38 a39"),
+		Replica:  anomaly.NoReplica, Class: "a",
 		Text: "20 of 40 requests (50.0 %) missed targets of their class"})
 }

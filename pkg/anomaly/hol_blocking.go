@@ -2,84 +2,87 @@ package anomaly
 
 import "fmt"
 
-// A request is blocked where it waits for blockedUS behind one request that holds up
-// the queue of its replica, whose prompt is at least longerTimes as long as its own:
-// the first of the queue, which does not fit into the cache where the blocked one
-// would all that time, or one in the batch whose prompt takes what each step can
-// compute. There are seats in the batch all the time. A replica has blocking where,
-// of those that leave its queue in a window, at least blockingSigns and
-// blockingShare have been blocked. It begins when the first of them was known to
-// be; severity is their share.
+// A request counts as blocked after it has waited blockedUS behind one request that blocks the queue
+// of its replica and whose prompt is at least lengthRatio times as long. The blocking request is
+// either the head of the queue, which does not fit into the KV cache although the blocked one would
+// have fitted all that time, or a running request whose prompt uses the whole token budget of each
+// step. Batch slots are free all the time. A replica has head-of-line blocking if, of the requests
+// that leave its queue in a window, at least blockingMinCount and blockingMinShare were blocked. The
+// episode starts when the first request counted as blocked. Severity is the share.
 const (
-	blockedUS     = 2_000_000
-	longerTimes   = 8
-	blockingSigns = 10
-	blockingShare = 0.35
+	blockedUS        = 2_000_000
+	lengthRatio      = 8
+	blockingMinCount = 10
+	blockingMinShare = 0.35
 )
 
-const holBlockingDoc = "short requests waited behind a long one: 10 and 35 % of those that leave a queue in 30 s, or of the last 29, had for 2 s, behind a prompt 8 times as long"
+const holBlockingDoc = "short requests wait behind a long one: at least 10 and 35 % of the requests that leave a " +
+	"queue in 30 s (or of the last 29) waited 2 s behind a prompt 8 times as long"
 
-var blockingRule = rule{signs: blockingSigns, share: blockingShare, text: func(n sums) string {
-	return fmt.Sprintf("%d of %d requests (%s) waited 2 s or more behind one prompt 8 times as long", n.signs, n.all, percent(n.signs, n.all))
+var blockingRule = rule{minOccurrences: blockingMinCount, minShare: blockingMinShare, text: func(n totals) string {
+	return fmt.Sprintf("%d of %d requests (%s) waited 2 s or more behind one prompt 8 times as long", n.occurrences,
+		n.all, percent(n.occurrences, n.all))
 }}
 
 type holBlocking struct {
-	deaf
-	queues queues
-	holds  []hold // of replicas
-	spells spells
+	nopDetector
+	queues   queues
+	heads    []headOfLine // by replica
+	builders episodeBuilders
 }
 
-// hold is that a request holds up a queue; by is "" if none does. most is the longest
-// prompt that would fit all the time.
-type hold struct {
-	by    string
-	since int64
-	most  int64
+// headOfLine is the request that currently blocks a queue; id is "" if none does. maxInput is the
+// longest prompt that would have fitted throughout.
+type headOfLine struct {
+	id       string
+	since    int64
+	maxInput int64
 }
 
-func newHOLBlocking(tell func(*Episode)) Detector {
-	return &holBlocking{spells: spells{rule: &blockingRule, tell: tell}}
+func newHOLBlocking(emit func(*Episode)) Detector {
+	return &holBlocking{builders: episodeBuilders{rule: &blockingRule, emit: emit}}
 }
 
 func (d *holBlocking) Enqueued(at int64, replica, tag int32, r *Request) {
 	d.queues.add(replica, waiter{tag: tag, at: at, key: -float64(r.Input), id: r.ID})
 }
 
-func (d *holBlocking) Held(at int64, replica int32, by *Request, room int64) {
-	for int(replica) >= len(d.holds) {
-		d.holds = append(d.holds, hold{})
+func (d *holBlocking) HeadOfLineBlocked(at int64, replica int32, by *Request, room int64) {
+	for int(replica) >= len(d.heads) {
+		d.heads = append(d.heads, headOfLine{})
 	}
-	h := &d.holds[replica]
-	if h.by != "" && at-h.since >= blockedUS {
-		q := d.queues.at(replica)
-		q.mark(len(q.all), -float64(h.most)-0.5, at-blockedUS, at)
+	h := &d.heads[replica]
+	if h.id != "" && at-h.since >= blockedUS {
+		q := d.queues.forReplica(replica)
+		q.mark(len(q.all), -float64(h.maxInput)-0.5, at-blockedUS, at)
 	}
 	switch {
 	case by == nil:
-		*h = hold{}
-	case by.ID == h.by:
-		h.most = min(h.most, room)
+		*h = headOfLine{}
+	case by.ID == h.id:
+		h.maxInput = min(h.maxInput, room)
 	default:
-		*h = hold{by.ID, at, min(room, by.Input/longerTimes)}
+		*h = headOfLine{by.ID, at, min(room, by.Input/lengthRatio)}
 	}
 }
 
-func (d *holBlocking) Admitted(at int64, replica, tag int32, _ *Request) { d.Left(at, replica, tag) }
+func (d *holBlocking) Admitted(at int64, replica, tag int32, _ *Request) {
+	d.Dequeued(at, replica, tag)
+}
 
-func (d *holBlocking) Left(at int64, replica, tag int32) {
+func (d *holBlocking) Dequeued(at int64, replica, tag int32) {
 	if w, ok := d.queues.remove(replica, tag); ok {
-		d.spells.leave(at, replica, &w, w.marked, false)
+		d.builders.dequeued(at, replica, &w, w.marked, false)
 	}
 }
 
 func (d *holBlocking) Close(at int64) {
-	for i := range d.queues.of {
-		for k := range d.queues.of[i].all {
-			if w := &d.queues.of[i].all[k]; !w.left && w.marked != never {
-				d.spells.leave(at, int32(i), w, w.marked, false)
+	for i := range d.queues.byReplica {
+		for k := range d.queues.byReplica[i].all {
+			if w := &d.queues.byReplica[i].all[k]; !w.dequeued && w.marked != never {
+				d.builders.dequeued(at, int32(i), w, w.marked, false)
 			}
 		}
 	}
-	d.spells.close()
+	d.builders.close()
 }

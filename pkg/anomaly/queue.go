@@ -2,23 +2,22 @@ package anomaly
 
 import "math"
 
-// queue is the wait queue of a replica in the order in which requests came, each with
-// a key. It finds the first one whose key is above a bound in the logarithm of their
-// number: a tree has the highest key of each half.
+// queue is the wait queue of a replica in arrival order. Each request has a key. A tree with the
+// highest key of each half finds the first key above a bound in logarithmic time.
 type queue struct {
 	all []waiter
-	// tree[1] is the root, those below i are 2i and 2i+1; the leaf of all[i] is
-	// tree[len(tree)/2+i]. Who is marked or has left has the lowest key there.
-	tree []float64
-	gone int // of all have left
+	// tree[1] is the root and tree[2i], tree[2i+1] are the children of tree[i]. The leaf of all[i]
+	// is tree[len(tree)/2+i]; it is lowest if the request is marked or dequeued.
+	tree    []float64
+	removed int // entries of all that are dequeued
 }
 
 type waiter struct {
 	tag int32
-	// at is when it came, marked when it was marked, never if it was not.
+	// at is the time of enqueueing. marked is the time of marking, or never.
 	at, marked int64
 	key        float64
-	left       bool
+	dequeued   bool
 	id         string
 }
 
@@ -26,47 +25,47 @@ const never = math.MaxInt64
 
 var lowest = math.Inf(-1)
 
-// queues are those of replicas, by their numbers; place has where the request with a
-// tag stands, -1 if it does not wait.
+// queues are the wait queues by replica. positions maps the number of a request to its index in its
+// queue, -1 if it does not wait.
 type queues struct {
-	of    []queue
-	place []int32
+	byReplica []queue
+	positions []int32
 }
 
-// at returns the queue of a replica.
-func (s *queues) at(replica int32) *queue {
-	for int(replica) >= len(s.of) {
-		s.of = append(s.of, queue{})
+// forReplica returns the queue of a replica.
+func (s *queues) forReplica(replica int32) *queue {
+	for int(replica) >= len(s.byReplica) {
+		s.byReplica = append(s.byReplica, queue{})
 	}
-	return &s.of[replica]
+	return &s.byReplica[replica]
 }
 
-// add puts a request at the end.
+// add appends a request.
 func (s *queues) add(replica int32, w waiter) {
-	q := s.at(replica)
+	q := s.forReplica(replica)
 	if len(q.all) == len(q.tree)/2 {
 		s.rebuild(q)
 	}
-	for int(w.tag) >= len(s.place) {
-		s.place = append(s.place, -1)
+	for int(w.tag) >= len(s.positions) {
+		s.positions = append(s.positions, -1)
 	}
 	w.marked = never
-	s.place[w.tag] = int32(len(q.all))
+	s.positions[w.tag] = int32(len(q.all))
 	q.all = append(q.all, w)
 	q.set(len(q.all)-1, w.key)
 }
 
-// rebuild forgets who has left, and makes the tree twice as large as need be.
+// rebuild drops the dequeued requests and makes the tree twice as large as needed.
 func (s *queues) rebuild(q *queue) {
 	stay := q.all[:0]
 	for _, w := range q.all {
-		if !w.left {
-			s.place[w.tag] = int32(len(stay))
+		if !w.dequeued {
+			s.positions[w.tag] = int32(len(stay))
 			stay = append(stay, w)
 		}
 	}
 	clear(q.all[len(stay):])
-	q.all, q.gone = stay, 0
+	q.all, q.removed = stay, 0
 	leaves := 16
 	for leaves < 2*len(stay) {
 		leaves *= 2
@@ -87,7 +86,7 @@ func (s *queues) rebuild(q *queue) {
 	}
 }
 
-// set changes the key of place i in the tree.
+// set changes the key of position i in the tree.
 func (q *queue) set(i int, key float64) {
 	i += len(q.tree) / 2
 	q.tree[i] = key
@@ -100,34 +99,34 @@ func (q *queue) set(i int, key float64) {
 	}
 }
 
-// find returns who waits with a tag, and its place; nil if nobody does.
+// find returns the waiting request with a number and its position, or nil and -1.
 func (s *queues) find(replica, tag int32) (*waiter, int) {
-	if int(tag) >= len(s.place) || s.place[tag] < 0 {
+	if int(tag) >= len(s.positions) || s.positions[tag] < 0 {
 		return nil, -1
 	}
-	i := int(s.place[tag])
-	return &s.at(replica).all[i], i
+	i := int(s.positions[tag])
+	return &s.forReplica(replica).all[i], i
 }
 
-// remove takes a request out and returns what it was; ok is false if it did not wait.
+// remove dequeues a request and returns its entry; ok is false if it was not waiting.
 func (s *queues) remove(replica, tag int32) (was waiter, ok bool) {
 	w, i := s.find(replica, tag)
 	if w == nil {
 		return was, false
 	}
-	q := s.at(replica)
+	q := s.forReplica(replica)
 	was = *w
-	w.left, w.id = true, ""
-	s.place[tag] = -1
+	w.dequeued, w.id = true, ""
+	s.positions[tag] = -1
 	q.set(i, lowest)
-	if q.gone++; q.gone == len(q.all) { // mostly it is the only one
-		q.all, q.gone = q.all[:0], 0
+	if q.removed++; q.removed == len(q.all) { // usually it was the only one
+		q.all, q.removed = q.all[:0], 0
 	}
 	return was, true
 }
 
-// mark marks, at a time, all that came before place end, not after the instant
-// since, whose keys are above a bound.
+// mark marks, with time at, all requests before position end that were enqueued by since and whose
+// keys are above a bound.
 func (q *queue) mark(end int, above float64, since, at int64) {
 	for {
 		i := q.leftmost(above)
@@ -139,7 +138,7 @@ func (q *queue) mark(end int, above float64, since, at int64) {
 	}
 }
 
-// leftmost is the first place whose key in the tree is above a bound, -1 if none is.
+// leftmost returns the first position whose key in the tree is above a bound, or -1.
 func (q *queue) leftmost(above float64) int {
 	if len(q.tree) == 0 || !(q.tree[1] > above) {
 		return -1

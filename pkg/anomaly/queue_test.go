@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A queue marks what a plain list of those who wait says, whoever has come and gone.
+// A queue marks the same requests as a plain list, whatever the order of arrivals and departures.
 func TestQueueMarks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type one struct {
@@ -35,7 +35,7 @@ func TestQueueMarks(t *testing.T) {
 			},
 			"go": func(t *rapid.T) {
 				if len(plain) == 0 {
-					t.Skip("nobody waits")
+					t.Skip("no request waits")
 				}
 				i := rapid.IntRange(0, len(plain)-1).Draw(t, "who")
 				was := plain[i]
@@ -51,7 +51,7 @@ func TestQueueMarks(t *testing.T) {
 			},
 			"mark": func(t *rapid.T) {
 				if len(plain) == 0 {
-					t.Skip("nobody waits")
+					t.Skip("no request waits")
 				}
 				before := rapid.IntRange(0, len(plain)-1).Draw(t, "before")
 				above := rapid.Int64Range(-1, 5).Draw(t, "above")
@@ -62,7 +62,7 @@ func TestQueueMarks(t *testing.T) {
 					}
 				}
 				_, place := s.find(0, plain[before].tag)
-				s.at(0).mark(place, float64(above), since, now)
+				s.forReplica(0).mark(place, float64(above), since, now)
 			},
 		})
 	})

@@ -2,35 +2,38 @@ package anomaly
 
 import "fmt"
 
-// What the router expects to be cached diverges at a replica where, in a window, at
-// least divergenceSigns requests enter a batch for which it was wrong, and the tokens by
-// which it was, too many or too few, are at least divergenceShare of the tokens
-// that it expected or that were there, for each request the more of the two.
-// Severity is that share. Of a replica to which little is sent whoever remembers it is
-// wrong soon: only thirty seconds count.
+// The router's prefix index diverges from the cache of a replica if, in a window, it was wrong for
+// at least divergenceMinCount requests that enter a batch, and wrong by at least divergenceMinShare
+// of the tokens. The tokens of a request are the larger of expected and cached; the error is their
+// difference, in either direction. Severity is that share. The window is never longer than thirty
+// seconds, because the index of a rarely used replica goes stale quickly.
 const (
-	divergenceSigns = 20
-	divergenceShare = 0.6
+	divergenceMinCount = 20
+	divergenceMinShare = 0.6
 )
 
-const shadowDivergenceDoc = "the router is wrong about a cache: for 20 requests scheduled in 30 s, and by 60 % of the tokens expected or there"
+const shadowDivergenceDoc = "the router mispredicts a cache: for at least 20 requests scheduled in 30 s, and by 60 % " +
+	"of the tokens expected or cached"
 
-var divergenceRule = rule{signs: divergenceSigns, share: divergenceShare, recent: true, text: func(n sums) string {
-	return fmt.Sprintf("%d requests for which %d of %d cached tokens (%s) were expected and not there, or there and not expected", n.signs, n.bad, n.all, percent(n.bad, n.all))
-}}
+var divergenceRule = rule{minOccurrences: divergenceMinCount, minShare: divergenceMinShare, windowOnly: true,
+	text: func(n totals) string {
+		return fmt.Sprintf("the router mispredicted the cached tokens of %d requests: %d of %d tokens (%s) were wrong",
+			n.occurrences, n.bad, n.all, percent(n.bad, n.all))
+	}}
 
 type shadowDivergence struct {
-	deaf
-	spells spells
+	nopDetector
+	builders episodeBuilders
 }
 
-func newShadowDivergence(tell func(*Episode)) Detector {
-	return &shadowDivergence{spells: spells{rule: &divergenceRule, tell: tell}}
+func newShadowDivergence(emit func(*Episode)) Detector {
+	return &shadowDivergence{builders: episodeBuilders{rule: &divergenceRule, emit: emit}}
 }
 
 func (d *shadowDivergence) Admitted(at int64, replica, _ int32, r *Request) {
 	most := max(r.Expected, r.Cached)
-	d.spells.at(replica).add(sample{at: at, from: at, bad: most - min(r.Expected, r.Cached), all: most, id: r.ID})
+	d.builders.forReplica(replica).add(sample{at: at, from: at, bad: most - min(r.Expected, r.Cached), all: most,
+		id: r.ID})
 }
 
-func (d *shadowDivergence) Close(int64) { d.spells.close() }
+func (d *shadowDivergence) Close(int64) { d.builders.close() }

@@ -2,44 +2,45 @@ package anomaly
 
 import "fmt"
 
-// An SLO class is violated where, of its requests that end in a window, at least
-// violationSigns and violationShare miss a target of theirs; one that is rejected or
-// times out misses all. What the horizon cuts counts if it has missed a target by then.
-// Severity is their share.
+// An SLO class is violated if, of its requests that finish in a window, at least violationMinCount
+// and violationMinShare miss a target. A rejected or timed-out request misses all targets. A request
+// that the horizon cuts counts if it has missed a target by then. Severity is the share.
 const (
-	violationSigns = 20
-	violationShare = 0.5
+	violationMinCount = 20
+	violationMinShare = 0.5
 )
 
-const sloViolationDoc = "a class misses its targets: 20 and 50 % of its requests that end in 30 s, or of the last 40"
+const sloViolationDoc = "a class misses its SLO targets: at least 20 and 50 % of its requests that finish in 30 s " +
+	"(or of the last 40)"
 
-var violationRule = rule{signs: violationSigns, share: violationShare, text: func(n sums) string {
-	return fmt.Sprintf("%d of %d requests (%s) missed targets of their class", n.signs, n.all, percent(n.signs, n.all))
+var violationRule = rule{minOccurrences: violationMinCount, minShare: violationMinShare, text: func(n totals) string {
+	return fmt.Sprintf("%d of %d requests (%s) missed targets of their class", n.occurrences, n.all,
+		percent(n.occurrences, n.all))
 }}
 
 type sloViolation struct {
-	deaf
-	tell    func(*Episode)
-	classes map[string]*spell
-	order   []*spell // as they came
+	nopDetector
+	emit    func(*Episode)
+	classes map[string]*episodeBuilder
+	order   []*episodeBuilder // in order of first appearance
 }
 
-func newSLOViolation(tell func(*Episode)) Detector {
-	return &sloViolation{tell: tell, classes: map[string]*spell{}}
+func newSLOViolation(emit func(*Episode)) Detector {
+	return &sloViolation{emit: emit, classes: map[string]*episodeBuilder{}}
 }
 
-func (d *sloViolation) Final(at int64, r *Request) {
-	if !r.Promised {
+func (d *sloViolation) Finished(at int64, r *Request) {
+	if !r.HasTargets {
 		return
 	}
 	s := d.classes[r.Class]
 	if s == nil {
-		s = &spell{rule: &violationRule, tell: d.tell, replica: Nowhere, class: r.Class}
+		s = &episodeBuilder{rule: &violationRule, emit: d.emit, replica: NoReplica, class: r.Class}
 		d.classes[r.Class] = s
 		d.order = append(d.order, s)
 	}
 	x := sample{at: at, from: at, all: 1, id: r.ID}
-	if !r.Met {
+	if !r.MetTargets {
 		x.bad = 1
 	}
 	s.add(x)

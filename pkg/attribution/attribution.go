@@ -32,13 +32,13 @@ import (
 
 // Thresholds of patterns.
 const (
-	// LeastLost requests, and more than LeastShare of those judged, must have lost
+	// MinLost requests, and more than LeastShare of those judged, must have lost
 	// something; else no patterns are looked for.
-	LeastLost  = 10
-	LeastShare = 0.01
-	// LeastSupport is the part of the loss, LeastLift the lift that a pattern has.
-	LeastSupport = 0.05
-	LeastLift    = 1.5
+	MinLost      = 10
+	MinLossShare = 0.01
+	// MinSupport is the part of the loss, LeastLift the lift that a pattern has.
+	MinSupport = 0.05
+	MinLift    = 1.5
 	// mostOfLoss is the part of it that replicas which are too small must explain to be
 	// looked at before what went wrong in them.
 	mostOfLoss = 0.5
@@ -46,8 +46,8 @@ const (
 	mostPatterns = 5
 )
 
-// Insight gathers a run's records.
-type Insight struct {
+// Analyzer gathers a run's records.
+type Analyzer struct {
 	header   *stream.Header
 	classes  map[string]stream.SLOClass
 	plan     plan
@@ -61,14 +61,14 @@ type Insight struct {
 	episodes []stream.Anomaly
 	// verdicts counts the decisions of admission.
 	verdicts map[string]int64
-	question *Question
+	question *Query
 	// by is which pattern explains each row, -1 none.
 	by []int32
 }
 
 // New begins with the header of a run.
-func New(h *stream.Header) *Insight {
-	in := &Insight{header: h, classes: map[string]stream.SLOClass{}, open: map[string]int32{}, exact: map[string]*Exact{}, verdicts: map[string]int64{}}
+func New(h *stream.Header) *Analyzer {
+	in := &Analyzer{header: h, classes: map[string]stream.SLOClass{}, open: map[string]int32{}, exact: map[string]*Exact{}, verdicts: map[string]int64{}}
 	for _, c := range stream.Classes {
 		in.classes[c.Name] = c.Value
 	}
@@ -80,10 +80,10 @@ func New(h *stream.Header) *Insight {
 }
 
 // Metrics takes the metrics of the run. Nothing is kept of it but the pointer.
-func (in *Insight) Metrics(m *metrics.Raw) { in.metrics = m }
+func (in *Analyzer) Metrics(m *metrics.Raw) { in.metrics = m }
 
 // Anomaly takes an episode.
-func (in *Insight) Anomaly(a *stream.Anomaly) { in.episodes = append(in.episodes, *a) }
+func (in *Analyzer) Anomaly(a *stream.Anomaly) { in.episodes = append(in.episodes, *a) }
 
 // names are tenants, classes, rules and reasons, each once, in the order in which they
 // came.
@@ -106,7 +106,7 @@ func (n *names) of(name string) int32 {
 }
 
 // Replica is a replica as people write it, such as main/0.
-func (in *Insight) Replica(n int32) string {
+func (in *Analyzer) Replica(n int32) string {
 	if n == nowhere {
 		return ""
 	}
@@ -115,4 +115,4 @@ func (in *Insight) Replica(n int32) string {
 }
 
 // Empty reports whether nothing was said of any request.
-func (in *Insight) Empty() bool { return len(in.rows) == 0 }
+func (in *Analyzer) Empty() bool { return len(in.rows) == 0 }

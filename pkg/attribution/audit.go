@@ -21,7 +21,7 @@ type RuleCount struct {
 }
 
 // rules counts by rule and reason, those with the most losses first.
-func (in *Insight) rules() []RuleCount {
+func (in *Analyzer) rules() []RuleCount {
 	counted := map[[2]int32]*RuleCount{}
 	var order []*RuleCount
 	for i := range in.rows {
@@ -73,7 +73,7 @@ type Tally struct {
 }
 
 // tallies counts all conditions that anybody meets, in their order.
-func (in *Insight) tallies() (all []Tally) {
+func (in *Analyzer) tallies() (all []Tally) {
 	type at struct {
 		condition int
 		value     int32
@@ -106,7 +106,7 @@ func (in *Insight) tallies() (all []Tally) {
 	for _, k := range order {
 		t, c := counted[k], Conditions[k.condition]
 		one := Tally{Condition: c.Name, Value: in.value(k.condition, k.value), Component: c.Value.Component, Lost: t.lost, All: t.all}
-		if among := whole[c.Value.about]; among.all-t.all >= LeastLost {
+		if among := whole[c.Value.about]; among.all-t.all >= MinLost {
 			one.Lift, one.ByMS = t.lift(among)
 		}
 		all = append(all, one)
@@ -115,7 +115,7 @@ func (in *Insight) tallies() (all []Tally) {
 }
 
 // value is that of a condition in words, "" if it has none.
-func (in *Insight) value(condition int, value int32) string {
+func (in *Analyzer) value(condition int, value int32) string {
 	switch Conditions[condition].Name {
 	case "hot_replica":
 		return in.Replica(value)
@@ -126,7 +126,7 @@ func (in *Insight) value(condition int, value int32) string {
 }
 
 // Sample is n routing decisions, evenly spaced in their order.
-func (in *Insight) Sample(n int) (all []Exemplar) {
+func (in *Analyzer) Sample(n int) (all []Example) {
 	var decided []int32
 	for i := range in.rows {
 		if r := in.rows[i]; r.decision != "" && !r.apart {
@@ -142,7 +142,7 @@ func (in *Insight) Sample(n int) (all []Exemplar) {
 
 // Regretted are the n decisions with the most estimated regret, and all that were
 // played otherwise, the most regretted first.
-func (in *Insight) Regretted(n int) (all []Exemplar) {
+func (in *Analyzer) Regretted(n int) (all []Example) {
 	var order []int32
 	for i := range in.rows {
 		r := in.rows[i]
@@ -172,7 +172,7 @@ func compareTrue(a, b bool) int {
 }
 
 // never are the rules that were evaluated and never fired.
-func (in *Insight) never() (all []metrics.Rule) {
+func (in *Analyzer) never() (all []metrics.Rule) {
 	if in.metrics == nil || in.metrics.Control == nil {
 		return nil
 	}

@@ -53,7 +53,7 @@ type Condition struct {
 	about partSet
 	// of is the value for which the condition holds for r, as the number of a name or of a
 	// replica; 0 where it has none. ok is false where it does not hold.
-	of func(in *Insight, r *row) (value int32, ok bool)
+	of func(in *Analyzer, r *row) (value int32, ok bool)
 }
 
 // partSet is a set of Parts.
@@ -78,7 +78,7 @@ func (set partSet) explain(r *row) bool { return r.loss == 0 || set&(1<<r.blame)
 
 // holds reports whether c holds for r and may explain its loss, if it has one, and for
 // which value.
-func (c *Condition) holds(in *Insight, r *row) (value int32, ok bool) {
+func (c *Condition) holds(in *Analyzer, r *row) (value int32, ok bool) {
 	if !c.about.explain(r) {
 		return 0, false
 	}
@@ -88,7 +88,7 @@ func (c *Condition) holds(in *Insight, r *row) (value int32, ok bool) {
 // Conditions are all that are tried, in the order in which equal ones come.
 var Conditions = registry.Table[Condition]{
 	{Name: "impossible", Doc: "refused on arrival: too long for every replica, or nobody serves its model",
-		Value: Condition{"engine", rankMechanism, parts(partLimits), is((*Insight).impossible)}},
+		Value: Condition{"engine", rankMechanism, parts(partLimits), is((*Analyzer).impossible)}},
 	{Name: "cache_full", Doc: "waited 100 ms or more for a batch, while fewer than 32 requests in batches took 90 % or more of the blocks of its replica (means, estimated), and no queue was much shorter",
 		Value: Condition{"cache", rankRoom, waiting, is(cacheFull)}},
 	{Name: "seats_full", Doc: "waited 100 ms or more for a batch, while 95 % or more of the seats (max_num_seqs) were taken and less than 20 % of the blocks of its replica (means, estimated), and no queue was much shorter",
@@ -108,9 +108,9 @@ var Conditions = registry.Table[Condition]{
 	{Name: "prefix_passed", Doc: "sent past a replica that held 256 tokens more of its prompt",
 		Value: Condition{"routing", rankMechanism, admitted, is(prefixPassed)}},
 	{Name: "rejected", Doc: "refused by admission",
-		Value: Condition{"admission", rankMechanism, parts(partAdmission), is(func(_ *Insight, r *row) bool { return r.rejected })}},
+		Value: Condition{"admission", rankMechanism, parts(partAdmission), is(func(_ *Analyzer, r *row) bool { return r.rejected })}},
 	{Name: "delayed", Doc: "delayed by admission, and lost most there",
-		Value: Condition{"admission", rankMechanism, parts(partAdmission), is(func(_ *Insight, r *row) bool { return r.delays > 0 })}},
+		Value: Condition{"admission", rankMechanism, parts(partAdmission), is(func(_ *Analyzer, r *row) bool { return r.delays > 0 })}},
 	{Name: "behind_lower_class", Doc: "waited behind 2,000 tokens or more, 30 % of them or more of classes of lower priority, and no queue was much shorter",
 		Value: Condition{"scheduling", rankMechanism, admitted, is(behindLower)}},
 	{Name: "behind_tenant", Doc: "waited behind 2,000 tokens or more, 30 % of them or more of the tenant that has 30 % of all work and 1.25 times an even part or twice its part of the requests, and no queue was much shorter",
@@ -118,19 +118,19 @@ var Conditions = registry.Table[Condition]{
 	{Name: "evicted", Doc: "computed 256 tokens and 30 % of its prompt again that the router expected to be cached, or waited behind such tokens (30 % of 2,000 or more), and no queue was much shorter",
 		Value: Condition{"cache", rankMechanism, admitted, is(evicted)}},
 	{Name: "preempted", Doc: "lost its place in a batch",
-		Value: Condition{"cache", rankMechanism, admitted, is(func(_ *Insight, r *row) bool { return r.preemptions > 0 })}},
+		Value: Condition{"cache", rankMechanism, admitted, is(func(_ *Analyzer, r *row) bool { return r.preemptions > 0 })}},
 	{Name: "beside_prompts", Doc: "decoded while its replica took on 500 prompt tokens or more for each token of its answer, and missed its TPOT alone",
 		Value: Condition{"scheduling", rankMechanism, admitted, is(besidePrompts)}},
 	{Name: "overload", Doc: "routed when every queue held 8 or more",
-		Value: Condition{"admission", rankOverload, admitted, is(func(_ *Insight, r *row) bool { return r.shortest >= fullQueue })}},
+		Value: Condition{"admission", rankOverload, admitted, is(func(_ *Analyzer, r *row) bool { return r.shortest >= fullQueue })}},
 	{Name: "crowded", Doc: "routed when every replica had 32 requests or more, and lost most while decoding",
-		Value: Condition{"admission", rankOverload, decoding, is(func(_ *Insight, r *row) bool { return r.idlest >= crowd })}},
+		Value: Condition{"admission", rankOverload, decoding, is(func(_ *Analyzer, r *row) bool { return r.idlest >= crowd })}},
 	{Name: "hot_replica", Doc: "sent to a replica that gets twice its even part of the requests or more",
 		Value: Condition{"routing", rankTrait, anywhere, hotReplica}},
 	{Name: "burst", Doc: "in a burst of its tenant: 10 or more in a second, at three times the rate of the minute",
-		Value: Condition{"workload", rankTrait, anywhere, is(func(_ *Insight, r *row) bool { return r.burst })}},
+		Value: Condition{"workload", rankTrait, anywhere, is(func(_ *Analyzer, r *row) bool { return r.burst })}},
 	{Name: "long_prompt", Doc: "a prompt four times the median or longer",
-		Value: Condition{"workload", rankTrait, anywhere, is(func(in *Insight, r *row) bool { return int64(r.input) >= longFactor*in.facts.medianInput })}},
+		Value: Condition{"workload", rankTrait, anywhere, is(func(in *Analyzer, r *row) bool { return int64(r.input) >= longFactor*in.facts.medianInput })}},
 	{Name: "tenant", Doc: "of that tenant",
 		Value: Condition{"workload", rankTrait, anywhere, trait(func(r *row) int32 { return r.tenant })}},
 	{Name: "class", Doc: "of that SLO class",
@@ -145,13 +145,13 @@ type facts struct {
 	hot []bool
 }
 
-func is(holds func(*Insight, *row) bool) func(*Insight, *row) (int32, bool) {
-	return func(in *Insight, r *row) (int32, bool) { return 0, holds(in, r) }
+func is(holds func(*Analyzer, *row) bool) func(*Analyzer, *row) (int32, bool) {
+	return func(in *Analyzer, r *row) (int32, bool) { return 0, holds(in, r) }
 }
 
 // trait is a name that a request may have.
-func trait(of func(*row) int32) func(*Insight, *row) (int32, bool) {
-	return func(in *Insight, r *row) (int32, bool) {
+func trait(of func(*row) int32) func(*Analyzer, *row) (int32, bool) {
+	return func(in *Analyzer, r *row) (int32, bool) {
 		n := of(r)
 		return n, in.names.list[n] != ""
 	}
@@ -160,7 +160,7 @@ func trait(of func(*row) int32) func(*Insight, *row) (int32, bool) {
 // longer reports whether r was sent to a queue that was much longer than the shortest.
 func longer(r *row) bool { return r.queue >= 0 && r.queue >= longerFactor*r.shortest+longerBy }
 
-func stale(_ *Insight, r *row) bool {
+func stale(_ *Analyzer, r *row) bool {
 	if !longer(r) || r.seen.age < oldUS {
 		return false
 	}
@@ -168,21 +168,21 @@ func stale(_ *Insight, r *row) bool {
 	return r.seen.queue < 0 || max(off, -off) >= max(longerBy, r.queue/2)
 }
 
-func hotPrefix(in *Insight, r *row) bool {
+func hotPrefix(in *Analyzer, r *row) bool {
 	return longer(r) && !stale(in, r) && (r.seen.matched > 0 || r.seen.cached > 0)
 }
 
-func unseen(in *Insight, r *row) bool {
+func unseen(in *Analyzer, r *row) bool {
 	return longer(r) && !stale(in, r) && !hotPrefix(in, r) && r.seen.queue < 0 && r.seen.running < 0
 }
 
-func outweighed(in *Insight, r *row) bool {
+func outweighed(in *Analyzer, r *row) bool {
 	return longer(r) && !stale(in, r) && !hotPrefix(in, r) && !unseen(in, r)
 }
 
 // busier reports whether r was sent to a replica with many more requests than another,
 // where that shows in no queue.
-func busier(_ *Insight, r *row) bool {
+func busier(_ *Analyzer, r *row) bool {
 	return !longer(r) && r.busy >= 0 && r.busy >= busierFactor*r.idlest+busierBy
 }
 
@@ -192,11 +192,11 @@ func waited(r *row) bool { return r.besides > 0 && r.left()-r.enqueued >= longWa
 
 // cacheFull is about caches that are too small: one that holds many requests is full
 // since there are too many.
-func cacheFull(_ *Insight, r *row) bool {
+func cacheFull(_ *Analyzer, r *row) bool {
 	return waited(r) && r.held >= fullCache && r.besides < crowd
 }
 
-func seatsFull(in *Insight, r *row) bool {
+func seatsFull(in *Analyzer, r *row) bool {
 	seats, _ := in.plan.room(r.replica)
 	return waited(r) && seats > 0 && r.besides >= fullBatch*float64(seats) && r.held > 0 && r.held < spareCache
 }
@@ -206,7 +206,7 @@ func (r *row) blind() bool {
 	return r.seen.replica != nowhere && r.seen.matched < 0 && r.seen.cached < 0
 }
 
-func prefixUnseen(_ *Insight, r *row) bool { return !longer(r) && r.blind() && repeats(r) }
+func prefixUnseen(_ *Analyzer, r *row) bool { return !longer(r) && r.blind() && repeats(r) }
 
 // repeats reports whether r computed what had been computed, or waited for others who
 // did.
@@ -217,31 +217,31 @@ func repeats(r *row) bool {
 // most reports whether so many of the tokens that r waited behind are many of many.
 func most(r *row, of int64) bool { return r.ahead >= manyTokens && 10*of >= 3*r.ahead }
 
-func prefixPassed(in *Insight, r *row) bool {
+func prefixPassed(in *Analyzer, r *row) bool {
 	held := max(r.next.matched, r.next.cached) - max(r.seen.matched, r.seen.cached, 0)
 	return r.next.replica != nowhere && int64(held)*in.plan.block(r.next.replica) >= fewTokens
 }
 
-func behindLower(_ *Insight, r *row) bool { return !longer(r) && most(r, r.aheadLower) }
+func behindLower(_ *Analyzer, r *row) bool { return !longer(r) && most(r, r.aheadLower) }
 
-func behindTenant(in *Insight, r *row) (int32, bool) {
+func behindTenant(in *Analyzer, r *row) (int32, bool) {
 	heavy := in.facts.heavy
 	return heavy, heavy != nowhere && !longer(r) && most(r, r.aheadHeavy)
 }
 
-func evicted(_ *Insight, r *row) bool { return !longer(r) && !r.blind() && repeats(r) }
+func evicted(_ *Analyzer, r *row) bool { return !longer(r) && !r.blind() && repeats(r) }
 
-func hotReplica(in *Insight, r *row) (int32, bool) {
+func hotReplica(in *Analyzer, r *row) (int32, bool) {
 	return r.replica, r.replica != nowhere && in.facts.hot[r.replica]
 }
 
 // besidePrompts is about tokens that come slowly: it explains no late first token.
-func besidePrompts(_ *Insight, r *row) bool {
+func besidePrompts(_ *Analyzer, r *row) bool {
 	return r.output > 1 && (r.missed == 0 || r.missed == missedTPOT) && r.beside >= promptsPerToken*int64(r.output-1)
 }
 
 // learn finds the facts.
-func (in *Insight) learn() {
+func (in *Analyzer) learn() {
 	f := &in.facts
 	f.heavy = in.heavy()
 	var inputs []int64

@@ -7,8 +7,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// Exemplar is one decision and what came of it.
-type Exemplar struct {
+// Example is one decision and what came of it.
+type Example struct {
 	// Decision and Request are ids; Decision is "" where nobody decided.
 	Decision, Request string
 	// Pattern is its place among the patterns, -1 of none.
@@ -61,7 +61,7 @@ type Seen struct {
 
 // worst picks an exemplar of each pattern, in their order, and those that lost most of
 // the requests that no pattern explains, by one in each part.
-func (in *Insight) worst(f *Findings) (all []Exemplar) {
+func (in *Analyzer) worst(f *Findings) (all []Example) {
 	for n := range f.Patterns {
 		if w := f.Patterns[n].worst; w >= 0 {
 			all = append(all, in.exemplar(w, n))
@@ -97,10 +97,10 @@ func (in *Insight) worst(f *Findings) (all []Exemplar) {
 }
 
 // exemplar tells about row i.
-func (in *Insight) exemplar(i int32, pattern int) Exemplar {
+func (in *Analyzer) exemplar(i int32, pattern int) Example {
 	r := in.rows[i]
 	name := func(n int32) string { return in.names.list[n] }
-	e := Exemplar{Decision: r.decision, Request: r.id, Pattern: pattern, Tenant: name(r.tenant), Class: name(r.class), Rule: name(r.rule), Why: name(r.why),
+	e := Example{Decision: r.decision, Request: r.id, Pattern: pattern, Tenant: name(r.tenant), Class: name(r.class), Rule: name(r.rule), Why: name(r.why),
 		ArrivalUS: r.arrival, Replica: in.Replica(r.replica), Queue: int64(r.queue), Shortest: int64(r.shortest), Freest: in.Replica(r.freest),
 		State: name(r.state), Reason: name(r.reason), TTFTMS: -1, TPOTMS: -1, E2EMS: -1, Targets: in.classes[name(r.class)].Targets,
 		Lost: r.loss > 0, OverMS: r.overMS, Input: int64(r.input), Output: int64(r.output), Cached: int64(r.cached), Expected: int64(r.expected),
@@ -137,7 +137,7 @@ func (in *Insight) exemplar(i int32, pattern int) Exemplar {
 }
 
 // seen is v for those who read it, nil if there is none.
-func (in *Insight) seen(v *view) *Seen {
+func (in *Analyzer) seen(v *view) *Seen {
 	if v.replica == nowhere {
 		return nil
 	}

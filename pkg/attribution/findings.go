@@ -20,9 +20,9 @@ type Findings struct {
 	// Regret is nil where none was recorded.
 	Regret *Regret
 	// Worst are an exemplar of each pattern, then those of what no pattern explains.
-	Worst []Exemplar
-	// Kept are what worked: classes, then rules, then the cache.
-	Kept []Kept
+	Worst []Example
+	// Strengths are what worked: classes, then rules, then the cache.
+	Strengths []Strength
 	// Anomalies are in the order of the run.
 	Anomalies []stream.Anomaly
 	Waits     Waits
@@ -55,7 +55,7 @@ type Regret struct {
 type Waits struct{ WaitMS, E2EMS float64 }
 
 // Find looks for everything. It is called once, after the last record.
-func (in *Insight) Find() *Findings {
+func (in *Analyzer) Find() *Findings {
 	f := &Findings{Loss: in.findLoss(), Anomalies: in.episodes}
 	in.learn()
 	in.queues()
@@ -68,7 +68,7 @@ func (in *Insight) Find() *Findings {
 	f.Admission = in.admission()
 	f.Regret = in.regret()
 	f.Worst = in.worst(f)
-	f.Kept = in.kept()
+	f.Strengths = in.kept()
 	f.Rules, f.Tallies = in.rules(), in.tallies()
 	for i := range in.rows {
 		r := in.rows[i]
@@ -83,7 +83,7 @@ func (in *Insight) Find() *Findings {
 }
 
 // neverFired is the first of them of that stage, nil without one.
-func (in *Insight) neverFired(stage string) *metrics.Rule {
+func (in *Analyzer) neverFired(stage string) *metrics.Rule {
 	for _, r := range in.never() {
 		if strings.HasPrefix(r.Path, stage) {
 			return &r
@@ -92,7 +92,7 @@ func (in *Insight) neverFired(stage string) *metrics.Rule {
 	return nil
 }
 
-func (in *Insight) admission() *Admission {
+func (in *Analyzer) admission() *Admission {
 	a := &Admission{Policy: in.plan.policy("admission"), Refused: in.verdicts["reject"], Delays: in.verdicts["delay"]}
 	a.Decisions = in.verdicts["admit"] + a.Refused + a.Delays
 	if a.Decisions == 0 {
@@ -101,7 +101,7 @@ func (in *Insight) admission() *Admission {
 	return a
 }
 
-func (in *Insight) regret() *Regret {
+func (in *Analyzer) regret() *Regret {
 	g := &Regret{Played: int64(len(in.exact))}
 	for i := range in.rows {
 		r := in.rows[i]
@@ -127,10 +127,10 @@ func (in *Insight) regret() *Regret {
 	return g
 }
 
-// Kept is something that worked: Met of the Of requests of the class or rule (What)
+// Strength is something that worked: Met of the Of requests of the class or rule (What)
 // called Name met their targets, and OtherMet of the OtherOf others. What may be cached,
 // too: requests that found half of their prompt in the cache.
-type Kept struct {
+type Strength struct {
 	What, Name                 string
 	Met, Of, OtherMet, OtherOf int64
 }
@@ -140,9 +140,9 @@ const goodShare = 0.99
 
 // kept finds classes and rules of routing of which 99 % meet their targets, and says
 // whether prefixes found in the cache helped.
-func (in *Insight) kept() (all []Kept) {
-	classes, rules := map[int32]*Kept{}, map[int32]*Kept{}
-	cached := Kept{What: "cached"}
+func (in *Analyzer) kept() (all []Strength) {
+	classes, rules := map[int32]*Strength{}, map[int32]*Strength{}
+	cached := Strength{What: "cached"}
 	met, of := int64(0), int64(0)
 	for i := range in.rows {
 		r := in.rows[i]
@@ -155,15 +155,15 @@ func (in *Insight) kept() (all []Kept) {
 		}
 		met += one
 		of++
-		add := func(in map[int32]*Kept, n int32, k Kept) {
+		add := func(in map[int32]*Strength, n int32, k Strength) {
 			if in[n] == nil {
 				in[n] = &k
 			}
 			in[n].Met += one
 			in[n].Of++
 		}
-		add(classes, r.class, Kept{What: "class", Name: in.names.list[r.class]})
-		add(rules, r.rule, Kept{What: "rule", Name: in.names.list[r.rule]})
+		add(classes, r.class, Strength{What: "class", Name: in.names.list[r.class]})
+		add(rules, r.rule, Strength{What: "rule", Name: in.names.list[r.rule]})
 		if r.scheduled == never {
 			continue
 		}
@@ -176,8 +176,8 @@ func (in *Insight) kept() (all []Kept) {
 		}
 	}
 	for n := range in.names.list {
-		for _, of := range []map[int32]*Kept{classes, rules} {
-			if k := of[int32(n)]; k != nil && k.Name != "" && k.Of >= LeastLost && float64(k.Met) >= goodShare*float64(k.Of) {
+		for _, of := range []map[int32]*Strength{classes, rules} {
+			if k := of[int32(n)]; k != nil && k.Name != "" && k.Of >= MinLost && float64(k.Met) >= goodShare*float64(k.Of) {
 				all = append(all, *k)
 			}
 		}
@@ -185,10 +185,10 @@ func (in *Insight) kept() (all []Kept) {
 	for i := range all {
 		all[i].OtherMet, all[i].OtherOf = met-all[i].Met, of-all[i].Of
 	}
-	slices.SortStableFunc(all, func(a, b Kept) int {
+	slices.SortStableFunc(all, func(a, b Strength) int {
 		return cmp.Or(cmp.Compare(a.What, b.What), cmp.Compare(b.Of, a.Of), cmp.Compare(a.Name, b.Name))
 	})
-	if cached.Of >= LeastLost && cached.Met*cached.OtherOf > cached.OtherMet*cached.Of {
+	if cached.Of >= MinLost && cached.Met*cached.OtherOf > cached.OtherMet*cached.Of {
 		all = append(all, cached)
 	}
 	return all

@@ -63,7 +63,7 @@ type Group struct {
 
 // Little reports whether there is too little loss to look for patterns in.
 func (l *Loss) Little() bool {
-	return l.Lost < LeastLost || float64(l.Lost) <= LeastShare*float64(l.Judged)
+	return l.Lost < MinLost || float64(l.Lost) <= MinLossShare*float64(l.Judged)
 }
 
 const (
@@ -74,7 +74,7 @@ const (
 )
 
 // findLoss decides what is lost and marks each row with its part of it.
-func (in *Insight) findLoss() *Loss {
+func (in *Analyzer) findLoss() *Loss {
 	l := &Loss{Kind: in.lossKind()}
 	switch l.Kind {
 	case LossMisses:
@@ -93,7 +93,7 @@ func (in *Insight) findLoss() *Loss {
 	return l
 }
 
-func (in *Insight) lossKind() string {
+func (in *Analyzer) lossKind() string {
 	regret := false
 	for i := range in.rows {
 		if in.rows[i].judged {
@@ -108,7 +108,7 @@ func (in *Insight) lossKind() string {
 }
 
 // markMisses marks who missed what.
-func (in *Insight) markMisses() {
+func (in *Analyzer) markMisses() {
 	for i := range in.rows {
 		r := in.rows[i]
 		if !r.judged || r.met {
@@ -138,7 +138,7 @@ func (in *Insight) markMisses() {
 }
 
 // markLate marks who was late, and returns the median TTFT in ms.
-func (in *Insight) markLate() float64 {
+func (in *Analyzer) markLate() float64 {
 	var all []int64
 	for i := range in.rows {
 		if r := in.rows[i]; r.first != never {
@@ -189,7 +189,7 @@ func spans(missed uint8) (in [PartCount]bool) {
 // blame finds for each loss the part that it is most in: the one that exceeds most what
 // it is in the mean for those of the class that lost nothing, among those that the
 // missed target is about. It fills in l.
-func (in *Insight) blame(l *Loss) {
+func (in *Analyzer) blame(l *Loss) {
 	usual := in.usual()
 	var sums [2][PartCount]int64
 	var done [2]int64
@@ -245,7 +245,7 @@ func (in *Insight) blame(l *Loss) {
 
 // impossible reports whether r was refused on arrival, since it was too long, or since
 // nobody serves its model.
-func (in *Insight) impossible(r *row) bool {
+func (in *Analyzer) impossible(r *row) bool {
 	switch in.names.list[r.reason] {
 	case stream.ReasonNoDeployment, stream.ReasonTooLongForModel, stream.ReasonTooLongForCache, stream.ReasonTooLongForBudget:
 		return true
@@ -296,7 +296,7 @@ type usual struct {
 }
 
 // usual finds it for each class, by the number of its name.
-func (in *Insight) usual() map[int32]*usual {
+func (in *Analyzer) usual() map[int32]*usual {
 	of := map[int32]*usual{}
 	for i := range in.rows {
 		r := in.rows[i]

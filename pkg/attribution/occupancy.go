@@ -36,7 +36,7 @@ const (
 )
 
 // rooms finds it for each request.
-func (in *Insight) rooms() {
+func (in *Analyzer) rooms() {
 	at := make([][]moment, len(in.plan.replicas))
 	for i, r := range in.rows {
 		r.room = room{}
@@ -64,7 +64,7 @@ func (in *Insight) rooms() {
 }
 
 // roomsAt is rooms of one replica.
-func (in *Insight) roomsAt(n int32, all []moment) {
+func (in *Analyzer) roomsAt(n int32, all []moment) {
 	slices.SortFunc(all, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what), cmp.Compare(a.row, b.row))
 	})

@@ -60,7 +60,7 @@ func TestRoomsAreThoseOfPlainSampling(t *testing.T) {
 }
 
 // first is the first pattern of what in has lost.
-func first(t *testing.T, in *Insight) Pattern {
+func first(t *testing.T, in *Analyzer) Pattern {
 	t.Helper()
 	f := in.Find()
 	if len(f.Patterns) == 0 {
@@ -70,7 +70,7 @@ func first(t *testing.T, in *Insight) Pattern {
 }
 
 // One request after the other has a replica to itself for 200 ms, and all came at once.
-func alone(seats int, blocks int64) *Insight {
+func alone(seats int, blocks int64) *Analyzer {
 	in := New(roomy(1, seats, blocks))
 	for i := range int64(50) {
 		o := served(fmt.Sprint(i), 0, 0, 200*i)

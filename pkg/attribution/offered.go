@@ -42,7 +42,7 @@ type change struct {
 
 // queues reconstructs how long each queue was at each routing decision, and how many
 // requests each replica had in all.
-func (in *Insight) queues() {
+func (in *Analyzer) queues() {
 	in.count((*row).left, func(r *row, own, least, at int32) { r.queue, r.shortest, r.freest = own, least, at })
 	in.count(func(r *row) stream.Micros { return r.ended }, func(r *row, own, least, _ int32) { r.busy, r.idlest = own, least })
 }
@@ -51,7 +51,7 @@ func (in *Insight) queues() {
 // replica before it had not left there, the least of that over the replicas that could
 // serve it, and where that was; for others -1 and nowhere. What leaves at an instant has
 // left before the decisions of that instant.
-func (in *Insight) count(left func(*row) stream.Micros, found func(r *row, own, least, at int32)) {
+func (in *Analyzer) count(left func(*row) stream.Micros, found func(r *row, own, least, at int32)) {
 	var all []change
 	for i := range in.rows {
 		r := in.rows[i]
@@ -107,7 +107,7 @@ func (r *row) work() int64 { return int64(r.input-r.cached) + int64(r.output) }
 
 // heavy is the tenant with the most work, if that is at least 30 % of all, and 1.25 times
 // an even part or twice its part of the requests; nowhere if there is none such.
-func (in *Insight) heavy() int32 {
+func (in *Analyzer) heavy() int32 {
 	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
 	for i := range in.rows {
 		r := in.rows[i]
@@ -132,7 +132,7 @@ func (in *Insight) heavy() int32 {
 }
 
 // behind finds for each request whose work its replica took on while it waited.
-func (in *Insight) behind(heavy int32) {
+func (in *Analyzer) behind(heavy int32) {
 	at := make([][]int32, len(in.plan.replicas))
 	for i := range in.rows {
 		if r := in.rows[i]; r.replica != nowhere && r.scheduled != never {
@@ -152,7 +152,7 @@ func (in *Insight) behind(heavy int32) {
 
 // behindAt is behind of one replica: scheduled are the requests that entered a batch of
 // it, waited those that entered its queue.
-func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
+func (in *Analyzer) behindAt(scheduled, waited []int32, heavy int32) {
 	slices.SortFunc(scheduled, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(in.rows[a].scheduled, in.rows[b].scheduled), cmp.Compare(a, b))
 	})
@@ -210,10 +210,10 @@ func (in *Insight) behindAt(scheduled, waited []int32, heavy int32) {
 }
 
 // priority is that of a request's class, whatever the policy gave it.
-func (in *Insight) priority(r *row) float64 { return in.classes[in.names.list[r.class]].Priority }
+func (in *Analyzer) priority(r *row) float64 { return in.classes[in.names.list[r.class]].Priority }
 
 // priorities are those of the classes that requests name, in ascending order.
-func (in *Insight) priorities() []float64 {
+func (in *Analyzer) priorities() []float64 {
 	seen := map[int32]bool{}
 	var all []float64
 	for i := range in.rows {
@@ -231,7 +231,7 @@ func (in *Insight) priorities() []float64 {
 // second is above three times that of the last minute, and it is ten requests or more.
 // That is the rule of the signal tenant.burst, but that the minute is as long as the run
 // has lasted: one that is in its first three seconds has none.
-func (in *Insight) bursts() {
+func (in *Analyzer) bursts() {
 	byTenant := map[int32][]int32{}
 	begin := never
 	for i, r := range in.rows {

@@ -47,7 +47,7 @@ func drawOutcome(t *rapid.T, i, replicas int) stream.Outcome {
 	return o
 }
 
-func gather(t *rapid.T) *Insight {
+func gather(t *rapid.T) *Analyzer {
 	const replicas = 3
 	in := New(header(replicas))
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {

@@ -147,7 +147,7 @@ func (w wholes) add(r *row) {
 
 // patterns finds the patterns. It returns them with the largest loss first, and marks
 // in by which one explains a row: its place, or -1.
-func (in *Insight) patterns(l *Loss) (found []Pattern, by []int32) {
+func (in *Analyzer) patterns(l *Loss) (found []Pattern, by []int32) {
 	by = make([]int32, len(in.rows))
 	for i := range by {
 		by[i] = -1
@@ -185,7 +185,7 @@ func (in *Insight) patterns(l *Loss) (found []Pattern, by []int32) {
 // next finds the cluster of that rank that would explain most of what is left: that
 // for which the loss that is above what it would be at the rate of the others is
 // largest.
-func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
+func (in *Analyzer) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 	counted := map[key]*tally{}
 	var order []*tally
 	whole := newWholes()
@@ -217,11 +217,11 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 		among := whole[Conditions[t.condition].Value.about]
 		lift, byMS := t.lift(among)
 		everybody := t.everybody(among, lift)
-		least := LeastSupport
+		least := MinSupport
 		if rank == rankRoom {
 			least = mostOfLoss
 		}
-		if t.loss < least*l.Total || t.lost < LeastLost/2 || everybody && Conditions[t.condition].Value.Component == "workload" || lift < LeastLift && !everybody {
+		if t.loss < least*l.Total || t.lost < MinLost/2 || everybody && Conditions[t.condition].Value.Component == "workload" || lift < MinLift && !everybody {
 			continue
 		}
 		if everybody {
@@ -243,7 +243,7 @@ func (in *Insight) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 // whole are not of t, or so few (2 %) that say nothing where nearly all (90 %) of t are lost.
 func (t *tally) everybody(whole *totals, lift float64) bool {
 	others := whole.all - t.all
-	return others < LeastLost || lift < LeastLift && 50*others <= whole.all && 10*t.lost >= 9*t.all
+	return others < MinLost || lift < MinLift && 50*others <= whole.all && 10*t.lost >= 9*t.all
 }
 
 // lift is that of t among the whole, and whether it is one of ms.
@@ -261,7 +261,7 @@ func (t *tally) lift(whole *totals) (lift float64, byMS bool) {
 }
 
 // meets reports whether r meets condition c of that rank, and in which cluster.
-func (in *Insight) meets(c, rank int, r *row) (key, bool) {
+func (in *Analyzer) meets(c, rank int, r *row) (key, bool) {
 	condition := &Conditions[c].Value
 	if condition.rank != rank && (condition.rank != rankRoom || rank != rankMechanism) {
 		return key{}, false
@@ -277,7 +277,7 @@ func (in *Insight) meets(c, rank int, r *row) (key, bool) {
 	return k, ok
 }
 
-func (in *Insight) pattern(t *tally, l *Loss, lift float64) Pattern {
+func (in *Analyzer) pattern(t *tally, l *Loss, lift float64) Pattern {
 	c := Conditions[t.condition]
 	p := Pattern{Condition: c.Name, Component: c.Value.Component, Policy: in.policies(c.Value.Component), Rule: in.names.list[t.rule],
 		Lost: t.lost, All: t.all, Loss: t.loss / l.Total, Lift: lift, key: t.key, worst: -1}
@@ -289,7 +289,7 @@ func (in *Insight) pattern(t *tally, l *Loss, lift float64) Pattern {
 }
 
 // policies are the types of those that a component is made of.
-func (in *Insight) policies(component string) string {
+func (in *Analyzer) policies(component string) string {
 	stages, _ := Components.Get("component", component)
 	text := ""
 	for _, s := range stages {
@@ -304,7 +304,7 @@ func (in *Insight) policies(component string) string {
 }
 
 // explain marks the rows that p explains, and finds out about the losing ones.
-func (in *Insight) explain(p *Pattern, by []int32, n int32) {
+func (in *Analyzer) explain(p *Pattern, by []int32, n int32) {
 	m, seen, looked := &p.Means, 0.0, 0.0
 	var blame [PartCount]int64
 	lost := 0.0
@@ -349,7 +349,7 @@ func (in *Insight) explain(p *Pattern, by []int32, n int32) {
 
 // moreLost reports whether a lost more than b: by what it was above its target, where
 // that is known, else by its regret.
-func (in *Insight) moreLost(a, b *row) bool {
+func (in *Analyzer) moreLost(a, b *row) bool {
 	if a.overMS != b.overMS {
 		return a.overMS > b.overMS
 	}

@@ -22,7 +22,7 @@ func served(id string, replica stream.Index, at, wait int64) stream.Outcome {
 // Twenty requests are sent to replica 0 in each of two ms, on signals that are 500 ms
 // old and show no queue; one after the other is served, a ms each. So many are sent to
 // replica 1 after each and wait for nothing.
-func herd(free int64) *Insight {
+func herd(free int64) *Analyzer {
 	in := New(header(2))
 	add := func(o stream.Outcome) {
 		in.Decision(&stream.Decision{ID: o.Decision, Stage: stream.StageRouting, AtUS: o.RoutedUS, Request: o.ID, Deployment: "main", Replica: o.Replica, Candidates: 2,
@@ -86,7 +86,7 @@ func TestLittleLossHasNoPattern(t *testing.T) {
 	in := New(header(2))
 	for i := range int64(100) {
 		o := served(fmt.Sprint(i), 0, 10*i, 0)
-		if i < LeastLost-1 {
+		if i < MinLost-1 {
 			o.FirstTokenUS += 9000
 			o.CompletedUS += 9000
 		}

@@ -124,7 +124,7 @@ func (p *plan) peersOf(n int32) (all []int32) {
 
 // Policies are the stages of the control plane and the types of their policies, in the
 // order in which a request meets them; those that are not known are left out.
-func (in *Insight) Policies() (all [][2]string) {
+func (in *Analyzer) Policies() (all [][2]string) {
 	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
 		if policy := in.plan.policy(stage); policy != "" {
 			all = append(all, [2]string{stage, policy})

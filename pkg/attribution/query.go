@@ -10,9 +10,9 @@ import (
 	"blis/pkg/stream"
 )
 
-// Question is what somebody wants to know of a run: a decision, a request, or a time.
+// Query is what somebody wants to know of a run: a decision, a request, or a time.
 // The zero value is none.
-type Question struct {
+type Query struct {
 	// Decision or Request is an id, or the beginning of one and a ~.
 	Decision, Request string
 	FromUS, UntilUS   stream.Micros
@@ -26,8 +26,8 @@ type Question struct {
 
 // UnmarshalText reads the id of a decision (dec-000913), two times since the workload's
 // origin (11.8s:14.2s), or else the id of a request.
-func (q *Question) UnmarshalText(text []byte) error {
-	*q = Question{text: string(text)}
+func (q *Query) UnmarshalText(text []byte) error {
+	*q = Query{text: string(text)}
 	from, until, times := strings.Cut(q.text, ":")
 	a, errA := time.ParseDuration(from)
 	b, errB := time.ParseDuration(until)
@@ -47,16 +47,16 @@ func (q *Question) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Asked reports whether there is a question.
-func (q *Question) Asked() bool { return q != nil && q.text != "" }
+// IsSet reports whether there is a question.
+func (q *Query) IsSet() bool { return q != nil && q.text != "" }
 
-// Window reports whether it is about a time.
-func (q *Question) Window() bool { return q.UntilUS > 0 }
+// IsWindow reports whether it is about a time.
+func (q *Query) IsWindow() bool { return q.UntilUS > 0 }
 
-func (q *Question) String() string { return q.text }
+func (q *Query) String() string { return q.text }
 
-// Ask makes in keep what it takes to answer q. It is called before the first record.
-func (in *Insight) Ask(q *Question) { in.question = q }
+// SetQuery makes in keep what it takes to answer q. It is called before the first record.
+func (in *Analyzer) SetQuery(q *Query) { in.question = q }
 
 // matches reports whether id is the one asked for.
 func matches(asked, id string) bool {
@@ -65,8 +65,8 @@ func matches(asked, id string) bool {
 }
 
 // hear keeps a decision that the question is about.
-func (q *Question) hear(d *stream.Decision) {
-	if !q.Asked() || q.Window() {
+func (q *Query) hear(d *stream.Decision) {
+	if !q.IsSet() || q.IsWindow() {
 		return
 	}
 	if q.request == "" && (matches(q.Decision, d.ID) || matches(q.Request, d.Request)) {
@@ -86,15 +86,15 @@ func (q *Question) hear(d *stream.Decision) {
 }
 
 // Preemption takes a request that lost its place; only full traces have it.
-func (in *Insight) Preemption(p *stream.Preemption) {
-	if q := in.question; q.Asked() && q.request != "" && p.Request == q.request {
+func (in *Analyzer) Preemption(p *stream.Preemption) {
+	if q := in.question; q.IsSet() && q.request != "" && p.Request == q.request {
 		q.preempted = append(q.preempted, p.AtUS)
 	}
 }
 
-// Told is what is known of a request that a question is about.
-type Told struct {
-	Exemplar
+// RequestDetail is what is known of a request that a question is about.
+type RequestDetail struct {
+	Example
 	// Decisions are those about it, with all that they say of candidates; Queues are the
 	// true queues of these candidates, as long as Considered of the last of routing.
 	Decisions []stream.Decision
@@ -126,8 +126,8 @@ type Share struct {
 	Part float64
 }
 
-// Answer tells about the request that the question is about. It is called after Find.
-func (in *Insight) Answer() (*Told, error) {
+// Detail tells about the request that the question is about. It is called after Find.
+func (in *Analyzer) Detail() (*RequestDetail, error) {
 	q := in.question
 	at, found := -1, 0
 	for i := range in.rows {
@@ -147,7 +147,7 @@ func (in *Insight) Answer() (*Told, error) {
 		return nil, fmt.Errorf("--explain: %s is the beginning of several ids", q.text)
 	}
 	r := in.rows[at]
-	t := &Told{Exemplar: in.exemplar(int32(at), int(in.by[at])), Decisions: q.decisions, Regrets: q.regrets, Preempted: q.preempted,
+	t := &RequestDetail{Example: in.exemplar(int32(at), int(in.by[at])), Decisions: q.decisions, Regrets: q.regrets, Preempted: q.preempted,
 		Admitted: r.admitted, Routed: r.routed, Enqueued: r.enqueued, Scheduled: r.scheduled, First: r.first, Ended: r.ended}
 	for k := range q.decisions {
 		if d := &q.decisions[k]; d.Stage == stream.StageRouting {
@@ -162,7 +162,7 @@ func (in *Insight) Answer() (*Told, error) {
 }
 
 // ids says which ids there are.
-func (in *Insight) ids(id func(*row) string) string {
+func (in *Analyzer) ids(id func(*row) string) string {
 	first, last := "", ""
 	for i := range in.rows {
 		if s := id(in.rows[i]); s != "" {
@@ -179,7 +179,7 @@ func (in *Insight) ids(id func(*row) string) string {
 }
 
 // queueAt is how many were truly waiting at a replica when row was routed.
-func (in *Insight) queueAt(replica int32, at stream.Micros, row int) (n int64) {
+func (in *Analyzer) queueAt(replica int32, at stream.Micros, row int) (n int64) {
 	for k := range in.rows {
 		o := in.rows[k]
 		before := o.routed < at || o.routed == at && k < row
@@ -191,7 +191,7 @@ func (in *Insight) queueAt(replica int32, at stream.Micros, row int) (n int64) {
 }
 
 // ahead finds whom r waited behind and who was in a batch when it entered one.
-func (in *Insight) ahead(t *Told, r *row) {
+func (in *Analyzer) ahead(t *RequestDetail, r *row) {
 	until := r.first
 	if until == never {
 		until = r.ended

@@ -7,7 +7,7 @@ import "slices"
 // where it does not look at prefixes, those by which the request falls short of what
 // the luckiest tenth of its tenant found cached: the least of them in tokens, and as a
 // part of the prompt.
-func (in *Insight) repeated() {
+func (in *Analyzer) repeated() {
 	lucky := in.lucky()
 	for i := range in.rows {
 		r := in.rows[i]
@@ -30,7 +30,7 @@ type found struct {
 }
 
 // lucky finds it for each tenant.
-func (in *Insight) lucky() map[int32]found {
+func (in *Analyzer) lucky() map[int32]found {
 	tokens, parts := map[int32][]int64{}, map[int32][]float64{}
 	for i := range in.rows {
 		if r := in.rows[i]; r.scheduled != never {

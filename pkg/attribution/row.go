@@ -71,7 +71,7 @@ type lost struct {
 }
 
 // Decision takes a decision. Only those of admission and routing are looked at.
-func (in *Insight) Decision(d *stream.Decision) {
+func (in *Analyzer) Decision(d *stream.Decision) {
 	in.question.hear(d)
 	switch d.Stage {
 	case stream.StageAdmission:
@@ -106,7 +106,7 @@ func (in *Insight) Decision(d *stream.Decision) {
 }
 
 // row is that of a request whose outcome has not come.
-func (in *Insight) row(id string) *row {
+func (in *Analyzer) row(id string) *row {
 	if i, ok := in.open[id]; ok {
 		return in.rows[i]
 	}
@@ -129,7 +129,7 @@ const rowsAtOnce = 1024
 
 const never = stream.Never
 
-func (in *Insight) view(c *stream.Candidate) view {
+func (in *Analyzer) view(c *stream.Candidate) view {
 	v := view{replica: in.plan.number(c.Deployment, c.Replica), inflight: int32(c.Inflight), queue: int32(c.QueueDepth),
 		running: int32(c.Running), matched: int32(c.Matched), cached: int32(c.Cached), kv: -1, score: float64(c.Score), age: c.AgeUS}
 	if !c.KVUtil.IsZero() {
@@ -139,8 +139,8 @@ func (in *Insight) view(c *stream.Candidate) view {
 }
 
 // Regret takes what other choices would have made of a decision.
-func (in *Insight) Regret(g *stream.Regret) {
-	if q := in.question; q.Asked() && q.request != "" && g.Request == q.request {
+func (in *Analyzer) Regret(g *stream.Regret) {
+	if q := in.question; q.IsSet() && q.request != "" && g.Request == q.request {
 		q.regrets = append(q.regrets, *g)
 	}
 	if g.Method == stream.MethodExact {
@@ -174,7 +174,7 @@ type Exact struct {
 
 // Outcome takes what became of a request. One that is apart is not itself asked about:
 // it loses nothing, and others may have waited for it.
-func (in *Insight) Outcome(o *stream.Outcome, apart bool) {
+func (in *Analyzer) Outcome(o *stream.Outcome, apart bool) {
 	r := in.row(o.ID)
 	delete(in.open, o.ID)
 	r.times = times{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS, int64(o.PreemptedUS)}

@@ -40,7 +40,7 @@ type WindowPart struct {
 }
 
 // Window looks at the time from one instant to before another. It is called after Find.
-func (in *Insight) Window(f *Findings, from, until stream.Micros) *Window {
+func (in *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
 	w := &Window{Offered: int64(len(in.rows)), Replicas: in.replicasWithin(from, until)}
 	tenants, classes := map[int32]*WindowPart{}, map[int32]*WindowPart{}
 	counts := make([]int64, len(f.Patterns))
@@ -91,7 +91,7 @@ func (in *Insight) Window(f *Findings, from, until stream.Micros) *Window {
 
 // replicasWithin are those that were sent something from one instant to before another,
 // those with the most losses first.
-func (in *Insight) replicasWithin(from, until stream.Micros) (all []WindowReplica) {
+func (in *Analyzer) replicasWithin(from, until stream.Micros) (all []WindowReplica) {
 	replicas := make([]WindowReplica, len(in.plan.replicas))
 	for i := range in.rows {
 		r := in.rows[i]
@@ -117,7 +117,7 @@ func (in *Insight) replicasWithin(from, until stream.Micros) (all []WindowReplic
 	return all
 }
 
-func (in *Insight) part(of map[int32]*WindowPart, n int32, within bool) {
+func (in *Analyzer) part(of map[int32]*WindowPart, n int32, within bool) {
 	if in.names.list[n] == "" {
 		return
 	}
@@ -132,7 +132,7 @@ func (in *Insight) part(of map[int32]*WindowPart, n int32, within bool) {
 
 // grown are the parts of which a request arrived in the window, first those whose share
 // of the window is most above their share of the run.
-func (in *Insight) grown(of map[int32]*WindowPart, w *Window) (all []WindowPart) {
+func (in *Analyzer) grown(of map[int32]*WindowPart, w *Window) (all []WindowPart) {
 	for n := range in.names.list {
 		if p := of[int32(n)]; p != nil && p.Arrived > 0 {
 			all = append(all, *p)

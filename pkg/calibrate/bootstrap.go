@@ -19,7 +19,7 @@ const levelPercent = 100 * level
 
 // ofLevel is how many standard deviations of a normal distribution an interval of the
 // level reaches to either side: 1.645.
-var ofLevel = stat.Student(math.MaxInt32, level)
+var ofLevel = stat.TQuantile(math.MaxInt32, level)
 
 // Interval is where a coefficient lies with the probability level.
 type Interval struct {
@@ -67,7 +67,7 @@ func intervalOf(draws []float64) Interval {
 
 // widening is stat.Widening of intervals at the level; one stretch of blocks says
 // nothing of how they scatter.
-func widening(stretches int) float64 { return stat.Widening(max(2, stretches), level) }
+func widening(stretches int) float64 { return stat.TCorrection(max(2, stretches), level) }
 
 // intervals of a regression's solution: those of fits of resampled blocks.
 func (r *regression) intervals(x []float64, seed uint64) []Interval {

@@ -21,7 +21,7 @@ import (
 // same place but for what is not linear.
 func (f *clientFit) intervals() (data, doubts []Interval) {
 	moves := f.moves(f.told)
-	t := stat.Student(max(1, len(moves)-1), level)
+	t := stat.TQuantile(max(1, len(moves)-1), level)
 	moves = append(moves, f.told.wander...)
 	along := f.problem.along(f.told, atBeta2)
 	var off []float64 // a line, in standard deviations
@@ -34,7 +34,7 @@ func (f *clientFit) intervals() (data, doubts []Interval) {
 			believed[i] = append(believed[i], v+along[k]*(f.slope.trust-1)*m[atBeta2])
 		}
 	}
-	z := stat.Student(math.MaxInt32, level)
+	z := stat.TQuantile(math.MaxInt32, level)
 	told := f.coefficients(f.told.x)
 	for k := range names {
 		own, wide, line := f.squares(k, moves...), f.squares(k, believed...), f.squares(k, off)

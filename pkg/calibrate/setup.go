@@ -61,7 +61,7 @@ func (o *Options) setup(all []*recording.Recording) (*setup, error) {
 	}
 	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == of.id })
 	s.deployment = &c.Deployments[i]
-	s.routing = c.Policies.Anonymous().Routing.Type
+	s.routing = c.Policies.WithoutLineage().Routing.Type
 	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
 		return nil, err
 	}

@@ -1,32 +1,32 @@
-// Package capacity says how much of a cluster a workload takes: offered load over
-// capacity, of which 1 is saturation.
+// Package capacity computes how much of a cluster's serving capacity a workload
+// takes: offered load over capacity, where 1 is saturation.
 //
-//	load = busy time that the calls need / (replicas · time offered)
+//	load = replica time that the calls need / (replicas · time offered)
 //
-// The busy time is that of replicas at their limit, where nothing more can be
-// shared: each step is as full as the engine lets it be with calls like these,
-// and takes what the deployment's latency model says. In its long-run mean a
-// step at the limit finishes r calls, so that a call takes T(r)/r of a replica:
+// The replica time is that of saturated replicas, whose steps cannot share more
+// work: each step is as full as the engine allows with calls like these, and takes
+// as long as the deployment's latency model says. On average a saturated step
+// finishes r calls, so one call takes T(r)/r of a replica:
 //
 //	a step computes r·(prompt tokens) and r·(output − 1) decode tokens;
-//	seats:  r·(steps that a call stays) ≤ max_num_seqs, where a prompt stays
-//	        for as many steps as it has chunks, an answer for output − 1, and
-//	        with asynchronous scheduling the seat for one more;
-//	budget: r·(tokens that a call computes) ≤ max_num_batched_tokens;
-//	memory: r·(slots that a call holds, summed over its steps) ≤ the cache's.
+//	max_num_seqs:           r·(steps of a call) ≤ max_num_seqs, where a prompt takes
+//	                        one step per chunk and an output takes output − 1; with
+//	                        asynchronous scheduling the batch slot is free one step later;
+//	max_num_batched_tokens: r·(tokens that a call computes) ≤ max_num_batched_tokens;
+//	kv_cache:               r·(KV tokens of a call, summed over its steps) ≤ the cache's.
 //
-// r is the largest that keeps all three. T is the mean of the steps that compute
-// prompts, as many as calls have chunks, and of those that only decode.
+// r is the largest value that meets all three. T is the mean over steps with prompt
+// chunks, as many as the calls have chunks, and over steps that only decode.
 //
-// What the prefix cache saves depends on when and where calls run. There are two
-// loads: one with every prefix found that any earlier call had, computed once
-// and held once; one with nothing found and everything held by itself. The truth
-// lies between.
+// What the prefix cache saves depends on when and where calls run, so there are two
+// loads. One assumes that every prefix of an earlier call is found, computed once and
+// stored once. The other assumes that nothing is found or shared. The truth lies
+// between the two.
 //
-// Left out: preemptions, and what they compute twice; that routers do not spread
-// calls evenly; that a step at the limit may be fuller or emptier than the mean.
-// One replica that always has more to do gets through 1 to 4 % less than this
-// says where seats or the budget bound it, and 4 to 9 % less where memory does.
+// Not modeled: preemption and recomputation, uneven routing, and variation of the
+// batch around its mean. One replica with a permanent backlog serves 1 to 4 % less than
+// computed here when max_num_seqs or max_num_batched_tokens limits it, and 4 to 9 % less
+// when the KV cache does.
 package capacity
 
 import (
@@ -36,53 +36,53 @@ import (
 	"blis/pkg/cluster"
 )
 
-// Call is one call of a model. Cached are the leading tokens of its prompt that
-// some earlier call had. Model is "" for the cluster's first.
+// Call is one model call. Cached counts the leading prompt tokens that an earlier
+// call also had. An empty Model is the cluster's first model.
 type Call struct {
 	Model                 string
 	Input, Output, Cached int64
 }
 
-// Load is how much of a cluster a workload takes.
+// Load is a workload's offered load relative to a cluster's capacity.
 type Load struct {
-	// Offered is the largest of the models': offered load over capacity, with all
-	// shared prefixes found in caches. Uncached is the largest where none is.
-	// They are absent where no call can be served or no time passes.
+	// Offered is the highest offered load over capacity of any model, with all shared
+	// prefixes found in the cache. Uncached is the same with none found. Both are
+	// absent if no call can be served or no time passes.
 	Offered  *float64 `json:"offered_over_capacity,omitempty"`
 	Uncached *float64 `json:"uncached,omitempty"`
-	// OfferedS is the time, in s, that the calls are spread over.
+	// OfferedS is the time in seconds over which the calls arrive.
 	OfferedS float64 `json:"offered_s"`
 	Models   []Model `json:"models"`
-	// Unserved calls ask for a model that nobody serves, TooLong are longer than
-	// any deployment of theirs takes. They count nowhere else.
+	// Unserved counts calls for a model without a deployment. TooLong counts calls
+	// longer than any deployment of their model accepts. Neither counts toward load.
 	Unserved int64 `json:"unserved,omitempty"`
 	TooLong  int64 `json:"too_long,omitempty"`
 }
 
-// Model is the part of one model's deployments.
+// Model is the load on one model's deployments.
 type Model struct {
 	Model    string `json:"model"`
 	Replicas int    `json:"replicas"`
 	Calls    int64  `json:"calls"`
-	// Offered and Uncached are as in Load, the capacities in calls per second of
-	// all replicas.
+	// Offered and Uncached are as in Load. The capacities are in calls per second of
+	// all replicas together.
 	Offered          *float64 `json:"offered_over_capacity,omitempty"`
 	Uncached         *float64 `json:"uncached,omitempty"`
 	Capacity         float64  `json:"capacity_per_s"`
 	CapacityUncached float64  `json:"capacity_uncached_per_s"`
-	// Limit is what bounds the steps of the first deployment, with prefixes found:
-	// seats, budget or memory.
+	// Limit names what limits the steps of the first deployment when prefixes are
+	// found: max_num_seqs, max_num_batched_tokens or kv_cache.
 	Limit string `json:"limit"`
 }
 
-// Of returns the load of calls that are offered within us µs.
+// Of returns the load of calls that arrive within us µs.
 func Of(c *cluster.Config, calls iter.Seq[Call], us int64) (*Load, error) {
-	models, err := deployed(c)
+	models, err := modelsOf(c)
 	if err != nil {
 		return nil, err
 	}
 	l := &Load{OfferedS: float64(us) / 1e6, Models: []Model{}}
-	l.assign(models, calls)
+	l.distribute(models, calls)
 	for _, m := range models {
 		if len(m.calls) == 0 {
 			continue
@@ -90,15 +90,13 @@ func Of(c *cluster.Config, calls iter.Seq[Call], us int64) (*Load, error) {
 		part := m.load()
 		if us > 0 {
 			perSecond := float64(part.Calls) * 1e6 / float64(us)
-			part.Offered, part.Uncached = pointer(perSecond/part.Capacity), pointer(perSecond/part.CapacityUncached)
+			part.Offered, part.Uncached = new(perSecond/part.Capacity), new(perSecond/part.CapacityUncached)
 			l.Offered, l.Uncached = larger(l.Offered, part.Offered), larger(l.Uncached, part.Uncached)
 		}
 		l.Models = append(l.Models, part)
 	}
 	return l, nil
 }
-
-func pointer(x float64) *float64 { return &x }
 
 func larger(a, b *float64) *float64 {
 	if a == nil || *b > *a {
@@ -107,9 +105,9 @@ func larger(a, b *float64) *float64 {
 	return a
 }
 
-// assign gives each model the calls that it can serve.
-func (l *Load) assign(models []*model, calls iter.Seq[Call]) {
-	byName := map[string]*model{"": models[0]}
+// distribute gives each model the calls that it can serve.
+func (l *Load) distribute(models []*servedModel, calls iter.Seq[Call]) {
+	byName := map[string]*servedModel{"": models[0]}
 	for _, m := range models {
 		byName[m.name] = m
 	}
@@ -118,7 +116,7 @@ func (l *Load) assign(models []*model, calls iter.Seq[Call]) {
 		switch m := byName[call.Model]; {
 		case m == nil:
 			l.Unserved++
-		case !m.holds(c):
+		case !m.accepts(c):
 			l.TooLong++
 		default:
 			m.calls = append(m.calls, c)
@@ -126,20 +124,20 @@ func (l *Load) assign(models []*model, calls iter.Seq[Call]) {
 	}
 }
 
-// model is a model at work: its deployments and its calls.
-type model struct {
+// servedModel is a model with its deployments and the calls to it.
+type servedModel struct {
 	name    string
 	engines []*engine
 	calls   []lengths
 }
 
-// lengths are those of a Call, which the wire keeps within 31 bits.
+// lengths are the token counts of a Call. Stream records limit them to 31 bits.
 type lengths struct{ input, output, cached int32 }
 
-// deployed returns the models of a cluster, in the order of its file.
-func deployed(c *cluster.Config) ([]*model, error) {
-	var models []*model
-	byName := map[string]*model{}
+// modelsOf returns the models of a cluster in file order.
+func modelsOf(c *cluster.Config) ([]*servedModel, error) {
+	var models []*servedModel
+	byName := map[string]*servedModel{}
 	for i := range c.Deployments {
 		e, err := newEngine(&c.Deployments[i])
 		if err != nil {
@@ -147,7 +145,7 @@ func deployed(c *cluster.Config) ([]*model, error) {
 		}
 		name := c.Deployments[i].Model
 		if byName[name] == nil {
-			byName[name] = &model{name: name}
+			byName[name] = &servedModel{name: name}
 			models = append(models, byName[name])
 		}
 		byName[name].engines = append(byName[name].engines, e)
@@ -155,23 +153,23 @@ func deployed(c *cluster.Config) ([]*model, error) {
 	return models, nil
 }
 
-// holds reports whether any deployment can serve the call at all.
-func (m *model) holds(c lengths) bool {
+// accepts reports whether any deployment can serve a call of these lengths.
+func (m *servedModel) accepts(c lengths) bool {
 	for _, e := range m.engines {
-		if e.holds(c) {
+		if e.accepts(c) {
 			return true
 		}
 	}
 	return false
 }
 
-// load returns the model's capacities. Deployments that differ are taken to get
-// calls in proportion to what they can serve.
-func (m *model) load() Model {
+// load returns the model's capacities. Different deployments are assumed to receive
+// calls in proportion to their capacity.
+func (m *servedModel) load() Model {
 	part := Model{Model: m.name, Calls: int64(len(m.calls))}
 	for i, e := range m.engines {
 		part.Replicas += e.replicas
-		perSecond, limit := e.capacity(m.calls, e.caches)
+		perSecond, limit := e.capacity(m.calls, e.caching)
 		part.Capacity += perSecond
 		if i == 0 {
 			part.Limit = limit

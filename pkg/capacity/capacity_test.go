@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// loaded is the cluster of a file's text.
-func loaded(t testing.TB, text string) *cluster.Config {
+// loadText loads a cluster file with this text.
+func loadText(t testing.TB, text string) *cluster.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cluster.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -27,8 +27,8 @@ func loaded(t testing.TB, text string) *cluster.Config {
 	return c
 }
 
-// lines is a deployment whose steps take 1000 + 10·prefill + 20·decode µs.
-const lines = `
+// linearDeployment has steps of 1000 + 10·prefill + 20·decode µs.
+const linearDeployment = `
 version: 1
 deployments:
   - id: a
@@ -38,36 +38,42 @@ deployments:
     engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, max_model_len: 9000, num_gpu_blocks_override: 10000, block_size: 10}
 `
 
-// repeated are n equal calls.
+// repeated yields n equal calls.
 func repeated(c Call, n int) iter.Seq[Call] { return slices.Values(slices.Repeat([]Call{c}, n)) }
 
-func TestByHand(t *testing.T) {
+func TestCapacityByHand(t *testing.T) {
 	for _, c := range []struct {
-		name, more string // of the engine
-		call       Call
-		us         float64 // of a replica for one call, with prefixes found
-		uncached   float64
-		limit      string
+		name, engine string
+		call         Call
+		us           float64 // of a replica for one call, with prefixes found
+		uncached     float64
+		limit        string
 	}{
-		// 50 seats, and a call stays for 1 + 99 steps: half a call a step, whose
-		// prompt is in one step of two: (1000 + 20·49.5 + 10·100·0.5) / 0.5. Decodes
-		// are whole: 50 for 49.5.
-		{"seats", "", Call{Input: 100, Output: 100}, (1000 + 20*50 + 500) / 0.5, (1000 + 20*50 + 500) / 0.5, seats},
-		// Found tokens are not computed.
-		{"found", "", Call{Input: 100, Output: 100, Cached: 50}, (1000 + 20*50 + 250) / 0.5, (1000 + 20*50 + 500) / 0.5, seats},
-		{"no cache", ", enable_prefix_caching: false", Call{Input: 100, Output: 100, Cached: 50}, (1000 + 20*50 + 500) / 0.5, (1000 + 20*50 + 500) / 0.5, seats},
+		// 50 batch slots, and a call takes 1 + 99 steps: half a call per step, with its
+		// prompt in every other step: (1000 + 20·49.5 + 10·100·0.5) / 0.5.
+		{"slots", "", Call{Input: 100, Output: 100}, (1000 + 20*49.5 + 500) / 0.5, (1000 + 20*49.5 + 500) / 0.5, limitSeqs},
+		// Cached tokens are not computed.
+		{"cached", "", Call{Input: 100, Output: 100, Cached: 50},
+			(1000 + 20*49.5 + 250) / 0.5, (1000 + 20*49.5 + 500) / 0.5, limitSeqs},
+		{"no prefix caching", ", enable_prefix_caching: false", Call{Input: 100, Output: 100, Cached: 50},
+			(1000 + 20*49.5 + 500) / 0.5, (1000 + 20*49.5 + 500) / 0.5, limitSeqs},
+		// A fully cached prompt still computes its last token.
+		{"fully cached", "", Call{Input: 100, Output: 100, Cached: 100},
+			(1000 + 20*49.5 + 5) / 0.5, (1000 + 20*49.5 + 500) / 0.5, limitSeqs},
 		// A step of 2000 tokens has four prompts of 500.
-		{"budget", "", Call{Input: 500, Output: 1}, (1000 + 20000) / 4., (1000 + 20000) / 4., budget},
-		// A seat stays empty for a step after each call: a call takes 101 of them,
-		// and a step has 49 decodes.
-		{"asynchronous", ", async_scheduling: true", Call{Input: 100, Output: 100}, 1000/(50/101.) + 20*49*101/50. + 1000, 1000/(50/101.) + 20*49*101/50. + 1000, seats},
-		// Two chunks of 50: with the answer 101 steps.
-		{"chunks", ", chunk_size: 50", Call{Input: 100, Output: 100}, 1000/(50/101.) + 20*49*101/50. + 1000, 1000/(50/101.) + 20*49*101/50. + 1000, seats},
+		{"tokens", "", Call{Input: 500, Output: 1}, (1000 + 20000) / 4., (1000 + 20000) / 4., limitTokens},
+		// A batch slot stays empty for one step after each call: a call takes it for 101
+		// steps, of which 99 decode.
+		{"asynchronous scheduling", ", async_scheduling: true", Call{Input: 100, Output: 100},
+			1000/(50/101.) + 20*99 + 1000, 1000/(50/101.) + 20*99 + 1000, limitSeqs},
+		// Two chunks of 50: 101 steps with the output.
+		{"chunks", ", chunk_size: 50", Call{Input: 100, Output: 100},
+			1000/(50/101.) + 20*99 + 1000, 1000/(50/101.) + 20*99 + 1000, limitSeqs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := []byte(lines)
-			text = slices.Concat(text[:len(text)-2], []byte(c.more+"}\n"))
-			l, err := Of(loaded(t, string(text)), repeated(c.call, 7), 1_000_000)
+			text := []byte(linearDeployment)
+			text = slices.Concat(text[:len(text)-2], []byte(c.engine+"}\n"))
+			l, err := Of(loadText(t, string(text)), repeated(c.call, 7), 1_000_000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,41 +83,48 @@ func TestByHand(t *testing.T) {
 				t.Errorf("%.6f and %.6f by %s, want %.6f and %.6f by %s", *l.Offered, *l.Uncached, m.Limit, want, uncached, c.limit)
 			}
 			if got := *l.Offered * m.Capacity; math.Abs(got-7) > 1e-9 {
-				t.Errorf("load times capacity is %g, offered are 7 a second", got)
+				t.Errorf("load times capacity is %g calls per second, offered are 7", got)
 			}
 		})
 	}
 }
 
-// Memory bounds a step where sequences hold more than there is.
-func TestMemory(t *testing.T) {
-	c := loaded(t, lines)
+// The KV cache limits a step if its sequences need more tokens than the cache has.
+func TestKVCacheLimit(t *testing.T) {
+	c := loadText(t, linearDeployment)
 	call := Call{Input: 3000, Output: 1001}
 	l, err := Of(c, repeated(call, 1), 1_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A call holds 3505 slots in the mean of its thousand decode steps and 2255 in
-	// its two chunks of 1500, half a block beside each.
-	held := 1000*3505. + 2*2255
-	if r, limit := (&engine{seats: 50, budget: 2000, slots: 100_000, block: 10}).finished(&sums{stay: 1002, prefill: 3000, decode: 1000, held: held}, 1); limit != memory || math.Abs(r-100_000/held) > 1e-12 {
+	// A call holds 3505 tokens on average in its thousand decode steps and 2255 in its
+	// two chunks of 1500; each number includes half a block.
+	need := totals{residency: 1002, prefill: 3000, decode: 1000, kv: 1000*3505. + 2*2255}
+	e := &engine{maxSeqs: 50, maxTokens: 2000, kvTokens: 100_000, blockSize: 10}
+	if r, limit := e.finishedPerStep(&need, 1); limit != limitKV || math.Abs(r-100_000/need.kv) > 1e-12 {
 		t.Errorf("%g calls a step by %s", r, limit)
 	}
-	if l.Models[0].Limit != memory {
+	if l.Models[0].Limit != limitKV {
 		t.Errorf("limit is %s", l.Models[0].Limit)
 	}
-	// One prefix for all: only the answers are held apart.
+	// One prefix for all calls: only outputs are stored separately.
 	call.Cached = 2990
-	if l, err = Of(c, repeated(call, 1), 1_000_000); err != nil || l.Models[0].Limit != seats {
+	if l, err = Of(c, repeated(call, 1), 1_000_000); err != nil || l.Models[0].Limit != limitSeqs {
 		t.Errorf("%v, limit %s", err, l.Models[0].Limit)
 	}
 }
 
-// Several models, and several deployments of one.
-func TestModels(t *testing.T) {
-	c := loaded(t, lines+`
-  - {id: b, model: x, replicas: 3, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}, engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, num_gpu_blocks_override: 10000, block_size: 10}}
-  - {id: c, model: y, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}, engine: {enable_chunked_prefill: false, num_gpu_blocks_override: 100}}
+func TestSeveralModelsAndDeployments(t *testing.T) {
+	c := loadText(t, linearDeployment+`
+  - id: b
+    model: x
+    replicas: 3
+    latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}
+    engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, num_gpu_blocks_override: 10000, block_size: 10}
+  - id: c
+    model: y
+    latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}
+    engine: {enable_chunked_prefill: false, num_gpu_blocks_override: 100}
 `)
 	one := Call{Input: 100, Output: 100}
 	toY := Call{Model: "y", Input: 100, Output: 100}
@@ -128,7 +141,7 @@ func TestModels(t *testing.T) {
 	if x.Replicas != 5 || x.Calls != 4 || y.Calls != 1 || *l.Offered != max(*x.Offered, *y.Offered) {
 		t.Errorf("%+v", l.Models)
 	}
-	// No time: no load, but a capacity.
+	// Without time there is no load, but there is a capacity.
 	if l, err = Of(c, slices.Values([]Call{one}), 0); err != nil || l.Offered != nil || l.Uncached != nil || l.Models[0].Capacity <= 0 {
 		t.Errorf("%v %+v", err, l)
 	}
@@ -137,8 +150,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// What chunks and answers look at is the sum over their tokens.
-func TestSums(t *testing.T) {
+// The closed forms equal sums over single tokens and chunks.
+func TestClosedForms(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := func(name string, low, high int) float64 { return float64(rapid.IntRange(low, high).Draw(rt, name)) }
 		a, length, w := n("a", 0, 300), n("length", 0, 300), n("window", 0, 400)
@@ -162,15 +175,15 @@ func TestSums(t *testing.T) {
 			}
 			sum += before
 		}
-		if got := past(found, chunks*each, chunks, w); math.Abs(got-sum) > 1e-6 {
-			rt.Fatalf("past(%g, %g, %g, %g) = %g, want %g", found, chunks*each, chunks, w, got, sum)
+		if got := priorContext(found, chunks*each, chunks, w); math.Abs(got-sum) > 1e-6 {
+			rt.Fatalf("priorContext(%g, %g, %g, %g) = %g, want %g", found, chunks*each, chunks, w, got, sum)
 		}
 	})
 }
 
-// More to do is never less load; replicas divide it; time divides it.
-func TestLaws(t *testing.T) {
-	c := loaded(t, lines)
+// Load does not grow when prefixes are found, and is proportional to calls and rate.
+func TestLoadLaws(t *testing.T) {
+	c := loadText(t, linearDeployment)
 	rapid.Check(t, func(rt *rapid.T) {
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Call {
 			in := rapid.Int64Range(1, 4000).Draw(t, "input")
@@ -184,7 +197,7 @@ func TestLaws(t *testing.T) {
 			return l
 		}
 		l := load(calls, 1_000_000)
-		if *l.Offered > *l.Uncached*1.001 { // counts of tokens are rounded
+		if *l.Offered > *l.Uncached*1.001 { // step times are whole µs
 			rt.Fatalf("load %g with prefixes found, %g without", *l.Offered, *l.Uncached)
 		}
 		twice := load(slices.Concat(calls, calls), 1_000_000)

@@ -8,22 +8,24 @@ import (
 	"blis/pkg/latency"
 )
 
-// engine is a deployment's replicas, each with its data-parallel cores as one.
+// engine describes the replicas of a deployment. The data-parallel engine cores of a
+// replica count as one.
 type engine struct {
-	replicas int
-	model    latency.Model
-	caches   bool
-	whole    int64 // slots of a call, where a prompt must be computed in one step; 0: no bound
-	seats    float64
-	budget   int64 // tokens of a step
-	chunk    int64 // the most tokens of one sequence in a step
-	block    int64
-	blocks   int64     // of the cache that one sequence can have
-	slots    float64   // of all caches, in tokens
-	longest  int64     // input and output of a call; 0: no bound
-	window   int64     // of the model's sliding-window layers; 0: none
-	hold     kv.Window // what they hold
-	lag      float64   // steps that a seat stays empty between two calls
+	replicas  int
+	model     latency.Model
+	caching   bool
+	maxPrompt int64   // tokens of a prompt without chunked prefill; 0: no limit
+	maxSeqs   float64 // batch slots
+	maxTokens int64   // tokens of a step
+	maxChunk  int64   // tokens of one sequence in a step
+	maxLength int64   // input plus output tokens of a call; 0: no limit
+
+	blockSize, blocks int64   // of the KV cache that one sequence can use
+	kvTokens          float64 // capacity of all KV caches of a replica
+
+	window      int64     // of the model's sliding-window layers; 0: none
+	windowHold  kv.Window // blocks that these layers keep
+	asyncBubble float64   // steps for which a batch slot stays empty between two calls
 }
 
 func newEngine(d *cluster.Deployment) (*engine, error) {
@@ -33,94 +35,96 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 	}
 	c := &d.Engine
 	cores := int64(c.DataParallelSize)
-	e := &engine{replicas: d.Replicas, model: m, caches: c.EnablePrefixCaching,
-		seats: float64(int64(c.MaxNumSeqs) * cores), budget: int64(c.MaxNumBatchedTokens) * cores, chunk: int64(c.MaxNumBatchedTokens),
-		block: int64(c.BlockSize), blocks: int64(d.Blocks()), hold: d.Computed.Window.Hold(), longest: int64(c.MaxModelLen)}
-	e.slots = float64(e.blocks * e.block * cores)
+	e := &engine{
+		replicas: d.Replicas, model: m, caching: c.EnablePrefixCaching,
+		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
+		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
+		blockSize: int64(c.BlockSize), blocks: int64(d.Blocks()), windowHold: d.Computed.Window.Hold(),
+	}
+	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {
-		e.chunk = min(e.chunk, threshold)
+		e.maxChunk = min(e.maxChunk, threshold)
 	}
 	if w := d.Computed.Window; w != nil {
 		e.window = int64(w.Tokens)
 	}
 	if !c.EnableChunkedPrefill {
-		e.whole = int64(c.MaxNumBatchedTokens)
+		e.maxPrompt = int64(c.MaxNumBatchedTokens)
 	}
 	if c.AsyncScheduling {
-		e.lag = 1
+		e.asyncBubble = 1
 	}
 	return e, nil
 }
 
-// holds reports whether the call can be served at all.
-func (e *engine) holds(c lengths) bool {
-	slots := int64(c.input) + int64(c.output) - 1
-	blocks := (slots + e.block - 1) / e.block
-	blocks += int64(e.hold.Extra) * min(blocks, int64(e.hold.Blocks))
-	return (e.longest == 0 || slots < e.longest) && blocks <= e.blocks && (e.whole == 0 || slots <= e.whole)
+// accepts reports whether the engine can serve a call of these lengths.
+func (e *engine) accepts(c lengths) bool {
+	tokens := int64(c.input) + int64(c.output) - 1
+	blocks := (tokens + e.blockSize - 1) / e.blockSize
+	blocks += int64(e.windowHold.Extra) * min(blocks, int64(e.windowHold.Blocks))
+	return (e.maxLength == 0 || tokens < e.maxLength) && blocks <= e.blocks && (e.maxPrompt == 0 || tokens <= e.maxPrompt)
 }
 
-// sums are over calls at the limit, as a mean of one call.
-type sums struct {
+// totals sums over calls what they need at saturation.
+type totals struct {
 	prefill, chunks, decode float64
-	// stay is the steps that it stays in, held the slots that it holds summed over
-	// them.
-	stay, held float64
-	// batch is what its steps have to look at, together: see latency.Batch.
-	context, past, pairs                   float64
-	windowContext, windowPast, windowPairs float64
+	// residency is the number of steps that calls spend in the batch, kv the KV tokens
+	// that they hold summed over these steps.
+	residency, kv float64
+	// The others are the fields of latency.Batch, summed over all steps.
+	context, priorContext, pairs                   float64
+	windowContext, windowPriorContext, windowPairs float64
 }
 
-// sum adds up the calls; chunk is how much of a prompt one step computes.
-func (e *engine) sum(calls []lengths, cached bool, chunk float64) sums {
-	var s sums
+// total adds up the calls; chunk is how many tokens of a prompt one step computes.
+func (e *engine) total(calls []lengths, cached bool, chunk float64) totals {
+	var t totals
 	for _, c := range calls {
-		if e.holds(c) {
-			e.add(&s, c, cached, chunk)
+		if e.accepts(c) {
+			e.add(&t, c, cached, chunk)
 		}
 	}
-	return s
+	return t
 }
 
-func (e *engine) add(s *sums, c lengths, cached bool, chunk float64) {
-	found := 0.0
+func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
+	hit := 0.0
 	if cached {
-		found = float64(c.cached)
+		hit = float64(min(c.cached, c.input-1)) // the last token is always computed
 	}
 	input, decode := float64(c.input), float64(c.output-1)
-	fresh := input - found
-	chunks := math.Ceil(fresh / chunk)
-	s.prefill += fresh
-	s.chunks += chunks
-	s.decode += decode
-	s.stay += chunks + decode + e.lag
-	// A cached prefix is held once for all. A prompt's slots are taken chunk by
-	// chunk, those of an answer token by token.
-	s.held += float64(chunks*e.size((fresh+fresh/chunks)/2)) + float64(decode*e.size(fresh+decode/2))
+	missed := input - hit
+	chunks := math.Ceil(missed / chunk)
+	t.prefill += missed
+	t.chunks += chunks
+	t.decode += decode
+	t.residency += chunks + decode + e.asyncBubble
+	// A cached prefix is stored once for all calls. A prompt's blocks are allocated
+	// chunk by chunk, those of an output token by token.
+	t.kv += float64(chunks*e.allocated((missed+missed/chunks)/2)) + float64(decode*e.allocated(missed+decode/2))
 
-	s.context += between(input, input+decode, 0)
-	s.past += past(found, fresh, chunks, 0)
-	s.pairs += between(found+1, input+1, 0)
+	t.context += between(input, input+decode, 0)
+	t.priorContext += priorContext(hit, missed, chunks, 0)
+	t.pairs += between(hit+1, input+1, 0)
 	if e.window > 0 {
 		w := float64(e.window)
-		s.windowContext += between(input, input+decode, w)
-		s.windowPast += past(found, fresh, chunks, w)
-		s.windowPairs += between(found+1, input+1, w)
+		t.windowContext += between(input, input+decode, w)
+		t.windowPriorContext += priorContext(hit, missed, chunks, w)
+		t.windowPairs += between(hit+1, input+1, w)
 	}
 }
 
-// size is the slots that a sequence of so many tokens holds: its last block is
-// half full in the mean.
-func (e *engine) size(tokens float64) float64 {
-	held := tokens + float64(e.block)/2
-	if e.hold.Extra > 0 {
-		held += float64(e.hold.Extra) * min(held, float64(int64(e.hold.Blocks)*e.block))
+// allocated is the KV capacity, in tokens, that a sequence of n tokens takes: on
+// average its last block is half full.
+func (e *engine) allocated(n float64) float64 {
+	tokens := n + float64(e.blockSize)/2
+	if e.windowHold.Extra > 0 {
+		tokens += float64(e.windowHold.Extra) * min(tokens, float64(int64(e.windowHold.Blocks)*e.blockSize))
 	}
-	return held
+	return tokens
 }
 
-// between is the sum of min(x, w) over the whole numbers from a up to b, without
-// b; w 0 is no bound.
+// between is the sum of min(x, w) over the integers in [a, b); w = 0 means no limit.
 func between(a, b, w float64) float64 {
 	if w == 0 || b <= w {
 		return float64((b-a)*(a+b-1)) / 2
@@ -131,79 +135,102 @@ func between(a, b, w float64) float64 {
 	return between(a, w, 0) + float64((b-w)*w)
 }
 
-// past is the sum, over the equal chunks of a prompt, of what was computed before
-// each of them: min(that, w).
-func past(found, fresh, chunks, w float64) float64 {
+// priorContext is the sum, over equal chunks of a prompt, of min(tokens before the
+// chunk, w); w = 0 means no limit.
+func priorContext(hit, missed, chunks, w float64) float64 {
 	if w == 0 {
-		return float64(chunks*found) + float64(fresh*(chunks-1)/2)
+		return float64(chunks*hit) + float64(missed*(chunks-1)/2)
 	}
 	sum := 0.0
 	for k := 0.0; k < chunks; k++ {
-		sum += min(w, found+float64(fresh*k/chunks))
+		sum += min(w, hit+float64(missed*k/chunks))
 	}
 	return sum
 }
 
-// The limits of a step.
+// What limits a step.
 const (
-	seats  = "seats"
-	budget = "budget"
-	memory = "memory"
+	limitSeqs   = "max_num_seqs"
+	limitTokens = "max_num_batched_tokens"
+	limitKV     = "kv_cache"
 )
 
-// capacity is how many calls like these all replicas serve in a second, and what
-// bounds their steps.
+// capacity is how many calls like these all replicas serve per second, and what
+// limits their steps.
 func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limit string) {
 	n := 0.0
 	for _, c := range calls {
-		if e.holds(c) {
+		if e.accepts(c) {
 			n++
 		}
 	}
 	if n == 0 {
 		return 0, ""
 	}
-	// What a step has left for a prompt depends on how many sequences decode, and
-	// that on how long prompts take: the two are found in turns, and settle, since
-	// each time less of the difference is left.
-	chunk := float64(e.chunk)
-	var s sums
+	// The tokens that a step has left for a prompt depend on how many sequences decode,
+	// and that number depends on how long prompts take. The iteration converges because
+	// each round leaves a smaller difference.
+	chunk := float64(e.maxChunk)
+	var t totals
 	var r float64
 	for range 8 {
-		s = e.sum(calls, cached, chunk)
-		r, limit = e.finished(&s, n)
-		chunk = min(float64(e.chunk), max(1, math.Floor(float64(e.budget)-float64(r*s.decode)/n)))
+		t = e.total(calls, cached, chunk)
+		r, limit = e.finishedPerStep(&t, n)
+		chunk = min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode)/n)))
 	}
-	return float64(float64(e.replicas)*r) * 1e6 / e.step(&s, n, r), limit
+	return float64(float64(e.replicas)*r) * 1e6 / e.meanStep(&t, n, r), limit
 }
 
-// finished is how many calls the fullest step finishes, of n that are s.
-func (e *engine) finished(s *sums, n float64) (r float64, limit string) {
-	r, limit = e.seats*n/s.stay, seats
-	if b := float64(e.budget) * n / (s.prefill + s.decode); b < r {
-		r, limit = b, budget
+// finishedPerStep is how many calls a saturated step finishes; t is the total of n calls.
+func (e *engine) finishedPerStep(t *totals, n float64) (r float64, limit string) {
+	r, limit = e.maxSeqs*n/t.residency, limitSeqs
+	if x := float64(e.maxTokens) * n / (t.prefill + t.decode); x < r {
+		r, limit = x, limitTokens
 	}
-	if m := e.slots * n / s.held; m < r {
-		r, limit = m, memory
+	if x := e.kvTokens * n / t.kv; x < r {
+		r, limit = x, limitKV
 	}
 	return r, limit
 }
 
-// step is the mean time, in µs, of steps that finish r calls each.
-func (e *engine) step(s *sums, n, r float64) float64 {
-	per := r / n
-	whole := func(x float64) int64 { return int64(math.Round(x)) }
-	decode := latency.Batch{Decode: whole(per * s.decode), Context: whole(per * s.context), WindowContext: whole(per * s.windowContext)}
-	// with is the share of the steps that have chunks.
-	with := min(1, per*s.chunks)
-	mixed := decode
-	each := per / with
-	mixed.Prefill, mixed.Chunks = max(1, whole(each*s.prefill)), max(1, whole(each*s.chunks))
-	mixed.Past, mixed.Pairs = whole(each*s.past), whole(each*s.pairs)
-	mixed.WindowPast, mixed.WindowPairs = whole(each*s.windowPast), whole(each*s.windowPairs)
-	us := float64(with * float64(e.model.Step(mixed)))
-	if with < 1 && decode.Decode > 0 {
-		us += float64((1 - with) * float64(e.model.Step(decode)))
+// meanStep is the mean time, in µs, of steps that finish r calls each. The mean batch
+// has fractions of tokens and sequences: times between whole batches are interpolated.
+func (e *engine) meanStep(t *totals, n, r float64) float64 {
+	perCall := r / n
+	decode := float64(perCall * t.decode)
+	mixedShare := min(1, perCall*t.chunks) // of steps with prompt chunks
+	prefill := max(1, perCall/mixedShare*t.prefill)
+	us := mixedShare * interpolate(decode, func(d float64) float64 {
+		return interpolate(prefill, func(p float64) float64 { return e.stepUS(t, d, p) })
+	})
+	if mixedShare < 1 && decode > 0 {
+		us += (1 - mixedShare) * interpolate(decode, func(d float64) float64 { return e.stepUS(t, d, 0) })
 	}
 	return us
+}
+
+// interpolate is f at x, linear between the integers.
+func interpolate(x float64, f func(float64) float64) float64 {
+	low := math.Floor(x)
+	if low == x {
+		return f(x)
+	}
+	return float64((low+1-x)*f(low)) + float64((x-low)*f(low+1))
+}
+
+// stepUS is the time, in µs, of a step with whole numbers of decoding sequences and
+// prompt tokens, whose contexts are the mean ones.
+func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
+	b := latency.Batch{Decode: int64(decode), Prefill: int64(prefill)}
+	part := func(total, share float64) int64 { return int64(math.Round(total * share)) }
+	if decode > 0 {
+		share := decode / t.decode
+		b.Context, b.WindowContext = part(t.context, share), part(t.windowContext, share)
+	}
+	if prefill > 0 {
+		share := prefill / t.prefill
+		b.Chunks, b.PriorContext, b.Pairs = max(1, part(t.chunks, share)), part(t.priorContext, share), part(t.pairs, share)
+		b.WindowPriorContext, b.WindowPairs = part(t.windowPriorContext, share), part(t.windowPairs, share)
+	}
+	return float64(e.model.Step(b))
 }

@@ -15,9 +15,8 @@ import (
 
 var rateLine = regexp.MustCompile(`(?m)^aggregate_rate: *([0-9.]+)`)
 
-// atLoad is the spec of a scenario whose rate is such that it takes this share of the
-// default cluster, with nothing found in caches: so much it takes at most, wherever
-// its requests are sent. It is a file.
+// atLoad returns a spec file of a scenario, with a rate that gives this load on the
+// default cluster if no prefix is found: no routing gives more load.
 func atLoad(t *testing.T, scenario string, share float64, requests int) string {
 	t.Helper()
 	generated := func(o gen.Options) []byte {
@@ -46,8 +45,8 @@ func atLoad(t *testing.T, scenario string, share float64, requests int) string {
 	return file
 }
 
-// At half of what the default cluster can serve, under its policies, nothing that
-// should not happen does, in no scenario.
+// At half the capacity of the default cluster its policies cause no anomaly in any
+// scenario.
 func TestNoAnomaliesAtHalfLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays every scenario five times")

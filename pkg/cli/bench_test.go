@@ -13,8 +13,8 @@ import (
 	"blis/pkg/summarize"
 )
 
-// BenchmarkPipe is the main job from a workload in memory to the summary, with
-// every outcome and decision on the way: blis-sim | blis-summarize.
+// BenchmarkPipe runs blis-sim | blis-summarize on a workload in memory, with every outcome
+// and decision in between.
 func BenchmarkPipe(b *testing.B) {
 	for _, size := range []struct {
 		name               string

@@ -13,7 +13,7 @@ import (
 // Calibrate is blis-calibrate.
 var Calibrate = Tool{
 	name:    "blis-calibrate",
-	about:   "Fit the coefficients of a latency model to recordings of a real server, and say how far they are to be trusted.",
+	about:   "Fit latency coefficients to recordings of a real server, with confidence intervals and held-out errors.",
 	command: func() command { return &calibrateCommand{} },
 }
 
@@ -22,11 +22,11 @@ type calibrateCommand struct {
 	common
 }
 
-func (c *calibrateCommand) document() bool { return true }
+func (c *calibrateCommand) writesDocument() bool { return true }
 
-// checkGiven refuses what cannot be, and what has no effect.
-func (c *calibrateCommand) checkGiven() error {
-	for _, flag := range c.given {
+// checkFlags rejects impossible values and flags without effect.
+func (c *calibrateCommand) checkFlags() error {
+	for _, flag := range c.givenFlags {
 		switch {
 		case flag == "output-tokens" && c.OutputTokens < 1:
 			return fmt.Errorf("--output-tokens must be above 0, is %d", c.OutputTokens)
@@ -37,20 +37,20 @@ func (c *calibrateCommand) checkGiven() error {
 		}
 	}
 	if f, err := strconv.ParseFloat(c.Holdout, 64); err == nil && !(f >= 0 && f < 1) {
-		return fmt.Errorf("--holdout must be at least 0 and below 1 of the time, is %s", c.Holdout)
+		return fmt.Errorf("--holdout must be at least 0 and below 1, is %s", c.Holdout)
 	}
 	return nil
 }
 
-func (c *calibrateCommand) run(ctx context.Context, j job) error {
+func (c *calibrateCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
-	o.Warn, o.Progress, o.Given = j.warn, j.progress, c.given
-	inputs := &reopener{ctx: ctx, stdin: j.stdin}
+	o.Warn, o.Progress, o.Given = j.warn, j.progress, c.givenFlags
+	inputs := &inputSpool{ctx: ctx, stdin: j.stdin}
 	defer inputs.close()
 	o.Stdin = func() (io.ReadCloser, error) { return inputs.open("-") }
 	err := calibrate.Run(ctx, j.out, o)
 	if call := (*calibrate.CallError)(nil); errors.As(err, &call) {
-		return wrongCall{fmt.Sprintf("%s; see blis-calibrate --help", call)}
+		return usageError{fmt.Sprintf("%s; see blis-calibrate --help", call)}
 	}
 	return err
 }

@@ -1,10 +1,10 @@
-// Package cli runs the tools as processes: it parses command lines, opens and
-// closes files, turns signals into cancelled contexts and errors into messages
-// and exit codes. What a tool does stands in the tool's own package.
+// Package cli runs the tools as processes. It parses command lines, opens and closes
+// files, turns signals into canceled contexts, and errors into messages and exit codes.
+// Each tool's own package does the work.
 //
-// Exit codes: 0 ok; 1 the data or the input and output failed; 2 the call was
-// wrong, and nothing was read or written; 130 interrupted (SIGINT, SIGTERM);
-// 141 the reader of stdout went away (as for any program that dies of SIGPIPE).
+// Exit codes: 0 ok; 1 the data or an input or output failed; 2 the command line was wrong
+// and nothing was read or written; 130 interrupted (SIGINT, SIGTERM); 141 the reader of
+// stdout closed it (as for any program that dies of SIGPIPE).
 package cli
 
 import (
@@ -28,7 +28,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitDiffers     = 1
-	exitWrongCall   = 2
+	exitUsage       = 2
 	exitInterrupted = 128 + int(syscall.SIGINT)
 	exitBrokenPipe  = 128 + int(syscall.SIGPIPE)
 )
@@ -42,83 +42,83 @@ type Std struct {
 // Tool is one program of the toolkit.
 type Tool struct {
 	name, about string
-	// stream is the kind of stream that the tool writes, as headers name it;
-	// "" if its product is no stream of records.
+	// stream is the kind of stream that the tool writes, as headers name it; empty if the
+	// tool writes no records.
 	stream string
-	// tables says that the product can be tables of the stream, too.
+	// tables is true if the tool can also write Parquet tables of the stream.
 	tables bool
-	// trouble is the exit code where the data or the input and output failed; 0 is 1.
-	trouble int
-	// words are what the tags of its flags name as ${WORD}: lists of choices that a
+	// failureCode is the exit code if the data or an input or output failed; 0 means 1.
+	failureCode int
+	// vars are what the tags of its flags name as ${WORD}: lists of choices that a
 	// table has.
-	words map[string]string
-	// command returns a command line to be filled: a pointer to a struct with
-	// kong tags that embeds common.
+	vars map[string]string
+	// command returns an empty command line: a pointer to a struct with kong tags that
+	// embeds common.
 	command func() command
 }
 
 // command is the parsed command line of one call.
 type command interface {
 	options() *common
-	// input names what the call reads: a file, "-" for stdin, "" for nothing.
+	// input names the file to read: "-" for stdin, empty for none.
 	input() string
-	// document says that the call writes a text for people, and no stream.
-	document() bool
-	// plain reports whether the call asks for an uncompressed stream.
+	// writesDocument says that the call writes a text for people, and no stream.
+	writesDocument() bool
+	// plain is true if the call asks for an uncompressed stream.
 	plain() bool
-	run(ctx context.Context, j job) error
+	run(ctx context.Context, j stdio) error
 }
 
-// job is what a command runs on.
-type job struct {
+// stdio is the input and output of one command.
+type stdio struct {
 	in  io.Reader
 	out io.Writer
-	// stdin is that of the process, for who reads several inputs.
+	// stdin is that of the process, for commands that read several inputs.
 	stdin io.Reader
-	// plain says that a stream is to be written uncompressed.
+	// plain is true if a stream must be written uncompressed.
 	plain bool
-	// color says that the product goes to a terminal.
+	// color is true if out is a terminal.
 	color bool
-	// warn tells the user what is odd but no error.
+	// warn prints a warning.
 	warn func(string)
-	// progress shows how far the run has come; nil where nobody looks.
+	// progress shows how far the run is; nil if stderr is not a terminal.
 	progress func(string)
 }
 
 // common is the part of the command line that all tools share.
 type common struct {
-	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when it is complete."`
+	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when complete."`
 	Help    helpFlag    `short:"h" help:"Show this help and exit."`
-	Version versionFlag `help:"Show version, revision and schema versions, and exit."`
+	Version versionFlag `help:"Show the version, revision and stream version, and exit."`
 
-	// given are the flags that the call names.
-	given []string
+	// givenFlags are the flags on the command line.
+	givenFlags []string
 }
 
-// What holds for a tool that does not say otherwise.
+// Defaults that commands may override.
 func (c *common) options() *common { return c }
 
-func (c *common) document() bool { return false }
-func (c *common) input() string  { return "" }
-func (c *common) plain() bool    { return false }
+func (c *common) writesDocument() bool { return false }
+func (c *common) input() string        { return "" }
+func (c *common) plain() bool          { return false }
 
-// wrongCall is a mistake in the command line that shows only after parsing.
-type wrongCall struct{ msg string }
+// usageError is a mistake in the command line.
+type usageError struct{ msg string }
 
-func (w wrongCall) Error() string { return w.msg }
+func (w usageError) Error() string { return w.msg }
 
-// errShown ends a call that asked only for help or version and has got it.
-var errShown = errors.New("shown")
+// errHelpShown ends a call that asked only for help or the version.
+var errHelpShown = errors.New("shown")
 
 // helpFlag prints the help text.
 type helpFlag bool
 
-// BeforeReset is called by kong where the flag is given.
+// BeforeReset is called by kong when the flag is given.
 func (helpFlag) BeforeReset(c *kong.Context) error {
 	if err := c.PrintUsage(false); err != nil {
 		return err
 	}
-	return errShown
+	return errHelpShown
 }
 
 // Main runs the tool on the process's arguments and standard streams and
@@ -130,8 +130,7 @@ func (t Tool) Main() int {
 	return t.run(ctx, os.Args[1:], Std{os.Stdin, os.Stdout, os.Stderr})
 }
 
-// run is one call of the tool. It touches nothing of the process but the files
-// that args name.
+// run runs the tool once. It uses no state of the process except the files named in args.
 func (t Tool) run(ctx context.Context, args []string, std Std) int {
 	cmd := t.command()
 	err := t.parse(cmd, args, std)
@@ -141,10 +140,10 @@ func (t Tool) run(ctx context.Context, args []string, std Std) int {
 	return t.report(ctx, err, std.Err)
 }
 
-// parser makes the parser of cmd.
+// parser returns the command-line parser of cmd.
 func (t Tool) parser(cmd command, std Std) *kong.Kong {
 	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
-		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.Vars(t.words), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
+		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.Vars(t.vars), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
@@ -155,23 +154,23 @@ func (t Tool) parser(cmd command, std Std) *kong.Kong {
 func (t Tool) parse(cmd command, args []string, std Std) error {
 	call, err := t.parser(cmd, std).Parse(args)
 	if err == nil {
-		cmd.options().given, err = givenOnce(call)
+		cmd.options().givenFlags, err = flagsOf(call)
 	}
-	if c, ok := cmd.(interface{ checkGiven() error }); ok && err == nil {
-		err = c.checkGiven()
+	if c, ok := cmd.(interface{ checkFlags() error }); ok && err == nil {
+		err = c.checkFlags()
 	}
-	if err != nil && !errors.Is(err, errShown) {
+	if err != nil && !errors.Is(err, errHelpShown) {
 		if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-#") }); i >= 0 && !slices.Contains(args[:i], "--") {
-			err = fmt.Errorf("%s looks like a flag; a run of those on stdin is named after --: %s -- %[1]s", args[i], t.name)
+			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s", args[i], t.name)
 		}
-		return wrongCall{fmt.Sprintf("%s; see %s --help", err, t.name)}
+		return usageError{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}
 	return err
 }
 
-// givenOnce lists the flags of a call, and refuses one that is given twice and has
-// one value: which of them was meant is not known.
-func givenOnce(call *kong.Context) (given []string, err error) {
+// flagsOf lists the flags of a call. A flag with one value that is given twice is an
+// error, because it is unclear which value counts.
+func flagsOf(call *kong.Context) (given []string, err error) {
 	for _, part := range call.Path {
 		f := part.Flag
 		if f == nil || slices.Contains(given, f.Name) && (f.IsBool() || f.IsCumulative()) {
@@ -189,7 +188,7 @@ func givenOnce(call *kong.Context) (given []string, err error) {
 func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	name := cmd.input()
 	if name == "-" && isTerminal(std.In) {
-		return wrongCall{fmt.Sprintf("stdin is a terminal: name a file or connect a pipe; see %s --help", t.name)}
+		return usageError{fmt.Sprintf("stdin is a terminal: name a file or use a pipe; see %s --help", t.name)}
 	}
 	in, err := openInput(ctx, name, std.In)
 	if err != nil {
@@ -202,15 +201,15 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	}
 	show := newProgress(t.name, std.Err)
 	defer show.clear()
-	if cmd.document() {
-		t.stream = "" // nobody waits for one
+	if cmd.writesDocument() {
+		t.stream = "" // no tool reads the document as a stream
 	}
-	err = cmd.run(ctx, job{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
+	err = cmd.run(ctx, stdio{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
 		color: cmd.options().Output == "" && isTerminal(std.Out),
-		warn:  func(msg string) { show.clear(); t.say(std.Err, "warning: "+msg) }})
-	var told summarize.Reported
-	if err != nil && err != errDiffers && !errors.As(err, &told) {
-		return errors.Join(err, out.abandon(t, err))
+		warn:  func(msg string) { show.clear(); t.printError(std.Err, "warning: "+msg) }})
+	var reported summarize.Reported
+	if err != nil && err != errDiffers && !errors.As(err, &reported) {
+		return errors.Join(err, out.abort(t, err))
 	}
 	if failed := out.commit(); failed != nil {
 		return failed
@@ -218,16 +217,16 @@ func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
 	return err
 }
 
-// report turns err into a message on stderr and an exit code. An interrupted
-// run and a reader that left end quietly.
+// report turns err into a message on stderr and an exit code. An interrupt and a closed
+// stdout end quietly.
 func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
-	var call wrongCall
+	var call usageError
 	switch {
-	case err == nil || errors.Is(err, errShown):
+	case err == nil || errors.Is(err, errHelpShown):
 		return exitOK
 	case errors.As(err, &call):
-		t.say(stderr, call.msg)
-		return exitWrongCall
+		t.printError(stderr, call.msg)
+		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
@@ -235,12 +234,12 @@ func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
 	case err == errDiffers:
 		return exitDiffers
 	}
-	t.say(stderr, err.Error())
-	return max(t.trouble, exitFailed)
+	t.printError(stderr, err.Error())
+	return max(t.failureCode, exitFailed)
 }
 
-// say writes each line of msg to stderr under the tool's name.
-func (t Tool) say(stderr io.Writer, msg string) {
+// printError writes each line of msg to stderr after the tool's name.
+func (t Tool) printError(stderr io.Writer, msg string) {
 	for line := range strings.Lines(msg) {
 		fmt.Fprintf(stderr, "%s: %s\n", t.name, strings.TrimSuffix(line, "\n"))
 	}

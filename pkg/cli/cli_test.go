@@ -16,8 +16,7 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// upper is a tool for tests: it copies its input in capitals, and fails as
-// it is told.
+// upper is a tool for tests. It copies its input in capitals and fails on request.
 type upper struct {
 	File string `arg:"" optional:"" default:"-" help:"Text."`
 	Fail string `help:"How to fail."`
@@ -26,7 +25,7 @@ type upper struct {
 
 func (u *upper) input() string { return u.File }
 
-func (u *upper) run(ctx context.Context, j job) error {
+func (u *upper) run(ctx context.Context, j stdio) error {
 	switch u.Fail {
 	case "config":
 		return &strictyaml.Error{File: "cluster.yaml", Line: 3, Col: 5, Msg: "replicas must be at least 1"}
@@ -48,7 +47,7 @@ func (u *upper) run(ctx context.Context, j job) error {
 
 var upperTool = Tool{name: "upper", about: "Copy in capitals.", stream: stream.StreamRun, command: func() command { return &upper{} }}
 
-// call runs upper and returns what it wrote.
+// call runs upper and returns its outputs.
 func call(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -67,7 +66,7 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "TEXT", ""},
 		{"-", 0, "TEXT", ""},
 		{"--help", 0, "Usage: upper", ""},
-		{"--version", 0, "stream schema 2", ""},
+		{"--version", 0, "stream version ", ""},
 		{"--fial=x", 2, "", "upper: unknown flag --fial, did you mean \"--fail\"?; see upper --help\n"},
 		{"a b", 2, "", "upper: unexpected argument b; see upper --help\n"},
 		{filepath.Join(dir, "none"), 1, "", "none: no such file or directory\n"},
@@ -86,12 +85,12 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestErrorStreamIsWhole(t *testing.T) {
+func TestErrorStreamIsComplete(t *testing.T) {
 	_, stdout, _ := call(t, "", "--fail=config")
 	r := stream.NewReader(strings.NewReader(stdout))
 	for r.Next() {
 		if r.Kind() != stream.KindHeader {
-			t.Errorf("a %s record beside the error", r.Kind())
+			t.Errorf("a %s record besides the error", r.Kind())
 		}
 	}
 	var fault *stream.FaultError
@@ -109,7 +108,7 @@ func TestOutputFile(t *testing.T) {
 	if got, _ := os.ReadFile(name); string(got) != "TEXT" {
 		t.Errorf("file holds %q", got)
 	}
-	// What fails leaves the old file alone, and nothing else in the folder.
+	// A failed call leaves the old file unchanged and no other file in the folder.
 	if code, stdout, _ := call(t, "new", "-o", name, "--fail=late"); code != 1 || stdout != "" {
 		t.Errorf("exit %d, stdout %q", code, stdout)
 	}
@@ -117,11 +116,11 @@ func TestOutputFile(t *testing.T) {
 		t.Errorf("file holds %q after a failure", got)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files left: %v", left)
 	}
 }
 
-// A tool that waits for input ends when it is interrupted.
+// A tool that waits for input ends on an interrupt.
 func TestInterruptWhileReading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in, feed, err := os.Pipe()
@@ -142,12 +141,12 @@ func TestInterruptWhileReading(t *testing.T) {
 	}
 }
 
-func TestPumpKeepsBytes(t *testing.T) {
+func TestCancelableReaderKeepsBytes(t *testing.T) {
 	want := make([]byte, 5*blockSize+17)
 	for i := range want {
 		want[i] = byte(i * i >> 3)
 	}
-	p := newPump(t.Context(), bytes.NewReader(want))
+	p := newCancelableReader(t.Context(), bytes.NewReader(want))
 	got, err := io.ReadAll(p)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("read %d bytes, error %v", len(got), err)
@@ -172,6 +171,6 @@ func TestProgressWaitsAndClears(t *testing.T) {
 		t.Errorf("wrote %q", w.String())
 	}
 	if newProgress("upper", &w).hook() != nil {
-		t.Error("progress without a terminal")
+		t.Error("progress shown without a terminal")
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"blis/pkg/diff"
 )
 
-// Diff is blis-diff. Its exit codes are those of diff(1): 1 is no failure.
+// Diff is blis-diff. It has the exit codes of diff(1), where 1 means a difference.
 var Diff = Tool{
-	name:    "blis-diff",
-	about:   "Compare two runs of a workload, request by request, or a run and a recording of a real server.",
-	trouble: exitWrongCall,
-	command: func() command { return &diffCommand{} },
+	name:        "blis-diff",
+	about:       "Compare two runs request by request, or a run with a recording of a real server.",
+	failureCode: exitUsage,
+	command:     func() command { return &diffCommand{} },
 }
 
 type diffCommand struct {
@@ -20,12 +20,12 @@ type diffCommand struct {
 	common
 }
 
-// checkGiven refuses what has no effect.
-func (c *diffCommand) checkGiven() error {
-	for _, flag := range c.given {
+// checkFlags rejects flags without effect.
+func (c *diffCommand) checkFlags() error {
+	for _, flag := range c.givenFlags {
 		switch {
-		case flag == "by" && !c.Rank:
-			return errors.New("--by has no effect without --rank")
+		case flag == "rank-by" && !c.Rank:
+			return errors.New("--rank-by has no effect without --rank")
 		case flag == "output-tokens" && c.OutputTokens == 0:
 			return errors.New("--output-tokens must be above 0, is 0")
 		}
@@ -33,16 +33,15 @@ func (c *diffCommand) checkGiven() error {
 	return nil
 }
 
-// errDiffers ends a call that has found, and written, what it looked for.
+// errDiffers ends a call that wrote its comparison and found a difference.
 var errDiffers = errors.New("different")
 
-// document: the product is no stream.
-func (*diffCommand) document() bool { return true }
+func (*diffCommand) writesDocument() bool { return true }
 
-func (c *diffCommand) run(ctx context.Context, j job) error {
+func (c *diffCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
 	o.Progress = j.progress
-	inputs := &reopener{ctx: ctx, stdin: j.stdin}
+	inputs := &inputSpool{ctx: ctx, stdin: j.stdin}
 	defer inputs.close()
 	v, err := diff.Run(ctx, inputs.open, j.out, o)
 	if err == nil && (v.Failed || v.Differs && len(o.FailIf) == 0) {

@@ -20,7 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// runs calls a tool and returns its exit code and what it wrote.
+// runs calls a tool and returns its exit code and its outputs.
 func runs(t *testing.T, tool Tool, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -28,7 +28,7 @@ func runs(t *testing.T, tool Tool, args ...string) (code int, stdout, stderr str
 	return code, out.String(), errs.String()
 }
 
-// replayed is a recording that is played again, on the cluster that it was made of.
+// replayed is a recording with the cluster that it is simulated on.
 type replayed struct {
 	file, model string
 	tp, blocks  int
@@ -41,7 +41,7 @@ var replays = []replayed{
 	{"20260218-130541-mixtral-8x7b-v0-1-tp2-general", "mistralai/Mixtral-8x7B-v0.1", 2, 27510},
 }
 
-// play makes a workload of the recording, as a user does, and simulates it.
+// play makes a workload from the recording, as a user does, and simulates it.
 func (r replayed) play(t *testing.T, dir string) (recording, run string) {
 	t.Helper()
 	recording = filepath.Join(root, "../shared/data/vllm/requests", r.file+".csv.zst")
@@ -66,9 +66,9 @@ deployments:
 	return recording, run
 }
 
-// TestDiffAgainstRecordings replays recordings of real servers and compares. What was
-// measured is what their publishers say of them; the simulation is as close as that
-// of pkg/sim's own test, and ranks the four as they were. -v logs the tables.
+// TestDiffAgainstRecordings replays recordings of real servers and compares. The measured
+// values are those published with the recordings, the simulation is as close as in
+// pkg/sim's own test, and the four servers are ranked as measured. -v logs the tables.
 func TestDiffAgainstRecordings(t *testing.T) {
 	dir := t.TempDir()
 	published := experiments(t)
@@ -76,7 +76,7 @@ func TestDiffAgainstRecordings(t *testing.T) {
 	if testing.Short() {
 		list = list[:1]
 	}
-	ranking := []string{"--rank", "--by", "e2e.mean", "--output-tokens", "248", "--format", "json"}
+	ranking := []string{"--rank", "--rank-by", "e2e.mean", "--output-tokens", "248", "--format", "json"}
 	for _, r := range list {
 		recording, run := r.play(t, dir)
 		ranking = append(ranking, run, recording)
@@ -86,20 +86,20 @@ func TestDiffAgainstRecordings(t *testing.T) {
 			t.Fatalf("exit %d, %v, %s", code, err, errs)
 		}
 		f := d.Fidelity
-		if f.Pairing != "id" || f.Whole.Measured != 16800 || len(f.Stages) != 2 {
+		if f.Pairing != "id" || f.Overall.Measured != 16800 || len(f.Stages) != 2 {
 			t.Errorf("%s: %+v", r.model, f)
 		}
-		for _, fit := range f.Whole.Times {
+		for _, fit := range f.Overall.Times {
 			t.Logf("%s %s: mean %.2f -> %.2f (%+.1f %%), p99 %.2f -> %.2f (%+.1f %%)", r.model, fit.Metric, fit.Mean.Measured, fit.Mean.Simulated,
 				*fit.Mean.Percent, fit.P99.Measured, fit.P99.Simulated, *fit.P99.Percent)
 			if mean, ok := published[r.file][fit.Metric+"_mean_ms"]; ok && math.Abs(fit.Mean.Measured-mean) > 0.001 {
-				t.Errorf("%s: %s was %.3f ms in the mean, published are %.3f", r.model, fit.Metric, fit.Mean.Measured, mean)
+				t.Errorf("%s: mean %s is %.3f ms, published %.3f", r.model, fit.Metric, fit.Mean.Measured, mean)
 			}
 			if p99, ok := published[r.file][fit.Metric+"_p99_ms"]; ok && math.Abs(fit.P99.Measured-p99) > 0.02*p99 {
-				t.Errorf("%s: p99 of %s was %.3f ms, published are %.3f", r.model, fit.Metric, fit.P99.Measured, p99)
+				t.Errorf("%s: p99 %s is %.3f ms, published %.3f", r.model, fit.Metric, fit.P99.Measured, p99)
 			}
-			if fit.Metric == "e2e" && (math.Abs(*fit.Mean.Percent) > 5 || *fit.Each.MAPE > 10) {
-				t.Errorf("%s: E2E is %+.1f %% off, of each request %.1f", r.model, *fit.Mean.Percent, *fit.Each.MAPE)
+			if fit.Metric == "e2e" && (math.Abs(*fit.Mean.Percent) > 5 || *fit.PerRequest.MAPE > 10) {
+				t.Errorf("%s: mean E2E error %+.1f %%, mean absolute error per request %.1f %%", r.model, *fit.Mean.Percent, *fit.PerRequest.MAPE)
 			}
 		}
 	}
@@ -112,17 +112,17 @@ func TestDiffAgainstRecordings(t *testing.T) {
 		t.Fatalf("exit %d, %v, %s", code, err, errs)
 	}
 	t.Logf("%s", out)
-	if ranked.Ordered != 6 || *ranked.Spearman != 1 || ranked.Regret != 0 {
-		t.Errorf("the order of four servers is not met: %s", out)
+	if ranked.ConcordantPairs != 6 || *ranked.Spearman != 1 || ranked.Regret != 0 {
+		t.Errorf("the four servers are not ranked as measured: %s", out)
 	}
 }
 
-// experiments are the figures that were published of recordings, by file and column.
+// experiments returns the figures published with the recordings, by file and column.
 func experiments(t *testing.T) map[string]map[string]float64 {
 	t.Helper()
 	f, err := os.Open(filepath.Join(root, "../shared/data/vllm/requests/experiments.csv"))
 	if err != nil {
-		t.Skipf("the recordings are not here: %v", err)
+		t.Skipf("needs the recordings in ../shared/data: %v", err)
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
@@ -141,7 +141,7 @@ func experiments(t *testing.T) map[string]map[string]float64 {
 	return of
 }
 
-// The documents are what their schemas say.
+// The documents match their schemas.
 func TestDiffSchemas(t *testing.T) {
 	dir := t.TempDir()
 	table := filepath.Join(dir, "server.csv")
@@ -170,7 +170,7 @@ func TestDiffSchemas(t *testing.T) {
 	}{
 		{"diff", []string{name("a.jsonl"), name("b.jsonl"), "--where", "arrival_us > 5"}, `"first": {`},
 		{"diff", []string{name("a.jsonl"), name("a.jsonl")}, `"status": "same"`},
-		{"diff", []string{name("r.run.jsonl"), table, "--fail-if", "d.e2e.mean.rel > 9"}, `"fidelity": {`},
+		{"diff", []string{name("r.run.jsonl"), table, "--fail-if", "d.e2e.mean.relative_diff > 9"}, `"fidelity": {`},
 		{"ranking", []string{"--rank", name("r.run.jsonl"), table, name("a.jsonl"), name("b.jsonl")}, `"regret": `},
 	} {
 		_, out, errs := runs(t, Diff, append(c.args, "--format", "json")...)
@@ -193,11 +193,10 @@ func TestDiffSchemas(t *testing.T) {
 	}
 }
 
-// What comes from a pipe is read again from the start, also where the first reading
-// ended early.
-func TestReopener(t *testing.T) {
+// A pipe can be read again from the start, even if the first reader ended early.
+func TestSpoolReadsPipesAgain(t *testing.T) {
 	text := strings.Repeat("0123456789", 20_000)
-	r := &reopener{ctx: t.Context(), stdin: iotest.OneByteReader(strings.NewReader(text))}
+	r := &inputSpool{ctx: t.Context(), stdin: iotest.OneByteReader(strings.NewReader(text))}
 	defer r.close()
 	for _, n := range []int64{7, 0, 1000, int64(len(text)), 30, int64(len(text))} {
 		in, err := r.open("-")
@@ -213,7 +212,7 @@ func TestReopener(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	r = &reopener{ctx: t.Context(), stdin: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))}
+	r = &inputSpool{ctx: t.Context(), stdin: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))}
 	defer r.close()
 	for range 2 {
 		in, err := r.open("-")

@@ -14,15 +14,15 @@ import (
 
 const root = "../.."
 
-// example is a command that a document shows, and the output it promises.
+// example is a command of a document with the output that it shows.
 type example struct {
 	command string
 	output  []string
 }
 
-// examples finds the commands in a document: indented or fenced lines that
-// begin with "$ ", continued where they end in a backslash. The lines up to
-// the next command or the end of the block are the output.
+// examples finds the commands in a document: indented or fenced lines that begin with
+// "$ ". A command continues on the next line after a backslash or in a here-document. The
+// lines up to the next command or the end of the block are its output.
 func examples(text string) []example {
 	var found []example
 	inside := false
@@ -50,8 +50,7 @@ func examples(text string) []example {
 	return found
 }
 
-// files finds the fenced blocks of a document that begin with a comment that
-// holds nothing but a file name.
+// files finds the fenced blocks of a document that begin with a comment with a file name.
 func files(text string) map[string]string {
 	found := map[string]string{}
 	blocks := strings.Split(text, "\n```")
@@ -65,8 +64,7 @@ func files(text string) map[string]string {
 	return found
 }
 
-// own are commands that are about the repository, not about the tools: they
-// run this very test, or install.
+// own are commands about the repository, such as the one that runs this test.
 var own = []string{"go test", "scripts/", "bash .ci/run", "git "}
 
 // runExamples runs a document's commands in one fresh folder, in order.
@@ -90,7 +88,7 @@ func runExamples(t *testing.T, doc string, minimum int) {
 		runExample(t, dir, e)
 	}
 	if ran < minimum {
-		t.Errorf("found %d examples, want at least %d: are they still marked with $?", ran, minimum)
+		t.Errorf("found %d examples, want at least %d, each marked with $", ran, minimum)
 	}
 }
 
@@ -104,7 +102,7 @@ func runExample(t *testing.T, dir string, e example) {
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", e.command)
 	cmd.Dir = dir
 	if strings.HasPrefix(e.command, "go build") {
-		// Built from the repository, but not into it.
+		// Build from the repository, but not into it.
 		cmd.Dir = root
 		cmd.Args[4] = strings.ReplaceAll(e.command, "bin/", filepath.Join(dir, "bin")+"/")
 	}
@@ -116,12 +114,12 @@ func runExample(t *testing.T, dir string, e example) {
 		return
 	}
 	if missing := firstMissing(e.output, strings.Split(string(out), "\n")); missing != "" {
-		t.Errorf("%s\nthe output lacks, at its place: %s\n%s", e.command, missing, out)
+		t.Errorf("%s\nthe output lacks this line at its place: %s\n%s", e.command, missing, out)
 	}
 }
 
-// firstMissing returns the first of the promised lines that got has not at
-// that place. A promised line of three dots stands for any number of lines.
+// firstMissing returns the first documented line that got lacks at its place. A line of
+// three dots means any number of lines.
 func firstMissing(promised, got []string) string {
 	at, anywhere := 0, false
 	for _, want := range promised {
@@ -146,23 +144,40 @@ func TestREADME(t *testing.T) {
 	}
 	readme := readFile(t, "README.md")
 	runExamples(t, readme, 5)
-	if lines := strings.Count(readme, "\n"); lines > 200 {
-		t.Errorf("README.md has %d lines, want at most 200", lines)
+	if lines := strings.Count(readme, "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines, want at most 150", lines)
 	}
 
-	// The test command that README names is the one that .ci/run runs.
-	ci := readFile(t, ".ci/run")
+	// The gate runs the test command that the README names, with a time limit.
+	gate := strings.ReplaceAll(readFile(t, "scripts/check"), "-timeout 20m ", "")
 	tests := 0
 	for _, e := range examples(readme) {
 		if strings.HasPrefix(e.command, "go test") {
 			tests++
-			if !strings.Contains(ci, "\n"+e.command+"\n") {
-				t.Errorf(".ci/run does not run README's %q", e.command)
+			if !strings.Contains(gate, "tests() { "+e.command+"; }\n") {
+				t.Errorf("scripts/check does not run the README's %q", e.command)
 			}
 		}
 	}
 	if tests == 0 {
 		t.Error("README.md shows no test command")
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs all examples; run without -short")
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("found no documents: %v", err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runExamples(t, readFile(t, "docs/"+name), 1)
+		})
 	}
 }
 
@@ -189,7 +204,7 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// flags lists the flags that are a tool's own, as they are written in a call.
+// flags lists the flags of a tool as they are written on the command line.
 func flags(tool Tool) []string {
 	var names []string
 	for _, f := range tool.parser(tool.command(), Std{}).Model.Flags {

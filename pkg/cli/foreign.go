@@ -10,13 +10,13 @@ import (
 	"blis/pkg/stream"
 )
 
-// openStream opens a stream of ours, or a file that somebody else's benchmark
-// wrote as the recording that it is: one of its runs, if name ends in #RUN, of the
-// format that name begins with (FORMAT:FILE), or of the one found out by the content. What
-// is odd about it goes to warn, and ends the call if that returns an error.
+// openStream opens a BLIS stream, or the recording of another benchmark tool as such a
+// stream. The name may begin with the recording's format (FORMAT:FILE), which is detected
+// by content otherwise, and may end with the run to read (FILE#RUN). Problems of the
+// recording go to warn; an error from warn ends the call.
 func openStream(ctx context.Context, name string, warn func(string) error) (io.ReadCloser, error) {
 	format, path := recording.Split(name)
-	if format == "" && !recording.Foreign(name) {
+	if format == "" && !recording.IsForeign(name) {
 		return openInput(ctx, name, nil)
 	}
 	r, err := recording.Open(ctx, path, format)
@@ -26,8 +26,8 @@ func openStream(ctx context.Context, name string, warn func(string) error) (io.R
 	return asStream(r, warn)
 }
 
-// openStdin is openStream for stdin; choice names a run of a recording, or is "".
-func openStdin(ctx context.Context, in io.Reader, choice string, warn func(string) error) (io.ReadCloser, error) {
+// openStdinStream is openStream for stdin; choice names a run of a recording or is empty.
+func openStdinStream(ctx context.Context, in io.Reader, choice string, warn func(string) error) (io.ReadCloser, error) {
 	name := "stdin"
 	if named, ok := in.(interface{ Name() string }); ok {
 		name = named.Name()
@@ -39,23 +39,23 @@ func openStdin(ctx context.Context, in io.Reader, choice string, warn func(strin
 	case r != nil:
 		return asStream(r, warn)
 	case choice != "":
-		return nil, fmt.Errorf("%s holds no recording of which #%s could choose a run", name, choice)
+		return nil, fmt.Errorf("%s is not a recording, so that #%s cannot select a run of it", name, choice)
 	}
 	return &input{rest, name, func() error { return nil }}, nil
 }
 
-// asStream is the only run of r as a stream of ours.
+// asStream returns the single run of r as a BLIS stream.
 func asStream(r *recording.Recording, warn func(string) error) (io.ReadCloser, error) {
-	run, err := r.One()
+	run, err := r.Single()
 	if err != nil {
 		return nil, err
 	}
-	odd := append(r.Warnings, run.Warnings...)
+	warnings := append(r.Warnings, run.Warnings...)
 	if counts := run.OutputCounts(); counts != "" {
-		odd = append(odd, counts)
+		warnings = append(warnings, counts)
 	}
-	for _, o := range odd {
-		if err := warn(r.Path + ": " + o); err != nil {
+	for _, w := range warnings {
+		if err := warn(r.Path + ": " + w); err != nil {
 			return nil, err
 		}
 	}

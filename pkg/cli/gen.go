@@ -12,7 +12,7 @@ import (
 // Gen is blis-gen.
 var Gen = Tool{
 	name:    "blis-gen",
-	about:   "Write a workload: requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
+	about:   "Write a workload of requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
 	stream:  stream.StreamWorkload,
 	command: func() command { return &genCommand{} },
 }
@@ -22,7 +22,7 @@ type genCommand struct {
 	common
 }
 
-func (c *genCommand) document() bool { return c.List != "" || c.PrintSpec }
+func (c *genCommand) writesDocument() bool { return c.List != "" || c.PrintSpec }
 
 func (c *genCommand) input() string {
 	if c.ReadsStdin() {
@@ -33,15 +33,15 @@ func (c *genCommand) input() string {
 
 func (c *genCommand) plain() bool { return c.Plain }
 
-// checkGiven refuses what would be taken as not given.
-func (c *genCommand) checkGiven() error {
-	if slices.Contains(c.given, "output-tokens") && c.OutputTokens == 0 {
+// checkFlags rejects the value that means that a flag is not given.
+func (c *genCommand) checkFlags() error {
+	if slices.Contains(c.givenFlags, "output-tokens") && c.OutputTokens == 0 {
 		return errors.New("--output-tokens must be above 0, is 0")
 	}
 	return nil
 }
 
-func (c *genCommand) run(ctx context.Context, j job) error {
+func (c *genCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
 	o.Plain, o.Version, o.Warn, o.Progress = j.plain, stream.Version, j.warn, j.progress
 	return gen.Run(ctx, j.in, j.out, o)

@@ -21,33 +21,32 @@ func (in *input) Name() string { return in.name }
 // Close closes what openInput opened.
 func (in *input) Close() error { return in.close() }
 
-// openInput opens the file called name, stdin for "-", and an empty input for
-// "". What may block (a pipe, a terminal) is read so that the end of ctx ends
-// the reading too.
+// openInput opens the file called name, stdin for "-", or an empty input for an empty
+// name. Reads that may block (of a pipe or terminal) end when ctx does.
 func openInput(ctx context.Context, name string, stdin io.Reader) (*input, error) {
 	if name == "" {
-		return &input{Reader: eof{}, close: func() error { return nil }}, nil
+		return &input{Reader: emptyReader{}, close: func() error { return nil }}, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	if name == "-" {
-		return &input{unblocked(ctx, stdin), "stdin", func() error { cancel(); return nil }}, nil
+		return &input{cancelable(ctx, stdin), "stdin", func() error { cancel(); return nil }}, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	return &input{unblocked(ctx, f), name, func() error { cancel(); return f.Close() }}, nil
+	return &input{cancelable(ctx, f), name, func() error { cancel(); return f.Close() }}, nil
 }
 
-// unblocked returns r if it is a regular file, else a pump of it.
-func unblocked(ctx context.Context, r io.Reader) io.Reader {
+// cancelable returns r if it is a regular file, and otherwise a cancelableReader of it.
+func cancelable(ctx context.Context, r io.Reader) io.Reader {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			return f
 		}
 	}
-	return newPump(ctx, r)
+	return newCancelableReader(ctx, r)
 }
 
 // isTerminal reports whether stream is a terminal.
@@ -56,23 +55,23 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// eof is the input of a call that reads nothing.
-type eof struct{}
+// emptyReader is the input of a call that reads nothing.
+type emptyReader struct{}
 
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// blockSize is how much a pump reads at once: what a pipe holds on Linux.
+// blockSize is how much a cancelableReader reads at once: the size of a pipe on Linux.
 const blockSize = 64 << 10
 
-// pump is a reader whose Read returns when ctx is done, also while the reader
-// below is blocked. It reads one block ahead.
-type pump struct {
+// cancelableReader is a reader whose Read returns when ctx is done, even if the underlying
+// reader is blocked. It reads one block ahead.
+type cancelableReader struct {
 	ctx  context.Context
 	full chan block
 	free chan []byte
-	// now is the block being handed out, rest what is left of it.
-	now  block
-	rest []byte
+	// current is the block being read, rest its unread part.
+	current block
+	rest    []byte
 }
 
 type block struct {
@@ -80,15 +79,15 @@ type block struct {
 	err  error
 }
 
-func newPump(ctx context.Context, r io.Reader) *pump {
-	p := &pump{ctx: ctx, full: make(chan block), free: make(chan []byte, 2)}
+func newCancelableReader(ctx context.Context, r io.Reader) *cancelableReader {
+	p := &cancelableReader{ctx: ctx, full: make(chan block), free: make(chan []byte, 2)}
 	p.free <- make([]byte, blockSize)
 	p.free <- make([]byte, blockSize)
 	go p.fill(r)
 	return p
 }
 
-func (p *pump) fill(r io.Reader) {
+func (p *cancelableReader) fill(r io.Reader) {
 	for {
 		select {
 		case buf := <-p.free:
@@ -107,17 +106,17 @@ func (p *pump) fill(r io.Reader) {
 	}
 }
 
-func (p *pump) Read(b []byte) (int, error) {
+func (p *cancelableReader) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
-		if p.now.err != nil {
-			return 0, p.now.err
+		if p.current.err != nil {
+			return 0, p.current.err
 		}
-		if p.now.data != nil {
-			p.free <- p.now.data[:blockSize]
+		if p.current.data != nil {
+			p.free <- p.current.data[:blockSize]
 		}
 		select {
-		case p.now = <-p.full:
-			p.rest = p.now.data
+		case p.current = <-p.full:
+			p.rest = p.current.data
 		case <-p.ctx.Done():
 			return 0, p.ctx.Err()
 		}

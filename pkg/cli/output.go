@@ -11,26 +11,26 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// product is where a call writes, and how that ends.
-type product interface {
+// outputSink is where a call writes.
+type outputSink interface {
 	io.Writer
-	// commit ends a product that is whole.
+	// commit ends a complete output.
 	commit() error
-	// abandon ends one that err has cut short.
-	abandon(t Tool, err error) error
+	// abort ends an output that err left incomplete.
+	abort(t Tool, err error) error
 }
 
-// openOutput opens the file called name, stdout if it is "" or "-". plain says
-// whether a stream is to be written uncompressed, which the call may ask for.
-func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p product, plain bool, err error) {
+// openOutput opens the file called name, or stdout if name is empty or "-". asked is true
+// if the call asks for an uncompressed stream, and plain if the stream must be one.
+func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSink, plain bool, err error) {
 	plain = asked || os.Getenv("BLIS_PLAIN") == "1"
 	if name == "" || name == "-" {
 		plain = plain || isTerminal(stdout)
-		return &standard{w: stdout, plain: plain}, plain, nil
+		return &standardOutput{w: stdout, plain: plain}, plain, nil
 	}
 	if isTable(name) {
 		if !t.tables {
-			return nil, false, wrongCall{"no table can be made of this; name a file that does not end in .parquet or /"}
+			return nil, false, usageError{"this output has no table form; name a file that does not end in .parquet or /"}
 		}
 		p, err = newTables(name)
 		return p, true, err
@@ -42,30 +42,30 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p product, 
 	return namedFile{file}, plain || strings.HasSuffix(name, ".jsonl"), nil
 }
 
-// namedFile is a product with a name, which it bears only when it is whole.
+// namedFile is a file that gets its name only when complete.
 type namedFile struct{ *stream.File }
 
-func (n namedFile) commit() error             { return n.Commit() }
-func (n namedFile) abandon(Tool, error) error { return n.Abort() }
+func (n namedFile) commit() error           { return n.Commit() }
+func (n namedFile) abort(Tool, error) error { return n.Abort() }
 
-// standard is a product on stdout.
-type standard struct {
+// standardOutput writes to stdout.
+type standardOutput struct {
 	w       io.Writer
 	plain   bool
 	written bool
 }
 
-func (s *standard) Write(p []byte) (int, error) {
+func (s *standardOutput) Write(p []byte) (int, error) {
 	s.written = true
 	return s.w.Write(p)
 }
 
-func (s *standard) commit() error { return nil }
+func (s *standardOutput) commit() error { return nil }
 
-// abandon makes of a fault in a configuration, as long as nothing has left, a
-// stream of its own, so that the pipe ends in one document.
-func (s *standard) abandon(t Tool, err error) error {
-	fault := faultOf(t.name, err)
+// abort writes a stream with only an error record if the configuration is invalid and
+// nothing was written yet, so that the last tool of a pipe can report the error.
+func (s *standardOutput) abort(t Tool, err error) error {
+	fault := errorRecordOf(t.name, err)
 	if t.stream == "" || fault == nil || s.written {
 		return nil
 	}
@@ -77,10 +77,10 @@ func (s *standard) abandon(t Tool, err error) error {
 		w.Close())
 }
 
-// faultOf returns err as a record if it is one that stages pass on: a fault in
-// a configuration, a file of it that cannot be read, or the fault that an
-// earlier stage reported.
-func faultOf(tool string, err error) *stream.Fault {
+// errorRecordOf returns err as an error record if later tools of a pipe pass it on: an
+// invalid configuration, a configuration file that cannot be read, or an error record of
+// an earlier tool. Otherwise it returns nil.
+func errorRecordOf(tool string, err error) *stream.Fault {
 	var upstream *stream.FaultError
 	if errors.As(err, &upstream) {
 		return &upstream.Fault

@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// A run shows its progress when it takes longer than patience, and then not
-// more often than every interval.
+// A run shows its progress after progressDelay, at most once per progressInterval.
 const (
-	patience = 2 * time.Second
-	interval = 200 * time.Millisecond
+	progressDelay    = 2 * time.Second
+	progressInterval = 200 * time.Millisecond
 )
 
-// progress is one line at the foot of a terminal that is written again and
-// again.
+// progress is a line at the bottom of a terminal that is overwritten.
 type progress struct {
 	tool  string
 	w     io.Writer
@@ -22,15 +20,15 @@ type progress struct {
 	shown bool
 }
 
-// newProgress returns the progress line of w, or nil if w is no terminal.
+// newProgress returns the progress line of w, or nil if w is not a terminal.
 func newProgress(tool string, w io.Writer) *progress {
 	if !isTerminal(w) {
 		return nil
 	}
-	return &progress{tool: tool, w: w, next: time.Now().Add(patience)}
+	return &progress{tool: tool, w: w, next: time.Now().Add(progressDelay)}
 }
 
-// hook returns what a tool calls with the text to be shown; nil for no line.
+// hook returns the function that shows a text; nil if there is no line.
 func (p *progress) hook() func(string) {
 	if p == nil {
 		return nil
@@ -43,11 +41,11 @@ func (p *progress) show(text string) {
 	if now.Before(p.next) {
 		return
 	}
-	p.next, p.shown = now.Add(interval), true
+	p.next, p.shown = now.Add(progressInterval), true
 	fmt.Fprintf(p.w, "\r\x1b[K%s: %s", p.tool, text)
 }
 
-// clear takes the line away.
+// clear erases the line.
 func (p *progress) clear() {
 	if p != nil && p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,19 +12,19 @@ import (
 
 	"blis/pkg/gen"
 	"blis/pkg/sim"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
-// Over decisions from the whole of a contended trace the estimated regret ranks
-// alternatives as playing them does. (Those of the largest estimates alone are a
-// part of the range, in which ranks agree less.)
+// Estimated regret ranks alternatives as exact re-simulation does, over decisions from a
+// whole congested trace. (Over the largest estimates alone ranks agree less.)
 func TestEstimatedRegretRanksAsExact(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays many runs; run without -short")
+		t.Skip("simulates many runs; run without -short")
 	}
 	trace := filepath.Join(root, "../shared/data/traces/mooncake_conversation.jsonl")
 	if _, err := os.Stat(trace); err != nil {
-		t.Skip("needs the trace, which is not here")
+		t.Skip("needs the trace in ../shared/data")
 	}
 	var imported gen.Import
 	must(t, imported.UnmarshalText([]byte("mooncake:"+trace)))
@@ -43,7 +41,7 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 	must(t, o.Counterfactual.UnmarshalText([]byte(strings.Join(ids, ","))))
 	must(t, sim.Run(t.Context(), &workload, &run, o))
 
-	estimated := map[string]float64{} // by decision and replica, what the choice loses
+	estimated := map[string]float64{} // regret by decision and replica
 	var estimates, exact []float64
 	r := stream.NewReader(&run)
 	for r.Next() {
@@ -67,9 +65,9 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(exact) != 3*len(ids) {
-		t.Fatalf("%d alternatives were played of %d decisions", len(exact), len(ids))
+		t.Fatalf("%d alternatives were simulated for %d decisions", len(exact), len(ids))
 	}
-	rho := spearman(estimates, exact)
+	rho, _ := stat.Spearman(estimates, exact)
 	t.Logf("Spearman %.3f over %d alternatives", rho, len(exact))
 	if rho < 0.8 {
 		t.Errorf("Spearman %.3f, want 0.8", rho)
@@ -81,38 +79,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// spearman is the correlation of the ranks of pairs.
-func spearman(a, b []float64) float64 {
-	x, y := ranks(a), ranks(b)
-	mean := float64(len(x)-1) / 2
-	var xy, xx, yy float64
-	for i := range x {
-		xy += (x[i] - mean) * (y[i] - mean)
-		xx += (x[i] - mean) * (x[i] - mean)
-		yy += (y[i] - mean) * (y[i] - mean)
-	}
-	return xy / math.Sqrt(xx*yy)
-}
-
-// ranks are places in order, from 0; equals share the mean of theirs.
-func ranks(v []float64) []float64 {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, k int) int { return cmp.Compare(v[i], v[k]) })
-	rank := make([]float64, len(v))
-	for from := 0; from < len(order); {
-		to := from
-		for to < len(order) && v[order[to]] == v[order[from]] {
-			to++
-		}
-		for _, i := range order[from:to] {
-			rank[i] = float64(from+to-1) / 2
-		}
-		from = to
-	}
-	return rank
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// tools are all programs. The tests put them on PATH, where they run as
-// processes of this test binary.
+// tools are all programs. The tests put them on PATH as processes of this test binary.
 var tools = []Tool{Gen, Sim, Summarize, Diff, Calibrate}
 
 func TestMain(m *testing.M) {
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, commands)
 }
 
-// unzstd writes the lines of a whole stream as they are.
+// unzstd writes the lines of a complete stream.
 func unzstd() {
 	if err := writeLines(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "unzstd:", err)

@@ -14,10 +14,10 @@ import (
 // Sim is blis-sim.
 var Sim = Tool{
 	name:    "blis-sim",
-	about:   "Play a workload on a simulated cluster of LLM inference servers and write the run.",
+	about:   "Simulate a workload on a cluster of LLM inference servers and write the run.",
 	stream:  stream.StreamRun,
 	tables:  true,
-	words:   map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", ")},
+	vars:    map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", ")},
 	command: func() command { return &simCommand{} },
 }
 
@@ -26,17 +26,16 @@ type simCommand struct {
 	common
 }
 
-// shows: the call reads no workload.
-func (c *simCommand) shows() bool { return c.List != "" || c.PrintConfig }
+// isListing is true if the call prints a list or a configuration and reads no workload.
+func (c *simCommand) isListing() bool { return c.List != "" || c.PrintConfig }
 
-// compares: the call writes no run, but what the comparison of one with its replay
-// has found.
-func (c *simCommand) compares() bool { return c.Replay != "" && !c.WhatIf() && !c.shows() }
+// isComparison is true if the call only compares a run with its replay.
+func (c *simCommand) isComparison() bool { return c.Replay != "" && !c.WhatIf() && !c.isListing() }
 
-func (c *simCommand) document() bool { return c.shows() || c.compares() }
+func (c *simCommand) writesDocument() bool { return c.isListing() || c.isComparison() }
 
 func (c *simCommand) input() string {
-	if c.shows() {
+	if c.isListing() {
 		return ""
 	}
 	return c.Workload
@@ -45,7 +44,7 @@ func (c *simCommand) input() string {
 // Validate is called by kong.
 func (c *simCommand) Validate() error {
 	if isTable(c.Output) && c.Trace == "minimal" {
-		return errors.New("--trace=minimal has no outcomes to make a table of")
+		return errors.New("--trace=minimal writes no outcomes for a table")
 	}
 	for _, set := range c.Set {
 		if !strings.Contains(set, "=") && !strings.HasPrefix(set, "@") {
@@ -58,27 +57,26 @@ func (c *simCommand) Validate() error {
 	return c.Contradiction()
 }
 
-// checkGiven refuses what tables have no place for, and what cannot be said of a run
-// that was made before.
-func (c *simCommand) checkGiven() error {
-	if isTable(c.Output) && slices.Contains(c.given, "counterfactual") {
-		return fmt.Errorf("--counterfactual has no effect: the tables of -o %s have no regrets; name a file for the run, such as run.jsonl.zst", c.Output)
+// checkFlags rejects what tables cannot hold, and flags that contradict a replayed run.
+func (c *simCommand) checkFlags() error {
+	if isTable(c.Output) && slices.Contains(c.givenFlags, "counterfactual") {
+		return fmt.Errorf("--counterfactual has no effect: tables (-o %s) have no regret records; write a run, such as run.jsonl.zst", c.Output)
 	}
 	if c.Replay == "" {
 		return nil
 	}
-	for _, flag := range c.given {
+	for _, flag := range c.givenFlags {
 		switch flag {
 		case "replay", "check", "strict", "print-config":
 		case "cluster", "list":
-			return fmt.Errorf("--%s and --replay exclude each other: the configuration is that of the run", flag)
+			return fmt.Errorf("--%s cannot be used with --replay, which takes the configuration from the run", flag)
 		case "output", "plain":
-			if c.compares() {
-				return fmt.Errorf("--%s has no effect: without --set or --policies --replay writes no run, it compares", flag)
+			if c.isComparison() {
+				return fmt.Errorf("--%s has no effect: --replay without --set or --policies only compares and writes no run", flag)
 			}
 		default:
 			if !c.WhatIf() {
-				return fmt.Errorf("--%s contradicts --replay, which takes everything from the run; only a what-if (with --set or --policies) may say more", flag)
+				return fmt.Errorf("--%s cannot be used with --replay, which takes everything from the run, except in a what-if (--set or --policies)", flag)
 			}
 		}
 	}
@@ -87,16 +85,16 @@ func (c *simCommand) checkGiven() error {
 
 func (c *simCommand) plain() bool { return c.Plain }
 
-func (c *simCommand) run(ctx context.Context, j job) error {
+func (c *simCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
 	if isTable(c.Output) {
-		if c.Trace == "full" && slices.Contains(c.given, "trace") {
-			j.warn("the tables have no steps, preemptions and snapshots, which --trace full writes into a run")
+		if c.Trace == "full" && slices.Contains(c.givenFlags, "trace") {
+			j.warn("tables hold no steps, preemptions or snapshots; write a run to get those of --trace full")
 		}
 		if c.Plain {
 			j.warn("--plain has no effect on tables")
 		}
 	}
-	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.given, stream.Version, j.warn, j.progress
+	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.givenFlags, stream.Version, j.warn, j.progress
 	return sim.Run(ctx, j.in, j.out, o)
 }

@@ -16,8 +16,8 @@ import (
 // Summarize is blis-summarize.
 var Summarize = Tool{
 	name:  "blis-summarize",
-	about: "Say what a run amounts to: latencies, throughput, goodput, fairness, cache hits; or describe a workload.",
-	words: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(report.Strategies.Names(), ", "),
+	about: "Summarize runs: metrics, score and explanation. Or describe a workload.",
+	vars: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(report.Strategies.Names(), ", "),
 		"parts": strings.Join(attribution.Parts.Names(), ", "), "components": strings.Join(attribution.Components.Names(), ", ")},
 	command: func() command { return &summarizeCommand{} },
 }
@@ -27,8 +27,8 @@ type summarizeCommand struct {
 	common
 }
 
-// input is stdin if that is the first stream. Files run opens: some are recordings of
-// others', and that one is not there is told in the product, too.
+// input is stdin if that is the first stream. run opens files, because some are
+// recordings, and because the output reports a missing file, too.
 func (c *summarizeCommand) input() string {
 	if c.stdin() {
 		return "-"
@@ -42,23 +42,23 @@ func (c *summarizeCommand) stdin() bool {
 	return file == "-"
 }
 
-// checkGiven refuses what tables have no place for.
-func (c *summarizeCommand) checkGiven() error {
+// checkFlags rejects flags that tables do not use.
+func (c *summarizeCommand) checkFlags() error {
 	if c.Format == "text" || c.Format == "json" {
 		return nil
 	}
 	for _, flag := range []string{"strategy", "max-tokens", "examples", "focus", "component", "hints"} {
-		if slices.Contains(c.given, flag) {
-			return fmt.Errorf("--%s has no effect with --format %s: it is about the text (--format text or json)", flag, c.Format)
+		if slices.Contains(c.givenFlags, flag) {
+			return fmt.Errorf("--%s has no effect with --format %s: it needs --format text or json", flag, c.Format)
 		}
 	}
 	return nil
 }
 
-func (c *summarizeCommand) run(ctx context.Context, j job) error {
+func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
 	o.Progress, o.Color, o.Warn = j.progress, j.color, j.warn
-	odd := func(msg string) error {
+	warn := func(msg string) error {
 		if o.Strict {
 			return errors.New(msg)
 		}
@@ -67,9 +67,9 @@ func (c *summarizeCommand) run(ctx context.Context, j job) error {
 	}
 	o.Open = func(name string) (io.ReadCloser, error) {
 		if file, choice, _ := strings.Cut(name, "#"); file == "-" {
-			return openStdin(ctx, j.in, choice, odd)
+			return openStdinStream(ctx, j.in, choice, warn)
 		}
-		return openStream(ctx, name, odd)
+		return openStream(ctx, name, warn)
 	}
 	return summarize.Run(ctx, nil, j.out, o)
 }

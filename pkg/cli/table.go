@@ -12,26 +12,26 @@ import (
 	"blis/pkg/stream"
 )
 
-// isTable reports whether a product of that name is to be a table, or a folder of
+// isTable reports whether an output of that name is a Parquet table or a folder of
 // tables.
 func isTable(name string) bool { return strings.HasSuffix(name, ".parquet") || isFolder(name) }
 
-// isFolder reports whether a product of that name is to be a folder of tables.
+// isFolder reports whether an output of that name is a folder of tables.
 func isFolder(name string) bool {
 	return strings.HasSuffix(name, "/") || strings.HasSuffix(name, string(filepath.Separator))
 }
 
-// tables is a product that takes a run, as a stream, and is the tables of it.
+// tables is an output that receives a run as a stream and writes its Parquet tables.
 type tables struct {
 	*io.PipeWriter
 	files []*stream.File
-	// made is the folder that was made for them, "" if there is none.
+	// made is the folder created for the tables; empty if it existed.
 	made string
 	done chan error
 }
 
-// newTables begins the table called name, of outcomes, or those in the folder of
-// that name, which is made if need be.
+// newTables starts the table of outcomes called name, or all tables in the folder of that
+// name, which is created if needed.
 func newTables(name string) (*tables, error) {
 	in, pipe := io.Pipe()
 	t := &tables{PipeWriter: pipe, done: make(chan error, 1)}
@@ -73,13 +73,13 @@ func (t *tables) commit() error {
 	return nil
 }
 
-func (t *tables) abandon(Tool, error) error {
+func (t *tables) abort(Tool, error) error {
 	t.Close()
-	<-t.done // its stream was cut short, and it says so
+	<-t.done // an error, because the stream is truncated
 	return t.remove()
 }
 
-// remove leaves of what is not committed nothing.
+// remove removes all files that are not committed, and the folder if it was created.
 func (t *tables) remove() (err error) {
 	for _, f := range t.files {
 		err = errors.Join(err, f.Abort())
@@ -90,8 +90,7 @@ func (t *tables) remove() (err error) {
 	return err
 }
 
-// write makes the tables of a stream: of outcomes and, if there is a second file, of
-// decisions.
+// write writes the tables of a stream: outcomes and, if there is a second file, decisions.
 func (t *tables) write(in io.Reader) error {
 	outcomes := parquet.WriteOutcomes(t.files[0])
 	var decisions parquet.Writer[stream.Decision]

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tables have what the stream has, row by row.
-func TestTablesAreTheStream(t *testing.T) {
+// The tables have the records of the stream, row by row.
+func TestTablesEqualStream(t *testing.T) {
 	folder := t.TempDir()
 	in := func(name string) string { return filepath.Join(folder, name) }
 	call := func(tool Tool, args ...string) {

@@ -12,9 +12,9 @@ import (
 	"blis/pkg/workloadstats"
 )
 
-// The public traces are described with the figures that are published of them,
-// or were counted on the files themselves.
-func TestTracesDescribed(t *testing.T) {
+// The descriptions of public traces have the published figures, or figures counted on the
+// files.
+func TestDescriptionsOfPublicTraces(t *testing.T) {
 	at := func(x *float64) float64 {
 		if x == nil {
 			return math.NaN()
@@ -48,7 +48,7 @@ func TestTracesDescribed(t *testing.T) {
 		// Eleven sessions; without the calls of sub-agents the median is 0.932.
 		{"weka", "agentic/weka_original", []figure{
 			{"sessions", func(d *workloadstats.Description) float64 { return float64(d.Sessions) }, 11, 0},
-			{"own history", func(d *workloadstats.Description) float64 { return at(d.Session.OwnMedian) }, 0.9015, 0.001}}},
+			{"own history", func(d *workloadstats.Description) float64 { return at(d.Session.SessionHitMedian) }, 0.9015, 0.001}}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			path := filepath.Join(root, "../shared/data", c.file)

@@ -4,38 +4,47 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"blis/pkg/stream"
 
 	"github.com/alecthomas/kong"
 )
 
-// versionFlag prints what binary this is.
+// versionFlag prints the version of the tool and exits.
 type versionFlag bool
 
-// BeforeReset is called by kong where the flag is given.
+// BeforeReset is called by kong when the flag is given.
 func (versionFlag) BeforeReset(c *kong.Context) error {
-	if err := writeVersion(c.Stdout, c.Model.Name); err != nil {
+	info, _ := debug.ReadBuildInfo()
+	if err := writeVersion(c.Stdout, c.Model.Name, info); err != nil {
 		return err
 	}
-	return errShown
+	return errHelpShown
 }
 
-// writeVersion writes the tool's version, the revision it was built from and
-// the versions of the formats that it speaks, one a line.
-func writeVersion(w io.Writer, tool string) error {
-	revision, modified := "unknown", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
+// writeVersion writes the tool's version, the revision it was built from with its date,
+// and the version of the streams that it writes, one per line. info may be nil.
+func writeVersion(w io.Writer, tool string, info *debug.BuildInfo) error {
+	setting := map[string]string{}
+	if info != nil {
 		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = s.Value
-			case s.Key == "vcs.modified" && s.Value == "true":
-				modified = " (modified)"
-			}
+			setting[s.Key] = s.Value
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s %s\nrevision %s%s\nstream schema %d\n",
-		tool, stream.Version, revision, modified, stream.Schema)
+	revision := "unknown: built without version control"
+	switch {
+	case setting["vcs.revision"] != "":
+		revision = setting["vcs.revision"]
+		if date, _, ok := strings.Cut(setting["vcs.time"], "T"); ok {
+			revision += " of " + date
+		}
+		if setting["vcs.modified"] == "true" {
+			revision += ", modified"
+		}
+	case info != nil && strings.HasPrefix(info.Main.Version, "v"): // installed as a module
+		revision = info.Main.Version
+	}
+	_, err := fmt.Fprintf(w, "%s %s\nrevision %s\nstream version %d\n", tool, stream.Version, revision, stream.Schema)
 	return err
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// traffic is a workload of so many requests at a rate: prompts that share
-// prefixes, answers of a few hundred tokens.
+// traffic is a workload with this rate in requests/s and this number of requests. Prompts
+// share prefixes, and outputs have a few hundred tokens.
 func traffic(t *testing.T, rate float64, requests int) []byte {
 	t.Helper()
 	spec := filepath.Join(t.TempDir(), "spec.yaml")
@@ -46,12 +46,12 @@ clients:
 	return out.Bytes()
 }
 
-// summary is what the test reads of blis-summarize's document.
+// summary holds the parts of blis-summarize's document that the tests use.
 type summary struct {
-	Refs      []summarize.Ref    `json:"refs"`
-	Warnings  []string           `json:"warnings"`
-	Workload  summarize.Workload `json:"workload"`
-	Anomalies []stream.Anomaly   `json:"anomalies"`
+	Refs      []summarize.StreamRef `json:"refs"`
+	Warnings  []string              `json:"warnings"`
+	Workload  summarize.Workload    `json:"workload"`
+	Anomalies []stream.Anomaly      `json:"anomalies"`
 	Metrics   struct {
 		Queue      struct{ Mean float64 } `json:"queue"`
 		Throughput struct{ RPS float64 }  `json:"throughput"`
@@ -84,7 +84,7 @@ func simulated(t *testing.T, workload []byte, cluster string) []byte {
 	return out.Bytes()
 }
 
-// between are the options of a part of a run, in s.
+// between returns the options that select a time interval of a run, in s.
 func between(t *testing.T, from, to float64) (o summarize.Options) {
 	t.Helper()
 	for _, i := range []struct {
@@ -98,11 +98,11 @@ func between(t *testing.T, from, to float64) (o summarize.Options) {
 	return o
 }
 
-// A load of 1 is where queues begin to grow: at half of it nobody waits, at 1.3
-// of it the wait grows by the 0.3 that are too much.
-func TestLoadSaturates(t *testing.T) {
+// Queues grow from a load of 1 on: at 0.5 no request waits, at 1.3 queue time grows by the
+// excess of 0.3.
+func TestQueuesGrowAboveLoadOne(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays long runs; run without -short")
+		t.Skip("simulates long runs; run without -short")
 	}
 	const requests = 8000
 	builtIn := summarize.Options{Cluster: new(string)}
@@ -116,31 +116,29 @@ func TestLoadSaturates(t *testing.T) {
 		span := requests / (load * perSecond)
 		early := summarized(t, run, between(t, span*0.4, span*0.6)).Metrics.Queue.Mean
 		late := summarized(t, run, between(t, span*0.8, span)).Metrics.Queue.Mean
-		t.Logf("load %g: wait %.0f ms, later %.0f ms", load, early, late)
-		// What is too much waits: after a time s for (load - 1)·s. The seats fill
-		// first.
+		t.Logf("load %g: queue time %.0f ms, later %.0f ms", load, early, late)
+		// The excess waits: for (load - 1)·s after s seconds. Batch slots fill first.
 		grown := 1000 * 0.4 * span * (load - 1)
 		if load < 1 && (early > 100 || late > 100) || load > 1 && math.Abs((late-early)/grown-1) > 0.25 {
-			t.Errorf("load %g: the wait goes from %.0f to %.0f ms, by %.0f", load, early, late, late-early)
+			t.Errorf("load %g: queue time grows from %.0f to %.0f ms, by %.0f", load, early, late, late-early)
 		}
 	}
 }
 
-// The capacity is what the simulator gets through, where there is always more to
-// do, whatever bounds a step.
-func TestCapacityIsThroughput(t *testing.T) {
+// The capacity is the throughput of a saturated simulation, whatever limits the steps.
+func TestCapacityIsSaturatedThroughput(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays long runs; run without -short")
+		t.Skip("simulates long runs; run without -short")
 	}
 	for _, c := range []struct {
 		name, deployment, limit string
 		low, high               float64 // of capacity by throughput
 	}{
-		{"seats", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {async_scheduling: true}", "seats", 0.99, 1.04},
-		{"budget", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {max_num_batched_tokens: 800, max_num_seqs: 1024}", "budget", 0.99, 1.04},
-		{"roofline", "model: Qwen/Qwen3-14B, gpu: H100-SXM-80GB, latency: {model: roofline}, engine: {max_num_seqs: 128}", "seats", 0.99, 1.04},
-		// Preemptions are left out of the capacity.
-		{"memory", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 4000}", "memory", 1, 1.12},
+		{"sequences", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {async_scheduling: true}", "max_num_seqs", 0.99, 1.04},
+		{"tokens", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {max_num_batched_tokens: 800, max_num_seqs: 1024}", "max_num_batched_tokens", 0.99, 1.04},
+		{"roofline", "model: Qwen/Qwen3-14B, gpu: H100-SXM-80GB, latency: {model: roofline}, engine: {max_num_seqs: 128}", "max_num_seqs", 0.99, 1.04},
+		// The capacity does not account for preemptions.
+		{"KV cache", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 4000}", "kv_cache", 1, 1.12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cluster := filepath.Join(t.TempDir(), "cluster.yaml")
@@ -161,9 +159,9 @@ func TestCapacityIsThroughput(t *testing.T) {
 	}
 }
 
-// What was there before is what a cache that never forgets finds, of one replica
-// that finishes each request before the next.
-func TestHitsAreTheCaches(t *testing.T) {
+// The described prefix hits are those of a cache without evictions on one replica that
+// finishes each request before the next.
+func TestDescribedHitsEqualCacheHits(t *testing.T) {
 	cluster := filepath.Join(t.TempDir(), "cluster.yaml")
 	text := "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 1000000}}]\n"
 	if err := os.WriteFile(cluster, []byte(text), 0o666); err != nil {
@@ -172,12 +170,12 @@ func TestHitsAreTheCaches(t *testing.T) {
 	workload := traffic(t, 0.05, 300)
 	want := summarized(t, simulated(t, workload, cluster), summarize.Options{}).Metrics.KV.Hit
 	if got := summarized(t, workload, summarize.Options{}).Workload.Prefix.BlockHit; got != want || got < 0.1 {
-		t.Errorf("described are %g of the tokens, found %g", got, want)
+		t.Errorf("described hit ratio %g, simulated %g", got, want)
 	}
 }
 
-// A workload and a run of it are told to be of the same workload.
-func TestWorkloadKeepsItsDigest(t *testing.T) {
+// A workload and a run of it have the same workload digest.
+func TestRunHasDigestOfWorkload(t *testing.T) {
 	workload := traffic(t, 50, 20)
 	described, run := summarized(t, workload, summarize.Options{}).Refs[0], summarized(t, simulated(t, workload, ""), summarize.Options{}).Refs[0]
 	if described.WorkloadDigest != run.WorkloadDigest || described.WorkloadDigest == "" || described.SpecDigest != run.SpecDigest || *described.WorkloadSeed != *run.WorkloadSeed {
@@ -185,9 +183,9 @@ func TestWorkloadKeepsItsDigest(t *testing.T) {
 	}
 }
 
-// Of a part of a run the sessions are counted that arrive in it; all of them are
-// what the run carries. Conditions are about requests.
-func TestSessionsOfAPart(t *testing.T) {
+// A time interval of a run counts the sessions that arrive in it. Conditions (--where)
+// apply to requests only.
+func TestSessionsOfTimeInterval(t *testing.T) {
 	var workload []byte
 	for i := range 4 {
 		workload = fmt.Appendf(workload, `{"kind":"session","id":"s%d","arrival_us":%d,"steps":[{"id":"a","input_tokens":100,"output_tokens":10},`+
@@ -209,7 +207,7 @@ func TestSessionsOfAPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := summarized(t, run, summarize.Options{Where: where})
-	if s.Metrics.Sessions.Tool.Count > 0 || !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "sessions are absent") }) {
+	if s.Metrics.Sessions.Tool.Count > 0 || !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "session metrics are missing") }) {
 		t.Errorf("with a condition: %+v, %q", s.Metrics.Sessions, s.Warnings)
 	}
 }

@@ -155,9 +155,9 @@ func (c *completer) describe(d *Deployment, arch *model.Architecture) {
 }
 
 // plan is the question what fits into a GPU.
-func plan(d *Deployment, w model.Work, gpu *hardware.GPU) model.Plan {
+func plan(d *Deployment, w model.Work, gpu *hardware.GPU) model.MemoryPlan {
 	e := &d.Engine
-	p := model.Plan{Work: w, Utilization: e.GPUMemoryUtilization,
+	p := model.MemoryPlan{Work: w, Utilization: e.GPUMemoryUtilization,
 		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
 		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
 	if gpu != nil {
@@ -201,7 +201,7 @@ func (c *completer) blocks(d *Deployment, at string, arch *model.Architecture, g
 
 // doesNotFit is the error of a model that is too large, with the least tensor
 // parallelism that would do.
-func (c *completer) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.Plan, m model.Memory) error {
+func (c *completer) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan, m model.Memory) error {
 	remedy := "no number of these GPUs holds it"
 	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
 		p.TP = tp

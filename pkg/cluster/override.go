@@ -47,7 +47,7 @@ func fullPath(path string) string {
 		path = "policies." + path
 	}
 	if of, param, ok := strings.Cut(path, ".params."); ok && strings.HasPrefix(of, "policies.") {
-		path = of + ".params." + policy.ParamName(param)
+		path = of + ".params." + policy.CanonicalParam(param)
 	}
 	return path
 }
@@ -87,7 +87,7 @@ func (c *Config) apply(all []override) error {
 		before := ""
 		if m := typePath.FindStringSubmatch(o.path); m != nil {
 			at = strings.Split(m[1], ".")
-			if s := c.Policies.At(at); s != nil {
+			if s := c.Policies.Lookup(at); s != nil {
 				before = s.Type
 			}
 		}
@@ -98,7 +98,7 @@ func (c *Config) apply(all []override) error {
 			}
 			return o.fault(msg)
 		}
-		if s := c.Policies.At(at); s != nil && before != "" && s.Type != before {
+		if s := c.Policies.Lookup(at); s != nil && before != "" && s.Type != before {
 			*s = policy.Spec{Type: s.Type}
 		}
 		c.Policies.Complete()

@@ -9,9 +9,9 @@ import (
 func (c *Config) warnIdle(plane *policy.Plane, warn func(string)) {
 	tell := func(path, why string) { warn(path + " has no effect: " + why) }
 	byPriority := c.ControlPlane.FlowControl != nil && c.ControlPlane.FlowControl.Order == "priority"
-	for _, idle := range plane.Idle {
+	for _, idle := range plane.Unused {
 		if idle.Path != policy.PriorityPath || !byPriority {
-			tell("policies."+idle.Path, idle.Why)
+			tell("policies."+idle.Path, idle.Reason)
 		}
 	}
 	p := &c.ControlPlane
@@ -42,8 +42,8 @@ func (s *Snapshots) idle(needs policy.Needs, tell func(path, why string)) {
 	for f, refresh := range s.Fields() {
 		switch r := *refresh; {
 		case r == s.Default:
-			taken = taken || needs.Of(policy.Field(f))
-		case r != *plain.Fields()[f] && !needs.Of(policy.Field(f)):
+			taken = taken || needs.Has(policy.Field(f))
+		case r != *plain.Fields()[f] && !needs.Has(policy.Field(f)):
 			tell("control_plane.snapshots."+policy.FieldNames[f], "no policy looks at it")
 		}
 	}

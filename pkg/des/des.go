@@ -1,5 +1,5 @@
-// Package des is a discrete-event clock: simulated time and the queue of what
-// is still to happen. It knows no word of what is simulated.
+// Package des is a discrete-event clock: simulated time and the queue of pending events. It knows
+// nothing about what is simulated.
 package des
 
 import (
@@ -15,37 +15,37 @@ type Time = int64
 // time becomes simulated time. us must be a number between 0 and 2^63.
 func Micros(us float64) Time {
 	whole := math.Floor(us)
-	if us-whole >= 0.5 { // us + 0.5 would round a sum of its own
+	if us-whole >= 0.5 { // us + 0.5 would itself be rounded
 		whole++
 	}
 	return Time(whole)
 }
 
-// Event is something that happens to the thing numbered Slot. Events are
-// ordered by time, then kind, then sequence number.
+// Event is something that happens to the object numbered Slot. Events are ordered by time, then
+// kind, then sequence number.
 type Event struct {
 	At    Time
 	order uint64
 	Slot  int32
 }
 
-// seqBits is how much of an event's order is its sequence number.
+// seqBits is the width of the sequence number within an event's order.
 const seqBits = 56
 
-// NewEvent makes an event. Among events of one instant the lower kind comes
-// first, among those of one kind the lower seq, which must be below 2^56.
+// NewEvent makes an event. Events at the same time are ordered by kind, then by seq, which must be
+// below 2^56.
 func NewEvent(at Time, kind uint8, seq int64, slot int32) Event {
 	return Event{At: at, order: uint64(kind)<<seqBits | uint64(seq), Slot: slot}
 }
 
-// Kind returns the kind that the event was made with.
+// Kind returns the kind given to NewEvent.
 func (e Event) Kind() uint8 { return uint8(e.order >> seqBits) }
 
-// Seq returns the sequence number that the event was made with.
+// Seq returns the sequence number given to NewEvent.
 func (e Event) Seq() int64 { return int64(e.order & (1<<seqBits - 1)) }
 
-// Before reports whether e happens before f.
-func (e Event) Before(f Event) bool {
+// Less reports whether e happens before f.
+func (e Event) Less(f Event) bool {
 	return e.At < f.At || e.At == f.At && e.order < f.order
 }
 
@@ -53,7 +53,7 @@ func (e Event) Before(f Event) bool {
 // and ready.
 type Queue struct{ heap []Event }
 
-// Len returns how many events are pending.
+// Len returns the number of pending events.
 func (q *Queue) Len() int { return len(q.heap) }
 
 // Next returns the time of the earliest event, math.MaxInt64 if there is none.
@@ -64,11 +64,10 @@ func (q *Queue) Next() Time {
 	return q.heap[0].At
 }
 
-// First returns the earliest event, which stays. The queue must not be empty.
+// First returns the earliest event without removing it. The queue must not be empty.
 func (q *Queue) First() Event { return q.heap[0] }
 
-// All yields the pending events in no particular order, which is the same in
-// every run.
+// All yields the pending events in an order that is unspecified but the same in every run.
 func (q *Queue) All() iter.Seq[Event] { return slices.Values(q.heap) }
 
 // Push adds an event.
@@ -77,7 +76,7 @@ func (q *Queue) Push(e Event) {
 	h, i := q.heap, len(q.heap)-1
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !e.Before(h[parent]) {
+		if !e.Less(h[parent]) {
 			break
 		}
 		h[i] = h[parent]
@@ -97,7 +96,7 @@ func (q *Queue) Pop() Event {
 	return first
 }
 
-// Clone returns a queue of the same events.
+// Clone returns an independent copy of the queue.
 func (q *Queue) Clone() Queue { return Queue{heap: slices.Clone(q.heap)} }
 
 // Keep drops every event for which keep is false.
@@ -114,7 +113,7 @@ func (q *Queue) Keep(keep func(Event) bool) {
 	}
 }
 
-// sink puts e at place i or, as long as a child comes before it, below.
+// sink places e at index i of the heap, or below while a child precedes it.
 func (q *Queue) sink(i int, e Event) {
 	h := q.heap
 	for {
@@ -122,10 +121,10 @@ func (q *Queue) sink(i int, e Event) {
 		if child >= len(h) {
 			break
 		}
-		if child+1 < len(h) && h[child+1].Before(h[child]) {
+		if child+1 < len(h) && h[child+1].Less(h[child]) {
 			child++
 		}
-		if !h[child].Before(e) {
+		if !h[child].Less(e) {
 			break
 		}
 		h[i] = h[child]

@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueueOrder: whatever the order of pushes, events come out by time, then
-// kind, then sequence.
+// TestQueueOrder: whatever the order of pushes, events are popped by time, then kind, then sequence.
 func TestQueueOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue
@@ -20,7 +19,8 @@ func TestQueueOrder(t *testing.T) {
 		for i := range rapid.IntRange(1, 200).Draw(t, "operations") {
 			switch op := rapid.IntRange(0, 9).Draw(t, "operation"); {
 			case op < 6:
-				e := NewEvent(rapid.Int64Range(0, 20).Draw(t, "at"), uint8(rapid.IntRange(0, 5).Draw(t, "kind")), int64(i), int32(i))
+				e := NewEvent(rapid.Int64Range(0, 20).Draw(t, "at"), uint8(rapid.IntRange(0, 5).Draw(t, "kind")), int64(i),
+					int32(i))
 				q.Push(e)
 				pending = append(pending, e)
 			case op < 9 && len(pending) > 0:
@@ -33,9 +33,9 @@ func TestQueueOrder(t *testing.T) {
 				}
 				pending = pending[1:]
 			case op == 9:
-				odd := func(e Event) bool { return e.Slot%2 == 1 }
-				q.Keep(odd)
-				pending = slices.DeleteFunc(pending, func(e Event) bool { return !odd(e) })
+				keepOdd := func(e Event) bool { return e.Slot%2 == 1 }
+				q.Keep(keepOdd)
+				pending = slices.DeleteFunc(pending, func(e Event) bool { return !keepOdd(e) })
 			}
 			if q.Len() != len(pending) {
 				t.Fatalf("%d events pending, want %d", q.Len(), len(pending))
@@ -44,7 +44,7 @@ func TestQueueOrder(t *testing.T) {
 	})
 }
 
-func TestEventKeepsWhatItWasMadeOf(t *testing.T) {
+func TestEventReturnsItsParts(t *testing.T) {
 	e := NewEvent(7, 5, 1<<seqBits-1, 3)
 	if e.At != 7 || e.Kind() != 5 || e.Seq() != 1<<seqBits-1 || e.Slot != 3 {
 		t.Fatalf("made %+v of kind %d, seq %d", e, e.Kind(), e.Seq())
@@ -52,7 +52,8 @@ func TestEventKeepsWhatItWasMadeOf(t *testing.T) {
 }
 
 func TestMicrosRoundsHalfUp(t *testing.T) {
-	for us, want := range map[float64]Time{0: 0, 0.49999999999999994: 0, 0.5: 1, 1.5: 2, 2.5: 3, 2.4999: 2, 4503599627370497: 4503599627370497} {
+	for us, want := range map[float64]Time{0: 0, 0.49999999999999994: 0, 0.5: 1, 1.5: 2, 2.5: 3, 2.4999: 2,
+		4503599627370497: 4503599627370497} {
 		if got := Micros(us); got != want {
 			t.Errorf("%v µs became %d, want %d", us, got, want)
 		}

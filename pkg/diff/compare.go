@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -27,7 +28,7 @@ func (c *comparison) read(ctx context.Context, streams ...string) error {
 	return nil
 }
 
-// pair finds out which requests of the two are the same, and says how.
+// pair pairs the requests of the two sides and returns how they were paired.
 func (c *comparison) pair() (pairing string, err error) {
 	if err := c.checkWorkloads(); err != nil {
 		return "", err
@@ -35,20 +36,21 @@ func (c *comparison) pair() (pairing string, err error) {
 	return c.pairRecordings()
 }
 
-// checkWorkloads refuses to pair two runs that were fed different requests.
+// checkWorkloads returns an error if the two runs had different requests.
 func (c *comparison) checkWorkloads() error {
 	a, b := c.sides[0], c.sides[1]
 	if c.options.Unpaired || a.end == nil || b.end == nil {
 		return nil
 	}
 	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
-		return fmt.Errorf("%s and %s are of different workloads (%s and %s); --unpaired compares them as independent", a.name, b.name,
+		return fmt.Errorf("%s and %s have different workloads (%s and %s); "+
+			"--unpaired compares them as independent samples", a.name, b.name,
 			cmp.Or(stream.ShortDigest(x), "unknown"), cmp.Or(stream.ShortDigest(y), "unknown"))
 	}
 	return nil
 }
 
-// document compares what was read.
+// document compares the two sides after they were read.
 func (c *comparison) document(ctx context.Context) (*Document, error) {
 	a, b := c.sides[0], c.sides[1]
 	pairing, err := c.pair()
@@ -61,15 +63,15 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	}
 	d := &Document{A: a.identity(), B: b.identity(), Selection: selection, Config: []Setting{}}
 	if a.outcomes > 0 && b.outcomes > 0 && !c.options.Unpaired {
-		d.Requests = c.compareRequests(c.inOrder(a, b))
+		d.Requests = c.compareRequests(c.byArrival(a, b))
 	}
-	if err := c.measure(ctx); err != nil {
+	if err := c.computeMetrics(ctx); err != nil {
 		return nil, err
 	}
 	if c.areRuns() {
 		d.Config = c.compareSettings()
 	}
-	var intervals map[string]Interval
+	var intervals map[string]stat.Interval
 	if a.outcomes > 0 && b.outcomes > 0 {
 		if c.options.Progress != nil {
 			c.options.Progress("comparing")
@@ -83,8 +85,8 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	}
 	d.Metrics = compareMetrics(a.raw, b.raw, intervals)
 	d.Fidelity = c.fidelity(pairing, d.Metrics)
-	d.name(a.raw, b.raw)
-	if err := d.decide(c.options.gates); err != nil {
+	d.setReplicaNames(a.raw, b.raw)
+	if err := d.evaluateGates(c.options.gates); err != nil {
 		return nil, err
 	}
 	d.Status = statusSame
@@ -95,23 +97,23 @@ func (c *comparison) document(ctx context.Context) (*Document, error) {
 	return d, nil
 }
 
-// areRuns reports whether neither of the two is a recording.
+// areRuns reports whether neither side is a recording.
 func (c *comparison) areRuns() bool { return c.sides[0].recorded == nil && c.sides[1].recorded == nil }
 
-// selection says how much of the streams was asked for, nil where that is all. Of
-// requests of which none is, nothing can be compared, and that is an error.
+// selection describes the selected part of the requests, nil if all are selected. It is
+// an error if none is.
 func (c *comparison) selection() (*Selection, error) {
-	if c.options.keeps == nil {
+	if c.options.selects == nil {
 		return nil, nil
 	}
 	s := &Selection{Where: c.options.Where, Of: int64(len(c.names))}
 	for n := range c.names {
-		if c.wanted(int32(n)) {
+		if c.isSelected(int32(n)) {
 			s.Requests++
 		}
 	}
 	if s.Requests == 0 && s.Of > 0 {
-		return nil, fmt.Errorf("--where: %s is true of none of the %d requests", s.Where, s.Of)
+		return nil, fmt.Errorf("--where: %s is true for none of the %d requests", s.Where, s.Of)
 	}
 	return s, nil
 }

@@ -10,16 +10,16 @@ import (
 	"blis/pkg/stream"
 )
 
-// Setting is a value of the configuration, as JSON, that is not the same on both
-// sides; what one side does not have is absent.
+// Setting is a configuration value, as JSON, that differs between the two sides. It is
+// absent on a side that does not have it.
 type Setting struct {
 	Path string          `json:"path"`
 	A    json.RawMessage `json:"a,omitempty"`
 	B    json.RawMessage `json:"b,omitempty"`
 }
 
-// compareSettings lists where the headers differ, in the order of their paths: in
-// what was simulated, not in how much was told of it.
+// compareSettings lists the settings of what was simulated that differ, by path. It
+// ignores what was recorded of the run.
 func (c *comparison) compareSettings() []Setting {
 	a, b := settings(c.sides[0].header), settings(c.sides[1].header)
 	paths := slices.Collect(maps.Keys(a))
@@ -38,19 +38,20 @@ func (c *comparison) compareSettings() []Setting {
 	return list
 }
 
-// settings are the leaves of a header by their paths.
+// settings returns the leaves of a header by path.
 func settings(h *stream.Header) map[string]json.RawMessage {
-	about := map[string]any{"tool": h.Tool, "tool_version": h.Version, "slo_classes": h.SLOClasses}
+	header := map[string]any{"tool": h.Tool, "tool_version": h.Version, "slo_classes": h.SLOClasses}
 	if run := h.Run; run != nil {
-		about["seeds"] = map[string]uint64{"workload": run.Key.WorkloadSeed, "simulation": run.Key.SimSeed, "jitter": run.Key.JitterSeed}
-		about["workload"] = run.Workload
-		about["clairvoyant"] = run.Clairvoyant
+		header["seeds"] = map[string]uint64{"workload": run.Key.WorkloadSeed, "simulation": run.Key.SimSeed,
+			"jitter": run.Key.JitterSeed}
+		header["workload"] = run.Workload
+		header["clairvoyant"] = run.Clairvoyant
 		if run.HorizonUS != nil {
-			about["horizon_us"] = *run.HorizonUS
+			header["horizon_us"] = *run.HorizonUS
 		}
-		about["config"] = run.Config
+		header["config"] = run.Config
 	}
-	text, err := json.Marshal(about)
+	text, err := json.Marshal(header)
 	if err != nil {
 		panic("diff: " + err.Error()) // it came from JSON
 	}
@@ -65,33 +66,32 @@ func settings(h *stream.Header) map[string]json.RawMessage {
 	return leaves
 }
 
-// flatten adds the leaves of v to them, under paths as blis-sim --set has them:
-// members of lists by their id or name, where they have one. The configuration is
-// the root.
+// flatten adds the leaves of v to leaves, with paths as in blis-sim --set: elements of
+// lists are named by their id or name, if they have one. The configuration is the root.
 func flatten(v any, path string, leaves map[string]json.RawMessage) {
 	switch v := v.(type) {
 	case map[string]any:
-		for key, below := range v { // the order does not matter: all go into a map
+		for key, child := range v { // the order does not matter: leaves is a map
 			at := key
 			if path != "" && path != "config" {
 				at = path + "." + key
 			}
-			flatten(below, at, leaves)
+			flatten(child, at, leaves)
 		}
 	case []any:
 		if scalars(v) {
 			leaves[path], _ = json.Marshal(v)
 			return
 		}
-		for i, below := range v {
-			flatten(below, path+"."+keyOf(below, i), leaves)
+		for i, child := range v {
+			flatten(child, path+"."+keyOf(child, i), leaves)
 		}
 	default:
 		leaves[path], _ = json.Marshal(v)
 	}
 }
 
-// scalars reports whether a list holds nothing that has members.
+// scalars reports whether no element of the list is an object or a list.
 func scalars(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool {
 		switch v.(type) {
@@ -102,7 +102,7 @@ func scalars(list []any) bool {
 	})
 }
 
-// keyOf is what a member of a list is called.
+// keyOf returns the name of an element of a list.
 func keyOf(v any, i int) string {
 	m, _ := v.(map[string]any)
 	for _, name := range []string{"id", "name"} {

@@ -1,31 +1,31 @@
-// Package diff compares two streams: two runs of the same workload, or a run and
-// a recording of a real server; and the ranks of several.
+// Package diff compares two streams, which are two runs of the same workload or a run and
+// a recording of a real server, and ranks several pairs of them.
 //
 // # Pairs
 //
-// Two runs of one workload (its digest closes each) are paired by request id, so
-// that what the workload does to both does not count as a difference. A recording is
-// paired with a run by ids if half of them are common, of requests as long, or by
-// order of arrival, and only what both have is compared. What cannot be paired is
-// compared only where that is asked for, as independent.
+// Two runs of one workload (the end record has its digest) are paired by request id, so
+// that the noise of the workload cancels. A recording is paired with a run by id if half
+// of the ids are common and belong to requests of the same length, or else by order of
+// arrival; only requests that both have are compared. Streams that cannot be paired are
+// compared only with --unpaired, as independent samples.
 //
 // # Intervals
 //
-// The interval of a difference b − a holds 95 % of what it comes out as when
-// blocks of requests, in order of arrival, are drawn with replacement: the
-// percentiles of 1000 draws (stat.Resampling). Pairs go through the same draws.
-// Blocks are as long as the paired differences of TTFT and E2E are correlated
-// (stat.BlockLength), which the result states in requests and in seconds. Throughputs are
-// of what completes while the requests of a block come.
-// Maxima, percentiles of ITL and what only replicas know have no interval.
+// The interval of a difference b − a is a 95 % confidence interval by a block bootstrap:
+// blocks of requests, in order of arrival, are drawn with replacement, 1000 times, and
+// the interval is between percentiles of the differences (stat.Resampling). Paired sides
+// share the same bootstrap samples. The block length follows from the correlation of
+// TTFT, E2E and their paired differences (stat.BlockLength); the result reports it in
+// requests and seconds. A throughput counts the requests that complete while those of a
+// block arrive. Maxima, percentiles of ITL and what only replicas report have no
+// interval.
 //
 // # Decisions
 //
-// Decisions are paired by request, stage and how many that stage made about the
-// request before. They differ where their verdicts or replicas do. The first
-// difference in simulated time is shown with what both sides saw; those that
-// follow may only be its consequences. An admission that only one side decided
-// about differs unless it admits.
+// Decisions are paired by request, stage, and their number among the decisions of that
+// stage about the request. They differ if their verdicts or replicas do. The first
+// difference in simulated time is reported with the signals of both sides; later ones may
+// only be consequences. An admission that only one side decided differs unless it admits.
 package diff
 
 import (
@@ -38,15 +38,15 @@ import (
 	"blis/pkg/stream"
 )
 
-// Open opens a file, or stdin for "-", from its start, and may do so again. Errors
-// call it by what a method Name of the result returns.
+// Open opens a file, or stdin for "-", from its start, and may do so again. Errors use
+// the result of its Name method.
 type Open func(name string) (io.ReadCloser, error)
 
-// Verdict is what a comparison came to: the two differ, or a gate is true. With
-// gates, differences alone are no fault.
+// Verdict is the outcome of a comparison: whether the two differ, and whether a gate
+// failed. With gates, differences alone are not a failure.
 type Verdict struct{ Differs, Failed bool }
 
-// Run compares what the streams of the options hold and writes the result to out.
+// Run compares the streams of the options and writes the result to out.
 func Run(ctx context.Context, open Open, out io.Writer, o Options) (Verdict, error) {
 	if err := o.Validate(); err != nil {
 		return Verdict{}, err
@@ -66,40 +66,44 @@ func Run(ctx context.Context, open Open, out io.Writer, o Options) (Verdict, err
 	return Verdict{Differs: d.Status == statusDiffers, Failed: failed}, err
 }
 
-// comparison is of two streams as they are read.
+// comparison holds two streams as they are read.
 type comparison struct {
 	options *Options
 	open    Open
 	sides   [2]*side
-	// ids gives every request that a side knows a number, by which both keep it.
-	ids      map[string]int32
-	names    []string
-	groups   intern[group]
-	places   intern[place]
-	choices  intern[choice]
-	warnings []string
-	// pairsOnly leaves out requests that only one side has.
+	// ids maps the id of every request of either side to its index.
+	ids             map[string]int32
+	names           []string
+	groups          intern[group]
+	replicaIDs      intern[replicaID]
+	decisionResults intern[decisionResult]
+	warnings        []string
+	// pairsOnly excludes requests that only one side has.
 	pairsOnly bool
 }
 
 func newComparison(open Open, o *Options) *comparison {
 	own := strings.Clone
 	return &comparison{options: o, open: open, ids: map[string]int32{},
-		groups:  newIntern(func(g group) group { return group{own(g.class), own(g.tenant), own(g.model)} }),
-		places:  newIntern(func(p place) place { return place{own(p.deployment), p.replica} }),
-		choices: newIntern(func(c choice) choice { c.verdict, c.deployment = own(c.verdict), own(c.deployment); return c })}
+		groups:     newIntern(func(g group) group { return group{own(g.class), own(g.tenant), own(g.model)} }),
+		replicaIDs: newIntern(func(p replicaID) replicaID { return replicaID{own(p.deployment), p.index} }),
+		decisionResults: newIntern(func(c decisionResult) decisionResult {
+			c.verdict, c.deployment = own(c.verdict), own(c.deployment)
+			return c
+		})}
 }
 
-// group is what requests are grouped by, place where they were sent.
+// group identifies the class, tenant and model of a request, replicaID the replica that
+// served it.
 type group struct{ class, tenant, model string }
-type place struct {
+type replicaID struct {
 	deployment string
-	replica    stream.Index
+	index      stream.Index
 }
 
-// intern numbers values in the order in which they are met.
+// intern numbers values in order of appearance.
 type intern[T comparable] struct {
-	// clone makes of a value one that is no part of larger memory, as the strings of
+	// clone copies a value whose strings may be part of larger memory, as those of
 	// records are.
 	clone func(T) T
 	of    map[T]int32

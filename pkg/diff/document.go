@@ -20,28 +20,28 @@ type Document struct {
 	Status string   `json:"status"`
 	A      Identity `json:"a"`
 	B      Identity `json:"b"`
-	// Selection says which requests the rest is about; absent where it is all.
+	// Selection describes the selected requests; absent if all are.
 	Selection *Selection `json:"selection,omitempty"`
 	// Config are the settings that differ.
 	Config []Setting `json:"config"`
-	// Requests is absent where they are not paired, or a side holds none; Decisions
-	// too, and where there are none.
+	// Requests is absent if requests are not paired or a side has none. So is Decisions,
+	// also if there are none.
 	Requests  *Requests  `json:"requests,omitempty"`
 	Decisions *Decisions `json:"decisions,omitempty"`
-	// Fidelity is there where one of the two is a recording.
+	// Fidelity is present if one side is a recording.
 	Fidelity *Fidelity `json:"fidelity,omitempty"`
-	// Bootstrap is absent where Metrics have no intervals.
+	// Bootstrap is absent if Metrics have no intervals.
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
-	// Metrics are all numbers of the two trees by their paths.
+	// Metrics are all numbers of the two trees by path.
 	Metrics  Metrics  `json:"metrics"`
 	Gates    []Gate   `json:"gates,omitempty"`
 	Warnings []string `json:"warnings"`
 
-	replicas []string // what those of Metrics are called
+	replicas []string // the names of the replicas in Metrics
 }
 
-// Identity says which stream this is; Format is that of a recording. Digests are
-// shortened to 12 digits.
+// Identity identifies a stream; Format is that of a recording. Digests are shortened to
+// 12 digits.
 type Identity struct {
 	Stream         string `json:"stream"`
 	Tool           string `json:"tool"`
@@ -53,28 +53,29 @@ type Identity struct {
 	Requests       int64  `json:"requests"`
 }
 
-// Selection says of which Requests, of how many on either side, the result is.
+// Selection is the condition and the number of Requests, of those on either side, for
+// which it is true.
 type Selection struct {
 	Where    string `json:"where"`
 	Requests int64  `json:"requests"`
 	Of       int64  `json:"of"`
 }
 
-// name notes what the replicas of the metrics are called.
-func (d *Document) name(a, b *metrics.Raw) {
+// setReplicaNames sets the names of the replicas in the metrics.
+func (d *Document) setReplicaNames(a, b *metrics.Raw) {
 	for i := range max(len(a.Replica), len(b.Replica)) {
 		of := a.Replica
 		if i >= len(of) {
 			of = b.Replica
 		}
-		d.replicas = append(d.replicas, placeOf(of[i].Deployment, of[i].Index))
+		d.replicas = append(d.replicas, replicaName(of[i].Deployment, of[i].Index))
 	}
 }
 
-// decide decides the gates.
-func (d *Document) decide(gates []gate) error {
+// evaluateGates evaluates the gates.
+func (d *Document) evaluateGates(gates []gate) error {
 	for _, g := range gates {
-		failed, err := g.decide(d.Metrics)
+		failed, err := g.isTrue(d.Metrics)
 		if err != nil {
 			return err
 		}
@@ -83,16 +84,17 @@ func (d *Document) decide(gates []gate) error {
 	return nil
 }
 
-// differs reports whether anything that was compared is not the same. Regret that
-// was asked for on one side only is no difference.
+// differs reports whether anything that was compared differs. Regret that only one run
+// computed is not a difference.
 func (d *Document) differs() bool {
 	for i := range d.Metrics {
 		m := &d.Metrics[i]
-		if m.differs() && !(m.Abs == nil && strings.HasPrefix(m.Path, "regret.")) {
+		if m.differs() && !(m.Diff == nil && strings.HasPrefix(m.Path, "regret.")) {
 			return true
 		}
 	}
-	return len(d.Config) > 0 || d.Requests != nil && d.Requests.Changed+d.Requests.OnlyA+d.Requests.OnlyB > 0 || d.Decisions != nil && d.Decisions.Differ > 0
+	return len(d.Config) > 0 || d.Requests != nil && d.Requests.Changed+d.Requests.OnlyA+d.Requests.OnlyB > 0 ||
+		d.Decisions != nil && d.Decisions.Differ > 0
 }
 
 func (s *side) identity() Identity {
@@ -110,10 +112,10 @@ func (s *side) identity() Identity {
 	return id
 }
 
-// document is what can be rendered.
+// document is a result that can be rendered.
 type document interface{ text() []byte }
 
-// render is the document in that format.
+// render encodes the document in the format.
 func render(d document, format string) ([]byte, error) {
 	if format != "json" {
 		return d.text(), nil

@@ -11,106 +11,108 @@ import (
 	"blis/pkg/stream"
 )
 
-// Fidelity says how close a simulation comes to what was recorded. Of two
-// recordings the second stands in the place of the simulation.
+// Fidelity reports how close a simulation is to a recording. Of two recordings the second
+// takes the role of the simulation.
 type Fidelity struct {
-	// Measured and Simulated are which side is which, a or b.
+	// Measured and Simulated name the sides, a or b.
 	Measured  string `json:"measured"`
 	Simulated string `json:"simulated"`
-	// Pairing is how requests are paired: by id, by order (of arrival), none.
+	// Pairing reports how requests are paired: by id, by order (of arrival), or none.
 	Pairing string `json:"pairing"`
-	// Whole is of all requests, Stages of the parts of the time that the recording
-	// names, Classes of the SLO classes.
-	Whole   Judged   `json:"whole"`
-	Stages  []Judged `json:"stages,omitempty"`
-	Classes []Judged `json:"classes,omitempty"`
+	// Overall covers all requests, Stages the load stages that the recording names,
+	// Classes the SLO classes.
+	Overall GroupFidelity   `json:"overall"`
+	Stages  []GroupFidelity `json:"stages,omitempty"`
+	Classes []GroupFidelity `json:"classes,omitempty"`
 }
 
-// Judged is a part of the requests, of which each side completed so many.
-type Judged struct {
+// GroupFidelity covers a group of requests. Measured and Simulated are the numbers that
+// completed on each side.
+type GroupFidelity struct {
 	Name      string `json:"name,omitempty"`
 	Measured  int64  `json:"measured"`
 	Simulated int64  `json:"simulated"`
-	// RPS is the throughput; of stages it is absent.
+	// RPS is the throughput; absent for stages.
 	RPS *Deviation `json:"throughput_rps,omitempty"`
-	// Times are TTFT, TPOT, ITL, E2E and queue, as far as both sides have them.
-	Times []Fit `json:"times"`
+	// Times are TTFT, TPOT, ITL, E2E and queue, those that both sides have.
+	Times []TimeFidelity `json:"times"`
 }
 
-// Fit is how well one time is met, in ms. TPOT is (E2E − TTFT)/(output tokens − 1).
-type Fit struct {
+// TimeFidelity compares one latency, in ms. TPOT is (E2E − TTFT)/(output tokens − 1).
+type TimeFidelity struct {
 	Metric string    `json:"metric"`
 	Mean   Deviation `json:"mean"`
 	P50    Deviation `json:"p50"`
 	P90    Deviation `json:"p90"`
 	P95    Deviation `json:"p95"`
 	P99    Deviation `json:"p99"`
-	// KS is the distance of Kolmogorov and Smirnov of the two distributions; absent of
-	// ITL, which is pooled.
+	// KS is the Kolmogorov-Smirnov distance of the two distributions; absent for ITL,
+	// which is pooled.
 	KS *float64 `json:"ks,omitempty"`
-	// Each is about single requests; absent where they are not paired.
-	Each *Each `json:"each,omitempty"`
+	// PerRequest compares single requests; absent if they are not paired.
+	PerRequest *PerRequest `json:"per_request,omitempty"`
 }
 
-// Deviation is a number of both sides, and by how many % the simulated one is above the
-// measured one. Lo to Hi is the interval of simulated − measured, where there is one.
+// Deviation is one number on both sides. Percent is the simulated one relative to the
+// measured one.
 type Deviation struct {
 	Measured  float64  `json:"measured"`
 	Simulated float64  `json:"simulated"`
 	Percent   *float64 `json:"percent,omitempty"`
-	Lo        *float64 `json:"lo,omitempty"`
-	Hi        *float64 `json:"hi,omitempty"`
+	// CI is the confidence interval of simulated − measured, if there is one.
+	CI *stat.Interval `json:"ci,omitempty"`
 }
 
-// Each is about the errors of the Requests that have a time on both sides: BiasMS is
-// the mean of simulated − measured, MAPE the mean of its size over the measured one,
-// in %, Pearson the correlation of the two.
-type Each struct {
+// PerRequest summarizes the errors of the Requests that have a time on both sides: BiasMS
+// is the mean of simulated − measured, MAPE the mean absolute error relative to the
+// measured time, in %, Pearson the correlation of the two.
+type PerRequest struct {
 	Requests int64    `json:"requests"`
 	BiasMS   float64  `json:"bias_ms"`
 	MAPE     *float64 `json:"mape_percent,omitempty"`
 	Pearson  *float64 `json:"pearson,omitempty"`
 }
 
-// judge compares a simulation with a recording.
-type judge struct {
+// fidelityBuilder compares a simulation with a recording.
+type fidelityBuilder struct {
 	*comparison
 	measured, simulated *side
-	// sign is −1 where the differences of metrics are measured − simulated.
+	// sign is −1 if the differences in metrics are measured − simulated.
 	sign    float64
 	metrics Metrics
 	paired  bool
 }
 
-// fidelity is nil where there is no recording.
+// fidelity returns nil without a recording.
 func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 	if c.areRuns() {
 		return nil
 	}
 	a, b := c.sides[0], c.sides[1]
-	j := &judge{c, a, b, 1, m, pairing != byNone}
+	j := &fidelityBuilder{c, a, b, 1, m, pairing != byNone}
 	f := &Fidelity{Measured: "a", Simulated: "b", Pairing: pairing}
 	if a.recorded == nil {
 		j.measured, j.simulated, j.sign = b, a, -1
 		f.Measured, f.Simulated = "b", "a"
 	}
-	f.Whole = j.part("", "", func(int32, *request) bool { return true })
-	f.Whole.RPS = j.throughput(&j.measured.raw.Group, &j.simulated.raw.Group)
+	f.Overall = j.group("", "", func(int32, *request) bool { return true })
+	f.Overall.RPS = j.throughput(&j.measured.raw.Group, &j.simulated.raw.Group)
 	if x, y := j.measured.raw.ITL, j.simulated.raw.ITL; x != nil && y != nil {
-		itl := Fit{"itl", j.deviation("itl.mean", x.Mean, y.Mean), j.deviation("itl.p50", x.P50, y.P50), j.deviation("itl.p90", x.P90, y.P90),
+		itl := TimeFidelity{"itl", j.deviation("itl.mean", x.Mean, y.Mean), j.deviation("itl.p50", x.P50, y.P50),
+			j.deviation("itl.p90", x.P90, y.P90),
 			j.deviation("itl.p95", x.P95, y.P95), j.deviation("itl.p99", x.P99, y.P99), nil, nil}
-		at := slices.IndexFunc(f.Whole.Times, func(f Fit) bool { return f.Metric == "e2e" })
-		f.Whole.Times = slices.Insert(f.Whole.Times, max(at, 0), itl)
+		at := slices.IndexFunc(f.Overall.Times, func(f TimeFidelity) bool { return f.Metric == "e2e" })
+		f.Overall.Times = slices.Insert(f.Overall.Times, max(at, 0), itl)
 	}
 	for _, s := range j.measured.recorded.Stages {
-		f.Stages = append(f.Stages, j.part(s.Name, nowhere, j.within(s.FromUS, s.ToUS)))
+		f.Stages = append(f.Stages, j.group(s.Name, noMetricPrefix, j.arrivedWithin(s.FromUS, s.ToUS)))
 	}
 	names := slices.Sorted(maps.Keys(j.simulated.raw.Cls))
 	if len(names) < 2 {
-		names = nil // the whole says it
+		names = nil // the same as Overall
 	}
 	for _, name := range names {
-		part := j.part(name, metrics.Below("cls", name)+".", j.ofClass(name))
+		part := j.group(name, metrics.SubPath("cls", name)+".", j.inClass(name))
 		if x := j.measured.raw.Cls[name]; x != nil {
 			part.RPS = j.throughput(x, j.simulated.raw.Cls[name])
 		}
@@ -119,11 +121,11 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 	return f
 }
 
-// nowhere is the prefix of metrics that there are none of.
-const nowhere = "-"
+// noMetricPrefix is a prefix that no metric has.
+const noMetricPrefix = "-"
 
-// within keeps requests that came in a part of the recording's time.
-func (j *judge) within(from, to stream.Micros) func(int32, *request) bool {
+// arrivedWithin selects requests that arrived in an interval of the recording.
+func (j *fidelityBuilder) arrivedWithin(from, to stream.Micros) func(int32, *request) bool {
 	first := int64(j.simulated.raw.FromUS)
 	return func(n int32, q *request) bool {
 		at := q.arrival - first
@@ -134,8 +136,8 @@ func (j *judge) within(from, to stream.Micros) func(int32, *request) bool {
 	}
 }
 
-// ofClass keeps requests of a class, by the side that knows it.
-func (j *judge) ofClass(name string) func(int32, *request) bool {
+// inClass selects requests of a class, as the simulation knows it.
+func (j *fidelityBuilder) inClass(name string) func(int32, *request) bool {
 	return func(n int32, q *request) bool {
 		if s := j.simulated.at(n); s.state != 0 {
 			q = s
@@ -144,20 +146,20 @@ func (j *judge) ofClass(name string) func(int32, *request) bool {
 	}
 }
 
-// part judges the requests that in keeps. prefix is where their metrics stand.
-func (j *judge) part(name, prefix string, in func(n int32, q *request) bool) Judged {
-	p := Judged{Name: name, Times: []Fit{}}
-	var kept []int32
+// group compares the requests that in selects. prefix is that of their metrics.
+func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request) bool) GroupFidelity {
+	p := GroupFidelity{Name: name, Times: []TimeFidelity{}}
+	var rows []int32
 	for n := range int32(len(j.names)) {
 		x, y := j.measured.at(n), j.simulated.at(n)
 		q := x
 		if x.state == 0 {
 			q = y
 		}
-		if q.state == 0 || !j.wanted(n) || !in(n, q) {
+		if q.state == 0 || !j.isSelected(n) || !in(n, q) {
 			continue
 		}
-		kept = append(kept, n)
+		rows = append(rows, n)
 		if x.state == completed {
 			p.Measured++
 		}
@@ -165,8 +167,8 @@ func (j *judge) part(name, prefix string, in func(n int32, q *request) bool) Jud
 			p.Simulated++
 		}
 	}
-	for _, m := range measures {
-		if fit, ok := j.fit(prefix+m.path, kept, m.of); ok {
+	for _, m := range times {
+		if fit, ok := j.time(prefix+m.path, rows, m.of); ok {
 			fit.Metric = m.path
 			p.Times = append(p.Times, fit)
 		}
@@ -174,19 +176,19 @@ func (j *judge) part(name, prefix string, in func(n int32, q *request) bool) Jud
 	return p
 }
 
-// fit compares one time of some requests; not ok if a side has none.
-func (j *judge) fit(path string, kept []int32, of func(*request) (float64, bool)) (f Fit, ok bool) {
+// time compares one latency of some requests; not ok if a side has none.
+func (j *fidelityBuilder) time(path string, rows []int32, of func(*request) (float64, bool)) (f TimeFidelity, ok bool) {
 	var measured, simulated, x, y []float64 // x and y of pairs
-	for _, n := range kept {
-		m, here := of(j.measured.at(n))
-		if here {
+	for _, n := range rows {
+		m, measuredOK := of(j.measured.at(n))
+		if measuredOK {
 			measured = append(measured, m)
 		}
-		s, there := of(j.simulated.at(n))
-		if there {
+		s, simulatedOK := of(j.simulated.at(n))
+		if simulatedOK {
 			simulated = append(simulated, s)
 		}
-		if here && there {
+		if measuredOK && simulatedOK {
 			x, y = append(x, m), append(y, s)
 		}
 	}
@@ -200,30 +202,31 @@ func (j *judge) fit(path string, kept []int32, of func(*request) (float64, bool)
 		to      *Deviation
 		percent int64
 	}{{&f.P50, 50}, {&f.P90, 90}, {&f.P95, 95}, {&f.P99, 99}} {
-		*q.to = j.deviation(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent), stat.QuantileFloat(simulated, q.percent))
+		*q.to = j.deviation(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent),
+			stat.QuantileFloat(simulated, q.percent))
 	}
 	ks := stat.KolmogorovSmirnov(measured, simulated)
 	f.KS = &ks
 	if j.paired && len(x) > 0 {
-		f.Each = each(x, y)
+		f.PerRequest = perRequest(x, y)
 	}
 	return f, true
 }
 
-// each compares measured times x with simulated ones y.
-func each(x, y []float64) *Each {
-	e := &Each{Requests: int64(len(x))}
-	off, n := 0.0, 0.0
+// perRequest compares measured times x with simulated times y.
+func perRequest(x, y []float64) *PerRequest {
+	e := &PerRequest{Requests: int64(len(x))}
+	relativeError, n := 0.0, 0.0
 	for i := range x {
 		e.BiasMS += y[i] - x[i]
 		if x[i] > 0 {
-			off += math.Abs(y[i]-x[i]) / x[i]
+			relativeError += math.Abs(y[i]-x[i]) / x[i]
 			n++
 		}
 	}
 	e.BiasMS /= float64(len(x))
 	if n > 0 {
-		mape := 100 * off / n
+		mape := 100 * relativeError / n
 		e.MAPE = &mape
 	}
 	if r, ok := stat.Pearson(x, y); ok {
@@ -232,22 +235,21 @@ func each(x, y []float64) *Each {
 	return e
 }
 
-// deviation compares two numbers, with the interval that the metrics have at that path.
-func (j *judge) deviation(path string, measured, simulated float64) Deviation {
+// deviation compares two numbers and adds the interval of the metric at path.
+func (j *fidelityBuilder) deviation(path string, measured, simulated float64) Deviation {
 	e := Deviation{Measured: measured, Simulated: simulated}
 	if measured != 0 {
 		percent := 100 * (simulated/measured - 1)
 		e.Percent = &percent
 	}
-	if m := j.metrics.at(path); m.Lo != nil {
-		lo, hi := j.sign**m.Lo, j.sign**m.Hi
-		lo, hi = min(lo, hi), max(lo, hi)
-		e.Lo, e.Hi = &lo, &hi
+	if m := j.metrics.at(path); m.CI != nil {
+		lo, hi := j.sign*m.CI.Lo, j.sign*m.CI.Hi
+		e.CI = &stat.Interval{Lo: min(lo, hi), Hi: max(lo, hi), Level: m.CI.Level}
 	}
 	return e
 }
 
-func (j *judge) throughput(measured, simulated *metrics.Group) *Deviation {
+func (j *fidelityBuilder) throughput(measured, simulated *metrics.Group) *Deviation {
 	if measured.Throughput == nil || simulated.Throughput == nil {
 		return nil
 	}

@@ -7,54 +7,55 @@ import (
 	"blis/pkg/stream"
 )
 
-// written are the times as people call them.
-var written = map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E", "queue": "queue"}
+// timeLabels are the names of the times for people.
+var timeLabels = map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E", "queue": "queue"}
 
-// append adds how close the simulation comes, for people.
+// append adds the fidelity for people.
 func (f *Fidelity) append(b []byte) []byte {
-	how := "paired by " + f.Pairing
+	pairing := "paired by " + f.Pairing
 	if f.Pairing == byOrder {
-		how += " of arrival"
+		pairing += " of arrival"
 	}
 	if f.Pairing == byNone {
-		how = "not paired"
+		pairing = "not paired"
 	}
-	b = fmt.Appendf(b, "%-11s %s, simulated %s: %d and %d requests completed, %s\n", "measured", f.Measured, f.Simulated,
-		f.Whole.Measured, f.Whole.Simulated, how)
+	b = fmt.Appendf(b, "%-11s %s, simulated %s: %d and %d requests completed, %s\n", "measured", f.Measured,
+		f.Simulated,
+		f.Overall.Measured, f.Overall.Simulated, pairing)
 	t := &table{}
 	t.row("ms", "measured", "simulated", "error %", "95 % interval of simulated - measured")
-	for i := range f.Whole.Times {
-		time := &f.Whole.Times[i]
+	for i := range f.Overall.Times {
+		time := &f.Overall.Times[i]
 		for _, s := range []struct {
 			name string
 			e    *Deviation
 		}{{"mean", &time.Mean}, {"p50", &time.P50}, {"p90", &time.P90}, {"p95", &time.P95}, {"p99", &time.P99}} {
-			t.row(written[time.Metric]+" "+s.name, s.e.row(millisecond)...)
+			t.row(timeLabels[time.Metric]+" "+s.name, s.e.row(millisecond)...)
 		}
 	}
-	if f.Whole.RPS != nil {
-		t.row("requests/s", f.Whole.RPS.row(number)...)
+	if f.Overall.RPS != nil {
+		t.row("requests/s", f.Overall.RPS.row(number)...)
 	}
 	b = t.append(append(b, '\n'))
-	if each := f.each(); len(each.rows) > 1 {
+	if each := f.perRequestTable(); len(each.rows) > 1 {
 		b = each.append(append(b, '\n'))
 	}
 	for _, parts := range []struct {
 		name string
-		list []Judged
+		list []GroupFidelity
 	}{{"stage", f.Stages}, {"class", f.Classes}} {
 		if len(parts.list) > 0 {
-			b = byPart(parts.name, parts.list).append(append(b, '\n'))
+			b = groupFidelityTable(parts.name, parts.list).append(append(b, '\n'))
 		}
 	}
 	return b
 }
 
-// row is the cells behind the name.
+// row returns the cells after the name.
 func (e *Deviation) row(show func(float64) string) []string {
 	interval := ""
-	if e.Lo != nil {
-		interval = signed(e.Lo, show) + " .. " + signed(e.Hi, show)
+	if e.CI != nil {
+		interval = signed(&e.CI.Lo, show) + " .. " + signed(&e.CI.Hi, show)
 	}
 	return []string{show(e.Measured), show(e.Simulated), e.percent(), interval}
 }
@@ -66,30 +67,32 @@ func (e *Deviation) percent() string {
 	return fmt.Sprintf("%+.1f", *e.Percent)
 }
 
-// each is the table of single requests' errors.
-func (f *Fidelity) each() *table {
+// perRequestTable is the table of errors of single requests.
+func (f *Fidelity) perRequestTable() *table {
 	t := &table{}
-	t.row("each request", "pairs", "bias, ms", "mean error %", "Pearson", "KS of all")
-	for _, time := range f.Whole.Times {
-		if time.Each == nil {
+	t.row("per request", "pairs", "bias, ms", "MAPE, %", "Pearson", "KS of all")
+	for _, time := range f.Overall.Times {
+		if time.PerRequest == nil {
 			continue
 		}
-		e := time.Each
-		t.row(written[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS), plain(e.MAPE, millisecond), plain(e.Pearson, millisecond), plain(time.KS, millisecond))
+		e := time.PerRequest
+		t.row(timeLabels[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS),
+			numberOrDash(e.MAPE, millisecond), numberOrDash(e.Pearson, millisecond), numberOrDash(time.KS, millisecond))
 	}
 	return t
 }
 
-// byPart is the table of parts: measured -> simulated and the error in %.
-func byPart(by string, list []Judged) *table {
-	t := &table{more: len(list) - maxRows}
+// groupFidelityTable is the table of groups: measured -> simulated (error in %).
+func groupFidelityTable(by string, list []GroupFidelity) *table {
+	t := &table{omitted: len(list) - maxRows}
 	t.row("by "+by+", ms and error %", "requests", "TTFT mean", "TTFT p99", "TPOT p50", "E2E mean", "E2E p99")
 	for _, p := range list[:min(len(list), maxRows)] {
 		cells := map[string]string{}
 		for i := range p.Times {
 			time := &p.Times[i]
 			for name, e := range map[string]*Deviation{"mean": &time.Mean, "p50": &time.P50, "p99": &time.P99} {
-				cells[time.Metric+" "+name] = fmt.Sprintf("%s -> %s (%s)", millisecond(e.Measured), millisecond(e.Simulated), e.percent())
+				cells[time.Metric+" "+name] = fmt.Sprintf("%s -> %s (%s)", millisecond(e.Measured),
+					millisecond(e.Simulated), e.percent())
 			}
 		}
 		row := []string{fmt.Sprintf("%d, %d", p.Measured, p.Simulated)}

@@ -25,32 +25,60 @@ func (g *Gate) text() string {
 	return "passed"
 }
 
-// gate is one that is compiled.
+// gate is a compiled Gate.
 type gate struct {
 	src  string
 	tree *expr.Node
 }
 
-// parts of a difference.
-var differences = []string{"abs", "rel", "lo", "hi"}
+// differenceFields are the numbers of a difference, named as in the JSON document.
+var differenceFields = []string{"diff", "relative_diff", "ci.lo", "ci.hi"}
 
-// compileGate compiles a condition over a.*, b.* and d.*. Errors begin with
+// splitDifference splits the path of a number of a difference into the path of the
+// metric and the field.
+func splitDifference(path string) (metric, field string) {
+	for _, field := range differenceFields {
+		if metric, ok := strings.CutSuffix(path, "."+field); ok {
+			return metric, field
+		}
+	}
+	at := strings.LastIndexByte(path, '.')
+	return path[:max(at, 0)], path[at+1:]
+}
+
+// difference returns a field of the difference, nil if it is missing.
+func (m *Metric) difference(field string) *float64 {
+	switch {
+	case field == "diff":
+		return m.Diff
+	case field == "relative_diff":
+		return m.RelativeDiff
+	case field == "ci.lo" && m.CI != nil:
+		return &m.CI.Lo
+	case field == "ci.hi" && m.CI != nil:
+		return &m.CI.Hi
+	}
+	return nil
+}
+
+// compileGate compiles a condition over a.*, b.* and d.*. Errors start with
 // line:column.
 func compileGate(src string) (gate, error) {
 	tree, err := expr.Tree(src, checkName, gateFunctions, expr.Flag)
 	if err == nil {
-		err = refuseTexts(tree)
+		err = rejectStrings(tree)
 	}
 	return gate{src, tree}, err
 }
 
-// refuseTexts refuses texts by themselves: no metric is one.
-func refuseTexts(n *expr.Node) error {
+// rejectStrings rejects string values: no metric is a string.
+func rejectStrings(n *expr.Node) error {
 	if n.Type == expr.Text {
-		return &expr.Error{Line: n.Line, Col: n.Col, Msg: "texts stand in names only, as in d.cls[\"batch\"].ttft.p99.rel"}
+		return &expr.Error{Line: n.Line, Col: n.Col,
+			Msg: "strings are allowed only in names, as in a.cls[\"batch\"].ttft.p99"}
 	}
 	for _, a := range n.Args {
-		if err := refuseTexts(a); err != nil {
+		if err := rejectStrings(a); err != nil {
 			return err
 		}
 	}
@@ -58,42 +86,43 @@ func refuseTexts(n *expr.Node) error {
 }
 
 var gateFunctions = []expr.Function{
-	{Name: "abs", Takes: []expr.Type{expr.Number}, Gives: expr.Number},
-	{Name: "min", Takes: []expr.Type{expr.Number, expr.Number}, Gives: expr.Number},
-	{Name: "max", Takes: []expr.Type{expr.Number, expr.Number}, Gives: expr.Number},
+	{Name: "abs", Params: []expr.Type{expr.Number}, Returns: expr.Number},
+	{Name: "min", Params: []expr.Type{expr.Number, expr.Number}, Returns: expr.Number},
+	{Name: "max", Params: []expr.Type{expr.Number, expr.Number}, Returns: expr.Number},
 }
 
-// checkName says what is wrong with a name, whatever the runs.
+// checkName returns an error if no pair of runs has the name.
 func checkName(name string) error {
-	root, path, more := strings.Cut(name, ".")
+	root, path, hasPath := strings.Cut(name, ".")
 	switch root {
 	case "a", "b", "d":
-		if !more {
-			return fmt.Errorf("%q is only the beginning of a name, such as a.ttft.p99 or d.ttft.p99.rel", name)
+		if !hasPath {
+			return fmt.Errorf("%q is incomplete; names are such as a.ttft.p99 or d.ttft.p99.relative_diff", name)
 		}
 	default:
-		return fmt.Errorf("unknown name %q; names begin with a., b. (the metrics of both) or d. (their difference: d.ttft.p99.rel)", name)
+		return fmt.Errorf("unknown name %q; names start with a. or b. (the metrics of each run) "+
+			"or d. (their difference: d.ttft.p99.relative_diff)", name)
 	}
 	if root == "d" {
-		at := strings.LastIndexByte(path, '.')
-		if last := path[at+1:]; !slices.Contains(differences, last) {
-			if _, ok := metrics.PlaceOf(path); ok {
-				return fmt.Errorf("%q is only the beginning of a name (have %s)", name, strings.Join(differences, ", "))
+		metric, field := splitDifference(path)
+		if !slices.Contains(differenceFields, field) {
+			if _, ok := metrics.LookupPath(path); ok {
+				return fmt.Errorf("%q is incomplete; append one of %s", name, strings.Join(differenceFields, ", "))
 			}
-			return fmt.Errorf("%w, of a difference", registry.Unknown("part", last, differences))
+			return registry.Unknown("field of a difference", field, differenceFields)
 		}
-		path = path[:max(at, 0)]
+		path = metric
 	}
 	return checkMetric(path)
 }
 
-// checkMetric says what is wrong with the path of a metric.
+// checkMetric returns an error if the path is not that of a metric.
 func checkMetric(path string) error {
-	if _, ok := metrics.PlaceOf(path); ok {
+	if _, ok := metrics.LookupPath(path); ok {
 		return nil
 	}
 	var have []string
-	for _, p := range metrics.Places() {
+	for _, p := range metrics.Paths() {
 		have = append(have, p.Path)
 	}
 	if near := registry.Closest(path, have); near != "" {
@@ -102,52 +131,51 @@ func checkMetric(path string) error {
 	return fmt.Errorf("unknown metric %q; blis-diff --format json lists them", path)
 }
 
-// decide decides the gate. What cannot be decided, because a number is absent that
-// it depends on, is an error.
-func (g *gate) decide(m Metrics) (bool, error) {
+// isTrue evaluates the gate. It is an error if the result depends on a missing number.
+func (g *gate) isTrue(m Metrics) (bool, error) {
 	v := evaluation{m, ""}
-	x := v.of(g.tree)
+	x := v.eval(g.tree)
 	if math.IsNaN(x) {
-		return false, fmt.Errorf("--fail-if %s: cannot be decided: %s", g.src, v.missing)
+		return false, fmt.Errorf("--fail-if %s: cannot be decided: %s", g.src, v.undecided)
 	}
 	return x != 0, nil
 }
 
-// evaluation computes expressions: numbers, and true and false as 1 and 0. NaN is
-// what is not known; missing says why, of the first that is not.
+// evaluation evaluates expressions to numbers; true and false are 1 and 0, an unknown
+// value is NaN. undecided is the reason for the first unknown value.
 type evaluation struct {
-	metrics Metrics
-	missing string
+	metrics   Metrics
+	undecided string
 }
 
-func (v *evaluation) of(n *expr.Node) float64 {
+func (v *evaluation) eval(n *expr.Node) float64 {
 	switch {
 	case n.Name != "":
-		return v.name(n.Name)
+		return v.valueOf(n.Name)
 	case n.Op == "":
 		switch x := n.Value.(type) {
 		case float64:
 			return x
 		case bool:
-			return truth(x)
+			return boolToFloat(x)
 		}
 		panic("diff: a text in a gate")
 	case n.Op == "?:":
-		c := v.of(n.Args[0])
+		c := v.eval(n.Args[0])
 		if math.IsNaN(c) {
 			return c
 		}
 		if c != 0 {
-			return v.of(n.Args[1])
+			return v.eval(n.Args[1])
 		}
-		return v.of(n.Args[2])
+		return v.eval(n.Args[2])
 	}
-	x := v.of(n.Args[0])
+	x := v.eval(n.Args[0])
 	if len(n.Args) == 1 {
-		return single(n.Op, x)
+		return unary(n.Op, x)
 	}
-	y := v.of(n.Args[1])
-	switch { // decided by what is known
+	y := v.eval(n.Args[1])
+	switch { // one operand can decide the result
 	case n.Op == "&&" && (x == 0 || y == 0):
 		return 0
 	case n.Op == "||" && (x == 1 || y == 1):
@@ -155,21 +183,21 @@ func (v *evaluation) of(n *expr.Node) float64 {
 	case math.IsNaN(x) || math.IsNaN(y):
 		return math.NaN()
 	}
-	result := dual(n.Op, x, y)
-	if math.IsNaN(result) && v.missing == "" {
-		v.missing = fmt.Sprintf("%s is not a number", n)
+	result := binary(n.Op, x, y)
+	if math.IsNaN(result) && v.undecided == "" {
+		v.undecided = fmt.Sprintf("%s is not a number", n)
 	}
 	return result
 }
 
-func truth(x bool) float64 {
+func boolToFloat(x bool) float64 {
 	if x {
 		return 1
 	}
 	return 0
 }
 
-func single(op string, x float64) float64 {
+func unary(op string, x float64) float64 {
 	switch op {
 	case "!":
 		return 1 - x
@@ -181,7 +209,7 @@ func single(op string, x float64) float64 {
 	panic("diff: no operator " + op)
 }
 
-func dual(op string, x, y float64) float64 {
+func binary(op string, x, y float64) float64 {
 	switch op {
 	case "+":
 		return x + y
@@ -200,36 +228,35 @@ func dual(op string, x, y float64) float64 {
 	case "||":
 		return max(x, y)
 	case "<":
-		return truth(x < y)
+		return boolToFloat(x < y)
 	case "<=":
-		return truth(x <= y)
+		return boolToFloat(x <= y)
 	case ">":
-		return truth(x > y)
+		return boolToFloat(x > y)
 	case ">=":
-		return truth(x >= y)
+		return boolToFloat(x >= y)
 	case "==":
-		return truth(x == y)
+		return boolToFloat(x == y)
 	case "!=":
-		return truth(x != y)
+		return boolToFloat(x != y)
 	}
 	panic("diff: no operator " + op)
 }
 
-// name is the value of a name.
-func (v *evaluation) name(name string) float64 {
+// valueOf returns the value of a name.
+func (v *evaluation) valueOf(name string) float64 {
 	root, path, _ := strings.Cut(name, ".")
 	var x *float64
 	if root == "d" {
-		at := strings.LastIndexByte(path, '.')
-		m := v.metrics.at(path[:at])
-		x = map[string]*float64{"abs": m.Abs, "rel": m.Rel, "lo": m.Lo, "hi": m.Hi}[path[at+1:]]
+		metric, field := splitDifference(path)
+		x = v.metrics.at(metric).difference(field)
 	} else {
 		m := v.metrics.at(path)
 		x = map[string]*float64{"a": m.A, "b": m.B}[root]
 	}
 	if x == nil {
-		if v.missing == "" {
-			v.missing = name + " is absent"
+		if v.undecided == "" {
+			v.undecided = name + " is missing"
 		}
 		return math.NaN()
 	}

@@ -12,22 +12,25 @@ import (
 	"blis/pkg/stream"
 )
 
-// drawnRun makes two runs of n requests on three replicas and two tenants. What the
-// workload does to both goes up and down slowly; b is slower by 5 ms, and times a
-// few requests out.
-func drawnRun(n int, seed uint64) (a, b told) {
+// randomRuns makes two runs of n requests on three replicas and two tenants. A slow
+// fluctuation of the workload affects both; b is slower by 5 ms and some of its requests
+// time out.
+func randomRuns(n int, seed uint64) (a, b testRun) {
 	random := dist.NewStream(seed, "test")
-	a, b = told{policy: "x"}, told{policy: "y"}
+	a, b = testRun{policy: "x"}, testRun{policy: "y"}
 	wave := 0.0
 	for i := range n {
 		wave = 0.7*wave + 10*math.Abs(random.NormFloat64())
 		id, at := fmt.Sprint("r", i), int64(i*50)
-		for k, r := range []*told{&a, &b} {
+		for k, r := range []*testRun{&a, &b} {
 			ttft := int64(20+wave+20*random.Float64()) + int64(5*k)
-			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7), stream.Index(random.IntN(3)))
-			o.Tenant, o.CachedTokens, o.Preemptions = fmt.Sprint("t", i%2), int64(random.IntN(100)), int64(random.IntN(2))
+			o := outcome(id, at, ttft/4, ttft, ttft+int64(100+100*random.Float64()), int64(2+i%7),
+				stream.Index(random.IntN(3)))
+			o.Tenant, o.CachedTokens, o.Preemptions = fmt.Sprint("t", i%2), int64(random.IntN(100)),
+				int64(random.IntN(2))
 			if k == 1 && i%37 == 5 {
-				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut, stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
+				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut,
+					stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
 			}
 			r.outcomes = append(r.outcomes, o)
 		}
@@ -35,13 +38,13 @@ func drawnRun(n int, seed uint64) (a, b told) {
 	return a, b
 }
 
-// plainInterval draws blocks as the package's comment says, writes out the requests
-// of each draw and takes the statistic of both sides from them.
-func plainInterval(a, b []stream.Outcome, blocks int, seed uint64, of func([]stream.Outcome) float64) (lo, hi float64) {
+// slowInterval draws blocks as the package comment describes, expands the requests of
+// each bootstrap sample, and computes the statistic of both sides from them.
+func slowInterval(a, b []stream.Outcome, blocks int, seed uint64, of func([]stream.Outcome) float64) (lo, hi float64) {
 	rng := dist.NewStream(seed, "bootstrap")
 	n := len(a)
 	var differences []float64
-	for range draws {
+	for range bootstrapSamples {
 		var x, y []stream.Outcome
 		for range blocks {
 			k := rng.IntN(blocks)
@@ -55,19 +58,19 @@ func plainInterval(a, b []stream.Outcome, blocks int, seed uint64, of func([]str
 	}
 	slices.Sort(differences)
 	at := func(p float64) float64 {
-		place := p * (draws - 1)
-		low := math.Floor(place)
-		return differences[int(low)] + (place-low)*(differences[int(math.Ceil(place))]-differences[int(low)])
+		position := p * (bootstrapSamples - 1)
+		low := math.Floor(position)
+		return differences[int(low)] + (position-low)*(differences[int(math.Ceil(position))]-differences[int(low)])
 	}
-	// As there are few blocks, the percentiles are further out than 2.5 and 97.5: for
-	// tails of Student's distribution with blocks - 1 degrees of freedom.
-	out := normalBelow(-studentAbove(float64(blocks-1)) * math.Sqrt(float64(blocks)/float64(blocks-1)))
+	// With few blocks the percentiles are further out than 2.5 and 97.5, by Student's t
+	// distribution with blocks - 1 degrees of freedom.
+	out := normalCDF(-tQuantile975(float64(blocks-1)) * math.Sqrt(float64(blocks)/float64(blocks-1)))
 	return at(out), at(1 - out)
 }
 
-// studentAbove is what 2.5 % of Student's distribution of v degrees of freedom are
-// above, by adding up its density from 0.
-func studentAbove(v float64) float64 {
+// tQuantile975 returns the 97.5 % quantile of Student's t distribution with v degrees of
+// freedom, by integrating its density from 0.
+func tQuantile975(v float64) float64 {
 	above, _ := math.Lgamma((v + 1) / 2)
 	below, _ := math.Lgamma(v / 2)
 	const step = 1e-4
@@ -79,14 +82,14 @@ func studentAbove(v float64) float64 {
 	return x
 }
 
-func normalBelow(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// The intervals of the document are those of draws that are written out request by
-// request.
-func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
-	a, b := drawnRun(160, 1)
-	d := compared(t, files{"a": a.stream(), "b": b.stream()}, Options{Seed: 7})
-	if d.Bootstrap == nil || d.Bootstrap.Blocks < stat.FewestBlocks || d.Bootstrap.Blocks > 299 {
+// The intervals of the document are those of bootstrap samples that are expanded request
+// by request.
+func TestIntervalsMatchExpandedSamples(t *testing.T) {
+	a, b := randomRuns(160, 1)
+	d := compareFiles(t, files{"a": a.stream(), "b": b.stream()}, Options{Seed: 7})
+	if d.Bootstrap == nil || d.Bootstrap.Blocks < stat.MinBlocks || d.Bootstrap.Blocks > 299 {
 		t.Fatalf("%+v", d.Bootstrap)
 	}
 	t.Logf("%+v", *d.Bootstrap)
@@ -130,20 +133,24 @@ func TestIntervalsAreThoseOfDrawsWrittenOut(t *testing.T) {
 			return sum / float64(100*len(l))
 		},
 		`tenant["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
-			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) { v, _ := ttft(o); return v, o.Tenant == "t1" }))
+			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) {
+				v, _ := ttft(o)
+				return v,
+					o.Tenant == "t1"
+			}))
 		},
 	} {
-		lo, hi := plainInterval(a.outcomes, b.outcomes, d.Bootstrap.Blocks, 7, of)
+		lo, hi := slowInterval(a.outcomes, b.outcomes, d.Bootstrap.Blocks, 7, of)
 		m := d.Metrics.at(path)
-		if near := 0.005 * (hi - lo); m.Lo == nil || math.Abs(*m.Lo-lo) > near || math.Abs(*m.Hi-hi) > near {
-			t.Errorf("%s: %v..%v, want %v..%v", path, show(m.Lo), show(m.Hi), lo, hi)
+		if near := 0.005 * (hi - lo); m.CI == nil || math.Abs(m.CI.Lo-lo) > near || math.Abs(m.CI.Hi-hi) > near {
+			t.Errorf("%s: %+v, want %v..%v", path, m.CI, lo, hi)
 		}
-		if *m.Abs < lo || *m.Abs > hi {
-			t.Errorf("%s: %v is not between %v and %v", path, *m.Abs, lo, hi)
+		if *m.Diff < lo || *m.Diff > hi {
+			t.Errorf("%s: %v is not between %v and %v", path, *m.Diff, lo, hi)
 		}
 	}
 	for _, path := range []string{"ttft.max", "e2e.count", "fairness.jain"} {
-		if m := d.Metrics.at(path); m.A == nil || m.Lo != nil {
+		if m := d.Metrics.at(path); m.A == nil || m.CI != nil {
 			t.Errorf("%s: %+v", path, m)
 		}
 	}
@@ -156,14 +163,15 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// A throughput is of what completes in the time of the drawn blocks. Four requests
-// come one a second, in four blocks, and take 500, 600, 700 and 800 ms in a, 1500 in b:
-// there the second completes while the third comes, the last two after that, and the
-// last block lasts 1.5 s. Of the third block four times: 1/s in both; of the last,
+// A throughput counts what completes in the time of the blocks in the sample. Four
+// requests arrive at 1/s, in four blocks, and take 500, 600, 700 and 800 ms in a, 1500 ms
+// in b: there the second completes while the third arrives, the last two after that, and
+// the last block lasts 1.5 s. The third block four times: 1/s on both sides; the last:
 // 1/0.8 and 2/1.5.
-func TestThroughputOfDraws(t *testing.T) {
-	var s [2]sample
-	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }), places: newIntern(func(p place) place { return p })}
+func TestResampledThroughput(t *testing.T) {
+	var s [2]resampledSide
+	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }),
+		replicaIDs: newIntern(func(p replicaID) replicaID { return p })}
 	for i := range s {
 		run := &recording.Run{Arrivals: true}
 		c.sides[i] = &side{comparison: c, header: &stream.Header{}, recorded: run}
@@ -173,57 +181,59 @@ func TestThroughputOfDraws(t *testing.T) {
 				e2e = 500 + 100*int64(k)
 			}
 			o := outcome(id, int64(1000*k), 1, 2, e2e, 3, 0)
-			must(c.sides[i].keep(&o))
+			must(c.sides[i].storeOutcome(&o))
 			run.Outcomes = append(run.Outcomes, o)
 		}
 		must(c.sides[i].recompute(t.Context()))
 	}
 	for i, want := range [][]float64{{1, 1, 1, 0.8}, {1, 1, 1, 1.5}} {
 		for block, rate := range map[int]float64{2: 1, 3: []float64{1 / 0.8, 2 / 1.5}[i]} {
-			s[i] = sample{side: c.sides[i], order: []int32{0, 1, 2, 3}, block: []uint32{0, 1, 2, 3}}
+			s[i] = resampledSide{side: c.sides[i], order: []int32{0, 1, 2, 3}, block: []uint32{0, 1, 2, 3}}
 			s[i].resampled = stat.NewResampling(4, 1, 1, func(int) int { return block })
-			s[i].starts = c.starts(&s[i])
-			spans := s[i].spans()
+			s[i].blockStarts = c.blockStarts(&s[i])
+			spans := s[i].blockDurations()
 			for k := range want {
 				if math.Abs(spans[k]-want[k]) > 1e-9 {
 					t.Errorf("side %d: spans %v, want %v", i, spans, want)
 				}
 			}
-			s[i].seconds = s[i].resampled.Sums(spans)
-			if got := s[i].draw(s[i].everyone())["throughput.rps"][0]; math.Abs(got-rate) > 1e-9 {
+			s[i].durations = s[i].resampled.Sums(spans)
+			if got := s[i].statistics(s[i].allRows())["throughput.rps"][0]; math.Abs(got-rate) > 1e-9 {
 				t.Errorf("side %d: %v/s of block %d four times, want %v", i, got, block, rate)
 			}
 		}
 	}
 }
 
-// The other way round, differences and intervals have the other sign; a run compared
-// with itself has only zeros.
-func TestTheOtherWayRound(t *testing.T) {
+// Swapping the sides negates differences and intervals; a run compared with itself has
+// only zeros.
+func TestSwappedSidesNegateDifferences(t *testing.T) {
 	for seed := range 20 {
-		a, b := drawnRun(1+3*seed, uint64(seed))
+		a, b := randomRuns(1+3*seed, uint64(seed))
 		f := files{"a": a.stream(), "b": b.stream()}
-		there := compared(t, f, Options{})
-		back := compared(t, f, Options{Streams: []string{"b", "a"}})
-		self := compared(t, files{"a": f["a"], "b": f["a"]}, Options{})
-		if self.Status != "same" || there.Requests.Changed != back.Requests.Changed || there.Requests.Slower != back.Requests.Faster {
+		there := compareFiles(t, f, Options{})
+		back := compareFiles(t, f, Options{Streams: []string{"b", "a"}})
+		self := compareFiles(t, files{"a": f["a"], "b": f["a"]}, Options{})
+		if self.Status != "same" || there.Requests.Changed != back.Requests.Changed ||
+			there.Requests.Slower != back.Requests.Faster {
 			t.Fatalf("%s; %+v; %+v", self.Status, there.Requests, back.Requests)
 		}
 		for _, m := range there.Metrics {
 			o := back.Metrics.at(m.Path)
-			if (m.Lo == nil) != (o.Lo == nil) || (m.Abs == nil) != (o.Abs == nil) {
+			if (m.CI == nil) != (o.CI == nil) || (m.Diff == nil) != (o.Diff == nil) {
 				t.Fatalf("%s: %+v and %+v", m.Path, m, o)
 			}
-			if m.Abs != nil && *m.Abs != -*o.Abs {
-				t.Fatalf("%s: %v and %v", m.Path, *m.Abs, *o.Abs)
+			if m.Diff != nil && *m.Diff != -*o.Diff {
+				t.Fatalf("%s: %v and %v", m.Path, *m.Diff, *o.Diff)
 			}
-			if m.Lo != nil && (math.Abs(*m.Lo+*o.Hi) > 1e-6 || math.Abs(*m.Hi+*o.Lo) > 1e-6 || *m.Lo > *m.Hi) {
-				t.Fatalf("%s: %v..%v and %v..%v", m.Path, *m.Lo, *m.Hi, *o.Lo, *o.Hi)
+			if x, y := m.CI, o.CI; x != nil &&
+				(math.Abs(x.Lo+y.Hi) > 1e-6 || math.Abs(x.Hi+y.Lo) > 1e-6 || x.Lo > x.Hi) {
+				t.Fatalf("%s: %+v and %+v", m.Path, *x, *y)
 			}
 		}
 		for _, m := range self.Metrics {
-			if m.Lo != nil && (*m.Lo != 0 || *m.Hi != 0) {
-				t.Fatalf("%s: %v..%v of a run and itself", m.Path, *m.Lo, *m.Hi)
+			if m.CI != nil && (m.CI.Lo != 0 || m.CI.Hi != 0) {
+				t.Fatalf("%s: a run differs from itself: %+v", m.Path, *m.CI)
 			}
 		}
 	}

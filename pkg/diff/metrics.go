@@ -8,25 +8,26 @@ import (
 	"strings"
 
 	"blis/pkg/metrics"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
-// Metric is one number of both trees. Abs is b − a and Rel is Abs/a, Lo to Hi the
-// interval of Abs. What a side does not have is absent, and what follows from it.
+// Metric is one number of both trees. Diff is b − a, RelativeDiff is Diff/a. A number
+// that a side does not have is absent, and so is what depends on it.
 type Metric struct {
-	Path string   `json:"-"`
-	A    *float64 `json:"a,omitempty"`
-	B    *float64 `json:"b,omitempty"`
-	Abs  *float64 `json:"abs,omitempty"`
-	Rel  *float64 `json:"rel,omitempty"`
-	Lo   *float64 `json:"lo,omitempty"`
-	Hi   *float64 `json:"hi,omitempty"`
+	Path         string   `json:"-"`
+	A            *float64 `json:"a,omitempty"`
+	B            *float64 `json:"b,omitempty"`
+	Diff         *float64 `json:"diff,omitempty"`
+	RelativeDiff *float64 `json:"relative_diff,omitempty"`
+	// CI is the confidence interval of Diff.
+	CI *stat.Interval `json:"ci,omitempty"`
 }
 
-// Metrics are in the order of the tree; on the wire they are an object by path.
+// Metrics are in the order of the tree; in JSON they are an object by path.
 type Metrics []Metric
 
-// MarshalJSON encodes them.
+// MarshalJSON encodes the metrics as an object.
 func (m Metrics) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i := range m {
@@ -48,7 +49,7 @@ func (m Metrics) MarshalJSON() ([]byte, error) {
 
 func (m *Metric) differs() bool { return m.A == nil || m.B == nil || *m.A != *m.B }
 
-// at is the metric at that path, an empty one if neither side has it.
+// at returns the metric at the path, an empty one if neither side has it.
 func (m Metrics) at(path string) *Metric {
 	for i := range m {
 		if m[i].Path == path {
@@ -58,18 +59,18 @@ func (m Metrics) at(path string) *Metric {
 	return &Metric{Path: path}
 }
 
-// measure settles the metrics of both sides: those that they carry or, of a
-// recording, of a selection and of pairs alone, computed from the outcomes.
-func (c *comparison) measure(ctx context.Context) error {
-	c.keepPairs()
+// computeMetrics sets the metrics of both sides. They are those of the run, or computed
+// from the outcomes for a recording, a selection or paired requests only.
+func (c *comparison) computeMetrics(ctx context.Context) error {
+	c.selectPairs()
 	for _, s := range c.sides {
 		if s.recorded == nil {
-			if err := s.checkCarried(); err != nil {
+			if err := s.checkOwnMetrics(); err != nil {
 				return err
 			}
-			s.raw = &s.carried.Raw
+			s.raw = &s.ownMetrics.Raw
 		}
-		if s.recorded != nil || c.options.keeps != nil || c.pairsOnly {
+		if s.recorded != nil || c.options.selects != nil || c.pairsOnly {
 			if err := s.recompute(ctx); err != nil {
 				return err
 			}
@@ -78,33 +79,34 @@ func (c *comparison) measure(ctx context.Context) error {
 	return nil
 }
 
-// checkCarried says what is missing in a run.
-func (s *side) checkCarried() error {
-	silent := s.outcomes == 0 && s.carried != nil && s.carried.Requests.Offered > 0
+// checkOwnMetrics returns an error if the run lacks records that are needed.
+func (s *side) checkOwnMetrics() error {
+	noOutcomes := s.outcomes == 0 && s.ownMetrics != nil && s.ownMetrics.Requests.Offered > 0
 	switch {
-	case s.carried == nil:
-		return fmt.Errorf("%s: the run holds no metrics: somebody filtered them out", s.name)
-	case silent && s.options.keeps != nil:
-		return fmt.Errorf("%s: the run was written with --trace minimal and holds no outcomes; --where needs --trace decisions or full", s.name)
-	case silent:
-		s.warn("%s holds no outcomes (--trace minimal): metrics only, without intervals", s.name)
+	case s.ownMetrics == nil:
+		return fmt.Errorf("%s: the run has no metrics record; it was filtered out", s.name)
+	case noOutcomes && s.options.selects != nil:
+		return fmt.Errorf("%s: the run was written with --trace minimal and has no outcomes; "+
+			"--where needs --trace decisions or full", s.name)
+	case noOutcomes:
+		s.warn("%s has no outcomes (--trace minimal): only metrics are compared, without intervals", s.name)
 	}
 	return nil
 }
 
-// recompute computes the metrics of the requests that are asked for.
+// recompute computes the metrics of the selected requests.
 func (s *side) recompute(ctx context.Context) error {
 	acc := metrics.New(s.header.SLOClasses)
 	if s.recorded != nil {
-		acc.Recorded()
+		acc.MarkRecording()
 	}
 	add := func(o *stream.Outcome) {
-		if !s.wanted(s.ids[o.ID]) {
+		if !s.isSelected(s.ids[o.ID]) {
 			return
 		}
 		acc.Add(o)
 		for _, gap := range o.ITLUS {
-			acc.Gap(gap[0], gap[1])
+			acc.AddGaps(gap[0], gap[1])
 		}
 	}
 	var err error
@@ -117,8 +119,8 @@ func (s *side) recompute(ctx context.Context) error {
 			if r.Kind() == stream.KindSessionOutcome {
 				var ended stream.SessionOutcome
 				err := r.SessionOutcome(&ended)
-				if n, ok := s.ids[ended.Breaker()]; err == nil && ok && s.wanted(n) {
-					acc.Lost(&ended)
+				if n, ok := s.ids[ended.Breaker()]; err == nil && ok && s.isSelected(n) {
+					acc.AddNotIssued(&ended)
 				}
 				return err
 			}
@@ -142,9 +144,9 @@ func (s *side) recompute(ctx context.Context) error {
 	return err
 }
 
-// compareMetrics lists the numbers of both trees in the order of a's, then what
-// only b has; anomalies only where they were looked for in both.
-func compareMetrics(a, b *metrics.Raw, intervals map[string]Interval) Metrics {
+// compareMetrics lists the numbers of both trees in the order of a's, then those that
+// only b has. Anomalies are included if both runs looked for them.
+func compareMetrics(a, b *metrics.Raw, intervals map[string]stat.Interval) Metrics {
 	var list Metrics
 	at := map[string]int{}
 	for _, v := range metrics.Values(a) {
@@ -159,13 +161,13 @@ func compareMetrics(a, b *metrics.Raw, intervals map[string]Interval) Metrics {
 		}
 		m := &list[i]
 		abs := v.Value - *m.A
-		m.B, m.Abs = &v.Value, &abs
+		m.B, m.Diff = &v.Value, &abs
 		if *m.A != 0 {
 			rel := abs / *m.A
-			m.Rel = &rel
+			m.RelativeDiff = &rel
 		}
 		if d, ok := intervals[v.Path]; ok {
-			m.Lo, m.Hi = &d.Lo, &d.Hi
+			m.CI = &d
 		}
 	}
 	if a.Anomalies == nil || b.Anomalies == nil {

@@ -8,46 +8,47 @@ import (
 	"blis/pkg/stream"
 )
 
-// Requests says what became of single requests on both sides.
+// Requests compares single requests between the two sides.
 type Requests struct {
-	// Both sides have so many, the others are on one only: steps of sessions that
-	// went on in one run only.
+	// Both is the number of requests on both sides. OnlyA and OnlyB are on one side:
+	// session steps that only one run reached.
 	Both  int64 `json:"both"`
 	OnlyA int64 `json:"only_a"`
 	OnlyB int64 `json:"only_b"`
-	// Changed have any other time, state, replica or count of tokens.
+	// Changed requests have a different time, state, replica or token count.
 	Changed int64 `json:"changed"`
-	// Slower and Faster are by E2E, of those that completed on both sides.
+	// Slower and Faster compare E2E of requests that completed on both sides.
 	Slower int64 `json:"slower"`
 	Faster int64 `json:"faster"`
-	// States are those that ended otherwise, by state; absent is not there.
+	// States counts requests whose final states differ; absent means not present.
 	States []StateChange `json:"states"`
-	// Missed met the targets of their class in a and not in b, Met the other way round.
-	Missed int64 `json:"slo_missed"`
-	Met    int64 `json:"slo_met"`
-	// Regressions are those whose E2E grew most, the worst first, Gains those where
-	// it shrank most.
+	// SLOLost requests met the targets of their class in a and not in b, SLOGained in b
+	// and not in a.
+	SLOLost   int64 `json:"slo_lost"`
+	SLOGained int64 `json:"slo_gained"`
+	// Regressions have the largest increases of E2E, the largest first; Gains the largest
+	// decreases.
 	Regressions []Change `json:"regressions"`
 	Gains       []Change `json:"gains"`
 }
 
-// StateChange counts requests that ended in state A on one side, in B on the other.
+// StateChange counts requests that ended in state A on one side and in B on the other.
 type StateChange struct {
 	A     string `json:"a"`
 	B     string `json:"b"`
 	Count int64  `json:"count"`
 }
 
-// Change is what became of one request that completed on both sides. E2EMS is by
-// how many ms its E2E is longer in b.
+// Change is one request that completed on both sides. E2EDiffMS is its E2E in b minus
+// that in a.
 type Change struct {
-	Request string  `json:"request"`
-	E2EMS   float64 `json:"e2e_ms"`
-	A       Times   `json:"a"`
-	B       Times   `json:"b"`
+	Request   string  `json:"request"`
+	E2EDiffMS float64 `json:"e2e_diff_ms"`
+	A         Times   `json:"a"`
+	B         Times   `json:"b"`
 }
 
-// Times are those of one request, in ms, and where it was served. What was not
+// Times are the times of one request, in ms, and its replica. A time that was not
 // measured is absent.
 type Times struct {
 	TTFTMS  *float64 `json:"ttft_ms,omitempty"`
@@ -56,17 +57,17 @@ type Times struct {
 	Replica string   `json:"replica,omitempty"`
 }
 
-// mostChanges is how many regressions and gains are shown.
-const mostChanges = 5
+// maxChanges is the number of regressions and gains in the result.
+const maxChanges = 5
 
-// compareRequests compares the requests that are asked for, one by one.
+// compareRequests compares the selected requests one by one.
 func (c *comparison) compareRequests(order []int32) *Requests {
 	p := &Requests{States: []StateChange{}}
-	var ends [len(states)][len(states)]int64 // by the states on both sides
-	var longer []int32                       // the numbers of those with another E2E
+	var counts [len(states)][len(states)]int64 // by the states on both sides
+	var changed []int32                        // indices of requests whose E2E differs
 	for _, n := range order {
 		a, b := c.sides[0].at(n), c.sides[1].at(n)
-		ends[a.state][b.state]++
+		counts[a.state][b.state]++
 		switch {
 		case a.state == 0:
 			p.OnlyB++
@@ -75,39 +76,39 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 		default:
 			p.Both++
 			p.compare(a, b)
-			if a.e2e != absent && b.e2e != absent && a.e2e != b.e2e {
-				longer = append(longer, n)
+			if a.e2e != missing && b.e2e != missing && a.e2e != b.e2e {
+				changed = append(changed, n)
 			}
 		}
 	}
-	for i, row := range ends {
+	for i, row := range counts {
 		for k, count := range row {
 			if i != k && count > 0 {
 				p.States = append(p.States, StateChange{states[i], states[k], count})
 			}
 		}
 	}
-	by := func(n int32) int64 { return c.sides[1].at(n).e2e - c.sides[0].at(n).e2e }
-	slices.SortStableFunc(longer, func(x, y int32) int { return cmp.Compare(by(y), by(x)) })
+	diff := func(n int32) int64 { return c.sides[1].at(n).e2e - c.sides[0].at(n).e2e }
+	slices.SortStableFunc(changed, func(x, y int32) int { return cmp.Compare(diff(y), diff(x)) })
 	p.Regressions, p.Gains = []Change{}, []Change{}
-	for i := 0; i < len(longer) && i < mostChanges && by(longer[i]) > 0; i++ {
-		p.Regressions = append(p.Regressions, c.change(longer[i]))
+	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) > 0; i++ {
+		p.Regressions = append(p.Regressions, c.change(changed[i]))
 	}
-	slices.Reverse(longer)
-	for i := 0; i < len(longer) && i < mostChanges && by(longer[i]) < 0; i++ {
-		p.Gains = append(p.Gains, c.change(longer[i]))
+	slices.Reverse(changed)
+	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) < 0; i++ {
+		p.Gains = append(p.Gains, c.change(changed[i]))
 	}
 	return p
 }
 
-// compare counts how a request that is on both sides changed.
+// compare counts the changes of a request that both sides have.
 func (p *Requests) compare(a, b *request) {
 	x, y := *a, *b
-	x.has, y.has = x.has&^asked, y.has&^asked
+	x.flags, y.flags = x.flags&^selected, y.flags&^selected
 	if x != y {
 		p.Changed++
 	}
-	if a.e2e != absent && b.e2e != absent {
+	if a.e2e != missing && b.e2e != missing {
 		switch {
 		case a.e2e < b.e2e:
 			p.Slower++
@@ -115,12 +116,12 @@ func (p *Requests) compare(a, b *request) {
 			p.Faster++
 		}
 	}
-	if a.is(judged) && b.is(judged) {
+	if a.has(hasTargets) && b.has(hasTargets) {
 		switch {
-		case a.is(met) && !b.is(met):
-			p.Missed++
-		case b.is(met) && !a.is(met):
-			p.Met++
+		case a.has(metTargets) && !b.has(metTargets):
+			p.SLOLost++
+		case b.has(metTargets) && !a.has(metTargets):
+			p.SLOGained++
 		}
 	}
 }
@@ -132,35 +133,35 @@ func (c *comparison) change(n int32) Change {
 
 func (c *comparison) times(q *request) Times {
 	ms := func(us int64) *float64 {
-		if us == absent {
+		if us == missing {
 			return nil
 		}
 		v := float64(us) / 1000
 		return &v
 	}
-	at := c.places.all[q.place]
-	return Times{ms(q.ttft), ms(q.e2e), ms(q.queue), placeOf(at.deployment, at.replica)}
+	at := c.replicaIDs.all[q.replica]
+	return Times{ms(q.ttft), ms(q.e2e), ms(q.queue), replicaName(at.deployment, at.index)}
 }
 
-// placeOf names a replica, or the deployment alone where there is none.
-func placeOf(deployment string, replica stream.Index) string {
+// replicaName names a replica, or the deployment if there is none.
+func replicaName(deployment string, replica stream.Index) string {
 	if replica.IsZero() {
 		return deployment
 	}
 	return fmt.Sprintf("%s/%d", deployment, replica)
 }
 
-// wanted reports whether a request is asked for: it is if it is on one side.
-func (c *comparison) wanted(n int32) bool {
+// isSelected reports whether a request is selected on either side.
+func (c *comparison) isSelected(n int32) bool {
 	if c.pairsOnly && (c.sides[0].at(n).state == 0 || c.sides[1].at(n).state == 0) {
 		return false
 	}
-	return c.options.keeps == nil || c.sides[0].at(n).is(asked) || c.sides[1].at(n).is(asked)
+	return c.options.selects == nil || c.sides[0].at(n).has(selected) || c.sides[1].at(n).has(selected)
 }
 
-// inOrder are the requests that are asked for and that one of the sides has, by
-// arrival on the first of them that does.
-func (c *comparison) inOrder(sides ...*side) []int32 {
+// byArrival returns the selected requests that one of the sides has, by arrival on the
+// first side that has them.
+func (c *comparison) byArrival(sides ...*side) []int32 {
 	var order []int32
 	arrival := func(n int32) int64 {
 		for _, s := range sides {
@@ -168,10 +169,10 @@ func (c *comparison) inOrder(sides ...*side) []int32 {
 				return q.arrival
 			}
 		}
-		return absent
+		return missing
 	}
 	for n := range int32(len(c.names)) {
-		if arrival(n) != absent && c.wanted(n) {
+		if arrival(n) != missing && c.isSelected(n) {
 			order = append(order, n)
 		}
 	}

@@ -11,26 +11,27 @@ import (
 	"blis/pkg/stream"
 )
 
-// Ranking says whether simulations rank what they simulate as the recordings do.
+// Ranking compares the ranks of simulations with those of the recordings they simulate.
 type Ranking struct {
-	By string `json:"by"`
-	// Higher is better by metrics.Place; of all else lower is.
-	Higher bool     `json:"higher_is_better"`
-	Pairs  []Ranked `json:"pairs"`
-	// Spearman and Kendall (tau-b) are correlations of ranks; absent where a side has
-	// all alike.
+	Metric string `json:"metric"`
+	// HigherIsBetter is that of the metric (metrics.PathInfo).
+	HigherIsBetter bool         `json:"higher_is_better"`
+	Pairs          []RankedPair `json:"pairs"`
+	// Spearman and Kendall (tau-b) are rank correlations; absent if all values of a side
+	// are equal.
 	Spearman *float64 `json:"spearman,omitempty"`
 	Kendall  *float64 `json:"kendall,omitempty"`
-	// Ordered of the Comparable pairs of pairs, those that were measured to differ, are
-	// simulated in the same order.
-	Ordered    int `json:"ordered_right"`
-	Comparable int `json:"comparable"`
-	// Gap is the mean size of simulated − measured, GapPercent of that over measured.
+	// ComparablePairs is the number of pairs of runs whose measured values differ;
+	// ConcordantPairs of them are simulated in the same order.
+	ConcordantPairs int `json:"concordant_pairs"`
+	ComparablePairs int `json:"comparable_pairs"`
+	// Gap is the mean absolute difference of simulated and measured values, GapPercent
+	// the same relative to the measured value.
 	Gap        float64  `json:"mean_gap"`
 	GapPercent *float64 `json:"mean_gap_percent,omitempty"`
-	// Winner is the simulation's best and Best that of the recordings, both by their
-	// place in Pairs, from 0; Regret is by how much worse Winner was measured than Best,
-	// and over Best in %.
+	// Winner is the simulation's best run and Best that of the recordings, as indices in
+	// Pairs. Regret is how much worse Winner was measured than Best; RegretPercent is
+	// relative to Best.
 	Winner        int      `json:"winner"`
 	Best          int      `json:"best"`
 	Regret        float64  `json:"regret"`
@@ -38,8 +39,8 @@ type Ranking struct {
 	Warnings      []string `json:"warnings"`
 }
 
-// Ranked is one pair.
-type Ranked struct {
+// RankedPair is one simulation and its recording.
+type RankedPair struct {
 	Name      string   `json:"name"`
 	Recording string   `json:"recording"`
 	Measured  float64  `json:"measured"`
@@ -47,19 +48,19 @@ type Ranked struct {
 	Percent   *float64 `json:"percent,omitempty"`
 }
 
-// rank reads pairs of streams and writes how they are ranked.
+// rank reads pairs of streams and writes their ranking.
 func rank(ctx context.Context, open Open, out io.Writer, o *Options) error {
-	place, _ := metrics.PlaceOf(o.By)
-	r := &Ranking{By: o.By, Higher: place.Higher, Pairs: []Ranked{}, Warnings: []string{}}
+	path, _ := metrics.LookupPath(o.RankBy)
+	r := &Ranking{Metric: o.RankBy, HigherIsBetter: path.HigherIsBetter, Pairs: []RankedPair{}, Warnings: []string{}}
 	for i := 0; i < len(o.Streams); i += 2 {
-		pair, warnings, err := ranked(ctx, open, o, o.Streams[i], o.Streams[i+1])
+		pair, warnings, err := readPair(ctx, open, o, o.Streams[i], o.Streams[i+1])
 		if err != nil {
 			return err
 		}
 		r.Pairs = append(r.Pairs, pair)
 		r.Warnings = append(r.Warnings, warnings...)
 	}
-	r.judge()
+	r.compute()
 	text, err := render(r, o.Format)
 	if err == nil {
 		_, err = out.Write(text)
@@ -67,32 +68,33 @@ func rank(ctx context.Context, open Open, out io.Writer, o *Options) error {
 	return err
 }
 
-// ranked reads one pair, which must be of the same requests unless that is not
-// asked for. Of a run and a recording the run is the simulation, of two runs the first.
-func ranked(ctx context.Context, open Open, o *Options, simulation, measured string) (Ranked, []string, error) {
+// readPair reads one pair, which must have the same requests unless --unpaired is given.
+// Of a run and a recording the run is the simulation, of two runs the first.
+func readPair(ctx context.Context, open Open, o *Options, simulation, measured string) (RankedPair, []string, error) {
 	c := newComparison(open, o)
 	if err := c.read(ctx, simulation, measured); err != nil {
-		return Ranked{}, nil, err
+		return RankedPair{}, nil, err
 	}
 	a, b := c.sides[0], c.sides[1]
 	if a.recorded != nil && b.recorded != nil {
-		return Ranked{}, nil, fmt.Errorf("%s and %s are two recordings; --rank takes pairs of a run and the recording of it", simulation, measured)
+		return RankedPair{}, nil, fmt.Errorf(
+			"%s and %s are two recordings; --rank needs pairs of a run and its recording", simulation, measured)
 	}
 	if _, err := c.pair(); err != nil {
-		return Ranked{}, nil, err
+		return RankedPair{}, nil, err
 	}
-	if err := c.measure(ctx); err != nil {
-		return Ranked{}, nil, err
+	if err := c.computeMetrics(ctx); err != nil {
+		return RankedPair{}, nil, err
 	}
-	m := compareMetrics(a.raw, b.raw, nil).at(o.By)
+	m := compareMetrics(a.raw, b.raw, nil).at(o.RankBy)
 	for i, x := range []*float64{m.A, m.B} {
 		if x == nil {
-			return Ranked{}, nil, fmt.Errorf("%s: has no %s", c.sides[i].name, o.By)
+			return RankedPair{}, nil, fmt.Errorf("%s has no %s", c.sides[i].name, o.RankBy)
 		}
 	}
-	p := Ranked{Name: simulation, Recording: measured, Simulated: *m.A, Measured: *m.B}
+	p := RankedPair{Name: simulation, Recording: measured, Simulated: *m.A, Measured: *m.B}
 	if a.recorded != nil {
-		p = Ranked{Name: measured, Recording: simulation, Simulated: *m.B, Measured: *m.A}
+		p = RankedPair{Name: measured, Recording: simulation, Simulated: *m.B, Measured: *m.A}
 	}
 	if p.Measured != 0 {
 		percent := 100 * (p.Simulated/p.Measured - 1)
@@ -101,16 +103,16 @@ func ranked(ctx context.Context, open Open, o *Options, simulation, measured str
 	return p, c.warnings, nil
 }
 
-// judge fills in what follows from the pairs.
-func (r *Ranking) judge() {
+// compute sets everything that follows from the pairs.
+func (r *Ranking) compute() {
 	var x, y []float64
-	gap, n := 0.0, 0
-	better := func(a, b float64) bool { return a != b && (a > b) == r.Higher }
+	percentGap, n := 0.0, 0
+	better := func(a, b float64) bool { return a != b && (a > b) == r.HigherIsBetter }
 	for i, p := range r.Pairs {
 		x, y = append(x, p.Simulated), append(y, p.Measured)
 		r.Gap += abs(p.Simulated-p.Measured) / float64(len(r.Pairs))
 		if p.Percent != nil {
-			gap += abs(*p.Percent)
+			percentGap += abs(*p.Percent)
 			n++
 		}
 		if better(p.Simulated, r.Pairs[r.Winner].Simulated) {
@@ -121,11 +123,11 @@ func (r *Ranking) judge() {
 		}
 	}
 	if n > 0 {
-		gap /= float64(n)
-		r.GapPercent = &gap
+		percentGap /= float64(n)
+		r.GapPercent = &percentGap
 	}
-	o := stat.Compare(x, y)
-	r.Ordered, r.Comparable = o.Concordant, o.Pairs
+	o := stat.ComparePairs(x, y)
+	r.ConcordantPairs, r.ComparablePairs = o.Concordant, o.Pairs
 	if rho, ok := stat.Spearman(x, y); ok {
 		r.Spearman = &rho
 	}
@@ -142,18 +144,18 @@ func (r *Ranking) judge() {
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// text is the ranking for people.
+// text renders the ranking for people.
 func (r *Ranking) text() []byte {
 	var b []byte
 	line := func(head, format string, args ...any) {
 		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
 	}
 	better := "lower is better"
-	if r.Higher {
+	if r.HigherIsBetter {
 		better = "higher is better"
 	}
 	t := &table{}
-	t.row("by "+r.By+", "+better, "measured", "simulated", "error %", "")
+	t.row("by "+r.Metric+", "+better, "measured", "simulated", "error %", "")
 	for i, p := range r.Pairs {
 		var marks []string
 		if i == r.Best {
@@ -169,9 +171,11 @@ func (r *Ranking) text() []byte {
 		t.row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
 	}
 	b = append(t.append(b), '\n')
-	line("order", "%d of %d pairs in the order measured; Spearman %s, Kendall %s", r.Ordered, r.Comparable, plain(r.Spearman, millisecond), plain(r.Kendall, millisecond))
-	line("gap", "%s on average, %s %%", number(r.Gap), plain(r.GapPercent, millisecond))
-	line("regret", "%s, %s %%, for taking what simulates best", number(r.Regret), plain(r.RegretPercent, millisecond))
+	line("order", "%d of %d pairs in the measured order; Spearman %s, Kendall %s", r.ConcordantPairs, r.ComparablePairs,
+		numberOrDash(r.Spearman, millisecond), numberOrDash(r.Kendall, millisecond))
+	line("gap", "%s on average, %s %%", number(r.Gap), numberOrDash(r.GapPercent, millisecond))
+	line("regret", "%s, %s %%, of choosing the run that simulates best", number(r.Regret),
+		numberOrDash(r.RegretPercent, millisecond))
 	for i, w := range r.Warnings {
 		if i == 0 {
 			b = append(b, "\nwarnings\n"...)

@@ -16,12 +16,11 @@ import (
 	"blis/pkg/textio"
 )
 
-// load reads the stream, of a run all, of a recording what it holds; the requests of
-// the latter are kept only when it is known how they are paired. Where the options are
-// strict, what is odd about the stream is an error.
+// load reads the stream: all of a run, or the contents of a recording, whose requests are
+// stored once the pairing is known. With --strict a warning about the stream is an error.
 func (s *side) load(ctx context.Context) error {
 	before := len(s.warnings)
-	if err := s.take(ctx); err != nil {
+	if err := s.readInput(ctx); err != nil {
 		return err
 	}
 	if s.options.Strict && len(s.warnings) > before {
@@ -30,7 +29,7 @@ func (s *side) load(ctx context.Context) error {
 	return nil
 }
 
-func (s *side) take(ctx context.Context) error {
+func (s *side) readInput(ctx context.Context) error {
 	format, path := recording.Split(s.name)
 	if format == "" {
 		run, err := s.isRun()
@@ -41,11 +40,11 @@ func (s *side) take(ctx context.Context) error {
 			return s.read(ctx)
 		}
 	}
-	return s.record(ctx, format, path)
+	return s.readRecording(ctx, format, path)
 }
 
-// isRun looks at the beginning of a stream. What is neither one of ours nor there
-// is left to who reads recordings.
+// isRun reads the start of a stream to distinguish a run from a recording. A file that does not
+// exist or is not in our format is left to the reader of recordings.
 func (s *side) isRun() (bool, error) {
 	f, err := s.open(s.name)
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(s.name, "#:") || isFolder(s.name) {
@@ -55,33 +54,33 @@ func (s *side) isRun() (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	text, done := stream.Decompress(f)
-	defer done()
-	begin := make([]byte, len(ours))
-	n, _ := io.ReadFull(text, begin) // what is wrong shows again
-	if string(begin[:n]) != ours[:n] {
+	text, onOneSide := stream.Decompress(f)
+	defer onOneSide()
+	start := make([]byte, len(streamPrefix))
+	n, _ := io.ReadFull(text, start) // the second read reports errors
+	if string(start[:n]) != streamPrefix[:n] {
 		return false, nil
 	}
-	again, err := s.open(s.name)
+	whole, err := s.open(s.name)
 	if err != nil {
 		return false, err
 	}
-	defer again.Close()
-	r := stream.NewReader(again)
+	defer whole.Close()
+	r := stream.NewReader(whole)
 	defer r.Close()
 	return !r.Next() || r.Header() == nil || r.Header().Stream != stream.StreamRecording, nil
 }
 
-// ours is how streams of ours begin.
-const ours = `{"kind":`
+// streamPrefix is the start of a stream in our format.
+const streamPrefix = `{"kind":`
 
 func isFolder(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
 }
 
-// record reads a recording of one run.
-func (s *side) record(ctx context.Context, format, path string) error {
+// readRecording reads a recording of one run.
+func (s *side) readRecording(ctx context.Context, format, path string) error {
 	in := textio.Input{Name: path, Path: path}
 	choice, stdin := recording.Stdin(path)
 	if stdin {
@@ -101,13 +100,14 @@ func (s *side) record(ctx context.Context, format, path string) error {
 	}
 	switch {
 	case len(r.Runs) == 0:
-		return fmt.Errorf("%s: holds steps and no requests: nothing to compare", s.name)
+		return fmt.Errorf("%s has steps but no requests; there is nothing to compare", s.name)
 	case len(r.Runs) > 1:
 		names := r.Names()
-		if most := 10; len(names) > most {
-			names = append(names[:most:most], "...")
+		if limit := 10; len(names) > limit {
+			names = append(names[:limit:limit], "...")
 		}
-		return fmt.Errorf("%s: holds %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name, strings.Join(names, ", "))
+		return fmt.Errorf("%s has %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name,
+			strings.Join(names, ", "))
 	}
 	s.recorded, s.format = r.Runs[0], r.Format
 	s.header = &stream.Header{Stream: stream.StreamRecording, Tool: cmp.Or(s.recorded.Engine, r.Format)}
@@ -116,11 +116,12 @@ func (s *side) record(ctx context.Context, format, path string) error {
 	}
 	if n := s.options.OutputTokens; n > 0 {
 		s.recorded.SetOutputTokens(n)
-	} else if odd := s.recorded.OutputCounts(); odd != "" {
-		s.warn("%s: %s", s.name, odd)
+	} else if suspicious := s.recorded.OutputCounts(); suspicious != "" {
+		s.warn("%s: %s", s.name, suspicious)
 	}
 	if !s.recorded.Arrivals {
-		s.warn("%s: does not say when requests came: throughput is not compared, and blocks of requests are in the order of the file", s.name)
+		s.warn("%s has no arrival times: throughput is not compared, and the bootstrap uses the order of the file",
+			s.name)
 	}
 	return nil
 }
@@ -132,34 +133,36 @@ const (
 	byNone  = "none"
 )
 
-// pairRecordings gives the requests of recordings the ids by which they are paired,
-// and keeps them. It says how they are paired.
+// pairRecordings sets the ids of the requests of recordings by which they are paired, and
+// stores the requests. It returns how they are paired.
 func (c *comparison) pairRecordings() (string, error) {
 	a, b := c.sides[0], c.sides[1]
 	if c.areRuns() {
 		if c.options.OutputTokens > 0 {
-			return "", fmt.Errorf("--output-tokens is for recordings, and neither %s nor %s is one", a.name, b.name)
+			return "", fmt.Errorf("--output-tokens is for recordings; neither %s nor %s is one", a.name, b.name)
 		}
 		return "", nil
 	}
 	if a.recorded == nil {
-		a, b = b, a // a is a recording, b one or a run
+		a, b = b, a // now a is a recording
 	}
-	b.checkOutputTokens()
+	b.warnOutputTokens()
 	pairing := byNone
 	if !c.options.Unpaired {
 		pairing = byID
-		theirs := b.arrivals()
+		other := b.arrivals()
 		switch {
-		case common(a.recorded.Outcomes, theirs):
-		case inStep(a.recorded.Outcomes, theirs):
+		case shareIDs(a.recorded.Outcomes, other):
+		case sameInputLengths(a.recorded.Outcomes, other):
 			pairing = byOrder
 			for i := range a.recorded.Outcomes {
-				a.recorded.Outcomes[i].ID = theirs[i].id
+				a.recorded.Outcomes[i].ID = other[i].id
 			}
 		default:
-			return "", fmt.Errorf("%s and %s are not of the same requests (%d and %d, without common ids, or of other lengths in the order of arrival); --unpaired compares them as independent",
-				a.name, b.name, len(a.recorded.Outcomes), len(theirs))
+			return "", fmt.Errorf(
+				"%s and %s do not have the same requests (%d and %d; ids and lengths by arrival differ); "+
+					"--unpaired compares them as independent samples",
+				a.name, b.name, len(a.recorded.Outcomes), len(other))
 		}
 	}
 	for _, s := range c.sides {
@@ -167,7 +170,7 @@ func (c *comparison) pairRecordings() (string, error) {
 			continue
 		}
 		for i := range s.recorded.Outcomes {
-			if err := s.keep(&s.recorded.Outcomes[i]); err != nil {
+			if err := s.storeOutcome(&s.recorded.Outcomes[i]); err != nil {
 				return "", fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
@@ -175,83 +178,86 @@ func (c *comparison) pairRecordings() (string, error) {
 	return pairing, nil
 }
 
-// checkOutputTokens warns of a run in which requests have other output lengths than
-// the options give a recording of them.
-func (s *side) checkOutputTokens() {
+// warnOutputTokens warns if requests of a run have a different output length than
+// --output-tokens sets for its recording.
+func (s *side) warnOutputTokens() {
 	want := s.options.OutputTokens
 	if want == 0 || s.recorded != nil {
 		return
 	}
 	other, all := 0, 0
-	least, most := int64(0), int64(0)
-	for n := range s.requests.n {
+	low, high := int64(0), int64(0)
+	for n := range s.requests.length {
 		q := s.at(n)
 		if q.state != completed {
 			continue
 		}
 		if all == 0 {
-			least, most = q.output, q.output
+			low, high = q.output, q.output
 		}
-		least, most = min(least, q.output), max(most, q.output)
+		low, high = min(low, q.output), max(high, q.output)
 		if all++; q.output != want {
 			other++
 		}
 	}
 	if other > 0 {
-		s.warn("--output-tokens %d: %d of %d requests of %s have another output length (%d to %d)", want, other, all, s.name, least, most)
+		s.warn("--output-tokens %d: %d of %d requests of %s have a different output length (%d to %d)",
+			want, other, all, s.name, low, high)
 	}
 }
 
-// apart is by what factor the time that requests came over may differ between a
-// recording and what it is compared with, before that is odd.
-const apart = 1.25
+// maxDurationRatio is the ratio of the arrival durations of a recording and the other
+// side above which they are suspicious.
+const maxDurationRatio = 1.25
 
-// keepPairs leaves out what a recording and the other side do not both have, if any
-// of it completed: what is measured of one population says nothing of another.
-func (c *comparison) keepPairs() {
+// selectPairs excludes requests that only one of a recording and the other side has, if
+// any of them completed: the metrics of different populations are not comparable.
+func (c *comparison) selectPairs() {
 	a, b := c.sides[0], c.sides[1]
 	if c.options.Unpaired || c.areRuns() {
 		return
 	}
-	var both, done int64
+	var onBoth, onOneSide int64
 	var span [2]struct{ first, last int64 }
 	for n := range int32(len(c.names)) {
 		x, y := a.at(n), b.at(n)
 		switch {
 		case x.state != 0 && y.state != 0:
 			for i, at := range []int64{x.arrival, y.arrival} {
-				if s := &span[i]; both == 0 {
+				if s := &span[i]; onBoth == 0 {
 					s.first, s.last = at, at
 				} else {
 					s.first, s.last = min(s.first, at), max(s.last, at)
 				}
 			}
-			both++
+			onBoth++
 		case x.state == completed || y.state == completed:
-			done++
+			onOneSide++
 		}
 	}
-	if done > 0 {
+	if onOneSide > 0 {
 		c.pairsOnly = true
-		c.warn("only the %d requests that are in both are compared: %s has %d, %s %d", both, a.name, a.outcomes, b.name, b.outcomes)
+		c.warn("only the %d requests on both sides are compared: %s has %d, %s has %d", onBoth, a.name, a.outcomes,
+			b.name, b.outcomes)
 	}
 	if a.recorded != nil && !a.recorded.Arrivals || b.recorded != nil && !b.recorded.Arrivals {
 		return
 	}
 	x, y := float64(span[0].last-span[0].first)/1e6, float64(span[1].last-span[1].first)/1e6
-	if max(x, y) > apart*min(x, y) {
-		c.warn("the same requests came over %.4g s in %s and over %.4g s in %s: are the two of one benchmark?", x, a.name, y, b.name)
+	if max(x, y) > maxDurationRatio*min(x, y) {
+		c.warn("the requests arrive within %.4g s in %s and within %.4g s in %s; "+
+			"check that both are the same benchmark", x, a.name, y, b.name)
 	}
 }
 
-// arrival is a request as it came.
+// arrival is the arrival of a request.
 type arrival struct {
 	id    string
 	at    int64
 	input int64
 }
 
-// arrivals are the requests of a side by arrival.
+// arrivals returns the requests of a side by arrival.
 func (s *side) arrivals() []arrival {
 	var list []arrival
 	if s.recorded != nil {
@@ -261,7 +267,7 @@ func (s *side) arrivals() []arrival {
 		}
 		return list
 	}
-	for n := range s.requests.n {
+	for n := range s.requests.length {
 		if q := s.at(n); q.state != 0 {
 			list = append(list, arrival{s.names[n], q.arrival, q.input})
 		}
@@ -270,9 +276,9 @@ func (s *side) arrivals() []arrival {
 	return list
 }
 
-// common reports whether half of the requests of the smaller list have an id of the
-// other's, and the same length.
-func common(recorded []stream.Outcome, theirs []arrival) bool {
+// shareIDs reports whether at least half of the requests of the shorter list have the id
+// and length of a request in the other list.
+func shareIDs(recorded []stream.Outcome, theirs []arrival) bool {
 	length := map[string]int64{}
 	for _, t := range theirs {
 		length[t.id] = t.input
@@ -286,9 +292,9 @@ func common(recorded []stream.Outcome, theirs []arrival) bool {
 	return n > 0 && 2*n >= min(len(recorded), len(theirs))
 }
 
-// inStep reports whether there are as many requests as in the other list, and nine
-// of ten are as long as the one at their place.
-func inStep(recorded []stream.Outcome, theirs []arrival) bool {
+// sameInputLengths reports whether the lists have the same number of requests and at
+// least 90 % of the positions the same input length.
+func sameInputLengths(recorded []stream.Outcome, theirs []arrival) bool {
 	if len(recorded) != len(theirs) {
 		return false
 	}

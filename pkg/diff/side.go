@@ -17,51 +17,51 @@ type side struct {
 	name   string
 	header *stream.Header
 	end    *stream.End
-	// carried are the metrics of the run's own; raw those that are compared.
-	carried *metrics.Record
-	raw     *metrics.Raw
-	// requests are by number; those of the other side only have no state.
-	requests pages[request]
-	// decisions are in the order of the stream; last is the last one about each
-	// request, by number, -1 without one.
-	decisions pages[decision]
-	last      pages[int32]
-	// outcomes counts the requests of the stream.
+	// ownMetrics are those that the run carries; raw those that are compared.
+	ownMetrics *metrics.Record
+	raw        *metrics.Raw
+	// requests are by index; one that only the other side has is missingRequest.
+	requests pagedSlice[request]
+	// decisions are in the order of the stream; last maps the index of a request to that
+	// of the last decision about it, noIndex without one.
+	decisions pagedSlice[decision]
+	last      pagedSlice[int32]
+	// outcomes is the number of requests in the stream.
 	outcomes int64
-	// recorded is what a recording holds; nil of a run.
+	// recorded is the contents of a recording; nil for a run.
 	recorded *recording.Run
 	format   string // of the recording
 }
 
-// absent is a time in µs that a request does not have.
-const absent = -1
+// missing is a time in µs that a request does not have.
+const missing = -1
 
-// request is what is kept of one: times in µs from arrival, or absent; arrival in
-// µs of the run.
+// request holds what is compared of one request: times in µs from arrival, each may be
+// missing; arrival in µs of the run.
 type request struct {
-	arrival, ttft, e2e, queue    int64
-	input, output, cached, again int64 // again: preemptions
-	group, place                 int32
-	// lost calls were never made, because their session ended with this one.
-	lost int32
-	// state is its place in states, 0 if the stream does not have it.
+	arrival, ttft, e2e, queue          int64
+	input, output, cached, preemptions int64
+	group, replica                     int32
+	// notIssued counts the calls that were not issued because this one ended its session.
+	notIssued int32
+	// state is an index of states, 0 if the stream does not have the request.
 	state uint8
-	has   uint8
+	flags uint8
 }
 
-// nobody is a request that a stream does not have.
-var nobody = request{arrival: absent, ttft: absent, e2e: absent, queue: absent}
+// missingRequest is a request that a stream does not have.
+var missingRequest = request{arrival: missing, ttft: missing, e2e: missing, queue: missing}
 
-// What else a request has.
+// Flags of a request.
 const (
 	admitted = 1 << iota
 	scheduled
-	judged // its class has targets
-	met
-	asked // for, by the options
+	hasTargets // its class has targets
+	metTargets
+	selected // by --where
 )
 
-// The places in states.
+// Indices of states.
 const (
 	completed = 1 + iota
 	rejected
@@ -70,15 +70,16 @@ const (
 	unfinished
 )
 
-// states in which a request may end; the first is of one that is not there.
-var states = [...]string{"absent", completed: stream.StateCompleted, rejected: stream.StateRejected, timedOut: stream.StateTimedOut,
-	failed: stream.StateFailed, unfinished: stream.StateUnfinished}
+// states are the final states; the first means that the request is not present.
+var states = [...]string{"absent", completed: stream.StateCompleted, rejected: stream.StateRejected,
+	timedOut: stream.StateTimedOut,
+	failed:   stream.StateFailed, unfinished: stream.StateUnfinished}
 
-func (r *request) is(what uint8) bool { return r.has&what != 0 }
+func (r *request) has(what uint8) bool { return r.flags&what != 0 }
 
-// tpot is the time per token after the first, in ms.
+// tpot returns the time per output token after the first, in ms.
 func (r *request) tpot() (ms float64, ok bool) {
-	if r.ttft == absent || r.e2e == absent || r.output <= 1 {
+	if r.ttft == missing || r.e2e == missing || r.output <= 1 {
 		return 0, false
 	}
 	return stream.TPOT(r.e2e-r.ttft, r.output), true
@@ -91,26 +92,26 @@ func (s *side) read(ctx context.Context) error {
 		case stream.KindHeader:
 			s.header = r.Header()
 		case stream.KindMetrics:
-			if s.carried != nil {
-				return r.Errorf("these are the second metrics of the run")
+			if s.ownMetrics != nil {
+				return r.Errorf("this is the second metrics record of the run")
 			}
-			s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
-			return r.Decode(s.carried)
+			s.ownMetrics = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
+			return r.Decode(s.ownMetrics)
 		case stream.KindOutcome:
 			err := r.Outcome(o)
 			if err == nil {
-				if err = s.keep(o); err != nil {
+				if err = s.storeOutcome(o); err != nil {
 					err = r.Errorf("%v", err)
 				}
 			}
 			return err
 		case stream.KindSessionOutcome:
-			return s.lose(r)
+			return s.storeNotIssued(r)
 		case stream.KindDecision:
 			if err := r.Decision(d); err != nil {
 				return err
 			}
-			s.decide(d, int32(r.Line()))
+			s.storeDecision(d, int32(r.Line()))
 		case stream.KindEnd:
 			s.end = r.End()
 			for _, msg := range r.Warnings() {
@@ -121,20 +122,22 @@ func (s *side) read(ctx context.Context) error {
 	})
 }
 
-// lose notes the calls that a broken session lost, with the call that broke it.
-func (s *side) lose(r *stream.Reader) error {
+// storeNotIssued stores the number of calls that a broken session did not issue with the
+// call that broke it.
+func (s *side) storeNotIssued(r *stream.Reader) error {
 	var o stream.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
 	}
 	if n, ok := s.ids[o.Breaker()]; ok && o.Lost() > 0 {
-		s.requests.at(n).lost = int32(o.Lost())
+		s.requests.at(n).notIssued = int32(o.Lost())
 	}
 	return nil
 }
 
-// walk visits all records of a run. o and d are memory for those that need it.
-func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.Outcome, d *stream.Decision) error) error {
+// walk visits all records of a run. o and d are buffers for visit.
+func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.Outcome,
+	d *stream.Decision) error) error {
 	f, err := s.open(s.name)
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.
 	var o stream.Outcome
 	var d stream.Decision
 	for n := 1; r.Next(); n++ {
-		if err := visit(r, &o, &d); errors.Is(err, errEnough) {
+		if err := visit(r, &o, &d); errors.Is(err, errStop) {
 			return nil
 		} else if err != nil {
 			return err
@@ -166,11 +169,11 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.
 	return r.Err()
 }
 
-// errEnough ends a walk early and well.
-var errEnough = errors.New("enough")
+// errStop ends a walk early without an error.
+var errStop = errors.New("stop")
 
-// number returns the request's, and makes sure that s has a place for it.
-func (s *side) number(id string) int32 {
+// requestIndex returns the index of the request and ensures that s has an entry for it.
+func (s *side) requestIndex(id string) int32 {
 	n, ok := s.ids[id]
 	if !ok {
 		id = strings.Clone(id) // it may be part of larger memory
@@ -178,65 +181,68 @@ func (s *side) number(id string) int32 {
 		s.ids[id] = n
 		s.names = append(s.names, id)
 	}
-	for s.requests.n <= n {
-		s.requests.append(nobody)
-		s.last.append(none)
+	for s.requests.length <= n {
+		s.requests.append(missingRequest)
+		s.last.append(noIndex)
 	}
 	return n
 }
 
-// keep keeps what is compared of an outcome.
-func (s *side) keep(o *stream.Outcome) error {
-	n := s.number(o.ID)
+// storeOutcome stores what is compared of an outcome.
+func (s *side) storeOutcome(o *stream.Outcome) error {
+	n := s.requestIndex(o.ID)
 	q := s.requests.at(n)
 	if q.state != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
 	s.outcomes++
-	*q = request{arrival: int64(o.ArrivalUS), ttft: span(o.ArrivalUS, o.FirstTokenUS), e2e: span(o.ArrivalUS, o.CompletedUS),
-		queue: span(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens, cached: o.CachedTokens, again: o.Preemptions,
-		group: s.groups.number(group{o.SLOClass, o.Tenant, o.Model}), place: s.places.number(place{o.Deployment, o.Replica}), has: asked}
+	*q = request{arrival: int64(o.ArrivalUS), ttft: elapsedOrMissing(o.ArrivalUS, o.FirstTokenUS),
+		e2e:   elapsedOrMissing(o.ArrivalUS, o.CompletedUS),
+		queue: elapsedOrMissing(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens,
+		cached: o.CachedTokens, preemptions: o.Preemptions,
+		group:   s.groups.number(group{o.SLOClass, o.Tenant, o.Model}),
+		replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica}), flags: selected}
 	for k, name := range states {
 		if o.State == name {
 			q.state = uint8(k)
 		}
 	}
 	if !o.AdmittedUS.IsZero() {
-		q.has |= admitted
+		q.flags |= admitted
 	}
 	if !o.ScheduledUS.IsZero() {
-		q.has |= scheduled
+		q.flags |= scheduled
 	}
 	if o.SLOMet != nil {
-		q.has |= judged
+		q.flags |= hasTargets
 		if *o.SLOMet {
-			q.has |= met
+			q.flags |= metTargets
 		}
 	}
-	if s.options.keeps != nil {
-		kept, err := s.options.keeps(o)
+	if s.options.selects != nil {
+		isSelected, err := s.options.selects(o)
 		if err != nil {
 			return fmt.Errorf("--where: %w", err)
 		}
-		if !kept {
-			q.has &^= asked
+		if !isSelected {
+			q.flags &^= selected
 		}
 	}
 	return nil
 }
 
-// span is the time in µs from one instant to another, absent if one is missing.
-func span(from, to stream.Micros) int64 {
+// elapsedOrMissing returns the µs between two times, missing if one of them is.
+func elapsedOrMissing(from, to stream.Micros) int64 {
 	if from.IsZero() || to < from {
-		return absent
+		return missing
 	}
 	return int64(to - from)
 }
 
-// at is the request of that number, an empty one if the stream does not have it.
+// at returns the request with that index, missingRequest if the stream does not have it.
 func (s *side) at(n int32) *request {
-	if n >= s.requests.n {
-		return &nobody
+	if n >= s.requests.length {
+		return &missingRequest
 	}
 	return s.requests.at(n)
 }

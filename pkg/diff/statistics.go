@@ -5,61 +5,60 @@ import (
 	"slices"
 )
 
-// measures are the times that have distributions, in ms, as package metrics counts
-// them.
-var measures = []struct {
+// times are the latencies that have distributions, in ms, as defined by package metrics.
+var times = []struct {
 	path string
 	of   func(*request) (ms float64, ok bool)
 }{
-	{"ttft", func(q *request) (float64, bool) { return millis(q.ttft) }},
+	{"ttft", func(q *request) (float64, bool) { return toMillis(q.ttft) }},
 	{"tpot", func(q *request) (float64, bool) { return q.tpot() }},
-	{"e2e", func(q *request) (float64, bool) { return millis(q.e2e) }},
-	{"queue", func(q *request) (float64, bool) { return millis(q.queue) }},
+	{"e2e", func(q *request) (float64, bool) { return toMillis(q.e2e) }},
+	{"queue", func(q *request) (float64, bool) { return toMillis(q.queue) }},
 }
 
-func millis(us int64) (ms float64, ok bool) { return float64(us) / 1000, us != absent }
+func toMillis(us int64) (ms float64, ok bool) { return float64(us) / 1000, us != missing }
 
-// totals are sums over requests; what is below _ is of no metric by itself.
+// totals are sums over requests. Names that start with _ are not metrics.
 var totals = []struct {
 	path string
 	of   func(*request) (x float64, counts bool)
 }{
 	{"requests.offered", func(q *request) (float64, bool) { return 1, q.state != 0 }},
-	{"requests.admitted", func(q *request) (float64, bool) { return 1, q.is(admitted) }},
+	{"requests.admitted", func(q *request) (float64, bool) { return 1, q.has(admitted) }},
 	{"requests.completed", func(q *request) (float64, bool) { return 1, q.state == completed }},
 	{"requests.rejected", func(q *request) (float64, bool) { return 1, q.state == rejected }},
 	{"requests.timed_out", func(q *request) (float64, bool) { return 1, q.state == timedOut }},
 	{"requests.failed", func(q *request) (float64, bool) { return 1, q.state == failed }},
 	{"requests.unfinished", func(q *request) (float64, bool) { return 1, q.state == unfinished }},
-	{"goodput.offered", func(q *request) (float64, bool) { return 1, q.is(judged) }},
-	{"requests.lost", func(q *request) (float64, bool) { return float64(q.lost), true }},
-	{"goodput.lost", func(q *request) (float64, bool) { return float64(q.lost), q.is(judged) }},
-	{"_promised", func(q *request) (float64, bool) { return float64(1 + q.lost), q.is(judged) }},
-	{"goodput.met", func(q *request) (float64, bool) { return 1, q.is(met) }},
-	{"kv.preemptions", func(q *request) (float64, bool) { return float64(q.again), true }},
-	{"_scheduled", func(q *request) (float64, bool) { return 1, q.is(scheduled) }},
-	{"_prompt", func(q *request) (float64, bool) { return float64(q.input), q.is(scheduled) }},
-	{"_cached", func(q *request) (float64, bool) { return float64(q.cached), q.is(scheduled) }},
+	{"goodput.offered", func(q *request) (float64, bool) { return 1, q.has(hasTargets) }},
+	{"requests.not_issued", func(q *request) (float64, bool) { return float64(q.notIssued), true }},
+	{"goodput.not_issued", func(q *request) (float64, bool) { return float64(q.notIssued), q.has(hasTargets) }},
+	{"_slo_requests", func(q *request) (float64, bool) { return float64(1 + q.notIssued), q.has(hasTargets) }},
+	{"goodput.met", func(q *request) (float64, bool) { return 1, q.has(metTargets) }},
+	{"kv.preemptions", func(q *request) (float64, bool) { return float64(q.preemptions), true }},
+	{"_scheduled", func(q *request) (float64, bool) { return 1, q.has(scheduled) }},
+	{"_prompt", func(q *request) (float64, bool) { return float64(q.input), q.has(scheduled) }},
+	{"_cached", func(q *request) (float64, bool) { return float64(q.cached), q.has(scheduled) }},
 	{"_gaps", func(q *request) (float64, bool) { return float64(q.output - 1), q.state == completed && q.output > 1 }},
 	{"_decode", func(q *request) (float64, bool) {
 		return float64(q.e2e-q.ttft) / 1000, q.state == completed && q.output > 1
 	}},
 }
 
-// ratios are of two totals, rates per second of what completed.
+// ratios divide two totals; rates are per second and count completed requests.
 var (
 	ratios = []struct{ path, over, under string }{
 		{"admission_rate", "requests.admitted", "requests.offered"},
 		{"preemption_rate", "kv.preemptions", "_scheduled"},
 		{"kv.prefix_hit_ratio", "_cached", "_prompt"},
-		{"goodput.ratio", "goodput.met", "_promised"},
+		{"goodput.ratio", "goodput.met", "_slo_requests"},
 	}
 	rates = []struct {
 		path string
 		of   func(*request) float64
 	}{
 		{"goodput.rps", func(q *request) float64 {
-			if q.is(met) {
+			if q.has(metTargets) {
 				return 1
 			}
 			return 0
@@ -70,9 +69,11 @@ var (
 	}
 )
 
-// parts divides the order by a name of the requests' groups: the places of each,
-// the names of the largest, and how many are left out of these.
-func (s *sample) parts(groups []group, name func(group) string) (at map[string][]int32, largest []string, left int) {
+// groupRows groups the positions in order by a name of the requests' groups. largest are
+// the names of the groups with the most requests, left is the number of groups that are
+// omitted.
+func (s *resampledSide) groupRows(groups []group, name func(group) string) (at map[string][]int32, largest []string,
+	omitted int) {
 	at = map[string][]int32{}
 	for k, n := range s.order {
 		q := s.at(n)
@@ -86,7 +87,10 @@ func (s *sample) parts(groups []group, name func(group) string) (at map[string][
 			at[of] = append(at[of], int32(k))
 		}
 	}
-	slices.SortFunc(largest, func(x, y string) int { return cmp.Or(cmp.Compare(len(at[y]), len(at[x])), cmp.Compare(x, y)) })
-	kept := largest[:min(len(largest), mostParts)]
-	return at, kept, len(largest) - len(kept)
+	slices.SortFunc(largest, func(x, y string) int {
+		return cmp.Or(cmp.Compare(len(at[y]), len(at[x])),
+			cmp.Compare(x, y))
+	})
+	largestNames := largest[:min(len(largest), maxGroups)]
+	return at, largestNames, len(largest) - len(largestNames)
 }

@@ -9,10 +9,10 @@ import (
 	"blis/pkg/stream"
 )
 
-// maxRows is how many rows of a table are shown to people.
+// maxRows is the maximum number of table rows in the text.
 const maxRows = 20
 
-// text is the result for people: ASCII, a unit in each line or column.
+// text renders the result for people: ASCII, with a unit in each line or column.
 func (d *Document) text() []byte {
 	var b []byte
 	line := func(head, format string, args ...any) {
@@ -42,7 +42,7 @@ func (d *Document) text() []byte {
 	return b
 }
 
-// differences adds all that differs.
+// differences adds everything that differs.
 func (d *Document) differences(b []byte) []byte {
 	if d.Fidelity != nil {
 		if d.Requests != nil && len(d.Requests.States) > 0 {
@@ -60,9 +60,9 @@ func (d *Document) differences(b []byte) []byte {
 		b = d.Decisions.append(append(b, '\n'))
 	}
 	b = d.latencies().append(append(b, '\n'))
-	b = d.others().append(append(b, '\n'))
+	b = d.otherMetrics().append(append(b, '\n'))
 	for _, of := range []string{"cls", "tenant", "model", "replica"} {
-		if t := d.parts(of); len(t.rows) > 1 {
+		if t := d.groupTable(of); len(t.rows) > 1 {
 			b = t.append(append(b, '\n'))
 		}
 	}
@@ -74,21 +74,21 @@ func (d *Document) differences(b []byte) []byte {
 	return b
 }
 
-// bootstrap adds where the intervals come from.
+// bootstrap adds the origin of the intervals.
 func (d *Document) bootstrap(b []byte) []byte {
-	boot := d.Bootstrap
-	if boot == nil {
+	bootstrap := d.Bootstrap
+	if bootstrap == nil {
 		return b
 	}
-	pairs, star := "pairs of requests", "* the interval does not hold 0: "
-	if !boot.Paired {
+	pairs, star := "pairs of requests", "* the interval excludes 0: "
+	if !bootstrap.Paired {
 		pairs = "requests of each side"
 	}
 	if d.Fidelity != nil {
 		star = "intervals: "
 	}
-	return fmt.Appendf(b, "\n%s%d draws of %d blocks of %.0f %s (%.3g s), seed %d\n",
-		star, boot.Draws, boot.Blocks, boot.BlockRequests, pairs, boot.BlockS, boot.Seed)
+	return fmt.Appendf(b, "\n%s%d bootstrap samples of %d blocks of %.0f %s (%.3g s), seed %d\n",
+		star, bootstrap.Samples, bootstrap.Blocks, bootstrap.BlockRequests, pairs, bootstrap.BlockS, bootstrap.Seed)
 }
 
 func (id *Identity) text() string {
@@ -96,7 +96,8 @@ func (id *Identity) text() string {
 	if id.Format != "" {
 		parts[0] = id.Stream + " (" + id.Format + ")"
 	}
-	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest}, {"workload", id.WorkloadDigest}} {
+	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest},
+		{"workload", id.WorkloadDigest}} {
 		if digest[1] != "" {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
@@ -104,7 +105,7 @@ func (id *Identity) text() string {
 	return stream.Printable(strings.Join(append(parts, fmt.Sprintf("%d requests", id.Requests)), ", "))
 }
 
-// verdict says in a line what differs.
+// verdict summarizes what differs in a line.
 func (d *Document) verdict() string {
 	if d.Status == statusSame {
 		return "the same"
@@ -128,15 +129,15 @@ func (d *Document) verdict() string {
 	return "differ in " + strings.Join(append(parts, fmt.Sprintf("%d of %d metrics", count, len(d.Metrics))), ", ")
 }
 
-// settings is the table of the configuration's differences.
+// settings is the table of settings that differ.
 func (d *Document) settings() *table {
-	t := &table{left: 3, more: len(d.Config) - maxRows}
+	t := &table{leftColumns: 3, omitted: len(d.Config) - maxRows}
 	t.row("settings", "a", "b")
 	show := func(v []byte) string {
 		if v == nil {
 			return "-"
 		}
-		return cut(stream.Printable(string(v)), 60)
+		return truncate(stream.Printable(string(v)), 60)
 	}
 	for _, s := range d.Config[:min(len(d.Config), maxRows)] {
 		t.row(stream.Printable(s.Path), show(s.A), show(s.B))
@@ -144,15 +145,16 @@ func (d *Document) settings() *table {
 	return t
 }
 
-// append adds what became of requests.
+// append adds the comparison of requests.
 func (r *Requests) append(b []byte) []byte {
 	b = fmt.Appendf(b, "%-11s %d on both sides: %d slower and %d faster by E2E", "requests", r.Both, r.Slower, r.Faster)
 	if r.OnlyA+r.OnlyB > 0 {
 		b = fmt.Appendf(b, "; %d in a only, %d in b only", r.OnlyA, r.OnlyB)
 	}
 	b = append(b, '\n')
-	if r.Missed+r.Met > 0 {
-		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.Missed, r.Met)
+	if r.SLOLost+r.SLOGained > 0 {
+		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.SLOLost,
+			r.SLOGained)
 	}
 	if len(r.States) > 0 {
 		b = r.states(b)
@@ -185,7 +187,8 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 	t := &table{}
 	t.row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
 	for _, c := range list {
-		t.row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EMS), ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
+		t.row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EDiffMS),
+			ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
 			stream.Printable(c.A.Replica)+" -> "+stream.Printable(c.B.Replica))
 	}
 	return t.append(append(b, '\n'))
@@ -194,22 +197,24 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 // append adds the first divergence.
 func (d *Decisions) append(b []byte) []byte {
 	f := d.First
-	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, and %d follow\n", "decisions", d.Differ, d.Compared+d.OnlyA+d.OnlyB,
-		f.Stage, stream.Printable(f.Request), f.Follow)
+	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, %d more follow\n", "decisions", d.Differ,
+		d.Compared+d.OnlyA+d.OnlyB,
+		f.Stage, stream.Printable(f.Request), f.LaterDiffering)
 	for _, s := range []struct {
 		name string
 		d    *stream.Decision
 	}{{"a", f.A}, {"b", f.B}} {
-		b = fmt.Appendf(b, "  %s  %s\n", s.name, decided(s.d))
+		b = fmt.Appendf(b, "  %s  %s\n", s.name, decisionText(s.d))
 	}
 	if f.A == nil || f.B == nil || f.Stage != stream.StageRouting {
 		return b
 	}
 	switch {
-	case len(f.Unlike) == 0:
-		b = append(b, "  what both saw of the same replicas is equal\n"...)
+	case len(f.DifferingSignals) == 0:
+		b = append(b, "  both saw the same values for the common candidates\n"...)
 	default:
-		b = fmt.Appendf(b, "  seen otherwise: %s\n", cut(stream.Printable(strings.Join(f.Unlike, ", ")), 120))
+		b = fmt.Appendf(b, "  different values: %s\n",
+			truncate(stream.Printable(strings.Join(f.DifferingSignals, ", ")), 120))
 	}
 	t := &table{}
 	var head []string
@@ -217,49 +222,50 @@ func (d *Decisions) append(b []byte) []byte {
 		name string
 		d    *stream.Decision
 	}{{"a", f.A}, {"b", f.B}} {
-		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running", "KV", "matched", "age ms")
+		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running",
+			"KV", "matched", "age ms")
 	}
 	t.row("  candidate", head...)
 	for _, at := range candidates(f) {
 		var row []string
 		for _, side := range []*stream.Decision{f.A, f.B} {
-			row = append(row, considered(side, at)...)
+			row = append(row, candidateCells(side, at)...)
 		}
-		t.row("  "+stream.Printable(placeOf(at.deployment, at.replica)), row...)
+		t.row("  "+stream.Printable(replicaName(at.deployment, at.index)), row...)
 	}
 	return t.withoutEmpty().append(b)
 }
 
-// decided is a decision in a line.
-func decided(d *stream.Decision) string {
+// decisionText describes a decision in a line.
+func decisionText(d *stream.Decision) string {
 	if d == nil {
 		return "no such decision"
 	}
-	what := d.Verdict
+	text := d.Verdict
 	switch {
 	case d.Stage == stream.StageRouting:
-		what = fmt.Sprintf("%s of %d, score %s", placeOf(d.Deployment, d.Replica), d.Candidates, number(d.Score))
+		text = fmt.Sprintf("%s of %d, score %s", replicaName(d.Deployment, d.Replica), d.Candidates, number(d.Score))
 	case d.Stage == stream.StagePriority:
-		what = "priority " + number(d.Score)
+		text = "priority " + number(d.Score)
 	case d.DelayUS > 0:
-		what = fmt.Sprintf("%s %.3f ms", what, float64(d.DelayUS)/1000)
+		text = fmt.Sprintf("%s %.3f ms", text, float64(d.DelayUS)/1000)
 	}
-	line := fmt.Sprintf("%s at %.6f s: %s", d.ID, float64(d.AtUS)/1e6, what)
-	for _, more := range []string{d.Reason, d.Rule} {
-		if more != "" {
-			line += ", " + more
+	line := fmt.Sprintf("%s at %.6f s: %s", d.ID, float64(d.AtUS)/1e6, text)
+	for _, detail := range []string{d.Reason, d.Rule} {
+		if detail != "" {
+			line += ", " + detail
 		}
 	}
 	return stream.Printable(line)
 }
 
-// candidates are those that one of the sides shows.
-func candidates(f *Divergence) []place {
-	var all []place
-	known := map[place]bool{}
+// candidates returns the candidates that either side reports.
+func candidates(f *Divergence) []replicaID {
+	var all []replicaID
+	known := map[replicaID]bool{}
 	for _, d := range []*stream.Decision{f.A, f.B} {
 		for i := range d.Considered {
-			at := place{d.Considered[i].Deployment, d.Considered[i].Replica}
+			at := replicaID{d.Considered[i].Deployment, d.Considered[i].Replica}
 			if !known[at] {
 				known[at] = true
 				all = append(all, at)
@@ -269,46 +275,48 @@ func candidates(f *Divergence) []place {
 	return all
 }
 
-// considered is what a decision saw of a candidate, - for what it did not look at.
-func considered(d *stream.Decision, at place) []string {
+// candidateCells returns the signals of a candidate in a decision, - for those that were
+// not read.
+func candidateCells(d *stream.Decision, at replicaID) []string {
 	for i := range d.Considered {
 		c := &d.Considered[i]
-		if c.Deployment != at.deployment || c.Replica != at.replica {
+		if c.Deployment != at.deployment || c.Replica != at.index {
 			continue
 		}
-		score := given(c.Score)
-		if at == (place{d.Deployment, d.Replica}) {
+		score := signalText(c.Score)
+		if at == (replicaID{d.Deployment, d.Replica}) {
 			score = "-> " + score
 		}
-		matched := index(c.Matched)
+		matched := countText(c.Matched)
 		if c.Matched.IsZero() {
-			matched = index(c.Cached)
+			matched = countText(c.Cached)
 		}
 		terms := []string{}
 		for _, x := range c.Terms {
 			terms = append(terms, number(x))
 		}
-		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), index(c.Inflight), index(c.QueueDepth), index(c.Running), given(c.KVUtil), matched, age(c)}
+		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), countText(c.Inflight), countText(c.QueueDepth),
+			countText(c.Running), signalText(c.KVUtil), matched, ageText(c)}
 	}
 	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
 }
 
-func age(c *stream.Candidate) string {
-	us := ageOf(c)
+func ageText(c *stream.Candidate) string {
+	us := signalAge(c)
 	if us < 0 {
 		return "-"
 	}
 	return number(float64(us) / 1000)
 }
 
-func index(i stream.Index) string {
+func countText(i stream.Index) string {
 	if i.IsZero() {
 		return "-"
 	}
 	return strconv.Itoa(int(i))
 }
 
-func given(x stream.Number) string {
+func signalText(x stream.Number) string {
 	if x.IsZero() {
 		return "-"
 	}

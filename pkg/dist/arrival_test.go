@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-func num(v float64) *float64 { return &v }
+func ptr(v float64) *float64 { return &v }
 
-// Gaps have the mean of their rate, the cv asked for and the quantiles of
-// their distribution.
+// TestGapsFollowTheirProcess checks mean, cv and quantiles of the gaps.
 func TestGapsFollowTheirProcess(t *testing.T) {
 	const rate = 20 // a second: a mean gap of 50,000 µs
 	const mean = 1e6 / rate
@@ -19,34 +18,38 @@ func TestGapsFollowTheirProcess(t *testing.T) {
 	exponential := func(p float64) float64 { return -mean * math.Log(1-p) }
 	for _, c := range []struct {
 		arrival  Arrival
-		cv       float64                 // NaN where it is infinite
-		quantile func(p float64) float64 // nil where no closed form is at hand
+		cv       float64                 // NaN if infinite
+		quantile func(p float64) float64 // nil without a closed form
 	}{
 		{Arrival{Process: "poisson"}, 1, exponential},
 		{Arrival{Process: "constant"}, 0, func(float64) float64 { return mean }},
-		{Arrival{Process: "gamma", CV: num(1)}, 1, exponential},
-		{Arrival{Process: "gamma", CV: num(2.5)}, 2.5, nil},
-		{Arrival{Process: "gamma", CV: num(0.3)}, 0.3, nil},
-		{Arrival{Process: "weibull", CV: num(1)}, 1, exponential},
+		{Arrival{Process: "gamma", CV: ptr(1)}, 1, exponential},
+		{Arrival{Process: "gamma", CV: ptr(2.5)}, 2.5, nil},
+		{Arrival{Process: "gamma", CV: ptr(0.3)}, 0.3, nil},
+		{Arrival{Process: "weibull", CV: ptr(1)}, 1, exponential},
 		// Shape 1/2 has cv √5 and scale mean/Γ(3) = mean/2.
-		{Arrival{Process: "weibull", CV: num(math.Sqrt(5))}, math.Sqrt(5), func(p float64) float64 { return mean / 2 * math.Pow(-math.Log(1-p), 2) }},
-		{Arrival{Process: "weibull", CV: num(0.3)}, 0.3, nil},
-		// Shape 5 has cv 1/√15, and 4/5 of the mean at least.
-		{Arrival{Process: "bursty", Shape: num(5)}, 1 / math.Sqrt(15), func(p float64) float64 { return 0.8 * mean * math.Pow(1-p, -0.2) }},
-		{Arrival{Process: "bursty", CV: num(1 / math.Sqrt(15))}, 1 / math.Sqrt(15), func(p float64) float64 { return 0.8 * mean * math.Pow(1-p, -0.2) }},
+		{Arrival{Process: "weibull", CV: ptr(math.Sqrt(5))}, math.Sqrt(5),
+			func(p float64) float64 { return mean / 2 * math.Pow(-math.Log(1-p), 2) }},
+		{Arrival{Process: "weibull", CV: ptr(0.3)}, 0.3, nil},
+		// Shape 5 has cv 1/√15, and a minimum of 4/5 of the mean.
+		{Arrival{Process: "bursty", Shape: ptr(5)}, 1 / math.Sqrt(15),
+			func(p float64) float64 { return 0.8 * mean * math.Pow(1-p, -0.2) }},
+		{Arrival{Process: "bursty", CV: ptr(1 / math.Sqrt(15))}, 1 / math.Sqrt(15),
+			func(p float64) float64 { return 0.8 * mean * math.Pow(1-p, -0.2) }},
 		// At shape 3/2 the mean is finite and the cv is not.
-		{Arrival{Process: "bursty", Shape: num(1.5)}, math.NaN(), func(p float64) float64 { return mean / 3 * math.Pow(1-p, -1/1.5) }},
+		{Arrival{Process: "bursty", Shape: ptr(1.5)}, math.NaN(),
+			func(p float64) float64 { return mean / 3 * math.Pow(1-p, -1/1.5) }},
 		{Arrival{Process: "periodic"}, 0, func(float64) float64 { return mean }},
 		// A gap is mean·(1 + 0.6·(U − V)), and U − V has variance 1/6 and quantiles
 		// √(2p) − 1 below 1/2.
-		{Arrival{Process: "periodic", Jitter: num(0.6)}, 0.6 / math.Sqrt(6), func(p float64) float64 {
+		{Arrival{Process: "periodic", Jitter: ptr(0.6)}, 0.6 / math.Sqrt(6), func(p float64) float64 {
 			if p > 0.5 {
 				return mean * (1 + 0.6*(1-math.Sqrt(2*(1-p))))
 			}
 			return mean * (1 + 0.6*(math.Sqrt(2*p)-1))
 		}},
 		// 9 of 10 gaps are 0, the others 10 means: the square of the cv is 10 − 1.
-		{Arrival{Process: "adversarial", BurstSize: num(10)}, 3, func(p float64) float64 {
+		{Arrival{Process: "adversarial", BurstSize: ptr(10)}, 3, func(p float64) float64 {
 			if p < 0.9 {
 				return 0
 			}
@@ -57,15 +60,15 @@ func TestGapsFollowTheirProcess(t *testing.T) {
 		v := gapsOf(t, c.arrival, rate)
 		got, deviation := moments(v)
 		if !math.IsNaN(c.cv) {
-			near(t, c.arrival.Process+": the mean gap", got, mean, 0.02)
-			near(t, c.arrival.Process+": the cv", deviation/mean, c.cv, 0.03)
+			assertNear(t, c.arrival.Process+": the mean gap", got, mean, 0.02)
+			assertNear(t, c.arrival.Process+": the cv", deviation/mean, c.cv, 0.03)
 		}
 		if c.quantile == nil {
 			continue
 		}
 		slices.Sort(v)
 		for _, p := range []float64{0.1, 0.5, 0.8, 0.99} {
-			near(t, c.arrival.Process+": a quantile", v[int(p*samples)], c.quantile(p), 0.03)
+			assertNear(t, c.arrival.Process+": a quantile", v[int(p*samples)], c.quantile(p), 0.03)
 		}
 	}
 	for _, name := range Arrivals.Names() {
@@ -75,7 +78,7 @@ func TestGapsFollowTheirProcess(t *testing.T) {
 	}
 }
 
-// gapsOf draws the gaps before the first arrivals of a.
+// gapsOf draws the first gaps of a.
 func gapsOf(t *testing.T, a Arrival, rate float64) []float64 {
 	t.Helper()
 	times, err := a.Times(rate, nil)
@@ -92,9 +95,9 @@ func gapsOf(t *testing.T, a Arrival, rate float64) []float64 {
 	return v
 }
 
-// Gaps by themselves are those between the times.
+// TestGaps: the gaps are the differences of the times.
 func TestGaps(t *testing.T) {
-	a := Arrival{Process: "gamma", CV: num(2)}
+	a := Arrival{Process: "gamma", CV: ptr(2)}
 	gaps, err := a.Gaps(20)
 	if err != nil {
 		t.Fatal(err)
@@ -116,9 +119,9 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// Jittered arrivals do not drift: each is in its own gap.
+// TestPeriodicDoesNotDrift: each jittered arrival is in its own gap.
 func TestPeriodicDoesNotDrift(t *testing.T) {
-	times, err := Arrival{Process: "periodic", Jitter: num(1)}.Times(1000, nil)
+	times, err := Arrival{Process: "periodic", Jitter: ptr(1)}.Times(1000, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +133,11 @@ func TestPeriodicDoesNotDrift(t *testing.T) {
 	}
 }
 
-// In spikes the rate is the multiplier times that outside, the mean is the rate
-// asked for, and counts in either part are Poisson's: variance and mean agree.
+// TestSpikes: the rate in spikes is multiplied, the mean rate is as configured, and counts in
+// either part are Poisson: variance and mean agree.
 func TestSpikes(t *testing.T) {
 	const rate, intervals = 50, 4000
-	times, err := Arrival{Process: "spikes", IntervalS: num(10), DurationS: num(2), Multiplier: num(6)}.Times(rate, nil)
+	times, err := Arrival{Process: "spikes", IntervalS: ptr(10), DurationS: ptr(2), Multiplier: ptr(6)}.Times(rate, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,19 +155,19 @@ func TestSpikes(t *testing.T) {
 			spike[i]++
 		}
 	}
-	// 500 an interval, of which the spike has 12 of 12 + 8 parts.
+	// 500 per interval, of which the spike has 12 of 12 + 8 parts.
 	for _, part := range []struct {
 		name   string
 		counts []float64
 		mean   float64
 	}{{"quiet", quiet, 200}, {"spike", spike, 300}} {
 		mean, deviation := moments(part.counts)
-		near(t, part.name+": the mean count", mean, part.mean, 4/math.Sqrt(part.mean*intervals))
-		near(t, part.name+": the variance of counts", deviation*deviation, part.mean, 0.09) // 4·√(2/4000)
+		assertNear(t, part.name+": the mean count", mean, part.mean, 4/math.Sqrt(part.mean*intervals))
+		assertNear(t, part.name+": the variance of counts", deviation*deviation, part.mean, 0.09) // 4·√(2/4000)
 	}
 }
 
-// The times of a trace are those recorded, and then there are none.
+// TestTrace: the times of a trace are those recorded, then there are none.
 func TestTrace(t *testing.T) {
 	times, err := Arrival{Process: "trace", File: "f"}.Times(1, []float64{0, 5, 5})
 	if err != nil {
@@ -177,16 +180,16 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The solved shape has the cv asked for, by the formula, over the whole range.
+// TestWeibullShape: the solved shape has the requested cv, by the formula, over the whole range.
 func TestWeibullShape(t *testing.T) {
 	for _, c := range []struct{ cv, shape float64 }{{1, 1}, {math.Sqrt(5), 0.5}, {math.Sqrt(4/math.Pi - 1), 2}} {
-		near(t, "a known shape", weibullShape(c.cv), c.shape, 1e-9)
+		assertNear(t, "a known shape", weibullShape(c.cv), c.shape, 1e-9)
 	}
 	for v := minCV; v <= maxCV; v *= 1.3 {
 		k := weibullShape(v)
 		twice, _ := math.Lgamma(1 + 2/k)
 		once, _ := math.Lgamma(1 + 1/k)
-		near(t, "the cv of the shape", math.Sqrt(math.Expm1(twice-2*once)), v, 1e-6)
+		assertNear(t, "the cv of the shape", math.Sqrt(math.Expm1(twice-2*once)), v, 1e-6)
 	}
 }
 
@@ -195,24 +198,29 @@ func TestBadArrivals(t *testing.T) {
 		arrival   Arrival
 		path, msg string
 	}{
-		{Arrival{Process: "gama", CV: num(2)}, "process", `unknown arrival process "gama"; did you mean "gamma"? (have poisson, gamma, weibull, bursty, constant, periodic, spikes, adversarial, trace)`},
+		{Arrival{Process: "gama", CV: ptr(2)}, "process",
+			`unknown arrival process "gama"; did you mean "gamma"? (have poisson, gamma, weibull, bursty, ` +
+				`constant, periodic, spikes, adversarial, trace)`},
 		{Arrival{Process: "gamma"}, "cv", "must be given"},
-		{Arrival{Process: "poisson", CV: num(1)}, "cv", "poisson has none; gamma, weibull and bursty have"},
-		{Arrival{Process: "poisson", Jitter: num(1)}, "jitter", "poisson has none; periodic has"},
-		{Arrival{Process: "weibull", CV: num(0)}, "cv", "must be between 0.01 and 100, is 0"},
-		{Arrival{Process: "gamma", CV: num(101)}, "cv", "must be between 0.01 and 100, is 101"},
-		{Arrival{Process: "gamma", CV: num(math.NaN())}, "cv", "is NaN"},
-		{Arrival{Process: "bursty"}, "cv", "must be given for bursty, or shape, and not both"},
-		{Arrival{Process: "bursty", CV: num(1), Shape: num(3)}, "cv", "and not both"},
-		{Arrival{Process: "bursty", Shape: num(1)}, "shape", "must be between 1.001 and 1000, is 1"},
-		{Arrival{Process: "periodic", Jitter: num(1.5)}, "jitter", "must be between 0 and 1, is 1.5"},
+		{Arrival{Process: "poisson", CV: ptr(1)}, "cv",
+			"is not a parameter of poisson, only of gamma, weibull and bursty"},
+		{Arrival{Process: "poisson", Jitter: ptr(1)}, "jitter", "is not a parameter of poisson, only of periodic"},
+		{Arrival{Process: "weibull", CV: ptr(0)}, "cv", "must be between 0.01 and 100, is 0"},
+		{Arrival{Process: "gamma", CV: ptr(101)}, "cv", "must be between 0.01 and 100, is 101"},
+		{Arrival{Process: "gamma", CV: ptr(math.NaN())}, "cv", "is NaN"},
+		{Arrival{Process: "bursty"}, "cv", "bursty needs either cv or shape"},
+		{Arrival{Process: "bursty", CV: ptr(1), Shape: ptr(3)}, "cv", "bursty needs either cv or shape"},
+		{Arrival{Process: "bursty", Shape: ptr(1)}, "shape", "must be between 1.001 and 1000, is 1"},
+		{Arrival{Process: "periodic", Jitter: ptr(1.5)}, "jitter", "must be between 0 and 1, is 1.5"},
 		{Arrival{Process: "spikes"}, "interval_s", "must be given"},
-		{Arrival{Process: "spikes", IntervalS: num(5), DurationS: num(5), Multiplier: num(2)}, "duration_s", "must be below interval_s (5), is 5"},
-		{Arrival{Process: "spikes", IntervalS: num(5), DurationS: num(1), Multiplier: num(0.5)}, "multiplier", "must be between 1 and 1000000, is 0.5"},
+		{Arrival{Process: "spikes", IntervalS: ptr(5), DurationS: ptr(5), Multiplier: ptr(2)}, "duration_s",
+			"must be below interval_s (5), is 5"},
+		{Arrival{Process: "spikes", IntervalS: ptr(5), DurationS: ptr(1), Multiplier: ptr(0.5)}, "multiplier",
+			"must be between 1 and 1000000, is 0.5"},
 		{Arrival{Process: "adversarial"}, "burst_size", "must be given"},
-		{Arrival{Process: "adversarial", BurstSize: num(2.5)}, "burst_size", "must be a whole number, is 2.5"},
+		{Arrival{Process: "adversarial", BurstSize: ptr(2.5)}, "burst_size", "must be an integer, is 2.5"},
 		{Arrival{Process: "trace"}, "file", "must be given for trace"},
-		{Arrival{Process: "gamma", CV: num(1), File: "x"}, "file", "gamma has none; trace has"},
+		{Arrival{Process: "gamma", CV: ptr(1), File: "x"}, "file", "is not a parameter of gamma, only of trace"},
 	} {
 		_, err := c.arrival.Times(1, nil)
 		var bad *ParamError

@@ -10,24 +10,24 @@ const (
 	mixtureName   = "mixture"
 )
 
-// builder reads what one Spec says to a family.
+// builder reads the Spec of one distribution.
 type builder struct {
 	Spec
-	// field is the path before the fields of Spec.
-	field string
+	// prefixed is the path prefix of the fields of Spec.
+	prefixed string
 	params
-	// component makes one of the components.
+	// component builds one of the components.
 	component func(i int) (*Length, error)
 }
 
-// failAt notes a fault of a field that is no parameter.
+// failAt records an error of a field that is not a parameter.
 func (b *builder) failAt(field, format string, args ...any) {
 	if b.err == nil {
-		b.err = &ParamError{b.field + field, fmt.Sprintf(format, args...)}
+		b.err = &ParamError{b.prefixed + field, fmt.Sprintf(format, args...)}
 	}
 }
 
-// checkLists reports a list that the family does not read.
+// checkLists records a list that the family does not use.
 func (b *builder) checkLists() {
 	for _, list := range []struct {
 		name, family string
@@ -39,15 +39,15 @@ func (b *builder) checkLists() {
 		{"components", mixtureName, b.Components != nil},
 	} {
 		if list.given && b.Type != list.family {
-			b.failAt(list.name, "%s has none; %s has", b.Type, list.family)
+			b.failAt(list.name, "is not a field of %s, only of %s", b.Type, list.family)
 		}
 	}
 }
 
-// value checks one that can be drawn.
+// value checks a value to be drawn.
 func (b *builder) value(field string, v float64) float64 {
-	if !(v >= b.least && v <= b.most) {
-		b.failAt(field, "must be between %.16g and %.16g, is %g", b.least, b.most, v)
+	if !(v >= b.min && v <= b.max) {
+		b.failAt(field, "must be between %.16g and %.16g, is %g", b.min, b.max, v)
 	}
 	return v
 }
@@ -55,11 +55,11 @@ func (b *builder) value(field string, v float64) float64 {
 // maxWeight keeps sums of weights finite.
 const maxWeight = 1e12
 
-// shares are running sums of weights.
-type shares []float64
+// cumulativeWeights are running sums of weights.
+type cumulativeWeights []float64
 
 // add appends a weight, which must be above 0.
-func (s *shares) add(b *builder, field string, weight float64) {
+func (s *cumulativeWeights) add(b *builder, field string, weight float64) {
 	if !(weight > 0 && weight <= maxWeight) {
 		b.failAt(field, "must be above 0 and at most %g, is %g", float64(maxWeight), weight)
 	}
@@ -69,15 +69,15 @@ func (s *shares) add(b *builder, field string, weight float64) {
 	*s = append(*s, weight)
 }
 
-// at returns the place that a share p of all weight leads to. Rounding may take
-// it up to the last sum itself.
-func (s shares) at(p float64) int {
+// index returns the entry at a share p of the total weight. The last entry covers p rounded up to
+// 1.
+func (s cumulativeWeights) index(p float64) int {
 	p *= s[len(s)-1]
 	return min(sort.Search(len(s), func(i int) bool { return s[i] > p }), len(s)-1)
 }
 
-// of is the part of the weight at place i.
-func (s shares) of(i int) float64 {
+// fraction returns the share of entry i in the total weight.
+func (s cumulativeWeights) fraction(i int) float64 {
 	own := s[i]
 	if i > 0 {
 		own -= s[i-1]

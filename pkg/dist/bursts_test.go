@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func length(t *testing.T, s Spec) *Length {
+func mustDuration(t *testing.T, s Spec) *Length {
 	t.Helper()
 	l, err := s.Duration()
 	if err != nil {
@@ -14,13 +14,13 @@ func length(t *testing.T, s Spec) *Length {
 	return l
 }
 
-// Bursts come as often and are as large as said.
+// TestBursts checks frequency and size of bursts.
 func TestBursts(t *testing.T) {
-	size := length(t, of("exponential", map[string]float64{"mean": 30, "min": 1}))
-	interval := length(t, of("exponential", map[string]float64{"mean": 1e6}))
+	size := mustDuration(t, namedSpec("exponential", map[string]float64{"mean": 30, "min": 1}))
+	interval := mustDuration(t, namedSpec("exponential", map[string]float64{"mean": 1e6}))
 	b, r := Bursts(0.25, size, interval), NewStream(4, "bursts")
 	arrivals, bursts, last := 0, 0, 0.0
-	const span = 400_000e6 // µs, of which a burst comes every 4 s
+	const span = 400_000e6 // µs, with a burst every 4 s
 	for us := b.Next(r); us < span; us = b.Next(r) {
 		arrivals++
 		if us != last {
@@ -28,9 +28,9 @@ func TestBursts(t *testing.T) {
 		}
 		last = us
 	}
-	near(t, "the number of bursts", float64(bursts), 100_000, 4/math.Sqrt(100_000))
-	near(t, "the mean size", float64(arrivals)/float64(bursts), size.Mean(), 4/math.Sqrt(100_000))
-	// A higher probability has the same bursts among its own.
+	assertNear(t, "the number of bursts", float64(bursts), 100_000, 4/math.Sqrt(100_000))
+	assertNear(t, "the mean size", float64(arrivals)/float64(bursts), size.Mean(), 4/math.Sqrt(100_000))
+	// A higher probability includes the bursts of a lower one.
 	few, many := Bursts(0.1, size, interval), Bursts(0.6, size, interval)
 	q, r := NewStream(4, "bursts"), NewStream(4, "bursts")
 	seen := map[float64]int{}
@@ -52,18 +52,18 @@ func TestNoise(t *testing.T) {
 			v[i] = Noise(cv)(r)
 		}
 		mean, deviation := moments(v)
-		near(t, "the mean", mean, 1, 0.02)
-		near(t, "the cv", deviation, cv, 0.1)
+		assertNear(t, "the mean", mean, 1, 0.02)
+		assertNear(t, "the cv", deviation, cv, 0.1)
 	}
 }
 
-// Large and small ranks of the other make large and small lengths, and both
-// together have the distribution that neither has alone.
-func TestLeaning(t *testing.T) {
-	const share = 0.2 // of what is above
-	l := length(t, of("exponential", map[string]float64{"mean": 5000}))
+// TestCorrelated: high and low ranks of the other quantity give long and short lengths, and
+// together the draws have the original distribution.
+func TestCorrelated(t *testing.T) {
+	const share = 0.2 // of the upper part
+	l := mustDuration(t, namedSpec("exponential", map[string]float64{"mean": 5000}))
 	for _, rho := range []float64{0, 0.5, 1} {
-		above, below := l.Leaning(rho, 1-share, 1), l.Leaning(rho, 0, 1-share)
+		above, below := l.Correlated(rho, 1-share, 1), l.Correlated(rho, 0, 1-share)
 		r := NewStream(4, "leaning")
 		var all []float64
 		mean := map[bool]float64{}
@@ -77,23 +77,23 @@ func TestLeaning(t *testing.T) {
 			}
 		}
 		m, deviation := moments(all)
-		near(t, "the mean of all", m, 5000, 0.02)
-		near(t, "the deviation of all", deviation, 5000, 0.02)
+		assertNear(t, "the mean of all", m, 5000, 0.02)
+		assertNear(t, "the deviation of all", deviation, 5000, 0.02)
 		switch rho {
 		case 0:
-			near(t, "above", mean[true], 5000, 0.03)
+			assertNear(t, "above", mean[true], 5000, 0.03)
 		case 0.5:
 			if mean[true] < 6000 || mean[false] > 4750 {
 				t.Errorf("means %v", mean)
 			}
-		case 1: // the largest fifth of an exponential is its rest beyond ln 5 means
-			near(t, "above", mean[true], 5000*(1+math.Log(5)), 0.03)
+		case 1: // the top fifth of an exponential is its tail beyond ln 5 means
+			assertNear(t, "above", mean[true], 5000*(1+math.Log(5)), 0.03)
 		}
 	}
 }
 
-// What is scaled draws so many times as much, of any family.
-func TestScaled(t *testing.T) {
+// TestScaledMultipliesQuantiles checks all families.
+func TestScaledMultipliesQuantiles(t *testing.T) {
 	for _, c := range families() {
 		l, err := c.spec.Length()
 		if err != nil {

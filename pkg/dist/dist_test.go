@@ -5,44 +5,43 @@ import (
 	"testing"
 )
 
-// first returns the first numbers of a stream.
-func first(seed uint64, name string) [4]uint64 {
+// firstNumbers returns the first numbers of a stream.
+func firstNumbers(seed uint64, name string) [4]uint64 {
 	r := NewStream(seed, name)
 	return [4]uint64{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 }
 
 func TestStreamsAreFunctionsOfSeedAndName(t *testing.T) {
-	a := first(7, "a")
-	if again := first(7, "a"); again != a {
+	a := firstNumbers(7, "a")
+	if again := firstNumbers(7, "a"); again != a {
 		t.Errorf("the same stream made twice: %v and %v", a, again)
 	}
-	// Streams that differ in either part, or where the parts meet, are others.
+	// Streams that differ in seed, name, or the boundary between them, are different.
 	seen := map[[4]uint64]string{a: "7/a"}
 	for _, s := range []struct {
 		seed uint64
 		name string
 	}{{8, "a"}, {7, "b"}, {7, ""}, {7, "a\x00"}, {7 << 8, "a"}, {0, "\x07a"}} {
-		if other, taken := seen[first(s.seed, s.name)]; taken {
-			t.Errorf("the stream %q of %d is that of %s", s.name, s.seed, other)
+		if other, taken := seen[firstNumbers(s.seed, s.name)]; taken {
+			t.Errorf("the stream %q of seed %d equals that of %s", s.name, s.seed, other)
 		}
-		seen[first(s.seed, s.name)] = s.name
+		seen[firstNumbers(s.seed, s.name)] = s.name
 	}
 }
 
-// A stream is not moved by draws from others in between.
+// TestStreamsDoNotShareState draws from another stream in between.
 func TestStreamsDoNotShareState(t *testing.T) {
-	alone := first(7, "a")
+	alone := firstNumbers(7, "a")
 	a, b := NewStream(7, "a"), NewStream(7, "b")
 	for i, want := range alone {
 		b.Float64()
 		if got := a.Uint64(); got != want {
-			t.Fatalf("draw %d is %d beside another stream, %d alone", i, got, want)
+			t.Fatalf("draw %d is %d with draws from another stream, %d alone", i, got, want)
 		}
 	}
 }
 
-// Numbers of two streams are uncorrelated: of n pairs of uniforms the
-// correlation has standard deviation 1/√n.
+// TestStreamsAreIndependent: the correlation of n pairs of uniforms has standard deviation 1/√n.
 func TestStreamsAreIndependent(t *testing.T) {
 	const n = 100_000
 	a, b := NewStream(1, "client/x/input"), NewStream(1, "client/x/output")

@@ -6,27 +6,28 @@ import (
 	"sort"
 )
 
-// empirical draws by its quantiles: of the values given, or of lines between
-// the quantiles given.
-func empirical(b *builder) law {
+// empirical draws by its quantiles: from the given values, or from lines between the given
+// quantiles.
+func empirical(b *builder) distribution {
 	var quantile, cdf func(float64) float64
 	switch {
 	case (b.Values == nil) == (b.Quantiles == nil):
-		b.failAt("values", "must be given, or quantiles, and not both")
+		b.failAt("values", "empirical needs either values or quantiles")
 	case b.Values != nil:
 		quantile, cdf = b.weighted()
 	case b.Weights != nil:
-		b.failAt("weights", "are those of values, not of quantiles")
+		b.failAt("weights", "apply to values, not to quantiles")
 	default:
 		quantile, cdf = b.lines()
 	}
-	return law{func(r *rand.Rand) float64 { return quantile(r.Float64()) }, quantile, cdf}
+	return distribution{func(r *rand.Rand) float64 { return quantile(r.Float64()) }, quantile, cdf}
 }
 
 // weighted reads Values and Weights.
 func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 	if len(b.Values) == 0 || b.Weights != nil && len(b.Weights) != len(b.Values) {
-		b.failAt("values", "must be at least one, and as many as weights; there are %d and %d", len(b.Values), len(b.Weights))
+		b.failAt("values", "must have at least one entry, and as many as weights; there are %d and %d", len(b.Values),
+			len(b.Weights))
 		return nil, nil
 	}
 	order := make([]int, len(b.Values))
@@ -35,7 +36,7 @@ func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 	}
 	sort.SliceStable(order, func(i, j int) bool { return b.Values[order[i]] < b.Values[order[j]] })
 	values := make([]float64, len(order))
-	var sums shares
+	var sums cumulativeWeights
 	for i, from := range order {
 		values[i] = b.value(fmt.Sprintf("values[%d]", from), b.Values[from])
 		weight := 1.0
@@ -44,7 +45,7 @@ func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 		}
 		sums.add(b, fmt.Sprintf("weights[%d]", from), weight)
 	}
-	quantile = func(p float64) float64 { return values[sums.at(p)] }
+	quantile = func(p float64) float64 { return values[sums.index(p)] }
 	cdf = func(x float64) float64 {
 		n := sort.Search(len(values), func(i int) bool { return values[i] > x })
 		if n == 0 {
@@ -55,11 +56,11 @@ func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 	return quantile, cdf
 }
 
-// lines reads Quantiles. What lies below the first probability has the first
-// value, what lies above the last one the last.
+// lines reads Quantiles. Below the first probability the quantile is the first value, above the
+// last one the last.
 func (b *builder) lines() (quantile, cdf func(float64) float64) {
 	if len(b.Quantiles) == 0 {
-		b.failAt("quantiles", "must be at least one pair of a probability and a value")
+		b.failAt("quantiles", "must have at least one pair of a probability and a value")
 		return nil, nil
 	}
 	p, v := make([]float64, len(b.Quantiles)), make([]float64, len(b.Quantiles))
@@ -74,23 +75,23 @@ func (b *builder) lines() (quantile, cdf func(float64) float64) {
 			b.failAt(field+"[0]", "must be a probability between 0 and 1, is %g", p[i])
 		}
 		if i > 0 && (p[i] <= p[i-1] || v[i] < v[i-1]) {
-			b.failAt(field, "must come after the pair above: probabilities rise and values do not fall")
+			b.failAt(field, "must follow the previous pair: probabilities rise and values do not fall")
 		}
 	}
-	return func(at float64) float64 { return follow(p, v, at) }, func(at float64) float64 {
+	return func(at float64) float64 { return interpolate(p, v, at) }, func(at float64) float64 {
 		switch {
 		case at < v[0]:
 			return 0
 		case at >= v[len(v)-1]:
 			return 1
 		}
-		return follow(v, p, at)
+		return interpolate(v, p, at)
 	}
 }
 
-// follow returns the height at x of the line through points from left to right,
-// level beyond them. Where it is steep, the height is the upper end's.
-func follow(xs, ys []float64, x float64) float64 {
+// interpolate returns the value at x of the line through the points, constant outside of them. At a
+// vertical step it returns the upper end.
+func interpolate(xs, ys []float64, x float64) float64 {
 	i := sort.Search(len(xs), func(i int) bool { return xs[i] > x })
 	switch i {
 	case 0:

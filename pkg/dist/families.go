@@ -9,118 +9,115 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// law is a distribution before bounds: how it is drawn, its quantiles, and the
+// distribution is a distribution before clamping: a generator of draws, the quantiles, and the
 // share at or below a value.
-type law struct {
+type distribution struct {
 	draw          variate
 	quantile, cdf func(float64) float64
 }
 
-// Lengths are the distributions of lengths and durations. All take min and max
-// as well.
-var Lengths = registry.Table[func(*builder) law]{
+// Lengths are the distributions of lengths and durations. All accept min and max.
+var Lengths = registry.Table[func(*builder) distribution]{
 	{Name: "constant", Doc: "always value", Value: constant},
 	{Name: "gaussian", Doc: "normal with mean and std_dev", Value: gaussian},
 	{Name: "exponential", Doc: "exponential with mean", Value: exponential},
-	{Name: "lognormal", Doc: "lognormal whose values (not their logarithms) have mean and std_dev", Value: lognormal},
+	{Name: "lognormal", Doc: "lognormal; mean and std_dev are of the values, not of their logarithms",
+		Value: lognormal},
 	{Name: "pareto", Doc: "Pareto with tail index alpha, and minimum or mean", Value: pareto},
-	{Name: "uniform", Doc: "every whole number from min to max alike", Value: uniform},
+	{Name: "uniform", Doc: "every integer from min to max with equal probability", Value: uniform},
 	{Name: empiricalName, Doc: "values with weights, or quantiles with lines between them", Value: empirical},
 	{Name: mixtureName, Doc: "one of components, chosen by weight", Value: mixture},
 }
 
-func constant(b *builder) law { return always(b.get("value", b.least)) }
+func constant(b *builder) distribution { return constantValue(b.get("value", b.min)) }
 
-// always is the law of one value.
-func always(value float64) law {
-	return law{
+// constantValue is the distribution of a single value.
+func constantValue(value float64) distribution {
+	return distribution{
 		func(*rand.Rand) float64 { return value },
 		func(float64) float64 { return value },
-		func(x float64) float64 { return share(x >= value) },
+		func(x float64) float64 { return indicator(x >= value) },
 	}
 }
 
-// share is 1 if all, else 0.
-func share(all bool) float64 {
-	if all {
+// indicator returns 1 if true, else 0.
+func indicator(condition bool) float64 {
+	if condition {
 		return 1
 	}
 	return 0
 }
 
-func gaussian(b *builder) law {
+func gaussian(b *builder) distribution {
 	mean, deviation := b.get("mean", 1), b.get("std_dev", 0)
 	if deviation == 0 {
-		return always(mean)
+		return constantValue(mean)
 	}
 	d := distuv.Normal{Mu: mean, Sigma: deviation}
-	return law{func(r *rand.Rand) float64 {
+	return distribution{func(r *rand.Rand) float64 {
 		return distuv.Normal{Mu: mean, Sigma: deviation, Src: r}.Rand()
 	}, d.Quantile, d.CDF}
 }
 
-func exponential(b *builder) law {
+func exponential(b *builder) distribution {
 	rate := 1 / b.get("mean", 1)
 	d := distuv.Exponential{Rate: rate}
-	return law{func(r *rand.Rand) float64 {
+	return distribution{func(r *rand.Rand) float64 {
 		return distuv.Exponential{Rate: rate, Src: r}.Rand()
 	}, d.Quantile, d.CDF}
 }
 
-// lognormal matches moments: of values with mean m and deviation s, the
-// logarithms have variance ln(1 + (s/m)²) and mean ln m less half of that.
-func lognormal(b *builder) law {
+// lognormal matches moments: for values with mean m and standard deviation s, the logarithms have
+// variance ln(1 + (s/m)²) and mean ln m minus half of that.
+func lognormal(b *builder) distribution {
 	mean, deviation := b.get("mean", 1), b.get("std_dev", 0)
 	if deviation == 0 {
-		return always(mean)
+		return constantValue(mean)
 	}
 	d := distuv.LogNormal{}
 	d.Mu, d.Sigma = lognormalOf(mean, deviation/mean)
-	return law{func(r *rand.Rand) float64 {
+	return distribution{func(r *rand.Rand) float64 {
 		return distuv.LogNormal{Mu: d.Mu, Sigma: d.Sigma, Src: r}.Rand()
 	}, d.Quantile, d.CDF}
 }
 
-// lognormalOf returns mean and deviation of the logarithms of what has the given
-// mean and cv.
+// lognormalOf returns mean and standard deviation of the logarithms for the given mean and cv.
 func lognormalOf(mean, cv float64) (mu, sigma float64) {
 	variance := math.Log1p(cv * cv)
 	return math.Log(mean) - variance/2, math.Sqrt(variance)
 }
 
-// Bounds of a tail index: at 1 the mean is infinite, and far above nothing
-// varies.
+// Limits of a tail index: at 1 the mean is infinite, and far above there is no variation.
 const (
 	minTail = 1.001
 	maxTail = 1000
 )
 
-// pareto has the share (minimum/x)^alpha above x, and the mean
-// minimum·alpha/(alpha − 1).
-func pareto(b *builder) law {
+// pareto has the share (minimum/x)^alpha above x, and the mean minimum·alpha/(alpha − 1).
+func pareto(b *builder) distribution {
 	alpha := b.between("alpha", minTail, maxTail)
 	var minimum float64
 	if b.has("mean") == b.has("minimum") {
-		b.fail("mean", "must be given, or minimum, and not both")
+		b.fail("mean", "pareto needs either mean or minimum")
 	} else if b.has("mean") {
 		minimum = b.get("mean", 1) * (alpha - 1) / alpha
 	} else {
 		minimum = b.get("minimum", 1)
 	}
 	d := distuv.Pareto{Xm: minimum, Alpha: alpha}
-	return law{func(r *rand.Rand) float64 {
+	return distribution{func(r *rand.Rand) float64 {
 		return distuv.Pareto{Xm: minimum, Alpha: alpha, Src: r}.Rand()
 	}, d.Quantile, d.CDF}
 }
 
-// uniform reaches half a token beyond its bounds, so that rounding gives the
-// bounds what it gives the others.
-func uniform(b *builder) law {
-	least, most := b.get("min", b.least)-0.5, b.get("max", b.least)+0.5
-	quantile := func(p float64) float64 { return least + p*(most-least) }
-	return law{
+// uniform extends half a token beyond its limits, so that rounding gives the limits the same
+// probability as other values.
+func uniform(b *builder) distribution {
+	low, high := b.get("min", b.min)-0.5, b.get("max", b.min)+0.5
+	quantile := func(p float64) float64 { return low + p*(high-low) }
+	return distribution{
 		func(r *rand.Rand) float64 { return quantile(r.Float64()) },
 		quantile,
-		func(x float64) float64 { return min(max((x-least)/(most-least), 0), 1) },
+		func(x float64) float64 { return min(max((x-low)/(high-low), 0), 1) },
 	}
 }

@@ -8,89 +8,86 @@ import (
 	"slices"
 )
 
-// Spec names a distribution and its parameters, as files do. Any of them takes
-// the parameters min and max. Lengths are in tokens, durations in µs.
+// Spec is a distribution and its parameters, as in files. All distributions accept the parameters
+// min and max. Lengths are in tokens, durations in µs.
 type Spec struct {
-	// Type is one of Lengths.
-	Type string `yaml:"type" json:"type"`
+	// Type is a name in Lengths.
+	Type string `yaml:"type"       json:"type"`
 	// Params are the parameters of the type, by name.
-	Params map[string]float64 `yaml:"params" json:"params,omitempty"`
-	// Values are those of an empirical distribution, Weights how often each comes
-	// in proportion; absent, all come equally often.
-	Values  []float64 `yaml:"values" json:"values,omitempty"`
-	Weights []float64 `yaml:"weights" json:"weights,omitempty"`
-	// Quantiles describe an empirical distribution otherwise: pairs of a
-	// probability and the value below which it lies, both rising.
-	Quantiles [][]float64 `yaml:"quantiles" json:"quantiles,omitempty"`
-	// Components are those of a mixture.
+	Params map[string]float64 `yaml:"params"     json:"params,omitempty"`
+	// Values are the values of an empirical distribution, Weights their relative frequencies; without
+	// weights all are equally likely.
+	Values  []float64 `yaml:"values"     json:"values,omitempty"`
+	Weights []float64 `yaml:"weights"    json:"weights,omitempty"`
+	// Quantiles are the alternative form of an empirical distribution: pairs of a probability and its
+	// quantile, both rising.
+	Quantiles [][]float64 `yaml:"quantiles"  json:"quantiles,omitempty"`
+	// Components are the components of a mixture.
 	Components []Component `yaml:"components" json:"components,omitempty"`
 }
 
-// Component is one of the distributions that a mixture chooses from.
+// Component is a component of a mixture.
 type Component struct {
-	// Weight is how often it is chosen, in proportion to the others'.
-	Weight float64 `yaml:"weight" json:"weight"`
-	Spec   `yaml:",inline"`
+	// Weight is its relative frequency.
+	Weight float64 `yaml:"weight"  json:"weight"`
+	Spec   `        yaml:",inline"`
 }
 
-// Length is a distribution of whole numbers: of lengths in tokens, durations in
-// µs or counts.
+// Length is a distribution of integers: lengths in tokens, durations in µs, or counts.
 type Length struct {
-	law
+	distribution
 	min, max float64
 }
 
-// Length checks s and returns the lengths that it describes, of at least one
-// token. An error is a *ParamError.
+// Length checks s and returns the distribution of lengths, at least one token. An error is a
+// *ParamError.
 func (s Spec) Length() (*Length, error) { return s.build(tokens, "") }
 
-// Duration checks s and returns the durations that it describes, in µs and of at
-// least 0. An error is a *ParamError.
+// Duration checks s and returns the distribution of durations, at least 0 µs. An error is a
+// *ParamError.
 func (s Spec) Duration() (*Length, error) { return s.build(micros, "") }
 
-// Count checks s and returns the numbers of things that it describes, of at least
-// 0. An error is a *ParamError.
+// Count checks s and returns the distribution of counts, at least 0. An error is a *ParamError.
 func (s Spec) Count() (*Length, error) { return s.build(counts, "") }
 
-// Scaled is the distribution of what s draws, times by.
-func (s Spec) Scaled(by float64) Spec {
+// Scaled returns the distribution of the draws of s multiplied by factor.
+func (s Spec) Scaled(factor float64) Spec {
 	scaled := func(list []float64) []float64 {
 		list = slices.Clone(list)
 		for i := range list {
-			list[i] *= by
+			list[i] *= factor
 		}
 		return list
 	}
 	s.Params = maps.Clone(s.Params)
 	for name := range s.Params {
 		if name != "alpha" { // all others are lengths
-			s.Params[name] *= by
+			s.Params[name] *= factor
 		}
 	}
 	s.Values = scaled(s.Values)
 	s.Quantiles = slices.Clone(s.Quantiles)
 	for i, pair := range s.Quantiles {
-		s.Quantiles[i] = []float64{pair[0], pair[1] * by}
+		s.Quantiles[i] = []float64{pair[0], pair[1] * factor}
 	}
 	s.Components = slices.Clone(s.Components)
 	for i, c := range s.Components {
-		s.Components[i].Spec = c.Scaled(by)
+		s.Components[i].Spec = c.Scaled(factor)
 	}
 	return s
 }
 
-// build makes what is drawn within the limits; at is the path before the fields
-// of s.
+// build builds the distribution within the limits; at is the path prefix of the fields of s.
 func (s Spec) build(within limits, at string) (*Length, error) {
 	f, err := Lengths.Get("distribution", s.Type)
 	if err != nil {
 		return nil, &ParamError{at + "type", err.Error()}
 	}
-	b := &builder{Spec: s, field: at, params: params{given: s.Params, limits: within, at: at + "params."}}
+	b := &builder{Spec: s, prefixed: at, params: params{given: s.Params, limits: within, prefix: at + "params."}}
 	b.component = func(i int) (*Length, error) {
 		return s.Components[i].build(within, fmt.Sprintf("%scomponents[%d].", at, i))
 	}
-	l := &Length{law: f(b), min: b.whole("min", within.least), max: b.whole("max", within.most)}
+	l := &Length{distribution: f(b), min: b.integer("min", within.min), max: b.integer("max", within.max)}
 	if b.err == nil && l.min > l.max {
 		b.fail("min", "must be at most max (%.16g), is %.16g", l.max, l.min)
 	}
@@ -101,24 +98,21 @@ func (s Spec) build(within limits, at string) (*Length, error) {
 	return l, nil
 }
 
-// Draw returns a draw of the distribution, clamped to min..max and rounded half
-// up to a whole number. Clamping moves what lies outside onto the bounds, so that
-// the mean moves too where a bound cuts much; redrawing would change the shape
-// within the bounds instead.
-func (l *Length) Draw(r *rand.Rand) int64 { return l.whole(l.draw(r)) }
+// Draw returns a draw, clamped to min..max and rounded half up to an integer. Clamping moves values
+// outside onto the limits, which shifts the mean if much is outside; redrawing would instead change
+// the shape inside.
+func (l *Length) Draw(r *rand.Rand) int64 { return l.round(l.draw(r)) }
 
-// Quantile returns the length at or below which a share p of the draws lies, p
-// between 0 and 1. A draw is the quantile of a uniform number, though Draw may
-// find it in another way.
-func (l *Length) Quantile(p float64) int64 { return l.whole(l.quantile(p)) }
+// Quantile returns the length at or below which a share p of the draws lies, p between 0 and 1. A
+// draw has the distribution of the quantile of a uniform number, but may be computed differently.
+func (l *Length) Quantile(p float64) int64 { return l.round(l.quantile(p)) }
 
-func (l *Length) whole(v float64) int64 { return int64(math.Round(l.clamp(v))) }
+func (l *Length) round(v float64) int64 { return int64(math.Round(l.clamp(v))) }
 
 func (l *Length) clamp(v float64) float64 { return min(max(v, l.min), l.max) }
 
-// Mean returns the mean of the draws, clamped and rounded as they are: that of
-// many quantiles at equal distances, which falls short by some percent where a
-// tail is so heavy that a sample's mean would, too.
+// Mean returns the mean of the draws, clamped and rounded: that of many quantiles at equal
+// distances. It falls short by some percent for very heavy tails, as the mean of a sample does.
 func (l *Length) Mean() float64 {
 	const n = 1 << 14
 	sum := 0.0
@@ -128,9 +122,8 @@ func (l *Length) Mean() float64 {
 	return sum / n
 }
 
-// below is the share of what is drawn, clamped and not rounded, that is at most
-// x.
-func (l *Length) below(x float64) float64 {
+// clampedCDF returns the share of the draws, clamped and not rounded, that are at most x.
+func (l *Length) clampedCDF(x float64) float64 {
 	switch {
 	case x < l.min:
 		return 0

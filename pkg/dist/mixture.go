@@ -6,39 +6,39 @@ import (
 	"math/rand/v2"
 )
 
-// mixture draws which of its components is drawn from. The components are
-// clamped by their own bounds, and what they draw by those of the mixture.
-func mixture(b *builder) law {
+// mixture draws from a component that it chooses at random. Draws are clamped by the component's
+// own limits, and then by those of the mixture.
+func mixture(b *builder) distribution {
 	if len(b.Components) == 0 {
-		b.failAt("components", "must be at least one")
+		b.failAt("components", "must have at least one entry")
 	}
-	of := make([]*Length, len(b.Components))
-	var sums shares
-	for i := range of {
-		sums.add(b, fmt.Sprintf("components[%d].weight", i), b.Components[i].Weight)
+	components := make([]*Length, len(b.Components))
+	var weights cumulativeWeights
+	for i := range components {
+		weights.add(b, fmt.Sprintf("components[%d].weight", i), b.Components[i].Weight)
 		var err error
-		if of[i], err = b.component(i); err != nil && b.err == nil {
+		if components[i], err = b.component(i); err != nil && b.err == nil {
 			b.err = err
 		}
 	}
 	cdf := func(x float64) float64 {
-		below := 0.0
-		for i, l := range of {
-			below += sums.of(i) * l.below(x)
+		p := 0.0
+		for i, l := range components {
+			p += weights.fraction(i) * l.clampedCDF(x)
 		}
-		return below
+		return p
 	}
-	return law{func(r *rand.Rand) float64 {
-		l := of[sums.at(r.Float64())]
+	return distribution{func(r *rand.Rand) float64 {
+		l := components[weights.index(r.Float64())]
 		return l.clamp(l.draw(r))
-	}, func(p float64) float64 { return invert(of, cdf, p) }, cdf}
+	}, func(p float64) float64 { return invert(components, cdf, p) }, cdf}
 }
 
-// invert finds by halving where a mixture's cdf reaches p: between the least and
-// the greatest of its components' quantiles.
-func invert(of []*Length, cdf func(float64) float64, p float64) float64 {
+// invert returns the quantile of p for a mixture, by bisection between the lowest and the highest
+// quantile of its components.
+func invert(components []*Length, cdf func(float64) float64, p float64) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, l := range of {
+	for _, l := range components {
 		v := l.clamp(l.quantile(p))
 		low, high = min(low, v), max(high, v)
 	}

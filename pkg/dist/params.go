@@ -8,92 +8,90 @@ import (
 	"blis/pkg/registry"
 )
 
-// limits bound what is drawn, and the parameters that say what is drawn.
-type limits struct{ least, most float64 }
+// limits are the range of draws, and of the parameters that are values.
+type limits struct{ min, max float64 }
 
 var (
-	tokens = limits{1, 1<<31 - 1} // as the wire has lengths
+	tokens = limits{1, 1<<31 - 1} // the range of lengths in files
 	micros = limits{0, maxMicros}
 	counts = limits{0, 1<<31 - 1}
 )
 
-// params takes parameters by name and keeps the first fault.
+// params reads parameters by name and keeps the first error.
 type params struct {
 	given map[string]float64
 	limits
-	// at is the path before the parameters' names.
-	at    string
-	known []string
-	err   error
-	// absent: err is that of a parameter that is not given, perhaps misspelt.
-	absent bool
+	// prefix is the path prefix of parameter names.
+	prefix     string
+	registered []string
+	err        error
+	// missing: err is about a missing parameter, which may be misspelled.
+	missing bool
 }
 
-// get takes the parameter called name, which must be given and lie between
-// least and what is drawn at most.
-func (p *params) get(name string, least float64) float64 { return p.between(name, least, p.most) }
+// get returns the parameter called name, which must be given and lie between least and the maximum
+// draw.
+func (p *params) get(name string, lowest float64) float64 { return p.between(name, lowest, p.max) }
 
-// between takes the parameter called name, which must be given and lie between
-// least and most.
-func (p *params) between(name string, least, most float64) float64 {
-	p.know(name)
+// between returns the parameter called name, which must be given and lie between least and most.
+func (p *params) between(name string, lowest, highest float64) float64 {
+	p.register(name)
 	v, ok := p.given[name]
 	if !ok {
-		p.absent = p.absent || p.err == nil
+		p.missing = p.missing || p.err == nil
 		p.fail(name, "must be given")
-	} else if !(v >= least && v <= most) {
-		p.fail(name, "must be between %.16g and %.16g, is %g", least, most, v)
+	} else if !(v >= lowest && v <= highest) {
+		p.fail(name, "must be between %.16g and %.16g, is %g", lowest, highest, v)
 	}
 	return v
 }
 
-// know notes that there is a parameter called name.
-func (p *params) know(name string) {
-	if !slices.Contains(p.known, name) {
-		p.known = append(p.known, name)
+// register records that there is a parameter called name.
+func (p *params) register(name string) {
+	if !slices.Contains(p.registered, name) {
+		p.registered = append(p.registered, name)
 	}
 }
 
 // has reports whether the parameter called name is given.
 func (p *params) has(name string) bool {
-	p.know(name)
+	p.register(name)
 	_, ok := p.given[name]
 	return ok
 }
 
-// whole takes the parameter called name, a whole number that can be drawn, or
-// absent.
-func (p *params) whole(name string, absent float64) float64 {
+// integer returns the parameter called name, an integer in the range of draws, or the default.
+func (p *params) integer(name string, missing float64) float64 {
 	if !p.has(name) {
-		return absent
+		return missing
 	}
-	v := p.get(name, p.least)
+	v := p.get(name, p.min)
 	if v != math.Trunc(v) {
-		p.fail(name, "must be a whole number, is %g", v)
+		p.fail(name, "must be an integer, is %g", v)
 	}
 	return v
 }
 
-// checkUnknown reports the first parameter, by name, that nobody took, in the place
-// of one that is not given.
+// checkUnknown reports the first unknown parameter, by name. It replaces an error about a missing
+// one.
 func (p *params) checkUnknown(family string) {
 	var unknown []string
 	for name := range p.given {
-		if !slices.Contains(p.known, name) {
+		if !slices.Contains(p.registered, name) {
 			unknown = append(unknown, name)
 		}
 	}
 	if len(unknown) > 0 {
 		name := slices.Min(unknown)
-		if p.absent {
+		if p.missing {
 			p.err = nil
 		}
-		p.fail(name, "%v", registry.Unknown("parameter of "+family, name, p.known))
+		p.fail(name, "%v", registry.Unknown("parameter of "+family, name, p.registered))
 	}
 }
 
 func (p *params) fail(name, format string, args ...any) {
 	if p.err == nil {
-		p.err = &ParamError{p.at + name, fmt.Sprintf(format, args...)}
+		p.err = &ParamError{p.prefix + name, fmt.Sprintf(format, args...)}
 	}
 }

@@ -7,41 +7,41 @@ import (
 	"blis/pkg/registry"
 )
 
-// Profile says how a load rises and falls, as files do: what a rate is
-// multiplied with at each time. Times are in µs. Outside of Segments it is 1.
+// Profile is a load profile, as in files: the factor on a rate at each time. Times are in µs.
+// Outside of Segments the factor is 1.
 type Profile struct {
-	// Type is one of Profiles.
-	Type string `yaml:"type" json:"type"`
-	// Segments are the stretches of time in which the load is not what it is
-	// elsewhere, in order.
-	Segments []ProfileSegment `yaml:"segments" json:"segments,omitempty"`
-	// Recovery is how long a spike takes to fall from its multiplier to 1.
-	Recovery int64 `yaml:"recovery" json:"recovery,omitempty"`
-	// Period is that of a diurnal wave 1 + Amplitude·sin; absent, a day. PeakTime
-	// is when it is highest; absent, a quarter of the period, so that it begins with
-	// 1 and rises.
-	Period    int64   `yaml:"period" json:"period,omitempty"`
+	// Type is a name in Profiles.
+	Type string `yaml:"type"      json:"type"`
+	// Segments are the intervals with other factors, in order.
+	Segments []ProfileSegment `yaml:"segments"  json:"segments,omitempty"`
+	// Recovery is the time in which a spike falls from its multiplier to 1.
+	Recovery int64 `yaml:"recovery"  json:"recovery,omitempty"`
+	// Period is the period of a diurnal wave 1 + Amplitude·sin; the default is a day. PeakTime is the
+	// time of its maximum; the default is a quarter of the period, so that it starts at 1 and rises.
+	Period    int64   `yaml:"period"    json:"period,omitempty"`
 	Amplitude float64 `yaml:"amplitude" json:"amplitude,omitempty"`
 	PeakTime  *int64  `yaml:"peak_time" json:"peak_time,omitempty"`
 }
 
-// ProfileSegment is a stretch of time from StartTime up to EndTime. Without
-// EndTime it lasts until the next segment, the last one for ever.
+// ProfileSegment is the interval from StartTime to EndTime. Without EndTime it lasts until the next
+// segment, the last one forever.
 type ProfileSegment struct {
 	// StartTime and EndTime are in µs.
 	StartTime int64 `yaml:"start_time" json:"start_time,omitempty"`
-	EndTime   int64 `yaml:"end_time" json:"end_time,omitempty"`
-	// Multiplier is what the rate is multiplied with.
+	EndTime   int64 `yaml:"end_time"   json:"end_time,omitempty"`
+	// Multiplier is the factor on the rate.
 	Multiplier *float64 `yaml:"multiplier" json:"multiplier,omitempty"`
 }
 
 // Profiles are the types of load profiles.
 var Profiles = registry.Table[func(*Profile) (curve, error)]{
-	{Name: "constant", Doc: "one segment without times, whose multiplier holds throughout", Value: (*Profile).constant},
-	{Name: "step", Doc: "each segment at its multiplier", Value: (*Profile).steps},
-	{Name: "ramp", Doc: "in each segment a line to its multiplier, from that of the segment that it touches, else from 1", Value: (*Profile).ramps},
+	{Name: "constant", Doc: "one segment without times, whose multiplier always applies", Value: (*Profile).constant},
+	{Name: "step", Doc: "each segment has its multiplier", Value: (*Profile).steps},
+	{Name: "ramp", Doc: "in each segment a line to its multiplier, from that of an adjoining segment or from 1",
+		Value: (*Profile).ramps},
 	{Name: "diurnal", Doc: "a sine wave around 1 of amplitude and period", Value: (*Profile).wave},
-	{Name: "spike", Doc: "each segment at its multiplier, and then a line down to 1 in recovery", Value: (*Profile).spikes},
+	{Name: "spike", Doc: "each segment has its multiplier, then a line down to 1 in recovery",
+		Value: (*Profile).spikes},
 }
 
 const (
@@ -49,19 +49,18 @@ const (
 	day           = 86_400_000_000 // µs
 )
 
-// curve is a multiplier at each time: lines, in order and apart from each other,
-// and 1 elsewhere; or a wave.
+// curve is a multiplier over time: non-overlapping lines in order, and 1 elsewhere; or a wave.
 type curve struct {
 	lines []line
-	// amplitude is 0 if there is no wave; peak is before the end of the period.
+	// amplitude is 0 if there is no wave; peak is less than the period.
 	amplitude, period, peak float64
 }
 
-// line goes straight from one multiplier to another. The last one may have no
-// end; then it is level.
-type line struct{ start, end, from, to float64 }
+// line goes straight from one multiplier to another. The last one may have no end; then it is
+// constant.
+type line struct{ start, end, startValue, endValue float64 }
 
-// curve checks p and returns what it describes. An error is a *ParamError.
+// curve checks p and returns its curve. An error is a *ParamError.
 func (p *Profile) curve() (curve, error) {
 	build, err := Profiles.Get("load profile", p.Type)
 	if err != nil {
@@ -77,17 +76,17 @@ func (p *Profile) curve() (curve, error) {
 		{"peak_time", "diurnal", p.PeakTime != nil},
 	} {
 		if field.given && p.Type != field.owner {
-			return curve{}, &ParamError{field.name, p.Type + " has none; " + field.owner + " has"}
+			return curve{}, &ParamError{field.name, "is not a field of " + p.Type + ", only of " + field.owner}
 		}
 	}
 	return build(p)
 }
 
-// levels checks the segments and returns them as level lines. They need ends if
-// ends says so.
-func (p *Profile) levels(ends bool) ([]line, error) {
+// levelLines checks the segments and returns them as constant lines. If needEnds, every segment
+// must have an end.
+func (p *Profile) levelLines(needEnds bool) ([]line, error) {
 	if len(p.Segments) == 0 {
-		return nil, &ParamError{"segments", "must be at least one for " + p.Type}
+		return nil, &ParamError{"segments", "must have at least one entry for " + p.Type}
 	}
 	var lines []line
 	for i, s := range p.Segments {
@@ -96,7 +95,7 @@ func (p *Profile) levels(ends bool) ([]line, error) {
 		}
 		last := i == len(p.Segments)-1
 		end := s.EndTime
-		if end == 0 && !ends && !last {
+		if end == 0 && !needEnds && !last {
 			end = p.Segments[i+1].StartTime
 		}
 		switch {
@@ -107,11 +106,13 @@ func (p *Profile) levels(ends bool) ([]line, error) {
 		case s.StartTime < 0 || s.StartTime > maxMicros:
 			return fail("start_time", "must be between 0 and %d µs, is %d", int64(maxMicros), s.StartTime)
 		case i > 0 && float64(s.StartTime) < lines[i-1].end:
-			return fail("start_time", "must not be before the end of the segment above (%.0f), is %d", lines[i-1].end, s.StartTime)
-		case end == 0 && ends:
+			return fail("start_time", "must not be before the end of the previous segment (%.0f), is %d",
+				lines[i-1].end, s.StartTime)
+		case end == 0 && needEnds:
 			return fail("end_time", "must be given for %s", p.Type)
 		case (end != 0 || !last) && (end <= s.StartTime || end > maxMicros):
-			return fail("end_time", "must be after start_time (%d) and at most %d µs, is %d", s.StartTime, int64(maxMicros), end)
+			return fail("end_time", "must be after start_time (%d) and at most %d µs, is %d", s.StartTime,
+				int64(maxMicros), end)
 		}
 		l := line{float64(s.StartTime), float64(end), *s.Multiplier, *s.Multiplier}
 		if end == 0 {
@@ -124,34 +125,35 @@ func (p *Profile) levels(ends bool) ([]line, error) {
 
 func (p *Profile) constant() (curve, error) {
 	if len(p.Segments) != 1 || p.Segments[0].StartTime != 0 || p.Segments[0].EndTime != 0 {
-		return curve{}, &ParamError{"segments", "must be one without start_time and end_time for constant"}
+		return curve{}, &ParamError{"segments", "must be one segment without start_time and end_time for constant"}
 	}
 	return p.steps()
 }
 
 func (p *Profile) steps() (curve, error) {
-	lines, err := p.levels(false)
+	lines, err := p.levelLines(false)
 	return curve{lines: lines}, err
 }
 
 func (p *Profile) ramps() (curve, error) {
-	lines, err := p.levels(true)
+	lines, err := p.levelLines(true)
 	for i := range lines {
-		lines[i].from = 1
+		lines[i].startValue = 1
 		if i > 0 && lines[i-1].end == lines[i].start {
-			lines[i].from = lines[i-1].to
+			lines[i].startValue = lines[i-1].endValue
 		}
 	}
 	return curve{lines: lines}, err
 }
 
 func (p *Profile) spikes() (curve, error) {
-	levels, err := p.levels(true)
+	levels, err := p.levelLines(true)
 	if err != nil {
 		return curve{}, err
 	}
 	if p.Recovery < 0 || p.Recovery > maxMicros {
-		return curve{}, &ParamError{"recovery", fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), p.Recovery)}
+		return curve{}, &ParamError{"recovery",
+			fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), p.Recovery)}
 	}
 	var lines []line
 	for i, l := range levels {
@@ -159,9 +161,10 @@ func (p *Profile) spikes() (curve, error) {
 		if p.Recovery == 0 {
 			continue
 		}
-		down := line{l.end, l.end + float64(p.Recovery), l.to, 1}
+		down := line{l.end, l.end + float64(p.Recovery), l.endValue, 1}
 		if i+1 < len(levels) && levels[i+1].start < down.end {
-			return curve{}, &ParamError{fmt.Sprintf("segments[%d].start_time", i+1), fmt.Sprintf("must not be before the recovery above ends (%.0f)", down.end)}
+			return curve{}, &ParamError{fmt.Sprintf("segments[%d].start_time", i+1),
+				fmt.Sprintf("must not be before the end of the previous recovery (%.0f)", down.end)}
 		}
 		lines = append(lines, down)
 	}
@@ -178,13 +181,15 @@ func (p *Profile) wave() (curve, error) {
 	}
 	switch {
 	case p.Segments != nil:
-		return curve{}, &ParamError{"segments", "diurnal has none"}
+		return curve{}, &ParamError{"segments", "is not a field of diurnal"}
 	case period < 1 || period > maxMicros:
-		return curve{}, &ParamError{"period", fmt.Sprintf("must be between 1 and %d µs, is %d", int64(maxMicros), period)}
+		return curve{}, &ParamError{"period",
+			fmt.Sprintf("must be between 1 and %d µs, is %d", int64(maxMicros), period)}
 	case !(p.Amplitude > 0 && p.Amplitude <= 1):
 		return curve{}, &ParamError{"amplitude", fmt.Sprintf("must be above 0 and at most 1, is %g", p.Amplitude)}
 	case peak < 0 || peak > maxMicros:
-		return curve{}, &ParamError{"peak_time", fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), peak)}
+		return curve{}, &ParamError{"peak_time",
+			fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), peak)}
 	}
 	return curve{amplitude: p.Amplitude, period: float64(period), peak: float64(peak % period)}, nil
 }

@@ -6,30 +6,29 @@ import (
 	"slices"
 )
 
-// Warp turns the time of an unchanging load into that of one that follows
-// profiles. Up to a time t, the former runs up to the area below the product of
-// the profiles from 0 to t. A process that runs in the former time and is shown
-// in the latter has its rate multiplied everywhere, and stays what it is: a
-// Poisson process remains one, gamma gaps stay as bursty as they are.
+// Warp maps the time of a constant load to that of a load with profiles: time us maps to the time t
+// at which the integral of the product of the profiles from 0 reaches us. The rate of a mapped
+// process is multiplied by the profiles, and its kind is preserved: a Poisson process remains one,
+// and gamma gaps stay as bursty as they are.
 //
-// It goes forward only: times that are asked for must not fall.
+// Calls of Time must not go back in time.
 type Warp struct {
-	pieces []piece
-	// at is the piece reached, passed the area before it, and low where in it the
-	// last time asked for lay.
-	at          int
-	passed, low float64
+	segments []segment
+	// current is the index of the segment reached, areaBefore the area before it, and lastOffset the
+	// offset in it of the last result.
+	current                int
+	areaBefore, lastOffset float64
 }
 
-// piece is a stretch of time in which one sum of terms holds.
-type piece struct {
-	start, length float64 // the last one's is infinite
+// segment is an interval in which one sum of terms applies.
+type segment struct {
+	start, length float64 // the last one is infinite
 	rate          []term
 	area          float64
 }
 
-// NewWarp checks the profiles, each of which may be nil, and returns their
-// product. An error is a *ParamError of the first that is at fault.
+// NewWarp checks the profiles, each of which may be nil, and returns their product. An error is a
+// *ParamError of the first invalid one.
 func NewWarp(profiles ...*Profile) (*Warp, error) {
 	var curves []curve
 	cuts := []float64{0}
@@ -53,48 +52,48 @@ func NewWarp(profiles ...*Profile) (*Warp, error) {
 	}
 	w := &Warp{}
 	for i, start := range cuts {
-		p := piece{start: start, length: math.Inf(1), rate: []term{{scale: 1}}}
+		p := segment{start: start, length: math.Inf(1), rate: []term{{scale: 1}}}
 		for _, c := range curves {
-			p.rate = product(p.rate, c.from(start))
+			p.rate = product(p.rate, c.termsFrom(start))
 		}
 		if i+1 < len(cuts) {
 			p.length = cuts[i+1] - start
 			p.area = area(p.rate, p.length)
-		} else if len(p.rate) > 0 { // behind the last line the mean is level, and above 0
+		} else if len(p.rate) > 0 { // after the last line the mean is constant, and above 0
 			p.area = math.Inf(1)
 		}
-		w.pieces = append(w.pieces, p)
+		w.segments = append(w.segments, p)
 	}
 	return w, nil
 }
 
-// Time returns when, in µs, the area below the profiles is that given, in µs;
-// +Inf if it never is.
+// Time returns when the area under the profiles reaches us; both are in µs. It returns +Inf if it
+// never does.
 func (w *Warp) Time(us float64) float64 {
-	for ; w.at < len(w.pieces); w.at++ {
-		p := &w.pieces[w.at]
-		if rest := us - w.passed; rest <= p.area {
-			w.low = p.reach(rest, w.low)
-			return p.start + w.low
+	for ; w.current < len(w.segments); w.current++ {
+		p := &w.segments[w.current]
+		if rest := us - w.areaBefore; rest <= p.area {
+			w.lastOffset = p.offsetOf(rest, w.lastOffset)
+			return p.start + w.lastOffset
 		}
-		w.passed += p.area
-		w.low = 0
+		w.areaBefore += p.area
+		w.lastOffset = 0
 	}
 	return math.Inf(1)
 }
 
-// In returns the arrivals of t in the time of w. Both are used up by it.
-func (t *Times) In(w *Warp) *Times {
+// Warped returns the arrivals of t in the time of w. It takes over both.
+func (t *Times) Warped(w *Warp) *Times {
 	return &Times{func(r *rand.Rand) float64 { return w.Time(t.next(r)) }}
 }
 
-// reach returns where in the piece the area from its start is that given, which
-// is not before low.
-func (p *piece) reach(want, low float64) float64 {
-	if want <= 0 { // as it is where nothing comes in the piece
+// offsetOf returns the offset in the segment at which the area from its start is want, at least
+// low.
+func (p *segment) offsetOf(want, low float64) float64 {
+	if want <= 0 { // no arrivals in the segment
 		return low
 	}
-	if level, slope, ok := p.straight(); ok {
+	if level, slope, ok := p.linear(); ok {
 		return min(max(2*want/(level+math.Sqrt(max(level*level+2*slope*want, 0))), low), p.length)
 	}
 	high := p.length
@@ -102,14 +101,14 @@ func (p *piece) reach(want, low float64) float64 {
 		for high = max(2*low, 1e6); area(p.rate, high) < want; high *= 2 {
 		}
 	}
-	return p.search(want, low, high)
+	return p.solve(want, low, high)
 }
 
-// straight reports whether the rate is a line: level at the start, and its slope.
-func (p *piece) straight() (level, slope float64, ok bool) {
+// linear reports whether the rate is a line, and returns its value at the start and its slope.
+func (p *segment) linear() (level, slope float64, ok bool) {
 	for _, t := range p.rate {
 		switch {
-		case t.turn != 0 || t.power > 1:
+		case t.frequency != 0 || t.power > 1:
 			return 0, 0, false
 		case t.power == 1:
 			slope += t.scale
@@ -120,10 +119,9 @@ func (p *piece) straight() (level, slope float64, ok bool) {
 	return level, slope, true
 }
 
-// search finds between low and high where the area is that given: by Newton's
-// method, and by halving where that leaves the bracket, until it is known to a
-// thousandth of a µs or as well as numbers go.
-func (p *piece) search(want, low, high float64) float64 {
+// solve finds the offset between low and high at which the area is want, with Newton's method, and
+// bisection where that leaves the bracket, to 0.001 µs or the precision of float64.
+func (p *segment) solve(want, low, high float64) float64 {
 	t := low
 	for high-low > 1e-3 {
 		miss := want - area(p.rate, t)
@@ -132,7 +130,7 @@ func (p *piece) search(want, low, high float64) float64 {
 		} else {
 			high = t
 		}
-		next := t + miss/at(p.rate, t)
+		next := t + miss/valueAt(p.rate, t)
 		if math.Abs(next-t) < 1e-4 && next >= low && next <= high {
 			return next
 		}

@@ -6,22 +6,22 @@ import (
 	"blis/pkg/des"
 )
 
-// Abort ends the request that Enqueue numbered s, and returns what it had. It
-// leaves at once if it holds no blocks or no step is in flight, else when that
-// ends. What it has in batches that were formed runs, and is lost.
+// Abort ends the request that Enqueue numbered s and returns its result. The request is dropped at
+// once if it holds no blocks or no step is in flight, else when the step ends. Its tokens in formed
+// batches are computed and discarded.
 func (e *Engine) Abort(s int32) (r Result, left bool) {
 	q := &e.seqs[s]
-	e.fruitless = 0
-	for _, b := range []*batch{e.current, e.ahead} {
-		e.withdraw(s, b)
+	e.tokenlessSteps = 0
+	for _, b := range []*batch{e.current, e.next} {
+		e.removeFromBatch(s, b)
 	}
-	if q.counting {
+	if q.onClock {
 		e.collect(q)
 	}
-	r = Result{Tag: q.tag, Generated: int(q.shown), Gaps: q.gaps}
-	q.gaps = Gaps{} // they are r's now
+	r = Result{Tag: q.tag, Generated: int(q.emitted), Gaps: q.gaps}
+	q.gaps = Gaps{} // r owns them now
 	if q.state == waiting {
-		e.unqueue(s)
+		e.dequeue(s)
 		e.drop(s)
 		return r, true
 	}
@@ -34,27 +34,27 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 	return r, true
 }
 
-// withdraw takes s from those that get a token when b ends.
-func (e *Engine) withdraw(s int32, b *batch) {
-	if e.awaits(&e.seqs[s], b) {
-		b.steady--
+// removeFromBatch removes s from the sequences that get a token when b ends.
+func (e *Engine) removeFromBatch(s int32, b *batch) {
+	if e.expectsToken(&e.seqs[s], b) {
+		b.decoding--
 	}
 	is := func(x int32) bool { return x == s }
-	b.last = slices.DeleteFunc(b.last, is)
-	b.tokens = slices.DeleteFunc(b.tokens, is)
+	b.finishing = slices.DeleteFunc(b.finishing, is)
+	b.individual = slices.DeleteFunc(b.individual, is)
 }
 
-// dropAborted lets the aborted sequences go, in the order of their aborts.
+// dropAborted removes the aborted sequences, in the order of their aborts.
 func (e *Engine) dropAborted() {
 	aborted := func(s int32) bool { return e.seqs[s].aborted }
-	e.singles = slices.DeleteFunc(e.singles, aborted)
-	e.endings = slices.DeleteFunc(e.endings, aborted)
-	e.steadies.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
+	e.individual = slices.DeleteFunc(e.individual, aborted)
+	e.finishing = slices.DeleteFunc(e.finishing, aborted)
+	e.decoding.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
 	for _, s := range e.aborted {
-		if e.seqs[s].state == steady {
-			e.unsteady(s)
+		if e.seqs[s].state == decoding {
+			e.materialize(s)
 		}
-		e.ends.Left = append(e.ends.Left, e.seqs[s].tag)
+		e.result.Aborted = append(e.result.Aborted, e.seqs[s].tag)
 		e.drop(s)
 	}
 	e.aborted = e.aborted[:0]

@@ -2,89 +2,89 @@ package engine
 
 import "fmt"
 
-// Check recounts what the engine keeps as sums and reports the first thing that
-// does not add up. It costs a look at every sequence.
+// Check recomputes the engine's running totals and returns the first mismatch. It visits every
+// sequence.
 func (e *Engine) Check() error {
 	if n := e.Running(); n > e.cfg.MaxNumSeqs {
-		return fmt.Errorf("engine: %d sequences run, at most %d may", n, e.cfg.MaxNumSeqs)
+		return fmt.Errorf("engine: %d sequences are running, the limit is %d", n, e.cfg.MaxNumSeqs)
 	}
 	for _, b := range e.batches() {
 		if n := b.Prefill + b.Decode; n > int64(e.cfg.MaxNumBatchedTokens) || n < 1 {
-			return fmt.Errorf("engine: a batch of %d tokens, at least 1 and at most %d may be", n, e.cfg.MaxNumBatchedTokens)
+			return fmt.Errorf("engine: a batch has %d tokens, must have 1 to %d", n, e.cfg.MaxNumBatchedTokens)
 		}
 	}
 	for i, w := range e.wait.heap {
 		q := &e.seqs[w.seq]
-		if q.state != waiting || int(q.place) != i {
-			return fmt.Errorf("engine: sequence %d is queued and runs, or is lost in the queue", w.seq)
+		if q.state != waiting || int(q.heapIndex) != i {
+			return fmt.Errorf("engine: sequence %d is queued while running, or has a wrong queue index", w.seq)
 		}
 		if i > 0 && w.before(&e.wait.heap[(i-1)/2]) {
 			return fmt.Errorf("engine: sequence %d is out of order in the queue", w.seq)
 		}
 	}
-	if err := e.checkSteady(); err != nil {
+	if err := e.checkDecoding(); err != nil {
 		return err
 	}
 	last := int64(-1)
-	for _, s := range e.singles {
+	for _, s := range e.individual {
 		q := &e.seqs[s]
-		if q.state != single || q.turn <= last {
+		if q.state != individual || q.admission <= last {
 			return fmt.Errorf("engine: sequence %d is out of order or not running", s)
 		}
-		last = q.turn
+		last = q.admission
 	}
-	for _, s := range e.endings {
-		if q := &e.seqs[s]; q.state != ending || q.generated != q.output {
-			return fmt.Errorf("engine: sequence %d is not ending: %d of %d tokens", s, q.generated, q.output)
+	for _, s := range e.finishing {
+		if q := &e.seqs[s]; q.state != finishing || q.generated != q.output {
+			return fmt.Errorf("engine: sequence %d is not finishing: it has %d of %d tokens", s, q.generated, q.output)
 		}
 	}
 	return e.cache.Check()
 }
 
-// batches are the one in flight and the one behind it.
+// batches returns the batch in flight and the one queued after it.
 func (e *Engine) batches() []*batch {
 	var list []*batch
 	if e.inFlight {
 		list = append(list, e.current)
 	}
-	if e.isQueued {
-		list = append(list, e.ahead)
+	if e.hasNext {
+		list = append(list, e.next)
 	}
 	return list
 }
 
-// checkSteady recounts the sums over steady sequences, and who of them waits
-// for a token.
-func (e *Engine) checkSteady() error {
+// checkDecoding recomputes the totals over decoding sequences, and how many of them expect a token.
+func (e *Engine) checkDecoding() error {
 	tick := e.cache.Ticks()
 	var context, clipped int64
-	for d := range e.steadies.All() {
+	for d := range e.decoding.All() {
 		q := &e.seqs[d.Slot]
-		gained := tick - q.since
+		gained := tick - q.startTick
 		context += int64(q.computed) + gained
 		clipped += e.window.clip(int64(q.computed) + gained)
-		if q.state != steady {
-			return fmt.Errorf("engine: sequence %d is not steady", d.Slot)
+		if q.state != decoding {
+			return fmt.Errorf("engine: sequence %d is not decoding", d.Slot)
 		}
 		if left := d.At - tick; left < 0 || int64(q.generated)+gained+left != int64(q.output) {
-			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.Slot, int64(q.generated)+gained, q.output, left)
+			return fmt.Errorf("engine: sequence %d has %d of %d tokens and is done in %d steps", d.Slot,
+				int64(q.generated)+gained, q.output, left)
 		}
 	}
-	if want := e.context + int64(e.steadies.Len())*tick; context != want {
-		return fmt.Errorf("engine: a context of %d tokens, %d counted", context, want)
+	if want := e.context + int64(e.decoding.Len())*tick; context != want {
+		return fmt.Errorf("engine: the decode context is %d tokens, the running total says %d", context, want)
 	}
 	if want := e.window.total(tick); clipped != want {
-		return fmt.Errorf("engine: a context of %d tokens within the window, %d counted", clipped, want)
+		return fmt.Errorf("engine: the window context is %d tokens, the running total says %d", clipped, want)
 	}
 	for _, b := range e.batches() {
 		await := 0
 		for s := range e.seqs {
-			if q := &e.seqs[s]; !q.aborted && e.awaits(q, b) {
+			if q := &e.seqs[s]; !q.aborted && e.expectsToken(q, b) {
 				await++
 			}
 		}
-		if await != b.steady {
-			return fmt.Errorf("engine: %d steady sequences wait for a token, %d counted", await, b.steady)
+		if await != b.decoding {
+			return fmt.Errorf("engine: %d decoding sequences expect a token, the batch says %d", await, b.decoding)
 		}
 	}
 	return nil

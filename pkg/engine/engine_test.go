@@ -11,9 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The rules of scheduling are held by TestReference, and by pkg/sim, which plays
-// random clusters against the same reference. Here is what can only be seen from
-// within.
+// The scheduling rules are tested by TestReference and by pkg/sim, which simulates random clusters
+// against the same reference. These tests cover what only the package itself can observe.
 
 func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
 	t.Helper()
@@ -33,8 +32,8 @@ func enqueue(e *Engine, tree *kv.Tree, tag int32, input, output int) int32 {
 	return e.Enqueue(Request{Tag: tag, Path: tree.Resolve(nil, nil, input, ""), Input: input, Output: output})
 }
 
-// step runs one whole step and returns what it did.
-func step(t *testing.T, e *Engine, now int64) (*Ends, int64) {
+// step runs one step and returns its result.
+func step(t *testing.T, e *Engine, now int64) (*StepResult, int64) {
 	t.Helper()
 	if ok, err := e.Start(now); !ok || err != nil {
 		t.Fatalf("at %d: started %v, %v", now, ok, err)
@@ -56,29 +55,31 @@ func TestOneRequest(t *testing.T) {
 	e, tree := newEngine(t, Config{MaxNumSeqs: 4, MaxNumBatchedTokens: 64, ChunkedPrefill: true, KeepGaps: true}, 10)
 	enqueue(e, tree, 7, 20, 3)
 	ends, now := step(t, e, 1000)
-	if now != 1300 || !slices.Equal(ends.First, []int32{7}) || ends.Steady != 0 {
+	if now != 1300 || !slices.Equal(ends.First, []int32{7}) || ends.Decoding != 0 {
 		t.Fatalf("prefill ended at %d with %+v", now, ends)
 	}
-	if ends, now = step(t, e, now); now != 1401 || ends.Steady != 1 || ends.Gap != 101 || len(ends.Done) != 0 {
+	if ends, now = step(t, e, now); now != 1401 || ends.Decoding != 1 || ends.DecodeGap != 101 || len(ends.Done) != 0 {
 		t.Fatalf("decode ended at %d with %+v", now, ends)
 	}
 	ends, now = step(t, e, now)
 	if now != 1502 || len(ends.Done) != 1 {
 		t.Fatalf("decode ended at %d with %+v", now, ends)
 	}
-	if d := ends.Done[0]; d.Tag != 7 || d.Generated != 3 || d.Gaps.Max != 101 || !slices.Equal(d.Gaps.List, [][2]int64{{101, 2}}) {
+	if d := ends.Done[0]; d.Tag != 7 || d.Generated != 3 || d.Gaps.Max != 101 ||
+		!slices.Equal(d.Gaps.List, [][2]int64{{101, 2}}) {
 		t.Errorf("done %+v", d)
 	}
 	if ok, err := e.Start(now); ok || err != nil || e.Cache().Free() != 10 {
 		t.Errorf("started %v, %v with %d of 10 blocks free", ok, err, e.Cache().Free())
 	}
-	if s := e.Stats(); s.Steps != 3 || s.BusyUS != 502 || s.PrefillTokens != 20 || s.DecodeTokens != 2 || s.BlockUS != 2*502 {
+	if s := e.Stats(); s.Steps != 3 || s.BusyUS != 502 || s.PrefillTokens != 20 || s.DecodeTokens != 2 ||
+		s.BlockUS != 2*502 {
 		t.Errorf("stats %+v", s)
 	}
 }
 
-// TestSteadyStepsDoNotAllocate: nor do they look at their sequences.
-func TestSteadyStepsDoNotAllocate(t *testing.T) {
+// TestDecodeStepsDoNotAllocate runs steps of 64 decoding sequences.
+func TestDecodeStepsDoNotAllocate(t *testing.T) {
 	e, tree := newEngine(t, Config{MaxNumSeqs: 64, MaxNumBatchedTokens: 4096, ChunkedPrefill: true}, 10000)
 	for i := range int32(64) {
 		enqueue(e, tree, i, 32, 2000)
@@ -97,15 +98,16 @@ func TestSteadyStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestQueueDoesNotAllocate: once it has been as long, entering it and leaving it
-// from anywhere is free.
+// TestQueueDoesNotAllocate enqueues and aborts in different orders, in a queue that has had this
+// length before.
 func TestQueueDoesNotAllocate(t *testing.T) {
 	e, tree := newEngine(t, Config{MaxNumSeqs: 1, MaxNumBatchedTokens: 64}, 10)
 	path := tree.Resolve(nil, nil, 20, "")
 	numbers := make([]int32, 100)
 	if n := testing.AllocsPerRun(100, func() {
 		for i := range numbers {
-			numbers[i] = e.Enqueue(Request{Tag: int32(i), Path: path, Input: 20, Output: 1, Order: float64(i * 37 % 10)})
+			numbers[i] = e.Enqueue(Request{Tag: int32(i), Path: path, Input: 20, Output: 1,
+				Order: float64(i * 37 % 10)})
 		}
 		if err := e.Check(); err != nil {
 			t.Fatal(err)
@@ -116,25 +118,24 @@ func TestQueueDoesNotAllocate(t *testing.T) {
 			}
 		}
 	}); n != 0 || e.Waiting() != 0 {
-		t.Errorf("%v allocations for a hundred requests, of which %d are left", n, e.Waiting())
+		t.Errorf("%v allocations for 100 requests, %d are still waiting", n, e.Waiting())
 	}
 }
 
-// TestStuck: a request that can never fit is named, not waited for.
-func TestStuck(t *testing.T) {
+// TestRequestThatCannotFitIsReported expects an error that names the request.
+func TestRequestThatCannotFitIsReported(t *testing.T) {
 	e, tree := newEngine(t, Config{MaxNumSeqs: 4, MaxNumBatchedTokens: 64}, 2)
 	enqueue(e, tree, 3, 40, 1) // three blocks
 	_, err := e.Start(0)
-	if stuck := new(StuckError); !errors.As(err, &stuck) || stuck.Tag != 3 {
+	if target := new(NoProgressError); !errors.As(err, &target) || target.Tag != 3 {
 		t.Errorf("error %v, want one that names request 3", err)
 	}
 }
 
-// TestLongestGap: the log finds the longest step since a tick, whatever order
-// the steps came in.
+// TestLongestGap expects the longest step since each tick, in any order of step lengths.
 func TestLongestGap(t *testing.T) {
 	gaps := []int64{5, 9, 3, 7, 7, 2, 8, 1}
-	short, long := gapLog{limit: minLog}, gapLog{limit: minLog, keep: true}
+	short, long := gapLog{limit: minGapLog}, gapLog{limit: minGapLog, keep: true}
 	for i, g := range gaps {
 		short.add(int64(i+1), g)
 		long.add(int64(i+1), g)
@@ -147,21 +148,23 @@ func TestLongestGap(t *testing.T) {
 			}
 		}
 	}
-	long.forget(5)
+	long.trim(5)
 	var g Gaps
 	long.collect(&g, 5, 8)
 	if !slices.Equal(g.List, [][2]int64{{2, 1}, {8, 1}, {1, 1}}) {
-		t.Errorf("after forgetting: %v", g.List)
+		t.Errorf("after trimming: %v", g.List)
 	}
 }
 
-// TestForgetting: a log of gaps that is cleared all the time gives the same gaps
-// as one that never is.
-func TestForgetting(t *testing.T) {
+// TestTrimmedGapLogGivesSameGaps compares a log that is trimmed at every step with one that is
+// never trimmed.
+func TestTrimmedGapLogGivesSameGaps(t *testing.T) {
 	for _, async := range []bool{false, true} {
-		play := func(least int) (all []Result) {
-			e, tree := newEngine(t, Config{MaxNumSeqs: 8, MaxNumBatchedTokens: 40, ChunkedPrefill: true, AsyncScheduling: async, KeepGaps: true}, 60)
-			e.log.limit, e.log.least = least, least
+		run := func(limit int) (all []Result) {
+			cfg := Config{MaxNumSeqs: 8, MaxNumBatchedTokens: 40, ChunkedPrefill: true, AsyncScheduling: async,
+				KeepGaps: true}
+			e, tree := newEngine(t, cfg, 60)
+			e.log.limit, e.log.minLimit = limit, limit
 			now := int64(0)
 			for i := range int32(40) {
 				enqueue(e, tree, i, 10+int(i)%7*9, 1+int(i)*5%37)
@@ -182,7 +185,7 @@ func TestForgetting(t *testing.T) {
 			}
 			return all
 		}
-		if diff := cmp.Diff(play(1<<20), play(2)); diff != "" {
+		if diff := cmp.Diff(run(1<<20), run(2)); diff != "" {
 			t.Errorf("async %v: with a short log (+):\n%s", async, diff)
 		}
 	}

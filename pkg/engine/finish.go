@@ -6,77 +6,77 @@ import (
 	"blis/pkg/des"
 )
 
-// Finish ends the step in flight at time now, its End. The result is valid
-// until the next Finish.
-func (e *Engine) Finish(now des.Time) (*Ends, error) {
+// Finish ends the step in flight at time now, its End. The result is valid until the next Finish.
+func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	b := e.current
 	e.inFlight = false
 	e.account(now)
 	e.stats.Steps++
 	e.stats.PrefillTokens += b.Prefill
 	e.stats.DecodeTokens += b.Decode
-	e.ends = Ends{First: e.ends.First[:0], Done: e.ends.Done[:0], Left: e.ends.Left[:0], Gaps: e.ends.Gaps[:0]}
+	e.result = StepResult{First: e.result.First[:0], Done: e.result.Done[:0], Aborted: e.result.Aborted[:0],
+		Gaps: e.result.Gaps[:0]}
 	e.finished = e.finished[:0]
-	last := e.seen
-	e.seen = max(last+1, now+e.model.Output(b.Decode))
-	e.ends.Seen = e.seen
+	last := e.deliveredAt
+	e.deliveredAt = max(last+1, now+e.model.Output(b.Decode))
+	e.result.DeliveredAt = e.deliveredAt
 	if b.ticked {
-		e.shown = b.tick
-		e.ends.Steady, e.ends.Gap = b.steady, e.seen-last
-		e.log.add(b.tick, e.ends.Gap)
+		e.emittedTick = b.tick
+		e.result.Decoding, e.result.DecodeGap = b.decoding, e.deliveredAt-last
+		e.log.add(b.tick, e.result.DecodeGap)
 	}
-	for _, s := range b.last {
+	for _, s := range b.finishing {
 		q := &e.seqs[s]
 		e.collect(q)
-		e.show(s, q)
+		e.emit(s, q)
 	}
-	for _, s := range b.tokens {
+	for _, s := range b.individual {
 		q := &e.seqs[s]
-		if q.shown == 0 {
-			e.ends.First = append(e.ends.First, q.tag)
+		if q.emitted == 0 {
+			e.result.First = append(e.result.First, q.tag)
 		} else {
-			gap := e.seen - q.lastToken
-			e.ends.Gaps = append(e.ends.Gaps, gap)
+			gap := e.deliveredAt - q.lastTokenAt
+			e.result.Gaps = append(e.result.Gaps, gap)
 			q.gaps.add(gap, 1, e.cfg.KeepGaps)
 		}
-		q.shown++
-		q.lastToken = e.seen
-		e.show(s, q)
+		q.emitted++
+		q.lastTokenAt = e.deliveredAt
+		e.emit(s, q)
 	}
 	if e.log.full() {
-		e.log.forget(e.oldest())
+		e.log.trim(e.oldestNeededTick())
 	}
 	e.dropFinished()
 	if len(e.aborted) > 0 {
 		e.dropAborted()
 	}
-	return &e.ends, e.watch()
+	return &e.result, e.checkProgress()
 }
 
-// show notes that the newest token of s has appeared: others can now find the
-// block that it completed the knowledge of.
-func (e *Engine) show(s int32, q *sequence) {
+// emit records that the newest token of s was emitted. Other sequences can now find the block that
+// it completes.
+func (e *Engine) emit(s int32, q *sequence) {
 	if q.state != waiting && e.cfg.AsyncScheduling {
-		e.cache.Know(q.kv, int(q.input+q.shown-1))
+		e.cache.Publish(q.kv, int(q.input+q.emitted-1))
 	}
-	if q.shown == q.output {
+	if q.emitted == q.output {
 		e.finished = append(e.finished, s)
 	}
 }
 
-// dropFinished lets those go that have all their output, in order of admission.
+// dropFinished removes the sequences that have all their output, in order of admission.
 func (e *Engine) dropFinished() {
 	if len(e.finished) == 0 {
 		return
 	}
-	e.sortByTurn(e.finished)
-	e.endings = slices.DeleteFunc(e.endings, func(s int32) bool { return e.seqs[s].shown == e.seqs[s].output })
+	e.sortByAdmission(e.finished)
+	e.finishing = slices.DeleteFunc(e.finishing, func(s int32) bool { return e.seqs[s].emitted == e.seqs[s].output })
 	for _, s := range e.finished {
 		q := &e.seqs[s]
-		if q.state == waiting { // preempted when its last token was in flight
-			e.unqueue(s)
+		if q.state == waiting { // preempted while its last token was in flight
+			e.dequeue(s)
 		}
-		e.ends.Done = append(e.ends.Done, Result{Tag: q.tag, Generated: int(q.output), Gaps: q.gaps})
+		e.result.Done = append(e.result.Done, Result{Tag: q.tag, Generated: int(q.output), Gaps: q.gaps})
 		e.drop(s)
 	}
 }
@@ -88,16 +88,16 @@ func (e *Engine) drop(s int32) {
 	e.spare = append(e.spare, s)
 }
 
-// watch stops a replica that computes for ever without a token: one sequence
-// needs at most a step for each token that the cache has room for, and a few may
-// have to give way before.
-func (e *Engine) watch() error {
-	if e.ends.Steady+len(e.ends.First)+len(e.ends.Gaps) > 0 {
-		e.fruitless = 0
+// checkProgress reports a replica that computes forever without emitting a token. One sequence
+// needs at most a step for each token that the cache can hold, plus a few for sequences preempted
+// first.
+func (e *Engine) checkProgress() error {
+	if e.result.Decoding+len(e.result.First)+len(e.result.Gaps) > 0 {
+		e.tokenlessSteps = 0
 		return nil
 	}
-	if e.fruitless++; e.fruitless > e.patience {
-		return e.stuck("computes without end and no token appears")
+	if e.tokenlessSteps++; e.tokenlessSteps > e.stallLimit {
+		return e.noProgress("computes forever without emitting a token")
 	}
 	return nil
 }

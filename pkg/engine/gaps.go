@@ -9,9 +9,9 @@ import (
 
 // Gaps are the times between a request's tokens, in µs.
 type Gaps struct {
-	// Max is the longest, 0 if there was none.
+	// Max is the longest gap, 0 if there is none.
 	Max des.Time
-	// List holds every gap in order, equal neighbours once with their number.
+	// List holds every gap in order as pairs of length and count; equal neighbors are merged.
 	List [][2]int64
 }
 
@@ -27,31 +27,29 @@ func (g *Gaps) add(gap des.Time, n int64, keep bool) {
 	}
 }
 
-// gapLog remembers the length of steady steps, so that the gaps of a sequence
-// that was steady from one tick to another are found without visiting it at
-// each.
+// gapLog records the gaps of decode steps, so that the gaps of a sequence that decoded from one
+// tick to another are found without visiting it at each tick.
 type gapLog struct {
 	keep bool
-	// peaks are the steps that no later one was longer than: the first of them
-	// behind a tick is the longest since.
+	// peaks holds the steps that no later step exceeds: the first one after a tick is the longest since
+	// then.
 	peaks []tickGap
-	// all are all steps, from tick first on; only where keep.
+	// all holds all steps from tick first on; empty unless keep.
 	all   []des.Time
 	first int64
-	// limit is how many of them there are when it is asked which are needed, at
-	// least least.
-	limit, least int
+	// The log is trimmed when it has more than limit steps; limit is at least minLimit.
+	limit, minLimit int
 }
 
-// minLog is how many steps are kept before it is asked which are needed.
-const minLog = 1 << 12
+// minGapLog is the number of steps that are logged before the first trim.
+const minGapLog = 1 << 12
 
 type tickGap struct {
 	tick int64
 	gap  des.Time
 }
 
-// add notes that the step that ended tick was gap long.
+// add records that the step that ended at tick had this gap.
 func (l *gapLog) add(tick int64, gap des.Time) {
 	n := len(l.peaks)
 	for n > 0 && l.peaks[n-1].gap <= gap {
@@ -66,8 +64,7 @@ func (l *gapLog) add(tick int64, gap des.Time) {
 	}
 }
 
-// collect adds to g the gaps of the ticks after since up to last, which is the
-// newest there is.
+// collect adds to g the gaps of the ticks after since up to last, the newest one.
 func (l *gapLog) collect(g *Gaps, since, last int64) {
 	if last <= since {
 		return
@@ -82,15 +79,14 @@ func (l *gapLog) collect(g *Gaps, since, last int64) {
 	g.Max = max(g.Max, l.peaks[i].gap)
 }
 
-// full reports whether it is time to forget.
+// full reports whether the log should be trimmed.
 func (l *gapLog) full() bool { return len(l.all) > l.limit }
 
-// forget drops what no steady sequence needs, those being steady since tick
-// since or later.
-func (l *gapLog) forget(since int64) {
+// trim drops the steps up to tick since, which no decoding sequence needs.
+func (l *gapLog) trim(since int64) {
 	if drop := since + 1 - l.first; drop > 0 && int64(len(l.all)) >= drop {
 		l.all = slices.Delete(l.all, 0, int(drop))
 		l.first += drop
 	}
-	l.limit = max(l.least, 2*len(l.all))
+	l.limit = max(l.minLimit, 2*len(l.all))
 }

@@ -1,10 +1,10 @@
 package engine
 
-// The wait queue is a binary heap of those who wait: the lowest order first,
-// among equals by rank, which counts up for those that enter and down for those
-// that come back from being preempted, so that these are first.
+// The wait queue is a binary heap, lowest order first and, among equals, lowest rank first. Ranks
+// count up for requests that enter and down for preempted ones that return, which are therefore
+// first.
 
-// waiter is a place in the wait queue.
+// waiter is an entry of the wait queue.
 type waiter struct {
 	order float64
 	rank  int64
@@ -15,14 +15,13 @@ func (w *waiter) before(v *waiter) bool {
 	return w.order < v.order || w.order == v.order && w.rank < v.rank
 }
 
-// waitQueue keeps for each sequence, by its place in the heap, where it waits.
+// waitQueue is the heap; sequence.heapIndex is the index of a sequence in it.
 type waitQueue struct {
 	heap        []waiter
-	last, first int64 // ranks given
+	last, first int64 // ranks assigned
 }
 
-// Enqueue puts a request into the wait queue and returns the number by which
-// Abort knows it.
+// Enqueue adds a request to the wait queue and returns the number that Abort takes.
 func (e *Engine) Enqueue(r Request) int32 {
 	var s int32
 	if last := len(e.spare) - 1; last >= 0 {
@@ -32,14 +31,15 @@ func (e *Engine) Enqueue(r Request) int32 {
 		s = int32(len(e.seqs))
 		e.seqs = append(e.seqs, sequence{})
 	}
-	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path), input: int32(r.Input), output: int32(r.Output), order: r.Order}
+	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path), input: int32(r.Input), output: int32(r.Output),
+		order: r.Order}
 	e.wait.last++
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s
 }
 
-// putBack puts a preempted sequence before its equals in the wait queue.
-func (e *Engine) putBack(s int32) {
+// requeue puts a preempted sequence ahead of its equals in the wait queue.
+func (e *Engine) requeue(s int32) {
 	e.wait.first--
 	e.push(waiter{e.seqs[s].order, e.wait.first, s})
 }
@@ -47,14 +47,14 @@ func (e *Engine) putBack(s int32) {
 func (e *Engine) push(w waiter) {
 	q := &e.wait
 	q.heap = append(q.heap, w)
-	e.rise(len(q.heap)-1, w)
+	e.siftUp(len(q.heap)-1, w)
 	e.stats.PeakWaiting = max(e.stats.PeakWaiting, len(q.heap))
 }
 
-// unqueue takes a sequence out, wherever it is.
-func (e *Engine) unqueue(s int32) {
+// dequeue removes a sequence from anywhere in the queue.
+func (e *Engine) dequeue(s int32) {
 	q := &e.wait
-	i := int(e.seqs[s].place)
+	i := int(e.seqs[s].heapIndex)
 	last := len(q.heap) - 1
 	w := q.heap[last]
 	q.heap = q.heap[:last]
@@ -62,14 +62,14 @@ func (e *Engine) unqueue(s int32) {
 		return
 	}
 	if i > 0 && w.before(&q.heap[(i-1)/2]) {
-		e.rise(i, w)
+		e.siftUp(i, w)
 	} else {
-		e.sink(i, w)
+		e.siftDown(i, w)
 	}
 }
 
-// rise puts w at place i, which is free, or higher.
-func (e *Engine) rise(i int, w waiter) {
+// siftUp places w at index i, which is free, or nearer the root.
+func (e *Engine) siftUp(i int, w waiter) {
 	h := e.wait.heap
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -77,15 +77,15 @@ func (e *Engine) rise(i int, w waiter) {
 			break
 		}
 		h[i] = h[parent]
-		e.seqs[h[i].seq].place = int32(i)
+		e.seqs[h[i].seq].heapIndex = int32(i)
 		i = parent
 	}
 	h[i] = w
-	e.seqs[w.seq].place = int32(i)
+	e.seqs[w.seq].heapIndex = int32(i)
 }
 
-// sink puts w at place i, which is free, or lower.
-func (e *Engine) sink(i int, w waiter) {
+// siftDown places w at index i, which is free, or farther from the root.
+func (e *Engine) siftDown(i int, w waiter) {
 	h := e.wait.heap
 	for {
 		child := 2*i + 1
@@ -99,9 +99,9 @@ func (e *Engine) sink(i int, w waiter) {
 			break
 		}
 		h[i] = h[child]
-		e.seqs[h[i].seq].place = int32(i)
+		e.seqs[h[i].seq].heapIndex = int32(i)
 		i = child
 	}
 	h[i] = w
-	e.seqs[w.seq].place = int32(i)
+	e.seqs[w.seq].heapIndex = int32(i)
 }

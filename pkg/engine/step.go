@@ -8,46 +8,46 @@ import (
 	"blis/pkg/des"
 )
 
-// Start starts a step at time now: of the batch that was formed ahead, or of
-// one that it forms. With asynchronous scheduling it then forms the next one.
-// It returns false if there is nothing to do, and fails when no sequence can
-// make progress, which is a bug.
+// Start starts a step at time now, with the batch that was formed ahead or a new one. With
+// asynchronous scheduling it then forms the next batch. It returns false if there is nothing to do,
+// and an error if no sequence can make progress, which is a bug.
 func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
-	if e.isQueued {
-		e.current, e.ahead, e.isQueued = e.ahead, e.current, false
+	if e.hasNext {
+		e.current, e.next, e.hasNext = e.next, e.current, false
 	} else {
 		if e.Running()+e.Waiting() == 0 {
 			return false, nil
 		}
-		// Who preempts itself may leave the batch empty. The next one is formed at
-		// once, as vLLM's scheduler is asked again at once.
-		e.thrown = e.thrown[:0]
+		// A sequence that preempts itself may leave the batch empty. The next batch is formed at once, as
+		// vLLM calls its scheduler again at once.
+		e.earlierPreempted = e.earlierPreempted[:0]
 		for !e.form(e.current) {
 			if len(e.current.Preempted) == 0 {
-				return false, e.stuck("schedules nothing")
+				return false, e.noProgress("cannot schedule any request")
 			}
-			e.thrown = append(e.thrown, e.current.Preempted...)
+			e.earlierPreempted = append(e.earlierPreempted, e.current.Preempted...)
 			e.formed = e.formed[:0]
 		}
-		e.current.Preempted = append(e.current.Preempted, e.thrown...)
+		e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
 	}
 	e.inFlight = true
 	e.current.Start, e.current.End = now, now+e.current.length
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
-		e.isQueued = e.form(e.ahead)
+		e.hasNext = e.form(e.next)
 	}
 	e.used = e.cache.Total() - e.cache.Free()
 	return true, nil
 }
 
-// form makes b a batch and reports whether there is anything in it.
-// From then on the sequences count as if it had run.
+// form fills b and reports whether it holds any tokens. The sequences' counts then assume that it
+// has run.
 func (e *Engine) form(b *batch) bool {
-	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]}, last: b.last[:0], tokens: b.tokens[:0]}
+	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]},
+		finishing: b.finishing[:0], individual: b.individual[:0]}
 	budget := e.cfg.MaxNumBatchedTokens
-	if !e.runTogether(b, &budget) {
-		e.runOneByOne(b, &budget)
+	if !e.scheduleRunning(b, &budget) {
+		e.scheduleInOrder(b, &budget)
 	}
 	if len(b.Preempted) == 0 {
 		e.admit(b, &budget)
@@ -66,8 +66,7 @@ func (e *Engine) form(b *batch) bool {
 	return true
 }
 
-// Stop accounts for the part of a step in flight that lies before now, where a
-// simulation ends.
+// Stop accounts for the part of a step in flight before now, the end of the simulation.
 func (e *Engine) Stop(now des.Time) {
 	if e.inFlight {
 		e.account(now)
@@ -80,41 +79,41 @@ func (e *Engine) account(now des.Time) {
 	e.stats.BlockUS += float64(d) * float64(e.used)
 }
 
-// want returns how many tokens q still has to compute. The last one that it
-// generates is never computed.
-func (q *sequence) want() int32 {
+// remaining returns how many tokens q still has to compute. The last token that it generates is
+// never computed.
+func (q *sequence) remaining() int32 {
 	if q.generated == q.output {
 		return 0
 	}
 	return q.input + q.generated - q.computed
 }
 
-// known returns how many of the first upto tokens of q have appeared.
-func (q *sequence) known(upto int) int { return min(upto, int(q.input+q.shown)) }
+// visible returns how many of the first upto tokens of q clients have.
+func (q *sequence) visible(upto int) int { return min(upto, int(q.input+q.emitted)) }
 
-// runTogether schedules what runs: the steady sequences as one, the singles in
-// turn. It does nothing and returns false where the order of admission would
-// decide who gets tokens or blocks.
-func (e *Engine) runTogether(b *batch, budget *int) bool {
-	left := *budget - e.steadies.Len()
+// scheduleRunning schedules the running sequences: the decoding ones as a group, the individual
+// ones in turn. It does nothing and returns false where the order of admission decides who gets
+// tokens or blocks.
+func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
+	left := *budget - e.decoding.Len()
 	need := 0
 	if left < 0 {
 		return false
 	}
-	if e.steadies.Len() > 0 {
+	if e.decoding.Len() > 0 {
 		need = e.cache.TickNeed()
 	}
 	before := left
-	for _, s := range e.singles {
+	for _, s := range e.individual {
 		q := &e.seqs[s]
-		n := e.capped(int(q.want()))
+		n := e.limitChunk(int(q.remaining()))
 		if n > left {
-			if q.turn < e.newest {
+			if q.admission < e.newestDecoding {
 				return false
 			}
 			n = left
 		}
-		if n > 0 && e.cache.Writing(q.kv) {
+		if n > 0 && e.cache.DependsOnGrowing(q.kv) {
 			return false
 		}
 		need += e.cache.Missing(q.kv, int(q.computed)+n)
@@ -123,18 +122,18 @@ func (e *Engine) runTogether(b *batch, budget *int) bool {
 	if need > e.cache.Free() {
 		return false
 	}
-	if e.steadies.Len() > 0 {
-		b.ticked, b.steady = true, e.steadies.Len()
-		b.Decode = int64(b.steady)
+	if e.decoding.Len() > 0 {
+		b.ticked, b.decoding = true, e.decoding.Len()
+		b.Decode = int64(b.decoding)
 		b.Context = e.context + b.Decode*e.cache.Ticks()
 		b.WindowContext = e.window.total(e.cache.Ticks())
 		e.cache.Tick()
 		b.tick = e.cache.Ticks()
 		e.window.advance(b.tick)
 	}
-	for _, s := range e.singles {
+	for _, s := range e.individual {
 		q := &e.seqs[s]
-		n := min(e.capped(int(q.want())), before)
+		n := min(e.limitChunk(int(q.remaining())), before)
 		before -= n
 		e.extend(b, q, n)
 	}
@@ -142,39 +141,37 @@ func (e *Engine) runTogether(b *batch, budget *int) bool {
 	return true
 }
 
-// capped applies the long-prefill threshold.
-func (e *Engine) capped(n int) int {
+// limitChunk applies the long-prefill threshold.
+func (e *Engine) limitChunk(n int) int {
 	if t := e.cfg.LongPrefillTokenThreshold; 0 < t && t < n {
 		return t
 	}
 	return n
 }
 
-// extend lets q compute n tokens in b; it returns false if there are too few
-// free blocks.
+// extend schedules n tokens of q in b; it returns false if there are too few free blocks.
 func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 	if n == 0 {
 		return true
 	}
 	upto := int(q.computed) + n
-	if !e.cache.Extend(q.kv, upto, q.known(upto)) {
+	if !e.cache.Extend(q.kv, upto, q.visible(upto)) {
 		return false
 	}
 	e.compute(b, q, n)
 	return true
 }
 
-// compute counts n tokens of q, which has the blocks for them, in b.
+// compute counts n tokens of q, which has blocks for them, in b.
 func (e *Engine) compute(b *batch, q *sequence, n int) {
 	e.add(b, q, int64(n), 1)
 	q.computed += int32(n)
 }
 
-// add adds to the sums of b what n tokens of q come to, or takes it away if sign
-// is -1.
+// add adds n tokens of q to the totals of b, or subtracts them if sign is -1.
 func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 	c := int64(q.computed)
-	if q.generated > 0 && q.want() == 1 {
+	if q.generated > 0 && q.remaining() == 1 {
 		b.Decode += sign
 		b.Context += sign * c
 		b.WindowContext += sign * e.window.clip(c)
@@ -182,28 +179,28 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 	}
 	b.Prefill += sign * n
 	b.Chunks += sign
-	b.Past += sign * c
+	b.PriorContext += sign * c
 	b.Pairs += sign * (n*c + n*(n+1)/2)
-	b.WindowPast += sign * e.window.clip(c)
+	b.WindowPriorContext += sign * e.window.clip(c)
 	b.WindowPairs += sign * e.window.pairs(c, n)
 }
 
-// runOneByOne schedules what runs, sequence by sequence in order of admission,
-// preempting where blocks run out. A victim that had its turn leaves the batch,
-// but for the hashes of blocks that it filled; who comes next has its turn all the
-// same, which vLLM skips where the victim had nothing left to compute.
-func (e *Engine) runOneByOne(b *batch, budget *int) {
-	e.settleAll()
-	e.parts = e.parts[:0]
-	for i := 0; i < len(e.singles) && *budget > 0; i++ {
-		q := &e.seqs[e.singles[i]]
-		n := min(e.capped(int(q.want())), *budget)
+// scheduleInOrder schedules the running sequences one by one in order of admission and preempts
+// where blocks run out. A victim that was already scheduled leaves the batch, except for the hashes
+// of blocks that it filled. The sequence after it is still scheduled; vLLM skips it if the victim
+// had nothing left to compute.
+func (e *Engine) scheduleInOrder(b *batch, budget *int) {
+	e.materializeAll()
+	e.scheduled = e.scheduled[:0]
+	for i := 0; i < len(e.individual) && *budget > 0; i++ {
+		q := &e.seqs[e.individual[i]]
+		n := min(e.limitChunk(int(q.remaining())), *budget)
 		for !e.extend(b, q, n) {
 			at := e.victim()
-			if at < i { // it had its turn before, and gives back what it got
-				back := e.parts[at]
-				e.parts = slices.Delete(e.parts, at, at+1)
-				e.undo(b, &e.seqs[e.singles[at]], back)
+			if at < i { // already scheduled: it returns its tokens
+				back := e.scheduled[at]
+				e.scheduled = slices.Delete(e.scheduled, at, at+1)
+				e.undo(b, &e.seqs[e.individual[at]], back)
 				*budget += back
 			}
 			e.preempt(b, at)
@@ -214,12 +211,12 @@ func (e *Engine) runOneByOne(b *batch, budget *int) {
 				i--
 			}
 		}
-		e.parts = append(e.parts, n)
+		e.scheduled = append(e.scheduled, n)
 		*budget -= n
 	}
 }
 
-// undo takes n tokens of q out of b again.
+// undo removes n tokens of q from b.
 func (e *Engine) undo(b *batch, q *sequence, n int) {
 	q.computed -= int32(n)
 	if n > 0 {
@@ -227,67 +224,66 @@ func (e *Engine) undo(b *batch, q *sequence, n int) {
 	}
 }
 
-// victim is the place in singles of the sequence that is preempted next.
+// victim returns the index in individual of the next sequence to preempt.
 func (e *Engine) victim() int {
-	last := len(e.singles) - 1
-	if e.cfg.Victim == nil {
+	last := len(e.individual) - 1
+	if e.cfg.PreemptionScore == nil {
 		return last
 	}
 	best, most := last, math.Inf(-1)
 	for i := last; i >= 0; i-- {
-		q := &e.seqs[e.singles[i]]
-		if q.counting { // its last token is in flight, those before are not counted yet
+		q := &e.seqs[e.individual[i]]
+		if q.onClock { // its last token is in flight, the earlier ones are not counted yet
 			e.collect(q)
 		}
-		p := Progress{Generated: int(q.shown), Computed: int(q.computed), Blocks: e.cache.Holds(q.kv)}
-		if v := e.cfg.Victim(q.tag, p); v > most {
+		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.Holds(q.kv)}
+		if v := e.cfg.PreemptionScore(q.tag, p); v > most {
 			best, most = i, v
 		}
 	}
 	return best
 }
 
-// preempt throws the running sequence at a place in singles back into the wait
-// queue. A token of it in an earlier batch still appears.
+// preempt moves the individual sequence at index at back to the wait queue. Its token in an earlier
+// batch is still emitted.
 func (e *Engine) preempt(b *batch, at int) {
-	s := e.singles[at]
+	s := e.individual[at]
 	q := &e.seqs[s]
 	e.cache.Release(q.kv)
 	q.computed, q.state = 0, waiting
-	e.singles = slices.Delete(e.singles, at, at+1)
-	e.putBack(s)
+	e.individual = slices.Delete(e.individual, at, at+1)
+	e.requeue(s)
 	b.Preempted = append(b.Preempted, q.tag)
 	e.stats.Preemptions++
 }
 
-// admit schedules waiting requests in queue order until the first that does not
-// fit.
+// admit schedules waiting requests in queue order up to the first that does not fit.
 func (e *Engine) admit(b *batch, budget *int) {
 	for *budget > 0 && e.Waiting() > 0 && e.Running() < e.cfg.MaxNumSeqs {
 		s := e.wait.heap[0].seq
 		q := &e.seqs[s]
 		tokens := int(q.input + q.generated)
 		cached := e.cache.Lookup(q.kv, tokens-1)
-		n := e.capped(tokens - cached)
+		n := e.limitChunk(tokens - cached)
 		if n > *budget && !e.cfg.ChunkedPrefill {
 			return
 		}
 		n = min(n, *budget)
-		room, spare := cached+n, 0
+		reserve, spare := cached+n, 0
 		if e.cfg.ReserveFullSequence {
-			room = tokens
+			reserve = tokens
 		}
 		if e.Running() > 0 {
 			spare = e.cfg.WatermarkBlocks
 		}
-		if !e.cache.Admit(q.kv, cached+n, room, spare) {
+		if !e.cache.Admit(q.kv, cached+n, reserve, spare) {
 			return
 		}
-		e.unqueue(s)
-		q.computed, q.state = int32(cached), single
-		q.turn = e.turns
-		e.turns++
-		e.singles = append(e.singles, s)
+		e.dequeue(s)
+		q.computed, q.state = int32(cached), individual
+		q.admission = e.admissions
+		e.admissions++
+		e.individual = append(e.individual, s)
 		*budget -= n
 		e.compute(b, q, n)
 		if q.admitted {
@@ -301,58 +297,61 @@ func (e *Engine) admit(b *batch, budget *int) {
 	}
 }
 
-// advance lets the sequences be what they are when b has run: who computes all
-// it has gets a token, and is steady or ending from then on.
+// advance updates the sequences for a finished b: one that has computed all its tokens gets a new
+// one and is decoding or finishing from then on.
 func (e *Engine) advance(b *batch) {
-	for e.steadies.Next() <= e.cache.Ticks() {
-		s := e.steadies.Pop().Slot
-		e.unsteady(s)
-		e.seqs[s].state = ending
-		e.endings = append(e.endings, s)
-		b.last = append(b.last, s)
+	for e.decoding.Next() <= e.cache.Ticks() {
+		s := e.decoding.Pop().Slot
+		e.materialize(s)
+		e.seqs[s].state = finishing
+		e.finishing = append(e.finishing, s)
+		b.finishing = append(b.finishing, s)
 	}
-	kept := e.singles[:0]
-	for _, s := range e.singles {
+	kept := e.individual[:0]
+	for _, s := range e.individual {
 		q := &e.seqs[s]
 		if q.generated < q.output {
-			if q.want() > 0 {
+			if q.remaining() > 0 {
 				kept = append(kept, s)
 				continue
 			}
-			b.tokens = append(b.tokens, s)
+			b.individual = append(b.individual, s)
 			q.generated++
 		}
 		if q.generated == q.output {
-			q.state = ending
-			e.endings = append(e.endings, s)
+			q.state = finishing
+			e.finishing = append(e.finishing, s)
 		} else {
-			e.makeSteady(s)
+			e.startDecoding(s)
 		}
 	}
-	e.singles = kept
+	e.individual = kept
 }
 
-// stuck is the error of a replica that makes no progress.
-func (e *Engine) stuck(how string) error {
+// noProgress returns the error of a replica that makes no progress.
+func (e *Engine) noProgress(what string) error {
 	var s int32
 	switch {
-	case len(e.singles) > 0:
-		s = e.singles[0]
-	case e.steadies.Len() > 0:
-		s = e.steadies.First().Slot
-	case len(e.endings) > 0:
-		s = e.endings[0]
+	case len(e.individual) > 0:
+		s = e.individual[0]
+	case e.decoding.Len() > 0:
+		s = e.decoding.First().Slot
+	case len(e.finishing) > 0:
+		s = e.finishing[0]
 	default:
 		s = e.wait.heap[0].seq
 	}
-	return &StuckError{Tag: e.seqs[s].tag, Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
-		how, e.Running(), e.Waiting(), e.cache.Free(), e.cache.Total())}
+	return &NoProgressError{
+		Tag: e.seqs[s].tag,
+		Msg: fmt.Sprintf("the replica %s: %d running, %d waiting, %d of %d blocks free",
+			what, e.Running(), e.Waiting(), e.cache.Free(), e.cache.Total()),
+	}
 }
 
-// StuckError is a replica that makes no progress though it has work.
-type StuckError struct {
-	Tag int32 // a request that does not get on
+// NoProgressError reports a replica that has work and makes no progress.
+type NoProgressError struct {
+	Tag int32 // a request that makes no progress
 	Msg string
 }
 
-func (e *StuckError) Error() string { return "engine: " + e.Msg }
+func (e *NoProgressError) Error() string { return "engine: " + e.Msg }

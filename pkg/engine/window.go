@@ -1,41 +1,40 @@
 package engine
 
-// window keeps, for the steady sequences, the sum of min(computed, size): what
-// layers with a sliding window of so many tokens look at.
+// window maintains, over the decoding sequences, the sum of min(computed, size): the tokens that
+// layers with a sliding window of size tokens attend to.
 type window struct {
 	size int64
-	// full sequences have computed size tokens or more. The below others had
-	// computed sum + below·tick in all; crossing[t % (size+1)] of them will be
-	// full at tick t.
-	full, below, sum int64
-	crossing         []int32
+	// full sequences have computed size tokens or more. The other partial ones have computed sum +
+	// partial·tick in total; fillsAt[t % (size+1)] of them become full at tick t.
+	full, partial, sum int64
+	fillsAt            []int32
 }
 
 func newWindow(size int) window {
 	w := window{size: int64(size)}
 	if size > 0 {
-		w.crossing = make([]int32, size+1)
+		w.fillsAt = make([]int32, size+1)
 	}
 	return w
 }
 
-// clip returns min(n, size), 0 where there is no window.
+// clip returns min(n, size), 0 if there is no window.
 func (w *window) clip(n int64) int64 { return min(n, w.size) }
 
-// pairs counts, over n tokens after the first c, the tokens that each attends
-// to: itself, and those before it within the window.
+// pairs returns, summed over the n tokens after the first c, the tokens that each attends to:
+// itself and earlier ones within the window.
 func (w *window) pairs(c, n int64) int64 {
-	inside := max(0, min(n, w.size-c)) // of the n, those that see all before them
-	return inside*c + inside*(inside+1)/2 + (n-inside)*w.size
+	unclipped := max(0, min(n, w.size-c)) // tokens that attend to all earlier ones
+	return unclipped*c + unclipped*(unclipped+1)/2 + (n-unclipped)*w.size
 }
 
 // total returns the sum at a tick.
-func (w *window) total(tick int64) int64 { return w.sum + w.below*tick + w.full*w.size }
+func (w *window) total(tick int64) int64 { return w.sum + w.partial*tick + w.full*w.size }
 
 // add counts a sequence that has computed base + tick tokens from now on.
 func (w *window) add(base, tick int64) { w.change(base, tick, 1) }
 
-// remove forgets a sequence that add counted.
+// remove undoes add.
 func (w *window) remove(base, tick int64) { w.change(base, tick, -1) }
 
 func (w *window) change(base, tick int64, by int32) {
@@ -44,21 +43,21 @@ func (w *window) change(base, tick int64, by int32) {
 	case base+tick >= w.size:
 		w.full += int64(by)
 	default:
-		w.below += int64(by)
+		w.partial += int64(by)
 		w.sum += int64(by) * base
-		w.crossing[(w.size-base)%(w.size+1)] += by
+		w.fillsAt[(w.size-base)%(w.size+1)] += by
 	}
 }
 
-// advance moves to the next tick, which is tick.
+// advance moves to the next tick.
 func (w *window) advance(tick int64) {
 	if w.size == 0 {
 		return
 	}
 	at := tick % (w.size + 1)
-	n := int64(w.crossing[at])
-	w.crossing[at] = 0
-	w.below -= n
+	n := int64(w.fillsAt[at])
+	w.fillsAt[at] = 0
+	w.partial -= n
 	w.sum -= n * (w.size - tick)
 	w.full += n
 }

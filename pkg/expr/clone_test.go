@@ -6,12 +6,14 @@ type pair struct{ a, b float64 }
 
 var pairFields = []Field[pair]{
 	{Name: "a", Type: Number, Number: func(p *pair) float64 { return p.a }},
-	{Name: "b", Type: Number, Number: func(p *pair) float64 { return p.b }, Known: func(p *pair) bool { return p.b >= 0 }},
-	{Name: "name", Type: Text, Text: func(*pair) string { return "n" }, Known: func(p *pair) bool { return p.b >= 0 }},
+	{Name: "b", Type: Number, Number: func(p *pair) float64 { return p.b },
+		Available: func(p *pair) bool { return p.b >= 0 }},
+	{Name: "name", Type: Text, Text: func(*pair) string { return "n" },
+		Available: func(p *pair) bool { return p.b >= 0 }},
 }
 
-// TestUnknownIsAnError: a number or a text that is not known is not 0 or "".
-func TestUnknownIsAnError(t *testing.T) {
+// TestUnavailableFieldIsAnError: a missing number or string is not 0 or "".
+func TestUnavailableFieldIsAnError(t *testing.T) {
 	n, err := Compile("a + b", pairFields, Number)
 	if err != nil {
 		t.Fatal(err)
@@ -24,15 +26,15 @@ func TestUnknownIsAnError(t *testing.T) {
 		t.Errorf("1 + 2 is %v, %v", x, err)
 	}
 	if x, err := n.Number(&pair{1, -1}); err == nil {
-		t.Errorf("1 + what is not known is %v", x)
+		t.Errorf("1 + a missing field is %v", x)
 	}
 	if x, err := s.Text(&pair{1, -1}); err == nil {
-		t.Errorf("a text that is not known is %q", x)
+		t.Errorf("a missing text is %q", x)
 	}
 }
 
-// TestClonesAreApart: an interpreted expression and its clone hold values of their own.
-func TestClonesAreApart(t *testing.T) {
+// TestClonesDoNotShareState evaluates an interpreted expression and its clone.
+func TestClonesDoNotShareState(t *testing.T) {
 	e, err := Compile("[a, b].exists(x, x > 1) ? a : b", pairFields, Number)
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +51,6 @@ func TestClonesAreApart(t *testing.T) {
 		t.Errorf("the clone: %v, %v", x, err)
 	}
 	if e.at.value != first || c.at.value != second {
-		t.Error("they share the value that they are evaluated on")
+		t.Error("they share the value they are evaluated on")
 	}
 }

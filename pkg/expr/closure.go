@@ -8,10 +8,10 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Expressions of numbers, texts and conditions without lists, conversions and
-// macros become Go closures, which are many times faster than the interpreter and
-// allocate nothing. They do exactly what it does: nothing in them can fail, what is
-// no number equals nothing and is neither less nor greater.
+// Expressions of numbers, strings and conditions without lists, conversions and macros become Go
+// closures, which are many times faster than the interpreter and allocate nothing. They behave
+// exactly like the interpreter: nothing in them can fail, and NaN is neither equal to, less than
+// nor greater than anything.
 
 type number[T any] func(*T) float64
 
@@ -19,13 +19,13 @@ type text[T any] func(*T) string
 
 type flag[T any] func(*T) bool
 
-// compiler makes closures of the parts of a tree; nil of what it cannot.
+// compiler builds closures of the parts of a tree; nil where it cannot.
 type compiler[T any] struct {
 	tree   *ast.AST
 	fields map[string]*Field[T]
 }
 
-// expression makes e closures and reports whether it could.
+// expression sets the closure of e and reports whether it could.
 func (c *compiler[T]) expression(e *Expression[T]) bool {
 	root := c.tree.Expr()
 	switch e.kind {
@@ -39,7 +39,7 @@ func (c *compiler[T]) expression(e *Expression[T]) bool {
 	return e.number != nil || e.text != nil || e.flag != nil
 }
 
-// field returns the field that e names, nil if it is none or may be unknown.
+// field returns the field that e names, nil if it is not a field or may be missing.
 func (c *compiler[T]) field(e ast.Expr) *Field[T] {
 	if e.Kind() != ast.IdentKind && e.Kind() != ast.SelectKind {
 		return nil
@@ -49,14 +49,14 @@ func (c *compiler[T]) field(e ast.Expr) *Field[T] {
 		return nil
 	}
 	f := c.fields[r.Name]
-	if f == nil || f.Known != nil {
+	if f == nil || f.Available != nil {
 		return nil
 	}
 	return f
 }
 
-// is returns the type of e, "" if it is none of ours.
-func (c *compiler[T]) is(e ast.Expr) Type {
+// exprType returns the type of e, "" if it is not one of this package's.
+func (c *compiler[T]) exprType(e ast.Expr) Type {
 	for _, t := range []Type{Number, Text, Flag} {
 		if c.tree.GetType(e.ID()).IsExactType(t.cel()) {
 			return t
@@ -81,14 +81,14 @@ func (c *compiler[T]) number(e ast.Expr) number[T] {
 		}
 		args := call.Args()
 		if call.FunctionName() == operators.Conditional {
-			return choose(c.flag(args[0]), c.number(args[1]), c.number(args[2]))
+			return conditional(c.flag(args[0]), c.number(args[1]), c.number(args[2]))
 		}
 		var x [3]number[T]
 		if len(args) > len(x) {
 			return nil
 		}
 		for i, a := range args {
-			if c.is(a) != Number {
+			if c.exprType(a) != Number {
 				return nil
 			}
 			if x[i] = c.number(a); x[i] == nil {
@@ -100,7 +100,7 @@ func (c *compiler[T]) number(e ast.Expr) number[T] {
 	return nil
 }
 
-// operation is a function of so many numbers.
+// operation returns the operator or function on the given number of arguments.
 func operation[T any](name string, args int, a, b, c number[T]) number[T] {
 	switch {
 	case args == 1 && name == operators.Negate:
@@ -108,8 +108,8 @@ func operation[T any](name string, args int, a, b, c number[T]) number[T] {
 	case args == 1 && unary[name] != nil:
 		f := unary[name]
 		return func(t *T) float64 { return f(a(t)) }
-	case args == 3 && triple[name] != nil:
-		f := triple[name]
+	case args == 3 && ternary[name] != nil:
+		f := ternary[name]
 		return func(t *T) float64 { return f(a(t), b(t), c(t)) }
 	case args != 2:
 		return nil
@@ -124,14 +124,14 @@ func operation[T any](name string, args int, a, b, c number[T]) number[T] {
 	case operators.Divide:
 		return func(t *T) float64 { return a(t) / b(t) }
 	}
-	if f := dual[name]; f != nil {
+	if f := binary[name]; f != nil {
 		return func(t *T) float64 { return f(a(t), b(t)) }
 	}
 	return nil
 }
 
-// choose is the operator ?:.
-func choose[T, V any, F ~func(*T) V](cond flag[T], then, otherwise F) F {
+// conditional is the operator ?:.
+func conditional[T, V any, F ~func(*T) V](cond flag[T], then, otherwise F) F {
 	if cond == nil || then == nil || otherwise == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (c *compiler[T]) text(e ast.Expr) text[T] {
 	case ast.CallKind:
 		if call := e.AsCall(); call.FunctionName() == operators.Conditional {
 			args := call.Args()
-			return choose(c.flag(args[0]), c.text(args[1]), c.text(args[2]))
+			return conditional(c.flag(args[0]), c.text(args[1]), c.text(args[2]))
 		}
 	}
 	return nil
@@ -173,21 +173,26 @@ func (c *compiler[T]) flag(e ast.Expr) flag[T] {
 	case ast.CallKind:
 		call := e.AsCall()
 		if call.IsMemberFunction() {
-			return c.textCall(call)
+			return c.stringMethod(call)
 		}
 		args := call.Args()
 		switch name := call.FunctionName(); name {
 		case operators.LogicalNot:
 			return not(c.flag(args[0]))
 		case operators.LogicalAnd:
-			return both(c.flag(args[0]), c.flag(args[1]), false)
+			return shortCircuit(c.flag(args[0]), c.flag(args[1]), false)
 		case operators.LogicalOr:
-			return both(c.flag(args[0]), c.flag(args[1]), true)
+			return shortCircuit(c.flag(args[0]), c.flag(args[1]), true)
 		case operators.Conditional:
-			return choose(c.flag(args[0]), c.flag(args[1]), c.flag(args[2]))
+			return conditional(c.flag(args[0]), c.flag(args[1]), c.flag(args[2]))
 		case operators.In:
-			return c.among(args[0], args[1])
-		case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+			return c.inList(args[0], args[1])
+		case operators.Equals,
+			operators.NotEquals,
+			operators.Less,
+			operators.LessEquals,
+			operators.Greater,
+			operators.GreaterEquals:
 			return c.compare(name, args[0], args[1])
 		}
 	}
@@ -201,8 +206,8 @@ func not[T any](a flag[T]) flag[T] {
 	return func(t *T) bool { return !a(t) }
 }
 
-// both is && if false decides, || if true does.
-func both[T any](a, b flag[T], decides bool) flag[T] {
+// shortCircuit is && if decides is false, || if it is true.
+func shortCircuit[T any](a, b flag[T], decides bool) flag[T] {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -214,10 +219,11 @@ func both[T any](a, b flag[T], decides bool) flag[T] {
 	}
 }
 
-// textCall is a method of a text: startsWith, endsWith, contains.
-func (c *compiler[T]) textCall(call ast.CallExpr) flag[T] {
-	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains}[call.FunctionName()]
-	if test == nil || len(call.Args()) != 1 || c.is(call.Target()) != Text {
+// stringMethod is a method of a string: startsWith, endsWith, contains.
+func (c *compiler[T]) stringMethod(call ast.CallExpr) flag[T] {
+	test := map[string]func(s, part string) bool{"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix,
+		"contains": strings.Contains}[call.FunctionName()]
+	if test == nil || len(call.Args()) != 1 || c.exprType(call.Target()) != Text {
 		return nil
 	}
 	a, b := c.text(call.Target()), c.text(call.Args()[0])

@@ -8,10 +8,10 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// compare is a comparison of two values of one type.
+// compare compares two values of one type.
 func (c *compiler[T]) compare(name string, a, b ast.Expr) flag[T] {
-	kind := c.is(a)
-	if kind == "" || c.is(b) != kind {
+	kind := c.exprType(a)
+	if kind == "" || c.exprType(b) != kind {
 		return nil
 	}
 	switch kind {
@@ -61,7 +61,7 @@ func compareTexts[T any](name string, a, b text[T]) flag[T] {
 	return func(t *T) bool { return a(t) >= b(t) }
 }
 
-// compareFlags has == and != only.
+// compareFlags supports only == and !=.
 func compareFlags[T any](name string, a, b flag[T]) flag[T] {
 	if a == nil || b == nil || name != operators.Equals && name != operators.NotEquals {
 		return nil
@@ -70,8 +70,8 @@ func compareFlags[T any](name string, a, b flag[T]) flag[T] {
 	return func(t *T) bool { return (a(t) == b(t)) == equal }
 }
 
-// among is the operator in, of a list of literals.
-func (c *compiler[T]) among(e, list ast.Expr) flag[T] {
+// inList is the operator in, for a list of literals.
+func (c *compiler[T]) inList(e, list ast.Expr) flag[T] {
 	if list.Kind() != ast.ListKind {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (c *compiler[T]) among(e, list ast.Expr) flag[T] {
 			return nil
 		}
 	}
-	switch kind := c.is(e); {
+	switch kind := c.exprType(e); {
 	case kind == Number && texts == nil:
 		a := c.number(e)
 		if a == nil {

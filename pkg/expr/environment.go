@@ -13,12 +13,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Functions of numbers beside CEL's own, by how many they take.
+// Functions of numbers in addition to CEL's, by number of arguments.
 var (
-	unary = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
-	dual  = map[string]func(a, b float64) float64{"pow": math.Pow,
+	unary  = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
+	binary = map[string]func(a, b float64) float64{"pow": math.Pow,
 		"min": func(a, b float64) float64 { return min(a, b) }, "max": func(a, b float64) float64 { return max(a, b) }}
-	triple = map[string]func(a, b, c float64) float64{"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) }}
+	ternary = map[string]func(a, b, c float64) float64{
+		"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) }}
 )
 
 func environment[T any](fields []Field[T]) (*cel.Env, error) {
@@ -40,32 +41,37 @@ func environment[T any](fields []Field[T]) (*cel.Env, error) {
 	for name, f := range unary {
 		add(name, 1, func(x []float64) float64 { return f(x[0]) })
 	}
-	for name, f := range dual {
+	for name, f := range binary {
 		add(name, 2, func(x []float64) float64 { return f(x[0], x[1]) })
 	}
-	for name, f := range triple {
+	for name, f := range ternary {
 		add(name, 3, func(x []float64) float64 { return f(x[0], x[1], x[2]) })
 	}
 	return cel.NewEnv(options...)
 }
 
-// maxSteps is the most that an expression may take, in CEL's unit of cost.
+// maxSteps is the maximum cost of an evaluation, in CEL's unit.
 const maxSteps = 10_000
 
-// checkCost refuses what can take too many steps.
+// checkCost rejects expressions that can be too costly.
 func checkCost(env *cel.Env, tree *cel.Ast) error {
 	cost, err := env.EstimateCost(tree, sizes{})
 	if err != nil {
 		return &Error{1, 1, err.Error()}
 	}
 	if cost.Max > maxSteps {
-		return &Error{1, 1, fmt.Sprintf("this can take %d steps, at most %d are allowed: macros within macros multiply", cost.Max, maxSteps)}
+		return &Error{
+			1,
+			1,
+			fmt.Sprintf("this can take %d steps, at most %d are allowed; nested macros multiply", cost.Max,
+				maxSteps),
+		}
 	}
 	return nil
 }
 
-// programOptions has the steps counted only where there are loops: elsewhere the
-// estimate bounds them, and counting would cost time.
+// programOptions enables counting of steps only if there are loops: otherwise the estimate is a
+// bound, and counting costs time.
 func programOptions(tree *ast.AST) []cel.ProgramOption {
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if loops(tree) {
@@ -82,7 +88,7 @@ func loops(tree *ast.AST) bool {
 	return found
 }
 
-// sizes estimates how long texts are: names, mostly.
+// sizes estimates the lengths of strings, which are mostly names.
 type sizes struct{}
 
 func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
@@ -93,43 +99,41 @@ func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNod
 	return nil
 }
 
-// checkLists refuses what would let a chain of macros double a list with each:
-// joining lists, lists of lists, and values whose type is not known, which might
-// be lists. The estimate of the cost does not see such growth, and comparing or
-// measuring lists counts as one step however much they hold.
+// checkLists rejects lists that could double in each of a chain of macros: concatenated lists,
+// nested lists, and values of dynamic type, which may be lists. The cost estimate misses such
+// growth, since comparing or measuring a list counts as one step.
 func checkLists(tree *ast.AST) error {
-	results := map[string]bool{} // what macros gather their results in
+	results := map[string]bool{} // accumulator variables of macros
 	var err error
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.ComprehensionKind {
 			results[e.AsComprehension().AccuVar()] = true
 		}
-		fault := ""
+		msg := ""
 		switch t := tree.GetType(e.ID()); {
 		case e.Kind() == ast.ListKind && e.AsList().Size() == 0:
 		case t.Kind() == types.DynKind:
-			fault = "values of any type are not allowed"
+			msg = "values of any type are not allowed"
 		case t.Kind() != types.ListKind:
 		case t.Parameters()[0].Kind() == types.ListKind:
-			fault = "lists of lists are not allowed"
+			msg = "lists of lists are not allowed"
 		case t.Parameters()[0].Kind() == types.DynKind:
-			fault = "the elements of a list must be of one type"
+			msg = "the elements of a list must have one type"
 		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Add:
 			if first := e.AsCall().Args()[0]; first.Kind() != ast.IdentKind || !results[first.AsIdent()] {
-				fault = "lists cannot be joined: write one"
+				msg = "lists cannot be joined; write a single list"
 			}
 		}
-		if fault != "" && err == nil {
+		if msg != "" && err == nil {
 			at := tree.SourceInfo().GetStartLocation(e.ID())
-			err = &Error{max(1, at.Line()), max(1, at.Column()+1), fault}
+			err = &Error{max(1, at.Line()), max(1, at.Column()+1), msg}
 		}
 	}))
 	return err
 }
 
-// study notes which fields an expression reads, and the texts that it compares
-// them with.
-func (e *Expression[T]) study(tree *ast.AST, names []string) {
+// analyze records which fields an expression reads, and the string literals it compares them with.
+func (e *Expression[T]) analyze(tree *ast.AST, names []string) {
 	used := map[string]bool{}
 	e.compared = map[string][]Literal{}
 	field := func(x ast.Expr) string {
@@ -143,7 +147,7 @@ func (e *Expression[T]) study(tree *ast.AST, names []string) {
 			e.compared[name] = append(e.compared[name], l)
 		}
 	}
-	e.yields = yields(tree, tree.Expr())
+	e.literalResults = literalResultsOf(tree, tree.Expr())
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
 		if name := field(x); name != "" {
 			used[name] = true
@@ -176,7 +180,7 @@ func (e *Expression[T]) study(tree *ast.AST, names []string) {
 	slices.Sort(e.uses)
 }
 
-// textLiteral returns x if it is a text.
+// textLiteral returns x if it is a string literal.
 func textLiteral(tree *ast.AST, x ast.Expr) (Literal, bool) {
 	if x.Kind() != ast.LiteralKind {
 		return Literal{}, false
@@ -186,19 +190,19 @@ func textLiteral(tree *ast.AST, x ast.Expr) (Literal, bool) {
 	return Literal{string(s), at.Line(), at.Column() + 1}, ok
 }
 
-// yields are the texts that x can be, through ?: only.
-func yields(tree *ast.AST, x ast.Expr) []Literal {
+// literalResultsOf returns the string literals that x can be, through ?: only.
+func literalResultsOf(tree *ast.AST, x ast.Expr) []Literal {
 	if l, ok := textLiteral(tree, x); ok {
 		return []Literal{l}
 	}
 	if x.Kind() == ast.CallKind && x.AsCall().FunctionName() == operators.Conditional {
 		args := x.AsCall().Args()
-		return append(yields(tree, args[1]), yields(tree, args[2])...)
+		return append(literalResultsOf(tree, args[1]), literalResultsOf(tree, args[2])...)
 	}
 	return nil
 }
 
-// promote makes all numbers of the tree doubles.
+// promote converts all numbers of the tree to doubles.
 func promote(tree *ast.AST) error {
 	var err error
 	var sizes []ast.Expr

@@ -1,16 +1,14 @@
-// Package expr compiles CEL expressions once, to Go functions of a value of
-// some type T whose fields they may name.
+// Package expr compiles CEL expressions over the fields of a type T, once, to Go functions where
+// possible.
 //
-// All numbers are doubles: integer literals, size() and int() are promoted, so
-// that input_tokens > 1000 and size(id) == 3 compile. Map literals are refused,
-// because their order is not defined; nothing that is left depends on anything
-// but the value. Nothing can run for ever: there are no loops but over lists that
-// an expression itself writes down, such lists neither grow nor hold lists, what
-// could take too many steps is refused when it is compiled, and a loop that takes
-// more all the same, because it makes texts longer, fails.
+// All numbers are doubles: integer literals, size() and int() are promoted, so that input_tokens >
+// 1000 and size(id) == 3 compile. Map literals are rejected because their order is undefined;
+// everything else is deterministic. Every evaluation terminates quickly. The only loops are over
+// list literals, lists cannot grow or nest, expressions with too high an estimated cost are
+// rejected, and a loop that exceeds the limit at run time, by making strings longer, fails.
 //
-// Beside CEL's own there are the functions min, max, abs, exp, log, sqrt, pow and
-// clamp(x, lo, hi), of numbers.
+// In addition to CEL's functions there are min, max, abs, exp, log, sqrt, pow and clamp(x, lo, hi)
+// of numbers.
 package expr
 
 import (
@@ -26,7 +24,7 @@ import (
 // Type is the type of a field or an expression.
 type Type string
 
-// The types. There is one kind of number.
+// The types. There is only one kind of number.
 const (
 	Number Type = "number"
 	Text   Type = "text"
@@ -43,22 +41,21 @@ func (t Type) cel() *cel.Type {
 	return cel.BoolType
 }
 
-// Field is a name that an expression over T may use; it may have dots. Of the
-// getters there is the one of its type.
+// Field is a name that an expression over T may use; it may contain dots. Only the getter of its
+// type is set.
 type Field[T any] struct {
 	Name, Doc string
 	Type      Type
 	Number    func(*T) float64
 	Text      func(*T) string
 	Flag      func(*T) bool
-	// Known says whether a T has it; nil is always. What it has not is unknown:
-	// what is computed from it is unknown too, but where && and || decide without
-	// it, and as a flag it is false.
-	Known func(*T) bool
+	// Available reports whether a T has the field; nil means always. The value of a missing field is
+	// unknown: results computed from it are unknown, unless && or || decides without it, and an unknown
+	// flag is false.
+	Available func(*T) bool
 }
 
-// Error is a fault in an expression: a place in its text, from 1, and what is
-// wrong.
+// Error is an error in an expression, with its position in the text, from 1.
 type Error struct {
 	Line, Col int
 	Msg       string
@@ -66,22 +63,21 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Msg) }
 
-// Literal is a text in an expression, and where it stands.
+// Literal is a string literal in an expression, with its position.
 type Literal struct {
 	Text      string
 	Line, Col int
 }
 
-// Expression is a compiled expression. It is not to be evaluated by two
-// goroutines at once.
+// Expression is a compiled expression. It must not be evaluated concurrently.
 type Expression[T any] struct {
 	kind Type
 	uses []string
-	// compared are the text literals that each field is compared with.
+	// compared are the string literals that each field is compared with.
 	compared map[string][]Literal
-	// yields are those that are its own value.
-	yields []Literal
-	// One of these is there if it is compiled to closures; else the program.
+	// literalResults are the string literals that can be its value.
+	literalResults []Literal
+	// One of number, text and flag is set if it is compiled to closures; else program is.
 	number  number[T]
 	text    text[T]
 	flag    flag[T]
@@ -89,8 +85,7 @@ type Expression[T any] struct {
 	at      *activation[T]
 }
 
-// Compile compiles src, whose value must be of one of the types want. Errors are
-// *Error.
+// Compile compiles src, whose value must have one of the types want. Errors are *Error.
 func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T], error) {
 	env, err := environment(fields)
 	if err != nil {
@@ -98,7 +93,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	}
 	tree, issues := env.Parse(src)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
 	names := make([]string, len(fields))
 	for i := range fields {
@@ -111,7 +106,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 		return nil, err
 	}
 	if tree, issues = env.Check(tree); issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
 	e := &Expression[T]{}
 	if e.kind, err = typeOf(tree, want); err != nil {
@@ -123,7 +118,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	if err := checkCost(env, tree); err != nil {
 		return nil, err
 	}
-	e.study(tree.NativeRep(), names)
+	e.analyze(tree.NativeRep(), names)
 	c := &compiler[T]{tree: tree.NativeRep(), fields: map[string]*Field[T]{}}
 	for i := range fields {
 		c.fields[fields[i].Name] = &fields[i]
@@ -138,7 +133,7 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	return e, nil
 }
 
-// Clone returns an expression that may be evaluated beside e.
+// Clone returns a copy that may be evaluated concurrently with e.
 func (e *Expression[T]) Clone() *Expression[T] {
 	c := *e
 	if e.at != nil {
@@ -153,18 +148,18 @@ func (e *Expression[T]) Type() Type { return e.kind }
 // Uses returns the names of the fields that it reads, sorted.
 func (e *Expression[T]) Uses() []string { return e.uses }
 
-// Compared returns the text literals that it compares the field called name
-// with, by ==, != and in.
-func (e *Expression[T]) Compared(name string) []Literal { return e.compared[name] }
+// ComparedLiterals returns the string literals that it compares the field called name with, by ==,
+// != and in.
+func (e *Expression[T]) ComparedLiterals(name string) []Literal { return e.compared[name] }
 
-// Yields returns the text literals that its value can be.
-func (e *Expression[T]) Yields() []Literal { return e.yields }
+// LiteralResults returns the string literals that its value can be.
+func (e *Expression[T]) LiteralResults() []Literal { return e.literalResults }
 
-// Closure reports whether it is compiled to Go closures and not interpreted.
+// Closure reports whether it is compiled to Go closures rather than interpreted.
 func (e *Expression[T]) Closure() bool { return e.program == nil }
 
-// Number returns the value of an expression of that type, which may be infinite
-// or not a number. An unknown value is an error.
+// Number returns the value of an expression of type Number, which may be infinite or NaN. An
+// unknown value is an error.
 func (e *Expression[T]) Number(t *T) (float64, error) {
 	if e.number != nil {
 		return e.number(t), nil
@@ -172,13 +167,12 @@ func (e *Expression[T]) Number(t *T) (float64, error) {
 	v, err := e.eval(t, Number)
 	x, ok := v.(types.Double)
 	if err == nil && !ok {
-		err = errUnknown
+		err = errUnavailable
 	}
 	return float64(x), err
 }
 
-// Text returns the value of an expression of that type. An unknown value is an
-// error.
+// Text returns the value of an expression of type Text. An unknown value is an error.
 func (e *Expression[T]) Text(t *T) (string, error) {
 	if e.text != nil {
 		return e.text(t), nil
@@ -186,12 +180,12 @@ func (e *Expression[T]) Text(t *T) (string, error) {
 	v, err := e.eval(t, Text)
 	s, ok := v.(types.String)
 	if err == nil && !ok {
-		err = errUnknown
+		err = errUnavailable
 	}
 	return string(s), err
 }
 
-// Flag returns the value of an expression of that type, false if it is unknown.
+// Flag returns the value of an expression of type Flag, false if it is unknown.
 func (e *Expression[T]) Flag(t *T) (bool, error) {
 	if e.flag != nil {
 		return e.flag(t), nil
@@ -202,7 +196,7 @@ func (e *Expression[T]) Flag(t *T) (bool, error) {
 
 func (e *Expression[T]) eval(t *T, want Type) (ref.Val, error) {
 	if e.kind != want {
-		panic("expr: asked for a " + string(want) + " of an expression of type " + string(e.kind))
+		panic("expr: an expression of type " + string(e.kind) + " is evaluated as " + string(want))
 	}
 	e.at.value = t
 	v, _, err := e.program.Eval(e.at)
@@ -212,23 +206,23 @@ func (e *Expression[T]) eval(t *T, want Type) (ref.Val, error) {
 	return v, nil
 }
 
-// activation gives an interpreted expression the fields of one value.
+// activation provides the fields of one value to an interpreted expression.
 type activation[T any] struct {
 	fields map[string]*Field[T]
 	value  *T
 }
 
-// unknown is the value of what a T does not have.
+// unknown is the value of a missing field.
 var unknown = types.NewUnknown(0, nil)
 
-var errUnknown = errors.New("evaluating the expression: its value is unknown")
+var errUnavailable = errors.New("evaluating the expression: its value is unknown")
 
 func (a *activation[T]) ResolveName(name string) (any, bool) {
 	f, ok := a.fields[name]
 	switch {
 	case !ok:
 		return nil, false
-	case f.Known != nil && !f.Known(a.value):
+	case f.Available != nil && !f.Available(a.value):
 		return unknown, true
 	case f.Number != nil:
 		return types.Double(f.Number(a.value)), true
@@ -240,7 +234,7 @@ func (a *activation[T]) ResolveName(name string) (any, bool) {
 
 func (a *activation[T]) Parent() cel.Activation { return nil }
 
-// typeOf returns the type of a checked tree, which must be one of want.
+// typeOf returns the type of a checked tree, which must be in want.
 func typeOf(tree *cel.Ast, want []Type) (Type, error) {
 	var words, examples []string
 	for _, w := range want {
@@ -250,7 +244,7 @@ func typeOf(tree *cel.Ast, want []Type) (Type, error) {
 		words, examples = append(words, "of type "+string(w)), append(examples, example[w])
 	}
 	return "", &Error{1, 1, fmt.Sprintf("this is of type %s; it must be %s, such as %s",
-		inOurWords(cel.FormatCELType(tree.OutputType())), strings.Join(words, " or "), strings.Join(examples, " or "))}
+		translate(cel.FormatCELType(tree.OutputType())), strings.Join(words, " or "), strings.Join(examples, " or "))}
 }
 
 var example = map[Type]string{Number: "1 + 2", Text: `"admit"`, Flag: "1 < 2"}

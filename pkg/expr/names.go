@@ -11,14 +11,14 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// readable is the first of the issues in our words.
-func readable(issues *cel.Issues) error {
+// firstIssue returns the first of CEL's issues with this package's names of types.
+func firstIssue(issues *cel.Issues) error {
 	first := issues.Errors()[0]
-	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), inOurWords(first.Message)}
+	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), translate(first.Message)}
 }
 
-// inOurWords replaces CEL's names of types and operators.
-func inOurWords(message string) string {
+// translate replaces CEL's names of types and operators.
+func translate(message string) string {
 	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
 		name, types, _ := strings.Cut(rest, "' applied to '")
 		message = strings.Trim(name, "_@") + " does not take " + strings.TrimSuffix(types, "'")
@@ -27,13 +27,14 @@ func inOurWords(message string) string {
 		name, _, _ := strings.Cut(rest, "'")
 		message = fmt.Sprintf("unknown function %q", name)
 	}
-	for _, word := range []struct{ cel, ours string }{{"double", "number"}, {"string", "text"}, {"bool", "true-or-false"}} {
-		message = replaceWord(message, word.cel, word.ours)
+	for _, word := range []struct{ cel, own string }{{"double", "number"}, {"string", "text"},
+		{"bool", "true-or-false"}} {
+		message = replaceWord(message, word.cel, word.own)
 	}
 	return message
 }
 
-// replaceWord replaces a word where it stands by itself.
+// replaceWord replaces whole words only.
 func replaceWord(s, old, new string) string {
 	isLetter := func(r rune) bool { return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 	words := strings.FieldsFunc(s, func(r rune) bool { return !isLetter(r) })
@@ -60,8 +61,7 @@ func replaceWord(s, old, new string) string {
 	return out.String()
 }
 
-// checkNames reports the first name that is neither a field nor a variable of a
-// macro.
+// checkNames returns an error for the first name that is neither a field nor a variable of a macro.
 func checkNames(tree *ast.AST, names []string) error {
 	bound := map[string]bool{}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -82,16 +82,16 @@ func checkNames(tree *ast.AST, names []string) error {
 		}
 		at := tree.SourceInfo().GetStartLocation(root.ID())
 		msg := registry.Unknown("name", name, siblings(name, names)).Error()
-		if longer := below(name, names); longer != nil {
-			msg = fmt.Sprintf("%q is only the beginning of a name (have %s)", name, strings.Join(longer, ", "))
+		if longer := namesUnder(name, names); longer != nil {
+			msg = fmt.Sprintf("%q is only part of a name (have %s)", name, strings.Join(longer, ", "))
 		}
 		err = &Error{at.Line(), at.Column() + 1, msg}
 	}))
 	return err
 }
 
-// fullName returns the dotted name that e is, and its first part; nil if it is
-// none. The parts are noted in within.
+// fullName returns the dotted name that e is, and its first part; nil if e is not a name. The parts
+// are recorded in within.
 func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
 	var parts []string
 	for ; e.Kind() == ast.SelectKind; e = e.AsSelect().Operand() {
@@ -106,8 +106,8 @@ func fullName(e ast.Expr, within map[int64]bool) (string, ast.Expr) {
 	return strings.Join(parts, "."), e
 }
 
-// below are the names that begin with name and a dot.
-func below(name string, names []string) (longer []string) {
+// namesUnder returns the names that begin with name and a dot.
+func namesUnder(name string, names []string) (longer []string) {
 	for _, n := range names {
 		if strings.HasPrefix(n, name+".") {
 			longer = append(longer, n)
@@ -116,7 +116,7 @@ func below(name string, names []string) (longer []string) {
 	return longer
 }
 
-// siblings are the names with the same first part as name, all if there are none.
+// siblings returns the names with the same first part as name, or all names if there are none.
 func siblings(name string, names []string) []string {
 	first, _, dotted := strings.Cut(name, ".")
 	var same []string

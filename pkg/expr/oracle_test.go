@@ -8,25 +8,25 @@ import (
 	"testing"
 )
 
-// thing is what the tests' expressions are about.
-type thing struct {
+// record is the type of the test expressions.
+type record struct {
 	a, b float64
 	s, u string
 	f, g bool
 }
 
-func thingFields(known func(*thing) bool) []Field[thing] {
-	return []Field[thing]{
-		{Name: "x.a", Type: Number, Number: func(t *thing) float64 { return t.a }, Known: known},
-		{Name: "x.b", Type: Number, Number: func(t *thing) float64 { return t.b }, Known: known},
-		{Name: "x.s", Type: Text, Text: func(t *thing) string { return t.s }, Known: known},
-		{Name: "u", Type: Text, Text: func(t *thing) string { return t.u }, Known: known},
-		{Name: "x.f", Type: Flag, Flag: func(t *thing) bool { return t.f }, Known: known},
-		{Name: "g", Type: Flag, Flag: func(t *thing) bool { return t.g }, Known: known},
+func recordFields(available func(*record) bool) []Field[record] {
+	return []Field[record]{
+		{Name: "x.a", Type: Number, Number: func(t *record) float64 { return t.a }, Available: available},
+		{Name: "x.b", Type: Number, Number: func(t *record) float64 { return t.b }, Available: available},
+		{Name: "x.s", Type: Text, Text: func(t *record) string { return t.s }, Available: available},
+		{Name: "u", Type: Text, Text: func(t *record) string { return t.u }, Available: available},
+		{Name: "x.f", Type: Flag, Flag: func(t *record) bool { return t.f }, Available: available},
+		{Name: "g", Type: Flag, Flag: func(t *record) bool { return t.g }, Available: available},
 	}
 }
 
-// grammar writes random expressions and counts what they are made of.
+// grammar generates random expressions and counts their parts.
 type grammar struct {
 	*rand.Rand
 	used map[string]int
@@ -43,7 +43,8 @@ func (g *grammar) number(depth int) string {
 		return g.pick("x.a", "x.b", "0", "1", "2.5", "-3", "1e300")
 	}
 	a := g.number(depth - 1)
-	switch op := g.pick("+", "-", "*", "/", "neg", "?:", "min", "max", "abs", "exp", "log", "sqrt", "pow", "clamp"); op {
+	switch op := g.pick("+", "-", "*", "/", "neg", "?:", "min", "max", "abs", "exp", "log", "sqrt", "pow",
+		"clamp"); op {
 	case "neg":
 		return "-(" + a + ")"
 	case "?:":
@@ -70,7 +71,8 @@ func (g *grammar) flag(depth int) string {
 	if depth == 0 || g.IntN(5) == 0 {
 		return g.pick("x.f", "g", "true", "false")
 	}
-	switch op := g.pick("&&", "||", "!", "cond", "<", "<=", ">", ">=", "==", "!=", "text <", "text >=", "text ==", "text !=", "flag ==", "flag !=",
+	switch op := g.pick("&&", "||", "!", "cond", "<", "<=", ">", ">=", "==", "!=", "text <", "text >=", "text ==",
+		"text !=", "flag ==", "flag !=",
 		"in numbers", "in texts", "startsWith", "endsWith", "contains"); op {
 	case "&&", "||":
 		return "(" + g.flag(depth-1) + " " + op + " " + g.flag(depth-1) + ")"
@@ -96,8 +98,8 @@ func (g *grammar) flag(depth int) string {
 	}
 }
 
-// result is the value of an expression, and whether it failed.
-func result(e *Expression[thing], t *thing) string {
+// result formats the value of an expression, or its failure.
+func result(e *Expression[record], t *record) string {
 	var v any
 	var err error
 	switch e.Type() {
@@ -119,14 +121,14 @@ func result(e *Expression[thing], t *thing) string {
 	return fmt.Sprint(v)
 }
 
-// TestClosuresDoWhatTheInterpreterDoes: the same values to the bit, and errors
-// where it has errors. Fields that may be unknown keep the interpreter.
-func TestClosuresDoWhatTheInterpreterDoes(t *testing.T) {
+// TestClosuresMatchInterpreter expects the same values to the bit and the same errors. Fields that
+// may be missing force the interpreter.
+func TestClosuresMatchInterpreter(t *testing.T) {
 	g := &grammar{rand.New(rand.NewPCG(1, 1)), map[string]int{}}
 	numbers := []float64{0, math.Copysign(0, -1), 1, -1, 2.5, 1e308, math.Inf(1), math.Inf(-1), math.NaN()}
 	texts := []string{"", "ab", "a", "b", "c", "abab"}
-	closures, fails := thingFields(nil), 0
-	interpreted := thingFields(func(*thing) bool { return true })
+	closures, fails := recordFields(nil), 0
+	interpreted := recordFields(func(*record) bool { return true })
 	for i := range 6000 {
 		src := []func(int) string{g.number, g.text, g.flag}[i%3](1 + g.IntN(4))
 		fast, err := Compile(src, closures, Number, Text, Flag)
@@ -144,7 +146,8 @@ func TestClosuresDoWhatTheInterpreterDoes(t *testing.T) {
 			t.Fatalf("%s: closures %v and %v", src, fast.Closure(), slow.Closure())
 		}
 		for range 8 {
-			x := &thing{numbers[g.IntN(len(numbers))], numbers[g.IntN(len(numbers))], texts[g.IntN(len(texts))], texts[g.IntN(len(texts))], g.IntN(2) == 0, g.IntN(2) == 0}
+			x := &record{numbers[g.IntN(len(numbers))], numbers[g.IntN(len(numbers))], texts[g.IntN(len(texts))],
+				texts[g.IntN(len(texts))], g.IntN(2) == 0, g.IntN(2) == 0}
 			want, got := result(slow, x), result(fast, x)
 			if got != want {
 				t.Fatalf("%s of %+v: the interpreter says %s, closures say %s", src, *x, want, got)
@@ -156,20 +159,21 @@ func TestClosuresDoWhatTheInterpreterDoes(t *testing.T) {
 	}
 	for op, n := range g.used {
 		if n < 50 {
-			t.Errorf("%s was tried %d times only", op, n)
+			t.Errorf("%s was tested only %d times", op, n)
 		}
 	}
 	if len(g.used) < 45 || fails > 0 {
-		t.Errorf("%d parts, %d failures: there is nothing that could fail", len(g.used), fails)
+		t.Errorf("%d parts, %d failures; nothing in them can fail", len(g.used), fails)
 	}
 }
 
 const score = `-2.0*x.a - x.b + (x.a > 1000 ? x.b : 0.5*x.b)`
 
 func TestClosuresAllocateNothing(t *testing.T) {
-	x := &thing{a: 5, b: 0.5, s: "ab"}
-	for _, src := range []string{score, `x.s == "ab" && x.s.startsWith("a") || x.a in [1, 2]`, `x.f ? "admit" : "reject"`} {
-		e, err := Compile(src, thingFields(nil), Number, Text, Flag)
+	x := &record{a: 5, b: 0.5, s: "ab"}
+	for _, src := range []string{score, `x.s == "ab" && x.s.startsWith("a") || x.a in [1, 2]`,
+		`x.f ? "admit" : "reject"`} {
+		e, err := Compile(src, recordFields(nil), Number, Text, Flag)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,17 +192,19 @@ func TestClosuresAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{`x.aa > 1`, `1:1: unknown name "x.aa"; did you mean "x.a"? (have x.a, x.b, x.s, x.f)`},
 		{"true &&\n  y.a > 1", `2:3: unknown name "y.a"`},
 		{`v == "a"`, `1:1: unknown name "v"`},
 		{`x.s + 1 > 2`, `1:5: + does not take (text, number)`},
 		{`x.a && x.f`, `1:`},
-		{`x.s`, `1:1: this is of type text; it must be of type number or of type true or false, such as 1 + 2 or 1 < 2`},
+		{`x.s`, `1:1: this is of type text; it must be of type number or of type true or false, ` +
+			`such as 1 + 2 or 1 < 2`},
 		{`min(x.a)`, `1:4: min does not take (number)`},
 		{`mni(x.a, 1)`, `1:4: unknown function "mni"`},
-		{`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, a+b+c+d > x.a))))`, `1:1: this can take `},
+		{`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, ` +
+			`[1,2,3,4,5,6,7,8,9].all(d, a+b+c+d > x.a))))`, `1:1: this can take `},
 		{`x.a >`, `1:6: Syntax error`},
 		{``, `1:1: `},
 		{`x.a.c > 1`, `1:1: unknown name "x.a.c"; did you mean "x.a"?`},
@@ -209,7 +215,7 @@ func TestFaults(t *testing.T) {
 		{`dyn(x.a) > 1`, `1:4: values of any type are not allowed`},
 		{`{"a": x.a}["a"] > 1`, `1:1: maps are not allowed`},
 	} {
-		_, err := Compile(c.src, thingFields(nil), Number, Flag)
+		_, err := Compile(c.src, recordFields(nil), Number, Flag)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %v\nwant %s", c.src, err, c.want)
 		}
@@ -217,41 +223,44 @@ func TestFaults(t *testing.T) {
 }
 
 func TestUsesAndCompared(t *testing.T) {
-	e, err := Compile("x.s == 'a' || 'b' != x.s ||\n u in ['c', x.s] && [1, 2].exists(n, n > x.b)", thingFields(nil), Flag)
+	e, err := Compile("x.s == 'a' || 'b' != x.s ||\n u in ['c', x.s] && [1, 2].exists(n, n > x.b)", recordFields(nil),
+		Flag)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(e.Uses()); got != "[u x.b x.s]" {
 		t.Errorf("uses %s", got)
 	}
-	if got := fmt.Sprint(e.Compared("x.s"), e.Compared("u"), e.Compared("x.b")); got != "[{a 1 8} {b 1 15}] [{c 2 8}] []" {
+	if got := fmt.Sprint(e.ComparedLiterals("x.s"), e.ComparedLiterals("u"),
+		e.ComparedLiterals("x.b")); got != "[{a 1 8} {b 1 15}] [{c 2 8}] []" {
 		t.Errorf("compared with %s", got)
 	}
 }
 
-// TestNothingRunsForEver: a chain of macros that doubles a text with each fails
-// once the steps are used up, and the estimate has not seen it.
-func TestNothingRunsForEver(t *testing.T) {
+// TestCostLimitStopsGrowingTexts: a chain of macros that each double a string, which the estimate
+// misses, fails at the step limit.
+func TestCostLimitStopsGrowingTexts(t *testing.T) {
 	for n, fails := range map[int]bool{2: false, 60: true} {
-		e, err := Compile(`[x.s]`+strings.Repeat(".map(y, y + y)", n)+`[0] == "abababab"`, thingFields(nil), Flag)
+		e, err := Compile(`[x.s]`+strings.Repeat(".map(y, y + y)", n)+`[0] == "abababab"`, recordFields(nil), Flag)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.Flag(&thing{s: "ab"})
+		got, err := e.Flag(&record{s: "ab"})
 		if (err != nil) != fails || got == fails {
 			t.Errorf("%d times: %v, %v", n, got, err)
 		}
 	}
 }
 
-// TestAnotherTypePanics, of closures as of what is interpreted.
-func TestAnotherTypePanics(t *testing.T) {
+// TestWrongTypePanics covers closures and interpreted expressions.
+func TestWrongTypePanics(t *testing.T) {
 	for src, closure := range map[string]bool{`x.a`: true, `double(size(x.s))`: false} {
-		e, err := Compile(src, thingFields(nil), Number)
+		e, err := Compile(src, recordFields(nil), Number)
 		if err != nil || e.Closure() != closure {
 			t.Fatal(src, err)
 		}
-		for name, get := range map[string]func(){"Text": func() { e.Text(&thing{}) }, "Flag": func() { e.Flag(&thing{}) }} {
+		for name, get := range map[string]func(){"Text": func() { e.Text(&record{}) },
+			"Flag": func() { e.Flag(&record{}) }} {
 			func() {
 				defer func() {
 					if recover() == nil {
@@ -264,18 +273,18 @@ func TestAnotherTypePanics(t *testing.T) {
 	}
 }
 
-func benchmark(b *testing.B, fields []Field[thing], closure bool) {
+func benchmark(b *testing.B, fields []Field[record], closure bool) {
 	e, err := Compile(score, fields, Number)
 	if err != nil || e.Closure() != closure {
 		b.Fatal(err, e.Closure())
 	}
-	x := &thing{a: 5, b: 0.5}
+	x := &record{a: 5, b: 0.5}
 	for b.Loop() {
 		e.Number(x)
 	}
 }
 
-func BenchmarkClosure(b *testing.B) { benchmark(b, thingFields(nil), true) }
+func BenchmarkClosure(b *testing.B) { benchmark(b, recordFields(nil), true) }
 func BenchmarkInterpreter(b *testing.B) {
-	benchmark(b, thingFields(func(*thing) bool { return true }), false)
+	benchmark(b, recordFields(func(*record) bool { return true }), false)
 }

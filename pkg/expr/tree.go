@@ -13,37 +13,37 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Node is an expression as a tree, for callers that give names, operators and
-// functions a meaning of their own.
+// Node is an expression as a tree, for callers that interpret names, operators and functions
+// themselves.
 type Node struct {
-	// Op is what the node does with its Args: an operator of CEL ("+", "&&", "?:",
-	// "!", "neg" for the sign) or a function's name; "" of a Name or a Value.
+	// Op is the operation on Args: a CEL operator ("+", "&&", "?:", "!", "neg" for the sign) or a
+	// function's name; "" for a Name or a Value.
 	Op   string
 	Args []*Node
-	// Name is a name with its dots and indexes, such as m.cls["batch"].ttft.p99.
+	// Name is a name with dots and indexes, such as m.cls["batch"].ttft.p99.
 	Name string
 	// Value is a literal: a float64, a string or a bool.
 	Value any
 	Type  Type
-	// Line and Col are where it stands in the text, from 1.
+	// Line and Col are its position in the text, from 1.
 	Line, Col int
 }
 
-// Function is a function that a tree may have: what it takes and gives. Any
-// takes a variable number of arguments, in repetitions of Takes.
+// Function is a function that a tree may call. A Variadic one takes one or more repetitions of
+// Params.
 type Function struct {
 	Name, Doc string
-	Takes     []Type
-	Any       bool
-	Gives     Type
+	Params    []Type
+	Variadic  bool
+	Returns   Type
 }
 
-// mostRepeated is how often the arguments of a Function of Any may be repeated.
-const mostRepeated = 24
+// maxRepeats is the maximum number of repetitions of a Variadic function's arguments.
+const maxRepeats = 24
 
-// Tree checks src and returns it as a tree. All names are of numbers; check says
-// what is wrong with one, nil if nothing is, and is asked once for each place.
-// Lists, maps and macros are refused. Errors are *Error.
+// Tree checks src and returns it as a tree. All names are numbers; check returns an error for an
+// invalid name and is called once for each occurrence. Lists, maps and macros are rejected. Errors
+// are *Error.
 func Tree(src string, check func(name string) error, functions []Function, want ...Type) (*Node, error) {
 	options := []cel.EnvOption{cel.ClearMacros()}
 	for _, f := range functions {
@@ -55,9 +55,9 @@ func Tree(src string, check func(name string) error, functions []Function, want 
 	}
 	parsed, issues := env.Parse(src)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
-	t := &treeMaker{tree: parsed.NativeRep(), functions: functions, check: check}
+	t := &treeBuilder{tree: parsed.NativeRep(), functions: functions, check: check}
 	if err := t.prepare(); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Tree(src string, check func(name string) error, functions []Function, want 
 	}
 	checked, issues := env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, firstIssue(issues)
 	}
 	if _, err := typeOf(checked, want); err != nil {
 		return nil, err
@@ -79,45 +79,46 @@ func Tree(src string, check func(name string) error, functions []Function, want 
 	return t.node(t.tree.Expr()), nil
 }
 
-// declare tells CEL of the function.
+// declare declares the function to CEL.
 func (f *Function) declare() cel.EnvOption {
 	var takes []*cel.Type
-	for _, t := range f.Takes {
+	for _, t := range f.Params {
 		takes = append(takes, t.cel())
 	}
 	var overloads []cel.FunctionOpt
-	for n := 1; n == 1 || f.Any && n <= mostRepeated; n++ {
-		overloads = append(overloads, cel.Overload(fmt.Sprintf("%s_%d", f.Name, n), slices.Repeat(takes, n), f.Gives.cel()))
+	for n := 1; n == 1 || f.Variadic && n <= maxRepeats; n++ {
+		overloads = append(overloads,
+			cel.Overload(fmt.Sprintf("%s_%d", f.Name, n), slices.Repeat(takes, n), f.Returns.cel()))
 	}
 	return cel.Function(f.Name, overloads...)
 }
 
-// treeMaker makes Nodes of CEL's own tree.
-type treeMaker struct {
+// treeBuilder builds Nodes from CEL's tree.
+type treeBuilder struct {
 	tree      *ast.AST
 	functions []Function
 	check     func(name string) error
 	names     []string
 }
 
-// prepare makes one variable of each name, checks names and functions, makes all
-// numbers doubles, and refuses what a Node cannot be.
-func (t *treeMaker) prepare() error {
-	var fault error
+// prepare turns each name into a variable, checks names and functions, converts all numbers to
+// doubles, and rejects what a Node cannot express.
+func (t *treeBuilder) prepare() error {
+	var first error
 	inside := map[int64]bool{} // parts of a longer name
 	factory := ast.NewExprFactory()
 	ast.PreOrderVisit(t.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if fault != nil || inside[e.ID()] {
+		if first != nil || inside[e.ID()] {
 			return
 		}
 		switch e.Kind() {
 		case ast.IdentKind, ast.SelectKind:
-			fault = t.name(e, factory, inside)
+			first = t.name(e, factory, inside)
 		case ast.CallKind:
 			if e.AsCall().FunctionName() == operators.Index {
-				fault = t.name(e, factory, inside)
+				first = t.name(e, factory, inside)
 			} else {
-				fault = t.checkCall(e)
+				first = t.checkCall(e)
 			}
 		case ast.LiteralKind:
 			switch v := e.AsLiteral().(type) {
@@ -127,20 +128,20 @@ func (t *treeMaker) prepare() error {
 				e.SetKindCase(factory.NewLiteral(e.ID(), types.Double(v)))
 			case types.Double, types.String, types.Bool:
 			default:
-				fault = t.errorf(e, "%s is no number, text, true or false", v.Type().TypeName())
+				first = t.errorf(e, "%s is not a number, text, true or false", v.Type().TypeName())
 			}
 		default:
-			fault = t.errorf(e, "lists, maps and messages are not allowed here")
+			first = t.errorf(e, "lists, maps and messages are not allowed here")
 		}
 	}))
-	return fault
+	return first
 }
 
-// name makes a variable of the name e, which has dots and indexes.
-func (t *treeMaker) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]bool) error {
+// name replaces the expression e, a name with dots and indexes, by a variable.
+func (t *treeBuilder) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]bool) error {
 	name, root, ok := t.indexed(e, inside)
 	if !ok {
-		return t.errorf(e, `only names have parts: m.ttft.p99, m.cls["batch"].ttft.p99, m.replica[0].utilization`)
+		return t.errorf(e, `only names have parts, such as m.ttft.p99, m.cls["batch"].ttft.p99, m.replica[0].utilization`)
 	}
 	if err := t.check(name); err != nil {
 		return t.errorf(root, "%s", err)
@@ -155,9 +156,8 @@ func (t *treeMaker) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]b
 	return nil
 }
 
-// indexed returns the name that e is, and its first part. The parts are noted in
-// inside.
-func (t *treeMaker) indexed(e ast.Expr, inside map[int64]bool) (name string, root ast.Expr, ok bool) {
+// indexed returns the name that e is, and its first part. The parts are recorded in inside.
+func (t *treeBuilder) indexed(e ast.Expr, inside map[int64]bool) (name string, root ast.Expr, ok bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return e.AsIdent(), e, true
@@ -183,8 +183,8 @@ func (t *treeMaker) indexed(e ast.Expr, inside map[int64]bool) (name string, roo
 	return "", nil, false
 }
 
-// checkCall refuses functions that are not among ours.
-func (t *treeMaker) checkCall(e ast.Expr) error {
+// checkCall rejects unknown functions.
+func (t *treeBuilder) checkCall(e ast.Expr) error {
 	name := e.AsCall().FunctionName()
 	if symbols[name] != "" {
 		return nil
@@ -201,28 +201,29 @@ func (t *treeMaker) checkCall(e ast.Expr) error {
 	return t.errorf(e, "%s", registry.Unknown("function", name, have))
 }
 
-// symbols are the operators that a tree may have, as Nodes name them.
+// symbols are the allowed operators, with their names in Nodes.
 var symbols = map[string]string{
-	operators.Add: "+", operators.Subtract: "-", operators.Multiply: "*", operators.Divide: "/", operators.Negate: "neg",
-	operators.Less: "<", operators.LessEquals: "<=", operators.Greater: ">", operators.GreaterEquals: ">=",
+	operators.Add: "+", operators.Subtract: "-", operators.Multiply: "*", operators.Divide: "/",
+	operators.Negate: "neg",
+	operators.Less:   "<", operators.LessEquals: "<=", operators.Greater: ">", operators.GreaterEquals: ">=",
 	operators.Equals: "==", operators.NotEquals: "!=", operators.LogicalAnd: "&&", operators.LogicalOr: "||",
 	operators.LogicalNot: "!", operators.Conditional: "?:",
 }
 
-func (t *treeMaker) errorf(e ast.Expr, format string, args ...any) error {
-	line, col := t.place(e)
+func (t *treeBuilder) errorf(e ast.Expr, format string, args ...any) error {
+	line, col := t.position(e)
 	return &Error{line, col, fmt.Sprintf(format, args...)}
 }
 
-// place is where e stands: an operator and its operands where the first of them
-// does, a function where its name does.
-func (t *treeMaker) place(e ast.Expr) (line, col int) {
+// position returns the position of e: for a binary operator that of its first operand, for a
+// function that of its name.
+func (t *treeBuilder) position(e ast.Expr) (line, col int) {
 	if e.Kind() == ast.CallKind {
 		call := e.AsCall()
 		_, isOperator := operators.FindReverse(call.FunctionName())
 		switch {
 		case isOperator && len(call.Args()) > 1:
-			return t.place(call.Args()[0])
+			return t.position(call.Args()[0])
 		case !isOperator && !call.IsMemberFunction():
 			at := t.tree.SourceInfo().GetStartLocation(e.ID())
 			return max(1, at.Line()), max(1, at.Column()+1-len(call.FunctionName()))
@@ -232,10 +233,10 @@ func (t *treeMaker) place(e ast.Expr) (line, col int) {
 	return max(1, at.Line()), max(1, at.Column()+1)
 }
 
-// node makes a Node of a checked expression.
-func (t *treeMaker) node(e ast.Expr) *Node {
+// node converts a checked expression.
+func (t *treeBuilder) node(e ast.Expr) *Node {
 	n := &Node{}
-	n.Line, n.Col = t.place(e)
+	n.Line, n.Col = t.position(e)
 	for _, of := range []Type{Number, Text, Flag} {
 		if t.tree.GetType(e.ID()).IsExactType(of.cel()) {
 			n.Type = of
@@ -265,17 +266,17 @@ func (t *treeMaker) node(e ast.Expr) *Node {
 	return n
 }
 
-// precedence orders the operators; what binds less stands in brackets.
+// precedence is the precedence of the operators.
 var precedence = map[string]int{"?:": 1, "||": 2, "&&": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4,
 	"+": 5, "-": 5, "*": 6, "/": 6, "neg": 7, "!": 7}
 
-// String is the expression on one line.
+// String formats the expression on one line.
 func (n *Node) String() string { return string(n.append(nil, 0)) }
 
-// append adds the expression to b, in brackets if it binds less than least.
-func (n *Node) append(b []byte, least int) []byte {
+// append appends the expression to b, in parentheses if its precedence is below lowest.
+func (n *Node) append(b []byte, lowest int) []byte {
 	p := precedence[n.Op]
-	if p != 0 && p < least {
+	if p != 0 && p < lowest {
 		return append(n.append(append(b, '('), 0), ')')
 	}
 	switch {

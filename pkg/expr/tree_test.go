@@ -11,9 +11,9 @@ import (
 )
 
 var treeFunctions = []Function{
-	{Name: "ratio", Takes: []Type{Number, Number}, Gives: Number},
-	{Name: "wmean", Takes: []Type{Number, Number}, Any: true, Gives: Number},
-	{Name: "attained", Takes: []Type{Text}, Gives: Number},
+	{Name: "ratio", Params: []Type{Number, Number}, Returns: Number},
+	{Name: "wmean", Params: []Type{Number, Number}, Variadic: true, Returns: Number},
+	{Name: "attained", Params: []Type{Text}, Returns: Number},
 }
 
 var treeNames = []string{"a", "m.ttft.p99", `m.cls["b c"].rps`, "m.replica[1].busy"}
@@ -28,7 +28,7 @@ func parse(src string, want ...Type) (*Node, error) {
 	return Tree(src, check, treeFunctions, want...)
 }
 
-// TestTree: what is read, written on one line; that reads as itself.
+// TestTree formats parsed expressions on one line; the result parses to itself.
 func TestTree(t *testing.T) {
 	for src, want := range map[string]string{
 		"1 +  2*a":                            "1 + 2 * a",
@@ -51,27 +51,28 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s is %s, want %s", src, got, want)
 		}
 		if again, err := parse(want, Number, Flag); err != nil || again.String() != want {
-			t.Errorf("%s read again is %v, %v", want, again, err)
+			t.Errorf("%s parsed again is %v, %v", want, again, err)
 		}
 	}
 }
 
-// TestTreePlaces: each part knows where it stands.
-func TestTreePlaces(t *testing.T) {
+// TestTreePositions checks the position of each part.
+func TestTreePositions(t *testing.T) {
 	n, err := parse("a +\n  wmean(1, ratio(m.ttft.p99, a))", Number)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ratio := n.Args[1].Args[1]
-	for part, want := range map[*Node]string{n: "1:1", n.Args[1]: "2:3", ratio: "2:12", ratio.Args[0]: "2:18", ratio.Args[1]: "2:30"} {
+	for part, want := range map[*Node]string{n: "1:1", n.Args[1]: "2:3", ratio: "2:12", ratio.Args[0]: "2:18",
+		ratio.Args[1]: "2:30"} {
 		if got := fmt.Sprintf("%d:%d", part.Line, part.Col); got != want {
-			t.Errorf("%s stands at %s, want %s", part, got, want)
+			t.Errorf("%s is at %s, want %s", part, got, want)
 		}
 	}
 }
 
-// TestTreeFaults: the place and what is wrong.
-func TestTreeFaults(t *testing.T) {
+// TestTreeErrors checks positions and messages.
+func TestTreeErrors(t *testing.T) {
 	for src, want := range map[string]string{
 		"1 + ":                 "1:5: ",
 		"a + m.ttft.p98":       `1:5: unknown name "m.ttft.p98"; did you mean "m.ttft.p99"?`,
@@ -89,14 +90,14 @@ func TestTreeFaults(t *testing.T) {
 		"has(m.ttft)":          `1:1: unknown function "has"`,
 		"[1].all(x, x > 0)":    "unknown function \"all\"",
 		"m.replica[9].busy":    `1:1: unknown name "m.replica[9].busy"`,
-		"null":                 "1:1: null_type is no number, text, true or false",
-		"b'ab'":                "is no number",
+		"null":                 "1:1: null_type is not a number, text, true or false",
+		"b'ab'":                "is not a number",
 		"'a'.startsWith('b')":  "unknown function",
 		strings.Repeat("(", 5): "1:",
 	} {
 		_, err := parse(src, Number)
-		var fault *Error
-		if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) {
+		var target *Error
+		if !errors.As(err, &target) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", src, err, want)
 		}
 	}

@@ -8,24 +8,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// Field is a name that a filter may use.
-type Field struct {
-	Name, Doc string
-	Type      expr.Type
-}
-
-// OutcomeFields and RequestFields are the names that filters of each kind may use.
-func OutcomeFields() []Field { return list(outcomeFields) }
-func RequestFields() []Field { return list(requestFields) }
-
-func list[T any](fields []expr.Field[T]) []Field {
-	var all []Field
-	for _, f := range fields {
-		all = append(all, Field{f.Name, f.Doc, f.Type})
-	}
-	return all
-}
-
+// requestFields and outcomeFields are the names that filters of each kind may use.
 var requestFields = wireFields[stream.Request](stream.KindRequest)
 
 var outcomeFields = append(wireFields[stream.Outcome](stream.KindOutcome),
@@ -33,7 +16,7 @@ var outcomeFields = append(wireFields[stream.Outcome](stream.KindOutcome),
 		func(o *stream.Outcome) (from, to stream.Micros) { return o.ArrivalUS, o.FirstTokenUS }),
 	expr.Field[stream.Outcome]{Name: "tpot_ms", Type: expr.Number,
 		Doc: "Time per output token after the first; only if completed with more than one output token.",
-		Known: func(o *stream.Outcome) bool {
+		Available: func(o *stream.Outcome) bool {
 			return !o.FirstTokenUS.IsZero() && !o.CompletedUS.IsZero() && o.OutputTokens > 1
 		},
 		Number: func(o *stream.Outcome) float64 {
@@ -51,7 +34,7 @@ var outcomeFields = append(wireFields[stream.Outcome](stream.KindOutcome),
 // latency is the field of the time between two events, present if both happened.
 func latency(name, doc string, events func(*stream.Outcome) (from, to stream.Micros)) expr.Field[stream.Outcome] {
 	return expr.Field[stream.Outcome]{Name: name, Doc: doc, Type: expr.Number,
-		Known: func(o *stream.Outcome) bool {
+		Available: func(o *stream.Outcome) bool {
 			from, to := events(o)
 			return !from.IsZero() && !to.IsZero()
 		},
@@ -77,7 +60,8 @@ func wireFields[T any](kind string) []expr.Field[T] {
 			panic("filter: the object has the field " + described.Name + " instead of " + name)
 		}
 		field := expr.Field[T]{Name: name, Doc: described.Doc}
-		addAccess(&field, f.Type, described.Required, func(r *T) reflect.Value { return reflect.ValueOf(r).Elem().Field(i) })
+		value := func(r *T) reflect.Value { return reflect.ValueOf(r).Elem().Field(i) }
+		addAccess(&field, f.Type, described.Required, value)
 		fields = append(fields, field)
 	}
 	return fields
@@ -102,7 +86,7 @@ func addAccess[T any](f *expr.Field[T], t reflect.Type, required bool, value fun
 		f.Type, f.Number = expr.Number, func(r *T) float64 { return value(r).Float() }
 	case reflect.Pointer:
 		f.Type, f.Flag = expr.Flag, func(r *T) bool { return value(r).Elem().Bool() }
-		f.Known = func(r *T) bool { return !value(r).IsNil() }
+		f.Available = func(r *T) bool { return !value(r).IsNil() }
 	case reflect.Int64, reflect.Int32:
 		f.Type, f.Number = expr.Number, func(r *T) float64 { return float64(value(r).Int()) }
 		if required {
@@ -112,7 +96,7 @@ func addAccess[T any](f *expr.Field[T], t reflect.Type, required bool, value fun
 		if t == reflect.TypeFor[int64]() {
 			minPresent = 1
 		}
-		f.Known = func(r *T) bool { return value(r).Int() >= minPresent }
+		f.Available = func(r *T) bool { return value(r).Int() >= minPresent }
 	default:
 		panic("filter: unknown field type " + t.String())
 	}

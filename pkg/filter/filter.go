@@ -13,7 +13,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// CompileOutcome compiles a condition on outcomes, with the names in OutcomeFields.
+// CompileOutcome compiles a condition on outcomes.
 // Errors begin with line:column of src. The filter must not be called by two goroutines
 // at once. It returns errors that depend on values, such as double(id) of an id that is
 // not a number.
@@ -21,7 +21,7 @@ func CompileOutcome(src string) (func(*stream.Outcome) (bool, error), error) {
 	return compile(src, outcomeFields)
 }
 
-// CompileRequest is CompileOutcome for requests and RequestFields.
+// CompileRequest compiles a condition on requests, as CompileOutcome does.
 func CompileRequest(src string) (func(*stream.Request) (bool, error), error) {
 	return compile(src, requestFields)
 }

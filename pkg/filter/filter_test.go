@@ -149,7 +149,7 @@ func TestEvaluationErrors(t *testing.T) {
 // Every field has a documentation and can be used in an expression of its type.
 func TestFields(t *testing.T) {
 	names := map[string]bool{}
-	for _, f := range OutcomeFields() {
+	for _, f := range outcomeFields {
 		names[f.Name] = true
 		if f.Doc == "" {
 			t.Errorf("%s has no documentation", f.Name)
@@ -169,8 +169,8 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if len(RequestFields()) != 11 {
-		t.Errorf("fields of a request: %v", RequestFields())
+	if len(requestFields) != 11 {
+		t.Errorf("%d fields of a request, want 11", len(requestFields))
 	}
 }
 

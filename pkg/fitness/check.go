@@ -30,7 +30,7 @@ func (f *Fitness) refuseBare(path string, n *expr.Node) error {
 	}
 	if n.Name != "" {
 		_, at := split(n.Name)
-		if p, _ := metrics.PlaceOf(at); p.Absence == metrics.Never {
+		if p, _ := metrics.LookupPath(at); p.Missing == metrics.MissingIsWorst {
 			return f.fault(path, n.Line, n.Col, "%s is absent where nothing got that far, and less of it is better: wrap it, as in ratio(base.%s, %s) or soft(%s, LIMIT, 3)",
 				n.Name, at, n.Name, n.Name)
 		}
@@ -98,8 +98,8 @@ func (f *Fitness) checkWeights(path string, n *expr.Node) error {
 	return nil
 }
 
-// Needs reports which runs the expressions read beside the run itself.
-func (f *Fitness) Needs() (baseline, parents bool) {
+// NeedsReferences reports which runs the expressions read beside the run itself.
+func (f *Fitness) NeedsReferences() (baseline, parents bool) {
 	for _, e := range f.expressions() {
 		_ = visit(e.Node, func(n *expr.Node) error {
 			tree, _ := split(n.Name)
@@ -110,9 +110,9 @@ func (f *Fitness) Needs() (baseline, parents bool) {
 	return baseline, parents
 }
 
-// RefuseReferences says where an expression reads a run that the call does not
+// CheckReferences says where an expression reads a run that the call does not
 // name.
-func (f *Fitness) RefuseReferences(haveBaseline, haveParent bool) error {
+func (f *Fitness) CheckReferences(haveBaseline, haveParent bool) error {
 	missing := map[string]string{}
 	if !haveBaseline {
 		missing[base] = "--baseline"
@@ -169,7 +169,7 @@ func (r *Run) caveats(name, tree, path, statistic string, score bool) (warnings 
 		return nil
 	}
 	percent := map[string]int64{"p50": 50, "p90": 90, "p95": 95, "p99": 99}[statistic]
-	if needs := metrics.Needs(percent); percent > 0 && count < float64(needs) {
+	if needs := metrics.MinSamples(percent); percent > 0 && count < float64(needs) {
 		warnings = append(warnings, fmt.Sprintf("%s is of %.0f samples, and needs %d", name, count, needs))
 	}
 	if covered, ok := r.at(tree, path+".coverage"); ok && covered < served {

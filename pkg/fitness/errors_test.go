@@ -97,7 +97,7 @@ func TestReferences(t *testing.T) {
 		{true, false, "--fitness:1:40: parent.requests.offered: the call names no run to compare with; give --parent RUN"},
 	} {
 		got := ""
-		if err := f.RefuseReferences(c.base, c.parent); err != nil {
+		if err := f.CheckReferences(c.base, c.parent); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

@@ -72,9 +72,9 @@ func (e *evaluator) name(n *expr.Node, name string) number {
 	switch {
 	case ok:
 		return number{x: x, lacking: e.run.lacking(name)}
-	case absence == metrics.Never:
+	case absence == metrics.MissingIsWorst:
 		return number{x: math.Inf(1), absent: name}
-	case absence == metrics.Unknown:
+	case absence == metrics.MissingIsUnknown:
 		e.fail(n, "the run does not have %s%s", name, why(name))
 		return number{}
 	}

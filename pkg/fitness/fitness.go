@@ -51,9 +51,9 @@ type Value struct {
 	Value *float64 `json:"value"`
 }
 
-// Blank is the result of what does not load: score 0, and each gate, objective and
+// Empty is the result of what does not load: score 0, and each gate, objective and
 // feature without a value.
-func (f *Fitness) Blank() *Result {
+func (f *Fitness) Empty() *Result {
 	r := &Result{Gates: []Gate{}, Terms: []Term{}, Objectives: []Value{}, Features: []Value{}, Warnings: []string{}}
 	for _, g := range f.gates {
 		r.Gates = append(r.Gates, Gate{Name: g.name, Expr: g.String(), Distance: 1, Detail: "not known"})

@@ -48,7 +48,7 @@ func of1(f func(float64) float64) function {
 // declared are the functions as package expr takes them.
 var declared = func() (all []expr.Function) {
 	for _, f := range Functions {
-		all = append(all, expr.Function{Name: f.Name, Doc: f.Doc, Takes: f.Value.takes, Any: f.Value.any, Gives: expr.Number})
+		all = append(all, expr.Function{Name: f.Name, Doc: f.Doc, Params: f.Value.takes, Variadic: f.Value.any, Returns: expr.Number})
 	}
 	return all
 }()

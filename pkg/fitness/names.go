@@ -66,7 +66,7 @@ func check(name string) error {
 		_, err := anomaly.Detectors.Get("anomaly", kind)
 		return err
 	}
-	if _, ok := metrics.PlaceOf(path); ok {
+	if _, ok := metrics.LookupPath(path); ok {
 		return nil
 	}
 	return unknown(tree, path)
@@ -95,8 +95,8 @@ func unknown(tree, path string) error {
 // children are the names that stand right below path, nil if there are none.
 func children(path string) []string {
 	var all []string
-	general := metrics.General(path)
-	for _, p := range metrics.Places() {
+	general := metrics.WildcardPath(path)
+	for _, p := range metrics.Paths() {
 		rest, ok := strings.CutPrefix(p.Path, general)
 		if !ok || rest == "" || general != "" && rest[0] != '.' && rest[0] != '[' {
 			continue
@@ -116,11 +116,11 @@ func children(path string) []string {
 // there is none.
 func nearest(path string) string {
 	var have []string
-	for _, p := range metrics.Places() {
+	for _, p := range metrics.Paths() {
 		have = append(have, p.Path)
 	}
-	near := registry.Closest(metrics.General(path), have)
-	for _, key := range metrics.Keys(path) {
+	near := registry.Closest(metrics.WildcardPath(path), have)
+	for _, key := range metrics.PathKeys(path) {
 		near = strings.Replace(near, "[*]", key, 1)
 	}
 	return near

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Place is where a candidate stands among others.
-type Place struct {
+// Ranking is where a candidate stands among others.
+type Ranking struct {
 	// Rank is its front, 1 the best: nobody of its front or a later one is better in
 	// one objective and not worse in any other.
 	Rank int `json:"pareto_rank"`
@@ -19,7 +19,7 @@ type Place struct {
 // the better; an absent one is worse than any number. Fronts and crowding are
 // those of NSGA-II (Deb et al., IEEE Transactions on Evolutionary Computation 6,
 // 2002).
-func Pareto(candidates [][]Value) []Place {
+func Pareto(candidates [][]Value) []Ranking {
 	x := make([][]float64, len(candidates))
 	for i, c := range candidates {
 		for _, v := range c {
@@ -30,7 +30,7 @@ func Pareto(candidates [][]Value) []Place {
 			}
 		}
 	}
-	places := make([]Place, len(x))
+	places := make([]Ranking, len(x))
 	for rank, left := 1, indices(len(x)); len(left) > 0; rank++ {
 		front := slices.DeleteFunc(slices.Clone(left), func(i int) bool {
 			return slices.ContainsFunc(left, func(k int) bool { return dominates(x[k], x[i]) })
@@ -67,7 +67,7 @@ func dominates(a, b []float64) bool {
 // neighbours in each objective, as a share of the front's range, added up. Those that
 // tie in an objective have the same neighbours, so that nothing depends on their order;
 // an objective in which all tie says nothing.
-func crowd(x [][]float64, front []int, places []Place) {
+func crowd(x [][]float64, front []int, places []Ranking) {
 	sum := map[int]float64{}
 	edge := map[int]bool{}
 	for k := range x[front[0]] {

@@ -61,9 +61,9 @@ func NewRun(m Tree, classes []stream.SLOClass, baseline, before Tree) *Run {
 	return r
 }
 
-// Drawn is the run with other numbers in the place of some: those of a draw of its
+// WithValues is the run with other numbers in the place of some: those of a draw of its
 // requests, and of the runs that it is compared with. Not a number is absent.
-func (r *Run) Drawn(m, baseline, before map[string]float64) *Run {
+func (r *Run) WithValues(m, baseline, before map[string]float64) *Run {
 	d := *r
 	d.drawn = map[string]map[string]float64{own: m, base: baseline, parent: before}
 	return &d
@@ -96,21 +96,21 @@ func (r *Run) lacking(name string) float64 {
 // coverageOf is the path of the coverage of the time at path, "" if that is no time.
 func coverageOf(path string) string {
 	cut := strings.LastIndexByte(path, '.')
-	if p, _ := metrics.PlaceOf(path); p.Absence != metrics.Never || cut < 0 && path != "tail_blowup" {
+	if p, _ := metrics.LookupPath(path); p.Missing != metrics.MissingIsWorst || cut < 0 && path != "tail_blowup" {
 		return ""
 	}
 	at := path[:max(cut, 0)] + ".coverage"
 	if strings.HasSuffix(path, "tail_blowup") {
 		at = strings.TrimSuffix(path, "tail_blowup") + "e2e.coverage"
 	}
-	if _, ok := metrics.PlaceOf(at); !ok {
+	if _, ok := metrics.LookupPath(at); !ok {
 		return ""
 	}
 	return at
 }
 
-// Reads are the paths that the score and the gates read, of whichever tree.
-func (f *Fitness) Reads() (paths []string) {
+// MetricPaths are the paths that the score and the gates read, of whichever tree.
+func (f *Fitness) MetricPaths() (paths []string) {
 	for _, e := range append(slices.Clone(f.gates), expression{Node: f.score}) {
 		_ = visit(e.Node, func(n *expr.Node) error {
 			name := n.Name
@@ -127,22 +127,22 @@ func (f *Fitness) Reads() (paths []string) {
 }
 
 // look returns the number called name and, where it is absent, what that means.
-func (r *Run) look(name string) (x float64, absence metrics.Absence, ok bool) {
+func (r *Run) look(name string) (x float64, absence metrics.Missing, ok bool) {
 	tree, path := split(name)
 	if x, ok = r.at(tree, path); ok {
 		return x, 0, true
 	}
-	place, _ := metrics.PlaceOf(path)
-	absence = place.Absence
+	place, _ := metrics.LookupPath(path)
+	absence = place.Missing
 	switch branch, _, _ := strings.Cut(path, "."); {
 	case branch == "anomalies" && r.blind[tree]:
-		absence = metrics.Unknown
-	case branch == "session" && absence == metrics.Never && !r.has(tree, "session.offered"),
-		branch == "cost" && absence == metrics.Never && !r.has(tree, "cost.gpu_s"),
+		absence = metrics.MissingIsUnknown
+	case branch == "session" && absence == metrics.MissingIsWorst && !r.has(tree, "session.offered"),
+		branch == "cost" && absence == metrics.MissingIsWorst && !r.has(tree, "cost.gpu_s"),
 		branch == "itl" && r.has(tree, "tpot.mean"):
-		absence = metrics.Unknown
-	case absence == metrics.Unknown && strings.Contains(path, "goodput.") && r.promised(path):
-		absence = metrics.Nothing
+		absence = metrics.MissingIsUnknown
+	case absence == metrics.MissingIsUnknown && strings.Contains(path, "goodput.") && r.promised(path):
+		absence = metrics.MissingIsZero
 	}
 	return 0, absence, false
 }
@@ -153,7 +153,7 @@ func (r *Run) has(tree, path string) bool { _, ok := r.at(tree, path); return ok
 // absent are its requests.
 func (r *Run) promised(path string) bool {
 	for _, c := range r.judged {
-		if strings.HasPrefix(path, metrics.Below("cls", c.Name)+".") {
+		if strings.HasPrefix(path, metrics.SubPath("cls", c.Name)+".") {
 			return c.Targets != stream.Targets{}
 		}
 	}
@@ -171,7 +171,7 @@ func (r *Run) checkKeys(name string) error {
 		have := r.keys(tree, branch)
 		if branch == "cls" {
 			for _, c := range r.Classes {
-				have = append(have, metrics.Below("", c.Name))
+				have = append(have, metrics.SubPath("", c.Name))
 			}
 		}
 		if slices.Contains(have, key) {
@@ -198,7 +198,7 @@ var words = map[string]string{"cls": "class", "tenant": "tenant", "model": "mode
 
 // keyOf returns the key, with its brackets, that path has below branch.
 func keyOf(path, branch string) (key string, ok bool) {
-	keys := metrics.Keys(path)
+	keys := metrics.PathKeys(path)
 	if !strings.HasPrefix(path, branch+"[") || len(keys) == 0 {
 		return "", false
 	}
@@ -219,7 +219,7 @@ func (r *Run) keys(tree, branch string) (all []string) {
 func (f *Fitness) checkRun(r *Run) error {
 	r.judged = f.Classes(r.Classes)
 	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
-		if err := r.checkKeys(own + "." + metrics.Below("cls", class)); err != nil {
+		if err := r.checkKeys(own + "." + metrics.SubPath("cls", class)); err != nil {
 			return f.fault("slo", 0, 0, "%s", err)
 		}
 	}
@@ -246,5 +246,5 @@ func (f *Fitness) checkRun(r *Run) error {
 
 // attainedName is the number that a call of attained means.
 func attainedName(n *expr.Node) string {
-	return own + "." + metrics.Below("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
+	return own + "." + metrics.SubPath("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
 }

@@ -30,9 +30,9 @@ func (f *Fitness) Evaluate(r *Run) (*Result, error) {
 	return result, nil
 }
 
-// Again is the score alone, of a run of which Evaluate has one and that is drawn anew;
+// Rescore is the score alone, of a run of which Evaluate has one and that is drawn anew;
 // not a number where that one has none.
-func (f *Fitness) Again(r *Run) float64 {
+func (f *Fitness) Rescore(r *Run) float64 {
 	r.judged = f.Classes(r.Classes)
 	e := &evaluator{fitness: f, run: r}
 	var gates []Gate

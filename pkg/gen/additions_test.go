@@ -8,9 +8,9 @@ import (
 	"blis/pkg/stream"
 )
 
-// Deadlines and predictions have the distributions that they are said to have.
+// Deadlines and predictions follow the configured distributions.
 func TestDeadlinesAndPredictions(t *testing.T) {
-	list := beside(t, "", "deadline: {type: exponential, params: {mean: 3000000}}, predicted_output: {error: 0.5, bias: 2}, ")
+	list := withNeighbor(t, "", "deadline: {type: exponential, params: {mean: 3000000}}, predicted_output: {error: 0.5, bias: 2}, ")
 	n := float64(len(list))
 	patience, ratio, square, long := 0.0, 0.0, 0.0, 0.0
 	for _, r := range list {
@@ -24,28 +24,28 @@ func TestDeadlinesAndPredictions(t *testing.T) {
 		}
 	}
 	if math.Abs(patience/3e6-1) > 4/math.Sqrt(n) {
-		t.Errorf("requests wait for %g µs in the mean", patience)
+		t.Errorf("mean deadline %g µs after arrival", patience)
 	}
 	ratio /= long
 	if cv := math.Sqrt(square/long-ratio*ratio) / ratio; math.Abs(ratio/2-1) > 0.03 || math.Abs(cv-0.5) > 0.03 {
-		t.Errorf("predictions are %g times the answers, with cv %g; want 2 and 0.5", ratio, cv)
+		t.Errorf("predictions are %g times the outputs, with cv %g; want 2 and 0.5", ratio, cv)
 	}
-	for _, r := range beside(t, "", "predicted_output: {error: 0}, ") {
+	for _, r := range withNeighbor(t, "", "predicted_output: {error: 0}, ") {
 		if r.PredictedOutputTokens != r.OutputTokens {
-			t.Fatalf("an answer of %d is predicted as %d without error", r.OutputTokens, r.PredictedOutputTokens)
+			t.Fatalf("an output of %d is predicted as %d without error", r.OutputTokens, r.PredictedOutputTokens)
 		}
 	}
 }
 
-// Images and the like are added to each prompt, and change nothing else of it.
+// Media tokens are added to each prompt and change nothing else.
 func TestMultimodal(t *testing.T) {
-	plain := beside(t, "", "")
-	list := beside(t, "", "multimodal: {image_tokens: {type: constant, params: {value: 256}}, images_per_request: {type: uniform, params: {min: 0, max: 4}}, audio_tokens: {type: constant, params: {value: 7}}}, ")
+	plain := withNeighbor(t, "", "")
+	list := withNeighbor(t, "", "multimodal: {image_tokens: {type: constant, params: {value: 256}}, images_per_request: {type: uniform, params: {min: 0, max: 4}}, audio_tokens: {type: constant, params: {value: 7}}}, ")
 	counts := map[int64]float64{}
 	for i, r := range list {
 		added := r.InputTokens - plain[i].InputTokens
 		if added%256 != 7 || added > 4*256+7 {
-			t.Fatalf("%d tokens are added", added)
+			t.Fatalf("%d tokens were added", added)
 		}
 		counts[added/256]++
 		if r.ArrivalUS != plain[i].ArrivalUS || r.OutputTokens != plain[i].OutputTokens {
@@ -60,9 +60,9 @@ func TestMultimodal(t *testing.T) {
 	}
 }
 
-// In sessions each call of a model has a deadline and a prediction, and the
-// session an end. Bursts are of sessions, too, with ids of their own.
-func TestAdditionsOfSessions(t *testing.T) {
+// In sessions every model call has a deadline and a prediction, and the session has an end. Bursts
+// consist of sessions with distinct ids.
+func TestDecoratorsOfSessions(t *testing.T) {
 	const client = `  - id: a
     rate_fraction: 1
     arrival: {process: poisson}

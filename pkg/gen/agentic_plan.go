@@ -7,134 +7,134 @@ import (
 	"blis/pkg/stream"
 )
 
-// plan is the steps of a session with the most iterations of its workflow. One
-// with fewer has the same steps but for the last iterations.
+// plan holds the steps of a session with the maximum number of iterations. A session with fewer
+// iterations leaves out the last ones.
 type plan struct {
-	steps []planned
-	// before is how many come before the loop, iteration how many one iteration
-	// has, iterations how many there are.
-	before, iteration, iterations int
+	steps []plannedStep
+	// stepsBeforeLoop, stepsPerIteration and maxIterations give the layout of steps.
+	stepsBeforeLoop, stepsPerIteration, maxIterations int
 }
 
-// planned is one step of a session: all that is the same in every session.
-type planned struct {
-	// spec is its place in the workflow, id its name in the session.
+// plannedStep is one step of a session, with everything that is the same in all sessions.
+type plannedStep struct {
+	// spec is the index of the step in the workflow, id its id in the session.
 	spec int
 	id   string
-	// iteration is from 1 in the loop, else 0.
+	// iteration counts from 1 in the loop and is 0 outside.
 	iteration int64
-	// twin is the first of the parallel calls of the step, itself if alone.
-	twin stream.Index
-	// after are the steps that it waits for, reads the tools among them that return
-	// to it.
-	after, reads []stream.Index
-	// extends is the call whose prompt its own begins with, prompt what comes then,
-	// its own text at the end.
+	// firstCopy is the first of the step's parallel calls, or the step itself.
+	firstCopy stream.Index
+	// after holds the steps that must complete first, toolResults the tool calls whose results the
+	// step reads.
+	after, toolResults []stream.Index
+	// extends is the call whose prompt this prompt begins with. prompt is the rest, with the step's
+	// own text last.
 	extends stream.Index
-	prompt  []part
+	prompt  []promptPart
 }
 
-// part is a piece of a prompt: what step of says, generates or returns.
-type part struct {
-	of   stream.Index
+// promptPart is a part of a prompt: the text, the output or the result of a step.
+type promptPart struct {
+	step stream.Index
 	kind partKind
 }
 
 type partKind int8
 
 const (
-	text   partKind = iota // what a call says by itself
-	answer                 // what it generates
-	result                 // what a tool returns
+	ownText     partKind = iota // the text of a call itself
+	modelOutput                 // the output of a call
+	toolOutput                  // the result of a tool call
 )
 
-// newPlan lays out the sessions of w. It fails if names clash.
+// newPlan lays out the sessions of w. It is an error if two steps get the same id.
 func newPlan(w *workflow) (*plan, error) {
-	b := &planner{workflow: w, plan: &plan{}, now: make([][]stream.Index, len(w.Steps)), names: map[string]int{}}
-	order, behind := w.sorted(), w.behindLoop()
+	b := &planner{workflow: w, plan: &plan{}, currentCalls: make([][]stream.Index, len(w.Steps)), stepOfID: map[string]int{}}
+	order, afterLoop := w.topologicalOrder(), w.afterLoop()
 	for _, i := range order {
-		if !w.looped[i] && !behind[i] {
-			b.add(i, 0)
+		if !w.inLoop[i] && !afterLoop[i] {
+			b.addStep(i, 0)
 		}
 	}
-	b.before = len(b.steps)
+	b.stepsBeforeLoop = len(b.steps)
 	if w.Loop != nil {
 		for k := range w.Loop.MaxIterations {
-			b.iterate(order, k+1)
-			if b.clash != nil {
-				return nil, b.clash
+			b.addIteration(order, k+1)
+			if b.nameConflict != nil {
+				return nil, b.nameConflict
 			}
 		}
-		b.iterations = int(w.Loop.MaxIterations)
-		b.iteration = (len(b.steps) - b.before) / b.iterations
+		b.maxIterations = int(w.Loop.MaxIterations)
+		b.stepsPerIteration = (len(b.steps) - b.stepsBeforeLoop) / b.maxIterations
 	}
 	for _, i := range order {
-		if behind[i] {
-			b.add(i, 0)
+		if afterLoop[i] {
+			b.addStep(i, 0)
 		}
 	}
-	if b.clash != nil {
-		return nil, b.clash
+	if b.nameConflict != nil {
+		return nil, b.nameConflict
 	}
-	b.findPrompts()
+	b.planPrompts()
 	return b.plan, nil
 }
 
-// planner adds steps to a plan.
+// planner builds a plan step by step.
 type planner struct {
 	*workflow
 	*plan
-	// now are the calls of each step, in the iteration at hand; ended are those
-	// that ended the iteration before.
-	now   [][]stream.Index
-	ended []stream.Index
-	// names are the steps that the ids belong to, clash that two have the same.
-	names map[string]int
-	clash error
+	// currentCalls holds the calls of each step in the current iteration, lastExits the calls that
+	// ended the previous one.
+	currentCalls [][]stream.Index
+	lastExits    []stream.Index
+	// stepOfID maps each id to its step. nameConflict is the error of the first id that two steps
+	// have.
+	stepOfID     map[string]int
+	nameConflict error
 }
 
-// iterate adds one iteration of the loop.
-func (b *planner) iterate(order []int, iteration int64) {
+// addIteration adds one iteration of the loop.
+func (b *planner) addIteration(order []int, iteration int64) {
 	for _, i := range order {
-		if b.looped[i] {
-			b.add(i, iteration)
+		if b.inLoop[i] {
+			b.addStep(i, iteration)
 		}
 	}
-	b.ended = nil
+	b.lastExits = nil
 	for i := range b.workflow.Steps {
 		if b.isExit(i) {
-			b.ended = append(b.ended, b.now[i]...)
+			b.lastExits = append(b.lastExits, b.currentCalls[i]...)
 		}
 	}
 }
 
-// add adds the calls of step i.
-func (b *planner) add(i int, iteration int64) {
+// addStep adds the calls of step i.
+func (b *planner) addStep(i int, iteration int64) {
 	step := &b.workflow.Steps[i]
-	var after, reads []stream.Index
-	for _, j := range b.waits[i] {
-		reads = append(reads, b.now[j]...)
-		if iteration <= 1 || b.looped[j] { // what is outside has completed before the second iteration
-			after = append(after, b.now[j]...)
+	var after, toolResults []stream.Index
+	for _, j := range b.dependsOn[i] {
+		toolResults = append(toolResults, b.currentCalls[j]...)
+		if iteration <= 1 || b.inLoop[j] { // steps outside the loop completed before the second iteration
+			after = append(after, b.currentCalls[j]...)
 		}
 	}
 	switch {
-	case iteration == 1 && len(b.waits[i]) == 0:
+	case iteration == 1 && len(b.dependsOn[i]) == 0:
 		for _, j := range b.beforeLoop() {
-			after = append(after, b.now[j]...)
+			after = append(after, b.currentCalls[j]...)
 		}
 	case iteration > 1 && b.isEntry(i):
-		after = b.ended
-		reads = union(reads, b.ended)
+		after = b.lastExits
+		toolResults = union(toolResults, b.lastExits)
 	case iteration == 0 && b.waitsForLoop(i):
-		after = union(after, b.ended)
+		after = union(after, b.lastExits)
 	}
-	reads = slices.DeleteFunc(reads, func(at stream.Index) bool { return !b.isTool(at) })
+	toolResults = slices.DeleteFunc(toolResults, func(at stream.Index) bool { return !b.isTool(at) })
 	slices.Sort(after)
-	slices.Sort(reads)
-	b.now[i] = nil
-	twin := stream.Index(len(b.steps))
-	for n := range step.copies() {
+	slices.Sort(toolResults)
+	b.currentCalls[i] = nil
+	firstCopy := stream.Index(len(b.steps))
+	for n := range step.parallelCalls() {
 		id := step.ID
 		if iteration > 0 {
 			id = fmt.Sprintf("%s-%d", id, iteration)
@@ -142,23 +142,23 @@ func (b *planner) add(i int, iteration int64) {
 		if step.FanOut != nil {
 			id = fmt.Sprintf("%s.%d", id, n)
 		}
-		b.name(id, i)
-		b.now[i] = append(b.now[i], stream.Index(len(b.steps)))
-		b.steps = append(b.steps, planned{spec: i, id: id, iteration: iteration, twin: twin, after: after, reads: reads, extends: stream.Nowhere})
+		b.recordID(id, i)
+		b.currentCalls[i] = append(b.currentCalls[i], stream.Index(len(b.steps)))
+		b.steps = append(b.steps, plannedStep{spec: i, id: id, iteration: iteration, firstCopy: firstCopy, after: after, toolResults: toolResults, extends: stream.Nowhere})
 	}
 }
 
-// name notes that a call of step i has an id.
-func (b *planner) name(id string, i int) {
-	if j, taken := b.names[id]; taken && b.clash == nil {
-		b.clash = b.fault(b.at(max(i, j), "id"), "calls of %q and of %q would both be named %q in a session", b.ids[min(i, j)], b.ids[max(i, j)], id)
+// recordID records that a call of step i has the given id.
+func (b *planner) recordID(id string, i int) {
+	if j, taken := b.stepOfID[id]; taken && b.nameConflict == nil {
+		b.nameConflict = b.errorf(b.fieldPath(max(i, j), "id"), "calls of %q and %q would both have the id %q in a session", b.ids[min(i, j)], b.ids[max(i, j)], id)
 	}
-	b.names[id] = i
+	b.stepOfID[id] = i
 }
 
 func (b *planner) isTool(at stream.Index) bool { return b.workflow.Steps[b.steps[at].spec].isTool() }
 
-// union is a and those of more that are not in it.
+// union returns a with the elements of more that are not in a.
 func union(a, more []stream.Index) []stream.Index {
 	a = slices.Clone(a)
 	for _, at := range more {
@@ -169,34 +169,34 @@ func union(a, more []stream.Index) []stream.Index {
 	return a
 }
 
-// run is the plan of a session with so many iterations.
-type run struct {
+// sessionPlan is the plan of a session with a given number of iterations.
+type sessionPlan struct {
 	*plan
-	// loopEnd is the place behind its last iteration, left how many of the plan's
-	// steps it does not have.
-	loopEnd, left int
+	// loopEnd is the index after its last iteration, skipped the number of planned steps that it
+	// leaves out.
+	loopEnd, skipped int
 }
 
-func (p *plan) run(iterations int) run {
-	return run{p, p.before + iterations*p.iteration, (p.iterations - iterations) * p.iteration}
+func (p *plan) withIterations(iterations int) sessionPlan {
+	return sessionPlan{p, p.stepsBeforeLoop + iterations*p.stepsPerIteration, (p.maxIterations - iterations) * p.stepsPerIteration}
 }
 
-// len is how many steps it has.
-func (r run) len() int { return len(r.steps) - r.left }
+// len is the number of steps of the session.
+func (r sessionPlan) len() int { return len(r.steps) - r.skipped }
 
-// at returns its step at a place, and by how much the places that the step names
-// must be lowered: behind the loop, which names its last iteration.
-func (r run) at(place int) (step *planned, lower int) {
+// at returns the step at a place of the session. References of steps after the loop are to the
+// plan's last iteration: offset is what sessionIndex has to subtract from them.
+func (r sessionPlan) at(place int) (step *plannedStep, offset int) {
 	if place < r.loopEnd {
 		return &r.steps[place], 0
 	}
-	return &r.steps[place+r.left], r.left
+	return &r.steps[place+r.skipped], r.skipped
 }
 
-// lowered is a place of the plan as a place of the session.
-func (r run) lowered(place stream.Index, by int) stream.Index {
-	if int(place) < r.before {
+// sessionIndex converts an index in the plan to an index in the session.
+func (r sessionPlan) sessionIndex(place stream.Index, offset int) stream.Index {
+	if int(place) < r.stepsBeforeLoop {
 		return place
 	}
-	return place - stream.Index(by)
+	return place - stream.Index(offset)
 }

@@ -7,31 +7,31 @@ import (
 	"blis/pkg/stream"
 )
 
-// findPrompts says of each call of a model what it is sent.
-func (b *planner) findPrompts() {
-	reached := b.reach()
+// planPrompts sets the prompt of each model call.
+func (b *planner) planPrompts() {
+	ancestors := b.ancestors()
 	for at := range b.steps {
 		step := &b.steps[at]
 		switch {
 		case b.isTool(stream.Index(at)):
 			continue
-		case int(step.twin) != at:
-			step.extends = step.twin
+		case int(step.firstCopy) != at:
+			step.extends = step.firstCopy
 			continue
 		case b.accumulates(at):
-			step.extends = b.goesOnFrom(reached, at)
+			step.extends = b.extendedCall(ancestors, at)
 			if !step.extends.IsZero() {
-				step.prompt = append(step.prompt, part{step.extends, answer})
+				step.prompt = append(step.prompt, promptPart{step.extends, modelOutput})
 			}
-			for of := range reached[at].members {
+			for of := range ancestors[at].members {
 				if of > step.extends {
-					step.prompt = b.happened(step.prompt, of)
+					step.prompt = b.appendHistory(step.prompt, of)
 				}
 			}
 		default:
-			step.prompt = b.told(at)
+			step.prompt = b.independentPrompt(at)
 		}
-		step.prompt = append(step.prompt, part{step.twin, text})
+		step.prompt = append(step.prompt, promptPart{step.firstCopy, ownText})
 	}
 }
 
@@ -39,82 +39,83 @@ func (b *planner) accumulates(at int) bool {
 	return b.workflow.Steps[b.steps[at].spec].ContextGrowth == accumulate
 }
 
-// told is what a call that does not accumulate is told before its own text.
-func (b *planner) told(at int) (list []part) {
-	for _, of := range b.steps[at].reads {
-		list = b.happened(list, of)
+// independentPrompt returns the history of a call that does not accumulate: the tool results that
+// it reads.
+func (b *planner) independentPrompt(at int) (list []promptPart) {
+	for _, of := range b.steps[at].toolResults {
+		list = b.appendHistory(list, of)
 	}
 	return list
 }
 
-// happened appends what a step left behind. What calls side by side were told is
-// told once.
-func (b *planner) happened(list []part, of stream.Index) []part {
+// appendHistory appends what a step contributes to later prompts. The shared text of parallel calls
+// is included once.
+func (b *planner) appendHistory(list []promptPart, of stream.Index) []promptPart {
 	step := &b.steps[of]
 	if spec := &b.workflow.Steps[step.spec]; spec.isTool() {
 		if b.Tools[spec.Tool].OutputTokens == nil {
 			return list
 		}
-		return append(list, part{of, result})
+		return append(list, promptPart{of, toolOutput})
 	}
-	if step.twin == of {
-		list = append(list, part{of, text})
+	if step.firstCopy == of {
+		list = append(list, promptPart{of, ownText})
 	}
-	return append(list, part{of, answer})
+	return append(list, promptPart{of, modelOutput})
 }
 
-// goesOnFrom is the last call that the one at a place waits for, and whose whole
-// prompt its own begins with; Nowhere if there is none.
-func (b *planner) goesOnFrom(reached []set, at int) stream.Index {
-	for _, of := range slices.Backward(slices.Collect(reached[at].members)) {
-		if !b.isTool(of) && b.steps[of].twin == of && b.begins(reached, int(of), at) {
+// extendedCall returns the last ancestor of a call whose whole prompt the call's own begins with,
+// or Nowhere.
+func (b *planner) extendedCall(ancestors []bitset, at int) stream.Index {
+	for _, of := range slices.Backward(slices.Collect(ancestors[at].members)) {
+		if !b.isTool(of) && b.steps[of].firstCopy == of && b.beginsPrompt(ancestors, int(of), at) {
 			return of
 		}
 	}
 	return stream.Nowhere
 }
 
-// begins reports whether what an earlier call was told is what the one at a place,
-// which accumulates, is told first.
-func (b *planner) begins(reached []set, earlier, at int) bool {
+// beginsPrompt reports whether the prompt of an earlier call is the beginning of the prompt of the
+// call at an index, which accumulates.
+func (b *planner) beginsPrompt(ancestors []bitset, earlier, at int) bool {
 	if b.accumulates(earlier) {
-		return reached[earlier].equalBelow(reached[at], earlier)
+		return ancestors[earlier].equalBelow(ancestors[at], earlier)
 	}
-	var first []part
-	want := b.told(earlier)
-	for of := range reached[at].members {
-		if int(of) >= earlier || len(first) > len(want) {
+	var begin []promptPart
+	want := b.independentPrompt(earlier)
+	for of := range ancestors[at].members {
+		if int(of) >= earlier || len(begin) > len(want) {
 			break
 		}
-		first = b.happened(first, of)
+		begin = b.appendHistory(begin, of)
 	}
-	return slices.Equal(first, want)
+	return slices.Equal(begin, want)
 }
 
-// reach returns, for each step, those that it waits for, directly or not; nil if
-// no call accumulates.
-func (b *planner) reach() []set {
+// ancestors returns for each step all steps that it waits for, directly or not; nil if no call
+// accumulates.
+func (b *planner) ancestors() []bitset {
 	if !slices.ContainsFunc(b.workflow.Steps, func(s AgenticStep) bool { return s.ContextGrowth == accumulate }) {
 		return nil
 	}
-	reached := make([]set, len(b.steps))
+	ancestors := make([]bitset, len(b.steps))
 	for at := range b.steps {
-		reached[at] = make(set, at/64+1)
+		ancestors[at] = make(bitset, at/64+1)
 		for _, of := range b.steps[at].after {
-			for i, word := range reached[of] {
-				reached[at][i] |= word
+			for i, word := range ancestors[of] {
+				ancestors[at][i] |= word
 			}
-			reached[at][of/64] |= 1 << (of % 64)
+			ancestors[at][of/64] |= 1 << (of % 64)
 		}
 	}
-	return reached
+	return ancestors
 }
 
-// set is a set of places, a bit each.
-type set []uint64
+// bitset is a set of step indices.
+type bitset []uint64
 
-// members yields the members in order.
-func (s set) members(yield func(stream.Index) bool) {
+// members yields the members in ascending order.
+func (s bitset) members(yield func(stream.Index) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
 			if !yield(stream.Index(i*64 + bits.TrailingZeros64(word))) {
@@ -124,9 +125,9 @@ func (s set) members(yield func(stream.Index) bool) {
 	}
 }
 
-// equalBelow reports whether s, all of whose members are below a place, has those
-// of another that are.
-func (s set) equalBelow(other set, place int) bool {
+// equalBelow reports whether s, all of whose members are below place, equals the members of other
+// that are below place.
+func (s bitset) equalBelow(other bitset, place int) bool {
 	last := place / 64
 	return slices.Equal(s[:last], other[:last]) && s[last] == other[last]&(1<<(place%64)-1)
 }

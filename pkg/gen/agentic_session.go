@@ -9,52 +9,52 @@ import (
 	"blis/pkg/stream"
 )
 
-// agents are the sessions of a client with a workflow.
-type agents struct {
-	sessions
+// agentSessions generates the sessions of a client with a workflow.
+type agentSessions struct {
+	sessionBase
 	*plan
 	spec *Agentic
-	// iterations is how often the loop happens; nil if always as often.
-	iterations *dist.Length
-	// lengths are those of calls of models, by their place in the workflow.
+	// iterationCount is the distribution of the number of iterations; nil means always the maximum.
+	iterationCount *dist.Length
+	// lengths holds the length distributions of the model calls, by step of the workflow.
 	lengths []lengths
 	tools   map[string]tool
-	// Of the session at hand, by place: what each call says by itself.
-	said []stream.Segment
+	// ownText holds the text of each call of the current session.
+	ownText []stream.Segment
 }
 
-// tool is a tool at work; returns is nil if nothing.
-type tool struct{ latency, returns *dist.Length }
+// tool holds the distributions of a tool; output is nil if the tool returns nothing.
+type tool struct{ latency, output *dist.Length }
 
-// newAgents makes the sessions of c, which stands at path.
-func newAgents(seed uint64, c *Client, path string, fault fault) (*agents, error) {
-	m := &agents{spec: c.Agentic, lengths: make([]lengths, len(c.Agentic.Steps)), tools: map[string]tool{}}
+// newAgentSessions makes the generator of the client c at path.
+func newAgentSessions(seed uint64, c *Client, path string, errorf errorFunc) (*agentSessions, error) {
+	m := &agentSessions{spec: c.Agentic, lengths: make([]lengths, len(c.Agentic.Steps)), tools: map[string]tool{}}
 	var err error
-	if m.sessions, err = newSessions(seed, c, path, c.Agentic.Workflow, fault); err != nil {
+	if m.sessionBase, err = newSessionBase(seed, c, path, c.Agentic.Workflow, errorf); err != nil {
 		return nil, err
 	}
 	path += ".agentic"
-	w, err := newWorkflow(c.Agentic, path, fault)
+	w, err := newWorkflow(c.Agentic, path, errorf)
 	if err != nil {
 		return nil, err
 	}
 	for i := range w.Steps {
 		if s := &w.Steps[i]; !s.isTool() {
-			if m.lengths[i].input, err = lengthAt(*s.InputDistribution, w.at(i, "input_distribution"), fault); err != nil {
+			if m.lengths[i].input, err = lengthAt(*s.InputDistribution, w.fieldPath(i, "input_distribution"), errorf); err != nil {
 				return nil, err
 			}
-			if m.lengths[i].output, err = lengthAt(*s.OutputDistribution, w.at(i, "output_distribution"), fault); err != nil {
+			if m.lengths[i].output, err = lengthAt(*s.OutputDistribution, w.fieldPath(i, "output_distribution"), errorf); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if w.Loop != nil && w.Loop.Iterations != nil {
-		if m.iterations, err = lengthAt(*w.Loop.Iterations, path+".loop.iterations", fault); err != nil {
+		if m.iterationCount, err = lengthAt(*w.Loop.Iterations, path+".loop.iterations", errorf); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Tools)) {
-		if m.tools[name], err = newTool(w.Tools[name], path+".tools."+name, fault); err != nil {
+		if m.tools[name], err = newTool(w.Tools[name], path+".tools."+name, errorf); err != nil {
 			return nil, err
 		}
 	}
@@ -62,46 +62,47 @@ func newAgents(seed uint64, c *Client, path string, fault fault) (*agents, error
 	return m, err
 }
 
-func newTool(t AgenticTool, path string, fault fault) (made tool, err error) {
+func newTool(t AgenticTool, path string, errorf errorFunc) (result tool, err error) {
 	if t.Latency.Type == "" {
-		return made, fault(path+".latency", "must be given: how long a call takes, in µs")
+		return result, errorf(path+".latency", "must be given: how long a call takes, in µs")
 	}
-	if made.latency, err = durationAt(t.Latency, path+".latency", fault); err != nil {
-		return made, err
+	if result.latency, err = durationAt(t.Latency, path+".latency", errorf); err != nil {
+		return result, err
 	}
 	if t.OutputTokens != nil {
-		made.returns, err = lengthAt(*t.OutputTokens, path+".output_tokens", fault)
+		result.output, err = lengthAt(*t.OutputTokens, path+".output_tokens", errorf)
 	}
-	return made, err
+	return result, err
 }
 
-// fill makes one session: everything in it is drawn but when its steps happen.
-func (m *agents) fill(a *stream.Arrival, n int64, at stream.Micros) error {
-	d := m.begin(a, n, at)
+// fill makes one session. Everything is drawn here except the times of later steps, which the
+// simulation decides.
+func (m *agentSessions) fill(a *stream.Arrival, n int64, at stream.Micros) error {
+	d := m.newDraft(a, n, at)
 	d.choosePrefix()
-	iterations := m.plan.iterations
-	if m.iterations != nil {
-		iterations = int(min(m.iterations.Draw(d.stream("loop")), int64(iterations)))
+	iterations := m.plan.maxIterations
+	if m.iterationCount != nil {
+		iterations = int(min(m.iterationCount.Draw(d.stream("loop")), int64(iterations)))
 	}
-	run := m.run(iterations)
-	m.said = slices.Grow(m.said[:0], run.len())[:run.len()]
-	lengths, tools := d.draws(), d.stream("tool")
-	for place := range run.len() {
-		from, lower := run.at(place)
-		spec := &m.spec.Steps[from.spec]
-		s := d.step(from.id)
-		if s.Iteration = from.iteration; from.id != spec.ID {
+	plan := m.withIterations(iterations)
+	m.ownText = slices.Grow(m.ownText[:0], plan.len())[:plan.len()]
+	lengths, tools := d.lengthStreams(), d.stream("tool")
+	for place := range plan.len() {
+		planned, offset := plan.at(place)
+		spec := &m.spec.Steps[planned.spec]
+		s := d.addStep(planned.id)
+		if s.Iteration = planned.iteration; planned.id != spec.ID {
 			s.Step = spec.ID
 		}
-		for _, of := range from.after {
-			s.After = append(s.After, run.lowered(of, lower))
+		for _, of := range planned.after {
+			s.After = append(s.After, plan.sessionIndex(of, offset))
 		}
 		if spec.isTool() {
 			m.tools[spec.Tool].call(s, spec.Tool, tools)
 			continue
 		}
-		s.OutputTokens = m.lengths[from.spec].output.Draw(lengths.output)
-		if err := m.prompt(&d, run, place, lengths.input); err != nil {
+		s.OutputTokens = m.lengths[planned.spec].output.Draw(lengths.output)
+		if err := m.prompt(&d, plan, place, lengths.input); err != nil {
 			return err
 		}
 	}
@@ -111,36 +112,36 @@ func (m *agents) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 // call makes s a call of the tool.
 func (t tool) call(s *stream.SessionStep, name string, r *rand.Rand) {
 	s.Tool, s.LatencyUS = name, t.latency.Draw(r)
-	if t.returns != nil {
-		s.OutputTokens = t.returns.Draw(r)
+	if t.output != nil {
+		s.OutputTokens = t.output.Draw(r)
 	}
 }
 
-// prompt composes the prompt of the call at a place, the last one so far.
-func (m *agents) prompt(d *draft, run run, place int, r *rand.Rand) error {
-	from, lower := run.at(place)
+// prompt builds the prompt of the call at place, which is the last step so far.
+func (m *agentSessions) prompt(d *sessionDraft, plan sessionPlan, place int, r *rand.Rand) error {
+	planned, offset := plan.at(place)
 	s := &d.Steps[place]
-	if !from.extends.IsZero() {
-		s.Extends = run.lowered(from.extends, lower)
+	if !planned.extends.IsZero() {
+		s.Extends = plan.sessionIndex(planned.extends, offset)
 	}
-	if int(run.lowered(from.twin, lower)) == place {
-		own := m.lengths[from.spec].input.Draw(r)
-		if begun := min(d.prefix.Tokens, own-1); s.Extends.IsZero() && begun > 0 {
-			s.Prompt = append(s.Prompt, stream.Segment{ID: d.prefix.ID, Tokens: begun})
-			own -= begun
+	if int(plan.sessionIndex(planned.firstCopy, offset)) == place {
+		tokens := m.lengths[planned.spec].input.Draw(r)
+		if prefix := min(d.prefix.Tokens, tokens-1); s.Extends.IsZero() && prefix > 0 {
+			s.Prompt = append(s.Prompt, stream.Segment{ID: d.prefix.ID, Tokens: prefix})
+			tokens -= prefix
 		}
-		m.said[place] = d.said(s.ID, own)
+		m.ownText[place] = d.ownSegment(s.ID, tokens)
 	}
-	for _, p := range from.prompt {
-		of := run.lowered(p.of, lower)
+	for _, p := range planned.prompt {
+		step := plan.sessionIndex(p.step, offset)
 		switch p.kind {
-		case text:
-			s.Prompt = append(s.Prompt, m.said[of])
-		case answer:
-			s.Prompt = append(s.Prompt, d.generated(&d.Steps[of]))
-		case result:
-			s.Prompt = append(s.Prompt, d.returned(&d.Steps[of]))
+		case ownText:
+			s.Prompt = append(s.Prompt, m.ownText[step])
+		case modelOutput:
+			s.Prompt = append(s.Prompt, d.outputSegment(&d.Steps[step]))
+		case toolOutput:
+			s.Prompt = append(s.Prompt, d.toolSegment(&d.Steps[step]))
 		}
 	}
-	return d.measure()
+	return d.setPromptLength()
 }

@@ -5,88 +5,88 @@ import (
 	"strings"
 )
 
-// maxSteps bounds the steps of one session, maxWaits how many others they wait
-// for altogether: a session is one record.
+// maxSteps bounds the steps of a session and maxDependencies their dependencies: a session is one
+// record.
 const (
-	maxSteps = 10_000
-	maxWaits = 100_000
+	maxSteps        = 10_000
+	maxDependencies = 100_000
 )
 
-// checkCircles: no step waits for itself.
-func (w *workflow) checkCircles() error {
-	// done steps lead into no circle; way is the one being followed.
+// checkCycles checks that no step waits for itself.
+func (w *workflow) checkCycles() error {
+	// Steps that are done lead to no cycle; path is the chain of dependencies being followed.
 	done := make([]bool, len(w.Steps))
-	var way []int
-	var follow func(i int) error
-	follow = func(i int) error {
-		if from := slices.Index(way, i); from >= 0 {
-			return w.circle(way[from:])
+	var path []int
+	var visit func(i int) error
+	visit = func(i int) error {
+		if start := slices.Index(path, i); start >= 0 {
+			return w.cycleError(path[start:])
 		}
 		if done[i] {
 			return nil
 		}
-		way = append(way, i)
-		for _, j := range w.waits[i] {
-			if err := follow(j); err != nil {
+		path = append(path, i)
+		for _, j := range w.dependsOn[i] {
+			if err := visit(j); err != nil {
 				return err
 			}
 		}
-		way = way[:len(way)-1]
+		path = path[:len(path)-1]
 		done[i] = true
 		return nil
 	}
 	for i := range w.Steps {
-		if err := follow(i); err != nil {
+		if err := visit(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// circle is the fault that steps wait for each other, each for the next.
-func (w *workflow) circle(steps []int) error {
+// cycleError is the error of steps that wait for each other.
+func (w *workflow) cycleError(steps []int) error {
 	var names []string
 	hint := ""
 	for _, i := range steps {
 		names = append(names, w.ids[i])
-		if w.looped[i] {
-			hint = "; of the steps of a loop, only the first of loop.over may depend on the others"
+		if w.inLoop[i] {
+			hint = "; in a loop only the first step of loop.over may depend on the previous iteration"
 		}
 	}
 	names = append(names, names[0])
-	return w.fault(w.at(steps[0], "depends_on"), "steps wait for each other in a circle (%s)%s", strings.Join(names, " for "), hint)
+	return w.errorf(w.fieldPath(steps[0], "depends_on"), "steps depend on each other in a cycle (%s)%s", strings.Join(names, " -> "), hint)
 }
 
-// behindLoop says of each step whether it is outside the loop and comes after it.
-func (w *workflow) behindLoop() []bool {
-	behind := make([]bool, len(w.Steps))
-	for _, i := range w.sorted() {
-		behind[i] = !w.looped[i] && slices.ContainsFunc(w.waits[i], func(j int) bool { return w.looped[j] || behind[j] })
+// afterLoop says for each step whether it is outside the loop and comes after it.
+func (w *workflow) afterLoop() []bool {
+	after := make([]bool, len(w.Steps))
+	for _, i := range w.topologicalOrder() {
+		after[i] = !w.inLoop[i] && slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] || after[j] })
 	}
-	return behind
+	return after
 }
 
-// checkDetours: no step of the loop waits for one that comes after the loop.
-func (w *workflow) checkDetours() error {
-	behind := w.behindLoop()
+// checkLoopOrder checks that no loop step waits for a step that comes after the loop.
+func (w *workflow) checkLoopOrder() error {
+	after := w.afterLoop()
 	for i := range w.Steps {
-		for _, j := range w.waits[i] {
-			if w.looped[i] && behind[j] {
-				return w.fault(w.at(i, "depends_on"), "%q comes after the loop, because it depends on a step of it; so %q in the loop cannot wait for it (put it into loop.over)", w.ids[j], w.ids[i])
+		for _, j := range w.dependsOn[i] {
+			if w.inLoop[i] && after[j] {
+				return w.errorf(w.fieldPath(i, "depends_on"), "%q runs after the loop because it depends on a loop step; loop step %q cannot depend on it (add it to loop.over)", w.ids[j], w.ids[i])
 			}
 		}
 	}
 	return nil
 }
 
-// sorted returns the steps in an order in which each comes after those that it
-// waits for: as they stand where that is such an order.
-func (w *workflow) sorted() []int {
+// topologicalOrder returns the steps ordered such that each comes after its dependencies. It keeps
+// the order of the spec where that is possible.
+func (w *workflow) topologicalOrder() []int {
 	var order []int
 	placed := make([]bool, len(w.Steps))
 	for len(order) < len(w.Steps) {
 		for i := range w.Steps {
-			if !placed[i] && !slices.ContainsFunc(w.waits[i], func(j int) bool { return !placed[j] }) {
+			if !placed[i] && !slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return !placed[j] }) {
 				order, placed[i] = append(order, i), true
 				break
 			}
@@ -97,31 +97,30 @@ func (w *workflow) sorted() []int {
 
 // isEntry reports whether an iteration begins with step i.
 func (w *workflow) isEntry(i int) bool {
-	return w.looped[i] && !slices.ContainsFunc(w.waits[i], func(j int) bool { return w.looped[j] })
+	return w.inLoop[i] && !slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] })
 }
 
-// isExit reports whether an iteration ends with step i: no other of the loop waits
-// for it.
+// isExit reports whether an iteration ends with step i: no other loop step depends on it.
 func (w *workflow) isExit(i int) bool {
-	if !w.looped[i] {
+	if !w.inLoop[i] {
 		return false
 	}
 	for j := range w.Steps {
-		if w.looped[j] && slices.Contains(w.waits[j], i) {
+		if w.inLoop[j] && slices.Contains(w.dependsOn[j], i) {
 			return false
 		}
 	}
 	return true
 }
 
-// beforeLoop are the steps that the first steps of the loop wait for. One of these
-// that waits for none waits for all of them.
+// beforeLoop returns the steps that the entries of the loop depend on. An entry without
+// dependencies waits for all of them.
 func (w *workflow) beforeLoop() (before []int) {
 	for i := range w.Steps {
 		if !w.isEntry(i) {
 			continue
 		}
-		for _, j := range w.waits[i] {
+		for _, j := range w.dependsOn[i] {
 			if !slices.Contains(before, j) {
 				before = append(before, j)
 			}
@@ -131,58 +130,58 @@ func (w *workflow) beforeLoop() (before []int) {
 	return before
 }
 
-// checkRoot: a session begins with one step, or with the first ones of the loop.
+// checkRoot checks that a session begins with a single step, or with the entries of the loop.
 func (w *workflow) checkRoot() error {
 	first := -1
 	loopFirst := w.Loop != nil && len(w.beforeLoop()) == 0
 	for i := range w.Steps {
-		if len(w.waits[i]) > 0 || w.looped[i] && !loopFirst {
+		if len(w.dependsOn[i]) > 0 || w.inLoop[i] && !loopFirst {
 			continue
 		}
-		if first >= 0 && !(w.looped[i] && w.looped[first]) {
-			return w.fault(w.at(i, "depends_on"), "must be given for %q or for %q: a session begins with one step", w.ids[i], w.ids[first])
+		if first >= 0 && !(w.inLoop[i] && w.inLoop[first]) {
+			return w.errorf(w.fieldPath(i, "depends_on"), "must be given for %q or %q: a session begins with a single step", w.ids[i], w.ids[first])
 		}
 		first = i
 	}
 	return nil
 }
 
-// waitsForLoop reports whether step i begins when an iteration has ended: the next
-// one, or what comes after the last.
+// waitsForLoop reports whether step i starts when an iteration has ended: the first of the next
+// one, or a step after the loop.
 func (w *workflow) waitsForLoop(i int) bool {
-	return w.isEntry(i) || !w.looped[i] && slices.ContainsFunc(w.waits[i], func(j int) bool { return w.looped[j] })
+	return w.isEntry(i) || !w.inLoop[i] && slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] })
 }
 
-// checkSize: a session with all its iterations is no monster.
+// checkSize bounds the steps and dependencies of a session with all its iterations.
 func (w *workflow) checkSize() error {
-	times := make([]int64, len(w.Steps)) // calls of each step in a session
+	calls := make([]int64, len(w.Steps)) // of each step in a session
 	steps, exits := int64(0), int64(0)
 	for i := range w.Steps {
-		times[i] = w.Steps[i].copies()
+		calls[i] = w.Steps[i].parallelCalls()
 		if w.isExit(i) {
-			exits += times[i]
+			exits += calls[i]
 		}
-		if w.looped[i] {
-			times[i] *= w.Loop.MaxIterations
+		if w.inLoop[i] {
+			calls[i] *= w.Loop.MaxIterations
 		}
-		steps += times[i]
+		steps += calls[i]
 	}
 	if steps > maxSteps {
-		return w.fault(w.path+".steps", "are %d with all iterations and fan-outs, more than %d in one session", steps, maxSteps)
+		return w.errorf(w.path+".steps", "must be at most %d per session with all iterations and fan-outs, are %d", maxSteps, steps)
 	}
-	waits := int64(0)
+	dependencies := int64(0)
 	for i := range w.Steps {
-		one := int64(0)
+		perCall := int64(0)
 		if w.waitsForLoop(i) {
-			one = exits
+			perCall = exits
 		}
-		for _, j := range w.waits[i] {
-			one += w.Steps[j].copies()
+		for _, j := range w.dependsOn[i] {
+			perCall += w.Steps[j].parallelCalls()
 		}
-		waits += times[i] * one
+		dependencies += calls[i] * perCall
 	}
-	if waits > maxWaits {
-		return w.fault(w.path+".steps", "wait for %d others altogether, more than %d in one session; let a single step join those that fan out", waits, maxWaits)
+	if dependencies > maxDependencies {
+		return w.errorf(w.path+".steps", "have %d dependencies per session, more than %d; join a fan-out in a single step", dependencies, maxDependencies)
 	}
 	return nil
 }

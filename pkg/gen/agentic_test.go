@@ -9,12 +9,12 @@ import (
 	"blis/pkg/stream"
 )
 
-// The workflows of the design have the steps that it says, in its order.
-func TestDesignedWorkflows(t *testing.T) {
+// The workflows of the design have the expected steps in the expected order.
+func TestDesignWorkflows(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		calls, tools int
-		want         map[string]string // what steps wait for
+		want         map[string]string // dependencies of steps
 	}{
 		{"react", 11, 5, map[string]string{
 			"reason-1": "", "act-1": "reason-1", "observe-1": "act-1", "reason-2": "observe-1", "act-5": "reason-5", "observe-5": "act-5", "final-answer": "observe-5",
@@ -26,7 +26,7 @@ func TestDesignedWorkflows(t *testing.T) {
 			"plan": "", "search-web": "plan", "query-db": "plan", "fetch-docs": "plan", "synthesize": "search-web query-db fetch-docs",
 		}},
 	} {
-		list := generateSessions(t, designed(t, c.name), Options{Spec: "-"})
+		list := generateSessions(t, designWorkflow(t, c.name), Options{Spec: "-"})
 		if len(list) < 10 {
 			t.Fatalf("%s: %d sessions", c.name, len(list))
 		}
@@ -49,17 +49,16 @@ func TestDesignedWorkflows(t *testing.T) {
 			}
 		}
 	}
-	s := &generateSessions(t, designed(t, "react"), Options{Spec: "-"})[0]
+	s := &generateSessions(t, designWorkflow(t, "react"), Options{Spec: "-"})[0]
 	if step := byID(s)["observe-3"]; s.ID != "react-agent/0" || s.Tenant != "team-search" || s.SLOClass != "standard" || s.Workflow != "react-search" || step.Step != "observe" || step.Iteration != 3 {
 		t.Errorf("%+v\n%+v", s, step)
 	}
 }
 
-// An agent that looks at its results goes on from where it looked last: what it
-// is sent is all that was said before, and of that what it was sent last time
-// stands in the same place.
-func TestAgentsAccumulate(t *testing.T) {
-	for _, s := range generateSessions(t, designed(t, "react"), Options{Spec: "-"}) {
+// The prompt of an accumulating call is the whole history, and it begins with the prompt of the
+// previous such call.
+func TestAccumulatingContext(t *testing.T) {
+	for _, s := range generateSessions(t, designWorkflow(t, "react"), Options{Spec: "-"}) {
 		steps := byID(&s)
 		own := func(id string) int64 {
 			prompt := steps[id].Prompt
@@ -71,43 +70,42 @@ func TestAgentsAccumulate(t *testing.T) {
 			at := func(name string) string { return fmt.Sprintf("%s-%d", name, k+1) }
 			reason, act, observe := steps[at("reason")], steps[at("act")], steps[at("observe")]
 			if reason.InputTokens != own(at("reason")) {
-				t.Errorf("%s: %s is sent %d tokens and says %d", s.ID, reason.ID, reason.InputTokens, own(at("reason")))
+				t.Errorf("%s: the prompt of %s has %d tokens, its own text %d", s.ID, reason.ID, reason.InputTokens, own(at("reason")))
 			}
 			context += reason.InputTokens + reason.OutputTokens + act.OutputTokens + own(at("observe"))
 			if observe.InputTokens != context || s.Steps[observe.Extends].ID != last {
-				t.Errorf("%s: %s is sent %d tokens that begin with those of %s, want %d and %s", s.ID, observe.ID, observe.InputTokens, s.Steps[observe.Extends].ID, context, last)
+				t.Errorf("%s: the prompt of %s has %d tokens and extends %s, want %d and %s", s.ID, observe.ID, observe.InputTokens, s.Steps[observe.Extends].ID, context, last)
 			}
 			context += observe.OutputTokens
 			last = observe.ID
 		}
 		if final := steps["final-answer"]; final.InputTokens > 2048 {
-			t.Errorf("%s: the answer is sent %d tokens", s.ID, final.InputTokens)
+			t.Errorf("%s: the prompt of the answer has %d tokens", s.ID, final.InputTokens)
 		}
 	}
 }
 
-// The candidates of a fan-out are sent one prompt; who joins tools is sent what
-// they returned.
-func TestFanOutsAndJoins(t *testing.T) {
-	for _, s := range generateSessions(t, designed(t, "mcts"), Options{Spec: "-"}) {
+// The calls of a fan-out share one prompt. A call that joins tools gets their results.
+func TestFanOutAndJoin(t *testing.T) {
+	for _, s := range generateSessions(t, designWorkflow(t, "mcts"), Options{Spec: "-"}) {
 		steps := byID(&s)
 		answers := map[int64]bool{}
 		for n := range 4 {
 			one := steps[fmt.Sprintf("generate.%d", n)]
 			place := slices.IndexFunc(s.Steps, func(step stream.SessionStep) bool { return step.ID == one.ID })
 			if !slices.Equal(s.AppendPrompt(nil, place), s.AppendPrompt(nil, 1)) || one.InputTokens != steps["generate.0"].InputTokens || one.Step != "generate" {
-				t.Errorf("%s: %+v, beside %+v", s.ID, one, steps["generate.0"])
+				t.Errorf("%s: %+v, first copy %+v", s.ID, one, steps["generate.0"])
 			}
 			answers[one.OutputTokens] = true
 		}
 		if len(answers) == 1 {
-			t.Errorf("%s: four answers of the same length", s.ID)
+			t.Errorf("%s: four outputs of the same length", s.ID)
 		}
 		if refine := steps["refine"]; refine.InputTokens != 150+refine.Prompt[1].Tokens {
 			t.Errorf("%s: %+v", s.ID, refine)
 		}
 	}
-	for _, s := range generateSessions(t, designed(t, "fork-join"), Options{Spec: "-"}) {
+	for _, s := range generateSessions(t, designWorkflow(t, "fork-join"), Options{Spec: "-"}) {
 		steps := byID(&s)
 		join := steps["synthesize"]
 		sum := join.Prompt[3].Tokens
@@ -120,10 +118,10 @@ func TestFanOutsAndJoins(t *testing.T) {
 	}
 }
 
-// Loops happen as often as they are drawn, or always as often as they may.
+// The number of iterations follows its distribution, or is always the maximum.
 func TestIterations(t *testing.T) {
 	counts := func(iterations string) map[int64]int {
-		spec := strings.Replace(designed(t, "react"), "max_iterations: 5", "max_iterations: 5"+iterations, 1)
+		spec := strings.Replace(designWorkflow(t, "react"), "max_iterations: 5", "max_iterations: 5"+iterations, 1)
 		found := map[int64]int{}
 		for _, s := range generateSessions(t, spec, Options{Spec: "-", Requests: 200}) {
 			most := int64(0)
@@ -140,7 +138,7 @@ func TestIterations(t *testing.T) {
 	if always := counts(""); len(always) != 1 || always[5] != 200 {
 		t.Errorf("without a distribution: %v", always)
 	}
-	// Exponential with mean 2: of 200, about 200·e^−2.25 = 21 would be more than 4.
+	// Exponential with mean 2: of 200, about 200·e^−2.25 = 21 exceed 4.
 	drawn := counts("\n        iterations: {type: exponential, params: {mean: 2}}")
 	if len(drawn) != 5 || drawn[5] < 8 || drawn[5] > 40 || drawn[1] < 80 {
 		t.Errorf("with a distribution: %v", drawn)

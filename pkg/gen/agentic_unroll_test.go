@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// randomAgent draws a workflow that is right: some steps, a loop, more steps.
-// Lengths are constants, another one for each.
+// randomAgent draws a valid workflow: some steps, a loop, more steps. Lengths are distinct
+// constants.
 func randomAgent(rt *rapid.T) *Agentic {
 	a := &Agentic{Tools: map[string]AgenticTool{}}
 	constant := func(v int) *dist.Spec {
@@ -30,10 +30,10 @@ func randomAgent(rt *rapid.T) *Agentic {
 	}
 	for i := range head + body + tail {
 		s := AgenticStep{ID: string(rune('a' + i))}
-		looped := i >= head && i < head+body
-		// What a step may wait for: all before, but in the loop at least one of it.
+		inLoop := i >= head && i < head+body
+		// A step may depend on all before it, but in the loop on at least one loop step.
 		from := 0
-		if looped && i > head {
+		if inLoop && i > head {
 			from = head
 		}
 		if i > 0 {
@@ -42,7 +42,7 @@ func randomAgent(rt *rapid.T) *Agentic {
 				s.DependsOn = append(s.DependsOn, other)
 			}
 		}
-		if looped {
+		if inLoop {
 			a.Loop.Over = append(a.Loop.Over, s.ID)
 		}
 		if rapid.Bool().Draw(rt, "fans out") {
@@ -58,7 +58,7 @@ func randomAgent(rt *rapid.T) *Agentic {
 			a.Tools[s.Tool] = tool
 		} else {
 			s.InputDistribution, s.OutputDistribution = constant(100+i), constant(1000+i)
-			if looped && rapid.Bool().Draw(rt, "accumulates") {
+			if inLoop && rapid.Bool().Draw(rt, "accumulates") {
 				s.ContextGrowth = accumulate
 			}
 		}
@@ -67,29 +67,29 @@ func randomAgent(rt *rapid.T) *Agentic {
 	return a
 }
 
-// unrolled is a plain reading of a workflow: for each step's name in a session, the
-// names of those that it waits for, and of the tools that it is told of.
-type unrolled struct {
+// expansion is a reference expansion of a workflow: for each step id in a session, the ids of its
+// dependencies and of the tools whose results it reads.
+type expansion struct {
 	after, tools map[string][]string
 }
 
-func unroll(a *Agentic) unrolled {
-	u := unrolled{map[string][]string{}, map[string][]string{}}
+func expand(a *Agentic) expansion {
+	u := expansion{map[string][]string{}, map[string][]string{}}
 	last := int64(0)
-	looped := func(string) bool { return false }
+	inLoop := func(string) bool { return false }
 	if a.Loop != nil {
 		last = a.Loop.MaxIterations
-		looped = func(id string) bool { return slices.Contains(a.Loop.Over, id) }
+		inLoop = func(id string) bool { return slices.Contains(a.Loop.Over, id) }
 	}
 	step := func(id string) *AgenticStep {
 		return &a.Steps[slices.IndexFunc(a.Steps, func(s AgenticStep) bool { return s.ID == id })]
 	}
 	names := func(id string, iteration int64) (list []string) {
-		if looped(id) {
+		if inLoop(id) {
 			id = fmt.Sprintf("%s-%d", id, iteration)
 		}
 		s := step(strings.Split(id, "-")[0])
-		for n := range s.copies() {
+		for n := range s.parallelCalls() {
 			if s.FanOut != nil {
 				list = append(list, fmt.Sprintf("%s.%d", id, n))
 			} else {
@@ -109,41 +109,41 @@ func unroll(a *Agentic) unrolled {
 	for i := range a.Steps {
 		s := &a.Steps[i]
 		first, most := int64(0), int64(0)
-		if looped(s.ID) {
+		if inLoop(s.ID) {
 			first, most = 1, last
 		}
 		for k := first; k <= most; k++ {
-			var waits, told []string
-			entry := looped(s.ID)
-			behind := false
+			var dependencies, toolResults []string
+			entry := inLoop(s.ID)
+			afterLoop := false
 			for _, id := range s.DependsOn {
-				entry = entry && !looped(id)
-				behind = behind || !looped(s.ID) && looped(id)
+				entry = entry && !inLoop(id)
+				afterLoop = afterLoop || !inLoop(s.ID) && inLoop(id)
 				at := k
-				if !looped(s.ID) {
+				if !inLoop(s.ID) {
 					at = last
 				}
 				list := names(id, at)
-				if k <= 1 || looped(id) {
-					waits = append(waits, list...)
+				if k <= 1 || inLoop(id) {
+					dependencies = append(dependencies, list...)
 				}
 				if step(id).isTool() {
-					told = append(told, list...)
+					toolResults = append(toolResults, list...)
 				}
 			}
 			if entry && k > 1 {
-				waits = append(waits, exits(k-1)...)
+				dependencies = append(dependencies, exits(k-1)...)
 				for _, id := range exits(k - 1) {
 					if step(strings.Split(id, "-")[0]).isTool() {
-						told = append(told, id)
+						toolResults = append(toolResults, id)
 					}
 				}
 			}
-			if behind {
-				waits = append(waits, exits(last)...)
+			if afterLoop {
+				dependencies = append(dependencies, exits(last)...)
 			}
 			for _, name := range names(s.ID, k) {
-				u.after[name], u.tools[name] = sortedSet(waits), sortedSet(told)
+				u.after[name], u.tools[name] = sortedSet(dependencies), sortedSet(toolResults)
 			}
 		}
 	}
@@ -156,27 +156,26 @@ func sortedSet(list []string) []string {
 	return slices.Compact(list)
 }
 
-// Any workflow is unrolled as the plain reading says, and prompts have the lengths
-// of what is in them.
-func TestWorkflowsAreUnrolled(t *testing.T) {
+// Random workflows expand as the reference does, and prompt lengths are the sums of their parts.
+func TestWorkflowExpansion(t *testing.T) {
 	const prefix = 40
 	rapid.Check(t, func(rt *rapid.T) {
 		a := randomAgent(rt)
 		c := Client{ID: "a", Agentic: a, RateFraction: 1, Arrival: dist.Arrival{Process: "poisson"}}
-		c.PrefixSpec = &PrefixSpec{NumPrefixGroups: 3, ReuseProb: 0.5, PrefixLength: dist.Spec{Type: "constant", Params: map[string]float64{"value": prefix}}}
+		c.PrefixSpec = &PrefixSpec{NumPrefixGroups: 3, ReuseProbability: 0.5, PrefixLength: dist.Spec{Type: "constant", Params: map[string]float64{"value": prefix}}}
 		spec := &Spec{Version: "2", Seed: rapid.Uint64().Draw(rt, "seed"), AggregateRate: 1, Requests: 3, Clients: []Client{c}}
 		clients, err := spec.clients(func(path, format string, args ...any) error { return fmt.Errorf(path+": "+format, args...) })
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want := unroll(a)
+		want := expand(a)
 		var arrival stream.Arrival
 		for n := range int64(3) {
 			if err := clients[0].fill(&arrival, n, stream.Micros(n)); err != nil {
 				rt.Fatal(err)
 			}
 			s := &arrival.Session
-			if err := sessionLaws(s); err != nil {
+			if err := checkSession(s); err != nil {
 				rt.Fatal(err)
 			}
 			if len(s.Steps) != len(want.after) {
@@ -200,14 +199,13 @@ func TestWorkflowsAreUnrolled(t *testing.T) {
 	})
 }
 
-// checkInput: a call is sent its own text, and before it what its step says that
-// it is told.
+// checkInput checks that the prompt length is the sum of the call's own text and its history.
 func checkInput(rt *rapid.T, a *Agentic, s *stream.Session, step *stream.SessionStep, reach, tools []string) {
 	steps := byID(s)
 	spec := func(step *stream.SessionStep) *AgenticStep {
 		return &a.Steps[slices.IndexFunc(a.Steps, func(s AgenticStep) bool { return s.ID == step.Name() })]
 	}
-	// text is what a call says by itself, and what of its prompt is the client's prefix.
+	// text returns the lengths of a call's own text and of the client's prefix in its prompt.
 	text := func(step *stream.SessionStep) (own, prefix int64) {
 		place := slices.IndexFunc(s.Steps, func(other stream.SessionStep) bool { return other.ID == step.ID })
 		prompt := s.AppendPrompt(nil, place)
@@ -218,7 +216,7 @@ func checkInput(rt *rapid.T, a *Agentic, s *stream.Session, step *stream.Session
 	}
 	own, prefix := text(step)
 	want := own + prefix
-	told := map[string]bool{} // calls side by side say one thing
+	seen := map[string]bool{} // parallel calls share their text
 	for _, id := range reach {
 		other := steps[id]
 		switch {
@@ -227,22 +225,22 @@ func checkInput(rt *rapid.T, a *Agentic, s *stream.Session, step *stream.Session
 				want += other.OutputTokens
 			}
 		case spec(step).ContextGrowth == accumulate:
-			if same := fmt.Sprint(other.Name(), other.Iteration); !told[same] {
-				told[same] = true
-				said, _ := text(other)
-				want += said
+			if same := fmt.Sprint(other.Name(), other.Iteration); !seen[same] {
+				seen[same] = true
+				tokens, _ := text(other)
+				want += tokens
 			}
 			want += other.OutputTokens
 		}
 	}
 	if step.InputTokens != want {
-		rt.Fatalf("%s is sent %d tokens, want %d", step.ID, step.InputTokens, want)
+		rt.Fatalf("the prompt of %s has %d tokens, want %d", step.ID, step.InputTokens, want)
 	}
 	sample := int64(spec(step).InputDistribution.Params["value"])
-	if goesOn := own == sample; !goesOn && own+prefix != sample {
-		rt.Fatalf("%s says %d tokens behind a prefix of %d, and %d are drawn", step.ID, own, prefix, sample)
+	if extends := own == sample; !extends && own+prefix != sample {
+		rt.Fatalf("%s has %d own tokens after a prefix of %d, drawn were %d", step.ID, own, prefix, sample)
 	}
-	if afresh := step.Extends.IsZero(); afresh && own+prefix != sample {
-		rt.Fatalf("%s begins afresh and says %d tokens behind a prefix of %d, and %d are drawn", step.ID, own, prefix, sample)
+	if extendsNone := step.Extends.IsZero(); extendsNone && own+prefix != sample {
+		rt.Fatalf("%s extends no call and has %d own tokens after a prefix of %d, drawn were %d", step.ID, own, prefix, sample)
 	}
 }

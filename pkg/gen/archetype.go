@@ -5,24 +5,16 @@ import (
 	"blis/pkg/registry"
 )
 
-// Archetype is what a tenant is like, whatever it sends: it says what its client
-// leaves out. What the client says itself is not changed.
+// Archetype describes a typical tenant. It supplies defaults for fields that the client leaves out.
 type Archetype struct {
-	// TypicalPromptSize is one of PromptSizes, which are the input_distribution of a
-	// client without one.
-	TypicalPromptSize string `yaml:"typical_prompt_size" json:"typical_prompt_size,omitempty"`
-	// PrefixReuseAffinity, 0 to 1, is the reuse_prob of a prefix_spec without one.
-	PrefixReuseAffinity *float64 `yaml:"prefix_reuse_affinity" json:"prefix_reuse_affinity,omitempty"`
-	// BurstPropensity, 0 to 1, is the burst_prob of bursts without one. A client
-	// without a behavior has bursts if it is above 0.
-	BurstPropensity float64 `yaml:"burst_propensity" json:"burst_propensity,omitempty"`
-	// SessionLength is for how long a session goes on, in µs: what would begin later
-	// does not happen. Only clients that send sessions have one.
-	SessionLength *dist.Spec `yaml:"session_length" json:"session_length,omitempty"`
+	TypicalPromptSize   string     `yaml:"typical_prompt_size" json:"typical_prompt_size,omitempty"`
+	PrefixReuseAffinity *float64   `yaml:"prefix_reuse_affinity" json:"prefix_reuse_affinity,omitempty"`
+	BurstPropensity     float64    `yaml:"burst_propensity" json:"burst_propensity,omitempty"`
+	SessionLength       *dist.Spec `yaml:"session_length" json:"session_length,omitempty"`
 }
 
-// PromptSizes are typical lengths of prompts, lognormal with a cv of 0.75, by
-// their means.
+// PromptSizes are the mean prompt lengths of archetypes. Lengths are lognormal with a coefficient
+// of variation of 0.75.
 var PromptSizes = registry.Table[float64]{
 	{Name: "small", Doc: "a question: 128 tokens", Value: 128},
 	{Name: "medium", Doc: "a page: 1,024 tokens", Value: 1024},
@@ -30,8 +22,9 @@ var PromptSizes = registry.Table[float64]{
 	{Name: "elephant", Doc: "a book: 32,768 tokens", Value: 32768},
 }
 
-// settle gives c, which stands at path, what its archetype says and it does not.
-func (c *Client) settle(path string, fault fault) error {
+// applyArchetype fills in the fields that c, which is at path, leaves out and its archetype
+// defines.
+func (c *Client) applyArchetype(path string, errorf errorFunc) error {
 	a := c.Archetype
 	if a == nil {
 		return nil
@@ -40,7 +33,7 @@ func (c *Client) settle(path string, fault fault) error {
 	if a.TypicalPromptSize != "" {
 		mean, err := PromptSizes.Get("prompt size", a.TypicalPromptSize)
 		if err != nil {
-			return fault(path+".typical_prompt_size", "%v", err)
+			return errorf(path+".typical_prompt_size", "%v", err)
 		}
 		if c.InputDistribution.Type == "" {
 			c.InputDistribution = dist.Spec{Type: "lognormal", Params: map[string]float64{"mean": mean, "std_dev": 0.75 * mean}}
@@ -49,17 +42,17 @@ func (c *Client) settle(path string, fault fault) error {
 	if p := a.PrefixReuseAffinity; p != nil {
 		switch {
 		case !(*p >= 0 && *p <= 1):
-			return fault(path+".prefix_reuse_affinity", "must be between 0 and 1, is %g", *p)
+			return errorf(path+".prefix_reuse_affinity", "must be between 0 and 1, is %g", *p)
 		case c.PrefixSpec == nil:
-			return fault(path+".prefix_reuse_affinity", "needs a prefix_spec, which says what is used again")
-		case !c.PrefixSpec.reuseGiven:
+			return errorf(path+".prefix_reuse_affinity", "needs a prefix_spec with the prefixes to reuse")
+		case !c.PrefixSpec.reuseSet:
 			spec := *c.PrefixSpec
-			spec.ReuseProb = *p
+			spec.ReuseProbability = *p
 			c.PrefixSpec = &spec
 		}
 	}
 	if !(a.BurstPropensity >= 0 && a.BurstPropensity <= 1) {
-		return fault(path+".burst_propensity", "must be between 0 and 1, is %g", a.BurstPropensity)
+		return errorf(path+".burst_propensity", "must be between 0 and 1, is %g", a.BurstPropensity)
 	}
 	return nil
 }

@@ -8,147 +8,131 @@ import (
 	"blis/pkg/registry"
 )
 
-// Behavior is what a client does beside sending its requests as it should.
+// Behavior describes how a client deviates from its configured rate and lengths.
 type Behavior struct {
-	// Type is one of Behaviors.
-	Type string `yaml:"type" json:"type"`
-	// Burst is of bursty and adversarial clients, Abuse of abusive ones.
+	Type  string `yaml:"type" json:"type"`
 	Burst *Burst `yaml:"burst" json:"burst,omitempty"`
 	Abuse *Abuse `yaml:"abuse" json:"abuse,omitempty"`
 }
 
-// Burst is arrivals of the client on top of those that its rate gives: from time
-// to time many at one instant. They have random streams of their own, so that the
-// others stay as they are; a load profile bends both.
+// Burst describes simultaneous arrivals in addition to those of the client's rate. Bursts draw from
+// their own random streams and leave the other requests unchanged. A load profile applies to both.
 type Burst struct {
-	// BurstProb is the probability that there is a burst when an interval has
-	// passed; absent, the archetype's burst_propensity, or else 1.
-	BurstProb *float64 `yaml:"burst_prob" json:"burst_prob,omitempty"`
-	// BurstSize is how many arrive; absent, as many as the rate gives in 10 s, and
-	// 2 at least.
-	BurstSize *dist.Spec `yaml:"burst_size" json:"burst_size,omitempty"`
-	// BurstInterval is how far apart bursts are, in µs; absent, exponential with a
-	// mean of 60 s, of an adversarial client 60 s exactly: all of them strike at
-	// once.
-	BurstInterval *dist.Spec `yaml:"burst_interval" json:"burst_interval,omitempty"`
+	BurstProbability *float64   `yaml:"burst_probability" json:"burst_probability,omitempty"`
+	BurstSize        *dist.Spec `yaml:"burst_size" json:"burst_size,omitempty"`
+	BurstInterval    *dist.Spec `yaml:"burst_interval" json:"burst_interval,omitempty"`
 }
 
-// Abuse is what an abusive client does. Where it is absent, all of it.
+// Abuse selects what an abusive client does. A nil Abuse selects everything.
 type Abuse struct {
-	// OversizedPrompts: its prompts are 8 times as long as input_distribution says.
-	OversizedPrompts bool `yaml:"oversized_prompts" json:"oversized_prompts,omitempty"`
-	// RapidFire: its rate is 5 times what the spec says.
-	RapidFire bool `yaml:"rapid_fire" json:"rapid_fire,omitempty"`
-	// ResourceExhaustion: it fills caches with what nobody can use again. Its
-	// answers are 8 times as long as output_distribution says, and its prompts begin
-	// with no shared prefix.
+	OversizedPrompts   bool `yaml:"oversized_prompts" json:"oversized_prompts,omitempty"`
+	RapidFire          bool `yaml:"rapid_fire" json:"rapid_fire,omitempty"`
 	ResourceExhaustion bool `yaml:"resource_exhaustion" json:"resource_exhaustion,omitempty"`
 }
 
-// How much too much there is of everything.
+// The factors of abusive behavior.
 const (
-	oversize  = 8
-	rapidness = 5
+	lengthAbuseFactor = 8
+	rateAbuseFactor   = 5
 )
 
-// What bursts are where nothing else is said.
+// Defaults of bursts.
 const (
-	burstSeconds    = 10 // of the rate, at one instant
+	burstSeconds    = 10 // of the client's rate, in one burst
 	burstIntervalUS = 60e6
 )
 
-// behavior is what a type of behaviour may say of itself.
-type behavior struct{ bursts, abuses bool }
+// behaviorKind says which blocks a behavior may have.
+type behaviorKind struct{ allowsBurst, allowsAbuse bool }
 
-// Behaviors are the types of behaviour.
-var Behaviors = registry.Table[behavior]{
-	{Name: "normal", Doc: "nothing beside its requests"},
-	{Name: "bursty", Doc: "bursts on top of its requests", Value: behavior{bursts: true}},
-	{Name: "abusive", Doc: "too long, too many or too hungry requests", Value: behavior{abuses: true}},
-	{Name: "adversarial", Doc: "bursts of prompts 8 times as long, at the same instants as other such clients", Value: behavior{bursts: true}},
+// Behaviors are the behavior types.
+var Behaviors = registry.Table[behaviorKind]{
+	{Name: "normal", Doc: "no deviation"},
+	{Name: "bursty", Doc: "bursts in addition to its rate", Value: behaviorKind{allowsBurst: true}},
+	{Name: "abusive", Doc: "oversized prompts and outputs, 5 times the rate, no shared prefixes", Value: behaviorKind{allowsAbuse: true}},
+	{Name: "adversarial", Doc: "bursts of prompts 8 times as long, at the same times as other adversarial clients", Value: behaviorKind{allowsBurst: true}},
 }
 
 const adversarialName = "adversarial"
 
-// latent is what behaviour, archetype and correlations make of a client, beside
-// what they change in its fields.
-type latent struct {
-	// bursts are those that this part of the client consists of; nil if it is the
-	// client itself.
+// derived holds what behavior, archetype and correlations add to a client beyond its fields.
+type derived struct {
+	// bursts is set if this source sends only the bursts of its client.
 	bursts *bursts
-	// haste multiplies the rate; 0 is 1.
-	haste float64
-	// lean makes prompts longer in bursts and shorter outside; nil if it does not.
-	lean func(*dist.Length) *dist.Length
-	// sticky is the probability that a prompt takes the group that the last one took.
-	sticky float64
+	// rateFactor multiplies the rate; 0 means 1.
+	rateFactor float64
+	// correlateLength makes prompts longer in bursts and shorter outside; nil changes nothing.
+	correlateLength func(*dist.Length) *dist.Length
+	// reuseProbability is the probability that a prompt repeats the prefix group of the previous
+	// one.
+	reuseProbability float64
 }
 
-// burstPart tells the bursts of a client from itself.
-const burstPart = "/burst"
+// burstSuffix distinguishes the bursts of a client from its regular requests.
+const burstSuffix = "/burst"
 
-// bursts is a Burst, checked and completed.
+// bursts is a validated Burst with all defaults set.
 type bursts struct {
-	prob           float64
+	probability    float64
 	size, interval *dist.Length
 }
 
-// rate is how many arrive in bursts in a second.
-func (b *bursts) rate() float64 { return b.prob * b.size.Mean() / b.interval.Mean() * 1e6 }
+// rate is the mean rate of the requests in bursts, per second.
+func (b *bursts) rate() float64 { return b.probability * b.size.Mean() / b.interval.Mean() * 1e6 }
 
-// parts returns what c, which stands at path, consists of as behaviour, archetype
-// and correlations have it: itself and, if it has any, its bursts.
-func (s *Spec) parts(c *Client, path string, fault fault) ([]*Client, error) {
-	own := *c
-	if err := own.settle(path, fault); err != nil {
+// expandClient returns the sources of the client c at path: c itself, with behavior, archetype and
+// correlations applied, and a second source for its bursts, if it has any.
+func (s *Spec) expandClient(c *Client, path string, errorf errorFunc) ([]*Client, error) {
+	base := *c
+	if err := base.applyArchetype(path, errorf); err != nil {
 		return nil, err
 	}
-	if err := own.correlate(s.Correlations, fault); err != nil {
+	if err := base.applyPrefixCorrelation(s.Correlations, errorf); err != nil {
 		return nil, err
 	}
 	if c.Behavior != nil {
-		if err := own.behave(path, fault); err != nil {
+		if err := base.applyBehavior(path, errorf); err != nil {
 			return nil, err
 		}
 	}
 	spec := c.burst()
 	if spec == nil {
-		return []*Client{&own}, nil
+		return []*Client{&base}, nil
 	}
 	rate := s.AggregateRate * c.RateFraction
-	b, err := own.bursting(spec, rate, path+".behavior.burst", fault)
+	b, err := base.newBursts(spec, rate, path+".behavior.burst", errorf)
 	if err != nil {
 		return nil, err
 	}
-	crowd := own
-	crowd.latent.bursts = b
-	if slices.ContainsFunc(s.Clients, func(other Client) bool { return other.ID == crowd.name() }) {
-		return nil, fault(path+".id", "with bursts must not stand beside a client called %q, as these are", crowd.name())
+	burstClient := base
+	burstClient.derived.bursts = b
+	if slices.ContainsFunc(s.Clients, func(other Client) bool { return other.ID == burstClient.name() }) {
+		return nil, errorf(path+".id", "its bursts would be called %q, which is the id of another client", burstClient.name())
 	}
 	if c.Behavior != nil && c.Behavior.Type == adversarialName {
-		crowd.InputDistribution = own.InputDistribution.Scaled(oversize)
+		burstClient.InputDistribution = base.InputDistribution.Scaled(lengthAbuseFactor)
 	}
-	return []*Client{&own, &crowd}, s.leanOn(&own, &crowd, rate, fault)
+	return []*Client{&base, &burstClient}, s.correlateLengths(&base, &burstClient, rate, errorf)
 }
 
-// behave makes c, which stands at path, behave as it should.
-func (c *Client) behave(path string, fault fault) error {
+// applyBehavior validates the behavior of c, which is at path, and applies it.
+func (c *Client) applyBehavior(path string, errorf errorFunc) error {
 	b, at := c.Behavior, path+".behavior"
 	kind, err := Behaviors.Get("behavior", b.Type)
 	switch {
 	case err != nil:
-		return fault(at+".type", "%v", err)
-	case b.Burst != nil && !kind.bursts:
-		return fault(at+".burst", "%s clients have none; bursty and adversarial have", b.Type)
-	case b.Abuse != nil && !kind.abuses:
-		return fault(at+".abuse", "%s clients have none; abusive have", b.Type)
-	case kind.abuses:
-		return c.abuse(path, fault)
+		return errorf(at+".type", "%v", err)
+	case b.Burst != nil && !kind.allowsBurst:
+		return errorf(at+".burst", "is only for bursty and adversarial clients, not for %s ones", b.Type)
+	case b.Abuse != nil && !kind.allowsAbuse:
+		return errorf(at+".abuse", "is only for abusive clients, not for %s ones", b.Type)
+	case kind.allowsAbuse:
+		return c.applyAbuse(path, errorf)
 	}
 	return nil
 }
 
-// burst is what c says of its bursts; nil if it has none.
+// burst returns the burst configuration of c; nil if it has none.
 func (c *Client) burst() *Burst {
 	if c.Behavior == nil {
 		if c.Archetype != nil && c.Archetype.BurstPropensity > 0 {
@@ -156,7 +140,7 @@ func (c *Client) burst() *Burst {
 		}
 		return nil
 	}
-	if kind, err := Behaviors.Get("behavior", c.Behavior.Type); err != nil || !kind.bursts {
+	if kind, err := Behaviors.Get("behavior", c.Behavior.Type); err != nil || !kind.allowsBurst {
 		return nil
 	}
 	if c.Behavior.Burst == nil {
@@ -165,21 +149,21 @@ func (c *Client) burst() *Burst {
 	return c.Behavior.Burst
 }
 
-// bursting completes and checks the bursts of c at a rate of arrivals outside of
-// them. They stand at path.
-func (c *Client) bursting(spec *Burst, rate float64, path string, fault fault) (*bursts, error) {
-	b := &bursts{prob: 1}
+// newBursts validates spec, which is at path, and sets its defaults. rate is the rate of the
+// client's other arrivals.
+func (c *Client) newBursts(spec *Burst, rate float64, path string, errorf errorFunc) (*bursts, error) {
+	b := &bursts{probability: 1}
 	if c.Archetype != nil && c.Archetype.BurstPropensity > 0 {
-		b.prob = c.Archetype.BurstPropensity
+		b.probability = c.Archetype.BurstPropensity
 	}
-	if spec.BurstProb != nil {
-		b.prob = *spec.BurstProb
+	if spec.BurstProbability != nil {
+		b.probability = *spec.BurstProbability
 	}
-	if !(b.prob > 0 && b.prob <= 1) {
-		return nil, fault(path+".burst_prob", "must be above 0 and at most 1, is %g", b.prob)
+	if !(b.probability > 0 && b.probability <= 1) {
+		return nil, errorf(path+".burst_probability", "must be above 0 and at most 1, is %g", b.probability)
 	}
 	if c.Arrival.IsTrace() && spec.BurstSize == nil {
-		return nil, fault(path+".burst_size", "must be given beside arrivals of a trace, which have no rate")
+		return nil, errorf(path+".burst_size", "must be given with arrivals from a trace, which have no rate")
 	}
 	size := dist.Spec{Type: "constant", Params: map[string]float64{"value": max(2, math.Round(rate*burstSeconds))}}
 	if spec.BurstSize != nil {
@@ -194,28 +178,28 @@ func (c *Client) bursting(spec *Burst, rate float64, path string, fault fault) (
 	}
 	var err error
 	if b.size, err = size.Length(); err != nil {
-		return nil, inside(path+".burst_size", err, fault)
+		return nil, paramError(path+".burst_size", err, errorf)
 	}
 	if b.interval, err = interval.Duration(); err != nil {
-		return nil, inside(path+".burst_interval", err, fault)
+		return nil, paramError(path+".burst_interval", err, errorf)
 	}
 	if b.interval.Mean() < 1 {
-		return nil, fault(path+".burst_interval", "must be 1 µs at least in the mean")
+		return nil, errorf(path+".burst_interval", "must have a mean of at least 1 µs")
 	}
 	return b, nil
 }
 
-// abuse makes c, which stands at path, an abusive client.
-func (c *Client) abuse(path string, fault fault) error {
+// applyAbuse applies the abusive behavior of c, which is at path.
+func (c *Client) applyAbuse(path string, errorf errorFunc) error {
 	a := Abuse{true, true, true}
 	if c.Behavior.Abuse != nil {
 		a = *c.Behavior.Abuse
 	}
 	if a.RapidFire {
 		if c.Arrival.IsTrace() {
-			return fault(path+".behavior", "rapid fire cannot change the arrivals of a trace")
+			return errorf(path+".behavior", "rapid_fire cannot change arrivals from a trace")
 		}
-		c.latent.haste = rapidness
+		c.derived.rateFactor = rateAbuseFactor
 	}
 	if a.ResourceExhaustion {
 		c.PrefixSpec = nil
@@ -232,9 +216,9 @@ func (c *Client) abuse(path string, fault fault) error {
 			continue
 		}
 		if _, err := d.of.Length(); err != nil {
-			return inside(path+"."+d.name, err, fault)
+			return paramError(path+"."+d.name, err, errorf)
 		}
-		*d.of = d.of.Scaled(oversize)
+		*d.of = d.of.Scaled(lengthAbuseFactor)
 	}
 	return nil
 }

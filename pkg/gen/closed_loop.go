@@ -7,85 +7,79 @@ import (
 	"blis/pkg/stream"
 )
 
-// ClosedLoop makes users of a client, each of whom sends a request and waits for
-// the answer before sending the next one: a session without end but the spec's
-// horizon and its number of requests. Together they send the client's part of the
-// spec's requests (rate_fraction; absent, all), each as many as the others or one
-// more. How fast depends on how fast the answers come, so that requests must be
-// given. An arrival process, where there is one, says when users begin; without
-// it all do at 0.
+// ClosedLoop makes a client a fixed number of users, each of whom waits for the response before
+// sending the next request. A user is one session, which ends at the spec's horizon or when the
+// client's part of Spec.Requests has been sent. The request rate depends on the response times, so
+// Spec.Requests is required.
 type ClosedLoop struct {
-	// Concurrency is the number of users.
-	Concurrency int64 `yaml:"concurrency" json:"concurrency"`
-	// ThinkTime is from an answer to the user's next request, in µs; absent, no
-	// time.
-	ThinkTime *dist.Spec `yaml:"think_time" json:"think_time,omitempty"`
+	Concurrency int64      `yaml:"concurrency" json:"concurrency"`
+	ThinkTime   *dist.Spec `yaml:"think_time" json:"think_time,omitempty"`
 }
 
-// maxUsers bounds those of one client.
+// maxUsers bounds the users of one client.
 const maxUsers = 1 << 20
 
-// users are those of a client in a closed loop.
-type users struct {
-	sessions
+// closedLoopUsers generates the users of a client in a closed loop.
+type closedLoopUsers struct {
+	sessionBase
 	lengths
-	think *dist.Length // nil if no time
-	until stream.Micros
-	// count is how many there are, requests how many they send together.
-	count, requests int64
+	thinkTime *dist.Length // nil means 0
+	endUS     stream.Micros
+	// users is the number of users, requests the number that they send together.
+	users, requests int64
 }
 
-// newUsers makes the users of c, which stands at path.
-func newUsers(s *Spec, c *Client, loop *ClosedLoop, path string, fault fault) (*users, error) {
-	m := &users{until: stream.Never}
+// newClosedLoopUsers makes the generator of the client c at path.
+func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, path string, errorf errorFunc) (*closedLoopUsers, error) {
+	m := &closedLoopUsers{endUS: stream.Never}
 	if s.Horizon > 0 {
-		m.until = stream.Micros(s.Horizon)
+		m.endUS = stream.Micros(s.Horizon)
 	}
 	var err error
-	if m.sessions, err = newSessions(s.Seed, c, path, "closed_loop", fault); err != nil {
+	if m.sessionBase, err = newSessionBase(s.Seed, c, path, "closed_loop", errorf); err != nil {
 		return nil, err
 	}
-	if m.lengths, err = newLengths(c, path, fault); err != nil {
+	if m.lengths, err = newLengths(c, path, errorf); err != nil {
 		return nil, err
 	}
 	if loop.Concurrency < 1 || loop.Concurrency > maxUsers {
-		return nil, fault(path+".closed_loop.concurrency", "must be between 1 and %d, is %d", maxUsers, loop.Concurrency)
+		return nil, errorf(path+".closed_loop.concurrency", "must be between 1 and %d, is %d", maxUsers, loop.Concurrency)
 	}
 	if loop.ThinkTime != nil {
-		if m.think, err = durationAt(*loop.ThinkTime, path+".closed_loop.think_time", fault); err != nil {
+		if m.thinkTime, err = durationAt(*loop.ThinkTime, path+".closed_loop.think_time", errorf); err != nil {
 			return nil, err
 		}
 	}
 	if s.Requests == 0 {
-		return nil, fault("requests", "must be given for the closed loop of client %q: how many its users send until the horizon, only a simulation can tell", c.ID)
+		return nil, errorf("requests", "must be given for the closed loop of client %q: the simulation decides how many fit into the horizon", c.ID)
 	}
 	share := c.RateFraction
 	if share == 0 {
 		share = 1
 	}
 	m.requests = max(1, int64(math.Round(float64(s.Requests)*share)))
-	m.count = min(loop.Concurrency, m.requests)
-	if each := (m.requests + m.count - 1) / m.count; each > maxSteps {
-		return nil, fault("requests", "are %d for each of the %d users of client %q, more than %d: let there be fewer requests or more users", each, m.count, c.ID, maxSteps)
+	m.users = min(loop.Concurrency, m.requests)
+	if each := (m.requests + m.users - 1) / m.users; each > maxSteps {
+		return nil, errorf("requests", "are %d for each of the %d users of client %q, more than %d; use fewer requests or more users", each, m.users, c.ID, maxSteps)
 	}
 	return m, nil
 }
 
 // fill makes one user.
-func (m *users) fill(a *stream.Arrival, n int64, at stream.Micros) error {
-	d := m.begin(a, n, at)
-	d.UntilUS, d.Persistent = m.until, true
-	from, prefixes, think := d.draws(), d.stream("prefix"), d.stream("think")
-	requests := m.requests / m.count
-	if n < m.requests%m.count {
+func (m *closedLoopUsers) fill(a *stream.Arrival, n int64, at stream.Micros) error {
+	d := m.newDraft(a, n, at)
+	d.UntilUS, d.Persistent = m.endUS, true
+	lengths, prefixes, think := d.lengthStreams(), d.stream("prefix"), d.stream("think")
+	requests := m.requests / m.users
+	if n < m.requests%m.users {
 		requests++
 	}
 	for k := range requests {
-		s := d.next("request")
-		s.InputTokens, s.OutputTokens = m.input.Draw(from.input), m.output.Draw(from.output)
-		s.Prompt = m.prefixes.begin(s.Prompt, s.InputTokens, prefixes)
-		if k > 0 && m.think != nil {
-			s.DelayUS = m.think.Draw(think)
+		s := d.addCall("request")
+		s.InputTokens, s.OutputTokens = m.input.Draw(lengths.input), m.output.Draw(lengths.output)
+		s.Prompt = m.prefixes.appendTo(s.Prompt, s.InputTokens, prefixes)
+		if k > 0 && m.thinkTime != nil {
+			s.DelayUS = m.thinkTime.Draw(think)
 		}
 	}
 	return nil

@@ -8,16 +8,16 @@ import (
 	"blis/pkg/stream"
 )
 
-// loopSpec is a spec of one client of single requests, with more fields of the
-// spec and of the client.
+// loopSpec is a spec with one client of single requests and further fields of the spec and the
+// client.
 func loopSpec(head, fields string) string {
 	return "version: \"2\"\nseed: 3\n" + head + "\nclients:\n  - id: a\n" + clientLengths + "    " + fields + "\n"
 }
 
 const clientLengths = "    input_distribution: {type: exponential, params: {mean: 300}}\n    output_distribution: {type: exponential, params: {mean: 100}}\n"
 
-// The users of a closed loop share its requests; each sends the next one when it
-// has the answer to the last and has thought.
+// The users of a closed loop share its requests. Each sends the next one after the response and the
+// think time.
 func TestUsersWaitForAnswers(t *testing.T) {
 	const users, requests = 8, 100
 	list := generateSessions(t, loopSpec("requests: 100\nhorizon: 5000000", "closed_loop: {concurrency: 8, think_time: {type: constant, params: {value: 250}}}"), Options{Spec: "-"})
@@ -42,8 +42,8 @@ func TestUsersWaitForAnswers(t *testing.T) {
 	}
 }
 
-// Users may begin one after the other, and none sends nothing.
-func TestUsersBegin(t *testing.T) {
+// Users may start one after the other, and every user sends at least one request.
+func TestUsersStartByArrivalProcess(t *testing.T) {
 	spaced := generateSessions(t, loopSpec("requests: 30\naggregate_rate: 2", "rate_fraction: 0.5\n    arrival: {process: constant}\n    closed_loop: {concurrency: 3}"), Options{Spec: "-"})
 	for i, s := range spaced {
 		if int64(s.ArrivalUS) != int64(i+1)*1_000_000 || len(s.Steps) != 5 || s.Steps[1].DelayUS != 0 || s.UntilUS != stream.Never {
@@ -55,7 +55,7 @@ func TestUsersBegin(t *testing.T) {
 	}
 }
 
-// A closed loop of all tenants is that of each of their clients.
+// A closed loop per tenant equals one of each client.
 func TestTenantLoops(t *testing.T) {
 	const each = "closed_loop: {concurrency: 2, think_time: {type: constant, params: {value: 9}}}"
 	const all = "correlations: {closed_loop: {enabled: true, concurrency_per_tenant: 2, think_time: {type: constant, params: {value: 9}}}}"
@@ -68,30 +68,30 @@ func TestTenantLoops(t *testing.T) {
 	off := strings.Replace(all, "true", "false", 1)
 	_, single := requests(t, loopSpec("requests: 10\naggregate_rate: 1\n"+off, "rate_fraction: 1\n    arrival: {process: poisson}"), Options{Spec: "-"})
 	if len(single) != 10 {
-		t.Errorf("%d single requests where the loop is not enabled", len(single))
+		t.Errorf("%d single requests without the loop", len(single))
 	}
 }
 
-func TestBadLoops(t *testing.T) {
+func TestInvalidClosedLoops(t *testing.T) {
 	const loop = "closed_loop: {concurrency: 4}"
 	second := "\n  - {id: b, tenant_id: t, input_distribution: {type: constant, params: {value: 1}}, output_distribution: {type: constant, params: {value: 1}}}"
 	tenants := "requests: 9\ncorrelations: {closed_loop: {enabled: true, concurrency_per_tenant: 2}}"
 	for _, c := range []struct{ head, fields, want string }{
-		{"horizon: 9", loop, `requests is not in the file: must be given for the closed loop of client "a": how many its users send until the horizon, only a simulation can tell`},
+		{"horizon: 9", loop, `requests is not in the file: must be given for the closed loop of client "a": the simulation decides how many fit into the horizon`},
 		{"requests: 9", "closed_loop: {concurrency: 0}", `clients[0].closed_loop.concurrency: must be between 1 and 1048576, is 0`},
 		{"requests: 9", "closed_loop: {concurrency: 4, think_time: {type: constant, params: {value: -1}}}", `clients[0].closed_loop.think_time.params.value: must be between 0`},
-		{"requests: 50000", loop, `stdin:3:11: requests: are 12500 for each of the 4 users of client "a", more than 10000: let there be fewer requests or more users`},
-		{"requests: 9", loop + "\n    load_profile: {type: constant}", `clients[0].load_profile: must not stand there without arrival: all users begin at 0`},
+		{"requests: 50000", loop, `stdin:3:11: requests: are 12500 for each of the 4 users of client "a", more than 10000; use fewer requests or more users`},
+		{"requests: 9", loop + "\n    load_profile: {type: constant}", `clients[0].load_profile: needs an arrival process; without one all users begin at 0`},
 		{"requests: 9", loop + "\n    rate_fraction: 2", `clients[0].rate_fraction: must be above 0 and at most 1, is 2`},
 		{"requests: 9\naggregate_rate: 3", loop + "\n    arrival: {process: poisson}", `clients[0].rate_fraction is not in the file: must be above 0`},
 		{"requests: 9", loop + "\n    " + "rate_fraction: 0.5\n    arrival: {process: poisson}", `aggregate_rate is not in the file: must be above 0`},
-		{"requests: 9", loop + "\n    behavior: {type: bursty}", `clients[0].behavior: must not stand beside a closed loop: its users wait for each answer`},
-		{"requests: 9", loop + "\n    multi_turn: {avg_turns: 2}", `clients[0].closed_loop: must not stand beside multi_turn`},
+		{"requests: 9", loop + "\n    behavior: {type: bursty}", `clients[0].behavior: cannot be combined with a closed loop: its users wait for each response`},
+		{"requests: 9", loop + "\n    multi_turn: {avg_turns: 2}", `clients[0].closed_loop: cannot be combined with multi_turn`},
 		{strings.Replace(tenants, ": 2", ": 0", 1), "tenant_id: t", `correlations.closed_loop.concurrency_per_tenant: must be between 1 and 1048576, is 0`},
-		{tenants, "tenant_id: t" + second, `correlations.closed_loop.concurrency_per_tenant: cannot be shared out: tenant "t" has several clients`},
-		{tenants, "multi_turn: {avg_turns: 2}", `correlations.closed_loop: is for single requests, and client "a" has multi_turn`},
+		{tenants, "tenant_id: t" + second, `correlations.closed_loop.concurrency_per_tenant: tenant "t" has several clients`},
+		{tenants, "multi_turn: {avg_turns: 2}", `correlations.closed_loop: is only for single requests, but client "a" has multi_turn`},
 		{strings.Replace(tenants, "enabled", "enable", 1), "tenant_id: t", `unknown field "enable"; did you mean "enabled"?`},
 	} {
-		refused(t, loopSpec(c.head, c.fields), c.want)
+		checkRejected(t, loopSpec(c.head, c.fields), c.want)
 	}
 }

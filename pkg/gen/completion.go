@@ -7,56 +7,56 @@ import (
 	"blis/pkg/stream"
 )
 
-// completions are single requests.
-type completions struct {
+// singleRequests generates the requests of a client without sessions.
+type singleRequests struct {
 	*Client
 	lengths
-	prefixes                   *prefixes // nil if no prompts begin alike
-	inputs, outputs, beginning *rand.Rand
+	prefixes                                *prefixes // nil if prompts share no prefixes
+	inputStream, outputStream, prefixStream *rand.Rand
 }
 
-// lengths are the two distributions of a client.
+// lengths holds the input and output distributions of a client.
 type lengths struct{ input, output *dist.Length }
 
-// newLengths makes the lengths of c, which stands at path.
-func newLengths(c *Client, path string, fault fault) (l lengths, err error) {
+// newLengths makes the length distributions of the client c at path.
+func newLengths(c *Client, path string, errorf errorFunc) (l lengths, err error) {
 	if l.input, err = c.InputDistribution.Length(); err != nil {
-		return l, inside(path+".input_distribution", err, fault)
+		return l, paramError(path+".input_distribution", err, errorf)
 	}
 	if l.output, err = c.OutputDistribution.Length(); err != nil {
-		return l, inside(path+".output_distribution", err, fault)
+		return l, paramError(path+".output_distribution", err, errorf)
 	}
-	if c.latent.lean != nil {
-		l.input = c.latent.lean(l.input)
+	if c.derived.correlateLength != nil {
+		l.input = c.derived.correlateLength(l.input)
 	}
 	return l, nil
 }
 
-// newCompletions makes what c sends, which stands at path.
-func newCompletions(seed uint64, c *Client, path string, fault fault) (*completions, error) {
-	m := &completions{Client: c, inputs: c.stream(seed, "input"), outputs: c.stream(seed, "output"), beginning: c.stream(seed, "prefix")}
+// newSingleRequests makes the generator of the client c at path.
+func newSingleRequests(seed uint64, c *Client, path string, errorf errorFunc) (*singleRequests, error) {
+	m := &singleRequests{Client: c, inputStream: c.stream(seed, "input"), outputStream: c.stream(seed, "output"), prefixStream: c.stream(seed, "prefix")}
 	var err error
-	if m.lengths, err = newLengths(c, path, fault); err != nil {
+	if m.lengths, err = newLengths(c, path, errorf); err != nil {
 		return nil, err
 	}
-	m.prefixes, err = newPrefixes(seed, c, path+".prefix_spec", fault)
+	m.prefixes, err = newPrefixes(seed, c, path+".prefix_spec", errorf)
 	return m, err
 }
 
 // fill makes one request.
-func (m *completions) fill(a *stream.Arrival, _ int64, at stream.Micros) error {
+func (m *singleRequests) fill(a *stream.Arrival, _ int64, at stream.Micros) error {
 	a.IsSession = false
 	r := &a.Request
 	*r = stream.Request{
 		ArrivalUS:    at,
-		InputTokens:  m.input.Draw(m.inputs),
-		OutputTokens: m.output.Draw(m.outputs),
+		InputTokens:  m.input.Draw(m.inputStream),
+		OutputTokens: m.output.Draw(m.outputStream),
 		Prompt:       r.Prompt[:0],
 		Tenant:       m.TenantID,
 		SLOClass:     m.SLOClass,
 		Model:        m.Model,
 		DeadlineUS:   stream.Never,
 	}
-	r.Prompt = m.prefixes.begin(r.Prompt, r.InputTokens, m.beginning)
+	r.Prompt = m.prefixes.appendTo(r.Prompt, r.InputTokens, m.prefixStream)
 	return nil
 }

@@ -6,85 +6,75 @@ import (
 	"blis/pkg/dist"
 )
 
-// Correlations say which draws of a client have to do with each other. Clients
-// stay independent of each other, also those of one tenant.
+// Correlations describes which draws of a client are correlated. Clients stay independent of each
+// other, including those of the same tenant.
 type Correlations struct {
-	// IntraTenantPrefixCorrelation is the probability that a prompt with a prefix
-	// takes the group that the client's last one took, 0 to 1. Groups keep their
-	// popularity and come in longer runs.
-	IntraTenantPrefixCorrelation float64 `yaml:"intra_tenant_prefix_correlation" json:"intra_tenant_prefix_correlation,omitempty"`
-	// BurstSizeCorrelation, 0 to 1, is how much longer prompts are in the bursts of
-	// a client: the correlation, in a Gaussian copula, of a prompt's length and of
-	// whether it comes in a burst. All its prompts together keep
-	// input_distribution, so that those outside of bursts are shorter; at 1 the
-	// bursts have the longest of all. Clients without bursts are left alone.
-	BurstSizeCorrelation float64 `yaml:"burst_size_correlation" json:"burst_size_correlation,omitempty"`
-	// SessionModel is of all clients with multi_turn.
-	SessionModel *SessionModel `yaml:"session_model" json:"session_model,omitempty"`
-	// ClosedLoop is of all clients that send single requests.
-	ClosedLoop *TenantLoop `yaml:"closed_loop" json:"closed_loop,omitempty"`
+	IntraTenantPrefixCorrelation float64       `yaml:"intra_tenant_prefix_correlation" json:"intra_tenant_prefix_correlation,omitempty"`
+	BurstSizeCorrelation         float64       `yaml:"burst_size_correlation" json:"burst_size_correlation,omitempty"`
+	SessionModel                 *SessionModel `yaml:"session_model" json:"session_model,omitempty"`
+	ClosedLoop                   *TenantLoop   `yaml:"closed_loop" json:"closed_loop,omitempty"`
 }
 
-// correlate gives client c what the spec's correlations say of its prefixes.
-func (c *Client) correlate(to *Correlations, fault fault) error {
-	if to == nil {
+// applyPrefixCorrelation applies the prefix correlation of the spec to c.
+func (c *Client) applyPrefixCorrelation(correlations *Correlations, errorf errorFunc) error {
+	if correlations == nil {
 		return nil
 	}
 	for _, p := range []struct {
 		name  string
 		value float64
 	}{
-		{"intra_tenant_prefix_correlation", to.IntraTenantPrefixCorrelation},
-		{"burst_size_correlation", to.BurstSizeCorrelation},
+		{"intra_tenant_prefix_correlation", correlations.IntraTenantPrefixCorrelation},
+		{"burst_size_correlation", correlations.BurstSizeCorrelation},
 	} {
 		if !(p.value >= 0 && p.value <= 1) {
-			return fault("correlations."+p.name, "must be between 0 and 1, is %g", p.value)
+			return errorf("correlations."+p.name, "must be between 0 and 1, is %g", p.value)
 		}
 	}
-	c.latent.sticky = to.IntraTenantPrefixCorrelation
+	c.derived.reuseProbability = correlations.IntraTenantPrefixCorrelation
 	return nil
 }
 
-// leanOn correlates the lengths of a client's own prompts, which come at a rate,
-// and of those in its bursts with being the one or the other.
-func (s *Spec) leanOn(own, crowd *Client, rate float64, fault fault) error {
+// correlateLengths makes the prompts of a client longer in its bursts and shorter outside. rate is
+// the rate outside.
+func (s *Spec) correlateLengths(base, burstClient *Client, rate float64, errorf errorFunc) error {
 	if s.Correlations == nil || s.Correlations.BurstSizeCorrelation == 0 {
 		return nil
 	}
-	if own.Arrival.IsTrace() {
-		return fault("correlations.burst_size_correlation", "needs the rate of client %q, whose arrivals are a trace", own.ID)
+	if base.Arrival.IsTrace() {
+		return errorf("correlations.burst_size_correlation", "needs a rate, but the arrivals of client %q are a trace", base.ID)
 	}
-	rho, calm := s.Correlations.BurstSizeCorrelation, rate/(rate+crowd.latent.bursts.rate())
-	own.latent.lean = func(l *dist.Length) *dist.Length { return l.Leaning(rho, 0, calm) }
-	crowd.latent.lean = func(l *dist.Length) *dist.Length { return l.Leaning(rho, calm, 1) }
+	rho, regularShare := s.Correlations.BurstSizeCorrelation, rate/(rate+burstClient.derived.bursts.rate())
+	base.derived.correlateLength = func(l *dist.Length) *dist.Length { return l.Correlated(rho, 0, regularShare) }
+	burstClient.derived.correlateLength = func(l *dist.Length) *dist.Length { return l.Correlated(rho, regularShare, 1) }
 	return nil
 }
 
-// habit is which group prompts have taken.
-type habit struct {
-	prob   float64
-	stream *rand.Rand
-	last   int // -1 before the first
+// reuseState decides which prompts repeat the prefix group of the previous one.
+type reuseState struct {
+	probability float64
+	stream      *rand.Rand
+	last        int // -1 before the first prompt
 }
 
-// newHabit makes the habit of c; nil if it has none.
-func newHabit(seed uint64, c *Client) *habit {
-	if c.latent.sticky == 0 {
+// newReuseState makes the state of c; nil if prompts are independent.
+func newReuseState(seed uint64, c *Client) *reuseState {
+	if c.derived.reuseProbability == 0 {
 		return nil
 	}
-	return &habit{c.latent.sticky, c.stream(seed, "prefix-habit"), -1}
+	return &reuseState{c.derived.reuseProbability, c.stream(seed, "prefix-habit"), -1}
 }
 
-// group returns the group that a prompt takes which would take another by itself.
-func (h *habit) group(drawn int, reused bool) int {
+// choose returns the prefix group of a prompt: the drawn one or that of the previous prompt.
+func (h *reuseState) choose(drawn int, reused bool) int {
 	if h == nil {
 		return drawn
 	}
-	again := h.stream.Float64() < h.prob
+	repeats := h.stream.Float64() < h.probability
 	if !reused {
 		return drawn
 	}
-	if !again || h.last < 0 {
+	if !repeats || h.last < 0 {
 		h.last = drawn
 	}
 	return h.last

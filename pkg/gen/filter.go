@@ -24,8 +24,8 @@ func (f *Filter) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// keeps reports whether a meets the condition. A session is kept or left out
-// whole, by its first call of a model.
+// keeps reports whether a meets the condition. A session is kept or dropped as a whole, by its
+// first model call.
 func (f *Filter) keeps(a *stream.Arrival) (bool, error) {
 	if f.keep == nil {
 		return true, nil
@@ -41,8 +41,8 @@ func (f *Filter) keeps(a *stream.Arrival) (bool, error) {
 	return keep, nil
 }
 
-// keeps reports whether o keeps a: by --sample, of which the draw is a function
-// of the seed and the id alone, and by --where.
+// keeps reports whether a passes --sample and --where. The sample depends only on the seed and the
+// id.
 func (o *Options) keeps(a *stream.Arrival) (bool, error) {
 	if o.Sample != 0 {
 		seed := uint64(0)
@@ -56,8 +56,7 @@ func (o *Options) keeps(a *stream.Arrival) (bool, error) {
 	return o.Where.keeps(a)
 }
 
-// firstCall is the first call of a model in s as a request, which arrives with
-// the session.
+// firstCall returns the first model call of s as a request that arrives with the session.
 func firstCall(s *stream.Session) stream.Request {
 	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model, Session: s.ID, DeadlineUS: stream.Never}
 	for i := range s.Steps {

@@ -2,8 +2,7 @@ package gen
 
 import "testing"
 
-// Whatever the input, a call either fails or writes a whole stream that its
-// readers accept.
+// Whatever the input, a run either fails or writes a complete stream that readers accept.
 
 func FuzzSpec(f *testing.F) {
 	f.Add(goodSpec)
@@ -22,14 +21,13 @@ func FuzzSpec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, spec string) {
 		if stream, err := generate(spec, Options{Spec: "-", Requests: 20}); err == nil {
 			_, list := decode(t, stream)
-			checkLaws(t, list)
+			checkInvariants(t, list)
 			decodeSessions(t, stream)
 		}
 	})
 }
 
-// FuzzImport runs what gen does with a trace; the parsers are fuzzed in
-// pkg/trace.
+// FuzzImport fuzzes the processing of traces; the parsers are fuzzed in pkg/trace.
 func FuzzImport(f *testing.F) {
 	f.Add("azure", "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8")
 	f.Add("azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,\"2162\",5\n")
@@ -42,11 +40,11 @@ func FuzzImport(f *testing.F) {
 	f.Add("vllm-bench", `{"input_lens": [7, 8], "output_lens": [4, 3], "start_times": [1000.5, 1000.0], "errors": ["", ""]}`)
 	f.Add("weka", sessionsText)
 	f.Fuzz(func(t *testing.T, format, trace string) {
-		for _, o := range []Options{{}, {TimeScale: 0.3}, {Rate: 7}, {Limit: 1}, {Loop: 2}, {Sample: 0.5}} {
+		for _, o := range []Options{{}, {TimeScale: 0.3}, {Rate: 7}, {Limit: 1}, {Repeat: 2}, {Sample: 0.5}} {
 			o.Import = []Import{{format, "-"}}
 			if stream, err := generate(trace, o); err == nil {
 				_, list := decode(t, stream)
-				checkLaws(t, list)
+				checkInvariants(t, list)
 			}
 		}
 	})

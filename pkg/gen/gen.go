@@ -1,6 +1,6 @@
-// Package gen makes workloads: streams of requests and sessions, sorted by
-// arrival, from a specification of clients or from a public trace. It holds one
-// of them at a time, however many there are.
+// Package gen generates workloads: streams of requests and sessions, sorted by arrival, from a
+// specification of clients or from public traces. It holds one arrival in memory at a time,
+// whatever the length of the workload.
 package gen
 
 import (
@@ -11,19 +11,17 @@ import (
 	"blis/pkg/stream"
 )
 
-// source hands out requests and sessions in the order of their arrival.
+// source yields requests and sessions in order of arrival.
 type source interface {
-	// next fills a with the next one as it stands in the source; io.EOF after the
-	// last.
+	// next sets a to the next arrival, unchanged from the source; io.EOF after the last.
 	next(a *stream.Arrival) error
-	// accept completes and checks one that next gave and that is kept.
+	// accept finishes and validates an arrival that next returned and the filters kept.
 	accept(a *stream.Arrival) error
 }
 
-// Run writes the workload that o asks for to out. in is read if o names stdin.
-// A fault in o is an error of Options.Validate, one in a spec a *config.Error,
-// both before anything is written. A fault in a trace is a *stream.SyntaxError;
-// then the stream on out has no end record.
+// Run writes the workload selected by o to out. It reads in if o names stdin. An invalid option is
+// an error of Options.Validate and an invalid spec a *strictyaml.Error; both occur before anything
+// is written. An invalid trace is a *stream.SyntaxError; then the stream on out has no end record.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -49,16 +47,16 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 	if err != nil {
 		return err
 	}
-	for _, odd := range loaded.spec.warnings() {
+	for _, warnings := range loaded.spec.warnings() {
 		if o.Warn != nil {
-			o.Warn(odd)
+			o.Warn(warnings)
 		}
 	}
 	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
 	if err := write(ctx, out, header, m, o); err != nil {
 		return err
 	}
-	if few := m.few(); few != "" && o.Warn != nil {
+	if few := m.shortfall(); few != "" && o.Warn != nil {
 		o.Warn(few)
 	}
 	return nil
@@ -70,27 +68,28 @@ func write(ctx context.Context, out io.Writer, header *stream.Header, src source
 	w := stream.NewWriter(out, o.Plain)
 	err := w.Header(header)
 	if err == nil {
-		err = each(ctx, src, o, w.Arrival)
+		err = forEachArrival(ctx, src, o, w.Arrival)
 	}
 	if err == nil {
 		err = w.End(&stream.End{})
 	}
 	if err != nil {
-		w.Close() // what is written stays readable, and says that it is truncated
+		w.Close() // what was written stays readable and is marked as truncated
 		return err
 	}
 	return w.Close()
 }
 
-// pace is after how many requests each looks up from its work.
-const pace = 1024
+// progressInterval is the number of arrivals between reports of progress and checks for
+// cancellation.
+const progressInterval = 1024
 
-// each hands the arrivals of src that o keeps to yield, at most o.Limit.
-func each(ctx context.Context, src source, o Options, yield func(*stream.Arrival) error) error {
+// forEachArrival calls yield with the arrivals of src that o keeps, at most o.Limit.
+func forEachArrival(ctx context.Context, src source, o Options, yield func(*stream.Arrival) error) error {
 	var a stream.Arrival
-	kept := Count(0)
-	for n := 0; o.Limit == 0 || kept < o.Limit; n++ {
-		if n%pace == 0 {
+	count := Count(0)
+	for n := 0; o.Limit == 0 || count < o.Limit; n++ {
+		if n%progressInterval == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -110,7 +109,7 @@ func each(ctx context.Context, src source, o Options, yield func(*stream.Arrival
 		} else if !keep {
 			continue
 		}
-		kept++
+		count++
 		if err := src.accept(&a); err != nil {
 			return err
 		}
@@ -121,7 +120,7 @@ func each(ctx context.Context, src source, o Options, yield func(*stream.Arrival
 	return nil
 }
 
-// requestID names the request at a position of its source, from 0.
+// requestID is the default id of a request at a position in its source, counted from 0.
 func requestID(position int64) string {
 	return fmt.Sprintf("req-%06d", position)
 }

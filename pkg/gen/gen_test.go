@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// generate runs o and returns the stream, plain.
+// generate runs o and returns the uncompressed stream.
 func generate(in string, o Options) (string, error) {
 	var out bytes.Buffer
 	o.Plain = true
@@ -22,8 +22,8 @@ func generate(in string, o Options) (string, error) {
 	return out.String(), err
 }
 
-// requests runs o, which must succeed, and returns header and requests of the
-// stream, which must be whole.
+// requests runs o, which must succeed, and returns the header and the requests of the stream, which
+// must be complete.
 func requests(t *testing.T, in string, o Options) (*stream.Header, []stream.Request) {
 	t.Helper()
 	text, err := generate(in, o)
@@ -54,7 +54,7 @@ func decode(t *testing.T, text string) (*stream.Header, []stream.Request) {
 	return r.Header(), list
 }
 
-// options reads flags as a command line gives them.
+// options parses flags as a command line does.
 func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 	t.Helper()
 	for _, arg := range args {
@@ -83,7 +83,7 @@ func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 		case "rate":
 			target = &o.Rate
 		case "loop":
-			target = &o.Loop
+			target = &o.Repeat
 		case "sample":
 			target = &o.Sample
 		case "block-size":
@@ -104,8 +104,8 @@ func options(t *testing.T, args []datadriven.CmdArg) (o Options) {
 	return o
 }
 
-// TestStories runs small specs and traces and compares every byte. What the
-// bytes mean is held to the laws of checkLaws.
+// TestStories runs small specs and traces and compares every byte. checkInvariants checks their
+// meaning.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -127,9 +127,9 @@ func TestStories(t *testing.T) {
 			}
 			if !o.PrintSpec {
 				_, list := decode(t, text)
-				checkLaws(t, list)
+				checkInvariants(t, list)
 				if len(list) == 0 {
-					t.Error("the story makes no request")
+					t.Error("the story has no request")
 				}
 			}
 			return warnings + text
@@ -137,8 +137,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// checkLaws holds requests to what is true of every workload.
-func checkLaws(t *testing.T, list []stream.Request) {
+// checkInvariants checks what is true of the requests of every workload.
+func checkInvariants(t *testing.T, list []stream.Request) {
 	t.Helper()
 	seen := map[string]bool{}
 	for i, r := range list {
@@ -146,7 +146,7 @@ func checkLaws(t *testing.T, list []stream.Request) {
 			t.Errorf("%s arrives before the request above it", r.ID)
 		}
 		if seen[r.ID] {
-			t.Errorf("%s stands twice", r.ID)
+			t.Errorf("%s is duplicate", r.ID)
 		}
 		seen[r.ID] = true
 		if r.InputTokens < 1 || r.OutputTokens < 1 {
@@ -162,7 +162,7 @@ func checkLaws(t *testing.T, list []stream.Request) {
 	}
 }
 
-// The same call makes the same bytes, compressed or not.
+// The same options make the same bytes, compressed or not.
 func TestSameBytes(t *testing.T) {
 	for _, name := range Scenarios.Names() {
 		o := Options{Scenario: Scenario(name), Requests: 300}
@@ -171,7 +171,7 @@ func TestSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, _ := generate("", o); again != plain {
-			t.Errorf("%s: two calls made different bytes", name)
+			t.Errorf("%s: two runs made different bytes", name)
 		}
 		var packed bytes.Buffer
 		if err := Run(context.Background(), nil, &packed, o); err != nil {
@@ -180,33 +180,33 @@ func TestSameBytes(t *testing.T) {
 		_, a := decode(t, plain)
 		_, b := decode(t, packed.String())
 		if !slices.EqualFunc(a, b, func(a, b stream.Request) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
-			t.Errorf("%s: compressed, the requests are others", name)
+			t.Errorf("%s: compression changes the requests", name)
 		}
 	}
 }
 
-// A cancelled call ends at once, and what it wrote says that it is truncated.
-func TestCancel(t *testing.T) {
+// A canceled run ends at once, and its output is marked as truncated.
+func TestCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var out bytes.Buffer
 	o := Options{Requests: 1_000_000, Plain: true, Progress: func(string) { cancel() }}
 	if err := Run(ctx, nil, &out, o); err != context.Canceled {
-		t.Fatalf("the call ended with %v", err)
+		t.Fatalf("the run ended with %v", err)
 	}
 	r := stream.NewReader(&out)
 	n := 0
 	for r.Next() {
 		n++
 	}
-	if n < pace || n > 3*pace || r.Err() == nil || !strings.Contains(r.Err().Error(), "truncated") {
+	if n < progressInterval || n > 3*progressInterval || r.Err() == nil || !strings.Contains(r.Err().Error(), "truncated") {
 		t.Errorf("%d records and then %v", n, r.Err())
 	}
 }
 
-// A writer that fails ends the call with its error.
+// A writer's error ends the run.
 func TestWriteError(t *testing.T) {
 	if err := Run(context.Background(), nil, fullDisk{}, Options{}); err != io.ErrShortWrite {
-		t.Errorf("the call ended with %v", err)
+		t.Errorf("the run ended with %v", err)
 	}
 }
 

@@ -7,72 +7,72 @@ import (
 	"blis/pkg/stream"
 )
 
-// growth composes the prompt of s, the last turn of a conversation so far.
-type growth func(m *chats, d *draft, s *stream.SessionStep)
+// contextGrowth builds the prompt of s, the last turn of a conversation so far.
+type contextGrowth func(m *conversations, d *sessionDraft, s *stream.SessionStep)
 
 const boundedGrowth = "bounded"
 
-// Growths are what a turn's prompt has of the turns before.
-var Growths = registry.Table[growth]{
-	{Name: "linear", Doc: "all of it", Value: (*chats).linear},
-	{Name: "sublinear", Doc: "the last turn, and a summary of those before it", Value: (*chats).sublinear},
-	{Name: boundedGrowth, Doc: "all that fits into max_context_tokens, of the latest turns", Value: (*chats).bounded},
+// ContextGrowths are the rules for how much of the earlier turns a prompt contains.
+var ContextGrowths = registry.Table[contextGrowth]{
+	{Name: "linear", Doc: "all earlier turns", Value: (*conversations).linear},
+	{Name: "sublinear", Doc: "the last turn and a summary of the earlier ones", Value: (*conversations).sublinear},
+	{Name: boundedGrowth, Doc: "the latest turns that fit into max_context_tokens", Value: (*conversations).bounded},
 }
 
-// linear goes on where the last turn ended.
-func (m *chats) linear(d *draft, s *stream.SessionStep) {
-	now := len(m.said) - 1
-	if now == 0 {
+// linear extends the prompt of the previous turn by its output and the new text.
+func (m *conversations) linear(d *sessionDraft, s *stream.SessionStep) {
+	last := len(m.exchanges) - 1
+	if last == 0 {
 		s.Prompt = d.appendPrefix(s.Prompt)
 	} else {
-		s.Extends = stream.Index(now - 1)
-		s.Prompt = append(s.Prompt, d.generated(&d.Steps[now-1]))
+		s.Extends = stream.Index(last - 1)
+		s.Prompt = append(s.Prompt, d.outputSegment(&d.Steps[last-1]))
 	}
-	s.Prompt = append(s.Prompt, d.said(s.ID, m.said[now].user))
+	s.Prompt = append(s.Prompt, d.ownSegment(s.ID, m.exchanges[last].user))
 }
 
-// sublinear has the n turns before with 1/√n of their tokens: the last one as it
-// was, a summary of the others. A summary is written anew for each turn, so that
-// only the system prompt before it is found in a cache.
-func (m *chats) sublinear(d *draft, s *stream.SessionStep) {
-	now := len(m.said) - 1
-	if now <= 1 {
+// sublinear keeps 1/√n of the tokens of the n turns before: the last turn unchanged and a summary
+// of the others. The summary is new in each turn, so only the system prompt before it hits the
+// prefix cache.
+func (m *conversations) sublinear(d *sessionDraft, s *stream.SessionStep) {
+	last := len(m.exchanges) - 1
+	if last <= 1 {
 		m.linear(d, s)
 		return
 	}
 	s.Prompt = d.appendPrefix(s.Prompt)
-	summary := int64(math.Round(float64(m.before)/math.Sqrt(float64(now)))) - m.said[now-1].tokens()
+	summary := int64(math.Round(float64(m.tokensBefore)/math.Sqrt(float64(last)))) - m.exchanges[last-1].tokens()
 	if summary > 0 {
 		s.Prompt = append(s.Prompt, stream.Segment{ID: s.RequestID(d.ID) + ".summary", Tokens: summary})
 	}
-	m.repeat(d, s, now-1)
+	m.appendTurns(d, s, last-1)
 }
 
-// bounded has the latest turns that fit. What was left out stays out: prompts only
-// grow.
-func (m *chats) bounded(d *draft, s *stream.SessionStep) {
-	now := len(m.said) - 1
-	tokens := d.prefix.Tokens + m.said[now].user
-	first := now
-	for first > 0 && tokens+m.said[first-1].tokens() <= m.most {
+// bounded keeps the latest turns that fit. A dropped turn never comes back, so prompts are extended
+// until one is dropped.
+func (m *conversations) bounded(d *sessionDraft, s *stream.SessionStep) {
+	last := len(m.exchanges) - 1
+	tokens := d.prefix.Tokens + m.exchanges[last].user
+	first := last
+	for first > 0 && tokens+m.exchanges[first-1].tokens() <= m.maxContext {
 		first--
-		tokens += m.said[first].tokens()
+		tokens += m.exchanges[first].tokens()
 	}
-	if now == 0 || first == m.first {
+	if last == 0 || first == m.firstKept {
 		m.linear(d, s)
 		return
 	}
-	m.first = first
+	m.firstKept = first
 	s.Prompt = d.appendPrefix(s.Prompt)
-	m.repeat(d, s, first)
+	m.appendTurns(d, s, first)
 }
 
-// repeat appends to the prompt of s, the last turn, the turns from one on and what
-// the user says now.
-func (m *chats) repeat(d *draft, s *stream.SessionStep, from int) {
-	now := len(m.said) - 1
-	for k := from; k < now; k++ {
-		s.Prompt = append(s.Prompt, d.said(d.Steps[k].ID, m.said[k].user), d.generated(&d.Steps[k]))
+// appendTurns appends to the prompt of s, the last turn, the turns from index from on and the new
+// text.
+func (m *conversations) appendTurns(d *sessionDraft, s *stream.SessionStep, from int) {
+	last := len(m.exchanges) - 1
+	for k := from; k < last; k++ {
+		s.Prompt = append(s.Prompt, d.ownSegment(d.Steps[k].ID, m.exchanges[k].user), d.outputSegment(&d.Steps[k]))
 	}
-	s.Prompt = append(s.Prompt, d.said(s.ID, m.said[now].user))
+	s.Prompt = append(s.Prompt, d.ownSegment(s.ID, m.exchanges[last].user))
 }

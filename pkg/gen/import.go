@@ -14,21 +14,20 @@ import (
 	"blis/pkg/trace"
 )
 
-// maxBuffered is how much of a trace that cannot be rewound is kept in memory
-// where it must be read twice.
+// maxBuffered bounds the memory for input that cannot be rewound and has to be read twice.
 const maxBuffered = 64 << 20
 
-// runImport writes the workload of traces.
+// runImport writes the workload of one or more traces.
 func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	t, err := newTraces(in, o)
+	t, err := newMergedTraces(in, o)
 	if err != nil {
 		return err
 	}
 	defer t.close()
 	switch {
 	case t.untimed() && o.Rate != 0:
-		t.space(o.Rate)
-	case !t.untimed() && (o.Rate != 0 || o.Loop > 1):
+		t.spaceEvenly(o.Rate)
+	case !t.untimed() && (o.Rate != 0 || o.Repeat > 1):
 		if err := t.measure(ctx, o); err != nil {
 			return err
 		}
@@ -50,22 +49,22 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 		return err
 	}
 	if o.Warn != nil {
-		for _, odd := range t.warnings() {
-			o.Warn(odd)
+		for _, warnings := range t.warnings() {
+			o.Warn(warnings)
 		}
 	}
 	return nil
 }
 
-// newTraces makes the inputs that o names, not yet open.
-func newTraces(in io.Reader, o Options) (*traces, error) {
-	t := &traces{scale: 1, outputTokens: int64(o.OutputTokens), loops: max(int64(o.Loop), 1) - 1}
+// newMergedTraces sets up the inputs that o names without opening them.
+func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
+	t := &mergedTraces{scale: 1, outputTokens: int64(o.OutputTokens), loops: max(int64(o.Repeat), 1) - 1}
 	for at, imp := range o.Import {
 		format, err := trace.Formats.Get("importer", imp.Format)
 		if err != nil {
 			return nil, err
 		}
-		options := trace.Options{BlockSize: int64(o.BlockSize), Spaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens)}
+		options := trace.Options{BlockSize: int64(o.BlockSize), EvenlySpaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens)}
 		if format.BlockSize != 0 && options.BlockSize == 0 {
 			options.BlockSize = format.BlockSize
 		}
@@ -76,37 +75,37 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 		if len(o.Import) > 1 {
 			i.prefix = strconv.Itoa(at+1) + ":"
 		}
-		whence := trace.Input{Name: imp.File, Path: imp.File}
+		source := trace.Input{Name: imp.File, Path: imp.File}
 		if imp.isStdin() {
-			whence.Name, whence.Stream = inputName(in), in
+			source.Name, source.Stream = inputName(in), in
 			if !format.Recorded {
-				whence.Path = ""
+				source.Path = ""
 			}
 		}
-		i.file = whence.Name
-		i.reopen = func() (trace.Reader, error) { return format.Open(whence, options) }
-		if again := o.Rate != 0 && !format.Untimed || o.Loop > 1; again && isPipe(whence.Path) {
-			pipe, err := os.Open(whence.Path)
+		i.file = source.Name
+		i.reopen = func() (trace.Reader, error) { return format.Open(source, options) }
+		if twice := o.Rate != 0 && !format.Untimed || o.Repeat > 1; twice && isPipe(source.Path) {
+			pipe, err := os.Open(source.Path)
 			if err != nil {
 				return nil, err
 			}
 			defer pipe.Close()
-			in, whence.Stream = pipe, pipe
+			in, source.Stream = pipe, pipe
 		}
-		if whence.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Loop > 1) {
-			again, err := rewindable(in, whence.Name)
+		if source.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Repeat > 1) {
+			twice, err := rewindable(in, source.Name)
 			if err != nil {
 				return nil, err
 			}
 			i.reopen = func() (trace.Reader, error) {
-				if _, err := again.Seek(0, io.SeekStart); err != nil {
+				if _, err := twice.Seek(0, io.SeekStart); err != nil {
 					return nil, err
 				}
-				anew := trace.Input{Name: whence.Name, Stream: again}
+				repeated := trace.Input{Name: source.Name, Stream: twice}
 				if format.Recorded && imp.isStdin() {
-					anew.Path = whence.Path
+					repeated.Path = source.Path
 				}
-				return format.Open(anew, options)
+				return format.Open(repeated, options)
 			}
 		}
 		t.inputs = append(t.inputs, i)
@@ -114,13 +113,13 @@ func newTraces(in io.Reader, o Options) (*traces, error) {
 	return t, nil
 }
 
-// isPipe reports whether path is nothing that can be read twice.
+// isPipe reports whether path can be read only once.
 func isPipe(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// rewindable returns in if it is a regular file, else its content.
+// rewindable returns in if it is a regular file, else a reader of its buffered content.
 func rewindable(in io.Reader, name string) (io.ReadSeeker, error) {
 	if file, ok := in.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
@@ -132,51 +131,49 @@ func rewindable(in io.Reader, name string) (io.ReadSeeker, error) {
 		return nil, err
 	}
 	if len(data) > maxBuffered {
-		return nil, fmt.Errorf("%s: --rate and --loop read the trace twice and keep at most %d MiB of a pipe; import from a file", name, maxBuffered>>20)
+		return nil, fmt.Errorf("%s: --rate and --repeat read the trace twice and buffer at most %d MiB of a pipe; import from a file", name, maxBuffered>>20)
 	}
 	return bytes.NewReader(data), nil
 }
 
-// untimed reports whether no input says when its arrivals are.
-func (t *traces) untimed() bool {
+// untimed reports whether no input has arrival times.
+func (t *mergedTraces) untimed() bool {
 	return !slices.ContainsFunc(t.inputs, func(i *input) bool { return !i.format.Untimed })
 }
 
-// space lets arrivals come evenly, so many a second.
-func (t *traces) space(rate Factor) { t.spaceUS = 1e6 / float64(rate) }
+// spaceEvenly spaces the arrivals evenly at the given rate.
+func (t *mergedTraces) spaceEvenly(rate Factor) { t.gapUS = 1e6 / float64(rate) }
 
-// foundUntimed names the inputs, which are open, in which arrivals turn out to have
-// no times.
-func (t *traces) foundUntimed() (files []string) {
+// inputsWithoutTimes returns the open inputs that turn out to have no arrival times.
+func (t *mergedTraces) inputsWithoutTimes() (files []string) {
 	for _, i := range t.inputs {
-		if r, ok := i.Reader.(trace.Timed); ok && !r.Timed() {
+		if r, ok := i.Reader.(trace.HasArrivals); ok && !r.HasArrivals() {
 			files = append(files, i.file)
 		}
 	}
 	return files
 }
 
-// measure reads all inputs once, unless none of them turns out to have times. It finds what to multiply times by so that the
-// mean gap of the arrivals kept is 1/rate, and by how much one pass comes later
-// than the one before: what is kept lasts as long as from the first to the last,
-// and a mean gap.
-func (t *traces) measure(ctx context.Context, o Options) error {
+// measure reads all inputs once, unless none of them has arrival times. It sets the scale at which
+// the kept arrivals have the mean rate of o, and the period of a pass: from the first to the last
+// kept arrival plus one mean gap.
+func (t *mergedTraces) measure(ctx context.Context, o Options) error {
 	loops := t.loops
 	t.loops = 0
 	if err := t.open(); err != nil {
 		return err
 	}
-	if untimed := t.foundUntimed(); len(untimed) == len(t.inputs) && o.Rate != 0 {
+	if untimed := t.inputsWithoutTimes(); len(untimed) == len(t.inputs) && o.Rate != 0 {
 		t.close()
 		t.loops = loops
-		t.space(o.Rate)
+		t.spaceEvenly(o.Rate)
 		return nil
 	} else if len(untimed) > 0 {
 		t.close()
-		return fmt.Errorf("%s: does not say when requests arrived: --rate can space them only without others beside it", untimed[0])
+		return fmt.Errorf("%s: has no arrival times; --rate can space its requests only if no other input has times", untimed[0])
 	}
 	n, first, last := int64(0), 0.0, 0.0
-	err := each(ctx, t, o, func(*stream.Arrival) error {
+	err := forEachArrival(ctx, t, o, func(*stream.Arrival) error {
 		if n++; n == 1 {
 			first = t.us
 		}
@@ -191,9 +188,9 @@ func (t *traces) measure(ctx context.Context, o Options) error {
 	if n < 2 || last == first {
 		flag := "--rate"
 		if o.Rate == 0 {
-			flag = "--loop"
+			flag = "--repeat"
 		}
-		return fmt.Errorf("%s: %s needs arrivals at two different times at least", t.names(), flag)
+		return fmt.Errorf("%s: %s needs arrivals at two or more different times", t.names(), flag)
 	}
 	meanGap := (last - first) / float64(n-1)
 	t.period = last - first + meanGap
@@ -203,7 +200,7 @@ func (t *traces) measure(ctx context.Context, o Options) error {
 	return nil
 }
 
-func (t *traces) names() string {
+func (t *mergedTraces) names() string {
 	var names []string
 	for _, i := range t.inputs {
 		names = append(names, i.file)
@@ -211,28 +208,28 @@ func (t *traces) names() string {
 	return strings.Join(names, ", ")
 }
 
-// classes are the SLO classes that the inputs declare.
-func (t *traces) classes() ([]stream.SLOClass, error) {
+// classes merges the SLO classes that the inputs declare.
+func (t *mergedTraces) classes() ([]stream.SLOClass, error) {
 	var all []stream.SLOClass
 	for _, i := range t.inputs {
-		declares, ok := i.Reader.(trace.Classed)
+		declares, ok := i.Reader.(trace.HasSLOClasses)
 		if !ok {
 			continue
 		}
 		for _, c := range declares.Classes() {
-			at := slices.IndexFunc(all, func(have stream.SLOClass) bool { return have.Name == c.Name })
+			at := slices.IndexFunc(all, func(other stream.SLOClass) bool { return other.Name == c.Name })
 			if at < 0 {
 				all = append(all, c)
 			} else if all[at] != c {
-				return nil, fmt.Errorf("%s: the SLO class %q is not the one that an input before it declares", i.file, c.Name)
+				return nil, fmt.Errorf("%s: the SLO class %q differs from the class of that name in an earlier input", i.file, c.Name)
 			}
 		}
 	}
 	return all, nil
 }
 
-// importDigest identifies what is done to traces; the traces themselves are
-// known only at their end.
+// importDigest identifies the options of the import. The traces themselves are not part of it:
+// their content is known only at the end.
 func (o *Options) importDigest() string {
 	var formats []string
 	for _, i := range o.Import {
@@ -246,8 +243,8 @@ func (o *Options) importDigest() string {
 		OutputTokens Count   `json:"output_tokens,omitempty"`
 		Limit        Count   `json:"limit,omitempty"`
 		Where        string  `json:"where,omitempty"`
-		Loop         Count   `json:"loop,omitempty"`
+		Loop         Count   `json:"repeat,omitempty"`
 		Sample       Share   `json:"sample,omitempty"`
 		Seed         *uint64 `json:"seed,omitempty"`
-	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.Limit, o.Where.text, o.Loop, o.Sample, o.Seed})
+	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.Limit, o.Where.text, o.Repeat, o.Sample, o.Seed})
 }

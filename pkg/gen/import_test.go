@@ -53,8 +53,8 @@ const (
 		`{"timestamp": 3000, "input_length": 600, "output_length": 5, "hash_ids": [1, 3]}` + "\n"
 )
 
-// Several inputs are merged by time, at the same time in the order of the flags,
-// and no name of one is a name of another.
+// Several inputs are merged by time, with ties in the order of the flags, and their ids stay
+// distinct.
 func TestMergedInputs(t *testing.T) {
 	a, b := file(t, "a.csv", earlyText), file(t, "b.jsonl", hashText)
 	o := Options{Import: []Import{{"csv", a}, {"mooncake", b}, {"mooncake", b}}}
@@ -73,7 +73,7 @@ func TestMergedInputs(t *testing.T) {
 	if want := map[string]int{"2:1": 2, "2:2": 1, "2:3": 1, "3:1": 2, "3:2": 1, "3:3": 1}; !reflect.DeepEqual(names, want) {
 		t.Errorf("segments %v, want %v", names, want)
 	}
-	// One factor for all: 7 arrivals in 4 s, at 3 a second in 2 s.
+	// One scale for all: 7 arrivals in 4 s become 3 per second in 2 s.
 	o.Rate = 3
 	list := arrivals(t, "", o)
 	if first, last := list[0].Request.ArrivalUS, list[6].Request.ArrivalUS; first != 0 || last != 2_000_000 || list[4].Request.ArrivalUS != 1_500_000 {
@@ -81,11 +81,11 @@ func TestMergedInputs(t *testing.T) {
 	}
 }
 
-// An error in one input comes after all that stands before it in all of them.
-func TestErrorsOfMergedInputs(t *testing.T) {
+// An error in one input comes after all earlier arrivals of all inputs.
+func TestErrorInMergedInputs(t *testing.T) {
 	a, b := file(t, "a.csv", earlyText), file(t, "b.csv", "arrival_s,input_tokens,output_tokens\n1,1,1\n3,x,1\n")
 	text, err := generate("", Options{Import: []Import{{"csv", a}, {"csv", b}}})
-	if err == nil || !strings.Contains(err.Error(), `b.csv:3: input_tokens must be a whole number, is "x"`) {
+	if err == nil || !strings.Contains(err.Error(), `b.csv:3: input_tokens must be an integer, is "x"`) {
 		t.Errorf("ends with %v", err)
 	}
 	if n := strings.Count(text, `"request"`); n != 2 {
@@ -93,45 +93,45 @@ func TestErrorsOfMergedInputs(t *testing.T) {
 	}
 }
 
-// A loop repeats the trace one mean gap after its last arrival: with new names,
-// and the same prompts.
-func TestLoop(t *testing.T) {
-	o := Options{Import: []Import{{"mooncake", "-"}}, Loop: 3}
+// --repeat starts the trace again one mean gap after its last arrival, with new ids and the same
+// prompts.
+func TestRepeat(t *testing.T) {
+	o := Options{Import: []Import{{"mooncake", "-"}}, Repeat: 3}
 	list := arrivals(t, hashText, o)
 	var got []string
 	for i, x := range list {
 		got = append(got, fmt.Sprintf("%s@%d", x.Request.ID, x.Request.ArrivalUS/1000))
 		if !reflect.DeepEqual(x.Request.Prompt, list[i%2].Request.Prompt) {
-			t.Errorf("%s begins with %v", x.Request.ID, x.Request.Prompt)
+			t.Errorf("%s has the prompt %v", x.Request.ID, x.Request.Prompt)
 		}
 	}
 	if want := []string{"req-000000@2000", "req-000001@3000", "req-000000~2@4000", "req-000001~2@5000", "req-000000~3@6000", "req-000001~3@7000"}; !slices.Equal(got, want) {
 		t.Errorf("three times: %v, want %v", got, want)
 	}
-	// The rate is that of all passes: gaps of 1/4 s throughout.
+	// The rate applies across passes: gaps of 1/4 s throughout.
 	o.Rate = 4
 	for i, x := range arrivals(t, hashText, o) {
 		if want := stream.Micros(500_000 + 250_000*i); x.Request.ArrivalUS != want {
 			t.Errorf("arrival %d at %d, want %d", i, x.Request.ArrivalUS, want)
 		}
 	}
-	// The limit counts all passes.
+	// The limit applies across passes.
 	if o.Limit = 5; len(arrivals(t, hashText, o)) != 5 {
-		t.Error("the limit is not that of all passes")
+		t.Error("the limit does not apply across passes")
 	}
-	if _, err := generate(earlyText[:44], Options{Import: []Import{{"csv", "-"}}, Loop: 2}); err == nil || !strings.Contains(err.Error(), "--loop needs arrivals at two different times") {
-		t.Errorf("one arrival loops: %v", err)
+	if _, err := generate(earlyText[:44], Options{Import: []Import{{"csv", "-"}}, Repeat: 2}); err == nil || !strings.Contains(err.Error(), "--repeat needs arrivals at two or more different times") {
+		t.Errorf("one arrival is repeated: %v", err)
 	}
 }
 
-// What was generated in one pass is named after it, so that later turns of the
-// same pass find it; what was there is the same in all.
-func TestLoopOfSessions(t *testing.T) {
+// Segments generated in a pass are named after it, so later turns of the pass find them; other
+// segments are the same in all passes.
+func TestRepeatOfSessions(t *testing.T) {
 	const text = `{"kind":"request","id":"r","arrival_us":0,"input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}],"session":"c","deadline_us":7}
 {"kind":"session","id":"s","arrival_us":10,"until_us":30,"steps":[{"id":"1","input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}]},{"id":"2","after":[0],"input_tokens":9,"output_tokens":1,"extends":0,"prompt":[{"id":"s/1.out","tokens":2}]}]}
 {"kind":"request","id":"q","arrival_us":20,"input_tokens":6,"output_tokens":2,"prompt":[{"id":"p","tokens":4},{"id":"r.out","tokens":2}]}
 `
-	list := arrivals(t, text, Options{Import: []Import{{"blis", "-"}}, Loop: 2, TimeScale: 2})
+	list := arrivals(t, text, Options{Import: []Import{{"blis", "-"}}, Repeat: 2, TimeScale: 2})
 	if len(list) != 6 {
 		t.Fatalf("%d arrivals", len(list))
 	}
@@ -143,15 +143,15 @@ func TestLoopOfSessions(t *testing.T) {
 		t.Errorf("the session is %+v", s)
 	}
 	if q.Prompt[0].ID != "p" || q.Prompt[1].ID != "r~2.out" {
-		t.Errorf("the second request begins with %v", q.Prompt)
+		t.Errorf("the second request has the prompt %v", q.Prompt)
 	}
 	if first := list[1].Session; first.ID != "s" || first.ArrivalUS != 20 || first.UntilUS != 40 || first.Steps[1].Prompt[0].ID != "s/1.out" {
 		t.Errorf("the first session is %+v", first)
 	}
 }
 
-// A sample is a function of seed and id: a larger one holds the smaller one, and
-// it has its share within four deviations of √(np(1−p)).
+// A sample depends on seed and id: a larger one contains the smaller one. Its size is within four
+// standard deviations, √(np(1−p)) each.
 func TestSample(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("arrival_s,input_tokens,output_tokens\n")
@@ -180,10 +180,10 @@ func TestSample(t *testing.T) {
 		}
 	}
 	if slices.Equal(few, ids(0.3, 2)) {
-		t.Error("the seed changes nothing")
+		t.Error("the seed has no effect")
 	}
 	if len(ids(1, 1)) != n {
-		t.Error("a sample of all leaves some out")
+		t.Error("a sample with probability 1 drops some")
 	}
 }
 
@@ -192,8 +192,8 @@ const sessionsText = `{"id": "a", "block_size": 4, "requests": [{"t": 0, "type":
 {"id": "c", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 5, "out": 3, "hash_ids": [1], "api_time": 1}]}
 `
 
-// Sessions without times of their own are spaced evenly by the rate, those alone
-// that are kept; without it they are all at 0, with a warning.
+// Kept sessions without arrival times are spaced evenly by the rate. Without a rate all are at 0,
+// with a warning.
 func TestUntimedSessions(t *testing.T) {
 	var warnings []string
 	o := Options{Import: []Import{{"weka", "-"}}, Warn: func(w string) { warnings = append(warnings, w) }}
@@ -202,10 +202,10 @@ func TestUntimedSessions(t *testing.T) {
 			t.Errorf("%s arrives at %d", x.Session.ID, x.Session.ArrivalUS)
 		}
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "its 3 sessions begin, they all arrive at 0; --rate R") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "its 3 sessions all arrive at 0; --rate R") {
 		t.Errorf("warnings %q", warnings)
 	}
-	o = Options{Import: []Import{{"weka", "-"}}, Rate: 0.5, Loop: 2, Warn: func(w string) { t.Error(w) }}
+	o = Options{Import: []Import{{"weka", "-"}}, Rate: 0.5, Repeat: 2, Warn: func(w string) { t.Error(w) }}
 	if err := o.Where.UnmarshalText([]byte("input_tokens < 10")); err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +218,8 @@ func TestUntimedSessions(t *testing.T) {
 	}
 }
 
-// Importing a workload of our own changes nothing of it, its classes included.
-func TestImportOfOurOwn(t *testing.T) {
+// Importing a BLIS workload changes nothing, including its SLO classes.
+func TestImportOfBLISWorkload(t *testing.T) {
 	want, err := generate("", Options{Scenario: "rag", Requests: 200})
 	if err != nil {
 		t.Fatal(err)
@@ -233,11 +233,11 @@ func TestImportOfOurOwn(t *testing.T) {
 	if !reflect.DeepEqual(wantList, gotList) || !reflect.DeepEqual(a.SLOClasses, b.SLOClasses) || len(a.SLOClasses) == 0 {
 		t.Errorf("%d requests became %d, classes %v became %v", len(wantList), len(gotList), a.SLOClasses, b.SLOClasses)
 	}
-	// Two that promise other things by one name cannot be merged.
+	// Workloads whose classes have the same name but different targets cannot be merged.
 	other := strings.Replace(want, `"ttft_ms":`, `"ttft_ms":9`, 1)
 	other = other[:strings.Index(other, `{"kind":"end"`)]
 	_, err = generate("", Options{Import: []Import{{"blis", file(t, "a.jsonl", want)}, {"blis", file(t, "b.jsonl", other)}}})
-	if err == nil || !strings.Contains(err.Error(), "is not the one that an input before it declares") {
+	if err == nil || !strings.Contains(err.Error(), "differs from the class of that name in an earlier input") {
 		t.Errorf("merging ends with %v", err)
 	}
 }

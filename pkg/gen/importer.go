@@ -9,62 +9,61 @@ import (
 	"blis/pkg/trace"
 )
 
-// traces is a source of what stands in traces, brought into one order: by
-// arrival, at the same time by the order of the inputs.
-type traces struct {
+// mergedTraces is a source that merges traces by arrival; ties are in the order of the inputs.
+type mergedTraces struct {
 	inputs []*input
-	// now is the input that gave the arrival at hand; nil before the first.
-	now *input
-	// scale multiplies times.
+	// current is the input of the current arrival; nil before the first.
+	current *input
+	// scale multiplies arrival times.
 	scale float64
-	// outputTokens, if not 0, is how many every request has.
+	// outputTokens, if not 0, is the output length of every request.
 	outputTokens int64
-	// us is the arrival at hand, not scaled and not rounded; patience is how long
-	// after it its deadline or its last step is, if it has one.
-	us       float64
-	patience stream.Micros
-	// spaceUS, if not 0, is the gap between arrivals, which then have no times of
-	// their own; accepted counts them.
-	spaceUS  float64
+	// us is the current arrival, not scaled and not rounded. deadlineOffset is how much later its
+	// deadline, or the end of its session, is; Never if it has none.
+	us             float64
+	deadlineOffset stream.Micros
+	// gapUS, if not 0, is the gap between arrivals that have no times. accepted counts the
+	// arrivals.
+	gapUS    float64
 	accepted int64
-	// loops are the passes through the inputs still to come, period how much later
-	// in the trace's own time each is, pass which one this is, from 0.
+	// loops is the number of passes still to come and pass the current one, from 0. Each pass is
+	// period µs after the one before, before scaling.
 	loops, pass int64
 	period      float64
 }
 
-// input is one trace of several.
+// input is one of the merged traces.
 type input struct {
 	trace.Reader
 	naming
 	format trace.Format
-	// ahead is the next arrival and us when it is; more tells whether there is one.
-	ahead stream.Arrival
-	us    float64
-	more  bool
-	// read counts the arrivals, last is the time of the latest that was accepted.
+	// pending is the next arrival and us its time; hasNext says whether there is one.
+	pending stream.Arrival
+	us      float64
+	hasNext bool
+	// read counts the arrivals; last is the time of the last accepted one.
 	read int64
 	last float64
-	// reopen begins the trace again.
+	// reopen starts the trace again.
 	reopen func() (trace.Reader, error)
 }
 
 // advance reads the next arrival of i.
 func (i *input) advance() (err error) {
-	if i.us, err = i.Next(&i.ahead); err != nil {
-		i.more = false
+	if i.us, err = i.Next(&i.pending); err != nil {
+		i.hasNext = false
 		if err == io.EOF {
 			err = nil
 		}
 		return err
 	}
-	i.more = true
+	i.hasNext = true
 	return nil
 }
 
-// open begins to read the inputs.
-func (t *traces) open() error {
-	t.now = nil
+// open starts reading all inputs.
+func (t *mergedTraces) open() error {
+	t.current = nil
 	for _, i := range t.inputs {
 		reader, err := i.reopen()
 		if err != nil {
@@ -78,8 +77,8 @@ func (t *traces) open() error {
 	return nil
 }
 
-// close ends the reading of all inputs.
-func (t *traces) close() {
+// close closes all inputs.
+func (t *mergedTraces) close() {
 	for _, i := range t.inputs {
 		if i.Reader != nil {
 			i.Close()
@@ -88,19 +87,17 @@ func (t *traces) close() {
 	}
 }
 
-// next fills a with the next arrival. Its id says which one of its trace it is,
-// so that a filter renames none; its time is not scaled yet, so that a filter
-// sees the trace's own.
-func (t *traces) next(a *stream.Arrival) error {
-	// The input at hand is read on only now: an error in it comes after all that
-	// stands before.
-	if t.now != nil {
-		if err := t.now.advance(); err != nil {
+// next sets a to the next arrival. Its id is its position in its trace, whatever the filters drop.
+// Its time is not scaled yet, so filters see the times of the trace.
+func (t *mergedTraces) next(a *stream.Arrival) error {
+	// The current input advances only now, so that an error in it comes after all earlier arrivals.
+	if t.current != nil {
+		if err := t.current.advance(); err != nil {
 			return err
 		}
 	}
-	t.now = t.earliest()
-	for t.now == nil {
+	t.current = t.earliest()
+	for t.current == nil {
 		if t.loops == 0 {
 			return io.EOF
 		}
@@ -110,12 +107,12 @@ func (t *traces) next(a *stream.Arrival) error {
 		if err := t.open(); err != nil {
 			return err
 		}
-		if t.now = t.earliest(); t.now == nil {
+		if t.current = t.earliest(); t.current == nil {
 			return io.EOF
 		}
 	}
-	i := t.now
-	*a, i.ahead = i.ahead, *a
+	i := t.current
+	*a, i.pending = i.pending, *a
 	t.us = i.us + float64(t.pass)*t.period
 	if t.us < 0 {
 		return i.Errorf("arrives before the first row; rows must be sorted by time")
@@ -125,34 +122,34 @@ func (t *traces) next(a *stream.Arrival) error {
 	if t.outputTokens > 0 && !a.IsSession {
 		a.Request.OutputTokens = t.outputTokens
 	}
-	t.patience = *until(a)
+	t.deadlineOffset = *endTime(a)
 	return t.setTime(a, t.us)
 }
 
-// earliest is the input whose next arrival is the first; nil if there is none.
-func (t *traces) earliest() *input {
+// earliest returns the input with the earliest pending arrival; nil if there is none.
+func (t *mergedTraces) earliest() *input {
 	var first *input
 	for _, i := range t.inputs {
-		if i.more && (first == nil || i.us < first.us) {
+		if i.hasNext && (first == nil || i.us < first.us) {
 			first = i
 		}
 	}
 	return first
 }
 
-// accept checks the arrival at hand, which may have been impossible as long as
-// a filter could drop it, and scales its time.
-func (t *traces) accept(a *stream.Arrival) error {
-	i := t.now
+// accept validates the current arrival and scales its time. Validation comes after the filters,
+// which may drop invalid rows.
+func (t *mergedTraces) accept(a *stream.Arrival) error {
+	i := t.current
 	if !a.IsSession {
 		r := &a.Request
 		for _, length := range []struct {
 			name   string
 			tokens int64
-			or     string
-		}{{"input_tokens", r.InputTokens, ""}, {"output_tokens", r.OutputTokens, ", --output-tokens N gives all requests N"}} {
+			hint   string
+		}{{"input_tokens", r.InputTokens, ""}, {"output_tokens", r.OutputTokens, ", --output-tokens N sets N for all requests"}} {
 			if length.tokens < 1 {
-				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' leaves such rows out%[3]s)", length.name, length.tokens, length.or)
+				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' drops such rows%[3]s)", length.name, length.tokens, length.hint)
 			}
 			if length.tokens > maxTokens {
 				return i.Errorf("%s must be at most %d, is %d", length.name, maxTokens, length.tokens)
@@ -164,53 +161,51 @@ func (t *traces) accept(a *stream.Arrival) error {
 	}
 	i.last = i.us
 	us := t.us * t.scale
-	if t.spaceUS > 0 {
-		us = float64(t.accepted) * t.spaceUS
+	if t.gapUS > 0 {
+		us = float64(t.accepted) * t.gapUS
 	}
 	t.accepted++
 	return t.setTime(a, us)
 }
 
-// until is the time in a that is not its arrival: a request's deadline, or when
-// a session is over.
-func until(a *stream.Arrival) *stream.Micros {
+// endTime points to the time in a besides its arrival: a request's deadline or a session's end.
+func endTime(a *stream.Arrival) *stream.Micros {
 	if a.IsSession {
 		return &a.Session.UntilUS
 	}
 	return &a.Request.DeadlineUS
 }
 
-// setTime gives a the time us. What else it has of times stays as far from its
-// arrival as it was.
-func (t *traces) setTime(a *stream.Arrival, us float64) error {
+// setTime sets the arrival time and moves the deadline or end by the same amount.
+func (t *mergedTraces) setTime(a *stream.Arrival, us float64) error {
 	rounded, err := dist.Micros(us)
 	if err != nil {
-		return t.now.Errorf("%v", err)
+		return t.current.Errorf("%v", err)
 	}
 	*a.At() = stream.Micros(rounded)
-	if t.patience != stream.Never {
-		*until(a) = stream.Micros(rounded) + t.patience
+	if t.deadlineOffset != stream.Never {
+		*endTime(a) = stream.Micros(rounded) + t.deadlineOffset
 	}
 	return nil
 }
 
-// warnings says what is likely to be a mistake in the call.
-func (t *traces) warnings() []string {
-	var odd []string
+// warnings reports likely mistakes in the options.
+func (t *mergedTraces) warnings() []string {
+	var warnings []string
 	for _, i := range t.inputs {
 		if i.Reader == nil {
 			continue
 		}
-		odd = append(odd, i.Warnings()...)
+		warnings = append(warnings, i.Warnings()...)
 		if i.read == 0 {
-			odd = append(odd, i.file+": holds no requests")
+			warnings = append(warnings, i.file+": contains no requests")
 		}
-		if i.format.Untimed && t.spaceUS == 0 && i.read > 1 {
-			odd = append(odd, fmt.Sprintf("%s: nothing says when its %d sessions begin, they all arrive at 0; --rate R lets one begin every 1/R s", i.file, i.read))
+		if i.format.Untimed && t.gapUS == 0 && i.read > 1 {
+			warnings = append(warnings, fmt.Sprintf("%s: has no arrival times, so its %d sessions all arrive at 0; --rate R starts one every 1/R s", i.file, i.read))
 		}
 	}
-	return odd
+	return warnings
 }
 
-// maxTokens bounds lengths, as the wire does.
+// maxTokens bounds lengths, as records do.
 const maxTokens = 1<<31 - 1

@@ -2,13 +2,13 @@ package gen
 
 import "slices"
 
-// block is a part of a client's spec, by its name.
+// block is an optional part of a client's spec.
 type block struct {
 	name  string
 	given bool
 }
 
-// blocks are those that say what a client sends other than single requests.
+// blocks returns the blocks that make a client send something other than single requests.
 func (c *Client) blocks() []block {
 	return []block{
 		{"agentic", c.Agentic != nil},
@@ -18,8 +18,7 @@ func (c *Client) blocks() []block {
 	}
 }
 
-// sends is the name of the block that says what c sends, "" if it sends single
-// requests.
+// sends is the name of the first block given, "" if c sends single requests.
 func (c *Client) sends() string {
 	for _, b := range c.blocks() {
 		if b.given {
@@ -29,29 +28,29 @@ func (c *Client) sends() string {
 	return ""
 }
 
-// newMaker makes what c sends, which stands at path.
-func (s *Spec) newMaker(c *Client, path string, fault fault) (maker, error) {
+// newGenerator makes the generator of the client c at path.
+func (s *Spec) newGenerator(c *Client, path string, errorf errorFunc) (generator, error) {
 	loop := s.closedLoop(c)
 	switch {
 	case c.Agentic != nil:
-		return newAgents(s.Seed, c, path, fault)
+		return newAgentSessions(s.Seed, c, path, errorf)
 	case c.MultiTurn != nil:
-		return newChats(s, c, path, fault)
+		return newConversations(s, c, path, errorf)
 	case c.Reasoning != nil:
-		return newThinkers(s.Seed, c, path, fault)
+		return newReasoners(s.Seed, c, path, errorf)
 	case loop != nil:
-		return newUsers(s, c, loop, path, fault)
+		return newClosedLoopUsers(s, c, loop, path, errorf)
 	}
-	return newCompletions(s.Seed, c, path, fault)
+	return newSingleRequests(s.Seed, c, path, errorf)
 }
 
-// checkBlocks: c, which stands at path, sends in one way, and nothing stands
-// beside it that changes nothing.
-func (s *Spec) checkBlocks(c *Client, path string, fault fault) error {
+// checkBlocks checks that the client c at path has at most one of the blocks, and no field that
+// would have no effect.
+func (s *Spec) checkBlocks(c *Client, path string, errorf errorFunc) error {
 	sends := c.sends()
 	for _, b := range c.blocks() {
 		if b.given && b.name != sends {
-			return fault(path+"."+b.name, "must not stand beside %s: a client sends in one way", sends)
+			return errorf(path+"."+b.name, "cannot be combined with %s: a client has one kind of traffic", sends)
 		}
 	}
 	archetype, behavior := c.Archetype, ""
@@ -61,12 +60,12 @@ func (s *Spec) checkBlocks(c *Client, path string, fault fault) error {
 	if c.Behavior != nil {
 		behavior = c.Behavior.Type
 	}
-	var idle []block
-	why := ""
+	var ineffective []block
+	reason := ""
 	switch {
 	case c.Agentic != nil:
-		why = "agentic: each step has lengths of its own"
-		idle = []block{
+		reason = "agentic: each step has its own lengths"
+		ineffective = []block{
 			{"multimodal", c.Multimodal != nil},
 			{"input_distribution", c.InputDistribution.Type != ""},
 			{"output_distribution", c.OutputDistribution.Type != ""},
@@ -74,15 +73,15 @@ func (s *Spec) checkBlocks(c *Client, path string, fault fault) error {
 			{"behavior", slices.Contains([]string{"abusive", adversarialName}, behavior)},
 		}
 	case s.closedLoop(c) != nil:
-		why = "a closed loop: its users wait for each answer"
-		idle = []block{
+		reason = "a closed loop: its users wait for each response"
+		ineffective = []block{
 			{"behavior", behavior != "" && behavior != "normal"},
 			{"archetype.burst_propensity", archetype.BurstPropensity > 0},
 		}
 	}
-	for _, b := range idle {
+	for _, b := range ineffective {
 		if b.given {
-			return fault(path+"."+b.name, "must not stand beside %s", why)
+			return errorf(path+"."+b.name, "cannot be combined with %s", reason)
 		}
 	}
 	return nil

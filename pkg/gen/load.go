@@ -16,19 +16,18 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// loaded is a spec that passed every check, and what follows from it.
+// loaded is a valid spec with derived data.
 type loaded struct {
-	// text is what was read, name whence.
+	// name is the source of text, for errors.
 	name string
 	text []byte
-	// spec is what it says, --seed and --requests applied.
+	// spec is the parsed text with --seed and --requests applied.
 	spec    *Spec
-	clients []*client
+	clients []*clientSource
 	classes []stream.SLOClass
 }
 
-// loadSpec reads and checks the spec that o names. A fault in it is a
-// *strictyaml.Error.
+// loadSpec reads and validates the spec that o names. An invalid spec is a *strictyaml.Error.
 func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	l := &loaded{}
 	var err error
@@ -74,7 +73,7 @@ func inputName(in io.Reader) string {
 	return "stdin"
 }
 
-// digest identifies the workload: the resolved spec, and the filter if any.
+// digest identifies the workload: the resolved spec and the filter, if any.
 func (l *loaded) digest(where Filter) string {
 	if where.text == "" {
 		return stream.Digest(l.spec)
@@ -85,39 +84,39 @@ func (l *loaded) digest(where Filter) string {
 	}{l.spec, where.text})
 }
 
-// warnings says what is likely to be a mistake in the spec.
-func (s *Spec) warnings() (odd []string) {
-	if sum := s.oddFractions(); sum != "" {
-		odd = append(odd, sum)
+// warnings reports likely mistakes in the spec.
+func (s *Spec) warnings() (warnings []string) {
+	if w := s.fractionWarning(); w != "" {
+		warnings = append(warnings, w)
 	}
 	for i := range s.Clients {
 		if a := s.Clients[i].Agentic; a != nil {
-			for _, name := range a.idleTools() {
-				odd = append(odd, fmt.Sprintf("no step of client %q calls its tool %q", s.Clients[i].ID, name))
+			for _, name := range a.unusedTools() {
+				warnings = append(warnings, fmt.Sprintf("no step of client %q calls its tool %q", s.Clients[i].ID, name))
 			}
 		}
 	}
-	return odd
+	return warnings
 }
 
-// oddFractions is a warning if the rates do not add up to the aggregate rate,
-// else "". Three thirds written with four digits still do.
-func (s *Spec) oddFractions() string {
+// fractionWarning warns if the rate fractions do not add up to 1. The tolerance allows three thirds
+// with four digits.
+func (s *Spec) fractionWarning() string {
 	sum := 0.0
 	for i := range s.Clients {
 		if !s.Clients[i].Arrival.IsTrace() {
 			sum += s.Clients[i].RateFraction
 		}
 	}
-	if math.Abs(sum-1) < 0.001 || !s.hasRate() {
+	if math.Abs(sum-1) < 0.001 || !s.anyClientHasRate() {
 		return ""
 	}
 	return fmt.Sprintf("the rate_fractions add up to %.4g, not 1: all clients together send %.4g requests a second, not aggregate_rate (%g)",
 		sum, sum*s.AggregateRate, s.AggregateRate)
 }
 
-// printSpec prints the spec that o names: as it was written, comments and all,
-// with the overridden values replaced; where that cannot be done, as JSON.
+// printSpec prints the spec that o names as it was written, comments included, with overridden
+// values replaced. Where that is not possible it prints JSON.
 func printSpec(in io.Reader, out io.Writer, o Options) error {
 	l, err := loadSpec(in, o)
 	if err != nil {
@@ -145,8 +144,7 @@ func printSpec(in io.Reader, out io.Writer, o Options) error {
 	return err
 }
 
-// replaceLine gives a key at the left margin of YAML text another value, or
-// adds it at the end.
+// replaceLine replaces the value of a top-level key in YAML text, or appends the key.
 func replaceLine(text []byte, key, value string) []byte {
 	line := regexp.MustCompile(`(?m)^` + key + `:[^#\n]*`)
 	if at := line.FindIndex(text); at != nil {

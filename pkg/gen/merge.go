@@ -10,25 +10,24 @@ import (
 	"blis/pkg/stream"
 )
 
-// merge brings what all clients send into one order: by arrival, at the
-// same µs by the clients' order in the spec.
+// merge merges the arrivals of all clients by time; ties are in the order of the spec.
 type merge struct {
-	clients []*client
-	// arrivals are the next ones of the clients that have one left.
+	clients []*clientSource
+	// arrivals holds the next arrival of each client that has one.
 	arrivals des.Queue
 	horizon  int64
-	// made counts the arrivals, most bounds them.
-	made, most int64
+	// sent counts the arrivals, limit bounds them.
+	sent, limit int64
 }
 
-// newMerge lets the clients of s begin.
-func newMerge(s *Spec, clients []*client) (*merge, error) {
-	m := &merge{clients: clients, horizon: s.Horizon, most: s.Requests}
+// newMerge starts the clients of s.
+func newMerge(s *Spec, clients []*clientSource) (*merge, error) {
+	m := &merge{clients: clients, horizon: s.Horizon, limit: s.Requests}
 	if m.horizon == 0 {
 		m.horizon = math.MaxInt64
 	}
-	if m.most == 0 {
-		m.most = math.MaxInt64
+	if m.limit == 0 {
+		m.limit = math.MaxInt64
 	}
 	for i := range clients {
 		if err := m.advance(int32(i)); err != nil {
@@ -38,45 +37,43 @@ func newMerge(s *Spec, clients []*client) (*merge, error) {
 	return m, nil
 }
 
-// advance notes the next arrival of client i, if there is one.
+// advance queues the next arrival of client i, if there is one.
 func (m *merge) advance(i int32) error {
 	more, err := m.clients[i].advance(m.horizon)
 	if more {
-		m.arrivals.Push(des.NewEvent(m.clients[i].arrival, 0, int64(i), i))
+		m.arrivals.Push(des.NewEvent(m.clients[i].nextArrival, 0, int64(i), i))
 	}
 	return err
 }
 
-// next fills a with the next one; io.EOF after the last.
+// next sets a to the next arrival; io.EOF after the last.
 func (m *merge) next(a *stream.Arrival) error {
-	if m.made == m.most || m.arrivals.Len() == 0 {
+	if m.sent == m.limit || m.arrivals.Len() == 0 {
 		return io.EOF
 	}
 	i := m.arrivals.Pop().Slot
 	if err := m.clients[i].send(a); err != nil {
 		return err
 	}
-	m.made++
+	m.sent++
 	return m.advance(i)
 }
 
-// few says that the spec makes less than it is likely to be meant to, "" if it does
-// not.
-func (m *merge) few() string {
+// shortfall warns if the spec makes fewer arrivals than requested; "" if not.
+func (m *merge) shortfall() string {
 	switch {
-	case m.made == 0:
+	case m.sent == 0:
 		return "the spec makes no requests: the horizon ends before the first, or there is no load"
-	case m.arrivals.Len() == 0 && m.most != math.MaxInt64 && m.horizon == math.MaxInt64 && m.made < m.most && !m.bounded():
-		return fmt.Sprintf("the spec makes %d of the %d requests or sessions asked for: its load ends", m.made, m.most)
+	case m.arrivals.Len() == 0 && m.limit != math.MaxInt64 && m.horizon == math.MaxInt64 && m.sent < m.limit && !m.hasFiniteClient():
+		return fmt.Sprintf("the spec makes %d of the %d requested requests or sessions: its load profile ends", m.sent, m.limit)
 	}
 	return ""
 }
 
-// bounded reports whether any client has an end of its own: the users of a closed
-// loop, or the times of a trace.
-func (m *merge) bounded() bool {
-	return slices.ContainsFunc(m.clients, func(c *client) bool { return c.most != math.MaxInt64 || c.Arrival.IsTrace() })
+// hasFiniteClient reports whether any client ends by itself: the users of a closed loop or a trace.
+func (m *merge) hasFiniteClient() bool {
+	return slices.ContainsFunc(m.clients, func(c *clientSource) bool { return c.limit != math.MaxInt64 || c.Arrival.IsTrace() })
 }
 
-// accept has nothing to add: what clients make is in order and on the wire.
+// accept does nothing: generated arrivals are valid and in order.
 func (m *merge) accept(*stream.Arrival) error { return nil }

@@ -7,64 +7,63 @@ import (
 	"blis/pkg/stream"
 )
 
-// naming keeps names of one input apart from those of the others, and those of
-// a pass through it from the passes before. Request R of the second input is
-// "2:R", in its third pass "2:R~3".
+// naming makes ids unique across inputs and passes. Request R of the second input is "2:R", in its
+// third pass "2:R~3".
 type naming struct {
-	// file is the input, for people.
+	// file is the input's name in messages.
 	file string
-	// prefix is "" where there is but one input.
+	// prefix is "" if there is only one input.
 	prefix string
 }
 
-// name gives a its final names. position is its place in the input, from 0; it
-// names requests that have no name. Segments name contents, which are the same
-// in each pass, but for what was generated in it.
+// name sets the final ids of a. position is its position in the input, from 0, and the id of a
+// request without one. Segment ids identify content and are the same in each pass, except for
+// content generated in the pass.
 func (n naming) name(a *stream.Arrival, position, pass int64) {
-	again := ""
+	suffix := ""
 	if pass > 0 {
-		again = fmt.Sprintf("~%d", pass+1)
+		suffix = fmt.Sprintf("~%d", pass+1)
 	}
 	if a.IsSession {
-		n.session(&a.Session, again)
+		n.session(&a.Session, suffix)
 		return
 	}
 	r := &a.Request
 	if r.ID == "" {
 		r.ID = requestID(position)
 	}
-	r.ID = n.prefix + r.ID + again
+	r.ID = n.prefix + r.ID + suffix
 	if r.Session != "" {
-		r.Session = n.prefix + r.Session + again
+		r.Session = n.prefix + r.Session + suffix
 	}
-	n.segments(r.Prompt, "", again)
+	n.segments(r.Prompt, "", suffix)
 }
 
-func (n naming) session(s *stream.Session, again string) {
-	if again != "" || n.prefix != "" {
+func (n naming) session(s *stream.Session, suffix string) {
+	if suffix != "" || n.prefix != "" {
 		for i := range s.Steps {
-			n.segments(s.Steps[i].Prompt, s.ID, again)
+			n.segments(s.Steps[i].Prompt, s.ID, suffix)
 		}
 	}
-	s.ID = n.prefix + s.ID + again
+	s.ID = n.prefix + s.ID + suffix
 }
 
-// segments renames the segments of a request or, if session is not "", of a step
-// of a session: with what request R generated, "R.out", as R is renamed.
-func (n naming) segments(prompt []stream.Segment, session, again string) {
-	if again == "" && n.prefix == "" {
+// segments renames the segments of a request or, if session is not "", of a session's step. The
+// output of request R, "R.out", is renamed as R is.
+func (n naming) segments(prompt []stream.Segment, session, suffix string) {
+	if suffix == "" && n.prefix == "" {
 		return
 	}
 	for i := range prompt {
 		id := prompt[i].ID
-		if again != "" {
-			step, own := strings.CutPrefix(id, session+"/")
+		if suffix != "" {
+			step, inSession := strings.CutPrefix(id, session+"/")
 			request, generated := strings.CutSuffix(id, ".out")
 			switch {
-			case session != "" && own && generated:
-				id = session + again + "/" + step
+			case session != "" && inSession && generated:
+				id = session + suffix + "/" + step
 			case generated:
-				id = request + again + ".out"
+				id = request + suffix + ".out"
 			}
 		}
 		prompt[i].ID = n.prefix + id

@@ -12,46 +12,45 @@ import (
 	"blis/pkg/trace"
 )
 
-// Options are what a call of blis-gen may say.
+// Options are the command line options of blis-gen.
 type Options struct {
 	Spec         string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
-	Scenario     Scenario `placeholder:"NAME" help:"Use a built-in spec; chat is the one used without any source."`
-	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Turn a public trace into a workload; FILE - is stdin. Several are merged in the order of time."`
-	Seed         *uint64  `placeholder:"N" help:"Use this seed instead of the spec's, or 0 where an import draws."`
-	Requests     Count    `placeholder:"N" help:"Make N requests instead of what the spec says."`
-	Limit        Count    `placeholder:"N" help:"Import N requests or sessions at most."`
-	TimeScale    Factor   `placeholder:"X" help:"Multiply the arrival times of an import; delays inside sessions stay."`
-	Rate         Factor   `placeholder:"R" help:"Scale the arrival times of an import so that R requests or sessions arrive per second in the mean; those without times arrive evenly."`
-	Loop         Count    `placeholder:"N" help:"Import N times, one after the other."`
-	Sample       Share    `placeholder:"P" help:"Keep each request or session of an import with probability P, by --seed and its id."`
-	BlockSize    Count    `placeholder:"N" help:"Tokens that a hash id of an import stands for (mooncake: 512, bailian: 16)."`
-	OutputTokens Count    `placeholder:"N" help:"Give every request of an import N output tokens, where all asked for N and the trace counted otherwise."`
-	Where        Filter   `placeholder:"CEL" help:"Keep the requests for which this is true, such as 'input_tokens < 8192'. Of an import it sees the trace's own times."`
+	Scenario     Scenario `placeholder:"NAME" help:"Built-in spec (chat if no source is given)."`
+	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Convert a public trace to a workload; FILE - is stdin. Several are merged by time."`
+	Seed         *uint64  `placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`
+	Requests     Count    `placeholder:"N" help:"Number of requests, instead of the spec's."`
+	Limit        Count    `placeholder:"N" help:"Import at most N requests or sessions."`
+	TimeScale    Factor   `placeholder:"X" help:"Multiply the arrival times of an import by X; delays within sessions stay."`
+	Rate         Factor   `placeholder:"R" help:"Scale an import to a mean rate of R arrivals per second; arrivals without times are spaced evenly."`
+	Repeat       Count    `placeholder:"N" help:"Repeat the import N times."`
+	Sample       Share    `placeholder:"P" help:"Keep each arrival of an import with probability P, decided by --seed and its id."`
+	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
+	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N, if the trace miscounts them."`
+	Where        Filter   `placeholder:"CEL" help:"Keep requests that satisfy this, e.g. 'input_tokens < 8192'; sees the unscaled times of imports."`
 	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
 	Plain        bool     `help:"Write the stream uncompressed."`
 
-	// Version goes into the header; Warn and Progress speak to the user. A nil
-	// func is silent.
+	// Version goes into the header. Warn and Progress report messages; nil discards them.
 	Version  string       `kong:"-"`
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
 }
 
-// Count is a number of things, from 1; 0 is not given.
+// Count is a number of things, at least 1; 0 means not given.
 type Count int64
 
-// UnmarshalText reads a whole number from 1.
+// UnmarshalText reads an integer of at least 1.
 func (c *Count) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || n < 1 {
-		return fmt.Errorf("must be a whole number from 1, is %q", text)
+		return fmt.Errorf("must be an integer of at least 1, is %q", text)
 	}
 	*c = Count(n)
 	return nil
 }
 
-// Factor is a finite number above 0; 0 is not given.
+// Factor is a finite number above 0; 0 means not given.
 type Factor float64
 
 // UnmarshalText reads a number above 0.
@@ -64,7 +63,7 @@ func (f *Factor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Share is a number above 0 and at most 1; 0 is not given.
+// Share is a number above 0 and at most 1; 0 means not given.
 type Share float64
 
 // UnmarshalText reads a number above 0 and at most 1.
@@ -80,7 +79,7 @@ func (s *Share) UnmarshalText(text []byte) error {
 // Scenario is the name of a built-in spec.
 type Scenario string
 
-// UnmarshalText looks the name up.
+// UnmarshalText looks up the name.
 func (s *Scenario) UnmarshalText(text []byte) error {
 	*s = Scenario(text)
 	_, err := Scenarios.Get("scenario", string(text))
@@ -112,8 +111,8 @@ func (o *Options) ReadsStdin() bool {
 	return o.List == "" && (o.Spec == "-" || slices.ContainsFunc(o.Import, Import.isStdin))
 }
 
-// Validate reports options that do not go together. Whoever parses a command
-// line calls it as part of that; Run calls it again.
+// Validate reports options that cannot be combined. A command line parser may call it early; Run
+// calls it in any case.
 func (o *Options) Validate() error {
 	imports := len(o.Import) > 0
 	sources := 0
@@ -126,9 +125,9 @@ func (o *Options) Validate() error {
 	case sources > 1:
 		return errors.New("give one of SPEC, --scenario and --import")
 	case imports && (o.Requests != 0 || o.PrintSpec):
-		return errors.New("--requests and --print-spec are for specs, not for --import (--limit cuts one)")
-	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Loop != 0 || o.Sample != 0 || o.BlockSize != 0 || o.OutputTokens != 0):
-		return errors.New("--limit, --time-scale, --rate, --loop, --sample, --block-size and --output-tokens are for --import only (--requests bounds a spec)")
+		return errors.New("--requests and --print-spec are for specs, not for --import (use --limit)")
+	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Repeat != 0 || o.Sample != 0 || o.BlockSize != 0 || o.OutputTokens != 0):
+		return errors.New("--limit, --time-scale, --rate, --repeat, --sample, --block-size and --output-tokens are for --import only (use --requests with a spec)")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:
@@ -137,7 +136,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// validateImports is Validate for what the formats of the imports decide.
+// validateImports is the part of Validate that depends on the trace formats.
 func (o *Options) validateImports() error {
 	var used []trace.Format
 	stdins := 0
@@ -151,30 +150,30 @@ func (o *Options) validateImports() error {
 			stdins++
 		}
 	}
-	sized := func(f trace.Format) bool { return f.BlockSize != 0 }
-	drawn := func(f trace.Format) bool { return f.Drawn }
-	untimed := func(f trace.Format) bool { return f.Untimed }
-	timed := func(f trace.Format) bool { return !f.Untimed }
+	hasBlocks := func(f trace.Format) bool { return f.BlockSize != 0 }
+	isDrawn := func(f trace.Format) bool { return f.Sampled }
+	isUntimed := func(f trace.Format) bool { return f.Untimed }
+	isTimed := func(f trace.Format) bool { return !f.Untimed }
 	switch {
 	case stdins > 1:
 		return errors.New("--import can read stdin only once")
-	case o.BlockSize != 0 && !slices.ContainsFunc(used, sized):
-		return fmt.Errorf("--block-size is for the hash ids of %s", formatsThat(sized))
-	case o.Seed != nil && o.Sample == 0 && !slices.ContainsFunc(used, drawn):
-		return fmt.Errorf("--seed changes nothing in an import without --sample, but for %s", formatsThat(drawn))
-	case o.Rate != 0 && slices.ContainsFunc(used, untimed) && slices.ContainsFunc(used, timed):
-		return fmt.Errorf("--rate can space arrivals of %s only without others beside them", formatsThat(untimed))
-	case o.TimeScale != 0 && !slices.ContainsFunc(used, timed):
-		return fmt.Errorf("--time-scale changes nothing where no arrival has a time, as in %s; --rate spaces them", formatsThat(untimed))
+	case o.BlockSize != 0 && !slices.ContainsFunc(used, hasBlocks):
+		return fmt.Errorf("--block-size is only for formats with hash ids: %s", formatsThat(hasBlocks))
+	case o.Seed != nil && o.Sample == 0 && !slices.ContainsFunc(used, isDrawn):
+		return fmt.Errorf("--seed has no effect on an import without --sample, except for %s", formatsThat(isDrawn))
+	case o.Rate != 0 && slices.ContainsFunc(used, isUntimed) && slices.ContainsFunc(used, isTimed):
+		return fmt.Errorf("--rate cannot space arrivals of %s together with traces that have arrival times", formatsThat(isUntimed))
+	case o.TimeScale != 0 && !slices.ContainsFunc(used, isTimed):
+		return fmt.Errorf("--time-scale has no effect on traces without arrival times (%s); use --rate", formatsThat(isUntimed))
 	}
 	return nil
 }
 
-// formatsThat are the names of formats with a property.
-func formatsThat(have func(trace.Format) bool) string {
+// formatsThat returns the names of the formats for which have is true.
+func formatsThat(condition func(trace.Format) bool) string {
 	var names []string
 	for _, e := range trace.Formats {
-		if have(e.Value) {
+		if condition(e.Value) {
 			names = append(names, e.Name)
 		}
 	}

@@ -10,17 +10,17 @@ import (
 	"blis/pkg/trace"
 )
 
-func TestScenariosAreWhatTheySay(t *testing.T) {
+func TestScenariosAreValid(t *testing.T) {
 	for _, e := range Scenarios {
 		o := Options{Scenario: Scenario(e.Name), Warn: func(msg string) { t.Errorf("%s: %s", e.Name, msg) }}
 		header, list := requests(t, "", o)
-		checkLaws(t, list)
+		checkInvariants(t, list)
 		if n := describeScenario(t, e.Name, 0).Calls; n < 1000 || n > 12000 {
 			t.Errorf("%s makes %d requests", e.Name, n)
 		}
 		for _, c := range header.SLOClasses {
 			if c.Targets.TTFTMS+c.Targets.TPOTMS+c.Targets.E2EMS == 0 {
-				t.Errorf("%s: class %s promises nothing", e.Name, c.Name)
+				t.Errorf("%s: class %s has no targets", e.Name, c.Name)
 			}
 		}
 		if len(header.SLOClasses) == 0 {
@@ -29,8 +29,8 @@ func TestScenariosAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// The rate of the sanity scenario is 80 % of what the default cluster can
-// serve, by the arithmetic that stands in its comment.
+// The rate of the sanity scenario is 80 % of the default cluster's capacity, by the arithmetic in
+// its comment.
 func TestSanityRate(t *testing.T) {
 	const (
 		replicas, sequences  = 4, 256
@@ -52,14 +52,14 @@ func TestSanityRate(t *testing.T) {
 		in += float64(r.InputTokens) / 20000
 		out += float64(r.OutputTokens) / 20000
 	}
-	// Deviations of the means: 128/√20000 and 64/√20000, below 1.
+	// Standard deviations of the means: 128/√20000 and 64/√20000, below 1.
 	if in < input-4 || in > input+4 || out < output-2 || out > output+2 {
-		t.Errorf("prompts have %g tokens in the mean, answers %g", in, out)
+		t.Errorf("mean prompt %g tokens, mean output %g", in, out)
 	}
 }
 
-// What --print-spec prints makes the same bytes as what it was asked about.
-func TestPrintSpecIsTheSpec(t *testing.T) {
+// The output of --print-spec makes the same workload.
+func TestPrintSpecReproducesWorkload(t *testing.T) {
 	seed := uint64(77)
 	for _, name := range Scenarios.Names() {
 		for _, o := range []Options{{}, {Seed: &seed}, {Requests: 17}, {Seed: &seed, Requests: 17}} {
@@ -74,10 +74,10 @@ func TestPrintSpecIsTheSpec(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(printed, "# ") {
-				t.Errorf("%s: the comments are gone", name)
+				t.Errorf("%s: the comments are missing", name)
 			}
 			if got, err := generate(printed, Options{Spec: "-"}); err != nil || got != want {
-				t.Errorf("%s: the printed spec makes another workload (%v)", name, err)
+				t.Errorf("%s: the printed spec makes a different workload (%v)", name, err)
 			}
 		}
 	}
@@ -91,14 +91,14 @@ func TestList(t *testing.T) {
 		}
 		for _, name := range names {
 			if !strings.Contains(text, " "+name+" ") {
-				t.Errorf("%s are listed without %s", what, name)
+				t.Errorf("the list of %s does not have %s", what, name)
 			}
 		}
 	}
 }
 
-// Options that do not go together are refused, and nothing is written.
-func TestOptionsThatDoNotGoTogether(t *testing.T) {
+// Incompatible options are rejected and nothing is written.
+func TestIncompatibleOptions(t *testing.T) {
 	seed := uint64(1)
 	azure := Import{"azure", "-"}
 	for _, c := range []struct {
@@ -107,7 +107,7 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 	}{
 		{Options{Spec: "x.yaml", Scenario: "chat"}, "give one of SPEC, --scenario and --import"},
 		{Options{Spec: "x.yaml", Import: []Import{azure}}, "give one of SPEC, --scenario and --import"},
-		{Options{Import: []Import{azure}, Seed: &seed}, "--seed changes nothing in an import without --sample"},
+		{Options{Import: []Import{azure}, Seed: &seed}, "--seed has no effect on an import without --sample"},
 		{Options{Import: []Import{azure}, Requests: 1}, "--requests and --print-spec are for specs"},
 		{Options{Import: []Import{azure}, PrintSpec: true}, "--requests and --print-spec are for specs"},
 		{Options{Limit: 1}, "are for --import only"},
@@ -115,12 +115,12 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 		{Options{Rate: 1}, "are for --import only"},
 		{Options{BlockSize: 1}, "are for --import only"},
 		{Options{Import: []Import{azure}, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
-		{Options{Import: []Import{azure}, BlockSize: 16}, "--block-size is for the hash ids of mooncake"},
-		{Options{Loop: 2}, "are for --import only"},
+		{Options{Import: []Import{azure}, BlockSize: 16}, "--block-size is only for formats with hash ids: mooncake"},
+		{Options{Repeat: 2}, "are for --import only"},
 		{Options{Sample: 0.5}, "are for --import only"},
 		{Options{Import: []Import{azure, azure}}, "--import can read stdin only once"},
-		{Options{Import: []Import{azure, {"weka", "x"}}, Rate: 1}, "--rate can space arrivals of weka only without others beside them"},
-		{Options{Import: []Import{{"weka", "x"}}, TimeScale: 1}, "--time-scale changes nothing where no arrival has a time, as in weka"},
+		{Options{Import: []Import{azure, {"weka", "x"}}, Rate: 1}, "--rate cannot space arrivals of weka together with traces that have arrival times"},
+		{Options{Import: []Import{{"weka", "x"}}, TimeScale: 1}, "--time-scale has no effect on traces without arrival times (weka)"},
 		{Options{Import: []Import{{"azur", "-"}}}, `unknown importer "azur"; did you mean "azure"?`},
 		{Options{Scenario: "chta"}, `unknown scenario "chta"; did you mean "chat"?`},
 	} {
@@ -145,7 +145,7 @@ func TestFlagValues(t *testing.T) {
 		flag       flag
 		text, want string
 	}{
-		{&count, "12", ""}, {&count, "0", "must be a whole number from 1"}, {&count, "-1", "from 1"}, {&count, "1.5", "from 1"}, {&count, "", "from 1"},
+		{&count, "12", ""}, {&count, "0", "must be an integer of at least 1"}, {&count, "-1", "of at least 1"}, {&count, "1.5", "of at least 1"}, {&count, "", "of at least 1"},
 		{&factor, "0.25", ""}, {&factor, "0", "must be a number above 0"}, {&factor, "-1", "above 0"}, {&factor, "inf", "above 0"}, {&factor, "nan", "above 0"}, {&factor, "x", "above 0"},
 		{&share, "1", ""}, {&share, "0.5", ""}, {&share, "0", "must be a number above 0 and at most 1"}, {&share, "1.1", "at most 1"}, {&share, "x", "at most 1"},
 		{&scenario, "rag", ""}, {&scenario, "chta", `did you mean "chat"?`},
@@ -176,7 +176,7 @@ func TestReadsStdin(t *testing.T) {
 	}
 }
 
-// The digest tells specs apart and does not depend on how they are written.
+// The digest depends on the content of a spec, not on its formatting.
 func TestSpecDigest(t *testing.T) {
 	header := func(spec string, o Options) string {
 		o.Spec = "-"
@@ -192,14 +192,14 @@ func TestSpecDigest(t *testing.T) {
 		t.Error("a filter does not change the digest")
 	}
 	if spaced := header(strings.ReplaceAll(goodSpec, ", ", ",   "), Options{}); spaced != base {
-		t.Error("spaces change the digest")
+		t.Error("white space changes the digest")
 	}
 	if overridden, written := header(goodSpec, Options{Requests: 4}), header(strings.Replace(goodSpec, "requests: 5", "requests: 4", 1), Options{}); overridden == base || overridden != written {
-		t.Error("--requests is not the same as the spec's own")
+		t.Error("--requests differs from the same value in the spec")
 	}
 }
 
-// A missing file is an error of the system, not of the spec.
+// A missing file is a system error, not a spec error.
 func TestMissingFiles(t *testing.T) {
 	for _, o := range []Options{{Spec: "no/such.yaml"}, {Import: []Import{{"azure", "no/such.csv"}}}} {
 		var out bytes.Buffer

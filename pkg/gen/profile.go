@@ -2,24 +2,23 @@ package gen
 
 import "blis/pkg/dist"
 
-// profiled is the arrivals of c, which stands at path, as the load profiles of
-// the spec and of the client bend them: both multiply its rate. What was
-// recorded is left as it is.
-func (s *Spec) profiled(times *dist.Times, c *Client, path string, fault fault) (*dist.Times, error) {
+// applyProfiles applies the load profiles of the spec and of the client c at path to its arrivals:
+// the multipliers of both are multiplied. Arrivals from a trace stay unchanged.
+func (s *Spec) applyProfiles(times *dist.Times, c *Client, path string, errorf errorFunc) (*dist.Times, error) {
 	switch {
 	case s.LoadProfile == nil && c.LoadProfile == nil:
 		return times, nil
 	case c.Arrival.IsTrace() && c.LoadProfile != nil:
-		return nil, fault(path+".load_profile", "must not stand beside arrivals of a trace, which are as they were")
+		return nil, errorf(path+".load_profile", "cannot be combined with arrivals from a trace, which are replayed unchanged")
 	case c.Arrival.IsTrace():
 		return times, nil
 	}
 	if _, err := dist.NewWarp(s.LoadProfile); err != nil {
-		return nil, inside("load_profile", err, fault)
+		return nil, paramError("load_profile", err, errorf)
 	}
 	warp, err := dist.NewWarp(s.LoadProfile, c.LoadProfile)
 	if err != nil {
-		return nil, inside(path+".load_profile", err, fault)
+		return nil, paramError(path+".load_profile", err, errorf)
 	}
-	return times.In(warp), nil
+	return times.Warped(warp), nil
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Rates follow the profiles of the spec and of the client, multiplied, and the
-// lengths are drawn as without.
+// Rates follow the product of the profiles of spec and client; lengths stay unchanged.
 func TestLoadProfiles(t *testing.T) {
 	const head = "aggregate_rate: 100\nhorizon: 300000000"
 	client := func(profile string) string {
@@ -18,12 +17,12 @@ func TestLoadProfiles(t *testing.T) {
 	const ofClient = "load_profile: {type: step, segments: [{start_time: 150000000, multiplier: 0.5}]}, "
 	_, plain := requests(t, specText(head, client("")), Options{Spec: "-"})
 	_, list := requests(t, specText(head+ofSpec, client(ofClient)), Options{Spec: "-"})
-	checkLaws(t, list)
+	checkInvariants(t, list)
 	counts := map[int]float64{}
 	for i, r := range list {
 		counts[int(r.ArrivalUS/50e6)]++
 		if i < len(plain) && (r.InputTokens != plain[i].InputTokens || r.OutputTokens != plain[i].OutputTokens) {
-			t.Fatalf("%s has lengths other than without profiles", r.ID)
+			t.Fatalf("the profiles change the lengths of %s", r.ID)
 		}
 	}
 	for i, multiplier := range []float64{1, 1, 3, 1.5, 0.5, 0.5} {
@@ -32,7 +31,7 @@ func TestLoadProfiles(t *testing.T) {
 			t.Errorf("%g arrivals in part %d, want %g", counts[i], i, want)
 		}
 	}
-	// A profile of one client leaves the others alone.
+	// A profile of one client does not affect other clients.
 	_, before := requests(t, specText(head, client(""), clientB), Options{Spec: "-"})
 	_, after := requests(t, specText(head, client(ofClient), clientB), Options{Spec: "-"})
 	if !reflect.DeepEqual(ofTenant(before, "b"), ofTenant(after, "b")) {
@@ -40,7 +39,7 @@ func TestLoadProfiles(t *testing.T) {
 	}
 }
 
-func TestBadLoadProfiles(t *testing.T) {
+func TestInvalidLoadProfiles(t *testing.T) {
 	spec := func(ofSpec, ofClient string) string {
 		return specText("aggregate_rate: 1\nrequests: 1\nload_profile: "+ofSpec, clientText("a", "rate_fraction: 1, arrival: {process: poisson}, load_profile: "+ofClient+", "+lengthsText))
 	}

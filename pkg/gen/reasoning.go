@@ -5,66 +5,62 @@ import (
 	"blis/pkg/stream"
 )
 
-// Reasoning makes chains of thought of what a client sends: sessions in which a
-// program calls the model again and again. The first prompt is the client's
-// prefix and a question of its input_distribution; each step goes on from the
-// prompt and the thought of the one before, at once. The last call, behind all
-// steps, gives the answer, of the client's output_distribution.
+// Reasoning makes a client send chains of thought: sessions of model calls without pauses. The
+// first prompt is the client's prefix and a question; each later prompt extends the previous one by
+// its output. The last call generates the answer.
 type Reasoning struct {
-	// ChainLength is how many steps of thought come before the answer, TokensPerStep
-	// how much each of them generates. No chain has more than 9,999.
 	ChainLength   dist.Spec `yaml:"chain_length" json:"chain_length"`
 	TokensPerStep dist.Spec `yaml:"tokens_per_step" json:"tokens_per_step"`
 }
 
-// thinkers are the chains of thought of a client.
-type thinkers struct {
-	sessions
+// reasoners generates the chains of thought of a client.
+type reasoners struct {
+	sessionBase
 	lengths
-	chain, thought *dist.Length
+	chainLength, tokensPerStep *dist.Length
 }
 
-// newThinkers makes the chains of c, which stands at path.
-func newThinkers(seed uint64, c *Client, path string, fault fault) (*thinkers, error) {
-	m := &thinkers{}
+// newReasoners makes the generator of the client c at path.
+func newReasoners(seed uint64, c *Client, path string, errorf errorFunc) (*reasoners, error) {
+	m := &reasoners{}
 	var err error
-	if m.sessions, err = newSessions(seed, c, path, "reasoning", fault); err != nil {
+	if m.sessionBase, err = newSessionBase(seed, c, path, "reasoning", errorf); err != nil {
 		return nil, err
 	}
-	if m.lengths, err = newLengths(c, path, fault); err != nil {
+	if m.lengths, err = newLengths(c, path, errorf); err != nil {
 		return nil, err
 	}
 	path += ".reasoning"
-	if m.chain, err = lengthAt(c.Reasoning.ChainLength, path+".chain_length", fault); err != nil {
+	if m.chainLength, err = lengthAt(c.Reasoning.ChainLength, path+".chain_length", errorf); err != nil {
 		return nil, err
 	}
-	m.thought, err = lengthAt(c.Reasoning.TokensPerStep, path+".tokens_per_step", fault)
+	m.tokensPerStep, err = lengthAt(c.Reasoning.TokensPerStep, path+".tokens_per_step", errorf)
 	return m, err
 }
 
 // fill makes one chain.
-func (m *thinkers) fill(a *stream.Arrival, n int64, at stream.Micros) error {
-	d := m.begin(a, n, at)
+func (m *reasoners) fill(a *stream.Arrival, n int64, at stream.Micros) error {
+	d := m.newDraft(a, n, at)
 	d.choosePrefix()
-	from := d.draws()
-	thoughts := int(min(m.chain.Draw(d.stream("chain")), maxSteps-1))
-	question := m.input.Draw(from.input)
-	answer := m.output.Draw(from.output)
-	for k := range thoughts + 1 {
-		s := d.next("think")
+	lengths := d.lengthStreams()
+	steps := int(min(m.chainLength.Draw(d.stream("chain")), maxSteps-1))
+	question := m.input.Draw(lengths.input)
+	answer := m.output.Draw(lengths.output)
+	for k := range steps + 1 {
+		s := d.addCall("think")
 		s.Iteration = int64(k + 1)
-		if k < thoughts {
-			s.OutputTokens = m.thought.Draw(from.output)
+		if k < steps {
+			s.OutputTokens = m.tokensPerStep.Draw(lengths.output)
 		} else {
 			s.ID, s.Step, s.Iteration, s.OutputTokens = "answer", "", 0, answer
 		}
 		if k == 0 {
-			s.Prompt = append(d.appendPrefix(s.Prompt), d.said(s.ID, question))
+			s.Prompt = append(d.appendPrefix(s.Prompt), d.ownSegment(s.ID, question))
 		} else {
 			s.Extends = stream.Index(k - 1)
-			s.Prompt = append(s.Prompt, d.generated(&d.Steps[k-1]))
+			s.Prompt = append(s.Prompt, d.outputSegment(&d.Steps[k-1]))
 		}
-		if err := d.measure(); err != nil {
+		if err := d.setPromptLength(); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ const reasoningFields = `    input_distribution: {type: constant, params: {value
     reasoning: {chain_length: {type: uniform, params: {min: 1, max: 4}}, tokens_per_step: {type: constant, params: {value: 200}}}
 `
 
-// Each thought goes on from the one before, the answer from all of them.
+// Each thought extends the one before; the answer extends all.
 func TestChainsOfThought(t *testing.T) {
 	lengths := map[int]bool{}
 	for _, s := range generateSessions(t, agentSpec("", reasoningFields), Options{Spec: "-"}) {
@@ -35,16 +35,16 @@ func TestChainsOfThought(t *testing.T) {
 		}
 	}
 	if len(lengths) != 4 || lengths[0] {
-		t.Errorf("chains of %v", lengths)
+		t.Errorf("chain lengths %v", lengths)
 	}
 }
 
-func TestBadReasoning(t *testing.T) {
+func TestInvalidReasoning(t *testing.T) {
 	for _, c := range []struct{ fields, want string }{
 		{"    reasoning: {chain_length: {type: constant, params: {value: 2}}, tokens_per_step: {type: constant, params: {value: 2}}}", `clients[0].input_distribution.type is not in the file: unknown distribution ""`},
 		{clientLengths + "    reasoning: {chain_length: {type: constant, params: {value: 0}}, tokens_per_step: {type: constant, params: {value: 2}}}", `clients[0].reasoning.chain_length.params.value: must be between 1`},
 		{clientLengths + "    reasoning: {chain_length: {type: constant, params: {value: 3}}}", `clients[0].reasoning.tokens_per_step.type is not in the file: unknown distribution ""`},
 	} {
-		refused(t, agentSpec("", c.fields), c.want)
+		checkRejected(t, agentSpec("", c.fields), c.want)
 	}
 }

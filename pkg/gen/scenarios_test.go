@@ -10,74 +10,71 @@ import (
 	"blis/pkg/workloadstats"
 )
 
-// The sources of scenarios that follow something published.
+// The published sources of scenarios.
 const (
-	// github.com/kubernetes-sigs/inference-perf at 7de5ef2e, workload-catalog/*: a
-	// mean and a deviation of what it calls input (beside the system prompt) and
-	// output.
+	// github.com/kubernetes-sigs/inference-perf at 7de5ef2e, workload-catalog/*: mean and standard
+	// deviation of input (without the system prompt) and output.
 	catalogue = "inference-perf "
-	// github.com/alibaba/ServeGen at f891d118, data/language: CV of the gaps, mean
-	// and quantiles of the lengths of single clients.
+	// github.com/alibaba/ServeGen at f891d118, data/language: CV of the gaps, mean and quantiles of
+	// the lengths of single clients.
 	servegen = "ServeGen m-large "
 )
 
-// published is a number that a source states of what a scenario follows.
-type published struct {
+// publishedFigure is a number that a source publishes about what a scenario models.
+type publishedFigure struct {
 	scenario, source string
-	// tenant is whose it is, "" is all; what is input, output, gaps, rate, prefix,
-	// turns or think (s).
-	tenant, what string
-	// figure is mean, deviation, p50, p95, cv or share; value is it, in the
-	// scenario's own scale.
+	// tenant is "" for all; quantity is input, output, gaps, rate, prefix, turns or think (s).
+	tenant, quantity string
+	// figure is mean, deviation, p50, p95, cv or share; value is in the scenario's own scale.
 	figure string
 	value  float64
-	// impossible says why it cannot be met beside the others, if so.
-	impossible string
+	// infeasible says why the figure contradicts the others, if it does.
+	infeasible string
 }
 
-// moments are the two rows of a distribution that the catalogue has.
-func moments(scenario, source, what string, mean, deviation float64) []published {
-	return []published{{scenario, source, "", what, "mean", mean, ""}, {scenario, source, "", what, "deviation", deviation, ""}}
+// moments returns the figures that the catalog has for a distribution.
+func moments(scenario, source, what string, mean, deviation float64) []publishedFigure {
+	return []publishedFigure{{scenario, source, "", what, "mean", mean, ""}, {scenario, source, "", what, "deviation", deviation, ""}}
 }
 
-// servegenClient is the rows of one of ServeGen's clients, by its number there.
-func servegenClient(tenant string, number int, share, cv float64, input, output [3]float64) []published {
+// serveGenFigures returns the figures of one of ServeGen's clients, by its number there.
+func serveGenFigures(tenant string, number int, share, cv float64, input, output [3]float64) []publishedFigure {
 	const scenario = "bursty-traffic"
 	source := fmt.Sprint(servegen, number)
-	rows := []published{{scenario, source, tenant, "rate", "share", share, ""}, {scenario, source, tenant, "gaps", "cv", cv, ""}}
+	rows := []publishedFigure{{scenario, source, tenant, "rate", "share", share, ""}, {scenario, source, tenant, "gaps", "cv", cv, ""}}
 	for i, figure := range []string{"mean", "p50", "p95"} {
-		rows = append(rows, published{scenario, source, tenant, "input", figure, input[i], ""}, published{scenario, source, tenant, "output", figure, output[i], ""})
+		rows = append(rows, publishedFigure{scenario, source, tenant, "input", figure, input[i], ""}, publishedFigure{scenario, source, tenant, "output", figure, output[i], ""})
 	}
 	return rows
 }
 
-// allPublished is the table. Inputs are those of the catalogue with its system
-// prompt, since that is the whole prompt.
-func allPublished() []published {
-	var all []published
-	add := func(rows ...published) { all = append(all, rows...) }
+// allPublished returns all figures. Inputs are those of the catalog plus its system prompt: the
+// whole prompt.
+func allPublished() []publishedFigure {
+	var all []publishedFigure
+	add := func(rows ...publishedFigure) { all = append(all, rows...) }
 
 	add(moments("rag", catalogue+"batch-summarization-rag", "input", 15000+500, 22000)...)
 	add(moments("rag", catalogue+"batch-summarization-rag", "output", 500, 300)...)
-	add(published{"rag", catalogue + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
+	add(publishedFigure{"rag", catalogue + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
 
-	// A whole prompt is divided by 8.
+	// The whole prompt is divided by 8.
 	add(moments("code", catalogue+"code-generation", "input", (160000+3000)/8., 233600/8.)...)
 	add(moments("code", catalogue+"code-generation", "output", 425, 825)...)
-	add(published{"code", catalogue + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
+	add(publishedFigure{"code", catalogue + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
 
 	add(moments("reasoning", catalogue+"reasoning", "input", 1000+250, 800)...)
 	add(moments("reasoning", catalogue+"reasoning", "output", 8000, 6500)...)
-	add(published{"reasoning", catalogue + "reasoning", "", "prefix", "share", 250. / 1250, ""})
+	add(publishedFigure{"reasoning", catalogue + "reasoning", "", "prefix", "share", 250. / 1250, ""})
 
 	const synthetic = catalogue + "batch-synthetic-data-generation"
 	add(moments("synthetic-data", synthetic, "input", 500+2000, 1200)...)
-	add(published{"synthetic-data", synthetic, "", "output", "mean", 4000, ""},
-		published{"synthetic-data", synthetic, "", "output", "deviation", 2500, "uniform from 500 to 8000 has 2165"},
-		published{"synthetic-data", synthetic, "", "prefix", "share", 2000. / 2500, ""})
+	add(publishedFigure{"synthetic-data", synthetic, "", "output", "mean", 4000, ""},
+		publishedFigure{"synthetic-data", synthetic, "", "output", "deviation", 2500, "uniform from 500 to 8000 has 2165"},
+		publishedFigure{"synthetic-data", synthetic, "", "prefix", "share", 2000. / 2500, ""})
 
-	// Of calls, the system prompt and the turns before included. In chat the
-	// assistant alone is published.
+	// Per call, including the system prompt and earlier turns. In chat only the assistant is
+	// published.
 	const chat = catalogue + "interactive-chat"
 	for _, p := range append(moments("chat", chat, "input", 4000, 2500), moments("chat", chat, "output", 300, 150)...) {
 		p.tenant = "assistant"
@@ -89,44 +86,43 @@ func allPublished() []published {
 	add(moments("deep-research", research, "turns", 15, 8.5)...)
 	add(moments("deep-research", research, "think", 25, 12)...)
 
-	// Shares are of the six's rates together.
+	// Shares of the total rate of the six.
 	const six = 0.160 + 0.063 + 0.054 + 0.020 + 0.022 + 0.044
-	add(servegenClient("assistant", 61, 0.160/six, 2.33, [3]float64{832.34, 489, 2383}, [3]float64{373.545, 416, 767})...)
-	add(servegenClient("classifier", 143, 0.063/six, 2.83, [3]float64{647.302, 627, 811}, [3]float64{4.152, 3, 8})...)
-	add(servegenClient("extractor", 104, 0.054/six, 4.234, [3]float64{702.542, 599, 853}, [3]float64{39.351, 29, 92})...)
-	add(servegenClient("translator", 91, 0.020/six, 1.279, [3]float64{882.632, 979, 1669}, [3]float64{63.493, 49, 173})...)
-	add(servegenClient("rewriter", 116, 0.022/six, 4.364, [3]float64{2401.666, 2400, 2416}, [3]float64{112.595, 107, 138})...)
-	add(servegenClient("completion", 34, 0.044/six, 0.943, [3]float64{70.743, 63, 75}, [3]float64{16.854, 12, 47})...)
+	add(serveGenFigures("assistant", 61, 0.160/six, 2.33, [3]float64{832.34, 489, 2383}, [3]float64{373.545, 416, 767})...)
+	add(serveGenFigures("classifier", 143, 0.063/six, 2.83, [3]float64{647.302, 627, 811}, [3]float64{4.152, 3, 8})...)
+	add(serveGenFigures("extractor", 104, 0.054/six, 4.234, [3]float64{702.542, 599, 853}, [3]float64{39.351, 29, 92})...)
+	add(serveGenFigures("translator", 91, 0.020/six, 1.279, [3]float64{882.632, 979, 1669}, [3]float64{63.493, 49, 173})...)
+	add(serveGenFigures("rewriter", 116, 0.022/six, 4.364, [3]float64{2401.666, 2400, 2416}, [3]float64{112.595, 107, 138})...)
+	add(serveGenFigures("completion", 34, 0.044/six, 0.943, [3]float64{70.743, 63, 75}, [3]float64{16.854, 12, 47})...)
 
-	// github.com/callanjfox/kv-cache-tester at 94f6046d, traces: answers of 48,658
-	// requests in 710 sessions, and the share of prompts that is in the same
-	// session's prompt before.
+	// github.com/callanjfox/kv-cache-tester at 94f6046d, traces: outputs of 48,658 requests in 710
+	// sessions, and the share of prompts that repeats the previous prompt of the session.
 	const recorded = "kv-cache-tester"
-	add(published{"coding-agent", recorded, "", "output", "mean", 439.1, ""}, published{"coding-agent", recorded, "", "output", "p50", 216, ""},
-		published{"coding-agent", recorded, "", "output", "p95", 1544, ""}, published{"coding-agent", recorded, "", "prefix", "share", 0.955, ""})
+	add(publishedFigure{"coding-agent", recorded, "", "output", "mean", 439.1, ""}, publishedFigure{"coding-agent", recorded, "", "output", "p50", 216, ""},
+		publishedFigure{"coding-agent", recorded, "", "output", "p95", 1544, ""}, publishedFigure{"coding-agent", recorded, "", "prefix", "share", 0.955, ""})
 	return all
 }
 
-// measure is the same number of a description.
-func (p *published) measure(t *testing.T, d *workloadstats.Description) float64 {
+// measure returns the same figure of a description.
+func (p *publishedFigure) measure(t *testing.T, d *workloadstats.Description) float64 {
 	t.Helper()
 	part := &workloadstats.Part{Arrivals: d.Arrivals, CV: d.CV, Lengths: d.Lengths}
 	if p.tenant != "" {
 		part = d.Tenant[p.tenant]
 	}
-	lengths := map[string]*workloadstats.Distribution{"input": part.Input, "output": part.Output}[p.what]
+	lengths := map[string]*workloadstats.Distribution{"input": part.Input, "output": part.Output}[p.quantity]
 	switch {
-	case p.what == "prefix":
+	case p.quantity == "prefix":
 		return d.Prefix.Hit
-	case p.what == "turns":
+	case p.quantity == "turns":
 		lengths = d.Session.Calls
-	case p.what == "think":
+	case p.quantity == "think":
 		lengths = d.Session.ThinkS
 	}
 	switch {
-	case p.what == "gaps":
+	case p.quantity == "gaps":
 		return *part.CV
-	case p.what == "rate":
+	case p.quantity == "rate":
 		return float64(part.Arrivals) / float64(d.Arrivals)
 	case p.figure == "mean":
 		return lengths.Mean
@@ -141,7 +137,7 @@ func (p *published) measure(t *testing.T, d *workloadstats.Description) float64 
 	return 0
 }
 
-// describeScenario describes a built-in spec with so many requests.
+// describeScenario describes a built-in spec with n requests.
 func describeScenario(t *testing.T, name string, n Count) *workloadstats.Description {
 	t.Helper()
 	text, err := generate("", Options{Scenario: Scenario(name), Requests: n})
@@ -166,8 +162,7 @@ func describeScenario(t *testing.T, name string, n Count) *workloadstats.Descrip
 	return d.Description()
 }
 
-// The scenarios that follow something published are within 10 % of it. go test
-// -v prints by how much each differs.
+// Scenarios with a published source are within 10 % of it. go test -v prints the differences.
 func TestPublishedScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws 100,000 requests of each scenario; run without -short")
@@ -185,24 +180,23 @@ func TestPublishedScenarios(t *testing.T) {
 		}
 		got := p.measure(t, d)
 		off := got/p.value - 1
-		t.Logf("%-15s %-11s %-7s %-9s %10.4g, published %10.4g: %+5.1f %%  %s %s", p.scenario, p.tenant, p.what, p.figure, got, p.value, 100*off, p.source, p.impossible)
-		if math.Abs(off) > 0.1 && p.impossible == "" {
-			t.Errorf("%s %s: %s of %s is %.4g, %s has %.4g", p.scenario, p.tenant, p.figure, p.what, got, p.source, p.value)
+		t.Logf("%-15s %-11s %-7s %-9s %10.4g, published %10.4g: %+5.1f %%  %s %s", p.scenario, p.tenant, p.quantity, p.figure, got, p.value, 100*off, p.source, p.infeasible)
+		if math.Abs(off) > 0.1 && p.infeasible == "" {
+			t.Errorf("%s %s: %s of %s is %.4g, %s has %.4g", p.scenario, p.tenant, p.figure, p.quantity, got, p.source, p.value)
 		}
 	}
 }
 
-// The scenarios whose load changes have the rates that they say when they say so.
-func TestScenariosOverTime(t *testing.T) {
+// The scenarios whose load changes have the documented rates at the documented times.
+func TestScenarioRatesOverTime(t *testing.T) {
 	for _, c := range []struct {
 		scenario, tenant string
 		from, to         stream.Micros // s
-		rate             float64       // a second
+		rate             float64       // per second
 	}{
 		{"load-step", "", 0, 40, 47}, {"load-step", "", 40, 80, 141}, {"load-step", "", 80, 120, 70.5},
 		{"load-spike", "", 0, 40, 59}, {"load-spike", "", 40, 50, 177}, {"load-spike", "", 50, 70, 118}, {"load-spike", "", 70, 120, 59},
-		// A quarter of a sine's period around its peak has 1 + 2√2/π of its amplitude
-		// in the mean.
+		// A quarter of a sine's period around its peak has the mean 1 + 2√2/π of its amplitude.
 		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90, 52 * (1 - 0.8*0.9003)},
 		{"diurnal-cycle", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"diurnal-cycle", "nightly", 0, 160, 13},
 		{"abusive-tenant", "abuser", 0, 40, 5 * 0.94}, {"abusive-tenant", "assistant", 0, 40, 0.55 * 47},
@@ -215,15 +209,15 @@ func TestScenariosOverTime(t *testing.T) {
 			}
 		}
 		want := c.rate * float64(c.to-c.from)
-		// Six deviations of a Poisson count: gaps of cv 1.5 scatter more.
+		// Six standard deviations of a Poisson count: gaps with a CV of 1.5 vary more.
 		if math.Abs(n-want) > 6*math.Sqrt(want) {
 			t.Errorf("%s %s: %g requests from %d to %d s, want about %.0f", c.scenario, c.tenant, n, c.from, c.to, want)
 		}
 	}
 }
 
-// What scenarios of tenants say of their parts holds.
-func TestScenariosOfTenants(t *testing.T) {
+// The tenants of scenarios have the documented shares.
+func TestScenarioTenantShares(t *testing.T) {
 	tokens := func(p *workloadstats.Part) float64 { return float64(p.Calls) * (p.Input.Mean + p.Output.Mean) }
 	unfair := describeScenario(t, "unfair-tenants", 50_000)
 	sum := 0.0
@@ -231,7 +225,7 @@ func TestScenariosOfTenants(t *testing.T) {
 		sum += tokens(p)
 	}
 	if share := tokens(unfair.Tenant["giant"]) / sum; len(unfair.Tenant) != 6 || share < 0.75 || share > 0.85 {
-		t.Errorf("the giant has %.2f of the tokens of %d tenants", share, len(unfair.Tenant))
+		t.Errorf("the largest tenant has %.2f of the tokens of %d tenants", share, len(unfair.Tenant))
 	}
 	abusive := describeScenario(t, "abusive-tenant", 50_000).Tenant
 	abuser, office := abusive["abuser"], abusive["office"]
@@ -239,6 +233,6 @@ func TestScenariosOfTenants(t *testing.T) {
 		t.Errorf("the abuser's prompts are %.2f times as long", longer)
 	}
 	if longer := abuser.Output.Mean / office.Output.Mean; math.Abs(longer-8) > 0.4 {
-		t.Errorf("the abuser's answers are %.2f times as long", longer)
+		t.Errorf("the abuser's outputs are %.2f times as long", longer)
 	}
 }

@@ -9,84 +9,82 @@ import (
 	"blis/pkg/stream"
 )
 
-// sessions are what makers of sessions have in common. A session draws from
-// streams of its own, so that it is the same whatever others draw.
-type sessions struct {
+// sessionBase is common to all generators of sessions. A session draws from its own random streams,
+// so other sessions do not affect it.
+type sessionBase struct {
 	*Client
 	seed     uint64
-	workflow string    // for people
-	prefixes *prefixes // nil if no sessions begin alike
-	// prompts are the tokens of the prompts of the session at hand, by step.
-	prompts []int64
+	workflow string    // a label
+	prefixes *prefixes // nil if prompts share no prefixes
+	// promptTokens holds the prompt lengths of the current session, by step.
+	promptTokens []int64
 }
 
-// newSessions makes what the sessions of c have in common, which stands at path.
-func newSessions(seed uint64, c *Client, path, workflow string, fault fault) (sessions, error) {
-	p, err := newPrefixes(seed, c, path+".prefix_spec", fault)
-	return sessions{Client: c, seed: seed, workflow: workflow, prefixes: p}, err
+// newSessionBase makes the base for the client c at path.
+func newSessionBase(seed uint64, c *Client, path, workflow string, errorf errorFunc) (sessionBase, error) {
+	p, err := newPrefixes(seed, c, path+".prefix_spec", errorf)
+	return sessionBase{Client: c, seed: seed, workflow: workflow, prefixes: p}, err
 }
 
-// draft is a session being made.
-type draft struct {
+// sessionDraft is a session under construction.
+type sessionDraft struct {
 	*stream.Session
-	of     *sessions
+	base   *sessionBase
 	number int64
-	// prefix is what its prompts begin with, of 0 tokens if with nothing.
+	// prefix is the common beginning of its prompts; its length is 0 if there is none.
 	prefix stream.Segment
 }
 
-// begin makes a the session of place n, without steps.
-func (m *sessions) begin(a *stream.Arrival, n int64, at stream.Micros) draft {
+// newDraft makes a an empty session with number n.
+func (m *sessionBase) newDraft(a *stream.Arrival, n int64, at stream.Micros) sessionDraft {
 	a.IsSession = true
 	a.Session = stream.Session{
 		Kind: stream.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID, SLOClass: m.SLOClass,
 		Model: m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
 	}
-	m.prompts = m.prompts[:0]
-	return draft{Session: &a.Session, of: m, number: n}
+	m.promptTokens = m.promptTokens[:0]
+	return sessionDraft{Session: &a.Session, base: m, number: n}
 }
 
-// choosePrefix gives the session the prefix of a group, or none.
-func (d *draft) choosePrefix() {
-	if g, begins := d.of.prefixes.choose(d.stream("prefix")); begins {
+// choosePrefix chooses the session's prefix group, or none.
+func (d *sessionDraft) choosePrefix() {
+	if g, begins := d.base.prefixes.choose(d.stream("prefix")); begins {
 		d.prefix = g
 	}
 }
 
-// appendPrefix appends all of the session's prefix, if it has one.
-func (d *draft) appendPrefix(prompt []stream.Segment) []stream.Segment {
+// appendPrefix appends the session's full prefix, if it has one.
+func (d *sessionDraft) appendPrefix(prompt []stream.Segment) []stream.Segment {
 	if d.prefix.Tokens == 0 {
 		return prompt
 	}
 	return append(prompt, d.prefix)
 }
 
-// sessionStream returns the random stream of one of the client's sessions for one
-// purpose.
+// sessionStream returns the random stream of one session for a purpose.
 func (c *Client) sessionStream(seed uint64, number int64, purpose string) *rand.Rand {
 	return c.stream(seed, fmt.Sprintf("session/%d/%s", number, purpose))
 }
 
-// stream returns the session's own random stream for one purpose.
-func (d *draft) stream(purpose string) *rand.Rand {
-	return d.of.sessionStream(d.of.seed, d.number, purpose)
+// stream returns the session's own random stream for a purpose.
+func (d *sessionDraft) stream(purpose string) *rand.Rand {
+	return d.base.sessionStream(d.base.seed, d.number, purpose)
 }
 
-// step adds a step, whose lists keep their memory.
-func (d *draft) step(id string) *stream.SessionStep {
+// addStep adds a step and reuses the memory of its slices.
+func (d *sessionDraft) addStep(id string) *stream.SessionStep {
 	n := len(d.Steps)
 	d.Steps = slices.Grow(d.Steps, 1)[:n+1]
 	s := &d.Steps[n]
 	*s = stream.SessionStep{ID: id, After: s.After[:0], Extends: stream.Nowhere, Prompt: s.Prompt[:0]}
-	d.of.prompts = append(d.of.prompts, 0)
+	d.base.promptTokens = append(d.base.promptTokens, 0)
 	return s
 }
 
-// next adds the next call of a chain, the first of which is NAME-1: it waits for
-// the one before.
-func (d *draft) next(name string) *stream.SessionStep {
+// addCall adds the next call of a chain, NAME-1 being the first. It waits for the previous call.
+func (d *sessionDraft) addCall(name string) *stream.SessionStep {
 	n := len(d.Steps)
-	s := d.step(fmt.Sprintf("%s-%d", name, n+1))
+	s := d.addStep(fmt.Sprintf("%s-%d", name, n+1))
 	s.Step = name
 	if n > 0 {
 		s.After = append(s.After, stream.Index(n-1))
@@ -94,56 +92,58 @@ func (d *draft) next(name string) *stream.SessionStep {
 	return s
 }
 
-// said is the segment of what the step called id says by itself, to be sent
-// again by later ones.
-func (d *draft) said(id string, tokens int64) stream.Segment {
+// ownSegment is the segment of a step's own text, which later prompts can repeat.
+func (d *sessionDraft) ownSegment(id string, tokens int64) stream.Segment {
 	return stream.Segment{ID: d.ID + "/" + id + ".in", Tokens: tokens}
 }
 
-// generated is the segment of what a call generates.
-func (d *draft) generated(s *stream.SessionStep) stream.Segment {
+// outputSegment is the segment of a call's output.
+func (d *sessionDraft) outputSegment(s *stream.SessionStep) stream.Segment {
 	return stream.Segment{ID: s.RequestID(d.ID) + ".out", Tokens: s.OutputTokens}
 }
 
-// returned is the segment of what the call of a tool returns.
-func (d *draft) returned(s *stream.SessionStep) stream.Segment {
+// toolSegment is the segment of a tool's result.
+func (d *sessionDraft) toolSegment(s *stream.SessionStep) stream.Segment {
 	return stream.Segment{ID: s.RequestID(d.ID) + ".result", Tokens: s.OutputTokens}
 }
 
-// measure sets the length of the prompt of the last step, all of which has names.
-func (d *draft) measure() error {
+// setPromptLength sets the prompt length of the last step from its segments, which cover the whole
+// prompt.
+func (d *sessionDraft) setPromptLength() error {
 	last := len(d.Steps) - 1
 	s := &d.Steps[last]
 	if !s.Extends.IsZero() {
-		s.InputTokens = d.of.prompts[s.Extends]
+		s.InputTokens = d.base.promptTokens[s.Extends]
 	}
 	for _, segment := range s.Prompt {
 		s.InputTokens += segment.Tokens
 	}
-	if d.of.prompts[last] = s.InputTokens; s.InputTokens > maxTokens {
-		return fmt.Errorf("client %q: session %s: the prompt of step %q would have %d tokens, more than %d; let sessions or their steps be shorter", d.of.ID, d.ID, s.ID, s.InputTokens, maxTokens)
+	if d.base.promptTokens[last] = s.InputTokens; s.InputTokens > maxTokens {
+		return fmt.Errorf("client %q: session %s: the prompt of step %q would have %d tokens, more than %d; make sessions or their steps shorter", d.base.ID, d.ID, s.ID, s.InputTokens, maxTokens)
 	}
 	return nil
 }
 
-// draws are the streams that the lengths of one session's steps come from.
-type draws struct{ input, output *rand.Rand }
+// lengthStreams are the random streams of the lengths in a session.
+type lengthStreams struct{ input, output *rand.Rand }
 
-func (d *draft) draws() draws { return draws{d.stream("input"), d.stream("output")} }
+func (d *sessionDraft) lengthStreams() lengthStreams {
+	return lengthStreams{d.stream("input"), d.stream("output")}
+}
 
-// lengthAt and durationAt make what the distribution at path describes.
-func lengthAt(s dist.Spec, path string, fault fault) (*dist.Length, error) {
+// lengthAt and durationAt make the distribution at path.
+func lengthAt(s dist.Spec, path string, errorf errorFunc) (*dist.Length, error) {
 	l, err := s.Length()
 	if err != nil {
-		return nil, inside(path, err, fault)
+		return nil, paramError(path, err, errorf)
 	}
 	return l, nil
 }
 
-func durationAt(s dist.Spec, path string, fault fault) (*dist.Length, error) {
+func durationAt(s dist.Spec, path string, errorf errorFunc) (*dist.Length, error) {
 	l, err := s.Duration()
 	if err != nil {
-		return nil, inside(path, err, fault)
+		return nil, paramError(path, err, errorf)
 	}
 	return l, nil
 }

@@ -22,7 +22,7 @@ func generateSessions(t *testing.T, in string, o Options) []stream.Session {
 	return decodeSessions(t, text)
 }
 
-// decodeSessions returns the sessions of a stream, each of which keeps the laws.
+// decodeSessions returns the sessions of a stream, which must satisfy checkSession.
 func decodeSessions(t *testing.T, text string) []stream.Session {
 	t.Helper()
 	r := stream.NewReader(strings.NewReader(text))
@@ -35,7 +35,7 @@ func decodeSessions(t *testing.T, text string) []stream.Session {
 		if err := r.Session(&s); err != nil {
 			t.Fatal(err)
 		}
-		if err := sessionLaws(&s); err != nil {
+		if err := checkSession(&s); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, s)
@@ -46,10 +46,10 @@ func decodeSessions(t *testing.T, text string) []stream.Session {
 	return list
 }
 
-// sessionLaws holds a session to what is true of all of them: a segment has one
-// length wherever it stands, and what a call generated or a tool returned stands
-// only in the prompts of those that wait for it. (The reader has more.)
-func sessionLaws(s *stream.Session) error {
+// checkSession checks what is true of every session: a segment has the same length everywhere, and
+// outputs and tool results are only in prompts of steps that wait for them. The reader checks the
+// rest.
+func checkSession(s *stream.Session) error {
 	lengths := map[string]int64{}
 	places := map[string]int{}
 	waits := make([]map[int]bool, len(s.Steps))
@@ -59,7 +59,7 @@ func sessionLaws(s *stream.Session) error {
 		waits[i] = map[int]bool{}
 		for _, at := range step.After {
 			if int(at) >= i {
-				return fmt.Errorf("%s waits for %d, which comes later", step.ID, at)
+				return fmt.Errorf("%s depends on step %d, which comes later", step.ID, at)
 			}
 			waits[i][int(at)] = true
 			for of := range waits[at] {
@@ -80,10 +80,10 @@ func sessionLaws(s *stream.Session) error {
 			switch kind {
 			case "out", "result":
 				if (made.Tool != "") != (kind == "result") || segment.Tokens != made.OutputTokens || !waits[i][of] {
-					return fmt.Errorf("the prompt of %s holds %v, of %+v", step.ID, segment, made)
+					return fmt.Errorf("the prompt of %s contains %v, of %+v", step.ID, segment, made)
 				}
 				if kind == "out" && tokens(s.AppendPrompt(nil, of)) != made.InputTokens {
-					return fmt.Errorf("the prompt of %s holds %v, and the prompt that it answers has no name to its end", step.ID, segment)
+					return fmt.Errorf("the prompt of %s contains %v, whose own prompt is not fully identified", step.ID, segment)
 				}
 			}
 		}
@@ -116,7 +116,7 @@ func byID(s *stream.Session) map[string]*stream.SessionStep {
 	return steps
 }
 
-// after are the ids of the steps that a step waits for.
+// after returns the ids of the dependencies of a step.
 func after(s *stream.Session, step *stream.SessionStep) string {
 	var ids []string
 	for _, at := range step.After {
@@ -125,7 +125,7 @@ func after(s *stream.Session, step *stream.SessionStep) string {
 	return strings.Join(ids, " ")
 }
 
-// clients that send sessions, by name.
+// sessionClients are clients that send sessions, by name.
 var sessionClients = []struct{ name, fields string }{
 	{"agent", "rate_fraction: 0.2, arrival: {process: poisson}, deadline: {type: exponential, params: {mean: 9e6}}, predicted_output: {error: 0.5}, agentic: {loop: {over: [a, b], max_iterations: 4, iterations: {type: uniform, params: {min: 1, max: 4}}}, steps: [" +
 		"{id: a, type: tool_call, tool: t}, {id: b, type: llm_call, depends_on: [a], fan_out: 2, context_growth: accumulate, " + lengthsText + "}, {id: c, type: llm_call, depends_on: [b], " + lengthsText + "}]" +
@@ -137,8 +137,8 @@ var sessionClients = []struct{ name, fields string }{
 	{"single", "rate_fraction: 0.2, arrival: {process: poisson}, " + lengthsText},
 }
 
-// The sessions of a client are the same alone, beside others, and in any order;
-// the same call makes the same bytes.
+// The sessions of a client do not depend on other clients or their order, and the same options make
+// the same bytes.
 func TestSessionsAreIndependent(t *testing.T) {
 	const head = "aggregate_rate: 50\nhorizon: 10000000\nrequests: 10000"
 	var texts []string
@@ -149,10 +149,10 @@ func TestSessionsAreIndependent(t *testing.T) {
 	all := generateSessions(t, spec, Options{Spec: "-"})
 	once, _ := generate(spec, Options{Spec: "-"})
 	if again, _ := generate(spec, Options{Spec: "-"}); again != once {
-		t.Error("two calls made different bytes")
+		t.Error("two runs made different bytes")
 	}
 	slices.Reverse(texts)
-	turned := generateSessions(t, specText(head, texts...), Options{Spec: "-"})
+	reordered := generateSessions(t, specText(head, texts...), Options{Spec: "-"})
 	for _, c := range sessionClients[:4] {
 		of := func(list []stream.Session) (own []stream.Session) {
 			for _, s := range list {
@@ -163,36 +163,36 @@ func TestSessionsAreIndependent(t *testing.T) {
 			return own
 		}
 		alone := generateSessions(t, specText(head, clientText(c.name, c.fields)), Options{Spec: "-"})
-		if len(alone) < 7 || !reflect.DeepEqual(alone, of(all)) || !reflect.DeepEqual(alone, of(turned)) {
-			t.Errorf("%s: %d sessions alone, %d beside others and %d in another order are not the same", c.name, len(alone), len(of(all)), len(of(turned)))
+		if len(alone) < 7 || !reflect.DeepEqual(alone, of(all)) || !reflect.DeepEqual(alone, of(reordered)) {
+			t.Errorf("%s: %d sessions alone, %d with others and %d in another order differ", c.name, len(alone), len(of(all)), len(of(reordered)))
 		}
 	}
 }
 
-// What one session draws moves none of the others: where the first sessions of a
-// client are longer, the later ones are as they were.
-func TestSessionsDrawAlone(t *testing.T) {
+// A session's draws do not affect other sessions: longer first sessions leave the later ones
+// unchanged.
+func TestSessionsAreIndependentOfEachOther(t *testing.T) {
 	spec := specText("aggregate_rate: 5\nrequests: 20", clientText(sessionClients[0].name, sessionClients[0].fields))
 	short := generateSessions(t, strings.Replace(spec, "{min: 1, max: 4}", "{min: 1, max: 1}", 1), Options{Spec: "-"})
 	for i, long := range generateSessions(t, spec, Options{Spec: "-"}) {
-		// The first iteration, whatever comes after it.
+		// The first iteration.
 		first := short[i].Steps[:3]
 		if long.ArrivalUS != short[i].ArrivalUS || !reflect.DeepEqual(long.Steps[:3], first) {
-			t.Errorf("session %s begins with %+v, and alone in its loop with %+v", long.ID, long.Steps[:3], first)
+			t.Errorf("session %s begins with %+v, with one iteration %+v", long.ID, long.Steps[:3], first)
 		}
 	}
 }
 
 // A session counts as one arrival.
-func TestSessionsAreArrivals(t *testing.T) {
+func TestSessionCountsAsOneArrival(t *testing.T) {
 	spec := specText("aggregate_rate: 5\nrequests: 20", clientText(sessionClients[1].name, sessionClients[1].fields))
 	if n := len(generateSessions(t, spec, Options{Spec: "-", Requests: 12})); n != 12 {
-		t.Errorf("%d sessions for 12 requests", n)
+		t.Errorf("%d sessions for --requests 12", n)
 	}
 }
 
-// However many sessions there are, one is in memory.
-func TestSessionsTakeNoMemory(t *testing.T) {
+// Only one session is in memory at a time.
+func TestSessionMemoryIsConstant(t *testing.T) {
 	const bound = 16 << 20
 	calls := 0
 	o := Options{Scenario: "mcts", Requests: 20_000, Plain: true, Progress: func(string) {
@@ -200,11 +200,11 @@ func TestSessionsTakeNoMemory(t *testing.T) {
 			var m runtime.MemStats
 			runtime.GC()
 			if runtime.ReadMemStats(&m); m.HeapAlloc > bound {
-				t.Errorf("after %d sessions %d bytes are in use", calls*pace, m.HeapAlloc)
+				t.Errorf("%d sessions: %d bytes in use", calls*progressInterval, m.HeapAlloc)
 			}
 		}
 	}}
-	var written counter
+	var written byteCounter
 	if err := Run(t.Context(), nil, &written, o); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// goodSpec uses every field; each case of TestBadSpecs spoils one.
+// goodSpec uses every basic field; each case of TestInvalidSpecs breaks one.
 const goodSpec = `version: "2"
 seed: 1
 category: language
@@ -28,7 +28,7 @@ clients:
     input_distribution: {type: gaussian, params: {mean: 100, std_dev: 10, min: 3, max: 200}}
     output_distribution: {type: exponential, params: {mean: 50}}
     prefix_spec:
-      reuse_prob: 0.5
+      reuse_probability: 0.5
       prefix_length: {type: constant, params: {value: 20}}
       prefix_groups:
         - {group_id: x, popularity: 2}
@@ -48,8 +48,8 @@ func TestGoodSpecLoads(t *testing.T) {
 	}
 }
 
-// Every bad value is an error that knows its place, and nothing is written.
-func TestBadSpecs(t *testing.T) {
+// Every invalid value is an error with a position, and nothing is written.
+func TestInvalidSpecs(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`version: "2"`, `version: "1"`, `stdin:1:10: version: must be "2", is "1"`},
 		{`version: "2"` + "\n", ``, `stdin: version is not in the file: must be "2", is ""`},
@@ -65,7 +65,7 @@ func TestBadSpecs(t *testing.T) {
 		{`horizon: 1000000`, `horizon: 9007199254740993`, `horizon: must be between 1 and 9007199254740992`},
 		{`horizon: 1000000`, `horizon: soon`, `stdin:5:10: `},
 		{`requests: 5`, `requests: -5`, `stdin:6:11: requests: must be at least 1, is -5`},
-		{"horizon: 1000000\nrequests: 5\n", "", `stdin: requests is not in the file: must be given, or horizon`},
+		{"horizon: 1000000\nrequests: 5\n", "", `stdin: requests is not in the file: must be given (or horizon): otherwise the workload has no end`},
 		{`name: gold`, `name: ""`, `stdin:8:12: slo_classes[0].name: must be given`},
 		{`name: lead`, `name: gold`, `stdin:9:12: slo_classes[1].name: "gold" is taken by an earlier class`},
 		{`tier: critical`, `tier: top`, `stdin:8:24: slo_classes[0].tier: unknown tier "top" (have critical, standard, sheddable)`},
@@ -91,16 +91,16 @@ func TestBadSpecs(t *testing.T) {
 		{`min: 3`, `mim: 3`, `clients[0].input_distribution.params.mim: unknown parameter of gaussian "mim"; did you mean "min"?`},
 		{`{mean: 50}`, `{mean: 0}`, `clients[0].output_distribution.params.mean: must be between 1 and`},
 		{`    output_distribution: {type: exponential, params: {mean: 50}}` + "\n", ``, `clients[0].output_distribution.type is not in the file: unknown distribution ""`},
-		{`reuse_prob: 0.5`, `reuse_prob: 1.5`, `stdin:20:19: clients[0].prefix_spec.reuse_prob: must be between 0 and 1, is 1.5`},
-		{`reuse_prob: 0.5`, `reuse_prob: .nan`, `must be a finite number`},
-		{`reuse_prob: 0.5`, `reuse_probs: 0.5`, `stdin:20:7: unknown field "reuse_probs"; did you mean "reuse_prob"?`},
+		{`reuse_probability: 0.5`, `reuse_probability: 1.5`, `stdin:20:26: clients[0].prefix_spec.reuse_probability: must be between 0 and 1, is 1.5`},
+		{`reuse_probability: 0.5`, `reuse_probability: .nan`, `must be a finite number`},
+		{`reuse_probability: 0.5`, `reuse_probabilitys: 0.5`, `stdin:20:7: unknown field "reuse_probabilitys"; did you mean "reuse_probability"?`},
 		{`value: 20`, `value: 0`, `clients[0].prefix_spec.prefix_length.params.value: must be between 1`},
 		{`group_id: y`, `group_id: x`, `clients[0].prefix_spec.prefix_groups[1].group_id: "x" is taken by an earlier group`},
 		{`group_id: y`, `popularity: 1`, `clients[0].prefix_spec.prefix_groups[1].group_id is not in the file: must be given`},
 		{`popularity: 2`, `popularity: 0`, `clients[0].prefix_spec.prefix_groups[0].popularity: must be above 0`},
 		{`popularity: 2`, `popularity: .inf`, `must be a finite number`},
-		{`reuse_prob: 0.5`, `num_prefix_groups: 2`, `clients[0].prefix_spec.num_prefix_groups: must not stand beside prefix_groups`},
-		{`num_prefix_groups: 3`, `num_prefix_groups: 0`, `clients[1].prefix_spec.num_prefix_groups: must be between 1 and 1048576 where prefix_groups lists none, is 0`},
+		{`reuse_probability: 0.5`, `num_prefix_groups: 2`, `clients[0].prefix_spec.num_prefix_groups: cannot be combined with prefix_groups`},
+		{`num_prefix_groups: 3`, `num_prefix_groups: 0`, `clients[1].prefix_spec.num_prefix_groups: must be between 1 and 1048576 without prefix_groups, is 0`},
 		{`num_prefix_groups: 3`, `num_prefix_groups: -1`, `clients[1].prefix_spec.num_prefix_groups: must be between 1`},
 		{goodSpec, ``, `stdin: is empty`},
 		{goodSpec, `version: "2"`, `stdin: clients is not in the file: must name at least one client`},

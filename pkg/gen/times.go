@@ -16,20 +16,20 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// maxTimes bounds the times of one file, which are kept in memory, 8 bytes each.
+// maxTimes bounds the arrival times of one file, which take 8 bytes of memory each.
 const maxTimes = 1 << 24
 
-// timeColumns are the columns of a table that hold when something arrived.
-var timeColumns = registry.Table[float64]{ // µs in one unit
+// timeColumns are the names of arrival time columns.
+var timeColumns = registry.Table[float64]{ // µs per unit
 	{Name: "arrival_s", Doc: "seconds", Value: 1e6},
 	{Name: "timestamp_ms", Doc: "milliseconds", Value: 1e3},
 	{Name: "arrival_us", Doc: "microseconds", Value: 1},
 }
 
-// newTimes makes the arrivals of c, which stands at path.
-func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error) {
-	if b := c.latent.bursts; b != nil {
-		return s.profiled(dist.Bursts(b.prob, b.size, b.interval), c, path, fault)
+// newTimes makes the arrival process of the client c at path.
+func newTimes(s *Spec, c *Client, path string, errorf errorFunc) (*dist.Times, error) {
+	if b := c.derived.bursts; b != nil {
+		return s.applyProfiles(dist.Bursts(b.probability, b.size, b.interval), c, path, errorf)
 	}
 	var recorded []float64
 	if c.Arrival.IsTrace() && c.Arrival.File != "" {
@@ -39,20 +39,19 @@ func newTimes(s *Spec, c *Client, path string, fault fault) (*dist.Times, error)
 			if errors.As(err, &bad) {
 				return nil, err
 			}
-			return nil, fault(path+".arrival.file", "%v", err)
+			return nil, errorf(path+".arrival.file", "%v", err)
 		}
 	}
-	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction*max(1, c.latent.haste), recorded)
+	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction*max(1, c.derived.rateFactor), recorded)
 	if err != nil {
-		return nil, inside(path+".arrival", err, fault)
+		return nil, paramError(path+".arrival", err, errorf)
 	}
-	return s.profiled(times, c, path, fault)
+	return s.applyProfiles(times, c, path, errorf)
 }
 
-// readTimes returns the arrivals in the file called name, in µs; a relative name
-// begins where the spec is. Its lines are times in seconds, or it is a table of
-// comma-separated values, without quotes, of whose columns one holds times. The
-// times must be in order. A fault in the file is a *strictyaml.Error.
+// readTimes reads the arrival times in a file, in µs. A relative name is relative to the spec. The
+// file has one time in seconds per line, or it is a CSV table without quotes with one time column.
+// The times must be in order. An invalid file is a *strictyaml.Error.
 func (s *Spec) readTimes(name string) ([]float64, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.dir, name)
@@ -68,7 +67,7 @@ func (s *Spec) readTimes(name string) ([]float64, error) {
 func parseTimes(in io.Reader, name string) ([]float64, error) {
 	var times []float64
 	line, column, unit := 0, 0, 1e6
-	fail := func(format string, args ...any) ([]float64, error) {
+	errorf := func(format string, args ...any) ([]float64, error) {
 		return nil, &strictyaml.Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)}
 	}
 	lines := bufio.NewScanner(in)
@@ -79,7 +78,7 @@ func parseTimes(in io.Reader, name string) ([]float64, error) {
 			text = strings.TrimPrefix(text, "\ufeff")
 			if _, err := strconv.ParseFloat(text, 64); err != nil {
 				if column, unit, err = timeColumn(text); err != nil {
-					return fail("%v", err)
+					return errorf("%v", err)
 				}
 				continue
 			}
@@ -89,37 +88,37 @@ func parseTimes(in io.Reader, name string) ([]float64, error) {
 		}
 		cells := strings.Split(text, ",")
 		if column >= len(cells) {
-			return fail("has %d columns and no time in column %d", len(cells), column+1)
+			return errorf("has only %d columns; the time is in column %d", len(cells), column+1)
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(cells[column]), 64)
 		if err != nil {
-			return fail("must be a time, is %q", cells[column])
+			return errorf("must be a time, is %q", cells[column])
 		}
 		if _, err := dist.Micros(v * unit); err != nil {
-			return fail("%v", err)
+			return errorf("%v", err)
 		}
 		if n := len(times); n > 0 && v*unit < times[n-1] {
-			return fail("comes before the time above it; times must be in order")
+			return errorf("comes before the time above it; times must be in order")
 		}
 		if len(times) == maxTimes {
-			return fail("holds more than %d times; import it instead (--import csv:FILE)", maxTimes)
+			return errorf("holds more than %d times; import it instead (--import csv:FILE)", maxTimes)
 		}
 		times = append(times, v*unit)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		line++
-		return fail("is longer than %d bytes", bufio.MaxScanTokenSize)
+		return errorf("is longer than %d bytes", bufio.MaxScanTokenSize)
 	} else if err != nil {
 		return nil, err
 	}
 	if len(times) == 0 {
 		line = 0
-		return fail("holds no times")
+		return errorf("holds no times")
 	}
 	return times, nil
 }
 
-// timeColumn finds the column of times in the first line of a table.
+// timeColumn finds the time column in the header of a table.
 func timeColumn(header string) (column int, unit float64, err error) {
 	column = -1
 	for i, cell := range strings.Split(header, ",") {
@@ -128,13 +127,13 @@ func timeColumn(header string) (column int, unit float64, err error) {
 			continue
 		}
 		if column >= 0 {
-			return 0, 0, fmt.Errorf("has two columns of times")
+			return 0, 0, fmt.Errorf("has two time columns")
 		}
 		column = i
 		unit, _ = timeColumns.Get("column", name)
 	}
 	if column < 0 {
-		return 0, 0, fmt.Errorf("must be a time in seconds, or name a column %s, is %q", strings.Join(timeColumns.Names(), " or "), header)
+		return 0, 0, fmt.Errorf("must be a time in seconds or a header with a column %s, is %q", strings.Join(timeColumns.Names(), " or "), header)
 	}
 	return column, unit, nil
 }

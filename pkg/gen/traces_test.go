@@ -22,7 +22,7 @@ func tracePath(t *testing.T, name string) string {
 	return path
 }
 
-// gaps returns mean (µs) and population cv of the gaps between arrivals.
+// gaps returns the mean (µs) and the population CV of the gaps between arrivals.
 func gaps(list []stream.Request) (mean, cv float64) {
 	n := float64(len(list) - 1)
 	mean = float64(list[len(list)-1].ArrivalUS-list[0].ArrivalUS) / n
@@ -33,13 +33,13 @@ func gaps(list []stream.Request) (mean, cv float64) {
 	return mean, math.Sqrt(cv) / mean
 }
 
-// The public traces come out whole, with the figures that are known of them.
+// The public traces are read completely, with their known figures.
 func TestPublicTraces(t *testing.T) {
 	for _, c := range []struct {
 		format, file  string
 		rows          int
 		first, last   stream.Micros
-		cv, fano      float64 // 0: not known
+		cv, fano      float64 // 0: unknown
 		input, output float64 // means
 	}{
 		{"azure", "azure2023_conv.csv", 19366, 0, 3501721937, 1.094, 0, 1154.70, 211.13},
@@ -49,7 +49,7 @@ func TestPublicTraces(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			path := tracePath(t, c.file)
 			_, list := requests(t, "", Options{Import: []Import{{c.format, path}}})
-			checkLaws(t, list)
+			checkInvariants(t, list)
 			if len(list) != c.rows {
 				t.Fatalf("%d requests, the trace has %d rows", len(list), c.rows)
 			}
@@ -74,8 +74,8 @@ func TestPublicTraces(t *testing.T) {
 	}
 }
 
-// Mooncake's ids cover each prompt, and an unbounded cache of blocks would hit
-// 36.6 % of them and 37.4 % of the tokens.
+// Mooncake's ids cover each prompt. An unbounded block cache would hit 36.6 % of the blocks and
+// 37.4 % of the tokens.
 func TestMooncakeReuse(t *testing.T) {
 	_, list := requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "mooncake_conversation.jsonl")}}})
 	seen := map[string]int64{}
@@ -97,25 +97,25 @@ func TestMooncakeReuse(t *testing.T) {
 		tokens += float64(r.InputTokens)
 	}
 	if b, k := 100*hitBlocks/blocks, 100*hitTokens/tokens; math.Abs(b-36.6) > 0.05 || math.Abs(k-37.4) > 0.05 {
-		t.Errorf("%.2f %% of the blocks and %.2f %% of the tokens come again", b, k)
+		t.Errorf("%.2f %% of the blocks and %.2f %% of the tokens are repeated", b, k)
 	}
 }
 
-// The other public traces: the sample of the tool agent through plain CSV, and
-// prompts of ShareGPT in blocks of 16, whole ones: what is left is unique.
+// The other public traces: the tool agent sample as plain CSV, and ShareGPT prompts in whole blocks
+// of 16, whose remainder is unique.
 func TestOtherPublicTraces(t *testing.T) {
 	var warnings []string
 	o := Options{Import: []Import{{"csv", tracePath(t, "mooncake_toolagent_sample.csv")}}, Warn: func(w string) { warnings = append(warnings, w) }}
 	_, list := requests(t, "", o)
-	checkLaws(t, list)
+	checkInvariants(t, list)
 	if len(list) != 94 || list[0].ArrivalUS != 1178625000 {
 		t.Errorf("%d requests from %d on", len(list), list[0].ArrivalUS)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "the columns shared_prefix_group, shared_prefix_blocks512 mean nothing here") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "unknown columns are ignored: shared_prefix_group, shared_prefix_blocks512") {
 		t.Errorf("warnings %q", warnings)
 	}
 	_, list = requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "sharegpt300_llama3_block16.jsonl")}}, BlockSize: 16})
-	checkLaws(t, list)
+	checkInvariants(t, list)
 	for _, r := range list {
 		if len(r.Prompt) != int(r.InputTokens/16) {
 			t.Errorf("%s of %d tokens has %d segments", r.ID, r.InputTokens, len(r.Prompt))
@@ -189,11 +189,11 @@ func TestRateOfFilesAndPipes(t *testing.T) {
 	}
 }
 
-// A pipe that is too long for memory is refused before anything is written.
-func TestRateOfEndlessPipe(t *testing.T) {
+// A pipe that is too long to buffer is rejected before anything is written.
+func TestRateOfLongPipe(t *testing.T) {
 	var out bytes.Buffer
 	err := Run(context.Background(), zeros{}, &out, Options{Import: []Import{{"azure", "-"}}, Rate: 5})
-	if err == nil || !strings.Contains(err.Error(), "keep at most 64 MiB of a pipe") || out.Len() > 0 {
+	if err == nil || !strings.Contains(err.Error(), "buffer at most 64 MiB of a pipe") || out.Len() > 0 {
 		t.Errorf("%v, %d bytes", err, out.Len())
 	}
 }
@@ -203,13 +203,13 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// A recording of a real server is replayed request by request, with the output
-// tokens that are known to have been asked for and the 100 prompts that it repeats.
+// A recording of a real server is replayed request by request, with the requested output tokens and
+// its 100 repeated prompts.
 func TestRecordingIsReplayed(t *testing.T) {
 	path := tracePath(t, "../vllm/requests/20260217-231439-llama-2-7b-tp1-general.csv.zst")
-	var odd []string
-	_, list := requests(t, "", Options{Import: []Import{{"recording", path}}, OutputTokens: 248, Warn: func(w string) { odd = append(odd, w) }})
-	checkLaws(t, list)
+	var warnings []string
+	_, list := requests(t, "", Options{Import: []Import{{"recording", path}}, OutputTokens: 248, Warn: func(w string) { warnings = append(warnings, w) }})
+	checkInvariants(t, list)
 	prompts := map[string]int{}
 	for _, r := range list {
 		if len(r.Prompt) != 1 || r.Prompt[0].Tokens != r.InputTokens || r.OutputTokens != 248 {
@@ -220,10 +220,10 @@ func TestRecordingIsReplayed(t *testing.T) {
 	if len(list) != 16800 || len(prompts) != 100 || list[0].ArrivalUS != 0 || list[0].ID != "0" {
 		t.Errorf("%d requests with %d prompts, the first %+v", len(list), len(prompts), list[0])
 	}
-	if len(odd) != 1 || !strings.Contains(odd[0], "prompts repeat with a period of 100 (by 98.2 % of the lengths)") {
-		t.Errorf("says %q", odd)
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "prompts repeat with a period of 100 (98.2 % of the lengths match)") {
+		t.Errorf("warnings %q", warnings)
 	}
-	// Without that count there are requests that no simulation can have.
+	// Without --output-tokens some requests have counts that cannot be simulated.
 	_, err := generate("", Options{Import: []Import{{"recording", path}}})
 	if err == nil || !strings.Contains(err.Error(), "request 32: output_tokens must be at least 1, is 0 (") || !strings.Contains(err.Error(), "--output-tokens N") {
 		t.Errorf("with the counts of the client: %v", err)

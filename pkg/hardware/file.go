@@ -163,7 +163,7 @@ func efficiencies(e *latency.Efficiency) []efficiency {
 		{"attention", &e.Attention, 1},
 		{"memory", &e.Memory, 1},
 		{"link", &e.Link, 1},
-		{"past", &e.Past, 1},
+		{"past", &e.PriorContext, 1},
 		{"mixed", &e.Mixed, 1},
 		{"step_us", &e.StepUS, 1e9},
 		{"sequence_us", &e.SequenceUS, 1e9},

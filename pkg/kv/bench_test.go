@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// BenchmarkTouch sends prompts of a shared and an own part, of 256 tokens each, to
-// a full cache of 16384 blocks: where nobody watches, with an image that is
-// refreshed each 100 prompts, with a second cache of twice the size that gets the
-// prompts too, as a shadow does, and with one that is told of each loss as well.
+// BenchmarkTouch sends prompts of a shared and a unique part, of 256 tokens each, to a full cache
+// of 16384 blocks: alone; with an image that is refreshed every 100 prompts; with a second cache of
+// twice the size that gets the prompts too, like a router's shadow; and with a second cache that
+// also gets each eviction.
 func BenchmarkTouch(b *testing.B) {
-	for _, name := range []string{"alone", "image", "shadow", "told"} {
+	for _, name := range []string{"alone", "image", "shadow", "evictions"} {
 		b.Run(name, func(b *testing.B) {
 			tree := NewTree()
 			c := NewCache(tree, 16384, 16, true, Window{})
@@ -20,10 +20,10 @@ func BenchmarkTouch(b *testing.B) {
 			switch name {
 			case "image":
 				image = NewImage(c)
-			case "shadow", "told":
+			case "shadow", "evictions":
 				shadow = NewCache(tree, 2*16384, 16, true, Window{})
-				if name == "told" {
-					c.Watch(teller{shadow})
+				if name == "evictions" {
+					c.Watch(evictionForwarder{shadow})
 				}
 			}
 			r := rand.New(rand.NewPCG(1, 2))
@@ -58,21 +58,21 @@ func BenchmarkTouch(b *testing.B) {
 	}
 }
 
-// teller forgets in one cache what another has lost.
-type teller struct{ to *Cache }
+// evictionForwarder invalidates in one cache what another has evicted.
+type evictionForwarder struct{ to *Cache }
 
-func (t teller) Found(Node, int32, int32)  {}
-func (t teller) Lost(n Node, lo, hi int32) { t.to.Forget(n, lo, hi) }
+func (t evictionForwarder) Inserted(Node, int32, int32)  {}
+func (t evictionForwarder) Evicted(n Node, lo, hi int32) { t.to.Invalidate(n, lo, hi) }
 
-// BenchmarkMatch looks for prompts in a cache and in its image, of thousands of
-// nodes.
+// BenchmarkMatch looks prompts up in a cache and in its image, with thousands of nodes.
 func BenchmarkMatch(b *testing.B) {
 	tree := NewTree()
 	c := NewCache(tree, 1<<17, 16, true, Window{})
 	image := NewImage(c)
 	var paths []Path
 	for i := range 8192 {
-		paths = append(paths, tree.Resolve(nil, []Segment{{"all", 64}, {fmt.Sprint(i % 512), 64}, {fmt.Sprint("own", i), 128}}, 256, fmt.Sprint(i)))
+		segments := []Segment{{"all", 64}, {fmt.Sprint(i % 512), 64}, {fmt.Sprint("own", i), 128}}
+		paths = append(paths, tree.Resolve(nil, segments, 256, fmt.Sprint(i)))
 		c.Touch(paths[i], 256)
 	}
 	image.Refresh()
@@ -84,7 +84,7 @@ func BenchmarkMatch(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				if i = (i + 5003) % len(paths); m.match(paths[i], 256) != 256 {
-					b.Fatal("a prompt is not there")
+					b.Fatal("a prompt is not found")
 				}
 			}
 		})

@@ -7,82 +7,83 @@ import (
 	"testing"
 )
 
-// life is one sequence in both caches.
-type life struct {
-	seq    Seq
-	path   Path
-	plain  plainSeq
-	tokens int
-	grows  bool
-	behind int
+// seqPair is one sequence in both caches.
+type seqPair struct {
+	seq     Seq
+	path    Path
+	plain   plainSeq
+	tokens  int
+	growing bool
+	lag     int
 }
 
-// lives are all sequences that are open, in both caches.
-type lives struct {
-	judge
-	r    choices
-	size int
-	tree *Tree
-	c    *Cache
-	p    *plain
-	w    *watched // nil if nobody watches
-	all  []*life
-	ids  int
-	most int // that are open before one must end
+// cachePair holds a cache, its plain counterpart, and all sequences open in both.
+type cachePair struct {
+	reporter
+	r       intSource
+	size    int
+	tree    *Tree
+	c       *Cache
+	p       *plainCache
+	w       *watchChecker // nil if there is none
+	all     []*seqPair
+	ids     int
+	maxOpen int // sequences open before one must end
 }
 
-// choices are those of a random stream or of rapid.
-type choices interface{ IntN(n int) int }
+// intSource is a random stream or rapid.
+type intSource interface{ IntN(n int) int }
 
-type judge interface {
+type reporter interface {
 	Errorf(format string, args ...any)
 	Failed() bool
 }
 
-// newLives returns two empty caches of random sizes.
-func newLives(t judge, r choices) *lives {
+// newCachePair returns two empty caches of random sizes.
+func newCachePair(t reporter, r intSource) *cachePair {
 	size, total, caching := 1+r.IntN(5), 3+r.IntN(40), r.IntN(8) > 0
 	tree := NewTree()
 	var w Window
 	if r.IntN(4) == 0 {
 		w = Window{Blocks: 1 + r.IntN(4), Extra: 1 + r.IntN(3)}
 	}
-	return &lives{judge: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching, w), p: newPlain(total, size, caching, w), most: 1 + r.IntN(20)}
+	return &cachePair{reporter: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching, w),
+		p: newPlainCache(total, size, caching, w), maxOpen: 1 + r.IntN(20)}
 }
 
-// TestCacheIsPlain plays random lives through the cache and through one that
-// moves single blocks, and expects the same hits and the same room throughout.
-func TestCacheIsPlain(t *testing.T) {
+// TestCacheMatchesPlainCache runs random sequences through the cache and through one that moves
+// single blocks, and expects the same hits and free blocks throughout.
+func TestCacheMatchesPlainCache(t *testing.T) {
 	for seed := range uint64(10000) {
-		l := newLives(t, rand.New(rand.NewPCG(seed, 1)))
-		if l.play(120); t.Failed() {
+		l := newCachePair(t, rand.New(rand.NewPCG(seed, 1)))
+		if l.run(120); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
 }
 
-func (l *lives) play(operations int) {
+func (l *cachePair) run(operations int) {
 	for op := 0; op < operations && !l.Failed(); op++ {
 		switch k := l.r.IntN(10); {
-		case len(l.all) > l.most:
+		case len(l.all) > l.maxOpen:
 			l.end(l.r.IntN(len(l.all)), false)
 		case k < 3:
 			l.begin()
 		case len(l.all) == 0:
 		case k < 6:
-			l.extend(l.any())
+			l.extend(l.pick())
 		case k < 7:
-			l.turn(l.any())
+			l.toggleGrowth(l.pick())
 		case k < 9:
 			l.tick()
 		default:
 			l.end(l.r.IntN(len(l.all)), l.r.IntN(3) == 0)
 		}
 		if l.r.IntN(16) == 0 {
-			l.forget()
+			l.invalidate()
 		}
 		if l.w != nil {
-			l.w.look()
+			l.w.compare()
 		}
 		if l.c.Free() != len(l.p.free) {
 			l.Errorf("operation %d: %d blocks free, want %d", op, l.c.Free(), len(l.p.free))
@@ -103,16 +104,15 @@ func (l *lives) play(operations int) {
 	}
 }
 
-func (l *lives) any() *life { return l.all[l.r.IntN(len(l.all))] }
+func (l *cachePair) pick() *seqPair { return l.all[l.r.IntN(len(l.all))] }
 
-// begin opens a sequence: of random segments, or going on where another one is
-// or was.
-func (l *lives) begin() {
-	x := &life{plain: plainSeq{input: 1 + l.r.IntN(4*l.size+8)}}
+// begin opens a sequence: of random segments, or continuing one that is or was open.
+func (l *cachePair) begin() {
+	x := &seqPair{plain: plainSeq{input: 1 + l.r.IntN(4*l.size+8)}}
 	q := &x.plain
 	left := q.input
 	if len(l.all) > 0 && l.r.IntN(2) == 0 {
-		other := &l.any().plain
+		other := &l.pick().plain
 		q.segments = slices.Clone(other.segments)
 		if n := 1 + l.r.IntN(2*l.size); isOutput(other.output) {
 			q.segments = append(q.segments, Segment{other.output, n})
@@ -127,13 +127,13 @@ func (l *lives) begin() {
 	}
 	for _, id := range []string{"a", "b", "c"}[:l.r.IntN(4)] {
 		if n := 1 + l.r.IntN(3*l.size+2); n <= left {
-			id += fmt.Sprint(l.ids / 16) // names go out of fashion
+			id += fmt.Sprint(l.ids / 16) // new names over time
 			q.segments = append(q.segments, Segment{id, n})
 			left -= n
 		}
 	}
 	id := fmt.Sprintf("r%d", l.ids)
-	q.output = fmt.Sprintf("own%d", l.ids) // nobody names it
+	q.output = fmt.Sprintf("own%d", l.ids) // no prompt names it
 	if left == 0 {
 		q.output = id + outputSuffix
 	}
@@ -143,9 +143,9 @@ func (l *lives) begin() {
 	l.all = append(l.all, x)
 }
 
-// extend admits a sequence or gives it room for more tokens.
-func (l *lives) extend(x *life) {
-	if x.grows {
+// extend admits a sequence or extends it.
+func (l *cachePair) extend(x *seqPair) {
+	if x.growing {
 		return
 	}
 	var hits []int
@@ -161,48 +161,48 @@ func (l *lives) extend(x *life) {
 		}
 		upto = cached + 1 + l.r.IntN(tokens-cached)
 	}
-	room, spare, known := upto, 0, upto
+	reserve, spare, visible := upto, 0, upto
 	if admitting {
-		room, spare = upto+l.r.IntN(2*l.size), l.r.IntN(3)
+		reserve, spare = upto+l.r.IntN(2*l.size), l.r.IntN(3)
 	} else {
-		known = max(upto-l.r.IntN(2), min(upto, x.plain.input))
+		visible = max(upto-l.r.IntN(2), min(upto, x.plain.input))
 	}
-	want, got := l.p.extend(&x.plain, hits, upto, room, spare), false
+	want, got := l.p.extend(&x.plain, hits, upto, reserve, spare), false
 	if admitting {
-		got = l.c.Admit(x.seq, upto, room, spare)
+		got = l.c.Admit(x.seq, upto, reserve, spare)
 	} else {
-		got = l.c.Extend(x.seq, upto, known)
+		got = l.c.Extend(x.seq, upto, visible)
 	}
 	if got != want {
-		l.Errorf("room for %d tokens: %v, want %v", upto, got, want)
+		l.Errorf("blocks for %d tokens: %v, want %v", upto, got, want)
 	}
 	if want {
-		l.p.know(&x.plain, known)
+		l.p.publish(&x.plain, visible)
 		x.tokens = upto
 	}
 }
 
-// turn makes a sequence grow with the clock, or stop it.
-func (l *lives) turn(x *life) {
-	if x.grows {
-		l.c.Settle(x.seq)
-		x.grows = false
+// toggleGrowth starts or stops the growth of a sequence.
+func (l *cachePair) toggleGrowth(x *seqPair) {
+	if x.growing {
+		l.c.StopGrowing(x.seq)
+		x.growing = false
 		if l.r.IntN(2) == 0 {
-			l.c.Know(x.seq, x.tokens)
-			l.p.know(&x.plain, x.tokens)
+			l.c.Publish(x.seq, x.tokens)
+			l.p.publish(&x.plain, x.tokens)
 		}
 	} else if len(x.plain.blocks) > 0 && x.tokens >= x.plain.input {
-		x.grows, x.behind = true, l.r.IntN(2)
-		l.c.Know(x.seq, x.tokens-x.behind)
-		l.p.know(&x.plain, x.tokens-x.behind)
-		l.c.Grow(x.seq, x.tokens, x.behind)
+		x.growing, x.lag = true, l.r.IntN(2)
+		l.c.Publish(x.seq, x.tokens-x.lag)
+		l.p.publish(&x.plain, x.tokens-x.lag)
+		l.c.Grow(x.seq, x.tokens, x.lag)
 	}
 }
 
-func (l *lives) tick() {
+func (l *cachePair) tick() {
 	need := 0
 	for _, x := range l.all {
-		if x.grows && x.tokens%l.size == 0 {
+		if x.growing && x.tokens%l.size == 0 {
 			need++
 			if x.tokens/l.size < l.p.window.Blocks {
 				need += l.p.window.Extra
@@ -217,33 +217,33 @@ func (l *lives) tick() {
 	}
 	l.c.Tick()
 	for _, x := range l.all {
-		if x.grows {
+		if x.growing {
 			x.tokens++
 			l.p.extend(&x.plain, nil, x.tokens, x.tokens, 0)
-			l.p.know(&x.plain, x.tokens-x.behind)
+			l.p.publish(&x.plain, x.tokens-x.lag)
 		}
 	}
 }
 
-// forget makes some blocks of a node that a prompt names unfindable.
-func (l *lives) forget() {
+// invalidate makes some blocks of a random path's node unfindable.
+func (l *cachePair) invalidate() {
 	if len(l.all) == 0 {
 		return
 	}
-	path := l.any().path
+	path := l.pick().path
 	n := path[l.r.IntN(len(path))].Node
 	lo := l.r.IntN(8)
 	hi := lo + l.r.IntN(8)
-	l.c.Forget(n, int32(lo), int32(hi))
+	l.c.Invalidate(n, int32(lo), int32(hi))
 	for j := lo; j < hi; j++ {
 		if start := int(l.tree.nodes[n].key.start); (j+1)*l.size > start {
-			l.p.forget(l.content(n, (j+1)*l.size))
+			l.p.invalidate(l.content(n, (j+1)*l.size))
 		}
 	}
 }
 
-// content names the first tokens tokens of a sequence of which they end in n.
-func (l *lives) content(n Node, tokens int) string {
+// content describes the first tokens tokens of a sequence that ends in n.
+func (l *cachePair) content(n Node, tokens int) string {
 	text := ""
 	for end := int32(tokens); n != None; {
 		if l.tree.nodes[n].refs == 0 {
@@ -261,8 +261,8 @@ func (l *lives) content(n Node, tokens int) string {
 	return text
 }
 
-// owner names the tokens of the tail n that is no other's.
-func (l *lives) owner(n Node) string {
+// owner describes the tokens of the unnamed tail n.
+func (l *cachePair) owner(n Node) string {
 	for _, x := range l.all {
 		if x.path[len(x.path)-1].Node == n {
 			return x.plain.output
@@ -271,12 +271,12 @@ func (l *lives) owner(n Node) string {
 	return ""
 }
 
-// end frees what a sequence holds and, unless it shall stay open, closes it.
-func (l *lives) end(i int, stay bool) {
+// end releases a sequence and, unless stay, closes it.
+func (l *cachePair) end(i int, stay bool) {
 	x := l.all[i]
-	if x.grows {
-		l.c.Settle(x.seq)
-		x.grows = false
+	if x.growing {
+		l.c.StopGrowing(x.seq)
+		x.growing = false
 	}
 	l.p.release(&x.plain)
 	x.tokens = 0

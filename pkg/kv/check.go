@@ -2,16 +2,15 @@ package kv
 
 import "fmt"
 
-// Check recounts all blocks and reports the first thing that does not add up.
-// It leaves the books of growing sequences as they are.
+// Check recounts all blocks and returns the first mismatch. It does not update growing sequences.
 func (c *Cache) Check() error {
 	var free, held int32
 	for r := c.head; r != none; r = c.runs[r].next {
 		x := &c.runs[r]
-		if x.refs != 0 || x.hi < x.lo || x.loose < 0 {
+		if x.refs != 0 || x.hi < x.lo || x.unhashed < 0 {
 			return fmt.Errorf("kv: free run %d is held or negative: %+v", r, *x)
 		}
-		free += x.hi - x.lo + x.loose
+		free += x.hi - x.lo + x.unhashed
 	}
 	if free != c.free {
 		return fmt.Errorf("kv: %d blocks in the free list, %d counted", free, c.free)
@@ -23,7 +22,7 @@ func (c *Cache) Check() error {
 			continue
 		}
 		held += c.owned(q) - q.hashed
-		for _, h := range q.holds {
+		for _, h := range q.claims {
 			for r := h.run; ; r = c.runs[r].right {
 				if !seen[r] {
 					held += c.runs[r].hi - c.runs[r].lo
@@ -41,8 +40,7 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// owned is how many blocks q has, its window's among them, also if its books are
-// behind.
+// owned returns how many blocks q owns, including its window's, also if its counts are out of date.
 func (c *Cache) owned(q *sequence) int32 {
 	if q.growing {
 		blocks := c.blocksFor(int(q.base + c.tick))

@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// Clone returns a tree that goes on from here by itself. Nodes keep their
-// numbers.
+// Clone returns an independent copy of the tree. Nodes keep their numbers.
 func (t *Tree) Clone() *Tree {
 	return &Tree{nodes: slices.Clone(t.nodes), free: slices.Clone(t.free), index: maps.Clone(t.index)}
 }
 
-// Clone returns a cache that goes on from here by itself, on a clone of its tree.
-// Sequences keep their numbers. Nobody watches it.
+// Clone returns an independent copy of the cache, on a clone of its tree. Sequences keep their
+// numbers. The copy has no watcher.
 func (c *Cache) Clone(tree *Tree) *Cache {
 	d := *c
 	d.tree, d.watcher = tree, nil
@@ -22,16 +21,16 @@ func (c *Cache) Clone(tree *Tree) *Cache {
 	d.seqs, d.spareSeqs = slices.Clone(c.seqs), slices.Clone(c.spareSeqs)
 	for i := range d.seqs {
 		s := &d.seqs[i]
-		s.path, s.holds = slices.Clone(s.path), slices.Clone(s.holds)
+		s.path, s.claims = slices.Clone(s.path), slices.Clone(s.claims)
 	}
-	d.due, d.writers = slices.Clone(c.due), maps.Clone(c.writers)
-	d.found, d.chain = nil, nil
-	d.idle, d.hits = 0, 0
+	d.blockDemand, d.writers = slices.Clone(c.blockDemand), maps.Clone(c.writers)
+	d.matched, d.chain = nil, nil
+	d.unheldHits, d.hits = 0, 0
 	return &d
 }
 
-// Clone returns an image that goes on from here by itself, of a clone of its
-// cache, which it does not watch yet.
+// Clone returns an independent copy of the image for c, a clone of its cache. The copy does not
+// watch c yet.
 func (m *Image) Clone(c *Cache) *Image {
 	d := &Image{cache: c, log: slices.Clone(m.log), blocks: maps.Clone(m.blocks)}
 	for n, list := range d.blocks {

@@ -2,52 +2,49 @@ package kv
 
 import "slices"
 
-// Image is what could be found in a cache at an earlier instant, that of the last
-// Refresh: of what has a name, as a Watcher is told. It keeps a log of what has
-// changed since, 16 bytes a change, and Refresh replays it, so that nothing is
-// copied and a refresh costs as much as has changed.
+// Image is a snapshot, as of the last Refresh, of the named blocks that can be found in a cache. It
+// logs the changes since then, 16 bytes each, and Refresh replays them: nothing is copied, and a
+// refresh costs as much as has changed.
 type Image struct {
 	cache *Cache
 	log   []change
-	// blocks are those that could be found, of each node in rising order and not
-	// next to each other. The log keeps the nodes alive that it names, so that the
-	// number of one that is gone does not stand for another. That is enough: what
-	// is in blocks is in the cache still, or its loss is in the log.
-	blocks map[Node][]stretch
+	// blocks holds each node's findable extents, in rising order and not adjacent. The log keeps the
+	// nodes that it names alive, so that the number of a deleted node is not reused. That suffices: an
+	// extent in blocks is still in the cache, or its eviction is in the log.
+	blocks map[Node][]extent
 }
 
 type change struct {
-	node   Node
-	lo, hi int32
-	found  bool
+	node     Node
+	lo, hi   int32
+	inserted bool
 }
 
-// NewImage returns an empty image of c, in which nothing can be found yet, and
-// makes it the watcher of c. Another watcher may take its place that passes on to
-// it all that it is told.
+// NewImage returns an empty image of c, in which nothing can be found yet, and makes it the watcher
+// of c. Another watcher may replace it if it forwards all notifications.
 func NewImage(c *Cache) *Image {
-	m := &Image{cache: c, blocks: map[Node][]stretch{}}
+	m := &Image{cache: c, blocks: map[Node][]extent{}}
 	c.Watch(m)
 	return m
 }
 
-// Found is called by the cache.
-func (m *Image) Found(n Node, lo, hi int32) { m.note(change{n, lo, hi, true}) }
+// Inserted is called by the cache.
+func (m *Image) Inserted(n Node, lo, hi int32) { m.note(change{n, lo, hi, true}) }
 
-// Lost is called by the cache.
-func (m *Image) Lost(n Node, lo, hi int32) { m.note(change{n, lo, hi, false}) }
+// Evicted is called by the cache.
+func (m *Image) Evicted(n Node, lo, hi int32) { m.note(change{n, lo, hi, false}) }
 
 func (m *Image) note(c change) {
 	m.cache.tree.ref(c.node)
 	m.log = append(m.log, c)
 }
 
-// Refresh makes the image that of now.
+// Refresh updates the image to the present.
 func (m *Image) Refresh() {
-	m.cache.Catch()
+	m.cache.CatchUp()
 	for _, c := range m.log {
 		list := m.blocks[c.node]
-		if c.found {
+		if c.inserted {
 			list = insert(list, c)
 		} else {
 			list = remove(list, c)
@@ -63,33 +60,33 @@ func (m *Image) Refresh() {
 }
 
 // insert adds blocks that are not in list.
-func insert(list []stretch, c change) []stretch {
+func insert(list []extent, c change) []extent {
 	i := 0
 	for i < len(list) && list[i].hi < c.lo {
 		i++
 	}
 	lo, hi := c.lo, c.hi
 	k := i
-	for k < len(list) && list[k].lo <= hi { // what it touches
+	for k < len(list) && list[k].lo <= hi { // overlapping or adjacent
 		lo, hi = min(lo, list[k].lo), max(hi, list[k].hi)
 		k++
 	}
-	return slices.Replace(list, i, k, stretch{c.node, lo, hi})
+	return slices.Replace(list, i, k, extent{c.node, lo, hi})
 }
 
-// remove takes blocks out of list, which has them.
-func remove(list []stretch, c change) []stretch {
+// remove removes blocks from list, which has them.
+func remove(list []extent, c change) []extent {
 	for i := range list {
 		s := list[i]
 		if s.hi <= c.lo || c.hi <= s.lo {
 			continue
 		}
-		var left []stretch
+		var left []extent
 		if s.lo < c.lo {
-			left = append(left, stretch{c.node, s.lo, c.lo})
+			left = append(left, extent{c.node, s.lo, c.lo})
 		}
 		if c.hi < s.hi {
-			left = append(left, stretch{c.node, c.hi, s.hi})
+			left = append(left, extent{c.node, c.hi, s.hi})
 		}
 		return slices.Replace(list, i, i+1, left...)
 	}

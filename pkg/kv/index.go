@@ -1,7 +1,7 @@
 package kv
 
-// index maps nodes to the first of their runs: an open-addressed hash table of
-// small integers, which costs a fraction of a built-in map.
+// index maps nodes to their first runs. It is an open-addressed hash table of small integers, which
+// costs a fraction of a built-in map.
 type index struct {
 	slots []slot
 	used  int
@@ -22,12 +22,12 @@ func emptySlots(n int) []slot {
 	return s
 }
 
-// home is where node would like to be: Fibonacci hashing of its number.
+// home is the preferred slot of a node: Fibonacci hashing of its number.
 func (x *index) home(n Node) int {
 	return int(uint32(n)*2654435769>>7) & (len(x.slots) - 1)
 }
 
-// get returns the run of n, or none.
+// get returns the first run of n, or none.
 func (x *index) get(n Node) int32 {
 	for i := x.home(n); ; i = (i + 1) & (len(x.slots) - 1) {
 		switch x.slots[i].node {
@@ -39,7 +39,7 @@ func (x *index) get(n Node) int32 {
 	}
 }
 
-// set makes run the run of n.
+// set makes run the first run of n.
 func (x *index) set(n Node, run int32) {
 	if 4*(x.used+1) > 3*len(x.slots) {
 		x.grow()
@@ -57,7 +57,7 @@ func (x *index) set(n Node, run int32) {
 	}
 }
 
-// remove forgets n, closing the gap it leaves in its chain.
+// remove deletes n and closes the gap in its probe chain.
 func (x *index) remove(n Node) {
 	mask := len(x.slots) - 1
 	i := x.home(n)

@@ -1,15 +1,14 @@
 package kv
 
-// Ahead is which prompts will have been computed by the time that a request's turn
-// comes: as far as its own begins as one of them does, it will be cached, too. The
-// zero value is none.
-type Ahead struct{ ends map[Node]int32 }
+// Pending is the set of prompts that will have been computed before a request's turn: the prefix it
+// shares with one of them will be cached, too. The zero value is empty.
+type Pending struct{ ends map[Node]int32 }
 
-// Clear forgets all prompts.
-func (a *Ahead) Clear() { clear(a.ends) }
+// Clear removes all prompts.
+func (a *Pending) Clear() { clear(a.ends) }
 
-// Add puts so many tokens of path, its first, before all that is asked from then on.
-func (a *Ahead) Add(path Path, tokens int) {
+// Add adds a prompt: the first tokens tokens of path.
+func (a *Pending) Add(path Path, tokens int) {
 	if a.ends == nil {
 		a.ends = map[Node]int32{}
 	}
@@ -22,8 +21,8 @@ func (a *Ahead) Add(path Path, tokens int) {
 	}
 }
 
-// shared is how many leading tokens of path the prompts ahead have.
-func (a *Ahead) shared(path Path) (tokens int32) {
+// shared returns how many leading tokens of path the pending prompts have.
+func (a *Pending) shared(path Path) (tokens int32) {
 	if len(a.ends) == 0 {
 		return 0
 	}
@@ -37,8 +36,8 @@ func (a *Ahead) shared(path Path) (tokens int32) {
 	return tokens
 }
 
-// MatchBehind is Match as it will be once all in a have been computed.
-func (c *Cache) MatchBehind(path Path, upto int, a *Ahead) int {
+// MatchAfter is what Match will return once all pending prompts have been computed.
+func (c *Cache) MatchAfter(path Path, upto int, a *Pending) int {
 	now := c.Match(path, upto)
 	if !c.caching {
 		return now
@@ -46,5 +45,5 @@ func (c *Cache) MatchBehind(path Path, upto int, a *Ahead) int {
 	return max(now, int(min(a.shared(path), int32(upto))/c.blockSize)*int(c.blockSize))
 }
 
-// Path is that of an open sequence.
+// Path returns the path of an open sequence.
 func (c *Cache) Path(s Seq) Path { return c.seqs[s].path }

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// plain is the cache as vLLM writes it: single blocks, a list of free ones in
-// the order of eviction, and for each content the blocks that have it in the
-// order of registration.
-type plain struct {
-	size    int
-	caching bool
-	window  Window
-	blocks  []plainBlock
-	free    []int
-	known   map[string][]int
+// plainCache is the cache as vLLM writes it: single blocks, a list of free ones in order of
+// eviction, and for each content its blocks in order of registration.
+type plainCache struct {
+	size      int
+	caching   bool
+	window    Window
+	blocks    []plainBlock
+	free      []int
+	byContent map[string][]int
 }
 
 type plainBlock struct {
@@ -31,15 +30,16 @@ type plainSeq struct {
 	extra    []int
 }
 
-func newPlain(blocks, size int, caching bool, w Window) *plain {
-	p := &plain{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks), known: map[string][]int{}}
+func newPlainCache(blocks, size int, caching bool, w Window) *plainCache {
+	p := &plainCache{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks),
+		byContent: map[string][]int{}}
 	for i := range blocks {
 		p.free = append(p.free, i)
 	}
 	return p
 }
 
-// content names the first n tokens of q.
+// content describes the first n tokens of q.
 func (q *plainSeq) content(n int) string {
 	text, left := "", n
 	for _, s := range q.segments {
@@ -55,10 +55,10 @@ func (q *plainSeq) content(n int) string {
 	return text
 }
 
-func (p *plain) lookup(q *plainSeq, upto int) []int {
+func (p *plainCache) lookup(q *plainSeq, upto int) []int {
 	var hits []int
 	for j := 1; p.caching && j*p.size <= upto; j++ {
-		have := p.known[q.content(j*p.size)]
+		have := p.byContent[q.content(j*p.size)]
 		if len(have) == 0 {
 			break
 		}
@@ -67,21 +67,21 @@ func (p *plain) lookup(q *plainSeq, upto int) []int {
 	return hits
 }
 
-// extend gives q its hits and blocks for upto tokens, if those for room tokens
-// and spare more are free.
-func (p *plain) extend(q *plainSeq, hits []int, upto, room, spare int) bool {
+// extend gives q its hits and blocks for upto tokens, if there are free blocks for reserve tokens
+// and spare more.
+func (p *plainCache) extend(q *plainSeq, hits []int, upto, reserve, spare int) bool {
 	count := (upto + p.size - 1) / p.size
 	extra := p.window.Extra * min(count, p.window.Blocks)
 	need := count - len(q.blocks) - len(hits)
-	asked := (room + p.size - 1) / p.size
-	asked += p.window.Extra*min(asked, p.window.Blocks) - len(q.blocks) - len(q.extra) - len(hits) + spare
-	idle := 0
+	wanted := (reserve + p.size - 1) / p.size
+	wanted += p.window.Extra*min(wanted, p.window.Blocks) - len(q.blocks) - len(q.extra) - len(hits) + spare
+	unheld := 0
 	for _, b := range hits {
 		if p.blocks[b].refs == 0 {
-			idle++
+			unheld++
 		}
 	}
-	if asked+idle > len(p.free) {
+	if wanted+unheld > len(p.free) {
 		return false
 	}
 	for _, b := range hits {
@@ -93,16 +93,16 @@ func (p *plain) extend(q *plainSeq, hits []int, upto, room, spare int) bool {
 		q.hashed++
 	}
 	for range need {
-		q.blocks = append(q.blocks, p.take())
+		q.blocks = append(q.blocks, p.allocate())
 	}
 	for len(q.extra) < extra {
-		q.extra = append(q.extra, p.take())
+		q.extra = append(q.extra, p.allocate())
 	}
 	return true
 }
 
-// take takes the block that is first in line for eviction.
-func (p *plain) take() int {
+// allocate takes the block that is next to be evicted.
+func (p *plainCache) allocate() int {
 	b := p.free[0]
 	p.free = p.free[1:]
 	p.drop(b)
@@ -110,18 +110,18 @@ func (p *plain) take() int {
 	return b
 }
 
-// know registers the blocks that the first tokens tokens of q fill.
-func (p *plain) know(q *plainSeq, tokens int) {
+// publish registers the blocks that the first tokens tokens of q fill.
+func (p *plainCache) publish(q *plainSeq, tokens int) {
 	for p.caching && q.hashed < tokens/p.size {
 		b := q.blocks[q.hashed]
 		q.hashed++
 		text := q.content(q.hashed * p.size)
 		p.blocks[b].content = text
-		p.known[text] = append(p.known[text], b)
+		p.byContent[text] = append(p.byContent[text], b)
 	}
 }
 
-func (p *plain) release(q *plainSeq) {
+func (p *plainCache) release(q *plainSeq) {
 	for _, b := range q.extra {
 		p.blocks[b].refs--
 		p.free = append(p.free, b)
@@ -134,10 +134,9 @@ func (p *plain) release(q *plainSeq) {
 	q.blocks, q.extra, q.hashed = nil, nil, 0
 }
 
-// forget makes copies of a content that have no holder blank and the first to be
-// taken.
-func (p *plain) forget(content string) {
-	for _, b := range slices.Clone(p.known[content]) {
+// invalidate erases copies of a content that have no holder and puts them first in the free list.
+func (p *plainCache) invalidate(content string) {
+	for _, b := range slices.Clone(p.byContent[content]) {
 		if p.blocks[b].refs > 0 {
 			continue
 		}
@@ -147,11 +146,12 @@ func (p *plain) forget(content string) {
 	}
 }
 
-// drop makes block b blank.
-func (p *plain) drop(b int) {
+// drop erases block b.
+func (p *plainCache) drop(b int) {
 	if old := p.blocks[b].content; old != "" {
-		if p.known[old] = slices.DeleteFunc(p.known[old], func(f int) bool { return f == b }); len(p.known[old]) == 0 {
-			delete(p.known, old)
+		p.byContent[old] = slices.DeleteFunc(p.byContent[old], func(f int) bool { return f == b })
+		if len(p.byContent[old]) == 0 {
+			delete(p.byContent, old)
 		}
 	}
 	p.blocks[b].content = ""

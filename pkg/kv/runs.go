@@ -1,29 +1,28 @@
 package kv
 
-// none is the number of no run.
+// none is the null index of runs.
 const none int32 = -1
 
-// run is a stretch of consecutive blocks of one sequence that have the same
-// holders and lie next to each other in the free list.
+// run is a range of consecutive blocks of one sequence that have the same holders and are adjacent
+// in the free list.
 type run struct {
-	// Blocks lo to hi, counted from the sequence's first, can be found under
-	// node; loose further ones, behind them, cannot (partly filled, or caching
-	// is off). A run with holders has no loose blocks.
-	node          Node
-	lo, hi, loose int32
-	// refs counts the sequences that hold it; with none it is in the free list.
+	// Blocks lo to hi, counted from the sequence's first, can be found under node. The unhashed blocks
+	// behind them cannot (partly filled, or caching is off). A run with holders has no unhashed blocks.
+	node             Node
+	lo, hi, unhashed int32
+	// refs counts the sequences that hold it; at 0 it is in the free list.
 	refs       int32
 	prev, next int32
-	// right is what was split off behind it while it was held: whoever holds
-	// more than lo..hi holds that too.
+	// right is the run that was split off behind this one while it was held: a holder of more than
+	// lo..hi holds that run too.
 	right int32
-	// later is the node's next run: of two copies of a block the one in the
-	// earlier run was registered first. The first run's earlier is the last run.
+	// later is the node's next run: of two copies of a block, the one in the earlier run was registered
+	// first. The first run's earlier is the last run.
 	earlier, later int32
 }
 
-// covering returns the run whose copy of block j of node n was registered
-// first, and up to where that holds; none if there is no copy.
+// covering returns the run whose copy of block j of node n was registered first, and the block up
+// to which that holds; none if there is no copy.
 func (c *Cache) covering(n Node, j int32) (r, stop int32) {
 	stop = unbounded
 	for r = c.index.get(n); r != none; r = c.runs[r].later {
@@ -48,7 +47,7 @@ func (c *Cache) overlaps(n Node, lo, hi int32) bool {
 	return false
 }
 
-// newRun makes a run; one with a node becomes the node's last.
+// newRun creates a run; a run with a node becomes the node's last.
 func (c *Cache) newRun(x run) int32 {
 	r := c.slot()
 	x.prev, x.next, x.right, x.later = none, none, none, none
@@ -61,13 +60,13 @@ func (c *Cache) newRun(x run) int32 {
 		c.index.set(x.node, r)
 		c.runs[r].earlier = r
 	} else {
-		c.listAfter(c.runs[first].earlier, r, first)
+		c.indexAfter(c.runs[first].earlier, r, first)
 	}
 	return r
 }
 
-// listAfter puts run r behind run at among the runs of their node.
-func (c *Cache) listAfter(at, r, first int32) {
+// indexAfter inserts run r after run at among the runs of their node.
+func (c *Cache) indexAfter(at, r, first int32) {
 	next := c.runs[at].later
 	c.runs[r].earlier, c.runs[r].later = at, next
 	c.runs[at].later = r
@@ -87,18 +86,18 @@ func (c *Cache) slot() int32 {
 	return int32(len(c.runs) - 1)
 }
 
-// forget ends a run that has no blocks and is in no list.
-func (c *Cache) forget(r int32) {
+// discardRun removes a run that has no blocks and is not in the free list.
+func (c *Cache) discardRun(r int32) {
 	x := &c.runs[r]
 	if x.node != None {
-		c.unlist(r)
+		c.unindex(r)
 		c.tree.unref(x.node)
 	}
 	c.spare = append(c.spare, r)
 }
 
-// unlist takes run r out of the runs of its node.
-func (c *Cache) unlist(r int32) {
+// unindex removes run r from the runs of its node.
+func (c *Cache) unindex(r int32) {
 	x := &c.runs[r]
 	first := c.index.get(x.node)
 	switch {
@@ -122,11 +121,11 @@ func (c *Cache) unlist(r int32) {
 func (c *Cache) split(r, m int32) int32 {
 	s := c.slot()
 	x := &c.runs[r]
-	c.runs[s] = run{node: x.node, lo: m, hi: x.hi, loose: x.loose, refs: x.refs,
+	c.runs[s] = run{node: x.node, lo: m, hi: x.hi, unhashed: x.unhashed, refs: x.refs,
 		prev: none, next: none, right: none}
-	x.hi, x.loose = m, 0
+	x.hi, x.unhashed = m, 0
 	c.tree.ref(x.node)
-	c.listAfter(r, s, c.index.get(x.node))
+	c.indexAfter(r, s, c.index.get(x.node))
 	if x.refs > 0 {
 		c.runs[s].right, x.right = x.right, s
 	} else {
@@ -135,27 +134,26 @@ func (c *Cache) split(r, m int32) int32 {
 	return s
 }
 
-// shed moves the loose blocks of the free run r into a run of their own.
-func (c *Cache) shed(r int32) {
-	s := c.newRun(run{node: None, loose: c.runs[r].loose})
-	c.runs[r].loose = 0
+// splitUnhashed moves the unhashed blocks of the free run r into a run of their own.
+func (c *Cache) splitUnhashed(r int32) {
+	s := c.newRun(run{node: None, unhashed: c.runs[r].unhashed})
+	c.runs[r].unhashed = 0
 	c.insertBefore(s, r)
 }
 
-// The free list: runs without holders, in the order in which their blocks will
-// be evicted. A run is evicted from its end.
+// The free list holds the runs without holders in order of eviction. A run is evicted from its end.
 
-// retire puts run r, which has lost its last holder, at the end of the free
-// list: as part of the run there where that is its own continuation.
-func (c *Cache) retire(r int32) {
+// toFreeList appends run r, which has lost its last holder, to the free list. It merges r with the
+// last run there if that one continues r.
+func (c *Cache) toFreeList(r int32) {
 	x := &c.runs[r]
 	x.right = none
-	c.free += x.hi - x.lo + x.loose
-	if t := c.tail; t != none && x.node != None && x.loose == 0 && x.later == t {
+	c.free += x.hi - x.lo + x.unhashed
+	if t := c.tail; t != none && x.node != None && x.unhashed == 0 && x.later == t {
 		if y := &c.runs[t]; y.lo == x.hi {
 			y.lo = x.lo
 			x.hi = x.lo
-			c.forget(r)
+			c.discardRun(r)
 			return
 		}
 	}
@@ -173,13 +171,13 @@ func (c *Cache) pushBack(r int32) {
 	c.tail = r
 }
 
-// pushFront puts blank blocks where they are taken first.
+// pushFront adds unhashed blocks at the front of the free list.
 func (c *Cache) pushFront(blocks int32) {
 	if c.head != none && c.runs[c.head].node == None {
-		c.runs[c.head].loose += blocks
+		c.runs[c.head].unhashed += blocks
 		return
 	}
-	r := c.newRun(run{node: None, loose: blocks})
+	r := c.newRun(run{node: None, unhashed: blocks})
 	if c.head == none {
 		c.pushBack(r)
 	} else {
@@ -219,21 +217,21 @@ func (c *Cache) evict(k int32) {
 	for k > 0 {
 		r := c.head
 		if c.watcher != nil && c.runs[r].node != None {
-			c.sync(c.runs[r].node) // what a growing sequence has is not lost
+			c.sync(c.runs[r].node) // blocks of a growing sequence are not evicted
 		}
 		x := &c.runs[r]
-		d := min(x.loose, k)
-		x.loose -= d
+		d := min(x.unhashed, k)
+		x.unhashed -= d
 		k -= d
 		d = min(x.hi-x.lo, k)
 		x.hi -= d
 		k -= d
 		if d > 0 && c.watcher != nil {
-			c.tell(c.watcher.Lost, x.node, x.hi, x.hi+d)
+			c.notify(c.watcher.Evicted, x.node, x.hi, x.hi+d)
 		}
-		if x.hi == x.lo && x.loose == 0 {
+		if x.hi == x.lo && x.unhashed == 0 {
 			c.unlink(r)
-			c.forget(r)
+			c.discardRun(r)
 		}
 	}
 }

@@ -1,22 +1,20 @@
-// Package kv is the paged block cache of one replica, and the identity of what
-// is in it.
+// Package kv is the paged block cache of one replica, and the identity of its content.
 //
-// Nothing here hashes tokens. A Tree gives every token sequence that prompts
-// name a Node, so that two prompts share exactly the leading blocks that lie
-// on a common path; a Cache keeps, for one replica, which blocks of which
-// nodes it holds. It holds them as runs of consecutive blocks with one
-// history, not one by one: what it yields is the same as that of a cache that
-// moves single blocks through a least-recently-used list (the rules are vLLM
-// V1's, vllm/v1/core/block_pool.py and kv_cache_manager.py).
+// Nothing here hashes tokens. A Tree gives every token sequence that prompts name a Node, so that
+// two prompts share exactly the leading blocks on their common path. A Cache tracks, for one
+// replica, which blocks of which nodes it holds. It stores them as runs of consecutive blocks with
+// one history, not one by one. The result equals that of a cache that moves single blocks through a
+// least-recently-used list, with the rules of vLLM V1 (vllm/v1/core/block_pool.py and
+// kv_cache_manager.py).
 package kv
 
 import "strings"
 
-// Node is a token sequence in its context: the tokens of one segment behind
-// one particular prefix. Its blocks are those whose last token lies in it.
+// Node is a token sequence in its context: the tokens of one segment after one particular prefix.
+// Its blocks are those whose last token lies in it.
 type Node int32
 
-// None is no node: blocks that nothing can be found in.
+// None is the null node: its blocks cannot be found.
 const None Node = -1
 
 // Segment is a named token sequence of a prompt, cut to Tokens.
@@ -25,22 +23,21 @@ type Segment struct {
 	Tokens int
 }
 
-// Span is the use of a node by a sequence: up to, not including, token End.
+// Span is the use of a node by a sequence, up to token End, exclusive.
 type Span struct {
 	Node Node
 	End  int32
 }
 
-// Path is a whole sequence: the spans of its named segments and, last, the
-// tail, without end, which holds what follows them.
+// Path is a sequence: the spans of its named segments and last, without an end, the tail that holds
+// all tokens after them.
 type Path []Span
 
 // unbounded is the End of a tail.
 const unbounded = 1<<31 - 1
 
-// nodeKey is the identity of a node. Equal segments behind equal prefixes are
-// equal tokens; a shorter use of a segment ends elsewhere, so what follows it
-// has another start and thereby another identity.
+// nodeKey identifies a node. Equal segments after equal prefixes are equal tokens. A shorter use of
+// a segment ends elsewhere, so that what follows it has another start and another identity.
 type nodeKey struct {
 	parent Node
 	start  int32
@@ -49,17 +46,17 @@ type nodeKey struct {
 
 type node struct {
 	key nodeKey
-	// refs counts children, paths that end here, runs in any cache, and what was
-	// told of it that somebody keeps.
+	// refs counts children, paths that end here, runs in any cache, and notifications that a watcher
+	// stores.
 	refs int32
-	// named: others can name this node's tokens and so find its blocks.
+	// named: other prompts can name this node's tokens and find its blocks.
 	named bool
-	// output: the tokens are what a request generates, perhaps still does.
+	// output: the tokens are the output of a request, possibly one that is still running.
 	output bool
 }
 
-// Tree gives token sequences their identity. A node lives as long as a path, a
-// child or a cached block needs it. One Tree serves all caches of a simulation.
+// Tree gives token sequences their identity. A node lives as long as a path, a child or a cached
+// block needs it. One Tree serves all caches of a simulation.
 type Tree struct {
 	nodes []node
 	free  []Node
@@ -69,10 +66,9 @@ type Tree struct {
 // NewTree returns an empty tree.
 func NewTree() *Tree { return &Tree{index: map[nodeKey]Node{}} }
 
-// Resolve appends to path the spans of request id, the first of whose input
-// prompt tokens the segments name. If they name all of them, what follows can be
-// named too, as the segment id.out, else it is the request's own. The path must
-// be given back with Drop.
+// Resolve appends to path the spans of request id, whose first input tokens are its prompt, named
+// from the start by segments. If segments name the whole prompt, the output is the segment id.out;
+// otherwise it has no name. The path must be released with Drop.
 func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path {
 	parent, start := None, 0
 	for _, s := range segments {
@@ -91,7 +87,7 @@ func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path
 	return append(path, Span{tail, unbounded})
 }
 
-// Drop gives a path back.
+// Drop releases a path.
 func (t *Tree) Drop(path Path) { t.unref(path[len(path)-1].Node) }
 
 // Len returns how many nodes are alive.
@@ -120,11 +116,10 @@ func (t *Tree) add(nd node) Node {
 	return Node(len(t.nodes) - 1)
 }
 
-// Ref keeps node n, and those that it lies behind, alive until Unref, for somebody
-// who keeps its number.
+// Ref keeps node n and its prefix alive until Unref, for callers that store its number.
 func (t *Tree) Ref(n Node) { t.ref(n) }
 
-// Unref gives back what Ref was called for.
+// Unref undoes Ref.
 func (t *Tree) Unref(n Node) { t.unref(n) }
 
 func (t *Tree) ref(n Node) { t.nodes[n].refs++ }
@@ -145,7 +140,7 @@ func (t *Tree) unref(n Node) {
 	}
 }
 
-// outputSuffix ends the id of the segment that a request generates.
+// outputSuffix ends the id of a segment that a request generates.
 const outputSuffix = ".out"
 
 func isOutput(id string) bool { return strings.HasSuffix(id, outputSuffix) }

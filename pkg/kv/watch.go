@@ -1,28 +1,26 @@
 package kv
 
-// Watcher is told what can be found in a cache, each change once and in the order
-// in which they happen: that blocks lo to hi of node n, of which there was no
-// findable copy, have become findable, or that the last copy of them is gone.
-// Within one Tick what is lost comes first.
+// Watcher is notified of changes of what can be found in a cache, each once and in order: blocks lo
+// to hi of node n became findable where there was no findable copy, or their last copy is gone.
+// Within one Tick evictions come first.
 //
-// It is not told of tails that have no name. No other prompt ever finds those; the
-// request that they belong to can, but only once it has been in this cache.
+// Tails without a name are not reported. No other prompt ever finds them; their own request can,
+// but only after it has been in this cache.
 //
-// A node that it is told of lives until the call returns; a watcher that keeps its
-// number must keep the node, with Tree.Ref. It must not call the cache.
+// A reported node lives until the call returns. A watcher that stores its number must keep it alive
+// with Tree.Ref. A watcher must not call the cache.
 type Watcher interface {
-	Found(n Node, lo, hi int32)
-	Lost(n Node, lo, hi int32)
+	Inserted(n Node, lo, hi int32)
+	Evicted(n Node, lo, hi int32)
 }
 
-// Watch makes the cache, in which nothing can be found yet, tell w, and only w.
-// What growing sequences have filled is told late: when somebody looks for it, or
-// it matters to what else is told, and at Catch at the latest.
+// Watch makes w the only watcher of the cache, in which nothing can be found yet. Blocks that
+// growing sequences have filled are reported late: when they are looked up, when they affect
+// another report, and at CatchUp at the latest.
 func (c *Cache) Watch(w Watcher) { c.watcher = w }
 
-// Catch tells what has not been told yet, so that what was is complete. It costs
-// a look at each sequence.
-func (c *Cache) Catch() {
+// CatchUp sends all outstanding notifications. It visits each sequence.
+func (c *Cache) CatchUp() {
 	if len(c.writers) == 0 {
 		return
 	}
@@ -33,8 +31,8 @@ func (c *Cache) Catch() {
 	}
 }
 
-// tell calls the watcher's function for what of blocks lo to hi of n no run has.
-func (c *Cache) tell(told func(Node, int32, int32), n Node, lo, hi int32) {
+// notify calls report for the parts of blocks lo to hi of n that are in no run.
+func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 	if n == None || !c.tree.nodes[n].named {
 		return
 	}
@@ -49,22 +47,22 @@ func (c *Cache) tell(told func(Node, int32, int32), n Node, lo, hi int32) {
 				next = min(next, x.lo)
 			}
 		}
-		told(n, lo, next)
+		report(n, lo, next)
 		lo = next
 	}
 }
 
-// Forget makes blocks lo to hi of node n that nobody holds unfindable; they are
-// the first to be taken. Copies that have holders stay as they are.
-func (c *Cache) Forget(n Node, lo, hi int32) {
+// Invalidate makes blocks lo to hi of node n that have no holder unfindable and moves them to the
+// front of the free list. Copies with holders stay.
+func (c *Cache) Invalidate(n Node, lo, hi int32) {
 	c.sync(n)
 	for lo < hi {
-		r := c.idleRun(n, lo, hi)
+		r := c.unheldRun(n, lo, hi)
 		if r == none {
 			return
 		}
-		if c.runs[r].loose > 0 {
-			c.shed(r)
+		if c.runs[r].unhashed > 0 {
+			c.splitUnhashed(r)
 		}
 		if c.runs[r].lo < lo {
 			r = c.split(r, lo)
@@ -77,15 +75,15 @@ func (c *Cache) Forget(n Node, lo, hi int32) {
 		c.unlink(r)
 		x.hi = from
 		if c.watcher != nil {
-			c.tell(c.watcher.Lost, n, from, to)
+			c.notify(c.watcher.Evicted, n, from, to)
 		}
-		c.forget(r)
+		c.discardRun(r)
 		c.pushFront(to - from)
 	}
 }
 
-// idleRun returns a run without holders that has any of blocks lo to hi of n.
-func (c *Cache) idleRun(n Node, lo, hi int32) int32 {
+// unheldRun returns a run without holders that has any of blocks lo to hi of n.
+func (c *Cache) unheldRun(n Node, lo, hi int32) int32 {
 	for r := c.index.get(n); r != none; r = c.runs[r].later {
 		if x := &c.runs[r]; x.refs == 0 && x.lo < hi && lo < x.hi {
 			return r

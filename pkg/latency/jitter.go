@@ -6,9 +6,8 @@ import (
 	"blis/pkg/des"
 )
 
-// Jitter multiplies the time of each step of m by a lognormal of mean 1 with
-// the coefficient of variation cv, drawn with normal, which returns standard
-// normal numbers. Without jitter, cv 0, it is m itself and draws nothing.
+// Jitter returns a model that multiplies each step time of m by a lognormal factor of mean 1 and
+// coefficient of variation cv. normal returns standard normal numbers. If cv is 0 it returns m.
 func Jitter(m Model, cv float64, normal func() float64) Model {
 	if cv == 0 {
 		return m
@@ -19,7 +18,7 @@ func Jitter(m Model, cv float64, normal func() float64) Model {
 
 type jitter struct {
 	Model
-	// A factor is exp(sigma·z − shift).
+	// The factor is exp(sigma·z − shift).
 	sigma, shift float64
 	normal       func() float64
 }

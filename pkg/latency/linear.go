@@ -2,9 +2,9 @@ package latency
 
 import "blis/pkg/des"
 
-// linear is the model of straight lines that calibration fits.
+// linear is the linear model that calibration fits.
 type linear struct {
-	outside
+	overhead
 	beta [4]float64
 }
 
@@ -12,7 +12,7 @@ func newLinear(c Coefficients) (Model, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m := &linear{outside: newOutside(c.Alpha)}
+	m := &linear{overhead: newOverhead(c.Alpha)}
 	copy(m.beta[:], c.Beta)
 	return m, nil
 }

@@ -13,7 +13,7 @@ func TestLinear(t *testing.T) {
 		want  int64
 	}{
 		{[]float64{10000, 50, 200}, Batch{Prefill: 512}, 35600},                    // 10000 + 50·512
-		{[]float64{10000, 50, 200}, Batch{Decode: 1, Context: 900}, 10200},         // context does not count
+		{[]float64{10000, 50, 200}, Batch{Decode: 1, Context: 900}, 10200},         // no β3: context is ignored
 		{[]float64{10000, 50, 200, 0.5}, Batch{Decode: 2, Context: 901}, 10851},    // 10400 + 450.5, half up
 		{[]float64{0, 0, 0}, Batch{Decode: 3}, 1},                                  // never less than 1 µs
 		{[]float64{0.25, 0.125, 0.0625}, Batch{Prefill: 1, Decode: 2}, 1},          // 0.5, half up

@@ -6,64 +6,61 @@ import (
 	"blis/pkg/model"
 )
 
-// Replica is what the roofline model computes a step from: what is served, and
-// what it is served by.
+// Replica is the input of the roofline model: the work of the model, and the machine that serves
+// it.
 type Replica struct {
 	Work    model.Work `json:"work"`
 	Machine Machine    `json:"machine"`
 }
 
-// Machine is the GPUs that one replica runs on, and how they share the work.
+// Machine describes the GPUs of one replica, and how they share the work.
 type Machine struct {
-	// FLOPS is the dense peak of one GPU at the precision that its matrix
-	// products run in, AttentionFLOPS that for attention, in FLOP/s; Bandwidth
-	// that of its memory and Link that of its way to the other GPUs, in one
-	// direction, in bytes/s. One GPU alone needs no Link.
+	// FLOPS is the dense peak of one GPU in FLOP/s at the precision of its matrix products,
+	// AttentionFLOPS at that of attention. Bandwidth is its memory bandwidth and Link its bandwidth to
+	// the other GPUs in one direction, in bytes/s. A single GPU needs no Link.
 	FLOPS          float64 `json:"flops_per_s"`
 	AttentionFLOPS float64 `json:"attention_flops_per_s"`
 	Bandwidth      float64 `json:"bandwidth_bytes_per_s"`
 	Link           float64 `json:"link_bytes_per_s"`
-	// The replica has TP·PP·DP of them.
+	// The replica has TP·PP·DP GPUs.
 	TensorParallel   int `json:"tensor_parallel"`
 	PipelineParallel int `json:"pipeline_parallel"`
 	DataParallel     int `json:"data_parallel"`
-	// ExpertParallel gives each of the TP·DP GPUs of a stage whole experts, to
-	// which tokens are sent. Without it each GPU has a slice of every expert.
+	// ExpertParallel places whole experts on each of the TP·DP GPUs of a stage and sends tokens to
+	// them. Without it each GPU has a slice of every expert.
 	ExpertParallel bool       `json:"expert_parallel"`
 	Efficiency     Efficiency `json:"efficiency"`
 }
 
-// Efficiency says how much of a machine's data sheet a server gets, and what it
-// pays besides. The fractions are properties of a GPU and its kernels; the
-// times, but for Collective, of the server that runs on it.
+// Efficiency is the achieved fraction of a machine's data sheet, and the overheads. The fractions
+// are properties of a GPU and its kernels; the times, except CollectiveUS, of the server that runs
+// on it.
 type Efficiency struct {
-	// Fractions of the peaks, above 0 and at most 1: Compute and Attention of the
-	// FLOPs in matrix products and in attention, Memory and Link of the bandwidths.
-	Compute   float64 `yaml:"compute" json:"compute"`
-	Attention float64 `yaml:"attention" json:"attention"`
-	Memory    float64 `yaml:"memory" json:"memory"`
-	Link      float64 `yaml:"link" json:"link"`
-	// Of that memory bandwidth, Past is what a chunk's attention gets where it
-	// reads what was computed before, in as few thread blocks as the sequence has
-	// heads of keys; Mixed what decode attention gets in a step that has chunks
-	// too, where one kernel serves both.
-	Past  float64 `yaml:"past" json:"past"`
-	Mixed float64 `yaml:"mixed" json:"mixed"`
-	// Overheads in µs. StepUS and SequenceUS are the host's, before and after the
-	// GPUs work: for a step, and for each sequence in it. LaunchUS is the host's
-	// for each layer while the GPUs work, which then take at least that long; 0
-	// where whole steps are launched at once. LayerUS is what the short kernels
-	// of a layer take, CollectiveUS the latency of an exchange between GPUs.
-	StepUS       float64 `yaml:"step_us" json:"step_us"`
-	SequenceUS   float64 `yaml:"sequence_us" json:"sequence_us"`
-	LaunchUS     float64 `yaml:"launch_us" json:"launch_us"`
-	LayerUS      float64 `yaml:"layer_us" json:"layer_us"`
+	// Fractions of the peaks, above 0 and at most 1: Compute and Attention of the FLOPs in matrix
+	// products and in attention, Memory and Link of the bandwidths.
+	Compute   float64 `yaml:"compute"       json:"compute"`
+	Attention float64 `yaml:"attention"     json:"attention"`
+	Memory    float64 `yaml:"memory"        json:"memory"`
+	Link      float64 `yaml:"link"          json:"link"`
+	// Fractions of the memory bandwidth: PriorContext is reached when a chunk's attention reads earlier
+	// tokens, in as few thread blocks as the sequence has KV heads; Mixed is reached by decode
+	// attention in a step that also has chunks, where one kernel serves both.
+	PriorContext float64 `yaml:"past"          json:"past"`
+	Mixed        float64 `yaml:"mixed"         json:"mixed"`
+	// Overheads in µs. StepUS and SequenceUS are host time before and after the GPU work, for a step
+	// and for each sequence in it. LaunchUS is host time for each layer during the GPU work, which then
+	// takes at least that long; 0 where whole steps are launched at once. LayerUS is the time of a
+	// layer's short kernels, CollectiveUS the latency of a collective between GPUs.
+	StepUS       float64 `yaml:"step_us"       json:"step_us"`
+	SequenceUS   float64 `yaml:"sequence_us"   json:"sequence_us"`
+	LaunchUS     float64 `yaml:"launch_us"     json:"launch_us"`
+	LayerUS      float64 `yaml:"layer_us"      json:"layer_us"`
 	CollectiveUS float64 `yaml:"collective_us" json:"collective_us"`
 }
 
-// check reports the first fact that no machine can have.
+// check returns an error for the first impossible value.
 func (m Machine) check() error {
-	peaks := []quantity{
+	peaks := []namedValue{
 		{"flops", m.FLOPS},
 		{"attention flops", m.AttentionFLOPS},
 		{"memory bandwidth", m.Bandwidth},
@@ -93,19 +90,19 @@ func (m Machine) check() error {
 }
 
 func (e Efficiency) check() error {
-	for _, q := range []quantity{
+	for _, q := range []namedValue{
 		{"compute", e.Compute},
 		{"attention", e.Attention},
 		{"memory", e.Memory},
 		{"link", e.Link},
-		{"past", e.Past},
+		{"past", e.PriorContext},
 		{"mixed", e.Mixed},
 	} {
 		if !(q.value >= minFraction) || q.value > 1 {
 			return fmt.Errorf("efficiency %s must be between %g and 1, is %g", q.name, minFraction, q.value)
 		}
 	}
-	for _, q := range []quantity{
+	for _, q := range []namedValue{
 		{"step_us", e.StepUS},
 		{"sequence_us", e.SequenceUS},
 		{"launch_us", e.LaunchUS},
@@ -119,12 +116,12 @@ func (e Efficiency) check() error {
 	return nil
 }
 
-type quantity struct {
+type namedValue struct {
 	name  string
 	value float64
 }
 
-// The bounds are far outside what exists and far inside what a float64 holds.
+// The limits are far outside of real values and far inside of a float64.
 const (
 	maxPeak     = 1e21
 	maxDegree   = 1 << 16

@@ -23,31 +23,31 @@ type step struct {
 	work  *model.Work
 	tp    int
 	us    float64
-	// sequences and length are what residuals are shown by: how many, and the
-	// tokens of each (of a mixed step: of each decode sequence).
+	// sequences and length are the axes of residual tables: the number of sequences and the tokens of
+	// each (in a mixed step, of each decode sequence).
 	sequences, length int64
 }
 
-// measurement is steps of one GPU and one server.
+// measurement holds steps of one GPU and one server.
 type measurement struct {
 	name, gpu string
 	steps     []step
 }
 
-// halves divides the steps alternately, in the order of their cells: both cover
-// the range, and share no cell.
-func (m measurement) halves() (fit, held []step) {
+// halves splits the steps alternately, in the order of their cells: both halves cover the range,
+// and share no cell.
+func (m measurement) halves() (fit, heldOut []step) {
 	for i, s := range m.steps {
 		if i%2 == 0 {
 			fit = append(fit, s)
 		} else {
-			held = append(held, s)
+			heldOut = append(heldOut, s)
 		}
 	}
-	return fit, held
+	return fit, heldOut
 }
 
-// transformer is a dense model with gated MLPs in 16 bits.
+// transformer is a dense 16-bit model with gated MLPs.
 func transformer(layers, hidden, heads, kvHeads, headDim, inner, vocabulary int64) model.Work {
 	params := layers * (hidden*headDim*(2*heads+2*kvHeads) + 3*hidden*inner)
 	return model.Work{
@@ -67,7 +67,7 @@ var (
 	code34B  = transformer(48, 8192, 64, 8, 128, 22016, 32000)
 )
 
-// mixtral8x7B has Mixtral's experts in place of its MLPs.
+// mixtral8x7B has Mixtral's experts instead of MLPs.
 var mixtral8x7B = func() model.Work {
 	w := transformer(32, 4096, 32, 8, 128, 0, 32000)
 	w.ExpertLayers, w.Experts, w.ExpertsPerToken = 32, 8, 2
@@ -113,13 +113,12 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-// splitwise returns what Splitwise measured of Llama-2-70b (splitwise-sim
-// 8f99e7dc, data/perf_model.csv): whole steps of a server of 2023, prompts alone
-// and decode alone, five times or more each; a cell is their median. A decode
-// step is the mean over 128 tokens.
+// splitwise returns Splitwise's measurements of Llama-2-70b (splitwise-sim 8f99e7dc,
+// data/perf_model.csv): whole steps of a server of 2023, prompts alone and decode alone, five or
+// more runs each; a cell is their median. A decode step is the mean over 128 tokens.
 //
-// Left out are 64 sequences on two GPUs: they take less time than 8, so that they
-// can not have been in one batch (their KV cache has no room for them).
+// 64 sequences on two GPUs are left out: they take less time than 8, so they cannot have been in
+// one batch (their KV cache does not fit).
 func splitwise(t *testing.T, gpu, column string) measurement {
 	type cell struct {
 		tp, prefill, sequences, decode int64
@@ -131,7 +130,8 @@ func splitwise(t *testing.T, gpu, column string) measurement {
 			continue
 		}
 		n := func(c string) int64 { return int64(number(t, row[c])) }
-		c := cell{n("tp"), n("prefill_tokens"), n("prefill_seqs"), n("decode_tokens"), number(t, row["context_tokens_mean_per_seq"])}
+		c := cell{n("tp"), n("prefill_tokens"), n("prefill_seqs"), n("decode_tokens"),
+			number(t, row["context_tokens_mean_per_seq"])}
 		if c.tp == 2 && max(c.sequences, c.decode) == 64 {
 			continue
 		}
@@ -139,7 +139,8 @@ func splitwise(t *testing.T, gpu, column string) measurement {
 	}
 	m := measurement{name: "Llama-2-70b, " + gpu, gpu: gpu}
 	for _, c := range slices.SortedFunc(maps.Keys(cells), func(a, b cell) int {
-		for _, d := range []int64{a.tp - b.tp, a.prefill - b.prefill, a.sequences - b.sequences, a.decode - b.decode, int64(a.context - b.context)} {
+		for _, d := range []int64{a.tp - b.tp, a.prefill - b.prefill, a.sequences - b.sequences,
+			a.decode - b.decode, int64(a.context - b.context)} {
 			if d != 0 {
 				return int(d)
 			}
@@ -155,18 +156,19 @@ func splitwise(t *testing.T, gpu, column string) measurement {
 		} else {
 			length := c.prefill / c.sequences
 			s.kind, s.sequences, s.length = "prefill", c.sequences, length
-			s.batch = latency.Batch{Prefill: c.prefill, Chunks: c.sequences, Pairs: c.sequences * length * (length + 1) / 2}
+			s.batch = latency.Batch{Prefill: c.prefill, Chunks: c.sequences,
+				Pairs: c.sequences * length * (length + 1) / 2}
 		}
 		m.steps = append(m.steps, s)
 	}
 	return m
 }
 
-// llmServingSim returns what LLMServingSim measured (5daddb21, profiler/perf):
-// steps put together from kernels of vLLM 0.19, time of the GPU alone, with one
-// chunk at most. room is how many tokens' keys and values fit beside the weights;
-// steps that need more are left out, as no server can run them.
-func llmServingSim(t *testing.T, name, column, gpu string, work *model.Work, room int64) measurement {
+// llmServingSim returns LLMServingSim's measurements (5daddb21, profiler/perf): steps composed from
+// kernels of vLLM 0.19, GPU time only, with at most one chunk. capacity is the number of tokens
+// whose keys and values fit into memory with the weights; steps that need more are left out, since
+// no server can run them.
+func llmServingSim(t *testing.T, name, column, gpu string, work *model.Work, capacity int64) measurement {
 	m := measurement{name: name + ", " + gpu, gpu: gpu}
 	type key [4]int64
 	steps := map[key]step{}
@@ -175,22 +177,23 @@ func llmServingSim(t *testing.T, name, column, gpu string, work *model.Work, roo
 			continue
 		}
 		n := func(c string) int64 { return int64(number(t, row[c])) }
-		prefill, past, decode, context := n("prefill_tokens"), n("prefill_kv_before"), n("decode_tokens"), n("decode_kv_each")
-		if prefill+past+decode*(context+1) > room {
+		prefill, prior, decode, context := n("prefill_tokens"), n("prefill_kv_before"), n("decode_tokens"), n(
+			"decode_kv_each")
+		if prefill+prior+decode*(context+1) > capacity {
 			continue
 		}
 		s := step{work: work, tp: 1, us: number(t, row["step_us_gpu_only"])}
-		s.batch = latency.Batch{Prefill: prefill, Past: past, Decode: decode, Context: decode * context}
+		s.batch = latency.Batch{Prefill: prefill, PriorContext: prior, Decode: decode, Context: decode * context}
 		s.kind, s.sequences, s.length = "decode", decode, context
 		if prefill > 0 {
 			s.batch.Chunks = 1
-			s.batch.Pairs = prefill*past + prefill*(prefill+1)/2
-			s.kind, s.sequences, s.length = "prefill", 1, past
+			s.batch.Pairs = prefill*prior + prefill*(prefill+1)/2
+			s.kind, s.sequences, s.length = "prefill", 1, prior
 			if decode > 0 {
 				s.kind, s.sequences, s.length = "mixed", decode, context
 			}
 		}
-		steps[key{prefill, past, decode, context}] = s
+		steps[key{prefill, prior, decode, context}] = s
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(steps), func(a, b key) int { return slices.Compare(a[:], b[:]) }) {
 		m.steps = append(m.steps, steps[k])
@@ -198,13 +201,12 @@ func llmServingSim(t *testing.T, name, column, gpu string, work *model.Work, roo
 	return m
 }
 
-// recorded returns decode steps of vLLM 0.15.1 on an H100, from what clients saw
-// of whole runs (inference-sim/training c4f03409): a request's time from token to
-// token, of 248 tokens, is the step at the mean number of sequences that decode
-// with it. A cell is the median of at least 30 requests. Prompts have some 575
-// tokens and repeat, so that the prefix cache has them and chunks are of some 15
-// tokens: they are taken as nothing.
-func recorded(t *testing.T, file string, work *model.Work, tp int) []step {
+// fromClients returns decode steps of vLLM 0.15.1 on an H100, from client timings of whole runs
+// (inference-sim/training c4f03409): a request's time per token, over 248 tokens, is the step time
+// at the mean number of sequences that decode with it. A cell is the median of at least 30
+// requests. Prompts have about 575 tokens and repeat, so that the prefix cache has them and chunks
+// have about 15 tokens, which are neglected.
+func fromClients(t *testing.T, file string, work *model.Work, tp int) []step {
 	const output, prompt, warm, slot, grid = 248, 575, 30, 8, 0.05
 	type request struct{ from, to float64 }
 	var requests []request
@@ -215,7 +217,7 @@ func recorded(t *testing.T, file string, work *model.Work, tp int) []step {
 		requests = append(requests, r)
 		last = max(last, r.to)
 	}
-	// sum[i] is the integral, until i·grid, of how many decode.
+	// sum[i] is the integral, up to i·grid, of the number of decoding sequences.
 	sum := make([]float64, int(last/grid)+3)
 	for _, r := range requests {
 		sum[int(r.from/grid)+1]++

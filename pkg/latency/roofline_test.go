@@ -10,26 +10,26 @@ import (
 	"blis/pkg/model"
 )
 
-// unit is a GPU whose numbers make the arithmetic of the examples readable: 1
-// MFLOP and 1 MB a µs, everything reached and nothing paid besides.
-func unit() Machine {
+// unitMachine has numbers that make the examples easy to compute: 1 MFLOP and 1 MB per µs, all
+// fractions 1 and no overheads.
+func unitMachine() Machine {
 	return Machine{
 		FLOPS: 1e12, AttentionFLOPS: 1e12, Bandwidth: 1e12, Link: 1e12,
 		TensorParallel: 1, PipelineParallel: 1, DataParallel: 1,
-		Efficiency: Efficiency{Compute: 1, Attention: 1, Memory: 1, Link: 1, Past: 1, Mixed: 1},
+		Efficiency: Efficiency{Compute: 1, Attention: 1, Memory: 1, Link: 1, PriorContext: 1, Mixed: 1},
 	}
 }
 
-// tiny is a model without attention of any weight: 300 µs to read on a unit, and
-// 2 µs to compute for a token.
-func tiny() model.Work {
+// tinyModel has negligible attention: it takes 300 µs to read on a unitMachine, and 2 µs to compute
+// a token.
+func tinyModel() model.Work {
 	return model.Work{
 		Layers: 10, Hidden: 1000, KVHeads: 1,
 		Dense: model.Weights{Params: 1e6, Bytes: 300e6},
 	}
 }
 
-func roof(t testing.TB, w model.Work, g Machine) Model {
+func newRooflineModel(t testing.TB, w model.Work, g Machine) Model {
 	t.Helper()
 	m, err := newRoofline(Coefficients{Alpha: []float64{0, 0, 0}, Replica: &Replica{Work: w, Machine: g}})
 	if err != nil {
@@ -53,26 +53,26 @@ func TestRoofline(t *testing.T) {
 		}, Batch{Decode: 400}, 2000}, // √(1200² + 1600²)
 		{"the head counts a token for each sequence", func(w *model.Work, _ *Machine) {
 			w.Head = model.Weights{Params: 10e6, Bytes: 60e6}
-		}, Batch{Prefill: 196, Chunks: 2, Decode: 2, Pairs: 1}, 597}, // dense √(300² + 396²) = 496.8, head √(60² + 80²) = 100
+		}, Batch{Prefill: 196, Chunks: 2, Decode: 2, Pairs: 1}, 597}, // √(300² + 396²) = 496.8, head √(60² + 80²)
 		{"decode reads its context and itself", func(w *model.Work, _ *Machine) {
 			w.KVBytes, w.DecodePairFLOPs = 4e6, 3e6
 		}, Batch{Decode: 2, Context: 98}, 800}, // dense √(300² + 4²) = 300.03, √(400² + 300²)
-		{"decode reads slower beside chunks", func(w *model.Work, g *Machine) {
+		{"decode reads slower with chunks in the step", func(w *model.Work, g *Machine) {
 			w.KVBytes, g.Efficiency.Mixed = 1e6, 0.25
-		}, Batch{Decode: 10, Context: 90, Prefill: 1, Chunks: 1}, 702}, // 300.8 + 400, and 1 for the chunk's own
-		{"a chunk computes pairs and reads its past", func(w *model.Work, _ *Machine) {
+		}, Batch{Decode: 10, Context: 90, Prefill: 1, Chunks: 1}, 702}, // 300.8 + 400, and 1 for the chunk's own token
+		{"a chunk computes pairs and reads its prior context", func(w *model.Work, _ *Machine) {
 			w.KVBytes, w.PairFLOPs = 1e6, 1e6
-		}, Batch{Prefill: 4, Chunks: 1, Past: 296, Pairs: 400}, 800}, // dense √(300² + 8²) = 300.1; √(300² + 400²)
-		{"a chunk reads its past slower", func(w *model.Work, g *Machine) {
-			w.KVBytes, g.Efficiency.Past = 1e6, 0.1
-		}, Batch{Prefill: 1, Chunks: 1, Past: 99}, 1291}, // 300 + 99·10 + 1
+		}, Batch{Prefill: 4, Chunks: 1, PriorContext: 296, Pairs: 400}, 800}, // √(300² + 8²) = 300.1, √(300² + 400²)
+		{"a chunk reads its prior context slower", func(w *model.Work, g *Machine) {
+			w.KVBytes, g.Efficiency.PriorContext = 1e6, 0.1
+		}, Batch{Prefill: 1, Chunks: 1, PriorContext: 99}, 1291}, // 300 + 99·10 + 1
 		{"decode has pairs of its own", func(w *model.Work, _ *Machine) {
 			w.PairFLOPs, w.DecodePairFLOPs = 1e6, 4e6
 		}, Batch{Prefill: 1, Chunks: 1, Pairs: 100, Decode: 1, Context: 99}, 800}, // 300 + 100·1 + 100·4
-		{"windows count apart", func(w *model.Work, _ *Machine) {
+		{"windows count separately", func(w *model.Work, _ *Machine) {
 			w.KVBytes, w.WindowKVBytes = 1e6, 3e6
 		}, Batch{Decode: 1, Context: 99, WindowContext: 9}, 430}, // 300 + 100 + 30
-		{"experts touched: 8·(1 − 0.75²) = 3.5", func(w *model.Work, _ *Machine) {
+		{"experts activated: 8·(1 − 0.75²) = 3.5", func(w *model.Work, _ *Machine) {
 			w.ExpertLayers, w.Experts, w.ExpertsPerToken = 10, 8, 2
 			w.Expert = model.Weights{Params: 1, Bytes: 10e6}
 		}, Batch{Decode: 2}, 650}, // 300 + 10·3.5·10
@@ -83,20 +83,20 @@ func TestRoofline(t *testing.T) {
 		{"overheads", func(_ *model.Work, g *Machine) {
 			g.Efficiency.StepUS, g.Efficiency.LayerUS, g.Efficiency.SequenceUS = 1000, 7, 100
 		}, Batch{Decode: 2, Prefill: 1, Chunks: 1}, 1670}, // 300.06 + 1000 + 10·7 + 3·100
-		{"no faster than it is launched", func(_ *model.Work, g *Machine) {
+		{"no faster than its launches", func(_ *model.Work, g *Machine) {
 			g.Efficiency.LaunchUS, g.Efficiency.StepUS = 40, 5
 		}, Batch{Decode: 1}, 405},
 		{"tensor parallel: weights divided, two all-reduces a layer", func(_ *model.Work, g *Machine) {
 			g.TensorParallel, g.Link, g.Efficiency.CollectiveUS = 4, 1e9, 3
 		}, Batch{Decode: 50}, 3139}, // √(75² + 25²) + 20·(3 + 2·3/4·50·2000/1000)
-		{"tensor parallel: KV divided by heads of keys at most", func(w *model.Work, g *Machine) {
+		{"tensor parallel: KV divided by at most the KV heads", func(w *model.Work, g *Machine) {
 			w.KVHeads, w.KVBytes, w.DecodePairFLOPs = 2, 1e6, 8e6
 			g.TensorParallel, g.Link = 4, 1e15
-		}, Batch{Decode: 1, Context: 599}, 1312}, // 75 + √(300² + 1200²) and 1e-3 of exchange
-		{"pipeline: sequences take turns, and pass PP − 1 ways", func(_ *model.Work, g *Machine) {
+		}, Batch{Decode: 1, Context: 599}, 1312}, // 75 + √(300² + 1200²), and 1e-3 of all-reduce
+		{"pipeline: groups take turns, and make PP − 1 transfers", func(_ *model.Work, g *Machine) {
 			g.PipelineParallel, g.Link, g.Efficiency.CollectiveUS = 2, 1e9, 5
 		}, Batch{Decode: 400}, 905}, // √(300² + 400²) + 5 + 200·2000/1000
-		{"pipeline: one sequence goes through all stages", func(w *model.Work, g *Machine) {
+		{"pipeline: one sequence passes through all stages", func(w *model.Work, g *Machine) {
 			w.KVBytes, g.PipelineParallel = 1e6, 4
 		}, Batch{Decode: 1, Context: 99}, 400},
 		{"data parallel: ranks share sequences", func(w *model.Work, g *Machine) {
@@ -117,13 +117,14 @@ func TestRoofline(t *testing.T) {
 			Batch{Decode: 1}, 1},
 		{"bounded", func(*model.Work, *Machine) {}, Batch{Prefill: 1 << 61, Chunks: 1, Decode: 1 << 61}, 1e15},
 	} {
-		w, g := tiny(), unit()
+		w, g := tinyModel(), unitMachine()
 		c.change(&w, &g)
-		if got := roof(t, w, g).Step(c.batch); got != c.want {
+		if got := newRooflineModel(t, w, g).Step(c.batch); got != c.want {
 			t.Errorf("%s: %d µs, want %d", c.name, got, c.want)
 		}
 	}
-	m, err := newRoofline(Coefficients{Alpha: []float64{2000, 0.5, 30.5}, Replica: &Replica{Work: tiny(), Machine: unit()}})
+	m, err := newRoofline(
+		Coefficients{Alpha: []float64{2000, 0.5, 30.5}, Replica: &Replica{Work: tinyModel(), Machine: unitMachine()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +143,8 @@ func llama8B() model.Work {
 	}
 }
 
-// mixture is a model with everything that a model may have.
-func mixture() model.Work {
+// moeModel has every feature that a model may have.
+func moeModel() model.Work {
 	w := llama8B()
 	w.ExpertLayers, w.Experts, w.ExpertsPerToken = 30, 64, 6
 	w.Expert = model.Weights{Params: 5e6, Bytes: 1e7}
@@ -151,11 +152,12 @@ func mixture() model.Work {
 	return w
 }
 
-func real() Machine {
+func h100() Machine {
 	return Machine{
 		FLOPS: 989e12, AttentionFLOPS: 989e12, Bandwidth: 3350e9, Link: 450e9,
 		TensorParallel: 1, PipelineParallel: 1, DataParallel: 1,
-		Efficiency: Efficiency{Compute: 0.7, Attention: 0.5, Memory: 0.8, Link: 0.5, Past: 0.2, Mixed: 0.5, StepUS: 1000, SequenceUS: 10, LayerUS: 5, CollectiveUS: 10},
+		Efficiency: Efficiency{Compute: 0.7, Attention: 0.5, Memory: 0.8, Link: 0.5, PriorContext: 0.2, Mixed: 0.5,
+			StepUS: 1000, SequenceUS: 10, LayerUS: 5, CollectiveUS: 10},
 	}
 }
 
@@ -164,9 +166,9 @@ func drawBatch(t *rapid.T) Batch {
 	b := Batch{Prefill: tokens.Draw(t, "prefill"), Decode: rapid.Int64Range(0, 4096).Draw(t, "decode")}
 	if b.Prefill > 0 {
 		b.Chunks = rapid.Int64Range(1, min(b.Prefill, 256)).Draw(t, "chunks")
-		b.Past = tokens.Draw(t, "past")
+		b.PriorContext = tokens.Draw(t, "prior context")
 		b.Pairs = b.Prefill + rapid.Int64Range(0, 1<<30).Draw(t, "pairs")
-		b.WindowPast, b.WindowPairs = b.Past/2, b.Pairs/2
+		b.WindowPriorContext, b.WindowPairs = b.PriorContext/2, b.Pairs/2
 	}
 	if b.Decode > 0 {
 		b.Context = tokens.Draw(t, "context")
@@ -175,11 +177,11 @@ func drawBatch(t *rapid.T) Batch {
 	return b
 }
 
-// TestRooflineIsMonotone raises each sum of any batch alone: it never takes less
-// time. With PP or DP that holds for all but the number of sequences.
+// TestRooflineIsMonotone raises one total of a random batch: the step never gets faster. With PP or
+// DP that excludes the number of sequences.
 func TestRooflineIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := real()
+		g := h100()
 		g.TensorParallel = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 		g.ExpertParallel = rapid.Bool().Draw(t, "ep")
 		groups := rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "groups")
@@ -188,14 +190,15 @@ func TestRooflineIsMonotone(t *testing.T) {
 		} else {
 			g.PipelineParallel = groups
 		}
-		m := compile(mixture(), g)
+		m := compile(moeModel(), g)
 		b := drawBatch(t)
 		before := m.Step(b)
 		if before < 1 {
 			t.Fatalf("%+v takes %d µs", b, before)
 		}
 		more := b
-		sums := []*int64{&more.Prefill, &more.Context, &more.Past, &more.Pairs, &more.WindowContext, &more.WindowPast, &more.WindowPairs}
+		sums := []*int64{&more.Prefill, &more.Context, &more.PriorContext, &more.Pairs, &more.WindowContext,
+			&more.WindowPriorContext, &more.WindowPairs}
 		if groups == 1 {
 			sums = append(sums, &more.Decode, &more.Chunks)
 		}
@@ -207,63 +210,66 @@ func TestRooflineIsMonotone(t *testing.T) {
 	})
 }
 
-// TestHalfAMachine takes away half of one of a machine's powers: it is never
-// faster, and never takes more than twice as long.
-func TestHalfAMachine(t *testing.T) {
+// TestHalvingAResourceSlowsAtMostTwofold halves one of a machine's rates: the step is never faster,
+// and at most twice as long.
+func TestHalvingAResourceSlowsAtMostTwofold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := real()
+		g := h100()
 		g.TensorParallel = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 		g.PipelineParallel = rapid.IntRange(1, 4).Draw(t, "pp")
 		g.DataParallel = rapid.IntRange(1, 4).Draw(t, "dp")
 		g.ExpertParallel = rapid.Bool().Draw(t, "ep")
 		half := g
 		power := rapid.SampledFrom([]*float64{&half.FLOPS, &half.AttentionFLOPS, &half.Bandwidth, &half.Link,
-			&half.Efficiency.Compute, &half.Efficiency.Memory, &half.Efficiency.Link, &half.Efficiency.Past, &half.Efficiency.Mixed}).Draw(t, "power")
+			&half.Efficiency.Compute, &half.Efficiency.Memory, &half.Efficiency.Link, &half.Efficiency.PriorContext,
+			&half.Efficiency.Mixed}).Draw(t, "power")
 		*power /= 2
 		b := drawBatch(t)
-		whole, less := compile(mixture(), g).Step(b), compile(mixture(), half).Step(b)
+		whole, less := compile(moeModel(), g).Step(b), compile(moeModel(), half).Step(b)
 		if less < whole || less > 2*whole+1 {
-			t.Fatalf("%d µs with half of a machine that takes %d: %+v", less, whole, b)
+			t.Fatalf("%d µs after halving one rate, %d before: %+v", less, whole, b)
 		}
 	})
 }
 
-// TestMoreGPUs has more GPUs of a kind serve a large step.
-func TestMoreGPUs(t *testing.T) {
+// TestMoreGPUsSpeedUpALargeStep compares a large step on more GPUs.
+func TestMoreGPUsSpeedUpALargeStep(t *testing.T) {
 	b := Batch{Decode: 64, Context: 64 * 2000}
-	before := roof(t, mixture(), real()).Step(b)
+	before := newRooflineModel(t, moeModel(), h100()).Step(b)
 	for _, c := range []struct {
 		name     string
 		change   func(*Machine)
-		at, most float64
+		min, max float64
 	}{
 		{"TP 2", func(g *Machine) { g.TensorParallel = 2 }, 0.5, 0.75},
 		{"TP 8", func(g *Machine) { g.TensorParallel = 8 }, 0.125, 0.45},
 		{"DP 2", func(g *Machine) { g.DataParallel = 2 }, 0.5, 0.75},
 		{"DP 2 with whole experts", func(g *Machine) { g.DataParallel, g.ExpertParallel = 2, true }, 0.5, 0.75},
-		{"PP 2", func(g *Machine) { g.PipelineParallel = 2 }, 0.5, 1}, // the weights of all stages are read one after the other
+		// the weights of all stages are read one after the other
+		{"PP 2", func(g *Machine) { g.PipelineParallel = 2 }, 0.5, 1},
 	} {
-		g := real()
+		g := h100()
 		c.change(&g)
-		after := roof(t, mixture(), g).Step(b)
-		if part := float64(after) / float64(before); part < c.at || part > c.most {
-			t.Errorf("%s: %d µs after %d: %.2f of it, want %.2f to %.2f", c.name, after, before, part, c.at, c.most)
+		after := newRooflineModel(t, moeModel(), g).Step(b)
+		if ratio := float64(after) / float64(before); ratio < c.min || ratio > c.max {
+			t.Errorf("%s: %d µs instead of %d, a ratio of %.2f, want %.2f to %.2f", c.name, after, before, ratio,
+				c.min, c.max)
 		}
 	}
 }
 
-// TestChunksOfAPrompt holds a prompt in chunks to the same prompt at once: the
-// pairs are the same, so that what is more is only weights and past read again.
-func TestChunksOfAPrompt(t *testing.T) {
-	w, g := llama8B(), real()
+// TestChunkedPrefillComputesTheSamePairs compares a chunked prompt with the whole prompt in one
+// step. The pairs are equal; only weights and prior context are read again.
+func TestChunkedPrefillComputesTheSamePairs(t *testing.T) {
+	w, g := llama8B(), h100()
 	g.Efficiency.StepUS, g.Efficiency.LayerUS, g.Efficiency.SequenceUS = 0, 0, 0
-	g.Bandwidth = 1e20 // nothing is read in any time
+	g.Bandwidth = 1e20 // reads take no time
 	m := compile(w, g)
 	const prompt, size = 8192, 512
 	whole := m.Step(Batch{Prefill: prompt, Chunks: 1, Pairs: prompt * (prompt + 1) / 2})
 	var chunked int64
-	for past := int64(0); past < prompt; past += size {
-		chunked += m.Step(Batch{Prefill: size, Chunks: 1, Past: past, Pairs: past*size + size*(size+1)/2})
+	for prior := int64(0); prior < prompt; prior += size {
+		chunked += m.Step(Batch{Prefill: size, Chunks: 1, PriorContext: prior, Pairs: prior*size + size*(size+1)/2})
 	}
 	if math.Abs(float64(chunked-whole)) > 100 { // rounding, and the head for 15 more tokens
 		t.Errorf("%d µs in chunks, %d at once", chunked, whole)
@@ -297,7 +303,7 @@ func TestRooflineIsChecked(t *testing.T) {
 		{func(c *Coefficients) { c.Replica.Work.Hidden = 0 }, "hidden size"},
 		{func(c *Coefficients) { c.Replica.Work.ExpertLayers = 1 }, "experts"},
 	} {
-		ok := Coefficients{Alpha: []float64{0, 0, 0}, Replica: &Replica{Work: tiny(), Machine: unit()}}
+		ok := Coefficients{Alpha: []float64{0, 0, 0}, Replica: &Replica{Work: tinyModel(), Machine: unitMachine()}}
 		c.change(&ok)
 		if _, err := newRoofline(ok); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
@@ -313,10 +319,11 @@ func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		m    Model
-	}{{"linear", linear}, {"roofline", roof(b, llama8B(), real())}, {"roofline-experts", roof(b, mixture(), real())}} {
+	}{{"linear", linear}, {"roofline", newRooflineModel(b, llama8B(), h100())},
+		{"roofline-experts", newRooflineModel(b, moeModel(), h100())}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			batch := Batch{Prefill: 500, Chunks: 2, Past: 300, Pairs: 1e5, Decode: 100}
+			batch := Batch{Prefill: 500, Chunks: 2, PriorContext: 300, Pairs: 1e5, Decode: 100}
 			for b.Loop() {
 				batch.Context += c.m.Step(batch) & 1
 			}
@@ -325,7 +332,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func TestStepsDoNotAllocate(t *testing.T) {
-	m := roof(t, mixture(), real())
+	m := newRooflineModel(t, moeModel(), h100())
 	if n := testing.AllocsPerRun(100, func() { m.Step(Batch{Decode: 3, Prefill: 7, Chunks: 1}) }); n != 0 {
 		t.Errorf("%g allocations a step", n)
 	}

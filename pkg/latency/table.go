@@ -7,32 +7,30 @@ import (
 	"blis/pkg/des"
 )
 
-// Table is a grid of measured step times, of which a table model is made. Real
-// step times are concave in the batch here and stepped there, which no line
-// follows.
+// Table is a grid of measured step times. Real step times have concave and stepped parts that a
+// linear model cannot follow.
 type Table struct {
-	// The axes: the prefill tokens of a step, its decode sequences, and the
-	// tokens of context of all these together (see Batch). Each rises strictly
-	// and has at least one point; the times do not depend on an axis of one.
-	PrefillTokens   []int64 `yaml:"prefill_tokens" json:"prefill_tokens"`
+	// The axes: prefill tokens of a step, decode sequences, and their total context tokens (see Batch).
+	// Each axis rises strictly and has at least one point; the times do not depend on an axis of one
+	// point.
+	PrefillTokens   []int64 `yaml:"prefill_tokens"   json:"prefill_tokens"`
 	DecodeSequences []int64 `yaml:"decode_sequences" json:"decode_sequences"`
-	ContextTokens   []int64 `yaml:"context_tokens" json:"context_tokens"`
-	// StepUS has a time in µs for each point of the grid: context varies fastest,
-	// prefill slowest. Along each axis no time is less than the one before it.
-	StepUS []float64 `yaml:"step_us" json:"step_us"`
+	ContextTokens   []int64 `yaml:"context_tokens"   json:"context_tokens"`
+	// StepUS has a time in µs for each point of the grid: context varies fastest, prefill slowest.
+	// Times never decrease along an axis.
+	StepUS []float64 `yaml:"step_us"          json:"step_us"`
 }
 
-// table is the model of a Table: linear between neighbouring points, in all
-// three axes. Before an axis's first point it holds the value there. Beyond the
-// last it goes on with the slope of the last two, where no line may be flatter
-// than one with less of the other two axes: two measured lines that draw
-// together would cross far outside, and more work take less time.
+// table is the model of a Table: linear between neighboring points, in all three axes. Below an
+// axis's first point it is constant. Beyond the last point it continues with the slope of the last
+// two, raised to at least the slope at less of the other two axes. Otherwise converging slopes
+// would cross far outside, and more work would take less time.
 type table struct {
-	outside
+	overhead
 	axes   [3][]float64
 	points []float64
-	// slopes are what a step takes longer for each unit beyond the end of an
-	// axis, on the grid of the other two; nil for an axis of one point.
+	// slopes are the µs per unit beyond the end of an axis, on the grid of the other two axes; nil for
+	// an axis of one point.
 	slopes [3][]float64
 }
 
@@ -52,27 +50,27 @@ func newTable(c Coefficients) (Model, error) {
 	if err := c.Table.check(); err != nil {
 		return nil, err
 	}
-	m := &table{outside: newOutside(c.Alpha), points: c.Table.StepUS}
+	m := &table{overhead: newOverhead(c.Alpha), points: c.Table.StepUS}
 	for i, axis := range c.Table.axes() {
 		for _, v := range axis.points {
 			m.axes[i] = append(m.axes[i], float64(v))
 		}
 	}
 	for i := range m.axes {
-		m.slopes[i] = m.beyond(i)
+		m.slopes[i] = m.endSlopes(i)
 	}
 	return m, nil
 }
 
-// beyond returns the slopes at the end of an axis, raised to the largest that
-// stands at or below them in the other two.
-func (m *table) beyond(axis int) []float64 {
+// endSlopes returns the slopes at the end of an axis, raised to the largest slope at or below in
+// the other two axes.
+func (m *table) endSlopes(axis int) []float64 {
 	x := m.axes[axis]
 	last := len(x) - 1
 	if last == 0 {
 		return nil
 	}
-	rows, columns := others(axis)
+	rows, columns := otherAxes(axis)
 	width := len(m.axes[columns])
 	slopes := make([]float64, len(m.axes[rows])*width)
 	for i := range slopes {
@@ -92,8 +90,8 @@ func (m *table) beyond(axis int) []float64 {
 	return slopes
 }
 
-// others returns the two axes beside one, the slower first.
-func others(axis int) (rows, columns int) {
+// otherAxes returns the two axes other than axis, the slower one first.
+func otherAxes(axis int) (rows, columns int) {
 	switch axis {
 	case prefillAxis:
 		return decodeAxis, contextAxis
@@ -107,20 +105,20 @@ func (m *table) point(p [3]int) float64 {
 	return m.points[(p[0]*len(m.axes[1])+p[1])*len(m.axes[2])+p[2]]
 }
 
-// place is where a value lies on an axis: part of the way from one point to the
-// next, or over units beyond the last.
-type place struct {
-	at, next   int
-	part, over float64
+// gridPosition is the position of a value on an axis: a fraction of the way from point low to point
+// high, or excess units beyond the last.
+type gridPosition struct {
+	low, high        int
+	fraction, excess float64
 }
 
-func find(axis []float64, v float64) place {
+func locate(axis []float64, v float64) gridPosition {
 	last := len(axis) - 1
 	if v <= axis[0] {
-		return place{}
+		return gridPosition{}
 	}
 	if v >= axis[last] {
-		return place{at: last, next: last, over: v - axis[last]}
+		return gridPosition{low: last, high: last, excess: v - axis[last]}
 	}
 	low, high := 0, last // axis[low] <= v < axis[high]
 	for high-low > 1 {
@@ -130,46 +128,43 @@ func find(axis []float64, v float64) place {
 			high = middle
 		}
 	}
-	return place{at: low, next: high, part: (v - axis[low]) / (axis[high] - axis[low])}
+	return gridPosition{low: low, high: high, fraction: (v - axis[low]) / (axis[high] - axis[low])}
 }
 
-// between is the value part of the way from a to b, exactly a or b at the ends
-// and never above b.
-func between(a, b, part float64) float64 { return min(b, a+float64(part*(b-a))) }
+// interpolate returns the value at a fraction of the way from a to b: exactly a or b at the ends,
+// never above b.
+func interpolate(a, b, fraction float64) float64 { return min(b, a+float64(fraction*(b-a))) }
 
-// plane interpolates a grid of rows of some width, from its point offset on.
-func plane(grid []float64, offset, width int, row, column place) float64 {
-	a, b := grid[offset+row.at*width:], grid[offset+row.next*width:]
-	return between(
-		between(a[column.at], a[column.next], column.part),
-		between(b[column.at], b[column.next], column.part),
-		row.part,
-	)
+// bilinear interpolates in a grid of rows of the given width that starts at offset.
+func bilinear(grid []float64, offset, width int, row, column gridPosition) float64 {
+	a, b := grid[offset+row.low*width:], grid[offset+row.high*width:]
+	return interpolate(interpolate(a[column.low], a[column.high], column.fraction),
+		interpolate(b[column.low], b[column.high], column.fraction), row.fraction)
 }
 
 func (m *table) Step(b Batch) des.Time {
-	prefill := find(m.axes[prefillAxis], float64(b.Prefill))
-	decode := find(m.axes[decodeAxis], float64(b.Decode))
-	context := find(m.axes[contextAxis], float64(b.Context))
+	prefill := locate(m.axes[prefillAxis], float64(b.Prefill))
+	decode := locate(m.axes[decodeAxis], float64(b.Decode))
+	context := locate(m.axes[contextAxis], float64(b.Context))
 	width := len(m.axes[contextAxis])
 	size := len(m.axes[decodeAxis]) * width
-	us := plane(m.points, prefill.at*size, width, decode, context)
-	if prefill.part > 0 {
-		us = between(us, plane(m.points, prefill.next*size, width, decode, context), prefill.part)
+	us := bilinear(m.points, prefill.low*size, width, decode, context)
+	if prefill.fraction > 0 {
+		us = interpolate(us, bilinear(m.points, prefill.high*size, width, decode, context), prefill.fraction)
 	}
-	if prefill.over > 0 && m.slopes[prefillAxis] != nil {
-		us += float64(prefill.over * plane(m.slopes[prefillAxis], 0, width, decode, context))
+	if prefill.excess > 0 && m.slopes[prefillAxis] != nil {
+		us += float64(prefill.excess * bilinear(m.slopes[prefillAxis], 0, width, decode, context))
 	}
-	if decode.over > 0 && m.slopes[decodeAxis] != nil {
-		us += float64(decode.over * plane(m.slopes[decodeAxis], 0, width, prefill, context))
+	if decode.excess > 0 && m.slopes[decodeAxis] != nil {
+		us += float64(decode.excess * bilinear(m.slopes[decodeAxis], 0, width, prefill, context))
 	}
-	if context.over > 0 && m.slopes[contextAxis] != nil {
-		us += float64(context.over * plane(m.slopes[contextAxis], 0, len(m.axes[decodeAxis]), prefill, decode))
+	if context.excess > 0 && m.slopes[contextAxis] != nil {
+		us += float64(context.excess * bilinear(m.slopes[contextAxis], 0, len(m.axes[decodeAxis]), prefill, decode))
 	}
 	return max(1, micros(us))
 }
 
-// axis is an axis by the name that files give it.
+// axis is an axis with its name in files.
 type axis struct {
 	name   string
 	points []int64
@@ -183,7 +178,7 @@ func (t *Table) axes() [3]axis {
 	}
 }
 
-// check reports the first thing that makes no table.
+// check returns an error for the first invalid part of the table.
 func (t *Table) check() error {
 	size := 1
 	for _, a := range t.axes() {
@@ -199,12 +194,19 @@ func (t *Table) check() error {
 			}
 		}
 		if size *= len(a.points); size > maxCells {
-			return fmt.Errorf("a table of more than %d points is too large", maxCells)
+			return fmt.Errorf("table: must have at most %d points", maxCells)
 		}
 	}
 	if len(t.StepUS) != size {
-		return fmt.Errorf("table.step_us must have %d times (%d of prefill_tokens x %d of decode_sequences x %d of context_tokens), has %d",
-			size, len(t.PrefillTokens), len(t.DecodeSequences), len(t.ContextTokens), len(t.StepUS))
+		return fmt.Errorf(
+			"table.step_us must have %d times (%d of prefill_tokens x %d of decode_sequences x %d of "+
+				"context_tokens), has %d",
+			size,
+			len(t.PrefillTokens),
+			len(t.DecodeSequences),
+			len(t.ContextTokens),
+			len(t.StepUS),
+		)
 	}
 	if err := checkEach("table.step_us", t.StepUS); err != nil {
 		return err
@@ -212,18 +214,30 @@ func (t *Table) check() error {
 	return t.checkRises()
 }
 
-// checkRises reports the first time that is less than one with less to do.
+// checkRises returns an error for the first time that is below one with less work.
 func (t *Table) checkRises() error {
 	axes := t.axes()
 	for i, us := range t.StepUS {
-		at := t.position(i)
+		at := t.coordinates(i)
 		stride := 1
 		for n := len(axes) - 1; n >= 0; n-- {
 			if at[n] > 0 {
 				if before := t.StepUS[i-stride]; us < before {
-					return fmt.Errorf("table.step_us[%d] (%s %d, %s %d, %s %d) is %g, less than the %g at %s %d: more to do never takes less time",
-						i, axes[0].name, axes[0].points[at[0]], axes[1].name, axes[1].points[at[1]], axes[2].name, axes[2].points[at[2]],
-						us, before, axes[n].name, axes[n].points[at[n]-1])
+					return fmt.Errorf(
+						"table.step_us[%d] (%s %d, %s %d, %s %d) is %g, less than the %g at %s %d; step times "+
+							"must not decrease",
+						i,
+						axes[0].name,
+						axes[0].points[at[0]],
+						axes[1].name,
+						axes[1].points[at[1]],
+						axes[2].name,
+						axes[2].points[at[2]],
+						us,
+						before,
+						axes[n].name,
+						axes[n].points[at[n]-1],
+					)
 				}
 			}
 			stride *= len(axes[n].points)
@@ -232,8 +246,8 @@ func (t *Table) checkRises() error {
 	return nil
 }
 
-// position returns where the i-th time stands on the axes.
-func (t *Table) position(i int) (at [3]int) {
+// coordinates returns the axis indexes of the i-th time.
+func (t *Table) coordinates(i int) (at [3]int) {
 	axes := t.axes()
 	for n := len(axes) - 1; n >= 0; n-- {
 		at[n] = i % len(axes[n].points)

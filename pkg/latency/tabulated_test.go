@@ -9,12 +9,12 @@ import (
 	"blis/pkg/latency"
 )
 
-// TestTableOnMeasuredSteps makes a table, and a line, of some of the measured
-// decode steps of a model, and judges both on the others.
+// TestTableOnMeasuredSteps fits a table and a line to some measured decode steps of a model and
+// checks both on the others.
 func TestTableOnMeasuredSteps(t *testing.T) {
 	m := llmServingSim(t, "Llama-3.1-8B", "RTXPRO6000", "RTX-PRO-6000", &llama8B, 500_000)
 	m.steps = slices.DeleteFunc(m.steps, func(s step) bool { return s.kind != "decode" })
-	fit, held := m.halves()
+	fit, heldOut := m.halves()
 	var others, between []step // of 2, 8, 32 and 128 sequences
 	for _, s := range m.steps {
 		if s.sequences == 2 || s.sequences == 8 || s.sequences == 32 || s.sequences == 128 {
@@ -24,14 +24,11 @@ func TestTableOnMeasuredSteps(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name        string
-		fit, held   []step
-		median, p90 float64 // bounds of the table's errors, in %
-	}{
-		{"every other cell", fit, held, 0.5, 2},
-		{"numbers of sequences never seen", others, between, 1.5, 2.5},
-	} {
-		judge := func(name string, coefficients latency.Coefficients) (median, p90 float64) {
+		name         string
+		fit, heldOut []step
+		median, p90  float64 // bounds of the table's errors, in %
+	}{{"every other cell", fit, heldOut, 0.5, 2}, {"unseen numbers of sequences", others, between, 1.5, 2.5}} {
+		evaluate := func(name string, coefficients latency.Coefficients) (median, p90 float64) {
 			build, err := latency.Models.Get("latency model", name)
 			if err != nil {
 				t.Fatal(err)
@@ -42,38 +39,41 @@ func TestTableOnMeasuredSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			var off []float64
-			for _, s := range c.held {
+			for _, s := range c.heldOut {
 				off = append(off, 100*math.Abs(float64(model.Step(s.batch))/s.us-1))
 			}
 			slices.Sort(off)
 			median, p90 = off[len(off)/2], off[len(off)*9/10]
-			t.Logf("%s, %d cells of %d, %s: median error %.2f %%, p90 %.2f %%, worst %.1f %%", c.name, len(c.held), len(m.steps), name, median, p90, off[len(off)-1])
+			t.Logf("%s, %d cells of %d, %s: median error %.2f %%, p90 %.2f %%, worst %.1f %%", c.name, len(c.heldOut),
+				len(m.steps), name, median, p90, off[len(off)-1])
 			return median, p90
 		}
-		median, p90 := judge("table", latency.Coefficients{Table: tabulate(c.fit)})
+		median, p90 := evaluate("table", latency.Coefficients{Table: tabulate(c.fit)})
 		if median > c.median || p90 > c.p90 {
-			t.Errorf("%s: the table's median error is %.2f %%, p90 %.2f %%; want at most %g and %g", c.name, median, p90, c.median, c.p90)
+			t.Errorf("%s: the table's median error is %.2f %%, p90 %.2f %%; want at most %g and %g", c.name, median,
+				p90, c.median, c.p90)
 		}
-		// A line with β3 is close: these are kernels, whose times are nearly sums.
-		if _, line := judge("linear", latency.Coefficients{Beta: line(c.fit)}); line < p90 {
+		// A line with β3 is close: these are kernel times, which are nearly additive.
+		if _, line := evaluate("linear", latency.Coefficients{Beta: fitLine(c.fit)}); line < p90 {
 			t.Errorf("%s: the line's p90 error of %.2f %% is below the table's", c.name, line)
 		}
 	}
 }
 
-// tabulate makes a table of decode steps: for each number of sequences, their
-// times are continued to the same points of context, in powers of two. Few
-// sequences are never measured with the context of many: there, and where their
-// attention is slower for it, they are taken to need no longer than more do.
+// tabulate builds a table of decode steps. For each number of sequences, the times are interpolated
+// at the same context points, in powers of two. Few sequences are never measured with the context
+// of many; there, and where their attention is slower for it, they are assumed to take no longer
+// than more sequences.
 func tabulate(steps []step) *latency.Table {
 	measured := map[int64][]step{}
-	most := int64(0)
+	longest := int64(0)
 	for _, s := range steps {
 		measured[s.batch.Decode] = append(measured[s.batch.Decode], s)
-		most = max(most, s.batch.Context)
+		longest = max(longest, s.batch.Context)
 	}
-	g := &latency.Table{PrefillTokens: []int64{0}, DecodeSequences: slices.Sorted(maps.Keys(measured)), ContextTokens: []int64{0}}
-	for c := int64(256); c < 2*most; c *= 2 {
+	g := &latency.Table{PrefillTokens: []int64{0}, DecodeSequences: slices.Sorted(maps.Keys(measured)),
+		ContextTokens: []int64{0}}
+	for c := int64(256); c < 2*longest; c *= 2 {
 		g.ContextTokens = append(g.ContextTokens, c, c*3/2)
 	}
 	width := len(g.ContextTokens)
@@ -82,7 +82,7 @@ func tabulate(steps []step) *latency.Table {
 		of := measured[n]
 		slices.SortFunc(of, func(a, b step) int { return int(a.batch.Context - b.batch.Context) })
 		for i, c := range g.ContextTokens {
-			us := at(of, c)
+			us := interpolateAt(of, c)
 			if i > 0 {
 				us = max(us, g.StepUS[row*width+i-1])
 			}
@@ -95,8 +95,8 @@ func tabulate(steps []step) *latency.Table {
 	return g
 }
 
-// at is the time at a context, on the lines from one step to the next.
-func at(steps []step, context int64) float64 {
+// interpolateAt returns the time at a context, linear from one step to the next.
+func interpolateAt(steps []step, context int64) float64 {
 	if context <= steps[0].batch.Context {
 		return steps[0].us
 	}
@@ -108,8 +108,8 @@ func at(steps []step, context int64) float64 {
 	return a.us + (b.us-a.us)*float64(context-a.batch.Context)/float64(b.batch.Context-a.batch.Context)
 }
 
-// line fits β0 + β2·decode + β3·context with least squares of relative errors.
-func line(steps []step) []float64 {
+// fitLine fits β0 + β2·decode + β3·context by least squares of relative errors.
+func fitLine(steps []step) []float64 {
 	var a [3][4]float64
 	for _, s := range steps {
 		x := [4]float64{1 / s.us, float64(s.batch.Decode) / s.us, float64(s.batch.Context) / s.us, 1}
@@ -119,7 +119,7 @@ func line(steps []step) []float64 {
 			}
 		}
 	}
-	for i := range a { // Gauss and Jordan; the matrix is positive definite
+	for i := range a { // Gauss-Jordan elimination; the matrix is positive definite
 		for j := 3; j >= i; j-- {
 			a[i][j] /= a[i][i]
 		}

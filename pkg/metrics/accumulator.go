@@ -7,8 +7,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// Accumulator gathers what Raw reports. It keeps 32 bytes for each request that
-// entered a batch, and a little for each combination of class, tenant and model.
+// Accumulator gathers what Raw reports. It keeps 32 bytes for each request that entered a
+// batch, and a little for each combination of class, tenant and model.
 type Accumulator struct {
 	targets map[string]stream.Targets
 	groups  map[key]uint32
@@ -16,15 +16,15 @@ type Accumulator struct {
 	rows    [][]row // all but the last are full
 	gaps    stat.Histogram
 	reasons map[string]int64
-	// replicas are in the order in which they were handed over.
-	replicas []ReplicaTotals
-	control  *Control
-	shadow   Shadow
-	expects  bool // shadow is to be told
-	recorded bool
-	sessions sessions
-	regret   regret
-	// anomalies counts them by type, nil if nobody looks for them.
+	// replicas are in the order of the calls of AddReplica.
+	replicas            []ReplicaTotals
+	control             *Control
+	shadow              Shadow
+	hasPrefixPrediction bool // Raw reports shadow even if all predictions were 0
+	isRecording         bool
+	sessions            sessions
+	regret              regret
+	// anomalies counts anomalies by type, nil if no detector ran.
 	anomalies map[string]int64
 	from      stream.Micros
 	until     stream.Micros
@@ -38,18 +38,19 @@ type totals struct {
 	key
 	targets  stream.Targets
 	requests Requests
-	// met of judged requests met their targets.
-	met, judged int64
-	// scheduled of the admitted requests entered a batch, with so many prompt tokens.
-	admitted, scheduled, prompt, cached, preemptions int64
-	// Tokens of completed requests, and those that were asked for by all.
-	doneInput, doneOutput, askedOutput int64
-	// several requests asked for more than one token; missing of the lost ones had
-	// targets.
-	several, missing int64
+	// withTargets requests belong to a class with targets; met of these met them all.
+	met, withTargets int64
+	// scheduled requests entered a batch; promptTokens are theirs, of which cachedTokens
+	// were found in the prefix cache.
+	admitted, scheduled, promptTokens, cachedTokens, preemptions int64
+	// Tokens of completed requests, and the requested output tokens of all requests.
+	completedInput, completedOutput, requestedOutput int64
+	// multiToken requests have more than one output token; notIssuedWithTargets of the
+	// calls that were not issued have targets.
+	multiToken, notIssuedWithTargets int64
 }
 
-// row is what is kept of one request: times in µs, or absent.
+// row holds the times of one request in µs, each may be missing.
 type row struct {
 	ttft, e2e, queue int64
 	output           int32
@@ -59,49 +60,50 @@ type row struct {
 // rowsPerChunk makes a chunk of 128 KiB.
 const rowsPerChunk = 4096
 
-// ReplicaTotals is what one replica did in its life. Times are µs.
+// ReplicaTotals are the totals of one replica over its lifetime. Times are µs.
 type ReplicaTotals struct {
 	Deployment string
-	// Index is the replica's place in its deployment.
+	// Index numbers the replicas of a deployment, from 0.
 	Index stream.Index
 	GPUs  int64
-	// Requests were sent to it, Completed of them completed.
+	// Requests counts the requests routed to the replica, Completed those it completed.
 	Requests, Completed int64
-	// PrefillTokens and DecodeTokens were computed.
+	// PrefillTokens and DecodeTokens count computed tokens.
 	PrefillTokens, DecodeTokens int64
-	// QueriedTokens are the prompt tokens of requests at their first admission
-	// to a batch, CachedTokens those of them that the prefix cache had.
+	// QueriedTokens are the prompt tokens of requests at their first admission to a
+	// batch, CachedTokens the part of them that was in the prefix cache.
 	QueriedTokens, CachedTokens int64
 	Preemptions                 int64
 	PeakQueue, PeakBatch        int64
-	// BlockUS is the integral of used blocks over time, PeakBlocks the most
-	// that were used at once, Blocks how many there are.
+	// BlockUS is the integral of used KV blocks over time, PeakBlocks their maximum,
+	// Blocks the total number of blocks.
 	BlockUS            float64
 	PeakBlocks, Blocks int64
-	// UpUS is how long it existed, BusyUS how long of that a step ran.
+	// UpUS is the lifetime, BusyUS the part of it in which a step ran.
 	UpUS, BusyUS int64
 }
 
-// New returns an empty Accumulator. classes say which targets requests are
-// judged by; a class that is not among them has none.
+// New returns an empty Accumulator. classes define the targets of requests; a class that
+// is not listed has none.
 func New(classes []stream.SLOClass) *Accumulator {
-	a := &Accumulator{targets: map[string]stream.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{}, from: stream.Never, until: stream.Never}
+	a := &Accumulator{targets: map[string]stream.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{},
+		from: stream.Never, until: stream.Never}
 	for _, c := range classes {
 		a.targets[c.Name] = c.Targets
 	}
 	return a
 }
 
-// Recorded says that the outcomes are of a recording: what none of them has (that it
-// was admitted, found tokens cached, lost its place) was not recorded, rather than that
-// it never happened.
-func (a *Accumulator) Recorded() { a.recorded = true }
+// MarkRecording declares that the outcomes come from a recording. A field that no outcome
+// has (admission, cached tokens, preemptions) was then not recorded and is missing, not
+// 0.
+func (a *Accumulator) MarkRecording() { a.isRecording = true }
 
-// Targets are those that requests of the class are judged by.
+// Targets returns the targets of the class.
 func (a *Accumulator) Targets(class string) stream.Targets { return a.targets[class] }
 
-// Add counts one request by its outcome, of which it keeps no memory. A state
-// that is none is a bug.
+// Add counts the outcome of one request and keeps no reference to it. It panics if the
+// state is unknown.
 func (a *Accumulator) Add(o *stream.Outcome) {
 	group := a.group(key{o.SLOClass, o.Tenant, o.Model})
 	t := &a.totals[group]
@@ -110,10 +112,10 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	if n, seen := a.reasons[o.Reason]; seen {
 		a.reasons[o.Reason] = n + 1
 	} else if o.Reason != "" {
-		a.reasons[strings.Clone(o.Reason)] = 1 // the caller's may be part of larger memory
+		a.reasons[strings.Clone(o.Reason)] = 1 // the caller's string may be part of larger memory
 	}
 	if met := SLOMet(o, t.targets); met != nil {
-		t.judged++
+		t.withTargets++
 		if *met {
 			t.met++
 		}
@@ -121,14 +123,15 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	if a.from.IsZero() || o.ArrivalUS < a.from {
 		a.from = o.ArrivalUS
 	}
-	a.Until(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
+	a.ExtendTo(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
-		a.keep(row{span(o.ArrivalUS, o.FirstTokenUS), span(o.ArrivalUS, o.CompletedUS), span(o.EnqueuedUS, o.ScheduledUS),
+		a.addRow(row{elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS),
+			elapsed(o.EnqueuedUS, o.ScheduledUS),
 			int32(o.OutputTokens), group})
 	}
 }
 
-// group returns the number of the group of k.
+// group returns the index in totals of the group of k.
 func (a *Accumulator) group(k key) uint32 {
 	g, ok := a.groups[k]
 	if !ok {
@@ -144,16 +147,16 @@ func (a *Accumulator) group(k key) uint32 {
 func (t *totals) count(o *stream.Outcome) {
 	r := &t.requests
 	r.Offered++
-	t.askedOutput += o.OutputTokens
+	t.requestedOutput += o.OutputTokens
 	if o.OutputTokens > 1 {
-		t.several++
+		t.multiToken++
 	}
 	t.preemptions += o.Preemptions
 	switch o.State {
 	case stream.StateCompleted:
 		r.Completed++
-		t.doneInput += o.InputTokens
-		t.doneOutput += o.OutputTokens
+		t.completedInput += o.InputTokens
+		t.completedOutput += o.OutputTokens
 	case stream.StateRejected:
 		r.Rejected++
 	case stream.StateTimedOut:
@@ -170,12 +173,12 @@ func (t *totals) count(o *stream.Outcome) {
 	}
 	if !o.ScheduledUS.IsZero() {
 		t.scheduled++
-		t.prompt += o.InputTokens
-		t.cached += o.CachedTokens
+		t.promptTokens += o.InputTokens
+		t.cachedTokens += o.CachedTokens
 	}
 }
 
-func (a *Accumulator) keep(r row) {
+func (a *Accumulator) addRow(r row) {
 	last := len(a.rows) - 1
 	if last < 0 || len(a.rows[last]) == rowsPerChunk {
 		a.rows = append(a.rows, make([]row, 0, rowsPerChunk))
@@ -184,13 +187,13 @@ func (a *Accumulator) keep(r row) {
 	a.rows[last] = append(a.rows[last], r)
 }
 
-// Until says that a request became final at that instant. Outcomes tell it of
-// completed requests only: of the others Add knows the last instant that the
-// outcome holds, which may be earlier.
-func (a *Accumulator) Until(at stream.Micros) { a.until = max(a.until, at) }
+// ExtendTo extends the run to the time at which a request became final. Outcomes report
+// this time only for completed requests: for the others Add uses the last time in the
+// outcome, which may be earlier.
+func (a *Accumulator) ExtendTo(at stream.Micros) { a.until = max(a.until, at) }
 
-// Gap counts n gaps of us µs between two tokens of a request.
-func (a *Accumulator) Gap(us, n int64) { a.gaps.Add(us, n) }
+// AddGaps counts n inter-token gaps of us µs.
+func (a *Accumulator) AddGaps(us, n int64) { a.gaps.Add(us, n) }
 
-// Replica counts what one replica did.
-func (a *Accumulator) Replica(r ReplicaTotals) { a.replicas = append(a.replicas, r) }
+// AddReplica adds the totals of one replica.
+func (a *Accumulator) AddReplica(r ReplicaTotals) { a.replicas = append(a.replicas, r) }

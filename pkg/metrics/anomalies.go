@@ -1,11 +1,11 @@
 package metrics
 
-// Anomaly counts an episode by its type.
-func (a *Accumulator) Anomaly(of string) { a.anomalies[of]++ }
+// AddAnomaly counts an anomaly by its type.
+func (a *Accumulator) AddAnomaly(of string) { a.anomalies[of]++ }
 
-// Watch says that somebody looks for anomalies of these types: what is not found is 0,
-// and not absent. It must be called before Anomaly.
-func (a *Accumulator) Watch(types []string) {
+// TrackAnomalies declares the types of anomalies that are detected, so that their counts
+// are 0 instead of missing. It must be called before AddAnomaly.
+func (a *Accumulator) TrackAnomalies(types []string) {
 	a.anomalies = map[string]int64{}
 	for _, of := range types {
 		a.anomalies[of] = 0

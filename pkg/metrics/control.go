@@ -6,29 +6,29 @@ import (
 	"blis/pkg/stream"
 )
 
-// Control is what the control plane did beside sending requests to replicas.
+// Control reports the control plane, except for routing to replicas.
 type Control struct {
-	// Delays is how often admission put requests off.
+	// Delays counts the requests' admission delays.
 	Delays int64 `json:"delays"`
-	// SignalAgeMS is how old the values were that policies were shown of replicas,
-	// one for each value, replica and look; absent where all are immediate.
+	// SignalAgeMS is the age of the replica signals that policies read, one sample for
+	// each value, replica and read; absent if all signals are immediate.
 	SignalAgeMS *Age  `json:"signal_age_ms,omitempty"`
 	Flow        *Flow `json:"flow,omitempty"`
-	// Rules are the expressions and branches of the policies; Fallbacks is how
-	// often one failed, or a filter kept nobody, and something safe was done instead.
+	// Rules are the expressions and branches of the policies. Fallbacks counts the
+	// evaluations that failed, or in which a filter removed all candidates, so that the
+	// safe default decided.
 	Rules     []Rule `json:"rules,omitempty"`
 	Fallbacks int64  `json:"fallbacks"`
 }
 
-// Age is of signals, in ms.
+// Age summarizes signal ages, in ms.
 type Age struct {
 	Mean float64 `json:"mean"`
 	Max  float64 `json:"max"`
 }
 
-// Flow is what flow control did: Queued requests waited, up to Peak at a time for
-// one model, Rejected would have had to wait in a full queue, Expired waited too
-// long.
+// Flow reports flow control. Queued requests waited, up to Peak at a time for one model;
+// Rejected requests met a full queue; Expired requests exceeded the maximum wait.
 type Flow struct {
 	Queued   int64 `json:"queued"`
 	Peak     int64 `json:"peak"`
@@ -36,10 +36,11 @@ type Flow struct {
 	Expired  int64 `json:"expired"`
 }
 
-// Rule is an expression or a branch of a policy: where in the policies it
-// stands, its text, how often it was evaluated (a filter or a score once for each
-// candidate), how often it was true (a condition), decided (a leaf) or gave a value
-// (a number), and how often it failed (a filter that keeps nobody: once a decision).
+// Rule is an expression or a branch of a policy. Path is its position in the policies,
+// Rule its text. Evaluated counts evaluations (a filter or a score has one per
+// candidate), Hits the evaluations of a condition that were true, of a leaf that decided,
+// or of a number that had a value. Failed counts failures (a filter that removes all
+// candidates fails once per decision).
 type Rule struct {
 	Path      string `json:"path"`
 	Rule      string `json:"rule"`
@@ -48,11 +49,10 @@ type Rule struct {
 	Failed    int64  `json:"failed"`
 }
 
-// Shadow compares what the router expected to be cached, by its shadow of the
-// caches or by what it last saw of them, with what was, over the requests that
-// entered a batch: OverTokens were expected and not
-// there, UnderTokens there and not expected. Diverged is the number of requests
-// that have either.
+// Shadow compares the router's prediction of cached prompt tokens, from its shadow of the
+// caches or its last snapshot of them, with the tokens that were cached, over the
+// requests that entered a batch. OverTokens were predicted and not cached, UnderTokens
+// cached and not predicted. Diverged counts the requests with either.
 type Shadow struct {
 	Requests       int64 `json:"requests"`
 	Diverged       int64 `json:"diverged"`
@@ -62,9 +62,9 @@ type Shadow struct {
 	UnderTokens    int64 `json:"under_tokens"`
 }
 
-// Expects says that the outcomes are those of a router that expects something to be
-// cached, be it never anything.
-func (a *Accumulator) Expects() { a.expects = true }
+// HasPrefixPrediction declares that the router predicts cached tokens, even if every
+// prediction is 0.
+func (a *Accumulator) HasPrefixPrediction() { a.hasPrefixPrediction = true }
 
 func (s *Shadow) add(o *stream.Outcome) {
 	if o.ScheduledUS.IsZero() {
@@ -83,11 +83,11 @@ func (s *Shadow) add(o *stream.Outcome) {
 	}
 }
 
-// Control counts what the control plane did.
-func (a *Accumulator) Control(c *Control) { a.control = c }
+// SetControl sets the report of the control plane.
+func (a *Accumulator) SetControl(c *Control) { a.control = c }
 
-// Warning says that a policy's expressions failed or its filters kept nobody, "" if
-// neither happened.
+// Warning reports policy expressions that failed and filters that removed all candidates;
+// "" if there are none.
 func (c *Control) Warning() string {
 	if c == nil || c.Fallbacks == 0 {
 		return ""
@@ -98,6 +98,8 @@ func (c *Control) Warning() string {
 			worst = r
 		}
 	}
-	return fmt.Sprintf("policies: expressions failed or filters kept nobody %d times, and the fallback decided; %s did so %d times in %d evaluations: %s",
+	return fmt.Sprintf("policies: expressions failed or filters removed all candidates %d times, "+
+		"and the fallback decided; "+
+		"%s failed %d times in %d evaluations: %s",
 		c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated, worst.Rule)
 }

@@ -6,60 +6,61 @@ import (
 	"blis/pkg/stat"
 )
 
-// measure is one time that requests have. key orders it: µs, or the bits of a
-// float64, which for numbers that are not negative are in the same order.
-type measure struct {
-	key     func(*row) (uint64, bool)
-	of      func(sorted []uint64) *Distribution
-	branch  func(*Group) **Distribution
-	written string
-	// could have it of what was offered.
-	could func(*totals) int64
+// latency is one kind of latency. key orders its values: µs, or the bits of a
+// non-negative float64, which have the same order.
+type latency struct {
+	key          func(*row) (uint64, bool)
+	distribution func(sorted []uint64) *Distribution
+	field        func(*Group) **Distribution
+	name         string
+	// eligible counts the offered requests that can have this latency.
+	eligible func(*totals) int64
 }
 
-var measures = []measure{
-	{func(r *row) (uint64, bool) { return uint64(r.ttft), r.ttft != absent }, ofMicros,
-		func(g *Group) **Distribution { return &g.TTFT }, "ttft", offered},
+var latencies = []latency{
+	{func(r *row) (uint64, bool) { return uint64(r.ttft), r.ttft != missing }, microsDistribution,
+		func(g *Group) **Distribution { return &g.TTFT }, "ttft", offeredRequests},
 	{func(r *row) (uint64, bool) {
 		ms, ok := tpot(r.ttft, r.e2e, int64(r.output))
 		return math.Float64bits(ms), ok
-	}, ofMillis, func(g *Group) **Distribution { return &g.TPOT }, "tpot", func(t *totals) int64 { return t.several }},
-	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != absent }, ofMicros,
-		func(g *Group) **Distribution { return &g.E2E }, "e2e", offered},
-	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != absent }, ofMicros,
-		func(g *Group) **Distribution { return &g.Queue }, "queue", offered},
+	}, millisDistribution, func(g *Group) **Distribution { return &g.TPOT }, "tpot",
+		func(t *totals) int64 { return t.multiToken }},
+	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != missing }, microsDistribution,
+		func(g *Group) **Distribution { return &g.E2E }, "e2e", offeredRequests},
+	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != missing }, microsDistribution,
+		func(g *Group) **Distribution { return &g.Queue }, "queue", offeredRequests},
 }
 
-func offered(t *totals) int64 { return t.requests.Offered }
+func offeredRequests(t *totals) int64 { return t.requests.Offered }
 
-// distribute fills in the distributions of the whole, whose totals are all, and of its
-// parts. Each measure is sorted once, and dealt out sorted.
-func (a *Accumulator) distribute(whole *Group, all *totals, parts []*part) {
+// fillDistributions sets the distributions of the whole run, whose totals are all, and of
+// its groups. Each latency is sorted once; the groups receive their values in order.
+func (a *Accumulator) fillDistributions(whole *Group, all *totals, groupings []*grouping) {
 	n := 0
 	for _, chunk := range a.rows {
 		n += len(chunk)
 	}
-	memory, scratch, keys := make([]stat.Tagged, n), make([]stat.Tagged, n), make([]uint64, n)
-	for _, m := range measures {
+	memory, scratch, keys := make([]stat.Keyed, n), make([]stat.Keyed, n), make([]uint64, n)
+	for _, m := range latencies {
 		samples := memory[:0]
 		for _, chunk := range a.rows {
 			for i := range chunk {
 				if k, ok := m.key(&chunk[i]); ok {
-					samples = append(samples, stat.Tagged{Key: k, Tag: chunk[i].group})
+					samples = append(samples, stat.Keyed{Key: k, Tag: chunk[i].group})
 				}
 			}
 		}
-		samples = stat.SortTagged(samples, scratch[:len(samples)])
+		samples = stat.SortKeyed(samples, scratch[:len(samples)])
 		keys = keys[:len(samples)]
 		for i := range samples {
 			keys[i] = samples[i].Key
 		}
-		*m.branch(whole) = m.covered(m.of(keys), all)
-		for _, p := range parts {
-			p.deal(samples, keys, &m)
+		*m.field(whole) = m.withCoverage(m.distribution(keys), all)
+		for _, p := range groupings {
+			p.distribute(samples, keys, &m)
 		}
 	}
-	for _, g := range groupsOf(whole, parts) {
+	for _, g := range allGroups(whole, groupings) {
 		if g.E2E != nil && g.E2E.P50 > 0 {
 			blowup := g.E2E.P99 / g.E2E.P50
 			g.TailBlowup = &blowup
@@ -67,19 +68,18 @@ func (a *Accumulator) distribute(whole *Group, all *totals, parts []*part) {
 	}
 }
 
-// covered says how much of what was offered is in the distribution, nil if there is
-// none.
-func (m *measure) covered(d *Distribution, t *totals) *Distribution {
+// withCoverage sets the coverage of d, nil if d is.
+func (m *latency) withCoverage(d *Distribution, t *totals) *Distribution {
 	if d != nil {
-		d.Coverage = ratio(d.Count, m.could(t)+t.requests.Lost)
+		d.Coverage = ratio(d.Count, m.eligible(t)+t.requests.NotIssued)
 	}
 	return d
 }
 
-func ofMicros(sorted []uint64) *Distribution { return ofWhole(sorted, 1000) }
+func microsDistribution(sorted []uint64) *Distribution { return integerDistribution(sorted, 1000) }
 
-// ofWhole is the distribution of whole numbers, in units of unit.
-func ofWhole(sorted []uint64, unit int64) *Distribution {
+// integerDistribution returns the distribution of integers, in multiples of unit.
+func integerDistribution(sorted []uint64, unit int64) *Distribution {
 	n := len(sorted)
 	if n == 0 {
 		return nil
@@ -89,10 +89,11 @@ func ofWhole(sorted []uint64, unit int64) *Distribution {
 		sum += x
 	}
 	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, unit) }
-	return &Distribution{Count: int64(n), Mean: float64(sum) / float64(unit*int64(n)), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return &Distribution{Count: int64(n), Mean: float64(sum) / float64(unit*int64(n)), P50: q(50), P90: q(90),
+		P95: q(95), P99: q(99), Max: q(100)}
 }
 
-func ofMillis(sorted []uint64) *Distribution {
+func millisDistribution(sorted []uint64) *Distribution {
 	n := len(sorted)
 	if n == 0 {
 		return nil
@@ -102,14 +103,16 @@ func ofMillis(sorted []uint64) *Distribution {
 		ms[i] = math.Float64frombits(bits)
 	}
 	q := func(percent int64) float64 { return stat.QuantileFloat(ms, percent) }
-	return &Distribution{Count: int64(n), Mean: stat.Mean(ms), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return &Distribution{Count: int64(n), Mean: stat.Mean(ms), P50: q(50), P90: q(90), P95: q(95), P99: q(99),
+		Max: q(100)}
 }
 
-func ofGaps(gaps *stat.Histogram) *Distribution {
+func gapDistribution(gaps *stat.Histogram) *Distribution {
 	if gaps.N() == 0 {
 		return nil
 	}
 	sorted := gaps.Sorted()
 	q := func(percent int64) float64 { return sorted.Quantile(percent, 1000) }
-	return &Distribution{Count: gaps.N(), Mean: float64(gaps.Sum()) / (1000 * float64(gaps.N())), P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return &Distribution{Count: gaps.N(), Mean: float64(gaps.Sum()) / (1000 * float64(gaps.N())), P50: q(50),
+		P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Whole is a tree that on the wire has all its places: what is absent is null
-// there, and a nil Raw a tree of nothing else. Programs find the same keys in
-// every tree, of a run that failed too.
-type Whole struct{ *Raw }
+// WithNulls is a tree that is encoded with all its fields: a missing value is null, and a
+// nil Raw is a tree of nulls. Programs find the same keys in every tree, also after a
+// failed run.
+type WithNulls struct{ *Raw }
 
 // MarshalJSON encodes the tree.
-func (w Whole) MarshalJSON() ([]byte, error) {
+func (w WithNulls) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	v := reflect.Zero(reflect.TypeFor[Raw]())
 	if w.Raw != nil {
@@ -25,23 +25,23 @@ func (w Whole) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// encode adds v, whose numbers are null unless they are there.
-func encode(b *bytes.Buffer, v reflect.Value, there bool) error {
+// encode appends v; its numbers are null unless present.
+func encode(b *bytes.Buffer, v reflect.Value, present bool) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return encode(b, reflect.Zero(v.Type().Elem()), false)
 		}
-		return encode(b, v.Elem(), there)
+		return encode(b, v.Elem(), present)
 	case reflect.Struct:
 		b.WriteByte('{')
 		first := true
-		err := encodeFields(b, v, there, &first)
+		err := encodeFields(b, v, present, &first)
 		b.WriteByte('}')
 		return err
 	case reflect.Map:
 		b.WriteByte('{')
-		for i, key := range slices.SortedFunc(maps.Keys(keys(v)), strings.Compare) {
+		for i, key := range slices.SortedFunc(maps.Keys(mapKeys(v)), strings.Compare) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -70,7 +70,7 @@ func encode(b *bytes.Buffer, v reflect.Value, there bool) error {
 		return nil
 	}
 	zero, _ := v.Interface().(interface{ IsZero() bool })
-	if !there || zero != nil && zero.IsZero() {
+	if !present || zero != nil && zero.IsZero() {
 		b.WriteString("null")
 		return nil
 	}
@@ -79,12 +79,12 @@ func encode(b *bytes.Buffer, v reflect.Value, there bool) error {
 	return err
 }
 
-// encodeFields adds the fields of a struct, those of embedded ones among them.
-func encodeFields(b *bytes.Buffer, v reflect.Value, there bool, first *bool) error {
+// encodeFields appends the fields of a struct, including those of embedded structs.
+func encodeFields(b *bytes.Buffer, v reflect.Value, present bool, first *bool) error {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous {
-			if err := encodeFields(b, v.Field(i), there, first); err != nil {
+			if err := encodeFields(b, v.Field(i), present, first); err != nil {
 				return err
 			}
 			continue
@@ -93,12 +93,12 @@ func encodeFields(b *bytes.Buffer, v reflect.Value, there bool, first *bool) err
 			b.WriteByte(',')
 		}
 		*first = false
-		quoted, err := json.Marshal(name(f))
+		quoted, err := json.Marshal(jsonName(f))
 		if err != nil {
 			return err
 		}
 		b.Write(append(quoted, ':'))
-		if err := encode(b, v.Field(i), there); err != nil {
+		if err := encode(b, v.Field(i), present); err != nil {
 			return err
 		}
 	}

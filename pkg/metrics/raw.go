@@ -6,10 +6,10 @@ import (
 	"blis/pkg/stat"
 )
 
-// Raw returns the metrics of what was counted so far.
+// Raw returns the metrics of everything counted so far.
 func (a *Accumulator) Raw() *Raw {
 	r := &Raw{FromUS: a.from, UntilUS: a.until}
-	us := span(a.from, a.until)
+	us := elapsed(a.from, a.until)
 	if us > 0 {
 		r.DurationS = float64(us) / 1e6
 	}
@@ -18,36 +18,36 @@ func (a *Accumulator) Raw() *Raw {
 		all.add(&a.totals[i])
 	}
 	r.Group = *all.group(us)
-	parts := []*part{
-		a.part("cls", us, func(k *key) string { return k.class }),
-		a.part("tenant", us, func(k *key) string { return k.tenant }),
-		a.part("model", us, func(k *key) string { return k.model }),
+	groupings := []*grouping{
+		a.groupBy("cls", us, func(k *key) string { return k.class }),
+		a.groupBy("tenant", us, func(k *key) string { return k.tenant }),
+		a.groupBy("model", us, func(k *key) string { return k.model }),
 	}
-	if a.recorded {
-		for _, g := range groupsOf(&r.Group, parts) {
-			g.unsay(&all)
+	if a.isRecording {
+		for _, g := range allGroups(&r.Group, groupings) {
+			g.clearUnrecorded(&all)
 		}
 	}
-	a.distribute(&r.Group, &all, parts)
-	if r.ITL = ofGaps(&a.gaps); r.ITL != nil {
-		r.ITL.Coverage = all.gapsSeen(a.gaps.N())
+	a.fillDistributions(&r.Group, &all, groupings)
+	if r.ITL = gapDistribution(&a.gaps); r.ITL != nil {
+		r.ITL.Coverage = all.gapCoverage(a.gaps.N())
 	}
 	if len(a.reasons) > 0 {
 		r.Reasons = maps.Clone(a.reasons)
 	}
-	r.Cls, r.Tenant, r.Model = parts[0].named(), parts[1].named(), parts[2].named()
-	r.Fairness = fairness(parts[1])
+	r.Cls, r.Tenant, r.Model = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
+	r.Fairness = fairness(groupings[1])
 	a.addReplicas(r, &all)
 	r.Control = a.control
-	if a.expects || a.shadow.ExpectedTokens > 0 {
+	if a.hasPrefixPrediction || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
 	r.Sessions, r.Regret, r.Anomalies = a.sessions.tree(), a.regret.tree(), a.anomalies
-	r.Warnings = warnings(r, parts)
+	r.Warnings = warnings(r, groupings)
 	return r
 }
 
-// add adds another group's totals.
+// add adds the totals of another group.
 func (t *totals) add(o *totals) {
 	r, s := &t.requests, &o.requests
 	r.Offered += s.Offered
@@ -56,37 +56,39 @@ func (t *totals) add(o *totals) {
 	r.TimedOut += s.TimedOut
 	r.Failed += s.Failed
 	r.Unfinished += s.Unfinished
-	r.Lost += s.Lost
+	r.NotIssued += s.NotIssued
 	t.met += o.met
-	t.judged += o.judged
+	t.withTargets += o.withTargets
 	t.admitted += o.admitted
 	t.scheduled += o.scheduled
-	t.prompt += o.prompt
-	t.cached += o.cached
+	t.promptTokens += o.promptTokens
+	t.cachedTokens += o.cachedTokens
 	t.preemptions += o.preemptions
-	t.doneInput += o.doneInput
-	t.doneOutput += o.doneOutput
-	t.askedOutput += o.askedOutput
-	t.several += o.several
-	t.missing += o.missing
+	t.completedInput += o.completedInput
+	t.completedOutput += o.completedOutput
+	t.requestedOutput += o.requestedOutput
+	t.multiToken += o.multiToken
+	t.notIssuedWithTargets += o.notIssuedWithTargets
 }
 
-// group returns all of a group that is no distribution. us is the duration.
+// group returns the metrics of a group except its distributions. us is the duration.
 func (t *totals) group(us int64) *Group {
 	admitted, preemptions := t.admitted, t.preemptions
 	g := &Group{
 		Requests:       t.requests,
 		AdmissionRate:  ratio(admitted, t.requests.Offered),
-		KV:             KV{PrefixHitRatio: ratio(t.cached, t.prompt), Preemptions: &preemptions},
+		KV:             KV{PrefixHitRatio: ratio(t.cachedTokens, t.promptTokens), Preemptions: &preemptions},
 		PreemptionRate: ratio(preemptions, t.scheduled),
 	}
 	g.Requests.Admitted = &admitted
 	perSecond := func(n int64) float64 { return float64(n) * 1e6 / float64(us) }
 	if us > 0 {
-		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.doneOutput), perSecond(t.doneInput + t.doneOutput)}
+		g.Throughput = &Throughput{perSecond(t.requests.Completed), perSecond(t.completedOutput),
+			perSecond(t.completedInput + t.completedOutput)}
 	}
-	if all := t.judged + t.missing; all > 0 {
-		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(all), Met: t.met, Offered: t.judged, Lost: t.missing}
+	if all := t.withTargets + t.notIssuedWithTargets; all > 0 {
+		g.Goodput = &Goodput{Ratio: float64(t.met) / float64(all), Met: t.met, Offered: t.withTargets,
+			NotIssued: t.notIssuedWithTargets}
 		if us > 0 {
 			rps := perSecond(t.met)
 			g.Goodput.RPS = &rps
@@ -95,12 +97,12 @@ func (t *totals) group(us int64) *Group {
 	return g
 }
 
-// unsay takes out what a recording with these totals does not say.
-func (g *Group) unsay(all *totals) {
+// clearUnrecorded removes what a recording with these totals does not contain.
+func (g *Group) clearUnrecorded(all *totals) {
 	if all.admitted == 0 {
 		g.Requests.Admitted, g.AdmissionRate = nil, nil
 	}
-	if all.cached == 0 {
+	if all.cachedTokens == 0 {
 		g.KV.PrefixHitRatio = nil
 	}
 	if all.preemptions == 0 {
@@ -108,10 +110,11 @@ func (g *Group) unsay(all *totals) {
 	}
 }
 
-// gapsSeen is the share of the gaps between tokens that n are; the requests that are
-// lost count as having as many as the others.
-func (t *totals) gapsSeen(n int64) *float64 {
-	share, offered := ratio(n, t.askedOutput-t.requests.Offered), ratio(t.requests.Offered, t.requests.Offered+t.requests.Lost)
+// gapCoverage returns n as a share of all inter-token gaps. Calls that were not issued
+// count with as many gaps as the others.
+func (t *totals) gapCoverage(n int64) *float64 {
+	share, offered := ratio(n, t.requestedOutput-t.requests.Offered),
+		ratio(t.requests.Offered, t.requests.Offered+t.requests.NotIssued)
 	if share == nil || offered == nil {
 		return nil
 	}
@@ -119,7 +122,7 @@ func (t *totals) gapsSeen(n int64) *float64 {
 	return &covered
 }
 
-// ratio is a/b, nil if that is not defined.
+// ratio returns a/b, nil if b is not positive.
 func ratio(a, b int64) *float64 {
 	if b <= 0 {
 		return nil
@@ -128,12 +131,12 @@ func ratio(a, b int64) *float64 {
 	return &q
 }
 
-// fairness is that of tenants, in the order of their names.
-func fairness(tenants *part) *Fairness {
+// fairness returns the fairness over tenants, in the order of their names.
+func fairness(tenants *grouping) *Fairness {
 	var shares []float64
 	for i := range tenants.totals {
-		if t := &tenants.totals[i]; t.askedOutput > 0 { // else of lost calls alone
-			shares = append(shares, float64(t.doneOutput)/float64(t.askedOutput))
+		if t := &tenants.totals[i]; t.requestedOutput > 0 { // otherwise no call of the tenant was issued
+			shares = append(shares, float64(t.completedOutput)/float64(t.requestedOutput))
 		}
 	}
 	jain, ok := stat.Jain(shares)

@@ -1,7 +1,6 @@
 package metrics
 
-// addReplicas adds what only replicas know: their own branch, cost, and how
-// full the caches were.
+// addReplicas adds what only replicas report: their own branch, cost and cache occupancy.
 func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	if len(a.replicas) == 0 {
 		return
@@ -9,7 +8,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	var up, gpu, blockUS, capacity, peak float64
 	for i := range a.replicas {
 		t := &a.replicas[i]
-		x := t.branch()
+		x := t.tree()
 		r.Replica = append(r.Replica, x)
 		up += float64(t.UpUS)
 		gpu += float64(t.UpUS) * float64(t.GPUs)
@@ -20,9 +19,9 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		}
 	}
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
-	if tokens := all.doneInput + all.doneOutput; tokens > 0 {
-		each := gpu / float64(tokens) // µs a token are s a million of them
-		r.Cost.PerMillion = &each
+	if tokens := all.completedInput + all.completedOutput; tokens > 0 {
+		perToken := gpu / float64(tokens) // µs per token are s per million tokens
+		r.Cost.PerMillion = &perToken
 	}
 	if capacity > 0 {
 		mean := blockUS / capacity
@@ -30,7 +29,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	}
 }
 
-func (t *ReplicaTotals) branch() Replica {
+func (t *ReplicaTotals) tree() Replica {
 	var mean *float64
 	if capacity := float64(t.Blocks) * float64(t.UpUS); capacity > 0 {
 		share := t.BlockUS / capacity

@@ -6,41 +6,40 @@ import (
 	"blis/pkg/stream"
 )
 
-// Sessions is about sessions. Offered is the sum of the three ends below it.
+// Sessions reports sessions. Offered is the sum of Completed, Broken and Unfinished.
 type Sessions struct {
 	Offered    int64 `json:"offered"`
 	Completed  int64 `json:"completed"`
 	Broken     int64 `json:"broken"`
 	Unfinished int64 `json:"unfinished"`
-	// E2E is from arrival to the end of the last step, Critical the longest way
-	// through the steps in time spent in calls, without the client's thinking; both
-	// of completed sessions. Tool is the time in calls of tools, added up, of all
-	// that made one. All in ms.
+	// E2E is from arrival to the end of the last step. Critical is the critical path: the
+	// longest chain of calls, without the client's think time. Both cover completed
+	// sessions. Tool is the total time in tool calls, over sessions that made one. All
+	// are in ms.
 	E2E      *Distribution `json:"e2e,omitempty"`
 	Critical *Distribution `json:"critical_path,omitempty"`
 	Tool     *Distribution `json:"tool_wait,omitempty"`
-	// Steps counts the calls that were made of models and of tools, Iterations
-	// those of loops that were begun, of the sessions that have a loop.
+	// Steps counts the model and tool calls that were issued, Iterations the loop
+	// iterations that were started, over sessions with a loop.
 	Steps      *Distribution `json:"steps,omitempty"`
 	Iterations *Distribution `json:"iterations,omitempty"`
-	// FanOutUtilization is the share of calls side by side that were answered, of
-	// those that the sessions have.
+	// FanOutUtilization is the completed share of the parallel calls of all sessions.
 	FanOutUtilization *float64 `json:"fan_out_utilization,omitempty"`
-	// Attainment is the share of sessions that completed with all targets of their
-	// class met, of those whose class has any.
+	// Attainment is the share of sessions that completed and met all targets of their
+	// class, among those whose class has targets.
 	Attainment *float64 `json:"attainment,omitempty"`
 }
 
-// sessions gathers Sessions: the counts, and for each distribution its samples,
-// times in µs.
+// sessions gathers Sessions: the counts, and the samples of each distribution, times in
+// µs.
 type sessions struct {
 	Sessions
 	e2e, critical, tool, steps, iterations []uint64
-	parallel, answered, judged, met        int64
+	parallel, answered, withTargets, met   int64
 }
 
-// Session counts one session by its outcome.
-func (a *Accumulator) Session(o *stream.SessionOutcome) {
+// AddSession counts the outcome of one session.
+func (a *Accumulator) AddSession(o *stream.SessionOutcome) {
 	s := &a.sessions
 	s.Offered++
 	switch o.State {
@@ -65,27 +64,27 @@ func (a *Accumulator) Session(o *stream.SessionOutcome) {
 	s.parallel += o.Parallel
 	s.answered += o.ParallelCompleted
 	if o.SLOMet != nil {
-		s.judged++
+		s.withTargets++
 		if *o.SLOMet {
 			s.met++
 		}
 	}
 }
 
-// Lost counts the calls that a session would have made, had it not been broken.
-func (a *Accumulator) Lost(o *stream.SessionOutcome) {
+// AddNotIssued counts the calls that a broken session did not issue.
+func (a *Accumulator) AddNotIssued(o *stream.SessionOutcome) {
 	n := o.Lost()
 	if n == 0 {
 		return
 	}
 	t := &a.totals[a.group(key{class: o.SLOClass, tenant: o.Tenant})]
-	t.requests.Lost += n
+	t.requests.NotIssued += n
 	if t.targets != (stream.Targets{}) {
-		t.missing += n
+		t.notIssuedWithTargets += n
 	}
 }
 
-// tree is what was gathered, nil without a session.
+// tree returns the report, nil without a session.
 func (s *sessions) tree() *Sessions {
 	if s.Offered == 0 {
 		return nil
@@ -95,14 +94,15 @@ func (s *sessions) tree() *Sessions {
 		to      **Distribution
 		samples []uint64
 		unit    int64
-	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1}, {&t.Iterations, s.iterations, 1}} {
+	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1},
+		{&t.Iterations, s.iterations, 1}} {
 		slices.Sort(d.samples)
-		*d.to = ofWhole(d.samples, d.unit)
+		*d.to = integerDistribution(d.samples, d.unit)
 	}
 	if t.E2E != nil {
 		t.E2E.Coverage, t.Critical.Coverage = ratio(t.Completed, t.Offered), ratio(t.Completed, t.Offered)
 	}
 	t.FanOutUtilization = ratio(s.answered, s.parallel)
-	t.Attainment = ratio(s.met, s.judged)
+	t.Attainment = ratio(s.met, s.withTargets)
 	return &t
 }

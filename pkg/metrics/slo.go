@@ -2,57 +2,56 @@ package metrics
 
 import "blis/pkg/stream"
 
-// absent is a time in µs that a request does not have.
-const absent = -1
+// missing is a time in µs that a request does not have.
+const missing = -1
 
-// span is the time in µs from one instant to another, absent if one of them is
-// missing.
-func span(from, to stream.Micros) int64 {
+// elapsed returns the µs between two times, missing if one of them is.
+func elapsed(from, to stream.Micros) int64 {
 	if from.IsZero() || to < from {
-		return absent
+		return missing
 	}
 	return int64(to - from)
 }
 
-// tpot is the time per output token after the first, in ms; ok is false where
-// there is none.
+// tpot returns the time per output token after the first, in ms; ok is false if there is
+// none.
 func tpot(ttft, e2e, outputTokens int64) (ms float64, ok bool) {
-	if ttft == absent || e2e == absent || outputTokens <= 1 {
+	if ttft == missing || e2e == missing || outputTokens <= 1 {
 		return 0, false
 	}
 	return stream.TPOT(e2e-ttft, outputTokens), true
 }
 
-// SLOMet says whether the request met all targets of t that are given; a
-// target is met by what is equal to it. A request that did not complete met
-// none. A request of one token meets every TPOT target. Without any target the
-// answer is nil. The result is not to be written through.
+// SLOMet reports whether the request met all targets in t; equality meets a target. A
+// request that did not complete missed them. A request of one output token meets every
+// TPOT target. Without targets the result is nil. The result must not be modified.
 func SLOMet(o *stream.Outcome, t stream.Targets) *bool {
 	if t == (stream.Targets{}) {
 		return nil
 	}
-	ttft, e2e := span(o.ArrivalUS, o.FirstTokenUS), span(o.ArrivalUS, o.CompletedUS)
-	if o.State != stream.StateCompleted || ttft == absent || e2e == absent {
+	ttft, e2e := elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS)
+	if o.State != stream.StateCompleted || ttft == missing || e2e == missing {
 		return stream.Met(false)
 	}
 	perToken, _ := tpot(ttft, e2e, o.OutputTokens)
-	return stream.Met(within(float64(ttft)/1000, t.TTFTMS) && within(perToken, t.TPOTMS) && within(float64(e2e)/1000, t.E2EMS))
+	return stream.Met(meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) &&
+		meets(float64(e2e)/1000, t.E2EMS))
 }
 
-// Overdue reports whether a request that is not final at an instant has missed a
-// target of t by then, however it would go on: tokens that have not come count as if
-// they came now.
-func Overdue(o *stream.Outcome, t stream.Targets, now stream.Micros) bool {
-	if o.FirstTokenUS.IsZero() && !within(float64(now-o.ArrivalUS)/1000, t.TTFTMS) || !within(float64(now-o.ArrivalUS)/1000, t.E2EMS) {
+// MissedByNow reports whether a request that is not final has already missed a target of
+// t. It assumes that all outstanding tokens arrive now.
+func MissedByNow(o *stream.Outcome, t stream.Targets, now stream.Micros) bool {
+	if o.FirstTokenUS.IsZero() && !meets(float64(now-o.ArrivalUS)/1000, t.TTFTMS) ||
+		!meets(float64(now-o.ArrivalUS)/1000, t.E2EMS) {
 		return true
 	}
-	first := span(o.ArrivalUS, o.FirstTokenUS)
-	if first == absent {
+	first := elapsed(o.ArrivalUS, o.FirstTokenUS)
+	if first == missing {
 		return false
 	}
 	perToken, _ := tpot(first, int64(now-o.ArrivalUS), o.OutputTokens)
-	return !within(float64(first)/1000, t.TTFTMS) || !within(perToken, t.TPOTMS)
+	return !meets(float64(first)/1000, t.TTFTMS) || !meets(perToken, t.TPOTMS)
 }
 
-// within reports whether ms meets the target, which is 0 if there is none.
-func within(ms, target float64) bool { return target == 0 || ms <= target }
+// meets reports whether ms meets the target, which is 0 if there is none.
+func meets(ms, target float64) bool { return target == 0 || ms <= target }

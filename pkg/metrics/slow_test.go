@@ -7,10 +7,10 @@ import (
 	"blis/pkg/stream"
 )
 
-// The definitions once more, slowly: no sums on the way, no groups, no integers
-// but as rational numbers. Nothing here is shared with the package.
+// The definitions again, slowly: without running totals or groups, and with rational
+// numbers instead of integers. Nothing here is shared with the package.
 
-// slowValues picks the times of outcomes that a distribution is of, in ms.
+// slowValues returns the times of an outcome in ms, nil if missing.
 var slowValues = map[string]func(*stream.Outcome) *big.Rat{
 	"ttft": func(o *stream.Outcome) *big.Rat {
 		if o.FirstTokenUS < 0 {
@@ -41,9 +41,9 @@ var slowValues = map[string]func(*stream.Outcome) *big.Rat{
 
 func slowMS(from, to stream.Micros) *big.Rat { return big.NewRat(int64(to-from), 1000) }
 
-// slowDistribution sorts everything and interpolates at p·(n−1). So many could have a
-// value.
-func slowDistribution(values []*big.Rat, could int64) *Distribution {
+// slowDistribution sorts everything and interpolates at p·(n−1). eligible requests could
+// have a value.
+func slowDistribution(values []*big.Rat, eligible int64) *Distribution {
 	if len(values) == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func slowDistribution(values []*big.Rat, could int64) *Distribution {
 		return float(new(big.Rat).Add(values[below], step.Mul(step, weight)))
 	}
 	return &Distribution{Count: n, Mean: float(sum.Quo(sum, big.NewRat(n, 1))),
-		P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: at(100), Coverage: slowRatio(n, could)}
+		P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: at(100), Coverage: slowRatio(n, eligible)}
 }
 
 func float(r *big.Rat) float64 {
@@ -70,24 +70,24 @@ func float(r *big.Rat) float64 {
 	return f
 }
 
-// slowGroup is the group of the outcomes that keep picks, and of sessions, by what their
-// requests have in common.
-func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, classes []stream.SLOClass, seconds *big.Rat, keep func(*stream.Outcome) bool) *Group {
+// slowGroup returns the group of the outcomes and sessions that keep selects.
+func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, classes []stream.SLOClass, seconds *big.Rat,
+	keep func(*stream.Outcome) bool) *Group {
 	g := &Group{}
 	r := &g.Requests
-	var several, missing int64
+	var multiToken, notIssuedWithTargets int64
 	for _, s := range sessions {
 		if s.State != "broken" || !keep(&stream.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}) {
 			continue
 		}
-		r.Lost += s.Calls - s.Offered
+		r.NotIssued += s.Calls - s.Offered
 		for _, c := range classes {
 			if c.Name == s.SLOClass && c.Targets != (stream.Targets{}) {
-				missing += s.Calls - s.Offered
+				notIssuedWithTargets += s.Calls - s.Offered
 			}
 		}
 	}
-	var admitted, preemptions, met, judged, scheduled, prompt, cached, done, doneOut int64
+	var admitted, preemptions, met, withTargets, scheduled, prompt, cached, completedTokens, completedOutput int64
 	values := map[string][]*big.Rat{}
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -107,19 +107,19 @@ func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, clas
 			cached += o.CachedTokens
 		}
 		if o.State == "completed" {
-			doneOut += o.OutputTokens
-			done += o.InputTokens + o.OutputTokens
+			completedOutput += o.OutputTokens
+			completedTokens += o.InputTokens + o.OutputTokens
 		}
 		for _, c := range classes {
 			if c.Name == o.SLOClass && c.Targets != (stream.Targets{}) {
-				judged++
+				withTargets++
 				if slowMet(o, c.Targets) {
 					met++
 				}
 			}
 		}
 		if o.OutputTokens > 1 {
-			several++
+			multiToken++
 		}
 		for name, pick := range slowValues {
 			if v := pick(o); v != nil {
@@ -127,21 +127,25 @@ func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, clas
 			}
 		}
 	}
-	g.TTFT, g.TPOT = slowDistribution(values["ttft"], r.Offered+r.Lost), slowDistribution(values["tpot"], several+r.Lost)
-	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.Lost), slowDistribution(values["queue"], r.Offered+r.Lost)
-	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(admitted, r.Offered), slowRatio(cached, prompt), slowRatio(preemptions, scheduled)
+	g.TTFT, g.TPOT = slowDistribution(values["ttft"], r.Offered+r.NotIssued),
+		slowDistribution(values["tpot"], multiToken+r.NotIssued)
+	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.NotIssued),
+		slowDistribution(values["queue"], r.Offered+r.NotIssued)
+	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(admitted, r.Offered), slowRatio(cached, prompt),
+		slowRatio(preemptions, scheduled)
 	r.Admitted, g.KV.Preemptions = &admitted, &preemptions
 	if g.E2E != nil && g.E2E.P50 > 0 {
 		blowup := g.E2E.P99 / g.E2E.P50
 		g.TailBlowup = &blowup
 	}
 	rate := func(n int64) float64 { return float(new(big.Rat).Quo(big.NewRat(n, 1), seconds)) }
-	if judged+missing > 0 {
-		g.Goodput = &Goodput{Ratio: float64(met) / float64(judged+missing), Met: met, Offered: judged, Lost: missing}
+	if withTargets+notIssuedWithTargets > 0 {
+		g.Goodput = &Goodput{Ratio: float64(met) / float64(withTargets+notIssuedWithTargets), Met: met,
+			Offered: withTargets, NotIssued: notIssuedWithTargets}
 	}
 	if seconds.Sign() > 0 {
-		g.Throughput = &Throughput{rate(r.Completed), rate(doneOut), rate(done)}
-		if judged+missing > 0 {
+		g.Throughput = &Throughput{rate(r.Completed), rate(completedOutput), rate(completedTokens)}
+		if withTargets+notIssuedWithTargets > 0 {
 			rps := rate(met)
 			g.Goodput.RPS = &rps
 		}
@@ -157,7 +161,7 @@ func slowRatio(a, b int64) *float64 {
 	return &f
 }
 
-// slowMet compares with the target as people write it, not with its bits.
+// slowMet compares with the target as written by people, in floating point.
 func slowMet(o *stream.Outcome, t stream.Targets) bool {
 	met := o.State == "completed"
 	for name, target := range map[string]float64{"ttft": t.TTFTMS, "tpot": t.TPOTMS, "e2e": t.E2EMS} {

@@ -10,23 +10,23 @@ import (
 	"blis/pkg/stream"
 )
 
-// Value is one number of a tree: its path as expressions write it, such as
-// ttft.p99, cls["critical"].goodput.ratio or replica[0].utilization.
+// Value is one number of a tree. Path is its name in expressions, such as ttft.p99,
+// cls["critical"].goodput.ratio or replica[0].utilization.
 type Value struct {
 	Path  string
 	Value float64
 }
 
-// Values returns all numbers of the tree in the order of its fields, maps by
-// their keys. What is absent is not there, nor are texts, the numbers of
-// replicas in their deployments, and the rules of policies.
+// Values returns all numbers of the tree in the order of its fields, maps by key. It
+// omits missing values, strings, the indices of replicas in their deployments, and the
+// rules of policies.
 func Values(r *Raw) []Value {
 	var all []Value
 	walk(reflect.ValueOf(r).Elem(), "", func(path string, x float64) { all = append(all, Value{path, x}) })
 	return all
 }
 
-// walk visits the numbers below v, which is at path.
+// walk visits the numbers under v, which is at path.
 func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -39,14 +39,14 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 			if f.Anonymous {
 				walk(v.Field(i), path, visit)
 			} else {
-				walk(v.Field(i), join(path, name(f)), visit)
+				walk(v.Field(i), joinPath(path, jsonName(f)), visit)
 			}
 		}
 	case reflect.Map:
-		for _, key := range slices.SortedFunc(maps.Keys(keys(v)), strings.Compare) {
-			at := join(path, key)
+		for _, key := range slices.SortedFunc(maps.Keys(mapKeys(v)), strings.Compare) {
+			at := joinPath(path, key)
 			if v.Type().Elem().Kind() == reflect.Pointer {
-				at = Below(path, key)
+				at = SubPath(path, key)
 			}
 			walk(v.MapIndex(reflect.ValueOf(key)), at, visit)
 		}
@@ -72,8 +72,8 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 	}
 }
 
-// keys are those of a map by texts.
-func keys(v reflect.Value) map[string]bool {
+// mapKeys returns the keys of a map with string keys.
+func mapKeys(v reflect.Value) map[string]bool {
 	all := map[string]bool{}
 	for _, k := range v.MapKeys() {
 		all[k.String()] = true
@@ -81,15 +81,15 @@ func keys(v reflect.Value) map[string]bool {
 	return all
 }
 
-// Below is the path of the group that a map of groups at path has under that key.
-func Below(path, key string) string { return fmt.Sprintf("%s[%q]", path, key) }
+// SubPath returns the path of the group with that key in the map of groups at path.
+func SubPath(path, key string) string { return fmt.Sprintf("%s[%q]", path, key) }
 
-func name(f reflect.StructField) string {
+func jsonName(f reflect.StructField) string {
 	s, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return s
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestValues: paths in the tree's order, maps by key, and nothing of what is absent.
+// TestValues: paths are in the tree's order, maps by key; missing values are omitted.
 func TestValues(t *testing.T) {
 	half := 0.5
 	r := &Raw{FromUS: stream.Never, UntilUS: 7, DurationS: 2}
@@ -37,12 +37,14 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s is %v (%v), want %v", path, got, ok, x)
 		}
 	}
-	for _, path := range []string{"from_us", "tpot.p99", `cls["y"].admission_rate`, "replica[0].index", "control.rules[0].hits", "sessions.offered"} {
+	for _, path := range []string{"from_us", "tpot.p99", `cls["y"].admission_rate`, "replica[0].index",
+		"control.rules[0].hits", "sessions.offered"} {
 		if _, ok := have[path]; ok {
-			t.Errorf("%s is there", path)
+			t.Errorf("%s is listed", path)
 		}
 	}
-	inOrder := []string{"until_us", "duration_s", "ttft.p99", "replica[0].utilization", "anomalies.a", "anomalies.b", `cls["x"].admission_rate`}
+	inOrder := []string{"until_us", "duration_s", "ttft.p99", "replica[0].utilization", "anomalies.a", "anomalies.b",
+		`cls["x"].admission_rate`}
 	if d := cmp.Diff(inOrder, order); d != "" {
 		t.Error(d)
 	}
@@ -51,74 +53,96 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestPlaces: every value of a tree is at a place, and what absence means is as
-// the expressions that read it take it.
-func TestPlaces(t *testing.T) {
+// TestLookupPath: every value of a tree has a path, and its meaning when missing is the
+// one that expressions assume.
+func TestLookupPath(t *testing.T) {
 	half := 0.5
 	d := &Distribution{Count: 1}
-	g := Group{TTFT: d, TPOT: d, E2E: d, Queue: d, TailBlowup: &half, Throughput: &Throughput{}, Goodput: &Goodput{RPS: &half}}
-	r := &Raw{Group: g, ITL: d, Reasons: map[string]int64{"deadline": 1}, Anomalies: map[string]int64{"x": 1}, Fairness: &Fairness{}, Cost: &Cost{PerMillion: &half},
-		Cls: map[string]*Group{`odd "]name`: &g}, Replica: []Replica{{}, {}}, Regret: &Regret{}, Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
+	g := Group{TTFT: d, TPOT: d, E2E: d, Queue: d, TailBlowup: &half, Throughput: &Throughput{},
+		Goodput: &Goodput{RPS: &half}}
+	r := &Raw{Group: g, ITL: d, Reasons: map[string]int64{"deadline": 1}, Anomalies: map[string]int64{"x": 1},
+		Fairness: &Fairness{}, Cost: &Cost{PerMillion: &half},
+		Cls: map[string]*Group{`odd "]name`: &g}, Replica: []Replica{{}, {}}, Regret: &Regret{},
+		Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
 		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}}
 	for _, v := range Values(r) {
-		if _, ok := PlaceOf(v.Path); !ok {
-			t.Errorf("%s is at no place", v.Path)
+		if _, ok := LookupPath(v.Path); !ok {
+			t.Errorf("%s is not a known path", v.Path)
 		}
 	}
-	for path, want := range map[string]Absence{"ttft.p99": Never, "ttft.count": Nothing, `cls["a"].e2e.mean`: Never, "itl.max": Never,
-		"tail_blowup": Never, "requests.rejected": Nothing, "throughput.rps": Nothing, "goodput.ratio": Unknown, `tenant["t"].goodput.rps`: Unknown,
-		"kv.util_mean": Unknown, "kv.prefix_hit_ratio": Nothing, "kv.preemptions": Nothing, "cost.gpu_s": Unknown, "cost.per_million_tokens": Never,
-		"regret.avoidable_ms": Unknown, "session.offered": Unknown, "session.e2e.p50": Never, "anomalies.hol_blocking": Nothing, "fairness.jain": Nothing,
-		"replica[7].utilization": Unknown, "control.delays": Nothing, "shadow.diverged": Unknown} {
-		if p, ok := PlaceOf(path); !ok || p.Absence != want {
+	for path, want := range map[string]Missing{"ttft.p99": MissingIsWorst, "ttft.count": MissingIsZero,
+		`cls["a"].e2e.mean`: MissingIsWorst, "itl.max": MissingIsWorst,
+		"tail_blowup": MissingIsWorst, "requests.rejected": MissingIsZero, "throughput.rps": MissingIsZero,
+		"goodput.ratio": MissingIsUnknown, `tenant["t"].goodput.rps`: MissingIsUnknown,
+		"kv.util_mean": MissingIsUnknown, "kv.prefix_hit_ratio": MissingIsZero, "kv.preemptions": MissingIsZero,
+		"cost.gpu_s": MissingIsUnknown, "cost.per_million_tokens": MissingIsWorst,
+		"regret.avoidable_ms": MissingIsUnknown, "session.offered": MissingIsUnknown, "session.e2e.p50": MissingIsWorst,
+		"anomalies.hol_blocking": MissingIsZero, "fairness.jain": MissingIsZero,
+		"replica[7].utilization": MissingIsUnknown, "control.delays": MissingIsZero,
+		"shadow.diverged": MissingIsUnknown} {
+		if p, ok := LookupPath(path); !ok || p.Missing != want {
 			t.Errorf("%s is %+v, %v, want %v", path, p, ok, want)
 		}
 	}
-	for _, path := range []string{"ttft", "ttft.p98", `cls["a"]`, "cls.a.ttft.p99", "replica[1]", "warnings", "control.rules[0].hits", "anomalies"} {
-		if p, ok := PlaceOf(path); ok {
-			t.Errorf("%s is at %+v", path, p)
+	for _, path := range []string{"ttft", "ttft.p98", `cls["a"]`, "cls.a.ttft.p99", "replica[1]", "warnings",
+		"control.rules[0].hits", "anomalies"} {
+		if p, ok := LookupPath(path); ok {
+			t.Errorf("%s is a known path: %+v", path, p)
 		}
 	}
 }
 
-// TestWhichWayIsBetter: of every number that a run may have it is said which way is
-// better; a new one must be added here.
-func TestWhichWayIsBetter(t *testing.T) {
-	higher := []string{"requests.admitted", "requests.completed", "admission_rate", "throughput.rps", "throughput.output_tok_s", "throughput.total_tok_s",
-		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replica[*].completed", "replica[*].prefix_hit_ratio",
+// TestHigherIsBetter: the direction of every number is listed here; a new one must be
+// added.
+func TestHigherIsBetter(t *testing.T) {
+	higher := []string{"requests.admitted", "requests.completed", "admission_rate", "throughput.rps",
+		"throughput.output_tok_s", "throughput.total_tok_s",
+		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replica[*].completed",
+		"replica[*].prefix_hit_ratio",
 		"shadow.cached_tokens", "session.completed", "session.fan_out_utilization", "session.attainment"}
-	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected", "requests.timed_out", "requests.failed",
-		"requests.unfinished", "requests.lost", "tail_blowup", "goodput.offered", "goodput.lost", "kv.util_mean", "kv.util_max", "kv.preemptions",
-		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens", "load.offered_over_capacity", "load.uncached",
-		"replica[*].requests", "replica[*].tokens", "replica[*].prefill_tokens", "replica[*].decode_tokens", "replica[*].preemptions",
-		"replica[*].peak_queue", "replica[*].peak_batch", "replica[*].utilization", "replica[*].kv_util_mean", "replica[*].kv_util_max",
-		"control.delays", "control.signal_age_ms.mean", "control.signal_age_ms.max", "control.flow.queued", "control.flow.peak",
-		"control.flow.rejected", "control.flow.expired", "control.fallbacks", "shadow.requests", "shadow.diverged", "shadow.expected_tokens",
-		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms", "anomalies.*",
+	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
+		"requests.timed_out", "requests.failed",
+		"requests.unfinished", "requests.not_issued", "tail_blowup", "goodput.offered", "goodput.not_issued",
+		"kv.util_mean", "kv.util_max", "kv.preemptions",
+		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens",
+		"load.offered_over_capacity", "load.uncached",
+		"replica[*].requests", "replica[*].tokens", "replica[*].prefill_tokens", "replica[*].decode_tokens",
+		"replica[*].preemptions",
+		"replica[*].peak_queue", "replica[*].peak_batch", "replica[*].utilization", "replica[*].kv_util_mean",
+		"replica[*].kv_util_max",
+		"control.delays", "control.signal_age_ms.mean", "control.signal_age_ms.max", "control.flow.queued",
+		"control.flow.peak",
+		"control.flow.rejected", "control.flow.expired", "control.fallbacks", "shadow.requests", "shadow.diverged",
+		"shadow.expected_tokens",
+		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms",
+		"anomalies.*",
 		"session.offered", "session.broken", "session.unfinished"}
-	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "session.e2e", "session.critical_path", "session.tool_wait", "session.steps", "session.iterations"} {
+	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "session.e2e", "session.critical_path",
+		"session.tool_wait", "session.steps", "session.iterations"} {
 		higher = append(higher, d+".count", d+".coverage")
 		for _, v := range []string{".mean", ".p50", ".p90", ".p95", ".p99", ".max"} {
 			lower = append(lower, d+v)
 		}
 	}
-	for _, p := range Places() {
+	for _, p := range Paths() {
 		path := p.Path
 		for _, group := range []string{"cls[*].", "tenant[*].", "model[*]."} {
 			path = strings.TrimPrefix(path, group)
 		}
-		if up, down := slices.Contains(higher, path), slices.Contains(lower, path); up == down || up != p.Higher {
-			t.Errorf("%s: higher is better is %v; the lists have it %v and %v", p.Path, p.Higher, up, down)
+		if up, down := slices.Contains(higher, path), slices.Contains(lower, path); up == down ||
+			up != p.HigherIsBetter {
+			t.Errorf("%s: HigherIsBetter is %v; in the lists: higher %v, lower %v", p.Path, p.HigherIsBetter, up, down)
 		}
 	}
 }
 
-// TestWhole: the keys are the same with and without numbers, and the numbers are
+// TestWithNulls: the keys are the same with and without numbers, and the numbers equal
 // those of the plain encoding.
-func TestWhole(t *testing.T) {
+func TestWithNulls(t *testing.T) {
 	a := New(nil)
-	a.Add(&stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: 1, AdmittedUS: 1, EnqueuedUS: 2, ScheduledUS: 3, FirstTokenUS: 4, CompletedUS: 9, InputTokens: 5, OutputTokens: 2, SLOClass: "c"})
-	full, empty := decoded(t, Whole{a.Raw()}), decoded(t, Whole{})
+	a.Add(&stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: 1, AdmittedUS: 1, EnqueuedUS: 2,
+		ScheduledUS: 3, FirstTokenUS: 4, CompletedUS: 9, InputTokens: 5, OutputTokens: 2, SLOClass: "c"})
+	full, empty := decoded(t, WithNulls{a.Raw()}), decoded(t, WithNulls{})
 	plain := decoded(t, a.Raw())
 	var compare func(path string, whole, plain map[string]any)
 	compare = func(path string, whole, plain map[string]any) {
@@ -137,7 +161,7 @@ func TestWhole(t *testing.T) {
 		t.Errorf("keys differ: %s", cmp.Diff(f, e))
 	}
 	if empty["ttft"].(map[string]any)["p99"] != nil || empty["requests"].(map[string]any)["offered"] != nil {
-		t.Errorf("a tree of nothing has numbers: %v", empty)
+		t.Errorf("an empty tree has numbers: %v", empty)
 	}
 }
 

@@ -5,36 +5,37 @@ import (
 	"strings"
 )
 
-// Needs returns how many samples a percentile takes to be trusted: 10/(1−p).
-// percent is from 0 to 99.
-func Needs(percent int64) int64 { return 1000 / (100 - percent) }
+// MinSamples returns the number of samples that a percentile needs to be reliable:
+// 10/(1−p). percent is from 0 to 99.
+func MinSamples(percent int64) int64 { return 1000 / (100 - percent) }
 
-// percentiles are those that a Distribution has.
+// percentiles are the percentiles of a Distribution.
 var percentiles = []int64{50, 90, 95, 99}
 
-// warnings says which expressions failed, and which percentiles rest on too few
-// samples: a line for each distribution of the whole, one for each part.
-func warnings(r *Raw, parts []*part) []string {
+// warnings reports failed policy expressions, and percentiles of too few samples: one
+// line for each distribution of the whole run, one for each grouping.
+func warnings(r *Raw, groupings []*grouping) []string {
 	var all []string
 	if failed := r.Control.Warning(); failed != "" {
 		all = append(all, failed)
 	}
-	add := func(name string, d *Distribution) {
-		var few []string
+	warn := func(name string, d *Distribution) {
+		var tooFew []string
 		for _, p := range percentiles {
-			if d != nil && d.Count < Needs(p) {
-				few = append(few, fmt.Sprintf("p%d (needs %d)", p, Needs(p)))
+			if d != nil && d.Count < MinSamples(p) {
+				tooFew = append(tooFew, fmt.Sprintf("p%d (needs %d)", p, MinSamples(p)))
 			}
 		}
-		if few != nil {
-			all = append(all, fmt.Sprintf("%s: %d samples are few for %s", name, d.Count, strings.Join(few, ", ")))
+		if tooFew != nil {
+			all = append(all, fmt.Sprintf("%s: %d samples are too few for %s", name, d.Count,
+				strings.Join(tooFew, ", ")))
 		}
 	}
-	for _, m := range measures {
-		add(m.written, *m.branch(&r.Group))
+	for _, m := range latencies {
+		warn(m.name, *m.field(&r.Group))
 	}
-	add("itl", r.ITL)
-	for _, p := range parts {
+	warn("itl", r.ITL)
+	for _, p := range groupings {
 		if line := p.warning(); line != "" {
 			all = append(all, line)
 		}
@@ -42,21 +43,21 @@ func warnings(r *Raw, parts []*part) []string {
 	return all
 }
 
-// warning says how many groups have a percentile of too few samples, and which
-// has the fewest; "" if none has.
-func (p *part) warning() string {
-	needs := Needs(percentiles[len(percentiles)-1])
+// warning reports how many groups have a percentile of too few samples, and which has the
+// fewest; "" if none has.
+func (p *grouping) warning() string {
+	needs := MinSamples(percentiles[len(percentiles)-1])
 	few, fewest, what := 0, needs, ""
 	for i, g := range p.groups {
 		short := false
-		for _, m := range measures {
-			d := *m.branch(g)
+		for _, m := range latencies {
+			d := *m.field(g)
 			if d == nil || d.Count >= needs {
 				continue
 			}
 			short = true
 			if d.Count < fewest {
-				fewest, what = d.Count, fmt.Sprintf("%s of %s", m.written, p.names[i])
+				fewest, what = d.Count, fmt.Sprintf("%s of %s", m.name, p.names[i])
 			}
 		}
 		if short {
@@ -66,6 +67,6 @@ func (p *part) warning() string {
 	if few == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: %d of %d have percentiles of few samples (p99 needs %d; the fewest, %d, are %s)",
-		p.written, few, len(p.groups), needs, fewest, what)
+	return fmt.Sprintf("%s: %d of %d groups have percentiles of too few samples (p99 needs %d; minimum %d: %s)",
+		p.name, few, len(p.groups), needs, fewest, what)
 }

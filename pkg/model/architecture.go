@@ -1,84 +1,82 @@
-// Package model knows the architectures of language models: what a Hugging Face
-// config.json says, and what follows from it in parameters, bytes and FLOPs.
-// Only the text model counts: towers for images and sound are outside, and so
-// are layers that predict further tokens (num_nextn_predict_layers).
+// Package model describes the architectures of language models: the content of a Hugging Face
+// config.json, and the parameters, bytes and FLOPs that follow from it. Only the text model counts:
+// image and audio towers are excluded, and so are layers that predict further tokens
+// (num_nextn_predict_layers).
 package model
 
 // Architecture is the shape of a decoder-only transformer.
 type Architecture struct {
-	// Name is the model's on Hugging Face or, of a file, its path; Type is its
-	// model_type.
+	// Name is the model's name on Hugging Face, or the path of its file; Type is its model_type.
 	Name string `json:"name"`
 	Type string `json:"type"`
-	// Hidden is the width between layers, Vocab the number of tokens it knows,
-	// MaxPositions how many it can see.
+	// Hidden is the width between layers, Vocab the vocabulary size, MaxPositions the maximum context
+	// length.
 	Hidden       int `json:"hidden"`
 	Vocab        int `json:"vocab"`
 	MaxPositions int `json:"max_positions"`
-	// TiedEmbeddings: one matrix serves at the input and at the output.
+	// TiedEmbeddings: input and output share one matrix.
 	TiedEmbeddings bool `json:"tied_embeddings,omitempty"`
-	// Layers are groups of equal layers; their order does not matter here.
+	// Layers are groups of identical layers; their order does not matter.
 	Layers    []Layers  `json:"layers"`
 	Precision Precision `json:"precision"`
-	// overridden: something is not as the model's own configuration says.
+	// overridden: a part differs from the model's own configuration.
 	overridden bool
 }
 
-// Layers are Count equal layers.
+// Layers are Count identical layers.
 type Layers struct {
 	Count     int       `json:"count"`
 	Attention Attention `json:"attention"`
 	MLP       MLP       `json:"mlp"`
-	// Norms is how many vectors of the hidden width the layer's norms have.
+	// Norms is the number of norm vectors of the hidden width in a layer.
 	Norms int `json:"norms"`
 }
 
-// Attention is that of one layer. Heads of HeadDim numbers ask, KVHeads answer.
+// Attention is the attention of one layer, with Heads query heads and KVHeads KV heads of HeadDim
+// numbers.
 type Attention struct {
 	Heads   int `json:"heads"`
 	KVHeads int `json:"kv_heads"`
 	HeadDim int `json:"head_dim"`
-	// Window is how many of the newest tokens it sees; 0 is all of them. Llama 4's
-	// chunks count as windows: they see as many tokens at most.
+	// Window is the number of newest tokens it attends to; 0 means all. Llama 4's chunks count as
+	// windows, their maximum.
 	Window int `json:"window,omitempty"`
-	// MLA is the low-rank attention of DeepSeek V2; nil for the plain one.
+	// MLA is the latent attention of DeepSeek V2; nil otherwise.
 	MLA *MLA `json:"mla,omitempty"`
-	// Biases of the projections of queries, keys and values, and of the output;
-	// norms of each head's queries and keys; a learned sink for each head.
+	// Biases of the query, key and value projections, and of the output; norms of each head's queries
+	// and keys; a learned sink for each head.
 	QKVBias bool `json:"qkv_bias,omitempty"`
 	OutBias bool `json:"out_bias,omitempty"`
 	QKNorm  bool `json:"qk_norm,omitempty"`
 	Sinks   bool `json:"sinks,omitempty"`
-	// KeysAreValues: there is no projection of values; the keys serve.
+	// KeysAreValues: the keys also serve as values; there is no value projection.
 	KeysAreValues bool `json:"keys_are_values,omitempty"`
 }
 
-// MLA is multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, §2.1):
-// what is kept of a token is one vector of KVRank + RopeDim numbers. QRank 0 has
-// full-rank queries.
+// MLA is multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, §2.1): the cache holds one
+// vector of KVRank + RopeDim numbers per token. QRank 0 means full-rank queries.
 type MLA struct {
 	QRank   int `json:"q_rank,omitempty"`
 	KVRank  int `json:"kv_rank"`
 	NopeDim int `json:"nope_dim"`
 	RopeDim int `json:"rope_dim"`
 	VDim    int `json:"v_dim"`
-	// IndexHeads of IndexDim choose the tokens that the attention then sees
-	// (DeepSeek-V3.2); their weights and keys count, but the attention is taken to
-	// see all tokens.
+	// IndexHeads heads of IndexDim choose the tokens to attend to (DeepSeek-V3.2). Their weights and
+	// keys count, but attention is computed as if it covered all tokens.
 	IndexHeads int `json:"index_heads,omitempty"`
 	IndexDim   int `json:"index_dim,omitempty"`
 }
 
-// MLP is the feed-forward part of a layer: gated, with three matrices. A layer
-// of experts has Experts of them, of which a token meets ExpertsPerToken, and
-// may have a dense one beside, which is then of Intermediate (shared experts).
+// MLP is the feed-forward part of a layer: gated, with three matrices. A layer of experts has
+// Experts of them, of which a token uses ExpertsPerToken, and possibly a dense MLP of Intermediate
+// (shared experts).
 type MLP struct {
 	Intermediate       int `json:"intermediate,omitempty"`
 	Experts            int `json:"experts,omitempty"`
 	ExpertsPerToken    int `json:"experts_per_token,omitempty"`
 	ExpertIntermediate int `json:"expert_intermediate,omitempty"`
-	// Biases of the dense MLP, of the router (one number for each expert, also
-	// where that is a factor) and of each expert.
+	// Biases of the dense MLP, of the router (one number for each expert, also if it is a scale) and of
+	// each expert.
 	Bias       bool `json:"bias,omitempty"`
 	RouterBias bool `json:"router_bias,omitempty"`
 	ExpertBias bool `json:"expert_bias,omitempty"`
@@ -93,10 +91,9 @@ func (a *Architecture) layers() int {
 	return n
 }
 
-// Parameters are a model's parameters by part. MLP are those of layers without
-// experts; Shared the dense ones beside experts, Experts all the routed ones,
-// Active those of them that one token meets. Norms are those of the width between
-// layers. Head is 0 where the embedding's matrix serves.
+// Parameters are a model's parameters by part. MLP are those of layers without experts; Shared the
+// dense ones of layers with experts, Experts all routed experts, Active those of them that one
+// token uses. Norms are those of the hidden width. Head is 0 if it shares the embedding matrix.
 type Parameters struct {
 	Embedding, Head         int64
 	Attention, MLP, Shared  int64
@@ -104,13 +101,13 @@ type Parameters struct {
 	Norms                   int64
 }
 
-// parameters counts those of one layer, with all its experts.
+// parameters counts the parameters of one layer, with all its experts.
 func (l *Layers) parameters(hidden int64) int64 {
 	return l.Attention.parameters(hidden) + l.MLP.dense(hidden) + l.MLP.router(hidden) +
 		int64(l.MLP.Experts)*l.MLP.expert(hidden) + int64(l.Norms)*hidden
 }
 
-// Parameters counts.
+// Parameters counts the parameters by part.
 func (a *Architecture) Parameters() Parameters {
 	h := int64(a.Hidden)
 	p := Parameters{Embedding: int64(a.Vocab) * h, Norms: h}
@@ -139,8 +136,8 @@ func (a *Architecture) TotalParameters() int64 {
 	return p.Embedding + p.Head + p.Attention + p.MLP + p.Shared + p.Router + p.Experts + p.Norms
 }
 
-// ActiveParameters counts those that one token meets: of the experts only its
-// own, and both embedding matrices.
+// ActiveParameters counts the parameters that one token uses: only its own experts, and both
+// embedding matrices.
 func (a *Architecture) ActiveParameters() int64 {
 	p := a.Parameters()
 	return a.TotalParameters() - p.Experts + p.Active
@@ -185,7 +182,7 @@ func (m *MLA) parameters(hidden, heads int64) int64 {
 	return n
 }
 
-// dense counts the parameters of the part that every token meets.
+// dense counts the parameters of the dense part.
 func (m *MLP) dense(hidden int64) int64 {
 	inner := int64(m.Intermediate)
 	n := 3 * hidden * inner

@@ -6,64 +6,67 @@ import (
 	"slices"
 )
 
-// attention is that of layer i.
-func (c *hf) attention(f family, hidden, i int) (Attention, error) {
-	t := Attention{QKVBias: value(c.Bias, f.qkvBias), OutBias: value(c.Bias, f.outBias) && c.biasOut(), QKNorm: f.qkNorm, Sinks: f.sinks}
-	t.Heads = value(c.Heads, f.defaults.heads)
+// attention returns the attention of layer i.
+func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
+	t := Attention{QKVBias: deref(c.Bias, f.qkvBias), OutBias: deref(c.Bias, f.outBias) && c.hasOutputBias(),
+		QKNorm: f.qkNorm, Sinks: f.sinks}
+	t.Heads = deref(c.Heads, f.defaults.heads)
 	if t.Heads < 1 || t.Heads > maxHeads {
-		return t, fault("num_attention_heads", c.Heads, "must be between 1 and %d", maxHeads)
+		return t, fieldError("num_attention_heads", c.Heads, "must be between 1 and %d", maxHeads)
 	}
-	t.KVHeads = value(c.KVHeads, cmp.Or(f.defaults.kvHeads, t.Heads))
+	t.KVHeads = deref(c.KVHeads, cmp.Or(f.defaults.kvHeads, t.Heads))
 	if t.KVHeads < 1 || t.KVHeads > t.Heads {
-		return t, fault("num_key_value_heads", c.KVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
+		return t, fieldError("num_key_value_heads", c.KVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
 	}
 	if f.latent {
 		return c.mla(t)
 	}
-	if t.HeadDim = value(c.HeadDim, f.defaults.headDim); t.HeadDim == 0 && c.HeadDim == nil {
+	if t.HeadDim = deref(c.HeadDim, f.defaults.headDim); t.HeadDim == 0 && c.HeadDim == nil {
 		if hidden%t.Heads != 0 {
-			return t, fault("hidden_size", c.Hidden, "must be a multiple of num_attention_heads, %d, where there is no head_dim", t.Heads)
+			return t, fieldError("hidden_size", c.Hidden,
+				"must be a multiple of num_attention_heads, %d, if head_dim is not given", t.Heads)
 		}
 		t.HeadDim = hidden / t.Heads
 	}
 	if t.HeadDim < 1 || t.HeadDim > maxHeads {
-		return t, fault("head_dim", c.HeadDim, "must be between 1 and %d", maxHeads)
+		return t, fieldError("head_dim", c.HeadDim, "must be between 1 and %d", maxHeads)
 	}
 	var err error
 	if t.Window, err = c.window(f, i); err == nil && t.Window == 0 && f.defaults.globalHeadDim > 0 {
-		err = c.global(f, &t)
+		err = c.globalAttention(f, &t)
 	}
 	return t, err
 }
 
-// global is the other size that gemma-4's layers have which see everything.
-func (c *hf) global(f family, t *Attention) error {
-	if t.HeadDim = value(c.GlobalHeadDim, f.defaults.globalHeadDim); t.HeadDim < 1 || t.HeadDim > maxHeads {
-		return fault("global_head_dim", c.GlobalHeadDim, "must be between 1 and %d", maxHeads)
+// globalAttention sets the different size of gemma-4's full-attention layers.
+func (c *hfConfig) globalAttention(f family, t *Attention) error {
+	if t.HeadDim = deref(c.GlobalHeadDim, f.defaults.globalHeadDim); t.HeadDim < 1 || t.HeadDim > maxHeads {
+		return fieldError("global_head_dim", c.GlobalHeadDim, "must be between 1 and %d", maxHeads)
 	}
-	if t.KeysAreValues = value(c.KeysAreValues, false); t.KeysAreValues {
-		if t.KVHeads = value(c.GlobalKVHeads, t.KVHeads); t.KVHeads < 1 || t.KVHeads > t.Heads {
-			return fault("num_global_key_value_heads", c.GlobalKVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
+	if t.KeysAreValues = deref(c.KeysAreValues, false); t.KeysAreValues {
+		if t.KVHeads = deref(c.GlobalKVHeads, t.KVHeads); t.KVHeads < 1 || t.KVHeads > t.Heads {
+			return fieldError("num_global_key_value_heads", c.GlobalKVHeads,
+				"must be between 1 and num_attention_heads, %d", t.Heads)
 		}
 	}
 	return nil
 }
 
-// biasOut reports whether attention_bias is that of the output too.
-func (c *hf) biasOut() bool { return c.Type != "qwen2" }
+// hasOutputBias reports whether attention_bias also applies to the output projection.
+func (c *hfConfig) hasOutputBias() bool { return c.Type != "qwen2" }
 
-// mla is multi-head latent attention.
-func (c *hf) mla(t Attention) (Attention, error) {
+// mla sets multi-head latent attention.
+func (c *hfConfig) mla(t Attention) (Attention, error) {
 	if t.QKVBias {
 		return t, errors.New("attention_bias: must be false with kv_lora_rank, is true")
 	}
 	m := &MLA{}
 	t.MLA = m
 	for _, v := range []struct {
-		name        string
-		from        *int
-		to          *int
-		least, most int
+		name     string
+		from     *int
+		to       *int
+		min, max int
 	}{
 		{"kv_lora_rank", c.KVRank, &m.KVRank, 1, maxWidth},
 		{"qk_nope_head_dim", c.NopeDim, &m.NopeDim, 1, maxHeads},
@@ -73,15 +76,15 @@ func (c *hf) mla(t Attention) (Attention, error) {
 		{"index_n_heads", c.IndexHeads, &m.IndexHeads, 0, maxHeads},
 		{"index_head_dim", c.IndexDim, &m.IndexDim, 0, maxHeads},
 	} {
-		if *v.to = value(v.from, 0); *v.to < v.least || *v.to > v.most {
-			return t, fault(v.name, v.from, "must be between %d and %d", v.least, v.most)
+		if *v.to = deref(v.from, 0); *v.to < v.min || *v.to > v.max {
+			return t, fieldError(v.name, v.from, "must be between %d and %d", v.min, v.max)
 		}
 	}
 	return t, nil
 }
 
-// window is how many tokens layer i sees, 0 for all.
-func (c *hf) window(f family, i int) (int, error) {
+// window returns the window size of layer i, 0 for full attention.
+func (c *hfConfig) window(f family, i int) (int, error) {
 	size, name := c.Window, "sliding_window"
 	if c.ChunkSize != nil {
 		size, name = c.ChunkSize, "attention_chunk_size"
@@ -89,13 +92,13 @@ func (c *hf) window(f family, i int) (int, error) {
 	if size == nil && f.windows.size > 0 {
 		size = &f.windows.size
 	}
-	if size == nil || !value(c.UseWindow, !f.windows.off) {
+	if size == nil || !deref(c.UseWindow, !f.windows.offByDefault) {
 		return 0, nil
 	}
 	if *size < 1 || *size > maxSize {
-		return 0, fault(name, size, "must be between 1 and %d", maxSize)
+		return 0, fieldError(name, size, "must be between 1 and %d", maxSize)
 	}
-	pattern := value(c.WindowPattern, f.windows.pattern)
+	pattern := deref(c.WindowPattern, f.windows.pattern)
 	switch {
 	case len(c.LayerTypes) > 0:
 		if c.LayerTypes[i] == "full_attention" {
@@ -115,27 +118,30 @@ func (c *hf) window(f family, i int) (int, error) {
 	return *size, nil
 }
 
-// mlp is that of layer i.
-func (c *hf) mlp(f family, i int) (MLP, error) {
+// mlp returns the MLP of layer i.
+func (c *hfConfig) mlp(f family, i int) (MLP, error) {
 	count, name := c.experts()
 	sparse, err := c.sparse(i)
 	if err != nil {
 		return MLP{}, err
 	}
-	perToken := or(or(c.PerToken, c.TopK), c.OldPerToken)
-	if count == nil && value(c.EnableExperts, true) && (value(perToken, 0) > 0 || value(c.ExpertInner, 0) > 0) {
-		return MLP{}, fault("num_local_experts, n_routed_experts or num_experts", count, "one must be given where experts are spoken of")
+	perToken := firstNonNil(firstNonNil(c.PerToken, c.TopK), c.OldPerToken)
+	if count == nil && deref(c.EnableExperts, true) && (deref(perToken, 0) > 0 || deref(c.ExpertInner, 0) > 0) {
+		return MLP{}, fieldError("num_local_experts, n_routed_experts or num_experts", count,
+			"one must be given if other expert fields are")
 	}
-	if value(count, 0) == 0 || !sparse {
-		n, err := width("intermediate_size", or(c.DenseIntermediate, c.Intermediate))
-		return MLP{Intermediate: n, Bias: value(c.MLPBias, false)}, err
+	if deref(count, 0) == 0 || !sparse {
+		n, err := width("intermediate_size", firstNonNil(c.DenseIntermediate, c.Intermediate))
+		return MLP{Intermediate: n, Bias: deref(c.MLPBias, false)}, err
 	}
-	m := MLP{Experts: *count, ExpertBias: f.experts.bias, RouterBias: f.experts.bias || f.experts.routerScale || c.TopKMethod == "noaux_tc"}
+	m := MLP{Experts: *count, ExpertBias: f.experts.bias,
+		RouterBias: f.experts.bias || f.experts.routerScale || c.TopKMethod == "noaux_tc"}
 	if m.Experts < 2 || m.Experts > maxWidth {
-		return m, fault(name, count, "must be between 2 and %d", maxWidth)
+		return m, fieldError(name, count, "must be between 2 and %d", maxWidth)
 	}
-	if m.ExpertsPerToken = value(perToken, 0); m.ExpertsPerToken < 1 || m.ExpertsPerToken > m.Experts {
-		return m, fault("num_experts_per_tok", perToken, "must be between 1 and the number of experts, %d", m.Experts)
+	if m.ExpertsPerToken = deref(perToken, 0); m.ExpertsPerToken < 1 || m.ExpertsPerToken > m.Experts {
+		return m, fieldError("num_experts_per_tok", perToken, "must be between 1 and the number of experts, %d",
+			m.Experts)
 	}
 	if c.ExpertInner != nil {
 		m.ExpertIntermediate, err = width("moe_intermediate_size", c.ExpertInner)
@@ -145,25 +151,24 @@ func (c *hf) mlp(f family, i int) (MLP, error) {
 	if err != nil {
 		return m, err
 	}
-	switch f.experts.beside {
-	case sharedCount:
-		n := value(c.SharedExperts, 0)
+	switch f.experts.nonExpert {
+	case sharedByCount:
+		n := deref(c.SharedExperts, 0)
 		if n < 0 || n > maxShared {
-			return m, fault("n_shared_experts", c.SharedExperts, "must be between 0 and %d", maxShared)
+			return m, fieldError("n_shared_experts", c.SharedExperts, "must be between 0 and %d", maxShared)
 		}
 		m.Intermediate = n * m.ExpertIntermediate
-	case sharedOne:
+	case sharedSingle:
 		m.Intermediate = m.ExpertIntermediate
-	case denseToo:
+	case denseMLP:
 		m.Intermediate, err = width("intermediate_size", c.Intermediate)
 	}
 	return m, err
 }
 
-// experts is how many there are, by the field that says so; 0 where they are
-// switched off.
-func (c *hf) experts() (count *int, name string) {
-	if !value(c.EnableExperts, true) {
+// experts returns the number of experts and the field that gives it; nil if they are switched off.
+func (c *hfConfig) experts() (count *int, name string) {
+	if !deref(c.EnableExperts, true) {
 		return nil, ""
 	}
 	for _, n := range []struct {
@@ -177,39 +182,39 @@ func (c *hf) experts() (count *int, name string) {
 	return nil, ""
 }
 
-// width is that of an MLP.
+// width checks the width of an MLP.
 func width(name string, p *int) (int, error) {
-	n := value(p, 0)
+	n := deref(p, 0)
 	if n < 1 || n > maxWidth {
-		return 0, fault(name, p, "must be between 1 and %d", maxWidth)
+		return 0, fieldError(name, p, "must be between 1 and %d", maxWidth)
 	}
 	return n, nil
 }
 
-// sparse reports whether layer i has experts, if the model has any. DeepSeek
-// counts every so many layers from 0, the others from 1.
-func (c *hf) sparse(i int) (bool, error) {
+// sparse reports whether layer i has experts, if the model has any. DeepSeek counts layers from 0,
+// the other models from 1.
+func (c *hfConfig) sparse(i int) (bool, error) {
 	for _, v := range []struct {
-		name  string
-		p     *int
-		least int
+		name string
+		p    *int
+		min  int
 	}{
 		{"first_k_dense_replace", c.FirstDense, 0},
 		{"moe_layer_freq", c.Every, 1},
 		{"decoder_sparse_step", c.SparseStep, 1},
 		{"interleave_moe_layer_step", c.Interleave, 1},
 	} {
-		if v.p != nil && *v.p < v.least {
-			return false, fault(v.name, v.p, "must be at least %d", v.least)
+		if v.p != nil && *v.p < v.min {
+			return false, fieldError(v.name, v.p, "must be at least %d", v.min)
 		}
 	}
 	switch {
-	case slices.Contains(c.DenseLayers, i), i < value(c.FirstDense, 0):
+	case slices.Contains(c.DenseLayers, i), i < deref(c.FirstDense, 0):
 		return false, nil
 	case c.MoELayers != nil:
 		return slices.Contains(c.MoELayers, i), nil
 	case c.Every != nil:
 		return i%*c.Every == 0, nil
 	}
-	return (i+1)%value(or(c.SparseStep, c.Interleave), 1) == 0, nil
+	return (i+1)%deref(firstNonNil(c.SparseStep, c.Interleave), 1) == 0, nil
 }

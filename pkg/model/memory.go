@@ -1,5 +1,3 @@
-// Package capacity is the arithmetic of a GPU's memory: what a model's weights
-// and a server's buffers leave for the KV cache.
 package model
 
 import (
@@ -7,51 +5,49 @@ import (
 	"math"
 )
 
-// Plan is what is to fit into the memory of each GPU of a replica.
-type Plan struct {
+// MemoryPlan describes what must fit into the memory of each GPU of a replica.
+type MemoryPlan struct {
 	Work Work
-	// GPUMemory is that of one GPU, in bytes, of which the server takes the
-	// fraction Utilization.
+	// GPUMemory is the memory of one GPU in bytes, of which the server uses the fraction Utilization.
 	GPUMemory   int64
 	Utilization float64
 	// The replica has TP·PP·DP GPUs.
 	TP, PP, DP int
 	BlockSize  int
-	// MaxNumSeqs and MaxNumBatchedTokens bound a step of one engine core.
+	// MaxNumSeqs and MaxNumBatchedTokens limit a step of one engine core.
 	MaxNumSeqs, MaxNumBatchedTokens int
 }
 
-// Memory is the use of the memory of the GPU that has the most to hold, in
-// bytes: Usable = Weights + Activations + Runtime + Communication + KVCache.
+// Memory is the memory use, in bytes, of the GPU that holds most: Usable = Weights + Activations +
+// Runtime + Communication + KVCache.
 type Memory struct {
 	GPU         int64   `json:"gpu_bytes"`
 	Utilization float64 `json:"utilization"`
 	Usable      int64   `json:"usable_bytes"`
 	Weights     int64   `json:"weight_bytes"`
-	// Activations is the peak while the largest step is computed.
+	// Activations is the peak during the largest step.
 	Activations int64 `json:"activation_bytes"`
-	// Runtime is what CUDA and its libraries take, Communication the buffers for
-	// exchanges with the other GPUs.
+	// Runtime is the memory of CUDA and its libraries, Communication the buffers for exchanges with
+	// other GPUs.
 	Runtime       int64 `json:"runtime_bytes"`
 	Communication int64 `json:"communication_bytes"`
-	// KVCache is what is left: negative if the rest does not fit.
+	// KVCache is the rest: negative if the model does not fit.
 	KVCache int64 `json:"kv_cache_bytes"`
-	// A block takes BlockBytes of it, and there are Blocks.
+	// KVCache holds Blocks blocks of BlockBytes.
 	BlockBytes int64 `json:"block_bytes"`
 	Blocks     int64 `json:"blocks"`
 }
 
-// runtimeBytes is what a worker has beside PyTorch's own memory: 0.16 GiB on an
-// H100 (vllm-project/vllm pull request 12126, the log of its memory profiling).
+// runtimeBytes is a worker's memory outside of PyTorch: 0.16 GiB on an H100 (vllm-project/vllm pull
+// request 12126, the log of its memory profiling).
 const runtimeBytes = 171798692
 
-// communicationBytes is what NCCL takes for a tensor-parallel group of two and
-// of more GPUs (ai-dynamo/aiconfigurator 095f58a, systems/h100_sxm.yaml,
-// misc.nccl_mem).
+// communicationBytes is NCCL's memory for a tensor-parallel group of two and of more GPUs
+// (ai-dynamo/aiconfigurator 095f58a, systems/h100_sxm.yaml, misc.nccl_mem).
 var communicationBytes = [2]int64{358612992, 411041792}
 
-// Memory does the arithmetic.
-func (p Plan) Memory() Memory {
+// Memory computes the memory use.
+func (p MemoryPlan) Memory() Memory {
 	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
 		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
 		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.blockBytes()}
@@ -66,32 +62,32 @@ func (p Plan) Memory() Memory {
 	return m
 }
 
-// stage is the part of the layers that the largest pipeline stage has.
-func (p Plan) stage(bytes int64) int64 {
+// stage returns the largest pipeline stage's part of bytes that are spread over all layers.
+func (p MemoryPlan) stage(bytes int64) int64 {
 	layers := int64(p.Work.Layers)
 	perStage := (layers + int64(p.PP) - 1) / int64(p.PP)
 	return int64(math.Ceil(float64(bytes) * float64(perStage) / float64(layers)))
 }
 
-// weights are those of one GPU: tensor parallelism divides all of them, and the
-// experts go over the data-parallel GPUs too.
-func (p Plan) weights() int64 {
+// weights returns the bytes of one GPU: tensor parallelism divides all weights, and the experts are
+// also divided over the data-parallel GPUs.
+func (p MemoryPlan) weights() int64 {
 	w := &p.Work
 	tp := int64(p.TP)
 	experts := int64(w.ExpertLayers) * int64(w.Experts) * w.Expert.Bytes
 	ends := w.Head.Bytes + w.Embedding.Bytes
-	if p.PP > 1 { // they are at the two ends of the pipeline
+	if p.PP > 1 { // they are on the first and the last stage
 		ends = max(w.Head.Bytes, w.Embedding.Bytes)
 	}
 	return p.stage(w.Dense.Bytes)/tp + p.stage(experts)/(tp*int64(p.DP)) + ends/tp
 }
 
-// activations is the peak in PyTorch's memory while the largest step runs: its
-// tokens, in 16 bits, four times in the width between layers (input, residual,
-// norm, output) and once in that of a layer's products; and for each sequence
-// the logits, in 16 and twice in 32 bits. Llama-3-8B with 8192 tokens and 256
-// sequences takes 1.26 GiB (vllm-project/vllm pull request 10511) and 1.37 so.
-func (p Plan) activations() int64 {
+// activations returns the peak of PyTorch's memory in the largest step. For each token it counts,
+// in 16 bits, four vectors of the hidden width (input, residual, norm, output) and one of the width
+// of a layer's products; for each sequence the logits, once in 16 and twice in 32 bits. Llama-3-8B
+// with 8192 tokens and 256 sequences takes 1.26 GiB (vllm-project/vllm pull request 10511); this
+// formula gives 1.37.
+func (p MemoryPlan) activations() int64 {
 	w := &p.Work
 	hidden := int64(w.Hidden)
 	products := w.Dense.Params / int64(w.Layers) / hidden
@@ -103,40 +99,41 @@ func (p Plan) activations() int64 {
 	return int64(min(tokens+logits, maxBytes))
 }
 
-// maxBytes is beyond any memory, and small enough to be added up.
+// maxBytes exceeds any memory, and sums of it do not overflow.
 const maxBytes = 1 << 60
 
-// blockBytes is a block of the layers that see all of a sequence; of all layers
-// where every one of them has a window.
-func (p Plan) blockBytes() int64 {
+// blockBytes is the size of a block of the layers with full attention, or of all layers if every
+// one has a window.
+func (p MemoryPlan) blockBytes() int64 {
 	if p.Work.KVBytes == 0 {
 		return p.share(p.Work.WindowKVBytes, p.Work.WindowKVHeads)
 	}
 	return p.share(p.Work.KVBytes, p.Work.KVHeads)
 }
 
-// share is what one GPU has of a block of so many bytes a token, in so many
-// heads.
-func (p Plan) share(bytes int64, heads int) int64 {
+// share returns one GPU's part of a block with the given bytes per token and KV heads.
+func (p MemoryPlan) share(bytes int64, heads int) int64 {
 	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, heads))
 }
 
-// Window returns how many blocks of a sequence have how many more for the layers
-// with a window; 0, 0 if there are no such layers or no others (then every
-// sequence is taken to hold all of its blocks, as in engines that do not free
-// what a window has passed).
-func (p Plan) Window() (blocks, extra int) {
+// Window returns for how many blocks of a sequence the layers with a window need how many extra
+// blocks. It returns 0, 0 if there are no such layers, or only such layers. In the latter case a
+// sequence is assumed to hold all its blocks, as in engines that do not free blocks behind the
+// window.
+func (p MemoryPlan) Window() (blocks, extra int) {
 	w := &p.Work
 	if w.Window == 0 || w.KVBytes == 0 {
 		return 0, 0
 	}
-	full, near := p.blockBytes(), p.share(w.WindowKVBytes, w.WindowKVHeads)
-	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((near + full - 1) / full)
+	full, window := p.blockBytes(), p.share(w.WindowKVBytes, w.WindowKVHeads)
+	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((window + full - 1) / full)
 }
 
-// String is the sum as text, in GiB.
+// String formats the sum in GiB.
 func (m Memory) String() string {
 	gib := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
-	return fmt.Sprintf("%s GiB · %g = %s usable − %s weights − %s activations − %s runtime − %s communication = %s GiB for KV blocks",
-		gib(m.GPU), m.Utilization, gib(m.Usable), gib(m.Weights), gib(m.Activations), gib(m.Runtime), gib(m.Communication), gib(m.KVCache))
+	return fmt.Sprintf(
+		"%s GiB · %g = %s usable − %s weights − %s activations − %s runtime − %s communication = %s GiB for KV blocks",
+		gib(m.GPU), m.Utilization, gib(m.Usable), gib(m.Weights), gib(m.Activations), gib(m.Runtime),
+		gib(m.Communication), gib(m.KVCache))
 }

@@ -4,20 +4,21 @@ import (
 	"testing"
 )
 
-func plan(t *testing.T, name string) Plan {
+func plan(t *testing.T, name string) MemoryPlan {
 	t.Helper()
 	a, err := BuiltIn(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Plan{Work: a.Work(), GPUMemory: 80 << 30, Utilization: 0.9, TP: 1, PP: 1, DP: 1, BlockSize: 16, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
+	return MemoryPlan{Work: a.Work(), GPUMemory: 80 << 30, Utilization: 0.9, TP: 1, PP: 1, DP: 1, BlockSize: 16,
+		MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
 }
 
-// TestLog: Llama-3-8B on a GPU of 79.22 GiB, 8192 tokens and 256 sequences a
-// step: 14.96 GiB of weights, 1.26 of activations and 1.79 besides left 53.29 for
-// the cache (vllm-project/vllm pull request 10511). What is besides was 0.16 from
-// pull request 12126 on, which leaves 54.9.
-func TestLog(t *testing.T) {
+// TestMemoryMatchesVLLMLog: Llama-3-8B on a GPU of 79.22 GiB, with 8192 tokens and 256 sequences
+// per step, uses 14.96 GiB for weights, 1.26 for activations and 1.79 for other memory, and leaves
+// 53.29 for the cache (vllm-project/vllm pull request 10511). From pull request 12126 on, other
+// memory is 0.16, which leaves 54.9.
+func TestMemoryMatchesVLLMLog(t *testing.T) {
 	p := plan(t, "meta-llama/Llama-3.1-8B")
 	p.GPUMemory, p.MaxNumBatchedTokens = 85061750000, 8192
 	m := p.Memory()
@@ -37,12 +38,12 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestParallel: what each kind of parallelism divides.
-func TestParallel(t *testing.T) {
+// TestParallelismDividesMemory checks which part of memory each kind of parallelism divides.
+func TestParallelismDividesMemory(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		tp, pp, dp  int
-		weightParts float64 // of those of one GPU
+		weightParts float64 // relative to one GPU
 		blockParts  float64
 	}{
 		{"Qwen/Qwen3-32B", 4, 1, 1, 4, 4},
@@ -55,13 +56,13 @@ func TestParallel(t *testing.T) {
 		p.TP, p.PP, p.DP = c.tp, c.pp, c.dp
 		m := p.Memory()
 		if got := float64(alone.Weights) / float64(m.Weights); got < 0.999*c.weightParts || got > 1.001*c.weightParts {
-			t.Errorf("%s, TP %d, DP %d: a GPU has a %.2fth of the weights, want a %gth", c.name, c.tp, c.dp, got, c.weightParts)
+			t.Errorf("%s, TP %d, DP %d: weights are divided by %.2f, want %g", c.name, c.tp, c.dp, got, c.weightParts)
 		}
 		if got := float64(alone.BlockBytes) / float64(m.BlockBytes); got != c.blockParts {
-			t.Errorf("%s, TP %d, DP %d: a block is a %gth, want a %gth", c.name, c.tp, c.dp, got, c.blockParts)
+			t.Errorf("%s, TP %d, DP %d: blocks are divided by %g, want %g", c.name, c.tp, c.dp, got, c.blockParts)
 		}
 	}
-	// The experts of a stage are spread over TP·DP GPUs, the rest over TP.
+	// The experts of a stage are divided over TP·DP GPUs, other weights over TP.
 	p := plan(t, "Qwen/Qwen3-30B-A3B")
 	p.TP, p.DP = 2, 4
 	w := p.Work
@@ -69,7 +70,7 @@ func TestParallel(t *testing.T) {
 	if got, want := p.Memory().Weights, w.Dense.Bytes/2+experts/8+(w.Head.Bytes+w.Embedding.Bytes)/2; got != want {
 		t.Errorf("a GPU has %d bytes of weights, want %d", got, want)
 	}
-	// 61 layers in two stages: the larger has 31, and one of the two matrices.
+	// 61 layers in two stages: the larger stage has 31, and one of the two embedding matrices.
 	p = plan(t, "deepseek-ai/DeepSeek-V3")
 	all := p.Memory().BlockBytes
 	p.PP = 2
@@ -78,21 +79,21 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestWindow: half of gpt-oss's layers see 128 tokens, which are 8 blocks.
+// TestWindow: half of gpt-oss's layers attend to 128 tokens, which are 8 blocks.
 func TestWindow(t *testing.T) {
 	p := plan(t, "openai/gpt-oss-20b")
 	if blocks, extra := p.Window(); blocks != 8 || extra != 1 {
-		t.Errorf("%d blocks with %d more, want 8 with 1", blocks, extra)
+		t.Errorf("%d blocks with %d extra, want 8 with 1", blocks, extra)
 	}
 	if blocks, extra := plan(t, "Qwen/Qwen3-8B").Window(); blocks != 0 || extra != 0 {
-		t.Errorf("a model without windows has %d blocks with %d more", blocks, extra)
+		t.Errorf("a model without windows has %d blocks with %d extra", blocks, extra)
 	}
-	// On 8 GPUs each has one of gemma-4's 8 heads in layers with a window, and a
-	// copy of one of 2 in the 5 others: 25·256 numbers beside 5·512.
+	// On 8 GPUs each has one of gemma-4's 8 KV heads in layers with a window, and a copy of one of 2
+	// heads in the 5 others: 25·256 numbers against 5·512.
 	g := plan(t, "google/gemma-4-26B-A4B")
 	g.TP = 8
 	if blocks, extra := g.Window(); blocks != 64 || extra != 3 {
-		t.Errorf("gemma-4 on 8 GPUs: %d blocks with %d more, want 64 with 3", blocks, extra)
+		t.Errorf("gemma-4 on 8 GPUs: %d blocks with %d extra, want 64 with 3", blocks, extra)
 	}
 	p.Work.KVBytes = 0 // all layers have windows
 	if blocks, _ := p.Window(); blocks != 0 || p.Memory().BlockBytes != 16*p.Work.WindowKVBytes {

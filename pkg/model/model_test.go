@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// configs are the public config.json files that the built-in models were read
-// from; they are not in this repository.
+// configs returns the public config.json files that the built-in models were read from; they are
+// not in this repository.
 func configs(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../../shared/data/models/*.config.json")
 	if err != nil || len(files) == 0 {
-		t.Skip("needs ../shared/data/models, which is not here")
+		t.Skip("needs ../shared/data/models, which is missing")
 	}
 	all := map[string]string{}
 	for _, f := range files {
@@ -26,8 +26,8 @@ func configs(t *testing.T) map[string]string {
 	return all
 }
 
-// TestBuiltInsAreTheFiles: the catalogue says of every model what its file says.
-func TestBuiltInsAreTheFiles(t *testing.T) {
+// TestBuiltInsMatchPublishedConfigs compares every model in the catalog with its file.
+func TestBuiltInsMatchPublishedConfigs(t *testing.T) {
 	for name, file := range configs(t) {
 		parsed, err := Read(file)
 		if err != nil {
@@ -39,7 +39,7 @@ func TestBuiltInsAreTheFiles(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if name == "nvidia/Llama-3.1-70B-Instruct-FP8" { // its file does not say that it is quantised
+		if name == "nvidia/Llama-3.1-70B-Instruct-FP8" { // its file does not say that it is quantized
 			if parsed, err = parsed.With(Overrides{Quantization: "fp8"}); err != nil {
 				t.Error(err)
 			}
@@ -49,7 +49,8 @@ func TestBuiltInsAreTheFiles(t *testing.T) {
 			y, _ := json.Marshal(b)
 			return string(x) < string(y)
 		})
-		if diff := cmp.Diff(have, parsed, byCount, cmpopts.IgnoreFields(Architecture{}, "Name", "Type"), cmpopts.IgnoreUnexported(Architecture{})); diff != "" {
+		if diff := cmp.Diff(have, parsed, byCount, cmpopts.IgnoreFields(Architecture{}, "Name", "Type"),
+			cmpopts.IgnoreUnexported(Architecture{})); diff != "" {
 			t.Errorf("%s: the built-in (-) and the file (+):\n%s", name, diff)
 		}
 	}

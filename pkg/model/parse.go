@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Read reads a config.json, or that of a directory.
+// Read reads a config.json, or the one in a directory.
 func Read(path string) (*Architecture, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
@@ -25,8 +25,8 @@ func Read(path string) (*Architecture, error) {
 	return Parse(path, data)
 }
 
-// Find returns the model of a file or directory called name, if there is one,
-// or else the built-in one.
+// Find returns the model in the file or directory called name if it exists, else the built-in
+// model.
 func Find(name string) (*Architecture, error) {
 	if _, err := os.Stat(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return Read(name)
@@ -38,21 +38,20 @@ func Find(name string) (*Architecture, error) {
 	return a, nil
 }
 
-// hf are the fields of a config.json that matter; the many others do not. A
-// field that is not there, or null, is nil.
-type hf struct {
-	Type       string   `json:"model_type"`
-	Classes    []string `json:"architectures"`
-	Encoder    bool     `json:"is_encoder_decoder"`
-	TextConfig *hf      `json:"text_config"`
-	Hidden     *int     `json:"hidden_size"`
-	Layers     *int     `json:"num_hidden_layers"`
-	Vocab      *int     `json:"vocab_size"`
-	Positions  *int     `json:"max_position_embeddings"`
-	Tied       *bool    `json:"tie_word_embeddings"`
-	TorchDType *string  `json:"torch_dtype"`
-	DType      *string  `json:"dtype"`
-	LayerTypes []string `json:"layer_types"`
+// hfConfig holds the relevant fields of a config.json. A missing or null field is nil.
+type hfConfig struct {
+	Type       string    `json:"model_type"`
+	Classes    []string  `json:"architectures"`
+	Encoder    bool      `json:"is_encoder_decoder"`
+	TextConfig *hfConfig `json:"text_config"`
+	Hidden     *int      `json:"hidden_size"`
+	Layers     *int      `json:"num_hidden_layers"`
+	Vocab      *int      `json:"vocab_size"`
+	Positions  *int      `json:"max_position_embeddings"`
+	Tied       *bool     `json:"tie_word_embeddings"`
+	TorchDType *string   `json:"torch_dtype"`
+	DType      *string   `json:"dtype"`
+	LayerTypes []string  `json:"layer_types"`
 	hfAttention
 	hfMLP
 	Quantization *hfQuantization `json:"quantization_config"`
@@ -105,15 +104,17 @@ type hfMLP struct {
 	EnableExperts     *bool  `json:"enable_moe_block"`
 }
 
-// Parse reads the text of a config.json; name is used in errors and, for want of
-// another, as the model's.
+// Parse reads a config.json; name is used in errors and as the model's name.
 func Parse(name string, data []byte) (*Architecture, error) {
-	var c hf
+	var c hfConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			want := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Bool: "true or false", reflect.String: "text", reflect.Slice: "a list"}[typed.Type.Kind()]
-			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "").Replace(typed.Field) // encoding/json names embedded structs too
+			want := map[reflect.Kind]string{reflect.Int: "an integer", reflect.Bool: "true or false",
+				reflect.String: "text", reflect.Slice: "a list"}[typed.Type.Kind()]
+			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "").
+				Replace(typed.Field)
+				// encoding/json names embedded structs too
 			if field != "" {
 				field += ": "
 			}
@@ -122,10 +123,10 @@ func Parse(name string, data []byte) (*Architecture, error) {
 		return nil, fmt.Errorf("%s: is not JSON: %w", name, err)
 	}
 	if text := c.TextConfig; text != nil {
-		// What concerns the whole model may stand outside.
-		text.Tied = or(text.Tied, c.Tied)
-		text.TorchDType, text.DType = or(text.TorchDType, c.TorchDType), or(text.DType, c.DType)
-		text.Quantization = or(text.Quantization, c.Quantization)
+		// Fields of the whole model may be outside of text_config.
+		text.Tied = firstNonNil(text.Tied, c.Tied)
+		text.TorchDType, text.DType = firstNonNil(text.TorchDType, c.TorchDType), firstNonNil(text.DType, c.DType)
+		text.Quantization = firstNonNil(text.Quantization, c.Quantization)
 		text.Encoder = text.Encoder || c.Encoder
 		if text.Classes == nil {
 			text.Classes = c.Classes
@@ -137,7 +138,7 @@ func Parse(name string, data []byte) (*Architecture, error) {
 	}
 	f, err := families.Get("model_type", c.Type)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; a model whose layers are as one of these can be read with its model_type", name, err)
+		return nil, fmt.Errorf("%s: %w; set the model_type of a model with the same kind of layers", name, err)
 	}
 	a, err := c.architecture(f)
 	if err != nil {
@@ -147,25 +148,25 @@ func Parse(name string, data []byte) (*Architecture, error) {
 	return a, nil
 }
 
-// or returns the first of two that is there.
-func or[T any](a, b *T) *T {
+// firstNonNil returns a, or b if a is nil.
+func firstNonNil[T any](a, b *T) *T {
 	if a != nil {
 		return a
 	}
 	return b
 }
 
-// value returns what p points to, otherwise for want of it.
-func value[T any](p *T, otherwise T) T {
+// deref returns *p, or otherwise if p is nil.
+func deref[T any](p *T, otherwise T) T {
 	if p != nil {
 		return *p
 	}
 	return otherwise
 }
 
-// architecture puts the fields together.
-func (c *hf) architecture(f family) (*Architecture, error) {
-	a := &Architecture{Type: c.Type, TiedEmbeddings: value(c.Tied, f.tied)}
+// architecture converts the fields.
+func (c *hfConfig) architecture(f family) (*Architecture, error) {
+	a := &Architecture{Type: c.Type, TiedEmbeddings: deref(c.Tied, f.tied)}
 	layers := 0
 	for _, v := range []struct {
 		name string
@@ -179,24 +180,25 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 		{"vocab_size", c.Vocab, &a.Vocab, f.defaults.vocab, maxSize},
 		{"max_position_embeddings", c.Positions, &a.MaxPositions, f.defaults.positions, maxSize},
 	} {
-		if *v.to = value(v.from, v.want); *v.to < 1 || *v.to > v.most {
-			return nil, fault(v.name, v.from, "must be between 1 and %d", v.most)
+		if *v.to = deref(v.from, v.want); *v.to < 1 || *v.to > v.most {
+			return nil, fieldError(v.name, v.from, "must be between 1 and %d", v.most)
 		}
 	}
 	if err := c.supported(f, layers); err != nil {
 		return nil, err
 	}
-	quantization, err := c.Quantization.form()
+	quantization, err := c.Quantization.format()
 	if err != nil {
 		return nil, err
 	}
-	a.Precision = Precision{DType: value(or(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization, KVCache: "auto"}
+	a.Precision = Precision{DType: deref(firstNonNil(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization,
+		KVCache: "auto"}
 	if err := a.Precision.check(); err != nil {
 		return nil, err
 	}
-	// What is always left out needs no mention.
-	if quantization != "" && !must(quantizations, quantization).expertsOnly {
-		a.Precision.PlainAttention = c.Quantization.plainAttention(layers)
+	// Exclusions that every quantization has are not recorded.
+	if quantization != "" && !mustGet(quantizations, quantization).expertsOnly {
+		a.Precision.PlainAttention = c.Quantization.skipsAttention(layers)
 	}
 	size := 2 * float64(a.Vocab) * float64(a.Hidden)
 	for i := range layers {
@@ -210,19 +212,22 @@ func (c *hf) architecture(f family) (*Architecture, error) {
 		if l.MLP.Experts > 0 {
 			l.Norms = cmp.Or(f.expertNorms, l.Norms)
 		}
-		a.add(l)
+		a.addLayer(l)
 		if size += float64(l.parameters(int64(a.Hidden))); size > maxParameters {
-			return nil, fmt.Errorf("num_hidden_layers, hidden_size, intermediate_size: make a model of more than %g parameters", float64(maxParameters))
+			return nil, fmt.Errorf(
+				"num_hidden_layers, hidden_size, intermediate_size: make a model of more than %g parameters",
+				float64(maxParameters))
 		}
 	}
 	if w := a.windows(); len(w) > 1 {
-		return nil, fmt.Errorf("sliding_window: layers with windows of %d and %d tokens are not supported in one model", w[0], w[1])
+		return nil, fmt.Errorf(
+			"sliding_window: layers with windows of %d and %d tokens are not supported in one model", w[0], w[1])
 	}
 	return a, nil
 }
 
-// supported reports the first field that says that the model is of another kind.
-func (c *hf) supported(f family, layers int) error {
+// supported returns an error for the first field of an unsupported kind of model.
+func (c *hfConfig) supported(f family, layers int) error {
 	if c.Encoder {
 		return errors.New("is_encoder_decoder: must be false: only decoders are supported")
 	}
@@ -239,20 +244,22 @@ func (c *hf) supported(f family, layers int) error {
 	}
 	for i, kind := range c.LayerTypes {
 		if !slices.Contains([]string{"full_attention", "sliding_attention", "chunked_attention"}, kind) {
-			return fmt.Errorf("layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
+			return fmt.Errorf(
+				"layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
 		}
 	}
-	if n := value(c.SharedKV, 0); n != 0 {
-		return fault("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
+	if n := deref(c.SharedKV, 0); n != 0 {
+		return fieldError("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
 	}
-	if n := value(c.PerLayer, f.defaults.perLayer); n != 0 {
-		return fault("hidden_size_per_layer_input", c.PerLayer, "must be 0: embeddings for each layer are not supported")
+	if n := deref(c.PerLayer, f.defaults.perLayer); n != 0 {
+		return fieldError("hidden_size_per_layer_input", c.PerLayer,
+			"must be 0: embeddings for each layer are not supported")
 	}
 	return nil
 }
 
-// add counts a layer to those that are like it.
-func (a *Architecture) add(l Layers) {
+// addLayer adds a layer to its group of identical layers.
+func (a *Architecture) addLayer(l Layers) {
 	same := func(have Layers) bool {
 		h, n := have.Attention, l.Attention
 		mla := h.MLA == nil && n.MLA == nil || h.MLA != nil && n.MLA != nil && *h.MLA == *n.MLA
@@ -266,7 +273,7 @@ func (a *Architecture) add(l Layers) {
 	a.Layers = append(a.Layers, l)
 }
 
-// windows lists the windows that layers have.
+// windows returns the distinct window sizes of the layers.
 func (a *Architecture) windows() (list []int) {
 	for _, l := range a.Layers {
 		if w := l.Attention.Window; w > 0 && !slices.Contains(list, w) {
@@ -276,20 +283,20 @@ func (a *Architecture) windows() (list []int) {
 	return list
 }
 
-// The bounds are far outside what exists; with them the parameters of a layer,
-// and with maxParameters the bytes and FLOPs of a model, are inside an int64.
+// The limits are far outside of real values. They keep the parameters of a layer, and with
+// maxParameters the bytes and FLOPs of a model, within an int64.
 const (
 	maxSize   = 1 << 28
 	maxWidth  = 1 << 20
-	maxHeads  = 1 << 14 // also bounds the numbers of a head
+	maxHeads  = 1 << 14 // also limits the head dimension
 	maxLayers = 1 << 12
 	maxShared = 1 << 10
 
 	maxParameters = 1e15
 )
 
-// fault says what is wrong with a field.
-func fault(name string, have *int, format string, args ...any) error {
+// fieldError describes an invalid field.
+func fieldError(name string, have *int, format string, args ...any) error {
 	what := "is missing"
 	if have != nil {
 		what = fmt.Sprintf("is %d", *have)

@@ -6,61 +6,68 @@ import (
 	"blis/pkg/registry"
 )
 
-// Precision says in what form numbers are stored: DType the weights that are not
-// quantised and what is computed, Quantization the products' weights ("" if they
-// are as the others), KVCache the keys and values ("auto": as DType).
+// Precision describes how numbers are stored: DType is the format of unquantized weights and
+// activations, Quantization that of the matrix products' weights ("" if not quantized), KVCache
+// that of keys and values ("auto": as DType).
 type Precision struct {
 	DType        string `json:"dtype"`
 	Quantization string `json:"quantization,omitempty"`
 	KVCache      string `json:"kv_cache"`
-	// PlainAttention: the quantisation leaves the projections of attention out, as
-	// it always does embeddings, head, norms and routers.
+	// PlainAttention: the quantization excludes the attention projections. Embeddings, head, norms and
+	// routers are always excluded.
 	PlainAttention bool `json:"plain_attention,omitempty"`
 }
 
-// dtypes are the forms of numbers, in bytes.
+// dtypes are the number formats, in bytes.
 var dtypes = registry.Table[float64]{
 	{Name: "bfloat16", Value: 2}, {Name: "float16", Value: 2}, {Name: "half", Value: 2},
 	{Name: "float32", Value: 4}, {Name: "float", Value: 4},
 }
 
-// quantizations are the forms of quantised weights.
+// quantizations are the formats of quantized weights.
 var quantizations = registry.Table[quantization]{
-	{Name: "fp8", Doc: "8 bits, computed in 8 where the GPU can", Value: quantization{bytes: 1, computes: "fp8"}},
-	{Name: "mxfp4", Doc: "4 bits and a scale of 8 for 32 weights (OCP Microscaling 1.0), of the experts only", Value: quantization{bytes: 17.0 / 32, expertsOnly: true}},
-	{Name: "nvfp4", Doc: "4 bits and a scale of 8 for 16 weights", Value: quantization{bytes: 9.0 / 16, computes: "fp4"}},
+	{Name: "fp8", Doc: "8 bits, computed in 8 bits where the GPU supports it",
+		Value: quantization{bytes: 1, computes: "fp8"}},
+	{Name: "mxfp4", Doc: "4 bits, 8-bit scale per 32 weights (OCP Microscaling 1.0); experts only",
+		Value: quantization{bytes: 17.0 / 32, expertsOnly: true}},
+	{Name: "nvfp4", Doc: "4 bits, 8-bit scale per 16 weights", Value: quantization{bytes: 9.0 / 16, computes: "fp4"}},
 	{Name: "int8", Doc: "8 bits", Value: quantization{bytes: 1}},
-	{Name: "int4", Doc: "4 bits, and a scale of 16 and a zero of 4 for 128 weights", Value: quantization{bytes: (4 + 20.0/128) / 8}},
+	{Name: "int4", Doc: "4 bits, 16-bit scale and 4-bit zero per 128 weights",
+		Value: quantization{bytes: (4 + 20.0/128) / 8}},
 	{Name: "awq", Doc: "as int4", Value: quantization{bytes: (4 + 20.0/128) / 8}},
 	{Name: "gptq", Doc: "as int4", Value: quantization{bytes: (4 + 20.0/128) / 8}},
 }
 
 type quantization struct {
-	// bytes of a weight, with its part of the scales.
+	// bytes per weight, including its share of the scales.
 	bytes float64
-	// computes is the precision of the products where it is not that of DType.
+	// computes is the precision of the products if it is not DType.
 	computes    string
 	expertsOnly bool
 }
 
-// kvDTypes are the forms of keys and values, in bytes; 0 is that of the weights.
+// kvDTypes are the formats of keys and values, in bytes; 0 is that of the weights.
 var kvDTypes = registry.Table[float64]{
-	{Name: "auto", Value: 0}, {Name: "bfloat16", Value: 2}, {Name: "fp8", Value: 1}, {Name: "fp8_e4m3", Value: 1}, {Name: "fp8_e5m2", Value: 1},
+	{
+		Name:  "auto",
+		Value: 0,
+	}, {Name: "bfloat16", Value: 2}, {Name: "fp8", Value: 1}, {Name: "fp8_e4m3", Value: 1},
+	{Name: "fp8_e5m2", Value: 1},
 }
 
-// Overrides say what a model's configuration does not, or otherwise: by vLLM's
-// names and values. What is "" or 0 stays; quantization "none" takes it away.
+// Overrides replace parts of a model's configuration, with vLLM's names and values. "" and 0 keep
+// the original; quantization "none" removes it.
 type Overrides struct {
 	DType, Quantization, KVCacheDType string
 	MaxModelLen                       int
 }
 
-// With returns the model with overrides. A quantization is taken to leave no more
-// out than every one does.
+// With returns the model with overrides. A new quantization is assumed to exclude no more than
+// every quantization does.
 func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	b := *a
 	if o.MaxModelLen < 0 || o.MaxModelLen > maxSize {
-		return nil, fault("max_model_len", &o.MaxModelLen, "must be between 1 and %d", maxSize)
+		return nil, fieldError("max_model_len", &o.MaxModelLen, "must be between 1 and %d", maxSize)
 	}
 	if o.MaxModelLen > 0 {
 		b.MaxPositions = o.MaxModelLen
@@ -88,14 +95,15 @@ func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	return &b, nil
 }
 
-// same reports whether all numbers take as much room, by whatever name.
+// same reports whether all numbers take the same space.
 func (p *Precision) same(q *Precision) bool {
-	return p.plain() == q.plain() && p.product(false) == q.product(false) && p.product(true) == q.product(true) &&
-		p.kv() == q.kv() && p.PlainAttention == q.PlainAttention
+	return p.unquantized() == q.unquantized() && p.matmul(false) == q.matmul(false) &&
+		p.matmul(true) == q.matmul(true) &&
+		p.kv() == q.kv() &&
+		p.PlainAttention == q.PlainAttention
 }
 
-// Overridden reports whether the model is stored or computed otherwise than its
-// own configuration says.
+// Overridden reports whether precision or quantization differ from the model's own configuration.
 func (a *Architecture) Overridden() bool { return a.overridden }
 
 func (p *Precision) check() error {
@@ -111,8 +119,8 @@ func (p *Precision) check() error {
 	return err
 }
 
-// must returns an entry that check has found.
-func must[T any](t registry.Table[T], name string) T {
+// mustGet returns an entry that check has verified.
+func mustGet[T any](t registry.Table[T], name string) T {
 	v, err := t.Get("", name)
 	if err != nil {
 		panic("model: " + err.Error())
@@ -120,42 +128,41 @@ func must[T any](t registry.Table[T], name string) T {
 	return v
 }
 
-// plain is what a number takes that is not quantised, in bytes.
-func (p *Precision) plain() float64 { return must(dtypes, p.DType) }
+// unquantized is the size of an unquantized number, in bytes.
+func (p *Precision) unquantized() float64 { return mustGet(dtypes, p.DType) }
 
-// product is what a weight of a matrix product takes, in bytes: of an expert's
-// where expert says so, else of a dense one's.
-func (p *Precision) product(expert bool) float64 {
+// matmul is the size of a weight of a matrix product in bytes, of an expert or of a dense layer.
+func (p *Precision) matmul(expert bool) float64 {
 	if p.Quantization == "" {
-		return p.plain()
+		return p.unquantized()
 	}
-	q := must(quantizations, p.Quantization)
+	q := mustGet(quantizations, p.Quantization)
 	if q.expertsOnly && !expert {
-		return p.plain()
+		return p.unquantized()
 	}
 	return q.bytes
 }
 
-// attention is what a weight of the projections of attention takes, in bytes.
+// attention is the size of a weight of the attention projections, in bytes.
 func (p *Precision) attention() float64 {
 	if p.PlainAttention {
-		return p.plain()
+		return p.unquantized()
 	}
-	return p.product(false)
+	return p.matmul(false)
 }
 
-// kv is what a number in the KV cache takes, in bytes.
+// kv is the size of a number in the KV cache, in bytes.
 func (p *Precision) kv() float64 {
-	if b := must(kvDTypes, p.KVCache); b > 0 {
+	if b := mustGet(kvDTypes, p.KVCache); b > 0 {
 		return b
 	}
-	return p.plain()
+	return p.unquantized()
 }
 
-// ComputePrecision names the precision that products run in: bf16, fp8 or fp4.
+// ComputePrecision returns the precision of the products: bf16, fp8 or fp4.
 func (a *Architecture) ComputePrecision() string {
 	if q := a.Precision.Quantization; q != "" {
-		if c := must(quantizations, q).computes; c != "" {
+		if c := mustGet(quantizations, q).computes; c != "" {
 			return c
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// published has what the models' cards print, in 10^9 parameters, with the value
-// of their last digit; exact is the sum over the published weight files where it
-// is known. matrices says how many embedding matrices the active count has.
+// published holds the numbers on the models' cards, in 10^9 parameters, with the value of their
+// last digit; exact is the sum over the published weight files if known. matrices is the number of
+// embedding matrices included in the active count.
 var published = []struct {
 	model          string
 	total, digit   float64
 	active, unit   float64
 	matrices       int
-	outside        float64 // of the total, in towers for images
+	outside        float64 // part of the total in image towers
 	exact, kvBytes int64
 }{
 	{"meta-llama/Llama-3.1-8B-Instruct", 8.03, 0.01, 0, 0, 0, 0, 8030261248, 131072},
@@ -46,8 +46,8 @@ var published = []struct {
 	{"google/gemma-3-12b-it", 12.2, 0.1, 0, 0, 0, 0.42, 0, 393216},
 }
 
-// TestPublishedParameters holds the counts to the cards: totals within 0.5 % or
-// half of the last digit, active ones within 0.5 % or one of the last digit.
+// TestPublishedParameters compares the counts with the cards: totals within 0.5 % or half of the
+// last digit, active ones within 0.5 % or one of the last digit.
 func TestPublishedParameters(t *testing.T) {
 	for _, p := range published {
 		a, err := BuiltIn(p.model)
@@ -57,7 +57,7 @@ func TestPublishedParameters(t *testing.T) {
 		}
 		parts := a.Parameters()
 		total := float64(a.TotalParameters())/1e9 + p.outside
-		if off := math.Abs(total - p.total); off > max(0.005*p.total, p.digit/2) {
+		if diff := math.Abs(total - p.total); diff > max(0.005*p.total, p.digit/2) {
 			t.Errorf("%s: %.3f·10⁹ parameters, published are %g", p.model, total, p.total)
 		}
 		if p.exact != 0 && a.TotalParameters() != p.exact {
@@ -71,36 +71,41 @@ func TestPublishedParameters(t *testing.T) {
 			have = 1
 		}
 		active := float64(a.ActiveParameters()-int64(have-p.matrices)*parts.Embedding) / 1e9
-		if off := math.Abs(active - p.active); p.active != 0 && off > max(0.005*p.active, p.unit) {
-			t.Errorf("%s: %.3f·10⁹ active parameters with %d embedding matrices, published are %g", p.model, active, p.matrices, p.active)
+		if diff := math.Abs(active - p.active); p.active != 0 && diff > max(0.005*p.active, p.unit) {
+			t.Errorf("%s: %.3f·10⁹ active parameters with %d embedding matrices, published are %g", p.model, active,
+				p.matrices, p.active)
 		}
 		t.Logf("%-40s total %9.3f (published %g, outside %g), active %7.3f with %d matrices (published %g)",
 			p.model, total-p.outside, p.total, p.outside, active, p.matrices, p.active)
 	}
 }
 
-// TestWorkAddsUp: the parts of Work are all the parameters and bytes there are,
-// whatever the form they are stored in.
+// TestWorkAddsUp: the parts of Work add up to all parameters and bytes, in any format.
 func TestWorkAddsUp(t *testing.T) {
 	for _, a := range BuiltIns() {
-		for _, o := range []Overrides{{}, {Quantization: "fp8"}, {Quantization: "mxfp4"}, {DType: "float32", Quantization: "none", KVCacheDType: "fp8"}} {
+		for _, o := range []Overrides{{}, {Quantization: "fp8"}, {Quantization: "mxfp4"},
+			{DType: "float32", Quantization: "none", KVCacheDType: "fp8"}} {
 			b, err := a.With(o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			w := b.Work()
 			experts := int64(w.ExpertLayers) * int64(w.Experts)
-			if got := w.Dense.Params + experts*w.Expert.Params + w.Head.Params + w.Embedding.Params; got != a.TotalParameters() {
+			got := w.Dense.Params + experts*w.Expert.Params + w.Head.Params + w.Embedding.Params
+			if got != a.TotalParameters() {
 				t.Errorf("%s: parts of %d parameters, in all %d", a.Name, got, a.TotalParameters())
 			}
-			active := w.Dense.Params + int64(w.ExpertLayers)*int64(w.ExpertsPerToken)*w.Expert.Params + w.Head.Params + w.Embedding.Params
-			if active != a.ActiveParameters() || active > a.TotalParameters() || (active < a.TotalParameters()) != (w.Experts > 0) {
-				t.Errorf("%s: %d active parameters of %d, want %d", a.Name, active, a.TotalParameters(), a.ActiveParameters())
+			active := w.Dense.Params + int64(w.ExpertLayers)*int64(
+				w.ExpertsPerToken)*w.Expert.Params + w.Head.Params + w.Embedding.Params
+			if active != a.ActiveParameters() || active > a.TotalParameters() ||
+				(active < a.TotalParameters()) != (w.Experts > 0) {
+				t.Errorf("%s: %d active parameters of %d, want %d", a.Name, active, a.TotalParameters(),
+					a.ActiveParameters())
 			}
 			if got := w.KVBytes + w.WindowKVBytes; got != b.KVBytesPerToken() {
 				t.Errorf("%s: %d KV bytes a token in parts, in all %d", a.Name, got, b.KVBytesPerToken())
 			}
-			// Nothing is larger than in its plain form, and nothing than 4 bytes.
+			// No weight takes less than half a byte or more than 4 bytes.
 			if bytes := b.WeightBytes(); bytes < a.TotalParameters()/2 || bytes > 4*a.TotalParameters() {
 				t.Errorf("%s with %+v: %d bytes for %d parameters", a.Name, o, bytes, a.TotalParameters())
 			}
@@ -108,7 +113,7 @@ func TestWorkAddsUp(t *testing.T) {
 	}
 }
 
-// TestBytes: numbers that were looked up or worked out by hand.
+// TestBytes checks numbers that were looked up or computed by hand.
 func TestBytes(t *testing.T) {
 	for _, c := range []struct {
 		model     string
@@ -125,7 +130,7 @@ func TestBytes(t *testing.T) {
 		{"meta-llama/Llama-3.1-8B", Overrides{Quantization: "fp8"}, 8030261248 + 1050673152 + 266240, 131072, "fp8", 0},
 		// The weight files have 65,248,815,744 bytes.
 		{"openai/gpt-oss-120b", Overrides{}, 65248815744, 73728, "bf16", 0.002},
-		// 688.6e9 with the 11.5e9 of the layer that predicts further tokens, which is not loaded.
+		// 688.6e9 includes the 11.5e9 of the layer that predicts further tokens, which is not loaded.
 		{"deepseek-ai/DeepSeek-V3", Overrides{}, 673000000000, 70272, "fp8", 0.002},
 	} {
 		a, err := BuiltIn(c.model)
@@ -136,11 +141,12 @@ func TestBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if off := math.Abs(float64(b.WeightBytes()-c.weights)) / float64(c.weights); off > c.tolerance {
+		if diff := math.Abs(float64(b.WeightBytes()-c.weights)) / float64(c.weights); diff > c.tolerance {
 			t.Errorf("%s with %+v: %d bytes, want %d", c.model, c.o, b.WeightBytes(), c.weights)
 		}
 		if b.KVBytesPerToken() != c.kv || b.ComputePrecision() != c.computes {
-			t.Errorf("%s with %+v: %d KV bytes a token, computed in %s; want %d, %s", c.model, c.o, b.KVBytesPerToken(), b.ComputePrecision(), c.kv, c.computes)
+			t.Errorf("%s with %+v: %d KV bytes a token, computed in %s; want %d, %s", c.model, c.o,
+				b.KVBytesPerToken(), b.ComputePrecision(), c.kv, c.computes)
 		}
 		if b.Overridden() != (c.o != Overrides{}) {
 			t.Errorf("%s with %+v: overridden is %v", c.model, c.o, b.Overridden())

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// hfQuantization is a quantization_config. Methods name the modules that they
-// leave as they are in lists of four names.
+// hfQuantization is a quantization_config. Depending on the method, the list of modules that are
+// not quantized has one of four names.
 type hfQuantization struct {
-	Method  string                  `json:"quant_method"`
-	Algo    string                  `json:"quant_algo"`
-	Bits    *int                    `json:"bits"`
-	Groups  map[string]hfQuantGroup `json:"config_groups"`
-	NotTo   []string                `json:"modules_to_not_convert"`
-	Ignored []string                `json:"ignored_layers"`
-	Ignore  []string                `json:"ignore"`
-	Exclude []string                `json:"exclude_modules"`
+	Method       string                  `json:"quant_method"`
+	Algo         string                  `json:"quant_algo"`
+	Bits         *int                    `json:"bits"`
+	Groups       map[string]hfQuantGroup `json:"config_groups"`
+	NotConverted []string                `json:"modules_to_not_convert"`
+	Ignored      []string                `json:"ignored_layers"`
+	Ignore       []string                `json:"ignore"`
+	Exclude      []string                `json:"exclude_modules"`
 }
 
 type hfQuantGroup struct {
@@ -27,8 +27,8 @@ type hfQuantGroup struct {
 	} `json:"weights"`
 }
 
-// form names what the weights are stored as; "" of nil.
-func (q *hfQuantization) form() (string, error) {
+// format returns the name of the weights' format; "" for nil.
+func (q *hfQuantization) format() (string, error) {
 	if q == nil {
 		return "", nil
 	}
@@ -40,13 +40,13 @@ func (q *hfQuantization) form() (string, error) {
 	case "compressed-tensors":
 		return q.compressed()
 	case "gptq", "awq":
-		switch bits := value(q.Bits, 4); bits {
+		switch bits := deref(q.Bits, 4); bits {
 		case 4:
 			return method, nil
 		case 8:
 			return "int8", nil
 		default:
-			return "", fault("quantization_config.bits", q.Bits, "must be 4 or 8")
+			return "", fieldError("quantization_config.bits", q.Bits, "must be 4 or 8")
 		}
 	default:
 		if _, err := quantizations.Get("quant_method", method); err != nil {
@@ -65,42 +65,42 @@ func (q *hfQuantization) modelOpt() (string, error) {
 	}
 }
 
-// compressed names the form of compressed-tensors, whose groups must agree.
+// compressed returns the format of compressed-tensors, whose groups must agree.
 func (q *hfQuantization) compressed() (string, error) {
 	found := ""
 	for _, g := range q.Groups {
 		if g.Weights == nil {
 			continue
 		}
-		form := fmt.Sprintf("%s%d", map[string]string{"float": "fp"}[g.Weights.Type], g.Weights.Bits)
+		format := fmt.Sprintf("%s%d", map[string]string{"float": "fp"}[g.Weights.Type], g.Weights.Bits)
 		if g.Weights.Type == "int" {
-			form = fmt.Sprintf("int%d", g.Weights.Bits)
+			format = fmt.Sprintf("int%d", g.Weights.Bits)
 		}
-		if form == "fp4" {
-			form = "nvfp4"
+		if format == "fp4" {
+			format = "nvfp4"
 		}
-		if found != "" && found != form {
-			return "", errors.New("quantization_config.config_groups: weights of several forms are not supported")
+		if found != "" && found != format {
+			return "", errors.New("quantization_config.config_groups: weights in several formats are not supported")
 		}
-		found = form
+		found = format
 	}
-	if _, err := quantizations.Get("form of weights", found); err != nil {
+	if _, err := quantizations.Get("weight format", found); err != nil {
 		return "", fmt.Errorf("quantization_config.config_groups: %w", err)
 	}
 	return found, nil
 }
 
-// layerNumber is that of a layer in the name of one of its modules.
+// layerNumber matches the layer index in a module name.
 var layerNumber = regexp.MustCompile(`layers\W+(\d+)`)
 
-// plainAttention reports whether the attention of all layers is left as it is:
-// because a pattern for all of them says so, or a name for each.
-func (q *hfQuantization) plainAttention(layers int) bool {
+// skipsAttention reports whether the attention of all layers is not quantized: by a pattern for all
+// of them, or by a name for each.
+func (q *hfQuantization) skipsAttention(layers int) bool {
 	if q == nil {
 		return false
 	}
 	numbers := map[string]bool{}
-	for _, list := range [][]string{q.NotTo, q.Ignored, q.Ignore, q.Exclude} {
+	for _, list := range [][]string{q.NotConverted, q.Ignored, q.Ignore, q.Exclude} {
 		for _, module := range list {
 			if !strings.Contains(module, "attn") || strings.Contains(module, "vision") {
 				continue

@@ -2,18 +2,30 @@ package policy
 
 // Admissions are the admission policies.
 func Admissions() table[Admitter] {
+	type kind = policyKind[Admitter]
 	return table[Admitter]{
-		{Name: "always-admit", Doc: "every request is admitted", Value: policyKind[Admitter]{build: newAlwaysAdmit}},
-		{Name: "token-bucket", Doc: "a request takes tokens from a bucket that refills; rejected if there are too few", Value: policyKind[Admitter]{params: tokenBucketParams, build: newTokenBucket}},
-		{Name: "rate-limit", Doc: "at most so many requests in a sliding window", Value: policyKind[Admitter]{params: rateLimitParams, build: newRateLimit}},
-		{Name: "tenant-quota", Doc: "under load, a tenant above its share of the requests in flight is rejected, its sheddable ones first", Value: policyKind[Admitter]{params: tenantQuotaParams, build: newTenantQuota}},
-		{Name: "slo-gated", Doc: "a tier is admitted while the mean queue is shorter than its threshold", Value: policyKind[Admitter]{params: sloGatedParams, build: newSLOGated}},
-		{Name: "saturation", Doc: "the sheddable tier is rejected while the cluster is saturated (llm-d)", Value: policyKind[Admitter]{params: saturationParams, build: newSaturation}},
-		{Name: "predictive-slo", Doc: "a request is rejected if its time to the first token is estimated above its budget", Value: policyKind[Admitter]{params: predictiveSLOParams, build: newPredictiveSLO}},
-		{Name: "expression", Doc: "CEL: admit is true or false, or \"admit\", \"reject\", \"delay\"", Value: policyKind[Admitter]{params: []Param{delayParam}, composed: true, build: newAdmitExpression}},
-		{Name: "tree", Doc: "a decision tree (root) with verdicts and policies at its leaves", Value: policyKind[Admitter]{params: []Param{delayParam}, composed: true, build: newAdmitTree}},
-		{Name: "chain", Doc: "policies in turn (of); the first that does not admit decides; those before it keep what they took", Value: policyKind[Admitter]{composed: true, build: newChain}},
-		{Name: "reject-all", Doc: "every request is rejected", Value: policyKind[Admitter]{pathological: true, build: newRejectAll}},
+		{Name: "always-admit", Doc: "admits every request", Value: kind{build: newAlwaysAdmit}},
+		{Name: "token-bucket", Doc: "a request takes tokens from a refilling bucket; rejected if there are too few",
+			Value: kind{params: tokenBucketParams, build: newTokenBucket}},
+		{Name: "rate-limit", Doc: "admits at most a given number of requests per sliding window",
+			Value: kind{params: rateLimitParams, build: newRateLimit}},
+		{Name: "tenant-quota",
+			Doc:   "under load, rejects a tenant above its share of requests in flight, sheddable ones first",
+			Value: kind{params: tenantQuotaParams, build: newTenantQuota}},
+		{Name: "slo-gated", Doc: "admits a tier while the mean queue depth is below its threshold",
+			Value: kind{params: sloGatedParams, build: newSLOGated}},
+		{Name: "saturation", Doc: "rejects the sheddable tier while the cluster is saturated (llm-d)",
+			Value: kind{params: saturationParams, build: newSaturation}},
+		{Name: "predictive-slo", Doc: "rejects a request whose estimated TTFT exceeds its budget",
+			Value: kind{params: predictiveSLOParams, build: newPredictiveSLO}},
+		{Name: "expression", Doc: "CEL: admit is true or false, or \"admit\", \"reject\", \"delay\"",
+			Value: kind{params: []Param{delayParam}, composed: true, build: newAdmitExpression}},
+		{Name: "tree", Doc: "decision tree (root) whose leaves are verdicts or policies",
+			Value: kind{params: []Param{delayParam}, composed: true, build: newAdmitTree}},
+		{Name: "chain",
+			Doc:   "policies in turn (of); the first that does not admit decides; earlier ones keep what they took",
+			Value: kind{composed: true, build: newChain}},
+		{Name: "reject-all", Doc: "rejects every request", Value: kind{pathological: true, build: newRejectAll}},
 	}
 }
 
@@ -25,13 +37,58 @@ func verdict(ok bool) Verdict {
 	return Verdict{Action: Reject}
 }
 
-// delayParam is a parameter of policies that delay.
-var delayParam = Param{Name: "delay_ms", Kind: Number, Unit: "ms", Min: 1e-3, Max: 1e7, Search: [2]float64{10, 5000}, Default: 100.0,
-	Doc: "after which a delayed request comes again"}
+// delayParam is a parameter of policies that can delay.
+var delayParam = Param{Name: "delay_ms", Kind: Number, Unit: "ms", Min: 1e-3, Max: 1e7, Search: [2]float64{10, 5000},
+	Default: 100.0, Doc: "time after which a delayed request is considered again"}
 
-// delay is the verdict of a policy that delays, by its parameter in whole µs, at
-// least 1.
+// delay is the verdict of a policy that delays, with its parameter in integer µs, at least 1.
 func (b *builder) delay(v values) Verdict {
 	b.delays = true
 	return Verdict{Action: Delay, DelayUS: max(1, int64(v.number(delayParam.Name)*1000))}
 }
+
+type alwaysAdmit struct{ noNeeds }
+
+func newAlwaysAdmit(*builder, *Spec) Admitter { return alwaysAdmit{} }
+
+func (alwaysAdmit) Admit(*View) Verdict { return Verdict{} }
+func (a alwaysAdmit) Clone() Admitter   { return a }
+
+// IsAlwaysAdmit reports whether a admits every request.
+func IsAlwaysAdmit(a Admitter) bool {
+	_, ok := a.(alwaysAdmit)
+	return ok
+}
+
+type rejectAll struct{ noNeeds }
+
+func newRejectAll(*builder, *Spec) Admitter { return rejectAll{} }
+
+func (rejectAll) Admit(*View) Verdict {
+	return Verdict{Action: Reject, Reason: Reason{Quantity: "rejects all"}}
+}
+func (r rejectAll) Clone() Admitter { return r }
+
+var saturationParams = []Param{
+	{Name: "threshold", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.2, 5}, Default: 1.0,
+		Doc: "cluster.saturation at and above which the sheddable tier is rejected"},
+}
+
+type saturation struct {
+	needs
+	threshold float64
+}
+
+func newSaturation(b *builder, s *Spec) Admitter {
+	return saturation{needs(NeedRequest | NeedQueueDepth | NeedKVUtil),
+		b.params(s, saturationParams).number("threshold")}
+}
+
+func (s saturation) Admit(v *View) Verdict {
+	if v.Request.Tier != Sheddable {
+		return exempt("not of the sheddable tier")
+	}
+	return admitBelow("saturation", v.Saturation(), s.threshold)
+}
+
+func (s saturation) Clone() Admitter { return s }

@@ -11,17 +11,17 @@ import (
 	"blis/pkg/registry"
 )
 
-// Env is what policies are built for.
+// Env describes the cluster that policies are built for.
 type Env struct {
 	// Models are the names of the models that the cluster serves.
 	Models []string
-	// Replicas is how many replicas there are.
+	// Replicas is the number of replicas.
 	Replicas int
-	// Seed returns the seed of the random stream of that name.
+	// Seed returns the seed of the named random stream.
 	Seed func(stream string) uint64
 }
 
-// Defaults are the types of policies that a bundle leaves out.
+// defaults are the policy types used for stages that a bundle omits.
 var defaults = [...]string{"always-admit", "constant", "round-robin", "fcfs", "last-in"}
 
 // stages are the bundle's policies in the order in which requests meet them.
@@ -29,8 +29,7 @@ func (b *Bundle) stages() []*Spec {
 	return []*Spec{&b.Admission, &b.Priority, &b.Routing, &b.Scheduler, &b.Preemption}
 }
 
-// Complete names the policies that are left out and gives all of them the
-// parameters that they do not state. Faults are left for Build.
+// Complete fills in omitted policies and parameters with their defaults. Errors are left for Build.
 func (b *Bundle) Complete() {
 	for i, s := range b.stages() {
 		if s.Type == "" {
@@ -68,7 +67,7 @@ func complete[P any](s *Spec, t table[P]) {
 		if s.Params == nil {
 			s.Params = map[string]any{}
 		}
-		s.Params[p.Name] = p.plain()
+		s.Params[p.Name] = p.fileDefault()
 	}
 }
 
@@ -77,7 +76,7 @@ func completeTree[P any](n *Node, t table[P]) {
 		return
 	}
 	if n.If != "" || n.Then != nil || n.Else != nil || n.Use != nil {
-		n.Value = nil // a set has made more of what was a leaf
+		n.Value = nil // an override turned a leaf into a larger node
 	}
 	if n.Use != nil {
 		complete(n.Use, t)
@@ -86,30 +85,30 @@ func completeTree[P any](n *Node, t table[P]) {
 	completeTree(n.Else, t)
 }
 
-// plain is the default as files have it.
-func (p *Param) plain() any {
+// fileDefault is the default in the form of files.
+func (p *Param) fileDefault() any {
 	if t, ok := p.Default.(map[string]float64); ok {
-		plain := map[string]any{}
+		numbers := map[string]any{}
 		for key, x := range t {
-			plain[key] = x
+			numbers[key] = x
 		}
-		return plain
+		return numbers
 	}
 	return p.Default
 }
 
-// Build makes the policies of a complete bundle. Faults are *Error.
+// Build makes the policies of a complete bundle. Errors are *Error.
 func Build(b *Bundle, env Env) (p *Plane, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			fault, ok := r.(*Error)
+			invalid, ok := r.(*Error)
 			if !ok {
 				panic(r)
 			}
-			err = fault
+			err = invalid
 		}
 	}()
-	x := &builder{env: env, read: map[string]bool{}}
+	x := &builder{env: env, hintsRead: map[string]bool{}}
 	p = &Plane{}
 	if b.Generation < 0 {
 		x.fail("generation", "must be at least 0, is %d", b.Generation)
@@ -123,26 +122,26 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
 	p.Delays = x.delays
-	p.Idle = append(x.idles, p.unread(b, x)...)
+	p.Unused = append(x.unused, p.unusedHints(b, x)...)
 	return p, nil
 }
 
-// builder builds policies. It stops at the first fault by a panic that Build
-// catches, so that nested policies need no plumbing.
+// builder builds policies. It stops at the first error with a panic that Build recovers, so that
+// nested policies need no error plumbing.
 type builder struct {
 	env   Env
-	path  string // of what is being built
+	path  string // of the policy being built
 	hints []string
 	depth int
-	// classes are the SLO classes that policies name, idles what has no effect, read
-	// the hints that schedulers and preemption read; delays: admission can delay.
-	classes []string
-	idles   []Idle
-	read    map[string]bool
-	delays  bool
+	// classes are the SLO classes that policies name, unused the parts without effect, hintsRead the
+	// hints that schedulers and preemption read; delays: admission can delay.
+	classes   []string
+	unused    []Unused
+	hintsRead map[string]bool
+	delays    bool
 }
 
-// maxDepth bounds how deep trees and compositions nest.
+// maxDepth limits the nesting of trees and compositions.
 const maxDepth = 64
 
 func (b *builder) fail(at, format string, args ...any) {
@@ -150,7 +149,7 @@ func (b *builder) fail(at, format string, args ...any) {
 	panic(&Error{Path: path, Msg: fmt.Sprintf(format, args...)})
 }
 
-// build makes the policy of s, which stands at path.
+// build builds the policy s at path.
 func build[P any](b *builder, s *Spec, path, what string, t table[P]) P {
 	outer := b.path
 	b.path = path
@@ -162,8 +161,8 @@ func build[P any](b *builder, s *Spec, path, what string, t table[P]) P {
 	if err != nil {
 		b.fail("type", "%v", err)
 	}
-	if !kind.composed { // composed ones look themselves
-		b.refuse(s, "params")
+	if !kind.composed { // composed policies check their own parts
+		b.allowOnly(s, "params")
 		b.params(s, kind.params)
 	}
 	return kind.build(b, s)
@@ -172,12 +171,12 @@ func build[P any](b *builder, s *Spec, path, what string, t table[P]) P {
 // params returns the parameters of s.
 func (b *builder) params(s *Spec, params []Param) values {
 	for _, name := range sortedKeys(s.Params) {
-		own := ParamName(name)
-		if _, both := s.Params[own]; both && own != name {
-			b.fail("params."+name, "is another name of %s, which is given too; give one of them", own)
+		canonical := CanonicalParam(name)
+		if _, both := s.Params[canonical]; both && canonical != name {
+			b.fail("params."+name, "is an alias of %s, which is also given; give only one of them", canonical)
 		}
 	}
-	v, at, err := read(s.Type, params, s.Params)
+	v, at, err := readParams(s.Type, params, s.Params)
 	if err != nil {
 		if at != "" {
 			at = "." + at
@@ -187,18 +186,19 @@ func (b *builder) params(s *Spec, params []Param) values {
 	return v
 }
 
-// refuse refuses every part of s but those that it may have.
-func (b *builder) refuse(s *Spec, may ...string) {
+// allowOnly rejects every part of s that is not in allowed.
+func (b *builder) allowOnly(s *Spec, allowed ...string) {
 	for _, part := range []struct {
 		name  string
 		given bool
 	}{
-		{"params", len(s.Params) > 0}, {"admit", s.Admit != ""}, {"priority", s.Priority != ""}, {"hints", len(s.Hints) > 0},
-		{"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""}, {"victim", s.Victim != ""},
+		{"params", len(s.Params) > 0}, {"admit", s.Admit != ""}, {"priority", s.Priority != ""},
+		{"hints", len(s.Hints) > 0}, {"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""},
+		{"victim", s.Victim != ""},
 		{"root", s.Root != nil}, {"use", s.Use != nil}, {"of", len(s.Of) > 0},
 	} {
-		if part.given && !slices.Contains(may, part.name) {
-			b.fail(part.name, "a policy of type %s here has no %s; it takes %s", s.Type, part.name, join(may))
+		if part.given && !slices.Contains(allowed, part.name) {
+			b.fail(part.name, "a policy of type %s here has no %s; it takes %s", s.Type, part.name, join(allowed))
 		}
 	}
 }
@@ -217,34 +217,35 @@ func join(names []string) string {
 	return text + " and " + names[len(names)-1]
 }
 
-// compile compiles the expression src, which stands at b.path.at, and checks
-// the names that it compares models and tiers with.
+// compile compiles the expression src at b.path.at, and checks the names that it compares models
+// and tiers with.
 func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...expr.Type) *expr.Expression[T] {
 	path := b.path + "." + at
 	e, err := expr.Compile(src, fields, want...)
 	if err != nil {
-		var fault *expr.Error
-		if errors.As(err, &fault) {
-			if strings.HasPrefix(fault.Msg, `unknown name "replica.`) && !strings.Contains(fault.Msg, "(have replica.") {
-				fault.Msg += "; signals of a replica are for filters, scores, and trees of numbers"
+		var invalid *expr.Error
+		if errors.As(err, &invalid) {
+			if strings.HasPrefix(invalid.Msg, `unknown name "replica.`) &&
+				!strings.Contains(invalid.Msg, "(have replica.") {
+				invalid.Msg += "; replica signals are available in filters, scores and trees of numbers"
 			}
-			panic(&Error{path, fault.Line, fault.Col, fault.Msg})
+			panic(&Error{path, invalid.Line, invalid.Col, invalid.Msg})
 		}
 		panic(&Error{Path: path, Msg: err.Error()})
 	}
 	for _, name := range e.Uses() {
 		if hint, ok := strings.CutPrefix(name, "hint."); ok {
-			b.read[hint] = true
+			b.hintsRead[hint] = true
 		}
 	}
-	for _, l := range e.Compared("req.slo_class") {
+	for _, l := range e.ComparedLiterals("req.slo_class") {
 		b.classes = append(b.classes, l.Text)
 	}
 	for _, known := range []struct {
 		field, what string
 		names       []string
 	}{{"req.model", "model of this cluster", b.env.Models}, {"req.tier", "tier", tiers}} {
-		for _, l := range e.Compared(known.field) {
+		for _, l := range e.ComparedLiterals(known.field) {
 			if l.Text != "" && !slices.Contains(known.names, l.Text) {
 				panic(&Error{path, l.Line, l.Col, registry.Unknown(known.what, l.Text, known.names).Error()})
 			}
@@ -255,10 +256,10 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 
 var tiers = []string{Critical, Standard, Sheddable}
 
-// sortedKeys are those of a table of numbers.
+// sortedKeys returns the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// checkKeys refuses names in a table that cannot be.
+// checkKeys rejects unknown names in a table.
 func (b *builder) checkKeys(at string, keys []string, what string, have []string) {
 	for _, key := range keys {
 		if !slices.Contains(have, key) {
@@ -267,5 +268,5 @@ func (b *builder) checkKeys(at string, keys []string, what string, have []string
 	}
 }
 
-// dice returns random numbers for the policy that is being built.
-func (b *builder) dice() dice { return dice(b.env.Seed("policy/" + b.path)) }
+// rng returns the random number generator of the policy being built.
+func (b *builder) rng() rng { return rng(b.env.Seed("policy/" + b.path)) }

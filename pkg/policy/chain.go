@@ -4,16 +4,16 @@ import "fmt"
 
 type chain []member
 
-// member is a policy of a chain and where it stands.
+// member is a policy of a chain and its path.
 type member struct {
 	Admitter
 	path string
 }
 
 func newChain(b *builder, s *Spec) Admitter {
-	b.refuse(s, "of")
+	b.allowOnly(s, "of")
 	if len(s.Of) == 0 {
-		b.fail("of", "a chain needs policies")
+		b.fail("of", "a chain needs at least one policy")
 	}
 	var c chain
 	for i := range s.Of {
@@ -26,8 +26,8 @@ func newChain(b *builder, s *Spec) Admitter {
 func (c chain) Admit(v *View) Verdict {
 	for _, a := range c {
 		if d := a.Admit(v); d.Action != Admit {
-			if d.Why == "" {
-				d.Why = a.path
+			if d.DecidedBy == "" {
+				d.DecidedBy = a.path
 			}
 			return d
 		}

@@ -10,38 +10,51 @@ import (
 
 var testEnv = Env{Models: []string{"m", "n"}, Replicas: 20, Seed: func(s string) uint64 { return uint64(len(s)) }}
 
-// composed are bundles with a composed policy at each stage, for what has no
-// meaning without more than parameters.
-var composed = map[string]Spec{
-	"admission/expression":  {Type: "expression", Admit: `req.tier != "sheddable" || best.queue_depth < 2`},
-	"admission/tree":        {Type: "tree", Root: &Node{If: `tenant.active > 2`, Then: &Node{Value: "delay"}, Else: &Node{Use: &Spec{Type: "token-bucket"}}}},
-	"admission/chain":       {Type: "chain", Of: []Spec{{Type: "slo-gated"}, {Type: "rate-limit"}}},
-	"priority/expression":   {Type: "expression", Priority: "req.priority - req.input_tokens / 100", Hints: map[string]string{"a": "cluster.inflight"}},
-	"priority/tree":         {Type: "tree", Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "slo-based"}}}},
-	"routing/expression":    {Type: "expression", Filter: "replica.kv_util < 0.9", Score: "replica.prefix_match - 0.1 * replica.queue_depth"},
-	"routing/tree":          {Type: "tree", Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Use: &Spec{Type: "least-loaded"}}, Else: &Node{Use: &Spec{Type: "power-of-two"}}}},
-	"routing/filter":        {Type: "filter", Filter: "replica.capacity > 2", Use: &Spec{Type: "round-robin"}},
-	"scheduler/expression":  {Type: "expression", Order: "req.input_tokens - req.priority"},
-	"scheduler/tree":        {Type: "tree", Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "sjf"}}}},
+// composedExamples holds an example of each composed policy.
+var composedExamples = map[string]Spec{
+	"admission/expression": {Type: "expression", Admit: `req.tier != "sheddable" || best.queue_depth < 2`},
+	"admission/tree": {
+		Type: "tree",
+		Root: &Node{If: `tenant.active > 2`, Then: &Node{Value: "delay"},
+			Else: &Node{Use: &Spec{Type: "token-bucket"}}},
+	},
+	"admission/chain": {Type: "chain", Of: []Spec{{Type: "slo-gated"}, {Type: "rate-limit"}}},
+	"priority/expression": {Type: "expression", Priority: "req.priority - req.input_tokens / 100",
+		Hints: map[string]string{"a": "cluster.inflight"}},
+	"priority/tree": {
+		Type: "tree",
+		Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "slo-based"}}},
+	},
+	"routing/expression": {Type: "expression", Filter: "replica.kv_util < 0.9",
+		Score: "replica.prefix_match - 0.1 * replica.queue_depth"},
+	"routing/tree": {
+		Type: "tree",
+		Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Use: &Spec{Type: "least-loaded"}},
+			Else: &Node{Use: &Spec{Type: "power-of-two"}}},
+	},
+	"routing/filter":       {Type: "filter", Filter: "replica.capacity > 2", Use: &Spec{Type: "round-robin"}},
+	"scheduler/expression": {Type: "expression", Order: "req.input_tokens - req.priority"},
+	"scheduler/tree": {Type: "tree",
+		Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "sjf"}}}},
 	"preemption/expression": {Type: "expression", Victim: "seq.blocks - req.priority"},
-	"preemption/tree":       {Type: "tree", Root: &Node{If: `seq.blocks > 10`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "lowest-priority"}}}},
+	"preemption/tree": {Type: "tree",
+		Root: &Node{If: `seq.blocks > 10`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "lowest-priority"}}}},
 }
 
-// TestPoliciesConform holds every policy in the registry to what is common to
-// all: its decision is one that there is, equal views give equal decisions,
-// whatever stands in what it does not need, and are left as they were; a clone goes
-// on as the original does and leaves it alone, nothing is allocated in the long run,
-// and what it does not know is refused.
+// TestPoliciesConform checks what all policies have in common. A decision is valid, depends only on
+// the fields that the policy needs, and leaves the view unchanged. A clone decides like the
+// original without affecting it. Decisions do not allocate in the long run. Unknown parameters are
+// rejected.
 func TestPoliciesConform(t *testing.T) {
 	for _, e := range Entries() {
 		if e.Stage == "scorer" {
-			continue // weighted below has them all
+			continue // weighted covers them all
 		}
 		t.Run(e.Stage+"/"+e.Name, func(t *testing.T) {
 			s := Spec{Type: e.Name}
 			if e.Composed {
 				var ok bool
-				if s, ok = composed[e.Stage+"/"+e.Name]; !ok {
+				if s, ok = composedExamples[e.Stage+"/"+e.Name]; !ok {
 					t.Fatal("no example")
 				}
 			}
@@ -51,33 +64,35 @@ func TestPoliciesConform(t *testing.T) {
 					s.Params[scorer.Name] = 1.0
 				}
 			}
-			conforms(t, e, s)
-			if e.Pathological != slices.Contains([]string{"reject-all", "inverted-slo", "always-busiest", "reverse-priority"}, e.Name) {
+			checkConformance(t, e, s)
+			if e.Pathological != slices.Contains(
+				[]string{"reject-all", "inverted-slo", "always-busiest", "reverse-priority"}, e.Name) {
 				t.Errorf("pathological: %v", e.Pathological)
 			}
 			if e.Composed {
 				return
 			}
 			s.Params = map[string]any{"no-such": 1.0}
-			if _, err := planeOf(e.Stage, s); err == nil || !strings.Contains(err.Error(), e.Stage+".params") {
+			if _, err := planeWith(e.Stage, s); err == nil || !strings.Contains(err.Error(), e.Stage+".params") {
 				t.Errorf("an unknown parameter: %v", err)
 			}
 		})
 	}
 }
 
-// planeOf has the policy s at a stage and defaults elsewhere.
-func planeOf(stage string, s Spec) (*Plane, error) {
+// planeWith has the policy s at a stage and defaults elsewhere.
+func planeWith(stage string, s Spec) (*Plane, error) {
 	b := &Bundle{}
-	*map[string]*Spec{"admission": &b.Admission, "priority": &b.Priority, "routing": &b.Routing, "scheduler": &b.Scheduler, "preemption": &b.Preemption}[stage] = s
+	*map[string]*Spec{"admission": &b.Admission, "priority": &b.Priority, "routing": &b.Routing,
+		"scheduler": &b.Scheduler, "preemption": &b.Preemption}[stage] = s
 	b.Complete()
 	return Build(b, testEnv)
 }
 
-// hints is where priorities write theirs.
+// hints is the output buffer of priority policies.
 var hints [MaxHints]float64
 
-// decision is whatever a stage decides.
+// decision is the decision of any stage.
 type decision struct {
 	Verdict
 	Choice
@@ -97,17 +112,17 @@ func (p *Plane) decide(stage string, v *View, l *Local) (d decision) {
 	case "scheduler":
 		d.number = p.Scheduler.Order(l)
 	case "preemption":
-		d.number = p.Preemption.Victim(l)
+		d.number = p.Preemption.PreemptionScore(l)
 	}
 	return d
 }
 
-func conforms(t *testing.T, e Entry, s Spec) {
-	a, err := planeOf(e.Stage, s)
+func checkConformance(t *testing.T, e Entry, s Spec) {
+	a, err := planeWith(e.Stage, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := planeOf(e.Stage, s)
+	b, err := planeWith(e.Stage, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,16 +130,16 @@ func conforms(t *testing.T, e Entry, s Spec) {
 	var clone *Plane
 	for i := range 2000 {
 		all, local := randomView(r, int64(i)*1000)
-		v, l := a.obscured(e.Stage, all, local, r)
-		before, here := copied(v), *l
+		v, l := a.obscure(e.Stage, all, local, r)
+		before, here := copyView(v), *l
 		first := a.decide(e.Stage, v, l)
 		if !reflect.DeepEqual(before, v) || !reflect.DeepEqual(here, *l) {
 			t.Fatal("the view has changed")
 		}
-		v, l = a.obscured(e.Stage, all, local, r)
+		v, l = a.obscure(e.Stage, all, local, r)
 		second := b.decide(e.Stage, v, l)
 		if first != second {
-			t.Fatalf("%+v and %+v for the same view, but for what it does not need", first, second)
+			t.Fatalf("%+v and %+v for views that differ only in fields it does not need", first, second)
 		}
 		if c := first.Candidate; c < 0 || c >= len(v.Replicas) {
 			t.Fatalf("candidate %d of %d", c, len(v.Replicas))
@@ -142,51 +157,67 @@ func conforms(t *testing.T, e Entry, s Spec) {
 			if got := clone.decide(e.Stage, v, l); got != first {
 				t.Fatalf("decision %d: the clone's is %+v, the original's %+v", i, got, first)
 			}
-		case i >= 1500 && i < 1700: // the original must not notice
+		case i >= 1500 && i < 1700: // must not affect the original
 			clone.decide(e.Stage, v, l)
 			clone.decide(e.Stage, v, l)
 		}
 	}
 	v, l := randomView(r, 2e6)
-	v, l = a.obscured(e.Stage, v, l, r)
+	v, l = a.obscure(e.Stage, v, l, r)
 	if n := testing.AllocsPerRun(1000, func() { v.NowUS += 1e5; l.NowUS += 1e5; a.decide(e.Stage, v, l) }); n != 0 {
-		t.Errorf("%v allocations a decision", n)
+		t.Errorf("%v allocations per decision", n)
 	}
 }
 
-// places are n replicas of the cluster, in order.
-func places(r *rand.Rand, n int) []int {
+// randomIndexes returns n replicas of the cluster, in order.
+func randomIndexes(r *rand.Rand, n int) []int {
 	all := r.Perm(testEnv.Replicas)[:n]
 	slices.Sort(all)
 	return all
 }
 
-// randomView is of a moment of a busy cluster.
+// randomView returns a random state of a busy cluster.
 func randomView(r *rand.Rand, now int64) (*View, *Local) {
 	class := []string{"realtime", "standard", "batch"}[r.IntN(3)]
 	tier := map[string]string{"realtime": "critical", "standard": "standard", "batch": "sheddable"}[class]
-	q := &Request{Tenant: string(rune('a' + r.IntN(3))), TenantID: int32(r.IntN(3)), SessionID: int32(r.IntN(10) - 1), Class: class, Tier: tier, Model: "m",
-		InputTokens: int64(r.IntN(3000)), Predicted: float64(r.IntN(500)), Priority: float64(r.IntN(100)), ArrivalUS: now, DeadlineUS: now + int64(r.IntN(1e6)) - 5e5, TTFTTargetMS: float64(r.IntN(3) * 100), Turn: int64(r.IntN(4))}
+	q := &Request{Tenant: string(rune('a' + r.IntN(3))), TenantID: int32(r.IntN(3)), SessionID: int32(r.IntN(10) - 1),
+		Class: class, Tier: tier, Model: "m", InputTokens: int64(r.IntN(3000)), Predicted: float64(r.IntN(500)),
+		Priority: float64(r.IntN(100)), ArrivalUS: now, DeadlineUS: now + int64(r.IntN(1e6)) - 5e5,
+		TTFTTargetMS: float64(r.IntN(3) * 100), Turn: int64(r.IntN(4))}
 	if r.IntN(2) == 0 {
 		q.DeadlineUS = -1
 	}
-	v := &View{NowUS: now, Request: q, Tenant: Tenant{Requests: int64(r.IntN(100)), Active: int64(r.IntN(20)), ActiveSheddable: int64(r.IntN(5)), Rate: r.Float64() * 10, Burst: r.IntN(4) == 0},
-		Cluster: Cluster{Inflight: int64(r.IntN(200)), Rate: r.Float64() * 100, Throughput: r.Float64() * 100, Tenants: 3}}
-	for _, i := range places(r, 1+r.IntN(testEnv.Replicas)) {
-		x := Replica{Index: int32(i), Inflight: int32(r.IntN(8)), Blocks: 32, Matched: int32(r.IntN(33)) * int32(r.IntN(2)),
-			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30, EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5}}
-		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)), FreeBlocks: int32(r.IntN(1000)), Cached: int32(r.IntN(33)), KVUtil: r.Float64()}
+	v := &View{
+		NowUS:   now,
+		Request: q,
+		Tenant: Tenant{Requests: int64(r.IntN(100)), Active: int64(r.IntN(20)), ActiveSheddable: int64(r.IntN(5)),
+			Rate: r.Float64() * 10, Burst: r.IntN(4) == 0},
+		Cluster: Cluster{Inflight: int64(r.IntN(200)), Rate: r.Float64() * 100, Throughput: r.Float64() * 100,
+			Tenants: 3},
+	}
+	for _, i := range randomIndexes(r, 1+r.IntN(testEnv.Replicas)) {
+		x := Replica{
+			Index:    int32(i),
+			Inflight: int32(r.IntN(8)),
+			Blocks:   32,
+			Matched:  int32(r.IntN(33)) * int32(r.IntN(2)),
+			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30,
+				EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5},
+		}
+		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)),
+			FreeBlocks: int32(r.IntN(1000)), Cached: int32(r.IntN(33)), KVUtil: r.Float64()}
 		for f := range x.Stats.TakenUS {
 			x.Stats.TakenUS[f] = now - int64(r.IntN(1e5))
 		}
 		v.Replicas = append(v.Replicas, x)
 	}
-	l := &Local{NowUS: now, Request: q, Hints: [MaxHints]float64{r.Float64()}, Replica: v.Replicas[0].Snapshot, Sequence: Sequence{Generated: r.IntN(100), Computed: r.IntN(2000), Blocks: r.IntN(100)}}
+	l := &Local{NowUS: now, Request: q, Hints: [MaxHints]float64{r.Float64()}, Replica: v.Replicas[0].Snapshot,
+		Sequence: Sequence{Generated: r.IntN(100), Computed: r.IntN(2000), Blocks: r.IntN(100)}}
 	return v, l
 }
 
-// copied is a view that shares nothing with v.
-func copied(v *View) *View {
+// copyView returns a deep copy of v.
+func copyView(v *View) *View {
 	c := *v
 	if v.Request != nil {
 		q := *v.Request
@@ -200,53 +231,54 @@ func copied(v *View) *View {
 	return &c
 }
 
-// obscured is a view with nonsense in the place of all that the policy of that stage
-// does not need.
-func (p *Plane) obscured(stage string, v *View, l *Local, r *rand.Rand) (*View, *Local) {
-	n := map[string]Policy{"admission": p.Admission, "priority": p.Priority, "routing": p.Routing, "scheduler": p.Scheduler, "preemption": p.Preemption}[stage].Needs()
-	v = copied(v)
+// obscure returns a view with random values in all fields that the policy of the stage does not
+// need.
+func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *Local) {
+	n := map[string]Policy{"admission": p.Admission, "priority": p.Priority, "routing": p.Routing,
+		"scheduler": p.Scheduler, "preemption": p.Preemption}[stage].Needs()
+	v = copyView(v)
 	here := *l
 	q := *l.Request
 	here.Request = &q
 	for _, q := range []*Request{v.Request, here.Request} {
-		hide(n&NeedTenant != 0, r, &q.TenantID)
-		hide(n&NeedSession != 0, r, &q.SessionID)
-		hide(n&NeedPredicted != 0, r, &q.Predicted)
-		if stage != "admission" && stage != "priority" { // they see the class's
-			hide(n&NeedPriority != 0, r, &q.Priority)
+		scramble(n&NeedTenant != 0, r, &q.TenantID)
+		scramble(n&NeedSession != 0, r, &q.SessionID)
+		scramble(n&NeedPredicted != 0, r, &q.Predicted)
+		if stage != "admission" && stage != "priority" { // these see the priority of the class
+			scramble(n&NeedPriority != 0, r, &q.Priority)
 		}
 	}
 	if n&NeedRequest == 0 {
 		v.Request = nil
 	}
-	hide(n&NeedTenant != 0, r, &v.Tenant.Requests, &v.Tenant.Active, &v.Tenant.ActiveSheddable, &v.Cluster.Tenants)
-	hide(n&NeedRates != 0, r, &v.Tenant.Rate)
+	scramble(n&NeedTenant != 0, r, &v.Tenant.Requests, &v.Tenant.Active, &v.Tenant.ActiveSheddable, &v.Cluster.Tenants)
+	scramble(n&NeedRates != 0, r, &v.Tenant.Rate)
 	v.Tenant.Burst = v.Tenant.Burst && n&NeedRates != 0
-	hide(n&NeedClusterRates != 0, r, &v.Cluster.Rate, &v.Cluster.Throughput)
+	scramble(n&NeedClusterRates != 0, r, &v.Cluster.Rate, &v.Cluster.Throughput)
 	for i := range v.Replicas {
 		x := &v.Replicas[i]
 		s := x.Stats
-		hide(n&NeedQueueDepth != 0, r, &x.QueueDepth)
-		hide(n&NeedRunning != 0, r, &x.Running)
-		hide(n&NeedKVUtil != 0, r, &x.FreeBlocks)
-		hide(n&NeedKVUtil != 0, r, &x.KVUtil)
-		hide(n&NeedCache != 0, r, &x.Cached)
-		hide(n&NeedShadow != 0, r, &x.Matched)
-		hide(n&(NeedCache|NeedShadow) != 0, r, &x.Blocks)
-		hide(n&NeedHitRate != 0, r, &s.HitRate)
-		hide(n&NeedRecentTTFT != 0, r, &s.RecentTTFTMS)
-		hide(n&NeedRecentTPOT != 0, r, &s.RecentTPOTMS)
-		hide(n&NeedEstWait != 0, r, &s.EstWaitMS)
-		hide(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
+		scramble(n&NeedQueueDepth != 0, r, &x.QueueDepth)
+		scramble(n&NeedRunning != 0, r, &x.Running)
+		scramble(n&NeedKVUtil != 0, r, &x.FreeBlocks)
+		scramble(n&NeedKVUtil != 0, r, &x.KVUtil)
+		scramble(n&NeedCache != 0, r, &x.Cached)
+		scramble(n&NeedShadow != 0, r, &x.Matched)
+		scramble(n&(NeedCache|NeedShadow) != 0, r, &x.Blocks)
+		scramble(n&NeedHitRate != 0, r, &s.HitRate)
+		scramble(n&NeedRecentTTFT != 0, r, &s.RecentTTFTMS)
+		scramble(n&NeedRecentTPOT != 0, r, &s.RecentTPOTMS)
+		scramble(n&NeedEstWait != 0, r, &s.EstWaitMS)
+		scramble(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
 		for f := range Fields {
-			hide(n.Of(f), r, &s.TakenUS[f])
+			scramble(n.Has(f), r, &s.TakenUS[f])
 		}
 	}
 	return v, &here
 }
 
-// hide puts any number where one is not needed.
-func hide[N int32 | int64 | float64](needed bool, r *rand.Rand, fields ...*N) {
+// scramble replaces fields that are not needed by random numbers.
+func scramble[N int32 | int64 | float64](needed bool, r *rand.Rand, fields ...*N) {
 	for _, f := range fields {
 		if !needed {
 			*f = N(r.IntN(1000))
@@ -254,11 +286,12 @@ func hide[N int32 | int64 | float64](needed bool, r *rand.Rand, fields ...*N) {
 	}
 }
 
-// TestNeedsOfFields: the needs of snapshot fields are called as the fields are.
+// TestNeedsOfFields: the needs of snapshot fields match the fields.
 func TestNeedsOfFields(t *testing.T) {
-	for f, n := range map[Field]Needs{FieldQueueDepth: NeedQueueDepth, FieldRunning: NeedRunning, FieldKVUtil: NeedKVUtil, FieldHitRate: NeedHitRate,
-		FieldRecentTTFT: NeedRecentTTFT, FieldRecentTPOT: NeedRecentTPOT, FieldEstWait: NeedEstWait, FieldCache: NeedCache} {
-		if !n.Of(f) || n&NeedsSnapshot != n || n&(n-1) != 0 {
+	for f, n := range map[Field]Needs{FieldQueueDepth: NeedQueueDepth, FieldRunning: NeedRunning,
+		FieldKVUtil: NeedKVUtil, FieldHitRate: NeedHitRate, FieldRecentTTFT: NeedRecentTTFT,
+		FieldRecentTPOT: NeedRecentTPOT, FieldEstWait: NeedEstWait, FieldCache: NeedCache} {
+		if !n.Has(f) || n&NeedsSnapshot != n || n&(n-1) != 0 {
 			t.Errorf("field %s: needs %b", FieldNames[f], n)
 		}
 	}
@@ -267,7 +300,7 @@ func TestNeedsOfFields(t *testing.T) {
 	}
 }
 
-// BenchmarkPolicies is the time of a decision among 16 candidates.
+// BenchmarkPolicies measures a decision among 16 candidates.
 func BenchmarkPolicies(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var v *View
@@ -278,7 +311,7 @@ func BenchmarkPolicies(b *testing.B) {
 	for _, e := range Entries() {
 		s := Spec{Type: e.Name}
 		if e.Composed {
-			s = composed[e.Stage+"/"+e.Name]
+			s = composedExamples[e.Stage+"/"+e.Name]
 		}
 		names := []string{""}
 		if e.Name == "weighted" {
@@ -293,7 +326,7 @@ func BenchmarkPolicies(b *testing.B) {
 				s.Params = map[string]any{scorer: 1.0}
 				name += "/" + scorer
 			}
-			p, err := planeOf(e.Stage, s)
+			p, err := planeWith(e.Stage, s)
 			if err != nil {
 				b.Fatal(err)
 			}

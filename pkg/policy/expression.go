@@ -8,21 +8,21 @@ import (
 	"blis/pkg/registry"
 )
 
-// formula is an expression with its counts. Where it fails, or yields no number,
-// its policy does what is safe instead, and the count says so.
+// formula is a compiled expression with its counts. If it fails or gives NaN, its policy falls back
+// to a safe result and counts the failure.
 type formula[T any] struct {
 	*expr.Expression[T]
 	rule  *Rule
 	needs Needs
 }
 
-// formulaAt compiles the expression at b.path.at.
-func formulaAt[T any](b *builder, at, src string, signals []signal[T], want ...expr.Type) *formula[T] {
+// newFormula compiles the expression at b.path.at.
+func newFormula[T any](b *builder, at, src string, signals []signal[T], want ...expr.Type) *formula[T] {
 	e := compile(b, at, src, fieldsOf(signals), want...)
 	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e, signals)}
 }
 
-// clone has counts of its own, from 0.
+// clone returns a copy with its own counts, from 0.
 func (f *formula[T]) clone() *formula[T] {
 	if f == nil {
 		return nil
@@ -30,7 +30,7 @@ func (f *formula[T]) clone() *formula[T] {
 	return &formula[T]{f.Expression.Clone(), &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs}
 }
 
-// number is the value of f, ok unless it failed or is not a number.
+// number evaluates f; ok is false if it failed or is NaN.
 func (f *formula[T]) number(at *T) (x float64, ok bool) {
 	f.rule.Evaluated++
 	x, err := f.Expression.Number(at)
@@ -42,7 +42,7 @@ func (f *formula[T]) number(at *T) (x float64, ok bool) {
 	return x, true
 }
 
-// flag is the value of f, which counts as a hit if it is true.
+// flag evaluates f; a true value counts as a hit.
 func (f *formula[T]) flag(at *T) (yes, ok bool) {
 	f.rule.Evaluated++
 	yes, err := f.Expression.Flag(at)
@@ -56,17 +56,17 @@ func (f *formula[T]) flag(at *T) (yes, ok bool) {
 	return yes, true
 }
 
-// admitExpression admits where the expression fails.
+// admitExpression admits if the expression fails.
 type admitExpression struct {
 	*formula[View]
 	delay int64
 }
 
 func newAdmitExpression(b *builder, s *Spec) Admitter {
-	b.refuse(s, "admit", "params")
-	b.want(s.Admit, "admit", `req.tier != "sheddable" || cluster.saturation < 1`)
-	f := formulaAt(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text)
-	for _, l := range f.Yields() {
+	b.allowOnly(s, "admit", "params")
+	b.requireText(s.Admit, "admit", `req.tier != "sheddable" || cluster.saturation < 1`)
+	f := newFormula(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text)
+	for _, l := range f.LiteralResults() {
 		if _, ok := verdictOf(l.Text, 1); !ok {
 			panic(&Error{b.path + ".admit", l.Line, l.Col, registry.Unknown("verdict", l.Text, verdicts).Error()})
 		}
@@ -77,7 +77,7 @@ func newAdmitExpression(b *builder, s *Spec) Admitter {
 		a.delay = b.delay(v).DelayUS
 	}
 	if !strings.Contains(s.Admit, Delay.String()) {
-		b.idle(v, delayParam, "the expression never delays")
+		b.markUnused(v, delayParam, "the expression never delays")
 	}
 	return a
 }
@@ -86,7 +86,7 @@ func (a *admitExpression) Admit(v *View) Verdict {
 	if a.Type() == expr.Flag {
 		yes, ok := a.flag(v)
 		d := verdict(yes || !ok)
-		d.Why = a.rule.Path
+		d.DecidedBy = a.rule.Path
 		return d
 	}
 	a.rule.Evaluated++
@@ -94,12 +94,12 @@ func (a *admitExpression) Admit(v *View) Verdict {
 	d, ok := a.verdict(word)
 	if err != nil || !ok {
 		a.rule.Failed++
-		return Verdict{Why: a.rule.Path}
+		return Verdict{DecidedBy: a.rule.Path}
 	}
 	if d.Action == Admit {
 		a.rule.Hits++
 	}
-	d.Why = a.rule.Path
+	d.DecidedBy = a.rule.Path
 	return d
 }
 
@@ -107,10 +107,10 @@ func (a *admitExpression) verdict(word string) (Verdict, bool) {
 	return verdictOf(word, a.delay)
 }
 
-// verdicts are the words for them.
+// verdicts are the names of the verdicts.
 var verdicts = []string{Admit.String(), Reject.String(), Delay.String()}
 
-// verdictOf is the verdict that a word stands for.
+// verdictOf returns the verdict with this name.
 func verdictOf(word string, delay int64) (Verdict, bool) {
 	switch word {
 	case "admit":
@@ -127,7 +127,7 @@ func (a *admitExpression) Needs() Needs    { return a.needs }
 func (a *admitExpression) Rules() []*Rule  { return []*Rule{a.rule} }
 func (a *admitExpression) Clone() Admitter { return &admitExpression{a.clone(), a.delay} }
 
-// priorityExpression gives 0 where an expression fails.
+// priorityExpression gives 0 if an expression fails.
 type priorityExpression struct {
 	score *formula[View]
 	names []string
@@ -135,17 +135,18 @@ type priorityExpression struct {
 }
 
 func newPriorityExpression(b *builder, s *Spec) Prioritizer {
-	b.refuse(s, "priority", "hints")
-	b.want(s.Priority, "priority", "req.priority - 0.001 * req.input_tokens")
-	p := &priorityExpression{score: formulaAt(b, "priority", s.Priority, viewSignals(), expr.Number), names: sortedKeys(s.Hints)}
+	b.allowOnly(s, "priority", "hints")
+	b.requireText(s.Priority, "priority", "req.priority - 0.001 * req.input_tokens")
+	p := &priorityExpression{score: newFormula(b, "priority", s.Priority, viewSignals(), expr.Number),
+		names: sortedKeys(s.Hints)}
 	if len(p.names) > MaxHints {
-		b.fail("hints", "at most %d hints, not %d", MaxHints, len(p.names))
+		b.fail("hints", "must have at most %d hints, has %d", MaxHints, len(p.names))
 	}
 	for _, name := range p.names {
 		if !isName(name) {
-			b.fail("hints", "%q cannot be the name of a hint: letters, digits and _, and no digit first", name)
+			b.fail("hints", "%q is not a hint name; use letters, digits and _, and no digit first", name)
 		}
-		p.hints = append(p.hints, formulaAt(b, "hints."+name, s.Hints[name], viewSignals(), expr.Number))
+		p.hints = append(p.hints, newFormula(b, "hints."+name, s.Hints[name], viewSignals(), expr.Number))
 	}
 	return p
 }
@@ -184,13 +185,13 @@ func (p *priorityExpression) Clone() Prioritizer {
 	return c
 }
 
-// orderExpression gives 0 where the expression fails.
+// orderExpression gives 0 if the expression fails.
 type orderExpression struct{ *formula[Local] }
 
 func newOrderExpression(b *builder, s *Spec) Scheduler {
-	b.refuse(s, "order")
-	b.want(s.Order, "order", "req.predicted_output_tokens - 10 * req.priority")
-	return orderExpression{formulaAt(b, "order", s.Order, localSignals(b.hints, false), expr.Number)}
+	b.allowOnly(s, "order")
+	b.requireText(s.Order, "order", "req.predicted_output_tokens - 10 * req.priority")
+	return orderExpression{newFormula(b, "order", s.Order, localSignals(b.hints, false), expr.Number)}
 }
 
 func (o orderExpression) Order(l *Local) float64 { x, _ := o.number(l); return x }
@@ -198,22 +199,22 @@ func (o orderExpression) Needs() Needs           { return o.needs }
 func (o orderExpression) Rules() []*Rule         { return []*Rule{o.rule} }
 func (o orderExpression) Clone() Scheduler       { return orderExpression{o.clone()} }
 
-// victimExpression gives 0 where the expression fails.
+// victimExpression gives 0 if the expression fails.
 type victimExpression struct{ *formula[Local] }
 
 func newVictimExpression(b *builder, s *Spec) Preemptor {
-	b.refuse(s, "victim")
-	b.want(s.Victim, "victim", "seq.blocks - req.priority")
-	return victimExpression{formulaAt(b, "victim", s.Victim, localSignals(b.hints, true), expr.Number)}
+	b.allowOnly(s, "victim")
+	b.requireText(s.Victim, "victim", "seq.blocks - req.priority")
+	return victimExpression{newFormula(b, "victim", s.Victim, localSignals(b.hints, true), expr.Number)}
 }
 
-func (o victimExpression) Victim(l *Local) float64 { x, _ := o.number(l); return x }
-func (o victimExpression) Needs() Needs            { return o.needs }
-func (o victimExpression) Rules() []*Rule          { return []*Rule{o.rule} }
-func (o victimExpression) Clone() Preemptor        { return victimExpression{o.clone()} }
+func (o victimExpression) PreemptionScore(l *Local) float64 { x, _ := o.number(l); return x }
+func (o victimExpression) Needs() Needs                     { return o.needs }
+func (o victimExpression) Rules() []*Rule                   { return []*Rule{o.rule} }
+func (o victimExpression) Clone() Preemptor                 { return victimExpression{o.clone()} }
 
-// want refuses an expression that is not there.
-func (b *builder) want(src, at, example string) {
+// requireText rejects a missing expression.
+func (b *builder) requireText(src, at, example string) {
 	if src == "" {
 		b.fail(at, "must be given, such as %s", example)
 	}

@@ -2,34 +2,34 @@ package policy
 
 import "blis/pkg/expr"
 
-// filter lets another policy choose among the candidates for which its
-// expression is true, or among all if it fails or is true for none, which counts
-// as a failure.
+// filter lets another policy choose among the candidates for which its expression is true. If the
+// expression fails or is true for none, all are candidates, and that counts as a failure.
 type filter struct {
-	scope candidate
-	keep  *formula[candidate]
-	use   Router
-	view  View
-	left  []Replica
-	place []int // of each one left among all
+	scope   candidate
+	keep    *formula[candidate]
+	use     Router
+	view    View
+	kept    []Replica
+	indexes []int // of the kept candidates, in the full view
 }
 
 func newFilter(b *builder, s *Spec) Router {
-	b.refuse(s, "filter", "use")
-	b.want(s.Filter, "filter", "replica.kv_util < 0.9")
+	b.allowOnly(s, "filter", "use")
+	b.requireText(s.Filter, "filter", "replica.kv_util < 0.9")
 	if s.Use == nil {
-		b.fail("use", "must name the policy that chooses among what is left")
+		b.fail("use", "must name the policy that chooses among the kept candidates")
 	}
-	f := &filter{keep: formulaAt(b, "filter", s.Filter, candidateSignals(), expr.Flag), use: build(b, s.Use, b.path+".use", "routing policy", Routers())}
-	f.room(b.env.Replicas)
+	f := &filter{keep: newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag),
+		use: build(b, s.Use, b.path+".use", "routing policy", Routers())}
+	f.reserve(b.env.Replicas)
 	return f
 }
 
-func (f *filter) room(n int) { f.left, f.place = make([]Replica, 0, n), make([]int, 0, n) }
+func (f *filter) reserve(n int) { f.kept, f.indexes = make([]Replica, 0, n), make([]int, 0, n) }
 
 func (f *filter) Route(v *View) Choice {
 	f.scope.View = v
-	f.left, f.place = f.left[:0], f.place[:0]
+	f.kept, f.indexes = f.kept[:0], f.indexes[:0]
 	for i := range v.Replicas {
 		f.scope.replica = &v.Replicas[i]
 		yes, ok := f.keep.flag(&f.scope)
@@ -37,20 +37,20 @@ func (f *filter) Route(v *View) Choice {
 			return f.use.Route(v)
 		}
 		if yes {
-			f.left, f.place = append(f.left, v.Replicas[i]), append(f.place, i)
+			f.kept, f.indexes = append(f.kept, v.Replicas[i]), append(f.indexes, i)
 		} else {
-			v.Account.filtered(i)
+			v.Trace.recordFiltered(i)
 		}
 	}
-	if len(f.left) == 0 {
+	if len(f.kept) == 0 {
 		f.keep.rule.Failed++
 		return f.use.Route(v)
 	}
 	f.view = *v
-	f.view.Replicas = f.left
+	f.view.Replicas = f.kept
 	c := f.use.Route(&f.view)
-	c.Candidate = f.place[c.Candidate]
-	v.Account.spread(f.place, len(v.Replicas))
+	c.Candidate = f.indexes[c.Candidate]
+	v.Trace.expand(f.indexes, len(v.Replicas))
 	return c
 }
 
@@ -59,6 +59,6 @@ func (f *filter) Rules() []*Rule { return append([]*Rule{f.keep.rule}, f.use.Rul
 
 func (f *filter) Clone() Router {
 	c := &filter{keep: f.keep.clone(), use: f.use.Clone()}
-	c.room(cap(f.left))
+	c.reserve(cap(f.kept))
 	return c
 }

@@ -1,45 +1,47 @@
 package policy
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// FlowNeeds is what flow control looks at: what saturation is made of, and whose
-// turn it is.
+// FlowNeeds is what flow control reads: the inputs of saturation, and the tenant.
 const FlowNeeds = NeedQueueDepth | NeedKVUtil | NeedTenant
 
-// Flow is a queue of requests in front of routing.
+// Flow is the queue of requests in front of routing.
 type Flow struct {
 	order string
 	fair  bool
-	// lines are one for all, or one for each tenant, in the order in which they
-	// first came; lineOf is one more than the number of a tenant's, 0 for none.
-	lines   []line
-	lineOf  []int32
-	waiting numbers // the lines in which somebody waits
-	turn    int     // the line that is asked next
-	length  int
-	entered int64
+	// queues holds one queue, or one for each tenant in order of their first requests; queueOf is a
+	// tenant's queue index plus one, 0 for none.
+	queues    []tenantQueue
+	queueOf   []int32
+	nonEmpty  intSet // the queues in which a request waits
+	nextQueue int    // where the search for the next request starts
+	length    int
+	arrivals  int64
 }
 
-// line is a binary heap of the requests of one line.
-type line []waiter
+// tenantQueue is a binary heap of waiting requests.
+type tenantQueue []waiter
 
 type waiter struct {
 	slot int32
 	key  float64 // lower is sooner
-	rank int64   // of entry
+	rank int64   // order of arrival
 }
 
-// NewFlow returns an empty queue. order is fifo, priority (highest first) or
-// deadline (earliest first); fair ones take tenants in turn.
+// NewFlow returns an empty queue. order is fifo, priority (highest first) or deadline (earliest
+// first); fair takes tenants in turn.
 func NewFlow(order string, fair bool) *Flow { return &Flow{order: order, fair: fair} }
 
-// Len returns how many wait.
+// Len returns how many requests wait.
 func (f *Flow) Len() int { return f.length }
 
-// Push lets the request in slot wait.
+// Push adds the request in slot.
 func (f *Flow) Push(slot int32, r *Request) {
-	w := waiter{slot: slot, rank: f.entered}
-	f.entered++
+	w := waiter{slot: slot, rank: f.arrivals}
+	f.arrivals++
 	switch {
 	case f.order == "priority":
 		w.key = -r.Priority
@@ -49,106 +51,115 @@ func (f *Flow) Push(slot int32, r *Request) {
 		w.key = math.Inf(1)
 	}
 	f.length++
-	i := f.line(r.TenantID)
-	l := &f.lines[i]
-	*l = append(*l, w)
-	l.up(len(*l) - 1)
-	f.waiting.set(i, true)
+	i := f.queueIndex(r.TenantID)
+	q := &f.queues[i]
+	*q = append(*q, w)
+	q.siftUp(len(*q) - 1)
+	f.nonEmpty.set(i, true)
 }
 
-// line returns the number of a tenant's line.
-func (f *Flow) line(tenant int32) int {
+// queueIndex returns the index of a tenant's queue, which it creates if needed.
+func (f *Flow) queueIndex(tenant int32) int {
 	if !f.fair {
 		tenant = 0
 	}
-	for int(tenant) >= len(f.lineOf) {
-		f.lineOf = append(f.lineOf, 0)
+	for int(tenant) >= len(f.queueOf) {
+		f.queueOf = append(f.queueOf, 0)
 	}
-	if f.lineOf[tenant] == 0 {
-		f.lines = append(f.lines, nil)
-		f.lineOf[tenant] = int32(len(f.lines))
+	if f.queueOf[tenant] == 0 {
+		f.queues = append(f.queues, nil)
+		f.queueOf[tenant] = int32(len(f.queues))
 	}
-	return int(f.lineOf[tenant]) - 1
+	return int(f.queueOf[tenant]) - 1
 }
 
-// First returns the request that leaves next; there must be one.
-func (f *Flow) First() int32 { return f.lines[f.next()][0].slot }
+// First returns the slot of the request that leaves next; there must be one.
+func (f *Flow) First() int32 { return f.queues[f.nextIndex()][0].slot }
 
-// Pop takes it out.
+// Pop removes the request that First returns.
 func (f *Flow) Pop() {
-	i := f.next()
+	i := f.nextIndex()
 	f.remove(i, 0)
-	f.turn = i + 1
+	f.nextQueue = i + 1
 }
 
-// next is the number of the line whose turn it is: the first from turn on, or
-// else the first of all, in which somebody waits.
-func (f *Flow) next() int {
-	i := f.waiting.from(f.turn)
+// nextIndex returns the first non-empty queue from nextQueue on, wrapping around.
+func (f *Flow) nextIndex() int {
+	i := f.nonEmpty.next(f.nextQueue)
 	if i < 0 {
-		i = f.waiting.from(0)
+		i = f.nonEmpty.next(0)
 	}
 	if i < 0 {
-		panic("policy: nobody waits")
+		panic("policy: no request waits")
 	}
 	return i
 }
 
-// Remove takes the request in slot out, whose tenant it is told.
+// Remove removes the request in slot, which is the tenant's.
 func (f *Flow) Remove(slot, tenant int32) {
-	i := f.line(tenant)
-	for at := range f.lines[i] {
-		if f.lines[i][at].slot == slot {
+	i := f.queueIndex(tenant)
+	for at := range f.queues[i] {
+		if f.queues[i][at].slot == slot {
 			f.remove(i, at)
 			return
 		}
 	}
 }
 
-// remove takes the request at a place of line i out.
+// remove removes entry at of queue i.
 func (f *Flow) remove(i, at int) {
-	f.lines[i].remove(at)
+	f.queues[i].remove(at)
 	f.length--
-	f.waiting.set(i, len(f.lines[i]) > 0)
+	f.nonEmpty.set(i, len(f.queues[i]) > 0)
 }
 
-func (l line) before(i, k int) bool {
-	return l[i].key < l[k].key || l[i].key == l[k].key && l[i].rank < l[k].rank
+func (q tenantQueue) less(i, k int) bool {
+	return q[i].key < q[k].key || q[i].key == q[k].key && q[i].rank < q[k].rank
 }
 
-func (l line) up(i int) {
+func (q tenantQueue) siftUp(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !l.before(i, parent) {
+		if !q.less(i, parent) {
 			return
 		}
-		l[i], l[parent] = l[parent], l[i]
+		q[i], q[parent] = q[parent], q[i]
 		i = parent
 	}
 }
 
-func (l line) down(i int) {
+func (q tenantQueue) siftDown(i int) {
 	for {
-		least := i
-		for k := 2*i + 1; k <= 2*i+2 && k < len(l); k++ {
-			if l.before(k, least) {
-				least = k
+		first := i
+		for k := 2*i + 1; k <= 2*i+2 && k < len(q); k++ {
+			if q.less(k, first) {
+				first = k
 			}
 		}
-		if least == i {
+		if first == i {
 			return
 		}
-		l[i], l[least] = l[least], l[i]
-		i = least
+		q[i], q[first] = q[first], q[i]
+		i = first
 	}
 }
 
-func (l *line) remove(i int) {
-	last := len(*l) - 1
-	(*l)[i] = (*l)[last]
-	*l = (*l)[:last]
+func (q *tenantQueue) remove(i int) {
+	last := len(*q) - 1
+	(*q)[i] = (*q)[last]
+	*q = (*q)[:last]
 	if i < last {
-		l.down(i)
-		l.up(i)
+		q.siftDown(i)
+		q.siftUp(i)
 	}
+}
+
+// Clone returns an independent copy of the queue.
+func (f *Flow) Clone() *Flow {
+	c := *f
+	c.queues, c.queueOf, c.nonEmpty = slices.Clone(f.queues), slices.Clone(f.queueOf), f.nonEmpty.clone()
+	for i := range c.queues {
+		c.queues[i] = slices.Clone(c.queues[i])
+	}
+	return &c
 }

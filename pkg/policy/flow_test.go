@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainFlow is a flow of equal requests, written down as the rule says it: a line
-// for each tenant in the order in which they first came, asked in turn.
+// plainFlow is a direct implementation of fair first-come first-served: a queue for each tenant in
+// order of first arrival, served in turn.
 type plainFlow struct {
 	tenants []int32
 	lines   [][]int32
@@ -35,22 +35,22 @@ func (f *plainFlow) pop() int32 {
 	return -1
 }
 
-// TestFlowTakesTenantsInTurn compares the two, also with many tenants of which few
-// wait, and with requests that leave from within.
+// TestFlowTakesTenantsInTurn compares the two, also with many tenants of which few wait, and with
+// removals from the middle.
 func TestFlowTakesTenantsInTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tenants := rapid.SampledFrom([]int32{1, 3, 70, 5000, 300000}).Draw(t, "tenants")
 		f, want := NewFlow("fifo", true), &plainFlow{}
-		slots := map[int32]int32{} // who waits, and of which tenant
+		slots := map[int32]int32{} // waiting requests and their tenants
 		for slot := range int32(rapid.IntRange(1, 300).Draw(t, "n")) {
-			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
-			case what < 5:
+			switch op := rapid.IntRange(0, 9).Draw(t, "op"); {
+			case op < 5:
 				tenant := rapid.Int32Range(0, tenants-1).Draw(t, "tenant")
 				f.Push(slot, &Request{TenantID: tenant})
 				i := want.line(tenant)
 				want.lines[i] = append(want.lines[i], slot)
 				slots[slot] = tenant
-			case what < 9 && f.Len() > 0:
+			case op < 9 && f.Len() > 0:
 				first, expected := f.First(), want.pop()
 				if first != expected {
 					t.Fatalf("%d is next, want %d", first, expected)
@@ -58,10 +58,10 @@ func TestFlowTakesTenantsInTurn(t *testing.T) {
 				f.Pop()
 				delete(slots, first)
 			case f.Len() > 0:
-				gone := rapid.SampledFrom(want.waiting()).Draw(t, "gone")
-				f.Remove(gone, slots[gone])
-				want.remove(gone)
-				delete(slots, gone)
+				removed := rapid.SampledFrom(want.waiting()).Draw(t, "removed")
+				f.Remove(removed, slots[removed])
+				want.remove(removed)
+				delete(slots, removed)
 			}
 			if f.Len() != len(slots) {
 				t.Fatalf("%d wait, want %d", f.Len(), len(slots))
@@ -88,8 +88,7 @@ func (f *plainFlow) remove(slot int32) {
 	}
 }
 
-// BenchmarkFlow is a request in and another one out, with that many tenants that
-// all wait.
+// BenchmarkFlow pushes and pops one request while all tenants wait.
 func BenchmarkFlow(b *testing.B) {
 	for _, tenants := range []int32{10, 10000} {
 		b.Run(map[int32]string{10: "10", 10000: "10000"}[tenants], func(b *testing.B) {

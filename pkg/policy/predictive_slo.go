@@ -3,19 +3,23 @@ package policy
 import "slices"
 
 var predictiveSLOParams = []Param{
-	{Name: "avg_step_us", Kind: Number, Unit: "µs", Min: 0, Max: 1e9, Search: [2]float64{5000, 20000}, Default: auto, Auto: true, Doc: "that each request in a queue makes the next one wait; auto is the replica's own mean step"},
-	{Name: "budget_ms", Kind: Table, Unit: "ms", Keys: "SLO class or tier", Min: 0, Max: 1e9, Search: [2]float64{50, 1000}, Default: map[string]float64{Critical: 100, Standard: 250, Sheddable: 500},
-		Doc: "for the first token, of a class or else of its tier; without one, every request is in time"},
-	{Name: "headroom", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.5, 2}, Default: 1.0, Doc: "by which every budget is multiplied"},
-	{Name: "standard_tolerance", Kind: Number, Min: 1, Max: 1e6, Search: [2]float64{1, 4}, Default: 2.0, Doc: "by which the standard tier's budget is multiplied beside"},
+	{Name: "avg_step_us", Kind: Number, Unit: "µs", Min: 0, Max: 1e9, Search: [2]float64{5000, 20000}, Default: auto,
+		Auto: true, Doc: "wait per queued request; auto is the replica's mean step time"},
+	{Name: "budget_ms", Kind: Table, Unit: "ms", Keys: "SLO class or tier", Min: 0, Max: 1e9,
+		Search: [2]float64{50, 1000}, Default: map[string]float64{Critical: 100, Standard: 250, Sheddable: 500},
+		Doc: "TTFT budget of a class or else of its tier; without a budget every request is admitted"},
+	{Name: "headroom", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.5, 2}, Default: 1.0,
+		Doc: "factor on every budget"},
+	{Name: "standard_tolerance", Kind: Number, Min: 1, Max: 1e6, Search: [2]float64{1, 4}, Default: 2.0,
+		Doc: "additional factor on the budget of the standard tier"},
 }
 
-// predictiveSLO admits a request if the best replica would give it its first
-// token within the budget: the wait is the queue's length times a step, then
-// comes the prompt without what the router believes to be cached there. The
-// critical tier is always admitted, the standard one up to its tolerance.
+// predictiveSLO admits a request if the best replica is estimated to return its first token within
+// the budget. The estimate is queue depth times a step, plus the time of the prompt tokens that the
+// router does not expect to be cached. The critical tier is always admitted, the standard tier up
+// to its tolerance.
 type predictiveSLO struct {
-	reads
+	needs
 	stepUS, headroom, tolerance float64
 	budgets                     map[string]float64
 }
@@ -27,7 +31,8 @@ func newPredictiveSLO(b *builder, s *Spec) Admitter {
 			b.classes = append(b.classes, key)
 		}
 	}
-	return predictiveSLO{reads(NeedRequest | NeedQueueDepth | NeedShadow | NeedEstimate), v.number("avg_step_us"), v.number("headroom"), v.number("standard_tolerance"), v.table("budget_ms")}
+	return predictiveSLO{needs(NeedRequest | NeedQueueDepth | NeedShadow | NeedEstimate), v.number("avg_step_us"),
+		v.number("headroom"), v.number("standard_tolerance"), v.table("budget_ms")}
 }
 
 func (p predictiveSLO) Admit(v *View) Verdict {
@@ -45,7 +50,7 @@ func (p predictiveSLO) Admit(v *View) Verdict {
 	if r.Tier == Standard {
 		limit *= p.tolerance
 	}
-	return upTo("best estimated TTFT in us", v.BestTTFTUS(p.stepUS), limit)
+	return admitUpTo("best estimated TTFT in us", v.BestTTFTUS(p.stepUS), limit)
 }
 
 func (p predictiveSLO) Clone() Admitter { return p }

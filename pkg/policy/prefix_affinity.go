@@ -1,43 +1,46 @@
 package policy
 
 var prefixAffinityParams = []Param{
-	{Name: "min_match", Kind: Number, Min: 0, Max: 1, Search: [2]float64{0, 0.9}, Default: 0.1, Doc: "share of the prompt's full blocks that must have been sent there"},
-	{Name: "max_imbalance", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{1, 5}, Default: 2.0, Doc: "times the mean of requests in flight, and 4, is the most that the replica may have"},
+	{Name: "min_match", Kind: Number, Min: 0, Max: 1, Search: [2]float64{0, 0.9}, Default: 0.1,
+		Doc: "minimum share of the prompt's full blocks that were sent to the replica"},
+	{Name: "max_imbalance", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{1, 5}, Default: 2.0,
+		Doc: "the replica may have at most max_imbalance * mean + 4 requests in flight"},
 }
 
 type prefixAffinityRouter struct {
-	reads
-	load         load
-	match, times float64
+	needs
+	loadMetric             loadMetric
+	minMatch, maxImbalance float64
 }
 
 func newPrefixAffinity(b *builder, s *Spec) Router {
 	v := b.params(s, prefixAffinityParams)
-	return &prefixAffinityRouter{reads: reads(NeedShadow), match: v.number("min_match"), times: v.number("max_imbalance")}
+	return &prefixAffinityRouter{needs: needs(NeedShadow), minMatch: v.number("min_match"),
+		maxImbalance: v.number("max_imbalance")}
 }
 
 func (p *prefixAffinityRouter) Route(v *View) Choice {
-	best, longest, sum := 0, v.Replicas[0].share(), 0.0
+	best, longest, sum := 0, v.Replicas[0].matchShare(), 0.0
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
-		s := r.share()
+		s := r.matchShare()
 		if s > longest {
 			best, longest = i, s
 		}
-		v.Account.score(i, s)
+		v.Trace.recordScore(i, s)
 		sum += float64(r.Inflight)
 	}
-	limit := float64(p.times*(sum/float64(len(v.Replicas)))) + 4
-	if longest < p.match || longest == 0 || float64(v.Replicas[best].Inflight) > limit {
-		return p.load.least(v)
+	limit := float64(p.maxImbalance*(sum/float64(len(v.Replicas)))) + 4
+	if longest < p.minMatch || longest == 0 || float64(v.Replicas[best].Inflight) > limit {
+		return p.loadMetric.leastLoaded(v)
 	}
-	return Choice{Candidate: best, Score: longest, Why: "longest prefix"}
+	return Choice{Candidate: best, Score: longest, Reason: "longest prefix"}
 }
 
 func (p *prefixAffinityRouter) Clone() Router { return p }
 
-// share is how much of the prompt's full blocks the router believes to be there.
-func (r *Replica) share() float64 {
+// matchShare is the share of the prompt's full blocks that the router expects to be cached there.
+func (r *Replica) matchShare() float64 {
 	if r.Matched == 0 {
 		return 0
 	}

@@ -11,10 +11,10 @@ import (
 	"blis/pkg/registry"
 )
 
-// Kind of a parameter's value.
+// Kind is the type of a parameter's value.
 type Kind string
 
-// Kinds of parameters. A table has a number for each of some names.
+// The kinds of parameters. A table maps names to numbers.
 const (
 	Number Kind = "number"
 	Choose Kind = "choice"
@@ -26,38 +26,36 @@ const (
 type Param struct {
 	Name, Doc string
 	Kind      Kind
-	Unit      string // of numbers, "" for a plain number
-	// Min and Max bound a number, or the numbers of a table; both may be had. Whole
-	// numbers have no fraction.
+	Unit      string // of numbers, "" for a number without a unit
+	// Min and Max bound a number, or the numbers of a table, inclusively. Whole numbers are integers.
 	Min, Max float64
 	Whole    bool
 	// Search is the range in which the best value is usually found.
 	Search [2]float64
-	// Default is a float64, string, bool or map[string]float64; Auto, which is
-	// written auto, stands for a number that follows from what is observed.
+	// Default is a float64, string, bool or map[string]float64. If Auto, the value auto selects a
+	// number derived from observations.
 	Default any
 	Auto    bool
-	// Choices are those of a choice; Keys says what the names of a table are.
+	// Choices are the values of a choice; Keys says what the names of a table are.
 	Choices []string
 	Keys    string
 }
 
 const auto = "auto"
 
-// policyKind is one row of a table of policies.
+// policyKind is the entry of a policy in a table.
 type policyKind[P any] struct {
 	params []Param
-	// pathological policies are bad on purpose, to try detectors on.
+	// pathological policies are deliberately bad, for testing detectors.
 	pathological bool
 	build        func(*builder, *Spec) P
-	// composed policies take more than parameters and are not in themselves
-	// something to search.
+	// composed policies have more than parameters and cannot be searched by themselves.
 	composed bool
 }
 
 type table[P any] = registry.Table[policyKind[P]]
 
-// Entry describes a policy or, of kind scorer, a term of the router weighted.
+// Entry describes a policy or, with stage scorer, a term of the weighted router.
 type Entry struct {
 	Stage, Name, Doc string
 	Pathological     bool
@@ -65,9 +63,10 @@ type Entry struct {
 	Params           []Param
 }
 
-// Entries lists all policies there are, stage by stage.
+// Entries returns all policies, stage by stage.
 func Entries() []Entry {
-	all := slices.Concat(entries("admission", Admissions()), entries("priority", Priorities()), entries("routing", Routers()))
+	all := slices.Concat(entries("admission", Admissions()), entries("priority", Priorities()),
+		entries("routing", Routers()))
 	for _, s := range Scorers {
 		all = append(all, Entry{Stage: "scorer", Name: s.Name, Doc: s.Doc})
 	}
@@ -81,7 +80,7 @@ func entries[P any](stage string, t table[P]) (all []Entry) {
 	return all
 }
 
-// values are a policy's parameters, complete and checked.
+// values are a policy's complete and checked parameters.
 type values map[string]any
 
 func (v values) number(name string) float64           { return v[name].(float64) }
@@ -89,40 +88,40 @@ func (v values) choice(name string) string            { return v[name].(string) 
 func (v values) flag(name string) bool                { return v[name].(bool) }
 func (v values) table(name string) map[string]float64 { return v[name].(map[string]float64) }
 
-// read returns the parameters that given says, the rest as by default. The
-// error is about the parameter that it also returns, "" if about all of them.
-func read(of string, params []Param, given map[string]any) (v values, at string, err error) {
+// readParams returns the given parameters, and defaults for the rest. An error comes with the name
+// of its parameter, "" if it is about all of them.
+func readParams(policy string, params []Param, given map[string]any) (v values, at string, err error) {
 	v = values{}
 	names := []string{}
 	for _, p := range params {
 		names = append(names, p.Name)
-		v[p.Name] = p.value()
+		v[p.Name] = p.defaultValue()
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.Index(names, name)
 		if i < 0 && len(names) == 0 {
-			return nil, "", fmt.Errorf("%s has no parameters, not %q", of, name)
+			return nil, "", fmt.Errorf("%s has no parameters, but %q is given", policy, name)
 		}
 		if i < 0 {
-			return nil, "", registry.Unknown("parameter of "+of, name, names)
+			return nil, "", registry.Unknown("parameter of "+policy, name, names)
 		}
-		if v[name], err = params[i].read(given[name]); err != nil {
+		if v[name], err = params[i].parse(given[name]); err != nil {
 			return nil, name, err
 		}
 	}
 	return v, "", nil
 }
 
-// value is the default as policies want it: auto is not a number.
-func (p *Param) value() any {
+// defaultValue is the default as policies take it: auto is NaN.
+func (p *Param) defaultValue() any {
 	if p.Default == auto {
 		return math.NaN()
 	}
 	return p.Default
 }
 
-// read checks a value that a file has.
-func (p *Param) read(x any) (any, error) {
+// parse checks a value from a file.
+func (p *Param) parse(x any) (any, error) {
 	switch p.Kind {
 	case Number:
 		if x == auto && p.Auto {
@@ -159,7 +158,7 @@ func (p *Param) read(x any) (any, error) {
 	return t, nil
 }
 
-// quoted is a value as errors show it: texts in quotes.
+// quoted formats a value for errors: strings in quotes.
 func quoted(x any) string {
 	if s, ok := x.(string); ok {
 		return strconv.Quote(s)
@@ -167,7 +166,7 @@ func quoted(x any) string {
 	return fmt.Sprint(x)
 }
 
-// number is the number that a file's value is.
+// number converts a value from a file to a number.
 func number(x any) (float64, bool) {
 	switch n := x.(type) {
 	case float64:
@@ -182,11 +181,11 @@ func number(x any) (float64, bool) {
 	return 0, false
 }
 
-// Range says which numbers a parameter takes.
+// Range describes the numbers that a parameter takes.
 func (p *Param) Range() string {
 	text := "a number"
 	if p.Whole {
-		text = "a whole number"
+		text = "an integer"
 	}
 	text += fmt.Sprintf(" between %g and %g", p.Min, p.Max)
 	if p.Auto {
@@ -195,25 +194,25 @@ func (p *Param) Range() string {
 	return text
 }
 
-// Text is the parameter in one line.
+// Text describes the parameter in one line.
 func (p *Param) Text() string {
 	about := string(p.Kind)
 	switch p.Kind {
 	case Number:
 		about = fmt.Sprintf("%g..%g %s", p.Min, p.Max, p.Unit)
 		if p.Whole {
-			about = "whole, " + about
+			about = "integer, " + about
 		}
 	case Choose:
 		about = strings.Join(p.Choices, " | ")
 	case Table:
 		about = strings.TrimSpace("numbers by " + p.Keys + ", " + fmt.Sprintf("%g..%g %s", p.Min, p.Max, p.Unit))
 	}
-	return fmt.Sprintf("%s (%s; %s): %s", p.Name, strings.TrimSpace(about), inWords(p.Default), p.Doc)
+	return fmt.Sprintf("%s (%s; %s): %s", p.Name, strings.TrimSpace(about), formatDefault(p.Default), p.Doc)
 }
 
-// inWords is a default as files have it.
-func inWords(x any) string {
+// formatDefault formats a default as in files.
+func formatDefault(x any) string {
 	t, ok := x.(map[string]float64)
 	if !ok {
 		return fmt.Sprint(x)

@@ -6,45 +6,45 @@ import (
 	"blis/pkg/expr"
 )
 
-// routeExpression takes the highest score among the candidates for which the
-// filter is true, or among all if it is true for none, which counts as a failure
-// of the filter. Where an expression fails for any candidate, the decision is
-// least-loaded's.
+// routeExpression chooses the highest score among the candidates that pass the filter, or among all
+// if none passes, which counts as a failure of the filter. If an expression fails for any
+// candidate, it falls back to least-loaded.
 type routeExpression struct {
 	scope         candidate
 	filter, score *formula[candidate] // filter may be nil
-	fallback      load
-	kept          []bool
+	fallback      loadMetric
+	passed        []bool
 }
 
 func newRouteExpression(b *builder, s *Spec) Router {
-	b.refuse(s, "score", "filter")
-	b.want(s.Score, "score", "replica.prefix_match - 0.1 * replica.queue_depth")
-	r := &routeExpression{score: formulaAt(b, "score", s.Score, candidateSignals(), expr.Number), kept: make([]bool, b.env.Replicas)}
+	b.allowOnly(s, "score", "filter")
+	b.requireText(s.Score, "score", "replica.prefix_match - 0.1 * replica.queue_depth")
+	r := &routeExpression{score: newFormula(b, "score", s.Score, candidateSignals(), expr.Number),
+		passed: make([]bool, b.env.Replicas)}
 	if s.Filter != "" {
-		r.filter = formulaAt(b, "filter", s.Filter, candidateSignals(), expr.Flag)
+		r.filter = newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag)
 	}
 	return r
 }
 
 func (e *routeExpression) Route(v *View) Choice {
 	e.scope.View = v
-	filtered, ok := e.keep(v)
+	filtered, ok := e.applyFilter(v)
 	if !ok {
-		return e.fallen(v)
+		return e.fallbackChoice(v)
 	}
-	best := Choice{Candidate: -1, Score: math.Inf(-1), Why: "highest score", Rule: e.score.rule.Path}
+	best := Choice{Candidate: -1, Score: math.Inf(-1), Reason: "highest score", Rule: e.score.rule.Path}
 	for i := range v.Replicas {
-		if filtered && !e.kept[i] {
-			v.Account.filtered(i)
+		if filtered && !e.passed[i] {
+			v.Trace.recordFiltered(i)
 			continue
 		}
 		e.scope.replica = &v.Replicas[i]
 		x, ok := e.score.number(&e.scope)
 		if !ok {
-			return e.fallen(v)
+			return e.fallbackChoice(v)
 		}
-		v.Account.score(i, x)
+		v.Trace.recordScore(i, x)
 		if best.Candidate < 0 || x > best.Score {
 			best.Candidate, best.Score = i, x
 		}
@@ -52,24 +52,25 @@ func (e *routeExpression) Route(v *View) Choice {
 	return best
 }
 
-// fallen is the choice where an expression failed.
-func (e *routeExpression) fallen(v *View) Choice {
-	c := e.fallback.least(v)
-	c.Why, c.Rule = "an expression failed: least load", e.score.rule.Path
+// fallbackChoice is the choice when an expression fails.
+func (e *routeExpression) fallbackChoice(v *View) Choice {
+	c := e.fallback.leastLoaded(v)
+	c.Reason, c.Rule = "an expression failed: least load", e.score.rule.Path
 	return c
 }
 
-// keep evaluates the filter and reports whether it shall be heeded.
-func (e *routeExpression) keep(v *View) (filtered, ok bool) {
+// applyFilter evaluates the filter. filtered says whether any candidate passed, ok whether the
+// filter could be evaluated.
+func (e *routeExpression) applyFilter(v *View) (filtered, ok bool) {
 	if e.filter == nil {
 		return false, true
 	}
 	for i := range v.Replicas {
 		e.scope.replica = &v.Replicas[i]
-		if e.kept[i], ok = e.filter.flag(&e.scope); !ok {
+		if e.passed[i], ok = e.filter.flag(&e.scope); !ok {
 			return false, false
 		}
-		filtered = filtered || e.kept[i]
+		filtered = filtered || e.passed[i]
 	}
 	if !filtered {
 		e.filter.rule.Failed++
@@ -93,5 +94,6 @@ func (e *routeExpression) Rules() []*Rule {
 }
 
 func (e *routeExpression) Clone() Router {
-	return &routeExpression{filter: e.filter.clone(), score: e.score.clone(), fallback: e.fallback, kept: make([]bool, len(e.kept))}
+	return &routeExpression{filter: e.filter.clone(), score: e.score.clone(), fallback: e.fallback,
+		passed: make([]bool, len(e.passed))}
 }

@@ -1,56 +1,170 @@
 package policy
 
+import "slices"
+
 // Routers are the routing policies.
 func Routers() table[Router] {
+	type kind = policyKind[Router]
 	return table[Router]{
-		{Name: "round-robin", Doc: "each replica in turn", Value: policyKind[Router]{build: newRoundRobin}},
-		{Name: "random", Doc: "any replica", Value: policyKind[Router]{build: newRandom}},
-		{Name: "least-loaded", Doc: "fewest requests in flight", Value: policyKind[Router]{params: loadParams, build: newLeastLoaded}},
-		{Name: "power-of-two", Doc: "of two random replicas the one with fewer requests in flight", Value: policyKind[Router]{params: loadParams, build: newPowerOfTwo}},
-		{Name: "weighted", Doc: "highest weighted sum of scores; a parameter for each scorer is its weight", Value: policyKind[Router]{params: weights(), build: newWeighted}},
-		{Name: "prefix-affinity", Doc: "longest prefix the router sent there before, unless that replica is too busy; else least-loaded", Value: policyKind[Router]{params: prefixAffinityParams, build: newPrefixAffinity}},
-		{Name: "session-affinity", Doc: "the replica of the session's last request; else least-loaded", Value: policyKind[Router]{build: newSessionAffinity}},
-		{Name: "expression", Doc: "CEL: highest score of the candidates for which filter is true, of all if it is for none", Value: policyKind[Router]{composed: true, build: newRouteExpression}},
-		{Name: "tree", Doc: "a decision tree (root), with policies at its leaves, or with numbers: each candidate's score", Value: policyKind[Router]{composed: true, build: newRouteTree}},
-		{Name: "filter", Doc: "another policy (use) among the candidates for which filter is true, or all if it is for none", Value: policyKind[Router]{composed: true, build: newFilter}},
-		{Name: "always-busiest", Doc: "most requests in flight", Value: policyKind[Router]{pathological: true, build: newAlwaysBusiest}},
+		{Name: "round-robin", Doc: "each replica in turn", Value: kind{build: newRoundRobin}},
+		{Name: "random", Doc: "a random replica", Value: kind{build: newRandom}},
+		{Name: "least-loaded", Doc: "the replica with the fewest requests in flight",
+			Value: kind{params: loadParams, build: newLeastLoaded}},
+		{Name: "power-of-two", Doc: "of two random replicas, the one with fewer requests in flight",
+			Value: kind{params: loadParams, build: newPowerOfTwo}},
+		{Name: "weighted", Doc: "highest weighted sum of scores; one weight parameter for each scorer",
+			Value: kind{params: weights(), build: newWeighted}},
+		{Name: "prefix-affinity",
+			Doc:   "the replica sent the longest matching prefix, unless too busy; else least-loaded",
+			Value: kind{params: prefixAffinityParams, build: newPrefixAffinity}},
+		{Name: "session-affinity", Doc: "the replica of the session's last request; else least-loaded",
+			Value: kind{build: newSessionAffinity}},
+		{Name: "expression", Doc: "CEL: highest score of the candidates that pass filter; of all if none passes",
+			Value: kind{composed: true, build: newRouteExpression}},
+		{Name: "tree", Doc: "decision tree (root) whose leaves are policies, or numbers that score each candidate",
+			Value: kind{composed: true, build: newRouteTree}},
+		{Name: "filter", Doc: "another policy (use) among the candidates that pass filter; among all if none passes",
+			Value: kind{composed: true, build: newFilter}},
+		{Name: "always-busiest", Doc: "the replica with the most requests in flight",
+			Value: kind{pathological: true, build: newAlwaysBusiest}},
 	}
 }
 
 var loadParams = []Param{
 	{Name: "load", Kind: Choose, Choices: []string{"inflight", "snapshot"}, Default: "inflight",
-		Doc: "what is compared: the router's own count of requests in flight, or what replicas said of themselves (running and queued)"},
+		Doc: "what to compare: the router's count of requests in flight, or the replicas' reported running + queued"},
 }
 
-// load is what replicas are compared by.
-type load struct {
-	reads
+// loadMetric is the load by which replicas are compared.
+type loadMetric struct {
+	needs
 	snapshot bool
 }
 
-func newLoad(b *builder, s *Spec) load {
+func newLoad(b *builder, s *Spec) loadMetric {
 	if b.params(s, loadParams).choice("load") == "snapshot" {
-		return load{reads(NeedQueueDepth | NeedRunning), true}
+		return loadMetric{needs(NeedQueueDepth | NeedRunning), true}
 	}
-	return load{}
+	return loadMetric{}
 }
 
-func (l *load) of(r *Replica) int32 {
+func (l *loadMetric) value(r *Replica) int32 {
 	if l.snapshot {
 		return r.Running + r.QueueDepth
 	}
 	return r.Inflight
 }
 
-// least returns the candidate with the least load.
-func (l *load) least(v *View) Choice {
-	best, least := 0, l.of(&v.Replicas[0])
+// leastLoaded returns the candidate with the least load.
+func (l *loadMetric) leastLoaded(v *View) Choice {
+	best, lowest := 0, l.value(&v.Replicas[0])
 	for i := range v.Replicas {
-		x := l.of(&v.Replicas[i])
-		if x < least {
-			best, least = i, x
+		x := l.value(&v.Replicas[i])
+		if x < lowest {
+			best, lowest = i, x
 		}
-		v.Account.Load(i, float64(x))
+		v.Trace.RecordLoad(i, float64(x))
 	}
-	return Choice{Candidate: best, Score: float64(least), Why: "least load"}
+	return Choice{Candidate: best, Score: float64(lowest), Reason: "least load"}
 }
+
+// roundRobin chooses the candidate whose last turn is longest ago, so that turns are fair also
+// where requests have different candidates.
+type roundRobin struct {
+	noNeeds
+	// lastTurn is the number of each replica's last turn, 0 for none.
+	lastTurn []int64
+	turn     int64
+}
+
+func newRoundRobin(b *builder, _ *Spec) Router {
+	return &roundRobin{lastTurn: make([]int64, b.env.Replicas)}
+}
+
+func (r *roundRobin) Route(v *View) Choice {
+	first := 0
+	for i := range v.Replicas {
+		if r.lastTurn[v.Replicas[i].Index] < r.lastTurn[v.Replicas[first].Index] {
+			first = i
+		}
+	}
+	r.turn++
+	r.lastTurn[v.Replicas[first].Index] = r.turn
+	return Choice{Candidate: first, Reason: "its turn"}
+}
+
+func (r *roundRobin) Clone() Router {
+	return &roundRobin{lastTurn: slices.Clone(r.lastTurn), turn: r.turn}
+}
+
+type random struct {
+	noNeeds
+	rng rng
+}
+
+func newRandom(b *builder, _ *Spec) Router { return &random{rng: b.rng()} }
+
+func (r *random) Route(v *View) Choice {
+	return Choice{Candidate: r.rng.intN(len(v.Replicas)), Reason: "at random"}
+}
+
+func (r *random) Clone() Router {
+	c := *r
+	return &c
+}
+
+type leastLoaded struct{ loadMetric }
+
+func newLeastLoaded(b *builder, s *Spec) Router { return &leastLoaded{newLoad(b, s)} }
+
+func (l *leastLoaded) Route(v *View) Choice { return l.leastLoaded(v) }
+func (l *leastLoaded) Clone() Router        { return l }
+
+// powerOfTwo compares two random candidates (Mitzenmacher, "The power of two choices in randomized
+// load balancing", 2001).
+type powerOfTwo struct {
+	loadMetric
+	rng rng
+}
+
+func newPowerOfTwo(b *builder, s *Spec) Router { return &powerOfTwo{newLoad(b, s), b.rng()} }
+
+func (p *powerOfTwo) Route(v *View) Choice {
+	n := len(v.Replicas)
+	if n == 1 {
+		return p.leastLoaded(v)
+	}
+	a := p.rng.intN(n)
+	b := p.rng.intN(n - 1)
+	if b >= a {
+		b++
+	}
+	v.Trace.RecordLoad(a, float64(p.value(&v.Replicas[a])))
+	v.Trace.RecordLoad(b, float64(p.value(&v.Replicas[b])))
+	if la, lb := p.value(&v.Replicas[a]), p.value(&v.Replicas[b]); lb < la || lb == la && b < a {
+		a = b
+	}
+	return Choice{Candidate: a, Score: float64(p.value(&v.Replicas[a])), Reason: "less load of two"}
+}
+
+func (p *powerOfTwo) Clone() Router {
+	c := *p
+	return &c
+}
+
+type alwaysBusiest struct{ noNeeds }
+
+func newAlwaysBusiest(*builder, *Spec) Router { return alwaysBusiest{} }
+
+func (alwaysBusiest) Route(v *View) Choice {
+	busiest := 0
+	for i := range v.Replicas {
+		v.Trace.recordScore(i, float64(v.Replicas[i].Inflight))
+		if v.Replicas[i].Inflight > v.Replicas[busiest].Inflight {
+			busiest = i
+		}
+	}
+	return Choice{Candidate: busiest, Score: float64(v.Replicas[busiest].Inflight), Reason: "most load"}
+}
+
+func (a alwaysBusiest) Clone() Router { return a }

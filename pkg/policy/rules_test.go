@@ -5,15 +5,16 @@ import (
 	"testing"
 )
 
-// TestQuotaOfTheCluster: up to 8 requests a replica of the whole cluster nobody has a
-// quota, however few of them can hold the request at hand.
-func TestQuotaOfTheCluster(t *testing.T) {
-	p, err := planeOf("admission", Spec{Type: "tenant-quota"})
+// TestTenantQuotaFloorCountsAllReplicas: no quota applies up to 8 requests per replica of the whole
+// cluster, however few replicas can hold the request.
+func TestTenantQuotaFloorCountsAllReplicas(t *testing.T) {
+	p, err := planeWith("admission", Spec{Type: "tenant-quota"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := &View{Request: &Request{Tier: Standard}, Tenant: Tenant{Active: 1000}, Replicas: make([]Replica, 1)}
-	for inflight, want := range map[int64]Action{9: Admit, int64(8 * testEnv.Replicas): Admit, int64(8*testEnv.Replicas) + 1: Reject} {
+	floor := int64(8 * testEnv.Replicas)
+	for inflight, want := range map[int64]Action{9: Admit, floor: Admit, floor + 1: Reject} {
 		v.Cluster = Cluster{Inflight: inflight, Tenants: 1}
 		if got := p.Admission.Admit(v).Action; got != want {
 			t.Errorf("%d in flight: %v, want %v", inflight, got, want)
@@ -21,10 +22,10 @@ func TestQuotaOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestRoundRobinIsFair: each replica has as many turns as it can have, also where
-// every other request has fewer candidates.
+// TestRoundRobinIsFair: each replica gets as many turns as possible, even if every other request
+// has fewer candidates.
 func TestRoundRobinIsFair(t *testing.T) {
-	p, err := planeOf("routing", Spec{Type: "round-robin"})
+	p, err := planeWith("routing", Spec{Type: "round-robin"})
 	if err != nil {
 		t.Fatal(err)
 	}

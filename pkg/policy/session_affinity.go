@@ -2,11 +2,11 @@ package policy
 
 import "slices"
 
-// homes remembers the replica that each session was last sent to.
-type homes []int32
+// sessionHome maps each session to the replica of its last request.
+type sessionHome []int32
 
-// of returns the candidate that is the session's home, -1 if none is.
-func (h homes) of(v *View) int {
+// find returns the candidate that is the session's home, -1 if none is.
+func (h sessionHome) find(v *View) int {
 	s := v.Request.SessionID
 	if s < 0 || int(s) >= len(h) || h[s] < 0 {
 		return -1
@@ -14,8 +14,8 @@ func (h homes) of(v *View) int {
 	return slices.IndexFunc(v.Replicas, func(r Replica) bool { return r.Index == h[s] })
 }
 
-// moved notes that the request's session goes to candidate c.
-func (h *homes) moved(v *View, c int) {
+// recordChoice records that the request's session goes to candidate c.
+func (h *sessionHome) recordChoice(v *View, c int) {
 	s := v.Request.SessionID
 	if s < 0 {
 		return
@@ -27,24 +27,24 @@ func (h *homes) moved(v *View, c int) {
 }
 
 type sessionAffinity struct {
-	reads
-	load  load
-	homes homes
+	needs
+	loadMetric loadMetric
+	home       sessionHome
 }
 
 func newSessionAffinity(*builder, *Spec) Router {
-	return &sessionAffinity{reads: reads(NeedSession | NeedRequest)}
+	return &sessionAffinity{needs: needs(NeedSession | NeedRequest)}
 }
 
 func (a *sessionAffinity) Route(v *View) Choice {
-	c := Choice{Candidate: a.homes.of(v), Score: 1, Why: "home of the session"}
+	c := Choice{Candidate: a.home.find(v), Score: 1, Reason: "home of the session"}
 	if c.Candidate < 0 {
-		c = a.load.least(v)
+		c = a.loadMetric.leastLoaded(v)
 	}
-	a.homes.moved(v, c.Candidate)
+	a.home.recordChoice(v, c.Candidate)
 	return c
 }
 
 func (a *sessionAffinity) Clone() Router {
-	return &sessionAffinity{a.reads, a.load, slices.Clone(a.homes)}
+	return &sessionAffinity{a.needs, a.loadMetric, slices.Clone(a.home)}
 }

@@ -1,18 +1,22 @@
 package policy
 
-import "blis/pkg/kv"
+import (
+	"slices"
 
-// ShadowBlocks is how many blocks a router remembers of each replica if nobody
-// says otherwise: the default of llm-d's prefix scorer (lruCapacityPerServer).
+	"blis/pkg/kv"
+)
+
+// ShadowBlocks is the default number of blocks that a router remembers for each replica, as in
+// llm-d's prefix scorer (lruCapacityPerServer).
 const ShadowBlocks = 31250
 
-// Shadow is the router's own model of which prompts are where. Of each replica it
-// remembers the prompt blocks most recently sent there. What the replica has
-// evicted it does not know unless it is told.
+// Shadow is the router's own model of which prompts are cached where. For each replica it remembers
+// the prompt blocks most recently sent there. It does not know what a replica has evicted unless
+// Evicted reports it.
 type Shadow struct{ caches []*kv.Cache }
 
-// NewShadow returns an empty model, with room for capacity blocks each, of
-// replicas with blocks of the given sizes.
+// NewShadow returns an empty model of replicas with the given block sizes, with capacity blocks for
+// each.
 func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	s := &Shadow{}
 	for _, size := range blockSizes {
@@ -21,8 +25,8 @@ func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	return s
 }
 
-// Look fills in what the candidates are believed to have of a prompt.
-func (s *Shadow) Look(path kv.Path, inputTokens int, candidates []Replica) {
+// Match sets the Blocks and Matched counts of the candidates for a prompt.
+func (s *Shadow) Match(path kv.Path, inputTokens int, candidates []Replica) {
 	for i := range candidates {
 		r := &candidates[i]
 		c := s.caches[r.Index]
@@ -32,10 +36,21 @@ func (s *Shadow) Look(path kv.Path, inputTokens int, candidates []Replica) {
 	}
 }
 
-// Evicted learns that a replica has evicted blocks lo to hi of a node.
-func (s *Shadow) Evicted(replica int32, n kv.Node, lo, hi int32) { s.caches[replica].Forget(n, lo, hi) }
+// Evicted records that a replica has evicted blocks lo to hi of a node.
+func (s *Shadow) Evicted(replica int32, n kv.Node, lo, hi int32) {
+	s.caches[replica].Invalidate(n, lo, hi)
+}
 
-// Sent learns that a prompt went to a replica.
-func (s *Shadow) Sent(replica int32, path kv.Path, inputTokens int) {
+// RecordRouting records that a prompt was sent to a replica.
+func (s *Shadow) RecordRouting(replica int32, path kv.Path, inputTokens int) {
 	s.caches[replica].Touch(path, inputTokens)
+}
+
+// Clone returns an independent copy of the model on a clone of the tree.
+func (s *Shadow) Clone(tree *kv.Tree) *Shadow {
+	c := &Shadow{caches: slices.Clone(s.caches)}
+	for i := range c.caches {
+		c.caches[i] = c.caches[i].Clone(tree)
+	}
+	return c
 }

@@ -3,18 +3,19 @@ package policy
 import "math"
 
 var sloGatedParams = []Param{
-	{Name: "threshold", Kind: Table, Unit: "requests", Keys: "tier", Min: 0, Max: 1e9, Search: [2]float64{0.1, 100}, Default: map[string]float64{Standard: 20, Sheddable: 5},
-		Doc: "of the mean queue, from which on the tier is rejected; a tier without one is always admitted"},
+	{Name: "threshold", Kind: Table, Unit: "requests", Keys: "tier", Min: 0, Max: 1e9, Search: [2]float64{0.1, 100},
+		Default: map[string]float64{Standard: 20, Sheddable: 5},
+		Doc:     "mean queue depth at and above which the tier is rejected; a tier without one is always admitted"},
 }
 
 type sloGated struct {
-	reads
-	thresholds [3]float64 // of tiers
+	needs
+	thresholds [3]float64 // by tier
 }
 
 func newSLOGated(b *builder, s *Spec) Admitter {
 	t := b.params(s, sloGatedParams).table("threshold")
-	g := sloGated{reads: reads(NeedRequest | NeedQueueDepth)}
+	g := sloGated{needs: needs(NeedRequest | NeedQueueDepth)}
 	for i, tier := range tiers {
 		if x, ok := t[tier]; ok {
 			g.thresholds[i] = x
@@ -35,12 +36,12 @@ func (g sloGated) Admit(v *View) Verdict {
 	if math.IsInf(limit, 1) {
 		return exempt("no threshold for the tier")
 	}
-	return below("mean queue depth", sum/float64(len(v.Replicas)), limit)
+	return admitBelow("mean queue depth", sum/float64(len(v.Replicas)), limit)
 }
 
 func (g sloGated) Clone() Admitter { return g }
 
-// tierOf numbers a request's tier.
+// tierOf returns the index of a request's tier.
 func tierOf(r *Request) int {
 	switch r.Tier {
 	case Critical:

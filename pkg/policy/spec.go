@@ -5,65 +5,63 @@ import (
 	"fmt"
 )
 
-// Bundle says which policy stands at each stage, as files do. A policy without
-// a type is the stage's default.
+// Bundle is the set of policies of all stages, as files define it. A policy without a type is the
+// stage's default.
 type Bundle struct {
-	Admission  Spec `yaml:"admission" json:"admission"`
-	Priority   Spec `yaml:"priority" json:"priority"`
-	Routing    Spec `yaml:"routing" json:"routing"`
-	Scheduler  Spec `yaml:"scheduler" json:"scheduler"`
+	Admission  Spec `yaml:"admission"  json:"admission"`
+	Priority   Spec `yaml:"priority"   json:"priority"`
+	Routing    Spec `yaml:"routing"    json:"routing"`
+	Scheduler  Spec `yaml:"scheduler"  json:"scheduler"`
 	Preemption Spec `yaml:"preemption" json:"preemption"`
-	Lineage    `yaml:",inline"`
+	Lineage    `     yaml:",inline"`
 }
 
-// Lineage is where a bundle comes from, in the words of whoever bred it. It is
-// carried along and changes nothing.
+// Lineage records where a bundle comes from, in the words of the tool that derived it. It has no
+// effect.
 type Lineage struct {
-	Parent     string   `yaml:"parent" json:"parent,omitempty"`
+	Parent     string   `yaml:"parent"     json:"parent,omitempty"`
 	Generation int64    `yaml:"generation" json:"generation,omitempty"`
-	Mutations  []string `yaml:"mutations" json:"mutations,omitempty"`
+	Mutations  []string `yaml:"mutations"  json:"mutations,omitempty"`
 }
 
-// Spec is one policy. Type is the name of one that is built in, with its
-// Params, or one of
+// Spec is one policy. Type is the name of a built-in policy with its Params, or one of
 //
 //   - expression: CEL texts. Admit (admission; true or false, or admit, reject,
 //     delay), Priority and Hints (priority), Filter and Score (routing; the
-//     highest score of the candidates for which the filter is true), Order
-//     (scheduler; the lowest is first), Victim (preemption; the highest gives way)
-//   - tree: Root, a decision tree; of priorities without policies that give hints,
+//     highest score of the candidates that pass the filter), Order (scheduler;
+//     lowest first), Victim (preemption; the highest is preempted)
+//   - tree: Root, a decision tree; for priorities without policies that give hints,
 //     such as deadline-aware
 //   - chain (admission): Of, policies in turn; the first that does not admit
-//     decides, and what those before it have taken (a bucket's token, a place in a
-//     window) stays taken
-//   - filter (routing): Filter, and Use for the candidates that are left
+//     decides, and earlier ones keep what they took (a token of a bucket, a slot
+//     in a window)
+//   - filter (routing): Filter, and Use for the candidates that pass
 type Spec struct {
-	Type     string            `yaml:"type" json:"type"`
-	Params   map[string]any    `yaml:"params" json:"params,omitempty"`
-	Admit    string            `yaml:"admit" json:"admit,omitempty"`
+	Type     string            `yaml:"type"     json:"type"`
+	Params   map[string]any    `yaml:"params"   json:"params,omitempty"`
+	Admit    string            `yaml:"admit"    json:"admit,omitempty"`
 	Priority string            `yaml:"priority" json:"priority,omitempty"`
-	Hints    map[string]string `yaml:"hints" json:"hints,omitempty"`
-	Filter   string            `yaml:"filter" json:"filter,omitempty"`
-	Score    string            `yaml:"score" json:"score,omitempty"`
-	Order    string            `yaml:"order" json:"order,omitempty"`
-	Victim   string            `yaml:"victim" json:"victim,omitempty"`
-	Root     *Node             `yaml:"root" json:"root,omitempty"`
-	Use      *Spec             `yaml:"use" json:"use,omitempty"`
-	Of       []Spec            `yaml:"of" json:"of,omitempty"`
+	Hints    map[string]string `yaml:"hints"    json:"hints,omitempty"`
+	Filter   string            `yaml:"filter"   json:"filter,omitempty"`
+	Score    string            `yaml:"score"    json:"score,omitempty"`
+	Order    string            `yaml:"order"    json:"order,omitempty"`
+	Victim   string            `yaml:"victim"   json:"victim,omitempty"`
+	Root     *Node             `yaml:"root"     json:"root,omitempty"`
+	Use      *Spec             `yaml:"use"      json:"use,omitempty"`
+	Of       []Spec            `yaml:"of"       json:"of,omitempty"`
 }
 
-// Node is a place in a decision tree: a condition with what is done if it is
-// true and else; or another policy; or, in Value, a verdict (admit, reject,
-// delay, true, false) or a number.
+// Node is a node of a decision tree: a condition with Then and Else; or another policy in Use; or,
+// in Value, a verdict (admit, reject, delay, true, false) or a number.
 type Node struct {
-	If    string `yaml:"if" json:"if,omitempty"`
+	If    string `yaml:"if"   json:"if,omitempty"`
 	Then  *Node  `yaml:"then" json:"then,omitempty"`
 	Else  *Node  `yaml:"else" json:"else,omitempty"`
-	Use   *Spec  `yaml:"use" json:"use,omitempty"`
-	Value any    `yaml:"-" json:"-"`
+	Use   *Spec  `yaml:"use"  json:"use,omitempty"`
+	Value any    `yaml:"-"    json:"-"`
 }
 
-// UnmarshalYAML decodes a node, which may be a bare verdict or number.
+// UnmarshalYAML decodes a node, which may be just a verdict or number.
 func (n *Node) UnmarshalYAML(decode func(any) error) error {
 	type plain Node
 	var value any
@@ -78,7 +76,7 @@ func (n *Node) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// MarshalJSON encodes a node as files have it.
+// MarshalJSON encodes a node as in files.
 func (n *Node) MarshalJSON() ([]byte, error) {
 	if n.Value != nil {
 		return json.Marshal(n.Value)
@@ -87,8 +85,8 @@ func (n *Node) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(n))
 }
 
-// Error is a fault in a bundle: of the value at Path ("routing.score") or, if
-// Line is not 0, at a place within the text there.
+// Error is an invalid part of a bundle: the value at Path ("routing.score") or, if Line is not 0, a
+// position in the text there.
 type Error struct {
 	Path      string
 	Line, Col int
@@ -102,8 +100,8 @@ func (e *Error) Error() string {
 	return e.Path + ": " + e.Msg
 }
 
-// Anonymous is the bundle without its lineage: what decides how it behaves.
-func (b Bundle) Anonymous() Bundle {
+// WithoutLineage returns the bundle without its lineage: the part that decides its behavior.
+func (b Bundle) WithoutLineage() Bundle {
 	b.Lineage = Lineage{}
 	return b
 }

@@ -3,24 +3,27 @@ package policy
 import "slices"
 
 var tokenBucketParams = []Param{
-	{Name: "unit", Kind: Choose, Choices: []string{"requests", "input_tokens"}, Default: "requests", Doc: "what a token stands for"},
-	{Name: "capacity", Kind: Number, Min: 1e-3, Max: 1e12, Search: [2]float64{10, 100000}, Default: 100.0, Doc: "what a full bucket holds; it begins full"},
-	{Name: "refill_per_s", Kind: Number, Unit: "1/s", Min: 0, Max: 1e12, Search: [2]float64{1, 100000}, Default: 50.0, Doc: "what flows in"},
+	{Name: "unit", Kind: Choose, Choices: []string{"requests", "input_tokens"}, Default: "requests",
+		Doc: "what one token pays for"},
+	{Name: "capacity", Kind: Number, Min: 1e-3, Max: 1e12, Search: [2]float64{10, 100000}, Default: 100.0,
+		Doc: "tokens in a full bucket; it starts full"},
+	{Name: "refill_per_s", Kind: Number, Unit: "1/s", Min: 0, Max: 1e12, Search: [2]float64{1, 100000}, Default: 50.0,
+		Doc: "tokens added per second"},
 	{Name: "per_tenant", Kind: Flag, Default: false, Doc: "each tenant has its own bucket"},
 }
 
-// tokenBucket fills as simulated time passes.
+// tokenBucket refills in simulated time.
 type tokenBucket struct {
-	reads
+	needs
 	inputTokens, perTenant bool
 	capacity, perUS        float64
 	buckets                []bucket
 }
 
 type bucket struct {
-	tokens  float64
-	filled  bool // it has been full once
-	untilUS int64
+	tokens      float64
+	initialized bool
+	updatedUS   int64
 }
 
 func newTokenBucket(b *builder, s *Spec) Admitter {
@@ -29,9 +32,9 @@ func newTokenBucket(b *builder, s *Spec) Admitter {
 		capacity: v.number("capacity"), perUS: v.number("refill_per_s") / 1e6}
 	switch {
 	case t.perTenant:
-		t.reads = reads(NeedTenant | NeedRequest)
+		t.needs = needs(NeedTenant | NeedRequest)
 	case t.inputTokens:
-		t.reads = reads(NeedRequest)
+		t.needs = needs(NeedRequest)
 	}
 	return t
 }
@@ -45,21 +48,21 @@ func (t *tokenBucket) Admit(v *View) Verdict {
 		t.buckets = append(t.buckets, bucket{})
 	}
 	b := &t.buckets[tenant]
-	if !b.filled {
-		b.tokens, b.filled, b.untilUS = t.capacity, true, v.NowUS
+	if !b.initialized {
+		b.tokens, b.initialized, b.updatedUS = t.capacity, true, v.NowUS
 	}
-	b.tokens = min(t.capacity, b.tokens+float64(t.perUS*float64(v.NowUS-b.untilUS)))
-	b.untilUS = v.NowUS
-	price := 1.0
+	b.tokens = min(t.capacity, b.tokens+float64(t.perUS*float64(v.NowUS-b.updatedUS)))
+	b.updatedUS = v.NowUS
+	cost := 1.0
 	if t.inputTokens {
-		price = float64(v.Request.InputTokens)
+		cost = float64(v.Request.InputTokens)
 	}
 	have := b.tokens
-	if have < price {
-		return Verdict{Action: Reject, Reason: Reason{"tokens in the bucket", have, "<", price}}
+	if have < cost {
+		return Verdict{Action: Reject, Reason: Reason{"tokens in the bucket", have, "<", cost}}
 	}
-	b.tokens -= price
-	return Verdict{Reason: Reason{"tokens in the bucket", have, ">=", price}}
+	b.tokens -= cost
+	return Verdict{Reason: Reason{"tokens in the bucket", have, ">=", cost}}
 }
 
 func (t *tokenBucket) Clone() Admitter {

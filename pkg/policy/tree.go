@@ -6,18 +6,19 @@ import (
 	"blis/pkg/expr"
 )
 
-// branch is a place in a decision tree over T with leaves of type L.
+// branch is a node of a decision tree over T with leaves of type L.
 type branch[T, L any] struct {
 	cond      *formula[T]
 	yes, no   *branch[T, L]
 	leaf      L
 	rule      *Rule // of the leaf
-	otherwise L     // what is done where cond fails
+	otherwise L     // the result if cond fails to evaluate
 }
 
-// grow makes the tree at n; leaf makes its leaves, otherwise is what is done
-// where a condition fails.
-func grow[T, L any](b *builder, n *Node, at string, signals []signal[T], otherwise L, leaf func(at string, n *Node) L) *branch[T, L] {
+// buildTree builds the tree at n; leaf builds its leaves, otherwise is the result where a condition
+// fails to evaluate.
+func buildTree[T, L any](b *builder, n *Node, at string, signals []signal[T], otherwise L,
+	leaf func(at string, n *Node) L) *branch[T, L] {
 	if b.depth++; b.depth > maxDepth {
 		b.fail(at, "nests deeper than %d levels", maxDepth)
 	}
@@ -29,16 +30,17 @@ func grow[T, L any](b *builder, n *Node, at string, signals []signal[T], otherwi
 		if n.Use != nil {
 			b.fail(at+".use", "a condition has then and else, each with a leaf or another condition")
 		}
-		return &branch[T, L]{cond: formulaAt(b, at+".if", n.If, signals, expr.Flag), otherwise: otherwise,
-			yes: grow(b, n.Then, at+".then", signals, otherwise, leaf), no: grow(b, n.Else, at+".else", signals, otherwise, leaf)}
+		return &branch[T, L]{cond: newFormula(b, at+".if", n.If, signals, expr.Flag), otherwise: otherwise,
+			yes: buildTree(b, n.Then, at+".then", signals, otherwise,
+				leaf), no: buildTree(b, n.Else, at+".else", signals, otherwise, leaf)}
 	case n.Then != nil || n.Else != nil:
-		b.fail(at+".if", "must be given beside then and else")
+		b.fail(at+".if", "must be given with then and else")
 	}
 	x := leaf(at, n)
 	return &branch[T, L]{leaf: x, rule: &Rule{Path: b.path + "." + at, Source: n.source()}}
 }
 
-// source is a leaf in a word.
+// source returns a leaf as a word.
 func (n *Node) source() string {
 	if n.Use != nil {
 		return n.Use.Type
@@ -46,22 +48,22 @@ func (n *Node) source() string {
 	return fmt.Sprint(n.Value)
 }
 
-// shown is a leaf as errors show it.
-func (n *Node) shown() string {
+// describe returns a leaf as shown in errors.
+func (n *Node) describe() string {
 	if n.Use != nil {
 		return n.Use.Type
 	}
 	return quoted(n.Value)
 }
 
-// find goes down to a leaf and counts it.
-func (t *branch[T, L]) find(at *T) L {
-	leaf, _ := t.reach(at)
+// eval evaluates the tree and counts the leaf.
+func (t *branch[T, L]) eval(at *T) L {
+	leaf, _ := t.evalPath(at)
 	return leaf
 }
 
-// reach is find with the path of the leaf, or of the condition that failed.
-func (t *branch[T, L]) reach(at *T) (leaf L, path string) {
+// evalPath also returns the path of the leaf, or of the condition that failed.
+func (t *branch[T, L]) evalPath(at *T) (leaf L, path string) {
 	for t.cond != nil {
 		yes, ok := t.cond.flag(at)
 		switch {
@@ -78,7 +80,7 @@ func (t *branch[T, L]) reach(at *T) (leaf L, path string) {
 	return t.leaf, t.rule.Path
 }
 
-// walk visits all leaves and conditions, a condition before what follows it.
+// walk visits all leaves and conditions, each condition before its branches.
 func (t *branch[T, L]) walk(visit func(*branch[T, L])) {
 	visit(t)
 	if t.cond != nil {
@@ -87,7 +89,7 @@ func (t *branch[T, L]) walk(visit func(*branch[T, L])) {
 	}
 }
 
-// needs is what conditions and leaves need.
+// needs returns what conditions and leaves need.
 func (t *branch[T, L]) needs(of func(L) Needs) (n Needs) {
 	t.walk(func(b *branch[T, L]) {
 		if b.cond != nil {
@@ -99,7 +101,7 @@ func (t *branch[T, L]) needs(of func(L) Needs) (n Needs) {
 	return n
 }
 
-// rules are those of conditions and leaves.
+// rules returns the rules of conditions and leaves.
 func (t *branch[T, L]) rules(of func(L) []*Rule) (all []*Rule) {
 	t.walk(func(b *branch[T, L]) {
 		if b.cond != nil {
@@ -112,7 +114,7 @@ func (t *branch[T, L]) rules(of func(L) []*Rule) (all []*Rule) {
 	return all
 }
 
-// clone has counts of its own; leaf clones leaves.
+// clone returns a copy with its own counts; leaf clones leaves.
 func (t *branch[T, L]) clone(leaf func(L) L) *branch[T, L] {
 	if t.cond != nil {
 		return &branch[T, L]{cond: t.cond.clone(), yes: t.yes.clone(leaf), no: t.no.clone(leaf), otherwise: t.otherwise}

@@ -8,47 +8,50 @@ import (
 	"blis/pkg/registry"
 )
 
-// The trees of the stages: what their leaves may be.
+// Decision trees of each stage, by what their leaves may be.
 
 type admitTree struct{ root *branch[View, Admitter] }
 
-// always is a leaf with a verdict.
-type always struct {
-	plain
+// fixedVerdict is a leaf with a verdict.
+type fixedVerdict struct {
+	noNeeds
 	verdict Verdict
 }
 
-func (a always) Admit(*View) Verdict { return a.verdict }
-func (a always) Clone() Admitter     { return a }
+func (a fixedVerdict) Admit(*View) Verdict { return a.verdict }
+func (a fixedVerdict) Clone() Admitter     { return a }
 
 func newAdmitTree(b *builder, s *Spec) Admitter {
-	b.refuse(s, "root", "params")
+	b.allowOnly(s, "root", "params")
 	v, delays := b.params(s, []Param{delayParam}), false
-	tree := admitTree{grow(b, s.Root, "root", viewSignals(), Admitter(alwaysAdmit{}), func(at string, n *Node) Admitter {
-		if n.Use != nil {
-			return build(b, n.Use, b.path+"."+at+".use", "admission policy", Admissions())
-		}
-		if yes, ok := n.Value.(bool); ok {
-			return always{verdict: verdict(yes)}
-		}
-		word, _ := n.Value.(string)
-		if word == Delay.String() {
-			delays = true
-			return always{verdict: b.delay(v)}
-		}
-		d, ok := verdictOf(word, 0)
-		if !ok {
-			b.fail(at, "must be admit, reject, delay, true, false or {use: {type: …}}, is %s%s", quoted(n.Value), didYouMean(word))
-		}
-		return always{verdict: d}
-	})}
+	tree := admitTree{
+		buildTree(b, s.Root, "root", viewSignals(), Admitter(alwaysAdmit{}), func(at string, n *Node) Admitter {
+			if n.Use != nil {
+				return build(b, n.Use, b.path+"."+at+".use", "admission policy", Admissions())
+			}
+			if yes, ok := n.Value.(bool); ok {
+				return fixedVerdict{verdict: verdict(yes)}
+			}
+			word, _ := n.Value.(string)
+			if word == Delay.String() {
+				delays = true
+				return fixedVerdict{verdict: b.delay(v)}
+			}
+			d, ok := verdictOf(word, 0)
+			if !ok {
+				b.fail(at, "must be admit, reject, delay, true, false or {use: {type: …}}, is %s%s", quoted(n.Value),
+					didYouMean(word))
+			}
+			return fixedVerdict{verdict: d}
+		}),
+	}
 	if !delays {
-		b.idle(v, delayParam, "no leaf of the tree delays")
+		b.markUnused(v, delayParam, "no leaf of the tree delays")
 	}
 	return tree
 }
 
-// didYouMean is a hint at the verdict that a word was to be, "" if it is like none.
+// didYouMean suggests the nearest verdict for a word, "" if none is close.
 func didYouMean(word string) string {
 	near := registry.Closest(word, slices.Concat(verdicts, []string{"true", "false"}))
 	if word == "" || near == "" {
@@ -58,10 +61,10 @@ func didYouMean(word string) string {
 }
 
 func (t admitTree) Admit(v *View) Verdict {
-	leaf, path := t.root.reach(v)
+	leaf, path := t.root.evalPath(v)
 	d := leaf.Admit(v)
-	if d.Why == "" {
-		d.Why = path
+	if d.DecidedBy == "" {
+		d.DecidedBy = path
 	}
 	return d
 }
@@ -69,13 +72,13 @@ func (t admitTree) Needs() Needs    { return t.root.needs(Admitter.Needs) }
 func (t admitTree) Rules() []*Rule  { return t.root.rules(Admitter.Rules) }
 func (t admitTree) Clone() Admitter { return admitTree{t.root.clone(Admitter.Clone)} }
 
-// priorityTree gives no hints, and neither can its leaves: which hints there are
-// does not depend on the request.
+// priorityTree gives no hints, and its leaves must not: the set of hints cannot depend on the
+// request.
 type priorityTree struct{ root *branch[View, Prioritizer] }
 
-// priorityLeaf is a number; so are orderLeaf and victimLeaf.
+// priorityLeaf is a number, like orderLeaf and victimLeaf.
 type priorityLeaf struct {
-	hintless
+	noHints
 	x float64
 }
 
@@ -83,21 +86,23 @@ func (l priorityLeaf) Priority(*View, *[MaxHints]float64) (float64, string) { re
 func (l priorityLeaf) Clone() Prioritizer                                   { return l }
 
 func newPriorityTree(b *builder, s *Spec) Prioritizer {
-	b.refuse(s, "root")
-	return priorityTree{grow(b, s.Root, "root", viewSignals(), Prioritizer(constant{}), func(at string, n *Node) Prioritizer {
-		if n.Use == nil {
-			return priorityLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
-		}
-		p := build(b, n.Use, b.path+"."+at+".use", "priority policy", Priorities())
-		if len(p.Hints()) > 0 {
-			b.fail(at+".use", "%s gives hints, which a leaf of a tree cannot", n.Use.Type)
-		}
-		return p
-	})}
+	b.allowOnly(s, "root")
+	return priorityTree{
+		buildTree(b, s.Root, "root", viewSignals(), Prioritizer(constant{}), func(at string, n *Node) Prioritizer {
+			if n.Use == nil {
+				return priorityLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+			}
+			p := build(b, n.Use, b.path+"."+at+".use", "priority policy", Priorities())
+			if len(p.Hints()) > 0 {
+				b.fail(at+".use", "%s gives hints; a policy in a tree cannot", n.Use.Type)
+			}
+			return p
+		}),
+	}
 }
 
 func (t priorityTree) Priority(v *View, hints *[MaxHints]float64) (float64, string) {
-	leaf, path := t.root.reach(v)
+	leaf, path := t.root.evalPath(v)
 	x, rule := leaf.Priority(v, hints)
 	return x, cmp.Or(rule, path)
 }
@@ -106,19 +111,19 @@ func (t priorityTree) Needs() Needs       { return t.root.needs(Prioritizer.Need
 func (t priorityTree) Rules() []*Rule     { return t.root.rules(Prioritizer.Rules) }
 func (t priorityTree) Clone() Prioritizer { return priorityTree{t.root.clone(Prioritizer.Clone)} }
 
-// leafNumber is the number that a leaf must be.
+// leafNumber returns the number of a leaf.
 func (b *builder) leafNumber(at string, n *Node, or string) float64 {
 	x, ok := number(n.Value)
 	if !ok || x-x != 0 {
-		b.fail(at, "must be a number%s, is %s", or, n.shown())
+		b.fail(at, "must be a number%s, is %s", or, n.describe())
 	}
 	return x
 }
 
-// newRouteTree makes a tree that chooses a policy, or one that scores each
-// candidate, by what its leaves are.
+// newRouteTree builds a tree that chooses a policy, or one that scores each candidate, depending on
+// its leaves.
 func newRouteTree(b *builder, s *Spec) Router {
-	b.refuse(s, "root")
+	b.allowOnly(s, "root")
 	first := s.Root
 	for first != nil && first.If != "" {
 		first = first.Then
@@ -126,9 +131,9 @@ func newRouteTree(b *builder, s *Spec) Router {
 	if first != nil && first.Use == nil {
 		return newScoreTree(b, s)
 	}
-	return useTree{grow(b, s.Root, "root", viewSignals(), Router(&leastLoaded{}), func(at string, n *Node) Router {
+	return useTree{buildTree(b, s.Root, "root", viewSignals(), Router(&leastLoaded{}), func(at string, n *Node) Router {
 		if n.Use == nil {
-			b.fail(at, "must be {use: {type: …}} like the first leaf: the leaves of a tree are all policies or all numbers")
+			b.fail(at, "must be {use: {type: …}} like the first leaf: leaves must be all policies or all numbers")
 		}
 		return build(b, n.Use, b.path+"."+at+".use", "routing policy", Routers())
 	})}
@@ -137,7 +142,7 @@ func newRouteTree(b *builder, s *Spec) Router {
 type useTree struct{ root *branch[View, Router] }
 
 func (t useTree) Route(v *View) Choice {
-	leaf, path := t.root.reach(v)
+	leaf, path := t.root.evalPath(v)
 	c := leaf.Route(v)
 	if c.Rule == "" {
 		c.Rule = path
@@ -148,17 +153,17 @@ func (t useTree) Needs() Needs   { return t.root.needs(Router.Needs) }
 func (t useTree) Rules() []*Rule { return t.root.rules(Router.Rules) }
 func (t useTree) Clone() Router  { return useTree{t.root.clone(Router.Clone)} }
 
-// scoreTree sends a request to the candidate with the highest number at its
-// leaf; a candidate for which a condition fails has 0.
+// scoreTree chooses the candidate with the highest number at its leaf; a candidate for which a
+// condition fails scores 0.
 type scoreTree struct {
 	scope candidate
 	root  *branch[candidate, float64]
 }
 
 func newScoreTree(b *builder, s *Spec) Router {
-	return &scoreTree{root: grow(b, s.Root, "root", candidateSignals(), 0, func(at string, n *Node) float64 {
+	return &scoreTree{root: buildTree(b, s.Root, "root", candidateSignals(), 0, func(at string, n *Node) float64 {
 		if n.Use != nil {
-			b.fail(at, "must be a number like the first leaf: the leaves of a tree are all policies or all numbers")
+			b.fail(at, "must be a number like the first leaf: leaves must be all policies or all numbers")
 		}
 		return b.leafNumber(at, n, "")
 	})}
@@ -166,11 +171,11 @@ func newScoreTree(b *builder, s *Spec) Router {
 
 func (t *scoreTree) Route(v *View) Choice {
 	t.scope.View = v
-	best := Choice{Candidate: -1, Why: "highest score"}
+	best := Choice{Candidate: -1, Reason: "highest score"}
 	for i := range v.Replicas {
 		t.scope.replica = &v.Replicas[i]
-		x, path := t.root.reach(&t.scope)
-		v.Account.score(i, x)
+		x, path := t.root.evalPath(&t.scope)
+		v.Trace.recordScore(i, x)
 		if best.Candidate < 0 || x > best.Score {
 			best.Candidate, best.Score, best.Rule = i, x, path
 		}
@@ -187,7 +192,7 @@ func (t *scoreTree) Clone() Router {
 type orderTree struct{ root *branch[Local, Scheduler] }
 
 type orderLeaf struct {
-	plain
+	noNeeds
 	x float64
 }
 
@@ -195,16 +200,25 @@ func (l orderLeaf) Order(*Local) float64 { return l.x }
 func (l orderLeaf) Clone() Scheduler     { return l }
 
 func newOrderTree(b *builder, s *Spec) Scheduler {
-	b.refuse(s, "root")
-	return orderTree{grow(b, s.Root, "root", localSignals(b.hints, false), Scheduler(fcfs{}), func(at string, n *Node) Scheduler {
-		if n.Use == nil {
-			return orderLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
-		}
-		return build(b, n.Use, b.path+"."+at+".use", "scheduler", Schedulers())
-	})}
+	b.allowOnly(s, "root")
+	return orderTree{
+		buildTree(
+			b,
+			s.Root,
+			"root",
+			localSignals(b.hints, false),
+			Scheduler(fcfs{}),
+			func(at string, n *Node) Scheduler {
+				if n.Use == nil {
+					return orderLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+				}
+				return build(b, n.Use, b.path+"."+at+".use", "scheduler", Schedulers())
+			},
+		),
+	}
 }
 
-func (t orderTree) Order(l *Local) float64 { return t.root.find(l).Order(l) }
+func (t orderTree) Order(l *Local) float64 { return t.root.eval(l).Order(l) }
 func (t orderTree) Needs() Needs           { return t.root.needs(Scheduler.Needs) }
 func (t orderTree) Rules() []*Rule         { return t.root.rules(Scheduler.Rules) }
 func (t orderTree) Clone() Scheduler       { return orderTree{t.root.clone(Scheduler.Clone)} }
@@ -212,24 +226,33 @@ func (t orderTree) Clone() Scheduler       { return orderTree{t.root.clone(Sched
 type victimTree struct{ root *branch[Local, Preemptor] }
 
 type victimLeaf struct {
-	plain
+	noNeeds
 	x float64
 }
 
-func (l victimLeaf) Victim(*Local) float64 { return l.x }
-func (l victimLeaf) Clone() Preemptor      { return l }
+func (l victimLeaf) PreemptionScore(*Local) float64 { return l.x }
+func (l victimLeaf) Clone() Preemptor               { return l }
 
 func newVictimTree(b *builder, s *Spec) Preemptor {
-	b.refuse(s, "root")
-	return victimTree{grow(b, s.Root, "root", localSignals(b.hints, true), Preemptor(lastIn{}), func(at string, n *Node) Preemptor {
-		if n.Use == nil {
-			return victimLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
-		}
-		return build(b, n.Use, b.path+"."+at+".use", "preemption policy", Preemptors())
-	})}
+	b.allowOnly(s, "root")
+	return victimTree{
+		buildTree(
+			b,
+			s.Root,
+			"root",
+			localSignals(b.hints, true),
+			Preemptor(lastIn{}),
+			func(at string, n *Node) Preemptor {
+				if n.Use == nil {
+					return victimLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
+				}
+				return build(b, n.Use, b.path+"."+at+".use", "preemption policy", Preemptors())
+			},
+		),
+	}
 }
 
-func (t victimTree) Victim(l *Local) float64 { return t.root.find(l).Victim(l) }
-func (t victimTree) Needs() Needs            { return t.root.needs(Preemptor.Needs) }
-func (t victimTree) Rules() []*Rule          { return t.root.rules(Preemptor.Rules) }
-func (t victimTree) Clone() Preemptor        { return victimTree{t.root.clone(Preemptor.Clone)} }
+func (t victimTree) PreemptionScore(l *Local) float64 { return t.root.eval(l).PreemptionScore(l) }
+func (t victimTree) Needs() Needs                     { return t.root.needs(Preemptor.Needs) }
+func (t victimTree) Rules() []*Rule                   { return t.root.rules(Preemptor.Rules) }
+func (t victimTree) Clone() Preemptor                 { return victimTree{t.root.clone(Preemptor.Clone)} }

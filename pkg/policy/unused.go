@@ -2,31 +2,33 @@ package policy
 
 import "fmt"
 
-// Idle is a part of a bundle that has no effect, and why.
-type Idle struct{ Path, Why string }
+// Unused is a part of a bundle that has no effect, and the reason.
+type Unused struct{ Path, Reason string }
 
-// idle notes that a parameter of the policy that is being built has no effect,
-// if it is not the default.
-func (b *builder) idle(v values, p Param, why string) {
+// markUnused records that a parameter of the policy being built has no effect, unless it has its
+// default.
+func (b *builder) markUnused(v values, p Param, reason string) {
 	if v[p.Name] != p.Default {
-		b.idles = append(b.idles, Idle{b.path + ".params." + p.Name, why})
+		b.unused = append(b.unused, Unused{b.path + ".params." + p.Name, reason})
 	}
 }
 
-// unread finds priorities and hints that nobody reads. Flow control in the order
-// of priorities is not known here: who has it must overlook the path priority.
-func (p *Plane) unread(b *Bundle, x *builder) (all []Idle) {
+// unusedHints returns priorities and hints that no policy reads. It does not know about flow
+// control in priority order: callers that use it must ignore PriorityPath.
+func (p *Plane) unusedHints(b *Bundle, x *builder) (all []Unused) {
 	readers := p.Routing.Needs() | p.Scheduler.Needs() | p.Preemption.Needs()
-	if !IsConstant(p.Priority) && readers&NeedPriority == 0 && len(x.read) == 0 {
-		all = append(all, Idle{PriorityPath, "no routing, scheduler, preemption or order of flow control reads priorities"})
+	if !IsConstant(p.Priority) && readers&NeedPriority == 0 && len(x.hintsRead) == 0 {
+		all = append(all,
+			Unused{PriorityPath, "no routing, scheduler, preemption or order of flow control reads priorities"})
 	}
 	for _, hint := range sortedKeys(b.Priority.Hints) {
-		if !x.read[hint] {
-			all = append(all, Idle{PriorityPath + ".hints." + hint, fmt.Sprintf("no scheduler or preemption reads hint.%s", hint)})
+		if !x.hintsRead[hint] {
+			all = append(all,
+				Unused{PriorityPath + ".hints." + hint, fmt.Sprintf("no scheduler or preemption reads hint.%s", hint)})
 		}
 	}
 	return all
 }
 
-// PriorityPath is where a bundle has its priority policy.
+// PriorityPath is the path of the priority policy in a bundle.
 const PriorityPath = "priority"

@@ -2,28 +2,25 @@ package policy
 
 import "math"
 
-// Request is what the control plane knows of a request. How long its answer
-// will be is not among it.
+// Request is what the control plane knows of a request. The output length is not part of it.
 type Request struct {
-	// Tenant, Class, Model and Session are names, "" where the request has none;
-	// TenantID and SessionID number them (SessionID is -1 without a session).
+	// Tenant, Class, Model and Session are names, "" where the request has none; TenantID and SessionID
+	// number them (SessionID is -1 without a session).
 	Tenant, Class, Model, Session string
 	TenantID, SessionID           int32
-	// Tier is the class's: Critical, Standard or Sheddable.
+	// Tier is the tier of the SLO class: Critical, Standard or Sheddable.
 	Tier string
-	// InputTokens is the length of the prompt, Predicted what somebody believes
-	// the answer's to be.
+	// InputTokens is the prompt length, Predicted the predicted output length.
 	InputTokens int64
 	Predicted   float64
-	// Priority is the class's; from routing on, what the priority policy gave.
-	// Higher is sooner.
+	// Priority is the priority of the SLO class and, from routing on, the one from the priority policy.
+	// Higher is more urgent.
 	Priority float64
-	// Times are µs of simulated time; DeadlineUS is negative if there is none.
+	// Times are in µs of simulated time; DeadlineUS is negative if there is none.
 	ArrivalUS, DeadlineUS int64
-	// TTFTTargetMS is what the class was promised, 0 if nothing.
+	// TTFTTargetMS is the TTFT target of the SLO class, 0 if it has none.
 	TTFTTargetMS float64
-	// Turn is its place in its session, from 0; Delays is how often admission put
-	// it off.
+	// Turn is the request's index in its session, from 0; Delays is how often admission delayed it.
 	Turn, Delays int64
 }
 
@@ -34,77 +31,72 @@ const (
 	Sheddable = "sheddable"
 )
 
-// Tenant is the router's own count of the request's tenant.
+// Tenant holds the router's own counts for the request's tenant.
 type Tenant struct {
-	// Requests were offered so far, this one included; Active of them were
-	// admitted and have not left, ActiveSheddable of those in the sheddable tier.
+	// Requests counts the offered ones so far, including this one; Active ones were admitted and have
+	// not left, ActiveSheddable are those of them in the sheddable tier.
 	Requests, Active, ActiveSheddable int64
 	// Rate is requests per second over the last 10 s.
 	Rate float64
-	// Burst: the last second had at least 10 requests and three times the rate
-	// of the last 60 s.
+	// Burst: the last second had at least 10 requests and three times the rate of the last 60 s.
 	Burst bool
 }
 
-// Cluster is the router's own count of everything.
+// Cluster holds the router's own counts for all requests.
 type Cluster struct {
 	// Inflight requests were admitted and have not left.
 	Inflight int64
-	// Rate is of offered, Throughput of completed requests per second over the
-	// last 10 s.
+	// Rate counts offered and Throughput completed requests per second, over the last 10 s.
 	Rate, Throughput float64
-	// Tenants is how many have been seen.
+	// Tenants is the number of tenants seen.
 	Tenants int64
 }
 
 // Replica is a candidate as the router sees it.
 type Replica struct {
-	// Index is the replica's number in the cluster. Inflight is how many requests
-	// were sent there and have not left: the router's own count, never stale.
+	// Index is the replica's number in the cluster. Inflight is the number of requests that were sent
+	// there and have not left: the router's own count, never stale.
 	Index, Inflight int32
-	// Matched is how many leading blocks of the prompt the router believes to be
-	// there (its shadow), of Blocks full ones.
+	// Matched is how many leading blocks of the prompt the router expects to be cached there (its
+	// shadow), out of Blocks full ones.
 	Matched, Blocks int32
 	Snapshot
-	// Stats are the rest of the snapshot.
+	// Stats is the rest of the snapshot.
 	Stats *Stats
 }
 
-// Snapshot is what the replica said of itself, each value as old as
-// Stats.TakenUS says.
+// Snapshot is what the replica reported; Stats.TakenUS has the time of each value.
 type Snapshot struct {
 	// QueueDepth requests wait, Running sequences are in the batch.
 	QueueDepth, Running int32
-	// FreeBlocks and KVUtil are of the block cache; blocks that are only kept for
-	// their content are free.
+	// FreeBlocks and KVUtil describe the block cache; blocks kept only for reuse count as free.
 	FreeBlocks int32
-	// Cached is how many leading blocks of the prompt are in the true cache.
+	// Cached is how many leading blocks of the prompt are in the replica's cache.
 	Cached int32
 	KVUtil float64
 }
 
-// Stats are a replica's own statistics, 0 where there is nothing to count yet.
+// Stats are a replica's own statistics, 0 where nothing was counted yet.
 type Stats struct {
-	// HitRate is the share of prompt tokens found cached, RecentTTFTMS and
-	// RecentTPOTMS are means, all over the last 10 s.
+	// HitRate is the share of prompt tokens found cached, RecentTTFTMS and RecentTPOTMS are means; all
+	// over the last 10 s.
 	HitRate, RecentTTFTMS, RecentTPOTMS float64
-	// EstWaitMS is the queue's length times the mean time of a step.
+	// EstWaitMS is the queue depth times the mean step time.
 	EstWaitMS float64
-	// MaxSeqs is the most sequences that the replica runs.
+	// MaxSeqs is the maximum number of sequences that the replica runs.
 	MaxSeqs int32
-	// TakenUS is when each value of the snapshot was read, negative if it has not
-	// been and Fresh if it is as it is.
+	// TakenUS is when each value of the snapshot was read: negative if never, Fresh if the value is
+	// never stale.
 	TakenUS [Fields]int64
-	// StepUS is the mean time of a step, newer ones counting more; PrefillUS is
-	// how long the prompt takes alone, without what the shadow believes to be
-	// cached. The router's own estimates.
+	// StepUS is the mean step time, weighted toward recent steps. PrefillUS is the time of the prompt
+	// by itself, without the part expected to be cached. Both are the router's own estimates.
 	StepUS, PrefillUS float64
 }
 
-// Field is a value of a snapshot that has an age of its own.
+// Field is a snapshot value that has its own age.
 type Field uint8
 
-// The fields of snapshots. Fields is their number.
+// The snapshot fields. Fields is their number.
 const (
 	FieldQueueDepth Field = iota
 	FieldRunning
@@ -113,58 +105,57 @@ const (
 	FieldRecentTTFT
 	FieldRecentTPOT
 	FieldEstWait
-	FieldCache // the content of the true cache
+	FieldCache // the content of the replica's cache
 	Fields
 )
 
 // Fresh is the TakenUS of a value that is never stale.
 const Fresh = math.MaxInt64
 
-// FieldNames are what files call the fields.
-var FieldNames = [Fields]string{"queue_depth", "running", "kv_util", "hit_rate", "recent_ttft_ms", "recent_tpot_ms", "est_wait_ms", "cache"}
+// FieldNames are the names of the fields in files.
+var FieldNames = [Fields]string{"queue_depth", "running", "kv_util", "hit_rate", "recent_ttft_ms", "recent_tpot_ms",
+	"est_wait_ms", "cache"}
 
-// Capacity is how many more sequences the replica would run.
+// Capacity is how many more sequences the replica could run.
 func (r *Replica) Capacity() int32 { return r.Stats.MaxSeqs - r.Running - r.QueueDepth }
 
-// View is what admission, priority and routing see of a request, its tenant and
-// the cluster. It is to be read only, and valid until the policy returns: what it
-// points to is used again.
+// View is what admission, priority and routing see of a request, its tenant and the cluster. It is
+// read-only, and valid until the policy returns, because its memory is reused.
 type View struct {
 	NowUS   int64
 	Request *Request
 	Tenant  Tenant
 	Cluster Cluster
-	// Replicas are the candidates, those that can hold the request, in the order
-	// of their index; never none.
+	// Replicas are the candidates, the replicas that can hold the request, in order of index; there is
+	// at least one.
 	Replicas []Replica
-	// Account is where a router writes down how it chooses; nil if nobody keeps it.
-	Account *Account
+	// Trace records how a router decides; nil if the decision is not traced.
+	Trace *Trace
 }
 
-// Local is what a replica's scheduler sees: one request, and its own replica as
-// it is at this moment. Like a View it is to be read only, and valid until the
-// policy returns.
+// Local is what a replica's scheduler sees: one request, and its own replica at this moment. Like a
+// View it is read-only, and valid until the policy returns.
 type Local struct {
 	NowUS   int64
 	Request *Request
 	// Hints are those of the priority policy, in the order of its names.
 	Hints   [MaxHints]float64
 	Replica Snapshot
-	// Sequence is of the request itself where it runs.
+	// Sequence is the progress of the request if it runs.
 	Sequence Sequence
 }
 
-// MaxHints is how many hints a priority policy can give.
+// MaxHints is the maximum number of hints of a priority policy.
 const MaxHints = 4
 
-// Sequence is how far a running request is, for choosing whom to preempt.
+// Sequence is the progress of a running request, for preemption policies.
 type Sequence struct {
-	// Generated tokens have appeared, Computed tokens are in Blocks blocks.
+	// Generated tokens were emitted; Computed tokens occupy Blocks blocks.
 	Generated, Computed, Blocks int
 }
 
-// Saturation is the mean over the candidates of how full they are, the fuller
-// of queue/5 and KV usage/0.8; from 1 on llm-d calls a pool saturated.
+// Saturation is the mean over the candidates of max(queue/5, KV usage/0.8). llm-d calls a pool
+// saturated from 1 on.
 func (v *View) Saturation() float64 {
 	sum := 0.0
 	for i := range v.Replicas {
@@ -174,9 +165,8 @@ func (v *View) Saturation() float64 {
 	return sum / float64(len(v.Replicas))
 }
 
-// BestTTFTUS is the shortest that any candidate's time to the first token is
-// estimated to be: the queue's length times stepUS, or times the replica's own
-// mean step if stepUS is not a number, and the prompt's own time.
+// BestTTFTUS is the lowest estimated time to first token of any candidate: its queue depth times
+// stepUS, or times its own mean step if stepUS is NaN, plus the time of the prompt.
 func (v *View) BestTTFTUS(stepUS float64) float64 {
 	best := math.Inf(1)
 	for i := range v.Replicas {
@@ -190,10 +180,10 @@ func (v *View) BestTTFTUS(stepUS float64) float64 {
 	return best
 }
 
-// Needs is what a policy must be shown, so that nothing else is kept up.
+// Needs is the set of view fields that a policy reads; other fields need not be maintained.
 type Needs uint32
 
-// The fields of snapshots as needs.
+// The snapshot fields as needs.
 const (
 	NeedQueueDepth Needs = 1 << FieldQueueDepth
 	NeedRunning    Needs = 1 << FieldRunning
@@ -202,11 +192,10 @@ const (
 	NeedRecentTTFT Needs = 1 << FieldRecentTTFT
 	NeedRecentTPOT Needs = 1 << FieldRecentTPOT
 	NeedEstWait    Needs = 1 << FieldEstWait
-	NeedCache      Needs = 1 << FieldCache // Cached, and Blocks
+	NeedCache      Needs = 1 << FieldCache // Cached and Blocks
 )
 
-// What else policies may need. In a View there is no Request without NeedRequest;
-// a Local always has its own.
+// The other needs. In a View, Request is nil without NeedRequest; a Local always has its own.
 const (
 	NeedRequest      Needs = 1 << (iota + Fields)
 	NeedShadow             // Matched and Blocks
@@ -216,11 +205,11 @@ const (
 	NeedClusterRates       // Rate and Throughput
 	NeedSession            // SessionID
 	NeedPredicted
-	NeedPriority // what the priority policy gave
+	NeedPriority // the result of the priority policy
 )
 
-// NeedsSnapshot is any field of a snapshot.
+// NeedsSnapshot is the set of all snapshot fields.
 const NeedsSnapshot Needs = 1<<Fields - 1
 
-// Of reports whether the snapshot's field is needed.
-func (n Needs) Of(f Field) bool { return n>>f&1 == 1 }
+// Has reports whether the snapshot field is needed.
+func (n Needs) Has(f Field) bool { return n>>f&1 == 1 }

@@ -2,30 +2,35 @@ package policy
 
 import "strings"
 
-// aliases are other names of scorers as parameters.
-var aliases = map[string]string{"cache_affinity_weight": "prefix-affinity", "load_balance_weight": "active-requests", "queue_depth_weight": "queue-depth"}
+// aliases maps alternative parameter names to scorers.
+var aliases = map[string]string{"cache_affinity_weight": "prefix-affinity",
+	"load_balance_weight": "active-requests", "queue_depth_weight": "queue-depth"}
 
 // defaultWeights are llm-d's.
 var defaultWeights = map[string]any{"prefix-affinity": 3.0, "queue-depth": 2.0, "kv-utilization": 2.0}
 
-// weights describes a weight for each scorer.
+// weights returns a weight parameter for each scorer.
 func weights() (all []Param) {
 	for _, s := range Scorers {
 		w, _ := defaultWeights[s.Name].(float64)
-		all = append(all, Param{Name: s.Name, Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0, 5}, Default: w, Doc: "weight of: " + s.Doc})
+		all = append(
+			all,
+			Param{Name: s.Name, Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0, 5}, Default: w,
+				Doc: "weight of: " + s.Doc},
+		)
 	}
 	return all
 }
 
-// ParamName is the name of a parameter that may be given by another one.
-func ParamName(name string) string {
-	if own, ok := aliases[name]; ok {
-		return own
+// CanonicalParam returns the scorer name for an alias, and any other name unchanged.
+func CanonicalParam(name string) string {
+	if scorer, ok := aliases[name]; ok {
+		return scorer
 	}
 	return name
 }
 
-// completeWeights uses the scorers' own names and, if no weight is given, the
+// completeWeights replaces aliases by the scorers' names and, if no weight is given, sets the
 // default ones.
 func completeWeights(s *Spec) {
 	if len(s.Params) == 0 {
@@ -45,7 +50,7 @@ func completeWeights(s *Spec) {
 }
 
 type weighted struct {
-	reads
+	needs
 	terms         []term
 	scores, total []float64
 	names         []string // of the terms
@@ -56,9 +61,9 @@ type term struct {
 	scorer
 }
 
-// newWeighted takes a weight for each scorer it shall use.
+// newWeighted uses the scorers that have a weight.
 func newWeighted(b *builder, s *Spec) Router {
-	v, at, err := read(s.Type, zeroWeights(), s.Params)
+	v, at, err := readParams(s.Type, zeroWeights(), s.Params)
 	if err != nil {
 		if at != "" {
 			at = "." + at
@@ -70,7 +75,7 @@ func newWeighted(b *builder, s *Spec) Router {
 		if weight := v.number(e.Name); weight > 0 {
 			t := term{weight, e.Value()}
 			w.terms, w.names = append(w.terms, t), append(w.names, e.Name)
-			w.reads |= reads(t.Needs())
+			w.needs |= needs(t.Needs())
 		}
 	}
 	if len(w.terms) == 0 {
@@ -80,7 +85,7 @@ func newWeighted(b *builder, s *Spec) Router {
 	return w
 }
 
-// zeroWeights are weights that are 0 where none is given.
+// zeroWeights are the weight parameters with default 0.
 func zeroWeights() []Param {
 	all := weights()
 	for i := range all {
@@ -95,7 +100,7 @@ func (w *weighted) Route(v *View) Choice {
 	clear(total)
 	for _, t := range w.terms {
 		t.score(v, scores)
-		v.Account.term(scores)
+		v.Trace.recordTerm(scores)
 		for i, s := range scores {
 			total[i] += float64(t.weight * min(max(s, 0), 1))
 		}
@@ -107,17 +112,18 @@ func (w *weighted) Route(v *View) Choice {
 		}
 	}
 	for _, t := range w.terms {
-		if m, ok := t.scorer.(mover); ok {
-			m.moved(v, best)
+		if m, ok := t.scorer.(choiceRecorder); ok {
+			m.recordChoice(v, best)
 		}
 	}
-	v.Account.terms(w.names)
-	v.Account.total(total)
-	return Choice{Candidate: best, Score: total[best], Why: "highest score"}
+	v.Trace.recordScorers(w.names)
+	v.Trace.recordTotals(total)
+	return Choice{Candidate: best, Score: total[best], Reason: "highest score"}
 }
 
 func (w *weighted) Clone() Router {
-	c := &weighted{reads: w.reads, names: w.names, scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
+	c := &weighted{needs: w.needs, names: w.names, scores: make([]float64, len(w.scores)),
+		total: make([]float64, len(w.total))}
 	for _, t := range w.terms {
 		c.terms = append(c.terms, term{t.weight, t.clone()})
 	}

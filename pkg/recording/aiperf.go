@@ -7,8 +7,8 @@ import (
 	"blis/pkg/textio"
 )
 
-// aiperfRecord is what matters of a line of AIPerf's profile_export.jsonl
-// (github.com/ai-dynamo/aiperf). Nil is absent.
+// aiperfRecord holds the relevant fields of a line of AIPerf's profile_export.jsonl
+// (github.com/ai-dynamo/aiperf). Nil means absent.
 type aiperfRecord struct {
 	Metadata struct {
 		ID           string `json:"x_request_id"`
@@ -28,7 +28,7 @@ type aiperfRecord struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// aiperfValue is a number with its unit, aiperfGaps several.
+// aiperfValue is a number with its unit, aiperfGaps a list.
 type (
 	aiperfValue struct {
 		Value *float64 `json:"value"`
@@ -40,52 +40,52 @@ type (
 	}
 )
 
-// aiperfUnits are how many µs the units of times are.
+// aiperfUnits converts time units to µs.
 var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3}, {Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
 
 func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns") }
 
-// readAIPerf reads such lines. Requests of the warm-up loaded the server, too:
-// they stay, in a stage of their own.
+// readAIPerf reads AIPerf records. Warm-up requests load the server too, so they are kept in their
+// own stage.
 func readAIPerf(f *file, r *Recording) error {
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	var list rows
-	talks := map[string]int{}
+	conversations := map[string]int{}
 	chunked := 0
-	err := eachLine(f, func(l *textio.Lines, line *aiperfRecord) error {
-		c, err := line.call(l)
+	err := forEachLine(f, func(l *textio.Lines, line *aiperfRecord) error {
+		c, err := line.request(l)
 		if err != nil {
 			return err
 		}
 		if line.chunked(&c) {
 			chunked++
 		}
-		talks[c.Session]++
+		conversations[c.Session]++
 		list.add(c, line.Metadata.Phase)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i := range list.calls {
-		if c := &list.calls[i]; talks[c.Session] == 1 { // a conversation of one turn is none
-			c.Session, c.offer.turn = "", 0
+	for i := range list.requests {
+		if c := &list.requests[i]; conversations[c.Session] == 1 { // a conversation of one turn is a single request
+			c.Session, c.info.turn = "", 0
 		}
 	}
 	run.warnChunks(chunked)
-	run.warnUnstreamed(unstreamed(list.calls))
+	run.warnUnstreamed(countUnstreamed(list.requests))
 	r.Runs = []*Run{run}
-	return list.fill(run, f.Name)
+	return list.finish(run, f.Name)
 }
 
-// call is the request of a line.
-func (a *aiperfRecord) call(l *textio.Lines) (call, error) {
-	c := newCall()
+// request converts a line to a request.
+func (a *aiperfRecord) request(l *textio.Lines) (request, error) {
+	c := newRequest()
 	m, v := &a.Metadata, &a.Metrics
 	if m.StartNS == nil {
 		return c, l.Errorf("metadata.request_start_ns is missing")
 	}
-	c.ID, c.Session, c.offer.turn, c.at = m.ID, m.Conversation, m.Turn, float64(*m.StartNS)/1e3
+	c.ID, c.Session, c.info.turn, c.at = m.ID, m.Conversation, m.Turn, float64(*m.StartNS)/1e3
 	output := int64(0)
 	for _, n := range []struct {
 		name string
@@ -96,16 +96,16 @@ func (a *aiperfRecord) call(l *textio.Lines) (call, error) {
 			continue
 		}
 		if *n.into = int64(*n.from.Value); float64(*n.into) != *n.from.Value {
-			return c, l.Errorf("metrics.%s takes whole numbers, not %g", n.name, *n.from.Value)
+			return c, l.Errorf("metrics.%s must be an integer, not %g", n.name, *n.from.Value)
 		}
 	}
-	if reason := fault(a.Error); reason != "" || m.Cancelled {
+	if reason := errorMessage(a.Error); reason != "" || m.Cancelled {
 		if reason == "" {
 			reason = "cancelled"
 		}
 		c.OutputTokens = output
 		c.fail(reason)
-		return c, c.check(&l.Place, aiperfWords)
+		return c, c.check(&l.Position, aiperfWords)
 	}
 	c.complete(output)
 	for _, t := range []struct {
@@ -128,14 +128,14 @@ func (a *aiperfRecord) call(l *textio.Lines) (call, error) {
 			return c, l.Errorf("%v", err)
 		}
 		v.ChunkGap.Value.scale(us / 1e6)
-		v.ChunkGap.Value.into(&c)
+		v.ChunkGap.Value.setITLs(&c)
 	}
-	return c, c.check(&l.Place, aiperfWords)
+	return c, c.check(&l.Position, aiperfWords)
 }
 
-var aiperfWords = words{"metrics.input_sequence_length", "metrics.output_sequence_length", "metrics.time_to_first_token", "metrics.request_latency"}
+var aiperfWords = fieldNames{"metrics.input_sequence_length", "metrics.output_sequence_length", "metrics.time_to_first_token", "metrics.request_latency"}
 
-// chunked reports whether the answer came in fewer pieces than tokens.
-func (a *aiperfRecord) chunked(c *call) bool {
+// chunked reports whether the output came in fewer chunks than tokens.
+func (a *aiperfRecord) chunked(c *request) bool {
 	return c.State == completed && a.Metrics.ChunkGap != nil && int64(a.Metrics.ChunkGap.Value.n) < c.OutputTokens-1
 }

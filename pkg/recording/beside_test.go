@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// folder writes files and returns where they are.
+// folder writes files and returns their folder.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -20,8 +20,8 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// The header beside a TraceV2 is checked, by either name, and says what the server
-// was; it need not be there.
+// The header file of a TraceV2 is validated under either name and describes the server; it is
+// optional.
 func TestTraceV2Header(t *testing.T) {
 	table := samples(t)["tracev2"]
 	for _, c := range []struct{ file, header, want string }{
@@ -30,7 +30,7 @@ func TestTraceV2Header(t *testing.T) {
 		{"t.yaml", "trace_version: 2 # the second\ntime_unit: \"microseconds\"\n", ""},
 		{"t.header.yaml", "mode: real\ntrace_version: 3\n", `t.header.yaml:2: trace_version must be 2, is "3"`},
 		{"t.yaml", "time_unit: ms\n", `t.yaml:1: time_unit must be us or microseconds, is "ms"`},
-		{"t.yaml", "server:\n  tensor_parallel_size: four\n", `t.yaml:2: tensor_parallel_size must be a whole number from 1, is "four"`},
+		{"t.yaml", "server:\n  tensor_parallel_size: four\n", `t.yaml:2: tensor_parallel_size must be an integer of at least 1, is "four"`},
 	} {
 		path := filepath.Join(folder(t, map[string]string{"t.csv": table, c.file: c.header}), "t.csv")
 		r, err := Open(context.Background(), path, "")
@@ -48,14 +48,14 @@ func TestTraceV2Header(t *testing.T) {
 		if known := strings.Contains(c.header, "server"); known != (run.Model == "m" && run.Engine == "vllm" && run.TensorParallel == 4) {
 			t.Errorf("%q: %+v", c.header, run)
 		}
-		if warm := strings.Contains(strings.Join(run.Warnings, " "), "the first 200 requests are left out"); warm != strings.Contains(c.header, "warm_up") {
+		if warm := strings.Contains(strings.Join(run.Warnings, " "), "the first 200 requests are not in the file"); warm != strings.Contains(c.header, "warm_up") {
 			t.Errorf("%q: %q", c.header, run.Warnings)
 		}
 	}
 }
 
-// meta.json beside engine timestamps says what the engine was.
-func TestMetaBeside(t *testing.T) {
+// meta.json next to engine timestamps describes the engine.
+func TestMetaFile(t *testing.T) {
 	lines := samples(t)["llmservingsim"]
 	dir := folder(t, map[string]string{"requests.jsonl": lines, "meta.json": `{"model": "m", "vllm_version": "0.19.0", "engine_kwargs": {"tensor_parallel_size": 2}}`})
 	r, err := Open(context.Background(), filepath.Join(dir, "requests.jsonl"), "")

@@ -9,10 +9,10 @@ import (
 
 func isBLIS(h *head) bool { return !h.list && h.has("kind") }
 
-// readBLIS reads our own streams: a recording, or a run, which is one of a
-// simulated server. Times are moved so that the first arrival is at 0.
+// readBLIS reads BLIS streams: a recording, or the run of a simulated server. Times are shifted so
+// that the first arrival is at 0.
 func readBLIS(f *file, r *Recording) error {
-	in := stream.NewReader(titled{f.Reader, f.Name})
+	in := stream.NewReader(namedReader{f.Reader, f.Name})
 	defer in.Close()
 	in.Expect(stream.StreamRecording, stream.StreamRun)
 	run := &Run{Clock: ClientClock, Arrivals: true}
@@ -37,9 +37,9 @@ func readBLIS(f *file, r *Recording) error {
 	}
 	r.Warnings = append(r.Warnings, in.Warnings()...)
 	if len(run.Outcomes) == 0 {
-		return f.Errorf("holds no outcomes; blis-sim writes them with --trace decisions or full")
+		return f.Errorf("contains no outcomes; blis-sim writes them with --trace decisions or full")
 	}
-	run.fromFirst()
+	run.shiftToFirstArrival()
 	if h := in.Header(); h != nil && h.Recording != nil {
 		m := h.Recording
 		run.Clock, run.Arrivals, run.Model, run.GPU, run.Engine = m.Clock, m.Arrivals, m.Model, m.GPU, m.Engine
@@ -49,9 +49,8 @@ func readBLIS(f *file, r *Recording) error {
 	return nil
 }
 
-// fromFirst sorts outcomes by arrival and moves their times so that the first is
-// at 0.
-func (r *Run) fromFirst() {
+// shiftToFirstArrival sorts outcomes by arrival and shifts their times so that the first is at 0.
+func (r *Run) shiftToFirstArrival() {
 	slices.SortStableFunc(r.Outcomes, func(a, b stream.Outcome) int { return cmp.Compare(a.ArrivalUS, b.ArrivalUS) })
 	first := r.Outcomes[0].ArrivalUS
 	for i := range r.Outcomes {
@@ -67,11 +66,11 @@ func (r *Run) fromFirst() {
 	}
 }
 
-// titled is a reader with the name that errors call it.
-type titled struct {
+// namedReader is a reader with a name for errors.
+type namedReader struct {
 	below interface{ Read([]byte) (int, error) }
 	name  string
 }
 
-func (n titled) Name() string               { return n.name }
-func (n titled) Read(p []byte) (int, error) { return n.below.Read(p) }
+func (n namedReader) Name() string               { return n.name }
+func (n namedReader) Read(p []byte) (int, error) { return n.below.Read(p) }

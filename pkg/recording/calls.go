@@ -12,61 +12,60 @@ import (
 	"blis/pkg/textio"
 )
 
-// call is one request as a file tells of it, with its times in µs on the file's
-// own clock, unrounded; NaN is absent.
-type call struct {
+// request is one request of a file, with times in µs on the file's own clock, not rounded. NaN
+// means missing.
+type request struct {
 	stream.Outcome
 	at, queued, scheduled, first, last float64
-	// ended is when a request that failed was final.
+	// ended is the time at which a failed request was final.
 	ended float64
-	// offer is what the file says of the request that no outcome says.
-	offer offer
+	// info holds what an outcome cannot.
+	info requestInfo
 }
 
-// offer is what a request was offered with beside its lengths. deadline is in µs
-// from the arrival, 0 for none.
-type offer struct {
+// requestInfo holds properties of a request that are not part of an outcome. deadline is in µs from
+// the arrival, 0 for none.
+type requestInfo struct {
 	prompt   []stream.Segment
 	deadline float64
 	turn     int64
 }
 
-// completed is the state of an answer that came whole.
+// completed is the state of a complete response.
 const completed = stream.StateCompleted
 
-// absent is the time of what did not happen or was not measured.
-var absent = math.NaN()
+// missing is a time that did not occur or was not measured.
+var missing = math.NaN()
 
-func isAbsent(us float64) bool { return us != us }
+func isMissing(us float64) bool { return us != us }
 
-// newCall is a call of which nothing is known.
-func newCall() call {
-	c := call{at: absent, queued: absent, scheduled: absent, first: absent, last: absent, ended: absent}
+// newRequest returns a request without data.
+func newRequest() request {
+	c := request{at: missing, queued: missing, scheduled: missing, first: missing, last: missing, ended: missing}
 	c.Kind, c.Replica = stream.KindOutcome, stream.Nowhere
 	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = stream.Never, stream.Never, stream.Never
 	return c
 }
 
-// complete takes c as completed with that many tokens; 0 is not counted.
-func (c *call) complete(output int64) {
+// complete marks c as completed with the given number of tokens; 0 means not counted.
+func (c *request) complete(output int64) {
 	c.State, c.OutputTokens, c.GeneratedTokens = completed, output, output
 }
 
-// fail takes c as failed for a reason, of which the first line is kept; last was
-// when.
-func (c *call) fail(reason string) {
+// fail marks c as failed at c.last, with the first line of reason.
+func (c *request) fail(reason string) {
 	const most = 100
 	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
 	if reason = strings.ToValidUTF8(reason, "?"); len(reason) > most {
 		reason = strings.ToValidUTF8(reason[:most], "") + "…"
 	}
 	c.State, c.Reason = stream.StateFailed, cmp.Or(reason, "error")
-	c.ended, c.last = c.last, absent
+	c.ended, c.last = c.last, missing
 }
 
-// fault is the message of an error in JSON: a text, or an object of a type and a
-// message; "" for null, which is none.
-func fault(text json.RawMessage) string {
+// errorMessage returns the message of an error in JSON, which is a string or an object with type
+// and message; "" for null.
+func errorMessage(text json.RawMessage) string {
 	if len(text) == 0 || string(text) == "null" {
 		return ""
 	}
@@ -83,15 +82,15 @@ func fault(text json.RawMessage) string {
 	if json.Unmarshal(text, &parts) != nil {
 		return string(text)
 	}
-	said := strings.TrimSpace(cmp.Or(parts.Type, parts.ErrorType) + " " + cmp.Or(parts.Message, parts.ErrorMsg))
-	return cmp.Or(said, string(text))
+	message := strings.TrimSpace(cmp.Or(parts.Type, parts.ErrorType) + " " + cmp.Or(parts.Message, parts.ErrorMsg))
+	return cmp.Or(message, string(text))
 }
 
-// words are what a file calls the things that are checked of a call.
-type words struct{ input, output, first, last string }
+// fieldNames are the names of a request's fields in the file, for errors.
+type fieldNames struct{ input, output, first, last string }
 
-// check holds a call to what every call must be; p says where it stands.
-func (c *call) check(p *textio.Place, w words) error {
+// check validates a request; p is its position.
+func (c *request) check(p *textio.Position, w fieldNames) error {
 	for _, n := range []struct {
 		name   string
 		tokens int64
@@ -106,35 +105,34 @@ func (c *call) check(p *textio.Place, w words) error {
 	}
 	switch {
 	case c.first < c.at:
-		return p.Errorf("%s must not be before the arrival, is %.6g ms before it", w.first, (c.at-c.first)/1e3)
+		return p.Errorf("%s is %.6g ms before the arrival", w.first, (c.at-c.first)/1e3)
 	case c.last < c.at:
-		return p.Errorf("%s must not be before the arrival, is %.6g ms before it", w.last, (c.at-c.last)/1e3)
+		return p.Errorf("%s is %.6g ms before the arrival", w.last, (c.at-c.last)/1e3)
 	case c.last < c.first:
-		return p.Errorf("%s must not be after %s, is %.6g ms after it: are the two mixed up?", w.first, w.last, (c.first-c.last)/1e3)
-	case c.State == completed && isAbsent(c.last):
-		return p.Errorf("%s is missing, though the request completed", w.last)
+		return p.Errorf("%s must not be after %s, is %.6g ms after it; are the two swapped?", w.first, w.last, (c.first-c.last)/1e3)
+	case c.State == completed && isMissing(c.last):
+		return p.Errorf("%s is missing, but the request completed", w.last)
 	}
 	return nil
 }
 
-// outcomes brings calls into the order of arrival and onto a clock that begins
-// with the first of them; calls with clocks of their own all arrive at 0. p is the
-// file, at no line.
-func outcomes(p *textio.Place, calls []call, r *Run) error {
-	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
+// outcomes sorts requests by arrival and sets their times relative to the first one. Requests with
+// separate clocks all arrive at 0. p is the file without a line.
+func outcomes(p *textio.Position, requests []request, r *Run) error {
+	slices.SortStableFunc(requests, func(a, b request) int { return cmp.Compare(a.at, b.at) })
 	origin := 0.0
-	if len(calls) > 0 {
-		origin = calls[0].at
+	if len(requests) > 0 {
+		origin = requests[0].at
 	}
-	r.Outcomes = make([]stream.Outcome, 0, len(calls))
-	seen := make(map[string]bool, len(calls))
-	for i := range calls {
-		c := &calls[i]
+	r.Outcomes = make([]stream.Outcome, 0, len(requests))
+	seen := make(map[string]bool, len(requests))
+	for i := range requests {
+		c := &requests[i]
 		if c.ID == "" {
 			c.ID = fmt.Sprintf("req-%06d", i)
 		}
 		if seen[c.ID] {
-			return p.Errorf("two requests have the id %q", c.ID)
+			return p.Errorf("duplicate request id %q", c.ID)
 		}
 		seen[c.ID] = true
 		for _, t := range []struct {
@@ -146,11 +144,11 @@ func outcomes(p *textio.Place, calls []call, r *Run) error {
 				return p.Errorf("request %s: %v", c.ID, err)
 			}
 		}
-		if len(c.offer.prompt) > 0 || c.offer.deadline != 0 || c.offer.turn != 0 {
-			if r.offers == nil {
-				r.offers = map[string]offer{}
+		if len(c.info.prompt) > 0 || c.info.deadline != 0 || c.info.turn != 0 {
+			if r.info == nil {
+				r.info = map[string]requestInfo{}
 			}
-			r.offers[c.ID] = c.offer
+			r.info[c.ID] = c.info
 		}
 		r.Outcomes = append(r.Outcomes, c.Outcome)
 	}
@@ -159,11 +157,11 @@ func outcomes(p *textio.Place, calls []call, r *Run) error {
 
 // micros rounds half up; NaN is Never.
 func micros(us float64) (stream.Micros, error) {
-	if isAbsent(us) {
+	if isMissing(us) {
 		return stream.Never, nil
 	}
 	if us = math.Floor(us + 0.5); us < 0 || us > 1<<53 {
-		return 0, fmt.Errorf("a time of %g s after the first arrival cannot be", us/1e6)
+		return 0, fmt.Errorf("a time of %g s after the first arrival is out of range", us/1e6)
 	}
 	return stream.Micros(us), nil
 }

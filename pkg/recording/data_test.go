@@ -14,7 +14,7 @@ import (
 	"blis/pkg/textio"
 )
 
-// data is a file of public recordings; the test is skipped without it.
+// data returns the path of a public recording; the test is skipped without it.
 func data(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join("../../../shared/data", name)
@@ -24,8 +24,8 @@ func data(t *testing.T, name string) string {
 	return path
 }
 
-// Recordings are read whole, with the runs and stages that they have.
-func TestRealFiles(t *testing.T) {
+// Public recordings are read completely, with their runs and stages.
+func TestPublicRecordings(t *testing.T) {
 	for _, c := range []struct {
 		file, format string
 		runs, n      int
@@ -59,12 +59,12 @@ func TestRealFiles(t *testing.T) {
 		}
 	}
 	_, err := Open(context.Background(), data(t, "formats/guidellm_report_v2.json"), "")
-	if err == nil || !strings.Contains(err.Error(), "no benchmark in it holds requests") {
+	if err == nil || !strings.Contains(err.Error(), "no benchmark contains requests") {
 		t.Errorf("a report that kept no requests: %v", err)
 	}
 }
 
-// published reads a table of published figures: a row by its first columns.
+// published reads a table of published figures; the first columns are the key.
 func published(t *testing.T, file string, keys ...string) map[string]map[string]string {
 	t.Helper()
 	f, err := os.Open(data(t, file))
@@ -72,7 +72,7 @@ func published(t *testing.T, file string, keys ...string) map[string]map[string]
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := textio.NewSheet(file, f, "")
+	s, err := textio.NewTable(file, f, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func published(t *testing.T, file string, keys ...string) map[string]map[string]
 	return all
 }
 
-// near compares a figure of a run with a published one, in its digits.
+// near compares a figure of a run with a published one at its precision.
 func near(t *testing.T, what string, got float64, row map[string]string, column string) {
 	t.Helper()
 	want, err := strconv.ParseFloat(row[column], 64)
@@ -103,7 +103,7 @@ func near(t *testing.T, what string, got float64, row map[string]string, column 
 	}
 }
 
-// mean is that of a time of the requests that completed, in ms, or of a count.
+// mean is the mean of a time of the completed requests, in ms, or of a count.
 func mean(r *Run, of func(o *stream.Outcome) float64) float64 {
 	sum, n := 0.0, 0.0
 	for i := range r.Outcomes {
@@ -118,7 +118,7 @@ func ttft(o *stream.Outcome) float64  { return float64(o.FirstTokenUS-o.ArrivalU
 func e2e(o *stream.Outcome) float64   { return float64(o.CompletedUS-o.ArrivalUS) / 1e3 }
 func input(o *stream.Outcome) float64 { return float64(o.InputTokens) }
 
-// What is read has the counts and means that were published with it.
+// Recordings have the published counts and means.
 func TestPublishedFigures(t *testing.T) {
 	for name, row := range published(t, "vllm/requests/experiments.csv", "experiment") {
 		r, err := Open(context.Background(), data(t, "vllm/requests/"+name+".csv.zst"), "")
@@ -146,7 +146,7 @@ func TestPublishedFigures(t *testing.T) {
 		near(t, run.Name, mean(run, ttft), row, "ttft_mean_ms")
 		near(t, run.Name, mean(run, e2e), row, "e2e_mean_ms")
 	}
-	// That benchmark's summary counts from when the engine queued a request.
+	// The benchmark's summary measures from the time at which the engine queued a request.
 	r, err = Open(context.Background(), data(t, "vllm/bench/RTXPRO6000_Llama-3.1-8B/requests.jsonl"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -155,10 +155,10 @@ func TestPublishedFigures(t *testing.T) {
 	near(t, "summary", mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.CompletedUS-o.EnqueuedUS) / 1e3 }), map[string]string{"latency": "28200.7"}, "latency")
 }
 
-// The prompts of the four recordings repeat with a period of 100, nearly all
-// requests find theirs, and no other recording shows a period. Output counts are
-// spoilt in three of the four, and in no other.
-func TestWhatRecordingsContradict(t *testing.T) {
+// The prompts of the four recordings repeat with a period of 100, nearly all requests match, and no
+// other recording shows a period. The output counts of three of the four are wrong, and those of no
+// other recording.
+func TestPeriodsAndOutputCountsOfPublicRecordings(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(data(t, "vllm/requests/experiments.csv")), "*.zst"))
 	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
@@ -169,7 +169,7 @@ func TestWhatRecordingsContradict(t *testing.T) {
 	}
 	for i, file := range files {
 		if testing.Short() && i < 3 {
-			continue // most of the time goes into them; the fourth is the one with good counts
+			continue // these take most of the time; the fourth has correct counts
 		}
 		r, err := Open(context.Background(), file, "")
 		if err != nil {
@@ -180,9 +180,9 @@ func TestWhatRecordingsContradict(t *testing.T) {
 			if i >= 4 && period != 0 || i < 4 && (period != 100 || share < 0.98) {
 				t.Errorf("%s %s: a period of %d, %.3f", file, run.Name, period, share)
 			}
-			odd := run.OutputCounts()
-			if spoilt := i < 4 && !strings.Contains(file, "codellama"); (odd != "") != spoilt || spoilt && !strings.Contains(odd, "the others have about 249: ") {
-				t.Errorf("%s %s: output counts: %q", file, run.Name, odd)
+			warning := run.OutputCounts()
+			if wrong := i < 4 && !strings.Contains(file, "codellama"); (warning != "") != wrong || wrong && !strings.Contains(warning, "the others have about 249: ") {
+				t.Errorf("%s %s: output counts: %q", file, run.Name, warning)
 			}
 			if run.SetOutputTokens(248); run.OutputCounts() != "" && i < 4 {
 				t.Errorf("%s: with 248 output tokens: %s", file, run.OutputCounts())

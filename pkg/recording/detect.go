@@ -12,31 +12,31 @@ import (
 	"blis/pkg/textio"
 )
 
-// headSize is how much of a file its format is found out by.
+// headSize is how much of a file format detection reads.
 const headSize = 64 << 10
 
-// head is what the beginning of a file shows: the columns of its first line, in
-// small letters, if that is one of a table, or the names of its JSON.
+// head describes the beginning of a file: the columns of a table in lower case, or the field names
+// of JSON.
 type head struct {
 	columns []string
-	// list says that the JSON is a list. names are the members of the outermost
-	// objects, those of the objects in them behind a dot: "info.input_tokens".
+	// list says that the JSON is a list. names holds the fields of the outermost objects, and those
+	// of their objects with a dot: "info.input_tokens".
 	list  bool
 	names []string
 }
 
-// has reports whether all of some names or columns are there.
+// has reports whether all of the given names or columns are present.
 func (h *head) has(names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(h.names, n) && !slices.Contains(h.columns, n) })
 }
 
-// any reports whether one of some names or columns is there.
+// any reports whether one of the given names or columns is present.
 func (h *head) any(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.names, n) || slices.Contains(h.columns, n) })
 }
 
-// begin looks at the first bytes of a file.
-func begin(text []byte) *head {
+// readHead parses the first bytes of a file.
+func readHead(text []byte) *head {
 	h := &head{}
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
@@ -56,10 +56,10 @@ func begin(text []byte) *head {
 	return h
 }
 
-// scan collects the names of members until the text ends, or is no JSON.
+// scan collects field names until the text ends or is invalid.
 func (h *head) scan(dec *json.Decoder) {
-	var path []string // of the objects that are open; "" in a list
-	var keys []bool   // of what is open, whether a key comes next; a list has none
+	var path []string // the keys of the open objects; "" in a list
+	var keys []bool   // for each open object whether a key comes next
 	var objects []bool
 	key := ""
 	for {
@@ -93,8 +93,7 @@ func (h *head) scan(dec *json.Decoder) {
 	}
 }
 
-// note takes a member of the object at path, if that is one of the outermost or
-// in one.
+// note records a field of an outermost object or of an object in it.
 func (h *head) note(path []string, key string) {
 	var within []string
 	for _, p := range path {
@@ -110,33 +109,33 @@ func (h *head) note(path []string, key string) {
 	}
 }
 
-// detect names the format of a file.
+// detect returns the name of a file's format.
 func detect(f *file, text []byte) (string, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return "", f.Errorf("is empty; a recording is one of %s", strings.Join(Formats.Names(), ", "))
+		return "", f.Errorf("is empty; a recording has one of the formats %s", strings.Join(Formats.Names(), ", "))
 	}
-	h := begin(text)
+	h := readHead(text)
 	for _, e := range Formats {
 		if e.Value.detect(h) {
 			return e.Name, nil
 		}
 	}
-	what := "it is neither a table with a line of column names nor JSON"
+	what := "it is neither a table with column names nor JSON"
 	switch {
 	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text[:bytes.LastIndexByte(text, '\n')+1]):
-		what = "it is no text, or not one in UTF-8"
-	case strings.HasSuffix(f.Place.Name, ".header.yaml"):
-		what = "the header of a TraceV2 is read with the CSV beside it, which is the one to name"
+		what = "it is not UTF-8 text"
+	case strings.HasSuffix(f.Position.Name, ".header.yaml"):
+		what = "this is the header of a TraceV2; name the CSV file instead"
 	case len(h.names) > 0:
-		what = "its JSON has " + strings.Join(shortened(h.names), ", ")
+		what = "its JSON has " + strings.Join(abbreviate(h.names), ", ")
 	case len(h.columns) > 1:
-		what = "its columns are " + strings.Join(shortened(h.columns), ", ")
+		what = "its columns are " + strings.Join(abbreviate(h.columns), ", ")
 	}
-	return "", f.Errorf("is of no format that is known (%s): %s; FORMAT:FILE forces one", strings.Join(Formats.Names(), ", "), what)
+	return "", f.Errorf("has no known format (%s): %s; FORMAT:FILE sets the format", strings.Join(Formats.Names(), ", "), what)
 }
 
-// shortened is the beginning of a list of names of others, for people.
-func shortened(names []string) (shown []string) {
+// abbreviate returns the first names of a list, printable.
+func abbreviate(names []string) (shown []string) {
 	const most = 12
 	for i, name := range names {
 		if i == most {
@@ -147,9 +146,9 @@ func shortened(names []string) (shown []string) {
 	return shown
 }
 
-// hasWords reports whether each word of choice is one of name.
+// hasWords reports whether every word of choice is a word of name.
 func hasWords(name, choice string) bool {
 	words := strings.Fields(name)
-	wanted := strings.FieldsFunc(choice, func(r rune) bool { return r == ' ' || r == ',' })
-	return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(words, w) })
+	required := strings.FieldsFunc(choice, func(r rune) bool { return r == ' ' || r == ',' })
+	return len(required) > 0 && !slices.ContainsFunc(required, func(w string) bool { return !slices.Contains(words, w) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// samples are a small good file of each format.
+// samples has a small valid file of each format.
 func samples(t testing.TB) map[string]string {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/samples.txtar")
@@ -32,18 +32,17 @@ func samples(t testing.TB) map[string]string {
 	return all
 }
 
-// Each format is told from all others by its content, whatever packs it, and the
-// content reads the same and has the same digest in all packings.
-func TestFormatsAreFoundOut(t *testing.T) {
+// Each format is detected by content, whatever the compression, with the same content and digest.
+func TestFormatDetection(t *testing.T) {
 	for name, sample := range samples(t) {
 		var found []string
-		h := begin([]byte(sample))
+		h := readHead([]byte(sample))
 		for _, e := range Formats {
 			if e.Value.detect(h) {
 				found = append(found, e.Name)
 			}
 		}
-		// A table of setups is a table of requests, too: the narrower stands first.
+		// A table of setups is also a table of requests: the narrower format comes first.
 		if want := map[string]string{"lmbench": "lmbench csv"}[name]; strings.Join(found, " ") != name && strings.Join(found, " ") != want {
 			t.Errorf("%s is taken for %v", name, found)
 		}
@@ -58,11 +57,11 @@ func TestFormatsAreFoundOut(t *testing.T) {
 		z.Close()
 		for form, s := range map[string]string{"gzip": packed.String(), "a byte order mark": "\ufeff" + sample} {
 			if name == "blis" && form != "gzip" {
-				continue // our own streams have none
+				continue // BLIS streams have none
 			}
 			got, err := Read(context.Background(), text(s), "")
-			if err != nil || told(got) != told(want) || got.Digest != want.Digest {
-				t.Errorf("%s with %s: %v\n%s", name, form, err, told(got))
+			if err != nil || formatRecording(got) != formatRecording(want) || got.Digest != want.Digest {
+				t.Errorf("%s with %s: %v\n%s", name, form, err, formatRecording(got))
 			}
 		}
 		if _, err := Read(context.Background(), text(packed.String()[:packed.Len()-3]), ""); err == nil {
@@ -71,21 +70,20 @@ func TestFormatsAreFoundOut(t *testing.T) {
 	}
 }
 
-// Read as what it is not, a file is an error that says where, and never a
-// recording without requests.
-func TestWrongFormats(t *testing.T) {
+// Reading a file in the wrong format is an error with a position, never an empty recording.
+func TestReadingInWrongFormat(t *testing.T) {
 	for name, sample := range samples(t) {
 		for _, e := range Formats {
-			// A table's columns say what it is; LMBenchmark's is read as any table.
-			if r, err := Read(context.Background(), text(sample), e.Name); err == nil && e.Name != name && !(isTable(begin([]byte(sample))) && (e.Name == "csv" || e.Name == "lmbench")) {
-				t.Errorf("%s is read as %s:\n%s", name, e.Name, told(r))
+			// A table is defined by its columns; LMBenchmark's is read like any table.
+			if r, err := Read(context.Background(), text(sample), e.Name); err == nil && e.Name != name && !(isTable(readHead([]byte(sample))) && (e.Name == "csv" || e.Name == "lmbench")) {
+				t.Errorf("%s is read as %s:\n%s", name, e.Name, formatRecording(r))
 			}
 		}
 	}
 }
 
-// A file cut anywhere is an error, or a shorter recording, and the reading ends.
-func TestCutFiles(t *testing.T) {
+// A file cut anywhere is an error or a shorter recording, and reading ends.
+func TestTruncatedFiles(t *testing.T) {
 	for name, sample := range samples(t) {
 		for cut := 1; cut < len(sample); cut += 7 {
 			r, err := Read(context.Background(), text(sample[:cut]), name)
@@ -96,9 +94,9 @@ func TestCutFiles(t *testing.T) {
 	}
 }
 
-// TestNoFormat: what is of no format is described in characters that a terminal shows.
-func TestNoFormat(t *testing.T) {
-	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is no text", "caf\xe9,x\n1,2\n": "not one in UTF-8", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`, "hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
+// Unknown formats are described in printable characters.
+func TestUnknownFormat(t *testing.T) {
+	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is not UTF-8 text", "caf\xe9,x\n1,2\n": "it is not UTF-8 text", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`, "hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
 		_, err := Read(context.Background(), text(begin), "")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\x00\x01\x1b") || !utf8.ValidString(err.Error()) {
 			t.Errorf("%q: %v, want %s", begin, err, want)
@@ -106,7 +104,7 @@ func TestNoFormat(t *testing.T) {
 	}
 }
 
-// TestStdin: a run of several is chosen of stdin as of a file.
+// A run can be chosen from stdin as from a file.
 func TestStdin(t *testing.T) {
 	for path, want := range map[string]string{"-": "", "-#qps=2": "#qps=2"} {
 		if choice, ok := Stdin(path); !ok || choice != want {
@@ -120,7 +118,7 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// FORMAT:FILE names a format, and any other name with a colon is a file.
+// FORMAT:FILE names a format; any other name with a colon is a file.
 func TestSplit(t *testing.T) {
 	for in, want := range map[string][2]string{
 		"otlp:a.json": {"otlp", "a.json"}, "a.json": {"", "a.json"}, "C:a.json": {"", "C:a.json"}, "csv:b:c": {"csv", "b:c"},
@@ -131,9 +129,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A run is chosen by its name or by words of it; a file whose name has the sign
-// itself is that file.
-func TestChoice(t *testing.T) {
+// A run is chosen by its name or by words of it. A file whose name contains # is that file.
+func TestRunSelection(t *testing.T) {
 	dir := t.TempDir()
 	sweep := "target_qps,replicas,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n1,1,0,10,5,0.1,0.3\n1,2,0,10,5,0.1,0.3\n10,2,0,10,5,0.1,0.3\n"
 	path := filepath.Join(dir, "a#b.csv")
@@ -164,8 +161,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// The reading ends with its context.
-func TestInterrupted(t *testing.T) {
+// Canceling the context ends reading.
+func TestCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Read(ctx, text(samples(t)["csv"]), ""); err != context.Canceled {

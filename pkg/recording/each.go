@@ -6,12 +6,12 @@ import (
 	"blis/pkg/textio"
 )
 
-// eachLine gives take each of a file's lines, decoded from JSON.
-func eachLine[T any](f *file, take func(l *textio.Lines, line *T) error) error {
+// forEachLine calls take with each line of a file, decoded from JSON.
+func forEachLine[T any](f *file, take func(l *textio.Lines, line *T) error) error {
 	l := textio.NewLines(f.Name, f)
 	for {
 		var line T
-		err := l.ReadSome(&line)
+		err := l.ReadLenient(&line)
 		if err == io.EOF {
 			return nil
 		}
@@ -24,13 +24,13 @@ func eachLine[T any](f *file, take func(l *textio.Lines, line *T) error) error {
 	}
 }
 
-// eachRow calls read for each row of a table until it returns io.EOF. There must be
-// one; what says what the rows are.
-func eachRow(s *textio.Sheet, what string, read func() error) error {
+// forEachRow calls read for each row of a table until it returns io.EOF. A table without rows is an
+// error; what names them.
+func forEachRow(s *textio.Table, what string, read func() error) error {
 	for n := 0; ; n++ {
 		err := read()
 		if err == io.EOF && n == 0 {
-			return s.Errorf("is the line of column names; no %s follow it", what)
+			return s.Errorf("is the line of column names; no %s follow", what)
 		}
 		if err == io.EOF {
 			return nil

@@ -8,8 +8,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// FuzzFormats: whatever the input, reading ends, and it ends with an error that
-// says where or with runs whose times and lengths make sense.
+// FuzzFormats: for any input, reading ends with a positioned error or with valid runs.
 func FuzzFormats(f *testing.F) {
 	all := samples(f)
 	for i, e := range Formats {
@@ -17,14 +16,14 @@ func FuzzFormats(f *testing.F) {
 	}
 	f.Add(uint8(len(Formats)), all["csv"])
 	f.Fuzz(func(t *testing.T, format uint8, in string) {
-		name := "" // to be found out
+		name := "" // detect
 		if i := int(format) % (len(Formats) + 1); i < len(Formats) {
 			name = Formats[i].Name
 		}
 		r, err := Read(context.Background(), text(in), name)
 		if err != nil {
 			var located *stream.SyntaxError
-			if !errors.As(err, &located) && name != "blis" && name != "" { // record has its own fuzz tests
+			if !errors.As(err, &located) && name != "blis" && name != "" { // package stream has its own fuzz tests
 				t.Errorf("%v says not where", err)
 			}
 			return
@@ -40,7 +39,7 @@ func FuzzFormats(f *testing.F) {
 	})
 }
 
-// checkRun holds a run to what every run is.
+// checkRun checks what is true of every run.
 func checkRun(t *testing.T, run *Run) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -9,12 +9,12 @@ import (
 	"blis/pkg/stream"
 )
 
-// gaps are the times between the pieces of an answer, in s: n in list, sum in all.
+// gaps are the times between the chunks of an output, in s.
 type gaps struct {
 	sum  float64
 	n    int
 	list []float64
-	// null: there is one among them, so that the others are not all.
+	// null says that some are unknown.
 	null bool
 }
 
@@ -32,8 +32,8 @@ func (g *gaps) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// into gives c the gaps between its tokens, if each came by itself.
-func (g *gaps) into(c *call) {
+// setITLs sets the inter-token latencies of c if every chunk was one token.
+func (g *gaps) setITLs(c *request) {
 	if int64(g.n) != c.OutputTokens-1 || slices.ContainsFunc(g.list, func(s float64) bool { return !(s >= 0) || s > 1e9 }) {
 		return
 	}
@@ -48,7 +48,7 @@ func (g *gaps) into(c *call) {
 	}
 }
 
-// scale multiplies all of them, to make them s.
+// scale multiplies all gaps, to convert them to s.
 func (g *gaps) scale(by float64) {
 	for i := range g.list {
 		g.list[i] *= by

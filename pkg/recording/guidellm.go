@@ -7,14 +7,14 @@ import (
 	"blis/pkg/textio"
 )
 
-// guideReport is what matters of a report of GuideLLM (guidellm benchmark run, as
-// JSON; github.com/vllm-project/guidellm, metadata.version 1 of 0.5 and 2 of later
-// ones). A sweep has several benchmarks.
+// guideReport holds the relevant fields of a GuideLLM report (guidellm benchmark run, as JSON;
+// github.com/vllm-project/guidellm, metadata.version 1 of 0.5 and 2 of later versions). A sweep has
+// several benchmarks.
 type guideReport struct {
 	Benchmarks []guideBenchmark `json:"benchmarks"`
 }
 
-// guideBenchmark is one of them.
+// guideBenchmark is one benchmark.
 type guideBenchmark struct {
 	Config struct {
 		Strategy struct {
@@ -38,7 +38,7 @@ type guideBenchmark struct {
 	} `json:"requests"`
 }
 
-// guideRequest is one request. Times are s since 1970; nil is absent.
+// guideRequest is one request. Times are s since 1970; nil means absent.
 type guideRequest struct {
 	ID   string `json:"request_id"`
 	Info struct {
@@ -58,14 +58,14 @@ func isGuideLLM(h *head) bool {
 	return !h.list && h.any("metadata.guidellm_version", "benchmarks.type_", "benchmarks.scheduler_metrics")
 }
 
-// readGuideLLM reads a report: a run for each benchmark that kept its requests.
+// readGuideLLM reads a report: a run for each benchmark with requests.
 func readGuideLLM(f *file, r *Recording) error {
 	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
 	var report guideReport
-	if err := docs.One(&report); err != nil {
+	if err := docs.ReadSingle(&report); err != nil {
 		return err
 	}
 	if len(report.Benchmarks) == 0 {
@@ -75,12 +75,12 @@ func readGuideLLM(f *file, r *Recording) error {
 	for i := range report.Benchmarks {
 		b := &report.Benchmarks[i]
 		place := fmt.Sprintf("benchmarks[%d]", i)
-		run, err := b.run(&docs.Place, place)
+		run, err := b.run(&docs.Position, place)
 		if err != nil {
 			return err
 		}
 		if len(run.Outcomes) == 0 {
-			f.Warnf("%s (%s) holds no requests", place, b.Config.Strategy.Type)
+			f.Warnf("%s (%s) contains no requests", place, b.Config.Strategy.Type)
 			continue
 		}
 		rate := ""
@@ -91,19 +91,19 @@ func readGuideLLM(f *file, r *Recording) error {
 		words = append(words, []string{"strategy=" + b.Config.Strategy.Type, rate})
 	}
 	if len(r.Runs) == 0 {
-		return docs.Errorf("no benchmark in it holds requests; GuideLLM keeps them unless it is told to sample none")
+		return docs.Errorf("no benchmark contains requests; GuideLLM keeps them unless sampling is set to 0")
 	}
 	nameRuns(r.Runs, words)
 	return nil
 }
 
-// run is the run of one benchmark; place says which one it is.
-func (b *guideBenchmark) run(p *textio.Place, place string) (*Run, error) {
+// run converts a benchmark to a run; place is its path in the report.
+func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
 	r := &Run{Model: b.Config.Backend.Model, Clock: ClientClock, Arrivals: true}
 	if rate := b.Config.Strategy.Rate; rate != nil && *rate > 0 {
 		r.TargetRPS = *rate
 	}
-	var calls []call
+	var requests []request
 	chunked := 0
 	for _, list := range []struct {
 		name     string
@@ -111,30 +111,30 @@ func (b *guideBenchmark) run(p *textio.Place, place string) (*Run, error) {
 	}{{"successful", b.Requests.Successful}, {"errored", b.Requests.Errored}, {"incomplete", b.Requests.Incomplete}} {
 		for i := range list.requests {
 			q := &list.requests[i]
-			c, err := q.call(p, fmt.Sprintf("%s.requests.%s[%d]", place, list.name, i), list.name)
+			c, err := q.request(p, fmt.Sprintf("%s.requests.%s[%d]", place, list.name, i), list.name)
 			if err != nil {
 				return nil, err
 			}
 			if n := q.Info.Timings.TokenIterations; n > 0 && n < c.OutputTokens && c.State == completed {
 				chunked++
 			}
-			calls = append(calls, c)
+			requests = append(requests, c)
 		}
 	}
-	if made := b.SchedulerMetrics.RequestsMade.Total; made > len(calls) {
-		r.warnf("%d requests were made, and only %d of them are kept: what they say of times stands, a replay would be of another load", made, len(calls))
+	if made := b.SchedulerMetrics.RequestsMade.Total; made > len(requests) {
+		r.warnf("%d requests were sent but only %d are in the file: times are valid, but a replay has less load", made, len(requests))
 	}
 	if s := b.Config.Strategy; slices.Contains([]string{"synchronous", "concurrent", "throughput"}, s.Type) {
-		r.warnf(closedLoop, "the strategy was "+s.Type)
+		r.warnf(closedLoopWarning, "the strategy was "+s.Type)
 	}
 	r.warnChunks(chunked)
-	r.warnUnstreamed(unstreamed(calls))
-	return r, outcomes(&textio.Place{Name: p.Name}, calls, r)
+	r.warnUnstreamed(countUnstreamed(requests))
+	return r, outcomes(&textio.Position{Name: p.Name}, requests, r)
 }
 
-// call is one request of a list; place says which.
-func (q *guideRequest) call(p *textio.Place, place, list string) (call, error) {
-	c := newCall()
+// request converts a request of a list; place is its path.
+func (q *guideRequest) request(p *textio.Position, place, list string) (request, error) {
+	c := newRequest()
 	c.ID = q.ID
 	t := &q.Info.Timings
 	if t.RequestStart == nil {
@@ -165,5 +165,5 @@ func (q *guideRequest) call(p *textio.Place, place, list string) (call, error) {
 		c.fail(reason)
 	}
 	timings := place + ".info.timings."
-	return c, c.check(p, words{place + ".prompt_tokens", place + ".output_tokens", timings + "first_token_iteration", timings + "request_end"})
+	return c, c.check(p, fieldNames{place + ".prompt_tokens", place + ".output_tokens", timings + "first_token_iteration", timings + "request_end"})
 }

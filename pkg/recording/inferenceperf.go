@@ -8,10 +8,10 @@ import (
 	"blis/pkg/textio"
 )
 
-// lifecycle is what matters of an element of inference-perf's
-// per_request_lifecycle_metrics.json (github.com/kubernetes-sigs/inference-perf):
-// since 0.5 lengths and times stand in info.response_metrics, before in info.
-// Times are s on a clock of the client's. Nil is absent.
+// lifecycle holds the relevant fields of an element of inference-perf's
+// per_request_lifecycle_metrics.json (github.com/kubernetes-sigs/inference-perf). Since 0.5 lengths
+// and times are in info.response_metrics, before in info. Times are s on the client's clock. Nil
+// means absent.
 type lifecycle struct {
 	Start *float64        `json:"start_time"`
 	End   *float64        `json:"end_time"`
@@ -35,7 +35,7 @@ type lifecycle struct {
 	} `json:"info"`
 }
 
-// lifecycleAnswer is what both layouts say of an answer.
+// lifecycleAnswer holds the fields of a response that both layouts have.
 type lifecycleAnswer struct {
 	OutputTokens int64     `json:"output_tokens"`
 	TokenTimes   []float64 `json:"output_token_times"`
@@ -45,29 +45,29 @@ func isInferencePerf(h *head) bool {
 	return h.list && h.has("start_time") && h.any("end_time", "request", "info")
 }
 
-// readInferencePerf reads such a list.
+// readInferencePerf reads a list of lifecycle elements.
 func readInferencePerf(f *file, r *Recording) error {
 	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
 	var list []lifecycle
-	if err := docs.One(&list); err != nil {
+	if err := docs.ReadSingle(&list); err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		return docs.Errorf("holds no requests")
+		return docs.Errorf("contains no requests")
 	}
 	run := &Run{Clock: ClientClock, Arrivals: true}
-	var calls []call
-	var doubled, chunked, recounted int
+	var requests []request
+	var twoEvents, chunked, recounted int
 	for i := range list {
 		q := &list[i]
-		c, times, err := q.call(&docs.Place, fmt.Sprintf("[%d]", i))
+		c, times, err := q.request(&docs.Position, fmt.Sprintf("[%d]", i))
 		if err != nil {
 			return err
 		}
-		calls = append(calls, c)
+		requests = append(requests, c)
 		if c.State != completed {
 			continue
 		}
@@ -77,9 +77,9 @@ func readInferencePerf(f *file, r *Recording) error {
 		}
 		events := int64(len(times))
 		switch {
-		case isAbsent(c.first):
+		case isMissing(c.first):
 		case events >= 2*c.OutputTokens-2 && c.OutputTokens > 4:
-			doubled++
+			twoEvents++
 		case events < c.OutputTokens:
 			chunked++
 		}
@@ -87,21 +87,21 @@ func readInferencePerf(f *file, r *Recording) error {
 			recounted++
 		}
 	}
-	if doubled > 0 {
-		run.warnf("%d answers came in two events a token: the gaps between events are not those between tokens, and are left out", doubled)
+	if twoEvents > 0 {
+		run.warnf("%d outputs came in two events per token: inter-token latencies are unknown and left out", twoEvents)
 	}
 	if recounted > 0 {
-		run.warnf("the client counted other output tokens than the server in %d requests; the server's count is taken", recounted)
+		run.warnf("client and server count different output tokens in %d requests; the server's count is used", recounted)
 	}
 	run.warnChunks(chunked)
-	run.warnUnstreamed(unstreamed(calls))
+	run.warnUnstreamed(countUnstreamed(requests))
 	r.Runs = []*Run{run}
-	return outcomes(&textio.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Position{Name: f.Name}, requests, run)
 }
 
-// call is one request, and when something of its answer came.
-func (q *lifecycle) call(p *textio.Place, place string) (call, []float64, error) {
-	c := newCall()
+// request converts an element and returns the times of its output events.
+func (q *lifecycle) request(p *textio.Position, place string) (request, []float64, error) {
+	c := newRequest()
 	if q.Start == nil {
 		return c, nil, p.Errorf("%s.start_time is missing", place)
 	}
@@ -115,11 +115,11 @@ func (q *lifecycle) call(p *textio.Place, place string) (call, []float64, error)
 		}
 	}
 	c.InputTokens = input
-	w := words{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]", place + ".end_time"}
+	w := fieldNames{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]", place + ".end_time"}
 	if q.End != nil {
 		c.last = *q.End * 1e6
 	}
-	if reason := fault(q.Error); reason != "" {
+	if reason := errorMessage(q.Error); reason != "" {
 		c.OutputTokens = output
 		c.fail(reason)
 		return c, nil, c.check(p, w)
@@ -138,7 +138,7 @@ func (q *lifecycle) call(p *textio.Place, place string) (call, []float64, error)
 		for i := 1; i < len(times); i++ {
 			between.list = append(between.list, times[i]-times[i-1])
 		}
-		between.into(&c)
+		between.setITLs(&c)
 	}
 	return c, times, c.check(p, w)
 }

@@ -15,11 +15,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// repeating is a run whose prompts have these lengths.
+// repeating is a run with the given prompt lengths.
 func repeating(lengths []int64) *Run {
 	r := &Run{Clock: ClientClock, Arrivals: true}
 	for i, l := range lengths {
-		c := newCall()
+		c := newRequest()
 		c.complete(10)
 		o := c.Outcome
 		o.ID, o.InputTokens = fmt.Sprint(i), l
@@ -30,8 +30,8 @@ func repeating(lengths []int64) *Run {
 	return r
 }
 
-// A period in lengths that vary is found, though some are off; independent
-// lengths, a constant, a few in turn, slow changes and a trace too short show none.
+// A period in varying lengths is found despite outliers. Independent lengths, a constant, a few in
+// turn, slow changes and a short trace show none.
 func TestPeriod(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -78,9 +78,9 @@ func TestPeriod(t *testing.T) {
 	}
 }
 
-// With a period, prompts are those of the period; requests that overtook each
-// other keep theirs, and a length of no place near is a prompt of its own.
-func TestPromptsOfPeriod(t *testing.T) {
+// With a period prompts repeat. Requests that overtook each other keep their prompts, and an
+// unmatched length is a unique prompt.
+func TestPromptsRepeatWithPeriod(t *testing.T) {
 	var lengths []int64
 	for i := range 80 {
 		lengths = append(lengths, int64(100+i%20))
@@ -107,8 +107,8 @@ func TestPromptsOfPeriod(t *testing.T) {
 	}
 }
 
-// What failed without an answer, or is of no known length, is not replayed; a run
-// without arrivals is not at all.
+// Requests that failed without output or have unknown lengths are not replayed, nor is a run
+// without arrivals.
 func TestWorkload(t *testing.T) {
 	r := repeating([]int64{10, 20, 30, 40})
 	r.Outcomes[0].State, r.Outcomes[0].OutputTokens = stream.StateFailed, 0
@@ -119,7 +119,7 @@ func TestWorkload(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 	r.Arrivals = false
-	if _, err := r.Workload(0); err == nil || !strings.Contains(err.Error(), "does not say when requests arrived") {
+	if _, err := r.Workload(0); err == nil || !strings.Contains(err.Error(), "arrival times are missing") {
 		t.Errorf("without arrivals: %v", err)
 	}
 	for i := range r.Outcomes {
@@ -130,11 +130,11 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// paced is a run of n requests of 100 tokens at a pace that doubles half way.
+// paced is a run of n requests of 100 tokens; the time per token doubles half way.
 func paced(n int) *Run {
 	r := &Run{Clock: ClientClock, Arrivals: true}
 	for i := range n {
-		c := newCall()
+		c := newRequest()
 		c.complete(100)
 		gap := 10_000.0
 		if i > n/2 {
@@ -152,45 +152,45 @@ func paced(n int) *Run {
 	return r
 }
 
-// Counts that agree with the times are not called wrong, though the pace changes,
-// answers end early or stall; counts of text tokenized again are.
+// Consistent counts are not reported although the rate changes and outputs end early or stall.
+// Counts of retokenized text are reported.
 func TestOutputCounts(t *testing.T) {
 	r := paced(1000)
-	for i := 0; i < 1000; i += 3 { // short answers
+	for i := 0; i < 1000; i += 3 { // short outputs
 		o := &r.Outcomes[i]
 		o.OutputTokens, o.CompletedUS = 5, o.FirstTokenUS+4*(o.CompletedUS-o.FirstTokenUS)/99
 	}
 	r.Outcomes[7].CompletedUS += 5_000_000 // a stall
-	if odd := r.OutputCounts(); odd != "" {
-		t.Errorf("good counts: %s", odd)
+	if warning := r.OutputCounts(); warning != "" {
+		t.Errorf("good counts: %s", warning)
 	}
 	r = paced(1000)
 	for i := 0; i < 1000; i += 100 {
 		r.Outcomes[i].OutputTokens = 4
 	}
 	r.Outcomes[5].OutputTokens = 0
-	odd := r.OutputCounts()
-	// Up to request 500 a token takes 10 ms: 6 of these have 4 tokens, 990/3 = 330 ms,
-	// and one has none; behind it 20 ms, 4 of these 660 ms. Over the 999 that have a
-	// TPOT: (494·10 + 495·20 + 6·330 + 4·660)/999 = 19.5, and the 500th is 20.
-	for _, want := range []string{"11 of 1000 requests (0: 4 tokens in 990 ms after the first; TPOT is 19.5 ms in the mean, 20.0 in the median)", "the others have about 100: "} {
-		if !strings.Contains(odd, want) {
-			t.Errorf("says %q, want %q in it", odd, want)
+	warning := r.OutputCounts()
+	// Up to request 500 a token takes 10 ms: 6 of these have 4 tokens, 990/3 = 330 ms, and one has
+	// none. After that 20 ms, and 4 of these 660 ms. Over the 999 that have a TPOT: (494·10 +
+	// 495·20 + 6·330 + 4·660)/999 = 19.5, and the 500th is 20.
+	for _, want := range []string{"11 of 1000 requests (0: 4 tokens in 990 ms after the first; mean TPOT 19.5 ms, median 20.0)", "the others have about 100: "} {
+		if !strings.Contains(warning, want) {
+			t.Errorf("says %q, want %q in it", warning, want)
 		}
 	}
 	r.SetOutputTokens(100)
-	if odd := r.OutputCounts(); odd != "" {
-		t.Errorf("with the counts set: %s", odd)
+	if warning := r.OutputCounts(); warning != "" {
+		t.Errorf("with the counts set: %s", warning)
 	}
-	for i := range r.Outcomes { // two events a token, for some
+	for i := range r.Outcomes { // two events per token, for some
 		if i%5 == 0 {
 			r.Outcomes[i].OutputTokens = 800
 		}
 	}
-	if odd := r.OutputCounts(); !strings.Contains(odd, "200 of 1000 requests") {
-		t.Errorf("counts that are too large: %q", odd)
+	if warning := r.OutputCounts(); !strings.Contains(warning, "200 of 1000 requests") {
+		t.Errorf("counts that are too large: %q", warning)
 	}
-	// Answers of two tokens, every fifth of which waits for a prompt to be computed.
+	// Outputs of two tokens, every fifth of which waits for a prefill.
 	r = paced(1000)
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
@@ -199,24 +199,24 @@ func TestOutputCounts(t *testing.T) {
 			o.CompletedUS += 50_000
 		}
 	}
-	if odd := r.OutputCounts(); odd != "" {
-		t.Errorf("answers of two tokens: %s", odd)
+	if warning := r.OutputCounts(); warning != "" {
+		t.Errorf("answers of two tokens: %s", warning)
 	}
-	if odd := (&Run{}).OutputCounts(); odd != "" {
-		t.Errorf("nothing: %s", odd)
+	if warning := (&Run{}).OutputCounts(); warning != "" {
+		t.Errorf("nothing: %s", warning)
 	}
 }
 
-// A run written as a stream of ours is read as what it was.
-func TestWriteIsRead(t *testing.T) {
+// A run written as a stream reads back the same.
+func TestWriteReadRoundTrip(t *testing.T) {
 	for name, sample := range samples(t) {
 		r, err := Read(context.Background(), text(sample), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, run := range r.Runs {
-			if strings.Contains(strings.Join(run.Warnings, ""), "without a time of the first token") {
-				continue // which no stream of ours can hold, see below
+			if strings.Contains(strings.Join(run.Warnings, ""), "without a first token time") {
+				continue // not valid in a stream, see below
 			}
 			for _, plain := range []bool{true, false} {
 				var out bytes.Buffer
@@ -248,7 +248,7 @@ func TestWriteIsRead(t *testing.T) {
 	}
 	r := repeating([]int64{10})
 	r.Outcomes[0].FirstTokenUS = stream.Never
-	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil || !strings.Contains(err.Error(), "request 0 completed without a time of its first token") {
+	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil || !strings.Contains(err.Error(), "request 0 completed without a first token time") {
 		t.Errorf("a request that was not streamed: %v", err)
 	}
 }

@@ -11,10 +11,9 @@ import (
 	"blis/pkg/textio"
 )
 
-// engineLine is a line of what LLMServingSim's benchmark of vLLM writes
-// (github.com/casys-kaist/LLMServingSim, bench: requests.jsonl). arrival_time is s
-// since 1970, the others are s on the engine's own clock, which began at some
-// other time. Nil is absent.
+// engineLine is a line of LLMServingSim's vLLM benchmark (github.com/casys-kaist/LLMServingSim,
+// bench: requests.jsonl). arrival_time is s since 1970; the others are s on the engine's own clock,
+// which has a different origin. Nil means absent.
 type engineLine struct {
 	ID        string   `json:"request_id"`
 	Input     *int64   `json:"input_toks"`
@@ -26,7 +25,7 @@ type engineLine struct {
 	Last      *float64 `json:"last_token_ts"`
 }
 
-// engineMeta is what matters of meta.json beside it.
+// engineMeta holds the relevant fields of meta.json in the same folder.
 type engineMeta struct {
 	Model   string `json:"model"`
 	Version string `json:"vllm_version"`
@@ -37,50 +36,49 @@ type engineMeta struct {
 
 func isLLMServingSim(h *head) bool { return !h.list && h.any("queued_ts", "first_token_ts") }
 
-// readLLMServingSim reads such lines. The two clocks are joined so that the
-// request that was queued soonest after its arrival was queued at once: what it
-// takes to get to the engine is not known, only how much more than the least.
+// readLLMServingSim reads engine lines. The two clocks are aligned so that the shortest delay from
+// arrival to queue is 0, because the true delay is unknown.
 func readLLMServingSim(f *file, r *Recording) error {
-	var calls []call
-	least := math.Inf(1)
-	err := eachLine(f, func(l *textio.Lines, line *engineLine) error {
-		c, err := line.call(l)
+	var requests []request
+	minDelay := math.Inf(1)
+	err := forEachLine(f, func(l *textio.Lines, line *engineLine) error {
+		c, err := line.request(l)
 		if err != nil {
 			return err
 		}
-		least = min(least, c.queued-c.at)
-		calls = append(calls, c)
+		minDelay = min(minDelay, c.queued-c.at)
+		requests = append(requests, c)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	run := &Run{Clock: ServerClock, Arrivals: true, Engine: "vllm"}
-	for i := range calls {
-		c := &calls[i]
-		c.queued, c.scheduled, c.first, c.last = c.queued-least, c.scheduled-least, c.first-least, c.last-least
+	for i := range requests {
+		c := &requests[i]
+		c.queued, c.scheduled, c.first, c.last = c.queued-minDelay, c.scheduled-minDelay, c.first-minDelay, c.last-minDelay
 	}
-	run.warnf("arrivals and the engine's times are of two clocks, which are joined where a request was queued soonest: the overhead before the queue is known only beyond its least")
-	if err := run.setUpBeside(f.path); err != nil {
+	run.warnf("arrivals and engine times are on two clocks, aligned at the shortest delay to the queue: overhead before the queue is known only relative to its minimum")
+	if err := run.applyMetaFile(f.path); err != nil {
 		return err
 	}
 	r.Runs = []*Run{run}
-	return outcomes(&textio.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Position{Name: f.Name}, requests, run)
 }
 
-// call is the request of a line, on its two clocks.
-func (e *engineLine) call(l *textio.Lines) (call, error) {
-	c := newCall()
-	if err := l.Need(textio.Absent("input_toks", e.Input == nil), textio.Absent("output_toks", e.Output == nil), textio.Absent("arrival_time", e.Arrival == nil),
-		textio.Absent("queued_ts", e.Queued == nil), textio.Absent("scheduled_ts", e.Scheduled == nil), textio.Absent("first_token_ts", e.First == nil),
-		textio.Absent("last_token_ts", e.Last == nil)); err != nil {
+// request converts a line, on its two clocks.
+func (e *engineLine) request(l *textio.Lines) (request, error) {
+	c := newRequest()
+	if err := l.Require(textio.MissingIf("input_toks", e.Input == nil), textio.MissingIf("output_toks", e.Output == nil), textio.MissingIf("arrival_time", e.Arrival == nil),
+		textio.MissingIf("queued_ts", e.Queued == nil), textio.MissingIf("scheduled_ts", e.Scheduled == nil), textio.MissingIf("first_token_ts", e.First == nil),
+		textio.MissingIf("last_token_ts", e.Last == nil)); err != nil {
 		return c, err
 	}
 	c.ID, c.InputTokens = e.ID, *e.Input
 	c.complete(*e.Output)
 	c.queued, c.scheduled, c.first, c.last = *e.Queued*1e6, *e.Scheduled*1e6, *e.First*1e6, *e.Last*1e6
-	c.at = c.queued // the engine's order of times, on its own clock
-	if err := c.check(&l.Place, words{"input_toks", "output_toks", "first_token_ts", "last_token_ts"}); err != nil {
+	c.at = c.queued // validate the engine's times on its own clock
+	if err := c.check(&l.Position, fieldNames{"input_toks", "output_toks", "first_token_ts", "last_token_ts"}); err != nil {
 		return c, err
 	}
 	if c.scheduled < c.queued || c.first < c.scheduled {
@@ -90,8 +88,8 @@ func (e *engineLine) call(l *textio.Lines) (call, error) {
 	return c, l.Time("arrival_time", *e.Arrival, "s")
 }
 
-// setUpBeside takes what meta.json beside path says of the setup, if it is there.
-func (r *Run) setUpBeside(path string) error {
+// applyMetaFile sets the setup from meta.json next to path, if it exists.
+func (r *Run) applyMetaFile(path string) error {
 	if path == "" {
 		return nil
 	}
@@ -105,7 +103,7 @@ func (r *Run) setUpBeside(path string) error {
 	}
 	var meta engineMeta
 	if err := json.Unmarshal(text, &meta); err != nil {
-		return (&textio.Place{Name: name}).Errorf("%s", textio.JSONFault(err))
+		return (&textio.Position{Name: name}).Errorf("%s", textio.JSONMessage(err))
 	}
 	r.Model, r.TensorParallel = meta.Model, meta.Engine.TensorParallel
 	if meta.Version != "" {

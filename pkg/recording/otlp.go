@@ -11,9 +11,9 @@ import (
 	"blis/pkg/textio"
 )
 
-// otlpExport is what matters of an export of OpenTelemetry's traces as JSON (one
-// or many in a file), with the spans that vLLM makes of each request
-// (--otlp-traces-endpoint; vllm/tracing.py, vllm/v1/engine/output_processor.py).
+// otlpExport holds the relevant fields of an OpenTelemetry trace export in JSON (one or many per
+// file) with the spans that vLLM makes for each request (--otlp-traces-endpoint; vllm/tracing.py,
+// vllm/v1/engine/output_processor.py).
 type otlpExport struct {
 	Resources []struct {
 		Scopes []struct {
@@ -47,7 +47,7 @@ type otlpSpan struct {
 	Attributes []otlpAttribute `json:"attributes"`
 }
 
-// otlpAttribute is one of its attributes.
+// otlpAttribute is one attribute of a span.
 type otlpAttribute struct {
 	Key   string `json:"key"`
 	Value struct {
@@ -57,11 +57,11 @@ type otlpAttribute struct {
 	} `json:"value"`
 }
 
-// otlpNumber is a number, or one in a string, as JSON of Protocol Buffers writes
-// integers of 64 bits; "" is absent.
+// otlpNumber is a number or a numeric string, which is how Protocol Buffers JSON writes 64-bit
+// integers; "" means absent.
 type otlpNumber string
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON reads either form.
 func (n *otlpNumber) UnmarshalJSON(text []byte) error {
 	var s string
 	if len(text) > 0 && text[0] == '"' {
@@ -72,13 +72,13 @@ func (n *otlpNumber) UnmarshalJSON(text []byte) error {
 		s = string(text)
 	}
 	if _, err := strconv.ParseFloat(s, 64); s != "" && err != nil {
-		return fmt.Errorf("a number is expected, not %.40s", text)
+		return fmt.Errorf("must be a number, not %.40s", text)
 	}
 	*n = otlpNumber(s)
 	return nil
 }
 
-// float is the number; NaN if it is absent.
+// float is the number; NaN if absent.
 func (n otlpNumber) float() float64 {
 	v, err := strconv.ParseFloat(string(n), 64)
 	if err != nil {
@@ -87,24 +87,24 @@ func (n otlpNumber) float() float64 {
 	return v
 }
 
-// otlpRequest is the name of the spans that are requests.
+// otlpRequest is the name of request spans.
 const otlpRequest = "llm_request"
 
 func isOTLP(h *head) bool { return !h.list && h.has("resourceSpans") }
 
-// readOTLP reads spans. A span begins when the server's frontend has the request;
-// time in queue and prefill are the engine's own, so that what TTFT has beyond
-// them (tokenizing, the way to the engine and back) is put before the queue: when
-// it was is not known. A span that was exported twice counts once.
+// readOTLP reads spans. A span begins when the server's frontend receives the request; queue and
+// prefill times are the engine's own. The rest of TTFT (tokenization, transfer to the engine and
+// back) is counted before the queue, because its position is unknown. A span that was exported
+// twice counts once.
 func readOTLP(f *file, r *Recording) error {
 	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
 		return err
 	}
 	run := &Run{Clock: ServerClock, Arrivals: true}
-	var calls []call
+	var requests []request
 	seen := map[string]bool{}
-	var others, twice, overlapping int
+	var others, duplicates, overlapping int
 	for {
 		var export otlpExport
 		err := docs.Read(&export)
@@ -120,40 +120,39 @@ func readOTLP(f *file, r *Recording) error {
 				continue
 			}
 			if seen[s.SpanID] && s.SpanID != "" {
-				twice++
+				duplicates++
 				continue
 			}
 			seen[s.SpanID] = true
-			c, early, err := s.call(&docs.Place)
+			c, early, err := s.request(&docs.Position)
 			if err != nil {
 				return err
 			}
 			if early {
 				overlapping++
 			}
-			calls = append(calls, c)
+			requests = append(requests, c)
 			if scope == "vllm.llm_engine" {
 				run.Engine = "vllm"
 			}
 		}
 	}
-	if len(calls) == 0 {
-		return (&textio.Place{Name: f.Name}).Errorf("holds no spans called %s, and %d others", otlpRequest, others)
+	if len(requests) == 0 {
+		return (&textio.Position{Name: f.Name}).Errorf("contains no spans %s (%d other spans)", otlpRequest, others)
 	}
-	if twice > 0 {
-		run.warnf("left out %d spans that were exported twice", twice)
+	if duplicates > 0 {
+		run.warnf("left out %d duplicate spans", duplicates)
 	}
 	if overlapping > 0 {
-		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue is taken to begin on arrival", overlapping)
+		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue time is assumed to begin at arrival", overlapping)
 	}
 	r.Runs = []*Run{run}
-	return outcomes(&textio.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Position{Name: f.Name}, requests, run)
 }
 
-// call is the request of a span; early says that its queue would have begun
-// before its arrival.
-func (s *otlpSpan) call(p *textio.Place) (c call, early bool, err error) {
-	c = newCall()
+// request converts a span; early says that its queue time would begin before its arrival.
+func (s *otlpSpan) request(p *textio.Position) (c request, early bool, err error) {
+	c = newRequest()
 	values := map[string]otlpNumber{}
 	for i := range s.Attributes {
 		a := &s.Attributes[i]
@@ -167,7 +166,7 @@ func (s *otlpSpan) call(p *textio.Place) (c call, early bool, err error) {
 	}
 	start, err := strconv.ParseInt(string(s.StartNano), 10, 64)
 	if err != nil || start < 0 {
-		return c, false, p.Errorf("startTimeUnixNano of a span must be a whole number of ns, is %q", s.StartNano)
+		return c, false, p.Errorf("startTimeUnixNano of a span must be an integer (ns), is %q", s.StartNano)
 	}
 	c.at = float64(start) / 1e3
 	output := int64(0)
@@ -175,12 +174,12 @@ func (s *otlpSpan) call(p *textio.Place) (c call, early bool, err error) {
 		key  string
 		into *int64
 	}{{"gen_ai.usage.prompt_tokens", &c.InputTokens}, {"gen_ai.usage.completion_tokens", &output}} {
-		text, there := values[n.key]
-		if !there {
+		text, present := values[n.key]
+		if !present {
 			return c, false, p.Errorf("a span %s has no attribute %s", otlpRequest, n.key)
 		}
 		if *n.into, err = strconv.ParseInt(string(text), 10, 64); err != nil {
-			return c, false, p.Errorf("%s must be a whole number, is %q", n.key, text)
+			return c, false, p.Errorf("%s must be an integer, is %q", n.key, text)
 		}
 	}
 	seconds := func(key string) float64 {
@@ -192,7 +191,7 @@ func (s *otlpSpan) call(p *textio.Place) (c call, early bool, err error) {
 	}
 	c.complete(output)
 	c.first = c.at + seconds("gen_ai.latency.time_to_first_token")
-	if c.last = c.at + seconds("gen_ai.latency.e2e"); isAbsent(c.last) {
+	if c.last = c.at + seconds("gen_ai.latency.e2e"); isMissing(c.last) {
 		c.last = s.EndNano.float() / 1e3
 	}
 	c.scheduled = c.first - seconds("gen_ai.latency.time_in_model_prefill")
@@ -203,5 +202,5 @@ func (s *otlpSpan) call(p *textio.Place) (c call, early bool, err error) {
 	if early = c.queued < c.at; early {
 		c.queued, c.scheduled = c.at, max(c.scheduled, c.at)
 	}
-	return c, early, c.check(p, words{"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens", "gen_ai.latency.time_to_first_token", "gen_ai.latency.e2e"})
+	return c, early, c.check(p, fieldNames{"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens", "gen_ai.latency.time_to_first_token", "gen_ai.latency.e2e"})
 }

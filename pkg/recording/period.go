@@ -6,35 +6,33 @@ import (
 )
 
 const (
-	// longestPeriod is the longest that is looked for.
-	longestPeriod = 10_000
-	// A period is judged by so many pairs of requests, at least and at most.
-	fewestPairs, mostPairs = 20, 20_000
+	// maxPeriod is the longest period considered.
+	maxPeriod = 10_000
+	// minPairs and maxPairs bound the pairs of requests by which a period is tested.
+	minPairs, maxPairs = 20, 20_000
 )
 
-// Period says with which period prompts repeat, by the lengths of the run's
-// requests in order of arrival, and which share of them are as long as the one a
-// period before; 0 if they do not repeat.
+// Period returns the period with which prompts repeat, judged by the lengths of the requests in
+// order of arrival, and the share of requests as long as the one a period before; 0 if there is no
+// period.
 //
-// Lengths show a period if half of them at least recur, eight standard deviations
-// more than of lengths that come independently, each as often as it does here.
-// Lengths of which two at random are equal more often than one time in five (a
-// constant length, a few in turn) show nothing: they may be a pattern of lengths
-// without one of prompts. So do lengths that change slowly, where requests side
-// by side are equal.
+// Lengths show a period if at least half of them recur, and eight standard deviations more than
+// independent lengths of the same distribution. If two random lengths are equal more often than one
+// time in five (a constant length, a few in turn), there is no evidence that the prompts are the
+// same. The same is true of lengths that change slowly, so that adjacent requests are equal.
 func (r *Run) Period() (period int, share float64) {
 	var lengths []int64
 	for i := range r.Outcomes {
 		lengths = append(lengths, r.Outcomes[i].InputTokens)
 	}
-	chance := sameByChance(lengths)
+	chance := chanceOfEqual(lengths)
 	if chance > 0.2 {
 		return 0, 0
 	}
 	shares := []float64{0}
 	best, noise := 0, 0.0
-	for p := 1; p <= min(len(lengths)/2, longestPeriod) && len(lengths)-p >= fewestPairs; p++ {
-		share, pairs := recurring(lengths, p)
+	for p := 1; p <= min(len(lengths)/2, maxPeriod) && len(lengths)-p >= minPairs; p++ {
+		share, pairs := recurrence(lengths, p)
 		if share < 0.5 || share < chance+8*math.Sqrt(chance*(1-chance)/float64(pairs)) {
 			shares = append(shares, 0)
 			continue
@@ -46,12 +44,12 @@ func (r *Run) Period() (period int, share float64) {
 	if best == 0 {
 		return 0, 0
 	}
-	// Multiples of the period are about as good as it is: the shortest counts.
+	// Multiples of the period are about as good: take the shortest.
 	top := shares[best]
 	best = slices.IndexFunc(shares, func(s float64) bool { return s > 0 && s >= top-max(0.02, 4*noise) })
 	between := 0.0
 	for p := 1; p < best; p++ {
-		s, _ := recurring(lengths, p)
+		s, _ := recurrence(lengths, p)
 		between += s
 	}
 	if best == 1 || between > 0.3*float64(best-1) {
@@ -60,10 +58,9 @@ func (r *Run) Period() (period int, share float64) {
 	return best, shares[best]
 }
 
-// recurring is which share of lengths are as long as the one p before, and of how
-// many pairs.
-func recurring(lengths []int64, p int) (share float64, pairs int) {
-	pairs = min(len(lengths)-p, mostPairs)
+// recurrence returns the share of lengths that equal the one p before, and the number of pairs.
+func recurrence(lengths []int64, p int) (share float64, pairs int) {
+	pairs = min(len(lengths)-p, maxPairs)
 	same := 0
 	for i := range pairs {
 		if lengths[i] == lengths[i+p] {
@@ -73,13 +70,13 @@ func recurring(lengths []int64, p int) (share float64, pairs int) {
 	return float64(same) / float64(pairs), pairs
 }
 
-// sameByChance is how often two of the lengths, drawn at random, are equal.
-func sameByChance(lengths []int64) float64 {
+// chanceOfEqual is the probability that two random lengths are equal.
+func chanceOfEqual(lengths []int64) float64 {
 	counts := map[int64]int{}
 	for _, l := range lengths {
 		counts[l]++
 	}
-	pairs := 0 // whole numbers, so that the order of the map has no part in it
+	pairs := 0 // integers, so that map order has no effect
 	for _, n := range counts {
 		pairs += n * n
 	}

@@ -10,60 +10,59 @@ const phaseColumns = "request_id,phase_type,t_start,t_end,prefill_tokens,decode_
 
 func isPhases(h *head) bool { return h.has("phase_type", "t_start", "t_end") }
 
-// phases are those of a table of what vLLM's engine did for each request: rows of
-// prefill and decode, with times in s.
+// phases reads a table of what vLLM's engine did for each request: rows of prefill and decode, with
+// times in s.
 type phases struct {
-	*textio.Sheet
+	*textio.Table
 	id, kind, start, end, prefill, decode int
-	calls                                 []*phased
-	byID                                  map[string]*phased
+	requests                              []*phasedRequest
+	byID                                  map[string]*phasedRequest
 }
 
-// phased is a request of which some phases are known.
-type phased struct {
-	call
+// phasedRequest is a request with the phases read so far.
+type phasedRequest struct {
+	request
 	prefilled, decoded bool
 }
 
-// readPhases reads such a table. When requests came is not in it, nor the queue:
-// arrivals stand for the start of prefill.
+// readPhases reads a table of phases. It has no arrival and queue times: arrivals are the start of
+// prefill.
 func readPhases(f *file, r *Recording) error {
-	s, err := textio.NewSheet(f.Name, f, phaseColumns)
+	s, err := textio.NewTable(f.Name, f, phaseColumns)
 	if err != nil {
 		return err
 	}
-	p := &phases{Sheet: s, byID: map[string]*phased{}}
-	if err := s.NeedAll(textio.Want("request_id", &p.id), textio.Want("phase_type", &p.kind), textio.Want("t_start", &p.start), textio.Want("t_end", &p.end),
-		textio.Want("prefill_tokens", &p.prefill), textio.Want("decode_tokens", &p.decode)); err != nil {
+	p := &phases{Table: s, byID: map[string]*phasedRequest{}}
+	if err := s.RequireColumns(textio.Ref("request_id", &p.id), textio.Ref("phase_type", &p.kind), textio.Ref("t_start", &p.start), textio.Ref("t_end", &p.end),
+		textio.Ref("prefill_tokens", &p.prefill), textio.Ref("decode_tokens", &p.decode)); err != nil {
 		return err
 	}
-	if err := eachRow(s, "rows", p.row); err != nil {
+	if err := forEachRow(s, "rows", p.row); err != nil {
 		return err
 	}
 	run := &Run{Clock: ServerClock, Engine: "vllm"}
-	run.warnf("when requests came is not said, only when prefill began: what was before it (the queue, the overhead α0 and α1) cannot be told")
-	var calls []call
-	for _, c := range p.calls {
+	run.warnf("arrival times are missing: time before prefill (the queue, the overhead α0 and α1) is unknown")
+	var requests []request
+	for _, c := range p.requests {
 		if !c.prefilled {
-			return (&textio.Place{Name: f.Name}).Errorf("request %s has no row of prefill", c.ID)
+			return (&textio.Position{Name: f.Name}).Errorf("request %s has no prefill row", c.ID)
 		}
 		c.complete(c.OutputTokens)
-		if !c.decoded { // its only token came with the prefill
+		if !c.decoded { // the prefill produced its only token
 			c.complete(1)
 			c.last = c.first
 		}
-		if err := c.check(&textio.Place{Name: f.Name}, words{"prefill_tokens of " + c.ID, "decode_tokens of " + c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
+		if err := c.check(&textio.Position{Name: f.Name}, fieldNames{"prefill_tokens of " + c.ID, "decode_tokens of " + c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
 			return err
 		}
-		calls = append(calls, c.call)
+		requests = append(requests, c.request)
 	}
 	r.Runs = []*Run{run}
-	return outcomes(&textio.Place{Name: f.Name}, calls, run)
+	return outcomes(&textio.Position{Name: f.Name}, requests, run)
 }
 
-// row takes the phase of the next row. A request that was preempted has several
-// of a kind: its first prefill and its last decode count, and all tokens of
-// decode, which are all that it generated.
+// row adds the phase of the next row. A preempted request has several rows of a phase: the first
+// prefill and the last decode count, and all decode tokens, which are all that it generated.
 func (p *phases) row() error {
 	if err := p.Read(); err != nil {
 		return err
@@ -89,10 +88,10 @@ func (p *phases) row() error {
 	}
 	c := p.byID[id]
 	if c == nil {
-		c = &phased{call: newCall()}
+		c = &phasedRequest{request: newRequest()}
 		c.ID = id
 		p.byID[id] = c
-		p.calls = append(p.calls, c)
+		p.requests = append(p.requests, c)
 	}
 	switch kind := p.Value(p.kind); {
 	case kind == "prefill" && !c.prefilled:
@@ -102,7 +101,7 @@ func (p *phases) row() error {
 	case kind == "decode":
 		c.decoded = true
 		c.OutputTokens += decode
-		if isAbsent(c.last) || end*1e6 > c.last {
+		if isMissing(c.last) || end*1e6 > c.last {
 			c.last = end * 1e6
 		}
 	default:

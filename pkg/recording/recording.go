@@ -1,8 +1,6 @@
-// Package recording reads what a real server was seen to do: the results of
-// benchmarks, traces of the server's own, tables of step times. What a file says
-// becomes outcomes, the same that a simulation writes, so that the two can be
-// held against each other, and requests, so that a simulation can be fed what the
-// server was.
+// Package recording reads measurements of real servers: benchmark results, server traces and tables
+// of step times. It converts them to outcomes, for comparison with simulations, and to requests, to
+// replay them in a simulation.
 package recording
 
 import (
@@ -11,95 +9,90 @@ import (
 	"blis/pkg/stream"
 )
 
-// Clocks: where the times of a run were taken.
+// Clocks: where the times of a run were measured.
 const (
-	// ClientClock is a load generator's: arrivals are when it sent, tokens when it
-	// received them. Enqueued and scheduled are not known.
+	// ClientClock is a load generator's clock: arrivals are when it sent, tokens when it received.
+	// Enqueued and scheduled are unknown.
 	ClientClock = "client"
-	// ServerClock is the server's own: queue and prefill are known.
+	// ServerClock is the server's clock: queue and prefill are known.
 	ServerClock = "server"
 )
 
-// Recording is what one file holds: runs, or steps.
+// Recording is the content of a file: runs or steps.
 type Recording struct {
-	// Path is the file, for people; Format the name in Formats that it was read as.
+	// Path is the file name for messages; Format is the name in Formats.
 	Path, Format string
 	// Digest is the SHA-256 of the decompressed file, in hex.
 	Digest string
 	Runs   []*Run
 	Steps  []Step
-	// Warnings say what is odd about the file and yet no error.
+	// Warnings report suspicious content.
 	Warnings []string
 }
 
-// Run is one benchmark against one setup of servers. What the file does not say
-// of the setup is "" or 0.
+// Run is one benchmark of one server setup. Unknown parts of the setup are "" or 0.
 type Run struct {
-	// Name tells the run from the others of its file: "qps=3 replicas=2". It is ""
-	// where there is only one.
+	// Name distinguishes the runs of a file: "qps=3 replicas=2". It is "" for a single run.
 	Name string
-	// Model, GPU and Engine are as the file calls them.
+	// Model, GPU and Engine are the file's own names.
 	Model, GPU, Engine       string
 	TensorParallel, Replicas int
-	// TargetRPS is the rate that the benchmark wanted, in requests per second.
+	// TargetRPS is the target rate of the benchmark, in requests per second.
 	TargetRPS float64
 	// Clock is ClientClock or ServerClock.
 	Clock string
-	// Arrivals says whether ArrivalUS is when a request came. Where it is false, and
-	// no outcome has ScheduledUS, every request has a clock of its own that begins
-	// at 0 when it is sent; where outcomes have it, arrivals stand for the start of
-	// prefill, as nothing earlier is known.
+	// Arrivals says whether ArrivalUS is the arrival time. If it is false and no outcome has
+	// ScheduledUS, every request has its own clock that starts at 0 when it is sent. If outcomes
+	// have ScheduledUS, arrivals are the start of prefill, the earliest known time.
 	Arrivals bool
-	// Outcomes are all requests in the order of arrival, with ids that are theirs
-	// alone. Times are µs since the first arrival, stream.Never where not measured:
+	// Outcomes are all requests in order of arrival, with unique ids. Times are µs since the first
+	// arrival, stream.Never if not measured:
 	//
-	//	ArrivalUS     client: sent; server: received by its frontend
-	//	EnqueuedUS    server: the engine's queue took it
-	//	ScheduledUS   server: it was first in a batch (start of prefill)
+	//	ArrivalUS     client: sent; server: received by the frontend
+	//	EnqueuedUS    server: entered the engine's queue
+	//	ScheduledUS   server: first in a batch (start of prefill)
 	//	FirstTokenUS  client: received; server: produced (end of prefill)
-	//	CompletedUS   client: the last token received; server: the last one produced
+	//	CompletedUS   client: last token received; server: last token produced
 	//
-	// FirstTokenUS may be missing of a completed request whose answer was not
-	// streamed. OutputTokens is 0 of a completed request whose tokens were not
-	// counted. A request that failed has the state failed and a reason; its lengths
-	// may be 0, not known.
+	// FirstTokenUS may be missing for a completed request that was not streamed. OutputTokens is 0
+	// for a completed request whose tokens were not counted. A failed request has the state failed
+	// and a reason; its lengths may be 0 for unknown.
 	Outcomes []stream.Outcome
-	// Stages are parts of the time with a rate of their own, where the file names
-	// them, in order.
+	// Stages are intervals with their own rates, if the file names them, in order.
 	Stages   []Stage
 	Warnings []string
-	// offers are what requests were offered with, by id, where a file says it.
-	offers map[string]offer
+	// info holds further properties of requests by id, if the file has them.
+	info map[string]requestInfo
 }
 
-// warnf notes what is odd.
+// warnf adds a warning.
 func (r *Run) warnf(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Stage is a part of a run, of the arrivals in [FromUS, ToUS).
+// Stage is the part of a run with arrivals in [FromUS, ToUS).
 type Stage struct {
 	Name         string
 	FromUS, ToUS stream.Micros
-	// TargetRPS is the rate wanted; 0 where the file does not say.
+	// TargetRPS is the target rate; 0 if unknown.
 	TargetRPS float64
 }
 
-// Unknown is the Context of a step of which it is not said.
+// Unknown is the Context of a step if the file does not have it.
 const Unknown = -1
 
 // Step is one measured batch of an engine.
 type Step struct {
-	// Prefill and Decode are the tokens computed, Context the tokens that its decode
-	// sequences attend to, in all (Unknown where not said), PrefillContext those that
-	// its prefills find computed.
+	// Prefill and Decode are the tokens computed. Context is the total number of tokens that the
+	// decode sequences attend to (Unknown if not given), PrefillContext the already computed tokens
+	// of the prefill sequences.
 	Prefill, Decode, Context, PrefillContext int64
-	// US is how long it took, in µs.
+	// US is the duration, in µs.
 	US float64
-	// GPUOnly: the time of kernels alone, without the host's.
+	// GPUOnly says that US is kernel time without host time.
 	GPUOnly            bool
 	Model, GPU, Engine string
 	TensorParallel     int
-	// Note is what the file remarks.
+	// Note is the file's remark.
 	Note string
 }

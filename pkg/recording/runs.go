@@ -8,8 +8,9 @@ import (
 	"blis/pkg/registry"
 )
 
-// nameRuns names runs by words that tell them apart: of each place in the lists
-// of words those that vary, as few as do; a last one counts where they do not.
+// nameRuns names runs by the words that distinguish them. For each run there is a list of words; a
+// word is used if it varies between runs, and no more words than needed. Runs that are still equal
+// are numbered.
 func nameRuns(runs []*Run, words [][]string) {
 	if len(runs) < 2 {
 		return
@@ -38,47 +39,47 @@ func nameRuns(runs []*Run, words [][]string) {
 	}
 }
 
-// Warnings that several formats share: of a file without arrivals, and of a load
-// generator that waited for answers, which says how.
+// Warnings of several formats: a file without arrivals, and a load generator that waited for
+// responses; the argument says how.
 const (
-	noArrivals = "the file does not say when requests arrived: what concurrency there was is not known, and nothing can be replayed"
-	closedLoop = "%s: requests were held back until others were answered, so that arrivals followed from the server's speed; a replay keeps them as they were"
+	noArrivalsWarning = "arrival times are missing: the concurrency is unknown and the run cannot be replayed"
+	closedLoopWarning = "%s: requests waited for responses, so arrivals depended on the server's speed; a replay keeps the recorded arrivals"
 )
 
-// warnUnknown warns of columns that are none of those known, which may be misspelt.
+// warnUnknown warns of unknown columns, which may be misspelled.
 func (r *Run) warnUnknown(columns, known []string) {
-	missing := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(columns, name) })
+	unused := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(columns, name) })
 	for _, name := range columns {
 		if slices.Contains(known, name) {
 			continue
 		}
 		hint := ""
-		if near := registry.Closest(name, missing); near != "" {
-			hint = fmt.Sprintf("; did you mean %s?", near)
+		if closest := registry.Closest(name, unused); closest != "" {
+			hint = fmt.Sprintf("; did you mean %s?", closest)
 		}
-		r.warnf("the column %s means nothing here%s", name, hint)
+		r.warnf("the column %s is unknown and ignored%s", name, hint)
 	}
 }
 
-// warnChunks warns of answers that came in fewer pieces than tokens.
+// warnChunks warns of outputs with fewer chunks than tokens.
 func (r *Run) warnChunks(n int) {
 	if n > 0 {
-		r.warnf("%d answers came in pieces of several tokens: the gaps between their tokens are not known, and their first token may have come with others", n)
+		r.warnf("%d outputs came in chunks of several tokens: their inter-token latencies are unknown, and TTFT may include several tokens", n)
 	}
 }
 
-// warnUnstreamed warns of answers without a first token.
+// warnUnstreamed warns of responses without a first token time.
 func (r *Run) warnUnstreamed(n int) {
 	if n > 0 {
-		r.warnf("%d requests completed without a time of the first token: were they streamed?", n)
+		r.warnf("%d requests completed without a first token time; were they streamed?", n)
 	}
 }
 
-// unstreamed counts the calls that completed without a time of the first token.
-func unstreamed(calls []call) int {
+// countUnstreamed counts completed requests without a first token time.
+func countUnstreamed(requests []request) int {
 	n := 0
-	for i := range calls {
-		if calls[i].State == completed && isAbsent(calls[i].first) {
+	for i := range requests {
+		if requests[i].State == completed && isMissing(requests[i].first) {
 			n++
 		}
 	}

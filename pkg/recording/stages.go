@@ -6,37 +6,35 @@ import (
 	"blis/pkg/textio"
 )
 
-// rows are the calls of one run, as they are read.
+// rows collects the requests of one run.
 type rows struct {
-	// setup is what tells them from other runs, in the order of the table setup.
-	setup []string
-	calls []call
-	// stages are those of the calls, in order.
+	// setup holds the run's values of the columns in the table setup.
+	setup    []string
+	requests []request
+	// stages holds the stages of the requests, in order.
 	stages []string
 }
 
-// add takes a call of a stage, which is "" where there are none. It stands in
-// Step until the stages are cut.
-func (r *rows) add(c call, stage string) {
+// add adds a request of a stage; "" if there are none. The stage is kept in Step until splitStages.
+func (r *rows) add(c request, stage string) {
 	if !slices.Contains(r.stages, stage) {
 		r.stages = append(r.stages, stage)
 	}
 	c.Step = stage
-	r.calls = append(r.calls, c)
+	r.requests = append(r.requests, c)
 }
 
-// fill gives a run its outcomes and stages; errors call the file by name.
-func (r *rows) fill(run *Run, name string) error {
-	where := &textio.Place{Name: name}
-	if err := outcomes(where, r.calls, run); err != nil {
+// finish sets the outcomes and stages of a run; name is the file for errors.
+func (r *rows) finish(run *Run, name string) error {
+	where := &textio.Position{Name: name}
+	if err := outcomes(where, r.requests, run); err != nil {
 		return err
 	}
-	return run.cutStages(r.stages, where)
+	return run.splitStages(r.stages, where)
 }
 
-// cutStages finds the stages, which must follow each other. Until then they stand
-// in Step of the outcomes.
-func (r *Run) cutStages(stages []string, p *textio.Place) error {
+// splitStages sets the stages, which must not interleave, and clears the Step of outcomes.
+func (r *Run) splitStages(stages []string, p *textio.Position) error {
 	defer func() {
 		for i := range r.Outcomes {
 			r.Outcomes[i].Step = ""
@@ -52,7 +50,7 @@ func (r *Run) cutStages(stages []string, p *textio.Place) error {
 			continue
 		}
 		if slices.ContainsFunc(r.Stages, func(s Stage) bool { return s.Name == o.Step }) {
-			return p.Errorf("the stage %s goes on after another one has begun (request %s)", o.Step, o.ID)
+			return p.Errorf("the stage %s continues after another stage has begun (request %s)", o.Step, o.ID)
 		}
 		if n > 0 {
 			r.Stages[n-1].ToUS = o.ArrivalUS

@@ -7,10 +7,10 @@ import (
 	"blis/pkg/textio"
 )
 
-// stepTimes are the columns of what a step took.
-var stepTimes = []timed{{"step_us", 1}, {"step_us_gpu_only", 1}, {"step_ms", 1e3}}
+// stepTimes are the columns of step durations.
+var stepTimes = []timeColumn{{"step_us", 1}, {"step_us_gpu_only", 1}, {"step_ms", 1e3}}
 
-const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms, and what there is of context_tokens or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
+const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms; optional context_tokens or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
 
 func isSteps(h *head) bool {
 	return h.has("prefill_tokens", "decode_tokens") && h.any(names(stepTimes)...)
@@ -18,36 +18,36 @@ func isSteps(h *head) bool {
 
 // stepTable reads a table of measured steps.
 type stepTable struct {
-	*textio.Sheet
-	prefill, decode, took, context, each, before int
-	model, gpu, tp, engine, note                 int
-	us                                           float64
+	*textio.Table
+	prefill, decode, duration, context, meanContext, prefillContext int
+	model, gpu, tp, engine, note                                    int
+	us                                                              float64
 }
 
-// readSteps reads a table of steps. The context of decode sequences is given in
-// all (context_tokens), or for each (decode_kv_each, context_tokens_mean_per_seq).
+// readSteps reads a table of steps. The context of decode sequences is a total (context_tokens) or
+// a mean (decode_kv_each, context_tokens_mean_per_seq).
 func readSteps(f *file, r *Recording) error {
-	s, err := textio.NewSheet(f.Name, f, stepColumns)
+	s, err := textio.NewTable(f.Name, f, stepColumns)
 	if err != nil {
 		return err
 	}
-	t := &stepTable{Sheet: s, context: s.Column("context_tokens"), each: s.Column("decode_kv_each", "context_tokens_mean_per_seq"), before: s.Column("prefill_kv_before"),
+	t := &stepTable{Table: s, context: s.Column("context_tokens"), meanContext: s.Column("decode_kv_each", "context_tokens_mean_per_seq"), prefillContext: s.Column("prefill_kv_before"),
 		model: s.Column("model"), gpu: s.Column("gpu"), tp: s.Column("tp"), engine: s.Column("vllm_version"), note: s.Column("note")}
-	if err := s.NeedAll(textio.Want("prefill_tokens", &t.prefill), textio.Want("decode_tokens", &t.decode)); err != nil {
+	if err := s.RequireColumns(textio.Ref("prefill_tokens", &t.prefill), textio.Ref("decode_tokens", &t.decode)); err != nil {
 		return err
 	}
-	if t.took, err = s.Need(names(stepTimes)...); err != nil {
+	if t.duration, err = s.RequireColumn(names(stepTimes)...); err != nil {
 		return err
 	}
 	for _, c := range stepTimes {
-		if c.name == s.Header[t.took] {
+		if c.name == s.Header[t.duration] {
 			t.us = c.us
 		}
 	}
-	if t.context < 0 && t.each < 0 {
-		f.Warnf("no column says how long the context of decode sequences is")
+	if t.context < 0 && t.meanContext < 0 {
+		f.Warnf("no column has the context length of decode sequences")
 	}
-	return eachRow(s, "steps", func() error {
+	return forEachRow(s, "steps", func() error {
 		step, err := t.row()
 		if err == nil {
 			r.Steps = append(r.Steps, step)
@@ -56,12 +56,12 @@ func readSteps(f *file, r *Recording) error {
 	})
 }
 
-// row is the next step.
+// row reads the next step.
 func (t *stepTable) row() (Step, error) {
 	if err := t.Read(); err != nil {
 		return Step{}, err
 	}
-	s := Step{GPUOnly: t.Header[t.took] == "step_us_gpu_only", Context: Unknown,
+	s := Step{GPUOnly: t.Header[t.duration] == "step_us_gpu_only", Context: Unknown,
 		Model: strings.Clone(t.Value(t.model)), GPU: strings.Clone(t.Value(t.gpu)), Engine: strings.Clone(t.Value(t.engine)), Note: strings.Clone(t.Value(t.note))}
 	if err := t.Integers([]int{t.prefill, t.decode}, &s.Prefill, &s.Decode); err != nil {
 		return s, err
@@ -70,7 +70,7 @@ func (t *stepTable) row() (Step, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.PrefillContext, err = t.Optional(t.before); err != nil {
+	if s.PrefillContext, err = t.Optional(t.prefillContext); err != nil {
 		return s, err
 	}
 	s.TensorParallel = int(tp)
@@ -83,23 +83,23 @@ func (t *stepTable) row() (Step, error) {
 		}
 	}
 	if s.Prefill+s.Decode == 0 {
-		return s, t.Errorf("a step computes tokens; prefill_tokens and decode_tokens are both 0")
+		return s, t.Errorf("prefill_tokens and decode_tokens are both 0; a step computes at least one token")
 	}
-	took, err := t.Time(t.took)
+	took, err := t.Time(t.duration)
 	if err != nil {
 		return s, err
 	}
 	if s.US = took * t.us; s.US == 0 {
-		return s, t.Errorf("%s must be above 0", t.Header[t.took])
+		return s, t.Errorf("%s must be above 0", t.Header[t.duration])
 	}
 	return s, t.contextOf(&s)
 }
 
-// contextOf finds what the decode sequences of a step attend to.
+// contextOf sets the context of the decode sequences of a step.
 func (t *stepTable) contextOf(s *Step) error {
 	column, times := t.context, 1.0
 	if column < 0 {
-		column, times = t.each, float64(s.Decode)
+		column, times = t.meanContext, float64(s.Decode)
 	}
 	switch {
 	case s.Decode == 0:

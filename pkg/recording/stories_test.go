@@ -13,13 +13,13 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// text is a stream's input.
+// text is an input stream.
 func text(s string) textio.Input {
 	return textio.Input{Name: "in", Stream: strings.NewReader(s)}
 }
 
-// told is what a recording says, a line for each run, outcome, step and warning.
-func told(r *Recording) string {
+// formatRecording formats a recording: a line for each run, outcome, step and warning.
+func formatRecording(r *Recording) string {
 	var b strings.Builder
 	warn := func(list []string) {
 		for _, w := range list {
@@ -62,8 +62,8 @@ func told(r *Recording) string {
 	return b.String()
 }
 
-// TestStories reads small files, made up, of each format: the command is the
-// format, or auto where it is to be found out.
+// TestStories reads small synthetic files of each format. The command is the format, or auto for
+// detection.
 func TestStories(t *testing.T) {
 	seen := map[string]bool{}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
@@ -82,9 +82,9 @@ func TestStories(t *testing.T) {
 			}
 			seen[r.Format] = true
 			if format == "" {
-				return "format " + r.Format + "\n" + told(r)
+				return "format " + r.Format + "\n" + formatRecording(r)
 			}
-			return told(r)
+			return formatRecording(r)
 		})
 	})
 	for _, name := range Formats.Names() {

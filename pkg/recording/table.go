@@ -9,28 +9,27 @@ import (
 	"blis/pkg/textio"
 )
 
-// timed is a name that a column of times may have, and how many µs its unit is.
-type timed struct {
+// timeColumn is a name of a time column with its unit in µs.
+type timeColumn struct {
 	name string
 	us   float64
 }
 
-// The columns of tables of requests, each by the names that it may have: those of
-// a plain table, and those that LMBenchmark writes (github.com/LMCache/LMBenchmark,
-// also of the production stack of vLLM: multi-round-qa.py).
+// The columns of request tables with their alternative names: those of a plain table and those of
+// LMBenchmark (github.com/LMCache/LMBenchmark, also in vLLM's production stack: multi-round-qa.py).
 var (
-	tableArrival = []timed{{"arrival_s", 1e6}, {"arrival_ms", 1e3}, {"arrival_us", 1}, {"launch_time", 1e6}}
-	tableTTFT    = []timed{{"ttft_s", 1e6}, {"ttft_ms", 1e3}, {"ttft_us", 1}, {"ttft", 1e6}}
-	tableE2E     = []timed{{"e2e_s", 1e6}, {"e2e_ms", 1e3}, {"e2e_us", 1}, {"latency_s", 1e6}, {"latency_ms", 1e3}}
-	tableEnd     = []timed{{"finish_time", 1e6}}
+	tableArrival = []timeColumn{{"arrival_s", 1e6}, {"arrival_ms", 1e3}, {"arrival_us", 1}, {"launch_time", 1e6}}
+	tableTTFT    = []timeColumn{{"ttft_s", 1e6}, {"ttft_ms", 1e3}, {"ttft_us", 1}, {"ttft", 1e6}}
+	tableE2E     = []timeColumn{{"e2e_s", 1e6}, {"e2e_ms", 1e3}, {"e2e_us", 1}, {"latency_s", 1e6}, {"latency_ms", 1e3}}
+	tableEnd     = []timeColumn{{"finish_time", 1e6}}
 	tableInputs  = []string{"input_tokens", "input_length", "prompt_tokens"}
 	tableOutputs = []string{"output_tokens", "output_length", "generation_tokens"}
 )
 
-// tableColumns are they for people.
-const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s, and what there is of status or success, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
+// tableColumns lists them for help and errors.
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
-// Places in setup that have a meaning beyond telling runs apart.
+// Indices into setup of columns that describe the server.
 const (
 	setupRate = iota
 	setupReplicas
@@ -39,15 +38,15 @@ const (
 	setupGPU
 )
 
-// setup is what tells the runs of a table apart: columns, and the words that they
-// have in a run's name, in the order in which they are tried.
+// setup are the columns that distinguish the runs of a table, with their words in run names, in
+// order of preference.
 var setup = []struct{ column, word string }{
 	setupRate: {"target_qps", "qps"}, setupReplicas: {"replicas", "replicas"}, setupModel: {"model", "model"}, setupTP: {"tp", "tp"}, setupGPU: {"gpu", "gpu"},
 	{"scenario", "scenario"}, {"group", "group"},
 }
 
-// aside are columns that follow from others.
-var aside = []string{"tpot_s", "generation_time", "question_id"}
+// ignoredColumns are columns that follow from others.
+var ignoredColumns = []string{"tpot_s", "generation_time", "question_id"}
 
 func isLMBench(h *head) bool {
 	return h.any("target_qps", "launch_time") && h.any("ttft_s", "ttft")
@@ -57,8 +56,8 @@ func isTable(h *head) bool {
 	return h.any(tableInputs...) && h.any(tableOutputs...) && (h.any(names(tableTTFT)...) || h.any(names(tableE2E)...))
 }
 
-// names are those of columns of times.
-func names(columns []timed) (all []string) {
+// names returns the names of time columns.
+func names(columns []timeColumn) (all []string) {
 	for _, c := range columns {
 		all = append(all, c.name)
 	}
@@ -67,32 +66,31 @@ func names(columns []timed) (all []string) {
 
 // table reads a table of requests.
 type table struct {
-	*textio.Sheet
-	// The places of columns; -1 is none. The four times have units.
-	at, ttft, e2e, end                                   int
-	atUS, ttftUS, e2eUS, endUS                           float64
-	input, output, id, fault, stage, tenant, class, user int
+	*textio.Table
+	// Column indices; -1 means absent. The four times have units.
+	at, ttft, e2e, end                                       int
+	atUS, ttftUS, e2eUS, endUS                               float64
+	input, output, id, errorText, stage, tenant, class, user int
 	// statuses are the columns that say whether a request completed.
 	statuses []int
 	setup    []int
-	called   words
-	// runs are what is read, keys tell which one a row belongs to.
+	names    fieldNames
+	// runs holds the runs in order, keys maps setups to them.
 	runs []*rows
 	keys map[string]*rows
 }
 
-// readTable reads a table of requests by the names of its columns: a run for each
-// setup.
+// readTable reads a table of requests: a run for each setup.
 func readTable(f *file, r *Recording) error {
-	s, err := textio.NewSheet(f.Name, f, tableColumns)
+	s, err := textio.NewTable(f.Name, f, tableColumns)
 	if err != nil {
 		return err
 	}
-	t := &table{Sheet: s, keys: map[string]*rows{}}
+	t := &table{Table: s, keys: map[string]*rows{}}
 	if err := t.find(); err != nil {
 		return err
 	}
-	if err := eachRow(s, "requests", t.row); err != nil {
+	if err := forEachRow(s, "requests", t.row); err != nil {
 		return err
 	}
 	f.Warn(s.Warnings()...)
@@ -103,10 +101,10 @@ func readTable(f *file, r *Recording) error {
 	return nil
 }
 
-// find looks the columns up.
+// find looks up the columns.
 func (t *table) find() (err error) {
 	for _, c := range []struct {
-		names []timed
+		names []timeColumn
 		at    *int
 		us    *float64
 	}{{tableArrival, &t.at, &t.atUS}, {tableTTFT, &t.ttft, &t.ttftUS}, {tableE2E, &t.e2e, &t.e2eUS}, {tableEnd, &t.end, &t.endUS}} {
@@ -114,25 +112,25 @@ func (t *table) find() (err error) {
 			return err
 		}
 	}
-	if t.input, err = t.Need(tableInputs...); err != nil {
+	if t.input, err = t.RequireColumn(tableInputs...); err != nil {
 		return err
 	}
-	if t.output, err = t.Need(tableOutputs...); err != nil {
+	if t.output, err = t.RequireColumn(tableOutputs...); err != nil {
 		return err
 	}
 	if t.ttft < 0 {
-		if _, err = t.Need(names(tableTTFT)...); err != nil {
+		if _, err = t.RequireColumn(names(tableTTFT)...); err != nil {
 			return err
 		}
 	}
 	if t.e2e < 0 && (t.end < 0 || t.at < 0) {
-		if _, err = t.Need(names(tableE2E)...); err != nil {
+		if _, err = t.RequireColumn(names(tableE2E)...); err != nil {
 			return err
 		}
 	}
-	t.id, t.fault, t.stage = t.Column("request_id", "id", "request_index"), t.Column("error", "error_message"), t.Column("stage")
+	t.id, t.errorText, t.stage = t.Column("request_id", "id", "request_index"), t.Column("error", "error_message"), t.Column("stage")
 	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
-	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.fault, t.stage, t.tenant, t.class, t.user}
+	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage, t.tenant, t.class, t.user}
 	for _, name := range []string{"status", "status_code", "success"} {
 		if at := t.Column(name); at >= 0 {
 			t.statuses, used = append(t.statuses, at), append(used, at)
@@ -142,23 +140,23 @@ func (t *table) find() (err error) {
 		at := t.Column(c.column)
 		t.setup, used = append(t.setup, at), append(used, at)
 	}
-	for _, name := range aside {
+	for _, name := range ignoredColumns {
 		used = append(used, t.Column(name))
 	}
-	if others := t.Others(used...); len(others) > 0 {
-		t.Warnf("the columns %s mean nothing here", strings.Join(others, ", "))
+	if others := t.UnusedColumns(used...); len(others) > 0 {
+		t.Warnf("unknown columns are ignored: %s", strings.Join(others, ", "))
 	}
-	t.called = words{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
+	t.names = fieldNames{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
 	return nil
 }
 
-// columnOfTime is the place of a column of times and its unit in µs.
-func (t *table) columnOfTime(columns []timed) (at int, us float64, err error) {
+// columnOfTime returns the index of a time column and its unit in µs.
+func (t *table) columnOfTime(columns []timeColumn) (at int, us float64, err error) {
 	at = -1
 	for _, c := range columns {
 		i := t.Column(c.name)
 		if i >= 0 && at >= 0 {
-			return 0, 0, t.Errorf("has both %s and %s; one of them must go", t.Header[at], c.name)
+			return 0, 0, t.Errorf("has both %s and %s; remove one of them", t.Header[at], c.name)
 		}
 		if i >= 0 {
 			at, us = i, c.us
@@ -172,7 +170,7 @@ func (t *table) row() error {
 	if err := t.Read(); err != nil {
 		return err
 	}
-	c := newCall()
+	c := newRequest()
 	if err := t.Integers([]int{t.input}, &c.InputTokens); err != nil {
 		return err
 	}
@@ -180,7 +178,7 @@ func (t *table) row() error {
 	if err := t.times(&c); err != nil {
 		return err
 	}
-	if err := c.check(&t.Place, t.called); err != nil {
+	if err := c.check(&t.Position, t.names); err != nil {
 		return err
 	}
 	var own []string
@@ -198,15 +196,15 @@ func (t *table) row() error {
 	return nil
 }
 
-// completedWords are those of a status that a request that completed has.
+// completedWords are the status values of completed requests.
 var completedWords = []string{"", "ok", "success", "succeeded", "completed", "200", "200.0", "true"}
 
-// noError are the words of programs that stand where there is no error.
+// noError are the values of error columns that mean no error.
 var noError = []string{"", "none", "null", "nan"}
 
-// failure is why the request of the row at hand did not complete, "" if it did.
+// failure returns why the request of the current row failed, "" if it completed.
 func (t *table) failure() string {
-	if fault := t.Value(t.fault); !slices.Contains(noError, strings.ToLower(fault)) {
+	if fault := t.Value(t.errorText); !slices.Contains(noError, strings.ToLower(fault)) {
 		return fault
 	}
 	for _, at := range t.statuses {
@@ -222,8 +220,8 @@ func (t *table) failure() string {
 	return ""
 }
 
-// times reads what was measured of the row at hand.
-func (t *table) times(c *call) error {
+// times reads the times of the current row.
+func (t *table) times(c *request) error {
 	c.at = 0
 	if t.at >= 0 {
 		at, err := t.Time(t.at)
@@ -243,7 +241,7 @@ func (t *table) times(c *call) error {
 		return err
 	}
 	c.complete(output)
-	if t.Value(t.ttft) != "" { // else it was not streamed
+	if t.Value(t.ttft) != "" { // otherwise it was not streamed
 		ttft, err := t.Time(t.ttft)
 		if err != nil {
 			return err
@@ -260,7 +258,7 @@ func (t *table) times(c *call) error {
 	return err
 }
 
-// words tell the runs apart.
+// words returns the words that distinguish the runs.
 func (t *table) words() (all [][]string) {
 	for _, run := range t.runs {
 		var own []string
@@ -272,22 +270,22 @@ func (t *table) words() (all [][]string) {
 	return all
 }
 
-// finish makes the runs.
+// finish returns the runs.
 func (t *table) finish() (runs []*Run, err error) {
 	for _, rows := range t.runs {
 		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0}
-		if err := run.setUp(rows.setup, &textio.Place{Name: t.Name}); err != nil {
+		if err := run.applySetup(rows.setup, &textio.Position{Name: t.Name}); err != nil {
 			return nil, err
 		}
-		if err := rows.fill(run, t.Name); err != nil {
+		if err := rows.finish(run, t.Name); err != nil {
 			return nil, err
 		}
 		if !run.Arrivals {
-			run.warnf("%s", noArrivals)
+			run.warnf("%s", noArrivalsWarning)
 		}
-		run.warnUnstreamed(unstreamed(rows.calls))
+		run.warnUnstreamed(countUnstreamed(rows.requests))
 		if run.Arrivals {
-			run.warnTwice()
+			run.warnDuplicates()
 		}
 		if t.e2e >= 0 && t.e2eUS == 1e6 {
 			run.warnSlow(t.inMS())
@@ -297,7 +295,7 @@ func (t *table) finish() (runs []*Run, err error) {
 	return runs, nil
 }
 
-// inMS are the names that the columns of times would have if they were in ms.
+// inMS returns the names that the time columns would have in ms.
 func (t *table) inMS() string {
 	name := func(at int) string { return strings.TrimSuffix(t.Header[at], "_s") + "_ms" }
 	if t.ttftUS != 1e6 {
@@ -306,8 +304,8 @@ func (t *table) inMS() string {
 	return name(t.ttft) + " and " + name(t.e2e)
 }
 
-// setUp takes what a table says of the setup, in the order of setup.
-func (r *Run) setUp(values []string, p *textio.Place) error {
+// applySetup sets the server setup from the values of a row, in the order of setup.
+func (r *Run) applySetup(values []string, p *textio.Position) error {
 	r.Model, r.GPU = values[setupModel], values[setupGPU]
 	for _, n := range []struct {
 		at   int
@@ -319,7 +317,7 @@ func (r *Run) setUp(values []string, p *textio.Place) error {
 		}
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 1 {
-			return p.Errorf("%s must be a whole number from 1, is %q", setup[n.at].column, text)
+			return p.Errorf("%s must be an integer of at least 1, is %q", setup[n.at].column, text)
 		}
 		*n.into = v
 	}

@@ -16,69 +16,67 @@ import (
 
 const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,…"
 
-// tracev2Names are the columns that its writers know.
+// tracev2Names are the columns that its writers use.
 var tracev2Names = strings.Split("request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,input_tokens,output_tokens,"+
 	"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens,arrival_time_us,send_time_us,first_chunk_time_us,"+
 	"last_chunk_time_us,num_chunks,status,error_message,finish_reason", ",")
 
 func isTraceV2(h *head) bool { return h.has("request_id", "arrival_time_us", "input_tokens") }
 
-// tracev2 reads the traces of the BLIS in inference-sim
-// (github.com/inference-sim/inference-sim, sim/workload), version 2: a table, and
-// beside it a header in YAML, of which version and unit are checked if it is
-// there. Prompts are as long as in a replay there: with a prefix group,
-// prefix_length and input_tokens; without one, server_input_tokens where the
-// server counted.
+// tracev2 reads the traces of inference-sim's BLIS (github.com/inference-sim/inference-sim,
+// sim/workload), version 2: a table with an optional YAML header file, whose version and unit are
+// checked. Prompt lengths are those of a replay there: with a prefix group, prefix_length plus
+// input_tokens; otherwise server_input_tokens, if the server counted.
 type tracev2 struct {
-	*textio.Sheet
+	*textio.Table
 	id, at, input, output int
-	// These may be absent.
-	send, first, last, chunks, status, fault    int
-	served, tenant, class, model, session, turn int
-	group, prefix, deadline                     int
-	calls                                       []call
-	chunked, answered                           int
-	// lag is how much later than planned the first request was sent, on the clock of
-	// sending; unsent are the places of those that were not.
-	lag    float64
-	unsent []int
+	// Optional columns.
+	send, first, last, chunks, status, errorText     int
+	serverInput, tenant, class, model, session, turn int
+	group, prefix, deadline                          int
+	requests                                         []request
+	chunked, answered                                int
+	// sendOffset is the delay of the first sent request relative to its plan, on the clock of
+	// sending. unsent holds the indices of requests that were not sent.
+	sendOffset float64
+	unsent     []int
 }
 
-// readTraceV2 reads such a table. An arrival is when the request was sent; of one
-// that was not, as in a trace that was only generated, when it was to be.
+// readTraceV2 reads a TraceV2. An arrival is the send time, or the planned time of a request that
+// was not sent, as in a generated trace.
 func readTraceV2(f *file, r *Recording) error {
 	run := &Run{Clock: ClientClock, Arrivals: true}
 	if err := run.readTraceV2Header(f.path); err != nil {
 		return err
 	}
-	s, err := textio.NewSheet(f.Name, f, tracev2Columns)
+	s, err := textio.NewTable(f.Name, f, tracev2Columns)
 	if err != nil {
 		return err
 	}
-	t := &tracev2{Sheet: s, lag: absent,
+	t := &tracev2{Table: s, sendOffset: missing,
 		send: s.Column("send_time_us"), first: s.Column("first_chunk_time_us"), last: s.Column("last_chunk_time_us"), chunks: s.Column("num_chunks"),
-		status: s.Column("status"), fault: s.Column("error_message"), served: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"),
+		status: s.Column("status"), errorText: s.Column("error_message"), serverInput: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"),
 		class: s.Column("slo_class"), model: s.Column("model"), session: s.Column("session_id"), turn: s.Column("round_index"),
 		group: s.Column("prefix_group"), prefix: s.Column("prefix_length"), deadline: s.Column("deadline_us")}
-	if err := s.NeedAll(textio.Want("request_id", &t.id), textio.Want("arrival_time_us", &t.at), textio.Want("input_tokens", &t.input), textio.Want("output_tokens", &t.output)); err != nil {
+	if err := s.RequireColumns(textio.Ref("request_id", &t.id), textio.Ref("arrival_time_us", &t.at), textio.Ref("input_tokens", &t.input), textio.Ref("output_tokens", &t.output)); err != nil {
 		return err
 	}
 	run.warnUnknown(s.Header, tracev2Names)
-	if err := eachRow(s, "requests", t.row); err != nil {
+	if err := forEachRow(s, "requests", t.row); err != nil {
 		return err
 	}
 	for _, i := range t.unsent {
-		if isAbsent(t.lag) {
-			break // none was: all arrive as planned
+		if isMissing(t.sendOffset) {
+			break // none was sent: all arrive as planned
 		}
-		t.calls[i].at += t.lag
+		t.requests[i].at += t.sendOffset
 	}
 	if t.answered == 0 {
-		run.warnf("nothing in it was measured: it is a workload, not a recording")
+		run.warnf("contains no measurements: it is a workload, not a recording")
 	}
 	run.warnChunks(t.chunked)
 	r.Runs = []*Run{run}
-	return outcomes(&textio.Place{Name: f.Name}, t.calls, run)
+	return outcomes(&textio.Position{Name: f.Name}, t.requests, run)
 }
 
 // row reads the next request.
@@ -86,7 +84,7 @@ func (t *tracev2) row() error {
 	if err := t.Read(); err != nil {
 		return err
 	}
-	c := newCall()
+	c := newRequest()
 	if err := t.Integers([]int{t.input, t.output}, &c.InputTokens, &c.OutputTokens); err != nil {
 		return err
 	}
@@ -97,17 +95,17 @@ func (t *tracev2) row() error {
 	if err := t.times(&c); err != nil {
 		return err
 	}
-	t.calls = append(t.calls, c)
-	return c.check(&t.Place, words{"input_tokens", "output_tokens", "first_chunk_time_us", "last_chunk_time_us"})
+	t.requests = append(t.requests, c)
+	return c.check(&t.Position, fieldNames{"input_tokens", "output_tokens", "first_chunk_time_us", "last_chunk_time_us"})
 }
 
-// prompt completes the length of the prompt, and what else is said of the request.
-func (t *tracev2) prompt(c *call) error {
+// prompt sets the length of the prompt, its prefix and the deadline.
+func (t *tracev2) prompt(c *request) error {
 	var prefix, served, deadline int64
 	for _, n := range []struct {
 		column int
 		into   *int64
-	}{{t.prefix, &prefix}, {t.served, &served}, {t.deadline, &deadline}, {t.turn, &c.offer.turn}} {
+	}{{t.prefix, &prefix}, {t.serverInput, &served}, {t.deadline, &deadline}, {t.turn, &c.info.turn}} {
 		var err error
 		if *n.into, err = t.Optional(n.column); err != nil {
 			return err
@@ -117,12 +115,12 @@ func (t *tracev2) prompt(c *call) error {
 		}
 	}
 	if c.Session == "" {
-		c.offer.turn = 0
+		c.info.turn = 0
 	}
 	switch group := t.Value(t.group); {
 	case group != "" && prefix > 0 && c.InputTokens >= 0:
 		c.InputTokens = min(c.InputTokens, textio.MaxTokens) + prefix
-		c.offer.prompt = []stream.Segment{{ID: strings.Clone(group), Tokens: prefix}}
+		c.info.prompt = []stream.Segment{{ID: strings.Clone(group), Tokens: prefix}}
 	case group == "" && served > 0:
 		c.InputTokens = served
 	}
@@ -134,14 +132,14 @@ func (t *tracev2) prompt(c *call) error {
 		return err
 	}
 	if float64(deadline) <= at {
-		return t.Errorf("deadline_us must be after arrival_time_us (%g), or 0 for none; it is %d", at, deadline)
+		return t.Errorf("deadline_us must be after arrival_time_us (%g), or 0 for none, is %d", at, deadline)
 	}
-	c.offer.deadline = float64(deadline) - at
+	c.info.deadline = float64(deadline) - at
 	return nil
 }
 
-// times reads what was measured of the row at hand. A time of 0 was not.
-func (t *tracev2) times(c *call) error {
+// times reads the times of the current row; 0 means not measured.
+func (t *tracev2) times(c *request) error {
 	var planned, send, first, last float64
 	for _, n := range []struct {
 		column int
@@ -159,18 +157,18 @@ func (t *tracev2) times(c *call) error {
 	c.at = planned
 	if send > 0 {
 		c.at = send
-		if isAbsent(t.lag) {
-			t.lag = send - planned
+		if isMissing(t.sendOffset) {
+			t.sendOffset = send - planned
 		}
 	} else {
-		t.unsent = append(t.unsent, len(t.calls))
+		t.unsent = append(t.unsent, len(t.requests))
 	}
 	status := t.Value(t.status)
 	switch {
 	case !slices.Contains(completedWords, strings.ToLower(status)):
-		c.fail(cmp.Or(t.Value(t.fault), status))
+		c.fail(cmp.Or(t.Value(t.errorText), status))
 		return nil
-	case last == 0: // generated, not sent
+	case last == 0: // generated but not sent
 		c.State = stream.StateUnfinished
 		return nil
 	}
@@ -187,12 +185,11 @@ func (t *tracev2) times(c *call) error {
 	return err
 }
 
-// readTraceV2Header checks version and unit in the header that belongs to the
-// table at path, if there is one, and takes what it says of the server:
-// a.header.yaml or a.yaml for a.csv.
+// readTraceV2Header reads the header file of the table at path, if it exists: a.header.yaml or
+// a.yaml for a.csv.
 func (r *Run) readTraceV2Header(path string) error {
 	if path == "" {
-		r.warnf("the header in YAML that belongs to it is not read from a pipe: what ran before, and was left out, is not known")
+		r.warnf("the YAML header file cannot be found for a pipe: whether warm-up requests are missing is unknown")
 		return nil
 	}
 	for _, suffix := range []string{".zst", ".gz", ".csv"} {
@@ -207,14 +204,14 @@ func (r *Run) readTraceV2Header(path string) error {
 			return err
 		}
 		defer f.Close()
-		return r.takeTraceV2Header(&textio.Place{Name: name}, bufio.NewScanner(f))
+		return r.parseTraceV2Header(&textio.Position{Name: name}, bufio.NewScanner(f))
 	}
 	return nil
 }
 
-// takeTraceV2Header looks for the scalars that matter; the rest of the header is
-// nested deeper, or free.
-func (r *Run) takeTraceV2Header(p *textio.Place, lines *bufio.Scanner) error {
+// parseTraceV2Header checks version and unit and reads the server setup. The rest of the header is
+// nested deeper or free text.
+func (r *Run) parseTraceV2Header(p *textio.Position, lines *bufio.Scanner) error {
 	allowed := map[string][]string{"trace_version": {"2"}, "time_unit": {"us", "microseconds"}}
 	section := ""
 	for lines.Scan() {
@@ -231,7 +228,7 @@ func (r *Run) takeTraceV2Header(p *textio.Place, lines *bufio.Scanner) error {
 		}
 		switch {
 		case key == "warm_up_requests" && value != "" && value != "0":
-			r.warnf("the first %s requests are left out of the file, though they loaded the server (warm_up_requests)", value)
+			r.warnf("the first %s requests are not in the file although they loaded the server (warm_up_requests)", value)
 		case section == "server" && own == "model":
 			r.Model = value
 		case section == "server" && own == "type":
@@ -239,7 +236,7 @@ func (r *Run) takeTraceV2Header(p *textio.Place, lines *bufio.Scanner) error {
 		case section == "server" && (own == "tensor_parallel" || own == "tensor_parallel_size" || own == "tp"):
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
-				return p.Errorf("%s must be a whole number from 1, is %q", own, value)
+				return p.Errorf("%s must be an integer of at least 1, is %q", own, value)
 			}
 			r.TensorParallel = n
 		}

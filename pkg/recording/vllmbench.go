@@ -11,11 +11,10 @@ import (
 	"blis/pkg/textio"
 )
 
-// benchResult is what matters of a result of vLLM's benchmark (vllm bench serve
-// --save-result --save-detailed; vllm/benchmarks/serve.py) or SGLang's
-// (bench_serving --output-details): lists with an entry a request, in the order
-// in which they were sent. Times are s; those of start_times are the client's own
-// and mean something only beside each other.
+// benchResult holds the relevant fields of a result of vLLM's benchmark (vllm bench serve
+// --save-result --save-detailed; vllm/benchmarks/serve.py) or SGLang's (bench_serving
+// --output-details): lists with one entry per request, in the order of sending. Times are s;
+// start_times are on the client's own clock and have no fixed origin.
 type benchResult struct {
 	ModelID        string            `json:"model_id"`
 	Backend        string            `json:"backend"`
@@ -31,13 +30,13 @@ type benchResult struct {
 	Errors         []json.RawMessage `json:"errors"`
 }
 
-// seconds is a time, absent where null stands for it.
+// seconds is a time that may be null.
 type seconds float64
 
 // UnmarshalJSON reads a number, or null.
 func (s *seconds) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
-		*s = seconds(absent)
+		*s = seconds(missing)
 		return nil
 	}
 	return json.Unmarshal(text, (*float64)(s))
@@ -47,8 +46,7 @@ func isVLLMBench(h *head) bool {
 	return !h.list && h.any("input_lens", "ttfts", "request_throughput", "total_input_tokens", "mean_ttft_ms")
 }
 
-// readVLLMBench reads one result, or several one after the other, as SGLang
-// appends them.
+// readVLLMBench reads one result, or several in a row, as SGLang appends them.
 func readVLLMBench(f *file, r *Recording) error {
 	docs, err := textio.NewDocuments(f.Name, f)
 	if err != nil {
@@ -64,7 +62,7 @@ func readVLLMBench(f *file, r *Recording) error {
 		if err != nil {
 			return err
 		}
-		run, err := result.run(&docs.Place)
+		run, err := result.run(&docs.Position)
 		if err != nil {
 			return err
 		}
@@ -79,9 +77,9 @@ func readVLLMBench(f *file, r *Recording) error {
 	return nil
 }
 
-// run is the run of one result.
-func (b *benchResult) run(p *textio.Place) (*Run, error) {
-	if err := b.lists(p); err != nil {
+// run converts a result to a run.
+func (b *benchResult) run(p *textio.Position) (*Run, error) {
+	if err := b.checkLists(p); err != nil {
 		return nil, err
 	}
 	r := &Run{Model: b.ModelID, Clock: ClientClock, Arrivals: len(b.StartTimes) > 0}
@@ -91,36 +89,35 @@ func (b *benchResult) run(p *textio.Place) (*Run, error) {
 	if rate, ok := b.RequestRate.(float64); ok && rate > 0 && !math.IsInf(rate, 0) {
 		r.TargetRPS = rate
 	}
-	calls := make([]call, len(b.InputLens))
-	for i := range calls {
-		if b.StartTimes != nil && isAbsent(float64(b.StartTimes[i])) {
-			return nil, p.Errorf("%s is null: when the request was sent is not known; leave start_times out if nobody knows", element("start_times", i))
+	requests := make([]request, len(b.InputLens))
+	for i := range requests {
+		if b.StartTimes != nil && isMissing(float64(b.StartTimes[i])) {
+			return nil, p.Errorf("%s is null: the send time is unknown; remove start_times if they are unknown", element("start_times", i))
 		}
 		if b.ITLs != nil && b.ITLs[i].null {
-			return nil, p.Errorf("%s holds null: the gaps between the tokens are not all known", element("itls", i))
+			return nil, p.Errorf("%s contains null: some inter-token latencies are unknown", element("itls", i))
 		}
-		calls[i] = b.call(i)
-		w := words{element("input_lens", i), element("output_lens", i), element("ttfts", i), element("ttfts and itls", i)}
+		requests[i] = b.request(i)
+		w := fieldNames{element("input_lens", i), element("output_lens", i), element("ttfts", i), element("ttfts and itls", i)}
 		if len(b.Latencies) > 0 {
 			w.last = element("latencies", i)
 		}
-		if start := calls[i].at; !(start >= 0) || math.IsInf(start, 0) {
+		if start := requests[i].at; !(start >= 0) || math.IsInf(start, 0) {
 			return nil, p.Errorf("%s must be at least 0 s, is %g", element("start_times", i), start/1e6)
 		}
-		if err := calls[i].check(p, w); err != nil {
+		if err := requests[i].check(p, w); err != nil {
 			return nil, err
 		}
 	}
-	b.warn(r, calls)
-	return r, outcomes(&textio.Place{Name: p.Name}, calls, r)
+	b.warn(r, requests)
+	return r, outcomes(&textio.Position{Name: p.Name}, requests, r)
 }
 
-// element names one of a list.
+// element is the path of an element of a list.
 func element(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// lists checks that there is a list for all that is needed, and that they are
-// equally long.
-func (b *benchResult) lists(p *textio.Place) error {
+// checkLists checks that all required lists are present and have the same length.
+func (b *benchResult) checkLists(p *textio.Position) error {
 	n := len(b.InputLens)
 	for _, list := range []struct {
 		name     string
@@ -140,17 +137,17 @@ func (b *benchResult) lists(p *textio.Place) error {
 	return nil
 }
 
-// call is the request at place i of the lists. One with an error failed, whatever
-// else stands there: its ttft is 0.
-func (b *benchResult) call(i int) call {
-	c := newCall()
+// request converts the entries at index i. A request with an error failed, whatever its other
+// fields: its ttft is 0.
+func (b *benchResult) request(i int) request {
+	c := newRequest()
 	c.InputTokens, c.at = b.InputLens[i], 0
 	if len(b.StartTimes) > 0 {
 		c.at = float64(b.StartTimes[i]) * 1e6
 	}
 	reason := ""
 	if len(b.Errors) > 0 {
-		reason = fault(b.Errors[i])
+		reason = errorMessage(b.Errors[i])
 	}
 	if reason != "" || b.OutputLens[i] == 0 {
 		c.fail(cmp.Or(reason, "no_output"))
@@ -163,29 +160,29 @@ func (b *benchResult) call(i int) call {
 	switch {
 	case len(b.Latencies) > 0:
 		c.last = c.at + float64(b.Latencies[i])*1e6
-	case !isAbsent(c.first):
+	case !isMissing(c.first):
 		c.last = c.first + b.ITLs[i].sum*1e6
 	}
 	if len(b.ITLs) > 0 {
-		b.ITLs[i].into(&c)
+		b.ITLs[i].setITLs(&c)
 	}
 	return c
 }
 
 const (
-	// disagrees is by what share of itself a latency may differ from the first token
-	// and the gaps after it.
-	disagrees = 0.1
-	// slowest is how long, in s, even the quickest first token takes before it is odd.
-	slowest = 5
+	// maxDisagreement is the relative difference between a latency and the sum of its parts above
+	// which it is reported.
+	maxDisagreement = 0.1
+	// slowFirstToken is the minimum TTFT of a run, in s, above which its unit is questioned.
+	slowFirstToken = 5
 )
 
-// warn says what is odd about the result.
-func (b *benchResult) warn(r *Run, calls []call) {
+// warn reports suspicious content.
+func (b *benchResult) warn(r *Run, requests []request) {
 	answered, chunked, disagree := int64(0), 0, 0
-	quickest := absent
-	for i := range calls {
-		c := &calls[i]
+	quickest := missing
+	for i := range requests {
+		c := &requests[i]
 		if c.State != completed {
 			continue
 		}
@@ -201,30 +198,29 @@ func (b *benchResult) warn(r *Run, calls []call) {
 		}
 	}
 	if disagree > 0 {
-		r.warnf("latencies of %d requests are not ttfts and itls together, by more than %g %%: are they of one clock and unit? E2E is taken from latencies", disagree, 100*disagrees)
+		r.warnf("latencies of %d requests differ from ttfts plus itls by more than %g %%; check clocks and units; E2E is taken from latencies", disagree, 100*maxDisagreement)
 	}
-	if quickest > slowest {
-		r.warnf("the quickest first token took %.4g s: are ttfts in ms? They are read as s", quickest)
+	if quickest > slowFirstToken {
+		r.warnf("the lowest TTFT is %.4g s; ttfts are read as s, check that they are not ms", quickest)
 	}
 	if !r.Arrivals {
-		r.warnf("start_times is missing: %s (newer versions of vllm bench serve write it)", noArrivals)
+		r.warnf("start_times is missing: %s (newer versions of vllm bench serve write it)", noArrivalsWarning)
 	}
 	if b.Completed != nil && *b.Completed != answered {
-		r.warnf("completed is %d, but %d requests have an answer and no error", *b.Completed, answered)
+		r.warnf("completed is %d, but %d requests have output and no error", *b.Completed, answered)
 	}
 	if b.MaxConcurrency != nil && *b.MaxConcurrency > 0 {
-		r.warnf(closedLoop, fmt.Sprintf("max_concurrency was %g", *b.MaxConcurrency))
+		r.warnf(closedLoopWarning, fmt.Sprintf("max_concurrency was %g", *b.MaxConcurrency))
 	}
 	r.warnChunks(chunked)
-	r.warnUnstreamed(unstreamed(calls))
+	r.warnUnstreamed(countUnstreamed(requests))
 }
 
-// disagrees reports whether the latency at place i is not what the first token and
-// the gaps after it add up to.
+// disagrees reports whether latency i differs from its TTFT plus its gaps.
 func (b *benchResult) disagrees(i int) bool {
 	if len(b.Latencies) == 0 {
 		return false
 	}
 	latency := float64(b.Latencies[i])
-	return math.Abs(latency-float64(b.TTFTs[i])-b.ITLs[i].sum) > disagrees*latency
+	return math.Abs(latency-float64(b.TTFTs[i])-b.ITLs[i].sum) > maxDisagreement*latency
 }

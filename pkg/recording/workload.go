@@ -6,29 +6,27 @@ import (
 	"blis/pkg/stream"
 )
 
-// Workload returns the requests that replay the run: with its arrivals, lengths,
-// labels and ids, and with what the file says of prompts and deadlines. Requests
-// without an answer whose length is known are left out, and so are those of
-// which the prompt's length is not known. OutputTokens is 0 where tokens were not
-// counted, which no simulation takes: see SetOutputTokens.
+// Workload returns the requests that replay the run, with its arrivals, lengths, labels and ids,
+// and with the prompts and deadlines in the file. Failed requests without a known output length and
+// requests without a known prompt length are left out. OutputTokens is 0 if tokens were not
+// counted; a simulation rejects that, see SetOutputTokens.
 //
-// With a period above 0 (see Period) prompts repeat: requests a period apart have
-// one prompt, so that a prefix cache finds it again. A request as long as one near
-// its place in the period, and not as the one at it, has that one's prompt:
-// clients that send at the same time overtake each other. One that is as long as
-// none of them has a prompt of its own.
+// With a period above 0 (see Period) prompts repeat: requests a period apart have the same prompt,
+// so that they hit the prefix cache. A request whose length does not match its place in the period
+// gets the prompt of a nearby place with that length, because concurrent clients overtake each
+// other. Without such a place its prompt is unique.
 //
-// It is an error if the file does not say when requests came; where it says only
-// when they were scheduled, they arrive then.
+// It is an error if the file has no arrival times. If it has only scheduling times, requests arrive
+// then.
 func (r *Run) Workload(period int) ([]stream.Request, error) {
-	if !r.Timed() {
-		return nil, fmt.Errorf("%s", noArrivals)
+	if !r.HasArrivalTimes() {
+		return nil, fmt.Errorf("%s", noArrivalsWarning)
 	}
 	return r.Requests(period), nil
 }
 
-// Requests are those of Workload, of any run: where it is not Timed they are in the
-// order of the file, and all arrive at 0.
+// Requests is Workload for any run: without arrival times requests are in the order of the file and
+// arrive at 0.
 func (r *Run) Requests(period int) []stream.Request {
 	var prompts []int64
 	if period > 0 {
@@ -42,7 +40,7 @@ func (r *Run) Requests(period int) []stream.Request {
 		}
 		q := stream.Request{Kind: stream.KindRequest, ID: o.ID, ArrivalUS: o.ArrivalUS, InputTokens: o.InputTokens, OutputTokens: o.OutputTokens,
 			Tenant: o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Session: o.Session, DeadlineUS: stream.Never}
-		if f, there := r.offers[o.ID]; there {
+		if f, there := r.info[o.ID]; there {
 			q.Turn = f.turn
 			q.Prompt = append(q.Prompt, f.prompt...)
 			if f.deadline > 0 {
@@ -50,7 +48,7 @@ func (r *Run) Requests(period int) []stream.Request {
 			}
 		}
 		if period > 0 && len(q.Prompt) == 0 {
-			if at := placeOf(prompts, i%period, o.InputTokens); at >= 0 {
+			if at := nearestPrompt(prompts, i%period, o.InputTokens); at >= 0 {
 				q.Prompt = []stream.Segment{{ID: fmt.Sprintf("prompt-%d", at), Tokens: o.InputTokens}}
 			}
 		}
@@ -59,14 +57,13 @@ func (r *Run) Requests(period int) []stream.Request {
 	return list
 }
 
-// Timed reports whether it is known when requests came, or at least when they were
-// scheduled.
-func (r *Run) Timed() bool {
+// HasArrivalTimes reports whether the arrivals, or at least the scheduling times, are known.
+func (r *Run) HasArrivalTimes() bool {
 	return r.Arrivals || len(r.Outcomes) > 0 && r.Outcomes[0].ScheduledUS != stream.Never
 }
 
-// prompts are the lengths of the prompts of a period: of each place the one that
-// most requests there have, of several the one that came first.
+// prompts returns the prompt lengths of a period: at each place the most frequent one, or the first
+// of several.
 func (r *Run) prompts(period int) []int64 {
 	lengths := make([]int64, period)
 	for place := range lengths {
@@ -81,12 +78,12 @@ func (r *Run) prompts(period int) []int64 {
 	return lengths
 }
 
-// overtaken is how many places away a request's prompt is looked for.
-const overtaken = 5
+// maxShift is how many places around its own a request's prompt is searched for.
+const maxShift = 5
 
-// placeOf is the place of the nearest prompt of that length, -1 if there is none.
-func placeOf(prompts []int64, place int, length int64) int {
-	for d := 0; d <= min(overtaken, len(prompts)/2); d++ {
+// nearestPrompt returns the place of the nearest prompt of the given length; -1 if there is none.
+func nearestPrompt(prompts []int64, place int, length int64) int {
+	for d := 0; d <= min(maxShift, len(prompts)/2); d++ {
 		for _, at := range []int{place - d, place + d} {
 			if at = (at + len(prompts)) % len(prompts); prompts[at] == length {
 				return at

@@ -7,9 +7,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// Write writes the run as a stream of our own, a recording, compressed unless it
-// is to be plain. tool is the program that does it. A request that completed
-// without a first token has no place in a stream, and is an error.
+// Write writes the run as a stream, compressed unless plain is set. tool is the name of the
+// program. A request that completed without a first token cannot be written and is an error.
 func Write(out io.Writer, r *Run, tool, version string, plain bool) error {
 	w := stream.NewWriter(out, plain)
 	err := write(w, r, tool, version)
@@ -29,7 +28,7 @@ func write(w *stream.Writer, r *Run, tool, version string) error {
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
 		if o.State == completed && o.FirstTokenUS == stream.Never {
-			return fmt.Errorf("request %s completed without a time of its first token, which our own streams must have", o.ID)
+			return fmt.Errorf("request %s completed without a first token time, which a stream requires", o.ID)
 		}
 		if err := w.Outcome(o); err != nil {
 			return err

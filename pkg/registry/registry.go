@@ -1,7 +1,5 @@
-// Package registry holds tables of choices: policies, importers, scenarios,
-// latency models. A table is written once and read by everything that lists
-// or looks up its names, so that help texts, schemas and errors cannot
-// disagree.
+// Package registry holds tables of choices: policies, importers, scenarios, latency models. Help
+// texts, schemas and lookups all read the same table, so that they cannot disagree.
 package registry
 
 import (
@@ -10,19 +8,17 @@ import (
 	"strings"
 )
 
-// Entry is one choice: its name on the wire, one line of documentation, and
-// what it stands for.
+// Entry is one choice: its name in files, one line of documentation, and its value.
 type Entry[T any] struct {
 	Name, Doc string
 	Value     T
 }
 
-// Table is an ordered list of choices. The order is the order in which they
-// are shown.
+// Table is a list of choices in the order in which they are listed.
 type Table[T any] []Entry[T]
 
-// Get returns the value called name. what says what kind of thing is looked
-// up; the error names the nearest choice and all of them.
+// Get returns the value called name. what is the kind of choice, used in errors. The error suggests
+// the nearest name and lists all of them.
 func (t Table[T]) Get(what, name string) (T, error) {
 	for _, e := range t {
 		if e.Name == name {
@@ -42,8 +38,7 @@ func (t Table[T]) Names() []string {
 	return names
 }
 
-// Append adds the table to text: a line for each choice, headed by what it is a
-// choice of.
+// Append appends the table to text: a line for each choice, starting with its kind.
 func (t Table[T]) Append(text []byte, what string) []byte {
 	for _, e := range t {
 		text = fmt.Appendf(text, "%-12s %-16s %s\n", what, e.Name, e.Doc)
@@ -51,7 +46,7 @@ func (t Table[T]) Append(text []byte, what string) []byte {
 	return text
 }
 
-// Unknown is the error for a name that is not among have.
+// Unknown returns the error for a name that is not in have.
 func Unknown(what, name string, have []string) error {
 	hint := ""
 	if near := Closest(name, have); near != "" {
@@ -60,8 +55,8 @@ func Unknown(what, name string, have []string) error {
 	return fmt.Errorf("unknown %s %q%s (have %s)", what, name, hint, strings.Join(have, ", "))
 }
 
-// Closest returns the member of have that is nearest to name by edit distance,
-// or "" when none is near enough to be a likely slip.
+// Closest returns the member of have with the smallest edit distance to name, or "" if none is
+// close enough to be a likely typo.
 func Closest(name string, have []string) string {
 	best, at := len(name)/3+2, ""
 	for _, h := range have {
@@ -72,7 +67,7 @@ func Closest(name string, have []string) string {
 	return at
 }
 
-// distance is the Levenshtein distance of two short names.
+// distance returns the Levenshtein distance of two short names.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -12,11 +12,12 @@ func TestGet(t *testing.T) {
 		t.Errorf("random is %d, %v", v, err)
 	}
 	_, err := table.Get("policy", "Rnadom")
-	if want := `unknown policy "Rnadom"; did you mean "random"? (have round-robin, random)`; err == nil || err.Error() != want {
+	if want := `unknown policy "Rnadom"; did you mean "random"? (have round-robin, random)`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if _, err = table.Get("policy", "shortest-queue"); err == nil || strings.Contains(err.Error(), "mean") {
-		t.Errorf("error %v, want one without a guess", err)
+		t.Errorf("error %v, want one without a suggestion", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func ruleName(r *attribution.RuleCount) string {
 }
 
 var sample = section{"SAMPLE", func(w *writer) {
-	for i, e := range w.Insight.Sample(w.examples()) {
+	for i, e := range w.Analyzer.Sample(w.examples()) {
 		w.exemplar(fmt.Sprintf("D%d: ", i+1), &e)
 	}
 }}
@@ -71,7 +71,7 @@ var regret = section{"REGRET", func(w *writer) {
 }}
 
 var regretted = section{"WORST REGRET", func(w *writer) {
-	for i, e := range w.Insight.Regretted(w.examples()) {
+	for i, e := range w.Analyzer.Regretted(w.examples()) {
 		w.exemplar(fmt.Sprintf("R%d: ", i+1), &e)
 	}
 }}

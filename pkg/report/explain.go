@@ -9,13 +9,13 @@ import (
 )
 
 // Explain answers a question about the run: a decision, a request, or a time.
-func Explain(in *Input, o *Options, q *attribution.Question) ([]byte, error) {
-	w := &writer{Input: in, Options: o, most: 4 * LongestPart}
-	if q.Window() {
-		w.window(in.Insight.Window(in.Findings, q.FromUS, q.UntilUS), q)
+func Explain(in *Input, o *Options, q *attribution.Query) ([]byte, error) {
+	w := &writer{Input: in, Options: o, most: 4 * MaxSectionLength}
+	if q.IsWindow() {
+		w.window(in.Analyzer.Window(in.Findings, q.FromUS, q.UntilUS), q)
 		return w.b, nil
 	}
-	t, err := in.Insight.Answer()
+	t, err := in.Analyzer.Detail()
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func Explain(in *Input, o *Options, q *attribution.Question) ([]byte, error) {
 }
 
 // decision is what was seen and chosen.
-func (w *writer) decision(t *attribution.Told) {
+func (w *writer) decision(t *attribution.RequestDetail) {
 	for i := range t.Decisions {
 		d := &t.Decisions[i]
 		w.line("[DECISION] %s, %s for %s at %.6f s", name(d.ID), name(d.Stage), name(d.Request), float64(d.AtUS)/1e6)
@@ -65,7 +65,7 @@ func reason(d *stream.Decision) string {
 }
 
 // candidates is the table of what routing saw; true_queue is how long the queue was.
-func (w *writer) candidates(t *attribution.Told, d *stream.Decision) {
+func (w *writer) candidates(t *attribution.RequestDetail, d *stream.Decision) {
 	if len(d.Considered) == 0 {
 		return
 	}
@@ -119,7 +119,7 @@ func (w *writer) candidates(t *attribution.Told, d *stream.Decision) {
 }
 
 // timeline is what happened to a request, with each wait and its cause.
-func (w *writer) timeline(t *attribution.Told) {
+func (w *writer) timeline(t *attribution.RequestDetail) {
 	w.line("[REQUEST] %s: %d prompt tokens, %d answer tokens%s%s", name(t.Request), t.Input, t.Output, labeled(", class ", t.Class), labeled(", tenant ", t.Tenant))
 	step := func(at stream.Micros, format string, args ...any) {
 		if at != stream.Never {
@@ -136,8 +136,8 @@ func (w *writer) timeline(t *attribution.Told) {
 		step(t.Admitted, "admitted")
 	}
 	if t.Routed != stream.Never {
-		truth := fmt.Sprintf("; true queue %d, shortest %d%s", t.Queue, t.Shortest, at(&t.Exemplar))
-		step(t.Routed, "routed to %s%s%s [%s]", name(t.Replica), why(&t.Exemplar), truth, name(t.Decision))
+		truth := fmt.Sprintf("; true queue %d, shortest %d%s", t.Queue, t.Shortest, at(&t.Example))
+		step(t.Routed, "routed to %s%s%s [%s]", name(t.Replica), why(&t.Example), truth, name(t.Decision))
 	}
 	step(t.Enqueued, "entered the queue")
 	step(t.Scheduled, "first batch, beside %d others; %d of %d prompt tokens cached, %d expected", t.Beside, t.Cached, t.Input, t.Expected)
@@ -156,7 +156,7 @@ func (w *writer) timeline(t *attribution.Told) {
 	if t.Behind > 0 {
 		w.line("waited behind %d requests with %d tokens%s; largest: %s", t.Behind, t.Ahead, shares(t.Tenants), largest(t.Largest))
 	}
-	w.line("%s", outcome(&t.Exemplar))
+	w.line("%s", outcome(&t.Example))
 	if t.Lost && t.OverMS > 0 {
 		w.line("above its target by %.1f ms", t.OverMS)
 	}
@@ -197,7 +197,7 @@ func largest(of []attribution.Work) string {
 }
 
 // alternatives are what other choices would have made of it, as far as that is recorded.
-func (w *writer) alternatives(t *attribution.Told) {
+func (w *writer) alternatives(t *attribution.RequestDetail) {
 	if len(t.Regrets) == 0 && t.Exact == nil {
 		w.line("[ALTERNATIVES] none recorded: blis-sim --counterfactual 3, or --counterfactual %s", or(t.Decision, "DECISION"))
 		return
@@ -270,7 +270,7 @@ func meaning(condition string) string {
 }
 
 // window is what happened during a time.
-func (w *writer) window(x *attribution.Window, q *attribution.Question) {
+func (w *writer) window(x *attribution.Window, q *attribution.Query) {
 	seconds := float64(q.UntilUS-q.FromUS) / 1e6
 	w.line("[WINDOW] %.3f s to %.3f s", float64(q.FromUS)/1e6, float64(q.UntilUS)/1e6)
 	rate := fmt.Sprintf("%d of %d requests arrived, %.2f/s", x.Arrived, x.Offered, float64(x.Arrived)/seconds)

@@ -41,7 +41,7 @@ var (
 // Failure is the whole text about something that did not load: what is wrong and where,
 // and an example that loads.
 func Failure(err error, fault *stream.Fault) []byte {
-	w := &writer{most: LongestPart}
+	w := &writer{most: MaxSectionLength}
 	w.line("[%s] does not load: fitness 0.0000", product)
 	if fault == nil {
 		w.line("[ERROR]")

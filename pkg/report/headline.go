@@ -13,7 +13,7 @@ import (
 // title is the first section: what was run.
 func title(in *Input) []byte {
 	var stages []string
-	for _, p := range in.Insight.Policies() {
+	for _, p := range in.Analyzer.Policies() {
 		if p[0] != "preemption" || p[1] != "last-in" { // vLLM's own
 			stages = append(stages, p[0]+" "+name(p[1]))
 		}
@@ -64,7 +64,7 @@ func (w *writer) firstCause(room int) {
 			w.line("%s.", brief)
 		}
 	case f.Loss.Little():
-		w.line("cause: too little was lost to look for patterns (fewer than %d requests, or %s at most).", attribution.LeastLost, percent(attribution.LeastShare))
+		w.line("cause: too little was lost to look for patterns (fewer than %d requests, or %s at most).", attribution.MinLost, percent(attribution.MinLossShare))
 	default:
 		w.line("cause: no condition holds for much of it.")
 	}
@@ -84,8 +84,8 @@ func (w *writer) state() string {
 		word = "strained"
 	}
 	text := fmt.Sprintf("state: %s. %d of %d requests met their SLO targets (%s), %d missed", word, g.Met, g.Offered, percent(g.Ratio), g.Offered-g.Met)
-	if g.Lost > 0 {
-		text = fmt.Sprintf("state: %s. %d of %d calls met their SLO targets (%s), %d missed, of which %d were lost: their sessions broke before", word, g.Met, g.Offered+g.Lost, percent(g.Ratio), g.Offered+g.Lost-g.Met, g.Lost)
+	if g.NotIssued > 0 {
+		text = fmt.Sprintf("state: %s. %d of %d calls met their SLO targets (%s), %d missed, of which %d were lost: their sessions broke before", word, g.Met, g.Offered+g.NotIssued, percent(g.Ratio), g.Offered+g.NotIssued-g.Met, g.NotIssued)
 	}
 	if w.Findings != nil && w.Findings.Loss.Kind == attribution.LossMisses {
 		if what := missedWhat(w.Findings.Loss); len(text)+len(what) < 150 {
@@ -211,7 +211,7 @@ func (w *writer) latencies() string {
 
 // marked is a percentile in ms, with a ? if it is of fewer samples than it takes.
 func marked(d *metrics.Distribution, x float64, percent int64) string {
-	if d.Count < metrics.Needs(percent) {
+	if d.Count < metrics.MinSamples(percent) {
 		return ms(x) + "?"
 	}
 	return ms(x)
@@ -223,7 +223,7 @@ func (w *writer) scores() {
 		return
 	}
 	text := fmt.Sprintf("fitness: %.4f", w.Fitness.Score)
-	if w.Assumed {
+	if w.DefaultFitness {
 		text += " = 0.1 + 0.9 x the share that met (no --fitness is given)"
 		if w.Metrics.Goodput == nil {
 			text = fmt.Sprintf("fitness: %.4f = 0.1 + 0.9 x the share that completed (no --fitness is given)", w.Fitness.Score)
@@ -250,7 +250,7 @@ func (w *writer) scores() {
 // that is known.
 func (r *Reference) noise() string {
 	switch {
-	case r.Elsewhere:
+	case r.OtherWorkload:
 		return ", of ANOTHER workload"
 	case r.Lo == nil:
 		return ""

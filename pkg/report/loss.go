@@ -12,7 +12,7 @@ import (
 )
 
 var score = section{"SCORE", func(w *writer) {
-	if w.Fitness == nil || w.Assumed {
+	if w.Fitness == nil || w.DefaultFitness {
 		return
 	}
 	if len(w.Fitness.Terms) > 0 {
@@ -75,7 +75,7 @@ type comparison struct {
 
 // doubt marks a percentile of few samples.
 func (c *comparison) doubt(m *metrics.Raw) string {
-	if c.p99 != nil && c.p99(m).Count < metrics.Needs(99) {
+	if c.p99 != nil && c.p99(m).Count < metrics.MinSamples(99) {
 		return "?"
 	}
 	return ""
@@ -226,7 +226,7 @@ var byScenario = section{"BY SCENARIO", func(w *writer) {
 		if g := s.Metrics.Goodput; g != nil {
 			met = fmt.Sprintf("%.1f", 100*g.Ratio)
 		}
-		if s.Told {
+		if s.Subject {
 			note = "this text"
 		}
 		if s.HeldOut { // a score, so that nobody breeds for what it measures

@@ -32,7 +32,7 @@ var patterns = section{"PATTERNS", func(w *writer) {
 		if w.Component != "" {
 			of = " of " + w.Component
 		}
-		w.line("no pattern%s: none has %s of the loss and a lift of %.1f.", of, percent(attribution.LeastSupport), attribution.LeastLift)
+		w.line("no pattern%s: none has %s of the loss and a lift of %.1f.", of, percent(attribution.MinSupport), attribution.MinLift)
 	}
 	for i, r := range f.Never {
 		if i == 4 {

@@ -38,13 +38,13 @@ var product = fmt.Sprintf("blis-summary/%d", Version)
 
 // Limits of the text.
 const (
-	LongestPart   = 1950 // characters of a section
-	StandsAlone   = 480  // characters at the beginning
-	DefaultTokens = 900
-	MostTokens    = 1500
-	LeastTokens   = 300
-	MostExamples  = 5
-	usualExamples = 3
+	MaxSectionLength = 1950 // characters of a section
+	StandsAlone      = 480  // characters at the beginning
+	DefaultTokens    = 900
+	MaxTokens        = 1500
+	MinTokens        = 300
+	MaxExamples      = 5
+	usualExamples    = 3
 )
 
 // Input is what there is to say.
@@ -52,12 +52,12 @@ type Input struct {
 	Header         *stream.Header
 	WorkloadDigest string
 	Metrics        *metrics.Raw
-	Insight        *attribution.Insight
+	Analyzer       *attribution.Analyzer
 	// Findings are what Insight found; nil where the stream holds no outcomes.
 	Findings *attribution.Findings
 	// Fitness is nil where there is none; Assumed: nobody asked for this one.
-	Fitness *fitness.Result
-	Assumed bool
+	Fitness        *fitness.Result
+	DefaultFitness bool
 	// Selection says which part of the run this is about, "" if all.
 	Selection string
 	// Scenarios are all that the fitness is of, where they are several.
@@ -77,8 +77,8 @@ type Reference struct {
 	// Lo and Hi are where 95 % of what the score less this one could have been lie; nil
 	// where that is not known.
 	Lo, Hi *float64
-	// Elsewhere says that it is a run of another workload.
-	Elsewhere bool
+	// OtherWorkload says that it is a run of another workload.
+	OtherWorkload bool
 }
 
 // Scenario is one of several runs that have a score together.
@@ -87,7 +87,7 @@ type Scenario struct {
 	Score   float64
 	Metrics *metrics.Raw
 	// HeldOut: it counts for nothing. Told: the rest of the text is about it.
-	HeldOut, Told bool
+	HeldOut, Subject bool
 }
 
 // Options say how the text is to be. They carry the tags of command lines.
@@ -131,11 +131,11 @@ func (o *Options) Validate() error {
 			return err
 		}
 	}
-	if o.MaxTokens != 0 && (o.MaxTokens < LeastTokens || o.MaxTokens > MostTokens) {
-		return fmt.Errorf("--max-tokens must be from %d to %d, is %d", LeastTokens, MostTokens, o.MaxTokens)
+	if o.MaxTokens != 0 && (o.MaxTokens < MinTokens || o.MaxTokens > MaxTokens) {
+		return fmt.Errorf("--max-tokens must be from %d to %d, is %d", MinTokens, MaxTokens, o.MaxTokens)
 	}
-	if o.Examples < 0 || o.Examples > MostExamples {
-		return fmt.Errorf("--examples must be from 1 to %d, is %d", MostExamples, o.Examples)
+	if o.Examples < 0 || o.Examples > MaxExamples {
+		return fmt.Errorf("--examples must be from 1 to %d, is %d", MaxExamples, o.Examples)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func Sections(in *Input, o *Options) []Section {
 	}
 	all := []Section{{product, string(title(in))}}
 	for _, s := range strategy {
-		w := &writer{Input: in, Options: o, most: LongestPart, others: strings.Join(others, "|")}
+		w := &writer{Input: in, Options: o, most: MaxSectionLength, others: strings.Join(others, "|")}
 		w.line("[%s]", s.name)
 		if o.brief && s.name == headline.name {
 			w.most = StandsAlone - len(all[0].Text)
@@ -260,11 +260,11 @@ func fit(all []Section, limit int) (text []byte, kept []Section) {
 	}
 }
 
-// Brief is as many sections from the beginning as are LongestPart characters long
+// Leading is as many sections from the beginning as are LongestPart characters long
 // together.
-func Brief(all []Section) (text []byte) {
+func Leading(all []Section) (text []byte) {
 	for _, s := range all {
-		if len(text)+len(s.Text) > LongestPart {
+		if len(text)+len(s.Text) > MaxSectionLength {
 			break
 		}
 		text = append(text, s.Text...)

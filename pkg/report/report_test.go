@@ -71,7 +71,7 @@ func drawRun(t *rapid.T) *Input {
 	}
 	raw := m.Raw()
 	in.Metrics(raw)
-	input := &Input{Header: h, WorkloadDigest: strings.Repeat("f", 64), Metrics: raw, Insight: in, Findings: in.Find(), Warnings: []string{names.Draw(t, "warning")}}
+	input := &Input{Header: h, WorkloadDigest: strings.Repeat("f", 64), Metrics: raw, Analyzer: in, Findings: in.Find(), Warnings: []string{names.Draw(t, "warning")}}
 	if rapid.Bool().Draw(t, "fitness") {
 		input.Fitness = &fitness.Result{Score: 0.25, Terms: []fitness.Term{{Name: names.Draw(t, "term"), Expr: "1.0"}}, Gates: []fitness.Gate{{Name: "g", Expr: names.Draw(t, "gate"), Detail: names.Draw(t, "detail")}}}
 	}
@@ -90,8 +90,8 @@ func served(o *stream.Outcome, deployment string, i int, upTo func(int) stream.M
 }
 
 func drawOptions(t *rapid.T) *Options {
-	o := &Options{Strategy: rapid.SampledFrom(append(Strategies.Names(), "")).Draw(t, "strategy"), MaxTokens: rapid.SampledFrom([]int{0, LeastTokens, 400, MostTokens}).Draw(t, "tokens"),
-		Examples: rapid.IntRange(0, MostExamples).Draw(t, "examples"), Component: rapid.SampledFrom(append(attribution.Components.Names(), "")).Draw(t, "component"),
+	o := &Options{Strategy: rapid.SampledFrom(append(Strategies.Names(), "")).Draw(t, "strategy"), MaxTokens: rapid.SampledFrom([]int{0, MinTokens, 400, MaxTokens}).Draw(t, "tokens"),
+		Examples: rapid.IntRange(0, MaxExamples).Draw(t, "examples"), Component: rapid.SampledFrom(append(attribution.Components.Names(), "")).Draw(t, "component"),
 		Focus: rapid.SliceOfN(rapid.SampledFrom(attribution.Parts.Names()), 0, 2).Draw(t, "focus"), Hints: rapid.Bool().Draw(t, "hints")}
 	if o.Component != "" {
 		o.Strategy = ""
@@ -142,7 +142,7 @@ func TestTextKeepsItsLimits(t *testing.T) {
 		}
 		all := Sections(in, o)
 		for i, s := range all {
-			if len(s.Text) > LongestPart || i > 0 && !strings.HasPrefix(s.Text, "["+s.Name+"]\n") || !strings.HasSuffix(s.Text, "\n") {
+			if len(s.Text) > MaxSectionLength || i > 0 && !strings.HasPrefix(s.Text, "["+s.Name+"]\n") || !strings.HasSuffix(s.Text, "\n") {
 				t.Fatalf("section %s of %d characters:\n%s", s.Name, len(s.Text), s.Text)
 			}
 		}
@@ -167,12 +167,12 @@ func answered(t *rapid.T, in *Input, text string) {
 		if !ok {
 			continue
 		}
-		var q attribution.Question
+		var q attribution.Query
 		if err := q.UnmarshalText([]byte(strings.TrimSuffix(what, " RUN"))); err != nil {
 			t.Fatal(err)
 		}
-		in.Insight.Ask(&q)
-		if _, err := in.Insight.Answer(); !q.Window() && err != nil {
+		in.Analyzer.SetQuery(&q)
+		if _, err := in.Analyzer.Detail(); !q.IsWindow() && err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 	}
@@ -246,13 +246,13 @@ func TestBeginningStandsAlone(t *testing.T) {
 func TestExplainKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawRun(t)
-		var q attribution.Question
+		var q attribution.Query
 		n := rapid.IntRange(0, 130).Draw(t, "which")
 		text := rapid.SampledFrom([]string{fmt.Sprintf("dec-%06d", n), fmt.Sprint("t1", n), "0s:10ms", "5ms:1h"}).Draw(t, "question")
 		if err := q.UnmarshalText([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		in.Insight.Ask(&q)
+		in.Analyzer.SetQuery(&q)
 		answer, err := Explain(in, &Options{}, &q)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "--explain: ") {
@@ -301,7 +301,7 @@ func TestOptions(t *testing.T) {
 func TestMoreSaysWhichRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawRun(t)
-		in.Scenarios = []Scenario{{Name: "a.zst", Metrics: in.Metrics}, {Name: "b.zst", Metrics: in.Metrics, Told: true}}
+		in.Scenarios = []Scenario{{Name: "a.zst", Metrics: in.Metrics}, {Name: "b.zst", Metrics: in.Metrics, Subject: true}}
 		all := Sections(in, &Options{})
 		at := slices.IndexFunc(all, func(s Section) bool { return s.Name == more.name })
 		if at < 0 || !strings.Contains(all[at].Text, "RUN is the run b.zst.\n") || strings.Contains(all[at].Text, "a.zst") {

@@ -18,8 +18,8 @@ var kept = section{"KEPT", func(w *writer) {
 	if f.Loss.Kind != attribution.LossMisses {
 		met = "lost nothing"
 	}
-	for i := range f.Kept {
-		k := &f.Kept[i]
+	for i := range f.Strengths {
+		k := &f.Strengths[i]
 		what := fmt.Sprintf("%s %s", k.What, name(k.Name))
 		if k.What == "cached" {
 			what = "half or more of the prompt found cached"
@@ -102,7 +102,7 @@ var more = section{"MORE", func(w *writer) {
 	}
 	w.line("blis-summarize --strategy %s RUN", w.others)
 	for _, s := range w.Scenarios {
-		if s.Told {
+		if s.Subject {
 			w.line("RUN is the run %s.", name(s.Name))
 		}
 	}

@@ -15,7 +15,7 @@ var worst = section{"WORST", func(w *writer) {
 	if f == nil {
 		return
 	}
-	var all []*attribution.Exemplar
+	var all []*attribution.Example
 	for i := range f.Worst {
 		e := &f.Worst[i]
 		if w.Component == "" || e.Pattern >= 0 && f.Patterns[e.Pattern].Component == w.Component {
@@ -23,7 +23,7 @@ var worst = section{"WORST", func(w *writer) {
 		}
 	}
 	if len(w.Focus) > 0 {
-		slices.SortStableFunc(all, func(a, b *attribution.Exemplar) int { return w.exemplarInFocus(a) - w.exemplarInFocus(b) })
+		slices.SortStableFunc(all, func(a, b *attribution.Example) int { return w.exemplarInFocus(a) - w.exemplarInFocus(b) })
 	}
 	for i, e := range all[:min(len(all), w.examples())] {
 		of := ""
@@ -34,7 +34,7 @@ var worst = section{"WORST", func(w *writer) {
 	}
 }}
 
-func (w *writer) exemplarInFocus(e *attribution.Exemplar) int {
+func (w *writer) exemplarInFocus(e *attribution.Example) int {
 	if e.Pattern >= 0 {
 		return w.inFocus(e.Pattern)
 	}
@@ -45,7 +45,7 @@ func (w *writer) exemplarInFocus(e *attribution.Exemplar) int {
 func (w *writer) examples() int { return cmp.Or(w.Options.Examples, usualExamples) }
 
 // exemplar writes a decision and what came of it, whole or not at all.
-func (w *writer) exemplar(head string, e *attribution.Exemplar) {
+func (w *writer) exemplar(head string, e *attribution.Example) {
 	rest := len(w.b)
 	who := ""
 	if e.Class != "" {
@@ -80,14 +80,14 @@ func (w *writer) exemplar(head string, e *attribution.Exemplar) {
 	}
 }
 
-func at(e *attribution.Exemplar) string {
+func at(e *attribution.Example) string {
 	if e.Freest == e.Replica {
 		return ""
 	}
 	return " at " + name(e.Freest)
 }
 
-func why(e *attribution.Exemplar) string {
+func why(e *attribution.Example) string {
 	switch {
 	case e.Rule != "":
 		return " (rule " + name(e.Rule) + ")"
@@ -123,7 +123,7 @@ func saw(s *attribution.Seen) string {
 }
 
 // outcome says how a request ended and where its time went.
-func outcome(e *attribution.Exemplar) string {
+func outcome(e *attribution.Example) string {
 	text := ""
 	if e.State != stream.StateCompleted {
 		text = name(e.State)

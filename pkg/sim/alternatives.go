@@ -9,24 +9,24 @@ import (
 	"blis/pkg/stream"
 )
 
-// brancher plays decisions again: from forks of base, the same run from its start,
-// whose requests end as actual says.
-type brancher struct {
+// alternativeRunner re-simulates decisions: it forks base, the same run from its start, and compares
+// each fork with actual, the results of the original run.
+type alternativeRunner struct {
 	ctx     context.Context
 	base    *simulation
-	actual  *fates
+	actual  *results
 	horizon *Horizon
 }
 
-// all plays tries in this order, and returns what each changes. The forks are runs of
-// their own, so that several are played side by side while the base goes on.
-func (p *brancher) all(tries []try, order []int) ([]stream.Alternative, error) {
-	results, errs := make([]stream.Alternative, len(tries)), make([]error, len(tries))
+// runAll runs the trials in the given order and returns what each changes. Forks are independent
+// runs, so several run concurrently while base continues.
+func (p *alternativeRunner) runAll(trials []trial, order []int) ([]stream.Alternative, error) {
+	results, errs := make([]stream.Alternative, len(trials)), make([]error, len(trials))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
 	for _, i := range order {
 		free <- struct{}{}
-		finish, err := p.try(tries[i])
+		finish, err := p.start(trials[i])
 		if err != nil {
 			errs[i] = err
 			break
@@ -40,53 +40,52 @@ func (p *brancher) all(tries []try, order []int) ([]stream.Alternative, error) {
 	return results, cmp.Or(errs...)
 }
 
-// try begins one alternative; what it returns plays it to its end and says what it
-// changes.
-func (p *brancher) try(t try) (finish func() (stream.Alternative, error), err error) {
-	p.base.bound = t.event - 1
+// start starts one trial. The returned function runs it to its end and returns what it changes.
+func (p *alternativeRunner) start(t trial) (finish func() (stream.Alternative, error), err error) {
+	p.base.eventLimit = t.event - 1
 	if err := p.base.run(p.ctx.Err); err != nil {
 		return nil, err
 	}
-	f, was := p.base.fork(&fates{}), (*simulation)(nil)
-	f.forced = t.forced
-	if p.horizon != nil { // what would have been by then is compared with what was by then
-		was = p.base.fork(&fates{})
+	fork, actualFork := p.base.fork(&results{}), (*simulation)(nil)
+	fork.override = t.override
+	if p.horizon != nil { // both runs are compared at the same instant
+		actualFork = p.base.fork(&results{})
 	}
-	settled := p.base.ledger.(*fates).settled()
+	finalized := p.base.sink.(*results).finalized()
 	return func() (stream.Alternative, error) {
 		actual := p.actual
-		if was != nil {
-			if err := p.finish(was); err != nil {
+		if actualFork != nil {
+			if err := p.runToEnd(actualFork); err != nil {
 				return stream.Alternative{}, err
 			}
-			actual = was.ledger.(*fates)
+			actual = actualFork.sink.(*results)
 		}
-		if err := p.finish(f); err != nil {
+		if err := p.runToEnd(fork); err != nil {
 			return stream.Alternative{}, err
 		}
-		return p.alternative(t, settled, actual, f.ledger.(*fates)), nil
+		return p.alternative(t, finalized, actual, fork.sink.(*results)), nil
 	}, nil
 }
 
-// alternative is what t changes of what was, given what would have been, over the
-// request itself and over all that were not settled when it began.
-func (p *brancher) alternative(t try, settled []bool, was, would *fates) stream.Alternative {
+// alternative is the difference between the results actual and changed: for the request itself, and
+// for all requests that were not final when the trial began.
+func (p *alternativeRunner) alternative(t trial, finalized []bool, actual, changed *results) stream.Alternative {
 	a := stream.Alternative{Replica: stream.Nowhere, Own: &stream.Difference{}, All: &stream.Difference{}}
-	if t.replica == nowhere {
-		a.Verdict = t.forced.verdict.Action.String()
+	if t.replica == missing {
+		a.Verdict = t.override.verdict.Action.String()
 	} else {
 		r := &p.base.replicas[t.replica]
 		a.Deployment, a.Replica = p.base.deployments[r.deployment].id, r.index
 	}
-	*a.All = was.difference(would, func(i int) bool { return i >= len(settled) || !settled[i] })
-	*a.Own = was.difference(would, func(i int) bool { return int64(i) == t.of.position })
+	*a.All = actual.difference(changed, func(i int) bool { return i >= len(finalized) || !finalized[i] })
+	*a.Own = actual.difference(changed, func(i int) bool { return int64(i) == t.of.position })
 	return a
 }
 
-// finish plays a fork, whose next event is the decision, to its end or as far
-// beyond that as it is looked at.
-func (p *brancher) finish(f *simulation) error {
-	f.bound = 1<<63 - 1
+// runToEnd runs a fork, whose next event is the decision, to its end or to the horizon of the
+// comparison.
+func (p *alternativeRunner) runToEnd(f *simulation) error {
+	f.eventLimit = 1<<63 - 1
 	if p.horizon != nil {
 		f.horizon = min(f.horizon, f.queue.Next()+p.horizon.Time)
 	}

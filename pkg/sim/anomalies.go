@@ -8,94 +8,95 @@ import (
 	"blis/pkg/stream"
 )
 
-// lookout tells the detectors of anomalies what happens, and writes and counts what
-// they find.
-type lookout struct {
-	watch anomaly.Watch
-	found []*anomaly.Episode // and not written
-	count func(kind string)
-	held  []bool          // of replicas, whether a request held up the queue when it was last looked at
-	about anomaly.Request // scratch
+// anomalyMonitor notifies the anomaly detectors of events, and writes and counts the anomalies they
+// find.
+type anomalyMonitor struct {
+	detectors anomaly.Set
+	found     []*anomaly.Episode // not yet written
+	count     func(kind string)
+	blocked   []bool          // by replica: whether its queue was head-of-line blocked at its last batch
+	scratch   anomaly.Request // of request
 }
 
-func newLookout(replicas int, count func(kind string)) *lookout {
-	l := &lookout{count: count, held: make([]bool, replicas)}
-	l.watch = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
+func newAnomalyMonitor(replicas int, count func(kind string)) *anomalyMonitor {
+	l := &anomalyMonitor{count: count, blocked: make([]bool, replicas)}
+	l.detectors = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
 	return l
 }
 
-// of is what detectors know of a request, until it is called again. A router that does
-// not look at prefixes is not wrong about them.
-func (l *lookout) of(s *simulation, slot int32) *anomaly.Request {
+// request returns what detectors see of a request, valid until the next call. A router that ignores
+// prefixes expects nothing and is never wrong.
+func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 	r := &s.slots[slot]
 	o := &r.out
-	l.about = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
+	l.scratch = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
-		Promised: o.SLOMet != nil, Met: o.SLOMet != nil && *o.SLOMet}
-	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) == 0 {
-		l.about.Expected = o.CachedTokens
+		HasTargets: o.SLOMet != nil, MetTargets: o.SLOMet != nil && *o.SLOMet}
+	if s.telemetry.needs&(policy.NeedShadow|policy.NeedCache) == 0 {
+		l.scratch.Expected = o.CachedTokens
 	}
-	return &l.about
+	return &l.scratch
 }
 
-// enqueued tells that a request entered the queue of its replica.
-func (l *lookout) enqueued(s *simulation, slot int32) {
-	l.watch.Enqueued(s.now, s.slots[slot].replica, slot, l.of(s, slot))
+// enqueued reports that a request entered the queue of its replica.
+func (l *anomalyMonitor) enqueued(s *simulation, slot int32) {
+	l.detectors.Enqueued(s.now, s.slots[slot].replica, slot, l.request(s, slot))
 }
 
-// formed tells of the batches that a replica has just formed.
-func (l *lookout) formed(s *simulation, i int32, e *engine.Engine) {
-	if tag, room, ok := e.Holder(); ok {
-		l.watch.Held(s.now, i, l.of(s, tag), int64(room))
-		l.held[i] = true
-	} else if l.held[i] {
-		l.watch.Held(s.now, i, nil, 0)
-		l.held[i] = false
+// batchFormed reports the batches that a replica has just formed.
+func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
+	if tag, room, ok := e.HeadOfLine(); ok {
+		l.detectors.HeadOfLineBlocked(s.now, i, l.request(s, tag), int64(room))
+		l.blocked[i] = true
+	} else if l.blocked[i] {
+		l.detectors.HeadOfLineBlocked(s.now, i, nil, 0)
+		l.blocked[i] = false
 	}
 	for _, step := range e.Formed() {
 		for _, tag := range step.Preempted {
-			l.watch.Preempted(s.now, i, l.of(s, tag))
+			l.detectors.Preempted(s.now, i, l.request(s, tag))
 		}
 		for _, a := range step.Admitted {
-			l.watch.Admitted(s.now, i, a.Tag, l.of(s, a.Tag))
+			l.detectors.Admitted(s.now, i, a.Tag, l.request(s, a.Tag))
 		}
 	}
 }
 
-// final tells that a request has ended. What the horizon cuts has not, but for what has
-// missed a target by then.
-func (l *lookout) final(s *simulation, slot int32) error {
+// finished reports that a request is final. A request cut by the horizon is reported only if it has
+// already missed a target.
+func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 	r := &s.slots[slot]
 	if r.out.State == stream.StateUnfinished {
-		if metrics.Overdue(&r.out, r.class.Targets, stream.Micros(s.now)) {
-			l.watch.Final(s.now, l.of(s, slot))
+		if metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
+			l.detectors.Finished(s.now, l.request(s, slot))
 		}
-		return l.write(s)
+		return l.flush(s)
 	}
-	if r.seq != nowhere && r.out.ScheduledUS.IsZero() {
-		l.watch.Left(s.now, r.replica, slot)
+	if r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
+		l.detectors.Dequeued(s.now, r.replica, slot)
 	}
-	l.watch.Final(s.now, l.of(s, slot))
-	return l.write(s)
+	l.detectors.Finished(s.now, l.request(s, slot))
+	return l.flush(s)
 }
 
-// close tells that the run is over.
-func (l *lookout) close(s *simulation) error {
-	l.watch.Close(s.now)
-	return l.write(s)
+// close reports that the run is over.
+func (l *anomalyMonitor) close(s *simulation) error {
+	l.detectors.Close(s.now)
+	return l.flush(s)
 }
 
-// write writes what was found since.
-func (l *lookout) write(s *simulation) error {
+// flush writes the anomalies found since the last call.
+func (l *anomalyMonitor) flush(s *simulation) error {
 	for _, e := range l.found {
 		l.count(e.Type)
-		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start), EndUS: stream.Micros(e.End),
+		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start),
+			EndUS:    stream.Micros(e.End),
 			Severity: e.Severity, Count: e.Count, Requests: e.Requests, Replica: stream.Nowhere, SLOClass: e.Class, Text: e.Text}
-		if e.Replica != anomaly.Nowhere {
+		if e.Replica != anomaly.NoReplica {
 			at := &s.replicas[e.Replica]
 			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index
 		}
-		if err := s.out.w.Any(&a); err != nil {
+		if err := s.trace.w.Any(&a); err != nil {
 			return err
 		}
 	}

@@ -2,32 +2,31 @@ package sim
 
 import "blis/pkg/stream"
 
-// feed hands out a workload.
+// feed supplies a workload.
 type feed interface {
-	// next returns the next arrival, valid until the call after and not to be
-	// changed but for its session's memory, and its position in the stream: that of
-	// its first step, where the others follow. It is nil at the end.
+	// next returns the next arrival and its position in the stream, or nil at the end. The position
+	// of a session is that of its first step; the others follow. The arrival is valid until the next
+	// call and must not be changed, but its session's memory may be taken.
 	next() (a *stream.Arrival, position int64, err error)
-	// skip reads the rest, beginning with what next gave last, and returns how much
-	// it is.
+	// skip reads the rest, starting with the last arrival that next returned, and returns the number
+	// of arrivals.
 	skip() (int64, error)
 }
 
 // arrivals reads a workload, one request or session at a time.
 type arrivals struct {
 	reader *stream.Reader
-	// position is that of what was read last, next what follows it: a session has
-	// one for each of its steps.
+	// position is that of the last arrival read, following the one after it: each step of a session
+	// has a position.
 	position, following int64
 	last                stream.Micros
-	seen                idSet
+	ids                 idSet
 	arrival             stream.Arrival
-	// pending: the reader stands on a record not looked at yet.
+	// pending: the reader is at a record that has not been handled.
 	pending bool
 }
 
-// openArrivals reads up to the first arrival. The header is nil where the
-// workload is bare.
+// openArrivals reads up to the first arrival. The header is nil if the workload has none.
 func openArrivals(reader *stream.Reader) (*arrivals, *stream.Header, error) {
 	reader.Expect(stream.StreamWorkload)
 	a := &arrivals{reader: reader}
@@ -48,7 +47,7 @@ func (a *arrivals) next() (*stream.Arrival, int64, error) {
 			return &a.arrival, a.position, err
 		case stream.KindEnd:
 		default:
-			return nil, 0, a.reader.Errorf("kind must be request or session, is %q", kind)
+			return nil, 0, a.reader.Errorf("kind is %q; must be request or session", kind)
 		}
 	}
 	return nil, 0, a.reader.Err()
@@ -62,11 +61,12 @@ func (a *arrivals) read() error {
 	a.position = a.following
 	a.following++
 	if at := *q.At(); at < a.last {
-		return a.reader.Errorf("arrival_us %d is before that of the request above, %d; requests must be sorted by arrival", at, a.last)
+		return a.reader.Errorf("arrival_us is %d, before %d of the previous request; requests must be sorted by arrival",
+			at, a.last)
 	}
 	a.last = *q.At()
-	if id := *q.ID(); !a.seen.add(hashID(id)) {
-		return a.reader.Errorf("id %q was used before; ids must be unique", id)
+	if id := *q.ID(); !a.ids.add(hashID(id)) {
+		return a.reader.Errorf("id %q is a duplicate; ids must be unique", id)
 	}
 	if q.IsSession {
 		return a.readSteps(&q.Session)
@@ -74,12 +74,12 @@ func (a *arrivals) read() error {
 	return nil
 }
 
-// readSteps takes the places and the ids of a session's calls.
+// readSteps counts the positions of a session's steps and checks the ids of its calls.
 func (a *arrivals) readSteps(s *stream.Session) error {
 	a.following += int64(len(s.Steps)) - 1
 	for i := range s.Steps {
-		if step := &s.Steps[i]; step.Tool == "" && !a.seen.add(hashID(s.ID, "/", step.ID)) {
-			return a.reader.Errorf("id %q was used before; ids must be unique", step.RequestID(s.ID))
+		if step := &s.Steps[i]; step.Tool == "" && !a.ids.add(hashID(s.ID, "/", step.ID)) {
+			return a.reader.Errorf("id %q is a duplicate; ids must be unique", step.RequestID(s.ID))
 		}
 	}
 	return nil
@@ -92,14 +92,14 @@ func (a *arrivals) skip() (n int64, err error) {
 	return n, err
 }
 
-// idSet remembers names by a 64-bit hash: 8 bytes each and the slack of an open
-// table. Of a million names two share a hash with probability 3·10⁻⁸.
+// idSet is a set of ids, stored as 64-bit hashes: 8 bytes each plus the slack of an open-addressing
+// table. Among a million ids a collision has probability 3·10⁻⁸.
 type idSet struct {
 	slots []uint64
 	used  int
 }
 
-// add reports whether the name of this hash is new.
+// add reports whether the hash is new.
 func (s *idSet) add(hash uint64) bool {
 	if 4*(s.used+1) > 3*len(s.slots) {
 		old := s.slots
@@ -127,8 +127,7 @@ func (s *idSet) insert(h uint64) bool {
 	}
 }
 
-// hashID is FNV-1a, of the parts of a name one after the other, with a finishing
-// mix, never 0.
+// hashID is the FNV-1a hash of the concatenated parts with a final mix, never 0.
 func hashID(parts ...string) uint64 {
 	h := uint64(14695981039346656037)
 	for _, part := range parts {

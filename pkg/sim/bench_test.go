@@ -18,14 +18,13 @@ import (
 	"blis/pkg/stream"
 )
 
-// BenchmarkSim plays whole workloads, from a compressed stream in memory to a
-// run at trace level minimal. It reports the processor time of all threads a
-// request, the reader's included.
+// BenchmarkSim simulates whole workloads, from a compressed stream in memory to a run at trace level
+// minimal. It reports the CPU time of all threads per request, including the reader's.
 func BenchmarkSim(b *testing.B) {
 	for _, size := range []struct {
 		name               string
 		requests, replicas int
-		rate               float64 // requests/s a replica; 22 is about 75 % load
+		rate               float64 // requests/s per replica; 22 is about 75 % load
 	}{
 		{"1k-1", 1e3, 1, 22}, {"10k-4", 1e4, 4, 22}, {"10k-4-idle", 1e4, 4, 2}, {"100k-16", 1e5, 16, 22},
 		{"1m-16", 1e6, 16, 22}, {"1m-64", 1e6, 64, 22},
@@ -42,9 +41,9 @@ func BenchmarkSim(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency plays the same workload with a roofline and with a line
-// through its step times, so that both take about as many steps: what is left is
-// the price of the roofline's arithmetic.
+// BenchmarkLatency simulates the same workload with a roofline and with a linear fit to its step
+// times, so that both take about as many steps: the difference is the cost of the roofline's
+// arithmetic.
 func BenchmarkLatency(b *testing.B) {
 	workload := benchWorkload(1e5, 16*22)
 	roofline := benchFile(b, 16, "{type: least-loaded}", "{model: roofline, alpha_us: [2000, 0, 30]}")
@@ -52,17 +51,18 @@ func BenchmarkLatency(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	step := func(x latency.Batch) float64 { return float64(mustServe(c)[0].model.Step(x)) }
+	step := func(x latency.Batch) float64 { return float64(mustSpecs(c)[0].model.Step(x)) }
 	one := step(latency.Batch{Decode: 1, Context: 640})
 	decode := (step(latency.Batch{Decode: 65, Context: 65 * 640}) - one) / 64
 	prefill := (step(latency.Batch{Decode: 1, Context: 640, Prefill: 512, Chunks: 1, Pairs: 512 * 513 / 2}) - one) / 512
-	linear := benchFile(b, 16, "{type: least-loaded}", fmt.Sprintf("{model: linear, alpha_us: [2000, 0, 30], beta_us: [%g, %g, %g]}", one-decode, prefill, decode))
+	linear := benchFile(b, 16, "{type: least-loaded}",
+		fmt.Sprintf("{model: linear, alpha_us: [2000, 0, 30], beta_us: [%g, %g, %g]}", one-decode, prefill, decode))
 	for _, of := range []struct{ name, file string }{{"linear", linear}, {"roofline", roofline}} {
 		b.Run(of.name, func(b *testing.B) { benchRun(b, of.file, workload, 1e5) })
 	}
 }
 
-// benchRun plays a workload of so many requests.
+// benchRun simulates a workload with the given number of requests.
 func benchRun(b *testing.B, file string, workload []byte, requests int) {
 	runtime.GC()
 	before := cpuTime()
@@ -77,7 +77,7 @@ func benchRun(b *testing.B, file string, workload []byte, requests int) {
 	b.ReportMetric(all/b.Elapsed().Seconds(), "requests/s")
 }
 
-// cpuTime is what the process has used of all processors, in seconds.
+// cpuTime is the CPU time of the process in seconds.
 func cpuTime() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -86,8 +86,8 @@ func cpuTime() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// benchWorkload is Poisson arrivals, prompts N(512, 256) of which 256 tokens
-// are one of 512 prefixes, outputs N(256, 128).
+// benchWorkload has Poisson arrivals, prompts N(512, 256) that start with one of 512 prefixes of 256
+// tokens, and outputs N(256, 128).
 func benchWorkload(n int, rate float64) []byte {
 	var out bytes.Buffer
 	w := stream.NewWriter(&out, false)

@@ -6,28 +6,28 @@ import (
 	"blis/pkg/stream"
 )
 
-// kept is a workload in memory.
-type kept struct {
+// workload is a workload in memory.
+type workload struct {
 	arrivals  []stream.Arrival
 	positions []int64
 }
 
-// keeping is a feed that keeps what it hands out.
-type keeping struct {
+// recordingFeed is a feed that keeps a copy of all it supplies.
+type recordingFeed struct {
 	feed
-	kept kept
+	workload workload
 }
 
-func (k *keeping) next() (*stream.Arrival, int64, error) {
-	a, position, err := k.feed.next()
+func (f *recordingFeed) next() (*stream.Arrival, int64, error) {
+	a, position, err := f.feed.next()
 	if a != nil && err == nil {
-		k.kept.arrivals = append(k.kept.arrivals, clone(a))
-		k.kept.positions = append(k.kept.positions, position)
+		f.workload.arrivals = append(f.workload.arrivals, clone(a))
+		f.workload.positions = append(f.workload.positions, position)
 	}
 	return a, position, err
 }
 
-// clone returns an arrival with memory of its own.
+// clone returns an arrival with its own memory.
 func clone(a *stream.Arrival) stream.Arrival {
 	if !a.IsSession {
 		c := stream.Arrival{Request: a.Request}
@@ -43,14 +43,14 @@ func clone(a *stream.Arrival) stream.Arrival {
 	return c
 }
 
-// again is a feed of a workload in memory. Several may share it.
-type again struct {
-	*kept
-	at      int // what next gave last is before it
+// replayFeed supplies a workload from memory. Several may share the workload.
+type replayFeed struct {
+	*workload
+	at      int // index of the next arrival
 	arrival stream.Arrival
 }
 
-func (f *again) next() (*stream.Arrival, int64, error) {
+func (f *replayFeed) next() (*stream.Arrival, int64, error) {
 	if f.at == len(f.arrivals) {
 		return nil, 0, nil
 	}
@@ -59,7 +59,7 @@ func (f *again) next() (*stream.Arrival, int64, error) {
 	return &f.arrival, f.positions[f.at-1], nil
 }
 
-func (f *again) skip() (int64, error) {
+func (f *replayFeed) skip() (int64, error) {
 	n := int64(len(f.arrivals) - f.at + 1)
 	f.at = len(f.arrivals)
 	return n, nil

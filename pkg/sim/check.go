@@ -7,31 +7,30 @@ import (
 	"blis/pkg/stream"
 )
 
-// checker holds a run to its contracts while it happens, at the cost of a look
-// at every sequence of a replica at each of its steps.
+// checker verifies invariants during a run. It costs a look at every sequence of a replica at each
+// of its steps.
 type checker struct{ s *simulation }
 
-// replica checks what a replica has added up, and that the pending events are
-// no more than two for each request in flight, one for each replica, one for the
-// session to come and the deadlines of requests that are gone; with flow control a
-// little more.
+// replica checks the invariants of an engine, and the bound on pending events: two for each request
+// in flight, one for each replica, one for the next session, and the stale ones; slightly more with
+// flow control.
 func (c *checker) replica(r *replica) error {
 	if err := r.engine.Check(); err != nil {
-		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", c.s.deployments[r.deployment].id, r.index, c.s.now, err)
+		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", c.s.deployments[r.deployment].id, r.index,
+			c.s.now, err)
 	}
-	inFlight := len(c.s.slots) - len(c.s.spare)
-	each, more := 2, len(c.s.replicas)+1
-	if c.s.router.flows != nil { // a TTL, and looks at the queues
-		each, more = 3, more+4
+	inFlight := len(c.s.slots) - len(c.s.freeSlots)
+	perRequest, others := 2, len(c.s.replicas)+1
+	if c.s.router.flows != nil { // a timeout, and drains of the queues
+		perRequest, others = 3, others+4
 	}
-	if n := c.s.queue.Len(); n > each*inFlight+more+c.s.stale {
+	if n := c.s.queue.Len(); n > perRequest*inFlight+others+c.s.staleEvents {
 		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)
 	}
 	return nil
 }
 
-// outcome checks that one thing came after the other and that the counts fit
-// the state.
+// outcome checks that the times of a request are in order and that its counts fit its state.
 func (c *checker) outcome(r *request) error {
 	o := &r.out
 	last, name := o.ArrivalUS, "arrival_us"
@@ -59,37 +58,37 @@ func (c *checker) outcome(r *request) error {
 	case (o.GeneratedTokens > 0) != (o.FirstTokenUS != stream.Never):
 		return fmt.Errorf("check: request %q has %d tokens and first_token_us %d", o.ID, o.GeneratedTokens, o.FirstTokenUS)
 	case o.CachedTokens >= o.InputTokens:
-		return fmt.Errorf("check: request %q found %d of %d prompt tokens cached; the last one is always computed", o.ID, o.CachedTokens, o.InputTokens)
+		return fmt.Errorf("check: request %q has %d of %d prompt tokens cached; the last one is always computed", o.ID,
+			o.CachedTokens, o.InputTokens)
 	}
 	return nil
 }
 
-// call checks that a request of a session was made when the steps before it had
-// completed, and for the first time.
+// call checks that a session's model call was issued once, and after the steps before it had
+// completed.
 func (c *checker) call(r *request) error {
-	if r.of == nowhere {
+	if r.sessionSlot == missing {
 		return nil
 	}
-	v := &c.s.sessions.open[r.of]
+	v := &c.s.sessions.open[r.sessionSlot]
 	step := &v.Steps[r.step]
 	for _, parent := range step.After {
 		switch p := &v.steps[parent]; {
 		case !p.completed:
 			return fmt.Errorf("check: request %q arrives before step %q has completed", r.out.ID, v.Steps[parent].ID)
 		case v.steps[r.step].at < p.at:
-			return fmt.Errorf("check: request %q arrives before step %q began", r.out.ID, v.Steps[parent].ID)
+			return fmt.Errorf("check: request %q arrives before the completion of step %q", r.out.ID, v.Steps[parent].ID)
 		}
 	}
 	if at := v.steps[r.step].at + step.DelayUS; c.s.now != at || v.steps[r.step].arrived {
-		return fmt.Errorf("check: request %q arrives at %d µs; once, at %d, was due", r.out.ID, c.s.now, at)
+		return fmt.Errorf("check: request %q arrives at %d µs; must arrive once, at %d", r.out.ID, c.s.now, at)
 	}
 	v.steps[r.step].arrived = true
 	return nil
 }
 
-// session checks that a session at its end has done all that it could do: every
-// step whose parents completed has happened, unless it lies beyond its end or the
-// run's, and no other.
+// session checks that a session ends with all its work done: every step whose parents completed was
+// issued, unless it lies beyond the end of the session or the horizon, and no other step was.
 func (c *checker) session(v *session) error {
 	for k := range v.Steps {
 		p := &v.steps[k]
@@ -97,12 +96,13 @@ func (c *checker) session(v *session) error {
 		for _, parent := range v.Steps[k].After {
 			due = due && v.steps[parent].completed
 		}
-		beyond := p.at+v.Steps[k].DelayUS+v.Steps[k].LatencyUS > c.s.horizon || !v.UntilUS.IsZero() && p.at+v.Steps[k].DelayUS > des.Time(v.UntilUS)
+		beyond := p.at+v.Steps[k].DelayUS+v.Steps[k].LatencyUS > c.s.horizon || !v.UntilUS.IsZero() &&
+			p.at+v.Steps[k].DelayUS > des.Time(v.UntilUS)
 		switch {
-		case p.made && !due:
-			return fmt.Errorf("check: session %q: step %q happened before those that it waits for", v.ID, v.Steps[k].ID)
-		case due && !p.made && !beyond:
-			return fmt.Errorf("check: session %q ends %s and step %q never happened", v.ID, v.out.State, v.Steps[k].ID)
+		case p.issued && !due:
+			return fmt.Errorf("check: session %q: step %q was issued before its parents completed", v.ID, v.Steps[k].ID)
+		case due && !p.issued && !beyond:
+			return fmt.Errorf("check: session %q is %s, but step %q was never issued", v.ID, v.out.State, v.Steps[k].ID)
 		}
 	}
 	return nil

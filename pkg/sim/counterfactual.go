@@ -14,21 +14,22 @@ import (
 	"blis/pkg/stream"
 )
 
-// Counterfactual says which other choices are looked into. The zero value is none.
+// Counterfactual says which alternatives to decisions are evaluated. The zero value is none.
 type Counterfactual struct {
-	// top candidates are shown of an estimate.
+	// top is the number of candidates listed in an estimate.
 	top int
-	// worst decisions by estimate are played again, or those named.
+	// worst is the number of highest-regret decisions to re-simulate; named are the decisions to
+	// re-simulate instead.
 	worst int
 	named []int64
-	// all candidates are played, not only the best three.
+	// all: re-simulate all candidates, not only the best three.
 	all bool
-	// text is how it was written.
+	// text is the option as given.
 	text string
 }
 
-// UnmarshalText reads K (estimates for the K best candidates), exact:N or
-// exact:N:all, or ids of decisions.
+// UnmarshalText reads K (estimates for the K best candidates), exact:N, exact:N:all, or decision
+// ids.
 func (c *Counterfactual) UnmarshalText(text []byte) error {
 	if err := c.parse(string(text)); err != nil {
 		return err
@@ -46,261 +47,271 @@ func (c *Counterfactual) parse(text string) error {
 	n, err := strconv.ParseUint(number, 10, 31)
 	switch {
 	case err == nil && n > 0 && exact:
-		*c = Counterfactual{top: bestOthers + 1, worst: int(n), all: all}
+		*c = Counterfactual{top: maxAlternatives + 1, worst: int(n), all: all}
 		return nil
 	case err == nil && n > 0:
 		*c = Counterfactual{top: int(n)}
 		return nil
 	case strings.HasPrefix(text, decisionPrefix):
-		*c = Counterfactual{top: bestOthers + 1}
+		*c = Counterfactual{top: maxAlternatives + 1}
 		for _, id := range strings.Split(text, ",") {
 			digits, ok := strings.CutPrefix(id, decisionPrefix)
 			n, err := strconv.ParseUint(digits, 10, 63)
 			if err != nil || !ok {
-				return fmt.Errorf("%q is no id of a decision, such as %s000913", id, decisionPrefix)
+				return fmt.Errorf("%q is not a decision id such as %s000913", id, decisionPrefix)
 			}
 			c.named = append(c.named, int64(n))
 		}
 		return nil
 	}
-	return fmt.Errorf("must be a number of candidates (3), exact:N, exact:N:all or ids of decisions (%s000913,%[1]s000914), is %q", decisionPrefix, text)
+	return fmt.Errorf("is %q; must be a number of candidates (3), exact:N, exact:N:all or decision ids "+
+		"(%[2]s000913,%[2]s000914)", text, decisionPrefix)
 }
 
-// given reports whether anything is asked for.
-func (c *Counterfactual) given() bool { return c.top > 0 }
+// enabled reports whether alternatives are evaluated.
+func (c *Counterfactual) enabled() bool { return c.top > 0 }
 
-// exact reports whether decisions are to be played again.
+// exact reports whether decisions are re-simulated.
 func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
 
-// Contradiction reports options about counterfactuals that do not go together.
+// Contradiction reports counterfactual options that exclude each other.
 func (o *Options) Contradiction() error {
 	c := &o.Counterfactual
 	switch {
-	case c.given() && o.Trace == stream.TraceLevels[0]:
-		return errors.New("--counterfactual points to decisions, which --trace minimal does not write")
+	case c.enabled() && o.Trace == stream.TraceLevels[0]:
+		return errors.New("--counterfactual needs decisions, which --trace minimal does not write; use --trace decisions")
 	case o.CounterfactualHorizon != nil && !c.exact():
-		return errors.New("--counterfactual-horizon is for --counterfactual exact:N, or ids of decisions")
+		return errors.New("--counterfactual-horizon needs --counterfactual exact:N or decision ids")
 	}
 	return nil
 }
 
-// watch lets s remember what is needed; what it returns fills with the workload,
-// nil if nothing is to be played again.
-func (c *Counterfactual) watch(s *simulation, b *book) *kept {
-	if !c.given() {
+// attach makes s record what the evaluation needs. It returns the workload in memory, which the run
+// fills, or nil if nothing is re-simulated.
+func (c *Counterfactual) attach(s *simulation, totals *metricsSink) *workload {
+	if !c.enabled() {
 		return nil
 	}
-	s.judge = &judge{}
-	s.regrets = &regrets{Counterfactual: *c, judge: s.judge, book: b, admissions: map[int64]admissionDecision{}}
+	s.oracle = &oracle{}
+	s.regrets = &regretRecorder{Counterfactual: *c, oracle: s.oracle, totals: totals,
+		admissions: map[int64]admissionDecision{}}
 	if !c.exact() {
 		return nil
 	}
-	k := &keeping{feed: s.arrivals}
-	s.arrivals, b.fates = k, &fates{}
-	return &k.kept
+	recorder := &recordingFeed{feed: s.arrivals}
+	s.arrivals, totals.results = recorder, &results{}
+	return &recorder.workload
 }
 
-// replay plays the run that s was again, and from it other choices.
-func replay(ctx context.Context, c *cluster.Config, servers []server, k *kept, s *simulation, classes []stream.SLOClass, o *Options) error {
-	base, err := newSimulation(c, classes, servers, o)
+// runAlternatives re-simulates the run of s, and its selected decisions with their alternatives.
+func runAlternatives(ctx context.Context, c *cluster.Config, specs []replicaSpec, w *workload, s *simulation,
+	classes []stream.SLOClass, o *Options) error {
+	base, err := newSimulation(c, classes, specs, o)
 	if err != nil {
 		return err
 	}
-	base.arrivals, base.ledger, base.out, base.horizon = &again{kept: k}, &fates{}, &output{}, s.horizon
-	if err := base.pull(); err != nil {
+	base.arrivals, base.sink, base.trace, base.horizon = &replayFeed{workload: w}, &results{}, &traceWriter{}, s.horizon
+	if err := base.readNext(); err != nil {
 		return err
 	}
 	for _, n := range s.regrets.named {
-		if s.regrets.find(n) < 0 {
-			o.warn(fmt.Sprintf("--counterfactual: %s is no decision of admission or routing in this run, which is whole and has no regret of it", appendDecisionID(nil, n)))
+		if s.regrets.indexOf(n) < 0 {
+			o.warn(fmt.Sprintf("--counterfactual: %s is not an admission or routing decision of this run; "+
+				"the run is complete without its regret", appendDecisionID(nil, n)))
 		}
 	}
-	return s.regrets.play(ctx, base, s.regrets.book.fates, o.CounterfactualHorizon, s.out)
+	return s.regrets.runSelected(ctx, base, s.regrets.totals.results, o.CounterfactualHorizon, s.trace)
 }
 
-// bestOthers is how many candidates beside the choice are played where not all are.
-const bestOthers = 3
+// maxAlternatives is the number of alternative candidates that are re-simulated, unless all are.
+const maxAlternatives = 3
 
-// regrets estimates what other choices would have been, and remembers what it
-// takes to play them.
-type regrets struct {
+// regretRecorder estimates the alternatives of each decision and records what is needed to
+// re-simulate them.
+type regretRecorder struct {
 	Counterfactual
-	*judge
-	book *book
-	// decisions are those of routing, in their order, and those of admission that
-	// were asked for; refused are those of admission that let a request end unserved.
-	decisions, refused []decision
-	// admissions are the last admission decisions, by the request's position.
+	*oracle
+	totals *metricsSink
+	// decisions are the routing decisions in order, and the named admission decisions. rejections
+	// are the admission decisions that left a request unserved.
+	decisions, rejections []decision
+	// admissions are the last admission decisions by the position of their request.
 	admissions map[int64]admissionDecision
 }
 
-// decision is one that can be taken otherwise.
+// decision is a decision that can be changed.
 type decision struct {
 	number, position int64
-	// event is the place among the events of the one in which it was taken.
+	// event is the number of the event in which it was taken.
 	event          int64
 	stage, request string
-	// others are candidates, the best by estimate first.
-	others []other
-	regret int64 // estimated, in µs
-	// admission is the last decision of admission about the same request; its number is
-	// -1 if there was none.
+	// alternatives are the other candidates, best estimate first.
+	alternatives []candidate
+	regret       int64 // estimated, in µs
+	// admission is the last admission decision about the same request; its number is -1 if there was
+	// none.
 	admission admissionDecision
 }
 
-// other is a candidate that was not chosen.
-type other struct {
-	candidate int
-	replica   int32
+// candidate is a candidate that was not chosen.
+type candidate struct {
+	index   int
+	replica int32
 }
 
-// admissionDecision is the last one about a request.
+// admissionDecision is the last admission decision about a request.
 type admissionDecision struct {
 	number, event int64
 	verdict       policy.Verdict
-	// served is, where it did not admit, the estimated time in µs from the request's
-	// arrival to its last token at the candidate where it would have ended first.
-	served int64
+	// bestE2E is the estimated E2E latency in µs at the best candidate, if the request was not
+	// admitted.
+	bestE2E int64
 }
 
-// routed estimates the candidates of a routing decision about r that has just been
-// taken, and writes what came out.
-func (g *regrets) routed(s *simulation, r *request, v *policy.View, c policy.Choice) error {
+// recordRouting estimates the candidates of the routing decision about r that was just taken, and
+// writes its regret.
+func (g *regretRecorder) recordRouting(s *simulation, r *request, v *policy.View, c policy.Choice) error {
 	g.estimate(s, r, v)
 	chosen := g.estimates[c.Candidate]
-	believed := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.viewed, b.viewed) })
-	slices.SortStableFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) })
+	preferred := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.viewedE2E, b.viewedE2E) })
+	slices.SortStableFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
 	best := g.estimates[0]
-	hindsight, avoidable := chosen.last-best.last, chosen.last-believed.last
-	g.book.Regret(hindsight, avoidable)
+	hindsight, avoidable := chosen.e2e-best.e2e, chosen.e2e-preferred.e2e
+	g.totals.AddRegret(hindsight, avoidable)
 	if g.exact() {
-		d := decision{number: s.decisions - 1, position: r.position, event: s.happened, stage: stream.StageRouting, request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
-		if last, asked := g.admissions[r.position]; asked {
-			d.admission = last
+		d := decision{number: s.decisionCount - 1, position: r.position, event: s.eventCount, stage: stream.StageRouting,
+			request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
+		if admission, found := g.admissions[r.position]; found {
+			d.admission = admission
 		}
 		for _, e := range g.estimates {
-			if e.candidate != c.Candidate && (g.all || len(d.others) < bestOthers) {
-				d.others = append(d.others, other{e.candidate, e.replica})
+			if e.candidate != c.Candidate && (g.all || len(d.alternatives) < maxAlternatives) {
+				d.alternatives = append(d.alternatives, candidate{e.candidate, e.replica})
 			}
 		}
 		g.decisions = append(g.decisions, d)
 	}
-	return s.out.estimated(s, r, g.estimates, min(g.top, len(g.estimates)), c.Candidate, hindsight, avoidable)
+	return s.trace.estimatedRegret(s, r, g.estimates, min(g.top, len(g.estimates)), c.Candidate, hindsight, avoidable)
 }
 
-// admitted remembers an admission decision, which was taken about the view.
-func (g *regrets) admitted(s *simulation, r *request, view *policy.View, v policy.Verdict) {
-	last := admissionDecision{number: s.decisions - 1, event: s.happened, verdict: v}
+// recordAdmission records an admission decision based on the view.
+func (g *regretRecorder) recordAdmission(s *simulation, r *request, view *policy.View, v policy.Verdict) {
+	last := admissionDecision{number: s.decisionCount - 1, event: s.eventCount, verdict: v}
 	if v.Action != policy.Admit && g.worst > 0 {
 		g.estimate(s, r, view)
-		last.served = slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) }).last
+		last.bestE2E = slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) }).e2e
 	}
 	g.admissions[r.position] = last
 	if slices.Contains(g.named, last.number) {
-		g.decisions = append(g.decisions, last.of(r))
+		g.decisions = append(g.decisions, last.decision(r))
 	}
 }
 
-// ended is told that a request has ended: one that admission has refused could have
-// been served.
-func (g *regrets) ended(r *request) {
-	last, asked := g.admissions[r.position]
-	if asked && g.worst > 0 && last.verdict.Action != policy.Admit && (r.out.State == stream.StateRejected || r.out.State == stream.StateTimedOut) {
-		g.refused = append(g.refused, last.of(r))
+// recordEnd records a final request. One that admission rejected could have been served.
+func (g *regretRecorder) recordEnd(r *request) {
+	last, found := g.admissions[r.position]
+	if found && g.worst > 0 && last.verdict.Action != policy.Admit && (r.out.State == stream.StateRejected ||
+		r.out.State == stream.StateTimedOut) {
+		g.rejections = append(g.rejections, last.decision(r))
 	}
 	delete(g.admissions, r.position)
 }
 
-// of is the decision, which was about r.
-func (a admissionDecision) of(r *request) decision {
-	return decision{number: a.number, position: r.position, event: a.event, stage: stream.StageAdmission, request: r.out.ID, admission: a}
+// decision converts a to a decision about r.
+func (a admissionDecision) decision(r *request) decision {
+	return decision{number: a.number, position: r.position, event: a.event, stage: stream.StageAdmission,
+		request: r.out.ID, admission: a}
 }
 
-// most are the decisions that have lost most by estimate: of routing in ms and, up to
-// half of them or what routing leaves, of admission those that refused whom the
-// cluster would have served soonest. What these lost has no ms: it is the request.
-func (g *regrets) most() []decision {
+// worstDecisions returns the decisions with the highest estimated regret: routing decisions by ms
+// lost and, as up to half of them or what routing leaves, rejections by how soon the request could
+// have been served. A rejection has no regret in ms: it lost the request.
+func (g *regretRecorder) worstDecisions() []decision {
 	slices.SortStableFunc(g.decisions, func(a, b decision) int { return cmp.Compare(b.regret, a.regret) })
-	slices.SortStableFunc(g.refused, func(a, b decision) int { return cmp.Compare(a.admission.served, b.admission.served) })
-	n := min(len(g.refused), max(g.worst/2, g.worst-len(g.decisions)))
-	return slices.Concat(g.refused[:n], g.decisions[:min(len(g.decisions), g.worst-n)])
+	slices.SortStableFunc(g.rejections, func(a, b decision) int {
+		return cmp.Compare(a.admission.bestE2E,
+			b.admission.bestE2E)
+	})
+	n := min(len(g.rejections), max(g.worst/2, g.worst-len(g.decisions)))
+	return slices.Concat(g.rejections[:n], g.decisions[:min(len(g.decisions), g.worst-n)])
 }
 
-// chosen are the decisions that are played again, in their order.
-func (g *regrets) chosen() []decision {
-	var of []decision
+// selectedDecisions returns the decisions to re-simulate in their order.
+func (g *regretRecorder) selectedDecisions() []decision {
+	var selected []decision
 	if len(g.named) > 0 {
 		for _, n := range g.named {
-			if at := g.find(n); at >= 0 {
-				of = append(of, g.decisions[at])
+			if at := g.indexOf(n); at >= 0 {
+				selected = append(selected, g.decisions[at])
 			}
 		}
 	} else {
-		of = g.most()
+		selected = g.worstDecisions()
 	}
-	slices.SortFunc(of, func(a, b decision) int { return cmp.Compare(a.number, b.number) })
-	return slices.CompactFunc(of, func(a, b decision) bool { return a.number == b.number })
+	slices.SortFunc(selected, func(a, b decision) int { return cmp.Compare(a.number, b.number) })
+	return slices.CompactFunc(selected, func(a, b decision) bool { return a.number == b.number })
 }
 
-// find returns where the decision of a number is, -1 if it is none of admission or
-// routing.
-func (g *regrets) find(number int64) int {
+// indexOf returns the index of the decision with a number, -1 if it is not a decision of admission
+// or routing.
+func (g *regretRecorder) indexOf(number int64) int {
 	return slices.IndexFunc(g.decisions, func(d decision) bool { return d.number == number })
 }
 
-// play plays the chosen decisions with other choices and writes what came out.
-// base is the same simulation from the start, its workload in memory; actual is
-// what became of requests.
-func (g *regrets) play(ctx context.Context, base *simulation, actual *fates, horizon *Horizon, out *output) error {
-	of := g.chosen()
-	p := &brancher{ctx: ctx, base: base, actual: actual, horizon: horizon}
-	// The base goes on from try to try and never back, so that they are played in the
-	// order of their events: a request's admission comes before its routing.
-	var tries []try
-	for i := range of {
-		tries = append(tries, of[i].tries()...)
+// runSelected re-simulates the selected decisions with their alternatives and writes the
+// differences. base is the same simulation from the start with its workload in memory; actual are
+// the results of the original run.
+func (g *regretRecorder) runSelected(ctx context.Context, base *simulation, actual *results, horizon *Horizon,
+	out *traceWriter) error {
+	selected := g.selectedDecisions()
+	p := &alternativeRunner{ctx: ctx, base: base, actual: actual, horizon: horizon}
+	// base only moves forward, so trials start in the order of their events: a request's admission
+	// comes before its routing.
+	var trials []trial
+	for i := range selected {
+		trials = append(trials, selected[i].trials()...)
 	}
-	order := make([]int, len(tries))
+	order := make([]int, len(trials))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tries[a].event, tries[b].event) })
-	results, err := p.all(tries, order)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(trials[a].event, trials[b].event) })
+	results, err := p.runAll(trials, order)
 	if err != nil {
 		return err
 	}
-	for i, next := 0, 0; i < len(of); i++ {
+	for i, next := 0, 0; i < len(selected); i++ {
 		first := next
-		for next < len(tries) && tries[next].of == &of[i] {
+		for next < len(trials) && trials[next].of == &selected[i] {
 			next++
 		}
-		if err := out.exact(&of[i], results[first:next]); err != nil {
+		if err := out.exactRegret(&selected[i], results[first:next]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// try is a decision taken otherwise, in the event of that place: for a replica, or
-// nowhere for another verdict.
-type try struct {
-	of      *decision
-	event   int64
-	forced  forced
-	replica int32
+// trial is one alternative of a decision, at the given event: another replica, or another verdict if
+// replica is missing.
+type trial struct {
+	of       *decision
+	event    int64
+	override override
+	replica  int32
 }
 
-// tries are the other ways to decide.
-func (d *decision) tries() (all []try) {
-	for _, c := range d.others {
-		all = append(all, try{d, d.event, forced{at: d.number, candidate: c.candidate}, c.replica})
+// trials returns the alternatives of a decision.
+func (d *decision) trials() (all []trial) {
+	for _, c := range d.alternatives {
+		all = append(all, trial{d, d.event, override{decision: d.number, candidate: c.index}, c.replica})
 	}
 	if a := d.admission; a.number >= 0 {
 		opposite := policy.Verdict{Action: policy.Admit}
 		if a.verdict.Action == policy.Admit {
 			opposite.Action = policy.Reject
 		}
-		all = append(all, try{d, a.event, forced{at: a.number, verdict: opposite}, nowhere})
+		all = append(all, trial{d, a.event, override{decision: a.number, verdict: opposite}, missing})
 	}
 	return all
 }

@@ -11,18 +11,18 @@ import (
 	"blis/pkg/stream"
 )
 
-// TestCounterfactualHorizon: how far another choice is played counts from the
-// decision, however long nothing happened before it, and requests that have been
-// read but arrive later are of no concern.
+// TestCounterfactualHorizon: the horizon of an alternative counts from the decision, even after a
+// long idle time, and requests that were read but arrive later do not matter.
 func TestCounterfactualHorizon(t *testing.T) {
-	const workload = `{"kind":"request","id":"first","arrival_us":0,"input_tokens":160,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
-{"kind":"request","id":"second","arrival_us":1000000,"input_tokens":170,"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}
-{"kind":"request","id":"late","arrival_us":9000000,"input_tokens":10,"output_tokens":3}
-`
+	const prompt = `"output_tokens":3,"prompt":[{"id":"p","tokens":160}]}` + "\n"
+	const workload = `{"kind":"request","id":"first","arrival_us":0,"input_tokens":160,` + prompt +
+		`{"kind":"request","id":"second","arrival_us":1000000,"input_tokens":170,` + prompt +
+		`{"kind":"request","id":"late","arrival_us":9000000,"input_tokens":10,"output_tokens":3}` + "\n"
 	for _, routing := range []string{"0", "5"} { // with 5 µs, late has been read when second is routed
 		c, err := cluster.Parse("c", []byte(`version: 1
 deployments:
-  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
 policies: {routing: {type: always-busiest}}
 control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 		if err != nil {
@@ -34,14 +34,14 @@ control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 		if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out, o); err != nil {
 			t.Fatal(err)
 		}
-		// The other replica does not have the prompt: 160 tokens of 10 µs more.
+		// The other replica has not cached the prompt: 160 more tokens of 10 µs.
 		if own := exactRegret(t, &out).Alternatives[0].Own; own.Changed != 1 || own.E2EMS != -1.6 || own.TTFTMS != -1.6 {
 			t.Errorf("routing in %s us: %+v", routing, own)
 		}
 	}
 }
 
-// exactRegret is the first exact regret in a run.
+// exactRegret returns the first exact regret in a run.
 func exactRegret(t *testing.T, run io.Reader) *stream.Regret {
 	t.Helper()
 	r := stream.NewReader(run)

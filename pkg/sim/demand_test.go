@@ -9,18 +9,19 @@ import (
 	"blis/pkg/stream"
 )
 
-// TestDemand: the load of a run is that of its calls (package load), of few exactly, of
-// many nearly.
+// TestDemand: the load of a run equals that of its calls computed by package capacity; approximately
+// if calls were dropped.
 func TestDemand(t *testing.T) {
 	c, err := cluster.Load("", cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{2, 1000, 5*mostCalls + 7} {
+	for _, n := range []int{2, 1000, 5*maxCalls + 7} {
 		var d demand
 		var calls []capacity.Call
 		for i := range n {
-			o := stream.Outcome{ArrivalUS: stream.Micros(100_000 + 9_000*i), InputTokens: int64(100 + 37*i%900), OutputTokens: int64(5 + 91*i%300), CachedTokens: int64(16 * (i % 5))}
+			o := stream.Outcome{ArrivalUS: stream.Micros(100_000 + 9_000*i), InputTokens: int64(100 + 37*i%900),
+				OutputTokens: int64(5 + 91*i%300), CachedTokens: int64(16 * (i % 5))}
 			calls = append(calls, capacity.Call{Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens})
 			d.add(&o)
 		}
@@ -39,10 +40,11 @@ func TestDemand(t *testing.T) {
 			t.Fatal(err)
 		}
 		tolerance := 1e-12
-		if n > mostCalls {
+		if n > maxCalls {
 			tolerance = 0.003
 		}
-		if math.Abs(got.Offered / *want.Offered - 1) > tolerance || math.Abs(got.Uncached / *want.Uncached - 1) > tolerance || got.Offered >= got.Uncached {
+		if math.Abs(got.Offered / *want.Offered - 1) > tolerance ||
+			math.Abs(got.Uncached / *want.Uncached - 1) > tolerance || got.Offered >= got.Uncached {
 			t.Errorf("%d calls: %+v, want %v and %v", n, got, *want.Offered, *want.Uncached)
 		}
 	}

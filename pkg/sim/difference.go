@@ -6,33 +6,33 @@ import (
 	"fmt"
 )
 
-// difference is where two lines differ: a field by its path, and both values as
-// JSON, of which one may be absent.
-type difference struct{ path, was, is string }
+// difference is where two lines differ: the path of a field and both values as JSON, one of which
+// may be absent.
+type difference struct{ path, original, replayed string }
 
-// String says it, of a run and its replay.
+// String describes the difference between a run and its replay.
 func (d *difference) String() string {
-	return fmt.Sprintf("%s is %s in the run and %s in the replay", d.path, d.was, d.is)
+	return fmt.Sprintf("%s is %s in the run and %s in the replay", d.path, d.original, d.replayed)
 }
 
-// firstDifference compares two objects, field by field in the order of is. It is nil
-// if all values are the same: then only their form differs.
-func firstDifference(was, is []byte) *difference { return differ("", was, is) }
+// firstDifference compares two objects field by field in the order of is. It is nil if all values
+// are equal; then only the formatting differs.
+func firstDifference(original, replayed []byte) *difference { return diffJSON("", original, replayed) }
 
-func differ(path string, was, is []byte) *difference {
-	if bytes.Equal(was, is) {
+func diffJSON(path string, original, replayed []byte) *difference {
+	if bytes.Equal(original, replayed) {
 		return nil
 	}
-	before, after := membersOf(was), membersOf(is)
+	before, after := parseFields(original), parseFields(replayed)
 	if before == nil || after == nil || before.list != after.list {
-		return &difference{path, excerpt(was), excerpt(is)}
+		return &difference{path, excerpt(original), excerpt(replayed)}
 	}
 	for _, m := range after.all {
-		old, found := before.value(m.name)
+		originalValue, found := before.value(m.name)
 		if !found {
 			return &difference{after.path(path, m.name), "absent", excerpt(m.value)}
 		}
-		if d := differ(after.path(path, m.name), old, m.value); d != nil {
+		if d := diffJSON(after.path(path, m.name), originalValue, m.value); d != nil {
 			return d
 		}
 	}
@@ -44,27 +44,27 @@ func differ(path string, was, is []byte) *difference {
 	return nil
 }
 
-// members are those of an object, or of a list by their place.
-type members struct {
+// jsonFields are the fields of an object, or the elements of a list by index.
+type jsonFields struct {
 	list bool
-	all  []member
+	all  []jsonField
 }
 
-type member struct {
+type jsonField struct {
 	name  string
 	value json.RawMessage
 }
 
-// membersOf returns the members of an object or a list, nil if the text is none.
-func membersOf(text []byte) *members {
+// parseFields returns the fields of an object or a list, nil if the text is neither.
+func parseFields(text []byte) *jsonFields {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	open, _ := dec.Token()
 	if open != json.Delim('{') && open != json.Delim('[') {
 		return nil
 	}
-	m := &members{list: open == json.Delim('[')}
+	m := &jsonFields{list: open == json.Delim('[')}
 	for dec.More() {
-		next := member{name: fmt.Sprintf("[%d]", len(m.all))}
+		next := jsonField{name: fmt.Sprintf("[%d]", len(m.all))}
 		if !m.list {
 			name, err := dec.Token()
 			if err != nil {
@@ -80,7 +80,7 @@ func membersOf(text []byte) *members {
 	return m
 }
 
-func (m *members) value(name string) (json.RawMessage, bool) {
+func (m *jsonFields) value(name string) (json.RawMessage, bool) {
 	for i := range m.all {
 		if m.all[i].name == name {
 			return m.all[i].value, true
@@ -89,27 +89,27 @@ func (m *members) value(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// path is that of the member of that name of what is at path at.
-func (m *members) path(at, name string) string {
+// path is the path of the field called name of the value at path at.
+func (m *jsonFields) path(at, name string) string {
 	if at == "" || m.list {
 		return at + name
 	}
 	return at + "." + name
 }
 
-// excerpt is as much of a value as a message should have.
+// excerpt cuts a value to a length suitable for a message.
 func excerpt(value []byte) string {
-	const most = 80
-	if text := []rune(string(value)); len(text) > most {
-		return string(text[:most]) + "…"
+	const maxRunes = 80
+	if text := []rune(string(value)); len(text) > maxRunes {
+		return string(text[:maxRunes]) + "…"
 	}
 	return string(value)
 }
 
-// column counts, from 1, up to the first byte in which two lines differ.
-func column(was, is []byte) int {
+// column is the 1-based position of the first byte in which two lines differ.
+func column(original, replayed []byte) int {
 	n := 0
-	for n < len(was) && n < len(is) && was[n] == is[n] {
+	for n < len(original) && n < len(replayed) && original[n] == replayed[n] {
 		n++
 	}
 	return n + 1

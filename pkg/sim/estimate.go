@@ -9,90 +9,88 @@ import (
 	"blis/pkg/policy"
 )
 
-// judge estimates what replicas are for a request, by their true state and by what
-// its policy saw.
-type judge struct {
-	paces []pace // of replicas, by their numbers
-	// What follows is scratch.
-	estimates      []estimate
-	true, believed []engine.Outlook
-	coming         []engine.Coming
+// oracle estimates how a request would fare on each replica, from the true state and from what the
+// policy saw.
+type oracle struct {
+	rates []rateEWMA // by replica
+	// Scratch.
+	estimates                      []estimate
+	trueForecasts, viewedForecasts []engine.Forecast
+	inTransit                      []engine.InTransit
 }
 
-// estimate is what a candidate would be for a request: the times from its arrival
-// to the first and the last token in µs, by the true state, and that to the last by
-// what the policy saw.
+// estimate is the predicted result of a request on a candidate, in µs from its arrival: TTFT and E2E
+// latency from the true state, and E2E latency from what the policy saw.
 type estimate struct {
-	candidate           int
-	replica             int32
-	first, last, viewed des.Time
+	candidate            int
+	replica              int32
+	ttft, e2e, viewedE2E des.Time
 }
 
-// clairvoyant chooses by the true state and the true length of the answer: the
-// candidate where the request is estimated to end first.
-func (g *judge) clairvoyant(s *simulation, r *request, v *policy.View) policy.Choice {
+// clairvoyant chooses the candidate with the lowest estimated E2E latency, using the true state and
+// the true output length.
+func (g *oracle) clairvoyant(s *simulation, r *request, v *policy.View) policy.Choice {
 	g.estimate(s, r, v)
-	best := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.last, b.last) })
+	best := slices.MinFunc(g.estimates, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
 	for _, e := range g.estimates {
-		v.Account.Load(e.candidate, float64(e.last)/1000)
+		v.Trace.RecordLoad(e.candidate, float64(e.e2e)/1000)
 	}
-	return policy.Choice{Candidate: best.candidate, Score: float64(best.last) / 1000, Why: "ends first"}
+	return policy.Choice{Candidate: best.candidate, Score: float64(best.e2e) / 1000, Reason: "ends first"}
 }
 
-// estimate estimates each candidate at the instant of the decision.
-func (g *judge) estimate(s *simulation, r *request, v *policy.View) {
-	g.true, g.believed, g.estimates = g.true[:0], g.believed[:0], g.estimates[:0]
+// estimate estimates each candidate at the time of the decision.
+func (g *oracle) estimate(s *simulation, r *request, v *policy.View) {
+	g.trueForecasts, g.viewedForecasts, g.estimates = g.trueForecasts[:0], g.viewedForecasts[:0], g.estimates[:0]
 	for i := range v.Replicas {
-		g.true = append(g.true, g.outlook(s, r, &v.Replicas[i]))
-		g.believed = append(g.believed, s.believed(&v.Replicas[i], r))
+		g.trueForecasts = append(g.trueForecasts, g.trueForecast(s, r, &v.Replicas[i]))
+		g.viewedForecasts = append(g.viewedForecasts, s.viewedForecast(&v.Replicas[i], r))
 	}
-	g.expect(s, v)
+	g.setConcurrentRates(s, v)
 	for i := range v.Replicas {
 		c := &v.Replicas[i]
 		m := s.deployments[s.replicas[c.Index].deployment].model
 		since := s.now - des.Time(r.out.ArrivalUS) + m.Queueing(r.out.InputTokens)
-		first, last := g.true[i].Estimate(m, r.out.InputTokens, r.out.OutputTokens)
-		_, viewed := g.believed[i].Estimate(m, r.out.InputTokens, max(1, int64(r.predicted)))
+		first, last := g.trueForecasts[i].Estimate(m, r.out.InputTokens, r.out.OutputTokens)
+		_, viewed := g.viewedForecasts[i].Estimate(m, r.out.InputTokens, max(1, int64(r.predicted)))
 		g.estimates = append(g.estimates, estimate{i, c.Index, since + first, since + last, since + viewed})
 	}
 }
 
-// outlook is the true one of a candidate.
-func (g *judge) outlook(s *simulation, r *request, c *policy.Replica) engine.Outlook {
+// trueForecast is the forecast of a candidate from its true state.
+func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engine.Forecast {
 	at := &s.replicas[c.Index]
 	m := s.deployments[at.deployment].model
-	g.coming = g.coming[:0]
+	g.inTransit = g.inTransit[:0]
 	enqueued := s.now + m.Queueing(r.out.InputTokens)
-	for _, slot := range at.coming {
+	for _, slot := range at.inTransit {
 		if q := &s.slots[slot]; q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
-			g.coming = append(g.coming, engine.Coming{Path: q.path, Input: int(q.out.InputTokens)})
+			g.inTransit = append(g.inTransit, engine.InTransit{Path: q.path, Input: int(q.out.InputTokens)})
 		}
 	}
-	return at.engine.Outlook(s.now, engine.Coming{Path: r.path, Input: int(r.out.InputTokens)}, g.coming)
+	return at.engine.Forecast(s.now, engine.InTransit{Path: r.path, Input: int(r.out.InputTokens)}, g.inTransit)
 }
 
-// believed is the outlook of a candidate as far as the policy could know it: from
-// the fields that it was shown, else from the router's own count. Those before the
-// request are taken to be like it.
-func (s *simulation) believed(c *policy.Replica, r *request) engine.Outlook {
+// viewedForecast is the forecast of a candidate from what the policy could know: the fields that it
+// saw, else the router's own count. Requests ahead are assumed to resemble the new one.
+func (s *simulation) viewedForecast(c *policy.Replica, r *request) engine.Forecast {
 	d := &s.deployments[s.replicas[c.Index].deployment]
 	needs := s.router.routing
-	seats := int64(s.replicas[c.Index].seats)
-	queued, running := max(0, int64(c.Inflight)-seats), min(int64(c.Inflight), seats)
+	maxSeqs := int64(s.replicas[c.Index].maxSeqs)
+	queued, running := max(0, int64(c.Inflight)-maxSeqs), min(int64(c.Inflight), maxSeqs)
 	if needs&policy.NeedQueueDepth != 0 {
 		queued = int64(c.QueueDepth)
 	}
 	if needs&policy.NeedRunning != 0 {
 		running = int64(c.Running)
 	}
-	o := engine.Outlook{Queued: queued, Decode: running, Budget: d.budget, Seats: seats}
+	o := engine.Forecast{Queued: queued, Decode: running, Budget: d.tokenBudget, MaxSeqs: maxSeqs}
 	switch {
 	case needs&policy.NeedShadow != 0:
 		o.Cached = int64(c.Matched) * d.limits.blockSize
 	case needs&policy.NeedCache != 0:
 		o.Cached = int64(c.Cached) * d.limits.blockSize
 	}
-	o.Ahead = queued * max(1, r.out.InputTokens-o.Cached)
+	o.QueuedTokens = queued * max(1, r.out.InputTokens-o.Cached)
 	o.Context = running * (r.out.InputTokens + int64(r.predicted)/2)
 	return o
 }

@@ -10,41 +10,41 @@ import (
 	"blis/pkg/stream"
 )
 
-// TestStaleEventsAreCounted: how many pending events are of requests that are gone is
-// known, also when they are swept away in the instant in which there is one more: by
-// requests that leave before their deadlines, and by others whose deadline comes on
-// their way to a replica.
+// TestStaleEventsAreCounted: the count of stale events is exact, also when they are removed at the
+// same instant as one is added: by requests that leave before their deadlines, and by requests whose
+// deadline comes on their way to a replica.
 func TestStaleEventsAreCounted(t *testing.T) {
 	for _, plane := range []string{
 		"control_plane.admission_latency_us=5000",
 		"control_plane={admission_latency_us: 5000, flow_control: {ttl_us: 900000000}}",
 	} {
-		c, err := cluster.Load("", cluster.Options{Sets: []string{plane, "deployments.main.latency={model: linear, alpha_us: [4000, 0, 0], beta_us: [5000, 10, 10]}"}})
+		c, err := cluster.Load("", cluster.Options{Sets: []string{plane,
+			"deployments.main.latency={model: linear, alpha_us: [4000, 0, 0], beta_us: [5000, 10, 10]}"}})
 		must(err)
 		r := stream.NewReader(bytes.NewReader(workloadWithDeadlines(6000)))
 		defer r.Close()
 		arrivals, header, err := openArrivals(r)
 		must(err)
-		s, err := newSimulation(c, header.SLOClasses, mustServe(c), &Options{})
+		s, err := newSimulation(c, header.SLOClasses, mustSpecs(c), &Options{})
 		must(err)
-		s.arrivals, s.ledger = arrivals, &book{Accumulator: metrics.New(nil)}
-		s.out = &output{w: stream.NewWriter(&bytes.Buffer{}, true)}
-		must(s.pull())
-		most := 0
+		s.arrivals, s.sink = arrivals, &metricsSink{Accumulator: metrics.New(nil)}
+		s.trace = &traceWriter{w: stream.NewWriter(&bytes.Buffer{}, true)}
+		must(s.readNext())
+		maxStale := 0
 		check := func() error {
 			stale := 0
 			for e := range s.queue.All() {
 				switch e.Kind() {
-				case stepEnd, drain, begin:
+				case stepEnd, flowDrain, sessionStart:
 				default:
 					if s.slots[e.Slot].position != e.Seq() {
 						stale++
 					}
 				}
 			}
-			most = max(most, stale)
-			if s.stale != stale {
-				return fmt.Errorf("%d stale events are counted at %d, and there are %d", s.stale, s.now, stale)
+			maxStale = max(maxStale, stale)
+			if s.staleEvents != stale {
+				return fmt.Errorf("%d stale events are counted at %d, and there are %d", s.staleEvents, s.now, stale)
 			}
 			return nil
 		}
@@ -54,14 +54,14 @@ func TestStaleEventsAreCounted(t *testing.T) {
 		if err := check(); err != nil {
 			t.Error(err)
 		}
-		if most < 500 {
-			t.Errorf("at most %d events were stale", most)
+		if maxStale < 500 {
+			t.Errorf("at most %d events were stale", maxStale)
 		}
 	}
 }
 
-// workloadWithDeadlines has n requests, of which every second has a deadline that
-// comes before its replica has it.
+// workloadWithDeadlines has n requests, every second of which has a deadline before it reaches its
+// replica.
 func workloadWithDeadlines(n int64) []byte {
 	var out bytes.Buffer
 	w := stream.NewWriter(&out, true)
@@ -72,7 +72,8 @@ func workloadWithDeadlines(n int64) []byte {
 		if i%2 == 0 { // in admission, or in the delay before the queue
 			after = []int64{2000, 7000}[i/2%2]
 		}
-		must(w.Request(&stream.Request{ID: fmt.Sprint("r", i), ArrivalUS: stream.Micros(at), InputTokens: 16, OutputTokens: 1, DeadlineUS: stream.Micros(at + after)}))
+		must(w.Request(&stream.Request{ID: fmt.Sprint("r", i), ArrivalUS: stream.Micros(at), InputTokens: 16,
+			OutputTokens: 1, DeadlineUS: stream.Micros(at + after)}))
 	}
 	must(w.End(&stream.End{}))
 	must(w.Close())

@@ -9,62 +9,63 @@ import (
 	"blis/pkg/policy"
 )
 
-// forced is a decision that is not left to the policies: the one with number at
-// (-1 is none), of routing the candidate, of admission the verdict.
-type forced struct {
-	at        int64
+// override is a decision that replaces that of the policy: the one numbered decision, -1 for none.
+// candidate applies to routing, verdict to admission.
+type override struct {
+	decision  int64
 	candidate int
 	verdict   policy.Verdict
 }
 
-// fork returns a simulation that goes on from here by itself, with the same
-// random numbers to come, and tells only the ledger. It begins between two events,
-// and its workload must be one in memory.
-func (s *simulation) fork(l ledger) *simulation {
+// fork returns an independent copy of the simulation that continues from here with the same random
+// numbers and reports only to the sink. It must be taken between two events, and the workload must
+// be in memory.
+func (s *simulation) fork(l sink) *simulation {
 	f := *s
-	f.ledger, f.out, f.check, f.regrets, f.lookout = l, &output{}, nil, nil, nil
-	if s.judge != nil {
-		f.judge = &judge{paces: slices.Clone(s.judge.paces)}
+	f.sink, f.trace, f.checker, f.regrets, f.anomalies = l, &traceWriter{}, nil, nil, nil
+	if s.oracle != nil {
+		f.oracle = &oracle{rates: slices.Clone(s.oracle.rates)}
 	}
-	future := *s.arrivals.(*again)
-	f.arrivals, f.segments = &future, nil
+	future := *s.arrivals.(*replayFeed)
+	f.arrivals, f.segmentScratch = &future, nil
 	f.deployments = slices.Clone(s.deployments)
 	for i := range f.deployments {
-		f.deployments[i].use = use{} // what forks use is told nowhere
+		f.deployments[i].coverage = coverage{} // not reported for forks
 	}
 	f.tree = s.tree.Clone()
-	f.queue, f.starting = s.queue.Clone(), slices.Clone(s.starting)
-	f.slots, f.spare = slices.Clone(s.slots), slices.Clone(s.spare)
+	f.queue, f.readyToStep = s.queue.Clone(), slices.Clone(s.readyToStep)
+	f.slots, f.freeSlots = slices.Clone(s.slots), slices.Clone(s.freeSlots)
 	for i := range f.slots {
 		f.slots[i].path = slices.Clone(f.slots[i].path)
 	}
 	f.sessions = s.sessions.clone()
-	f.viewed, f.shown, f.shownAt, f.here, f.candidates = policy.View{}, policy.Request{}, -1, policy.Local{}, nil
+	f.viewScratch, f.requestScratch, f.requestScratchOf, f.localScratch, f.candidateScratch = policy.View{},
+		policy.Request{}, -1, policy.Local{}, nil
 	f.router = s.router.clone(f.tree)
 	f.replicas = slices.Clone(s.replicas)
 	for i := range f.replicas {
 		r := &f.replicas[i]
-		r.jitter, r.coming = r.jitter.clone(), slices.Clone(r.coming)
-		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), r.jitter.of(f.deployments[r.deployment].model), f.victims(int32(i)))
+		r.jitter, r.inTransit = r.jitter.clone(), slices.Clone(r.inTransit)
+		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), r.jitter.wrap(f.deployments[r.deployment].model),
+			f.preemptionScorer(int32(i)))
 	}
-	f.seen = s.seen.clone(f.replicas)
+	f.telemetry = s.telemetry.clone(f.replicas)
 	for i := range f.replicas {
 		f.watchCache(int32(i), f.replicas[i].engine.Cache())
 	}
 	return &f
 }
 
-// victims is how the engine of a replica asks the preemption policy; nil where
-// that has nothing to say.
-func (s *simulation) victims(replica int32) func(int32, engine.Progress) float64 {
+// preemptionScorer is the function by which an engine asks the preemption policy; nil if the policy
+// is last-in.
+func (s *simulation) preemptionScorer(replica int32) func(int32, engine.Progress) float64 {
 	if policy.IsLastIn(s.router.Preemption) {
 		return nil
 	}
-	return func(tag int32, p engine.Progress) float64 { return s.victim(tag, replica, p) }
+	return func(tag int32, p engine.Progress) float64 { return s.preemptionScore(tag, replica, p) }
 }
 
-// clone returns a sessionTable that goes on from here by itself. The sessions'
-// records, which do not change, are shared.
+// clone returns an independent copy. The sessions' records are shared, since they do not change.
 func (r *sessionTable) clone() sessionTable {
 	c := sessionTable{open: slices.Clone(r.open), spare: slices.Clone(r.spare)}
 	for i := range c.open {
@@ -74,7 +75,7 @@ func (r *sessionTable) clone() sessionTable {
 	return c
 }
 
-// clone returns a router that goes on from here by itself, on a clone of the tree.
+// clone returns an independent copy on a clone of the tree.
 func (r *router) clone(tree *kv.Tree) *router {
 	c := *r
 	c.Plane = r.Plane.Clone()
@@ -86,7 +87,8 @@ func (r *router) clone(tree *kv.Tree) *router {
 	for i := range c.flows {
 		c.flows[i] = c.flows[i].Clone()
 	}
-	c.classes, c.numbers, c.people.sessions = maps.Clone(r.classes), maps.Clone(r.numbers), maps.Clone(r.people.sessions)
+	c.classes, c.tenantIDs, c.identities.sessionIDs = maps.Clone(r.classes), maps.Clone(r.tenantIDs),
+		maps.Clone(r.identities.sessionIDs)
 	c.tenants = slices.Clone(r.tenants)
 	for i := range c.tenants {
 		c.tenants[i].rates = c.tenants[i].rates.clone()
@@ -95,23 +97,23 @@ func (r *router) clone(tree *kv.Tree) *router {
 	return &c
 }
 
-func (r rates) clone() rates { return rates{slices.Clone(r.times), r.first} }
+func (r eventRates) clone() eventRates { return eventRates{slices.Clone(r.times), r.first} }
 
-func (r recent) clone() recent {
+func (r slidingRatio) clone() slidingRatio {
 	r.samples = slices.Clone(r.samples)
 	return r
 }
 
-// clone returns what is seen of clones of the replicas.
-func (o *observer) clone(replicas []replica) *observer {
+// clone returns an independent copy for clones of the replicas.
+func (o *telemetry) clone(replicas []replica) *telemetry {
 	c := *o
-	c.states, c.stats, c.own = slices.Clone(o.states), slices.Clone(o.stats), slices.Clone(o.own)
+	c.states, c.stats, c.counters = slices.Clone(o.states), slices.Clone(o.stats), slices.Clone(o.counters)
 	for i := range c.states {
 		c.states[i].Stats = &c.stats[i]
-		own := &c.own[i]
-		own.hits, own.ttft, own.tpot = own.hits.clone(), own.ttft.clone(), own.tpot.clone()
-		if own.image != nil {
-			own.image = own.image.Clone(replicas[i].engine.Cache())
+		counters := &c.counters[i]
+		counters.hits, counters.ttft, counters.tpot = counters.hits.clone(), counters.ttft.clone(), counters.tpot.clone()
+		if counters.image != nil {
+			counters.image = counters.image.Clone(replicas[i].engine.Cache())
 		}
 	}
 	return &c

@@ -18,23 +18,34 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// forkPlanes have every kind of state that a control plane can have.
+// forkPlanes cover every kind of state that a control plane can have.
 var forkPlanes = []string{
 	`policies: {routing: {type: round-robin}}`,
-	`policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2, no-hit-lru: 1, session-affinity: 1}}}
+	`policies: {routing: {type: weighted, params: 
+  {prefix-affinity: 3, queue-depth: 2, no-hit-lru: 1, session-affinity: 1}}}
 control_plane: {shadow_blocks: 6, shadow_evictions: true, shadow_lag_us: 30}`,
 	`policies: {routing: {type: weighted, params: {precise-prefix: 1, active-requests: 1}}}
 control_plane: {snapshots: {cache: periodic 40us, queue_depth: on-demand 30us}, routing_latency_us: 7}`,
-	`policies: {admission: {type: chain, of: [{type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true}}, {type: rate-limit, params: {limit: 2, window_s: 0.0005, key: class, action: delay, delay_ms: 0.05}}]}, routing: {type: random}}`,
-	`policies: {admission: {type: tenant-quota}, priority: {type: expression, priority: req.input_tokens, hints: {a: "req.arrival_s"}}, routing: {type: power-of-two}, scheduler: {type: expression, order: "hint.a - req.priority"}, preemption: {type: expression, victim: "seq.generated_tokens"}}`,
-	`policies: {routing: {type: expression, score: "replica.recent_ttft_ms + replica.hit_rate - replica.est_wait_ms + tenant.rate + cluster.throughput"}, scheduler: {type: sjf}}
-control_plane: {snapshots: {default: periodic 60us}, flow_control: {order: priority, fairness: round-robin, capacity: 4, saturation: 0.2, ttl_us: 900}}`,
-	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}}, routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
+	`policies: {admission: {type: chain, of: [
+  {type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true}},
+  {type: rate-limit, params: {limit: 2, window_s: 0.0005, key: class, action: delay, delay_ms: 0.05}}]},
+  routing: {type: random}}`,
+	`policies: {admission: {type: tenant-quota},
+  priority: {type: expression, priority: req.input_tokens, hints: {a: "req.arrival_s"}},
+  routing: {type: power-of-two}, scheduler: {type: expression, order: "hint.a - req.priority"},
+  preemption: {type: expression, victim: "seq.generated_tokens"}}`,
+	`policies: {routing: {type: expression,
+  score: "replica.recent_ttft_ms + replica.hit_rate - replica.est_wait_ms + tenant.rate + cluster.throughput"},
+  scheduler: {type: sjf}}
+control_plane: {snapshots: {default: periodic 60us},
+  flow_control: {order: priority, fairness: round-robin, capacity: 4, saturation: 0.2, ttl_us: 900}}`,
+	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}},
+  routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
 	`policies: {routing: {type: prefix-affinity}, priority: {type: deadline-aware}, scheduler: {type: priority-fcfs}}`,
 }
 
-// forkCase is a cluster and a workload in memory.
-func forkCase(t *testing.T, seed uint64) (*cluster.Config, *kept, []stream.SLOClass) {
+// forkCase returns a cluster and a workload in memory.
+func forkCase(t *testing.T, seed uint64) (*cluster.Config, *workload, []stream.SLOClass) {
 	t.Helper()
 	c, requests := reference.RandomSessions(seed)
 	c.Scheduler, c.Preemption = "", ""
@@ -46,10 +57,12 @@ deployments:
   - id: main
     model: m
     replicas: %d
-    engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d, enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
+    engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d,
+      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
     latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
 %s
-`, d.Replicas, e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks, e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
+`, d.Replicas, e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks, e.EnableChunkedPrefill,
+		e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(text), 0o666))
 	loaded, err := cluster.Load(file, cluster.Options{})
@@ -60,37 +73,37 @@ deployments:
 	defer reader.Close()
 	a, header, err := openArrivals(reader)
 	must(err)
-	k := &keeping{feed: a}
+	k := &recordingFeed{feed: a}
 	for {
 		if next, _, err := k.next(); next == nil || err != nil {
 			must(err)
-			return loaded, &k.kept, header.SLOClasses
+			return loaded, &k.workload, header.SLOClasses
 		}
 	}
 }
 
-// start returns a simulation of the case, the first arrival read, and its ledger.
-func (k *kept) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *fates) {
+// start returns a simulation of the case, with the first arrival read, and its sink.
+func (k *workload) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *results) {
 	t.Helper()
-	s, err := newSimulation(c, classes, mustServe(c), &Options{Seed: 7})
+	s, err := newSimulation(c, classes, mustSpecs(c), &Options{Seed: 7})
 	must(err)
-	f := &fates{}
-	s.arrivals, s.out, s.ledger = &again{kept: k}, &output{}, f
-	s.check = &checker{s}
-	must(s.pull())
+	f := &results{}
+	s.arrivals, s.trace, s.sink = &replayFeed{workload: k}, &traceWriter{}, f
+	s.checker = &checker{s}
+	must(s.readNext())
 	return s, f
 }
 
 func (s *simulation) finishForTest() error {
-	s.bound = 1 << 60
+	s.eventLimit = 1 << 60
 	if err := s.run(func() error { return nil }); err != nil {
 		return err
 	}
 	return s.close()
 }
 
-// A fork goes on as what it was forked from does, which does not notice.
-func TestForksGoOnAlike(t *testing.T) {
+// A fork continues exactly as the original does, and does not affect it.
+func TestForkContinuesIdentically(t *testing.T) {
 	cases := uint64(1200)
 	if raceEnabled || testing.Short() {
 		cases = 120
@@ -103,25 +116,25 @@ func TestForksGoOnAlike(t *testing.T) {
 			continue // a livelock: there is nothing to compare
 		}
 		s, got := k.start(t, c, classes)
-		s.bound = int64(seed*7919) % (whole.happened + 1)
+		s.eventLimit = int64(seed*7919) % (whole.eventCount + 1)
 		must(s.run(func() error { return nil }))
-		before := slices.Clone(got.of)
-		later := &fates{}
+		before := slices.Clone(got.byPosition)
+		later := &results{}
 		f := s.fork(later)
 		shareNothing(t, s, f)
 		must(f.finishForTest())
 		must(s.finishForTest())
-		if diff := gocmp.Diff(want.of, got.of, gocmp.AllowUnexported(fate{})); diff != "" {
+		if diff := gocmp.Diff(want.byPosition, got.byPosition, gocmp.AllowUnexported(result{})); diff != "" {
 			t.Fatalf("seed %d: forking changed the run:\n%s", seed, diff)
 		}
-		for i := range later.of {
-			if later.of[i].known {
-				before = append(before, make([]fate, max(0, i+1-len(before)))...)
-				before[i] = later.of[i]
+		for i := range later.byPosition {
+			if later.byPosition[i].known {
+				before = append(before, make([]result, max(0, i+1-len(before)))...)
+				before[i] = later.byPosition[i]
 			}
 		}
-		if diff := gocmp.Diff(want.of, before, gocmp.AllowUnexported(fate{})); diff != "" {
-			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.bound, diff, c.Policies)
+		if diff := gocmp.Diff(want.byPosition, before, gocmp.AllowUnexported(result{})); diff != "" {
+			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.eventLimit, diff, c.Policies)
 		}
 		forked++
 	}
@@ -130,8 +143,7 @@ func TestForksGoOnAlike(t *testing.T) {
 	}
 }
 
-// shareNothing fails if two simulations have memory in common that either may
-// change.
+// shareNothing fails if two simulations share memory that either may change.
 func shareNothing(t *testing.T, a, b *simulation) {
 	t.Helper()
 	seen, own := map[uintptr]string{}, map[uintptr]bool{}
@@ -150,15 +162,16 @@ func shareNothing(t *testing.T, a, b *simulation) {
 	})
 }
 
-// unchanging is what does not change once a simulation has begun, and the policies,
-// whose own test says that clones are, by the end of
-// its path.
-var unchanging = []string{".models", ".arrivals", ".Steps", ".class", ".eager", ".late", ".periodic", ".demands", ".measured", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane"}
+// immutable lists the ends of paths to data that does not change during a simulation, and to
+// policies, whose clones have their own test.
+var immutable = []string{
+	".models", ".arrivals", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
+	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".ControlPlane", ".Plane",
+}
 
-// walk calls visit for all memory that v refers to, and goes on from there if that
-// says so.
+// walk calls visit for all memory that v refers to, and continues from there if visit returns true.
 func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool) {
-	for _, end := range unchanging {
+	for _, end := range immutable {
 		if len(path) >= len(end) && path[len(path)-len(end):] == end {
 			return
 		}
@@ -179,7 +192,8 @@ func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool
 			return
 		}
 		for i := range v.Len() {
-			if k := v.Type().Elem().Kind(); k == reflect.Struct || k == reflect.Slice || k == reflect.Pointer || k == reflect.Interface {
+			if k := v.Type().Elem().Kind(); k == reflect.Struct || k == reflect.Slice || k == reflect.Pointer ||
+				k == reflect.Interface {
 				walk(v.Index(i), path+"[]", visit)
 			}
 		}
@@ -192,9 +206,9 @@ func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool
 	}
 }
 
-// Alternatives that are played side by side come out as one after the other, under
-// every kind of control plane; the race detector watches.
-func TestAlternativesSideBySide(t *testing.T) {
+// Alternatives give the same results concurrently and sequentially, with every kind of control
+// plane. The race detector checks this too.
+func TestConcurrentAlternativesMatchSequential(t *testing.T) {
 	compared := 0
 	for seed := range uint64(2 * len(forkPlanes)) {
 		c, _, _ := forkCase(t, seed)

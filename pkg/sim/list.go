@@ -14,47 +14,54 @@ import (
 	"blis/pkg/registry"
 )
 
-// lists are what --list may name, each with the rows of its document.
+// lists are the arguments of --list, each with a function that returns its rows.
 var lists = registry.Table[func(*Options) ([]row, error)]{
 	{Name: "policies", Doc: "policies, their parameters with ranges and defaults", Value: listPolicies},
-	{Name: "signals", Doc: "names that policies' expressions may use", Value: listSignals},
-	{Name: "models", Doc: "models of the catalogue", Value: listModels},
-	{Name: "gpus", Doc: "GPUs of the catalogue", Value: listGPUs},
-	{Name: "anomalies", Doc: "what should not happen, and when a run is said to have it", Value: func(*Options) ([]row, error) { return tableRows("anomaly", anomaly.Detectors), nil }},
-	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) { return tableRows("preset", hardware.Presets), nil }},
-	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) { return tableRows("latency", latency.Models), nil }},
+	{Name: "signals", Doc: "signals available to policy expressions", Value: listSignals},
+	{Name: "models", Doc: "built-in models", Value: listModels},
+	{Name: "gpus", Doc: "known GPUs", Value: listGPUs},
+	{Name: "anomalies", Doc: "anomalies and the conditions under which they are reported", Value: func(*Options) ([]row,
+		error) {
+		return tableRows("anomaly", anomaly.Detectors), nil
+	}},
+	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) {
+		return tableRows("preset",
+			hardware.Presets), nil
+	}},
+	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) {
+		return tableRows("latency",
+			latency.Models), nil
+	}},
 }
 
-// Lists names what --list may name, for the words lists and listed in the tags of
-// Options.
+// Lists names the arguments of --list, for ${lists} and ${listed} in the tags of Options.
 func Lists() []string { return lists.Names() }
 
-// row is one thing of a list: its line (or lines) for people, and itself for
-// programs.
+// row is one entry of a list: its text for people and its value for programs.
 type row struct {
 	text string
 	json any
 }
 
-// list prints what files may name, as lines or as one JSON array.
+// list prints a list, as lines or as one JSON array.
 func list(out io.Writer, o Options) error {
-	of, err := lists.Get("list", o.List)
+	rowsOf, err := lists.Get("list", o.List)
 	if err != nil {
 		return err
 	}
-	rows, err := of(&o)
+	rows, err := rowsOf(&o)
 	if err != nil {
 		return err
 	}
 	if o.Format == "json" {
-		all := make([]any, len(rows))
+		values := make([]any, len(rows))
 		for i := range rows {
-			all[i] = rows[i].json
+			values[i] = rows[i].json
 		}
 		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
-		return enc.Encode(all)
+		return enc.Encode(values)
 	}
 	var text strings.Builder
 	for _, r := range rows {
@@ -64,8 +71,8 @@ func list(out io.Writer, o Options) error {
 	return err
 }
 
-// listedPolicy is a policy as --list policies --format json has it: the search
-// space. Path is what --set calls a parameter.
+// listedPolicy is an entry of --list policies --format json: the search space. Path is the name of a
+// parameter for --set.
 type listedPolicy struct {
 	Stage        string        `json:"stage"`
 	Name         string        `json:"name"`
@@ -94,7 +101,7 @@ func listPolicies(*Options) (rows []row, err error) {
 	for _, e := range policy.Entries() {
 		mark := ""
 		if e.Pathological {
-			mark = " (pathological: bad on purpose)"
+			mark = " (pathological: deliberately bad)"
 		}
 		text := fmt.Sprintf("%-12s %-17s %s%s\n", e.Stage, e.Name, e.Doc, mark)
 		p := listedPolicy{Stage: e.Stage, Name: e.Name, Doc: e.Doc, Pathological: e.Pathological, Composed: e.Composed}
@@ -111,7 +118,8 @@ func listPolicies(*Options) (rows []row, err error) {
 }
 
 func listParam(stage string, q *policy.Param) listedParam {
-	p := listedParam{Name: q.Name, Path: stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc, Unit: q.Unit, Whole: q.Whole, Auto: q.Auto,
+	p := listedParam{Name: q.Name, Path: stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc, Unit: q.Unit,
+		Whole: q.Whole, Auto: q.Auto,
 		Choices: q.Choices, Keys: q.Keys, Default: q.Default}
 	if q.Kind == policy.Number || q.Kind == policy.Table {
 		p.Range, p.Search = &[2]float64{q.Min, q.Max}, &q.Search
@@ -121,19 +129,21 @@ func listParam(stage string, q *policy.Param) listedParam {
 
 func listSignals(*Options) (rows []row, err error) {
 	for _, e := range policy.SignalEntries() {
-		rows = append(rows, row{fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " ")), struct {
-			Name   string   `json:"name"`
-			Type   string   `json:"type"`
-			Doc    string   `json:"doc"`
-			Stages []string `json:"stages"`
-		}{e.Name, string(e.Type), e.Doc, e.Stages}})
+		rows = append(rows, row{fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " ")),
+			struct {
+				Name   string   `json:"name"`
+				Type   string   `json:"type"`
+				Doc    string   `json:"doc"`
+				Stages []string `json:"stages"`
+			}{e.Name, string(e.Type), e.Doc, e.Stages}})
 	}
 	return rows, nil
 }
 
 func listModels(*Options) (rows []row, err error) {
 	for _, a := range model.BuiltIns() {
-		rows = append(rows, row{fmt.Sprintf("%-44s %8.2f B  %7d KV bytes a token\n", a.Name, float64(a.TotalParameters())/1e9, a.KVBytesPerToken()), struct {
+		rows = append(rows, row{fmt.Sprintf("%-44s %8.2f B  %7d KV bytes/token\n", a.Name, float64(a.TotalParameters())/1e9,
+			a.KVBytesPerToken()), struct {
 			Name       string `json:"name"`
 			Parameters int64  `json:"total_parameters"`
 			KVBytes    int64  `json:"kv_bytes_per_token"`
@@ -148,7 +158,8 @@ func listGPUs(o *Options) (rows []row, err error) {
 		return nil, err
 	}
 	for _, g := range known.GPUs() {
-		rows = append(rows, row{fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB, g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8), g})
+		rows = append(rows, row{fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB,
+			g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8), g})
 	}
 	return rows, nil
 }

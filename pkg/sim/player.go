@@ -10,40 +10,40 @@ import (
 	"blis/pkg/stream"
 )
 
-// Player plays workloads in process, without streams: for fits, which play the
-// same requests hundreds of times. It may be used from several goroutines.
+// Player simulates workloads in process, without streams: for fits, which simulate the same requests
+// hundreds of times. It is safe for concurrent use.
 type Player struct {
-	config  *cluster.Config
-	servers []server
+	config *cluster.Config
+	specs  []replicaSpec
 }
 
-// NewPlayer makes a player of a loaded cluster, with the seed of its policies and
-// jitters.
+// NewPlayer returns a player for a loaded cluster. The seeds of its policies and of jitter are 0.
 func NewPlayer(c *cluster.Config) (*Player, error) {
-	servers, err := serversOf(c, 0)
-	return &Player{c, servers}, err
+	specs, err := replicaSpecs(c, 0)
+	return &Player{c, specs}, err
 }
 
-// Play plays requests, sorted by arrival and with distinct ids, on idle replicas
-// that all have the latency model m, or that of their deployment if m is nil. It
-// calls final for each request when it is final, in the order in which a run writes
-// outcomes, with its place among requests; the outcome is valid during the call.
-// The outcomes are those of a run of the same workload with seed 0.
-func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.Model, final func(i int, o *stream.Outcome)) error {
-	servers := p.servers
+// Play simulates requests, which are sorted by arrival and have distinct ids, on idle replicas. All
+// replicas have the latency model m, or that of their deployment if m is nil. It calls final for
+// each request with its index when the request is final, in the order in which a run writes
+// outcomes. The outcome is valid during the call. The outcomes equal those of a run of the same
+// workload with seed 0.
+func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.Model,
+	final func(i int, o *stream.Outcome)) error {
+	specs := p.specs
 	if m != nil {
-		servers = make([]server, len(p.servers))
-		for i, s := range p.servers {
+		specs = make([]replicaSpec, len(p.specs))
+		for i, s := range p.specs {
 			s.model = m
-			servers[i] = s
+			specs[i] = s
 		}
 	}
-	s, err := newSimulation(p.config, nil, servers, &Options{})
+	s, err := newSimulation(p.config, nil, specs, &Options{})
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.ledger, s.out = &memory{requests: requests}, listener(final), &output{}
-	if err := s.pull(); err != nil {
+	s.arrivals, s.sink, s.trace = &memoryFeed{requests: requests}, outcomeFunc(final), &traceWriter{}
+	if err := s.readNext(); err != nil {
 		return err
 	}
 	if err := s.run(ctx.Err); err != nil {
@@ -52,34 +52,36 @@ func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.
 	return s.close()
 }
 
-// memory feeds requests from memory.
-type memory struct {
+// memoryFeed supplies requests from memory.
+type memoryFeed struct {
 	requests []stream.Request
 	at       int
 	arrival  stream.Arrival
 }
 
-func (l *memory) next() (*stream.Arrival, int64, error) {
+func (l *memoryFeed) next() (*stream.Arrival, int64, error) {
 	if l.at == len(l.requests) {
 		return nil, 0, nil
 	}
 	l.arrival.Request = l.requests[l.at]
 	l.at++
 	if l.at > 1 && l.arrival.Request.ArrivalUS < l.requests[l.at-2].ArrivalUS {
-		return nil, 0, fmt.Errorf("request %d arrives before the one ahead of it; requests must be sorted by arrival", l.at-1)
+		return nil, 0, fmt.Errorf("request %d arrives before the previous one; requests must be sorted by arrival", l.at-1)
 	}
 	return &l.arrival, int64(l.at - 1), nil
 }
 
-func (l *memory) skip() (int64, error) {
+func (l *memoryFeed) skip() (int64, error) {
 	n := len(l.requests) - l.at
 	l.at = len(l.requests)
-	return int64(n + 1), nil // the one that next gave last counts
+	return int64(n + 1), nil // includes the last arrival of next
 }
 
-// listener is a ledger that hears of outcomes alone.
-type listener func(i int, o *stream.Outcome)
+// outcomeFunc is a sink for outcomes only.
+type outcomeFunc func(i int, o *stream.Outcome)
 
-func (l listener) final(position int64, o *stream.Outcome, _ stream.Micros) { l(int(position), o) }
-func (listener) session(*stream.SessionOutcome)                             {}
-func (listener) gaps(*engine.Ends)                                          {}
+func (l outcomeFunc) addOutcome(position int64, o *stream.Outcome, _ stream.Micros) {
+	l(int(position), o)
+}
+func (outcomeFunc) addSession(*stream.SessionOutcome) {}
+func (outcomeFunc) addGaps(*engine.StepResult)        {}

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlayerAndStream plays the same requests in process and as a stream, with
-// policies that look at prompts and a replica that cannot hold all: the same
-// outcomes in the same order, with the file's latency model and with another.
-func TestPlayerAndStream(t *testing.T) {
+// TestPlayerMatchesStream simulates the same requests in process and as a stream, with policies that
+// use prompts and a replica that cannot hold all: same outcomes in the same order, with the file's
+// latency model and with another.
+func TestPlayerMatchesStream(t *testing.T) {
 	const file = `version: 1
 deployments:
   - {id: main, model: m, replicas: 3, engine: {max_num_seqs: 8, num_gpu_blocks_override: 400, async_scheduling: true},
@@ -32,10 +32,12 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 	for i := range requests {
 		at += random.ExpFloat64() * 5e4
 		input := 100 + random.Int64N(3000)
-		requests[i] = stream.Request{ID: "r" + string(rune('a'+i%26)) + string(rune('a'+i/26)), ArrivalUS: stream.Micros(at), DeadlineUS: stream.Never,
-			InputTokens: input, OutputTokens: 1 + random.Int64N(300), Prompt: []stream.Segment{{ID: string(rune('a' + i%7)), Tokens: input / 2}}}
+		requests[i] = stream.Request{ID: "r" + string(rune('a'+i%26)) + string(rune('a'+i/26)),
+			ArrivalUS: stream.Micros(at), DeadlineUS: stream.Never,
+			InputTokens: input, OutputTokens: 1 + random.Int64N(300),
+			Prompt: []stream.Segment{{ID: string(rune('a' + i%7)), Tokens: input / 2}}}
 	}
-	requests[7].InputTokens = 1 << 20 // refused
+	requests[7].InputTokens = 1 << 20 // infeasible
 	requests[30].DeadlineUS = requests[30].ArrivalUS + 1000
 	var workload bytes.Buffer
 	w := stream.NewWriter(&workload, true)
@@ -59,7 +61,8 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 	for _, base := range []string{"12000", "9000"} {
 		name, other := load(base)
 		var out bytes.Buffer
-		must(Run(context.Background(), bytes.NewReader(workload.Bytes()), &out, Options{Cluster: name, Trace: "decisions", Plain: true}))
+		must(Run(context.Background(), bytes.NewReader(workload.Bytes()), &out, Options{Cluster: name, Trace: "decisions",
+			Plain: true}))
 		var streamed []stream.Outcome
 		for _, o := range readOutcomes(t, out.Bytes()) {
 			o.Kind, o.Decision = "", "" // it is no record, and there are none to point to
@@ -81,7 +84,8 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 			t.Errorf("base %s: streamed and played (+):\n%s", base, diff)
 		}
 	}
-	if err := player.Play(context.Background(), []stream.Request{requests[1], requests[0]}, nil, func(int, *stream.Outcome) {}); err == nil {
+	if err := player.Play(context.Background(), []stream.Request{requests[1], requests[0]}, nil,
+		func(int, *stream.Outcome) {}); err == nil {
 		t.Error("requests that go back in time were played")
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSameBytes: a run's lines do not depend on how its input arrives, on
-// compression, on the number of processors, nor on whether it was run before.
+// TestSameBytes: a run does not depend on how its input is read, on compression, on the number of
+// processors, or on earlier runs.
 func TestSameBytes(t *testing.T) {
 	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.engine.num_gpu_blocks_override=2000"}})
 	if err != nil {
@@ -27,7 +27,8 @@ func TestSameBytes(t *testing.T) {
 	plain := unpack(t, packed)
 	run := func(in io.Reader, plain bool) []byte {
 		var out bytes.Buffer
-		if err := runCluster(context.Background(), c, mustServe(c), in, &out, Options{Trace: "full", Plain: plain, ITL: true}); err != nil {
+		if err := runCluster(context.Background(), c, mustSpecs(c), in, &out, Options{Trace: "full", Plain: plain,
+			ITL: true}); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()
@@ -66,7 +67,7 @@ func unpack(t *testing.T, data []byte) []byte {
 	return lines
 }
 
-// TestReplicasAreIsolated: what a replica does depends on its own requests only.
+// TestReplicasAreIsolated: a replica's behavior depends only on its own requests.
 func TestReplicasAreIsolated(t *testing.T) {
 	for seed := range uint64(200) {
 		c, requests := reference.Random(seed)
@@ -93,21 +94,22 @@ func TestReplicasAreIsolated(t *testing.T) {
 	}
 }
 
-// TestNamesChangeNothing: names of tenants and classes are not looked at where no
-// policy does.
+// TestNamesChangeNothing: names of tenants and classes do not matter if no policy uses them.
 func TestNamesChangeNothing(t *testing.T) {
 	c, requests := reference.Random(7)
 	c.Scheduler, c.Preemption = "", ""
 	for i := range requests {
 		requests[i].Priority = 0
 	}
-	named := bytes.ReplaceAll(workloadOf(requests), []byte(`"input_tokens"`), []byte(`"tenant":"zeta","slo_class":"batch","input_tokens"`))
-	if cut := bytes.LastIndexByte(named[:len(named)-1], '\n'); cut > 0 { // its end record does not fit any more
+	named := bytes.ReplaceAll(workloadOf(requests), []byte(`"input_tokens"`),
+		[]byte(`"tenant":"zeta","slo_class":"batch","input_tokens"`))
+	if cut := bytes.LastIndexByte(named[:len(named)-1], '\n'); cut > 0 { // its end record no longer matches
 		named = named[bytes.IndexByte(named, '\n')+1 : cut+1]
 	}
 	want := outcomesOf(t, c, requests)
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(named), &out, testOptions(c)); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(named), &out,
+		testOptions(c)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, readRun(t, out.Bytes(), c.Replicas).outcomes); diff != "" {
@@ -115,16 +117,17 @@ func TestNamesChangeNothing(t *testing.T) {
 	}
 }
 
-func outcomesOf(t *testing.T, c reference.Config, requests []reference.Request) map[string]seenOutcome {
+func outcomesOf(t *testing.T, c reference.Config, requests []reference.Request) map[string]outcomeFields {
 	t.Helper()
 	var out bytes.Buffer
-	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
+		testOptions(c)); err != nil {
 		t.Fatal(err)
 	}
 	return readRun(t, out.Bytes(), c.Replicas).outcomes
 }
 
-// TestHorizon: a run that is cut tells the beginning of the whole run's story.
+// TestHorizon: a run cut by a horizon equals the beginning of the whole run.
 func TestHorizon(t *testing.T) {
 	for seed := range uint64(200) {
 		c, requests := reference.Random(seed)
@@ -137,7 +140,7 @@ func TestHorizon(t *testing.T) {
 		c.HorizonUS = max(1, last/2)
 		for id, cut := range outcomesOf(t, c, requests) {
 			for i, at := range cut.Times {
-				// Client times may lie behind the horizon by α2; engine times cannot.
+				// Client times may be after the horizon by α2; engine times cannot.
 				if want := whole[id].Times[i]; at != want && !(at == reference.Never && want >= c.HorizonUS) {
 					t.Fatalf("seed %d: %s: time %d is %d in a run cut at %d, else %d", seed, id, i, at, c.HorizonUS, want)
 				}

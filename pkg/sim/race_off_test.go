@@ -2,5 +2,5 @@
 
 package sim
 
-// raceEnabled: the race detector is on, which makes everything ten times slower.
+// raceEnabled: the race detector is on, which is ten times slower.
 const raceEnabled = false

@@ -24,9 +24,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestReferenceOnFollowers has prompts that name the answer of a request admitted
-// after them, which both then write, a token or two a step: who was first with a
-// block decides which copy others find.
+// TestReferenceOnFollowers has prompts that contain the output of a request admitted later. Both
+// write those tokens, one or two per step, and the first to complete a block determines which copy
+// others hit.
 func TestReferenceOnFollowers(t *testing.T) {
 	for seed := range uint64(400) {
 		c, requests := followers(seed)
@@ -39,12 +39,15 @@ func TestReferenceOnFollowers(t *testing.T) {
 func followers(seed uint64) (reference.Config, []reference.Request) {
 	d := rand.New(rand.NewPCG(seed, 77))
 	size := 1 + d.IntN(2)
-	c := reference.Config{Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 64, BlockSize: size, NumBlocks: 24/size + d.IntN(40),
-		Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2), Switches: reference.Switches{Async: d.IntN(2) == 0},
-		Beta: []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: reference.Never}
+	c := reference.Config{Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 64, BlockSize: size, NumBlocks: 24/size +
+		d.IntN(40),
+		Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2),
+		Switches: reference.Switches{Async: d.IntN(2) == 0},
+		Beta:     []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: reference.Never}
 	var all []reference.Request
 	add := func(id string, at int, prompt []reference.Segment, unique, output int) {
-		r := reference.Request{ID: id, ArrivalUS: int64(at), DeadlineUS: reference.Never, Input: unique, Output: output, Prompt: prompt}
+		r := reference.Request{ID: id, ArrivalUS: int64(at), DeadlineUS: reference.Never, Input: unique, Output: output,
+			Prompt: prompt}
 		for _, s := range prompt {
 			r.Input += s.Tokens
 		}
@@ -68,8 +71,8 @@ func followers(seed uint64) (reference.Config, []reference.Request) {
 	return c, all
 }
 
-// TestReference plays random small clusters on the simulator and on the plain
-// reference and expects the same times, counts and steps throughout.
+// TestReference compares the simulator with the plain reference on random small clusters: all times,
+// counts and steps must be equal.
 func TestReference(t *testing.T) {
 	cases := uint64(5000)
 	if raceEnabled || testing.Short() {
@@ -83,8 +86,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceOnSessions is TestReference with steps of sessions, which come when
-// others have completed.
+// TestReferenceOnSessions is TestReference with steps of sessions, issued when others have
+// completed.
 func TestReferenceOnSessions(t *testing.T) {
 	cases := uint64(3000)
 	if raceEnabled || testing.Short() {
@@ -98,16 +101,18 @@ func TestReferenceOnSessions(t *testing.T) {
 	}
 }
 
-// TestReferenceOnRooflines is TestReference with step times computed from models
-// and GPUs, which depend on all that a batch sums up.
+// TestReferenceOnRooflines is TestReference with step times computed from models and GPUs, which
+// depend on all sums of a batch.
 func TestReferenceOnRooflines(t *testing.T) {
-	var rooflines []server
+	var rooflines []replicaSpec
 	for _, d := range []string{
 		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}",
 		"{id: b, model: openai/gpt-oss-20b, gpu: L40S}",
 		"{id: c, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}}",
-		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
-		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, engine: {tensor_parallel_size: 2, pipeline_parallel_size: 2}}",
+		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, " +
+			"engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
+		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, " +
+			"engine: {tensor_parallel_size: 2, pipeline_parallel_size: 2}}",
 	} {
 		file := filepath.Join(t.TempDir(), "c.yaml")
 		must(os.WriteFile(file, []byte("version: 1\ndeployments: ["+d+"]\n"), 0o666))
@@ -118,7 +123,7 @@ func TestReferenceOnRooflines(t *testing.T) {
 		if c.Deployments[0].Latency.Model != "roofline" {
 			t.Fatalf("%s has the latency model %s", d, c.Deployments[0].Latency.Model)
 		}
-		rooflines = append(rooflines, mustServe(c)...)
+		rooflines = append(rooflines, mustSpecs(c)...)
 	}
 	for seed := range uint64(500) {
 		r := rooflines[seed%uint64(len(rooflines))]
@@ -130,9 +135,8 @@ func TestReferenceOnRooflines(t *testing.T) {
 	}
 }
 
-// TestStories plays the stories, whose times are worked out by hand, on the
-// simulator: it must tell them as the reference does, whose own test holds it
-// to their text.
+// TestStories runs the stories, whose times are computed by hand, on the simulator, which must agree
+// with the reference. The reference's own test checks their output.
 func TestStories(t *testing.T) {
 	stories := 0
 	datadriven.Walk(t, "../../testdata/stories", func(t *testing.T, path string) {
@@ -153,17 +157,18 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// compare runs both and returns how they differ.
+// compare runs both and returns the difference.
 func compare(t *testing.T, c reference.Config, requests []reference.Request) string {
 	t.Helper()
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
 	o := testOptions(c)
-	if err := runCluster(context.Background(), clusterOf(c), testServers(c), bytes.NewReader(workloadOf(requests)), &out, o); err != nil {
+	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
+		o); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
 	got := readRun(t, out.Bytes(), len(want.Steps))
-	plain := []seenOutcome{}
+	plain := []outcomeFields{}
 	beyond := int64(0)
 	for i, w := range want.Outcomes {
 		session := requests[i].Session
@@ -176,15 +181,16 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		case w.State == reference.NotOffered || requests[i].Tool:
 			continue
 		}
-		plain = append(plain, seenOutcome{ID: w.ID, State: w.State, Reason: w.Reason,
+		plain = append(plain, outcomeFields{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times:   [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS, w.CompletedUS},
-			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached, Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.SeenUS)})
+			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached,
+			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
 			last.Gaps = nil
 		}
 	}
-	ordered := make([]seenOutcome, 0, len(plain))
+	ordered := make([]outcomeFields, 0, len(plain))
 	for _, w := range plain {
 		ordered = append(ordered, got.outcomes[w.ID])
 	}
@@ -192,7 +198,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		return diff
 	}
 	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) || got.counts.BeyondHorizon != beyond {
-		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain), beyond)
+		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain),
+			beyond)
 	}
 	if diff := gocmp.Diff(stepsOf(want.Steps), got.steps); diff != "" {
 		return diff
@@ -200,9 +207,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	return got.totals(want, requests, c.NumBlocks)
 }
 
-// totals says where the metrics of replicas are not the sums over their requests
-// and steps.
-func (got *seenRun) totals(want reference.Result, requests []reference.Request, blocks int) string {
+// totals reports replica metrics that are not the sums over the replica's requests and steps.
+func (got *runFields) totals(want reference.Result, requests []reference.Request, blocks int) string {
 	for i, r := range got.metrics.Replica {
 		var preemptions, queried, cached, prefill, decode, batch, used int64
 		for k, o := range want.Outcomes {
@@ -222,17 +228,18 @@ func (got *seenRun) totals(want reference.Result, requests []reference.Request, 
 			hit = float64(cached) / float64(queried)
 		}
 		if r.Preemptions != preemptions || r.PrefillTokens != prefill || r.DecodeTokens != decode || r.PeakBatch < batch ||
-			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit || r.KVUtilMax != nil && *r.KVUtilMax < float64(used)/float64(blocks) {
-			return fmt.Sprintf("replica %d: %d preemptions, %d prefill and %d decode tokens, hit ratio %g, batches up to %d, %d blocks: its metrics say %+v",
+			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit || r.KVUtilMax != nil &&
+			*r.KVUtilMax < float64(used)/float64(blocks) {
+			return fmt.Sprintf("replica %d: %d preemptions, %d prefill and %d decode tokens, hit ratio %g, "+
+				"batches up to %d, %d blocks; its metrics are %+v",
 				i, preemptions, prefill, decode, hit, batch, used, r)
 		}
 	}
 	return ""
 }
 
-// testOptions ask for everything, but for --check in half of the clusters, since
-// it looks at every sequence, which the engine by itself does not, and for --itl
-// in a third.
+// testOptions vary: --check, which visits every sequence and could hide a missing update, in half of
+// the clusters, and --itl in two thirds.
 func testOptions(c reference.Config) Options {
 	o := Options{Trace: "full", Plain: true, ITL: c.NumBlocks%3 != 0, Check: c.NumBlocks%2 == 0}
 	if c.HorizonUS != reference.Never {
@@ -241,14 +248,14 @@ func testOptions(c reference.Config) Options {
 	return o
 }
 
-// seenOutcome is what both have of a request.
-type seenOutcome struct {
+// outcomeFields are the fields of an outcome that both simulators have.
+type outcomeFields struct {
 	ID, State, Reason                        string
 	Times                                    [7]int64
 	Replica                                  int
 	Generated, Cached, Expected, Preemptions int
 	Waited                                   int64 // after preemptions
-	Longest                                  int64 // gap, Never if none
+	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
 }
 
@@ -260,20 +267,20 @@ func longest(gaps [][2]int64) int64 {
 	return most
 }
 
-type seenStep struct {
+type stepFields struct {
 	Start, End, Prefill, Decode, Preempted, Used, Running, Waiting int64
 }
 
-type seenRun struct {
-	outcomes map[string]seenOutcome
-	steps    [][]seenStep
+type runFields struct {
+	outcomes map[string]outcomeFields
+	steps    [][]stepFields
 	counts   stream.Counts
 	metrics  metrics.Record
 }
 
-func readRun(t *testing.T, run []byte, replicas int) seenRun {
+func readRun(t *testing.T, run []byte, replicas int) runFields {
 	t.Helper()
-	got := seenRun{outcomes: map[string]seenOutcome{}, steps: make([][]seenStep, replicas)}
+	got := runFields{outcomes: map[string]outcomeFields{}, steps: make([][]stepFields, replicas)}
 	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
 		switch r.Kind() {
@@ -282,10 +289,12 @@ func readRun(t *testing.T, run []byte, replicas int) seenRun {
 			if err := r.Outcome(&o); err != nil {
 				t.Fatal(err)
 			}
-			got.outcomes[o.ID] = seenOutcome{ID: o.ID, State: o.State, Reason: o.Reason,
-				Times:   [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS), int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
+			got.outcomes[o.ID] = outcomeFields{ID: o.ID, State: o.State, Reason: o.Reason,
+				Times: [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS),
+					int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
 				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
-				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS, Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
+				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
+				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
 		case stream.KindMetrics:
 			if err := r.Decode(&got.metrics); err != nil {
 				t.Fatal(err)
@@ -295,7 +304,8 @@ func readRun(t *testing.T, run []byte, replicas int) seenRun {
 			if err := r.Decode(&s); err != nil {
 				t.Fatal(err)
 			}
-			got.steps[s.Replica] = append(got.steps[s.Replica], seenStep{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens, s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting})
+			got.steps[s.Replica] = append(got.steps[s.Replica], stepFields{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens,
+				s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting})
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -305,17 +315,18 @@ func readRun(t *testing.T, run []byte, replicas int) seenRun {
 	return got
 }
 
-func stepsOf(steps [][]reference.Step) [][]seenStep {
-	all := make([][]seenStep, len(steps))
+func stepsOf(steps [][]reference.Step) [][]stepFields {
+	all := make([][]stepFields, len(steps))
 	for i := range steps {
 		for _, s := range steps[i] {
-			all[i] = append(all[i], seenStep{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted), int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting)})
+			all[i] = append(all[i], stepFields{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted),
+				int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting)})
 		}
 	}
 	return all
 }
 
-// gapsOf is the run-length list of the times between tokens.
+// gapsOf is the run-length encoded list of inter-token latencies.
 func gapsOf(tokens []int64) [][2]int64 {
 	var gaps [][2]int64
 	for i := 1; i < len(tokens); i++ {
@@ -329,7 +340,7 @@ func gapsOf(tokens []int64) [][2]int64 {
 	return gaps
 }
 
-// clusterOf is the reference's configuration in our terms.
+// clusterOf converts the reference's configuration.
 func clusterOf(c reference.Config) *cluster.Config {
 	d := cluster.Deployment{ID: "main", Model: "m", Replicas: c.Replicas,
 		Computed: &cluster.Computed{KVBlocks: c.NumBlocks}}
@@ -341,8 +352,10 @@ func clusterOf(c reference.Config) *cluster.Config {
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
-		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
-		Policies:     policy.Bundle{Routing: policy.Spec{Type: c.Routing}, Scheduler: policy.Spec{Type: c.Scheduler}, Preemption: policy.Spec{Type: c.Preemption}}}
+		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS,
+			ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
+		Policies: policy.Bundle{Routing: policy.Spec{Type: c.Routing}, Scheduler: policy.Spec{Type: c.Scheduler},
+			Preemption: policy.Spec{Type: c.Preemption}}}
 	if c.Scheduler != "" || c.Preemption != "" { // requests have priorities
 		one.Policies.Priority.Type = "slo-based"
 	}
@@ -363,18 +376,18 @@ func clusterOf(c reference.Config) *cluster.Config {
 	return one
 }
 
-// testServers are its latencies in our terms.
-func testServers(c reference.Config) []server {
-	s := mustServe(clusterOf(c))
-	s[0].window, s[0].hold = c.Window, kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}
+// testSpecs are the replica specs of the reference's configuration.
+func testSpecs(c reference.Config) []replicaSpec {
+	s := mustSpecs(clusterOf(c))
+	s[0].window, s[0].windowBlocks = c.Window, kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}
 	if c.StepTime != nil {
 		s[0].model = stepTimes{s[0].model, c.StepTime}
 	}
 	return s
 }
 
-func mustServe(c *cluster.Config) []server {
-	s, err := serversOf(c, 0)
+func mustSpecs(c *cluster.Config) []replicaSpec {
+	s, err := replicaSpecs(c, 0)
 	must(err)
 	return s
 }
@@ -405,9 +418,10 @@ func workloadOf(requests []reference.Request) []byte {
 			}
 			continue
 		}
-		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input), OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
+		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
+			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
 			PredictedOutputTokens: int64(r.Predicted)}
-		if r.Priority != 0 { // else it has no class, which is the same
+		if r.Priority != 0 { // else it has no class, which is equivalent
 			q.SLOClass = fmt.Sprint(r.Priority)
 		}
 		for _, s := range r.Prompt {
@@ -420,8 +434,8 @@ func workloadOf(requests []reference.Request) []byte {
 	return out.Bytes()
 }
 
-// sessionOf is the session that the requests, the first of which has a place in
-// the stream, begin with. The session is of the class of its first step.
+// sessionOf converts the session at the start of requests, whose first one is at a position in the
+// stream. The session has the class of its first step.
 func sessionOf(requests []reference.Request, at int) *stream.Session {
 	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS), UntilUS: stream.Never}
 	if requests[0].Priority != 0 {
@@ -438,7 +452,8 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 		if r.Tool {
 			step.Tool, step.LatencyUS = "tool", r.ToolUS
 		} else {
-			step.InputTokens, step.PredictedOutputTokens, step.TimeoutUS = int64(r.Input), int64(r.Predicted), max(0, r.TimeoutUS)
+			step.InputTokens, step.PredictedOutputTokens, step.TimeoutUS = int64(r.Input), int64(r.Predicted),
+				max(0, r.TimeoutUS)
 			for _, p := range r.Prompt {
 				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
 			}

@@ -14,25 +14,25 @@ import (
 	"blis/pkg/stream"
 )
 
-// past is a run that was made before. Its reader stands on the header.
-type past struct {
+// originalRun is the run to replay. Its reader is at the header.
+type originalRun struct {
 	file   *os.File
 	reader *stream.Reader
 	header *stream.Header
 }
 
-// openPast opens the run called name.
-func openPast(name string) (*past, error) {
+// openOriginal opens a run.
+func openOriginal(name string) (*originalRun, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	p := &past{file: f, reader: stream.NewReader(f)}
+	p := &originalRun{file: f, reader: stream.NewReader(f)}
 	p.reader.Expect(stream.StreamRun)
 	if !p.reader.Next() {
 		err = p.reader.Err()
 	} else if p.header = p.reader.Header(); p.header.Run == nil || p.header.Run.Config == nil {
-		err = p.reader.Errorf("the header has no run.config: nothing says how the run was made")
+		err = p.reader.Errorf("the header has no run.config, so the run cannot be repeated")
 	}
 	if err != nil {
 		p.close()
@@ -41,24 +41,24 @@ func openPast(name string) (*past, error) {
 	return p, nil
 }
 
-func (p *past) close() {
+func (p *originalRun) close() {
 	p.reader.Close()
 	p.file.Close()
 }
 
-// config is the configuration in the header, as text.
-func (p *past) config() ([]byte, error) { return json.Marshal(p.header.Run.Config) }
+// config is the configuration in the header as JSON.
+func (p *originalRun) config() ([]byte, error) { return json.Marshal(p.header.Run.Config) }
 
-// parent is what a run has that comes from another one by other settings: what its
-// header says of it, and the workload that the other one had.
-type parent struct {
+// parentRun is the run that a what-if derives from: its entry in the header of the what-if, and its
+// workload.
+type parentRun struct {
 	stream.Parent
 	workload stream.Source
 }
 
-// check writes p into the header of its child, nil as nil, and says where the
-// child has another workload.
-func (p *parent) check(child *stream.Header, o *Options) error {
+// check writes p into the header of the what-if and reports a different workload. It does nothing if
+// p is nil.
+func (p *parentRun) check(child *stream.Header, o *Options) error {
 	if p == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (p *parent) check(child *stream.Header, o *Options) error {
 	if child.Run.Workload == p.workload || !o.WhatIf() {
 		return nil
 	}
-	const other = "the workload is not the one of the run: its header has another tool, seed or spec_digest"
+	const other = "the workload differs from that of the run: its header has a different tool, seed or spec_digest"
 	if o.Strict {
 		return errors.New(other)
 	}
@@ -74,13 +74,13 @@ func (p *parent) check(child *stream.Header, o *Options) error {
 	return nil
 }
 
-// WhatIf reports whether a replay changes something, and so is a run of its own.
+// WhatIf reports whether a replay changes settings, which makes it a run of its own.
 func (o *Options) WhatIf() bool { return len(o.Set) > 0 || o.Policies != "" }
 
-// replayRun plays a run again, which o.Replay names: to see whether it is the same, or
-// with other settings as a run of its own.
+// replayRun repeats the run o.Replay: to verify that it is reproducible, or as a what-if with other
+// settings.
 func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	p, err := openPast(o.Replay)
+	p, err := openOriginal(o.Replay)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,8 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	}
 	name := "the configuration of " + o.Replay
 	if o.WhatIf() {
-		c, err := cluster.Parse(name, text, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware, Warn: o.Warn})
+		c, err := cluster.Parse(name, text, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware,
+			Warn: o.Warn})
 		if err != nil {
 			return err
 		}
@@ -107,25 +108,26 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	if o.PrintConfig {
 		return printConfig(out, c)
 	}
-	if own := stream.Digest(c); own != p.header.Run.ConfigDigest {
-		return p.reader.Errorf("header: run.config_digest is %q, and the digest of run.config is %q: one of them was changed, or another version wrote them", p.header.Run.ConfigDigest, own)
+	if digest := stream.Digest(c); digest != p.header.Run.ConfigDigest {
+		return p.reader.Errorf("header: run.config_digest is %q, but run.config has the digest %q: "+
+			"one was modified or written by a different version", p.header.Run.ConfigDigest, digest)
 	}
 	return p.replay(ctx, c, in, out, o)
 }
 
-// inherit takes from the header what the run was made with. In a what-if what the
-// call gives comes first, and what asks about decisions is asked anew.
-func (o *Options) inherit(p *past) error {
+// inherit takes the options of the run from its header. In a what-if, options of the call override
+// them, and counterfactual options are not inherited.
+func (o *Options) inherit(p *originalRun) error {
 	h := p.header.Run
 	free := func(flag string) bool { return !slices.Contains(o.Given, flag) }
 	if free("trace") {
 		if !slices.Contains(stream.TraceLevels, h.Trace) {
-			return p.reader.Errorf("run.trace is %q, and must be one of %q", h.Trace, stream.TraceLevels)
+			return p.reader.Errorf("run.trace is %q; must be one of %q", h.Trace, stream.TraceLevels)
 		}
 		o.Trace = h.Trace
 	}
 	if free("itl") {
-		o.ITL = h.ITL && !(o.WhatIf() && o.Trace == stream.TraceLevels[0]) // which has no outcomes
+		o.ITL = h.ITL && !(o.WhatIf() && o.Trace == stream.TraceLevels[0]) // minimal has no outcomes
 	}
 	if free("clairvoyant") {
 		o.Clairvoyant = h.Clairvoyant
@@ -140,11 +142,11 @@ func (o *Options) inherit(p *past) error {
 		}
 	}
 	if o.WhatIf() {
-		o.parent = &parent{stream.Parent{ConfigDigest: h.ConfigDigest, Policy: h.Key.Policy}, h.Workload}
+		o.parent = &parentRun{stream.Parent{ConfigDigest: h.ConfigDigest, Policy: h.Key.Policy}, h.Workload}
 		return nil
 	}
 	if h.Parent != nil {
-		o.parent = &parent{*h.Parent, h.Workload}
+		o.parent = &parentRun{*h.Parent, h.Workload}
 	}
 	if h.Counterfactual != "" {
 		if err := o.Counterfactual.UnmarshalText([]byte(h.Counterfactual)); err != nil {
@@ -163,24 +165,24 @@ func horizonOf(us *stream.Micros) *Horizon {
 	return &Horizon{Time: des.Time(*us)}
 }
 
-// replay simulates the run again and compares every record as it comes. On out it
-// says what was compared; the first difference is the error.
-func (p *past) replay(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writer, o Options) error {
-	servers, err := serversOf(c, o.jitterSeed())
+// replay repeats the run, compares every record and writes to out what was compared. The first
+// difference is the error.
+func (p *originalRun) replay(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writer, o Options) error {
+	specs, err := replicaSpecs(c, o.jitterSeed())
 	if err != nil {
 		return err
 	}
 	if v := p.header.Version; v != o.Version {
-		o.warn(fmt.Sprintf("the run was written by version %s, this is %s", v, o.Version))
-		o.Version = v // the digest in the end record is of the header, too
+		o.warn(fmt.Sprintf("the run was written by version %s; this is version %s", v, o.Version))
+		o.Version = v // the digest in the end record covers the header
 	}
 	o.Plain = true
 	workload := stream.NewReader(in)
 	defer workload.Close()
-	same := &comparison{run: p.reader}
-	err = simulate(ctx, c, servers, workload, same, o)
-	if same.err != nil && ctx.Err() == nil {
-		return same.explain(workload)
+	compared := &comparison{run: p.reader}
+	err = simulate(ctx, c, specs, workload, compared, o)
+	if compared.err != nil && ctx.Err() == nil {
+		return compared.explain(workload)
 	}
 	if err != nil {
 		return err
@@ -191,20 +193,21 @@ func (p *past) replay(ctx context.Context, c *cluster.Config, in io.Reader, out 
 	for _, w := range p.reader.Warnings() {
 		o.warn(w)
 	}
-	_, err = fmt.Fprintf(out, "%s: the replay is the same: the header by field, %d records byte for byte%s\n", o.Replay, same.records, same.kinds())
+	_, err = fmt.Fprintf(out, "%s: the replay is identical: all header fields and every byte of %d records%s\n",
+		o.Replay, compared.records, compared.kinds())
 	return err
 }
 
-// comparison is a writer of the lines of a plain stream, whole ones at a time, that
-// compares them with those of a run. Its first error ends the run that is written.
+// comparison is a writer for the lines of a plain stream. It compares them with those of a run. Each
+// write must consist of complete lines. The first error ends the run being written.
 type comparison struct {
 	run *stream.Reader
 	err error
-	// headed: the header was compared. Of the records behind it there were so many,
-	// and so many of each kind.
-	headed  bool
-	records int64
-	counts  []count
+	// headerCompared: the header was compared. records and counts are the records after it, in total
+	// and by kind.
+	headerCompared bool
+	records        int64
+	counts         []count
 }
 
 type count struct {
@@ -223,25 +226,26 @@ func (c *comparison) Write(lines []byte) (int, error) {
 }
 
 // compare compares the next line of the run with that of the replay.
-func (c *comparison) compare(is []byte) error {
-	if c.headed && !c.run.Next() {
+func (c *comparison) compare(replayed []byte) error {
+	if c.headerCompared && !c.run.Next() {
 		if err := c.run.Err(); err != nil {
 			return err
 		}
-		return c.run.Errorf("the run has ended, and the replay goes on with %s", excerpt(is))
+		return c.run.Errorf("the run has ended, but the replay continues with %s", excerpt(replayed))
 	}
-	was := c.run.Bytes()
-	if !slices.Equal(was, is) {
-		if d := firstDifference(was, is); d != nil && json.Valid(was) {
-			return c.run.Errorf("%s: %s", nameOf(is), d)
+	original := c.run.Bytes()
+	if !slices.Equal(original, replayed) {
+		if d := firstDifference(original, replayed); d != nil && json.Valid(original) {
+			return c.run.Errorf("%s: %s", describeRecord(replayed), d)
 		}
-		if c.headed {
-			at := column(was, is)
-			return c.run.Errorf("%s: from column %d on it is %s in the run and %s in the replay", nameOf(is), at, excerpt(was[at-1:]), excerpt(is[at-1:]))
+		if c.headerCompared {
+			at := column(original, replayed)
+			return c.run.Errorf("%s: from column %d on the run has %s and the replay has %s", describeRecord(replayed), at,
+				excerpt(original[at-1:]), excerpt(replayed[at-1:]))
 		}
 	}
-	if !c.headed {
-		c.headed = true
+	if !c.headerCompared {
+		c.headerCompared = true
 		return nil
 	}
 	c.records++
@@ -258,7 +262,7 @@ func (c *comparison) count(kind string) {
 	c.counts[i].n++
 }
 
-// kinds says how many records there were of each kind.
+// kinds lists the number of records of each kind.
 func (c *comparison) kinds() (text string) {
 	for i, n := range c.counts {
 		between := ", "
@@ -273,26 +277,25 @@ func (c *comparison) kinds() (text string) {
 	return text
 }
 
-// nameOf names a record in words: its kind and whom it is about.
-func nameOf(line []byte) string {
-	var about struct {
+// describeRecord describes a record for a message: its kind and subject.
+func describeRecord(line []byte) string {
+	var record struct {
 		Kind, ID, Decision, Deployment string
 		Replica                        *int
 	}
-	json.Unmarshal(line, &about)
+	json.Unmarshal(line, &record)
 	switch {
-	case about.ID != "":
-		return fmt.Sprintf("%s %q", about.Kind, about.ID)
-	case about.Kind == stream.KindRegret:
-		return fmt.Sprintf("%s of decision %q", about.Kind, about.Decision)
-	case about.Replica != nil && about.Deployment != "": // metrics have a list of them
-		return fmt.Sprintf("%s of replica %d of %s", about.Kind, *about.Replica, about.Deployment)
+	case record.ID != "":
+		return fmt.Sprintf("%s %q", record.Kind, record.ID)
+	case record.Kind == stream.KindRegret:
+		return fmt.Sprintf("%s of decision %q", record.Kind, record.Decision)
+	case record.Replica != nil && record.Deployment != "": // metrics have a list of them
+		return fmt.Sprintf("%s of replica %d of %s", record.Kind, *record.Replica, record.Deployment)
 	}
-	return about.Kind
+	return record.Kind
 }
 
-// explain adds to the first difference what may have caused it: another workload, or
-// somebody who changed the run.
+// explain adds possible causes to the first difference: a different workload or a modified run.
 func (c *comparison) explain(workload *stream.Reader) error {
 	all := []error{c.err}
 	for c.run.Next() {
@@ -300,7 +303,8 @@ func (c *comparison) explain(workload *stream.Reader) error {
 	for workload.Next() {
 	}
 	if end := c.run.End(); end != nil && workload.Err() == nil && workload.Digest() != end.WorkloadDigest {
-		all = append(all, fmt.Errorf("the workload is another one: the digest of its lines is %s, of those that the run was fed %s", workload.Digest(), end.WorkloadDigest))
+		all = append(all, fmt.Errorf("the workload differs: its digest is %s, that of the workload of the run is %s",
+			workload.Digest(), end.WorkloadDigest))
 	}
 	for _, w := range c.run.Warnings() {
 		all = append(all, errors.New(w))

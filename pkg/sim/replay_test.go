@@ -18,7 +18,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// replayOptions are ways to make a run that its header must tell.
+// replayOptions vary the options that a header must contain.
 func replayOptions(i uint64) Options {
 	o := Options{Trace: stream.TraceLevels[i%3], Seed: i, ITL: i%2 == 0, Plain: i%4 == 0, Version: stream.Version}
 	jitterSeed := i + 7
@@ -28,9 +28,9 @@ func replayOptions(i uint64) Options {
 	if i%7 == 0 {
 		o.Horizon = &Horizon{Time: 3000}
 	}
-	asked := []string{"3", "exact:2", "exact:1:all", "", "dec-000000"}[i%5]
-	if asked != "" && o.Trace != stream.TraceLevels[0] {
-		must(o.Counterfactual.UnmarshalText([]byte(asked)))
+	counterfactual := []string{"3", "exact:2", "exact:1:all", "", "dec-000000"}[i%5]
+	if counterfactual != "" && o.Trace != stream.TraceLevels[0] {
+		must(o.Counterfactual.UnmarshalText([]byte(counterfactual)))
 		if o.Counterfactual.exact() && i%2 == 0 {
 			o.CounterfactualHorizon = &Horizon{Time: 500}
 		}
@@ -39,8 +39,7 @@ func replayOptions(i uint64) Options {
 	return o
 }
 
-// runOf makes a run of a cluster and a workload with every kind of state, and
-// returns it with its workload.
+// runOf makes a run with every kind of state and returns it with its workload.
 func runOf(t *testing.T, i uint64, o Options) (run, workload []byte) {
 	t.Helper()
 	c, _, _ := forkCase(t, i)
@@ -54,41 +53,43 @@ func runOf(t *testing.T, i uint64, o Options) (run, workload []byte) {
 	return out.Bytes(), workload
 }
 
-// replayOf replays a run and returns what it says.
+// replayOf replays a run and returns the message.
 func replayOf(t *testing.T, run, workload []byte) (string, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "run")
 	must(os.WriteFile(name, run, 0o666))
 	var out bytes.Buffer
-	err := Run(context.Background(), bytes.NewReader(workload), &out, Options{Replay: name, Version: stream.Version, Trace: "decisions"})
+	err := Run(context.Background(), bytes.NewReader(workload), &out, Options{Replay: name, Version: stream.Version,
+		Trace: "decisions"})
 	return strings.ReplaceAll(out.String(), name, "run"), err
 }
 
-// TestReplay: whatever a run was made with, its header says it.
+// TestReplay: the header of a run contains everything that the run depends on.
 func TestReplay(t *testing.T) {
 	kinds := map[string]bool{}
 	for i := range uint64(120) {
 		run, workload := runOf(t, i, replayOptions(i))
-		said, err := replayOf(t, run, workload)
-		if err != nil || !strings.HasPrefix(said, "run: the replay is the same: ") {
-			t.Fatalf("run %d, %+v: %q, %v", i, replayOptions(i), said, err)
+		message, err := replayOf(t, run, workload)
+		if err != nil || !strings.HasPrefix(message, "run: the replay is identical: ") {
+			t.Fatalf("run %d, %+v: %q, %v", i, replayOptions(i), message, err)
 		}
 		for _, line := range bytes.Split(unpack(t, run), []byte("\n")) {
-			var about struct{ Kind string }
-			if json.Unmarshal(line, &about) == nil {
-				kinds[about.Kind] = true
+			var record struct{ Kind string }
+			if json.Unmarshal(line, &record) == nil {
+				kinds[record.Kind] = true
 			}
 		}
 	}
-	for _, kind := range []string{"decision", "regret", "step", "outcome", "session_outcome", "preemption", "anomaly", "metrics", "end"} {
+	for _, kind := range []string{"decision", "regret", "step", "outcome", "session_outcome", "preemption", "anomaly",
+		"metrics", "end"} {
 		if !kinds[kind] {
 			t.Errorf("no run had a record of kind %s", kind)
 		}
 	}
 }
 
-// TestReplayNamesTheDifference: one character changed in a value of any field of a
-// record of any kind is found, with its line and the field.
+// TestReplayNamesTheDifference: one changed character in a value of any field of any kind of record
+// is reported with line and field.
 func TestReplayNamesTheDifference(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	found := map[string]bool{}
@@ -99,10 +100,10 @@ func TestReplayNamesTheDifference(t *testing.T) {
 		lines := bytes.SplitAfter(run, []byte("\n"))
 		tried := map[string]bool{}
 		for n, line := range lines {
-			for _, m := range fieldsOf(line) {
-				var about struct{ Kind string }
-				must(json.Unmarshal(line, &about))
-				field, other := about.Kind+"."+m.name, changeOne(draw, m)
+			for _, m := range recordFields(line) {
+				var record struct{ Kind string }
+				must(json.Unmarshal(line, &record))
+				field, other := record.Kind+"."+m.name, changeOne(draw, m)
 				if n == 0 || other == nil || tried[field] {
 					continue
 				}
@@ -111,10 +112,12 @@ func TestReplayNamesTheDifference(t *testing.T) {
 				changed[n] = bytes.Replace(line, m.text(), other, 1)
 				_, err := replayOf(t, bytes.Join(changed, nil), workload)
 				at := fmt.Sprintf("run:%d: ", n+1)
-				if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), m.name) || !strings.Contains(err.Error(), " in the run and ") {
-					t.Errorf("%s.%s changed from %s to %s: error %v, want %q and the field", about.Kind, m.name, m.text(), other, err, at)
+				if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), m.name) ||
+					!strings.Contains(err.Error(), " in the run and ") {
+					t.Errorf("%s.%s changed from %s to %s: error %v, want %q and the field", record.Kind, m.name, m.text(), other,
+						err, at)
 				}
-				if err != nil && !strings.Contains(err.Error(), "digest") && about.Kind != "end" {
+				if err != nil && !strings.Contains(err.Error(), "digest") && record.Kind != "end" {
 					t.Errorf("%v does not say that the run was changed", err)
 				}
 			}
@@ -125,20 +128,20 @@ func TestReplayNamesTheDifference(t *testing.T) {
 	}
 }
 
-// fieldsOf are the members of a record.
-func fieldsOf(line []byte) []member {
-	if m := membersOf(line); m != nil {
+// recordFields returns the fields of a record.
+func recordFields(line []byte) []jsonField {
+	if m := parseFields(line); m != nil {
 		return m.all
 	}
 	return nil
 }
 
-// text is the member as it stands in its line.
-func (m *member) text() []byte { return append([]byte(`"`+m.name+`":`), m.value...) }
+// text is the field as it is in its line.
+func (m *jsonField) text() []byte { return append([]byte(`"`+m.name+`":`), m.value...) }
 
-// changeOne returns the text of m with one letter or digit of its value changed, nil
-// if it has none that can be.
-func changeOne(draw *rand.Rand, m member) []byte {
+// changeOne returns the text of m with one letter or digit of its value changed, nil if there is
+// none to change.
+func changeOne(draw *rand.Rand, m jsonField) []byte {
 	text := m.text()
 	from := len(text) - len(m.value)
 	switch string(m.value) {
@@ -161,8 +164,8 @@ func changeOne(draw *rand.Rand, m member) []byte {
 	return text
 }
 
-// TestReplayOfAChangedHeader: no character of a header can be another one.
-func TestReplayOfAChangedHeader(t *testing.T) {
+// TestModifiedHeaderFailsReplay: any changed character of a header is detected.
+func TestModifiedHeaderFailsReplay(t *testing.T) {
 	o := replayOptions(35)
 	o.Plain = true
 	run, workload := runOf(t, 35, o)
@@ -190,15 +193,17 @@ func TestReplayOfAChangedHeader(t *testing.T) {
 	}
 }
 
-// What a difference is in, where a record has no id: metrics have a list of replicas,
-// and a configuration is not what its digest says.
-func TestReplayNamesWhatIsChanged(t *testing.T) {
+// Messages for records without an id: metrics, which list replicas, and a configuration that does
+// not match its digest.
+func TestReplayDescribesRecordsWithoutID(t *testing.T) {
 	o := replayOptions(35)
 	o.Plain = true
 	run, workload := runOf(t, 35, o)
 	for _, c := range []struct{ pattern, new, want string }{
 		{`"requests":{"offered":`, `"requests":{"offered":7`, `: metrics: requests.offered is 7\d+ in the run and`},
-		{`"shadow_blocks":\d`, `"shadow_blocks":7`, `run:1: header: run.config_digest is "[0-9a-f]{64}", and the digest of run.config is "[0-9a-f]{64}": one of them was changed`},
+		{`"shadow_blocks":\d`, `"shadow_blocks":7`,
+			`run:1: header: run.config_digest is "[0-9a-f]{64}", ` +
+				`but run.config has the digest "[0-9a-f]{64}": one was modified`},
 	} {
 		at := regexp.MustCompile(c.pattern).FindIndex(run)
 		if at == nil {
@@ -212,35 +217,38 @@ func TestReplayNamesWhatIsChanged(t *testing.T) {
 	}
 }
 
-// TestWhatIf: a run with other settings is the one that these settings make, but for
-// its parent, and can be replayed; without any it is not a run of its own.
+// TestWhatIf: a what-if run equals a run with the same settings except for its parent, and can be
+// replayed.
 func TestWhatIf(t *testing.T) {
 	run, workload := runOf(t, 6, Options{Trace: "decisions", Seed: 3, Version: stream.Version, Plain: true})
 	name := filepath.Join(t.TempDir(), "run")
 	must(os.WriteFile(name, run, 0o666))
 	const set = "routing.type=random"
 	var whatIf, direct bytes.Buffer
-	must(Run(context.Background(), bytes.NewReader(workload), &whatIf, Options{Replay: name, Set: []string{set}, Version: stream.Version, Plain: true}))
-	p, err := openPast(name)
+	must(Run(context.Background(), bytes.NewReader(workload), &whatIf, Options{Replay: name, Set: []string{set},
+		Version: stream.Version, Plain: true}))
+	p, err := openOriginal(name)
 	must(err)
 	defer p.close()
 	text, err := p.config()
 	must(err)
 	c, err := cluster.Parse("c", text, cluster.Options{Sets: []string{set}})
 	must(err)
-	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3, Version: stream.Version, Plain: true}))
+	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3,
+		Version: stream.Version, Plain: true}))
 	child := bytes.SplitN(whatIf.Bytes(), []byte("\n"), 2)
 	same := bytes.SplitN(direct.Bytes(), []byte("\n"), 2)
 	parent := fmt.Sprintf(`"parent":{"config_digest":%q,"policy":%q},`, p.header.Run.ConfigDigest, p.header.Run.Key.Policy)
-	if without := bytes.Replace(child[0], []byte(parent), nil, 1); !bytes.Equal(without, same[0]) || bytes.Equal(without, child[0]) {
+	if without := bytes.Replace(child[0], []byte(parent), nil, 1); !bytes.Equal(without, same[0]) ||
+		bytes.Equal(without, child[0]) {
 		t.Errorf("the header is\n%s\nand should have %s", child[0], parent)
 	}
 	records := func(lines []byte) string { return string(lines[:bytes.LastIndex(lines, []byte(`{"kind":"end"`))]) }
 	if records(child[1]) != records(same[1]) {
 		t.Error("the records are not those of the same settings")
 	}
-	if said, err := replayOf(t, whatIf.Bytes(), workload); err != nil {
-		t.Errorf("its replay: %s%v", said, err)
+	if message, err := replayOf(t, whatIf.Bytes(), workload); err != nil {
+		t.Errorf("its replay: %s%v", message, err)
 	}
 }
 
@@ -256,7 +264,8 @@ func TestFirstDifference(t *testing.T) {
 		{`{"a":[1,2,3]}`, `{"a":[1,2]}`, "a[2] is 3 in the run and absent in the replay"},
 		{`{"a":[]}`, `{"a":{}}`, "a is [] in the run and {} in the replay"},
 		{`{"a":1.0}`, `{"a":1}`, "a is 1.0 in the run and 1 in the replay"},
-		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":1}`, `a is "` + strings.Repeat("é", 79) + "… in the run and 1 in the replay"},
+		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":1}`, `a is "` + strings.Repeat("é", 79) +
+			"… in the run and 1 in the replay"},
 	} {
 		got := ""
 		if d := firstDifference([]byte(c.was), []byte(c.is)); d != nil {

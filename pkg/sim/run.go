@@ -18,41 +18,48 @@ import (
 	"blis/pkg/stream"
 )
 
-// Options are what a call of blis-sim may say.
+// Options are the options of blis-sim.
 type Options struct {
-	Workload              string         `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
-	Cluster               string         `short:"c" placeholder:"FILE" help:"Cluster file (YAML or JSON); without it the built-in one: four replicas of an 8B model on an H100."`
-	Policies              string         `short:"p" placeholder:"FILE" help:"A bundle of policies (YAML or JSON) in the place of the cluster file's."`
-	Set                   []string       `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the cluster file: deployments.main.replicas=1, routing.params.queue-depth=0.3; @FILE has an object of such. Repeatable."`
-	Hardware              []string       `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs and measured coefficients, beside the built-in ones. Repeatable."`
-	Seed                  uint64         `default:"0" help:"Seed of the simulation's own random streams: of policies that draw, and of latency.jitter."`
-	JitterSeed            *uint64        `placeholder:"SEED" help:"Another seed for latency.jitter."`
-	Horizon               *Horizon       `placeholder:"DURATION" help:"Stop at this simulated time (90s, 10m); what is not final then is unfinished."`
-	Trace                 string         `default:"decisions" enum:"minimal,decisions,full" help:"What to write: minimal (metrics), decisions (and outcomes and decisions), full (and every step, candidate, preemption and snapshot)."`
-	ITL                   bool           `name:"itl" help:"Outcomes carry every gap between tokens."`
-	Clairvoyant           bool           `help:"Route by the true state of the replicas and the true lengths of answers, to where each request ends first by estimate, whatever the policy says: a run to compare with."`
-	Counterfactual        Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate what the K best replicas would have made of each request; or play the N decisions with the largest estimated regret (exact:N, exact:N:all), or those named (dec-000913,dec-000914), with other choices."`
-	CounterfactualHorizon *Horizon       `placeholder:"DURATION" help:"How far beyond its decision an other choice is played; to the end of the run if absent."`
-	Replay                string         `placeholder:"RUN" help:"Play this run again, with all that its header says, and compare: the first difference is an error. With --set or --policies it is a what-if: a run of its own, with those other settings."`
-	Check                 bool           `help:"Hold the run to its contracts while it happens; slower."`
-	Strict                bool           `help:"Warnings about the workload are errors."`
-	PrintConfig           bool           `help:"Print the resolved configuration as JSON and exit."`
-	List                  string         `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
-	Format                string         `enum:"text,json" default:"text" help:"Of --list: text or json (of policies: the search space, with ranges and defaults)."`
-	Plain                 bool           `help:"Write the stream uncompressed."`
+	Workload string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
+	Cluster  string   `short:"c" placeholder:"FILE" help:"Cluster file. Default: four H100 replicas of an 8B model."`
+	Policies string   `short:"p" placeholder:"FILE" help:"Policy bundle that replaces the cluster file's."`
+	Set      []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or those in @FILE. Repeatable."`
+	Hardware []string `sep:"none" placeholder:"PATH" help:"Add GPUs and coefficients of a file or directory. Repeatable."`
 
-	// Given are the flags that the call names; a what-if takes the others from its
-	// parent.
-	Given  []string `kong:"-"`
-	parent *parent  // nil of a run that does not come from another one
-	// Version goes into the header; Warn and Progress speak to the user. A nil
-	// func is silent.
+	Seed       uint64   `default:"0" help:"Seed of the random streams of policies and latency.jitter."`
+	JitterSeed *uint64  `placeholder:"SEED" help:"Separate seed for latency.jitter."`
+	Horizon    *Horizon `placeholder:"DURATION" help:"End of the run (90s, 10m); requests in flight are unfinished."`
+
+	// Trace is a trace level.
+	Trace string `default:"decisions" enum:"minimal,decisions,full" help:"Records: minimal (metrics), decisions or full."`
+	ITL   bool   `name:"itl" help:"Record every inter-token latency in outcomes."`
+
+	Clairvoyant bool `help:"Route by true replica state and output lengths: a reference that no policy can see."`
+
+	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate the K best replicas, or re-simulate."`
+
+	CounterfactualHorizon *Horizon `placeholder:"DURATION" help:"Simulated time after each re-simulated decision."`
+
+	Replay string `placeholder:"RUN" help:"Repeat a run and compare; with --set or --policies, a what-if run."`
+	Check  bool   `help:"Check invariants during the run (slower)."`
+	Strict bool   `help:"Treat warnings about the workload as errors."`
+
+	PrintConfig bool `help:"Print the resolved configuration as JSON and exit."`
+
+	List   string `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
+	Format string `enum:"text,json" default:"text" help:"Format of --list; for policies, json is the search space."`
+	Plain  bool   `help:"Write the stream uncompressed."`
+
+	// Given are the flags on the command line; a what-if inherits the others.
+	Given  []string   `kong:"-"`
+	parent *parentRun // of a what-if or its replay, else nil
+	// Version goes into the header. Warn and Progress report to the user; a nil function is silent.
 	Version  string       `kong:"-"`
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
 }
 
-// jitterSeed is the seed of the jitter's streams.
+// jitterSeed is the seed of latency.jitter.
 func (o *Options) jitterSeed() uint64 {
 	if o.JitterSeed != nil {
 		return *o.JitterSeed
@@ -67,7 +74,7 @@ type Horizon struct{ Time des.Time }
 func (h *Horizon) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < 0 || d%time.Microsecond != 0 {
-		return fmt.Errorf("must be a duration of whole µs such as 90s or 10m, is %q", text)
+		return fmt.Errorf("is %q; must be a duration in whole µs such as 90s or 10m", text)
 	}
 	h.Time = d.Microseconds()
 	return nil
@@ -79,7 +86,7 @@ func (o *Options) warn(text string) {
 	}
 }
 
-// us is the horizon as headers have it.
+// us is the horizon as in headers.
 func (h *Horizon) us() *stream.Micros {
 	if h == nil {
 		return nil
@@ -88,12 +95,12 @@ func (h *Horizon) us() *stream.Micros {
 	return &at
 }
 
-// noHorizon is later than anything.
+// noHorizon is later than any event.
 const noHorizon = des.Time(math.MaxInt64)
 
-// Run plays the workload on in through the cluster that o names and writes the
-// run to out. A fault in the cluster file is a *config.Error, one in the
-// workload a *stream.SyntaxError; then the stream on out has no end record.
+// Run simulates the workload of in on the cluster that o names and writes the run to out. An error
+// in the cluster file is a *strictyaml.Error, one in the workload a *stream.SyntaxError; then the
+// stream on out has no end record.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.List != "" {
 		return list(out, o)
@@ -108,14 +115,14 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	return runLoaded(ctx, c, in, out, o)
 }
 
-// printConfig writes c as people read it.
+// printConfig writes c as indented JSON.
 func printConfig(out io.Writer, c *cluster.Config) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(c)
 }
 
-// runLoaded is Run on a cluster that is loaded.
+// runLoaded is Run with a loaded cluster.
 func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writer, o Options) error {
 	if o.PrintConfig {
 		return printConfig(out, c)
@@ -124,24 +131,26 @@ func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writ
 	if o.JitterSeed != nil && !jitters {
 		o.warn("--jitter-seed has no effect: no deployment has latency.jitter")
 	}
-	servers, err := serversOf(c, o.jitterSeed())
+	specs, err := replicaSpecs(c, o.jitterSeed())
 	if err != nil {
 		return err
 	}
-	return runCluster(ctx, c, servers, in, out, o)
+	return runCluster(ctx, c, specs, in, out, o)
 }
 
-// runCluster is Run on a cluster that is loaded and valid.
-func runCluster(ctx context.Context, c *cluster.Config, servers []server, in io.Reader, out io.Writer, o Options) error {
+// runCluster is Run with a loaded and valid cluster.
+func runCluster(ctx context.Context, c *cluster.Config, specs []replicaSpec, in io.Reader, out io.Writer,
+	o Options) error {
 	reader := stream.NewReader(in)
 	defer reader.Close()
-	return simulate(ctx, c, servers, reader, out, o)
+	return simulate(ctx, c, specs, reader, out, o)
 }
 
-// simulate plays the workload of a reader that the caller closes.
-func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *stream.Reader, out io.Writer, o Options) error {
+// simulate simulates the workload of a reader that the caller closes.
+func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reader *stream.Reader, out io.Writer,
+	o Options) error {
 	if o.ITL && o.Trace == stream.TraceLevels[0] {
-		o.warn("--itl has no effect with --trace minimal: there are no outcomes")
+		o.warn("--itl has no effect: --trace minimal writes no outcomes")
 	}
 	if err := o.Contradiction(); err != nil {
 		return err
@@ -155,44 +164,44 @@ func simulate(ctx context.Context, c *cluster.Config, servers []server, reader *
 		return err
 	}
 	w := stream.NewWriter(out, o.Plain)
-	if err := play(ctx, c, servers, arrivals, header, w, o); err != nil {
-		w.Close() // what is written stays readable, and says that it is truncated
+	if err := play(ctx, c, specs, arrivals, header, w, o); err != nil {
+		w.Close() // keeps what was written readable; it is marked as truncated
 		return err
 	}
 	return w.Close()
 }
 
-// play runs the simulation between its header and its end.
-func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals, header *stream.Header, w *stream.Writer, o Options) error {
-	s, err := newSimulation(c, header.SLOClasses, servers, &o)
+// play runs the simulation and writes header, records and end.
+func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arrivals, header *stream.Header,
+	w *stream.Writer, o Options) error {
+	s, err := newSimulation(c, header.SLOClasses, specs, &o)
 	if err != nil {
 		return err
 	}
-	s.arrivals, s.out = a, &output{w: w, level: slices.Index(stream.TraceLevels, o.Trace)}
-	book := &book{Accumulator: metrics.New(header.SLOClasses)}
-	s.ledger = book
-	kept := o.Counterfactual.watch(s, book)
-	if s.out.level >= traceDecisions {
-		book.Watch(anomaly.Detectors.Names())
-		s.lookout = newLookout(len(s.replicas), book.Anomaly)
+	s.arrivals, s.trace = a, &traceWriter{w: w, level: slices.Index(stream.TraceLevels, o.Trace)}
+	totals := &metricsSink{Accumulator: metrics.New(header.SLOClasses)}
+	s.sink = totals
+	workload := o.Counterfactual.attach(s, totals)
+	if s.trace.level >= traceDecisions {
+		totals.TrackAnomalies(anomaly.Detectors.Names())
+		s.anomalies = newAnomalyMonitor(len(s.replicas), totals.AddAnomaly)
 	}
-	if s.seen.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
-		book.Expects()
+	if s.telemetry.needs&(policy.NeedShadow|policy.NeedCache) != 0 {
+		totals.HasPrefixPrediction()
 	}
 	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
 	}
 	if o.Check {
-		s.check = &checker{s}
+		s.checker = &checker{s}
 	}
 	for _, class := range s.router.Classes {
-		if _, known := s.router.classes[class]; !known && class != "" {
-			o.warn(fmt.Sprintf("the policies name the SLO class %q, which the workload does not have", class))
+		if _, found := s.router.classes[class]; !found && class != "" {
+			o.warn(fmt.Sprintf("the policies refer to SLO class %q, which the workload does not define", class))
 		}
 	}
-	// The first request before the first byte: a fault that comes down the pipe
-	// can then still take the place of the run.
-	if err := s.pull(); err != nil {
+	// Read the first request before writing: an error record from upstream then replaces the run.
+	if err := s.readNext(); err != nil {
 		return err
 	}
 	if err := w.Header(header); err != nil {
@@ -204,8 +213,8 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	if err := s.close(); err != nil {
 		return err
 	}
-	if kept != nil {
-		if err := replay(ctx, c, servers, kept, s, header.SLOClasses, &o); err != nil {
+	if workload != nil {
+		if err := runAlternatives(ctx, c, specs, workload, s, header.SLOClasses, &o); err != nil {
 			return err
 		}
 	}
@@ -220,13 +229,13 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	}
 	for i := range s.deployments {
 		if d := &s.deployments[i]; d.fromFile {
-			if beyond := s.beyond(d); beyond != "" {
+			if beyond := s.extrapolation(d); beyond != "" {
 				o.warn(beyond)
 			}
 		}
 	}
-	summary := s.summary(book.Accumulator)
-	if summary.Load, err = book.demand.load(c); err != nil {
+	summary := s.summary(totals.Accumulator)
+	if summary.Load, err = totals.demand.load(c); err != nil {
 		return err
 	}
 	if err := w.Any(summary); err != nil {
@@ -235,8 +244,7 @@ func play(ctx context.Context, c *cluster.Config, servers []server, a *arrivals,
 	return w.End(&stream.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
 }
 
-// runHeader names everything that the run's bytes depend on beside the
-// workload's own.
+// runHeader describes everything that determines the run's bytes except the workload itself.
 func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.Header {
 	if workload == nil {
 		workload = &stream.Header{}
@@ -244,7 +252,8 @@ func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.He
 	return &stream.Header{Stream: stream.StreamRun, Tool: "blis-sim", Version: o.Version,
 		Seed: o.Seed, SLOClasses: workload.SLOClasses,
 		Run: &stream.RunHeader{
-			Key:   stream.SimulationKey{Policy: stream.Digest(c.Policies.Anonymous()), WorkloadSeed: workload.Seed, SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
+			Key: stream.SimulationKey{Policy: stream.Digest(c.Policies.WithoutLineage()), WorkloadSeed: workload.Seed,
+				SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
 			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text, CounterfactualUS: o.CounterfactualHorizon.us(),
 			Workload:     stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
@@ -252,9 +261,9 @@ func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.He
 		}}
 }
 
-// progress tells how far the run has come.
-func (s *simulation) progress(tell func(string)) {
-	if tell != nil {
-		tell(fmt.Sprintf("%d requests, %.0f s simulated", s.counts.Offered, float64(s.now)/1e6))
+// progress reports how far the run has come.
+func (s *simulation) progress(report func(string)) {
+	if report != nil {
+		report(fmt.Sprintf("%d requests, %.0f s simulated", s.counts.Offered, float64(s.now)/1e6))
 	}
 }

@@ -18,13 +18,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestScenarios plays the scenarios in testdata: what the control plane does with
-// a few requests, in numbers that can be worked out by hand. The input of a run
-// is the control plane's part of a cluster file, a line of ---, and the requests,
-// one a line, by the names of the wire; prompt is a list id:tokens. A line that
-// begins with session begins one, and the lines that begin with step are its steps.
-// The output is what became of each request and session and, as the run's arguments
-// ask, decisions and parts of the metrics.
+// TestScenarios runs the scenarios in testdata: the control plane on a few requests, with numbers
+// that can be checked by hand. The input is the control-plane part of a cluster file, a line of ---,
+// and the requests, one per line, with field names as in streams; prompt is a list id:tokens. A line
+// that starts with session begins a session, and the following lines that start with step are its
+// steps. The output is the outcome of each request and session and, if the arguments of the run ask
+// for them, decisions and parts of the metrics.
 func TestScenarios(t *testing.T) {
 	played := 0
 	datadriven.Walk(t, "../../testdata/scenarios", func(t *testing.T, path string) {
@@ -43,7 +42,7 @@ func TestScenarios(t *testing.T) {
 			if err := Run(context.Background(), bytes.NewReader(scenarioWorkload(t, d, arrivals)), &out, o); err != nil {
 				return strings.ReplaceAll(err.Error(), file, "cluster.yaml") + "\n"
 			}
-			return tell(t, d, out.Bytes())
+			return formatRun(t, d, out.Bytes())
 		})
 	})
 	if played < 10 {
@@ -51,9 +50,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioCluster is a small cluster: a step takes 10 ms, and prefill µs more for
-// each prompt token; blocks have 16 tokens. short replicas of the same model, which
-// come first, take 64 tokens at most.
+// scenarioCluster is a small cluster: a step takes 10 ms, plus prefill µs per prompt token; blocks
+// have 16 tokens. short replicas of the same model, which come first, hold 64 tokens at most.
 func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 	replicas, blocks, seqs, step, prefill := 2, 100, 8, 10000, 0
 	d.MaybeScanArgs(t, "prefill", &prefill)
@@ -69,7 +67,9 @@ func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 		replicas, maxTokens int
 	}{{"short", short, 64}, {"main", replicas, 0}} {
 		if of.replicas > 0 {
-			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
+			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, "+
+				"engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, "+
+				"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
 				of.id, of.replicas, blocks, seqs, of.maxTokens, step, prefill)
 		}
 	}
@@ -80,7 +80,8 @@ func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []b
 	var out bytes.Buffer
 	w := stream.NewWriter(&out, true)
 	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Tool: "test", SLOClasses: []stream.SLOClass{
-		{Name: "realtime", Tier: "critical", Priority: 100}, {Name: "standard", Tier: "standard", Priority: 50}, {Name: "batch", Tier: "sheddable", Priority: 10},
+		{Name: "realtime", Tier: "critical", Priority: 100}, {Name: "standard", Tier: "standard", Priority: 50},
+		{Name: "batch", Tier: "sheddable", Priority: 10},
 		{Name: "prompt", Tier: "standard", Priority: 50, Targets: stream.Targets{TTFTMS: 50}}}}))
 	var session *stream.Session
 	flush := func() {
@@ -112,7 +113,7 @@ func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []b
 	return out.Bytes()
 }
 
-// words takes the words key=value one by one; n is the value where that is a number.
+// words parses words key=value; n is the value if it is a number.
 func words(t *testing.T, d *datadriven.TestData, all []string, set func(key, value string, n int64) error) {
 	for _, word := range all {
 		key, value, _ := strings.Cut(word, "=")
@@ -169,8 +170,7 @@ func setSession(s *stream.Session, key, value string, n int64) error {
 	return nil
 }
 
-// setStep sets what a key says of the session's last step; steps before it go by
-// their ids.
+// setStep sets a key of the session's last step; earlier steps are referred to by id.
 func setStep(s *stream.Session, key, value string, n int64) (err error) {
 	step := &s.Steps[len(s.Steps)-1]
 	place := func(id string) stream.Index {
@@ -226,8 +226,8 @@ func segmentsOf(list string) (all []stream.Segment, err error) {
 	return all, nil
 }
 
-// tell writes down a run as its directive asks.
-func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
+// formatRun formats a run as its directive asks.
+func formatRun(t *testing.T, d *datadriven.TestData, run []byte) string {
 	var outcomes, decisions, rest strings.Builder
 	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
@@ -235,22 +235,23 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 		case stream.KindOutcome:
 			var o stream.Outcome
 			must(r.Outcome(&o))
-			outcomes.WriteString(tellOutcome(&o))
+			outcomes.WriteString(formatOutcome(&o))
 		case stream.KindRegret:
 			var g stream.Regret
 			must(r.Decode(&g))
-			rest.WriteString(tellRegret(&g))
+			rest.WriteString(formatRegret(&g))
 		case stream.KindSessionOutcome:
 			var o stream.SessionOutcome
 			must(r.SessionOutcome(&o))
-			outcomes.WriteString(tellSession(&o))
+			outcomes.WriteString(formatSession(&o))
 		case stream.KindDecision:
 			var x stream.Decision
 			must(r.Decode(&x))
 			if d.HasArg(x.Stage) {
 				fmt.Fprintf(&decisions, "%d: %s %s", x.AtUS, x.Stage, x.Request)
 				if x.Stage == stream.StageRouting {
-					fmt.Fprintf(&decisions, " to %s%d, score %g of %d\n", elsewhere(x.Deployment), x.Replica, x.Score, x.Candidates)
+					fmt.Fprintf(&decisions, " to %s%d, score %g of %d\n",
+						otherDeployment(x.Deployment), x.Replica, x.Score, x.Candidates)
 				} else if d.HasArg("candidates") {
 					fmt.Fprintf(&decisions, " %s, of %d\n", x.Verdict, x.Candidates)
 				} else {
@@ -275,8 +276,8 @@ func tell(t *testing.T, d *datadriven.TestData, run []byte) string {
 	return decisions.String() + outcomes.String() + rest.String()
 }
 
-// elsewhere names a deployment that is not the main one.
-func elsewhere(deployment string) string {
+// otherDeployment names a deployment other than main.
+func otherDeployment(deployment string) string {
 	if deployment == "main" {
 		return ""
 	}
@@ -289,9 +290,8 @@ func inJSON(v any) []byte {
 	return text
 }
 
-// tellRegret writes down an exact regret, and an estimated one of a choice that was
-// not the best.
-func tellRegret(g *stream.Regret) string {
+// formatRegret formats an exact regret, or an estimated one of a choice that was not the best.
+func formatRegret(g *stream.Regret) string {
 	text := fmt.Sprintf("%s %s %s", g.Method, g.Decision, g.Request)
 	if g.Method == stream.MethodEstimated {
 		if *g.HindsightMS == 0 {
@@ -310,7 +310,7 @@ func tellRegret(g *stream.Regret) string {
 	return text
 }
 
-func tellSession(o *stream.SessionOutcome) string {
+func formatSession(o *stream.SessionOutcome) string {
 	line := "session " + o.ID + " " + o.State
 	if o.Reason != "" {
 		line += fmt.Sprintf(" at %s (%s)", o.Step, o.Reason)
@@ -319,7 +319,8 @@ func tellSession(o *stream.SessionOutcome) string {
 	if !o.CompletedUS.IsZero() {
 		line += fmt.Sprintf(" completed=%d", o.CompletedUS)
 	}
-	line += fmt.Sprintf(" calls=%d/%d/%d tools=%d in %d critical=%d", o.Completed, o.Offered, o.Calls, o.Tools, o.ToolUS, o.CriticalUS)
+	line += fmt.Sprintf(" calls=%d/%d/%d tools=%d in %d critical=%d", o.Completed, o.Offered, o.Calls, o.Tools, o.ToolUS,
+		o.CriticalUS)
 	if o.Parallel > 0 {
 		line += fmt.Sprintf(" parallel=%d/%d", o.ParallelCompleted, o.Parallel)
 	}
@@ -332,7 +333,7 @@ func tellSession(o *stream.SessionOutcome) string {
 	return line + "\n"
 }
 
-func tellOutcome(o *stream.Outcome) string {
+func formatOutcome(o *stream.Outcome) string {
 	line := o.ID + " " + o.State
 	if o.Step != "" {
 		line += fmt.Sprintf(" arrived=%d", o.ArrivalUS)
@@ -341,12 +342,13 @@ func tellOutcome(o *stream.Outcome) string {
 		line += " (" + o.Reason + ")"
 	}
 	if !o.Replica.IsZero() {
-		line += fmt.Sprintf(" on %s%d", elsewhere(o.Deployment), o.Replica)
+		line += fmt.Sprintf(" on %s%d", otherDeployment(o.Deployment), o.Replica)
 	}
 	for _, at := range []struct {
 		name string
 		us   stream.Micros
-	}{{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"completed", o.CompletedUS}} {
+	}{{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS},
+		{"completed", o.CompletedUS}} {
 		if !at.us.IsZero() {
 			line += fmt.Sprintf(" %s=%d", at.name, at.us)
 		}
@@ -354,7 +356,8 @@ func tellOutcome(o *stream.Outcome) string {
 	for _, n := range []struct {
 		name string
 		n    int64
-	}{{"expected", o.ExpectedCachedTokens}, {"cached", o.CachedTokens}, {"preempted", o.Preemptions}, {"delays", o.Delays}} {
+	}{{"expected", o.ExpectedCachedTokens}, {"cached", o.CachedTokens}, {"preempted", o.Preemptions},
+		{"delays", o.Delays}} {
 		if n.n > 0 {
 			line += fmt.Sprintf(" %s=%d", n.name, n.n)
 		}

@@ -9,63 +9,61 @@ import (
 	"blis/pkg/stream"
 )
 
-// sessionTable holds the sessions that have been read and have not ended. Requests
-// of theirs come into being one by one, when the steps that they wait for have
-// completed.
+// sessionTable holds the sessions that have been read and have not ended. Their requests are created
+// one by one, when the steps that they depend on have completed.
 type sessionTable struct {
 	open  []session
 	spare []int32
-	// call is the request at hand, groups what calls of one session stand side by
-	// side: scratch.
-	call   stream.Request
-	groups map[sideBySide]int64
+	// Scratch: the request of makeCall, and the groups of findParallel.
+	callScratch stream.Request
+	groups      map[parallelGroup]int64
 }
 
-// session is one session on its way.
+// session is one session in progress.
 type session struct {
 	stream.Session
-	// position is that of its first step in the stream; the others follow.
+	// position is the stream position of its first step; the others follow.
 	position int64
-	steps    []progress
-	// children are the steps after each step, those of step k from steps[k].first
-	// to steps[k+1].first.
+	steps    []stepState
+	// children are the steps that depend on each step: children[steps[k].first:steps[k+1].first]
+	// depend on step k.
 	children []int32
-	// pending requests have been made and are not final; waits: a step lies beyond
-	// the run's horizon.
-	pending int
-	waits   bool
-	out     stream.SessionOutcome
-	last    des.Time // completion of a step
-	missed  bool     // a target
-	used    bool     // else the slot is free
+	// pendingCalls is the number of requests that are not final. cutByHorizon: a step lies beyond
+	// the horizon.
+	pendingCalls int
+	cutByHorizon bool
+	out          stream.SessionOutcome
+	last         des.Time // last completion of a step
+	missedTarget bool     // a call missed an SLO target
+	inUse        bool     // else the slot is free
 }
 
-// progress is how far a step has come.
-type progress struct {
-	// parents have not completed yet; at is when the last one that has did, for
-	// the client.
+// stepState is the progress of a step.
+type stepState struct {
+	// parents is the number of parents that have not completed. at is the latest completion of the
+	// others, as the client sees it.
 	parents int32
-	first   int32 // place of its children
-	turn    int64 // calls of models before it
+	first   int32 // index of its first child
+	turn    int64 // number of model calls before it
 	at      des.Time
-	// busy is the longest way there in time spent in calls, its own included once
-	// it has completed.
-	busy int64
-	// A step is made, a call arrives (noted for checks only), both complete.
-	made, arrived, completed bool
-	parallel                 bool // one of several calls of the same step
+	// criticalUS is the longest path to the step in call time, including the step once it has
+	// completed.
+	criticalUS int64
+	// issued: the step has begun. arrived: its request has arrived (for checks only).
+	issued, arrived, completed bool
+	parallel                   bool // one of several parallel calls
 }
 
-// sideBySide tells which calls of a session stand side by side: those of one
-// name and iteration behind the same steps.
-type sideBySide struct {
+// parallelGroup identifies the parallel calls of a session: those with the same name, iteration and
+// parents.
+type parallelGroup struct {
 	name      string
 	iteration int64
 	after     uint64
 }
 
-// register takes the session that was read; it begins when it arrives.
-func (s *simulation) register(a *stream.Arrival, position int64) {
+// addSession adds a session, which begins at its arrival.
+func (s *simulation) addSession(a *stream.Arrival, position int64) {
 	i := int32(len(s.sessions.open))
 	if last := len(s.sessions.spare) - 1; last >= 0 {
 		i = s.sessions.spare[last]
@@ -74,19 +72,19 @@ func (s *simulation) register(a *stream.Arrival, position int64) {
 		s.sessions.open = append(s.sessions.open, session{})
 	}
 	v := &s.sessions.open[i]
-	v.Session, a.Session = a.Session, v.Session // each keeps the other's memory
-	v.position, v.used = position, true
+	v.Session, a.Session = a.Session, v.Session // swap, so that both keep their buffers
+	v.position, v.inUse = position, true
 	v.prepare(&s.sessions)
-	s.open++
-	s.queue.Push(des.NewEvent(des.Time(v.ArrivalUS), begin, position, i))
+	s.openCount++
+	s.queue.Push(des.NewEvent(des.Time(v.ArrivalUS), sessionStart, position, i))
 }
 
-// prepare sets up everything that follows from the record.
-func (v *session) prepare(r *sessionTable) {
+// prepare sets up the state derived from the record.
+func (v *session) prepare(table *sessionTable) {
 	n := len(v.Steps)
 	v.steps = slices.Grow(v.steps[:0], n+1)[:n+1]
 	clear(v.steps)
-	v.pending, v.waits, v.missed, v.last = 0, false, false, des.Time(v.ArrivalUS)
+	v.pendingCalls, v.cutByHorizon, v.missedTarget, v.last = 0, false, false, des.Time(v.ArrivalUS)
 	v.out = stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: v.ID, Tenant: v.Tenant, SLOClass: v.SLOClass,
 		Workflow: v.Workflow, ArrivalUS: v.ArrivalUS, CompletedUS: stream.Never}
 	for k := range v.Steps {
@@ -97,128 +95,131 @@ func (v *session) prepare(r *sessionTable) {
 		}
 		v.steps[k].parents = int32(len(step.After))
 		for _, parent := range step.After {
-			v.steps[parent+1].first++ // a count, until the sum
+			v.steps[parent+1].first++ // a count, until the prefix sum
 		}
 	}
 	for k := range n {
 		v.steps[k+1].first += v.steps[k].first
 	}
 	v.children = slices.Grow(v.children[:0], int(v.steps[n].first))[:v.steps[n].first]
-	for k := n - 1; k >= 0; k-- { // from behind, so that children come in order
+	for k := n - 1; k >= 0; k-- { // backward, so that children are in order
 		for _, parent := range v.Steps[k].After {
 			end := &v.steps[parent+1].first
 			*end--
 			v.children[*end] = int32(k)
 		}
 	}
-	// Now the place of the children of k stands in k+1.
+	// The offset of k's children is now in k+1.
 	for k := range n {
 		v.steps[k].first = v.steps[k+1].first
 	}
 	v.steps[n].first = int32(len(v.children))
-	v.findParallel(r)
+	v.findParallel(table)
 }
 
-// findParallel marks the calls that stand side by side.
-func (v *session) findParallel(r *sessionTable) {
-	if r.groups == nil {
-		r.groups = map[sideBySide]int64{}
+// findParallel marks parallel calls.
+func (v *session) findParallel(table *sessionTable) {
+	if table.groups == nil {
+		table.groups = map[parallelGroup]int64{}
 	}
-	clear(r.groups)
+	clear(table.groups)
 	for k := range v.Steps {
 		if v.Steps[k].Tool == "" {
-			r.groups[v.group(k)]++
+			table.groups[v.group(k)]++
 		}
 	}
 	for k := range v.Steps {
-		if v.Steps[k].Tool == "" && r.groups[v.group(k)] > 1 {
+		if v.Steps[k].Tool == "" && table.groups[v.group(k)] > 1 {
 			v.steps[k].parallel = true
 			v.out.Parallel++
 		}
 	}
 }
 
-func (v *session) group(k int) sideBySide {
+func (v *session) group(k int) parallelGroup {
 	step := &v.Steps[k]
 	after := uint64(14695981039346656037) // FNV-1a
 	for _, parent := range step.After {
 		after = (after ^ uint64(parent)) * 1099511628211
 	}
-	return sideBySide{step.Name(), step.Iteration, after}
+	return parallelGroup{step.Name(), step.Iteration, after}
 }
 
-// begin lets the first steps of a session happen.
-func (s *simulation) begin(i int32) error {
-	if err := s.pull(); err != nil { // may move the sessions
+// startSession issues the steps without parents.
+func (s *simulation) startSession(i int32) error {
+	if err := s.readNext(); err != nil { // may move the sessions
 		return err
 	}
 	v := &s.sessions.open[i]
 	for k := range v.Steps {
 		if len(v.Steps[k].After) == 0 {
-			if err := s.ready(i, k); err != nil {
+			if err := s.issueStep(i, k); err != nil {
 				return err
 			}
 		}
 	}
-	return s.settle(i)
+	return s.endIfIdle(i)
 }
 
-// ready lets a step happen whose parents have all completed.
-func (s *simulation) ready(i int32, k int) error {
+// issueStep issues a step whose parents have completed.
+func (s *simulation) issueStep(i int32, k int) error {
 	v := &s.sessions.open[i]
 	step, p := &v.Steps[k], &v.steps[k]
 	at := p.at + step.DelayUS
 	switch end := at + step.LatencyUS; {
 	case end > maxClock:
-		return fmt.Errorf("session %q: step %q would end after %d µs (142 years); its delays are too large", v.ID, step.ID, int64(maxClock))
+		return fmt.Errorf("session %q: step %q would end after %d µs (142 years); its delays are too large", v.ID, step.ID,
+			int64(maxClock))
 	case !v.UntilUS.IsZero() && at > des.Time(v.UntilUS):
 		return nil
 	case end > s.horizon:
-		v.waits = true
+		v.cutByHorizon = true
 		return nil
 	case step.Tool != "":
-		p.made = true
+		p.issued = true
 		v.out.Tools++
 		v.out.ToolUS += step.LatencyUS
-		return s.stepDone(i, k, end, step.LatencyUS)
+		return s.completeStep(i, k, end, step.LatencyUS)
 	}
-	p.made = true
-	v.pending++
+	p.issued = true
+	v.pendingCalls++
 	v.out.Offered++
 	s.makeCall(i, k, at)
 	return nil
 }
 
-// makeCall makes the request of a step, which arrives at the given time.
+// makeCall creates the request of a step, which arrives at the given time.
 func (s *simulation) makeCall(i int32, k int, at des.Time) {
 	v := &s.sessions.open[i]
-	step, q := &v.Steps[k], &s.sessions.call
-	*q = stream.Request{ID: step.RequestID(v.ID), ArrivalUS: stream.Micros(at), InputTokens: step.InputTokens, OutputTokens: step.OutputTokens,
-		Prompt: v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass, Model: cmp.Or(step.Model, v.Model),
+	step, q := &v.Steps[k], &s.sessions.callScratch
+	*q = stream.Request{ID: step.RequestID(v.ID), ArrivalUS: stream.Micros(at), InputTokens: step.InputTokens,
+		OutputTokens: step.OutputTokens,
+		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
+		Model:   cmp.Or(step.Model, v.Model),
 		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never, PredictedOutputTokens: step.PredictedOutputTokens}
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}
-	r := &s.slots[s.place(q, v.position+int64(k))]
-	r.of, r.step = i, int32(k)
+	r := &s.slots[s.addRequest(q, v.position+int64(k))]
+	r.sessionSlot, r.step = i, int32(k)
 	r.out.Step, r.out.Iteration = step.Name(), step.Iteration
 }
 
-// stepDone lets what waited for a step go on; the step completed for its client
-// at an instant, and took so long.
-func (s *simulation) stepDone(i int32, k int, at des.Time, took int64) error {
+// completeStep records that a step completed for its client at the given time after took µs, and
+// issues the steps that waited for it.
+func (s *simulation) completeStep(i int32, k int, at des.Time, callUS int64) error {
 	v := &s.sessions.open[i]
 	p := &v.steps[k]
 	p.completed = true
-	p.busy += took
+	p.criticalUS += callUS
 	v.last = max(v.last, at)
-	v.out.CriticalUS = max(v.out.CriticalUS, p.busy)
+	v.out.CriticalUS = max(v.out.CriticalUS, p.criticalUS)
 	v.out.Iterations = max(v.out.Iterations, v.Steps[k].Iteration)
 	for _, child := range v.children[p.first:v.steps[k+1].first] {
 		c := &v.steps[child]
-		c.at, c.busy = max(c.at, at), max(c.busy, p.busy)
+		c.at, c.criticalUS = max(c.at, at), max(c.criticalUS, p.criticalUS)
 		if c.parents--; c.parents == 0 {
-			if err := s.ready(i, int(child)); err != nil {
+			if err := s.issueStep(i, int(child)); err != nil {
 				return err
 			}
 		}
@@ -226,11 +227,11 @@ func (s *simulation) stepDone(i int32, k int, at des.Time, took int64) error {
 	return nil
 }
 
-// called notes that a request of a session is final.
-func (s *simulation) called(r *request) {
-	v := &s.sessions.open[r.of]
-	v.pending--
-	v.missed = v.missed || r.out.SLOMet != nil && !*r.out.SLOMet
+// countCall counts a final request of a session.
+func (s *simulation) countCall(r *request) {
+	v := &s.sessions.open[r.sessionSlot]
+	v.pendingCalls--
+	v.missedTarget = v.missedTarget || r.out.SLOMet != nil && !*r.out.SLOMet
 	switch r.out.State {
 	case stream.StateCompleted:
 		v.out.Completed++
@@ -238,7 +239,7 @@ func (s *simulation) called(r *request) {
 			v.out.ParallelCompleted++
 		}
 	case stream.StateUnfinished:
-		v.waits = true
+		v.cutByHorizon = true
 	default:
 		if v.out.Step == "" && !v.Persistent {
 			v.out.Step, v.out.Reason = v.Steps[r.step].ID, r.out.Reason
@@ -246,69 +247,67 @@ func (s *simulation) called(r *request) {
 	}
 }
 
-// failed lets a session go on, or end, after the request of step k that ended now
-// and did not complete.
-func (s *simulation) failed(i, k int32, r *stream.Outcome) error {
+// callFailed continues or ends a session after the request of step k ended now without completing.
+func (s *simulation) callFailed(i, k int32, r *stream.Outcome) error {
 	if r.State != stream.StateUnfinished && s.sessions.open[i].Persistent {
-		return s.proceed(i, k, r.ArrivalUS, stream.Micros(s.now))
+		return s.callCompleted(i, k, r.ArrivalUS, stream.Micros(s.now))
 	}
-	return s.settle(i)
+	return s.endIfIdle(i)
 }
 
-// proceed lets a session go on after the request of step k, which its client saw
-// from one instant to the other.
-func (s *simulation) proceed(i, k int32, from, to stream.Micros) error {
-	if err := s.stepDone(i, int(k), des.Time(to), int64(to-from)); err != nil {
+// callCompleted continues a session after the request of step k, which its client saw from from to
+// to.
+func (s *simulation) callCompleted(i, k int32, arrived, completed stream.Micros) error {
+	if err := s.completeStep(i, int(k), des.Time(completed), int64(completed-arrived)); err != nil {
 		return err
 	}
-	return s.settle(i)
+	return s.endIfIdle(i)
 }
 
-// settle ends a session of which nothing is to come any more. One that waits for
-// what lies beyond the horizon ends with the run.
-func (s *simulation) settle(i int32) error {
+// endIfIdle ends a session with nothing left to do. A session cut by the horizon ends with the run.
+func (s *simulation) endIfIdle(i int32) error {
 	v := &s.sessions.open[i]
-	if v.pending > 0 {
+	if v.pendingCalls > 0 {
 		return nil
 	}
-	s.open--
-	if v.waits {
+	s.openCount--
+	if v.cutByHorizon {
 		return nil
 	}
 	return s.endSession(i)
 }
 
-// endSession writes what became of a session and frees its slot.
+// endSession writes the outcome of a session and frees its slot.
 func (s *simulation) endSession(i int32) error {
 	v := &s.sessions.open[i]
 	o := &v.out
 	switch {
 	case o.Step != "":
 		o.State = stream.StateBroken
-	case v.waits:
+	case v.cutByHorizon:
 		o.State = stream.StateUnfinished
 	default:
 		o.State, o.CompletedUS = stream.StateCompleted, stream.Micros(v.last)
 	}
-	if s.check != nil {
-		if err := s.check.session(v); err != nil {
+	if s.checker != nil {
+		if err := s.checker.session(v); err != nil {
 			return err
 		}
 	}
 	if class := s.router.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
-		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !v.missed)
+		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !v.missedTarget)
 	}
-	s.ledger.session(o)
-	v.used = false
+	s.sink.addSession(o)
+	v.inUse = false
 	s.sessions.spare = append(s.sessions.spare, i)
-	return s.out.session(o)
+	return s.trace.session(o)
 }
 
 // closeSessions ends the sessions that the horizon cuts, by position.
 func (s *simulation) closeSessions() error {
 	var open []int32
 	for i := range s.sessions.open {
-		if s.sessions.open[i].used {
+		if s.sessions.open[i].inUse {
 			open = append(open, int32(i))
 		}
 	}
@@ -316,7 +315,7 @@ func (s *simulation) closeSessions() error {
 		return cmp.Compare(s.sessions.open[a].position, s.sessions.open[b].position)
 	})
 	for _, i := range open {
-		s.sessions.open[i].waits = true
+		s.sessions.open[i].cutByHorizon = true
 		if err := s.endSession(i); err != nil {
 			return err
 		}

@@ -6,116 +6,115 @@ import (
 	"blis/pkg/stream"
 )
 
-// ledger is told what becomes of everything.
-type ledger interface {
-	// final takes the outcome of the request at a position, which ended now.
-	final(position int64, o *stream.Outcome, now stream.Micros)
-	session(o *stream.SessionOutcome)
-	// gaps takes the times between tokens that a step has ended.
-	gaps(*engine.Ends)
+// sink receives the results of a run.
+type sink interface {
+	// addOutcome takes the outcome of the request at a position, which ended now.
+	addOutcome(position int64, o *stream.Outcome, now stream.Micros)
+	addSession(o *stream.SessionOutcome)
+	// addGaps takes the inter-token latencies of the tokens of a step.
+	addGaps(*engine.StepResult)
 }
 
-// book is the ledger of a run: its metrics, and the fates of requests where they are
-// compared with others.
-type book struct {
+// metricsSink collects the metrics of a run, and results if alternatives are compared with it.
+type metricsSink struct {
 	*metrics.Accumulator
-	fates  *fates
-	demand demand
+	results *results
+	demand  demand
 }
 
-func (b *book) final(position int64, o *stream.Outcome, now stream.Micros) {
+func (b *metricsSink) addOutcome(position int64, o *stream.Outcome, now stream.Micros) {
 	b.Add(o)
 	b.demand.add(o)
-	b.Until(now)
-	if b.fates != nil {
-		b.fates.final(position, o, now)
+	b.ExtendTo(now)
+	if b.results != nil {
+		b.results.addOutcome(position, o, now)
 	}
 }
 
-func (b *book) session(o *stream.SessionOutcome) {
-	b.Session(o)
-	b.Lost(o)
+func (b *metricsSink) addSession(o *stream.SessionOutcome) {
+	b.AddSession(o)
+	b.AddNotIssued(o)
 }
 
-func (b *book) gaps(e *engine.Ends) {
-	if e.Steady > 0 {
-		b.Gap(e.Gap, int64(e.Steady))
+func (b *metricsSink) addGaps(e *engine.StepResult) {
+	if e.Decoding > 0 {
+		b.AddGaps(e.DecodeGap, int64(e.Decoding))
 	}
 	for _, gap := range e.Gaps {
-		b.Gap(gap, 1)
+		b.AddGaps(gap, 1)
 	}
 }
 
-// fate is what became of one request: its times from arrival to the client's
-// first and last token in µs, stream.Never where these never came, and whether it
-// met its targets.
-type fate struct {
+// result is the result of one request: its TTFT and E2E latency in µs, stream.Never if undefined,
+// and whether it met its targets.
+type result struct {
 	ttft, e2e             stream.Micros
 	known, completed, met bool
 }
 
-// fates is the ledger of an alternative: the fate of each request, by position.
-type fates struct{ of []fate }
+// results is the sink of an alternative: the result of each request by position.
+type results struct{ byPosition []result }
 
-// at is the fate of the request at a position.
-func (f *fates) at(position int) fate {
-	if position < len(f.of) {
-		return f.of[position]
+// at is the result of the request at a position.
+func (f *results) at(position int) result {
+	if position < len(f.byPosition) {
+		return f.byPosition[position]
 	}
-	return fate{}
+	return result{}
 }
 
-// settled says, by position, whose fate is known.
-func (f *fates) settled() []bool {
-	known := make([]bool, len(f.of))
-	for i := range f.of {
-		known[i] = f.of[i].known
+// finalized says, by position, which results are known.
+func (f *results) finalized() []bool {
+	known := make([]bool, len(f.byPosition))
+	for i := range f.byPosition {
+		known[i] = f.byPosition[i].known
 	}
 	return known
 }
 
-// difference adds up what others change of these, over the positions that count.
-func (f *fates) difference(others *fates, counts func(position int) bool) (d stream.Difference) {
+// difference sums up what others change, over the positions that count.
+func (f *results) difference(others *results, counts func(position int) bool) (d stream.Difference) {
 	var ttft, e2e stream.Micros
-	for i := range max(len(f.of), len(others.of)) {
+	for i := range max(len(f.byPosition), len(others.byPosition)) {
 		if !counts(i) {
 			continue
 		}
-		was, would := f.at(i), others.at(i)
+		actual, changed := f.at(i), others.at(i)
 		switch {
-		case would.met && !was.met:
+		case changed.met && !actual.met:
 			d.Gained++
-		case was.met && !would.met:
+		case actual.met && !changed.met:
 			d.Lost++
 		}
 		switch {
-		case would.completed && !was.completed:
+		case changed.completed && !actual.completed:
 			d.Completed++
-		case was.completed && !would.completed:
+		case actual.completed && !changed.completed:
 			d.Completed--
-		case was.completed && (was.ttft != would.ttft || was.e2e != would.e2e):
+		case actual.completed && (actual.ttft != changed.ttft || actual.e2e != changed.e2e):
 			d.Changed++
-			ttft += was.ttft - would.ttft
-			e2e += was.e2e - would.e2e
+			ttft += actual.ttft - changed.ttft
+			e2e += actual.e2e - changed.e2e
 		}
 	}
 	d.TTFTMS, d.E2EMS = float64(ttft)/1000, float64(e2e)/1000
 	return d
 }
 
-func (f *fates) final(position int64, o *stream.Outcome, _ stream.Micros) {
-	for int64(len(f.of)) <= position {
-		f.of = append(f.of, fate{})
+func (f *results) addOutcome(position int64, o *stream.Outcome, _ stream.Micros) {
+	for int64(len(f.byPosition)) <= position {
+		f.byPosition = append(f.byPosition, result{})
 	}
-	x := fate{ttft: stream.Never, e2e: stream.Never, known: true, completed: o.State == stream.StateCompleted, met: o.SLOMet != nil && *o.SLOMet}
+	x := result{ttft: stream.Never, e2e: stream.Never, known: true, completed: o.State == stream.StateCompleted,
+		met: o.SLOMet != nil && *o.SLOMet}
 	if !o.FirstTokenUS.IsZero() {
 		x.ttft = o.FirstTokenUS - o.ArrivalUS
 	}
 	if x.completed {
 		x.e2e = o.CompletedUS - o.ArrivalUS
 	}
-	f.of[position] = x
+	f.byPosition[position] = x
 }
 
-func (f *fates) session(*stream.SessionOutcome) {}
-func (f *fates) gaps(*engine.Ends)              {}
+func (f *results) addSession(*stream.SessionOutcome) {}
+func (f *results) addGaps(*engine.StepResult)        {}

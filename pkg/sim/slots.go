@@ -6,11 +6,10 @@ import (
 	"blis/pkg/stream"
 )
 
-// Requests live in slots from when they are read until nobody refers to them
-// any more.
+// Requests live in slots from the time they are read until nothing refers to them.
 
-// pull takes the next request or session of the workload.
-func (s *simulation) pull() error {
+// readNext reads the next request or session of the workload.
+func (s *simulation) readNext() error {
 	in, position, err := s.arrivals.next()
 	if in == nil || err != nil {
 		return err
@@ -20,49 +19,50 @@ func (s *simulation) pull() error {
 		return err
 	}
 	if in.IsSession {
-		s.register(in, position)
+		s.addSession(in, position)
 		return nil
 	}
-	s.place(&in.Request, position)
+	s.addRequest(&in.Request, position)
 	return nil
 }
 
-// place puts a request into a slot, which it returns, until it arrives.
-func (s *simulation) place(in *stream.Request, position int64) int32 {
+// addRequest puts a request into a slot, which it returns, and schedules its arrival.
+func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	slot := s.newSlot()
-	s.open++
+	s.openCount++
 	r := &s.slots[slot]
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
-	r.replica, r.seq, r.final, r.of = nowhere, nowhere, false, nowhere
-	r.held, r.delayed, r.patience = false, false, des.Time(stream.Never)
-	r.model = s.modelOf(in.Model)
+	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
+	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
+	r.model = s.modelIndex(in.Model)
 	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,
-		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
+		EndedUS: stream.Never,
 		Replica: stream.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
-	r.refusal = s.impossible(r)
-	s.know(r, in)
-	if r.refusal == "" {
-		r.path = s.identify(r.path[:0], in)
+	r.rejectReason = s.infeasible(r)
+	s.enrich(r, in)
+	if r.rejectReason == "" {
+		r.path = s.resolvePrompt(r.path[:0], in)
 	}
 	s.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
 	return slot
 }
 
-// identify gives a prompt's tokens their identity.
-func (s *simulation) identify(path kv.Path, in *stream.Request) kv.Path {
-	segments := s.segments[:0]
+// resolvePrompt maps the tokens of a prompt to nodes of the prefix tree.
+func (s *simulation) resolvePrompt(path kv.Path, in *stream.Request) kv.Path {
+	segments := s.segmentScratch[:0]
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
 	}
-	s.segments = segments
+	s.segmentScratch = segments
 	return s.tree.Resolve(path, segments, int(in.InputTokens), in.ID)
 }
 
 func (s *simulation) newSlot() int32 {
-	if last := len(s.spare) - 1; last >= 0 {
-		slot := s.spare[last]
-		s.spare = s.spare[:last]
+	if last := len(s.freeSlots) - 1; last >= 0 {
+		slot := s.freeSlots[last]
+		s.freeSlots = s.freeSlots[:last]
 		return slot
 	}
 	s.slots = append(s.slots, request{})
@@ -77,23 +77,24 @@ func (s *simulation) release(slot int32) {
 		r.path = r.path[:0]
 	}
 	r.position = -1
-	s.spare = append(s.spare, slot)
+	s.freeSlots = append(s.freeSlots, slot)
 	stale := 0
-	for _, pending := range [...]des.Time{r.deadline, r.patience} {
+	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout} {
 		if pending >= s.now {
 			stale++
 		}
 	}
-	s.forsake(stale)
+	s.countStale(stale)
 }
 
-// forsake notes that n more events of requests that are gone are pending, all that
-// there are by now, and clears the queue of such where they are the most of it.
-func (s *simulation) forsake(n int) {
-	if s.stale += n; s.stale > 1024 && s.stale > s.queue.Len()/2 {
+// countStale records that n more events of departed requests are pending. It removes all such events
+// from the queue when they are the majority.
+func (s *simulation) countStale(n int) {
+	if s.staleEvents += n; s.staleEvents > 1024 && s.staleEvents > s.queue.Len()/2 {
 		s.queue.Keep(func(e des.Event) bool {
-			return e.Kind() == stepEnd || e.Kind() == drain || e.Kind() == begin || s.slots[e.Slot].position == e.Seq()
+			return e.Kind() == stepEnd || e.Kind() == flowDrain || e.Kind() == sessionStart ||
+				s.slots[e.Slot].position == e.Seq()
 		})
-		s.stale = 0
+		s.staleEvents = 0
 	}
 }

@@ -10,140 +10,140 @@ import (
 	"blis/pkg/stream"
 )
 
-// wake notes that a replica may have something to do at this instant.
-func (s *simulation) wake(i int32) {
+// markReady records that a replica may have work at this instant.
+func (s *simulation) markReady(i int32) {
 	r := &s.replicas[i]
-	if !r.starting && !r.engine.Busy() {
-		r.starting = true
-		s.starting = append(s.starting, i)
+	if !r.readyToStep && !r.engine.Busy() {
+		r.readyToStep = true
+		s.readyToStep = append(s.readyToStep, i)
 	}
 }
 
-// startSteps starts a step on every idle replica that has work.
+// startSteps starts a step on every idle replica with work.
 func (s *simulation) startSteps() error {
-	if len(s.starting) > 1 {
-		slices.Sort(s.starting)
+	if len(s.readyToStep) > 1 {
+		slices.Sort(s.readyToStep)
 	}
-	for _, i := range s.starting {
+	for _, i := range s.readyToStep {
 		r := &s.replicas[i]
-		r.starting = false
-		s.before(i, true)
+		r.readyToStep = false
+		s.beforeChange(i, true)
 		started, err := r.engine.Start(s.now)
 		if err != nil {
-			return s.stuck(err)
+			return s.describeStuck(err)
 		}
 		if !started {
 			continue
 		}
 		for _, step := range r.engine.Formed() {
-			s.formed(i, step)
-			if err := s.out.preempted(s, r, step.Preempted); err != nil {
+			s.recordBatch(i, step)
+			if err := s.trace.preemptions(s, r, step.Preempted); err != nil {
 				return err
 			}
 		}
-		if s.lookout != nil {
-			s.lookout.formed(s, i, r.engine)
+		if s.anomalies != nil {
+			s.anomalies.batchFormed(s, i, r.engine)
 		}
-		s.after(i)
+		s.afterChange(i)
 		s.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
-		if s.check != nil {
-			if err := s.check.replica(r); err != nil {
+		if s.checker != nil {
+			if err := s.checker.replica(r); err != nil {
 				return err
 			}
 		}
 	}
-	s.starting = s.starting[:0]
-	s.drainSoon()
+	s.readyToStep = s.readyToStep[:0]
+	s.scheduleDrain()
 	return nil
 }
 
-// formed notes what happens to requests when a batch is formed.
-func (s *simulation) formed(i int32, step *engine.Step) {
+// recordBatch updates the requests of a new batch.
+func (s *simulation) recordBatch(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
 		o := &s.slots[a.Tag].out
 		o.ScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
-		if s.seen.needs&policy.NeedHitRate != 0 {
-			s.seen.own[i].hits.add(s.now, int64(a.Cached), o.InputTokens)
+		if s.telemetry.needs&policy.NeedHitRate != 0 {
+			s.telemetry.counters[i].hits.add(s.now, int64(a.Cached), o.InputTokens)
 		}
 	}
 	for _, tag := range step.Preempted {
 		r := &s.slots[tag]
 		r.out.Preemptions++
 		r.out.PreemptedUS -= s.now
-		r.thrown = true
+		r.preempted = true
 	}
 	for _, tag := range step.Resumed {
-		s.slots[tag].resumed(s.now)
+		s.slots[tag].endPreemption(s.now)
 	}
 }
 
-// resumed notes that the request waits no longer for the place that it lost.
-func (r *request) resumed(now des.Time) {
-	if r.thrown {
+// endPreemption ends the waiting time of a preempted request.
+func (r *request) endPreemption(now des.Time) {
+	if r.preempted {
 		r.out.PreemptedUS += now
-		r.thrown = false
+		r.preempted = false
 	}
 }
 
-// finishStep makes the effects of a replica's step visible.
+// finishStep applies the results of a replica's step.
 func (s *simulation) finishStep(i int32) error {
 	r := &s.replicas[i]
-	s.before(i, s.refreshed)
-	ends, err := r.engine.Finish(s.now)
+	s.beforeChange(i, s.eventsDone)
+	result, err := r.engine.Finish(s.now)
 	if err != nil {
-		return s.stuck(err)
+		return s.describeStuck(err)
 	}
-	seen := stream.Micros(ends.Seen)
-	for _, tag := range ends.First {
+	clientTime := stream.Micros(result.DeliveredAt)
+	for _, tag := range result.First {
 		o := &s.slots[tag].out
-		o.FirstTokenUS = seen
-		if s.seen.needs&policy.NeedRecentTTFT != 0 {
-			s.seen.own[i].ttft.add(s.now, int64(seen-o.ArrivalUS), 1)
+		o.FirstTokenUS = clientTime
+		if s.telemetry.needs&policy.NeedRecentTTFT != 0 {
+			s.telemetry.counters[i].ttft.add(s.now, int64(clientTime-o.ArrivalUS), 1)
 		}
 	}
-	s.ledger.gaps(ends)
-	if err := s.out.step(s, r); err != nil {
+	s.sink.addGaps(result)
+	if err := s.trace.step(s, r); err != nil {
 		return err
 	}
-	for k := range ends.Done {
-		done := &ends.Done[k]
+	for k := range result.Done {
+		done := &result.Done[k]
 		q := &s.slots[done.Tag]
-		q.out.CompletedUS = seen
-		q.took(done)
-		if q.out.OutputTokens > 1 && s.seen.needs&policy.NeedRecentTPOT != 0 {
-			s.seen.own[i].tpot.add(s.now, int64(seen-q.out.FirstTokenUS), q.out.OutputTokens-1)
+		q.out.CompletedUS = clientTime
+		q.recordResult(done)
+		if q.out.OutputTokens > 1 && s.telemetry.needs&policy.NeedRecentTPOT != 0 {
+			s.telemetry.counters[i].tpot.add(s.now, int64(clientTime-q.out.FirstTokenUS), q.out.OutputTokens-1)
 		}
 		r.completed++
-		s.done(q)
-		if err := s.finish(done.Tag, stream.StateCompleted, ""); err != nil {
+		s.countCompleted(q)
+		if err := s.finalize(done.Tag, stream.StateCompleted, ""); err != nil {
 			return err
 		}
-		of, step, at := q.of, q.step, q.out.ArrivalUS
+		sessionSlot, step, at := q.sessionSlot, q.step, q.out.ArrivalUS
 		s.depart(i, done.Tag)
-		if of != nowhere {
-			if err := s.proceed(of, step, at, seen); err != nil {
+		if sessionSlot != missing {
+			if err := s.callCompleted(sessionSlot, step, at, clientTime); err != nil {
 				return err
 			}
 		}
 	}
-	for _, tag := range ends.Left {
+	for _, tag := range result.Aborted {
 		s.depart(i, tag)
 	}
-	if s.seen.needs&(policy.NeedEstimate|policy.NeedEstWait) != 0 {
-		s.seen.stepped(i, s.now-r.engine.Step().Start)
+	if s.telemetry.needs&(policy.NeedEstimate|policy.NeedEstWait) != 0 {
+		s.telemetry.recordStep(i, s.now-r.engine.Step().Start)
 	}
-	s.after(i)
-	s.drainSoon()
-	s.wake(i)
-	if s.check != nil {
-		return s.check.replica(r)
+	s.afterChange(i)
+	s.scheduleDrain()
+	s.markReady(i)
+	if s.checker != nil {
+		return s.checker.replica(r)
 	}
 	return nil
 }
 
-// stuck names the request that a replica makes no progress with.
-func (s *simulation) stuck(err error) error {
-	if e, ok := err.(*engine.StuckError); ok {
+// describeStuck names the request with which a replica makes no progress.
+func (s *simulation) describeStuck(err error) error {
+	if e, ok := err.(*engine.NoProgressError); ok {
 		return fmt.Errorf("no progress at %d µs with request %q: %s", s.now, s.slots[e.Tag].out.ID, e.Msg)
 	}
 	return err

@@ -10,34 +10,38 @@ import (
 	"blis/pkg/stream"
 )
 
-// traced plays a small contended workload on two replicas at trace level full, with
-// these policies and this control plane.
+// traced runs a small contended workload on two replicas at trace level full, with the given
+// policies and control plane.
 func traced(t *testing.T, plane string) *bytes.Buffer {
 	t.Helper()
 	c, err := cluster.Parse("c", []byte(`version: 1
 deployments:
-  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 40, max_num_seqs: 2}, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 40, max_num_seqs: 2},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
 `+plane), cluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	workload := ""
 	for i, class := range strings.Split(strings.Repeat("critical,batch,standard,", 10), ",")[:30] {
-		workload += `{"kind":"request","id":"r` + string(rune('a'+i)) + `","arrival_us":` + strings.Repeat("1", 1+i/6) + `000,"input_tokens":170,"output_tokens":9,"slo_class":"` + class + "\"}\n"
+		workload += `{"kind":"request","id":"r` + string(rune('a'+i)) + `","arrival_us":` + strings.Repeat("1", 1+i/6) +
+			`000,"input_tokens":170,"output_tokens":9,"slo_class":"` + class + "\"}\n"
 	}
 	var out bytes.Buffer
-	if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out, Options{Trace: "full", Plain: true}); err != nil {
+	if err := runLoaded(context.Background(), c, strings.NewReader(workload), &out,
+		Options{Trace: "full", Plain: true}); err != nil {
 		t.Fatal(err)
 	}
 	return &out
 }
 
-// TestSnapshotsInTheTrace: what a routing policy was shown of a replica is what the
-// last snapshot record before the decision says, with the age that follows from it; what
-// is in flight are those that were sent before.
+// TestSnapshotsInTheTrace: what a routing policy saw of a replica equals the last snapshot record
+// before the decision, with the corresponding age; requests in flight are those sent before.
 func TestSnapshotsInTheTrace(t *testing.T) {
 	for _, how := range []string{"periodic 30ms", "on-demand 20ms"} {
-		r := stream.NewReader(traced(t, "policies: {routing: {type: weighted, params: {queue-depth: 1}}}\ncontrol_plane: {snapshots: {queue_depth: "+how+"}}\n"))
+		r := stream.NewReader(traced(t,
+			"policies: {routing: {type: weighted, params: {queue-depth: 1}}}\n"+
+				"control_plane: {snapshots: {queue_depth: "+how+"}}\n"))
 		last := map[stream.Index]stream.Snapshot{}
 		aged, deep, routed := 0, 0, 0
 		for r.Next() {
@@ -56,12 +60,14 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 				for _, c := range d.Considered {
 					inflight += int(c.Inflight)
 				}
-				if routed++; inflight >= routed { // itself is not among them
+				if routed++; inflight >= routed { // the request itself is not included
 					t.Errorf("%s: decision %d finds %d requests in flight", how, routed, inflight)
 				}
 				for _, c := range d.Considered {
-					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") && stream.Micros(c.AgeUS) != d.AtUS-s.AtUS {
-						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth, c.AgeUS, s.AtUS, s.QueueDepth)
+					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") &&
+						stream.Micros(c.AgeUS) != d.AtUS-s.AtUS {
+						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth, c.AgeUS, s.AtUS,
+							s.QueueDepth)
 					}
 					aged += min(1, int(c.AgeUS))
 					deep += min(1, int(c.QueueDepth))
@@ -74,9 +80,8 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 	}
 }
 
-// TestPriorityInTheTrace: each admitted request has a decision that says which
-// priority it was given and by which leaf; without a policy that gives any there is
-// none.
+// TestPriorityInTheTrace: each admitted request has a decision with its priority and the tree leaf
+// that gave it; a constant priority writes no decisions.
 func TestPriorityInTheTrace(t *testing.T) {
 	given := func(plane string) map[string]stream.Decision {
 		found := map[string]stream.Decision{}
@@ -99,9 +104,11 @@ func TestPriorityInTheTrace(t *testing.T) {
 		must(r.Err())
 		return found
 	}
-	found := given(`policies: {priority: {type: tree, root: {if: 'req.slo_class == "critical"', then: 9, else: {use: {type: expression, priority: "-req.input_tokens"}}}}}` + "\n")
+	found := given(`policies: {priority: {type: tree, root: {if: 'req.slo_class == "critical"', then: 9,
+  else: {use: {type: expression, priority: "-req.input_tokens"}}}}}` + "\n")
 	for id, d := range found {
-		if want := map[float64]string{9: "priority.root.then", -170: "priority.root.else.use.priority"}[d.Score]; d.Rule != want {
+		if want := map[float64]string{9: "priority.root.then",
+			-170: "priority.root.else.use.priority"}[d.Score]; d.Rule != want {
 			t.Errorf("%s: priority %v by %q, not %q", id, d.Score, d.Rule, want)
 		}
 	}

@@ -9,27 +9,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Quantiles and sums of draws are those of the observations written out as often as
-// their blocks were drawn.
-func TestDrawsAreWhatTheyWouldBeWrittenOut(t *testing.T) {
+// Quantiles and sums of bootstrap samples are those of the observations, each repeated
+// as often as its block was drawn.
+func TestBootstrapSamplesMatchExpandedData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 600).Draw(t, "n")
 		values := rapid.SliceOfN(rapid.Int64Range(0, 50), n, n).Draw(t, "values")
 		length := rapid.IntRange(1, 40).Draw(t, "length")
-		missing := rapid.IntRange(0, 3).Draw(t, "missing") // every so-manieth has no value
+		missing := rapid.IntRange(0, 3).Draw(t, "missing") // every (missing+1)-th has no value
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		r := NewResampling(len(values), length, 7, random.IntN)
 		sums := make([]float64, r.Blocks())
-		var samples []Tagged
+		var samples []Keyed
 		for i, v := range values {
 			if missing > 0 && i%(missing+1) == 0 {
 				continue
 			}
 			sums[r.Block(i)] += float64(v)
-			samples = append(samples, Tagged{math.Float64bits(float64(v)), r.Block(i)})
+			samples = append(samples, Keyed{math.Float64bits(float64(v)), r.Block(i)})
 		}
 		percents := []int64{0, 37, 50, 99, 100}
-		got := r.Quantiles(SortTagged(samples, make([]Tagged, len(samples))), percents)
+		got := r.Quantiles(SortKeyed(samples, make([]Keyed, len(samples))), percents)
 		total := r.Sums(sums)
 		for d, w := range r.weights {
 			var out []float64
@@ -44,22 +44,22 @@ func TestDrawsAreWhatTheyWouldBeWrittenOut(t *testing.T) {
 			}
 			slices.Sort(out)
 			if total[d] != float64(sum) {
-				t.Fatalf("sum of draw %d is %v, want %d", d, total[d], sum)
+				t.Fatalf("sum of bootstrap sample %d is %v, want %d", d, total[d], sum)
 			}
 			for k, p := range percents {
 				if len(out) == 0 {
 					if !math.IsNaN(got[k][d]) {
-						t.Fatalf("p%d of nothing is %v", p, got[k][d])
+						t.Fatalf("p%d of an empty sample is %v", p, got[k][d])
 					}
 				} else if want := QuantileFloat(out, p); got[k][d] != want {
-					t.Fatalf("p%d of draw %d is %v, want %v of %v", p, d, got[k][d], want, out)
+					t.Fatalf("p%d of bootstrap sample %d is %v, want %v of %v", p, d, got[k][d], want, out)
 				}
 			}
 		}
 	})
 }
 
-// Blocks are contiguous, all there, and differ by at most one in length.
+// Blocks are contiguous and complete, and their lengths differ by at most one.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5000).Draw(t, "n")
@@ -72,42 +72,42 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 		if slices.Max(has)-slices.Min(has) > 1 {
-			t.Fatalf("blocks have %v", has)
+			t.Fatalf("block lengths are %v", has)
 		}
 	})
 }
 
-// 1000 draws 1, 2, … 1000 of ten blocks: t with 9 degrees of freedom is 2.2622, times
-// √(10/9) 2.3845, beyond which the normal distribution has 0.0085508.
+// 1000 estimates 1, 2, … 1000 from ten blocks: t with 9 degrees of freedom is 2.2622,
+// times √(10/9) 2.3845; the normal distribution has 0.0085508 beyond that.
 func TestIntervalByHand(t *testing.T) {
-	var draws []float64
+	var estimates []float64
 	for i := range 1000 {
-		draws = append(draws, float64(1000-i))
+		estimates = append(estimates, float64(1000-i))
 	}
 	r := NewResampling(100, 10, 1, func(int) int { return 0 })
-	lo, hi, ok := r.Interval(draws)
-	if !ok || math.Abs(lo-(1+999*0.00855)) > 0.01 || math.Abs(lo+hi-1001) > 1e-9 {
-		t.Errorf("%v..%v, %v", lo, hi, ok)
+	ci, ok := r.Interval(estimates)
+	if !ok || math.Abs(ci.Lo-(1+999*0.00855)) > 0.01 || math.Abs(ci.Lo+ci.Hi-1001) > 1e-9 || ci.Level != 0.95 {
+		t.Errorf("%+v, %v", ci, ok)
 	}
-	if p := tail(1_000_000); math.Abs(p-0.025) > 1e-6 {
-		t.Errorf("of very many blocks %v", p)
+	if p := tailProbability(1_000_000); math.Abs(p-0.025) > 1e-6 {
+		t.Errorf("tail probability for a million blocks is %v, want 0.025", p)
 	}
-	if x := student(5, z975); math.Abs(x-2.5706) > 0.005 {
-		t.Errorf("t of 5 is %v", x)
+	if x := tQuantile(5, z975); math.Abs(x-2.5706) > 0.005 {
+		t.Errorf("t quantile for 5 degrees of freedom is %v, want 2.5706", x)
 	}
 	for i := range 60 {
-		draws[i] = math.NaN()
+		estimates[i] = math.NaN()
 	}
-	if _, _, ok := r.Interval(draws); ok {
-		t.Error("an interval, though 6 % of the draws have no value")
+	if _, ok := r.Interval(estimates); ok {
+		t.Error("there is an interval although 6 % of the estimates are missing")
 	}
-	if _, _, ok := NewResampling(9, 9, 1, func(int) int { return 0 }).Interval(draws[60:]); ok {
-		t.Error("an interval of one block")
+	if _, ok := NewResampling(9, 9, 1, func(int) int { return 0 }).Interval(estimates[60:]); ok {
+		t.Error("there is an interval with one block")
 	}
 }
 
-// autoregressive is a series with mean 0, variance 1 and correlation phi of
-// neighbours.
+// autoregressive returns an AR(1) series with mean 0, variance 1 and lag-1 correlation
+// phi.
 func autoregressive(n int, phi float64, random *rand.Rand) []float64 {
 	x := make([]float64, n)
 	x[0] = random.NormFloat64()
@@ -117,10 +117,10 @@ func autoregressive(n int, phi float64, random *rand.Rand) []float64 {
 	return x
 }
 
-// Two runs share what their workload does to them, and each adds its own; both are
-// correlated over time, and the second is slower by half a standard deviation. Of
-// 300 such pairs the intervals of the differences of mean and p90 must hold the
-// truth about 95 times of 100; those of blocks that are too short do not.
+// Two runs share the noise of their workload and each adds its own. Both parts are
+// correlated over time, and the second run is slower by half a standard deviation. Over
+// 300 such pairs the intervals for the differences of mean and p90 must contain the
+// true value in about 95 % of the cases; with blocks that are too short they do not.
 func TestIntervalsCover(t *testing.T) {
 	const n, pairs, shift, phi = 2000, 300, 0.5, 0.9
 	random := rand.New(rand.NewPCG(1, 2))
@@ -135,37 +135,39 @@ func TestIntervalsCover(t *testing.T) {
 		}
 		length, enough := BlockLength(difference)
 		if !enough {
-			t.Fatalf("blocks of %d are not long enough for 2000 requests", length)
+			t.Fatalf("blocks of %d are too short for 2000 requests", length)
 		}
-		short, blocks, other := NewResampling(n, 4, 400, random.IntN), NewResampling(n, length, 400, random.IntN), NewResampling(n, length, 400, random.IntN)
-		for name, draws := range map[string][]float64{
+		short, blocks, other := NewResampling(n, 4, 400, random.IntN), NewResampling(n, length, 400, random.IntN),
+			NewResampling(n, length, 400, random.IntN)
+		for name, estimates := range map[string][]float64{
 			"mean": minus(means(blocks, b), means(blocks, a)), "p90": minus(p90s(blocks, b), p90s(blocks, a)),
 			"mean, blocks of four": minus(means(short, b), means(short, a)),
 			"mean, unpaired":       minus(means(other, b), means(blocks, a)),
 		} {
-			lo, hi, ok := blocks.Interval(draws)
-			if ok && lo <= shift && shift <= hi {
+			ci, ok := blocks.Interval(estimates)
+			if ok && ci.Lo <= shift && shift <= ci.Hi {
 				covered[name]++
 			}
 			switch name {
 			case "mean":
-				paired += hi - lo
+				paired += ci.Hi - ci.Lo
 			case "mean, unpaired":
-				unpaired += hi - lo
+				unpaired += ci.Hi - ci.Lo
 			}
 		}
 	}
-	t.Logf("of %d intervals: %v; those of pairs are %.0f %% as wide as those of none", pairs, covered, 100*paired/unpaired)
+	t.Logf("of %d intervals: %v; paired ones have %.0f %% of the width of unpaired ones", pairs, covered,
+		100*paired/unpaired)
 	for _, name := range []string{"mean", "p90"} {
 		if share := float64(covered[name]) / pairs; share < 0.89 || share > 0.98 {
-			t.Errorf("the intervals of %s hold the truth in %.3f of all cases, not in 0.95", name, share)
+			t.Errorf("coverage of the %s intervals is %.3f, want 0.95", name, share)
 		}
 	}
 	if share := float64(covered["mean, blocks of four"]) / pairs; share > 0.8 {
-		t.Errorf("intervals of short blocks hold the truth in %.3f of all cases: this does not test blocks", share)
+		t.Errorf("coverage with short blocks is %.3f: this test does not test blocks", share)
 	}
 	if paired > 0.6*unpaired {
-		t.Errorf("pairs make intervals only %.2f as wide", paired/unpaired)
+		t.Errorf("paired intervals have %.2f of the width of unpaired ones, want at most 0.6", paired/unpaired)
 	}
 }
 
@@ -186,11 +188,11 @@ func means(r *Resampling, x []float64) []float64 {
 }
 
 func p90s(r *Resampling, x []float64) []float64 {
-	samples := make([]Tagged, len(x))
+	samples := make([]Keyed, len(x))
 	for i, v := range x {
-		samples[i] = Tagged{math.Float64bits(v), r.Block(i)} // all are positive
+		samples[i] = Keyed{math.Float64bits(v), r.Block(i)} // all are positive
 	}
-	return r.Quantiles(SortTagged(samples, make([]Tagged, len(x))), []int64{90})[0]
+	return r.Quantiles(SortKeyed(samples, make([]Keyed, len(x))), []int64{90})[0]
 }
 
 func minus(x, y []float64) []float64 {
@@ -201,9 +203,9 @@ func minus(x, y []float64) []float64 {
 	return d
 }
 
-// Blocks grow with what neighbours have in common, and with the cube root of the
-// series. For the mean of an autoregressive series G/D^(1/2) is known: G is
-// 2·phi/(1−phi)², the sum of R (1+phi)/(1−phi).
+// Blocks grow with the correlation of neighbors and with the cube root of the series
+// length. For the mean of an AR(1) series G/D^(1/2) is known: G is 2·phi/(1−phi)², the
+// sum of R is (1+phi)/(1−phi).
 func TestBlockLength(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const n = 20_000
@@ -221,14 +223,14 @@ func TestBlockLength(t *testing.T) {
 		trend = append(trend, float64(i))
 	}
 	if length, enough := BlockLength(trend); enough || length != 100 {
-		t.Errorf("a trend has blocks of %d, %v", length, enough)
+		t.Errorf("blocks for a trend have length %d, enough %v", length, enough)
 	}
 	for _, x := range [][]float64{nil, {1}, {2, 2, 2, 2, 2, 2}, {1, 2, 1}} {
 		if length, enough := BlockLength(x); length != 1 || !enough {
-			t.Errorf("%v has blocks of %d, %v", x, length, enough)
+			t.Errorf("%v: blocks have length %d, enough %v", x, length, enough)
 		}
 	}
-	if length, _ := BlockLength(autoregressive(3*longSeries, 0.5, random)); length > 600 {
-		t.Errorf("blocks of %d of a long series", length)
+	if length, _ := BlockLength(autoregressive(3*maxSeriesLength, 0.5, random)); length > 600 {
+		t.Errorf("blocks for a long series have length %d", length)
 	}
 }

@@ -6,20 +6,19 @@ import (
 	"sort"
 )
 
-// Values below dense are counted in an array, which grows to what is met; those
-// beyond it, which are rare, in a map.
-const dense = 1 << 18
+// Values below denseLimit are counted in an array, which grows as needed; the others,
+// which are rare, in a map.
+const denseLimit = 1 << 18
 
-// Histogram counts integers that are not negative, each with a weight. It is
-// exact: its quantiles are those of all values written out. The zero Histogram
-// is empty.
+// Histogram counts non-negative integers. It is exact: its quantiles are those of the
+// full list of values. The zero Histogram is empty.
 type Histogram struct {
 	small  []int64
 	large  map[int64]int64
 	n, sum int64
 }
 
-// Add counts value n times. The sum of all must stay below 2^63.
+// Add counts value n times. The total must stay below 2^63.
 func (h *Histogram) Add(value, n int64) {
 	if value < int64(len(h.small)) {
 		h.small[value] += n
@@ -31,7 +30,7 @@ func (h *Histogram) Add(value, n int64) {
 }
 
 func (h *Histogram) grow(value, n int64) {
-	if value >= dense {
+	if value >= denseLimit {
 		if h.large == nil {
 			h.large = map[int64]int64{}
 		}
@@ -46,20 +45,20 @@ func (h *Histogram) grow(value, n int64) {
 	h.small[value] += n
 }
 
-// N is how many values were counted.
+// N returns the number of values.
 func (h *Histogram) N() int64 { return h.n }
 
-// Sum is the sum of all values.
+// Sum returns the sum of all values.
 func (h *Histogram) Sum() int64 { return h.sum }
 
-// Sorted returns what was counted, in ascending order.
-func (h *Histogram) Sorted() Sorted {
-	var s Sorted
+// Sorted returns the values in ascending order.
+func (h *Histogram) Sorted() Multiset {
+	var s Multiset
 	upto := int64(0)
 	add := func(value, n int64) {
 		if n > 0 {
 			upto += n
-			s = append(s, step{value, upto})
+			s = append(s, cumulativeCount{value, upto})
 		}
 	}
 	for value, n := range h.small {
@@ -71,22 +70,22 @@ func (h *Histogram) Sorted() Sorted {
 	return s
 }
 
-// Sorted is a multiset of integers in ascending order, each value once.
-type Sorted []step
+// Multiset is a multiset of integers in ascending order, each value once.
+type Multiset []cumulativeCount
 
-// step says that values up to value were counted upto times.
-type step struct{ value, upto int64 }
+// cumulativeCount says that upto values are at most value.
+type cumulativeCount struct{ value, upto int64 }
 
-// Quantile is Quantile of all the values written out. s is not empty.
-func (s Sorted) Quantile(percent, unit int64) float64 {
-	lo, hi, part := place(s[len(s)-1].upto, percent)
-	return between(s.at(lo), s.at(hi), part, unit)
+// Quantile is the function Quantile applied to the full list. s is not empty.
+func (s Multiset) Quantile(percent, unit int64) float64 {
+	lo, hi, hundredths := quantilePosition(s[len(s)-1].upto, percent)
+	return interpolate(s.at(lo), s.at(hi), hundredths, unit)
 }
 
 // Max returns the largest value. s is not empty.
-func (s Sorted) Max() int64 { return s[len(s)-1].value }
+func (s Multiset) Max() int64 { return s[len(s)-1].value }
 
 // at returns the i-th value, from 0.
-func (s Sorted) at(i int64) int64 {
+func (s Multiset) at(i int64) int64 {
 	return s[sort.Search(len(s), func(k int) bool { return s[k].upto > i })].value
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Pearson returns the correlation of x and y, which are as long; not ok if one of
-// them does not vary.
+// Pearson returns the correlation of x and y, which have the same length; not ok if
+// one of them does not vary.
 func Pearson(x, y []float64) (r float64, ok bool) {
 	if len(x) == 0 {
 		return 0, false
@@ -26,11 +26,11 @@ func Pearson(x, y []float64) (r float64, ok bool) {
 	return max(-1, min(1, xy/math.Sqrt(xx*yy))), true
 }
 
-// Spearman returns the correlation of the ranks of x and y; equal values share the
-// mean of their ranks.
+// Spearman returns the rank correlation of x and y; equal values share the mean of
+// their ranks.
 func Spearman(x, y []float64) (rho float64, ok bool) { return Pearson(ranks(x), ranks(y)) }
 
-// ranks are those of the values, from 1.
+// ranks returns the ranks of the values, from 1.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
@@ -51,18 +51,19 @@ func ranks(x []float64) []float64 {
 	return of
 }
 
-// Order compares the order of the pairs of x with that of y.
-type Order struct {
-	// Pairs differ in y; of these Concordant are ordered in x as in y, Discordant
-	// the other way round; the rest are equal in x.
+// PairOrder counts the pairs of observations that x and y order alike.
+type PairOrder struct {
+	// Pairs is the number of pairs that differ in y. Concordant of them have the same
+	// order in x, Discordant the reverse order; the rest are equal in x.
 	Pairs, Concordant, Discordant int
-	// EqualX pairs of all are equal in x, EqualY in y.
+	// EqualX and EqualY are the numbers of pairs that are equal in x and in y.
 	EqualX, EqualY int
 }
 
-// Compare counts the pairs of x and y, which are as long, in quadratic time.
-func Compare(x, y []float64) Order {
-	var o Order
+// ComparePairs compares all pairs of x and y, which have the same length, in quadratic
+// time.
+func ComparePairs(x, y []float64) PairOrder {
+	var o PairOrder
 	for i := range x {
 		for j := range i {
 			a, b := cmp.Compare(x[i], x[j]), cmp.Compare(y[i], y[j])
@@ -85,8 +86,8 @@ func Compare(x, y []float64) Order {
 	return o
 }
 
-// Kendall returns tau-b of what was compared; not ok if x or y does not vary.
-func (o Order) Kendall() (tau float64, ok bool) {
+// Kendall returns Kendall's tau-b; not ok if x or y does not vary.
+func (o PairOrder) Kendall() (tau float64, ok bool) {
 	all := o.Pairs + o.EqualY
 	x, y := all-o.EqualX, o.Pairs
 	if x == 0 || y == 0 {
@@ -95,11 +96,11 @@ func (o Order) Kendall() (tau float64, ok bool) {
 	return float64(o.Concordant-o.Discordant) / math.Sqrt(float64(x)*float64(y)), true
 }
 
-// KolmogorovSmirnov returns the largest distance between the distribution functions
-// of two samples, which are in ascending order and not empty.
+// KolmogorovSmirnov returns the largest difference between the cumulative distribution
+// functions of two samples, which are in ascending order and not empty.
 func KolmogorovSmirnov(a, b []float64) float64 {
 	var i, j int
-	most := 0.0
+	largest := 0.0
 	for i < len(a) && j < len(b) {
 		x := min(a[i], b[j])
 		for i < len(a) && a[i] == x {
@@ -108,7 +109,7 @@ func KolmogorovSmirnov(a, b []float64) float64 {
 		for j < len(b) && b[j] == x {
 			j++
 		}
-		most = max(most, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
+		largest = max(largest, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
 	}
-	return most
+	return largest
 }

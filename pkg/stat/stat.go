@@ -2,55 +2,54 @@
 // bootstrap intervals, correlations of ranks.
 //
 // A quantile is the linear interpolation at p·(n−1) of the sorted samples,
-// counted from 0. p is a whole percentage, so that the place between two
-// samples is found in integers, exactly, and a quantile of integers is rounded
-// once, when it becomes a float64.
+// counted from 0. p is an integer percentage, so that the position between two
+// samples is exact, and a quantile of integers is rounded once, when it becomes a
+// float64.
 package stat
 
 // Quantile returns the percent-th percentile of sorted, which is in ascending
 // order and not empty, in units of unit: 1000 makes ms of µs. percent is from
-// 0 to 100. The result is rounded once as long as 100 times the samples stays
-// below 2^53, and the samples must stay below 2^56.
+// 0 to 100. The result is rounded only once if 100 times the samples is below 2^53.
+// The samples must be below 2^56.
 func Quantile[T int64 | uint64](sorted []T, percent, unit int64) float64 {
-	lo, hi, part := place(int64(len(sorted)), percent)
-	return between(sorted[lo], sorted[hi], part, unit)
+	lo, hi, hundredths := quantilePosition(int64(len(sorted)), percent)
+	return interpolate(sorted[lo], sorted[hi], hundredths, unit)
 }
 
 // QuantileFloat returns the percent-th percentile of sorted, which is in
-// ascending order and not empty. It never leaves the range of the two samples
-// that it lies between.
+// ascending order and not empty. It never leaves the range of its two neighbors.
 func QuantileFloat(sorted []float64, percent int64) float64 {
-	lo, hi, part := place(int64(len(sorted)), percent)
-	return betweenFloats(sorted[lo], sorted[hi], part)
+	lo, hi, hundredths := quantilePosition(int64(len(sorted)), percent)
+	return interpolateFloats(sorted[lo], sorted[hi], hundredths)
 }
 
-// place returns the samples of n that the percentile lies between and how many
-// hundredths of the way from lo to hi.
-func place(n, percent int64) (lo, hi, part int64) {
-	lo, part = percent*(n-1)/100, percent*(n-1)%100
+// quantilePosition returns the indices of the two samples that the percentile of n
+// samples lies between, and its position from lo to hi in hundredths.
+func quantilePosition(n, percent int64) (lo, hi, hundredths int64) {
+	lo, hundredths = percent*(n-1)/100, percent*(n-1)%100
 	hi = lo
-	if part > 0 {
+	if hundredths > 0 {
 		hi++
 	}
-	return lo, hi, part
+	return lo, hi, hundredths
 }
 
-// between returns the value part hundredths of the way from a to b.
-func between[T int64 | uint64](a, b T, part, unit int64) float64 {
-	return float64(a*T(100-part)+b*T(part)) / float64(100*unit)
+// interpolate returns the value at the given hundredths of the way from a to b.
+func interpolate[T int64 | uint64](a, b T, hundredths, unit int64) float64 {
+	return float64(a*T(100-hundredths)+b*T(hundredths)) / float64(100*unit)
 }
 
-// betweenFloats is between of numbers that are not whole, and never beyond b.
-func betweenFloats(a, b float64, part int64) float64 {
-	if part == 0 || a == b {
+// interpolateFloats is interpolate for floats; the result is never beyond b.
+func interpolateFloats(a, b float64, hundredths int64) float64 {
+	if hundredths == 0 || a == b {
 		return a
 	}
-	return min(a+float64((b-a)*float64(part))/100, b)
+	return min(a+float64((b-a)*float64(hundredths))/100, b)
 }
 
-// Mean returns the mean of sorted, which is not empty. It adds in the order
-// given: to be the same whatever the order of arrival, sort first; ascending
-// order also loses least.
+// Mean returns the mean of sorted, which is not empty. It adds in the given order:
+// sorting first makes the result independent of the order of arrival, and ascending
+// order has the smallest rounding error.
 func Mean(sorted []float64) float64 {
 	sum := 0.0
 	for _, v := range sorted {
@@ -59,9 +58,9 @@ func Mean(sorted []float64) float64 {
 	return sum / float64(len(sorted))
 }
 
-// Jain returns the fairness index of Jain, Chiu and Hawe (1984) of the shares
-// that each of several parties got: 1 if all are equal, 1/n if one has all. It
-// is undefined, not ok, if nobody got anything. It adds in the order given.
+// Jain returns the fairness index of Jain, Chiu and Hawe (1984): 1 if all shares are
+// equal, 1/n if one party has everything. It is undefined, not ok, if all shares are 0.
+// It adds in the given order.
 func Jain(shares []float64) (index float64, ok bool) {
 	var sum, squares float64
 	for _, x := range shares {

@@ -16,8 +16,10 @@ func exampleRecords() (Request, Outcome) {
 			Model:      "meta-llama/Llama-3.1-8B-Instruct",
 			DeadlineUS: Never,
 		}, Outcome{
-			ID: "req-000042", State: StateCompleted, ArrivalUS: 12_345_678, AdmittedUS: 12_345_678, RoutedUS: 12_345_678,
-			EndedUS: Never, EnqueuedUS: 12_347_678, ScheduledUS: 12_350_112, FirstTokenUS: 12_380_998, CompletedUS: 15_998_112,
+			ID: "req-000042", State: StateCompleted, ArrivalUS: 12_345_678,
+			AdmittedUS: 12_345_678, RoutedUS: 12_345_678,
+			EndedUS: Never, EnqueuedUS: 12_347_678, ScheduledUS: 12_350_112,
+			FirstTokenUS: 12_380_998, CompletedUS: 15_998_112,
 			Deployment: "main", Replica: 3, Tenant: "tenant-3", SLOClass: "interactive",
 			Model:    "meta-llama/Llama-3.1-8B-Instruct",
 			Priority: 50, Decision: "dec-000042", InputTokens: 612, OutputTokens: 256, GeneratedTokens: 256,
@@ -71,7 +73,9 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	r, o := exampleRecords()
-	lines := map[string][]byte{KindRequest: appendRequest(nil, &r), KindOutcome: appendOutcome(nil, &o, new(numberCache))}
+	lines := map[string][]byte{
+		KindRequest: appendRequest(nil, &r), KindOutcome: appendOutcome(nil, &o, new(numberCache)),
+	}
 	s := new(scanner)
 	for name, decode := range map[string]func(line []byte) error{
 		"request":      func(line []byte) error { s.reset(line); return r.decode(s) },

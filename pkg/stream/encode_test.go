@@ -52,7 +52,8 @@ func drawRequest(t *rapid.T) Request {
 		Prompt: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Segment {
 			return Segment{anyString.Draw(t, "id"), anyInt.Draw(t, "tokens")}
 		}), 0, 3).Draw(t, "prompt"),
-		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"), Model: anyString.Draw(t, "model"),
+		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
+		Model:   anyString.Draw(t, "model"),
 		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"),
 		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
 	}
@@ -68,7 +69,8 @@ func drawOutcome(t *rapid.T) Outcome {
 		FirstTokenUS: anyTime.Draw(t, "first_token_us"), CompletedUS: anyTime.Draw(t, "completed_us"),
 		EndedUS:    anyTime.Draw(t, "ended_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
-		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"), Model: anyString.Draw(t, "model"),
+		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
+		Model:    anyString.Draw(t, "model"),
 		Priority: anyFloat.Draw(t, "priority"),
 		Session:  anyString.Draw(t, "session"), Step: anyString.Draw(t, "step"), Iteration: anyInt.Draw(t, "iteration"),
 		Decision:    anyString.Draw(t, "decision"),

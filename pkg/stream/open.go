@@ -37,7 +37,7 @@ func (d describedReader) Read(p []byte) (int, error) {
 	var corrupt corruptError
 	switch {
 	case err == errTruncated:
-		err = errors.New("the compressed data are truncated")
+		err = errors.New("the compressed data are cut off")
 	case errors.As(err, &corrupt):
 		err = fmt.Errorf("the compressed data are corrupt: %w", err)
 	}

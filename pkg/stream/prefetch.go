@@ -11,8 +11,8 @@ import (
 const (
 	// maxLine is the length of the longest accepted line; it bounds a reader's memory.
 	maxLine = 64 << 20
-	// maxWindow is the largest accepted zstd window: the most that zstd --ultra
-	// writes, and the most that the zstd program reads by default.
+	// maxWindow is the largest accepted zstd window: the largest that zstd --ultra
+	// writes, and that the zstd program reads by default.
 	maxWindow = 128 << 20
 )
 

@@ -100,7 +100,8 @@ func TestAppendPrompt(t *testing.T) {
 		{ID: "3", Extends: 1, KeepTokens: 30},
 	}}
 	for i, want := range [][]Segment{
-		{{"a", 10}, {"b", 20}}, {{"a", 10}, {"b", 20}, {"0.out", 5}}, {{"a", 10}, {"b", 2}, {"c", 1}}, {{"a", 10}, {"b", 20}},
+		{{"a", 10}, {"b", 20}}, {{"a", 10}, {"b", 20}, {"0.out", 5}},
+		{{"a", 10}, {"b", 2}, {"c", 1}}, {{"a", 10}, {"b", 20}},
 	} {
 		if got := s.AppendPrompt(nil, i); !slices.Equal(got, want) {
 			t.Errorf("step %d: %v, want %v", i, got, want)

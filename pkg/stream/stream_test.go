@@ -176,12 +176,13 @@ func TestReaderErrors(t *testing.T) {
 		{strings.Replace(header, `workload`, `workloads`, 1),
 			`stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
 		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? ` +
-			`(have kind, stream, schema, tool, version, seed, spec_digest, slo_classes, name, tier, priority, targets, ` +
-			`ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, trace, horizon_us, itl, ` +
-			`clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, parent, config_digest, ` +
-			`policy, config_digest, config, recording, clock, arrivals, model, gpu, engine, tensor_parallel_size, ` +
-			`replicas, target_rps)`},
-		{strings.Replace(header, `"seed":0`, `"seed":-1`, 1), `stream:1: seed must be an integer from 0, not number -1`},
+			`(have kind, stream, schema, tool, version, seed, spec_digest, slo_classes, name, tier, priority, ` +
+			`targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, trace, ` +
+			`horizon_us, itl, clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, ` +
+			`parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, ` +
+			`engine, tensor_parallel_size, replicas, target_rps)`},
+		{strings.Replace(header, `"seed":0`, `"seed":-1`, 1),
+			`stream:1: seed must be an integer from 0, not number -1`},
 		{header + `{"kind":"end","records":"1"}` + "\n", `stream:2: records must be an integer, not string`},
 		{header + `{"kind":"error","tool":"blis-gen","file":"spec.yaml","line":3,"column":5,` +
 			`"message":"unknown field"}` + "\n", "blis-gen: spec.yaml:3:5: unknown field"},

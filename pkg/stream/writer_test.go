@@ -51,8 +51,10 @@ func TestWriterErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{w.Outcome(&Outcome{ID: "r", Priority: math.NaN()}), `outcome "r": priority is NaN, which JSON cannot represent`},
-		{w.Decision(&Decision{ID: "d", Score: math.Inf(1)}), `decision "d": score is +Inf, which JSON cannot represent`},
+		{w.Outcome(&Outcome{ID: "r", Priority: math.NaN()}),
+			`outcome "r": priority is NaN, which JSON cannot represent`},
+		{w.Decision(&Decision{ID: "d", Score: math.Inf(1)}),
+			`decision "d": score is +Inf, which JSON cannot represent`},
 		{w.Any(func() {}), "writing a record: json: unsupported type: func()"},
 		{w.Raw([]byte("{}\n{}")), `stream: "{}\n{}" is not one line`},
 		{w.Raw(nil), `stream: "" is not one line`},

@@ -6,28 +6,28 @@ import (
 	"blis/pkg/stream"
 )
 
-// episode takes the anomaly at hand.
-func (s *summary) episode(r *stream.Reader) error {
+// addAnomaly adds the current record.
+func (s *summary) addAnomaly(r *stream.Reader) error {
 	a := stream.Anomaly{Replica: stream.Nowhere}
 	if err := r.Decode(&a); err != nil {
 		return err
 	}
 	s.anomalies = append(s.anomalies, a)
-	if s.told != nil {
+	if s.narrative != nil {
 		s.insight.Anomaly(&a)
 	}
 	return nil
 }
 
-// appendAnomalies adds a line for each anomaly of the run to b. Those of a part of it
-// are not known.
+// appendAnomalies appends a line for each anomaly of the run. Anomalies of a part of a
+// run are unknown.
 func (d *Document) appendAnomalies(b []byte) []byte {
 	if len(d.Anomalies) == 0 {
 		return b
 	}
-	b = append(b, "\nanomalies, in the order in which they were over\n"...)
+	b = append(b, "\nanomalies, by end time\n"...)
 	for i := range d.Anomalies[:min(len(d.Anomalies), maxRows)] {
-		b = fmt.Appendf(b, "  %s\n", episodeText(&d.Anomalies[i]))
+		b = fmt.Appendf(b, "  %s\n", anomalyText(&d.Anomalies[i]))
 	}
 	if more := len(d.Anomalies) - maxRows; more > 0 {
 		b = fmt.Appendf(b, "... and %d more: --format json\n", more)
@@ -35,8 +35,8 @@ func (d *Document) appendAnomalies(b []byte) []byte {
 	return b
 }
 
-// episodeText is an anomaly on one line.
-func episodeText(a *stream.Anomaly) string {
+// anomalyText describes an anomaly on one line.
+func anomalyText(a *stream.Anomaly) string {
 	where := ""
 	switch {
 	case !a.Replica.IsZero():
@@ -44,5 +44,6 @@ func episodeText(a *stream.Anomaly) string {
 	case a.SLOClass != "":
 		where = " of " + a.SLOClass
 	}
-	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", stream.Printable(a.Type+where), float64(a.StartUS)/1e6, float64(a.EndUS)/1e6, a.Severity, stream.Printable(a.Text))
+	return fmt.Sprintf("%s, %.3f to %.3f s, severity %.2f: %s", stream.Printable(a.Type+where), float64(a.StartUS)/1e6,
+		float64(a.EndUS)/1e6, a.Severity, stream.Printable(a.Text))
 }

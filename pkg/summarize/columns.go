@@ -11,27 +11,26 @@ import (
 	"blis/pkg/stream"
 )
 
-// column is a run beside others.
+// column is a run in a table of runs.
 type column struct {
 	name string
-	*subject
-	of     *candidate // nil of a run to compare with
-	values map[string]float64
-	order  []metrics.Value
+	*runDoc
+	candidate *candidate // nil for a reference run
+	values    map[string]float64
+	metrics   []metrics.Value
 }
 
-// columns are the runs that a table shows: those of the call, then what they are
-// compared with.
+// columns returns the runs of a table: those to summarize, then the reference runs.
 func (r *analysis) columns() (all []column) {
 	if r.runs[0].workload != nil {
 		return nil
 	}
-	add := func(x *subject, of *candidate, role string) {
-		c := column{name: role + x.name, subject: x, of: of, values: map[string]float64{}}
+	add := func(x *runDoc, of *candidate, role string) {
+		c := column{name: role + x.name, runDoc: x, candidate: of, values: map[string]float64{}}
 		if x.raw != nil {
-			c.order = metrics.Values(x.raw)
+			c.metrics = metrics.Values(x.raw)
 		}
-		for _, v := range c.order {
+		for _, v := range c.metrics {
 			c.values[v.Path] = v.Value
 		}
 		all = append(all, c)
@@ -54,15 +53,15 @@ func (r *analysis) columns() (all []column) {
 	return all
 }
 
-// mostColumns is how many runs stand side by side; more stand one below the other,
-// with fewer numbers.
-const mostColumns = 6
+// maxColumns is the maximum number of runs as columns. More runs are rows, with fewer
+// numbers.
+const maxColumns = 6
 
-// grid is the table of the runs: its first row and its first column are heads.
-func (r *analysis) grid() (grid [][]string) {
+// cells returns the table of the runs; its first row and first column are headers.
+func (r *analysis) cells() (grid [][]string) {
 	columns := r.columns()
 	lines := r.lines(columns)
-	if len(columns) <= mostColumns {
+	if len(columns) <= maxColumns {
 		head := []string{"run"}
 		for i := range columns {
 			head = append(head, stream.Printable(columns[i].name))
@@ -96,9 +95,9 @@ func (r *analysis) grid() (grid [][]string) {
 	return grid
 }
 
-// sideBySide is the grid for people, with what went wrong below it.
+// sideBySide renders the table for people, with errors and warnings below it.
 func (r *analysis) sideBySide() []byte {
-	t := &table{rows: r.grid(), color: r.options.Color}
+	t := &table{rows: r.cells(), color: r.options.Color}
 	b := t.append(nil)
 	for _, x := range r.runs {
 		if x.err != nil {
@@ -112,7 +111,7 @@ func (r *analysis) sideBySide() []byte {
 				warnings = append(warnings, x.name+": "+w)
 			}
 		}
-		if x.result != nil && !r.assumed {
+		if x.result != nil && !r.defaultFitness {
 			for _, w := range x.result.Warnings {
 				warnings = append(warnings, x.name+": "+w)
 			}
@@ -124,16 +123,16 @@ func (r *analysis) sideBySide() []byte {
 	return (&Document{Warnings: warnings}).appendWarnings(b)
 }
 
-// errNoRuns is what the formats that are tables of runs say of a workload.
-var errNoRuns = errors.New("a workload has no table of runs; --format text, table or json describe it")
+// errNoRuns is the error of formats that are tables of runs, for a workload.
+var errNoRuns = errors.New("a workload has no table of runs; use --format text, table or json")
 
-// markdown is the grid as a Markdown table.
+// markdown renders the table in Markdown.
 func (r *analysis) markdown(error) ([]byte, error) {
 	if r.runs[0].workload != nil {
 		return nil, errNoRuns
 	}
 	var b []byte
-	for i, row := range r.grid() {
+	for i, row := range r.cells() {
 		for _, cell := range row {
 			b = fmt.Appendf(b, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
 		}
@@ -146,7 +145,7 @@ func (r *analysis) markdown(error) ([]byte, error) {
 	return b, nil
 }
 
-// csv has every number of the runs.
+// csv renders every number of the runs.
 func (r *analysis) csv(error) ([]byte, error) {
 	if r.runs[0].workload != nil {
 		return nil, errNoRuns
@@ -159,7 +158,7 @@ func (r *analysis) csv(error) ([]byte, error) {
 		row = append(row, columns[i].name)
 	}
 	_ = w.Write(row)
-	for _, l := range r.judged() {
+	for _, l := range r.scoreLines() {
 		cell := l.exact
 		if cell == nil {
 			cell = l.cell
@@ -189,13 +188,13 @@ func (r *analysis) csv(error) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// paths are those of all columns: of the first in its order, then what others have
-// beside them.
+// paths returns the paths of all columns: those of the first column in its order, then
+// additional ones.
 func paths(columns []column) []string {
 	var all []string
 	seen := map[string]bool{}
 	for i := range columns {
-		for _, v := range columns[i].order {
+		for _, v := range columns[i].metrics {
 			if !seen[v.Path] {
 				seen[v.Path] = true
 				all = append(all, v.Path)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// side is the table of n runs of one story and a baseline.
-func side(t *testing.T, n int, format string, color bool) string {
+// comparisonTable renders n runs of one story and a baseline.
+func comparisonTable(t *testing.T, n int, format string, color bool) string {
 	t.Helper()
 	o := Options{Format: format, Color: color, Fitness: &Fitness{src: fitnessFile(t)}, Baseline: []string{"old=base"},
 		Open: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(story().data(t))), nil }}
@@ -23,15 +23,16 @@ func side(t *testing.T, n int, format string, color bool) string {
 	return text
 }
 
-// TestSideBySide: a column for each of a few runs, a row for each of many; in color for
-// terminals only, which changes no letter.
+// TestSideBySide: a few runs are columns, many are rows. Color is for terminals only and
+// changes no other character.
 func TestSideBySide(t *testing.T) {
-	few, many := side(t, 2, "table", false), side(t, 7, "table", false)
+	few, many := comparisonTable(t, 2, "table", false), comparisonTable(t, 7, "table", false)
 	if head, _, _ := strings.Cut(few, "\n"); strings.Join(strings.Fields(head), " ") != "run run0 run1 baseline old" {
 		t.Errorf("head %q", head)
 	}
-	// TTFT 100, 200 and 300 ms: the gate is at 300; 2 of 3 critical requests within 250 ms.
-	for _, row := range []string{"gate token=secret passed passed passed", "TTFT p99, ms 298.00 298.00 298.00", "met targets, %: critical 66.7 66.7 66.7",
+	// TTFT 100, 200 and 300 ms: the gate is at 300; 2 of 3 critical requests meet 250 ms.
+	for _, row := range []string{"gate token=secret passed passed passed", "TTFT p99, ms 298.00 298.00 298.00",
+		"met targets, %: critical 66.7 66.7 66.7",
 		"objective fast -298 -298 -298", "candidate run0 run0 -", "pareto rank 1 1 -"} {
 		found := false
 		for line := range strings.Lines(few) {
@@ -41,17 +42,22 @@ func TestSideBySide(t *testing.T) {
 			t.Errorf("no row %q in\n%s", row, few)
 		}
 	}
-	if lines := strings.Split(many, "\n"); !strings.HasPrefix(lines[0], "run ") || !strings.HasPrefix(lines[7], "run6 ") || !strings.HasPrefix(lines[8], "baseline old ") {
+	if lines := strings.Split(many, "\n"); !strings.HasPrefix(lines[0], "run ") ||
+		!strings.HasPrefix(lines[7], "run6 ") || !strings.HasPrefix(lines[8], "baseline old ") {
 		t.Errorf("rows of many:\n%s", many)
 	}
-	colored := side(t, 2, "table", true)
-	if plain := strings.NewReplacer(bold, "", red, "", plain, "").Replace(colored); plain != few || !strings.HasPrefix(colored, bold) {
+	colored := comparisonTable(t, 2, "table", true)
+	if plain := strings.NewReplacer(bold, "", red, "", plain, "").Replace(colored); plain != few ||
+		!strings.HasPrefix(colored, bold) {
 		t.Errorf("in color:\n%s", colored)
 	}
-	if csv := side(t, 2, "csv", false); !strings.HasPrefix(csv, "metric,run0,run1,baseline old\nscore,") || !strings.Contains(csv, "\nttft.p99,298,298,298\n") || !strings.Contains(csv, "\nfrom_us,1000000,1000000,1000000\n") {
+	if csv := comparisonTable(t, 2, "csv", false); !strings.HasPrefix(csv, "metric,run0,run1,baseline old\nscore,") ||
+		!strings.Contains(csv, "\nttft.p99,298,298,298\n") ||
+		!strings.Contains(csv, "\nfrom_us,1000000,1000000,1000000\n") {
 		t.Errorf("csv:\n%s", csv)
 	}
-	if md := side(t, 2, "markdown", false); !strings.HasPrefix(md, "| run | run0 | run1 | baseline old |\n|---|---:|---:|---:|\n") {
+	if md := comparisonTable(t, 2, "markdown", false); !strings.HasPrefix(md,
+		"| run | run0 | run1 | baseline old |\n|---|---:|---:|---:|\n") {
 		t.Errorf("markdown:\n%s", md)
 	}
 }

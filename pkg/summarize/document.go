@@ -6,34 +6,36 @@ import (
 
 	"blis/pkg/fitness"
 	"blis/pkg/metrics"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
-// Document is the summary for programs: one JSON object with all its keys,
-// whatever happened. What is not known is null, [] or "".
+// Document is the summary for programs: one JSON object that always has all its keys.
+// Unknown values are null, [] or "".
 type Document struct {
-	// Status is ok, or error: then CombinedScore is 0 and Error says why. A workload
-	// has no score.
+	// Status is ok or error; with error CombinedScore is 0 and Error is the reason. A
+	// workload has no score.
 	Status        string   `json:"status"`
 	CombinedScore *float64 `json:"combined_score"`
-	// Metrics are those of the first run that counts, with all places of the tree;
+	// Metrics are those of the first run that counts, with all paths of the tree;
 	// Objectives and Features those of the candidate.
-	Metrics    metrics.Whole       `json:"metrics"`
+	Metrics    metrics.WithNulls   `json:"metrics"`
 	Objectives map[string]*float64 `json:"objectives"`
 	Features   map[string]*float64 `json:"features"`
 	Artifacts  Artifacts           `json:"artifacts"`
-	// Refs are the streams of the call.
-	Refs  []Ref  `json:"refs"`
-	Error string `json:"error"`
-	// Fitness is how the combined score came about; null where there is none.
+	// Refs are the streams that were read.
+	Refs  []StreamRef `json:"refs"`
+	Error string      `json:"error"`
+	// Fitness explains the combined score; null without one.
 	Fitness *fitness.Result `json:"fitness"`
-	// Candidates are all that were compared. What stands beside them is of the first.
+	// Candidates are all configurations that were scored. The other fields describe the
+	// first.
 	Candidates []Candidate      `json:"candidates"`
 	Selection  *Selection       `json:"selection"`
 	Anomalies  []stream.Anomaly `json:"anomalies"`
-	// Workload stands in the place of Metrics where the stream is one.
+	// Workload replaces Metrics if the stream is a workload.
 	Workload *Workload `json:"workload"`
-	// Warnings are about the streams, then about the metrics, then about the fitness.
+	// Warnings concern the streams, then the metrics, then the fitness.
 	Warnings []string `json:"warnings"`
 
 	err error // why the status is error
@@ -55,45 +57,52 @@ type Artifacts struct {
 	Headroom  string `json:"headroom"`
 }
 
-// Ref is a stream of the call: its Name, and in Role what it was read for: run,
-// baseline, parent or workload.
-type Ref struct {
+// StreamRef names a stream that was read. Role is its use: run, baseline, parent or
+// workload.
+type StreamRef struct {
 	Role string `json:"role"`
 	Name string `json:"name"`
 	Identity
 }
 
-// Candidate is one configuration and its runs, each a scenario.
+// Candidate is one configuration and its runs, one for each scenario.
 type Candidate struct {
 	Name          string              `json:"name"`
 	CombinedScore float64             `json:"combined_score"`
 	Error         string              `json:"error"`
 	Objectives    map[string]*float64 `json:"objectives"`
 	Features      map[string]*float64 `json:"features"`
-	// ParetoRank is the front by objectives, 1 the best; null without objectives.
-	// Crowding is null at the edges of a front, too.
-	ParetoRank *int     `json:"pareto_rank"`
-	Crowding   *float64 `json:"crowding"`
-	Runs       []Scored `json:"runs"`
+	// ParetoRank is the index of the Pareto front by objectives, 1 is the best; null
+	// without objectives. Crowding is also null at the edges of a front.
+	ParetoRank *int       `json:"pareto_rank"`
+	Crowding   *float64   `json:"crowding"`
+	Runs       []RunScore `json:"runs"`
 }
 
-// Scored is one run of a candidate. Holdout: it counts for nothing. Baseline and
-// Parent are the scores of the runs that it is compared with.
-type Scored struct {
-	Name     string   `json:"name"`
-	Score    float64  `json:"score"`
-	Error    string   `json:"error"`
-	Holdout  bool     `json:"holdout"`
-	Baseline *float64 `json:"baseline_score"`
-	Parent   *float64 `json:"parent_score"`
-	// OverBaseline and OverParent are the intervals of the score less theirs; null
-	// where they are not known.
-	OverBaseline *Interval `json:"over_baseline"`
-	OverParent   *Interval `json:"over_parent"`
+// RunScore is one run of a candidate. A held-out run does not count. BaselineScore and
+// ParentScore are the scores of its reference runs.
+type RunScore struct {
+	Name          string   `json:"name"`
+	Score         float64  `json:"score"`
+	Error         string   `json:"error"`
+	HeldOut       bool     `json:"holdout"`
+	BaselineScore *float64 `json:"baseline_score"`
+	ParentScore   *float64 `json:"parent_score"`
+	// VsBaseline and VsParent compare the score with theirs; null if the interval is
+	// unknown.
+	VsBaseline *Comparison `json:"vs_baseline"`
+	VsParent   *Comparison `json:"vs_parent"`
 }
 
-// Identity says which run this is. Digests are shortened to 12 digits. A recording has
-// no seeds, a workload its own alone.
+// Comparison is the difference of a run's score from that of a reference run. The
+// difference is within noise if CI contains 0.
+type Comparison struct {
+	Diff float64       `json:"diff"`
+	CI   stat.Interval `json:"ci"`
+}
+
+// Identity identifies a run. Digests are shortened to 12 digits. A recording has no
+// seeds, a workload only its own.
 type Identity struct {
 	Stream         string  `json:"stream"`
 	Tool           string  `json:"tool"`
@@ -108,7 +117,7 @@ type Identity struct {
 	WorkloadDigest string  `json:"workload_digest,omitempty"`
 }
 
-// Selection says of which Requests, of how many, the metrics are.
+// Selection describes the part of the requests that the metrics cover.
 type Selection struct {
 	Where    string        `json:"where,omitempty"`
 	FromUS   stream.Micros `json:"from_us,omitzero"`
@@ -117,20 +126,21 @@ type Selection struct {
 	Of       int64         `json:"of"`
 }
 
-// document is what there is to say; err is what ended the reading or the judging.
+// document returns the document; err is what ended reading or scoring.
 func (r *analysis) document(err error) *Document {
 	d := &Document{Status: statusOK, Objectives: map[string]*float64{}, Features: map[string]*float64{},
-		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Warnings: append([]string{}, r.warnings...)}
+		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{},
+		Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
 	}
-	var first *subject
+	var first *runDoc
 	if len(r.runs) > 0 {
 		first = r.runs[0]
 	}
 	if len(r.candidates) > 0 {
 		c := r.candidates[0]
-		first = r.shown(c)
+		first = r.representative(c)
 		d.Objectives, d.Features, d.Fitness = d.Candidates[0].Objectives, d.Candidates[0].Features, c.result
 		if err == nil {
 			err = c.err
@@ -151,18 +161,18 @@ func (r *analysis) document(err error) *Document {
 	d.Warnings = append(d.Warnings, raw.Warnings...)
 	d.Warnings = append(d.Warnings, d.Fitness.Warnings...)
 	raw.Warnings = nil
-	d.Metrics = metrics.Whole{Raw: &raw}
-	if first.chosen == first.seen || first.missed != nil && !r.options.part() {
+	d.Metrics = metrics.WithNulls{Raw: &raw}
+	if first.outcomesSelected == first.outcomesSeen || first.missedSessions != nil && !r.options.isPartial() {
 		d.Anomalies = append(d.Anomalies, first.anomalies...)
 	}
 	return d
 }
 
-// fail makes of d the document of what does not load.
+// fail turns d into the document of an error.
 func (r *analysis) fail(d *Document, err error) *Document {
 	d.Status, d.CombinedScore, d.Error, d.Fitness = statusError, new(float64), err.Error(), nil
 	if r.fitness != nil {
-		blank := r.fitness.Blank()
+		blank := r.fitness.Empty()
 		d.Objectives, d.Features = byName(blank.Objectives), byName(blank.Features)
 	}
 	d.err = err
@@ -180,23 +190,20 @@ func byName(values []fitness.Value) map[string]*float64 {
 func (r *analysis) candidate(c *candidate) Candidate {
 	result := c.result
 	if result == nil {
-		result = r.fitness.Blank()
+		result = r.fitness.Empty()
 	}
-	x := Candidate{Name: c.name, CombinedScore: c.score(), Objectives: byName(result.Objectives), Features: byName(result.Features)}
+	x := Candidate{Name: c.name, CombinedScore: c.score(), Objectives: byName(result.Objectives),
+		Features: byName(result.Features)}
 	if c.err != nil {
 		x.Error = c.err.Error()
 	}
-	if c.place != nil {
-		x.ParetoRank, x.Crowding = &c.place.Rank, c.place.Crowding
+	if c.pareto != nil {
+		x.ParetoRank, x.Crowding = &c.pareto.Rank, c.pareto.Crowding
 	}
 	for _, run := range c.runs {
-		s := Scored{Name: run.name, Holdout: r.fitness.HeldOut(run.name), Baseline: run.reference("base"), Parent: run.reference("parent")}
-		if noise, known := run.noise["base"]; known {
-			s.OverBaseline = &noise
-		}
-		if noise, known := run.noise["parent"]; known {
-			s.OverParent = &noise
-		}
+		s := RunScore{Name: run.name, HeldOut: r.fitness.HeldOut(run.name), BaselineScore: run.reference("base"),
+			ParentScore: run.reference("parent")}
+		s.VsBaseline, s.VsParent = run.comparison("base"), run.comparison("parent")
 		if run.err != nil {
 			s.Error = run.err.Error()
 		} else if run.result != nil {
@@ -207,22 +214,32 @@ func (r *analysis) candidate(c *candidate) Candidate {
 	return x
 }
 
-// reference is the score of the run that this one is compared with, nil without one.
-func (r *subject) reference(tree string) *float64 {
+// comparison returns the difference of the score from that of the reference in the
+// tree, nil if its interval is unknown.
+func (r *runDoc) comparison(tree string) *Comparison {
+	ci, known := r.noise[tree]
+	if !known {
+		return nil
+	}
+	return &Comparison{Diff: r.result.Score - r.references[tree].Score, CI: ci}
+}
+
+// reference returns the score of the reference run in the tree, nil without one.
+func (r *runDoc) reference(tree string) *float64 {
 	if r.references[tree] == nil {
 		return nil
 	}
 	return &r.references[tree].Score
 }
 
-func (r *analysis) refs() []Ref {
-	refs := []Ref{}
+func (r *analysis) refs() []StreamRef {
+	refs := []StreamRef{}
 	for _, list := range []struct {
 		role string
-		runs []*subject
+		runs []*runDoc
 	}{{"run", r.runs}, {"baseline", r.baselines}, {"parent", r.parents}} {
 		for _, x := range list.runs {
-			ref := Ref{Role: list.role, Name: x.name}
+			ref := StreamRef{Role: list.role, Name: x.name}
 			if id := x.identity(); id != nil {
 				ref.Identity = *id
 			}
@@ -235,17 +252,18 @@ func (r *analysis) refs() []Ref {
 	return refs
 }
 
-// selection says of which part of the stream the numbers are; nil if of all.
+// selection describes the selected part of the stream; nil if it is complete.
 func (s *summary) selection() *Selection {
 	o := s.options
-	if !o.part() {
+	if !o.isPartial() {
 		return nil
 	}
-	part := &Selection{Where: o.Where.src, FromUS: stream.Never, ToUS: stream.Never, Requests: s.chosen, Of: s.seen}
-	if o.From.given {
+	part := &Selection{Where: o.Where.src, FromUS: stream.Never, ToUS: stream.Never, Requests: s.outcomesSelected,
+		Of: s.outcomesSeen}
+	if o.From.isSet {
 		part.FromUS = o.From.at
 	}
-	if o.To.given {
+	if o.To.isSet {
 		part.ToUS = o.To.at
 	}
 	return part
@@ -264,14 +282,15 @@ func (s *summary) identity() *Identity {
 	}
 	switch {
 	case s.workload != nil:
-		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, stream.ShortDigest(h.SpecDigest), stream.ShortDigest(s.digest)
+		id.WorkloadSeed, id.SpecDigest, id.WorkloadDigest = &h.Seed, stream.ShortDigest(h.SpecDigest),
+			stream.ShortDigest(s.digest)
 	case s.end != nil:
 		id.WorkloadDigest = stream.ShortDigest(s.end.WorkloadDigest)
 	}
 	return id
 }
 
-// encode is the document as JSON.
+// encode returns the document as JSON.
 func (d *Document) encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -19,13 +19,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// envelope are the keys that a document always has.
-var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "features", "fitness", "metrics", "objectives",
+// envelope lists the keys that a document always has.
+var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "features", "fitness",
+	"metrics", "objectives",
 	"refs", "selection", "status", "warnings", "workload"}
 
 var artifactKeys = []string{"anomalies", "feedback", "headroom", "patterns", "score", "worst"}
 
-// fitnessFile writes a fitness file with everything in it.
+// fitnessFile writes a fitness file that uses all features.
 func fitnessFile(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "fitness.yaml")
@@ -59,8 +60,8 @@ func summarySchema(t *testing.T) *jsonschema.Resolved {
 	return resolved
 }
 
-// Whatever is read, the document is one of its schema with all its keys, a score in
-// [0, 1), and texts that consumers take as they are.
+// Any input gives a document that matches its schema and has all its keys, a score in [0,
+// 1), and texts that consumers accept unchanged.
 func TestDocument(t *testing.T) {
 	schema := summarySchema(t)
 	file := fitnessFile(t)
@@ -71,8 +72,9 @@ func TestDocument(t *testing.T) {
 		if rapid.IntRange(0, 4).Draw(rt, "whole") == 0 {
 			one = one[:rapid.IntRange(0, len(one)-1).Draw(rt, "cut")]
 		}
-		o := Options{Format: "json", Fitness: &Fitness{src: file}, Baseline: []string{"base"}, Streams: []string{"-", "more=second"}[:rapid.IntRange(1, 2).Draw(rt, "runs")],
-			Open: func(name string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(other)), nil }}
+		o := Options{Format: "json", Fitness: &Fitness{src: file}, Baseline: []string{"base"},
+			Streams: []string{"-", "more=second"}[:rapid.IntRange(1, 2).Draw(rt, "runs")],
+			Open:    func(name string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(other)), nil }}
 		text, failed := summarize(one, o)
 		var d map[string]any
 		if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -89,7 +91,8 @@ func TestDocument(t *testing.T) {
 			slices.Sort(all)
 			return all
 		}
-		if diff := cmp.Diff(envelope, keys(d)) + cmp.Diff(artifactKeys, keys(d["artifacts"])) + cmp.Diff([]string{"fair", "fast"}, keys(d["objectives"])) +
+		if diff := cmp.Diff(envelope, keys(d)) + cmp.Diff(artifactKeys, keys(d["artifacts"])) +
+			cmp.Diff([]string{"fair", "fast"}, keys(d["objectives"])) +
 			cmp.Diff([]string{"ITL", "hits"}, keys(d["features"])); diff != "" {
 			rt.Fatal(diff)
 		}
@@ -101,18 +104,18 @@ func TestDocument(t *testing.T) {
 			scored++
 		}
 		for k, v := range d["artifacts"].(map[string]any) {
-			if err := presentable(v.(string)); err != nil || redacted.MatchString(v.(string)) {
+			if err := checkArtifact(v.(string)); err != nil || redacted.MatchString(v.(string)) {
 				rt.Fatalf("%s: %v: %s", k, err, v)
 			}
 		}
 	})
 	if scored == 0 {
-		t.Error("nothing was scored")
+		t.Error("no run was scored")
 	}
 }
 
-// presentable says why consumers do not take the text as it is.
-func presentable(text string) error {
+// checkArtifact returns an error if consumers do not accept the text unchanged.
+func checkArtifact(text string) error {
 	if len(text) > 1950 {
 		return fmt.Errorf("%d characters", len(text))
 	}

@@ -11,7 +11,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// failing summarizes what cannot be summarized; it returns the JSON document.
+// failing summarizes invalid input and returns the JSON document.
 func failing(t *testing.T, data []byte, o Options, want string) map[string]any {
 	t.Helper()
 	o.Format = "text"
@@ -35,7 +35,7 @@ func decode(t *testing.T, text string) map[string]any {
 	return d
 }
 
-func TestNotWhole(t *testing.T) {
+func TestIncompleteStreams(t *testing.T) {
 	data := story().data(t)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	without := func(kind string) []byte {
@@ -49,7 +49,8 @@ func TestNotWhole(t *testing.T) {
 	}
 	minimal := story()
 	minimal.trace = "minimal"
-	workload := []byte(`{"kind":"header","stream":"workload","schema":2,"tool":"blis-gen","version":"0.1.0","seed":1}` + "\n")
+	workload := []byte(`{"kind":"header","stream":"workload","schema":2,"tool":"blis-gen","version":"0.1.0","seed":1}` +
+		"\n")
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -59,31 +60,35 @@ func TestNotWhole(t *testing.T) {
 		{"truncated", data[:len(data)-len(data)/3], Options{}, "truncated"},
 		{"no end", without("end"), Options{}, "truncated"},
 		{"empty", nil, Options{}, "is empty"},
-		{"no metrics", without("metrics"), Options{}, "the run holds no metrics"},
+		{"no metrics", without("metrics"), Options{}, "the run has no metrics record"},
 		{"strict", data, Options{Strict: true, Format: "text"}, ""},
 		{"filtered", without("outcome"), Options{Strict: true}, "records were filtered out"},
 		{"cut workload", workload, Options{}, "truncated"},
-		{"outcomes of a workload", workload, options(t, "ttft_ms > 1", "", "", ""), ":1: --where is about outcomes; this is a workload"},
+		{"outcomes of a workload", workload, options(t, "ttft_ms > 1", "", "", ""),
+			":1: --where selects outcomes; this is a workload"},
 		{"cluster of a run", data, Options{Cluster: new(string)}, ":1: -c is for workloads; this is a run"},
-		{"minimal", minimal.data(t), options(t, "ttft_ms > 1", "", "", ""), "--trace minimal and holds no outcomes"},
-		{"twice", bytes.Join(append(lines[:len(lines)-2:len(lines)-2], lines[len(lines)-3:]...), nil), Options{}, "second metrics"},
+		{"minimal", minimal.data(t), options(t, "ttft_ms > 1", "", "", ""), "--trace minimal and has no outcomes"},
+		{"twice", bytes.Join(append(lines[:len(lines)-2:len(lines)-2], lines[len(lines)-3:]...), nil), Options{},
+			"second metrics record"},
 		{"bad value", data, options(t, "double(id) > 1", "", "", ""), ":2: --where: evaluating the expression"},
-		{"bad line", bytes.Replace(data, []byte(`"input_tokens":1500`), []byte(`"input_tokens":0`), 1), options(t, "true", "", "", ""), ":3: input_tokens"},
+		{"bad line", bytes.Replace(data, []byte(`"input_tokens":1500`), []byte(`"input_tokens":0`), 1),
+			options(t, "true", "", "", ""), ":3: input_tokens"},
 	} {
-		if c.want == "" { // nothing is wrong
+		if c.want == "" { // the input is valid
 			if _, err := summarize(c.data, c.o); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue
 		}
 		d := failing(t, c.data, c.o, c.want)
-		if d["status"] != "error" || d["combined_score"] != 0.0 || !strings.Contains(d["error"].(string), c.want) || number(d["metrics"]) {
+		if d["status"] != "error" || d["combined_score"] != 0.0 || !strings.Contains(d["error"].(string), c.want) ||
+			number(d["metrics"]) {
 			t.Errorf("%s: %v", c.name, d)
 		}
 	}
 }
 
-// number reports whether there is one anywhere in v.
+// number reports whether v contains a number.
 func number(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -102,17 +107,20 @@ func TestFilteredIsAWarning(t *testing.T) {
 	data := story().data(t)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	d, raw := document(t, bytes.Join(append(lines[:1:1], lines[2:]...), nil), Options{})
-	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "records were filtered out") || raw.Requests.Offered != 4 {
+	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "records were filtered out") ||
+		raw.Requests.Offered != 4 {
 		t.Errorf("offered %d, warnings %q", raw.Requests.Offered, d.Warnings)
 	}
 }
 
-// An error that came down the pipe is the summary.
-func TestFault(t *testing.T) {
+// An error record of an earlier tool is the summary.
+func TestErrorRecordIsSummarized(t *testing.T) {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, false)
-	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0"}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15, Msg: "replicas must be at least 1, is 0"}),
+	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim",
+		Version: "0.1.0"}),
+		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15,
+			Msg: "replicas must be at least 1, is 0"}),
 		w.End(&stream.End{}), w.Close())
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +130,8 @@ func TestFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := decode(t, text)
-	if score, ok := d["combined_score"]; !ok || score != 0.0 || d["status"] != "error" || d["error"] != "blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0" {
+	if score, ok := d["combined_score"]; !ok || score != 0.0 || d["status"] != "error" ||
+		d["error"] != "blis-sim: cluster.yaml:3:15: replicas must be at least 1, is 0" {
 		t.Errorf("%s", text)
 	}
 	text, err = summarize(b.Bytes(), Options{Format: "table"})
@@ -133,7 +142,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// A recording carries no metrics: they are computed.
+// A recording has no metrics record: its metrics are computed.
 func TestRecording(t *testing.T) {
 	data := bytes.Replace(story().data(t), []byte(`"stream":"run"`), []byte(`"stream":"recording"`), 1)
 	start, end := bytes.Index(data, []byte(`{"kind":"metrics"`)), bytes.Index(data, []byte(`{"kind":"end"`))
@@ -145,17 +154,20 @@ func TestRecording(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	var w Where
-	if err := w.UnmarshalText([]byte("e2e_mss > 1")); err == nil || !strings.Contains(err.Error(), `did you mean "e2e_ms"`) {
+	if err := w.UnmarshalText([]byte("e2e_mss > 1")); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "e2e_ms"`) {
 		t.Errorf("where: %v", err)
 	}
 	for _, bad := range []string{"-1s", "soon", "5"} {
 		var i Instant
-		if err := i.UnmarshalText([]byte(bad)); err == nil || !strings.Contains(err.Error(), "must be a duration such as 90s") {
+		if err := i.UnmarshalText([]byte(bad)); err == nil ||
+			!strings.Contains(err.Error(), "must be a duration such as 90s") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"8s", "2s", "--from (8s) must be before --to (2s)"}, {"", "0s", "--to must be above 0, is 0s"}, {"8s", "", ""}, {"1s", "2s", ""},
+		{"8s", "2s", "--from (8s) must be before --to (2s)"}, {"", "0s", "--to must be above 0, is 0s"}, {"8s", "", ""},
+		{"1s", "2s", ""},
 	} {
 		o := options(t, "", c.from, c.to, "text")
 		if err := o.Validate(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
@@ -177,14 +189,16 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Long lists of tenants are cut for people; names from outside stay ASCII.
+// Long lists of tenants are truncated for people; names stay ASCII.
 func TestManyTenants(t *testing.T) {
 	r := &run{trace: "decisions"}
 	for i := range 30 {
-		r.outcomes = append(r.outcomes, outcome(string(rune('a'+i%26))+"-é", "", strings.Repeat("é", i+1), int64(i), 100, 5, 2))
+		r.outcomes = append(r.outcomes, outcome(string(rune('a'+i%26))+"-é", "", strings.Repeat("é", i+1), int64(i),
+			100, 5, 2))
 	}
 	text, err := summarize(r.data(t), Options{Format: "table"})
-	if err != nil || !strings.Contains(text, "... and 10 more: --format json\n") || !strings.Contains(text, "\n\\u00e9 ") {
+	if err != nil || !strings.Contains(text, "... and 10 more: --format json\n") ||
+		!strings.Contains(text, "\n\\u00e9 ") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	for i, c := range text {

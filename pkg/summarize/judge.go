@@ -9,30 +9,30 @@ import (
 	"blis/pkg/stream"
 )
 
-// candidate is what is judged: one configuration, in one scenario or several.
+// candidate is one configuration in one or more scenarios.
 type candidate struct {
 	name string
-	runs []*subject
-	// result is nil, and err says why, where one of the runs has none.
+	runs []*runDoc
+	// result is nil if a run has no score; err is then the reason.
 	result *fitness.Result
 	err    error
-	place  *fitness.Place
-	// references are the scores of what it is compared with, by its tree (base,
-	// parent), over the same scenarios.
+	pareto *fitness.Ranking
+	// references are the scores of the reference runs over the same scenarios, by tree
+	// (base, parent).
 	references map[string]*float64
 }
 
-// judge groups the runs by candidate and scores them. Its error is that of the
-// first run without a score, but for those that carry an error themselves.
-func (r *analysis) judge() error {
+// scoreAll groups the runs by candidate and scores them. It returns the errors of runs
+// without a score, except for runs that carry an error record themselves.
+func (r *analysis) scoreAll() error {
 	if r.runs[0].workload != nil {
 		return r.runs[0].err
 	}
-	if err := readable(slices.Concat(r.baselines, r.parents)); err != nil {
+	if err := firstError(slices.Concat(r.baselines, r.parents)); err != nil {
 		return err
 	}
-	r.group()
-	if err := r.assume(); err != nil {
+	r.groupByConfiguration()
+	if err := r.chooseFitness(); err != nil {
 		return err
 	}
 	var faults []error
@@ -41,7 +41,7 @@ func (r *analysis) judge() error {
 			if x.err == nil {
 				x.err = r.score(x)
 			}
-			if x.err != nil && !x.fault() {
+			if x.err != nil && !x.carriesFault() {
 				faults = append(faults, x.err)
 			}
 		}
@@ -51,26 +51,25 @@ func (r *analysis) judge() error {
 	return errors.Join(faults...)
 }
 
-// readable is the first error of runs to compare with.
-func readable(all []*subject) error {
+// firstError returns the first error of the reference runs.
+func firstError(all []*runDoc) error {
 	for _, x := range all {
 		if x.err != nil {
-			return fmt.Errorf("%s, to compare with: %w", x.name, x.err)
+			return fmt.Errorf("reference run %s: %w", x.name, x.err)
 		}
 	}
 	return nil
 }
 
-// group makes candidates of the runs: those with the same configuration are one.
-// A run that does not say how it was configured belongs to the only candidate
-// that there is, so that none of its scenarios is lost.
-func (r *analysis) group() {
+// groupByConfiguration groups runs with the same configuration into candidates. A run
+// whose configuration is unknown belongs to the only candidate, if there is one.
+func (r *analysis) groupByConfiguration() {
 	byKey := map[string]*candidate{}
-	var nameless []*subject
+	var unidentified []*runDoc
 	for _, x := range r.runs {
 		key := x.configuration()
 		if key == "" {
-			nameless = append(nameless, x)
+			unidentified = append(unidentified, x)
 			continue
 		}
 		c := byKey[key]
@@ -82,11 +81,11 @@ func (r *analysis) group() {
 		c.runs = append(c.runs, x)
 	}
 	only := len(r.candidates) == 1
-	for _, x := range nameless {
+	for _, x := range unidentified {
 		if only {
 			r.candidates[0].runs = append(r.candidates[0].runs, x)
 		} else {
-			r.candidates = append(r.candidates, &candidate{runs: []*subject{x}})
+			r.candidates = append(r.candidates, &candidate{runs: []*runDoc{x}})
 		}
 	}
 	slices.SortStableFunc(r.candidates, func(a, b *candidate) int {
@@ -100,7 +99,7 @@ func (r *analysis) group() {
 	}
 }
 
-// configuration tells candidates apart, "" if the stream does not say.
+// configuration identifies the candidate of the run, "" if it is unknown.
 func (s *summary) configuration() string {
 	if s.header == nil || s.header.Run == nil {
 		return ""
@@ -108,15 +107,15 @@ func (s *summary) configuration() string {
 	return fmt.Sprint(s.header.Run.ConfigDigest, s.header.Run.Clairvoyant)
 }
 
-// The scores of a call that names none.
+// The default scores.
 const (
 	attainment = "m.goodput.ratio"
-	completion = "m.requests.completed / max(m.requests.offered + m.requests.lost, 1)"
+	completion = "m.requests.completed / max(m.requests.offered + m.requests.not_issued, 1)"
 )
 
-// assume takes the share of requests that met their targets for the score or,
-// where a run has no targets, the share that completed, if the call names none.
-func (r *analysis) assume() (err error) {
+// chooseFitness sets the default score if none is given: the share of requests that met
+// their targets or, if a run has no targets, the share that completed.
+func (r *analysis) chooseFitness() (err error) {
 	if r.fitness != nil {
 		return r.checkHoldout()
 	}
@@ -126,7 +125,7 @@ func (r *analysis) assume() (err error) {
 			src = completion
 		}
 	}
-	r.assumed = true
+	r.defaultFitness = true
 	r.fitness, err = fitness.Expression("--fitness", src)
 	return err
 }
@@ -140,31 +139,31 @@ func (r *analysis) checkHoldout() error {
 }
 
 // score computes the fitness of one run.
-func (r *analysis) score(x *subject) (err error) {
-	if x.base, err = r.match(x, r.baselines, "--baseline"); err != nil {
+func (r *analysis) score(x *runDoc) (err error) {
+	if x.base, err = r.referenceFor(x, r.baselines, "--baseline"); err != nil {
 		return err
 	}
-	if x.parent, err = r.match(x, r.parents, "--parent"); err != nil {
+	if x.parent, err = r.referenceFor(x, r.parents, "--parent"); err != nil {
 		return err
 	}
-	evaluate := func(y *subject) (*fitness.Result, error) {
+	evaluate := func(y *runDoc) (*fitness.Result, error) {
 		return r.fitness.Evaluate(fitness.NewRun(y.tree(), y.header.SLOClasses, x.base.tree(), x.parent.tree()))
 	}
 	if x.result, err = evaluate(x); err != nil {
 		return err
 	}
-	// What it is compared with is scored too, as if it had come in its place: a parent
-	// of several runs in that of each, whose baselines may differ.
+	// Reference runs are scored too, with the baselines of this run: the same parent can
+	// have different baselines for different runs.
 	x.references = map[string]*fitness.Result{}
-	for i, ref := range []*subject{x.base, x.parent} {
+	for i, ref := range []*runDoc{x.base, x.parent} {
 		if ref == nil {
 			continue
 		}
 		tree := roles[i+1]
 		if x.references[tree], err = evaluate(ref); err != nil {
-			return fmt.Errorf("%s, to compare with: %w", ref.name, err)
+			return fmt.Errorf("reference run %s: %w", ref.name, err)
 		}
-		// A column of a table has one score: that beside a run of its own workload.
+		// A column of a table has one score: the one with a run of its own workload.
 		if ref.result == nil || ref.end.WorkloadDigest == x.end.WorkloadDigest {
 			ref.result = x.references[tree]
 		}
@@ -173,17 +172,17 @@ func (r *analysis) score(x *subject) (err error) {
 	return nil
 }
 
-// tree is what fitness sees of a run; r may be nil.
-func (r *subject) tree() fitness.Tree {
+// tree returns the metrics for fitness expressions; r may be nil.
+func (r *runDoc) tree() fitness.Tree {
 	if r == nil {
 		return fitness.Tree{}
 	}
-	return fitness.Tree{Raw: r.raw, NoAnomalies: r.minimal() || r.options.part()}
+	return fitness.Tree{Raw: r.raw, NoAnomalies: r.minimal() || r.options.isPartial()}
 }
 
-// match is the run of refs that x is compared with: that of its workload or, if
-// there is one only, that one.
-func (r *analysis) match(x *subject, refs []*subject, flag string) (*subject, error) {
+// referenceFor returns the run of refs that x is compared with: the one of its workload
+// or, if there is only one, that one.
+func (r *analysis) referenceFor(x *runDoc, refs []*runDoc, flag string) (*runDoc, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -193,20 +192,21 @@ func (r *analysis) match(x *subject, refs []*subject, flag string) (*subject, er
 		}
 	}
 	if len(refs) > 1 {
-		return nil, fmt.Errorf("%s: no %s is of its workload (%s)", x.name, flag, stream.ShortDigest(x.end.WorkloadDigest))
+		return nil, fmt.Errorf("%s: no %s has its workload (%s)", x.name, flag,
+			stream.ShortDigest(x.end.WorkloadDigest))
 	}
-	odd := fmt.Sprintf("%s is compared with a run of another workload: %s %s", x.name, flag, refs[0].name)
+	warning := fmt.Sprintf("%s is compared with a run of a different workload: %s %s", x.name, flag, refs[0].name)
 	if r.options.Strict {
-		return nil, errors.New(odd)
+		return nil, errors.New(warning)
 	}
-	r.warnings = append(r.warnings, odd)
+	r.warnings = append(r.warnings, warning)
 	if r.options.Warn != nil {
-		r.options.Warn(odd)
+		r.options.Warn(warning)
 	}
 	return refs[0], nil
 }
 
-// combine makes one result of those of the candidate's runs.
+// combine computes the result of the candidate from those of its runs.
 func (r *analysis) combine(c *candidate) {
 	var scenarios []fitness.Scenario
 	for _, x := range c.runs {
@@ -222,7 +222,7 @@ func (r *analysis) combine(c *candidate) {
 		return
 	}
 	if !slices.ContainsFunc(scenarios, func(s fitness.Scenario) bool { return !r.fitness.HeldOut(s.Name) }) {
-		c.err = errors.New("all its scenarios are held out")
+		c.err = errors.New("all scenarios of the candidate are held out")
 		return
 	}
 	c.result = r.fitness.Combine(scenarios)
@@ -232,7 +232,7 @@ func (r *analysis) combine(c *candidate) {
 	}
 }
 
-// reference is the score of what the candidate is compared with, nil without any.
+// reference returns the score of the candidate's reference runs, nil without any.
 func (r *analysis) reference(c *candidate, tree string) *float64 {
 	var scenarios []fitness.Scenario
 	for _, x := range c.runs {
@@ -245,26 +245,27 @@ func (r *analysis) reference(c *candidate, tree string) *float64 {
 	return &r.fitness.Combine(scenarios).Score
 }
 
-// rank compares candidates by their objectives, where there are any.
+// rank ranks the candidates by their objectives, if there are any.
 func (r *analysis) rank() {
 	if len(r.fitness.Objectives) == 0 {
 		return
 	}
 	var all [][]fitness.Value
 	for _, c := range r.candidates {
-		values := r.fitness.Blank().Objectives
+		values := r.fitness.Empty().Objectives
 		if c.result != nil {
 			values = c.result.Objectives
 		}
 		all = append(all, values)
 	}
 	for i, place := range fitness.Pareto(all) {
-		r.candidates[i].place = &place
+		r.candidates[i].pareto = &place
 	}
 }
 
-// shown is the run that a candidate is shown by: its first that counts.
-func (r *analysis) shown(c *candidate) *subject {
+// representative returns the run that represents a candidate: the first that is not held
+// out.
+func (r *analysis) representative(c *candidate) *runDoc {
 	for _, x := range c.runs {
 		if !r.fitness.HeldOut(x.name) {
 			return x
@@ -273,7 +274,7 @@ func (r *analysis) shown(c *candidate) *subject {
 	return c.runs[0]
 }
 
-// score is what the candidate is worth: exactly 0 where it did not load.
+// score returns the score of the candidate: exactly 0 if it did not load.
 func (c *candidate) score() float64 {
 	if c.result == nil {
 		return 0

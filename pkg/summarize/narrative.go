@@ -9,34 +9,34 @@ import (
 	"blis/pkg/stream"
 )
 
-// told is what a run tells of its decisions, for a text that says why it went as it
-// did.
-type told struct {
-	insight  *attribution.Insight
-	findings *attribution.Findings // nil where the run holds no outcomes
-	// Memory for records.
+// narrative holds what a run records about its decisions, for a text that explains its
+// result.
+type narrative struct {
+	insight  *attribution.Analyzer
+	findings *attribution.Findings // nil if the run has no outcomes
+	// Buffers for records.
 	decision stream.Decision
 	regret   stream.Regret
 }
 
-// tells reports whether the call asks for more than numbers.
-func (o *Options) tells() bool {
-	return o.Format == "text" || o.Format == "json" || o.Explain.Asked()
+// wantsText reports whether the output explains the numbers.
+func (o *Options) wantsText() bool {
+	return o.Format == "text" || o.Format == "json" || o.Explain.IsSet()
 }
 
-// compares reports whether the call says how much of a difference is noise.
-func (o *Options) compares() bool { return o.tells() && len(o.Baseline)+len(o.Parent) > 0 }
+// wantsNoise reports whether the output has intervals for score differences.
+func (o *Options) wantsNoise() bool { return o.wantsText() && len(o.Baseline)+len(o.Parent) > 0 }
 
-// listen begins to gather from a run, whose classes may be others than it says.
-func (s *summary) listen(classes []stream.SLOClass) {
+// startNarrative starts to collect the narrative of a run. classes may replace its own.
+func (s *summary) startNarrative(classes []stream.SLOClass) {
 	h := *s.header
 	h.SLOClasses = classes
-	s.told = &told{insight: attribution.New(&h)}
-	s.insight.Ask(&s.options.Explain)
+	s.narrative = &narrative{insight: attribution.New(&h)}
+	s.insight.SetQuery(&s.options.Explain)
 }
 
-// hear takes the record at hand if it is one that tells.
-func (t *told) hear(r *stream.Reader) error {
+// observe adds the current record.
+func (t *narrative) observe(r *stream.Reader) error {
 	switch r.Kind() {
 	case stream.KindDecision:
 		if err := r.Decision(&t.decision); err != nil {
@@ -58,45 +58,50 @@ func (t *told) hear(r *stream.Reader) error {
 	return nil
 }
 
-// conclude looks for what the records amount to.
-func (t *told) conclude(raw *metrics.Raw) {
+// finishNarrative analyzes the records.
+func (t *narrative) finishNarrative(raw *metrics.Raw) {
 	if !t.insight.Empty() {
 		t.insight.Metrics(raw)
 		t.findings = t.insight.Find()
 	}
 }
 
-// input is what there is to say of the run x of candidate c.
-func (r *analysis) input(c *candidate, x *subject) *report.Input {
-	in := &report.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Insight: x.insight, Findings: x.findings,
-		Fitness: c.result, Assumed: r.assumed, Warnings: append(append([]string{}, x.warnings...), x.raw.Warnings...)}
+// input returns what a text about the run x of candidate c needs.
+func (r *analysis) input(c *candidate, x *runDoc) *report.Input {
+	in := &report.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Analyzer: x.insight,
+		Findings: x.findings,
+		Fitness:  c.result, DefaultFitness: r.defaultFitness,
+		Warnings: append(append([]string{}, x.warnings...), x.raw.Warnings...)}
 	if part := x.selection(); part != nil {
 		in.Selection = part.text()
 	}
 	for _, ref := range []struct {
 		name, tree string
-		run        *subject
+		run        *runDoc
 	}{{"baseline", "base", x.base}, {"parent", "parent", x.parent}} {
 		if ref.run != nil {
-			told := report.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw, Elsewhere: ref.run.end.WorkloadDigest != x.end.WorkloadDigest}
+			reference := report.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw,
+				OtherWorkload: ref.run.end.WorkloadDigest != x.end.WorkloadDigest}
 			if noise, known := x.noise[ref.tree]; known && len(c.runs) == 1 {
-				told.Lo, told.Hi = &noise.Lo, &noise.Hi
+				reference.Lo, reference.Hi = &noise.Lo, &noise.Hi
 			}
-			in.References = append(in.References, told)
+			in.References = append(in.References, reference)
 		}
 	}
 	if len(c.runs) > 1 {
 		for _, run := range c.runs {
-			in.Scenarios = append(in.Scenarios, report.Scenario{Name: run.name, Score: run.result.Score, Metrics: run.raw, HeldOut: r.fitness.HeldOut(run.name), Told: run == x})
+			in.Scenarios = append(in.Scenarios,
+				report.Scenario{Name: run.name, Score: run.result.Score, Metrics: run.raw,
+					HeldOut: r.fitness.HeldOut(run.name), Subject: run == x})
 		}
 	}
 	return in
 }
 
-// tellable is the run that the text about a candidate is about: of those that count the
-// one with the lowest score.
-func (r *analysis) tellable(c *candidate) *subject {
-	worst := r.shown(c)
+// worstRun returns the run that a text about the candidate describes: the one with the
+// lowest score that is not held out.
+func (r *analysis) worstRun(c *candidate) *runDoc {
+	worst := r.representative(c)
 	for _, x := range c.runs {
 		if !r.fitness.HeldOut(x.name) && x.result.Score < worst.result.Score {
 			worst = x
@@ -105,12 +110,12 @@ func (r *analysis) tellable(c *candidate) *subject {
 	return worst
 }
 
-// text is the summary that says why: of one candidate. A workload, and several
-// candidates, are tables.
+// text renders the explanation for one candidate. For a workload or several candidates it
+// renders tables.
 func (r *analysis) text(err error) ([]byte, error) {
 	if len(r.candidates) != 1 {
-		if r.options.Explain.Asked() {
-			return nil, errors.New("--explain is about one run; these are several, or a workload")
+		if r.options.Explain.IsSet() {
+			return nil, errors.New("--explain needs exactly one run; there are several, or a workload")
 		}
 		return r.table(err)
 	}
@@ -118,17 +123,17 @@ func (r *analysis) text(err error) ([]byte, error) {
 	if c.err != nil {
 		return failure(c.err), nil
 	}
-	x := r.tellable(c)
-	if !r.options.Explain.Asked() {
-		return report.Text(r.input(c, x), &r.options.Telling), nil
+	x := r.worstRun(c)
+	if !r.options.Explain.IsSet() {
+		return report.Text(r.input(c, x), &r.options.Report), nil
 	}
 	if x.findings == nil {
-		return nil, errors.New("--explain: the run holds no outcomes (--trace minimal)")
+		return nil, errors.New("--explain: the run has no outcomes (--trace minimal)")
 	}
-	return report.Explain(r.input(c, x), &r.options.Telling, &r.options.Explain)
+	return report.Explain(r.input(c, x), &r.options.Report, &r.options.Explain)
 }
 
-// failure is the text about what does not load.
+// failure renders the text about an error.
 func failure(err error) []byte {
 	var fault *stream.FaultError
 	if errors.As(err, &fault) {
@@ -137,7 +142,7 @@ func failure(err error) []byte {
 	return report.Failure(err, nil)
 }
 
-// artifacts are the texts of the document about the first candidate. A workload has
+// artifacts returns the texts of the document about the first candidate. A workload has
 // none.
 func (r *analysis) artifacts(d *Document) (a Artifacts) {
 	if d.err != nil {
@@ -147,9 +152,9 @@ func (r *analysis) artifacts(d *Document) (a Artifacts) {
 		return a
 	}
 	c := r.candidates[0]
-	in := r.input(c, r.tellable(c))
-	sections := report.Sections(in, &r.options.Telling)
-	a.Feedback = string(report.Brief(sections))
+	in := r.input(c, r.worstRun(c))
+	sections := report.Sections(in, &r.options.Report)
+	a.Feedback = string(report.Leading(sections))
 	for _, s := range sections {
 		switch s.Name {
 		case "SCORE":

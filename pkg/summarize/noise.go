@@ -12,79 +12,75 @@ import (
 	"blis/pkg/stream"
 )
 
-// draws is how often blocks of requests are drawn, noiseSeed the seed of these draws.
+// bootstrapSamples is the number of bootstrap samples, noiseSeed their seed.
 const (
-	draws     = 500
-	noiseSeed = 0
+	bootstrapSamples = 500
+	noiseSeed        = 0
 )
 
-// Interval is where 95 % of the draws of a difference lie: of the score of a run less
-// that of the one that it is compared with. It is noise as long as 0 is within.
-type Interval struct {
-	Lo float64 `json:"lo"`
-	Hi float64 `json:"hi"`
-}
-
-// rows are the requests of a run that is compared, by their ids.
+// rows are the requests of a run that is compared.
 type rows struct {
-	of  map[string]int32
-	all []row
+	index map[string]int32
+	all   []row
 }
 
-// row is what is kept of a request: times in ms, in the order of timed, or not a
-// number.
+// row holds what is kept of a request: times in ms, in the order of latencyNames, NaN if
+// missing.
 type row struct {
-	id                    string
-	arrival               stream.Micros
-	times                 [len(timed)]float64
-	state                 string
-	admitted, judged, met bool
-	input, output         int64
-	// lost calls were never made, because their session ended with this one.
-	lost          int64
+	id                               string
+	arrival                          stream.Micros
+	times                            [len(latencyNames)]float64
+	state                            string
+	admitted, hasTargets, metTargets bool
+	input, output                    int64
+	// notIssued counts the calls that were not issued because this one ended its session.
+	notIssued     int64
 	class, tenant string
 }
 
-// keep notes an outcome; met is nil where nothing was promised.
-func (k *rows) keep(o *stream.Outcome, met *bool) {
+// addOutcome adds an outcome; met is nil if its class has no targets.
+func (k *rows) addOutcome(o *stream.Outcome, met *bool) {
 	ms := func(from, to stream.Micros) float64 {
 		if from.IsZero() || to.IsZero() {
 			return math.NaN()
 		}
 		return float64(to-from) / 1000
 	}
-	r := row{id: strings.Clone(o.ID), arrival: o.ArrivalUS, state: o.State, admitted: !o.AdmittedUS.IsZero(), judged: met != nil, met: met != nil && *met,
+	r := row{id: strings.Clone(o.ID), arrival: o.ArrivalUS, state: o.State, admitted: !o.AdmittedUS.IsZero(),
+		hasTargets: met != nil, metTargets: met != nil && *met,
 		input: o.InputTokens, output: o.OutputTokens, class: strings.Clone(o.SLOClass), tenant: strings.Clone(o.Tenant)}
-	r.times = [...]float64{ms(o.ArrivalUS, o.FirstTokenUS), math.NaN(), ms(o.ArrivalUS, o.CompletedUS), ms(o.EnqueuedUS, o.ScheduledUS)}
+	r.times = [...]float64{ms(o.ArrivalUS, o.FirstTokenUS), math.NaN(), ms(o.ArrivalUS, o.CompletedUS),
+		ms(o.EnqueuedUS, o.ScheduledUS)}
 	if o.State == stream.StateCompleted && o.OutputTokens > 1 {
 		r.times[1] = stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
 	}
-	k.of[r.id] = int32(len(k.all))
+	k.index[r.id] = int32(len(k.all))
 	k.all = append(k.all, r)
 }
 
-// lose notes the calls that a broken session lost, with the call that broke it.
-func (k *rows) lose(o *stream.SessionOutcome) {
-	if at, ok := k.of[o.Breaker()]; ok && o.Lost() > 0 {
-		k.all[at].lost = o.Lost()
+// addNotIssued stores the number of calls that a broken session did not issue with the
+// call that broke it.
+func (k *rows) addNotIssued(o *stream.SessionOutcome) {
+	if at, ok := k.index[o.Breaker()]; ok && o.Lost() > 0 {
+		k.all[at].notIssued = o.Lost()
 	}
 }
 
-// noise says within which interval the score of x less that of each run that it is
-// compared with lies: requests are drawn in blocks, in order of arrival, the same for
-// all runs, and the score is computed of each draw. What is not counted by request
-// (what replicas know, gaps between tokens, sessions) stays what it is. Without the
-// outcomes of all runs there are none.
-func (r *analysis) noise(x *subject) (byRole map[string]Interval) {
-	compared := map[string]*subject{"m": x, "base": x.base, "parent": x.parent}
+// noise returns the confidence intervals of the differences between the score of x and
+// those of its reference runs. Requests are resampled in blocks, in order of arrival, the
+// same for all runs, and each bootstrap sample is scored. What is not counted by request
+// (replicas, inter-token gaps, sessions) stays constant. It returns nil if a run that is
+// needed has no outcomes.
+func (r *analysis) noise(x *runDoc) (byRole map[string]stat.Interval) {
+	compared := map[string]*runDoc{"m": x, "base": x.base, "parent": x.parent}
 	needs := map[string]bool{}
-	needs["base"], needs["parent"] = r.fitness.Needs()
+	needs["base"], needs["parent"] = r.fitness.NeedsReferences()
 	for _, role := range roles {
 		y := compared[role]
 		if y == nil || y.rows != nil && len(y.rows.all) > 0 && y.end.WorkloadDigest == x.end.WorkloadDigest {
 			continue
 		}
-		// Scores that read the numbers of what cannot be drawn are not known.
+		// A score that reads metrics of a run that cannot be resampled has no interval.
 		if role == "m" || needs[role] {
 			return nil
 		}
@@ -95,16 +91,17 @@ func (r *analysis) noise(x *subject) (byRole map[string]Interval) {
 	}
 	order := arrivalOrder(x, compared["base"], compared["parent"])
 	length := 1
-	for _, y := range []*subject{compared["base"], compared["parent"]} {
+	for _, y := range []*runDoc{compared["base"], compared["parent"]} {
 		if y != nil {
 			length = max(length, blockLength(order, x, y))
 		}
 	}
-	resampled := stat.NewResampling(len(order), length, draws, dist.NewStream(noiseSeed, "noise").IntN)
-	drawn := map[string][]map[string]float64{}
+	resampled := stat.NewResampling(len(order), length, bootstrapSamples, dist.NewStream(noiseSeed, "noise").IntN)
+	samples := map[string][]map[string]float64{}
 	for _, role := range roles {
 		if y := compared[role]; y != nil {
-			drawn[role] = (&drawing{resampled, y.rows.aligned(order), y.raw.DurationS}).all(r.fitness.Reads())
+			samples[role] = (&resampledRun{resampled, y.rows.aligned(order),
+				y.raw.DurationS}).statistics(r.fitness.MetricPaths())
 		}
 	}
 	scores := map[string][]float64{}
@@ -115,36 +112,37 @@ func (r *analysis) noise(x *subject) (byRole map[string]Interval) {
 		}
 		in := fitness.NewRun(y.tree(), y.header.SLOClasses, x.base.tree(), x.parent.tree())
 		at := func(role string, d int) map[string]float64 {
-			if drawn[role] == nil {
+			if samples[role] == nil {
 				return nil
 			}
-			return drawn[role][d]
+			return samples[role][d]
 		}
-		for d := range draws {
-			scores[role] = append(scores[role], r.fitness.Again(in.Drawn(at(role, d), at("base", d), at("parent", d))))
+		for d := range bootstrapSamples {
+			scores[role] = append(scores[role],
+				r.fitness.Rescore(in.WithValues(at(role, d), at("base", d), at("parent", d))))
 		}
 	}
-	byRole = map[string]Interval{}
+	byRole = map[string]stat.Interval{}
 	for _, role := range roles[1:] {
 		if compared[role] == nil {
 			continue
 		}
-		differences := make([]float64, draws)
-		for d := range draws {
+		differences := make([]float64, bootstrapSamples)
+		for d := range bootstrapSamples {
 			differences[d] = scores["m"][d] - scores[role][d]
 		}
-		if lo, hi, ok := resampled.Interval(differences); ok {
-			byRole[role] = Interval{lo, hi}
+		if ci, ok := resampled.Interval(differences); ok {
+			byRole[role] = ci
 		}
 	}
 	return byRole
 }
 
-// roles are the trees of a fitness, the run itself first.
+// roles are the trees of a fitness expression, the run itself first.
 var roles = [...]string{"m", "base", "parent"}
 
-// arrivalOrder are the ids of all requests of the runs, in order of arrival.
-func arrivalOrder(runs ...*subject) []string {
+// arrivalOrder returns the ids of all requests of the runs, in order of arrival.
+func arrivalOrder(runs ...*runDoc) []string {
 	at := map[string]stream.Micros{}
 	var ids []string
 	for _, y := range runs {
@@ -163,15 +161,15 @@ func arrivalOrder(runs ...*subject) []string {
 	return ids
 }
 
-// blockLength is how long blocks must be for what the differences of TTFT and of E2E of
-// neighbours have in common.
-func blockLength(order []string, x, y *subject) int {
+// blockLength returns the block length for the correlation of the differences of TTFT and
+// E2E.
+func blockLength(order []string, x, y *runDoc) int {
 	length := 1
 	for _, k := range []int{0, 2} {
 		var series []float64
 		for _, id := range order {
-			i, ok := x.rows.of[id]
-			j, ok2 := y.rows.of[id]
+			i, ok := x.rows.index[id]
+			j, ok2 := y.rows.index[id]
 			if !ok || !ok2 {
 				continue
 			}
@@ -185,11 +183,12 @@ func blockLength(order []string, x, y *subject) int {
 	return length
 }
 
-// aligned are the requests in that order, nil where the run does not have one.
+// aligned returns the requests in the given order, nil for those that the run does not
+// have.
 func (k *rows) aligned(order []string) []*row {
 	all := make([]*row, len(order))
 	for i, id := range order {
-		if at, ok := k.of[id]; ok {
+		if at, ok := k.index[id]; ok {
 			all[i] = &k.all[at]
 		}
 	}

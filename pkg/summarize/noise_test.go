@@ -13,26 +13,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDrawingIsWhatMetricsAre: a draw that has every block once has the numbers of the
-// run, wherever the two name the same.
-func TestDrawingIsWhatMetricsAre(t *testing.T) {
+// TestIdentitySampleMatchesMetrics: a bootstrap sample that has every block once has the
+// metrics of the run, wherever both have the same path.
+func TestIdentitySampleMatchesMetrics(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := anyRun.Draw(rt, "run")
 		a := metrics.New(classes)
 		r.fill(a)
 		raw := a.Raw()
-		k := &rows{of: map[string]int32{}}
+		k := &rows{index: map[string]int32{}}
 		var order []string
 		for i := range r.outcomes {
 			o := &r.outcomes[i]
-			k.keep(o, metrics.SLOMet(o, a.Targets(o.SLOClass)))
+			k.addOutcome(o, metrics.SLOMet(o, a.Targets(o.SLOClass)))
 			order = append(order, o.ID)
 		}
 		next := -1
 		turn := func(n int) int { next++; return next % n }
-		d := &drawing{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn), k.aligned(order), raw.DurationS}
-		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`, `model["m"].ttft.p99`, "replica[0].utilization"}
-		found, all := 0, d.all(paths)
+		d := &resampledRun{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn),
+			k.aligned(order), raw.DurationS}
+		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`,
+			`model["m"].ttft.p99`, "replica[0].utilization"}
+		found, all := 0, d.statistics(paths)
 		for _, v := range metrics.Values(raw) {
 			for i, draw := range all {
 				x, ok := draw[v.Path]
@@ -41,19 +43,19 @@ func TestDrawingIsWhatMetricsAre(t *testing.T) {
 				}
 				found++
 				if math.Abs(x-v.Value) > 1e-9*math.Abs(v.Value) {
-					rt.Fatalf("%s is %v in draw %d, %v in the metrics", v.Path, x, i, v.Value)
+					rt.Fatalf("%s is %v in bootstrap sample %d, %v in the metrics", v.Path, x, i, v.Value)
 				}
 			}
 		}
 		if found < 20 {
-			rt.Fatalf("%d numbers are drawn", found)
+			rt.Fatalf("only %d numbers are resampled", found)
 		}
 	})
 }
 
-// TestNoise: a run against itself has no difference in any draw; against one that is
-// 100 ms slower in each request it has that one in all.
-func TestNoise(t *testing.T) {
+// TestScoreDifferenceInterval: a run compared with itself has no difference in any
+// bootstrap sample; a run that is 100 ms slower in every request has a difference in all.
+func TestScoreDifferenceInterval(t *testing.T) {
 	fast, slow := &run{trace: "decisions"}, &run{trace: "decisions"}
 	for i := range int64(200) {
 		id := "r" + string(rune('a'+i%26)) + string(rune('a'+i/26))
@@ -64,16 +66,18 @@ func TestNoise(t *testing.T) {
 		m, base *run
 		lo, hi  float64
 	}{{fast, fast, 0, 0}, {slow, fast, -0.4, -0.2}} {
-		o := Options{Format: "json", Baseline: []string{"base"}, Fitness: &Fitness{}, Open: func(string) (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(c.base.data(t))), nil
-		}}
+		o := Options{Format: "json", Baseline: []string{"base"}, Fitness: &Fitness{},
+			Open: func(string) (io.ReadCloser, error) {
+				return io.NopCloser(bytes.NewReader(c.base.data(t))), nil
+			}}
 		if err := o.Fitness.UnmarshalText([]byte("ratio(base.ttft.p99, m.ttft.p99)")); err != nil {
 			t.Fatal(err)
 		}
 		d, _ := document(t, c.m.data(t), o)
-		over := d.Candidates[0].Runs[0].OverBaseline
-		if over == nil || over.Lo < c.lo || over.Hi > c.hi || over.Lo > over.Hi {
-			t.Errorf("interval %+v, want within %v to %v", over, c.lo, c.hi)
+		over := d.Candidates[0].Runs[0].VsBaseline
+		if over == nil || over.CI.Lo < c.lo || over.CI.Hi > c.hi || over.CI.Lo > over.CI.Hi ||
+			over.Diff < over.CI.Lo || over.Diff > over.CI.Hi {
+			t.Errorf("comparison %+v, want an interval within %v to %v", over, c.lo, c.hi)
 		}
 		o.Format = "text"
 		word := "within noise: 95 % +0.0000 to +0.0000"

@@ -17,67 +17,67 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// Options are what a call of blis-summarize may say.
+// Options are the arguments and flags of blis-summarize.
 type Options struct {
-	Streams  []string             `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run, which else has its file's name."`
-	Fitness  *Fitness             `placeholder:"CEL|FILE" help:"What to score runs by: an expression in [0, 1), such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
-	Baseline []string             `sep:"none" placeholder:"RUN" help:"A run to compare with: base.* in expressions. Repeatable: each run is compared with the one of its workload."`
-	Parent   []string             `sep:"none" placeholder:"RUN" help:"Likewise parent.*, such as the run that a policy was bred from."`
-	Cluster  *string              `short:"c" placeholder:"FILE" help:"Of a workload: how much of this cluster it takes. -c \"\" is the built-in one."`
-	Where    Where                `placeholder:"CEL" help:"Of a run: only the requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From     Instant              `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
-	To       Instant              `placeholder:"DURATION" help:"Only requests that arrive before this time."`
-	Format   string               `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs stand side by side."`
-	Strict   bool                 `help:"Warnings about the stream are errors."`
-	Explain  attribution.Question `placeholder:"WHAT" help:"Say what happened in one decision (dec-000913), request (its id) or time (11.8s:14.2s)."`
-	Telling  report.Options       `embed:""`
+	Streams  []string          `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run; the default is its file name."`
+	Fitness  *Fitness          `placeholder:"CEL|FILE" help:"Score: an expression in [0, 1) such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
+	Baseline []string          `sep:"none" placeholder:"RUN" help:"Reference run, available as base.* in expressions. Repeatable; each run uses the one with its workload."`
+	Parent   []string          `sep:"none" placeholder:"RUN" help:"Second reference run, available as parent.* (e.g. the run the policy was mutated from)."`
+	Cluster  *string           `short:"c" placeholder:"FILE" help:"For a workload: its load on this cluster. -c \"\" is the built-in cluster."`
+	Where    Where             `placeholder:"CEL" help:"For a run: only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant           `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
+	To       Instant           `placeholder:"DURATION" help:"Only requests that arrive before this time."`
+	Format   string            `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs are shown side by side."`
+	Strict   bool              `help:"Treat warnings about the streams as errors."`
+	Explain  attribution.Query `placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`
+	Report   report.Options    `embed:""`
 
-	// Open opens the streams that the options name, where there is more than one.
+	// Open opens the named streams, if there is more than one.
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`
-	// Color says that a person looks, at a terminal.
+	// Color: the output goes to a terminal.
 	Color bool `kong:"-"`
-	// Warn tells the user what is odd about the call; nil is silent.
+	// Warn receives warnings about the call; nil is silent.
 	Warn func(string) `kong:"-"`
-	// Progress tells the user how far the reading has come; nil is silent.
+	// Progress receives the progress of reading; nil is silent.
 	Progress func(string) `kong:"-"`
 }
 
-// Validate says what is wrong with options that are right one by one.
+// Validate checks combinations of options.
 func (o *Options) Validate() error {
-	if o.To.given && o.To.at == 0 {
+	if o.To.isSet && o.To.at == 0 {
 		return fmt.Errorf("--to must be above 0, is %v", o.To)
 	}
-	if o.To.given && o.From.at >= o.To.at {
+	if o.To.isSet && o.From.at >= o.To.at {
 		return fmt.Errorf("--from (%v) must be before --to (%v)", o.From, o.To)
 	}
 	for i, data := range slices.Concat(o.Streams, o.Baseline, o.Parent) {
-		if _, file := nameOf(data); file == "-" && (i > 0 || len(o.Streams) == 0) {
-			return fmt.Errorf("stdin (-) can be one stream, the first; name files for the others")
+		if _, file := splitName(data); file == "-" && (i > 0 || len(o.Streams) == 0) {
+			return fmt.Errorf("stdin (-) can only be the first stream; the others must be files")
 		}
 	}
-	if err := o.Telling.Validate(); err != nil {
+	if err := o.Report.Validate(); err != nil {
 		return err
 	}
 	for _, streams := range [][]string{o.Streams, o.Baseline, o.Parent} {
-		names := namesOf(streams)
+		names := streamNames(streams)
 		for i, name := range names {
 			if slices.Contains(names[:i], name) {
-				return fmt.Errorf("two streams are called %s: name them, as in %s=FILE other=FILE", name, name)
+				return fmt.Errorf("two streams are called %s; name them, as in %s=FILE other=FILE", name, name)
 			}
 		}
 	}
-	if o.Explain.Asked() && o.Format != "text" {
-		return fmt.Errorf("--explain is a text; it does not go with --format %s", o.Format)
+	if o.Explain.IsSet() && o.Format != "text" {
+		return fmt.Errorf("--explain needs --format text, not %s", o.Format)
 	}
 	if o.Fitness != nil && o.Fitness.compiled != nil {
-		return o.Fitness.compiled.RefuseReferences(len(o.Baseline) > 0, len(o.Parent) > 0)
+		return o.Fitness.compiled.CheckReferences(len(o.Baseline) > 0, len(o.Parent) > 0)
 	}
 	return nil
 }
 
-// First is the file of the first stream, which the caller of Run opens.
+// First returns the file of the first stream, which the caller of Run opens.
 func (o *Options) First() string {
-	_, file := nameOf(o.first())
+	_, file := splitName(o.first())
 	return file
 }
 
@@ -88,9 +88,9 @@ func (o *Options) first() string {
 	return o.Streams[0]
 }
 
-// nameOf takes NAME=FILE apart. A file without a name has its own, without
-// folders and the endings of streams.
-func nameOf(data string) (name, file string) {
+// splitName splits NAME=FILE. Without a name it is the file name without directories and
+// stream extensions.
+func splitName(data string) (name, file string) {
 	if before, after, ok := strings.Cut(data, "="); ok && before != "" && !strings.ContainsAny(before, "/.#") {
 		return before, after
 	}
@@ -104,27 +104,27 @@ func nameOf(data string) (name, file string) {
 	return name, data
 }
 
-// namesOf are the names of streams. Files that have the same name without folders have
-// their whole one.
-func namesOf(streams []string) (names []string) {
+// streamNames returns the names of streams. Files with the same base name keep their full
+// path.
+func streamNames(streams []string) (names []string) {
 	count := map[string]int{}
 	for _, data := range streams {
-		name, _ := nameOf(data)
+		name, _ := splitName(data)
 		names = append(names, name)
 		count[name]++
 	}
 	for i, data := range streams {
-		if _, file := nameOf(data); count[names[i]] > 1 && file == data {
+		if _, file := splitName(data); count[names[i]] > 1 && file == data {
 			names[i] = file
 		}
 	}
 	return names
 }
 
-// Fitness is an expression, or the name of a file.
+// Fitness is an expression or the name of a file.
 type Fitness struct {
 	src string
-	// compiled is nil of a file, which is read when the runs are.
+	// compiled is nil for a file, which is read together with the runs.
 	compiled *fitness.Fitness
 }
 
@@ -144,7 +144,7 @@ func (f *Fitness) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// load is the fitness, read if it is in a file.
+// load returns the fitness; it reads the file if there is one.
 func (f *Fitness) load() (*fitness.Fitness, error) {
 	if f.compiled != nil {
 		return f.compiled, nil
@@ -152,31 +152,31 @@ func (f *Fitness) load() (*fitness.Fitness, error) {
 	return fitness.Load(f.src)
 }
 
-// part reports whether the metrics are to be of a part of the run.
-func (o *Options) part() bool { return o.Where.keeps != nil || o.From.given || o.To.given }
+// isPartial reports whether the metrics cover only a part of the run.
+func (o *Options) isPartial() bool { return o.Where.matches != nil || o.From.isSet || o.To.isSet }
 
-// within reports whether what arrives at that instant is asked for.
-func (o *Options) within(at stream.Micros) bool {
-	return at >= o.From.at && (!o.To.given || at < o.To.at)
+// inTimeRange reports whether an arrival at that time is selected.
+func (o *Options) inTimeRange(at stream.Micros) bool {
+	return at >= o.From.at && (!o.To.isSet || at < o.To.at)
 }
 
 // Where is a condition on outcomes.
 type Where struct {
-	src   string
-	keeps func(*stream.Outcome) (bool, error)
+	src     string
+	matches func(*stream.Outcome) (bool, error)
 }
 
 // UnmarshalText compiles a CEL expression; see package filter.
 func (w *Where) UnmarshalText(text []byte) (err error) {
 	w.src = string(text)
-	w.keeps, err = filter.CompileOutcome(w.src)
+	w.matches, err = filter.CompileOutcome(w.src)
 	return err
 }
 
 // Instant is a simulated time since the workload's origin.
 type Instant struct {
 	at    stream.Micros
-	given bool
+	isSet bool
 }
 
 // UnmarshalText reads a Go duration.
@@ -185,7 +185,7 @@ func (i *Instant) UnmarshalText(text []byte) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("must be a duration such as 90s or 10m, not negative, is %q", text)
 	}
-	i.at, i.given = stream.Micros(d.Microseconds()), true
+	i.at, i.isSet = stream.Micros(d.Microseconds()), true
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// appendScore adds how the score came about to b.
+// appendScore appends the explanation of the score.
 func appendScore(b []byte, f *fitness.Result) []byte {
 	line := func(head, format string, args ...any) {
 		b = fmt.Appendf(b, "%-11s %s\n", head, stream.Printable(fmt.Sprintf(format, args...)))
@@ -36,7 +36,8 @@ func appendScore(b []byte, f *fitness.Result) []byte {
 		t := &table{}
 		t.row("term", "weight", "value", "ideal", "lost")
 		for _, x := range f.Terms {
-			t.row(stream.Printable(x.Name), fmt.Sprintf("%.4g", x.Weight), fmt.Sprintf("%.4f", x.Value), fmt.Sprintf("%.0f", x.Ideal), fmt.Sprintf("%.4f", x.Lost))
+			t.row(stream.Printable(x.Name), fmt.Sprintf("%.4g", x.Weight), fmt.Sprintf("%.4f", x.Value),
+				fmt.Sprintf("%.0f", x.Ideal), fmt.Sprintf("%.4f", x.Lost))
 		}
 		b = append(t.append(b), '\n')
 	}

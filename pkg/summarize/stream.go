@@ -14,40 +14,42 @@ import (
 	"blis/pkg/stream"
 )
 
-// summary is one run as it is read.
+// summary is one stream as it is read.
 type summary struct {
 	options *Options
-	// fitness may change the targets of classes; nil does not.
+	// fitness can replace the targets of classes; nil does not.
 	fitness *fitness.Fitness
 	header  *stream.Header
 	end     *stream.End
-	// carried is what the run carries; computed is nil unless the metrics are
-	// to be computed.
-	carried  *metrics.Record
-	computed *metrics.Accumulator
-	// seen outcomes were there, of which chosen are in computed; of those that
-	// have gaps between tokens, with carry them and without do not.
-	seen, chosen, with, without int64
-	// ended of those chosen timed out or failed, unfinished are unfinished.
-	ended, unfinished int64
-	anomalies         []stream.Anomaly
-	// told is nil unless the call asks for more than numbers; reference says that the run
-	// is only to compare with, and need not tell.
-	*told
+	// ownMetrics is the record that the run carries; computed is nil unless the metrics
+	// are computed from outcomes.
+	ownMetrics *metrics.Record
+	computed   *metrics.Accumulator
+	// outcomesSelected of the outcomesSeen are in computed. withITL of the selected
+	// outcomes with several tokens carry inter-token gaps, withoutITL do not.
+	outcomesSeen, outcomesSelected, withITL, withoutITL int64
+	// abandoned counts the selected outcomes that timed out or failed, unfinished those
+	// that are unfinished.
+	abandoned, unfinished int64
+	anomalies             []stream.Anomaly
+	// narrative is nil unless the output explains the run. reference marks a run that is
+	// only compared with and is not explained.
+	*narrative
 	reference bool
-	// rows are nil unless the call compares runs by their scores.
+	// rows are nil unless runs are compared by their scores.
 	rows *rows
-	// missed names the sessions of which a request missed its targets, where these
-	// are not those of the workload; nil where they are.
-	missed map[string]bool
-	// broke are the ids of those chosen calls of sessions that did not complete.
-	broke map[string]bool
-	// unasked sessions were there beside a condition on requests.
-	unasked int64
-	raw     *metrics.Raw
+	// missedSessions names the sessions with a request that missed its targets, if the
+	// targets are not those of the workload; nil otherwise.
+	missedSessions map[string]bool
+	// brokenCalls are the ids of selected session calls that did not complete.
+	brokenCalls map[string]bool
+	// skippedSessions counts sessions that are not selected because a condition is about
+	// requests.
+	skippedSessions int64
+	raw             *metrics.Raw
 	// workload is nil unless the stream is one.
-	workload *described
-	digest   string // of its records
+	workload *workloadDoc
+	digest   string // of the records of the workload
 	warnings []string
 }
 
@@ -57,7 +59,7 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	defer r.Close()
 	var o stream.Outcome
 	for n := 1; r.Next(); n++ {
-		if err := s.accept(r, &o); err != nil {
+		if err := s.addRecord(r, &o); err != nil {
 			return err
 		}
 		if n%4096 == 0 {
@@ -79,242 +81,246 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	return s.finish(r)
 }
 
-// accept takes the record at hand. o is memory for outcomes.
-func (s *summary) accept(r *stream.Reader, o *stream.Outcome) error {
+// addRecord adds the current record. o is a buffer for outcomes.
+func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 	switch r.Kind() {
 	case stream.KindHeader:
 		s.header = r.Header()
 		if s.header.Stream == stream.StreamWorkload {
-			return s.describe(r)
+			return s.startWorkload(r)
 		}
 		if s.options.Cluster != nil {
-			return r.Errorf("-c is for workloads; this is a %s, and has its cluster in it", s.header.Stream)
+			return r.Errorf("-c is for workloads; this is a %s, which contains its cluster", s.header.Stream)
 		}
-		if s.options.part() && s.minimal() {
-			return r.Errorf("the run was written with --trace minimal and holds no outcomes; --where, --from and --to need --trace decisions or full")
+		if s.options.isPartial() && s.minimal() {
+			return r.Errorf("the run was written with --trace minimal and has no outcomes; " +
+				"--where, --from and --to need --trace decisions or full")
 		}
 		return s.prepare(r)
 	case stream.KindRequest, stream.KindSession:
 		if s.header == nil && s.workload == nil { // made by hand
-			if err := s.describe(r); err != nil {
+			if err := s.startWorkload(r); err != nil {
 				return err
 			}
 		}
 		if s.workload != nil {
-			return s.arrival(r)
+			return s.addArrival(r)
 		}
 	case stream.KindMetrics:
-		if s.carried != nil {
-			return r.Errorf("these are the second metrics of the run")
+		if s.ownMetrics != nil {
+			return r.Errorf("this is the second metrics record of the run")
 		}
-		s.carried = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
-		return r.Decode(s.carried)
+		s.ownMetrics = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
+		return r.Decode(s.ownMetrics)
 	case stream.KindOutcome:
-		if s.computed == nil && s.told == nil && s.rows == nil {
+		if s.computed == nil && s.narrative == nil && s.rows == nil {
 			return nil
 		}
 		if err := r.Outcome(o); err != nil {
 			return err
 		}
-		return s.outcome(r, o)
+		return s.addOutcome(r, o)
 	case stream.KindAnomaly:
-		return s.episode(r)
+		return s.addAnomaly(r)
 	case stream.KindSessionOutcome:
 		if s.computed != nil || s.rows != nil {
-			return s.session(r)
+			return s.addSession(r)
 		}
 	default:
-		if s.told != nil {
-			return s.hear(r)
+		if s.narrative != nil {
+			return s.observe(r)
 		}
 	}
 	return nil
 }
 
-// outcome takes the outcome at hand.
-func (s *summary) outcome(r *stream.Reader, o *stream.Outcome) error {
-	apart := false
+// addOutcome adds the current outcome.
+func (s *summary) addOutcome(r *stream.Reader, o *stream.Outcome) error {
+	excluded := false
 	if s.computed != nil {
-		before := s.chosen
-		if err := s.choose(o); err != nil {
+		before := s.outcomesSelected
+		if err := s.selectOutcome(o); err != nil {
 			return r.Errorf("--where: %v", err)
 		}
-		apart = s.chosen == before
+		excluded = s.outcomesSelected == before
 	}
-	if s.told != nil {
-		s.insight.Outcome(o, apart)
+	if s.narrative != nil {
+		s.insight.Outcome(o, excluded)
 	}
-	if s.rows != nil && !apart {
+	if s.rows != nil && !excluded {
 		met := o.SLOMet
 		if s.computed != nil {
 			met = metrics.SLOMet(o, s.computed.Targets(o.SLOClass))
 		}
-		s.rows.keep(o, met)
+		s.rows.addOutcome(o, met)
 	}
 	return nil
 }
 
-// prepare makes ready for the outcomes of a run, where they are needed.
+// prepare sets up what is needed for the outcomes of a run.
 func (s *summary) prepare(r *stream.Reader) error {
 	classes := s.header.SLOClasses
 	if s.fitness != nil && len(s.fitness.SLO) > 0 {
 		if s.minimal() {
-			return r.Errorf("the run was written with --trace minimal and holds no outcomes; to judge them by other targets (slo in the fitness file) it needs --trace decisions or full")
+			return r.Errorf("the run was written with --trace minimal and has no outcomes; " +
+				"the targets of the fitness file (slo) need --trace decisions or full")
 		}
-		classes, s.missed = s.fitness.Classes(classes), map[string]bool{}
+		classes, s.missedSessions = s.fitness.Classes(classes), map[string]bool{}
 	}
-	if s.options.part() || s.missed != nil || s.header.Stream == stream.StreamRecording {
-		s.computed, s.broke = metrics.New(classes), map[string]bool{}
+	if s.options.isPartial() || s.missedSessions != nil || s.header.Stream == stream.StreamRecording {
+		s.computed, s.brokenCalls = metrics.New(classes), map[string]bool{}
 		if s.header.Stream == stream.StreamRecording {
-			s.computed.Recorded()
+			s.computed.MarkRecording()
 		}
 	}
-	if s.options.compares() && !s.minimal() {
-		s.rows = &rows{of: map[string]int32{}}
+	if s.options.wantsNoise() && !s.minimal() {
+		s.rows = &rows{index: map[string]int32{}}
 	}
-	if s.options.tells() && !s.reference {
-		s.listen(classes)
+	if s.options.wantsText() && !s.reference {
+		s.startNarrative(classes)
 	}
 	return nil
 }
 
-// minimal reports whether the run holds metrics only.
+// minimal reports whether the run has only metrics.
 func (s *summary) minimal() bool {
 	return s.header.Run != nil && s.header.Run.Trace == stream.TraceLevels[0]
 }
 
-// session takes the outcome of a session at hand.
-func (s *summary) session(r *stream.Reader) error {
+// addSession adds the current session outcome.
+func (s *summary) addSession(r *stream.Reader) error {
 	var o stream.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
 	}
 	if s.rows != nil {
-		s.rows.lose(&o)
+		s.rows.addNotIssued(&o)
 	}
 	if s.computed != nil {
-		s.chooseSession(&o)
+		s.selectSession(&o)
 	}
 	return nil
 }
 
-// chooseSession counts the session, by its own arrival, if the options
-// ask for it. Conditions are about requests: with one, no session is counted. The
-// calls that it lost go with the one that broke it.
-func (s *summary) chooseSession(o *stream.SessionOutcome) {
-	if call := o.Breaker(); s.broke[call] {
-		s.computed.Lost(o)
-		delete(s.broke, call)
+// selectSession counts the session if its arrival is selected. A condition is about
+// requests: with one, no session is counted. Calls that were not issued go with the call
+// that broke the session.
+func (s *summary) selectSession(o *stream.SessionOutcome) {
+	if call := o.Breaker(); s.brokenCalls[call] {
+		s.computed.AddNotIssued(o)
+		delete(s.brokenCalls, call)
 	}
-	if s.missed != nil {
+	if s.missedSessions != nil {
 		o.SLOMet = nil
 	}
-	if s.missed != nil && s.computed.Targets(o.SLOClass) != (stream.Targets{}) {
-		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !s.missed[o.ID])
-		delete(s.missed, o.ID)
+	if s.missedSessions != nil && s.computed.Targets(o.SLOClass) != (stream.Targets{}) {
+		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !s.missedSessions[o.ID])
+		delete(s.missedSessions, o.ID)
 	}
-	if s.options.Where.keeps != nil {
-		s.unasked++
-	} else if s.options.within(o.ArrivalUS) {
-		s.computed.Session(o)
+	if s.options.Where.matches != nil {
+		s.skippedSessions++
+	} else if s.options.inTimeRange(o.ArrivalUS) {
+		s.computed.AddSession(o)
 	}
 }
 
-// choose counts the outcome if the options ask for it.
-func (s *summary) choose(o *stream.Outcome) error {
-	s.seen++
-	if s.missed != nil && o.Session != "" {
+// selectOutcome counts the outcome if it is selected.
+func (s *summary) selectOutcome(o *stream.Outcome) error {
+	s.outcomesSeen++
+	if s.missedSessions != nil && o.Session != "" {
 		if met := metrics.SLOMet(o, s.computed.Targets(o.SLOClass)); met != nil && !*met {
-			s.missed[strings.Clone(o.Session)] = true
+			s.missedSessions[strings.Clone(o.Session)] = true
 		}
 	}
-	want := s.options
-	if !want.within(o.ArrivalUS) {
+	options := s.options
+	if !options.inTimeRange(o.ArrivalUS) {
 		return nil
 	}
-	if want.Where.keeps != nil {
-		if kept, err := want.Where.keeps(o); err != nil || !kept {
+	if options.Where.matches != nil {
+		if selected, err := options.Where.matches(o); err != nil || !selected {
 			return err
 		}
 	}
-	s.chosen++
+	s.outcomesSelected++
 	s.computed.Add(o)
 	if o.Session != "" && o.State != stream.StateCompleted {
-		s.broke[strings.Clone(o.ID)] = true
+		s.brokenCalls[strings.Clone(o.ID)] = true
 	}
 	switch o.State {
 	case stream.StateTimedOut, stream.StateFailed:
-		s.ended++
+		s.abandoned++
 	case stream.StateUnfinished:
 		s.unfinished++
 	}
 	for _, gap := range o.ITLUS {
-		s.computed.Gap(gap[0], gap[1])
+		s.computed.AddGaps(gap[0], gap[1])
 	}
 	switch {
 	case len(o.ITLUS) > 0:
-		s.with++
+		s.withITL++
 	case o.GeneratedTokens > 1:
-		s.without++
+		s.withoutITL++
 	}
 	return nil
 }
 
-// finish settles the metrics after the last record.
+// finish computes the metrics after the last record.
 func (s *summary) finish(r *stream.Reader) error {
 	switch {
 	case s.workload != nil:
 		return s.finishWorkload(r)
 	case s.computed != nil:
 		s.compute()
-	case s.carried != nil:
-		s.raw = &s.carried.Raw
+	case s.ownMetrics != nil:
+		s.raw = &s.ownMetrics.Raw
 	default:
-		return r.Errorf("the run holds no metrics: somebody filtered them out")
+		return r.Errorf("the run has no metrics record; it was filtered out")
 	}
 	if s.end.Requests != nil && s.end.Requests.BeyondHorizon > 0 {
 		s.warn("%d requests arrive after the horizon and were not offered", s.end.Requests.BeyondHorizon)
 	}
-	if s.told != nil {
-		s.conclude(s.raw)
+	if s.narrative != nil {
+		s.finishNarrative(s.raw)
 	}
 	return nil
 }
 
-// compute computes the metrics from what was chosen, and says what is not
-// known so.
+// compute computes the metrics of the selected outcomes and warns about what is unknown.
 func (s *summary) compute() {
-	// The whole run, and what is unfinished, ends where the run does.
-	known := s.carried != nil && (s.chosen == s.seen || s.unfinished > 0)
-	if known {
-		s.computed.Until(s.carried.UntilUS)
+	// The complete run, and unfinished requests, end with the run.
+	endKnown := s.ownMetrics != nil && (s.outcomesSelected == s.outcomesSeen || s.unfinished > 0)
+	if endKnown {
+		s.computed.ExtendTo(s.ownMetrics.UntilUS)
 	}
-	if s.carried != nil && s.carried.Shadow != nil {
-		s.computed.Expects()
+	if s.ownMetrics != nil && s.ownMetrics.Shadow != nil {
+		s.computed.HasPrefixPrediction()
 	}
-	if s.chosen == s.seen && s.carried != nil && s.carried.Anomalies != nil {
-		s.computed.Watch(slices.Collect(maps.Keys(s.carried.Anomalies)))
+	if s.outcomesSelected == s.outcomesSeen && s.ownMetrics != nil && s.ownMetrics.Anomalies != nil {
+		s.computed.TrackAnomalies(slices.Collect(maps.Keys(s.ownMetrics.Anomalies)))
 		for i := range s.anomalies {
-			s.computed.Anomaly(s.anomalies[i].Type)
+			s.computed.AddAnomaly(s.anomalies[i].Type)
 		}
 	}
 	s.raw = s.computed.Raw()
-	if s.carried != nil && s.chosen == s.seen && !s.options.part() {
-		s.raw = s.carried.Rejudged(s.raw)
+	if s.ownMetrics != nil && s.outcomesSelected == s.outcomesSeen && !s.options.isPartial() {
+		s.raw = s.ownMetrics.WithTargets(s.raw)
 		return
 	}
-	s.warn("computed from the outcomes of %d of %d requests: what only replicas know (kv utilization, cost, replica) is absent", s.chosen, s.seen)
-	if s.unasked > 0 {
-		s.warn("sessions are absent: --where is about requests, and %d sessions are there", s.unasked)
+	s.warn("computed from the outcomes of %d of %d requests: "+
+		"metrics of replicas (KV utilization, cost, replica) are missing", s.outcomesSelected, s.outcomesSeen)
+	if s.skippedSessions > 0 {
+		s.warn("session metrics are missing: --where selects requests, so %d sessions are not counted",
+			s.skippedSessions)
 	}
 	switch {
-	case s.without > 0 && s.with == 0:
-		s.warn("itl is absent: the outcomes do not carry the gaps between tokens (blis-sim --itl)")
-	case s.without > 0:
-		s.warn("itl is of %d of %d requests: the others do not carry the gaps between their tokens", s.with, s.with+s.without)
+	case s.withoutITL > 0 && s.withITL == 0:
+		s.warn("itl is missing: the outcomes have no inter-token gaps (run blis-sim --itl)")
+	case s.withoutITL > 0:
+		s.warn("itl covers %d of %d requests: the others have no inter-token gaps", s.withITL, s.withITL+s.withoutITL)
 	}
-	if s.ended > 0 && !known {
-		s.warn("outcomes do not say when %d requests timed out or failed: the run may have lasted longer", s.ended)
+	if s.abandoned > 0 && !endKnown {
+		s.warn("the end of %d requests that timed out or failed is unknown: the run may have lasted longer",
+			s.abandoned)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package summarize reads runs and says what they amount to and how good they
-// are, or reads a workload and describes it: for people, for programs, for those
-// who will change a policy.
+// Package summarize reads runs and reports their metrics, score and explanation, or reads
+// a workload and describes it. Its readers are people, programs and language models that
+// change a policy.
 package summarize
 
 import (
@@ -9,24 +9,23 @@ import (
 	"io"
 
 	"blis/pkg/fitness"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
-// Reported is an error that the product says, too: that is whole.
+// Reported is an error that the output reports too; the output is complete.
 type Reported struct{ error }
 
-// Unwrap is the error that is reported.
+// Unwrap returns the error.
 func (r Reported) Unwrap() error { return r.error }
 
-// Run reads the first stream from in, which nil leaves to o.Open, and the others that o
-// names, and writes their summary to out. The metrics of a run are those that it carries; those of
-// a part of it, and of a recording, which carries none, are computed from the
-// outcomes.
+// Run reads the first stream from in, which is nil if o.Open opens it, and the other
+// streams of o, and writes the summary to out. The metrics are those that a run carries.
+// For a part of a run, and for a recording, they are computed from the outcomes.
 //
-// A run that carries an error in place of a product is summarized as that, with
-// score 0, and is no error here. One that cannot be read to its end is an error,
-// and so is a fitness that does not fit; in the format json these are reported on
-// out, too, and are Reported.
+// A run with an error record instead of metrics is summarized with score 0; that is not
+// an error. A run that cannot be read to its end is an error, and so is a fitness that
+// does not apply; in the format json these are also written to out, and are Reported.
 func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -49,52 +48,50 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	return errors.Join(err, writing)
 }
 
-// analysis is all that a call reads, and what it comes to.
+// analysis is everything that is read, and its results.
 type analysis struct {
 	options *Options
-	// fitness is nil until it is known by what the runs are scored; assumed says that
-	// the call does not name it.
-	fitness *fitness.Fitness
-	assumed bool
-	// runs are in the order of the call, candidates in that of their first runs.
-	runs       []*subject
+	// fitness is nil until the score is known; defaultFitness is true if the call names
+	// none.
+	fitness        *fitness.Fitness
+	defaultFitness bool
+	// runs are in the order of the arguments, candidates in that of their first runs.
+	runs       []*runDoc
 	candidates []*candidate
-	// baselines and parents are to compare with.
-	baselines, parents []*subject
+	// baselines and parents are reference runs.
+	baselines, parents []*runDoc
 	warnings           []string
 }
 
-// subject is one stream of the call: its name, what was read, and what that is worth.
-type subject struct {
+// runDoc is one stream: its name, its contents, and its score.
+type runDoc struct {
 	name string
 	*summary
-	// err is why there is nothing to be said of it.
+	// err is why the stream has no result.
 	err    error
 	result *fitness.Result
-	// base and parent are nil without one. references are what they are worth in the
-	// place of this run, by their trees.
-	base, parent *subject
+	// base and parent are the reference runs, nil without one. references are their
+	// scores in this run's place, by tree.
+	base, parent *runDoc
 	references   map[string]*fitness.Result
-	// noise has the interval of the score less that of base and of parent, where it is
-	// known.
-	noise map[string]Interval
+	// noise has the intervals of the score differences from base and parent, if known.
+	noise map[string]stat.Interval
 }
 
-// fault reports whether the run carries an error of an earlier stage in the place
-// of a product.
-func (r *subject) fault() bool {
+// carriesFault reports whether the run is an error record of an earlier tool.
+func (r *runDoc) carriesFault() bool {
 	var fault *stream.FaultError
 	return errors.As(r.err, &fault)
 }
 
-// read reads all streams and judges the runs. Its error is that of a stream that
+// read reads all streams and scores the runs. It returns the error of a stream that
 // cannot be read, or of the fitness.
 func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 	if f := r.options.Fitness; f != nil {
 		if r.fitness, err = f.load(); err != nil {
 			return err
 		}
-		if err := r.fitness.RefuseReferences(len(r.options.Baseline) > 0, len(r.options.Parent) > 0); err != nil {
+		if err := r.fitness.CheckReferences(len(r.options.Baseline) > 0, len(r.options.Parent) > 0); err != nil {
 			return err
 		}
 	}
@@ -111,18 +108,18 @@ func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 	if r.parents, err = r.readAll(ctx, r.options.Parent, nil, true); err != nil {
 		return err
 	}
-	return r.judge()
+	return r.scoreAll()
 }
 
-// readAll reads the streams so called, to compare with or not; in is the first of them if
-// it is open. A
-// stream that cannot be opened, or a workload among several, ends it: that is no
-// run that failed but a call that is wrong.
-func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*subject, err error) {
-	names := namesOf(streams)
+// readAll reads the streams; in is the first if it is open already. It returns an error
+// for a stream that cannot be opened and for a workload among several streams: these are
+// wrong calls, not failed runs.
+func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, references bool) (all []*runDoc,
+	err error) {
+	names := streamNames(streams)
 	for i, data := range streams {
 		name := names[i]
-		_, file := nameOf(data)
+		_, file := splitName(data)
 		from := in
 		if i > 0 || in == nil {
 			opened, err := r.options.Open(file)
@@ -132,12 +129,12 @@ func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, 
 			defer opened.Close()
 			from = opened
 		}
-		x := &subject{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: references}}
+		x := &runDoc{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: references}}
 		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if x.workload != nil && (len(streams) > 1 || references) {
-			return nil, errors.New(file + " is a workload: one can be described, by itself")
+			return nil, errors.New(file + " is a workload; a workload must be the only stream")
 		}
 		all = append(all, x)
 	}

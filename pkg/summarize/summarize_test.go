@@ -28,21 +28,23 @@ type run struct {
 	beyond   int64
 }
 
-// fill adds all that the run knows to a, with every gap between tokens.
+// fill adds everything that the run contains to a, including all inter-token gaps.
 func (r *run) fill(a *metrics.Accumulator) {
 	for i := range r.outcomes {
 		a.Add(&r.outcomes[i])
 		for _, gap := range r.outcomes[i].ITLUS {
-			a.Gap(gap[0], gap[1])
+			a.AddGaps(gap[0], gap[1])
 		}
 	}
-	a.Until(r.until)
-	a.Replica(metrics.ReplicaTotals{Deployment: "main", GPUs: 2, Requests: 3, Completed: 2, PrefillTokens: 1500, DecodeTokens: 18,
-		QueriedTokens: 2000, CachedTokens: 500, PeakQueue: 1, PeakBatch: 2, BlockUS: 40_000_000, PeakBlocks: 60, Blocks: 100,
-		UpUS: 4_000_000, BusyUS: 1_000_000})
+	a.ExtendTo(r.until)
+	a.AddReplica(metrics.ReplicaTotals{Deployment: "main", GPUs: 2, Requests: 3, Completed: 2, PrefillTokens: 1500,
+		DecodeTokens:  18,
+		QueriedTokens: 2000, CachedTokens: 500, PeakQueue: 1, PeakBatch: 2, BlockUS: 40_000_000, PeakBlocks: 60,
+		Blocks: 100,
+		UpUS:   4_000_000, BusyUS: 1_000_000})
 }
 
-// data is the run as blis-sim writes it, plain.
+// data returns the run as blis-sim writes it, uncompressed.
 func (r *run) data(t interface{ Fatal(...any) }) []byte {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, true)
@@ -53,9 +55,12 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 			t.Fatal(err)
 		}
 	}
-	check(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0", Seed: 42, SLOClasses: classes,
-		Run: &stream.RunHeader{Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42, JitterSeed: 42},
-			Trace: r.trace, Workload: stream.Source{Tool: "blis-gen", Seed: 7}, ConfigDigest: strings.Repeat("cd", 32)}}))
+	check(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0",
+		Seed: 42, SLOClasses: classes,
+		Run: &stream.RunHeader{Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42,
+			JitterSeed: 42},
+			Trace: r.trace, Workload: stream.Source{Tool: "blis-gen", Seed: 7},
+			ConfigDigest: strings.Repeat("cd", 32)}}))
 	counts := &stream.Counts{BeyondHorizon: r.beyond}
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
@@ -72,12 +77,14 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 	return b.Bytes()
 }
 
-// outcome is a request that arrives at a time in ms and gets its first token
-// after ttft ms, then output−1 more, each after 10 ms. ttft 0: it is rejected.
+// outcome is a request that arrives at a time in ms and receives its first token after
+// ttft ms, then the others every 10 ms. With ttft 0 it is rejected.
 func outcome(id, class, tenant string, arrival, ttft, input, output int64) stream.Outcome {
 	at := stream.Micros(1000 * arrival)
-	o := stream.Outcome{ID: id, State: stream.StateRejected, Reason: "admission", ArrivalUS: at, AdmittedUS: stream.Never, RoutedUS: stream.Never,
-		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.Nowhere,
+	o := stream.Outcome{ID: id, State: stream.StateRejected, Reason: "admission", ArrivalUS: at,
+		AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
+		EndedUS: stream.Never, Replica: stream.Nowhere,
 		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: stream.Never}
 	if ttft == 0 {
 		return o
@@ -97,13 +104,13 @@ func outcome(id, class, tenant string, arrival, ttft, input, output int64) strea
 func story() *run {
 	return &run{trace: "decisions", outcomes: []stream.Outcome{
 		outcome("a", "critical", "t1", 1000, 100, 500, 11),  // done at 1.2 s
-		outcome("b", "critical", "t2", 2000, 200, 1500, 21), // misses its target; done at 2.4 s
-		outcome("c", "batch", "t1", 3000, 300, 100, 1),      // done at 3.3 s
+		outcome("b", "critical", "t2", 2000, 200, 1500, 21), // misses its target; completes at 2.4 s
+		outcome("c", "batch", "t1", 3000, 300, 100, 1),      // completes at 3.3 s
 		outcome("d", "critical", "t2", 4000, 0, 700, 9),
 	}, until: 4_000_000, beyond: 3}
 }
 
-// options makes options as a command line does.
+// options parses options as a command line does.
 func options(t *testing.T, where, from, to, format string) Options {
 	t.Helper()
 	o := Options{Format: format}
@@ -126,7 +133,7 @@ func summarize(data []byte, o Options) (string, error) {
 	return out.String(), err
 }
 
-// document summarizes as JSON and reads the document back.
+// document summarizes as JSON and decodes the document.
 func document(t *testing.T, data []byte, o Options) (*Document, *metrics.Raw) {
 	t.Helper()
 	o.Format = "json"
@@ -135,8 +142,8 @@ func document(t *testing.T, data []byte, o Options) (*Document, *metrics.Raw) {
 		t.Fatal(err)
 	}
 	raw := &metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}
-	d := &Document{Metrics: metrics.Whole{Raw: raw}}
-	dec := json.NewDecoder(bytes.NewReader(present(t, text)))
+	d := &Document{Metrics: metrics.WithNulls{Raw: raw}}
+	dec := json.NewDecoder(bytes.NewReader(pruneEmpty(t, text)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(d); err != nil {
 		t.Fatal(err)
@@ -144,8 +151,9 @@ func document(t *testing.T, data []byte, o Options) (*Document, *metrics.Raw) {
 	return d, raw
 }
 
-// present is a document without what is null or empty in it: as the types have it.
-func present(t *testing.T, text string) []byte {
+// pruneEmpty removes everything null or empty from a document, so that it decodes into
+// its types.
+func pruneEmpty(t *testing.T, text string) []byte {
 	t.Helper()
 	var prune func(v any) any
 	prune = func(v any) any {
@@ -174,11 +182,11 @@ func present(t *testing.T, text string) []byte {
 	if err := dec.Decode(&v); err != nil {
 		t.Fatal(err)
 	}
-	again, err := json.Marshal(prune(v))
+	pruned, err := json.Marshal(prune(v))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return again
+	return pruned
 }
 
 func TestText(t *testing.T) {
@@ -186,10 +194,11 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// TTFT 100, 200, 300 ms; E2E 200, 400, 300 ms; p90 at 1.8: 280 and 380.
+	// TTFT 100, 200, 300 ms; E2E 200, 400, 300 ms; p90 at position 1.8: 280 and 380.
 	// 3 s from 1 s to 4 s; 33 output tokens and 2100 input tokens completed.
 	// Tenant t1 got 12 of 12 tokens, t2 21 of 30: 1.7^2 / (2 * 1.49) = 0.9698.
-	const want = `run         blis-sim 0.1.0, policy abababababab, config cdcdcdcdcdcd, workload efefefefefef, seeds 7 (workload) 42 (simulation)
+	const want = `run         blis-sim 0.1.0, policy abababababab, config cdcdcdcdcdcd, ` +
+		`workload efefefefefef, seeds 7 (workload) 42 (simulation)
 requests    4 offered = 3 completed + 1 rejected + 0 timed out + 0 failed + 0 unfinished; 3 admitted (75.0 %)
 not done    1 admission
 duration    3.000 s, from the first arrival to the last final state
@@ -201,9 +210,10 @@ ITL           10.00   10.00    10.00?   10.00?   10.00?   10.00     30
 E2E          300.00  300.00?  380.00?  390.00?  398.00?  400.00      3
 queue          3.00    3.00?    3.00?    3.00?    3.00?    3.00      3
 
-throughput  1.00 requests/s, 11 output tokens/s, 711 tokens/s with prompts; of completed requests
+throughput  1.00 requests/s, 11 output tokens/s, 711 tokens/s including prompts; completed requests only
 goodput     0.33 requests/s; 1 of 3 offered requests with targets met them (33.3 %)
-KV cache    10.0 % of the blocks in use (at most 60.0 %), 0.0 % of prompt tokens found cached, 0 preemptions (0.000 a request)
+KV cache    10.0 % of the blocks in use (at most 60.0 %), ` +
+		`0.0 % of prompt tokens found cached, 0 preemptions (0.000 per request)
 fairness    0.9698 Jain over 2 tenants, of completed/offered output tokens
 tail        p99 of E2E is 1.33 x p50
 cost        8.0 GPU seconds, 4.0 replica seconds
@@ -221,14 +231,14 @@ main/0              3          2    1518  25.0 %           1           2   10.0 
 
 warnings (? marks percentiles of fewer than 10/(1-p) samples)
   3 requests arrive after the horizon and were not offered
-  ttft: 3 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  tpot: 2 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  e2e: 3 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  queue: 3 samples are few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  itl: 30 samples are few for p90 (needs 100), p95 (needs 200), p99 (needs 1000)
-  cls: 2 of 2 have percentiles of few samples (p99 needs 1000; the fewest, 1, are ttft of batch)
-  tenant: 2 of 2 have percentiles of few samples (p99 needs 1000; the fewest, 1, are tpot of t1)
-  model: 1 of 1 have percentiles of few samples (p99 needs 1000; the fewest, 2, are tpot of m)
+  ttft: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  tpot: 2 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  e2e: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  queue: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  itl: 30 samples are too few for p90 (needs 100), p95 (needs 200), p99 (needs 1000)
+  cls: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: ttft of batch)
+  tenant: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: tpot of t1)
+  model: 1 of 1 groups have percentiles of too few samples (p99 needs 1000; minimum 2: tpot of m)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -252,32 +262,36 @@ func TestSelection(t *testing.T) {
 	} {
 		o := options(t, c.where, c.from, c.to, "json")
 		d, raw := document(t, data, o)
-		if raw.Requests.Offered != c.offered || raw.Requests.Completed != c.done || d.Selection.Requests != c.offered || d.Selection.Of != 4 {
+		if raw.Requests.Offered != c.offered || raw.Requests.Completed != c.done || d.Selection.Requests != c.offered ||
+			d.Selection.Of != 4 {
 			t.Errorf("%q from %q to %q: %+v, %+v", c.where, c.from, c.to, raw.Requests, d.Selection)
 		}
 		if c.offered > 0 && (raw.FromUS != c.from_ || raw.UntilUS != c.until) {
 			t.Errorf("%q from %q to %q: run from %d until %d", c.where, c.from, c.to, raw.FromUS, raw.UntilUS)
 		}
 		if raw.Cost != nil || raw.Replica != nil || raw.KV.UtilMean != nil {
-			t.Errorf("%q: a part of a run knows its replicas", c.where)
+			t.Errorf("%q: a part of a run has replica metrics", c.where)
 		}
 		o.Format = "table"
-		if text, err := summarize(data, o); err != nil || !strings.Contains(text, fmt.Sprintf("\nselection   %d of 4 requests", c.offered)) {
+		if text, err := summarize(data, o); err != nil ||
+			!strings.Contains(text, fmt.Sprintf("\nselection   %d of 4 requests", c.offered)) {
 			t.Errorf("%q: %v\n%s", c.where, err, text)
 		}
 	}
 }
 
-// anyRun draws a run.
+// anyRun generates a run.
 var anyRun = rapid.Custom(func(t *rapid.T) *run {
 	r := &run{trace: "decisions"}
 	itl := rapid.Bool().Draw(t, "itl")
 	for i := range rapid.IntRange(1, 60).Draw(t, "requests") {
 		n := func(name string, low, high int64) int64 { return rapid.Int64Range(low, high).Draw(t, name) }
 		o := outcome(fmt.Sprint(i), rapid.SampledFrom([]string{"", "critical", "batch"}).Draw(t, "class"),
-			rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"), n("arrival", 0, 5000), n("ttft", 0, 400), n("input", 1, 2000), n("output", 1, 50))
+			rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(t, "tenant"), n("arrival", 0, 5000),
+			n("ttft", 0, 400), n("input", 1, 2000), n("output", 1, 50))
 		if o.State == stream.StateRejected {
-			o.State = rapid.SampledFrom([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed, stream.StateUnfinished}).Draw(t, "state")
+			o.State = rapid.SampledFrom([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed,
+				stream.StateUnfinished}).Draw(t, "state")
 		} else {
 			o.CachedTokens, o.Preemptions = n("cached", 0, o.InputTokens-1), n("preemptions", 0, 2)
 		}
@@ -291,8 +305,8 @@ var anyRun = rapid.Custom(func(t *rapid.T) *run {
 	return r
 })
 
-// What is computed from all outcomes is what the run carries, to the bit, but
-// for what only replicas know.
+// Metrics that are computed from all outcomes equal those that the run carries, to the
+// bit, except those of replicas.
 func TestComputedAgreesWithCarried(t *testing.T) {
 	everything := options(t, "true", "0s", "1h", "json")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -306,14 +320,14 @@ func TestComputedAgreesWithCarried(t *testing.T) {
 	})
 }
 
-// Where the latencies have two definitions, one for metrics and one for
-// filters, they are one: a filter on a latency splits the requests at the
-// maximum and the mean that the metrics report.
+// Metrics and filters define latencies separately; both must agree: a filter on a latency
+// splits the requests at the maximum that the metrics report.
 func TestFiltersMeasureAsMetricsDo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		data := anyRun.Draw(rt, "run").data(rt)
 		_, raw := document(t, data, Options{})
-		for name, d := range map[string]*metrics.Distribution{"ttft_ms": raw.TTFT, "tpot_ms": raw.TPOT, "e2e_ms": raw.E2E, "queue_ms": raw.Queue} {
+		for name, d := range map[string]*metrics.Distribution{"ttft_ms": raw.TTFT, "tpot_ms": raw.TPOT,
+			"e2e_ms": raw.E2E, "queue_ms": raw.Queue} {
 			if d == nil {
 				continue
 			}
@@ -334,14 +348,14 @@ func TestFiltersMeasureAsMetricsDo(t *testing.T) {
 	})
 }
 
-// Order, compression and trace level change no byte of the summary.
-func TestSameSummary(t *testing.T) {
+// Order, compression and trace level do not change a byte of the summary.
+func TestOrderAndTraceLevelDoNotMatter(t *testing.T) {
 	r := story()
 	want, err := summarize(r.data(t), Options{Format: "json"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of causes only outcomes tell.
+	// Only outcomes explain causes.
 	r.trace = "minimal"
 	few, err := summarize(r.data(t), Options{Format: "json"})
 	if err != nil {
@@ -367,21 +381,23 @@ func TestITLWithoutGaps(t *testing.T) {
 	r := story()
 	r.outcomes[0].ITLUS = nil
 	d, raw := document(t, r.data(t), options(t, "true", "", "", "json"))
-	if raw.ITL == nil || raw.ITL.Count != 20 || !strings.Contains(strings.Join(d.Warnings, "\n"), "itl is of 1 of 2 requests") {
+	if raw.ITL == nil || raw.ITL.Count != 20 ||
+		!strings.Contains(strings.Join(d.Warnings, "\n"), "itl covers 1 of 2 requests") {
 		t.Errorf("ITL %+v, warnings %q", raw.ITL, d.Warnings)
 	}
 	r.outcomes[1].ITLUS = nil
 	d, raw = document(t, r.data(t), options(t, "true", "", "", "json"))
-	if raw.ITL != nil || !strings.Contains(strings.Join(d.Warnings, "\n"), "itl is absent") {
+	if raw.ITL != nil || !strings.Contains(strings.Join(d.Warnings, "\n"), "itl is missing") {
 		t.Errorf("ITL %+v, warnings %q", raw.ITL, d.Warnings)
 	}
 }
 
-// Outcomes do not say when a request timed out; a part of a run must.
-func TestTimedOutEndsUnknown(t *testing.T) {
+// Outcomes do not contain the time at which a request timed out; a partial summary warns
+// about it.
+func TestUnknownEndOfTimedOutRequests(t *testing.T) {
 	r := story()
 	r.outcomes[3].State, r.outcomes[3].Reason, r.until = stream.StateTimedOut, "deadline", 9_000_000
-	const caveat = "outcomes do not say when 1 requests timed out"
+	const caveat = "the end of 1 requests that timed out or failed is unknown"
 	d, raw := document(t, r.data(t), options(t, "true", "", "", "json"))
 	if raw.UntilUS != 9_000_000 || strings.Contains(strings.Join(d.Warnings, "\n"), caveat) {
 		t.Errorf("all: until %d, warnings %q", raw.UntilUS, d.Warnings)

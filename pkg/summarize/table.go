@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// How terminals are told to change their letters (ECMA-48).
+// Terminal escape sequences (ECMA-48).
 const (
 	bold  = "\x1b[1m"
 	red   = "\x1b[31m"
 	plain = "\x1b[0m"
 )
 
-// table is rows of cells, the first of them the head.
+// table is a list of rows of cells, the first of them the header.
 type table struct {
 	rows [][]string
-	// more rows there are than are shown, if positive.
-	more int
-	// color makes the head bold and failures red.
+	// omitted is the number of rows that are not shown, if positive.
+	omitted int
+	// color makes the header bold and failures red.
 	color bool
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// append adds the table to b: the first column to the left, the others to the
-// right.
+// append appends the table: the first column is left-aligned, the others right-aligned.
 func (t *table) append(b []byte) []byte {
 	width := make([]int, len(t.rows[0]))
 	width[0] = 11
@@ -47,8 +46,8 @@ func (t *table) append(b []byte) []byte {
 		}
 		b = append(append(b, line...), '\n')
 	}
-	if t.more > 0 {
-		b = fmt.Appendf(b, "... and %d more: --format json\n", t.more)
+	if t.omitted > 0 {
+		b = fmt.Appendf(b, "... and %d more: --format json\n", t.omitted)
 	}
 	return b
 }

@@ -11,11 +11,11 @@ import (
 	"blis/pkg/stream"
 )
 
-// maxRows is how many rows of a table are shown to people.
+// maxRows is the maximum number of table rows in the text.
 const maxRows = 20
 
-// text is the summary of one run or workload for people: ASCII, a unit in each line
-// or column. scored adds how its score came about.
+// text renders the summary of one run or workload for people: ASCII, with a unit in each
+// line or column. scored adds the explanation of the score.
 func (d *Document) text(scored bool) []byte {
 	var b []byte
 	line := func(head, format string, args ...any) {
@@ -47,11 +47,13 @@ func (d *Document) text(scored bool) []byte {
 	line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished%s",
 		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, admitted)
 	if len(m.Reasons) > 0 {
-		line("not done", "%s", reasons(m.Reasons))
+		line("not done", "%s", reasonCounts(m.Reasons))
 	}
 	if s := m.Sessions; s != nil {
-		line("sessions", "%d offered = %d completed + %d broken + %d unfinished%s%s", s.Offered, s.Completed, s.Broken, s.Unfinished,
-			percent("; %s met all targets of their class", s.Attainment), percent("; %s of the calls side by side were answered", s.FanOutUtilization))
+		line("sessions", "%d offered = %d completed + %d broken + %d unfinished%s%s", s.Offered, s.Completed, s.Broken,
+			s.Unfinished,
+			percent("; %s met all targets of their class", s.Attainment),
+			percent("; %s of the parallel calls completed", s.FanOutUtilization))
 	}
 	line("duration", "%.3f s, from the first arrival to the last final state", m.DurationS)
 	b = append(b, '\n')
@@ -62,7 +64,8 @@ func (d *Document) text(scored bool) []byte {
 		b = append(b, '\n')
 	}
 	b = appendTotals(b, m)
-	for _, t := range []*table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2), groups("model", m.Model, 2), replicas(m)} {
+	for _, t := range []*table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2), groups("model", m.Model, 2),
+		replicas(m)} {
 		if len(t.rows) > 1 {
 			b = append(b, '\n')
 			b = t.append(b)
@@ -75,29 +78,33 @@ func (d *Document) text(scored bool) []byte {
 	return d.appendWarnings(b)
 }
 
-// appendTotals adds the lines about the whole run to b.
+// appendTotals appends the lines about the whole run.
 func appendTotals(b []byte, m *metrics.Raw) []byte {
 	line := func(head, format string, args ...any) {
 		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
 	}
 	if t := m.Throughput; t != nil {
-		line("throughput", "%.2f requests/s, %.0f output tokens/s, %.0f tokens/s with prompts; of completed requests", t.RPS, t.OutputTPS, t.TotalTPS)
+		line("throughput", "%.2f requests/s, %.0f output tokens/s, %.0f tokens/s including prompts; "+
+			"completed requests only",
+			t.RPS, t.OutputTPS, t.TotalTPS)
 	}
 	if g := m.Goodput; g != nil {
 		rate := ""
 		if g.RPS != nil {
 			rate = fmt.Sprintf("%.2f requests/s; ", *g.RPS)
 		}
-		line("goodput", "%s%d of %d offered requests with targets met them (%.1f %%)", rate, g.Met, g.Offered, 100*g.Ratio)
+		line("goodput", "%s%d of %d offered requests with targets met them (%.1f %%)", rate, g.Met, g.Offered,
+			100*g.Ratio)
 	}
 	if l := m.Load; l != nil {
-		line("load", "%.3f of the cluster's capacity with what was found cached, %.3f without", l.Offered, l.Uncached)
+		line("load", "%.3f of the cluster's capacity with the measured cache hits, %.3f without", l.Offered, l.Uncached)
 	}
-	if text := cache(m); text != "" {
+	if text := cacheText(m); text != "" {
 		line("KV cache", "%s", text)
 	}
 	if m.Fairness != nil {
-		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain, len(m.Tenant))
+		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
+			len(m.Tenant))
 	}
 	if m.TailBlowup != nil {
 		line("tail", "p99 of E2E is %.2f x p50", *m.TailBlowup)
@@ -117,7 +124,8 @@ func (d *Document) appendWarnings(b []byte) []byte {
 
 func (id *Identity) text() string {
 	parts := []string{id.Tool + " " + id.Version}
-	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest}, {"workload", id.WorkloadDigest}} {
+	for _, digest := range [][2]string{{"policy", id.PolicyDigest}, {"config", id.ConfigDigest},
+		{"workload", id.WorkloadDigest}} {
 		if digest[1] != "" {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
@@ -145,26 +153,26 @@ func (s *Selection) text() string {
 	return stream.Printable(strings.Join(parts, ", "))
 }
 
-// cache says what is known of the block caches, "" of nothing.
-func cache(m *metrics.Raw) string {
-	var known []string
+// cacheText describes the KV caches, "" if nothing is known.
+func cacheText(m *metrics.Raw) string {
+	var parts []string
 	if m.KV.UtilMean != nil {
-		known = append(known, percent("%s of the blocks in use", m.KV.UtilMean)+percent(" (at most %s)", m.KV.UtilMax))
+		parts = append(parts, percent("%s of the blocks in use", m.KV.UtilMean)+percent(" (at most %s)", m.KV.UtilMax))
 	}
 	if m.KV.PrefixHitRatio != nil {
-		known = append(known, percent("%s of prompt tokens found cached", m.KV.PrefixHitRatio))
+		parts = append(parts, percent("%s of prompt tokens found cached", m.KV.PrefixHitRatio))
 	}
 	if m.KV.Preemptions != nil {
 		text := fmt.Sprintf("%d preemptions", *m.KV.Preemptions)
 		if m.PreemptionRate != nil {
-			text += fmt.Sprintf(" (%.3f a request)", *m.PreemptionRate)
+			text += fmt.Sprintf(" (%.3f per request)", *m.PreemptionRate)
 		}
-		known = append(known, text)
+		parts = append(parts, text)
 	}
-	return strings.Join(known, ", ")
+	return strings.Join(parts, ", ")
 }
 
-// percent puts a share into the format, "" if it is absent.
+// percent formats a ratio in percent, "" if it is missing.
 func percent(format string, share *float64) string {
 	if share == nil {
 		return ""
@@ -172,7 +180,7 @@ func percent(format string, share *float64) string {
 	return fmt.Sprintf(format, fmt.Sprintf("%.1f %%", 100**share))
 }
 
-// latencies is the table of all distributions.
+// latencies is the table of latencies.
 func latencies(m *metrics.Raw) *table {
 	t := &table{}
 	t.row("latency, ms", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
@@ -195,14 +203,15 @@ func (t *table) distribution(name string, d *metrics.Distribution) {
 		fmt.Sprintf("%.2f", d.Max), strconv.FormatInt(d.Count, 10))
 }
 
-// sessions is the table of what sessions took.
+// sessions is the table of session metrics.
 func sessions(s *metrics.Sessions) *table {
 	t := &table{}
 	t.row("sessions", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
 	for _, l := range []struct {
 		name string
 		d    *metrics.Distribution
-	}{{"E2E, ms", s.E2E}, {"critical path, ms", s.Critical}, {"tools, ms", s.Tool}, {"steps", s.Steps}, {"iterations", s.Iterations}} {
+	}{{"E2E, ms", s.E2E}, {"critical path, ms", s.Critical}, {"tools, ms", s.Tool}, {"steps", s.Steps},
+		{"iterations", s.Iterations}} {
 		if l.d != nil {
 			t.distribution(l.name, l.d)
 		}
@@ -210,7 +219,7 @@ func sessions(s *metrics.Sessions) *table {
 	return t
 }
 
-// quantile is a percentile in ms, marked if it is of few samples.
+// quantile formats a percentile in ms and marks it if it has too few samples.
 func quantile(d *metrics.Distribution, percent int64) string {
 	if d == nil {
 		return "- "
@@ -224,19 +233,20 @@ func quantile(d *metrics.Distribution, percent int64) string {
 	case 99:
 		ms = d.P99
 	}
-	if d.Count < metrics.Needs(percent) {
+	if d.Count < metrics.MinSamples(percent) {
 		mark = "?"
 	}
 	return fmt.Sprintf("%.2f%s", ms, mark)
 }
 
-// groups is the table of the parts of a run, empty if there are fewer than least.
-func groups(by string, parts map[string]*metrics.Group, least int) *table {
-	t := &table{more: len(parts) - maxRows}
-	if len(parts) < least {
+// groups is the table of the groups of a run, empty if there are fewer than minimum.
+func groups(by string, parts map[string]*metrics.Group, minimum int) *table {
+	t := &table{omitted: len(parts) - maxRows}
+	if len(parts) < minimum {
 		return t
 	}
-	t.row("by "+by, "offered", "completed", "met", "requests/s", "TTFT ms p50 ", "p99 ", "TPOT ms p50 ", "p99 ", "E2E ms p50 ", "p99 ")
+	t.row("by "+by, "offered", "completed", "met", "requests/s", "TTFT ms p50 ", "p99 ", "TPOT ms p50 ", "p99 ",
+		"E2E ms p50 ", "p99 ")
 	names := slices.Sorted(maps.Keys(parts))
 	for _, name := range names[:min(len(names), maxRows)] {
 		g := parts[name]
@@ -247,15 +257,17 @@ func groups(by string, parts map[string]*metrics.Group, least int) *table {
 		if g.Throughput != nil {
 			rps = fmt.Sprintf("%.2f", g.Throughput.RPS)
 		}
-		t.row(stream.Printable(name), strconv.FormatInt(g.Requests.Offered, 10), strconv.FormatInt(g.Requests.Completed, 10), met, rps,
-			quantile(g.TTFT, 50), quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50), quantile(g.E2E, 99))
+		t.row(stream.Printable(name), strconv.FormatInt(g.Requests.Offered, 10),
+			strconv.FormatInt(g.Requests.Completed, 10), met, rps,
+			quantile(g.TTFT, 50), quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50),
+			quantile(g.E2E, 99))
 	}
 	return t
 }
 
 // replicas is the table of replicas.
 func replicas(m *metrics.Raw) *table {
-	t := &table{more: len(m.Replica) - maxRows}
+	t := &table{omitted: len(m.Replica) - maxRows}
 	if len(m.Replica) == 0 {
 		return t
 	}
@@ -265,17 +277,20 @@ func replicas(m *metrics.Raw) *table {
 		}
 		return percent("%s", x)
 	}
-	t.row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max", "cached", "preemptions")
+	t.row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max",
+		"cached", "preemptions")
 	for _, r := range m.Replica[:min(len(m.Replica), maxRows)] {
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
-		t.row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens), share(r.Utilization),
-			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio), n(r.Preemptions))
+		t.row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens),
+			share(r.Utilization),
+			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio),
+			n(r.Preemptions))
 	}
 	return t
 }
 
-// reasons lists how many requests did not complete, by why.
-func reasons(count map[string]int64) string {
+// reasonCounts lists the number of requests by reason.
+func reasonCounts(count map[string]int64) string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(count)) {
 		list = append(list, fmt.Sprintf("%d %s", count[why], stream.Printable(why)))

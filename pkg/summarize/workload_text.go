@@ -17,11 +17,11 @@ func (d *Document) describe(b []byte) []byte {
 	line := func(head, format string, args ...any) {
 		b = fmt.Appendf(b, "%-11s %s\n", head, stream.Printable(fmt.Sprintf(format, args...)))
 	}
-	line("arrivals", "%d = %d requests + %d sessions; %d calls of models", w.Arrivals, w.Requests, w.Sessions, w.Calls)
+	line("arrivals", "%d = %d requests + %d sessions; %d model calls", w.Arrivals, w.Requests, w.Sessions, w.Calls)
 	line("duration", "%.3f s, from the first arrival to the last", w.DurationS)
 	if w.Rate != nil {
-		line("rate", "%.4g arrivals/s%s", *w.Rate, extremes(&w.Timeline))
-		line("over time", "|%s| %d x %d s", draw(w.Timeline.Counts), len(w.Timeline.Counts), w.Timeline.BucketS)
+		line("rate", "%.4g arrivals/s%s", *w.Rate, rateRange(&w.Timeline))
+		line("over time", "|%s| %d x %d s", sparkline(w.Timeline.Counts), len(w.Timeline.Counts), w.Timeline.BucketS)
 	}
 	if w.CV != nil {
 		fano := ""
@@ -31,28 +31,32 @@ func (d *Document) describe(b []byte) []byte {
 		line("bursts", "CV of the gaps %.4g%s", *w.CV, fano)
 	}
 	if p := w.Prefix; p != nil {
-		line("prefixes", "%.1f %% of the prompt tokens were there before, %.1f %% in whole blocks of %d; %.1f %% have names",
-			100*p.Hit, 100*p.BlockHit, p.BlockSize, 100*p.Named)
+		line("prefixes", "%.1f %% of the prompt tokens repeat an earlier prefix, "+
+			"%.1f %% in full blocks of %d; %.1f %% have segment ids",
+			100*p.Hit, 100*p.BlockHit, p.BlockSize, 100*p.Identified)
 	}
 	if l := w.Load; l != nil && l.Offered != nil {
-		line("load", "%.3f of the cluster's capacity if all of these are found cached, %.3f if none", *l.Offered, *l.Uncached)
+		line("load", "%.3f of the cluster's capacity if all repeated prefixes are cached, %.3f if none are", *l.Offered,
+			*l.Uncached)
 	}
 	b = append(b, '\n')
 	b = lengths(&w.Lengths).append(b)
 	if s := w.Session; s != nil {
 		b = append(b, '\n')
-		b = inSessions(s).append(b)
-		if s.Own != nil {
-			line("own history", "%.1f %% of the sessions' prompt tokens, in blocks; median of the sessions %.1f %%", 100**s.Own, 100**s.OwnMedian)
+		b = workloadSessions(s).append(b)
+		if s.SessionHit != nil {
+			line("own history", "%.1f %% of the sessions' prompt tokens, in blocks; median over sessions %.1f %%",
+				100**s.SessionHit, 100**s.SessionHitMedian)
 		}
-		if s.TurnsOwn != nil {
-			line("own history", "%.1f %% of the conversations' prompt tokens, in blocks", 100**s.TurnsOwn)
+		if s.TurnsSessionHit != nil {
+			line("own history", "%.1f %% of the conversations' prompt tokens, in blocks", 100**s.TurnsSessionHit)
 		}
 		if len(s.Workflows) > 0 {
-			line("workflows", "%s", reasons(s.Workflows))
+			line("workflows", "%s", reasonCounts(s.Workflows))
 		}
 	}
-	for _, t := range []*table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2), parts("model", w.Model, 2), loads(w.Load)} {
+	for _, t := range []*table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2), parts("model", w.Model, 2),
+		loadTable(w.Load)} {
 		if len(t.rows) > 1 {
 			b = append(b, '\n')
 			b = t.append(b)
@@ -64,51 +68,52 @@ func (d *Document) describe(b []byte) []byte {
 	return d.appendWarnings(b)
 }
 
-// value puts a number into the format, "" if it is absent.
-func value(format string, x *float64) string {
+// formatOrEmpty formats x, "" if it is missing.
+func formatOrEmpty(format string, x *float64) string {
 	if x == nil {
 		return ""
 	}
 	return fmt.Sprintf(format, *x)
 }
 
-// extremes are the least and the greatest rate.
-func extremes(t *workloadstats.Timeline) string {
-	least, most, ok := t.Rates()
+// rateRange describes the lowest and the highest rate.
+func rateRange(t *workloadstats.Timeline) string {
+	low, high, ok := t.Rates()
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(", %.4g to %.4g over whole %d s", least, most, t.BucketS)
+	return fmt.Sprintf(", %.4g to %.4g in intervals of %d s", low, high, t.BucketS)
 }
 
-// shades are how many arrivals there are, from none to the most.
+// shades represent counts, from none to the maximum.
 const shades = " .:-=+*#%@"
 
-// draw is a character for each count.
-func draw(counts []int64) string {
-	most := slices.Max(counts)
+// sparkline returns a character for each count.
+func sparkline(counts []int64) string {
+	maximum := slices.Max(counts)
 	line := make([]byte, len(counts))
 	for i, n := range counts {
-		// Only none is drawn as none.
-		line[i] = shades[(n*int64(len(shades)-1)+most-1)/most]
+		// Only 0 is blank.
+		line[i] = shades[(n*int64(len(shades)-1)+maximum-1)/maximum]
 	}
 	return string(line)
 }
 
-// distributionRow appends a distribution to a table, with so many decimals.
+// distributionRow appends a distribution to a table with the given number of decimals.
 func distributionRow(t *table, name string, d *workloadstats.Distribution, decimals int) {
 	if d == nil {
 		return
 	}
 	n := func(x float64) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
-	t.row(name, strconv.FormatFloat(d.Mean, 'f', max(1, decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50), n(d.P90), n(d.P95), n(d.P99), n(d.Max), strconv.FormatInt(d.Count, 10))
+	t.row(name, strconv.FormatFloat(d.Mean, 'f', max(1, decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50), n(d.P90),
+		n(d.P95), n(d.P99), n(d.Max), strconv.FormatInt(d.Count, 10))
 }
 
 func distributionHead(t *table, of string) {
 	t.row(of, "mean", "CV", "p50", "p90", "p95", "p99", "max", "count")
 }
 
-// lengths is the table of the lengths of calls.
+// lengths is the table of call lengths.
 func lengths(l *workloadstats.Lengths) *table {
 	t := &table{}
 	distributionHead(t, "tokens")
@@ -120,8 +125,8 @@ func lengths(l *workloadstats.Lengths) *table {
 	return t
 }
 
-// inSessions is the table of what sessions have.
-func inSessions(s *workloadstats.Sessions) *table {
+// workloadSessions is the table of session statistics.
+func workloadSessions(s *workloadstats.Sessions) *table {
 	t := &table{}
 	distributionHead(t, "sessions")
 	distributionRow(t, "calls", s.Calls, 0)
@@ -134,18 +139,19 @@ func inSessions(s *workloadstats.Sessions) *table {
 	return t
 }
 
-// parts is the table of the parts of a workload, empty if there are fewer than
-// least.
-func parts(by string, all map[string]*workloadstats.Part, least int) *table {
-	t := &table{more: len(all) - maxRows}
-	if len(all) < least {
+// parts is the table of the groups of a workload, empty if there are fewer than minimum.
+func parts(by string, all map[string]*workloadstats.Part, minimum int) *table {
+	t := &table{omitted: len(all) - maxRows}
+	if len(all) < minimum {
 		return t
 	}
-	t.row("by "+by, "arrivals", "arrivals/s", "CV", "calls", "input mean", "p50", "p95", "output mean", "p50", "p95", "correlation")
+	t.row("by "+by, "arrivals", "arrivals/s", "CV", "calls", "input mean", "p50", "p95", "output mean", "p50", "p95",
+		"correlation")
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names[:min(len(names), maxRows)] {
 		p := all[name]
-		row := []string{stream.Printable(name), strconv.FormatInt(p.Arrivals, 10), or(value("%.4g", p.Rate)), or(value("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
+		row := []string{stream.Printable(name), strconv.FormatInt(p.Arrivals, 10),
+			orDash(formatOrEmpty("%.4g", p.Rate)), orDash(formatOrEmpty("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
 		for _, d := range []*workloadstats.Distribution{p.Input, p.Output} {
 			if d == nil {
 				row = append(row, "-", "-", "-")
@@ -153,28 +159,29 @@ func parts(by string, all map[string]*workloadstats.Part, least int) *table {
 				row = append(row, fmt.Sprintf("%.1f", d.Mean), fmt.Sprintf("%.0f", d.P50), fmt.Sprintf("%.0f", d.P95))
 			}
 		}
-		t.row(append(row, or(value("%.3f", p.Correlation)))...)
+		t.row(append(row, orDash(formatOrEmpty("%.3f", p.Correlation)))...)
 	}
 	return t
 }
 
-// or is text, or what stands for a number that is absent.
-func or(text string) string {
+// orDash returns text, or - if it is empty.
+func orDash(text string) string {
 	if text == "" {
 		return "-"
 	}
 	return text
 }
 
-// loads is the table of a cluster's models.
-func loads(l *capacity.Load) *table {
+// loadTable is the table of the load by model.
+func loadTable(l *capacity.Load) *table {
 	t := &table{}
 	if l == nil {
 		return t
 	}
 	t.row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
 	for _, m := range l.Models {
-		t.row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10), or(value("%.3f", m.Offered)), or(value("%.3f", m.Uncached)),
+		t.row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10),
+			orDash(formatOrEmpty("%.3f", m.Offered)), orDash(formatOrEmpty("%.3f", m.Uncached)),
 			fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached), m.Limit)
 	}
 	return t

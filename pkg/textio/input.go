@@ -1,5 +1,5 @@
-// Package textio reads files that other programs wrote: decompressed, line by
-// line or row by row, with every fault at its place.
+// Package textio reads files that other programs wrote, compressed or not, by line or by row.
+// Errors have positions.
 package textio
 
 import (
@@ -13,17 +13,16 @@ import (
 	"blis/pkg/stream"
 )
 
-// Input is what is read: a file, a folder where the format takes one, or a stream.
+// Input is a file, a folder if the format supports it, or a stream.
 type Input struct {
-	// Name is what errors call it.
+	// Name is the name in errors.
 	Name string
 	// Path is the file or folder; "" where Stream is read instead.
 	Path   string
 	Stream io.Reader
 }
 
-// Open opens a text, decompressed if it is zstd or gzip, without the byte order
-// mark that some programs put before UTF-8.
+// Open opens a text. It decompresses zstd and gzip and skips a byte order mark.
 func (in Input) Open() (*Text, error) {
 	t := &Text{name: in.Name}
 	below := in.Stream
@@ -34,7 +33,7 @@ func (in Input) Open() (*Text, error) {
 		}
 		if info, err := f.Stat(); err == nil && info.IsDir() {
 			f.Close()
-			return nil, fmt.Errorf("%s is a folder; this format is read from a file", in.Name)
+			return nil, fmt.Errorf("%s is a folder; this format needs a file", in.Name)
 		}
 		below = f
 		t.closers = append(t.closers, func() { f.Close() })
@@ -48,7 +47,7 @@ func (in Input) Open() (*Text, error) {
 			t.Close()
 			return nil, &stream.SyntaxError{File: in.Name, Msg: "the compressed data are corrupt: " + err.Error()}
 		}
-		b = bufio.NewReaderSize(&gunzipped{z}, 64<<10)
+		b = bufio.NewReaderSize(&gzipReader{z}, 64<<10)
 	}
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
@@ -64,10 +63,10 @@ type Text struct {
 	closers []func()
 }
 
-// Name is what errors call it.
+// Name is the name in errors.
 func (t *Text) Name() string { return t.name }
 
-// Close closes what is below.
+// Close closes the underlying file.
 func (t *Text) Close() error {
 	for i := len(t.closers) - 1; i >= 0; i-- {
 		t.closers[i]()
@@ -76,10 +75,10 @@ func (t *Text) Close() error {
 	return nil
 }
 
-// gunzipped is a decompressor that says of its errors what they are about.
-type gunzipped struct{ z *gzip.Reader }
+// gzipReader makes errors of decompression descriptive.
+type gzipReader struct{ z *gzip.Reader }
 
-func (g *gunzipped) Read(p []byte) (int, error) {
+func (g *gzipReader) Read(p []byte) (int, error) {
 	n, err := g.z.Read(p)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -90,41 +89,39 @@ func (g *gunzipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Place is where a reader stands in its input, and what it has to say in the
-// end. Readers embed it.
-type Place struct {
-	// Name is the file's, for people; Line counts from 1, 0 is no line.
-	Name string
-	Line int
-	// warnings are made by the reader.
+// Position is the position of a reader in its input, with its warnings. Readers embed it.
+type Position struct {
+	// Name is the file name; Line counts from 1, and 0 means no line.
+	Name     string
+	Line     int
 	warnings []string
 }
 
-// Errorf makes a *stream.SyntaxError about the line at hand.
-func (p *Place) Errorf(format string, args ...any) error {
+// Errorf makes a *stream.SyntaxError about the current line.
+func (p *Position) Errorf(format string, args ...any) error {
 	return &stream.SyntaxError{File: p.Name, Line: p.Line, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Warnings says what was odd.
-func (p *Place) Warnings() []string { return p.warnings }
+// Warnings returns the warnings so far.
+func (p *Position) Warnings() []string { return p.warnings }
 
-// Warn notes what is odd, in the words of others that name the file.
-func (p *Place) Warn(odd ...string) { p.warnings = append(p.warnings, odd...) }
+// Warn adds warnings that already name the file.
+func (p *Position) Warn(warnings ...string) { p.warnings = append(p.warnings, warnings...) }
 
-// Warnf notes what is odd, with the name of the input.
-func (p *Place) Warnf(format string, args ...any) {
+// Warnf adds a warning and prefixes it with the name of the input.
+func (p *Position) Warnf(format string, args ...any) {
 	p.warnings = append(p.warnings, p.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// LeftOut warns of rows that were left out, if there were any.
-func (p *Place) LeftOut(rows int64, which string) []string {
+// WarningsWithDropped returns the warnings, with one about dropped rows if there are any.
+func (p *Position) WarningsWithDropped(rows int64, which string) []string {
 	if rows == 0 {
 		return p.warnings
 	}
 	return append(p.warnings, fmt.Sprintf("%s: left out %d requests %s", p.Name, rows, which))
 }
 
-// Exists reports whether there is anything at path.
+// Exists reports whether path exists.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// maxLine bounds the lines of a JSON trace: a prompt of ten million tokens in
-// blocks of 16 has hash ids of some 6 MB.
+// maxLine bounds the lines of a JSON trace: a prompt of ten million tokens in blocks of 16 has
+// about 6 MB of hash ids.
 const maxLine = 16 << 20
 
-// Lines reads a text of JSON objects, one a line.
+// Lines reads JSON objects, one per line.
 type Lines struct {
-	Place
-	text *Text // nil where somebody else closes it
+	Position
+	text *Text // nil if the caller closes it
 	scan *bufio.Scanner
 }
 
-// OpenLines opens such a text.
+// OpenLines opens a file of JSON lines.
 func OpenLines(in Input) (*Lines, error) {
 	t, err := in.Open()
 	if err != nil {
@@ -34,9 +34,9 @@ func OpenLines(in Input) (*Lines, error) {
 	return l, nil
 }
 
-// NewLines reads a text that is open and decompressed; errors call it by name.
+// NewLines reads decompressed text; name is used in errors.
 func NewLines(name string, r io.Reader) *Lines {
-	l := &Lines{Place: Place{Name: name}, scan: bufio.NewScanner(r)}
+	l := &Lines{Position: Position{Name: name}, scan: bufio.NewScanner(r)}
 	l.scan.Buffer(nil, maxLine)
 	return l
 }
@@ -49,18 +49,17 @@ func (l *Lines) Close() error {
 	return l.text.Close()
 }
 
-// Read decodes the next line that is not empty into row, in which nothing may
-// be unknown; io.EOF after the last.
+// Read decodes the next non-empty line into row and rejects unknown fields; io.EOF after the last.
 func (l *Lines) Read(row any) error { return l.decode(row, true) }
 
-// ReadSome is Read for objects of which row has only a part.
-func (l *Lines) ReadSome(row any) error { return l.decode(row, false) }
+// ReadLenient is Read, but ignores unknown fields.
+func (l *Lines) ReadLenient(row any) error { return l.decode(row, false) }
 
 func (l *Lines) decode(row any, strict bool) error {
 	for {
 		l.Line++
 		if !l.scan.Scan() {
-			return l.ending()
+			return l.endError()
 		}
 		if len(bytes.TrimSpace(l.scan.Bytes())) > 0 {
 			break
@@ -71,16 +70,16 @@ func (l *Lines) decode(row any, strict bool) error {
 		dec.DisallowUnknownFields()
 	}
 	if err := dec.Decode(row); err != nil {
-		return l.Errorf("%s", JSONFault(err))
+		return l.Errorf("%s", JSONMessage(err))
 	}
 	if dec.More() {
-		return l.Errorf("there is more on the line after the object")
+		return l.Errorf("unexpected data after the object")
 	}
 	return nil
 }
 
-// ending says why there are no more lines.
-func (l *Lines) ending() error {
+// endError returns why there are no more lines.
+func (l *Lines) endError() error {
 	switch err := l.scan.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return l.Errorf("is longer than %d MiB", maxLine>>20)
@@ -90,26 +89,26 @@ func (l *Lines) ending() error {
 	return io.EOF
 }
 
-// Need reports the first of some fields that is absent.
-func (l *Lines) Need(fields ...Field) error {
+// Require reports the first missing field.
+func (l *Lines) Require(fields ...Field) error {
 	for _, f := range fields {
-		if f.absent {
+		if f.missing {
 			return l.Errorf("%s must be given", f.name)
 		}
 	}
 	return nil
 }
 
-// Field is one of a row, and whether it is absent.
+// Field is a field of a row that may be missing.
 type Field struct {
-	name   string
-	absent bool
+	name    string
+	missing bool
 }
 
-// Absent is the field called name.
-func Absent(name string, absent bool) Field { return Field{name, absent} }
+// MissingIf returns a field and whether it is missing.
+func MissingIf(name string, missing bool) Field { return Field{name, missing} }
 
-// Time checks a time of a row in some unit.
+// Time validates a time; unit is used in errors.
 func (l *Lines) Time(name string, v float64, unit string) error {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return l.Errorf("%s must be at least 0 %s, is %g", name, unit, v)
@@ -117,11 +116,11 @@ func (l *Lines) Time(name string, v float64, unit string) error {
 	return nil
 }
 
-// notNumber is what encoding/json says of NaN, Infinity and -Infinity.
-var notNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
+// nonFiniteNumber matches errors of encoding/json about NaN, Infinity and -Infinity.
+var nonFiniteNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
 
-// JSONFault is what an error of encoding/json says, in our words.
-func JSONFault(err error) string {
+// JSONMessage rephrases an error of encoding/json for users.
+func JSONMessage(err error) string {
 	var value *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &value):
@@ -130,24 +129,24 @@ func JSONFault(err error) string {
 	case value.Field == "" && value.Type.Kind() == reflect.Slice:
 		return "must be a list, not " + value.Value
 	case value.Field == "":
-		return "cannot be " + one(value.Value)
+		return "cannot be " + withArticle(value.Value)
 	case value.Type.Kind() == reflect.Int64:
-		return value.Field + " takes whole numbers, not " + value.Value
+		return value.Field + " must be an integer, not " + value.Value
 	default:
-		return value.Field + " cannot be " + one(value.Value)
+		return value.Field + " cannot be " + withArticle(value.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "ends in the middle of a value"
 	}
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && notNumber.MatchString(syntax.Error()) {
-		return "NaN and Infinity, which Python writes, are no numbers in JSON: null is what was not measured"
+	if errors.As(err, &syntax) && nonFiniteNumber.MatchString(syntax.Error()) {
+		return "NaN and Infinity are not valid JSON (Python writes them); use null for missing values"
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// one is a kind of value with its article.
-func one(kind string) string {
+// withArticle is a kind of value with its article.
+func withArticle(kind string) string {
 	if strings.HasPrefix(kind, "a") || strings.HasPrefix(kind, "o") {
 		return "an " + kind
 	}

@@ -14,25 +14,24 @@ import (
 	"blis/pkg/stream"
 )
 
-// Sheet reads a table whose first line names its columns, of values separated as
-// Separator finds. Names are found in capitals or not.
-type Sheet struct {
-	Place
-	text *Text // nil where somebody else closes it
+// Table reads a table whose first line has the column names. Column names are matched
+// case-insensitively.
+type Table struct {
+	Position
+	text *Text // nil if the caller closes it
 	csv  *csv.Reader
-	// Header are the names of the columns, Row the values of the line at hand, until
-	// the next one is read.
+	// Header holds the column names and Row the current values, which are valid until the next
+	// Read.
 	Header, Row []string
 }
 
-// OpenSheet opens a table and reads its first line. columns says which ones a
-// line of that format has.
-func OpenSheet(in Input, columns string) (*Sheet, error) {
+// OpenTable opens a table and reads its header. columns describes the expected header in errors.
+func OpenTable(in Input, columns string) (*Table, error) {
 	t, err := in.Open()
 	if err != nil {
 		return nil, err
 	}
-	s, err := NewSheet(in.Name, t, columns)
+	s, err := NewTable(in.Name, t, columns)
 	if err != nil {
 		t.Close()
 		return nil, err
@@ -41,25 +40,24 @@ func OpenSheet(in Input, columns string) (*Sheet, error) {
 	return s, nil
 }
 
-// NewSheet is OpenSheet for a text that is open and decompressed; errors call it
-// by name.
-func NewSheet(name string, r io.Reader, columns string) (*Sheet, error) {
-	text := bufio.NewReaderSize(r, longestHeader)
-	begin, _ := text.Peek(longestHeader) // what is wrong shows again
+// NewTable is OpenTable for decompressed text; name is used in errors.
+func NewTable(name string, r io.Reader, columns string) (*Table, error) {
+	text := bufio.NewReaderSize(r, headerSize)
+	begin, _ := text.Peek(headerSize) // an error occurs again below
 	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, and no table; the first line must be " + columns}
+		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, not a table; the first line must be " + columns}
 	}
-	s := &Sheet{Place: Place{Name: name}, csv: csv.NewReader(text)}
+	s := &Table{Position: Position{Name: name}, csv: csv.NewReader(text)}
 	s.csv.Comma = Separator(begin)
 	s.csv.ReuseRecord = true
 	return s, s.readHeader(columns)
 }
 
-// longestHeader is how much of a table its separator is looked for in.
-const longestHeader = 4 << 10
+// headerSize is the size of the beginning of a table in which its separator is detected.
+const headerSize = 4 << 10
 
-// Separator is what stands between the values of a table that begins with text: a
-// tab or a semicolon if there is no comma in its first line, else a comma.
+// Separator detects the separator of a table: a tab or a semicolon if the first line has no comma,
+// else a comma.
 func Separator(text []byte) rune {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
 	for _, c := range ",\t;" {
@@ -70,15 +68,15 @@ func Separator(text []byte) rune {
 	return ','
 }
 
-// Close closes the text that OpenSheet opened.
-func (s *Sheet) Close() error {
+// Close closes the text that OpenTable opened.
+func (s *Table) Close() error {
 	if s.text == nil {
 		return nil
 	}
 	return s.text.Close()
 }
 
-func (s *Sheet) readHeader(columns string) error {
+func (s *Table) readHeader(columns string) error {
 	err := s.Read()
 	if err == io.EOF {
 		s.Line = 1
@@ -90,7 +88,7 @@ func (s *Sheet) readHeader(columns string) error {
 	for _, name := range s.Row {
 		name = strings.TrimSpace(name)
 		if slices.Contains(s.Header, name) {
-			return s.Errorf("the column %q stands there twice", name)
+			return s.Errorf("duplicate column %q", name)
 		}
 		s.Header = append(s.Header, name)
 	}
@@ -98,7 +96,7 @@ func (s *Sheet) readHeader(columns string) error {
 }
 
 // Read moves to the next line; io.EOF after the last.
-func (s *Sheet) Read() (err error) {
+func (s *Table) Read() (err error) {
 	s.Row, err = s.csv.Read()
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
@@ -111,13 +109,13 @@ func (s *Sheet) Read() (err error) {
 	if err == nil {
 		s.Line, _ = s.csv.FieldPos(0)
 	} else if err != io.EOF {
-		return &stream.SyntaxError{File: s.Name, Msg: err.Error()} // of the text below; its line is not known
+		return &stream.SyntaxError{File: s.Name, Msg: err.Error()} // of the underlying text; the line is unknown
 	}
 	return err
 }
 
-// Column is the place of a column by one of its names; -1 if there is none.
-func (s *Sheet) Column(names ...string) int {
+// Column returns the index of a column by one of its names; -1 if it is absent.
+func (s *Table) Column(names ...string) int {
 	for _, name := range names {
 		if i := slices.Index(s.Header, name); i >= 0 {
 			return i
@@ -131,36 +129,36 @@ func (s *Sheet) Column(names ...string) int {
 	return -1
 }
 
-// Need is Column for one that must be there.
-func (s *Sheet) Need(names ...string) (int, error) {
+// RequireColumn is Column, but a missing column is an error.
+func (s *Table) RequireColumn(names ...string) (int, error) {
 	i := s.Column(names...)
 	if i < 0 {
-		return i, s.Errorf("a column %s must be there, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
+		return i, s.Errorf("the column %s is missing, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
 	}
 	return i, nil
 }
 
-// Wanted is a column that must be there, and where its place goes.
-type Wanted struct {
-	name string
-	into *int
+// ColumnRef is a required column and where to store its index.
+type ColumnRef struct {
+	name  string
+	index *int
 }
 
-// Want is the column called name.
-func Want(name string, into *int) Wanted { return Wanted{name, into} }
+// Ref refers to the column called name.
+func Ref(name string, index *int) ColumnRef { return ColumnRef{name, index} }
 
-// NeedAll is Need for several.
-func (s *Sheet) NeedAll(columns ...Wanted) (err error) {
+// RequireColumns is RequireColumn for several columns.
+func (s *Table) RequireColumns(columns ...ColumnRef) (err error) {
 	for _, c := range columns {
-		if *c.into, err = s.Need(c.name); err != nil {
+		if *c.index, err = s.RequireColumn(c.name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Others names the columns that are in none of the places used.
-func (s *Sheet) Others(used ...int) []string {
+// UnusedColumns returns the names of the columns that are not in used.
+func (s *Table) UnusedColumns(used ...int) []string {
 	var names []string
 	for i, name := range s.Header {
 		if !slices.Contains(used, i) {
@@ -170,34 +168,34 @@ func (s *Sheet) Others(used ...int) []string {
 	return names
 }
 
-// Value is the text in a column, "" for one that is not there.
-func (s *Sheet) Value(column int) string {
+// Value is the text in a column; "" if the column is absent.
+func (s *Table) Value(column int) string {
 	if column < 0 {
 		return ""
 	}
 	return strings.TrimSpace(s.Row[column])
 }
 
-// Integer is the whole number in a column, also one that is written as 512.0.
-func (s *Sheet) Integer(column int) (int64, error) {
+// Integer is the integer in a column, which may be written as 512.0.
+func (s *Table) Integer(column int) (int64, error) {
 	whole, fraction, _ := strings.Cut(s.Value(column), ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || strings.Trim(fraction, "0") != "" {
-		return 0, s.Errorf("%s must be a whole number, is %q", s.Header[column], s.Row[column])
+		return 0, s.Errorf("%s must be an integer, is %q", s.Header[column], s.Row[column])
 	}
 	return n, nil
 }
 
-// Optional is Integer, but 0 where the column or its value is not there.
-func (s *Sheet) Optional(column int) (int64, error) {
+// Optional is Integer, but 0 if the column or its value is absent.
+func (s *Table) Optional(column int) (int64, error) {
 	if s.Value(column) == "" {
 		return 0, nil
 	}
 	return s.Integer(column)
 }
 
-// Time is the number in a column of times, at least 0.
-func (s *Sheet) Time(column int) (float64, error) {
+// Time is the time in a column, at least 0.
+func (s *Table) Time(column int) (float64, error) {
 	v, err := strconv.ParseFloat(s.Value(column), 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
 		return 0, s.Errorf("%s must be a number of at least 0, is %q", s.Header[column], s.Row[column])
@@ -205,8 +203,8 @@ func (s *Sheet) Time(column int) (float64, error) {
 	return v, nil
 }
 
-// Integers reads several columns, each into its place.
-func (s *Sheet) Integers(columns []int, into ...*int64) (err error) {
+// Integers reads several columns.
+func (s *Table) Integers(columns []int, into ...*int64) (err error) {
 	for i, column := range columns {
 		if *into[i], err = s.Integer(column); err != nil {
 			return err
@@ -215,5 +213,5 @@ func (s *Sheet) Integers(columns []int, into ...*int64) (err error) {
 	return nil
 }
 
-// MaxTokens bounds lengths, as the wire does.
+// MaxTokens bounds lengths, as records do.
 const MaxTokens = 1<<31 - 1

@@ -9,8 +9,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// Documents are read one after the other, on whatever lines they stand, and
-// errors say on which.
+// Documents are read in sequence, in any layout, and errors have line numbers.
 func TestDocuments(t *testing.T) {
 	type row struct {
 		A []int64 `json:"a"`
@@ -23,9 +22,9 @@ func TestDocuments(t *testing.T) {
 		{"", "", 0},
 		{" \n ", "", 0},
 		{`{"a": [1]}{"a": [2]}` + "\n\n" + `{"b": "x"}`, "", 3},
-		{"{\"a\": [1]}\n{\"a\":\n [1.5]}", "in:3: a takes whole numbers, not number 1.5", 1},
+		{"{\"a\": [1]}\n{\"a\":\n [1.5]}", "in:3: a must be an integer, not number 1.5", 1},
 		{"{\"a\": [1]}\n{\"a\":\n [1, }", "in:3: invalid character '}'", 1},
-		{"{\"a\": [1]}\n{\"a\":\n [1,\n\n", "in:3: the text ends in the middle of a value: is the file truncated?", 1},
+		{"{\"a\": [1]}\n{\"a\":\n [1,\n\n", "in:3: the text ends in the middle of a value; is the file truncated?", 1},
 		{"[1]", "in:1: must be an object, not array", 0},
 		{`{"b": "` + strings.Repeat("x", 300) + `", "a": 1}`, "in:1: at column 316: a cannot be a number", 0},
 		{"hello", "in:1: invalid character 'h'", 0},
@@ -52,21 +51,21 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// One value is one.
-func TestOneDocument(t *testing.T) {
-	for text, want := range map[string]string{"[1]": "", " [1]\n": "", "": "in: is empty", "[1]\n[2]": "in:2: there is more after the first value, which must be the only one"} {
+// ReadSingle accepts exactly one value.
+func TestSingleDocument(t *testing.T) {
+	for text, want := range map[string]string{"[1]": "", " [1]\n": "", "": "in: is empty", "[1]\n[2]": "in:2: unexpected data after the first value"} {
 		d, err := NewDocuments("in", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var list []int
-		if err := d.One(&list); (err == nil) != (want == "") || err != nil && err.Error() != want {
+		if err := d.ReadSingle(&list); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }
 
-// Rows are read strictly, or of what is known.
+// Read rejects unknown fields, ReadLenient ignores them.
 func TestLines(t *testing.T) {
 	const text = "{\"a\": 1}\n\n{\"a\": 2, \"b\": 3}\n{\"a\": 4} x\n"
 	var row struct {
@@ -81,11 +80,11 @@ func TestLines(t *testing.T) {
 	}
 	l = NewLines("in", strings.NewReader(text))
 	for _, want := range []int{1, 2} {
-		if err := l.ReadSome(&row); err != nil || row.A != want {
+		if err := l.ReadLenient(&row); err != nil || row.A != want {
 			t.Errorf("%d: %v, %v", want, row, err)
 		}
 	}
-	if err := l.ReadSome(&row); err == nil || err.Error() != "in:4: there is more on the line after the object" {
+	if err := l.ReadLenient(&row); err == nil || err.Error() != "in:4: unexpected data after the object" {
 		t.Errorf("more on the line: %v", err)
 	}
 }

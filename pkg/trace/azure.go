@@ -9,22 +9,22 @@ import (
 	"blis/pkg/textio"
 )
 
-// azureColumns are the columns of the Azure LLM inference traces of 2023 and
-// 2024 (github.com/Azure/AzurePublicDataset).
+// azureColumns are the columns of the Azure LLM inference traces of 2023 and 2024
+// (github.com/Azure/AzurePublicDataset).
 var azureColumns = []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}
 
-// azureLayouts are how the traces write time, the fraction apart: 2023 has
-// ticks of 100 ns and no zone, 2024 has one.
+// azureLayouts are the time formats of the traces, without fractions: 2023 has ticks of 100 ns and
+// no zone, 2024 has a zone.
 var azureLayouts = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
 
-// azure reads such a trace. The first row is at 0.
+// azure reads an Azure trace. The first row is at 0.
 type azure struct {
-	*textio.Sheet
+	*textio.Table
 	first time.Time
 }
 
 func openAzure(in Input, _ Options) (Reader, error) {
-	s, err := textio.OpenSheet(in, strings.Join(azureColumns, ","))
+	s, err := textio.OpenTable(in, strings.Join(azureColumns, ","))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func openAzure(in Input, _ Options) (Reader, error) {
 		defer s.Close()
 		return nil, s.Errorf("must be %s, is %s", strings.Join(azureColumns, ","), strings.Join(s.Header, ","))
 	}
-	return &azure{Sheet: s}, nil
+	return &azure{Table: s}, nil
 }
 
 func (a *azure) Next(arrival *stream.Arrival) (float64, error) {

@@ -8,21 +8,18 @@ import (
 )
 
 // bailian reads the traces of Qwen on Bailian
-// (github.com/alibaba-edu/qwen-bailian-usagetraces-anon). Times are seconds and
-// kept. There is an id for every block of 16 tokens, also for the last one,
-// which is not full: it may never come again and is left to the request. The
-// session is that of the chat in which the conversation began; the tenant is
-// the type.
+// (github.com/alibaba-edu/qwen-bailian-usagetraces-anon). Times are seconds and kept. Every block
+// of 16 tokens has an id. The last block is partial and treated as unique to the request. The
+// session is the chat in which the conversation began; the tenant is the type.
 type bailian struct {
 	*textio.Lines
 	blocks blocks
 	row    bailianRow
-	// roots are the first chats of the conversations by their later ones, 16 bytes
-	// or so a request.
+	// roots maps chats to the first chat of their conversation, about 16 bytes per request.
 	roots map[int64]int64
 }
 
-// bailianRow is one line; nil is absent. A parent below 0 is none.
+// bailianRow is one line; nil means absent. A negative parent means none.
 type bailianRow struct {
 	ChatID       *int64   `json:"chat_id"`
 	ParentChatID *int64   `json:"parent_chat_id"`
@@ -48,8 +45,8 @@ func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	if err := b.Read(row); err != nil {
 		return 0, err
 	}
-	if err := b.Need(textio.Absent("chat_id", row.ChatID == nil), textio.Absent("parent_chat_id", row.ParentChatID == nil), textio.Absent("timestamp", row.Timestamp == nil),
-		textio.Absent("input_length", row.InputLength == nil), textio.Absent("output_length", row.OutputLength == nil)); err != nil {
+	if err := b.Require(textio.MissingIf("chat_id", row.ChatID == nil), textio.MissingIf("parent_chat_id", row.ParentChatID == nil), textio.MissingIf("timestamp", row.Timestamp == nil),
+		textio.MissingIf("input_length", row.InputLength == nil), textio.MissingIf("output_length", row.OutputLength == nil)); err != nil {
 		return 0, err
 	}
 	if err := b.Time("timestamp", *row.Timestamp, "s"); err != nil {
@@ -59,11 +56,11 @@ func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
 	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), textio.MaxTokens)
 	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
-	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Place, r, row.HashIDs, false)
+	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Position, r, row.HashIDs, false)
 }
 
-// root is the chat in which the conversation of chat began. A parent that stands
-// nowhere above, because the trace begins later, is one.
+// root returns the first chat of the conversation of chat. A parent before the start of the trace
+// counts as the first.
 func (b *bailian) root(chat, parent int64) int64 {
 	if parent < 0 {
 		return chat
@@ -76,5 +73,5 @@ func (b *bailian) root(chat, parent int64) int64 {
 	return root
 }
 
-// Warnings says what was odd.
-func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.Place) }
+// Warnings reports suspicious content.
+func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.Position) }

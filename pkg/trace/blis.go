@@ -7,12 +7,12 @@ import (
 	"blis/pkg/textio"
 )
 
-// blis reads our own workloads, so that they can be merged, scaled and filtered.
+// blis reads BLIS workloads, to merge, scale or filter them.
 type blis struct {
 	text *textio.Text
 	in   *stream.Reader
-	// read says that the record at hand is not handed out yet.
-	read bool
+	// pending says that the current record has not been returned yet.
+	pending bool
 }
 
 func openBLIS(in Input, _ Options) (Reader, error) {
@@ -22,9 +22,9 @@ func openBLIS(in Input, _ Options) (Reader, error) {
 	}
 	b := &blis{text: t, in: stream.NewReader(t)}
 	b.in.Expect(stream.StreamWorkload)
-	// The header, if there is one, says which classes there are.
-	if b.read = b.in.Next(); b.read && b.in.Kind() == stream.KindHeader {
-		b.read = false
+	// The optional header declares the SLO classes.
+	if b.pending = b.in.Next(); b.pending && b.in.Kind() == stream.KindHeader {
+		b.pending = false
 	}
 	if err := b.in.Err(); err != nil {
 		b.Close()
@@ -33,7 +33,7 @@ func openBLIS(in Input, _ Options) (Reader, error) {
 	return b, nil
 }
 
-// Classes are those of the header.
+// Classes returns the classes of the header.
 func (b *blis) Classes() []stream.SLOClass {
 	if h := b.in.Header(); h != nil {
 		return h.SLOClasses
@@ -42,14 +42,14 @@ func (b *blis) Classes() []stream.SLOClass {
 }
 
 func (b *blis) Next(a *stream.Arrival) (float64, error) {
-	for b.read || b.in.Next() {
-		b.read = false
+	for b.pending || b.in.Next() {
+		b.pending = false
 		switch b.in.Kind() {
 		case stream.KindRequest, stream.KindSession:
 			if err := b.in.Arrival(a); err != nil {
 				return 0, err
 			}
-			// What counts from the arrival, see Reader.
+			// Make times relative to the arrival, see Reader.
 			at, until := *a.At(), &a.Request.DeadlineUS
 			if a.IsSession {
 				until = &a.Session.UntilUS
@@ -60,7 +60,7 @@ func (b *blis) Next(a *stream.Arrival) (float64, error) {
 			return float64(at), nil
 		case stream.KindHeader, stream.KindEnd:
 		default:
-			return 0, b.Errorf("%s records have no place in a workload", b.in.Kind())
+			return 0, b.Errorf("%s records are not valid in a workload", b.in.Kind())
 		}
 	}
 	if err := b.in.Err(); err != nil {
@@ -69,13 +69,13 @@ func (b *blis) Next(a *stream.Arrival) (float64, error) {
 	return 0, io.EOF
 }
 
-// Errorf makes an error about the record at hand.
+// Errorf makes an error about the current record.
 func (b *blis) Errorf(format string, args ...any) error { return b.in.Errorf(format, args...) }
 
-// Warnings says what was odd.
+// Warnings reports suspicious content.
 func (b *blis) Warnings() []string { return b.in.Warnings() }
 
-// Close ends the reading.
+// Close ends reading.
 func (b *blis) Close() error {
 	b.in.Close()
 	return b.text.Close()

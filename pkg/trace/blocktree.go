@@ -7,28 +7,26 @@ import (
 	"blis/pkg/stream"
 )
 
-// blockTree holds the prompts of one session as ways from the root: a node is a
-// block of tokens after all blocks above it. When all are in it, it is cut into
-// runs, of which each is a segment: a node's run goes on through the child that
-// most prompts pass through. A shorter use of a segment is a prefix of it, so
-// that a prompt that leaves a run in its middle needs no cut there; and because
-// of that choice a way of n prompts crosses at most log2 n runs.
+// blockTree holds the prompts of one session as paths from the root; a node is a block of tokens
+// after its ancestors. When all prompts are in it, it is split into runs, and each run is a
+// segment. A node's run continues through the child that most prompts pass through. A shorter use
+// of a segment is a prefix of it, so a prompt that leaves a run in its middle needs no split.
+// Because of the choice of child, a path crosses at most log2 n runs of n prompts.
 type blockTree struct {
 	nodes []blockNode // the root first, parents before children
 	child map[blockStep]int32
-	// last are the ids and nodes of the latest prompt, with which most share a
-	// long beginning.
+	// last and lastNodes are the ids and nodes of the latest prompt, with which most prompts share
+	// a long prefix.
 	last      []hashID
 	lastNodes []int32
 }
 
 type blockNode struct {
 	parent int32
-	// uses counts the prompts through the node, after cut; before, those that end
-	// there.
+	// uses counts the prompts that end at the node, after splitRuns those that pass through it.
 	uses int32
-	// run is the number of its run, place its place there, from 1.
-	run, place int32
+	// run is the number of its run, position its position there, from 1.
+	run, position int32
 }
 
 type blockStep struct {
@@ -36,14 +34,14 @@ type blockStep struct {
 	id     hashID
 }
 
-// root is the node above all first blocks.
+// root is the parent of all first blocks.
 const root = 0
 
 func newBlockTree() *blockTree {
 	return &blockTree{nodes: make([]blockNode, 1), child: map[blockStep]int32{}}
 }
 
-// add adds a prompt and returns the node where it ends.
+// add adds a prompt and returns its last node.
 func (t *blockTree) add(ids []hashID) int32 {
 	same := 0
 	for same < len(ids) && same < len(t.last) && ids[same] == t.last[same] {
@@ -69,8 +67,8 @@ func (t *blockTree) add(ids []hashID) int32 {
 	return at
 }
 
-// cut divides the tree into runs. No prompt is added after it.
-func (t *blockTree) cut() {
+// splitRuns divides the tree into runs. No prompt is added after it.
+func (t *blockTree) splitRuns() {
 	main := make([]int32, len(t.nodes)) // the child that continues a node's run
 	for i := len(t.nodes) - 1; i > root; i-- {
 		t.nodes[t.nodes[i].parent].uses += t.nodes[i].uses
@@ -86,25 +84,25 @@ func (t *blockTree) cut() {
 		n := &t.nodes[i]
 		if n.parent != root && main[n.parent] == int32(i) {
 			above := t.nodes[n.parent]
-			n.run, n.place = above.run, above.place+1
+			n.run, n.position = above.run, above.position+1
 			continue
 		}
-		n.run, n.place = runs, 1
+		n.run, n.position = runs, 1
 		runs++
 	}
 }
 
-// prompt returns the way to a node as segments, each called after the session
-// and its run; a block has so many tokens.
+// prompt returns the path to a node as segments, named after the session and the run; block is the
+// tokens per block.
 func (t *blockTree) prompt(session string, node int32, block int64) []stream.Segment {
-	var way []stream.Segment
+	var segments []stream.Segment
 	for node != root {
 		n := t.nodes[node]
-		way = append(way, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.place) * block})
-		for ; t.nodes[node].place > 1; node = t.nodes[node].parent {
+		segments = append(segments, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.position) * block})
+		for ; t.nodes[node].position > 1; node = t.nodes[node].parent {
 		}
 		node = t.nodes[node].parent
 	}
-	slices.Reverse(way)
-	return way
+	slices.Reverse(segments)
+	return segments
 }

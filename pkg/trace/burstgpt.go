@@ -5,16 +5,15 @@ import (
 	"blis/pkg/textio"
 )
 
-// burstgptColumns are those of every BurstGPT trace; later ones also have
-// Session ID and Elapsed time.
+// burstgptColumns are the columns of all BurstGPT traces; later ones also have Session ID and
+// Elapsed time.
 const burstgptColumns = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
 
-// burstgpt reads the traces of BurstGPT (github.com/HPMLL/BurstGPT). Times are
-// seconds and kept. A request without response tokens failed: how long its
-// answer would have been is not known, and it is left out. The tenant is
-// model/log type, so that a filter can part conversations from calls of the API.
+// burstgpt reads the traces of BurstGPT (github.com/HPMLL/BurstGPT). Times are seconds and kept. A
+// request without response tokens failed; its output length is unknown, so it is left out. The
+// tenant is model/log type, so that a filter can separate conversations from API calls.
 type burstgpt struct {
-	*textio.Sheet
+	*textio.Table
 	at, model, input, output, log, session int
 	// turns counts the requests of each session so far.
 	turns  map[string]int64
@@ -22,12 +21,12 @@ type burstgpt struct {
 }
 
 func openBurstGPT(in Input, _ Options) (Reader, error) {
-	s, err := textio.OpenSheet(in, burstgptColumns)
+	s, err := textio.OpenTable(in, burstgptColumns)
 	if err != nil {
 		return nil, err
 	}
-	b := &burstgpt{Sheet: s, session: s.Column("Session ID"), turns: map[string]int64{}}
-	if err := s.NeedAll(textio.Want("Timestamp", &b.at), textio.Want("Model", &b.model), textio.Want("Request tokens", &b.input), textio.Want("Response tokens", &b.output), textio.Want("Log Type", &b.log)); err != nil {
+	b := &burstgpt{Table: s, session: s.Column("Session ID"), turns: map[string]int64{}}
+	if err := s.RequireColumns(textio.Ref("Timestamp", &b.at), textio.Ref("Model", &b.model), textio.Ref("Request tokens", &b.input), textio.Ref("Response tokens", &b.output), textio.Ref("Log Type", &b.log)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func (b *burstgpt) Next(a *stream.Arrival) (float64, error) {
 	}
 }
 
-// Warnings says what was left out.
+// Warnings reports the requests left out.
 func (b *burstgpt) Warnings() []string {
-	return b.LeftOut(b.failed, "without response tokens, which failed")
+	return b.WarningsWithDropped(b.failed, "that failed (no response tokens)")
 }

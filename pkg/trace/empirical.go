@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// empirical is a distribution of whole numbers as they were measured.
+// empirical is a measured distribution of integers.
 type empirical struct {
 	values []int32
-	// upTo are the weights of the values up to each, added up; they need not end
-	// in 1.
-	upTo []float64
+	// cumulative is the running sum of the weights, which need not end in 1.
+	cumulative []float64
 }
 
-// parseEmpirical reads {value: weight, …}, as Python prints a dictionary.
+// parseEmpirical reads {value: weight, …}, a dictionary printed by Python.
 func parseEmpirical(text string) (e empirical, err error) {
 	inside, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
 	if ok {
@@ -33,14 +32,14 @@ func parseEmpirical(text string) (e empirical, err error) {
 		value, weight, _ := strings.Cut(entry, ":")
 		v, bad := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
 		if bad != nil || v < 0 {
-			return e, fmt.Errorf("a value must be a whole number from 0, is %.40q", strings.TrimSpace(value))
+			return e, fmt.Errorf("a value must be an integer of at least 0, is %.40q", strings.TrimSpace(value))
 		}
 		w, bad := strconv.ParseFloat(strings.TrimSpace(weight), 64)
 		if bad != nil || !(w >= 0 && w <= 1e9) {
-			return e, fmt.Errorf("the weight of %d must be a number from 0, is %.40q", v, strings.TrimSpace(weight))
+			return e, fmt.Errorf("the weight of %d must be a number of at least 0, is %.40q", v, strings.TrimSpace(weight))
 		}
 		sum += w
-		e.values, e.upTo = append(e.values, int32(v)), append(e.upTo, sum)
+		e.values, e.cumulative = append(e.values, int32(v)), append(e.cumulative, sum)
 	}
 	if sum == 0 {
 		return e, fmt.Errorf("the weights add up to 0")
@@ -50,8 +49,8 @@ func parseEmpirical(text string) (e empirical, err error) {
 
 // draw draws a value; there must be one.
 func (e *empirical) draw(r *rand.Rand) int64 {
-	at := r.Float64() * e.upTo[len(e.upTo)-1]
-	// Rounding may take at up to the last weight itself.
-	i := min(sort.Search(len(e.upTo), func(i int) bool { return e.upTo[i] > at }), len(e.values)-1)
+	at := r.Float64() * e.cumulative[len(e.cumulative)-1]
+	// Rounding may make at equal to the last sum.
+	i := min(sort.Search(len(e.cumulative), func(i int) bool { return e.cumulative[i] > at }), len(e.values)-1)
 	return int64(e.values[i])
 }

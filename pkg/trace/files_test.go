@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// folder writes the files of a txtar text and returns where they are.
-func folder(t *testing.T, text string) string {
+// writeFolder writes the files of a txtar text and returns their folder.
+func writeFolder(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(text)).Files {
@@ -25,9 +25,9 @@ func folder(t *testing.T, text string) string {
 	return dir
 }
 
-// A pool is the same from a folder and from an archive of it.
-func TestPoolOfFolder(t *testing.T) {
-	dir := folder(t, samples["servegen"])
+// A pool in a folder reads the same as an archive of it.
+func TestPoolInFolderEqualsArchive(t *testing.T) {
+	dir := writeFolder(t, samples["servegen"])
 	list, _, err := readAll("servegen", Input{Name: dir, Path: dir}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +43,11 @@ func TestPoolOfFolder(t *testing.T) {
 
 const wekaOne = `{"id": "ID", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": [1], "api_time": 1}]}`
 
-// A folder of sessions is read by name, one file after the other; other files
-// are none. Errors name the file.
+// The sessions in a folder are read in the order of file names; other files are ignored. Errors
+// name the file.
 func TestWekaFolder(t *testing.T) {
 	one := func(id string) string { return strings.Replace(wekaOne, "ID", id, 1) + "\n" }
-	dir := folder(t, "-- b.json --\n"+one("x")+"-- a.jsonl --\n"+one("z")+one("y")+"-- readme.md --\nhello\n")
+	dir := writeFolder(t, "-- b.json --\n"+one("x")+"-- a.jsonl --\n"+one("z")+one("y")+"-- readme.md --\nhello\n")
 	list, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -60,11 +60,11 @@ func TestWekaFolder(t *testing.T) {
 		t.Errorf("read %v", ids)
 	}
 	for _, c := range []struct{ text, want string }{
-		{"-- a.json --\n" + one("x") + "-- b.json --\n" + one("x"), `b.json: the session "x" stood already in `},
+		{"-- a.json --\n" + one("x") + "-- b.json --\n" + one("x"), `b.json: duplicate session "x", first in `},
 		{"-- a.json --\n" + one("x") + "-- b.json --\n{\n", "b.json: at byte "},
-		{"-- a.txt --\n" + one("x"), "the folder holds no file *.json"},
+		{"-- a.txt --\n" + one("x"), "the folder contains no *.json file"},
 	} {
-		dir := folder(t, c.text)
+		dir := writeFolder(t, c.text)
 		if _, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("ends with %v, want %s", err, c.want)
 		}

@@ -7,8 +7,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// FuzzFormats: whatever the input, reading ends, and it ends with an error that
-// says where or with arrivals whose times and prompts make sense.
+// FuzzFormats: for any input, reading ends with a positioned error or with valid arrivals.
 func FuzzFormats(f *testing.F) {
 	for i, e := range Formats {
 		f.Add(uint8(i), sample(f, e.Name))
@@ -17,7 +16,7 @@ func FuzzFormats(f *testing.F) {
 		e := Formats[int(format)%len(Formats)]
 		list, _, err := readAll(e.Name, input(text), Options{})
 		var located *stream.SyntaxError
-		if err != nil && e.Name != "blis" && !errors.As(err, &located) { // record has its own fuzz tests
+		if err != nil && e.Name != "blis" && !errors.As(err, &located) { // package stream has its own fuzz tests
 			t.Errorf("%v says not where", err)
 		}
 		for _, a := range list {
@@ -35,8 +34,8 @@ func FuzzFormats(f *testing.F) {
 	})
 }
 
-// checkPrompt holds the named part of a prompt to its length, where that is one
-// that a request can have.
+// checkPrompt checks that the segments of a prompt do not exceed its length, if the length is
+// valid.
 func checkPrompt(t *testing.T, prompt []stream.Segment, tokens int64) {
 	t.Helper()
 	sum := int64(0)

@@ -9,14 +9,13 @@ import (
 	"blis/pkg/textio"
 )
 
-// hashID is the number of a block.
+// hashID identifies a block.
 type hashID int64
 
-// hashIDs are those of a prompt, most of what there is to read in a trace that
-// has them.
+// hashIDs are the ids of a prompt, which are most of the data in such traces.
 type hashIDs []hashID
 
-// UnmarshalJSON reads a list of whole numbers, into the memory of h.
+// UnmarshalJSON reads a list of integers into the memory of h.
 func (h *hashIDs) UnmarshalJSON(text []byte) error {
 	*h = (*h)[:0]
 	if string(text) == "null" {
@@ -32,32 +31,30 @@ func (h *hashIDs) UnmarshalJSON(text []byte) error {
 		one, inside = bytes.TrimSpace(one), rest
 		n, err := strconv.ParseInt(string(one), 10, 64)
 		if err != nil {
-			return fmt.Errorf("hash_ids takes whole numbers, not %.40s", one)
+			return fmt.Errorf("hash_ids must contain integers, not %.40s", one)
 		}
 		*h = append(*h, hashID(n))
 	}
 	return nil
 }
 
-// blocks turns hash ids into prompts.
+// blocks converts hash ids to prompts.
 type blocks struct {
-	// size is how many tokens an id stands for.
+	// size is the number of tokens per id.
 	size int64
-	// read counts prompts, uncovered those of which the ids leave a block or more
-	// unnamed.
+	// read counts prompts, uncovered those whose ids do not cover one or more whole blocks.
 	read, uncovered int64
 }
 
-// prompt gives r its ids as segments: a block together with all before it has
-// one id, so that they are the prompt's segments. The last block is cut where
-// the prompt ends, or left out, so that it is unique, if partial is false.
-// Tokens past the last id are the request's own.
-func (b *blocks) prompt(p *textio.Place, r *stream.Request, ids []hashID, partial bool) error {
+// prompt sets the segments of r. An id identifies a block together with all blocks before it, so
+// ids are segment ids. The last block is partial; if partial is false it is left out and therefore
+// unique. Tokens after the last id are unique to the request.
+func (b *blocks) prompt(p *textio.Position, r *stream.Request, ids []hashID, partial bool) error {
 	b.read++
 	left := r.InputTokens
 	for i, id := range ids {
 		if left <= 0 {
-			return p.Errorf("hash_ids has %d ids, but %d blocks of %d tokens hold the whole input of %d tokens (--block-size)",
+			return p.Errorf("hash_ids has %d ids, but %d blocks of %d tokens cover the input of %d tokens (--block-size)",
 				len(ids), i, b.size, r.InputTokens)
 		}
 		tokens := min(left, b.size)
@@ -71,11 +68,11 @@ func (b *blocks) prompt(p *textio.Place, r *stream.Request, ids []hashID, partia
 	return nil
 }
 
-// warnings says what is likely to be a mistake in the call.
-func (b *blocks) warnings(p *textio.Place) []string {
+// warnings reports likely mistakes in the options.
+func (b *blocks) warnings(p *textio.Position) []string {
 	if b.uncovered == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: the hash_ids of %d of %d prompts leave whole blocks of %d tokens unnamed, which are taken as unique; is --block-size right?",
+	return []string{fmt.Sprintf("%s: the hash_ids of %d of %d prompts do not cover whole blocks of %d tokens, which are treated as unique; check --block-size",
 		p.Name, b.uncovered, b.read, b.size)}
 }

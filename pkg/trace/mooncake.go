@@ -5,15 +5,15 @@ import (
 	"blis/pkg/textio"
 )
 
-// mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake), and
-// what others wrote in its form. Times are relative already and kept.
+// mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake) and others in that format.
+// Times are already relative and kept.
 type mooncake struct {
 	*textio.Lines
 	blocks blocks
 	row    mooncakeRow
 }
 
-// mooncakeRow is one line; nil is absent.
+// mooncakeRow is one line; nil means absent.
 type mooncakeRow struct {
 	Timestamp    *float64 `json:"timestamp"` // ms
 	InputLength  *int64   `json:"input_length"`
@@ -33,7 +33,7 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
 	err := m.Read(&m.row)
 	if err == nil {
-		err = m.Need(textio.Absent("timestamp", m.row.Timestamp == nil), textio.Absent("input_length", m.row.InputLength == nil), textio.Absent("output_length", m.row.OutputLength == nil))
+		err = m.Require(textio.MissingIf("timestamp", m.row.Timestamp == nil), textio.MissingIf("input_length", m.row.InputLength == nil), textio.MissingIf("output_length", m.row.OutputLength == nil))
 	}
 	if err != nil {
 		return 0, err
@@ -44,8 +44,8 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *m.row.InputLength, *m.row.OutputLength
-	return ms * 1000, m.blocks.prompt(&m.Place, r, m.row.HashIDs, true)
+	return ms * 1000, m.blocks.prompt(&m.Position, r, m.row.HashIDs, true)
 }
 
-// Warnings says what was odd.
-func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Place) }
+// Warnings reports suspicious content.
+func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Position) }

@@ -15,20 +15,19 @@ import (
 
 // recorded replays a recording of a real server: its requests, the first at 0.
 type recorded struct {
-	textio.Place
-	requests []stream.Request
-	next     int
-	timed    bool
+	textio.Position
+	requests    []stream.Request
+	next        int
+	hasArrivals bool
 }
 
-// Timed reports whether the recording says when requests came.
-func (p *recorded) Timed() bool { return p.timed }
+// HasArrivals reports whether the recording has arrival times.
+func (p *recorded) HasArrivals() bool { return p.hasArrivals }
 
-// recordings are the formats of recordings that hold requests, but for those
-// whose names stand in own already, and one that finds out by the content which
-// one it is.
+// recordings appends the formats of recordings that contain requests to own, except names that own
+// already has, and a format that detects the format by content.
 func recordings(own registry.Table[Format]) registry.Table[Format] {
-	list := append(own, registry.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any form that blis-calibrate reads; FORMAT:FILE says which one, FILE#NAME chooses one of several runs",
+	list := append(own, registry.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any format that blis-calibrate reads; FORMAT:FILE sets the format, FILE#NAME the run",
 		Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, "") }}})
 	taken := own.Names()
 	for _, e := range recording.Formats {
@@ -40,8 +39,8 @@ func recordings(own registry.Table[Format]) registry.Table[Format] {
 	return list
 }
 
-// Stdin reports whether file, of that format, is stdin: -, and of a recording also
-// -#NAME and FORMAT:-.
+// Stdin reports whether file is stdin in this format: -, and for recordings also -#NAME and
+// FORMAT:-.
 func (f Format) Stdin(file string) bool {
 	if f.Recorded && !textio.Exists(file) {
 		_, file = recording.Split(file)
@@ -50,7 +49,7 @@ func (f Format) Stdin(file string) bool {
 	return file == "-"
 }
 
-// openRecorded reads the recording, of which one run is wanted.
+// openRecorded reads a recording, which must have or select a single run.
 func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if format == "" && !textio.Exists(in.Path) {
 		if format, in.Path = recording.Split(in.Path); format != "" {
@@ -64,30 +63,30 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &recorded{Place: textio.Place{Name: r.Path}}
-	run, err := r.One()
+	p := &recorded{Position: textio.Position{Name: r.Path}}
+	run, err := r.Single()
 	if err != nil {
 		return nil, err
 	}
-	for _, odd := range append(r.Warnings, run.Warnings...) {
-		p.Warnf("%s", odd)
+	for _, warning := range append(r.Warnings, run.Warnings...) {
+		p.Warnf("%s", warning)
 	}
 	if o.OutputTokens > 0 {
 		run.SetOutputTokens(o.OutputTokens)
-	} else if odd := run.OutputCounts(); odd != "" {
-		p.Warnf("%s", odd)
+	} else if warning := run.OutputCounts(); warning != "" {
+		p.Warnf("%s", warning)
 	}
 	period, share := run.Period()
 	if period > 0 {
-		p.Warnf("prompts repeat with a period of %d (by %.1f %% of the lengths): requests so far apart have one prompt", period, 100*share)
+		p.Warnf("prompts repeat with a period of %d (%.1f %% of the lengths match): requests a period apart share their prompt", period, 100*share)
 	}
-	p.timed = run.Timed()
-	if !p.timed && !o.Spaced {
-		return nil, p.Place.Errorf("does not say when requests arrived; --rate R lets them arrive evenly, R a second")
+	p.hasArrivals = run.HasArrivalTimes()
+	if !p.hasArrivals && !o.EvenlySpaced {
+		return nil, p.Position.Errorf("has no arrival times; --rate R spaces requests evenly, R per second")
 	}
 	p.requests = run.Requests(period)
 	if left := len(run.Outcomes) - len(p.requests); left > 0 {
-		p.Warnf("left out %d requests that failed without an answer", left)
+		p.Warnf("left out %d requests that failed without output", left)
 	}
 	return p, nil
 }
@@ -107,13 +106,13 @@ func (p *recorded) Next(a *stream.Arrival) (float64, error) {
 	return float64(r.ArrivalUS), nil
 }
 
-// Errorf names the request at hand.
+// Errorf makes an error about the current request.
 func (p *recorded) Errorf(format string, args ...any) error {
 	if p.next == 0 {
-		return p.Place.Errorf(format, args...)
+		return p.Position.Errorf(format, args...)
 	}
-	return p.Place.Errorf("request %s: %s", p.requests[p.next-1].ID, fmt.Sprintf(format, args...))
+	return p.Position.Errorf("request %s: %s", p.requests[p.next-1].ID, fmt.Sprintf(format, args...))
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (p *recorded) Close() error { return nil }

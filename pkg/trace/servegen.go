@@ -10,45 +10,43 @@ import (
 )
 
 // serveGen draws from the client pools of ServeGen (github.com/alibaba/ServeGen,
-// data/CATEGORY/MODEL): a folder, or an archive of it, with two files for each
-// client N. chunk-N-trace.csv says for each window of time how often its
-// requests come and how their gaps are distributed; chunk-N-dataset.json says
-// for longer windows how long they are. The pool ends with its last window.
+// data/CATEGORY/MODEL): a folder, or an archive of it, with two files for each client N.
+// chunk-N-trace.csv has the rate and the distribution of gaps in each time window;
+// chunk-N-dataset.json has the length distributions in longer windows. The pool ends with its last
+// window.
 //
-// A client is a renewal process in the time in which its rate is 1: a gap is
-// drawn with the pattern and the cv of the window in which it begins, and is
-// stretched by the rate of each window that it goes through. (The two last
-// columns are the parameters that ServeGen fitted; their cv is not always the
-// cv that was measured, which is the one used.) Lengths are drawn from the
-// window's own values; those of images, audio and video, one for each, are part
-// of the prompt. reason_ratio is left aside: output_tokens holds the reasoning.
+// A client is a renewal process in rescaled time with rate 1: a gap is drawn with the pattern and
+// the cv of the window in which it begins, and scaled by the rate of each window that it crosses.
+// (The last two columns are parameters that ServeGen fitted; their cv can differ from the measured
+// cv, which is used here.) Lengths are drawn from the values of the window. The tokens of images,
+// audio and video, one length for each, are part of the prompt. reason_ratio is ignored because
+// output_tokens includes the reasoning.
 //
-// Each client draws from streams of its own, so that it makes the same requests
-// in any company. The tenant is pool/N.
+// Each client draws from its own random streams, so other clients do not affect it. The tenant is
+// pool/N.
 type serveGen struct {
-	textio.Place
+	textio.Position
 	clients []*poolClient
 }
 
 func openServeGen(in Input, o Options) (Reader, error) {
-	s := &serveGen{Place: textio.Place{Name: in.Name}}
+	s := &serveGen{Position: textio.Position{Name: in.Name}}
 	pool, err := readPool(in)
 	if err != nil {
 		return nil, err
 	}
-	var odd []string
-	if s.clients, odd, err = pool.clients(o.Seed); err != nil {
+	var warnings []string
+	if s.clients, warnings, err = pool.clients(o.Seed); err != nil {
 		return nil, err
 	}
-	s.Warn(odd...)
+	s.Warn(warnings...)
 	for _, c := range s.clients {
 		c.advance()
 	}
 	return s, nil
 }
 
-// Next fills a with the earliest request of all clients, at the same time by
-// their order.
+// Next sets a to the earliest request of all clients; ties are in their order.
 func (s *serveGen) Next(a *stream.Arrival) (float64, error) {
 	var first *poolClient
 	for _, c := range s.clients {
@@ -67,47 +65,47 @@ func (s *serveGen) Next(a *stream.Arrival) (float64, error) {
 	return us, nil
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (s *serveGen) Close() error { return nil }
 
-// poolClient is one client at work.
+// poolClient generates the requests of one client.
 type poolClient struct {
 	name    string
 	windows []window
 	lengths []lengths
-	// at is when its next request comes, in s, in windows[now], with lengths[long].
+	// at is the time of its next request, in s, which is in windows[window] and
+	// lengths[lengthsIndex].
 	at                        float64
-	now, long                 int
+	window, lengthsIndex      int
 	arrivals, inputs, outputs *rand.Rand
 }
 
-// window is a time of one rate, in requests per second, and one distribution of
-// gaps, of mean 1. Without gaps nothing comes.
+// window is an interval with one rate, in requests per second, and one distribution of gaps with
+// mean 1. Without gaps there are no arrivals.
 type window struct {
 	start, end, rate float64
 	gaps             *dist.Gaps
 }
 
-// lengths are those of requests from start on: of the parts of the prompt, and
-// of the answer.
+// lengths holds the length distributions from start on: of the parts of the prompt and of the
+// output.
 type lengths struct {
 	start  float64
-	input  []part
+	input  []tokenKind
 	output empirical
 }
 
-// part is one kind of token in prompts: of so many things (of one, if number is
-// empty) so many tokens each.
-type part struct{ tokens, number empirical }
+// tokenKind is one kind of tokens in prompts: count items (one if count is empty) of tokens each.
+type tokenKind struct{ tokens, count empirical }
 
 // done reports whether the client makes no more requests.
-func (c *poolClient) done() bool { return c.now == len(c.windows) }
+func (c *poolClient) done() bool { return c.window == len(c.windows) }
 
 // advance moves to the next request.
 func (c *poolClient) advance() {
-	gap := -1.0 // in means; drawn in the first window with a rate
-	for ; c.now < len(c.windows); c.now++ {
-		w := &c.windows[c.now]
+	gap := -1.0 // in units of the mean; drawn in the first window with a rate
+	for ; c.window < len(c.windows); c.window++ {
+		w := &c.windows[c.window]
 		c.at = max(c.at, w.start)
 		if w.gaps == nil || w.rate <= 0 {
 			continue
@@ -122,19 +120,19 @@ func (c *poolClient) advance() {
 		c.at += gap / w.rate
 		break
 	}
-	for c.long+1 < len(c.lengths) && c.lengths[c.long+1].start <= c.at {
-		c.long++
+	for c.lengthsIndex+1 < len(c.lengths) && c.lengths[c.lengthsIndex+1].start <= c.at {
+		c.lengthsIndex++
 	}
 }
 
-// draw draws the lengths of the request at hand. An image without text is a
-// prompt, too; a request of no tokens is made one of one.
+// draw draws the lengths of the current request. A prompt may consist of images only; empty lengths
+// become 1.
 func (c *poolClient) draw(r *stream.Request) {
-	l := &c.lengths[c.long]
+	l := &c.lengths[c.lengthsIndex]
 	for _, p := range l.input {
 		number := int64(1)
-		if len(p.number.values) > 0 {
-			number = p.number.draw(c.inputs)
+		if len(p.count.values) > 0 {
+			number = p.count.draw(c.inputs)
 		}
 		for range number {
 			r.InputTokens += p.tokens.draw(c.inputs)
@@ -144,7 +142,7 @@ func (c *poolClient) draw(r *stream.Request) {
 	r.OutputTokens = max(l.output.draw(c.outputs), 1)
 }
 
-// streams gives the client its streams of random numbers.
+// streams sets the client's random streams.
 func (c *poolClient) streams(seed uint64) {
 	c.arrivals = dist.NewStream(seed, "servegen/"+c.name+"/arrivals")
 	c.inputs = dist.NewStream(seed, "servegen/"+c.name+"/input")

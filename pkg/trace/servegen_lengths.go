@@ -13,30 +13,29 @@ import (
 	"blis/pkg/textio"
 )
 
-// The fields of a dataset: those of the prompt, each with the one that says how
-// many there are of it, and those that are left aside.
+// The fields of a dataset: prompt tokens, each with its optional count, and ignored fields.
 var (
 	promptFields = []struct{ tokens, number string }{
 		{"input_tokens", ""}, {"text_tokens", ""}, {"image_tokens", "image_count"}, {"audio_tokens", "audio_count"}, {"video_tokens", "video_count"}}
-	asideFields = []string{"reason_ratio"}
+	ignoredFields = []string{"reason_ratio"}
 )
 
-// maxThings bounds images and the like in one prompt.
-const maxThings = 10_000
+// maxMedia bounds the images and other media in one prompt.
+const maxMedia = 10_000
 
-// readLengths reads the windows of a dataset, in the order of time. A window in
-// which something is empty is left out: there was nothing to measure.
-func readLengths(p *textio.Place, in io.Reader) ([]lengths, error) {
+// readLengths reads the windows of a dataset, in order of time. A window with an empty distribution
+// is left out.
+func readLengths(p *textio.Position, in io.Reader) ([]lengths, error) {
 	var dataset map[string]map[string]string
 	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
-		return nil, p.Errorf("%s", textio.JSONFault(err))
+		return nil, p.Errorf("%s", textio.JSONMessage(err))
 	}
 	var all []lengths
 	var starts []string
 	for start := range dataset {
 		starts = append(starts, start)
 	}
-	slices.Sort(starts) // so that of several faults the same one is told
+	slices.Sort(starts) // for reproducible errors
 	for _, start := range starts {
 		at, err := strconv.ParseFloat(start, 64)
 		if err != nil || !(at >= 0) {
@@ -54,15 +53,14 @@ func readLengths(p *textio.Place, in io.Reader) ([]lengths, error) {
 	return all, nil
 }
 
-// readWindowLengths reads the distributions of one window; full says that none
-// of them is empty.
+// readWindowLengths reads the distributions of one window; full says that none of them is empty.
 func readWindowLengths(fields map[string]string) (l lengths, full bool, err error) {
-	known := slices.Clone(asideFields)
+	names := slices.Clone(ignoredFields)
 	full = true
 	read := func(name string) (empirical, bool) {
-		known = append(known, name)
-		text, there := fields[name]
-		if !there || err != nil {
+		names = append(names, name)
+		text, present := fields[name]
+		if !present || err != nil {
 			return empirical{}, false
 		}
 		e, bad := parseEmpirical(text)
@@ -73,25 +71,25 @@ func readWindowLengths(fields map[string]string) (l lengths, full bool, err erro
 		return e, true
 	}
 	for _, f := range promptFields {
-		tokens, there := read(f.tokens)
-		p := part{tokens: tokens}
+		tokens, present := read(f.tokens)
+		p := tokenKind{tokens: tokens}
 		if f.number != "" {
-			p.number, _ = read(f.number)
-			if n := p.number.values; err == nil && len(n) > 0 && slices.Max(n) > maxThings {
-				err = fmt.Errorf("%s: a prompt has at most %d, not %d", f.number, maxThings, slices.Max(n))
+			p.count, _ = read(f.number)
+			if n := p.count.values; err == nil && len(n) > 0 && slices.Max(n) > maxMedia {
+				err = fmt.Errorf("%s: a prompt has at most %d, not %d", f.number, maxMedia, slices.Max(n))
 			}
 		}
-		if there {
+		if present {
 			l.input = append(l.input, p)
 		}
 	}
-	output, there := read("output_tokens")
-	if l.output = output; err == nil && (!there || len(l.input) == 0) {
-		err = errors.New("output_tokens and input_tokens or text_tokens must be there")
+	output, present := read("output_tokens")
+	if l.output = output; err == nil && (!present || len(l.input) == 0) {
+		err = errors.New("output_tokens and input_tokens or text_tokens must be given")
 	}
 	for _, name := range sortedKeys(fields) {
-		if err == nil && !slices.Contains(known, name) {
-			err = registry.Unknown("field", name, known)
+		if err == nil && !slices.Contains(names, name) {
+			err = registry.Unknown("field", name, names)
 		}
 	}
 	return l, full, err

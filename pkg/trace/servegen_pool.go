@@ -21,25 +21,25 @@ import (
 	"blis/pkg/textio"
 )
 
-// pool is what a folder or an archive holds: the files of clients.
+// pool holds the client files of a folder or an archive.
 type pool struct {
 	name  string
 	files []poolFile
 }
 
-// poolFile is what stands about one client, parsed.
+// poolFile holds the parsed files of one client.
 type poolFile struct {
-	folder  string // where it stands
+	folder  string // of its files
 	number  int
 	windows []window
 	lengths []lengths
-	// traced and measured: there is a trace, and a dataset.
-	traced, measured bool
+	// hasTrace and hasDataset say which of the two files exist.
+	hasTrace, hasDataset bool
 }
 
 var chunkName = regexp.MustCompile(`^chunk-(\d{1,9})-(trace\.csv|dataset\.json)$`)
 
-// readPool reads all files of clients in a folder or an archive.
+// readPool reads all client files in a folder or an archive.
 func readPool(in Input) (*pool, error) {
 	p := &pool{name: in.Name}
 	if info, err := os.Stat(in.Path); in.Path != "" && err == nil && info.IsDir() {
@@ -65,13 +65,13 @@ func readPool(in Input) (*pool, error) {
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
-			_, err = io.Copy(io.Discard, t) // what is compressed is whole only at its end
+			_, err = io.Copy(io.Discard, t) // detects truncated compressed data
 			if err == nil {
 				return p, nil
 			}
 		}
 		if err != nil {
-			return nil, (&textio.Place{Name: in.Name}).Errorf("is no folder and no tar archive: %v", err)
+			return nil, (&textio.Position{Name: in.Name}).Errorf("is neither a folder nor a tar archive: %v", err)
 		}
 		if h.Typeflag == tar.TypeReg && chunkName.MatchString(path.Base(h.Name)) {
 			if err := p.add(in.Name+"/"+h.Name, archive); err != nil {
@@ -92,21 +92,20 @@ func (p *pool) add(name string, in io.Reader) error {
 		p.files = append(p.files, poolFile{folder: folder, number: number})
 	}
 	f := &p.files[at]
-	where := &textio.Place{Name: name}
+	where := &textio.Position{Name: name}
 	var err error
 	if parts[2] == "trace.csv" {
-		f.traced = true
+		f.hasTrace = true
 		f.windows, err = readWindows(where, in)
 	} else {
-		f.measured = true
+		f.hasDataset = true
 		f.lengths, err = readLengths(where, in)
 	}
 	return err
 }
 
-// clients are those of the pool that send anything, by folder and number, and
-// what is odd about it.
-func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err error) {
+// clients returns the active clients of the pool, by folder and number, with warnings.
+func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, err error) {
 	slices.SortFunc(p.files, func(a, b poolFile) int {
 		return cmp.Or(strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
 	})
@@ -115,16 +114,16 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		base := filepath.Base(f.folder)
 		if !slices.Contains(folders, f.folder) {
 			if slices.Contains(pools, base) {
-				return nil, nil, (&textio.Place{Name: p.name}).Errorf("holds clients in two folders called %s; name one of them", base)
+				return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains clients in two folders named %s; use one of the folders", base)
 			}
 			folders, pools = append(folders, f.folder), append(pools, base)
 		}
 		c := &poolClient{name: base + "/" + strconv.Itoa(f.number), windows: f.windows, lengths: f.lengths}
 		active := slices.ContainsFunc(f.windows, func(w window) bool { return w.rate > 0 && w.gaps != nil })
 		switch {
-		case !f.traced:
+		case !f.hasTrace:
 			without = append(without, c.name+" (no trace)")
-		case !f.measured:
+		case !f.hasDataset:
 			without = append(without, c.name+" (no dataset)")
 		case active && len(f.lengths) == 0:
 			without = append(without, c.name+" (no lengths)")
@@ -134,25 +133,24 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, odd []string, err er
 		}
 	}
 	if len(clients) == 0 && len(without) == 0 {
-		return nil, nil, (&textio.Place{Name: p.name}).Errorf("holds no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
+		return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
 	}
 	if len(without) > 0 {
-		odd = append(odd, fmt.Sprintf("%s: left out clients that are there only in part: %s", p.name, strings.Join(without, ", ")))
+		warnings = append(warnings, fmt.Sprintf("%s: left out incomplete clients: %s", p.name, strings.Join(without, ", ")))
 	}
 	if len(pools) > 1 {
-		odd = append(odd, fmt.Sprintf("%s: holds %d pools, of which all clients are taken: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
+		warnings = append(warnings, fmt.Sprintf("%s: contains %d pools and uses all clients: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
 			p.name, len(pools), strings.Join(pools, ", "), pools[0]))
 	}
-	return clients, odd, nil
+	return clients, warnings, nil
 }
 
-// patterns are the distributions of gaps by ServeGen's names.
+// patterns maps ServeGen's names of gap distributions to ours.
 var patterns = registry.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "Weibull", Value: "weibull"}}
 
-// readWindows reads lines of start (s), rate, cv, pattern and its two
-// parameters. A window lasts until the next one, the last one as long as the one
-// before.
-func readWindows(p *textio.Place, in io.Reader) ([]window, error) {
+// readWindows reads lines of start (s), rate, cv, pattern and its two parameters. A window lasts
+// until the next one, the last one as long as the one before.
+func readWindows(p *textio.Position, in io.Reader) ([]window, error) {
 	var all []window
 	for lines := bufio.NewScanner(in); ; {
 		p.Line++
@@ -167,7 +165,7 @@ func readWindows(p *textio.Place, in io.Reader) ([]window, error) {
 			return nil, err
 		}
 		if n := len(all); n > 0 && w.start <= all[n-1].start {
-			return nil, p.Errorf("the window begins at %g s, not after the one above it", w.start)
+			return nil, p.Errorf("the window begins at %g s, not after the one before", w.start)
 		}
 		all = append(all, w)
 	}
@@ -184,7 +182,7 @@ func readWindows(p *textio.Place, in io.Reader) ([]window, error) {
 	return all, nil
 }
 
-func readWindow(p *textio.Place, line string) (w window, err error) {
+func readWindow(p *textio.Position, line string) (w window, err error) {
 	columns := strings.Split(strings.TrimSpace(line), ",")
 	if len(columns) != 6 {
 		return w, p.Errorf("must have the 6 columns start,rate,cv,pattern,parameter,parameter, has %d", len(columns))
@@ -208,9 +206,9 @@ func readWindow(p *textio.Place, line string) (w window, err error) {
 	if err != nil {
 		return w, p.Errorf("%v", err)
 	}
-	// Some windows of few requests show a cv beyond any process.
+	// Some windows with few requests have an extreme cv.
 	cv = min(max(cv, 0.01), 100)
-	// A million a second, so that the mean gap is 1 (µs).
+	// A rate of a million per second has a mean gap of 1 (µs).
 	if w.gaps, err = (dist.Arrival{Process: process, CV: &cv}).Gaps(1e6); err != nil {
 		return w, p.Errorf("%v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"blis/pkg/dist"
 )
 
-// poolText is a pool of clients whose windows of 600 s have these lines.
+// poolText is a pool of clients with the given lines for windows of 600 s.
 func poolText(clients map[int][]string, dataset string) string {
 	var b strings.Builder
 	for n, windows := range clients {
@@ -25,26 +25,25 @@ func poolText(clients map[int][]string, dataset string) string {
 
 const plainDataset = `{"0": {"input_tokens": "{10: 0.5, 20: 0.25, 30: 0.25}", "output_tokens": "{1: 0.1, 2: 0.9}"}}`
 
-func drawn(t *testing.T, text string, seed uint64) []arrival {
+func drawPool(t *testing.T, text string, seed uint64) []arrival {
 	t.Helper()
-	list, _, err := readAll("servegen", input(archived(t, text)), Options{Seed: seed})
+	list, _, err := readAll("servegen", input(tarArchive(t, text)), Options{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-// Counts follow the rates of the windows, gaps have the cv of theirs, and
-// lengths the weights of theirs: n draws of a share p deviate by √(p(1−p)/n), of
-// which four are allowed.
-func TestServeGenFollowsItsWindows(t *testing.T) {
+// Counts follow the rates of the windows, gaps their cv, and lengths their weights. n draws of a
+// share p have the standard deviation √(p(1−p)/n), and four of them are allowed.
+func TestServeGenFollowsWindows(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		cv      float64
 	}{{"Gamma", 1}, {"Gamma", 2}, {"Weibull", 1.5}, {"Gamma", 0.5}} {
 		quick := fmt.Sprintf("50,%g,%s,0,0", c.cv, c.pattern)
 		slow := fmt.Sprintf("10,%g,%s,0,0", c.cv, c.pattern)
-		list := drawn(t, poolText(map[int][]string{7: {quick, "0,0,,0,0", slow, quick}}, plainDataset), 5)
+		list := drawPool(t, poolText(map[int][]string{7: {quick, "0,0,,0,0", slow, quick}}, plainDataset), 5)
 		var counts [4]float64
 		gaps, gapsSquared, n := 0.0, 0.0, 0.0
 		lengths := map[int64]float64{}
@@ -76,7 +75,7 @@ func TestServeGenFollowsItsWindows(t *testing.T) {
 	}
 }
 
-// A client makes the same requests in any company, and others with another seed.
+// A client's requests do not depend on other clients, and they do depend on the seed.
 func TestServeGenClientsAreIndependent(t *testing.T) {
 	own := []string{"1,2,Gamma,0,0", "3,1,Weibull,0,0"}
 	of := func(list []arrival, tenant string) (own []arrival) {
@@ -87,22 +86,22 @@ func TestServeGenClientsAreIndependent(t *testing.T) {
 		}
 		return own
 	}
-	alone := drawn(t, poolText(map[int][]string{3: own}, plainDataset), 1)
-	beside := drawn(t, poolText(map[int][]string{1: {"5,1,Gamma,0,0"}, 3: own, 20: own}, plainDataset), 1)
-	if got := of(beside, "p/3"); len(got) == 0 || !reflect.DeepEqual(got, alone) {
+	alone := drawPool(t, poolText(map[int][]string{3: own}, plainDataset), 1)
+	together := drawPool(t, poolText(map[int][]string{1: {"5,1,Gamma,0,0"}, 3: own, 20: own}, plainDataset), 1)
+	if got := of(together, "p/3"); len(got) == 0 || !reflect.DeepEqual(got, alone) {
 		t.Errorf("%d requests alone, %d in company, or others", len(alone), len(got))
 	}
-	if reflect.DeepEqual(alone, drawn(t, poolText(map[int][]string{3: own}, plainDataset), 2)) {
+	if reflect.DeepEqual(alone, drawPool(t, poolText(map[int][]string{3: own}, plainDataset), 2)) {
 		t.Error("the seed changes nothing")
 	}
-	for i := 1; i < len(beside); i++ {
-		if beside[i].us < beside[i-1].us {
+	for i := 1; i < len(together); i++ {
+		if together[i].us < together[i-1].us {
 			t.Fatalf("request %d comes before the one above it", i)
 		}
 	}
 }
 
-// The public pool of DeepSeek-R1 makes as many requests as its rates add up to.
+// The public pool of DeepSeek-R1 makes as many requests as its rates say.
 func TestServeGenPublicPool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a pool of a day takes seconds")
@@ -112,12 +111,12 @@ func TestServeGenPublicPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, odd, err := pool.clients(1)
+	clients, warnings, err := pool.clients(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(odd) != 2 || !strings.Contains(odd[0], "m-large/73 (no dataset)") || !strings.Contains(odd[1], "holds 3 pools") {
-		t.Errorf("odd is %q", odd)
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "m-large/73 (no dataset)") || !strings.Contains(warnings[1], "contains 3 pools") {
+		t.Errorf("odd is %q", warnings)
 	}
 	want, got, n := 0.0, 0.0, 0
 	for _, c := range clients {
@@ -148,7 +147,7 @@ func TestEmpirical(t *testing.T) {
 	for range n {
 		counts[e.draw(r)]++
 	}
-	// A quarter and three quarters, each within four deviations.
+	// A quarter and three quarters, each within four standard deviations.
 	if len(counts) != 2 || math.Abs(counts[3]/n-0.25) > 4*math.Sqrt(0.25*0.75/n) {
 		t.Errorf("drawn %v", counts)
 	}

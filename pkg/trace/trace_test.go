@@ -17,13 +17,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// arrival is one of a trace, with its time.
+// arrival is an arrival with its time.
 type arrival struct {
 	us float64
 	stream.Arrival
 }
 
-// line is the arrival as it stands on the wire, after its time.
+// line is the arrival as a record, after its time.
 func (a *arrival) line(t testing.TB) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -38,8 +38,8 @@ func (a *arrival) line(t testing.TB) string {
 	return strconv.FormatFloat(a.us, 'f', -1, 64) + " " + strings.TrimSpace(out.String())
 }
 
-// readAll reads a trace to its end, its first error or, which no public one
-// has, 100,000 arrivals. Each arrival has memory of its own.
+// readAll reads a trace to its end, its first error or 100,000 arrivals, which no public trace has.
+// Arrivals do not share memory.
 func readAll(format string, in Input, o Options) (list []arrival, warnings []string, err error) {
 	f, err := Formats.Get("importer", format)
 	if err != nil {
@@ -70,8 +70,8 @@ func input(text string) Input {
 	return Input{Name: "stdin", Stream: strings.NewReader(text)}
 }
 
-// archived is a tar archive of the files of a txtar text.
-func archived(t testing.TB, text string) string {
+// tarArchive is a tar archive of the files of a txtar text.
+func tarArchive(t testing.TB, text string) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -87,10 +87,9 @@ func archived(t testing.TB, text string) string {
 	return out.String()
 }
 
-// TestStories reads small traces: each arrival with its time in µs, then the
-// warnings, or the error.
+// TestStories reads small traces: each arrival with its time in µs, then the warnings or the error.
 func TestStories(t *testing.T) {
-	told := map[string]bool{}
+	tested := map[string]bool{}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var o Options
@@ -98,9 +97,9 @@ func TestStories(t *testing.T) {
 			d.MaybeScanArgs(t, "seed", &o.Seed)
 			text := d.Input
 			if d.Cmd == "servegen" {
-				text = archived(t, text)
+				text = tarArchive(t, text)
 			}
-			told[d.Cmd] = true
+			tested[d.Cmd] = true
 			list, warnings, err := readAll(d.Cmd, input(text), o)
 			var out strings.Builder
 			for i := range list {
@@ -120,7 +119,7 @@ func TestStories(t *testing.T) {
 		})
 	})
 	for _, name := range Formats.Names() {
-		if !told[name] {
+		if !tested[name] {
 			t.Errorf("%s has no story", name)
 		}
 	}
@@ -139,7 +138,7 @@ func TestReadmeNamesFormats(t *testing.T) {
 	}
 }
 
-// samples are traces of each format, small and good.
+// samples has a small valid trace of each format.
 var samples = map[string]string{
 	"azure":          "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n",
 	"mooncake":       `{"timestamp": 1500, "input_length": 1100, "output_length": 500, "hash_ids": [46, 47, 48]}` + "\n" + `{"timestamp": 1600, "input_length": 5, "output_length": 5}` + "\n",
@@ -169,7 +168,7 @@ var samples = map[string]string{
 `,
 }
 
-// sample returns the sample of a format as a stream's bytes.
+// sample returns the sample of a format as stream content.
 func sample(t testing.TB, format string) string {
 	t.Helper()
 	text, ok := samples[format]
@@ -177,12 +176,12 @@ func sample(t testing.TB, format string) string {
 		t.Fatalf("%s has no sample", format)
 	}
 	if format == "servegen" {
-		return archived(t, text)
+		return tarArchive(t, text)
 	}
 	return text
 }
 
-// wireLines are those of all arrivals of a good trace.
+// wireLines returns the lines of all arrivals of a valid trace.
 func wireLines(t testing.TB, format, text string) string {
 	t.Helper()
 	list, _, err := readAll(format, input(text), Options{})
@@ -199,9 +198,8 @@ func wireLines(t testing.TB, format, text string) string {
 	return strings.Join(all, "\n")
 }
 
-// Every format reads the same from compressed bytes, and texts also with a byte
-// order mark and with the line ends of Windows.
-func TestFormsOfText(t *testing.T) {
+// Every format reads the same from compressed data, and text also with a byte order mark and CRLF line ends.
+func TestCompressionAndTextEncodings(t *testing.T) {
 	for _, format := range Formats.Names() {
 		text := sample(t, format)
 		want := wireLines(t, format, text)
@@ -224,7 +222,7 @@ func TestFormsOfText(t *testing.T) {
 		if _, _, err := readAll(format, input(packed[:len(packed)-1]), Options{}); err == nil || !strings.Contains(err.Error(), "cut off") {
 			t.Errorf("%s: zstd without its last byte: %v", format, err)
 		}
-		// Cut anywhere, compressed data are an error and never a shorter trace.
+		// Truncated compressed data is an error, never a shorter trace.
 		for _, cut := range []int{zipped.Len() / 2, zipped.Len() - 4} {
 			if _, _, err := readAll(format, input(zipped.String()[:cut]), Options{}); err == nil {
 				t.Errorf("%s: the first %d of %d bytes of gzip are read without an error", format, cut, zipped.Len())
@@ -233,8 +231,8 @@ func TestFormsOfText(t *testing.T) {
 	}
 }
 
-// zstd is a text as a frame of zstd, of blocks that are not compressed
-// (RFC 8878, 3.1.1): no package but record may import the real thing.
+// zstd encodes a text as a zstd frame of uncompressed blocks (RFC 8878, 3.1.1), because only package stream may
+// import a compressor.
 func zstd(t testing.TB, text string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -253,7 +251,7 @@ func zstd(t testing.TB, text string) string {
 	}
 }
 
-// A missing file is an error of the system, a folder is told apart.
+// A missing file is a system error; a folder has its own error.
 func TestMissingFilesAndFolders(t *testing.T) {
 	for _, e := range Formats {
 		if _, _, err := readAll(e.Name, Input{Name: "no/such", Path: "no/such"}, Options{}); err == nil || !strings.Contains(err.Error(), "no/such") {

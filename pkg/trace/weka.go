@@ -13,32 +13,30 @@ import (
 	"blis/pkg/textio"
 )
 
-// weka reads recorded sessions of coding agents
-// (github.com/callanjfox/kv-cache-tester, traces): one JSON object a session, in
-// one file or in a folder of them, which are read in the order of their names;
-// in one file several may follow each other. All sessions are at 0: each has
-// only its own clock. One is held in memory at a time.
+// weka reads recorded sessions of coding agents (github.com/callanjfox/kv-cache-tester, traces):
+// one JSON object per session, in one or more files. The files of a folder are read in the order of
+// their names. All sessions are at 0 because each has its own clock. One session is in memory at a
+// time.
 //
-// The hash ids name blocks of block_size tokens in their session (hash_id_scope
-// local), whole ones: what follows the last is the call's own, and so is, as
-// far as the trace tells, the beginning of another session. Nothing says which
-// blocks of a prompt an earlier answer became, so that answers are no segments.
-// Which model was called is left aside: a cluster has its own.
+// Hash ids identify whole blocks of block_size tokens within their session (hash_id_scope local).
+// Tokens after the last block are unique to the call, and sessions share no blocks as far as the
+// trace says. The trace does not say which blocks contain earlier outputs, so outputs are not
+// segments. The model is ignored: a cluster has its own.
 type weka struct {
-	textio.Place
-	input string   // what was named: the file or the folder
-	files []string // those to come, of a folder
+	textio.Position
+	input string   // the given file or folder
+	files []string // remaining files of a folder
 	text  *textio.Text
 	dec   *json.Decoder
-	// ids are the sessions so far and the files that they stood in.
+	// ids maps the sessions so far to their files.
 	ids map[string]string
-	// calls counts the calls, unknown those whose service time is missing, empty
-	// those without output; idle counts the sessions without calls.
-	calls, unknown, empty, idle int64
+	// calls counts the calls, callsWithoutTime those without a service time and callsWithoutOutput
+	// those without output. emptySessions counts the sessions without calls.
+	calls, callsWithoutTime, callsWithoutOutput, emptySessions int64
 }
 
 func openWeka(in Input, _ Options) (Reader, error) {
-	w := &weka{Place: textio.Place{Name: in.Name}, input: in.Name, ids: map[string]string{}}
+	w := &weka{Position: textio.Position{Name: in.Name}, input: in.Name, ids: map[string]string{}}
 	if in.Path != "" {
 		info, err := os.Stat(in.Path)
 		if err != nil {
@@ -59,7 +57,7 @@ func openWeka(in Input, _ Options) (Reader, error) {
 
 var wekaFile = regexp.MustCompile(`\.jsonl?(\.gz|\.zst)?$`)
 
-// wekaFiles are the sessions in a folder.
+// wekaFiles returns the session files of a folder.
 func wekaFiles(in Input) ([]string, error) {
 	entries, err := os.ReadDir(in.Path)
 	if err != nil {
@@ -72,7 +70,7 @@ func wekaFiles(in Input) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &stream.SyntaxError{File: in.Name, Msg: "the folder holds no file *.json"}
+		return nil, &stream.SyntaxError{File: in.Name, Msg: "the folder contains no *.json file"}
 	}
 	return files, nil
 }
@@ -108,27 +106,29 @@ func (w *weka) Next(a *stream.Arrival) (float64, error) {
 		if session.record(a) {
 			return 0, nil
 		}
-		w.idle++
+		w.emptySessions++
 	}
 }
 
-// Warnings says what was taken how.
+// Warnings reports what was left out or assumed.
 func (w *weka) Warnings() []string {
-	odd := slices.Clone(w.Place.Warnings())
-	add := func(format string, args ...any) { odd = append(odd, w.input+": "+fmt.Sprintf(format, args...)) }
-	if w.empty > 0 {
-		add("left out %d calls without output, which were given up", w.empty)
+	warnings := slices.Clone(w.Position.Warnings())
+	add := func(format string, args ...any) {
+		warnings = append(warnings, w.input+": "+fmt.Sprintf(format, args...))
 	}
-	if w.idle > 0 {
-		add("left out %d sessions without calls", w.idle)
+	if w.callsWithoutOutput > 0 {
+		add("left out %d aborted calls without output", w.callsWithoutOutput)
 	}
-	if w.unknown > 0 {
-		add("%d of %d calls have no api_time; they are taken to have ended at once, so that the thinking after them includes them", w.unknown, w.calls)
+	if w.emptySessions > 0 {
+		add("left out %d sessions without calls", w.emptySessions)
 	}
-	return odd
+	if w.callsWithoutTime > 0 {
+		add("%d of %d calls have no api_time and are treated as instantaneous; the think time after them includes them", w.callsWithoutTime, w.calls)
+	}
+	return warnings
 }
 
-// Close closes the file at hand.
+// Close closes the current file.
 func (w *weka) Close() error {
 	if w.text != nil {
 		w.text.Close()

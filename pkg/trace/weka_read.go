@@ -12,8 +12,7 @@ import (
 	"blis/pkg/textio"
 )
 
-// wekaSession is one session. Its calls keep where their prompts end in the
-// tree, and no ids.
+// wekaSession is one session. Its calls refer to the tree instead of holding ids.
 type wekaSession struct {
 	id, scope string
 	blockSize int64
@@ -21,34 +20,33 @@ type wekaSession struct {
 	calls     []wekaCall
 }
 
-// wekaCall is one element of requests: a call of a model, or a sub-agent with
-// its own. Times are seconds; nil is absent. A recording says much more (the
-// model, why it stopped, …), which a replay has no use for.
+// wekaCall is one element of requests: a model call, or a sub-agent with its own calls. Times are
+// seconds; nil means absent. Other fields (the model, the stop reason, …) are not needed for a
+// replay.
 type wekaCall struct {
 	Type string   `json:"type"`
 	T    *float64 `json:"t"`
 
-	// A call of a model: n, or s where the answer was streamed.
+	// A model call: n, or s if it was streamed.
 	In        *int64   `json:"in"`
 	Out       *int64   `json:"out"`
 	HashIDs   *hashIDs `json:"hash_ids"`
 	APITime   *float64 `json:"api_time"`
 	ThinkTime *float64 `json:"think_time"`
 
-	// A sub-agent, which began DurationMS before T; without, at T.
+	// A sub-agent, which began DurationMS before T; without a duration at T.
 	DurationMS *float64   `json:"duration_ms"`
 	Requests   []wekaCall `json:"requests"`
 
-	// blocks are how many of them the prompt has, node where it ends in the tree.
+	// blocks is the number of blocks of the prompt, node its last node in the tree.
 	blocks int64
 	node   int32
 }
 
-// wekaTypes are what an element of requests can be.
+// wekaTypes are the types of elements of requests.
 var wekaTypes = []string{"n", "s", "subagent"}
 
-// read reads the next session of the file at hand, element by element; io.EOF
-// after the last.
+// read reads the next session of the current file, element by element; io.EOF after the last.
 func (w *weka) read() (*wekaSession, error) {
 	s := &wekaSession{tree: newBlockTree()}
 	if err := w.delimiter('{'); err != nil {
@@ -59,7 +57,7 @@ func (w *weka) read() (*wekaSession, error) {
 		if err != nil {
 			return nil, w.syntax(err)
 		}
-		if err := w.member(s, key.(string)); err != nil {
+		if err := w.field(s, key.(string)); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +69,7 @@ func (w *weka) read() (*wekaSession, error) {
 	case s.id == "":
 		return nil, w.Errorf("id must be given")
 	case taken:
-		return nil, w.Errorf("the session %q stood already in %s", s.id, first)
+		return nil, w.Errorf("duplicate session %q, first in %s", s.id, first)
 	case s.scope != "" && s.scope != "local":
 		return nil, w.Errorf("hash_id_scope must be local, is %q", s.scope)
 	}
@@ -79,7 +77,7 @@ func (w *weka) read() (*wekaSession, error) {
 	return s, w.checkBlocks(s, s.calls, "requests")
 }
 
-// delimiter takes the opening delimiter of an object or a list.
+// delimiter reads the opening delimiter of an object or a list.
 func (w *weka) delimiter(want json.Delim) error {
 	token, err := w.dec.Token()
 	switch {
@@ -88,7 +86,7 @@ func (w *weka) delimiter(want json.Delim) error {
 	case err != nil:
 		return w.syntax(err)
 	case token != want:
-		return w.Errorf("at byte %d: %s expected, not %v", w.dec.InputOffset(), want, token)
+		return w.Errorf("at byte %d: expected %s, not %v", w.dec.InputOffset(), want, token)
 	}
 	return nil
 }
@@ -97,11 +95,11 @@ func (w *weka) syntax(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), textio.JSONFault(err))
+	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), textio.JSONMessage(err))
 }
 
-// member reads one member of a session.
-func (w *weka) member(s *wekaSession, key string) error {
+// field reads one field of a session.
+func (w *weka) field(s *wekaSession, key string) error {
 	var into any
 	switch key {
 	case "id":
@@ -116,7 +114,7 @@ func (w *weka) member(s *wekaSession, key string) error {
 		into = &json.RawMessage{}
 	}
 	if err := w.dec.Decode(into); err != nil {
-		return w.Errorf("%s: %s", key, textio.JSONFault(err))
+		return w.Errorf("%s: %s", key, textio.JSONMessage(err))
 	}
 	return nil
 }
@@ -132,11 +130,11 @@ func (w *weka) requests(s *wekaSession) error {
 		if err := w.dec.Decode(&c); err != nil {
 			var value *json.UnmarshalTypeError
 			if errors.As(err, &value) {
-				return w.Errorf("%s: %s", path, textio.JSONFault(err))
+				return w.Errorf("%s: %s", path, textio.JSONMessage(err))
 			}
 			return w.syntax(err)
 		}
-		if err := w.take(s, &c, path); err != nil {
+		if err := w.addCall(s, &c, path); err != nil {
 			return err
 		}
 		s.calls = append(s.calls, c)
@@ -147,14 +145,13 @@ func (w *weka) requests(s *wekaSession) error {
 	return nil
 }
 
-// take checks the element of requests called path, puts its prompts into the
-// tree and drops their ids.
-func (w *weka) take(s *wekaSession, c *wekaCall, path string) error {
+// addCall validates the element at path, adds its prompts to the tree and drops their ids.
+func (w *weka) addCall(s *wekaSession, c *wekaCall, path string) error {
 	if err := w.checkCall(c, path); err != nil {
 		return err
 	}
 	for i := range c.Requests {
-		if err := w.take(s, &c.Requests[i], fmt.Sprintf("%s.requests[%d]", path, i)); err != nil {
+		if err := w.addCall(s, &c.Requests[i], fmt.Sprintf("%s.requests[%d]", path, i)); err != nil {
 			return err
 		}
 	}
@@ -164,7 +161,7 @@ func (w *weka) take(s *wekaSession, c *wekaCall, path string) error {
 	return nil
 }
 
-// checkCall holds the fields of one element to what they must be.
+// checkCall validates the fields of one element.
 func (w *weka) checkCall(c *wekaCall, path string) error {
 	if !slices.Contains(wekaTypes, c.Type) {
 		return w.Errorf("%s.type: %v", path, registry.Unknown("type", c.Type, wekaTypes))
@@ -192,23 +189,23 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 		least int64
 	}{{"in", c.In, 1}, {"out", c.Out, 0}} {
 		if n.value == nil || *n.value < n.least || *n.value > textio.MaxTokens {
-			return w.Errorf("%s.%s must be a whole number from %d to %d", path, n.name, n.least, textio.MaxTokens)
+			return w.Errorf("%s.%s must be an integer from %d to %d", path, n.name, n.least, textio.MaxTokens)
 		}
 	}
 	w.calls++
 	if *c.Out == 0 {
-		w.empty++
+		w.callsWithoutOutput++
 	} else if c.APITime == nil {
-		w.unknown++
+		w.callsWithoutTime++
 	}
 	return nil
 }
 
-// checkBlocks reports a prompt with more blocks than it has tokens for. It waits
-// for the end of the session, where the size of a block is known for sure.
+// checkBlocks reports a prompt with more blocks than its tokens allow. It runs at the end of the
+// session, when the block size is known.
 func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error {
 	if s.blockSize < 1 || s.blockSize > textio.MaxTokens {
-		return w.Errorf("block_size must be a whole number from 1, is %d", s.blockSize)
+		return w.Errorf("block_size must be an integer of at least 1, is %d", s.blockSize)
 	}
 	for i := range calls {
 		c := &calls[i]

@@ -8,36 +8,35 @@ import (
 	"blis/pkg/stream"
 )
 
-// wekaSteps turns the calls of a session into steps that wait for each other as
-// the trace's times say.
+// wekaSteps converts the calls of a session to steps whose dependencies follow from the times of
+// the trace.
 //
-// A call begins after the one before it in its list, think_time after its end. A
-// sub-agent that has a duration began that long before its t, after the call
-// that had just ended then; it runs beside the others and beside its parent, and
-// the parent's next call, which begins after t, waits for all calls that have
-// ended by then and that no call has waited for. A sub-agent without a duration
-// was launched at t and nobody waits for it. A call that begins before the one
-// before it has ended runs beside that one, after the same call as it.
+// A call begins after the previous one in its list, think_time after its end. A sub-agent with a
+// duration began that long before its t, after the call that ended last before; it runs
+// concurrently with others and with its parent. The parent's next call, which begins after t, waits
+// for all calls that have ended by then and that no call has waited for. A sub-agent without a
+// duration was launched at t, and no call waits for it. A call that begins before the previous one
+// has ended runs concurrently with it, after the same call.
 type wekaSteps struct {
 	session *wekaSession
 	steps   []stream.SessionStep
 }
 
-// wekaEnd is a step and when it ended in the trace, in seconds.
+// wekaEnd is a step with its end time in the trace, in seconds.
 type wekaEnd struct {
 	step stream.Index
 	at   float64
 }
 
-// wekaSlack is by how much a call may seem to begin before the one that it
-// follows has ended: starts are whole seconds.
+// wekaSlack is the tolerance for starts before the end of the previous call, because starts are
+// whole seconds.
 const wekaSlack = 1
 
 // record makes a the session; false if it has no calls.
 func (s *wekaSession) record(a *stream.Arrival) bool {
 	a.IsSession = true
 	a.Session = stream.Session{ID: s.id, UntilUS: stream.Never, Steps: a.Session.Steps[:0]}
-	s.tree.cut()
+	s.tree.splitRuns()
 	w := &wekaSteps{session: s, steps: a.Session.Steps}
 	w.chain(s.calls, 0, wekaEnd{step: stream.Nowhere}, "")
 	a.Session.Steps = w.steps
@@ -46,20 +45,18 @@ func (s *wekaSession) record(a *stream.Arrival) bool {
 
 // wekaAgent is the agent whose calls are being added.
 type wekaAgent struct {
-	// own are its calls so far, after the call of its parent that it follows.
+	// own holds its calls so far, after the call of its parent that it follows.
 	own []wekaEnd
-	// open are its calls and those of its sub-agents that no later one of its calls
-	// waited for.
+	// open holds its calls and those of its sub-agents that none of its later calls has waited for.
 	open []wekaEnd
 }
 
-// chain adds the calls of one agent, whose clock is at 0 at origin and whose
-// first call comes after parent. It returns the calls that no later one waited
-// for.
+// chain adds the calls of one agent, whose clock starts at origin and whose first call comes after
+// parent. It returns the calls that no later call has waited for.
 func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, prefix string) []wekaEnd {
 	agent := &wekaAgent{own: []wekaEnd{parent}}
 	agents := 0
-	var before *wekaCall // the element before, if it is a call that has become a step
+	var before *wekaCall // the previous element, if it became a step
 	for i := range calls {
 		c := &calls[i]
 		start := origin + *c.T
@@ -77,7 +74,7 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 		case *c.Out == 0:
 			before = nil
 		default:
-			after, delay := agent.waits(start)
+			after, delay := agent.dependencies(start)
 			if before != nil && before.APITime != nil && c.ThinkTime != nil && len(after) == 1 && after[0] == agent.own[len(agent.own)-1] {
 				delay = *c.ThinkTime
 			}
@@ -92,9 +89,9 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 	return agent.open
 }
 
-// waits takes the calls that one that begins at start waits for, and by how much
-// it comes after the last of them.
-func (g *wekaAgent) waits(start float64) (after []wekaEnd, delay float64) {
+// dependencies returns the calls that a call at start waits for, and its delay after the last of
+// them.
+func (g *wekaAgent) dependencies(start float64) (after []wekaEnd, delay float64) {
 	own := false
 	g.open = slices.DeleteFunc(g.open, func(e wekaEnd) bool {
 		if e.at > start+wekaSlack {
@@ -114,8 +111,8 @@ func (g *wekaAgent) waits(start float64) (after []wekaEnd, delay float64) {
 	return after, start - last
 }
 
-// latest is the own call that ended last of those that had ended at a time; the
-// parent's if none had.
+// latest returns the agent's call with the latest end up to a time; the parent's call if there is
+// none.
 func (g *wekaAgent) latest(at float64) wekaEnd {
 	best := g.own[0]
 	for _, e := range g.own[1:] {
@@ -126,7 +123,7 @@ func (g *wekaAgent) latest(at float64) wekaEnd {
 	return best
 }
 
-// add adds a call and returns its place.
+// add adds a call and returns its index.
 func (w *wekaSteps) add(c *wekaCall, after []wekaEnd, delay float64, id string) stream.Index {
 	step := stream.SessionStep{ID: id, InputTokens: *c.In, OutputTokens: *c.Out, Extends: stream.Nowhere,
 		DelayUS: int64(math.Round(max(delay, 0) * 1e6)),

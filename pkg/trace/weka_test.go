@@ -19,8 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sharedTokens is how many leading tokens two prompts have in common, as far as
-// names tell.
+// sharedTokens is the number of leading tokens that two prompts share according to their segments.
 func sharedTokens(a, b []stream.Segment) (tokens int64) {
 	for i := 0; i < min(len(a), len(b)) && a[i].ID == b[i].ID; i++ {
 		tokens += min(a[i].Tokens, b[i].Tokens)
@@ -31,8 +30,8 @@ func sharedTokens(a, b []stream.Segment) (tokens int64) {
 	return tokens
 }
 
-// However prompts share blocks, their segments share as many tokens, and they
-// are few: a prompt crosses at most log2 n of n prompts' runs.
+// Segments share as many tokens as the prompts' blocks, and a prompt has at most log2 n segments of
+// n prompts.
 func TestBlockTree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const size = 64
@@ -44,7 +43,7 @@ func TestBlockTree(t *testing.T) {
 		for _, ids := range prompts {
 			ends = append(ends, tree.add(ids))
 		}
-		tree.cut()
+		tree.splitRuns()
 		var named [][]stream.Segment
 		for i, ids := range prompts {
 			p := tree.prompt("s", ends[i], size)
@@ -72,8 +71,8 @@ func TestBlockTree(t *testing.T) {
 	})
 }
 
-// ownHistory is the share of the blocks of the main agent's calls that earlier
-// ones of them began with.
+// ownHistory is the share of the blocks of the main agent's calls that repeat the beginning of an
+// earlier call.
 func ownHistory(s *stream.Session, block int64) float64 {
 	var earlier [][]stream.Segment
 	hit, all := int64(0), int64(0)
@@ -110,8 +109,8 @@ func data(t *testing.T, name string) string {
 	return path
 }
 
-// The eleven sessions as published: their sizes, the share of their own history,
-// and all calls begin when they did in the trace if they take as long as there.
+// The eleven published sessions have the published sizes and the share of their own history. With
+// the service times of the trace all calls begin as in the trace.
 func TestWekaOriginal(t *testing.T) {
 	path := data(t, "agentic/weka_original")
 	list, _, err := readAll("weka", Input{Name: path, Path: path}, Options{})
@@ -136,8 +135,7 @@ func TestWekaOriginal(t *testing.T) {
 		}
 		checkTimes(t, s, file)
 	}
-	// 251 calls of the main agents, of which none is without output, and 12 of
-	// sub-agents.
+	// 251 calls of main agents, all with output, and 12 of sub-agents.
 	if m := median(rates); calls != 263 || math.Abs(m-0.932) > 0.0005 {
 		t.Errorf("%d calls, the median share of own history is %.4f", calls, m)
 	}
@@ -146,8 +144,8 @@ func TestWekaOriginal(t *testing.T) {
 	}
 }
 
-// checkTimes plays s with the service times of its file: every call begins
-// within the second to which the file's starts are rounded.
+// checkTimes runs s with the service times of its file: every call begins within the second to
+// which the file's start times are rounded.
 func checkTimes(t *testing.T, s *stream.Session, file string) {
 	t.Helper()
 	type call struct {
@@ -184,7 +182,7 @@ func checkTimes(t *testing.T, s *stream.Session, file string) {
 			if want := origin + c.T; math.Abs(begin-want) > wekaSlack {
 				t.Errorf("%s: step %s begins at %.2f, in the trace at %.2f", s.ID, s.Steps[at].ID, begin, want)
 			}
-			// The next one counts from the trace's time, so that roundings do not add up.
+			// Continue from the trace's time, so that rounding errors do not add up.
 			ends[at] = origin + c.T
 			if c.API != nil {
 				ends[at] += *c.API
@@ -198,9 +196,8 @@ func checkTimes(t *testing.T, s *stream.Session, file string) {
 	}
 }
 
-// packed is a session in the encoding without loss in which all 710 are at hand:
-// a prompt keeps the first blocks of the one before it and goes on with runs of
-// new ids.
+// packed is the lossless encoding of a session in the data set with all 710: a prompt keeps the
+// first blocks of the previous one and adds runs of new ids.
 type packed struct {
 	ID        string        `json:"id"`
 	BlockSize int64         `json:"block_size"`
@@ -220,7 +217,7 @@ type packedCalls struct {
 	Requests []packedCalls `json:"requests"`
 }
 
-// appendUnpacked appends calls in the public layout.
+// appendUnpacked appends calls in the public format.
 func appendUnpacked(text []byte, calls []packedCalls) []byte {
 	var ids []int64
 	text = append(text, '[')
@@ -257,8 +254,7 @@ func appendUnpacked(text []byte, calls []packedCalls) []byte {
 	return append(text, ']')
 }
 
-// All 710 sessions, unpacked to the public layout: the median share of their own
-// history is 0.955.
+// All 710 sessions, converted to the public format: the median share of their own history is 0.955.
 func TestWekaSessions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("460 MB of sessions take seconds")

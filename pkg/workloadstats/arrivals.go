@@ -8,13 +8,12 @@ import (
 
 const minuteUS = 60_000_000
 
-// arrivals are instants in their order.
+// arrivals accumulates statistics of arrival times, which are added in order.
 type arrivals struct {
 	n           int64
 	first, last stream.Micros
-	// mean is that of the gaps so far, squares the sum of the squares of their
-	// distances from it (Welford, Technometrics 4(3), 1962): sums of squares of
-	// large numbers that hardly differ would cancel.
+	// mean is the mean gap so far and squares the sum of squared deviations from it (Welford,
+	// Technometrics 4(3), 1962). Sums of squares of large, nearly equal numbers would cancel.
 	mean, squares float64
 }
 
@@ -35,8 +34,7 @@ func (a *arrivals) add(at stream.Micros) {
 // span is the time from the first to the last.
 func (a *arrivals) span() int64 { return int64(a.last - a.first) }
 
-// cv is deviation by mean of the gaps; absent where there are fewer than two or
-// no time passes.
+// cv is the coefficient of variation of the gaps; nil with fewer than two gaps or a mean of 0.
 func (a *arrivals) cv() *float64 {
 	if a.n < 3 || a.mean == 0 {
 		return nil
@@ -45,7 +43,7 @@ func (a *arrivals) cv() *float64 {
 	return &cv
 }
 
-// rate is how many there are in a second of us µs; absent for no time.
+// rate is the number of arrivals per second over us µs; nil if us is 0.
 func (a *arrivals) rate(us int64) *float64 {
 	if us <= 0 {
 		return nil
@@ -54,46 +52,45 @@ func (a *arrivals) rate(us int64) *float64 {
 	return &rate
 }
 
-// minutes counts arrivals in the minutes from the first one on. It needs only
-// sums over the minutes that are over.
+// minutes counts arrivals per minute from the first one on. It keeps only sums over the completed
+// minutes.
 type minutes struct {
-	begun        bool
-	first        stream.Micros
-	at, here     int64 // the minute at hand, and its count
-	sum, squares float64
+	begun         bool
+	first         stream.Micros
+	minute, count int64 // the current minute and its count
+	sum, squares  float64
 }
 
 func (m *minutes) add(at stream.Micros) {
 	if !m.begun {
 		m.begun, m.first = true, at
 	}
-	if minute := int64(at-m.first) / minuteUS; minute > m.at {
+	if minute := int64(at-m.first) / minuteUS; minute > m.minute {
 		m.close()
-		m.at = minute
+		m.minute = minute
 	}
-	m.here++
+	m.count++
 }
 
-// close adds the minute at hand to the sums. Empty minutes add nothing.
+// close adds the current minute to the sums. Empty minutes add nothing.
 func (m *minutes) close() {
-	n := float64(m.here)
+	n := float64(m.count)
 	m.sum += n
 	m.squares += n * n
-	m.here = 0
+	m.count = 0
 }
 
-// fano is variance by mean over the whole minutes up to the last arrival, in
-// which the last, broken minute is left out. Counts are whole numbers, whose
-// sums of squares are exact up to 2^53.
-func (m *minutes) fano(last stream.Micros) (fano *float64, whole int64) {
+// fano is variance over mean of the counts in the complete minutes up to the last arrival. Counts
+// are integers, whose sums of squares are exact up to 2^53.
+func (m *minutes) fano(last stream.Micros) (fano *float64, complete int64) {
 	if !m.begun {
 		return nil, 0
 	}
-	whole = int64(last-m.first) / minuteUS
-	if whole < 2 || m.sum == 0 {
-		return nil, whole
+	complete = int64(last-m.first) / minuteUS
+	if complete < 2 || m.sum == 0 {
+		return nil, complete
 	}
-	mean := m.sum / float64(whole)
-	f := (m.squares/float64(whole) - float64(mean*mean)) / mean
-	return &f, whole
+	mean := m.sum / float64(complete)
+	f := (m.squares/float64(complete) - float64(mean*mean)) / mean
+	return &f, complete
 }

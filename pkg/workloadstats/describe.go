@@ -6,11 +6,11 @@ import (
 	"blis/pkg/stream"
 )
 
-// Describer gathers what a Description says. It keeps 16 bytes for each call and
-// some 20 for each segment that begins a prompt differently from all before it.
+// Describer accumulates a Description. It keeps 16 bytes for each call and about 20 for each
+// distinct prompt prefix.
 type Describer struct {
 	requests, sessions int64
-	whole              arrivals
+	total              arrivals
 	minutes            minutes
 	timeline           timeline
 	groups             map[key]uint32
@@ -18,14 +18,14 @@ type Describer struct {
 	parts              [dimensions]map[string]*arrivals
 	calls              []call
 
-	all     history
-	threads threads
-	dags    dags
+	history       history
+	conversations conversations
+	graphs        sessionGraphs
 
 	prompt []stream.Segment // scratch
 }
 
-// key is what arrivals and calls are grouped by.
+// key groups arrivals and calls.
 type key [dimensions]string
 
 // The dimensions of a key.
@@ -36,8 +36,7 @@ const (
 	dimensions
 )
 
-// call is what is kept of one call of a model. Cached is Prefix's hit, in whole
-// blocks.
+// call holds the lengths of one model call. cached is the prefix hit in whole blocks, see Prefix.
 type call struct {
 	input, output, cached int32
 	group                 uint32
@@ -52,39 +51,38 @@ func New() *Describer {
 	return d
 }
 
-// Add counts one arrival, of which it keeps no memory. Arrivals come in their
-// order.
+// Add adds one arrival and keeps no reference to it. Arrivals must be in order.
 func (d *Describer) Add(a *stream.Arrival) {
 	at := *a.At()
-	d.whole.add(at)
+	d.total.add(at)
 	d.minutes.add(at)
 	d.timeline.add(at)
 	if a.IsSession {
 		d.sessions++
-		d.session(&a.Session)
+		d.addSession(&a.Session)
 		return
 	}
 	d.requests++
 	r := &a.Request
 	group := d.group(key{r.SLOClass, r.Tenant, r.Model})
-	d.arrive(group, at)
-	hit := d.all.add(root, r.Prompt, r.ID, r.InputTokens, r.OutputTokens)
+	d.addArrival(group, at)
+	hit := d.history.add(root, r.Prompt, r.ID, r.InputTokens, r.OutputTokens)
 	if r.Session != "" {
-		d.threads.add(r)
+		d.conversations.add(r)
 	}
-	d.keep(hit, r.InputTokens, r.OutputTokens, group)
+	d.addCall(hit, r.InputTokens, r.OutputTokens, group)
 }
 
-// keep notes a call.
-func (d *Describer) keep(h hit, input, output int64, group uint32) {
-	d.all.count(h, input)
+// addCall adds a model call.
+func (d *Describer) addCall(h hit, input, output int64, group uint32) {
+	d.history.count(h, input)
 	d.calls = append(d.calls, call{int32(input), int32(output), int32(h.blocks(input)), group})
 }
 
-// session counts the steps of s, in their order.
-func (d *Describer) session(s *stream.Session) {
-	d.arrive(d.group(key{s.SLOClass, s.Tenant, s.Model}), s.ArrivalUS)
-	d.dags.add(s)
+// addSession adds the steps of s, in order.
+func (d *Describer) addSession(s *stream.Session) {
+	d.addArrival(d.group(key{s.SLOClass, s.Tenant, s.Model}), s.ArrivalUS)
+	d.graphs.add(s)
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		if step.Tool != "" {
@@ -96,20 +94,20 @@ func (d *Describer) session(s *stream.Session) {
 		}
 		d.prompt = s.AppendPrompt(d.prompt[:0], i)
 		id := step.RequestID(s.ID)
-		hit := d.all.add(root, d.prompt, id, step.InputTokens, step.OutputTokens)
-		d.dags.call(d.prompt, id, step)
-		d.keep(hit, step.InputTokens, step.OutputTokens, d.group(key{s.SLOClass, s.Tenant, model}))
+		hit := d.history.add(root, d.prompt, id, step.InputTokens, step.OutputTokens)
+		d.graphs.call(d.prompt, id, step)
+		d.addCall(hit, step.InputTokens, step.OutputTokens, d.group(key{s.SLOClass, s.Tenant, model}))
 	}
-	d.dags.end()
+	d.graphs.end()
 }
 
-// group returns the number of k.
+// group returns the number of group k.
 func (d *Describer) group(k key) uint32 {
 	g, ok := d.groups[k]
 	if !ok {
 		g = uint32(len(d.keys))
 		for i := range k {
-			k[i] = strings.Clone(k[i]) // the caller's may be part of larger memory
+			k[i] = strings.Clone(k[i]) // the caller's string may be part of a larger buffer
 		}
 		d.groups[k] = g
 		d.keys = append(d.keys, k)
@@ -117,8 +115,8 @@ func (d *Describer) group(k key) uint32 {
 	return g
 }
 
-// arrive counts an arrival in its parts.
-func (d *Describer) arrive(group uint32, at stream.Micros) {
+// addArrival adds an arrival to its groups.
+func (d *Describer) addArrival(group uint32, at stream.Micros) {
 	for i, name := range d.keys[group] {
 		if name == "" {
 			continue
@@ -132,12 +130,12 @@ func (d *Describer) arrive(group uint32, at stream.Micros) {
 	}
 }
 
-// Call is one call of a model, as whoever serves it sees it.
+// Call is one model call.
 type Call struct {
 	Model         string
 	Input, Output int64
-	// Cached are the leading tokens of the prompt that were there before, in whole
-	// blocks (see Prefix).
+	// Cached is the number of leading prompt tokens that were there before, in whole blocks (see
+	// Prefix).
 	Cached int64
 }
 
@@ -150,35 +148,34 @@ func (d *Describer) Calls(yield func(Call) bool) {
 	}
 }
 
-// OfferedUS is the time that the calls are spread over: from the first arrival to
-// the last or, if that is longer, as long as a session lasts in the mean over
-// its calls, were all calls of models answered at once. Sessions that arrive
-// steadily ask as much as that at the height of it.
+// OfferedUS is the time over which the calls are spread: from the first arrival to the last, or the
+// mean duration of sessions over their calls if that is longer, with instantaneous model calls. It
+// gives the peak load of sessions that arrive steadily.
 func (d *Describer) OfferedUS() int64 {
-	span := d.whole.span()
-	if d.dags.lasted > 0 {
-		span = max(span, int64(d.dags.lasted/d.dags.made))
+	span := d.total.span()
+	if d.graphs.callTime > 0 {
+		span = max(span, int64(d.graphs.callTime/d.graphs.callCount))
 	}
 	return span
 }
 
-// Description returns what was gathered so far.
+// Description returns the statistics so far.
 func (d *Describer) Description() *Description {
-	t := &Description{Arrivals: d.whole.n, Requests: d.requests, Sessions: d.sessions, Calls: int64(len(d.calls)),
-		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.whole.rate(d.whole.span()), CV: d.whole.cv(), Timeline: d.timeline.get(),
-		Lengths: lengthsOf(d.calls), Prefix: d.all.prefix()}
-	if d.whole.n > 0 {
-		t.FromUS, t.UntilUS = d.whole.first, d.whole.last
-		t.DurationS = float64(d.whole.span()) / 1e6
+	t := &Description{Arrivals: d.total.n, Requests: d.requests, Sessions: d.sessions, Calls: int64(len(d.calls)),
+		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.total.rate(d.total.span()), CV: d.total.cv(), Timeline: d.timeline.get(),
+		Lengths: lengthsOf(d.calls), Prefix: d.history.prefix()}
+	if d.total.n > 0 {
+		t.FromUS, t.UntilUS = d.total.first, d.total.last
+		t.DurationS = float64(d.total.span()) / 1e6
 	}
-	t.Fano, t.Minutes = d.minutes.fano(d.whole.last)
-	t.Cls, t.Tenant, t.Model = d.part(byClass), d.part(byTenant), d.part(byModel)
-	t.Session = d.aboutSessions()
+	t.Fano, t.Minutes = d.minutes.fano(d.total.last)
+	t.Cls, t.Tenant, t.Model = d.statsBy(byClass), d.statsBy(byTenant), d.statsBy(byModel)
+	t.Session = d.sessionStats()
 	return t
 }
 
-// part returns the parts in one dimension, nil if there are none.
-func (d *Describer) part(dimension int) map[string]*Part {
+// statsBy returns the groups in one dimension; nil if there are none.
+func (d *Describer) statsBy(dimension int) map[string]*Part {
 	calls := map[string][]call{}
 	for _, c := range d.calls {
 		if name := d.keys[c.group][dimension]; name != "" {
@@ -190,11 +187,11 @@ func (d *Describer) part(dimension int) map[string]*Part {
 		parts[name] = &Part{Calls: int64(len(of)), Lengths: lengthsOf(of)}
 	}
 	for name, a := range d.parts[dimension] {
-		if parts[name] == nil { // sessions whose steps name other models
+		if parts[name] == nil { // sessions whose steps use other models
 			parts[name] = &Part{}
 		}
 		p := parts[name]
-		p.Arrivals, p.Rate, p.CV = a.n, a.rate(d.whole.span()), a.cv()
+		p.Arrivals, p.Rate, p.CV = a.n, a.rate(d.total.span()), a.cv()
 	}
 	if len(parts) == 0 {
 		return nil

@@ -23,7 +23,7 @@ func lengthsOf(calls []call) Lengths {
 	}
 }
 
-// distribution is that of values, which it sorts, in units of unit; nil for none.
+// distribution describes values, which it sorts, in multiples of unit; nil for none.
 func distribution(values []int64, unit int64) *Distribution {
 	if len(values) == 0 {
 		return nil
@@ -48,8 +48,7 @@ func distribution(values []int64, unit int64) *Distribution {
 	return d
 }
 
-// correlation is Pearson's coefficient of input and output; nil where one of
-// them is always the same.
+// correlation is Pearson's coefficient of input and output; nil if one of them is constant.
 func correlation(calls []call) *float64 {
 	var input, output float64
 	for _, c := range calls {

@@ -9,23 +9,24 @@ import (
 	"blis/pkg/stream"
 )
 
-// dags are the session records. Own is the history of the one at hand.
-type dags struct {
+// sessionGraphs accumulates statistics of session records. session is the history of the current
+// one.
+type sessionGraphs struct {
 	workflows                   map[string]int64
-	calls, tools, depth, fanOut []int64 // of each session
-	thinkUS, toolUS             []int64 // of each step
-	own                         history
-	shares                      []float64 // of each session that calls a model
-	before                      history   // the sums of own when the session began
-	// made are the calls of models, lasted the sum over them of how long their
-	// session lasts, in µs, were all of them answered at once.
-	made, lasted float64
+	calls, tools, depth, fanOut []int64 // per session
+	thinkUS, toolUS             []int64 // per step
+	session                     history
+	hitRatios                   []float64 // per session with model calls
+	previous                    history   // the sums of session before the current one
+	// callCount is the number of model calls. callTime is the sum of the durations of their
+	// sessions, in µs, with instantaneous model calls.
+	callCount, callTime float64
 
-	ends, depths, followers []int64 // scratch: of each step
+	ends, depths, followers []int64 // scratch, per step
 }
 
-// add counts s, but for its calls.
-func (d *dags) add(s *stream.Session) {
+// add adds s except for its calls.
+func (d *sessionGraphs) add(s *stream.Session) {
 	if d.workflows == nil {
 		d.workflows = map[string]int64{}
 	}
@@ -48,7 +49,7 @@ func (d *dags) add(s *stream.Session) {
 			d.thinkUS = append(d.thinkUS, step.DelayUS)
 		}
 		if begin += step.DelayUS; !s.UntilUS.IsZero() && s.ArrivalUS+stream.Micros(begin) > s.UntilUS {
-			begin = max(0, int64(s.UntilUS-s.ArrivalUS)) // what would begin later does not happen
+			begin = max(0, int64(s.UntilUS-s.ArrivalUS)) // steps that would begin later are dropped
 		}
 		if step.Tool != "" {
 			tools++
@@ -59,59 +60,59 @@ func (d *dags) add(s *stream.Session) {
 		end, depth = max(end, begin), max(depth, level+1)
 	}
 	calls := int64(len(s.Steps)) - tools
-	d.made += float64(calls)
-	d.lasted += float64(float64(calls) * float64(end))
+	d.callCount += float64(calls)
+	d.callTime += float64(float64(calls) * float64(end))
 	d.calls = append(d.calls, calls)
 	d.tools = append(d.tools, tools)
 	d.depth = append(d.depth, depth)
 	d.fanOut = append(d.fanOut, max(fanOut, first))
-	clear(d.own.most)
-	d.before = d.own
+	clear(d.session.longest)
+	d.previous = d.session
 }
 
-// call counts a call of the session at hand, with its whole prompt.
-func (d *dags) call(prompt []stream.Segment, id string, step *stream.SessionStep) {
-	d.own.count(d.own.add(root, prompt, id, step.InputTokens, step.OutputTokens), step.InputTokens)
+// call adds a call of the current session, with its whole prompt.
+func (d *sessionGraphs) call(prompt []stream.Segment, id string, step *stream.SessionStep) {
+	d.session.count(d.session.add(root, prompt, id, step.InputTokens, step.OutputTokens), step.InputTokens)
 }
 
-// end closes the session at hand.
-func (d *dags) end() {
-	if tokens := d.own.tokens - d.before.tokens; tokens > 0 {
-		d.shares = append(d.shares, float64(d.own.blocks-d.before.blocks)/float64(tokens))
+// end closes the current session.
+func (d *sessionGraphs) end() {
+	if tokens := d.session.tokens - d.previous.tokens; tokens > 0 {
+		d.hitRatios = append(d.hitRatios, float64(d.session.cachedInBlocks-d.previous.cachedInBlocks)/float64(tokens))
 	}
 }
 
-// threads are the conversations that requests name.
-type threads struct {
-	turns map[string]int64
-	own   history
+// conversations accumulates statistics of the sessions that requests name.
+type conversations struct {
+	turns   map[string]int64
+	history history
 }
 
-func (t *threads) add(r *stream.Request) {
+func (t *conversations) add(r *stream.Request) {
 	if t.turns == nil {
 		t.turns = map[string]int64{}
 	}
 	if n, seen := t.turns[r.Session]; seen {
 		t.turns[r.Session] = n + 1
 	} else {
-		t.turns[strings.Clone(r.Session)] = 1 // the caller's may be part of larger memory
+		t.turns[strings.Clone(r.Session)] = 1 // the caller's string may be part of a larger buffer
 	}
-	t.own.count(t.own.add(follow(root, r.Session), r.Prompt, r.ID, r.InputTokens, r.OutputTokens), r.InputTokens)
+	t.history.count(t.history.add(child(root, r.Session), r.Prompt, r.ID, r.InputTokens, r.OutputTokens), r.InputTokens)
 }
 
-// aboutSessions is what there is to say of sessions, nil without any.
-func (d *Describer) aboutSessions() *Sessions {
-	g, t := &d.dags, &d.threads
+// sessionStats summarizes sessions; nil without any.
+func (d *Describer) sessionStats() *Sessions {
+	g, t := &d.graphs, &d.conversations
 	if len(g.calls) == 0 && len(t.turns) == 0 {
 		return nil
 	}
 	of := func(values []int64, unit int64) *Distribution { return distribution(slices.Clone(values), unit) }
 	s := &Sessions{Workflows: g.workflows, Calls: of(g.calls, 1), Tools: of(g.tools, 1), Depth: of(g.depth, 1), FanOut: of(g.fanOut, 1),
-		ThinkS: of(g.thinkUS, 1e6), ToolS: of(g.toolUS, 1e6), Own: g.own.ratio(),
-		Turns: distribution(slices.Collect(maps.Values(t.turns)), 1), TurnsOwn: t.own.ratio()}
-	if len(g.shares) > 0 {
-		median := stat.QuantileFloat(slices.Sorted(slices.Values(g.shares)), 50)
-		s.OwnMedian = &median
+		ThinkS: of(g.thinkUS, 1e6), ToolS: of(g.toolUS, 1e6), SessionHit: g.session.hitRatio(),
+		Turns: distribution(slices.Collect(maps.Values(t.turns)), 1), TurnsSessionHit: t.history.hitRatio()}
+	if len(g.hitRatios) > 0 {
+		median := stat.QuantileFloat(slices.Sorted(slices.Values(g.hitRatios)), 50)
+		s.SessionHitMedian = &median
 	}
 	return s
 }

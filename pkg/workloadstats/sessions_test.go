@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// agent is a session of two calls with a search and two more side by side
-// between them, by hand:
+// agent is a session of two model calls with a search and two parallel calls in between:
 //
 //	0: plan (96 tokens) ─ 1: search 0.5 s ─ 2, 3: read, after 1 s ─ 4: answer
 func agent(id string, arrival stream.Micros) *stream.Session {
@@ -34,16 +33,16 @@ func TestSessions(t *testing.T) {
 	same := func(n float64) *Distribution {
 		return &Distribution{Count: 2, Mean: n, P50: n, P90: n, P95: n, P99: n, Max: n}
 	}
-	// Of the 616 prompt tokens of a session each of the two that read has 96 + 16
-	// from before, seven blocks.
+	// Of the 616 prompt tokens of a session, each of the two read calls has 96 + 16 from before:
+	// seven blocks.
 	own := 224. / 616
 	want := &Sessions{Workflows: map[string]int64{"agent": 2}, Calls: same(4), Tools: same(1), Depth: same(4), FanOut: same(2),
-		ThinkS: same(1), ToolS: same(0.5), Own: &own, OwnMedian: &own}
+		ThinkS: same(1), ToolS: same(0.5), SessionHit: &own, SessionHitMedian: &own}
 	if diff := cmp.Diff(want, got.Session); diff != "" {
 		t.Error(diff)
 	}
-	// The second session finds the system prompt too.
-	if p := got.Prefix; !near(&p.Hit, (224+224+64)/1232.) || !near(&p.BlockHit, (224+224+64)/1232.) {
+	// The second session also hits the system prompt.
+	if p := got.Prefix; !approxEqual(&p.Hit, (224+224+64)/1232.) || !approxEqual(&p.BlockHit, (224+224+64)/1232.) {
 		t.Errorf("%+v", p)
 	}
 	if got.Model["m"].Calls != 6 || got.Model["m"].Arrivals != 2 || got.Model["other"].Calls != 2 || got.Model["other"].Arrivals != 0 || got.Tenant["t"].Calls != 8 {
@@ -64,8 +63,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// What would begin after a session's end is not offered.
-func TestSessionsEnd(t *testing.T) {
+// Steps that would begin after the session's end are not offered.
+func TestStepsAfterSessionEndAreExcluded(t *testing.T) {
 	s := agent("s", 1_000_000)
 	s.UntilUS = 1_800_000
 	d := New()
@@ -75,7 +74,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// Requests that name a session have a history of their own.
+// Requests that name a session have a history per session.
 func TestConversations(t *testing.T) {
 	d := New()
 	add := func(at stream.Micros, session string, prompt ...stream.Segment) {
@@ -88,10 +87,10 @@ func TestConversations(t *testing.T) {
 	add(2, "x", stream.Segment{ID: "system", Tokens: 48})
 	d.Add(request(3, 64, 2))
 	s := d.Description().Session
-	if s.Turns.Count != 2 || s.Turns.Max != 2 || s.Turns.Mean != 1.5 || !near(s.TurnsOwn, 32/192.) || s.Calls != nil || s.Own != nil {
+	if s.Turns.Count != 2 || s.Turns.Max != 2 || s.Turns.Mean != 1.5 || !approxEqual(s.TurnsSessionHit, 32/192.) || s.Calls != nil || s.SessionHit != nil {
 		t.Errorf("%+v", s)
 	}
-	if p := d.Description().Prefix; !near(&p.Hit, (32+48)/256.) {
+	if p := d.Description().Prefix; !approxEqual(&p.Hit, (32+48)/256.) {
 		t.Errorf("%+v", p)
 	}
 }

@@ -6,35 +6,33 @@ import (
 	"blis/pkg/stream"
 )
 
-// Timeline is how many arrivals there were in each stretch of BucketS seconds
-// from the first one on. The last one is cut by the last arrival.
+// Timeline counts the arrivals in intervals of BucketS seconds from the first one on. The last one
+// may be incomplete.
 type Timeline struct {
 	BucketS int64   `json:"bucket_s"`
 	Counts  []int64 `json:"counts"`
 }
 
-// Rates returns the least and the greatest rate per second over the whole
-// buckets, that is without the last one; not ok if that is all there is.
-func (t *Timeline) Rates() (least, most float64, ok bool) {
-	whole := t.Counts[:max(0, len(t.Counts)-1)]
-	if len(whole) == 0 {
+// Rates returns the lowest and the highest rate per second of the complete buckets, which exclude
+// the last one; not ok if there are none.
+func (t *Timeline) Rates() (lowest, highest float64, ok bool) {
+	complete := t.Counts[:max(0, len(t.Counts)-1)]
+	if len(complete) == 0 {
 		return 0, 0, false
 	}
 	width := float64(t.BucketS)
-	return float64(slices.Min(whole)) / width, float64(slices.Max(whole)) / width, true
+	return float64(slices.Min(complete)) / width, float64(slices.Max(complete)) / width, true
 }
 
-// widths are what buckets may last, in s: each is a whole number of the bases
-// that are not longer.
+// widths are the possible bucket widths, in s. Each is a multiple of the bases that are not longer.
 var widths = []int64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
 
-// bases are the widths that counts are gathered in: the first as long as that
-// takes no more than maxBase of them.
+// bases are the widths in which counts are kept: the first one that needs at most maxCounts counts.
 var bases = []int64{1, 60, 3600, 24 * 3600}
 
 const (
-	maxBase    = 1 << 17
-	mostShown  = 60 // buckets of a Timeline, but for one of years
+	maxCounts  = 1 << 17
+	maxBuckets = 60 // of a Timeline, unless it spans years
 	secondInUS = 1_000_000
 )
 
@@ -51,7 +49,7 @@ func (t *timeline) add(at stream.Micros) {
 		t.begun, t.first = true, at
 	}
 	second := int64(at-t.first) / secondInUS
-	for t.base < len(bases)-1 && second/bases[t.base] >= maxBase {
+	for t.base < len(bases)-1 && second/bases[t.base] >= maxCounts {
 		t.counts = merge(t.counts, bases[t.base+1]/bases[t.base])
 		t.base++
 	}
@@ -62,7 +60,7 @@ func (t *timeline) add(at stream.Micros) {
 	t.counts[bucket]++
 }
 
-// get returns the counts in the shortest buckets of which there are not too many.
+// get returns the counts in the narrowest buckets of which there are at most maxBuckets.
 func (t *timeline) get() Timeline {
 	if !t.begun {
 		return Timeline{BucketS: widths[0], Counts: []int64{}}
@@ -70,14 +68,14 @@ func (t *timeline) get() Timeline {
 	base := bases[t.base]
 	seconds := int64(len(t.counts)) * base
 	for _, w := range widths {
-		if w >= base && (seconds+w-1)/w <= mostShown || w == widths[len(widths)-1] {
+		if w >= base && (seconds+w-1)/w <= maxBuckets || w == widths[len(widths)-1] {
 			return Timeline{BucketS: w, Counts: merge(t.counts, w/base)}
 		}
 	}
-	panic("workload: no width") // the last one always does
+	panic("workloadstats: no bucket width") // the last width always matches
 }
 
-// merge adds up each n neighbours.
+// merge adds up groups of n counts.
 func merge(counts []int64, n int64) []int64 {
 	merged := make([]int64, (int64(len(counts))+n-1)/n)
 	for i, c := range counts {

@@ -12,13 +12,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// request is one of so many tokens.
+// request returns a request with the given lengths.
 func request(at stream.Micros, input, output int64, prompt ...stream.Segment) *stream.Arrival {
 	return &stream.Arrival{Request: stream.Request{ID: fmt.Sprintf("r%d", at), ArrivalUS: at, InputTokens: input, OutputTokens: output, Prompt: prompt}}
 }
 
-// at describes requests that arrive at those instants.
-func at(instants []stream.Micros) *Description {
+// describeArrivals describes requests that arrive at the given times.
+func describeArrivals(instants []stream.Micros) *Description {
 	d := New()
 	for _, us := range instants {
 		d.Add(request(us, 10, 10))
@@ -26,11 +26,11 @@ func at(instants []stream.Micros) *Description {
 	return d.Description()
 }
 
-func near(got *float64, want float64) bool {
+func approxEqual(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= 1e-9*max(1, math.Abs(want))
 }
 
-// anyArrivals draws instants in their order, with gaps of very different length.
+// anyArrivals draws arrival times in order, with very different gaps.
 var anyArrivals = rapid.Custom(func(t *rapid.T) []stream.Micros {
 	gaps := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 2_000_000), rapid.Int64Range(0, 400_000_000)), 1, 80).Draw(t, "gaps")
 	var list []stream.Micros
@@ -42,11 +42,11 @@ var anyArrivals = rapid.Custom(func(t *rapid.T) []stream.Micros {
 	return list
 })
 
-// The gaps, the minutes and the timeline are those of the definitions.
+// Gaps, minutes and timeline match their definitions.
 func TestArrivals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		list := anyArrivals.Draw(rt, "arrivals")
-		d := at(list)
+		d := describeArrivals(list)
 		first, last := list[0], list[len(list)-1]
 		var gaps []float64
 		for i := 1; i < len(list); i++ {
@@ -56,7 +56,7 @@ func TestArrivals(t *testing.T) {
 			if d.CV != nil {
 				rt.Fatalf("cv %g of %v", *d.CV, gaps)
 			}
-		} else if !near(d.CV, deviation/mean) {
+		} else if !approxEqual(d.CV, deviation/mean) {
 			rt.Fatalf("cv %v, want %g", d.CV, deviation/mean)
 		}
 
@@ -73,12 +73,12 @@ func TestArrivals(t *testing.T) {
 		if d.Minutes != int64(len(counts)) {
 			rt.Fatalf("%d whole minutes, want %d", d.Minutes, len(counts))
 		}
-		if mean, deviation := moments(counts); len(counts) > 1 && !near(d.Fano, deviation*deviation/mean) {
+		if mean, deviation := moments(counts); len(counts) > 1 && !approxEqual(d.Fano, deviation*deviation/mean) {
 			rt.Fatalf("fano %v, want %g", d.Fano, deviation*deviation/mean)
 		}
 
 		width := stream.Micros(d.Timeline.BucketS) * 1_000_000
-		if n := int64(len(d.Timeline.Counts)); n > mostShown || n != int64((last-first)/width)+1 {
+		if n := int64(len(d.Timeline.Counts)); n > maxBuckets || n != int64((last-first)/width)+1 {
 			rt.Fatalf("%d buckets of %d µs for %d µs", n, width, last-first)
 		}
 		for i, n := range d.Timeline.Counts {
@@ -95,7 +95,7 @@ func TestArrivals(t *testing.T) {
 	})
 }
 
-// moments are mean and deviation of a whole population.
+// moments returns the population mean and standard deviation.
 func moments(values []float64) (mean, deviation float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -106,10 +106,10 @@ func moments(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// A timeline of centuries keeps its counts, in longer buckets.
+// A timeline of centuries keeps its counts in wider buckets.
 func TestLongTimeline(t *testing.T) {
 	const day = 86_400_000_000
-	d := at([]stream.Micros{0, 1, 59_000_000, 61_000_000, 40 * 3_600_000_000, 100_000 * day})
+	d := describeArrivals([]stream.Micros{0, 1, 59_000_000, 61_000_000, 40 * 3_600_000_000, 100_000 * day})
 	if got := d.Timeline.BucketS; got != 86400 {
 		t.Errorf("buckets of %d s", got)
 	}
@@ -118,7 +118,7 @@ func TestLongTimeline(t *testing.T) {
 	}
 }
 
-func TestNothing(t *testing.T) {
+func TestEmptyWorkload(t *testing.T) {
 	want := &Description{FromUS: stream.Never, UntilUS: stream.Never, Timeline: Timeline{BucketS: 1, Counts: []int64{}}}
 	if diff := cmp.Diff(want, New().Description()); diff != "" {
 		t.Error(diff)
@@ -126,7 +126,7 @@ func TestNothing(t *testing.T) {
 	if us := New().OfferedUS(); us != 0 {
 		t.Errorf("%d µs are offered", us)
 	}
-	one := at([]stream.Micros{5})
+	one := describeArrivals([]stream.Micros{5})
 	if one.Rate != nil || one.CV != nil || one.Fano != nil || one.Correlation != nil || one.FromUS != 5 || one.UntilUS != 5 {
 		t.Errorf("%+v", one)
 	}
@@ -143,20 +143,20 @@ func TestLengths(t *testing.T) {
 	if diff := cmp.Diff(want, l.Input); diff != "" {
 		t.Error(diff)
 	}
-	if !near(l.Correlation, -1) {
+	if !approxEqual(l.Correlation, -1) {
 		t.Errorf("correlation %v, want -1", l.Correlation)
 	}
 	d = New()
 	for i, pair := range [][2]int64{{1, 1}, {1, 3}, {3, 1}, {3, 3}} {
 		d.Add(request(stream.Micros(i), pair[0], pair[1]))
 	}
-	if got := d.Description().Correlation; !near(got, 0) {
+	if got := d.Description().Correlation; !approxEqual(got, 0) {
 		t.Errorf("correlation %v, want 0", got)
 	}
 }
 
-// Parts are what is described where only they are there.
-func TestParts(t *testing.T) {
+// Parts equal the descriptions of separate workloads.
+func TestPartsEqualSeparateDescriptions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom([]string{"", "x", "y"})
 		all := New()
@@ -195,16 +195,15 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// anyPrompt draws segments of a few names, so that prompts often begin alike.
+// anyPrompt draws segments of a few names, so that prompts often share prefixes.
 var anyPrompt = rapid.Custom(func(t *rapid.T) []stream.Segment {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stream.Segment {
 		return stream.Segment{ID: rapid.SampledFrom([]string{"a", "b", "r0.out", "r1.out", "ab"}).Draw(t, "id"), Tokens: rapid.Int64Range(1, 40).Draw(t, "tokens")}
 	}), 0, 4).Draw(t, "prompt")
 })
 
-// Hits are those of prompts written out token by token and compared with all
-// before.
-func TestHits(t *testing.T) {
+// Hits equal those of prompts compared token by token with all earlier ones.
+func TestPrefixHits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := New()
 		var before [][]string
@@ -243,7 +242,7 @@ func TestHits(t *testing.T) {
 			before = append(before, slices.Clone(written))
 		}
 		p := d.Description().Prefix
-		if !near(&p.Hit, float64(hits)/float64(tokens)) || !near(&p.BlockHit, float64(blocks)/float64(tokens)) || !near(&p.Named, float64(named)/float64(tokens)) {
+		if !approxEqual(&p.Hit, float64(hits)/float64(tokens)) || !approxEqual(&p.BlockHit, float64(blocks)/float64(tokens)) || !approxEqual(&p.Identified, float64(named)/float64(tokens)) {
 			rt.Fatalf("%+v, want %d, %d and %d of %d tokens", p, hits, blocks, named, tokens)
 		}
 	})

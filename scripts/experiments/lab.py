@@ -1,7 +1,7 @@
-"""What the experiments share: runs of the tools, intervals, tables.
+"""Shared parts of the experiments: runs of the tools, confidence intervals, tables.
 
-Python 3.9 or newer, nothing else. The tools are built from this repository, or
-taken from the directory that BLIS_BIN names.
+Needs Python 3.9 or newer and nothing else. The tools are built from this repository,
+or taken from the directory named by BLIS_BIN.
 """
 
 import atexit
@@ -34,7 +34,7 @@ BIN = tools()
 
 
 def run(*args, stdin=None):
-    """Runs a tool; what it says against is fatal."""
+    """Runs a tool. An error ends the experiment."""
     done = subprocess.run([str(BIN / args[0]), *map(str, args[1:])], stdin=stdin, capture_output=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, args))}\n{done.stderr.decode()}")
@@ -42,14 +42,14 @@ def run(*args, stdin=None):
 
 
 def workload(spec, seed, requests, rate=None):
-    """The file of a workload: of a scenario, or of a spec's text (YAML), which must
-    have an aggregate_rate of its own if another rate is asked for."""
+    """The file of a workload, from a scenario or from the text of a spec (YAML). With a
+    rate, the spec must have an aggregate_rate, which the rate replaces."""
     if "\n" not in spec:
         spec = run("blis-gen", "--scenario", spec, "--print-spec").decode()
     if rate is not None:
         spec, replaced = re.subn(r"(?m)^aggregate_rate:.*$", f"aggregate_rate: {rate}", spec)
         if replaced != 1:
-            sys.exit(f"a spec whose rate is to be {rate} has {replaced} lines of aggregate_rate at its top, and must have one")
+            sys.exit(f"cannot set the rate to {rate}: the spec has {replaced} top-level lines of aggregate_rate, want 1")
     name = hashlib.sha256(f"{spec} {seed} {requests}".encode()).hexdigest()[:16]
     file = WORK / f"{name}.jsonl.zst"
     if not file.exists():
@@ -61,7 +61,7 @@ def workload(spec, seed, requests, rate=None):
 
 
 def simulate(file, cluster=None, policies=None, sets=(), seed=0):
-    """The metrics of a run. cluster and policies are what their files would hold."""
+    """The metrics of a run. cluster and policies are the contents of their files."""
     args = ["blis-sim", "--trace", "minimal", "--plain", "--seed", seed]
     for flag, value in (("-c", cluster), ("-p", policies)):
         if value is not None:
@@ -82,7 +82,7 @@ def simulate(file, cluster=None, policies=None, sets=(), seed=0):
 
 
 def each(calls):
-    """Makes calls, functions without arguments, on all cores; in order."""
+    """Calls functions without arguments on all cores and returns the results in order."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [f.result() for f in [pool.submit(c) for c in calls]]
 
@@ -93,7 +93,7 @@ STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 
 
 class Interval:
-    """The mean of a few runs with its interval of 95 % (Student's t)."""
+    """The mean of a few runs with its 95 % confidence interval (Student's t)."""
 
     def __init__(self, values):
         values = list(values)
@@ -110,7 +110,7 @@ class Interval:
 
 
 def ratios(a, b):
-    """The interval of the ratios of paired runs, a/b."""
+    """The confidence interval of the ratios a/b of paired runs."""
     return Interval(x / y for x, y in zip(a, b))
 
 
@@ -126,7 +126,7 @@ def table(head, rows):
 
 
 def capacity(spec, requests, cluster, policies):
-    """Requests a second that a cluster completes of a workload that arrives at
-    once, from the first arrival to the last completion."""
+    """The requests per second that a cluster completes, from first arrival to last
+    completion, when the whole workload arrives at once."""
     m = simulate(workload(spec, 0, requests, rate=1e6), cluster, policies)
     return m["throughput"]["rps"]

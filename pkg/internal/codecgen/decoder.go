@@ -10,7 +10,8 @@ func (g *generator) decoder(o *object) {
 	}
 	g.printf("func (v *%s) decode(s *scanner)%s {\n", o.typ, result)
 	g.initialValue(o)
-	g.printf("it := fieldIterator{object: %s}\nfor s.nextField(&it) {\nswitch f := it.field; it.index {\n", o.variable())
+	g.printf("it := fieldIterator{object: %s}\n", o.variable())
+	g.printf("for s.nextField(&it) {\nswitch f := it.field; it.index {\n")
 	for i, f := range o.fields {
 		g.printf("case %d: // %s\n", i, f.name)
 		g.decodeField(f)

@@ -2,23 +2,21 @@ package reference
 
 import "slices"
 
-// Batch is what the time of a step depends on: sums over the sequences that it
-// computes. A sequence decodes, or it computes a chunk of its prompt or of what
-// a preemption made it compute again.
+// Batch holds the sums over the sequences of a step that determine its time. A sequence either
+// decodes or computes a chunk: of its prompt, or of tokens that a preemption discarded.
 type Batch struct {
-	// Prefill counts the tokens of all chunks, Decode the sequences that decode,
-	// Context sums the tokens that those had computed before.
+	// Prefill is the number of tokens in chunks, Decode the number of decoding sequences, and
+	// Context the tokens that these had computed before.
 	Prefill, Decode, Context int64
-	// Chunks counts the chunks, Past sums the tokens that their sequences had
-	// computed before, and Pairs the tokens that each of their tokens looks at:
-	// all before it and itself.
-	Chunks, Past, Pairs int64
-	// The same sums, where no sequence has and no token looks at more than
-	// Config.Window tokens.
-	WindowContext, WindowPast, WindowPairs int64
+	// Chunks is the number of chunks. PriorContext sums the tokens that their sequences had computed
+	// before. Pairs sums, over the tokens of chunks, the tokens that each attends to: all before it
+	// and itself.
+	Chunks, PriorContext, Pairs int64
+	// The same sums with context and attention limited to Config.Window tokens.
+	WindowContext, WindowPriorContext, WindowPairs int64
 }
 
-// decode adds a sequence that has context tokens computed and decodes one.
+// decode adds a sequence that decodes one token after context computed ones.
 func (b *Batch) decode(context, window int) {
 	b.Decode++
 	b.Context += int64(context)
@@ -28,8 +26,8 @@ func (b *Batch) decode(context, window int) {
 // chunk adds n tokens of a sequence that has past tokens computed.
 func (b *Batch) chunk(n, past, window int) {
 	b.Chunks++
-	b.Past += int64(past)
-	b.WindowPast += int64(min(past, window))
+	b.PriorContext += int64(past)
+	b.WindowPriorContext += int64(min(past, window))
 	for position := past; position < past+n; position++ {
 		b.Prefill++
 		b.Pairs += int64(position + 1)
@@ -37,14 +35,14 @@ func (b *Batch) chunk(n, past, window int) {
 	}
 }
 
-// Weighted is a step time: a constant, then so much for each of the sums of a
-// batch, in the order of its fields.
+// Weighted returns a step-time function: a constant plus a weighted sum of the fields of a batch, in
+// their order.
 func Weighted(weights [10]int64) func(Batch) int64 {
 	return func(b Batch) int64 {
 		time := weights[0]
 		for i, sum := range []int64{
-			b.Prefill, b.Decode, b.Context, b.Chunks, b.Past, b.Pairs,
-			b.WindowContext, b.WindowPast, b.WindowPairs,
+			b.Prefill, b.Decode, b.Context, b.Chunks, b.PriorContext, b.Pairs,
+			b.WindowContext, b.WindowPriorContext, b.WindowPairs,
 		} {
 			time += weights[1+i] * sum
 		}
@@ -52,8 +50,8 @@ func Weighted(weights [10]int64) func(Batch) int64 {
 	}
 }
 
-// stepTime is how long a step takes. Products are rounded before they are
-// added, on every machine.
+// stepTime is the duration of a step. Products are rounded before they are added, so every machine
+// computes the same.
 func (c *Config) stepTime(b Batch) int64 {
 	if c.StepTime != nil {
 		return max(1, c.StepTime(b))
@@ -69,23 +67,22 @@ func (c *Config) stepTime(b Batch) int64 {
 // batch is what one step computes.
 type batch struct {
 	Step
-	parts  []part
-	budget int // tokens that it may still take
+	entries []entry
+	budget  int // tokens left
 }
 
-// part is what a step computes of one request.
-type part struct {
+// entry is the work of a step for one request.
+type entry struct {
 	request *request
 	tokens  int
-	// decodes is a part that decodes, after past tokens.
-	decodes bool
-	past    int
-	// yields is a part whose end gives the request one more token.
-	yields bool
+	// isDecode: the entry decodes, after computed tokens.
+	isDecode bool
+	computed int
+	// emitsToken: the request gets one more output token when the step ends.
+	emitsToken bool
 }
 
-// has reports whether a batch computes something of a request; one that is not
-// there does not.
-func (b *batch) has(q *request) bool {
-	return b != nil && slices.ContainsFunc(b.parts, func(p part) bool { return p.request == q })
+// contains reports whether the batch computes something of a request; a nil batch does not.
+func (b *batch) contains(q *request) bool {
+	return b != nil && slices.ContainsFunc(b.entries, func(p entry) bool { return p.request == q })
 }

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// block is one block of KV memory. A block without owners is free, and keeps
-// its hash until it is given away.
+// block is one KV block. A block without owners is free and keeps its hash until it is allocated
+// again.
 type block struct {
 	owners     int
-	hash       string // "" while the block is not full
-	registered int    // when it got its hash, counted over all blocks
+	hash       string // empty while the block is not full
+	registered int    // sequence number of the registration of its hash
 }
 
-// cache is the KV memory of one replica.
+// cache is the KV cache of one replica.
 type cache struct {
 	blocks []block
-	free   []int // the next to give away first
-	// registrations, duplicates and evictions count hashes given, given twice
+	free   []int // next to allocate first
+	// registrations, duplicates and evictions count hashes that were registered, registered twice
 	// and lost.
 	registrations, duplicates, evictions int
 }
 
-// newCache has all n blocks free in rising order.
+// newCache returns n free blocks in ascending order.
 func newCache(n int) cache {
 	c := cache{blocks: make([]block, n)}
 	for b := range n {
@@ -31,7 +31,7 @@ func newCache(n int) cache {
 	return c
 }
 
-// lookup returns the block with this hash, of several the one registered first.
+// lookup returns the block with a hash. Of several it returns the one registered first.
 func (c *cache) lookup(hash string) (found int, ok bool) {
 	for b := range c.blocks {
 		if c.blocks[b].hash != hash {
@@ -44,8 +44,8 @@ func (c *cache) lookup(hash string) (found int, ok bool) {
 	return found, ok
 }
 
-// share gives a hit block one more owner; if it had none it leaves the free list.
-func (c *cache) share(b int) {
+// pin adds an owner to a hit block; a free block leaves the free list.
+func (c *cache) pin(b int) {
 	if c.blocks[b].owners == 0 {
 		i := slices.Index(c.free, b)
 		c.free = slices.Delete(c.free, i, i+1)
@@ -53,8 +53,8 @@ func (c *cache) share(b int) {
 	c.blocks[b].owners++
 }
 
-// take gives the first free block its first owner; it loses its hash.
-func (c *cache) take() int {
+// allocate takes the first free block, which loses its hash.
+func (c *cache) allocate() int {
 	b := c.free[0]
 	c.free = c.free[1:]
 	if c.blocks[b].hash != "" {
@@ -64,7 +64,7 @@ func (c *cache) take() int {
 	return b
 }
 
-// register gives a full block its hash, whether or not another one has it.
+// register sets the hash of a full block, even if another block has the same one.
 func (c *cache) register(b int, hash string) {
 	if _, ok := c.lookup(hash); ok {
 		c.duplicates++
@@ -74,8 +74,8 @@ func (c *cache) register(b int, hash string) {
 	c.blocks[b].registered = c.registrations
 }
 
-// release takes one owner from each of a request's blocks, the last block
-// first, so that of a sequence the tail is given away before the head.
+// release removes one owner from each block of a request, last block first, so that the tail of a
+// sequence is reallocated before its head.
 func (c *cache) release(blocks []int) {
 	for _, b := range slices.Backward(blocks) {
 		c.blocks[b].owners--
@@ -85,15 +85,15 @@ func (c *cache) release(blocks []int) {
 	}
 }
 
-// used is how many blocks have owners.
+// used is the number of blocks with owners.
 func (c *cache) used() int { return len(c.blocks) - len(c.free) }
 
-// check panics unless every block has as many owners as running requests hold
-// it, and is in the free list, once, if and only if that is none.
+// check panics unless the owners of every block are the running requests that hold it, and the free
+// list has each block without owners once and no other.
 func (c *cache) check(running []*request) {
 	held := make([]int, len(c.blocks))
 	for _, q := range running {
-		for _, b := range slices.Concat(q.blocks, q.extra) {
+		for _, b := range slices.Concat(q.blocks, q.unhashed) {
 			held[b]++
 		}
 	}

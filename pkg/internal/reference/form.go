@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// form makes the next batch at now. What a step in progress computes counts as
-// computed, and the tokens it gives as present; but who gets the last token in
-// it is still running, and holds a seat and blocks. The batch is empty if there
-// is nothing to compute or no room for it.
+// form makes the next batch at now. It treats the work of a step in progress as computed and its
+// tokens as present, but a request that gets its last token in that step still runs and keeps its
+// batch slot and blocks. The batch is empty if there is nothing to compute or no room for it.
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens}
 	r.scheduleRunning(b, now)
@@ -22,33 +21,32 @@ func (r *replica) form(now int64) *batch {
 	return b
 }
 
-// scheduleRunning gives the running requests their tokens in order, and
-// preempts where the memory does not suffice.
+// scheduleRunning gives tokens to the running requests in order and preempts where memory runs out.
 func (r *replica) scheduleRunning(b *batch, now int64) {
 	for i := 0; i < len(r.running) && b.budget > 0; i++ {
 		q := r.running[i]
-		if q.ending() {
+		if q.draining() {
 			continue
 		}
-		n := min(r.cut(q.length()-q.computed), b.budget)
+		n := min(r.capChunk(q.length()-q.computed), b.budget)
 		if r.config.MaxModelLen > 0 {
 			n = min(n, r.config.MaxModelLen-1-q.computed)
 		}
 		if n <= 0 {
 			continue
 		}
-		for r.needed(q, nil, q.computed+n) > len(r.cache.free) {
+		for r.blocksNeeded(q, nil, q.computed+n) > len(r.cache.free) {
 			victim := r.victim()
-			if b.has(victim) {
-				r.undone++
+			if b.contains(victim) {
+				r.undoneVictims++
 				b.withdraw(victim, r.config.Window)
 			}
-			if slices.Index(r.running, victim) < i { // it had its turn, if only to be passed over
+			if slices.Index(r.running, victim) < i { // the victim had its turn, even if it was skipped
 				i--
 			}
 			r.preempt(b, victim, now)
 			if victim == q {
-				r.yielded++
+				r.selfPreempted++
 				return
 			}
 		}
@@ -57,48 +55,48 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 	}
 }
 
-// scheduleWaiting admits from the head of the queue until one does not fit.
+// scheduleWaiting admits from the head of the queue until a request does not fit.
 func (r *replica) scheduleWaiting(b *batch, now int64) {
 	for len(r.waiting) > 0 && b.budget > 0 {
 		if len(r.running) >= r.config.MaxNumSeqs {
-			if slices.ContainsFunc(r.running, (*request).ending) {
-				r.seen.Seats++
+			if slices.ContainsFunc(r.running, (*request).draining) {
+				r.async.DrainingSlots++
 			}
 			return
 		}
 		q := r.waiting[0]
 		hits := r.hits(q)
-		n := r.cut(q.length() - len(hits)*r.config.BlockSize)
+		n := r.capChunk(q.length() - len(hits)*r.config.BlockSize)
 		if !r.config.Chunked && n > b.budget {
 			return
 		}
 		n = min(n, b.budget)
-		if !r.admissible(q, hits, n) {
+		if !r.canAdmit(q, hits, n) {
 			return
 		}
 		r.waiting = r.waiting[1:]
 		r.running = append(r.running, q)
-		q.stage = isRunning
+		q.stage = stageRunning
 		r.allocate(q, hits, n)
 		if q.outcome.ScheduledUS == Never {
 			q.outcome.ScheduledUS = now
 			q.outcome.Cached = q.computed
 		}
-		q.resume(now)
+		q.endPreemption(now)
 		r.schedule(b, q, n)
 	}
 }
 
-// cut applies the threshold for long prefills.
-func (r *replica) cut(n int) int {
+// capChunk applies the long-prefill threshold.
+func (r *replica) capChunk(n int) int {
 	if t := r.config.LongPrefillThreshold; 0 < t && t < n {
 		return t
 	}
 	return n
 }
 
-// hits returns the blocks of the longest cached prefix of a request, leaving it
-// at least one token to compute.
+// hits returns the blocks of the longest cached prefix of a request that leaves at least one token
+// to compute.
 func (r *replica) hits(q *request) []int {
 	var hits []int
 	if !r.config.PrefixCaching {
@@ -108,8 +106,8 @@ func (r *replica) hits(q *request) []int {
 	for i := range (q.length() - 1) / size {
 		b, ok := r.cache.lookup(q.hash((i + 1) * size))
 		if !ok {
-			if r.lagging(q.hash((i + 1) * size)) {
-				r.seen.Lagging++
+			if r.isLate(q.hash((i + 1) * size)) {
+				r.async.LateLookups++
 			}
 			break
 		}
@@ -118,21 +116,21 @@ func (r *replica) hits(q *request) []int {
 	return hits
 }
 
-// lagging reports whether a running request has a block for these tokens, which
-// has no hash because some of them have not appeared.
-func (r *replica) lagging(hash string) bool {
+// isLate reports whether a running request has a block for these tokens that has no hash yet,
+// because some of the tokens are still in flight.
+func (r *replica) isLate(hash string) bool {
 	return slices.ContainsFunc(r.running, func(q *request) bool {
 		n := slices.Index(q.end, len(hash))
-		return q.appeared() < n && n <= q.computed && q.hash(n) == hash
+		return q.visible() < n && n <= q.computed && q.hash(n) == hash
 	})
 }
 
-// needed counts the free blocks that a request takes so that its hits and what
-// it has hold its first n tokens. A hit without owner is a free block.
-func (r *replica) needed(q *request, hits []int, n int) int {
+// blocksNeeded is the number of free blocks that a request takes so that its hits and its own blocks
+// hold its first n tokens. A hit without owners is a free block.
+func (r *replica) blocksNeeded(q *request, hits []int, n int) int {
 	size := r.config.BlockSize
 	needed := (n+size-1)/size - len(q.blocks) - len(hits)
-	needed += r.config.extra((n+size-1)/size) - len(q.extra)
+	needed += r.config.windowExtra((n+size-1)/size) - len(q.unhashed)
 	for _, b := range hits {
 		if r.cache.blocks[b].owners == 0 {
 			needed++
@@ -141,54 +139,53 @@ func (r *replica) needed(q *request, hits []int, n int) int {
 	return needed
 }
 
-// admissible reports whether there is memory for a waiting request with these
-// hits to start with n more tokens. While others run, be it that their last
-// token is coming, the blocks below the watermark are not for it.
-func (r *replica) admissible(q *request, hits []int, n int) bool {
+// canAdmit reports whether memory suffices for a waiting request with these hits to compute n more
+// tokens. While other requests run, even if only their last token is in flight, it must leave the
+// watermark free.
+func (r *replica) canAdmit(q *request, hits []int, n int) bool {
 	free := len(r.cache.free)
-	needed := r.needed(q, hits, len(hits)*r.config.BlockSize+n)
+	needed := r.blocksNeeded(q, hits, len(hits)*r.config.BlockSize+n)
 	if needed > free {
 		return false
 	}
 	if r.config.ReserveFull {
-		needed = r.needed(q, hits, q.length())
+		needed = r.blocksNeeded(q, hits, q.length())
 	}
 	if needed > free {
-		r.reserved++
+		r.reservationBlocked++
 		return false
 	}
 	if len(r.running) > 0 && free-needed < int(math.Floor(r.config.Watermark*float64(r.config.NumBlocks))) {
-		r.kept++
+		r.watermarkBlocked++
 		return false
 	}
 	return true
 }
 
-// extra is how many blocks without content come to so many blocks of a request.
-func (c *Config) extra(blocks int) int { return c.WindowExtra * min(blocks, c.WindowBlocks) }
+// windowExtra is the number of blocks without content that a request with the given number of blocks
+// holds in addition.
+func (c *Config) windowExtra(blocks int) int { return c.WindowExtra * min(blocks, c.WindowBlocks) }
 
-// allocate gives a request its hits and the blocks it needs for n more tokens,
-// which must be there. Blocks that are filled by tokens that have appeared are
-// hashed at once.
+// allocate gives a request its hits and the blocks for n more tokens, which must be available.
+// Blocks filled by visible tokens get their hash at once.
 func (r *replica) allocate(q *request, hits []int, n int) {
 	for _, b := range hits {
-		r.cache.share(b)
+		r.cache.pin(b)
 		q.blocks = append(q.blocks, b)
 	}
 	q.computed += len(hits) * r.config.BlockSize
 	for len(q.blocks)*r.config.BlockSize < q.computed+n {
-		q.blocks = append(q.blocks, r.cache.take())
+		q.blocks = append(q.blocks, r.cache.allocate())
 	}
-	for len(q.extra) < r.config.extra(len(q.blocks)) {
-		q.extra = append(q.extra, r.cache.take())
+	for len(q.unhashed) < r.config.windowExtra(len(q.blocks)) {
+		q.unhashed = append(q.unhashed, r.cache.allocate())
 	}
-	r.register(q, min(q.computed+n, q.appeared()))
+	r.register(q, min(q.computed+n, q.visible()))
 }
 
-// schedule adds n tokens of a request to the batch, which from now on counts as
-// computed. The one uncomputed token of a sequence with output, that coming
-// included, is decode. Choice: the context of a request admitted with all but
-// one token cached is those cached tokens.
+// schedule adds n tokens of a request to the batch, which count as computed from now on. A single
+// uncomputed token of a sequence with output, in flight included, is a decode. Choice: a request
+// admitted with all but one token cached has those cached tokens as context.
 func (r *replica) schedule(b *batch, q *request, n int) {
 	past, decodes := q.computed, q.length() > q.Input && q.length()-q.computed == 1
 	if decodes {
@@ -199,48 +196,48 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	q.computed += n
 	yields := q.computed == q.length()
 	if yields {
-		q.coming++
+		q.inFlight++
 	}
-	b.parts = append(b.parts, part{request: q, tokens: n, decodes: decodes, past: past, yields: yields})
+	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields})
 	b.budget -= n
 }
 
-// preempt sends a running request back to the queue, without blocks. A token that
-// is coming to it still comes.
+// preempt moves a running request back to the queue and frees its blocks. A token in flight still
+// arrives.
 func (r *replica) preempt(b *batch, q *request, now int64) {
-	if b.has(q) {
+	if b.contains(q) {
 		panic("reference: a victim that the batch computes")
 	}
-	if q.coming > 0 {
-		r.seen.Victims++
+	if q.inFlight > 0 {
+		r.async.PendingVictims++
 	}
-	if q.ending() {
-		r.seen.LastVictims++
+	if q.draining() {
+		r.async.DrainingVictims++
 	}
 	r.leave(q)
-	r.reenter(q)
-	q.stage = isQueued
+	r.requeue(q)
+	q.stage = stageQueued
 	q.outcome.Preemptions++
-	q.lostUS = now
+	q.preemptedAt = now
 	b.Preempted++
 }
 
-// resume counts the time since the request lost its place.
-func (q *request) resume(now int64) {
-	if q.lostUS != Never {
-		q.outcome.PreemptedUS += now - q.lostUS
-		q.lostUS = Never
+// endPreemption adds the time since the preemption to the outcome.
+func (q *request) endPreemption(now int64) {
+	if q.preemptedAt != Never {
+		q.outcome.PreemptedUS += now - q.preemptedAt
+		q.preemptedAt = Never
 	}
 }
 
-// check panics if a batch just formed breaks a limit.
+// check panics if a new batch exceeds a limit.
 func (r *replica) check(b *batch) {
 	r.cache.check(r.running)
 	tokens := 0
-	for _, p := range b.parts {
+	for _, p := range b.entries {
 		tokens += p.tokens
 		q := p.request
-		if p.tokens < 1 || q.final() || q.coming > 2 || q.outcome.Generated+q.coming > q.Output ||
+		if p.tokens < 1 || q.final() || q.inFlight > 2 || q.outcome.Generated+q.inFlight > q.Output ||
 			len(q.blocks)*r.config.BlockSize < q.computed {
 			panic("reference: a request computes tokens that it does not have")
 		}

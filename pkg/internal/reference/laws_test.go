@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// named counts the tokens of a prompt that have names.
+// named counts the tokens of a prompt that belong to segments.
 func named(q Request) int {
 	n := 0
 	for _, s := range q.Prompt {
@@ -14,11 +14,11 @@ func named(q Request) int {
 	return n
 }
 
-// checkLaws holds a result to what is true of every run.
+// checkLaws checks the laws that every run obeys.
 func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result) {
 	t.Helper()
 	undisturbed := c.HorizonUS == Never
-	wanted := int64(0) // tokens to compute, if nothing is computed twice or in vain
+	wanted := int64(0) // tokens to compute if none is computed twice or discarded
 	for i, o := range r.Outcomes {
 		q := requests[i]
 		undisturbed = undisturbed && q.DeadlineUS == Never && o.Preemptions == 0
@@ -30,26 +30,27 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 				t.Errorf("seed %d: %s: %+v of %+v", seed, name, o, q)
 			}
 		}
-		law("the request's id and arrival", o.ID == q.ID && o.ArrivalUS == q.ArrivalUS)
+		law("id and arrival are those of the request", o.ID == q.ID && o.ArrivalUS == q.ArrivalUS)
 		times := []int64{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS}
-		law("causality", sortedThenNever(times))
-		law("one time for each token, rising", len(o.TokensUS) == o.Generated && rising(o.TokensUS))
-		law("seen in order, no token before its step's end", len(o.SeenUS) == o.Generated && rising(o.SeenUS) && after(o.SeenUS, o.TokensUS))
-		law("completed if and only if all tokens came",
+		law("times in causal order", sortedThenNever(times))
+		law("one ascending time for each token", len(o.TokensUS) == o.Generated && rising(o.TokensUS))
+		law("tokens seen in order, none before the end of its step", len(o.SeenUS) == o.Generated && rising(o.SeenUS) &&
+			after(o.SeenUS, o.TokensUS))
+		law("completed if and only if all tokens were generated",
 			(o.State == Completed) == (o.Generated == q.Output) && (o.State == Completed) == (o.CompletedUS != Never))
-		law("a replica if and only if routed", (o.Replica != Never) == (o.RoutedUS != Never))
-		law("cached whole blocks, not the last token", o.Cached%c.BlockSize == 0 && o.Cached < q.Input)
-		law("expected whole blocks", o.ExpectedCached%c.BlockSize == 0 && o.ExpectedCached <= q.Input)
-		law("a reason unless completed or not offered",
+		law("has a replica if and only if routed", (o.Replica != Never) == (o.RoutedUS != Never))
+		law("cached full blocks, not the last token", o.Cached%c.BlockSize == 0 && o.Cached < q.Input)
+		law("expected full blocks", o.ExpectedCached%c.BlockSize == 0 && o.ExpectedCached <= q.Input)
+		law("has a reason unless completed or not offered",
 			(o.Reason == "") == (o.State == Completed || o.State == BeyondHorizon))
-		law("scheduled when a step starts, of which the last may not be told",
+		law("scheduled when a step starts; the last step may not be listed",
 			o.ScheduledUS == Never || startsAt(r.Steps[o.Replica], o.ScheduledUS))
-		law("a rejected request goes nowhere", o.State != Rejected || o.AdmittedUS == Never)
-		law("no deadline survived", q.DeadlineUS == Never || len(o.TokensUS) == 0 ||
+		law("a rejected request is not admitted", o.State != Rejected || o.AdmittedUS == Never)
+		law("no token after the deadline", q.DeadlineUS == Never || len(o.TokensUS) == 0 ||
 			slices.Max(o.TokensUS) <= q.DeadlineUS)
-		law("no horizon survived", c.HorizonUS == Never || len(o.TokensUS) == 0 ||
+		law("no token after the horizon", c.HorizonUS == Never || len(o.TokensUS) == 0 ||
 			slices.Max(o.TokensUS) <= c.HorizonUS)
-		law("no horizon, no end before its time",
+		law("without a horizon every request finishes",
 			c.HorizonUS != Never || o.State != Unfinished && o.State != BeyondHorizon)
 	}
 	computed := int64(0)
@@ -64,8 +65,8 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 	}
 }
 
-// checkSteps holds the steps of one replica to their laws. If nobody has a
-// deadline, who waits goes on waiting until the next step.
+// checkSteps checks the laws for the steps of one replica. Without deadlines a waiting request waits
+// until the next step.
 func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, patient bool) {
 	t.Helper()
 	for i, s := range steps {
@@ -76,24 +77,24 @@ func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, 
 		}
 		law("a step computes something, within the budget",
 			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode <= int64(c.MaxNumBatchedTokens))
-		law("its length follows from what it computes",
+		law("the step time follows from the batch",
 			s.EndUS-s.StartUS == c.stepTime(s.Batch))
 		law("steps do not overlap", i == 0 || s.StartUS >= steps[i-1].EndUS)
-		// A victim whose last token is coming waits for nothing else.
+		// A victim whose last token is in flight waits for nothing else.
 		law("a replica with work does not idle", i == 0 || !patient || s.StartUS == steps[i-1].EndUS ||
 			steps[i-1].Waiting == 0 || c.Async && steps[i-1].Waiting <= steps[i-1].Preempted)
-		law("seats and blocks are within their limits",
+		law("batch slots and blocks are within their limits",
 			s.Running <= c.MaxNumSeqs && s.UsedBlocks <= c.NumBlocks)
 		law("a victim waits", s.Waiting >= s.Preempted)
-		law("all pairs, at least those in windows", s.WindowPairs <= s.Pairs && s.WindowPast <= s.Past &&
+		law("window sums do not exceed full sums", s.WindowPairs <= s.Pairs && s.WindowPriorContext <= s.PriorContext &&
 			s.WindowContext <= s.Context && s.Pairs >= s.Prefill && s.Chunks <= s.Prefill)
 		if c.Window == 0 {
-			law("no windows, no sums over them", s.WindowContext+s.WindowPast+s.WindowPairs == 0)
+			law("without a window the window sums are 0", s.WindowContext+s.WindowPriorContext+s.WindowPairs == 0)
 		}
 	}
 }
 
-// startsAt reports whether a step starts then, or none had started after it.
+// startsAt reports whether a step starts at that time or no later step has started.
 func startsAt(steps []Step, at int64) bool {
 	last := len(steps) - 1
 	return last < 0 || at >= steps[last].EndUS ||
@@ -104,8 +105,7 @@ func hasDeadlines(requests []Request) bool {
 	return slices.ContainsFunc(requests, func(q Request) bool { return q.DeadlineUS != Never })
 }
 
-// rising reports whether each time is later than the one before.
-// after reports whether no time is before that of the same place in others.
+// after reports whether each time is at least the time at the same position in others.
 func after(times, others []int64) bool {
 	for i := range others {
 		if times[i] < others[i] {
@@ -115,6 +115,7 @@ func after(times, others []int64) bool {
 	return true
 }
 
+// rising reports whether each time is later than the one before.
 func rising(times []int64) bool {
 	for i := range times {
 		if i > 0 && times[i] <= times[i-1] {
@@ -124,8 +125,7 @@ func rising(times []int64) bool {
 	return true
 }
 
-// sortedThenNever reports whether times do not fall, and once one did not come
-// none does.
+// sortedThenNever reports whether times are sorted and no time follows a Never.
 func sortedThenNever(times []int64) bool {
 	if i := slices.Index(times, Never); i >= 0 {
 		if slices.ContainsFunc(times[i:], func(t int64) bool { return t != Never }) {

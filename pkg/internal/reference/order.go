@@ -2,9 +2,9 @@ package reference
 
 import "slices"
 
-// Order of the wait queue and choice of whom to preempt.
+// Order of the wait queue and choice of preemption victims.
 
-// order is where a request stands in the wait queue: the lowest is first.
+// order is the sort key of a request in the wait queue: the lowest is first.
 func (c *Config) order(q *request) float64 {
 	switch c.Scheduler {
 	case "priority-fcfs":
@@ -17,8 +17,8 @@ func (c *Config) order(q *request) float64 {
 	return 0
 }
 
-// enter puts a request behind its equals in the wait queue.
-func (r *replica) enter(q *request) {
+// insert puts a request behind its equals in the wait queue.
+func (r *replica) insert(q *request) {
 	i := 0
 	for i < len(r.waiting) && r.config.order(r.waiting[i]) <= r.config.order(q) {
 		i++
@@ -26,8 +26,8 @@ func (r *replica) enter(q *request) {
 	r.waiting = slices.Insert(r.waiting, i, q)
 }
 
-// reenter puts a preempted request before its equals.
-func (r *replica) reenter(q *request) {
+// requeue puts a preempted request before its equals.
+func (r *replica) requeue(q *request) {
 	i := 0
 	for i < len(r.waiting) && r.config.order(r.waiting[i]) < r.config.order(q) {
 		i++
@@ -35,50 +35,49 @@ func (r *replica) reenter(q *request) {
 	r.waiting = slices.Insert(r.waiting, i, q)
 }
 
-// victim is whom a batch preempts: the request that yields most readily, of
-// equals the one that was admitted last.
+// victim is the request to preempt: the one with the highest preemption score, of equals the one
+// admitted last.
 func (r *replica) victim() *request {
 	worst := r.running[len(r.running)-1]
 	for _, q := range slices.Backward(r.running) {
-		if r.config.yields(q) > r.config.yields(worst) {
+		if r.config.preemptionScore(q) > r.config.preemptionScore(worst) {
 			worst = q
 		}
 	}
 	return worst
 }
 
-// yields is how readily a running request is preempted.
-func (c *Config) yields(q *request) float64 {
+// preemptionScore ranks running requests for preemption: the highest is preempted first.
+func (c *Config) preemptionScore(q *request) float64 {
 	switch {
 	case c.Victim != nil:
-		return c.Victim(q.Request, q.outcome.Generated, q.computed, len(q.blocks)+len(q.extra))
+		return c.Victim(q.Request, q.outcome.Generated, q.computed, len(q.blocks)+len(q.unhashed))
 	case c.Preemption == "lowest-priority":
 		return -q.Priority
 	}
 	return 0
 }
 
-// withdraw takes what a batch that is being formed computes of a request out of
-// it, and gives the tokens back to the budget. The blocks that it filled keep
-// their hashes.
+// withdraw removes the work for a request from a batch that is being formed and returns the tokens
+// to the budget. Blocks that it filled keep their hashes.
 func (b *batch) withdraw(q *request, window int) {
-	i := slices.IndexFunc(b.parts, func(p part) bool { return p.request == q })
+	i := slices.IndexFunc(b.entries, func(p entry) bool { return p.request == q })
 	if i < 0 {
 		return
 	}
-	p := b.parts[i]
-	b.parts = slices.Delete(b.parts, i, i+1)
+	p := b.entries[i]
+	b.entries = slices.Delete(b.entries, i, i+1)
 	b.budget += p.tokens
 	q.computed -= p.tokens
-	if p.yields {
-		q.coming--
+	if p.emitsToken {
+		q.inFlight--
 	}
 	b.Batch = Batch{}
-	for _, p := range b.parts {
-		if p.decodes {
-			b.decode(p.past, window)
+	for _, p := range b.entries {
+		if p.isDecode {
+			b.decode(p.computed, window)
 		} else {
-			b.chunk(p.tokens, p.past, window)
+			b.chunk(p.tokens, p.computed, window)
 		}
 	}
 }

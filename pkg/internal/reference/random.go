@@ -6,89 +6,88 @@ import (
 	"slices"
 )
 
-// Random makes a small cluster and its requests from a seed, for comparisons of
-// two simulators. Most cases have contention: for tokens of a step, for seats,
-// for blocks. The ids are req-0, req-1, … in the order of arrival.
+// Random draws a small cluster and its requests from a seed, for comparing two simulators. In most
+// cases requests compete for step tokens, batch slots or blocks. The ids are req-0, req-1, … in
+// order of arrival.
 func Random(seed uint64) (Config, []Request) {
-	d := &dice{Rand: rand.New(rand.NewPCG(seed, 0x626c6973)), names: []string{"p", "p", "q"}}
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x626c6973)), names: []string{"p", "p", "q"}}
 	d.input = pick(d, 1, 4, 8, 12, 20, 30, 60)
 	d.output = pick(d, 1, 4, 8, 12, 20, 40)
 	c := d.cluster()
-	hurry := pick(d, 0, 0, 10, 30, 60) // percent that have a deadline
-	even := d.percent(30)              // all outputs are of one length, and so end together
+	deadlinePercent := pick(d, 0, 0, 10, 30, 60) // share of requests with a deadline
+	equalOutputs := d.percent(30)                // all outputs have the same length, and so end together
 	count := pick(d, 3, 8, 15, 15, 25, 40)
 	switch {
 	case d.percent(30):
-		d.storm(&c)
+		d.preemptionStorm(&c)
 	case d.percent(20):
-		d.rush(&c)
-		hurry, count = 60, 60
+		d.rushHour(&c)
+		deadlinePercent, count = 60, 60
 	}
-	// The switches are thrown by dice of their own: without them a seed's case is
-	// what it is.
-	s := &dice{Rand: rand.New(rand.NewPCG(seed, 0x73776974))}
+	// Switches come from their own generator: adding them did not change the cases of the seeds.
+	s := &generator{Rand: rand.New(rand.NewPCG(seed, 0x73776974))}
 	s.switches(&c)
 	if c.Async && s.percent(25) {
-		d.gusts(s, &c)
-		hurry, count = pick(s, 0, 50, 80), pick(s, 8, 25, 40)
+		d.bursts(s, &c)
+		deadlinePercent, count = pick(s, 0, 50, 80), pick(s, 8, 25, 40)
 	}
-	// So are the policies.
-	p := &dice{Rand: rand.New(rand.NewPCG(seed, 0x706f6c69))}
+	// So do the policies.
+	p := &generator{Rand: rand.New(rand.NewPCG(seed, 0x706f6c69))}
 	p.policies(&c)
-	d.tick = c.stepTime(typical(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
+	d.stepUS = c.stepTime(batchOf(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
-	span := int(float64(d.tick) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
+	span := int(float64(d.stepUS) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
 	arrivals := d.arrivals(len(requests), span)
 	if d.percent(20) {
-		c.HorizonUS = int64(d.between(0, span+20*int(d.tick)))
+		c.HorizonUS = int64(d.between(0, span+20*int(d.stepUS)))
 	}
 	for i := range requests {
 		r := &requests[i]
 		*r = Request{ID: fmt.Sprintf("req-%d", i), ArrivalUS: arrivals[i], DeadlineUS: Never}
 		r.Output = d.between(1, d.output)
-		if even {
+		if equalOutputs {
 			r.Output = d.output
 		}
-		if d.gusty && d.percent(60) {
+		if d.bursty && d.percent(60) {
 			r.Output = d.between(1, 3)
 		}
 		d.prompt(&c, r, requests[:i])
-		if d.percent(hurry) {
-			r.DeadlineUS = r.ArrivalUS + d.patience(&c, r.Input)
+		if d.percent(deadlinePercent) {
+			r.DeadlineUS = r.ArrivalUS + d.deadlineAfter(&c, r.Input)
 		}
 	}
 	if c.SnapshotUS > 0 {
-		c.SnapshotUS = max(1, d.tick*c.SnapshotUS/4)
+		c.SnapshotUS = max(1, d.stepUS*c.SnapshotUS/4)
 	}
 	if c.Scheduler != "" {
-		p.rank(requests)
+		p.assignPriorities(requests)
 	}
 	return c, requests
 }
 
-// dice draws one case.
-type dice struct {
+// generator draws one case.
+type generator struct {
 	*rand.Rand
 	// input and output bound the lengths of ordinary requests.
 	input, output int
-	// names are of the segments that prompts begin with.
+	// names are the ids of the segments that prompts start with.
 	names []string
-	// rushed is a case of short patience, gusty one of gusts.
-	rushed, gusty bool
-	// tick is about how long a step takes, in µs.
-	tick int64
+	// shortDeadlines: deadlines are early. bursty: the case comes from bursts.
+	shortDeadlines, bursty bool
+	// stepUS is the approximate duration of a step in µs.
+	stepUS int64
 }
 
-func (d *dice) percent(p int) bool { return d.IntN(100) < p }
+func (d *generator) percent(p int) bool { return d.IntN(100) < p }
 
-// between draws from lo to hi, both included.
-func (d *dice) between(lo, hi int) int { return lo + d.IntN(hi-lo+1) }
+// between draws from lo to hi, both inclusive.
+func (d *generator) between(lo, hi int) int { return lo + d.IntN(hi-lo+1) }
 
-func pick[T any](d *dice, of ...T) T { return of[d.IntN(len(of))] }
+func pick[T any](d *generator, of ...T) T { return of[d.IntN(len(of))] }
 
-// cluster draws a configuration in which ordinary requests are possible and
-// memory, seats and budget are mostly scarce.
-func (d *dice) cluster() Config {
+// cluster draws a configuration that can serve ordinary requests but mostly lacks memory, batch
+// slots or token budget.
+func (d *generator) cluster() Config {
 	slots := d.input + d.output - 1
 	c := Config{
 		Replicas:            pick(d, 1, 1, 1, 2, 2, 3, 4),
@@ -124,9 +123,9 @@ func (d *dice) cluster() Config {
 	return c
 }
 
-// switches throws those of the engine's switches that a case has; half of the
-// cases have none and take their time by beta.
-func (d *dice) switches(c *Config) {
+// switches draws the engine switches of a case. Half of the cases have none and use beta for step
+// times.
+func (d *generator) switches(c *Config) {
 	if !d.percent(47) {
 		return
 	}
@@ -145,13 +144,13 @@ func (d *dice) switches(c *Config) {
 	}
 	if d.percent(25) {
 		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)
-		c.NumBlocks += c.extra(c.WindowBlocks) * d.between(1, 3)
+		c.NumBlocks += c.windowExtra(c.WindowBlocks) * d.between(1, 3)
 	}
 }
 
-// policies draws an order of the queue and whom to preempt for a part of the
-// cases, and how old what routers see is, in quarters of a step.
-func (d *dice) policies(c *Config) {
+// policies draws a queue order and a preemption policy for some of the cases, and the age of what
+// routers see, in quarters of a step.
+func (d *generator) policies(c *Config) {
 	if d.percent(45) {
 		c.Scheduler = pick(d, "fcfs", "priority-fcfs", "priority-fcfs", "reverse-priority", "sjf")
 		c.Preemption = pick(d, "last-in", "lowest-priority", "lowest-priority")
@@ -165,8 +164,8 @@ func (d *dice) policies(c *Config) {
 	}
 }
 
-// rank gives requests priorities and predictions, many of them equal.
-func (d *dice) rank(requests []Request) {
+// assignPriorities gives requests priorities and predictions, many of them equal.
+func (d *generator) assignPriorities(requests []Request) {
 	levels := pick(d, []float64{0, 10, 50, 100}, []float64{1, 2}, []float64{-5, 0, 0.5})
 	for i := range requests {
 		requests[i].Priority = pick(d, levels...)
@@ -174,9 +173,9 @@ func (d *dice) rank(requests []Request) {
 	}
 }
 
-// storm makes memory the only thing that is scarce: many sequences start and
-// grow at once, and preempt each other again and again.
-func (d *dice) storm(c *Config) {
+// preemptionStorm makes memory the only scarce resource: many sequences start and grow at once and
+// keep preempting each other.
+func (d *generator) preemptionStorm(c *Config) {
 	d.input = min(d.input, 12)
 	d.output = max(d.output, 12)
 	c.MaxNumSeqs = pick(d, 8, 256)
@@ -186,10 +185,10 @@ func (d *dice) storm(c *Config) {
 	c.NumBlocks = needed + d.between(0, needed)
 }
 
-// rush makes many short requests that find each other's blocks, and of which
-// several die in one step.
-func (d *dice) rush(c *Config) {
-	d.rushed = true
+// rushHour makes many short requests that hit each other's blocks and several of which are aborted
+// in one step.
+func (d *generator) rushHour(c *Config) {
+	d.shortDeadlines = true
 	d.names = []string{"p", "q", "r", "s", "t", "u", "v", "w"}
 	d.input = d.between(4, 16)
 	d.output = pick(d, 2, 4, 8)
@@ -200,11 +199,11 @@ func (d *dice) rush(c *Config) {
 	c.PrefixCaching = true
 }
 
-// gusts makes some sequences so short that in most steps one gets its last
-// token, while others grow and want its blocks and its seat; and prompts that go
-// on from an answer still being written. The dice s are thrown.
-func (d *dice) gusts(s *dice, c *Config) {
-	d.gusty = true
+// bursts makes some sequences so short that in most steps one gets its last token, while others grow
+// and need its blocks and its batch slot. Prompts continue outputs that are still being generated.
+// The parameters come from generator s.
+func (d *generator) bursts(s *generator, c *Config) {
+	d.bursty = true
 	d.input = s.between(4, 16)
 	d.output = pick(s, 3, 6, 12)
 	slots := d.input + d.output - 1
@@ -217,8 +216,8 @@ func (d *dice) gusts(s *dice, c *Config) {
 	c.MaxModelLen = 0
 }
 
-// timing draws the latencies; steps of 1 µs and halves to round are among them.
-func (d *dice) timing(c *Config) {
+// timing draws the latencies, including steps of 1 µs and times that end in a half.
+func (d *generator) timing(c *Config) {
 	c.Beta = pick(d,
 		[]float64{0, 0, 0}, []float64{1, 0, 0}, []float64{3, 0, 2}, []float64{10, 1, 1},
 		[]float64{10, 1, 1, 1}, []float64{0.5, 0.25, 0.5, 0.125}, []float64{0, 2.5, 1.5},
@@ -226,13 +225,13 @@ func (d *dice) timing(c *Config) {
 	c.Alpha = pick(d,
 		[4]float64{}, [4]float64{}, [4]float64{2, 0, 1}, [4]float64{0, 1, 0},
 		[4]float64{0.5, 0.5, 0.5, 0.25}, [4]float64{2000, 3.5, 30}, [4]float64{0, 0, 0, 5})
-	tick := c.stepTime(typical(d.input, 1, 0))
+	tick := c.stepTime(batchOf(d.input, 1, 0))
 	c.AdmissionLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
 	c.RoutingLatencyUS = pick(d, 0, 0, 0, 1, tick/2, 2*tick)
 }
 
-// arrivals draws n times in rising order from 0 to span, some of them equal.
-func (d *dice) arrivals(n, span int) []int64 {
+// arrivals draws n times from 0 to span in ascending order, some of them equal.
+func (d *generator) arrivals(n, span int) []int64 {
 	times := make([]int64, n)
 	for i := range times {
 		times[i] = int64(d.between(0, span))
@@ -244,20 +243,20 @@ func (d *dice) arrivals(n, span int) []int64 {
 	return times
 }
 
-// prompt draws the tokens of a request that follows others.
-func (d *dice) prompt(c *Config, r *Request, earlier []Request) {
-	r.Input = pick(d, 1, d.between(1, d.input), d.between(1, d.input), d.blocks(c), d.input)
+// prompt draws the prompt of a request that follows others.
+func (d *generator) prompt(c *Config, r *Request, earlier []Request) {
+	r.Input = pick(d, 1, d.between(1, d.input), d.between(1, d.input), d.fullBlocks(c), d.input)
 	if d.percent(3) {
-		// Most likely impossible, in one way or another.
+		// Most likely infeasible for one reason or another.
 		r.Input = d.between(d.input, d.input+2*c.NumBlocks*c.BlockSize)
 		return
 	}
 	if len(earlier) == 0 {
-		d.named(c, r)
+		d.namedPrompt(c, r)
 		return
 	}
 	before, kind := earlier[d.IntN(len(earlier))], d.IntN(5)
-	if d.gusty {
+	if d.bursty {
 		before, kind = earlier[max(0, len(earlier)-d.between(1, 3))], pick(d, kind, 2)
 	}
 	switch kind {
@@ -270,30 +269,30 @@ func (d *dice) prompt(c *Config, r *Request, earlier []Request) {
 		if d.percent(50) {
 			r.Prompt = append(r.Prompt, Segment{"more", d.between(1, c.BlockSize)})
 		}
-		d.fit(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
+		d.fitPrompt(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
 	default:
-		d.named(c, r)
+		d.namedPrompt(c, r)
 	}
 }
 
-// blocks draws a length of whole blocks.
-func (d *dice) blocks(c *Config) int {
+// fullBlocks draws a length of full blocks.
+func (d *generator) fullBlocks(c *Config) int {
 	return c.BlockSize * d.between(1, max(1, d.input/c.BlockSize))
 }
 
-// named gives the request one or two segments of the few that there are, in
-// different lengths, and leaves some of its prompt unique or nothing.
-func (d *dice) named(c *Config, r *Request) {
-	r.Prompt = []Segment{{pick(d, d.names...), pick(d, 1, r.Input, d.between(1, r.Input), d.blocks(c))}}
+// namedPrompt gives the request one or two of the few segments, in different lengths, and leaves
+// part of its prompt unique or nothing.
+func (d *generator) namedPrompt(c *Config, r *Request) {
+	r.Prompt = []Segment{{pick(d, d.names...), pick(d, 1, r.Input, d.between(1, r.Input), d.fullBlocks(c))}}
 	if d.percent(40) {
-		r.Prompt = append(r.Prompt, Segment{pick(d, "p", "x", "y"), pick(d, d.between(1, r.Input), d.blocks(c))})
+		r.Prompt = append(r.Prompt, Segment{pick(d, "p", "x", "y"), pick(d, d.between(1, r.Input), d.fullBlocks(c))})
 	}
-	d.fit(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
+	d.fitPrompt(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
 }
 
-// fit cuts the segments to the length of ordinary inputs and makes the prompt
-// those and some unique tokens, if there is room for them.
-func (d *dice) fit(r *Request, unique int) {
+// fitPrompt cuts the segments to the length of ordinary inputs and appends some unique tokens if
+// they fit.
+func (d *generator) fitPrompt(r *Request, unique int) {
 	room := d.input
 	for i := range r.Prompt {
 		r.Prompt[i].Tokens = min(r.Prompt[i].Tokens, room)
@@ -303,26 +302,25 @@ func (d *dice) fit(r *Request, unique int) {
 	r.Input = d.input - room + min(unique, room)
 }
 
-// patience draws how long after its arrival a request is aborted, so that every
-// stage has its share.
-func (d *dice) patience(c *Config, input int) int64 {
+// deadlineAfter draws the time from arrival to deadline so that deadlines hit every stage.
+func (d *generator) deadlineAfter(c *Config, input int) int64 {
 	admission, routing, delay := c.AdmissionLatencyUS, c.RoutingLatencyUS, c.queueDelay(input)
 	queue := admission + routing + delay
-	if d.rushed || d.gusty && d.percent(70) {
-		return queue + d.Int64N(5*d.tick)
+	if d.shortDeadlines || d.bursty && d.percent(70) {
+		return queue + d.Int64N(5*d.stepUS)
 	}
 	return pick(d,
 		0,
 		d.Int64N(admission+1),
 		admission+d.Int64N(routing+1),
 		admission+routing+d.Int64N(delay+1),
-		queue+d.Int64N(3*d.tick),
-		queue+d.tick*d.Int64N(20),
-		queue+d.Int64N(20*d.tick),
-		queue+d.Int64N(100*d.tick))
+		queue+d.Int64N(3*d.stepUS),
+		queue+d.stepUS*d.Int64N(20),
+		queue+d.Int64N(20*d.stepUS),
+		queue+d.Int64N(100*d.stepUS))
 }
 
-// typical is a batch with these sums.
-func typical(prefill, decode, context int) Batch {
+// batchOf returns a batch with these sums.
+func batchOf(prefill, decode, context int) Batch {
 	return Batch{Prefill: int64(prefill), Decode: int64(decode), Context: int64(context)}
 }

@@ -41,8 +41,8 @@ func ofStep(name string, percent float64, has func(Step) bool) feature {
 func async(c Config) bool { return c.Async }
 
 // ofAhead is a feature of a run that counts more than none of something.
-func ofAhead(name string, percent float64, count func(Ahead) int) feature {
-	return feature{name, percent, func(_ Config, _ []Request, r Result) bool { return count(r.Ahead) > 0 }}
+func ofAhead(name string, percent float64, count func(AsyncCounts) int) feature {
+	return feature{name, percent, func(_ Config, _ []Request, r Result) bool { return count(r.Async) > 0 }}
 }
 
 // asynchronous is a feature of those cases that are.
@@ -58,24 +58,30 @@ func features() []feature {
 		ofConfig("threshold", 20, func(c Config) bool { return c.LongPrefillThreshold > 0 }),
 		ofConfig("budget up to 8", 10, func(c Config) bool { return c.MaxNumBatchedTokens <= 8 }),
 		ofConfig("blocks of 1", 10, func(c Config) bool { return c.BlockSize == 1 }),
-		ofConfig("one seat", 6, func(c Config) bool { return c.MaxNumSeqs == 1 }),
+		ofConfig("one batch slot", 6, func(c Config) bool { return c.MaxNumSeqs == 1 }),
 
 		ofRequest("prompt of one token", 50, func(q Request) bool { return q.Input == 1 }),
-		ofRequest("fully named prompt", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) == q.Input }),
-		ofRequest("partly named prompt", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) < q.Input }),
+		ofRequest("prompt of segments only", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) == q.Input }),
+		ofRequest("prompt of segments and unique tokens", 50, func(q Request) bool {
+			return len(q.Prompt) > 0 &&
+				named(q) < q.Input
+		}),
 		ofRequest("prompt of another's output", 50, func(q Request) bool {
 			return slices.ContainsFunc(q.Prompt, func(s Segment) bool { return strings.HasSuffix(s.ID, ".out") })
 		}),
-		{"prompt of whole blocks above 1", 50, func(c Config, q []Request, _ Result) bool {
+		{"prompt of full blocks above 1", 50, func(c Config, q []Request, _ Result) bool {
 			return c.BlockSize > 1 && slices.ContainsFunc(q, func(q Request) bool { return q.Input%c.BlockSize == 0 })
 		}},
 		{"simultaneous arrivals", 80, func(_ Config, q []Request, _ Result) bool {
-			return len(slices.CompactFunc(slices.Clone(q), func(a, b Request) bool { return a.ArrivalUS == b.ArrivalUS })) < len(q)
+			return len(slices.CompactFunc(slices.Clone(q), func(a,
+				b Request) bool {
+				return a.ArrivalUS == b.ArrivalUS
+			})) < len(q)
 		}},
 
 		ofStep("queueing", 60, func(s Step) bool { return s.Waiting > 0 }),
 		ofStep("batches of several", 65, func(s Step) bool { return s.Running > 1 }),
-		ofStep("prefill beside decode", 50, func(s Step) bool { return s.Prefill > 0 && s.Decode > 0 }),
+		ofStep("prefill and decode in one step", 50, func(s Step) bool { return s.Prefill > 0 && s.Decode > 0 }),
 		ofStep("steps of 1 µs", 10, func(s Step) bool { return s.EndUS == s.StartUS+1 }),
 		ofStep("several victims in a step", 10, func(s Step) bool { return s.Preempted > 1 }),
 		{"memory full", 45, func(c Config, _ []Request, r Result) bool {
@@ -86,31 +92,40 @@ func features() []feature {
 		ofConfig("reserve_full_sequence", 17, func(c Config) bool { return c.ReserveFull }),
 		ofConfig("watermark", 17, func(c Config) bool { return c.Watermark > 0 }),
 		ofConfig("none of the switches", 50, func(c Config) bool { return c.Switches == Switches{} && c.StepTime == nil }),
-		ofConfig("a step time of all sums", 12, func(c Config) bool { return c.StepTime != nil }),
+		ofConfig("step time from all sums", 12, func(c Config) bool { return c.StepTime != nil }),
 		ofConfig("windows", 10, func(c Config) bool { return c.Window > 0 }),
-		{"refused by reserve_full_sequence", 2, func(_ Config, _ []Request, r Result) bool { return r.Reserved > 0 }},
-		{"refused by watermark", 4, func(_ Config, _ []Request, r Result) bool { return r.Kept > 0 }},
-		ofAhead("victims with a token coming", 12, func(a Ahead) int { return a.Victims }),
-		ofAhead("victims with their last token coming", 2, func(a Ahead) int { return a.LastVictims }),
-		ofAhead("batches dropped", 3, func(a Ahead) int { return a.Dropped }),
-		ofAhead("batches dropped with victims", 1, func(a Ahead) int { return a.DroppedVictims }),
-		ofAhead("seats of ending requests", 5, func(a Ahead) int { return a.Seats }),
-		ofAhead("hashes when tokens appear", 10, func(a Ahead) int { return a.Hashes }),
-		ofAhead("hashes that lag behind a lookup", 0.8, func(a Ahead) int { return a.Lagging }),
-		ofAhead("deserted steps", 1, func(a Ahead) int { return a.Deserted }),
-		asynchronous(ofOutcome("deadline between, async", 3, func(o Outcome) bool { return o.Met == "between" })),
+		{"blocked by reserve_full_sequence", 2, func(_ Config, _ []Request,
+			r Result) bool {
+			return r.ReservationBlocked > 0
+		}},
+		{"blocked by watermark", 4, func(_ Config, _ []Request, r Result) bool { return r.WatermarkBlocked > 0 }},
+		ofAhead("victims with a token in flight", 12, func(a AsyncCounts) int { return a.PendingVictims }),
+		ofAhead("draining victims", 2, func(a AsyncCounts) int { return a.DrainingVictims }),
+		ofAhead("batches dropped", 3, func(a AsyncCounts) int { return a.DroppedBatches }),
+		ofAhead("batches dropped with victims", 1, func(a AsyncCounts) int { return a.DroppedVictims }),
+		ofAhead("batch slots of draining requests", 5, func(a AsyncCounts) int { return a.DrainingSlots }),
+		ofAhead("hashes when tokens arrive", 10, func(a AsyncCounts) int { return a.LateHashes }),
+		ofAhead("lookups before the hash", 0.8, func(a AsyncCounts) int { return a.LateLookups }),
+		ofAhead("abandoned steps", 1, func(a AsyncCounts) int { return a.AbandonedSteps }),
+		asynchronous(ofOutcome("deadline between, async", 3, func(o Outcome) bool { return o.DeadlineAt == "between" })),
 		asynchronous(ofOutcome("horizon, async", 3, func(o Outcome) bool { return o.Reason == "horizon" })),
 		asynchronous(ofConfig("blocks of 1 to 3, async", 10, func(c Config) bool { return c.BlockSize <= 3 })),
 
-		ofConfig("a queue by priority or length", 25, func(c Config) bool { return c.Scheduler != "" && c.Scheduler != "fcfs" }),
+		ofConfig("a queue by priority or length", 25, func(c Config) bool {
+			return c.Scheduler != "" &&
+				c.Scheduler != "fcfs"
+		}),
 		ofConfig("victims by priority", 20, func(c Config) bool { return c.Preemption == "lowest-priority" }),
-		{"victims that the batch had computed", 1, func(_ Config, _ []Request, r Result) bool { return r.Undone > 0 }},
-		{"victims by priority for want of their own blocks", 5, func(c Config, _ []Request, r Result) bool {
-			return c.Preemption == "lowest-priority" && r.Yielded > 0
+		{"victims whose work was undone", 1, func(_ Config, _ []Request, r Result) bool { return r.UndoneVictims > 0 }},
+		{"lowest priority preempts itself", 5, func(c Config, _ []Request, r Result) bool {
+			return c.Preemption == "lowest-priority" && r.SelfPreempted > 0
 		}},
 		{"batches that preempt and are empty", 1, func(_ Config, _ []Request, r Result) bool { return r.Retries > 0 }},
 		ofConfig("snapshots", 15, func(c Config) bool { return c.SnapshotUS > 0 }),
-		ofConfig("load as last seen", 5, func(c Config) bool { return c.Routing == "least-snapshot" && c.SnapshotUS > 0 }),
+		ofConfig("routing by stale load", 5, func(c Config) bool {
+			return c.Routing == "least-snapshot" &&
+				c.SnapshotUS > 0
+		}),
 
 		ofOutcome("preemption", 35, func(o Outcome) bool { return o.Preemptions > 0 }),
 		{"more preemptions than requests", 5, func(_ Config, q []Request, r Result) bool {
@@ -126,7 +141,10 @@ func features() []feature {
 		ofOutcome("a second replica", 30, func(o Outcome) bool { return o.Replica > 0 }),
 		ofOutcome("expected hits", 15, func(o Outcome) bool { return o.ExpectedCached > 0 }),
 		ofOutcome("expected hits missed", 10, func(o Outcome) bool { return o.Generated > 0 && o.Cached < o.ExpectedCached }),
-		ofOutcome("deadline after preemption", 1, func(o Outcome) bool { return o.Met == "queue" && o.Preemptions > 0 }),
+		ofOutcome("deadline after preemption", 1, func(o Outcome) bool {
+			return o.DeadlineAt == "queue" &&
+				o.Preemptions > 0
+		}),
 		ofOutcome(BeyondHorizon, 4, func(o Outcome) bool { return o.State == BeyondHorizon }),
 	}
 	for _, reason := range []string{"too_long_for_model", "too_long_for_cache", "too_long_for_budget", "horizon"} {
@@ -137,7 +155,7 @@ func features() []feature {
 		if met == "ahead" || met == "flight" {
 			share = 0.6
 		}
-		f = append(f, ofOutcome("deadline in "+met, share, func(o Outcome) bool { return o.Met == met }))
+		f = append(f, ofOutcome("deadline in "+met, share, func(o Outcome) bool { return o.DeadlineAt == met }))
 	}
 	return f
 }

@@ -1,16 +1,13 @@
-// Package reference simulates a small cluster of vLLM-like replicas in the
-// plainest way there is: every instant, every step, every block and every
-// token by itself, lists that are scanned, and prefixes compared as text. It is
-// the second reading of the rules that the fast simulator implements, and only
-// tests use it: it shares no code with what it is compared with, so it imports
-// nothing of this module.
+// Package reference simulates a small cluster of vLLM-like replicas in the simplest possible way:
+// every instant, step, block and token on its own, lists that are scanned, prefixes compared as
+// text. It implements the rules of the fast simulator a second time, for tests only. It shares no
+// code with the fast simulator and imports nothing of this module.
 //
-// It covers one deployment with synchronous or asynchronous scheduling, queues by
-// arrival, priority or predicted length, preemption by recomputation of the last
-// admitted or the lowest priority, always-admit, and routers that see queues as
-// they are or as they were. Its own
-// laws (each block owned as often as it is held, no batch above its limits) are
-// checked at every batch; a breach panics.
+// It covers one deployment with synchronous or asynchronous scheduling; queues ordered by arrival,
+// priority or predicted length; preemption by recomputation of the request admitted last or of the
+// lowest priority; always-admit; and routers that see current or stale queues. It checks its own
+// invariants at every batch (each block has as many owners as holders, no batch exceeds its limits)
+// and panics on a violation.
 package reference
 
 import (
@@ -18,7 +15,7 @@ import (
 	"math"
 )
 
-// Config is one cluster. All times are µs.
+// Config is one cluster. All times are in µs.
 type Config struct {
 	Replicas            int
 	MaxNumSeqs          int
@@ -28,67 +25,64 @@ type Config struct {
 	NumBlocks     int
 	Chunked       bool
 	PrefixCaching bool
-	// LongPrefillThreshold caps what a step computes of one request; 0 is off.
+	// LongPrefillThreshold limits the tokens of one request in a step; 0 is no limit.
 	LongPrefillThreshold int
-	// MaxModelLen bounds input plus output; 0 is no bound.
+	// MaxModelLen limits input plus output; 0 is no limit.
 	MaxModelLen int
-	// Switches are those of the engine's rules that are off by default.
+	// Switches are engine rules that are off by default.
 	Switches
-	// Alpha is the delay before the queue, constant and per input token, and
-	// the delay of a token on its way to the client, constant and per decode
-	// sequence of its step; what comes of a step is seen at least 1 after what came of
-	// the one before.
+	// Alpha is the delay before the queue (constant and per input token) and the delay of a token on
+	// its way to the client (constant and per decoding sequence of its step). The tokens of a step
+	// are seen at least 1 µs after those of the step before.
 	Alpha [4]float64
-	// Beta is a step's time: constant, per prefill token, per decode sequence,
-	// and, if there is a fourth, per token of decode context. StepTime, if there
-	// is one, takes its place; no step is shorter than 1.
+	// Beta is the step time: constant, per prefill token, per decoding sequence and, if there is a
+	// fourth number, per token of decode context. StepTime replaces it if set. No step is shorter
+	// than 1 µs.
 	Beta     []float64
 	StepTime func(Batch) int64
-	// Window is what the sums over windows are cut to; 0 leaves them 0.
+	// Window limits the window sums of a batch; 0 leaves them 0.
 	Window int
-	// WindowBlocks and WindowExtra: beside each of its first WindowBlocks blocks a
-	// request holds WindowExtra more, that have no content.
+	// For each of its first WindowBlocks blocks a request holds WindowExtra more blocks without
+	// content.
 	WindowBlocks, WindowExtra int
 
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
-	// Routing is round-robin, least-loaded (requests in flight), least-snapshot
-	// (running and queued, as last seen) or weighted.
+	// Routing is round-robin, least-loaded (requests in flight), least-snapshot (running and queued,
+	// as last seen) or weighted.
 	Routing string
-	// SnapshotUS is how often routers see the queues and batches of replicas: at
-	// the multiples of it, after all that happens at that instant but the start of
-	// steps; 0 is always.
+	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
+	// multiples, after all other events of that instant except the start of steps; 0 is always.
 	SnapshotUS int64
-	// Scheduler is fcfs (also ""), priority-fcfs, reverse-priority or sjf,
-	// Preemption last-in (also "") or lowest-priority.
+	// Scheduler is fcfs (also ""), priority-fcfs, reverse-priority or sjf. Preemption is last-in
+	// (also "") or lowest-priority.
 	Scheduler, Preemption string
-	// Victim, if there is one, takes the place of Preemption: the request of the
-	// highest value is preempted, of equals the one admitted last. So many tokens
-	// of its output have appeared; so many of all its tokens are computed, those of
-	// batches that were formed included, in so many blocks.
+	// Victim replaces Preemption if set: the request with the highest value is preempted, of equals
+	// the one admitted last. generated is the number of output tokens so far. computed is the number
+	// of tokens computed in blocks blocks, including batches already formed.
 	Victim func(q Request, generated, computed, blocks int) float64
-	// Scorers are what weighted adds up, in this order.
+	// Scorers are the terms of weighted, in order.
 	Scorers []Scorer
-	// ShadowBlocks is how many blocks the router remembers for each replica;
-	// 0 is DefaultShadowBlocks.
+	// ShadowBlocks is the number of blocks that the router remembers for each replica; 0 is
+	// DefaultShadowBlocks.
 	ShadowBlocks int
-	// HorizonUS ends the run; Never does not.
+	// HorizonUS ends the run, unless it is Never.
 	HorizonUS int64
 }
 
-// Switches are rules of an engine that it may have or not.
+// Switches are optional rules of an engine.
 type Switches struct {
-	// Async forms each batch when the step before it starts.
+	// Async forms each batch when the previous step starts.
 	Async bool
-	// ReserveFull admits a waiting request only if the blocks of all its tokens
-	// are free, although it gets only those of its first chunk.
+	// ReserveFull admits a waiting request only if the blocks for all its tokens are free, although
+	// it gets only those of its first chunk.
 	ReserveFull bool
-	// Watermark is the fraction of all blocks that must be left free by a
-	// request that is admitted while others run.
+	// Watermark is the fraction of all blocks that a request admitted while others run must leave
+	// free.
 	Watermark float64
 }
 
-// DefaultShadowBlocks is the capacity of the router's index of one replica.
+// DefaultShadowBlocks is the capacity of the router's prefix index for one replica.
 const DefaultShadowBlocks = 31250
 
 // Scorer is a term of the weighted router: prefix-affinity or queue-depth.
@@ -97,36 +91,35 @@ type Scorer struct {
 	Weight float64
 }
 
-// Never is the time of what did not happen, and the replica of what was not
+// Never is the time of an event that did not occur, and the replica of a request that was not
 // routed.
 const Never = -1
 
-// Request is one request, as a workload has it.
+// Request is one request of a workload.
 type Request struct {
 	ID        string
 	ArrivalUS int64
 	Input     int
 	Output    int
-	// Prompt names the leading tokens; what it leaves of Input is unique.
+	// Prompt lists the leading segments; the rest of Input is unique.
 	Prompt []Segment
-	// DeadlineUS aborts the request; Never does not.
+	// DeadlineUS aborts the request, unless it is Never.
 	DeadlineUS int64
-	// Priority is higher for what is sooner, Predicted what schedulers believe
-	// Output to be.
+	// A higher Priority runs sooner. Predicted is the output length that schedulers assume.
 	Priority  float64
 	Predicted int
 	SessionStep
 }
 
-// Segment is the first Tokens tokens of the sequence called ID. What request R
-// generates is the sequence "R.out".
+// Segment is the first Tokens tokens of the sequence called ID. The output of request R is the
+// sequence "R.out".
 type Segment struct {
 	ID     string
 	Tokens int
 }
 
-// States of an Outcome. BeyondHorizon is a request, or a session, that was not
-// offered, NotOffered a step of one that never came.
+// States of an Outcome. BeyondHorizon is a request or a session that was not offered, NotOffered a
+// session step that was never issued.
 const (
 	Completed     = "completed"
 	Rejected      = "rejected"
@@ -136,9 +129,8 @@ const (
 	NotOffered    = "not_offered"
 )
 
-// Outcome is what became of one request. FirstTokenUS and CompletedUS are what
-// the client saw, TokensUS the ends of the steps that made each token and SeenUS when
-// the client saw it.
+// Outcome is the result of one request. FirstTokenUS and CompletedUS are client times. TokensUS are
+// the ends of the steps that generated each token, SeenUS the times when the client saw it.
 type Outcome struct {
 	ID             string
 	State          string
@@ -155,19 +147,18 @@ type Outcome struct {
 	Cached         int
 	ExpectedCached int
 	Preemptions    int
-	// PreemptedUS is how long it waited for a place again.
+	// PreemptedUS is the time spent waiting after preemptions.
 	PreemptedUS int64
 	TokensUS    []int64
 	SeenUS      []int64
-	// Met says where a deadline met the request: admission, routing, delay,
-	// queue, flight (in the queue, preempted, with a token still coming), running
-	// (in the middle of a step), ahead (in the middle of a step, and only the
-	// batch behind it has the request) or between (two steps).
-	Met string
+	// DeadlineAt says where the request was at its deadline: admission, routing, delay, queue,
+	// flight (preempted and queued with a token in flight), running (in a step in progress), ahead
+	// (in the batch behind the step in progress only) or between (two steps).
+	DeadlineAt string
 }
 
-// Step is one step of one replica that ended within the run. Preempted,
-// UsedBlocks, Running and Waiting are counted once its batch was formed.
+// Step is one step of one replica that ended within the run. Preempted, UsedBlocks, Running and
+// Waiting are as of the forming of its batch.
 type Step struct {
 	StartUS, EndUS int64
 	Batch
@@ -176,56 +167,53 @@ type Step struct {
 	Running, Waiting int
 }
 
-// Result is one run: an outcome for each request, in their order, and the steps
-// of each replica.
+// Result is one run: an outcome for each request, in order, and the steps of each replica.
 type Result struct {
 	Outcomes []Outcome
 	Steps    [][]Step
-	// Duplicates counts blocks that took a hash which another block had;
-	// Evictions counts blocks that lost theirs.
+	// Duplicates counts blocks registered with the hash of another block. Evictions counts blocks
+	// that lost their hash.
 	Duplicates, Evictions int
-	// Reserved and Kept count attempts to admit for which there was memory but
-	// for ReserveFull, or else for Watermark.
-	Reserved, Kept int
-	// Undone counts requests that were preempted after the same batch had computed
-	// something of them, Yielded those that were for want of blocks of their own,
-	// Retries batches that preempted and computed nothing.
-	Undone, Yielded, Retries int
-	Ahead                    Ahead
+	// ReservationBlocked counts attempts to admit that only ReserveFull prevented, WatermarkBlocked
+	// those that only Watermark prevented.
+	ReservationBlocked, WatermarkBlocked int
+	// UndoneVictims counts requests preempted after the same batch had computed something of them.
+	// SelfPreempted counts requests that were preempted for lack of blocks of their own. Retries
+	// counts batches that preempted and computed nothing.
+	UndoneVictims, SelfPreempted, Retries int
+	Async                                 AsyncCounts
 }
 
-// Ahead counts what only batches meet that are formed while a step is in
-// progress.
-type Ahead struct {
-	// Victims were preempted with a token coming, LastVictims with their last.
-	Victims, LastVictims int
-	// Dropped batches compute nothing though somebody waits or is left to be
-	// computed; DroppedVictims were preempted while such batches were formed.
-	Dropped, DroppedVictims int
-	// Seats counts batches that admit nobody more because requests whose last
-	// token is coming have the seats.
-	Seats int
-	// Hashes counts blocks that got their hash when a token appeared; Lagging
-	// counts lookups that ended at a block which a running request has computed
-	// but for tokens that have not appeared.
-	Hashes, Lagging int
-	// Deserted counts steps that started after all their requests had left.
-	Deserted int
+// AsyncCounts counts what happens only to batches formed while a step is in progress.
+type AsyncCounts struct {
+	// PendingVictims were preempted with a token in flight, DrainingVictims with their last one.
+	PendingVictims, DrainingVictims int
+	// DroppedBatches compute nothing although requests wait or have tokens left to compute.
+	// DroppedVictims were preempted while such batches were formed.
+	DroppedBatches, DroppedVictims int
+	// DrainingSlots counts batches that admit no request because draining requests hold the batch
+	// slots.
+	DrainingSlots int
+	// LateHashes counts blocks that got their hash when a token arrived. LateLookups counts lookups
+	// that ended at a block that a running request has computed but for tokens still in flight.
+	LateHashes, LateLookups int
+	// AbandonedSteps counts steps that started after all their requests had left.
+	AbandonedSteps int
 }
 
-func (a *Ahead) add(b Ahead) {
-	a.Victims += b.Victims
-	a.LastVictims += b.LastVictims
-	a.Dropped += b.Dropped
+func (a *AsyncCounts) add(b AsyncCounts) {
+	a.PendingVictims += b.PendingVictims
+	a.DrainingVictims += b.DrainingVictims
+	a.DroppedBatches += b.DroppedBatches
 	a.DroppedVictims += b.DroppedVictims
-	a.Seats += b.Seats
-	a.Hashes += b.Hashes
-	a.Lagging += b.Lagging
-	a.Deserted += b.Deserted
+	a.DrainingSlots += b.DrainingSlots
+	a.LateHashes += b.LateHashes
+	a.LateLookups += b.LateLookups
+	a.AbandonedSteps += b.AbandonedSteps
 }
 
-// Run simulates the requests, which are sorted by arrival. Input that no reader
-// would let through panics.
+// Run simulates the requests, which are sorted by arrival. It panics on input that no reader would
+// accept.
 func Run(c Config, requests []Request) Result {
 	if err := check(c, requests); err != nil {
 		panic("reference: " + err.Error())
@@ -235,7 +223,7 @@ func Run(c Config, requests []Request) Result {
 	return s.result()
 }
 
-// check refuses what is an error in the data or the configuration.
+// check reports errors in the configuration and the requests.
 func check(c Config, requests []Request) error {
 	if c.Replicas < 1 || c.MaxNumSeqs < 1 || c.MaxNumBatchedTokens < 1 || c.BlockSize < 1 || c.NumBlocks < 1 {
 		return fmt.Errorf("a cluster that cannot exist: %+v", c)
@@ -298,12 +286,12 @@ func checkRouting(c Config) error {
 	return nil
 }
 
-// queueDelay is how long a request takes from the router to the wait queue.
+// queueDelay is the time from the router to the wait queue.
 func (c *Config) queueDelay(input int) int64 {
 	return roundHalfUp(c.Alpha[0] + float64(c.Alpha[1]*float64(input)))
 }
 
-// clientDelay is how long after its step a client sees a token.
+// clientDelay is the time from the end of a step until clients see its tokens.
 func (c *Config) clientDelay(b Batch) int64 {
 	return roundHalfUp(c.Alpha[2] + float64(c.Alpha[3]*float64(b.Decode)))
 }

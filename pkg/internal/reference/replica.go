@@ -2,57 +2,54 @@ package reference
 
 import "slices"
 
-// replica is one engine: its queue, its batches and its KV memory.
+// replica is one engine: its queue, its batches and its KV cache.
 type replica struct {
 	config  *Config
 	cache   cache
-	waiting []*request // the head first
-	running []*request // in the order of their last admission
-	// step is the one in progress, nil between two.
+	waiting []*request // head first
+	running []*request // in the order of last admission
+	// step is the step in progress, nil between steps.
 	step *batch
-	// ahead is the batch that was formed when step started and follows it; nil
-	// if there is none, and always without Async.
+	// ahead is the batch formed when step started, which runs next; nil if there is none, and always
+	// without Async.
 	ahead *batch
 	steps []Step
 	// seenUS is when clients saw the tokens of the last step.
 	seenUS int64
-	// aborted are those whose deadline met them in the step in progress, in
-	// the order of the deadlines.
+	// aborted are the requests whose deadline passed during the step in progress, in deadline order.
 	aborted []*request
-	// reserved and kept count what Result calls so.
-	reserved, kept int
-	// undone, yielded and retries too.
-	undone, yielded, retries int
-	seen                     Ahead
+	// See Result for these counts.
+	reservationBlocked, watermarkBlocked  int
+	undoneVictims, selfPreempted, retries int
+	async                                 AsyncCounts
 }
 
-// hasWork reports whether a step is to start.
+// hasWork reports whether a step must start.
 func (r *replica) hasWork() bool {
 	return r.ahead != nil || len(r.running)+len(r.waiting) > 0
 }
 
-// start begins a step at now, of the batch formed ahead or, if there is none, of
-// one formed now. There must be work, and no step in progress. With Async the
-// batch behind that step is formed at once; if it computes nothing it is
-// dropped, but whom it preempted waits.
+// start starts a step at now: of the batch formed ahead or, if there is none, of a new one. There
+// must be work and no step in progress. With Async it also forms the next batch and drops it if it
+// is empty; requests that this preempted keep waiting.
 func (r *replica) start(now int64) {
 	r.step, r.ahead = r.ahead, nil
 	if r.step == nil {
 		r.step = r.form(now)
-		// Who preempts itself as the lowest may leave the batch empty. The next one
-		// is formed at once, as the scheduler is asked again at once.
-		for len(r.step.parts) == 0 && r.step.Preempted > 0 {
-			thrown := r.step.Preempted
+		// A request that preempts itself as the lowest may leave the batch empty. The scheduler runs
+		// again at once.
+		for len(r.step.entries) == 0 && r.step.Preempted > 0 {
+			preempted := r.step.Preempted
 			r.step = r.form(now)
-			r.step.Preempted += thrown
+			r.step.Preempted += preempted
 			r.retries++
 		}
 	}
-	if len(r.step.parts) == 0 {
+	if len(r.step.entries) == 0 {
 		panic("reference: a replica with work computes nothing")
 	}
-	if !slices.ContainsFunc(r.step.parts, func(p part) bool { return !p.request.final() }) {
-		r.seen.Deserted++
+	if !slices.ContainsFunc(r.step.entries, func(p entry) bool { return !p.request.final() }) {
+		r.async.AbandonedSteps++
 	}
 	r.step.StartUS = now
 	r.step.EndUS = now + r.config.stepTime(r.step.Batch)
@@ -60,39 +57,38 @@ func (r *replica) start(now int64) {
 		return
 	}
 	ahead := r.form(now)
-	if len(ahead.parts) > 0 {
+	if len(ahead.entries) > 0 {
 		r.ahead = ahead
 		return
 	}
-	r.seen.DroppedVictims += ahead.Preempted
-	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !q.ending() }) {
-		r.seen.Dropped++
+	r.async.DroppedVictims += ahead.Preempted
+	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !q.draining() }) {
+		r.async.DroppedBatches++
 	}
 }
 
-// finish ends the step in progress at now: tokens appear, then completed
-// requests leave in the order of the batch, then aborted ones. It returns those
-// that left, for the router to count.
+// finish ends the step in progress at now. Tokens become visible, then completed requests leave in
+// batch order, then aborted ones. It returns the requests that left.
 func (r *replica) finish(now int64) []*request {
 	var left []*request
 	r.seenUS = max(r.seenUS+1, now+r.config.clientDelay(r.step.Batch))
-	for _, p := range r.step.parts {
+	for _, p := range r.step.entries {
 		q := p.request
-		if !p.yields || q.final() {
+		if !p.emitsToken || q.final() {
 			continue
 		}
-		q.coming--
-		q.token(now, r.seenUS)
+		q.inFlight--
+		q.addToken(now, r.seenUS)
 		if len(q.blocks) > 0 {
 			// The new token has no slot yet; all before it are computed.
-			r.seen.Hashes += r.register(q, q.appeared()-1)
+			r.async.LateHashes += r.register(q, q.visible()-1)
 		}
 		if q.final() {
 			left = append(left, q)
 		}
 	}
-	// Choice: aborted requests leave in the order of their deadlines, as the
-	// engine takes up aborts in the order in which they come.
+	// Choice: aborted requests leave in deadline order, the order in which the engine receives
+	// aborts.
 	left = append(left, r.aborted...)
 	r.aborted = nil
 	for _, q := range left {
@@ -104,8 +100,7 @@ func (r *replica) finish(now int64) []*request {
 	return left
 }
 
-// leave takes a request out of running, where its blocks become free, or out of
-// the queue, where it has none.
+// leave removes a request from running and frees its blocks, or from the queue, where it has none.
 func (r *replica) leave(q *request) {
 	if i := slices.Index(r.waiting, q); i >= 0 {
 		r.waiting = slices.Delete(r.waiting, i, i+1)
@@ -113,15 +108,15 @@ func (r *replica) leave(q *request) {
 	}
 	i := slices.Index(r.running, q)
 	r.running = slices.Delete(r.running, i, i+1)
-	slices.Reverse(q.extra) // given away in the order in which they came
-	r.cache.release(q.extra)
+	slices.Reverse(q.unhashed) // released in allocation order
+	r.cache.release(q.unhashed)
 	r.cache.release(q.blocks)
-	q.blocks, q.extra = nil, nil
+	q.blocks, q.unhashed = nil, nil
 	q.computed = 0
 }
 
-// register gives its hash to every block that the first n tokens of a request
-// fill, unless it has it, and returns how many those were.
+// register hashes every unhashed block that the first n tokens of a request fill, and returns their
+// number.
 func (r *replica) register(q *request, n int) (registered int) {
 	if !r.config.PrefixCaching {
 		return 0

@@ -6,15 +6,15 @@ import "slices"
 type router struct {
 	config *Config
 	turn   int
-	// inflight counts what was sent to each replica and has not left it.
+	// inflight counts the requests sent to each replica that have not left it.
 	inflight []int
-	shadows  []shadow
-	// queued and running are what the router saw of each replica last.
+	indexes  []prefixIndex
+	// queued and running are the counts of each replica that the router saw last.
 	queued, running []int
 }
 
-// look reads how many requests wait and run.
-func (r *router) look(replicas []*replica) {
+// readSnapshots reads the queue and batch lengths.
+func (r *router) readSnapshots(replicas []*replica) {
 	r.queued, r.running = r.queued[:0], r.running[:0]
 	for _, x := range replicas {
 		r.queued = append(r.queued, len(x.waiting))
@@ -22,11 +22,11 @@ func (r *router) look(replicas []*replica) {
 	}
 }
 
-// choose decides where a request goes and returns the tokens that the router
-// expects to be cached there. It counts the request as in flight.
+// choose picks the replica of a request and returns the tokens that the router expects to be cached
+// there. It counts the request as in flight.
 func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) {
 	if r.config.SnapshotUS == 0 {
-		r.look(replicas)
+		r.readSnapshots(replicas)
 	}
 	switch r.config.Routing {
 	case "round-robin":
@@ -53,12 +53,12 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 		}
 	}
 	r.inflight[chosen]++
-	if r.hasShadows() {
+	if r.hasIndexes() {
 		hashes := r.hashes(q)
-		// The last prompt token is computed even if all are known to be there.
-		matched := min(r.shadows[chosen].matched(hashes), (q.Input-1)/r.config.BlockSize)
+		// The last prompt token is always computed.
+		matched := min(r.indexes[chosen].matched(hashes), (q.Input-1)/r.config.BlockSize)
 		expected = matched * r.config.BlockSize
-		r.shadows[chosen].touch(hashes, r.capacity())
+		r.indexes[chosen].touch(hashes, r.capacity())
 	}
 	return chosen, expected
 }
@@ -71,18 +71,18 @@ func (r *router) score(q *request, replicas []*replica, i int) float64 {
 		switch s.Name {
 		case "prefix-affinity":
 			if hashes := r.hashes(q); len(hashes) > 0 {
-				score = float64(r.shadows[i].matched(hashes)) / float64(len(hashes))
+				score = float64(r.indexes[i].matched(hashes)) / float64(len(hashes))
 			}
 		case "queue-depth":
-			score = queueDepth(r.queued, i)
+			score = queueDepthScore(r.queued, i)
 		}
 		sum += float64(s.Weight * min(max(score, 0), 1))
 	}
 	return sum
 }
 
-// queueDepth is 1 for the shortest of the wait queues and 0 for the longest.
-func queueDepth(depths []int, i int) float64 {
+// queueDepthScore is 1 for the shortest of the wait queues and 0 for the longest.
+func queueDepthScore(depths []int, i int) float64 {
 	least, most := slices.Min(depths), slices.Max(depths)
 	if least == most {
 		return 1
@@ -90,7 +90,7 @@ func queueDepth(depths []int, i int) float64 {
 	return float64(most-depths[i]) / float64(most-least)
 }
 
-// hashes are those of all full blocks of the prompt.
+// hashes are the hashes of all full blocks of the prompt.
 func (r *router) hashes(q *request) []string {
 	var hashes []string
 	for n := r.config.BlockSize; n <= q.Input; n += r.config.BlockSize {
@@ -99,8 +99,8 @@ func (r *router) hashes(q *request) []string {
 	return hashes
 }
 
-// hasShadows reports whether the router keeps an index of prefixes at all.
-func (r *router) hasShadows() bool {
+// hasIndexes reports whether the router keeps prefix indexes.
+func (r *router) hasIndexes() bool {
 	return slices.ContainsFunc(r.config.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
 }
 
@@ -111,13 +111,13 @@ func (r *router) capacity() int {
 	return r.config.ShadowBlocks
 }
 
-// shadow is what the router believes to be cached on a replica: hashes, the one
-// to be forgotten next first. A block always stands after the blocks that
-// follow it in a prompt, so no hash is ever left without those before it.
-type shadow []string
+// prefixIndex is what the router assumes to be cached on a replica: hashes, the next to evict first.
+// A block always comes after the blocks that follow it in a prompt, so no hash remains without those
+// before it.
+type prefixIndex []string
 
-// matched returns how many leading blocks of a prompt are in the index.
-func (s shadow) matched(hashes []string) int {
+// matched is the number of leading blocks of a prompt in the index.
+func (s prefixIndex) matched(hashes []string) int {
 	n := 0
 	for n < len(hashes) && slices.Contains(s, hashes[n]) {
 		n++
@@ -125,10 +125,10 @@ func (s shadow) matched(hashes []string) int {
 	return n
 }
 
-// touch runs a prompt and frees it at once: the blocks it has are taken out, the
-// oldest others make room for the missing ones, and all return as the newest,
-// the last block first. A prompt above the capacity counts for its head.
-func (s *shadow) touch(hashes []string, capacity int) {
+// touch runs a prompt and frees it at once: its blocks are removed, the oldest others are evicted to
+// make room, and all blocks are appended as the newest, last block first. Of a prompt longer than
+// the capacity only the head counts.
+func (s *prefixIndex) touch(hashes []string, capacity int) {
 	hashes = hashes[:min(len(hashes), capacity)]
 	for _, h := range hashes[:s.matched(hashes)] {
 		i := slices.Index(*s, h)

@@ -5,18 +5,16 @@ import (
 	"strings"
 )
 
-// A sequence is the identity of all tokens a request may come to have, prompt
-// then output, written out as text: two sequences share their first n tokens if
-// and only if their texts of n tokens are equal. So that text serves as the
-// hash of a block and of all before it.
+// sequence identifies all tokens that a request may have, prompt then output, as text. Two sequences
+// share their first n tokens if and only if their texts of n tokens are equal. So the text serves as
+// the hash of a block and all blocks before it.
 type sequence struct {
 	text string
-	end  []int // end[n] is where the text of the first n tokens ends
+	end  []int // end[n] is the length of the text of the first n tokens
 }
 
-// newSequence writes every token as the quoted name of what it belongs to and
-// its place in it. Unique tokens belong to a name that no segment has, for
-// segments are marked.
+// newSequence writes every token as the quoted name of its origin and its position in it. Segment
+// names are prefixed, so unique tokens never match a segment.
 func newSequence(r Request) sequence {
 	var text strings.Builder
 	end := []int{0}

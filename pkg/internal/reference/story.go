@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// ParseStory reads a cluster and the requests that arrive at it, one command a
+// ParseStory reads a cluster and the requests that arrive at it, one command per
 // line; empty lines and lines that begin with # are skipped:
 //
-//	cluster key=value…   may stand on several lines, before the arrivals
+//	cluster key=value…   may take several lines, before the arrivals
 //	arrive id=a at=0 in=512 out=3 prompt=sys:60,doc:40 deadline=90000
 //
-// Keys of cluster, with what holds where they are not given: replicas=1,
+// Keys of cluster with their defaults: replicas=1,
 // seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
 // (block_size), blocks=1000 (num_gpu_blocks), chunked=on, caching=on,
 // threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
 // scheduler=fcfs, preemption=last-in, snapshot=0 (µs, 0 is always),
 // reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
-// beta=… (three or four numbers, must be given), admission=0 and
+// beta=… (three or four numbers, required), admission=0 and
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Of arrive,
-// prompt, deadline, priority=0 and predicted=0 may be absent.
+// prompt, deadline, priority=0 and predicted=0 are optional.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
 // and whose output is that of Result.Text:
@@ -70,7 +70,7 @@ func ParseStory(text string) (Config, []Request, error) {
 	return c, requests, nil
 }
 
-// set sets what a key of the command cluster stands for.
+// set sets a key of the cluster command.
 func (c *Config) set(key, value string) (err error) {
 	switch key {
 	case "replicas":
@@ -142,7 +142,7 @@ func (c *Config) set(key, value string) (err error) {
 	return err
 }
 
-// set sets what a key of the command arrive stands for.
+// set sets a key of the arrive command.
 func (r *Request) set(key, value string) (err error) {
 	switch key {
 	case "id":
@@ -204,9 +204,9 @@ func pairs(value string) func(yield func(name, number string) bool) {
 	}
 }
 
-// Text is the result as stories show it: a line for each request, with what is
-// not the case left out; if show has it, "tokens", the engine's time of each
-// token; if it has "steps", every step of every replica.
+// Text formats the result for stories: one line per request without the fields that do not apply.
+// show adds "tokens" (the engine time of each token), "steps" (every step of every replica) and
+// "sums" (the batch sums of each step).
 func (r Result) Text(show ...string) string {
 	var text strings.Builder
 	for _, o := range r.Outcomes {
@@ -228,7 +228,8 @@ func (r Result) Text(show ...string) string {
 			for replica, steps := range r.Steps {
 				for _, s := range steps {
 					fmt.Fprintf(&text, "replica %d: %d: context=%d chunks=%d past=%d pairs=%d, in windows %d %d %d\n",
-						replica, s.StartUS, s.Context, s.Chunks, s.Past, s.Pairs, s.WindowContext, s.WindowPast, s.WindowPairs)
+						replica, s.StartUS, s.Context, s.Chunks, s.PriorContext, s.Pairs, s.WindowContext, s.WindowPriorContext,
+						s.WindowPairs)
 				}
 			}
 		}

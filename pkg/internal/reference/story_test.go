@@ -9,7 +9,7 @@ import (
 
 func TestStories(t *testing.T) {
 	stories := 0
-	datadriven.Walk(t, "../../testdata/stories", func(t *testing.T, path string) {
+	datadriven.Walk(t, "../../../testdata/stories", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd != "run" {
 				d.Fatalf(t, "unknown directive %s: have run", d.Cmd)
@@ -27,7 +27,7 @@ func TestStories(t *testing.T) {
 		})
 	})
 	if stories < 10 {
-		t.Errorf("only %d stories were told", stories)
+		t.Errorf("only %d stories", stories)
 	}
 }
 

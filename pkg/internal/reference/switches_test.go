@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// few is how many of the random cases the comparisons below take.
-const few = 500
+// fewCases is the number of random cases in the comparisons below.
+const fewCases = 500
 
-// same fails unless two runs tell the same of requests and steps.
-func same(t *testing.T, seed uint64, a, b Result) {
+// requireSameRun fails unless two runs have the same outcomes and steps.
+func requireSameRun(t *testing.T, seed uint64, a, b Result) {
 	t.Helper()
 	if !reflect.DeepEqual(a.Outcomes, b.Outcomes) {
 		t.Fatalf("seed %d:\n%s\nand\n%s", seed, a.Text(), b.Text())
@@ -20,22 +20,22 @@ func same(t *testing.T, seed uint64, a, b Result) {
 	}
 }
 
-// TestAlone holds that who has a replica for itself does not see whether its
-// batches are formed ahead, be its prompt cut in chunks or found in the cache.
-func TestAlone(t *testing.T) {
-	const apart = 1e12
+// TestAsyncIsInvisibleAlone: a request that has a replica to itself behaves the same with and
+// without asynchronous scheduling, also with chunked or cached prompts.
+func TestAsyncIsInvisibleAlone(t *testing.T) {
+	const interval = 1e12
 	hits := 0
-	for seed := range uint64(few) {
+	for seed := range uint64(fewCases) {
 		c, requests := Random(seed)
 		c.HorizonUS = Never
 		for i := range requests {
-			requests[i].ArrivalUS, requests[i].DeadlineUS = int64(i)*apart, Never
+			requests[i].ArrivalUS, requests[i].DeadlineUS = int64(i)*interval, Never
 		}
 		c.Async = false
 		plain := Run(c, requests)
 		c.Async = true
 		ahead := Run(c, requests)
-		same(t, seed, plain, ahead)
+		requireSameRun(t, seed, plain, ahead)
 		if plain.Duplicates != ahead.Duplicates || plain.Evictions != ahead.Evictions {
 			t.Fatalf("seed %d: %d duplicates and %d evictions, ahead %d and %d", seed,
 				plain.Duplicates, plain.Evictions, ahead.Duplicates, ahead.Evictions)
@@ -44,68 +44,69 @@ func TestAlone(t *testing.T) {
 			hits++
 		}
 	}
-	if hits < few/4 {
-		t.Errorf("hits in %d of %d cases only", hits, few)
+	if hits < fewCases/4 {
+		t.Errorf("hits in %d of %d cases only", hits, fewCases)
 	}
 }
 
-// TestFullWatermark holds that a watermark of all blocks is one seat.
+// TestFullWatermark: a watermark of all blocks equals one batch slot.
 func TestFullWatermark(t *testing.T) {
-	kept := 0
-	for seed := range uint64(few) {
+	blocked := 0
+	for seed := range uint64(fewCases) {
 		c, requests := Random(seed)
 		c.Watermark = 1
 		all := Run(c, requests)
 		c.Watermark, c.MaxNumSeqs = 0, 1
-		same(t, seed, all, Run(c, requests))
-		if all.Kept > 0 {
-			kept++
+		requireSameRun(t, seed, all, Run(c, requests))
+		if all.WatermarkBlocked > 0 {
+			blocked++
 		}
 	}
-	if kept < few/4 {
-		t.Errorf("the watermark mattered in %d of %d cases only", kept, few)
+	if blocked < fewCases/4 {
+		t.Errorf("the watermark mattered in %d of %d cases only", blocked, fewCases)
 	}
 }
 
-// TestReserveWholePrompts holds that where prompts are not cut full reservation
-// asks for what is allocated anyway.
+// TestReserveWholePrompts: where prompts are not chunked, full reservation needs exactly the blocks
+// that are allocated anyway.
 func TestReserveWholePrompts(t *testing.T) {
 	preempted := 0
-	for seed := range uint64(few) {
+	for seed := range uint64(fewCases) {
 		c, requests := Random(seed)
 		c.MaxNumBatchedTokens, c.LongPrefillThreshold = 1<<20, 0
 		c.ReserveFull = false
 		chunk := Run(c, requests)
 		c.ReserveFull = true
 		full := Run(c, requests)
-		same(t, seed, chunk, full)
-		if full.Reserved > 0 {
-			t.Fatalf("seed %d: %d requests refused", seed, full.Reserved)
+		requireSameRun(t, seed, chunk, full)
+		if full.ReservationBlocked > 0 {
+			t.Fatalf("seed %d: %d requests refused", seed, full.ReservationBlocked)
 		}
 		if slices.ContainsFunc(full.Outcomes, func(o Outcome) bool { return o.Preemptions > 0 }) {
 			preempted++
 		}
 	}
-	if preempted < few/4 {
-		t.Errorf("preemptions in %d of %d cases only", preempted, few)
+	if preempted < fewCases/4 {
+		t.Errorf("preemptions in %d of %d cases only", preempted, fewCases)
 	}
 }
 
-// TestWatermarkRoundsDown holds watermarks, in blocks, to whole fractions.
+// TestWatermarkRoundsDown: the watermark is rounded down to full blocks.
 func TestWatermarkRoundsDown(t *testing.T) {
-	// Ten blocks: a holds one, b needs one. With a watermark of w blocks b is
-	// admitted beside a if 10 - 1 - 1 >= w.
+	// Ten blocks: a holds one, b needs one. With a watermark of w blocks b is admitted alongside a
+	// if 10 - 1 - 1 >= w.
 	for watermark, want := range map[float64]int64{0.8: 0, 0.89: 0, 0.9: 14, 1: 14} {
 		c := Config{Replicas: 1, MaxNumSeqs: 2, MaxNumBatchedTokens: 100, BlockSize: 4, NumBlocks: 10, Chunked: true,
 			Switches: Switches{Watermark: watermark}, Beta: []float64{10, 1, 1}, Routing: "round-robin", HorizonUS: Never}
-		r := Run(c, []Request{{ID: "a", Input: 4, Output: 1, DeadlineUS: Never}, {ID: "b", Input: 4, Output: 1, DeadlineUS: Never}})
+		r := Run(c, []Request{{ID: "a", Input: 4, Output: 1, DeadlineUS: Never}, {ID: "b", Input: 4, Output: 1,
+			DeadlineUS: Never}})
 		if got := r.Outcomes[1].ScheduledUS; got != want {
 			t.Errorf("watermark %g: b scheduled at %d, want %d", watermark, got, want)
 		}
 	}
 }
 
-// TestWeighted holds each weight to its sum.
+// TestWeighted: each weight applies to its own sum.
 func TestWeighted(t *testing.T) {
 	b := Batch{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	for i := range 10 {

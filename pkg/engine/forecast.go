@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/kv"
+	"blis/pkg/latency"
+)
+
+// Forecast is the load that a new request meets at a replica, true or estimated: the numbers that
+// decide how long it takes there.
+type Forecast struct {
+	// StepRemaining is the rest of the step in flight in µs. SlotWait is the number of steps that the
+	// request then waits for a batch slot or for blocks.
+	StepRemaining, SlotWait des.Time
+	// QueuedTokens counts the prompt tokens that are computed before its own, Cached its own prompt
+	// tokens that are in the cache. Queued requests are ahead of it.
+	QueuedTokens, Cached, Queued int64
+	// Decode sequences are in the batch, with Context tokens computed.
+	Decode, Context int64
+	// RemainingSteps is the mean number of steps that the sequences in the batch have left, 0 if
+	// unknown.
+	RemainingSteps int64
+	// PrefillRate and DecodeRate are the prompt and output tokens that the replica computes per µs,
+	// idle time included: the expected concurrent load.
+	PrefillRate, DecodeRate float64
+	// Budget is the maximum number of tokens of a step, MaxSeqs the maximum number of sequences.
+	Budget, MaxSeqs int64
+}
+
+// Estimate returns the times until the client has the first and the last output token, in µs from
+// now, if the replica's load continues as it is.
+func (o *Forecast) Estimate(m latency.Model, input, output int64) (first, last des.Time) {
+	own := max(1, input-o.Cached)
+	work, chunk := o.QueuedTokens+own, max(1, o.Budget-o.Decode)
+	step := func(prefill, decode int64) des.Time {
+		b := latency.Batch{Prefill: prefill, Decode: decode, Context: o.Context}
+		if prefill > 0 {
+			b.Chunks, b.Pairs = 1, prefill*(prefill+1)/2
+		}
+		if decode == 0 {
+			b.Context = 0
+		}
+		return m.Step(b)
+	}
+	first = o.StepRemaining
+	if o.SlotWait > 0 && o.SlotWait*chunk >= o.QueuedTokens { // earlier ones are computed while it waits
+		first += o.SlotWait * step(o.QueuedTokens/o.SlotWait, o.Decode)
+		work = own
+	}
+	if full := (work - 1) / chunk; full > 0 {
+		first += full * step(chunk, o.Decode)
+		work -= full * chunk
+	}
+	first += step(work, o.Decode) + m.Output(o.Decode)
+	last = first
+	if output > 1 {
+		last += (output - 1) * o.decodeStep(m, input, output)
+	}
+	return first, last
+}
+
+// decodeStep returns the mean duration of a step while the request decodes. The longer a step is,
+// the more requests arrive meanwhile, so a few iterations find the fixed point.
+func (o *Forecast) decodeStep(m latency.Model, input, output int64) (us des.Time) {
+	each := input + output/2 // mean context; also the guess for other sequences
+	if o.Decode > 0 {
+		each = o.Context / o.Decode
+	}
+	for range 4 {
+		others := o.concurrent(output-1, o.DecodeRate*float64(us))
+		b := latency.Batch{Decode: others + 1, Context: others*each + input + output/2}
+		if n := min(int64(o.PrefillRate*float64(us)), max(0, o.Budget-b.Decode)); n > 0 {
+			b.Prefill, b.Chunks, b.Pairs = n, 1, n*(n+1)/2
+		}
+		us = m.Step(b)
+	}
+	return us
+}
+
+// concurrent returns the mean number of other sequences that decode during the given number of
+// steps: current ones end and usual, the steady-state number, replaces them.
+func (o *Forecast) concurrent(steps int64, usual float64) int64 {
+	now := float64(min(o.Decode+o.Queued, o.MaxSeqs-1))
+	if o.RemainingSteps == 0 {
+		return int64(now)
+	}
+	x := float64(steps) / float64(o.RemainingSteps)
+	usual = min(usual, float64(o.MaxSeqs-1))
+	return int64(usual + (now-usual)*(1-math.Exp(-x))/x)
+}
+
+// InTransit is a request on its way to a replica: its prompt has Input tokens.
+type InTransit struct {
+	Path  kv.Path
+	Input int
+}
+
+// Forecast returns the load for a request that arrives behind the engine's requests and those in
+// transit before it.
+func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecast {
+	e.pending.Clear()
+	o := Forecast{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens),
+		MaxSeqs: int64(e.cfg.MaxNumSeqs)}
+	if e.inFlight {
+		o.StepRemaining = e.current.End - now
+	}
+	for _, s := range e.individual {
+		q := &e.seqs[s]
+		if n := int64(q.remaining()); n > 1 {
+			o.QueuedTokens += n
+			e.pending.Add(e.cache.Path(q.kv), int(q.computed+q.remaining()))
+		} else {
+			o.Decode++
+			o.Context += int64(q.computed)
+		}
+	}
+	if n := len(e.wait.heap); n > 0 {
+		sampled, tokens := min(n, maxSampled), int64(0)
+		for i := range sampled {
+			q := &e.seqs[e.wait.heap[i*n/sampled].seq]
+			tokens += e.uncachedTokens(InTransit{e.cache.Path(q.kv), int(q.remaining())})
+		}
+		o.QueuedTokens += tokens * int64(n) / int64(sampled)
+	}
+	for _, b := range before {
+		o.QueuedTokens += e.uncachedTokens(b)
+	}
+	o.Cached = int64(e.cache.MatchAfter(r.Path, r.Input-1, &e.pending))
+	o.Decode += int64(e.decoding.Len())
+	o.Context += e.context + int64(e.decoding.Len())*e.cache.Ticks()
+	for d := range e.decoding.All() {
+		o.RemainingSteps += d.At - e.cache.Ticks()
+	}
+	if n := int64(e.decoding.Len()); n > 0 {
+		o.RemainingSteps = max(1, o.RemainingSteps/n)
+	}
+	size := int64(e.cache.BlockSize())
+	o.SlotWait = e.slotWait(o.Queued, (o.QueuedTokens+int64(r.Input)-o.Cached+size-1)/size)
+	return o
+}
+
+// maxSampled is the maximum number of waiting requests to inspect; a longer queue is extrapolated
+// from an evenly spaced sample.
+const maxSampled = 64
+
+// uncachedTokens returns how many tokens of r are left to compute after the pending prompts, and
+// adds r to them.
+func (e *Engine) uncachedTokens(r InTransit) int64 {
+	tokens := r.Input - e.cache.MatchAfter(r.Path, r.Input-1, &e.pending)
+	e.pending.Add(r.Path, r.Input)
+	return int64(tokens)
+}
+
+// slotWait returns how many steps pass until a request behind queued others has a batch slot, and
+// all of them together have the given number of blocks.
+func (e *Engine) slotWait(queued, blocks int64) des.Time {
+	slots := queued + 1 + int64(e.Running()) - int64(e.cfg.MaxNumSeqs)
+	blocks -= int64(e.cache.Free())
+	if slots <= 0 && blocks <= 0 {
+		return 0
+	}
+	e.releases = e.releases[:0]
+	for d := range e.decoding.All() {
+		e.releases = append(e.releases, release{d.At, int64(e.cache.Holds(e.seqs[d.Slot].kv))})
+	}
+	slices.SortFunc(e.releases, func(a, b release) int { return cmp.Compare(a.tick, b.tick) })
+	for _, u := range e.releases {
+		slots--
+		blocks -= u.blocks
+		if slots <= 0 && blocks <= 0 {
+			return max(0, u.tick-e.cache.Ticks())
+		}
+	}
+	if n := len(e.releases); n > 0 {
+		return max(0, e.releases[n-1].tick-e.cache.Ticks())
+	}
+	return 0
+}
+
+// release is a tick at which a sequence ends, and the number of blocks that it then frees.
+type release struct {
+	tick   int64
+	blocks int64
+}

@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mutationVariable names the mutation that a test binary of buildMutations applies.
+const mutationVariable = "BLIS_MUTATION"
+
+// insertion is text to be put into a file.
+type insertion struct {
+	at   int
+	text string
+}
+
+// mutatedFile is a source file with all mutations of its functions.
+type mutatedFile struct {
+	name       string // of its package
+	text       []byte
+	insertions []insertion
+}
+
+// apply returns the file's text with the insertions.
+func (f *mutatedFile) apply() []byte {
+	slices.SortStableFunc(f.insertions, func(a, b insertion) int { return cmp.Compare(a.at, b.at) })
+	var out bytes.Buffer
+	last := 0
+	for _, i := range f.insertions {
+		out.Write(f.text[last:i.at])
+		out.WriteString(i.text)
+		last = i.at
+	}
+	out.Write(f.text[last:])
+	return out.Bytes()
+}
+
+// mutations is a test binary that holds many mutations. Compiling one binary takes
+// seconds, one for each mutation takes minutes.
+type mutations struct {
+	binary string
+	// alone holds the mutations outside of functions. Each takes a binary of its own.
+	alone map[int]bool
+}
+
+// buildMutations compiles the tests of this package with every mutation of a function.
+// The function gets a copy with the mutation, and a first statement that calls the copy
+// when mutationVariable is the mutation's number.
+func buildMutations(t *testing.T, all []mutation) *mutations {
+	t.Helper()
+	m := &mutations{binary: filepath.Join(t.TempDir(), "mutations.test"), alone: map[int]bool{}}
+	files := map[string]*mutatedFile{}
+	for i, x := range all {
+		path := x.path(t)
+		f := files[path]
+		if f == nil {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f = &mutatedFile{text: text}
+			files[path] = f
+		}
+		if n := strings.Count(string(f.text), x.old); n != 1 {
+			t.Errorf("%s: %s contains the text to be changed %d times, want once", x.rule, x.file, n)
+			continue
+		}
+		if !f.mutate(t, i, x) {
+			m.alone[i] = true
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	overlay := map[string][]byte{}
+	for path, f := range files {
+		if len(f.insertions) == 0 {
+			continue
+		}
+		overlay[path] = f.apply()
+		overlay[filepath.Join(filepath.Dir(path), "active_mutation.go")] = fmt.Appendf(nil,
+			"package %s\n\nimport \"os\"\n\nvar activeMutation = os.Getenv(%q)\n", f.name, mutationVariable)
+	}
+	buildOverlay(t, m.binary, overlay)
+	return m
+}
+
+// mutate adds the copy of the function that the mutation changes, and the call of it. It
+// returns false if the mutation is not inside a function with named parameters.
+func (f *mutatedFile) mutate(t *testing.T, i int, x mutation) bool {
+	t.Helper()
+	at := strings.Index(string(f.text), x.old)
+	changed := []byte(strings.Replace(string(f.text), x.old, x.new, 1))
+	parsed, original := functionAt(t, f.text, at, at+len(x.old))
+	_, mutant := functionAt(t, changed, at, at+len(x.new))
+	if original == nil || mutant == nil {
+		return false
+	}
+	f.name = parsed.Name.Name
+	name := fmt.Sprintf("%sMutation%d", original.Name.Name, i)
+	call, ok := callOf(original, name)
+	if !ok {
+		return false
+	}
+	f.insertions = append(f.insertions, insertion{int(original.Body.Lbrace),
+		fmt.Sprintf("\nif activeMutation == \"%d\" {\n%s\n}\n", i, call)})
+	start, stop := mutant.Pos()-1, mutant.End()-1
+	nameAt, nameEnd := mutant.Name.Pos()-1, mutant.Name.End()-1
+	f.insertions = append(f.insertions, insertion{len(f.text),
+		fmt.Sprintf("\n%s%s%s\n", changed[start:nameAt], name, changed[nameEnd:stop])})
+	return true
+}
+
+// functionAt returns the function that holds text[from:to], nil if there is none.
+// Positions are offsets + 1, as in a file set with one file.
+func functionAt(t *testing.T, text []byte, from, to int) (*ast.File, *ast.FuncDecl) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && int(fn.Body.Lbrace)-1 <= from && to < int(fn.End()) {
+			return parsed, fn
+		}
+	}
+	return parsed, nil
+}
+
+// callOf is the statement that calls the function's copy called name; ok is false if a
+// parameter or the receiver has no name.
+func callOf(fn *ast.FuncDecl, name string) (statement string, ok bool) {
+	var arguments []string
+	for _, p := range fn.Type.Params.List {
+		if len(p.Names) == 0 {
+			return "", false
+		}
+		for _, n := range p.Names {
+			if n.Name == "_" {
+				return "", false
+			}
+			argument := n.Name
+			if _, variadic := p.Type.(*ast.Ellipsis); variadic {
+				argument += "..."
+			}
+			arguments = append(arguments, argument)
+		}
+	}
+	if fn.Recv != nil {
+		if len(fn.Recv.List[0].Names) == 0 {
+			return "", false
+		}
+		name = fn.Recv.List[0].Names[0].Name + "." + name
+	}
+	call := name + "(" + strings.Join(arguments, ", ") + ")"
+	if fn.Type.Results != nil {
+		return "return " + call, true
+	}
+	return call + "\nreturn", true
+}
+
+// buildOverlay compiles this package's tests with other texts of some files.
+func buildOverlay(t *testing.T, binary string, texts map[string][]byte) {
+	t.Helper()
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for path, text := range texts {
+		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		replace[path] = file
+	}
+	spec, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, spec, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("a mutation does not compile:\n%s", out)
+	}
+}
+
+// runMutation runs the comparisons of a test binary under mutation i and returns the
+// names of the tests that failed.
+func runMutation(t *testing.T, binary string, i int, patterns ...string) (failed []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		command := exec.Command(binary, "-test.failfast", "-test.run", pattern)
+		command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutationVariable, i))
+		out, err := command.CombinedOutput()
+		if err == nil {
+			continue
+		}
+		for line := range strings.Lines(string(out)) {
+			if strings.HasPrefix(line, "--- FAIL: ") {
+				failed = append(failed, strings.Fields(line)[2])
+			}
+		}
+		if len(failed) == 0 {
+			t.Fatalf("no test ran:\n%s", out)
+		}
+		return failed
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"blis/pkg/cluster"
+	"blis/pkg/dist"
+	"blis/pkg/engine"
+	"blis/pkg/kv"
+	"blis/pkg/latency"
+)
+
+// replicaSpec is what a deployment's model determines for its replicas: step times and KV memory.
+// Jitter is drawn from streams named by the seed and the deployment's id.
+type replicaSpec struct {
+	model        latency.Model
+	window       int // of the model's sliding-window layers; 0: none
+	windowBlocks kv.Window
+	jitter       float64
+	id           string
+	seed         uint64
+}
+
+// replicaSpecs returns the specs of all deployments of c.
+func replicaSpecs(c *cluster.Config, jitterSeed uint64) ([]replicaSpec, error) {
+	var all []replicaSpec
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		model, err := d.LatencyModel()
+		if err != nil {
+			return nil, err
+		}
+		s := replicaSpec{model: model, windowBlocks: d.Computed.Window.Hold(), jitter: d.Latency.Jitter.CV, id: d.ID,
+			seed: jitterSeed}
+		if d.Computed.Window != nil {
+			s.window = d.Computed.Window.Tokens
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// jitter is the noise on the step times of one replica and its source.
+type jitter struct {
+	cv     float64
+	stream *rand.PCG
+}
+
+// newJitter returns the jitter of replica k.
+func (s *replicaSpec) newJitter(k int) jitter {
+	return jitter{s.jitter, dist.NewSource(s.seed, fmt.Sprintf("jitter/%s/%d", s.id, k))}
+}
+
+// wrap returns m with jitter.
+func (j jitter) wrap(m latency.Model) latency.Model {
+	return latency.Jitter(m, j.cv, rand.New(j.stream).NormFloat64)
+}
+
+// clone returns a jitter that draws the same numbers from here on.
+func (j jitter) clone() jitter {
+	stream := *j.stream
+	return jitter{j.cv, &stream}
+}
+
+// engineConfig converts the limits of a deployment. A replica with data parallelism is one engine
+// with the capacity of all its cores.
+func engineConfig(d *cluster.Deployment, window int, keepGaps bool) engine.Config {
+	e := &d.Engine
+	cores := e.DataParallelSize
+	threshold := max(e.LongPrefillTokenThreshold, e.ChunkSize)
+	if cores > 1 && (threshold == 0 || threshold > e.MaxNumBatchedTokens) {
+		threshold = e.MaxNumBatchedTokens // a sequence has the budget of one core
+	}
+	return engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
+		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: threshold,
+		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
+		WatermarkBlocks: int(math.Floor(e.Watermark * float64(d.Blocks()*cores))), Window: window, KeepGaps: keepGaps}
+}
