@@ -22,7 +22,7 @@
 //
 //	m.ttft.p99 (mean, p50, p90, p95, max; tpot, itl, e2e, queue), m.requests.rejected,
 //	m.goodput.ratio, m.throughput.rps, m.kv.prefix_hit_ratio, m.fairness.jain,
-//	m.cost.gpu_s, m.cls["batch"]..., m.tenant["t1"]..., m.replica[0].utilization: what
+//	m.cost.gpu_s, m.cls["batch"]..., m.tenants["t1"]..., m.replicas[0].utilization: what
 //	--format json has under metrics; a wrong name is an error that tells the right ones
 //	base.*, parent.*: the same of --baseline RUN and --parent RUN
 //	p99_ttft_ms, mean_tpot_ms, request_goodput: the names of vllm bench serve
@@ -40,7 +40,7 @@
 // share of what they would be, so that shedding gains nothing. Gates, objectives and
 // features see times as they are. The calls that a broken session did not come to make
 // (m.requests.not_issued) were not offered, but m.goodput.ratio and coverages count them as
-// missed; m.session.attainment divides by sessions.
+// missed; m.sessions.attainment divides by sessions.
 //
 //	version: 1
 //	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # other targets than the workload's

@@ -213,8 +213,8 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 	for _, grouping := range []struct {
 		name string
 		of   func(group) string
-	}{{"cls", func(g group) string { return g.class }}, {"tenant", func(g group) string { return g.tenant }},
-		{"model", func(g group) string { return g.model }}} {
+	}{{"cls", func(g group) string { return g.class }}, {"tenants", func(g group) string { return g.tenant }},
+		{"models", func(g group) string { return g.model }}} {
 		rowsA, names, omitted := a.groupRows(c.groups.all, grouping.of)
 		rowsB, _, _ := b.groupRows(c.groups.all, grouping.of)
 		if omitted > 0 {

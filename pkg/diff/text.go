@@ -61,7 +61,7 @@ func (d *Document) differences(b []byte) []byte {
 	}
 	b = d.latencies().append(append(b, '\n'))
 	b = d.otherMetrics().append(append(b, '\n'))
-	for _, of := range []string{"cls", "tenant", "model", "replica"} {
+	for _, of := range []string{"cls", "tenants", "models", "replicas"} {
 		if t := d.groupTable(of); len(t.rows) > 1 {
 			b = t.append(append(b, '\n'))
 		}

@@ -89,9 +89,9 @@ func why(name string) string {
 		{"goodput.", "no request has targets (give slo in the fitness file)"}, {"attainment", "no session's class has targets"},
 		{"regret.", "blis-sim --counterfactual 1 estimates it"}, {"itl.", "outcomes of a part carry gaps only with blis-sim --itl"},
 		{"anomalies.", "blis-sim looks for anomalies at --trace decisions and full"},
-		{"session.", "the workload has no sessions"}, {"shadow.", "the router does not look at prefixes"},
+		{"sessions.", "the workload has no sessions"}, {"shadow.", "the router does not look at prefixes"},
 		{"load.", "it is of whole runs, where time passes between arrivals"},
-		{"cost.", "the outcomes of a part do not say"}, {"replica[", "the outcomes of a part do not say"}, {"kv.", "the outcomes of a part do not say"},
+		{"cost.", "the outcomes of a part do not say"}, {"replicas[", "the outcomes of a part do not say"}, {"kv.", "the outcomes of a part do not say"},
 	} {
 		if i := len(hint.part); len(path) >= i && (path[:i] == hint.part || strings.Contains(path, "."+hint.part)) {
 			return ": " + hint.how

@@ -137,7 +137,7 @@ func (r *Run) look(name string) (x float64, absence metrics.Missing, ok bool) {
 	switch branch, _, _ := strings.Cut(path, "."); {
 	case branch == "anomalies" && r.blind[tree]:
 		absence = metrics.MissingIsUnknown
-	case branch == "session" && absence == metrics.MissingIsWorst && !r.has(tree, "session.offered"),
+	case branch == "sessions" && absence == metrics.MissingIsWorst && !r.has(tree, "sessions.offered"),
 		branch == "cost" && absence == metrics.MissingIsWorst && !r.has(tree, "cost.gpu_s"),
 		branch == "itl" && r.has(tree, "tpot.mean"):
 		absence = metrics.MissingIsUnknown
@@ -163,7 +163,7 @@ func (r *Run) promised(path string) bool {
 // checkKeys holds the keys in a name to those that the run has.
 func (r *Run) checkKeys(name string) error {
 	tree, path := split(name)
-	for _, branch := range []string{"cls", "tenant", "model", "replica"} {
+	for _, branch := range []string{"cls", "tenants", "models", "replicas"} {
 		key, ok := keyOf(path, branch)
 		if !ok {
 			continue
@@ -194,7 +194,7 @@ func (r *Run) checkKeys(name string) error {
 	return nil
 }
 
-var words = map[string]string{"cls": "class", "tenant": "tenant", "model": "model", "replica": "replica"}
+var words = map[string]string{"cls": "class", "tenants": "tenant", "models": "model", "replicas": "replica"}
 
 // keyOf returns the key, with its brackets, that path has below branch.
 func keyOf(path, branch string) (key string, ok bool) {

@@ -32,8 +32,8 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 		turn := func(n int) int { next++; return next % n }
 		d := &resampledRun{stat.NewResampling(len(order), rapid.IntRange(1, 10).Draw(rt, "length"), 3, turn),
 			k.aligned(order), raw.DurationS}
-		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`,
-			`model["m"].ttft.p99`, "replica[0].utilization"}
+		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenants["t1"].ttft.p99`,
+			`models["m"].ttft.p99`, "replicas[0].utilization"}
 		found, all := 0, d.statistics(paths)
 		for _, v := range metrics.Values(raw) {
 			for i, draw := range all {

@@ -106,7 +106,7 @@ func (d *resampledRun) group(path string) (prefix string, requests []*row) {
 	}
 	branch, _, _ := strings.Cut(path, "[")
 	of := map[string]func(*row) string{"cls": func(r *row) string { return r.class },
-		"tenant": func(r *row) string { return r.tenant }}[branch]
+		"tenants": func(r *row) string { return r.tenant }}[branch]
 	name, err := strconv.Unquote(strings.Trim(keys[0], "[]"))
 	if of == nil || err != nil {
 		return "", nil
