@@ -34,8 +34,11 @@ func (r *Reader) readHeader() (*Header, error) {
 		return nil, registry.Unknown("stream", h.Stream, streams)
 	}
 	if h.Schema < Schema {
-		r.warn("the stream has format version %d, not %d: %s records cannot be read, all others can; "+
-			"generate or simulate again to update it", h.Schema, Schema, strings.Join(changedKinds, ", "))
+		effect := "all its records can be read"
+		if h.Stream == StreamRun {
+			effect = "its " + strings.Join(changedKinds, ", ") + " records cannot be read, all others can"
+		}
+		r.warn("the stream has format version %d, not %d: %s; write it again to update it", h.Schema, Schema, effect)
 	}
 	return h, nil
 }

@@ -280,9 +280,14 @@ func TestFormatVersion1(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", r.Kind(), got, c.want)
 		}
 	}
-	want := []string{"old.jsonl: the stream has format version 1, not 2: metrics, regret, anomaly " +
-		"records cannot be read, all others can; generate or simulate again to update it"}
+	want := []string{"old.jsonl: the stream has format version 1, not 2: its metrics, regret, anomaly " +
+		"records cannot be read, all others can; write it again to update it"}
 	if diff := cmp.Diff(want, r.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+	workload := strings.NewReplacer(`"schema":2`, `"schema":1`, `"run"`, `"workload"`).Replace(runHeader)
+	want = []string{"stream: the stream has format version 1, not 2: all its records can be read; write it again to update it"}
+	if diff := cmp.Diff(want, read(strings.NewReader(workload)).Warnings); diff != "" {
 		t.Error(diff)
 	}
 }
