@@ -95,13 +95,13 @@ func readLines(r io.Reader, buf []byte) (full batch, rest []byte) {
 		}
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		end := bytes.LastIndexByte(buf[len(buf):len(buf)+n], '\n') + 1
-		whole := len(buf) + end
+		complete := len(buf) + end
 		buf = buf[:len(buf)+n]
 		switch {
 		case err != nil:
 			return batch{buf, err}, nil
 		case end > 0:
-			return batch{buf[:whole], nil}, buf[whole:]
+			return batch{buf[:complete], nil}, buf[complete:]
 		case len(buf) > maxLine:
 			return batch{nil, errLineTooLong}, nil
 		}
@@ -115,11 +115,11 @@ func newDecompressor(r io.Reader) (io.Reader, func()) {
 	head := make([]byte, len(magic))
 	n, _ := io.ReadFull(below, head) // a stickyReader returns its error again
 	head = head[:n]
-	whole := io.MultiReader(bytes.NewReader(head), below)
+	complete := io.MultiReader(bytes.NewReader(head), below)
 	if n == 0 || !bytes.HasPrefix(magic, head) {
-		return whole, func() {}
+		return complete, func() {}
 	}
-	dec, err := zstd.NewReader(whole, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	dec, err := zstd.NewReader(complete, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		panic("stream: " + err.Error()) // only invalid options cause it
 	}

@@ -75,16 +75,16 @@ func (r *Reader) Next() bool {
 	if r.done {
 		return false
 	}
-	whole := r.nextLine()
+	terminated := r.nextLine()
 	if !r.done {
-		r.accept(whole)
+		r.accept(terminated)
 	}
 	return !r.done
 }
 
 // nextLine moves to the next line that is not empty and reports whether it ends
 // with a line feed.
-func (r *Reader) nextLine() (whole bool) {
+func (r *Reader) nextLine() (terminated bool) {
 	for {
 		for r.pos == len(r.batch.lines) {
 			if r.batch.err != nil {
@@ -97,8 +97,8 @@ func (r *Reader) nextLine() (whole bool) {
 		}
 		rest := r.batch.lines[r.pos:]
 		length := bytes.IndexByte(rest, '\n')
-		whole = length >= 0
-		if !whole {
+		terminated = length >= 0
+		if !terminated {
 			length = len(rest)
 			if r.batch.err != io.EOF {
 				r.stop(r.endError(r.batch.err))
@@ -112,32 +112,32 @@ func (r *Reader) nextLine() (whole bool) {
 		r.line = rest[:length:length]
 		r.lines++
 		if len(bytes.TrimSpace(r.line)) > 0 {
-			return whole
+			return terminated
 		}
 		if r.header != nil || r.end != nil {
 			r.stop(r.Errorf("the line is empty; a stream with a header must not have empty lines"))
 			return false
 		}
-		r.skipLine(whole)
+		r.skipLine(terminated)
 	}
 }
 
 // skipLine moves past the current line.
-func (r *Reader) skipLine(whole bool) {
+func (r *Reader) skipLine(terminated bool) {
 	r.pos += len(r.line)
-	if whole {
+	if terminated {
 		r.pos++
 	}
 }
 
 // accept makes the current line the next record, or stops with an error.
-func (r *Reader) accept(whole bool) {
+func (r *Reader) accept(terminated bool) {
 	kind, err := r.scan.kindOf(r.line)
 	first := r.records == 0
 	switch {
 	case r.end != nil:
 		err = errors.New("unexpected data after the end record")
-	case !whole && (r.header != nil || kind == KindHeader):
+	case !terminated && (r.header != nil || kind == KindHeader):
 		r.lines--
 		r.stop(r.truncated("no end record"))
 		return
@@ -167,7 +167,7 @@ func (r *Reader) accept(whole bool) {
 	default:
 		r.records++
 	}
-	r.skipLine(whole)
+	r.skipLine(terminated)
 }
 
 // hasByteOrderMark reports whether line begins with a byte order mark of UTF-8 or

@@ -124,7 +124,7 @@ func TestEveryTruncationIsAnError(t *testing.T) {
 // A corrupt byte in a compressed stream is an error, or it changes nothing.
 func TestCorruptionIsDetected(t *testing.T) {
 	stream := exampleWorkload(t, 3, false)
-	whole := read(bytes.NewReader(stream))
+	expected := read(bytes.NewReader(stream))
 	detected := 0
 	for i := range stream {
 		corrupt := bytes.Clone(stream)
@@ -132,7 +132,7 @@ func TestCorruptionIsDetected(t *testing.T) {
 		s := read(bytes.NewReader(corrupt))
 		if s.Err != "" {
 			detected++
-		} else if diff := cmp.Diff(whole, s); diff != "" {
+		} else if diff := cmp.Diff(expected, s); diff != "" {
 			t.Errorf("byte %d: %s", i, diff)
 		}
 	}
@@ -286,7 +286,8 @@ func TestFormatVersion1(t *testing.T) {
 		t.Error(diff)
 	}
 	workload := strings.NewReplacer(`"schema":2`, `"schema":1`, `"run"`, `"workload"`).Replace(runHeader)
-	want = []string{"stream: the stream has format version 1, not 2: all its records can be read; write it again to update it"}
+	want = []string{"stream: the stream has format version 1, not 2: all its records can be read; " +
+		"write it again to update it"}
 	if diff := cmp.Diff(want, read(strings.NewReader(workload)).Warnings); diff != "" {
 		t.Error(diff)
 	}
@@ -374,19 +375,19 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add([]byte(exampleRequest + "\n\n" + exampleRequest))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole := read(bytes.NewReader(stream))
+		expected := read(bytes.NewReader(stream))
 		pieces := read(iotest.OneByteReader(bytes.NewReader(stream)))
-		if diff := cmp.Diff(whole, pieces); diff != "" {
+		if diff := cmp.Diff(expected, pieces); diff != "" {
 			t.Fatalf("at once and byte by byte differ: %s", diff)
 		}
-		if whole.Err != "" || bytes.HasPrefix(stream, magic) {
+		if expected.Err != "" || bytes.HasPrefix(stream, magic) {
 			return
 		}
 		compressed := read(bytes.NewReader(compress(t, string(stream))))
-		if diff := cmp.Diff(whole, compressed); diff != "" {
+		if diff := cmp.Diff(expected, compressed); diff != "" {
 			t.Fatalf("plain and compressed differ: %s", diff)
 		}
-		if whole.Kinds[0] == KindHeader && whole.Kinds[len(whole.Kinds)-1] != KindEnd {
+		if expected.Kinds[0] == KindHeader && expected.Kinds[len(expected.Kinds)-1] != KindEnd {
 			t.Fatal("a stream with a header and without an end was accepted as complete")
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -56,34 +55,32 @@ func parse(folder string) ([]*object, error) {
 		return nil, err
 	}
 	slices.Sort(names)
-	var objects []*object
-	checks := map[string]bool{}
+	var declarations []ast.Decl
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_gen.go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
+		file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
 		if err != nil {
 			return nil, err
 		}
-		file, err := parser.ParseFile(files, name, text, parser.ParseComments)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range file.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Name.Name == "check" && d.Recv != nil {
-					checks[strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*")] = true
-				}
-			case *ast.GenDecl:
-				o, err := parseType(d)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", files.Position(d.Pos()), err)
-				}
-				if o != nil {
-					objects = append(objects, o)
-				}
+		declarations = append(declarations, file.Decls...)
+	}
+	var objects []*object
+	checks := map[string]bool{}
+	for _, d := range declarations {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name == "check" && d.Recv != nil {
+				checks[strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*")] = true
+			}
+		case *ast.GenDecl:
+			o, err := parseType(d)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", files.Position(d.Pos()), err)
+			}
+			if o != nil {
+				objects = append(objects, o)
 			}
 		}
 	}
