@@ -13,7 +13,12 @@ import (
 )
 
 // exportedExceptions are exported names without a use outside of their package.
-var exportedExceptions = map[string]string{}
+var exportedExceptions = map[string]string{
+	"pkg/policy.Choose":       "one of the kinds of parameters",
+	"pkg/policy.Flag":         "one of the kinds of parameters",
+	"pkg/policy.Critical":     "one of the tiers",
+	"pkg/policy.NeedPriority": "one of the needs",
+}
 
 // source is a package as its files name things: parsed, not type-checked.
 type source struct {

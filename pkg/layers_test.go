@@ -42,7 +42,8 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
 	{"pkg/metrics", "pkg/stream pkg/stat"},
-	{"pkg/attribution", "pkg/metrics pkg/registry pkg/stream"},
+	{"pkg/llmtext", ""},
+	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/registry"},
@@ -59,7 +60,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv pkg/latency pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/registry pkg/stream pkg/recording pkg/textio pkg/stat"},
-	{"pkg/report", "pkg/fitness pkg/attribution pkg/metrics pkg/registry pkg/stream"},
+	{"pkg/report", "pkg/fitness pkg/attribution pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	{"pkg/summarize", "pkg/cluster pkg/strictyaml pkg/dist pkg/report pkg/filter pkg/fitness pkg/attribution pkg/capacity pkg/metrics pkg/registry pkg/stream pkg/stat pkg/workloadstats"},
 	{"pkg/calibrate", "pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/latency pkg/model pkg/stream pkg/recording pkg/sim pkg/textio pkg/stat"},
 	{"pkg/cli", "pkg/calibrate pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream pkg/recording pkg/sim pkg/summarize pkg/parquet"},

@@ -123,6 +123,9 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 			}
 		}
 		simplify(s, o.file)
+		if o.of == reflect.TypeFor[gen.Spec]() {
+			describeSpec(t, s)
+		}
 		s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", o.name, o.doc
 		made[o.name] = s
 	}

@@ -111,17 +111,17 @@ func TestFaultsOfSets(t *testing.T) {
 		sets []string
 		want string
 	}{
-		{chain, []string{"admission.of.0.params.limit=-1"}, "--set admission.of.0.params.limit=-1: admission.of[0].params.limit: must be a whole number between 0 and 1e+06, is -1"},
-		{chain, []string{"admission.of.0.params.limit=1.5", "routing.type=random"}, "--set admission.of.0.params.limit=1.5: admission.of[0].params.limit: must be a whole number"},
+		{chain, []string{"admission.of.0.params.limit=-1"}, "--set admission.of.0.params.limit=-1: admission.of[0].params.limit: must be an integer between 0 and 1e+06, is -1"},
+		{chain, []string{"admission.of.0.params.limit=1.5", "routing.type=random"}, "--set admission.of.0.params.limit=1.5: admission.of[0].params.limit: must be an integer"},
 		{"", []string{"policies={routing: {type: weighted, params: {queue-depth: x}}}"}, `--set policies={routing: {type: weighted, params: {queue-depth: x}}}: routing.params.queue-depth: must be a number between 0 and 1e+06, is "x"`},
 		{"", []string{"routing.score=replica.nothing", "routing.type=expression"}, `--set routing.score=replica.nothing: routing.score:1:1: unknown name "replica.nothing"`},
 		{"", []string{"@" + file}, file + ":3:2: routing.params.queue-depth: must be a number between"},
 		{"", []string{"control_plane.flow_control.order=last"}, `--set control_plane.flow_control.order=last: control_plane.flow_control.order: unknown order "last"`},
 		{"policies: {routing: {type: weighted, params: {queue-depth: -1}}}", []string{"admission.type=slo-gated"}, "c.yaml:8:60: policies.routing.params.queue-depth: must be a number between"},
 		{"policies: {routing: {type: weighted, params: {cache_affinity_weight: 1, prefix-affinity: 2}}}", nil,
-			"policies.routing.params.cache_affinity_weight: is another name of prefix-affinity, which is given too; give one of them"},
+			"policies.routing.params.cache_affinity_weight: is an alias of prefix-affinity, which is also given; give only one of them"},
 		{"policies: {generation: -1}", nil, "policies.generation: must be at least 0, is -1"},
-		{"policies: {routing: {type: expression, score: replica.age_ms}}", nil, `"replica.age_ms" is only the beginning of a name (have replica.age_ms.queue_depth, `},
+		{"policies: {routing: {type: expression, score: replica.age_ms}}", nil, `"replica.age_ms" is only part of a name (have replica.age_ms.queue_depth, `},
 		{"policies: {admission: {type: tree, root: rejct}}", nil, `policies.admission.root: must be admit, reject, delay, true, false or {use: {type: …}}, is "rejct"; did you mean "reject"?`},
 		{"policies: {admission: {type: tree, root: 5}}", nil, `or {use: {type: …}}, is 5`},
 		{"policies: {scheduler: {type: tree, root: '5'}}", nil, `policies.scheduler.root: must be a number or {use: {type: …}}, is "5"`},

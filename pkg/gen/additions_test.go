@@ -10,7 +10,8 @@ import (
 
 // Deadlines and predictions follow the configured distributions.
 func TestDeadlinesAndPredictions(t *testing.T) {
-	list := withNeighbor(t, "", "deadline: {type: exponential, params: {mean: 3000000}}, predicted_output: {error: 0.5, bias: 2}, ")
+	list := withNeighbor(t, "", "deadline: {type: exponential, params: {mean: 3000000}}, predicted_output: {error: "+
+		"0.5, bias: 2}, ")
 	n := float64(len(list))
 	patience, ratio, square, long := 0.0, 0.0, 0.0, 0.0
 	for _, r := range list {
@@ -40,7 +41,9 @@ func TestDeadlinesAndPredictions(t *testing.T) {
 // Media tokens are added to each prompt and change nothing else.
 func TestMultimodal(t *testing.T) {
 	plain := withNeighbor(t, "", "")
-	list := withNeighbor(t, "", "multimodal: {image_tokens: {type: constant, params: {value: 256}}, images_per_request: {type: uniform, params: {min: 0, max: 4}}, audio_tokens: {type: constant, params: {value: 7}}}, ")
+	list := withNeighbor(t, "", "multimodal: {image_tokens: {type: constant, params: {value: 256}}, "+
+		"images_per_request: {type: uniform, params: {min: 0, max: 4}}, audio_tokens: {type: constant, params: "+
+		"{value: 7}}}, ")
 	counts := map[int64]float64{}
 	for i, r := range list {
 		added := r.InputTokens - plain[i].InputTokens
@@ -92,7 +95,8 @@ func TestDecoratorsOfSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask, act := s.Steps[0], s.Steps[1]
-		if s.UntilUS != s.ArrivalUS+900 || ask.TimeoutUS != 50 || ask.PredictedOutputTokens != 14 || act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 {
+		if s.UntilUS != s.ArrivalUS+900 || ask.TimeoutUS != 50 || ask.PredictedOutputTokens != 14 ||
+			act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 {
 			t.Fatalf("%+v", s)
 		}
 		if ids[s.ID] {

@@ -100,7 +100,8 @@ func expand(a *Agentic) expansion {
 	}
 	exits := func(iteration int64) (list []string) {
 		for _, id := range a.Loop.Over {
-			if !slices.ContainsFunc(a.Loop.Over, func(other string) bool { return slices.Contains(step(other).DependsOn, id) }) {
+			if !slices.ContainsFunc(a.Loop.Over,
+				func(other string) bool { return slices.Contains(step(other).DependsOn, id) }) {
 				list = append(list, names(id, iteration)...)
 			}
 		}
@@ -162,9 +163,14 @@ func TestWorkflowExpansion(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a := randomAgent(rt)
 		c := Client{ID: "a", Agentic: a, RateFraction: 1, Arrival: dist.Arrival{Process: "poisson"}}
-		c.PrefixSpec = &PrefixSpec{NumPrefixGroups: 3, ReuseProbability: 0.5, PrefixLength: dist.Spec{Type: "constant", Params: map[string]float64{"value": prefix}}}
-		spec := &Spec{Version: "2", Seed: rapid.Uint64().Draw(rt, "seed"), AggregateRate: 1, Requests: 3, Clients: []Client{c}}
-		clients, err := spec.clients(func(path, format string, args ...any) error { return fmt.Errorf(path+": "+format, args...) })
+		c.PrefixSpec = &PrefixSpec{NumPrefixGroups: 3, ReuseProbability: 0.5, PrefixLength: dist.Spec{Type: "constant",
+			Params: map[string]float64{"value": prefix}}}
+		spec := &Spec{Version: "2", Seed: rapid.Uint64().Draw(rt, "seed"), AggregateRate: 1, Requests: 3,
+			Clients: []Client{c}}
+		clients, err := spec.clients(func(path, format string,
+			args ...any) error {
+			return fmt.Errorf(path+": "+format, args...)
+		})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -241,6 +247,7 @@ func checkInput(rt *rapid.T, a *Agentic, s *stream.Session, step *stream.Session
 		rt.Fatalf("%s has %d own tokens after a prefix of %d, drawn were %d", step.ID, own, prefix, sample)
 	}
 	if extendsNone := step.Extends.IsZero(); extendsNone && own+prefix != sample {
-		rt.Fatalf("%s extends no call and has %d own tokens after a prefix of %d, drawn were %d", step.ID, own, prefix, sample)
+		rt.Fatalf("%s extends no call and has %d own tokens after a prefix of %d, drawn were %d", step.ID, own, prefix,
+			sample)
 	}
 }

@@ -42,11 +42,15 @@ func (s *Spec) correlateLengths(base, burstClient *Client, rate float64, errorf 
 		return nil
 	}
 	if base.Arrival.IsTrace() {
-		return errorf("correlations.burst_size_correlation", "needs a rate, but the arrivals of client %q are a trace", base.ID)
+		return errorf("correlations.burst_size_correlation", "needs a rate, but the arrivals of client %q are a trace",
+			base.ID)
 	}
 	rho, regularShare := s.Correlations.BurstSizeCorrelation, rate/(rate+burstClient.derived.bursts.rate())
 	base.derived.correlateLength = func(l *dist.Length) *dist.Length { return l.Correlated(rho, 0, regularShare) }
-	burstClient.derived.correlateLength = func(l *dist.Length) *dist.Length { return l.Correlated(rho, regularShare, 1) }
+	burstClient.derived.correlateLength = func(l *dist.Length) *dist.Length {
+		return l.Correlated(
+			rho, regularShare, 1)
+	}
 	return nil
 }
 

@@ -41,7 +41,8 @@ type (
 )
 
 // aiperfUnits converts time units to µs.
-var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3}, {Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
+var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3},
+	{Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
 
 func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns") }
 
@@ -133,7 +134,8 @@ func (a *aiperfRecord) request(l *textio.Lines) (request, error) {
 	return c, c.check(&l.Position, aiperfWords)
 }
 
-var aiperfWords = fieldNames{"metrics.input_sequence_length", "metrics.output_sequence_length", "metrics.time_to_first_token", "metrics.request_latency"}
+var aiperfWords = fieldNames{"metrics.input_sequence_length", "metrics.output_sequence_length",
+	"metrics.time_to_first_token", "metrics.request_latency"}
 
 // chunked reports whether the output came in fewer chunks than tokens.
 func (a *aiperfRecord) chunked(c *request) bool {

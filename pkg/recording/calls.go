@@ -109,7 +109,8 @@ func (c *request) check(p *textio.Position, w fieldNames) error {
 	case c.last < c.at:
 		return p.Errorf("%s is %.6g ms before the arrival", w.last, (c.at-c.last)/1e3)
 	case c.last < c.first:
-		return p.Errorf("%s must not be after %s, is %.6g ms after it; are the two swapped?", w.first, w.last, (c.first-c.last)/1e3)
+		return p.Errorf("%s must not be after %s, is %.6g ms after it; are the two swapped?", w.first, w.last,
+			(c.first-c.last)/1e3)
 	case c.State == completed && isMissing(c.last):
 		return p.Errorf("%s is missing, but the request completed", w.last)
 	}
@@ -138,7 +139,8 @@ func outcomes(p *textio.Position, requests []request, r *Run) error {
 		for _, t := range []struct {
 			us   float64
 			into *stream.Micros
-		}{{c.at, &c.ArrivalUS}, {c.queued, &c.EnqueuedUS}, {c.scheduled, &c.ScheduledUS}, {c.first, &c.FirstTokenUS}, {c.last, &c.CompletedUS}, {c.ended, &c.EndedUS}} {
+		}{{c.at, &c.ArrivalUS}, {c.queued, &c.EnqueuedUS}, {c.scheduled, &c.ScheduledUS}, {c.first, &c.FirstTokenUS},
+			{c.last, &c.CompletedUS}, {c.ended, &c.EndedUS}} {
 			var err error
 			if *t.into, err = micros(t.us - origin); err != nil {
 				return p.Errorf("request %s: %v", c.ID, err)

@@ -91,7 +91,8 @@ func readInferencePerf(f *file, r *Recording) error {
 		run.warnf("%d outputs came in two events per token: inter-token latencies are unknown and left out", twoEvents)
 	}
 	if recounted > 0 {
-		run.warnf("client and server count different output tokens in %d requests; the server's count is used", recounted)
+		run.warnf("client and server count different output tokens in %d requests; the server's count is used",
+			recounted)
 	}
 	run.warnChunks(chunked)
 	run.warnUnstreamed(countUnstreamed(requests))
@@ -107,7 +108,8 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 	}
 	c.at = *q.Start * 1e6
 	answer := &q.Info.lifecycleAnswer
-	output, input, times := answer.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens), answer.TokenTimes
+	output, input, times := answer.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens),
+		answer.TokenTimes
 	if m := q.Info.Response; m != nil {
 		output, input = cmp.Or(m.Usage.Completion, m.OutputTokens), cmp.Or(m.Usage.Prompt, input)
 		if times = m.TokenTimes; len(times) == 0 {
@@ -115,7 +117,8 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 		}
 	}
 	c.InputTokens = input
-	w := fieldNames{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]", place + ".end_time"}
+	w := fieldNames{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]",
+		place + ".end_time"}
 	if q.End != nil {
 		c.last = *q.End * 1e6
 	}
@@ -130,7 +133,8 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 	}
 	for i := 1; i < len(times); i++ {
 		if times[i] < times[i-1] {
-			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i, (times[i-1]-times[i])*1e3)
+			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i,
+				(times[i-1]-times[i])*1e3)
 		}
 	}
 	if int64(len(times)) == output {

@@ -229,8 +229,7 @@ func (a admissionDecision) decision(r *request) decision {
 func (g *regretRecorder) worstDecisions() []decision {
 	slices.SortStableFunc(g.decisions, func(a, b decision) int { return cmp.Compare(b.regret, a.regret) })
 	slices.SortStableFunc(g.rejections, func(a, b decision) int {
-		return cmp.Compare(a.admission.bestE2E,
-			b.admission.bestE2E)
+		return cmp.Compare(a.admission.bestE2E, b.admission.bestE2E)
 	})
 	n := min(len(g.rejections), max(g.worst/2, g.worst-len(g.decisions)))
 	return slices.Concat(g.rejections[:n], g.decisions[:min(len(g.decisions), g.worst-n)])

@@ -135,8 +135,8 @@ var broken = []mutation{
 	{"a window's blocks stop growing when it is full", "kv/window.go",
 		"w.growing[tick%w.blockSize] -= w.leaving[at]", "w.growing[tick%w.blockSize] -= w.leaving[at] / 2"},
 	{"a window's blocks are freed first", "kv/cache.go",
-		"\tc.freeUnhashed(q.extra)\n\tloose := q.blocks - q.hashed\n",
-		"\tdefer c.freeUnhashed(q.extra)\n\tloose := q.blocks - q.hashed\n"},
+		"\tc.freeUnhashed(q.extra)\n\tunhashed := q.blocks - q.hashed\n",
+		"\tdefer c.freeUnhashed(q.extra)\n\tunhashed := q.blocks - q.hashed\n"},
 	{"a chunk's tokens see no further than the window", "engine/window.go",
 		"(n-unclipped)*w.size", "(n-unclipped)*(w.size+1)"},
 }

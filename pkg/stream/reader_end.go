@@ -16,20 +16,31 @@ import (
 func (r *Reader) readHeader() (*Header, error) {
 	// The version is checked first: another version may have other fields.
 	var about struct {
-		Schema  int64
+		Stream  int64 `json:"stream_version"`
+		Schema  int64 // its name in version 1
 		Version string
 	}
 	if err := json.Unmarshal(r.line, &about); err != nil {
 		return nil, describeJSONError(err, about)
 	}
-	if about.Schema < minSchema || about.Schema > Schema {
-		return nil, fmt.Errorf("the stream has format version %d; this program reads versions %d to %d: "+
-			"read it with tools of version %q, which wrote it", about.Schema, minSchema, Schema, about.Version)
+	version := about.Stream + about.Schema
+	if version < minSchema || version > Schema {
+		return nil, fmt.Errorf("the stream has stream_version %d; this program reads versions %d to %d: "+
+			"read it with tools of version %q, which wrote it", version, minSchema, Schema, about.Version)
 	}
-	h := new(Header)
-	if err := decodeStrictly(r.line, h); err != nil {
+	var decoded struct {
+		Header
+		Version1 int64 `json:"schema,omitempty"`
+	}
+	target := any(&decoded)
+	if version == Schema {
+		target = &decoded.Header
+	}
+	if err := decodeStrictly(r.line, target); err != nil {
 		return nil, err
 	}
+	h := &decoded.Header
+	h.Schema = version
 	if !slices.Contains(streams, h.Stream) {
 		return nil, registry.Unknown("stream", h.Stream, streams)
 	}
@@ -38,7 +49,7 @@ func (r *Reader) readHeader() (*Header, error) {
 		if h.Stream == StreamRun {
 			effect = "its " + strings.Join(changedKinds, ", ") + " records cannot be read, all others can"
 		}
-		r.warn("the stream has format version %d, not %d: %s; write it again to update it", h.Schema, Schema, effect)
+		r.warn("it has stream_version %d, not %d: %s; write it again to update it", h.Schema, Schema, effect)
 	}
 	return h, nil
 }
@@ -49,7 +60,7 @@ func (r *Reader) checkVersion() error {
 	if r.header == nil || r.header.Schema == Schema || !slices.Contains(changedKinds, r.kind) {
 		return nil
 	}
-	return r.Errorf("the %s record has stream format version %d; this program reads version %d: "+
+	return r.Errorf("the %s record has stream_version %d; this program reads version %d: "+
 		"simulate again, or read it with tools of version %q, which wrote it",
 		r.kind, r.header.Schema, Schema, r.header.Version)
 }

@@ -19,7 +19,8 @@ import "math"
 const Schema = 2
 
 // minSchema is the oldest version that this package reads. Version 1 has other fields in
-// the records of changedKinds; all other records are equal.
+// the records of changedKinds and calls stream_version of the header schema; all other
+// records are equal.
 const minSchema = 1
 
 var changedKinds = []string{KindMetrics, KindRegret, KindAnomaly}

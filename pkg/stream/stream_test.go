@@ -16,7 +16,7 @@ import (
 )
 
 // runHeader is the header of a run, with its line feed.
-const runHeader = `{"kind":"header","stream":"run","schema":2,"tool":"t","version":"v","seed":0}` + "\n"
+const runHeader = `{"kind":"header","stream":"run","stream_version":2,"tool":"t","version":"v","seed":0}` + "\n"
 
 // exampleWorkload is a stream of n requests.
 func exampleWorkload(t testing.TB, n int, plain bool) []byte {
@@ -142,7 +142,7 @@ func TestCorruptionIsDetected(t *testing.T) {
 }
 
 func TestReaderErrors(t *testing.T) {
-	const header = `{"kind":"header","stream":"workload","schema":2,"tool":"t","version":"v","seed":0}` + "\n"
+	const header = `{"kind":"header","stream":"workload","stream_version":2,"tool":"t","version":"v","seed":0}` + "\n"
 	const end = `{"kind":"end","records":1,"digest":"d79c"}` + "\n"
 	const request = exampleRequest + "\n"
 	const stopped = "; the program that wrote it stopped early or failed"
@@ -170,13 +170,13 @@ func TestReaderErrors(t *testing.T) {
 		{`{"id":"x"}`, "stream:1: kind is missing"},
 		{`{"kind":5}`, "stream:1: kind must be a string, not 5"},
 		{`{"a":{"kind":"request"}`, "stream:1: invalid JSON at column 24: the line ends inside the record"},
-		{strings.Replace(header, `"schema":2`, `"schema":3,"new":0`, 1),
-			`stream:1: the stream has format version 3; this program reads versions 1 to 2: ` +
+		{strings.Replace(header, `"stream_version":2`, `"stream_version":3,"new":0`, 1),
+			`stream:1: the stream has stream_version 3; this program reads versions 1 to 2: ` +
 				`read it with tools of version "v", which wrote it`},
 		{strings.Replace(header, `workload`, `workloads`, 1),
 			`stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
 		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? ` +
-			`(have kind, stream, schema, tool, version, seed, spec_digest, slo_classes, name, tier, priority, ` +
+			`(have kind, stream, stream_version, tool, version, seed, spec_digest, slo_classes, name, tier, priority, ` +
 			`targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, trace, ` +
 			`horizon_us, itl, clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, ` +
 			`parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, ` +
@@ -251,11 +251,12 @@ func TestExpect(t *testing.T) {
 
 // Format version 1 is accepted with a warning, except for records whose fields changed.
 func TestFormatVersion1(t *testing.T) {
-	lines := strings.Replace(runHeader, `"schema":2`, `"schema":1`, 1) + exampleRequest + "\n" + exampleOutcome + "\n" +
+	lines := strings.Replace(runHeader, `"stream_version":2`, `"schema":1`, 1) +
+		exampleRequest + "\n" + exampleOutcome + "\n" +
 		`{"kind":"regret","decision":"dec-1"}` + "\n" + `{"kind":"metrics"}` + "\n" + `{"kind":"anomaly"}` + "\n" +
 		`{"kind":"step"}` + "\n"
 	r := NewReader(namedReader{strings.NewReader(lines), "old.jsonl"})
-	const wrong = ` record has stream format version 1; this program reads version 2: ` +
+	const wrong = ` record has stream_version 1; this program reads version 2: ` +
 		`simulate again, or read it with tools of version "v", which wrote it`
 	for _, c := range []struct {
 		decode func() error
@@ -280,13 +281,13 @@ func TestFormatVersion1(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", r.Kind(), got, c.want)
 		}
 	}
-	want := []string{"old.jsonl: the stream has format version 1, not 2: its metrics, regret, anomaly " +
+	want := []string{"old.jsonl: it has stream_version 1, not 2: its metrics, regret, anomaly " +
 		"records cannot be read, all others can; write it again to update it"}
 	if diff := cmp.Diff(want, r.Warnings()); diff != "" {
 		t.Error(diff)
 	}
-	workload := strings.NewReplacer(`"schema":2`, `"schema":1`, `"run"`, `"workload"`).Replace(runHeader)
-	want = []string{"stream: the stream has format version 1, not 2: all its records can be read; " +
+	workload := strings.NewReplacer(`"stream_version":2`, `"schema":1`, `"run"`, `"workload"`).Replace(runHeader)
+	want = []string{"stream: it has stream_version 1, not 2: all its records can be read; " +
 		"write it again to update it"}
 	if diff := cmp.Diff(want, read(strings.NewReader(workload)).Warnings); diff != "" {
 		t.Error(diff)

@@ -49,7 +49,7 @@ func TestIncompleteStreams(t *testing.T) {
 	}
 	minimal := story()
 	minimal.trace = "minimal"
-	workload := []byte(`{"kind":"header","stream":"workload","schema":2,"tool":"blis-gen","version":"0.1.0","seed":1}` +
+	workload := []byte(`{"kind":"header","stream":"workload","stream_version":2,"tool":"blis-gen","version":"0.1.0","seed":1}` +
 		"\n")
 	for _, c := range []struct {
 		name string

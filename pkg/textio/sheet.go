@@ -45,7 +45,8 @@ func NewTable(name string, r io.Reader, columns string) (*Table, error) {
 	text := bufio.NewReaderSize(r, headerSize)
 	begin, _ := text.Peek(headerSize) // an error occurs again below
 	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, not a table; the first line must be " + columns}
+		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, not a table; the first line must be " +
+			columns}
 	}
 	s := &Table{Position: Position{Name: name}, csv: csv.NewReader(text)}
 	s.csv.Comma = Separator(begin)
@@ -102,7 +103,8 @@ func (s *Table) Read() (err error) {
 	if errors.As(err, &bad) {
 		s.Line = bad.Line
 		if errors.Is(err, csv.ErrFieldCount) {
-			return s.Errorf("must have the %d columns %s, has %d", len(s.Header), strings.Join(s.Header, ","), len(s.Row))
+			return s.Errorf("must have the %d columns %s, has %d", len(s.Header), strings.Join(s.Header, ","),
+				len(s.Row))
 		}
 		return s.Errorf("%v", bad.Err)
 	}
@@ -133,7 +135,8 @@ func (s *Table) Column(names ...string) int {
 func (s *Table) RequireColumn(names ...string) (int, error) {
 	i := s.Column(names...)
 	if i < 0 {
-		return i, s.Errorf("the column %s is missing, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
+		return i, s.Errorf("the column %s is missing, the line has %s", strings.Join(names, " or "),
+			strings.Join(s.Header, ","))
 	}
 	return i, nil
 }

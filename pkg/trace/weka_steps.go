@@ -75,7 +75,8 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 			before = nil
 		default:
 			after, delay := agent.dependencies(start)
-			if before != nil && before.APITime != nil && c.ThinkTime != nil && len(after) == 1 && after[0] == agent.own[len(agent.own)-1] {
+			if before != nil && before.APITime != nil && c.ThinkTime != nil && len(after) == 1 &&
+				after[0] == agent.own[len(agent.own)-1] {
 				delay = *c.ThinkTime
 			}
 			end := wekaEnd{w.add(c, after, delay, prefix+strconv.Itoa(len(agent.own))), start}

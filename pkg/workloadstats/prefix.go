@@ -75,7 +75,8 @@ func (h *history) prefix() *Prefix {
 		return nil
 	}
 	of := float64(h.tokens)
-	return &Prefix{Identified: float64(h.identified) / of, Hit: float64(h.cached) / of, BlockHit: float64(h.cachedInBlocks) / of, BlockSize: BlockSize}
+	return &Prefix{Identified: float64(h.identified) / of, Hit: float64(h.cached) / of,
+		BlockHit: float64(h.cachedInBlocks) / of, BlockSize: BlockSize}
 }
 
 // child is the digest of the segment called id at a place.
