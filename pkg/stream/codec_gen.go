@@ -366,10 +366,10 @@ var sessionStepObject = describe[SessionStep]("session_step", "A model call or, 
 )
 
 func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
-	b = appendString(b, `{"kind":"decision","id":`, v.ID)
-	b = appendString(b, `,"stage":`, v.Stage)
+	b = appendString(append(b, `{"kind":"decision","id":`...), v.ID)
+	b = appendString(append(b, `,"stage":`...), v.Stage)
 	b = appendInt(b, `,"at_us":`, int64(v.AtUS))
-	b = appendString(b, `,"request":`, v.Request)
+	b = appendString(append(b, `,"request":`...), v.Request)
 	b = appendOptionalString(b, `,"verdict":`, v.Verdict)
 	b = appendOptionalInt(b, `,"delay_us":`, v.DelayUS)
 	b = appendOptionalString(b, `,"deployment":`, v.Deployment)
@@ -382,14 +382,22 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 	b = appendOptionalString(b, `,"rule":`, v.Rule)
 	b = appendOptionalInt(b, `,"expected_cached_tokens":`, v.ExpectedCachedTokens)
 	for i := range v.Scorers {
-		b = append(b, separator(i, `,"scorers":[`)...)
-		b = appendString(b, "", v.Scorers[i])
+		if i == 0 {
+			b = append(b, `,"scorers":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendString(b, v.Scorers[i])
 	}
 	if len(v.Scorers) > 0 {
 		b = append(b, ']')
 	}
 	for i := range v.Considered {
-		b = append(b, separator(i, `,"considered":[`)...)
+		if i == 0 {
+			b = append(b, `,"considered":[`...)
+		} else {
+			b = append(b, ',')
+		}
 		b = appendCandidate(b, &v.Considered[i], cache)
 	}
 	if len(v.Considered) > 0 {
@@ -452,8 +460,8 @@ func (v *Decision) decode(s *scanner) error {
 }
 
 func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
-	b = appendString(b, `{"kind":"outcome","id":`, v.ID)
-	b = appendString(b, `,"state":`, v.State)
+	b = appendString(append(b, `{"kind":"outcome","id":`...), v.ID)
+	b = appendString(append(b, `,"state":`...), v.State)
 	b = appendOptionalString(b, `,"reason":`, v.Reason)
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
 	if !v.AdmittedUS.IsZero() {
@@ -498,7 +506,11 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	b = appendOptionalInt(b, `,"preempted_us":`, v.PreemptedUS)
 	b = appendInt(b, `,"delays":`, v.Delays)
 	for i := range v.ITLUS {
-		b = append(b, separator(i, `,"itl_us":[`)...)
+		if i == 0 {
+			b = append(b, `,"itl_us":[`...)
+		} else {
+			b = append(b, ',')
+		}
 		b = appendPair(b, v.ITLUS[i])
 	}
 	if len(v.ITLUS) > 0 {
@@ -594,12 +606,16 @@ func (v *Outcome) decode(s *scanner) error {
 }
 
 func appendRequest(b []byte, v *Request) []byte {
-	b = appendString(b, `{"kind":"request","id":`, v.ID)
+	b = appendString(append(b, `{"kind":"request","id":`...), v.ID)
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
 	b = appendInt(b, `,"input_tokens":`, v.InputTokens)
 	b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
 	for i := range v.Prompt {
-		b = append(b, separator(i, `,"prompt":[`)...)
+		if i == 0 {
+			b = append(b, `,"prompt":[`...)
+		} else {
+			b = append(b, ',')
+		}
 		b = appendSegment(b, &v.Prompt[i])
 	}
 	if len(v.Prompt) > 0 {
@@ -663,7 +679,7 @@ func (v *Request) decode(s *scanner) error {
 }
 
 func appendStep(b []byte, v *Step) []byte {
-	b = appendString(b, `{"kind":"step","deployment":`, v.Deployment)
+	b = appendString(append(b, `{"kind":"step","deployment":`...), v.Deployment)
 	b = appendInt(b, `,"replica":`, int64(v.Replica))
 	b = appendInt(b, `,"start_us":`, int64(v.StartUS))
 	b = appendInt(b, `,"end_us":`, int64(v.EndUS))
@@ -715,7 +731,7 @@ func (v *Regret) decode(s *scanner) error {
 }
 
 func appendSession(b []byte, v *Session) []byte {
-	b = appendString(b, `{"kind":"session","id":`, v.ID)
+	b = appendString(append(b, `{"kind":"session","id":`...), v.ID)
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
 	b = appendOptionalString(b, `,"tenant":`, v.Tenant)
 	b = appendOptionalString(b, `,"slo_class":`, v.SLOClass)
@@ -773,7 +789,7 @@ func (v *Session) decode(s *scanner) error {
 }
 
 func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
-	b = appendString(b, `{"deployment":`, v.Deployment)
+	b = appendString(append(b, `{"deployment":`...), v.Deployment)
 	b = appendInt(b, `,"replica":`, int64(v.Replica))
 	if v.Filtered {
 		b = append(b, `,"filtered":true`...)
@@ -782,7 +798,11 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 		b = cache.append(append(b, `,"score":`...), float64(v.Score))
 	}
 	for i := range v.Terms {
-		b = append(b, separator(i, `,"terms":[`)...)
+		if i == 0 {
+			b = append(b, `,"terms":[`...)
+		} else {
+			b = append(b, ',')
+		}
 		b = cache.append(b, v.Terms[i])
 	}
 	if len(v.Terms) > 0 {
@@ -864,7 +884,7 @@ func (v *Candidate) decode(s *scanner) {
 }
 
 func appendSegment(b []byte, v *Segment) []byte {
-	b = appendString(b, `{"id":`, v.ID)
+	b = appendString(append(b, `{"id":`...), v.ID)
 	b = appendInt(b, `,"tokens":`, v.Tokens)
 	return append(b, '}')
 }
@@ -937,11 +957,15 @@ func (v *Difference) decode(s *scanner) {
 }
 
 func appendSessionStep(b []byte, v *SessionStep) []byte {
-	b = appendString(b, `{"id":`, v.ID)
+	b = appendString(append(b, `{"id":`...), v.ID)
 	b = appendOptionalString(b, `,"step":`, v.Step)
 	b = appendOptionalInt(b, `,"iteration":`, v.Iteration)
 	for i := range v.After {
-		b = append(b, separator(i, `,"after":[`)...)
+		if i == 0 {
+			b = append(b, `,"after":[`...)
+		} else {
+			b = append(b, ',')
+		}
 		b = strconv.AppendInt(b, int64(v.After[i]), 10)
 	}
 	if len(v.After) > 0 {
@@ -958,7 +982,11 @@ func appendSessionStep(b []byte, v *SessionStep) []byte {
 	}
 	b = appendOptionalInt(b, `,"keep_tokens":`, v.KeepTokens)
 	for i := range v.Prompt {
-		b = append(b, separator(i, `,"prompt":[`)...)
+		if i == 0 {
+			b = append(b, `,"prompt":[`...)
+		} else {
+			b = append(b, ',')
+		}
 		b = appendSegment(b, &v.Prompt[i])
 	}
 	if len(v.Prompt) > 0 {

@@ -7,8 +7,7 @@ import (
 
 // The encoders in codec_gen.go append one object without line feed. Their output
 // equals, byte for byte, that of encoding/json without HTML escaping. These are their
-// parts: each appends the text key, which ends with the field's name and a colon, and
-// a value.
+// parts. The text key ends with the name of a field and a colon.
 
 func appendInt(b []byte, key string, v int64) []byte {
 	return strconv.AppendInt(append(b, key...), v, 10)
@@ -27,21 +26,13 @@ func appendOptionalString(b []byte, key, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return appendString(b, key, s)
+	return appendString(append(b, key...), s)
 }
 
 func appendPair(b []byte, pair [2]int64) []byte {
 	b = appendInt(b, "[", pair[0])
 	b = appendInt(b, ",", pair[1])
 	return append(b, ']')
-}
-
-// separator is the text before element i of a list that begins with first.
-func separator(i int, first string) string {
-	if i == 0 {
-		return first
-	}
-	return ","
 }
 
 // unescaped is true for each byte that is a character and needs no escape in a JSON
@@ -55,8 +46,8 @@ var unescaped = func() (t [256]bool) {
 
 const hexDigits = "0123456789abcdef"
 
-func appendString(b []byte, key, s string) []byte {
-	b = append(append(b, key...), '"')
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -32,15 +32,19 @@ func (g *generator) encoder(o *object) {
 func (g *generator) encodeField(f *field, literal string) {
 	value := "v." + f.goName
 	key := "`" + literal + "`"
-	optional := ""
-	if !f.required {
-		optional = "Optional"
-	}
 	switch f.typ {
 	case "string":
-		g.printf("b = append%sString(b, %s, %s)\n", optional, key, value)
+		if f.required {
+			g.printf("b = appendString(append(b, %s...), %s)\n", key, value)
+		} else {
+			g.printf("b = appendOptionalString(b, %s, %s)\n", key, value)
+		}
 	case "int64":
-		g.printf("b = append%sInt(b, %s, %s)\n", optional, key, value)
+		if f.required {
+			g.printf("b = appendInt(b, %s, %s)\n", key, value)
+		} else {
+			g.printf("b = appendOptionalInt(b, %s, %s)\n", key, value)
+		}
 	case "Micros", "Index":
 		if f.required {
 			g.printf("b = appendInt(b, %s, int64(%s))\n", key, value)
@@ -69,7 +73,8 @@ func (g *generator) encodeList(f *field, value, literal string) {
 		g.printf("b = %s\n}\nb = append(b, ']')\n", g.encodeElement(f, value))
 		return
 	}
-	g.printf("for i := range %s {\nb = append(b, separator(i, `%s[`)...)\n", value, literal)
+	g.printf("for i := range %s {\nif i == 0 {\nb = append(b, `%s[`...)\n", value, literal)
+	g.printf("} else {\nb = append(b, ',')\n}\n")
 	g.printf("b = %s\n}\n", g.encodeElement(f, value))
 	g.printf("if len(%s) > 0 {\nb = append(b, ']')\n}\n", value)
 }
@@ -79,7 +84,7 @@ func (g *generator) encodeElement(f *field, list string) string {
 	element := strings.TrimPrefix(f.typ, "[]")
 	switch element {
 	case "string":
-		return "appendString(b, \"\", " + list + "[i])"
+		return "appendString(b, " + list + "[i])"
 	case "float64":
 		return "cache.append(b, " + list + "[i])"
 	case "Index":
