@@ -11,7 +11,6 @@ import (
 
 	"blis/pkg/dist"
 	"blis/pkg/gen"
-	"blis/pkg/registry"
 	"blis/pkg/stream"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -24,32 +23,33 @@ const specPage = "spec.md"
 // specIntro is the beginning of the page. Its code block is a complete spec.
 const specIntro = "testdata/spec_intro.md"
 
-// specChoices are the tables of names that fields can have, by the path of the field.
-var specChoices = map[string][][2]string{
-	"clients[].input_distribution.type":       choices(dist.Lengths),
-	"clients[].arrival.process":               choices(dist.Arrivals),
-	"load_profile.type":                       choices(dist.Profiles),
-	"slo_classes[].name":                      classChoices(),
-	"clients[].multi_turn.context_growth":     choices(gen.ContextGrowths),
-	"clients[].behavior.type":                 choices(gen.Behaviors),
-	"clients[].archetype.typical_prompt_size": choices(gen.PromptSizes),
-}
-
-// choices returns the names of a table with their meanings.
-func choices[T any](table registry.Table[T]) (list [][2]string) {
-	for _, e := range table {
-		list = append(list, [2]string{e.Name, e.Doc})
+// specChoices returns the names that a field can have with their meanings, by the path of the field.
+func specChoices() map[string][][2]string {
+	choices := map[string][][2]string{}
+	add := func(path, name, doc string) { choices[path] = append(choices[path], [2]string{name, doc}) }
+	for _, e := range dist.Lengths {
+		add("clients[].input_distribution.type", e.Name, e.Doc)
 	}
-	return list
-}
-
-// classChoices returns the predefined SLO classes.
-func classChoices() (list [][2]string) {
+	for _, e := range dist.Arrivals {
+		add("clients[].arrival.process", e.Name, e.Doc)
+	}
+	for _, e := range dist.Profiles {
+		add("load_profile.type", e.Name, e.Doc)
+	}
 	for _, e := range stream.Classes {
-		list = append(list, [2]string{e.Name, fmt.Sprintf("%s (tier %s, priority %g)", e.Doc, e.Value.Tier,
-			e.Value.Priority)})
+		doc := fmt.Sprintf("%s (tier %s, priority %g)", e.Doc, e.Value.Tier, e.Value.Priority)
+		add("slo_classes[].name", e.Name, doc)
 	}
-	return list
+	for _, e := range gen.ContextGrowths {
+		add("clients[].multi_turn.context_growth", e.Name, e.Doc)
+	}
+	for _, e := range gen.Behaviors {
+		add("clients[].behavior.type", e.Name, e.Doc)
+	}
+	for _, e := range gen.PromptSizes {
+		add("clients[].archetype.typical_prompt_size", e.Name, e.Doc)
+	}
+	return choices
 }
 
 func TestSpecPage(t *testing.T) {
@@ -74,6 +74,7 @@ func specPageText(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(readIntro(t))
+	choices := specChoices()
 	for _, d := range gen.SpecDocs {
 		switch {
 		case d.Title == "":
@@ -98,15 +99,14 @@ func specPageText(t *testing.T) string {
 			fmt.Fprintf(&b, "| … | | | and the fields of a %s |\n", specType(reflect.TypeFor[dist.Spec]()))
 		}
 		for _, f := range d.Fields {
-			writeChoices(&b, d, f.Name)
+			writeChoices(&b, d, f.Name, choices[strings.TrimPrefix(d.Path+"."+f.Name, ".")])
 		}
 	}
 	return b.String()
 }
 
 // writeChoices writes the table of names that a field can have, if any. Fields and parameters in it are set as code.
-func writeChoices(b *strings.Builder, d gen.TypeDoc, field string) {
-	list := specChoices[strings.TrimPrefix(d.Path+"."+field, ".")]
+func writeChoices(b *strings.Builder, d gen.TypeDoc, field string, list [][2]string) {
 	if list == nil {
 		return
 	}

@@ -523,7 +523,7 @@ func (c *plainCheck) exactAlternative(string) string {
 			if !ok {
 				choice = fmt.Sprintf("%s/%.0f", a["deployment"], a["replica"])
 			}
-			text = fmt.Sprintf("   re-simulated, best %s: %.0f SLOs gained, %.0f lost; total E2E %s ms less (exact)",
+			text = fmt.Sprintf("   re-simulated, best %s: SLOs gained %.0f, lost %.0f; total E2E %s ms less (exact)",
 				choice, gained, lost, show(less))
 		}
 	}

@@ -95,7 +95,7 @@ func TestAccumulatingContext(t *testing.T) {
 func TestFanOutAndJoin(t *testing.T) {
 	for _, s := range generateSessions(t, designWorkflow(t, "mcts"), Options{Spec: "-"}) {
 		steps := byID(&s)
-		answers := map[int64]bool{}
+		lengths := map[int64]bool{}
 		for n := range 4 {
 			one := steps[fmt.Sprintf("generate.%d", n)]
 			place := slices.IndexFunc(s.Steps, func(step stream.SessionStep) bool { return step.ID == one.ID })
@@ -103,9 +103,9 @@ func TestFanOutAndJoin(t *testing.T) {
 				one.InputTokens != steps["generate.0"].InputTokens || one.Step != "generate" {
 				t.Errorf("%s: %+v, first copy %+v", s.ID, one, steps["generate.0"])
 			}
-			answers[one.OutputTokens] = true
+			lengths[one.OutputTokens] = true
 		}
-		if len(answers) == 1 {
+		if len(lengths) == 1 {
 			t.Errorf("%s: four outputs of the same length", s.ID)
 		}
 		if refine := steps["refine"]; refine.InputTokens != 150+refine.Prompt[1].Tokens {

@@ -125,9 +125,9 @@ func TestSessionModel(t *testing.T) {
 			if said := prompt[len(prompt)-1].Tokens; said != want {
 				t.Fatalf("%s: the input of turn %d has %d tokens, want %d", s.ID, k, said, want)
 			}
-			answer := float64(s.Steps[k].OutputTokens)
-			sum[k] += answer
-			squares[k] += answer * answer
+			output := float64(s.Steps[k].OutputTokens)
+			sum[k] += output
+			squares[k] += output * output
 		}
 	}
 	for k := range 3 {

@@ -85,7 +85,7 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 		}
 		i.file = source.Name
 		i.reopen = func() (trace.Reader, error) { return format.Open(source, options) }
-		if twice := o.Rate != 0 && !format.Untimed || o.Repeat > 1; twice && isPipe(source.Path) {
+		if rereads := o.Rate != 0 && !format.Untimed || o.Repeat > 1; rereads && isPipe(source.Path) {
 			pipe, err := os.Open(source.Path)
 			if err != nil {
 				return nil, err
@@ -94,19 +94,19 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 			in, source.Stream = pipe, pipe
 		}
 		if source.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Repeat > 1) {
-			twice, err := rewindable(in, source.Name)
+			seeker, err := rewindable(in, source.Name)
 			if err != nil {
 				return nil, err
 			}
 			i.reopen = func() (trace.Reader, error) {
-				if _, err := twice.Seek(0, io.SeekStart); err != nil {
+				if _, err := seeker.Seek(0, io.SeekStart); err != nil {
 					return nil, err
 				}
-				repeated := trace.Input{Name: source.Name, Stream: twice}
+				rewound := trace.Input{Name: source.Name, Stream: seeker}
 				if format.Recorded && imp.isStdin() {
-					repeated.Path = source.Path
+					rewound.Path = source.Path
 				}
-				return format.Open(repeated, options)
+				return format.Open(rewound, options)
 			}
 		}
 		t.inputs = append(t.inputs, i)

@@ -14,7 +14,7 @@ import (
 const (
 	// github.com/kubernetes-sigs/inference-perf at 7de5ef2e, workload-catalog/*: mean and standard
 	// deviation of input (without the system prompt) and output.
-	catalogue = "inference-perf "
+	catalog = "inference-perf "
 	// github.com/alibaba/ServeGen at f891d118, data/language: CV of the gaps, mean and quantiles of
 	// the lengths of single clients.
 	servegen = "ServeGen m-large "
@@ -57,20 +57,20 @@ func allPublished() []publishedFigure {
 	var all []publishedFigure
 	add := func(rows ...publishedFigure) { all = append(all, rows...) }
 
-	add(moments("rag", catalogue+"batch-summarization-rag", "input", 15000+500, 22000)...)
-	add(moments("rag", catalogue+"batch-summarization-rag", "output", 500, 300)...)
-	add(publishedFigure{"rag", catalogue + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
+	add(moments("rag", catalog+"batch-summarization-rag", "input", 15000+500, 22000)...)
+	add(moments("rag", catalog+"batch-summarization-rag", "output", 500, 300)...)
+	add(publishedFigure{"rag", catalog + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
 
 	// The whole prompt is divided by 8.
-	add(moments("code", catalogue+"code-generation", "input", (160000+3000)/8., 233600/8.)...)
-	add(moments("code", catalogue+"code-generation", "output", 425, 825)...)
-	add(publishedFigure{"code", catalogue + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
+	add(moments("code", catalog+"code-generation", "input", (160000+3000)/8., 233600/8.)...)
+	add(moments("code", catalog+"code-generation", "output", 425, 825)...)
+	add(publishedFigure{"code", catalog + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
 
-	add(moments("reasoning", catalogue+"reasoning", "input", 1000+250, 800)...)
-	add(moments("reasoning", catalogue+"reasoning", "output", 8000, 6500)...)
-	add(publishedFigure{"reasoning", catalogue + "reasoning", "", "prefix", "share", 250. / 1250, ""})
+	add(moments("reasoning", catalog+"reasoning", "input", 1000+250, 800)...)
+	add(moments("reasoning", catalog+"reasoning", "output", 8000, 6500)...)
+	add(publishedFigure{"reasoning", catalog + "reasoning", "", "prefix", "share", 250. / 1250, ""})
 
-	const synthetic = catalogue + "batch-synthetic-data-generation"
+	const synthetic = catalog + "batch-synthetic-data-generation"
 	add(moments("synthetic-data", synthetic, "input", 500+2000, 1200)...)
 	add(publishedFigure{"synthetic-data", synthetic, "", "output", "mean", 4000, ""},
 		publishedFigure{"synthetic-data", synthetic, "", "output", "deviation", 2500,
@@ -79,12 +79,12 @@ func allPublished() []publishedFigure {
 
 	// Per call, including the system prompt and earlier turns. In chat only the assistant is
 	// published.
-	const chat = catalogue + "interactive-chat"
+	const chat = catalog + "interactive-chat"
 	for _, p := range append(moments("chat", chat, "input", 4000, 2500), moments("chat", chat, "output", 300, 150)...) {
 		p.tenant = "assistant"
 		add(p)
 	}
-	const research = catalogue + "deep-research"
+	const research = catalog + "deep-research"
 	add(moments("deep-research", research, "input", 45000, 35000)...)
 	add(moments("deep-research", research, "output", 300, 850)...)
 	add(moments("deep-research", research, "turns", 15, 8.5)...)

@@ -18,14 +18,14 @@ type lifecycle struct {
 	Error json.RawMessage `json:"error"`
 	Info  struct {
 		InputTokens int64 `json:"input_tokens"`
-		lifecycleAnswer
+		lifecycleResponse
 		Request struct {
 			Text struct {
 				InputTokens int64 `json:"input_tokens"`
 			} `json:"text"`
 		} `json:"request_metrics"`
 		Response *struct {
-			lifecycleAnswer
+			lifecycleResponse
 			Usage struct {
 				Prompt     int64 `json:"prompt_tokens"`
 				Completion int64 `json:"completion_tokens"`
@@ -35,8 +35,8 @@ type lifecycle struct {
 	} `json:"info"`
 }
 
-// lifecycleAnswer holds the fields of a response that both layouts have.
-type lifecycleAnswer struct {
+// lifecycleResponse holds the fields of a response that both layouts have.
+type lifecycleResponse struct {
 	OutputTokens int64     `json:"output_tokens"`
 	TokenTimes   []float64 `json:"output_token_times"`
 }
@@ -107,9 +107,9 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 		return c, nil, p.Errorf("%s.start_time is missing", place)
 	}
 	c.at = *q.Start * 1e6
-	answer := &q.Info.lifecycleAnswer
-	output, input, times := answer.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens),
-		answer.TokenTimes
+	response := &q.Info.lifecycleResponse
+	output, input, times := response.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens),
+		response.TokenTimes
 	if m := q.Info.Response; m != nil {
 		output, input = cmp.Or(m.Usage.Completion, m.OutputTokens), cmp.Or(m.Usage.Prompt, input)
 		if times = m.TokenTimes; len(times) == 0 {

@@ -204,7 +204,7 @@ func TestOutputCounts(t *testing.T) {
 		}
 	}
 	if warning := r.OutputCounts(); warning != "" {
-		t.Errorf("answers of two tokens: %s", warning)
+		t.Errorf("outputs of two tokens: %s", warning)
 	}
 	if warning := (&Run{}).OutputCounts(); warning != "" {
 		t.Errorf("nothing: %s", warning)

@@ -22,7 +22,7 @@ func TestSuspiciousTables(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"plain", table("ttft_s", "e2e_s", 1, 0), ""},
 		{"one row again", table("ttft_s", "e2e_s", 1, 1), ""},
-		{"twice", table("ttft_s", "e2e_s", 1, 100), "100 of 200 requests duplicate the arrival, lengths and times " +
+		{"duplicates", table("ttft_s", "e2e_s", 1, 100), "100 of 200 requests duplicate the arrival, lengths and times " +
 			"of another"},
 		{"ms as s", table("ttft_s", "e2e_s", 1000, 0),
 			"half of the requests take 12.47 s per token after the first or more; if the times are in ms, name the " +
@@ -30,7 +30,7 @@ func TestSuspiciousTables(t *testing.T) {
 		{"ms as s of another name", table("ttft", "latency_s", 1000, 0), "name the columns ttft_ms and latency_ms"},
 		{"slow, and possible", table("ttft_s", "e2e_s", 50, 0), ""},
 		{"ms", table("ttft_ms", "e2e_ms", 1000, 0), ""},
-		{"answers of one token, ms as s", strings.ReplaceAll(table("ttft_s", "e2e_s", 12000, 0), ",21,", ",1,"),
+		{"outputs of one token, ms as s", strings.ReplaceAll(table("ttft_s", "e2e_s", 12000, 0), ",21,", ",1,"),
 			"half of the requests take 4194 s per response or more"},
 	} {
 		name := filepath.Join(t.TempDir(), "t.csv")

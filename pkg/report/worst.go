@@ -175,7 +175,7 @@ func exact(x *attribution.Exact) string {
 		return "re-simulated: nothing recorded"
 	}
 	a := &x.Alternatives[best]
-	return fmt.Sprintf("re-simulated, best %s: %d SLOs gained, %d lost; total E2E %s ms less (exact)", name(choice(a)),
+	return fmt.Sprintf("re-simulated, best %s: SLOs gained %d, lost %d; total E2E %s ms less (exact)", name(choice(a)),
 		a.All.Gained, a.All.Lost, number(a.All.E2EMS))
 }
 

@@ -117,7 +117,7 @@ func TestServeGenPublicPool(t *testing.T) {
 	}
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "m-large/73 (no dataset)") ||
 		!strings.Contains(warnings[1], "contains 3 pools") {
-		t.Errorf("odd is %q", warnings)
+		t.Errorf("warnings %q", warnings)
 	}
 	want, got, n := 0.0, 0.0, 0
 	for _, c := range clients {
