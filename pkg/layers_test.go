@@ -49,6 +49,7 @@ var layers = []struct{ pkg, may string }{
 	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/registry"},
+	{"pkg/internal/codecgen", ""},
 	{"pkg/internal/reference", ""},
 	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/registry pkg/policy"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},

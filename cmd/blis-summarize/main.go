@@ -20,7 +20,7 @@
 //
 //	m.ttft.p99 (mean, p50, p90, p95, max; tpot, itl, e2e, queue), m.requests.rejected,
 //	m.goodput.ratio, m.throughput.rps, m.kv.prefix_hit_ratio, m.fairness.jain,
-//	m.cost.gpu_s, m.cls["batch"]..., m.tenant["t1"]..., m.replica[0].utilization: all
+//	m.cost.gpu_s, m.cls["batch"]..., m.tenants["t1"]..., m.replicas[0].utilization: all
 //	metrics of --format json; a wrong name is an error that lists the right ones
 //	base.*, parent.*: the same metrics of --baseline RUN and --parent RUN
 //	p99_ttft_ms, mean_tpot_ms, request_goodput: the names of vllm bench serve
@@ -36,7 +36,7 @@
 // ratio and soft 0, and is an error elsewhere in a score. Where only a share of the offered requests has
 // a time (m.ttft.coverage), ratio and soft are multiplied by that share. Gates, objectives and features
 // read times unchanged. Calls that a broken session did not issue (m.requests.not_issued) are not offered,
-// but m.goodput.ratio and coverages count them as missed; m.session.attainment is the share of sessions.
+// but m.goodput.ratio and coverages count them as missed; m.sessions.attainment is the share of sessions.
 //
 //	version: 1
 //	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # override the workload's targets

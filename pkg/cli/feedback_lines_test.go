@@ -514,7 +514,7 @@ func (c *plainCheck) exactAlternative(string) string {
 		for _, a := range g["alternatives"].([]any) {
 			a := a.(map[string]any)
 			all := a["all"].(map[string]any)
-			gained, lost, less := all["gained"].(float64), all["lost"].(float64), all["e2e_ms"].(float64)
+			gained, lost, less := all["slo_gained"].(float64), all["slo_lost"].(float64), all["e2e_ms"].(float64)
 			if gained-lost < net || gained-lost == net && less <= saved {
 				continue
 			}

@@ -58,7 +58,7 @@ type summary struct {
 		KV         struct {
 			Hit float64 `json:"prefix_hit_ratio"`
 		} `json:"kv"`
-		Sessions *metrics.Sessions `json:"session"`
+		Sessions *metrics.Sessions `json:"sessions"`
 	} `json:"metrics"`
 }
 

@@ -105,8 +105,8 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 		of        func(group) string
 		notIssued bool
 	}{{"cls", func(g group) string { return g.class }, true},
-		{"tenant", func(g group) string { return g.tenant }, true},
-		{"model", func(g group) string { return g.model }, false}} {
+		{"tenants", func(g group) string { return g.tenant }, true},
+		{"models", func(g group) string { return g.model }, false}} {
 		rowsA, names, omitted := a.groupRows(allA, grouping.of)
 		rowsB, _, _ := b.groupRows(allB, grouping.of)
 		if omitted > 0 {

@@ -133,7 +133,7 @@ func TestIntervalsMatchExpandedSamples(t *testing.T) {
 			}
 			return sum / float64(100*len(l))
 		},
-		`tenant["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
+		`tenants["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
 			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) {
 				v, _ := ttft(o)
 				return v,

@@ -302,7 +302,7 @@ func TestRejectedInputs(t *testing.T) {
 			"a and b have different workloads (w and v); --unpaired compares them as independent samples"},
 		"truncated": {strings.Join(lines[:len(lines)-2], ""), Options{}, "b: truncated: "},
 		"cut":       {whole[:len(whole)/2], Options{}, "b: truncated: "},
-		"empty":     {"", Options{}, "b: truncated: it is empty"},
+		"empty":     {"", Options{}, "b: truncated: the stream is empty"},
 		"a workload": {`{"kind":"request","id":"x","arrival_us":0,"input_tokens":1,"output_tokens":1}`, Options{},
 			"b:1: this is a workload; expected a run"},
 		"no metrics": {strings.Join(slices.DeleteFunc(slices.Clone(lines),

@@ -16,8 +16,8 @@ func (d *Document) latencies() *texttab.Table {
 	t.Row("latency, ms", "a", "b", "b-a", "%", "95 % interval of b-a")
 	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"},
 		{"queue", "queue"},
-		{"session E2E", "session.e2e"}, {"session critical", "session.critical_path"},
-		{"session tools", "session.tool_wait"}} {
+		{"session E2E", "sessions.e2e"}, {"session critical", "sessions.critical_path"},
+		{"session tools", "sessions.tool_wait"}} {
 		for _, stat := range []string{"mean", "p50", "p90", "p99"} {
 			addMetric(t, of.name+" "+stat, d.Metrics.at(of.path+"."+stat), millisecond)
 		}
@@ -35,11 +35,11 @@ func (d *Document) otherMetrics() *texttab.Table {
 		{"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"},
 		{"output tokens/s", "throughput.output_tok_s"},
 		{"goodput, requests/s", "goodput.rps"}, {"targets met", "goodput.ratio"},
-		{"sessions completed", "session.completed"}, {"sessions broken", "session.broken"},
-		{"sessions unfinished", "session.unfinished"},
-		{"steps per session", "session.steps.mean"}, {"iterations per session", "session.iterations.mean"},
-		{"parallel calls completed", "session.fan_out_utilization"},
-		{"sessions with targets met", "session.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
+		{"sessions completed", "sessions.completed"}, {"sessions broken", "sessions.broken"},
+		{"sessions unfinished", "sessions.unfinished"},
+		{"steps per session", "sessions.steps.mean"}, {"iterations per session", "sessions.iterations.mean"},
+		{"parallel calls completed", "sessions.fan_out_utilization"},
+		{"sessions with targets met", "sessions.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
 		{"GPU seconds", "cost.gpu_s"},
 	} {
@@ -76,20 +76,20 @@ func (m *Metric) star() string {
 	return "  "
 }
 
+// groupNames are what groups of metrics are by, given the first name of their paths.
+var groupNames = map[string]string{"cls": "class", "tenants": "tenant", "models": "model", "replicas": "replica"}
+
 // groupTable is the table of classes, tenants, models or replicas.
 func (d *Document) groupTable(of string) *texttab.Table {
 	t := &texttab.Table{}
 	headers := []string{"TTFT ms p50", "p99", "TPOT ms p50", "E2E ms p50", "p99", "targets met"}
 	paths := []string{"ttft.p50", "ttft.p99", "tpot.p50", "e2e.p50", "e2e.p99", "goodput.ratio"}
-	if of == "replica" {
+	if of == "replicas" {
 		headers = []string{"requests", "completed", "busy", "cached", "preemptions", "peak queue"}
 		paths = []string{"requests", "completed", "utilization", "prefix_hit_ratio", "preemptions", "peak_queue"}
 	}
-	name, show := of, number
-	if of == "cls" {
-		name = "class"
-	}
-	t.Row("by "+name+", a -> b", headers...)
+	show := number
+	t.Row("by "+groupNames[of]+", a -> b", headers...)
 	var seen []string // in the order of the tree
 	for _, m := range d.Metrics {
 		key, ok := strings.CutPrefix(m.Path, of+"[")
@@ -102,7 +102,7 @@ func (d *Document) groupTable(of string) *texttab.Table {
 		}
 		seen = append(seen, key)
 	}
-	if of != "cls" && of != "replica" && len(seen) < 2 {
+	if of != "cls" && of != "replicas" && len(seen) < 2 {
 		return t
 	}
 	t.Omitted = len(seen) - maxRows

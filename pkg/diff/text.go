@@ -62,7 +62,7 @@ func (d *Document) differences(b []byte) []byte {
 	}
 	b = d.latencies().Append(append(b, '\n'))
 	b = d.otherMetrics().Append(append(b, '\n'))
-	for _, of := range []string{"cls", "tenant", "model", "replica"} {
+	for _, of := range []string{"cls", "tenants", "models", "replicas"} {
 		if t := d.groupTable(of); len(t.Rows) > 1 {
 			b = t.Append(append(b, '\n'))
 		}

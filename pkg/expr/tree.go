@@ -142,7 +142,7 @@ func (t *treeBuilder) name(e ast.Expr, factory ast.ExprFactory, inside map[int64
 	name, root, ok := t.indexed(e, inside)
 	if !ok {
 		return t.errorf(e, `only names have parts, such as m.ttft.p99, m.cls["batch"].ttft.p99, `+
-			`m.replica[0].utilization`)
+			`m.replicas[0].utilization`)
 	}
 	if err := t.check(name); err != nil {
 		return t.errorf(root, "%s", err)

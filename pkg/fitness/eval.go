@@ -89,11 +89,11 @@ var missingHints = []struct{ part, hint string }{
 	{"regret.", "blis-sim --counterfactual 1 estimates it"},
 	{"itl.", "outcomes of a selection have token gaps only with blis-sim --itl"},
 	{"anomalies.", "blis-sim detects anomalies with --trace decisions or full"},
-	{"session.", "the workload has no sessions"},
+	{"sessions.", "the workload has no sessions"},
 	{"shadow.", "the router does not read prefixes"},
 	{"load.", "it exists only for whole runs with time between arrivals"},
 	{"cost.", notInSelection},
-	{"replica[", notInSelection},
+	{"replicas[", notInSelection},
 	{"kv.", notInSelection},
 }
 

@@ -134,7 +134,7 @@ func (r *Run) lookup(name string) (x float64, absence metrics.Missing, ok bool) 
 	switch branch, _, _ := strings.Cut(path, "."); {
 	case branch == "anomalies" && r.noAnomalies[tree]:
 		absence = metrics.MissingIsUnknown
-	case branch == "session" && absence == metrics.MissingIsWorst && !r.has(tree, "session.offered"),
+	case branch == "sessions" && absence == metrics.MissingIsWorst && !r.has(tree, "sessions.offered"),
 		branch == "cost" && absence == metrics.MissingIsWorst && !r.has(tree, "cost.gpu_s"),
 		branch == "itl" && r.has(tree, "tpot.mean"):
 		absence = metrics.MissingIsUnknown
@@ -160,7 +160,7 @@ func (r *Run) hasTargets(path string) bool {
 // checkKeys returns an error for a key in a name that the run does not have.
 func (r *Run) checkKeys(name string) error {
 	tree, path := splitName(name)
-	for _, branch := range []string{"cls", "tenant", "model", "replica"} {
+	for _, branch := range []string{"cls", "tenants", "models", "replicas"} {
 		key, ok := branchKey(path, branch)
 		if !ok {
 			continue
@@ -191,7 +191,7 @@ func (r *Run) checkKeys(name string) error {
 	return nil
 }
 
-var branchWords = map[string]string{"cls": "class", "tenant": "tenant", "model": "model", "replica": "replica"}
+var branchWords = map[string]string{"cls": "class", "tenants": "tenant", "models": "model", "replicas": "replica"}
 
 // branchKey returns the key of path below branch, with its brackets.
 func branchKey(path, branch string) (key string, ok bool) {

@@ -123,8 +123,8 @@ func TestRawMatchesSlowDefinition(t *testing.T) {
 			}
 		}
 		compareGroups("cls", raw.Cls, func(o *stream.Outcome) string { return o.SLOClass })
-		compareGroups("tenant", raw.Tenant, func(o *stream.Outcome) string { return o.Tenant })
-		compareGroups("model", raw.Model, func(o *stream.Outcome) string { return o.Model })
+		compareGroups("tenants", raw.Tenant, func(o *stream.Outcome) string { return o.Tenant })
+		compareGroups("models", raw.Model, func(o *stream.Outcome) string { return o.Model })
 	})
 }
 

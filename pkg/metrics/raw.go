@@ -20,8 +20,8 @@ func (a *Accumulator) Raw() *Raw {
 	r.Group = *all.group(us)
 	groupings := []*grouping{
 		a.groupBy("cls", us, func(k *key) string { return k.class }),
-		a.groupBy("tenant", us, func(k *key) string { return k.tenant }),
-		a.groupBy("model", us, func(k *key) string { return k.model }),
+		a.groupBy("tenants", us, func(k *key) string { return k.tenant }),
+		a.groupBy("models", us, func(k *key) string { return k.model }),
 	}
 	if a.isRecording {
 		for _, g := range allGroups(&r.Group, groupings) {

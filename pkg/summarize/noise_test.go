@@ -30,8 +30,8 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 		next := -1
 		turn := func(n int) int { next++; return next % n }
 		run := resample.New(turn, x.rows.inOrder(order)).Run(0, raw)
-		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenant["t1"].ttft.p99`,
-			`model["m"].ttft.p99`, "replica[0].utilization"}
+		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenants["t1"].ttft.p99`,
+			`models["m"].ttft.p99`, "replicas[0].utilization"}
 		found, all := 0, x.statistics(run, order, paths)
 		for _, v := range metrics.Values(raw) {
 			of := all[v.Path]

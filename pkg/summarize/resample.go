@@ -115,7 +115,7 @@ func groupOf(path string) (prefix string, selects func(*row) bool) {
 	branch, _, _ := strings.Cut(path, "[")
 	name, err := strconv.Unquote(strings.Trim(keys[0], "[]"))
 	of := map[string]func(*row) string{"cls": func(r *row) string { return r.class },
-		"tenant": func(r *row) string { return r.tenant }, "model": func(r *row) string { return r.model }}[branch]
+		"tenants": func(r *row) string { return r.tenant }, "models": func(r *row) string { return r.model }}[branch]
 	if of == nil || err != nil {
 		return "", nil
 	}

@@ -237,8 +237,8 @@ warnings (? marks percentiles of fewer than 10/(1-p) samples)
   queue: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
   itl: 30 samples are too few for p90 (needs 100), p95 (needs 200), p99 (needs 1000)
   cls: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: ttft of batch)
-  tenant: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: tpot of t1)
-  model: 1 of 1 groups have percentiles of too few samples (p99 needs 1000; minimum 2: tpot of m)
+  tenants: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: tpot of t1)
+  models: 1 of 1 groups have percentiles of too few samples (p99 needs 1000; minimum 2: tpot of m)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
