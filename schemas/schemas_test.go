@@ -397,7 +397,7 @@ func policyTable() string {
 func sample(t *testing.T) []string {
 	t.Helper()
 	never := stream.Outcome{
-		ID: "r", State: stream.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: stream.Nowhere, AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		ID: "r", State: stream.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: stream.NoIndex, AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, ITLMaxUS: stream.Never,
 	}
 	unread := stream.NewSnapshot(5, "main", 0)
@@ -417,11 +417,11 @@ func sample(t *testing.T) []string {
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
 		}),
-		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never, Steps: []stream.SessionStep{{ID: "a", Extends: stream.Nowhere, InputTokens: 1, OutputTokens: 1}}}),
+		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never, Steps: []stream.SessionStep{{ID: "a", Extends: stream.NoIndex, InputTokens: 1, OutputTokens: 1}}}),
 		w.Session(&stream.Session{
 			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Persistent: true, Steps: []stream.SessionStep{
-				{ID: "a", Extends: stream.Nowhere, InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
-				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.Nowhere},
+				{ID: "a", Extends: stream.NoIndex, InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
+				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},
 				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9, OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
 			},
 		}),
@@ -430,26 +430,26 @@ func sample(t *testing.T) []string {
 		w.Any(&stream.Preemption{Kind: stream.KindPreemption, Deployment: "main", Request: "r"}),
 		w.Any(&unread),
 		w.Any(&stream.Snapshot{Kind: stream.KindSnapshot, Deployment: "main", Cache: true}),
-		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: stream.Nowhere}),
+		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: stream.NoIndex}),
 		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
 			Alternatives: []stream.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),
 		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "exact",
-			Alternatives: []stream.Alternative{{Verdict: "reject", Replica: stream.Nowhere, Own: &stream.Difference{Lost: 1}, All: &stream.Difference{Completed: -1, E2EMS: -5}}}}),
-		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1, Requests: []string{"r"}, Replica: stream.Nowhere, SLOClass: "chat", Text: "t"}),
-		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1, Requests: []string{"r"}, Deployment: "main", Text: "t"}),
+			Alternatives: []stream.Alternative{{Verdict: "reject", Replica: stream.NoIndex, Own: &stream.Difference{SLOLost: 1}, All: &stream.Difference{Completed: -1, E2EMS: -5}}}}),
+		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1, RequestIDs: []string{"r"}, Replica: stream.NoIndex, SLOClass: "chat", Text: "t"}),
+		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1, RequestIDs: []string{"r"}, Deployment: "main", Text: "t"}),
 		w.Step(&stream.Step{Deployment: "main", EndUS: 5}),
 		w.Outcome(&never),
 		w.Outcome(&stream.Outcome{
 			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Step: "a",
-			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: stream.Met(true),
+			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: stream.BoolPtr(true),
 		}),
 		w.Any(&stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateUnfinished, CompletedUS: stream.Never}),
 		w.Any(&stream.SessionOutcome{
 			Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateBroken, Step: "a", Reason: "deadline", Tenant: "t", SLOClass: "chat", Workflow: "w",
-			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2, ParallelCompleted: 1, Iterations: 1, SLOMet: stream.Met(false),
+			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2, ParallelCompleted: 1, Iterations: 1, SLOMet: stream.BoolPtr(false),
 		}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "t", Msg: "m"}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
+		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "t", Msg: "m"}),
+		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
 		w.Any(&stream.End{Kind: stream.KindEnd}),
 		w.End(&stream.End{Requests: &stream.Counts{Offered: 1}, WorkloadDigest: "d"}),
 		w.Close(),

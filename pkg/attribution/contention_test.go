@@ -27,7 +27,7 @@ func drawOutcome(t *rapid.T, i, replicas int) stream.Outcome {
 	gap := func(what string) stream.Micros { return stream.Micros(rapid.IntRange(0, 4).Draw(t, what)) }
 	o := stream.Outcome{ID: fmt.Sprint("r", i), ArrivalUS: gap("arrival") * 3, AdmittedUS: never, RoutedUS: never,
 		EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never, EndedUS: never,
-		Replica: stream.Nowhere, State: stream.StateCompleted,
+		Replica: stream.NoIndex, State: stream.StateCompleted,
 		Tenant:       rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "tenant"),
 		SLOClass:     rapid.SampledFrom([]string{"fast", "slow"}).Draw(t, "class"),
 		InputTokens:  rapid.Int64Range(1, 5000).Draw(t, "input"),
@@ -208,5 +208,5 @@ func TestBursts(t *testing.T) {
 func unrouted(id string, at stream.Micros) stream.Outcome {
 	return stream.Outcome{ID: id, ArrivalUS: at, State: stream.StateRejected, EndedUS: at, AdmittedUS: never,
 		RoutedUS: never, EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never,
-		Replica: stream.Nowhere, InputTokens: 1, OutputTokens: 1}
+		Replica: stream.NoIndex, InputTokens: 1, OutputTokens: 1}
 }

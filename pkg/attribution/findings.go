@@ -111,7 +111,7 @@ func (a *Analyzer) sumRegret() *Regret {
 }
 
 // gainsSLOs reports whether an alternative gains more SLOs than it loses.
-func gainsSLOs(x stream.Alternative) bool { return x.All != nil && x.All.Gained > x.All.Lost }
+func gainsSLOs(x stream.Alternative) bool { return x.All != nil && x.All.SLOGained > x.All.SLOLost }
 
 // StrengthKind is what a Strength is about.
 type StrengthKind int

@@ -29,7 +29,7 @@ func staleRun(free int64) *Analyzer {
 		a.Decision(&stream.Decision{ID: o.Decision, Stage: stream.StageRouting, AtUS: o.RoutedUS, Request: o.ID,
 			Deployment: "main", Replica: o.Replica, Candidates: 2,
 			Considered: []stream.Candidate{{Deployment: "main", Replica: o.Replica, QueueDepth: 0,
-				Running: stream.Nowhere, Matched: stream.Nowhere, Cached: stream.Nowhere, AgeUS: 500_000}}})
+				Running: stream.NoIndex, Matched: stream.NoIndex, Cached: stream.NoIndex, AgeUS: 500_000}}})
 		a.Outcome(&o, false)
 	}
 	for burst := range int64(2) {

@@ -145,7 +145,7 @@ func (t *target) load(replicas int, more ...string) (*cluster.Config, error) {
 	for _, m := range more {
 		all = append(all, fmt.Sprintf("deployments.%s.%s", t.id, m))
 	}
-	return cluster.Load(t.options.Cluster, cluster.Options{Hardware: t.options.Hardware, Sets: all})
+	return cluster.Load(t.options.Cluster, cluster.Options{Hardware: t.options.Hardware, Overrides: all})
 }
 
 // player makes a player of the deployment; its arguments are those of load.

@@ -93,7 +93,7 @@ func replicaOf(o *stream.Outcome) replicaID { return replicaID{o.Deployment, o.R
 
 // replicasOf is how many replicas outcomes name, 0 if none.
 func replicasOf(outcomes []stream.Outcome) int {
-	last := stream.Nowhere
+	last := stream.NoIndex
 	for i := range outcomes {
 		last = max(last, outcomes[i].Replica)
 	}
@@ -115,7 +115,7 @@ func (r *replay) replicaWork() map[replicaID]work {
 	all := map[replicaID]work{}
 	for id, of := range requests {
 		part := 1.0
-		if id.replica == stream.Nowhere {
+		if id.replica == stream.NoIndex {
 			part = 1 / float64(r.engine.replicas)
 		}
 		all[id] = r.sumWork(of, part)

@@ -17,7 +17,7 @@ func spanRun(n int) *replay {
 		r.requests = append(r.requests, stream.Request{InputTokens: 100, OutputTokens: 11})
 		r.outcomes = append(r.outcomes, stream.Outcome{State: stream.StateCompleted, ArrivalUS: 980e3,
 			EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6,
-			EndedUS: stream.Never, Replica: stream.Nowhere})
+			EndedUS: stream.Never, Replica: stream.NoIndex})
 		r.fitted = append(r.fitted, true)
 	}
 	return r

@@ -93,7 +93,7 @@ func TestErrorStreamIsComplete(t *testing.T) {
 			t.Errorf("a %s record besides the error", r.Kind())
 		}
 	}
-	var fault *stream.FaultError
+	var fault *stream.UpstreamError
 	if !errors.As(r.Err(), &fault) || fault.Fault.Line != 3 || fault.Fault.Tool != "upper" {
 		t.Errorf("read back: %v", r.Err())
 	}

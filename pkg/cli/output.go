@@ -80,12 +80,12 @@ func (s *standardOutput) abort(t Tool, err error) error {
 // errorRecordOf returns err as an error record if later tools of a pipe pass it on: an
 // invalid configuration, a configuration file that cannot be read, or an error record of
 // an earlier tool. Otherwise it returns nil.
-func errorRecordOf(tool string, err error) *stream.Fault {
-	var upstream *stream.FaultError
+func errorRecordOf(tool string, err error) *stream.ErrorRecord {
+	var upstream *stream.UpstreamError
 	if errors.As(err, &upstream) {
 		return &upstream.Fault
 	}
-	fault := &stream.Fault{Kind: stream.KindError, Tool: tool}
+	fault := &stream.ErrorRecord{Kind: stream.KindError, Tool: tool}
 	var bad *strictyaml.Error
 	var file *fs.PathError
 	switch {

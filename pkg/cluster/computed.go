@@ -43,8 +43,8 @@ type Window struct {
 	ExtraBlocks int `json:"extra_blocks,omitempty"`
 }
 
-// Hold returns the window as the KV cache counts it.
-func (w *Window) Hold() kv.Window {
+// KVWindow returns the window as the KV cache counts it.
+func (w *Window) KVWindow() kv.Window {
 	if w == nil {
 		return kv.Window{}
 	}

@@ -94,9 +94,9 @@ func (s *Snapshots) Fields() [policy.Fields]*Refresh {
 		&s.RecentTTFTMS, &s.RecentTPOTMS, &s.EstWaitMS, &s.Cache}
 }
 
-// Fill sets the fields that are not set to Default or, without one, to what a
+// SetDefaults sets the fields that are not set to Default or, without one, to what a
 // load balancer has: current load and slightly stale statistics.
-func (s *Snapshots) Fill() {
+func (s *Snapshots) SetDefaults() {
 	for f, r := range s.Fields() {
 		switch {
 		case *r != "":

@@ -47,7 +47,7 @@ func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 			sets = append(sets, "deployments.main."+set)
 		}
 		text := "version: 1\ndeployments: [{id: main, " + c.deployment + "}]\n"
-		direct, err := parse(text, Options{Sets: sets})
+		direct, err := parse(text, Options{Overrides: sets})
 		if err != nil {
 			t.Errorf("%s %q: %v", c.deployment, sets, err)
 			continue
@@ -61,7 +61,7 @@ func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []string
-		whatIf, err := Parse("printed", printed, Options{Sets: sets,
+		whatIf, err := Parse("printed", printed, Options{Overrides: sets,
 			Warn: func(w string) { warnings = append(warnings, w) }})
 		if err != nil {
 			t.Errorf("%s %q: %v", c.deployment, sets, err)
@@ -146,7 +146,7 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 			"H100-SXM-80GB; for " +
 			"meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 set latency.from again, or other step times", 0},
 	} {
-		c, err := Parse("printed", printed, Options{Sets: []string{"deployments.main." + f.set}})
+		c, err := Parse("printed", printed, Options{Overrides: []string{"deployments.main." + f.set}})
 		switch {
 		case f.want == "" && (err != nil || c.Deployments[0].Latency.BetaUS[0] != f.beta):
 			t.Errorf("%s: %v, want beta_us of %v", f.set, err, f.beta)

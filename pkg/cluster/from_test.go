@@ -28,7 +28,7 @@ coefficients:
 		var warnings []string
 		c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, "+
 			"gpu: H100, latency: "+latency+"}]\n"),
-			Options{Sets: more, Warn: func(w string) { warnings = append(warnings, w) }})
+			Options{Overrides: more, Warn: func(w string) { warnings = append(warnings, w) }})
 		return c, warnings, err
 	}
 	c, warnings, err := load("{from: own.yaml}")

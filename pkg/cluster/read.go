@@ -14,11 +14,11 @@ var defaultYAML []byte
 
 // Options are the inputs of a cluster besides its file.
 type Options struct {
-	// Bundle is a file of policies that replace the cluster's; "" is none.
-	Bundle string
-	// Sets override values of the file: "path=value", or "@file" for an object of
+	// PolicyFile is a file of policies that replace the cluster's; "" is none.
+	PolicyFile string
+	// Overrides override values of the file: "path=value", or "@file" for an object of
 	// paths and values.
-	Sets []string
+	Overrides []string
 	// Hardware are files or directories of the user's own GPUs and coefficients.
 	Hardware []string
 	// Warn receives warnings; nil discards them.
@@ -41,12 +41,12 @@ func Load(name string, o Options) (*Config, error) {
 // resolve decodes a cluster file, applies the options to it and fills in the
 // values that it leaves out; dir is the folder of the file.
 func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
-	s := &source{doc, dir, o.Sets}
+	s := &source{doc, dir, o.Overrides}
 	c, err := s.decode() // errors of the file itself
 	if err != nil {
 		return nil, err
 	}
-	if o.Bundle != "" || len(o.Sets) > 0 {
+	if o.PolicyFile != "" || len(o.Overrides) > 0 {
 		if c, err = s.apply(o); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 			return nil, err
 		}
 	}
-	c.ControlPlane.Snapshots.Fill()
+	c.ControlPlane.Snapshots.SetDefaults()
 	if err := c.validate(s.errorf); err != nil {
 		return nil, err
 	}
@@ -74,14 +74,14 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 
 // apply applies the options to the document and decodes the result.
 func (s *source) apply(o Options) (*Config, error) {
-	if o.Bundle != "" {
-		bundle, err := readBundle(o.Bundle)
+	if o.PolicyFile != "" {
+		bundle, err := readBundle(o.PolicyFile)
 		if err != nil {
 			return nil, err
 		}
 		s.doc.Replace("policies", bundle)
 	}
-	if err := s.override(o.Sets); err != nil {
+	if err := s.override(o.Overrides); err != nil {
 		return nil, err
 	}
 	return s.decode()

@@ -22,7 +22,7 @@ deployments:
 `
 
 func parseCluster(text string, sets ...string) (*Config, error) {
-	return parse(text, Options{Sets: sets})
+	return parse(text, Options{Overrides: sets})
 }
 
 func parse(text string, o Options) (*Config, error) {
@@ -128,7 +128,7 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("set to %+v %+v", d, c.Policies.Routing)
 	}
 	// A different policy has its own parameters and defaults.
-	c, err = Load("", Options{Sets: []string{"routing.type=round-robin"}})
+	c, err = Load("", Options{Overrides: []string{"routing.type=round-robin"}})
 	if err != nil || c.Policies.Routing.Params != nil {
 		t.Errorf("round-robin with %v: %v", c.Policies.Routing.Params, err)
 	}

@@ -37,7 +37,7 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 // warnUnused reports fields that no policy reads and a default that no field uses.
 func (s *Snapshots) warnUnused(needs policy.Needs, warn func(path, why string)) {
 	var plain Snapshots
-	plain.Fill()
+	plain.SetDefaults()
 	defaultUsed := false // whether a field that is read uses Default
 	for f, refresh := range s.Fields() {
 		switch r := *refresh; {

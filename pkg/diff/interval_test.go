@@ -30,7 +30,7 @@ func randomRuns(n int, seed uint64) (a, b testRun) {
 				int64(random.IntN(2))
 			if k == 1 && i%37 == 5 {
 				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut,
-					stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
+					stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.BoolPtr(false)
 			}
 			r.outcomes = append(r.outcomes, o)
 		}

@@ -89,8 +89,8 @@ func (s *side) storeNotIssued(r *stream.Reader) error {
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
 	}
-	if n, ok := s.ids[o.Breaker()]; ok && o.Lost() > 0 {
-		s.requests.at(n).NotIssued = int32(o.Lost())
+	if n, ok := s.ids[o.FailedRequest()]; ok && o.NotIssued() > 0 {
+		s.requests.at(n).NotIssued = int32(o.NotIssued())
 	}
 	return nil
 }

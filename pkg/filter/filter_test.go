@@ -18,14 +18,14 @@ func completed() *stream.Outcome {
 		RoutedUS: 1_000_000, EnqueuedUS: 1_002_000, ScheduledUS: 1_007_000, FirstTokenUS: 1_120_000,
 		CompletedUS: 2_020_000, Deployment: "main", Replica: 3,
 		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10,
-		GeneratedTokens: 10, CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.Met(true)}
+		GeneratedTokens: 10, CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.BoolPtr(true)}
 }
 
 // rejected is a rejected request.
 func rejected() *stream.Outcome {
 	return &stream.Outcome{ID: "req-8", State: stream.StateRejected, Reason: "too_long_for_model", ArrivalUS: 2_000_000,
 		AdmittedUS: stream.Never, RoutedUS: stream.Never, EnqueuedUS: stream.Never, ScheduledUS: stream.Never,
-		FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.Nowhere,
+		FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.NoIndex,
 		InputTokens: 9, OutputTokens: 1, ITLMaxUS: stream.Never}
 }
 

@@ -146,7 +146,7 @@ func (b *planner) addStep(i int, iteration int64) {
 		b.recordID(id, i)
 		b.currentCalls[i] = append(b.currentCalls[i], stream.Index(len(b.steps)))
 		b.steps = append(b.steps, plannedStep{spec: i, id: id, iteration: iteration, firstCopy: firstCopy, after: after,
-			toolResults: toolResults, extends: stream.Nowhere})
+			toolResults: toolResults, extends: stream.NoIndex})
 	}
 }
 

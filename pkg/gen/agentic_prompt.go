@@ -72,7 +72,7 @@ func (b *planner) extendedCall(ancestors []bitset, at int) stream.Index {
 			return of
 		}
 	}
-	return stream.Nowhere
+	return stream.NoIndex
 }
 
 // beginsPrompt reports whether the prompt of an earlier call is the beginning of the prompt of the

@@ -77,7 +77,7 @@ func (d *sessionDraft) addStep(id string) *stream.SessionStep {
 	n := len(d.Steps)
 	d.Steps = slices.Grow(d.Steps, 1)[:n+1]
 	s := &d.Steps[n]
-	*s = stream.SessionStep{ID: id, After: s.After[:0], Extends: stream.Nowhere, Prompt: s.Prompt[:0]}
+	*s = stream.SessionStep{ID: id, After: s.After[:0], Extends: stream.NoIndex, Prompt: s.Prompt[:0]}
 	d.base.promptTokens = append(d.base.promptTokens, 0)
 	return s
 }

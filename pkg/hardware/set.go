@@ -178,9 +178,9 @@ type namedSpan struct {
 	span Span
 }
 
-// Outside describes how a use of coefficients extrapolates the measured range: one line for
+// Extrapolations describes how a use of coefficients extrapolates the measured range: one line for
 // each span that does.
-func (r *Range) Outside(use Range) []string {
+func (r *Range) Extrapolations(use Range) []string {
 	var out []string
 	uses := use.spans()
 	for i, s := range r.spans() {

@@ -88,7 +88,7 @@ func TestBuiltInSets(t *testing.T) {
 
 func TestOutside(t *testing.T) {
 	measured := Range{DecodeSequences: Span{8, 64}, ContextTokens: Span{100, 800}, InputTokens: Span{1, 2}}
-	got := measured.Outside(Range{DecodeSequences: Span{1, 300}, ContextTokens: Span{100, 800},
+	got := measured.Extrapolations(Range{DecodeSequences: Span{1, 300}, ContextTokens: Span{100, 800},
 		PrefillTokens: Span{0, 9}})
 	want := []string{"decode_sequences go down to 1, measured were 8 to 64",
 		"decode_sequences go up to 300, measured were 8 to 64"}

@@ -35,7 +35,7 @@ func (a *Accumulator) Raw() *Raw {
 	if len(a.reasons) > 0 {
 		r.Reasons = maps.Clone(a.reasons)
 	}
-	r.Cls, r.Tenant, r.Model = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
+	r.Cls, r.Tenants, r.Models = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
 	r.Fairness = fairness(groupings[1])
 	a.addReplicas(r, &all)
 	r.Control = a.control

@@ -19,7 +19,7 @@ func TestValues(t *testing.T) {
 	r := &Raw{FromUS: stream.Never, UntilUS: 7, DurationS: 2}
 	r.TTFT = &Distribution{Count: 1, P99: 3}
 	r.Anomalies = map[string]int64{"b": 2, "a": 1}
-	r.Replica = []Replica{{Deployment: "main", Index: 4, Utilization: &half}}
+	r.Replicas = []Replica{{Deployment: "main", Index: 4, Utilization: &half}}
 	r.Cls = map[string]*Group{"y": {}, "x": {AdmissionRate: &half}}
 	r.Control = &Control{Rules: []Rule{{Hits: 9}}}
 	want := map[string]float64{"until_us": 7, "duration_s": 2, "ttft.p99": 3, "anomalies.a": 1, "anomalies.b": 2,
@@ -62,7 +62,7 @@ func TestLookupPath(t *testing.T) {
 		Goodput: &Goodput{RPS: &half}}
 	r := &Raw{Group: g, ITL: d, Reasons: map[string]int64{"deadline": 1}, Anomalies: map[string]int64{"x": 1},
 		Fairness: &Fairness{}, Cost: &Cost{PerMillion: &half},
-		Cls: map[string]*Group{`odd "]name`: &g}, Replica: []Replica{{}, {}}, Regret: &Regret{},
+		Cls: map[string]*Group{`odd "]name`: &g}, Replicas: []Replica{{}, {}}, Regret: &Regret{},
 		Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
 		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}}
 	for _, v := range Values(r) {

@@ -67,7 +67,7 @@ func newWriter[R, T any](w io.Writer, row func(*T) R) *writer[R, T] {
 			parquet.MaxRowsPerRowGroup(groupRows),
 			parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 			parquet.CreatedBy("blis", stream.Version, ""),
-			parquet.KeyValueMetadata("blis.stream_version", strconv.Itoa(stream.Schema))),
+			parquet.KeyValueMetadata("blis.stream_version", strconv.Itoa(stream.StreamVersion))),
 		row:  row,
 		rows: make([]R, 0, batchRows),
 	}

@@ -156,7 +156,7 @@ func TestRowsAreWrittenInGroups(t *testing.T) {
 func TestAbsentIsNull(t *testing.T) {
 	var b bytes.Buffer
 	w := WriteOutcomes(&b)
-	o := &stream.Outcome{ID: "r", ScheduledUS: stream.Never, Replica: stream.Nowhere}
+	o := &stream.Outcome{ID: "r", ScheduledUS: stream.Never, Replica: stream.NoIndex}
 	must(t, w.Write(o))
 	must(t, w.Close())
 	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
@@ -215,7 +215,7 @@ func TestAbsentIsNullInManyRows(t *testing.T) {
 	var file bytes.Buffer
 	w := WriteDecisions(&file)
 	for i := range rows {
-		d := stream.Decision{ID: fmt.Sprint(i), Stage: stream.StageAdmission, Replica: stream.Nowhere}
+		d := stream.Decision{ID: fmt.Sprint(i), Stage: stream.StageAdmission, Replica: stream.NoIndex}
 		if i%7 == 0 || i%64 == 1 {
 			d.ExpectedCachedTokens, d.Reason, d.DelayUS = 5, "why", 3
 		}

@@ -55,7 +55,7 @@ func optionalIndex(i stream.Index) *int32 {
 
 func indexOf(n *int32) stream.Index {
 	if n == nil {
-		return stream.Nowhere
+		return stream.NoIndex
 	}
 	return stream.Index(*n)
 }

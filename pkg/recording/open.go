@@ -183,7 +183,7 @@ type file struct {
 // wrapError adds the file name to an error of the underlying reader.
 func (f *file) wrapError(err error) error {
 	switch err.(type) {
-	case *stream.SyntaxError, *stream.FaultError:
+	case *stream.SyntaxError, *stream.UpstreamError:
 		return err
 	}
 	if err == context.Canceled || err == context.DeadlineExceeded {

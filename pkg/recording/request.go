@@ -42,7 +42,7 @@ func isMissing(us float64) bool { return us != us }
 // newRequest returns a request without data.
 func newRequest() request {
 	c := request{at: missing, queued: missing, scheduled: missing, first: missing, last: missing, ended: missing}
-	c.Kind, c.Replica = stream.KindOutcome, stream.Nowhere
+	c.Kind, c.Replica = stream.KindOutcome, stream.NoIndex
 	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = stream.Never, stream.Never, stream.Never
 	return c
 }

@@ -60,7 +60,7 @@ func drawRun(t *rapid.T) *Input {
 			Reason: stream.ReasonAdmission, EndedUS: at, Tenant: tenants[rng.IntN(3)], SLOClass: classes[rng.IntN(3)],
 			InputTokens: 1 + int64(upTo(9000)), OutputTokens: 3, AdmittedUS: -1, RoutedUS: -1, EnqueuedUS: -1,
 			ScheduledUS:  -1,
-			FirstTokenUS: -1, CompletedUS: -1, Replica: stream.Nowhere}
+			FirstTokenUS: -1, CompletedUS: -1, Replica: stream.NoIndex}
 		if rng.IntN(10) == 0 {
 			a.Decision(&stream.Decision{ID: fmt.Sprintf("dec-a%06d", i), Stage: stream.StageAdmission, Request: o.ID,
 				Verdict: "reject", Rule: anyName(), AtUS: at})
@@ -74,7 +74,7 @@ func drawRun(t *rapid.T) *Input {
 	}
 	for range rapid.IntRange(0, 9).Draw(t, "anomalies") {
 		a.Anomaly(&stream.Anomaly{Type: "slo_violation", Severity: 0.5, SLOClass: names.Draw(t, "of"),
-			Text: names.Draw(t, "text"), Replica: stream.Nowhere})
+			Text: names.Draw(t, "text"), Replica: stream.NoIndex})
 	}
 	raw := m.Raw()
 	a.Metrics(raw)

@@ -156,7 +156,7 @@ func alternative(a *stream.Alternative) []string {
 		row[4] = value(&a.Own.E2EMS)
 	}
 	if a.All != nil {
-		row[5], row[6], row[7] = fmt.Sprint(a.All.Gained), fmt.Sprint(a.All.Lost), value(&a.All.E2EMS)
+		row[5], row[6], row[7] = fmt.Sprint(a.All.SLOGained), fmt.Sprint(a.All.SLOLost), value(&a.All.E2EMS)
 	}
 	return row
 }

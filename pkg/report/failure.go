@@ -55,7 +55,7 @@ clients:
 
 // Failure is the text about a run that does not load: what is wrong and where, and an example that
 // loads. fault is nil where the error is not one of a file of an earlier stage.
-func Failure(err error, fault *stream.Fault) []byte {
+func Failure(err error, fault *stream.ErrorRecord) []byte {
 	w := &writer{limit: maxSectionLength}
 	w.line("[%s] does not load: fitness 0.0000", title)
 	if fault == nil {
@@ -91,7 +91,7 @@ func Failure(err error, fault *stream.Fault) []byte {
 
 // validFilesFor are the nearest to what is wrong: one, or two for a file that could not be read,
 // which may be either.
-func validFilesFor(fault *stream.Fault) []validFile {
+func validFilesFor(fault *stream.ErrorRecord) []validFile {
 	if fault.Tool == "blis-gen" {
 		return []validFile{specFile}
 	}

@@ -18,11 +18,11 @@ const (
 var byClass = section{name: "BY CLASS", write: func(w *writer) { w.groups(w.Metrics.Cls) }}
 
 var byTenant = section{name: "BY TENANT", write: func(w *writer) {
-	if line := sameGroups(w.Metrics.Tenant, w.Metrics.Cls); line != "" {
+	if line := sameGroups(w.Metrics.Tenants, w.Metrics.Cls); line != "" {
 		w.line("%s", line)
 		return
 	}
-	w.groups(w.Metrics.Tenant)
+	w.groups(w.Metrics.Tenants)
 }}
 
 // sameGroups says which class each tenant is where tenants and classes are the same groups of

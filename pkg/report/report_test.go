@@ -102,10 +102,10 @@ func checkExplainable(t *rapid.T, in *Input, text string) {
 // A file that cannot be read may be of either kind: there are two examples. One that can has one.
 func TestUnreadableFileHasTwoExamples(t *testing.T) {
 	for _, c := range []struct {
-		fault    stream.Fault
+		fault    stream.ErrorRecord
 		examples int
-	}{{stream.Fault{Tool: "blis-sim", File: "/nosuch.yaml", Msg: "no such file or directory"}, 2},
-		{stream.Fault{Tool: "blis-sim", File: "a.yaml", Line: 1, Msg: "unknown scheduler"}, 1}} {
+	}{{stream.ErrorRecord{Tool: "blis-sim", File: "/nosuch.yaml", Msg: "no such file or directory"}, 2},
+		{stream.ErrorRecord{Tool: "blis-sim", File: "a.yaml", Line: 1, Msg: "unknown scheduler"}, 1}} {
 		text := string(Failure(nil, &c.fault))
 		if strings.Count(text, "[EXAMPLE]") != c.examples ||
 			strings.Contains(text, "a cluster file (-c)") != (c.examples == 2) {

@@ -176,7 +176,7 @@ func exact(x *attribution.Exact) string {
 	}
 	a := &x.Alternatives[best]
 	return fmt.Sprintf("re-simulated, best %s: SLOs gained %d, lost %d; total E2E %s ms less (exact)", name(choice(a)),
-		a.All.Gained, a.All.Lost, number(a.All.E2EMS))
+		a.All.SLOGained, a.All.SLOLost, number(a.All.E2EMS))
 }
 
 // choice names an alternative: a verdict or a replica.
@@ -188,8 +188,8 @@ func choice(a *stream.Alternative) string {
 }
 
 func better(x, y *stream.Difference) bool {
-	if x.Gained-x.Lost != y.Gained-y.Lost {
-		return x.Gained-x.Lost > y.Gained-y.Lost
+	if x.SLOGained-x.SLOLost != y.SLOGained-y.SLOLost {
+		return x.SLOGained-x.SLOLost > y.SLOGained-y.SLOLost
 	}
 	return x.E2EMS > y.E2EMS
 }

@@ -67,7 +67,7 @@ func (c coverages) extrapolation(s *simulation, deployment int) string {
 		r.DecodeSequences = widenMax(r.DecodeSequences, e.PeakDecode)
 		r.PrefillTokens = widenMax(r.PrefillTokens, e.PeakPrefill)
 	}
-	if out := d.measuredRange.Outside(r); len(out) > 0 {
+	if out := d.measuredRange.Extrapolations(r); len(out) > 0 {
 		return fmt.Sprintf("deployment %s: step times are extrapolated: its %s", d.id, strings.Join(out, "; "))
 	}
 	return ""

@@ -69,7 +69,7 @@ deployments:
 // jitter.
 func TestJitter(t *testing.T) {
 	play := func(cv string, seed uint64) string {
-		c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.latency.jitter.cv=" + cv,
+		c, err := cluster.Load("", cluster.Options{Overrides: []string{"deployments.main.latency.jitter.cv=" + cv,
 			"deployments.main.replicas=2"}})
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // TestDefaultClusterMatchesMeasurements: on one replica of the built-in cluster n sequences decode
 // as fast as measured (default.yaml names the source), within 15 %.
 func TestDefaultClusterMatchesMeasurements(t *testing.T) {
-	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.replicas=1"}})
+	c, err := cluster.Load("", cluster.Options{Overrides: []string{"deployments.main.replicas=1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

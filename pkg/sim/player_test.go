@@ -41,7 +41,7 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 	requests[30].DeadlineUS = requests[30].ArrivalUS + 1000
 	var workload bytes.Buffer
 	w := stream.NewWriter(&workload, true)
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test"}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "test"}))
 	for i := range requests {
 		must(w.Request(&requests[i]))
 	}

@@ -19,7 +19,7 @@ import (
 // TestSameBytes: a run does not depend on how its input is read, on compression, on the number of
 // processors, or on earlier runs.
 func TestSameBytes(t *testing.T) {
-	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.engine.num_gpu_blocks_override=2000"}})
+	c, err := cluster.Load("", cluster.Options{Overrides: []string{"deployments.main.engine.num_gpu_blocks_override=2000"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func (r *recording) read(t *testing.T) ([]byte, []timing) {
 	var all []timing
 	var began [2]float64
 	w := stream.NewWriter(&out, true)
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test"}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "test"}))
 	for i, row := range rows[1:] {
 		input, arrival := int64(number(row, "input_tokens")), number(row, "arrival_s")
 		must(w.Request(&stream.Request{ID: strconv.Itoa(i), ArrivalUS: stream.Micros(arrival * 1e6), DeadlineUS: stream.Never,

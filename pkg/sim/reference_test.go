@@ -209,7 +209,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 
 // totals reports replica metrics that are not the sums over the replica's requests and steps.
 func (got *runFields) totals(want reference.Result, requests []reference.Request, blocks int) string {
-	for i, r := range got.metrics.Replica {
+	for i, r := range got.metrics.Replicas {
 		var preemptions, queried, cached, prefill, decode, batch, used int64
 		for k, o := range want.Outcomes {
 			if o.Replica == i {
@@ -372,7 +372,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 		one.Policies.Routing.Params[s.Name] = s.Weight
 	}
 	one.Policies.Complete()
-	one.ControlPlane.Snapshots.Fill()
+	one.ControlPlane.Snapshots.SetDefaults()
 	return one
 }
 
@@ -410,7 +410,7 @@ func workloadOf(requests []reference.Request) []byte {
 			classes = append(classes, c)
 		}
 	}
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test", SLOClasses: classes}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "test", SLOClasses: classes}))
 	for i, r := range requests {
 		if r.Session != "" {
 			if i == 0 || requests[i-1].Session != r.Session {
@@ -445,7 +445,7 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 		if r.Session != s.ID {
 			break
 		}
-		step := stream.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: stream.Nowhere}
+		step := stream.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: stream.NoIndex}
 		for _, parent := range r.After {
 			step.After = append(step.After, stream.Index(parent-at))
 		}

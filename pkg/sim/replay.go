@@ -94,7 +94,7 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	}
 	name := "the configuration of " + o.Replay
 	if o.WhatIf() {
-		c, err := cluster.Parse(name, text, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware,
+		c, err := cluster.Parse(name, text, cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware,
 			Warn: o.Warn})
 		if err != nil {
 			return err

@@ -232,7 +232,7 @@ func TestWhatIf(t *testing.T) {
 	defer p.close()
 	text, err := p.config()
 	must(err)
-	c, err := cluster.Parse("c", text, cluster.Options{Sets: []string{set}})
+	c, err := cluster.Parse("c", text, cluster.Options{Overrides: []string{set}})
 	must(err)
 	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3,
 		Version: stream.Version, Plain: true}))

@@ -98,7 +98,7 @@ func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []b
 			session = &stream.Session{UntilUS: stream.Never}
 			words(t, d, fields[1:], func(key, value string, n int64) error { return setSession(session, key, value, n) })
 		case fields[0] == "step":
-			session.Steps = append(session.Steps, stream.SessionStep{Extends: stream.Nowhere})
+			session.Steps = append(session.Steps, stream.SessionStep{Extends: stream.NoIndex})
 			words(t, d, fields[1:], func(key, value string, n int64) error { return setStep(session, key, value, n) })
 		default:
 			flush()

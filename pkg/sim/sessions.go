@@ -290,7 +290,7 @@ func (t *sessionTable) end(s *simulation, i int32) error {
 		o.State, o.CompletedUS = stream.StateCompleted, stream.Micros(v.last)
 	}
 	if class := s.router.names.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
-		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !v.missedTarget)
+		o.SLOMet = stream.BoolPtr(o.State == stream.StateCompleted && !v.missedTarget)
 	}
 	err := s.notify(onSessionEnd, i)
 	v.inUse = false

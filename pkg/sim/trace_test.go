@@ -49,7 +49,7 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 			case stream.KindSnapshot:
 				s := stream.NewSnapshot(0, "", 0)
 				must(r.Decode(&s))
-				if s.Running != stream.Nowhere || s.QueueDepth == stream.Nowhere {
+				if s.Running != stream.NoIndex || s.QueueDepth == stream.NoIndex {
 					t.Fatalf("%s: %s: only queue_depth is stale", how, r.Bytes())
 				}
 				last[s.Replica] = s

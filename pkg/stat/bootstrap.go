@@ -24,15 +24,15 @@ type Resampling struct {
 	weights [][]uint16
 }
 
-// MaxBlocks is the maximum number of blocks: more cost time, and longer blocks are
+// maxBlocks is the maximum number of blocks: more cost time, and longer blocks are
 // only safer.
-const MaxBlocks = 500
+const maxBlocks = 500
 
 // NewResampling draws bootstrap samples of n observations in blocks of the given length,
 // longer if there would be more than MaxBlocks. pick returns a uniform random number
 // below its argument.
 func NewResampling(n, length, samples int, pick func(int) int) *Resampling {
-	r := &Resampling{n: n, blocks: min(max(n/max(length, 1), 1), MaxBlocks, max(n, 1))}
+	r := &Resampling{n: n, blocks: min(max(n/max(length, 1), 1), maxBlocks, max(n, 1))}
 	for range samples {
 		w := make([]uint16, r.blocks)
 		for range w {

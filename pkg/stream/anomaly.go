@@ -20,7 +20,7 @@ type Anomaly struct {
 	// Number of occurrences.
 	Count int64 `json:"count" wire:"min=1"`
 	// Ids of the first affected requests, at most 20.
-	Requests []string `json:"request_ids"`
+	RequestIDs []string `json:"request_ids"`
 	// Deployment of the affected replica.
 	Deployment string `json:"deployment,omitempty"`
 	// Index of the affected replica in its deployment, from 0.

@@ -24,7 +24,7 @@ func exampleRecords() (Request, Outcome) {
 			Model:    "meta-llama/Llama-3.1-8B-Instruct",
 			Priority: 50, Decision: "dec-000042", InputTokens: 612, OutputTokens: 256, GeneratedTokens: 256,
 			CachedTokens:         256,
-			ExpectedCachedTokens: 256, ITLMaxUS: 31_112, SLOMet: Met(true),
+			ExpectedCachedTokens: 256, ITLMaxUS: 31_112, SLOMet: BoolPtr(true),
 		}
 }
 

@@ -98,7 +98,7 @@ var headerObject = describe[Header]("header", "The first record of a stream. It 
 	Field{Name: "recording", Doc: "Fields of a recording's header only."},
 )
 
-var errorObject = describe[Fault]("error", "An error that a stream carries instead of results.",
+var errorObject = describe[ErrorRecord]("error", "An error that a stream carries instead of results.",
 	Field{Name: "kind", Doc: "Always error.", Required: true, OneOf: []string{"error"}},
 	Field{Name: "tool", Doc: "Program that found the error.", Required: true},
 	Field{Name: "file", Doc: "File with the error."},
@@ -407,7 +407,7 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 }
 
 func (v *Decision) decode(s *scanner) error {
-	*v = Decision{Kind: "decision", Replica: Nowhere, Scorers: v.Scorers[:0], Considered: v.Considered[:0]}
+	*v = Decision{Kind: "decision", Replica: NoIndex, Scorers: v.Scorers[:0], Considered: v.Considered[:0]}
 	it := fieldIterator{object: decisionObject}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -526,7 +526,7 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 }
 
 func (v *Outcome) decode(s *scanner) error {
-	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: Nowhere, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
+	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
 	it := fieldIterator{object: outcomeObject}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -595,7 +595,7 @@ func (v *Outcome) decode(s *scanner) error {
 		case 31: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
 		case 32: // slo_met
-			v.SLOMet = Met(s.boolean(f))
+			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
 	if err := s.endOfLine(); err != nil {
@@ -841,7 +841,7 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 }
 
 func (v *Candidate) decode(s *scanner) {
-	*v = Candidate{Score: noNumber, Terms: v.Terms[:0], QueueDepth: Nowhere, Running: Nowhere, KVUtil: noNumber, HitRate: noNumber, RecentTTFTMS: noNumber, RecentTPOTMS: noNumber, EstWaitMS: noNumber, Matched: Nowhere, Cached: Nowhere}
+	*v = Candidate{Score: noNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: noNumber, HitRate: noNumber, RecentTTFTMS: noNumber, RecentTPOTMS: noNumber, EstWaitMS: noNumber, Matched: NoIndex, Cached: NoIndex}
 	it := fieldIterator{object: candidateObject}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -904,7 +904,7 @@ func (v *Segment) decode(s *scanner) {
 }
 
 func (v *Alternative) decode(s *scanner) {
-	*v = Alternative{Replica: Nowhere}
+	*v = Alternative{Replica: NoIndex}
 	it := fieldIterator{object: alternativeObject}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -941,13 +941,13 @@ func (v *Difference) decode(s *scanner) {
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // slo_gained
-			v.Gained = s.integer(f)
+			v.SLOGained = s.integer(f)
 		case 1: // slo_lost
-			v.Lost = s.integer(f)
+			v.SLOLost = s.integer(f)
 		case 2: // completed
 			v.Completed = s.signed(f)
 		case 3: // latency_changed
-			v.Changed = s.integer(f)
+			v.LatencyChanged = s.integer(f)
 		case 4: // ttft_ms
 			v.TTFTMS = s.float(f)
 		case 5: // e2e_ms
@@ -998,7 +998,7 @@ func appendSessionStep(b []byte, v *SessionStep) []byte {
 }
 
 func (v *SessionStep) decode(s *scanner) {
-	*v = SessionStep{After: v.After[:0], Extends: Nowhere, Prompt: v.Prompt[:0]}
+	*v = SessionStep{After: v.After[:0], Extends: NoIndex, Prompt: v.Prompt[:0]}
 	it := fieldIterator{object: sessionStepObject}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {

@@ -94,7 +94,7 @@ type Candidate struct {
 func NewCandidate(deployment string, replica Index) Candidate {
 	return Candidate{Deployment: deployment, Replica: replica, Score: noNumber, KVUtil: noNumber, HitRate: noNumber,
 		RecentTTFTMS: noNumber, RecentTPOTMS: noNumber, EstWaitMS: noNumber,
-		QueueDepth: Nowhere, Running: Nowhere, Matched: Nowhere, Cached: Nowhere}
+		QueueDepth: NoIndex, Running: NoIndex, Matched: NoIndex, Cached: NoIndex}
 }
 
 // Snapshot is what the router read from a replica at one instant; what it did not read is absent. Of equal readings
@@ -131,7 +131,7 @@ type Snapshot struct {
 
 // NewSnapshot is a snapshot without signals.
 func NewSnapshot(at Micros, deployment string, replica Index) Snapshot {
-	return Snapshot{Kind: KindSnapshot, AtUS: at, Deployment: deployment, Replica: replica, QueueDepth: Nowhere,
-		Running: Nowhere, KVUtil: noNumber, HitRate: noNumber, RecentTTFTMS: noNumber, RecentTPOTMS: noNumber,
+	return Snapshot{Kind: KindSnapshot, AtUS: at, Deployment: deployment, Replica: replica, QueueDepth: NoIndex,
+		Running: NoIndex, KVUtil: noNumber, HitRate: noNumber, RecentTTFTMS: noNumber, RecentTPOTMS: noNumber,
 		EstWaitMS: noNumber}
 }

@@ -84,7 +84,7 @@ func TestDecisionDecoderEqualsEncodingJSON(t *testing.T) {
 			if err := reused.decode(&s); err != nil {
 				t.Fatalf("%v in\n%s", err, line)
 			}
-			plain := Decision{Replica: Nowhere}
+			plain := Decision{Replica: NoIndex}
 			if err := decodeStrictly(line, &plain); err != nil {
 				t.Fatal(err)
 			}

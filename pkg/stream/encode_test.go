@@ -82,7 +82,7 @@ func drawOutcome(t *rapid.T) Outcome {
 			return [2]int64{anyInt.Draw(t, "gap"), anyInt.Draw(t, "count")}
 		}), 0, 3).Draw(t, "itl_us"),
 		ITLMaxUS: anyTime.Draw(t, "itl_max_us"),
-		SLOMet:   rapid.SampledFrom([]*bool{nil, Met(true), Met(false)}).Draw(t, "slo_met"),
+		SLOMet:   rapid.SampledFrom([]*bool{nil, BoolPtr(true), BoolPtr(false)}).Draw(t, "slo_met"),
 	}
 }
 

@@ -26,11 +26,11 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// FaultError reports that a stream carries an error record instead of results.
+// UpstreamError reports that a stream carries an error record instead of results.
 // A reader passes Fault on to its own output.
-type FaultError struct{ Fault Fault }
+type UpstreamError struct{ Fault ErrorRecord }
 
-func (e *FaultError) Error() string {
+func (e *UpstreamError) Error() string {
 	f := &e.Fault
 	var b strings.Builder
 	for _, part := range []string{f.Tool, f.File} {

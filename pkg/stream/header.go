@@ -24,7 +24,7 @@ type Header struct {
 	// What the stream is.
 	Stream string `json:"stream" wire:"oneof=streams"`
 	// Version of the stream format.
-	Schema int64 `json:"stream_version" wire:"min=Schema,max=Schema"`
+	StreamVersion int64 `json:"stream_version" wire:"min=Schema,max=Schema"`
 	// Program that wrote the stream.
 	Tool string `json:"tool"`
 	// Version of that program.
@@ -153,10 +153,10 @@ type Targets struct {
 	E2EMS float64 `json:"e2e_ms,omitempty" yaml:"e2e_ms"`
 }
 
-// Fault is an error that a stream carries instead of results.
+// ErrorRecord is an error that a stream carries instead of results.
 //
 //wire:record error
-type Fault struct {
+type ErrorRecord struct {
 	Kind string `json:"kind"`
 	// Program that found the error.
 	Tool string `json:"tool"`

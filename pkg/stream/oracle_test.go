@@ -31,7 +31,7 @@ func oracleRequest(line []byte) (Request, bool) {
 func oracleOutcome(line []byte) (Outcome, bool) {
 	o := Outcome{
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
-		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: Nowhere,
+		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
 	}
 	if !oracleObject(line, outcomeObject) || json.Unmarshal(line, &o) != nil || o.ID == "" {
 		return o, false

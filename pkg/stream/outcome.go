@@ -100,8 +100,8 @@ type Outcome struct {
 
 var yes, no = true, false
 
-// Met points to a shared value equal to met, without allocating.
-func Met(met bool) *bool {
+// BoolPtr points to a shared value equal to met, without allocating.
+func BoolPtr(met bool) *bool {
 	if met {
 		return &yes
 	}

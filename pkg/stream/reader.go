@@ -159,9 +159,9 @@ func (r *Reader) accept(terminated bool) {
 		r.digestTo(r.pos)
 		r.readEnd()
 	case KindError:
-		var fault Fault
+		var fault ErrorRecord
 		if err = r.Decode(&fault); err == nil {
-			err = &FaultError{fault}
+			err = &UpstreamError{fault}
 		}
 		r.stop(err)
 	default:

@@ -24,32 +24,32 @@ func (r *Reader) readHeader() (*Header, error) {
 		return nil, describeJSONError(err, about)
 	}
 	version := about.Stream + about.Schema
-	if version < minSchema || version > Schema {
+	if version < minSchema || version > StreamVersion {
 		return nil, fmt.Errorf("the stream has stream_version %d; this program reads versions %d to %d: "+
-			"read it with tools of version %q, which wrote it", version, minSchema, Schema, about.Version)
+			"read it with tools of version %q, which wrote it", version, minSchema, StreamVersion, about.Version)
 	}
 	var decoded struct {
 		Header
 		Version1 int64 `json:"schema,omitempty"`
 	}
 	target := any(&decoded)
-	if version == Schema {
+	if version == StreamVersion {
 		target = &decoded.Header
 	}
 	if err := decodeStrictly(r.line, target); err != nil {
 		return nil, err
 	}
 	h := &decoded.Header
-	h.Schema = version
+	h.StreamVersion = version
 	if !slices.Contains(streams, h.Stream) {
 		return nil, registry.Unknown("stream", h.Stream, streams)
 	}
-	if h.Schema < Schema {
+	if h.StreamVersion < StreamVersion {
 		effect := "all its records can be read"
 		if h.Stream == StreamRun {
 			effect = "its " + strings.Join(changedKinds, ", ") + " records cannot be read, all others can"
 		}
-		r.warn("it has stream_version %d, not %d: %s; write it again to update it", h.Schema, Schema, effect)
+		r.warn("it has stream_version %d, not %d: %s; write it again to update it", h.StreamVersion, StreamVersion, effect)
 	}
 	return h, nil
 }
@@ -57,12 +57,12 @@ func (r *Reader) readHeader() (*Header, error) {
 // checkVersion returns an error if the current record has another format than this
 // package reads.
 func (r *Reader) checkVersion() error {
-	if r.header == nil || r.header.Schema == Schema || !slices.Contains(changedKinds, r.kind) {
+	if r.header == nil || r.header.StreamVersion == StreamVersion || !slices.Contains(changedKinds, r.kind) {
 		return nil
 	}
 	return r.Errorf("the %s record has stream_version %d; this program reads version %d: "+
 		"simulate again, or read it with tools of version %q, which wrote it",
-		r.kind, r.header.Schema, Schema, r.header.Version)
+		r.kind, r.header.StreamVersion, StreamVersion, r.header.Version)
 }
 
 // readEnd decodes the current line as the end record and compares its counts.

@@ -14,9 +14,9 @@ package stream
 
 import "math"
 
-// Schema is the version of the stream format that this package writes. It rises when
+// StreamVersion is the version of the stream format that this package writes. It rises when
 // a reader of an older version would misread a newer stream.
-const Schema = 2
+const StreamVersion = 2
 
 // minSchema is the oldest version that this package reads. Version 1 has other fields in
 // the records of changedKinds and calls stream_version of the header schema; all other
@@ -60,8 +60,8 @@ func (m Micros) IsZero() bool { return m < 0 }
 // Index is a position in a list, from 0. Nowhere is absent on the wire.
 type Index int32
 
-// Nowhere is a missing Index.
-const Nowhere Index = -1
+// NoIndex is a missing Index.
+const NoIndex Index = -1
 
 // IsZero reports whether i is absent; encoding/json calls it for omitzero.
 func (i Index) IsZero() bool { return i < 0 }

@@ -63,13 +63,13 @@ type Alternative struct {
 //wire:object difference decode
 type Difference struct {
 	// Requests that missed their targets and would have met them.
-	Gained int64 `json:"slo_gained"`
+	SLOGained int64 `json:"slo_gained"`
 	// Requests that met their targets and would have missed them.
-	Lost int64 `json:"slo_lost"`
+	SLOLost int64 `json:"slo_lost"`
 	// Additional requests that would have completed; negative if fewer.
 	Completed int64 `json:"completed" wire:"min=-maxExact"`
 	// Requests that completed in both cases with different latencies.
-	Changed int64 `json:"latency_changed"`
+	LatencyChanged int64 `json:"latency_changed"`
 	// Sum over them of the actual TTFT minus that of the alternative, in ms.
 	TTFTMS float64 `json:"ttft_ms"`
 	// Sum over them of the actual E2E minus that of the alternative, in ms.

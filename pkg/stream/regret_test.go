@@ -23,8 +23,8 @@ func drawRegret(t *rapid.T) Regret {
 		if !rapid.Bool().Draw(t, label+" is present") {
 			return nil
 		}
-		return &Difference{Gained: count.Draw(t, "gained"), Lost: count.Draw(t, "lost"),
-			Completed: rapid.Int64Range(-maxExact, maxExact).Draw(t, "completed"), Changed: count.Draw(t, "changed"),
+		return &Difference{SLOGained: count.Draw(t, "gained"), SLOLost: count.Draw(t, "lost"),
+			Completed: rapid.Int64Range(-maxExact, maxExact).Draw(t, "completed"), LatencyChanged: count.Draw(t, "changed"),
 			TTFTMS: anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e")}
 	}
 	g := Regret{Kind: KindRegret, Decision: anyString.Draw(t, "decision"), Request: anyString.Draw(t, "request"),

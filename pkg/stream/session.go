@@ -152,15 +152,15 @@ type SessionOutcome struct {
 	SLOMet *bool `json:"slo_met,omitempty"`
 }
 
-// Lost is the number of calls that a broken session never issued.
-func (o *SessionOutcome) Lost() int64 {
+// NotIssued is the number of calls that a broken session never issued.
+func (o *SessionOutcome) NotIssued() int64 {
 	if o.State != StateBroken {
 		return 0
 	}
 	return o.Calls - o.Offered
 }
 
-// Breaker is the id of the request that broke the session; it is meaningless if none did.
-func (o *SessionOutcome) Breaker() string {
+// FailedRequest is the id of the request that broke the session; it is meaningless if none did.
+func (o *SessionOutcome) FailedRequest() string {
 	return (&SessionStep{ID: o.Step}).RequestID(o.ID)
 }

@@ -26,7 +26,7 @@ func drawSession(t *rapid.T) Session {
 	for i := range n {
 		step := SessionStep{ID: fmt.Sprint(i, text.Draw(t, "step id")), Step: text.Draw(t, "step"),
 			Iteration: count.Draw(t, "iteration"), DelayUS: count.Draw(t, "delay"),
-			OutputTokens: 1 + count.Draw(t, "output"), Extends: Nowhere}
+			OutputTokens: 1 + count.Draw(t, "output"), Extends: NoIndex}
 		for at := range i {
 			if rapid.Bool().Draw(t, "after") {
 				step.After = append(step.After, Index(at))
@@ -94,7 +94,7 @@ func TestSessionRoundTrip(t *testing.T) {
 // A prompt that extends another begins with the first KeepTokens of its tokens.
 func TestAppendPrompt(t *testing.T) {
 	s := Session{Steps: []SessionStep{
-		{ID: "0", Extends: Nowhere, Prompt: []Segment{{"a", 10}, {"b", 20}}},
+		{ID: "0", Extends: NoIndex, Prompt: []Segment{{"a", 10}, {"b", 20}}},
 		{ID: "1", Extends: 0, Prompt: []Segment{{"0.out", 5}}},
 		{ID: "2", Extends: 1, KeepTokens: 12, Prompt: []Segment{{"c", 1}}},
 		{ID: "3", Extends: 1, KeepTokens: 30},

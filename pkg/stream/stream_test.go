@@ -326,7 +326,7 @@ func TestReadErrorsAreWrapped(t *testing.T) {
 func TestErrorRecordIsReturned(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
-	want := Fault{Kind: KindError, Tool: "blis-gen", File: "spec.yaml", Line: 3, Col: 5, Msg: "unknown field"}
+	want := ErrorRecord{Kind: KindError, Tool: "blis-gen", File: "spec.yaml", Line: 3, Col: 5, Msg: "unknown field"}
 	must(t, w.Header(&Header{Stream: StreamWorkload}))
 	must(t, w.Any(&want))
 	must(t, w.End(&End{}))
@@ -334,7 +334,7 @@ func TestErrorRecordIsReturned(t *testing.T) {
 	r := NewReader(&b)
 	for r.Next() {
 	}
-	var fault *FaultError
+	var fault *UpstreamError
 	if !errors.As(r.Err(), &fault) || fault.Fault != want {
 		t.Errorf("got %v", r.Err())
 	}

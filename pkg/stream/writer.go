@@ -103,7 +103,7 @@ func (a *appender) Write(p []byte) (int, error) {
 // is truncated if nothing follows.
 func (w *Writer) Header(h *Header) error {
 	c := *h
-	c.Kind, c.Schema = KindHeader, Schema
+	c.Kind, c.StreamVersion = KindHeader, StreamVersion
 	if err := w.Any(&c); err != nil {
 		return err
 	}

@@ -117,9 +117,9 @@ func TestFilteredIsAWarning(t *testing.T) {
 func TestErrorRecordIsSummarized(t *testing.T) {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, false)
-	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim",
+	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, StreamVersion: stream.StreamVersion, Tool: "blis-sim",
 		Version: "0.1.0"}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15,
+		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15,
 			Msg: "replicas must be at least 1, is 0"}),
 		w.End(&stream.End{}), w.Close())
 	if err != nil {

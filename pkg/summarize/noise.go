@@ -32,8 +32,8 @@ func (k *rows) addOutcome(o *stream.Outcome, met *bool) {
 // addNotIssued stores the number of calls that a broken session did not issue with the
 // call that broke it.
 func (k *rows) addNotIssued(o *stream.SessionOutcome) {
-	if at, ok := k.index[o.Breaker()]; ok && o.Lost() > 0 {
-		k.all[at].NotIssued = int32(o.Lost())
+	if at, ok := k.index[o.FailedRequest()]; ok && o.NotIssued() > 0 {
+		k.all[at].NotIssued = int32(o.NotIssued())
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 			t.Fatal(err)
 		}
 	}
-	check(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0",
+	check(w.Header(&stream.Header{Stream: stream.StreamRun, StreamVersion: stream.StreamVersion, Tool: "blis-sim", Version: "0.1.0",
 		Seed: 42, SLOClasses: classes,
 		Run: &stream.RunHeader{Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42,
 			JitterSeed: 42},
@@ -84,7 +84,7 @@ func outcome(id, class, tenant string, arrival, ttft, input, output int64) strea
 	o := stream.Outcome{ID: id, State: stream.StateRejected, Reason: "admission", ArrivalUS: at,
 		AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
-		EndedUS: stream.Never, Replica: stream.Nowhere,
+		EndedUS: stream.Never, Replica: stream.NoIndex,
 		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: stream.Never}
 	if ttft == 0 {
 		return o
@@ -269,7 +269,7 @@ func TestSelection(t *testing.T) {
 		if c.offered > 0 && (raw.FromUS != c.from_ || raw.UntilUS != c.until) {
 			t.Errorf("%q from %q to %q: run from %d until %d", c.where, c.from, c.to, raw.FromUS, raw.UntilUS)
 		}
-		if raw.Cost != nil || raw.Replica != nil || raw.KV.UtilMean != nil {
+		if raw.Cost != nil || raw.Replicas != nil || raw.KV.UtilMean != nil {
 			t.Errorf("%q: a part of a run has replica metrics", c.where)
 		}
 		o.Format = "table"
@@ -313,7 +313,7 @@ func TestComputedAgreesWithCarried(t *testing.T) {
 		data := anyRun.Draw(rt, "run").data(rt)
 		_, carried := document(t, data, Options{})
 		_, computed := document(t, data, everything)
-		carried.Replica, carried.Cost, carried.KV.UtilMean, carried.KV.UtilMax = nil, nil, nil, nil
+		carried.Replicas, carried.Cost, carried.KV.UtilMean, carried.KV.UtilMax = nil, nil, nil, nil
 		if diff := cmp.Diff(carried, computed); diff != "" {
 			rt.Fatalf("(-carried +computed):\n%s", diff)
 		}

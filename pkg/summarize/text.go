@@ -68,8 +68,8 @@ func (d *Document) text(scored bool) []byte {
 		b = append(b, '\n')
 	}
 	b = appendTotals(b, m)
-	for _, t := range []*texttab.Table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2),
-		groups("model", m.Model, 2),
+	for _, t := range []*texttab.Table{groups("class", m.Cls, 1), groups("tenant", m.Tenants, 2),
+		groups("model", m.Models, 2),
 		replicas(m)} {
 		if len(t.Rows) > 1 {
 			b = append(b, '\n')
@@ -109,7 +109,7 @@ func appendTotals(b []byte, m *metrics.Raw) []byte {
 	}
 	if m.Fairness != nil {
 		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
-			len(m.Tenant))
+			len(m.Tenants))
 	}
 	if m.TailBlowup != nil {
 		line("tail", "p99 of E2E is %.2f x p50", *m.TailBlowup)
@@ -272,8 +272,8 @@ func groups(by string, parts map[string]*metrics.Group, minimum int) *texttab.Ta
 
 // replicas is the table of replicas.
 func replicas(m *metrics.Raw) *texttab.Table {
-	t := &texttab.Table{FirstWidth: headWidth, Omitted: len(m.Replica) - maxRows}
-	if len(m.Replica) == 0 {
+	t := &texttab.Table{FirstWidth: headWidth, Omitted: len(m.Replicas) - maxRows}
+	if len(m.Replicas) == 0 {
 		return t
 	}
 	share := func(x *float64) string {
@@ -284,7 +284,7 @@ func replicas(m *metrics.Raw) *texttab.Table {
 	}
 	t.Row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max",
 		"cached", "preemptions")
-	for _, r := range m.Replica[:min(len(m.Replica), maxRows)] {
+	for _, r := range m.Replicas[:min(len(m.Replicas), maxRows)] {
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
 		t.Row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens),
 			share(r.Utilization),

@@ -14,14 +14,14 @@ import (
 func agent(id string, arrival stream.Micros) *stream.Session {
 	return &stream.Session{ID: id, ArrivalUS: arrival, UntilUS: stream.Never, Workflow: "agent", Tenant: "t",
 		Model: "m", Steps: []stream.SessionStep{
-			{ID: "plan", InputTokens: 96, OutputTokens: 17, Extends: stream.Nowhere,
+			{ID: "plan", InputTokens: 96, OutputTokens: 17, Extends: stream.NoIndex,
 				Prompt: []stream.Segment{{ID: "system", Tokens: 64}, {ID: id + "/user", Tokens: 32}}},
 			{ID: "search", After: []stream.Index{0}, Tool: "search", LatencyUS: 500_000, OutputTokens: 50},
 			{ID: "read.0", After: []stream.Index{1}, DelayUS: 1_000_000, InputTokens: 160, OutputTokens: 5, Extends: 0,
 				Prompt: []stream.Segment{{ID: id + "/plan.out", Tokens: 16}}},
 			{ID: "read.1", After: []stream.Index{1}, Model: "other", InputTokens: 160, OutputTokens: 5, Extends: 0,
 				Prompt: []stream.Segment{{ID: id + "/plan.out", Tokens: 16}}},
-			{ID: "answer", After: []stream.Index{2, 3}, InputTokens: 200, OutputTokens: 10, Extends: stream.Nowhere},
+			{ID: "answer", After: []stream.Index{2, 3}, InputTokens: 200, OutputTokens: 10, Extends: stream.NoIndex},
 		}}
 }
 

@@ -41,7 +41,7 @@ func (g *generator) initialValue(o *object) {
 		case f.typ == "Micros":
 			g.printf("%s: Never,", f.goName)
 		case f.typ == "Index":
-			g.printf("%s: Nowhere,", f.goName)
+			g.printf("%s: NoIndex,", f.goName)
 		case f.typ == "Number":
 			g.printf("%s: noNumber,", f.goName)
 		}
@@ -74,7 +74,7 @@ func (g *generator) decodeField(f *field) {
 	case f.typ == "bool":
 		g.printf("%s = s.boolean(f)\n", value)
 	case f.typ == "*bool":
-		g.printf("%s = Met(s.boolean(f))\n", value)
+		g.printf("%s = BoolPtr(s.boolean(f))\n", value)
 	case f.typ == "*float64":
 		g.printf("x := s.float(f)\n%s = &x\n", value)
 	case f.typ[0] == '*':

@@ -140,7 +140,7 @@ func (d *generator) switches(c *Config) {
 		for i := range weights[1:] {
 			weights[1+i] = pick[int64](d, 0, 1, 2, 5)
 		}
-		c.StepTime = Weighted(weights)
+		c.StepTime = weighted(weights)
 	}
 	if d.percent(25) {
 		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)

@@ -36,7 +36,7 @@ func ParseStory(text string) (Config, []Request, error) {
 	c := Config{
 		Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, NumBlocks: 1000,
 		Chunked: true, PrefixCaching: true,
-		Routing: "round-robin", ShadowBlocks: DefaultShadowBlocks, HorizonUS: Never,
+		Routing: "round-robin", ShadowBlocks: defaultShadowBlocks, HorizonUS: Never,
 	}
 	var requests []Request
 	for i, line := range strings.Split(text, "\n") {

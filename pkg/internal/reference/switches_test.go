@@ -113,7 +113,7 @@ func TestWeighted(t *testing.T) {
 		var weights [10]int64
 		weights[i] = 10
 		want := int64(10 * max(1, i))
-		if got := Weighted(weights)(b); got != want {
+		if got := weighted(weights)(b); got != want {
 			t.Errorf("weight %d: %d, want %d", i, got, want)
 		}
 	}
