@@ -88,7 +88,7 @@ var snapshotObject = describe[Snapshot]("snapshot", "What the router read from a
 var headerObject = describe[Header]("header", "The first record of a stream. It names no files.",
 	Field{Name: "kind", Doc: "Always header.", Required: true, OneOf: []string{"header"}},
 	Field{Name: "stream", Doc: "What the stream is.", Required: true, OneOf: streams},
-	Field{Name: "stream_version", Doc: "Version of the stream format.", Required: true, Min: Schema, Max: Schema},
+	Field{Name: "stream_version", Doc: "Version of the stream format.", Required: true, Min: StreamVersion, Max: StreamVersion},
 	Field{Name: "tool", Doc: "Program that wrote the stream.", Required: true},
 	Field{Name: "version", Doc: "Version of that program.", Required: true},
 	Field{Name: "seed", Doc: "Seed of the workload.", Required: true},

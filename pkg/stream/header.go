@@ -24,7 +24,7 @@ type Header struct {
 	// What the stream is.
 	Stream string `json:"stream" wire:"oneof=streams"`
 	// Version of the stream format.
-	StreamVersion int64 `json:"stream_version" wire:"min=Schema,max=Schema"`
+	StreamVersion int64 `json:"stream_version" wire:"min=StreamVersion,max=StreamVersion"`
 	// Program that wrote the stream.
 	Tool string `json:"tool"`
 	// Version of that program.

@@ -98,7 +98,7 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Header writes h with its Kind and Schema filled in. It must be the first record.
+// Header writes h with its Kind and StreamVersion filled in. It must be the first record.
 // It is written at once: a reader then knows that a stream has begun, and that it
 // is truncated if nothing follows.
 func (w *Writer) Header(h *Header) error {
