@@ -47,9 +47,13 @@ func TestBeta3IsFoundOrPhysics(t *testing.T) {
 // TestAlpha3IsFoundWherePresent: alpha[3] of a server that sends tokens in turn is recovered
 // within three standard errors, and is absent of one that does not.
 func TestAlpha3IsFoundWherePresent(t *testing.T) {
-	for us, requests := range map[float64]int{0: 300, 80: 750} {
+	for _, c := range []struct {
+		us       float64
+		requests int
+	}{{0, 300}, {80, 1000}} {
+		us := c.us
 		truth := coefficients{Alpha: [4]float64{5000, 0, 0, us}, Beta: [4]float64{6200, 16, 22, 0.1565}}
-		s, r := synthetic(t, 7, truth, requests)
+		s, r := synthetic(t, 7, truth, c.requests)
 		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -27,8 +27,8 @@ func (s *Set) YAML() string {
 		{"uncertainty", s.Uncertainty},
 		{"errors", s.Errors}, {"warnings", s.Warnings},
 	} {
-		if text := flow(f.value); text != `""` && text != "{}" && text != "null" && text != "[]" {
-			fmt.Fprintf(&b, "%s%s: %s\n", indent, f.name, text)
+		if text := flow(f.value); text != ` ""` && text != " {}" && text != " null" && text != " []" {
+			fmt.Fprintf(&b, "%s%s:%s\n", indent, f.name, text)
 			indent = "    "
 		}
 	}
@@ -58,12 +58,12 @@ func flow(v any) string {
 		if err := enc.Encode(v); err != nil {
 			panic("hardware: " + err.Error())
 		}
-		return spaced(strings.TrimSpace(b.String()))
+		return " " + spaced(strings.TrimSpace(b.String()))
 	}
 	if list == nil {
-		return "[]"
+		return " []"
 	}
-	return "\n      - " + strings.Join(list, "\n      - ")
+	return "\n      -" + strings.Join(list, "\n      -")
 }
 
 // maxLine is about how long a line of a flow may get.
