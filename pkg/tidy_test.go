@@ -72,7 +72,6 @@ var bannedWords = map[string]string{
 	"summarise":    "summarize",
 	"utilisation":  "utilization",
 	"whilst":       "while",
-	"cancelled":    "canceled",
 	"cancelling":   "canceling",
 	"optimise":     "optimize",
 	"quantisation": "quantization",

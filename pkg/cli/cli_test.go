@@ -51,7 +51,7 @@ var upperTool = Tool{name: "upper", about: "Copy in capitals.", stream: stream.S
 func call(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = upperTool.run(t.Context(), args, Std{strings.NewReader(in), &out, &errs})
+	code = upperTool.run(t.Context(), args, standardStreams{strings.NewReader(in), &out, &errs})
 	return code, out.String(), errs.String()
 }
 
@@ -131,7 +131,7 @@ func TestInterruptWhileReading(t *testing.T) {
 	defer feed.Close()
 	ended := make(chan int)
 	var out, errs bytes.Buffer
-	go func() { ended <- upperTool.run(ctx, nil, Std{in, &out, &errs}) }()
+	go func() { ended <- upperTool.run(ctx, nil, standardStreams{in, &out, &errs}) }()
 	if _, err := feed.WriteString("text"); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 func runs(t *testing.T, tool Tool, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = tool.run(t.Context(), args, Std{strings.NewReader(""), &out, &errs})
+	code = tool.run(t.Context(), args, standardStreams{strings.NewReader(""), &out, &errs})
 	return code, out.String(), errs.String()
 }
 

@@ -207,7 +207,7 @@ func TestManualPages(t *testing.T) {
 // flags lists the flags of a tool as they are written on the command line.
 func flags(tool Tool) []string {
 	var names []string
-	for _, f := range tool.parser(tool.command(), Std{}).Model.Flags {
+	for _, f := range tool.parser(tool.command(), standardStreams{}).Model.Flags {
 		switch {
 		case f.Name == "help" || f.Name == "version":
 		case f.Short != 0:

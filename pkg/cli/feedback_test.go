@@ -56,7 +56,7 @@ func args(text string) (all []string) {
 func piped(t *testing.T, tool Tool, in []byte, exitCode int, args ...string) []byte {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
-	if got := tool.run(t.Context(), args, Std{bytes.NewReader(in), &out, &diagnostics}); got != exitCode {
+	if got := tool.run(t.Context(), args, standardStreams{bytes.NewReader(in), &out, &diagnostics}); got != exitCode {
 		t.Fatalf("%s %q exits with %d: %s", tool.name, args, got, diagnostics.String())
 	}
 	return out.Bytes()

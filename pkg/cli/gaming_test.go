@@ -47,7 +47,7 @@ score: wmean(0.5, ratio(base.ttft.p99, m.ttft.p99), 0.5, soft(m.e2e.p99, base.e2
 func ran(t *testing.T, tool Tool, args ...string) string {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
-	std := Std{In: strings.NewReader(""), Out: &out, Err: &diagnostics}
+	std := standardStreams{In: strings.NewReader(""), Out: &out, Err: &diagnostics}
 	if code := tool.run(t.Context(), args, std); code != exitOK {
 		t.Fatalf("%v: exit %d: %s", args, code, &diagnostics)
 	}

@@ -21,7 +21,7 @@ func TestTablesEqualStream(t *testing.T) {
 	call := func(tool Tool, args ...string) {
 		t.Helper()
 		var complaints bytes.Buffer
-		if code := tool.run(t.Context(), args, Std{Out: io.Discard, Err: &complaints}); code != exitOK {
+		if code := tool.run(t.Context(), args, standardStreams{Out: io.Discard, Err: &complaints}); code != exitOK {
 			t.Fatalf("%s %q: %s", tool.name, args, &complaints)
 		}
 	}

@@ -21,7 +21,7 @@ func titleLine(in *Input) string {
 		}
 	}
 	policies := cmp.Or(strings.Join(stages, ", "), "policies unknown")
-	return fmt.Sprintf("[%s] %s\n", title, short(policies, 110))
+	return fmt.Sprintf("[%s] %s\n", title, strings.TrimRight(short(policies, 110), " "))
 }
 
 var headline = section{name: "HEADLINE", write: func(w *writer) {
