@@ -13,10 +13,16 @@ import (
 // policy saw.
 type oracle struct {
 	rates []rateEWMA // by replica
+	// sent are the requests, by replica, that were sent to it and have not reached its queue.
+	sent [][]int32
 	// Scratch.
 	estimates                      []estimate
 	trueForecasts, viewedForecasts []engine.Forecast
 	inTransit                      []engine.InTransit
+}
+
+func newOracle(replicas int) *oracle {
+	return &oracle{rates: make([]rateEWMA, replicas), sent: make([][]int32, replicas)}
 }
 
 // estimate is the predicted result of a request on a candidate, in µs from its arrival: TTFT and E2E
@@ -44,7 +50,30 @@ func (g *oracle) choose(s *simulation, slot int32, v *policy.View) (policy.Choic
 	return policy.Choice{Candidate: best.candidate, Score: float64(best.e2e) / 1000, Reason: "ends first"}, nil
 }
 
-func (g *oracle) clone() chooser { return &oracle{rates: slices.Clone(g.rates)} }
+func (g *oracle) clone() chooser {
+	c := &oracle{rates: slices.Clone(g.rates), sent: slices.Clone(g.sent)}
+	for i := range c.sent {
+		c.sent[i] = slices.Clone(c.sent[i])
+	}
+	return c
+}
+
+func (g *oracle) hooks() []hook { return []hook{onSend, onEnqueue, onFinal} }
+
+// observe keeps track of the requests on their way to a replica.
+func (g *oracle) observe(s *simulation, h hook, slot int32) error {
+	replica := s.request(slot).replica
+	if replica == missing {
+		return nil
+	}
+	sent := &g.sent[replica]
+	if h == onSend {
+		*sent = append(*sent, slot)
+	} else if at := slices.Index(*sent, slot); at >= 0 {
+		*sent = slices.Delete(*sent, at, at+1)
+	}
+	return nil
+}
 
 // estimate estimates each candidate at the time of the decision. The result is valid until the next
 // call.
@@ -72,7 +101,7 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 	m := s.deployments[at.deployment].model
 	g.inTransit = g.inTransit[:0]
 	enqueued := s.now + m.Queueing(r.out.InputTokens)
-	for _, slot := range at.inTransit {
+	for _, slot := range g.sent[c.Index] {
 		if q := s.request(slot); q != r && des.Time(q.out.RoutedUS)+m.Queueing(q.out.InputTokens) <= enqueued {
 			g.inTransit = append(g.inTransit, engine.InTransit{Path: q.path, Input: int(q.out.InputTokens)})
 		}

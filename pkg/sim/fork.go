@@ -22,8 +22,6 @@ type override struct {
 // workload must be in memory.
 func (s *simulation) fork(o observer) *simulation {
 	f := *s
-	f.observers = observers{}
-	f.observers.add(o)
 	f.decisions.last = decision{}
 	future := *s.feed.(*replayFeed)
 	f.feed = &future
@@ -33,10 +31,13 @@ func (s *simulation) fork(o observer) *simulation {
 	f.requests = s.requests.clone()
 	f.sessions = s.sessions.clone()
 	f.router = s.router.clone(f.tree)
+	f.observers = observers{}
+	f.observers.add(f.router.chooser)
+	f.observers.add(o)
 	f.replicas = slices.Clone(s.replicas)
 	for i := range f.replicas {
 		r := &f.replicas[i]
-		r.jitter, r.inTransit, r.result = r.jitter.clone(), slices.Clone(r.inTransit), nil
+		r.jitter, r.result = r.jitter.clone(), nil
 		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), r.jitter.wrap(f.deployments[r.deployment].model),
 			f.preemptionScorer(int32(i)))
 	}

@@ -34,9 +34,6 @@ func (p *rateEWMA) update(now des.Time, prefill, decode int64) {
 // mean of its own rates and those of all candidates. The more replicas differ, the more their own
 // rates count: a balancing router sends less to replicas that had more.
 func (g *oracle) setConcurrentRates(s *simulation, v *policy.View) {
-	if g.rates == nil {
-		g.rates = make([]rateEWMA, len(s.replicas))
-	}
 	// A run counts as at least rateWindowUS/10 old, so that its first requests are not extrapolated.
 	correction := 1 / (1 - math.Exp(-max(0.1, float64(s.now)/rateWindowUS)))
 	var prefills, decodes, squares float64

@@ -15,7 +15,7 @@ import (
 // re-simulate them.
 type regretRecorder struct {
 	Counterfactual
-	oracle oracle
+	oracle *oracle
 	w      *stream.Writer
 	totals *metrics.Accumulator
 	// decisions are the routing decisions in order, and the named admission decisions. rejections
@@ -30,7 +30,8 @@ type regretRecorder struct {
 
 // plugIn makes s record what the evaluation of alternatives needs, if there is any.
 func (c *Counterfactual) plugIn(s *simulation, w *stream.Writer, totals *metrics.Accumulator) *regretRecorder {
-	g := &regretRecorder{Counterfactual: *c, w: w, totals: totals, admissions: map[int64]admissionDecision{}}
+	g := &regretRecorder{Counterfactual: *c, oracle: newOracle(len(s.replicas)), w: w, totals: totals,
+		admissions: map[int64]admissionDecision{}}
 	if c.enabled() {
 		s.observers.add(g)
 	}
@@ -41,9 +42,14 @@ func (c *Counterfactual) plugIn(s *simulation, w *stream.Writer, totals *metrics
 	return g
 }
 
-func (g *regretRecorder) hooks() []hook { return []hook{onDecision, onSend, onFinal} }
+func (g *regretRecorder) hooks() []hook { return append(g.oracle.hooks(), onDecision) }
 
 func (g *regretRecorder) observe(s *simulation, h hook, i int32) error {
+	if h != onDecision {
+		if err := g.oracle.observe(s, h, i); err != nil {
+			return err
+		}
+	}
 	r := s.request(i)
 	switch h {
 	case onDecision:

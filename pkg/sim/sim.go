@@ -41,10 +41,8 @@ type replica struct {
 	maxSeqs     int          // batch slots
 	// requests were sent to it; completed of them have completed.
 	requests, completed int64
-	// inTransit are the requests sent to it that have not reached its queue.
-	inTransit []int32
-	result    *engine.StepResult // of its last step
-	jitter    jitter
+	result              *engine.StepResult // of its last step
+	jitter              jitter
 }
 
 // deployment is the common data of its replicas.
@@ -180,9 +178,6 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	}
 	s := &simulation{horizon: noHorizon, events: eventQueue{limit: math.MaxInt64}, tree: kv.NewTree(),
 		router: newRouter(c, classes, plane), decisions: decisions{override: override{decision: -1}}}
-	if o.Clairvoyant {
-		s.router.chooser = &oracle{}
-	}
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
 		s.router.needs.all |= policy.NeedPredicted
 	}
@@ -190,6 +185,10 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 		s.addDeployment(&c.Deployments[i], &specs[i], o.ITL)
 	}
 	s.setUpRouter(c)
+	if o.Clairvoyant {
+		s.router.chooser = newOracle(len(s.replicas))
+	}
+	s.observers.add(s.router.chooser)
 	s.telemetry = newTelemetry(s)
 	s.telemetry.start(s)
 	return s, nil

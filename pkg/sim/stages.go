@@ -133,6 +133,7 @@ func (s *simulation) drop(slot int32, state, reason string) error {
 
 // chooser picks the replica of a request among the candidates in the view.
 type chooser interface {
+	observer
 	choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error)
 	// clone returns a chooser for a fork.
 	clone() chooser
@@ -150,6 +151,10 @@ func (policyChooser) choose(s *simulation, slot int32, v *policy.View) (policy.C
 
 func (policyChooser) clone() chooser { return policyChooser{} }
 
+func (policyChooser) hooks() []hook { return nil }
+
+func (policyChooser) observe(*simulation, hook, int32) error { return nil }
+
 // send routes a request and sends it to its replica.
 func (s *simulation) send(slot int32) error {
 	r := s.request(slot)
@@ -166,7 +171,6 @@ func (s *simulation) send(slot int32) error {
 	d := &s.deployments[target.deployment]
 	s.router.prefixes.recordRouting(s, r, &chosen)
 	target.requests++
-	target.inTransit = append(target.inTransit, slot)
 	r.replica = chosen.Index
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = stream.Micros(s.now), d.id, target.index
 	decision := s.decisions.next(stream.StageRouting)
@@ -185,7 +189,6 @@ func (s *simulation) send(slot int32) error {
 func (s *simulation) enqueue(slot int32) error {
 	r := s.request(slot)
 	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
-	s.replicas[r.replica].removeInTransit(slot)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = stream.Micros(s.now)
 	order := 0.0
@@ -200,13 +203,6 @@ func (s *simulation) enqueue(slot int32) error {
 	s.telemetry.afterChange(s, r.replica)
 	s.markReady(r.replica)
 	return nil
-}
-
-// removeInTransit removes a request from those in transit to the replica.
-func (p *replica) removeInTransit(slot int32) {
-	if at := slices.Index(p.inTransit, slot); at >= 0 {
-		p.inTransit = slices.Delete(p.inTransit, at, at+1)
-	}
 }
 
 // preemptionScore ranks a running request of a replica for preemption.
@@ -234,7 +230,6 @@ func (s *simulation) expire(slot int32) error {
 	}
 	if r.replica != missing {
 		s.telemetry.states[r.replica].Inflight--
-		s.replicas[r.replica].removeInTransit(slot)
 	}
 	if !r.out.AdmittedUS.IsZero() {
 		s.router.countInflight(r, -1)
