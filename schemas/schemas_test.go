@@ -27,7 +27,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "write the schemas anew")
+var update = flag.Bool("update", false, "rewrite the schemas")
 
 const suffix = ".schema.json"
 

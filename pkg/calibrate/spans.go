@@ -83,7 +83,7 @@ func newSpanData(runs []*replay, budget int) *spanData {
 	return d
 }
 
-// replicaID identifies a replica; its index is stream.Nowhere where it is not recorded.
+// replicaID identifies a replica; its index is stream.NoIndex if it is not recorded.
 type replicaID struct {
 	deployment string
 	replica    stream.Index

@@ -218,7 +218,7 @@ func interpolate(x float64, f func(float64) float64) float64 {
 	return float64((low+1-x)*f(low)) + float64((x-low)*f(low+1))
 }
 
-// stepUS is the time, in µs, of a step with whole numbers of decoding sequences and
+// stepUS is the time, in µs, of a step with integer numbers of decoding sequences and
 // prompt tokens, whose contexts are the mean ones.
 func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
 	b := latency.Batch{Decode: int64(decode), Prefill: int64(prefill)}

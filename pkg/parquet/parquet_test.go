@@ -56,7 +56,7 @@ func fill(v reflect.Value, draw *rand.Rand, tag string) {
 		v.SetFloat(math.NaN())
 		return
 	case v.CanInt() && omit == "omitzero" && absent:
-		v.SetInt(-1) // Never, Nowhere
+		v.SetInt(-1) // Never, NoIndex
 		return
 	case absent:
 		return

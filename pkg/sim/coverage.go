@@ -55,7 +55,7 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 }
 
 // extrapolation says where a deployment's coefficients were used outside the range in which they
-// were measured; "" if nowhere.
+// were measured; empty if they were not.
 func (c coverages) extrapolation(s *simulation, deployment int) string {
 	d, used := &s.deployments[deployment], &c[deployment]
 	if d.measuredRange == nil {

@@ -6,7 +6,7 @@ import (
 	"blis/pkg/policy"
 )
 
-// views are what policies see, built anew for each call of a policy.
+// views are what policies see, rebuilt for each call of a policy.
 type views struct {
 	current policy.View
 	// request is what policies see of the request at position requestOf.

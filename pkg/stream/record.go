@@ -57,7 +57,7 @@ const Never Micros = -1
 // IsZero reports whether m is absent; encoding/json calls it for omitzero.
 func (m Micros) IsZero() bool { return m < 0 }
 
-// Index is a position in a list, from 0. Nowhere is absent on the wire.
+// Index is a position in a list, from 0. NoIndex is absent on the wire.
 type Index int32
 
 // NoIndex is a missing Index.
