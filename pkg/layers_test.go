@@ -100,7 +100,8 @@ var testsMay = map[string][]string{
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
-	"schemas":       {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics", "pkg/policy", "pkg/stream", "pkg/summarize"},
+	"schemas": {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics",
+		"pkg/policy", "pkg/stream", "pkg/summarize"},
 }
 
 // owners names the packages, mostly one, that may import each third-party module.

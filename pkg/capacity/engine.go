@@ -62,7 +62,8 @@ func (e *engine) accepts(c lengths) bool {
 	tokens := int64(c.input) + int64(c.output) - 1
 	blocks := (tokens + e.blockSize - 1) / e.blockSize
 	blocks += int64(e.windowHold.Extra) * min(blocks, int64(e.windowHold.Blocks))
-	return (e.maxLength == 0 || tokens < e.maxLength) && blocks <= e.blocks && (e.maxPrompt == 0 || tokens <= e.maxPrompt)
+	return (e.maxLength == 0 || tokens < e.maxLength) && blocks <= e.blocks &&
+		(e.maxPrompt == 0 || tokens <= e.maxPrompt)
 }
 
 // totals sums over calls what they need at saturation.
@@ -229,7 +230,8 @@ func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
 	}
 	if prefill > 0 {
 		share := prefill / t.prefill
-		b.Chunks, b.PriorContext, b.Pairs = max(1, part(t.chunks, share)), part(t.priorContext, share), part(t.pairs, share)
+		b.Chunks, b.PriorContext, b.Pairs = max(1, part(t.chunks, share)), part(t.priorContext,
+			share), part(t.pairs, share)
 		b.WindowPriorContext, b.WindowPairs = part(t.windowPriorContext, share), part(t.windowPairs, share)
 	}
 	return float64(e.model.Step(b))

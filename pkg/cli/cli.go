@@ -88,8 +88,8 @@ type stdio struct {
 // common is the part of the command line that all tools share.
 type common struct {
 	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when complete."`
-	Help    helpFlag    `short:"h" help:"Show this help and exit."`
-	Version versionFlag `help:"Show the version, revision and stream version, and exit."`
+	Help    helpFlag    `short:"h"                    help:"Show this help and exit."`
+	Version versionFlag `                             help:"Show the version, revision and stream version, and exit."`
 
 	// givenFlags are the flags on the command line.
 	givenFlags []string
@@ -142,8 +142,8 @@ func (t Tool) run(ctx context.Context, args []string, std standardStreams) int {
 
 // parser returns the command-line parser of cmd.
 func (t Tool) parser(cmd command, std standardStreams) *kong.Kong {
-	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
-		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.Vars(t.vars), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
+	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about), kong.Writers(std.Out, std.Err),
+		kong.NoDefaultHelp(), kong.Vars(t.vars), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
@@ -160,8 +160,10 @@ func (t Tool) parse(cmd command, args []string, std standardStreams) error {
 		err = c.checkFlags()
 	}
 	if err != nil && !errors.Is(err, errHelpShown) {
-		if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-#") }); i >= 0 && !slices.Contains(args[:i], "--") {
-			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s", args[i], t.name)
+		if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-#") }); i >= 0 &&
+			!slices.Contains(args[:i], "--") {
+			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s",
+				args[i], t.name)
 		}
 		return usageError{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}

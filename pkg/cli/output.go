@@ -30,7 +30,8 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSin
 	}
 	if isTable(name) {
 		if !t.tables {
-			return nil, false, usageError{"this output has no table form; name a file that does not end in .parquet or /"}
+			return nil, false, usageError{
+				"this output has no table form; name a file that does not end in .parquet or /"}
 		}
 		p, err = newTables(name)
 		return p, true, err

@@ -27,7 +27,8 @@ func TestTablesEqualStream(t *testing.T) {
 	}
 	call(Gen, "--scenario", "mixed-slo", "--requests", "300", "-o", in("w.jsonl"))
 	run := []string{"--set", "deployments.main.replicas=6", "--set", "routing.type=weighted",
-		"--set", "admission={type: rate-limit, params: {limit: 20, action: delay, delay_ms: 50}}", "--itl", in("w.jsonl"), "-o"}
+		"--set", "admission={type: rate-limit, params: {limit: 20, action: delay, delay_ms: 50}}", "--itl",
+		in("w.jsonl"), "-o"}
 	call(Sim, append(run, in("run.jsonl"))...)
 	call(Sim, append(run, in("tables")+"/")...)
 

@@ -12,7 +12,8 @@ func (r *Raw) WithTargets(by *Raw) *Raw {
 		sessions.Attainment = by.Sessions.Attainment
 		judged.Sessions = &sessions
 	}
-	judged.Cls, judged.Tenants, judged.Models = groupsWithTargets(r.Cls, by.Cls), groupsWithTargets(r.Tenants, by.Tenants),
+	judged.Cls, judged.Tenants, judged.Models = groupsWithTargets(r.Cls, by.Cls), groupsWithTargets(r.Tenants,
+		by.Tenants),
 		groupsWithTargets(r.Models, by.Models)
 	return &judged
 }

@@ -76,7 +76,8 @@ func TestLookupPath(t *testing.T) {
 		"goodput.ratio": MissingIsUnknown, `tenants["t"].goodput.rps`: MissingIsUnknown,
 		"kv.util_mean": MissingIsUnknown, "kv.prefix_hit_ratio": MissingIsZero, "kv.preemptions": MissingIsZero,
 		"cost.gpu_s": MissingIsUnknown, "cost.per_million_tokens": MissingIsWorst,
-		"regret.avoidable_ms": MissingIsUnknown, "sessions.offered": MissingIsUnknown, "sessions.e2e.p50": MissingIsWorst,
+		"regret.avoidable_ms": MissingIsUnknown, "sessions.offered": MissingIsUnknown,
+		"sessions.e2e.p50":       MissingIsWorst,
 		"anomalies.hol_blocking": MissingIsZero, "fairness.jain": MissingIsZero,
 		"replicas[7].utilization": MissingIsUnknown, "control.delays": MissingIsZero,
 		"shadow.diverged": MissingIsUnknown} {

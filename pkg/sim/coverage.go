@@ -44,8 +44,11 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 	for i := range s.deployments {
 		d := &s.deployments[i]
 		if d.isRoofline {
-			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are computed from a roofline, not measured",
-				d.id))
+			warnings = append(
+				warnings,
+				fmt.Sprintf("deployment %s: step times are computed from a roofline, not measured",
+					d.id),
+			)
 		}
 		if beyond := c.extrapolation(s, i); beyond != "" {
 			warnings = append(warnings, beyond)

@@ -24,9 +24,11 @@ func TestDefaultClusterMatchesMeasurements(t *testing.T) {
 	}{{1, 7.05}, {64, 10.20}, {256, 15.69}} {
 		var in, out bytes.Buffer
 		for i := range m.sequences {
-			fmt.Fprintf(&in, `{"kind":"request","id":"r%d","arrival_us":0,"input_tokens":8,"output_tokens":400}`+"\n", i)
+			fmt.Fprintf(&in, `{"kind":"request","id":"r%d","arrival_us":0,"input_tokens":8,"output_tokens":400}`+"\n",
+				i)
 		}
-		if err := runCluster(context.Background(), c, mustSpecs(c), &in, &out, Options{Trace: "decisions"}); err != nil {
+		if err := runCluster(context.Background(), c, mustSpecs(c), &in, &out,
+			Options{Trace: "decisions"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range readOutcomes(t, out.Bytes()) {

@@ -61,8 +61,15 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 	for _, base := range []string{"12000", "9000"} {
 		name, other := load(base)
 		var out bytes.Buffer
-		must(Run(context.Background(), bytes.NewReader(workload.Bytes()), &out, Options{Cluster: name, Trace: "decisions",
-			Plain: true}))
+		must(
+			Run(
+				context.Background(),
+				bytes.NewReader(workload.Bytes()),
+				&out,
+				Options{Cluster: name, Trace: "decisions",
+					Plain: true},
+			),
+		)
 		var streamed []stream.Outcome
 		for _, o := range readOutcomes(t, out.Bytes()) {
 			o.Kind, o.Decision = "", "" // it is no record, and there are none to point to

@@ -246,7 +246,8 @@ func (o *telemetry) clone(replicas []replica) *telemetry {
 	for i := range c.states {
 		c.states[i].Stats = &c.stats[i]
 		counters := &c.counters[i]
-		counters.hits, counters.ttft, counters.tpot = counters.hits.clone(), counters.ttft.clone(), counters.tpot.clone()
+		counters.hits, counters.ttft, counters.tpot = counters.hits.clone(), counters.ttft.clone(),
+			counters.tpot.clone()
 		if counters.image != nil {
 			counters.image = counters.image.Clone(replicas[i].engine.Cache())
 		}

@@ -49,7 +49,8 @@ func (r *Reader) readHeader() (*Header, error) {
 		if h.Stream == StreamRun {
 			effect = "its " + strings.Join(changedKinds, ", ") + " records cannot be read, all others can"
 		}
-		r.warn("it has stream_version %d, not %d: %s; write it again to update it", h.StreamVersion, StreamVersion, effect)
+		r.warn("it has stream_version %d, not %d: %s; write it again to update it", h.StreamVersion, StreamVersion,
+			effect)
 	}
 	return h, nil
 }

@@ -24,8 +24,10 @@ func drawRegret(t *rapid.T) Regret {
 			return nil
 		}
 		return &Difference{SLOGained: count.Draw(t, "gained"), SLOLost: count.Draw(t, "lost"),
-			Completed: rapid.Int64Range(-maxExact, maxExact).Draw(t, "completed"), LatencyChanged: count.Draw(t, "changed"),
-			TTFTMS: anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e")}
+			Completed: rapid.Int64Range(-maxExact, maxExact).
+				Draw(t, "completed"),
+			LatencyChanged: count.Draw(t, "changed"),
+			TTFTMS:         anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e")}
 	}
 	g := Regret{Kind: KindRegret, Decision: anyString.Draw(t, "decision"), Request: anyString.Draw(t, "request"),
 		Stage: rapid.SampledFrom(regretStages).Draw(t, "stage"), Method: rapid.SampledFrom(methods).Draw(t, "method"),

@@ -177,7 +177,8 @@ func TestReaderErrors(t *testing.T) {
 			`stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
 		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? ` +
 			`(have kind, stream, stream_version, tool, version, seed, spec_digest, slo_classes, name, tier, ` +
-			`priority, targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, trace, ` +
+			`priority, targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, ` +
+			`trace, ` +
 			`horizon_us, itl, clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, ` +
 			`parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, ` +
 			`engine, tensor_parallel_size, replicas, target_rps)`},

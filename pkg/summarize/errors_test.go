@@ -49,8 +49,10 @@ func TestIncompleteStreams(t *testing.T) {
 	}
 	minimal := story()
 	minimal.trace = "minimal"
-	workload := []byte(`{"kind":"header","stream":"workload","stream_version":2,"tool":"blis-gen","version":"0.1.0","seed":1}` +
-		"\n")
+	workload := []byte(
+		`{"kind":"header","stream":"workload","stream_version":2,"tool":"blis-gen","version":"0.1.0","seed":1}` +
+			"\n",
+	)
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -117,11 +119,14 @@ func TestFilteredIsAWarning(t *testing.T) {
 func TestErrorRecordIsSummarized(t *testing.T) {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, false)
-	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, StreamVersion: stream.StreamVersion, Tool: "blis-sim",
-		Version: "0.1.0"}),
+	err := errors.Join(
+		w.Header(&stream.Header{Stream: stream.StreamRun, StreamVersion: stream.StreamVersion, Tool: "blis-sim",
+			Version: "0.1.0"}),
 		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15,
 			Msg: "replicas must be at least 1, is 0"}),
-		w.End(&stream.End{}), w.Close())
+		w.End(&stream.End{}),
+		w.Close(),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

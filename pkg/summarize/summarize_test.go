@@ -55,12 +55,25 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 			t.Fatal(err)
 		}
 	}
-	check(w.Header(&stream.Header{Stream: stream.StreamRun, StreamVersion: stream.StreamVersion, Tool: "blis-sim", Version: "0.1.0",
-		Seed: 42, SLOClasses: classes,
-		Run: &stream.RunHeader{Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42,
-			JitterSeed: 42},
-			Trace: r.trace, Workload: stream.Source{Tool: "blis-gen", Seed: 7},
-			ConfigDigest: strings.Repeat("cd", 32)}}))
+	check(
+		w.Header(
+			&stream.Header{
+				Stream:        stream.StreamRun,
+				StreamVersion: stream.StreamVersion,
+				Tool:          "blis-sim",
+				Version:       "0.1.0",
+				Seed:          42,
+				SLOClasses:    classes,
+				Run: &stream.RunHeader{
+					Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42,
+						JitterSeed: 42},
+					Trace:        r.trace,
+					Workload:     stream.Source{Tool: "blis-gen", Seed: 7},
+					ConfigDigest: strings.Repeat("cd", 32),
+				},
+			},
+		),
+	)
 	counts := &stream.Counts{BeyondHorizon: r.beyond}
 	for i := range r.outcomes {
 		o := &r.outcomes[i]

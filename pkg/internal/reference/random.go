@@ -101,7 +101,8 @@ func (d *generator) cluster() Config {
 		HorizonUS:           Never,
 	}
 	needed := (slots + c.BlockSize - 1) / c.BlockSize
-	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed), 10*needed)
+	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed),
+		10*needed)
 	if d.percent(25) || !c.Chunked && d.percent(50) {
 		c.LongPrefillThreshold = d.between(1, max(1, d.input/2))
 	}

@@ -228,8 +228,8 @@ func (r Result) Text(show ...string) string {
 			for replica, steps := range r.Steps {
 				for _, s := range steps {
 					fmt.Fprintf(&text, "replica %d: %d: context=%d chunks=%d past=%d pairs=%d, in windows %d %d %d\n",
-						replica, s.StartUS, s.Context, s.Chunks, s.PriorContext, s.Pairs, s.WindowContext, s.WindowPriorContext,
-						s.WindowPairs)
+						replica, s.StartUS, s.Context, s.Chunks, s.PriorContext, s.Pairs, s.WindowContext,
+						s.WindowPriorContext, s.WindowPairs)
 				}
 			}
 		}

@@ -97,7 +97,8 @@ func TestWatermarkRoundsDown(t *testing.T) {
 	// if 10 - 1 - 1 >= w.
 	for watermark, want := range map[float64]int64{0.8: 0, 0.89: 0, 0.9: 14, 1: 14} {
 		c := Config{Replicas: 1, MaxNumSeqs: 2, MaxNumBatchedTokens: 100, BlockSize: 4, NumBlocks: 10, Chunked: true,
-			Switches: Switches{Watermark: watermark}, Beta: []float64{10, 1, 1}, Routing: "round-robin", HorizonUS: Never}
+			Switches: Switches{
+				Watermark: watermark}, Beta: []float64{10, 1, 1}, Routing: "round-robin", HorizonUS: Never}
 		r := Run(c, []Request{{ID: "a", Input: 4, Output: 1, DeadlineUS: Never}, {ID: "b", Input: 4, Output: 1,
 			DeadlineUS: Never}})
 		if got := r.Outcomes[1].ScheduledUS; got != want {
