@@ -1,30 +1,30 @@
 // Blis-diff compares two runs of blis-sim on the same workload, request by request. It
 // reports the settings, final states and metrics that differ, with confidence intervals,
-// and the first decision that differs with the signals of both sides. It also compares a
-// run with a recording of a real server, and checks whether several runs rank as their
-// recordings do.
+// and the first decision that differs, with the signals of both sides. It also compares a
+// run with a recording of a real server, and checks whether several runs rank in the order
+// of their recordings.
 //
 //	blis-diff [flags] A B
 //	blis-diff --rank [flags] RUN RECORDING RUN RECORDING...
 //
-// A stream is a file, compressed or not, or - for stdin (one of them); both may be pipes.
-// A recording has any format that blis-gen --import reads. FORMAT:FILE states the format,
-// FILE#NAME selects one of several runs; for stdin that is -#NAME after --. Differences
-// are b - a.
+// A stream is a file or pipe, compressed or not, or - for stdin (only one of them). A
+// recording has any format that blis-gen --import reads. FORMAT:FILE sets the format.
+// FILE#NAME selects one of several runs; for stdin, write -#NAME after --. Differences are
+// b - a.
 //
 // # Two runs
 //
-// The 95 % confidence interval of a difference is from a paired block bootstrap. Requests
-// are divided into blocks in order of arrival, long enough to contain the correlation of
-// neighboring requests. Each of 1000 bootstrap samples draws blocks with replacement, the
-// same for both sides. A star marks an interval that excludes 0. The result reports the
-// length of the blocks. A warning says when there are too few blocks, or when requests
-// are correlated over more than a block. Maxima, percentiles of ITL and metrics of
-// replicas have no interval (go doc ./pkg/diff).
+// The 95 % confidence interval of a difference comes from a paired block bootstrap.
+// Requests are divided into blocks in order of arrival, long enough to contain the
+// correlation of neighboring requests. Each of 1000 bootstrap samples draws blocks with
+// replacement, the same for both sides. A star marks an interval that excludes 0. The
+// result reports the block length. A warning appears if there are too few blocks, or if
+// requests are correlated over more than a block. Maxima, percentiles of ITL and metrics
+// of replicas have no interval (go doc ./pkg/diff).
 //
 // Runs of different workloads are rejected. --unpaired compares their metrics as
 // independent samples, with wider intervals and without single requests. For runs written
-// with --trace minimal only the metrics are compared. --where selects the requests for
+// with --trace minimal, only the metrics are compared. --where selects the requests for
 // which a CEL expression over outcomes is true on either side. --strict turns warnings
 // about the streams into errors.
 //
@@ -50,11 +50,11 @@
 // # A run and a recording
 //
 // Requests are paired by id if the workload was imported from the recording. Otherwise
-// they are paired by order of arrival, if both sides have the same number and at least
-// 90 % of the lengths agree; else --unpaired is needed. If the recording is incomplete,
-// only the common requests are compared, with a warning. For TTFT, TPOT, ITL, E2E and
-// queue time the result has the measured and simulated values, the error in %, and the
-// interval of the difference. For single requests it has the bias, the mean absolute
+// they are paired by order of arrival, if both sides have the same number of requests and
+// at least 90 % of the lengths agree; else --unpaired is needed. If the recording is
+// incomplete, only the common requests are compared, with a warning. For TTFT, TPOT, ITL,
+// E2E and queue time the result has the measured and simulated values, the error in %, and
+// the interval of the difference. For single requests it has the bias, the mean absolute
 // percentage error, the correlation, and the distance of the distributions. Tables by the
 // recording's load stages and by class follow. If a warning says that output tokens are
 // miscounted, --output-tokens N sets the number that every request asked for.
@@ -67,16 +67,16 @@
 //	$ blis-gen --import recording:server.csv | blis-sim -o run.jsonl.zst
 //	$ blis-diff run.jsonl.zst server.csv || [ $? = 1 ]
 //
-// --rank compares the order of runs by the metric --rank-by (ttft.p99, e2e.mean,
-// goodput.ratio) with their measured order. It reports Spearman's and Kendall's rank
-// correlation, the number of concordant pairs, the mean gap, and the regret: how much
-// worse the run that simulates best was measured than the best one. In a pair of a run
-// and a recording the run is the simulation, in either order; of two runs the first is.
-// The two streams of a pair must have the same requests.
+// --rank compares the simulated order of runs with their measured order, by the metric
+// --rank-by (ttft.p99, e2e.mean, goodput.ratio). It reports Spearman's and Kendall's rank
+// correlation, the number of concordant pairs, the mean gap, and the regret: how far, as
+// measured, the run that is best in simulation is from the best one. In a pair of a run
+// and a recording, the run is the simulation, in either order. In a pair of two runs, the
+// first is. The two streams of a pair must have the same requests.
 //
-// Exit codes: 0 the same (or --rank succeeded), 1 they differ, 2 trouble: a wrong call
-// or an unreadable stream. With --fail-if: 1 if a gate is true, else 0. 130 interrupted,
-// 141 the reader of stdout exited.
+// Exit codes: 0 the same (or --rank succeeded), 1 they differ, 2 a usage error or an
+// unreadable stream. With --fail-if: 1 if a gate is true, else 0. 130 interrupted, 141
+// stdout was closed.
 package main
 
 import (

@@ -5,30 +5,30 @@
 // The workload comes from one of three sources:
 //
 //   - SPEC is a YAML or JSON file that describes clients: their shares of the rate, arrival processes, length
-//     distributions and shared prefixes. A client sends single requests, conversations, chains of thought, agent
-//     workflows or closed-loop users. schemas/spec.md is the reference.
-//   - --scenario NAME is a built-in spec; chat is the default without any source.
+//     distributions and shared prefixes. A client sends single requests, conversations, chains of thought or agent
+//     workflows, or is a set of closed-loop users. schemas/spec.md is the reference.
+//   - --scenario NAME is a built-in spec; without any source, chat is used.
 //   - --import FORMAT:FILE converts a public trace, compressed or not. Several traces are merged by time.
 //     recording:FILE replays a recording of a real server in any format that blis-calibrate reads, and
-//     recording:FILE#NAME selects one of its runs. Prompts whose lengths repeat with a period are replayed as
-//     identical prompts.
+//     recording:FILE#NAME selects one of its runs. If prompt lengths repeat periodically, the repeated prompts are
+//     replayed as identical.
 //
-// --list scenarios and --list importers show the names, and --print-spec prints the spec to be used, as a template.
+// --list scenarios and --list importers show the names, and --print-spec prints the resulting spec, as a template.
 //
 // These flags override the spec:
 //
 //   - --seed N sets the seed. The same spec and seed produce the same bytes.
 //   - --requests N sets the number of requests. A session counts as one, and closed-loop users share N. A longer
-//     workload begins with the shorter one.
+//     workload begins with the requests of a shorter one.
 //
 // These flags change an import:
 //
 //   - --limit N stops after N requests or sessions.
-//   - --time-scale X multiplies the arrival times, and --rate R scales them to a mean rate. --rate also spaces
-//     arrivals that have no times.
-//   - --repeat N repeats it, and --sample P keeps a random share.
-//   - --block-size N sets the tokens per hash id.
-//   - --output-tokens N sets the output length of every request if the client miscounted it.
+//   - --time-scale X multiplies the arrival times, and --rate R scales them to a mean rate. If arrivals have no times,
+//     --rate spaces them.
+//   - --repeat N repeats the trace, and --sample P keeps a random share of its arrivals.
+//   - --block-size N sets the number of tokens per hash id.
+//   - --output-tokens N sets the output length of every request, for clients that miscounted it.
 //
 // --where CEL keeps the requests for which an expression is true; a session is kept or dropped by its first call.
 //
@@ -79,8 +79,8 @@
 //	$ blis-gen --list scenarios
 //	$ blis-gen --list importers
 //
-// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 the reader of stdout closed it. An
-// invalid spec produces a stream with a single error record and exit code 1.
+// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 stdout was closed. An invalid spec
+// produces a stream with a single error record and exit code 1.
 package main
 
 import (

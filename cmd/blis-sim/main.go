@@ -3,33 +3,33 @@
 //
 //	blis-sim [flags] [WORKLOAD]
 //
-// WORKLOAD is a stream of blis-gen, or handwritten requests: one JSON object per line,
+// WORKLOAD is a stream from blis-gen, or handwritten requests: one JSON object per line,
 // sorted by arrival. Without it, or with -, stdin is read. -c FILE describes the cluster
-// (YAML or JSON, unknown fields are errors); without it the built-in cluster is used.
-// -p FILE is a policy bundle that replaces the policies of the cluster file.
-// --set PATH=VALUE overrides one value, --set @FILE those of a flat JSON object. A
-// policy's type is set before its parameters, in whatever order they are given. A setting
-// without effect that differs from its default is a warning. --print-config writes the
-// resolved configuration as JSON, including derived values. --list names what files may
-// refer to: policies, signals of policy expressions, models, gpus, anomalies, presets of
-// engine versions and latencies; policies with --format json are the search space.
-// --hardware PATH adds your own GPUs and measured coefficients.
+// (YAML or JSON, unknown fields are errors); without it the built-in cluster is used. -p
+// FILE is a policy bundle that replaces the policies of the cluster file. --set PATH=VALUE
+// overrides one value, and --set @FILE all values in a flat JSON object. A policy's type
+// is set before its parameters, whatever their order. A setting that has no effect but
+// differs from its default causes a warning. --print-config writes the resolved
+// configuration as JSON, including derived values. --list shows the names that files may
+// use: policies, signals of policy expressions, models, gpus, anomalies, presets of engine
+// versions and latencies. --list policies --format json is the search space. --hardware
+// PATH adds your own GPUs and measured coefficients.
 //
 // --seed seeds the simulation's random streams. --jitter-seed seeds the noise of step
 // times (latency.jitter) separately. --horizon 90s ends the run at that simulated time.
 // --trace selects the records: minimal (header, metrics, end), decisions (the default;
 // also outcomes, decisions and anomalies) or full (also every step of every replica,
 // preemptions, all candidates, and snapshots). A snapshot is written when it is first
-// used, so it may follow records of later times. Stages without a choice write no
-// decisions: always-admit admission, constant priority, a router without flow control.
-// Schedulers and preemption policies never write any. --itl adds all inter-token
-// latencies to each outcome. --check verifies invariants during the run, such as that no
-// request is lost, no event is early and no cache block leaks. A violation is a bug and
-// ends the run. --strict turns warnings about the workload into errors.
+// used, so it may follow records of later times. Stages that have no choice write no
+// decisions: always-admit, constant priority, and flow control that is off. Schedulers and
+// preemption policies never write any. --itl adds all inter-token latencies to each
+// outcome. --check verifies invariants during the run, for example that no request is lost
+// and no cache block leaks. A violation is a bug in the simulator and ends the run.
+// --strict turns warnings about the workload into errors.
 //
-// The stream goes to stdout, compressed with zstd. It is plain on a terminal, with
+// The stream goes to stdout, compressed with zstd. It is plain text on a terminal, with
 // --plain or with BLIS_PLAIN=1. -o FILE writes a file, which appears only when it is
-// complete. Its name selects the format: .jsonl is plain, .parquet is a table of the
+// complete. Its name selects the format: .jsonl is plain text, .parquet is a table of the
 // outcomes, and a name that ends in a slash is a folder with the tables of outcomes and
 // decisions (schemas/tables.md lists the columns).
 //
@@ -55,7 +55,7 @@
 //
 //	$ cat >bundle.yaml <<'END'
 //	admission:
-//	  type: chain                     # the first that does not admit decides
+//	  type: chain                     # the first policy that does not admit decides
 //	  of:
 //	    - {type: token-bucket, params: {unit: input_tokens, capacity: 400000, refill_per_s: 200000, per_tenant: true}}
 //	    - {type: expression, admit: 'req.tier != "sheddable" || cluster.saturation < 1 ? "admit" : "delay"', params: {delay_ms: 200}}
@@ -71,44 +71,46 @@
 //	$ blis-sim -p bundle.yaml --plain workload.jsonl.zst | jq 'select(.kind == "metrics") | .control.rules'
 //	$ blis-sim --list policies --format json | jq '.[] | select(.name == "prefix-affinity") | .params'
 //
-// An expression that fails or does not yield a number falls back to least-loaded, admit or
-// priority 0, and the metrics count it. The run's key contains a digest of the policies,
-// without the fields parent, generation and mutations that a bundle may have.
+// If an expression fails or does not yield a number, the fallback is least-loaded, admit
+// or priority 0. The metrics count these fallbacks. The run's key contains a digest of the
+// policies, without the fields parent, generation and mutations that a bundle may have.
 //
-// By default routers see the current state of replicas. Statistics are the exception.
-// control_plane.snapshots in the cluster file sets the refresh of each field, or of all by
-// default: immediate, periodic 50ms, or on-demand 50ms (read when a policy needs it and the
-// last value is older). The router's own count of requests in flight (replica.inflight) is
-// always current. Prefix matches come from the router's own index of each cache, with
-// shadow_blocks blocks. It does not learn of evictions, unless shadow_evictions is true,
-// and then shadow_lag_us later. control_plane.flow_control {order: fifo | priority |
-// deadline, fairness: none | round-robin, capacity, ttl_us, saturation} queues requests
-// before routing while the replicas are saturated. Without it requests are routed at once:
+// By default, routers see the current state of replicas, except for statistics.
+// control_plane.snapshots in the cluster file sets how each field (or default, for all) is
+// refreshed: immediate, periodic 50ms, or on-demand 50ms (read when a policy needs it and
+// the last value is older). The router's own count of requests in flight
+// (replica.inflight) is always current. Prefix matches come from the router's own index of
+// each cache, which holds shadow_blocks blocks. It learns of evictions only if
+// shadow_evictions is true, after shadow_lag_us. control_plane.flow_control {order: fifo |
+// priority | deadline, fairness: none | round-robin, capacity, ttl_us, saturation} queues
+// requests before routing while the replicas are saturated. Without it, requests are
+// routed immediately:
 //
 //	$ blis-sim --set 'control_plane.snapshots.default=periodic 1s' --set 'control_plane.flow_control={order: priority}' workload.jsonl.zst | blis-summarize
 //
 // The regret of a decision is measured in ms of request latency, not in a policy's score.
-// --counterfactual 3 estimates, at each routing decision and from the true state of the
-// replicas, the latency of the request at the three best candidates. hindsight_ms is the
-// choice minus the best candidate. avoidable_ms is the choice minus the candidate that the
-// same estimator prefers with only the policy's information. exact:20 re-simulates the 20
-// decisions with the highest estimated regret, each with the three best other replicas and
-// with the opposite admission verdict. It reports what changes for the request and for all
-// requests: SLO targets met, and ms. If admission rejected requests, or delayed them until
-// they timed out, up to half of the 20 are such decisions: those whose requests could have
-// been served soonest by estimate. Their regret is the lost request, and has no ms.
-// always-admit makes no decisions, so they have no opposite. Decision ids select decisions
-// explicitly. --counterfactual-horizon limits the simulated time after each decision.
-// --clairvoyant ignores the routing policy and sends each request to the replica with the
-// lowest estimated end, from the true state and the true output length: a reference run,
-// as used by scripts/headroom.
+// At each routing decision, --counterfactual 3 estimates the latency of the request at the
+// three best candidates, from the true state of the replicas. hindsight_ms is the latency
+// of the choice minus that of the best candidate. avoidable_ms is the latency of the
+// choice minus that of the candidate that the same estimator prefers with only the
+// policy's information. exact:20 re-simulates the 20 decisions with the highest estimated
+// regret, each with the three best other replicas and with the opposite admission verdict.
+// It reports the change in SLO targets met and in ms, for the request and for all
+// requests. If admission rejected requests, or delayed them until they timed out, up to
+// half of the 20 are such decisions: those whose requests could have been served soonest,
+// by estimate. Their regret is the lost request, without ms. always-admit makes no
+// decisions, so it has no opposite. Decision ids select decisions explicitly.
+// --counterfactual-horizon limits the simulated time after each decision. --clairvoyant
+// ignores the routing policy and sends each request to the replica where it would finish
+// first, estimated from the true state and output length. It is a reference run;
+// scripts/headroom uses it.
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
 //
 // Anomalies are detected from the true state of the replicas and reported as episodes. An
 // anomaly record has the type, the place, start and end, the severity (0 to 1) and the
-// requests concerned; --list anomalies defines the types. The metrics count anomalies, with
-// 0 for types that were not found. --trace minimal does not detect them.
+// affected requests; --list anomalies defines the types. The metrics count the anomalies
+// of every type, including 0. --trace minimal does not detect them.
 //
 //	$ blis-sim --set routing.type=always-busiest --plain workload.jsonl.zst | jq 'select(.kind == "anomaly") | [.type, .severity, .text]'
 //
@@ -118,11 +120,11 @@
 // differs, the changed digest is a warning. The first difference ends the replay with exit
 // code 1. The message has the line, the field and both values, and says whether the
 // workload differs or the run was modified. A run of another version is replayed with a
-// warning. With --set or -p the replay is a what-if: a new run with these settings and,
+// warning. With --set or -p, the replay is a what-if: a new run with these settings and,
 // except for --counterfactual, all other settings of RUN. Its header names RUN as its
-// parent. Derived values (those that were not set and follow from the model, GPU,
-// parallelism or engine preset: step times, max_model_len, defaults) are derived again
-// from the new settings, as in a run without --replay.
+// parent. Derived values (those that are not set but computed from the model, GPU,
+// parallelism or engine preset: step times, max_model_len, defaults) are recomputed from
+// the new settings, as in a run without --replay.
 //
 //	$ blis-sim workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --replay run.jsonl.zst workload.jsonl.zst
@@ -133,10 +135,9 @@
 //	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml
 //	$ blis-sim -c small.yaml --print-config | jq '.deployments[0].computed.kv_blocks'
 //
-// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 the
-// reader of stdout closed it. If the cluster file does not load, the stream is a single
-// error record and the exit code is 1. An error record in the workload is forwarded in the
-// same way.
+// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 stdout
+// was closed. If the cluster file does not load, the stream is a single error record and
+// the exit code is 1. An error record in the workload is forwarded in the same way.
 package main
 
 import (

@@ -16,7 +16,7 @@ const (
 	blockingMinShare = 0.35
 )
 
-const holBlockingDoc = "short requests wait behind a long one: at least 10 and 35 % of the requests that leave a " +
+const holBlockingDoc = "short requests wait behind a long one: at least 10 requests and 35 % of those that leave a " +
 	"queue in 30 s (or of the last 29) waited 2 s behind a prompt 8 times as long"
 
 var blockingRule = rule{minOccurrences: blockingMinCount, minShare: blockingMinShare, text: func(n totals) string {

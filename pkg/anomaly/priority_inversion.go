@@ -17,8 +17,7 @@ const (
 )
 
 const priorityInversionDoc = "later requests of lower priority or of a lower SLO class are scheduled first: at " +
-	"least 5 " +
-	"and 5 % of the requests that leave a queue in 30 s (or of the last 100) are passed over " +
+	"least 5 requests and 5 % of those that leave a queue in 30 s (or of the last 100) are passed over " +
 	"after waiting 100 ms"
 
 var inversionRule = rule{minOccurrences: inversionMinCount, minShare: inversionMinShare, text: func(n totals) string {

@@ -10,7 +10,7 @@ const (
 	violationMinShare = 0.5
 )
 
-const sloViolationDoc = "a class misses its SLO targets: at least 20 and 50 % of its requests that finish in 30 s " +
+const sloViolationDoc = "a class misses its SLO targets: at least 20 requests and 50 % of those that finish in 30 s " +
 	"(or of the last 40)"
 
 var violationRule = rule{minOccurrences: violationMinCount, minShare: violationMinShare, text: func(n totals) string {

@@ -23,7 +23,7 @@ type SignalAverages struct {
 type QueueAverages struct{ Own, Shortest, Resident, FewestResident float64 }
 
 // AheadAverages are tokens that the replica started to compute while the requests waited, and
-// of these those of lower classes, of the heavy tenant, and of prompts computed before.
+// how many of them were of lower classes, of the heavy tenant, and of prompts computed before.
 type AheadAverages struct{ Total, LowerPriority, HeavyTenant, Recomputed float64 }
 
 // PromptAverages are prompt tokens: all, those expected to be cached, and those found cached.
@@ -41,8 +41,9 @@ type SlotAverages struct{ Running, KVShare float64 }
 // they were preempted, and the time in the queue after that.
 type DelayAverages struct{ Delays, AdmissionMS, Preemptions, PreemptedMS float64 }
 
-// averaged lists the averages except Signal.Queue, with what of a request each is over.
-var averaged = [...]struct {
+// averageFields lists the averages except Signal.Queue, each with the value of a request that it
+// is the mean of.
+var averageFields = [...]struct {
 	into func(*Averages) *float64
 	of   func(*request) float64
 }{
@@ -98,14 +99,14 @@ func (v *averager) add(r *request) {
 		v.queueSum += float64(q)
 		v.reads++
 	}
-	for _, x := range averaged {
+	for _, x := range averageFields {
 		*x.into(&v.sums) += x.of(r)
 	}
 }
 
 func (v *averager) averages() Averages {
 	m := v.sums
-	for _, x := range averaged {
+	for _, x := range averageFields {
 		*x.into(&m) /= v.n
 	}
 	if v.reads > 0 {

@@ -33,7 +33,7 @@ type baseline struct {
 	mean      [PartCount]float64
 }
 
-// baselines are those of all classes, by the number of the class.
+// baselines returns the baseline of each class, by the number of the class.
 func (a *Analyzer) baselines() map[int32]*baseline {
 	byClass := map[int32]*baseline{}
 	for _, r := range a.requests {
@@ -75,8 +75,8 @@ func partsOf(missed targetSet) partSet {
 	return set
 }
 
-// largestExcess is the part that exceeds most what the baseline takes for a request with that
-// output, among those that count toward the missed targets. b may be nil.
+// largestExcess returns the part that took longest compared with the baseline for a request with as
+// many output tokens, among those that count toward the missed targets. b may be nil.
 func (r *request) largestExcess(b *baseline) Part {
 	relevant, largest, most := partsOf(r.verdict.missed), PartQueue, math.Inf(-1)
 	for i, us := range r.times.split() {

@@ -13,7 +13,7 @@ type Component struct {
 	Name, Doc string
 	// stages are those of the control plane that it consists of, none without a policy.
 	stages []string
-	// rule is the rule of the component that decided about a request, nil if there are no rules.
+	// rule returns the rule of the component that decided about a request; nil if it has no rules.
 	rule func(*request) int32
 }
 
@@ -63,8 +63,9 @@ type Condition struct {
 }
 
 // rank is the order in which conditions are tried: first whether replicas are too small for most
-// of the loss, then what went wrong (there the first rank may hold for less), then whether there
-// was too much load everywhere, at last what kind of request it was.
+// of the loss, then what went wrong (conditions of the first rank are tried again there, with a
+// smaller share of the loss), then whether there was too much load everywhere, and last what kind
+// of request it was.
 type rank int
 
 const (

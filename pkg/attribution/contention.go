@@ -107,12 +107,12 @@ func compareTrue(x, y bool) int {
 	return 1
 }
 
-// priority is that of the request's class, whatever the priority policy assigned.
+// priority returns the priority of the request's class, whatever the priority policy assigned.
 func (a *Analyzer) priority(r *request) float64 {
 	return a.classes[a.names.list[r.labels.class]].Priority
 }
 
-// priorities are those of the classes of all requests, in ascending order.
+// priorities returns the different priorities of the classes of all requests, in ascending order.
 func (a *Analyzer) priorities() []float64 {
 	seen := map[int32]bool{}
 	var all []float64
@@ -176,7 +176,7 @@ func (a *Analyzer) newRunningTotals(scheduled []int32, priorities []float64, hea
 	for k, i := range scheduled {
 		r := a.requests[i]
 		t.work[k+1] = t.work[k] + r.work()
-		t.heavyWork[k+1] = t.heavyWork[k] + t.heavy(r)
+		t.heavyWork[k+1] = t.heavyWork[k] + t.workIfHeavy(r)
 		t.recomputed[k+1] = t.recomputed[k] + r.contention.recomputed
 		t.prompts[k+1] = t.prompts[k] + int64(r.tokens.input-r.tokens.cached)
 		for _, p := range priorities {
@@ -187,16 +187,16 @@ func (a *Analyzer) newRunningTotals(scheduled []int32, priorities []float64, hea
 	return t
 }
 
-// heavy is the work of r if it is of the heavy tenant.
-func (t *runningTotals) heavy(r *request) int64 {
+// workIfHeavy is the work of r if it is of the heavy tenant.
+func (t *runningTotals) workIfHeavy(r *request) int64 {
 	if r.labels.tenant == t.heavyTenant {
 		return r.work()
 	}
 	return 0
 }
 
-// before is how many requests had entered a batch before that time.
-func (t *runningTotals) before(at stream.Micros) int {
+// enteredBefore is how many requests had entered a batch before that time.
+func (t *runningTotals) enteredBefore(at stream.Micros) int {
 	k, _ := slices.BinarySearchFunc(t.scheduled, at, func(i int32, at stream.Micros) int {
 		return cmp.Compare(t.analyzer.requests[i].times.scheduled, at)
 	})
@@ -210,9 +210,9 @@ func (t *runningTotals) measure(r *request) {
 		return
 	}
 	if r.times.firstToken != never && r.times.ended != never {
-		r.contention.interfering = t.prompts[t.before(r.times.ended)] - t.prompts[t.before(r.times.firstToken)]
+		r.contention.interfering = t.prompts[t.enteredBefore(r.times.ended)] - t.prompts[t.enteredBefore(r.times.firstToken)]
 	}
-	from, to := t.before(r.times.enqueued), t.before(until)
+	from, to := t.enteredBefore(r.times.enqueued), t.enteredBefore(until)
 	ahead := &r.contention.ahead
 	*ahead = tokensAhead{total: t.work[to] - t.work[from], heavyTenant: t.heavyWork[to] - t.heavyWork[from],
 		recomputed: t.recomputed[to] - t.recomputed[from]}
@@ -225,6 +225,6 @@ func (t *runningTotals) measure(r *request) {
 	if s := r.times.scheduled; s >= r.times.enqueued && s != never && s < until { // r itself is in the sums
 		ahead.total -= r.work()
 		ahead.recomputed -= r.contention.recomputed
-		ahead.heavyTenant -= t.heavy(r)
+		ahead.heavyTenant -= t.workIfHeavy(r)
 	}
 }

@@ -188,7 +188,7 @@ func TestWorkAheadEqualsPlainSum(t *testing.T) {
 func TestBursts(t *testing.T) {
 	a := New(header(1))
 	for i := range 90 {
-		o := unrouted(fmt.Sprint(i), stream.Micros(i)*600_000)
+		o := unroutedRequest(fmt.Sprint(i), stream.Micros(i)*600_000)
 		if i >= 78 { // twelve at once
 			o.ArrivalUS = 60_000_000
 		}
@@ -204,8 +204,8 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// unrouted is a request that admission rejected on arrival.
-func unrouted(id string, at stream.Micros) stream.Outcome {
+// unroutedRequest is a request that admission rejected on arrival.
+func unroutedRequest(id string, at stream.Micros) stream.Outcome {
 	return stream.Outcome{ID: id, ArrivalUS: at, State: stream.StateRejected, EndedUS: at, AdmittedUS: never,
 		RoutedUS: never, EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never,
 		Replica: stream.NoIndex, InputTokens: 1, OutputTokens: 1}

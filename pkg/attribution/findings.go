@@ -38,13 +38,14 @@ type Admission struct {
 
 // Regret adds up the counterfactuals.
 type Regret struct {
-	// Decisions have an estimated regret; in Better of them another candidate was better.
+	// Decisions is the number of decisions with an estimated regret, Better the number of those in
+	// which another candidate was better.
 	Decisions, Better int64
 	// HindsightMS and AvoidableMS are sums over the decisions, E2EMS is the sum of the estimated
 	// E2E of the choices.
 	HindsightMS, AvoidableMS, E2EMS float64
-	// Exact decisions were re-simulated; in Flips of them some alternative gains more SLOs than
-	// it loses.
+	// Exact is the number of decisions that were re-simulated, Flips the number of those in which
+	// some alternative gains more SLOs than it loses.
 	Exact, Flips int64
 }
 

@@ -24,14 +24,16 @@ const lateFactor = 5
 // Loss is what a run lost.
 type Loss struct {
 	Kind LossKind
-	// Lost of Judged requests lost something, Total in all: misses, or ms of regret.
+	// Lost of the Judged requests lost something. Total is their loss: missed requests, or ms of
+	// regret.
 	Lost, Judged int64
 	Total        float64
 	// MedianTTFTMS is that of all requests; LossLate only.
 	MedianTTFTMS float64
-	// Missing and Meeting are the completed requests that lost something and those that did not.
-	Missing, Meeting PartMeans
-	Missed           MissCounts
+	// LostParts and Meeting are those of the completed requests that lost something, and of those that
+	// did not.
+	LostParts, MetParts PartMeans
+	Missed              MissCounts
 	// Dominant is how many lost most in each part.
 	Dominant [PartCount]int64
 	// Main are the groups that hold 90 % of the loss, the largest first.
@@ -41,7 +43,7 @@ type Loss struct {
 	ExcessMS float64
 }
 
-// PartMeans are the mean ms in each part over some requests, nil of none.
+// PartMeans are the mean ms in each part over some requests; MS is nil if there are none.
 type PartMeans struct {
 	Requests int64
 	MS       *[PartCount]float64
@@ -69,8 +71,8 @@ type Group struct {
 	Loss  float64
 }
 
-// Little reports whether the loss is too small to look for patterns.
-func (l *Loss) Little() bool {
+// TooSmall reports whether the loss is too small to look for patterns.
+func (l *Loss) TooSmall() bool {
 	return l.Lost < MinLost || float64(l.Lost) <= MinLossShare*float64(l.Judged)
 }
 
@@ -225,7 +227,7 @@ func (a *Analyzer) divide(l *Loss) {
 		groups[key].N++
 		groups[key].Loss += r.verdict.loss
 	}
-	l.Missing, l.Meeting = lost.means(), met.means()
+	l.LostParts, l.MetParts = lost.means(), met.means()
 	l.keepMain(groups)
 	for n, name := range a.names.list {
 		if c := states[int32(n)]; c > 0 {

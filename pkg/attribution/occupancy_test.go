@@ -179,7 +179,7 @@ func TestUnservableRequestsAreReported(t *testing.T) {
 	for i := range int64(100) {
 		o := served(fmt.Sprint(i), 0, 10*i, 0)
 		if i%2 == 0 {
-			o = unrouted(o.ID, o.ArrivalUS)
+			o = unroutedRequest(o.ID, o.ArrivalUS)
 			o.Reason, o.SLOClass, o.InputTokens = stream.ReasonTooLongForModel, "fast", 9000
 		}
 		a.Outcome(&o, false)

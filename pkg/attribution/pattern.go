@@ -36,7 +36,7 @@ type Support struct {
 	// of all requests that do.
 	Lost, All int64
 	// Lift is the share of losing requests among those that match over that among those that do
-	// not, of the requests that match no earlier pattern; half a request is added to each of the
+	// not, among the requests that match no earlier pattern; half a request is added to each of the
 	// four counts. Where more than half of all lose, shares say little: then it is the ratio of
 	// the mean ms lost (see Loss.ExcessMS) if that is larger, and ByMS is true. Requests that lost
 	// in other parts than the condition is about do not count.
@@ -103,7 +103,7 @@ func (a *Analyzer) findPatterns(l *Loss) (found []Pattern, patternOf []int32) {
 	for i := range patternOf {
 		patternOf[i] = -1
 	}
-	if l.Little() {
+	if l.TooSmall() {
 		return nil, patternOf
 	}
 	for rank := range rankCount {
@@ -207,7 +207,8 @@ func (t *clusterTotals) noControlGroup(population *totals, lift float64) bool {
 	return others < MinLost || lift < MinLift && 50*others <= population.all && 10*t.lost >= 9*t.all
 }
 
-// lift is that of the cluster within the population, and whether it is one of ms; see Support.Lift.
+// lift returns the lift of the cluster within the population, and whether it is a ratio of mean ms
+// lost; see Support.Lift.
 func (t *clusterTotals) lift(population *totals) (lift float64, byMS bool) {
 	rate := func(lost, all int64) float64 { return (float64(lost) + 0.5) / (float64(all) + 1) }
 	lift = rate(t.lost, t.all) / rate(population.lost-t.lost, population.all-t.all)

@@ -98,7 +98,7 @@ func TestLittleLossHasNoPattern(t *testing.T) {
 		}
 		a.Outcome(&o, false)
 	}
-	if f := a.Find(); !f.Loss.Little() || len(f.Patterns) != 0 {
+	if f := a.Find(); !f.Loss.TooSmall() || len(f.Patterns) != 0 {
 		t.Errorf("%d patterns for %d losing requests", len(f.Patterns), f.Loss.Lost)
 	}
 }

@@ -142,7 +142,7 @@ func (a *Analyzer) countConditions() (all []ConditionCount) {
 	return all
 }
 
-// Sample is n routing decisions, evenly spaced in their order.
+// Sample returns n routing decisions, evenly spaced in their order.
 func (a *Analyzer) Sample(n int) (all []Example) {
 	var decided []int32
 	for i, r := range a.requests {
@@ -157,9 +157,9 @@ func (a *Analyzer) Sample(n int) (all []Example) {
 	return all
 }
 
-// Regretted are the n decisions with the highest regret: those with exact counterfactuals first,
+// HighestRegrets returns the n decisions with the highest regret: those with exact counterfactuals first,
 // then by estimated regret.
-func (a *Analyzer) Regretted(n int) (all []Example) {
+func (a *Analyzer) HighestRegrets(n int) (all []Example) {
 	var order []int32
 	for i, r := range a.requests {
 		estimated := r.routing.estimated && r.routing.hindsightMS > 0

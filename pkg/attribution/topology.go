@@ -47,7 +47,7 @@ func newTopology(h *stream.Header) topology {
 	if h.Run == nil {
 		return t
 	}
-	// A configuration of another form leaves the topology empty: the reader has checked it.
+	// An error leaves the topology empty; it does not occur, as the reader has checked the header.
 	if text, err := json.Marshal(h.Run.Config); err == nil {
 		_ = json.Unmarshal(text, &t)
 	}
@@ -63,7 +63,7 @@ func newTopology(h *stream.Header) topology {
 	return t
 }
 
-// number returns the number of a replica, a new one if needed, and missing without one.
+// number returns the number of a replica, a new one if needed; missing if there is no index.
 func (t *topology) number(deployment string, index stream.Index) int32 {
 	if index.IsZero() {
 		return missing

@@ -35,8 +35,8 @@ type Options struct {
 	OutputTokens int64    `placeholder:"N" help:"Every output has N tokens, whatever was recorded."`
 	Evaluate     string   `placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
 	Init         string   `placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
-	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each request as CSV."`
-	Format       string   `enum:"text,json" default:"text" help:"text: YAML, the report as comments; json: a report."`
+	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each held-out request as CSV."`
+	Format       string   `enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: the report."`
 
 	// Given are the flags that the command line names.
 	Given []string `kong:"-"`

@@ -89,7 +89,7 @@ func checkWarmup(r *report, warnf warner) {
 		if h.simulated == nil {
 			continue
 		}
-		if s := h.run.findStall(h.simulated, h.in); s.requests > 0 {
+		if s := h.run.findStall(h.simulated, h.selected); s.requests > 0 {
 			warnf("%s; no model predicts that, and the errors include these seconds", s.text(h.name))
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// scheduling is the loss with the engine's setting of asynchronous scheduling, and with the
+// schedulingLoss is the loss with the engine's setting of asynchronous scheduling, and with the
 // other one.
-type scheduling struct {
+type schedulingLoss struct {
 	Async       bool    `json:"async_scheduling"`
 	Loss        float64 `json:"loss"`
 	LossToggled float64 `json:"loss_toggled"`
 }
 
-func (s *scheduling) String() string {
+func (s *schedulingLoss) String() string {
 	return fmt.Sprintf("async_scheduling %v: loss %.4g; with %v %.4g", s.Async, s.Loss, !s.Async, s.LossToggled)
 }
 
@@ -37,7 +37,7 @@ func checkSettings(r *report, warnf warner) {
 	switch {
 	case s.assumed:
 		warnf("engine settings are unknown and assumed to be max_num_seqs %d, "+
-			"max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give them by --cluster",
+			"max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give them with --cluster",
 			e.MaxNumSeqs, e.MaxNumBatchedTokens, d.Blocks(), e.AsyncScheduling)
 	case e.Preset == "" && len(s.replays) > 0 && derived:
 		warnf("engine settings are unknown: %s has neither async_scheduling nor a preset; "+
@@ -61,7 +61,7 @@ func checkCapacity(r *report, warnf warner) {
 			continue
 		}
 		replicas := float64(run.engine.replicas)
-		if n := run.decoding().Peak() / replicas; n > tolerance*float64(run.engine.maxSeqs) {
+		if n := run.decodingProfile().Peak() / replicas; n > tolerance*float64(run.engine.maxSeqs) {
 			warnf("%s: %.0f sequences decode concurrently, but max_num_seqs is %d: "+
 				"the engine settings are not those recorded", run.name, n, run.engine.maxSeqs)
 		}

@@ -133,7 +133,7 @@ func TestBetterSchedulingIsAWarning(t *testing.T) {
 		toggled float64
 		want    int
 	}{{730.6, 1}, {770, 0}, {800, 0}} {
-		r := &report{Scheduling: &scheduling{true, 777.7, c.toggled}}
+		r := &report{Scheduling: &schedulingLoss{true, 777.7, c.toggled}}
 		if warnings := warningsOf(checkScheduling, r); len(warnings) != c.want {
 			t.Errorf("losses 777.7 and %g: %v", c.toggled, warnings)
 		}
@@ -149,7 +149,7 @@ func TestStepKindErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		var decode []recording.Step
-		for _, x := range alternating() {
+		for _, x := range alternatingSteps() {
 			if x.Prefill == 0 {
 				decode = append(decode, x)
 			}
@@ -172,7 +172,7 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 		"the part: the server stalled while it warmed up: 30 requests of the first 29 s got their first tokens late, " +
 			"by a median of 0.8 s"}, {30, 60e6, ""}, {0, 0, ""}} {
 		run := shortRun(300)
-		p := holdout{name: "the part", run: run, in: run.arriving(c.from, 300e6)}
+		p := holdout{name: "the part", run: run, selected: run.arrivalsBetween(c.from, 300e6)}
 		for i, m := range run.measured {
 			p.simulated = append(p.simulated, m)
 			run.measured[i].ttft += 100 * float64(i%5)

@@ -18,10 +18,10 @@ func (r *replay) profile(all []timing, weight func(i int) float64) *stat.Profile
 	return spans.Profile()
 }
 
-func one(int) float64 { return 1 }
+func unitWeight(int) float64 { return 1 }
 
-// decoding is how many requests decode.
-func (r *replay) decoding() *stat.Profile { return r.profile(r.measured, one) }
+// decodingProfile is how many requests decode.
+func (r *replay) decodingProfile() *stat.Profile { return r.profile(r.measured, unitWeight) }
 
 // contextOf is a request's mean context while it decodes.
 func (r *replay) contextOf(i int) float64 {
@@ -38,7 +38,7 @@ func loadOf(replays []*replay) load {
 	var time, requests, sum, context float64
 	var concurrent []float64
 	for _, r := range replays {
-		p := r.decoding()
+		p := r.decodingProfile()
 		for i, t := range r.measured {
 			at := float64(r.requests[i].ArrivalUS)
 			n := p.Mean(at+t.ttft, at+t.e2e) / float64(r.engine.replicas)
@@ -60,7 +60,7 @@ func loadOf(replays []*replay) load {
 	return load{mean, math.Sqrt(max(0, sum/time-mean*mean)), context / requests, lo, hi}
 }
 
-// middle95 sorts values and returns the ends of their middle 95 %, NaN of none.
+// middle95 sorts values and returns the ends of their middle 95 %, NaN if there are none.
 func middle95(values []float64) (lo, hi float64) {
 	if len(values) == 0 {
 		return math.NaN(), math.NaN()
@@ -84,7 +84,7 @@ func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients,
 		fit.Names = append(fit.Names, names[beta1])
 	}
 	for _, r := range replays {
-		sequences, context, n := r.decoding(), r.profile(r.measured, r.contextOf), float64(r.engine.replicas)
+		sequences, context, n := r.decodingProfile(), r.profile(r.measured, r.contextOf), float64(r.engine.replicas)
 		var prefills stat.Spans
 		for i, t := range r.measured {
 			if q := &r.requests[i]; !r.isRepeat(i) {

@@ -89,7 +89,7 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 
 // evaluate scores coefficients on all recorded data.
 func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error) {
-	r := &report{setup: s, holdouts: s.everything(), Set: set, Scores: []*score{}}
+	r := &report{setup: s, holdouts: s.allStages(), Set: set, Scores: []*score{}}
 	m, err := set.Latency.Build()
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 	}
 	if r.Trend = newTrend(runs, all); r.Trend != nil && alpha == nil && f.Alpha[3] == 0 {
 		// If the loads do not separate them, alpha[0] has what alpha[3] would have.
-		early, late := r.Trend.at(f.load.sequences)
+		early, late := r.Trend.errorRange(f.load.sequences)
 		u := &r.fit.uncertainty[alpha0]
 		u.Lo, u.Hi = max(0, u.Lo-1e3*late), u.Hi-1e3*early
 	}
@@ -194,7 +194,7 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 	r.StepScore = nil
 	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT "+
 		"of blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, "+
-		"then response surfaces; intervals by a jackknife over segments of time", len(runs))
+		"then response surfaces; intervals from a jackknife over segments of time", len(runs))
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (r *report) compareScheduling(ctx context.Context, f *simFit) error {
 		}
 		loss[i] = s.Loss
 	}
-	r.Scheduling = &scheduling{f.replays[0].engine.async, loss[0], loss[1]}
+	r.Scheduling = &schedulingLoss{f.replays[0].engine.async, loss[0], loss[1]}
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 type holdout struct {
 	name      string
 	run       *replay
-	in        []bool   // of run.requests
+	selected  []bool   // of run.requests
 	simulated []timing // nil before the evaluation
 }
 
@@ -51,9 +51,9 @@ func (s *setup) holdOutEnds(fraction float64) (holdouts []holdout) {
 		for _, stage := range r.stagesOrAll() {
 			h := r.stage(stage)
 			h.name += fmt.Sprintf(", last %g %% of the time", 100*fraction)
-			h.in = r.arriving(stage.ToUS-stream.Micros(fraction*float64(stage.ToUS-stage.FromUS)), stage.ToUS)
-			if slices.Contains(h.in, true) {
-				holdouts = append(holdouts, h.withheld())
+			h.selected = r.arrivalsBetween(stage.ToUS-stream.Micros(fraction*float64(stage.ToUS-stage.FromUS)), stage.ToUS)
+			if slices.Contains(h.selected, true) {
+				holdouts = append(holdouts, h.removeFromFit())
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (s *setup) holdOutStage(name string) (holdouts []holdout, err error) {
 		for _, stage := range r.stagesOrAll() {
 			have = append(have, stage.Name)
 			if stage.Name == name {
-				holdouts = append(holdouts, r.stage(stage).withheld())
+				holdouts = append(holdouts, r.stage(stage).removeFromFit())
 			}
 		}
 	}
@@ -100,11 +100,11 @@ func (s *setup) holdOutFile(ctx context.Context, file string) ([]holdout, error)
 		return nil, err
 	}
 	s.warnings = append(s.warnings, other.warnings...)
-	return other.everything(), nil
+	return other.allStages(), nil
 }
 
-// everything is each stage of each run.
-func (s *setup) everything() (holdouts []holdout) {
+// allStages is each stage of each run.
+func (s *setup) allStages() (holdouts []holdout) {
 	for _, r := range s.replays {
 		for _, stage := range r.stagesOrAll() {
 			holdouts = append(holdouts, r.stage(stage))
@@ -113,9 +113,9 @@ func (s *setup) everything() (holdouts []holdout) {
 	return holdouts
 }
 
-// withheld removes the requests of the holdout from the fit.
-func (h holdout) withheld() holdout {
-	for i, in := range h.in {
+// removeFromFit removes the requests of the holdout from the fit.
+func (h holdout) removeFromFit() holdout {
+	for i, in := range h.selected {
 		if in {
 			h.run.fitted[i] = false
 		}
@@ -123,8 +123,8 @@ func (h holdout) withheld() holdout {
 	return h
 }
 
-// arriving are the requests that arrive from one instant on and before another.
-func (r *replay) arriving(from, to stream.Micros) []bool {
+// arrivalsBetween reports for each request whether it arrives from one instant on and before another.
+func (r *replay) arrivalsBetween(from, to stream.Micros) []bool {
 	in := make([]bool, len(r.requests))
 	for i, q := range r.requests {
 		in[i] = q.ArrivalUS >= from && q.ArrivalUS < to
@@ -147,12 +147,12 @@ func (r *replay) stagesOrAll() []recording.Stage {
 
 // stage is a stage of stagesOrAll as a holdout.
 func (r *replay) stage(stage recording.Stage) holdout {
-	h := holdout{name: r.name, run: r, in: r.arriving(stage.FromUS, stage.ToUS)}
+	h := holdout{name: r.name, run: r, selected: r.arrivalsBetween(stage.FromUS, stage.ToUS)}
 	if stage.Name != "" {
 		h.name += " stage " + stage.Name
 	}
 	n := 0
-	for _, in := range h.in {
+	for _, in := range h.selected {
 		if in {
 			n++
 		}

@@ -38,14 +38,14 @@ var twoRates = workload{"two rates", "{max_num_seqs: 128, preset: vllm-0.15}", [
 // oneRate is a load with one high rate.
 var oneRate = workload{"one rate", "{max_num_seqs: 256}", []float64{9}, [2]int64{100, 600}, [2]int64{50, 400}, 300}
 
-// jittery is a model whose steps have random durations.
-type jittery struct {
+// jitterModel is a model whose steps have random durations.
+type jitterModel struct {
 	latency.Model
 	cv     float64
 	random *rand.Rand
 }
 
-func (m jittery) Step(b latency.Batch) des.Time {
+func (m jitterModel) Step(b latency.Batch) des.Time {
 	spread := math.Sqrt(math.Log(1 + m.cv*m.cv))
 	return des.Micros(float64(m.Model.Step(b)) * math.Exp(spread*m.random.NormFloat64()-spread*spread/2))
 }
@@ -92,7 +92,7 @@ deployments: [{id: main, model: meta-llama/Llama-2-7b-hf, gpu: H100, engine: %s,
 		t.Fatal(err)
 	}
 	r.measured = make([]timing, len(r.requests))
-	if r.measured, err = r.simulate(t.Context(), jittery{m, 0.05, dist.NewStream(seed, "jitter")}); err != nil {
+	if r.measured, err = r.simulate(t.Context(), jitterModel{m, 0.05, dist.NewStream(seed, "jitter")}); err != nil {
 		t.Fatal(err)
 	}
 	s := &setup{options: &Options{}, deployment: &c.Deployments[0]}

@@ -94,9 +94,9 @@ func TestContradictedPriorHasLittleWeight(t *testing.T) {
 	}
 }
 
-// alternating are steps of prefill and of decode in turn, of a line: 10 ms, 20 µs per prompt token
+// alternatingSteps are steps of prefill and of decode in turn, of a line: 10 ms, 20 µs per prompt token
 // and 50 µs per sequence.
-func alternating() (steps []recording.Step) {
+func alternatingSteps() (steps []recording.Step) {
 	for i := range int64(20) {
 		steps = append(steps, recording.Step{Prefill: 100 * (i + 1), US: 10000 + 20*100*float64(i+1)},
 			recording.Step{Decode: i + 1, US: 10000 + 50*float64(i+1)})
@@ -107,7 +107,7 @@ func alternating() (steps []recording.Step) {
 // TestHalvesHaveAllKinds: half of each kind is fitted, with the smallest and the largest, whatever
 // the order of the file.
 func TestHalvesHaveAllKinds(t *testing.T) {
-	steps := alternating()
+	steps := alternatingSteps()
 	fit, held := halves(steps)
 	count := func(list []recording.Step) (n [3]int) {
 		for _, x := range list {

@@ -155,7 +155,7 @@ const (
 // makeBlocks groups the fitted requests.
 func (r *replay) makeBlocks() {
 	r.blocks, r.concurrent = nil, make([]float64, len(r.requests))
-	decoding := r.decoding()
+	decoding := r.decodingProfile()
 	var time, start stream.Micros
 	fitted := 0
 	for i, q := range r.requests {
@@ -194,7 +194,7 @@ func (r *replay) fits(i int) bool { return r.fitted[i] && !math.IsNaN(r.measured
 // simulate replays the run.
 func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error) {
 	out := slices.Repeat([]timing{unknownTiming}, len(r.requests))
-	err := r.player.Play(ctx, r.requests[:r.needed()], m, func(i int, o *stream.Outcome) {
+	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) {
 		if o.State == stream.StateCompleted {
 			out[i] = timing{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS),
 				float64(o.ScheduledUS - o.EnqueuedUS)}
@@ -203,9 +203,9 @@ func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error
 	return out, err
 }
 
-// needed is how many requests must be replayed: those that arrive after the last fitted one
+// requestsNeeded is how many requests must be replayed: those that arrive after the last fitted one
 // matter while a fitted one is running.
-func (r *replay) needed() int {
+func (r *replay) requestsNeeded() int {
 	last := len(r.requests) - 1
 	for last > 0 && !r.fitted[last] {
 		last--
@@ -267,7 +267,7 @@ func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
 }
 
 // logTrimmedMean is the logarithm of the mean of a list without its largest tenth, which may
-// be stalls; NaN of an empty one. It sorts the list.
+// be stalls; NaN if the list is empty. It sorts the list.
 func logTrimmedMean(list []float64) float64 {
 	slices.Sort(list)
 	return math.Log(stat.Mean(list[:len(list)-len(list)/10]))

@@ -69,20 +69,20 @@ func TestStagesAreHeldOut(t *testing.T) {
 	}
 	s := staged()
 	parts, err := s.holdOutStage("high")
-	if err != nil || len(parts) != 1 || !slices.Equal(parts[0].in, s.replays[0].arriving(5e6, 10e6)) ||
+	if err != nil || len(parts) != 1 || !slices.Equal(parts[0].selected, s.replays[0].arrivalsBetween(5e6, 10e6)) ||
 		parts[0].name != "r stage high (1.25 requests/s)" {
 		t.Fatalf("%+v, %v", parts, err)
 	}
 	for i, used := range s.replays[0].fitted {
-		if used == parts[0].in[i] || !s.replays[1].fitted[i] {
+		if used == parts[0].selected[i] || !s.replays[1].fitted[i] {
 			t.Errorf("request %d: fitted %v and %v", i, used, s.replays[1].fitted[i])
 		}
 	}
-	if all := s.everything(); len(all) != 3 || !slices.Equal(all[1].in, parts[0].in) {
+	if all := s.allStages(); len(all) != 3 || !slices.Equal(all[1].selected, parts[0].selected) {
 		t.Errorf("%+v", all)
 	}
 	s = staged()
-	if ends := s.holdOutEnds(0.4); len(ends) != 3 || !slices.Equal(ends[1].in, s.replays[0].arriving(8e6, 10e6)) {
+	if ends := s.holdOutEnds(0.4); len(ends) != 3 || !slices.Equal(ends[1].selected, s.replays[0].arrivalsBetween(8e6, 10e6)) {
 		t.Errorf("%+v", ends)
 	}
 	for _, name := range []string{"", "middle"} {

@@ -31,7 +31,7 @@ type report struct {
 	Identifiability *leastsq.Identifiability `json:"identifiability,omitempty"`
 	Suggested       *suggestedBenchmark      `json:"suggested_benchmark,omitempty"`
 	// Scheduling compares settings of asynchronous scheduling; nil where that was not tried.
-	Scheduling *scheduling `json:"scheduling,omitempty"`
+	Scheduling *schedulingLoss `json:"scheduling,omitempty"`
 	// Scores are errors on held-out requests, StepScore those on steps or phases; of an
 	// evaluation, on all data.
 	Scores    []*score   `json:"scores"`
@@ -49,7 +49,7 @@ type report struct {
 type fittedCoefficient struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value_us"`
-	// CI is the confidence interval by the data alone; nil of one that was not fitted.
+	// CI is the confidence interval by the data alone; nil if it was not fitted.
 	CI *leastsq.Interval `json:"ci,omitempty"`
 	// Uncertainty is of Value: with steps that deviate from a line, and with the prior. It may
 	// be wider or narrower than CI, which may not include Value; nil where it is CI.
@@ -64,9 +64,9 @@ func (r *report) finish() {
 		if f.source[k] == "" {
 			continue // an evaluation, or alpha[3] without effect
 		}
-		c := fittedCoefficient{Name: names[k], Value: round(v, 5), CI: rounded(f.ci[k]), Source: f.source[k]}
+		c := fittedCoefficient{Name: names[k], Value: round(v, 5), CI: roundInterval(f.ci[k]), Source: f.source[k]}
 		if f.uncertainty != f.ci {
-			c.Uncertainty = rounded(f.uncertainty[k])
+			c.Uncertainty = roundInterval(f.uncertainty[k])
 		}
 		r.Fitted = append(r.Fitted, c)
 	}
@@ -76,8 +76,8 @@ func (r *report) finish() {
 	}
 }
 
-// rounded is an interval for people; nil of one without a length.
-func rounded(i leastsq.Interval) *leastsq.Interval {
+// roundInterval rounds an interval for people; it is nil if the interval has no length.
+func roundInterval(i leastsq.Interval) *leastsq.Interval {
 	if !(i.Hi > i.Lo) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (r *report) lines() []string {
 			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, value,
 				formatInterval(c.CI), formatInterval(c.Uncertainty), c.Source))
 		}
-		out = append(out, "(CI: by the scatter of the data. Uncertainty: with nonlinear step times and the prior.)", "")
+		out = append(out, "(CI: scatter of the data only. Uncertainty: also nonlinear step times and the prior.)", "")
 		out = append(out, formatIdentifiability(r.Identifiability)...)
 		if r.Trend != nil {
 			out = append(out, r.Trend.String())
@@ -183,7 +183,7 @@ func formatIdentifiability(id *leastsq.Identifiability) []string {
 	for _, v := range id.VIF {
 		factors = append(factors, v.Coefficient+" "+number(v.Factor))
 	}
-	out := []string{fmt.Sprintf("condition number %s (not identifiable from %d); variance inflation (from %d) %s",
+	out := []string{fmt.Sprintf("condition number %s (not identifiable at %d or more); variance inflation (at %d or more) %s",
 		number(id.Condition), leastsq.MaxCondition, leastsq.MaxInflation, strings.Join(factors, ", "))}
 	for _, w := range id.Weak {
 		out = append(out, "weakly identified: "+w)
@@ -209,7 +209,7 @@ func (r *report) writeResiduals(name string) (rows int, err error) {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	for _, h := range r.holdouts {
-		for i, in := range h.in {
+		for i, in := range h.selected {
 			if !in || h.simulated == nil {
 				continue
 			}

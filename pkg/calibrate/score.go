@@ -84,7 +84,7 @@ func (h *holdout) values(all, both []timing) []float64 {
 	out := make([]float64, len(metrics))
 	for k, m := range metrics {
 		var list []float64
-		for i, in := range h.in {
+		for i, in := range h.selected {
 			if in && !math.IsNaN(all[i].e2e) && !math.IsNaN(both[i].e2e) {
 				if v := m.of(all[i], h.run.requests[i].OutputTokens); !math.IsNaN(v) {
 					list = append(list, v/1e3)
@@ -108,7 +108,7 @@ func (h *holdout) values(all, both []timing) []float64 {
 func (h *holdout) score(ctx context.Context, model func(longer float64) (latency.Model, error),
 	uncertaintyAt func(load) (uncertainty, error)) (*score, error) {
 	run := *h.run
-	run.fitted = slices.Clone(h.in)
+	run.fitted = slices.Clone(h.selected)
 	simulate := func(longer float64) ([]timing, error) {
 		m, err := model(longer)
 		if err != nil {
@@ -166,7 +166,7 @@ func (h *holdout) score(ctx context.Context, model func(longer float64) (latency
 // compareRequests compares requests one by one.
 func (h *holdout) compareRequests(s *score) {
 	var measured, simulated []float64
-	for i, in := range h.in {
+	for i, in := range h.selected {
 		if m, t := h.run.measured[i].e2e, h.simulated[i].e2e; in && !math.IsNaN(m) && !math.IsNaN(t) {
 			measured, simulated = append(measured, m), append(simulated, t)
 			s.MAPE += 100 * math.Abs(t/m-1)
@@ -188,10 +188,10 @@ const minQueued = 0.005
 // nearly full. Requests that wait for the prompts of others meet neither.
 func (h *holdout) queuedRatio() float64 {
 	r := h.run
-	running, holding := r.profile(h.simulated, one), r.profile(h.simulated, r.contextOf)
+	running, holding := r.profile(h.simulated, unitWeight), r.profile(h.simulated, r.contextOf)
 	n, queued := 0.0, 0.0
 	for i, t := range h.simulated {
-		if !h.in[i] || math.IsNaN(t.e2e) {
+		if !h.selected[i] || math.IsNaN(t.e2e) {
 			continue
 		}
 		n++

@@ -88,7 +88,7 @@ func (s *setup) ranges() (r hardware.Range) {
 				r.ContextTokens.Widen(in, in+out-2)
 			}
 		}
-		if peak := math.Ceil(run.decoding().Peak() / float64(run.engine.replicas)); peak >= 1 {
+		if peak := math.Ceil(run.decodingProfile().Peak() / float64(run.engine.replicas)); peak >= 1 {
 			r.DecodeSequences.Widen(1, peak)
 		}
 	}

@@ -131,14 +131,14 @@ func (f *simFit) intervals() (data, uncertainty [len(names)]leastsq.Interval) {
 	dataOnly := f.coefficientsAt(f.dataOnly.X)
 	for k := range names {
 		own, wide := f.variance(k, influences...), f.variance(k, weighted...)
-		data[k] = positive(dataOnly.list()[k], t*math.Sqrt(own))
-		uncertainty[k] = positive(f.list()[k], math.Sqrt(t*t*wide+zLevel*zLevel*f.variance(k, line)))
+		data[k] = positiveInterval(dataOnly.list()[k], t*math.Sqrt(own))
+		uncertainty[k] = positiveInterval(f.list()[k], math.Sqrt(t*t*wide+zLevel*zLevel*f.variance(k, line)))
 	}
 	return data, uncertainty
 }
 
-// positive is an interval of a coefficient that cannot be negative.
-func positive(middle, half float64) leastsq.Interval {
+// positiveInterval is an interval of a coefficient that cannot be negative.
+func positiveInterval(middle, half float64) leastsq.Interval {
 	return leastsq.Interval{Lo: max(0, middle-half), Hi: middle + half, Level: level}
 }
 

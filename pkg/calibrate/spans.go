@@ -173,7 +173,7 @@ func (r *report) fitSpans(runs []*replay) error {
 	r.fitAlpha(d)
 	r.fit.load = d.load
 	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on the server's times of %d phases of "+
-		"prefill and decode, with concurrent work reconstructed from overlaps; intervals by a jackknife", d.fit.Len())
+		"prefill and decode, with concurrent work reconstructed from overlaps; intervals from a jackknife", d.fit.Len())
 	return nil
 }
 

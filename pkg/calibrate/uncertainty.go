@@ -66,7 +66,7 @@ func (r *report) uncertaintyAt(l load) (u uncertainty, err error) {
 		fmt.Sprintf("%.3g concurrent sequences extrapolate the fitted %.3g to %.3g, and beta[2] is %.3g to %.3g",
 			l.sequences, f.load.lo, f.load.hi, slope.Lo, slope.Hi))
 	if r.Trend != nil {
-		u.early, u.late = r.Trend.at(beyond)
+		u.early, u.late = r.Trend.errorRange(beyond)
 		u.reasons = append(u.reasons, r.Trend.String())
 	}
 	return u, nil
@@ -130,9 +130,9 @@ func fitTrend(x, y []float64) *trend {
 	return &trend{slope, leastsq.Interval{Lo: slope - half, Hi: slope + half, Level: level}}
 }
 
-// at is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms; it
+// errorRange is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms; it
 // includes 0.
-func (t *trend) at(sequences float64) (early, late float64) {
+func (t *trend) errorRange(sequences float64) (early, late float64) {
 	a, b := t.CI.Lo*sequences/1e3, t.CI.Hi*sequences/1e3
 	return min(0, a, b), max(0, a, b)
 }

@@ -31,7 +31,7 @@ func TestUncertaintyIncludesTheValue(t *testing.T) {
 // a free batch slot, and the one that waits for KV blocks has not.
 func TestQueuedRatio(t *testing.T) {
 	for tokens, want := range map[int64]float64{100: 0, 9000: 0.5} {
-		p := &holdout{run: &replay{engine: engine{replicas: 1, maxSeqs: 10, kvTokens: 9600}}, in: []bool{true, true}}
+		p := &holdout{run: &replay{engine: engine{replicas: 1, maxSeqs: 10, kvTokens: 9600}}, selected: []bool{true, true}}
 		p.run.requests = []stream.Request{{InputTokens: tokens, OutputTokens: 101},
 			{ArrivalUS: 50_000, InputTokens: tokens, OutputTokens: 101}}
 		p.simulated = []timing{{ttft: 10e3, e2e: 1010e3, queue: 0}, {ttft: 310e3, e2e: 1310e3, queue: 300e3}}
@@ -81,10 +81,10 @@ func TestTrendByHand(t *testing.T) {
 	if d == nil || d.CI.Lo > 50 || d.CI.Hi < 50 || math.Abs((d.CI.Hi-d.CI.Lo)/2-12.8) > 1.5 {
 		t.Fatalf("trend %+v", d)
 	}
-	if low, high := d.at(100); low != 0 || math.Abs(high-d.CI.Hi/10) > 1e-9 {
+	if low, high := d.errorRange(100); low != 0 || math.Abs(high-d.CI.Hi/10) > 1e-9 {
 		t.Errorf("100 sequences more: %g to %g ms", low, high)
 	}
-	if low, high := d.at(-100); high != 0 || math.Abs(low+d.CI.Hi/10) > 1e-9 {
+	if low, high := d.errorRange(-100); high != 0 || math.Abs(low+d.CI.Hi/10) > 1e-9 {
 		t.Errorf("100 sequences fewer: %g to %g ms", low, high)
 	}
 	if d := fitTrend(make([]float64, 100), y[:100]); d != nil {

@@ -36,14 +36,14 @@ func (s stall) text(name string) string {
 
 // findStall finds the stall among the requests in, which must begin with the run's first; no
 // requests: none.
-func (r *replay) findStall(simulated []timing, in []bool) stall {
+func (r *replay) findStall(simulated []timing, selected []bool) stall {
 	var delays []float64
 	for i, t := range r.measured {
-		if d := t.ttft - simulated[i].ttft; in[i] && !math.IsNaN(d) {
+		if d := t.ttft - simulated[i].ttft; selected[i] && !math.IsNaN(d) {
 			delays = append(delays, d)
 		}
 	}
-	if len(delays) == 0 || !in[0] {
+	if len(delays) == 0 || !selected[0] {
 		return stall{}
 	}
 	slices.Sort(delays)
@@ -57,7 +57,7 @@ func (r *replay) findStall(simulated []timing, in []bool) stall {
 	arrived, all := 0, 0
 	for i, q := range r.requests {
 		d := r.measured[i].ttft - simulated[i].ttft
-		isLate := in[i] && d-usual > limit && d > simulated[i].ttft
+		isLate := selected[i] && d-usual > limit && d > simulated[i].ttft
 		if isLate {
 			all++
 		}

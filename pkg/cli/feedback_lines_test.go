@@ -388,7 +388,7 @@ func (c *plainCheck) dominant(string) string {
 			parts = append(parts, fmt.Sprintf("%s %d", part, counts[part]))
 		}
 	}
-	return fmt.Sprintf("misses by the part most above the mean of met requests of their class: %s;"+
+	return fmt.Sprintf("misses by the part furthest above its mean in met requests of the class: %s;"+
 		" above target by %s ms in total", strings.Join(parts, ", "), show(excess))
 }
 

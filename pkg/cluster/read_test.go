@@ -74,7 +74,7 @@ func TestInvalidClusters(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"model: m", "model: m\n    replicas: 0", "c.yaml:5:15: deployments[0].replicas: must be between 1 and"},
 		{"_override: 100", "_override: 0", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be set, " +
-			"since the blocks cannot be computed from the memory: unknown model \"m\""},
+			"since the KV blocks cannot be computed from the memory: unknown model \"m\""},
 		{"_override: 100", "_override: -1", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must " +
 			"be between " +
 			"0 and"},

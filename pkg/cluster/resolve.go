@@ -187,7 +187,7 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 			return nil
 		}
 		return c.errorf(at+".engine.num_gpu_blocks_override",
-			"must be set, since the blocks cannot be computed from the memory: %s", missingInfo(d, arch, gpu))
+			"must be set, since the KV blocks cannot be computed from the memory: %s", missingInfo(d, arch, gpu))
 	}
 	p := memoryPlan(d, arch.Work(), gpu)
 	m := p.Memory()

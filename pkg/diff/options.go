@@ -15,7 +15,7 @@ type Options struct {
 	FailIf       []string `placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, else with 0: 'd.ttft.p99.relative_diff > 0.05'. Repeatable."`
 	Unpaired     bool     `help:"Compare runs of different workloads, as independent samples."`
 	OutputTokens int64    `placeholder:"N" help:"Use N output tokens for every completed request of a recording instead of its counts."`
-	Rank         bool     `help:"Take pairs of a run and its recording; check whether simulations and recordings rank alike."`
+	Rank         bool     `help:"Compare the order of several runs with that of their recordings, given as pairs."`
 	RankBy       string   `default:"ttft.p99" placeholder:"METRIC" help:"Metric to rank by, with --rank: ${default}, e2e.mean, goodput.ratio."`
 	Seed         uint64   `default:"0" help:"Seed of the bootstrap samples for intervals."`
 	Format       string   `default:"text" enum:"text,json" help:"text for people, or json: one document for programs."`

@@ -24,7 +24,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.aborted, d.earlierPreempted = slices.Clone(e.aborted), slices.Clone(e.earlierPreempted)
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
 	d.scheduled, d.finished, d.releases = slices.Clone(e.scheduled), nil, nil
-	d.pending, d.result = kv.Pending{}, StepResult{}
+	d.pending, d.result = kv.PendingPrompts{}, StepResult{}
 	return &d
 }
 

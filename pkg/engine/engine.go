@@ -140,7 +140,7 @@ type Engine struct {
 	earlierPreempted []int32
 	finished         []int32   // scratch
 	releases         []release // scratch of Forecast, like pending
-	pending          kv.Pending
+	pending          kv.PendingPrompts
 	result           StepResult
 	stats            Stats
 }

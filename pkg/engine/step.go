@@ -113,10 +113,10 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 			}
 			n = left
 		}
-		if n > 0 && e.cache.DependsOnGrowing(q.kv) {
+		if n > 0 && e.cache.DependsOnWriter(q.kv) {
 			return false
 		}
-		need += e.cache.Missing(q.kv, int(q.computed)+n)
+		need += e.cache.BlocksNeeded(q.kv, int(q.computed)+n)
 		left -= n
 	}
 	if need > e.cache.Free() {
@@ -236,7 +236,7 @@ func (e *Engine) victim() int {
 		if q.onClock { // its last token is in flight, the earlier ones are not counted yet
 			e.collect(q)
 		}
-		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.Holds(q.kv)}
+		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.OwnedBlocks(q.kv)}
 		if v := e.cfg.PreemptionScore(q.tag, p); v > most {
 			best, most = i, v
 		}

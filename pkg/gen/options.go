@@ -26,8 +26,8 @@ type Options struct {
 	Sample       Share    `placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
 	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
 	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N."`
-	Where        Filter   `placeholder:"CEL" help:"Keep requests that satisfy this, e.g. 'input_tokens < 8192'."`
-	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or formats."`
+	Where        Filter   `placeholder:"CEL" help:"Keep only requests for which this is true: 'input_tokens < 8192'."`
+	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
 	Plain        bool     `help:"Write the stream uncompressed."`
 

@@ -31,7 +31,7 @@ var Presets = registry.Table[func(*GPU) Engine]{
 	{Name: "vllm-0.11", Doc: "since 0.9: 256 sequences and 2048 tokens on every A100", Value: vllm09},
 	{Name: "vllm-0.15", Doc: "since 0.14: asynchronous scheduling", Value: vllm14},
 	{Name: "vllm-0.19", Doc: "admits a request only if all its tokens fit", Value: vllm19},
-	{Name: "vllm-0.25", Doc: "takes 0.92 of the memory", Value: vllm25},
+	{Name: "vllm-0.25", Doc: "uses 0.92 of the GPU memory", Value: vllm25},
 }
 
 // largeGiB is the memory from which on vLLM has larger batches.

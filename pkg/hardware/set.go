@@ -189,11 +189,11 @@ func (r *Range) Extrapolations(use Range) []string {
 			continue
 		}
 		if u[0] < s.span[0] {
-			out = append(out, fmt.Sprintf("%s go down to %g, measured were %g to %g",
+			out = append(out, fmt.Sprintf("%s go down to %g; the measured range is %g to %g",
 				s.name, u[0], s.span[0], s.span[1]))
 		}
 		if u[1] > s.span[1] {
-			out = append(out, fmt.Sprintf("%s go up to %g, measured were %g to %g", s.name, u[1], s.span[0], s.span[1]))
+			out = append(out, fmt.Sprintf("%s go up to %g; the measured range is %g to %g", s.name, u[1], s.span[0], s.span[1]))
 		}
 	}
 	return out

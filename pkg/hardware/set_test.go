@@ -90,8 +90,8 @@ func TestOutside(t *testing.T) {
 	measured := Range{DecodeSequences: Span{8, 64}, ContextTokens: Span{100, 800}, InputTokens: Span{1, 2}}
 	got := measured.Extrapolations(Range{DecodeSequences: Span{1, 300}, ContextTokens: Span{100, 800},
 		PrefillTokens: Span{0, 9}})
-	want := []string{"decode_sequences go down to 1, measured were 8 to 64",
-		"decode_sequences go up to 300, measured were 8 to 64"}
+	want := []string{"decode_sequences go down to 1; the measured range is 8 to 64",
+		"decode_sequences go up to 300; the measured range is 8 to 64"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -10,21 +10,22 @@ type claim struct{ run, end int32 }
 type sequence struct {
 	path   Path
 	claims []claim
-	// blocks is the number of blocks the sequence owns; the first hashed of them can be found. It also
-	// owns extra blocks of its window.
+	// blocks is the number of blocks that the sequence owns, hashed the number of leading ones among
+	// them that can be found, and extra the number of further blocks for its window.
 	blocks, hashed, extra int32
-	// span is the index of the path's span that block hashed lies in, or of an earlier one.
+	// span is the index in path of the span that contains the first unhashed block, or of an earlier
+	// one.
 	span int
-	// A growing sequence gets one token a tick: it has base + tick tokens, the newest lag of which are
-	// not visible yet. Its blocks and hashed are updated only on demand.
+	// A growing sequence gets one token a tick: it has base + tick tokens, of which the last lag tokens
+	// are not visible yet. Its fields blocks, hashed and extra are updated only on demand.
 	growing bool
 	lag     int32
 	base    int64
 }
 
 // Cache is the block cache of one replica: a fixed number of blocks of a fixed number of tokens.
-// Blocks without a holder can be found until they are evicted: least recently freed first, and the
-// last block of each sequence first.
+// Blocks without a holder can be found until they are evicted: the least recently freed block goes
+// first. A sequence frees its last block first.
 type Cache struct {
 	tree      *Tree
 	blockSize int32
@@ -34,37 +35,38 @@ type Cache struct {
 
 	free       int32 // blocks without a holder
 	runs       []run
-	spare      []int32
-	head, tail int32 // of the free list
+	spareRuns  []int32 // indices in runs that are not in use
+	head, tail int32   // of the free list
 	index      index
 
 	seqs      []sequence
-	spareSeqs []Seq
+	spareSeqs []Seq // numbers of closed sequences
 
 	// tick is the clock, phase is tick modulo the block size.
 	tick  int64
 	phase int32
 	// blockDemand[t % blockSize] is the number of growing sequences that need a block at tick t.
 	blockDemand []int32
-	// writers are the growing sequences whose output has a name.
+	// writers maps the node of each named output to the growing sequence that produces it.
 	writers map[Node]Seq
 
 	// matched holds what the last Lookup found, in order: hits blocks in total, unheldHits of them
 	// without a holder.
 	matched          []extent
 	hits, unheldHits int32
-	chain            []int32 // scratch of Release
+	chain            []int32 // a buffer of Release
 
 	watcher Watcher // nil if there is none
 }
 
+// extent is the blocks of node from lo on and before hi.
 type extent struct {
 	node   Node
 	lo, hi int32
 }
 
-// NewCache returns a cache of blocks blocks of blockSize tokens, all free. If caching is false,
-// lookups find nothing.
+// NewCache returns a cache with the given number of blocks, all free, of blockSize tokens each. If
+// caching is false, lookups find nothing.
 func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache {
 	c := &Cache{tree: tree, blockSize: int32(blockSize), total: int32(blocks), caching: caching,
 		window: newWindow(w, blockSize),
@@ -74,9 +76,9 @@ func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache 
 	return c
 }
 
-// Holds returns how many blocks s owns, including its window's. For a growing sequence it is the
+// OwnedBlocks returns how many blocks s owns, including its window's. For a growing sequence it is the
 // number at the last update.
-func (c *Cache) Holds(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].extra) }
+func (c *Cache) OwnedBlocks(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].extra) }
 
 // Free returns how many blocks have no holder.
 func (c *Cache) Free() int { return int(c.free) }
@@ -130,7 +132,7 @@ func (c *Cache) match(path Path, limit int32) int {
 		}
 		c.sync(span.Node)
 		for c.hits < end {
-			r, stop := c.covering(span.Node, c.hits)
+			r, stop := c.firstCopy(span.Node, c.hits)
 			if r == none {
 				return int(c.hits)
 			}
@@ -146,8 +148,8 @@ func (c *Cache) match(path Path, limit int32) int {
 }
 
 // Admit gives s, which owns nothing, the blocks that the preceding Lookup found and new ones for
-// all its tokens up to upto. It changes nothing and returns false unless there are free blocks for
-// its tokens up to reserve (at least upto) and spare more.
+// all its tokens up to upto. It changes nothing and returns false unless there are enough free
+// blocks for its tokens up to reserve, which is at least upto, and spare blocks besides.
 func (c *Cache) Admit(s Seq, upto, reserve, spare int) bool {
 	if c.needs(0, c.blocksFor(reserve))-c.hits+c.unheldHits > c.free-int32(spare) {
 		return false
@@ -162,13 +164,13 @@ func (c *Cache) Admit(s Seq, upto, reserve, spare int) bool {
 	return true
 }
 
-// Missing returns how many more blocks s needs for its tokens up to upto.
-func (c *Cache) Missing(s Seq, upto int) int {
+// BlocksNeeded returns how many more blocks s needs for its tokens up to upto.
+func (c *Cache) BlocksNeeded(s Seq, upto int) int {
 	return int(c.needs(c.seqs[s].blocks, c.blocksFor(upto)))
 }
 
-// Extend gives s new blocks for its tokens up to upto, of which the first visible can be published.
-// It changes nothing and returns false if there are too few free blocks.
+// Extend gives s new blocks for its tokens up to upto and publishes those that its tokens up to
+// visible fill. It changes nothing and returns false if there are too few free blocks.
 func (c *Cache) Extend(s Seq, upto, visible int) bool {
 	q, blocks := &c.seqs[s], c.blocksFor(upto)
 	if c.needs(q.blocks, blocks) > c.free {
@@ -179,7 +181,7 @@ func (c *Cache) Extend(s Seq, upto, visible int) bool {
 	return true
 }
 
-// Publish makes the blocks findable that the first tokens tokens of s fill.
+// Publish makes the blocks of s findable that the given number of leading tokens fill.
 func (c *Cache) Publish(s Seq, tokens int) {
 	if c.caching {
 		c.register(s, int32(tokens)/c.blockSize)
@@ -190,13 +192,13 @@ func (c *Cache) blocksFor(tokens int) int32 {
 	return (int32(tokens) + c.blockSize - 1) / c.blockSize
 }
 
-// needs returns how many more blocks a sequence needs to go from from to to blocks, including its
-// window's.
-func (c *Cache) needs(from, to int32) int32 {
-	return to - from + c.window.extra(to) - c.window.extra(from)
+// needs returns how many more blocks, including its window's, a sequence that has have blocks needs
+// for want blocks.
+func (c *Cache) needs(have, want int32) int32 {
+	return want - have + c.window.extra(want) - c.window.extra(have)
 }
 
-// allocate takes free blocks until q has blocks blocks, and those of its window.
+// allocate takes free blocks until q has the given number of them, and those of its window.
 func (c *Cache) allocate(q *sequence, blocks int32) {
 	extra := c.window.extra(blocks)
 	if need := blocks - q.blocks + extra - q.extra; need > 0 {
@@ -207,7 +209,7 @@ func (c *Cache) allocate(q *sequence, blocks int32) {
 
 // pin makes q a holder of the found extent f.
 func (c *Cache) pin(q *sequence, f extent) {
-	r, _ := c.covering(f.node, f.lo)
+	r, _ := c.firstCopy(f.node, f.lo)
 	if f.lo > c.runs[r].lo {
 		r = c.split(r, f.lo)
 	}
@@ -229,17 +231,17 @@ func (c *Cache) pin(q *sequence, f extent) {
 }
 
 // register makes the blocks of s before block full findable.
-func (c *Cache) register(s Seq, full int32) {
+func (c *Cache) register(s Seq, count int32) {
 	q := &c.seqs[s]
-	for q.hashed < full {
+	for q.hashed < count {
 		span := q.path[q.span]
-		hi := min(span.End/c.blockSize, full)
+		hi := min(span.End/c.blockSize, count)
 		if hi > q.hashed {
 			c.append(s, span.Node, q.hashed, hi)
 			q = &c.seqs[s]
 			q.hashed = hi
 		}
-		if hi < full {
+		if hi < count {
 			q.span++
 		}
 	}
@@ -262,7 +264,7 @@ func (c *Cache) append(s Seq, n Node, lo, hi int32) {
 			r = c.runs[r].right
 		}
 		x := &c.runs[r]
-		if x.node == n && x.refs == 1 && x.right == none && !c.overlaps(n, lo, hi) {
+		if x.node == n && x.refs == 1 && x.right == none && !c.hasCopy(n, lo, hi) {
 			x.hi, h.end = hi, hi
 			return
 		}
@@ -291,7 +293,7 @@ func (c *Cache) Release(s Seq) {
 				c.freeUnhashed(unhashed)
 			} else {
 				x.unhashed = unhashed
-				c.toFreeList(c.chain[k])
+				c.moveToFreeList(c.chain[k])
 			}
 			unhashed = 0
 		}
@@ -301,7 +303,7 @@ func (c *Cache) Release(s Seq) {
 
 func (c *Cache) freeUnhashed(n int32) {
 	if n > 0 {
-		c.toFreeList(c.newRun(run{node: noNode, unhashed: n}))
+		c.moveToFreeList(c.newRun(run{node: noNode, unhashed: n}))
 	}
 }
 

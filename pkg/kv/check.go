@@ -21,7 +21,7 @@ func (c *Cache) Check() error {
 		if q.path == nil {
 			continue
 		}
-		held += c.owned(q) - q.hashed
+		held += c.recountOwned(q) - q.hashed
 		for _, h := range q.claims {
 			for r := h.run; ; r = c.runs[r].right {
 				if !seen[r] {
@@ -40,8 +40,8 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// owned returns how many blocks q owns, including its window's, also if its counts are out of date.
-func (c *Cache) owned(q *sequence) int32 {
+// recountOwned returns how many blocks q owns, including its window's, even if its counts are out of date.
+func (c *Cache) recountOwned(q *sequence) int32 {
 	if q.growing {
 		blocks := c.blocksFor(int(q.base + c.tick))
 		return blocks + c.window.extra(blocks)

@@ -16,7 +16,7 @@ func (c *Cache) Clone(tree *Tree) *Cache {
 	d := *c
 	d.tree, d.watcher = tree, nil
 	d.window.growing, d.window.leaving = slices.Clone(c.window.growing), slices.Clone(c.window.leaving)
-	d.runs, d.spare = slices.Clone(c.runs), slices.Clone(c.spare)
+	d.runs, d.spareRuns = slices.Clone(c.runs), slices.Clone(c.spareRuns)
 	d.index.slots = slices.Clone(c.index.slots)
 	d.seqs, d.spareSeqs = slices.Clone(c.seqs), slices.Clone(c.spareSeqs)
 	for i := range d.seqs {

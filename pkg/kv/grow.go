@@ -4,9 +4,10 @@ package kv
 // clock and counts, by tick modulo block size, how many sequences need a block, instead of visiting
 // them.
 
-// Grow makes s gain one token at each Tick from now on. s must own blocks for exactly tokens
-// tokens, and all of them except the newest lag, including its whole prompt, must be published. A
-// block of s can be found once it has been full for lag ticks.
+// Grow makes s, which has the given number of tokens, gain one more at each Tick from now on. s
+// must own blocks for exactly these tokens. All of them except the last lag tokens must be
+// published, and so must its whole prompt. A block of s can be found once it has been full for lag
+// ticks.
 func (c *Cache) Grow(s Seq, tokens, lag int) {
 	q := &c.seqs[s]
 	q.growing, q.lag, q.base = true, int32(lag), int64(tokens)-c.tick
@@ -55,9 +56,9 @@ func (c *Cache) Tick() {
 // Ticks returns how many times Tick was called.
 func (c *Cache) Ticks() int64 { return c.tick }
 
-// DependsOnGrowing reports whether the prompt of s contains output that a growing sequence of this
+// DependsOnWriter reports whether the prompt of s contains output that a growing sequence of this
 // cache is still producing.
-func (c *Cache) DependsOnGrowing(s Seq) bool {
+func (c *Cache) DependsOnWriter(s Seq) bool {
 	if len(c.writers) == 0 {
 		return false
 	}

@@ -8,9 +8,9 @@ import "slices"
 type Image struct {
 	cache *Cache
 	log   []change
-	// blocks holds each node's findable extents, in rising order and not adjacent. The log keeps the
-	// nodes that it names alive, so that the number of a deleted node is not reused. That suffices: an
-	// extent in blocks is still in the cache, or its eviction is in the log.
+	// blocks holds each node's findable extents, in ascending order and with gaps between them. The log
+	// keeps its nodes alive, so that their numbers are not reused. The nodes in blocks need no such
+	// care: their extents are still in the cache, or their eviction is in the log.
 	blocks map[Node][]extent
 }
 
@@ -74,7 +74,7 @@ func insert(list []extent, c change) []extent {
 	return slices.Replace(list, i, k, extent{c.node, lo, hi})
 }
 
-// remove removes blocks from list, which has them.
+// remove removes blocks that are in list.
 func remove(list []extent, c change) []extent {
 	for i := range list {
 		s := list[i]

@@ -1,14 +1,17 @@
 package kv
 
-// Pending is the set of prompts that will have been computed before a request's turn: the prefix it
-// shares with one of them will be cached, too. The zero value is empty.
-type Pending struct{ ends map[Node]int32 }
+// PendingPrompts is the set of prompts that will have been computed before a request's turn: the
+// prefix that it shares with one of them will be cached, too. The zero value is empty.
+type PendingPrompts struct {
+	// ends has, for each node of the prompts, how many tokens of its sequence they reach.
+	ends map[Node]int32
+}
 
 // Clear removes all prompts.
-func (a *Pending) Clear() { clear(a.ends) }
+func (a *PendingPrompts) Clear() { clear(a.ends) }
 
-// Add adds a prompt: the first tokens tokens of path.
-func (a *Pending) Add(path Path, tokens int) {
+// Add adds a prompt: the given number of leading tokens of path.
+func (a *PendingPrompts) Add(path Path, tokens int) {
 	if a.ends == nil {
 		a.ends = map[Node]int32{}
 	}
@@ -21,8 +24,8 @@ func (a *Pending) Add(path Path, tokens int) {
 	}
 }
 
-// shared returns how many leading tokens of path the pending prompts have.
-func (a *Pending) shared(path Path) (tokens int32) {
+// sharedTokens returns how many leading tokens of path the pending prompts have.
+func (a *PendingPrompts) sharedTokens(path Path) (tokens int32) {
 	if len(a.ends) == 0 {
 		return 0
 	}
@@ -37,12 +40,12 @@ func (a *Pending) shared(path Path) (tokens int32) {
 }
 
 // MatchAfter is what Match will return once all pending prompts have been computed.
-func (c *Cache) MatchAfter(path Path, upto int, a *Pending) int {
+func (c *Cache) MatchAfter(path Path, upto int, a *PendingPrompts) int {
 	now := c.Match(path, upto)
 	if !c.caching {
 		return now
 	}
-	return max(now, int(min(a.shared(path), int32(upto))/c.blockSize)*int(c.blockSize))
+	return max(now, int(min(a.sharedTokens(path), int32(upto))/c.blockSize)*int(c.blockSize))
 }
 
 // Path returns the path of an open sequence.

@@ -14,7 +14,7 @@ func TestMatchAfterPredictsLaterMatch(t *testing.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "block size")
 		caching := rapid.Bool().Draw(t, "caching")
 		c := NewCache(tree, 10_000, size, caching, Window{})
-		var a Pending
+		var a PendingPrompts
 		a.Add(Path{{noNode, unbounded}}, 5)
 		a.Clear()
 		prompt := func(i int) (Path, int) {

@@ -13,17 +13,17 @@ type run struct {
 	// refs counts the sequences that hold it; at 0 it is in the free list.
 	refs       int32
 	prev, next int32
-	// right is the run that was split off behind this one while it was held: a holder of more than
-	// lo..hi holds that run too.
+	// right is the run that was split off behind this one while it was held: a sequence whose claim
+	// ends beyond hi holds that run too.
 	right int32
 	// later is the node's next run: of two copies of a block, the one in the earlier run was registered
 	// first. The first run's earlier is the last run.
 	earlier, later int32
 }
 
-// covering returns the run whose copy of block j of node n was registered first, and the block up
-// to which that holds; none if there is no copy.
-func (c *Cache) covering(n Node, j int32) (r, stop int32) {
+// firstCopy returns the run with the copy of block j of node n that was registered first. The same
+// is true of the blocks after j and before stop. It returns none if there is no copy.
+func (c *Cache) firstCopy(n Node, j int32) (r, stop int32) {
 	stop = unbounded
 	for r = c.index.get(n); r != none; r = c.runs[r].later {
 		x := &c.runs[r]
@@ -37,8 +37,8 @@ func (c *Cache) covering(n Node, j int32) (r, stop int32) {
 	return none, 0
 }
 
-// overlaps reports whether node n has a copy of any of the blocks lo to hi.
-func (c *Cache) overlaps(n Node, lo, hi int32) bool {
+// hasCopy reports whether node n has a copy of any of the blocks lo to hi.
+func (c *Cache) hasCopy(n Node, lo, hi int32) bool {
 	for r := c.index.get(n); r != none; r = c.runs[r].later {
 		if c.runs[r].lo < hi && lo < c.runs[r].hi {
 			return true
@@ -49,7 +49,7 @@ func (c *Cache) overlaps(n Node, lo, hi int32) bool {
 
 // newRun creates a run; a run with a node becomes the node's last.
 func (c *Cache) newRun(x run) int32 {
-	r := c.slot()
+	r := c.allocateRun()
 	x.prev, x.next, x.right, x.later = none, none, none, none
 	c.runs[r] = x
 	if x.node == noNode {
@@ -66,20 +66,20 @@ func (c *Cache) newRun(x run) int32 {
 }
 
 // indexAfter inserts run r after run at among the runs of their node.
-func (c *Cache) indexAfter(at, r, first int32) {
-	next := c.runs[at].later
-	c.runs[r].earlier, c.runs[r].later = at, next
-	c.runs[at].later = r
+func (c *Cache) indexAfter(prev, r, first int32) {
+	next := c.runs[prev].later
+	c.runs[r].earlier, c.runs[r].later = prev, next
+	c.runs[prev].later = r
 	if next == none {
 		next = first
 	}
 	c.runs[next].earlier = r
 }
 
-func (c *Cache) slot() int32 {
-	if last := len(c.spare) - 1; last >= 0 {
-		r := c.spare[last]
-		c.spare = c.spare[:last]
+func (c *Cache) allocateRun() int32 {
+	if last := len(c.spareRuns) - 1; last >= 0 {
+		r := c.spareRuns[last]
+		c.spareRuns = c.spareRuns[:last]
 		return r
 	}
 	c.runs = append(c.runs, run{})
@@ -93,7 +93,7 @@ func (c *Cache) discardRun(r int32) {
 		c.unindex(r)
 		c.tree.unref(x.node)
 	}
-	c.spare = append(c.spare, r)
+	c.spareRuns = append(c.spareRuns, r)
 }
 
 // unindex removes run r from the runs of its node.
@@ -119,7 +119,7 @@ func (c *Cache) unindex(r int32) {
 
 // split cuts run r before block m, lo < m < hi, and returns the second part.
 func (c *Cache) split(r, m int32) int32 {
-	s := c.slot()
+	s := c.allocateRun()
 	x := &c.runs[r]
 	c.runs[s] = run{node: x.node, lo: m, hi: x.hi, unhashed: x.unhashed, refs: x.refs,
 		prev: none, next: none, right: none}
@@ -143,9 +143,9 @@ func (c *Cache) splitUnhashed(r int32) {
 
 // The free list holds the runs without holders in order of eviction. A run is evicted from its end.
 
-// toFreeList appends run r, which has lost its last holder, to the free list. It merges r with the
+// moveToFreeList appends run r, which has lost its last holder, to the free list. It merges r with the
 // last run there if that one continues r.
-func (c *Cache) toFreeList(r int32) {
+func (c *Cache) moveToFreeList(r int32) {
 	x := &c.runs[r]
 	x.right = none
 	c.free += x.hi - x.lo + x.unhashed
@@ -211,7 +211,7 @@ func (c *Cache) unlink(r int32) {
 	x.prev, x.next = none, none
 }
 
-// evict takes k blocks from the front of the free list, which must have them.
+// evict takes k blocks from the front of the free list, which must have that many.
 func (c *Cache) evict(k int32) {
 	c.free -= k
 	for k > 0 {

@@ -1,7 +1,7 @@
 // Package kv is the paged block cache of one replica, and the identity of its content.
 //
-// Nothing here hashes tokens. A Tree gives every token sequence that prompts name a Node, so that
-// two prompts share exactly the leading blocks on their common path. A Cache tracks, for one
+// Nothing here hashes tokens. A Tree assigns a Node to each named token sequence of a prompt, so
+// that two prompts share exactly the leading blocks on their common path. A Cache tracks, for one
 // replica, which blocks of which nodes it holds. It stores them as runs of consecutive blocks with
 // one history, not one by one. The result equals that of a cache that moves single blocks through a
 // least-recently-used list, with the rules of vLLM V1 (vllm/v1/core/block_pool.py and
@@ -23,14 +23,14 @@ type Segment struct {
 	Tokens int
 }
 
-// Span is the use of a node by a sequence, up to token End, exclusive.
+// Span is the part of a sequence that a node stands for. It ends before token End of the sequence.
 type Span struct {
 	Node Node
 	End  int32
 }
 
-// Path is a sequence: the spans of its named segments and last, without an end, the tail that holds
-// all tokens after them.
+// Path describes a sequence: the spans of its named segments, and then its tail, the span without
+// an end that holds all tokens after them.
 type Path []Span
 
 // unbounded is the End of a tail.

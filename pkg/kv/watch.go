@@ -1,8 +1,8 @@
 package kv
 
-// Watcher is notified of changes of what can be found in a cache, each once and in order: blocks lo
-// to hi of node n became findable where there was no findable copy, or their last copy is gone.
-// Within one Tick evictions come first.
+// Watcher is notified of each change in what can be found in a cache, once and in order. Inserted:
+// blocks of node n, from lo on and before hi, became findable, of which there was no findable copy.
+// Evicted: the last findable copy of these blocks is gone. Within one Tick evictions come first.
 //
 // Tails without a name are not reported. No other prompt ever finds them; their own request can,
 // but only after it has been in this cache.
@@ -14,7 +14,7 @@ type Watcher interface {
 	Evicted(n Node, lo, hi int32)
 }
 
-// Watch makes w the only watcher of the cache, in which nothing can be found yet. Blocks that
+// Watch makes w the only watcher of the cache. Nothing must be findable in it yet. Blocks that
 // growing sequences have filled are reported late: when they are looked up, when they affect
 // another report, and at CatchUp at the latest.
 func (c *Cache) Watch(w Watcher) { c.watcher = w }
@@ -37,7 +37,7 @@ func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 		return
 	}
 	for lo < hi {
-		if r, stop := c.covering(n, lo); r != none {
+		if r, stop := c.firstCopy(n, lo); r != none {
 			lo = stop
 			continue
 		}
@@ -52,8 +52,8 @@ func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 	}
 }
 
-// Invalidate makes blocks lo to hi of node n that have no holder unfindable and moves them to the
-// front of the free list. Copies with holders stay.
+// Invalidate moves the copies without a holder of blocks lo to hi of node n to the front of the free
+// list, where they cannot be found. Copies with holders stay.
 func (c *Cache) Invalidate(n Node, lo, hi int32) {
 	c.sync(n)
 	for lo < hi {

@@ -98,10 +98,10 @@ func (w *watchChecker) compare() {
 		}
 	}
 	for text := range now {
-		if !w.reportedInserted[text] && !w.beingWritten(text) {
+		if !w.reportedInserted[text] && !w.isBeingWritten(text) {
 			w.Errorf("%s is findable and is not reported", text)
 		}
-		if w.reportedEvicted[text] && !w.justFilled(text) {
+		if w.reportedEvicted[text] && !w.wasJustFilled(text) {
 			w.Errorf("%s is reported as evicted and is findable", text)
 		}
 	}
@@ -125,16 +125,16 @@ func (w *watchChecker) compare() {
 	w.match()
 }
 
-// beingWritten reports whether a growing sequence produces the content.
-func (w *watchChecker) beingWritten(text string) bool {
+// isBeingWritten reports whether a growing sequence produces the content.
+func (w *watchChecker) isBeingWritten(text string) bool {
 	return slices.ContainsFunc(w.all, func(x *seqPair) bool {
 		return x.growing && strings.Contains(text, x.plain.output+":")
 	})
 }
 
-// justFilled reports whether a growing sequence filled the block since the last compare: a copy of
+// wasJustFilled reports whether a growing sequence filled the block since the last compare: a copy of
 // it may have been evicted just before.
-func (w *watchChecker) justFilled(text string) bool {
+func (w *watchChecker) wasJustFilled(text string) bool {
 	return slices.ContainsFunc(w.all, func(x *seqPair) bool {
 		visible := (x.tokens - x.lag) / w.size * w.size
 		return x.growing && x.tokens > w.tokens[x] && visible > 0 && x.plain.content(visible) == text
@@ -225,7 +225,7 @@ func TestImageKeepsNodesAlive(t *testing.T) {
 		c.Touch(path, 4)
 		return path[0].Node
 	}
-	in := func(id string) int {
+	found := func(id string) int {
 		path := tree.Resolve(nil, []Segment{{id, 4}}, 4, id)
 		defer tree.Drop(path)
 		return image.Match(path, 4)
@@ -235,12 +235,12 @@ func TestImageKeepsNodesAlive(t *testing.T) {
 	if next := put("next"); next == old {
 		t.Errorf("node %d is in the image and was reused", old)
 	}
-	if in("old") != 4 || in("next") != 0 {
-		t.Errorf("%d tokens of the old prompt in the image and %d of the next, want 4 and 0", in("old"), in("next"))
+	if found("old") != 4 || found("next") != 0 {
+		t.Errorf("%d tokens of the old prompt in the image and %d of the next, want 4 and 0", found("old"), found("next"))
 	}
 	image.Refresh()
-	if in("old") != 0 || in("next") != 4 {
-		t.Errorf("%d tokens of the old prompt in the new image and %d of the next, want 0 and 4", in("old"), in("next"))
+	if found("old") != 0 || found("next") != 4 {
+		t.Errorf("%d tokens of the old prompt in the new image and %d of the next, want 0 and 4", found("old"), found("next"))
 	}
 	var numbers []Node
 	for _, id := range []string{"third", "fourth", "fifth"} {
@@ -250,9 +250,9 @@ func TestImageKeepsNodesAlive(t *testing.T) {
 	if !slices.Contains(numbers, old) {
 		t.Errorf("node %d was not reused, only %v", old, numbers)
 	}
-	if in("old") != 0 || in("fifth") != 4 {
-		t.Errorf("%d tokens of the old prompt in the last image and %d of the fifth, want 0 and 4", in("old"),
-			in("fifth"))
+	if found("old") != 0 || found("fifth") != 4 {
+		t.Errorf("%d tokens of the old prompt in the last image and %d of the fifth, want 0 and 4", found("old"),
+			found("fifth"))
 	}
 	c.Invalidate(put("sixth"), 0, 4)
 	image.Refresh()
@@ -277,8 +277,8 @@ func TestInvalidateKeepsGrowingBlocks(t *testing.T) {
 	reader := tree.Resolve(nil, append(prompt, Segment{"r" + outputSuffix, 2}), 4, "q")
 	c.Touch(reader, 4)
 	image.Refresh()
-	runs := len(c.runs) - len(c.spare)
-	if c.Invalidate(output, 3, 3); len(c.runs)-len(c.spare) != runs {
+	runs := len(c.runs) - len(c.spareRuns)
+	if c.Invalidate(output, 3, 3); len(c.runs)-len(c.spareRuns) != runs {
 		t.Error("a run was split although nothing was invalidated")
 	}
 	c.Tick()

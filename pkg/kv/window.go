@@ -14,8 +14,8 @@ type Window struct{ Blocks, Extra int }
 type window struct {
 	blocks, extraPerBlock int32
 	blockSize             int64
-	// growing[t % blockSize] sequences need extraPerBlock more blocks at tick t; leaving[t % len] of
-	// them need them for the last time.
+	// growing[t % blockSize] is the number of sequences that need extraPerBlock more blocks at tick t,
+	// leaving[t % len(leaving)] the number of those among them that do not after it.
 	growing, leaving []int32
 }
 
@@ -36,11 +36,11 @@ func (w *window) demand(phase int64) int32 {
 }
 
 // addGrowing adds by to the number of growing sequences of base + tick tokens.
-func (w *window) addGrowing(phase, base, tick int64, by int32) {
+func (w *window) addGrowing(phase, base, tick int64, delta int32) {
 	// The last tick with demand is the one before which the sequence has blocks-1 full blocks.
 	if last := (int64(w.blocks)-1)*w.blockSize - base; w.extraPerBlock > 0 && last >= tick {
-		w.growing[phase] += by
-		w.leaving[last%int64(len(w.leaving))] += by
+		w.growing[phase] += delta
+		w.leaving[last%int64(len(w.leaving))] += delta
 	}
 }
 

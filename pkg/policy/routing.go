@@ -15,7 +15,7 @@ func routers() table[Router] {
 		{Name: "weighted", Doc: "highest weighted sum of scores; one weight parameter for each scorer",
 			Value: kind{params: weights(), build: newWeighted}},
 		{Name: "prefix-affinity",
-			Doc:   "the replica sent the longest matching prefix, unless too busy; else least-loaded",
+			Doc:   "the replica that was sent the longest matching prefix, unless it is too busy; else least-loaded",
 			Value: kind{params: prefixAffinityParams, build: newPrefixAffinity}},
 		{Name: "session-affinity", Doc: "the replica of the session's last request; else least-loaded",
 			Value: kind{build: newSessionAffinity}},

@@ -55,7 +55,7 @@ func requestSignals[T any](of func(*T) *Request, now func(*T) int64) []signal[T]
 			func(t *T) float64 { return float64(of(t).ArrivalUS) / 1e6 }),
 		num(
 			"req.deadline_s",
-			"Deadline in s, when it is aborted; infinite without one.",
+			"Deadline in s, at which it is aborted; infinite without one.",
 			NeedRequest,
 			func(t *T) float64 {
 				if d := of(t).DeadlineUS; d >= 0 {
@@ -76,14 +76,14 @@ func routerSignals[T any](of func(*T) *View) []signal[T] {
 	return []signal[T]{
 		num("tenant.requests", "Requests of the tenant so far, including this one.", NeedTenant,
 			func(t *T) float64 { return float64(of(t).Tenant.Requests) }),
-		num("tenant.active", "Requests of the tenant in flight (admitted and not left).", NeedTenant,
+		num("tenant.active", "Requests of the tenant in flight (admitted, not yet ended).", NeedTenant,
 			func(t *T) float64 { return float64(of(t).Tenant.Active) }),
 		num("tenant.rate", "Requests of the tenant per second over the last 10 s.", NeedTenant|NeedRates,
 			func(t *T) float64 { return of(t).Tenant.Rate }),
 		flag("tenant.burst",
 			"Whether the tenant sent at least 10 requests in the last second, at three times its 60 s rate.",
 			NeedTenant|NeedRates, func(t *T) bool { return of(t).Tenant.Burst }),
-		num("cluster.inflight", "Requests in flight (admitted and not left).", 0,
+		num("cluster.inflight", "Requests in flight (admitted, not yet ended).", 0,
 			func(t *T) float64 { return float64(of(t).Cluster.Inflight) }),
 		num("cluster.rate", "Requests offered per second over the last 10 s.", NeedClusterRates,
 			func(t *T) float64 { return of(t).Cluster.Rate }),

@@ -70,7 +70,7 @@ var regret = section{name: "REGRET", write: func(w *writer) {
 }}
 
 var worstRegret = section{name: "WORST REGRET", listsExamples: true, write: func(w *writer) {
-	for i, e := range w.Analyzer.Regretted(w.maxExamples()) {
+	for i, e := range w.Analyzer.HighestRegrets(w.maxExamples()) {
 		w.example(fmt.Sprintf("R%d: ", i+1), &e)
 	}
 }}

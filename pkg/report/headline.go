@@ -65,7 +65,7 @@ func (w *writer) topCause(room int) {
 		} else {
 			w.line("%s.", brief)
 		}
-	case f.Loss.Little():
+	case f.Loss.TooSmall():
 		w.line("cause: too little loss to look for patterns (fewer than %d requests, or at most %s).",
 			attribution.MinLost, percent(attribution.MinLossShare))
 	default:

@@ -122,14 +122,14 @@ var loss = section{name: "LOSS", write: func(w *writer) {
 		return
 	}
 	l, words := f.Loss, wordsFor[f.Loss.Kind]
-	w.partTable([]partRow{{words.lost, l.Missing}, {words.met, l.Meeting}})
+	w.partTable([]partRow{{words.lost, l.LostParts}, {words.met, l.MetParts}})
 	var dominant []string
 	for p, n := range l.Dominant {
 		if n > 0 {
 			dominant = append(dominant, fmt.Sprintf("%s %d", attribution.Part(p), n))
 		}
 	}
-	text := fmt.Sprintf("%s by the part most above the mean of %s requests of their class: %s", words.unit,
+	text := fmt.Sprintf("%s by the part furthest above its mean in %s requests of the class: %s", words.unit,
 		words.met, strings.Join(dominant, ", "))
 	if l.ExcessMS > 0 && l.Kind == attribution.LossMisses {
 		text += fmt.Sprintf("; above target by %s ms in total", number(l.ExcessMS))

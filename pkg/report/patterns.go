@@ -33,14 +33,14 @@ var patterns = section{name: "PATTERNS", write: func(w *writer) {
 		w.line("   %s", p.Condition.Cause(p))
 	}
 	if hasLift {
-		w.line("lift: loss rate with a match over that without, among requests that no earlier P explains.")
+		w.line("lift: loss rate of matching requests / that of the others, among those that no earlier P explains.")
 	}
-	if !reported && !f.Loss.Little() {
+	if !reported && !f.Loss.TooSmall() {
 		of := ""
 		if w.Component != "" {
 			of = w.Component + " "
 		}
-		w.line("no %spattern explains %s of the loss with a lift of %.1f.", of, percent(attribution.MinSupport),
+		w.line("no %spattern explains at least %s of the loss with a lift of %.1f.", of, percent(attribution.MinSupport),
 			attribution.MinLift)
 	}
 	w.neverFired()

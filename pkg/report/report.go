@@ -91,10 +91,10 @@ type Scenario struct {
 // Options select the text. They carry the tags of command lines.
 type Options struct {
 	// Strategy is one of Strategies.
-	Strategy string `default:"issue_focused" placeholder:"NAME" help:"What the text is about: ${strategies}."`
+	Strategy string `default:"issue_focused" placeholder:"NAME" help:"Content of the text: ${strategies}."`
 	// Focus are parts of the time (attribution.Parts): patterns and examples of losses that are
 	// mostly in these come first.
-	Focus []string `placeholder:"PART" help:"Which losses come first: those in ${parts}."`
+	Focus []string `placeholder:"PART" help:"Show losses in these parts of the latency first: ${parts}."`
 	// Component is one of attribution.Components: the text is about its decisions only, and
 	// follows no strategy.
 	Component string `placeholder:"NAME" help:"Describe one component only: ${components}."`

@@ -26,7 +26,7 @@ var broken = []mutation{
 	{"a prompt's last token is computed even if all is cached", "engine/step.go",
 		"cached := e.cache.Lookup(q.kv, tokens-1)", "cached := min(tokens-1, e.cache.Lookup(q.kv, tokens))"},
 	{"the first writer of a block is hit first, even if it only decodes", "engine/step.go",
-		"if n > 0 && e.cache.DependsOnGrowing(q.kv) {", "if n < 0 && e.cache.DependsOnGrowing(q.kv) {"},
+		"if n > 0 && e.cache.DependsOnWriter(q.kv) {", "if n < 0 && e.cache.DependsOnWriter(q.kv) {"},
 	{"no request is admitted in a step that preempts", "engine/step.go",
 		"if len(b.Preempted) == 0 {", "{"},
 	{"the sequence admitted last is preempted", "engine/step.go",

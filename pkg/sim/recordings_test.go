@@ -210,13 +210,15 @@ func meanAbsError(measured, simulated []timing, in func(timing) bool) float64 {
 func (r *recording) read(t *testing.T) ([]byte, []timing) {
 	t.Helper()
 	path := filepath.Join("../../../shared/data/vllm/requests", r.file+".csv.zst")
-	f, err := stream.Open(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("needs %s, which is not there", path)
 	}
 	must(err)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	plain, release := stream.Decompress(f)
+	defer release()
+	rows, err := csv.NewReader(plain).ReadAll()
 	must(err)
 	column := map[string]int{}
 	for i, name := range rows[0] {

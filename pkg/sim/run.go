@@ -22,9 +22,9 @@ import (
 type Options struct {
 	Workload string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
 	Cluster  string   `short:"c" placeholder:"FILE" help:"Cluster file. Default: four H100 replicas of an 8B model."`
-	Policies string   `short:"p" placeholder:"FILE" help:"Policy bundle that replaces the cluster file's."`
-	Set      []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or those in @FILE. Repeatable."`
-	Hardware []string `sep:"none" placeholder:"PATH" help:"Add GPUs and coefficients of a file or directory. Repeatable."`
+	Policies string   `short:"p" placeholder:"FILE" help:"Policy bundle; replaces the policies of the cluster file."`
+	Set      []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or all values in @FILE. Repeatable."`
+	Hardware []string `sep:"none" placeholder:"PATH" help:"Add GPUs and coefficients from a file or directory. Repeatable."`
 
 	Seed       uint64   `default:"0" help:"Seed of the random streams of policies and latency.jitter."`
 	JitterSeed *uint64  `placeholder:"SEED" help:"Separate seed for latency.jitter."`
@@ -34,11 +34,11 @@ type Options struct {
 	Trace string `default:"decisions" enum:"minimal,decisions,full" help:"Records: minimal (metrics), decisions or full."`
 	ITL   bool   `name:"itl" help:"Record every inter-token latency in outcomes."`
 
-	Clairvoyant bool `help:"Route by true replica state and output lengths: a reference that no policy can see."`
+	Clairvoyant bool `help:"Route by true replica state and output lengths, which no policy can see (a reference run)."`
 
-	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate the K best replicas, or re-simulate."`
+	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate latencies at the K best replicas of each decision, or re-simulate N (or these) decisions."`
 
-	CounterfactualHorizon *Horizon `placeholder:"DURATION" help:"Simulated time after each re-simulated decision."`
+	CounterfactualHorizon *Horizon `placeholder:"DURATION" help:"Simulate only this long after each re-simulated decision."`
 
 	Replay string `placeholder:"RUN" help:"Repeat a run and compare; with --set or --policies, a what-if run."`
 	Check  bool   `help:"Check invariants during the run (slower)."`

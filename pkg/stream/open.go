@@ -4,19 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 )
-
-// Open opens a file and decompresses it if it is zstd. Read returns an error that
-// says so if the compressed data are truncated or corrupt.
-func Open(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	r, release := newDecompressor(f)
-	return &fileStream{r, f, release}, nil
-}
 
 // Decompress returns a reader of r, decompressed if r is zstd, and a function that
 // releases it. Read returns an error that says so if the compressed data are
@@ -42,16 +30,4 @@ func (d describedReader) Read(p []byte) (int, error) {
 		err = fmt.Errorf("the compressed data are corrupt: %w", err)
 	}
 	return n, err
-}
-
-// fileStream is an open file, decompressed if need be.
-type fileStream struct {
-	io.Reader
-	file    *os.File
-	release func()
-}
-
-func (f *fileStream) Close() error {
-	f.release()
-	return f.file.Close()
 }

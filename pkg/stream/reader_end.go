@@ -94,7 +94,7 @@ func (r *Reader) endError(err error) error {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, errTruncated):
-		return r.truncated("the compressed data end early")
+		return r.truncated("the compressed data ends early")
 	case errors.As(err, &corrupt):
 		msg := fmt.Sprintf("the zstd data are corrupt after line %d: %v", r.lines, corrupt.error)
 		return &SyntaxError{r.name, 0, msg}

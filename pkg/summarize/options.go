@@ -23,10 +23,10 @@ type Options struct {
 	Fitness  *Fitness          `placeholder:"CEL|FILE" help:"Score: an expression in [0, 1) such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
 	Baseline []string          `sep:"none" placeholder:"RUN" help:"Reference run, available as base.* in expressions. Repeatable; each run uses the one with its workload."`
 	Parent   []string          `sep:"none" placeholder:"RUN" help:"Second reference run, available as parent.* (e.g. the run the policy was mutated from)."`
-	Cluster  *string           `short:"c" placeholder:"FILE" help:"For a workload: its load on this cluster. -c \"\" is the built-in cluster."`
-	Where    Where             `placeholder:"CEL" help:"For a run: only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From     Instant           `placeholder:"DURATION" help:"Only requests that arrive at this time (30s, 5m) or later."`
-	To       Instant           `placeholder:"DURATION" help:"Only requests that arrive before this time."`
+	Cluster  *string           `short:"c" placeholder:"FILE" help:"For a workload: report its load on this cluster. -c \"\" is the built-in cluster."`
+	Where    Where             `placeholder:"CEL" help:"For a run: keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant           `placeholder:"DURATION" help:"Keep only requests that arrive at this time (30s, 5m) or later."`
+	To       Instant           `placeholder:"DURATION" help:"Keep only requests that arrive before this time."`
 	Format   string            `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs are shown side by side."`
 	Strict   bool              `help:"Treat warnings about the streams as errors."`
 	Explain  attribution.Query `placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`

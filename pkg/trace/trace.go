@@ -74,7 +74,7 @@ var Formats = recordings(registry.Table[Format]{
 		"hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
 	{Name: "burstgpt", Doc: "BurstGPT traces: CSV of Timestamp (s), Model, Request tokens, Response tokens, Total " +
 		"tokens, Log Type", Value: Format{Open: openBurstGPT}},
-	{Name: "weka", Doc: "recorded sessions of coding agents: JSON files or a folder; all at 0 without --rate",
+	{Name: "weka", Doc: "recorded sessions of coding agents: JSON files or a folder; all start at 0 without --rate",
 		Value: Format{Open: openWeka, Untimed: true}},
 	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and " +
 		"chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Sampled: true}},
