@@ -119,7 +119,8 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 }
 
 // write writes the estimates for the candidates of a routing decision, best first.
-func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen int, hindsight, avoidable des.Time) error {
+func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen int, hindsight,
+	avoidable des.Time) error {
 	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
 	x := stream.Regret{Kind: stream.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: stream.StageRouting,
 		Method: stream.MethodEstimated, HindsightMS: ms(hindsight), AvoidableMS: ms(avoidable)}

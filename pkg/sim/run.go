@@ -229,7 +229,8 @@ type plugins struct {
 
 // plugIn adds the observers that the options ask for, in the order of their records at one hook.
 func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
-	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)}, used: make(coverages, len(s.deployments))}
+	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)},
+		used: make(coverages, len(s.deployments))}
 	s.observers.add(p.metrics)
 	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
 		s.observers.add(p.used)
