@@ -1,10 +1,10 @@
-// Package hardware holds the built-in catalogue: what data sheets say of GPUs,
-// and coefficients that were measured. Package catalog reads it.
+// Package hardware embeds the built-in catalog: GPU data sheets and measured latency
+// coefficients. Package blis/pkg/hardware reads it.
 package hardware
 
 import "embed"
 
-// Files holds the catalogue's files.
+// Files has the files of the catalog.
 //
 //go:embed *.yaml
 var Files embed.FS

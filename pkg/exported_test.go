@@ -13,7 +13,18 @@ import (
 )
 
 // exportedExceptions are exported names without a use outside of their package.
-var exportedExceptions = map[string]string{}
+var exportedExceptions = map[string]string{
+	"pkg/policy.Choose":       "one of the kinds of parameters",
+	"pkg/policy.Flag":         "one of the kinds of parameters",
+	"pkg/policy.Critical":     "one of the tiers",
+	"pkg/policy.NeedPriority": "one of the needs",
+	"pkg/resample.Admitted":   "one of the flags",
+	"pkg/resample.Scheduled":  "one of the flags",
+	"pkg/resample.Rejected":   "one of the final states",
+	"pkg/resample.TimedOut":   "one of the final states",
+	"pkg/resample.Failed":     "one of the final states",
+	"pkg/resample.Unfinished": "one of the final states",
+}
 
 // source is a package as its files name things: parsed, not type-checked.
 type source struct {

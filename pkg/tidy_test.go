@@ -72,7 +72,6 @@ var bannedWords = map[string]string{
 	"summarise":    "summarize",
 	"utilisation":  "utilization",
 	"whilst":       "while",
-	"cancelled":    "canceled",
 	"cancelling":   "canceling",
 	"optimise":     "optimize",
 	"quantisation": "quantization",
@@ -201,13 +200,20 @@ func TestTidyWords(t *testing.T) {
 // maxColumns is the longest line of Go, a tab being four columns.
 const maxColumns = 120
 
+// unbreakable matches what cannot be broken: a field with a tag, and an example in a
+// manual page.
+var unbreakable = regexp.MustCompile("^\t+\\w+ .*`\\w+:\"[^`]*`$|^//\t")
+
+// quotingFiles quote other files line by line, so that their lines may be long.
+var quotingFiles = []string{"pkg/sim/mutations_test.go"}
+
 func TestTidyLineLength(t *testing.T) {
 	for name, text := range textFiles(t, ".go") {
-		if bytes.HasPrefix(text, []byte("// Code generated ")) {
+		if bytes.HasPrefix(text, []byte("// Code generated ")) || slices.Contains(quotingFiles, name) {
 			continue
 		}
 		for i, line := range strings.Split(string(text), "\n") {
-			if n := len([]rune(line)) + 3*strings.Count(line, "\t"); n > maxColumns {
+			if n := len([]rune(line)) + 3*strings.Count(line, "\t"); n > maxColumns && !unbreakable.MatchString(line) {
 				t.Errorf("%s:%d: %d columns, want at most %d", name, i+1, n, maxColumns)
 			}
 		}

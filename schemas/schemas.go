@@ -4,7 +4,7 @@
 //
 //	go test ./schemas -update
 //
-// writes them anew.
+// rewrites them.
 package schemas
 
 import "embed"

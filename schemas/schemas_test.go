@@ -27,13 +27,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "write the schemas anew")
+var update = flag.Bool("update", false, "rewrite the schemas")
 
 const suffix = ".schema.json"
 
 // records are the objects that are whole records.
 func records() []*stream.Object {
-	return slices.DeleteFunc(slices.Clone(stream.Objects), func(o *stream.Object) bool { return o.Fields[0].Name != "kind" })
+	return slices.DeleteFunc(slices.Clone(stream.Objects),
+		func(o *stream.Object) bool { return o.Fields[0].Name != "kind" })
 }
 
 // generate makes the schema of o from its Go type and its table of fields.
@@ -98,7 +99,8 @@ var others = []struct {
 }{
 	{"metrics", "The metrics of a run.", reflect.TypeFor[metrics.Record](), false},
 	{"cluster", "A cluster file of blis-sim.", reflect.TypeFor[cluster.Config](), true},
-	{"hardware", "A file of the catalogue: GPUs, and coefficients that were measured.", reflect.TypeFor[hardware.File](), true},
+	{"hardware", "A file of the catalog: GPUs, and measured latency coefficients.", reflect.TypeFor[hardware.File](),
+		true},
 	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
 	{"fitness", "A fitness file of blis-summarize.", reflect.TypeFor[fitness.Spec](), true},
@@ -123,6 +125,9 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 			}
 		}
 		simplify(s, o.file)
+		if o.of == reflect.TypeFor[gen.Spec]() {
+			describeSpec(t, s)
+		}
 		s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", o.name, o.doc
 		made[o.name] = s
 	}
@@ -131,8 +136,10 @@ func all(t *testing.T) map[string]*jsonschema.Schema {
 		of.Enum = append(of.Enum, a.Name)
 	}
 	made["summary"] = summary(t)
-	made["diff"] = compared(t, "diff", "The document of blis-diff --format json. Metrics are by their paths.", reflect.TypeFor[diff.Document]())
-	made["ranking"] = compared(t, "ranking", "The document of blis-diff --rank --format json.", reflect.TypeFor[diff.Ranking]())
+	made["diff"] = compared(t, "diff", "The document of blis-diff --format json. Metrics are by their paths.",
+		reflect.TypeFor[diff.Document]())
+	made["ranking"] = compared(t, "ranking", "The document of blis-diff --rank --format json.",
+		reflect.TypeFor[diff.Ranking]())
 	return made
 }
 
@@ -166,7 +173,8 @@ func summary(t *testing.T) *jsonschema.Schema {
 	}
 	nullable(tree)
 	tree.Description = "The tree of metrics, with all its places."
-	options := jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.WithNulls](): tree}}
+	options := jsonschema.ForOptions{
+		TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[metrics.WithNulls](): tree}}
 	s, err := jsonschema.ForType(reflect.TypeFor[summarize.Document](), &options)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +184,8 @@ func summary(t *testing.T) *jsonschema.Schema {
 			p.Type, p.Types = "array", nil
 		}
 	}
-	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "summary", "The document of blis-summarize --format json."
+	s.Schema, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", "summary",
+		"The document of blis-summarize --format json."
 	return s
 }
 
@@ -242,7 +251,14 @@ func policyDefs(t *testing.T, s *jsonschema.Schema) map[string]*jsonschema.Schem
 			kind.Enum = append(kind.Enum, e.Name)
 		}
 	}
-	defs["node"] = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{defs["node"], {Type: "number"}, {Type: "boolean"}, {Type: "string", Enum: []any{"admit", "reject", "delay"}}}}
+	defs["node"] = &jsonschema.Schema{
+		AnyOf: []*jsonschema.Schema{
+			defs["node"],
+			{Type: "number"},
+			{Type: "boolean"},
+			{Type: "string", Enum: []any{"admit", "reject", "delay"}},
+		},
+	}
 	return defs
 }
 
@@ -394,8 +410,10 @@ func policyTable() string {
 func sample(t *testing.T) []string {
 	t.Helper()
 	never := stream.Outcome{
-		ID: "r", State: stream.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: stream.Nowhere, AdmittedUS: stream.Never, RoutedUS: stream.Never,
-		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, ITLMaxUS: stream.Never,
+		ID: "r", State: stream.StateRejected, InputTokens: 1, OutputTokens: 1, Replica: stream.NoIndex,
+		AdmittedUS: stream.Never, RoutedUS: stream.Never,
+		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
+		EndedUS: stream.Never, ITLMaxUS: stream.Never,
 	}
 	unread := stream.NewSnapshot(5, "main", 0)
 	ms := 1.5
@@ -405,48 +423,68 @@ func sample(t *testing.T) []string {
 		w.Header(&stream.Header{Stream: stream.StreamWorkload}),
 		w.Header(&stream.Header{
 			Stream: stream.StreamRun, SpecDigest: "d",
-			SLOClasses: []stream.SLOClass{{Name: "batch", Tier: "sheddable"}, {Name: "chat", Tier: "standard", Targets: stream.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
-			Run:        &stream.RunHeader{Trace: "full", Workload: stream.Source{Tool: "t", SpecDigest: "d"}, Config: map[string]any{"version": 1}},
-			Recording:  &stream.RecordingHeader{Clock: "server", Arrivals: true, Model: "m", GPU: "g", Engine: "e", TensorParallelSize: 2, Replicas: 1, TargetRPS: 0.5},
+			SLOClasses: []stream.SLOClass{{Name: "batch", Tier: "sheddable"},
+				{Name: "chat", Tier: "standard", Targets: stream.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
+			Run: &stream.RunHeader{Trace: "full", Workload: stream.Source{Tool: "t", SpecDigest: "d"},
+				Config: map[string]any{"version": 1}},
+			Recording: &stream.RecordingHeader{Clock: "server", Arrivals: true, Model: "m", GPU: "g", Engine: "e",
+				TensorParallelSize: 2, Replicas: 1, TargetRPS: 0.5},
 		}),
 		w.Request(&stream.Request{ID: "r", InputTokens: 1, OutputTokens: 1, DeadlineUS: stream.Never}),
 		w.Request(&stream.Request{
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
 		}),
-		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never, Steps: []stream.SessionStep{{ID: "a", Extends: stream.Nowhere, InputTokens: 1, OutputTokens: 1}}}),
+		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never,
+			Steps: []stream.SessionStep{{ID: "a", Extends: stream.NoIndex, InputTokens: 1, OutputTokens: 1}}}),
 		w.Session(&stream.Session{
-			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9, Persistent: true, Steps: []stream.SessionStep{
-				{ID: "a", Extends: stream.Nowhere, InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
-				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.Nowhere},
-				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9, OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
+			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Workflow: "w", UntilUS: 9,
+			Persistent: true, Steps: []stream.SessionStep{
+				{ID: "a", Extends: stream.NoIndex, InputTokens: 9, OutputTokens: 1,
+					Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
+				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},
+				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9,
+					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
 			},
 		}),
-		w.Decision(&stream.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5, Candidates: 4, Reason: "x", Rule: "routing.score",
-			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"}, Considered: []stream.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
+		w.Decision(&stream.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5,
+			Candidates: 4, Reason: "x", Rule: "routing.score",
+			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"},
+			Considered: []stream.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
 		w.Any(&stream.Preemption{Kind: stream.KindPreemption, Deployment: "main", Request: "r"}),
 		w.Any(&unread),
 		w.Any(&stream.Snapshot{Kind: stream.KindSnapshot, Deployment: "main", Cache: true}),
-		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5, Replica: stream.Nowhere}),
-		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
-			Alternatives: []stream.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms, ViewMS: &ms}}}),
+		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5,
+			Replica: stream.NoIndex}),
+		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing",
+			Method: "estimated", HindsightMS: &ms, AvoidableMS: &ms,
+			Alternatives: []stream.Alternative{{Deployment: "main", Chosen: true, TTFTMS: &ms, E2EMS: &ms,
+				ViewMS: &ms}}}),
 		w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: "d", Request: "r", Stage: "routing", Method: "exact",
-			Alternatives: []stream.Alternative{{Verdict: "reject", Replica: stream.Nowhere, Own: &stream.Difference{Lost: 1}, All: &stream.Difference{Completed: -1, E2EMS: -5}}}}),
-		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1, Requests: []string{"r"}, Replica: stream.Nowhere, SLOClass: "chat", Text: "t"}),
-		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1, Requests: []string{"r"}, Deployment: "main", Text: "t"}),
+			Alternatives: []stream.Alternative{{Verdict: "reject", Replica: stream.NoIndex,
+				Own: &stream.Difference{SLOLost: 1}, All: &stream.Difference{Completed: -1, E2EMS: -5}}}}),
+		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "slo_violation", Severity: 1, Count: 1,
+			RequestIDs: []string{"r"}, Replica: stream.NoIndex, SLOClass: "chat", Text: "t"}),
+		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1,
+			RequestIDs: []string{"r"}, Deployment: "main", Text: "t"}),
 		w.Step(&stream.Step{Deployment: "main", EndUS: 5}),
 		w.Outcome(&never),
 		w.Outcome(&stream.Outcome{
-			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Step: "a",
-			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1, ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: stream.Met(true),
+			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat",
+			Model: "m", Session: "s", Step: "a",
+			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1,
+			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SLOMet: stream.BoolPtr(true),
 		}),
-		w.Any(&stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateUnfinished, CompletedUS: stream.Never}),
+		w.Any(&stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateUnfinished,
+			CompletedUS: stream.Never}),
 		w.Any(&stream.SessionOutcome{
-			Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateBroken, Step: "a", Reason: "deadline", Tenant: "t", SLOClass: "chat", Workflow: "w",
-			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2, ParallelCompleted: 1, Iterations: 1, SLOMet: stream.Met(false),
+			Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateBroken, Step: "a", Reason: "deadline",
+			Tenant: "t", SLOClass: "chat", Workflow: "w",
+			Calls: 2, Offered: 2, Completed: 1, Tools: 1, ToolUS: 1, CriticalUS: 1, Parallel: 2,
+			ParallelCompleted: 1, Iterations: 1, SLOMet: stream.BoolPtr(false),
 		}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "t", Msg: "m"}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
+		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "t", Msg: "m"}),
+		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
 		w.Any(&stream.End{Kind: stream.KindEnd}),
 		w.End(&stream.End{Requests: &stream.Counts{Offered: 1}, WorkloadDigest: "d"}),
 		w.Close(),

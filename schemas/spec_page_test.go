@@ -1,13 +1,9 @@
 package schemas_test
 
 import (
-	"cmp"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"io"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -18,14 +14,46 @@ import (
 	"blis/pkg/stream"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// specPage is the reference page of workload specs: every field that a spec can
-// have, with its type and what the comments on the Go types say of it.
+// specPage is the reference page of workload specs, generated from gen.SpecDocs.
 const specPage = "spec.md"
 
+// specIntro is the beginning of the page. Its code block is a complete spec.
+const specIntro = "testdata/spec_intro.md"
+
+// specChoices returns the names that a field can have with their meanings, by the path of the field.
+func specChoices() map[string][][2]string {
+	choices := map[string][][2]string{}
+	add := func(path, name, doc string) { choices[path] = append(choices[path], [2]string{name, doc}) }
+	for _, e := range dist.Lengths {
+		add("clients[].input_distribution.type", e.Name, e.Doc)
+	}
+	for _, e := range dist.Arrivals {
+		add("clients[].arrival.process", e.Name, e.Doc)
+	}
+	for _, e := range dist.Profiles {
+		add("load_profile.type", e.Name, e.Doc)
+	}
+	for _, e := range stream.Classes {
+		doc := fmt.Sprintf("%s (tier %s, priority %g)", e.Doc, e.Value.Tier, e.Value.Priority)
+		add("slo_classes[].name", e.Name, doc)
+	}
+	for _, e := range gen.ContextGrowths {
+		add("clients[].multi_turn.context_growth", e.Name, e.Doc)
+	}
+	for _, e := range gen.Behaviors {
+		add("clients[].behavior.type", e.Name, e.Doc)
+	}
+	for _, e := range gen.PromptSizes {
+		add("clients[].archetype.typical_prompt_size", e.Name, e.Doc)
+	}
+	return choices
+}
+
 func TestSpecPage(t *testing.T) {
-	want := newPage(t).write()
+	want := specPageText(t)
 	if *update {
 		if err := os.WriteFile(specPage, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
@@ -37,265 +65,254 @@ func TestSpecPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff(string(have), want); diff != "" {
-		t.Errorf("%s is not what the types say (go test ./schemas -update writes it anew):\n%s", specPage, diff)
+		t.Errorf("%s is outdated (go test ./schemas -update regenerates it):\n%s", specPage, diff)
 	}
 }
 
-// page is the reference being written.
-type page struct {
-	*testing.T
-	// docs are the comments on types ("gen.Spec") and on fields ("gen.Spec.Seed").
-	docs map[string]string
-	// names are the titles of the types that have a section, in its order.
-	names map[reflect.Type]string
-	order []reflect.Type
-	// fields are the names of fields in files, by their names in Go.
-	fields map[string]string
-}
-
-// newPage reads the comments and gives every type that a spec leads to a title:
-// the path of the first field that has it.
-func newPage(t *testing.T) *page {
+// specPageText generates the page.
+func specPageText(t *testing.T) string {
 	t.Helper()
-	p := &page{T: t, docs: map[string]string{}, names: map[reflect.Type]string{}, fields: map[string]string{}}
-	p.read("gen")
-	p.read("dist")
-	for _, o := range stream.Objects {
-		p.docs[o.Type.String()] = o.Doc
-		for i, f := range o.Fields {
-			p.docs[o.Type.String()+"."+o.Type.Field(i).Name] = f.Doc
-		}
-	}
-	p.names[reflect.TypeFor[dist.Spec]()] = "distribution" // many fields have it
-	p.visit(reflect.TypeFor[gen.Spec](), "The spec")
-	p.order = append(p.order, reflect.TypeFor[dist.Spec]())
-	p.add(reflect.TypeFor[dist.Spec](), "")
-	return p
-}
-
-// read takes the comments of a package.
-func (p *page) read(name string) {
-	p.Helper()
-	files, err := filepath.Glob("../pkg/" + name + "/*.go")
-	if err != nil || len(files) == 0 {
-		p.Fatalf("no files of package %s: %v", name, err)
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-		if err != nil {
-			p.Fatal(err)
-		}
-		for _, d := range parsed.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.TYPE {
-				continue
-			}
-			for _, s := range g.Specs {
-				s := s.(*ast.TypeSpec)
-				at := name + "." + s.Name.Name
-				p.docs[at] = cmp.Or(s.Doc.Text(), g.Doc.Text())
-				if of, ok := s.Type.(*ast.StructType); ok {
-					for _, f := range of.Fields.List {
-						for _, n := range f.Names {
-							p.docs[at+"."+n.Name] = f.Doc.Text()
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// visit gives typ and what it leads to their titles.
-func (p *page) visit(typ reflect.Type, path string) {
-	typ = inner(typ)
-	if typ.Kind() != reflect.Struct || p.names[typ] != "" {
-		return
-	}
-	p.names[typ] = path
-	p.order = append(p.order, typ)
-	p.add(typ, strings.TrimPrefix(path, "The spec"))
-}
-
-// add visits the fields of typ, which stand at path.
-func (p *page) add(typ reflect.Type, path string) {
-	for f := range fieldsOf(typ) {
-		name := nameOf(f)
-		p.fields[f.Name] = name
-		at := strings.TrimPrefix(path+"."+name, ".")
-		switch f.Type.Kind() {
-		case reflect.Slice:
-			at += "[]"
-		case reflect.Map:
-			at += ".*"
-		}
-		p.visit(f.Type, at)
-	}
-}
-
-// fieldsOf yields the fields of a struct that files have.
-func fieldsOf(typ reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range typ.NumField() {
-			if f := typ.Field(i); f.IsExported() && !f.Anonymous && !yield(f) {
-				return
-			}
-		}
-	}
-}
-
-func nameOf(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	return name
-}
-
-// inner is what a type holds, or points to.
-func inner(typ reflect.Type) reflect.Type {
-	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
-		typ = typ.Elem()
-	}
-	return typ
-}
-
-func (p *page) write() string {
 	var b strings.Builder
-	b.WriteString("# Workload specs\n\nWhat a spec of `blis-gen` may say, in YAML or JSON. This page is made from the Go types\n(`go test ./schemas -update`), as is `spec.schema.json`. Lengths are in tokens, times in µs.\n")
-	for _, typ := range p.order {
-		title := p.names[typ]
-		if title != "The spec" && title != "distribution" {
-			title = "`" + title + "`"
+	b.WriteString(readIntro(t))
+	choices := specChoices()
+	for _, d := range gen.SpecDocs {
+		switch {
+		case d.Title == "":
+			fmt.Fprintf(&b, "\n### `%s`\n", d.Path)
+		case d.Path == "" || d.Type == reflect.TypeFor[dist.Spec]():
+			fmt.Fprintf(&b, "\n## %s\n", d.Title)
+		default:
+			fmt.Fprintf(&b, "\n## %s\n\nPath: `%s`\n", d.Title, d.Path)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | meaning |\n|---|---|---|\n", title, p.intro(typ))
-		p.rows(&b, typ)
-		if !strings.Contains(fmt.Sprint(typ), "Component") {
-			continue
+		if d.Text != "" {
+			fmt.Fprintf(&b, "\n%s\n", d.Text)
 		}
-		fmt.Fprintf(&b, "| … | | and the fields of a %s |\n", p.link(reflect.TypeFor[dist.Spec]()))
-	}
-	b.WriteString("\n## Choices\n\n| where | name | meaning |\n|---|---|---|\n")
-	for _, e := range gen.ContextGrowths {
-		fmt.Fprintf(&b, "| `multi_turn.context_growth` | `%s` | %s |\n", e.Name, e.Doc)
-	}
-	for _, e := range gen.Behaviors {
-		fmt.Fprintf(&b, "| `behavior.type` | `%s` | %s |\n", e.Name, e.Doc)
-	}
-	for _, e := range gen.PromptSizes {
-		fmt.Fprintf(&b, "| `archetype.typical_prompt_size` | `%s` | %s |\n", e.Name, e.Doc)
-	}
-	for _, e := range dist.Arrivals {
-		fmt.Fprintf(&b, "| `arrival.process` | `%s` | %s |\n", e.Name, e.Doc)
-	}
-	for _, e := range dist.Profiles {
-		fmt.Fprintf(&b, "| `load_profile.type` | `%s` | %s |\n", e.Name, e.Doc)
-	}
-	for _, e := range dist.Lengths {
-		fmt.Fprintf(&b, "| `type` of a distribution | `%s` | %s |\n", e.Name, e.Doc)
+		if d.Example != "" {
+			fmt.Fprintf(&b, "\n```yaml\n%s\n```\n", d.Example)
+		}
+		b.WriteString("\n| field | type | default | meaning |\n|---|---|---|---|\n")
+		for i, f := range specFields(d.Type) {
+			doc := d.Fields[i]
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", doc.Name, specType(f.Type), doc.Default, doc.Text)
+		}
+		if d.Type == reflect.TypeFor[dist.Component]() {
+			fmt.Fprintf(&b, "| … | | | and the fields of a %s |\n", specType(reflect.TypeFor[dist.Spec]()))
+		}
+		for _, f := range d.Fields {
+			writeChoices(&b, d, f.Name, choices[strings.TrimPrefix(d.Path+"."+f.Name, ".")])
+		}
 	}
 	return b.String()
 }
 
-// intro is what is said of a type, which the section is about.
-func (p *page) intro(typ reflect.Type) string {
-	doc := p.docs[key(typ)]
-	if rest, ok := strings.CutPrefix(doc, typ.Name()+" "); ok {
-		doc = "It " + rest
-		if strings.HasPrefix(rest, "are ") || strings.HasPrefix(rest, "say ") {
-			doc = "They " + rest
+// writeChoices writes the table of names that a field can have, if any. Fields and parameters in it are set as code.
+func writeChoices(b *strings.Builder, d gen.TypeDoc, field string, list [][2]string) {
+	if list == nil {
+		return
+	}
+	names := []string{"value", "mean", "std_dev", "alpha", "minimum", "min", "max"}
+	for _, f := range d.Fields {
+		if f.Name != "values" { // also a word in the meanings
+			names = append(names, f.Name)
 		}
 	}
-	return p.text(doc)
-}
-
-// rows writes a row for each comment, which is about the fields up to the next.
-func (p *page) rows(b *strings.Builder, typ reflect.Type) {
-	var names, types []string
-	meaning := ""
-	flush := func() {
-		if len(names) > 0 {
-			fmt.Fprintf(b, "| %s | %s | %s |\n", strings.Join(names, "<br>"), strings.Join(types, "<br>"), meaning)
+	code := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
+	fmt.Fprintf(b, "\n| `%s` | meaning |\n|---|---|\n", field)
+	for _, c := range list {
+		if d.Type != reflect.TypeFor[gen.Class]() {
+			c[1] = code.ReplaceAllString(c[1], "`$1`")
 		}
-		names, types = nil, nil
+		fmt.Fprintf(b, "| `%s` | %s |\n", c[0], c[1])
 	}
-	for f := range fieldsOf(typ) {
-		if doc := p.docs[key(typ)+"."+f.Name]; doc != "" {
-			flush()
-			meaning = strings.ReplaceAll(p.text(doc), "\n\n", "<br>")
-		} else if len(names) == 0 {
-			p.Errorf("nothing says what %v.%s means", typ, f.Name)
-		}
-		names, types = append(names, "`"+nameOf(f)+"`"), append(types, p.typeOf(f.Type))
-	}
-	flush()
 }
 
-// key is what a type is called in docs; those that are defined as another have
-// that one's fields.
-func key(typ reflect.Type) string {
-	if typ == reflect.TypeFor[gen.Class]() {
-		return "stream.SLOClass"
+// readIntro returns the beginning of the page.
+func readIntro(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(specIntro)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return typ.String()
+	return string(text)
 }
 
-// typeOf is a type in words.
-func (p *page) typeOf(typ reflect.Type) string {
+// specType is a type in words, with a link to its section.
+func specType(typ reflect.Type) string {
 	switch typ.Kind() {
 	case reflect.Pointer:
-		return p.typeOf(typ.Elem())
+		return specType(typ.Elem())
 	case reflect.Slice:
-		return "list of " + p.typeOf(typ.Elem())
+		return "list of " + plural(specType(typ.Elem()))
 	case reflect.Map:
-		return "by name: " + p.typeOf(typ.Elem())
+		return "map of names to " + plural(specType(typ.Elem()))
 	case reflect.Struct:
-		return p.link(typ)
+		for _, d := range gen.SpecDocs {
+			if d.Type != typ {
+				continue
+			}
+			if typ == reflect.TypeFor[dist.Spec]() {
+				return "[distribution](#distributions)"
+			}
+			if d.Title != "" {
+				return fmt.Sprintf("[object](#%s)", strings.ReplaceAll(strings.ToLower(d.Title), " ", "-"))
+			}
+			return fmt.Sprintf("[object](#%s)", regexp.MustCompile(`[^a-z0-9_]`).ReplaceAllString(d.Path, ""))
+		}
 	case reflect.String:
-		return "text"
+		return "string"
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	case reflect.Float64:
 		return "number"
 	}
-	return "whole number"
+	return "integer"
 }
 
-// link leads to the section of a type.
-func (p *page) link(typ reflect.Type) string {
-	title := p.names[typ]
-	anchor := regexp.MustCompile(`[^a-z0-9_ -]`).ReplaceAllString(strings.ToLower(title), "")
-	return fmt.Sprintf("[%s](#%s)", title, strings.ReplaceAll(anchor, " ", "-"))
+// plural is the plural of a type in words.
+func plural(typ string) string {
+	if rest, ok := strings.CutPrefix(typ, "list of"); ok {
+		return "lists of" + rest
+	}
+	if strings.HasPrefix(typ, "[") {
+		return strings.Replace(typ, "]", "s]", 1)
+	}
+	return typ + "s"
 }
 
-var (
-	word = regexp.MustCompile(`\b(?:[A-Z][A-Za-z]*\.)?([A-Z][A-Za-z]+)\b`)
-	// table is how comments refer to the choices.
-	table = regexp.MustCompile(`\bone of (Arrivals|Behaviors|Lengths|Profiles|PromptSizes)\b`)
-	// list is a block that comments set apart.
-	list = regexp.MustCompile(`(?m)^\t(\S+) +(.*(?:\n\t {3,}.*)*)$`)
-)
-
-// text is a comment for readers of files: fields have the names that they have
-// there.
-func (p *page) text(doc string) string {
-	doc = list.ReplaceAllStringFunc(strings.TrimSpace(doc), func(item string) string {
-		m := list.FindStringSubmatch(item)
-		return "\n`" + m[1] + "`: " + m[2] + "\n"
-	})
-	doc = table.ReplaceAllString(doc, "one of [the choices](#choices)")
-	doc = word.ReplaceAllStringFunc(doc, func(w string) string {
-		m := word.FindStringSubmatch(w)
-		if name, ok := p.fields[m[1]]; ok {
-			return "`" + name + "`"
-		}
-		return w
-	})
-	var paragraphs []string
-	for _, part := range strings.Split(doc, "\n\n") {
-		if words := strings.Fields(part); len(words) > 0 {
-			paragraphs = append(paragraphs, strings.Join(words, " "))
+// specFields returns the fields of an object that a file can have.
+func specFields(typ reflect.Type) (fields []reflect.StructField) {
+	for i := range typ.NumField() {
+		if f := typ.Field(i); f.IsExported() && !f.Anonymous {
+			fields = append(fields, f)
 		}
 	}
-	return strings.Join(paragraphs, "\n\n")
+	return fields
+}
+
+// Every field of every object in a spec is documented, in order, with a meaning and a default.
+func TestSpecFieldsAreDocumented(t *testing.T) {
+	docs := map[reflect.Type]gen.TypeDoc{}
+	for _, d := range gen.SpecDocs {
+		if _, duplicate := docs[d.Type]; duplicate {
+			t.Errorf("%s is documented twice", d.Type)
+		}
+		docs[d.Type] = d
+	}
+	visited := map[reflect.Type]bool{}
+	var visit func(typ reflect.Type)
+	visit = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || visited[typ] {
+			return
+		}
+		visited[typ] = true
+		d, ok := docs[typ]
+		if !ok {
+			t.Errorf("%s is not documented", typ)
+			return
+		}
+		fields := specFields(typ)
+		if len(fields) != len(d.Fields) {
+			t.Errorf("%s has %d fields, documented are %d", typ, len(fields), len(d.Fields))
+			return
+		}
+		for i, f := range fields {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			doc := d.Fields[i]
+			if doc.Name != name {
+				t.Errorf("field %d of %s is %s, documented is %s", i, typ, name, doc.Name)
+			}
+			if doc.Default == "" || !strings.HasSuffix(doc.Text, ".") && !strings.HasSuffix(doc.Text, "…") {
+				t.Errorf("%s.%s needs a default and a sentence: %q, %q", typ, name, doc.Default, doc.Text)
+			}
+			visit(f.Type)
+		}
+	}
+	visit(reflect.TypeFor[gen.Spec]())
+	for typ := range docs {
+		if !visited[typ] {
+			t.Errorf("%s is documented but not part of a spec", typ)
+		}
+	}
+}
+
+// describeSpec sets the descriptions in the schema of specs.
+func describeSpec(t *testing.T, s *jsonschema.Schema) {
+	t.Helper()
+	for _, d := range gen.SpecDocs {
+		at := s
+		for _, name := range strings.FieldsFunc(d.Path, func(r rune) bool { return r == '.' }) {
+			element := strings.HasSuffix(name, "[]")
+			switch p := at.Properties[strings.TrimSuffix(name, "[]")]; {
+			case name == "*":
+				at = at.AdditionalProperties
+			case element:
+				at = p.Items
+			default:
+				at = p
+			}
+			if name, ok := strings.CutPrefix(at.Ref, "#/$defs/"); ok {
+				at = s.Defs[name]
+			}
+		}
+		for _, f := range d.Fields {
+			p := at.Properties[f.Name]
+			if p == nil {
+				t.Fatalf("the schema of %s has no field %s", d.Path, f.Name)
+			}
+			p.Description = f.Text
+		}
+	}
+	// A component is a distribution with a weight, and has its own copy of the schema.
+	for name, p := range s.Defs["distribution"].Properties {
+		s.Defs["component"].Properties[name].Description = p.Description
+	}
+}
+
+// Every YAML example on the page is valid. Examples of fields are tried in a spec with one client.
+func TestSpecExamples(t *testing.T) {
+	_, example, _ := strings.Cut(readIntro(t), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	checkSpec(t, "the introduction", example)
+	for _, d := range gen.SpecDocs {
+		if d.Example == "" {
+			continue
+		}
+		field, _, _ := strings.Cut(d.Example, ":")
+		top := "version: \"2\"\naggregate_rate: 10\nhorizon: 100000000\nrequests: 20\n"
+		client := map[string]string{
+			"arrival":             "{process: poisson}",
+			"input_distribution":  "{type: constant, params: {value: 100}}",
+			"output_distribution": "{type: constant, params: {value: 10}}",
+		}
+		if field == "agentic" {
+			delete(client, "input_distribution")
+			delete(client, "output_distribution")
+		}
+		delete(client, field)
+		text := "clients:\n  - id: a\n    rate_fraction: 1\n"
+		for _, name := range []string{"arrival", "input_distribution", "output_distribution"} {
+			if value, ok := client[name]; ok {
+				text += "    " + name + ": " + value + "\n"
+			}
+		}
+		if strings.HasPrefix(d.Path, "clients[]") {
+			text += "    " + strings.ReplaceAll(d.Example, "\n", "\n    ") + "\n"
+		} else {
+			top += d.Example + "\n"
+		}
+		checkSpec(t, d.Path, top+text)
+	}
+}
+
+// checkSpec checks that a spec generates a workload.
+func checkSpec(t *testing.T, where, spec string) {
+	t.Helper()
+	warn := func(text string) { t.Errorf("the example of %s: warning: %s", where, text) }
+	err := gen.Run(t.Context(), strings.NewReader(spec), io.Discard, gen.Options{Spec: "-", Warn: warn})
+	if err != nil {
+		t.Errorf("the example of %s: %v\n%s", where, err, spec)
+	}
 }

@@ -1,52 +1,54 @@
-// Blis-gen writes a workload: a stream of requests and sessions, sorted by
-// arrival, for blis-sim.
+// Blis-gen generates a workload for blis-sim: a stream of requests and sessions, sorted by arrival time.
 //
 //	blis-gen [flags] [SPEC]
 //
-// The workload comes from one of three sources. SPEC is a file, YAML or JSON,
-// that describes clients: their shares of the rate, arrival processes,
-// distributions of lengths, shared prefixes, and whether they send single
-// requests, conversations, chains of thought, agents at work or users who wait
-// for answers; schemas/spec.md has every field. --scenario NAME is one of the
-// built-in specs; it is also what a call without any source uses. --import
-// FORMAT:FILE turns a public trace into a workload, compressed or not; several
-// are merged in the order of time. recording:FILE replays what a real server was
-// seen to do, in the form of any benchmark that is known, which is found out by
-// the content; recording:FILE#NAME takes one of several runs in it. Prompts whose
-// lengths repeat with a period are taken as the same prompts again. --list
-// scenarios and --list importers name what there is, and --print-spec writes the
-// spec that a call would use, as a start for an own one.
+// The workload comes from one of three sources:
 //
-// --seed and --requests override the spec: the same spec and seed give the same
-// bytes, and a longer workload begins with the shorter one; a session counts as one
-// request, but for users of a closed loop, who share them. --limit cuts
-// an import after so many requests or sessions, --time-scale stretches its
-// time, --rate rescales it to a mean rate (and spaces sessions of which nothing
-// says when they begin), --loop repeats it, --sample keeps a part of it,
-// --block-size says how many tokens a hash id of the trace stands for,
-// --output-tokens how many every request has where a client miscounted them, and
-// --where keeps the requests, and the sessions by their first call, for which a
-// CEL expression is true.
+//   - SPEC is a YAML or JSON file that describes clients: their shares of the rate, arrival processes, length
+//     distributions and shared prefixes. A client sends single requests, conversations, chains of thought, agent
+//     workflows or closed-loop users. schemas/spec.md is the reference.
+//   - --scenario NAME is a built-in spec; chat is the default without any source.
+//   - --import FORMAT:FILE converts a public trace, compressed or not. Several traces are merged by time.
+//     recording:FILE replays a recording of a real server in any format that blis-calibrate reads, and
+//     recording:FILE#NAME selects one of its runs. Prompts whose lengths repeat with a period are replayed as
+//     identical prompts.
 //
-// The stream goes to stdout, compressed with zstd; plain on a terminal, with
-// --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is
-// complete, plain if its name ends in .jsonl.
+// --list scenarios and --list importers show the names, and --print-spec prints the spec to be used, as a template.
 //
-// Three requests, to be read by people:
+// These flags override the spec:
+//
+//   - --seed N sets the seed. The same spec and seed produce the same bytes.
+//   - --requests N sets the number of requests. A session counts as one, and closed-loop users share N. A longer
+//     workload begins with the shorter one.
+//
+// These flags change an import:
+//
+//   - --limit N stops after N requests or sessions.
+//   - --time-scale X multiplies the arrival times, and --rate R scales them to a mean rate. --rate also spaces
+//     arrivals that have no times.
+//   - --repeat N repeats it, and --sample P keeps a random share.
+//   - --block-size N sets the tokens per hash id.
+//   - --output-tokens N sets the output length of every request if the client miscounted it.
+//
+// --where CEL keeps the requests for which an expression is true; a session is kept or dropped by its first call.
+//
+// The stream goes to stdout, compressed with zstd. It is plain text on a terminal, with --plain or with BLIS_PLAIN=1.
+// -o FILE writes a file that appears only when it is complete; it is plain text if its name ends in .jsonl.
+//
+// Three requests as plain text:
 //
 //	$ blis-gen --requests 3 --plain
 //
-// A built-in scenario as a start for an own spec:
+// A built-in scenario as a template:
 //
 //	$ blis-gen --scenario rag --print-spec >spec.yaml
 //	$ blis-gen --seed 2 --requests 100 spec.yaml -o workload.jsonl.zst
 //
-// Agents that think, search twice at once and think again, three times over, and
-// then answer:
+// Agents that think and make two parallel searches, three times, and then answer:
 //
 //	$ blis-gen --plain - <<'END'
 //	version: "2"
-//	aggregate_rate: 2 # sessions a second
+//	aggregate_rate: 2 # sessions per second
 //	requests: 5
 //	clients:
 //	  - id: agent
@@ -67,17 +69,18 @@
 //	          input_distribution: {type: constant, params: {value: 800}}
 //	          output_distribution: {type: exponential, params: {mean: 250}}
 //	      tools:
-//	        web: {latency: {type: exponential, params: {mean: 800000}}, output_tokens: {type: constant, params: {value: 300}}}
+//	        web:
+//	          latency: {type: exponential, params: {mean: 800000}}
+//	          output_tokens: {type: constant, params: {value: 300}}
 //	END
 //
-// What there is:
+// The built-in scenarios and the trace formats:
 //
 //	$ blis-gen --list scenarios
 //	$ blis-gen --list importers
 //
-// Exit codes: 0 ok, 1 the data or the output failed, 2 the call was wrong, 130
-// interrupted, 141 the reader of stdout went away. A spec that does not load
-// writes a stream of one error record and ends with 1.
+// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 the reader of stdout closed it. An
+// invalid spec produces a stream with a single error record and exit code 1.
 package main
 
 import (

@@ -30,8 +30,8 @@ type Episode struct {
 	Text string
 }
 
-// MaxRequests is the maximum number of requests that an Episode lists.
-const MaxRequests = 20
+// maxRequests is the maximum number of requests that an Episode lists.
+const maxRequests = 20
 
 // NoReplica is the Replica of an episode that concerns no single replica.
 const NoReplica int32 = -1

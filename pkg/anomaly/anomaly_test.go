@@ -68,7 +68,8 @@ func passOver(n int, at int64, high, low anomaly.Request) *stage {
 func TestPriorityInversion(t *testing.T) {
 	want := anomaly.Episode{Type: "priority_inversion", Start: 100 * ms, End: 1100 * ms, Severity: 0.5, Count: 6,
 		Requests: names("high", 6), Replica: 3,
-		Text: "6 of 12 requests (50.0 %) had waited 100 ms or more when a later request of lower priority was scheduled"}
+		Text: "6 of 12 requests (50.0 %) had waited 100 ms or more when a later request of lower priority was " +
+			"scheduled"}
 	urgent, calm := anomaly.Request{Priority: 5}, anomaly.Request{Priority: 4}
 	passOver(6, 100*ms, urgent, calm).expect(t, want)
 	// By class, whatever the policy's priorities.
@@ -79,7 +80,8 @@ func TestPriorityInversion(t *testing.T) {
 	// Some by both, some by class only.
 	mixed := want
 	mixed.Count, mixed.Requests, mixed.Severity = 12, append(names("high", 6), names("other", 6)...), 12.0/24
-	mixed.Text = "12 of 24 requests (50.0 %) had waited 100 ms or more when a later request of lower priority was scheduled " +
+	mixed.Text = "12 of 24 requests (50.0 %) had waited 100 ms or more when a later request of lower priority was " +
+		"scheduled " +
 		"(for 6 of them only of a lower SLO class)"
 	s := newStage()
 	for i := range int32(6) {
@@ -140,7 +142,8 @@ func TestPriorityInversionNeedsOvertaking(t *testing.T) {
 	together.expect(t)
 	left.expect(t, anomaly.Episode{Type: "priority_inversion", Start: 1000 * ms, End: 9000 * ms, Severity: 6.0 / 7,
 		Count: 6, Requests: []string{"high"},
-		Text: "6 of 7 requests (85.7 %) had waited 100 ms or more when a later request of lower priority was scheduled"})
+		Text: "6 of 7 requests (85.7 %) had waited 100 ms or more when a later request of lower priority was " +
+			"scheduled"})
 }
 
 // blocked makes ten requests of input tokens wait for us behind one of 8000, while requests of up to
@@ -206,9 +209,12 @@ func TestPreemptionStorm(t *testing.T) {
 	s.Admitted(60_300*ms, 0, 0, &anomaly.Request{})
 	s.expect(t) // a minute later it may still continue
 	s.Admitted(60_300*ms+1, 0, 0, &anomaly.Request{})
-	s.expect(t, anomaly.Episode{Type: "preemption_storm", Start: 100 * ms, End: 300 * ms, Severity: 10.0 / 33, Count: 10,
-		Requests: names("out", 4),
-		Text:     "10 preemptions while 23 requests were scheduled for the first time"})
+	s.expect(
+		t,
+		anomaly.Episode{Type: "preemption_storm", Start: 100 * ms, End: 300 * ms, Severity: 10.0 / 33, Count: 10,
+			Requests: names("out", 4),
+			Text:     "10 preemptions while 23 requests were scheduled for the first time"},
+	)
 }
 
 // Two storms are one episode if the occurrences of their bad windows are at most a minute apart.
@@ -257,8 +263,8 @@ func TestWindow(t *testing.T) {
 		}
 		s.Close(60_000 * ms)
 		if len(s.found) != c.want {
-			t.Errorf("%d episodes of ten preemptions %d µs apart, with %d admissions each, want %d", len(s.found), c.step,
-				c.others, c.want)
+			t.Errorf("%d episodes of ten preemptions %d µs apart, with %d admissions each, want %d", len(s.found),
+				c.step, c.others, c.want)
 		}
 	}
 }
@@ -298,7 +304,8 @@ func TestSLOViolationAtLowRates(t *testing.T) {
 	}
 	s.Close(100 * step)
 	s.expect(t, anomaly.Episode{Type: "slo_violation", Start: 30 * step, End: 89 * step, Severity: 60.0 / 90, Count: 60,
-		Requests: strings.Fields("30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49"), Replica: anomaly.NoReplica,
+		Requests: strings.Fields(
+			"30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49"), Replica: anomaly.NoReplica,
 		Class: "slow",
 		Text:  "60 of 90 requests (66.7 %) missed targets of their class"})
 
@@ -318,7 +325,8 @@ func TestShadowDivergence(t *testing.T) {
 	admit := func(n int, expected, cached int64) *stage {
 		s := newStage()
 		for i := range n {
-			s.Admitted(int64(i), 2, int32(i), &anomaly.Request{ID: fmt.Sprint("r", i), Expected: expected, Cached: cached})
+			s.Admitted(int64(i), 2, int32(i),
+				&anomaly.Request{ID: fmt.Sprint("r", i), Expected: expected, Cached: cached})
 		}
 		s.Close(int64(n))
 		return s
@@ -337,8 +345,11 @@ func TestSLOViolation(t *testing.T) {
 	s := newStage()
 	for i := range int64(40) {
 		for _, class := range []string{"a", "b"} {
-			s.Finished(i*ms, &anomaly.Request{ID: fmt.Sprint(class, i), Class: class, HasTargets: true, MetTargets: i < 20 ||
-				class == "b" && i == 20})
+			s.Finished(
+				i*ms,
+				&anomaly.Request{ID: fmt.Sprint(class, i), Class: class, HasTargets: true, MetTargets: i < 20 ||
+					class == "b" && i == 20},
+			)
 		}
 		s.Finished(i*ms, &anomaly.Request{ID: "free"})
 	}

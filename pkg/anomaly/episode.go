@@ -115,7 +115,7 @@ func (s *episodeBuilder) extend() {
 			continue
 		}
 		e.Start, e.End = min(e.Start, x.from), x.at
-		if len(e.Requests) < MaxRequests && !slices.Contains(e.Requests, x.id) {
+		if len(e.Requests) < maxRequests && !slices.Contains(e.Requests, x.id) {
 			e.Requests = append(e.Requests, x.id)
 		}
 	}

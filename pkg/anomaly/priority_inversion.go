@@ -16,7 +16,8 @@ const (
 	inversionMinShare = 0.05
 )
 
-const priorityInversionDoc = "later requests of lower priority or of a lower SLO class are scheduled first: at least 5 " +
+const priorityInversionDoc = "later requests of lower priority or of a lower SLO class are scheduled first: at " +
+	"least 5 " +
 	"and 5 % of the requests that leave a queue in 30 s (or of the last 100) are passed over " +
 	"after waiting 100 ms"
 

@@ -1,26 +1,22 @@
-// Package attribution says where a run lost time and SLOs, and which decisions that
-// traces to.
+// Package attribution finds where a run lost time and missed SLOs, and which decisions
+// caused it.
 //
-// It takes a run's records in their order and keeps about half a kilobyte for each request.
-// When all have come, it reconstructs from the outcomes what the routers could not
-// know: how long each queue truly was at each decision, and whose work a request waited
-// behind. Then it divides what was lost
+// An Analyzer takes a run's records in their order and keeps about half a kilobyte for each
+// request. After the last record Find reconstructs from the outcomes what routers could not
+// know: the actual length of each queue at each decision, and the requests that each request
+// waited behind. It divides the loss
 //
 //   - by where the time went (Parts), missed against met requests, and
-//   - by which of a fixed list of conditions (Conditions) the losing decisions meet, each
-//     with a fixed threshold.
+//   - by the conditions (Conditions) that losing decisions match.
 //
-// What is lost (see Loss) are requests that missed a target of their SLO class. Where
-// no request was promised anything it is the estimated regret of the routing decisions,
-// where that was recorded, and else the requests whose first token came late: after more
-// than five times the median TTFT, or never.
+// The loss (see Loss) is the requests that missed a target of their SLO class. Where no
+// request has targets, it is the estimated regret of routing decisions; where no regret was
+// recorded, it is the late requests: TTFT above five times the median, or not completed.
 //
-// A condition becomes a Pattern if it holds for at least 5 % of what was lost and if
-// its lift is 1.5 or more: the share of losing requests among those for which it holds,
-// over that among those for which it does not (see Pattern.Lift). Patterns are found one
-// after the other, each among the requests that those before it do not explain, so that
-// no loss is counted twice. A run that lost 1 % of its requests or less, or fewer than
-// ten, has none.
+// A condition becomes a Pattern if it holds for at least 5 % of the loss with a lift of at
+// least 1.5 (see Support.Lift). Patterns are found one after another, each among the requests
+// that earlier patterns do not explain, so that no loss is counted twice. A run that lost at
+// most 1 % of its requests, or fewer than ten, has no patterns.
 package attribution
 
 import (
@@ -32,67 +28,85 @@ import (
 
 // Thresholds of patterns.
 const (
-	// MinLost requests, and more than LeastShare of those judged, must have lost
-	// something; else no patterns are looked for.
+	// MinLost requests, and more than MinLossShare of the judged ones, must have lost
+	// something; else there are no patterns.
 	MinLost      = 10
 	MinLossShare = 0.01
-	// MinSupport is the part of the loss, LeastLift the lift that a pattern has.
+	// MinSupport is the smallest share of the loss that a pattern explains, MinLift its
+	// smallest lift.
 	MinSupport = 0.05
 	MinLift    = 1.5
-	// mostOfLoss is the part of it that replicas which are too small must explain to be
-	// looked at before what went wrong in them.
-	mostOfLoss = 0.5
-	// mostPatterns are kept.
-	mostPatterns = 5
+	// minCapacitySupport is the share of the loss that too small replicas must explain to be
+	// reported before anything else.
+	minCapacitySupport = 0.5
+	maxPatterns        = 5
 )
 
-// Analyzer gathers a run's records.
+// Analyzer collects a run's records and explains its losses.
 type Analyzer struct {
-	header   *stream.Header
 	classes  map[string]stream.SLOClass
-	plan     plan
-	rows     []*row
-	spare    []row // not in rows yet
-	facts    facts
-	open     map[string]int32 // requests without outcome, by id
-	names    names
-	exact    map[string]*Exact // by decision
+	topology topology
+	names    nameTable
 	metrics  *metrics.Raw
 	episodes []stream.Anomaly
-	// verdicts counts the decisions of admission.
-	verdicts map[string]int64
-	question *Query
-	// by is which pattern explains each row, -1 none.
-	by []int32
+	query    *Query
+
+	requests []*request
+	spare    []request        // allocated, not in requests yet
+	pending  map[string]int32 // requests without outcome, by id
+
+	exact map[string]*Exact // by decision id
+	// admissions counts the verdicts of admission.
+	admissions map[string]int64
+	stats      runStats
+	// patternOf is the index of the pattern that explains each request, -1 for none.
+	patternOf []int32
 }
 
-// New begins with the header of a run.
+// New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
-	in := &Analyzer{header: h, classes: map[string]stream.SLOClass{}, open: map[string]int32{}, exact: map[string]*Exact{}, verdicts: map[string]int64{}}
+	a := &Analyzer{classes: map[string]stream.SLOClass{}, pending: map[string]int32{}, exact: map[string]*Exact{},
+		admissions: map[string]int64{}, topology: newTopology(h)}
 	for _, c := range stream.Classes {
-		in.classes[c.Name] = c.Value
+		a.classes[c.Name] = c.Value
 	}
 	for _, c := range h.SLOClasses {
-		in.classes[c.Name] = c
+		a.classes[c.Name] = c
 	}
-	in.plan = newPlan(h)
-	return in
+	return a
 }
 
-// Metrics takes the metrics of the run. Nothing is kept of it but the pointer.
-func (in *Analyzer) Metrics(m *metrics.Raw) { in.metrics = m }
+// Metrics takes the metrics of the run and keeps the pointer.
+func (a *Analyzer) Metrics(m *metrics.Raw) { a.metrics = m }
 
-// Anomaly takes an episode.
-func (in *Analyzer) Anomaly(a *stream.Anomaly) { in.episodes = append(in.episodes, *a) }
+// Anomaly takes an anomaly.
+func (a *Analyzer) Anomaly(episode *stream.Anomaly) { a.episodes = append(a.episodes, *episode) }
 
-// names are tenants, classes, rules and reasons, each once, in the order in which they
-// came.
-type names struct {
+// Empty reports whether there was no record of any request.
+func (a *Analyzer) Empty() bool { return len(a.requests) == 0 }
+
+// Replica formats a replica as main/0; a missing one is "".
+func (a *Analyzer) Replica(n int32) string {
+	if n == missing {
+		return ""
+	}
+	id := a.topology.replicas[n]
+	return id.deployment + "/" + strconv.Itoa(int(id.index))
+}
+
+// missing is the number of a replica, tenant or rule that does not exist.
+const missing int32 = -1
+
+// never marks a time that did not come.
+const never = stream.Never
+
+// nameTable numbers tenants, classes, rules and reasons in order of appearance.
+type nameTable struct {
 	numbers map[string]int32
 	list    []string
 }
 
-func (n *names) of(name string) int32 {
+func (n *nameTable) number(name string) int32 {
 	if n.numbers == nil {
 		n.numbers = map[string]int32{}
 	}
@@ -104,15 +118,3 @@ func (n *names) of(name string) int32 {
 	}
 	return i
 }
-
-// Replica is a replica as people write it, such as main/0.
-func (in *Analyzer) Replica(n int32) string {
-	if n == nowhere {
-		return ""
-	}
-	at := in.plan.replicas[n]
-	return at.deployment + "/" + strconv.Itoa(int(at.index))
-}
-
-// Empty reports whether nothing was said of any request.
-func (in *Analyzer) Empty() bool { return len(in.rows) == 0 }

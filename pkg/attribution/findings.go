@@ -3,193 +3,188 @@ package attribution
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
 )
 
-// Findings is what a run was found to have lost, and why.
+// Findings is what a run lost, and why.
 type Findings struct {
 	Loss     *Loss
 	Patterns []Pattern
-	// Never are the rules of policies that were evaluated and never fired.
-	Never []metrics.Rule
-	// Admission is what the admission policy said, nil where it was not asked.
+	// NeverFired are the rules of policies that were evaluated and never fired.
+	NeverFired []metrics.Rule
+	// Admission is nil where there were no admission decisions.
 	Admission *Admission
 	// Regret is nil where none was recorded.
 	Regret *Regret
-	// Worst are an exemplar of each pattern, then those of what no pattern explains.
+	// Worst are an example of each pattern, then those of losses that no pattern explains.
 	Worst []Example
-	// Strengths are what worked: classes, then rules, then the cache.
+	// Strengths are what worked: classes, then routing rules, then the cache.
 	Strengths []Strength
 	// Anomalies are in the order of the run.
 	Anomalies []stream.Anomaly
-	Waits     Waits
-	// Rules are those of routing, Tallies all conditions that anybody meets.
-	Rules   []RuleCount
-	Tallies []Tally
+	Waiting   Waiting
+	// Rules are those of routing, Conditions all that any request matches.
+	Rules      []RuleCount
+	Conditions []ConditionCount
 }
 
-// Admission counts the verdicts of an admission policy.
+// Admission counts the decisions of an admission policy.
 type Admission struct {
-	Policy                     string
-	Decisions, Refused, Delays int64
+	Policy                      string
+	Decisions, Rejected, Delays int64
 }
 
-// Regret adds up what estimates and replays said.
+// Regret adds up the counterfactuals.
 type Regret struct {
-	Decisions int64
-	// Better is for how many another candidate was estimated to end sooner.
-	Better int64
-	// HindsightMS and AvoidableMS are sums over the decisions, E2EMS that of the
-	// estimated E2E of the choices.
+	// Decisions have an estimated regret; in Better of them another candidate was better.
+	Decisions, Better int64
+	// HindsightMS and AvoidableMS are sums over the decisions, E2EMS is the sum of the estimated
+	// E2E of the choices.
 	HindsightMS, AvoidableMS, E2EMS float64
-	// Played decisions were played otherwise; in Flips of them the best alternative would
-	// have let more requests meet their targets than it would have made miss them.
-	Played, Flips int64
+	// Exact decisions were re-simulated; in Flips of them some alternative gains more SLOs than
+	// it loses.
+	Exact, Flips int64
 }
 
-// Waits is how much of the E2E of completed requests, in ms, was waiting: admission,
-// dispatch, queue and preempted. It is of those that say when they entered a batch.
-type Waits struct{ WaitMS, E2EMS float64 }
+// Waiting is how much of the E2E of completed requests, in ms, was waiting: admission, dispatch,
+// queue and preempted. It covers the requests whose record has the start of their first batch.
+type Waiting struct{ WaitMS, E2EMS float64 }
 
-// Find looks for everything. It is called once, after the last record.
-func (in *Analyzer) Find() *Findings {
-	f := &Findings{Loss: in.findLoss(), Anomalies: in.episodes}
-	in.learn()
-	in.queues()
-	in.rooms()
-	in.repeated()
-	in.behind(in.facts.heavy)
-	in.bursts()
-	f.Patterns, in.by = in.patterns(f.Loss)
-	f.Never = in.never()
-	f.Admission = in.admission()
-	f.Regret = in.regret()
-	f.Worst = in.worst(f)
-	f.Strengths = in.kept()
-	f.Rules, f.Tallies = in.rules(), in.tallies()
-	for i := range in.rows {
-		r := in.rows[i]
-		if r.apart || in.names.list[r.state] != stream.StateCompleted || r.scheduled == never {
-			continue
-		}
-		s := r.split()
-		f.Waits.WaitMS += float64(s[partAdmission]+s[partDispatch]+s[partQueue]+s[partPreempted]) / 1000
-		f.Waits.E2EMS += ms(r.ended - r.arrival)
-	}
+// Find explains the run. It is called once, after the last record.
+func (a *Analyzer) Find() *Findings {
+	f := &Findings{Loss: a.findLoss(), Anomalies: a.episodes}
+	a.computeStats()
+	a.countQueues()
+	a.measureOccupancy()
+	a.measureRecomputed()
+	a.measureAhead(a.stats.heavyTenant)
+	a.markBursts()
+	f.Patterns, a.patternOf = a.findPatterns(f.Loss)
+	f.NeverFired = a.neverFired()
+	f.Admission = a.admissionCounts()
+	f.Regret = a.sumRegret()
+	f.Worst = a.worstExamples(f)
+	f.Strengths = a.findStrengths()
+	f.Rules, f.Conditions = a.countRules(), a.countConditions()
+	f.Waiting = a.sumWaiting()
 	return f
 }
 
-// neverFired is the first of them of that stage, nil without one.
-func (in *Analyzer) neverFired(stage string) *metrics.Rule {
-	for _, r := range in.never() {
-		if strings.HasPrefix(r.Path, stage) {
-			return &r
+func (a *Analyzer) sumWaiting() (w Waiting) {
+	for _, r := range a.requests {
+		if r.verdict.excluded || !a.completed(r) || r.times.scheduled == never {
+			continue
 		}
+		s := r.times.split()
+		w.WaitMS += float64(s[PartAdmission]+s[PartDispatch]+s[PartQueue]+s[PartPreempted]) / 1000
+		w.E2EMS += latencyMS(r.times.arrival, r.times.ended)
 	}
-	return nil
+	return w
 }
 
-func (in *Analyzer) admission() *Admission {
-	a := &Admission{Policy: in.plan.policy("admission"), Refused: in.verdicts["reject"], Delays: in.verdicts["delay"]}
-	a.Decisions = in.verdicts["admit"] + a.Refused + a.Delays
-	if a.Decisions == 0 {
-		return nil
-	}
-	return a
-}
-
-func (in *Analyzer) regret() *Regret {
-	g := &Regret{Played: int64(len(in.exact))}
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.estimated || r.apart {
+func (a *Analyzer) sumRegret() *Regret {
+	g := &Regret{Exact: int64(len(a.exact))}
+	for _, r := range a.requests {
+		d := &r.routing
+		if !d.estimated || r.verdict.excluded {
 			continue
 		}
 		g.Decisions++
-		g.HindsightMS += r.hindsight
-		g.AvoidableMS += r.avoidable
-		g.E2EMS += r.ours
-		if r.hindsight > 0 {
+		g.HindsightMS += d.hindsightMS
+		g.AvoidableMS += d.avoidableMS
+		g.E2EMS += d.chosenE2EMS
+		if d.hindsightMS > 0 {
 			g.Better++
 		}
 	}
-	for _, e := range in.exact {
-		if slices.ContainsFunc(e.Alternatives, func(a stream.Alternative) bool { return a.All != nil && a.All.Gained > a.All.Lost }) {
+	for _, e := range a.exact {
+		if slices.ContainsFunc(e.Alternatives, gainsSLOs) {
 			g.Flips++
 		}
 	}
-	if g.Decisions == 0 && g.Played == 0 {
+	if g.Decisions == 0 && g.Exact == 0 {
 		return nil
 	}
 	return g
 }
 
-// Strength is something that worked: Met of the Of requests of the class or rule (What)
-// called Name met their targets, and OtherMet of the OtherOf others. What may be cached,
-// too: requests that found half of their prompt in the cache.
+// gainsSLOs reports whether an alternative gains more SLOs than it loses.
+func gainsSLOs(x stream.Alternative) bool { return x.All != nil && x.All.SLOGained > x.All.SLOLost }
+
+// StrengthKind is what a Strength is about.
+type StrengthKind int
+
+// Kinds of strengths, in the order of Findings.Strengths.
+const (
+	StrengthClass  StrengthKind = iota // an SLO class
+	StrengthRule                       // a routing rule
+	StrengthCached                     // requests that found at least half of their prompt cached
+)
+
+// Strength is something that worked: Met of All requests met their targets, against OtherMet of
+// OtherAll other requests. Name is that of the class or rule.
 type Strength struct {
-	What, Name                 string
-	Met, Of, OtherMet, OtherOf int64
+	Kind                         StrengthKind
+	Name                         string
+	Met, All, OtherMet, OtherAll int64
 }
 
-// goodShare of a part of the requests that meet their targets is worth keeping.
-const goodShare = 0.99
+// strengthShare is the share of requests that must meet their targets for a class or rule to count
+// as a strength.
+const strengthShare = 0.99
 
-// kept finds classes and rules of routing of which 99 % meet their targets, and says
-// whether prefixes found in the cache helped.
-func (in *Analyzer) kept() (all []Strength) {
-	classes, rules := map[int32]*Strength{}, map[int32]*Strength{}
-	cached := Strength{What: "cached"}
-	met, of := int64(0), int64(0)
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.judged {
+// attainment counts judged requests and those that met their targets.
+type attainment struct{ met, all int64 }
+
+func (t *attainment) add(r *request) {
+	t.all++
+	if !r.lost() {
+		t.met++
+	}
+}
+
+// findStrengths finds the classes and routing rules that meet their targets, and whether prefixes
+// found in the cache helped.
+func (a *Analyzer) findStrengths() (all []Strength) {
+	classes, rules := map[int32]*attainment{}, map[int32]*attainment{}
+	var total, cached, uncached attainment
+	count := func(in map[int32]*attainment, n int32, r *request) {
+		if in[n] == nil {
+			in[n] = &attainment{}
+		}
+		in[n].add(r)
+	}
+	for _, r := range a.requests {
+		if !r.verdict.judged {
 			continue
 		}
-		one := int64(0)
-		if r.loss == 0 {
-			one = 1
-		}
-		met += one
-		of++
-		add := func(in map[int32]*Strength, n int32, k Strength) {
-			if in[n] == nil {
-				in[n] = &k
-			}
-			in[n].Met += one
-			in[n].Of++
-		}
-		add(classes, r.class, Strength{What: "class", Name: in.names.list[r.class]})
-		add(rules, r.rule, Strength{What: "rule", Name: in.names.list[r.rule]})
-		if r.scheduled == never {
-			continue
-		}
-		if 2*r.cached >= r.input {
-			cached.Met += one
-			cached.Of++
-		} else {
-			cached.OtherMet += one
-			cached.OtherOf++
+		total.add(r)
+		count(classes, r.labels.class, r)
+		count(rules, r.routing.rule, r)
+		switch {
+		case r.times.scheduled == never:
+		case 2*r.tokens.cached >= r.tokens.input:
+			cached.add(r)
+		default:
+			uncached.add(r)
 		}
 	}
-	for n := range in.names.list {
-		for _, of := range []map[int32]*Strength{classes, rules} {
-			if k := of[int32(n)]; k != nil && k.Name != "" && k.Of >= MinLost && float64(k.Met) >= goodShare*float64(k.Of) {
-				all = append(all, *k)
+	for n, name := range a.names.list {
+		for kind, counts := range []map[int32]*attainment{StrengthClass: classes, StrengthRule: rules} {
+			c := counts[int32(n)]
+			if c != nil && name != "" && c.all >= MinLost && float64(c.met) >= strengthShare*float64(c.all) {
+				all = append(all, Strength{StrengthKind(kind), name, c.met, c.all, total.met - c.met,
+					total.all - c.all})
 			}
 		}
 	}
-	for i := range all {
-		all[i].OtherMet, all[i].OtherOf = met-all[i].Met, of-all[i].Of
-	}
-	slices.SortStableFunc(all, func(a, b Strength) int {
-		return cmp.Or(cmp.Compare(a.What, b.What), cmp.Compare(b.Of, a.Of), cmp.Compare(a.Name, b.Name))
+	slices.SortStableFunc(all, func(x, y Strength) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(y.All, x.All), cmp.Compare(x.Name, y.Name))
 	})
-	if cached.Of >= MinLost && cached.Met*cached.OtherOf > cached.OtherMet*cached.Of {
-		all = append(all, cached)
+	if cached.all >= MinLost && cached.met*uncached.all > uncached.met*cached.all {
+		all = append(all, Strength{StrengthCached, "", cached.met, cached.all, uncached.met, uncached.all})
 	}
 	return all
 }

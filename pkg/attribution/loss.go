@@ -8,98 +8,109 @@ import (
 	"blis/pkg/stream"
 )
 
+// LossKind is what counts as lost.
+type LossKind int
+
 // Kinds of loss.
 const (
-	LossMisses = "misses" // requests that missed a target
-	LossRegret = "regret" // ms of estimated regret of routing decisions
-	LossLate   = "late"   // requests whose first token came late, or that did not complete
+	LossMisses LossKind = iota // requests that missed a target
+	LossRegret                 // ms of estimated regret of routing decisions
+	LossLate                   // requests whose first token came late, or that did not complete
 )
 
-// lateFactor times the median TTFT is late where nothing was promised.
+// lateFactor times the median TTFT is late where no request has targets.
 const lateFactor = 5
 
 // Loss is what a run lost.
 type Loss struct {
-	// Kind is one of those above.
-	Kind string
+	Kind LossKind
 	// Lost of Judged requests lost something, Total in all: misses, or ms of regret.
 	Lost, Judged int64
 	Total        float64
-	// MedianTTFTMS is what late is measured by, of LossLate only.
+	// MedianTTFTMS is that of all requests; LossLate only.
 	MedianTTFTMS float64
-	// LostMS and MetMS are the means of each of the Parts in ms over completed requests,
-	// of those that lost and of those that did not; nil where there are none.
-	LostMS, MetMS *[PartCount]float64
-	// LostDone and MetDone are over how many.
-	LostDone, MetDone int64
-	// TTFT, TPOT and E2E are how many missed that target, NotDone how many did not
-	// complete; a request may be in several.
-	TTFT, TPOT, E2E, NotDone int64
-	// States are how requests that did not complete ended, by name.
-	States []Count
-	// Blame is how many lost most in each of the Parts.
-	Blame [PartCount]int64
-	// Main are the groups of class and part that hold 90 % of the loss, the largest
-	// first.
+	// Missing and Meeting are the completed requests that lost something and those that did not.
+	Missing, Meeting PartMeans
+	Missed           MissCounts
+	// Dominant is how many lost most in each part.
+	Dominant [PartCount]int64
+	// Main are the groups that hold 90 % of the loss, the largest first.
 	Main []Group
-	// OverMS is the sum by which requests were above the target that they missed most, or
-	// above what is late, or of their regret.
-	OverMS float64
+	// ExcessMS is the sum of ms by which requests exceeded the target that they missed most, or
+	// the threshold of late, or the sum of their regret.
+	ExcessMS float64
 }
 
-// Count is how many there are of something.
+// PartMeans are the mean ms in each part over some requests, nil of none.
+type PartMeans struct {
+	Requests int64
+	MS       *[PartCount]float64
+}
+
+// MissCounts are how many requests missed each target and how many did not complete; a request
+// may count several times.
+type MissCounts struct {
+	TTFT, TPOT, E2E, Incomplete int64
+	// States are the states in which incomplete requests ended.
+	States []Count
+}
+
+// Count is a number of something.
 type Count struct {
 	Name string
 	N    int64
 }
 
-// Group is a part of the loss: the N requests of one class that lost most in one part,
-// and what they lost, as Loss.Total counts.
+// Group is the N requests of one class with one dominant part, and their part of Loss.Total.
 type Group struct {
-	Class, Part string
-	N           int64
-	Loss        float64
+	Class string
+	Part  Part
+	N     int64
+	Loss  float64
 }
 
-// Little reports whether there is too little loss to look for patterns in.
+// Little reports whether the loss is too small to look for patterns.
 func (l *Loss) Little() bool {
 	return l.Lost < MinLost || float64(l.Lost) <= MinLossShare*float64(l.Judged)
 }
 
+// targetSet is a set of missed targets.
+type targetSet uint8
+
 const (
-	missedTTFT = 1 << iota
+	missedTTFT targetSet = 1 << iota
 	missedTPOT
 	missedE2E
-	missedDone
+	missedCompletion
 )
 
-// findLoss decides what is lost and marks each row with its part of it.
-func (in *Analyzer) findLoss() *Loss {
-	l := &Loss{Kind: in.lossKind()}
+// findLoss decides what is lost and sets the verdict of each request.
+func (a *Analyzer) findLoss() *Loss {
+	l := &Loss{Kind: a.lossKind()}
 	switch l.Kind {
 	case LossMisses:
-		in.markMisses()
+		a.markMisses()
 	case LossRegret:
-		for i := range in.rows {
-			r := in.rows[i]
-			if r.judged = r.estimated && !r.apart; r.judged {
-				r.met, r.loss, r.overMS = r.hindsight <= 0, max(0, r.hindsight), max(0, r.hindsight)
+		for _, r := range a.requests {
+			v, g := &r.verdict, &r.routing
+			if v.judged = g.estimated && !v.excluded; v.judged {
+				v.met, v.loss, v.excessMS = g.hindsightMS <= 0, max(0, g.hindsightMS), max(0, g.hindsightMS)
 			}
 		}
 	default:
-		l.MedianTTFTMS = in.markLate()
+		l.MedianTTFTMS = a.markLate()
 	}
-	in.blame(l)
+	a.divide(l)
 	return l
 }
 
-func (in *Analyzer) lossKind() string {
+func (a *Analyzer) lossKind() LossKind {
 	regret := false
-	for i := range in.rows {
-		if in.rows[i].judged {
+	for _, r := range a.requests {
+		if r.verdict.judged {
 			return LossMisses
 		}
-		regret = regret || in.rows[i].estimated && !in.rows[i].apart
+		regret = regret || r.routing.estimated && !r.verdict.excluded
 	}
 	if regret {
 		return LossRegret
@@ -107,253 +118,167 @@ func (in *Analyzer) lossKind() string {
 	return LossLate
 }
 
-// markMisses marks who missed what.
-func (in *Analyzer) markMisses() {
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.judged || r.met {
+// completed reports whether r completed.
+func (a *Analyzer) completed(r *request) bool {
+	return a.names.list[r.labels.state] == stream.StateCompleted
+}
+
+// latencyMS is the time between two instants in ms.
+func latencyMS(from, to stream.Micros) float64 { return float64(to-from) / 1000 }
+
+// markMisses finds the missed targets of each request.
+func (a *Analyzer) markMisses() {
+	for _, r := range a.requests {
+		v := &r.verdict
+		if !v.judged || v.met {
 			continue
 		}
-		r.loss = 1
-		if in.names.list[r.state] != stream.StateCompleted {
-			r.missed = missedDone
+		v.loss = 1
+		if !a.completed(r) {
+			v.missed = missedCompletion
 			continue
 		}
-		t := in.classes[in.names.list[r.class]].Targets
-		ttft, e2e := ms(r.first-r.arrival), ms(r.ended-r.arrival)
-		tpot, tokens := 0.0, int64(r.output)
+		t := a.classes[a.names.list[r.labels.class]].Targets
+		ttft, e2e := latencyMS(r.times.arrival, r.times.firstToken), latencyMS(r.times.arrival, r.times.ended)
+		tpot, tokens := 0.0, int64(r.tokens.output)
 		if tokens > 1 {
-			tpot = stream.TPOT(int64(r.ended-r.first), tokens)
+			tpot = stream.TPOT(int64(r.times.ended-r.times.firstToken), tokens)
 		}
-		for _, c := range []struct {
-			mark            uint8
-			is, target, per float64
-		}{{missedTTFT, ttft, t.TTFTMS, 1}, {missedTPOT, tpot, t.TPOTMS, float64(tokens - 1)}, {missedE2E, e2e, t.E2EMS, 1}} {
-			if c.target > 0 && c.is > c.target {
-				r.missed |= c.mark
-				r.overMS = max(r.overMS, (c.is-c.target)*c.per)
+		for _, x := range []struct {
+			target            targetSet
+			ms, limit, factor float64
+		}{{missedTTFT, ttft, t.TTFTMS, 1}, {missedTPOT, tpot, t.TPOTMS, float64(tokens - 1)},
+			{missedE2E, e2e, t.E2EMS, 1}} {
+			if x.limit > 0 && x.ms > x.limit {
+				v.missed |= x.target
+				v.excessMS = max(v.excessMS, (x.ms-x.limit)*x.factor)
 			}
 		}
 	}
 }
 
-// markLate marks who was late, and returns the median TTFT in ms.
-func (in *Analyzer) markLate() float64 {
-	var all []int64
-	for i := range in.rows {
-		if r := in.rows[i]; r.first != never {
-			all = append(all, int64(r.first-r.arrival))
+// markLate finds the late requests and returns the median TTFT in ms.
+func (a *Analyzer) markLate() float64 {
+	var ttfts []int64
+	for _, r := range a.requests {
+		if r.times.firstToken != never {
+			ttfts = append(ttfts, int64(r.times.firstToken-r.times.arrival))
 		}
 	}
 	median := int64(math.MaxInt64 / lateFactor)
-	if len(all) > 0 {
-		slices.Sort(all)
-		median = all[(len(all)-1)/2]
+	if len(ttfts) > 0 {
+		slices.Sort(ttfts)
+		median = ttfts[(len(ttfts)-1)/2]
 	}
-	for i := range in.rows {
-		r := in.rows[i]
-		if r.apart {
+	for _, r := range a.requests {
+		v := &r.verdict
+		if v.excluded {
 			continue
 		}
-		done := in.names.list[r.state] == stream.StateCompleted
-		r.judged, r.met = true, done && int64(r.first-r.arrival) <= lateFactor*median
+		done := a.completed(r)
+		v.judged, v.met = true, done && int64(r.times.firstToken-r.times.arrival) <= lateFactor*median
 		switch {
-		case r.met:
+		case v.met:
 		case !done:
-			r.loss, r.missed = 1, missedDone
+			v.loss, v.missed = 1, missedCompletion
 		default:
-			r.loss, r.missed = 1, missedTTFT
-			r.overMS = ms(r.first-r.arrival) - float64(lateFactor*median)/1000
+			v.loss, v.missed = 1, missedTTFT
+			v.excessMS = latencyMS(r.times.arrival, r.times.firstToken) - float64(lateFactor*median)/1000
 		}
 	}
-	if len(all) == 0 {
+	if len(ttfts) == 0 {
 		return 0
 	}
 	return float64(median) / 1000
 }
 
-func ms(us stream.Micros) float64 { return float64(us) / 1000 }
-
-// spans are the parts in which the time lies that a target is about.
-func spans(missed uint8) (in [PartCount]bool) {
-	if missed&(missedTTFT|missedE2E) != 0 {
-		in[partAdmission], in[partDispatch], in[partQueue], in[partPrefill] = true, true, true, true
-	}
-	if missed&(missedTPOT|missedE2E) != 0 {
-		in[partDecode] = true
-	}
-	in[partPreempted] = true
-	return in
-}
-
-// blame finds for each loss the part that it is most in: the one that exceeds most what
-// it is in the mean for those of the class that lost nothing, among those that the
-// missed target is about. It fills in l.
-func (in *Analyzer) blame(l *Loss) {
-	usual := in.usual()
-	var sums [2][PartCount]int64
-	var done [2]int64
-	groups := map[[2]int32]*Group{}
+// divide finds the dominant part of each loss and adds up l.
+func (a *Analyzer) divide(l *Loss) {
+	baselines := a.baselines()
+	var met, lost partSums
+	groups := map[Group]*Group{}
 	states := map[int32]int64{}
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.judged {
+	for _, r := range a.requests {
+		if !r.verdict.judged {
 			continue
 		}
 		l.Judged++
-		s := r.split()
-		k := 0
-		if r.loss > 0 {
-			k = 1
+		sums := &met
+		if r.lost() {
+			sums = &lost
 		}
-		if in.names.list[r.state] == stream.StateCompleted {
-			done[k]++
-			for p := range s {
-				sums[k][p] += s[p]
-			}
+		if a.completed(r) {
+			sums.add(r)
 		}
-		if k == 0 {
+		if !r.lost() {
 			continue
 		}
-		switch {
-		case r.missed&missedDone == 0:
-			r.blame = r.worst(usual[r.class])
-		case in.impossible(r):
-			r.blame = partLimits
-			states[r.state]++
-		default:
-			r.blame = r.reached()
-			states[r.state]++
+		r.verdict.dominant = a.dominantPart(r, baselines[r.labels.class])
+		if r.verdict.missed&missedCompletion != 0 {
+			states[r.labels.state]++
 		}
-		l.count(r)
-		key := [2]int32{r.class, int32(r.blame)}
+		l.add(r)
+		key := Group{Class: a.names.list[r.labels.class], Part: r.verdict.dominant}
 		if groups[key] == nil {
-			groups[key] = &Group{Class: in.names.list[r.class], Part: Parts[r.blame].Name}
+			groups[key] = &Group{Class: key.Class, Part: key.Part}
 		}
 		groups[key].N++
-		groups[key].Loss += r.loss
+		groups[key].Loss += r.verdict.loss
 	}
-	l.LostDone, l.MetDone = done[1], done[0]
-	l.LostMS, l.MetMS = means(&sums[1], done[1]), means(&sums[0], done[0])
-	l.main(groups)
-	for n, name := range in.names.list {
+	l.Missing, l.Meeting = lost.means(), met.means()
+	l.keepMain(groups)
+	for n, name := range a.names.list {
 		if c := states[int32(n)]; c > 0 {
-			l.States = append(l.States, Count{name, c})
+			l.Missed.States = append(l.Missed.States, Count{name, c})
 		}
 	}
 }
 
-// impossible reports whether r was refused on arrival, since it was too long, or since
-// nobody serves its model.
-func (in *Analyzer) impossible(r *row) bool {
-	switch in.names.list[r.reason] {
-	case stream.ReasonNoDeployment, stream.ReasonTooLongForModel, stream.ReasonTooLongForCache, stream.ReasonTooLongForBudget:
-		return true
+// dominantPart is where r lost most. b is the baseline of its class, nil without one.
+func (a *Analyzer) dominantPart(r *request, b *baseline) Part {
+	switch {
+	case r.verdict.missed&missedCompletion == 0:
+		return r.largestExcess(b)
+	case a.unservable(r):
+		return PartLimits
 	}
-	return false
+	return r.times.lastPart()
 }
 
-// count adds up one loss.
-func (l *Loss) count(r *row) {
+// add counts one loss.
+func (l *Loss) add(r *request) {
+	v := &r.verdict
 	l.Lost++
-	l.Total += r.loss
-	l.OverMS += r.overMS
-	l.Blame[r.blame]++
+	l.Total += v.loss
+	l.ExcessMS += v.excessMS
+	l.Dominant[v.dominant]++
 	for _, c := range []struct {
-		mark uint8
-		n    *int64
-	}{{missedTTFT, &l.TTFT}, {missedTPOT, &l.TPOT}, {missedE2E, &l.E2E}, {missedDone, &l.NotDone}} {
-		if r.missed&c.mark != 0 {
+		target targetSet
+		n      *int64
+	}{{missedTTFT, &l.Missed.TTFT}, {missedTPOT, &l.Missed.TPOT}, {missedE2E, &l.Missed.E2E},
+		{missedCompletion, &l.Missed.Incomplete}} {
+		if v.missed&c.target != 0 {
 			*c.n++
 		}
 	}
 }
 
-// main keeps the groups that hold 90 % of the loss.
-func (l *Loss) main(groups map[[2]int32]*Group) {
+// keepMain keeps the groups that hold 90 % of the loss.
+func (l *Loss) keepMain(groups map[Group]*Group) {
 	var all []Group
 	for _, g := range groups {
 		all = append(all, *g)
 	}
-	slices.SortFunc(all, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Loss, a.Loss), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Part, b.Part))
+	slices.SortFunc(all, func(x, y Group) int {
+		return cmp.Or(cmp.Compare(y.Loss, x.Loss), cmp.Compare(x.Class, y.Class),
+			cmp.Compare(x.Part.String(), y.Part.String()))
 	})
-	held := 0.0
+	covered := 0.0
 	for _, g := range all {
-		if held >= 0.9*l.Total {
+		if covered >= 0.9*l.Total {
 			break
 		}
-		held += g.Loss
+		covered += g.Loss
 		l.Main = append(l.Main, g)
 	}
-}
-
-// usual is the mean of each part, in µs, of those of a class that completed and lost
-// nothing; of decode for each token after the first.
-type usual struct {
-	n, tokens float64
-	mean      [PartCount]float64
-}
-
-// usual finds it for each class, by the number of its name.
-func (in *Analyzer) usual() map[int32]*usual {
-	of := map[int32]*usual{}
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.judged || r.loss > 0 || in.names.list[r.state] != stream.StateCompleted {
-			continue
-		}
-		u := of[r.class]
-		if u == nil {
-			u = &usual{}
-			of[r.class] = u
-		}
-		u.n++
-		u.tokens += float64(r.output - 1)
-		for p, x := range r.split() {
-			u.mean[p] += float64(x)
-		}
-	}
-	for _, u := range of {
-		for p := range u.mean {
-			if p != partDecode {
-				u.mean[p] /= u.n
-			} else if u.tokens > 0 {
-				u.mean[p] /= u.tokens
-			}
-		}
-	}
-	return of
-}
-
-// worst is the part of those that the missed targets are about which exceeds most what
-// is usual for a request with such an answer; u may be nil.
-func (r *row) worst(u *usual) int8 {
-	about, at, most := spans(r.missed), partQueue, math.Inf(-1)
-	for p, x := range r.split() {
-		over := float64(x)
-		switch {
-		case u == nil:
-		case p == partDecode:
-			over -= float64(u.mean[p] * float64(r.output-1))
-		default:
-			over -= u.mean[p]
-		}
-		if x > 0 && (about[p] || r.missed == 0) && over > most {
-			at, most = p, over
-		}
-	}
-	return int8(at)
-}
-
-// means are sums of µs over n as ms, nil if n is 0.
-func means(sums *[PartCount]int64, n int64) *[PartCount]float64 {
-	if n == 0 {
-		return nil
-	}
-	var m [PartCount]float64
-	for p := range sums {
-		m[p] = float64(sums[p]) / float64(n) / 1000
-	}
-	return &m
 }

@@ -7,104 +7,116 @@ import (
 	"blis/pkg/stream"
 )
 
-// room is how full a replica was while a request waited there for its first batch, or to
-// its end in the queue: means over that time.
-type room struct {
-	// besides were in its batches, 0 where the request did not wait.
-	besides float64
-	// held is the part of the replica's blocks that these took; 0 where that is not known.
-	// It is an estimate: answers are taken to grow evenly, a prefix that several share
-	// counts with the first of them that ran, half a block of each is empty, and who lost
-	// its place is taken to have kept its blocks. So it may be above 1.
-	held float64
+// occupancy is how full a replica was while a request waited there for its first batch, or until
+// it left the queue for good: means over that time.
+type occupancy struct {
+	// running is the number of requests in its batches, 0 for a request that did not wait.
+	running float64
+	// kvShare is the share of the replica's blocks that these held, 0 where it is not known.
+	// It is an estimate and may exceed 1: outputs are assumed to grow evenly, a shared prefix
+	// counts with the first request that ran, half a block of each request is empty, and a
+	// preempted request is assumed to keep its blocks.
+	kvShare float64
 }
 
-// moment is when a request enters a replica's queue, leaves it, enters a batch, has its
-// first token, or ends.
-type moment struct {
-	at   stream.Micros
-	what int8
-	row  int32
+// occupancyEvent changes the occupancy of a replica, or begins or ends a request's wait there.
+type occupancyEvent struct {
+	at      stream.Micros
+	kind    eventKind
+	request int32
 }
+
+type eventKind int8
 
 const (
-	momentWait = iota
-	momentLeave
-	momentEnter
-	momentFirst
-	momentEnd
+	waitBegins eventKind = iota
+	waitEnds
+	batchEntered
+	firstToken
+	requestEnds
 )
 
-// rooms finds it for each request.
-func (in *Analyzer) rooms() {
-	at := make([][]moment, len(in.plan.replicas))
-	for i, r := range in.rows {
-		r.room = room{}
-		if r.replica == nowhere || r.enqueued == never || r.left() == never {
+// measureOccupancy finds the occupancy for each request.
+func (a *Analyzer) measureOccupancy() {
+	events := make([][]occupancyEvent, len(a.topology.replicas))
+	for i, r := range a.requests {
+		r.contention.occupancy = occupancy{}
+		t := &r.times
+		if r.replica == missing || t.enqueued == never || t.leftQueue() == never {
 			continue
 		}
-		here := &at[r.replica]
-		if r.left() > r.enqueued {
-			*here = append(*here, moment{r.enqueued, momentWait, int32(i)}, moment{r.left(), momentLeave, int32(i)})
+		add := func(at stream.Micros, kind eventKind) {
+			events[r.replica] = append(events[r.replica], occupancyEvent{at, kind, int32(i)})
 		}
-		if r.scheduled == never {
+		if t.leftQueue() > t.enqueued {
+			add(t.enqueued, waitBegins)
+			add(t.leftQueue(), waitEnds)
+		}
+		if t.scheduled == never {
 			continue
 		}
-		*here = append(*here, moment{r.scheduled, momentEnter, int32(i)})
-		if r.first != never && r.ended > r.first {
-			*here = append(*here, moment{r.first, momentFirst, int32(i)})
+		add(t.scheduled, batchEntered)
+		if t.firstToken != never && t.ended > t.firstToken {
+			add(t.firstToken, firstToken)
 		}
-		if r.ended != never {
-			*here = append(*here, moment{r.ended, momentEnd, int32(i)})
+		if t.ended != never {
+			add(t.ended, requestEnds)
 		}
 	}
-	for n := range at {
-		in.roomsAt(int32(n), at[n])
+	for n := range events {
+		a.replayOccupancy(int32(n), events[n])
 	}
 }
 
-// roomsAt is rooms of one replica.
-func (in *Analyzer) roomsAt(n int32, all []moment) {
-	slices.SortFunc(all, func(a, b moment) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what), cmp.Compare(a.row, b.row))
+// replayOccupancy replays the events of one replica.
+func (a *Analyzer) replayOccupancy(n int32, events []occupancyEvent) {
+	slices.SortFunc(events, func(x, y occupancyEvent) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
 	})
-	_, blocks := in.plan.room(n)
-	size := in.plan.block(n)
-	// There are so many requests in batches, so many tokens, and more of them each µs;
-	// since the first moment the sums of both over time.
-	var running, tokens, growth, batches, held float64
-	for k, m := range all {
+	blocks, blockSize := a.topology.deploymentOf(n).Computed.KVBlocks, a.topology.blockSize(n)
+	// Requests in batches, tokens in the cache and their growth per µs; the integrals of the
+	// first two over the time since the first event.
+	var running, tokens, growth, runningTime, tokenTime float64
+	for k, e := range events {
 		if k > 0 {
-			passed := float64(m.at - all[k-1].at)
-			batches += float64(running * passed)
-			held += float64((tokens + float64(growth*passed/2)) * passed)
-			tokens += float64(growth * passed)
+			elapsed := float64(e.at - events[k-1].at)
+			runningTime += float64(running * elapsed)
+			tokenTime += float64((tokens + float64(growth*elapsed/2)) * elapsed)
+			tokens += float64(growth * elapsed)
 		}
-		r := in.rows[m.row]
-		prompt, answer, rate := float64(r.input-r.cached)+float64(size)/2, 0.0, 0.0
-		if r.first != never && r.ended > r.first && r.made > 1 {
-			answer = float64(r.made - 1)
-			rate = answer / float64(r.ended-r.first)
-		}
-		switch m.what {
-		case momentWait:
-			r.besides, r.held = batches, held
-		case momentLeave:
-			waited := float64(r.left() - r.enqueued)
-			r.besides = (batches - r.besides) / waited
-			r.held = (held - r.held) / waited / float64(max(1, blocks*size))
-			if blocks == 0 || size == 0 {
-				r.held = 0
+		r := a.requests[e.request]
+		c := &r.contention
+		prompt, output, rate := r.cacheDemand(blockSize)
+		switch e.kind {
+		case waitBegins:
+			c.running, c.kvShare = runningTime, tokenTime
+		case waitEnds:
+			wait := float64(r.times.leftQueue() - r.times.enqueued)
+			c.running = (runningTime - c.running) / wait
+			c.kvShare = (tokenTime - c.kvShare) / wait / float64(max(1, blocks*blockSize))
+			if blocks == 0 || blockSize == 0 {
+				c.kvShare = 0
 			}
-		case momentEnter:
+		case batchEntered:
 			running++
 			tokens += prompt
-		case momentFirst:
+		case firstToken:
 			growth += rate
-		case momentEnd:
+		case requestEnds:
 			running--
-			tokens -= prompt + answer
+			tokens -= prompt + output
 			growth -= rate
 		}
 	}
+}
+
+// cacheDemand is how many tokens of the cache a request takes for its prompt and its output, and
+// how many per µs it adds while it decodes.
+func (r *request) cacheDemand(blockSize int64) (prompt, output, rate float64) {
+	prompt = float64(r.tokens.input-r.tokens.cached) + float64(blockSize)/2
+	if t := &r.times; t.firstToken != never && t.ended > t.firstToken && r.tokens.generated > 1 {
+		output = float64(r.tokens.generated - 1)
+		rate = output / float64(t.ended-t.firstToken)
+	}
+	return prompt, output, rate
 }

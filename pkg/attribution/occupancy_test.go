@@ -11,133 +11,142 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roomy is a header of a run whose replicas have so many seats and blocks of 16 tokens.
-func roomy(replicas, seats int, blocks int64) *stream.Header {
+// withCapacity is a header of a run whose replicas have that many batch slots and blocks of 16 tokens.
+func withCapacity(replicas, slots int, blocks int64) *stream.Header {
 	h := header(replicas)
 	d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
-	d["engine"].(map[string]any)["max_num_seqs"] = seats
+	d["engine"].(map[string]any)["max_num_seqs"] = slots
 	d["computed"] = map[string]any{"kv_blocks": blocks}
 	return h
 }
 
-// What a replica held while a request waited is what looking at it again and again says.
-func TestRoomsAreThoseOfPlainSampling(t *testing.T) {
+// The occupancy while a request waited equals that of sampling the replica many times.
+func TestOccupancyEqualsSampling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const replicas = 2
-		in := New(roomy(replicas, 4, 100))
+		a := New(withCapacity(replicas, 4, 100))
 		for i := range rapid.IntRange(1, 15).Draw(t, "requests") {
 			o := drawOutcome(t, i, replicas)
 			o.GeneratedTokens = o.OutputTokens
-			in.Outcome(&o, false)
+			a.Outcome(&o, false)
 		}
-		in.rooms()
-		for i, r := range in.rows {
-			besides, held := 0.0, 0.0
-			if r.enqueued != never && r.left() > r.enqueued {
-				const steps = 64 // of each µs, at its middle: what grows grows evenly
-				wait := int(r.left() - r.enqueued)
-				for k := range wait * steps {
-					at := float64(r.enqueued) + (float64(k)+0.5)/steps
-					for _, o := range in.rows {
-						if o.replica != r.replica || o.scheduled == never || o.ended == never || at < float64(o.scheduled) || at >= float64(o.ended) {
-							continue
-						}
-						besides++
-						held += float64(o.input-o.cached) + 8
-						if o.first != never && at > float64(o.first) && o.made > 1 {
-							held += float64(o.made-1) * (at - float64(o.first)) / float64(o.ended-o.first)
-						}
-					}
-				}
-				besides /= float64(wait * steps)
-				held /= float64(wait*steps) * 1600
-			}
-			if math.Abs(besides-r.besides) > 1e-6 || math.Abs(held-r.held) > 1e-6 {
-				t.Fatalf("row %d %+v: %v beside it, %v held; looked: %v, %v", i, r.times, r.besides, r.held, besides, held)
+		a.measureOccupancy()
+		for i, r := range a.requests {
+			running, kvShare := sampleOccupancy(a, r)
+			c := &r.contention
+			if math.Abs(running-c.running) > 1e-6 || math.Abs(kvShare-c.kvShare) > 1e-6 {
+				t.Fatalf("request %d %+v: %v running, blocks held %v; sampled %v, %v", i, r.times, c.running, c.kvShare,
+					running, kvShare)
 			}
 		}
 	})
 }
 
-// first is the first pattern of what in has lost.
-func first(t *testing.T, in *Analyzer) Pattern {
+// sampleOccupancy samples each µs of the wait of r 64 times, in the middle of each interval: that is
+// exact for what grows evenly.
+func sampleOccupancy(a *Analyzer, r *request) (running, kvShare float64) {
+	if r.times.enqueued == never || r.times.leftQueue() <= r.times.enqueued {
+		return 0, 0
+	}
+	const samples = 64
+	wait := int(r.times.leftQueue() - r.times.enqueued)
+	for k := range wait * samples {
+		at := float64(r.times.enqueued) + (float64(k)+0.5)/samples
+		for _, o := range a.requests {
+			u := &o.times
+			if o.replica != r.replica || u.scheduled == never || u.ended == never || at < float64(u.scheduled) ||
+				at >= float64(u.ended) {
+				continue
+			}
+			running++
+			kvShare += float64(o.tokens.input-o.tokens.cached) + 8
+			if u.firstToken != never && at > float64(u.firstToken) && o.tokens.generated > 1 {
+				kvShare += float64(o.tokens.generated-1) * (at - float64(u.firstToken)) / float64(u.ended-u.firstToken)
+			}
+		}
+	}
+	return running / float64(wait*samples), kvShare / (float64(wait*samples) * 1600)
+}
+
+// firstPattern is that of the run, which must have one.
+func firstPattern(t *testing.T, a *Analyzer) Pattern {
 	t.Helper()
-	f := in.Find()
+	f := a.Find()
 	if len(f.Patterns) == 0 {
 		t.Fatalf("no pattern of %+v", f.Loss)
 	}
 	return f.Patterns[0]
 }
 
-// One request after the other has a replica to itself for 200 ms, and all came at once.
-func alone(seats int, blocks int64) *Analyzer {
-	in := New(roomy(1, seats, blocks))
+// oneAfterAnother is a run of 50 requests that arrive at once and have a replica to themselves for
+// 200 ms each.
+func oneAfterAnother(slots int, blocks int64) *Analyzer {
+	a := New(withCapacity(1, slots, blocks))
 	for i := range int64(50) {
 		o := served(fmt.Sprint(i), 0, 0, 200*i)
 		o.CompletedUS = o.ScheduledUS + 200_000
 		o.InputTokens, o.GeneratedTokens = 300, 1
-		in.Outcome(&o, false)
+		a.Outcome(&o, false)
 	}
-	return in
+	return a
 }
 
-// A prompt takes 308 tokens of 320 or of 3,200.
-func TestTooSmallReplicasAreNamed(t *testing.T) {
+// A request takes 308 tokens of the cache, which holds 320, 640 or 3,200.
+func TestTooSmallReplicasAreReported(t *testing.T) {
 	for _, c := range []struct {
-		seats  int
+		slots  int
 		blocks int64
 		want   string
-	}{{256, 20, "cache_full"}, {1, 200, "seats_full"}, {256, 200, "overload"}, {1, 40, "overload"}} {
-		if p := first(t, alone(c.seats, c.blocks)); p.Condition != c.want || p.Loss < 0.7 {
-			t.Errorf("%d seats, %d blocks: %s explains %v, not %s", c.seats, c.blocks, p.Condition, p.Loss, c.want)
+	}{{256, 20, "cache_full"}, {1, 200, "batch_slots_full"}, {256, 200, "overload"}, {1, 40, "overload"}} {
+		if p := firstPattern(t, oneAfterAnother(c.slots, c.blocks)); p.Condition.Name != c.want || p.Loss < 0.7 {
+			t.Errorf("%d slots, %d blocks: %s explains %v, not %s", c.slots, c.blocks, p.Condition.Name, p.Loss, c.want)
 		}
 	}
 }
 
-// Groups of 200 come at once, to each replica in turn or all to the first of two, and
-// are decoded together: a token takes a tenth of the group in ms, of 5 promised. Groups
-// of 20 meet that.
-func TestFullBatchesAreNamed(t *testing.T) {
+// Groups of 200 arrive at once, at each replica in turn or all at the first of two, and are decoded
+// together: a token takes a tenth of the group size in ms, with a target of 5. Groups of 20 meet it.
+func TestFullBatchesAreReported(t *testing.T) {
 	for _, c := range []struct {
 		replicas int
 		want     string
-	}{{1, "busier_batch"}, {2, "crowded"}} {
-		h := roomy(2, 256, 20000)
+	}{{1, "imbalanced_batch"}, {2, "replicas_saturated"}} {
+		h := withCapacity(2, 256, 20000)
 		h.SLOClasses = append(h.SLOClasses, stream.SLOClass{Name: "even", Targets: stream.Targets{TPOTMS: 5}})
-		in := New(h)
+		a := New(h)
 		for k := range 10 {
 			n := []int{200, 20}[k%2]
 			for i := range n * c.replicas {
 				o := served(fmt.Sprintf("d%d-%d", k, i), stream.Index(i%c.replicas), int64(k)*500, 0)
 				o.SLOClass, o.OutputTokens, o.GeneratedTokens = "even", 11, 11
 				o.CompletedUS = o.FirstTokenUS + stream.Micros(n)*1000
-				in.Outcome(&o, false)
+				a.Outcome(&o, false)
 			}
 		}
-		if p := first(t, in); p.Condition != c.want || p.Part != partDecode || p.Loss < 0.8 {
+		if p := firstPattern(t, a); p.Condition.Name != c.want || p.Part != PartDecode || p.Loss < 0.8 {
 			t.Errorf("%d replicas: %+v, not %s", c.replicas, p, c.want)
 		}
 	}
 }
 
-// All that comes to one replica of two is lost, whoever sent it: nobody is there to
-// compare with, and yet it is not the loss of a tenant.
-func TestNearlyAllAtOneReplica(t *testing.T) {
-	in := New(roomy(2, 256, 20000))
+// All requests at one replica of two are lost, all of one tenant: there is no control group, and yet
+// the loss is that of the replica, not of the tenant.
+func TestNearlyAllLostAtOneReplica(t *testing.T) {
+	a := New(withCapacity(2, 256, 20000))
 	for i := range int64(100) {
 		o := served(fmt.Sprint(i), 0, 100*i, 0)
 		o.FirstTokenUS, o.CompletedUS, o.Tenant = o.FirstTokenUS+20_000, o.CompletedUS+20_000, "a"
-		in.Outcome(&o, false)
+		a.Outcome(&o, false)
 	}
-	if p := first(t, in); p.Condition != "hot_replica" || p.Lift != 0 || p.Value != "main/0" {
+	if p := firstPattern(t, a); p.Condition != &hotReplica || p.Lift != 0 || p.Value != "main/0" {
 		t.Errorf("%+v", p)
 	}
 }
 
-// What admission delayed is a loss there, by the rule that delayed: longer queues and
-// tenants do not explain it.
-func TestDelaysAreNamed(t *testing.T) {
-	in := New(roomy(2, 256, 20000))
+// A delay by admission is a loss there, by the rule that delayed: neither longer queues nor tenants
+// explain it.
+func TestDelaysAreReported(t *testing.T) {
+	a := New(withCapacity(2, 256, 20000))
 	for i := range int64(200) {
 		o := served(fmt.Sprint(i), 0, 10*i+100, 0)
 		o.ArrivalUS -= 100_000
@@ -151,44 +160,47 @@ func TestDelaysAreNamed(t *testing.T) {
 			if verdict == "admit" {
 				rule = "admission.admit"
 			}
-			in.Decision(&stream.Decision{ID: fmt.Sprint("dec-", i, "-", k), Stage: stream.StageAdmission, Request: o.ID, Verdict: verdict, Rule: rule})
+			a.Decision(&stream.Decision{ID: fmt.Sprint("dec-", i, "-", k), Stage: stream.StageAdmission, Request: o.ID,
+				Verdict: verdict, Rule: rule})
 		}
-		in.Outcome(&o, false)
+		a.Outcome(&o, false)
 	}
-	p := first(t, in)
-	if p.Condition != "delayed" || p.Rule != "admission.delay" || p.Lost != 100 || p.Part != partAdmission || p.Means.Delays != 2 || p.Means.AdmissionMS != 100 {
+	p := firstPattern(t, a)
+	if p.Condition != &delayed || p.Rule != "admission.delay" || p.Lost != 100 || p.Part != PartAdmission ||
+		p.Averages.Delay.Delays != 2 || p.Averages.Delay.AdmissionMS != 100 {
 		t.Errorf("%+v", p)
 	}
 }
 
-// What no replica could serve is not a loss of admission.
-func TestLimitsAreNamed(t *testing.T) {
-	in := New(header(1))
-	in.Metrics(&metrics.Raw{})
+// A request that no replica can serve is not a loss of admission.
+func TestUnservableRequestsAreReported(t *testing.T) {
+	a := New(header(1))
+	a.Metrics(&metrics.Raw{})
 	for i := range int64(100) {
 		o := served(fmt.Sprint(i), 0, 10*i, 0)
 		if i%2 == 0 {
-			o = stream.Outcome{ID: o.ID, State: stream.StateRejected, Reason: stream.ReasonTooLongForModel, ArrivalUS: o.ArrivalUS, EndedUS: o.ArrivalUS, AdmittedUS: never, RoutedUS: never, EnqueuedUS: never,
-				ScheduledUS: never, FirstTokenUS: never, CompletedUS: never, Replica: stream.Nowhere, SLOClass: "fast", InputTokens: 9000, OutputTokens: 1}
+			o = unrouted(o.ID, o.ArrivalUS)
+			o.Reason, o.SLOClass, o.InputTokens = stream.ReasonTooLongForModel, "fast", 9000
 		}
-		in.Outcome(&o, false)
+		a.Outcome(&o, false)
 	}
-	f := in.Find()
-	if f.Loss.Blame[partLimits] != 50 || len(f.Patterns) == 0 || f.Patterns[0].Condition != "impossible" || f.Patterns[0].Component != "engine" {
+	f := a.Find()
+	if f.Loss.Dominant[PartLimits] != 50 || len(f.Patterns) == 0 || f.Patterns[0].Condition.Name != "unservable" ||
+		f.Patterns[0].Condition.Component.Name != "engine" {
 		t.Errorf("%+v, %+v", f.Loss, f.Patterns)
 	}
 }
 
-// A steady stream has no burst, also where the run has not lasted a minute.
-func TestSteadyStreamsAreNoBursts(t *testing.T) {
-	in := New(header(1))
+// A steady stream has no burst, not even before the run has lasted a minute.
+func TestSteadyStreamHasNoBurst(t *testing.T) {
+	a := New(header(1))
 	for i := range int64(2000) {
 		o := served(fmt.Sprint(i), 0, 6*i, 0) // 167 a second, for 12 s
-		in.Outcome(&o, false)
+		a.Outcome(&o, false)
 	}
-	in.bursts()
-	for i, r := range in.rows {
-		if r.burst {
+	a.markBursts()
+	for i, r := range a.requests {
+		if r.contention.inBurst {
 			t.Fatalf("request %d is in a burst", i)
 		}
 	}

@@ -1,46 +1,68 @@
 package attribution
 
 import (
+	"slices"
+
 	"blis/pkg/registry"
 	"blis/pkg/stream"
 )
 
-// Parts divide the time of a request from its arrival to its end; they add up to it.
-var Parts = registry.Table[int]{
-	{Name: "admission", Doc: "from arrival to admission", Value: partAdmission},
-	{Name: "dispatch", Doc: "from admission to the replica's queue: flow control, routing, alpha", Value: partDispatch},
-	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: partQueue},
-	{Name: "prefill", Doc: "from the first batch to the first token", Value: partPrefill},
-	{Name: "decode", Doc: "from the first token to the last", Value: partDecode},
-	{Name: "preempted", Doc: "in the queue again after losing its place in the batch", Value: partPreempted},
-	{Name: "limits", Doc: "no time: refused on arrival, since no replica could ever serve it", Value: partLimits},
-}
+// Part is a part of the time of a request from its arrival to its end. The parts add up to it.
+type Part int8
 
+// All parts, in the order in which a request passes through them.
 const (
-	partAdmission = iota
-	partDispatch
-	partQueue
-	partPrefill
-	partDecode
-	partPreempted
-	partLimits
-	// PartCount is how many Parts there are.
-	PartCount
+	PartAdmission Part = iota
+	PartDispatch
+	PartQueue
+	PartPrefill
+	PartDecode
+	PartPreempted
+	PartLimits
+	// PartCount is the number of parts.
+	PartCount = iota
 )
 
-// Split is a time in µs for each of the Parts.
-type Split [PartCount]int64
+var parts = registry.Table[Part]{
+	{Name: "admission", Doc: "from arrival to admission", Value: PartAdmission},
+	{Name: "dispatch", Doc: "from admission to the replica's queue: flow control, routing, alpha", Value: PartDispatch},
+	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: PartQueue},
+	{Name: "prefill", Doc: "from the first batch to the first token", Value: PartPrefill},
+	{Name: "decode", Doc: "from the first token to the last", Value: PartDecode},
+	{Name: "preempted", Doc: "in the queue again after a preemption", Value: PartPreempted},
+	{Name: "limits", Doc: "no time: rejected on arrival because no replica can serve it", Value: PartLimits},
+}
 
-// split divides the time of r. A request that ended early has no time in the parts that it
-// did not reach. Where a recording does not say when a part ended, though a later one
-// did, its time is counted in the next one. The time preempted is taken from decode, and
-// from prefill where that was shorter: records do not say when it was.
-func (t *times) split() (s Split) {
+// Parts lists all parts.
+func Parts() registry.Table[Part] { return slices.Clone(parts) }
+
+func (p Part) String() string { return parts[p].Name }
+
+// partSet is a set of parts.
+type partSet uint
+
+func setOf(all ...Part) (set partSet) {
+	for _, p := range all {
+		set |= 1 << p
+	}
+	return set
+}
+
+func (set partSet) has(p Part) bool { return set&(1<<p) != 0 }
+
+// partTimes is a time in µs for each part.
+type partTimes [PartCount]int64
+
+// split divides the time of a request. A request that ended early has no time in the parts
+// that it did not reach. Where a recording lacks the end of a part but has that of a later one,
+// the time counts in the later one. Time preempted is taken from decode, and from prefill where
+// decode was shorter: records do not say when it was.
+func (t *times) split() (s partTimes) {
 	if t.ended == never {
 		return s
 	}
-	marks := [...]stream.Micros{t.admitted, t.enqueued, t.scheduled, t.first, t.ended}
-	last := len(marks) - 2 // the last that came, before the end
+	marks := [...]stream.Micros{t.admitted, t.enqueued, t.scheduled, t.firstToken, t.ended}
+	last := len(marks) - 2 // the last mark reached before the end
 	for last >= 0 && marks[last] == never {
 		last--
 	}
@@ -57,26 +79,42 @@ func (t *times) split() (s Split) {
 			from = to
 		}
 	}
-	again := min(t.preempted, s[partDecode])
-	s[partDecode] -= again
-	s[partPreempted] = again
-	again = min(t.preempted-again, s[partPrefill])
-	s[partPrefill] -= again
-	s[partPreempted] += again
+	preempted := min(t.preemptedUS, s[PartDecode])
+	s[PartDecode] -= preempted
+	s[PartPreempted] = preempted
+	preempted = min(t.preemptedUS-preempted, s[PartPrefill])
+	s[PartPrefill] -= preempted
+	s[PartPreempted] += preempted
 	return s
 }
 
-// reached is the part in which r was when it ended.
-func (t *times) reached() int8 {
+// lastPart is the part in which the request was when it ended.
+func (t *times) lastPart() Part {
 	switch {
-	case t.first != never:
-		return partDecode
+	case t.firstToken != never:
+		return PartDecode
 	case t.scheduled != never:
-		return partPrefill
+		return PartPrefill
 	case t.enqueued != never:
-		return partQueue
+		return PartQueue
 	case t.admitted != never:
-		return partDispatch
+		return PartDispatch
 	}
-	return partAdmission
+	return PartAdmission
+}
+
+// leftQueue is when the request left the queue of its replica, for a batch or for good.
+func (t *times) leftQueue() stream.Micros {
+	if t.scheduled != never {
+		return t.scheduled
+	}
+	return t.ended
+}
+
+// firstTokenOrEnd is when the request stopped waiting for its first token, never if neither came.
+func (t *times) firstTokenOrEnd() stream.Micros {
+	if t.firstToken != never {
+		return t.firstToken
+	}
+	return t.ended
 }

@@ -7,224 +7,157 @@ import (
 	"blis/pkg/metrics"
 )
 
-// Pattern is a condition that a good part of the loss meets.
+// Pattern is a condition that explains a good part of the loss.
 type Pattern struct {
-	// Condition is its name in Conditions; Value the tenant, class or replica that it is
-	// about, "" if it has none.
-	Condition, Value string
-	Component        string
-	// Policy is the type of the policy that decides there, Rule the path of the leaf or
-	// expression in it that did; "" where it has none.
+	Condition *Condition
+	// Value is the tenant, class or replica that it is about, "" if there is none.
+	Value string
+	// Policy is the type of the policy that decides there, Rule the path of the deciding rule or
+	// expression in it; "" where there is none.
 	Policy, Rule string
-	// Lost are the losing requests that meet it and none of the patterns before it, All
-	// all requests that meet it and none of those before.
-	Lost, All int64
-	// Loss is their part of the total loss, from 0 to 1.
+	Support
+	// Loss is the share of the total loss that it explains, from 0 to 1.
 	Loss float64
-	// Lift is the share of losing requests among those that meet it over that among those
-	// that do not, of those that meet no pattern before; half a request is added on either
-	// side of both. Where more than half of all lose, shares say little: then it may be the
-	// ratio of the mean ms lost (see Loss.OverMS), if that is larger, and ByMS is true. It is 0 if
-	// there is nobody to compare with: fewer than LeastLost requests do not meet it, or 2 %,
-	// where 90 % of those that meet it lose. Then what went wrong is a pattern by its support
-	// alone. Those that lost in other parts of the time than the condition is about do not
-	// count.
+	// Part is the most frequent dominant part of its losing requests.
+	Part     Part
+	Averages Averages
+	// NeverFired is an admission rule that never fired and might have helped, Admission what the
+	// admission policy did; nil where there is none, or where the condition is not an overload.
+	NeverFired *metrics.Rule
+	Admission  *Admission
+
+	worst   int32 // the request that lost most
+	cluster cluster
+}
+
+// Support is how many requests match a condition, and how much more often these lose.
+type Support struct {
+	// Lost is the number of losing requests that match it and no earlier pattern, All the number
+	// of all requests that do.
+	Lost, All int64
+	// Lift is the share of losing requests among those that match over that among those that do
+	// not, of the requests that match no earlier pattern; half a request is added to each of the
+	// four counts. Where more than half of all lose, shares say little: then it is the ratio of
+	// the mean ms lost (see Loss.ExcessMS) if that is larger, and ByMS is true. Requests that lost
+	// in other parts than the condition is about do not count.
+	//
+	// It is 0 without a control group: fewer than MinLost requests do not match, or at most 2 %
+	// while 90 % of those that match lose. Then the pattern stands by its share of the loss alone.
 	Lift float64
 	ByMS bool
-	// Never is a rule of the policy that never fired and might have helped, Refusals what
-	// the policy of admission did; nil where there is none, or where it is not about that.
-	Never    *metrics.Rule
-	Refusals *Admission
-	// Part is the part of the time in which most of them lost most, a place in Parts.
-	Part int
-	// Means over the losing ones.
-	Means Means
-	// worst is the one that lost most.
-	worst int32
-	key   key
 }
 
-// Means are over the losing requests of a pattern.
-type Means struct {
-	// AgeMS is the age of what was seen of the chosen replica; SeenQueue is the queue that
-	// was seen there, nil where the router did not look; Queue how long it truly was and
-	// Shortest that of the shortest.
-	AgeMS           float64
-	SeenQueue       *float64
-	Queue, Shortest float64
-	// Ahead are tokens that the replica took on while they waited, and of these those of
-	// lower classes, of the heavy tenant, and of prompts computed again.
-	Ahead, AheadLower, AheadHeavy, AheadAgain float64
-	// Beside are prompt tokens that the replica took on while they decoded, Output the
-	// tokens of their answers.
-	Beside, Output float64
-	// Expected and Cached are tokens of the prompt, Input is all of it.
-	Expected, Cached, Input float64
-	// Preemptions is how often they lost their place, PreemptedMS how long they waited
-	// then.
-	Preemptions, PreemptedMS float64
-	// Busy and Idlest are how many requests the replica had, and the one with the fewest;
-	// Besides how many were in its batches while they waited for one, and Held the part of
-	// its blocks that these took.
-	Busy, Idlest, Besides, Held float64
-	// Delays is how often admission delayed them, AdmissionMS how long that took.
-	Delays, AdmissionMS float64
-}
-
-// averaged are the Means but for SeenQueue, and what of a request each is over.
-var averaged = []struct {
-	into func(*Means) *float64
-	of   func(*row) float64
-}{
-	{func(m *Means) *float64 { return &m.AgeMS }, func(r *row) float64 { return float64(r.seen.age) / 1000 }},
-	{func(m *Means) *float64 { return &m.Queue }, func(r *row) float64 { return float64(r.queue) }},
-	{func(m *Means) *float64 { return &m.Shortest }, func(r *row) float64 { return float64(r.shortest) }},
-	{func(m *Means) *float64 { return &m.Ahead }, func(r *row) float64 { return float64(r.ahead) }},
-	{func(m *Means) *float64 { return &m.AheadLower }, func(r *row) float64 { return float64(r.aheadLower) }},
-	{func(m *Means) *float64 { return &m.AheadHeavy }, func(r *row) float64 { return float64(r.aheadHeavy) }},
-	{func(m *Means) *float64 { return &m.AheadAgain }, func(r *row) float64 { return float64(r.aheadAgain) }},
-	{func(m *Means) *float64 { return &m.Beside }, func(r *row) float64 { return float64(r.beside) }},
-	{func(m *Means) *float64 { return &m.Output }, func(r *row) float64 { return float64(r.output) }},
-	{func(m *Means) *float64 { return &m.Expected }, func(r *row) float64 { return float64(r.expected) }},
-	{func(m *Means) *float64 { return &m.Cached }, func(r *row) float64 { return float64(r.cached) }},
-	{func(m *Means) *float64 { return &m.Input }, func(r *row) float64 { return float64(r.input) }},
-	{func(m *Means) *float64 { return &m.Preemptions }, func(r *row) float64 { return float64(r.preemptions) }},
-	{func(m *Means) *float64 { return &m.PreemptedMS }, func(r *row) float64 { return float64(r.preempted) / 1000 }},
-	{func(m *Means) *float64 { return &m.Busy }, func(r *row) float64 { return float64(r.busy) }},
-	{func(m *Means) *float64 { return &m.Idlest }, func(r *row) float64 { return float64(r.idlest) }},
-	{func(m *Means) *float64 { return &m.Besides }, func(r *row) float64 { return r.besides }},
-	{func(m *Means) *float64 { return &m.Held }, func(r *row) float64 { return r.held }},
-	{func(m *Means) *float64 { return &m.Delays }, func(r *row) float64 { return float64(r.delays) }},
-	{func(m *Means) *float64 { return &m.AdmissionMS }, func(r *row) float64 { return float64(r.split()[partAdmission]) / 1000 }},
-}
-
-// key is what decisions are clustered by.
-type key struct {
+// cluster is what decisions are grouped by: a condition (an index of conditions), its value, and
+// the rule that decided.
+type cluster struct {
 	condition   int
 	value, rule int32
 }
 
-// tally counts the requests of one cluster.
-type tally struct {
-	key
+// totals are over several requests; excessMS is the sum of ms lost.
+type totals struct {
+	lost, all      int64
+	loss, excessMS float64
+}
+
+func (t *totals) add(r *request) {
+	t.all++
+	if r.lost() {
+		t.lost++
+		t.loss += r.verdict.loss
+		t.excessMS += r.verdict.excessMS
+	}
+}
+
+// clusterTotals are the totals of one cluster.
+type clusterTotals struct {
+	cluster
 	totals
 }
 
-// totals are of several requests: over is the sum of ms lost.
-type totals struct {
-	lost, all  int64
-	loss, over float64
-}
+// populations are, for each set of parts that conditions are about, the totals of the requests
+// whose loss they may explain and of those that lost nothing: the control group of a condition
+// is in there.
+type populations map[partSet]*totals
 
-func (t *totals) add(r *row) {
-	t.all++
-	if r.loss > 0 {
-		t.lost++
-		t.loss += r.loss
-		t.over += r.overMS
+func newPopulations() populations {
+	p := populations{}
+	for _, c := range conditions {
+		p[c.parts] = &totals{}
 	}
+	return p
 }
 
-// wholes are the totals of all whose loss conditions about these parts may explain, and
-// of those that lost nothing: whom to compare those with who meet one.
-type wholes map[partSet]*totals
-
-func newWholes() wholes {
-	w := wholes{}
-	for i := range Conditions {
-		w[Conditions[i].Value.about] = &totals{}
-	}
-	return w
-}
-
-func (w wholes) add(r *row) {
-	for about, t := range w {
-		if about.explain(r) {
+func (p populations) add(r *request) {
+	for parts, t := range p {
+		if parts.covers(r) {
 			t.add(r)
 		}
 	}
 }
 
-// patterns finds the patterns. It returns them with the largest loss first, and marks
-// in by which one explains a row: its place, or -1.
-func (in *Analyzer) patterns(l *Loss) (found []Pattern, by []int32) {
-	by = make([]int32, len(in.rows))
-	for i := range by {
-		by[i] = -1
+// findPatterns returns the patterns, the one with the largest loss first, and the index of the
+// pattern that explains each request, -1 for none.
+func (a *Analyzer) findPatterns(l *Loss) (found []Pattern, patternOf []int32) {
+	patternOf = make([]int32, len(a.requests))
+	for i := range patternOf {
+		patternOf[i] = -1
 	}
 	if l.Little() {
-		return nil, by
+		return nil, patternOf
 	}
-	for rank := range ranks {
-		for len(found) < mostPatterns {
-			p, ok := in.next(l, rank, by)
+	for rank := range rankCount {
+		for len(found) < maxPatterns {
+			p, ok := a.bestPattern(l, rank, patternOf)
 			if !ok {
 				break
 			}
 			found = append(found, p)
-			in.explain(&found[len(found)-1], by, int32(len(found)-1))
+			a.assign(&found[len(found)-1], patternOf, int32(len(found)-1))
 		}
 	}
+	return sortByLoss(found, patternOf)
+}
+
+// sortByLoss sorts the patterns and renumbers patternOf.
+func sortByLoss(found []Pattern, patternOf []int32) ([]Pattern, []int32) {
 	order := make([]int, len(found))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(found[b].Loss, found[a].Loss) })
-	sorted, place := make([]Pattern, len(found)), make([]int32, len(found))
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(found[y].Loss, found[x].Loss) })
+	sorted, index := make([]Pattern, len(found)), make([]int32, len(found))
 	for to, from := range order {
-		sorted[to], place[from] = found[from], int32(to)
+		sorted[to], index[from] = found[from], int32(to)
 	}
-	for i, b := range by {
-		if b >= 0 {
-			by[i] = place[b]
+	for i, n := range patternOf {
+		if n >= 0 {
+			patternOf[i] = index[n]
 		}
 	}
-	return sorted, by
+	return sorted, patternOf
 }
 
-// next finds the cluster of that rank that would explain most of what is left: that
-// for which the loss that is above what it would be at the rate of the others is
-// largest.
-func (in *Analyzer) next(l *Loss, rank int, by []int32) (Pattern, bool) {
-	counted := map[key]*tally{}
-	var order []*tally
-	whole := newWholes()
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.judged || by[i] >= 0 {
+// bestPattern finds the cluster of that rank that explains most of the remaining loss: the one
+// with the largest loss in excess of the rate of its control group.
+func (a *Analyzer) bestPattern(l *Loss, rank rank, patternOf []int32) (best Pattern, ok bool) {
+	all, clusters := a.countClusters(rank, patternOf)
+	most := 0.0
+	for _, t := range clusters {
+		condition := conditions[t.condition]
+		population := all[condition.parts]
+		lift, byMS := t.lift(population)
+		noControl := t.noControlGroup(population, lift)
+		minLoss := MinSupport
+		if rank == rankCapacity {
+			minLoss = minCapacitySupport
+		}
+		switch {
+		case t.loss < minLoss*l.Total || t.lost < MinLost/2,
+			noControl && condition.Component == workloadComponent, // a kind of request explains nothing alone
+			lift < MinLift && !noControl:
 			continue
-		}
-		whole.add(r)
-		for c := range Conditions {
-			k, ok := in.meets(c, rank, r)
-			if !ok {
-				continue
-			}
-			t := counted[k]
-			if t == nil {
-				t = &tally{key: k}
-				counted[k] = t
-				order = append(order, t)
-			}
-			t.add(r)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b *tally) int {
-		return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(a.value, b.value), cmp.Compare(a.rule, b.rule))
-	})
-	best, most := Pattern{}, 0.0
-	for _, t := range order {
-		among := whole[Conditions[t.condition].Value.about]
-		lift, byMS := t.lift(among)
-		everybody := t.everybody(among, lift)
-		least := MinSupport
-		if rank == rankRoom {
-			least = mostOfLoss
-		}
-		if t.loss < least*l.Total || t.lost < MinLost/2 || everybody && Conditions[t.condition].Value.Component == "workload" || lift < MinLift && !everybody {
-			continue
-		}
-		if everybody {
+		case noControl:
 			lift, byMS = 0, false
 		}
 		excess := t.loss
@@ -232,129 +165,125 @@ func (in *Analyzer) next(l *Loss, rank int, by []int32) (Pattern, bool) {
 			excess *= 1 - 1/lift
 		}
 		if excess > most {
-			best, most = in.pattern(t, l, lift), excess
-			best.ByMS = byMS
+			most = excess
+			best = a.pattern(t, l, Support{Lost: t.lost, All: t.all, Lift: lift, ByMS: byMS})
 		}
 	}
 	return best, most > 0
 }
 
-// everybody reports whether there is nobody to compare t with: fewer than LeastLost of the
-// whole are not of t, or so few (2 %) that say nothing where nearly all (90 %) of t are lost.
-func (t *tally) everybody(whole *totals, lift float64) bool {
-	others := whole.all - t.all
-	return others < MinLost || lift < MinLift && 50*others <= whole.all && 10*t.lost >= 9*t.all
+// countClusters counts the requests that no pattern explains, in total and by cluster of
+// conditions of that rank.
+func (a *Analyzer) countClusters(rank rank, patternOf []int32) (all populations, clusters []*clusterTotals) {
+	counted := map[cluster]*clusterTotals{}
+	all = newPopulations()
+	for i, r := range a.requests {
+		if !r.verdict.judged || patternOf[i] >= 0 {
+			continue
+		}
+		all.add(r)
+		for c := range conditions {
+			k, ok := a.clusterOf(c, rank, r)
+			if !ok {
+				continue
+			}
+			if counted[k] == nil {
+				counted[k] = &clusterTotals{cluster: k}
+				clusters = append(clusters, counted[k])
+			}
+			counted[k].add(r)
+		}
+	}
+	slices.SortStableFunc(clusters, func(x, y *clusterTotals) int {
+		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(x.value, y.value), cmp.Compare(x.rule, y.rule))
+	})
+	return all, clusters
 }
 
-// lift is that of t among the whole, and whether it is one of ms.
-func (t *tally) lift(whole *totals) (lift float64, byMS bool) {
+// noControlGroup reports whether too few requests of the population do not match: fewer than
+// MinLost, or at most 2 % where nearly all (90 %) of those that match lose.
+func (t *clusterTotals) noControlGroup(population *totals, lift float64) bool {
+	others := population.all - t.all
+	return others < MinLost || lift < MinLift && 50*others <= population.all && 10*t.lost >= 9*t.all
+}
+
+// lift is that of the cluster within the population, and whether it is one of ms; see Support.Lift.
+func (t *clusterTotals) lift(population *totals) (lift float64, byMS bool) {
 	rate := func(lost, all int64) float64 { return (float64(lost) + 0.5) / (float64(all) + 1) }
-	lift = rate(t.lost, t.all) / rate(whole.lost-t.lost, whole.all-t.all)
-	if 2*whole.lost <= whole.all || t.all == 0 || whole.all == t.all || whole.over <= t.over {
+	lift = rate(t.lost, t.all) / rate(population.lost-t.lost, population.all-t.all)
+	fewLose := 2*population.lost <= population.all
+	if fewLose || t.all == 0 || population.all == t.all || population.excessMS <= t.excessMS {
 		return lift, false
 	}
-	with, without := t.over/float64(t.all), (whole.over-t.over)/float64(whole.all-t.all)
+	with := t.excessMS / float64(t.all)
+	without := (population.excessMS - t.excessMS) / float64(population.all-t.all)
 	if with/without > lift {
 		return with / without, true
 	}
 	return lift, false
 }
 
-// meets reports whether r meets condition c of that rank, and in which cluster.
-func (in *Analyzer) meets(c, rank int, r *row) (key, bool) {
-	condition := &Conditions[c].Value
-	if condition.rank != rank && (condition.rank != rankRoom || rank != rankMechanism) {
-		return key{}, false
+// clusterOf reports whether r matches condition c of that rank, and in which cluster.
+func (a *Analyzer) clusterOf(c int, rank rank, r *request) (cluster, bool) {
+	condition := conditions[c]
+	if condition.rank != rank && (condition.rank != rankCapacity || rank != rankMechanism) {
+		return cluster{}, false
 	}
-	value, ok := condition.holds(in, r)
-	k := key{c, value, in.names.of("")}
-	switch condition.Component {
-	case "routing":
-		k.rule = r.rule
-	case "admission":
-		k.rule = r.gate
+	value, ok := condition.matches(a, r)
+	k := cluster{c, value, a.names.number("")}
+	if condition.Component.rule != nil {
+		k.rule = condition.Component.rule(r)
 	}
 	return k, ok
 }
 
-func (in *Analyzer) pattern(t *tally, l *Loss, lift float64) Pattern {
-	c := Conditions[t.condition]
-	p := Pattern{Condition: c.Name, Component: c.Value.Component, Policy: in.policies(c.Value.Component), Rule: in.names.list[t.rule],
-		Lost: t.lost, All: t.all, Loss: t.loss / l.Total, Lift: lift, key: t.key, worst: -1}
-	p.Value = in.value(t.condition, t.value)
-	if c.Name == "overload" || c.Name == "crowded" {
-		p.Never, p.Refusals = in.neverFired("admission"), in.admission()
+func (a *Analyzer) pattern(t *clusterTotals, l *Loss, s Support) Pattern {
+	c := conditions[t.condition]
+	p := Pattern{Condition: c, Value: c.value(a, t.value), Policy: a.policyNames(c.Component),
+		Rule: a.names.list[t.rule], Support: s, Loss: t.loss / l.Total, cluster: t.cluster, worst: -1}
+	if c.rank == rankOverload {
+		p.NeverFired, p.Admission = a.admissionNeverFired(), a.admissionCounts()
 	}
 	return p
 }
 
-// policies are the types of those that a component is made of.
-func (in *Analyzer) policies(component string) string {
-	stages, _ := Components.Get("component", component)
-	text := ""
-	for _, s := range stages {
-		if policy := in.plan.policy(s); policy != "" {
-			if text != "" {
-				text += " + "
-			}
-			text += policy
-		}
-	}
-	return text
-}
-
-// explain marks the rows that p explains, and finds out about the losing ones.
-func (in *Analyzer) explain(p *Pattern, by []int32, n int32) {
-	m, seen, looked := &p.Means, 0.0, 0.0
-	var blame [PartCount]int64
-	lost := 0.0
-	for i := range in.rows {
-		r := in.rows[i]
-		if !r.judged || by[i] >= 0 {
+// assign marks the requests that pattern n explains, and fills in what is known about the losing
+// ones.
+func (a *Analyzer) assign(p *Pattern, patternOf []int32, n int32) {
+	var averages averager
+	var dominant [PartCount]int64
+	for i, r := range a.requests {
+		if !r.verdict.judged || patternOf[i] >= 0 {
 			continue
 		}
-		if k, ok := in.meets(p.key.condition, Conditions[p.key.condition].Value.rank, r); !ok || k != p.key {
+		if k, ok := a.clusterOf(p.cluster.condition, p.Condition.rank, r); !ok || k != p.cluster {
 			continue
 		}
-		by[i] = n
-		if r.loss == 0 {
+		patternOf[i] = n
+		if !r.lost() {
 			continue
 		}
-		lost++
-		blame[r.blame]++
-		if p.worst < 0 || in.moreLost(r, in.rows[p.worst]) {
+		averages.add(r)
+		dominant[r.verdict.dominant]++
+		if p.worst < 0 || lostMore(r, a.requests[p.worst]) {
 			p.worst = int32(i)
 		}
-		if r.seen.queue >= 0 {
-			seen += float64(r.seen.queue)
-			looked++
-		}
-		for _, x := range averaged {
-			*x.into(m) += x.of(r)
-		}
 	}
-	for _, x := range averaged {
-		*x.into(m) /= lost
-	}
-	for part, n := range blame {
-		if n > blame[p.Part] {
-			p.Part = part
+	p.Averages = averages.averages()
+	for part, n := range dominant {
+		if n > dominant[p.Part] {
+			p.Part = Part(part)
 		}
-	}
-	if looked > 0 {
-		seen /= looked
-		m.SeenQueue = &seen
 	}
 }
 
-// moreLost reports whether a lost more than b: by what it was above its target, where
-// that is known, else by its regret.
-func (in *Analyzer) moreLost(a, b *row) bool {
-	if a.overMS != b.overMS {
-		return a.overMS > b.overMS
+// lostMore reports whether x lost more than y: by ms above the target, then by regret.
+func lostMore(x, y *request) bool {
+	if x.verdict.excessMS != y.verdict.excessMS {
+		return x.verdict.excessMS > y.verdict.excessMS
 	}
-	if a.hindsight != b.hindsight {
-		return a.hindsight > b.hindsight
+	if x.routing.hindsightMS != y.routing.hindsightMS {
+		return x.routing.hindsightMS > y.routing.hindsightMS
 	}
-	return a.id < b.id
+	return x.id < y.id
 }

@@ -2,43 +2,45 @@ package attribution
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"blis/pkg/llmtext"
 	"blis/pkg/stream"
 )
 
-// Query is what somebody wants to know of a run: a decision, a request, or a time.
-// The zero value is none.
+// Query asks about a decision, a request, or an interval of time. The zero value asks nothing.
 type Query struct {
-	// Decision or Request is an id, or the beginning of one and a ~.
+	// Decision or Request is an id, or the beginning of one with llmtext.CutMark at the end.
 	Decision, Request string
 	FromUS, UntilUS   stream.Micros
 	text              string
-	decisions         []stream.Decision
-	regrets           []stream.Regret
-	preempted         []stream.Micros
-	request           string // whom it is about, as soon as that is known
+	request           string // the id of the request, once it is known
 	ambiguous         bool
+	// Records about the request.
+	decisions []stream.Decision
+	regrets   []stream.Regret
+	preempted []stream.Micros
 }
 
-// UnmarshalText reads the id of a decision (dec-000913), two times since the workload's
-// origin (11.8s:14.2s), or else the id of a request.
+// UnmarshalText reads the id of a decision (dec-000913), two times since the workload's origin
+// (11.8s:14.2s), or else the id of a request.
 func (q *Query) UnmarshalText(text []byte) error {
 	*q = Query{text: string(text)}
-	from, until, times := strings.Cut(q.text, ":")
-	a, errA := time.ParseDuration(from)
-	b, errB := time.ParseDuration(until)
+	from, until, isWindow := strings.Cut(q.text, ":")
+	begin, beginErr := time.ParseDuration(from)
+	end, endErr := time.ParseDuration(until)
 	switch {
 	case q.text == "":
-		return fmt.Errorf("must be a decision (dec-000913), a request (req-000042) or a time (11.8s:14.2s)")
-	case times && errA == nil && errB == nil:
-		if a < 0 || b <= a {
-			return fmt.Errorf("must be a time from 0s on that ends after it begins, is %s", q.text)
+		return errors.New("must be a decision (dec-000913), a request (req-000042) or a time (11.8s:14.2s)")
+	case isWindow && beginErr == nil && endErr == nil:
+		if begin < 0 || end <= begin {
+			return fmt.Errorf("must be a time window from 0s or later that ends after it begins, is %s", q.text)
 		}
-		q.FromUS, q.UntilUS = stream.Micros(a.Microseconds()), stream.Micros(b.Microseconds())
+		q.FromUS, q.UntilUS = stream.Micros(begin.Microseconds()), stream.Micros(end.Microseconds())
 	case strings.HasPrefix(q.text, "dec-"):
 		q.Decision = q.text
 	default:
@@ -47,29 +49,29 @@ func (q *Query) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// IsSet reports whether there is a question.
+// IsSet reports whether q asks anything. q may be nil.
 func (q *Query) IsSet() bool { return q != nil && q.text != "" }
 
-// IsWindow reports whether it is about a time.
+// IsWindow reports whether q asks about an interval of time.
 func (q *Query) IsWindow() bool { return q.UntilUS > 0 }
 
 func (q *Query) String() string { return q.text }
 
-// SetQuery makes in keep what it takes to answer q. It is called before the first record.
-func (in *Analyzer) SetQuery(q *Query) { in.question = q }
+// SetQuery makes the Analyzer keep what it takes to answer q. It is called before the first record.
+func (a *Analyzer) SetQuery(q *Query) { a.query = q }
 
-// matches reports whether id is the one asked for.
-func matches(asked, id string) bool {
-	begin, short := strings.CutSuffix(asked, "~")
-	return asked != "" && (id == asked || short && strings.HasPrefix(id, begin))
+// matchesID reports whether id is the one asked for, which may be a beginning and CutMark.
+func matchesID(asked, id string) bool {
+	prefix, isPrefix := strings.CutSuffix(asked, llmtext.CutMark)
+	return asked != "" && (id == asked || isPrefix && strings.HasPrefix(id, prefix))
 }
 
-// hear keeps a decision that the question is about.
-func (q *Query) hear(d *stream.Decision) {
+// collect keeps a decision that q asks about. q may be nil.
+func (q *Query) collect(d *stream.Decision) {
 	if !q.IsSet() || q.IsWindow() {
 		return
 	}
-	if q.request == "" && (matches(q.Decision, d.ID) || matches(q.Request, d.Request)) {
+	if q.request == "" && (matchesID(q.Decision, d.ID) || matchesID(q.Request, d.Request)) {
 		q.request = strings.Clone(d.Request)
 	}
 	switch {
@@ -80,59 +82,91 @@ func (q *Query) hear(d *stream.Decision) {
 			k.Considered[i].Terms = slices.Clone(k.Considered[i].Terms)
 		}
 		q.decisions = append(q.decisions, k)
-	case matches(q.Request, d.Request):
+	case matchesID(q.Request, d.Request):
 		q.ambiguous = true
 	}
 }
 
-// Preemption takes a request that lost its place; only full traces have it.
-func (in *Analyzer) Preemption(p *stream.Preemption) {
-	if q := in.question; q.IsSet() && q.request != "" && p.Request == q.request {
+// Preemption takes the preemption of a request; only full traces have it.
+func (a *Analyzer) Preemption(p *stream.Preemption) {
+	if q := a.query; q.IsSet() && q.request != "" && p.Request == q.request {
 		q.preempted = append(q.preempted, p.AtUS)
 	}
 }
 
-// RequestDetail is what is known of a request that a question is about.
+// RequestDetail is all that is known of a request.
 type RequestDetail struct {
 	Example
-	// Decisions are those about it, with all that they say of candidates; Queues are the
-	// true queues of these candidates, as long as Considered of the last of routing.
-	Decisions []stream.Decision
-	Regrets   []stream.Regret
-	Queues    []int64
-	// Times are µs, stream.Never where they did not come.
-	Admitted, Routed, Enqueued, Scheduled, First, Ended stream.Micros
-	// Preempted is when it lost its place, of full traces.
+	// Decisions are those about it, with all their candidates. ActualQueues are the actual queues
+	// of the candidates of the last routing decision.
+	Decisions    []stream.Decision
+	Regrets      []stream.Regret
+	ActualQueues []int64
+	// Times are in µs, stream.Never where they did not come.
+	Admitted, Routed, Enqueued, Scheduled, FirstToken, Ended stream.Micros
+	// Preempted are the times of its preemptions, of full traces.
 	Preempted []stream.Micros
-	// Behind are those that entered a batch of its replica from when it came there to its
-	// first token: how many, the largest by work, and what part of the work each tenant has.
-	Behind  int64
-	Largest []Work
-	Tenants []Share
-	// Beside is how many were in the replica's batches when it entered one.
-	Beside int64
+	Ahead     RequestsAhead
+	// Running is how many other requests ran in the replica's batches when it entered one.
+	Running int64
 }
 
-// Work is what a request makes a replica compute: prompt tokens that were not cached,
-// and the answer's.
+// RequestsAhead are the requests that entered a batch of a replica while a request waited there
+// for its first token: how many, the largest by work, and the share of the work of each tenant.
+type RequestsAhead struct {
+	Count   int64
+	Largest []Work
+	Tenants []Share
+}
+
+// Work is the number of tokens that a request makes a replica compute: uncached prompt tokens and
+// output tokens.
 type Work struct {
 	Request string
 	Tokens  int64
 }
 
-// Share is a part of something, from 0 to 1.
+// Share is a part of a whole, from 0 to 1.
 type Share struct {
 	Name string
 	Part float64
 }
 
-// Detail tells about the request that the question is about. It is called after Find.
-func (in *Analyzer) Detail() (*RequestDetail, error) {
-	q := in.question
-	at, found := -1, 0
-	for i := range in.rows {
-		r := in.rows[i]
-		if q.request != "" && r.id == q.request || q.request == "" && (matches(q.Request, r.id) || matches(q.Decision, r.decision) || matches(q.Decision, r.admission)) {
+// Detail answers a query about a request or a decision. It is called after Find.
+func (a *Analyzer) Detail() (*RequestDetail, error) {
+	q := a.query
+	at, err := a.findQueried()
+	if err != nil {
+		return nil, err
+	}
+	r := a.requests[at]
+	d := &RequestDetail{Example: a.example(int32(at), int(a.patternOf[at])), Decisions: q.decisions, Regrets: q.regrets,
+		Preempted: q.preempted, Admitted: r.times.admitted, Routed: r.times.routed, Enqueued: r.times.enqueued,
+		Scheduled: r.times.scheduled, FirstToken: r.times.firstToken, Ended: r.times.ended}
+	for k := range q.decisions {
+		if x := &q.decisions[k]; x.Stage == stream.StageRouting {
+			d.ActualQueues = nil
+			for c := range x.Considered {
+				replica := a.topology.number(x.Considered[c].Deployment, x.Considered[c].Replica)
+				d.ActualQueues = append(d.ActualQueues, a.queueAt(replica, x.AtUS, at))
+			}
+		}
+	}
+	d.Ahead, d.Running = a.requestsAhead(r), a.runningWith(r)
+	return d, nil
+}
+
+// findQueried finds the request that the query is about.
+func (a *Analyzer) findQueried() (at int, err error) {
+	q, found := a.query, 0
+	at = -1
+	for i, r := range a.requests {
+		match := r.id == q.request
+		if q.request == "" {
+			match = matchesID(q.Request, r.id) || matchesID(q.Decision, r.decision) ||
+				matchesID(q.Decision, r.admission.id)
+		}
+		if match {
 			if found++; at < 0 {
 				at = i
 			}
@@ -140,32 +174,22 @@ func (in *Analyzer) Detail() (*RequestDetail, error) {
 	}
 	switch {
 	case at < 0 && q.Decision != "":
-		return nil, fmt.Errorf("--explain: there is no decision %s in this run; it has %s", q.Decision, in.ids(func(r *row) string { return r.decision }))
+		return 0, fmt.Errorf("--explain: this run has no decision %s; it has %s", q.Decision,
+			a.idRange(func(r *request) string { return r.decision }))
 	case at < 0:
-		return nil, fmt.Errorf("--explain: there is no request %s in this run; it has %s", q.Request, in.ids(func(r *row) string { return r.id }))
+		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s", q.Request,
+			a.idRange(func(r *request) string { return r.id }))
 	case found > 1 || q.ambiguous:
-		return nil, fmt.Errorf("--explain: %s is the beginning of several ids", q.text)
+		return 0, fmt.Errorf("--explain: %s is the beginning of several ids; give the whole id", q.text)
 	}
-	r := in.rows[at]
-	t := &RequestDetail{Example: in.exemplar(int32(at), int(in.by[at])), Decisions: q.decisions, Regrets: q.regrets, Preempted: q.preempted,
-		Admitted: r.admitted, Routed: r.routed, Enqueued: r.enqueued, Scheduled: r.scheduled, First: r.first, Ended: r.ended}
-	for k := range q.decisions {
-		if d := &q.decisions[k]; d.Stage == stream.StageRouting {
-			t.Queues = nil
-			for c := range d.Considered {
-				t.Queues = append(t.Queues, in.queueAt(in.plan.number(d.Considered[c].Deployment, d.Considered[c].Replica), d.AtUS, at))
-			}
-		}
-	}
-	in.ahead(t, r)
-	return t, nil
+	return at, nil
 }
 
-// ids says which ids there are.
-func (in *Analyzer) ids(id func(*row) string) string {
+// idRange is the first and the last id.
+func (a *Analyzer) idRange(id func(*request) string) string {
 	first, last := "", ""
-	for i := range in.rows {
-		if s := id(in.rows[i]); s != "" {
+	for _, r := range a.requests {
+		if s := id(r); s != "" {
 			if first == "" {
 				first = s
 			}
@@ -178,47 +202,55 @@ func (in *Analyzer) ids(id func(*row) string) string {
 	return first + " to " + last
 }
 
-// queueAt is how many were truly waiting at a replica when row was routed.
-func (in *Analyzer) queueAt(replica int32, at stream.Micros, row int) (n int64) {
-	for k := range in.rows {
-		o := in.rows[k]
-		before := o.routed < at || o.routed == at && k < row
-		if o.routed != never && o.replica == replica && before && (o.left() == never || o.left() > at) {
+// queueAt is the actual queue of a replica when request i was routed.
+func (a *Analyzer) queueAt(replica int32, at stream.Micros, i int) (n int64) {
+	for k, o := range a.requests {
+		before := o.times.routed < at || o.times.routed == at && k < i
+		left := o.times.leftQueue()
+		if o.times.routed != never && o.replica == replica && before && (left == never || left > at) {
 			n++
 		}
 	}
 	return n
 }
 
-// ahead finds whom r waited behind and who was in a batch when it entered one.
-func (in *Analyzer) ahead(t *RequestDetail, r *row) {
-	until := r.first
-	if until == never {
-		until = r.ended
-	}
-	tenants, all := map[int32]int64{}, int64(0)
-	for k := range in.rows {
-		o := in.rows[k]
-		if o == r || o.replica != r.replica || o.replica == nowhere || o.scheduled == never {
+// runningWith is how many other requests were in batches of r's replica when r entered one.
+func (a *Analyzer) runningWith(r *request) (n int64) {
+	at := r.times.scheduled
+	for _, o := range a.requests {
+		t := &o.times
+		if o == r || o.replica != r.replica || o.replica == missing || t.scheduled == never || at == never {
 			continue
 		}
-		if r.scheduled != never && o.scheduled <= r.scheduled && (o.ended == never || o.ended > r.scheduled) {
-			t.Beside++
+		if t.scheduled <= at && (t.ended == never || t.ended > at) {
+			n++
 		}
-		if r.enqueued == never || o.scheduled < r.enqueued || o.scheduled >= until {
+	}
+	return n
+}
+
+// requestsAhead finds the requests that r waited behind.
+func (a *Analyzer) requestsAhead(r *request) (ahead RequestsAhead) {
+	from, until := r.times.enqueued, r.times.firstTokenOrEnd()
+	tenants, total := map[int32]int64{}, int64(0)
+	for _, o := range a.requests {
+		s := o.times.scheduled
+		if o == r || o.replica != r.replica || o.replica == missing || s == never || from == never || s < from ||
+			s >= until {
 			continue
 		}
-		t.Behind++
-		t.Largest = append(t.Largest, Work{o.id, o.work()})
-		tenants[o.tenant] += o.work()
-		all += o.work()
+		ahead.Count++
+		ahead.Largest = append(ahead.Largest, Work{o.id, o.work()})
+		tenants[o.labels.tenant] += o.work()
+		total += o.work()
 	}
-	slices.SortStableFunc(t.Largest, func(a, b Work) int { return cmp.Compare(b.Tokens, a.Tokens) })
-	t.Largest = t.Largest[:min(len(t.Largest), 3)]
-	for n, name := range in.names.list {
+	slices.SortStableFunc(ahead.Largest, func(x, y Work) int { return cmp.Compare(y.Tokens, x.Tokens) })
+	ahead.Largest = ahead.Largest[:min(len(ahead.Largest), 3)]
+	for n, name := range a.names.list {
 		if w := tenants[int32(n)]; w > 0 && name != "" {
-			t.Tenants = append(t.Tenants, Share{name, float64(w) / float64(all)})
+			ahead.Tenants = append(ahead.Tenants, Share{name, float64(w) / float64(total)})
 		}
 	}
-	slices.SortStableFunc(t.Tenants, func(a, b Share) int { return cmp.Compare(b.Part, a.Part) })
+	slices.SortStableFunc(ahead.Tenants, func(x, y Share) int { return cmp.Compare(y.Part, x.Part) })
+	return ahead
 }

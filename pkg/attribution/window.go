@@ -7,139 +7,147 @@ import (
 	"blis/pkg/stream"
 )
 
-// Window is what happened from one time to another.
+// Window is what happened in an interval of time.
 type Window struct {
-	// Arrived of the Offered requests arrived then; Judged of those could lose, Lost did.
+	// Arrived of the Offered requests arrived in it; Judged of these could have lost something,
+	// Lost did.
 	Arrived, Offered, Judged, Lost int64
-	// AllJudged and AllLost are of the whole run, which offered requests for SpanUS.
-	AllJudged, AllLost int64
+	// RunJudged and RunLost are of the whole run, whose requests arrived over SpanUS.
+	RunJudged, RunLost int64
 	SpanUS             int64
-	// Replicas are those that were sent something then, those with the most losses first.
+	// Replicas are those that were sent requests in it, those with the most losses first.
 	Replicas []WindowReplica
-	// Tenants and Classes are what parts of the requests that arrived, and of all, they
-	// have; those that grew most first.
-	Tenants, Classes []WindowPart
-	// Patterns is how many of those that lost each pattern of the run explains.
-	Patterns  []Count
+	// Tenants and Classes are those of the requests that arrived in it, those whose share grew
+	// most first.
+	Tenants, Classes []WindowGroup
+	// Patterns counts its losing requests by the pattern that explains them.
+	Patterns  []PatternCount
 	Anomalies []stream.Anomaly
 }
 
-// WindowReplica is a replica during a window: how many requests were sent there, how
-// many of those lost, and the longest queue that one of them found.
+// WindowReplica counts the requests sent to a replica in a window, and those of them that lost;
+// LongestQueue is the longest that one of them found.
 type WindowReplica struct {
-	Replica             string
-	Sent, Lost, Longest int64
+	Replica                  string
+	Sent, Lost, LongestQueue int64
 }
 
-// WindowPart is a tenant or class: how many of its requests arrived in the window, and
-// in all.
-type WindowPart struct {
-	Name    string
-	Arrived int64
-	All     int64
+// WindowGroup is a tenant or class: how many of its requests arrived in the window and in the run.
+type WindowGroup struct {
+	Name         string
+	Arrived, All int64
 }
 
-// Window looks at the time from one instant to before another. It is called after Find.
-func (in *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
-	w := &Window{Offered: int64(len(in.rows)), Replicas: in.replicasWithin(from, until)}
-	tenants, classes := map[int32]*WindowPart{}, map[int32]*WindowPart{}
-	counts := make([]int64, len(f.Patterns))
+// PatternCount is a number of requests that a pattern explains.
+type PatternCount struct {
+	Condition *Condition
+	N         int64
+}
+
+// Window describes the time from one instant to before another. It is called after Find.
+func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
+	w := &Window{Offered: int64(len(a.requests)), Replicas: a.windowReplicas(from, until)}
+	tenants, classes := map[int32]*WindowGroup{}, map[int32]*WindowGroup{}
+	byPattern := make([]int64, len(f.Patterns))
 	first, last := never, never
-	for i := range in.rows {
-		r := in.rows[i]
-		within := r.arrival >= from && r.arrival < until
-		if first == never || r.arrival < first {
-			first = r.arrival
+	for i, r := range a.requests {
+		at := r.times.arrival
+		if first == never || at < first {
+			first = at
 		}
-		last = max(last, r.arrival)
-		in.part(tenants, r.tenant, within)
-		in.part(classes, r.class, within)
-		if r.judged {
-			w.AllJudged++
-		}
-		if r.loss > 0 {
-			w.AllLost++
-		}
-		if !within {
-			continue
-		}
-		w.Arrived++
-		if r.judged {
-			w.Judged++
-		}
-		if r.loss > 0 {
-			w.Lost++
-			if in.by[i] >= 0 {
-				counts[in.by[i]]++
-			}
+		last = max(last, at)
+		inside := at >= from && at < until
+		a.countGroup(tenants, r.labels.tenant, inside)
+		a.countGroup(classes, r.labels.class, inside)
+		w.count(r, inside)
+		if inside && r.lost() && a.patternOf[i] >= 0 {
+			byPattern[a.patternOf[i]]++
 		}
 	}
 	w.SpanUS = int64(last - first)
-	w.Tenants, w.Classes = in.grown(tenants, w), in.grown(classes, w)
-	for n, c := range counts {
-		if c > 0 {
-			w.Patterns = append(w.Patterns, Count{f.Patterns[n].Condition, c})
+	w.Tenants, w.Classes = a.sortByGrowth(tenants, w), a.sortByGrowth(classes, w)
+	for i, n := range byPattern {
+		if n > 0 {
+			w.Patterns = append(w.Patterns, PatternCount{f.Patterns[i].Condition, n})
 		}
 	}
-	for i := range in.episodes {
-		if e := &in.episodes[i]; e.StartUS < until && e.EndUS >= from {
+	for i := range a.episodes {
+		if e := &a.episodes[i]; e.StartUS < until && e.EndUS >= from {
 			w.Anomalies = append(w.Anomalies, *e)
 		}
 	}
 	return w
 }
 
-// replicasWithin are those that were sent something from one instant to before another,
+// count counts a request, which arrived inside the window or not.
+func (w *Window) count(r *request, inside bool) {
+	judged, lost := int64(0), int64(0)
+	if r.verdict.judged {
+		judged = 1
+	}
+	if r.lost() {
+		lost = 1
+	}
+	w.RunJudged += judged
+	w.RunLost += lost
+	if inside {
+		w.Arrived++
+		w.Judged += judged
+		w.Lost += lost
+	}
+}
+
+// windowReplicas are the replicas that were sent requests from one instant to before another,
 // those with the most losses first.
-func (in *Analyzer) replicasWithin(from, until stream.Micros) (all []WindowReplica) {
-	replicas := make([]WindowReplica, len(in.plan.replicas))
-	for i := range in.rows {
-		r := in.rows[i]
-		if r.routed == never || r.routed < from || r.routed >= until || r.replica == nowhere {
+func (a *Analyzer) windowReplicas(from, until stream.Micros) (all []WindowReplica) {
+	replicas := make([]WindowReplica, len(a.topology.replicas))
+	for _, r := range a.requests {
+		at := r.times.routed
+		if at == never || at < from || at >= until || r.replica == missing {
 			continue
 		}
-		at := &replicas[r.replica]
-		at.Sent++
-		at.Longest = max(at.Longest, int64(r.queue))
-		if r.loss > 0 {
-			at.Lost++
+		x := &replicas[r.replica]
+		x.Sent++
+		x.LongestQueue = max(x.LongestQueue, int64(r.contention.queue))
+		if r.lost() {
+			x.Lost++
 		}
 	}
 	for n := range replicas {
 		if replicas[n].Sent > 0 {
-			replicas[n].Replica = in.Replica(int32(n))
+			replicas[n].Replica = a.Replica(int32(n))
 			all = append(all, replicas[n])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b WindowReplica) int {
-		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(b.Longest, a.Longest))
+	slices.SortStableFunc(all, func(x, y WindowReplica) int {
+		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.LongestQueue, x.LongestQueue))
 	})
 	return all
 }
 
-func (in *Analyzer) part(of map[int32]*WindowPart, n int32, within bool) {
-	if in.names.list[n] == "" {
+func (a *Analyzer) countGroup(groups map[int32]*WindowGroup, n int32, inside bool) {
+	if a.names.list[n] == "" {
 		return
 	}
-	if of[n] == nil {
-		of[n] = &WindowPart{Name: in.names.list[n]}
+	if groups[n] == nil {
+		groups[n] = &WindowGroup{Name: a.names.list[n]}
 	}
-	of[n].All++
-	if within {
-		of[n].Arrived++
+	groups[n].All++
+	if inside {
+		groups[n].Arrived++
 	}
 }
 
-// grown are the parts of which a request arrived in the window, first those whose share
-// of the window is most above their share of the run.
-func (in *Analyzer) grown(of map[int32]*WindowPart, w *Window) (all []WindowPart) {
-	for n := range in.names.list {
-		if p := of[int32(n)]; p != nil && p.Arrived > 0 {
-			all = append(all, *p)
+// sortByGrowth are the groups with arrivals in the window, those first whose share of the window
+// is furthest above their share of the run.
+func (a *Analyzer) sortByGrowth(groups map[int32]*WindowGroup, w *Window) (all []WindowGroup) {
+	for n := range a.names.list {
+		if g := groups[int32(n)]; g != nil && g.Arrived > 0 {
+			all = append(all, *g)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b WindowPart) int {
-		return cmp.Compare(b.Arrived*w.Offered-b.All*w.Arrived, a.Arrived*w.Offered-a.All*w.Arrived)
+	slices.SortStableFunc(all, func(x, y WindowGroup) int {
+		return cmp.Compare(y.Arrived*w.Offered-y.All*w.Arrived, x.Arrived*w.Offered-x.All*w.Arrived)
 	})
 	return all
 }

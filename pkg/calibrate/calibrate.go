@@ -1,13 +1,10 @@
-// Package calibrate fits the coefficients of a latency model to what a real server
-// was seen to do, and says how far they are to be trusted: which of them the data
-// can tell apart, between what values they lie, and how wrong a simulation with
-// them is on data that they were not fitted to.
+// Package calibrate fits the coefficients of a latency model to recordings of a real server,
+// and reports their confidence intervals, which of them the data identify, and the errors of
+// a simulation on held-out data.
 //
-// Where there are step times, coefficients are a regression on them; where the
-// server's own times of requests are known, one on phases of prefill and decode.
-// What only a client saw is fitted with the simulator in the loop: the recording is
-// played again, with the same arrivals, lengths and repeated prompts, until what the
-// simulated clients see is what the real ones saw.
+// Step times and the server's own request times are fitted by regression. Client times are
+// fitted with the simulator in the loop: the recording is replayed with its arrivals, lengths
+// and repeated prompts until simulated clients measure what the real ones did.
 package calibrate
 
 import (
@@ -15,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,35 +23,34 @@ import (
 	"blis/pkg/textio"
 )
 
-// Options are what a call of blis-calibrate may say.
+// Options are the flags of blis-calibrate.
 type Options struct {
-	Recordings   []string `arg:"" name:"recording" help:"Recordings of a real server, FILE, FORMAT:FILE or FILE#NAME; - is stdin. Several of one setup are fitted together."`
+	Recordings   []string `arg:"" name:"recording" help:"FILE, FORMAT:FILE or FILE#NAME, all of one setup; - is stdin."`
 	Model        string   `placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
-	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that it ran on (blis-sim --list gpus)."`
-	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; absent, what the recordings say, or 1."`
-	Cluster      string   `short:"c" placeholder:"FILE" help:"Cluster file of the server, with the engine's settings (max_num_seqs, preset, blocks) and the balancer; its latency is not used."`
-	Hardware     []string `sep:"none" placeholder:"PATH" help:"A file or directory (*.yaml) of your own GPUs, beside the built-in ones. Repeatable."`
-	Holdout      string   `default:"0.4" placeholder:"PART" help:"What the fit does not see and is judged by: the last part of the time of each stage (0.4; 0: nothing), a stage (stage:NAME), or another recording (FILE)."`
-	OutputTokens int64    `placeholder:"N" help:"Every answer had N tokens, whatever the recordings say: where clients counted by tokenizing again."`
-	Check        string   `placeholder:"COEFFICIENTS" help:"Fit nothing: say how wrong a simulation with these coefficients is on the recordings."`
-	Refine       string   `placeholder:"COEFFICIENTS" help:"Begin where an earlier fit ended."`
-	Residuals    string   `placeholder:"FILE" help:"Write what each request saw, measured and simulated, as CSV."`
-	Format       string   `enum:"text,json" default:"text" help:"text: coefficients as YAML, the report as comments in it; json: the report."`
-	Seed         uint64   `default:"0" help:"Seed of the resamples that intervals of steps and of server's spans come from."`
+	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
+	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`
+	Cluster      string   `short:"c" placeholder:"FILE" help:"Cluster file with the server's engine settings."`
+	Hardware     []string `sep:"none" placeholder:"PATH" help:"File or directory of your own GPUs. Repeatable."`
+	Holdout      string   `default:"0.4" placeholder:"DATA" help:"Held-out data: FRACTION of time, stage:NAME or FILE."`
+	OutputTokens int64    `placeholder:"N" help:"Every output has N tokens, whatever was recorded."`
+	Evaluate     string   `placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
+	Init         string   `placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
+	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each request as CSV."`
+	Format       string   `enum:"text,json" default:"text" help:"text: YAML, the report as comments; json: a report."`
 
-	// Given are the flags that the call names, of which those without effect are told.
+	// Given are the flags that the command line names.
 	Given []string `kong:"-"`
-	// Stdin is what a recording called - is read from.
+	// Stdin opens the recording called -.
 	Stdin func() (io.ReadCloser, error) `kong:"-"`
-	// Warn and Progress speak to the user. A nil func is silent.
+	// Warn and Progress report to the user. A nil func is silent.
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
 }
 
-// CallError is a mistake in what a call says of the recordings.
-type CallError struct{ Msg string }
+// UsageError is a mistake in the command line that only the recordings reveal.
+type UsageError struct{ Msg string }
 
-func (e *CallError) Error() string { return e.Msg }
+func (e *UsageError) Error() string { return e.Msg }
 
 func (o *Options) warn(text string) {
 	if o.Warn != nil {
@@ -69,36 +64,33 @@ func (o *Options) progress(format string, args ...any) {
 	}
 }
 
-// Run fits coefficients to the recordings of o, or checks given ones, and writes
-// what o.Format asks for.
+// Run fits coefficients to the recordings of o, or evaluates given ones, and writes the
+// result in o.Format.
 func Run(ctx context.Context, out io.Writer, o Options) error {
 	if len(o.Recordings) == 0 {
 		return errors.New("name at least one recording")
 	}
-	if o.Residuals != "" {
-		if err := writable(o.Residuals); err != nil {
-			return fmt.Errorf("--residuals: %w", err)
-		}
+	if info, err := os.Stat(o.Residuals); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--residuals: %s is not a regular file", o.Residuals)
 	}
-	all, err := open(ctx, o.Recordings, &o)
-	if err != nil {
-		return err
+	if _, err := os.Stat(filepath.Dir(o.Residuals)); err != nil {
+		return fmt.Errorf("--residuals: %s: no such directory", filepath.Dir(o.Residuals))
 	}
-	report, err := o.calibrate(ctx, all)
+	report, err := o.calibrate(ctx)
 	if err != nil {
 		return err
 	}
 	for _, w := range report.Warnings {
 		o.warn(w)
 	}
-	report.warnIdle()
+	report.warnUnusedFlags()
 	if o.Residuals != "" {
-		rows, err := report.residuals(o.Residuals)
+		rows, err := report.writeResiduals(o.Residuals)
 		if err != nil {
 			return err
 		}
 		if rows == 0 {
-			o.warn(fmt.Sprintf("--residuals: %s has no request: none was judged by", o.Residuals))
+			o.warn(fmt.Sprintf("--residuals: %s is empty: no request is held out", o.Residuals))
 		}
 	}
 	if o.Format == "json" {
@@ -107,59 +99,61 @@ func Run(ctx context.Context, out io.Writer, o Options) error {
 	return report.writeText(out)
 }
 
-// calibrate is Run between its input and its output.
-func (o *Options) calibrate(ctx context.Context, all []*recording.Recording) (*Report, error) {
-	s, err := o.setup(all)
+// calibrate makes the report of a fit or of an evaluation.
+func (o *Options) calibrate(ctx context.Context) (*report, error) {
+	files, err := o.open(ctx, o.Recordings)
 	if err != nil {
 		return nil, err
 	}
-	if o.Check != "" {
-		set, err := readSet(o.Check, s)
+	s, err := newSetup(o, files)
+	if err != nil {
+		return nil, err
+	}
+	if o.Evaluate != "" {
+		set, err := s.readSet(o.Evaluate)
 		if err != nil {
 			return nil, err
 		}
-		return s.check(ctx, set)
+		return s.evaluate(ctx, set)
 	}
-	if o.Refine != "" {
-		if s.earlier, err = readSet(o.Refine, s); err != nil {
+	if o.Init != "" {
+		if s.initial, err = s.readSet(o.Init); err != nil {
 			return nil, err
 		}
-		if s.earlier.Latency.Model != "linear" {
-			return nil, fmt.Errorf("%s: a fit can begin with the model linear, this is %s", o.Refine, s.earlier.Latency.Model)
+		if m := s.initial.Latency.Model; m != "linear" {
+			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear, these are of %s", o.Init, m)
 		}
 	}
 	return s.fit(ctx)
 }
 
-// open reads recordings; the warnings of files are passed on.
-func open(ctx context.Context, files []string, o *Options) ([]*recording.Recording, error) {
+// open reads recordings and passes on their warnings.
+func (o *Options) open(ctx context.Context, names []string) ([]*recording.Recording, error) {
 	var all []*recording.Recording
-	for _, name := range files {
+	for _, name := range names {
 		o.progress("reading %s", name)
-		format, path := recording.Split(name)
-		r, err := o.read(ctx, path, format)
+		r, err := o.read(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		path = r.Path
 		for _, w := range r.Warnings {
-			o.warn(fmt.Sprintf("%s: %s", path, w))
+			o.warn(r.Path + ": " + w)
 		}
 		for _, run := range r.Runs {
 			for _, w := range run.Warnings {
-				o.warn(fmt.Sprintf("%s: %s", strings.TrimSpace(path+" "+run.Name), w))
+				o.warn(strings.TrimSpace(r.Path+" "+run.Name) + ": " + w)
 			}
 		}
-		if i := slices.IndexFunc(all, func(a *recording.Recording) bool { return a.Overlap(r) }); i >= 0 {
-			return nil, &CallError{fmt.Sprintf("%s is the same recording as %s", name, files[i])}
+		if i := slices.IndexFunc(all, r.Overlap); i >= 0 {
+			return nil, &UsageError{fmt.Sprintf("%s is the same recording as %s", name, names[i])}
 		}
 		all = append(all, r)
 	}
 	return all, nil
 }
 
-// read reads one recording, of a file or of stdin.
-func (o *Options) read(ctx context.Context, path, format string) (*recording.Recording, error) {
+func (o *Options) read(ctx context.Context, name string) (*recording.Recording, error) {
+	format, path := recording.Split(name)
 	choice, stdin := recording.Stdin(path)
 	if !stdin {
 		return recording.Open(ctx, path, format)
@@ -172,73 +166,46 @@ func (o *Options) read(ctx context.Context, path, format string) (*recording.Rec
 	return recording.Read(ctx, textio.Input{Name: "stdin", Path: choice, Stream: in}, format)
 }
 
-// readSet reads the coefficients that a file has for the setup: those of another model,
-// GPU or parallelism are a fault, as are none, whatever else is known of the setup.
-func readSet(name string, s *setup) (*hardware.Set, error) {
+// readSet reads a file's coefficients for the model, GPU and parallelism of the setup.
+func (s *setup) readSet(name string) (*hardware.Set, error) {
 	sets, err := hardware.ReadSets(name, s.options.Hardware...)
 	if err != nil {
 		return nil, err
 	}
 	var have []string
 	for _, set := range sets {
-		if s.isOf(set) {
+		key := set.Key
+		if a, err := model.BuiltIn(key.Model); err == nil {
+			key.Model = a.Name
+		}
+		if strings.EqualFold(key.Model, s.key.Model) || strings.EqualFold(key.Model, s.deployment.Model) {
+			key.Model = s.key.Model
+		}
+		if key == s.key {
 			return set, nil
 		}
-		have = append(have, served(set.Key))
+		have = append(have, set.Key.String())
 	}
 	if have == nil {
 		have = []string{"none"}
 	}
-	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, served(s.key), strings.Join(have, "; "))
+	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, s.key, strings.Join(have, "; "))
 }
 
-// isOf reports whether coefficients are of the setup's model, GPU and parallelism.
-func (s *setup) isOf(set *hardware.Set) bool {
-	key := set.Key
-	if a, err := model.BuiltIn(key.Model); err == nil {
-		key.Model = a.Name
+// warnUnusedFlags warns of flags that had no effect on these recordings.
+func (r *report) warnUnusedFlags() {
+	o, steps, replays := r.setup.options, len(r.setup.steps) > 0, len(r.setup.replays) > 0
+	for _, f := range []struct {
+		flag   string
+		unused bool
+		why    string
+	}{
+		{"holdout", steps && isFraction(o.Holdout), "on steps: every second step is held out"},
+		{"init", !r.fit.simulated, "on steps or spans: a regression has no starting point"},
+		{"output-tokens", !replays, "on steps: they have no outputs"},
+	} {
+		if f.unused && slices.Contains(o.Given, f.flag) {
+			o.warn(fmt.Sprintf("--%s has no effect %s", f.flag, f.why))
+		}
 	}
-	if strings.EqualFold(key.Model, s.key.Model) || strings.EqualFold(key.Model, s.deployment.Model) {
-		key.Model = s.key.Model
-	}
-	return key == s.key
-}
-
-// served says for people what coefficients are of.
-func served(k hardware.Key) string {
-	text := fmt.Sprintf("%s on %s, tensor parallelism %d", k.Model, k.GPU, k.TensorParallelSize)
-	if k.PipelineParallelSize > 1 {
-		text += fmt.Sprintf(", pipeline parallelism %d", k.PipelineParallelSize)
-	}
-	if k.DataParallelSize > 1 {
-		text += fmt.Sprintf(", data parallelism %d", k.DataParallelSize)
-	}
-	return text
-}
-
-// writable reports whether create can make a file, before there is anything to write.
-func writable(name string) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
-		return fmt.Errorf("%s: %w", name, fault.Err)
-	} else if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// create makes a file that appears only when write has ended well.
-func create(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

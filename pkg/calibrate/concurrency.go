@@ -1,193 +1,119 @@
 package calibrate
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"sort"
+
+	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
-// span is a time in which one request counts for so much.
-type span struct{ from, to, weight float64 }
-
-// profile is a sum of spans over time: how many requests decode, or how many
-// prompt tokens are computed, at each instant.
-type profile struct {
-	at []float64
-	// height from at[i] on, and area up to it.
-	height, area []float64
-}
-
-// profileOf adds up spans; those without a length or with unknown ends are left
-// out.
-func profileOf(spans []span) *profile {
-	type change struct{ at, by float64 }
-	var changes []change
-	for _, s := range spans {
-		if s.to > s.from {
-			changes = append(changes, change{s.from, s.weight}, change{s.to, -s.weight})
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	p := &profile{}
-	height, area := 0.0, 0.0
-	for i, c := range changes {
-		if i > 0 {
-			area += height * (c.at - changes[i-1].at)
-		}
-		height += c.by
-		p.at, p.height, p.area = append(p.at, c.at), append(p.height, height), append(p.area, area)
-	}
-	return p
-}
-
-// until is the area up to a time.
-func (p *profile) until(t float64) float64 {
-	i := sort.SearchFloat64s(p.at, t)
-	if i < len(p.at) && p.at[i] == t {
-		return p.area[i]
-	}
-	if i == 0 {
-		return 0
-	}
-	return p.area[i-1] + p.height[i-1]*(t-p.at[i-1])
-}
-
-// mean is the mean height between two times.
-func (p *profile) mean(from, to float64) float64 {
-	if !(to > from) {
-		return math.NaN()
-	}
-	return (p.until(to) - p.until(from)) / (to - from)
-}
-
-// peak is the largest height.
-func (p *profile) peak() float64 {
-	most := 0.0
-	for _, h := range p.height {
-		most = max(most, h)
-	}
-	return most
-}
-
-// decoding counts, over time, the requests between their first and their last token.
-func (r *run) decoding() *profile {
-	var spans []span
-	for i, s := range r.measured {
+// profile sums a weight of the requests of a run between their first and last tokens.
+func (r *replay) profile(all []timing, weight func(i int) float64) *stat.Profile {
+	var spans stat.Spans
+	for i, t := range all {
 		at := float64(r.requests[i].ArrivalUS)
-		spans = append(spans, span{at + s.ttft, at + s.e2e, 1})
+		spans.Add(at+t.ttft, at+t.e2e, weight(i))
 	}
-	return profileOf(spans)
+	return spans.Profile()
 }
 
-// load is what the used requests of runs decoded beside, on one replica: the mean
-// number of sequences and its standard deviation, both over time, and the mean
-// context of each; and between what numbers the middle 95 % of requests decoded.
-type load struct{ sequences, scatter, context, least, most float64 }
+func one(int) float64 { return 1 }
 
-func loadOf(runs []*run) load {
-	var n, sum, squares, context, requests float64
-	var beside []float64
-	for _, r := range runs {
+// decoding is how many requests decode.
+func (r *replay) decoding() *stat.Profile { return r.profile(r.measured, one) }
+
+// contextOf is a request's mean context while it decodes.
+func (r *replay) contextOf(i int) float64 {
+	return float64(r.requests[i].InputTokens) + float64(r.requests[i].OutputTokens)/2
+}
+
+// load is the load of a replica: mean and standard deviation over time of the number of
+// decoding sequences, their mean context, and the numbers of sequences among which the
+// middle 95 % of requests decoded.
+type load struct{ sequences, sd, context, lo, hi float64 }
+
+// loadOf is the load of the fitted requests; NaNs if none has token times.
+func loadOf(replays []*replay) load {
+	var time, requests, sum, context float64
+	var concurrent []float64
+	for _, r := range replays {
 		p := r.decoding()
-		for i, s := range r.measured {
+		for i, t := range r.measured {
 			at := float64(r.requests[i].ArrivalUS)
-			m := p.mean(at+s.ttft, at+s.e2e) / float64(r.replicas)
-			if !r.used[i] || !(m > 0) {
+			n := p.Mean(at+t.ttft, at+t.e2e) / float64(r.engine.replicas)
+			if !r.fitted[i] || !(n > 0) {
 				continue
 			}
-			beside = append(beside, m)
-			n += 1 / m // as many requests come in a time as there are
-			sum++
-			squares += m
-			context += float64(r.requests[i].InputTokens) + float64(r.requests[i].OutputTokens)/2
+			concurrent = append(concurrent, n)
+			time += 1 / n // as many requests arrive in a time as there are
 			requests++
+			sum += n
+			context += r.contextOf(i)
 		}
 	}
-	if n == 0 {
+	if requests == 0 {
 		return load{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	}
-	mean := sum / n
-	least, most := extent(beside)
-	return load{mean, math.Sqrt(max(0, squares/n-mean*mean)), context / requests, least, most}
+	mean := requests / time
+	lo, hi := middle95(concurrent)
+	return load{mean, math.Sqrt(max(0, sum/time-mean*mean)), context / requests, lo, hi}
 }
 
-// holding is how many tokens all replicas held in their caches over time, as far as
-// answers overlap: half of an answer is there on the average. Prompts that share
-// tokens are not known, and count each.
-func (r *run) holding(all []seen) *profile {
-	var spans []span
-	for i, s := range all {
-		q := &r.requests[i]
-		at := float64(q.ArrivalUS)
-		spans = append(spans, span{at + s.ttft, at + s.e2e, float64(q.InputTokens) + float64(q.OutputTokens)/2})
+// middle95 sorts values and returns the ends of their middle 95 %, NaN of none.
+func middle95(values []float64) (lo, hi float64) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN()
 	}
-	return profileOf(spans)
+	slices.Sort(values)
+	n := len(values) - 1
+	return values[n/40], values[n-n/40]
 }
 
-// held is the most tokens that one replica held at one time.
-func (r *run) held() float64 { return r.holding(r.measured).peak() / float64(r.replicas) }
-
-// repeats reports whether a prompt is that of an earlier request, and was cached.
-func (r *run) repeats(i int) bool { return r.period > 0 && i >= r.period }
-
-// prefillUS is how long before its first token a prompt is taken to be computed, in µs: the
-// plane needs the mean over seconds alone.
+// prefillUS is the assumed time to compute a prompt before its first token, in µs: only the
+// mean over seconds matters.
 const prefillUS = 30e3
 
-// plane is TPOT = β0 + β1·(prompt tokens computed per token) + β2·(mean number
-// decoding) + β3·(their context), with β3 given, over the used requests of runs: what
-// a line takes for sequences may be prompts, which come with them. ok is false where
-// there are too few, or hardly a prompt that was computed.
-func plane(runs []*run, beta3 float64) (c Coefficients, ok bool) {
-	r := regression{names: []string{names[beta0], names[beta1], names[beta2]}}
-	for _, run := range runs {
-		p, replicas := run.decoding(), float64(run.replicas)
-		var prompts, contexts []span
-		for i, s := range run.measured {
-			q, at := &run.requests[i], float64(run.requests[i].ArrivalUS)
-			contexts = append(contexts, span{at + s.ttft, at + s.e2e, float64(q.InputTokens) + float64(q.OutputTokens)/2})
-			if !run.repeats(i) {
-				prompts = append(prompts, span{at + s.ttft - prefillUS, at + s.ttft, float64(q.InputTokens) / prefillUS})
+// tokenTimes regresses TPOT on the mean number of decoding sequences: TPOT = β0 + β2·sequences
+// + β3·context, with β3 given. It holds to about 1 % where prompts are few or short. With
+// prompts it also has β1·(prompt tokens computed per token): load that comes with sequences
+// may be their prompts. ok is false where there is too little to fit.
+func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients, ok bool) {
+	fit := leastsq.Regression{Names: []string{names[beta0], names[beta2]}}
+	if prompts {
+		fit.Names = append(fit.Names, names[beta1])
+	}
+	for _, r := range replays {
+		sequences, context, n := r.decoding(), r.profile(r.measured, r.contextOf), float64(r.engine.replicas)
+		var prefills stat.Spans
+		for i, t := range r.measured {
+			if q := &r.requests[i]; !r.isRepeat(i) {
+				at := float64(q.ArrivalUS) + t.ttft
+				prefills.Add(at-prefillUS, at, float64(q.InputTokens)/prefillUS)
 			}
 		}
-		computed, context := profileOf(prompts), profileOf(contexts)
-		for i, s := range run.measured {
-			from, to := float64(run.requests[i].ArrivalUS)+s.ttft, float64(run.requests[i].ArrivalUS)+s.e2e
-			t, n := s.tpot(run.requests[i].OutputTokens), p.mean(from, to)
-			if run.used[i] && t > 0 && !math.IsNaN(n) {
-				us := t - beta3*context.mean(from, to)/replicas
-				r.addIn(t, 0, us, 1, computed.mean(from, to)*t/replicas, n/replicas)
+		computed := prefills.Profile()
+		for i, t := range r.measured {
+			at := float64(r.requests[i].ArrivalUS)
+			from, to := at+t.ttft, at+t.e2e
+			tpot, m := t.tpot(r.requests[i].OutputTokens), sequences.Mean(from, to)
+			if !r.fitted[i] || !(tpot > 0) || math.IsNaN(m) {
+				continue
 			}
+			row := []float64{1, m / n}
+			if prompts {
+				row = append(row, computed.Mean(from, to)*tpot/n)
+			}
+			fit.AddScaled(tpot, 0, tpot-beta3*context.Mean(from, to)/n, row...)
 		}
 	}
-	if len(r.rows) < 10 {
+	if fit.Len() < 10 {
 		return c, false
 	}
-	x := r.fit()
-	copy(c.Beta[:], x)
-	c.Beta[3] = beta3
-	return c, x[0] > 0 && x[1] > 0
-}
-
-// line is TPOT = b0 + b2·(mean number decoding), over the used requests of runs: it
-// holds to about 1 % where prompts are few or short beside answers, and is where
-// the search starts. ok is false where concurrency hardly varies.
-func line(runs []*run) (b0, b2 float64, ok bool) {
-	r := regression{names: []string{"b0", "b2"}}
-	for _, run := range runs {
-		p := run.decoding()
-		for i, s := range run.measured {
-			at := float64(run.requests[i].ArrivalUS)
-			t := s.tpot(run.requests[i].OutputTokens)
-			if n := p.mean(at+s.ttft, at+s.e2e); run.used[i] && t > 0 && !math.IsNaN(n) {
-				r.add(0, t, 1, n/float64(run.replicas))
-			}
-		}
+	x := fit.Fit()
+	c.Beta[0], c.Beta[2], c.Beta[3] = x[0], x[1], beta3
+	if prompts {
+		c.Beta[1] = x[2]
 	}
-	if len(r.rows) < 10 {
-		return 0, 0, false
-	}
-	x := r.fit()
-	return x[0], x[1], x[0] > 0
+	return c, x[0] > 0 && (!prompts || x[2] > 0)
 }

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,109 +10,121 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
-	"blis/pkg/recording"
+	"blis/pkg/leastsq"
 )
 
-// fit fits to what the recordings have: steps tell β, the server's spans α and, if
-// there are no steps, β; what is left is fitted by simulation to what clients saw.
-func (s *setup) fit(ctx context.Context) (*Report, error) {
-	parts, err := s.holdOut(ctx)
+// fitResult is what a fit found.
+type fitResult struct {
+	coefficients
+	table *latency.Table // instead of β; nil: none
+	// ci are confidence intervals by the scatter of the data alone. uncertainty is that of the
+	// coefficients, with the error of the model and the prior: wider or narrower. It is ci
+	// where a regression gives both.
+	ci, uncertainty [len(names)]leastsq.Interval
+	source          [len(names)]string
+	method          string
+	id              leastsq.Identifiability
+	load            load
+	slope           slope
+	simulated       bool // with the simulator in the loop
+}
+
+// fit fits to what the recordings have: β to steps, α and else β to the server's spans, and
+// the rest by simulation to client timings.
+func (s *setup) fit(ctx context.Context) (*report, error) {
+	holdouts, err := s.holdOut(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{setup: s, parts: parts, Scores: []*Score{}}
-	var spans, clients []*run
-	for _, run := range s.runs {
+	r := &report{setup: s, holdouts: holdouts, Scores: []*score{}}
+	var spans, clients []*replay
+	for _, run := range s.replays {
 		switch {
-		case !slices.Contains(run.used, true):
-		case run.clock == recording.ServerClock:
+		case !slices.Contains(run.fitted, true):
+		case run.serverClock:
 			spans = append(spans, run)
-		case run.arrivals:
+		case run.hasArrivals:
 			clients = append(clients, run)
 		default:
-			s.warnf("%s: without arrivals there is nothing to replay, and no server's times of queue and prefill: nothing is fitted to it", run.name)
+			s.warnf("%s: ignored: without arrivals it cannot be replayed, and it has no server timings", run.name)
 		}
 	}
 	switch {
 	case len(s.steps) > 0:
-		r.fit.regressed = true
-		err = r.fromSteps()
-		if err == nil && len(spans) > 0 {
-			err = r.alphaFromSpans(spans)
+		if err = r.fitSteps(len(spans) > 0); err == nil && len(spans) > 0 {
+			r.fitAlpha(newSpanData(spans, s.deployment.Engine.MaxNumBatchedTokens))
 		}
 	case len(spans) > 0:
-		r.fit.regressed = true
-		if err = r.fromSpans(spans); err != nil {
+		if err = r.fitSpans(spans); err != nil {
 			break
 		}
-		if replayed := slices.DeleteFunc(slices.Clone(spans), func(r *run) bool { return !r.arrivals || r.cached }); len(replayed) > 0 {
-			before := r.fit.Alpha
-			r.fit.simulated = true
-			err = r.fromClients(ctx, replayed, &before, r.fit.Coefficients)
+		spans = slices.DeleteFunc(spans, func(run *replay) bool { return !run.hasArrivals || run.hiddenPrefixes })
+		if len(spans) > 0 {
+			alpha := r.fit.Alpha
+			err = r.fitClients(ctx, spans, &alpha, r.fit.coefficients)
 		}
 	case len(clients) > 0:
-		r.fit.simulated = true
-		err = r.fromClients(ctx, clients, nil)
+		err = r.fitClients(ctx, clients, nil)
 	default:
-		err = fmt.Errorf("nothing in the recordings can be fitted to")
+		err = errors.New("the recordings have nothing to fit to")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
-		s.warnf("what clients saw is not fitted to beside steps or spans; it can be held against them: --holdout FILE, or --check")
+		s.warnf("client timings are ignored when step or server timings are present; " +
+			"use --evaluate to compare with them")
 	}
-	switch {
-	case len(s.steps) > 0:
-	case len(spans) > 0:
-		s.warnNewPrompts(spans)
-	default:
-		s.warnNewPrompts(clients)
-	}
-	for k, d := range r.fit.doubts {
-		if d == (Interval{}) {
-			r.fit.doubts[k] = r.fit.intervals[k]
+	for k, u := range r.fit.uncertainty {
+		if u == (leastsq.Interval{}) {
+			r.fit.uncertainty[k] = r.fit.ci[k]
 		}
 	}
-	if err := r.score(ctx, r.slower); err != nil {
+	if err := r.score(ctx, r.scaledModel); err != nil {
 		return nil, err
 	}
-	r.warnApart()
 	r.finish()
 	return r, nil
 }
 
-// check scores coefficients on all that was recorded.
-func (s *setup) check(ctx context.Context, set *hardware.Set) (*Report, error) {
-	r := &Report{setup: s, parts: s.everything(), Set: set, Scores: []*Score{}}
+// evaluate scores coefficients on all recorded data.
+func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error) {
+	r := &report{setup: s, holdouts: s.everything(), Set: set, Scores: []*score{}}
 	m, err := set.Latency.Build()
 	if err != nil {
 		return nil, err
 	}
-	if err := r.score(ctx, func(by float64) (latency.Model, error) { return scaledModel{m, 1 + by}, nil }); err != nil {
+	scaled := func(by float64) (latency.Model, error) { return scaledModel{m, 1 + by}, nil }
+	if err := r.score(ctx, scaled); err != nil {
 		return nil, err
 	}
 	if len(s.steps) > 0 {
-		var off []float64
-		for _, x := range s.steps {
-			off = append(off, float64(m.Step(latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}))/x.US-1)
-		}
-		r.StepScore = stepScore(fmt.Sprintf("%d steps", len(off)), off)
-		s.warnByKind(s.steps, m)
+		r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
+		r.stepModel = m
 	}
-	for _, f := range s.files {
-		if slices.ContainsFunc(set.Recordings, func(r hardware.Recording) bool {
-			return r.Digest == f.Digest && (len(r.Runs) == 0 || slices.ContainsFunc(f.Names(), func(name string) bool { return slices.Contains(r.Runs, name) }))
-		}) {
-			s.warnf("%s: the coefficients were fitted to it, at least in part: its errors are no accuracy", f.Path)
-		}
-	}
-	r.warnSetup()
-	r.Warnings = append([]string{}, s.warnings...)
+	r.finish()
 	return r, nil
 }
 
-// scaledModel has steps longer by a factor.
+// score scores all held-out data that can be replayed.
+func (r *report) score(ctx context.Context, model func(longer float64) (latency.Model, error)) error {
+	for i := range r.holdouts {
+		h := &r.holdouts[i]
+		r.setup.options.progress("evaluating %s", h.name)
+		if !h.run.hasArrivals {
+			r.setup.warnf("%s cannot be replayed and has no score: the recording has no arrivals", h.name)
+			continue
+		}
+		score, err := h.score(ctx, model, r.uncertaintyAt)
+		if err != nil {
+			return err
+		}
+		r.Scores = append(r.Scores, score)
+	}
+	return nil
+}
+
+// scaledModel is a model with step times multiplied by a factor.
 type scaledModel struct {
 	latency.Model
 	factor float64
@@ -121,131 +134,168 @@ func (m scaledModel) Step(b latency.Batch) des.Time {
 	return max(1, des.Micros(float64(m.factor*float64(m.Model.Step(b)))))
 }
 
-// score judges by all parts that can be replayed.
-func (r *Report) score(ctx context.Context, model func(slower float64) (latency.Model, error)) error {
-	for i := range r.parts {
-		p := &r.parts[i]
-		r.setup.options.progress("judging by %s", p.name)
-		if !p.run.arrivals {
-			r.setup.warnf("%s cannot be replayed to judge by: it has no arrivals", p.name)
-			continue
-		}
-		score, err := p.score(ctx, model, r.doubts)
-		if err != nil {
-			return err
-		}
-		r.Scores = append(r.Scores, score)
-		r.warnStall(p)
-		r.keep(p.run, p.simulated, p.in)
+// scaledModel is the fitted model with steps longer by a fraction.
+func (r *report) scaledModel(longer float64) (latency.Model, error) {
+	m, err := r.fit.model(r.fit.table)
+	return scaledModel{m, 1 + longer}, err
+}
+
+// fitClients fits by simulation to client timings; alpha is given where the server's own
+// times have it.
+func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float64, guesses ...coefficients) error {
+	s := r.setup
+	r.fit.simulated = true
+	if err := s.checkEnough(runs); err != nil {
+		return err
 	}
+	l := loadOf(runs)
+	if math.IsNaN(l.sequences) {
+		return errors.New("no request has the times of a first and a later token: " +
+			"outputs of one token, or not streamed, do not identify step times")
+	}
+	if s.initial != nil {
+		var c coefficients
+		copy(c.Alpha[:], s.initial.Latency.AlphaUS)
+		copy(c.Beta[:], s.initial.Latency.BetaUS)
+		guesses = append(guesses, c)
+	}
+	s.options.progress("fitting")
+	f, err := fitReplays(ctx, runs, s.prior(l), alpha, guesses...)
+	if err == nil {
+		f, err = r.excludeWarmup(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	r.fit.coefficients, r.fit.load, r.fit.slope, r.replays = f.coefficients, f.load, f.slope, runs
+	first := 0
+	if alpha != nil {
+		first = beta0 // alpha is known from spans
+	}
+	ci, uncertainty := f.intervals()
+	source := r.describeSources(f, ci)
+	copy(r.fit.source[first:], source[first:])
+	copy(r.fit.ci[first:], ci[first:])
+	r.fit.uncertainty = r.fit.ci
+	copy(r.fit.uncertainty[first:], uncertainty[first:])
+	all, _, err := f.simulate(ctx, f.coefficients)
+	if err != nil {
+		return err
+	}
+	if r.Trend = newTrend(runs, all); r.Trend != nil && alpha == nil && f.Alpha[3] == 0 {
+		// If the loads do not separate them, alpha[0] has what alpha[3] would have.
+		early, late := r.Trend.at(f.load.sequences)
+		u := &r.fit.uncertainty[alpha0]
+		u.Lo, u.Hi = max(0, u.Lo-1e3*late), u.Hi-1e3*early
+	}
+	if err := r.compareScheduling(ctx, f); err != nil {
+		return err
+	}
+	r.StepScore = nil
+	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT "+
+		"of blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, "+
+		"then response surfaces; intervals by a jackknife over segments of time", len(runs))
 	return nil
 }
 
-// clearlyBetter is the part of the misfit below which that of asynchronous scheduling the
-// other way round must be for it to be told of.
-const clearlyBetter = 0.95
-
-// otherScheduling fits with asynchronous scheduling the other way round, and says
-// which fits. Both ways are searched alike, from the solution: a search stops in hollows
-// of chance, and the planes that the solution is of do not.
-func (r *Report) otherScheduling(ctx context.Context, f *clientFit) error {
-	var others []*run
-	for _, run := range f.runs {
+// compareScheduling fits with the other setting of asynchronous scheduling. Both searches
+// start from the solution, without response surfaces: search alone stops in local minima.
+func (r *report) compareScheduling(ctx context.Context, f *simFit) error {
+	var others []*replay
+	for _, run := range f.replays {
 		other := *run
-		other.player, other.otherwise, other.async = run.otherwise, run.player, !run.async
+		other.player, other.engine.async = run.toggled, !run.engine.async
 		others = append(others, &other)
 	}
-	var misfit [2]float64
-	for i, runs := range [][]*run{f.runs, others} {
-		s, err := f.over(runs).problem.search(ctx, f.solution.x, 5)
+	var loss [2]float64
+	for i, runs := range [][]*replay{f.replays, others} {
+		g := newSimFit(runs, f.prior, f.load, f.alpha)
+		g.problem.Scale = f.problem.Scale
+		g.problem.Parameters = slices.Clone(f.problem.Parameters)
+		s, err := g.problem.Search(ctx, f.solution.X, 5)
 		if err != nil {
 			return err
 		}
-		misfit[i] = s.loss
+		loss[i] = s.Loss
 	}
-	is, other := f.runs[0].async, !f.runs[0].async
-	r.Scheduling = fmt.Sprintf("async_scheduling %v: misfit %.4g; with %v it would be %.4g", is, misfit[0], other, misfit[1])
-	r.setup.warnScheduling(is, misfit[0], misfit[1])
+	r.Scheduling = &scheduling{f.replays[0].engine.async, loss[0], loss[1]}
 	return nil
 }
 
-// warnScheduling warns where the other way of scheduling fits better than the one that
-// the engine is taken to have.
-func (s *setup) warnScheduling(is bool, misfit, other float64) {
-	if other < clearlyBetter*misfit {
-		s.warnf("async_scheduling %v fits better than %v, which the engine is taken to have (misfit %.4g against %.4g): are the engine's settings as they were?", !is, is, other, misfit)
+// looseWidth is the relative width of an interval above which a collinear coefficient counts
+// as not identifiable: much data may identify it nevertheless.
+const looseWidth = 0.25
+
+// describeSources finds which coefficients are identifiable, and describes where each comes
+// from.
+func (r *report) describeSources(f *simFit, ci [len(names)]leastsq.Interval) [len(names)]string {
+	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2]}
+	t := [][]float64{{1, 0, 0, 0}, {0, 1, 0, f.load.sequences}, {0, 0, 1, 0}, {0, 0, 0, 1}}
+	if len(f.solution.X) > atAlpha3 {
+		fitted = append(fitted, names[alpha3])
+		for i := range t {
+			t[i] = append(t[i], 0)
+		}
+		t = append(t, []float64{0, 0, 0, 0, 1})
 	}
+	id := f.problem.Identify(f.solution, fitted, t)
+	loose := func(k int) bool { return ci[k].Hi-ci[k].Lo > looseWidth*f.list()[k] }
+	if r.setup.nearConstantLength() == "" {
+		id.Not = slices.DeleteFunc(id.Not, func(name string) bool { return !loose(slices.Index(names[:], name)) })
+	}
+	r.fit.id = id
+	source := [len(names)]string{alpha0: "fitted", alpha1: "0: clients hardly distinguish it from beta[1]",
+		alpha2: "0: clients do not distinguish it from alpha[0]", beta0: "fitted", beta1: "fitted", beta2: "fitted",
+		beta3: physicsBeta3 + "; clients hardly distinguish it from beta[2]"}
+	if f.prior.Beta[3] == 0 {
+		source[beta3] = "0: held-out segments are predicted better without it; it is in beta[2]"
+	}
+	if f.Alpha[3] > 0 {
+		source[alpha3] = "fitted: held-out segments are predicted clearly better with it"
+	}
+	for _, k := range []int{beta1, beta2} {
+		if id.Has(names[k]) && loose(k) {
+			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior.list()[k])
+		}
+	}
+	if w := f.slope.dataWeight; w < 0.9 && !id.Has(names[beta2]) {
+		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g "+
+			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior.Beta[2], f.load.sd)
+	}
+	return source
 }
 
-// startSeconds is the start of a recording in which servers may still warm up.
-const startSeconds = 20
+const physicsBeta3 = "physics: KV bytes of a token on one GPU over its memory bandwidth"
 
-// withoutStart fits again without the first seconds, and warns where that matters.
-func (r *Report) withoutStart(ctx context.Context, f *clientFit) error {
-	var later []*run
-	cut := false
-	for _, run := range f.runs {
-		other := *run
-		other.used = slices.Clone(run.used)
-		for i, q := range run.requests {
-			if q.ArrivalUS < startSeconds*1e6 && other.used[i] {
-				other.used[i], cut = false, true
-			}
+// A fit by simulation needs minRequests; below fewRequests its intervals are rough.
+const (
+	minRequests = 20
+	fewRequests = 100
+)
+
+// checkEnough makes blocks, and returns an error or warns if requests are too few.
+func (s *setup) checkEnough(runs []*replay) error {
+	requests, blocks, most := 0, 0, 0
+	heldOut := false
+	for _, r := range runs {
+		r.makeBlocks()
+		for _, b := range r.blocks {
+			requests += len(b)
 		}
-		other.divide()
-		later = append(later, &other)
+		blocks, most = blocks+len(r.blocks), max(most, len(r.blocks))
+		heldOut = heldOut || slices.Contains(r.fitted, false)
 	}
-	if !cut || slices.ContainsFunc(later, func(r *run) bool { return len(r.blocks) < 4 }) {
-		return nil
-	}
-	other := f.over(later)
-	s, err := other.problem.search(ctx, f.solution.x, 5)
-	if err != nil {
-		return err
-	}
-	was, err := other.lossAt(ctx, &solution{x: f.solution.x, spread: s.spread})
-	if err != nil {
-		return err
-	}
-	if !clearer(was, s.loss, len(s.r)) {
-		return nil
-	}
-	x, at := f.coefficients(s.x), f.Coefficients
-	a, b := x.list(), at.list()
-	for k, i := range r.fit.doubts {
-		if r.fit.id.has(names[k]) {
-			continue // where it ends is chance
+	if requests < minRequests || most < 2 {
+		hint := ""
+		if heldOut {
+			hint = "; a smaller --holdout leaves more"
 		}
-		if k == beta1 && slices.ContainsFunc(f.runs, func(r *run) bool { return r.period > 0 }) {
-			continue // the prompts that tell it came first
-		}
-		if a[k] < i.Low-0.05*math.Abs(b[k]) || a[k] > i.High+0.05*math.Abs(b[k]) {
-			r.setup.warnf("without its first %d s, %s would be %.4g and not %.4g: did the server stall or warm up then?", startSeconds, names[k], a[k], b[k])
-		}
+		return fmt.Errorf("only %d completed requests in %d runs to fit to: at least %d are needed, %d of them in one "+
+			"run%s", requests, len(runs), minRequests, 2*minBlockSize, hint)
+	}
+	if requests < fewRequests {
+		s.warnf("only %d completed requests are fitted, in %d blocks: confidence intervals are rough and too narrow",
+			requests, blocks)
 	}
 	return nil
-}
-
-// clearer reports whether so many residuals prefer one solution to another by more
-// than chance: three standard deviations, where residuals scatter as the loss left says.
-func clearer(was, is float64, residuals int) bool {
-	return was-is > 9*max(1, is/float64(max(1, residuals)))
-}
-
-// over is the problem of f over other runs, with its slope and, where it has one, its
-// alpha[3].
-func (f *clientFit) over(runs []*run) *clientFit {
-	other := posed(runs, f.prior, f.load, f.before)
-	other.problem.spread = f.problem.spread
-	other.problem.parameters = slices.Clone(f.problem.parameters) // a search fits its steps
-	return other
-}
-
-// slower is the fitted model with steps longer by a part.
-func (r *Report) slower(by float64) (latency.Model, error) {
-	m, err := r.fit.model()
-	if r.fit.table != nil {
-		m, err = buildTable(r.fit.Alpha, r.fit.table)
-	}
-	return scaledModel{m, 1 + by}, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,93 +13,89 @@ import (
 	"blis/pkg/stream"
 )
 
-// part is requests of a run that coefficients are judged by.
-type part struct {
-	name string
-	run  *run
-	in   []bool // of run.requests
-	// simulated is what they saw in the simulation that judges; nil before.
-	simulated []seen
+// holdout is requests of a run on which coefficients are evaluated.
+type holdout struct {
+	name      string
+	run       *replay
+	in        []bool   // of run.requests
+	simulated []timing // nil before the evaluation
 }
 
-// holdOut divides what was recorded into what the fit sees and the parts that judge
-// it.
-func (s *setup) holdOut(ctx context.Context) ([]part, error) {
+func isFraction(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+// holdOut divides the recorded data into what the fit uses and what it is evaluated on.
+func (s *setup) holdOut(ctx context.Context) ([]holdout, error) {
 	text := s.options.Holdout
 	if fraction, err := strconv.ParseFloat(text, 64); err == nil {
 		if !(fraction >= 0) || fraction >= 1 {
-			return nil, &CallError{fmt.Sprintf("--holdout must be at least 0 and below 1 of the time, is %s", text)}
+			return nil, &UsageError{fmt.Sprintf("--holdout must be at least 0 and below 1 of the time, is %s", text)}
 		}
-		return s.holdEnds(fraction), nil
+		return s.holdOutEnds(fraction), nil
 	}
 	if name, ok := strings.CutPrefix(text, "stage:"); ok {
-		return s.holdStage(name)
+		return s.holdOutStage(name)
 	}
-	parts, err := s.holdFile(ctx, text)
+	holdouts, err := s.holdOutFile(ctx, text)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--holdout must be a part of the time (0.4), stage:NAME, or a recording; %w", err)
+		return nil, fmt.Errorf("--holdout must be a fraction of the time (0.4), stage:NAME, or a recording; %w", err)
 	}
-	return parts, err
+	return holdouts, err
 }
 
-// holdEnds holds back the last part of the time of each stage.
-func (s *setup) holdEnds(fraction float64) (parts []part) {
-	if fraction == 0 {
-		return nil
-	}
-	for _, r := range s.runs {
+// holdOutEnds holds out the last fraction of the time of each stage.
+func (s *setup) holdOutEnds(fraction float64) (holdouts []holdout) {
+	for _, r := range s.replays {
 		for _, stage := range r.stagesOrAll() {
-			cut := stage.ToUS - stream.Micros(fraction*float64(stage.ToUS-stage.FromUS))
-			p := part{name: fmt.Sprintf("%s, last %g %% of the time", nameOfStage(r, stage), 100*fraction), run: r, in: r.within(cut, stage.ToUS)}
-			p.hold()
-			if slices.Contains(p.in, true) {
-				parts = append(parts, p)
+			h := r.stage(stage)
+			h.name += fmt.Sprintf(", last %g %% of the time", 100*fraction)
+			h.in = r.arriving(stage.ToUS-stream.Micros(fraction*float64(stage.ToUS-stage.FromUS)), stage.ToUS)
+			if slices.Contains(h.in, true) {
+				holdouts = append(holdouts, h.withheld())
 			}
 		}
 	}
-	return parts
+	return holdouts
 }
 
-// holdStage holds back the stages of a name.
-func (s *setup) holdStage(name string) (parts []part, err error) {
+// holdOutStage holds out the stages of a name.
+func (s *setup) holdOutStage(name string) (holdouts []holdout, err error) {
 	var have []string
-	for _, r := range s.runs {
+	for _, r := range s.replays {
+		if len(r.stages) == 0 {
+			continue
+		}
 		for _, stage := range r.stagesOrAll() {
-			if len(r.stages) == 0 {
-				continue
-			}
 			have = append(have, stage.Name)
 			if stage.Name == name {
-				p := r.partOf(stage)
-				p.hold()
-				parts = append(parts, p)
+				holdouts = append(holdouts, r.stage(stage).withheld())
 			}
 		}
 	}
-	if parts == nil {
-		if have == nil {
-			return nil, fmt.Errorf("--holdout stage:%s: the recordings have no stages", name)
-		}
-		slices.Sort(have)
-		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no such stage (have %s)", name, strings.Join(slices.Compact(have), ", "))
+	if have == nil {
+		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no stages", name)
 	}
-	return parts, nil
+	if holdouts == nil {
+		slices.Sort(have)
+		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no such stage (have %s)",
+			name, strings.Join(slices.Compact(have), ", "))
+	}
+	return holdouts, nil
 }
 
-// holdFile judges by all requests of another file.
-func (s *setup) holdFile(ctx context.Context, file string) ([]part, error) {
-	all, err := open(ctx, []string{file}, s.options)
+// holdOutFile evaluates on all requests of another file.
+func (s *setup) holdOutFile(ctx context.Context, file string) ([]holdout, error) {
+	files, err := s.options.open(ctx, []string{file})
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range all {
-		for _, f := range s.files {
-			if f.Overlap(r) {
-				return nil, &CallError{fmt.Sprintf("--holdout %s is %s, which is fitted to: what was fitted to judges nothing", file, f.Path)}
-			}
-		}
+	if i := slices.IndexFunc(s.files, files[0].Overlap); i >= 0 {
+		return nil, &UsageError{fmt.Sprintf("--holdout %s is %s, to which coefficients are fitted",
+			file, s.files[i].Path)}
 	}
-	other, err := s.options.setup(all)
+	other, err := newSetup(s.options, files)
 	if err != nil {
 		return nil, err
 	}
@@ -108,18 +103,28 @@ func (s *setup) holdFile(ctx context.Context, file string) ([]part, error) {
 	return other.everything(), nil
 }
 
-// everything is a part for each stage of each run.
-func (s *setup) everything() (parts []part) {
-	for _, r := range s.runs {
+// everything is each stage of each run.
+func (s *setup) everything() (holdouts []holdout) {
+	for _, r := range s.replays {
 		for _, stage := range r.stagesOrAll() {
-			parts = append(parts, r.partOf(stage))
+			holdouts = append(holdouts, r.stage(stage))
 		}
 	}
-	return parts
+	return holdouts
 }
 
-// within says which requests of a run arrive from an instant on and before another.
-func (r *run) within(from, to stream.Micros) []bool {
+// withheld removes the requests of the holdout from the fit.
+func (h holdout) withheld() holdout {
+	for i, in := range h.in {
+		if in {
+			h.run.fitted[i] = false
+		}
+	}
+	return h
+}
+
+// arriving are the requests that arrive from one instant on and before another.
+func (r *replay) arriving(from, to stream.Micros) []bool {
 	in := make([]bool, len(r.requests))
 	for i, q := range r.requests {
 		in[i] = q.ArrivalUS >= from && q.ArrivalUS < to
@@ -127,57 +132,33 @@ func (r *run) within(from, to stream.Micros) []bool {
 	return in
 }
 
-// partOf is the part of a stage of stagesOrAll.
-func (r *run) partOf(stage recording.Stage) part {
-	return part{name: nameOfStage(r, stage), run: r, in: r.within(stage.FromUS, stage.ToUS)}
-}
-
-// hold keeps the part from the fit.
-func (p *part) hold() {
-	for i, in := range p.in {
-		if in {
-			p.run.used[i] = false
-		}
-	}
-}
-
-// stagesOrAll are the stages of a run, all of its time if it has none; the last goes
-// on to the last arrival.
-func (r *run) stagesOrAll() []recording.Stage {
+// stagesOrAll are the stages of a run, or all of its time. The last ends with the last arrival.
+func (r *replay) stagesOrAll() []recording.Stage {
 	if len(r.requests) == 0 {
 		return nil
 	}
-	end := r.requests[len(r.requests)-1].ArrivalUS + 1
 	stages := slices.Clone(r.stages)
 	if len(stages) == 0 {
-		stages = []recording.Stage{{FromUS: r.requests[0].ArrivalUS, ToUS: end}}
+		stages = []recording.Stage{{FromUS: r.requests[0].ArrivalUS}}
 	}
-	stages[len(stages)-1].ToUS = end
+	stages[len(stages)-1].ToUS = r.requests[len(r.requests)-1].ArrivalUS + 1
 	return stages
 }
 
-func nameOfStage(r *run, stage recording.Stage) string {
-	name := r.name
+// stage is a stage of stagesOrAll as a holdout.
+func (r *replay) stage(stage recording.Stage) holdout {
+	h := holdout{name: r.name, run: r, in: r.arriving(stage.FromUS, stage.ToUS)}
 	if stage.Name != "" {
-		name += " stage " + stage.Name
+		h.name += " stage " + stage.Name
 	}
-	n, span := 0, float64(stage.ToUS-stage.FromUS)/1e6
-	for _, in := range r.within(stage.FromUS, stage.ToUS) {
+	n := 0
+	for _, in := range h.in {
 		if in {
 			n++
 		}
 	}
-	if span > 0 && n > 1 {
-		name += fmt.Sprintf(" (%s requests/s)", strconv.FormatFloat(round(float64(n)/span, 3), 'g', -1, 64))
+	if seconds := float64(stage.ToUS-stage.FromUS) / 1e6; seconds > 0 && n > 1 {
+		h.name += fmt.Sprintf(" (%v requests/s)", round(float64(n)/seconds, 3))
 	}
-	return name
-}
-
-// round keeps so many significant digits.
-func round(v float64, digits int) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
-	return r
+	return h
 }

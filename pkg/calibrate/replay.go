@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -14,188 +15,171 @@ import (
 	"blis/pkg/stream"
 )
 
-// seen is what one request saw, in µs: NaN where it is not known. queue is the time
-// in a replica's queue, of simulated requests.
-type seen struct{ ttft, e2e, queue float64 }
+// timing is what one request measured, in µs; NaN if unknown. queue is the time in a
+// replica's queue, of simulated requests.
+type timing struct{ ttft, e2e, queue float64 }
 
-// unseen is nothing known.
-var unseen = seen{math.NaN(), math.NaN(), math.NaN()}
+var unknownTiming = timing{math.NaN(), math.NaN(), math.NaN()}
 
-// tpot is the time from the first token to the last over the gaps between.
-func (s seen) tpot(output int64) float64 {
+// tpot is the time from the first token to the last, per token after the first.
+func (t timing) tpot(output int64) float64 {
 	if output < 2 {
 		return math.NaN()
 	}
-	return (s.e2e - s.ttft) / float64(output-1)
+	return (t.e2e - t.ttft) / float64(output-1)
 }
 
-// run is a run of a recording as it is replayed.
-type run struct {
-	name string
-	// of is its name within the file: a file's own name says nothing of its data.
-	of   string
-	file *recording.Recording
-	// clock is the recording's; arrivals says whether it knows them: without them
-	// nothing can be replayed.
-	clock    string
-	arrivals bool
-	player   *sim.Player
-	// otherwise plays with asynchronous scheduling where player does not, and the
-	// other way round.
-	otherwise *sim.Player
-	// replicas of the server, and whether the player schedules asynchronously.
+// engine is what replays need to know of the server's engine.
+type engine struct {
 	replicas int
-	async    bool
-	seats    int // the most sequences that a replica runs
-	room     int // tokens that a replica's cache has blocks for
-	requests []stream.Request
-	outcomes []stream.Outcome // of the same requests, where they completed
-	measured []seen
-	stages   []recording.Stage
-	period   int // of prompts that repeat; 0: none
-	// cached: prompts shared tokens, it is not known which.
-	cached bool
-	// used says which requests the fit sees.
-	used []bool
-	// beside is how many sequences decoded on a replica while a request waited for its
-	// first token, as recorded.
-	beside []float64
-	// blocks are the requests that are compared together: neighbours in time.
+	async    bool // asynchronous scheduling
+	maxSeqs  int  // batch slots of a replica
+	kvTokens int  // tokens that a replica's KV blocks hold
+}
+
+// replay is a recorded run as the simulator replays it.
+type replay struct {
+	name string // file and run
+	run  string // name of the run in its file
+	file *recording.Recording
+	// serverClock: times are the server's own. hasArrivals: without arrivals nothing can be
+	// replayed.
+	serverClock, hasArrivals bool
+	engine                   engine
+	// player simulates the engine; toggled does with the other asynchronous scheduling.
+	player, toggled *sim.Player
+	requests        []stream.Request
+	outcomes        []stream.Outcome // of the same requests
+	measured        []timing
+	stages          []recording.Stage
+	period          int // with which prompts repeat; 0: they do not
+	// hiddenPrefixes: prompts hit the prefix cache, but the recording does not say which.
+	hiddenPrefixes bool
+	fitted         []bool // the requests that the fit uses
+	// concurrent is how many sequences per replica decoded while a request waited for its
+	// first token.
+	concurrent []float64
+	// blocks are groups of requests, neighbors in time, that are compared as one.
 	blocks [][]int
 }
 
-// nameOf tells a run from the others of all files.
-func nameOf(f *recording.Recording, of *recording.Run) string {
-	return strings.TrimSpace(filepath.Base(f.Path) + " " + of.Name)
+// newReplay prepares a run for replay; nil if no request of it has an E2E time.
+func (s *setup) newReplay(f *recording.Recording, run *recording.Run, t *target) (*replay, error) {
+	e := &s.deployment.Engine
+	name := strings.TrimSpace(filepath.Base(f.Path) + " " + run.Name)
+	r := &replay{name: name, run: run.Name, file: f, serverClock: run.Clock == recording.ServerClock,
+		hasArrivals: run.Arrivals, stages: run.Stages, engine: engine{s.replicas(name, run), e.AsyncScheduling,
+			e.MaxNumSeqs * e.DataParallelSize, s.deployment.Blocks() * e.BlockSize * e.DataParallelSize}}
+	s.readRequests(r, run)
+	if !slices.ContainsFunc(r.measured, func(m timing) bool { return !math.IsNaN(m.e2e) }) {
+		return nil, nil
+	}
+	var err error
+	if r.player, err = t.player(r.engine.replicas); err != nil {
+		return nil, err
+	}
+	r.toggled, err = t.player(r.engine.replicas, fmt.Sprintf("engine.async_scheduling=%v", !r.engine.async))
+	return r, err
 }
 
-// fill takes the requests of a recording's run. Where answers were not counted, or
-// are said to be of another length, that is set first.
-func (s *setup) fill(r *run, of *recording.Run) {
+// readRequests takes the requests of a run, with the output tokens that the user states.
+func (s *setup) readRequests(r *replay, run *recording.Run) {
 	if n := s.options.OutputTokens; n > 0 {
-		of.SetOutputTokens(n)
-	} else if odd := of.OutputCounts(); odd != "" {
-		s.warnf("%s: %s", r.name, odd)
+		run.SetOutputTokens(n)
+	} else if problem := run.OutputCounts(); problem != "" {
+		s.warnf("%s: %s", r.name, problem)
 	}
-	r.stages = of.Stages
 	share := 0.0
-	if r.period, share = of.Period(); r.period > 0 {
-		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: taken as the same prompts, whose tokens the prefix cache had", r.name, 100*share, r.period)
+	if r.period, share = run.Period(); r.period > 0 {
+		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: replayed as repeated prompts "+
+			"that hit the prefix cache", r.name, 100*share, r.period)
 	}
-	lost := 0
-	for i := range of.Outcomes {
-		if of.Outcomes[i].State != stream.StateCompleted {
-			lost++
+	byID, failed := map[string]*stream.Outcome{}, 0
+	for i := range run.Outcomes {
+		o := &run.Outcomes[i]
+		byID[o.ID] = o
+		if o.State != stream.StateCompleted {
+			failed++
 		}
 	}
-	if lost > 0 {
-		s.warnf("%s: %d of %d requests did not complete: what they loaded the server with is known in part at best, and a replay is as busy as the rest", r.name, lost, len(of.Outcomes))
+	if failed > 0 {
+		s.warnf("%s: %d of %d requests did not complete: the replay lacks part of their load",
+			r.name, failed, len(byID))
 	}
-	byID := map[string]*stream.Outcome{}
-	for i := range of.Outcomes {
-		byID[of.Outcomes[i].ID] = &of.Outcomes[i]
-	}
-	requests, err := of.Workload(r.period)
-	if err != nil { // without arrivals; the server's own spans may do
-		r.arrivals = false
+	requests, err := run.Workload(r.period)
+	if err != nil { // without arrivals: the server's own times may do
+		r.hasArrivals = false
 		return
 	}
 	uncounted := 0
+	var cached, prompts int64
 	for _, q := range requests {
-		o := byID[q.ID]
 		if q.OutputTokens == 0 {
 			uncounted++
 			continue
 		}
-		m := unseen
+		o, t := byID[q.ID], unknownTiming
 		if o.State == stream.StateCompleted {
-			m.e2e = float64(o.CompletedUS - o.ArrivalUS)
+			t.e2e = float64(o.CompletedUS - o.ArrivalUS)
 			if o.FirstTokenUS != stream.Never {
-				m.ttft = float64(o.FirstTokenUS - o.ArrivalUS)
+				t.ttft = float64(o.FirstTokenUS - o.ArrivalUS)
 			}
 		}
-		q.Model, q.SLOClass, q.DeadlineUS = "", "", stream.Never
-		r.requests, r.outcomes, r.measured, r.used = append(r.requests, q), append(r.outcomes, *o), append(r.measured, m), append(r.used, true)
-	}
-	var cached, prompts int64
-	for i := range r.outcomes {
-		if len(r.requests[i].Prompt) == 0 {
-			cached += r.outcomes[i].CachedTokens
+		if prompts += q.InputTokens; len(q.Prompt) == 0 {
+			cached += o.CachedTokens
 		}
-		prompts += r.requests[i].InputTokens
+		q.Model, q.SLOClass, q.DeadlineUS = "", "", stream.Never
+		r.requests, r.outcomes = append(r.requests, q), append(r.outcomes, *o)
+		r.measured, r.fitted = append(r.measured, t), append(r.fitted, true)
 	}
-	if r.cached = float64(cached) > 0.02*float64(prompts); r.cached {
-		s.warnf("%s: %.0f %% of prompt tokens were cached, and the recording does not say what prompts share: a replay computes them, and its TTFT is too long", r.name, 100*float64(cached)/float64(prompts))
+	if r.hiddenPrefixes = float64(cached) > 0.02*float64(prompts); r.hiddenPrefixes {
+		s.warnf("%s: %.0f %% of prompt tokens were cached, but shared prefixes are not recorded: "+
+			"the replay computes them and overestimates TTFT", r.name, 100*float64(cached)/float64(prompts))
 	}
 	if uncounted > 0 {
-		s.warnf("%s: %d requests are left out, whose output tokens were not counted: give --output-tokens", r.name, uncounted)
+		s.warnf("%s: %d requests without output tokens are ignored: give --output-tokens", r.name, uncounted)
 	}
 }
 
-// warnTooSoon warns of requests whose first token came in less than half of the time
-// that GPUs take for their prompts by a roofline, so that parts of these were cached.
-// It says nothing of prompts that share less.
-func (s *setup) warnTooSoon(r *run) {
-	soon, timed := 0, 0
-	for i, q := range r.requests {
-		if math.IsNaN(r.measured[i].ttft) || len(q.Prompt) > 0 {
-			continue
-		}
-		timed++
-		n := q.InputTokens
-		if us := s.roofline.Step(latency.Batch{Prefill: n, Chunks: 1, Pairs: n * (n + 1) / 2}); r.measured[i].ttft < float64(us)/2 {
-			soon++
-		}
-	}
-	if 50*soon > timed {
-		s.warnf("%s: %d of %d requests had their first token in less than half of the time that GPUs take to compute their prompts: these were cached, at least in part, and the recording does not say what they share; a replay computes them, and its TTFT is too long", r.name, soon, timed)
-	}
-}
-
-// A block has at least blockSize requests, and lasts at least a part of all the
-// time: one request's place inside a step is chance and makes its TTFT differ by a
-// tenth, of fifty it is a hundredth; and an hour at a low rate is worth as much as
-// one at a high rate. Of a short run blocks are smaller, so that there are a few to
-// tell chance by, but not below leastSize.
+// A block has at least blockSize requests and 1/maxBlocks of the time: the TTFT of one
+// request varies by a tenth with its phase inside a step, the mean of fifty by a hundredth,
+// and an hour at a low rate counts as much as one at a high rate. A short run has smaller
+// blocks, of at least minBlockSize, so that there are several to estimate noise from.
 const (
-	blockSize   = 50
-	leastSize   = 5
-	leastBlocks = 8
-	mostBlocks  = 120
+	blockSize    = 50
+	minBlockSize = 5
+	minBlocks    = 8
+	maxBlocks    = 120
 )
 
-// divide makes blocks of the used requests.
-func (r *run) divide() {
-	r.blocks = nil
+// makeBlocks groups the fitted requests.
+func (r *replay) makeBlocks() {
+	r.blocks, r.concurrent = nil, make([]float64, len(r.requests))
 	decoding := r.decoding()
-	r.beside = make([]float64, len(r.requests))
+	var time, start stream.Micros
+	fitted := 0
 	for i, q := range r.requests {
 		at := float64(q.ArrivalUS)
-		r.beside[i] = decoding.mean(at, at+r.measured[i].ttft) / float64(r.replicas)
-	}
-	var span, last stream.Micros
-	used := 0
-	for i, q := range r.requests {
-		if r.used[i] && !math.IsNaN(r.measured[i].e2e) {
-			used++
+		r.concurrent[i] = decoding.Mean(at, at+r.measured[i].ttft) / float64(r.engine.replicas)
+		if r.fits(i) {
+			fitted++
 		}
-		if r.used[i] && i > 0 && r.used[i-1] {
-			span += q.ArrivalUS - r.requests[i-1].ArrivalUS
+		if r.fitted[i] && i > 0 && r.fitted[i-1] {
+			time += q.ArrivalUS - r.requests[i-1].ArrivalUS
 		}
 	}
-	least := span / mostBlocks
-	size := min(blockSize, max(leastSize, used/leastBlocks))
+	size := min(blockSize, max(minBlockSize, fitted/minBlocks))
 	var block []int
-	for i := range r.requests {
-		if !r.used[i] || math.IsNaN(r.measured[i].e2e) {
+	for i, q := range r.requests {
+		if !r.fits(i) {
 			continue
 		}
-		if len(block) >= size && r.requests[i].ArrivalUS-last >= least {
+		if len(block) >= size && q.ArrivalUS-start >= time/maxBlocks {
 			r.blocks = append(r.blocks, block)
 			block = nil
 		}
 		if len(block) == 0 {
-			last = r.requests[i].ArrivalUS
+			start = q.ArrivalUS
 		}
 		block = append(block, i)
 	}
@@ -204,31 +188,32 @@ func (r *run) divide() {
 	}
 }
 
-// play simulates the run.
-func (r *run) play(ctx context.Context, m latency.Model) ([]seen, error) {
-	out := make([]seen, len(r.requests))
-	for i := range out {
-		out[i] = unseen
-	}
+// fits reports whether the fit uses a request and knows its E2E time.
+func (r *replay) fits(i int) bool { return r.fitted[i] && !math.IsNaN(r.measured[i].e2e) }
+
+// simulate replays the run.
+func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error) {
+	out := slices.Repeat([]timing{unknownTiming}, len(r.requests))
 	err := r.player.Play(ctx, r.requests[:r.needed()], m, func(i int, o *stream.Outcome) {
 		if o.State == stream.StateCompleted {
-			out[i] = seen{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS), float64(o.ScheduledUS - o.EnqueuedUS)}
+			out[i] = timing{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS),
+				float64(o.ScheduledUS - o.EnqueuedUS)}
 		}
 	})
 	return out, err
 }
 
-// needed is how many requests must be played: those after the last that counts
-// matter while one that counts is there.
-func (r *run) needed() int {
+// needed is how many requests must be replayed: those that arrive after the last fitted one
+// matter while a fitted one is running.
+func (r *replay) needed() int {
 	last := len(r.requests) - 1
-	for last > 0 && !r.used[last] {
+	for last > 0 && !r.fitted[last] {
 		last--
 	}
 	end := float64(r.requests[last].ArrivalUS)
-	for i, s := range r.measured {
-		if r.used[i] && !math.IsNaN(s.e2e) {
-			end = max(end, float64(r.requests[i].ArrivalUS)+2*s.e2e)
+	for i, t := range r.measured {
+		if r.fits(i) {
+			end = max(end, float64(r.requests[i].ArrivalUS)+2*t.e2e)
 		}
 	}
 	n := last + 1
@@ -238,75 +223,68 @@ func (r *run) needed() int {
 	return n
 }
 
-// features are what a block is compared by.
+// isRepeat reports whether a prompt is that of an earlier request, and was cached.
+func (r *replay) isRepeat(i int) bool { return r.period > 0 && i >= r.period }
+
+// features is how many numbers a block is compared by.
 const features = 6
 
-// featuresOf are a block's mean TPOT, E2E and TTFT, and the mean TTFT of its shorter
-// and of its longer prompts, which tells what a token of prompt takes, but for the
-// longest tenth, which may be stalls: all as logarithms. The last is by how much TTFT
-// is more for those that had more beside them than for the others.
-func (r *run) featuresOf(all []seen, block []int) (f [features]float64) {
+// featuresOf are a block's mean TPOT, E2E and TTFT, and the mean TTFT of its shorter and of
+// its longer prompts, which identifies the time per prompt token: all as logarithms. The last
+// is how much longer TTFT is for requests with more concurrent sequences than for the others.
+func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
 	var tpot, e2e, ttft []float64
-	var half, crowd [2][]float64
-	middle, crowded := r.middle(block), r.crowded(block)
+	var byLength, byConcurrency [2][]float64
+	length := median(block, func(i int) int64 { return r.requests[i].InputTokens })
+	concurrent := median(block, func(i int) float64 { return r.concurrent[i] })
+	half := func(upper bool) int {
+		if upper {
+			return 1
+		}
+		return 0
+	}
 	for _, i := range block {
-		s, q := all[i], &r.requests[i]
-		if math.IsNaN(s.e2e) {
+		t, q := all[i], &r.requests[i]
+		if math.IsNaN(t.e2e) {
 			continue
 		}
-		e2e = append(e2e, s.e2e)
-		if x := s.tpot(q.OutputTokens); !math.IsNaN(x) {
+		e2e = append(e2e, t.e2e)
+		if x := t.tpot(q.OutputTokens); !math.IsNaN(x) {
 			tpot = append(tpot, x)
 		}
-		if math.IsNaN(s.ttft) {
+		if math.IsNaN(t.ttft) {
 			continue
 		}
-		ttft = append(ttft, s.ttft)
-		if q.InputTokens <= middle {
-			half[0] = append(half[0], s.ttft)
-		} else {
-			half[1] = append(half[1], s.ttft)
-		}
-		if r.beside[i] <= crowded {
-			crowd[0] = append(crowd[0], s.ttft)
-		} else {
-			crowd[1] = append(crowd[1], s.ttft)
-		}
+		ttft = append(ttft, t.ttft)
+		h := half(q.InputTokens > length)
+		byLength[h] = append(byLength[h], t.ttft)
+		h = half(!(r.concurrent[i] <= concurrent))
+		byConcurrency[h] = append(byConcurrency[h], t.ttft)
 	}
 	return [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)),
-		logTrimmed(half[0]), logTrimmed(half[1]), logTrimmed(crowd[1]) - logTrimmed(crowd[0])}
+		logTrimmedMean(byLength[0]), logTrimmedMean(byLength[1]),
+		logTrimmedMean(byConcurrency[1]) - logTrimmedMean(byConcurrency[0])}
 }
 
-// logTrimmed is the logarithm of the mean of a list, which it sorts, without its longest
-// tenth; NaN of an empty one.
-func logTrimmed(list []float64) float64 {
+// logTrimmedMean is the logarithm of the mean of a list without its largest tenth, which may
+// be stalls; NaN of an empty one. It sorts the list.
+func logTrimmedMean(list []float64) float64 {
 	slices.Sort(list)
 	return math.Log(stat.Mean(list[:len(list)-len(list)/10]))
 }
 
-// crowded is the median of the sequences beside the requests of a block.
-func (r *run) crowded(block []int) float64 {
-	var beside []float64
+// median is the lower median of a value of the requests of a block.
+func median[T int64 | float64](block []int, value func(i int) T) T {
+	var all []T
 	for _, i := range block {
-		beside = append(beside, r.beside[i])
+		all = append(all, value(i))
 	}
-	slices.Sort(beside)
-	return beside[(len(beside)-1)/2]
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
 }
 
-// middle is the median of the input tokens of a block.
-func (r *run) middle(block []int) int64 {
-	var lengths []int64
-	for _, i := range block {
-		lengths = append(lengths, r.requests[i].InputTokens)
-	}
-	slices.Sort(lengths)
-	return lengths[(len(lengths)-1)/2]
-}
-
-// compare returns, for each block and feature, how much too long it is simulated,
-// as the logarithm of the ratio.
-func (r *run) compare(simulated []seen) []float64 {
+// residuals are the logarithms of simulated over measured features, block by block.
+func (r *replay) residuals(simulated []timing) []float64 {
 	out := make([]float64, 0, features*len(r.blocks))
 	for _, b := range r.blocks {
 		s, m := r.featuresOf(simulated, b), r.featuresOf(r.measured, b)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,293 +14,216 @@ import (
 
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
+	"blis/pkg/leastsq"
 )
 
-// Report is what a fit found, or a check.
-type Report struct {
+// report is the result of a fit or of an evaluation.
+type report struct {
 	// Set is the coefficients as blis-sim takes them.
 	Set *hardware.Set `json:"coefficients"`
-	// Fitted are those of the linear model with what they come from; none of a check.
-	Fitted []Coefficient `json:"fitted,omitempty"`
+	// Fitted are those of the linear model with their origin; none in an evaluation.
+	Fitted []fittedCoefficient `json:"fitted,omitempty"`
 	// Host is what was added to steps of GPUs alone.
-	Host *Host `json:"host,omitempty"`
-	// Drift is what TTFT does beside the model; absent where no client's times were fitted.
-	Drift *Drift `json:"ttft_drift,omitempty"`
-	// Identifiability is of the data fitted to; Advice a workload that would tell what
-	// they do not.
-	Identifiability *Identifiability `json:"identifiability,omitempty"`
-	Advice          *Advice          `json:"advice,omitempty"`
-	// Scheduling says which asynchronous scheduling fits; "" where it was not tried.
-	Scheduling string `json:"scheduling,omitempty"`
-	// Scores are errors on requests that the fit has not seen, StepScore those on steps or
-	// phases; of a check, on all that was recorded.
-	Scores    []*Score   `json:"scores"`
-	StepScore *StepScore `json:"step_score,omitempty"`
+	Host *host `json:"host,omitempty"`
+	// Trend is the error of TTFT by concurrency; nil where no client timings were fitted.
+	Trend *trend `json:"ttft_trend,omitempty"`
+	// Identifiability is of the fitted data; Suggested a workload that would identify the rest.
+	Identifiability *leastsq.Identifiability `json:"identifiability,omitempty"`
+	Suggested       *suggestedBenchmark      `json:"suggested_benchmark,omitempty"`
+	// Scheduling compares settings of asynchronous scheduling; nil where that was not tried.
+	Scheduling *scheduling `json:"scheduling,omitempty"`
+	// Scores are errors on held-out requests, StepScore those on steps or phases; of an
+	// evaluation, on all data.
+	Scores    []*score   `json:"scores"`
+	StepScore *stepScore `json:"step_score,omitempty"`
 	Warnings  []string   `json:"warnings"`
 
-	setup *setup
-	parts []part
-	fit   fitted
-	// played are the runs that were fitted to by simulation, or judged.
-	played []played
+	setup     *setup
+	holdouts  []holdout
+	fit       fitResult
+	replays   []*replay     // fitted by simulation
+	stepModel latency.Model // to check on steps; nil without
 }
 
-// fitted is what a fit leaves behind.
-type fitted struct {
-	Coefficients
-	table     *latency.Table // in the place of β; nil: none
-	intervals [len(names)]Interval
-	// doubts are about the coefficients, and count in by what the model is in doubt and
-	// what the prior says: they may be wider than the intervals, which are the data's own,
-	// or narrower. Those of a regression are its intervals.
-	doubts [len(names)]Interval
-	from   [len(names)]string
-	method string
-	id     Identifiability
-	load   load
-	// regressed: to times that the server itself has; simulated: with the simulator in
-	// the loop.
-	regressed, simulated bool
-}
-
-// Coefficient is one of those of the linear model, in µs, µs a token or,
-// alpha[3], µs a sequence that decodes.
-type Coefficient struct {
+// fittedCoefficient is a coefficient in µs, µs per token, or µs per decoding sequence.
+type fittedCoefficient struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value_us"`
-	// Low and High are the data's own interval, of the level in the set: were they
-	// recorded again and again, so many such intervals would hold what they lead to.
-	// Absent of one that was not fitted.
-	Low  *float64 `json:"low_us,omitempty"`
-	High *float64 `json:"high_us,omitempty"`
-	// DoubtLow and DoubtHigh are about Value, which may be outside of the data's interval:
-	// what it lies between at the same level, counting in that step times may lie off a
-	// line, as kernels make them, and what the prior says of it. They may be wider than the
-	// data's or narrower; absent where that is not drawn.
-	DoubtLow  *float64 `json:"doubt_low_us,omitempty"`
-	DoubtHigh *float64 `json:"doubt_high_us,omitempty"`
-	// From says where it comes from.
-	From string `json:"from"`
+	// CI is the confidence interval by the data alone; nil of one that was not fitted.
+	CI *leastsq.Interval `json:"ci,omitempty"`
+	// Uncertainty is of Value: with steps that deviate from a line, and with the prior. It may
+	// be wider or narrower than CI, which may not include Value; nil where it is CI.
+	Uncertainty *leastsq.Interval `json:"uncertainty,omitempty"`
+	Source      string            `json:"source"`
 }
 
-// finish makes the report of a fit.
-func (r *Report) finish() {
+// finish completes the report.
+func (r *report) finish() {
 	f := &r.fit
 	for k, v := range f.list() {
-		if f.from[k] == "" {
-			continue // alpha[3], which did not earn its place
+		if f.source[k] == "" {
+			continue // an evaluation, or alpha[3] without effect
 		}
-		c := Coefficient{Name: names[k], Value: round(v, 5), From: f.from[k]}
-		c.Low, c.High = ends(f.intervals[k])
-		if f.doubts != f.intervals {
-			c.DoubtLow, c.DoubtHigh = ends(f.doubts[k])
+		c := fittedCoefficient{Name: names[k], Value: round(v, 5), CI: rounded(f.ci[k]), Source: f.source[k]}
+		if f.uncertainty != f.ci {
+			c.Uncertainty = rounded(f.uncertainty[k])
 		}
 		r.Fitted = append(r.Fitted, c)
 	}
-	r.Identifiability = &f.id
-	r.warnMisfit()
-	alike := r.setup.alike()
-	if len(f.id.Confounded) > 0 || alike != "" {
-		r.Advice = r.setup.advise(f, alike)
-	}
-	if alike != "" {
-		r.setup.warnf("%s", alike)
-	}
-	if len(f.id.Confounded) > 0 {
-		r.setup.warnf("the data cannot tell %s: %s", f.id.untold(), r.Advice.Why)
-	}
-	r.warnSetup()
-	r.Warnings = append([]string{}, r.setup.warnings...)
-	r.Set = r.set()
-}
-
-// ends are those of an interval; nil of one without a length.
-func ends(i Interval) (low, high *float64) {
-	if !(i.High > i.Low) {
-		return nil, nil
-	}
-	a, b := round(i.Low, 4), round(i.High, 4)
-	return &a, &b
-}
-
-// warnSetup warns of what was assumed, and of what is amplified.
-func (r *Report) warnSetup() {
-	e := &r.setup.deployment.Engine
-	switch {
-	case r.setup.assumed:
-		r.setup.warnf("how the engine was set is not known; taken are max_num_seqs %d, max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give --cluster with what was", e.MaxNumSeqs, e.MaxNumBatchedTokens, r.setup.deployment.Blocks(), e.AsyncScheduling)
-	case e.Preset == "" && len(r.setup.runs) > 0 && r.setup.derives("engine.async_scheduling"):
-		r.setup.warnf("how the engine was set is not known: %s has neither async_scheduling nor a preset; taken is async_scheduling %v", filepath.Base(r.setup.options.Cluster), e.AsyncScheduling)
-	}
-	r.warnCapacity()
-	r.warnWholeBlocks()
-	for _, run := range r.setup.runs {
-		if run.replicas > 1 {
-			r.setup.warnf("%s: %d replicas; how requests were balanced is taken to be %s", run.name, run.replicas, r.setup.routing)
-		}
-	}
-	for _, s := range r.Scores {
-		if s.Doubt > 0 {
-			r.setup.warnf("%s: %s: trust the band, not the number", s.Data, s.Why)
-		}
+	r.runChecks()
+	if r.Fitted != nil {
+		r.Identifiability, r.Set = &f.id, r.set()
 	}
 }
 
-// derives reports whether the cluster file does not state a value of the deployment.
-func (s *setup) derives(path string) bool {
-	d := s.deployment.Derived
-	return d != nil && slices.Contains(d.Values, path)
-}
-
-// warnCapacity warns where a recording shows more at a time than the setup can have.
-func (r *Report) warnCapacity() {
-	d := r.setup.deployment
-	blocks, size := d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize
-	for _, run := range r.setup.runs {
-		if len(run.requests) == 0 || run.period > 0 {
-			continue
-		}
-		if n := run.decoding().peak() / float64(run.replicas); n > 1.02*float64(run.seats) {
-			r.setup.warnf("%s: %.0f sequences decode at one time, and max_num_seqs is %d: the engine is not as recorded", run.name, n, run.seats)
-		}
-		if n := run.held() / float64(size); n > 1.02*float64(blocks) && !run.cached {
-			r.setup.warnf("%s: answers that overlap hold some %.0f blocks of %d tokens, and the engine has %d: give --cluster with num_gpu_blocks_override or gpu_memory_utilization as it was", run.name, n, size, blocks)
-		}
+// rounded is an interval for people; nil of one without a length.
+func rounded(i leastsq.Interval) *leastsq.Interval {
+	if !(i.Hi > i.Lo) {
+		return nil
 	}
+	return &leastsq.Interval{Lo: round(i.Lo, 4), Hi: round(i.Hi, 4), Level: i.Level}
 }
 
-// writeJSON writes the report as one document.
-func (r *Report) writeJSON(out io.Writer) error {
+func (r *report) writeJSON(out io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }
 
-// writeText writes the report for people, of a fit as comments before the
-// coefficients.
-func (r *Report) writeText(out io.Writer) error {
-	lines := r.lines()
-	if r.Fitted == nil {
-		_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
-		return err
+// writeText writes the report for people; that of a fit as comments before the coefficients.
+func (r *report) writeText(out io.Writer) error {
+	text := strings.Join(r.lines(), "\n") + "\n"
+	if r.Fitted != nil {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
+		}
+		text = b.String() + r.Set.YAML()
 	}
-	var b strings.Builder
-	for _, l := range lines {
-		b.WriteString(strings.TrimRight("# "+l, " ") + "\n")
-	}
-	writeSet(&b, r.Set)
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, text)
 	return err
 }
 
-func (r *Report) lines() []string {
+func (r *report) lines() []string {
 	k := r.setup.key
-	out := []string{fmt.Sprintf("%s on %d x %s%s", k.Model, k.TensorParallelSize, k.GPU, spaced(r.setup.engine))}
+	title := fmt.Sprintf("%s on %d x %s, %s", k.Model, k.TensorParallelSize, k.GPU, r.setup.engine)
+	out := []string{strings.TrimSuffix(title, ", ")}
 	if r.Fitted != nil {
-		out = append(out, "", r.fit.method, "")
-		out = append(out, fmt.Sprintf("%-24s %-18s %s", "", fmt.Sprintf("the data's %g %%", levelPercent), "and in all"))
-		for _, c := range r.Fitted {
-			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, strconv.FormatFloat(c.Value, 'g', -1, 64), between(c.Low, c.High), between(c.DoubtLow, c.DoubtHigh), c.From))
-		}
+		out = append(out, "", r.fit.method, "", fmt.Sprintf("%-24s %g %% CI           uncertainty", "", 100*level))
+		rows := r.Fitted
 		if h := r.Host; h != nil {
-			out = append(out, fmt.Sprintf("%-9s %10g us  %-18s %-18s %s", "host", h.US, "", between(&h.Low, &h.High), h.From))
+			rows = append(slices.Clone(rows), fittedCoefficient{"host", h.US, nil, &h.Uncertainty, h.Source})
 		}
-		out = append(out, "(what the data's scatter leaves open of where the data alone lead; and, where it is told beside, what is left open of the coefficient in all:",
-			"with step times that lie off a line as those of single requests do, and with what the prior says, which may make it the narrower)", "")
-		out = append(out, r.Identifiability.text()...)
-		if r.Drift != nil {
-			out = append(out, r.Drift.String())
+		for _, c := range rows {
+			value := strconv.FormatFloat(c.Value, 'g', -1, 64)
+			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, value,
+				formatInterval(c.CI), formatInterval(c.Uncertainty), c.Source))
 		}
-		if r.Scheduling != "" {
-			out = append(out, r.Scheduling)
+		out = append(out, "(CI: by the scatter of the data. Uncertainty: with nonlinear step times and the prior.)", "")
+		out = append(out, formatIdentifiability(r.Identifiability)...)
+		if r.Trend != nil {
+			out = append(out, r.Trend.String())
+		}
+		if r.Scheduling != nil {
+			out = append(out, r.Scheduling.String())
 		}
 	}
-	if r.Advice != nil {
-		out = append(out, "", "This workload would tell them apart (blis-gen takes it as a spec):", "")
-		out = append(out, strings.Split(strings.TrimRight(r.Advice.Spec, "\n"), "\n")...)
+	if r.Suggested != nil {
+		out = append(out, "", "This benchmark would identify them (a spec for blis-gen):", "",
+			strings.TrimSpace(r.Suggested.Spec))
 	}
-	if len(r.Scores) > 0 || r.StepScore != nil {
-		head := "On data that the fit has not seen:"
-		if r.Fitted == nil {
-			head = "Of these recordings:"
-		}
-		out = append(out, "", head)
+	switch {
+	case len(r.Scores) == 0 && r.StepScore == nil:
+	case r.Fitted == nil:
+		out = append(out, "", "Errors on these recordings:")
+	default:
+		out = append(out, "", "Errors on held-out data:")
 	}
 	if s := r.StepScore; s != nil {
-		out = append(out, fmt.Sprintf("  %s: half of them are within %.2g %%", s.Data, s.Percent))
+		out = append(out, fmt.Sprintf("  %s: median error %.2g %%", s.Data, s.MedianAbsError))
 	}
 	for _, s := range r.Scores {
-		out = append(append(out, ""), s.text()...)
+		out = append(append(out, ""), s.lines()...)
 	}
 	return append(out, "")
 }
 
-func between(low, high *float64) string {
-	if low == nil {
-		return ""
+func (s *score) lines() []string {
+	out := []string{fmt.Sprintf("%s: %d requests, %.3g concurrent sequences", s.Data, s.Requests, s.Load)}
+	for _, m := range s.Metrics {
+		out = append(out, strings.TrimRight(fmt.Sprintf("  %-10s %10.5g ms measured %10.5g simulated %+7.1f %%   %s",
+			m.Metric, m.Measured, m.Simulated, m.Percent, formatInterval(m.Uncertainty)), " "))
 	}
-	return fmt.Sprintf("%g to %g", *low, *high)
+	if s.StepUncertainty > 0 {
+		out = append(out, fmt.Sprintf("  ranges: step times shorter and longer by %.2g %%: %s",
+			s.StepUncertainty, s.Why))
+	}
+	tail := fmt.Sprintf("  E2E of single requests: mean absolute error %.3g %%", s.MAPE)
+	if s.Correlation != nil {
+		tail += fmt.Sprintf(", correlation %.2f", *s.Correlation)
+	}
+	return append(out, tail)
 }
 
-func spaced(s string) string {
-	if s == "" {
+func formatInterval(i *leastsq.Interval) string {
+	if i == nil {
 		return ""
 	}
-	return ", " + s
+	return fmt.Sprintf("%.5g to %.5g", i.Lo, i.Hi)
 }
 
-// text says for people what can be told apart.
-func (id *Identifiability) text() []string {
+func formatIdentifiability(id *leastsq.Identifiability) []string {
+	number := func(f *float64) string {
+		if f == nil {
+			return "infinite"
+		}
+		return fmt.Sprintf("%.3g", *f)
+	}
 	var factors []string
-	for _, v := range id.VarianceInflation {
-		factors = append(factors, fmt.Sprintf("%s %s", v.Coefficient, number(v.Factor)))
+	for _, v := range id.VIF {
+		factors = append(factors, v.Coefficient+" "+number(v.Factor))
 	}
-	condition := "infinite"
-	if id.Condition != nil {
-		condition = fmt.Sprintf("%.3g", *id.Condition)
-	}
-	out := []string{fmt.Sprintf("condition number %s (from %d on, some stand for each other); variance inflation (from %d on) %s", condition, MostCondition, MostInflation, strings.Join(factors, ", "))}
+	out := []string{fmt.Sprintf("condition number %s (not identifiable from %d); variance inflation (from %d) %s",
+		number(id.Condition), leastsq.MaxCondition, leastsq.MaxInflation, strings.Join(factors, ", "))}
 	for _, w := range id.Weak {
-		out = append(out, "hardly told: "+w)
+		out = append(out, "weakly identified: "+w)
 	}
 	return out
 }
 
-func number(f *float64) string {
-	if f == nil {
-		return "infinite"
+// writeResiduals writes the times of each scored request as CSV, and counts them. The file
+// appears only when it is complete.
+func (r *report) writeResiduals(name string) (rows int, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return 0, fmt.Errorf("--residuals: %w", err)
 	}
-	return fmt.Sprintf("%.3g", *f)
-}
-
-// residuals writes what each judged request saw, and counts these.
-func (r *Report) residuals(file string) (rows int, err error) {
-	err = create(file, func(out io.Writer) error {
-		w := csv.NewWriter(out)
-		if err := w.Write([]string{"data", "request", "arrival_us", "input_tokens", "output_tokens", "ttft_us", "ttft_simulated_us", "e2e_us", "e2e_simulated_us"}); err != nil {
-			return err
+	defer os.Remove(f.Name())
+	w := csv.NewWriter(f)
+	w.Write([]string{"data", "request", "arrival_us", "input_tokens", "output_tokens",
+		"ttft_us", "ttft_simulated_us", "e2e_us", "e2e_simulated_us"})
+	us := func(v float64) string {
+		if math.IsNaN(v) {
+			return ""
 		}
-		us := func(v float64) string {
-			if math.IsNaN(v) {
-				return ""
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	for _, h := range r.holdouts {
+		for i, in := range h.in {
+			if !in || h.simulated == nil {
+				continue
 			}
-			return strconv.FormatFloat(v, 'f', 0, 64)
+			q, m, s := &h.run.requests[i], h.run.measured[i], h.simulated[i]
+			w.Write([]string{h.name, q.ID, fmt.Sprint(int64(q.ArrivalUS)), fmt.Sprint(q.InputTokens),
+				fmt.Sprint(q.OutputTokens), us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)})
+			rows++
 		}
-		for _, p := range r.parts {
-			for i, in := range p.in {
-				if !in || p.simulated == nil {
-					continue
-				}
-				q, m, s := &p.run.requests[i], p.run.measured[i], p.simulated[i]
-				if err := w.Write([]string{p.name, q.ID, strconv.FormatInt(int64(q.ArrivalUS), 10), strconv.FormatInt(q.InputTokens, 10), strconv.FormatInt(q.OutputTokens, 10),
-					us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)}); err != nil {
-					return err
-				}
-				rows++
-			}
+	}
+	w.Flush()
+	for _, err := range []error{w.Error(), f.Chmod(0o644), f.Close()} {
+		if err != nil {
+			return rows, err
 		}
-		w.Flush()
-		return w.Error()
-	})
-	return rows, err
+	}
+	return rows, os.Rename(f.Name(), name)
 }

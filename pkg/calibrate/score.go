@@ -5,81 +5,88 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"blis/pkg/latency"
+	"blis/pkg/leastsq"
 	"blis/pkg/stat"
 )
 
-// Score is how wrong a simulation is on requests that its coefficients were not
-// fitted to.
-type Score struct {
+// score is the errors of a simulation on requests that its coefficients were not fitted to.
+type score struct {
 	Data     string `json:"data"`
 	Requests int    `json:"requests"`
-	// Load is the mean number of sequences that decoded on one replica.
-	Load    float64 `json:"mean_decode_sequences"`
-	Metrics []Miss  `json:"metrics"`
-	// MAPE is the mean absolute error of the E2E of single requests in %, and
-	// Correlation Pearson's, of the same; absent where it is not defined.
+	// Load is the mean number of decoding sequences of a replica.
+	Load    float64       `json:"mean_decode_sequences"`
+	Metrics []metricError `json:"metrics"`
+	// MAPE is the mean absolute error of the E2E of single requests in %, Correlation is
+	// Pearson's; absent where it is undefined.
 	MAPE        float64  `json:"e2e_mape_percent"`
 	Correlation *float64 `json:"e2e_correlation,omitempty"`
-	// Capped is the share of simulated requests that waited for a place in the batch.
-	Capped float64 `json:"waited_for_a_place"`
-	// Doubt is by how much the step times of this load may be wrong, in %, and Why
-	// says why; absent where it is a load like those fitted to and no cap binds.
-	Doubt float64 `json:"step_doubt_percent,omitempty"`
-	Why   string  `json:"step_doubt,omitempty"`
+	// Queued is the share of simulated requests that waited for a batch slot or KV blocks.
+	Queued float64 `json:"queued_for_slot_ratio"`
+	// StepUncertainty is that of the step times at this load in %, Why its reasons; absent
+	// for loads like the fitted ones where no cap binds.
+	StepUncertainty float64 `json:"step_uncertainty_percent,omitempty"`
+	Why             string  `json:"step_uncertainty,omitempty"`
 }
 
-// Miss is one metric, measured and simulated, in ms. Where the score has a Doubt, Low
-// and High are the least and the most that it is with all step times by so much
-// shorter and longer: a band, which says more than the number.
-type Miss struct {
-	Metric    string   `json:"metric"`
-	Measured  float64  `json:"measured_ms"`
-	Simulated float64  `json:"simulated_ms"`
-	Percent   float64  `json:"error_percent"`
-	Low       *float64 `json:"low_ms,omitempty"`
-	High      *float64 `json:"high_ms,omitempty"`
+// metricError is one metric, measured and simulated, in ms. Uncertainty is the range of the
+// simulation with shorter and longer steps, where the score has a StepUncertainty.
+type metricError struct {
+	Metric      string            `json:"metric"`
+	Measured    float64           `json:"measured_ms"`
+	Simulated   float64           `json:"simulated_ms"`
+	Percent     float64           `json:"error_percent"`
+	Uncertainty *leastsq.Interval `json:"uncertainty_ms,omitempty"`
 }
 
-// StepScore is how wrong the times of steps, or of phases of prefill and decode, are
-// that coefficients were not fitted to.
-type StepScore struct {
-	Data string `json:"data"`
-	// Percent is what half of them are within, whatever the sign.
-	Percent float64 `json:"half_within_percent"`
+// stepScore is the errors on steps, or on phases of prefill and decode, that coefficients
+// were not fitted to.
+type stepScore struct {
+	Data           string  `json:"data"`
+	MedianAbsError float64 `json:"median_abs_error_percent"`
 }
 
-// stepScore is that of relative errors.
-func stepScore(data string, off []float64) *StepScore {
-	return &StepScore{data, round(100*deviation(off)/normalHalf, 3)}
+func newStepScore(data string, errors []float64) *stepScore {
+	return &stepScore{data, round(100*leastsq.MedianAbs(errors), 3)}
 }
 
-// judged are the metrics of a score. ITL is the mean of (E2E − TTFT)/(output − 1).
-var judged = []struct {
-	name    string
-	of      func(s seen, output int64) float64
-	percent int64 // 0: the mean
-	first   bool  // it has the time to the first token in it
+// round keeps a number of significant digits.
+func round(v float64, digits int) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	return r
+}
+
+// metrics are those of a score. ITL is the mean of (E2E − TTFT)/(output − 1).
+var metrics = []struct {
+	name     string
+	of       func(t timing, output int64) float64
+	percent  int64 // percentile; 0: the mean
+	hasFirst bool  // it includes the time to the first token
 }{
-	{"ttft.mean", func(s seen, _ int64) float64 { return s.ttft }, 0, true},
-	{"ttft.p50", func(s seen, _ int64) float64 { return s.ttft }, 50, true},
-	{"ttft.p99", func(s seen, _ int64) float64 { return s.ttft }, 99, true},
-	{"tpot.p50", seen.tpot, 50, false},
-	{"itl.mean", seen.tpot, 0, false},
-	{"e2e.mean", func(s seen, _ int64) float64 { return s.e2e }, 0, true},
-	{"e2e.p95", func(s seen, _ int64) float64 { return s.e2e }, 95, true},
-	{"e2e.p99", func(s seen, _ int64) float64 { return s.e2e }, 99, true},
+	{"ttft.mean", func(t timing, _ int64) float64 { return t.ttft }, 0, true},
+	{"ttft.p50", func(t timing, _ int64) float64 { return t.ttft }, 50, true},
+	{"ttft.p99", func(t timing, _ int64) float64 { return t.ttft }, 99, true},
+	{"tpot.p50", timing.tpot, 50, false},
+	{"itl.mean", timing.tpot, 0, false},
+	{"e2e.mean", func(t timing, _ int64) float64 { return t.e2e }, 0, true},
+	{"e2e.p95", func(t timing, _ int64) float64 { return t.e2e }, 95, true},
+	{"e2e.p99", func(t timing, _ int64) float64 { return t.e2e }, 99, true},
 }
 
-// values are the judged metrics of a part in ms, NaN where none is known.
-func (p *part) values(all []seen, of []seen) []float64 {
-	out := make([]float64, len(judged))
-	for k, j := range judged {
+// values are the metrics of a holdout in ms, NaN if unknown, of requests that completed in
+// both.
+func (h *holdout) values(all, both []timing) []float64 {
+	out := make([]float64, len(metrics))
+	for k, m := range metrics {
 		var list []float64
-		for i, in := range p.in {
-			if in && !math.IsNaN(all[i].e2e) && !math.IsNaN(of[i].e2e) {
-				if v := j.of(all[i], p.run.requests[i].OutputTokens); !math.IsNaN(v) {
+		for i, in := range h.in {
+			if in && !math.IsNaN(all[i].e2e) && !math.IsNaN(both[i].e2e) {
+				if v := m.of(all[i], h.run.requests[i].OutputTokens); !math.IsNaN(v) {
 					list = append(list, v/1e3)
 				}
 			}
@@ -88,137 +95,113 @@ func (p *part) values(all []seen, of []seen) []float64 {
 		switch {
 		case len(list) == 0:
 			out[k] = math.NaN()
-		case j.percent == 0:
+		case m.percent == 0:
 			out[k] = stat.Mean(list)
 		default:
-			out[k] = stat.QuantileFloat(list, j.percent)
+			out[k] = stat.QuantileFloat(list, m.percent)
 		}
 	}
 	return out
 }
 
-// bindsFrom is the share of requests that wait for a place from which on a cap is
-// said to bind.
-const bindsFrom = 0.005
-
-// score plays the run of a part with the latencies of a model, scaled.
-func (p *part) score(ctx context.Context, model func(slower float64) (latency.Model, error), doubts func(load) (doubts, error)) (*Score, error) {
-	whole := *p.run
-	whole.used = make([]bool, len(whole.requests))
-	copy(whole.used, p.in)
-	play := func(slower float64) ([]seen, error) {
-		m, err := model(slower)
+// score replays the run of a holdout with a model whose steps are longer by a fraction.
+func (h *holdout) score(ctx context.Context, model func(longer float64) (latency.Model, error),
+	uncertaintyAt func(load) (uncertainty, error)) (*score, error) {
+	run := *h.run
+	run.fitted = slices.Clone(h.in)
+	simulate := func(longer float64) ([]timing, error) {
+		m, err := model(longer)
 		if err != nil {
 			return nil, err
 		}
-		return whole.play(ctx, m)
+		return run.simulate(ctx, m)
 	}
-	simulated, err := play(0)
+	var err error
+	if h.simulated, err = simulate(0); err != nil {
+		return nil, err
+	}
+	l := loadOf([]*replay{&run})
+	s := &score{Data: h.name, Load: round(l.sequences, 4), Queued: round(h.queuedRatio(), 3)}
+	u, err := uncertaintyAt(l)
 	if err != nil {
 		return nil, err
 	}
-	l := loadOf([]*run{&whole})
-	p.simulated = simulated
-	s := &Score{Data: p.name, Load: round(l.sequences, 4), Capped: round(p.waited(simulated), 3)}
-	measured, is := p.values(whole.measured, simulated), p.values(simulated, whole.measured)
-	d, err := doubts(l)
-	if err != nil {
-		return nil, err
+	if s.Queued >= minQueued {
+		u.add(uncertaintyAtCap, fmt.Sprintf("%.1f %% of requests wait for a batch slot, where TTFT is sensitive to "+
+			"step time", 100*s.Queued))
 	}
-	if s.Capped >= bindsFrom {
-		d.add(bandAtCap, fmt.Sprintf("%.1f %% of requests wait for a place in the batch, where 1 %% of step time changes TTFT a lot", 100*s.Capped))
-	}
-	var low, high []float64
-	if by := d.total(); by > 0 {
-		s.Doubt, s.Why = round(100*by, 2), d.String()
-		faster, err := play(-by)
+	measured, simulated := h.values(run.measured, h.simulated), h.values(h.simulated, run.measured)
+	var faster, slower []float64
+	if by := u.total(); by > 0 {
+		s.StepUncertainty, s.Why = round(100*by, 2), u.String()
+		a, err := simulate(-by)
 		if err != nil {
 			return nil, err
 		}
-		slower, err := play(by)
+		b, err := simulate(by)
 		if err != nil {
 			return nil, err
 		}
-		low, high = p.values(faster, whole.measured), p.values(slower, whole.measured)
+		faster, slower = h.values(a, run.measured), h.values(b, run.measured)
 	}
-	for k, j := range judged {
-		if math.IsNaN(measured[k]) || math.IsNaN(is[k]) {
+	for k, m := range metrics {
+		if math.IsNaN(measured[k]) || math.IsNaN(simulated[k]) {
 			continue
 		}
-		m := Miss{Metric: j.name, Measured: round(measured[k], 5), Simulated: round(is[k], 5), Percent: round(100*(is[k]/measured[k]-1), 3)}
-		if low != nil {
-			var early, late float64
-			if j.first {
-				early, late = d.early, d.late
+		e := metricError{m.name, round(measured[k], 5), round(simulated[k], 5),
+			round(100*(simulated[k]/measured[k]-1), 3), nil}
+		if faster != nil {
+			early, late := u.early, u.late
+			if !m.hasFirst {
+				early, late = 0, 0
 			}
-			m.Low, m.High = bandOf(is[k], low[k], high[k], early, late)
+			e.Uncertainty = uncertaintyOf(simulated[k], faster[k], slower[k], early, late)
 		}
-		s.Metrics = append(s.Metrics, m)
+		s.Metrics = append(s.Metrics, e)
 	}
-	p.single(s, simulated)
+	h.compareRequests(s)
 	return s, nil
 }
 
-// single compares requests one by one.
-func (p *part) single(s *Score, simulated []seen) {
-	var a, b []float64
-	for i, in := range p.in {
-		if m := p.run.measured[i]; in && !math.IsNaN(m.e2e) && !math.IsNaN(simulated[i].e2e) {
-			a, b = append(a, m.e2e), append(b, simulated[i].e2e)
-			s.MAPE += 100 * math.Abs(simulated[i].e2e/m.e2e-1)
+// compareRequests compares requests one by one.
+func (h *holdout) compareRequests(s *score) {
+	var measured, simulated []float64
+	for i, in := range h.in {
+		if m, t := h.run.measured[i].e2e, h.simulated[i].e2e; in && !math.IsNaN(m) && !math.IsNaN(t) {
+			measured, simulated = append(measured, m), append(simulated, t)
+			s.MAPE += 100 * math.Abs(t/m-1)
 		}
 	}
-	s.Requests = len(a)
-	s.MAPE = round(s.MAPE/float64(max(1, len(a))), 3)
-	if r, ok := stat.Pearson(a, b); ok {
+	s.Requests = len(measured)
+	s.MAPE = round(s.MAPE/float64(max(1, s.Requests)), 3)
+	if r, ok := stat.Pearson(measured, simulated); ok {
 		r = round(r, 3)
 		s.Correlation = &r
 	}
 }
 
-// waited is the share of requests of the part that found all places taken: that were
-// in the queue for more than a few steps, with a batch as full as it may be, or for
-// many with a cache nearly full. Who waits for the prompts of others finds neither.
-func (p *part) waited(simulated []seen) float64 {
-	n, late := 0.0, 0.0
-	var spans []span
-	for i, s := range simulated {
-		at := float64(p.run.requests[i].ArrivalUS)
-		spans = append(spans, span{at + s.ttft, at + s.e2e, 1})
-	}
-	running, holding := profileOf(spans), p.run.holding(simulated)
-	for i, s := range simulated {
-		if !p.in[i] || math.IsNaN(s.e2e) {
+// minQueued is the share of requests that wait for a batch slot from which on a cap binds.
+const minQueued = 0.005
+
+// queuedRatio is the share of requests that wait for a batch slot or for KV blocks: in the
+// queue for more than a few steps while the batch is full, or for many while the cache is
+// nearly full. Requests that wait for the prompts of others meet neither.
+func (h *holdout) queuedRatio() float64 {
+	r := h.run
+	running, holding := r.profile(h.simulated, one), r.profile(h.simulated, r.contextOf)
+	n, queued := 0.0, 0.0
+	for i, t := range h.simulated {
+		if !h.in[i] || math.IsNaN(t.e2e) {
 			continue
 		}
 		n++
-		step := s.tpot(p.run.requests[i].OutputTokens)
-		at := float64(p.run.requests[i].ArrivalUS)
-		seats := running.mean(at, at+s.ttft) > 0.97*float64(p.run.seats*p.run.replicas)
-		cache := holding.mean(at, at+s.ttft) > 0.9*float64(p.run.room*p.run.replicas)
-		if s.queue > 2.5*step && seats || s.queue > 20*step && cache {
-			late++
+		step := t.tpot(r.requests[i].OutputTokens)
+		at := float64(r.requests[i].ArrivalUS)
+		full := running.Mean(at, at+t.ttft) > 0.97*float64(r.engine.maxSeqs*r.engine.replicas)
+		cache := holding.Mean(at, at+t.ttft) > 0.9*float64(r.engine.kvTokens*r.engine.replicas)
+		if t.queue > 2.5*step && full || t.queue > 20*step && cache {
+			queued++
 		}
 	}
-	return late / max(1, n)
-}
-
-// text is a score for people.
-func (s *Score) text() (lines []string) {
-	lines = append(lines, fmt.Sprintf("%s: %d requests, %.3g sequences decode at a time", s.Data, s.Requests, s.Load))
-	for _, m := range s.Metrics {
-		line := fmt.Sprintf("  %-10s %10.5g ms measured %10.5g simulated %+7.1f %%", m.Metric, m.Measured, m.Simulated, m.Percent)
-		if m.Low != nil {
-			line += fmt.Sprintf("   %.5g to %.5g", *m.Low, *m.High)
-		}
-		lines = append(lines, line)
-	}
-	if s.Doubt > 0 {
-		lines = append(lines, fmt.Sprintf("  the last two columns are what %.2g %% of step time less and more makes of it: %s", s.Doubt, s.Why))
-	}
-	tail := fmt.Sprintf("  E2E request by request: %.3g %% off on the average", s.MAPE)
-	if s.Correlation != nil {
-		tail += fmt.Sprintf(", correlation %.2f", *s.Correlation)
-	}
-	return append(lines, tail)
+	return queued / max(1, n)
 }

@@ -5,122 +5,103 @@ import (
 	"strings"
 
 	"blis/pkg/hardware"
+	"blis/pkg/leastsq"
 )
 
-// set makes the coefficients that blis-sim takes, with all that is known of them.
-func (r *Report) set() *hardware.Set {
+// set makes the coefficients that blis-sim takes, with their provenance.
+func (r *report) set() *hardware.Set {
 	s, f := r.setup, &r.fit
-	set := &hardware.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings}
-	async, caching := s.deployment.Engine.AsyncScheduling, s.deployment.Engine.EnablePrefixCaching
-	set.Settings = hardware.Settings{AsyncScheduling: &async, EnablePrefixCaching: &caching}
-	rounded := f.list()
-	for k := range rounded {
-		rounded[k] = round(rounded[k], 5)
+	e := &s.deployment.Engine
+	values := f.list()
+	for k := range values {
+		values[k] = round(values[k], 5)
 	}
-	alphas := rounded[:alpha3]
+	alphas := values[:alpha3]
 	if f.Alpha[3] > 0 {
-		alphas = rounded[:beta0]
+		alphas = values[:beta0]
 	}
-	set.Latency = hardware.Latency{Model: "linear", AlphaUS: alphas, BetaUS: rounded[beta0:]}
+	set := &hardware.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings, Range: s.ranges(),
+		Settings: hardware.Settings{AsyncScheduling: &e.AsyncScheduling, EnablePrefixCaching: &e.EnablePrefixCaching},
+		Latency:  hardware.Latency{Model: "linear", AlphaUS: alphas, BetaUS: values[beta0:]}}
 	if f.table != nil {
 		set.Latency = hardware.Latency{Model: "table", AlphaUS: alphas, Table: f.table}
 	}
-	set.Intervals.Level = level
-	set.Intervals.AlphaUS, set.Intervals.BetaUS = intervalsOf(f, &f.intervals, rounded)
-	if f.doubts != f.intervals {
-		set.Doubts.Level = level
-		set.Doubts.AlphaUS, set.Doubts.BetaUS = intervalsOf(f, &f.doubts, rounded)
+	set.CI = f.intervalsOf(&f.ci, values)
+	if f.uncertainty != f.ci {
+		set.Uncertainty = f.intervalsOf(&f.uncertainty, values)
 	}
 	var sources []string
 	for _, file := range s.files {
-		name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
-		recorded := hardware.Recording{File: name, Digest: file.Digest}
-		for _, run := range s.runs {
+		recorded := hardware.Recording{File: file.Path[strings.LastIndexByte(file.Path, '/')+1:], Digest: file.Digest}
+		for _, run := range s.replays {
 			if run.file != file {
 				continue
 			}
 			recorded.Requests += len(run.requests)
-			if run.of != "" {
-				recorded.Runs = append(recorded.Runs, run.of)
+			if run.run != "" {
+				recorded.Runs = append(recorded.Runs, run.run)
 			}
 		}
 		set.Recordings = append(set.Recordings, recorded)
-		sources = append(sources, name)
+		sources = append(sources, recorded.File)
 	}
 	set.Source = "recordings " + strings.Join(sources, ", ")
-	set.Range = s.ranges()
 	for _, score := range r.Scores {
 		for _, m := range score.Metrics {
-			set.Errors = append(set.Errors, hardware.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)})
+			e := hardware.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)}
+			set.Errors = append(set.Errors, e)
 		}
 	}
-	if held := r.StepScore; held != nil {
-		set.Errors = append(set.Errors, hardware.Error{Metric: "step", Data: held.Data + " (the median of what they are off by, whatever its sign)", Percent: held.Percent})
+	if s := r.StepScore; s != nil {
+		set.Errors = append(set.Errors, hardware.Error{Metric: "step", Data: s.Data + " (median absolute error)",
+			Percent: s.MedianAbsError})
 	}
 	return set
 }
 
-// intervalsOf are intervals of the coefficients as files have them; those that were
-// not fitted are their values.
-func intervalsOf(f *fitted, intervals *[len(names)]Interval, values []float64) (alpha, beta [][]float64) {
+// intervalsOf are intervals of the coefficients as files have them; one that was not fitted is
+// its value.
+func (f *fitResult) intervalsOf(intervals *[len(names)]leastsq.Interval, values []float64) hardware.Intervals {
+	out := hardware.Intervals{Level: level}
 	for k, i := range intervals {
-		between := []float64{round(i.Low, 4), round(i.High, 4)}
-		if i.High == i.Low {
-			between = []float64{values[k], values[k]}
+		pair := []float64{round(i.Lo, 4), round(i.Hi, 4)}
+		if i.Hi == i.Lo {
+			pair = []float64{values[k], values[k]}
 		}
 		if k < alpha3 || k == alpha3 && f.Alpha[3] > 0 {
-			alpha = append(alpha, between)
+			out.AlphaUS = append(out.AlphaUS, pair)
 		} else if k >= beta0 && f.table == nil {
-			beta = append(beta, between)
+			out.BetaUS = append(out.BetaUS, pair)
 		}
 	}
-	return alpha, beta
+	return out
 }
 
 // ranges are what the data cover.
 func (s *setup) ranges() (r hardware.Range) {
-	widen := func(span *hardware.Span, v float64) {
-		if *span == nil {
-			*span = hardware.Span{v, v}
-		}
-		(*span)[0], (*span)[1] = min((*span)[0], v), max((*span)[1], v)
-	}
-	for _, run := range s.runs {
-		peak := 0.0
-		if len(run.requests) > 0 {
-			peak = math.Ceil(run.decoding().peak() / float64(run.replicas))
-		}
+	for _, run := range s.replays {
 		for _, q := range run.requests {
 			in, out := float64(q.InputTokens), float64(q.OutputTokens)
-			widen(&r.InputTokens, in)
-			widen(&r.OutputTokens, out)
+			r.InputTokens.Widen(in)
+			r.OutputTokens.Widen(out)
 			if out > 1 {
-				widen(&r.ContextTokens, in)
-				widen(&r.ContextTokens, in+out-2)
+				r.ContextTokens.Widen(in, in+out-2)
 			}
 		}
-		if peak >= 1 {
-			widen(&r.DecodeSequences, 1)
-			widen(&r.DecodeSequences, peak)
+		if peak := math.Ceil(run.decoding().Peak() / float64(run.engine.replicas)); peak >= 1 {
+			r.DecodeSequences.Widen(1, peak)
 		}
 	}
 	for _, x := range s.steps {
 		if x.Decode > 0 {
-			widen(&r.DecodeSequences, float64(x.Decode))
+			r.DecodeSequences.Widen(float64(x.Decode))
 			if x.Context >= 0 {
-				widen(&r.ContextTokens, math.Round(float64(x.Context)/float64(x.Decode)))
+				r.ContextTokens.Widen(math.Round(float64(x.Context) / float64(x.Decode)))
 			}
 		}
 		if x.Prefill > 0 {
-			widen(&r.PrefillTokens, float64(x.Prefill))
+			r.PrefillTokens.Widen(float64(x.Prefill))
 		}
 	}
 	return r
-}
-
-// coefficientsOf are those of a linear set.
-func coefficientsOf(set *hardware.Set) (c Coefficients) {
-	copy(c.Alpha[:], set.Latency.AlphaUS)
-	copy(c.Beta[:], set.Latency.BetaUS)
-	return c
 }

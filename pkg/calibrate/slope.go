@@ -4,83 +4,158 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"blis/pkg/leastsq"
 )
 
-// slopeSpread is how wrong a roofline's time of a further sequence may be, as a part.
-const slopeSpread = 0.2
+// slopePriorError is the relative standard deviation of a roofline's time per sequence.
+const slopePriorError = 0.2
 
-// slopeData are what the data say of β2, the standard deviation of that by their
-// scatter, how far step times lie off a line as a part of a step, and a step at the mean
-// batch, in µs.
-type slopeData struct{ told, scatter, uneven, step float64 }
+// slopeData is what the data say of β2, its standard error, the deviation of step times from
+// a line as a fraction of a step, and the time of a step at the mean batch in µs.
+type slopeData struct{ beta2, err, nonlinearity, step float64 }
 
-// slope is what is believed of β2: how much of it is the data's, the rest is the
-// prior's; what step times that lie off a line leave open of it, as a standard deviation;
-// and by how many standard deviations of both the data contradict the prior.
-type slope struct{ beta2, trust, uneven, conflict float64 }
+// slope is the estimate of β2, that of the data and the prior; the weight of the data in it;
+// the standard error that nonlinear step times leave; and by how many standard deviations the
+// data and the prior disagree.
+type slope struct{ beta2, data, prior, dataWeight, nonlinearity, conflict float64 }
 
-// slope weighs what the data say of β2 and the prior by their variances. What looks like
-// a slope over batches of like sizes may be one kernel giving way to the next, and does
-// not go on beyond. Where the data contradict the prior by more than both are in doubt,
-// the prior is as wrong as that shows it to be: of all its variances the one under which
-// that is likeliest, so that data that tell it well win (empirical Bayes).
-func (p *prior) slope(d slopeData, l load) slope {
+// estimateSlope weights the data's β2 and the prior by their variances. What looks like a
+// slope over batches of similar sizes may be one kernel replacing another, and not continue
+// beyond. Where the data contradict the prior, its variance is the likeliest one, so that
+// precise data win (empirical Bayes).
+func estimateSlope(p coefficients, d slopeData, l load) slope {
 	// As of a line through two points, one standard deviation to either side.
-	uneven := d.step * d.uneven / math.Sqrt2 / max(l.scatter, 1e-9)
-	data := d.scatter*d.scatter + uneven*uneven
-	physics := slopeSpread * (p.Beta[2] + p.Beta[3]*l.context)
-	off := d.told - p.Beta[2]
-	variance := max(physics*physics, off*off-data)
-	trust := variance / (variance + data)
-	return slope{p.Beta[2] + trust*off, trust, uneven * math.Sqrt(trust), math.Abs(off) / math.Sqrt(physics*physics+data)}
+	nonlinearity := d.step * d.nonlinearity / math.Sqrt2 / max(l.sd, 1e-9)
+	data := d.err*d.err + nonlinearity*nonlinearity
+	physics := slopePriorError * (p.Beta[2] + p.Beta[3]*l.context)
+	diff := d.beta2 - p.Beta[2]
+	variance := max(physics*physics, diff*diff-data)
+	weight := variance / (variance + data)
+	return slope{p.Beta[2] + weight*diff, d.beta2, p.Beta[2], weight, nonlinearity * math.Sqrt(weight),
+		math.Abs(diff) / math.Sqrt(physics*physics+data)}
 }
 
-// weighSlope holds beta[2] to what is believed of it, and fits the rest again.
-func (f *clientFit) weighSlope(ctx context.Context) error {
-	f.told = f.solution
-	uneven, err := f.unevenness(ctx)
+// weightSlope fixes beta[2] at its estimate and fits the rest again.
+func (f *simFit) weightSlope(ctx context.Context) error {
+	f.dataOnly = f.solution
+	x := slices.Clone(f.solution.X)
+	nonlinearity, err := f.nonlinearity(ctx)
 	if err != nil {
 		return err
 	}
-	scatter := f.errorOf(f.told, atBeta2)
-	f.slope = f.prior.slope(slopeData{
-		told: f.told.x[atBeta2], scatter: scatter, uneven: uneven,
-		step: f.told.x[atLevel] + f.prior.Beta[3]*f.load.sequences*f.load.context,
-	}, f.load)
-	x := slices.Clone(f.told.x)
-	x[atBeta2] = f.slope.beta2
-	q := &f.problem.parameters[atBeta2]
-	q.prior, q.spread = f.slope.beta2, max(0.01, f.slope.beta2/1000)
-	if math.Abs(f.slope.beta2-f.told.x[atBeta2]) <= max(q.step, 2*scatter) {
-		// Planes reach so far: intervals are drawn on them, too.
-		f.solution = f.problem.lowest(&flat{f.told.x, f.told.r, f.told.jacobian}, f.told.spread)
-	} else if f.solution, err = f.settle(ctx, &solution{x: x}, 3); err != nil {
-		return err
+	influences, _ := f.influences(f.problem, f.dataOnly)
+	stdErr := leastsq.StandardError(influences, atBeta2)
+	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr, nonlinearity: nonlinearity,
+		step: x[atStep] + f.prior.Beta[3]*f.load.sequences*f.load.context}, f.load)
+	q := &f.problem.Parameters[atBeta2]
+	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
+	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {
+		f.solution = f.problem.Relinearize(f.dataOnly) // the response surface extends that far
+	} else {
+		x[atBeta2] = f.slope.beta2
+		if f.solution, err = f.problem.Polish(ctx, x, 3); err != nil {
+			return err
+		}
 	}
-	f.Coefficients = f.coefficients(f.solution.x)
+	f.coefficients = f.coefficientsAt(f.solution.X)
 	return nil
 }
 
-// unevenness is how far the token times of single requests are off what they are by
-// the data's coefficients, as a part of them. What of it is chance and what kernels, which
-// are made for some sizes of batches, nothing tells: it counts for both.
-func (f *clientFit) unevenness(ctx context.Context) (float64, error) {
-	c := f.coefficients(f.told.x)
-	m, err := c.model()
+// nonlinearity is how far the TPOT of single requests deviates from a simulation with the
+// data's coefficients, as a fraction. Part is noise and part kernels tuned for some batch
+// sizes; nothing separates them, so it counts for both.
+func (f *simFit) nonlinearity(ctx context.Context) (float64, error) {
+	all, _, err := f.simulate(ctx, f.coefficientsAt(f.dataOnly.X))
 	if err != nil {
 		return 0, err
 	}
-	var off []float64
-	for _, r := range f.runs {
-		simulated, err := r.play(ctx, m)
-		if err != nil {
-			return 0, err
-		}
-		for i, s := range r.measured {
-			if n := r.requests[i].OutputTokens; r.used[i] {
-				off = append(off, math.Log(simulated[i].tpot(n)/s.tpot(n)))
+	var errors []float64
+	for k, r := range f.replays {
+		for i, t := range r.measured {
+			if n := r.requests[i].OutputTokens; r.fitted[i] {
+				errors = append(errors, math.Log(all[k][i].tpot(n)/t.tpot(n)))
 			}
 		}
 	}
-	return deviation(off), nil
+	return leastsq.Scale(errors), nil
+}
+
+// A short run is divided into this many segments for the jackknife, a long one into segments
+// of this many blocks: where requests queue, neighboring blocks have similar errors.
+const (
+	runSegments   = 5
+	segmentBlocks = 6
+)
+
+// segments number the jackknife's segment of each residual.
+func (f *simFit) segments() (of []int, n int) {
+	for _, r := range f.replays {
+		blocks := len(r.blocks)
+		own := min(blocks, max(runSegments, blocks/segmentBlocks))
+		for i := range features * blocks {
+			of = append(of, n+i/features*own/blocks)
+		}
+		n += own
+	}
+	return of, n
+}
+
+// influences are those of segments on a solution of the data alone, followed by those of the
+// simulation's noise, and the number of segments.
+func (f *simFit) influences(p *leastsq.Problem, s *leastsq.Solution) (all [][]float64, segments int) {
+	free := *p
+	free.Parameters = slices.Clone(p.Parameters)
+	free.Parameters[atBeta2].PriorSD = 0
+	group, n := f.segments()
+	return append(free.Jackknife(s, group, n), s.MCError...), n
+}
+
+// intervals are confidence intervals of all coefficients by the data alone, about the data's
+// solution, and their uncertainty, about the solution: with the prior, and with how far step
+// times deviate from a line.
+func (f *simFit) intervals() (data, uncertainty [len(names)]leastsq.Interval) {
+	influences, n := f.influences(f.problem, f.dataOnly)
+	t := leastsq.TQuantile(float64(n-1), level)
+	along := f.problem.Conditional(f.dataOnly, atBeta2)
+	weighted := make([][]float64, len(influences))
+	for i, m := range influences {
+		for k, v := range m {
+			weighted[i] = append(weighted[i], v+along[k]*(f.slope.dataWeight-1)*m[atBeta2])
+		}
+	}
+	line := slices.Clone(along)
+	for k := range line {
+		line[k] *= f.slope.nonlinearity
+	}
+	dataOnly := f.coefficientsAt(f.dataOnly.X)
+	for k := range names {
+		own, wide := f.variance(k, influences...), f.variance(k, weighted...)
+		data[k] = positive(dataOnly.list()[k], t*math.Sqrt(own))
+		uncertainty[k] = positive(f.list()[k], math.Sqrt(t*t*wide+zLevel*zLevel*f.variance(k, line)))
+	}
+	return data, uncertainty
+}
+
+// positive is an interval of a coefficient that cannot be negative.
+func positive(middle, half float64) leastsq.Interval {
+	return leastsq.Interval{Lo: max(0, middle-half), Hi: middle + half, Level: level}
+}
+
+// variance is the sum of squares of the changes of a coefficient where parameters change.
+func (f *simFit) variance(coefficient int, changes ...[]float64) float64 {
+	at := map[int]int{alpha0: atAlpha0, alpha3: atAlpha3, beta0: atStep, beta1: atBeta1, beta2: atBeta2}
+	k, fitted := at[coefficient]
+	sum := 0.0
+	for _, m := range changes {
+		if !fitted || k >= len(m) {
+			continue
+		}
+		d := m[k]
+		if coefficient == beta0 {
+			d -= f.load.sequences * m[atBeta2]
+		}
+		sum += d * d
+	}
+	return sum
 }

@@ -4,132 +4,132 @@ import (
 	"fmt"
 	"math"
 
+	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
-// spanBlocks is into how many blocks of time the requests of spans are divided.
+// spanBlocks is the number of blocks of time that a run's requests are divided into.
 const spanBlocks = 30
 
-// phases are what a server's own times say: for each request, how long its prefill
-// and its decode took, and what else was computed then.
-type phases struct {
-	decode  regression // over beta[0..3], of requests that the fit sees
-	alpha   regression
-	overlap float64 // mean number decoding, and its standard deviation
-	scatter float64
-	context float64
-	beside  []float64  // the number that each request decoded beside
-	inputs  [2]float64 // least and largest
-	held    regression // as decode, of requests held back
+// spanData is what a server's own times give: how long the prefill and the decode of each
+// request took, and what else the replica computed meanwhile.
+type spanData struct {
+	fit, heldOut leastsq.Regression // phases of prefill and decode over beta[0..3]
+	alpha        leastsq.Regression
+	load         load
+	inputs       [2]float64 // shortest and longest
 }
 
-// phasesOf reconstructs what was computed at each instant, from the spans of all
-// requests. A phase that took n steps, beside a mean of d decoding sequences with a
-// context of c in all, and in which p prompt tokens were computed, took
+// newSpanData reconstructs what was computed at each instant from the spans of all requests.
+// A phase of n steps, among a mean of d decoding sequences with a total context of c, in
+// which p prompt tokens were computed, takes
 //
 //	n·(β0 + β2·d + β3·c) + β1·p
 //
-// A decode phase has a step for each token after the first; a prefill phase as many
-// as the tokens of prompts then fill budgets.
-func phasesOf(runs []*run, budget int) *phases {
-	f := &phases{inputs: [2]float64{math.Inf(1), 0}}
-	f.decode.names = []string{names[beta0], names[beta1], names[beta2], names[beta3]}
-	f.alpha.names = []string{names[alpha0], names[alpha1]}
-	n := 0.0
+// A decode phase has a step for each token after the first, a prefill phase as many as the
+// prompt tokens computed then fill token budgets.
+func newSpanData(runs []*replay, budget int) *spanData {
+	d := &spanData{inputs: [2]float64{math.Inf(1), 0}}
+	d.fit.Names, d.alpha.Names = names[beta0:], names[:alpha2]
+	var concurrent []float64
+	sum, squares, contexts := 0.0, 0.0, 0.0
 	for k, r := range runs {
-		companies := companiesOf(r)
-		used, seen := 0, 0
+		work := r.replicaWork()
+		fitted, seen := 0, 0
 		for i := range r.outcomes {
-			if r.used[i] && timed(&r.outcomes[i]) {
-				used++
+			if r.fitted[i] && hasPhases(&r.outcomes[i]) {
+				fitted++
 			}
 		}
-		for i, o := range r.outcomes {
-			if !timed(&o) {
+		for i := range r.outcomes {
+			o := &r.outcomes[i]
+			if !hasPhases(o) {
 				continue
 			}
-			into, block := &f.held, 0
-			if r.used[i] {
-				into, block = &f.decode, k*spanBlocks+seen*spanBlocks/used
+			into, block := &d.heldOut, 0
+			if r.fitted[i] {
+				into, block = &d.fit, k*spanBlocks+seen*spanBlocks/fitted
 				seen++
 			}
-			beside := companies[placeOf(&o)]
+			w := work[replicaOf(o)]
 			input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 			start, first, last := float64(o.ScheduledUS), float64(o.FirstTokenUS), float64(o.CompletedUS)
-			add := func(from, to, steps, tokens float64) {
-				into.add(block, to-from, steps, tokens, steps*beside.decode.mean(from, to), steps*beside.context.mean(from, to))
-			}
 			if output > 1 && last > first {
-				add(first, last, output-1, beside.prefill.mean(first, last)*(last-first))
-				d := beside.decode.mean(first, last)
-				f.beside = append(f.beside, d)
-				f.overlap, f.scatter, f.context, n = f.overlap+d, f.scatter+d*d, f.context+input+output/2, n+1
+				tokens := w.prefill.Mean(first, last) * (last - first)
+				n := w.decode.Mean(first, last)
+				into.Add(block, last-first, output-1, tokens, (output-1)*n, (output-1)*w.context.Mean(first, last))
+				concurrent = append(concurrent, n)
+				sum, squares, contexts = sum+n, squares+n*n, contexts+r.contextOf(i)
 			}
 			if first > start {
-				tokens := beside.prefill.mean(start, first) * (first - start)
-				add(start, first, math.Max(1, math.Ceil(tokens/float64(budget)-0.05)), tokens)
+				tokens := w.prefill.Mean(start, first) * (first - start)
+				steps := math.Max(1, math.Ceil(tokens/float64(budget)-0.05))
+				n, context := w.decode.Mean(start, first), w.context.Mean(start, first)
+				into.Add(block, first-start, steps, tokens, steps*n, steps*context)
 			}
-			if o.EnqueuedUS != stream.Never && r.arrivals && r.used[i] {
-				f.alpha.addIn(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
+			if o.EnqueuedUS != stream.Never && r.hasArrivals && r.fitted[i] {
+				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
 			}
-			f.inputs[0], f.inputs[1] = math.Min(f.inputs[0], input), math.Max(f.inputs[1], input)
+			d.inputs[0], d.inputs[1] = math.Min(d.inputs[0], input), math.Max(d.inputs[1], input)
 		}
 	}
-	f.overlap, f.context = f.overlap/n, f.context/n
-	f.scatter = math.Sqrt(max(0, f.scatter/n-f.overlap*f.overlap))
-	return f
+	n := float64(len(concurrent))
+	d.load = load{sequences: sum / n, context: contexts / n}
+	d.load.sd = math.Sqrt(max(0, squares/n-d.load.sequences*d.load.sequences))
+	if d.load.lo, d.load.hi = middle95(concurrent); d.load.lo < 1.01 {
+		d.load.lo = 0 // a single sequence is fitted: no replica with work has fewer
+	}
+	return d
 }
 
-// place is a replica; its index is stream.Nowhere where a recording does not say it.
-type place struct {
+// replicaID identifies a replica; its index is stream.NoIndex if it is not recorded.
+type replicaID struct {
 	deployment string
 	replica    stream.Index
 }
 
-func placeOf(o *stream.Outcome) place { return place{o.Deployment, o.Replica} }
+func replicaOf(o *stream.Outcome) replicaID { return replicaID{o.Deployment, o.Replica} }
 
-// replicasOf is how many replicas the outcomes of a run name, 0 where they name none.
+// replicasOf is how many replicas outcomes name, 0 if none.
 func replicasOf(outcomes []stream.Outcome) int {
-	most := stream.Nowhere
+	last := stream.NoIndex
 	for i := range outcomes {
-		most = max(most, outcomes[i].Replica)
+		last = max(last, outcomes[i].Replica)
 	}
-	return int(most) + 1
+	return int(last) + 1
 }
 
-// company is what a replica computed at each instant: how many sequences decode, their
-// context, and the tokens of prompts in a µs.
-type company struct{ decode, context, prefill *profile }
+// work is what a replica computes at each instant: decoding sequences, their total context,
+// and prompt tokens per µs.
+type work struct{ decode, context, prefill *stat.Profile }
 
-// companiesOf adds up, for each replica of a run, all requests that ran there, as far as
-// their times are known. Where it is not known where they ran, each ran in equal parts on
-// all replicas.
-func companiesOf(r *run) map[place]company {
-	at := map[place][]int{}
+// replicaWork sums the work of each replica of a run, as far as times are known. Where the
+// replica is not recorded, each request runs in equal parts on all of them.
+func (r *replay) replicaWork() map[replicaID]work {
+	requests := map[replicaID][]int{}
 	for i := range r.outcomes {
-		p := placeOf(&r.outcomes[i])
-		at[p] = append(at[p], i)
+		id := replicaOf(&r.outcomes[i])
+		requests[id] = append(requests[id], i)
 	}
-	companies := map[place]company{}
-	for p, requests := range at {
+	all := map[replicaID]work{}
+	for id, of := range requests {
 		part := 1.0
-		if p.replica == stream.Nowhere {
-			part = 1 / float64(r.replicas)
+		if id.replica == stream.NoIndex {
+			part = 1 / float64(r.engine.replicas)
 		}
-		companies[p] = r.company(requests, part)
+		all[id] = r.sumWork(of, part)
 	}
-	return companies
+	return all
 }
 
-// company adds up requests, of each of which a part ran: also those that were
-// interrupted, or did not complete. When one waited again after an interruption no
-// recording says: it counts all along by the part of the time that it did not. What was
-// computed again then does not count.
-func (r *run) company(requests []int, part float64) company {
-	var decoding, contexts, prefills []span
+// sumWork sums a part of the work of requests, also of those that were preempted or did not
+// complete. No recording has when a preempted request waited: it counts all along by the
+// share of the time that it ran. What it recomputed does not count.
+func (r *replay) sumWork(requests []int, part float64) work {
+	var decode, context, prefill stat.Spans
 	for _, i := range requests {
 		o := &r.outcomes[i]
-		input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
 		start, first, end := o.ScheduledUS, o.FirstTokenUS, o.CompletedUS
 		if end == stream.Never {
 			end = o.EndedUS
@@ -138,73 +138,65 @@ func (r *run) company(requests []int, part float64) company {
 			continue
 		}
 		if first == stream.Never {
-			// It ended in its prefill, or its first token was not noted and was soon.
+			// It ended in its prefill, or its first token was early and not recorded.
 			first = end
 			if o.State == stream.StateCompleted {
 				first = start
 			}
 		}
 		if start != stream.Never {
-			computed := part * (input - float64(o.CachedTokens))
-			prefills = append(prefills, span{float64(start), float64(first), computed / max(1, float64(first-start))})
+			computed := part * (float64(r.requests[i].InputTokens) - float64(o.CachedTokens))
+			prefill.Add(float64(start), float64(first), computed/max(1, float64(first-start)))
 		}
 		ran := part * max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
-		decoding = append(decoding, span{float64(first), float64(end), ran})
-		contexts = append(contexts, span{float64(first), float64(end), ran * (input + output/2)})
+		decode.Add(float64(first), float64(end), ran)
+		context.Add(float64(first), float64(end), ran*r.contextOf(i))
 	}
-	return company{profileOf(decoding), profileOf(contexts), profileOf(prefills)}
+	return work{decode.Profile(), context.Profile(), prefill.Profile()}
 }
 
-// timed reports whether a request has the times of both phases, and was not
-// interrupted.
-func timed(o *stream.Outcome) bool {
-	return o.State == stream.StateCompleted && o.Preemptions == 0 && o.ScheduledUS != stream.Never && o.FirstTokenUS != stream.Never && o.CompletedUS != stream.Never
+// hasPhases reports whether a request has the times of both phases and was not preempted.
+func hasPhases(o *stream.Outcome) bool {
+	return o.State == stream.StateCompleted && o.Preemptions == 0 && o.ScheduledUS != stream.Never &&
+		o.FirstTokenUS != stream.Never && o.CompletedUS != stream.Never
 }
 
-// fromSpans fits α and β to the server's own times.
-func (r *Report) fromSpans(runs []*run) error {
+// fitSpans fits α and β to the server's own times.
+func (r *report) fitSpans(runs []*replay) error {
 	s := r.setup
-	f := phasesOf(runs, s.deployment.Engine.MaxNumBatchedTokens)
-	if len(f.decode.rows) < 20 {
-		return fmt.Errorf("only %d phases of prefill and decode have times; 20 are the least to fit to", len(f.decode.rows))
+	d := newSpanData(runs, s.deployment.Engine.MaxNumBatchedTokens)
+	if d.fit.Len() < 20 {
+		return fmt.Errorf("only %d phases of prefill and decode have times: at least 20 are needed", d.fit.Len())
 	}
-	p := s.prior(load{sequences: f.overlap, context: f.context})
-	r.regress(&f.decode, &f.held, p, fmt.Sprintf("%d phases of prefill and decode held back", len(f.held.rows)))
-	r.fitAlpha(f)
-	least, most := extent(f.beside)
-	if least < 1.01 {
-		least = 0 // a request alone is fitted to: no replica has less, but nothing
-	}
-	r.fit.load = load{f.overlap, f.scatter, f.context, least, most}
-	r.fit.method = fmt.Sprintf("regression on the server's own times of prefill and decode (%d phases), with what ran beside reconstructed from their overlaps; coefficients not negative, errors weighed robustly (Huber); intervals by resampling blocks of time", len(f.decode.rows))
+	data := fmt.Sprintf("%d held-out phases of prefill and decode", d.heldOut.Len())
+	r.regress(&d.fit, &d.heldOut, s.prior(d.load), data)
+	r.fitAlpha(d)
+	r.fit.load = d.load
+	r.fit.method = fmt.Sprintf("non-negative regression with Huber weights on the server's times of %d phases of "+
+		"prefill and decode, with concurrent work reconstructed from overlaps; intervals by a jackknife", d.fit.Len())
 	return nil
 }
 
-// alphaFromSpans takes α from spans where β is known from steps.
-func (r *Report) alphaFromSpans(runs []*run) error {
-	r.fitAlpha(phasesOf(runs, r.setup.deployment.Engine.MaxNumBatchedTokens))
-	return nil
-}
-
-// fitAlpha fits what is before the queue.
-func (r *Report) fitAlpha(f *phases) {
-	r.fit.from[alpha2] = "0: no recording says when tokens left the engine and when they came"
-	if len(f.alpha.rows) < 20 {
-		r.fit.from[alpha0] = "unknown, taken as 0: no recording has both the arrival and the begin of the queue"
-		r.fit.from[alpha1] = r.fit.from[alpha0]
-		r.setup.warnf("alpha[0] and alpha[1] cannot be told: no recording says when requests arrived and when the engine's queue had them; they are taken as 0, and simulated TTFT is too short by what they are")
+// fitAlpha fits the time before the queue.
+func (r *report) fitAlpha(d *spanData) {
+	f := &r.fit
+	f.source[alpha2] = "0: not identifiable without the times when tokens left the engine"
+	if d.alpha.Len() < 20 {
+		f.source[alpha0] = "0: unknown without times of arrival and of queueing"
+		f.source[alpha1] = f.source[alpha0]
+		r.setup.warnf("alpha[0] and alpha[1] are not identifiable without times of arrival and of queueing: " +
+			"they are 0, and simulated TTFT is too short by them")
 		return
 	}
-	x := f.alpha.fit()
-	intervals := f.alpha.intervals(x, r.setup.options.Seed)
-	r.fit.Alpha[0], r.fit.Alpha[1] = x[0], x[1]
-	r.fit.intervals[alpha0], r.fit.intervals[alpha1] = intervals[alpha0], intervals[alpha1]
-	r.fit.from[alpha0], r.fit.from[alpha1] = "fitted: TTFT less queue and prefill", "fitted: the same, by input tokens"
+	x := d.alpha.Fit()
+	copy(f.ci[:alpha2], d.alpha.Intervals(x, level))
+	copy(f.Alpha[:], x)
+	f.source[alpha0], f.source[alpha1] = "fitted: TTFT minus queue and prefill", "fitted: the same, by input tokens"
 	if x[1] == 0 {
-		r.fit.from[alpha1] = "0: fitted, it would be negative"
+		f.source[alpha1] = negative
 	}
-	id := identify(f.alpha.names, f.alpha.normal())
-	if len(id.Confounded) > 0 {
-		r.setup.warnf("alpha[0] and alpha[1] cannot be told apart: inputs of %g to %g tokens are too much alike", f.inputs[0], f.inputs[1])
+	if id := d.alpha.Identify(); len(id.Not) > 0 {
+		r.setup.warnf("alpha[0] and alpha[1] are not identifiable separately: inputs have only %g to %g tokens",
+			d.inputs[0], d.inputs[1])
 	}
 }

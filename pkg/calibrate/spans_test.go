@@ -5,80 +5,105 @@ import (
 	"slices"
 	"testing"
 
+	"blis/pkg/leastsq"
 	"blis/pkg/stream"
 )
 
-// spanRun is a run of requests that decode from 1 s to 2 s each, of 100 prompt tokens
-// computed in the 10 ms before and 11 tokens of answer.
-func spanRun(n int) *run {
-	r := &run{replicas: 1}
+// spanRun is a run of requests that decode from 1 s to 2 s each, with 100 prompt tokens computed
+// in the 10 ms before and 11 output tokens.
+func spanRun(n int) *replay {
+	r := &replay{engine: engine{replicas: 1}}
 	for range n {
 		r.requests = append(r.requests, stream.Request{InputTokens: 100, OutputTokens: 11})
-		r.outcomes = append(r.outcomes, stream.Outcome{State: stream.StateCompleted, ArrivalUS: 980e3, EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6, EndedUS: stream.Never, Replica: stream.Nowhere})
-		r.used = append(r.used, true)
+		r.outcomes = append(r.outcomes, stream.Outcome{State: stream.StateCompleted, ArrivalUS: 980e3,
+			EnqueuedUS: 985e3, ScheduledUS: 990e3, FirstTokenUS: 1e6, CompletedUS: 2e6,
+			EndedUS: stream.Never, Replica: stream.NoIndex})
+		r.fitted = append(r.fitted, true)
 	}
 	return r
 }
 
-// TestOthersRanBeside: a request that was interrupted, one that did not complete and one
-// whose begin is not known ran beside another, but none is a row to fit to. One that
-// waited again for half of its time counts half.
-func TestOthersRanBeside(t *testing.T) {
+// rowsOf are the rows of decode phases of 1 s and prefill phases of 10 ms in turn, of which the
+// errors at unit vectors are one column each.
+func rowsOf(r *leastsq.Regression) [][]float64 {
+	rows := make([][]float64, r.Len())
+	for k := range r.Names {
+		unit := make([]float64, len(r.Names))
+		unit[k] = 1
+		for i, e := range r.Errors(unit) {
+			rows[i] = append(rows[i], math.Round(1e6*(e+1)*[]float64{1e6, 1e4}[i%2])/1e6)
+		}
+	}
+	return rows
+}
+
+// blocksOf are the blocks of rows.
+func blocksOf(r *leastsq.Regression) (blocks []int) {
+	r.Where(func(block int) bool {
+		blocks = append(blocks, block)
+		return false
+	})
+	return blocks
+}
+
+// TestConcurrentWorkIsCounted: a request that was preempted, one that did not complete and one
+// whose start is unknown count as concurrent work, but are not fitted. One that waited for half
+// of its time counts half.
+func TestConcurrentWorkIsCounted(t *testing.T) {
 	r := spanRun(5)
 	r.outcomes[1].Preemptions = 1
 	r.outcomes[2].State, r.outcomes[2].CompletedUS, r.outcomes[2].EndedUS = stream.StateTimedOut, stream.Never, 1.5e6
 	r.outcomes[3].ScheduledUS = stream.Never
 	r.outcomes[4].Preemptions, r.outcomes[4].PreemptedUS = 2, 500e3
-	f := phasesOf([]*run{r}, 2048)
-	// 10 steps of 1 + 1 + 0.5 + 1 + 0.5 sequences with 105.5 tokens each; and one step of
-	// the prompts of four.
+	d := newSpanData([]*replay{r}, 2048)
+	// 10 steps of 1 + 1 + 0.5 + 1 + 0.5 sequences with 105.5 tokens each, and one step of the
+	// prompts of four.
 	want := [][]float64{{10, 0, 40, 40 * 105.5}, {1, 400, 0, 0}}
-	if len(f.decode.rows) != 2 || f.overlap != 4 {
-		t.Fatalf("rows %v, %g decode", f.decode.rows, f.overlap)
+	if d.fit.Len() != 2 || d.load.sequences != 4 {
+		t.Fatalf("%d rows, %g sequences decode", d.fit.Len(), d.load.sequences)
 	}
-	for i, row := range f.decode.rows {
-		for k, v := range row {
-			if math.Abs(v-want[i][k]) > 1e-6 {
-				t.Errorf("rows %v, want %v", f.decode.rows, want)
-			}
+	for i, row := range rowsOf(&d.fit) {
+		if !slices.Equal(row, want[i]) {
+			t.Errorf("row %d: %v, want %v", i, row, want[i])
 		}
 	}
 }
 
-// TestBlocksAreNumberedThrough: of two runs, of which the last 40 % is held back, and of one
-// without a time of arrival, no block is of two, and none that is drawn is empty.
-func TestBlocksAreNumberedThrough(t *testing.T) {
-	var runs []*run
+// TestBlocksAreOfOneRun: of three runs with 40 % held out, one of them without arrivals, no block
+// is of two runs.
+func TestBlocksAreOfOneRun(t *testing.T) {
+	var runs []*replay
 	for range 3 {
 		r := spanRun(100)
 		for i := 60; i < 100; i++ {
-			r.used[i] = false
+			r.fitted[i] = false
 		}
-		r.arrivals = len(runs) != 1
+		r.hasArrivals = len(runs) != 1
 		runs = append(runs, r)
 	}
-	f := phasesOf(runs, 2048)
-	at, n := f.decode.drawn()
-	if n != 3*spanBlocks || !slices.IsSorted(at) || len(at) != 360 {
+	d := newSpanData(runs, 2048)
+	at := blocksOf(&d.fit)
+	if n := len(slices.Compact(slices.Clone(at))); n != 3*spanBlocks || !slices.IsSorted(at) || len(at) != 360 {
 		t.Errorf("%d blocks of %d rows: %v", n, len(at), at)
 	}
-	at, n = f.alpha.drawn()
+	at = blocksOf(&d.alpha)
+	n := len(slices.Compact(slices.Clone(at)))
 	if n != 2*spanBlocks || !slices.IsSorted(at) || len(at) != 120 || at[59] == at[60] {
 		t.Errorf("alpha: %d blocks of %d rows: %v", n, len(at), at)
 	}
-	if len(f.held.rows) != 240 {
-		t.Errorf("%d rows held back", len(f.held.rows))
+	if d.heldOut.Len() != 240 {
+		t.Errorf("%d rows held out", d.heldOut.Len())
 	}
 }
 
-// TestReplicasAreApart: of five requests, two ran on one replica and three on another;
-// where that is not known, each has the mean beside it.
-func TestReplicasAreApart(t *testing.T) {
+// TestWorkIsPerReplica: of five requests, two run on one replica and three on another; where
+// that is not recorded, each has the mean as concurrent work.
+func TestWorkIsPerReplica(t *testing.T) {
 	r := spanRun(5)
-	r.replicas = 2
-	for _, row := range phasesOf([]*run{r}, 2048).decode.rows {
+	r.engine.replicas = 2
+	for _, row := range rowsOf(&newSpanData([]*replay{r}, 2048).fit) {
 		if row[0] == 10 && row[2] != 25 || row[0] == 1 && row[1] != 250 {
-			t.Errorf("nobody knows where they ran: %v", row)
+			t.Errorf("unknown replicas: %v", row)
 		}
 	}
 	for i := range r.outcomes {
@@ -87,10 +112,10 @@ func TestReplicasAreApart(t *testing.T) {
 	if n := replicasOf(r.outcomes); n != 2 {
 		t.Errorf("%d replicas", n)
 	}
-	for i, row := range phasesOf([]*run{r}, 2048).decode.rows {
+	for i, row := range rowsOf(&newSpanData([]*replay{r}, 2048).fit) {
 		n := []float64{3, 2}[i/2%2]
 		if row[0] == 10 && row[2] != 10*n || row[0] == 1 && row[1] != 100*n {
-			t.Errorf("row %d: %v beside %g", i, row, n)
+			t.Errorf("row %d: %v, want %g requests", i, row, n)
 		}
 	}
 }

@@ -35,7 +35,8 @@ deployments:
     model: x
     replicas: 2
     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 20]}
-    engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, max_model_len: 9000, num_gpu_blocks_override: 10000, block_size: 10}
+    engine: {max_num_seqs: 50, max_num_batched_tokens: 2000, max_model_len: 9000,
+      num_gpu_blocks_override: 10000, block_size: 10}
 `
 
 // repeated yields n equal calls.
@@ -51,7 +52,8 @@ func TestCapacityByHand(t *testing.T) {
 	}{
 		// 50 batch slots, and a call takes 1 + 99 steps: half a call per step, with its
 		// prompt in every other step: (1000 + 20·49.5 + 10·100·0.5) / 0.5.
-		{"slots", "", Call{Input: 100, Output: 100}, (1000 + 20*49.5 + 500) / 0.5, (1000 + 20*49.5 + 500) / 0.5, limitSeqs},
+		{"slots", "", Call{Input: 100, Output: 100}, (1000 + 20*49.5 + 500) / 0.5, (1000 + 20*49.5 + 500) / 0.5,
+			limitSeqs},
 		// Cached tokens are not computed.
 		{"cached", "", Call{Input: 100, Output: 100, Cached: 50},
 			(1000 + 20*49.5 + 250) / 0.5, (1000 + 20*49.5 + 500) / 0.5, limitSeqs},
@@ -80,7 +82,8 @@ func TestCapacityByHand(t *testing.T) {
 			m := l.Models[0]
 			want, uncached := 7*c.us/2e6, 7*c.uncached/2e6
 			if math.Abs(*l.Offered/want-1) > 1e-9 || math.Abs(*l.Uncached/uncached-1) > 1e-9 || m.Limit != c.limit {
-				t.Errorf("%.6f and %.6f by %s, want %.6f and %.6f by %s", *l.Offered, *l.Uncached, m.Limit, want, uncached, c.limit)
+				t.Errorf("%.6f and %.6f by %s, want %.6f and %.6f by %s", *l.Offered, *l.Uncached, m.Limit, want,
+					uncached, c.limit)
 			}
 			if got := *l.Offered * m.Capacity; math.Abs(got-7) > 1e-9 {
 				t.Errorf("load times capacity is %g calls per second, offered are 7", got)
@@ -128,8 +131,11 @@ func TestSeveralModelsAndDeployments(t *testing.T) {
 `)
 	one := Call{Input: 100, Output: 100}
 	toY := Call{Model: "y", Input: 100, Output: 100}
-	calls := slices.Values([]Call{one, one, {Model: "x", Input: 100, Output: 100}, toY, {Model: "z", Input: 1, Output: 1},
-		{Model: "y", Input: 1500, Output: 102}, {Model: "x", Input: 99_000, Output: 10}, {Model: "x", Input: 99_999, Output: 3}})
+	calls := slices.Values(
+		[]Call{one, one, {Model: "x", Input: 100, Output: 100}, toY, {Model: "z", Input: 1, Output: 1},
+			{Model: "y", Input: 1500,
+				Output: 102}, {Model: "x", Input: 99_000, Output: 10}, {Model: "x", Input: 99_999, Output: 3}},
+	)
 	l, err := Of(c, calls, 2_000_000)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +148,8 @@ func TestSeveralModelsAndDeployments(t *testing.T) {
 		t.Errorf("%+v", l.Models)
 	}
 	// Without time there is no load, but there is a capacity.
-	if l, err = Of(c, slices.Values([]Call{one}), 0); err != nil || l.Offered != nil || l.Uncached != nil || l.Models[0].Capacity <= 0 {
+	if l, err = Of(c, slices.Values([]Call{one}), 0); err != nil || l.Offered != nil || l.Uncached != nil ||
+		l.Models[0].Capacity <= 0 {
 		t.Errorf("%v %+v", err, l)
 	}
 	if l, err = Of(c, slices.Values([]Call(nil)), 5); err != nil || l.Offered != nil || len(l.Models) != 0 {
@@ -187,7 +194,8 @@ func TestLoadLaws(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Call {
 			in := rapid.Int64Range(1, 4000).Draw(t, "input")
-			return Call{Input: in, Output: rapid.Int64Range(1, 1000).Draw(t, "output"), Cached: rapid.Int64Range(0, in-1).Draw(t, "cached")}
+			return Call{Input: in, Output: rapid.Int64Range(1, 1000).Draw(t, "output"),
+				Cached: rapid.Int64Range(0, in-1).Draw(t, "cached")}
 		}), 1, 20).Draw(rt, "calls")
 		load := func(calls []Call, us int64) *Load {
 			l, err := Of(c, slices.Values(calls), us)

@@ -39,7 +39,7 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 		replicas: d.Replicas, model: m, caching: c.EnablePrefixCaching,
 		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
-		blockSize: int64(c.BlockSize), blocks: int64(d.Blocks()), windowHold: d.Computed.Window.Hold(),
+		blockSize: int64(c.BlockSize), blocks: int64(d.Blocks()), windowHold: d.Computed.Window.KVWindow(),
 	}
 	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {
@@ -62,7 +62,8 @@ func (e *engine) accepts(c lengths) bool {
 	tokens := int64(c.input) + int64(c.output) - 1
 	blocks := (tokens + e.blockSize - 1) / e.blockSize
 	blocks += int64(e.windowHold.Extra) * min(blocks, int64(e.windowHold.Blocks))
-	return (e.maxLength == 0 || tokens < e.maxLength) && blocks <= e.blocks && (e.maxPrompt == 0 || tokens <= e.maxPrompt)
+	return (e.maxLength == 0 || tokens < e.maxLength) && blocks <= e.blocks &&
+		(e.maxPrompt == 0 || tokens <= e.maxPrompt)
 }
 
 // totals sums over calls what they need at saturation.
@@ -218,7 +219,7 @@ func interpolate(x float64, f func(float64) float64) float64 {
 	return float64((low+1-x)*f(low)) + float64((x-low)*f(low+1))
 }
 
-// stepUS is the time, in µs, of a step with whole numbers of decoding sequences and
+// stepUS is the time, in µs, of a step with integer numbers of decoding sequences and
 // prompt tokens, whose contexts are the mean ones.
 func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
 	b := latency.Batch{Decode: int64(decode), Prefill: int64(prefill)}
@@ -229,7 +230,8 @@ func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
 	}
 	if prefill > 0 {
 		share := prefill / t.prefill
-		b.Chunks, b.PriorContext, b.Pairs = max(1, part(t.chunks, share)), part(t.priorContext, share), part(t.pairs, share)
+		b.Chunks, b.PriorContext, b.Pairs = max(1, part(t.chunks, share)), part(t.priorContext,
+			share), part(t.pairs, share)
 		b.WindowPriorContext, b.WindowPairs = part(t.windowPriorContext, share), part(t.windowPairs, share)
 	}
 	return float64(e.model.Step(b))

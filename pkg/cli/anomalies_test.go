@@ -54,7 +54,8 @@ func TestNoAnomaliesAtHalfLoad(t *testing.T) {
 	const requests = 400
 	anomalies := func(spec string, seed uint64) (all []string) {
 		var out bytes.Buffer
-		if err := gen.Run(t.Context(), nil, &out, gen.Options{Spec: spec, Seed: &seed, Requests: requests}); err != nil {
+		if err := gen.Run(t.Context(), nil, &out, gen.Options{Spec: spec, Seed: &seed,
+			Requests: requests}); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range summarized(t, simulated(t, out.Bytes(), ""), summarize.Options{}).Anomalies {

@@ -50,7 +50,10 @@ policies: {routing: {type: weighted}}
 			for b.Loop() {
 				r, w := io.Pipe()
 				go func() {
-					w.CloseWithError(sim.Run(b.Context(), bytes.NewReader(workload.Bytes()), w, sim.Options{Cluster: cluster, Trace: "decisions"}))
+					w.CloseWithError(
+						sim.Run(b.Context(), bytes.NewReader(workload.Bytes()), w,
+							sim.Options{Cluster: cluster, Trace: "decisions"}),
+					)
 				}()
 				if err := summarize.Run(b.Context(), r, io.Discard, summarize.Options{Format: "text"}); err != nil {
 					b.Fatal(err)

@@ -32,8 +32,8 @@ func (c *calibrateCommand) checkFlags() error {
 			return fmt.Errorf("--output-tokens must be above 0, is %d", c.OutputTokens)
 		case flag == "tp" && c.TP < 1:
 			return fmt.Errorf("--tp must be at least 1, is %d", c.TP)
-		case (flag == "holdout" || flag == "refine") && c.Check != "":
-			return fmt.Errorf("--%s has no effect with --check, which fits nothing", flag)
+		case (flag == "holdout" || flag == "init") && c.Evaluate != "":
+			return fmt.Errorf("--%s has no effect with --evaluate, which fits nothing", flag)
 		}
 	}
 	if f, err := strconv.ParseFloat(c.Holdout, 64); err == nil && !(f >= 0 && f < 1) {
@@ -49,8 +49,8 @@ func (c *calibrateCommand) run(ctx context.Context, j stdio) error {
 	defer inputs.close()
 	o.Stdin = func() (io.ReadCloser, error) { return inputs.open("-") }
 	err := calibrate.Run(ctx, j.out, o)
-	if call := (*calibrate.CallError)(nil); errors.As(err, &call) {
-		return usageError{fmt.Sprintf("%s; see blis-calibrate --help", call)}
+	if usage := (*calibrate.UsageError)(nil); errors.As(err, &usage) {
+		return usageError{fmt.Sprintf("%s; see blis-calibrate --help", usage)}
 	}
 	return err
 }

@@ -33,8 +33,8 @@ const (
 	exitBrokenPipe  = 128 + int(syscall.SIGPIPE)
 )
 
-// Std is the three standard streams of a process.
-type Std struct {
+// standardStreams is the three standard streams of a process.
+type standardStreams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
@@ -88,8 +88,8 @@ type stdio struct {
 // common is the part of the command line that all tools share.
 type common struct {
 	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when complete."`
-	Help    helpFlag    `short:"h" help:"Show this help and exit."`
-	Version versionFlag `help:"Show the version, revision and stream version, and exit."`
+	Help    helpFlag    `short:"h"                    help:"Show this help and exit."`
+	Version versionFlag `                             help:"Show the version, revision and stream version, and exit."`
 
 	// givenFlags are the flags on the command line.
 	givenFlags []string
@@ -127,11 +127,11 @@ func (t Tool) Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills
-	return t.run(ctx, os.Args[1:], Std{os.Stdin, os.Stdout, os.Stderr})
+	return t.run(ctx, os.Args[1:], standardStreams{os.Stdin, os.Stdout, os.Stderr})
 }
 
 // run runs the tool once. It uses no state of the process except the files named in args.
-func (t Tool) run(ctx context.Context, args []string, std Std) int {
+func (t Tool) run(ctx context.Context, args []string, std standardStreams) int {
 	cmd := t.command()
 	err := t.parse(cmd, args, std)
 	if err == nil {
@@ -141,9 +141,9 @@ func (t Tool) run(ctx context.Context, args []string, std Std) int {
 }
 
 // parser returns the command-line parser of cmd.
-func (t Tool) parser(cmd command, std Std) *kong.Kong {
-	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about),
-		kong.Writers(std.Out, std.Err), kong.NoDefaultHelp(), kong.Vars(t.vars), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
+func (t Tool) parser(cmd command, std standardStreams) *kong.Kong {
+	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about), kong.Writers(std.Out, std.Err),
+		kong.NoDefaultHelp(), kong.Vars(t.vars), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
@@ -151,7 +151,7 @@ func (t Tool) parser(cmd command, std Std) *kong.Kong {
 }
 
 // parse fills cmd from args.
-func (t Tool) parse(cmd command, args []string, std Std) error {
+func (t Tool) parse(cmd command, args []string, std standardStreams) error {
 	call, err := t.parser(cmd, std).Parse(args)
 	if err == nil {
 		cmd.options().givenFlags, err = flagsOf(call)
@@ -160,8 +160,10 @@ func (t Tool) parse(cmd command, args []string, std Std) error {
 		err = c.checkFlags()
 	}
 	if err != nil && !errors.Is(err, errHelpShown) {
-		if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-#") }); i >= 0 && !slices.Contains(args[:i], "--") {
-			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s", args[i], t.name)
+		if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-#") }); i >= 0 &&
+			!slices.Contains(args[:i], "--") {
+			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s",
+				args[i], t.name)
 		}
 		return usageError{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}
@@ -185,7 +187,7 @@ func flagsOf(call *kong.Context) (given []string, err error) {
 }
 
 // do runs a parsed command between its input and its output.
-func (t Tool) do(ctx context.Context, cmd command, std Std) (err error) {
+func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err error) {
 	name := cmd.input()
 	if name == "-" && isTerminal(std.In) {
 		return usageError{fmt.Sprintf("stdin is a terminal: name a file or use a pipe; see %s --help", t.name)}

@@ -19,7 +19,7 @@ import (
 // upper is a tool for tests. It copies its input in capitals and fails on request.
 type upper struct {
 	File string `arg:"" optional:"" default:"-" help:"Text."`
-	Fail string `help:"How to fail."`
+	Fail string `                               help:"How to fail."`
 	common
 }
 
@@ -45,13 +45,14 @@ func (u *upper) run(ctx context.Context, j stdio) error {
 	return err
 }
 
-var upperTool = Tool{name: "upper", about: "Copy in capitals.", stream: stream.StreamRun, command: func() command { return &upper{} }}
+var upperTool = Tool{name: "upper", about: "Copy in capitals.", stream: stream.StreamRun,
+	command: func() command { return &upper{} }}
 
 // call runs upper and returns its outputs.
 func call(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = upperTool.run(t.Context(), args, Std{strings.NewReader(in), &out, &errs})
+	code = upperTool.run(t.Context(), args, standardStreams{strings.NewReader(in), &out, &errs})
 	return code, out.String(), errs.String()
 }
 
@@ -72,7 +73,8 @@ func TestExitCodes(t *testing.T) {
 		{filepath.Join(dir, "none"), 1, "", "none: no such file or directory\n"},
 		{dir, 1, "", "is a directory\n"},
 		{"-o " + filepath.Join(dir, "none", "x"), 1, "", "no such file or directory\n"},
-		{"--fail=config", 1, `{"kind":"error","tool":"upper","file":"cluster.yaml","line":3,"column":5,"message":"replicas must be at least 1"}`,
+		{"--fail=config", 1, `{"kind":"error","tool":"upper","file":"cluster.yaml","line":3,"column":5,` +
+			`"message":"replicas must be at least 1"}`,
 			"upper: cluster.yaml:3:5: replicas must be at least 1\n"},
 		{"--fail=late", 1, "half", "upper: cluster.yaml:3:5: too late\n"},
 		{"--fail=pipe", 141, "", ""},
@@ -80,7 +82,8 @@ func TestExitCodes(t *testing.T) {
 		code, stdout, stderr := call(t, "text", strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(stdout, c.stdout) || (c.stdout == "") != (stdout == "") ||
 			!strings.HasSuffix(stderr, c.stderr) || (c.stderr == "") != (stderr == "") {
-			t.Errorf("upper %s: exit %d\n%s\n%s\nwant exit %d\n%s\n%s", c.args, code, stdout, stderr, c.code, c.stdout, c.stderr)
+			t.Errorf("upper %s: exit %d\n%s\n%s\nwant exit %d\n%s\n%s", c.args, code, stdout, stderr, c.code,
+				c.stdout, c.stderr)
 		}
 	}
 }
@@ -93,7 +96,7 @@ func TestErrorStreamIsComplete(t *testing.T) {
 			t.Errorf("a %s record besides the error", r.Kind())
 		}
 	}
-	var fault *stream.FaultError
+	var fault *stream.UpstreamError
 	if !errors.As(r.Err(), &fault) || fault.Fault.Line != 3 || fault.Fault.Tool != "upper" {
 		t.Errorf("read back: %v", r.Err())
 	}
@@ -131,7 +134,7 @@ func TestInterruptWhileReading(t *testing.T) {
 	defer feed.Close()
 	ended := make(chan int)
 	var out, errs bytes.Buffer
-	go func() { ended <- upperTool.run(ctx, nil, Std{in, &out, &errs}) }()
+	go func() { ended <- upperTool.run(ctx, nil, standardStreams{in, &out, &errs}) }()
 	if _, err := feed.WriteString("text"); err != nil {
 		t.Fatal(err)
 	}

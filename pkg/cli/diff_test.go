@@ -24,7 +24,7 @@ import (
 func runs(t *testing.T, tool Tool, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = tool.run(t.Context(), args, Std{strings.NewReader(""), &out, &errs})
+	code = tool.run(t.Context(), args, standardStreams{strings.NewReader(""), &out, &errs})
 	return code, out.String(), errs.String()
 }
 
@@ -48,16 +48,19 @@ func (r replayed) play(t *testing.T, dir string) (recording, run string) {
 	if _, err := os.Stat(recording); err != nil {
 		t.Skipf("the recording is not here: %v", err)
 	}
-	workload, cluster, run := filepath.Join(dir, r.file+".zst"), filepath.Join(dir, "c.yaml"), filepath.Join(dir, r.file+".run.zst")
+	workload, run := filepath.Join(dir, r.file+".zst"), filepath.Join(dir, r.file+".run.zst")
+	cluster := filepath.Join(dir, "c.yaml")
 	err := os.WriteFile(cluster, fmt.Appendf(nil, `version: 1
 deployments:
-  - {id: main, model: %s, gpu: H100, engine: {preset: vllm-0.15, tensor_parallel_size: %d, max_num_seqs: 128, max_num_batched_tokens: 2048,
-      max_model_len: 4096, num_gpu_blocks_override: %d}}
+  - {id: main, model: %s, gpu: H100, engine: {preset: vllm-0.15, tensor_parallel_size: %d,
+    max_num_seqs: 128,
+    max_num_batched_tokens: 2048, max_model_len: 4096, num_gpu_blocks_override: %d}}
 `, r.model, r.tp, r.blocks), 0o666)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := runs(t, Gen, "--import", "recording:"+recording, "--output-tokens", "248", "-o", workload); code != 0 {
+	if code, _, errs := runs(t, Gen, "--import", "recording:"+recording, "--output-tokens", "248", "-o",
+		workload); code != 0 {
 		t.Fatal(errs)
 	}
 	if code, _, errs := runs(t, Sim, "-c", cluster, workload, "-o", run); code != 0 {
@@ -90,8 +93,9 @@ func TestDiffAgainstRecordings(t *testing.T) {
 			t.Errorf("%s: %+v", r.model, f)
 		}
 		for _, fit := range f.Overall.Times {
-			t.Logf("%s %s: mean %.2f -> %.2f (%+.1f %%), p99 %.2f -> %.2f (%+.1f %%)", r.model, fit.Metric, fit.Mean.Measured, fit.Mean.Simulated,
-				*fit.Mean.Percent, fit.P99.Measured, fit.P99.Simulated, *fit.P99.Percent)
+			t.Logf("%s %s: mean %.2f -> %.2f (%+.1f %%), p99 %.2f -> %.2f (%+.1f %%)", r.model, fit.Metric,
+				fit.Mean.Measured, fit.Mean.Simulated, *fit.Mean.Percent, fit.P99.Measured, fit.P99.Simulated,
+				*fit.P99.Percent)
 			if mean, ok := published[r.file][fit.Metric+"_mean_ms"]; ok && math.Abs(fit.Mean.Measured-mean) > 0.001 {
 				t.Errorf("%s: mean %s is %.3f ms, published %.3f", r.model, fit.Metric, fit.Mean.Measured, mean)
 			}
@@ -99,7 +103,8 @@ func TestDiffAgainstRecordings(t *testing.T) {
 				t.Errorf("%s: p99 %s is %.3f ms, published %.3f", r.model, fit.Metric, fit.P99.Measured, p99)
 			}
 			if fit.Metric == "e2e" && (math.Abs(*fit.Mean.Percent) > 5 || *fit.PerRequest.MAPE > 10) {
-				t.Errorf("%s: mean E2E error %+.1f %%, mean absolute error per request %.1f %%", r.model, *fit.Mean.Percent, *fit.PerRequest.MAPE)
+				t.Errorf("%s: mean E2E error %+.1f %%, mean absolute error per request %.1f %%", r.model,
+					*fit.Mean.Percent, *fit.PerRequest.MAPE)
 			}
 		}
 	}
@@ -145,7 +150,8 @@ func experiments(t *testing.T) map[string]map[string]float64 {
 func TestDiffSchemas(t *testing.T) {
 	dir := t.TempDir()
 	table := filepath.Join(dir, "server.csv")
-	if err := os.WriteFile(table, []byte("arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n0,500,80,0.02,0.7\n0.1,900,40,0.04,0.46\n"), 0o666); err != nil {
+	rows := "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n0,500,80,0.02,0.7\n0.1,900,40,0.04,0.46\n"
+	if err := os.WriteFile(table, []byte(rows), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	name := func(s string) string { return filepath.Join(dir, s) }
@@ -155,7 +161,8 @@ func TestDiffSchemas(t *testing.T) {
 	}{
 		{Gen, []string{"--requests", "60", "-o", name("w.jsonl")}},
 		{Sim, []string{name("w.jsonl"), "-o", name("a.jsonl")}},
-		{Sim, []string{"--set", "routing={type: random}", "--set", "admission={type: rate-limit, params: {limit: 1}}", name("w.jsonl"), "-o", name("b.jsonl")}},
+		{Sim, []string{"--set", "routing={type: random}", "--set",
+			"admission={type: rate-limit, params: {limit: 1}}", name("w.jsonl"), "-o", name("b.jsonl")}},
 		{Gen, []string{"--import", "recording:" + table, "-o", name("r.jsonl")}},
 		{Sim, []string{name("r.jsonl"), "-o", name("r.run.jsonl")}},
 	} {

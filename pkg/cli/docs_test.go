@@ -36,7 +36,8 @@ func examples(text string) []example {
 			found = append(found, example{command: code[2:]})
 			inside = true
 		case !inside:
-		case strings.Contains(found[len(found)-1].command, "<<'END'") && !strings.HasSuffix(found[len(found)-1].command, "\nEND"):
+		case strings.Contains(found[len(found)-1].command, "<<'END'") &&
+			!strings.HasSuffix(found[len(found)-1].command, "\nEND"):
 			found[len(found)-1].command += "\n" + code
 		case len(found[len(found)-1].output) == 0 && strings.HasSuffix(found[len(found)-1].command, "\\"):
 			found[len(found)-1].command += "\n" + code
@@ -207,7 +208,7 @@ func TestManualPages(t *testing.T) {
 // flags lists the flags of a tool as they are written on the command line.
 func flags(tool Tool) []string {
 	var names []string
-	for _, f := range tool.parser(tool.command(), Std{}).Model.Flags {
+	for _, f := range tool.parser(tool.command(), standardStreams{}).Model.Flags {
 		switch {
 		case f.Name == "help" || f.Name == "version":
 		case f.Short != 0:
@@ -229,9 +230,11 @@ func readFile(t *testing.T, name string) string {
 }
 
 func TestExamples(t *testing.T) {
-	doc := "Text.\n\n```sh\n$ a | b \\\n    c\nout\n...\nend\n\n$ d\n```\n\n\t$ e\n\nMore $ text.\n\n```yaml\n# x.yaml\nk: 1\n```\n"
+	doc := "Text.\n\n```sh\n$ a | b \\\n    c\nout\n...\nend\n\n$ d\n```\n\n\t$ e\n\nMore $ text.\n\n```yaml\n# " +
+		"x.yaml\nk: 1\n```\n"
 	got := examples(doc)
-	if len(got) != 3 || got[0].command != "a | b \\\nc" || len(got[0].output) != 3 || got[1].command != "d" || got[2].command != "e" {
+	if len(got) != 3 || got[0].command != "a | b \\\nc" || len(got[0].output) != 3 || got[1].command != "d" ||
+		got[2].command != "e" {
 		t.Errorf("examples = %q", got)
 	}
 	if f := files(doc); f["x.yaml"] != "# x.yaml\nk: 1\n" {

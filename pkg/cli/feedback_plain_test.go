@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// plainRun is a run as encoding/json reads it, with nothing of the packages that write
-// the texts: what is asked of it is counted anew for each question.
+// plainRun is a run as encoding/json reads it, without the packages that write the texts: every
+// number is counted again for each use.
 type plainRun struct {
 	header struct {
 		Classes []struct {
@@ -38,21 +38,21 @@ type plainRun struct {
 			}
 		}
 	}
-	digest    string
+	digest    string // of the workload
 	metrics   map[string]any
 	requests  []*plainRequest
 	anomalies []map[string]any
 	exact     []map[string]any // regrets
 }
 
-// plainRequest is an outcome with the decisions about it. Times are µs, -1 where absent.
+// plainRequest is an outcome with the decisions about it. Times are in µs, -1 where missing.
 type plainRequest struct {
 	ID, State, Tenant, Class, Decision                    string
 	Arrival, Admitted, Routed, Enqueued, Scheduled, First float64
 	End, Preempted                                        float64
 	Replica                                               int
 	Input, Output, Cached, Expected, Preemptions          float64
-	place                                                 int // among the decisions
+	index                                                 int // among the routing decisions
 	routing, regret                                       map[string]any
 }
 
@@ -60,7 +60,7 @@ func readPlainly(t *testing.T, run []byte) *plainRun {
 	t.Helper()
 	p := &plainRun{}
 	decisions, regrets := map[string]map[string]any{}, map[string]map[string]any{}
-	places := map[string]int{}
+	indexes := map[string]int{}
 	lines := bufio.NewScanner(bytes.NewReader(run))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
@@ -72,7 +72,7 @@ func readPlainly(t *testing.T, run []byte) *plainRun {
 		case "decision":
 			if m["stage"] == "routing" {
 				decisions[m["request"].(string)] = m
-				places[m["request"].(string)] = len(places)
+				indexes[m["request"].(string)] = len(indexes)
 			}
 		case "regret":
 			if m["method"] == "estimated" {
@@ -87,20 +87,28 @@ func readPlainly(t *testing.T, run []byte) *plainRun {
 		case "end":
 			p.digest = m["workload_digest"].(string)
 		case "outcome":
-			n := func(name string) float64 {
-				if x, ok := m[name].(float64); ok {
-					return x
-				}
-				return -1
-			}
-			s := func(name string) string { x, _ := m[name].(string); return x }
-			r := &plainRequest{s("id"), s("state"), s("tenant"), s("slo_class"), s("decision"), n("arrival_us"), n("admitted_us"), n("routed_us"), n("enqueued_us"), n("scheduled_us"), n("first_token_us"),
-				max(n("completed_us"), n("ended_us")), max(n("preempted_us"), 0), int(n("replica")), n("input_tokens"), n("output_tokens"), n("cached_tokens"), n("expected_cached_tokens"), n("preemptions"), 0, nil, nil}
-			r.routing, r.regret, r.place = decisions[r.ID], regrets[r.ID], places[r.ID]
+			r := readRequest(m)
+			r.routing, r.regret, r.index = decisions[r.ID], regrets[r.ID], indexes[r.ID]
 			p.requests = append(p.requests, r)
 		}
 	}
 	return p
+}
+
+func readRequest(outcome map[string]any) *plainRequest {
+	n := func(name string) float64 {
+		if x, ok := outcome[name].(float64); ok {
+			return x
+		}
+		return -1
+	}
+	s := func(name string) string { x, _ := outcome[name].(string); return x }
+	return &plainRequest{ID: s("id"), State: s("state"), Tenant: s("tenant"), Class: s("slo_class"),
+		Decision: s("decision"), Arrival: n("arrival_us"), Admitted: n("admitted_us"), Routed: n("routed_us"),
+		Enqueued: n("enqueued_us"), Scheduled: n("scheduled_us"), First: n("first_token_us"),
+		End: max(n("completed_us"), n("ended_us")), Preempted: max(n("preempted_us"), 0), Replica: int(n("replica")),
+		Input: n("input_tokens"), Output: n("output_tokens"), Cached: n("cached_tokens"),
+		Expected: n("expected_cached_tokens"), Preemptions: n("preemptions")}
 }
 
 // ttft, tpot and e2e are in ms, -1 without one.
@@ -121,55 +129,55 @@ func since(a, b float64) float64 {
 }
 
 // target is that of the request's class, 0 without one.
-func (p *plainRun) target(r *plainRequest, what string) float64 {
+func (p *plainRun) target(r *plainRequest, metric string) float64 {
 	for _, c := range p.header.Classes {
 		if c.Name == r.Class {
-			return c.Targets[what]
+			return c.Targets[metric]
 		}
 	}
 	return 0
 }
 
-// missed are the targets that the request missed, and by how many ms at most.
-func (p *plainRun) missed(r *plainRequest) (which []string, over float64) {
+// missed are the targets that the request missed, and the largest excess in ms.
+func (p *plainRun) missed(r *plainRequest) (targets []string, excess float64) {
 	for _, c := range []struct {
-		name      string
-		is, times float64
+		name       string
+		ms, factor float64
 	}{{"ttft_ms", r.ttft(), 1}, {"tpot_ms", r.tpot(), r.Output - 1}, {"e2e_ms", r.e2e(), 1}} {
-		if limit := p.target(r, c.name); limit > 0 && c.is > limit {
-			which = append(which, c.name)
-			over = max(over, (c.is-limit)*c.times)
+		if limit := p.target(r, c.name); limit > 0 && c.ms > limit {
+			targets = append(targets, c.name)
+			excess = max(excess, (c.ms-limit)*c.factor)
 		}
 	}
-	return which, over
+	return targets, excess
 }
 
-func (p *plainRun) lost(r *plainRequest) bool { which, _ := p.missed(r); return len(which) > 0 }
+func (p *plainRun) lost(r *plainRequest) bool { targets, _ := p.missed(r); return len(targets) > 0 }
 
-// split is dispatch, queue, prefill, decode and preempted in ms, of a request that came
-// to its end.
+// split is the time of a completed request by part, in ms.
 func (r *plainRequest) split() map[string]float64 {
 	decode := r.End - r.First
-	again := min(decode, r.Preempted)
+	inDecode := min(decode, r.Preempted)
 	prefill := r.First - r.Scheduled
-	before := min(prefill, r.Preempted-again)
-	return map[string]float64{"admission": (r.Admitted - r.Arrival) / 1000, "dispatch": (r.Enqueued - r.Admitted) / 1000, "queue": (r.Scheduled - r.Enqueued) / 1000,
-		"prefill": (prefill - before) / 1000, "decode": (decode - again) / 1000, "preempted": (again + before) / 1000}
+	inPrefill := min(prefill, r.Preempted-inDecode)
+	return map[string]float64{"admission": (r.Admitted - r.Arrival) / 1000,
+		"dispatch": (r.Enqueued - r.Admitted) / 1000, "queue": (r.Scheduled - r.Enqueued) / 1000,
+		"prefill": (prefill - inPrefill) / 1000, "decode": (decode - inDecode) / 1000,
+		"preempted": (inDecode + inPrefill) / 1000}
 }
 
-// queues is how many waited at each replica when r was routed.
+// queues are the queue lengths of all replicas when r was routed.
 func (p *plainRun) queues(r *plainRequest) []float64 {
 	q := make([]float64, p.header.Run.Config.Deployments[0].Replicas)
 	for _, o := range p.requests {
-		if (o.Routed < r.Routed || o.Routed == r.Routed && o.place < r.place) && o.Scheduled > r.Routed {
+		if (o.Routed < r.Routed || o.Routed == r.Routed && o.index < r.index) && o.Scheduled > r.Routed {
 			q[o.Replica]++
 		}
 	}
 	return q
 }
 
-// ahead are those that entered a batch of the replica of r while it waited for its first
-// token.
+// ahead are the requests that entered a batch of the replica of r while r waited for its first token.
 func (p *plainRun) ahead(r *plainRequest) (all []*plainRequest) {
 	for _, o := range p.requests {
 		if o != r && o.Replica == r.Replica && o.Scheduled >= r.Enqueued && o.Scheduled < r.First {
@@ -181,36 +189,36 @@ func (p *plainRun) ahead(r *plainRequest) (all []*plainRequest) {
 
 func (r *plainRequest) work() float64 { return r.Input - r.Cached + r.Output }
 
-// again are prompt tokens of r that had been computed before: what the best tenth of
-// its tenant finds at least, in tokens and as a part of the prompt, less what it found.
-func (p *plainRun) again(r *plainRequest) float64 {
+// recomputed are prompt tokens of r that had been computed before: what the best tenth of its tenant
+// finds cached at least, the smaller of its tokens and its share of the prompt, less what r found.
+func (p *plainRun) recomputed(r *plainRequest) float64 {
 	of := p.only(func(o *plainRequest) bool { return o.Tenant == r.Tenant })
-	best := func(of []*plainRequest, what func(*plainRequest) float64) float64 {
+	best := func(value func(*plainRequest) float64) float64 {
 		var all []float64
 		for _, o := range of {
-			all = append(all, what(o))
+			all = append(all, value(o))
 		}
 		slices.Sort(all)
 		return all[len(all)-1-(len(all)-1)/10]
 	}
-	part := best(of, func(o *plainRequest) float64 { return o.Cached / o.Input })
-	tokens := best(of, func(o *plainRequest) float64 { return o.Cached })
-	return max(0, min(math.Floor(part*r.Input), tokens)-r.Cached)
+	share := best(func(o *plainRequest) float64 { return o.Cached / o.Input })
+	tokens := best(func(o *plainRequest) float64 { return o.Cached })
+	return max(0, min(math.Floor(share*r.Input), tokens)-r.Cached)
 }
 
-// sum adds up what of says of each.
-func sum(all []*plainRequest, of func(*plainRequest) float64) (total float64) {
+// sum adds up a value of all requests.
+func sum(all []*plainRequest, value func(*plainRequest) float64) (total float64) {
 	for _, r := range all {
-		total += of(r)
+		total += value(r)
 	}
 	return total
 }
 
-func mean(all []*plainRequest, of func(*plainRequest) float64) float64 {
-	return sum(all, of) / float64(len(all))
+func mean(all []*plainRequest, value func(*plainRequest) float64) float64 {
+	return sum(all, value) / float64(len(all))
 }
 
-// only are those of which keep is true.
+// only are the requests for which keep is true.
 func (p *plainRun) only(keep func(*plainRequest) bool) (all []*plainRequest) {
 	for _, r := range p.requests {
 		if keep(r) {
@@ -220,11 +228,11 @@ func (p *plainRun) only(keep func(*plainRequest) bool) (all []*plainRequest) {
 	return all
 }
 
-// quantile interpolates between the samples of all that have one.
-func quantile(all []*plainRequest, percent float64, of func(*plainRequest) float64) float64 {
+// quantile interpolates between the values that are not negative.
+func quantile(all []*plainRequest, percent float64, value func(*plainRequest) float64) float64 {
 	var xs []float64
 	for _, r := range all {
-		if x := of(r); x >= 0 {
+		if x := value(r); x >= 0 {
 			xs = append(xs, x)
 		}
 	}
@@ -234,7 +242,7 @@ func quantile(all []*plainRequest, percent float64, of func(*plainRequest) float
 	return xs[low] + (xs[min(low+1, len(xs)-1)]-xs[low])*(at-float64(low))
 }
 
-// candidate is what the router saw of a replica, the chosen one or the next best.
+// candidate is the chosen replica, or the first other one, as the router saw it.
 func (r *plainRequest) candidate(chosen bool) map[string]any {
 	for _, c := range r.routing["considered"].([]any) {
 		if c := c.(map[string]any); (int(c["replica"].(float64)) == r.Replica) == chosen {
@@ -244,7 +252,7 @@ func (r *plainRequest) candidate(chosen bool) map[string]any {
 	return nil
 }
 
-// show writes a number as the texts do.
+// show formats a number as the texts do.
 func show(x float64) string {
 	if math.Abs(x) < 99.95 {
 		return fmt.Sprintf("%.1f", x)
@@ -254,8 +262,7 @@ func show(x float64) string {
 
 func share(a, b float64) string { return fmt.Sprintf("%.1f %%", 100*a/b) }
 
-// patternOf says of whom each pattern of the text can be, by its own reading of the
-// condition.
+// patternOf are the conditions of the patterns, written independently.
 var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 	"overload":     func(p *plainRun, r *plainRequest) bool { return slices.Min(p.queues(r)) >= 8 },
 	"stale_signal": stale,
@@ -266,7 +273,7 @@ var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 	"behind_lower_class": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
 		total := sum(ahead, (*plainRequest).work)
-		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, p.lower(r)) >= 0.3*total
+		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, p.lowerClass(r)) >= 0.3*total
 	},
 	"prefix_unseen": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
@@ -274,7 +281,8 @@ var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 			return false
 		}
 		total := sum(ahead, (*plainRequest).work)
-		return p.again(r) >= 256 && p.again(r) >= 0.3*r.Input || total >= 2000 && sum(ahead, p.again) >= 0.3*total
+		own := p.recomputed(r)
+		return own >= 256 && own >= 0.3*r.Input || total >= 2000 && sum(ahead, p.recomputed) >= 0.3*total
 	},
 	"behind_tenant abuser": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
@@ -287,11 +295,12 @@ func stale(p *plainRun, r *plainRequest) bool {
 	q := p.queues(r)
 	mine, c := q[r.Replica], r.candidate(true)
 	age, _ := c["age_us"].(float64)
-	return mine >= 2*slices.Min(q)+4 && age >= 100_000 && math.Abs(c["queue_depth"].(float64)-mine) >= max(4, math.Floor(mine/2))
+	return mine >= 2*slices.Min(q)+4 && age >= 100_000 &&
+		math.Abs(c["queue_depth"].(float64)-mine) >= max(4, math.Floor(mine/2))
 }
 
-// lower is the work of requests whose class comes after that of r.
-func (p *plainRun) lower(r *plainRequest) func(*plainRequest) float64 {
+// lowerClass is the work of requests whose class has a lower priority than that of r.
+func (p *plainRun) lowerClass(r *plainRequest) func(*plainRequest) float64 {
 	priority := func(r *plainRequest) float64 {
 		for _, c := range p.header.Classes {
 			if c.Name == r.Class {
@@ -317,20 +326,18 @@ func ofTenant(name string) func(*plainRequest) float64 {
 	}
 }
 
-// check compares each line of the text that holds a number with what is counted in the
-// run.
+// check compares each line of the text that has a number with the same line written from the run.
 func (p *plainRun) check(t *testing.T, text string) {
 	t.Helper()
 	c := &plainCheck{plainRun: p}
 	for _, r := range p.requests {
 		if p.lost(r) {
-			c.out = append(c.out, r)
+			c.missing = append(c.missing, r)
 		} else {
-			c.in = append(c.in, r)
+			c.meeting = append(c.meeting, r)
 		}
 	}
 	for _, line := range strings.Split(text, "\n") {
-		line = strings.TrimRight(line, " ") // the beginning is filled up to 480 characters
 		if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") {
 			c.section = line
 			continue
@@ -344,9 +351,9 @@ func (p *plainRun) check(t *testing.T, text string) {
 		want, known := c.line(line)
 		switch {
 		case strings.ContainsAny(line, "0123456789") && !known:
-			t.Errorf("nobody asked for the numbers of %q", line)
+			t.Errorf("no check covers the numbers of %q", line)
 		case known && want != line:
-			t.Errorf("the run says\n%s\nthe text\n%s", want, line)
+			t.Errorf("from the run:\n%s\nin the text:\n%s", want, line)
 		}
 	}
 }

@@ -12,19 +12,22 @@ import (
 	"testing"
 )
 
-// cheats are policies that break the run to look good in some number.
+// cheats are admission policies that improve some number by serving less.
 var cheats = []struct{ name, admission string }{
 	{"reject everything", `{type: reject-all}`},
-	{"delay everything for ever", `{type: expression, admit: '"delay"'}`},
+	{"delay everything forever", `{type: expression, admit: '"delay"'}`},
 	{"delay everything a little", `{type: expression, admit: 'req.delays < 5 ? "delay" : "admit"'}`},
-	{"leave the rest unfinished at the horizon", `{type: expression, admit: 'cluster.inflight > 20 ? "delay" : "admit"'}`},
-	{"shed what is long", `{type: expression, admit: 'req.input_tokens < 800'}`},
+	{"leave the rest unfinished at the horizon",
+		`{type: expression, admit: 'cluster.inflight > 20 ? "delay" : "admit"'}`},
+	{"shed long prompts", `{type: expression, admit: 'req.input_tokens < 800'}`},
 	{"admit only critical", `{type: expression, admit: 'req.slo_class == "critical"'}`},
-	{"break sessions at their first step", `{type: expression, admit: 'req.turn == 0.0 && cluster.inflight > 2.0 ? "reject" : "admit"'}`},
-	{"serve the easy class only", `{type: expression, admit: 'req.slo_class != "critical" && req.slo_class != "interactive"'}`},
+	{"break sessions at their first call",
+		`{type: expression, admit: 'req.turn == 0.0 && cluster.inflight > 2.0 ? "reject" : "admit"'}`},
+	{"serve the easy class only",
+		`{type: expression, admit: 'req.slo_class != "critical" && req.slo_class != "interactive"'}`},
 }
 
-// fitnesses are those that nobody is to get the better of by cheating.
+// fitnesses are those that no cheat may improve.
 var fitnesses = []struct{ name, text string }{
 	{"attainment", "version: 1\nscore: m.goodput.ratio\n"},
 	{"weighted", `version: 1
@@ -40,47 +43,48 @@ score: wmean(0.5, ratio(base.ttft.p99, m.ttft.p99), 0.5, soft(m.e2e.p99, base.e2
 `},
 }
 
-// ran runs a tool in this process; where it fails, the test does.
+// ran runs a tool in this process and returns its output; the test fails if the tool does.
 func ran(t *testing.T, tool Tool, args ...string) string {
 	t.Helper()
-	var out, complaints bytes.Buffer
-	if code := tool.run(t.Context(), args, Std{In: strings.NewReader(""), Out: &out, Err: &complaints}); code != exitOK {
-		t.Fatalf("%v: exit %d: %s", args, code, &complaints)
+	var out, diagnostics bytes.Buffer
+	std := standardStreams{In: strings.NewReader(""), Out: &out, Err: &diagnostics}
+	if code := tool.run(t.Context(), args, std); code != exitOK {
+		t.Fatalf("%v: exit %d: %s", args, code, &diagnostics)
 	}
 	return out.String()
 }
 
-// gamed are the workloads on which cheats are tried, with what the simulation is told, and
-// those that are none there: without a horizon who waits is served later, and more of all
-// that was asked meets its targets; and where all requests are of the easy class, it is all.
-var gamed = []struct {
+// gamedWorkloads are those on which cheats are tried, with the arguments of blis-sim and the cheats
+// that are honest there: without a horizon delayed requests are served later, and more of the offered
+// ones meet their targets; and where all requests are of the easy class, all are served.
+var gamedWorkloads = []struct {
 	scenario, requests, seed string
 	sim, honest              []string
 }{
 	{"mixed-slo", "600", "5", []string{"--horizon", "30s"}, nil},
 	{"abusive-tenant", "600", "6", []string{"--horizon", "30s"}, nil},
 	{"mixed-slo", "2000", "9", []string{"--set", "deployments.main.replicas=3"}, nil},
-	{"deep-research", "150", "3", []string{"--set", "deployments.main.replicas=2"}, []string{cheats[3].name, cheats[len(cheats)-1].name}},
+	{"deep-research", "150", "3", []string{"--set", "deployments.main.replicas=2"},
+		[]string{cheats[3].name, cheats[len(cheats)-1].name}},
 }
 
-// TestNoGaming: each cheat scores below the honest baseline that it breaks, by
-// attainment, by weighted scores, and by one of latencies alone that has a gate. Of the
-// first two and of the manual's none has a gate: what was not served counts as missed, and
-// makes latencies worth less.
-func TestNoGaming(t *testing.T) {
+// Each cheat scores below the honest baseline, by attainment, by weighted scores, and by latencies
+// alone with a gate. The others have no gate: unserved requests count as missed and reduce the value
+// of latencies.
+func TestCheatsScoreBelowBaseline(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays all cheats on all workloads; run without -short")
+		t.Skip("simulates all cheats on all workloads; run without -short")
 	}
-	for _, w := range gamed {
+	for _, w := range gamedWorkloads {
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
 		ran(t, Gen, "--scenario", w.scenario, "--requests", w.requests, "--seed", w.seed, "-o", at("w"))
-		play := func(name string, more ...string) {
+		simulate := func(name string, more ...string) {
 			ran(t, Sim, slices.Concat([]string{"--trace", "minimal", "-o", at(name), at("w")}, w.sim, more)...)
 		}
-		play("baseline")
+		simulate("baseline")
 		for i, c := range cheats {
-			play(fmt.Sprint(i), "--set", "admission="+c.admission)
+			simulate(fmt.Sprint(i), "--set", "admission="+c.admission)
 		}
 		for _, f := range fitnesses {
 			if err := os.WriteFile(at("fitness.yaml"), []byte(f.text), 0o666); err != nil {
@@ -90,7 +94,8 @@ func TestNoGaming(t *testing.T) {
 				var d struct {
 					Score float64 `json:"combined_score"`
 				}
-				text := ran(t, Summarize, "--fitness", at("fitness.yaml"), "--baseline", at("baseline"), "--format", "json", at(name))
+				text := ran(t, Summarize, "--fitness", at("fitness.yaml"), "--baseline", at("baseline"), "--format",
+					"json", at(name))
 				if err := json.NewDecoder(strings.NewReader(text)).Decode(&d); err != nil && err != io.EOF {
 					t.Fatal(err)
 				}

@@ -30,7 +30,8 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSin
 	}
 	if isTable(name) {
 		if !t.tables {
-			return nil, false, usageError{"this output has no table form; name a file that does not end in .parquet or /"}
+			return nil, false, usageError{
+				"this output has no table form; name a file that does not end in .parquet or /"}
 		}
 		p, err = newTables(name)
 		return p, true, err
@@ -80,12 +81,12 @@ func (s *standardOutput) abort(t Tool, err error) error {
 // errorRecordOf returns err as an error record if later tools of a pipe pass it on: an
 // invalid configuration, a configuration file that cannot be read, or an error record of
 // an earlier tool. Otherwise it returns nil.
-func errorRecordOf(tool string, err error) *stream.Fault {
-	var upstream *stream.FaultError
+func errorRecordOf(tool string, err error) *stream.ErrorRecord {
+	var upstream *stream.UpstreamError
 	if errors.As(err, &upstream) {
 		return &upstream.Fault
 	}
-	fault := &stream.Fault{Kind: stream.KindError, Tool: tool}
+	fault := &stream.ErrorRecord{Kind: stream.KindError, Tool: tool}
 	var bad *strictyaml.Error
 	var file *fs.PathError
 	switch {

@@ -29,10 +29,21 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 	var imported gen.Import
 	must(t, imported.UnmarshalText([]byte("mooncake:"+trace)))
 	var workload, run bytes.Buffer
-	must(t, gen.Run(t.Context(), nil, &workload, gen.Options{Import: []gen.Import{imported}, Limit: 2000, TimeScale: 0.15}))
+	must(t,
+		gen.Run(t.Context(), nil, &workload, gen.Options{Import: []gen.Import{imported}, Limit: 2000, TimeScale: 0.15}))
 	cluster := filepath.Join(t.TempDir(), "cluster.yaml")
-	must(t, os.WriteFile(cluster, []byte("version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 16}]\n"+
-		"policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}}\n"), 0o666))
+	must(
+		t,
+		os.WriteFile(
+			cluster,
+			[]byte(
+				"version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: "+
+					"H100-SXM-80GB, replicas: 16}]\n"+
+					"policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}}\n",
+			),
+			0o666,
+		),
+	)
 	var ids []string
 	for n := 7; n < 2000; n += 50 {
 		ids = append(ids, fmt.Sprintf("dec-%06d", n))
@@ -51,14 +62,16 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 		var g stream.Regret
 		must(t, r.Decode(&g))
 		if g.Method == stream.MethodEstimated {
-			chosen := g.Alternatives[slices.IndexFunc(g.Alternatives, func(a stream.Alternative) bool { return a.Chosen })]
+			chosen := g.Alternatives[slices.IndexFunc(g.Alternatives,
+				func(a stream.Alternative) bool { return a.Chosen })]
 			for _, a := range g.Alternatives {
 				estimated[fmt.Sprint(g.Decision, a.Replica)] = *chosen.E2EMS - *a.E2EMS
 			}
 			continue
 		}
 		for _, a := range g.Alternatives {
-			estimates, exact = append(estimates, estimated[fmt.Sprint(g.Decision, a.Replica)]), append(exact, a.Own.E2EMS)
+			estimates, exact = append(estimates, estimated[fmt.Sprint(g.Decision, a.Replica)]), append(exact,
+				a.Own.E2EMS)
 		}
 	}
 	if err := r.Err(); err != nil && err != io.EOF {

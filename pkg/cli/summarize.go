@@ -17,8 +17,10 @@ import (
 var Summarize = Tool{
 	name:  "blis-summarize",
 	about: "Summarize runs: metrics, score and explanation. Or describe a workload.",
-	vars: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","), "strategies": strings.Join(report.Strategies.Names(), ", "),
-		"parts": strings.Join(attribution.Parts.Names(), ", "), "components": strings.Join(attribution.Components.Names(), ", ")},
+	vars: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","),
+		"strategies": strings.Join(report.Strategies.Names(), ", "),
+		"parts":      strings.Join(attribution.Parts().Names(), ", "),
+		"components": strings.Join(attribution.Components().Names(), ", ")},
 	command: func() command { return &summarizeCommand{} },
 }
 

@@ -21,13 +21,14 @@ func TestTablesEqualStream(t *testing.T) {
 	call := func(tool Tool, args ...string) {
 		t.Helper()
 		var complaints bytes.Buffer
-		if code := tool.run(t.Context(), args, Std{Out: io.Discard, Err: &complaints}); code != exitOK {
+		if code := tool.run(t.Context(), args, standardStreams{Out: io.Discard, Err: &complaints}); code != exitOK {
 			t.Fatalf("%s %q: %s", tool.name, args, &complaints)
 		}
 	}
 	call(Gen, "--scenario", "mixed-slo", "--requests", "300", "-o", in("w.jsonl"))
 	run := []string{"--set", "deployments.main.replicas=6", "--set", "routing.type=weighted",
-		"--set", "admission={type: rate-limit, params: {limit: 20, action: delay, delay_ms: 50}}", "--itl", in("w.jsonl"), "-o"}
+		"--set", "admission={type: rate-limit, params: {limit: 20, action: delay, delay_ms: 50}}", "--itl",
+		in("w.jsonl"), "-o"}
 	call(Sim, append(run, in("run.jsonl"))...)
 	call(Sim, append(run, in("tables")+"/")...)
 

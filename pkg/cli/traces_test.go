@@ -48,7 +48,8 @@ func TestDescriptionsOfPublicTraces(t *testing.T) {
 		// Eleven sessions; without the calls of sub-agents the median is 0.932.
 		{"weka", "agentic/weka_original", []figure{
 			{"sessions", func(d *workloadstats.Description) float64 { return float64(d.Sessions) }, 11, 0},
-			{"own history", func(d *workloadstats.Description) float64 { return at(d.Session.SessionHitMedian) }, 0.9015, 0.001}}},
+			{"own history", func(d *workloadstats.Description) float64 { return at(d.Session.SessionHitMedian) },
+				0.9015, 0.001}}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			path := filepath.Join(root, "../shared/data", c.file)
@@ -56,7 +57,8 @@ func TestDescriptionsOfPublicTraces(t *testing.T) {
 				t.Skipf("the trace is not here: %v", err)
 			}
 			var stream bytes.Buffer
-			if err := gen.Run(t.Context(), nil, &stream, gen.Options{Import: []gen.Import{{Format: c.format, File: path}}}); err != nil {
+			if err := gen.Run(t.Context(), nil, &stream,
+				gen.Options{Import: []gen.Import{{Format: c.format, File: path}}}); err != nil {
 				t.Fatal(err)
 			}
 			d := summarized(t, stream.Bytes(), summarize.Options{}).Workload

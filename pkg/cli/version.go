@@ -45,6 +45,7 @@ func writeVersion(w io.Writer, tool string, info *debug.BuildInfo) error {
 	case info != nil && strings.HasPrefix(info.Main.Version, "v"): // installed as a module
 		revision = info.Main.Version
 	}
-	_, err := fmt.Fprintf(w, "%s %s\nrevision %s\nstream version %d\n", tool, stream.Version, revision, stream.Schema)
+	_, err := fmt.Fprintf(w, "%s %s\nrevision %s\nstream version %d\n", tool, stream.Version, revision,
+		stream.StreamVersion)
 	return err
 }

@@ -13,7 +13,8 @@ func TestVersionNamesRevisionAndDate(t *testing.T) {
 		want string
 	}{
 		{"clone", &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc123"},
-			{Key: "vcs.time", Value: "2026-11-22T10:00:00Z"}, {Key: "vcs.modified", Value: "true"}}}, "abc123 of 2026-11-22, modified"},
+			{Key: "vcs.time", Value: "2026-11-22T10:00:00Z"}, {Key: "vcs.modified", Value: "true"}}},
+			"abc123 of 2026-11-22, modified"},
 		{"module", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "v1.2.3"},
 		{"archive", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "unknown: built without version control"},
 		{"no build information", nil, "unknown: built without version control"},

@@ -58,7 +58,7 @@ type summary struct {
 		KV         struct {
 			Hit float64 `json:"prefix_hit_ratio"`
 		} `json:"kv"`
-		Sessions *metrics.Sessions `json:"session"`
+		Sessions *metrics.Sessions `json:"sessions"`
 	} `json:"metrics"`
 }
 
@@ -78,7 +78,8 @@ func summarized(t *testing.T, data []byte, o summarize.Options) (s summary) {
 func simulated(t *testing.T, workload []byte, cluster string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := sim.Run(t.Context(), bytes.NewReader(workload), &out, sim.Options{Cluster: cluster, Trace: "decisions"}); err != nil {
+	if err := sim.Run(t.Context(), bytes.NewReader(workload), &out,
+		sim.Options{Cluster: cluster, Trace: "decisions"}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -134,11 +135,15 @@ func TestCapacityIsSaturatedThroughput(t *testing.T) {
 		name, deployment, limit string
 		low, high               float64 // of capacity by throughput
 	}{
-		{"sequences", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {async_scheduling: true}", "max_num_seqs", 0.99, 1.04},
-		{"tokens", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {max_num_batched_tokens: 800, max_num_seqs: 1024}", "max_num_batched_tokens", 0.99, 1.04},
-		{"roofline", "model: Qwen/Qwen3-14B, gpu: H100-SXM-80GB, latency: {model: roofline}, engine: {max_num_seqs: 128}", "max_num_seqs", 0.99, 1.04},
+		{"sequences", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {async_scheduling: " +
+			"true}", "max_num_seqs", 0.99, 1.04},
+		{"tokens", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {max_num_batched_tokens: " +
+			"800, max_num_seqs: 1024}", "max_num_batched_tokens", 0.99, 1.04},
+		{"roofline", "model: Qwen/Qwen3-14B, gpu: H100-SXM-80GB, latency: {model: roofline}, engine: " +
+			"{max_num_seqs: 128}", "max_num_seqs", 0.99, 1.04},
 		// The capacity does not account for preemptions.
-		{"KV cache", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 4000}", "kv_cache", 1, 1.12},
+		{"KV cache", "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: " +
+			"{num_gpu_blocks_override: 4000}", "kv_cache", 1, 1.12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cluster := filepath.Join(t.TempDir(), "cluster.yaml")
@@ -153,7 +158,8 @@ func TestCapacityIsSaturatedThroughput(t *testing.T) {
 			ratio := m.Capacity / run.Throughput.RPS
 			t.Logf("capacity %.2f/s by %s, throughput %.2f/s: %.3f", m.Capacity, m.Limit, run.Throughput.RPS, ratio)
 			if m.Limit != c.limit || ratio < c.low || ratio > c.high {
-				t.Errorf("capacity %.2f/s by %s, throughput %.2f/s: %.3f", m.Capacity, m.Limit, run.Throughput.RPS, ratio)
+				t.Errorf("capacity %.2f/s by %s, throughput %.2f/s: %.3f", m.Capacity, m.Limit, run.Throughput.RPS,
+					ratio)
 			}
 		})
 	}
@@ -163,7 +169,8 @@ func TestCapacityIsSaturatedThroughput(t *testing.T) {
 // finishes each request before the next.
 func TestDescribedHitsEqualCacheHits(t *testing.T) {
 	cluster := filepath.Join(t.TempDir(), "cluster.yaml")
-	text := "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, engine: {num_gpu_blocks_override: 1000000}}]\n"
+	text := "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, " +
+		"engine: {num_gpu_blocks_override: 1000000}}]\n"
 	if err := os.WriteFile(cluster, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +184,11 @@ func TestDescribedHitsEqualCacheHits(t *testing.T) {
 // A workload and a run of it have the same workload digest.
 func TestRunHasDigestOfWorkload(t *testing.T) {
 	workload := traffic(t, 50, 20)
-	described, run := summarized(t, workload, summarize.Options{}).Refs[0], summarized(t, simulated(t, workload, ""), summarize.Options{}).Refs[0]
-	if described.WorkloadDigest != run.WorkloadDigest || described.WorkloadDigest == "" || described.SpecDigest != run.SpecDigest || *described.WorkloadSeed != *run.WorkloadSeed {
+	described, run := summarized(t, workload, summarize.Options{}).Refs[0],
+		summarized(t, simulated(t, workload, ""), summarize.Options{}).Refs[0]
+	if described.WorkloadDigest != run.WorkloadDigest || described.WorkloadDigest == "" ||
+		described.SpecDigest != run.SpecDigest ||
+		*described.WorkloadSeed != *run.WorkloadSeed {
 		t.Errorf("%+v and %+v", described, run)
 	}
 }
@@ -188,8 +198,15 @@ func TestRunHasDigestOfWorkload(t *testing.T) {
 func TestSessionsOfTimeInterval(t *testing.T) {
 	var workload []byte
 	for i := range 4 {
-		workload = fmt.Appendf(workload, `{"kind":"session","id":"s%d","arrival_us":%d,"steps":[{"id":"a","input_tokens":100,"output_tokens":10},`+
-			`{"id":"t","after":[0],"tool":"x","latency_us":%d,"output_tokens":1},{"id":"b","after":[1],"input_tokens":120,"output_tokens":20}]}`+"\n", i, 1_000_000*i, 100_000*(i+1))
+		workload = fmt.Appendf(
+			workload,
+			`{"kind":"session","id":"s%d","arrival_us":%d,"steps":[{"id":"a","input_tokens":100,"output_tokens":10},`+
+				`{"id":"t","after":[0],"tool":"x","latency_us":%d,"output_tokens":1},`+
+				`{"id":"b","after":[1],"input_tokens":120,"output_tokens":20}]}`+"\n",
+			i,
+			1_000_000*i,
+			100_000*(i+1),
+		)
 	}
 	run := simulated(t, workload, "")
 	carried := summarized(t, run, summarize.Options{})
@@ -207,7 +224,9 @@ func TestSessionsOfTimeInterval(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := summarized(t, run, summarize.Options{Where: where})
-	if s.Metrics.Sessions.Tool.Count > 0 || !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "session metrics are missing") }) {
+	if s.Metrics.Sessions.Tool.Count > 0 ||
+		!slices.ContainsFunc(s.Warnings,
+			func(w string) bool { return strings.HasPrefix(w, "session metrics are missing") }) {
 		t.Errorf("with a condition: %+v, %q", s.Metrics.Sessions, s.Warnings)
 	}
 }

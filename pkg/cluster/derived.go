@@ -6,80 +6,71 @@ import (
 	"strings"
 
 	"blis/pkg/registry"
+	"blis/pkg/strictyaml"
 )
 
-// Derived says what of a deployment nobody has stated: it follows from what it runs and
-// on what. Where that is changed afterwards, in a what-if of a run or in a file that
-// --print-config has made, it is derived anew.
+// Derived lists the values of a deployment that were not set: they follow from its
+// model, GPU and engine. If one of these changes afterwards, in a what-if of a run
+// or in a file that --print-config wrote, they are derived again.
 type Derived struct {
-	// Of is what it follows from, in words; Values are its paths in the deployment.
+	// Of describes what the values follow from; Values are their paths in the
+	// deployment.
 	Of     string   `yaml:"of" json:"of"`
 	Values []string `yaml:"values" json:"values"`
 }
 
-// derivable is what may follow from the rest of a deployment, and how it is taken from
-// another one. fromFile stands for step times that are of a file of coefficients.
-var derivable = registry.Table[func(to, from *Deployment)]{
-	{Name: "engine.max_num_seqs", Value: func(to, from *Deployment) { to.Engine.MaxNumSeqs = from.Engine.MaxNumSeqs }},
-	{Name: "engine.max_num_batched_tokens", Value: func(to, from *Deployment) { to.Engine.MaxNumBatchedTokens = from.Engine.MaxNumBatchedTokens }},
-	{Name: "engine.block_size", Value: func(to, from *Deployment) { to.Engine.BlockSize = from.Engine.BlockSize }},
-	{Name: "engine.gpu_memory_utilization", Value: func(to, from *Deployment) { to.Engine.GPUMemoryUtilization = from.Engine.GPUMemoryUtilization }},
-	{Name: "engine.enable_chunked_prefill", Value: func(to, from *Deployment) { to.Engine.EnableChunkedPrefill = from.Engine.EnableChunkedPrefill }},
-	{Name: "engine.enable_prefix_caching", Value: func(to, from *Deployment) { to.Engine.EnablePrefixCaching = from.Engine.EnablePrefixCaching }},
-	{Name: "engine.async_scheduling", Value: func(to, from *Deployment) { to.Engine.AsyncScheduling = from.Engine.AsyncScheduling }},
-	{Name: "engine.reserve_full_sequence", Value: func(to, from *Deployment) { to.Engine.ReserveFullSequence = from.Engine.ReserveFullSequence }},
-	{Name: "engine.watermark", Value: func(to, from *Deployment) { to.Engine.Watermark = from.Engine.Watermark }},
-	{Name: "engine.max_model_len", Value: func(to, from *Deployment) { to.Engine.MaxModelLen = from.Engine.MaxModelLen }},
-	{Name: "latency.model", Value: func(to, from *Deployment) { to.Latency.Model = from.Latency.Model }},
-	{Name: "latency.alpha_us", Value: func(to, from *Deployment) { to.Latency.AlphaUS = from.Latency.AlphaUS }},
-	{Name: "latency.beta_us", Value: func(to, from *Deployment) { to.Latency.BetaUS = from.Latency.BetaUS }},
-	{Name: "latency.table", Value: func(to, from *Deployment) { to.Latency.Table = from.Latency.Table }},
-	{Name: "latency.source", Value: func(to, from *Deployment) { to.Latency.Source = from.Latency.Source }},
-	{Name: "latency.range", Value: func(to, from *Deployment) { to.Latency.Range = from.Latency.Range }},
-	{Name: fromFile, Value: func(to, from *Deployment) { to.Latency.From = from.Latency.From }},
+// presetValues are the values that the preset of the engine version provides.
+var presetValues = []string{
+	"engine.max_num_seqs", "engine.max_num_batched_tokens", "engine.block_size", "engine.gpu_memory_utilization",
+	"engine.enable_chunked_prefill", "engine.enable_prefix_caching", "engine.async_scheduling",
+	"engine.reserve_full_sequence", "engine.watermark",
 }
+
+// derivable are the values that may be derived, in the order of Derived.Values.
+// fromFile means that the step times come from a file of coefficients.
+var derivable = append(slices.Clone(presetValues), "engine.max_model_len", "latency.model", "latency.alpha_us",
+	"latency.beta_us", "latency.table", "latency.source", "latency.range", fromFile)
 
 const fromFile = "latency.from"
 
-// presets are those that the preset of the engine version gives.
-var presets = derivable[:9]
-
-// basis says what derived values of d follow from.
-func (d *Deployment) basis() string {
+// derivedFrom describes what the derived values of d follow from.
+func (d *Deployment) derivedFrom() string {
 	e := &d.Engine
 	text := fmt.Sprintf("%s on %dx%dx%d", d.Model, e.TensorParallelSize, e.PipelineParallelSize, e.DataParallelSize)
-	for _, part := range []struct{ before, value string }{{" ", d.GPU}, {", config ", d.ModelConfig}, {", preset ", e.Preset},
-		{", dtype ", e.DType}, {", quantization ", e.Quantization}, {", kv_cache_dtype ", e.KVCacheDType}} {
+	for _, part := range []struct{ label, value string }{
+		{" ", d.GPU}, {", config ", d.ModelConfig}, {", preset ", e.Preset},
+		{", dtype ", e.DType}, {", quantization ", e.Quantization}, {", kv_cache_dtype ", e.KVCacheDType},
+	} {
 		if part.value != "" {
-			text += part.before + part.value
+			text += part.label + part.value
 		}
 	}
 	return text
 }
 
-// derive notes that the value of that path was not stated.
-func (d *Deployment) derive(path string) {
+// markDerived notes that the value at path was not set.
+func (d *Deployment) markDerived(path string) {
 	if d.Derived == nil {
 		d.Derived = &Derived{}
 	}
 	d.Derived.Values = append(d.Derived.Values, path)
 }
 
-// FromFile reports whether its step times are of a file of coefficients that the user
-// named.
+// FromFile reports whether the step times come from a file of coefficients that the
+// user named.
 func (d *Deployment) FromFile() bool {
 	return d.Derived != nil && slices.Contains(d.Derived.Values, fromFile)
 }
 
-// settle orders what was derived and says of what it was.
-func (d *Deployment) settle() {
+// finalizeDerived sorts the derived values and notes what they follow from.
+func (d *Deployment) finalizeDerived() {
 	k := d.Derived
 	if k == nil {
 		return
 	}
 	all := k.Values
-	k.Of, k.Values = d.basis(), nil
-	for _, path := range derivable.Names() {
+	k.Of, k.Values = d.derivedFrom(), nil
+	for _, path := range derivable {
 		if slices.Contains(all, path) {
 			k.Values = append(k.Values, path)
 		}
@@ -89,66 +80,55 @@ func (d *Deployment) settle() {
 	}
 }
 
-// forget takes out of the deployments what was derived of something else than they are
-// now, or that an override takes the place of.
-func (c *Config) forget(by *said) error {
-	for i := range c.Deployments {
-		d, at := &c.Deployments[i], fmt.Sprintf("deployments[%d].", i)
-		if by.by(at[:len(at)-1]) != nil {
-			d.Shown = nil // it was computed of what it was before
-		}
-		if d.Derived == nil {
-			continue
-		}
-		for k, path := range d.Derived.Values {
-			if !slices.Contains(derivable.Names(), path) {
-				return by.fault(fmt.Sprintf("%sderived.values[%d]", at, k), "%v", registry.Unknown("derived value", path, derivable.Names()))
-			}
-		}
-		if err := d.forget(at, by); err != nil {
-			return err
-		}
+// invalidateDerived removes from the document and from d, the deployment at path at,
+// the derived values that no longer apply: what they follow from has changed, or an
+// override sets them.
+func (d *Deployment) invalidateDerived(s *source, at string) error {
+	if s.doc.SetBy(at) != nil {
+		d.Printed = nil // it was computed before the override
 	}
-	return nil
-}
-
-// forget does so for the deployment whose values are at paths that begin with at.
-func (d *Deployment) forget(at string, by *said) error {
 	k := d.Derived
-	other := k.Of != d.basis()
-	ofFile := slices.Contains(k.Values, fromFile)
-	times := by.givesTimes(at, ofFile)
-	if other && ofFile && !times {
-		return by.fault(at+"latency", "is from a file of coefficients, for %s; for %s say latency.from again, or other step times", k.Of, d.basis())
+	if k == nil {
+		return nil
 	}
-	fresh := &Deployment{Engine: defaultEngine()}
+	for i, path := range k.Values {
+		if !slices.Contains(derivable, path) {
+			return s.errorf(fmt.Sprintf("%s.derived.values[%d]", at, i), "%v",
+				registry.Unknown("derived value", path, derivable))
+		}
+	}
+	newTimes := overridesTimes(s.doc, at+".latency.", d.FromFile())
+	changed := k.Of != d.derivedFrom()
+	if changed && d.FromFile() && !newTimes {
+		return s.errorf(at+".latency",
+			"comes from a file of coefficients for %s; for %s set latency.from again, or other step times",
+			k.Of, d.derivedFrom())
+	}
+	fresh := Deployment{}
 	k.Values = slices.DeleteFunc(k.Values, func(path string) bool {
-		if by.by(at+path) != nil {
+		if s.doc.SetBy(at+"."+path) != nil {
 			return true
 		}
-		stale := other || times && strings.HasPrefix(path, "latency.")
+		stale := changed || newTimes && strings.HasPrefix(path, "latency.")
 		if stale {
-			take, _ := derivable.Get("derived value", path)
-			take(d, fresh)
-			d.Shown = nil
-			by.forgotten = append(by.forgotten, dotted(at+path))
+			s.doc.Delete(at + "." + path)
+			d.Printed = nil
 		}
 		return stale
 	})
+	if err := s.doc.DecodeAt(at, &fresh); err != nil {
+		return err
+	}
+	d.Engine, d.Latency = fresh.Engine, fresh.Latency
 	return nil
 }
 
-// givesTimes reports whether an override says something of the step times at paths
-// that begin with at. Beside coefficients of a file overhead and range may be others.
-func (s *said) givesTimes(at string, ofFile bool) bool {
-	at = dotted(at + "latency")
-	for i := range s.sets {
-		switch set := s.sets[i].in(s.config); {
-		case !under(set, at) && !under(at, set), under(set, at+".jitter"):
-		case ofFile && (under(set, at+".alpha_us") || under(set, at+".range") || under(set, at+".source")):
-		default:
-			return true
-		}
+// overridesTimes reports whether an override changes the step times of the latency
+// at path at. With coefficients of a file, alpha_us, range and source may differ.
+func overridesTimes(doc *strictyaml.Doc, at string, ofFile bool) bool {
+	names := []string{"model", "beta_us", "table", "from"}
+	if !ofFile {
+		names = append(names, "alpha_us", "range", "source")
 	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return doc.SetBy(at+name) != nil })
 }

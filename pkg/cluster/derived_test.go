@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatIfDerivesAnew: other settings of a configuration that is resolved already
-// make what they make of the file that it was: what was derived is derived anew, what
-// was stated stays.
-func TestWhatIfDerivesAnew(t *testing.T) {
+// TestWhatIfRecomputesDerivedValues: overrides of a resolved configuration have the
+// same result as overrides of its original file: derived values are recomputed, set
+// values stay.
+func TestWhatIfRecomputesDerivedValues(t *testing.T) {
 	const llama = "model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100"
 	for _, c := range []struct{ deployment, sets string }{
 		{llama, "gpu=L40S"},
@@ -33,8 +33,11 @@ func TestWhatIfDerivesAnew(t *testing.T) {
 		{llama + ", engine: {preset: vllm-0.15}", "gpu=L4"},
 		{llama + ", engine: {preset: vllm-0.15}", "engine.preset=vllm-0.8"},
 		{llama + ", engine: {preset: vllm-0.15, max_num_seqs: 64, block_size: 32, max_model_len: 5000}", "gpu=L40S"},
-		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], source: mine, range: {input_tokens: [1, 2]}}", "gpu=L40S & model=Qwen/Qwen3-8B"},
-		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}", "latency.table={prefill_tokens: [0, 100], decode_sequences: [0, 10], context_tokens: [0], step_us: [1, 2, 3, 4]}"},
+		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], source: mine, range: {input_tokens: [1, 2]}}",
+			"gpu=L40S & model=Qwen/Qwen3-8B"},
+		{llama + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3]}",
+			"latency.table={prefill_tokens: [0, 100], decode_sequences: [0, 10], context_tokens: [0], step_us: " +
+				"[1, 2, 3, 4]}"},
 		{llama + ", latency: {alpha_us: [1, 2, 3], jitter: {cv: 0.2}}", "gpu=A100"},
 		{llama + ", engine: {num_gpu_blocks_override: 999}", "gpu=A100"},
 		{"model: Qwen/Qwen3-8B, gpu: L40S", "model=meta-llama/Llama-3.1-8B-Instruct & gpu=H100"},
@@ -44,7 +47,7 @@ func TestWhatIfDerivesAnew(t *testing.T) {
 			sets = append(sets, "deployments.main."+set)
 		}
 		text := "version: 1\ndeployments: [{id: main, " + c.deployment + "}]\n"
-		direct, err := parse(text, Options{Sets: sets})
+		direct, err := parse(text, Options{Overrides: sets})
 		if err != nil {
 			t.Errorf("%s %q: %v", c.deployment, sets, err)
 			continue
@@ -53,20 +56,21 @@ func TestWhatIfDerivesAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown, err := json.Marshal(before)
+		printed, err := json.Marshal(before)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var odd []string
-		whatIf, err := Parse("shown", shown, Options{Sets: sets, Warn: func(w string) { odd = append(odd, w) }})
+		var warnings []string
+		whatIf, err := Parse("printed", printed, Options{Overrides: sets,
+			Warn: func(w string) { warnings = append(warnings, w) }})
 		if err != nil {
 			t.Errorf("%s %q: %v", c.deployment, sets, err)
 			continue
 		}
 		if diff := cmp.Diff(direct, whatIf); diff != "" {
-			t.Errorf("%s %q is another one (+) where it is set afterwards:\n%s", c.deployment, sets, diff)
+			t.Errorf("%s %q differs when it is set afterwards (+):\n%s", c.deployment, sets, diff)
 		}
-		for _, w := range odd {
+		for _, w := range warnings {
 			if strings.Contains(w, "computed") && !strings.Contains(w, "roofline") {
 				t.Errorf("%s %q: warning: %s", c.deployment, sets, w)
 			}
@@ -74,37 +78,42 @@ func TestWhatIfDerivesAnew(t *testing.T) {
 	}
 }
 
-// What somebody has written into a configuration that was shown is stated.
-func TestShownConfigurationsAreEdited(t *testing.T) {
+// TestEditedPrintedConfig: edits of a printed configuration are set values.
+func TestEditedPrintedConfig(t *testing.T) {
 	c, err := Load("", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := json.Marshal(c)
+	printed, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit := func(old, new string) (*Config, error) {
-		text := strings.Replace(string(shown), old, new, 1)
-		if text == string(shown) {
-			t.Fatalf("there is no %s in %s", old, shown)
+		text := strings.Replace(string(printed), old, new, 1)
+		if text == string(printed) {
+			t.Fatalf("there is no %s in %s", old, printed)
 		}
-		return Parse("shown", []byte(text), Options{})
+		return Parse("printed", []byte(text), Options{})
 	}
-	if c, err := edit(`"max_model_len":131072`, `"max_model_len":4096`); err != nil || c.Deployments[0].Engine.MaxModelLen != 4096 {
-		t.Errorf("max_model_len as it was edited: %v", err)
+	if c, err := edit(`"max_model_len":131072`, `"max_model_len":4096`); err != nil ||
+		c.Deployments[0].Engine.MaxModelLen != 4096 {
+		t.Errorf("edited max_model_len: %v", err)
 	}
-	if c, err := edit(`"gpu":"H100-SXM-80GB"`, `"gpu":"L40S"`); err != nil || c.Deployments[0].Latency.Model != "roofline" {
-		t.Errorf("the step times of another GPU: %v", err)
+	if c, err := edit(`"gpu":"H100-SXM-80GB"`, `"gpu":"L40S"`); err != nil ||
+		c.Deployments[0].Latency.Model != "roofline" {
+		t.Errorf("step times of the other GPU: %v", err)
 	}
-	if _, err := edit(`"values":["engine.max_num_seqs"`, `"values":["engine.max_seqs"`); err == nil || !strings.Contains(err.Error(), `deployments[0].derived.values[0]: unknown derived value "engine.max_seqs"; did you mean "engine.max_num_seqs"?`) {
-		t.Errorf("a derived value that is none: %v", err)
+	if _, err := edit(`"values":["engine.max_num_seqs"`, `"values":["engine.max_seqs"`); err == nil ||
+		!strings.Contains(err.Error(), `deployments[0].derived.values[0]: unknown derived value `+
+			`"engine.max_seqs"; did `+
+			`you mean "engine.max_num_seqs"?`) {
+		t.Errorf("an unknown derived value: %v", err)
 	}
 }
 
-// Coefficients of a file are not those of another GPU, and nothing says where others
-// are.
-func TestWhatIfOfCoefficients(t *testing.T) {
+// TestWhatIfWithCoefficientFile: a change of the GPU needs new coefficients, since the
+// file's are for the old GPU.
+func TestWhatIfWithCoefficientFile(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)
@@ -113,12 +122,15 @@ func TestWhatIfOfCoefficients(t *testing.T) {
 		}
 		return name
 	}
-	own := write("own.yaml", "version: 1\ncoefficients:\n  - {model: meta-llama/Llama-3.1-8B, gpu: H100, latency: {model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}, source: made up}\n")
-	c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100, latency: {from: own.yaml}}]\n"), Options{})
+	own := write("own.yaml", "version: 1\ncoefficients:\n  - {model: meta-llama/Llama-3.1-8B, gpu: H100, latency: "+
+		"{model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}, source: made up}\n")
+	c, err := Load(write("c.yaml", "version: 1\ndeployments: [{id: main, model: "+
+		"meta-llama/Llama-3.1-8B-Instruct, gpu: "+
+		"H100, latency: {from: own.yaml}}]\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := json.Marshal(c)
+	printed, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +142,11 @@ func TestWhatIfOfCoefficients(t *testing.T) {
 		{"latency.alpha_us=[9, 9, 9]", "", 4},
 		{"latency={alpha_us: [1, 2, 3], beta_us: [7, 7, 7]}", "", 7},
 		{"latency.from=" + own, "", 4},
-		{"gpu=A100", "is from a file of coefficients, for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 H100-SXM-80GB; for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 say latency.from again, or other step times", 0},
+		{"gpu=A100", "comes from a file of coefficients for meta-llama/Llama-3.1-8B-Instruct on 1x1x1 " +
+			"H100-SXM-80GB; for " +
+			"meta-llama/Llama-3.1-8B-Instruct on 1x1x1 A100 set latency.from again, or other step times", 0},
 	} {
-		c, err := Parse("shown", shown, Options{Sets: []string{"deployments.main." + f.set}})
+		c, err := Parse("printed", printed, Options{Overrides: []string{"deployments.main." + f.set}})
 		switch {
 		case f.want == "" && (err != nil || c.Deployments[0].Latency.BetaUS[0] != f.beta):
 			t.Errorf("%s: %v, want beta_us of %v", f.set, err, f.beta)

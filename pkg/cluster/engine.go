@@ -1,53 +1,53 @@
 package cluster
 
-// Engine is how the replicas were started: vLLM's own argument names.
+// Engine is how the replicas are started, with vLLM's own argument names.
 type Engine struct {
-	// Preset names the defaults of an engine version on the deployment's GPU;
-	// what the file states beside it wins. VLLMVersion is for the reader, and for
-	// the comparison with that of measured coefficients.
+	// Preset names the defaults of an engine version on the deployment's GPU; values
+	// that are set override it. VLLMVersion is informative and compared with the
+	// version of measured coefficients.
 	Preset      string `yaml:"preset" json:"preset,omitempty"`
 	VLLMVersion string `yaml:"vllm_version" json:"vllm_version,omitempty"`
 	Parallel    `yaml:",inline"`
 	Batching    `yaml:",inline"`
 	Memory      `yaml:",inline"`
 	Precision   `yaml:",inline"`
-	// MoE is for models with experts.
+	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }
 
-// Parallel is how many GPUs a replica has: the product. With data parallelism
-// it has that many engine cores, which are simulated as one of as many times the
-// seats, the budget and the blocks, as if requests spread evenly; a sequence gets
-// one core's budget a step and can have one core's blocks.
+// Parallel is the parallelism of a replica; its product is the number of GPUs.
+// With data parallelism the engine cores are simulated as one core with that many
+// times the batch slots, token budget and blocks, as if requests spread evenly; a
+// sequence is limited to one core's budget in a step and to one core's blocks.
 type Parallel struct {
 	TensorParallelSize   int `yaml:"tensor_parallel_size" json:"tensor_parallel_size"`
 	PipelineParallelSize int `yaml:"pipeline_parallel_size" json:"pipeline_parallel_size"`
 	DataParallelSize     int `yaml:"data_parallel_size" json:"data_parallel_size"`
 }
 
-// GPUs returns how many GPUs a replica has.
+// GPUs returns the number of GPUs of a replica.
 func (p *Parallel) GPUs() int {
 	return p.TensorParallelSize * p.PipelineParallelSize * p.DataParallelSize
 }
 
-// Experts returns over how many GPUs the experts of a layer are spread.
+// Experts returns the number of GPUs that share the experts of a layer.
 func (p *Parallel) Experts() int { return p.TensorParallelSize * p.DataParallelSize }
 
-// Batching bounds batches and says when they are formed.
+// Batching limits batches and says when they are formed.
 type Batching struct {
 	MaxNumSeqs           int  `yaml:"max_num_seqs" json:"max_num_seqs"`
 	MaxNumBatchedTokens  int  `yaml:"max_num_batched_tokens" json:"max_num_batched_tokens"`
 	EnableChunkedPrefill bool `yaml:"enable_chunked_prefill" json:"enable_chunked_prefill"`
-	// LongPrefillTokenThreshold is the most that one request may compute in a
-	// step, 0 without such a bound. ChunkSize is another name for it.
+	// LongPrefillTokenThreshold is the maximum of tokens that one request may prefill
+	// in a step, 0 unlimited. ChunkSize is an alias.
 	LongPrefillTokenThreshold int `yaml:"long_prefill_token_threshold" json:"long_prefill_token_threshold"`
 	ChunkSize                 int `yaml:"chunk_size" json:"chunk_size,omitempty"`
-	// MaxNumPartialPrefills is read and has no effect: vLLM's V1 engine has none.
+	// MaxNumPartialPrefills has no effect: vLLM's V1 engine has no such limit.
 	MaxNumPartialPrefills int `yaml:"max_num_partial_prefills" json:"max_num_partial_prefills,omitempty"`
 	// AsyncScheduling forms the next batch when a step starts.
 	AsyncScheduling bool `yaml:"async_scheduling" json:"async_scheduling"`
-	// ReserveFullSequence admits a request only when blocks for all its tokens
-	// are free; Watermark is the fraction of all blocks that must stay free then.
+	// ReserveFullSequence admits a request only when blocks for all its tokens are
+	// free; Watermark is the fraction of all blocks that must then stay free.
 	ReserveFullSequence bool    `yaml:"reserve_full_sequence" json:"reserve_full_sequence"`
 	Watermark           float64 `yaml:"watermark" json:"watermark"`
 	PreemptionMode      string  `yaml:"preemption_mode" json:"preemption_mode"`
@@ -57,44 +57,45 @@ type Batching struct {
 type Memory struct {
 	BlockSize           int  `yaml:"block_size" json:"block_size"`
 	EnablePrefixCaching bool `yaml:"enable_prefix_caching" json:"enable_prefix_caching"`
-	// NumGPUBlocksOverride is the number of KV blocks; 0 has it follow from the
-	// GPU's memory, of which the engine takes the fraction GPUMemoryUtilization.
+	// NumGPUBlocksOverride is the number of KV blocks; 0 computes it from the GPU's
+	// memory, of which the engine uses the fraction GPUMemoryUtilization.
 	NumGPUBlocksOverride int     `yaml:"num_gpu_blocks_override" json:"num_gpu_blocks_override,omitempty"`
 	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" json:"gpu_memory_utilization"`
-	// SwapSpace is read and has no effect: preempted requests are recomputed.
+	// SwapSpace has no effect: preempted requests are recomputed.
 	SwapSpace float64 `yaml:"swap_space" json:"swap_space,omitempty"`
 }
 
-// Precision overrides what the model's config.json says, or does not.
+// Precision overrides the model's config.json.
 type Precision struct {
-	// MaxModelLen bounds input + output tokens; 0 is the model's own bound or,
-	// where the model is not known, none but the cache.
+	// MaxModelLen limits input + output tokens; 0 is the model's own limit or, if the
+	// model is unknown, the size of the cache.
 	MaxModelLen  int    `yaml:"max_model_len" json:"max_model_len"`
 	DType        string `yaml:"dtype" json:"dtype,omitempty"`
 	Quantization string `yaml:"quantization" json:"quantization,omitempty"`
 	KVCacheDType string `yaml:"kv_cache_dtype" json:"kv_cache_dtype,omitempty"`
 }
 
-// MoE is how experts run.
+// MoE configures how experts run.
 type MoE struct {
-	// EnableAllToAll spreads whole experts over the GPUs, tokens travel to them;
-	// without, every expert is cut over the same GPUs.
+	// EnableAllToAll distributes whole experts over the GPUs (expert parallelism);
+	// without it every expert is sharded over all GPUs.
 	EnableAllToAll bool `yaml:"enable_all_to_all" json:"enable_all_to_all"`
-	// The kernels are read and have no effect: their speed is the GPU's efficiency.
+	// The kernels have no effect: their speed is part of the GPU's efficiency.
 	UseFusedMoEKernel bool   `yaml:"use_fused_moe_kernel" json:"use_fused_moe_kernel,omitempty"`
 	MoEKernelBackend  string `yaml:"moe_kernel_backend" json:"moe_kernel_backend,omitempty"`
 }
 
-// defaultEngine is what an engine is unless the file or a preset says otherwise.
+// defaultEngine returns the defaults of an engine without a preset.
 func defaultEngine() Engine {
 	return Engine{
 		Parallel: Parallel{TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1},
-		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true, PreemptionMode: "recompute"},
-		Memory:   Memory{BlockSize: 16, EnablePrefixCaching: true, GPUMemoryUtilization: 0.9},
+		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true,
+			PreemptionMode: "recompute"},
+		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, GPUMemoryUtilization: 0.9},
 	}
 }
 
-// UnmarshalYAML decodes an engine over the defaults of what it leaves out.
+// UnmarshalYAML decodes an engine over the defaults.
 func (e *Engine) UnmarshalYAML(decode func(any) error) error {
 	type plain Engine
 	*e = defaultEngine()

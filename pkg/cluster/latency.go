@@ -11,11 +11,11 @@ import (
 	"blis/pkg/model"
 )
 
-// latency finds out how long steps take.
-func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
+// latency resolves the latency model and its coefficients.
+func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
 	l := &d.Latency
 	if l.From != "" {
-		if err := c.from(d, at, arch); err != nil {
+		if err := c.useCoefficientFile(d, at, arch); err != nil {
 			return err
 		}
 	}
@@ -27,64 +27,68 @@ func (c *completer) latency(d *Deployment, at string, arch *model.Architecture, 
 			l.Model = "linear"
 		}
 		if l.Model != "" {
-			d.derive("latency.model")
+			d.markDerived("latency.model")
 		}
 	}
 	if l.Model == "" && arch != nil && gpu != nil {
-		c.known(d, arch)
+		c.useMeasuredOrRoofline(d, arch)
 	}
 	if l.Model == "roofline" {
 		if arch == nil || gpu == nil {
-			return c.fault(at+".latency", "a roofline cannot be computed: %s", missing(d, arch, gpu))
+			return c.errorf(at+".latency", "the roofline cannot be computed: %s", missingInfo(d, arch, gpu))
 		}
 		if l.AlphaUS == nil {
 			l.AlphaUS = []float64{0, 0, 0}
-			d.derive("latency.alpha_us")
+			d.markDerived("latency.alpha_us")
 		}
 		if d.Engine.GPUs() > nodeGPUs {
-			c.warnf(d, "the roofline takes all %d GPUs as on one node; between nodes exchanges take longer", d.Engine.GPUs())
+			c.warnf(d, "the roofline assumes that all %d GPUs are in one node; communication between nodes takes "+
+				"longer",
+				d.Engine.GPUs())
 		}
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
 	}
 	if l.Model == "" {
-		return c.fault(at+".latency", "must be given, since nothing is measured nor can be computed: %s", missing(d, arch, gpu))
+		return c.errorf(at+".latency",
+			"must be set, since there is no measurement and no roofline: %s", missingInfo(d, arch, gpu))
 	}
 	if l.Range != nil {
 		if name, err := l.Range.Check(); err != nil {
-			return c.fault(at+".latency.range."+name, "%v", err)
+			return c.errorf(at+".latency.range."+name, "%v", err)
 		}
 	}
 	if _, err := d.LatencyModel(); err != nil {
-		return c.fault(at+".latency", "%v", err)
+		return c.errorf(at+".latency", "%v", err)
 	}
 	return nil
 }
 
-// nodeGPUs is how many GPUs a node has, but for racks that are one.
+// nodeGPUs is the number of GPUs of a node, except for rack-scale nodes.
 const nodeGPUs = 8
 
-// known takes measured coefficients, or the roofline where there are none.
-func (c *completer) known(d *Deployment, arch *model.Architecture) {
+// useMeasuredOrRoofline uses measured coefficients or, if there are none, the roofline.
+func (c *resolver) useMeasuredOrRoofline(d *Deployment, arch *model.Architecture) {
 	e, l := &d.Engine, &d.Latency
 	if set := c.measured(d, arch); set != nil {
-		c.take(d, set)
+		c.useCoefficients(d, set)
 		return
 	}
 	l.Model = "roofline"
-	d.derive("latency.model")
-	d.derive("latency.source")
+	d.markDerived("latency.model")
+	d.markDerived("latency.source")
 	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
 	if arch.Overridden() {
 		l.Source = "computed: nothing was measured for this dtype, quantization or kv_cache_dtype"
 	}
-	c.warnf(d, "nothing was measured for %s on %d x %s: step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
+	c.warnf(d, "nothing was measured for %s on %d x %s: "+
+		"step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
 }
 
-// from takes the coefficients of a file.
-func (c *completer) from(d *Deployment, at string, arch *model.Architecture) error {
+// useCoefficientFile uses the coefficients of the file latency.from.
+func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Architecture) error {
 	l, at := &d.Latency, at+".latency.from"
 	if l.Model != "" || l.BetaUS != nil || l.Table != nil {
-		return c.fault(at, "names coefficients, and model, beta_us and table are some, too: give one of these")
+		return c.errorf(at, "cannot be combined with model, beta_us or table; set only one of them")
 	}
 	path := l.From
 	if !filepath.IsAbs(path) {
@@ -92,7 +96,7 @@ func (c *completer) from(d *Deployment, at string, arch *model.Architecture) err
 	}
 	sets, err := hardware.ReadSets(path, c.hardware...)
 	if err != nil {
-		return c.fault(at, "%v", err)
+		return c.errorf(at, "%v", err)
 	}
 	set := c.matching(sets, d, arch)
 	if set == nil {
@@ -103,72 +107,75 @@ func (c *completer) from(d *Deployment, at string, arch *model.Architecture) err
 		if have == nil {
 			have = []string{"none"}
 		}
-		return c.fault(at, "%s has no coefficients for %s on %s, tensor parallelism %d (has %s)", l.From, d.Model, d.GPU, d.Engine.TensorParallelSize, strings.Join(have, "; "))
+		return c.errorf(at, "%s has no coefficients for %s on %s, tensor parallelism %d (has %s)",
+			l.From, d.Model, d.GPU, d.Engine.TensorParallelSize, strings.Join(have, "; "))
 	}
-	c.take(d, set)
+	c.useCoefficients(d, set)
 	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
-	d.derive(fromFile)
+	d.markDerived(fromFile)
 	return nil
 }
 
-// take sets what a set says, but for what the file says itself.
-func (c *completer) take(d *Deployment, set *hardware.Set) {
+// useCoefficients uses a set of coefficients, except for values that the file sets.
+func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
 	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
-	d.derive("latency.model")
-	d.derive("latency.source")
+	d.markDerived("latency.model")
+	d.markDerived("latency.source")
 	if l.Table != nil {
-		d.derive("latency.table")
+		d.markDerived("latency.table")
 	} else {
-		d.derive("latency.beta_us")
+		d.markDerived("latency.beta_us")
 	}
 	if alpha != nil {
 		l.AlphaUS = alpha
 		l.Source += ", but for alpha_us"
 	} else {
-		d.derive("latency.alpha_us")
+		d.markDerived("latency.alpha_us")
 	}
 	if l.Range == nil {
 		l.Range = &set.Range
-		d.derive("latency.range")
+		d.markDerived("latency.range")
 	}
 	c.warnSettings(d, set)
 }
 
-// measured returns the coefficients for just this model as it is stored, GPU and
-// parallelism: of several the last, which is the user's own; nil if there are
-// none.
-func (c *completer) measured(d *Deployment, arch *model.Architecture) *hardware.Set {
+// measured returns the coefficients for exactly this model as stored, GPU and
+// parallelism, nil if there are none. Of several it returns the last, so the
+// user's own come first.
+func (c *resolver) measured(d *Deployment, arch *model.Architecture) *hardware.Set {
 	if arch.Overridden() {
 		return nil
 	}
 	return c.matching(c.catalog.Sets(), d, arch)
 }
 
-// matching is the last of sets that is of the deployment's model, GPU and parallelism.
-func (c *completer) matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
+// matching returns the last of sets for the deployment's model, GPU and parallelism.
+func (c *resolver) matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
 	e := &d.Engine
 	for _, s := range slices.Backward(sets) {
-		if s.GPU == d.GPU && s.TensorParallelSize == e.TensorParallelSize && s.PipelineParallelSize == e.PipelineParallelSize &&
-			s.DataParallelSize == e.DataParallelSize && isOf(s.Model, d, arch) {
+		if s.GPU == d.GPU && s.TensorParallelSize == e.TensorParallelSize &&
+			s.PipelineParallelSize == e.PipelineParallelSize && s.DataParallelSize == e.DataParallelSize &&
+			isModel(s.Model, d, arch) {
 			return s
 		}
 	}
 	return nil
 }
 
-// isOf reports whether what was measured by this name is the deployment's model:
-// by the name of its architecture, or by its own unless another model has that.
-func isOf(name string, d *Deployment, arch *model.Architecture) bool {
+// isModel reports whether coefficients measured under this name are for the
+// deployment's model: by the name of its architecture or, unless that is another
+// known model, by its own name.
+func isModel(name string, d *Deployment, arch *model.Architecture) bool {
 	if a, err := model.BuiltIn(name); err == nil && arch != nil {
 		return a.Name == arch.Name
 	}
 	return strings.EqualFold(name, d.Model) || arch != nil && strings.EqualFold(name, arch.Name)
 }
 
-// warnSettings says where the engine is not as it was when it was measured.
-func (c *completer) warnSettings(d *Deployment, set *hardware.Set) {
+// warnSettings reports where the engine differs from the measured one.
+func (c *resolver) warnSettings(d *Deployment, set *hardware.Set) {
 	for _, s := range []struct {
 		name     string
 		measured *bool
@@ -186,10 +193,18 @@ func (c *completer) warnSettings(d *Deployment, set *hardware.Set) {
 	}
 }
 
-// machine is what a replica runs on.
+// machine returns the hardware that a replica runs on.
 func machine(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) latency.Machine {
 	e := &d.Engine
-	return latency.Machine{FLOPS: gpu.FLOPS(arch.ComputePrecision()), AttentionFLOPS: gpu.FLOPS("bf16"), Bandwidth: gpu.MemoryBandwidth(), Link: gpu.LinkBandwidth(),
-		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize, DataParallel: e.DataParallelSize,
-		ExpertParallel: e.MoE != nil && e.MoE.EnableAllToAll, Efficiency: gpu.Efficiency}
+	return latency.Machine{
+		FLOPS:            gpu.FLOPS(arch.ComputePrecision()),
+		AttentionFLOPS:   gpu.FLOPS("bf16"),
+		Bandwidth:        gpu.MemoryBandwidth(),
+		Link:             gpu.LinkBandwidth(),
+		TensorParallel:   e.TensorParallelSize,
+		PipelineParallel: e.PipelineParallelSize,
+		DataParallel:     e.DataParallelSize,
+		ExpertParallel:   e.MoE != nil && e.MoE.EnableAllToAll,
+		Efficiency:       gpu.Efficiency,
+	}
 }

@@ -1,31 +1,33 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"blis/pkg/policy"
 	"blis/pkg/strictyaml"
 )
 
-// override is one value that takes the place of the files' own.
+// override is one value that overrides the file's.
 type override struct {
 	strictyaml.Setting
-	// path is the full one, in the parameters' own names.
+	// path is the full path, with the own names of parameters.
 	path string
 }
 
-// overridesOf reads what calls give, "path=value" or "@file", in the order in which
-// it is to be applied.
+// overridesOf parses overrides as callers write them, "path=value" or "@file", and
+// returns them in the order in which they are applied.
 func overridesOf(sets []string) ([]override, error) {
 	var all []override
 	for _, s := range sets {
 		var more []strictyaml.Setting
 		if name, isFile := strings.CutPrefix(s, "@"); isFile {
 			var err error
-			if more, err = strictyaml.ReadSets(name); err != nil {
+			if more, err = strictyaml.ReadSettings(name); err != nil {
 				return nil, err
 			}
 		} else {
@@ -39,8 +41,8 @@ func overridesOf(sets []string) ([]override, error) {
 	return typesFirst(all), nil
 }
 
-// fullPath completes a path that begins with a stage of the control plane, and takes
-// the own name of a parameter for another one.
+// fullPath completes a path that begins with a stage of the control plane, and
+// replaces the alias of a parameter by its own name.
 func fullPath(path string) string {
 	switch stage, _, _ := strings.Cut(path, "."); stage {
 	case "admission", "priority", "routing", "scheduler", "preemption", "autoscale":
@@ -52,89 +54,123 @@ func fullPath(path string) string {
 	return path
 }
 
-// typePath is the path of the type of a policy, which may be part of another one.
-var typePath = regexp.MustCompile(`^policies\.(\w+(?:\.of\.\d+|\.use|\.root(?:\.then|\.else)*\.use)*)\.type$`)
+// policyPath matches the path of the type or of a parameter of a policy, which may be
+// part of another policy.
+var policyPath = regexp.MustCompile(
+	`^(policies\.\w+(?:\.of\.\d+|\.use|\.root(?:\.then|\.else)*\.use)*)\.(type$|params\.)`)
 
-// typesFirst moves the type of a policy before what else is said of that policy:
-// parameters are those of the type, whichever is named first.
-func typesFirst(all []override) []override {
-	var sorted []override
+// splitPolicy returns the path of a policy if path is its type or one of its
+// parameters, else "", and whether path is the type.
+func splitPolicy(path string) (of string, isType bool) {
+	m := policyPath.FindStringSubmatch(path)
+	if m == nil {
+		return "", false
+	}
+	return m[1], m[2] == "type"
+}
+
+// typesFirst moves the type of a policy before its other overrides: parameters are
+// those of the type in any order. Overrides of the whole policy, or of one that
+// contains it, stay before the type.
+func typesFirst(all []override) (sorted []override) {
 	for _, o := range all {
 		at := len(sorted)
-		if typePath.MatchString(o.path) {
-			of := strings.TrimSuffix(o.path, ".type")
+		if of, isType := splitPolicy(o.path); isType {
 			at = 0
-			for i, e := range sorted { // but behind what gives all of it, or of what it is in
+			for i, e := range sorted {
 				if under(of, strings.TrimSuffix(e.path, ".type")) {
 					at = i + 1
 				}
 			}
 		}
-		sorted = append(sorted, o)
-		copy(sorted[at+1:], sorted[at:])
-		sorted[at] = o
+		sorted = slices.Insert(sorted, at, o)
 	}
 	return sorted
-}
-
-// apply changes c. A policy whose type is changed loses what was said of it: that was
-// the other one's.
-func (c *Config) apply(all []override) error {
-	c.Policies.Complete()
-	for i := range all {
-		o := &all[i]
-		var at []string
-		before := ""
-		if m := typePath.FindStringSubmatch(o.path); m != nil {
-			at = strings.Split(m[1], ".")
-			if s := c.Policies.Lookup(at); s != nil {
-				before = s.Type
-			}
-		}
-		if err := strictyaml.Set(c, o.path, o.Value); err != nil {
-			msg := err.Error()
-			if o.File != "" {
-				msg = o.Path + ": " + msg
-			}
-			return o.fault(msg)
-		}
-		if s := c.Policies.Lookup(at); s != nil && before != "" && s.Type != before {
-			*s = policy.Spec{Type: s.Type}
-		}
-		c.Policies.Complete()
-	}
-	return nil
-}
-
-// fault is an error in what o says: in its file or on the command line.
-func (o *override) fault(msg string) error {
-	if o.File != "" {
-		return &strictyaml.Error{File: o.File, Line: o.Line, Col: o.Col, Msg: msg}
-	}
-	return &strictyaml.Error{File: fmt.Sprintf("--set %s=%s", o.Path, o.Value), Msg: msg}
-}
-
-// in is the path of o with deployments by their place.
-func (o *override) in(c *Config) string {
-	rest, ok := strings.CutPrefix(o.path, "deployments.")
-	if !ok {
-		return o.path
-	}
-	id, rest, deeper := strings.Cut(rest, ".")
-	for i := range c.Deployments {
-		if c.Deployments[i].ID == id {
-			id = strconv.Itoa(i)
-			break
-		}
-	}
-	if deeper {
-		id += "." + rest
-	}
-	return "deployments." + id
 }
 
 // under reports whether path is at or below other.
 func under(path, other string) bool { return path == other || strings.HasPrefix(path, other+".") }
 
-// dotted is a path with [i] as .i.
-func dotted(path string) string { return strings.NewReplacer("[", ".", "]", "").Replace(path) }
+// override applies overrides to the document.
+func (s *source) override(sets []string) error {
+	all, err := overridesOf(sets)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		o := &all[i]
+		if err := s.set(o); err != nil {
+			if o.File != "" {
+				err = fmt.Errorf("%s: %w", o.Path, err)
+			}
+			return o.Errorf("%v", err)
+		}
+	}
+	return nil
+}
+
+// set applies one override. A policy of a new type loses its other settings, which
+// were those of the old type.
+func (s *source) set(o *override) error {
+	path, isType := splitPolicy(o.path)
+	before, err := s.policy(path)
+	if err == nil && path != "" && !isType {
+		err = s.setDefaultParams(path, before.Params, &o.Setting)
+	}
+	if err == nil {
+		err = s.doc.Set(new(Config), o.path, o.Value, &o.Setting)
+	}
+	if err != nil || before.Type == "" || !isType {
+		return err
+	}
+	after, err := s.policy(path)
+	if err == nil && after.Type != before.Type {
+		err = s.doc.Set(new(Config), path, fmt.Sprintf("{type: %q}", after.Type), &o.Setting)
+	}
+	return err
+}
+
+// setDefaultParams adds to the document the parameters that the policy at path does
+// not set, so that an override of one keeps the others. The parameters' own names
+// replace aliases.
+func (s *source) setDefaultParams(path string, all map[string]any, by *strictyaml.Setting) error {
+	var file policy.Spec
+	if err := s.doc.DecodeAt(path, &file); err != nil {
+		return err
+	}
+	for name := range file.Params {
+		if _, ok := all[name]; !ok {
+			s.doc.Delete(path + ".params." + name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		at := path + ".params." + name
+		if s.doc.Has(at) {
+			continue
+		}
+		text, err := json.Marshal(all[name])
+		if err == nil {
+			err = s.doc.Set(new(Config), at, string(text), by)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policy returns the policy at path with its defaults, without a type if there is
+// none.
+func (s *source) policy(path string) (policy.Spec, error) {
+	var bundle policy.Bundle
+	stage, _, nested := strings.Cut(strings.TrimPrefix(path, "policies."), ".")
+	spec := bundle.Stage(stage)
+	if spec == nil {
+		return policy.Spec{}, nil
+	}
+	err := s.doc.DecodeAt(path, spec)
+	if err == nil && (spec.Type != "" || !nested) {
+		bundle.Complete()
+	}
+	return *spec, err
+}

@@ -8,29 +8,27 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// bundle reads the file of policies called name, which takes the place of those
-// of the cluster file.
-func (c *Config) bundle(name string) (*strictyaml.Doc, error) {
+// readBundle reads and checks the file of policies called name.
+func readBundle(name string) (*strictyaml.Doc, error) {
 	doc, err := strictyaml.Read(name)
 	if err != nil {
 		return nil, err
 	}
-	c.Policies = policy.Bundle{}
-	return doc, doc.Decode(&c.Policies)
+	return doc, doc.Decode(new(policy.Bundle))
 }
 
-// tryPolicies builds the policies once, to see whether they can be.
-func (c *Config) tryPolicies(by *said) (*policy.Plane, error) {
+// validatePolicies builds the policies once to check them.
+func (c *Config) validatePolicies(s *source) (*policy.Plane, error) {
 	plane, err := policy.Build(&c.Policies, c.policyEnv(func(string) uint64 { return 0 }))
-	var fault *policy.Error
-	if errors.As(err, &fault) {
-		return nil, by.policyFault(fault)
+	var bad *policy.Error
+	if errors.As(err, &bad) {
+		return nil, s.policyError(bad)
 	}
 	return plane, err
 }
 
-// Plane makes the policies of a cluster that was loaded; seed returns the seed
-// of a random stream.
+// Plane builds the policies of a loaded cluster; seed returns the seed of a random
+// stream.
 func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 	p, err := policy.Build(&c.Policies, c.policyEnv(seed))
 	if err != nil {

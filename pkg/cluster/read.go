@@ -12,22 +12,21 @@ import (
 //go:embed default.yaml
 var defaultYAML []byte
 
-// Options are what a call may say of a cluster beside its file.
+// Options are the inputs of a cluster besides its file.
 type Options struct {
-	// Bundle is a file of policies that takes the place of the cluster's; "" is
-	// none.
-	Bundle string
-	// Sets override values of the file: "path=value", or "@file" with an object of
-	// such.
-	Sets []string
+	// PolicyFile is a file of policies that replace the cluster's; "" is none.
+	PolicyFile string
+	// Overrides override values of the file: "path=value", or "@file" for an object of
+	// paths and values.
+	Overrides []string
 	// Hardware are files or directories of the user's own GPUs and coefficients.
 	Hardware []string
-	// Warn is told what is odd; nil is silent.
+	// Warn receives warnings; nil discards them.
 	Warn func(string)
 }
 
-// Load reads the cluster file called name, the built-in one if name is "", and
-// completes it. Faults are *strictyaml.Error.
+// Load reads and resolves the cluster file called name, the built-in one if name
+// is "". Errors in the file are *strictyaml.Error.
 func Load(name string, o Options) (*Config, error) {
 	doc, err := strictyaml.Parse("the default cluster", defaultYAML)
 	if name != "" {
@@ -39,55 +38,70 @@ func Load(name string, o Options) (*Config, error) {
 	return resolve(doc, filepath.Dir(name), o)
 }
 
-// resolve decodes a cluster file of a folder, applies the options to it and fills in what it
-// leaves out.
+// resolve decodes a cluster file, applies the options to it and fills in the
+// values that it leaves out; dir is the folder of the file.
 func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
-	c := &Config{ControlPlane: defaultControlPlane()}
-	by := &said{config: c, file: doc, dir: dir, given: o.Sets}
-	err := doc.Decode(c)
+	s := &source{doc, dir, o.Overrides}
+	c, err := s.decode() // errors of the file itself
 	if err != nil {
 		return nil, err
 	}
-	if o.Bundle != "" {
-		if by.bundle, err = c.bundle(o.Bundle); err != nil {
+	if o.PolicyFile != "" || len(o.Overrides) > 0 {
+		if c, err = s.apply(o); err != nil {
 			return nil, err
 		}
 	}
-	if by.sets, err = overridesOf(o.Sets); err != nil {
+	c.Policies.Complete()
+	for i := range c.Deployments {
+		if err := c.Deployments[i].invalidateDerived(s, deploymentPath(i)); err != nil {
+			return nil, err
+		}
+	}
+	c.ControlPlane.Snapshots.SetDefaults()
+	if err := c.validate(s.errorf); err != nil {
 		return nil, err
 	}
-	if err := c.apply(by.sets); err != nil {
-		return nil, err
-	}
-	if err := c.forget(by); err != nil {
-		return nil, err
-	}
-	c.ControlPlane.Snapshots.Fill()
-	if err := c.validate(by.fault); err != nil {
-		return nil, err
-	}
-	plane, err := c.tryPolicies(by)
+	plane, err := c.validatePolicies(s)
 	if err != nil {
 		return nil, err
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	c.warnIdle(plane, o.Warn)
-	return c, c.complete(by, o)
+	c.warnUnused(plane, o.Warn)
+	return c, c.complete(s, o)
 }
 
-// complete fills in what follows from what is known of models and GPUs.
-func (c *Config) complete(by *said, o Options) error {
-	known, err := hardware.Open(o.Hardware...)
+// apply applies the options to the document and decodes the result.
+func (s *source) apply(o Options) (*Config, error) {
+	if o.PolicyFile != "" {
+		bundle, err := readBundle(o.PolicyFile)
+		if err != nil {
+			return nil, err
+		}
+		s.doc.Replace("policies", bundle)
+	}
+	if err := s.override(o.Overrides); err != nil {
+		return nil, err
+	}
+	return s.decode()
+}
+
+// deploymentPath is the path of a deployment.
+func deploymentPath(i int) string { return fmt.Sprintf("deployments[%d]", i) }
+
+// complete fills in the values that follow from the known models and GPUs.
+func (c *Config) complete(s *source, o Options) error {
+	catalog, err := hardware.Open(o.Hardware...)
 	if err != nil {
 		if _, placed := err.(*strictyaml.Error); !placed {
 			err = &strictyaml.Error{File: "--hardware", Msg: err.Error()}
 		}
 		return err
 	}
+	r := &resolver{s.doc, s.errorf, s.dir, o.Hardware, catalog, o.Warn}
 	for i := range c.Deployments {
-		if err := (&completer{known, by.dir, o.Hardware, by.stated, by.fault, o.Warn}).deployment(&c.Deployments[i], fmt.Sprintf("deployments[%d]", i)); err != nil {
+		if err := r.deployment(&c.Deployments[i], deploymentPath(i)); err != nil {
 			return err
 		}
 	}

@@ -3,12 +3,11 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"blis/pkg/strictyaml"
 )
 
-// Parse is Load of a cluster file that is the text, called name in errors.
+// Parse is Load of a cluster file with this text; errors use name as its name.
 func Parse(name string, text []byte, o Options) (*Config, error) {
 	doc, err := strictyaml.Parse(name, text)
 	if err != nil {
@@ -17,9 +16,9 @@ func Parse(name string, text []byte, o Options) (*Config, error) {
 	return resolve(doc, ".", o)
 }
 
-// Restore reads a configuration that is resolved already, as the headers of runs
-// have it. Nothing is looked up or computed again, so that it is the same where
-// models and GPUs are not known, or known better by now. name is what errors call it.
+// Restore reads a configuration that is already resolved, from the header of a
+// run. It looks up and computes nothing, so the result is the same where models
+// and GPUs are unknown or have changed. Errors use name as the file name.
 func Restore(name string, text []byte) (*Config, error) {
 	doc, err := strictyaml.Parse(name, text)
 	if err != nil {
@@ -29,46 +28,45 @@ func Restore(name string, text []byte) (*Config, error) {
 	if err := doc.Decode(c); err != nil {
 		return nil, err
 	}
-	by := &said{config: c, file: doc}
-	if err := c.validate(by.fault); err != nil {
+	if err := c.validate(doc.Errorf); err != nil {
 		return nil, err
 	}
-	if _, err := c.tryPolicies(by); err != nil {
+	if _, err := c.validatePolicies(&source{doc: doc}); err != nil {
 		return nil, err
 	}
 	for i := range c.Deployments {
-		if err := c.Deployments[i].restore(fmt.Sprintf("deployments[%d]", i), by.fault); err != nil {
+		if err := c.Deployments[i].restore(deploymentPath(i), doc.Errorf); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
-// restore takes what was computed as it is shown, and checks what of it sizes the
+// restore decodes the printed Computed and checks the values that size the
 // simulation.
-func (d *Deployment) restore(at string, fault fault) error {
-	if err := d.Engine.validate(at+".engine", fault); err != nil {
+func (d *Deployment) restore(at string, errorf pathErrorf) error {
+	if err := d.Engine.validate(at+".engine", errorf); err != nil {
 		return err
 	}
-	shown, err := json.Marshal(d.Shown)
+	data, err := json.Marshal(d.Printed)
 	if err != nil {
-		return fault(at+".computed", "%v", err)
+		return errorf(at+".computed", "%v", err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(shown))
+	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	d.Computed, d.Shown = new(Computed), nil
+	d.Computed, d.Printed = new(Computed), nil
 	if err := dec.Decode(d.Computed); err != nil {
-		return fault(at+".computed", "%v", err)
+		return errorf(at+".computed", "%v", err)
 	}
 	k := d.Computed
 	if most := maxCacheTokens / d.Engine.BlockSize / d.Engine.DataParallelSize; k.KVBlocks < 1 || k.KVBlocks > most {
-		return fault(at+".computed.kv_blocks", "must be between 1 and %d, is %d", most, k.KVBlocks)
+		return errorf(at+".computed.kv_blocks", "must be between 1 and %d, is %d", most, k.KVBlocks)
 	}
 	if w := k.Window; w != nil && (w.Tokens < 1 || w.Blocks < 0 || w.ExtraBlocks < 0) {
-		return fault(at+".computed.window", "must be of at least one token and no less than 0 blocks")
+		return errorf(at+".computed.window", "must have at least 1 token and no negative number of blocks")
 	}
 	if _, err := d.LatencyModel(); err != nil {
-		return fault(at+".latency", "%v", err)
+		return errorf(at+".latency", "%v", err)
 	}
 	return nil
 }

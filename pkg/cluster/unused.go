@@ -4,50 +4,50 @@ import (
 	"blis/pkg/policy"
 )
 
-// warnIdle names what is said of the control plane and its policies, other than by
-// default, and has no effect.
-func (c *Config) warnIdle(plane *policy.Plane, warn func(string)) {
-	tell := func(path, why string) { warn(path + " has no effect: " + why) }
+// warnUnused reports settings of the control plane and its policies that differ
+// from the default and have no effect.
+func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
+	report := func(path, why string) { warn(path + " has no effect: " + why) }
 	byPriority := c.ControlPlane.FlowControl != nil && c.ControlPlane.FlowControl.Order == "priority"
-	for _, idle := range plane.Unused {
-		if idle.Path != policy.PriorityPath || !byPriority {
-			tell("policies."+idle.Path, idle.Reason)
+	for _, unused := range plane.Unused {
+		if unused.Path != policy.PriorityPath || !byPriority {
+			report("policies."+unused.Path, unused.Reason)
 		}
 	}
 	p := &c.ControlPlane
 	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
-		tell("control_plane.max_delays", "admission never delays")
+		report("control_plane.max_delays", "admission never delays")
 	}
 	needs := plane.Needs()
 	if p.FlowControl != nil {
 		needs |= policy.FlowNeeds
 	}
 	if needs&policy.NeedShadow == 0 {
-		const why = "no policy looks at the router's shadow of prefixes"
+		const why = "no policy uses the router's shadow of prefixes"
 		if p.ShadowBlocks != defaultControlPlane().ShadowBlocks {
-			tell("control_plane.shadow_blocks", why)
+			report("control_plane.shadow_blocks", why)
 		}
 		if p.ShadowEvictions {
-			tell("control_plane.shadow_evictions", why)
+			report("control_plane.shadow_evictions", why)
 		}
 	}
-	p.Snapshots.idle(needs, tell)
+	p.Snapshots.warnUnused(needs, report)
 }
 
-// idle tells of fields that nobody looks at and of a default that no other takes.
-func (s *Snapshots) idle(needs policy.Needs, tell func(path, why string)) {
+// warnUnused reports fields that no policy reads and a default that no field uses.
+func (s *Snapshots) warnUnused(needs policy.Needs, warn func(path, why string)) {
 	var plain Snapshots
-	plain.Fill()
-	taken := false // the default
+	plain.SetDefaults()
+	defaultUsed := false // whether a field that is read uses Default
 	for f, refresh := range s.Fields() {
 		switch r := *refresh; {
 		case r == s.Default:
-			taken = taken || needs.Has(policy.Field(f))
+			defaultUsed = defaultUsed || needs.Has(policy.Field(f))
 		case r != *plain.Fields()[f] && !needs.Has(policy.Field(f)):
-			tell("control_plane.snapshots."+policy.FieldNames[f], "no policy looks at it")
+			warn("control_plane.snapshots."+policy.FieldNames[f], "no policy reads it")
 		}
 	}
-	if s.Default != "" && !taken {
-		tell("control_plane.snapshots.default", "no policy looks at a field that has it")
+	if s.Default != "" && !defaultUsed {
+		warn("control_plane.snapshots.default", "no policy reads a field that uses it")
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"blis/pkg/latency"
 )
 
-// fault makes an error about the value at path.
-type fault func(path, format string, args ...any) error
+// pathErrorf returns an error about the value at path.
+type pathErrorf func(path, format string, args ...any) error
 
-// validate reports the first value that no cluster can have, of all but engines,
-// which are not complete yet.
-func (c *Config) validate(fault fault) error {
+// validate returns an error for the first invalid value, except in engines, which
+// are not resolved yet.
+func (c *Config) validate(errorf pathErrorf) error {
 	if c.Version != 1 {
-		return fault("version", "must be 1, is %d", c.Version)
+		return errorf("version", "must be 1, is %d", c.Version)
 	}
 	if len(c.Deployments) == 0 {
-		return fault("deployments", "must name at least one deployment")
+		return errorf("deployments", "must contain at least one deployment")
 	}
 	seen := map[string]bool{}
 	replicas := 0
@@ -24,20 +24,20 @@ func (c *Config) validate(fault fault) error {
 		d := &c.Deployments[i]
 		path := fmt.Sprintf("deployments[%d]", i)
 		if d.ID == "" {
-			return fault(path+".id", "must be given")
+			return errorf(path+".id", "must be set")
 		}
 		if seen[d.ID] {
-			return fault(path+".id", "%q is taken by an earlier deployment", d.ID)
+			return errorf(path+".id", "%q is already used by an earlier deployment", d.ID)
 		}
 		seen[d.ID] = true
-		if err := d.validate(path, fault); err != nil {
+		if err := d.validate(path, errorf); err != nil {
 			return err
 		}
 		if replicas += d.Replicas; replicas > maxReplicas {
-			return fault(path+".replicas", "all deployments together can have %d replicas", maxReplicas)
+			return errorf(path+".replicas", "all deployments together can have at most %d replicas", maxReplicas)
 		}
 	}
-	return c.ControlPlane.validate(fault)
+	return c.ControlPlane.validate(errorf)
 }
 
 const (
@@ -47,20 +47,20 @@ const (
 	maxGPUs        = 1 << 12
 )
 
-func (d *Deployment) validate(path string, fault fault) error {
+func (d *Deployment) validate(path string, errorf pathErrorf) error {
 	if d.Model == "" {
-		return fault(path+".model", "must be given")
+		return errorf(path+".model", "must be set")
 	}
 	if d.Replicas < 1 || d.Replicas > maxReplicas {
-		return fault(path+".replicas", "must be between 1 and %d, is %d", maxReplicas, d.Replicas)
+		return errorf(path+".replicas", "must be between 1 and %d, is %d", maxReplicas, d.Replicas)
 	}
 	if cv := d.Latency.Jitter.CV; !(cv >= 0) || cv > maxCV {
-		return fault(path+".latency.jitter.cv", "must be between 0 and %d, is %g", maxCV, cv)
+		return errorf(path+".latency.jitter.cv", "must be between 0 and %d, is %g", maxCV, cv)
 	}
 	return nil
 }
 
-func (e *Engine) validate(path string, fault fault) error {
+func (e *Engine) validate(path string, errorf pathErrorf) error {
 	for _, v := range []struct {
 		name            string
 		value, min, max int
@@ -78,33 +78,36 @@ func (e *Engine) validate(path string, fault fault) error {
 		{"max_model_len", e.MaxModelLen, 0, maxCacheTokens},
 	} {
 		if v.value < v.min || v.value > v.max {
-			return fault(path+"."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
+			return errorf(path+"."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
 		}
 	}
 	switch {
 	case e.GPUs() > maxGPUs:
-		return fault(path+".tensor_parallel_size", "a replica of %d GPUs is too large, at most %d", e.GPUs(), maxGPUs)
+		return errorf(path+".tensor_parallel_size", "a replica of %d GPUs is too large, at most %d", e.GPUs(), maxGPUs)
 	case !(e.GPUMemoryUtilization > 0) || e.GPUMemoryUtilization > 1:
-		return fault(path+".gpu_memory_utilization", "must be above 0 and at most 1, is %g", e.GPUMemoryUtilization)
+		return errorf(path+".gpu_memory_utilization", "must be above 0 and at most 1, is %g", e.GPUMemoryUtilization)
 	case !(e.Watermark >= 0) || e.Watermark >= 1:
-		return fault(path+".watermark", "must be at least 0 and below 1, is %g", e.Watermark)
+		return errorf(path+".watermark", "must be at least 0 and below 1, is %g", e.Watermark)
 	case !(e.SwapSpace >= 0):
-		return fault(path+".swap_space", "must be at least 0, is %g", e.SwapSpace)
+		return errorf(path+".swap_space", "must be at least 0, is %g", e.SwapSpace)
 	case e.PreemptionMode != "recompute":
-		return fault(path+".preemption_mode", "must be recompute, is %q", e.PreemptionMode)
+		return errorf(path+".preemption_mode", "must be recompute, is %q", e.PreemptionMode)
 	case e.ChunkSize > 0 && e.LongPrefillTokenThreshold > 0 && e.ChunkSize != e.LongPrefillTokenThreshold:
-		return fault(path+".chunk_size", "is another name for long_prefill_token_threshold, which is %d", e.LongPrefillTokenThreshold)
+		return errorf(path+".chunk_size",
+			"must equal long_prefill_token_threshold, of which it is an alias, %d", e.LongPrefillTokenThreshold)
 	}
-	if slots := int64(e.NumGPUBlocksOverride) * int64(e.DataParallelSize) * int64(e.BlockSize); slots > maxCacheTokens {
-		return fault(path+".num_gpu_blocks_override", "a cache of %d tokens is too large, at most %d", slots, maxCacheTokens)
+	tokens := int64(e.NumGPUBlocksOverride) * int64(e.DataParallelSize) * int64(e.BlockSize)
+	if tokens > maxCacheTokens {
+		return errorf(path+".num_gpu_blocks_override",
+			"a cache of %d tokens is too large, at most %d", tokens, maxCacheTokens)
 	}
 	return nil
 }
 
-// maxCV is far beyond any noise; a lognormal of it still has finite sums.
+// maxCV is far beyond realistic noise; its lognormal still has finite sums.
 const maxCV = 10
 
-// LatencyModel makes the deployment's latency model, without its jitter.
+// LatencyModel builds the deployment's latency model, without jitter.
 func (d *Deployment) LatencyModel() (latency.Model, error) {
 	build, err := latency.Models.Get("latency model", d.Latency.Model)
 	if err != nil {

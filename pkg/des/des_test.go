@@ -19,8 +19,8 @@ func TestQueueOrder(t *testing.T) {
 		for i := range rapid.IntRange(1, 200).Draw(t, "operations") {
 			switch op := rapid.IntRange(0, 9).Draw(t, "operation"); {
 			case op < 6:
-				e := NewEvent(rapid.Int64Range(0, 20).Draw(t, "at"), uint8(rapid.IntRange(0, 5).Draw(t, "kind")), int64(i),
-					int32(i))
+				e := NewEvent(rapid.Int64Range(0, 20).Draw(t, "at"), uint8(rapid.IntRange(0, 5).Draw(t, "kind")),
+					int64(i), int32(i))
 				q.Push(e)
 				pending = append(pending, e)
 			case op < 9 && len(pending) > 0:

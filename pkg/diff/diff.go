@@ -11,14 +11,9 @@
 //
 // # Intervals
 //
-// The interval of a difference b − a is a 95 % confidence interval by a block bootstrap:
-// blocks of requests, in order of arrival, are drawn with replacement, 1000 times, and
-// the interval is between percentiles of the differences (stat.Resampling). Paired sides
-// share the same bootstrap samples. The block length follows from the correlation of
-// TTFT, E2E and their paired differences (stat.BlockLength); the result reports it in
-// requests and seconds. A throughput counts the requests that complete while those of a
-// block arrive. Maxima, percentiles of ITL and what only replicas report have no
-// interval.
+// The interval of a difference b − a is a 95 % confidence interval by a block bootstrap in
+// pairs (package resample); the result reports the block length in requests and seconds.
+// Maxima, percentiles of ITL and what only replicas report have no interval.
 //
 // # Decisions
 //

@@ -63,10 +63,10 @@ type Selection struct {
 
 // setReplicaNames sets the names of the replicas in the metrics.
 func (d *Document) setReplicaNames(a, b *metrics.Raw) {
-	for i := range max(len(a.Replica), len(b.Replica)) {
-		of := a.Replica
+	for i := range max(len(a.Replicas), len(b.Replicas)) {
+		of := a.Replicas
 		if i >= len(of) {
-			of = b.Replica
+			of = b.Replicas
 		}
 		d.replicas = append(d.replicas, replicaName(of[i].Deployment, of[i].Index))
 	}

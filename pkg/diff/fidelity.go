@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"blis/pkg/metrics"
+	"blis/pkg/resample"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
@@ -128,9 +129,9 @@ const noMetricPrefix = "-"
 func (j *fidelityBuilder) arrivedWithin(from, to stream.Micros) func(int32, *request) bool {
 	first := int64(j.simulated.raw.FromUS)
 	return func(n int32, q *request) bool {
-		at := q.arrival - first
-		if m := j.measured.at(n); m.state != 0 {
-			at = m.arrival
+		at := q.Arrival - first
+		if m := j.measured.at(n); m.State != 0 {
+			at = m.Arrival
 		}
 		return at >= int64(from) && at < int64(to)
 	}
@@ -139,7 +140,7 @@ func (j *fidelityBuilder) arrivedWithin(from, to stream.Micros) func(int32, *req
 // inClass selects requests of a class, as the simulation knows it.
 func (j *fidelityBuilder) inClass(name string) func(int32, *request) bool {
 	return func(n int32, q *request) bool {
-		if s := j.simulated.at(n); s.state != 0 {
+		if s := j.simulated.at(n); s.State != 0 {
 			q = s
 		}
 		return j.groups.all[q.group].class == name
@@ -153,23 +154,23 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 	for n := range int32(len(j.names)) {
 		x, y := j.measured.at(n), j.simulated.at(n)
 		q := x
-		if x.state == 0 {
+		if x.State == 0 {
 			q = y
 		}
-		if q.state == 0 || !j.isSelected(n) || !in(n, q) {
+		if q.State == 0 || !j.isSelected(n) || !in(n, q) {
 			continue
 		}
 		rows = append(rows, n)
-		if x.state == completed {
+		if x.State == resample.Completed {
 			p.Measured++
 		}
-		if y.state == completed {
+		if y.State == resample.Completed {
 			p.Simulated++
 		}
 	}
-	for _, m := range times {
-		if fit, ok := j.time(prefix+m.path, rows, m.of); ok {
-			fit.Metric = m.path
+	for _, m := range resample.Latencies {
+		if fit, ok := j.time(prefix+m.Name, rows, m.MS); ok {
+			fit.Metric = m.Name
 			p.Times = append(p.Times, fit)
 		}
 	}
@@ -177,14 +178,15 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 }
 
 // time compares one latency of some requests; not ok if a side has none.
-func (j *fidelityBuilder) time(path string, rows []int32, of func(*request) (float64, bool)) (f TimeFidelity, ok bool) {
+func (j *fidelityBuilder) time(path string, rows []int32, of func(*resample.Request) (float64, bool)) (f TimeFidelity,
+	ok bool) {
 	var measured, simulated, x, y []float64 // x and y of pairs
 	for _, n := range rows {
-		m, measuredOK := of(j.measured.at(n))
+		m, measuredOK := of(&j.measured.at(n).Request)
 		if measuredOK {
 			measured = append(measured, m)
 		}
-		s, simulatedOK := of(j.simulated.at(n))
+		s, simulatedOK := of(&j.simulated.at(n).Request)
 		if simulatedOK {
 			simulated = append(simulated, s)
 		}

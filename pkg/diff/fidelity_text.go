@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // timeLabels are the names of the times for people.
@@ -22,30 +23,30 @@ func (f *Fidelity) append(b []byte) []byte {
 	b = fmt.Appendf(b, "%-11s %s, simulated %s: %d and %d requests completed, %s\n", "measured", f.Measured,
 		f.Simulated,
 		f.Overall.Measured, f.Overall.Simulated, pairing)
-	t := &table{}
-	t.row("ms", "measured", "simulated", "error %", "95 % interval of simulated - measured")
+	t := &texttab.Table{}
+	t.Row("ms", "measured", "simulated", "error %", "95 % interval of simulated - measured")
 	for i := range f.Overall.Times {
 		time := &f.Overall.Times[i]
 		for _, s := range []struct {
 			name string
 			e    *Deviation
 		}{{"mean", &time.Mean}, {"p50", &time.P50}, {"p90", &time.P90}, {"p95", &time.P95}, {"p99", &time.P99}} {
-			t.row(timeLabels[time.Metric]+" "+s.name, s.e.row(millisecond)...)
+			t.Row(timeLabels[time.Metric]+" "+s.name, s.e.row(millisecond)...)
 		}
 	}
 	if f.Overall.RPS != nil {
-		t.row("requests/s", f.Overall.RPS.row(number)...)
+		t.Row("requests/s", f.Overall.RPS.row(number)...)
 	}
-	b = t.append(append(b, '\n'))
-	if each := f.perRequestTable(); len(each.rows) > 1 {
-		b = each.append(append(b, '\n'))
+	b = t.Append(append(b, '\n'))
+	if each := f.perRequestTable(); len(each.Rows) > 1 {
+		b = each.Append(append(b, '\n'))
 	}
 	for _, parts := range []struct {
 		name string
 		list []GroupFidelity
 	}{{"stage", f.Stages}, {"class", f.Classes}} {
 		if len(parts.list) > 0 {
-			b = groupFidelityTable(parts.name, parts.list).append(append(b, '\n'))
+			b = groupFidelityTable(parts.name, parts.list).Append(append(b, '\n'))
 		}
 	}
 	return b
@@ -68,24 +69,24 @@ func (e *Deviation) percent() string {
 }
 
 // perRequestTable is the table of errors of single requests.
-func (f *Fidelity) perRequestTable() *table {
-	t := &table{}
-	t.row("per request", "pairs", "bias, ms", "MAPE, %", "Pearson", "KS of all")
+func (f *Fidelity) perRequestTable() *texttab.Table {
+	t := &texttab.Table{}
+	t.Row("per request", "pairs", "bias, ms", "MAPE, %", "Pearson", "KS of all")
 	for _, time := range f.Overall.Times {
 		if time.PerRequest == nil {
 			continue
 		}
 		e := time.PerRequest
-		t.row(timeLabels[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS),
+		t.Row(timeLabels[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS),
 			numberOrDash(e.MAPE, millisecond), numberOrDash(e.Pearson, millisecond), numberOrDash(time.KS, millisecond))
 	}
 	return t
 }
 
 // groupFidelityTable is the table of groups: measured -> simulated (error in %).
-func groupFidelityTable(by string, list []GroupFidelity) *table {
-	t := &table{omitted: len(list) - maxRows}
-	t.row("by "+by+", ms and error %", "requests", "TTFT mean", "TTFT p99", "TPOT p50", "E2E mean", "E2E p99")
+func groupFidelityTable(by string, list []GroupFidelity) *texttab.Table {
+	t := &texttab.Table{Omitted: len(list) - maxRows}
+	t.Row("by "+by+", ms and error %", "requests", "TTFT mean", "TTFT p99", "TPOT p50", "E2E mean", "E2E p99")
 	for _, p := range list[:min(len(list), maxRows)] {
 		cells := map[string]string{}
 		for i := range p.Times {
@@ -102,7 +103,7 @@ func groupFidelityTable(by string, list []GroupFidelity) *table {
 			}
 			row = append(row, cells[name])
 		}
-		t.row(stream.Printable(strings.TrimSpace(p.Name)), row...)
+		t.Row(stream.Printable(strings.TrimSpace(p.Name)), row...)
 	}
 	return t
 }

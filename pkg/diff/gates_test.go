@@ -14,7 +14,7 @@ var gateMetrics = Metrics{
 	{Path: "requests.timed_out", A: ms(0), B: ms(0), Diff: ms(0)},
 	{Path: "tpot.mean", A: ms(9)},
 	{Path: `cls["be st"].goodput.ratio`, A: ms(0.9), B: ms(0.8), Diff: ms(-0.1), RelativeDiff: ms(-0.1 / 0.9)},
-	{Path: "replica[0].requests", A: ms(4), B: ms(6), Diff: ms(2), RelativeDiff: ms(0.5)},
+	{Path: "replicas[0].requests", A: ms(4), B: ms(6), Diff: ms(2), RelativeDiff: ms(0.5)},
 }
 
 func TestGates(t *testing.T) {
@@ -28,9 +28,9 @@ func TestGates(t *testing.T) {
 		"!(a.ttft.p99 < 100)":                                          true,
 		`d.cls["be st"].goodput.ratio.diff < -0.05`:                    true,
 		`abs(d.cls["be st"].goodput.ratio.diff) > max(0.2, 0.1 + 0.2)`: false,
-		"d.replica[0].requests.diff == 2":                              true,
+		"d.replicas[0].requests.diff == 2":                             true,
 		"b.requests.timed_out > 0 ? true : false":                      false,
-		"-a.replica[0].requests < min(1, 2)":                           true,
+		"-a.replicas[0].requests < min(1, 2)":                          true,
 		// A missing number does not matter if the other operand decides.
 		"b.ttft.p99 > 1 || b.tpot.mean > 1":    true,
 		"b.tpot.mean > 1 || b.ttft.p99 > 1":    true,

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/dist"
-	"blis/pkg/recording"
+	"blis/pkg/resample"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
@@ -30,7 +30,7 @@ func randomRuns(n int, seed uint64) (a, b testRun) {
 				int64(random.IntN(2))
 			if k == 1 && i%37 == 5 {
 				o.State, o.Reason, o.CompletedUS, o.GeneratedTokens, o.EndedUS, o.SLOMet = stream.StateTimedOut,
-					stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.Met(false)
+					stream.ReasonDeadline, stream.Never, 1, o.CompletedUS, stream.BoolPtr(false)
 			}
 			r.outcomes = append(r.outcomes, o)
 		}
@@ -44,7 +44,7 @@ func slowInterval(a, b []stream.Outcome, blocks int, seed uint64, of func([]stre
 	rng := dist.NewStream(seed, "bootstrap")
 	n := len(a)
 	var differences []float64
-	for range bootstrapSamples {
+	for range resample.Samples {
 		var x, y []stream.Outcome
 		for range blocks {
 			k := rng.IntN(blocks)
@@ -58,7 +58,7 @@ func slowInterval(a, b []stream.Outcome, blocks int, seed uint64, of func([]stre
 	}
 	slices.Sort(differences)
 	at := func(p float64) float64 {
-		position := p * (bootstrapSamples - 1)
+		position := p * (resample.Samples - 1)
 		low := math.Floor(position)
 		return differences[int(low)] + (position-low)*(differences[int(math.Ceil(position))]-differences[int(low)])
 	}
@@ -121,6 +121,7 @@ func TestIntervalsMatchExpandedSamples(t *testing.T) {
 		"ttft.p90":      func(l []stream.Outcome) float64 { return stat.QuantileFloat(sorted(l, ttft), 90) },
 		"e2e.p50":       func(l []stream.Outcome) float64 { return stat.QuantileFloat(sorted(l, e2e), 50) },
 		"e2e.mean":      func(l []stream.Outcome) float64 { return stat.Mean(sorted(l, e2e)) },
+		"e2e.count":     func(l []stream.Outcome) float64 { return float64(len(sorted(l, e2e))) },
 		"goodput.ratio": func(l []stream.Outcome) float64 { return count(l, met) / float64(len(l)) },
 		"requests.timed_out": func(l []stream.Outcome) float64 {
 			return count(l, func(o *stream.Outcome) bool { return o.State == "timed_out" })
@@ -132,7 +133,7 @@ func TestIntervalsMatchExpandedSamples(t *testing.T) {
 			}
 			return sum / float64(100*len(l))
 		},
-		`tenant["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
+		`tenants["t1"].ttft.mean`: func(l []stream.Outcome) float64 {
 			return stat.Mean(sorted(l, func(o *stream.Outcome) (float64, bool) {
 				v, _ := ttft(o)
 				return v,
@@ -149,7 +150,7 @@ func TestIntervalsMatchExpandedSamples(t *testing.T) {
 			t.Errorf("%s: %v is not between %v and %v", path, *m.Diff, lo, hi)
 		}
 	}
-	for _, path := range []string{"ttft.max", "e2e.count", "fairness.jain"} {
+	for _, path := range []string{"ttft.max", "e2e.max", "fairness.jain"} {
 		if m := d.Metrics.at(path); m.A == nil || m.CI != nil {
 			t.Errorf("%s: %+v", path, m)
 		}
@@ -161,48 +162,6 @@ func show(x *float64) string {
 		return "none"
 	}
 	return fmt.Sprint(*x)
-}
-
-// A throughput counts what completes in the time of the blocks in the sample. Four
-// requests arrive at 1/s, in four blocks, and take 500, 600, 700 and 800 ms in a, 1500 ms
-// in b: there the second completes while the third arrives, the last two after that, and
-// the last block lasts 1.5 s. The third block four times: 1/s on both sides; the last:
-// 1/0.8 and 2/1.5.
-func TestResampledThroughput(t *testing.T) {
-	var s [2]resampledSide
-	c := &comparison{options: &Options{}, ids: map[string]int32{}, groups: newIntern(func(g group) group { return g }),
-		replicaIDs: newIntern(func(p replicaID) replicaID { return p })}
-	for i := range s {
-		run := &recording.Run{Arrivals: true}
-		c.sides[i] = &side{comparison: c, header: &stream.Header{}, recorded: run}
-		for k, id := range []string{"p", "q", "r", "s"} {
-			e2e := int64(1500)
-			if i == 0 {
-				e2e = 500 + 100*int64(k)
-			}
-			o := outcome(id, int64(1000*k), 1, 2, e2e, 3, 0)
-			must(c.sides[i].storeOutcome(&o))
-			run.Outcomes = append(run.Outcomes, o)
-		}
-		must(c.sides[i].recompute(t.Context()))
-	}
-	for i, want := range [][]float64{{1, 1, 1, 0.8}, {1, 1, 1, 1.5}} {
-		for block, rate := range map[int]float64{2: 1, 3: []float64{1 / 0.8, 2 / 1.5}[i]} {
-			s[i] = resampledSide{side: c.sides[i], order: []int32{0, 1, 2, 3}, block: []uint32{0, 1, 2, 3}}
-			s[i].resampled = stat.NewResampling(4, 1, 1, func(int) int { return block })
-			s[i].blockStarts = c.blockStarts(&s[i])
-			spans := s[i].blockDurations()
-			for k := range want {
-				if math.Abs(spans[k]-want[k]) > 1e-9 {
-					t.Errorf("side %d: spans %v, want %v", i, spans, want)
-				}
-			}
-			s[i].durations = s[i].resampled.Sums(spans)
-			if got := s[i].statistics(s[i].allRows())["throughput.rps"][0]; math.Abs(got-rate) > 1e-9 {
-				t.Errorf("side %d: %v/s of block %d four times, want %v", i, got, block, rate)
-			}
-		}
-	}
 }
 
 // Swapping the sides negates differences and intervals; a run compared with itself has

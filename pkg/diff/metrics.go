@@ -119,7 +119,7 @@ func (s *side) recompute(ctx context.Context) error {
 			if r.Kind() == stream.KindSessionOutcome {
 				var ended stream.SessionOutcome
 				err := r.SessionOutcome(&ended)
-				if n, ok := s.ids[ended.Breaker()]; err == nil && ok && s.isSelected(n) {
+				if n, ok := s.ids[ended.FailedRequest()]; err == nil && ok && s.isSelected(n) {
 					acc.AddNotIssued(&ended)
 				}
 				return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"blis/pkg/resample"
 	"blis/pkg/stream"
 )
 
@@ -63,20 +64,20 @@ const maxChanges = 5
 // compareRequests compares the selected requests one by one.
 func (c *comparison) compareRequests(order []int32) *Requests {
 	p := &Requests{States: []StateChange{}}
-	var counts [len(states)][len(states)]int64 // by the states on both sides
-	var changed []int32                        // indices of requests whose E2E differs
+	var counts [resample.NumStates][resample.NumStates]int64 // by the states on both sides
+	var changed []int32                                      // indices of requests whose E2E differs
 	for _, n := range order {
 		a, b := c.sides[0].at(n), c.sides[1].at(n)
-		counts[a.state][b.state]++
+		counts[a.State][b.State]++
 		switch {
-		case a.state == 0:
+		case a.State == 0:
 			p.OnlyB++
-		case b.state == 0:
+		case b.State == 0:
 			p.OnlyA++
 		default:
 			p.Both++
 			p.compare(a, b)
-			if a.e2e != missing && b.e2e != missing && a.e2e != b.e2e {
+			if a.E2E != resample.Missing && b.E2E != resample.Missing && a.E2E != b.E2E {
 				changed = append(changed, n)
 			}
 		}
@@ -84,11 +85,11 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 	for i, row := range counts {
 		for k, count := range row {
 			if i != k && count > 0 {
-				p.States = append(p.States, StateChange{states[i], states[k], count})
+				p.States = append(p.States, StateChange{resample.State(i).String(), resample.State(k).String(), count})
 			}
 		}
 	}
-	diff := func(n int32) int64 { return c.sides[1].at(n).e2e - c.sides[0].at(n).e2e }
+	diff := func(n int32) int64 { return c.sides[1].at(n).E2E - c.sides[0].at(n).E2E }
 	slices.SortStableFunc(changed, func(x, y int32) int { return cmp.Compare(diff(y), diff(x)) })
 	p.Regressions, p.Gains = []Change{}, []Change{}
 	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) > 0; i++ {
@@ -104,23 +105,23 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 // compare counts the changes of a request that both sides have.
 func (p *Requests) compare(a, b *request) {
 	x, y := *a, *b
-	x.flags, y.flags = x.flags&^selected, y.flags&^selected
+	x.selected, y.selected = false, false
 	if x != y {
 		p.Changed++
 	}
-	if a.e2e != missing && b.e2e != missing {
+	if a.E2E != resample.Missing && b.E2E != resample.Missing {
 		switch {
-		case a.e2e < b.e2e:
+		case a.E2E < b.E2E:
 			p.Slower++
-		case a.e2e > b.e2e:
+		case a.E2E > b.E2E:
 			p.Faster++
 		}
 	}
-	if a.has(hasTargets) && b.has(hasTargets) {
+	if a.Has(resample.HasTargets) && b.Has(resample.HasTargets) {
 		switch {
-		case a.has(metTargets) && !b.has(metTargets):
+		case a.Has(resample.MetTargets) && !b.Has(resample.MetTargets):
 			p.SLOLost++
-		case b.has(metTargets) && !a.has(metTargets):
+		case b.Has(resample.MetTargets) && !a.Has(resample.MetTargets):
 			p.SLOGained++
 		}
 	}
@@ -128,19 +129,19 @@ func (p *Requests) compare(a, b *request) {
 
 func (c *comparison) change(n int32) Change {
 	a, b := c.sides[0].at(n), c.sides[1].at(n)
-	return Change{c.names[n], float64(b.e2e-a.e2e) / 1000, c.times(a), c.times(b)}
+	return Change{c.names[n], float64(b.E2E-a.E2E) / 1000, c.times(a), c.times(b)}
 }
 
 func (c *comparison) times(q *request) Times {
 	ms := func(us int64) *float64 {
-		if us == missing {
+		if us == resample.Missing {
 			return nil
 		}
 		v := float64(us) / 1000
 		return &v
 	}
 	at := c.replicaIDs.all[q.replica]
-	return Times{ms(q.ttft), ms(q.e2e), ms(q.queue), replicaName(at.deployment, at.index)}
+	return Times{ms(q.TTFT), ms(q.E2E), ms(q.Queue), replicaName(at.deployment, at.index)}
 }
 
 // replicaName names a replica, or the deployment if there is none.
@@ -153,10 +154,10 @@ func replicaName(deployment string, replica stream.Index) string {
 
 // isSelected reports whether a request is selected on either side.
 func (c *comparison) isSelected(n int32) bool {
-	if c.pairsOnly && (c.sides[0].at(n).state == 0 || c.sides[1].at(n).state == 0) {
+	if c.pairsOnly && (c.sides[0].at(n).State == 0 || c.sides[1].at(n).State == 0) {
 		return false
 	}
-	return c.options.selects == nil || c.sides[0].at(n).has(selected) || c.sides[1].at(n).has(selected)
+	return c.options.selects == nil || c.sides[0].at(n).selected || c.sides[1].at(n).selected
 }
 
 // byArrival returns the selected requests that one of the sides has, by arrival on the
@@ -165,17 +166,19 @@ func (c *comparison) byArrival(sides ...*side) []int32 {
 	var order []int32
 	arrival := func(n int32) int64 {
 		for _, s := range sides {
-			if q := s.at(n); q.state != 0 {
-				return q.arrival
+			if q := s.at(n); q.State != 0 {
+				return q.Arrival
 			}
 		}
-		return missing
+		return resample.Missing
 	}
 	for n := range int32(len(c.names)) {
-		if arrival(n) != missing && c.isSelected(n) {
+		if arrival(n) != resample.Missing && c.isSelected(n) {
 			order = append(order, n)
 		}
 	}
-	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(arrival(x), arrival(y)) })
+	slices.SortFunc(order, func(x, y int32) int {
+		return resample.CompareArrivals(arrival(x), arrival(y), c.names[x], c.names[y])
+	})
 	return order
 }

@@ -9,6 +9,7 @@ import (
 	"blis/pkg/metrics"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // Ranking compares the ranks of simulations with those of the recordings they simulate.
@@ -154,8 +155,8 @@ func (r *Ranking) text() []byte {
 	if r.HigherIsBetter {
 		better = "higher is better"
 	}
-	t := &table{}
-	t.row("by "+r.Metric+", "+better, "measured", "simulated", "error %", "")
+	t := &texttab.Table{}
+	t.Row("by "+r.Metric+", "+better, "measured", "simulated", "error %", "")
 	for i, p := range r.Pairs {
 		var marks []string
 		if i == r.Best {
@@ -168,9 +169,9 @@ func (r *Ranking) text() []byte {
 		if p.Percent != nil {
 			percent = fmt.Sprintf("%+.1f", *p.Percent)
 		}
-		t.row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
+		t.Row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
 	}
-	b = append(t.append(b), '\n')
+	b = append(t.Append(b), '\n')
 	line("order", "%d of %d pairs in the measured order; Spearman %s, Kendall %s", r.ConcordantPairs, r.ComparablePairs,
 		numberOrDash(r.Spearman, millisecond), numberOrDash(r.Kendall, millisecond))
 	line("gap", "%s on average, %s %%", number(r.Gap), numberOrDash(r.GapPercent, millisecond))

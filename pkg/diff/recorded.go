@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"blis/pkg/recording"
+	"blis/pkg/resample"
 	"blis/pkg/stream"
 	"blis/pkg/textio"
 )
@@ -189,14 +190,14 @@ func (s *side) warnOutputTokens() {
 	low, high := int64(0), int64(0)
 	for n := range s.requests.length {
 		q := s.at(n)
-		if q.state != completed {
+		if q.State != resample.Completed {
 			continue
 		}
 		if all == 0 {
-			low, high = q.output, q.output
+			low, high = q.Output, q.Output
 		}
-		low, high = min(low, q.output), max(high, q.output)
-		if all++; q.output != want {
+		low, high = min(low, q.Output), max(high, q.Output)
+		if all++; q.Output != want {
 			other++
 		}
 	}
@@ -222,8 +223,8 @@ func (c *comparison) selectPairs() {
 	for n := range int32(len(c.names)) {
 		x, y := a.at(n), b.at(n)
 		switch {
-		case x.state != 0 && y.state != 0:
-			for i, at := range []int64{x.arrival, y.arrival} {
+		case x.State != 0 && y.State != 0:
+			for i, at := range []int64{x.Arrival, y.Arrival} {
 				if s := &span[i]; onBoth == 0 {
 					s.first, s.last = at, at
 				} else {
@@ -231,7 +232,7 @@ func (c *comparison) selectPairs() {
 				}
 			}
 			onBoth++
-		case x.state == completed || y.state == completed:
+		case x.State == resample.Completed || y.State == resample.Completed:
 			onOneSide++
 		}
 	}
@@ -268,8 +269,8 @@ func (s *side) arrivals() []arrival {
 		return list
 	}
 	for n := range s.requests.length {
-		if q := s.at(n); q.state != 0 {
-			list = append(list, arrival{s.names[n], q.arrival, q.input})
+		if q := s.at(n); q.State != 0 {
+			list = append(list, arrival{s.names[n], q.Arrival, q.Input})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y arrival) int { return cmp.Compare(x.at, y.at) })

@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/recording"
+	"blis/pkg/resample"
 	"blis/pkg/stream"
 )
 
@@ -33,57 +34,16 @@ type side struct {
 	format   string // of the recording
 }
 
-// missing is a time in µs that a request does not have.
-const missing = -1
-
-// request holds what is compared of one request: times in µs from arrival, each may be
-// missing; arrival in µs of the run.
+// request holds what is compared of one request.
 type request struct {
-	arrival, ttft, e2e, queue          int64
-	input, output, cached, preemptions int64
-	group, replica                     int32
-	// notIssued counts the calls that were not issued because this one ended its session.
-	notIssued int32
-	// state is an index of states, 0 if the stream does not have the request.
-	state uint8
-	flags uint8
+	resample.Request
+	group, replica int32
+	selected       bool // by --where
 }
 
 // missingRequest is a request that a stream does not have.
-var missingRequest = request{arrival: missing, ttft: missing, e2e: missing, queue: missing}
-
-// Flags of a request.
-const (
-	admitted = 1 << iota
-	scheduled
-	hasTargets // its class has targets
-	metTargets
-	selected // by --where
-)
-
-// Indices of states.
-const (
-	completed = 1 + iota
-	rejected
-	timedOut
-	failed
-	unfinished
-)
-
-// states are the final states; the first means that the request is not present.
-var states = [...]string{"absent", completed: stream.StateCompleted, rejected: stream.StateRejected,
-	timedOut: stream.StateTimedOut,
-	failed:   stream.StateFailed, unfinished: stream.StateUnfinished}
-
-func (r *request) has(what uint8) bool { return r.flags&what != 0 }
-
-// tpot returns the time per output token after the first, in ms.
-func (r *request) tpot() (ms float64, ok bool) {
-	if r.ttft == missing || r.e2e == missing || r.output <= 1 {
-		return 0, false
-	}
-	return stream.TPOT(r.e2e-r.ttft, r.output), true
-}
+var missingRequest = request{Request: resample.Request{Arrival: resample.Missing, TTFT: resample.Missing,
+	E2E: resample.Missing, Queue: resample.Missing}}
 
 // read reads the whole run.
 func (s *side) read(ctx context.Context) error {
@@ -129,8 +89,8 @@ func (s *side) storeNotIssued(r *stream.Reader) error {
 	if err := r.SessionOutcome(&o); err != nil {
 		return err
 	}
-	if n, ok := s.ids[o.Breaker()]; ok && o.Lost() > 0 {
-		s.requests.at(n).notIssued = int32(o.Lost())
+	if n, ok := s.ids[o.FailedRequest()]; ok && o.NotIssued() > 0 {
+		s.requests.at(n).NotIssued = int32(o.NotIssued())
 	}
 	return nil
 }
@@ -192,51 +152,20 @@ func (s *side) requestIndex(id string) int32 {
 func (s *side) storeOutcome(o *stream.Outcome) error {
 	n := s.requestIndex(o.ID)
 	q := s.requests.at(n)
-	if q.state != 0 {
+	if q.State != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
 	s.outcomes++
-	*q = request{arrival: int64(o.ArrivalUS), ttft: elapsedOrMissing(o.ArrivalUS, o.FirstTokenUS),
-		e2e:   elapsedOrMissing(o.ArrivalUS, o.CompletedUS),
-		queue: elapsedOrMissing(o.EnqueuedUS, o.ScheduledUS), input: o.InputTokens, output: o.OutputTokens,
-		cached: o.CachedTokens, preemptions: o.Preemptions,
+	*q = request{Request: resample.NewRequest(o, o.SLOMet), selected: true,
 		group:   s.groups.number(group{o.SLOClass, o.Tenant, o.Model}),
-		replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica}), flags: selected}
-	for k, name := range states {
-		if o.State == name {
-			q.state = uint8(k)
-		}
-	}
-	if !o.AdmittedUS.IsZero() {
-		q.flags |= admitted
-	}
-	if !o.ScheduledUS.IsZero() {
-		q.flags |= scheduled
-	}
-	if o.SLOMet != nil {
-		q.flags |= hasTargets
-		if *o.SLOMet {
-			q.flags |= metTargets
-		}
-	}
+		replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica})}
 	if s.options.selects != nil {
-		isSelected, err := s.options.selects(o)
-		if err != nil {
+		var err error
+		if q.selected, err = s.options.selects(o); err != nil {
 			return fmt.Errorf("--where: %w", err)
-		}
-		if !isSelected {
-			q.flags &^= selected
 		}
 	}
 	return nil
-}
-
-// elapsedOrMissing returns the µs between two times, missing if one of them is.
-func elapsedOrMissing(from, to stream.Micros) int64 {
-	if from.IsZero() || to < from {
-		return missing
-	}
-	return int64(to - from)
 }
 
 // at returns the request with that index, missingRequest if the stream does not have it.

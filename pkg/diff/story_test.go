@@ -43,13 +43,13 @@ func outcome(id string, arrival, queue, ttft, e2e int64, output int64, replica s
 		ScheduledUS: after(queue), FirstTokenUS: after(ttft), CompletedUS: after(e2e), EndedUS: stream.Never,
 		Deployment: "main", Replica: replica,
 		SLOClass: "interactive", InputTokens: 100, OutputTokens: output, GeneratedTokens: output,
-		ITLMaxUS: stream.Never, SLOMet: stream.Met(met)}
+		ITLMaxUS: stream.Never, SLOMet: stream.BoolPtr(met)}
 }
 
 func rejectedOutcome(id string, arrival int64) stream.Outcome {
-	o := outcome(id, arrival, 0, 0, 0, 5, stream.Nowhere)
+	o := outcome(id, arrival, 0, 0, 0, 5, stream.NoIndex)
 	o.State, o.Reason, o.Deployment, o.GeneratedTokens, o.SLOMet = stream.StateRejected, stream.ReasonAdmission, "", 0,
-		stream.Met(false)
+		stream.BoolPtr(false)
 	o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = stream.Never, stream.Never,
 		stream.Never, stream.Never, stream.Never, stream.Never
 	o.EndedUS = o.ArrivalUS
@@ -65,7 +65,7 @@ func routed(request string, ms int64, to stream.Index, seen ...stream.Candidate)
 func rejectedDecision(request string, ms int64) stream.Decision {
 	return stream.Decision{Kind: stream.KindDecision, ID: "adm-" + request, Stage: stream.StageAdmission,
 		AtUS: stream.Micros(ms * 1000), Request: request,
-		Verdict: "reject", Replica: stream.Nowhere}
+		Verdict: "reject", Replica: stream.NoIndex}
 }
 
 func candidate(replica stream.Index, queue int) stream.Candidate {
@@ -302,7 +302,7 @@ func TestRejectedInputs(t *testing.T) {
 			"a and b have different workloads (w and v); --unpaired compares them as independent samples"},
 		"truncated": {strings.Join(lines[:len(lines)-2], ""), Options{}, "b: truncated: "},
 		"cut":       {whole[:len(whole)/2], Options{}, "b: truncated: "},
-		"empty":     {"", Options{}, "b: truncated: it is empty"},
+		"empty":     {"", Options{}, "b: truncated: the stream is empty"},
 		"a workload": {`{"kind":"request","id":"x","arrival_us":0,"input_tokens":1,"output_tokens":1}`, Options{},
 			"b:1: this is a workload; expected a run"},
 		"no metrics": {strings.Join(slices.DeleteFunc(slices.Clone(lines),

@@ -7,38 +7,39 @@ import (
 	"strings"
 
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // latencies is the table of the main latencies.
-func (d *Document) latencies() *table {
-	t := &table{}
-	t.row("latency, ms", "a", "b", "b-a", "%", "95 % interval of b-a")
+func (d *Document) latencies() *texttab.Table {
+	t := &texttab.Table{}
+	t.Row("latency, ms", "a", "b", "b-a", "%", "95 % interval of b-a")
 	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"},
 		{"queue", "queue"},
-		{"session E2E", "session.e2e"}, {"session critical", "session.critical_path"},
-		{"session tools", "session.tool_wait"}} {
+		{"session E2E", "sessions.e2e"}, {"session critical", "sessions.critical_path"},
+		{"session tools", "sessions.tool_wait"}} {
 		for _, stat := range []string{"mean", "p50", "p90", "p99"} {
-			t.metric(of.name+" "+stat, d.Metrics.at(of.path+"."+stat), millisecond)
+			addMetric(t, of.name+" "+stat, d.Metrics.at(of.path+"."+stat), millisecond)
 		}
 	}
 	return t
 }
 
 // otherMetrics is the table of the other main metrics.
-func (d *Document) otherMetrics() *table {
-	t := &table{}
-	t.row("metric", "a", "b", "b-a", "%", "95 % interval of b-a")
+func (d *Document) otherMetrics() *texttab.Table {
+	t := &texttab.Table{}
+	t.Row("metric", "a", "b", "b-a", "%", "95 % interval of b-a")
 	for _, of := range []struct{ name, path string }{
 		{"completed", "requests.completed"}, {"rejected", "requests.rejected"}, {"timed out", "requests.timed_out"},
 		{"failed", "requests.failed"},
 		{"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"},
 		{"output tokens/s", "throughput.output_tok_s"},
 		{"goodput, requests/s", "goodput.rps"}, {"targets met", "goodput.ratio"},
-		{"sessions completed", "session.completed"}, {"sessions broken", "session.broken"},
-		{"sessions unfinished", "session.unfinished"},
-		{"steps per session", "session.steps.mean"}, {"iterations per session", "session.iterations.mean"},
-		{"parallel calls completed", "session.fan_out_utilization"},
-		{"sessions with targets met", "session.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
+		{"sessions completed", "sessions.completed"}, {"sessions broken", "sessions.broken"},
+		{"sessions unfinished", "sessions.unfinished"},
+		{"steps per session", "sessions.steps.mean"}, {"iterations per session", "sessions.iterations.mean"},
+		{"parallel calls completed", "sessions.fan_out_utilization"},
+		{"sessions with targets met", "sessions.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
 		{"GPU seconds", "cost.gpu_s"},
 	} {
@@ -46,13 +47,13 @@ func (d *Document) otherMetrics() *table {
 		if m.A == nil && m.B == nil || valueOrZero(m.A) == 0 && valueOrZero(m.B) == 0 {
 			continue
 		}
-		t.metric(of.name, m, number)
+		addMetric(t, of.name, m, number)
 	}
 	return t
 }
 
-// metric adds a row for m; show formats its numbers.
-func (t *table) metric(name string, m *Metric, show func(float64) string) {
+// addMetric adds a row for m; show formats its numbers.
+func addMetric(t *texttab.Table, name string, m *Metric, show func(float64) string) {
 	if m.A == nil && m.B == nil {
 		return
 	}
@@ -64,7 +65,7 @@ func (t *table) metric(name string, m *Metric, show func(float64) string) {
 	if m.RelativeDiff != nil {
 		rel = fmt.Sprintf("%+.1f", 100**m.RelativeDiff)
 	}
-	t.row(name, numberOrDash(m.A, show), numberOrDash(m.B, show), signed(m.Diff, show), rel, interval)
+	t.Row(name, numberOrDash(m.A, show), numberOrDash(m.B, show), signed(m.Diff, show), rel, interval)
 }
 
 // star returns a star if the interval of m excludes 0.
@@ -75,20 +76,20 @@ func (m *Metric) star() string {
 	return "  "
 }
 
+// groupNames are what groups of metrics are by, given the first name of their paths.
+var groupNames = map[string]string{"cls": "class", "tenants": "tenant", "models": "model", "replicas": "replica"}
+
 // groupTable is the table of classes, tenants, models or replicas.
-func (d *Document) groupTable(of string) *table {
-	t := &table{}
+func (d *Document) groupTable(of string) *texttab.Table {
+	t := &texttab.Table{}
 	headers := []string{"TTFT ms p50", "p99", "TPOT ms p50", "E2E ms p50", "p99", "targets met"}
 	paths := []string{"ttft.p50", "ttft.p99", "tpot.p50", "e2e.p50", "e2e.p99", "goodput.ratio"}
-	if of == "replica" {
+	if of == "replicas" {
 		headers = []string{"requests", "completed", "busy", "cached", "preemptions", "peak queue"}
 		paths = []string{"requests", "completed", "utilization", "prefix_hit_ratio", "preemptions", "peak_queue"}
 	}
-	name, show := of, number
-	if of == "cls" {
-		name = "class"
-	}
-	t.row("by "+name+", a -> b", headers...)
+	show := number
+	t.Row("by "+groupNames[of]+", a -> b", headers...)
 	var seen []string // in the order of the tree
 	for _, m := range d.Metrics {
 		key, ok := strings.CutPrefix(m.Path, of+"[")
@@ -101,10 +102,10 @@ func (d *Document) groupTable(of string) *table {
 		}
 		seen = append(seen, key)
 	}
-	if of != "cls" && of != "replica" && len(seen) < 2 {
+	if of != "cls" && of != "replicas" && len(seen) < 2 {
 		return t
 	}
-	t.omitted = len(seen) - maxRows
+	t.Omitted = len(seen) - maxRows
 	for _, key := range seen[:min(len(seen), maxRows)] {
 		prefix := of + "[" + key + "]."
 		head := strings.Trim(key, `"`)
@@ -116,7 +117,7 @@ func (d *Document) groupTable(of string) *table {
 			m := d.Metrics.at(prefix + path)
 			row = append(row, numberOrDash(m.A, show)+" -> "+numberOrDash(m.B, show)+m.star())
 		}
-		t.row(stream.Printable(head), row...)
+		t.Row(stream.Printable(head), row...)
 	}
 	return t
 }
@@ -156,61 +157,6 @@ func number(x float64) string {
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-// table is a list of rows of cells, the first of them the header.
-type table struct {
-	rows [][]string
-	// leftColumns is the number of left-aligned columns, 1 if it is 0.
-	leftColumns int
-	// omitted is the number of rows that are not shown, if positive.
-	omitted int
-}
-
-func (t *table) row(first string, others ...string) {
-	t.rows = append(t.rows, append([]string{first}, others...))
-}
-
-// withoutEmpty returns the table without empty columns.
-func (t *table) withoutEmpty() *table {
-	nonEmpty := &table{rows: make([][]string, len(t.rows)), leftColumns: t.leftColumns, omitted: t.omitted}
-	for i := range t.rows[0] {
-		empty := true
-		for _, row := range t.rows[1:] {
-			empty = empty && row[i] == "-"
-		}
-		for k, row := range t.rows {
-			if !empty {
-				nonEmpty.rows[k] = append(nonEmpty.rows[k], row[i])
-			}
-		}
-	}
-	return nonEmpty
-}
-
-// append adds the table to b.
-func (t *table) append(b []byte) []byte {
-	width := make([]int, len(t.rows[0]))
-	for _, row := range t.rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	for _, row := range t.rows {
-		line := fmt.Sprintf("%-*s", width[0], row[0])
-		for i, cell := range row[1:] {
-			if i+1 < t.leftColumns {
-				line += fmt.Sprintf("  %-*s", width[i+1], cell)
-			} else {
-				line += fmt.Sprintf("  %*s", width[i+1], cell)
-			}
-		}
-		b = append(append(b, strings.TrimRight(line, " ")...), '\n')
-	}
-	if t.omitted > 0 {
-		b = fmt.Appendf(b, "... and %d more: --format json\n", t.omitted)
-	}
-	return b
 }
 
 // truncate shortens s to at most limit bytes.

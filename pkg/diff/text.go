@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // maxRows is the maximum number of table rows in the text.
@@ -51,7 +52,7 @@ func (d *Document) differences(b []byte) []byte {
 		return d.bootstrap(d.Fidelity.append(b))
 	}
 	if len(d.Config) > 0 {
-		b = d.settings().append(append(b, '\n'))
+		b = d.settings().Append(append(b, '\n'))
 	}
 	if d.Requests != nil {
 		b = d.Requests.append(append(b, '\n'))
@@ -59,11 +60,11 @@ func (d *Document) differences(b []byte) []byte {
 	if d.Decisions != nil && d.Decisions.First != nil {
 		b = d.Decisions.append(append(b, '\n'))
 	}
-	b = d.latencies().append(append(b, '\n'))
-	b = d.otherMetrics().append(append(b, '\n'))
-	for _, of := range []string{"cls", "tenant", "model", "replica"} {
-		if t := d.groupTable(of); len(t.rows) > 1 {
-			b = t.append(append(b, '\n'))
+	b = d.latencies().Append(append(b, '\n'))
+	b = d.otherMetrics().Append(append(b, '\n'))
+	for _, of := range []string{"cls", "tenants", "models", "replicas"} {
+		if t := d.groupTable(of); len(t.Rows) > 1 {
+			b = t.Append(append(b, '\n'))
 		}
 	}
 	b = d.bootstrap(b)
@@ -130,9 +131,9 @@ func (d *Document) verdict() string {
 }
 
 // settings is the table of settings that differ.
-func (d *Document) settings() *table {
-	t := &table{leftColumns: 3, omitted: len(d.Config) - maxRows}
-	t.row("settings", "a", "b")
+func (d *Document) settings() *texttab.Table {
+	t := &texttab.Table{LeftColumns: 3, Omitted: len(d.Config) - maxRows}
+	t.Row("settings", "a", "b")
 	show := func(v []byte) string {
 		if v == nil {
 			return "-"
@@ -140,7 +141,7 @@ func (d *Document) settings() *table {
 		return truncate(stream.Printable(string(v)), 60)
 	}
 	for _, s := range d.Config[:min(len(d.Config), maxRows)] {
-		t.row(stream.Printable(s.Path), show(s.A), show(s.B))
+		t.Row(stream.Printable(s.Path), show(s.A), show(s.B))
 	}
 	return t
 }
@@ -184,14 +185,14 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 		}
 		return show(a) + " -> " + show(b)
 	}
-	t := &table{}
-	t.row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
+	t := &texttab.Table{}
+	t.Row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
 	for _, c := range list {
-		t.row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EDiffMS),
+		t.Row(stream.Printable(c.Request), ms(c.A.E2EMS, c.B.E2EMS), fmt.Sprintf("%+.1f", c.E2EDiffMS),
 			ms(c.A.TTFTMS, c.B.TTFTMS), ms(c.A.QueueMS, c.B.QueueMS),
 			stream.Printable(c.A.Replica)+" -> "+stream.Printable(c.B.Replica))
 	}
-	return t.append(append(b, '\n'))
+	return t.Append(append(b, '\n'))
 }
 
 // append adds the first divergence.
@@ -216,7 +217,7 @@ func (d *Decisions) append(b []byte) []byte {
 		b = fmt.Appendf(b, "  different values: %s\n",
 			truncate(stream.Printable(strings.Join(f.DifferingSignals, ", ")), 120))
 	}
-	t := &table{}
+	t := &texttab.Table{}
 	var head []string
 	for _, side := range []struct {
 		name string
@@ -225,15 +226,15 @@ func (d *Decisions) append(b []byte) []byte {
 		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running",
 			"KV", "matched", "age ms")
 	}
-	t.row("  candidate", head...)
+	t.Row("  candidate", head...)
 	for _, at := range candidates(f) {
 		var row []string
 		for _, side := range []*stream.Decision{f.A, f.B} {
 			row = append(row, candidateCells(side, at)...)
 		}
-		t.row("  "+stream.Printable(replicaName(at.deployment, at.index)), row...)
+		t.Row("  "+stream.Printable(replicaName(at.deployment, at.index)), row...)
 	}
-	return t.withoutEmpty().append(b)
+	return t.WithoutEmpty().Append(b)
 }
 
 // decisionText describes a decision in a line.

@@ -13,8 +13,8 @@ const (
 // builder reads the Spec of one distribution.
 type builder struct {
 	Spec
-	// prefixed is the path prefix of the fields of Spec.
-	prefixed string
+	// fieldPrefix is the path prefix of the fields of Spec.
+	fieldPrefix string
 	params
 	// component builds one of the components.
 	component func(i int) (*Length, error)
@@ -23,7 +23,7 @@ type builder struct {
 // failAt records an error of a field that is not a parameter.
 func (b *builder) failAt(field, format string, args ...any) {
 	if b.err == nil {
-		b.err = &ParamError{b.prefixed + field, fmt.Sprintf(format, args...)}
+		b.err = &ParamError{b.fieldPrefix + field, fmt.Sprintf(format, args...)}
 	}
 }
 

@@ -83,7 +83,7 @@ func (s Spec) build(within limits, at string) (*Length, error) {
 	if err != nil {
 		return nil, &ParamError{at + "type", err.Error()}
 	}
-	b := &builder{Spec: s, prefixed: at, params: params{given: s.Params, limits: within, prefix: at + "params."}}
+	b := &builder{Spec: s, fieldPrefix: at, params: params{given: s.Params, limits: within, prefix: at + "params."}}
 	b.component = func(i int) (*Length, error) {
 		return s.Components[i].build(within, fmt.Sprintf("%scomponents[%d].", at, i))
 	}

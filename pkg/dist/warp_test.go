@@ -68,7 +68,7 @@ func TestWarp(t *testing.T) {
 		{"zero rate for a while", []*Profile{{Type: "step", Segments: []ProfileSegment{segmentOf(1, 5, 0)}}}, 1.5, 5.5},
 		// means never
 		{"zero rate forever", []*Profile{{Type: "step", Segments: []ProfileSegment{segmentOf(1, 0, 0)}}}, 1.5, 1e9},
-		// 2 seconds of 1 to 2 in the mean 1.5
+		// 2 seconds from 1 to 2, on average 1.5
 		{"ramp", []*Profile{{Type: "ramp", Segments: []ProfileSegment{segmentOf(0, 4, 3)}}}, 3, 2},
 		// a triangle
 		{"ramp to zero", []*Profile{{Type: "ramp", Segments: []ProfileSegment{segmentOf(0, 4, 0)}}}, 2, 4},

@@ -103,7 +103,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 	if e.decoding.Len() > 0 {
 		need = e.cache.TickNeed()
 	}
-	before := left
+	available := left
 	for _, s := range e.individual {
 		q := &e.seqs[s]
 		n := e.limitChunk(int(q.remaining()))
@@ -133,8 +133,8 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 	}
 	for _, s := range e.individual {
 		q := &e.seqs[s]
-		n := min(e.limitChunk(int(q.remaining())), before)
-		before -= n
+		n := min(e.limitChunk(int(q.remaining())), available)
+		available -= n
 		e.extend(b, q, n)
 	}
 	*budget = left

@@ -141,7 +141,8 @@ func (t *treeBuilder) prepare() error {
 func (t *treeBuilder) name(e ast.Expr, factory ast.ExprFactory, inside map[int64]bool) error {
 	name, root, ok := t.indexed(e, inside)
 	if !ok {
-		return t.errorf(e, `only names have parts, such as m.ttft.p99, m.cls["batch"].ttft.p99, m.replica[0].utilization`)
+		return t.errorf(e, `only names have parts, such as m.ttft.p99, m.cls["batch"].ttft.p99, `+
+			`m.replicas[0].utilization`)
 	}
 	if err := t.check(name); err != nil {
 		return t.errorf(root, "%s", err)

@@ -16,7 +16,7 @@ var treeFunctions = []Function{
 	{Name: "attained", Params: []Type{Text}, Returns: Number},
 }
 
-var treeNames = []string{"a", "m.ttft.p99", `m.cls["b c"].rps`, "m.replica[1].busy"}
+var treeNames = []string{"a", "m.ttft.p99", `m.cls["b c"].rps`, "m.replicas[1].busy"}
 
 func parse(src string, want ...Type) (*Node, error) {
 	check := func(name string) error {
@@ -35,7 +35,7 @@ func TestTree(t *testing.T) {
 		"(1 + 2) * a - (a - 1)":               "(1 + 2) * a - (a - 1)",
 		"-(a + 1) / -a":                       "-(a + 1) / -a",
 		`m.cls["b c"].rps < 1u || !(a == 2)`:  `m.cls["b c"].rps < 1 || !(a == 2)`,
-		"m.replica[1].busy":                   "m.replica[1].busy",
+		"m.replicas[1].busy":                  "m.replicas[1].busy",
 		"ratio(a,\n m.ttft.p99)":              "ratio(a, m.ttft.p99)",
 		`wmean(1, a, 2, attained('x'))`:       `wmean(1, a, 2, attained("x"))`,
 		"a > 1 ? 2 : a > 0 ? 1 : 0":           "a > 1 ? 2 : a > 0 ? 1 : 0",
@@ -89,7 +89,7 @@ func TestTreeErrors(t *testing.T) {
 		`m.cls[a].rps`:         "only names have parts",
 		"has(m.ttft)":          `1:1: unknown function "has"`,
 		"[1].all(x, x > 0)":    "unknown function \"all\"",
-		"m.replica[9].busy":    `1:1: unknown name "m.replica[9].busy"`,
+		"m.replicas[9].busy":   `1:1: unknown name "m.replicas[9].busy"`,
 		"null":                 "1:1: null_type is not a number, text, true or false",
 		"b'ab'":                "is not a number",
 		"'a'.startsWith('b')":  "unknown function",

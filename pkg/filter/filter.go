@@ -1,13 +1,11 @@
-// Package filter compiles conditions on records: expressions over what a record
-// has on the wire, by the same names.
+// Package filter compiles conditions on records: expressions over the fields of a
+// record on the wire, by the same names.
 //
-// A number or flag that a record does not have (ttft_ms of a request that was
-// rejected) is neither equal, nor greater, nor less than anything, nor true or
-// false: as with NULL in SQL, what is computed from it is as unknown, && and ||
-// decide without it where they can, and a filter keeps a record only where it
-// is true. So ttft_ms > 200 and !(ttft_ms > 200) both drop a rejected request,
-// and state == "rejected" || ttft_ms > 200 keeps it. A text that a record does
-// not have is "".
+// An absent number or flag (ttft_ms of a rejected request) behaves as NULL does in SQL:
+// everything computed from it is unknown, && and || decide without it if they can, and
+// a filter keeps a record only if its condition is true. So ttft_ms > 200 and
+// !(ttft_ms > 200) both drop a rejected request, and
+// state == "rejected" || ttft_ms > 200 keeps it. An absent text is "".
 package filter
 
 import (
@@ -15,15 +13,15 @@ import (
 	"blis/pkg/stream"
 )
 
-// CompileOutcome compiles a condition on outcomes, whose fields it calls by the
-// names in OutcomeFields. Errors begin with line:column of src. The filter is not
-// to be called by two goroutines at once; its own errors are those that only a
-// value shows, such as double(id) of an id that is no number.
+// CompileOutcome compiles a condition on outcomes.
+// Errors begin with line:column of src. The filter must not be called by two goroutines
+// at once. It returns errors that depend on values, such as double(id) of an id that is
+// not a number.
 func CompileOutcome(src string) (func(*stream.Outcome) (bool, error), error) {
 	return compile(src, outcomeFields)
 }
 
-// CompileRequest is CompileOutcome for requests and RequestFields.
+// CompileRequest compiles a condition on requests, as CompileOutcome does.
 func CompileRequest(src string) (func(*stream.Request) (bool, error), error) {
 	return compile(src, requestFields)
 }

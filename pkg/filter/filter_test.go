@@ -12,19 +12,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// done is a request that completed: TTFT 120 ms, E2E 1020 ms, queue 5 ms.
-func done() *stream.Outcome {
-	return &stream.Outcome{ID: "req-7", State: stream.StateCompleted, ArrivalUS: 1_000_000, AdmittedUS: 1_000_000, RoutedUS: 1_000_000,
-		EnqueuedUS: 1_002_000, ScheduledUS: 1_007_000, FirstTokenUS: 1_120_000, CompletedUS: 2_020_000, Deployment: "main", Replica: 3,
-		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10, GeneratedTokens: 10,
-		CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.Met(true)}
+// completed is a completed request: TTFT 120 ms, E2E 1020 ms, queue 5 ms.
+func completed() *stream.Outcome {
+	return &stream.Outcome{ID: "req-7", State: stream.StateCompleted, ArrivalUS: 1_000_000, AdmittedUS: 1_000_000,
+		RoutedUS: 1_000_000, EnqueuedUS: 1_002_000, ScheduledUS: 1_007_000, FirstTokenUS: 1_120_000,
+		CompletedUS: 2_020_000, Deployment: "main", Replica: 3,
+		Tenant: "t1", SLOClass: "critical", Model: "m", Priority: 100, InputTokens: 1500, OutputTokens: 10,
+		GeneratedTokens: 10, CachedTokens: 512, ITLMaxUS: 100_000, SLOMet: stream.BoolPtr(true)}
 }
 
-// rejected is a request that came nowhere.
+// rejected is a rejected request.
 func rejected() *stream.Outcome {
 	return &stream.Outcome{ID: "req-8", State: stream.StateRejected, Reason: "too_long_for_model", ArrivalUS: 2_000_000,
 		AdmittedUS: stream.Never, RoutedUS: stream.Never, EnqueuedUS: stream.Never, ScheduledUS: stream.Never,
-		FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.Nowhere, InputTokens: 9, OutputTokens: 1, ITLMaxUS: stream.Never}
+		FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never, Replica: stream.NoIndex,
+		InputTokens: 9, OutputTokens: 1, ITLMaxUS: stream.Never}
 }
 
 func keeps(t *testing.T, src string, o *stream.Outcome) bool {
@@ -43,8 +45,8 @@ func keeps(t *testing.T, src string, o *stream.Outcome) bool {
 
 func TestOutcomeFilter(t *testing.T) {
 	for _, c := range []struct {
-		src            string
-		done, rejected bool
+		src                 string
+		completed, rejected bool
 	}{
 		{`true`, true, true},
 		{`input_tokens > 1000`, true, false},
@@ -69,7 +71,7 @@ func TestOutcomeFilter(t *testing.T) {
 		{`tenant == ""`, false, true},
 		{`reason.contains("too_long")`, false, true},
 		{`state == "completed" ? ttft_ms < 200 : input_tokens < 10`, true, true},
-		// What is absent is neither this nor that, and asked only where it decides.
+		// An absent value makes comparisons unknown and is read only if it matters.
 		{`ttft_ms > 100`, true, false},
 		{`!(ttft_ms > 100)`, false, false},
 		{`ttft_ms == ttft_ms`, true, false},
@@ -83,7 +85,7 @@ func TestOutcomeFilter(t *testing.T) {
 		{`[ttft_ms, 1].exists(x, x == 1)`, true, false},
 		{`iteration == 0`, false, false},
 	} {
-		if got := keeps(t, c.src, done()); got != c.done {
+		if got := keeps(t, c.src, completed()); got != c.completed {
 			t.Errorf("%s keeps the completed request: %v", c.src, got)
 		}
 		if got := keeps(t, c.src, rejected()); got != c.rejected {
@@ -110,7 +112,7 @@ func TestRequestFilter(t *testing.T) {
 	}
 }
 
-func TestErrorsHavePlaces(t *testing.T) {
+func TestErrorsHavePositions(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{`e2e_mss > 1`, `1:1: unknown name "e2e_mss"; did you mean "e2e_ms"? (have id, state, `},
 		{"tenant == 'a' &&\n  inputtokens > 1", `2:3: unknown name "inputtokens"; did you mean "input_tokens"?`},
@@ -129,47 +131,50 @@ func TestErrorsHavePlaces(t *testing.T) {
 	}
 }
 
-func TestErrorsOfValues(t *testing.T) {
+func TestEvaluationErrors(t *testing.T) {
 	filter, err := CompileOutcome(`double(id) > 3`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = filter(done()); err == nil || !strings.HasPrefix(err.Error(), "evaluating the expression: ") {
+	if _, err = filter(completed()); err == nil || !strings.HasPrefix(err.Error(), "evaluating the expression: ") {
 		t.Errorf("the id as a number: %v", err)
 	}
-	o := done()
+	o := completed()
 	o.ID = "4"
 	if kept, err := filter(o); !kept || err != nil {
 		t.Errorf("after an error: %v, %v", kept, err)
 	}
 }
 
-// Every field can be named, has a type that fits, and says what it is.
+// Every field has a documentation and can be used in an expression of its type.
 func TestFields(t *testing.T) {
 	names := map[string]bool{}
-	for _, f := range OutcomeFields() {
+	for _, f := range outcomeFields {
 		names[f.Name] = true
 		if f.Doc == "" {
 			t.Errorf("%s has no documentation", f.Name)
 		}
-		src := map[expr.Type]string{expr.Number: `%s > 0 || true`, expr.Text: `%s != "" || true`, expr.Flag: `%s || true`}[f.Type]
+		src := map[expr.Type]string{
+			expr.Number: `%s > 0 || true`, expr.Text: `%s != "" || true`, expr.Flag: `%s || true`,
+		}[f.Type]
 		if !keeps(t, fmt.Sprintf(src, f.Name), rejected()) {
-			t.Errorf("%s cannot be asked for", f.Name)
+			t.Errorf("%s cannot be used", f.Name)
 		}
 	}
-	for _, name := range strings.Fields(`id state reason arrival_us admitted_us routed_us enqueued_us scheduled_us first_token_us completed_us ended_us
-		deployment replica tenant slo_class model priority session step iteration decision input_tokens output_tokens generated_tokens
-		cached_tokens expected_cached_tokens preemptions preempted_us delays itl_max_us slo_met ttft_ms tpot_ms e2e_ms queue_ms prefill_ms decode_ms`) {
+	for _, name := range strings.Fields(`id state reason arrival_us admitted_us routed_us enqueued_us scheduled_us
+		first_token_us completed_us ended_us deployment replica tenant slo_class model priority session step iteration
+		decision input_tokens output_tokens generated_tokens cached_tokens expected_cached_tokens preemptions
+		preempted_us delays itl_max_us slo_met ttft_ms tpot_ms e2e_ms queue_ms prefill_ms decode_ms`) {
 		if !names[name] {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if len(RequestFields()) != 11 {
-		t.Errorf("fields of a request: %v", RequestFields())
+	if len(requestFields) != 11 {
+		t.Errorf("%d fields of a request, want 11", len(requestFields))
 	}
 }
 
-// A comparison of a number with an integer is that of Go.
+// Numbers and integers compare as in Go.
 func TestNumbersCompareAsInGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(-5, 1<<50).Draw(t, "limit")
@@ -178,7 +183,7 @@ func TestNumbersCompareAsInGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := done()
+		o := completed()
 		o.InputTokens = value
 		if got, err := filter(o); got != (value >= limit) || err != nil {
 			t.Fatalf("%d >= %d: %v, %v", value, limit, got, err)
@@ -187,7 +192,8 @@ func TestNumbersCompareAsInGo(t *testing.T) {
 }
 
 func FuzzCompile(f *testing.F) {
-	for _, src := range []string{`input_tokens > 1000`, `size(id) == 3 ? slo_met : [1][0] == 1`, `{}`, `a.b.c`, `"\n`, `int(int(1u))`} {
+	for _, src := range []string{`input_tokens > 1000`, `size(id) == 3 ? slo_met : [1][0] == 1`, `{}`, `a.b.c`, `"\n`,
+		`int(int(1u))`} {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
@@ -195,10 +201,10 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		first, failed := filter(done())
-		second, again := filter(done())
-		if first != second || (failed == nil) != (again == nil) {
-			t.Errorf("%q: %v, %v, then %v, %v", src, first, failed, second, again)
+		first, failed := filter(completed())
+		second, failedAgain := filter(completed())
+		if first != second || (failed == nil) != (failedAgain == nil) {
+			t.Errorf("%q: %v, %v, then %v, %v", src, first, failed, second, failedAgain)
 		}
 	})
 }
@@ -208,7 +214,7 @@ func BenchmarkFilter(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := done()
+	o := completed()
 	b.ReportAllocs()
 	for b.Loop() {
 		if kept, err := filter(o); !kept || err != nil {

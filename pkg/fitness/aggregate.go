@@ -8,14 +8,14 @@ import (
 	"blis/pkg/registry"
 )
 
-// Aggregates say how the scores of scenarios, each in [0, 1), become one. share is
-// the share of them that cvar looks at.
+// Aggregates combine the scores of scenarios, each in [0, 1), into one. share is the share of the
+// scenarios that cvar averages.
 var Aggregates = registry.Table[func(scores []float64, share float64) float64]{
 	{Name: "mean", Doc: "their mean", Value: func(x []float64, _ float64) float64 { return mean(x) }},
 	{Name: "geo", Doc: "their geometric mean", Value: func(x []float64, _ float64) float64 {
 		return wgeo(slices.Repeat([]float64{1}, len(x)), x)
 	}},
-	{Name: "worst", Doc: "the least of them", Value: func(x []float64, _ float64) float64 { return worst(x) }},
+	{Name: "worst", Doc: "the minimum", Value: func(x []float64, _ float64) float64 { return worst(x) }},
 	{Name: "cvar", Doc: "the mean of the worst share (cvar_share, 0.25)", Value: cvar},
 }
 
@@ -27,8 +27,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// cvar is the mean of the worst share of x, of which one counts in part where the
-// share is no whole number of them; at least the worst one counts.
+// cvar is the mean of the worst share of x, at least of the worst one. Where the share is not an
+// integer number of scenarios, the last one counts in part.
 func cvar(x []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	left := max(share*float64(len(x)), 1)
@@ -41,41 +41,40 @@ func cvar(x []float64, share float64) float64 {
 	return sum / all
 }
 
-// Scenario is the fitness of one run, and what the run is called.
+// Scenario is the fitness of one run, and the name of the run.
 type Scenario struct {
 	Name string
 	*Result
 }
 
-// HeldOut reports whether a scenario is scored without counting.
+// HeldOut reports whether a scenario is held out: it is scored and does not count.
 func (f *Fitness) HeldOut(scenario string) bool { return slices.Contains(f.Holdout, scenario) }
 
-// CheckHoldout says which scenario is held out that there is not, or that none is
-// left.
+// CheckHoldout returns an error if a held-out scenario does not exist, or if all are held out.
 func (f *Fitness) CheckHoldout(scenarios []string) error {
 	for i, h := range f.Holdout {
 		if !slices.Contains(scenarios, h) {
-			return f.fault(fmt.Sprintf("holdout[%d]", i), 0, 0, "%s", registry.Unknown("scenario", h, scenarios))
+			return f.errorAt(fmt.Sprintf("holdout[%d]", i), 0, 0, "%s", registry.Unknown("scenario", h, scenarios))
 		}
 	}
 	if !slices.ContainsFunc(scenarios, func(s string) bool { return !f.HeldOut(s) }) {
-		return f.fault("holdout", 0, 0, "no scenario is left that counts")
+		return f.errorAt("holdout", 0, 0, "all scenarios are held out; at least one must count")
 	}
 	return nil
 }
 
-// Combine makes one result of those of several scenarios, of which those that are
-// held out count for nothing. There must be one that counts.
+// Combine combines the results of several scenarios, without those that are held out. There must be
+// one that counts.
 //
-// A gate passes where it does in all scenarios; its distance is their mean, its
-// detail that of the worst. Objectives and features are means, absent where one
-// is; so are the values of terms.
+// A gate passes if it passes in all scenarios; its distance is the mean, its detail that of the worst
+// scenario. Objectives, features and the values of terms are means; one that is missing in a scenario
+// is missing.
 func (f *Fitness) Combine(all []Scenario) *Result {
 	counted := slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool { return f.HeldOut(s.Name) })
 	if len(counted) == 1 {
 		return counted[0].Result
 	}
-	of, _ := Aggregates.Get("aggregate", f.Aggregate)
+	combine, _ := Aggregates.Get("aggregate", f.Aggregate)
 	pick := func(value func(*Result) float64) []float64 {
 		var x []float64
 		for _, s := range counted {
@@ -83,16 +82,17 @@ func (f *Fitness) Combine(all []Scenario) *Result {
 		}
 		return x
 	}
-	aggregate := func(value func(*Result) float64) float64 { return bounded(of(pick(value), f.CVaRShare)) }
+	aggregate := func(value func(*Result) float64) float64 { return clampValue(combine(pick(value), f.CVaRShare)) }
 	first := counted[0].Result
-	r := &Result{Value: aggregate(func(r *Result) float64 { return r.Value }), Gates: []Gate{}, Terms: []Term{}, Warnings: []string{}}
+	r := &Result{Value: aggregate(func(r *Result) float64 { return r.Value }), Gates: []Gate{}, Terms: []Term{},
+		Warnings: []string{}}
 	for i := range first.Gates {
 		r.Gates = append(r.Gates, combineGates(counted, i))
 	}
 	for i, t := range first.Terms {
 		t.Value = mean(pick(func(r *Result) float64 { return r.Terms[i].Value }))
-		t.ideally = max(aggregate(func(r *Result) float64 { return r.Terms[i].ideally }), r.Value)
-		t.Lost = final(t.ideally) - final(r.Value)
+		t.idealValue = max(aggregate(func(r *Result) float64 { return r.Terms[i].idealValue }), r.Value)
+		t.Lost = passedScore(t.idealValue) - passedScore(r.Value)
 		r.Terms = append(r.Terms, t)
 	}
 	r.Objectives = combineValues(counted, func(r *Result) []Value { return r.Objectives })
@@ -102,7 +102,7 @@ func (f *Fitness) Combine(all []Scenario) *Result {
 			r.Warnings = append(r.Warnings, s.Name+": "+w)
 		}
 	}
-	r.Score = settle(r.Gates, r.Value)
+	r.Score = gatedScore(r.Gates, r.Value)
 	return r
 }
 
@@ -114,8 +114,8 @@ func combineGates(all []Scenario, i int) Gate {
 		x := s.Gates[i]
 		g.Passed = g.Passed && x.Passed
 		g.Distance += x.Distance / float64(len(all))
-		if how := x.Distance; !x.Passed && how > worst {
-			worst, g.Detail = how, s.Name+": "+x.Detail
+		if !x.Passed && x.Distance > worst {
+			worst, g.Detail = x.Distance, s.Name+": "+x.Detail
 		}
 	}
 	return g

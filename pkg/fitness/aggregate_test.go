@@ -13,7 +13,8 @@ func TestAggregates(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		share, want float64
-	}{{"mean", 0, 0.475}, {"geo", 0, math.Pow(0.032, 0.25)}, {"worst", 0, 0.2}, {"cvar", 0.5, 0.3}, {"cvar", 0.25, 0.2}, {"cvar", 0.1, 0.2},
+	}{{"mean", 0, 0.475}, {"geo", 0, math.Pow(0.032, 0.25)}, {"worst", 0, 0.2}, {"cvar", 0.5, 0.3}, {"cvar", 0.25, 0.2},
+		{"cvar", 0.1, 0.2},
 		{"cvar", 0.375, (0.2 + 0.5*0.4) / 1.5}, {"cvar", 1, 0.475}} {
 		of, err := Aggregates.Get("aggregate", c.name)
 		if err != nil {
@@ -25,19 +26,25 @@ func TestAggregates(t *testing.T) {
 	}
 }
 
-// TestCombine: by hand. Scores 0.9 and 0.5, the gate fails by 0.5 in one scenario;
-// what is held out does not count.
+// Scores 0.9 and 0.5; the gate fails by 0.5 in one scenario; the held-out scenario does not count.
 func TestCombine(t *testing.T) {
-	f, err := file(t, "version: 1\nscore: m.goodput.ratio\naggregate: worst\ngates: [{name: quick, expr: m.ttft.p99 <= 300}]\nobjectives: {speed: -m.ttft.p99, e2e: -m.e2e.p99}\nholdout: [secret]")
+	f, err := loadText(t, `version: 1
+score: m.goodput.ratio
+aggregate: worst
+gates: [{name: quick, expr: m.ttft.p99 <= 300}]
+objectives: {speed: -m.ttft.p99, e2e: -m.e2e.p99}
+holdout: [secret]`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := healthy()
+	other := healthyMetrics()
 	other.Goodput.Ratio, other.TTFT.P99 = 0.5, 900
-	hidden := healthy()
+	hidden := healthyMetrics()
 	hidden.Goodput.Ratio = 0
 	var all []Scenario
-	for name, m := range map[string]*Run{"day": against(healthy(), nil), "night": against(other, nil), "secret": against(hidden, nil)} {
+	runs := map[string]*Run{"day": runOf(healthyMetrics(), nil), "night": runOf(other, nil),
+		"secret": runOf(hidden, nil)}
+	for name, m := range runs {
 		r, err := f.Evaluate(m)
 		if err != nil {
 			t.Fatal(err)
@@ -46,19 +53,21 @@ func TestCombine(t *testing.T) {
 	}
 	r := f.Combine(all)
 	g := r.Gates[0]
-	if math.Abs(r.Value-0.5) > 1e-12 || g.Passed || math.Abs(g.Distance-0.25) > 1e-12 || g.Detail != "night: m.ttft.p99 (900) <= 300" || math.Abs(r.Score-0.075) > 1e-12 {
+	if math.Abs(r.Value-0.5) > 1e-12 || g.Passed || math.Abs(g.Distance-0.25) > 1e-12 ||
+		g.Detail != "night: m.ttft.p99 (900) <= 300" || math.Abs(r.Score-0.075) > 1e-12 {
 		t.Errorf("%+v", r)
 	}
 	if o := r.Objectives; o[0].Value != nil || *o[1].Value != -600 {
 		t.Errorf("objectives %+v", o)
 	}
-	// The worst can go from 0.5 to 1, the better one has nothing to give.
+	// The worst can improve from 0.5 to 1; the better one does not limit the score.
 	if lost := r.Terms[0].Lost; math.Abs(lost-0.45) > 1e-8 || math.Abs(r.Terms[0].Value-0.7) > 1e-12 {
 		t.Errorf("terms %+v", r.Terms)
 	}
 	for _, c := range []struct {
 		scenarios, want string
-	}{{"day secret", ""}, {"day night", `unknown scenario "secret" (have day, night)`}, {"secret", "no scenario is left that counts"}} {
+	}{{"day secret", ""}, {"day night", `unknown scenario "secret" (have day, night)`},
+		{"secret", "all scenarios are held out; at least one must count"}} {
 		err := f.CheckHoldout(strings.Fields(c.scenarios))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.scenarios, err)
@@ -66,8 +75,7 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// TestCrowding: by hand. Three candidates on one front: the middle one has the
-// whole range of both objectives between its neighbours.
+// Crowding distances by hand.
 func TestCrowding(t *testing.T) {
 	c := func(x ...float64) (v []Value) {
 		for _, x := range x {
@@ -91,8 +99,7 @@ func TestCrowding(t *testing.T) {
 	}
 }
 
-// TestCrowdingOfTies: by hand. Two that tie in the first objective have the same
-// neighbours there, in whichever order they come.
+// Two candidates that tie in the first objective have the same neighbors there, in any order; by hand.
 func TestCrowdingOfTies(t *testing.T) {
 	points := [][]float64{{0, 9, 5}, {2, 4, 1}, {2, 3, 2}, {6, 0, 3}, {3, 2, 0}}
 	// First objective: 0, 2, 2, 3, 6; the ties each (3-0)/6; second: 0, 2, 3, 4, 9: (9-3)/9,
@@ -116,8 +123,8 @@ func TestCrowdingOfTies(t *testing.T) {
 	}
 }
 
-// TestPareto: against the definition, on random candidates.
-func TestPareto(t *testing.T) {
+// Ranks equal the definition on random candidates.
+func TestParetoRanks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		n, m := 1+r.IntN(12), 1+r.IntN(3)
@@ -142,7 +149,7 @@ func TestPareto(t *testing.T) {
 			return *v.Value
 		}
 		for i := range all {
-			// The rank is the longest chain of candidates that each beat the next, to here.
+			// The rank is the length of the longest chain of candidates that each dominate the next.
 			want := 1
 			for k := range all {
 				better, worse := false, false

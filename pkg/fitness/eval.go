@@ -9,30 +9,30 @@ import (
 	"blis/pkg/metrics"
 )
 
-// number is the value of an expression. absent is the name of a time that never
-// came and that the value follows from, lacking the share of what was offered that is
-// not in the times that it follows from; bad is where it first was infinite or no number.
+// number is the value of an expression.
 type number struct {
-	x       float64
-	absent  string
-	lacking float64
-	bad     *expr.Node
+	x float64
+	// missing is the name of a time that it depends on and that does not exist, "" if there is none.
+	missing string
+	// uncovered is the share of the offered requests that the times in it do not cover.
+	uncovered float64
+	// bad is the first node that is infinite or NaN, nil without one.
+	bad *expr.Node
 }
 
-// evaluator computes expressions of one run. The first thing that it cannot
-// compute is its err.
+// evaluator computes expressions on one run. err is the first error.
 type evaluator struct {
 	fitness *Fitness
 	run     *Run
-	path    string // of the expression at hand
+	path    string // of the current expression
 	err     error
-	// warnings say what was absent and taken for something.
+	// warnings are about missing numbers.
 	warnings []string
 }
 
 func (e *evaluator) fail(n *expr.Node, format string, args ...any) {
 	if e.err == nil {
-		e.err = e.fitness.fault(e.path, n.Line, n.Col, format, args...)
+		e.err = e.fitness.errorAt(e.path, n.Line, n.Col, format, args...)
 	}
 }
 
@@ -40,7 +40,7 @@ func (e *evaluator) warn(format string, args ...any) {
 	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
 }
 
-// number computes an expression of that type.
+// number computes a numeric expression.
 func (e *evaluator) number(n *expr.Node) number {
 	switch {
 	case n.Name != "":
@@ -50,9 +50,9 @@ func (e *evaluator) number(n *expr.Node) number {
 	case n.Op == "attained":
 		return e.name(n, attainedName(n))
 	case n.Op == "?:":
-		c := e.flag(n.Args[0])
-		if c.absent != "" {
-			return number{x: math.Inf(1), absent: c.absent}
+		c := e.condition(n.Args[0])
+		if c.missing != "" {
+			return number{x: math.Inf(1), missing: c.missing}
 		}
 		if c.holds {
 			return e.number(n.Args[1])
@@ -66,35 +66,45 @@ func (e *evaluator) number(n *expr.Node) number {
 	return e.apply(n, args)
 }
 
-// name looks a number up.
+// name looks up a number.
 func (e *evaluator) name(n *expr.Node, name string) number {
-	x, absence, ok := e.run.look(name)
+	x, absence, ok := e.run.lookup(name)
 	switch {
 	case ok:
-		return number{x: x, lacking: e.run.lacking(name)}
+		return number{x: x, uncovered: e.run.uncoveredShare(name)}
 	case absence == metrics.MissingIsWorst:
-		return number{x: math.Inf(1), absent: name}
+		return number{x: math.Inf(1), missing: name}
 	case absence == metrics.MissingIsUnknown:
-		e.fail(n, "the run does not have %s%s", name, why(name))
+		e.fail(n, "the run has no %s%s", name, missingHint(name))
 		return number{}
 	}
-	e.warn("%s is absent, and taken for 0", name)
+	e.warn("%s is missing and counts as 0", name)
 	return number{}
 }
 
-// why says where a number that nobody recorded comes from.
-func why(name string) string {
-	_, path := split(name)
-	for _, hint := range []struct{ part, how string }{
-		{"goodput.", "no request has targets (give slo in the fitness file)"}, {"attainment", "no session's class has targets"},
-		{"regret.", "blis-sim --counterfactual 1 estimates it"}, {"itl.", "outcomes of a part carry gaps only with blis-sim --itl"},
-		{"anomalies.", "blis-sim looks for anomalies at --trace decisions and full"},
-		{"session.", "the workload has no sessions"}, {"shadow.", "the router does not look at prefixes"},
-		{"load.", "it is of whole runs, where time passes between arrivals"},
-		{"cost.", "the outcomes of a part do not say"}, {"replica[", "the outcomes of a part do not say"}, {"kv.", "the outcomes of a part do not say"},
-	} {
-		if i := len(hint.part); len(path) >= i && (path[:i] == hint.part || strings.Contains(path, "."+hint.part)) {
-			return ": " + hint.how
+// missingHints say why numbers below a part of the tree may be missing.
+var missingHints = []struct{ part, hint string }{
+	{"goodput.", "no request has targets (give slo in the fitness file)"},
+	{"attainment", "no session's class has targets"},
+	{"regret.", "blis-sim --counterfactual 1 estimates it"},
+	{"itl.", "outcomes of a selection have token gaps only with blis-sim --itl"},
+	{"anomalies.", "blis-sim detects anomalies with --trace decisions or full"},
+	{"sessions.", "the workload has no sessions"},
+	{"shadow.", "the router does not read prefixes"},
+	{"load.", "it exists only for whole runs with time between arrivals"},
+	{"cost.", notInSelection},
+	{"replicas[", notInSelection},
+	{"kv.", notInSelection},
+}
+
+const notInSelection = "a selection (--where, --from, --to) has no such metric"
+
+// missingHint says why a number may be missing.
+func missingHint(name string) string {
+	_, path := splitName(name)
+	for _, h := range missingHints {
+		if strings.HasPrefix(path, h.part) || strings.Contains(path, "."+h.part) {
+			return ": " + h.hint
 		}
 	}
 	return ""
@@ -106,21 +116,21 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 	result := number{}
 	for i, a := range args {
 		x[i] = a.x
-		if result.absent == "" {
-			result.absent = a.absent
+		if result.missing == "" {
+			result.missing = a.missing
 		}
 		if result.bad == nil {
 			result.bad = a.bad
 		}
-		result.lacking = max(result.lacking, a.lacking)
+		result.uncovered = max(result.uncovered, a.uncovered)
 	}
-	f := calls[n.Op]
-	if result.absent != "" {
-		if f.wraps {
-			e.warn("%s is absent, and %s 0", result.absent, n)
+	f := functionsByName[n.Op]
+	if result.missing != "" {
+		if f.acceptsMissing {
+			e.warn("%s is missing: %s counts as 0", result.missing, n)
 			return number{}
 		}
-		return number{x: math.Inf(1), absent: result.absent}
+		return number{x: math.Inf(1), missing: result.missing}
 	}
 	switch n.Op {
 	case "neg":
@@ -135,11 +145,11 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 		result.x = x[0] / x[1]
 	default:
 		e.checkArguments(n, x)
-		result.x = f.of(x)
+		result.x = f.eval(x)
 	}
-	if f.wraps {
-		result.x *= 1 - result.lacking
-		result.lacking = 0
+	if f.acceptsMissing {
+		result.x *= 1 - result.uncovered
+		result.uncovered = 0
 	}
 	if finite(result.x) {
 		result.bad = nil
@@ -149,7 +159,7 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 	return result
 }
 
-// checkArguments refuses what only a run can show to be wrong.
+// checkArguments rejects arguments that are wrong for this run.
 func (e *evaluator) checkArguments(n *expr.Node, x []float64) {
 	switch {
 	case n.Op == "soft" && !(x[1] > 0):
@@ -161,22 +171,22 @@ func (e *evaluator) checkArguments(n *expr.Node, x []float64) {
 	}
 }
 
-// finite reports whether x is a number, and not infinite.
+// finite reports whether x is neither NaN nor infinite.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// whole computes an expression that must have a value.
-func (e *evaluator) whole(n *expr.Node) number {
+// definedNumber computes an expression that must have a finite value.
+func (e *evaluator) definedNumber(n *expr.Node) number {
 	v := e.number(n)
 	if v.bad != nil && e.err == nil {
-		e.fail(v.bad, "%s is %v in this run", v.bad, spelled(v.bad, e))
+		e.fail(v.bad, "%s is %v in this run", v.bad, describeValue(v.bad, e))
 	}
 	return v
 }
 
-// spelled is what a part that has no value comes to.
-func spelled(n *expr.Node, e *evaluator) string {
+// describeValue describes the value of a node that is not finite.
+func describeValue(n *expr.Node, e *evaluator) string {
 	if math.IsNaN(e.number(n).x) {
-		return "no number (0/0 or the like)"
+		return "not a number (such as 0/0)"
 	}
-	return "infinite (divided by 0, or too large)"
+	return "infinite (division by 0, or too large)"
 }

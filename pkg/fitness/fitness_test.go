@@ -10,17 +10,16 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func ptr(x float64) *float64 { return &x }
 
-// healthy is a tree of which the tests' arithmetic is done by hand.
-func healthy() *metrics.Raw {
+// healthyMetrics are those of the arithmetic by hand in tests.
+func healthyMetrics() *metrics.Raw {
 	g := func(p99, attained float64) *metrics.Group {
 		return &metrics.Group{Requests: metrics.Requests{Offered: 100, Admitted: new(int64(100)), Completed: 100},
-			TTFT: &metrics.Distribution{Count: 2000, Mean: p99 / 4, P50: p99 / 5, P99: p99}, Goodput: &metrics.Goodput{Ratio: attained, Offered: 100}}
+			TTFT:    &metrics.Distribution{Count: 2000, Mean: p99 / 4, P50: p99 / 5, P99: p99},
+			Goodput: &metrics.Goodput{Ratio: attained, Offered: 100}}
 	}
 	r := &metrics.Raw{DurationS: 10, Group: *g(300, 0.9)}
 	r.Cls = map[string]*metrics.Group{"critical": g(200, 0.8), "batch": g(400, 1)}
@@ -30,16 +29,19 @@ func healthy() *metrics.Raw {
 	return r
 }
 
-// idle is the tree of a run in which nothing got through.
-func idle() *metrics.Raw {
-	r := &metrics.Raw{Group: metrics.Group{Requests: metrics.Requests{Offered: 100, Rejected: 100}, Goodput: &metrics.Goodput{Offered: 100}}}
-	r.Cls = map[string]*metrics.Group{"critical": {Requests: metrics.Requests{Offered: 50, Rejected: 50}, Goodput: &metrics.Goodput{Offered: 50}}}
+// rejectedMetrics are those of a run in which every request is rejected.
+func rejectedMetrics() *metrics.Raw {
+	r := &metrics.Raw{Group: metrics.Group{Requests: metrics.Requests{Offered: 100, Rejected: 100},
+		Goodput: &metrics.Goodput{Offered: 100}}}
+	r.Cls = map[string]*metrics.Group{"critical": {Requests: metrics.Requests{Offered: 50, Rejected: 50},
+		Goodput: &metrics.Goodput{Offered: 50}}}
 	return r
 }
 
-var classes = []stream.SLOClass{{Name: "critical", Targets: stream.Targets{TTFTMS: 150}}, {Name: "batch"}, {Name: "quiet", Targets: stream.Targets{E2EMS: 9}}}
+var classes = []stream.SLOClass{{Name: "critical", Targets: stream.Targets{TTFTMS: 150}}, {Name: "batch"},
+	{Name: "quiet", Targets: stream.Targets{E2EMS: 9}}}
 
-func against(m, base *metrics.Raw) *Run {
+func runOf(m, base *metrics.Raw) *Run {
 	return NewRun(Tree{Raw: m}, classes, Tree{Raw: base}, Tree{})
 }
 
@@ -56,10 +58,9 @@ func evaluate(t *testing.T, src string, r *Run) *Result {
 	return result
 }
 
-// TestScores: each function by hand. The tree: TTFT p99 300, of critical 200; base
-// twice that.
-func TestScores(t *testing.T) {
-	base := healthy()
+// Each function by hand. TTFT p99 is 300, that of critical 200, that of base 600.
+func TestFunctions(t *testing.T) {
+	base := healthyMetrics()
 	base.TTFT.P99, base.Throughput.RPS = 600, 10
 	for src, want := range map[string]float64{
 		"0.25":                                        0.25,
@@ -94,16 +95,15 @@ func TestScores(t *testing.T) {
 			}
 			continue
 		}
-		r := evaluate(t, src, against(healthy(), base))
+		r := evaluate(t, src, runOf(healthyMetrics(), base))
 		if math.Abs(r.Value-want) > 1.1e-9 || math.Abs(r.Score-(0.1+0.9*want)) > 1e-9 {
 			t.Errorf("%s is %v (score %v), want %v", src, r.Value, r.Score, want)
 		}
 	}
 }
 
-// TestAbsent: what never came is as bad as can be inside ratio and soft, and what was
-// not counted is 0.
-func TestAbsent(t *testing.T) {
+// A missing time makes ratio and soft 0; a missing count is 0.
+func TestMissingNumbers(t *testing.T) {
 	for src, want := range map[string]float64{
 		"ratio(base.ttft.p99, m.ttft.p99)":                            0,
 		"ratio(base.ttft.p99, m.ttft.p99 - m.e2e.p99)":                0,
@@ -119,52 +119,60 @@ func TestAbsent(t *testing.T) {
 		"gain(m.throughput.rps, 10)":                                  0,
 		"m.fairness.jain":                                             0,
 	} {
-		r := evaluate(t, src, against(idle(), healthy()))
+		r := evaluate(t, src, runOf(rejectedMetrics(), healthyMetrics()))
 		if math.Abs(r.Value-want) > 1e-8 || r.Score < 0.1 {
 			t.Errorf("%s is %v (score %v), want %v", src, r.Value, r.Score, want)
 		}
 	}
-	r := evaluate(t, "ratio(base.ttft.p99, m.ttft.p99)", against(idle(), healthy()))
-	if len(r.Warnings) != 1 || r.Warnings[0] != "m.ttft.p99 is absent, and ratio(base.ttft.p99, m.ttft.p99) 0" {
+	r := evaluate(t, "ratio(base.ttft.p99, m.ttft.p99)", runOf(rejectedMetrics(), healthyMetrics()))
+	if len(r.Warnings) != 1 || r.Warnings[0] != "m.ttft.p99 is missing: ratio(base.ttft.p99, m.ttft.p99) counts as 0" {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
 
-// TestBounds: what leaves [0, 1) is clamped, and the warning says what did.
-func TestBounds(t *testing.T) {
+// A score outside of [0, 1) is clamped, and a warning names the term.
+func TestScoreIsClamped(t *testing.T) {
 	for src, want := range map[string]struct {
 		value   float64
 		warning string
 	}{
-		"m.throughput.rps":                       {1 - 1e-9, "the score is 30, and counts as 1: m.throughput.rps is 30, and should be in [0, 1]"},
-		"0.5 * m.goodput.ratio + m.ttft.count":   {1 - 1e-9, "the score is 2000.45, and counts as 1: m.ttft.count is 2000, and should be in [0, 1]"},
-		"m.goodput.ratio - m.throughput.rps":     {0, "the score is -29.1, and counts as 0: m.throughput.rps is 30, and should be in [0, 1]"},
-		"m.kv.prefix_hit_ratio * 4":              {1 - 1e-9, ""},
-		"wmean(1, m.throughput.rps, 3, 1) - 0.2": {1 - 1e-9, "the score is 8.05, and counts as 1: wmean(1, m.throughput.rps, 3, 1) is 8.25, and should be in [0, 1]"},
+		"m.throughput.rps": {1 - 1e-9,
+			"the score is 30 and counts as 1: m.throughput.rps is 30, but should be in [0, 1]"},
+		"0.5 * m.goodput.ratio + m.ttft.count": {1 - 1e-9,
+			"the score is 2000.45 and counts as 1: m.ttft.count is 2000, but should be in [0, 1]"},
+		"m.goodput.ratio - m.throughput.rps": {0,
+			"the score is -29.1 and counts as 0: m.throughput.rps is 30, but should be in [0, 1]"},
+		"m.kv.prefix_hit_ratio * 4": {1 - 1e-9, ""},
+		"wmean(1, m.throughput.rps, 3, 1) - 0.2": {1 - 1e-9,
+			"the score is 8.05 and counts as 1: wmean(1, m.throughput.rps, 3, 1) is 8.25, but should be in [0, 1]"},
 	} {
-		r := evaluate(t, src, against(healthy(), nil))
+		r := evaluate(t, src, runOf(healthyMetrics(), nil))
 		if r.Value != want.value || strings.Join(r.Warnings, "; ") != want.warning || r.Score >= 1 {
 			t.Errorf("%s is %v, %q", src, r.Value, r.Warnings)
 		}
 	}
 }
 
-// TestTerms: names, weights and what each would gain.
+// Terms have names, weights and what they lose.
 func TestTerms(t *testing.T) {
-	base := healthy()
+	base := healthyMetrics()
 	for _, c := range []struct{ src, want string }{
-		// 0.25 * 0.9 + 0.75 * 0.5 = 0.6: the first can gain 0.025, the second 0.375, of which 0.9 is score.
-		{"wmean(1, m.goodput.ratio, 3, ratio(base.ttft.p99, m.ttft.p99))", "goodput.ratio 0.25 0.9 1 0.0225; ttft.p99 0.75 0.5 1 0.3375"},
-		{"0.5 * m.goodput.ratio - m.kv.prefix_hit_ratio / 5 + 0.1", "goodput.ratio 0.5 0.9 1 0.045; kv.prefix_hit_ratio -0.2 0.25 0 0.045"},
-		{`2 * (attained("critical") * 0.25 + 0.25 * attained("critical"))`, `cls["critical"].goodput.ratio 0.5 0.8 1 0.09; cls["critical"].goodput.ratio (2) 0.5 0.8 1 0.09`},
-		{"worst(m.goodput.ratio, m.kv.prefix_hit_ratio)", "goodput.ratio 1 0.9 1 0; kv.prefix_hit_ratio 1 0.25 1 0.585"},
+		// 0.25 * 0.9 + 0.75 * 0.5 = 0.6: the first can gain 0.025, the second 0.375; 0.9 of that is fitness.
+		{"wmean(1, m.goodput.ratio, 3, ratio(base.ttft.p99, m.ttft.p99))",
+			"goodput.ratio 0.25 0.9 1 0.0225; ttft.p99 0.75 0.5 1 0.3375"},
+		{"0.5 * m.goodput.ratio - m.kv.prefix_hit_ratio / 5 + 0.1",
+			"goodput.ratio 0.5 0.9 1 0.045; kv.prefix_hit_ratio -0.2 0.25 0 0.045"},
+		{`2 * (attained("critical") * 0.25 + 0.25 * attained("critical"))`,
+			`cls["critical"].goodput.ratio 0.5 0.8 1 0.09; cls["critical"].goodput.ratio (2) 0.5 0.8 1 0.09`},
+		{"worst(m.goodput.ratio, m.kv.prefix_hit_ratio)",
+			"goodput.ratio 1 0.9 1 0; kv.prefix_hit_ratio 1 0.25 1 0.585"},
 		{"wgeo(1, 0.25, 1, m.requests.rejected + 1)", "0.25 0.5 0.25 1 0.45; requests.rejected 0.5 1 1 0"},
 		{"lex(m.goodput.ratio, 0.5)", "goodput.ratio 1 0.9 1 0.081; 0.5 0.01 0.5 1 0.0045"},
 		{"m.goodput.ratio * m.kv.prefix_hit_ratio", "goodput.ratio + kv.prefix_hit_ratio 1 0.225 1 0.6975"},
 		{"0.5", ""},
 	} {
 		var got []string
-		for _, x := range evaluate(t, c.src, against(healthy(), base)).Terms {
+		for _, x := range evaluate(t, c.src, runOf(healthyMetrics(), base)).Terms {
 			got = append(got, fmt.Sprintf("%s %.4g %.4g %.4g %.4g", x.Name, x.Weight, x.Value, x.Ideal, x.Lost))
 		}
 		if have := strings.Join(got, "; "); have != c.want {
@@ -173,8 +181,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// file writes a fitness file and loads it.
-func file(t *testing.T, text string) (*Fitness, error) {
+// loadText writes a fitness file and loads it.
+func loadText(t *testing.T, text string) (*Fitness, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "fitness.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
@@ -187,7 +195,7 @@ func file(t *testing.T, text string) (*Fitness, error) {
 	return f, err
 }
 
-// TestGates: distances by hand, and what they make of the score.
+// Distances of gates by hand, and the resulting scores.
 func TestGates(t *testing.T) {
 	for _, c := range []struct {
 		gate     string
@@ -203,8 +211,8 @@ func TestGates(t *testing.T) {
 		{"m.goodput.ratio >= 3.6 || m.ttft.p99 <= 100", false, 0.5, "m.ttft.p99 (300) <= 100"},
 		{"m.ttft.p99 <= 100 || m.goodput.ratio > 0.5", true, 0, "m.goodput.ratio (0.9) > 0.5"},
 		{"!(m.ttft.p99 > 100)", false, 1, "m.ttft.p99 (300) > 100"},
-		{"m.e2e.p99 < 1e9", false, 1, "m.e2e.p99 is absent"},
-		{"!(m.e2e.p99 > 100)", false, 1, "m.e2e.p99 is absent"},
+		{"m.e2e.p99 < 1e9", false, 1, "m.e2e.p99 is missing"},
+		{"!(m.e2e.p99 > 100)", false, 1, "m.e2e.p99 is missing"},
 		{"m.e2e.p99 < 5 || m.goodput.ratio > 0.5", true, 0, "m.goodput.ratio (0.9) > 0.5"},
 		{"m.requests.rejected < m.requests.failed", false, 1, "m.requests.rejected (0) < m.requests.failed (0)"},
 		{"m.requests.rejected / m.requests.failed < 1", false, 1, "m.requests.rejected / m.requests.failed (NaN) < 1"},
@@ -212,12 +220,13 @@ func TestGates(t *testing.T) {
 		{"(m.goodput.ratio > 0.5) == (m.ttft.p99 > 500)", false, 1, "m.goodput.ratio (0.9) > 0.5"},
 		{"m.goodput.ratio > 0.5 ? m.ttft.p99 <= 100 : true", false, 0.5, "m.ttft.p99 (300) <= 100"},
 	} {
-		f, err := file(t, fmt.Sprintf("version: 1\nscore: '0.5'\ngates:\n- {name: it, expr: '%s'}\n- {name: fine, expr: 'true'}\n", c.gate))
+		f, err := loadText(t, fmt.Sprintf("version: 1\nscore: '0.5'\ngates:\n"+
+			"- {name: it, expr: '%s'}\n- {name: fine, expr: 'true'}\n", c.gate))
 		if err != nil {
 			t.Errorf("%s: %v", c.gate, err)
 			continue
 		}
-		r, err := f.Evaluate(against(healthy(), nil))
+		r, err := f.Evaluate(runOf(healthyMetrics(), nil))
 		if err != nil {
 			t.Errorf("%s: %v", c.gate, err)
 			continue
@@ -226,26 +235,31 @@ func TestGates(t *testing.T) {
 		if !c.passed {
 			want = 0.1 * (1 - min(c.distance/2, 0.999))
 		}
-		if g := r.Gates[0]; g.Passed != c.passed || math.Abs(g.Distance-c.distance) > 1e-12 || g.Detail != c.detail || math.Abs(r.Score-want) > 1e-12 {
+		if g := r.Gates[0]; g.Passed != c.passed || math.Abs(g.Distance-c.distance) > 1e-12 || g.Detail != c.detail ||
+			math.Abs(r.Score-want) > 1e-12 {
 			t.Errorf("%s: %+v, score %v, want %v", c.gate, g, r.Score, want)
 		}
 	}
-	f, err := file(t, "version: 1\nscore: '0.5'\ngates: [{name: a, expr: 'false'}]\n")
+	f, err := loadText(t, "version: 1\nscore: '0.5'\ngates: [{name: a, expr: 'false'}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := f.Evaluate(against(healthy(), nil)); math.Abs(r.Score-0.0001) > 1e-12 {
-		t.Errorf("with all gates as far off as can be: %v", r.Score)
+	if r, _ := f.Evaluate(runOf(healthyMetrics(), nil)); math.Abs(r.Score-0.0001) > 1e-12 {
+		t.Errorf("with the largest distance of all gates: %v", r.Score)
 	}
 }
 
-// TestObjectives: absent ones are null, and may be bare latencies.
+// Missing objectives are null, and objectives may be times without ratio and soft.
 func TestObjectives(t *testing.T) {
-	f, err := file(t, "version: 1\nscore: m.goodput.ratio\nobjectives: {speed: -m.ttft.p99, e2e: -m.e2e.p99, undefined: 0 * (1 / m.requests.failed)}\nfeatures: {hits: m.kv.prefix_hit_ratio, regret: m.regret.avoidable_ms}\n")
+	f, err := loadText(t, `version: 1
+score: m.goodput.ratio
+objectives: {speed: -m.ttft.p99, e2e: -m.e2e.p99, undefined: 0 * (1 / m.requests.failed)}
+features: {hits: m.kv.prefix_hit_ratio, regret: m.regret.avoidable_ms}
+`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.Evaluate(against(healthy(), nil))
+	r, err := f.Evaluate(runOf(healthyMetrics(), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,41 +273,5 @@ func TestObjectives(t *testing.T) {
 	}
 	if want := "e2e null; speed -300; undefined null; hits 0.25; regret null; "; got != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// TestCoverage: by hand. A time that a quarter of the requests does not have makes its
-// term three quarters; of two times the one that fewer have counts; those of the baseline,
-// and what is no time, change nothing.
-func TestCoverage(t *testing.T) {
-	m, b := healthy(), healthy()
-	m.TTFT.Coverage, b.TTFT.Coverage = ptr(0.75), ptr(0.2)
-	m.E2E = &metrics.Distribution{P50: 300, P99: 600, Coverage: ptr(0.5)}
-	m.TailBlowup = ptr(2)
-	for src, want := range map[string]float64{
-		"ratio(base.ttft.p99, m.ttft.p99)":                             0.375,
-		"soft(m.ttft.p99, 1000, 3)":                                    0.75,
-		"soft(max(m.ttft.p99, m.e2e.p99), 600, 3)":                     0.5,
-		"ratio(2, m.tail_blowup)":                                      0.25,
-		"soft(base.ttft.p99, 1000, 3) * 0.5":                           0.5,
-		"wmean(1, soft(m.ttft.p99, 1000, 3), 1, m.goodput.ratio)":      0.825,
-		"soft(m.requests.rejected, 9, 1) * soft(p99_ttft_ms, 1000, 1)": 0.75,
-	} {
-		if r := evaluate(t, src, against(m, b)); math.Abs(r.Value-want) > 1e-8 {
-			t.Errorf("%s is %v, want %v", src, r.Value, want)
-		}
-	}
-}
-
-// TestCaveats: of few samples, and of those that were served.
-func TestCaveats(t *testing.T) {
-	m := healthy()
-	m.Requests.Offered, m.TTFT.Count, m.Cls["critical"].TTFT.Count, m.Cls["critical"].Requests.Offered = 4000, 3000, 12, 12
-	m.TTFT.Coverage = ptr(0.75)
-	r := evaluate(t, `wmean(1, soft(m.ttft.p99, 9, 1), 1, soft(p99_ttft_ms, 9, 1), 1, soft(m.cls["critical"].ttft.p90, 9, 1), 1, soft(m.cls["critical"].ttft.mean, 9, 1))`, against(m, nil))
-	want := []string{"m.ttft.p99 is of 75 % of what was offered: terms in which it stands count by that share",
-		`m.cls["critical"].ttft.p90 is of 12 samples, and needs 100`}
-	if d := cmp.Diff(want, r.Warnings); d != "" {
-		t.Error(d)
 	}
 }

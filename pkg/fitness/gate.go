@@ -8,64 +8,64 @@ import (
 	"blis/pkg/expr"
 )
 
-// truth is the value of a condition: distance is how far it is from holding, 0
-// where it does. absent is the name of a time that never came and without which
-// it is not decided; then it does not hold.
-type truth struct {
+// conditionResult is the value of a condition. distance is how far it is from holding, 0 if it
+// holds. missing is the name of a missing time that it depends on; then it does not hold.
+type conditionResult struct {
 	holds    bool
 	distance float64
-	absent   string
+	missing  string
 	detail   string
 }
 
-// flag computes a condition.
-func (e *evaluator) flag(n *expr.Node) truth {
+// condition computes a condition.
+func (e *evaluator) condition(n *expr.Node) conditionResult {
 	switch n.Op {
 	case "":
-		return decided(n.Value.(bool), 1, n.String())
+		return knownCondition(n.Value.(bool), 1, n.String())
 	case "&&", "||":
-		return e.both(n)
+		return e.logical(n)
 	case "!":
-		t := e.flag(n.Args[0])
-		if t.absent != "" {
+		t := e.condition(n.Args[0])
+		if t.missing != "" {
 			return t
 		}
-		return decided(!t.holds, 1, t.detail)
+		return knownCondition(!t.holds, 1, t.detail)
 	case "?:":
-		c := e.flag(n.Args[0])
+		c := e.condition(n.Args[0])
 		switch {
-		case c.absent != "":
+		case c.missing != "":
 			return c
 		case c.holds:
-			return e.flag(n.Args[1])
+			return e.condition(n.Args[1])
 		}
-		return e.flag(n.Args[2])
+		return e.condition(n.Args[2])
 	}
 	if n.Args[0].Type == expr.Number {
 		return e.compare(n)
 	}
 	if n.Args[0].Type == expr.Text {
-		return decided(n.Args[0].Value == n.Args[1].Value == (n.Op == "=="), 1, n.String())
+		return knownCondition(n.Args[0].Value == n.Args[1].Value == (n.Op == "=="), 1, n.String())
 	}
-	a, b := e.flag(n.Args[0]), e.flag(n.Args[1])
-	if a.absent != "" || b.absent != "" {
-		return truth{distance: 1, absent: a.absent + b.absent, detail: a.detail}
+	a, b := e.condition(n.Args[0]), e.condition(n.Args[1])
+	if a.missing != "" || b.missing != "" {
+		return conditionResult{distance: 1, missing: a.missing + b.missing, detail: a.detail}
 	}
-	return decided(a.holds == b.holds == (n.Op == "=="), 1, a.detail)
+	return knownCondition(a.holds == b.holds == (n.Op == "=="), 1, a.detail)
 }
 
-// decided is a condition that is known: at that distance if it does not hold.
-func decided(holds bool, distance float64, detail string) truth {
+// knownCondition is the result of a condition without missing numbers; distance counts if it does not
+// hold.
+func knownCondition(holds bool, distance float64, detail string) conditionResult {
 	if holds {
 		distance = 0
 	}
-	return truth{holds: holds, distance: distance, detail: detail}
+	return conditionResult{holds: holds, distance: distance, detail: detail}
 }
 
-// both is && and ||: of && the worst distance, of || the best. One side decides
-// where the other is not known.
-func (e *evaluator) both(n *expr.Node) truth {
-	a, b := e.flag(n.Args[0]), e.flag(n.Args[1])
+// logical is && and ||: && has the larger distance, || the smaller one. One side decides where the
+// other is missing.
+func (e *evaluator) logical(n *expr.Node) conditionResult {
+	a, b := e.condition(n.Args[0]), e.condition(n.Args[1])
 	if n.Op == "||" {
 		if a.holds || !b.holds && a.distance <= b.distance {
 			return a
@@ -82,16 +82,17 @@ func (e *evaluator) both(n *expr.Node) truth {
 }
 
 // compare compares two numbers.
-func (e *evaluator) compare(n *expr.Node) truth {
+func (e *evaluator) compare(n *expr.Node) conditionResult {
 	a, b := e.number(n.Args[0]), e.number(n.Args[1])
-	if a.absent != "" || b.absent != "" {
-		name := a.absent
+	if a.missing != "" || b.missing != "" {
+		name := a.missing
 		if name == "" {
-			name = b.absent
+			name = b.missing
 		}
-		return truth{distance: 1, absent: name, detail: name + " is absent"}
+		return conditionResult{distance: 1, missing: name, detail: name + " is missing"}
 	}
-	holds := map[string]bool{"<": a.x < b.x, "<=": a.x <= b.x, ">": a.x > b.x, ">=": a.x >= b.x, "==": a.x == b.x, "!=": a.x != b.x}[n.Op]
+	holds := map[string]bool{"<": a.x < b.x, "<=": a.x <= b.x, ">": a.x > b.x, ">=": a.x >= b.x, "==": a.x == b.x,
+		"!=": a.x != b.x}[n.Op]
 	if math.IsNaN(a.x) || math.IsNaN(b.x) {
 		holds = false
 	}
@@ -99,12 +100,12 @@ func (e *evaluator) compare(n *expr.Node) truth {
 		if n.Op == "" && n.Name == "" {
 			return n.String()
 		}
-		return fmt.Sprintf("%s (%s)", n, short(x))
+		return fmt.Sprintf("%s (%s)", n, formatNumber(x))
 	}
-	return decided(holds, distance(a.x, b.x), side(n.Args[0], a.x)+" "+n.Op+" "+side(n.Args[1], b.x))
+	return knownCondition(holds, distance(a.x, b.x), side(n.Args[0], a.x)+" "+n.Op+" "+side(n.Args[1], b.x))
 }
 
-// distance is |a − b|/(|a| + |b|), and 1 where that is not defined.
+// distance is |a − b|/(|a| + |b|), and 1 where that is undefined.
 func distance(a, b float64) float64 {
 	// By halves, so that the sum of two large numbers is finite.
 	d := math.Abs(a/2-b/2) / (math.Abs(a/2) + math.Abs(b/2))
@@ -114,13 +115,12 @@ func distance(a, b float64) float64 {
 	return min(d, 1)
 }
 
-// short is x as people read it: six digits, no exponent where it is readable
-// without.
-func short(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+// formatNumber is x with six digits, without an exponent where possible.
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// gate judges one gate.
+// gate evaluates a gate.
 func (e *evaluator) gate(g expression) Gate {
 	e.path = g.path
-	t := e.flag(g.Node)
+	t := e.condition(g.Node)
 	return Gate{Name: g.name, Expr: g.String(), Passed: t.holds, Distance: t.distance, Detail: t.detail}
 }

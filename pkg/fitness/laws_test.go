@@ -12,17 +12,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyTree draws a tree of any numbers, with any of its parts absent.
-func anyTree(t *rapid.T) *metrics.Raw {
+// drawMetrics draws any metrics, with any of their parts missing.
+func drawMetrics(t *rapid.T) *metrics.Raw {
 	number := func(name string) float64 {
-		return rapid.OneOf(rapid.Float64Range(0, 1000), rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.MaxFloat64})).Draw(t, name)
+		return rapid.OneOf(rapid.Float64Range(0, 1000),
+			rapid.SampledFrom([]float64{0, 1, 1e-300, 1e300, math.MaxFloat64})).Draw(t, name)
 	}
 	has := func(name string) bool { return rapid.IntRange(0, 3).Draw(t, name) > 0 }
 	distribution := func(name string) *metrics.Distribution {
 		if !has(name) {
 			return nil
 		}
-		return &metrics.Distribution{Count: int64(rapid.IntRange(1, 5000).Draw(t, name+" count")), Mean: number(name), P50: number(name), P90: number(name), P99: number(name)}
+		return &metrics.Distribution{Count: int64(rapid.IntRange(1, 5000).Draw(t, name+" count")), Mean: number(name),
+			P50: number(name), P90: number(name), P99: number(name)}
 	}
 	group := func() metrics.Group {
 		g := metrics.Group{TTFT: distribution("ttft"), TPOT: distribution("tpot"), E2E: distribution("e2e")}
@@ -42,18 +44,20 @@ func anyTree(t *rapid.T) *metrics.Raw {
 	return r
 }
 
-// anyNumber writes an expression of numbers. wrapped says that a time that never came
-// may stand in it.
-func anyNumber(t *rapid.T, depth int, wrapped bool) string {
-	leaves := []string{"0", "0.5", "1", "3", "m.goodput.ratio", "m.requests.rejected", "m.requests.offered", "base.requests.offered", "m.throughput.rps", `attained("critical")`, "request_goodput"}
+// drawExpression draws a numeric expression. wrapped says that it may hold a missing time.
+func drawExpression(t *rapid.T, depth int, wrapped bool) string {
+	leaves := []string{"0", "0.5", "1", "3", "m.goodput.ratio", "m.requests.rejected", "m.requests.offered",
+		"base.requests.offered", "m.throughput.rps", `attained("critical")`, "request_goodput"}
 	if wrapped {
-		leaves = append(leaves, "m.ttft.p99", "base.ttft.p99", "p99_tpot_ms", "m.tail_blowup", `m.cls["critical"].e2e.mean`)
+		leaves = append(leaves, "m.ttft.p99", "base.ttft.p99", "p99_tpot_ms", "m.tail_blowup",
+			`m.cls["critical"].e2e.mean`)
 	}
 	if depth == 0 {
 		return rapid.SampledFrom(leaves).Draw(t, "leaf")
 	}
-	x := func(wrapped bool) string { return anyNumber(t, depth-1, wrapped) }
-	switch op := rapid.SampledFrom([]string{"+", "-", "*", "/", "neg", "ratio", "gain", "soft", "wmean", "wgeo", "worst", "lex", "clamp", "min", "exp", "log", "?:", "leaf"}).Draw(t, "op"); op {
+	x := func(wrapped bool) string { return drawExpression(t, depth-1, wrapped) }
+	switch op := rapid.SampledFrom([]string{"+", "-", "*", "/", "neg", "ratio", "gain", "soft", "wmean", "wgeo",
+		"worst", "lex", "clamp", "min", "exp", "log", "?:", "leaf"}).Draw(t, "op"); op {
 	case "+", "-", "*", "/":
 		return fmt.Sprintf("(%s %s %s)", x(wrapped), op, x(wrapped))
 	case "neg":
@@ -61,7 +65,8 @@ func anyNumber(t *rapid.T, depth int, wrapped bool) string {
 	case "ratio":
 		return fmt.Sprintf("ratio(%s, %s)", x(true), x(true))
 	case "soft":
-		return fmt.Sprintf("soft(%s, %s, 2)", x(true), rapid.SampledFrom([]string{"0.5", "200", "base.ttft.p50"}).Draw(t, "limit"))
+		return fmt.Sprintf("soft(%s, %s, 2)", x(true),
+			rapid.SampledFrom([]string{"0.5", "200", "base.ttft.p50"}).Draw(t, "limit"))
 	case "gain", "min", "worst", "lex":
 		return fmt.Sprintf("%s(%s, %s)", op, x(wrapped), x(wrapped))
 	case "wmean", "wgeo":
@@ -73,18 +78,21 @@ func anyNumber(t *rapid.T, depth int, wrapped bool) string {
 	case "?:":
 		return fmt.Sprintf("(%s > %s ? %s : %s)", x(wrapped), x(wrapped), x(wrapped), x(wrapped))
 	}
-	return anyNumber(t, 0, wrapped)
+	return drawExpression(t, 0, wrapped)
 }
 
-// TestScoreIsAScore: whatever the tree and the expression, there is a finite score in
-// (0, 1), or an error that has a place. Gates and scenarios change nothing of that.
-func TestScoreIsAScore(t *testing.T) {
+// For any metrics and expression there is a finite score in (0, 1), or an error with a position, also
+// with gates and several scenarios.
+func TestScoreIsFinite(t *testing.T) {
 	scores, refused := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		src := anyNumber(rt, rapid.IntRange(0, 4).Draw(rt, "depth"), false)
-		text := fmt.Sprintf("version: 1\nscore: %s\naggregate: %s\ngates: [{name: g, expr: %s < 0.5 || m.ttft.p99 < 100}]\nobjectives: {o: -m.e2e.p50}",
+		src := drawExpression(rt, rapid.IntRange(0, 4).Draw(rt, "depth"), false)
+		text := fmt.Sprintf("version: 1\nscore: %s\naggregate: %s\n"+
+			"gates: [{name: g, expr: %s < 0.5 || m.ttft.p99 < 100}]\nobjectives: {o: -m.e2e.p50}",
 			src, rapid.SampledFrom(Aggregates.Names()).Draw(rt, "aggregate"), src)
-		f, err := file(t, strings.ReplaceAll(strings.ReplaceAll(text, "score: ", "score: >\n  "), "expr: "+src+" < 0.5 || m.ttft.p99 < 100}", "expr: '"+src+" < 0.5 || m.ttft.p99 < 100'}"))
+		gate := src + " < 0.5 || m.ttft.p99 < 100"
+		text = strings.ReplaceAll(text, "score: ", "score: >\n  ")
+		f, err := loadText(t, strings.ReplaceAll(text, "expr: "+gate+"}", "expr: '"+gate+"'}"))
 		if err != nil {
 			if !strings.Contains(err.Error(), ":") || !strings.Contains(err.Error(), "division by 0") {
 				rt.Fatalf("%s: %v", src, err)
@@ -93,7 +101,7 @@ func TestScoreIsAScore(t *testing.T) {
 		}
 		var all []Scenario
 		for i := range rapid.IntRange(1, 3).Draw(rt, "scenarios") {
-			run := NewRun(Tree{Raw: anyTree(rt)}, classes, Tree{Raw: anyTree(rt)}, Tree{})
+			run := NewRun(Tree{Raw: drawMetrics(rt)}, classes, Tree{Raw: drawMetrics(rt)}, Tree{})
 			r, err := f.Evaluate(run)
 			if err != nil {
 				if !strings.Contains(err.Error(), "fitness.yaml:") {
@@ -103,10 +111,10 @@ func TestScoreIsAScore(t *testing.T) {
 				return
 			}
 			all = append(all, Scenario{fmt.Sprint(i), r})
-			// Composed of its terms, the score is what it is as a whole.
+			// The score composed of its terms equals that of the whole expression.
 			e := &evaluator{fitness: f, run: run, path: "score"}
-			if whole := bounded(e.number(f.score).x); math.Abs(whole-r.Value) > 1e-9 {
-				rt.Fatalf("%s is %v as a whole, %v of its terms", src, whole, r.Value)
+			if whole := clampValue(e.number(f.score).x); math.Abs(whole-r.Value) > 1e-9 {
+				rt.Fatalf("%s is %v as a whole, %v composed of its terms", src, whole, r.Value)
 			}
 			for _, term := range r.Terms {
 				if !(term.Lost >= 0) || term.Lost > 0.9 {
@@ -129,15 +137,15 @@ func TestScoreIsAScore(t *testing.T) {
 	}
 }
 
-// TestWorseIsNotBetter: with every time longer, ratio and soft are not larger, and with
-// none at all they are least.
-func TestWorseIsNotBetter(t *testing.T) {
-	f, err := Expression("score", `wmean(2, ratio(base.ttft.p99, m.ttft.p99), 1, soft(m.e2e.p99, 100, 2), 1, m.goodput.ratio)`)
+// With longer times ratio and soft are not larger, and with missing times they are smallest.
+func TestLongerTimesDoNotScoreHigher(t *testing.T) {
+	f, err := Expression("score",
+		"wmean(2, ratio(base.ttft.p99, m.ttft.p99), 1, soft(m.e2e.p99, 100, 2), 1, m.goodput.ratio)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		base := healthy()
+		base := healthyMetrics()
 		score := func(m *metrics.Raw) float64 {
 			r, err := f.Evaluate(NewRun(Tree{Raw: m}, []stream.SLOClass{}, Tree{Raw: base}, Tree{}))
 			if err != nil {
@@ -145,14 +153,14 @@ func TestWorseIsNotBetter(t *testing.T) {
 			}
 			return r.Score
 		}
-		a, b := healthy(), healthy()
+		a, b := healthyMetrics(), healthyMetrics()
 		ms := rapid.Float64Range(0, 1e6)
 		a.TTFT.P99, a.E2E = ms.Draw(rt, "ttft"), &metrics.Distribution{P99: ms.Draw(rt, "e2e")}
 		b.TTFT.P99, b.E2E = a.TTFT.P99+ms.Draw(rt, "more"), &metrics.Distribution{P99: a.E2E.P99 + ms.Draw(rt, "more")}
-		none := healthy()
+		none := healthyMetrics()
 		none.TTFT, none.E2E = nil, nil
 		if x, y, z := score(a), score(b), score(none); x < y || y < z {
-			rt.Fatalf("%v, longer %v, never %v", x, y, z)
+			rt.Fatalf("%v, longer %v, missing %v", x, y, z)
 		}
 	})
 }

@@ -10,33 +10,35 @@ import (
 	"blis/pkg/registry"
 )
 
-// The trees that names begin with.
+// Names begin with one of these trees.
 const (
-	own    = "m"
-	base   = "base"
-	parent = "parent"
+	ownTree    = "m"
+	baseTree   = "base"
+	parentTree = "parent"
 )
 
-var trees = []string{own, base, parent}
+var treeNames = []string{ownTree, baseTree, parentTree}
 
-// aliases are the names of vLLM's benchmark (vllm bench serve, --save-result) and
-// where the tree has what they mean.
+// aliases are the names of vLLM's benchmark (vllm bench serve, --save-result) with their paths in the
+// tree.
 var aliases = func() map[string]string {
-	all := map[string]string{"duration": "duration_s", "completed": "requests.completed", "request_throughput": "throughput.rps",
-		"request_goodput": "goodput.rps", "output_throughput": "throughput.output_tok_s", "total_token_throughput": "throughput.total_tok_s"}
-	for theirs, ours := range map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e"} {
-		for stat, of := range map[string]string{"mean": "mean", "median": "p50", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "max": "max"} {
-			all[stat+"_"+theirs+"_ms"] = ours + "." + of
+	all := map[string]string{"duration": "duration_s", "completed": "requests.completed",
+		"request_throughput": "throughput.rps", "request_goodput": "goodput.rps",
+		"output_throughput": "throughput.output_tok_s", "total_token_throughput": "throughput.total_tok_s"}
+	for alias, path := range map[string]string{"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e"} {
+		for stat, field := range map[string]string{"mean": "mean", "median": "p50", "p50": "p50", "p90": "p90",
+			"p95": "p95", "p99": "p99", "max": "max"} {
+			all[stat+"_"+alias+"_ms"] = path + "." + field
 		}
 	}
 	return all
 }()
 
-// split is a name as tree and path: m.ttft.p99, base.p99_ttft_ms, p99_ttft_ms. A
-// bare name is of the run itself.
-func split(name string) (tree, path string) {
+// splitName divides a name into tree and path: m.ttft.p99, base.p99_ttft_ms, p99_ttft_ms. An alias
+// without a tree is of the run itself.
+func splitName(name string) (tree, path string) {
 	if to, ok := aliases[name]; ok {
-		return own, to
+		return ownTree, to
 	}
 	tree, path, _ = strings.Cut(name, ".")
 	if to, ok := aliases[path]; ok {
@@ -45,22 +47,23 @@ func split(name string) (tree, path string) {
 	return tree, path
 }
 
-// check says what is wrong with a name, whatever the run.
-func check(name string) error {
-	tree, path := split(name)
-	if !slices.Contains(trees, tree) {
-		names := slices.Clone(trees)
+// checkName returns an error for a name that no run has.
+func checkName(name string) error {
+	tree, path := splitName(name)
+	if !slices.Contains(treeNames, tree) {
+		names := slices.Clone(treeNames)
 		for alias := range aliases {
 			names = append(names, alias)
 		}
 		slices.Sort(names)
-		if near := registry.Closest(name, names); near != "" && !slices.Contains(trees, near) {
+		if near := registry.Closest(name, names); near != "" && !slices.Contains(treeNames, near) {
 			return fmt.Errorf("unknown name %q; did you mean %q?", name, near)
 		}
-		if near := nearest(name); near != "" {
-			return fmt.Errorf("unknown name %q; did you mean %q?", name, own+"."+near)
+		if near := closestPath(name); near != "" {
+			return fmt.Errorf("unknown name %q; did you mean %q?", name, ownTree+"."+near)
 		}
-		return fmt.Errorf("unknown name %q (names begin with m., base. or parent., such as m.ttft.p99, or are vLLM's, such as p99_ttft_ms)", name)
+		return fmt.Errorf("unknown name %q (names are paths such as m.ttft.p99, base.ttft.p99 and parent.ttft.p99,"+
+			" or those of vLLM, such as p99_ttft_ms)", name)
 	}
 	if kind, ok := strings.CutPrefix(path, "anomalies."); ok {
 		_, err := anomaly.Detectors.Get("anomaly", kind)
@@ -69,31 +72,33 @@ func check(name string) error {
 	if _, ok := metrics.LookupPath(path); ok {
 		return nil
 	}
-	return unknown(tree, path)
+	return unknownPath(tree, path)
 }
 
-// unknown is the error for a path that no tree has: it names what stands at the
-// longest part of it that there is.
-func unknown(tree, path string) error {
+// unknownPath is the error for a path that no tree has: it lists the names below the longest part of it
+// that exists.
+func unknownPath(tree, path string) error {
 	for at := path; ; {
-		have := children(at)
+		have := childNames(at)
 		if at == path && have != nil {
-			return fmt.Errorf("%q is only the beginning of a name (have %s)", join(tree, at), strings.Join(have, ", "))
+			return fmt.Errorf("%q is only the beginning of a name (have %s)", joinName(tree, at),
+				strings.Join(have, ", "))
 		}
 		cut := max(strings.LastIndexByte(at, '.'), strings.LastIndexByte(at, '['))
-		if at = at[:max(cut, 0)]; at != "" && children(at) == nil {
+		if at = at[:max(cut, 0)]; at != "" && childNames(at) == nil {
 			continue
 		}
 		hint := ""
-		if near := nearest(path); near != "" {
-			hint = fmt.Sprintf("; did you mean %q?", join(tree, near))
+		if near := closestPath(path); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", joinName(tree, near))
 		}
-		return fmt.Errorf("unknown name %q%s (%s has %s)", join(tree, path), hint, join(tree, at), strings.Join(children(at), ", "))
+		return fmt.Errorf("unknown name %q%s (%s has %s)", joinName(tree, path), hint, joinName(tree, at),
+			strings.Join(childNames(at), ", "))
 	}
 }
 
-// children are the names that stand right below path, nil if there are none.
-func children(path string) []string {
+// childNames are the names directly below path, nil if there are none.
+func childNames(path string) []string {
 	var all []string
 	general := metrics.WildcardPath(path)
 	for _, p := range metrics.Paths() {
@@ -112,9 +117,9 @@ func children(path string) []string {
 	return all
 }
 
-// nearest is the path of a place that path may be a slip of, with its keys; "" if
-// there is none.
-func nearest(path string) string {
+// closestPath is the existing path that path is probably a misspelling of, with its keys; "" if there is
+// none.
+func closestPath(path string) string {
 	var have []string
 	for _, p := range metrics.Paths() {
 		have = append(have, p.Path)
@@ -126,7 +131,7 @@ func nearest(path string) string {
 	return near
 }
 
-func join(tree, path string) string {
+func joinName(tree, path string) string {
 	if path == "" {
 		return tree
 	}

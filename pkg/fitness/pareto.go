@@ -5,20 +5,18 @@ import (
 	"slices"
 )
 
-// Ranking is where a candidate stands among others.
+// Ranking is the rank of a candidate among others.
 type Ranking struct {
-	// Rank is its front, 1 the best: nobody of its front or a later one is better in
+	// Rank is its Pareto front, 1 is the best: no candidate of its front or a later one is better in
 	// one objective and not worse in any other.
 	Rank int `json:"pareto_rank"`
-	// Crowding is how much room it has in its front; nil at the edges, where there
-	// is no end to it.
+	// Crowding is its crowding distance within the front; nil at the edges, where it is infinite.
 	Crowding *float64 `json:"crowding"`
 }
 
-// Pareto ranks candidates by their objectives, of which all have the same, larger
-// the better; an absent one is worse than any number. Fronts and crowding are
-// those of NSGA-II (Deb et al., IEEE Transactions on Evolutionary Computation 6,
-// 2002).
+// Pareto ranks candidates by their objectives, which are the same for all; higher is better, and a
+// missing one is worse than any number. Fronts and crowding are those of NSGA-II (Deb et al., IEEE
+// Transactions on Evolutionary Computation 6, 2002).
 func Pareto(candidates [][]Value) []Ranking {
 	x := make([][]float64, len(candidates))
 	for i, c := range candidates {
@@ -38,7 +36,7 @@ func Pareto(candidates [][]Value) []Ranking {
 		for _, i := range front {
 			places[i].Rank = rank
 		}
-		crowd(x, front, places)
+		setCrowding(x, front, places)
 		left = slices.DeleteFunc(left, func(i int) bool { return places[i].Rank != 0 })
 	}
 	return places
@@ -51,7 +49,7 @@ func indices(n int) (all []int) {
 	return all
 }
 
-// dominates reports whether a is nowhere worse than b, and somewhere better.
+// dominates reports whether a is better than b in some objective and worse in none.
 func dominates(a, b []float64) bool {
 	better := false
 	for i := range a {
@@ -63,11 +61,10 @@ func dominates(a, b []float64) bool {
 	return better
 }
 
-// crowd gives the members of a front their crowding: the distance between their
-// neighbours in each objective, as a share of the front's range, added up. Those that
-// tie in an objective have the same neighbours, so that nothing depends on their order;
-// an objective in which all tie says nothing.
-func crowd(x [][]float64, front []int, places []Ranking) {
+// setCrowding sets the crowding of a front's members: the sum over the objectives of the distance
+// between their neighbors, as a share of the front's range. Members with equal values have the same
+// neighbors, so that their order does not matter; an objective in which all are equal does not count.
+func setCrowding(x [][]float64, front []int, places []Ranking) {
 	sum := map[int]float64{}
 	edge := map[int]bool{}
 	for k := range x[front[0]] {

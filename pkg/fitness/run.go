@@ -12,27 +12,25 @@ import (
 	"blis/pkg/stream"
 )
 
-// Run is what a fitness is computed of.
+// Run is what a fitness is computed from.
 type Run struct {
-	// Classes are those that the workload knows; a class that no request names is
-	// no mistake.
-	Classes []stream.SLOClass
-	judged  []stream.SLOClass // with the targets that requests were judged by
-	// trees are the numbers of each tree (m, base, parent) by their paths, drawn those
-	// that stand in their place; blind are the trees of runs that nobody watched for
-	// anomalies.
-	trees, drawn map[string]map[string]float64
-	blind        map[string]bool
+	// Classes are those of the workload; requests need not name all of them.
+	Classes       []stream.SLOClass
+	judgedClasses []stream.SLOClass // with the targets of the spec
+	// values are the numbers of each tree (m, base, parent) by path; overrides replace some of them.
+	values, overrides map[string]map[string]float64
+	// noAnomalies are the trees of runs without anomaly detection.
+	noAnomalies map[string]bool
 }
 
-// Tree is the metrics of a run. NoAnomalies says that nobody looked for anomalies
-// (at trace level minimal): then none is not 0.
+// Tree is the metrics of a run. NoAnomalies: the run was made without anomaly detection (trace level
+// minimal), so that a missing anomaly does not count as 0.
 type Tree struct {
 	*metrics.Raw
 	NoAnomalies bool
 }
 
-// Classes are those of a workload with the targets that the spec gives them.
+// Classes are the given ones with the targets of the spec.
 func (s *Spec) Classes(of []stream.SLOClass) []stream.SLOClass {
 	all := slices.Clone(of)
 	for _, name := range slices.Sorted(maps.Keys(s.SLO)) {
@@ -45,9 +43,9 @@ func (s *Spec) Classes(of []stream.SLOClass) []stream.SLOClass {
 	return all
 }
 
-// NewRun makes a Run. baseline and before, its parent, may have no metrics.
+// NewRun makes a Run. baseline and before, its parent run, may have no metrics.
 func NewRun(m Tree, classes []stream.SLOClass, baseline, before Tree) *Run {
-	r := &Run{Classes: classes, trees: map[string]map[string]float64{}, blind: map[string]bool{}}
+	r := &Run{Classes: classes, values: map[string]map[string]float64{}, noAnomalies: map[string]bool{}}
 	for i, t := range []Tree{m, baseline, before} {
 		if t.Raw == nil {
 			continue
@@ -56,45 +54,44 @@ func NewRun(m Tree, classes []stream.SLOClass, baseline, before Tree) *Run {
 		for _, v := range metrics.Values(t.Raw) {
 			values[v.Path] = v.Value
 		}
-		r.trees[trees[i]], r.blind[trees[i]] = values, t.NoAnomalies
+		r.values[treeNames[i]], r.noAnomalies[treeNames[i]] = values, t.NoAnomalies
 	}
 	return r
 }
 
-// WithValues is the run with other numbers in the place of some: those of a draw of its
-// requests, and of the runs that it is compared with. Not a number is absent.
+// WithValues is a copy of the run in which these numbers, by path, replace its own and those of its
+// references, such as those of a bootstrap sample. NaN is missing.
 func (r *Run) WithValues(m, baseline, before map[string]float64) *Run {
 	d := *r
-	d.drawn = map[string]map[string]float64{own: m, base: baseline, parent: before}
+	d.overrides = map[string]map[string]float64{ownTree: m, baseTree: baseline, parentTree: before}
 	return &d
 }
 
-// at returns a number of a tree, and whether it is there.
-func (r *Run) at(tree, path string) (float64, bool) {
-	if x, ok := r.drawn[tree][path]; ok {
+// value returns a number of a tree, and whether it exists.
+func (r *Run) value(tree, path string) (float64, bool) {
+	if x, ok := r.overrides[tree][path]; ok {
 		return x, !math.IsNaN(x)
 	}
-	x, ok := r.trees[tree][path]
+	x, ok := r.values[tree][path]
 	return x, ok
 }
 
-// lacking is the share of what was offered that is not in the time called name of the
-// run itself: 0 of what is no time, and of the runs that it is compared with. Who leaves
-// out what takes long gains nothing by it, as a time that never came is the longest.
-func (r *Run) lacking(name string) float64 {
-	tree, path := split(name)
-	at := coverageOf(path)
-	if tree != own || at == "" {
+// uncoveredShare is the share of the offered requests that a time of the run itself does not cover: 0
+// for other numbers and for references. It removes the gain of not serving slow requests.
+func (r *Run) uncoveredShare(name string) float64 {
+	tree, path := splitName(name)
+	at := coveragePath(path)
+	if tree != ownTree || at == "" {
 		return 0
 	}
-	if covered, ok := r.at(tree, at); ok {
+	if covered, ok := r.value(tree, at); ok {
 		return 1 - covered
 	}
 	return 0
 }
 
-// coverageOf is the path of the coverage of the time at path, "" if that is no time.
-func coverageOf(path string) string {
+// coveragePath is the path of the coverage of the time at path, "" if that is not a time.
+func coveragePath(path string) string {
 	cut := strings.LastIndexByte(path, '.')
 	if p, _ := metrics.LookupPath(path); p.Missing != metrics.MissingIsWorst || cut < 0 && path != "tail_blowup" {
 		return ""
@@ -109,7 +106,7 @@ func coverageOf(path string) string {
 	return at
 }
 
-// MetricPaths are the paths that the score and the gates read, of whichever tree.
+// MetricPaths are the paths that the score and the gates read, of any tree.
 func (f *Fitness) MetricPaths() (paths []string) {
 	for _, e := range append(slices.Clone(f.gates), expression{Node: f.score}) {
 		_ = visit(e.Node, func(n *expr.Node) error {
@@ -117,7 +114,7 @@ func (f *Fitness) MetricPaths() (paths []string) {
 			if n.Op == "attained" {
 				name = attainedName(n)
 			}
-			if _, path := split(name); name != "" && !slices.Contains(paths, path) {
+			if _, path := splitName(name); name != "" && !slices.Contains(paths, path) {
 				paths = append(paths, path)
 			}
 			return nil
@@ -126,33 +123,33 @@ func (f *Fitness) MetricPaths() (paths []string) {
 	return paths
 }
 
-// look returns the number called name and, where it is absent, what that means.
-func (r *Run) look(name string) (x float64, absence metrics.Missing, ok bool) {
-	tree, path := split(name)
-	if x, ok = r.at(tree, path); ok {
+// lookup returns the number called name and, if it is missing, what that means.
+func (r *Run) lookup(name string) (x float64, absence metrics.Missing, ok bool) {
+	tree, path := splitName(name)
+	if x, ok = r.value(tree, path); ok {
 		return x, 0, true
 	}
 	place, _ := metrics.LookupPath(path)
 	absence = place.Missing
 	switch branch, _, _ := strings.Cut(path, "."); {
-	case branch == "anomalies" && r.blind[tree]:
+	case branch == "anomalies" && r.noAnomalies[tree]:
 		absence = metrics.MissingIsUnknown
-	case branch == "session" && absence == metrics.MissingIsWorst && !r.has(tree, "session.offered"),
+	case branch == "sessions" && absence == metrics.MissingIsWorst && !r.has(tree, "sessions.offered"),
 		branch == "cost" && absence == metrics.MissingIsWorst && !r.has(tree, "cost.gpu_s"),
 		branch == "itl" && r.has(tree, "tpot.mean"):
 		absence = metrics.MissingIsUnknown
-	case absence == metrics.MissingIsUnknown && strings.Contains(path, "goodput.") && r.promised(path):
+	case absence == metrics.MissingIsUnknown && strings.Contains(path, "goodput.") && r.hasTargets(path):
 		absence = metrics.MissingIsZero
 	}
 	return 0, absence, false
 }
 
-func (r *Run) has(tree, path string) bool { _, ok := r.at(tree, path); return ok }
+func (r *Run) has(tree, path string) bool { _, ok := r.value(tree, path); return ok }
 
-// promised reports whether the class that path is about has targets: then what is
-// absent are its requests.
-func (r *Run) promised(path string) bool {
-	for _, c := range r.judged {
+// hasTargets reports whether the class in path has targets: then a missing number means that it has no
+// requests.
+func (r *Run) hasTargets(path string) bool {
+	for _, c := range r.judgedClasses {
 		if strings.HasPrefix(path, metrics.SubPath("cls", c.Name)+".") {
 			return c.Targets != stream.Targets{}
 		}
@@ -160,11 +157,11 @@ func (r *Run) promised(path string) bool {
 	return false
 }
 
-// checkKeys holds the keys in a name to those that the run has.
+// checkKeys returns an error for a key in a name that the run does not have.
 func (r *Run) checkKeys(name string) error {
-	tree, path := split(name)
-	for _, branch := range []string{"cls", "tenant", "model", "replica"} {
-		key, ok := keyOf(path, branch)
+	tree, path := splitName(name)
+	for _, branch := range []string{"cls", "tenants", "models", "replicas"} {
+		key, ok := branchKey(path, branch)
 		if !ok {
 			continue
 		}
@@ -189,15 +186,15 @@ func (r *Run) checkKeys(name string) error {
 		if len(have) == 0 {
 			have = []string{"none"}
 		}
-		return registry.Unknown(words[branch], bare(key), have)
+		return registry.Unknown(branchWords[branch], bare(key), have)
 	}
 	return nil
 }
 
-var words = map[string]string{"cls": "class", "tenant": "tenant", "model": "model", "replica": "replica"}
+var branchWords = map[string]string{"cls": "class", "tenants": "tenant", "models": "model", "replicas": "replica"}
 
-// keyOf returns the key, with its brackets, that path has below branch.
-func keyOf(path, branch string) (key string, ok bool) {
+// branchKey returns the key of path below branch, with its brackets.
+func branchKey(path, branch string) (key string, ok bool) {
 	keys := metrics.PathKeys(path)
 	if !strings.HasPrefix(path, branch+"[") || len(keys) == 0 {
 		return "", false
@@ -205,22 +202,22 @@ func keyOf(path, branch string) (key string, ok bool) {
 	return keys[0], true
 }
 
-// keys are those that the tree has below branch, with their brackets.
+// keys are those of the tree below branch, with their brackets.
 func (r *Run) keys(tree, branch string) (all []string) {
-	for path := range r.trees[tree] {
-		if key, ok := keyOf(path, branch); ok && !slices.Contains(all, key) {
+	for path := range r.values[tree] {
+		if key, ok := branchKey(path, branch); ok && !slices.Contains(all, key) {
 			all = append(all, key)
 		}
 	}
 	return all
 }
 
-// checkRun says which expression names something that the run does not have.
+// checkRun returns an error if an expression names a key that the run does not have.
 func (f *Fitness) checkRun(r *Run) error {
-	r.judged = f.Classes(r.Classes)
+	r.judgedClasses = f.Classes(r.Classes)
 	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
-		if err := r.checkKeys(own + "." + metrics.SubPath("cls", class)); err != nil {
-			return f.fault("slo", 0, 0, "%s", err)
+		if err := r.checkKeys(ownTree + "." + metrics.SubPath("cls", class)); err != nil {
+			return f.errorAt("slo", 0, 0, "%s", err)
 		}
 	}
 	for _, e := range f.expressions() {
@@ -233,7 +230,7 @@ func (f *Fitness) checkRun(r *Run) error {
 				return nil
 			}
 			if err := r.checkKeys(name); err != nil {
-				return f.fault(e.path, n.Line, n.Col, "%s", err)
+				return f.errorAt(e.path, n.Line, n.Col, "%s", err)
 			}
 			return nil
 		})
@@ -244,7 +241,7 @@ func (f *Fitness) checkRun(r *Run) error {
 	return nil
 }
 
-// attainedName is the number that a call of attained means.
+// attainedName is the name of the number that a call of attained reads.
 func attainedName(n *expr.Node) string {
-	return own + "." + metrics.SubPath("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
+	return ownTree + "." + metrics.SubPath("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
 }

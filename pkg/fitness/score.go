@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Evaluate computes the fitness of one run. An error says where the spec does not
-// fit the run: an unknown class, a number that nobody recorded, one that is not
-// defined. Then there is no score but 0.
+// Evaluate computes the fitness of one run. An error reports where the spec does not fit the run: an
+// unknown class, a number that was not recorded, or an undefined one. The score is then 0.
 func (f *Fitness) Evaluate(r *Run) (*Result, error) {
 	if err := f.checkRun(r); err != nil {
 		return nil, err
@@ -25,15 +24,15 @@ func (f *Fitness) Evaluate(r *Run) (*Result, error) {
 		return nil, e.err
 	}
 	result.Warnings = append(result.Warnings, e.warnings...)
-	result.Warnings = unique(append(result.Warnings, f.caveats(r)...))
-	result.Score = settle(result.Gates, result.Value)
+	result.Warnings = deduplicate(append(result.Warnings, f.sampleWarnings(r)...))
+	result.Score = gatedScore(result.Gates, result.Value)
 	return result, nil
 }
 
-// Rescore is the score alone, of a run of which Evaluate has one and that is drawn anew;
-// not a number where that one has none.
+// Rescore is the score alone, for bootstrap samples of a run that Evaluate has scored; NaN where the
+// sample has no score.
 func (f *Fitness) Rescore(r *Run) float64 {
-	r.judged = f.Classes(r.Classes)
+	r.judgedClasses = f.Classes(r.Classes)
 	e := &evaluator{fitness: f, run: r}
 	var gates []Gate
 	for _, g := range f.gates {
@@ -44,39 +43,40 @@ func (f *Fitness) Rescore(r *Run) float64 {
 	if e.err != nil || !finite(s) {
 		return math.NaN()
 	}
-	return settle(gates, bounded(s))
+	return gatedScore(gates, clampValue(s))
 }
 
 // score computes the score's value and its terms.
 func (e *evaluator) score(result *Result) {
 	e.path = "score"
-	t := parts(e.fitness.score)
-	values := make([]float64, len(t.of))
-	for i, n := range t.of {
-		values[i] = e.whole(n).x
+	t := decompose(e.fitness.score)
+	values := make([]float64, len(t.terms))
+	for i, n := range t.terms {
+		values[i] = e.definedNumber(n).x
 	}
 	s := t.compose(values)
 	if e.err == nil && !finite(s) {
 		e.fail(e.fitness.score, "the score is %v in this run", s)
 	}
 	names := t.names()
-	for i, n := range t.of {
+	for i, n := range t.terms {
 		term := Term{Name: names[i], Expr: n.String(), Weight: t.weights[i], Value: values[i], Ideal: 1}
 		if term.Weight < 0 {
 			term.Ideal = 0
 		}
 		ideal := slices.Clone(values)
 		ideal[i] = term.Ideal
-		term.ideally = max(bounded(t.compose(ideal)), bounded(s))
-		term.Lost = final(term.ideally) - final(bounded(s))
+		term.idealValue = max(clampValue(t.compose(ideal)), clampValue(s))
+		term.Lost = passedScore(term.idealValue) - passedScore(clampValue(s))
 		result.Terms = append(result.Terms, term)
 	}
-	if result.Value = bounded(s); s > 1+1e-9 || s < 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("the score is %s, and counts as %s: %s", short(s), short(math.Round(result.Value)), culprit(result.Terms, s)))
+	if result.Value = clampValue(s); s > 1+1e-9 || s < 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("the score is %s and counts as %s: %s", formatNumber(s),
+			formatNumber(math.Round(result.Value)), culprit(result.Terms, s)))
 	}
 }
 
-// culprit names the term that takes the score out of its bounds.
+// culprit names the term that moves the score out of its bounds.
 func culprit(terms []Term, s float64) string {
 	if len(terms) == 0 {
 		return "it is a constant"
@@ -94,10 +94,10 @@ func culprit(terms []Term, s float64) string {
 		}
 		return 0
 	})
-	return fmt.Sprintf("%s is %s, and should be in [0, 1]", most.Expr, short(most.Value))
+	return fmt.Sprintf("%s is %s, but should be in [0, 1]", most.Expr, formatNumber(most.Value))
 }
 
-// values computes objectives or features, nil where one is absent or not defined.
+// values computes objectives or features, nil where one is missing or undefined.
 func (e *evaluator) values(of []expression) []Value {
 	all := []Value{}
 	for _, x := range of {
@@ -106,11 +106,11 @@ func (e *evaluator) values(of []expression) []Value {
 		v := Value{Name: x.name}
 		switch n := quiet.number(x.Node); {
 		case quiet.err != nil:
-			e.warn("%s is absent: %v", x.path, quiet.err)
-		case n.absent != "":
-			e.warn("%s is absent: %s is", x.path, n.absent)
+			e.warn("%s is missing: %v", x.path, quiet.err)
+		case n.missing != "":
+			e.warn("%s is missing because %s is", x.path, n.missing)
 		case n.bad != nil:
-			e.warn("%s is absent: %s is not defined", x.path, n.bad)
+			e.warn("%s is missing: %s is undefined", x.path, n.bad)
 		default:
 			v.Value = &n.x
 		}
@@ -119,22 +119,22 @@ func (e *evaluator) values(of []expression) []Value {
 	return all
 }
 
-// settle is the fitness of a run with these gates whose score is s: in (0, 0.1]
-// where a gate fails, the lower the further off they are.
-func settle(gates []Gate, s float64) float64 {
+// gatedScore is the fitness of a run with these gates and a score's value of s: in (0, 0.1] if a gate
+// fails, lower with larger distances.
+func gatedScore(gates []Gate, s float64) float64 {
 	passed, sum := true, 0.0
 	for _, g := range gates {
 		passed = passed && g.Passed
 		sum += g.Distance
 	}
 	if passed {
-		return final(s)
+		return passedScore(s)
 	}
 	return 0.1 * (1 - min(sum/float64(len(gates)), 0.999))
 }
 
-// unique drops repetitions.
-func unique(lines []string) []string {
+// deduplicate removes repetitions.
+func deduplicate(lines []string) []string {
 	all := []string{}
 	for _, l := range lines {
 		if !slices.Contains(all, l) {

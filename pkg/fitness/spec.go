@@ -11,24 +11,24 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// Spec is a fitness file. Expressions are CEL over m, the tree of metrics of the
-// run, and base and parent, those of runs to compare with.
+// Spec is a fitness file. Expressions are CEL over m, the metrics of the run, and base and parent,
+// those of the runs to compare with.
 type Spec struct {
 	Version int64 `yaml:"version" json:"version"`
-	// SLO takes the place of the targets that the workload gives these classes.
+	// SLO overrides the workload's targets of these classes.
 	SLO map[string]stream.Targets `yaml:"slo" json:"slo,omitempty"`
 	// Gates must hold: the score of a run that fails one is at most 0.1.
 	Gates []GateSpec `yaml:"gates" json:"gates,omitempty"`
-	// Score is what is to be large, in [0, 1).
+	// Score is to be maximized, in [0, 1).
 	Score string `yaml:"score" json:"score"`
-	// Aggregate says how the scores of several scenarios become one: see Aggregates.
-	// CVaRShare is the share of scenarios, the worst, that cvar is the mean of.
+	// Aggregate combines the scores of several scenarios: see Aggregates. CVaRShare is the share of
+	// the scenarios, the worst ones, that cvar averages.
 	Aggregate string  `yaml:"aggregate" json:"aggregate,omitempty"`
 	CVaRShare float64 `yaml:"cvar_share" json:"cvar_share,omitempty"`
-	// Objectives are larger the better, Features say what a run is like; by name.
+	// Objectives are to be maximized, Features describe the run; both by name.
 	Objectives map[string]string `yaml:"objectives" json:"objectives,omitempty"`
 	Features   map[string]string `yaml:"features" json:"features,omitempty"`
-	// Holdout names scenarios that are scored and count for nothing.
+	// Holdout names scenarios that are scored and do not count.
 	Holdout []string `yaml:"holdout" json:"holdout,omitempty"`
 }
 
@@ -38,24 +38,23 @@ type GateSpec struct {
 	Expr string `yaml:"expr" json:"expr"`
 }
 
-// Fitness is a Spec that is compiled.
+// Fitness is a compiled Spec.
 type Fitness struct {
 	Spec
 	gates                []expression
 	score                *expr.Node
 	objectives, features []expression
-	// fault makes an error about the text at path, at a place within it if line is
-	// not 0.
-	fault func(path string, line, col int, format string, args ...any) error
+	// errorAt makes an error about the text at path, at a position within it if line is not 0.
+	errorAt func(path string, line, col int, format string, args ...any) error
 }
 
-// expression is one of a spec's, its name, and where the file has it.
+// expression is one of a spec, with its name and its path in the file.
 type expression struct {
 	name, path string
 	*expr.Node
 }
 
-// Load reads and compiles the fitness file called name. Faults are *strictyaml.Error.
+// Load reads and compiles the fitness file called name. Errors in it are *strictyaml.Error.
 func Load(name string) (*Fitness, error) {
 	doc, err := strictyaml.Read(name)
 	if err != nil {
@@ -69,7 +68,7 @@ func load(doc *strictyaml.Doc) (*Fitness, error) {
 	if err := doc.Decode(&f.Spec); err != nil {
 		return nil, err
 	}
-	f.fault = func(path string, line, col int, format string, args ...any) error {
+	f.errorAt = func(path string, line, col int, format string, args ...any) error {
 		if line > 0 {
 			return doc.TextErrorf(path, line, col, format, args...)
 		}
@@ -78,59 +77,59 @@ func load(doc *strictyaml.Doc) (*Fitness, error) {
 	return f, f.compile()
 }
 
-// Expression is the fitness whose score is src and that has nothing else. Faults
-// are *strictyaml.Error, in what is called name.
+// Expression is the fitness with the score src and nothing else. Errors in it are *strictyaml.Error,
+// in a file called name.
 func Expression(name, src string) (*Fitness, error) {
 	f := &Fitness{Spec: Spec{Version: 1, Score: src, Aggregate: Aggregates[0].Name, CVaRShare: 0.25}}
-	f.fault = func(_ string, line, col int, format string, args ...any) error {
+	f.errorAt = func(_ string, line, col int, format string, args ...any) error {
 		return &strictyaml.Error{File: name, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}
 	}
 	return f, f.compile()
 }
 
-// compile checks the spec and makes trees of its expressions.
+// compile checks the spec and parses its expressions.
 func (f *Fitness) compile() (err error) {
 	if f.Version != 1 {
-		return f.fault("version", 0, 0, "must be 1, is %d", f.Version)
+		return f.errorAt("version", 0, 0, "must be 1, is %d", f.Version)
 	}
 	if err := f.checkTables(); err != nil {
 		return err
 	}
 	if f.Score == "" {
-		return f.fault("score", 0, 0, "must be an expression, such as m.goodput.ratio")
+		return f.errorAt("score", 0, 0, "must be an expression, such as m.goodput.ratio")
 	}
-	if f.score, err = f.tree("score", f.Score, expr.Number); err != nil {
+	if f.score, err = f.parse("score", f.Score, expr.Number); err != nil {
 		return err
 	}
-	if err := f.refuseBare("score", f.score); err != nil {
+	if err := f.checkWrapped("score", f.score); err != nil {
 		return err
 	}
 	seen := map[string]bool{}
 	for i, g := range f.Gates {
 		path := fmt.Sprintf("gates[%d]", i)
 		if g.Name == "" || seen[g.Name] {
-			return f.fault(path+".name", 0, 0, "must be there, and once only, is %q", g.Name)
+			return f.errorAt(path+".name", 0, 0, "must be present and unique, is %q", g.Name)
 		}
 		seen[g.Name] = true
-		tree, err := f.tree(path+".expr", g.Expr, expr.Flag)
+		tree, err := f.parse(path+".expr", g.Expr, expr.Flag)
 		if err != nil {
 			return err
 		}
 		f.gates = append(f.gates, expression{g.Name, path + ".expr", tree})
 	}
-	if f.objectives, err = f.all("objectives", f.Objectives); err != nil {
+	if f.objectives, err = f.parseAll("objectives", f.Objectives); err != nil {
 		return err
 	}
-	f.features, err = f.all("features", f.Features)
+	f.features, err = f.parseAll("features", f.Features)
 	return err
 }
 
 func (f *Fitness) checkTables() error {
 	if _, err := Aggregates.Get("aggregate", f.Aggregate); err != nil {
-		return f.fault("aggregate", 0, 0, "%s", err)
+		return f.errorAt("aggregate", 0, 0, "%s", err)
 	}
 	if !(f.CVaRShare > 0 && f.CVaRShare <= 1) {
-		return f.fault("cvar_share", 0, 0, "must be above 0 and at most 1, is %v", f.CVaRShare)
+		return f.errorAt("cvar_share", 0, 0, "must be above 0 and at most 1, is %v", f.CVaRShare)
 	}
 	for _, class := range slices.Sorted(maps.Keys(f.SLO)) {
 		t := f.SLO[class]
@@ -139,21 +138,21 @@ func (f *Fitness) checkTables() error {
 			ms   float64
 		}{{"ttft_ms", t.TTFTMS}, {"tpot_ms", t.TPOTMS}, {"e2e_ms", t.E2EMS}} {
 			if !(x.ms >= 0) {
-				return f.fault("slo."+class+"."+x.name, 0, 0, "must be above 0, is %v", x.ms)
+				return f.errorAt("slo."+class+"."+x.name, 0, 0, "must be above 0, is %v", x.ms)
 			}
 		}
 		if t == (stream.Targets{}) {
-			return f.fault("slo."+class, 0, 0, "has no target; give ttft_ms, tpot_ms or e2e_ms")
+			return f.errorAt("slo."+class, 0, 0, "has no target; give ttft_ms, tpot_ms or e2e_ms")
 		}
 	}
 	return nil
 }
 
-// all makes trees of expressions by name, in the order of the names.
-func (f *Fitness) all(list string, of map[string]string) (trees []expression, err error) {
+// parseAll parses named expressions, in the order of the names.
+func (f *Fitness) parseAll(list string, of map[string]string) (trees []expression, err error) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		path := list + "." + name
-		tree, err := f.tree(path, of[name], expr.Number)
+		tree, err := f.parse(path, of[name], expr.Number)
 		if err != nil {
 			return nil, err
 		}
@@ -162,11 +161,11 @@ func (f *Fitness) all(list string, of map[string]string) (trees []expression, er
 	return trees, nil
 }
 
-func (f *Fitness) tree(path, src string, want expr.Type) (*expr.Node, error) {
-	tree, err := expr.Tree(src, check, declared, want)
-	var fault *expr.Error
-	if errors.As(err, &fault) {
-		return nil, f.fault(path, fault.Line, fault.Col, "%s", fault.Msg)
+func (f *Fitness) parse(path, src string, want expr.Type) (*expr.Node, error) {
+	tree, err := expr.Tree(src, checkName, exprFunctions, want)
+	var exprErr *expr.Error
+	if errors.As(err, &exprErr) {
+		return nil, f.errorAt(path, exprErr.Line, exprErr.Col, "%s", exprErr.Msg)
 	}
 	if err != nil {
 		return nil, err

@@ -8,29 +8,30 @@ import (
 	"blis/pkg/expr"
 )
 
-// terms are what a score is made of at its top, and how.
-type terms struct {
-	of      []*expr.Node
+// composition is how a score is composed of its terms.
+type composition struct {
+	terms   []*expr.Node
 	weights []float64
-	// constant is what a sum has beside its terms.
+	// constant is that of a sum.
 	constant float64
-	// compose makes the score of the values of the terms.
+	// compose computes the score from the values of the terms.
 	compose func(values []float64) float64
 }
 
-// parts takes a score apart: the arguments of wmean, wgeo, worst and lex, the
-// terms of a sum with their constant factors, else the whole as one.
-func parts(n *expr.Node) *terms {
-	t := &terms{}
+// decompose divides a score into terms: the arguments of wmean, wgeo, worst and lex, the terms of a sum
+// with their constant factors, else a single term.
+func decompose(n *expr.Node) *composition {
+	t := &composition{}
 	switch n.Op {
 	case "wmean", "wgeo":
 		sum := 0.0
 		for i := 0; i < len(n.Args); i += 2 {
 			w := n.Args[i].Value.(float64)
-			t.weights, t.of = append(t.weights, w), append(t.of, n.Args[i+1])
+			t.weights, t.terms = append(t.weights, w), append(t.terms, n.Args[i+1])
 			sum += w
 		}
-		weights, mean := slices.Clone(t.weights), map[string]func(w, x []float64) float64{"wmean": wmean, "wgeo": wgeo}[n.Op]
+		weights, mean := slices.Clone(t.weights),
+			map[string]func(w, x []float64) float64{"wmean": wmean, "wgeo": wgeo}[n.Op]
 		t.compose = func(x []float64) float64 { return mean(weights, x) }
 		for i := range t.weights {
 			t.weights[i] /= sum
@@ -38,12 +39,12 @@ func parts(n *expr.Node) *terms {
 	case "worst", "lex":
 		unit := 1.0
 		for _, a := range n.Args {
-			t.of, t.weights = append(t.of, a), append(t.weights, unit)
+			t.terms, t.weights = append(t.terms, a), append(t.weights, unit)
 			if n.Op == "lex" {
-				unit *= step
+				unit *= lexStep
 			}
 		}
-		t.compose = calls[n.Op].of
+		t.compose = functionsByName[n.Op].eval
 	default:
 		t.sum(n, 1)
 		t.compose = func(x []float64) float64 {
@@ -57,8 +58,8 @@ func parts(n *expr.Node) *terms {
 	return t
 }
 
-// sum adds the terms of n, which has that weight.
-func (t *terms) sum(n *expr.Node, weight float64) {
+// sum adds the terms of n with that weight.
+func (t *composition) sum(n *expr.Node, weight float64) {
 	literal := func(i int) (float64, bool) {
 		x, ok := n.Args[i].Value.(float64)
 		return x, ok
@@ -93,21 +94,21 @@ func (t *terms) sum(n *expr.Node, weight float64) {
 		t.constant += float64(weight * x)
 		return
 	}
-	t.of, t.weights = append(t.of, n), append(t.weights, weight)
+	t.terms, t.weights = append(t.terms, n), append(t.weights, weight)
 }
 
-// names are those of the terms: what they read of the run, told apart by number
-// where they read the same.
-func (t *terms) names() []string {
+// names are those of the terms: the paths that they read of the run, with a number where another term
+// reads the same.
+func (t *composition) names() []string {
 	var all []string
-	for _, n := range t.of {
+	for _, n := range t.terms {
 		var reads []string
 		_ = visit(n, func(n *expr.Node) error {
 			name := n.Name
 			if n.Op == "attained" {
 				name = attainedName(n)
 			}
-			if tree, path := split(name); name != "" && tree == own && !slices.Contains(reads, path) {
+			if tree, path := splitName(name); name != "" && tree == ownTree && !slices.Contains(reads, path) {
 				reads = append(reads, path)
 			}
 			return nil
@@ -124,11 +125,11 @@ func (t *terms) names() []string {
 	return all
 }
 
-// most is the largest score: below 1, so that nobody takes it for perfect.
-const most = 1 - 1e-9
+// maxValue is the largest value of a score: below 1, since consumers treat 1 as solved.
+const maxValue = 1 - 1e-9
 
-// bounded is x in [0, most].
-func bounded(x float64) float64 { return min(max(x, 0), most) }
+// clampValue clamps x to [0, maxValue].
+func clampValue(x float64) float64 { return min(max(x, 0), maxValue) }
 
-// final is what the score s becomes where all gates pass.
-func final(s float64) float64 { return 0.1 + float64(0.9*s) }
+// passedScore is the fitness for a score's value of s if all gates pass.
+func passedScore(s float64) float64 { return 0.1 + float64(0.9*s) }

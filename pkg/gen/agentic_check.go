@@ -26,7 +26,8 @@ type workflow struct {
 func newWorkflow(a *Agentic, path string, errorf errorFunc) (*workflow, error) {
 	w := &workflow{Agentic: a, path: path, errorf: errorf, inLoop: make([]bool, len(a.Steps))}
 	for _, check := range []func() error{
-		w.checkIDs, w.checkSteps, w.checkDependencies, w.checkLoop, w.checkContexts, w.checkCycles, w.checkLoopOrder, w.checkRoot, w.checkSize,
+		w.checkIDs, w.checkSteps, w.checkDependencies, w.checkLoop, w.checkContexts, w.checkCycles, w.checkLoopOrder,
+		w.checkRoot, w.checkSize,
 	} {
 		if err := check(); err != nil {
 			return nil, err
@@ -74,16 +75,19 @@ func (w *workflow) checkSteps() error {
 		case toolCall:
 			err = w.checkToolCall(i)
 		default:
-			err = w.errorf(w.fieldPath(i, "type"), "%v", registry.Unknown("step type", s.Type, []string{llmCall, toolCall}))
+			err = w.errorf(w.fieldPath(i, "type"), "%v", registry.Unknown("step type", s.Type,
+				[]string{llmCall, toolCall}))
 		}
 		if err != nil {
 			return err
 		}
 		if s.FanOut != nil && (*s.FanOut < 2 || *s.FanOut > maxSteps) {
-			return w.errorf(w.fieldPath(i, "fan_out"), "must be between 2 and %d, is %d; leave it out for a single call", maxSteps, *s.FanOut)
+			return w.errorf(w.fieldPath(i, "fan_out"),
+				"must be between 2 and %d, is %d; leave it out for a single call", maxSteps, *s.FanOut)
 		}
 		if s.ContextGrowth != "" && s.ContextGrowth != accumulate {
-			return w.errorf(w.fieldPath(i, "context_growth"), "%v", registry.Unknown("context growth", s.ContextGrowth, []string{accumulate}))
+			return w.errorf(w.fieldPath(i, "context_growth"), "%v", registry.Unknown("context growth", s.ContextGrowth,
+				[]string{accumulate}))
 		}
 	}
 	return nil
@@ -109,7 +113,8 @@ func (w *workflow) checkToolCall(i int) error {
 	case s.InputDistribution != nil:
 		return w.errorf(w.fieldPath(i, "input_distribution"), prefix+"a tool has no prompt")
 	case s.OutputDistribution != nil:
-		return w.errorf(w.fieldPath(i, "output_distribution"), prefix+"the length of its result is output_tokens under tools")
+		return w.errorf(w.fieldPath(i, "output_distribution"),
+			prefix+"the length of its result is output_tokens under tools")
 	case s.ContextGrowth != "":
 		return w.errorf(w.fieldPath(i, "context_growth"), prefix+"a tool has no prompt")
 	case s.Tool == "":
@@ -184,7 +189,9 @@ func (w *workflow) checkLoop() error {
 	}
 	for n, i := range over {
 		if !connected[i] {
-			return w.errorf(elementPath(path+".over", n), "the steps of a loop must be connected by depends_on: %q is not connected to %q", w.ids[i], w.ids[over[0]])
+			return w.errorf(elementPath(path+".over", n),
+				"the steps of a loop must be connected by depends_on: %q is not connected to %q", w.ids[i],
+				w.ids[over[0]])
 		}
 	}
 	first := over[0]
@@ -196,7 +203,8 @@ func (w *workflow) checkLoop() error {
 func (w *workflow) checkContexts() error {
 	for i := range w.Steps {
 		if w.Steps[i].ContextGrowth == accumulate && !w.inLoop[i] {
-			return w.errorf(w.fieldPath(i, "context_growth"), "accumulate is only for loop steps, and %q is not in loop.over", w.ids[i])
+			return w.errorf(w.fieldPath(i, "context_growth"),
+				"accumulate is only for loop steps, and %q is not in loop.over", w.ids[i])
 		}
 	}
 	return nil

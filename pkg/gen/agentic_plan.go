@@ -49,7 +49,8 @@ const (
 
 // newPlan lays out the sessions of w. It is an error if two steps get the same id.
 func newPlan(w *workflow) (*plan, error) {
-	b := &planner{workflow: w, plan: &plan{}, currentCalls: make([][]stream.Index, len(w.Steps)), stepOfID: map[string]int{}}
+	b := &planner{workflow: w, plan: &plan{}, currentCalls: make([][]stream.Index, len(w.Steps)),
+		stepOfID: map[string]int{}}
 	order, afterLoop := w.topologicalOrder(), w.afterLoop()
 	for _, i := range order {
 		if !w.inLoop[i] && !afterLoop[i] {
@@ -144,14 +145,16 @@ func (b *planner) addStep(i int, iteration int64) {
 		}
 		b.recordID(id, i)
 		b.currentCalls[i] = append(b.currentCalls[i], stream.Index(len(b.steps)))
-		b.steps = append(b.steps, plannedStep{spec: i, id: id, iteration: iteration, firstCopy: firstCopy, after: after, toolResults: toolResults, extends: stream.Nowhere})
+		b.steps = append(b.steps, plannedStep{spec: i, id: id, iteration: iteration, firstCopy: firstCopy, after: after,
+			toolResults: toolResults, extends: stream.NoIndex})
 	}
 }
 
 // recordID records that a call of step i has the given id.
 func (b *planner) recordID(id string, i int) {
 	if j, taken := b.stepOfID[id]; taken && b.nameConflict == nil {
-		b.nameConflict = b.errorf(b.fieldPath(max(i, j), "id"), "calls of %q and %q would both have the id %q in a session", b.ids[min(i, j)], b.ids[max(i, j)], id)
+		b.nameConflict = b.errorf(b.fieldPath(max(i, j), "id"),
+			"calls of %q and %q would both have the id %q in a session", b.ids[min(i, j)], b.ids[max(i, j)], id)
 	}
 	b.stepOfID[id] = i
 }
@@ -178,7 +181,8 @@ type sessionPlan struct {
 }
 
 func (p *plan) withIterations(iterations int) sessionPlan {
-	return sessionPlan{p, p.stepsBeforeLoop + iterations*p.stepsPerIteration, (p.maxIterations - iterations) * p.stepsPerIteration}
+	return sessionPlan{p, p.stepsBeforeLoop + iterations*p.stepsPerIteration,
+		(p.maxIterations - iterations) * p.stepsPerIteration}
 }
 
 // len is the number of steps of the session.

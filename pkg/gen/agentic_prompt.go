@@ -65,14 +65,14 @@ func (b *planner) appendHistory(list []promptPart, of stream.Index) []promptPart
 }
 
 // extendedCall returns the last ancestor of a call whose whole prompt the call's own begins with,
-// or Nowhere.
+// or NoIndex.
 func (b *planner) extendedCall(ancestors []bitset, at int) stream.Index {
 	for _, of := range slices.Backward(slices.Collect(ancestors[at].members)) {
 		if !b.isTool(of) && b.steps[of].firstCopy == of && b.beginsPrompt(ancestors, int(of), at) {
 			return of
 		}
 	}
-	return stream.Nowhere
+	return stream.NoIndex
 }
 
 // beginsPrompt reports whether the prompt of an earlier call is the beginning of the prompt of the

@@ -40,10 +40,12 @@ func newAgentSessions(seed uint64, c *Client, path string, errorf errorFunc) (*a
 	}
 	for i := range w.Steps {
 		if s := &w.Steps[i]; !s.isTool() {
-			if m.lengths[i].input, err = lengthAt(*s.InputDistribution, w.fieldPath(i, "input_distribution"), errorf); err != nil {
+			if m.lengths[i].input, err = lengthAt(*s.InputDistribution, w.fieldPath(i, "input_distribution"),
+				errorf); err != nil {
 				return nil, err
 			}
-			if m.lengths[i].output, err = lengthAt(*s.OutputDistribution, w.fieldPath(i, "output_distribution"), errorf); err != nil {
+			if m.lengths[i].output, err = lengthAt(*s.OutputDistribution, w.fieldPath(i, "output_distribution"),
+				errorf); err != nil {
 				return nil, err
 			}
 		}

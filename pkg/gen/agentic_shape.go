@@ -54,14 +54,16 @@ func (w *workflow) cycleError(steps []int) error {
 		}
 	}
 	names = append(names, names[0])
-	return w.errorf(w.fieldPath(steps[0], "depends_on"), "steps depend on each other in a cycle (%s)%s", strings.Join(names, " -> "), hint)
+	return w.errorf(w.fieldPath(steps[0], "depends_on"), "steps depend on each other in a cycle (%s)%s",
+		strings.Join(names, " -> "), hint)
 }
 
 // afterLoop says for each step whether it is outside the loop and comes after it.
 func (w *workflow) afterLoop() []bool {
 	after := make([]bool, len(w.Steps))
 	for _, i := range w.topologicalOrder() {
-		after[i] = !w.inLoop[i] && slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] || after[j] })
+		after[i] = !w.inLoop[i] && slices.ContainsFunc(w.dependsOn[i],
+			func(j int) bool { return w.inLoop[j] || after[j] })
 	}
 	return after
 }
@@ -72,7 +74,9 @@ func (w *workflow) checkLoopOrder() error {
 	for i := range w.Steps {
 		for _, j := range w.dependsOn[i] {
 			if w.inLoop[i] && after[j] {
-				return w.errorf(w.fieldPath(i, "depends_on"), "%q runs after the loop because it depends on a loop step; loop step %q cannot depend on it (add it to loop.over)", w.ids[j], w.ids[i])
+				return w.errorf(w.fieldPath(i, "depends_on"),
+					"%q runs after the loop because it depends on a loop step; loop step %q cannot depend on it (add "+
+						"it to loop.over)", w.ids[j], w.ids[i])
 			}
 		}
 	}
@@ -139,7 +143,8 @@ func (w *workflow) checkRoot() error {
 			continue
 		}
 		if first >= 0 && !(w.inLoop[i] && w.inLoop[first]) {
-			return w.errorf(w.fieldPath(i, "depends_on"), "must be given for %q or %q: a session begins with a single step", w.ids[i], w.ids[first])
+			return w.errorf(w.fieldPath(i, "depends_on"),
+				"must be given for %q or %q: a session begins with a single step", w.ids[i], w.ids[first])
 		}
 		first = i
 	}
@@ -167,7 +172,8 @@ func (w *workflow) checkSize() error {
 		steps += calls[i]
 	}
 	if steps > maxSteps {
-		return w.errorf(w.path+".steps", "must be at most %d per session with all iterations and fan-outs, are %d", maxSteps, steps)
+		return w.errorf(w.path+".steps", "must be at most %d per session with all iterations and fan-outs, are %d",
+			maxSteps, steps)
 	}
 	dependencies := int64(0)
 	for i := range w.Steps {
@@ -181,7 +187,8 @@ func (w *workflow) checkSize() error {
 		dependencies += calls[i] * perCall
 	}
 	if dependencies > maxDependencies {
-		return w.errorf(w.path+".steps", "have %d dependencies per session, more than %d; join a fan-out in a single step", dependencies, maxDependencies)
+		return w.errorf(w.path+".steps", "have %d dependencies per session, more than %d; join a fan-out in a single "+
+			"step", dependencies, maxDependencies)
 	}
 	return nil
 }

@@ -17,13 +17,16 @@ func TestDesignWorkflows(t *testing.T) {
 		want         map[string]string // dependencies of steps
 	}{
 		{"react", 11, 5, map[string]string{
-			"reason-1": "", "act-1": "reason-1", "observe-1": "act-1", "reason-2": "observe-1", "act-5": "reason-5", "observe-5": "act-5", "final-answer": "observe-5",
+			"reason-1": "", "act-1": "reason-1", "observe-1": "act-1", "reason-2": "observe-1", "act-5": "reason-5",
+			"observe-5": "act-5", "final-answer": "observe-5",
 		}},
 		{"mcts", 7, 1, map[string]string{
-			"decompose": "", "generate.0": "decompose", "generate.3": "decompose", "evaluate": "generate.0 generate.1 generate.2 generate.3", "verify": "evaluate", "refine": "verify",
+			"decompose": "", "generate.0": "decompose", "generate.3": "decompose",
+			"evaluate": "generate.0 generate.1 generate.2 generate.3", "verify": "evaluate", "refine": "verify",
 		}},
 		{"fork-join", 2, 3, map[string]string{
-			"plan": "", "search-web": "plan", "query-db": "plan", "fetch-docs": "plan", "synthesize": "search-web query-db fetch-docs",
+			"plan": "", "search-web": "plan", "query-db": "plan", "fetch-docs": "plan",
+			"synthesize": "search-web query-db fetch-docs",
 		}},
 	} {
 		list := generateSessions(t, designWorkflow(t, c.name), Options{Spec: "-"})
@@ -50,7 +53,8 @@ func TestDesignWorkflows(t *testing.T) {
 		}
 	}
 	s := &generateSessions(t, designWorkflow(t, "react"), Options{Spec: "-"})[0]
-	if step := byID(s)["observe-3"]; s.ID != "react-agent/0" || s.Tenant != "team-search" || s.SLOClass != "standard" || s.Workflow != "react-search" || step.Step != "observe" || step.Iteration != 3 {
+	if step := byID(s)["observe-3"]; s.ID != "react-agent/0" || s.Tenant != "team-search" || s.SLOClass != "standard" ||
+		s.Workflow != "react-search" || step.Step != "observe" || step.Iteration != 3 {
 		t.Errorf("%+v\n%+v", s, step)
 	}
 }
@@ -70,11 +74,13 @@ func TestAccumulatingContext(t *testing.T) {
 			at := func(name string) string { return fmt.Sprintf("%s-%d", name, k+1) }
 			reason, act, observe := steps[at("reason")], steps[at("act")], steps[at("observe")]
 			if reason.InputTokens != own(at("reason")) {
-				t.Errorf("%s: the prompt of %s has %d tokens, its own text %d", s.ID, reason.ID, reason.InputTokens, own(at("reason")))
+				t.Errorf("%s: the prompt of %s has %d tokens, its own text %d", s.ID, reason.ID, reason.InputTokens,
+					own(at("reason")))
 			}
 			context += reason.InputTokens + reason.OutputTokens + act.OutputTokens + own(at("observe"))
 			if observe.InputTokens != context || s.Steps[observe.Extends].ID != last {
-				t.Errorf("%s: the prompt of %s has %d tokens and extends %s, want %d and %s", s.ID, observe.ID, observe.InputTokens, s.Steps[observe.Extends].ID, context, last)
+				t.Errorf("%s: the prompt of %s has %d tokens and extends %s, want %d and %s", s.ID, observe.ID,
+					observe.InputTokens, s.Steps[observe.Extends].ID, context, last)
 			}
 			context += observe.OutputTokens
 			last = observe.ID
@@ -89,16 +95,17 @@ func TestAccumulatingContext(t *testing.T) {
 func TestFanOutAndJoin(t *testing.T) {
 	for _, s := range generateSessions(t, designWorkflow(t, "mcts"), Options{Spec: "-"}) {
 		steps := byID(&s)
-		answers := map[int64]bool{}
+		lengths := map[int64]bool{}
 		for n := range 4 {
 			one := steps[fmt.Sprintf("generate.%d", n)]
 			place := slices.IndexFunc(s.Steps, func(step stream.SessionStep) bool { return step.ID == one.ID })
-			if !slices.Equal(s.AppendPrompt(nil, place), s.AppendPrompt(nil, 1)) || one.InputTokens != steps["generate.0"].InputTokens || one.Step != "generate" {
+			if !slices.Equal(s.AppendPrompt(nil, place), s.AppendPrompt(nil, 1)) ||
+				one.InputTokens != steps["generate.0"].InputTokens || one.Step != "generate" {
 				t.Errorf("%s: %+v, first copy %+v", s.ID, one, steps["generate.0"])
 			}
-			answers[one.OutputTokens] = true
+			lengths[one.OutputTokens] = true
 		}
-		if len(answers) == 1 {
+		if len(lengths) == 1 {
 			t.Errorf("%s: four outputs of the same length", s.ID)
 		}
 		if refine := steps["refine"]; refine.InputTokens != 150+refine.Prompt[1].Tokens {
@@ -128,8 +135,10 @@ func TestIterations(t *testing.T) {
 			for _, step := range s.Steps {
 				most = max(most, step.Iteration)
 			}
-			if want := fmt.Sprintf("observe-%d", most); after(&s, &s.Steps[len(s.Steps)-1]) != want || len(s.Steps) != int(3*most+1) {
-				t.Fatalf("%s ends after %s, not %s; %d steps", s.ID, after(&s, &s.Steps[len(s.Steps)-1]), want, len(s.Steps))
+			if want := fmt.Sprintf("observe-%d", most); after(&s, &s.Steps[len(s.Steps)-1]) != want ||
+				len(s.Steps) != int(3*most+1) {
+				t.Fatalf("%s ends after %s, not %s; %d steps", s.ID, after(&s, &s.Steps[len(s.Steps)-1]), want,
+					len(s.Steps))
 			}
 			found[most]++
 		}

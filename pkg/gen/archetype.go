@@ -36,7 +36,8 @@ func (c *Client) applyArchetype(path string, errorf errorFunc) error {
 			return errorf(path+".typical_prompt_size", "%v", err)
 		}
 		if c.InputDistribution.Type == "" {
-			c.InputDistribution = dist.Spec{Type: "lognormal", Params: map[string]float64{"mean": mean, "std_dev": 0.75 * mean}}
+			c.InputDistribution = dist.Spec{Type: "lognormal", Params: map[string]float64{"mean": mean,
+				"std_dev": 0.75 * mean}}
 		}
 	}
 	if p := a.PrefixReuseAffinity; p != nil {

@@ -49,8 +49,10 @@ type behaviorKind struct{ allowsBurst, allowsAbuse bool }
 var Behaviors = registry.Table[behaviorKind]{
 	{Name: "normal", Doc: "no deviation"},
 	{Name: "bursty", Doc: "bursts in addition to its rate", Value: behaviorKind{allowsBurst: true}},
-	{Name: "abusive", Doc: "oversized prompts and outputs, 5 times the rate, no shared prefixes", Value: behaviorKind{allowsAbuse: true}},
-	{Name: "adversarial", Doc: "bursts of prompts 8 times as long, at the same times as other adversarial clients", Value: behaviorKind{allowsBurst: true}},
+	{Name: "abusive", Doc: "oversized prompts and outputs, 5 times the rate, no shared prefixes",
+		Value: behaviorKind{allowsAbuse: true}},
+	{Name: "adversarial", Doc: "bursts of prompts 8 times as long, at the same times as other adversarial clients",
+		Value: behaviorKind{allowsBurst: true}},
 }
 
 const adversarialName = "adversarial"
@@ -107,7 +109,8 @@ func (s *Spec) expandClient(c *Client, path string, errorf errorFunc) ([]*Client
 	burstClient := base
 	burstClient.derived.bursts = b
 	if slices.ContainsFunc(s.Clients, func(other Client) bool { return other.ID == burstClient.name() }) {
-		return nil, errorf(path+".id", "its bursts would be called %q, which is the id of another client", burstClient.name())
+		return nil, errorf(path+".id", "its bursts would be called %q, which is the id of another client",
+			burstClient.name())
 	}
 	if c.Behavior != nil && c.Behavior.Type == adversarialName {
 		burstClient.InputDistribution = base.InputDistribution.Scaled(lengthAbuseFactor)

@@ -41,7 +41,8 @@ func TestOptionsDoNotAffectOtherFields(t *testing.T) {
 		forget func(*stream.Request)
 	}{
 		{"behavior: {type: normal}, ", func(*stream.Request) {}},
-		{"deadline: {type: exponential, params: {mean: 1000000}}, ", func(r *stream.Request) { r.DeadlineUS = stream.Never }},
+		{"deadline: {type: exponential, params: {mean: 1000000}}, ",
+			func(r *stream.Request) { r.DeadlineUS = stream.Never }},
 		{"predicted_output: {error: 0.5}, ", func(r *stream.Request) { r.PredictedOutputTokens = 0 }},
 		{"archetype: {typical_prompt_size: elephant, prefix_reuse_affinity: 1}, ", func(*stream.Request) {}},
 	} {
@@ -91,7 +92,8 @@ func TestBurstsOfClients(t *testing.T) {
 		{"archetype: {burst_propensity: 0.5}, ", 50, 120},
 		{"behavior: {type: bursty}, archetype: {burst_propensity: 0.5}, ", 50, 120},
 		{"behavior: {type: bursty, burst: {burst_probability: 1}}, archetype: {burst_propensity: 0.5}, ", 50, 60},
-		{"behavior: {type: bursty, burst: {burst_probability: 0.25, burst_size: {type: uniform, params: {min: 20, max: 40}}, burst_interval: {type: exponential, params: {mean: 5000000}}}}, ", 30, 20},
+		{"behavior: {type: bursty, burst: {burst_probability: 0.25, burst_size: {type: uniform, params: {min: 20, " +
+			"max: 40}}, burst_interval: {type: exponential, params: {mean: 5000000}}}}, ", 30, 20},
 	} {
 		times, sizes := instants(withNeighbor(t, "", c.fields), 5)
 		sum := 0.0
@@ -103,7 +105,8 @@ func TestBurstsOfClients(t *testing.T) {
 			t.Errorf("%s: %g bursts with mean size %g, want %g of %g", c.fields, n, sum/n, want, c.mean)
 		}
 	}
-	if times, _ := instants(withNeighbor(t, "", "behavior: {type: normal}, archetype: {burst_propensity: 1}, "), 5); times != nil {
+	if times, _ := instants(withNeighbor(t, "", "behavior: {type: normal}, archetype: {burst_propensity: 1}, "),
+		5); times != nil {
 		t.Errorf("a normal client has %d bursts", len(times))
 	}
 }
@@ -150,7 +153,8 @@ func TestAbusiveClients(t *testing.T) {
 		}
 		for i, r := range list[:len(plain)] {
 			// Where prompts are clamped to 1 or rounded, the factor 8 is not exact.
-			if math.Abs(float64(r.InputTokens)-c.inputs*float64(plain[i].InputTokens)) > 8 || math.Abs(float64(r.OutputTokens)-c.outputs*float64(plain[i].OutputTokens)) > 8 {
+			if math.Abs(float64(r.InputTokens)-c.inputs*float64(plain[i].InputTokens)) > 8 ||
+				math.Abs(float64(r.OutputTokens)-c.outputs*float64(plain[i].OutputTokens)) > 8 {
 				t.Fatalf("%q: %v, without %v", c.abuse, r, plain[i])
 			}
 			if (len(r.Prompt) > 0) != (c.shared > 0) {
@@ -163,7 +167,9 @@ func TestAbusiveClients(t *testing.T) {
 func TestArchetypes(t *testing.T) {
 	const outputs = "output_distribution: {type: constant, params: {value: 1}}"
 	for _, size := range PromptSizes {
-		_, list := requests(t, specText("aggregate_rate: 10\nrequests: 10000", clientText("a", "rate_fraction: 1, arrival: {process: poisson}, archetype: {typical_prompt_size: "+size.Name+"}, "+outputs)), Options{Spec: "-"})
+		_, list := requests(t, specText("aggregate_rate: 10\nrequests: 10000",
+			clientText("a", "rate_fraction: 1, arrival: {process: poisson}, archetype: {typical_prompt_size: "+
+				""+size.Name+"}, "+outputs)), Options{Spec: "-"})
 		sum := 0.0
 		for _, r := range list {
 			sum += float64(r.InputTokens) / float64(len(list))
@@ -176,8 +182,11 @@ func TestArchetypes(t *testing.T) {
 		reuse string
 		want  float64
 	}{{"", 0.3}, {"reuse_probability: 0.8, ", 0.8}, {"reuse_probability: 1, ", 1}} {
-		fields := "rate_fraction: 1, arrival: {process: poisson}, archetype: {prefix_reuse_affinity: 0.3}, prefix_spec: {" + c.reuse + "num_prefix_groups: 1, prefix_length: {type: constant, params: {value: 1}}}, " + lengthsText
-		_, list := requests(t, specText("aggregate_rate: 10\nrequests: 10000", clientText("a", fields)), Options{Spec: "-"})
+		fields := "rate_fraction: 1, arrival: {process: poisson}, archetype: {prefix_reuse_affinity: 0.3}, " +
+			"prefix_spec: {" + c.reuse + "num_prefix_groups: 1, prefix_length: {type: constant, params: {value: " +
+			"1}}}, " + lengthsText
+		_, list := requests(t, specText("aggregate_rate: 10\nrequests: 10000", clientText("a", fields)),
+			Options{Spec: "-"})
 		with := 0.0
 		for _, r := range list {
 			with += float64(len(r.Prompt)) / float64(len(list))
@@ -192,7 +201,8 @@ func TestArchetypes(t *testing.T) {
 // stays unchanged.
 func TestPrefixCorrelation(t *testing.T) {
 	for _, prob := range []float64{0, 0.6} {
-		list := withNeighbor(t, map[float64]string{0: "", 0.6: "correlations: {intra_tenant_prefix_correlation: 0.6}\n"}[prob], "")
+		list := withNeighbor(t, map[float64]string{0: "",
+			0.6: "correlations: {intra_tenant_prefix_correlation: 0.6}\n"}[prob], "")
 		again, n, groups := 0.0, 0.0, map[string]float64{}
 		last := ""
 		for _, r := range list {
@@ -250,36 +260,61 @@ func TestBurstSizeCorrelation(t *testing.T) {
 
 func TestInvalidBehaviors(t *testing.T) {
 	const archetype = "archetype: {typical_prompt_size: large, burst_propensity: 0.5}, "
-	const bursty = "behavior: {type: bursty, burst: {burst_probability: 0.5, burst_size: {type: constant, params: {value: 5}}}}, "
-	const others = "deadline: {type: constant, params: {value: 5}}, predicted_output: {error: 0.5, bias: 2}, multimodal: {image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, params: {value: 5}}}, "
+	const bursty = "behavior: {type: bursty, burst: {burst_probability: 0.5, burst_size: {type: constant, params: " +
+		"{value: 5}}}}, "
+	const others = "deadline: {type: constant, params: {value: 5}}, predicted_output: {error: 0.5, bias: 2}, " +
+		"multimodal: {image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, " +
+		"params: {value: 5}}}, "
 	const correlations = "correlations: {intra_tenant_prefix_correlation: 0.5, burst_size_correlation: 0.5}\n"
-	good := specText("aggregate_rate: 1\nrequests: 9\n"+correlations, clientText("a", plainText+archetype+bursty+others+lengthsText), clientText("b", plainText+lengthsText))
+	good := specText("aggregate_rate: 1\nrequests: 9\n"+correlations,
+		clientText("a", plainText+archetype+bursty+others+lengthsText), clientText("b", plainText+lengthsText))
 	if _, err := generate(good, Options{Spec: "-"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"type: bursty", "type: birsty", `stdin:8:157: clients[0].behavior.type: unknown behavior "birsty"; did you mean "bursty"? (have normal, bursty, abusive, adversarial)`},
-		{"type: bursty", "type: normal", "clients[0].behavior.burst: is only for bursty and adversarial clients, not for normal ones"},
-		{"type: bursty", "type: abusive", "clients[0].behavior.burst: is only for bursty and adversarial clients, not for abusive ones"},
-		{"burst: {burst_probability: 0.5, burst_size: {type: constant, params: {value: 5}}}", "abuse: {burst_probability: 0.5}", `unknown field "burst_probability"`},
-		{"burst: {burst_probability: 0.5,", "abuse: {}, burst: {burst_probability: 0.5,", "clients[0].behavior.abuse: is only for abusive clients, not for bursty ones"},
-		{"burst_probability: 0.5", "burst_probability: 0", "clients[0].behavior.burst.burst_probability: must be above 0 and at most 1, is 0"},
-		{"burst_size: {type: constant", "burst_size: {type: constint", "clients[0].behavior.burst.burst_size.type: unknown distribution"},
-		{"burst_probability: 0.5", "burst_interval: {type: constant, params: {value: 0}}", "clients[0].behavior.burst.burst_interval: must have a mean of at least 1 µs"},
-		{"id: b", `id: a/burst`, `clients[0].id: its bursts would be called "a/burst", which is the id of another client`},
-		{"large", "larg", `clients[0].archetype.typical_prompt_size: unknown prompt size "larg"; did you mean "large"?`},
-		{"burst_propensity: 0.5", "burst_propensity: 2", "clients[0].archetype.burst_propensity: must be between 0 and 1, is 2"},
-		{"burst_propensity: 0.5", "prefix_reuse_affinity: 0.5", "clients[0].archetype.prefix_reuse_affinity: needs a prefix_spec"},
-		{"burst_propensity: 0.5", "session_length: {type: constant, params: {value: 5}}", "clients[0].archetype.session_length: is only for clients that send sessions"},
-		{"correlation: 0.5", "correlation: 1.5", "correlations.intra_tenant_prefix_correlation: must be between 0 and 1, is 1.5"},
-		{"burst_size_correlation: 0.5", "burst_size_correlation: -1", "correlations.burst_size_correlation: must be between 0 and 1, is -1"},
+		{"type: bursty", "type: birsty", `stdin:8:157: clients[0].behavior.type: unknown behavior "birsty"; did you ` +
+			`mean "bursty"? (have normal, bursty, abusive, adversarial)`},
+		{"type: bursty", "type: normal", "clients[0].behavior.burst: is only for bursty and adversarial clients, not " +
+			"for normal ones"},
+		{"type: bursty", "type: abusive", "clients[0].behavior.burst: is only for bursty and adversarial clients, " +
+			"not for abusive ones"},
+		{"burst: {burst_probability: 0.5, burst_size: {type: constant, params: {value: 5}}}",
+			"abuse: {burst_probability: 0.5}", `unknown field "burst_probability"`},
+		{"burst: {burst_probability: 0.5,", "abuse: {}, burst: {burst_probability: 0.5,",
+			"clients[0].behavior.abuse: is only for abusive clients, not for bursty ones"},
+		{"burst_probability: 0.5", "burst_probability: 0",
+			"clients[0].behavior.burst.burst_probability: must be above 0 and at most 1, is 0"},
+		{"burst_size: {type: constant", "burst_size: {type: constint",
+			"clients[0].behavior.burst.burst_size.type: unknown distribution"},
+		{"burst_probability: 0.5", "burst_interval: {type: constant, params: {value: 0}}",
+			"clients[0].behavior.burst.burst_interval: must have a mean of at least 1 µs"},
+		{"id: b", `id: a/burst`, `clients[0].id: its bursts would be called "a/burst", which is the id of ` +
+			`another client`},
+		{"large", "larg", `clients[0].archetype.typical_prompt_size: unknown prompt size "larg"; did you ` +
+			`mean "large"?`},
+		{"burst_propensity: 0.5", "burst_propensity: 2",
+			"clients[0].archetype.burst_propensity: must be between 0 and 1, is 2"},
+		{"burst_propensity: 0.5", "prefix_reuse_affinity: 0.5",
+			"clients[0].archetype.prefix_reuse_affinity: needs a prefix_spec"},
+		{"burst_propensity: 0.5", "session_length: {type: constant, params: {value: 5}}",
+			"clients[0].archetype.session_length: is only for clients that send sessions"},
+		{"correlation: 0.5", "correlation: 1.5", "correlations.intra_tenant_prefix_correlation: must be between 0 " +
+			"and 1, is 1.5"},
+		{"burst_size_correlation: 0.5", "burst_size_correlation: -1",
+			"correlations.burst_size_correlation: must be between 0 and 1, is -1"},
 		{"error: 0.5", "error: -1", "clients[0].predicted_output.error: must be between 0 and 100, is -1"},
 		{"bias: 2", "bias: 0", "clients[0].predicted_output.bias: must be above 0 and at most 1000, is 0"},
-		{"deadline: {type: constant, params: {value: 5}}", "deadline: {type: constant, params: {value: -5}}", "clients[0].deadline.params.value: must be between 0 and"},
-		{"deadline: {type: constant", "deadlines: {type: constant", `unknown field "deadlines"; did you mean "deadline"?`},
-		{"image_tokens: {type: constant, params: {value: 5}}, ", "", "clients[0].multimodal.image_tokens is not in the file: must be given with images_per_request"},
-		{"images_per_request: {type: constant, params: {value: 5}}", "images_per_request: {type: exponential, params: {mean: 5}}", "clients[0].multimodal.images_per_request: must be at most 10000, can be 2147483647: give it a max"},
-		{"{image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, params: {value: 5}}}", "{}", "clients[0].multimodal: must have one of image_tokens"},
+		{"deadline: {type: constant, params: {value: 5}}", "deadline: {type: constant, params: {value: -5}}",
+			"clients[0].deadline.params.value: must be between 0 and"},
+		{"deadline: {type: constant", "deadlines: {type: constant",
+			`unknown field "deadlines"; did you mean "deadline"?`},
+		{"image_tokens: {type: constant, params: {value: 5}}, ", "",
+			"clients[0].multimodal.image_tokens is not in the file: must be given with images_per_request"},
+		{"images_per_request: {type: constant, params: {value: 5}}",
+			"images_per_request: {type: exponential, params: {mean: 5}}",
+			"clients[0].multimodal.images_per_request: must be at most 10000, can be 2147483647: give it a max"},
+		{"{image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, params: {value: " +
+			"5}}}", "{}", "clients[0].multimodal: must have one of image_tokens"},
 	} {
 		spec := strings.Replace(good, c.old, c.new, 1)
 		if spec == good {

@@ -77,7 +77,8 @@ func newConversations(s *Spec, c *Client, path string, errorf errorFunc) (*conve
 	}
 	switch bounded := name == boundedGrowth; {
 	case bounded && (m.maxContext < 1 || m.maxContext > maxTokens):
-		return nil, errorf(path+".max_context_tokens", "must be between 1 and %d for %s, is %d", maxTokens, name, m.maxContext)
+		return nil, errorf(path+".max_context_tokens", "must be between 1 and %d for %s, is %d", maxTokens, name,
+			m.maxContext)
 	case !bounded && m.maxContext != 0:
 		return nil, errorf(path+".max_context_tokens", "is only for %s and has no effect with %s", boundedGrowth, name)
 	}
@@ -101,7 +102,8 @@ func (m *conversations) setTurnCount(t *MultiTurn, path string, errorf errorFunc
 		return err
 	}
 	if mean := m.turnCount.Mean(); t.AvgTurns != 0 && math.Abs(t.AvgTurns/mean-1) > 0.1 {
-		return errorf(path+".avg_turns", "is %g but turn_distribution has the mean %.4g; give only one of them", t.AvgTurns, mean)
+		return errorf(path+".avg_turns", "is %g but turn_distribution has the mean %.4g; give only one of them",
+			t.AvgTurns, mean)
 	}
 	return nil
 }
@@ -115,7 +117,8 @@ func (m *conversations) fill(a *stream.Arrival, n int64, at stream.Micros) error
 	m.exchanges, m.tokensBefore, m.firstKept = m.exchanges[:0], 0, 0
 	promptFactor, outputFactor := 1.0, 1.0
 	for k := range turns {
-		e := exchange{scaled(m.input.Draw(lengths.input), promptFactor), scaled(m.output.Draw(lengths.output), outputFactor)}
+		e := exchange{scaled(m.input.Draw(lengths.input), promptFactor), scaled(m.output.Draw(lengths.output),
+			outputFactor)}
 		promptFactor *= m.promptGrowth
 		outputFactor *= m.drawVariation(variation)
 		m.exchanges = append(m.exchanges, e)

@@ -24,7 +24,8 @@ func (c *Class) check(path string, errorf errorFunc) error {
 		ms   float64
 	}{{"ttft_ms", c.Targets.TTFTMS}, {"tpot_ms", c.Targets.TPOTMS}, {"e2e_ms", c.Targets.E2EMS}} {
 		if !(target.ms >= 0 && target.ms <= maxTargetMS) {
-			return errorf(path+".targets."+target.name, "must be between 0 (none) and %g, is %g", float64(maxTargetMS), target.ms)
+			return errorf(path+".targets."+target.name, "must be between 0 (none) and %g, is %g", float64(maxTargetMS),
+				target.ms)
 		}
 	}
 	return nil

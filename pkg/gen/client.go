@@ -181,7 +181,8 @@ func (s *Spec) clients(errorf errorFunc) ([]*clientSource, error) {
 	}
 	switch {
 	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && (s.anyClientHasRate() || s.AggregateRate != 0):
-		return nil, errorf("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
+		return nil, errorf("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate,
+			s.AggregateRate)
 	case s.Horizon < 0 || s.Horizon > maxHorizon:
 		return nil, errorf("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
 	case s.Requests < 0:

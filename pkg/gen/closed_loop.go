@@ -7,8 +7,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// ClosedLoop makes a client a fixed number of users, each of whom waits for the response before
-// sending the next request. A user is one session, which ends at the spec's horizon or when the
+// ClosedLoop replaces a client by a fixed number of users, who wait for each response before they
+// send the next request. A user is one session, which ends at the spec's horizon or when the
 // client's part of Spec.Requests has been sent. The request rate depends on the response times, so
 // Spec.Requests is required.
 type ClosedLoop struct {
@@ -43,7 +43,8 @@ func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, path string, error
 		return nil, err
 	}
 	if loop.Concurrency < 1 || loop.Concurrency > maxUsers {
-		return nil, errorf(path+".closed_loop.concurrency", "must be between 1 and %d, is %d", maxUsers, loop.Concurrency)
+		return nil, errorf(path+".closed_loop.concurrency", "must be between 1 and %d, is %d", maxUsers,
+			loop.Concurrency)
 	}
 	if loop.ThinkTime != nil {
 		if m.thinkTime, err = durationAt(*loop.ThinkTime, path+".closed_loop.think_time", errorf); err != nil {
@@ -51,7 +52,8 @@ func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, path string, error
 		}
 	}
 	if s.Requests == 0 {
-		return nil, errorf("requests", "must be given for the closed loop of client %q: the simulation decides how many fit into the horizon", c.ID)
+		return nil, errorf("requests", "must be given for the closed loop of client %q: the simulation decides how "+
+			"many fit into the horizon", c.ID)
 	}
 	share := c.RateFraction
 	if share == 0 {
@@ -60,7 +62,8 @@ func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, path string, error
 	m.requests = max(1, int64(math.Round(float64(s.Requests)*share)))
 	m.users = min(loop.Concurrency, m.requests)
 	if each := (m.requests + m.users - 1) / m.users; each > maxSteps {
-		return nil, errorf("requests", "are %d for each of the %d users of client %q, more than %d; use fewer requests or more users", each, m.users, c.ID, maxSteps)
+		return nil, errorf("requests", "are %d for each of the %d users of client %q, more than %d; use fewer "+
+			"requests or more users", each, m.users, c.ID, maxSteps)
 	}
 	return m, nil
 }

@@ -34,7 +34,8 @@ func newLengths(c *Client, path string, errorf errorFunc) (l lengths, err error)
 
 // newSingleRequests makes the generator of the client c at path.
 func newSingleRequests(seed uint64, c *Client, path string, errorf errorFunc) (*singleRequests, error) {
-	m := &singleRequests{Client: c, inputStream: c.stream(seed, "input"), outputStream: c.stream(seed, "output"), prefixStream: c.stream(seed, "prefix")}
+	m := &singleRequests{Client: c, inputStream: c.stream(seed, "input"), outputStream: c.stream(seed, "output"),
+		prefixStream: c.stream(seed, "prefix")}
 	var err error
 	if m.lengths, err = newLengths(c, path, errorf); err != nil {
 		return nil, err

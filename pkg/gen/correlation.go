@@ -9,10 +9,11 @@ import (
 // Correlations describes which draws of a client are correlated. Clients stay independent of each
 // other, including those of the same tenant.
 type Correlations struct {
-	IntraTenantPrefixCorrelation float64       `yaml:"intra_tenant_prefix_correlation" json:"intra_tenant_prefix_correlation,omitempty"`
-	BurstSizeCorrelation         float64       `yaml:"burst_size_correlation" json:"burst_size_correlation,omitempty"`
-	SessionModel                 *SessionModel `yaml:"session_model" json:"session_model,omitempty"`
-	ClosedLoop                   *TenantLoop   `yaml:"closed_loop" json:"closed_loop,omitempty"`
+	PrefixCorrelation float64 `yaml:"intra_tenant_prefix_correlation" json:"intra_tenant_prefix_correlation,omitempty"`
+
+	BurstSizeCorrelation float64       `yaml:"burst_size_correlation" json:"burst_size_correlation,omitempty"`
+	SessionModel         *SessionModel `yaml:"session_model" json:"session_model,omitempty"`
+	ClosedLoop           *TenantLoop   `yaml:"closed_loop" json:"closed_loop,omitempty"`
 }
 
 // applyPrefixCorrelation applies the prefix correlation of the spec to c.
@@ -24,14 +25,14 @@ func (c *Client) applyPrefixCorrelation(correlations *Correlations, errorf error
 		name  string
 		value float64
 	}{
-		{"intra_tenant_prefix_correlation", correlations.IntraTenantPrefixCorrelation},
+		{"intra_tenant_prefix_correlation", correlations.PrefixCorrelation},
 		{"burst_size_correlation", correlations.BurstSizeCorrelation},
 	} {
 		if !(p.value >= 0 && p.value <= 1) {
 			return errorf("correlations."+p.name, "must be between 0 and 1, is %g", p.value)
 		}
 	}
-	c.derived.reuseProbability = correlations.IntraTenantPrefixCorrelation
+	c.derived.reuseProbability = correlations.PrefixCorrelation
 	return nil
 }
 
@@ -42,11 +43,15 @@ func (s *Spec) correlateLengths(base, burstClient *Client, rate float64, errorf 
 		return nil
 	}
 	if base.Arrival.IsTrace() {
-		return errorf("correlations.burst_size_correlation", "needs a rate, but the arrivals of client %q are a trace", base.ID)
+		return errorf("correlations.burst_size_correlation", "needs a rate, but the arrivals of client %q are a trace",
+			base.ID)
 	}
 	rho, regularShare := s.Correlations.BurstSizeCorrelation, rate/(rate+burstClient.derived.bursts.rate())
 	base.derived.correlateLength = func(l *dist.Length) *dist.Length { return l.Correlated(rho, 0, regularShare) }
-	burstClient.derived.correlateLength = func(l *dist.Length) *dist.Length { return l.Correlated(rho, regularShare, 1) }
+	burstClient.derived.correlateLength = func(l *dist.Length) *dist.Length {
+		return l.Correlated(
+			rho, regularShare, 1)
+	}
 	return nil
 }
 

@@ -58,10 +58,12 @@ func (o *Options) keeps(a *stream.Arrival) (bool, error) {
 
 // firstCall returns the first model call of s as a request that arrives with the session.
 func firstCall(s *stream.Session) stream.Request {
-	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model, Session: s.ID, DeadlineUS: stream.Never}
+	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model,
+		Session: s.ID, DeadlineUS: stream.Never}
 	for i := range s.Steps {
 		if step := &s.Steps[i]; step.Tool == "" {
-			r.InputTokens, r.OutputTokens, r.PredictedOutputTokens = step.InputTokens, step.OutputTokens, step.PredictedOutputTokens
+			r.InputTokens, r.OutputTokens, r.PredictedOutputTokens = step.InputTokens, step.OutputTokens,
+				step.PredictedOutputTokens
 			if step.Model != "" {
 				r.Model = step.Model
 			}

@@ -198,7 +198,8 @@ func TestCancellation(t *testing.T) {
 	for r.Next() {
 		n++
 	}
-	if n < progressInterval || n > 3*progressInterval || r.Err() == nil || !strings.Contains(r.Err().Error(), "truncated") {
+	if n < progressInterval || n > 3*progressInterval || r.Err() == nil ||
+		!strings.Contains(r.Err().Error(), "truncated") {
 		t.Errorf("%d records and then %v", n, r.Err())
 	}
 }

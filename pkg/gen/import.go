@@ -64,7 +64,8 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 		if err != nil {
 			return nil, err
 		}
-		options := trace.Options{BlockSize: int64(o.BlockSize), EvenlySpaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens)}
+		options := trace.Options{BlockSize: int64(o.BlockSize), EvenlySpaced: o.Rate != 0,
+			OutputTokens: int64(o.OutputTokens)}
 		if format.BlockSize != 0 && options.BlockSize == 0 {
 			options.BlockSize = format.BlockSize
 		}
@@ -84,7 +85,7 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 		}
 		i.file = source.Name
 		i.reopen = func() (trace.Reader, error) { return format.Open(source, options) }
-		if twice := o.Rate != 0 && !format.Untimed || o.Repeat > 1; twice && isPipe(source.Path) {
+		if rereads := o.Rate != 0 && !format.Untimed || o.Repeat > 1; rereads && isPipe(source.Path) {
 			pipe, err := os.Open(source.Path)
 			if err != nil {
 				return nil, err
@@ -93,19 +94,19 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 			in, source.Stream = pipe, pipe
 		}
 		if source.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Repeat > 1) {
-			twice, err := rewindable(in, source.Name)
+			seeker, err := rewindable(in, source.Name)
 			if err != nil {
 				return nil, err
 			}
 			i.reopen = func() (trace.Reader, error) {
-				if _, err := twice.Seek(0, io.SeekStart); err != nil {
+				if _, err := seeker.Seek(0, io.SeekStart); err != nil {
 					return nil, err
 				}
-				repeated := trace.Input{Name: source.Name, Stream: twice}
+				rewound := trace.Input{Name: source.Name, Stream: seeker}
 				if format.Recorded && imp.isStdin() {
-					repeated.Path = source.Path
+					rewound.Path = source.Path
 				}
-				return format.Open(repeated, options)
+				return format.Open(rewound, options)
 			}
 		}
 		t.inputs = append(t.inputs, i)
@@ -131,7 +132,8 @@ func rewindable(in io.Reader, name string) (io.ReadSeeker, error) {
 		return nil, err
 	}
 	if len(data) > maxBuffered {
-		return nil, fmt.Errorf("%s: --rate and --repeat read the trace twice and buffer at most %d MiB of a pipe; import from a file", name, maxBuffered>>20)
+		return nil, fmt.Errorf("%s: --rate and --repeat read the trace twice and buffer at most %d MiB of a pipe; "+
+			"import from a file", name, maxBuffered>>20)
 	}
 	return bytes.NewReader(data), nil
 }
@@ -170,7 +172,8 @@ func (t *mergedTraces) measure(ctx context.Context, o Options) error {
 		return nil
 	} else if len(untimed) > 0 {
 		t.close()
-		return fmt.Errorf("%s: has no arrival times; --rate can space its requests only if no other input has times", untimed[0])
+		return fmt.Errorf("%s: has no arrival times; --rate can space its requests only if no other input has times",
+			untimed[0])
 	}
 	n, first, last := int64(0), 0.0, 0.0
 	err := forEachArrival(ctx, t, o, func(*stream.Arrival) error {
@@ -221,7 +224,8 @@ func (t *mergedTraces) classes() ([]stream.SLOClass, error) {
 			if at < 0 {
 				all = append(all, c)
 			} else if all[at] != c {
-				return nil, fmt.Errorf("%s: the SLO class %q differs from the class of that name in an earlier input", i.file, c.Name)
+				return nil, fmt.Errorf("%s: the SLO class %q differs from the class of that name in an earlier input",
+					i.file, c.Name)
 			}
 		}
 	}
@@ -246,5 +250,6 @@ func (o *Options) importDigest() string {
 		Loop         Count   `json:"repeat,omitempty"`
 		Sample       Share   `json:"sample,omitempty"`
 		Seed         *uint64 `json:"seed,omitempty"`
-	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.Limit, o.Where.text, o.Repeat, o.Sample, o.Seed})
+	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.Limit, o.Where.text, o.Repeat,
+		o.Sample, o.Seed})
 }

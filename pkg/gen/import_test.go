@@ -66,17 +66,20 @@ func TestMergedInputs(t *testing.T) {
 			names[s.ID]++
 		}
 	}
-	want := []string{"1:req-000000@0", "1:req-000001@2000", "2:req-000000@2000", "3:req-000000@2000", "2:req-000001@3000", "3:req-000001@3000", "1:req-000002@4000"}
+	want := []string{"1:req-000000@0", "1:req-000001@2000", "2:req-000000@2000", "3:req-000000@2000",
+		"2:req-000001@3000", "3:req-000001@3000", "1:req-000002@4000"}
 	if !slices.Equal(got, want) {
 		t.Errorf("merged: %v, want %v", got, want)
 	}
-	if want := map[string]int{"2:1": 2, "2:2": 1, "2:3": 1, "3:1": 2, "3:2": 1, "3:3": 1}; !reflect.DeepEqual(names, want) {
+	if want := map[string]int{"2:1": 2, "2:2": 1, "2:3": 1, "3:1": 2, "3:2": 1, "3:3": 1}; !reflect.DeepEqual(names,
+		want) {
 		t.Errorf("segments %v, want %v", names, want)
 	}
 	// One scale for all: 7 arrivals in 4 s become 3 per second in 2 s.
 	o.Rate = 3
 	list := arrivals(t, "", o)
-	if first, last := list[0].Request.ArrivalUS, list[6].Request.ArrivalUS; first != 0 || last != 2_000_000 || list[4].Request.ArrivalUS != 1_500_000 {
+	if first, last := list[0].Request.ArrivalUS, list[6].Request.ArrivalUS; first != 0 || last != 2_000_000 ||
+		list[4].Request.ArrivalUS != 1_500_000 {
 		t.Errorf("at 3 a second from %d to %d", first, last)
 	}
 }
@@ -105,7 +108,8 @@ func TestRepeat(t *testing.T) {
 			t.Errorf("%s has the prompt %v", x.Request.ID, x.Request.Prompt)
 		}
 	}
-	if want := []string{"req-000000@2000", "req-000001@3000", "req-000000~2@4000", "req-000001~2@5000", "req-000000~3@6000", "req-000001~3@7000"}; !slices.Equal(got, want) {
+	if want := []string{"req-000000@2000", "req-000001@3000", "req-000000~2@4000", "req-000001~2@5000",
+		"req-000000~3@6000", "req-000001~3@7000"}; !slices.Equal(got, want) {
 		t.Errorf("three times: %v, want %v", got, want)
 	}
 	// The rate applies across passes: gaps of 1/4 s throughout.
@@ -119,7 +123,8 @@ func TestRepeat(t *testing.T) {
 	if o.Limit = 5; len(arrivals(t, hashText, o)) != 5 {
 		t.Error("the limit does not apply across passes")
 	}
-	if _, err := generate(earlyText[:44], Options{Import: []Import{{"csv", "-"}}, Repeat: 2}); err == nil || !strings.Contains(err.Error(), "--repeat needs arrivals at two or more different times") {
+	if _, err := generate(earlyText[:44], Options{Import: []Import{{"csv", "-"}}, Repeat: 2}); err == nil ||
+		!strings.Contains(err.Error(), "--repeat needs arrivals at two or more different times") {
 		t.Errorf("one arrival is repeated: %v", err)
 	}
 }
@@ -127,10 +132,14 @@ func TestRepeat(t *testing.T) {
 // Segments generated in a pass are named after it, so later turns of the pass find them; other
 // segments are the same in all passes.
 func TestRepeatOfSessions(t *testing.T) {
-	const text = `{"kind":"request","id":"r","arrival_us":0,"input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}],"session":"c","deadline_us":7}
-{"kind":"session","id":"s","arrival_us":10,"until_us":30,"steps":[{"id":"1","input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}]},{"id":"2","after":[0],"input_tokens":9,"output_tokens":1,"extends":0,"prompt":[{"id":"s/1.out","tokens":2}]}]}
-{"kind":"request","id":"q","arrival_us":20,"input_tokens":6,"output_tokens":2,"prompt":[{"id":"p","tokens":4},{"id":"r.out","tokens":2}]}
-`
+	const text = `{"kind":"request","id":"r","arrival_us":0,"input_tokens":4,"output_tokens":2,` +
+		`"prompt":[{"id":"p","tokens":4}],"session":"c","deadline_us":7}` + "\n" +
+		`{"kind":"session","id":"s","arrival_us":10,"until_us":30,"steps":[` +
+		`{"id":"1","input_tokens":4,"output_tokens":2,"prompt":[{"id":"p","tokens":4}]},` +
+		`{"id":"2","after":[0],"input_tokens":9,"output_tokens":1,"extends":0,` +
+		`"prompt":[{"id":"s/1.out","tokens":2}]}]}` + "\n" +
+		`{"kind":"request","id":"q","arrival_us":20,"input_tokens":6,"output_tokens":2,` +
+		`"prompt":[{"id":"p","tokens":4},{"id":"r.out","tokens":2}]}` + "\n"
 	list := arrivals(t, text, Options{Import: []Import{{"blis", "-"}}, Repeat: 2, TimeScale: 2})
 	if len(list) != 6 {
 		t.Fatalf("%d arrivals", len(list))
@@ -139,13 +148,15 @@ func TestRepeatOfSessions(t *testing.T) {
 	if r.ID != "r~2" || r.Session != "c~2" || r.ArrivalUS != 60 || r.DeadlineUS != 67 {
 		t.Errorf("the request is %+v", r)
 	}
-	if s.ID != "s~2" || s.ArrivalUS != 80 || s.UntilUS != 100 || s.Steps[1].Prompt[0].ID != "s~2/1.out" || s.Steps[0].Prompt[0].ID != "p" {
+	if s.ID != "s~2" || s.ArrivalUS != 80 || s.UntilUS != 100 || s.Steps[1].Prompt[0].ID != "s~2/1.out" ||
+		s.Steps[0].Prompt[0].ID != "p" {
 		t.Errorf("the session is %+v", s)
 	}
 	if q.Prompt[0].ID != "p" || q.Prompt[1].ID != "r~2.out" {
 		t.Errorf("the second request has the prompt %v", q.Prompt)
 	}
-	if first := list[1].Session; first.ID != "s" || first.ArrivalUS != 20 || first.UntilUS != 40 || first.Steps[1].Prompt[0].ID != "s/1.out" {
+	if first := list[1].Session; first.ID != "s" || first.ArrivalUS != 20 || first.UntilUS != 40 ||
+		first.Steps[1].Prompt[0].ID != "s/1.out" {
 		t.Errorf("the first session is %+v", first)
 	}
 }
@@ -187,7 +198,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-const sessionsText = `{"id": "a", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": [1], "api_time": 1}]}
+const sessionsText = `
+{"id": "a", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": [1], "api_time": 1}]}
 {"id": "b", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 40, "out": 3, "hash_ids": [1], "api_time": 1}]}
 {"id": "c", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 5, "out": 3, "hash_ids": [1], "api_time": 1}]}
 `
@@ -230,13 +242,15 @@ func TestImportOfBLISWorkload(t *testing.T) {
 	}
 	a, wantList := decode(t, want)
 	b, gotList := decode(t, got)
-	if !reflect.DeepEqual(wantList, gotList) || !reflect.DeepEqual(a.SLOClasses, b.SLOClasses) || len(a.SLOClasses) == 0 {
+	if !reflect.DeepEqual(wantList, gotList) || !reflect.DeepEqual(a.SLOClasses, b.SLOClasses) ||
+		len(a.SLOClasses) == 0 {
 		t.Errorf("%d requests became %d, classes %v became %v", len(wantList), len(gotList), a.SLOClasses, b.SLOClasses)
 	}
 	// Workloads whose classes have the same name but different targets cannot be merged.
 	other := strings.Replace(want, `"ttft_ms":`, `"ttft_ms":9`, 1)
 	other = other[:strings.Index(other, `{"kind":"end"`)]
-	_, err = generate("", Options{Import: []Import{{"blis", file(t, "a.jsonl", want)}, {"blis", file(t, "b.jsonl", other)}}})
+	_, err = generate("", Options{Import: []Import{{"blis", file(t, "a.jsonl", want)},
+		{"blis", file(t, "b.jsonl", other)}}})
 	if err == nil || !strings.Contains(err.Error(), "differs from the class of that name in an earlier input") {
 		t.Errorf("merging ends with %v", err)
 	}

@@ -147,9 +147,11 @@ func (t *mergedTraces) accept(a *stream.Arrival) error {
 			name   string
 			tokens int64
 			hint   string
-		}{{"input_tokens", r.InputTokens, ""}, {"output_tokens", r.OutputTokens, ", --output-tokens N sets N for all requests"}} {
+		}{{"input_tokens", r.InputTokens, ""}, {"output_tokens", r.OutputTokens,
+			", --output-tokens N sets N for all requests"}} {
 			if length.tokens < 1 {
-				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' drops such rows%[3]s)", length.name, length.tokens, length.hint)
+				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' drops such rows%[3]s)", length.name,
+					length.tokens, length.hint)
 			}
 			if length.tokens > maxTokens {
 				return i.Errorf("%s must be at most %d, is %d", length.name, maxTokens, length.tokens)
@@ -201,7 +203,8 @@ func (t *mergedTraces) warnings() []string {
 			warnings = append(warnings, i.file+": contains no requests")
 		}
 		if i.format.Untimed && t.gapUS == 0 && i.read > 1 {
-			warnings = append(warnings, fmt.Sprintf("%s: has no arrival times, so its %d sessions all arrive at 0; --rate R starts one every 1/R s", i.file, i.read))
+			warnings = append(warnings, fmt.Sprintf("%s: has no arrival times, so its %d sessions all arrive at 0; "+
+				"--rate R starts one every 1/R s", i.file, i.read))
 		}
 	}
 	return warnings

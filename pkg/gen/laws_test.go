@@ -22,12 +22,14 @@ func specText(head string, clients ...string) string {
 	return "version: \"2\"\nseed: 11\n" + head + "\nclients:\n" + strings.Join(clients, "")
 }
 
-const lengthsText = `input_distribution: {type: lognormal, params: {mean: 500, std_dev: 300}}, output_distribution: {type: exponential, params: {mean: 200}}`
+const lengthsText = `input_distribution: {type: lognormal, params: {mean: 500, std_dev: 300}}, output_distribution: ` +
+	`{type: exponential, params: {mean: 200}}`
 
 var (
 	clientA = clientText("a", `rate_fraction: 0.5, arrival: {process: gamma, cv: 3}, `+lengthsText)
 	clientB = clientText("b", `rate_fraction: 0.3, arrival: {process: poisson}, `+lengthsText+
-		`, prefix_spec: {reuse_probability: 0.6, num_prefix_groups: 9, prefix_length: {type: exponential, params: {mean: 100}}}`)
+		`, prefix_spec: {reuse_probability: 0.6, num_prefix_groups: 9, prefix_length: {type: exponential, params: `+
+		`{mean: 100}}}`)
 	clientC = clientText("c", `rate_fraction: 0.2, arrival: {process: weibull, cv: 0.5}, `+lengthsText)
 )
 
@@ -101,7 +103,8 @@ func TestLongerWorkloadBeginsWithShorter(t *testing.T) {
 		t.Errorf("%d requests are not the first of %d", len(short), len(long))
 	}
 	seed := uint64(43)
-	if _, other := requests(t, "", Options{Scenario: "rag", Requests: 50, Seed: &seed}); reflect.DeepEqual(short, other) {
+	if _, other := requests(t, "", Options{Scenario: "rag", Requests: 50, Seed: &seed}); reflect.DeepEqual(short,
+		other) {
 		t.Error("a different seed makes the same requests")
 	}
 }
@@ -111,7 +114,8 @@ func TestMergeIsSortedAndComplete(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(rt, "clients")
 		rate := rapid.Float64Range(0.1, 1e6).Draw(rt, "rate")
-		s := &Spec{Version: "2", Seed: rapid.Uint64().Draw(rt, "seed"), AggregateRate: rate, Horizon: int64(100e6 / rate)}
+		s := &Spec{Version: "2", Seed: rapid.Uint64().Draw(rt, "seed"), AggregateRate: rate,
+			Horizon: int64(100e6 / rate)}
 		alone := 0
 		for i := range n {
 			c := Client{ID: fmt.Sprint(i), RateFraction: 1 / float64(n)}
@@ -129,14 +133,18 @@ func TestMergeIsSortedAndComplete(t *testing.T) {
 		}
 		for i, r := range list {
 			if i > 0 && r.ArrivalUS < list[i-1].ArrivalUS || int64(r.ArrivalUS) > s.Horizon {
-				rt.Fatalf("%s at %d comes after %d, horizon %d", r.ID, r.ArrivalUS, list[max(i-1, 0)].ArrivalUS, s.Horizon)
+				rt.Fatalf("%s at %d comes after %d, horizon %d", r.ID, r.ArrivalUS, list[max(i-1, 0)].ArrivalUS,
+					s.Horizon)
 			}
 		}
 	})
 }
 
 func readAll(rt *rapid.T, s *Spec) (list []stream.Request) {
-	clients, err := s.clients(func(path, format string, args ...any) error { return fmt.Errorf(path+": "+format, args...) })
+	clients, err := s.clients(func(path, format string,
+		args ...any) error {
+		return fmt.Errorf(path+": "+format, args...)
+	})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -157,7 +165,9 @@ func readAll(rt *rapid.T, s *Spec) (list []stream.Request) {
 func TestSharesFollowTheSpec(t *testing.T) {
 	const n = 40_000
 	spec := specText("aggregate_rate: 50\nrequests: 40000",
-		clientText("a", `rate_fraction: 0.7, arrival: {process: poisson}, `+lengthsText+`, prefix_spec: {reuse_probability: 0.8, prefix_length: {type: constant, params: {value: 9}}, prefix_groups: [{group_id: x, popularity: 3}, {group_id: y}]}`),
+		clientText("a", `rate_fraction: 0.7, arrival: {process: poisson}, `+lengthsText+
+			`, prefix_spec: {reuse_probability: 0.8, prefix_length: {type: constant, params: {value: 9}}, `+
+			`prefix_groups: [{group_id: x, popularity: 3}, {group_id: y}]}`),
 		clientText("b", `rate_fraction: 0.3, arrival: {process: poisson}, `+lengthsText))
 	_, list := requests(t, spec, Options{Spec: "-"})
 	got := map[string]float64{}
@@ -181,9 +191,12 @@ func TestSharesFollowTheSpec(t *testing.T) {
 
 // Groups with the same id are one prefix in all clients, with one length.
 func TestGroupsWithSameIDAreSamePrefix(t *testing.T) {
-	const prefix = `, prefix_spec: {prefix_groups: [{group_id: g}], prefix_length: {type: exponential, params: {mean: 100}}}`
-	const long = `arrival: {process: constant}, input_distribution: {type: constant, params: {value: 100000}}, output_distribution: {type: constant, params: {value: 1}}` + prefix
-	_, list := requests(t, specText("aggregate_rate: 2\nrequests: 40", clientText("a", "rate_fraction: 0.5, "+long), clientText("b", "rate_fraction: 0.5, "+long)), Options{Spec: "-"})
+	const prefix = `, prefix_spec: {prefix_groups: [{group_id: g}], prefix_length: {type: exponential, params: ` +
+		`{mean: 100}}}`
+	const long = `arrival: {process: constant}, input_distribution: {type: constant, params: {value: 100000}}, ` +
+		`output_distribution: {type: constant, params: {value: 1}}` + prefix
+	_, list := requests(t, specText("aggregate_rate: 2\nrequests: 40", clientText("a", "rate_fraction: 0.5, "+long),
+		clientText("b", "rate_fraction: 0.5, "+long)), Options{Spec: "-"})
 	for _, r := range list {
 		if !reflect.DeepEqual(r.Prompt, list[0].Prompt) {
 			t.Errorf("%s of %s has the prompt %v, the first request %v", r.ID, r.Tenant, r.Prompt, list[0].Prompt)

@@ -92,7 +92,8 @@ func (s *Spec) warnings() (warnings []string) {
 	for i := range s.Clients {
 		if a := s.Clients[i].Agentic; a != nil {
 			for _, name := range a.unusedTools() {
-				warnings = append(warnings, fmt.Sprintf("no step of client %q calls its tool %q", s.Clients[i].ID, name))
+				warnings = append(warnings, fmt.Sprintf("no step of client %q calls its tool %q", s.Clients[i].ID,
+					name))
 			}
 		}
 	}
@@ -111,7 +112,8 @@ func (s *Spec) fractionWarning() string {
 	if math.Abs(sum-1) < 0.001 || !s.anyClientHasRate() {
 		return ""
 	}
-	return fmt.Sprintf("the rate_fractions add up to %.4g, not 1: all clients together send %.4g requests a second, not aggregate_rate (%g)",
+	return fmt.Sprintf("the rate_fractions add up to %.4g, not 1: all clients together send %.4g requests a second, "+
+		"not aggregate_rate (%g)",
 		sum, sum*s.AggregateRate, s.AggregateRate)
 }
 

@@ -64,15 +64,18 @@ func (m *merge) shortfall() string {
 	switch {
 	case m.sent == 0:
 		return "the spec makes no requests: the horizon ends before the first, or there is no load"
-	case m.arrivals.Len() == 0 && m.limit != math.MaxInt64 && m.horizon == math.MaxInt64 && m.sent < m.limit && !m.hasFiniteClient():
-		return fmt.Sprintf("the spec makes %d of the %d requested requests or sessions: its load profile ends", m.sent, m.limit)
+	case m.arrivals.Len() == 0 && m.limit != math.MaxInt64 && m.horizon == math.MaxInt64 && m.sent < m.limit &&
+		!m.hasFiniteClient():
+		return fmt.Sprintf("the spec makes %d of the %d requested requests or sessions: its load profile ends", m.sent,
+			m.limit)
 	}
 	return ""
 }
 
 // hasFiniteClient reports whether any client ends by itself: the users of a closed loop or a trace.
 func (m *merge) hasFiniteClient() bool {
-	return slices.ContainsFunc(m.clients, func(c *clientSource) bool { return c.limit != math.MaxInt64 || c.Arrival.IsTrace() })
+	return slices.ContainsFunc(m.clients,
+		func(c *clientSource) bool { return c.limit != math.MaxInt64 || c.Arrival.IsTrace() })
 }
 
 // accept does nothing: generated arrivals are valid and in order.

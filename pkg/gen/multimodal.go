@@ -58,7 +58,8 @@ func newMedia(seed uint64, c *Client, path string, errorf errorFunc) (media, err
 				return nil, paramError(path+"."+kind.numberName, err, errorf)
 			}
 			if most := one.number.Quantile(1); most > maxMedia {
-				return nil, errorf(path+"."+kind.numberName, "must be at most %d, can be %d: give it a max", maxMedia, most)
+				return nil, errorf(path+"."+kind.numberName, "must be at most %d, can be %d: give it a max", maxMedia,
+					most)
 			}
 		}
 		all = append(all, one)

@@ -16,18 +16,18 @@ import (
 type Options struct {
 	Spec         string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
 	Scenario     Scenario `placeholder:"NAME" help:"Built-in spec (chat if no source is given)."`
-	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Convert a public trace to a workload; FILE - is stdin. Several are merged by time."`
+	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Convert traces, merged by time; FILE - is stdin."`
 	Seed         *uint64  `placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`
 	Requests     Count    `placeholder:"N" help:"Number of requests, instead of the spec's."`
 	Limit        Count    `placeholder:"N" help:"Import at most N requests or sessions."`
-	TimeScale    Factor   `placeholder:"X" help:"Multiply the arrival times of an import by X; delays within sessions stay."`
-	Rate         Factor   `placeholder:"R" help:"Scale an import to a mean rate of R arrivals per second; arrivals without times are spaced evenly."`
+	TimeScale    Factor   `placeholder:"X" help:"Multiply imported arrival times by X, not delays in sessions."`
+	Rate         Factor   `placeholder:"R" help:"Scale or space imported arrivals to R per second."`
 	Repeat       Count    `placeholder:"N" help:"Repeat the import N times."`
-	Sample       Share    `placeholder:"P" help:"Keep each arrival of an import with probability P, decided by --seed and its id."`
+	Sample       Share    `placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
 	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
-	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N, if the trace miscounts them."`
-	Where        Filter   `placeholder:"CEL" help:"Keep requests that satisfy this, e.g. 'input_tokens < 8192'; sees the unscaled times of imports."`
-	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or importers and exit."`
+	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N."`
+	Where        Filter   `placeholder:"CEL" help:"Keep requests that satisfy this, e.g. 'input_tokens < 8192'."`
+	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List scenarios or formats."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
 	Plain        bool     `help:"Write the stream uncompressed."`
 
@@ -126,8 +126,10 @@ func (o *Options) Validate() error {
 		return errors.New("give one of SPEC, --scenario and --import")
 	case imports && (o.Requests != 0 || o.PrintSpec):
 		return errors.New("--requests and --print-spec are for specs, not for --import (use --limit)")
-	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Repeat != 0 || o.Sample != 0 || o.BlockSize != 0 || o.OutputTokens != 0):
-		return errors.New("--limit, --time-scale, --rate, --repeat, --sample, --block-size and --output-tokens are for --import only (use --requests with a spec)")
+	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Repeat != 0 || o.Sample != 0 ||
+		o.BlockSize != 0 || o.OutputTokens != 0):
+		return errors.New("--limit, --time-scale, --rate, --repeat, --sample, --block-size and --output-tokens are " +
+			"for --import only (use --requests with a spec)")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:
@@ -162,9 +164,11 @@ func (o *Options) validateImports() error {
 	case o.Seed != nil && o.Sample == 0 && !slices.ContainsFunc(used, isDrawn):
 		return fmt.Errorf("--seed has no effect on an import without --sample, except for %s", formatsThat(isDrawn))
 	case o.Rate != 0 && slices.ContainsFunc(used, isUntimed) && slices.ContainsFunc(used, isTimed):
-		return fmt.Errorf("--rate cannot space arrivals of %s together with traces that have arrival times", formatsThat(isUntimed))
+		return fmt.Errorf("--rate cannot space arrivals of %s together with traces that have arrival times",
+			formatsThat(isUntimed))
 	case o.TimeScale != 0 && !slices.ContainsFunc(used, isTimed):
-		return fmt.Errorf("--time-scale has no effect on traces without arrival times (%s); use --rate", formatsThat(isUntimed))
+		return fmt.Errorf("--time-scale has no effect on traces without arrival times (%s); use --rate",
+			formatsThat(isUntimed))
 	}
 	return nil
 }

@@ -119,8 +119,10 @@ func TestIncompatibleOptions(t *testing.T) {
 		{Options{Repeat: 2}, "are for --import only"},
 		{Options{Sample: 0.5}, "are for --import only"},
 		{Options{Import: []Import{azure, azure}}, "--import can read stdin only once"},
-		{Options{Import: []Import{azure, {"weka", "x"}}, Rate: 1}, "--rate cannot space arrivals of weka together with traces that have arrival times"},
-		{Options{Import: []Import{{"weka", "x"}}, TimeScale: 1}, "--time-scale has no effect on traces without arrival times (weka)"},
+		{Options{Import: []Import{azure, {"weka", "x"}}, Rate: 1},
+			"--rate cannot space arrivals of weka together with traces that have arrival times"},
+		{Options{Import: []Import{{"weka", "x"}}, TimeScale: 1},
+			"--time-scale has no effect on traces without arrival times (weka)"},
 		{Options{Import: []Import{{"azur", "-"}}}, `unknown importer "azur"; did you mean "azure"?`},
 		{Options{Scenario: "chta"}, `unknown scenario "chta"; did you mean "chat"?`},
 	} {
@@ -145,12 +147,17 @@ func TestFlagValues(t *testing.T) {
 		flag       flag
 		text, want string
 	}{
-		{&count, "12", ""}, {&count, "0", "must be an integer of at least 1"}, {&count, "-1", "of at least 1"}, {&count, "1.5", "of at least 1"}, {&count, "", "of at least 1"},
-		{&factor, "0.25", ""}, {&factor, "0", "must be a number above 0"}, {&factor, "-1", "above 0"}, {&factor, "inf", "above 0"}, {&factor, "nan", "above 0"}, {&factor, "x", "above 0"},
-		{&share, "1", ""}, {&share, "0.5", ""}, {&share, "0", "must be a number above 0 and at most 1"}, {&share, "1.1", "at most 1"}, {&share, "x", "at most 1"},
+		{&count, "12", ""}, {&count, "0", "must be an integer of at least 1"}, {&count, "-1", "of at least 1"},
+		{&count, "1.5", "of at least 1"}, {&count, "", "of at least 1"},
+		{&factor, "0.25", ""}, {&factor, "0", "must be a number above 0"}, {&factor, "-1", "above 0"},
+		{&factor, "inf", "above 0"}, {&factor, "nan", "above 0"}, {&factor, "x", "above 0"},
+		{&share, "1", ""}, {&share, "0.5", ""}, {&share, "0", "must be a number above 0 and at most 1"},
+		{&share, "1.1", "at most 1"}, {&share, "x", "at most 1"},
 		{&scenario, "rag", ""}, {&scenario, "chta", `did you mean "chat"?`},
-		{&where, "input_tokens > 1000", ""}, {&where, "input_token > 1", `did you mean "input_tokens"?`}, {&where, "1", "true or false"},
-		{&imp, "azure:a:b.csv", ""}, {&imp, "azure", "must be FORMAT:FILE"}, {&imp, "azure:", "must be FORMAT:FILE"}, {&imp, "x:y", "unknown importer"},
+		{&where, "input_tokens > 1000", ""}, {&where, "input_token > 1", `did you mean "input_tokens"?`},
+		{&where, "1", "true or false"},
+		{&imp, "azure:a:b.csv", ""}, {&imp, "azure", "must be FORMAT:FILE"}, {&imp, "azure:", "must be FORMAT:FILE"},
+		{&imp, "x:y", "unknown importer"},
 	} {
 		err := c.flag.UnmarshalText([]byte(c.text))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -167,7 +174,8 @@ func TestReadsStdin(t *testing.T) {
 		o    Options
 		want bool
 	}{
-		{Options{}, false}, {Options{Spec: "-"}, true}, {Options{Spec: "x"}, false}, {Options{Import: []Import{{"azure", "-"}}}, true},
+		{Options{}, false}, {Options{Spec: "-"}, true}, {Options{Spec: "x"}, false},
+		{Options{Import: []Import{{"azure", "-"}}}, true},
 		{Options{Import: []Import{{"azure", "x"}}}, false}, {Options{Spec: "-", List: "scenarios"}, false},
 	} {
 		if c.o.ReadsStdin() != c.want {
@@ -194,7 +202,9 @@ func TestSpecDigest(t *testing.T) {
 	if spaced := header(strings.ReplaceAll(goodSpec, ", ", ",   "), Options{}); spaced != base {
 		t.Error("white space changes the digest")
 	}
-	if overridden, written := header(goodSpec, Options{Requests: 4}), header(strings.Replace(goodSpec, "requests: 5", "requests: 4", 1), Options{}); overridden == base || overridden != written {
+	if overridden, written := header(goodSpec, Options{Requests: 4}),
+		header(strings.Replace(goodSpec, "requests: 5", "requests: 4", 1), Options{}); overridden == base ||
+		overridden != written {
 		t.Error("--requests differs from the same value in the spec")
 	}
 }
@@ -204,7 +214,8 @@ func TestMissingFiles(t *testing.T) {
 	for _, o := range []Options{{Spec: "no/such.yaml"}, {Import: []Import{{"azure", "no/such.csv"}}}} {
 		var out bytes.Buffer
 		err := Run(context.Background(), nil, &out, o)
-		if _, isSpec := err.(*strictyaml.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") || out.Len() > 0 {
+		if _, isSpec := err.(*strictyaml.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") ||
+			out.Len() > 0 {
 			t.Errorf("%v, %d bytes", err, out.Len())
 		}
 	}

@@ -90,7 +90,8 @@ func (s *PrefixSpec) checkGroups(path string, errorf errorFunc) error {
 	case len(s.PrefixGroups) > 0 && s.NumPrefixGroups != 0:
 		return errorf(path+".num_prefix_groups", "cannot be combined with prefix_groups")
 	case len(s.PrefixGroups) == 0 && (s.NumPrefixGroups < 1 || s.NumPrefixGroups > maxPrefixGroups):
-		return errorf(path+".num_prefix_groups", "must be between 1 and %d without prefix_groups, is %d", maxPrefixGroups, s.NumPrefixGroups)
+		return errorf(path+".num_prefix_groups", "must be between 1 and %d without prefix_groups, is %d",
+			maxPrefixGroups, s.NumPrefixGroups)
 	}
 	seen := map[string]bool{}
 	for i, g := range s.PrefixGroups {

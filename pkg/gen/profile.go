@@ -9,7 +9,8 @@ func (s *Spec) applyProfiles(times *dist.Times, c *Client, path string, errorf e
 	case s.LoadProfile == nil && c.LoadProfile == nil:
 		return times, nil
 	case c.Arrival.IsTrace() && c.LoadProfile != nil:
-		return nil, errorf(path+".load_profile", "cannot be combined with arrivals from a trace, which are replayed unchanged")
+		return nil, errorf(path+".load_profile", "cannot be combined with arrivals from a trace, which are "+
+			"replayed unchanged")
 	case c.Arrival.IsTrace():
 		return times, nil
 	}

@@ -13,7 +13,8 @@ func TestLoadProfiles(t *testing.T) {
 	client := func(profile string) string {
 		return clientText("a", `rate_fraction: 1, arrival: {process: poisson}, `+profile+lengthsText)
 	}
-	const ofSpec = "\nload_profile: {type: step, segments: [{start_time: 100000000, end_time: 200000000, multiplier: 3}]}"
+	const ofSpec = "\nload_profile: {type: step, segments: [{start_time: 100000000, end_time: 200000000, " +
+		"multiplier: 3}]}"
 	const ofClient = "load_profile: {type: step, segments: [{start_time: 150000000, multiplier: 0.5}]}, "
 	_, plain := requests(t, specText(head, client("")), Options{Spec: "-"})
 	_, list := requests(t, specText(head+ofSpec, client(ofClient)), Options{Spec: "-"})
@@ -41,21 +42,27 @@ func TestLoadProfiles(t *testing.T) {
 
 func TestInvalidLoadProfiles(t *testing.T) {
 	spec := func(ofSpec, ofClient string) string {
-		return specText("aggregate_rate: 1\nrequests: 1\nload_profile: "+ofSpec, clientText("a", "rate_fraction: 1, arrival: {process: poisson}, load_profile: "+ofClient+", "+lengthsText))
+		return specText("aggregate_rate: 1\nrequests: 1\nload_profile: "+ofSpec,
+			clientText("a", "rate_fraction: 1, arrival: {process: poisson}, load_profile: "+ofClient+", "+lengthsText))
 	}
 	const good = "{type: step, segments: [{multiplier: 2}]}"
 	for _, c := range []struct{ ofSpec, ofClient, want string }{
-		{"{type: stap, segments: [{multiplier: 2}]}", good, `stdin:5:22: load_profile.type: unknown load profile "stap"; did you mean "step"?`},
-		{"{type: step, segments: [{multiplier: -2}]}", good, "stdin:5:52: load_profile.segments[0].multiplier: must be between 0 and 1e+06, is -2"},
-		{good, "{type: ramp, segments: [{multiplier: 2}]}", "clients[0].load_profile.segments[0].end_time is not in the file: must be given for ramp"},
+		{"{type: stap, segments: [{multiplier: 2}]}", good,
+			`stdin:5:22: load_profile.type: unknown load profile "stap"; did you mean "step"?`},
+		{"{type: step, segments: [{multiplier: -2}]}", good,
+			"stdin:5:52: load_profile.segments[0].multiplier: must be between 0 and 1e+06, is -2"},
+		{good, "{type: ramp, segments: [{multiplier: 2}]}",
+			"clients[0].load_profile.segments[0].end_time is not in the file: must be given for ramp"},
 		{good, "{type: diurnal, amplitud: 2}", `unknown field "amplitud"; did you mean "amplitude"?`},
 	} {
-		if _, err := generate(spec(c.ofSpec, c.ofClient), Options{Spec: "-"}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := generate(spec(c.ofSpec, c.ofClient), Options{Spec: "-"}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s and %s: %v; want %s", c.ofSpec, c.ofClient, err, c.want)
 		}
 	}
 	trace := strings.Replace(spec(good, good), "process: poisson", "process: trace, file: times_test.go", 1)
-	if _, err := generate(trace, Options{Spec: "-"}); err == nil || !strings.Contains(err.Error(), `times_test.go:1: must be a time in seconds`) {
+	if _, err := generate(trace, Options{Spec: "-"}); err == nil ||
+		!strings.Contains(err.Error(), `times_test.go:1: must be a time in seconds`) {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 const (
 	// github.com/kubernetes-sigs/inference-perf at 7de5ef2e, workload-catalog/*: mean and standard
 	// deviation of input (without the system prompt) and output.
-	catalogue = "inference-perf "
+	catalog = "inference-perf "
 	// github.com/alibaba/ServeGen at f891d118, data/language: CV of the gaps, mean and quantiles of
 	// the lengths of single clients.
 	servegen = "ServeGen m-large "
@@ -34,16 +34,19 @@ type publishedFigure struct {
 
 // moments returns the figures that the catalog has for a distribution.
 func moments(scenario, source, what string, mean, deviation float64) []publishedFigure {
-	return []publishedFigure{{scenario, source, "", what, "mean", mean, ""}, {scenario, source, "", what, "deviation", deviation, ""}}
+	return []publishedFigure{{scenario, source, "", what, "mean", mean, ""}, {scenario, source, "", what, "deviation",
+		deviation, ""}}
 }
 
 // serveGenFigures returns the figures of one of ServeGen's clients, by its number there.
 func serveGenFigures(tenant string, number int, share, cv float64, input, output [3]float64) []publishedFigure {
 	const scenario = "bursty-traffic"
 	source := fmt.Sprint(servegen, number)
-	rows := []publishedFigure{{scenario, source, tenant, "rate", "share", share, ""}, {scenario, source, tenant, "gaps", "cv", cv, ""}}
+	rows := []publishedFigure{{scenario, source, tenant, "rate", "share", share, ""}, {scenario, source, tenant, "gaps",
+		"cv", cv, ""}}
 	for i, figure := range []string{"mean", "p50", "p95"} {
-		rows = append(rows, publishedFigure{scenario, source, tenant, "input", figure, input[i], ""}, publishedFigure{scenario, source, tenant, "output", figure, output[i], ""})
+		rows = append(rows, publishedFigure{scenario, source, tenant, "input", figure, input[i], ""},
+			publishedFigure{scenario, source, tenant, "output", figure, output[i], ""})
 	}
 	return rows
 }
@@ -54,33 +57,34 @@ func allPublished() []publishedFigure {
 	var all []publishedFigure
 	add := func(rows ...publishedFigure) { all = append(all, rows...) }
 
-	add(moments("rag", catalogue+"batch-summarization-rag", "input", 15000+500, 22000)...)
-	add(moments("rag", catalogue+"batch-summarization-rag", "output", 500, 300)...)
-	add(publishedFigure{"rag", catalogue + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
+	add(moments("rag", catalog+"batch-summarization-rag", "input", 15000+500, 22000)...)
+	add(moments("rag", catalog+"batch-summarization-rag", "output", 500, 300)...)
+	add(publishedFigure{"rag", catalog + "batch-summarization-rag", "", "prefix", "share", 500. / 15500, ""})
 
 	// The whole prompt is divided by 8.
-	add(moments("code", catalogue+"code-generation", "input", (160000+3000)/8., 233600/8.)...)
-	add(moments("code", catalogue+"code-generation", "output", 425, 825)...)
-	add(publishedFigure{"code", catalogue + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
+	add(moments("code", catalog+"code-generation", "input", (160000+3000)/8., 233600/8.)...)
+	add(moments("code", catalog+"code-generation", "output", 425, 825)...)
+	add(publishedFigure{"code", catalog + "code-generation", "", "prefix", "share", 3000. / 163000, ""})
 
-	add(moments("reasoning", catalogue+"reasoning", "input", 1000+250, 800)...)
-	add(moments("reasoning", catalogue+"reasoning", "output", 8000, 6500)...)
-	add(publishedFigure{"reasoning", catalogue + "reasoning", "", "prefix", "share", 250. / 1250, ""})
+	add(moments("reasoning", catalog+"reasoning", "input", 1000+250, 800)...)
+	add(moments("reasoning", catalog+"reasoning", "output", 8000, 6500)...)
+	add(publishedFigure{"reasoning", catalog + "reasoning", "", "prefix", "share", 250. / 1250, ""})
 
-	const synthetic = catalogue + "batch-synthetic-data-generation"
+	const synthetic = catalog + "batch-synthetic-data-generation"
 	add(moments("synthetic-data", synthetic, "input", 500+2000, 1200)...)
 	add(publishedFigure{"synthetic-data", synthetic, "", "output", "mean", 4000, ""},
-		publishedFigure{"synthetic-data", synthetic, "", "output", "deviation", 2500, "uniform from 500 to 8000 has 2165"},
+		publishedFigure{"synthetic-data", synthetic, "", "output", "deviation", 2500,
+			"uniform from 500 to 8000 has 2165"},
 		publishedFigure{"synthetic-data", synthetic, "", "prefix", "share", 2000. / 2500, ""})
 
 	// Per call, including the system prompt and earlier turns. In chat only the assistant is
 	// published.
-	const chat = catalogue + "interactive-chat"
+	const chat = catalog + "interactive-chat"
 	for _, p := range append(moments("chat", chat, "input", 4000, 2500), moments("chat", chat, "output", 300, 150)...) {
 		p.tenant = "assistant"
 		add(p)
 	}
-	const research = catalogue + "deep-research"
+	const research = catalog + "deep-research"
 	add(moments("deep-research", research, "input", 45000, 35000)...)
 	add(moments("deep-research", research, "output", 300, 850)...)
 	add(moments("deep-research", research, "turns", 15, 8.5)...)
@@ -88,18 +92,24 @@ func allPublished() []publishedFigure {
 
 	// Shares of the total rate of the six.
 	const six = 0.160 + 0.063 + 0.054 + 0.020 + 0.022 + 0.044
-	add(serveGenFigures("assistant", 61, 0.160/six, 2.33, [3]float64{832.34, 489, 2383}, [3]float64{373.545, 416, 767})...)
+	add(serveGenFigures("assistant", 61, 0.160/six, 2.33, [3]float64{832.34, 489, 2383},
+		[3]float64{373.545, 416, 767})...)
 	add(serveGenFigures("classifier", 143, 0.063/six, 2.83, [3]float64{647.302, 627, 811}, [3]float64{4.152, 3, 8})...)
-	add(serveGenFigures("extractor", 104, 0.054/six, 4.234, [3]float64{702.542, 599, 853}, [3]float64{39.351, 29, 92})...)
-	add(serveGenFigures("translator", 91, 0.020/six, 1.279, [3]float64{882.632, 979, 1669}, [3]float64{63.493, 49, 173})...)
-	add(serveGenFigures("rewriter", 116, 0.022/six, 4.364, [3]float64{2401.666, 2400, 2416}, [3]float64{112.595, 107, 138})...)
+	add(serveGenFigures("extractor", 104, 0.054/six, 4.234, [3]float64{702.542, 599, 853},
+		[3]float64{39.351, 29, 92})...)
+	add(serveGenFigures("translator", 91, 0.020/six, 1.279, [3]float64{882.632, 979, 1669},
+		[3]float64{63.493, 49, 173})...)
+	add(serveGenFigures("rewriter", 116, 0.022/six, 4.364, [3]float64{2401.666, 2400, 2416},
+		[3]float64{112.595, 107, 138})...)
 	add(serveGenFigures("completion", 34, 0.044/six, 0.943, [3]float64{70.743, 63, 75}, [3]float64{16.854, 12, 47})...)
 
 	// github.com/callanjfox/kv-cache-tester at 94f6046d, traces: outputs of 48,658 requests in 710
 	// sessions, and the share of prompts that repeats the previous prompt of the session.
 	const recorded = "kv-cache-tester"
-	add(publishedFigure{"coding-agent", recorded, "", "output", "mean", 439.1, ""}, publishedFigure{"coding-agent", recorded, "", "output", "p50", 216, ""},
-		publishedFigure{"coding-agent", recorded, "", "output", "p95", 1544, ""}, publishedFigure{"coding-agent", recorded, "", "prefix", "share", 0.955, ""})
+	add(publishedFigure{"coding-agent", recorded, "", "output", "mean", 439.1, ""}, publishedFigure{"coding-agent",
+		recorded, "", "output", "p50", 216, ""},
+		publishedFigure{"coding-agent", recorded, "", "output", "p95", 1544, ""}, publishedFigure{"coding-agent",
+			recorded, "", "prefix", "share", 0.955, ""})
 	return all
 }
 
@@ -180,9 +190,11 @@ func TestPublishedScenarios(t *testing.T) {
 		}
 		got := p.measure(t, d)
 		off := got/p.value - 1
-		t.Logf("%-15s %-11s %-7s %-9s %10.4g, published %10.4g: %+5.1f %%  %s %s", p.scenario, p.tenant, p.quantity, p.figure, got, p.value, 100*off, p.source, p.infeasible)
+		t.Logf("%-15s %-11s %-7s %-9s %10.4g, published %10.4g: %+5.1f %%  %s %s", p.scenario, p.tenant, p.quantity,
+			p.figure, got, p.value, 100*off, p.source, p.infeasible)
 		if math.Abs(off) > 0.1 && p.infeasible == "" {
-			t.Errorf("%s %s: %s of %s is %.4g, %s has %.4g", p.scenario, p.tenant, p.figure, p.quantity, got, p.source, p.value)
+			t.Errorf("%s %s: %s of %s is %.4g, %s has %.4g", p.scenario, p.tenant, p.figure, p.quantity, got, p.source,
+				p.value)
 		}
 	}
 }
@@ -195,16 +207,19 @@ func TestScenarioRatesOverTime(t *testing.T) {
 		rate             float64       // per second
 	}{
 		{"load-step", "", 0, 40, 47}, {"load-step", "", 40, 80, 141}, {"load-step", "", 80, 120, 70.5},
-		{"load-spike", "", 0, 40, 59}, {"load-spike", "", 40, 50, 177}, {"load-spike", "", 50, 70, 118}, {"load-spike", "", 70, 120, 59},
+		{"load-spike", "", 0, 40, 59}, {"load-spike", "", 40, 50, 177}, {"load-spike", "", 50, 70, 118},
+		{"load-spike", "", 70, 120, 59},
 		// A quarter of a sine's period around its peak has the mean 1 + 2√2/π of its amplitude.
-		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90, 52 * (1 - 0.8*0.9003)},
+		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90,
+			52 * (1 - 0.8*0.9003)},
 		{"diurnal-cycle", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"diurnal-cycle", "nightly", 0, 160, 13},
 		{"abusive-tenant", "abuser", 0, 40, 5 * 0.94}, {"abusive-tenant", "assistant", 0, 40, 0.55 * 47},
 	} {
 		_, list := requests(t, "", Options{Scenario: Scenario(c.scenario)})
 		n := 0.0
 		for _, r := range list {
-			if (c.tenant == "" || r.Tenant == c.tenant) && r.ArrivalUS >= c.from*1_000_000 && r.ArrivalUS < c.to*1_000_000 {
+			if (c.tenant == "" || r.Tenant == c.tenant) && r.ArrivalUS >= c.from*1_000_000 &&
+				r.ArrivalUS < c.to*1_000_000 {
 				n++
 			}
 		}

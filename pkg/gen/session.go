@@ -39,8 +39,9 @@ type sessionDraft struct {
 func (m *sessionBase) newDraft(a *stream.Arrival, n int64, at stream.Micros) sessionDraft {
 	a.IsSession = true
 	a.Session = stream.Session{
-		Kind: stream.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID, SLOClass: m.SLOClass,
-		Model: m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
+		Kind: stream.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID,
+		SLOClass: m.SLOClass,
+		Model:    m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
 	}
 	m.promptTokens = m.promptTokens[:0]
 	return sessionDraft{Session: &a.Session, base: m, number: n}
@@ -76,7 +77,7 @@ func (d *sessionDraft) addStep(id string) *stream.SessionStep {
 	n := len(d.Steps)
 	d.Steps = slices.Grow(d.Steps, 1)[:n+1]
 	s := &d.Steps[n]
-	*s = stream.SessionStep{ID: id, After: s.After[:0], Extends: stream.Nowhere, Prompt: s.Prompt[:0]}
+	*s = stream.SessionStep{ID: id, After: s.After[:0], Extends: stream.NoIndex, Prompt: s.Prompt[:0]}
 	d.base.promptTokens = append(d.base.promptTokens, 0)
 	return s
 }
@@ -119,7 +120,8 @@ func (d *sessionDraft) setPromptLength() error {
 		s.InputTokens += segment.Tokens
 	}
 	if d.base.promptTokens[last] = s.InputTokens; s.InputTokens > maxTokens {
-		return fmt.Errorf("client %q: session %s: the prompt of step %q would have %d tokens, more than %d; make sessions or their steps shorter", d.base.ID, d.ID, s.ID, s.InputTokens, maxTokens)
+		return fmt.Errorf("client %q: session %s: the prompt of step %q would have %d tokens, more than %d; make "+
+			"sessions or their steps shorter", d.base.ID, d.ID, s.ID, s.InputTokens, maxTokens)
 	}
 	return nil
 }

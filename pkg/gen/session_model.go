@@ -21,7 +21,8 @@ func (s *Spec) checkSessionModel(errorf errorFunc) error {
 	case !slices.ContainsFunc(s.Clients, func(c Client) bool { return c.MultiTurn != nil }):
 		return errorf(path, "has no effect: no client has multi_turn")
 	case m.PromptGrowthRate != nil && !(*m.PromptGrowthRate > 0 && *m.PromptGrowthRate <= maxGrowth):
-		return errorf(path+".prompt_growth_rate", "must be above 0 and at most %d, is %g", maxGrowth, *m.PromptGrowthRate)
+		return errorf(path+".prompt_growth_rate", "must be above 0 and at most %d, is %g", maxGrowth,
+			*m.PromptGrowthRate)
 	case !(m.DecodeVariation >= 0 && m.DecodeVariation <= maxGrowth):
 		return errorf(path+".decode_variation", "must be between 0 and %d, is %g", maxGrowth, m.DecodeVariation)
 	}

@@ -73,7 +73,8 @@ func checkSession(s *stream.Session) error {
 				continue // a prefix
 			}
 			if was, known := lengths[segment.ID]; known && was != segment.Tokens {
-				return fmt.Errorf("%s: %s has %d tokens in one prompt and %d in another", step.ID, segment.ID, was, segment.Tokens)
+				return fmt.Errorf("%s: %s has %d tokens in one prompt and %d in another", step.ID, segment.ID, was,
+					segment.Tokens)
 			}
 			lengths[segment.ID] = segment.Tokens
 			made := &s.Steps[of]
@@ -83,7 +84,8 @@ func checkSession(s *stream.Session) error {
 					return fmt.Errorf("the prompt of %s contains %v, of %+v", step.ID, segment, made)
 				}
 				if kind == "out" && tokens(s.AppendPrompt(nil, of)) != made.InputTokens {
-					return fmt.Errorf("the prompt of %s contains %v, whose own prompt is not fully identified", step.ID, segment)
+					return fmt.Errorf("the prompt of %s contains %v, whose own prompt is not fully identified", step.ID,
+						segment)
 				}
 			}
 		}
@@ -127,13 +129,22 @@ func after(s *stream.Session, step *stream.SessionStep) string {
 
 // sessionClients are clients that send sessions, by name.
 var sessionClients = []struct{ name, fields string }{
-	{"agent", "rate_fraction: 0.2, arrival: {process: poisson}, deadline: {type: exponential, params: {mean: 9e6}}, predicted_output: {error: 0.5}, agentic: {loop: {over: [a, b], max_iterations: 4, iterations: {type: uniform, params: {min: 1, max: 4}}}, steps: [" +
-		"{id: a, type: tool_call, tool: t}, {id: b, type: llm_call, depends_on: [a], fan_out: 2, context_growth: accumulate, " + lengthsText + "}, {id: c, type: llm_call, depends_on: [b], " + lengthsText + "}]" +
-		", tools: {t: {latency: {type: exponential, params: {mean: 9000}}, output_tokens: {type: exponential, params: {mean: 90}}}}}"},
-	{"talk", "rate_fraction: 0.2, arrival: {process: gamma, cv: 2}, " + lengthsText + ", multi_turn: {avg_turns: 4, context_growth: bounded, max_context_tokens: 3000, think_time: {type: exponential, params: {mean: 1e6}}}" +
+	{"agent", "rate_fraction: 0.2, arrival: {process: poisson}, deadline: {type: exponential, params: {mean: 9e6}}, " +
+		"predicted_output: {error: 0.5}, agentic: {loop: {over: [a, b], max_iterations: 4, iterations: {type: " +
+		"uniform, params: {min: 1, max: 4}}}, steps: [" +
+		"{id: a, type: tool_call, tool: t}, {id: b, type: llm_call, depends_on: [a], fan_out: 2, context_growth: " +
+		"accumulate, " + lengthsText + "}, {id: c, type: llm_call, depends_on: [b], " + lengthsText + "}]" +
+		", tools: {t: {latency: {type: exponential, params: {mean: 9000}}, output_tokens: {type: exponential, " +
+		"params: {mean: 90}}}}}"},
+	{"talk", "rate_fraction: 0.2, arrival: {process: gamma, cv: 2}, " + lengthsText +
+		", multi_turn: {avg_turns: 4, context_growth: bounded, max_context_tokens: 3000, think_time: {type: " +
+		"exponential, params: {mean: 1e6}}}" +
 		", prefix_spec: {num_prefix_groups: 5, prefix_length: {type: exponential, params: {mean: 100}}}"},
-	{"thinker", "rate_fraction: 0.2, arrival: {process: poisson}, " + lengthsText + ", reasoning: {chain_length: {type: uniform, params: {min: 1, max: 5}}, tokens_per_step: {type: exponential, params: {mean: 300}}}"},
-	{"user", "rate_fraction: 0.2, " + lengthsText + ", closed_loop: {concurrency: 7, think_time: {type: exponential, params: {mean: 1e6}}}"},
+	{"thinker", "rate_fraction: 0.2, arrival: {process: poisson}, " + lengthsText +
+		", reasoning: {chain_length: {type: uniform, params: {min: 1, max: 5}}, tokens_per_step: {type: exponential, " +
+		"params: {mean: 300}}}"},
+	{"user", "rate_fraction: 0.2, " + lengthsText + ", closed_loop: {concurrency: 7, think_time: {type: exponential, " +
+		"params: {mean: 1e6}}}"},
 	{"single", "rate_fraction: 0.2, arrival: {process: poisson}, " + lengthsText},
 }
 
@@ -164,7 +175,8 @@ func TestSessionsAreIndependent(t *testing.T) {
 		}
 		alone := generateSessions(t, specText(head, clientText(c.name, c.fields)), Options{Spec: "-"})
 		if len(alone) < 7 || !reflect.DeepEqual(alone, of(all)) || !reflect.DeepEqual(alone, of(reordered)) {
-			t.Errorf("%s: %d sessions alone, %d with others and %d in another order differ", c.name, len(alone), len(of(all)), len(of(reordered)))
+			t.Errorf("%s: %d sessions alone, %d with others and %d in another order differ", c.name, len(alone),
+				len(of(all)), len(of(reordered)))
 		}
 	}
 }

@@ -30,7 +30,8 @@ func (s *Spec) checkTenantLoop(errorf errorFunc) error {
 	}
 	const path = "correlations.closed_loop"
 	if loop.ConcurrencyPerTenant < 1 || loop.ConcurrencyPerTenant > maxUsers {
-		return errorf(path+".concurrency_per_tenant", "must be between 1 and %d, is %d", maxUsers, loop.ConcurrencyPerTenant)
+		return errorf(path+".concurrency_per_tenant", "must be between 1 and %d, is %d", maxUsers,
+			loop.ConcurrencyPerTenant)
 	}
 	if loop.ThinkTime != nil {
 		if _, err := durationAt(*loop.ThinkTime, path+".think_time", errorf); err != nil {
@@ -44,9 +45,11 @@ func (s *Spec) checkTenantLoop(errorf errorFunc) error {
 		case c.ClosedLoop != nil:
 			continue
 		case c.sends() != "":
-			return errorf(path, "is only for single requests, but client %q has %s; set closed_loop per client instead", c.ID, c.sends())
+			return errorf(path, "is only for single requests, but client %q has %s; set closed_loop per client instead",
+				c.ID, c.sends())
 		case c.TenantID != "" && slices.Contains(tenants, c.TenantID):
-			return errorf(path+".concurrency_per_tenant", "tenant %q has several clients; set closed_loop per client instead", c.TenantID)
+			return errorf(path+".concurrency_per_tenant",
+				"tenant %q has several clients; set closed_loop per client instead", c.TenantID)
 		}
 		tenants = append(tenants, c.TenantID)
 	}

@@ -133,7 +133,8 @@ func timeColumn(header string) (column int, unit float64, err error) {
 		unit, _ = timeColumns.Get("column", name)
 	}
 	if column < 0 {
-		return 0, 0, fmt.Errorf("must be a time in seconds or a header with a column %s, is %q", strings.Join(timeColumns.Names(), " or "), header)
+		return 0, 0, fmt.Errorf("must be a time in seconds or a header with a column %s, is %q",
+			strings.Join(timeColumns.Names(), " or "), header)
 	}
 	return column, unit, nil
 }

@@ -29,7 +29,8 @@ func TestParseTimes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f: holds no times"},
 		{"arrival_s\n", "f: holds no times"},
-		{"id,time\n", `f:1: must be a time in seconds or a header with a column arrival_s or timestamp_ms or arrival_us, is "id,time"`},
+		{"id,time\n", `f:1: must be a time in seconds or a header with a column arrival_s or timestamp_ms or ` +
+			`arrival_us, is "id,time"`},
 		{"arrival_s,arrival_us\n", "f:1: has two time columns"},
 		{"1\nsoon\n", `f:2: must be a time, is "soon"`},
 		{"1\nNaN\n", "f:2: a time must be between 0 and"},
@@ -49,7 +50,8 @@ func TestParseTimes(t *testing.T) {
 // A trace's arrivals are the times in its file, relative to the spec, whatever the rate; the
 // workload ends with it.
 func TestArrivalsOfTrace(t *testing.T) {
-	const client = `arrival: {process: trace, file: times}, input_distribution: {type: constant, params: {value: 9}}, output_distribution: {type: constant, params: {value: 1}}`
+	const client = `arrival: {process: trace, file: times}, input_distribution: {type: constant, params: {value: ` +
+		`9}}, output_distribution: {type: constant, params: {value: 1}}`
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()
@@ -61,7 +63,8 @@ func TestArrivalsOfTrace(t *testing.T) {
 	}
 	write("times", "0.5\n2\n2\n")
 	warned := ""
-	o := Options{Spec: write("spec.yaml", specText("", clientText("a", client))), Warn: func(msg string) { warned += msg }}
+	o := Options{Spec: write("spec.yaml", specText("", clientText("a", client))),
+		Warn: func(msg string) { warned += msg }}
 	_, list := requests(t, "", o)
 	var at []int64
 	for _, r := range list {
@@ -71,7 +74,8 @@ func TestArrivalsOfTrace(t *testing.T) {
 		t.Errorf("arrivals at %v, want %v; warned %q", at, want, warned)
 	}
 	// The aggregate rate applies only to clients with a rate.
-	o.Spec = write("two.yaml", specText("aggregate_rate: 10\nrequests: 100", clientText("a", client), clientText("b", "rate_fraction: 1, "+strings.Replace(client, "trace, file: times", "constant", 1))))
+	o.Spec = write("two.yaml", specText("aggregate_rate: 10\nrequests: 100", clientText("a", client),
+		clientText("b", "rate_fraction: 1, "+strings.Replace(client, "trace, file: times", "constant", 1))))
 	if _, list = requests(t, "", o); len(list) != 100 || len(ofTenant(list, "a")) != 3 || warned != "" {
 		t.Errorf("%d requests, %d of the trace; warned %q", len(list), len(ofTenant(list, "a")), warned)
 	}
@@ -88,12 +92,16 @@ func TestArrivalsOfTrace(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"file: times", "file: tims", "spec.yaml:6:77: clients[0].arrival.file: "},
 		{", file: times", "", "clients[0].arrival.file is not in the file: must be given for trace"},
-		{"times}", "times}, load_profile: {type: constant, segments: [{multiplier: 2}]}", "clients[0].load_profile: cannot be combined with arrivals from a trace"},
-		{"times}", "times}, behavior: {type: bursty}", "clients[0].behavior.burst.burst_size is not in the file: must be given with arrivals from a trace"},
-		{"times}", "times}, behavior: {type: abusive}", "clients[0].behavior: rapid_fire cannot change arrivals from a trace"},
+		{"times}", "times}, load_profile: {type: constant, segments: [{multiplier: 2}]}",
+			"clients[0].load_profile: cannot be combined with arrivals from a trace"},
+		{"times}", "times}, behavior: {type: bursty}",
+			"clients[0].behavior.burst.burst_size is not in the file: must be given with arrivals from a trace"},
+		{"times}", "times}, behavior: {type: abusive}",
+			"clients[0].behavior: rapid_fire cannot change arrivals from a trace"},
 		{"trace, file", "constant, file", "clients[0].arrival.file: is not a parameter of constant, only of trace"},
 	} {
-		o.Spec = write("spec.yaml", specText("aggregate_rate: 1\nrequests: 1", clientText("a", "rate_fraction: 1, "+strings.Replace(client, c.old, c.new, 1))))
+		o.Spec = write("spec.yaml", specText("aggregate_rate: 1\nrequests: 1",
+			clientText("a", "rate_fraction: 1, "+strings.Replace(client, c.old, c.new, 1))))
 		if _, err := generate("", o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %s", c.new, err, c.want)
 		}

@@ -105,16 +105,19 @@ func TestMooncakeReuse(t *testing.T) {
 // of 16, whose remainder is unique.
 func TestOtherPublicTraces(t *testing.T) {
 	var warnings []string
-	o := Options{Import: []Import{{"csv", tracePath(t, "mooncake_toolagent_sample.csv")}}, Warn: func(w string) { warnings = append(warnings, w) }}
+	o := Options{Import: []Import{{"csv", tracePath(t, "mooncake_toolagent_sample.csv")}},
+		Warn: func(w string) { warnings = append(warnings, w) }}
 	_, list := requests(t, "", o)
 	checkInvariants(t, list)
 	if len(list) != 94 || list[0].ArrivalUS != 1178625000 {
 		t.Errorf("%d requests from %d on", len(list), list[0].ArrivalUS)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "unknown columns are ignored: shared_prefix_group, shared_prefix_blocks512") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0],
+		"unknown columns are ignored: shared_prefix_group, shared_prefix_blocks512") {
 		t.Errorf("warnings %q", warnings)
 	}
-	_, list = requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "sharegpt300_llama3_block16.jsonl")}}, BlockSize: 16})
+	_, list = requests(t, "", Options{Import: []Import{{"mooncake", tracePath(t, "sharegpt300_llama3_block16.jsonl")}},
+		BlockSize: 16})
 	checkInvariants(t, list)
 	for _, r := range list {
 		if len(r.Prompt) != int(r.InputTokens/16) {
@@ -208,7 +211,8 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestRecordingIsReplayed(t *testing.T) {
 	path := tracePath(t, "../vllm/requests/20260217-231439-llama-2-7b-tp1-general.csv.zst")
 	var warnings []string
-	_, list := requests(t, "", Options{Import: []Import{{"recording", path}}, OutputTokens: 248, Warn: func(w string) { warnings = append(warnings, w) }})
+	_, list := requests(t, "", Options{Import: []Import{{"recording", path}}, OutputTokens: 248,
+		Warn: func(w string) { warnings = append(warnings, w) }})
 	checkInvariants(t, list)
 	prompts := map[string]int{}
 	for _, r := range list {
@@ -220,12 +224,14 @@ func TestRecordingIsReplayed(t *testing.T) {
 	if len(list) != 16800 || len(prompts) != 100 || list[0].ArrivalUS != 0 || list[0].ID != "0" {
 		t.Errorf("%d requests with %d prompts, the first %+v", len(list), len(prompts), list[0])
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "prompts repeat with a period of 100 (98.2 % of the lengths match)") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0],
+		"prompts repeat with a period of 100 (98.2 % of the lengths match)") {
 		t.Errorf("warnings %q", warnings)
 	}
 	// Without --output-tokens some requests have counts that cannot be simulated.
 	_, err := generate("", Options{Import: []Import{{"recording", path}}})
-	if err == nil || !strings.Contains(err.Error(), "request 32: output_tokens must be at least 1, is 0 (") || !strings.Contains(err.Error(), "--output-tokens N") {
+	if err == nil || !strings.Contains(err.Error(), "request 32: output_tokens must be at least 1, is 0 (") ||
+		!strings.Contains(err.Error(), "--output-tokens N") {
 		t.Errorf("with the counts of the client: %v", err)
 	}
 }

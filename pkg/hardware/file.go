@@ -11,24 +11,24 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// File is a file of the catalogue. Any part may be left out.
+// File is a file of the catalog. All parts are optional.
 type File struct {
 	Version int `yaml:"version" json:"version"`
-	// Sources has the texts that the GPUs' sources stand for. Keys of earlier
-	// files may be used too.
+	// Sources has the texts of the keys in the GPUs' sources. GPUs may also use keys of earlier
+	// files.
 	Sources  map[string]string `yaml:"sources" json:"sources,omitempty"`
 	Defaults Defaults          `yaml:"defaults" json:"defaults"`
 	GPUs     []*GPU            `yaml:"gpus" json:"gpus,omitempty"`
-	// Coefficients are what was measured.
+	// Coefficients are latency coefficients fitted to measurements.
 	Coefficients []*Set `yaml:"coefficients" json:"coefficients,omitempty"`
 }
 
-// Defaults hold for the GPUs of a file, and of later ones, that leave them out.
+// Defaults apply to GPUs of a file, and of later ones, that do not state them.
 type Defaults struct {
 	Efficiency latency.Efficiency `yaml:"efficiency" json:"efficiency"`
 }
 
-// addGPUs takes what a file says of GPUs into the catalogue.
+// addGPUs adds the GPUs of a file to the catalog.
 func (c *Catalog) addGPUs(f *File, doc *strictyaml.Doc) error {
 	if f.Version != 1 {
 		return doc.Errorf("version", "must be 1, is %d", f.Version)
@@ -46,38 +46,38 @@ func (c *Catalog) addGPUs(f *File, doc *strictyaml.Doc) error {
 		if err := c.check(g, at, doc.Errorf); err != nil {
 			return err
 		}
-		if seen[fold(g.ID)] {
-			return doc.Errorf(at+".id", "%q is that of an earlier GPU of this file", g.ID)
+		if seen[normalize(g.ID)] {
+			return doc.Errorf(at+".id", "%q is the id of an earlier GPU of this file", g.ID)
 		}
-		seen[fold(g.ID)] = true
-		if err := c.take(g, at, doc.Errorf); err != nil {
+		seen[normalize(g.ID)] = true
+		if err := c.put(g, at, doc.Errorf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fault makes an error about the value at path.
-type fault func(path, format string, args ...any) error
+// errorf makes an error about the value at a path.
+type errorf func(path, format string, args ...any) error
 
-// take puts a GPU into the catalogue, in the place of one that it replaces.
-func (c *Catalog) take(g *GPU, at string, fault fault) error {
-	place := slices.IndexFunc(c.gpus, func(have *GPU) bool { return fold(have.ID) == fold(g.ID) })
-	if place < 0 {
-		place = len(c.gpus)
+// put puts a GPU into the catalog, at the index of the one that it replaces.
+func (c *Catalog) put(g *GPU, at string, errorf errorf) error {
+	index := slices.IndexFunc(c.gpus, func(have *GPU) bool { return normalize(have.ID) == normalize(g.ID) })
+	if index < 0 {
+		index = len(c.gpus)
 		c.gpus = append(c.gpus, g)
 	}
-	old := c.gpus[place]
+	old := c.gpus[index]
 	if g.Aliases == nil {
-		g.Aliases = old.Aliases // of the one that it replaces
+		g.Aliases = old.Aliases // of the GPU that it replaces
 	}
 	maps.DeleteFunc(c.names, func(_ string, have *GPU) bool { return have == old })
-	c.gpus[place] = g
+	c.gpus[index] = g
 	claim := func(at, name string) error {
-		if have := c.names[fold(name)]; have != nil && have != g {
-			return fault(at, "%q is already a name of %s; a GPU with that id replaces it", name, have.ID)
+		if have := c.names[normalize(name)]; have != nil && have != g {
+			return errorf(at, "%q is already a name of %s; a GPU with that id replaces it", name, have.ID)
 		}
-		c.names[fold(name)] = g
+		c.names[normalize(name)] = g
 		return nil
 	}
 	if err := claim(at+".id", g.ID); err != nil {
@@ -94,16 +94,16 @@ func (c *Catalog) take(g *GPU, at string, fault fault) error {
 	return nil
 }
 
-// check reports the first fact that no GPU can have, and puts the texts of its
-// sources in the place of their keys.
-func (c *Catalog) check(g *GPU, at string, fault fault) error {
+// check returns an error about the first invalid fact, and replaces source keys by their
+// texts.
+func (c *Catalog) check(g *GPU, at string, errorf errorf) error {
 	if g.ID == "" {
-		return fault(at+".id", "must be given")
+		return errorf(at+".id", "must be given")
 	}
 	facts := []struct {
-		name      string
-		value     float64
-		min, most float64
+		name     string
+		value    float64
+		min, max float64
 	}{
 		{"peak_tflops.bf16", g.PeakTFLOPS.BF16, 0.001, 1e9},
 		{"peak_tflops.fp8", g.PeakTFLOPS.FP8, 0, 1e9},
@@ -114,30 +114,30 @@ func (c *Catalog) check(g *GPU, at string, fault fault) error {
 		{"tdp_w", g.TDPW, 0, 1e6},
 	}
 	for _, f := range facts {
-		if !(f.value >= f.min) || f.value > f.most {
-			return fault(at+"."+f.name, "must be between %g and %g, is %g", f.min, f.most, f.value)
+		if !(f.value >= f.min) || f.value > f.max {
+			return errorf(at+"."+f.name, "must be between %g and %g, is %g", f.min, f.max, f.value)
 		}
 	}
 	for _, f := range efficiencies(&g.Efficiency) {
-		least := 0.0
-		if f.most == 1 {
-			least = 0.001
+		lo := 0.0
+		if f.max == 1 {
+			lo = 0.001
 		}
-		if !(*f.value >= least) || *f.value > f.most {
-			return fault(at+".efficiency."+f.name, "must be between %g and %g, is %g", least, f.most, *f.value)
+		if !(*f.value >= lo) || *f.value > f.max {
+			return errorf(at+".efficiency."+f.name, "must be between %g and %g, is %g", lo, f.max, *f.value)
 		}
 	}
 	if g.Link != "" && !slices.Contains(links, g.Link) {
-		return fault(at+".link", "%v", registry.Unknown("link", g.Link, links))
+		return errorf(at+".link", "%v", registry.Unknown("link", g.Link, links))
 	}
 	for _, fact := range slices.Sorted(maps.Keys(g.Sources)) {
 		path := at + ".sources." + fact
 		if !slices.Contains(sourced, fact) {
-			return fault(path, "%v", registry.Unknown("fact", fact, sourced))
+			return errorf(path, "%v", registry.Unknown("fact", fact, sourced))
 		}
 		text, ok := c.sources[g.Sources[fact]]
 		if !ok {
-			return fault(path, "%v", registry.Unknown("source", g.Sources[fact], slices.Sorted(maps.Keys(c.sources))))
+			return errorf(path, "%v", registry.Unknown("source", g.Sources[fact], slices.Sorted(maps.Keys(c.sources))))
 		}
 		g.Sources[fact] = text
 	}
@@ -149,12 +149,11 @@ var (
 	sourced = []string{"peak_tflops", "memory_gib", "memory_gb_per_s", "link_gb_per_s", "tdp_w", "efficiency"}
 )
 
-// efficiency is one number of a latency.Efficiency: a fraction if most is 1,
-// else µs.
+// efficiency is one number of a latency.Efficiency: a fraction if max is 1, else µs.
 type efficiency struct {
 	name  string
 	value *float64
-	most  float64
+	max   float64
 }
 
 func efficiencies(e *latency.Efficiency) []efficiency {
@@ -173,7 +172,7 @@ func efficiencies(e *latency.Efficiency) []efficiency {
 	}
 }
 
-// fill sets what the document at path does not state.
+// fill sets the defaults of what the document does not state at path.
 func fill(doc *strictyaml.Doc, path string, e *latency.Efficiency, defaults latency.Efficiency) {
 	from := efficiencies(&defaults)
 	for i, f := range efficiencies(e) {
@@ -183,7 +182,7 @@ func fill(doc *strictyaml.Doc, path string, e *latency.Efficiency, defaults late
 	}
 }
 
-// addSets takes a file's coefficients into the catalogue.
+// addSets adds the coefficients of a file to the catalog.
 func (c *Catalog) addSets(f *File, doc *strictyaml.Doc) error {
 	before := len(c.sets)
 	for i, s := range f.Coefficients {
@@ -194,12 +193,12 @@ func (c *Catalog) addSets(f *File, doc *strictyaml.Doc) error {
 		if err := c.checkSet(s, at, doc.Errorf); err != nil {
 			return err
 		}
-		place := slices.IndexFunc(c.sets, func(have *Set) bool { return have.Key.same(s.Key) })
-		if place >= before {
+		index := slices.IndexFunc(c.sets, func(have *Set) bool { return have.Key.same(s.Key) })
+		if index >= before {
 			return doc.Errorf(at+".model", "an earlier entry of this file is for the same model, GPU and parallelism")
 		}
-		if place >= 0 {
-			c.sets = slices.Delete(c.sets, place, place+1)
+		if index >= 0 {
+			c.sets = slices.Delete(c.sets, index, index+1)
 			before--
 		}
 		c.sets = append(c.sets, s)
@@ -207,15 +206,15 @@ func (c *Catalog) addSets(f *File, doc *strictyaml.Doc) error {
 	return nil
 }
 
-// checkSet reports the first thing that no coefficients can have, and puts the
-// GPU's id in the place of its alias.
-func (c *Catalog) checkSet(s *Set, at string, fault fault) error {
+// checkSet returns an error about the first invalid value, and replaces the GPU's alias by
+// its id.
+func (c *Catalog) checkSet(s *Set, at string, errorf errorf) error {
 	if s.Model == "" {
-		return fault(at+".model", "must be given")
+		return errorf(at+".model", "must be given")
 	}
 	g, err := c.GPU(s.GPU)
 	if err != nil {
-		return fault(at+".gpu", "%v", err)
+		return errorf(at+".gpu", "%v", err)
 	}
 	s.GPU = g.ID
 	for _, d := range []struct {
@@ -227,32 +226,32 @@ func (c *Catalog) checkSet(s *Set, at string, fault fault) error {
 		{"data_parallel_size", s.DataParallelSize},
 	} {
 		if d.degree < 1 || d.degree > maxDegree {
-			return fault(at+"."+d.name, "must be between 1 and %d, is %d", maxDegree, d.degree)
+			return errorf(at+"."+d.name, "must be between 1 and %d, is %d", maxDegree, d.degree)
 		}
 	}
 	if _, err := s.Latency.Build(); err != nil {
-		return fault(at+".latency", "%v", err)
+		return errorf(at+".latency", "%v", err)
 	}
 	if strings.TrimSpace(s.Source) == "" {
-		return fault(at+".source", "must say what was measured, and where that is to be found")
+		return errorf(at+".source", "must say what was measured, and where to find it")
 	}
 	if name, err := s.Range.Check(); err != nil {
-		return fault(at+".range."+name, "%v", err)
+		return errorf(at+".range."+name, "%v", err)
 	}
 	for i, e := range s.Errors {
 		if e.Metric == "" || e.Data == "" {
-			return fault(fmt.Sprintf("%s.errors[%d]", at, i), "must have metric and data")
+			return errorf(fmt.Sprintf("%s.errors[%d]", at, i), "must have metric and data")
 		}
 	}
-	if err := s.checkIntervals(at+".intervals", &s.Intervals, fault); err != nil {
+	if err := s.checkIntervals(at+".ci", &s.CI, errorf); err != nil {
 		return err
 	}
-	return s.checkIntervals(at+".doubts", &s.Doubts, fault)
+	return s.checkIntervals(at+".uncertainty", &s.Uncertainty, errorf)
 }
 
-func (s *Set) checkIntervals(at string, of *Intervals, fault fault) error {
+func (s *Set) checkIntervals(at string, of *Intervals, errorf errorf) error {
 	if !(of.Level >= 0) || of.Level >= 1 {
-		return fault(at+".level", "must be a probability, such as 0.9, is %g", of.Level)
+		return errorf(at+".level", "must be a probability, such as 0.9, is %g", of.Level)
 	}
 	for _, v := range []struct {
 		name      string
@@ -263,16 +262,17 @@ func (s *Set) checkIntervals(at string, of *Intervals, fault fault) error {
 		{"beta_us", s.Latency.BetaUS, of.BetaUS},
 	} {
 		if len(v.intervals) > 0 && len(v.intervals) != len(v.values) {
-			return fault(at+"."+v.name, "must have %d intervals, one for each coefficient, has %d", len(v.values), len(v.intervals))
+			return errorf(at+"."+v.name, "must have %d intervals, one for each coefficient, has %d",
+				len(v.values), len(v.intervals))
 		}
 		for i, r := range v.intervals {
 			if len(r) != 2 || !(r[0] <= r[1]) {
-				return fault(fmt.Sprintf("%s.%s[%d]", at, v.name, i), "must be [lowest, highest], is %v", r)
+				return errorf(fmt.Sprintf("%s.%s[%d]", at, v.name, i), "must be [lo, hi], is %v", r)
 			}
 		}
 	}
 	return nil
 }
 
-// maxDegree is far beyond any replica.
+// maxDegree is beyond the parallelism of any replica.
 const maxDegree = 4096

@@ -1,7 +1,6 @@
-// Package hardware knows GPUs, coefficients that were measured on them, and what
-// engines do by default: from the built-in files of package hardware, and from
-// files of the user's own in the same form. It holds facts, with their sources;
-// what follows from them is for others to say.
+// Package hardware is the catalog of GPUs, of latency coefficients measured on them, and of
+// engine defaults: from the built-in files, and from the user's files of the same format. It
+// has facts with their sources, and derives nothing from them.
 package hardware
 
 import (
@@ -19,31 +18,30 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// Catalog is what is known. It does not change once it is open.
+// Catalog has GPUs and coefficients. It does not change once it is open.
 type Catalog struct {
 	gpus []*GPU
 	sets []*Set
-	// names has the GPUs by folded id, alias and name.
+	// names has the GPUs by normalized id, alias and name.
 	names map[string]*GPU
-	// sources has the texts that the files' keys stand for, and defaults the
-	// efficiency of GPUs that do not state theirs.
+	// sources has the texts of the files' source keys, defaults the efficiency of GPUs that do
+	// not state theirs.
 	sources  map[string]string
 	defaults latency.Efficiency
 }
 
-// Open reads the built-in files, and then those at paths, in order: of a
-// directory every *.yaml, by name. A GPU replaces one with its id from an
-// earlier file, coefficients those for the same model, GPU and parallelism.
-// Errors say file, line and column.
+// Open reads the built-in files, and then those at paths, in order: of a directory every
+// *.yaml, by name. A GPU replaces an earlier one with the same id, coefficients replace those
+// for the same model, GPU and parallelism. Errors have file, line and column.
 func Open(paths ...string) (*Catalog, error) {
 	if len(paths) == 0 {
-		return builtInAlone()
+		return builtInCatalog()
 	}
 	return load(paths)
 }
 
-// builtInAlone is what most want: it is read once.
-var builtInAlone = sync.OnceValues(func() (*Catalog, error) { return load(nil) })
+// builtInCatalog has the built-in files alone; they are read once.
+var builtInCatalog = sync.OnceValues(func() (*Catalog, error) { return load(nil) })
 
 func load(paths []string) (*Catalog, error) {
 	docs, err := builtIn()
@@ -68,7 +66,7 @@ func load(paths []string) (*Catalog, error) {
 			return nil, err
 		}
 	}
-	// Coefficients may be of a GPU that a later file describes.
+	// Coefficients may be for a GPU of a later file.
 	for i, doc := range docs {
 		if err := c.addSets(files[i], doc); err != nil {
 			return nil, err
@@ -130,10 +128,10 @@ func read(name string) ([]*strictyaml.Doc, error) {
 	return docs, nil
 }
 
-// GPU returns the GPU with an id, an alias or a name, whatever their case; a
-// space or an underscore is as good as a hyphen.
+// GPU returns the GPU with an id, alias or name. Letter case does not matter, and spaces and
+// underscores match hyphens.
 func (c *Catalog) GPU(name string) (*GPU, error) {
-	if g := c.names[fold(name)]; g != nil {
+	if g := c.names[normalize(name)]; g != nil {
 		return g, nil
 	}
 	var ids, all []string
@@ -149,7 +147,7 @@ func (c *Catalog) GPU(name string) (*GPU, error) {
 	return nil, fmt.Errorf("unknown GPU %q%s (have %s, or a file of your own)", name, hint, strings.Join(ids, ", "))
 }
 
-func fold(name string) string {
+func normalize(name string) string {
 	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(name))
 }
 
@@ -159,8 +157,8 @@ func (c *Catalog) GPUs() []*GPU { return slices.Clone(c.gpus) }
 // Sets returns all coefficients, in the order of the files.
 func (c *Catalog) Sets() []*Set { return slices.Clone(c.sets) }
 
-// ReadSets returns the coefficients that one file has, which may be of GPUs of the
-// files at hardware.
+// ReadSets returns the coefficients of one file, which may be for GPUs of the files at
+// hardware.
 func ReadSets(path string, hardware ...string) ([]*Set, error) {
 	docs, err := read(path)
 	if err != nil {
@@ -181,10 +179,9 @@ func ReadSets(path string, hardware ...string) ([]*Set, error) {
 	return c.sets[len(c.sets)-n:], nil
 }
 
-// Coefficients returns the coefficients that were measured for exactly what key
-// says, if there are any.
+// Coefficients returns the coefficients measured for a key, if there are any.
 func (c *Catalog) Coefficients(key Key) (*Set, bool) {
-	g := c.names[fold(key.GPU)]
+	g := c.names[normalize(key.GPU)]
 	if g == nil {
 		return nil, false
 	}

@@ -21,7 +21,7 @@ func open(t testing.TB, paths ...string) *Catalog {
 	return c
 }
 
-// write makes files of a directory and returns it.
+// write writes files into a new directory and returns it.
 func write(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,13 +48,15 @@ func TestBuiltInGPUs(t *testing.T) {
 		if g.LinkGBPerS == 0 || g.TDPW == 0 || g.Name == "" || g.Link == "" {
 			t.Errorf("%s: facts are missing: %+v", g.ID, g)
 		}
-		if p := g.PeakTFLOPS; p.FP8 != 0 && (p.FP8/p.BF16 < 1.99 || p.FP8/p.BF16 > 2.03) || p.FP4 != 0 && p.FP4/p.FP8 < 1.99 {
+		p := g.PeakTFLOPS
+		if p.FP8 != 0 && (p.FP8/p.BF16 < 1.99 || p.FP8/p.BF16 > 2.03) || p.FP4 != 0 && p.FP4/p.FP8 < 1.99 {
 			t.Errorf("%s: peaks %+v: half the width is at least twice as fast", g.ID, p)
 		}
 		var replica latency.Replica
 		replica.Work.Layers, replica.Work.Hidden, replica.Work.KVHeads, replica.Work.Dense.Bytes = 1, 1, 1, 1
 		replica.Machine = latency.Machine{
-			FLOPS: g.FLOPS("bf16"), AttentionFLOPS: g.FLOPS("bf16"), Bandwidth: g.MemoryBandwidth(), Link: g.LinkBandwidth(),
+			FLOPS: g.FLOPS("bf16"), AttentionFLOPS: g.FLOPS("bf16"), Bandwidth: g.MemoryBandwidth(),
+			Link:           g.LinkBandwidth(),
 			TensorParallel: 2, PipelineParallel: 1, DataParallel: 1, Efficiency: g.Efficiency,
 		}
 		build, err := latency.Models.Get("latency model", "roofline")
@@ -70,8 +72,9 @@ func TestBuiltInGPUs(t *testing.T) {
 func TestGPUByName(t *testing.T) {
 	c := open(t)
 	for name, id := range map[string]string{
-		"H100-SXM-80GB": "H100-SXM-80GB", "h100": "H100-SXM-80GB", "H100-sxm": "H100-SXM-80GB", "NVIDIA H100 80GB HBM3": "H100-SXM-80GB",
-		"A100-80GB": "A100-SXM-80GB", "a100_40gb": "A100-SXM-40GB", "RTXPRO6000": "RTX-PRO-6000", "RTX PRO 6000": "RTX-PRO-6000", "RTX4090": "RTX-4090",
+		"H100-SXM-80GB": "H100-SXM-80GB", "h100": "H100-SXM-80GB", "H100-sxm": "H100-SXM-80GB",
+		"NVIDIA H100 80GB HBM3": "H100-SXM-80GB", "A100-80GB": "A100-SXM-80GB", "a100_40gb": "A100-SXM-40GB",
+		"RTXPRO6000": "RTX-PRO-6000", "RTX PRO 6000": "RTX-PRO-6000", "RTX4090": "RTX-4090",
 	} {
 		if g, err := c.GPU(name); err != nil || g.ID != id {
 			t.Errorf("%s: %v, %v, want %s", name, g, err, id)
@@ -98,7 +101,8 @@ func TestUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []float64{g.FLOPS("bf16"), g.FLOPS("fp8"), g.FLOPS("fp4"), g.MemoryBytes(), g.MemoryBandwidth(), g.LinkBandwidth()}
+		got := []float64{g.FLOPS("bf16"), g.FLOPS("fp8"), g.FLOPS("fp4"),
+			g.MemoryBytes(), g.MemoryBandwidth(), g.LinkBandwidth()}
 		if want := []float64{x.bf16, x.fp8, x.fp4, x.bytes, x.memory, x.net}; !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", x.id, got, want)
 		}
@@ -119,7 +123,8 @@ gpus:
 
 func TestOwnGPU(t *testing.T) {
 	h100 := strings.Replace(ownGPU, "X1", "h100-sxm-80gb", 1)
-	c := open(t, write(t, map[string]string{"a.yaml": ownGPU, "z.yaml": strings.Replace(h100, "X-One", "H100, mine", 1), "notes.txt": "no catalogue"}))
+	c := open(t, write(t, map[string]string{"a.yaml": ownGPU,
+		"z.yaml": strings.Replace(h100, "X-One", "H100, mine", 1), "notes.txt": "no catalog"}))
 	g, err := c.GPU("x-one")
 	if err != nil {
 		t.Fatal(err)
@@ -145,11 +150,11 @@ func TestOwnGPU(t *testing.T) {
 		t.Errorf("H100-SXM is %s", g.ID)
 	}
 	if n := slices.IndexFunc(c.GPUs(), func(have *GPU) bool { return have == g }); n != 3 {
-		t.Errorf("the H100 is number %d, want its old place 3", n)
+		t.Errorf("the H100 is number %d, want its old index 3", n)
 	}
 }
 
-func TestFaultyFiles(t *testing.T) {
+func TestInvalidFiles(t *testing.T) {
 	for _, x := range []struct{ old, new, want string }{
 		{"version: 1", "version: 2", "a.yaml:1:10: version: must be 1, is 2"},
 		{"memory_gib: 64", "memory_gb: 64", `a.yaml:7:5: unknown field "memory_gb"; did you mean "memory_gib"?`},
@@ -159,12 +164,16 @@ func TestFaultyFiles(t *testing.T) {
 		{"bf16: 100", "fp8: 100", "gpus[0].peak_tflops.bf16 is not in the file: must be between"},
 		{"memory: 0.5", "memory: 1.5", "a.yaml:9:26: gpus[0].efficiency.memory: must be between 0.001 and 1, is 1.5"},
 		{"sequence_us: 0", "sequence_us: -1", "gpus[0].efficiency.sequence_us: must be between 0 and"},
-		{"tdp_w: pcie5", "tdp_w: pcie", `a.yaml:10:41: gpus[0].sources.tdp_w: unknown source "pcie"; did you mean "pcie4"?`},
+		{"tdp_w: pcie5", "tdp_w: pcie",
+			`a.yaml:10:41: gpus[0].sources.tdp_w: unknown source "pcie"; did you mean "pcie4"?`},
 		{"tdp_w: pcie5", "tpd_w: pcie5", `gpus[0].sources.tpd_w: unknown fact "tpd_w"; did you mean "tdp_w"?`},
 		{"id: X1", "id: X1\n    link: nvlnk", `gpus[0].link: unknown link "nvlnk"; did you mean "nvlink"?`},
 		{"id: X1", `id: ""`, "gpus[0].id: must be given"},
-		{"X-One", "H100", `a.yaml:5:15: gpus[0].aliases[0]: "H100" is already a name of H100-SXM-80GB; a GPU with that id replaces it`},
-		{"gpus:", "gpus:\n  - {id: x1, peak_tflops: {bf16: 1}, memory_gib: 1, memory_gb_per_s: 1}", `gpus[1].id: "X1" is that of an earlier GPU`},
+		{"X-One", "H100",
+			`a.yaml:5:15: gpus[0].aliases[0]: "H100" is already a name of H100-SXM-80GB; ` +
+				`a GPU with that id replaces it`},
+		{"gpus:", "gpus:\n  - {id: x1, peak_tflops: {bf16: 1}, memory_gib: 1, memory_gb_per_s: 1}",
+			`gpus[1].id: "X1" is the id of an earlier GPU`},
 		{"gpus:", "gpus:\n  -", "a.yaml:4:"},
 	} {
 		dir := write(t, map[string]string{"a.yaml": strings.Replace(ownGPU, x.old, x.new, 1)})
@@ -173,13 +182,13 @@ func TestFaultyFiles(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", x.new, err, x.want)
 		}
 		if place := new(strictyaml.Error); err != nil && !errors.As(err, &place) {
-			t.Errorf("%s: %v has no place", x.new, err)
+			t.Errorf("%s: %v has no position", x.new, err)
 		}
 	}
 	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no *.yaml") {
 		t.Errorf("an empty directory: error %v", err)
 	}
-	if _, err := Open("nowhere"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open("missing"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: error %v", err)
 	}
 }

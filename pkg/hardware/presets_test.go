@@ -4,7 +4,8 @@ import "testing"
 
 func TestPresets(t *testing.T) {
 	c := open(t)
-	small := Engine{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, GPUMemoryUtilization: 0.9, EnableChunkedPrefill: true, EnablePrefixCaching: true}
+	small := Engine{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, GPUMemoryUtilization: 0.9,
+		EnableChunkedPrefill: true, EnablePrefixCaching: true}
 	large := small
 	large.MaxNumSeqs, large.MaxNumBatchedTokens = 1024, 8192
 	with := func(e Engine, async, reserve bool, memory float64) Engine {
@@ -43,12 +44,13 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestPresetsAreEngines: whatever the GPU, a preset is an engine that starts.
+// TestPresetsAreEngines: on any GPU, a preset is valid engine settings.
 func TestPresetsAreEngines(t *testing.T) {
 	for _, p := range Presets {
 		for _, g := range append(open(t).GPUs(), nil) {
 			e := p.Value(g)
-			if e.MaxNumSeqs < 1 || e.MaxNumBatchedTokens < e.MaxNumSeqs || e.BlockSize < 1 || !(e.GPUMemoryUtilization > 0 && e.GPUMemoryUtilization < 1) || e.Watermark < 0 {
+			if e.MaxNumSeqs < 1 || e.MaxNumBatchedTokens < e.MaxNumSeqs || e.BlockSize < 1 ||
+				!(e.GPUMemoryUtilization > 0 && e.GPUMemoryUtilization < 1) || e.Watermark < 0 {
 				t.Errorf("%s: %+v", p.Name, e)
 			}
 		}

@@ -7,9 +7,8 @@ import (
 	"blis/pkg/latency"
 )
 
-// Key is what coefficients hold for: a model, by its name in the catalogue of
-// models, a GPU, and how many of them a replica has. Letter case in the names
-// does not count.
+// Key identifies what coefficients are for: a model by its name in the catalog of models, a
+// GPU, and the parallelism of a replica. Letter case in names does not matter.
 type Key struct {
 	Model                string `yaml:"model" json:"model"`
 	GPU                  string `yaml:"gpu" json:"gpu"`
@@ -24,47 +23,58 @@ func (k Key) same(other Key) bool {
 	return names && k == other
 }
 
-// Set is coefficients that were fitted to measurements, and what they are worth.
+// String describes a key for people.
+func (k Key) String() string {
+	text := fmt.Sprintf("%s on %s, tensor parallelism %d", k.Model, k.GPU, k.TensorParallelSize)
+	if k.PipelineParallelSize > 1 {
+		text += fmt.Sprintf(", pipeline parallelism %d", k.PipelineParallelSize)
+	}
+	if k.DataParallelSize > 1 {
+		text += fmt.Sprintf(", data parallelism %d", k.DataParallelSize)
+	}
+	return text
+}
+
+// Set is coefficients fitted to measurements, with their provenance and accuracy.
 type Set struct {
 	Key `yaml:",inline"`
-	// Engine is the server that was measured, with its version ("vLLM 0.15.1").
+	// Engine is the measured server with its version ("vLLM 0.15.1").
 	Engine string `yaml:"engine" json:"engine,omitempty"`
-	// Settings of the engine that the fit supposes: simulated with others, the
-	// coefficients mean something else.
+	// Settings are engine settings that the fit assumes: with others, the coefficients are
+	// wrong.
 	Settings Settings `yaml:"settings" json:"settings"`
 	Latency  Latency  `yaml:"latency" json:"latency"`
 	Range    Range    `yaml:"range" json:"range"`
-	// Source says what was measured, by whom and where it is to be found; Method
-	// how the coefficients were fitted to it.
+	// Source says what was measured, and where to find it; Method how the coefficients
+	// were fitted.
 	Source     string      `yaml:"source" json:"source"`
 	Method     string      `yaml:"method" json:"method,omitempty"`
 	Recordings []Recording `yaml:"recordings" json:"recordings,omitempty"`
-	// Intervals are those of the data's scatter alone, and of what these alone lead to:
-	// a coefficient in which physics has a part may lie outside. Doubts are about
-	// the coefficient itself, and count in how far step times may lie off a line and what
-	// physics says: they may be wider than Intervals or narrower.
-	Intervals Intervals `yaml:"intervals" json:"intervals"`
-	Doubts    Intervals `yaml:"doubts" json:"doubts,omitzero"`
-	Errors    []Error   `yaml:"errors" json:"errors,omitempty"`
-	// Warnings are for whoever uses the coefficients.
+	// CI are confidence intervals by the scatter of the data alone: a coefficient with a prior
+	// may be outside. Uncertainty is of the coefficient, with the prior and with how far step
+	// times deviate from a line: it may be wider than CI or narrower.
+	CI          Intervals `yaml:"ci" json:"ci"`
+	Uncertainty Intervals `yaml:"uncertainty" json:"uncertainty,omitzero"`
+	Errors      []Error   `yaml:"errors" json:"errors,omitempty"`
+	// Warnings are for users of the coefficients.
 	Warnings []string `yaml:"warnings" json:"warnings,omitempty"`
 }
 
-// UnmarshalYAML decodes a set over the defaults of what it leaves out.
+// UnmarshalYAML decodes a set; parallelism that it does not state is 1.
 func (s *Set) UnmarshalYAML(decode func(any) error) error {
 	type plain Set
 	*s = Set{Key: Key{TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1}}
 	return decode((*plain)(s))
 }
 
-// Settings are engine settings, by the engine's names; those not stated do not
-// matter to the fit.
+// Settings are engine settings by the engine's names; the fit does not depend on those not
+// stated.
 type Settings struct {
 	AsyncScheduling     *bool `yaml:"async_scheduling" json:"async_scheduling,omitempty"`
 	EnablePrefixCaching *bool `yaml:"enable_prefix_caching" json:"enable_prefix_caching,omitempty"`
 }
 
-// Latency is a latency model as cluster files have it.
+// Latency is a latency model as in cluster files.
 type Latency struct {
 	Model   string         `yaml:"model" json:"model"`
 	AlphaUS []float64      `yaml:"alpha_us" json:"alpha_us"`
@@ -87,7 +97,7 @@ func (l *Latency) Build() (latency.Model, error) {
 	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table})
 }
 
-// Recording is a file that was fitted to: of one that names its runs, these Runs.
+// Recording is a file that was fitted to; Runs are the fitted ones, if it names them.
 type Recording struct {
 	File     string   `yaml:"file" json:"file"`
 	Digest   string   `yaml:"digest" json:"digest,omitempty"`
@@ -95,40 +105,38 @@ type Recording struct {
 	Runs     []string `yaml:"runs" json:"runs,omitempty"`
 }
 
-// Intervals has for each coefficient the lowest and the highest value that the
-// data allow, with the probability Level (0.9) that it is between them.
+// Intervals has [lo, hi] for each coefficient, at the confidence level Level (0.9).
 type Intervals struct {
 	Level   float64     `yaml:"level" json:"level,omitempty"`
 	AlphaUS [][]float64 `yaml:"alpha_us" json:"alpha_us,omitempty"`
 	BetaUS  [][]float64 `yaml:"beta_us" json:"beta_us,omitempty"`
 }
 
-// Error is how wrong a metric is when it is simulated: Percent of what was
-// measured, too long where it is positive. Metric is a metric's path ("e2e.mean")
-// or "step". Data says on what, and whether the fit had seen it.
+// Error is the error of a simulated metric in percent of the measured one, positive if it is
+// too long. Metric is a metric's path ("e2e.mean") or "step". Data says which data, and whether
+// they were held out.
 type Error struct {
 	Metric  string  `yaml:"metric" json:"metric"`
 	Data    string  `yaml:"data" json:"data"`
 	Percent float64 `yaml:"percent" json:"percent"`
 }
 
-// Range is what the measurements covered; a span that is not stated is not
-// known.
+// Range is what the measurements covered; a span that is not stated is unknown.
 type Range struct {
-	// Of a step: the sequences that decode, and the prefill tokens.
+	// Of a step: decoding sequences and prefill tokens.
 	DecodeSequences Span `yaml:"decode_sequences" json:"decode_sequences,omitempty"`
 	PrefillTokens   Span `yaml:"prefill_tokens" json:"prefill_tokens,omitempty"`
-	// Of a sequence: the tokens that it had computed in a decode step.
+	// Of a sequence: its context in a decode step.
 	ContextTokens Span `yaml:"context_tokens" json:"context_tokens,omitempty"`
 	// Of a request.
 	InputTokens  Span `yaml:"input_tokens" json:"input_tokens,omitempty"`
 	OutputTokens Span `yaml:"output_tokens" json:"output_tokens,omitempty"`
 }
 
-// Span is the least and the largest value; empty if they are not known.
+// Span is the smallest and the largest value; empty if unknown.
 type Span []float64
 
-// spans lists a range's spans by the names of files.
+// spans lists a range's spans by their names in files.
 func (r *Range) spans() []namedSpan {
 	return []namedSpan{
 		{"decode_sequences", r.DecodeSequences},
@@ -139,11 +147,23 @@ func (r *Range) spans() []namedSpan {
 	}
 }
 
-// Check reports the first span that is not two numbers, the least and the
-// largest, and its name.
+// Widen extends a span to include values.
+func (s *Span) Widen(values ...float64) {
+	for _, v := range values {
+		if *s == nil {
+			*s = Span{v, v}
+		}
+		(*s)[0], (*s)[1] = min((*s)[0], v), max((*s)[1], v)
+	}
+}
+
+// Check returns the name of the first span that is not two numbers in order, and an error.
 func (r *Range) Check() (name string, err error) {
 	for _, s := range r.spans() {
-		if len(s.span) > 0 && (len(s.span) != 2 || !(s.span[0] >= 0) || !(s.span[1] >= s.span[0]) || s.span[1] > maxSpan) {
+		if len(s.span) == 0 {
+			continue
+		}
+		if len(s.span) != 2 || !(s.span[0] >= 0) || !(s.span[1] >= s.span[0]) || s.span[1] > maxSpan {
 			return s.name, fmt.Errorf("must be [least, largest], is %v", []float64(s.span))
 		}
 	}
@@ -158,9 +178,9 @@ type namedSpan struct {
 	span Span
 }
 
-// Outside says in which ways a use of coefficients leaves the range in which
-// they were measured: one line for each span of both that does.
-func (r *Range) Outside(use Range) []string {
+// Extrapolations describes how a use of coefficients extrapolates the measured range: one line for
+// each span that does.
+func (r *Range) Extrapolations(use Range) []string {
 	var out []string
 	uses := use.spans()
 	for i, s := range r.spans() {
@@ -169,7 +189,8 @@ func (r *Range) Outside(use Range) []string {
 			continue
 		}
 		if u[0] < s.span[0] {
-			out = append(out, fmt.Sprintf("%s go down to %g, measured were %g to %g", s.name, u[0], s.span[0], s.span[1]))
+			out = append(out, fmt.Sprintf("%s go down to %g, measured were %g to %g",
+				s.name, u[0], s.span[0], s.span[1]))
 		}
 		if u[1] > s.span[1] {
 			out = append(out, fmt.Sprintf("%s go up to %g, measured were %g to %g", s.name, u[1], s.span[0], s.span[1]))

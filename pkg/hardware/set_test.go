@@ -20,21 +20,22 @@ coefficients:
     range: {decode_sequences: [1, 64], context_tokens: [100, 800]}
     source: measured here
     recordings: [{file: a.jsonl, digest: "ab", requests: 7}]
-    intervals: {level: 0.95, beta_us: [[3, 5], [4, 6], [6, 6]]}
+    ci: {level: 0.95, beta_us: [[3, 5], [4, 6], [6, 6]]}
     errors: [{metric: e2e.mean, data: another day, percent: -1.5}]
     warnings: [mind the gap]
 `
 
 func TestSets(t *testing.T) {
-	// The set stands before the GPU that it names.
+	// The set comes before the GPU that it names.
 	dir := write(t, map[string]string{"a.yaml": ownSet, "b.yaml": ownGPU})
 	c := open(t, dir)
 	key := Key{Model: "org/model", GPU: "X1", TensorParallelSize: 2, PipelineParallelSize: 1, DataParallelSize: 1}
 	s, ok := c.Coefficients(key)
 	if !ok {
-		t.Fatalf("nothing for %+v", key)
+		t.Fatalf("no coefficients for %+v", key)
 	}
-	if s.GPU != "X1" || !*s.Settings.AsyncScheduling || s.Recordings[0].Requests != 7 || s.Errors[0].Percent != -1.5 || s.Warnings[0] != "mind the gap" {
+	if s.GPU != "X1" || !*s.Settings.AsyncScheduling || s.Recordings[0].Requests != 7 ||
+		s.Errors[0].Percent != -1.5 || s.Warnings[0] != "mind the gap" {
 		t.Errorf("read %+v", s)
 	}
 	m, err := s.Latency.Build()
@@ -69,7 +70,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestBuiltInSets: each says what it is worth.
+// TestBuiltInSets: each has its errors, range or warnings.
 func TestBuiltInSets(t *testing.T) {
 	c := open(t)
 	for _, s := range c.Sets() {
@@ -77,7 +78,7 @@ func TestBuiltInSets(t *testing.T) {
 			t.Errorf("%+v is not found", s.Key)
 		}
 		if s.Engine == "" || s.Method == "" || len(s.Errors) == 0 || len(s.Range.DecodeSequences) == 0 {
-			t.Errorf("%+v does not say what it is worth", s.Key)
+			t.Errorf("%+v has no accuracy", s.Key)
 		}
 	}
 	if _, ok := c.Coefficients(Key{"meta-llama/Llama-3.1-8B", "H100", 1, 1, 1}); !ok {
@@ -87,32 +88,40 @@ func TestBuiltInSets(t *testing.T) {
 
 func TestOutside(t *testing.T) {
 	measured := Range{DecodeSequences: Span{8, 64}, ContextTokens: Span{100, 800}, InputTokens: Span{1, 2}}
-	got := measured.Outside(Range{DecodeSequences: Span{1, 300}, ContextTokens: Span{100, 800}, PrefillTokens: Span{0, 9}})
-	want := []string{"decode_sequences go down to 1, measured were 8 to 64", "decode_sequences go up to 300, measured were 8 to 64"}
+	got := measured.Extrapolations(Range{DecodeSequences: Span{1, 300}, ContextTokens: Span{100, 800},
+		PrefillTokens: Span{0, 9}})
+	want := []string{"decode_sequences go down to 1, measured were 8 to 64",
+		"decode_sequences go up to 300, measured were 8 to 64"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-func TestFaultySets(t *testing.T) {
+func TestInvalidSets(t *testing.T) {
 	for _, x := range []struct{ old, new, want string }{
 		{"model: org/Model", `model: ""`, "a.yaml:3:12: coefficients[0].model: must be given"},
 		{"gpu: x-one", "gpu: x-ome", `coefficients[0].gpu: unknown GPU "x-ome"; did you mean "X-One"?`},
 		{"size: 2", "size: 0", "a.yaml:5:27: coefficients[0].tensor_parallel_size: must be between 1 and 4096, is 0"},
-		{"size: 2", "size: 2\n    data_parallel: 1", `unknown field "data_parallel"; did you mean "data_parallel_size"?`},
-		{"model: linear", "model: liner", `coefficients[0].latency: unknown latency model "liner"; did you mean "linear"?`},
+		{"size: 2", "size: 2\n    data_parallel: 1",
+			`unknown field "data_parallel"; did you mean "data_parallel_size"?`},
+		{"model: linear", "model: liner",
+			`coefficients[0].latency: unknown latency model "liner"; did you mean "linear"?`},
 		{"model: linear", "model: table", "coefficients[0].latency: beta_us has no effect on a table"},
 		{"model: linear", "model: roofline", "coefficients[0].latency: "},
-		{"beta_us: [4, 5, 6]}", "beta_us: [4, 5, 6], table: {step_us: [1]}}", "a table has no effect on the model linear"},
+		{"beta_us: [4, 5, 6]}", "beta_us: [4, 5, 6], table: {step_us: [1]}}",
+			"a table has no effect on the model linear"},
 		{"beta_us: [4, 5, 6]", "beta_us: [4, 5]", "coefficients[0].latency: beta_us must have 3 or 4 numbers, has 2"},
-		{"[1, 64]", "[64, 1]", "a.yaml:9:31: coefficients[0].range.decode_sequences: must be [least, largest], is [64 1]"},
+		{"[1, 64]", "[64, 1]",
+			"a.yaml:9:31: coefficients[0].range.decode_sequences: must be [least, largest], is [64 1]"},
 		{"[1, 64]", "[64]", "must be [least, largest], is [64]"},
 		{"source: measured here", `source: " "`, "coefficients[0].source: must say what was measured"},
 		{"metric: e2e.mean, ", "", "coefficients[0].errors[0]: must have metric and data"},
-		{"level: 0.95", "level: 95", "coefficients[0].intervals.level: must be a probability"},
-		{"[[3, 5], [4, 6], [6, 6]]", "[[3, 5]]", "intervals.beta_us: must have 3 intervals, one for each coefficient, has 1"},
-		{"[4, 6]", "[6, 4]", "intervals.beta_us[1]: must be [lowest, highest], is [6 4]"},
-		{"coefficients:\n", "coefficients:\n  - {model: org/model, gpu: X1, tensor_parallel_size: 2, source: s, latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1, 1, 1]}}\n", "an earlier entry of this file is for the same"},
+		{"level: 0.95", "level: 95", "coefficients[0].ci.level: must be a probability"},
+		{"[[3, 5], [4, 6], [6, 6]]", "[[3, 5]]", "ci.beta_us: must have 3 intervals, one for each coefficient, has 1"},
+		{"[4, 6]", "[6, 4]", "ci.beta_us[1]: must be [lo, hi], is [6 4]"},
+		{"coefficients:\n", "coefficients:\n  - {model: org/model, gpu: X1, tensor_parallel_size: 2, source: s, " +
+			"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1, 1, 1]}}\n",
+			"an earlier entry of this file is for the same"},
 	} {
 		dir := write(t, map[string]string{"a.yaml": strings.Replace(ownSet, x.old, x.new, 1), "b.yaml": ownGPU})
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), x.want) {
@@ -121,10 +130,11 @@ func TestFaultySets(t *testing.T) {
 	}
 }
 
-// TestTableInAFile reads a measured grid as a calibration writes it.
+// TestTableInAFile: a table of steps is read as blis-calibrate writes it.
 func TestTableInAFile(t *testing.T) {
 	text := strings.Replace(ownSet, "{model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}",
-		"{model: table, alpha_us: [0, 0, 0], table: {prefill_tokens: [0], decode_sequences: [0, 10], context_tokens: [0], step_us: [100, 200.5]}}", 1)
+		"{model: table, alpha_us: [0, 0, 0], table: {prefill_tokens: [0], decode_sequences: [0, 10], "+
+			"context_tokens: [0], step_us: [100, 200.5]}}", 1)
 	text = strings.Replace(text, ", beta_us: [[3, 5], [4, 6], [6, 6]]", "", 1)
 	c := open(t, write(t, map[string]string{"a.yaml": text, "b.yaml": ownGPU}))
 	s, ok := c.Coefficients(Key{"org/Model", "X1", 2, 1, 1})

@@ -70,7 +70,7 @@ func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache 
 		window: newWindow(w, blockSize),
 		free:   int32(blocks), head: none, tail: none, index: newIndex(),
 		blockDemand: make([]int32, blockSize), writers: map[Node]Seq{}}
-	c.pushBack(c.newRun(run{node: None, unhashed: c.total}))
+	c.pushBack(c.newRun(run{node: noNode, unhashed: c.total}))
 	return c
 }
 
@@ -301,7 +301,7 @@ func (c *Cache) Release(s Seq) {
 
 func (c *Cache) freeUnhashed(n int32) {
 	if n > 0 {
-		c.toFreeList(c.newRun(run{node: None, unhashed: n}))
+		c.toFreeList(c.newRun(run{node: noNode, unhashed: n}))
 	}
 }
 

@@ -245,7 +245,7 @@ func (l *cachePair) invalidate() {
 // content describes the first tokens tokens of a sequence that ends in n.
 func (l *cachePair) content(n Node, tokens int) string {
 	text := ""
-	for end := int32(tokens); n != None; {
+	for end := int32(tokens); n != noNode; {
 		if l.tree.nodes[n].refs == 0 {
 			l.Errorf("node %d is dead", n)
 			return text

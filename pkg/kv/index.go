@@ -17,7 +17,7 @@ func newIndex() index { return index{slots: emptySlots(16)} }
 func emptySlots(n int) []slot {
 	s := make([]slot, n)
 	for i := range s {
-		s[i].node = None
+		s[i].node = noNode
 	}
 	return s
 }
@@ -33,7 +33,7 @@ func (x *index) get(n Node) int32 {
 		switch x.slots[i].node {
 		case n:
 			return x.slots[i].run
-		case None:
+		case noNode:
 			return none
 		}
 	}
@@ -49,7 +49,7 @@ func (x *index) set(n Node, run int32) {
 		case n:
 			x.slots[i].run = run
 			return
-		case None:
+		case noNode:
 			x.slots[i] = slot{n, run}
 			x.used++
 			return
@@ -62,19 +62,19 @@ func (x *index) remove(n Node) {
 	mask := len(x.slots) - 1
 	i := x.home(n)
 	for x.slots[i].node != n {
-		if x.slots[i].node == None {
+		if x.slots[i].node == noNode {
 			return
 		}
 		i = (i + 1) & mask
 	}
 	x.used--
-	for j := (i + 1) & mask; x.slots[j].node != None; j = (j + 1) & mask {
+	for j := (i + 1) & mask; x.slots[j].node != noNode; j = (j + 1) & mask {
 		if h := x.home(x.slots[j].node); (j-h)&mask >= (j-i)&mask {
 			x.slots[i] = x.slots[j]
 			i = j
 		}
 	}
-	x.slots[i].node = None
+	x.slots[i].node = noNode
 }
 
 func (x *index) grow() {
@@ -82,7 +82,7 @@ func (x *index) grow() {
 	x.slots = emptySlots(2 * len(old))
 	x.used = 0
 	for _, s := range old {
-		if s.node != None {
+		if s.node != noNode {
 			x.set(s.node, s.run)
 		}
 	}

@@ -15,7 +15,7 @@ func TestMatchAfterPredictsLaterMatch(t *testing.T) {
 		caching := rapid.Bool().Draw(t, "caching")
 		c := NewCache(tree, 10_000, size, caching, Window{})
 		var a Pending
-		a.Add(Path{{None, unbounded}}, 5)
+		a.Add(Path{{noNode, unbounded}}, 5)
 		a.Clear()
 		prompt := func(i int) (Path, int) {
 			var segments []Segment

@@ -52,7 +52,7 @@ func (c *Cache) newRun(x run) int32 {
 	r := c.slot()
 	x.prev, x.next, x.right, x.later = none, none, none, none
 	c.runs[r] = x
-	if x.node == None {
+	if x.node == noNode {
 		return r
 	}
 	c.tree.ref(x.node)
@@ -89,7 +89,7 @@ func (c *Cache) slot() int32 {
 // discardRun removes a run that has no blocks and is not in the free list.
 func (c *Cache) discardRun(r int32) {
 	x := &c.runs[r]
-	if x.node != None {
+	if x.node != noNode {
 		c.unindex(r)
 		c.tree.unref(x.node)
 	}
@@ -136,7 +136,7 @@ func (c *Cache) split(r, m int32) int32 {
 
 // splitUnhashed moves the unhashed blocks of the free run r into a run of their own.
 func (c *Cache) splitUnhashed(r int32) {
-	s := c.newRun(run{node: None, unhashed: c.runs[r].unhashed})
+	s := c.newRun(run{node: noNode, unhashed: c.runs[r].unhashed})
 	c.runs[r].unhashed = 0
 	c.insertBefore(s, r)
 }
@@ -149,7 +149,7 @@ func (c *Cache) toFreeList(r int32) {
 	x := &c.runs[r]
 	x.right = none
 	c.free += x.hi - x.lo + x.unhashed
-	if t := c.tail; t != none && x.node != None && x.unhashed == 0 && x.later == t {
+	if t := c.tail; t != none && x.node != noNode && x.unhashed == 0 && x.later == t {
 		if y := &c.runs[t]; y.lo == x.hi {
 			y.lo = x.lo
 			x.hi = x.lo
@@ -173,11 +173,11 @@ func (c *Cache) pushBack(r int32) {
 
 // pushFront adds unhashed blocks at the front of the free list.
 func (c *Cache) pushFront(blocks int32) {
-	if c.head != none && c.runs[c.head].node == None {
+	if c.head != none && c.runs[c.head].node == noNode {
 		c.runs[c.head].unhashed += blocks
 		return
 	}
-	r := c.newRun(run{node: None, unhashed: blocks})
+	r := c.newRun(run{node: noNode, unhashed: blocks})
 	if c.head == none {
 		c.pushBack(r)
 	} else {
@@ -216,7 +216,7 @@ func (c *Cache) evict(k int32) {
 	c.free -= k
 	for k > 0 {
 		r := c.head
-		if c.watcher != nil && c.runs[r].node != None {
+		if c.watcher != nil && c.runs[r].node != noNode {
 			c.sync(c.runs[r].node) // blocks of a growing sequence are not evicted
 		}
 		x := &c.runs[r]

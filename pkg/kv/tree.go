@@ -14,8 +14,8 @@ import "strings"
 // Its blocks are those whose last token lies in it.
 type Node int32
 
-// None is the null node: its blocks cannot be found.
-const None Node = -1
+// noNode is the null node: its blocks cannot be found.
+const noNode Node = -1
 
 // Segment is a named token sequence of a prompt, cut to Tokens.
 type Segment struct {
@@ -70,7 +70,7 @@ func NewTree() *Tree { return &Tree{index: map[nodeKey]Node{}} }
 // from the start by segments. If segments name the whole prompt, the output is the segment id.out;
 // otherwise it has no name. The path must be released with Drop.
 func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path {
-	parent, start := None, 0
+	parent, start := noNode, 0
 	for _, s := range segments {
 		n := t.intern(nodeKey{parent, int32(start), s.ID})
 		start += s.Tokens
@@ -103,7 +103,7 @@ func (t *Tree) intern(key nodeKey) Node {
 }
 
 func (t *Tree) add(nd node) Node {
-	if nd.key.parent != None {
+	if nd.key.parent != noNode {
 		t.nodes[nd.key.parent].refs++
 	}
 	if last := len(t.free) - 1; last >= 0 {
@@ -125,7 +125,7 @@ func (t *Tree) Unref(n Node) { t.unref(n) }
 func (t *Tree) ref(n Node) { t.nodes[n].refs++ }
 
 func (t *Tree) unref(n Node) {
-	for n != None {
+	for n != noNode {
 		nd := &t.nodes[n]
 		if nd.refs--; nd.refs > 0 {
 			return

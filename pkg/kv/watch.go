@@ -33,7 +33,7 @@ func (c *Cache) CatchUp() {
 
 // notify calls report for the parts of blocks lo to hi of n that are in no run.
 func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
-	if n == None || !c.tree.nodes[n].named {
+	if n == noNode || !c.tree.nodes[n].named {
 		return
 	}
 	for lo < hi {

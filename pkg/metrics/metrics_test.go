@@ -111,7 +111,7 @@ func TestRawMatchesSlowDefinition(t *testing.T) {
 				}
 			}
 			for _, s := range sessions {
-				if g := of(&stream.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}); g != "" && s.Lost() > 0 {
+				if g := of(&stream.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}); g != "" && s.NotIssued() > 0 {
 					seen[g] = true
 				}
 			}
@@ -123,8 +123,8 @@ func TestRawMatchesSlowDefinition(t *testing.T) {
 			}
 		}
 		compareGroups("cls", raw.Cls, func(o *stream.Outcome) string { return o.SLOClass })
-		compareGroups("tenant", raw.Tenant, func(o *stream.Outcome) string { return o.Tenant })
-		compareGroups("model", raw.Model, func(o *stream.Outcome) string { return o.Model })
+		compareGroups("tenants", raw.Tenants, func(o *stream.Outcome) string { return o.Tenant })
+		compareGroups("models", raw.Models, func(o *stream.Outcome) string { return o.Model })
 	})
 }
 
@@ -305,10 +305,10 @@ func TestReplicas(t *testing.T) {
 	want := Replica{Deployment: "main", Requests: 5, Completed: 4, Tokens: 400, PrefillTokens: 300, DecodeTokens: 100,
 		PrefixHitRatio: &quarter, Preemptions: 1, PeakQueue: 3, PeakBatch: 2, Utilization: &quarter, KVUtilMean: &share,
 		KVUtilMax: &peak}
-	if diff := cmp.Diff(want, raw.Replica[0]); diff != "" {
+	if diff := cmp.Diff(want, raw.Replicas[0]); diff != "" {
 		t.Errorf("replica 0 (-want +got):\n%s", diff)
 	}
-	if r := raw.Replica[1]; r.PrefixHitRatio != nil || *r.Utilization != 0 {
+	if r := raw.Replicas[1]; r.PrefixHitRatio != nil || *r.Utilization != 0 {
 		t.Errorf("replica 1: %+v", r)
 	}
 }

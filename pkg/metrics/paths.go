@@ -78,7 +78,7 @@ func missingAt(path string, branch Missing) Missing {
 	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate",
 		"per_million_tokens":
 		return MissingIsWorst
-	case "session", "regret", "cost", "replica", "shadow", "load", "goodput", "util_mean", "util_max", "from_us",
+	case "sessions", "regret", "cost", "replicas", "shadow", "load", "goodput", "util_mean", "util_max", "from_us",
 		"until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}

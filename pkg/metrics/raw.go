@@ -20,8 +20,8 @@ func (a *Accumulator) Raw() *Raw {
 	r.Group = *all.group(us)
 	groupings := []*grouping{
 		a.groupBy("cls", us, func(k *key) string { return k.class }),
-		a.groupBy("tenant", us, func(k *key) string { return k.tenant }),
-		a.groupBy("model", us, func(k *key) string { return k.model }),
+		a.groupBy("tenants", us, func(k *key) string { return k.tenant }),
+		a.groupBy("models", us, func(k *key) string { return k.model }),
 	}
 	if a.isRecording {
 		for _, g := range allGroups(&r.Group, groupings) {
@@ -35,7 +35,7 @@ func (a *Accumulator) Raw() *Raw {
 	if len(a.reasons) > 0 {
 		r.Reasons = maps.Clone(a.reasons)
 	}
-	r.Cls, r.Tenant, r.Model = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
+	r.Cls, r.Tenants, r.Models = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
 	r.Fairness = fairness(groupings[1])
 	a.addReplicas(r, &all)
 	r.Control = a.control

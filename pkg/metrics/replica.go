@@ -9,7 +9,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	for i := range a.replicas {
 		t := &a.replicas[i]
 		x := t.tree()
-		r.Replica = append(r.Replica, x)
+		r.Replicas = append(r.Replicas, x)
 		up += float64(t.UpUS)
 		gpu += float64(t.UpUS) * float64(t.GPUs)
 		blockUS += t.BlockUS

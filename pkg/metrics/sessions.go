@@ -73,7 +73,7 @@ func (a *Accumulator) AddSession(o *stream.SessionOutcome) {
 
 // AddNotIssued counts the calls that a broken session did not issue.
 func (a *Accumulator) AddNotIssued(o *stream.SessionOutcome) {
-	n := o.Lost()
+	n := o.NotIssued()
 	if n == 0 {
 		return
 	}

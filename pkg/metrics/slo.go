@@ -31,10 +31,10 @@ func SLOMet(o *stream.Outcome, t stream.Targets) *bool {
 	}
 	ttft, e2e := elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS)
 	if o.State != stream.StateCompleted || ttft == missing || e2e == missing {
-		return stream.Met(false)
+		return stream.BoolPtr(false)
 	}
 	perToken, _ := tpot(ttft, e2e, o.OutputTokens)
-	return stream.Met(meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) &&
+	return stream.BoolPtr(meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) &&
 		meets(float64(e2e)/1000, t.E2EMS))
 }
 

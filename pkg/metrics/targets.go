@@ -12,8 +12,9 @@ func (r *Raw) WithTargets(by *Raw) *Raw {
 		sessions.Attainment = by.Sessions.Attainment
 		judged.Sessions = &sessions
 	}
-	judged.Cls, judged.Tenant, judged.Model = groupsWithTargets(r.Cls, by.Cls), groupsWithTargets(r.Tenant, by.Tenant),
-		groupsWithTargets(r.Model, by.Model)
+	judged.Cls, judged.Tenants, judged.Models = groupsWithTargets(r.Cls, by.Cls), groupsWithTargets(r.Tenants,
+		by.Tenants),
+		groupsWithTargets(r.Models, by.Models)
 	return &judged
 }
 

@@ -40,8 +40,8 @@ type Raw struct {
 	Fairness *Fairness     `json:"fairness,omitempty"`
 	Cost     *Cost         `json:"cost,omitempty"`
 	// Load is absent if no time passes between arrivals, or no call can be served.
-	Load    *Load     `json:"load,omitempty"`
-	Replica []Replica `json:"replica,omitempty"`
+	Load     *Load     `json:"load,omitempty"`
+	Replicas []Replica `json:"replicas,omitempty"`
 	// Control is absent if the control plane has nothing to report, Shadow if the router
 	// does not use prefixes.
 	Control *Control `json:"control,omitempty"`
@@ -52,13 +52,13 @@ type Raw struct {
 	// Anomalies counts anomalies by type; absent if no detector ran.
 	Anomalies map[string]int64 `json:"anomalies,omitempty"`
 	// Sessions is absent if there are none.
-	Sessions *Sessions `json:"session,omitempty"`
+	Sessions *Sessions `json:"sessions,omitempty"`
 
 	// Cls, Tenant and Model group the requests by SLO class, tenant and model. A request
 	// that names none is in no group.
-	Cls    map[string]*Group `json:"cls,omitempty"`
-	Tenant map[string]*Group `json:"tenant,omitempty"`
-	Model  map[string]*Group `json:"model,omitempty"`
+	Cls     map[string]*Group `json:"cls,omitempty"`
+	Tenants map[string]*Group `json:"tenants,omitempty"`
+	Models  map[string]*Group `json:"models,omitempty"`
 
 	// Warnings name numbers that rest on too few samples.
 	Warnings []string `json:"warnings,omitempty"`

@@ -11,7 +11,7 @@ import (
 )
 
 // Value is one number of a tree. Path is its name in expressions, such as ttft.p99,
-// cls["critical"].goodput.ratio or replica[0].utilization.
+// cls["critical"].goodput.ratio or replicas[0].utilization.
 type Value struct {
 	Path  string
 	Value float64

@@ -19,11 +19,11 @@ func TestValues(t *testing.T) {
 	r := &Raw{FromUS: stream.Never, UntilUS: 7, DurationS: 2}
 	r.TTFT = &Distribution{Count: 1, P99: 3}
 	r.Anomalies = map[string]int64{"b": 2, "a": 1}
-	r.Replica = []Replica{{Deployment: "main", Index: 4, Utilization: &half}}
+	r.Replicas = []Replica{{Deployment: "main", Index: 4, Utilization: &half}}
 	r.Cls = map[string]*Group{"y": {}, "x": {AdmissionRate: &half}}
 	r.Control = &Control{Rules: []Rule{{Hits: 9}}}
 	want := map[string]float64{"until_us": 7, "duration_s": 2, "ttft.p99": 3, "anomalies.a": 1, "anomalies.b": 2,
-		"replica[0].utilization": 0.5, `cls["x"].admission_rate`: 0.5}
+		"replicas[0].utilization": 0.5, `cls["x"].admission_rate`: 0.5}
 	have := map[string]float64{}
 	var order []string
 	for _, v := range Values(r) {
@@ -37,13 +37,13 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s is %v (%v), want %v", path, got, ok, x)
 		}
 	}
-	for _, path := range []string{"from_us", "tpot.p99", `cls["y"].admission_rate`, "replica[0].index",
+	for _, path := range []string{"from_us", "tpot.p99", `cls["y"].admission_rate`, "replicas[0].index",
 		"control.rules[0].hits", "sessions.offered"} {
 		if _, ok := have[path]; ok {
 			t.Errorf("%s is listed", path)
 		}
 	}
-	inOrder := []string{"until_us", "duration_s", "ttft.p99", "replica[0].utilization", "anomalies.a", "anomalies.b",
+	inOrder := []string{"until_us", "duration_s", "ttft.p99", "replicas[0].utilization", "anomalies.a", "anomalies.b",
 		`cls["x"].admission_rate`}
 	if d := cmp.Diff(inOrder, order); d != "" {
 		t.Error(d)
@@ -62,7 +62,7 @@ func TestLookupPath(t *testing.T) {
 		Goodput: &Goodput{RPS: &half}}
 	r := &Raw{Group: g, ITL: d, Reasons: map[string]int64{"deadline": 1}, Anomalies: map[string]int64{"x": 1},
 		Fairness: &Fairness{}, Cost: &Cost{PerMillion: &half},
-		Cls: map[string]*Group{`odd "]name`: &g}, Replica: []Replica{{}, {}}, Regret: &Regret{},
+		Cls: map[string]*Group{`odd "]name`: &g}, Replicas: []Replica{{}, {}}, Regret: &Regret{},
 		Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
 		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}}
 	for _, v := range Values(r) {
@@ -73,18 +73,19 @@ func TestLookupPath(t *testing.T) {
 	for path, want := range map[string]Missing{"ttft.p99": MissingIsWorst, "ttft.count": MissingIsZero,
 		`cls["a"].e2e.mean`: MissingIsWorst, "itl.max": MissingIsWorst,
 		"tail_blowup": MissingIsWorst, "requests.rejected": MissingIsZero, "throughput.rps": MissingIsZero,
-		"goodput.ratio": MissingIsUnknown, `tenant["t"].goodput.rps`: MissingIsUnknown,
+		"goodput.ratio": MissingIsUnknown, `tenants["t"].goodput.rps`: MissingIsUnknown,
 		"kv.util_mean": MissingIsUnknown, "kv.prefix_hit_ratio": MissingIsZero, "kv.preemptions": MissingIsZero,
 		"cost.gpu_s": MissingIsUnknown, "cost.per_million_tokens": MissingIsWorst,
-		"regret.avoidable_ms": MissingIsUnknown, "session.offered": MissingIsUnknown, "session.e2e.p50": MissingIsWorst,
+		"regret.avoidable_ms": MissingIsUnknown, "sessions.offered": MissingIsUnknown,
+		"sessions.e2e.p50":       MissingIsWorst,
 		"anomalies.hol_blocking": MissingIsZero, "fairness.jain": MissingIsZero,
-		"replica[7].utilization": MissingIsUnknown, "control.delays": MissingIsZero,
+		"replicas[7].utilization": MissingIsUnknown, "control.delays": MissingIsZero,
 		"shadow.diverged": MissingIsUnknown} {
 		if p, ok := LookupPath(path); !ok || p.Missing != want {
 			t.Errorf("%s is %+v, %v, want %v", path, p, ok, want)
 		}
 	}
-	for _, path := range []string{"ttft", "ttft.p98", `cls["a"]`, "cls.a.ttft.p99", "replica[1]", "warnings",
+	for _, path := range []string{"ttft", "ttft.p98", `cls["a"]`, "cls.a.ttft.p99", "replicas[1]", "warnings",
 		"control.rules[0].hits", "anomalies"} {
 		if p, ok := LookupPath(path); ok {
 			t.Errorf("%s is a known path: %+v", path, p)
@@ -97,28 +98,28 @@ func TestLookupPath(t *testing.T) {
 func TestHigherIsBetter(t *testing.T) {
 	higher := []string{"requests.admitted", "requests.completed", "admission_rate", "throughput.rps",
 		"throughput.output_tok_s", "throughput.total_tok_s",
-		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replica[*].completed",
-		"replica[*].prefix_hit_ratio",
-		"shadow.cached_tokens", "session.completed", "session.fan_out_utilization", "session.attainment"}
+		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replicas[*].completed",
+		"replicas[*].prefix_hit_ratio",
+		"shadow.cached_tokens", "sessions.completed", "sessions.fan_out_utilization", "sessions.attainment"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "tail_blowup", "goodput.offered", "goodput.not_issued",
 		"kv.util_mean", "kv.util_max", "kv.preemptions",
 		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens",
 		"load.offered_over_capacity", "load.uncached",
-		"replica[*].requests", "replica[*].tokens", "replica[*].prefill_tokens", "replica[*].decode_tokens",
-		"replica[*].preemptions",
-		"replica[*].peak_queue", "replica[*].peak_batch", "replica[*].utilization", "replica[*].kv_util_mean",
-		"replica[*].kv_util_max",
+		"replicas[*].requests", "replicas[*].tokens", "replicas[*].prefill_tokens", "replicas[*].decode_tokens",
+		"replicas[*].preemptions",
+		"replicas[*].peak_queue", "replicas[*].peak_batch", "replicas[*].utilization", "replicas[*].kv_util_mean",
+		"replicas[*].kv_util_max",
 		"control.delays", "control.signal_age_ms.mean", "control.signal_age_ms.max", "control.flow.queued",
 		"control.flow.peak",
 		"control.flow.rejected", "control.flow.expired", "control.fallbacks", "shadow.requests", "shadow.diverged",
 		"shadow.expected_tokens",
 		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms",
 		"anomalies.*",
-		"session.offered", "session.broken", "session.unfinished"}
-	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "session.e2e", "session.critical_path",
-		"session.tool_wait", "session.steps", "session.iterations"} {
+		"sessions.offered", "sessions.broken", "sessions.unfinished"}
+	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
+		"sessions.tool_wait", "sessions.steps", "sessions.iterations"} {
 		higher = append(higher, d+".count", d+".coverage")
 		for _, v := range []string{".mean", ".p50", ".p90", ".p95", ".p99", ".max"} {
 			lower = append(lower, d+v)
@@ -126,7 +127,7 @@ func TestHigherIsBetter(t *testing.T) {
 	}
 	for _, p := range Paths() {
 		path := p.Path
-		for _, group := range []string{"cls[*].", "tenant[*].", "model[*]."} {
+		for _, group := range []string{"cls[*].", "tenants[*].", "models[*]."} {
 			path = strings.TrimPrefix(path, group)
 		}
 		if up, down := slices.Contains(higher, path), slices.Contains(lower, path); up == down ||

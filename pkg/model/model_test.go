@@ -29,7 +29,7 @@ func configs(t *testing.T) map[string]string {
 // TestBuiltInsMatchPublishedConfigs compares every model in the catalog with its file.
 func TestBuiltInsMatchPublishedConfigs(t *testing.T) {
 	for name, file := range configs(t) {
-		parsed, err := Read(file)
+		parsed, err := readFile(file)
 		if err != nil {
 			t.Error(err)
 			continue

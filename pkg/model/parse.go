@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Read reads a config.json, or the one in a directory.
-func Read(path string) (*Architecture, error) {
+// readFile reads a config.json, or the one in a directory.
+func readFile(path string) (*Architecture, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
 	}
@@ -22,14 +22,14 @@ func Read(path string) (*Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, data)
+	return parse(path, data)
 }
 
 // Find returns the model in the file or directory called name if it exists, else the built-in
 // model.
 func Find(name string) (*Architecture, error) {
 	if _, err := os.Stat(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return Read(name)
+		return readFile(name)
 	}
 	a, err := BuiltIn(name)
 	if err != nil {
@@ -104,8 +104,8 @@ type hfMLP struct {
 	EnableExperts     *bool  `json:"enable_moe_block"`
 }
 
-// Parse reads a config.json; name is used in errors and as the model's name.
-func Parse(name string, data []byte) (*Architecture, error) {
+// parse reads a config.json; name is used in errors and as the model's name.
+func parse(name string, data []byte) (*Architecture, error) {
 	var c hfConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		var typed *json.UnmarshalTypeError

@@ -15,11 +15,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-var update = flag.Bool("update", false, "write the page of columns anew")
+var update = flag.Bool("update", false, "rewrite the page of columns")
 
 const page = "../../schemas/tables.md"
 
-// tables are the tables, with the type of their rows and of their records.
+// tables lists the tables with the types of their rows and records.
 var tables = []struct {
 	name        string
 	row, record reflect.Type
@@ -28,17 +28,17 @@ var tables = []struct {
 	{"decisions", reflect.TypeFor[decisionRow](), reflect.TypeFor[stream.Decision]()},
 }
 
-// The columns are the fields of the wire, null where the wire may have nothing, and
-// so are those of what is in them.
-func TestColumnsAreTheFieldsOfTheWire(t *testing.T) {
-	for _, of := range tables {
-		schema := parquet.SchemaOf(reflect.New(of.row).Interface())
-		sameFields(t, of.name, schema.Fields(), of.record)
+// Columns are the fields on the wire, also in nested lists, and nullable if the field
+// may be absent.
+func TestColumnsEqualWireFields(t *testing.T) {
+	for _, table := range tables {
+		schema := parquet.SchemaOf(reflect.New(table.row).Interface())
+		compareFields(t, table.name, schema.Fields(), table.record)
 	}
 }
 
-// sameFields compares columns with the fields of the record type typ.
-func sameFields(t *testing.T, at string, columns []parquet.Field, typ reflect.Type) {
+// compareFields compares columns with the fields of the record type typ.
+func compareFields(t *testing.T, at string, columns []parquet.Field, typ reflect.Type) {
 	t.Helper()
 	fields := object(t, typ).Fields
 	if fields[0].Name == "kind" {
@@ -46,18 +46,19 @@ func sameFields(t *testing.T, at string, columns []parquet.Field, typ reflect.Ty
 	}
 	for i, f := range fields {
 		if i == len(columns) || columns[i].Name() != f.Name || columns[i].Optional() == f.Required {
-			t.Fatalf("%s: field %s (required %v) is not column %d: give the row that field, in that place", at, f.Name, f.Required, i)
+			t.Fatalf("%s: field %s (required %v) is not column %d: run go generate ./pkg/parquet",
+				at, f.Name, f.Required, i)
 		}
 		if of := elementOf(typ, f.Name); of != nil {
-			sameFields(t, at+"."+f.Name, element(columns[i]).Fields(), of)
+			compareFields(t, at+"."+f.Name, element(columns[i]).Fields(), of)
 		}
 	}
 	if len(columns) > len(fields) {
-		t.Fatalf("%s: no field is column %s", at, columns[len(fields)].Name())
+		t.Fatalf("%s: column %s is not a field", at, columns[len(fields)].Name())
 	}
 }
 
-// object is what the wire says of a type.
+// object is the description of a record type on the wire.
 func object(t *testing.T, typ reflect.Type) *stream.Object {
 	t.Helper()
 	at := slices.IndexFunc(stream.Objects, func(o *stream.Object) bool { return o.Type == typ })
@@ -67,30 +68,34 @@ func object(t *testing.T, typ reflect.Type) *stream.Object {
 	return stream.Objects[at]
 }
 
-// elementOf is the type of the structs in the list that is the field of that name,
-// nil if it is none of structs.
+// elementOf is the element type of the field of that name, nil if it is not a list of
+// structs.
 func elementOf(typ reflect.Type, name string) reflect.Type {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == name && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
 			return f.Type.Elem()
 		}
 	}
 	return nil
 }
 
-// element is what a list is of.
+// element is the element type of a list.
 func element(list parquet.Node) parquet.Node { return list.Fields()[0].Fields()[0] }
 
-// The page of columns says what files have.
-func TestPageOfColumns(t *testing.T) {
+// The page of columns describes the tables as they are.
+func TestPageOfColumnsIsCurrent(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Columns of the tables\n\nWritten by `go test ./pkg/parquet -update`. `blis-sim -o DIR/` writes both tables, `-o FILE.parquet` the outcomes alone.\n" +
-		"Each row is a record of the stream, under the same names; what may be absent there is null here.\n")
-	for _, of := range tables {
-		o := object(t, of.record)
-		fmt.Fprintf(&b, "\n## %s.parquet\n\n%s\n\n| column | type | null | meaning |\n|---|---|---|---|\n", of.name, o.Doc)
-		describe(t, &b, "", parquet.SchemaOf(reflect.New(of.row).Interface()).Fields(), of.record)
+	b.WriteString("# Columns of the tables\n\nWritten by `go test ./pkg/parquet -update`. " +
+		"`blis-sim -o DIR/` writes both tables, `-o FILE.parquet` only the outcomes.\n" +
+		"Each row is a record of the stream and has the same field names. " +
+		"A field that may be absent there is null here.\n")
+	for _, table := range tables {
+		o := object(t, table.record)
+		fmt.Fprintf(&b, "\n## %s.parquet\n\n%s\n\n", table.name, o.Doc)
+		b.WriteString("| column | type | null | meaning |\n|---|---|---|---|\n")
+		describe(t, &b, "", parquet.SchemaOf(reflect.New(table.row).Interface()).Fields(), table.record)
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o666); err != nil {
@@ -102,14 +107,14 @@ func TestPageOfColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(b.String(), string(have)); diff != "" {
-		t.Errorf("%s is not what the tables are (-); run go test ./pkg/parquet -update:\n%s", page, diff)
+		t.Errorf("%s is not current; run go test ./pkg/parquet -update:\n%s", page, diff)
 	}
 }
 
-// gapDocs are of the columns of itl_us, which are pairs on the wire.
-var gapDocs = map[string]string{"gap_us": "The gap.", "count": "How often in a row."}
+// gapDocs describe the columns of itl_us, which is a list of pairs on the wire.
+var gapDocs = map[string]string{"gap_us": "Gap, in µs.", "count": "Number of equal gaps in a row."}
 
-// describe writes a line for each column, and for each in a list of groups.
+// describe writes a line for each column, including those in lists of groups.
 func describe(t *testing.T, b *strings.Builder, at string, columns []parquet.Field, typ reflect.Type) {
 	t.Helper()
 	for _, c := range columns {
@@ -125,7 +130,7 @@ func describe(t *testing.T, b *strings.Builder, at string, columns []parquet.Fie
 		if c.Optional() {
 			null = "yes"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", at+c.Name(), typeWord(c), null, doc)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", at+c.Name(), typeName(c), null, doc)
 		if !c.Leaf() && !element(c).Leaf() {
 			var of reflect.Type
 			if typ != nil {
@@ -136,11 +141,11 @@ func describe(t *testing.T, b *strings.Builder, at string, columns []parquet.Fie
 	}
 }
 
-// typeWord names a column's type as readers of tables do.
-func typeWord(c parquet.Node) string {
+// typeName names a column's type in Parquet terms.
+func typeName(c parquet.Node) string {
 	if !c.Leaf() {
 		if element(c).Leaf() {
-			return "list of " + typeWord(element(c))
+			return "list of " + typeName(element(c))
 		}
 		return "list of groups"
 	}

@@ -1,9 +1,9 @@
 // Package parquet writes outcomes and decisions as Parquet files and reads them
-// back. A table has one row for each record and one column for each of its
-// fields, under the field's name on the wire and without kind. What may be
-// absent on the wire is null in the table. itl_us is a list of {gap_us, count}.
+// back. A table has one row per record and one column per field except kind, under the
+// field's name on the wire. A field that may be absent on the wire is nullable. itl_us
+// is a list of {gap_us, count}.
 //
-// Tables are files, never streams: a Parquet file ends with its index.
+// Tables are files, not streams: a Parquet file ends with its index.
 package parquet
 
 import (
@@ -20,20 +20,19 @@ import (
 )
 
 const (
-	// groupRows is how many rows stand in memory until they are written as one
+	// groupRows is the number of rows kept in memory until they are written as one row
 	// group: some tens of megabytes of outcomes.
 	groupRows = 1 << 16
-	// batchRows is how many rows are given to, and taken from, the Parquet
-	// library at once.
+	// batchRows is the number of rows passed to or from the Parquet library at once.
 	batchRows = 1 << 10
 )
 
 // Writer writes a table of records of type T.
 type Writer[T any] interface {
-	// Write adds a row for v, of which nothing is kept.
+	// Write adds a row for v. It keeps no reference to v.
 	Write(v *T) error
-	// Close writes the rows held back and the index; without it there is no
-	// table. The file below stays open.
+	// Close writes the remaining rows and the index, without which the table is not
+	// readable. It does not close the underlying writer.
 	Close() error
 }
 
@@ -43,13 +42,13 @@ func WriteOutcomes(w io.Writer) Writer[stream.Outcome] { return newWriter(w, row
 // WriteDecisions begins a table of decisions.
 func WriteDecisions(w io.Writer) Writer[stream.Decision] { return newWriter(w, rowOfDecision) }
 
-// ReadOutcomes reads the table of outcomes that r holds in size bytes, in order. An
-// outcome is valid until the next; an error is the last thing that comes.
+// ReadOutcomes reads a table of outcomes from the size bytes of r, in order. An
+// outcome is valid until the next one. An error ends the sequence.
 func ReadOutcomes(r io.ReaderAt, size int64) iter.Seq2[*stream.Outcome, error] {
 	return read(r, size, (*outcomeRow).record)
 }
 
-// ReadDecisions reads a table of decisions as ReadOutcomes does outcomes.
+// ReadDecisions reads a table of decisions, as ReadOutcomes does.
 func ReadDecisions(r io.ReaderAt, size int64) iter.Seq2[*stream.Decision, error] {
 	return read(r, size, (*decisionRow).record)
 }
@@ -58,7 +57,7 @@ func ReadDecisions(r io.ReaderAt, size int64) iter.Seq2[*stream.Decision, error]
 type writer[R, T any] struct {
 	out *parquet.GenericWriter[R]
 	row func(*T) R
-	// rows are those not yet given to out.
+	// rows are not yet passed to out.
 	rows []R
 }
 
@@ -68,7 +67,7 @@ func newWriter[R, T any](w io.Writer, row func(*T) R) *writer[R, T] {
 			parquet.MaxRowsPerRowGroup(groupRows),
 			parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
 			parquet.CreatedBy("blis", stream.Version, ""),
-			parquet.KeyValueMetadata("blis.schema", strconv.Itoa(stream.Schema))),
+			parquet.KeyValueMetadata("blis.stream_version", strconv.Itoa(stream.StreamVersion))),
 		row:  row,
 		rows: make([]R, 0, batchRows),
 	}
@@ -95,7 +94,7 @@ func (w *writer[R, T]) Close() error {
 	return wrap("writing", w.out.Close())
 }
 
-func read[R, T any](r io.ReaderAt, size int64, from func(*R) T) iter.Seq2[*T, error] {
+func read[R, T any](r io.ReaderAt, size int64, record func(*R) T) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		file, err := parquet.OpenFile(r, size)
 		if err != nil {
@@ -103,7 +102,7 @@ func read[R, T any](r io.ReaderAt, size int64, from func(*R) T) iter.Seq2[*T, er
 			return
 		}
 		if want := parquet.SchemaOf(new(R)); !parquet.EqualNodes(file.Schema(), want) {
-			yield(nil, errors.New("opening a table: its columns are not those of this version"))
+			yield(nil, errors.New("opening a table: its columns differ from those of this version"))
 			return
 		}
 		in := parquet.NewGenericReader[R](file)
@@ -113,7 +112,7 @@ func read[R, T any](r io.ReaderAt, size int64, from func(*R) T) iter.Seq2[*T, er
 			clear(rows)
 			n, err := in.Read(rows)
 			for i := range rows[:n] {
-				v := from(&rows[i])
+				v := record(&rows[i])
 				if !yield(&v, nil) {
 					return
 				}

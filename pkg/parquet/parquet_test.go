@@ -17,46 +17,46 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-func check(t testing.TB, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// some returns record i of a run: every field has a value in some of them, and is
-// absent in others where it may be.
-func some[T any](i int) *T {
+// example returns record i of a run: each optional field is present in some records and
+// absent in others.
+func example[T any](i int) *T {
 	v := new(T)
 	fill(reflect.ValueOf(v).Elem(), rand.New(rand.NewPCG(1, uint64(i))), "")
 	return v
 }
 
-func someOutcome(i int) *stream.Outcome {
-	o := some[stream.Outcome](i)
+func exampleOutcome(i int) *stream.Outcome {
+	o := example[stream.Outcome](i)
 	o.Kind = stream.KindOutcome
 	return o
 }
 
-func someDecision(i int) *stream.Decision {
-	d := some[stream.Decision](i)
+func exampleDecision(i int) *stream.Decision {
+	d := example[stream.Decision](i)
 	d.Kind = stream.KindDecision
 	return d
 }
 
-// fill gives v, a field with that JSON tag, a value that may stand there: of a type
-// that it does not know, none, which fails.
+// fill gives v, a field with that JSON tag, a valid random value. It panics for an
+// unknown type.
 func fill(v reflect.Value, draw *rand.Rand, tag string) {
-	name, may, _ := strings.Cut(tag, ",")
-	absent := may != "" && draw.IntN(3) == 0
+	name, omit, _ := strings.Cut(tag, ",")
+	absent := omit != "" && draw.IntN(3) == 0
 	switch {
 	case name == "kind":
 		return // no column
 	case v.Type() == reflect.TypeFor[stream.Number]() && absent:
 		v.SetFloat(math.NaN())
 		return
-	case v.CanInt() && may == "omitzero" && absent:
-		v.SetInt(-1) // Never, Nowhere
+	case v.CanInt() && omit == "omitzero" && absent:
+		v.SetInt(-1) // Never, NoIndex
 		return
 	case absent:
 		return
@@ -90,81 +90,77 @@ func fill(v reflect.Value, draw *rand.Rand, tag string) {
 			fill(v.Field(i), draw, v.Type().Field(i).Tag.Get("json"))
 		}
 	default:
-		panic("no table has a field of type " + v.Type().String())
+		panic("unknown field type " + v.Type().String())
 	}
 }
 
-// sameNumbers has what is absent equal to itself.
-var sameNumbers = cmp.Comparer(func(a, b stream.Number) bool { return a == b || a.IsZero() && b.IsZero() })
+// equalNumbers treats two absent numbers as equal.
+var equalNumbers = cmp.Comparer(func(a, b stream.Number) bool { return a == b || a.IsZero() && b.IsZero() })
 
-// roundTrip writes n records and compares what comes back, however long it is
-// kept, with what went in.
-func roundTrip[T any](t *testing.T, n int, some func(int) *T, write func(*bytes.Buffer) Writer[T], read func(*bytes.Reader, int64) iter.Seq2[*T, error]) {
+// roundTrip writes n records, reads them all back and then compares them.
+func roundTrip[T any](t *testing.T, n int, example func(int) *T, write func(io.Writer) Writer[T],
+	read func(io.ReaderAt, int64) iter.Seq2[*T, error]) {
 	t.Helper()
 	var b bytes.Buffer
 	w := write(&b)
 	for i := range n {
-		check(t, w.Write(some(i)))
+		must(t, w.Write(example(i)))
 	}
-	check(t, w.Close())
+	must(t, w.Close())
 	var got []*T
 	for v, err := range read(bytes.NewReader(b.Bytes()), int64(b.Len())) {
-		check(t, err)
+		must(t, err)
 		got = append(got, v)
 	}
 	if len(got) != n {
 		t.Fatalf("%d rows, want %d", len(got), n)
 	}
-	step := 1 + n/10000 // of many rows some
+	step := 1 + n/10000 // compare at most 10,000 rows
 	for i := 0; i < n; i += step {
 		v := got[i]
-		if diff := cmp.Diff(some(i), v, sameNumbers); diff != "" {
+		if diff := cmp.Diff(example(i), v, equalNumbers); diff != "" {
 			t.Fatalf("row %d: %s", i, diff)
 		}
 	}
 }
 
-func TestRowsEqualRecords(t *testing.T) {
+func TestTablesRoundTrip(t *testing.T) {
 	for _, n := range []int{0, 1, batchRows, 3*batchRows + 17, groupRows + 5} {
 		if n > groupRows && testing.Short() {
 			continue
 		}
-		roundTrip(t, n, someOutcome,
-			func(b *bytes.Buffer) Writer[stream.Outcome] { return WriteOutcomes(b) },
-			func(r *bytes.Reader, size int64) iter.Seq2[*stream.Outcome, error] { return ReadOutcomes(r, size) })
-		roundTrip(t, n, someDecision,
-			func(b *bytes.Buffer) Writer[stream.Decision] { return WriteDecisions(b) },
-			func(r *bytes.Reader, size int64) iter.Seq2[*stream.Decision, error] { return ReadDecisions(r, size) })
+		roundTrip(t, n, exampleOutcome, WriteOutcomes, ReadOutcomes)
+		roundTrip(t, n, exampleDecision, WriteDecisions, ReadDecisions)
 	}
 }
 
-// A group of rows is written as soon as it is full, so that memory stays bounded.
+// A full row group is written at once, so that memory stays bounded.
 func TestRowsAreWrittenInGroups(t *testing.T) {
 	var b bytes.Buffer
 	w := WriteDecisions(&b)
 	for i := range groupRows + batchRows {
-		check(t, w.Write(someDecision(i)))
+		must(t, w.Write(exampleDecision(i)))
 	}
 	if b.Len() < groupRows {
 		t.Errorf("%d bytes written before Close", b.Len())
 	}
-	check(t, w.Close())
+	must(t, w.Close())
 	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	check(t, err)
+	must(t, err)
 	if n := len(file.RowGroups()); n != 2 {
-		t.Errorf("%d groups of rows, want 2", n)
+		t.Errorf("%d row groups, want 2", n)
 	}
 }
 
-// What is absent on the wire is null in the table, and what is zero is not.
+// A field that is absent on the wire is null in the table; a zero is not.
 func TestAbsentIsNull(t *testing.T) {
 	var b bytes.Buffer
 	w := WriteOutcomes(&b)
-	o := &stream.Outcome{ID: "r", ScheduledUS: stream.Never, Replica: stream.Nowhere}
-	check(t, w.Write(o))
-	check(t, w.Close())
+	o := &stream.Outcome{ID: "r", ScheduledUS: stream.Never, Replica: stream.NoIndex}
+	must(t, w.Write(o))
+	must(t, w.Close())
 	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	check(t, err)
+	must(t, err)
 	rows := make([]parquet.Row, 1)
 	reader := file.RowGroups()[0].Rows()
 	defer reader.Close()
@@ -178,17 +174,18 @@ func TestAbsentIsNull(t *testing.T) {
 			null = append(null, paths[v.Column()][0])
 		}
 	}
-	want := strings.Fields("reason scheduled_us deployment replica tenant slo_class model session step iteration decision preempted_us itl_us itl_us slo_met")
+	want := strings.Fields(`reason scheduled_us deployment replica tenant slo_class model session step iteration
+		decision preempted_us itl_us itl_us slo_met`)
 	if !reflect.DeepEqual(null, want) {
 		t.Errorf("null: %q\nwant  %q", null, want)
 	}
 }
 
-func TestWhatIsNoTable(t *testing.T) {
+func TestInvalidTables(t *testing.T) {
 	var decisions bytes.Buffer
 	w := WriteDecisions(&decisions)
-	check(t, w.Write(someDecision(1)))
-	check(t, w.Close())
+	must(t, w.Write(exampleDecision(1)))
+	must(t, w.Close())
 	for _, data := range [][]byte{nil, []byte("{}"), decisions.Bytes(), decisions.Bytes()[:decisions.Len()-1]} {
 		for _, err := range ReadOutcomes(bytes.NewReader(data), int64(len(data))) {
 			if err == nil || !strings.HasPrefix(err.Error(), "opening a table: ") {
@@ -202,29 +199,29 @@ func BenchmarkWriteOutcomes(b *testing.B) {
 	b.ReportAllocs()
 	outcomes := make([]*stream.Outcome, 1000)
 	for i := range outcomes {
-		outcomes[i] = someOutcome(i)
+		outcomes[i] = exampleOutcome(i)
 	}
 	w := WriteOutcomes(io.Discard)
 	for i := range b.N {
-		check(b, w.Write(outcomes[i%len(outcomes)]))
+		must(b, w.Write(outcomes[i%len(outcomes)]))
 	}
-	check(b, w.Close())
+	must(b, w.Close())
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// What the wire leaves out is null, in however many rows.
+// Fields that are absent on the wire are null in every row of a large table.
 func TestAbsentIsNullInManyRows(t *testing.T) {
 	const rows = 5000
 	var file bytes.Buffer
 	w := WriteDecisions(&file)
 	for i := range rows {
-		d := stream.Decision{ID: fmt.Sprint(i), Stage: stream.StageAdmission, Replica: stream.Nowhere}
+		d := stream.Decision{ID: fmt.Sprint(i), Stage: stream.StageAdmission, Replica: stream.NoIndex}
 		if i%7 == 0 || i%64 == 1 {
 			d.ExpectedCachedTokens, d.Reason, d.DelayUS = 5, "why", 3
 		}
-		check(t, w.Write(&d))
+		must(t, w.Write(&d))
 	}
-	check(t, w.Close())
+	must(t, w.Close())
 	in := parquet.NewGenericReader[decisionRow](bytes.NewReader(file.Bytes()))
 	defer in.Close()
 	got := make([]decisionRow, rows)
@@ -232,7 +229,9 @@ func TestAbsentIsNullInManyRows(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	for i, r := range got {
-		if there := i%7 == 0 || i%64 == 1; (r.ExpectedCachedTokens != nil) != there || (r.Reason != nil) != there || (r.DelayUS != nil) != there || r.Rule != nil || r.Verdict != nil {
+		present := i%7 == 0 || i%64 == 1
+		if (r.ExpectedCachedTokens != nil) != present || (r.Reason != nil) != present ||
+			(r.DelayUS != nil) != present || r.Rule != nil || r.Verdict != nil {
 			t.Fatalf("row %d: %+v", i, r)
 		}
 	}

@@ -1,7 +1,7 @@
 package policy
 
-// Admissions are the admission policies.
-func Admissions() table[Admitter] {
+// admissions are the admission policies.
+func admissions() table[Admitter] {
 	type kind = policyKind[Admitter]
 	return table[Admitter]{
 		{Name: "always-admit", Doc: "admits every request", Value: kind{build: newAlwaysAdmit}},

@@ -24,7 +24,7 @@ type Env struct {
 // defaults are the policy types used for stages that a bundle omits.
 var defaults = [...]string{"always-admit", "constant", "round-robin", "fcfs", "last-in"}
 
-// stages are the bundle's policies in the order in which requests meet them.
+// stages returns the bundle's policies in the order in which they see a request.
 func (b *Bundle) stages() []*Spec {
 	return []*Spec{&b.Admission, &b.Priority, &b.Routing, &b.Scheduler, &b.Preemption}
 }
@@ -36,11 +36,11 @@ func (b *Bundle) Complete() {
 			s.Type = defaults[i]
 		}
 	}
-	complete(&b.Admission, Admissions())
-	complete(&b.Priority, Priorities())
-	complete(&b.Routing, Routers())
-	complete(&b.Scheduler, Schedulers())
-	complete(&b.Preemption, Preemptors())
+	complete(&b.Admission, admissions())
+	complete(&b.Priority, priorities())
+	complete(&b.Routing, routers())
+	complete(&b.Scheduler, schedulers())
+	complete(&b.Preemption, preemptors())
 }
 
 // complete fills in the parameters of s and of the policies within it.
@@ -113,12 +113,12 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	if b.Generation < 0 {
 		x.fail("generation", "must be at least 0, is %d", b.Generation)
 	}
-	p.Admission = build(x, &b.Admission, "admission", "admission policy", Admissions())
-	p.Priority = build(x, &b.Priority, "priority", "priority policy", Priorities())
+	p.Admission = build(x, &b.Admission, "admission", "admission policy", admissions())
+	p.Priority = build(x, &b.Priority, "priority", "priority policy", priorities())
 	x.hints = p.Priority.Hints()
-	p.Routing = build(x, &b.Routing, "routing", "routing policy", Routers())
-	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", Schedulers())
-	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", Preemptors())
+	p.Routing = build(x, &b.Routing, "routing", "routing policy", routers())
+	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", schedulers())
+	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", preemptors())
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
 	p.Delays = x.delays

@@ -18,7 +18,7 @@ func newChain(b *builder, s *Spec) Admitter {
 	var c chain
 	for i := range s.Of {
 		path := fmt.Sprintf("%s.of[%d]", b.path, i)
-		c = append(c, member{build(b, &s.Of[i], path, "admission policy", Admissions()), path})
+		c = append(c, member{build(b, &s.Of[i], path, "admission policy", admissions()), path})
 	}
 	return c
 }

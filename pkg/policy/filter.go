@@ -20,7 +20,7 @@ func newFilter(b *builder, s *Spec) Router {
 		b.fail("use", "must name the policy that chooses among the kept candidates")
 	}
 	f := &filter{keep: newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag),
-		use: build(b, s.Use, b.path+".use", "routing policy", Routers())}
+		use: build(b, s.Use, b.path+".use", "routing policy", routers())}
 	f.reserve(b.env.Replicas)
 	return f
 }

@@ -1,7 +1,7 @@
 package policy
 
-// Preemptors choose the running sequence to preempt when blocks run out.
-func Preemptors() table[Preemptor] {
+// preemptors choose the running sequence to preempt when blocks run out.
+func preemptors() table[Preemptor] {
 	type kind = policyKind[Preemptor]
 	return table[Preemptor]{
 		{Name: "last-in", Doc: "the sequence admitted last", Value: kind{build: newLastIn}},

@@ -2,8 +2,8 @@ package policy
 
 import "math"
 
-// Priorities are the priority policies. Higher is more urgent.
-func Priorities() table[Prioritizer] {
+// priorities are the priority policies. Higher is more urgent.
+func priorities() table[Prioritizer] {
 	type kind = policyKind[Prioritizer]
 	return table[Prioritizer]{
 		{Name: "constant", Doc: "priority 0 for all requests", Value: kind{build: newConstant}},

@@ -27,7 +27,8 @@ type Param struct {
 	Name, Doc string
 	Kind      Kind
 	Unit      string // of numbers, "" for a number without a unit
-	// Min and Max bound a number, or the numbers of a table, inclusively. Whole numbers are integers.
+	// Min and Max bound a number, or the numbers of a table, inclusively. If Whole, a number must be an
+	// integer.
 	Min, Max float64
 	Whole    bool
 	// Search is the range in which the best value is usually found.
@@ -65,12 +66,12 @@ type Entry struct {
 
 // Entries returns all policies, stage by stage.
 func Entries() []Entry {
-	all := slices.Concat(entries("admission", Admissions()), entries("priority", Priorities()),
-		entries("routing", Routers()))
+	all := slices.Concat(entries("admission", admissions()), entries("priority", priorities()),
+		entries("routing", routers()))
 	for _, s := range Scorers {
 		all = append(all, Entry{Stage: "scorer", Name: s.Name, Doc: s.Doc})
 	}
-	return slices.Concat(all, entries("scheduler", Schedulers()), entries("preemption", Preemptors()))
+	return slices.Concat(all, entries("scheduler", schedulers()), entries("preemption", preemptors()))
 }
 
 func entries[P any](stage string, t table[P]) (all []Entry) {

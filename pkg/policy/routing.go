@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// Routers are the routing policies.
-func Routers() table[Router] {
+// routers are the routing policies.
+func routers() table[Router] {
 	type kind = policyKind[Router]
 	return table[Router]{
 		{Name: "round-robin", Doc: "each replica in turn", Value: kind{build: newRoundRobin}},

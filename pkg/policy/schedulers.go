@@ -1,8 +1,8 @@
 package policy
 
-// Schedulers order the wait queue of a replica. A request gets its position when it is queued and
+// schedulers order the wait queue of a replica. A request gets its position when it is queued and
 // keeps it when it is preempted.
-func Schedulers() table[Scheduler] {
+func schedulers() table[Scheduler] {
 	type kind = policyKind[Scheduler]
 	return table[Scheduler]{
 		{Name: "fcfs", Doc: "first come, first served", Value: kind{build: newFCFS}},

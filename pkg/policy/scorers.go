@@ -35,7 +35,7 @@ var Scorers = registry.Table[func() scorer]{
 	{Name: "session-affinity", Doc: "1 for the replica of the session's last request",
 		Value: func() scorer { return &sessionScore{} }},
 	{Name: "no-hit-lru",
-		Doc:   "for a prompt cached nowhere: highest for the replica longest without such a prompt; else 0.5",
+		Doc:   "for a prompt without cached prefix: highest for the replica longest without one; else 0.5",
 		Value: func() scorer { return &noHitLRU{} }},
 }
 

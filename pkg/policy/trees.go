@@ -27,7 +27,7 @@ func newAdmitTree(b *builder, s *Spec) Admitter {
 	tree := admitTree{
 		buildTree(b, s.Root, "root", viewSignals(), Admitter(alwaysAdmit{}), func(at string, n *Node) Admitter {
 			if n.Use != nil {
-				return build(b, n.Use, b.path+"."+at+".use", "admission policy", Admissions())
+				return build(b, n.Use, b.path+"."+at+".use", "admission policy", admissions())
 			}
 			if yes, ok := n.Value.(bool); ok {
 				return fixedVerdict{verdict: verdict(yes)}
@@ -92,7 +92,7 @@ func newPriorityTree(b *builder, s *Spec) Prioritizer {
 			if n.Use == nil {
 				return priorityLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
 			}
-			p := build(b, n.Use, b.path+"."+at+".use", "priority policy", Priorities())
+			p := build(b, n.Use, b.path+"."+at+".use", "priority policy", priorities())
 			if len(p.Hints()) > 0 {
 				b.fail(at+".use", "%s gives hints; a policy in a tree cannot", n.Use.Type)
 			}
@@ -135,7 +135,7 @@ func newRouteTree(b *builder, s *Spec) Router {
 		if n.Use == nil {
 			b.fail(at, "must be {use: {type: …}} like the first leaf: leaves must be all policies or all numbers")
 		}
-		return build(b, n.Use, b.path+"."+at+".use", "routing policy", Routers())
+		return build(b, n.Use, b.path+"."+at+".use", "routing policy", routers())
 	})}
 }
 
@@ -212,7 +212,7 @@ func newOrderTree(b *builder, s *Spec) Scheduler {
 				if n.Use == nil {
 					return orderLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
 				}
-				return build(b, n.Use, b.path+"."+at+".use", "scheduler", Schedulers())
+				return build(b, n.Use, b.path+"."+at+".use", "scheduler", schedulers())
 			},
 		),
 	}
@@ -246,7 +246,7 @@ func newVictimTree(b *builder, s *Spec) Preemptor {
 				if n.Use == nil {
 					return victimLeaf{x: b.leafNumber(at, n, " or {use: {type: …}}")}
 				}
-				return build(b, n.Use, b.path+"."+at+".use", "preemption policy", Preemptors())
+				return build(b, n.Use, b.path+"."+at+".use", "preemption policy", preemptors())
 			},
 		),
 	}

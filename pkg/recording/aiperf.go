@@ -16,7 +16,7 @@ type aiperfRecord struct {
 		Turn         int64  `json:"turn_index"`
 		StartNS      *int64 `json:"request_start_ns"`
 		Phase        string `json:"benchmark_phase"`
-		Cancelled    bool   `json:"was_cancelled"`
+		Canceled     bool   `json:"was_cancelled"`
 	} `json:"metadata"`
 	Metrics struct {
 		Input    *aiperfValue `json:"input_sequence_length"`
@@ -41,14 +41,15 @@ type (
 )
 
 // aiperfUnits converts time units to µs.
-var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3}, {Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
+var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us", Value: 1}, {Name: "ms", Value: 1e3},
+	{Name: "sec", Value: 1e6}, {Name: "s", Value: 1e6}}
 
 func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns") }
 
 // readAIPerf reads AIPerf records. Warm-up requests load the server too, so they are kept in their
 // own stage.
 func readAIPerf(f *file, r *Recording) error {
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	var list rows
 	conversations := map[string]int{}
 	chunked := 0
@@ -99,9 +100,9 @@ func (a *aiperfRecord) request(l *textio.Lines) (request, error) {
 			return c, l.Errorf("metrics.%s must be an integer, not %g", n.name, *n.from.Value)
 		}
 	}
-	if reason := errorMessage(a.Error); reason != "" || m.Cancelled {
+	if reason := errorMessage(a.Error); reason != "" || m.Canceled {
 		if reason == "" {
-			reason = "cancelled"
+			reason = "canceled"
 		}
 		c.OutputTokens = output
 		c.fail(reason)
@@ -133,7 +134,8 @@ func (a *aiperfRecord) request(l *textio.Lines) (request, error) {
 	return c, c.check(&l.Position, aiperfWords)
 }
 
-var aiperfWords = fieldNames{"metrics.input_sequence_length", "metrics.output_sequence_length", "metrics.time_to_first_token", "metrics.request_latency"}
+var aiperfWords = fieldNames{"metrics.input_sequence_length", "metrics.output_sequence_length",
+	"metrics.time_to_first_token", "metrics.request_latency"}
 
 // chunked reports whether the output came in fewer chunks than tokens.
 func (a *aiperfRecord) chunked(c *request) bool {

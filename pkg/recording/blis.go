@@ -15,7 +15,7 @@ func readBLIS(f *file, r *Recording) error {
 	in := stream.NewReader(namedReader{f.Reader, f.Name})
 	defer in.Close()
 	in.Expect(stream.StreamRecording, stream.StreamRun)
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	for in.Next() {
 		switch in.Kind() {
 		case stream.KindOutcome:
@@ -29,7 +29,8 @@ func readBLIS(f *file, r *Recording) error {
 			if err := in.Decode(&s); err != nil {
 				return err
 			}
-			r.Steps = append(r.Steps, Step{Prefill: s.PrefillTokens, Decode: s.DecodeTokens, Context: Unknown, US: float64(s.EndUS - s.StartUS)})
+			r.Steps = append(r.Steps, Step{Prefill: s.PrefillTokens, Decode: s.DecodeTokens, Context: Unknown,
+				US: float64(s.EndUS - s.StartUS)})
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -55,7 +56,8 @@ func (r *Run) shiftToFirstArrival() {
 	first := r.Outcomes[0].ArrivalUS
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		for _, t := range []*stream.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS, &o.EndedUS} {
+		for _, t := range []*stream.Micros{&o.ArrivalUS, &o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS,
+			&o.FirstTokenUS, &o.CompletedUS, &o.EndedUS} {
 			if *t != stream.Never {
 				*t -= first
 			}

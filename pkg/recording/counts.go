@@ -45,7 +45,8 @@ const (
 func (r *Run) OutputCounts() string {
 	var at []int // completed and streamed requests
 	for i := range r.Outcomes {
-		if o := &r.Outcomes[i]; o.State == completed && o.FirstTokenUS != stream.Never && o.CompletedUS > o.FirstTokenUS {
+		if o := &r.Outcomes[i]; o.State == completed && o.FirstTokenUS != stream.Never &&
+			o.CompletedUS > o.FirstTokenUS {
 			at = append(at, i)
 		}
 	}
@@ -72,13 +73,16 @@ func (r *Run) OutputCounts() string {
 	}
 	worst := &r.Outcomes[wrong[0]]
 	mean, median := r.tpots(at)
-	warning := fmt.Sprintf("output tokens contradict the times of %d of %d requests (%s: %d tokens in %.0f ms after the first; mean TPOT %.1f ms, median %.1f), probably because the text was tokenized again",
-		len(wrong), len(at), worst.ID, worst.OutputTokens, float64(worst.CompletedUS-worst.FirstTokenUS)/1e3, mean, median)
+	warning := fmt.Sprintf("output tokens contradict the times of %d of %d requests (%s: %d tokens in %.0f ms after "+
+		"the first; mean TPOT %.1f ms, median %.1f), probably because the text was tokenized again",
+		len(wrong), len(at), worst.ID, worst.OutputTokens, float64(worst.CompletedUS-worst.FirstTokenUS)/1e3, mean,
+		median)
 	slices.Sort(consistent)
 	middle := consistent[len(consistent)/2]
 	low, high := consistent[len(consistent)/5], consistent[len(consistent)-1-len(consistent)/5]
 	if high-low <= 0.1*middle {
-		return warning + fmt.Sprintf("; the others have about %.0f: if all requested N and ignored the end of text, use --output-tokens N", middle)
+		return warning + fmt.Sprintf("; the others have about %.0f: if all requested N and ignored the end of text, "+
+			"use --output-tokens N", middle)
 	}
 	return warning + "; if all requested N tokens, use --output-tokens N"
 }

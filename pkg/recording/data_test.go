@@ -151,8 +151,12 @@ func TestPublishedFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "summary", mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.FirstTokenUS-o.EnqueuedUS) / 1e3 }), map[string]string{"TTFT": "7097.2"}, "TTFT")
-	near(t, "summary", mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.CompletedUS-o.EnqueuedUS) / 1e3 }), map[string]string{"latency": "28200.7"}, "latency")
+	near(t, "summary",
+		mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.FirstTokenUS-o.EnqueuedUS) / 1e3 }),
+		map[string]string{"TTFT": "7097.2"}, "TTFT")
+	near(t, "summary",
+		mean(r.Runs[0], func(o *stream.Outcome) float64 { return float64(o.CompletedUS-o.EnqueuedUS) / 1e3 }),
+		map[string]string{"latency": "28200.7"}, "latency")
 }
 
 // The prompts of the four recordings repeat with a period of 100, nearly all requests match, and no
@@ -163,8 +167,10 @@ func TestPeriodsAndOutputCountsOfPublicRecordings(t *testing.T) {
 	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
 	}
-	for _, other := range []string{"vllm/lmbench/requests.csv", "vllm/otel/jan20-codellama-train-1/traces.json.zst", "vllm/otel/jan21-llama7b-train-1/traces.json.zst",
-		"vllm/bench/RTXPRO6000_Llama-3.1-8B/requests.jsonl", "vllm/phases/dec11-train-qwen3b-1.vllm_phases.csv", "vllm/phases/dec11-train-qwen7b-1.vllm_phases.csv"} {
+	for _, other := range []string{"vllm/lmbench/requests.csv", "vllm/otel/jan20-codellama-train-1/traces.json.zst",
+		"vllm/otel/jan21-llama7b-train-1/traces.json.zst",
+		"vllm/bench/RTXPRO6000_Llama-3.1-8B/requests.jsonl", "vllm/phases/dec11-train-qwen3b-1.vllm_phases.csv",
+		"vllm/phases/dec11-train-qwen7b-1.vllm_phases.csv"} {
 		files = append(files, data(t, other))
 	}
 	for i, file := range files {
@@ -181,7 +187,8 @@ func TestPeriodsAndOutputCountsOfPublicRecordings(t *testing.T) {
 				t.Errorf("%s %s: a period of %d, %.3f", file, run.Name, period, share)
 			}
 			warning := run.OutputCounts()
-			if wrong := i < 4 && !strings.Contains(file, "codellama"); (warning != "") != wrong || wrong && !strings.Contains(warning, "the others have about 249: ") {
+			if wrong := i < 4 && !strings.Contains(file, "codellama"); (warning != "") != wrong || wrong &&
+				!strings.Contains(warning, "the others have about 249: ") {
 				t.Errorf("%s %s: output counts: %q", file, run.Name, warning)
 			}
 			if run.SetOutputTokens(248); run.OutputCounts() != "" && i < 4 {

@@ -27,12 +27,18 @@ type head struct {
 
 // has reports whether all of the given names or columns are present.
 func (h *head) has(names ...string) bool {
-	return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(h.names, n) && !slices.Contains(h.columns, n) })
+	return !slices.ContainsFunc(names, func(n string) bool {
+		return !slices.Contains(h.names, n) && !slices.Contains(
+			h.columns, n)
+	})
 }
 
 // any reports whether one of the given names or columns is present.
 func (h *head) any(names ...string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.names, n) || slices.Contains(h.columns, n) })
+	return slices.ContainsFunc(names, func(n string) bool {
+		return slices.Contains(h.names, n) || slices.Contains(
+			h.columns, n)
+	})
 }
 
 // readHead parses the first bytes of a file.
@@ -131,7 +137,8 @@ func detect(f *file, text []byte) (string, error) {
 	case len(h.columns) > 1:
 		what = "its columns are " + strings.Join(abbreviate(h.columns), ", ")
 	}
-	return "", f.Errorf("has no known format (%s): %s; FORMAT:FILE sets the format", strings.Join(Formats.Names(), ", "), what)
+	return "", f.Errorf("has no known format (%s): %s; FORMAT:FILE sets the format", strings.Join(Formats.Names(),
+		", "), what)
 }
 
 // abbreviate returns the first names of a list, printable.
@@ -150,5 +157,6 @@ func abbreviate(names []string) (shown []string) {
 func hasWords(name, choice string) bool {
 	words := strings.Fields(name)
 	required := strings.FieldsFunc(choice, func(r rune) bool { return r == ' ' || r == ',' })
-	return len(required) > 0 && !slices.ContainsFunc(required, func(w string) bool { return !slices.Contains(words, w) })
+	return len(required) > 0 && !slices.ContainsFunc(required,
+		func(w string) bool { return !slices.Contains(words, w) })
 }

@@ -43,7 +43,8 @@ func TestFormatDetection(t *testing.T) {
 			}
 		}
 		// A table of setups is also a table of requests: the narrower format comes first.
-		if want := map[string]string{"lmbench": "lmbench csv"}[name]; strings.Join(found, " ") != name && strings.Join(found, " ") != want {
+		if want := map[string]string{"lmbench": "lmbench csv"}[name]; strings.Join(found, " ") != name &&
+			strings.Join(found, " ") != want {
 			t.Errorf("%s is taken for %v", name, found)
 		}
 		want, err := Read(context.Background(), text(sample), "")
@@ -75,7 +76,8 @@ func TestReadingInWrongFormat(t *testing.T) {
 	for name, sample := range samples(t) {
 		for _, e := range Formats {
 			// A table is defined by its columns; LMBenchmark's is read like any table.
-			if r, err := Read(context.Background(), text(sample), e.Name); err == nil && e.Name != name && !(isTable(readHead([]byte(sample))) && (e.Name == "csv" || e.Name == "lmbench")) {
+			if r, err := Read(context.Background(), text(sample), e.Name); err == nil && e.Name != name &&
+				!(isTable(readHead([]byte(sample))) && (e.Name == "csv" || e.Name == "lmbench")) {
 				t.Errorf("%s is read as %s:\n%s", name, e.Name, formatRecording(r))
 			}
 		}
@@ -96,9 +98,12 @@ func TestTruncatedFiles(t *testing.T) {
 
 // Unknown formats are described in printable characters.
 func TestUnknownFormat(t *testing.T) {
-	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is not UTF-8 text", "caf\xe9,x\n1,2\n": "it is not UTF-8 text", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`, "hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
+	for begin, want := range map[string]string{"\x00\x01,\x1b[2J": "it is not UTF-8 text",
+		"caf\xe9,x\n1,2\n": "it is not UTF-8 text", "x,\x1b[2J\n1,2\n": `its columns are x, \x1b[2j`,
+		"hello": "neither a table", `{"a":{"b":1}}`: "its JSON has a, a.b"} {
 		_, err := Read(context.Background(), text(begin), "")
-		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\x00\x01\x1b") || !utf8.ValidString(err.Error()) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\x00\x01\x1b") ||
+			!utf8.ValidString(err.Error()) {
 			t.Errorf("%q: %v, want %s", begin, err, want)
 		}
 	}
@@ -121,7 +126,8 @@ func TestStdin(t *testing.T) {
 // FORMAT:FILE names a format; any other name with a colon is a file.
 func TestSplit(t *testing.T) {
 	for in, want := range map[string][2]string{
-		"otlp:a.json": {"otlp", "a.json"}, "a.json": {"", "a.json"}, "C:a.json": {"", "C:a.json"}, "csv:b:c": {"csv", "b:c"},
+		"otlp:a.json": {"otlp", "a.json"}, "a.json": {"", "a.json"}, "C:a.json": {"", "C:a.json"},
+		"csv:b:c": {"csv", "b:c"},
 	} {
 		if format, path := Split(in); format != want[0] || path != want[1] {
 			t.Errorf("%s is %q of %q", in, path, format)
@@ -132,7 +138,8 @@ func TestSplit(t *testing.T) {
 // A run is chosen by its name or by words of it. A file whose name contains # is that file.
 func TestRunSelection(t *testing.T) {
 	dir := t.TempDir()
-	sweep := "target_qps,replicas,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n1,1,0,10,5,0.1,0.3\n1,2,0,10,5,0.1,0.3\n10,2,0,10,5,0.1,0.3\n"
+	sweep := "target_qps,replicas,arrival_s,input_tokens,output_tokens,ttft_s,e2e_s\n" +
+		"1,1,0,10,5,0.1,0.3\n1,2,0,10,5,0.1,0.3\n10,2,0,10,5,0.1,0.3\n"
 	path := filepath.Join(dir, "a#b.csv")
 	if err := os.WriteFile(path, []byte(sweep), 0o600); err != nil {
 		t.Fatal(err)
@@ -153,10 +160,12 @@ func TestRunSelection(t *testing.T) {
 		}
 	}
 	_, err := Open(context.Background(), plain+"#qps=3 replicas=2", "")
-	if want := `a.csv: unknown run "qps=3 replicas=2"; did you mean "qps=1 replicas=2"?`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `a.csv: unknown run "qps=3 replicas=2"; did you mean "qps=1 replicas=2"?`; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("ends with %v, want %s", err, want)
 	}
-	if _, err := Open(context.Background(), filepath.Join(dir, "none#x"), ""); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := Open(context.Background(), filepath.Join(dir, "none#x"), ""); err == nil ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -56,7 +56,7 @@ func checkRun(t *testing.T, run *Run) {
 			t.Errorf("completed: %+v", o)
 		case !done && o.CompletedUS != stream.Never:
 			t.Errorf("not completed: %+v", o)
-		case run.Clock != ClientClock && run.Clock != ServerClock:
+		case run.Clock != clientClock && run.Clock != ServerClock:
 			t.Errorf("a clock %q", run.Clock)
 		}
 		seen[o.ID] = true

@@ -34,7 +34,8 @@ func (g *gaps) UnmarshalJSON(text []byte) error {
 
 // setITLs sets the inter-token latencies of c if every chunk was one token.
 func (g *gaps) setITLs(c *request) {
-	if int64(g.n) != c.OutputTokens-1 || slices.ContainsFunc(g.list, func(s float64) bool { return !(s >= 0) || s > 1e9 }) {
+	if int64(g.n) != c.OutputTokens-1 || slices.ContainsFunc(g.list,
+		func(s float64) bool { return !(s >= 0) || s > 1e9 }) {
 		return
 	}
 	for _, s := range g.list {

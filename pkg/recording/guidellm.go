@@ -99,7 +99,7 @@ func readGuideLLM(f *file, r *Recording) error {
 
 // run converts a benchmark to a run; place is its path in the report.
 func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
-	r := &Run{Model: b.Config.Backend.Model, Clock: ClientClock, Arrivals: true}
+	r := &Run{Model: b.Config.Backend.Model, Clock: clientClock, Arrivals: true}
 	if rate := b.Config.Strategy.Rate; rate != nil && *rate > 0 {
 		r.TargetRPS = *rate
 	}
@@ -122,7 +122,8 @@ func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
 		}
 	}
 	if made := b.SchedulerMetrics.RequestsMade.Total; made > len(requests) {
-		r.warnf("%d requests were sent but only %d are in the file: times are valid, but a replay has less load", made, len(requests))
+		r.warnf("%d requests were sent but only %d are in the file: times are valid, but a replay has less load", made,
+			len(requests))
 	}
 	if s := b.Config.Strategy; slices.Contains([]string{"synchronous", "concurrent", "throughput"}, s.Type) {
 		r.warnf(closedLoopWarning, "the strategy was "+s.Type)
@@ -165,5 +166,6 @@ func (q *guideRequest) request(p *textio.Position, place, list string) (request,
 		c.fail(reason)
 	}
 	timings := place + ".info.timings."
-	return c, c.check(p, fieldNames{place + ".prompt_tokens", place + ".output_tokens", timings + "first_token_iteration", timings + "request_end"})
+	return c, c.check(p, fieldNames{place + ".prompt_tokens", place + ".output_tokens", timings +
+		"first_token_iteration", timings + "request_end"})
 }

@@ -18,14 +18,14 @@ type lifecycle struct {
 	Error json.RawMessage `json:"error"`
 	Info  struct {
 		InputTokens int64 `json:"input_tokens"`
-		lifecycleAnswer
+		lifecycleResponse
 		Request struct {
 			Text struct {
 				InputTokens int64 `json:"input_tokens"`
 			} `json:"text"`
 		} `json:"request_metrics"`
 		Response *struct {
-			lifecycleAnswer
+			lifecycleResponse
 			Usage struct {
 				Prompt     int64 `json:"prompt_tokens"`
 				Completion int64 `json:"completion_tokens"`
@@ -35,8 +35,8 @@ type lifecycle struct {
 	} `json:"info"`
 }
 
-// lifecycleAnswer holds the fields of a response that both layouts have.
-type lifecycleAnswer struct {
+// lifecycleResponse holds the fields of a response that both layouts have.
+type lifecycleResponse struct {
 	OutputTokens int64     `json:"output_tokens"`
 	TokenTimes   []float64 `json:"output_token_times"`
 }
@@ -58,7 +58,7 @@ func readInferencePerf(f *file, r *Recording) error {
 	if len(list) == 0 {
 		return docs.Errorf("contains no requests")
 	}
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	var requests []request
 	var twoEvents, chunked, recounted int
 	for i := range list {
@@ -91,7 +91,8 @@ func readInferencePerf(f *file, r *Recording) error {
 		run.warnf("%d outputs came in two events per token: inter-token latencies are unknown and left out", twoEvents)
 	}
 	if recounted > 0 {
-		run.warnf("client and server count different output tokens in %d requests; the server's count is used", recounted)
+		run.warnf("client and server count different output tokens in %d requests; the server's count is used",
+			recounted)
 	}
 	run.warnChunks(chunked)
 	run.warnUnstreamed(countUnstreamed(requests))
@@ -106,8 +107,9 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 		return c, nil, p.Errorf("%s.start_time is missing", place)
 	}
 	c.at = *q.Start * 1e6
-	answer := &q.Info.lifecycleAnswer
-	output, input, times := answer.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens), answer.TokenTimes
+	response := &q.Info.lifecycleResponse
+	output, input, times := response.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens),
+		response.TokenTimes
 	if m := q.Info.Response; m != nil {
 		output, input = cmp.Or(m.Usage.Completion, m.OutputTokens), cmp.Or(m.Usage.Prompt, input)
 		if times = m.TokenTimes; len(times) == 0 {
@@ -115,7 +117,8 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 		}
 	}
 	c.InputTokens = input
-	w := fieldNames{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]", place + ".end_time"}
+	w := fieldNames{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]",
+		place + ".end_time"}
 	if q.End != nil {
 		c.last = *q.End * 1e6
 	}
@@ -130,7 +133,8 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 	}
 	for i := 1; i < len(times); i++ {
 		if times[i] < times[i-1] {
-			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i, (times[i-1]-times[i])*1e3)
+			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i,
+				(times[i-1]-times[i])*1e3)
 		}
 	}
 	if int64(len(times)) == output {

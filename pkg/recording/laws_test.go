@@ -17,13 +17,14 @@ import (
 
 // repeating is a run with the given prompt lengths.
 func repeating(lengths []int64) *Run {
-	r := &Run{Clock: ClientClock, Arrivals: true}
+	r := &Run{Clock: clientClock, Arrivals: true}
 	for i, l := range lengths {
 		c := newRequest()
 		c.complete(10)
 		o := c.Outcome
 		o.ID, o.InputTokens = fmt.Sprint(i), l
-		o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = stream.Micros(i*1000), stream.Micros(i*1000+500), stream.Micros(i*1000+9500)
+		o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = stream.Micros(i*1000), stream.Micros(i*1000+500),
+			stream.Micros(i*1000+9500)
 		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = stream.Never, stream.Never, stream.Never
 		r.Outcomes = append(r.Outcomes, o)
 	}
@@ -115,7 +116,8 @@ func TestWorkload(t *testing.T) {
 	r.Outcomes[1].State, r.Outcomes[1].OutputTokens = stream.StateFailed, 7
 	r.Outcomes[2].InputTokens = 0
 	list, err := r.Workload(0)
-	if err != nil || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" || list[1].DeadlineUS != stream.Never {
+	if err != nil || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" ||
+		list[1].DeadlineUS != stream.Never {
 		t.Errorf("%v, %v", list, err)
 	}
 	r.Arrivals = false
@@ -132,7 +134,7 @@ func TestWorkload(t *testing.T) {
 
 // paced is a run of n requests of 100 tokens; the time per token doubles half way.
 func paced(n int) *Run {
-	r := &Run{Clock: ClientClock, Arrivals: true}
+	r := &Run{Clock: clientClock, Arrivals: true}
 	for i := range n {
 		c := newRequest()
 		c.complete(100)
@@ -145,7 +147,8 @@ func paced(n int) *Run {
 		c.last = c.first + 99*gap
 		c.InputTokens = 10
 		o := c.Outcome
-		o.ID, o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = fmt.Sprint(i), stream.Micros(c.at), stream.Micros(c.first), stream.Micros(c.last)
+		o.ID, o.ArrivalUS, o.FirstTokenUS, o.CompletedUS = fmt.Sprint(i), stream.Micros(c.at), stream.Micros(c.first),
+			stream.Micros(c.last)
 		o.EnqueuedUS, o.ScheduledUS, o.EndedUS = stream.Never, stream.Never, stream.Never
 		r.Outcomes = append(r.Outcomes, o)
 	}
@@ -173,7 +176,8 @@ func TestOutputCounts(t *testing.T) {
 	// Up to request 500 a token takes 10 ms: 6 of these have 4 tokens, 990/3 = 330 ms, and one has
 	// none. After that 20 ms, and 4 of these 660 ms. Over the 999 that have a TPOT: (494·10 +
 	// 495·20 + 6·330 + 4·660)/999 = 19.5, and the 500th is 20.
-	for _, want := range []string{"11 of 1000 requests (0: 4 tokens in 990 ms after the first; mean TPOT 19.5 ms, median 20.0)", "the others have about 100: "} {
+	for _, want := range []string{"11 of 1000 requests (0: 4 tokens in 990 ms after the first; mean TPOT 19.5 ms, " +
+		"median 20.0)", "the others have about 100: "} {
 		if !strings.Contains(warning, want) {
 			t.Errorf("says %q, want %q in it", warning, want)
 		}
@@ -200,7 +204,7 @@ func TestOutputCounts(t *testing.T) {
 		}
 	}
 	if warning := r.OutputCounts(); warning != "" {
-		t.Errorf("answers of two tokens: %s", warning)
+		t.Errorf("outputs of two tokens: %s", warning)
 	}
 	if warning := (&Run{}).OutputCounts(); warning != "" {
 		t.Errorf("nothing: %s", warning)
@@ -229,7 +233,8 @@ func TestWriteReadRoundTrip(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				got := again.Runs[0]
-				if got.Clock != run.Clock || got.Arrivals != run.Arrivals || got.Model != run.Model || got.Engine != run.Engine || got.TargetRPS != run.TargetRPS || got.Replicas != run.Replicas {
+				if got.Clock != run.Clock || got.Arrivals != run.Arrivals || got.Model != run.Model ||
+					got.Engine != run.Engine || got.TargetRPS != run.TargetRPS || got.Replicas != run.Replicas {
 					t.Errorf("%s: %+v is read as %+v", name, run, got)
 				}
 				for i := range run.Outcomes {
@@ -248,7 +253,8 @@ func TestWriteReadRoundTrip(t *testing.T) {
 	}
 	r := repeating([]int64{10})
 	r.Outcomes[0].FirstTokenUS = stream.Never
-	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil || !strings.Contains(err.Error(), "request 0 completed without a first token time") {
+	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil ||
+		!strings.Contains(err.Error(), "request 0 completed without a first token time") {
 		t.Errorf("a request that was not streamed: %v", err)
 	}
 }

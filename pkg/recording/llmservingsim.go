@@ -56,9 +56,11 @@ func readLLMServingSim(f *file, r *Recording) error {
 	run := &Run{Clock: ServerClock, Arrivals: true, Engine: "vllm"}
 	for i := range requests {
 		c := &requests[i]
-		c.queued, c.scheduled, c.first, c.last = c.queued-minDelay, c.scheduled-minDelay, c.first-minDelay, c.last-minDelay
+		c.queued, c.scheduled, c.first, c.last = c.queued-minDelay, c.scheduled-minDelay, c.first-minDelay,
+			c.last-minDelay
 	}
-	run.warnf("arrivals and engine times are on two clocks, aligned at the shortest delay to the queue: overhead before the queue is known only relative to its minimum")
+	run.warnf("arrivals and engine times are on two clocks, aligned at the shortest delay to the queue: overhead " +
+		"before the queue is known only relative to its minimum")
 	if err := run.applyMetaFile(f.path); err != nil {
 		return err
 	}
@@ -69,8 +71,10 @@ func readLLMServingSim(f *file, r *Recording) error {
 // request converts a line, on its two clocks.
 func (e *engineLine) request(l *textio.Lines) (request, error) {
 	c := newRequest()
-	if err := l.Require(textio.MissingIf("input_toks", e.Input == nil), textio.MissingIf("output_toks", e.Output == nil), textio.MissingIf("arrival_time", e.Arrival == nil),
-		textio.MissingIf("queued_ts", e.Queued == nil), textio.MissingIf("scheduled_ts", e.Scheduled == nil), textio.MissingIf("first_token_ts", e.First == nil),
+	if err := l.Require(textio.MissingIf("input_toks", e.Input == nil), textio.MissingIf("output_toks",
+		e.Output == nil), textio.MissingIf("arrival_time", e.Arrival == nil),
+		textio.MissingIf("queued_ts", e.Queued == nil), textio.MissingIf("scheduled_ts", e.Scheduled == nil),
+		textio.MissingIf("first_token_ts", e.First == nil),
 		textio.MissingIf("last_token_ts", e.Last == nil)); err != nil {
 		return c, err
 	}
@@ -78,11 +82,13 @@ func (e *engineLine) request(l *textio.Lines) (request, error) {
 	c.complete(*e.Output)
 	c.queued, c.scheduled, c.first, c.last = *e.Queued*1e6, *e.Scheduled*1e6, *e.First*1e6, *e.Last*1e6
 	c.at = c.queued // validate the engine's times on its own clock
-	if err := c.check(&l.Position, fieldNames{"input_toks", "output_toks", "first_token_ts", "last_token_ts"}); err != nil {
+	if err := c.check(&l.Position, fieldNames{"input_toks", "output_toks", "first_token_ts",
+		"last_token_ts"}); err != nil {
 		return c, err
 	}
 	if c.scheduled < c.queued || c.first < c.scheduled {
-		return c, l.Errorf("queued_ts, scheduled_ts and first_token_ts must follow each other, are %f, %f, %f", *e.Queued, *e.Scheduled, *e.First)
+		return c, l.Errorf("queued_ts, scheduled_ts and first_token_ts must follow each other, are %f, %f, %f",
+			*e.Queued, *e.Scheduled, *e.First)
 	}
 	c.at = *e.Arrival * 1e6
 	return c, l.Time("arrival_time", *e.Arrival, "s")

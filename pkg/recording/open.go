@@ -107,7 +107,8 @@ func IsForeign(path string) bool {
 
 // OpenStream is Open for a stream with the run choice, if IsForeign is true of its content.
 // Otherwise the recording is nil and rest reads the whole stream.
-func OpenStream(ctx context.Context, name string, in io.Reader, choice string) (r *Recording, rest io.Reader, err error) {
+func OpenStream(ctx context.Context, name string, in io.Reader, choice string) (r *Recording, rest io.Reader,
+	err error) {
 	buffered := bufio.NewReaderSize(in, headSize)
 	first, _ := buffered.Peek(headSize) // an error occurs again below
 	text, err := (textio.Input{Stream: bytes.NewReader(first)}).Open()
@@ -167,7 +168,8 @@ func Stdin(path string) (choice string, ok bool) {
 
 // Overlap reports whether two recordings are of the same file and share a run or steps.
 func (r *Recording) Overlap(other *Recording) bool {
-	return r.Digest == other.Digest && (len(r.Steps) > 0 || slices.ContainsFunc(r.Names(), func(name string) bool { return slices.Contains(other.Names(), name) }))
+	return r.Digest == other.Digest && (len(r.Steps) > 0 ||
+		slices.ContainsFunc(r.Names(), func(name string) bool { return slices.Contains(other.Names(), name) }))
 }
 
 // file is an open file.
@@ -181,7 +183,7 @@ type file struct {
 // wrapError adds the file name to an error of the underlying reader.
 func (f *file) wrapError(err error) error {
 	switch err.(type) {
-	case *stream.SyntaxError, *stream.FaultError:
+	case *stream.SyntaxError, *stream.UpstreamError:
 		return err
 	}
 	if err == context.Canceled || err == context.DeadlineExceeded {
@@ -209,7 +211,9 @@ func (r *Recording) Single() (*Run, error) {
 	case len(r.Runs) == 0:
 		return nil, &stream.SyntaxError{File: r.Path, Msg: "contains steps but no requests"}
 	case len(r.Runs) > 1:
-		return nil, &stream.SyntaxError{File: r.Path, Msg: fmt.Sprintf("contains %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))}
+		return nil, &stream.SyntaxError{File: r.Path,
+			Msg: fmt.Sprintf("contains %d runs; choose one with FILE#NAME: %s", len(r.Runs),
+				strings.Join(r.Names(), ", "))}
 	}
 	return r.Runs[0], nil
 }

@@ -144,7 +144,8 @@ func readOTLP(f *file, r *Recording) error {
 		run.warnf("left out %d duplicate spans", duplicates)
 	}
 	if overlapping > 0 {
-		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue time is assumed to begin at arrival", overlapping)
+		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue time is assumed to begin at "+
+			"arrival", overlapping)
 	}
 	r.Runs = []*Run{run}
 	return outcomes(&textio.Position{Name: f.Name}, requests, run)
@@ -202,5 +203,6 @@ func (s *otlpSpan) request(p *textio.Position) (c request, early bool, err error
 	if early = c.queued < c.at; early {
 		c.queued, c.scheduled = c.at, max(c.scheduled, c.at)
 	}
-	return c, early, c.check(p, fieldNames{"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens", "gen_ai.latency.time_to_first_token", "gen_ai.latency.e2e"})
+	return c, early, c.check(p, fieldNames{"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens",
+		"gen_ai.latency.time_to_first_token", "gen_ai.latency.e2e"})
 }

@@ -33,7 +33,8 @@ func readPhases(f *file, r *Recording) error {
 		return err
 	}
 	p := &phases{Table: s, byID: map[string]*phasedRequest{}}
-	if err := s.RequireColumns(textio.Ref("request_id", &p.id), textio.Ref("phase_type", &p.kind), textio.Ref("t_start", &p.start), textio.Ref("t_end", &p.end),
+	if err := s.RequireColumns(textio.Ref("request_id", &p.id), textio.Ref("phase_type", &p.kind),
+		textio.Ref("t_start", &p.start), textio.Ref("t_end", &p.end),
 		textio.Ref("prefill_tokens", &p.prefill), textio.Ref("decode_tokens", &p.decode)); err != nil {
 		return err
 	}
@@ -52,7 +53,8 @@ func readPhases(f *file, r *Recording) error {
 			c.complete(1)
 			c.last = c.first
 		}
-		if err := c.check(&textio.Position{Name: f.Name}, fieldNames{"prefill_tokens of " + c.ID, "decode_tokens of " + c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
+		if err := c.check(&textio.Position{Name: f.Name}, fieldNames{"prefill_tokens of " + c.ID, "decode_tokens of " +
+			c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
 			return err
 		}
 		requests = append(requests, c.request)

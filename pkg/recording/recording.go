@@ -11,9 +11,9 @@ import (
 
 // Clocks: where the times of a run were measured.
 const (
-	// ClientClock is a load generator's clock: arrivals are when it sent, tokens when it received.
+	// clientClock is a load generator's clock: arrivals are when it sent, tokens when it received.
 	// Enqueued and scheduled are unknown.
-	ClientClock = "client"
+	clientClock = "client"
 	// ServerClock is the server's clock: queue and prefill are known.
 	ServerClock = "server"
 )
@@ -39,7 +39,7 @@ type Run struct {
 	TensorParallel, Replicas int
 	// TargetRPS is the target rate of the benchmark, in requests per second.
 	TargetRPS float64
-	// Clock is ClientClock or ServerClock.
+	// Clock is clientClock or ServerClock.
 	Clock string
 	// Arrivals says whether ArrivalUS is the arrival time. If it is false and no outcome has
 	// ScheduledUS, every request has its own clock that starts at 0 when it is sent. If outcomes

@@ -43,7 +43,8 @@ func nameRuns(runs []*Run, words [][]string) {
 // responses; the argument says how.
 const (
 	noArrivalsWarning = "arrival times are missing: the concurrency is unknown and the run cannot be replayed"
-	closedLoopWarning = "%s: requests waited for responses, so arrivals depended on the server's speed; a replay keeps the recorded arrivals"
+	closedLoopWarning = "%s: requests waited for responses, so arrivals depended on the server's speed; a replay " +
+		"keeps the recorded arrivals"
 )
 
 // warnUnknown warns of unknown columns, which may be misspelled.
@@ -64,7 +65,8 @@ func (r *Run) warnUnknown(columns, known []string) {
 // warnChunks warns of outputs with fewer chunks than tokens.
 func (r *Run) warnChunks(n int) {
 	if n > 0 {
-		r.warnf("%d outputs came in chunks of several tokens: their inter-token latencies are unknown, and TTFT may include several tokens", n)
+		r.warnf("%d outputs came in chunks of several tokens: their inter-token latencies are unknown, and TTFT may "+
+			"include several tokens", n)
 	}
 }
 

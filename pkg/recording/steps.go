@@ -10,7 +10,8 @@ import (
 // stepTimes are the columns of step durations.
 var stepTimes = []timeColumn{{"step_us", 1}, {"step_us_gpu_only", 1}, {"step_ms", 1e3}}
 
-const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms; optional context_tokens or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
+const stepColumns = "prefill_tokens, decode_tokens, step_us or step_us_gpu_only or step_ms; optional context_tokens " +
+	"or decode_kv_each or context_tokens_mean_per_seq, prefill_kv_before, model, gpu, tp, note"
 
 func isSteps(h *head) bool {
 	return h.has("prefill_tokens", "decode_tokens") && h.any(names(stepTimes)...)
@@ -31,9 +32,12 @@ func readSteps(f *file, r *Recording) error {
 	if err != nil {
 		return err
 	}
-	t := &stepTable{Table: s, context: s.Column("context_tokens"), meanContext: s.Column("decode_kv_each", "context_tokens_mean_per_seq"), prefillContext: s.Column("prefill_kv_before"),
-		model: s.Column("model"), gpu: s.Column("gpu"), tp: s.Column("tp"), engine: s.Column("vllm_version"), note: s.Column("note")}
-	if err := s.RequireColumns(textio.Ref("prefill_tokens", &t.prefill), textio.Ref("decode_tokens", &t.decode)); err != nil {
+	t := &stepTable{Table: s, context: s.Column("context_tokens"), meanContext: s.Column("decode_kv_each",
+		"context_tokens_mean_per_seq"), prefillContext: s.Column("prefill_kv_before"),
+		model: s.Column("model"), gpu: s.Column("gpu"), tp: s.Column("tp"), engine: s.Column("vllm_version"),
+		note: s.Column("note")}
+	if err := s.RequireColumns(textio.Ref("prefill_tokens", &t.prefill),
+		textio.Ref("decode_tokens", &t.decode)); err != nil {
 		return err
 	}
 	if t.duration, err = s.RequireColumn(names(stepTimes)...); err != nil {
@@ -62,7 +66,8 @@ func (t *stepTable) row() (Step, error) {
 		return Step{}, err
 	}
 	s := Step{GPUOnly: t.Header[t.duration] == "step_us_gpu_only", Context: Unknown,
-		Model: strings.Clone(t.Value(t.model)), GPU: strings.Clone(t.Value(t.gpu)), Engine: strings.Clone(t.Value(t.engine)), Note: strings.Clone(t.Value(t.note))}
+		Model: strings.Clone(t.Value(t.model)), GPU: strings.Clone(t.Value(t.gpu)),
+		Engine: strings.Clone(t.Value(t.engine)), Note: strings.Clone(t.Value(t.note))}
 	if err := t.Integers([]int{t.prefill, t.decode}, &s.Prefill, &s.Decode); err != nil {
 		return s, err
 	}

@@ -29,7 +29,8 @@ func formatRecording(r *Recording) string {
 	warn(r.Warnings)
 	for _, run := range r.Runs {
 		fmt.Fprintf(&b, "run %q clock=%s arrivals=%v model=%q gpu=%q engine=%q tp=%d replicas=%d rps=%g\n",
-			run.Name, run.Clock, run.Arrivals, run.Model, run.GPU, run.Engine, run.TensorParallel, run.Replicas, run.TargetRPS)
+			run.Name, run.Clock, run.Arrivals, run.Model, run.GPU, run.Engine, run.TensorParallel, run.Replicas,
+			run.TargetRPS)
 		for _, s := range run.Stages {
 			fmt.Fprintf(&b, "stage %q from %d to %d\n", s.Name, s.FromUS, s.ToUS)
 		}
@@ -39,12 +40,14 @@ func formatRecording(r *Recording) string {
 			for _, t := range []struct {
 				name string
 				us   stream.Micros
-			}{{"queued", o.EnqueuedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"last", o.CompletedUS}, {"ended", o.EndedUS}} {
+			}{{"queued", o.EnqueuedUS}, {"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS},
+				{"last", o.CompletedUS}, {"ended", o.EndedUS}} {
 				if t.us != stream.Never {
 					fmt.Fprintf(&b, " %s=%d", t.name, t.us)
 				}
 			}
-			for _, w := range []struct{ name, text string }{{"reason", o.Reason}, {"tenant", o.Tenant}, {"class", o.SLOClass}, {"session", o.Session}, {"model", o.Model}} {
+			for _, w := range []struct{ name, text string }{{"reason", o.Reason}, {"tenant", o.Tenant},
+				{"class", o.SLOClass}, {"session", o.Session}, {"model", o.Model}} {
 				if w.text != "" {
 					fmt.Fprintf(&b, " %s=%q", w.name, w.text)
 				}

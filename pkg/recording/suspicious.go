@@ -27,7 +27,8 @@ func (r *Run) warnDuplicates() {
 		seen[is] = true
 	}
 	if float64(duplicates) > maxDuplicateShare*float64(len(r.Outcomes)) {
-		r.warnf("%d of %d requests duplicate the arrival, lengths and times of another; each is counted and simulated", duplicates, len(r.Outcomes))
+		r.warnf("%d of %d requests duplicate the arrival, lengths and times of another; each is counted and simulated",
+			duplicates, len(r.Outcomes))
 	}
 }
 

@@ -22,12 +22,16 @@ func TestSuspiciousTables(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"plain", table("ttft_s", "e2e_s", 1, 0), ""},
 		{"one row again", table("ttft_s", "e2e_s", 1, 1), ""},
-		{"twice", table("ttft_s", "e2e_s", 1, 100), "100 of 200 requests duplicate the arrival, lengths and times of another"},
-		{"ms as s", table("ttft_s", "e2e_s", 1000, 0), "half of the requests take 12.47 s per token after the first or more; if the times are in ms, name the columns ttft_ms and e2e_ms"},
+		{"duplicates", table("ttft_s", "e2e_s", 1, 100),
+			"100 of 200 requests duplicate the arrival, lengths and times of another"},
+		{"ms as s", table("ttft_s", "e2e_s", 1000, 0),
+			"half of the requests take 12.47 s per token after the first or more; if the times are in ms, name the " +
+				"columns ttft_ms and e2e_ms"},
 		{"ms as s of another name", table("ttft", "latency_s", 1000, 0), "name the columns ttft_ms and latency_ms"},
 		{"slow, and possible", table("ttft_s", "e2e_s", 50, 0), ""},
 		{"ms", table("ttft_ms", "e2e_ms", 1000, 0), ""},
-		{"answers of one token, ms as s", strings.ReplaceAll(table("ttft_s", "e2e_s", 12000, 0), ",21,", ",1,"), "half of the requests take 4194 s per response or more"},
+		{"outputs of one token, ms as s", strings.ReplaceAll(table("ttft_s", "e2e_s", 12000, 0), ",21,", ",1,"),
+			"half of the requests take 4194 s per response or more"},
 	} {
 		name := filepath.Join(t.TempDir(), "t.csv")
 		if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
@@ -38,7 +42,8 @@ func TestSuspiciousTables(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got := strings.Join(r.Runs[0].Warnings, "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		if got := strings.Join(r.Runs[0].Warnings, "; "); !strings.Contains(got, c.want) ||
+			(got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

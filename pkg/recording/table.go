@@ -27,7 +27,8 @@ var (
 )
 
 // tableColumns lists them for help and errors.
-const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, request_id, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, request_id, " +
+	"stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
 // Indices into setup of columns that describe the server.
 const (
@@ -41,7 +42,8 @@ const (
 // setup are the columns that distinguish the runs of a table, with their words in run names, in
 // order of preference.
 var setup = []struct{ column, word string }{
-	setupRate: {"target_qps", "qps"}, setupReplicas: {"replicas", "replicas"}, setupModel: {"model", "model"}, setupTP: {"tp", "tp"}, setupGPU: {"gpu", "gpu"},
+	setupRate: {"target_qps", "qps"}, setupReplicas: {"replicas", "replicas"}, setupModel: {"model", "model"},
+	setupTP: {"tp", "tp"}, setupGPU: {"gpu", "gpu"},
 	{"scenario", "scenario"}, {"group", "group"},
 }
 
@@ -107,7 +109,8 @@ func (t *table) find() (err error) {
 		names []timeColumn
 		at    *int
 		us    *float64
-	}{{tableArrival, &t.at, &t.atUS}, {tableTTFT, &t.ttft, &t.ttftUS}, {tableE2E, &t.e2e, &t.e2eUS}, {tableEnd, &t.end, &t.endUS}} {
+	}{{tableArrival, &t.at, &t.atUS}, {tableTTFT, &t.ttft, &t.ttftUS}, {tableE2E, &t.e2e, &t.e2eUS},
+		{tableEnd, &t.end, &t.endUS}} {
 		if *c.at, *c.us, err = t.columnOfTime(c.names); err != nil {
 			return err
 		}
@@ -128,7 +131,8 @@ func (t *table) find() (err error) {
 			return err
 		}
 	}
-	t.id, t.errorText, t.stage = t.Column("request_id", "id", "request_index"), t.Column("error", "error_message"), t.Column("stage")
+	t.id, t.errorText, t.stage = t.Column("request_id", "id", "request_index"), t.Column("error", "error_message"),
+		t.Column("stage")
 	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
 	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage, t.tenant, t.class, t.user}
 	for _, name := range []string{"status", "status_code", "success"} {
@@ -273,7 +277,7 @@ func (t *table) words() (all [][]string) {
 // finish returns the runs.
 func (t *table) finish() (runs []*Run, err error) {
 	for _, rows := range t.runs {
-		run := &Run{Clock: ClientClock, Arrivals: t.at >= 0}
+		run := &Run{Clock: clientClock, Arrivals: t.at >= 0}
 		if err := run.applySetup(rows.setup, &textio.Position{Name: t.Name}); err != nil {
 			return nil, err
 		}

@@ -14,12 +14,15 @@ import (
 	"blis/pkg/textio"
 )
 
-const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,…"
+const tracev2Columns = "request_id,…,input_tokens,output_tokens,…,arrival_time_us,send_time_us," +
+	"first_chunk_time_us,last_chunk_time_us,num_chunks,status,…"
 
 // tracev2Names are the columns that its writers use.
-var tracev2Names = strings.Split("request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,input_tokens,output_tokens,"+
-	"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens,arrival_time_us,send_time_us,first_chunk_time_us,"+
-	"last_chunk_time_us,num_chunks,status,error_message,finish_reason", ",")
+var tracev2Names = strings.Split(
+	"request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,"+
+		"input_tokens,output_tokens,text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,"+
+		"deadline_us,server_input_tokens,arrival_time_us,send_time_us,first_chunk_time_us,"+
+		"last_chunk_time_us,num_chunks,status,error_message,finish_reason", ",")
 
 func isTraceV2(h *head) bool { return h.has("request_id", "arrival_time_us", "input_tokens") }
 
@@ -45,7 +48,7 @@ type tracev2 struct {
 // readTraceV2 reads a TraceV2. An arrival is the send time, or the planned time of a request that
 // was not sent, as in a generated trace.
 func readTraceV2(f *file, r *Recording) error {
-	run := &Run{Clock: ClientClock, Arrivals: true}
+	run := &Run{Clock: clientClock, Arrivals: true}
 	if err := run.readTraceV2Header(f.path); err != nil {
 		return err
 	}
@@ -54,11 +57,15 @@ func readTraceV2(f *file, r *Recording) error {
 		return err
 	}
 	t := &tracev2{Table: s, sendOffset: missing,
-		send: s.Column("send_time_us"), first: s.Column("first_chunk_time_us"), last: s.Column("last_chunk_time_us"), chunks: s.Column("num_chunks"),
-		status: s.Column("status"), errorText: s.Column("error_message"), serverInput: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"),
-		class: s.Column("slo_class"), model: s.Column("model"), session: s.Column("session_id"), turn: s.Column("round_index"),
+		send: s.Column("send_time_us"), first: s.Column("first_chunk_time_us"), last: s.Column("last_chunk_time_us"),
+		chunks: s.Column("num_chunks"),
+		status: s.Column("status"), errorText: s.Column("error_message"), serverInput: s.Column("server_input_tokens"),
+		tenant: s.Column("tenant_id"),
+		class:  s.Column("slo_class"), model: s.Column("model"), session: s.Column("session_id"),
+		turn:  s.Column("round_index"),
 		group: s.Column("prefix_group"), prefix: s.Column("prefix_length"), deadline: s.Column("deadline_us")}
-	if err := s.RequireColumns(textio.Ref("request_id", &t.id), textio.Ref("arrival_time_us", &t.at), textio.Ref("input_tokens", &t.input), textio.Ref("output_tokens", &t.output)); err != nil {
+	if err := s.RequireColumns(textio.Ref("request_id", &t.id), textio.Ref("arrival_time_us", &t.at),
+		textio.Ref("input_tokens", &t.input), textio.Ref("output_tokens", &t.output)); err != nil {
 		return err
 	}
 	run.warnUnknown(s.Header, tracev2Names)
@@ -88,7 +95,8 @@ func (t *tracev2) row() error {
 	if err := t.Integers([]int{t.input, t.output}, &c.InputTokens, &c.OutputTokens); err != nil {
 		return err
 	}
-	c.ID, c.Tenant, c.SLOClass, c.Model, c.Session = strings.Clone(t.Value(t.id)), strings.Clone(t.Value(t.tenant)), strings.Clone(t.Value(t.class)), strings.Clone(t.Value(t.model)), strings.Clone(t.Value(t.session))
+	c.ID, c.Tenant, c.SLOClass, c.Model, c.Session = strings.Clone(t.Value(t.id)), strings.Clone(t.Value(t.tenant)),
+		strings.Clone(t.Value(t.class)), strings.Clone(t.Value(t.model)), strings.Clone(t.Value(t.session))
 	if err := t.prompt(&c); err != nil {
 		return err
 	}
@@ -96,7 +104,8 @@ func (t *tracev2) row() error {
 		return err
 	}
 	t.requests = append(t.requests, c)
-	return c.check(&t.Position, fieldNames{"input_tokens", "output_tokens", "first_chunk_time_us", "last_chunk_time_us"})
+	return c.check(&t.Position, fieldNames{"input_tokens", "output_tokens", "first_chunk_time_us",
+		"last_chunk_time_us"})
 }
 
 // prompt sets the length of the prompt, its prefix and the deadline.
@@ -228,7 +237,8 @@ func (r *Run) parseTraceV2Header(p *textio.Position, lines *bufio.Scanner) error
 		}
 		switch {
 		case key == "warm_up_requests" && value != "" && value != "0":
-			r.warnf("the first %s requests are not in the file although they loaded the server (warm_up_requests)", value)
+			r.warnf("the first %s requests are not in the file although they loaded the server (warm_up_requests)",
+				value)
 		case section == "server" && own == "model":
 			r.Model = value
 		case section == "server" && own == "type":

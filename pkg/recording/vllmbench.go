@@ -82,7 +82,7 @@ func (b *benchResult) run(p *textio.Position) (*Run, error) {
 	if err := b.checkLists(p); err != nil {
 		return nil, err
 	}
-	r := &Run{Model: b.ModelID, Clock: ClientClock, Arrivals: len(b.StartTimes) > 0}
+	r := &Run{Model: b.ModelID, Clock: clientClock, Arrivals: len(b.StartTimes) > 0}
 	if e := strings.ToLower(b.Backend); strings.HasPrefix(e, "vllm") || strings.HasPrefix(e, "sglang") {
 		r.Engine = b.Backend
 	}
@@ -92,13 +92,15 @@ func (b *benchResult) run(p *textio.Position) (*Run, error) {
 	requests := make([]request, len(b.InputLens))
 	for i := range requests {
 		if b.StartTimes != nil && isMissing(float64(b.StartTimes[i])) {
-			return nil, p.Errorf("%s is null: the send time is unknown; remove start_times if they are unknown", element("start_times", i))
+			return nil, p.Errorf("%s is null: the send time is unknown; remove start_times if they are unknown",
+				element("start_times", i))
 		}
 		if b.ITLs != nil && b.ITLs[i].null {
 			return nil, p.Errorf("%s contains null: some inter-token latencies are unknown", element("itls", i))
 		}
 		requests[i] = b.request(i)
-		w := fieldNames{element("input_lens", i), element("output_lens", i), element("ttfts", i), element("ttfts and itls", i)}
+		w := fieldNames{element("input_lens", i), element("output_lens", i), element("ttfts", i),
+			element("ttfts and itls", i)}
 		if len(b.Latencies) > 0 {
 			w.last = element("latencies", i)
 		}
@@ -125,11 +127,13 @@ func (b *benchResult) checkLists(p *textio.Position) error {
 		optional bool
 	}{
 		{"input_lens", n, false}, {"output_lens", len(b.OutputLens), false}, {"ttfts", len(b.TTFTs), false},
-		{"itls", len(b.ITLs), len(b.Latencies) > 0}, {"latencies", len(b.Latencies), true}, {"start_times", len(b.StartTimes), true}, {"errors", len(b.Errors), true},
+		{"itls", len(b.ITLs), len(b.Latencies) > 0}, {"latencies", len(b.Latencies), true},
+		{"start_times", len(b.StartTimes), true}, {"errors", len(b.Errors), true},
 	} {
 		switch {
 		case list.length == 0 && !list.optional:
-			return p.Errorf("%s is missing; vllm bench serve writes it with --save-result --save-detailed, SGLang's bench_serving with --output-details", list.name)
+			return p.Errorf("%s is missing; vllm bench serve writes it with --save-result --save-detailed, SGLang's "+
+				"bench_serving with --output-details", list.name)
 		case list.length != n && list.length != 0:
 			return p.Errorf("%s has %d entries, input_lens has %d", list.name, list.length, n)
 		}
@@ -198,7 +202,8 @@ func (b *benchResult) warn(r *Run, requests []request) {
 		}
 	}
 	if disagree > 0 {
-		r.warnf("latencies of %d requests differ from ttfts plus itls by more than %g %%; check clocks and units; E2E is taken from latencies", disagree, 100*maxDisagreement)
+		r.warnf("latencies of %d requests differ from ttfts plus itls by more than %g %%; check clocks and units; "+
+			"E2E is taken from latencies", disagree, 100*maxDisagreement)
 	}
 	if quickest > slowFirstToken {
 		r.warnf("the lowest TTFT is %.4g s; ttfts are read as s, check that they are not ms", quickest)

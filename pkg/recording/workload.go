@@ -38,8 +38,9 @@ func (r *Run) Requests(period int) []stream.Request {
 		if o.InputTokens == 0 || o.OutputTokens == 0 && o.State != completed {
 			continue
 		}
-		q := stream.Request{Kind: stream.KindRequest, ID: o.ID, ArrivalUS: o.ArrivalUS, InputTokens: o.InputTokens, OutputTokens: o.OutputTokens,
-			Tenant: o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Session: o.Session, DeadlineUS: stream.Never}
+		q := stream.Request{Kind: stream.KindRequest, ID: o.ID, ArrivalUS: o.ArrivalUS, InputTokens: o.InputTokens,
+			OutputTokens: o.OutputTokens,
+			Tenant:       o.Tenant, SLOClass: o.SLOClass, Model: o.Model, Session: o.Session, DeadlineUS: stream.Never}
 		if f, there := r.info[o.ID]; there {
 			q.Turn = f.turn
 			q.Prompt = append(q.Prompt, f.prompt...)

@@ -19,10 +19,11 @@ func Write(out io.Writer, r *Run, tool, version string, plain bool) error {
 }
 
 func write(w *stream.Writer, r *Run, tool, version string) error {
-	if err := w.Header(&stream.Header{Stream: stream.StreamRecording, Tool: tool, Version: version, Recording: &stream.RecordingHeader{
-		Clock: r.Clock, Arrivals: r.Arrivals, Model: r.Model, GPU: r.GPU, Engine: r.Engine,
-		TensorParallelSize: int64(r.TensorParallel), Replicas: int64(r.Replicas), TargetRPS: r.TargetRPS,
-	}}); err != nil {
+	if err := w.Header(&stream.Header{Stream: stream.StreamRecording, Tool: tool, Version: version,
+		Recording: &stream.RecordingHeader{
+			Clock: r.Clock, Arrivals: r.Arrivals, Model: r.Model, GPU: r.GPU, Engine: r.Engine,
+			TensorParallelSize: int64(r.TensorParallel), Replicas: int64(r.Replicas), TargetRPS: r.TargetRPS,
+		}}); err != nil {
 		return err
 	}
 	for i := range r.Outcomes {

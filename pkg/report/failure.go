@@ -8,48 +8,63 @@ import (
 	"blis/pkg/stream"
 )
 
-// example is something that loads, of the files that a tool reads.
-type example struct{ what, text string }
+// validFile is the text of a file that loads; what names the kind of file.
+type validFile struct{ what, text string }
 
-// inBundle is an example of one policy.
-func inBundle(stage, text string) example {
-	return example{stage + " in a bundle (-p), or under policies in a cluster file,", text}
+// policyFile is one with one policy.
+func policyFile(stage, text string) validFile {
+	return validFile{stage + " in a bundle (-p), or under policies in a cluster file,", text}
 }
 
-// examples are what to compare a file of blis-sim with that does not load, by a word that
-// messages have about what is wrong. Of those that a message has the first word decides,
-// but that weighted says more than routing.
-var examples = registry.Table[example]{
-	{Name: "admission", Value: inBundle("admission", "admission: {type: expression, admit: 'req.tier != \"sheddable\" || cluster.saturation < 1 ? \"admit\" : \"reject\"'}")},
-	{Name: "priority", Value: inBundle("priority", "priority: {type: expression, priority: 'req.slo_class == \"critical\" ? 100.0 : req.priority'}")},
-	{Name: "scheduler", Value: inBundle("scheduler", "scheduler: {type: priority-fcfs}")},
-	{Name: "preemption", Value: inBundle("preemption", "preemption: {type: lowest-priority}")},
-	{Name: "routing", Value: inBundle("routing", "routing: {type: expression, score: 'replica.prefix_match - 0.05 * replica.inflight'}")},
-	{Name: "weighted", Value: inBundle("routing", "routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}")},
-	{Name: "version", Value: clusterExample},
-	{Name: "deployment", Value: clusterExample},
-	{Name: "replicas", Value: clusterExample},
+// keywords select the valid file for a file of blis-sim that does not load: the keyword that comes
+// first in the message decides, except that weighted is more specific than routing.
+var keywords = registry.Table[validFile]{
+	{Name: "admission", Value: policyFile("admission",
+		"admission: {type: expression, admit: 'req.tier != \"sheddable\" || cluster.saturation < 1 ? \"admit\" :"+
+			" \"reject\"'}")},
+	{Name: "priority", Value: policyFile("priority",
+		"priority: {type: expression, priority: 'req.slo_class == \"critical\" ? 100.0 : req.priority'}")},
+	{Name: "scheduler", Value: policyFile("scheduler", "scheduler: {type: priority-fcfs}")},
+	{Name: "preemption", Value: policyFile("preemption", "preemption: {type: lowest-priority}")},
+	{Name: "routing", Value: policyFile("routing",
+		"routing: {type: expression, score: 'replica.prefix_match - 0.05 * replica.inflight'}")},
+	{Name: "weighted", Value: policyFile("routing",
+		"routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}")},
+	{Name: "version", Value: clusterFile},
+	{Name: "deployment", Value: clusterFile},
+	{Name: "replicas", Value: clusterFile},
 }
 
 var (
-	clusterExample = example{"a cluster file (-c)", "version: 1\ndeployments:\n  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 4}"}
-	bundleExample  = example{"a bundle of policies (-p)", "admission: {type: always-admit}\nrouting: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}\nscheduler: {type: fcfs}"}
-	specExample    = example{"a spec", "version: \"2\"\naggregate_rate: 10\nrequests: 100\nclients:\n  - id: a\n    rate_fraction: 1\n    arrival: {process: poisson}\n" +
-		"    input_distribution: {type: constant, params: {value: 512}}\n    output_distribution: {type: constant, params: {value: 64}}"}
+	clusterFile = validFile{"a cluster file (-c)", `version: 1
+deployments:
+  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100-SXM-80GB, replicas: 4}`}
+	bundleFile = validFile{"a bundle of policies (-p)", `admission: {type: always-admit}
+routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}
+scheduler: {type: fcfs}`}
+	specFile = validFile{"a spec", `version: "2"
+aggregate_rate: 10
+requests: 100
+clients:
+  - id: a
+    rate_fraction: 1
+    arrival: {process: poisson}
+    input_distribution: {type: constant, params: {value: 512}}
+    output_distribution: {type: constant, params: {value: 64}}`}
 )
 
-// Failure is the whole text about something that did not load: what is wrong and where,
-// and an example that loads.
-func Failure(err error, fault *stream.Fault) []byte {
-	w := &writer{most: MaxSectionLength}
-	w.line("[%s] does not load: fitness 0.0000", product)
+// Failure is the text about a run that does not load: what is wrong and where, and an example that
+// loads. fault is nil where the error is not one of a file of an earlier stage.
+func Failure(err error, fault *stream.ErrorRecord) []byte {
+	w := &writer{limit: maxSectionLength}
+	w.line("[%s] does not load: fitness 0.0000", title)
 	if fault == nil {
 		w.line("[ERROR]")
 		w.wrapped(err.Error())
-		return w.b
+		return w.text
 	}
 	w.line("[ERROR] %s", name(fault.Tool))
-	where := or(fault.File, "")
+	where := name(fault.File)
 	if fault.Line > 0 {
 		where += fmt.Sprintf(", line %d", fault.Line)
 		if fault.Col > 0 {
@@ -60,7 +75,7 @@ func Failure(err error, fault *stream.Fault) []byte {
 		w.line("where: %s", where)
 	}
 	w.wrapped("what: " + fault.Msg)
-	for _, x := range examplesFor(fault) {
+	for _, x := range validFilesFor(fault) {
 		w.line("[EXAMPLE] %s that loads", x.what)
 		for _, line := range strings.Split(x.text, "\n") {
 			w.line("  %s", line)
@@ -71,37 +86,38 @@ func Failure(err error, fault *stream.Fault) []byte {
 	} else {
 		w.line("[MORE] blis-gen --list scenarios; blis-gen --print-spec --scenario chat")
 	}
-	return w.b
+	return w.text
 }
 
-// examplesFor are the nearest to what is wrong: one, but of a file that could not be read
-// nobody knows which it was to be.
-func examplesFor(fault *stream.Fault) []example {
+// validFilesFor are the nearest to what is wrong: one, or two for a file that could not be read,
+// which may be either.
+func validFilesFor(fault *stream.ErrorRecord) []validFile {
 	if fault.Tool == "blis-gen" {
-		return []example{specExample}
+		return []validFile{specFile}
 	}
-	found, first := bundleExample, len(fault.Msg)
-	for _, x := range examples {
+	found, first := bundleFile, len(fault.Msg)
+	for _, x := range keywords {
 		at := strings.Index(fault.Msg, x.Name)
 		if at >= 0 && (at < first || x.Name == "weighted" && strings.HasPrefix(fault.Msg, "routing")) {
 			found, first = x.Value, at
 		}
 	}
 	if first == len(fault.Msg) && fault.Line == 0 {
-		return []example{clusterExample, bundleExample}
+		return []validFile{clusterFile, bundleFile}
 	}
-	return []example{found}
+	return []validFile{found}
 }
 
 // wrapped adds a long text in lines of up to 110 characters.
 func (w *writer) wrapped(text string) {
+	const width = 110
 	text = short(text, 1000)
-	for len(text) > 110 {
-		at := strings.LastIndexByte(text[:110], ' ')
+	for len(text) > width {
+		at := strings.LastIndexByte(text[:width], ' ')
 		if at <= 0 {
-			at = 110
+			at = width
 		}
-		w.line("%s", strings.TrimRight(text[:at], " "))
+		w.line("%s", text[:at])
 		text = "  " + strings.TrimLeft(text[at:], " ")
 	}
 	w.line("%s", text)

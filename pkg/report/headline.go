@@ -3,45 +3,47 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"blis/pkg/attribution"
 	"blis/pkg/metrics"
 )
 
-// title is the first section: what was run.
-func title(in *Input) []byte {
+// defaultPreemption is vLLM's only preemption policy: the title does not name it.
+const defaultPreemption = "last-in"
+
+// titleLine is the first section: the policies.
+func titleLine(in *Input) string {
 	var stages []string
 	for _, p := range in.Analyzer.Policies() {
-		if p[0] != "preemption" || p[1] != "last-in" { // vLLM's own
-			stages = append(stages, p[0]+" "+name(p[1]))
+		if stage, policy := p[0], p[1]; stage != "preemption" || policy != defaultPreemption {
+			stages = append(stages, stage+" "+name(policy))
 		}
 	}
 	policies := cmp.Or(strings.Join(stages, ", "), "policies unknown")
-	return fmt.Appendf(nil, "[%s] %s\n", product, short(policies, 110))
+	return fmt.Sprintf("[%s] %s\n", title, strings.TrimRight(short(policies, 110), " "))
 }
 
-var headline = section{"HEADLINE", func(w *writer) {
-	room := StandsAlone - len(title(w.Input))
+var headline = section{name: "HEADLINE", write: func(w *writer) {
+	m, f := w.Metrics, w.Findings
 	w.line("%s", w.state())
-	if f := w.Findings; f != nil && f.Loss.Lost > 0 {
+	if f != nil && f.Loss.Lost > 0 {
 		w.line("%s", mainLoss(f.Loss))
-		w.firstCause(room)
+		w.topCause(beginningLength - len(titleLine(w.Input)))
 	}
 	if w.Selection != "" {
-		w.line("of a part: %s.", short(w.Selection, 160))
+		w.line("selection: %s.", short(w.Selection, 160))
 	}
-	w.scores()
-	m, f := w.Metrics, w.Findings
-	w.line("requests: %s%s.", ends(&m.Requests), w.latencies())
+	w.fitness()
+	w.line("requests: %s%s.", outcomes(&m.Requests), w.latencies())
 	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
 		g := f.Regret
-		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with what was seen; over %d decisions.", ms(g.HindsightMS), ms(g.AvoidableMS), g.Decisions)
+		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with visible signals, over %d decisions.",
+			number(g.HindsightMS), number(g.AvoidableMS), g.Decisions)
 	}
 	w.line("%s", w.identity())
 	if f == nil {
-		w.line("the run holds no outcomes (--trace minimal): nothing is known of causes.")
+		w.line("the run holds no outcomes (--trace minimal): causes are unknown.")
 	}
 	for _, warning := range w.Warnings {
 		if strings.HasPrefix(warning, "policies:") {
@@ -50,23 +52,24 @@ var headline = section{"HEADLINE", func(w *writer) {
 	}
 }}
 
-// firstCause says what explains most of the loss, in few words if it had not ended
-// within so many characters.
-func (w *writer) firstCause(room int) {
+// topCause names the pattern that explains most of the loss, with its cause if the section then
+// has at most room characters.
+func (w *writer) topCause(room int) {
 	f := w.Findings
 	switch {
 	case len(f.Patterns) > 0:
 		p := &f.Patterns[0]
-		brief := fmt.Sprintf("first cause: P1 %s explains %s of it", condition(p), percent(p.Loss))
-		if text := brief + ": " + cause(p) + "."; len(w.b)+len(text) < room {
+		brief := fmt.Sprintf("top cause: P1 %s explains %s of it", patternName(p), percent(p.Loss))
+		if text := brief + ": " + p.Condition.Cause(p) + "."; len(w.text)+len(text) < room {
 			w.line("%s", text)
 		} else {
 			w.line("%s.", brief)
 		}
 	case f.Loss.Little():
-		w.line("cause: too little was lost to look for patterns (fewer than %d requests, or %s at most).", attribution.MinLost, percent(attribution.MinLossShare))
+		w.line("cause: too little loss to look for patterns (fewer than %d requests, or at most %s).",
+			attribution.MinLost, percent(attribution.MinLossShare))
 	default:
-		w.line("cause: no condition holds for much of it.")
+		w.line("cause: no condition explains much of it.")
 	}
 }
 
@@ -74,40 +77,38 @@ func (w *writer) firstCause(room int) {
 func (w *writer) state() string {
 	g := w.Metrics.Goodput
 	if g == nil || g.Offered == 0 {
-		return fmt.Sprintf("state: no SLO targets; %s.", w.lossInWords())
+		return fmt.Sprintf("state: no SLO targets; %s.", w.lossDefinition())
 	}
 	word := "failing"
 	switch {
 	case g.Ratio >= 0.99:
 		word = "healthy"
 	case g.Ratio >= 0.9:
-		word = "strained"
+		word = "degraded"
 	}
-	text := fmt.Sprintf("state: %s. %d of %d requests met their SLO targets (%s), %d missed", word, g.Met, g.Offered, percent(g.Ratio), g.Offered-g.Met)
+	text := fmt.Sprintf("state: %s. %d of %d requests met their SLO targets (%s), %d missed", word, g.Met, g.Offered,
+		percent(g.Ratio), g.Offered-g.Met)
 	if g.NotIssued > 0 {
-		text = fmt.Sprintf("state: %s. %d of %d calls met their SLO targets (%s), %d missed, of which %d were lost: their sessions broke before", word, g.Met, g.Offered+g.NotIssued, percent(g.Ratio), g.Offered+g.NotIssued-g.Met, g.NotIssued)
+		all := g.Offered + g.NotIssued
+		text = fmt.Sprintf("state: %s. %d of %d calls met their SLO targets (%s), %d missed, %d of them never issued"+
+			" (broken sessions)", word, g.Met, all, percent(g.Ratio), all-g.Met, g.NotIssued)
 	}
-	if w.Findings != nil && w.Findings.Loss.Kind == attribution.LossMisses {
-		if what := missedWhat(w.Findings.Loss); len(text)+len(what) < 150 {
-			text += what
+	if f := w.Findings; f != nil && f.Loss.Kind == attribution.LossMisses {
+		if targets := missedTargets(&f.Loss.Missed); len(text)+len(targets) < 150 {
+			text += targets
 		}
 	}
 	return text + "."
 }
 
-// missedWhat says which targets were missed.
-func missedWhat(l *attribution.Loss) string {
+// missedTargets says which targets were missed.
+func missedTargets(m *attribution.MissCounts) string {
 	var parts []string
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{{l.TTFT, "TTFT"}, {l.TPOT, "TPOT"}, {l.E2E, "E2E"}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", c.what, c.n))
+	for _, c := range append([]attribution.Count{{Name: "TTFT", N: m.TTFT}, {Name: "TPOT", N: m.TPOT},
+		{Name: "E2E", N: m.E2E}}, m.States...) {
+		if c.N > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", c.Name, c.N))
 		}
-	}
-	for _, s := range l.States {
-		parts = append(parts, fmt.Sprintf("%s %d", s.Name, s.N))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -115,40 +116,44 @@ func missedWhat(l *attribution.Loss) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// lossInWords says what is taken for lost where nothing was promised.
-func (w *writer) lossInWords() string {
+// lossDefinition says what counts as lost where there are no targets.
+func (w *writer) lossDefinition() string {
 	if w.Findings == nil {
 		return "no outcomes"
 	}
-	switch l := w.Findings.Loss; l.Kind {
-	case attribution.LossRegret:
-		return fmt.Sprintf("lost is estimated regret: %s ms over %d of %d decisions", ms(l.Total), l.Lost, l.Judged)
-	default:
-		return fmt.Sprintf("lost are requests with a TTFT above 5 x the median of %s ms, or not completed: %d of %d", ms(l.MedianTTFTMS), l.Lost, l.Judged)
+	l := w.Findings.Loss
+	if l.Kind == attribution.LossRegret {
+		return fmt.Sprintf("the loss is estimated regret: %s ms over %d of %d decisions", number(l.Total), l.Lost,
+			l.Judged)
 	}
+	return fmt.Sprintf("the loss is requests with TTFT above 5 x the median (%s ms), or not completed: %d of %d",
+		number(l.MedianTTFTMS), l.Lost, l.Judged)
 }
 
-// unit is what the loss is counted in.
-func unit(l *attribution.Loss) string {
-	switch l.Kind {
-	case attribution.LossRegret:
-		return "regretted decisions"
-	case attribution.LossLate:
-		return "late requests"
-	}
-	return "misses"
+// lossWords are the words for a kind of loss.
+type lossWords struct {
+	unit      string // what the loss is counted in
+	lost, met string // requests
+	metAll    string // predicate of requests that lost nothing
+}
+
+// wordsFor are the words for each kind of loss.
+var wordsFor = [...]lossWords{
+	attribution.LossMisses: {"misses", "missed", "met", "met their targets"},
+	attribution.LossRegret: {"regretted decisions", "lost", "not lost", "lost nothing"},
+	attribution.LossLate:   {"late requests", "lost", "not lost", "lost nothing"},
 }
 
 // mainLoss says where 90 % of the loss is.
 func mainLoss(l *attribution.Loss) string {
 	var groups []string
-	held := 0.0
+	share := 0.0
 	for i, g := range l.Main {
-		held += g.Loss
+		share += g.Loss
 		if i < 2 {
 			class := ""
 			if g.Class != "" {
-				class = " of " + short(g.Class, 20)
+				class = " (" + short(g.Class, 20) + ")"
 			}
 			groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, class, g.N))
 		}
@@ -156,51 +161,51 @@ func mainLoss(l *attribution.Loss) string {
 	if more := len(l.Main) - len(groups); more > 0 {
 		groups = append(groups, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("where: %s (%s of the loss).", strings.Join(groups, ", "), percent(held/l.Total))
+	return fmt.Sprintf("where: %s; %s of the loss.", strings.Join(groups, ", "), percent(share/l.Total))
 }
 
 // identity says which run it is.
 func (w *writer) identity() string {
-	h := w.Header
-	text := fmt.Sprintf("run: %s %s", name(h.Tool), name(h.Version))
-	if run := h.Run; run != nil {
-		text = "run: policy " + digest(run.Key.Policy)
-	}
+	run, workload := w.Header.Run, ""
 	if w.WorkloadDigest != "" {
-		text += ", workload " + digest(w.WorkloadDigest)
+		workload = ", workload " + digest(w.WorkloadDigest)
 	}
-	if run := h.Run; run != nil {
-		text += fmt.Sprintf(", seeds %d (workload) %d %d", run.Key.WorkloadSeed, run.Key.SimSeed, run.Key.JitterSeed)
+	text := fmt.Sprintf("run: %s %s%s", name(w.Header.Tool), name(w.Header.Version), workload)
+	if run != nil {
+		k := &run.Key
+		text = fmt.Sprintf("run: policy %s%s, seeds workload %d, sim %d, jitter %d", digest(k.Policy), workload,
+			k.WorkloadSeed, k.SimSeed, k.JitterSeed)
 	}
 	return text + fmt.Sprintf("; %.3f s.", w.Metrics.DurationS)
 }
 
-// digest is one as people compare it.
+// digest is the part of one that people compare.
 func digest(d string) string { return name(d[:min(12, len(d))]) }
 
-// ends says how the requests ended; what never happened is left out.
-func ends(r *metrics.Requests) string {
+// outcomes counts the final states of the requests, without those that no request has.
+func outcomes(r *metrics.Requests) string {
 	text := fmt.Sprintf("%d offered, %d completed", r.Offered, r.Completed)
 	for _, c := range []struct {
-		n    int64
-		what string
+		n     int64
+		state string
 	}{{r.Rejected, "rejected"}, {r.TimedOut, "timed out"}, {r.Failed, "failed"}, {r.Unfinished, "unfinished"}} {
 		if c.n > 0 {
-			text += fmt.Sprintf(", %d %s", c.n, c.what)
+			text += fmt.Sprintf(", %d %s", c.n, c.state)
 		}
 	}
 	return text
 }
 
-// latencies are the percentiles that people ask for first.
+// latencies are the most used percentiles.
 func (w *writer) latencies() string {
 	text := ""
 	for _, d := range []struct {
-		what string
+		name string
 		of   *metrics.Distribution
 	}{{"TTFT", w.Metrics.TTFT}, {"TPOT", w.Metrics.TPOT}, {"E2E", w.Metrics.E2E}} {
 		if d.of != nil {
-			text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.what, marked(d.of, d.of.P50, 50), marked(d.of, d.of.P99, 99))
+			text += fmt.Sprintf("; %s ms p50 %s p99 %s", d.name, percentile(d.of, d.of.P50, 50),
+				percentile(d.of, d.of.P99, 99))
 		}
 	}
 	if strings.Contains(text, "?") {
@@ -209,69 +214,54 @@ func (w *writer) latencies() string {
 	return text
 }
 
-// marked is a percentile in ms, with a ? if it is of fewer samples than it takes.
-func marked(d *metrics.Distribution, x float64, percent int64) string {
+// percentile is x, in ms, with a ? if the distribution has too few samples for that percentile.
+func percentile(d *metrics.Distribution, x float64, percent int64) string {
 	if d.Count < metrics.MinSamples(percent) {
-		return ms(x) + "?"
+		return number(x) + "?"
 	}
-	return ms(x)
+	return number(x)
 }
 
-// scores says what the fitness is, beside that of the references.
-func (w *writer) scores() {
-	if w.Fitness == nil {
+// fitness adds the fitness and those of the references.
+func (w *writer) fitness() {
+	f := w.Input.Fitness
+	if f == nil {
 		return
 	}
-	text := fmt.Sprintf("fitness: %.4f", w.Fitness.Score)
+	text := fmt.Sprintf("fitness: %.4f", f.Score)
 	if w.DefaultFitness {
-		text += " = 0.1 + 0.9 x the share that met (no --fitness is given)"
+		share := "met"
 		if w.Metrics.Goodput == nil {
-			text = fmt.Sprintf("fitness: %.4f = 0.1 + 0.9 x the share that completed (no --fitness is given)", w.Fitness.Score)
+			share = "completed"
 		}
+		text += fmt.Sprintf(" = 0.1 + 0.9 x the share of %s requests (no --fitness)", share)
 	}
 	for _, r := range w.References {
 		if r.Score != nil {
-			text += fmt.Sprintf("; %s %.4f (%+.4f%s)", r.Name, *r.Score, w.Fitness.Score-*r.Score, r.noise())
+			text += fmt.Sprintf("; %s %.4f (%+.4f%s)", r.Name, *r.Score, f.Score-*r.Score, r.significance())
 		}
 	}
-	failed := 0
-	for _, g := range w.Fitness.Gates {
-		if !g.Passed {
-			failed++
+	passed := 0
+	for _, g := range f.Gates {
+		if g.Passed {
+			passed++
 		}
 	}
-	if n := len(w.Fitness.Gates); n > 0 {
-		text += fmt.Sprintf("; gates: %d of %d passed", n-failed, n)
+	if n := len(f.Gates); n > 0 {
+		text += fmt.Sprintf("; gates: %d of %d passed", passed, n)
 	}
 	w.line("%s.", text)
 }
 
-// noise says whether the difference to the reference could be one of chance, as far as
-// that is known.
-func (r *Reference) noise() string {
+// significance says whether the difference to the reference exceeds noise, where that is known.
+func (r *Reference) significance() string {
 	switch {
 	case r.OtherWorkload:
 		return ", of ANOTHER workload"
 	case r.Lo == nil:
 		return ""
 	case *r.Lo <= 0 && *r.Hi >= 0:
-		return fmt.Sprintf(", within noise: 95 %% %+.4f to %+.4f", *r.Lo, *r.Hi)
+		return fmt.Sprintf(", within noise: 95 %% CI %+.4f to %+.4f", *r.Lo, *r.Hi)
 	}
-	return fmt.Sprintf(", beyond noise: 95 %% %+.4f to %+.4f", *r.Lo, *r.Hi)
-}
-
-// percent is a share with one decimal.
-func percent(share float64) string {
-	if math.IsNaN(share) {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100*share)
-}
-
-// ms is a time, or another mean, with one decimal below 100 and whole above.
-func ms(x float64) string {
-	if math.Abs(x) < 99.95 {
-		return fmt.Sprintf("%.1f", x)
-	}
-	return fmt.Sprintf("%.0f", x)
+	return fmt.Sprintf(", beyond noise: 95 %% CI %+.4f to %+.4f", *r.Lo, *r.Hi)
 }

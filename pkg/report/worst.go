@@ -10,7 +10,7 @@ import (
 	"blis/pkg/stream"
 )
 
-var worst = section{"WORST", func(w *writer) {
+var worst = section{name: "WORST", listsExamples: true, write: func(w *writer) {
 	f := w.Findings
 	if f == nil {
 		return
@@ -18,106 +18,107 @@ var worst = section{"WORST", func(w *writer) {
 	var all []*attribution.Example
 	for i := range f.Worst {
 		e := &f.Worst[i]
-		if w.Component == "" || e.Pattern >= 0 && f.Patterns[e.Pattern].Component == w.Component {
+		if w.Component == "" || e.Pattern >= 0 && w.about(f.Patterns[e.Pattern].Condition.Component.Name) {
 			all = append(all, e)
 		}
 	}
 	if len(w.Focus) > 0 {
-		slices.SortStableFunc(all, func(a, b *attribution.Example) int { return w.exemplarInFocus(a) - w.exemplarInFocus(b) })
+		slices.SortStableFunc(all, func(x, y *attribution.Example) int {
+			return w.focusRank(x.Pattern) - w.focusRank(y.Pattern)
+		})
 	}
-	for i, e := range all[:min(len(all), w.examples())] {
+	for i, e := range all[:min(len(all), w.maxExamples())] {
 		of := ""
 		if e.Pattern >= 0 {
 			of = fmt.Sprintf(" of P%d", e.Pattern+1)
 		}
-		w.exemplar(fmt.Sprintf("W%d%s: ", i+1, of), e)
+		w.example(fmt.Sprintf("W%d%s: ", i+1, of), e)
 	}
 }}
 
-func (w *writer) exemplarInFocus(e *attribution.Example) int {
-	if e.Pattern >= 0 {
-		return w.inFocus(e.Pattern)
-	}
-	return 1
-}
+// maxExamples is the number of examples to show.
+func (w *writer) maxExamples() int { return cmp.Or(w.Options.Examples, defaultExamples) }
 
-// examples is how many are asked for.
-func (w *writer) examples() int { return cmp.Or(w.Options.Examples, usualExamples) }
-
-// exemplar writes a decision and what came of it, whole or not at all.
-func (w *writer) exemplar(head string, e *attribution.Example) {
-	rest := len(w.b)
-	who := ""
-	if e.Class != "" {
-		who += ", class " + name(e.Class)
-	}
-	if e.Tenant != "" {
-		who += ", tenant " + name(e.Tenant)
-	}
-	decided := ""
+// example writes a request, its decision and its outcome; all lines or none.
+func (w *writer) example(head string, e *attribution.Example) {
+	begin := len(w.text)
+	decision := ""
 	if e.Decision != "" {
-		decided = name(e.Decision) + " for "
+		decision = name(e.Decision) + " for "
 	}
-	w.line("%s%s%s%s, at %.3f s", head, decided, name(e.Request), who, float64(e.ArrivalUS)/1e6)
-	if e.Seen != nil {
-		w.line("   chose %s: %s%s", name(e.Seen.Replica), saw(e.Seen), why(e))
+	w.line("%s%s%s%s%s, at %.3f s", head, decision, name(e.Request), labeled(", class ", e.Labels.Class),
+		labeled(", tenant ", e.Labels.Tenant), float64(e.ArrivalUS)/1e6)
+	if e.Chosen != nil {
+		w.line("   chose %s: %s%s", name(e.Chosen.Replica), signals(e.Chosen), rule(&e.Labels))
 	}
-	if e.Next != nil {
-		w.line("   not %s: %s", name(e.Next.Replica), saw(e.Next))
+	if e.NextBest != nil {
+		w.line("   next best %s: %s", name(e.NextBest.Replica), signals(e.NextBest))
 	}
-	if e.Queue >= 0 {
-		w.line("   true queue there %d, shortest %d%s; waited behind %d tokens", e.Queue, e.Shortest, at(e), e.Ahead)
+	if e.Queue.Own >= 0 {
+		w.line("   actual queue %s; waited behind %d tokens", queue(e), e.Queue.TokensAhead)
 	}
 	w.line("   %s", outcome(e))
-	if e.Estimate != nil && e.Estimate.Best != "" {
-		w.line("   best other %s: E2E %s ms against %s (estimated); avoidable %s ms", name(e.Estimate.Best), ms(e.Estimate.BestMS), ms(e.Estimate.OursMS), ms(e.Estimate.AvoidableMS))
+	if x := e.Estimate; x != nil && x.Best != "" {
+		w.line("   best other %s: E2E %s ms, chosen %s (estimated); avoidable %s ms", name(x.Best),
+			number(x.BestMS), number(x.ChosenMS), number(x.AvoidableMS))
 	}
 	if e.Exact != nil {
-		w.line("   %s", played(e.Exact))
+		w.line("   %s", exact(e.Exact))
 	}
 	if w.full {
-		w.b = w.b[:rest]
+		w.text = w.text[:begin]
 	}
 }
 
-func at(e *attribution.Example) string {
-	if e.Freest == e.Replica {
+// labeled is a name with a label before it, "" without a name.
+func labeled(label, s string) string {
+	if s == "" {
 		return ""
 	}
-	return " at " + name(e.Freest)
+	return label + name(s)
 }
 
-func why(e *attribution.Example) string {
+// queue is the actual queue at the chosen replica and the shortest one.
+func queue(e *attribution.Example) string {
+	q, at := &e.Queue, ""
+	if q.ShortestAt != e.Replica {
+		at = " at " + name(q.ShortestAt)
+	}
+	return fmt.Sprintf("%d, shortest %d%s", q.Own, q.Shortest, at)
+}
+
+// rule is the rule or the reason of a routing decision, in parentheses.
+func rule(l *attribution.Labels) string {
 	switch {
-	case e.Rule != "":
-		return " (rule " + name(e.Rule) + ")"
-	case e.Why != "":
-		return " (" + name(e.Why) + ")"
+	case l.Rule != "":
+		return " (rule " + name(l.Rule) + ")"
+	case l.RoutingReason != "":
+		return " (" + name(l.RoutingReason) + ")"
 	}
 	return ""
 }
 
-// saw is what a router saw of a replica.
-func saw(s *attribution.Seen) string {
+// signals are those that the router read about a replica.
+func signals(v *attribution.ReplicaView) string {
 	var parts []string
 	for _, c := range []struct {
-		what string
+		name string
 		n    *int64
-	}{{"queue", s.Queue}, {"running", s.Running}, {"prefix tokens", s.Prefix}} {
+	}{{"queue", v.Queue}, {"running", v.Running}, {"prefix tokens", v.Prefix}} {
 		if c.n != nil {
-			parts = append(parts, fmt.Sprintf("%s %d", c.what, *c.n))
+			parts = append(parts, fmt.Sprintf("%s %d", c.name, *c.n))
 		}
 	}
-	if s.KV != nil {
-		parts = append(parts, "kv "+percent(*s.KV))
+	if v.KV != nil {
+		parts = append(parts, "kv "+percent(*v.KV))
 	}
-	parts = append(parts, fmt.Sprintf("inflight %d", s.Inflight))
-	if s.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %.3f", *s.Score))
+	parts = append(parts, fmt.Sprintf("inflight %d", v.Inflight))
+	if v.Score != nil {
+		parts = append(parts, fmt.Sprintf("score %.3f", *v.Score))
 	}
 	text := strings.Join(parts, ", ")
-	if s.AgeMS > 0 {
-		text += fmt.Sprintf(", %s ms old", ms(s.AgeMS))
+	if v.AgeMS > 0 {
+		text += fmt.Sprintf(", %s ms old", number(v.AgeMS))
 	}
 	return text
 }
@@ -125,69 +126,70 @@ func saw(s *attribution.Seen) string {
 // outcome says how a request ended and where its time went.
 func outcome(e *attribution.Example) string {
 	text := ""
-	if e.State != stream.StateCompleted {
-		text = name(e.State)
-		if e.Reason != "" {
-			text += " (" + name(e.Reason) + ")"
+	if e.Outcome.State != stream.StateCompleted {
+		text = name(e.Outcome.State)
+		if e.Outcome.Reason != "" {
+			text += " (" + name(e.Outcome.Reason) + ")"
 		}
 	}
-	var split []string
-	for p, x := range e.MS {
+	l := &e.Latency
+	var parts []string
+	for p, x := range l.PartsMS {
 		if x > 0 {
-			split = append(split, fmt.Sprintf("%s %s", attribution.Parts[p].Name, ms(x)))
+			parts = append(parts, fmt.Sprintf("%s %s", attribution.Part(p), number(x)))
 		}
 	}
-	if len(split) > 0 {
+	if len(parts) > 0 {
 		if text != "" {
 			text += "; "
 		}
-		text += "ms: " + strings.Join(split, " | ")
+		text += "ms: " + strings.Join(parts, " | ")
 	}
 	for _, m := range []struct {
-		what   string
-		is, of float64
-	}{{"TTFT", e.TTFTMS, e.Targets.TTFTMS}, {"TPOT", e.TPOTMS, e.Targets.TPOTMS}, {"E2E", e.E2EMS, e.Targets.E2EMS}} {
-		if m.is < 0 {
+		name       string
+		ms, target float64
+	}{{"TTFT", l.TTFTMS, l.Targets.TTFTMS}, {"TPOT", l.TPOTMS, l.Targets.TPOTMS}, {"E2E", l.E2EMS, l.Targets.E2EMS}} {
+		if m.ms < 0 {
 			continue
 		}
-		text += fmt.Sprintf("; %s %s ms", m.what, ms(m.is))
-		if m.of > 0 {
-			word := "of"
-			if m.is > m.of {
-				word = "MISSED"
-			}
-			text += fmt.Sprintf(" (%s %.6g)", word, m.of)
+		text += fmt.Sprintf("; %s %s ms", m.name, number(m.ms))
+		switch {
+		case m.target > 0 && m.ms > m.target:
+			text += fmt.Sprintf(" (MISSED %.6g)", m.target)
+		case m.target > 0:
+			text += fmt.Sprintf(" (limit %.6g)", m.target)
 		}
 	}
 	return text
 }
 
-// played says what the best alternative that was played changed.
-func played(x *attribution.Exact) string {
+// exact says what the best re-simulated alternative changed.
+func exact(x *attribution.Exact) string {
 	best := -1
 	for i := range x.Alternatives {
-		a := &x.Alternatives[i]
-		if a.All == nil {
-			continue
-		}
-		if best < 0 || better(a.All, x.Alternatives[best].All) {
+		if d := x.Alternatives[i].All; d != nil && (best < 0 || better(d, x.Alternatives[best].All)) {
 			best = i
 		}
 	}
 	if best < 0 {
-		return "played otherwise: nothing recorded"
+		return "re-simulated: nothing recorded"
 	}
 	a := &x.Alternatives[best]
-	what := a.Verdict
-	if what == "" {
-		what = fmt.Sprintf("%s/%d", a.Deployment, a.Replica)
-	}
-	return fmt.Sprintf("played otherwise, best %s: %d more met and %d more missed of all; E2E of all %s ms less (exact)", name(what), a.All.Gained, a.All.Lost, ms(a.All.E2EMS))
+	return fmt.Sprintf("re-simulated, best %s: SLOs gained %d, lost %d; total E2E %s ms less (exact)", name(choice(a)),
+		a.All.SLOGained, a.All.SLOLost, number(a.All.E2EMS))
 }
 
-func better(a, b *stream.Difference) bool {
-	if a.Gained-a.Lost != b.Gained-b.Lost {
-		return a.Gained-a.Lost > b.Gained-b.Lost
+// choice names an alternative: a verdict or a replica.
+func choice(a *stream.Alternative) string {
+	if a.Verdict != "" {
+		return a.Verdict
 	}
-	return a.E2EMS > b.E2EMS
+	return fmt.Sprintf("%s/%d", a.Deployment, a.Replica)
+}
+
+func better(x, y *stream.Difference) bool {
+	if x.SLOGained-x.SLOLost != y.SLOGained-y.SLOLost {
+		return x.SLOGained-x.SLOLost > y.SLOGained-y.SLOLost
+	}
+	return x.E2EMS > y.E2EMS
 }

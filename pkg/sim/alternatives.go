@@ -110,7 +110,7 @@ func (p *alternativeRunner) start(t trial) (finish func() (stream.Alternative, e
 // alternative is the difference between the results actual and changed: for the request itself, and
 // for all requests that were not final when the trial began.
 func (p *alternativeRunner) alternative(t trial, finalized []bool, actual, changed *results) stream.Alternative {
-	a := stream.Alternative{Replica: stream.Nowhere, Own: &stream.Difference{}, All: &stream.Difference{}}
+	a := stream.Alternative{Replica: stream.NoIndex, Own: &stream.Difference{}, All: &stream.Difference{}}
 	if t.replica == missing {
 		a.Verdict = t.override.verdict.Action.String()
 	} else {

@@ -98,7 +98,8 @@ func (l *anomalyMonitor) flush(s *simulation) error {
 		l.count(e.Type)
 		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start),
 			EndUS:    stream.Micros(e.End),
-			Severity: e.Severity, Count: e.Count, Requests: e.Requests, Replica: stream.Nowhere, SLOClass: e.Class, Text: e.Text}
+			Severity: e.Severity, Count: e.Count, RequestIDs: e.Requests, Replica: stream.NoIndex,
+			SLOClass: e.Class, Text: e.Text}
 		if e.Replica != anomaly.NoReplica {
 			at := &s.replicas[e.Replica]
 			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index

@@ -61,8 +61,8 @@ func (a *arrivals) read() error {
 	a.position = a.following
 	a.following++
 	if at := *q.At(); at < a.last {
-		return a.reader.Errorf("arrival_us is %d, before %d of the previous request; requests must be sorted by arrival",
-			at, a.last)
+		return a.reader.Errorf(
+			"arrival_us is %d, before %d of the previous request; requests must be sorted by arrival", at, a.last)
 	}
 	a.last = *q.At()
 	if id := *q.ID(); !a.ids.add(hashID(id)) {

@@ -91,7 +91,7 @@ func cpuTime() float64 {
 func benchWorkload(n int, rate float64) []byte {
 	var out bytes.Buffer
 	w := stream.NewWriter(&out, false)
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "bench"}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "bench"}))
 	r := rand.New(rand.NewPCG(1, 2))
 	normal := func(mean, dev float64) int64 { return int64(math.Max(1, math.Round(mean+dev*r.NormFloat64()))) }
 	prompt := make([]stream.Segment, 1)

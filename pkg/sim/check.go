@@ -70,9 +70,11 @@ func (checker) outcome(r *request) error {
 	case completed != (o.CompletedUS != stream.Never):
 		return fmt.Errorf("check: request %q is %s with completed_us %d", o.ID, o.State, o.CompletedUS)
 	case completed && o.GeneratedTokens != o.OutputTokens:
-		return fmt.Errorf("check: request %q is completed with %d of %d tokens", o.ID, o.GeneratedTokens, o.OutputTokens)
+		return fmt.Errorf("check: request %q is completed with %d of %d tokens", o.ID, o.GeneratedTokens,
+			o.OutputTokens)
 	case (o.GeneratedTokens > 0) != (o.FirstTokenUS != stream.Never):
-		return fmt.Errorf("check: request %q has %d tokens and first_token_us %d", o.ID, o.GeneratedTokens, o.FirstTokenUS)
+		return fmt.Errorf("check: request %q has %d tokens and first_token_us %d", o.ID, o.GeneratedTokens,
+			o.FirstTokenUS)
 	case o.CachedTokens >= o.InputTokens:
 		return fmt.Errorf("check: request %q has %d of %d prompt tokens cached; the last one is always computed", o.ID,
 			o.CachedTokens, o.InputTokens)
@@ -93,7 +95,8 @@ func (checker) call(s *simulation, r *request) error {
 		case !p.completed:
 			return fmt.Errorf("check: request %q arrives before step %q has completed", r.out.ID, v.Steps[parent].ID)
 		case v.steps[r.step].at < p.at:
-			return fmt.Errorf("check: request %q arrives before the completion of step %q", r.out.ID, v.Steps[parent].ID)
+			return fmt.Errorf("check: request %q arrives before the completion of step %q", r.out.ID,
+				v.Steps[parent].ID)
 		}
 	}
 	if at := v.steps[r.step].at + step.DelayUS; s.now != at || v.steps[r.step].arrived {

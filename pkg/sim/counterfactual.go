@@ -74,7 +74,8 @@ func (o *Options) Contradiction() error {
 	c := &o.Counterfactual
 	switch {
 	case c.enabled() && o.Trace == stream.TraceLevels[0]:
-		return errors.New("--counterfactual needs decisions, which --trace minimal does not write; use --trace decisions")
+		return errors.New(
+			"--counterfactual needs decisions, which --trace minimal does not write; use --trace decisions")
 	case o.CounterfactualHorizon != nil && !c.exact():
 		return errors.New("--counterfactual-horizon needs --counterfactual exact:N or decision ids")
 	}

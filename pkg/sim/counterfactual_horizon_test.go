@@ -35,7 +35,8 @@ control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 			t.Fatal(err)
 		}
 		// The other replica has not cached the prompt: 160 more tokens of 10 µs.
-		if own := exactRegret(t, &out).Alternatives[0].Own; own.Changed != 1 || own.E2EMS != -1.6 || own.TTFTMS != -1.6 {
+		if own := exactRegret(t, &out).Alternatives[0].Own; own.LatencyChanged != 1 || own.E2EMS != -1.6 ||
+			own.TTFTMS != -1.6 {
 			t.Errorf("routing in %s us: %+v", routing, own)
 		}
 	}

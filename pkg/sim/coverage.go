@@ -44,8 +44,11 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 	for i := range s.deployments {
 		d := &s.deployments[i]
 		if d.isRoofline {
-			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are computed from a roofline, not measured",
-				d.id))
+			warnings = append(
+				warnings,
+				fmt.Sprintf("deployment %s: step times are computed from a roofline, not measured",
+					d.id),
+			)
 		}
 		if beyond := c.extrapolation(s, i); beyond != "" {
 			warnings = append(warnings, beyond)
@@ -55,7 +58,7 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 }
 
 // extrapolation says where a deployment's coefficients were used outside the range in which they
-// were measured; "" if nowhere.
+// were measured; empty if they were not.
 func (c coverages) extrapolation(s *simulation, deployment int) string {
 	d, used := &s.deployments[deployment], &c[deployment]
 	if d.measuredRange == nil {
@@ -67,7 +70,7 @@ func (c coverages) extrapolation(s *simulation, deployment int) string {
 		r.DecodeSequences = widenMax(r.DecodeSequences, e.PeakDecode)
 		r.PrefillTokens = widenMax(r.PrefillTokens, e.PeakPrefill)
 	}
-	if out := d.measuredRange.Outside(r); len(out) > 0 {
+	if out := d.measuredRange.Extrapolations(r); len(out) > 0 {
 		return fmt.Sprintf("deployment %s: step times are extrapolated: its %s", d.id, strings.Join(out, "; "))
 	}
 	return ""

@@ -46,7 +46,8 @@ deployments:
 			"its input_tokens go down to 10, measured were 20 to 100; " +
 			"output_tokens go up to 60, measured were 1 to 50", roof}},
 		{strings.Repeat(request("99", "9"), 1) + request("98", "9") + request("97", "9") + request("96", "9"),
-			[]string{"deployment line: step times are extrapolated: its decode_sequences go up to 4, measured were 2 to 3; " +
+			[]string{"deployment line: step times are extrapolated: its decode_sequences go up to 4, measured " +
+				"were 2 to 3; " +
 				"prefill_tokens go up to 390, measured were 1 to 150", roof}},
 	} {
 		var out bytes.Buffer
@@ -69,7 +70,7 @@ deployments:
 // jitter.
 func TestJitter(t *testing.T) {
 	play := func(cv string, seed uint64) string {
-		c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.latency.jitter.cv=" + cv,
+		c, err := cluster.Load("", cluster.Options{Overrides: []string{"deployments.main.latency.jitter.cv=" + cv,
 			"deployments.main.replicas=2"}})
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // TestDefaultClusterMatchesMeasurements: on one replica of the built-in cluster n sequences decode
 // as fast as measured (default.yaml names the source), within 15 %.
 func TestDefaultClusterMatchesMeasurements(t *testing.T) {
-	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.replicas=1"}})
+	c, err := cluster.Load("", cluster.Options{Overrides: []string{"deployments.main.replicas=1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,9 +24,11 @@ func TestDefaultClusterMatchesMeasurements(t *testing.T) {
 	}{{1, 7.05}, {64, 10.20}, {256, 15.69}} {
 		var in, out bytes.Buffer
 		for i := range m.sequences {
-			fmt.Fprintf(&in, `{"kind":"request","id":"r%d","arrival_us":0,"input_tokens":8,"output_tokens":400}`+"\n", i)
+			fmt.Fprintf(&in, `{"kind":"request","id":"r%d","arrival_us":0,"input_tokens":8,"output_tokens":400}`+"\n",
+				i)
 		}
-		if err := runCluster(context.Background(), c, mustSpecs(c), &in, &out, Options{Trace: "decisions"}); err != nil {
+		if err := runCluster(context.Background(), c, mustSpecs(c), &in, &out,
+			Options{Trace: "decisions"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range readOutcomes(t, out.Bytes()) {

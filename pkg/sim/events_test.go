@@ -18,7 +18,7 @@ func TestStaleEventsAreCounted(t *testing.T) {
 		"control_plane.admission_latency_us=5000",
 		"control_plane={admission_latency_us: 5000, flow_control: {ttl_us: 900000000}}",
 	} {
-		c, err := cluster.Load("", cluster.Options{Sets: []string{plane,
+		c, err := cluster.Load("", cluster.Options{Overrides: []string{plane,
 			"deployments.main.latency={model: linear, alpha_us: [4000, 0, 0], beta_us: [5000, 10, 10]}"}})
 		must(err)
 		r := stream.NewReader(bytes.NewReader(workloadWithDeadlines(6000)))

@@ -135,7 +135,8 @@ func TestForkContinuesIdentically(t *testing.T) {
 			}
 		}
 		if diff := gocmp.Diff(want.byPosition, before, gocmp.AllowUnexported(result{})); diff != "" {
-			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.events.limit, diff, c.Policies)
+			t.Fatalf("seed %d: the fork at event %d went on otherwise:\n%s\n%+v", seed, s.events.limit, diff,
+				c.Policies)
 		}
 		forked++
 	}

@@ -129,25 +129,31 @@ func listParam(stage string, q *policy.Param) listedParam {
 
 func listSignals(*Options) (rows []row, err error) {
 	for _, e := range policy.SignalEntries() {
-		rows = append(rows, row{fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " ")),
-			struct {
-				Name   string   `json:"name"`
-				Type   string   `json:"type"`
-				Doc    string   `json:"doc"`
-				Stages []string `json:"stages"`
-			}{e.Name, string(e.Type), e.Doc, e.Stages}})
+		rows = append(
+			rows,
+			row{fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " ")),
+				struct {
+					Name   string   `json:"name"`
+					Type   string   `json:"type"`
+					Doc    string   `json:"doc"`
+					Stages []string `json:"stages"`
+				}{e.Name, string(e.Type), e.Doc, e.Stages}},
+		)
 	}
 	return rows, nil
 }
 
 func listModels(*Options) (rows []row, err error) {
 	for _, a := range model.BuiltIns() {
-		rows = append(rows, row{fmt.Sprintf("%-44s %8.2f B  %7d KV bytes/token\n", a.Name, float64(a.TotalParameters())/1e9,
-			a.KVBytesPerToken()), struct {
-			Name       string `json:"name"`
-			Parameters int64  `json:"total_parameters"`
-			KVBytes    int64  `json:"kv_bytes_per_token"`
-		}{a.Name, a.TotalParameters(), a.KVBytesPerToken()}})
+		rows = append(
+			rows,
+			row{fmt.Sprintf("%-44s %8.2f B  %7d KV bytes/token\n", a.Name, float64(a.TotalParameters())/1e9,
+				a.KVBytesPerToken()), struct {
+				Name       string `json:"name"`
+				Parameters int64  `json:"total_parameters"`
+				KVBytes    int64  `json:"kv_bytes_per_token"`
+			}{a.Name, a.TotalParameters(), a.KVBytesPerToken()}},
+		)
 	}
 	return rows, nil
 }
@@ -158,8 +164,11 @@ func listGPUs(o *Options) (rows []row, err error) {
 		return nil, err
 	}
 	for _, g := range known.GPUs() {
-		rows = append(rows, row{fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB,
-			g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8), g})
+		rows = append(
+			rows,
+			row{fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB,
+				g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8), g},
+		)
 	}
 	return rows, nil
 }

@@ -49,8 +49,9 @@ func TestModels(t *testing.T) {
 		{"n", 80, 1},   // five blocks of four
 		{"m", 64, 1},   // 64 slots fill the four blocks of the small one
 	} {
-		fmt.Fprintf(&in, `{"kind":"request","id":"%d","arrival_us":%d,"model":%q,"input_tokens":%d,"output_tokens":%d}`+"\n",
-			i, i*1000, q.model, q.input, q.output)
+		fmt.Fprintf(&in,
+			`{"kind":"request","id":"%d","arrival_us":%d,"model":%q,"input_tokens":%d,"output_tokens":%d}`+"\n", i,
+			i*1000, q.model, q.input, q.output)
 	}
 	var out bytes.Buffer
 	text := strings.ReplaceAll(in.String(), `"model":"",`, "")
@@ -92,8 +93,8 @@ deployments:
 		t.Fatal(err)
 	}
 	request := func(id string, at, input int) string {
-		return fmt.Sprintf(`{"kind":"request","id":%q,"arrival_us":%d,"input_tokens":%d,"output_tokens":1}`+"\n", id, at,
-			input)
+		return fmt.Sprintf(`{"kind":"request","id":%q,"arrival_us":%d,"input_tokens":%d,"output_tokens":1}`+"\n", id,
+			at, input)
 	}
 	in := request("alone", 0, 40) + request("a", 1000, 40) + request("b", 1000, 40) + request("waits", 1000, 8) +
 		request("large", 5000, 65)

@@ -66,7 +66,8 @@ func (l *memoryFeed) next() (*stream.Arrival, int64, error) {
 	l.arrival.Request = l.requests[l.at]
 	l.at++
 	if l.at > 1 && l.arrival.Request.ArrivalUS < l.requests[l.at-2].ArrivalUS {
-		return nil, 0, fmt.Errorf("request %d arrives before the previous one; requests must be sorted by arrival", l.at-1)
+		return nil, 0, fmt.Errorf("request %d arrives before the previous one; requests must be sorted by arrival",
+			l.at-1)
 	}
 	return &l.arrival, int64(l.at - 1), nil
 }

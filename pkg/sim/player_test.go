@@ -41,7 +41,7 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 	requests[30].DeadlineUS = requests[30].ArrivalUS + 1000
 	var workload bytes.Buffer
 	w := stream.NewWriter(&workload, true)
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test"}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "test"}))
 	for i := range requests {
 		must(w.Request(&requests[i]))
 	}
@@ -61,8 +61,15 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 	for _, base := range []string{"12000", "9000"} {
 		name, other := load(base)
 		var out bytes.Buffer
-		must(Run(context.Background(), bytes.NewReader(workload.Bytes()), &out, Options{Cluster: name, Trace: "decisions",
-			Plain: true}))
+		must(
+			Run(
+				context.Background(),
+				bytes.NewReader(workload.Bytes()),
+				&out,
+				Options{Cluster: name, Trace: "decisions",
+					Plain: true},
+			),
+		)
 		var streamed []stream.Outcome
 		for _, o := range readOutcomes(t, out.Bytes()) {
 			o.Kind, o.Decision = "", "" // it is no record, and there are none to point to

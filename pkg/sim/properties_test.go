@@ -19,7 +19,8 @@ import (
 // TestSameBytes: a run does not depend on how its input is read, on compression, on the number of
 // processors, or on earlier runs.
 func TestSameBytes(t *testing.T) {
-	c, err := cluster.Load("", cluster.Options{Sets: []string{"deployments.main.engine.num_gpu_blocks_override=2000"}})
+	c, err := cluster.Load("",
+		cluster.Options{Overrides: []string{"deployments.main.engine.num_gpu_blocks_override=2000"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,8 @@ func TestHorizon(t *testing.T) {
 			for i, at := range cut.Times {
 				// Client times may be after the horizon by α2; engine times cannot.
 				if want := whole[id].Times[i]; at != want && !(at == reference.Never && want >= c.HorizonUS) {
-					t.Fatalf("seed %d: %s: time %d is %d in a run cut at %d, else %d", seed, id, i, at, c.HorizonUS, want)
+					t.Fatalf("seed %d: %s: time %d is %d in a run cut at %d, else %d", seed, id, i, at, c.HorizonUS,
+						want)
 				}
 			}
 		}

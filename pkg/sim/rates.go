@@ -53,7 +53,8 @@ func (g *oracle) setConcurrentRates(s *simulation, v *policy.View) {
 	for i := range v.Replicas {
 		p := &g.rates[v.Replicas[i].Index]
 		g.trueForecasts[i].PrefillRate = correction * (float64(ownWeight*p.prefillRate) + float64((1-ownWeight)*mean))
-		g.trueForecasts[i].DecodeRate = correction * (float64(ownWeight*p.decodeRate) + float64((1-ownWeight)*decodes/n))
+		g.trueForecasts[i].DecodeRate = correction *
+			(float64(ownWeight*p.decodeRate) + float64((1-ownWeight)*decodes/n))
 	}
 }
 

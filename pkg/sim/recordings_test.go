@@ -120,8 +120,10 @@ func TestRecordings(t *testing.T) {
 	known, err := hardware.Open()
 	must(err)
 	for _, r := range replayed {
-		set, ok := known.Coefficients(hardware.Key{Model: r.coefficients, GPU: "H100-SXM-80GB", TensorParallelSize: r.tp,
-			PipelineParallelSize: 1, DataParallelSize: 1})
+		set, ok := known.Coefficients(
+			hardware.Key{Model: r.coefficients, GPU: "H100-SXM-80GB", TensorParallelSize: r.tp,
+				PipelineParallelSize: 1, DataParallelSize: 1},
+		)
 		if !ok || len(set.Errors) == 0 {
 			t.Fatalf("%s: no coefficients that say how wrong they are", r.coefficients)
 		}
@@ -136,9 +138,10 @@ func TestRecordings(t *testing.T) {
 					was, is := value(measured, in, m.of, m.percent), value(simulated, in, m.of, m.percent)
 					off := 100 * (is/was - 1)
 					line += fmt.Sprintf("  %s %.1f %+.1f", m.name, was, off)
-					if most := map[string]float64{"e2e.mean": s.e2e, "tpot.p50": s.tpot}[m.name]; most > 0 && math.Abs(off) > most {
-						t.Errorf("%s: %s is %.2f ms at %s%s, simulated %.2f: %+.1f %%, at most %g", r.model, m.name, was, p.name,
-							s.name, is, off, most)
+					if most := map[string]float64{"e2e.mean": s.e2e, "tpot.p50": s.tpot}[m.name]; most > 0 &&
+						math.Abs(off) > most {
+						t.Errorf("%s: %s is %.2f ms at %s%s, simulated %.2f: %+.1f %%, at most %g", r.model, m.name,
+							was, p.name, s.name, is, off, most)
 					}
 					for _, e := range set.Errors {
 						if e.Metric != m.name || e.Data != p.name+s.name {
@@ -146,19 +149,19 @@ func TestRecordings(t *testing.T) {
 						}
 						stated--
 						if math.Abs(e.Percent-off) > tolerance[m.percent] {
-							t.Errorf("%s: hardware/coefficients.yaml states an error of %s of %+.1f %% at %s, is %+.1f %%",
-								r.coefficients, m.name,
-								e.Percent, e.Data, off)
+							t.Errorf(
+								"%s: hardware/coefficients.yaml states an error of %s of %+.1f %% at %s, is %+.1f %%",
+								r.coefficients, m.name, e.Percent, e.Data, off)
 						}
 					}
 				}
-				t.Logf("%s, %s%s, ms and %%:%s; each request's E2E: correlation %.2f, mean error %.1f %%", r.model, p.name,
-					s.name, line,
-					correlation(measured, simulated, in), meanAbsError(measured, simulated, in))
+				t.Logf("%s, %s%s, ms and %%:%s; each request's E2E: correlation %.2f, mean error %.1f %%", r.model,
+					p.name, s.name, line, correlation(measured, simulated, in), meanAbsError(measured, simulated, in))
 			}
 		}
 		if stated != 0 {
-			t.Errorf("%s: %d of the errors in hardware/coefficients.yaml are of no metric or data here", r.coefficients, stated)
+			t.Errorf("%s: %d of the errors in hardware/coefficients.yaml are of no metric or data here",
+				r.coefficients, stated)
 		}
 	}
 }
@@ -228,17 +231,23 @@ func (r *recording) read(t *testing.T) ([]byte, []timing) {
 	var all []timing
 	var began [2]float64
 	w := stream.NewWriter(&out, true)
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test"}))
+	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "test"}))
 	for i, row := range rows[1:] {
 		input, arrival := int64(number(row, "input_tokens")), number(row, "arrival_s")
-		must(w.Request(&stream.Request{ID: strconv.Itoa(i), ArrivalUS: stream.Micros(arrival * 1e6), DeadlineUS: stream.Never,
-			InputTokens: input, OutputTokens: outputTokens, Prompt: []stream.Segment{{ID: fmt.Sprintf("prompt %d", i%100),
-				Tokens: input}}}))
+		must(
+			w.Request(
+				&stream.Request{ID: strconv.Itoa(i), ArrivalUS: stream.Micros(arrival * 1e6), DeadlineUS: stream.Never,
+					InputTokens: input, OutputTokens: outputTokens,
+					Prompt: []stream.Segment{{ID: fmt.Sprintf("prompt %d", i%100),
+						Tokens: input}}},
+			),
+		)
 		stage := int(number(row, "stage"))
 		if i > 0 && stage != all[i-1].stage {
 			began[stage] = arrival
 		}
-		all = append(all, timing{stage, arrival - began[stage], number(row, "ttft_s") * 1e3, number(row, "e2e_s") * 1e3})
+		all = append(all,
+			timing{stage, arrival - began[stage], number(row, "ttft_s") * 1e3, number(row, "e2e_s") * 1e3})
 	}
 	must(w.End(&stream.End{}))
 	must(w.Close())

@@ -182,7 +182,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 			continue
 		}
 		plain = append(plain, outcomeFields{ID: w.ID, State: w.State, Reason: w.Reason,
-			Times:   [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS, w.CompletedUS},
+			Times: [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS,
+				w.CompletedUS},
 			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
@@ -197,9 +198,10 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := gocmp.Diff(plain, ordered); diff != "" {
 		return diff
 	}
-	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) || got.counts.BeyondHorizon != beyond {
-		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts, len(plain),
-			beyond)
+	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) ||
+		got.counts.BeyondHorizon != beyond {
+		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts,
+			len(plain), beyond)
 	}
 	if diff := gocmp.Diff(stepsOf(want.Steps), got.steps); diff != "" {
 		return diff
@@ -209,7 +211,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 
 // totals reports replica metrics that are not the sums over the replica's requests and steps.
 func (got *runFields) totals(want reference.Result, requests []reference.Request, blocks int) string {
-	for i, r := range got.metrics.Replica {
+	for i, r := range got.metrics.Replicas {
 		var preemptions, queried, cached, prefill, decode, batch, used int64
 		for k, o := range want.Outcomes {
 			if o.Replica == i {
@@ -227,9 +229,11 @@ func (got *runFields) totals(want reference.Result, requests []reference.Request
 		if queried > 0 {
 			hit = float64(cached) / float64(queried)
 		}
-		if r.Preemptions != preemptions || r.PrefillTokens != prefill || r.DecodeTokens != decode || r.PeakBatch < batch ||
-			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit || r.KVUtilMax != nil &&
-			*r.KVUtilMax < float64(used)/float64(blocks) {
+		if r.Preemptions != preemptions || r.PrefillTokens != prefill || r.DecodeTokens != decode ||
+			r.PeakBatch < batch ||
+			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit ||
+			r.KVUtilMax != nil &&
+				*r.KVUtilMax < float64(used)/float64(blocks) {
 			return fmt.Sprintf("replica %d: %d preemptions, %d prefill and %d decode tokens, hit ratio %g, "+
 				"batches up to %d, %d blocks; its metrics are %+v",
 				i, preemptions, prefill, decode, hit, batch, used, r)
@@ -304,8 +308,11 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 			if err := r.Decode(&s); err != nil {
 				t.Fatal(err)
 			}
-			got.steps[s.Replica] = append(got.steps[s.Replica], stepFields{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens,
-				s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting})
+			got.steps[s.Replica] = append(
+				got.steps[s.Replica],
+				stepFields{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens,
+					s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting},
+			)
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -319,8 +326,11 @@ func stepsOf(steps [][]reference.Step) [][]stepFields {
 	all := make([][]stepFields, len(steps))
 	for i := range steps {
 		for _, s := range steps[i] {
-			all[i] = append(all[i], stepFields{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted),
-				int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting)})
+			all[i] = append(
+				all[i],
+				stepFields{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted),
+					int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting)},
+			)
 		}
 	}
 	return all
@@ -352,8 +362,8 @@ func clusterOf(c reference.Config) *cluster.Config {
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
-		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS, RoutingLatencyUS: c.RoutingLatencyUS,
-			ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
+		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
+			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
 		Policies: policy.Bundle{Routing: policy.Spec{Type: c.Routing}, Scheduler: policy.Spec{Type: c.Scheduler},
 			Preemption: policy.Spec{Type: c.Preemption}}}
 	if c.Scheduler != "" || c.Preemption != "" { // requests have priorities
@@ -372,7 +382,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 		one.Policies.Routing.Params[s.Name] = s.Weight
 	}
 	one.Policies.Complete()
-	one.ControlPlane.Snapshots.Fill()
+	one.ControlPlane.Snapshots.SetDefaults()
 	return one
 }
 
@@ -410,7 +420,12 @@ func workloadOf(requests []reference.Request) []byte {
 			classes = append(classes, c)
 		}
 	}
-	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Schema: stream.Schema, Tool: "test", SLOClasses: classes}))
+	must(
+		w.Header(
+			&stream.Header{Stream: stream.StreamWorkload, StreamVersion: stream.StreamVersion, Tool: "test",
+				SLOClasses: classes},
+		),
+	)
 	for i, r := range requests {
 		if r.Session != "" {
 			if i == 0 || requests[i-1].Session != r.Session {
@@ -437,7 +452,8 @@ func workloadOf(requests []reference.Request) []byte {
 // sessionOf converts the session at the start of requests, whose first one is at a position in the
 // stream. The session has the class of its first step.
 func sessionOf(requests []reference.Request, at int) *stream.Session {
-	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS), UntilUS: stream.Never}
+	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS),
+		UntilUS: stream.Never}
 	if requests[0].Priority != 0 {
 		s.SLOClass = fmt.Sprint(requests[0].Priority)
 	}
@@ -445,7 +461,7 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 		if r.Session != s.ID {
 			break
 		}
-		step := stream.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: stream.Nowhere}
+		step := stream.SessionStep{ID: r.ID, DelayUS: r.DelayUS, OutputTokens: int64(r.Output), Extends: stream.NoIndex}
 		for _, parent := range r.After {
 			step.After = append(step.After, stream.Index(parent-at))
 		}

@@ -119,8 +119,8 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 }
 
 // write writes the estimates for the candidates of a routing decision, best first.
-func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen int, hindsight,
-	avoidable des.Time) error {
+func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen int,
+	hindsight, avoidable des.Time) error {
 	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
 	x := stream.Regret{Kind: stream.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: stream.StageRouting,
 		Method: stream.MethodEstimated, HindsightMS: ms(hindsight), AvoidableMS: ms(avoidable)}
@@ -130,7 +130,8 @@ func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen
 		}
 		at := &s.replicas[e.replica]
 		x.Alternatives = append(x.Alternatives, stream.Alternative{Deployment: s.deployments[at.deployment].id,
-			Replica: at.index, Chosen: e.candidate == chosen, TTFTMS: ms(e.ttft), E2EMS: ms(e.e2e), ViewMS: ms(e.viewedE2E)})
+			Replica: at.index, Chosen: e.candidate == chosen, TTFTMS: ms(e.ttft), E2EMS: ms(e.e2e),
+			ViewMS: ms(e.viewedE2E)})
 	}
 	return g.w.Any(&x)
 }

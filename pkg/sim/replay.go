@@ -94,8 +94,12 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	}
 	name := "the configuration of " + o.Replay
 	if o.WhatIf() {
-		c, err := cluster.Parse(name, text, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware,
-			Warn: o.Warn})
+		c, err := cluster.Parse(
+			name,
+			text,
+			cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware,
+				Warn: o.Warn},
+		)
 		if err != nil {
 			return err
 		}
@@ -240,8 +244,8 @@ func (c *comparison) compare(replayed []byte) error {
 		}
 		if c.headerCompared {
 			at := column(original, replayed)
-			return c.run.Errorf("%s: from column %d on the run has %s and the replay has %s", describeRecord(replayed), at,
-				excerpt(original[at-1:]), excerpt(replayed[at-1:]))
+			return c.run.Errorf("%s: from column %d on the run has %s and the replay has %s",
+				describeRecord(replayed), at, excerpt(original[at-1:]), excerpt(replayed[at-1:]))
 		}
 	}
 	if !c.headerCompared {

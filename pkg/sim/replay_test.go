@@ -114,8 +114,8 @@ func TestReplayNamesTheDifference(t *testing.T) {
 				at := fmt.Sprintf("run:%d: ", n+1)
 				if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), m.name) ||
 					!strings.Contains(err.Error(), " in the run and ") {
-					t.Errorf("%s.%s changed from %s to %s: error %v, want %q and the field", record.Kind, m.name, m.text(), other,
-						err, at)
+					t.Errorf("%s.%s changed from %s to %s: error %v, want %q and the field", record.Kind, m.name,
+						m.text(), other, err, at)
 				}
 				if err != nil && !strings.Contains(err.Error(), "digest") && record.Kind != "end" {
 					t.Errorf("%v does not say that the run was changed", err)
@@ -232,13 +232,14 @@ func TestWhatIf(t *testing.T) {
 	defer p.close()
 	text, err := p.config()
 	must(err)
-	c, err := cluster.Parse("c", text, cluster.Options{Sets: []string{set}})
+	c, err := cluster.Parse("c", text, cluster.Options{Overrides: []string{set}})
 	must(err)
 	must(runLoaded(context.Background(), c, bytes.NewReader(workload), &direct, Options{Trace: "decisions", Seed: 3,
 		Version: stream.Version, Plain: true}))
 	child := bytes.SplitN(whatIf.Bytes(), []byte("\n"), 2)
 	same := bytes.SplitN(direct.Bytes(), []byte("\n"), 2)
-	parent := fmt.Sprintf(`"parent":{"config_digest":%q,"policy":%q},`, p.header.Run.ConfigDigest, p.header.Run.Key.Policy)
+	parent := fmt.Sprintf(`"parent":{"config_digest":%q,"policy":%q},`, p.header.Run.ConfigDigest,
+		p.header.Run.Key.Policy)
 	if without := bytes.Replace(child[0], []byte(parent), nil, 1); !bytes.Equal(without, same[0]) ||
 		bytes.Equal(without, child[0]) {
 		t.Errorf("the header is\n%s\nand should have %s", child[0], parent)
@@ -260,7 +261,8 @@ func TestFirstDifference(t *testing.T) {
 		{`{"a":1}`, `{"a":2}`, "a is 1 in the run and 2 in the replay"},
 		{`{"a":1}`, `{"a":1,"b":"x"}`, `b is absent in the run and "x" in the replay`},
 		{`{"a":1,"b":null}`, `{"a":1}`, "b is null in the run and absent in the replay"},
-		{`{"a":{"b":[{"c":1},{"c":2}]}}`, `{"a":{"b":[{"c":1},{"c":3}]}}`, "a.b[1].c is 2 in the run and 3 in the replay"},
+		{`{"a":{"b":[{"c":1},{"c":2}]}}`, `{"a":{"b":[{"c":1},{"c":3}]}}`,
+			"a.b[1].c is 2 in the run and 3 in the replay"},
 		{`{"a":[1,2,3]}`, `{"a":[1,2]}`, "a[2] is 3 in the run and absent in the replay"},
 		{`{"a":[]}`, `{"a":{}}`, "a is [] in the run and {} in the replay"},
 		{`{"a":1.0}`, `{"a":1}`, "a is 1.0 in the run and 1 in the replay"},

@@ -108,7 +108,8 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.Replay != "" {
 		return replayRun(ctx, in, out, o)
 	}
-	c, err := cluster.Load(o.Cluster, cluster.Options{Bundle: o.Policies, Sets: o.Set, Hardware: o.Hardware, Warn: o.Warn})
+	c, err := cluster.Load(o.Cluster,
+		cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Warn: o.Warn})
 	if err != nil {
 		return err
 	}
@@ -288,9 +289,10 @@ func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.He
 			Key: stream.SimulationKey{Policy: stream.Digest(c.Policies.WithoutLineage()), WorkloadSeed: workload.Seed,
 				SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
-			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text, CounterfactualUS: o.CounterfactualHorizon.us(),
-			Workload:     stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
-			ConfigDigest: stream.Digest(c), Config: c,
+			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text,
+			CounterfactualUS: o.CounterfactualHorizon.us(),
+			Workload:         stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
+			ConfigDigest:     stream.Digest(c), Config: c,
 		}}
 }
 

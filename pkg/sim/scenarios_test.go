@@ -39,7 +39,8 @@ func TestScenarios(t *testing.T) {
 				d.ScanArgs(t, "counterfactual", &what)
 				must(o.Counterfactual.UnmarshalText([]byte(what)))
 			}
-			if err := Run(context.Background(), bytes.NewReader(scenarioWorkload(t, d, arrivals)), &out, o); err != nil {
+			if err := Run(context.Background(), bytes.NewReader(scenarioWorkload(t, d, arrivals)), &out,
+				o); err != nil {
 				return strings.ReplaceAll(err.Error(), file, "cluster.yaml") + "\n"
 			}
 			return formatRun(t, d, out.Bytes())
@@ -96,9 +97,10 @@ func scenarioWorkload(t *testing.T, d *datadriven.TestData, arrivals string) []b
 		case fields[0] == "session":
 			flush()
 			session = &stream.Session{UntilUS: stream.Never}
-			words(t, d, fields[1:], func(key, value string, n int64) error { return setSession(session, key, value, n) })
+			words(t, d, fields[1:],
+				func(key, value string, n int64) error { return setSession(session, key, value, n) })
 		case fields[0] == "step":
-			session.Steps = append(session.Steps, stream.SessionStep{Extends: stream.Nowhere})
+			session.Steps = append(session.Steps, stream.SessionStep{Extends: stream.NoIndex})
 			words(t, d, fields[1:], func(key, value string, n int64) error { return setStep(session, key, value, n) })
 		default:
 			flush()
@@ -319,8 +321,8 @@ func formatSession(o *stream.SessionOutcome) string {
 	if !o.CompletedUS.IsZero() {
 		line += fmt.Sprintf(" completed=%d", o.CompletedUS)
 	}
-	line += fmt.Sprintf(" calls=%d/%d/%d tools=%d in %d critical=%d", o.Completed, o.Offered, o.Calls, o.Tools, o.ToolUS,
-		o.CriticalUS)
+	line += fmt.Sprintf(" calls=%d/%d/%d tools=%d in %d critical=%d", o.Completed, o.Offered, o.Calls, o.Tools,
+		o.ToolUS, o.CriticalUS)
 	if o.Parallel > 0 {
 		line += fmt.Sprintf(" parallel=%d/%d", o.ParallelCompleted, o.Parallel)
 	}

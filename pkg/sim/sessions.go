@@ -168,8 +168,8 @@ func (t *sessionTable) issueStep(s *simulation, i int32, k int) error {
 	at := p.at + step.DelayUS
 	switch end := at + step.LatencyUS; {
 	case end > maxClock:
-		return fmt.Errorf("session %q: step %q would end after %d µs (142 years); its delays are too large", v.ID, step.ID,
-			int64(maxClock))
+		return fmt.Errorf("session %q: step %q would end after %d µs (142 years); its delays are too large", v.ID,
+			step.ID, int64(maxClock))
 	case !v.UntilUS.IsZero() && at > des.Time(v.UntilUS):
 		return nil
 	case end > s.horizon:
@@ -196,7 +196,8 @@ func (t *sessionTable) makeCall(s *simulation, i int32, k int, at des.Time) {
 		OutputTokens: step.OutputTokens,
 		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
 		Model:   cmp.Or(step.Model, v.Model),
-		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never, PredictedOutputTokens: step.PredictedOutputTokens}
+		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never,
+		PredictedOutputTokens: step.PredictedOutputTokens}
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}
@@ -290,7 +291,7 @@ func (t *sessionTable) end(s *simulation, i int32) error {
 		o.State, o.CompletedUS = stream.StateCompleted, stream.Micros(v.last)
 	}
 	if class := s.router.names.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
-		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !v.missedTarget)
+		o.SLOMet = stream.BoolPtr(o.State == stream.StateCompleted && !v.missedTarget)
 	}
 	err := s.observers.notify(s, onSessionEnd, i)
 	v.inUse = false

@@ -225,7 +225,8 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 	}
 	if r.config.FlowControl != nil {
 		for range s.models {
-			r.flow.queues = append(r.flow.queues, policy.NewFlow(r.flow.config.Order, r.flow.config.Fairness == "round-robin"))
+			r.flow.queues = append(r.flow.queues,
+				policy.NewFlow(r.flow.config.Order, r.flow.config.Fairness == "round-robin"))
 		}
 	}
 }
@@ -264,7 +265,8 @@ func (s *simulation) run(stop func() error) error {
 			return fmt.Errorf("the next event is at %d µs, before the clock at %d µs", e.At, s.now)
 		}
 		if s.now = e.At; s.now > maxClock {
-			return fmt.Errorf("the clock passed %d µs (142 years); arrivals or coefficients are too large", int64(maxClock))
+			return fmt.Errorf("the clock passed %d µs (142 years); arrivals or coefficients are too large",
+				int64(maxClock))
 		}
 		s.events.count++
 		if err := s.dispatch(e); err != nil {

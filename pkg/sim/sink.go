@@ -77,9 +77,9 @@ func (f *results) difference(others *results, counts func(position int) bool) (d
 		actual, changed := f.at(i), others.at(i)
 		switch {
 		case changed.met && !actual.met:
-			d.Gained++
+			d.SLOGained++
 		case actual.met && !changed.met:
-			d.Lost++
+			d.SLOLost++
 		}
 		switch {
 		case changed.completed && !actual.completed:
@@ -87,7 +87,7 @@ func (f *results) difference(others *results, counts func(position int) bool) (d
 		case actual.completed && !changed.completed:
 			d.Completed--
 		case actual.completed && (actual.ttft != changed.ttft || actual.e2e != changed.e2e):
-			d.Changed++
+			d.LatencyChanged++
 			ttft += actual.ttft - changed.ttft
 			e2e += actual.e2e - changed.e2e
 		}

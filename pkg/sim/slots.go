@@ -49,7 +49,7 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
 		EndedUS: stream.Never,
-		Replica: stream.Nowhere, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
+		Replica: stream.NoIndex, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.rejectReason = s.infeasible(r)
 	s.router.enrich(r, in)

@@ -32,8 +32,8 @@ func replicaSpecs(c *cluster.Config, jitterSeed uint64) ([]replicaSpec, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := replicaSpec{model: model, windowBlocks: d.Computed.Window.Hold(), jitter: d.Latency.Jitter.CV, id: d.ID,
-			seed: jitterSeed}
+		s := replicaSpec{model: model, windowBlocks: d.Computed.Window.KVWindow(), jitter: d.Latency.Jitter.CV,
+			id: d.ID, seed: jitterSeed}
 		if d.Computed.Window != nil {
 			s.window = d.Computed.Window.Tokens
 		}

@@ -314,10 +314,8 @@ func (s *simulation) close() error {
 			open = append(open, int32(slot))
 		}
 	}
-	slices.SortFunc(open, func(a, b int32) int {
-		return cmp.Compare(s.requests.slots[a].position,
-			s.requests.slots[b].position)
-	})
+	slices.SortFunc(open,
+		func(a, b int32) int { return cmp.Compare(s.requests.slots[a].position, s.requests.slots[b].position) })
 	if s.horizon != noHorizon && len(open) > 0 {
 		s.now = s.horizon
 	}

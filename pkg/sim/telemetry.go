@@ -26,7 +26,7 @@ type telemetry struct {
 	// refreshOnView: a view must refresh some fields.
 	refreshOnView bool
 	ages          fieldAges
-	// read are fields that observers have not been told yet.
+	// read are fields that have not been reported to observers yet.
 	read fieldReads
 }
 
@@ -52,7 +52,7 @@ type replicaCounters struct {
 	image            *kv.Image // the cache at its last refresh; nil unless that can be stale
 }
 
-// stepWeight is the weight of the newest step in the mean step time.
+// stepWeight is the weight of the newest step in the moving average of step times.
 const stepWeight = 0.1
 
 // newTelemetry makes the first snapshots of the replicas.
@@ -240,7 +240,8 @@ func (o *telemetry) clone(replicas []replica) *telemetry {
 	for i := range c.states {
 		c.states[i].Stats = &c.stats[i]
 		counters := &c.counters[i]
-		counters.hits, counters.ttft, counters.tpot = counters.hits.clone(), counters.ttft.clone(), counters.tpot.clone()
+		counters.hits, counters.ttft, counters.tpot = counters.hits.clone(), counters.ttft.clone(),
+			counters.tpot.clone()
 		if counters.image != nil {
 			counters.image = counters.image.Clone(replicas[i].engine.Cache())
 		}

@@ -53,7 +53,7 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 // decision records a decision about r. Outcomes refer to the id of the routing decision.
 func (o *traceWriter) decision(s *simulation, r *request, d *decision) error {
 	x := stream.Decision{ID: decisionID(d.number), Stage: d.stage, AtUS: stream.Micros(s.now), Request: r.out.ID,
-		Replica: stream.Nowhere}
+		Replica: stream.NoIndex}
 	switch d.stage {
 	case stream.StagePriority:
 		x.Score, x.Rule = r.out.Priority, d.rule

@@ -49,7 +49,7 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 			case stream.KindSnapshot:
 				s := stream.NewSnapshot(0, "", 0)
 				must(r.Decode(&s))
-				if s.Running != stream.Nowhere || s.QueueDepth == stream.Nowhere {
+				if s.Running != stream.NoIndex || s.QueueDepth == stream.NoIndex {
 					t.Fatalf("%s: %s: only queue_depth is stale", how, r.Bytes())
 				}
 				last[s.Replica] = s
@@ -66,8 +66,8 @@ func TestSnapshotsInTheTrace(t *testing.T) {
 				for _, c := range d.Considered {
 					if s := last[c.Replica]; c.QueueDepth != s.QueueDepth || strings.HasPrefix(how, "on") &&
 						stream.Micros(c.AgeUS) != d.AtUS-s.AtUS {
-						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth, c.AgeUS, s.AtUS,
-							s.QueueDepth)
+						t.Errorf("%s: %s is shown a queue of %d, %d us old; read at %d: %d", how, d.ID, c.QueueDepth,
+							c.AgeUS, s.AtUS, s.QueueDepth)
 					}
 					aged += min(1, int(c.AgeUS))
 					deep += min(1, int(c.QueueDepth))
@@ -97,7 +97,8 @@ func TestPriorityInTheTrace(t *testing.T) {
 				var o stream.Outcome
 				must(r.Outcome(&o))
 				if d, ok := found[o.ID]; ok && (d.Score != o.Priority || d.AtUS != o.AdmittedUS) {
-					t.Errorf("%s: decided %v at %d, has %v, admitted at %d", o.ID, d.Score, d.AtUS, o.Priority, o.AdmittedUS)
+					t.Errorf("%s: decided %v at %d, has %v, admitted at %d", o.ID, d.Score, d.AtUS, o.Priority,
+						o.AdmittedUS)
 				}
 			}
 		}

@@ -24,15 +24,15 @@ type Resampling struct {
 	weights [][]uint16
 }
 
-// MaxBlocks is the maximum number of blocks: more cost time, and longer blocks are
+// maxBlocks is the maximum number of blocks: more cost time, and longer blocks are
 // only safer.
-const MaxBlocks = 500
+const maxBlocks = 500
 
 // NewResampling draws bootstrap samples of n observations in blocks of the given length,
 // longer if there would be more than MaxBlocks. pick returns a uniform random number
 // below its argument.
 func NewResampling(n, length, samples int, pick func(int) int) *Resampling {
-	r := &Resampling{n: n, blocks: min(max(n/max(length, 1), 1), MaxBlocks, max(n, 1))}
+	r := &Resampling{n: n, blocks: min(max(n/max(length, 1), 1), maxBlocks, max(n, 1))}
 	for range samples {
 		w := make([]uint16, r.blocks)
 		for range w {
@@ -184,23 +184,17 @@ type Interval struct {
 // tailProbability returns the share of bootstrap samples below a 95 % interval, given
 // the number of blocks.
 func tailProbability(blocks int) float64 {
-	return math.Erfc(z975*TCorrection(blocks, Level)/math.Sqrt2) / 2
+	return math.Erfc(z975*tCorrection(blocks, Level)/math.Sqrt2) / 2
 }
 
 // z975 is the 97.5th percentile of the normal distribution.
 const z975 = 1.959963984540054
 
-// TCorrection returns the factor by which a normal interval of the level (0.95) must be
+// tCorrection returns the factor by which a normal interval of the level (0.95) must be
 // widened for a small number of blocks to have that coverage (Hesterberg, as above).
-func TCorrection(blocks int, level float64) float64 {
+func tCorrection(blocks int, level float64) float64 {
 	n, z := float64(blocks), math.Sqrt2*math.Erfinv(level)
 	return math.Sqrt(n/(n-1)) * tQuantile(n-1, z) / z
-}
-
-// TQuantile returns the half width of an interval of the level, in standard errors that
-// are estimated with the given degrees of freedom.
-func TQuantile(degrees int, level float64) float64 {
-	return tQuantile(float64(degrees), math.Sqrt2*math.Erfinv(level))
 }
 
 // tQuantile returns the quantile of Student's t distribution with v degrees of freedom

@@ -1,14 +1,14 @@
 package stream
 
-// Arrival is one record of a workload: a session where IsSession, else a
-// request. The other of the two is memory to be used again.
+// Arrival is one record of a workload: a session if IsSession, else a request.
+// The unused one keeps its memory for reuse.
 type Arrival struct {
 	IsSession bool
 	Request   Request
 	Session   Session
 }
 
-// At is when it arrives.
+// At points to the arrival time.
 func (a *Arrival) At() *Micros {
 	if a.IsSession {
 		return &a.Session.ArrivalUS
@@ -16,7 +16,7 @@ func (a *Arrival) At() *Micros {
 	return &a.Request.ArrivalUS
 }
 
-// ID names it in its stream.
+// ID points to the id of the request or session.
 func (a *Arrival) ID() *string {
 	if a.IsSession {
 		return &a.Session.ID
@@ -24,8 +24,8 @@ func (a *Arrival) ID() *string {
 	return &a.Request.ID
 }
 
-// Arrival decodes the record at hand, of kind request or session, into a and
-// checks it, as Request does.
+// Arrival decodes the current record, a request or session, into a and checks
+// it, as Request does.
 func (r *Reader) Arrival(a *Arrival) error {
 	if a.IsSession = r.kind == KindSession; a.IsSession {
 		return r.Session(&a.Session)
@@ -33,7 +33,7 @@ func (r *Reader) Arrival(a *Arrival) error {
 	return r.Request(&a.Request)
 }
 
-// Arrival writes a.
+// Arrival writes the request or session of a.
 func (w *Writer) Arrival(a *Arrival) error {
 	if a.IsSession {
 		return w.Session(&a.Session)

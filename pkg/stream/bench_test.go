@@ -8,23 +8,28 @@ import (
 	"testing"
 )
 
-// someRecords are a request and an outcome as long runs have them.
-func someRecords() (Request, Outcome) {
+// exampleRecords are a request and an outcome typical of long runs.
+func exampleRecords() (Request, Outcome) {
 	return Request{
 			ID: "req-000042", ArrivalUS: 12_345_678, InputTokens: 612, OutputTokens: 256,
-			Prompt: []Segment{{"prefix-217", 256}}, Tenant: "tenant-3", SLOClass: "interactive", Model: "meta-llama/Llama-3.1-8B-Instruct",
+			Prompt: []Segment{{"prefix-217", 256}}, Tenant: "tenant-3", SLOClass: "interactive",
+			Model:      "meta-llama/Llama-3.1-8B-Instruct",
 			DeadlineUS: Never,
 		}, Outcome{
-			ID: "req-000042", State: StateCompleted, ArrivalUS: 12_345_678, AdmittedUS: 12_345_678, RoutedUS: 12_345_678,
-			EnqueuedUS: 12_347_678, ScheduledUS: 12_350_112, FirstTokenUS: 12_380_998, CompletedUS: 15_998_112,
-			Deployment: "main", Replica: 3, Tenant: "tenant-3", SLOClass: "interactive", Model: "meta-llama/Llama-3.1-8B-Instruct",
-			Priority: 50, Decision: "dec-000042", InputTokens: 612, OutputTokens: 256, GeneratedTokens: 256, CachedTokens: 256,
-			ExpectedCachedTokens: 256, ITLMaxUS: 31_112, SLOMet: Met(true),
+			ID: "req-000042", State: StateCompleted, ArrivalUS: 12_345_678,
+			AdmittedUS: 12_345_678, RoutedUS: 12_345_678,
+			EndedUS: Never, EnqueuedUS: 12_347_678, ScheduledUS: 12_350_112,
+			FirstTokenUS: 12_380_998, CompletedUS: 15_998_112,
+			Deployment: "main", Replica: 3, Tenant: "tenant-3", SLOClass: "interactive",
+			Model:    "meta-llama/Llama-3.1-8B-Instruct",
+			Priority: 50, Decision: "dec-000042", InputTokens: 612, OutputTokens: 256, GeneratedTokens: 256,
+			CachedTokens:         256,
+			ExpectedCachedTokens: 256, ITLMaxUS: 31_112, SLOMet: BoolPtr(true),
 		}
 }
 
 func BenchmarkWrite(b *testing.B) {
-	r, o := someRecords()
+	r, o := exampleRecords()
 	for _, plain := range []bool{true, false} {
 		for name, write := range map[string]func(*Writer) error{
 			"request": func(w *Writer) error { return w.Request(&r) },
@@ -35,9 +40,9 @@ func BenchmarkWrite(b *testing.B) {
 				w := NewWriter(io.Discard, plain)
 				for i := range b.N {
 					r.ArrivalUS, o.ArrivalUS, o.CompletedUS = Micros(i*31), Micros(i*31), Micros(i*71)
-					check(b, write(w))
+					must(b, write(w))
 				}
-				check(b, w.Close())
+				must(b, w.Close())
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
 			})
 		}
@@ -48,7 +53,7 @@ func BenchmarkWrite(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	const n = 100_000
 	for _, plain := range []bool{true, false} {
-		stream := someWorkload(b, n, plain)
+		stream := exampleWorkload(b, n, plain)
 		b.Run(fmt.Sprintf("plain=%v", plain), func(b *testing.B) {
 			b.ReportAllocs()
 			var req Request
@@ -56,10 +61,10 @@ func BenchmarkRead(b *testing.B) {
 				r := NewReader(bytes.NewReader(stream))
 				for r.Next() {
 					if r.Kind() == KindRequest {
-						check(b, r.Request(&req))
+						must(b, r.Request(&req))
 					}
 				}
-				check(b, r.Err())
+				must(b, r.Err())
 			}
 			b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "records/s")
 		})
@@ -67,8 +72,10 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	r, o := someRecords()
-	lines := map[string][]byte{KindRequest: appendRequest(nil, &r), KindOutcome: appendOutcome(nil, &o)}
+	r, o := exampleRecords()
+	lines := map[string][]byte{
+		KindRequest: appendRequest(nil, &r), KindOutcome: appendOutcome(nil, &o, new(numberCache)),
+	}
 	s := new(scanner)
 	for name, decode := range map[string]func(line []byte) error{
 		"request":      func(line []byte) error { s.reset(line); return r.decode(s) },
@@ -81,7 +88,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(line)))
 			for range b.N {
-				check(b, decode(line))
+				must(b, decode(line))
 			}
 		})
 	}

@@ -9,13 +9,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a decision's line leaves out is absent in what is read of it, also in its
-// candidates, and what they do not have is an error.
-func TestDecisionsAreReadAsWritten(t *testing.T) {
-	line := `{"kind":"decision","id":"dec-000000","stage":"routing","at_us":5,"request":"r","deployment":"main","replica":0,"score":1,"candidates":2,` +
-		`"considered":[{"deployment":"main","replica":0,"score":1,"inflight":0},{"deployment":"main","replica":1,"filtered":true,"inflight":2,"queue_depth":0,"kv_util":0}]}`
+// UnmarshalJSON decodes a candidate with encoding/json; omitted fields are absent.
+func (c *Candidate) UnmarshalJSON(line []byte) error {
+	type plain Candidate
+	*c = NewCandidate("", 0)
+	return decodeStrictly(line, (*plain)(c))
+}
+
+// Fields that a line omits are absent in the decoded decision and its candidates, and
+// an unknown field is an error.
+func TestDecisionRoundTrip(t *testing.T) {
+	line := `{"kind":"decision","id":"dec-000000","stage":"routing","at_us":5,"request":"r",` +
+		`"deployment":"main","replica":0,"score":1,"candidates":2,` +
+		`"considered":[{"deployment":"main","replica":0,"score":1,"inflight":0},` +
+		`{"deployment":"main","replica":1,"filtered":true,"inflight":2,"queue_depth":0,"kv_util":0}]}`
 	read := func(line string) (d Decision, err error) {
-		r := NewReader(strings.NewReader(`{"kind":"header","stream":"run","schema":1,"tool":"t","version":"1","seed":0}` + "\n" + line + "\n"))
+		r := NewReader(strings.NewReader(runHeader + line + "\n"))
 		defer r.Close()
 		for range 2 {
 			if !r.Next() {
@@ -32,11 +41,12 @@ func TestDecisionsAreReadAsWritten(t *testing.T) {
 	if !first.KVUtil.IsZero() || !first.QueueDepth.IsZero() || !first.Matched.IsZero() || first.Score != 1 {
 		t.Errorf("the first candidate is %+v", first)
 	}
-	if !second.Score.IsZero() || second.QueueDepth != 0 || second.KVUtil != 0 || !second.Running.IsZero() || !second.Cached.IsZero() {
+	if !second.Score.IsZero() || second.QueueDepth != 0 || second.KVUtil != 0 ||
+		!second.Running.IsZero() || !second.Cached.IsZero() {
 		t.Errorf("the second candidate is %+v", second)
 	}
-	if again := appendDecision(nil, &d, new(numbers)); string(again) != line {
-		t.Errorf("written again: %s", again)
+	if encoded := appendDecision(nil, &d, new(numberCache)); string(encoded) != line {
+		t.Errorf("encoded again: %s", encoded)
 	}
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
@@ -47,14 +57,15 @@ func TestDecisionsAreReadAsWritten(t *testing.T) {
 	if diff := cmp.Diff(line+"\n", b.String()); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := read(strings.Replace(line, "queue_depth", "queue_dept", 1)); err == nil || !strings.Contains(err.Error(), `unknown field "queue_dept"`) {
-		t.Errorf("a misspelt field: %v", err)
+	_, err = read(strings.Replace(line, "queue_depth", "queue_dept", 1))
+	if err == nil || !strings.Contains(err.Error(), `unknown field "queue_dept"`) {
+		t.Errorf("a misspelled field: %v", err)
 	}
 }
 
-// Whatever is written is read as it was, also into memory that held another one,
-// and encoding/json reads the same.
-func TestDecisionsAreReadAsEncodingJSONDoes(t *testing.T) {
+// Our decoder reads what encoding/json does, also into memory that held another
+// decision.
+func TestDecisionDecoderEqualsEncodingJSON(t *testing.T) {
 	var s scanner
 	rapid.Check(t, func(t *rapid.T) {
 		var reused Decision
@@ -68,17 +79,18 @@ func TestDecisionsAreReadAsEncodingJSONDoes(t *testing.T) {
 				v.Considered[i].Inflight &= maxIndex
 				v.Considered[i].Replica &= maxIndex
 			}
-			line := appendDecision(nil, &v, &known)
+			line := appendDecision(nil, &v, &testCache)
 			s.reset(line)
 			if err := reused.decode(&s); err != nil {
 				t.Fatalf("%v in\n%s", err, line)
 			}
-			plain := Decision{Replica: Nowhere}
+			plain := Decision{Replica: NoIndex}
 			if err := decodeStrictly(line, &plain); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(appendDecision(nil, &plain, &known)), string(appendDecision(nil, &reused, &known))); diff != "" {
-				t.Fatalf("-encoding/json +ours, written again:\n%s", diff)
+			want, got := appendDecision(nil, &plain, &testCache), appendDecision(nil, &reused, &testCache)
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Fatalf("-encoding/json +ours, encoded again:\n%s", diff)
 			}
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// decodeRequest and decodeOutcome read one line with a scanner of their own.
+// decodeRequest and decodeOutcome decode one line with a new scanner.
 func decodeRequest(line string, r *Request) error {
 	s := new(scanner)
 	s.reset([]byte(line))
@@ -22,7 +22,7 @@ func decodeOutcome(line string, o *Outcome) error {
 	return o.decode(s)
 }
 
-// validate makes a drawn request one that the decoder takes.
+// validate makes a random request valid for the decoder.
 func (r *Request) validate() {
 	clean(&r.ID, &r.Tenant, &r.SLOClass, &r.Model, &r.Session)
 	r.Turn &= 1<<40 - 1
@@ -43,7 +43,7 @@ func (r *Request) validate() {
 	}
 }
 
-// validate makes a drawn outcome one that the decoder takes.
+// validate makes a random outcome valid for the decoder.
 func (o *Outcome) validate() {
 	clean(&o.ID, &o.Reason, &o.Deployment, &o.Tenant, &o.SLOClass, &o.Model, &o.Session, &o.Step, &o.Decision)
 	o.ID += "r"
@@ -68,25 +68,25 @@ func (o *Outcome) validate() {
 	}
 }
 
-// tokens brings numbers into the bounds of a count of tokens.
-func tokens(least int64, numbers ...*int64) {
+// tokens brings numbers into the bounds of a token count.
+func tokens(min int64, numbers ...*int64) {
 	for _, n := range numbers {
-		*n = least + *n&0xFFFFFF
+		*n = min + *n&0xFFFFFF
 	}
 }
 
-// clean makes texts valid UTF-8.
+// clean makes strings valid UTF-8.
 func clean(texts ...*string) {
 	for _, s := range texts {
 		*s = strings.ToValidUTF8(*s, "")
 	}
 }
 
-func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
+func TestEncodeDecodeRoundTrip(t *testing.T) {
 	t.Run("request", rapid.MakeCheck(func(t *rapid.T) {
 		want := drawRequest(t)
 		want.validate()
-		got := drawRequest(t) // what was there before does not matter
+		got := drawRequest(t) // the decoder must overwrite everything
 		if err := decodeRequest(string(appendRequest(nil, &want)), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 		want := drawOutcome(t)
 		want.validate()
 		got := drawOutcome(t)
-		if err := decodeOutcome(string(appendOutcome(nil, &want)), &got); err != nil {
+		if err := decodeOutcome(string(appendOutcome(nil, &want, &testCache)), &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -108,10 +108,11 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 }
 
 const (
-	someRequest = `{"kind":"request","id":"r1","arrival_us":10,"input_tokens":8,"output_tokens":2,` +
+	exampleRequest = `{"kind":"request","id":"r1","arrival_us":10,"input_tokens":8,"output_tokens":2,` +
 		`"prompt":[{"id":"a","tokens":3},{"id":"b","tokens":5}],"tenant":"t","deadline_us":20}`
-	someOutcome = `{"kind":"outcome","id":"r1","state":"completed","arrival_us":10,"first_token_us":20,"completed_us":30,"replica":0,` +
-		`"priority":1.5,"input_tokens":8,"output_tokens":2,"generated_tokens":2,"cached_tokens":0,"expected_cached_tokens":0,` +
+	exampleOutcome = `{"kind":"outcome","id":"r1","state":"completed","arrival_us":10,"first_token_us":20,` +
+		`"completed_us":30,"replica":0,"priority":1.5,"input_tokens":8,"output_tokens":2,"generated_tokens":2,` +
+		`"cached_tokens":0,"expected_cached_tokens":0,` +
 		`"preemptions":0,"delays":0,"itl_us":[[5,1],[7,2]],"slo_met":true}`
 )
 
@@ -124,58 +125,80 @@ func TestDecodeErrors(t *testing.T) {
 		line, old, new string
 		want           string
 	}{
-		{request, someRequest, `"id":"r1"`, `"id":""`, "id is empty"},
-		{request, someRequest, `"id":"r1",`, ``, "id is missing"},
-		{request, someRequest, `"id":"r1"`, `"id":null`, "id must be a string, not null"},
-		{request, someRequest, `"id":"r1"`, `"id":7`, "id must be a string, not 7"},
-		{request, someRequest, `"tenant"`, `"tenan"`, `unknown field "tenan"; did you mean "tenant"? (have kind, id, arrival_us, ` +
-			`input_tokens, output_tokens, prompt, tenant, slo_class, model, session, turn, deadline_us, predicted_output_tokens)`},
-		{request, someRequest, `"tenant":"t"`, `"id":"t"`, "id stands there twice"},
-		{request, someRequest, `"kind":"request"`, `"kind":"outcome"`, `kind must be request, not "outcome"`},
-		{request, someRequest, `"arrival_us":10`, `"arrival_us":-1`, "arrival_us must be an integer from 0 to 9007199254740992, not -1"},
-		{request, someRequest, `"arrival_us":10`, `"arrival_us":9007199254740993`, "arrival_us must be an integer from 0 to 9007199254740992, not 9007199254740993"},
-		{request, someRequest, `"arrival_us":10,`, ``, "arrival_us is missing"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":0`, "input_tokens " + tokenRange + "0"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":2147483648`, "input_tokens " + tokenRange + "2147483648"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":99999999999999999999`, "input_tokens " + tokenRange + "99999999999999999999"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":8.0`, "input_tokens " + tokenRange + "8.0"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":8e1`, "input_tokens " + tokenRange + "8e1"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":08`, "input_tokens " + tokenRange + "08"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":NaN`, "input_tokens " + tokenRange + "NaN"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":"8"`, "input_tokens " + tokenRange + "a string"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":1` + strings.Repeat("0", 50), "input_tokens " + tokenRange + "1" + strings.Repeat("0", 29) + "…"},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":[8]`, `input_tokens ` + tokenRange + `a list`},
-		{request, someRequest, `"input_tokens":8`, `"input_tokens":7`, "the segments of prompt hold 8 tokens, more than input_tokens (7)"},
-		{request, someRequest, `"tokens":5`, `"tokens":0`, "prompt[1]: tokens " + tokenRange + "0"},
-		{request, someRequest, `"id":"b"`, `"id":""`, "prompt[1]: id is empty"},
-		{request, someRequest, `"id":"b",`, ``, "prompt[1]: id is missing"},
-		{request, someRequest, `"id":"b",`, `"id":"b","x":1,`, `prompt[1]: unknown field "x" (have id, tokens)`},
-		{request, someRequest, `[{"id":"a","tokens":3},{"id":"b","tokens":5}]`, `{}`, "prompt must be a list, not an object"},
-		{request, someRequest, `"deadline_us":20`, `"deadline_us":9`, "deadline_us must be at least arrival_us (10), not 9"},
-		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud800"`, "invalid JSON at column 151: half of a surrogate pair"},
-		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud800\u0041"`, "invalid JSON at column 157: half of a surrogate pair"},
-		{request, someRequest, `"tenant":"t"`, `"tenant":"\ud83d \ude00"`, "invalid JSON at column 151: half of a surrogate pair"},
-		{request, someRequest, `"tenant":"t"`, "\"tenant\":\"\xff\"", "invalid JSON at column 145: text that is not UTF-8"},
-		{request, someRequest, `"tenant":"t"`, "\"tenant\":\"\x01\"", "invalid JSON at column 145: a control character in a string"},
-		{request, someRequest, `"tenant":"t"`, `"tenant":"\x"`, "invalid JSON at column 146: an unknown escape"},
-		{request, someRequest, `"tenant":"t"`, `"tenant":"\u12g4"`, "invalid JSON at column 149: expected a hexadecimal digit"},
-		{request, someRequest, `"tenant":"t",`, `"tenant":"t"`, "invalid JSON at column 147: expected , or }"},
-		{request, someRequest, `20}`, `20} x`, "invalid JSON at column 166: something follows the record"},
-		{request, someRequest, `20}`, `20`, "invalid JSON at column 164: expected , or }"},
-		{request, someRequest, someRequest, `[]`, "invalid JSON at column 1: expected {"},
-		{outcome, someOutcome, `"completed",`, `"complete",`, `unknown state "complete"; did you mean "completed"? (have completed, rejected, timed_out, failed, unfinished)`},
-		{outcome, someOutcome, `"completed",`, `"rejected",`, "completed_us stands there, though the state is rejected"},
-		{outcome, someOutcome, `"first_token_us":20,`, ``, "first_token_us is missing, though the request completed"},
-		{outcome, someOutcome, `"completed_us":30,`, ``, "completed_us is missing, though the request completed"},
-		{outcome, someOutcome, `"first_token_us":20`, `"first_token_us":9`, "first_token_us must be at least arrival_us (10), not 9"},
-		{outcome, someOutcome, `"completed_us":30`, `"completed_us":19`, "completed_us must be at least first_token_us (20), not 19"},
-		{outcome, someOutcome, `"replica":0`, `"replica":-1`, "replica must be an integer from 0 to 2147483647, not -1"},
-		{outcome, someOutcome, `1.5`, `NaN`, "priority must be a number, not NaN"},
-		{outcome, someOutcome, `1.5`, `1e999`, "priority must be a finite number, not 1e999"},
-		{outcome, someOutcome, `"slo_met":true`, `"slo_met":1`, "slo_met must be true or false, not 1"},
-		{outcome, someOutcome, `[7,2]`, `[7,0]`, "itl_us[1]: the count " + tokenRange + "0"},
-		{outcome, someOutcome, `[7,2]`, `7`, "itl_us[1]: a gap is [µs, how often], not 7"},
-		{outcome, someOutcome, `[7,2]`, `[7,2,3]`, "itl_us[1]: invalid JSON at column 278: expected ]"},
+		{request, exampleRequest, `"id":"r1"`, `"id":""`, "id is empty"},
+		{request, exampleRequest, `"id":"r1",`, ``, "id is missing"},
+		{request, exampleRequest, `"id":"r1"`, `"id":null`, "id must be a string, not null"},
+		{request, exampleRequest, `"id":"r1"`, `"id":7`, "id must be a string, not 7"},
+		{request, exampleRequest, `"tenant"`, `"tenan"`, `unknown field "tenan"; did you mean "tenant"? (have kind, ` +
+			`id, arrival_us, input_tokens, output_tokens, prompt, tenant, slo_class, model, session, turn, ` +
+			`deadline_us, predicted_output_tokens)`},
+		{request, exampleRequest, `"tenant":"t"`, `"id":"t"`, "id appears twice"},
+		{request, exampleRequest, `"kind":"request"`, `"kind":"outcome"`, `kind must be request, not "outcome"`},
+		{request, exampleRequest, `"arrival_us":10`, `"arrival_us":-1`,
+			"arrival_us must be an integer from 0 to 9007199254740992, not -1"},
+		{request, exampleRequest, `"arrival_us":10`, `"arrival_us":9007199254740993`,
+			"arrival_us must be an integer from 0 to 9007199254740992, not 9007199254740993"},
+		{request, exampleRequest, `"arrival_us":10,`, ``, "arrival_us is missing"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":0`, "input_tokens " + tokenRange + "0"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":2147483648`,
+			"input_tokens " + tokenRange + "2147483648"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":99999999999999999999`,
+			"input_tokens " + tokenRange + "99999999999999999999"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":8.0`, "input_tokens " + tokenRange + "8.0"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":8e1`, "input_tokens " + tokenRange + "8e1"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":08`, "input_tokens " + tokenRange + "08"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":NaN`, "input_tokens " + tokenRange + "NaN"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":"8"`, "input_tokens " + tokenRange + "a string"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":1` + strings.Repeat("0", 50),
+			"input_tokens " + tokenRange + "1" + strings.Repeat("0", 29) + "…"},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":[8]`, `input_tokens ` + tokenRange + `a list`},
+		{request, exampleRequest, `"input_tokens":8`, `"input_tokens":7`,
+			"the prompt segments total 8 tokens, more than input_tokens (7)"},
+		{request, exampleRequest, `"tokens":5`, `"tokens":0`, "prompt[1]: tokens " + tokenRange + "0"},
+		{request, exampleRequest, `"id":"b"`, `"id":""`, "prompt[1]: id is empty"},
+		{request, exampleRequest, `"id":"b",`, ``, "prompt[1]: id is missing"},
+		{request, exampleRequest, `"id":"b",`, `"id":"b","x":1,`, `prompt[1]: unknown field "x" (have id, tokens)`},
+		{request, exampleRequest, `[{"id":"a","tokens":3},{"id":"b","tokens":5}]`, `{}`,
+			"prompt must be a list, not an object"},
+		{request, exampleRequest, `"deadline_us":20`, `"deadline_us":9`,
+			"deadline_us must be at least arrival_us (10), not 9"},
+		{request, exampleRequest, `"tenant":"t"`, `"tenant":"\ud800"`,
+			"invalid JSON at column 151: unpaired surrogate"},
+		{request, exampleRequest, `"tenant":"t"`, `"tenant":"\ud800\u0041"`,
+			"invalid JSON at column 157: unpaired surrogate"},
+		{request, exampleRequest, `"tenant":"t"`, `"tenant":"\ud83d \ude00"`,
+			"invalid JSON at column 151: unpaired surrogate"},
+		{request, exampleRequest, `"tenant":"t"`, "\"tenant\":\"\xff\"", "invalid JSON at column 145: invalid UTF-8"},
+		{request, exampleRequest, `"tenant":"t"`, "\"tenant\":\"\x01\"",
+			"invalid JSON at column 145: unescaped control character in a string"},
+		{request, exampleRequest, `"tenant":"t"`, `"tenant":"\x"`, "invalid JSON at column 146: unknown escape"},
+		{request, exampleRequest, `"tenant":"t"`, `"tenant":"\u12g4"`,
+			"invalid JSON at column 149: expected a hexadecimal digit"},
+		{request, exampleRequest, `"tenant":"t",`, `"tenant":"t"`, "invalid JSON at column 147: expected , or }"},
+		{request, exampleRequest, `20}`, `20} x`, "invalid JSON at column 166: unexpected data after the record"},
+		{request, exampleRequest, `20}`, `20`, "invalid JSON at column 164: expected , or }"},
+		{request, exampleRequest, exampleRequest, `[]`, "invalid JSON at column 1: expected {"},
+		{outcome, exampleOutcome, `"completed",`, `"complete",`,
+			`unknown state "complete"; did you mean "completed"? ` +
+				`(have completed, rejected, timed_out, failed, unfinished)`},
+		{outcome, exampleOutcome, `"completed",`, `"rejected",`,
+			"completed_us is present, but the state is rejected"},
+		{outcome, exampleOutcome, `"first_token_us":20,`, ``,
+			"first_token_us is missing, but the request completed"},
+		{outcome, exampleOutcome, `"completed_us":30,`, ``,
+			"completed_us is missing, but the request completed"},
+		{outcome, exampleOutcome, `"first_token_us":20`, `"first_token_us":9`,
+			"first_token_us must be at least arrival_us (10), not 9"},
+		{outcome, exampleOutcome, `"completed_us":30`, `"completed_us":19`,
+			"completed_us must be at least first_token_us (20), not 19"},
+		{outcome, exampleOutcome, `"replica":0`, `"replica":-1`,
+			"replica must be an integer from 0 to 2147483647, not -1"},
+		{outcome, exampleOutcome, `1.5`, `NaN`, "priority must be a number, not NaN"},
+		{outcome, exampleOutcome, `1.5`, `1e999`, "priority must be a finite number, not 1e999"},
+		{outcome, exampleOutcome, `"slo_met":true`, `"slo_met":1`, "slo_met must be true or false, not 1"},
+		{outcome, exampleOutcome, `[7,2]`, `[7,0]`, "itl_us[1]: the count " + tokenRange + "0"},
+		{outcome, exampleOutcome, `[7,2]`, `7`, "itl_us[1]: a gap must be [µs, count], not 7"},
+		{outcome, exampleOutcome, `[7,2]`, `[7,2,3]`, "itl_us[1]: invalid JSON at column 278: expected ]"},
 	} {
 		line := strings.Replace(c.line, c.old, c.new, 1)
 		err := c.decode(line)
@@ -191,28 +214,29 @@ func TestDecodeEscapes(t *testing.T) {
 		{`\u00e9\u0041\u4F60`, "éA你"},
 		{`\ud83d\ude00`, "😀"},
 		{`\ufffd`, "\ufffd"},
-		{"plain as far as the ninth byte é", "plain as far as the ninth byte é"},
+		{"nine ASCII bytes é", "nine ASCII bytes é"},
 		{"\x7f", "\x7f"},
 	} {
 		var r Request
-		if err := decodeRequest(strings.Replace(someRequest, `"t"`, `"`+c.text+`"`, 1), &r); err != nil || r.Tenant != c.want {
+		err := decodeRequest(strings.Replace(exampleRequest, `"t"`, `"`+c.text+`"`, 1), &r)
+		if err != nil || r.Tenant != c.want {
 			t.Errorf("%s: got %q, %v", c.text, r.Tenant, err)
 		}
 	}
 }
 
-// What was read stays as it was when the next line is read into the same
+// Strings of a decoded record stay valid when the next line is decoded into the same
 // record from the same memory.
 func TestStringsStayValid(t *testing.T) {
 	s := new(scanner)
 	var r Request
-	memory := []byte(someRequest)
+	memory := []byte(exampleRequest)
 	s.reset(memory)
 	if err := r.decode(s); err != nil {
 		t.Fatal(err)
 	}
 	id, tenant, segment := r.ID, r.Tenant, r.Prompt[0].ID
-	copy(memory, strings.NewReplacer("r1", "r2", `"t"`, `"u"`, `"a"`, `"c"`).Replace(someRequest))
+	copy(memory, strings.NewReplacer("r1", "r2", `"t"`, `"u"`, `"a"`, `"c"`).Replace(exampleRequest))
 	s.reset(memory)
 	if err := r.decode(s); err != nil {
 		t.Fatal(err)
@@ -226,13 +250,13 @@ func TestDecodeAllocatesOnlyIDs(t *testing.T) {
 	s := new(scanner)
 	var r Request
 	var o Outcome
-	withDecision := strings.Replace(someOutcome, `"replica"`, `"decision":"dec-000001","replica"`, 1)
+	withDecision := strings.Replace(exampleOutcome, `"replica"`, `"decision":"dec-000001","replica"`, 1)
 	for _, c := range []struct {
 		line   string
 		decode func() error
 		want   float64
 	}{
-		{strings.Replace(someRequest, "r1", "request-000001", 1), func() error { return r.decode(s) }, 1},
+		{strings.Replace(exampleRequest, "r1", "request-000001", 1), func() error { return r.decode(s) }, 1},
 		{strings.Replace(withDecision, "r1", "request-000001", 1), func() error { return o.decode(s) }, 2},
 	} {
 		line := []byte(c.line)
@@ -249,7 +273,7 @@ func TestDecodeAllocatesOnlyIDs(t *testing.T) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add([]byte(someRequest))
+	f.Add([]byte(exampleRequest))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var got Request
 		err := decodeRequest(string(line), &got)
@@ -270,7 +294,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 func FuzzOutcome(f *testing.F) {
-	f.Add([]byte(someOutcome))
+	f.Add([]byte(exampleOutcome))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var got Outcome
 		err := decodeOutcome(string(line), &got)

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 )
 
-// Digest identifies a configuration: the SHA-256 of v as JSON, in hex. v must be
-// something that JSON can say.
+// Digest returns the SHA-256 of v as JSON, in hex: it identifies a configuration.
+// It panics if v cannot be marshaled.
 func Digest(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("record: " + err.Error())
+		panic("stream: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// viaJSON is what encoding/json writes for v, without HTML escaping.
+// viaJSON encodes v with encoding/json, without HTML escaping.
 func viaJSON(t interface{ Fatal(...any) }, v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -22,21 +22,24 @@ func viaJSON(t interface{ Fatal(...any) }, v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Strings with all that may need an escape.
+// anyString draws strings with everything that may need an escape.
 var anyString = rapid.OneOf(
 	rapid.StringMatching(`[a-z0-9./-]{0,20}`),
 	rapid.String(),
-	rapid.Map(rapid.SliceOf(rapid.SampledFrom([]byte("ab\"\\/<>&\b\f\n\r\t\x00\x1f\x7f\xff\xed\xa0\x80\xe2\x80\xa8\xe2\x80\xa9\xf0\x9f\x98\x80\xc3\xa9"))),
+	rapid.Map(rapid.SliceOf(rapid.SampledFrom([]byte("ab\"\\/<>&\b\f\n\r\t\x00\x1f\x7f\xff\xed\xa0\x80"+
+		"\xe2\x80\xa8\xe2\x80\xa9\xf0\x9f\x98\x80\xc3\xa9"))),
 		func(b []byte) string { return string(b) }),
 )
 
 var anyFloat = rapid.OneOf(
 	rapid.Float64(),
-	rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1, 50, 0.1, 1e-6, 9.99e-7, 1e-9, 1e-10, 1e20, 1e21, 1e100, 5e-324, math.MaxFloat64, -1.5e-7}),
+	rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1, 50, 0.1, 1e-6, 9.99e-7, 1e-9, 1e-10, 1e20, 1e21, 1e100,
+		5e-324, math.MaxFloat64, -1.5e-7}),
 )
 
 var (
-	anyTime  = rapid.OneOf(rapid.Just(Never), rapid.Map(rapid.Int64Range(0, maxExact), func(v int64) Micros { return Micros(v) }))
+	anyTime = rapid.OneOf(rapid.Just(Never),
+		rapid.Map(rapid.Int64Range(0, maxExact), func(v int64) Micros { return Micros(v) }))
 	anyIndex = rapid.Map(rapid.Int32Min(-1), func(v int32) Index { return Index(v) })
 	anyInt   = rapid.Int64()
 )
@@ -49,8 +52,10 @@ func drawRequest(t *rapid.T) Request {
 		Prompt: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Segment {
 			return Segment{anyString.Draw(t, "id"), anyInt.Draw(t, "tokens")}
 		}), 0, 3).Draw(t, "prompt"),
-		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"), Model: anyString.Draw(t, "model"),
-		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"), DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
+		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
+		Model:   anyString.Draw(t, "model"),
+		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"),
+		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
 	}
 }
 
@@ -61,20 +66,23 @@ func drawOutcome(t *rapid.T) Outcome {
 		ArrivalUS:  Micros(anyInt.Draw(t, "arrival_us")),
 		AdmittedUS: anyTime.Draw(t, "admitted_us"), RoutedUS: anyTime.Draw(t, "routed_us"),
 		EnqueuedUS: anyTime.Draw(t, "enqueued_us"), ScheduledUS: anyTime.Draw(t, "scheduled_us"),
-		FirstTokenUS: anyTime.Draw(t, "first_token_us"), CompletedUS: anyTime.Draw(t, "completed_us"), EndedUS: anyTime.Draw(t, "ended_us"),
+		FirstTokenUS: anyTime.Draw(t, "first_token_us"), CompletedUS: anyTime.Draw(t, "completed_us"),
+		EndedUS:    anyTime.Draw(t, "ended_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
-		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"), Model: anyString.Draw(t, "model"),
+		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
+		Model:    anyString.Draw(t, "model"),
 		Priority: anyFloat.Draw(t, "priority"),
 		Session:  anyString.Draw(t, "session"), Step: anyString.Draw(t, "step"), Iteration: anyInt.Draw(t, "iteration"),
 		Decision:    anyString.Draw(t, "decision"),
 		InputTokens: anyInt.Draw(t, "input_tokens"), OutputTokens: anyInt.Draw(t, "output_tokens"),
 		GeneratedTokens: anyInt.Draw(t, "generated"), CachedTokens: anyInt.Draw(t, "cached"),
-		ExpectedCachedTokens: anyInt.Draw(t, "expected"), Preemptions: anyInt.Draw(t, "preemptions"), PreemptedUS: anyInt.Draw(t, "preempted_us"), Delays: anyInt.Draw(t, "delays"),
+		ExpectedCachedTokens: anyInt.Draw(t, "expected"), Preemptions: anyInt.Draw(t, "preemptions"),
+		PreemptedUS: anyInt.Draw(t, "preempted_us"), Delays: anyInt.Draw(t, "delays"),
 		ITLUS: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [2]int64 {
 			return [2]int64{anyInt.Draw(t, "gap"), anyInt.Draw(t, "count")}
 		}), 0, 3).Draw(t, "itl_us"),
 		ITLMaxUS: anyTime.Draw(t, "itl_max_us"),
-		SLOMet:   rapid.SampledFrom([]*bool{nil, Met(true), Met(false)}).Draw(t, "slo_met"),
+		SLOMet:   rapid.SampledFrom([]*bool{nil, BoolPtr(true), BoolPtr(false)}).Draw(t, "slo_met"),
 	}
 }
 
@@ -85,8 +93,10 @@ func drawDecision(t *rapid.T) Decision {
 		Verdict: anyString.Draw(t, "verdict"), DelayUS: anyInt.Draw(t, "delay_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
 		Score: anyFloat.Draw(t, "score"), Candidates: anyInt.Draw(t, "candidates"),
-		Reason: anyString.Draw(t, "reason"), Rule: anyString.Draw(t, "rule"), ExpectedCachedTokens: anyInt.Draw(t, "expected"),
-		Scorers: rapid.SliceOfN(anyString, 0, 3).Draw(t, "scorers"), Considered: rapid.SliceOfN(rapid.Custom(drawCandidate), 0, 3).Draw(t, "considered"),
+		Reason: anyString.Draw(t, "reason"), Rule: anyString.Draw(t, "rule"),
+		ExpectedCachedTokens: anyInt.Draw(t, "expected"),
+		Scorers:              rapid.SliceOfN(anyString, 0, 3).Draw(t, "scorers"),
+		Considered:           rapid.SliceOfN(rapid.Custom(drawCandidate), 0, 3).Draw(t, "considered"),
 	}
 }
 
@@ -98,10 +108,12 @@ func drawCandidate(t *rapid.T) Candidate {
 		return Number(anyFloat.Draw(t, label))
 	}
 	return Candidate{
-		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"), Filtered: rapid.Bool().Draw(t, "filtered"),
-		Score: number("score"), Terms: rapid.SliceOfN(anyFloat, 0, 3).Draw(t, "terms"), Inflight: anyIndex.Draw(t, "inflight"),
+		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
+		Filtered: rapid.Bool().Draw(t, "filtered"), Score: number("score"),
+		Terms: rapid.SliceOfN(anyFloat, 0, 3).Draw(t, "terms"), Inflight: anyIndex.Draw(t, "inflight"),
 		QueueDepth: anyIndex.Draw(t, "queue_depth"), Running: anyIndex.Draw(t, "running"), KVUtil: number("kv_util"),
-		HitRate: number("hit_rate"), RecentTTFTMS: number("recent_ttft_ms"), RecentTPOTMS: number("recent_tpot_ms"), EstWaitMS: number("est_wait_ms"),
+		HitRate: number("hit_rate"), RecentTTFTMS: number("recent_ttft_ms"),
+		RecentTPOTMS: number("recent_tpot_ms"), EstWaitMS: number("est_wait_ms"),
 		Matched: anyIndex.Draw(t, "matched"), Cached: anyIndex.Draw(t, "cached"), AgeUS: anyInt.Draw(t, "age"),
 	}
 }
@@ -116,27 +128,28 @@ func drawStep(t *rapid.T) Step {
 	}
 }
 
-// known is memory of the encoders in all tests, so that numbers meet each other in it.
-var known numbers
+// testCache is shared by all tests, so that different numbers compete for its entries.
+var testCache numberCache
 
 func TestEncodersEqualEncodingJSON(t *testing.T) {
-	check := func(t *rapid.T, got []byte, v any) {
+	equal := func(t *rapid.T, got []byte, v any) {
 		if diff := cmp.Diff(viaJSON(t, v), string(got)); diff != "" {
 			t.Fatalf("-encoding/json +ours:\n%s", diff)
 		}
 	}
 	for name, property := range map[string]func(*rapid.T){
-		"request":  func(t *rapid.T) { v := drawRequest(t); check(t, appendRequest(nil, &v), &v) },
-		"outcome":  func(t *rapid.T) { v := drawOutcome(t); check(t, appendOutcome(nil, &v), &v) },
-		"decision": func(t *rapid.T) { v := drawDecision(t); check(t, appendDecision(nil, &v, &known), &v) },
-		"step":     func(t *rapid.T) { v := drawStep(t); check(t, appendStep(nil, &v), &v) },
+		"request":  func(t *rapid.T) { v := drawRequest(t); equal(t, appendRequest(nil, &v), &v) },
+		"outcome":  func(t *rapid.T) { v := drawOutcome(t); equal(t, appendOutcome(nil, &v, &testCache), &v) },
+		"decision": func(t *rapid.T) { v := drawDecision(t); equal(t, appendDecision(nil, &v, &testCache), &v) },
+		"step":     func(t *rapid.T) { v := drawStep(t); equal(t, appendStep(nil, &v), &v) },
 	} {
 		t.Run(name, func(t *testing.T) { rapid.Check(t, property) })
 	}
 }
 
-func TestEncodeKnownText(t *testing.T) {
-	r := Request{ID: "a\"<é\u2028", ArrivalUS: 5, InputTokens: 7, OutputTokens: 1, Prompt: []Segment{{"s", 3}, {"t", 4}}, DeadlineUS: Never}
+func TestEncodeExample(t *testing.T) {
+	r := Request{ID: "a\"<é\u2028", ArrivalUS: 5, InputTokens: 7, OutputTokens: 1,
+		Prompt: []Segment{{"s", 3}, {"t", 4}}, DeadlineUS: Never}
 	const want = `{"kind":"request","id":"a\"<é\u2028","arrival_us":5,"input_tokens":7,"output_tokens":1,` +
 		`"prompt":[{"id":"s","tokens":3},{"id":"t","tokens":4}]}`
 	if diff := cmp.Diff(want, string(appendRequest(nil, &r))); diff != "" {
@@ -144,11 +157,12 @@ func TestEncodeKnownText(t *testing.T) {
 	}
 }
 
-// The longest texts of numbers have room in what the encoders remember.
-func TestRememberedNumbersAreWhole(t *testing.T) {
-	for _, v := range []float64{-1.2345678901234567e-06, -math.MaxFloat64, -2.2250738585072014e-308, -999999999999999868928, 0, math.Copysign(0, -1)} {
+// The cache has room for the longest numbers.
+func TestCachedNumbersAreComplete(t *testing.T) {
+	for _, v := range []float64{-1.2345678901234567e-06, -math.MaxFloat64, -2.2250738585072014e-308,
+		-999999999999999868928, 0, math.Copysign(0, -1)} {
 		for range 2 {
-			if got, want := string(known.append(nil, v)), string(appendFloat(nil, v)); got != want {
+			if got, want := string(testCache.append(nil, v)), string(appendFloat(nil, v)); got != want {
 				t.Errorf("%s, not %s", got, want)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"blis/pkg/registry"
 )
 
-// SyntaxError is a fault in a stream, at a line of it. Lines count from 1; 0
-// means that the fault is in no one line.
+// SyntaxError is an error in a stream. Line counts from 1; 0 means that the error
+// concerns no single line.
 type SyntaxError struct {
 	File string
 	Line int
@@ -26,11 +26,11 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// FaultError is the error of a stream that carries an error record in place of
-// a product. Who reads it passes Fault on.
-type FaultError struct{ Fault Fault }
+// UpstreamError reports that a stream carries an error record instead of results.
+// A reader passes Fault on to its own output.
+type UpstreamError struct{ Fault ErrorRecord }
 
-func (e *FaultError) Error() string {
+func (e *UpstreamError) Error() string {
 	f := &e.Fault
 	var b strings.Builder
 	for _, part := range []string{f.Tool, f.File} {
@@ -47,16 +47,16 @@ func (e *FaultError) Error() string {
 	return where + ": " + f.Msg
 }
 
-// plainer says what encoding/json found wrong with a v in the words of this
-// package.
-func plainer(err error, v any) error {
+// describeJSONError rewords an error of encoding/json about a v in the style of
+// this package.
+func describeJSONError(err error, v any) error {
 	var syntax *json.SyntaxError
 	var value *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("invalid JSON at column %d: %w", syntax.Offset, err)
 	case errors.As(err, &value):
-		return fmt.Errorf("%s must be %s, not %s", value.Field, inWords(value.Type), value.Value)
+		return fmt.Errorf("%s must be %s, not %s", value.Field, jsonTypeName(value.Type), value.Value)
 	}
 	msg := strings.TrimPrefix(err.Error(), "json: ")
 	if quoted, ok := strings.CutPrefix(msg, "unknown field "); ok {
@@ -67,8 +67,8 @@ func plainer(err error, v any) error {
 	return errors.New(msg)
 }
 
-// inWords names what JSON value a t is read from.
-func inWords(t reflect.Type) string {
+// jsonTypeName names the JSON type that a t is decoded from.
+func jsonTypeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"
@@ -86,7 +86,7 @@ func inWords(t reflect.Type) string {
 	return "an integer"
 }
 
-// fieldNames lists the JSON names of the fields of t and all within, in order.
+// fieldNames lists the JSON names of the fields of t and of nested types, in order.
 func fieldNames(t reflect.Type) (names []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The table of fields and the Go types are two hands' work: what the one
-// writes and the other reads must be the same.
-func TestSchemaTableMatchesTypes(t *testing.T) {
+// The generated descriptions of objects agree with what encoding/json makes of the Go
+// types.
+func TestObjectsMatchTypes(t *testing.T) {
 	for _, o := range Objects {
 		if o.Type.NumField() != len(o.Fields) {
 			t.Errorf("%s has %d fields, its table %d", o.Type, o.Type.NumField(), len(o.Fields))
@@ -23,7 +23,7 @@ func TestSchemaTableMatchesTypes(t *testing.T) {
 				t.Errorf("%s.%s: always written %v, required %v", o.Type, f.Name, required, f.Required)
 			}
 			if !strings.HasSuffix(f.Doc, ".") {
-				t.Errorf("%s.%s: %q is no sentence", o.Type, f.Name, f.Doc)
+				t.Errorf("%s.%s: %q is not a sentence", o.Type, f.Name, f.Doc)
 			}
 			if kind := o.Type.Field(i).Type.Kind(); (kind == reflect.Int64 || kind == reflect.Int32) != (f.Max > 0) {
 				t.Errorf("%s.%s is a %s and has the bound %d", o.Type, f.Name, kind, f.Max)

@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// File is a file that appears under its name only when it is whole: it is
-// written beside it under a name of its own, and renamed by Commit. What is
-// not a regular file (a pipe, /dev/stdout) is written directly.
+// File is an output file that appears under its name only when it is complete:
+// it is written to a temporary file in the same folder, which Commit renames.
+// Anything but a regular file (a pipe, /dev/stdout) is written directly.
 type File struct {
 	*os.File
-	// path is where Commit puts the file; "" where it is there already.
+	// path is the final name; "" if the file is written directly.
 	path string
 	done bool
 }
 
-// Create begins the file at path. The caller ends it with Commit or Abort. A
-// file that it replaces hands on its permissions, a link is followed.
+// Create begins the file at path. The caller ends it with Commit or Abort. It
+// keeps the permissions of a file that it replaces and follows symbolic links.
 func Create(path string) (*File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -40,11 +40,11 @@ func Create(path string) (*File, error) {
 	default:
 		mode = info.Mode().Perm()
 	}
-	beside, err := createBeside(path)
+	temp, err := createTemp(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{File: beside, path: path}
+	f := &File{File: temp, path: path}
 	if mode != 0 {
 		if err := f.Chmod(mode); err != nil {
 			return nil, errors.Join(err, f.Abort())
@@ -53,26 +53,26 @@ func Create(path string) (*File, error) {
 	return f, nil
 }
 
-// createBeside creates a new file in path's folder, named after path and this
-// process.
-func createBeside(path string) (*os.File, error) {
+// createTemp creates a new file in path's folder, named after path and the
+// process id.
+func createTemp(path string) (*os.File, error) {
 	folder, base := filepath.Split(path)
-	for try := 0; ; try++ {
-		name := fmt.Sprintf("%s.%s.%d-%d.tmp", folder, base, os.Getpid(), try)
+	for attempt := 0; ; attempt++ {
+		name := fmt.Sprintf("%s.%s.%d-%d.tmp", folder, base, os.Getpid(), attempt)
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err == nil {
 			return f, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			if failed := new(fs.PathError); errors.As(err, &failed) {
-				failed.Path = path // the name that the user knows
+				failed.Path = path // the name that the user gave
 			}
 			return nil, err
 		}
 	}
 }
 
-// Commit closes the file and gives it its name. If that fails, the file is gone.
+// Commit closes the file and gives it its final name. On error it removes the file.
 func (f *File) Commit() error {
 	if f.done {
 		return nil
@@ -91,11 +91,11 @@ func (f *File) Commit() error {
 	return err
 }
 
-// Abort removes the file; what its name stood for before is untouched. After
-// Commit or Abort it does nothing, so that it can be deferred.
+// Abort removes the temporary file and leaves an earlier file of that name
+// untouched. After Commit or Abort it does nothing, so it can be deferred.
 func (f *File) Abort() error { return f.Close() }
 
-// Close is Abort: a file that is not committed does not appear.
+// Close is Abort: an uncommitted file does not appear.
 func (f *File) Close() error {
 	if f.done {
 		return nil

@@ -11,10 +11,10 @@ import (
 func contents(t *testing.T, folder string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	check(t, err)
+	must(t, err)
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		check(t, err)
+		must(t, err)
 		list = append(list, e.Name()+"="+string(data))
 	}
 	return list
@@ -34,16 +34,16 @@ func TestFileAppearsWhenCommitted(t *testing.T) {
 		{"fourth", true, []string{"out.jsonl=fourth"}},
 	} {
 		f, err := Create(path)
-		check(t, err)
+		must(t, err)
 		_, err = f.WriteString(c.text)
-		check(t, err)
+		must(t, err)
 		if list := contents(t, folder); slices.Contains(list, "out.jsonl="+c.text) {
-			t.Errorf("%s is there before it is whole: %q", c.text, list)
+			t.Errorf("%s appears before Commit: %q", c.text, list)
 		}
 		if c.commit {
-			check(t, f.Commit())
+			must(t, f.Commit())
 		}
-		check(t, f.Abort())
+		must(t, f.Abort())
 		if got := contents(t, folder); !slices.Equal(got, c.want) {
 			t.Errorf("after %s: %q, want %q", c.text, got, c.want)
 		}
@@ -53,16 +53,16 @@ func TestFileAppearsWhenCommitted(t *testing.T) {
 func TestFileKeepsPermissionsAndLinks(t *testing.T) {
 	folder := t.TempDir()
 	target, link := filepath.Join(folder, "target"), filepath.Join(folder, "link")
-	check(t, os.WriteFile(target, []byte("old"), 0o640))
-	check(t, os.Chmod(target, 0o666))
-	check(t, os.Symlink("target", link))
+	must(t, os.WriteFile(target, []byte("old"), 0o640))
+	must(t, os.Chmod(target, 0o666))
+	must(t, os.Symlink("target", link))
 	f, err := Create(link)
-	check(t, err)
+	must(t, err)
 	_, err = f.WriteString("new")
-	check(t, err)
-	check(t, f.Commit())
+	must(t, err)
+	must(t, f.Commit())
 	info, err := os.Lstat(target)
-	check(t, err)
+	must(t, err)
 	if info.Mode() != 0o666 {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -74,19 +74,19 @@ func TestFileKeepsPermissionsAndLinks(t *testing.T) {
 	}
 }
 
-func TestFileThatIsNoFile(t *testing.T) {
+func TestDeviceIsWrittenDirectly(t *testing.T) {
 	f, err := Create(os.DevNull)
-	check(t, err)
+	must(t, err)
 	_, err = f.WriteString("x")
-	check(t, err)
-	check(t, f.Commit())
+	must(t, err)
+	must(t, f.Commit())
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("%s was replaced: %v", os.DevNull, err)
 	}
 	if _, err := Create(t.TempDir()); err == nil {
-		t.Error("a folder was taken for a file")
+		t.Error("Create accepted a folder")
 	}
 	if _, err := Create(filepath.Join(t.TempDir(), "no", "such")); err == nil {
-		t.Error("a file in no folder was created")
+		t.Error("Create accepted a missing folder")
 	}
 }

@@ -7,36 +7,36 @@ import (
 	"os"
 )
 
-// Open opens a file of any text, decompressed if it is zstd. Reading it may end
-// in an error that says that the compressed data are cut off or corrupt.
+// Open opens a file and decompresses it if it is zstd. Read returns an error that
+// says so if the compressed data are truncated or corrupt.
 func Open(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	r, done := decompressed(f)
-	return &opened{r, f, done}, nil
+	r, release := newDecompressor(f)
+	return &fileStream{r, f, release}, nil
 }
 
-// Decompress returns what r holds, decompressed if it is zstd, and what is to be
-// called in the end. Reading may end in an error that says that the compressed
-// data are cut off or corrupt.
+// Decompress returns a reader of r, decompressed if r is zstd, and a function that
+// releases it. Read returns an error that says so if the compressed data are
+// truncated or corrupt.
 func Decompress(r io.Reader) (io.Reader, func()) {
-	plain, done := decompressed(r)
-	if u, packed := plain.(*unpacked); packed {
-		return worded{u}, done
+	plain, release := newDecompressor(r)
+	if z, compressed := plain.(*zstdReader); compressed {
+		return describedReader{z}, release
 	}
-	return plain, done
+	return plain, release
 }
 
-// worded is an unpacked whose errors say what they are about.
-type worded struct{ below *unpacked }
+// describedReader is a zstdReader whose errors are phrased for users.
+type describedReader struct{ zstd *zstdReader }
 
-func (w worded) Read(p []byte) (int, error) {
-	n, err := w.below.Read(p)
+func (d describedReader) Read(p []byte) (int, error) {
+	n, err := d.zstd.Read(p)
 	var corrupt corruptError
 	switch {
-	case err == errCut:
+	case err == errTruncated:
 		err = errors.New("the compressed data are cut off")
 	case errors.As(err, &corrupt):
 		err = fmt.Errorf("the compressed data are corrupt: %w", err)
@@ -44,13 +44,14 @@ func (w worded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type opened struct {
+// fileStream is an open file, decompressed if need be.
+type fileStream struct {
 	io.Reader
-	file *os.File
-	done func()
+	file    *os.File
+	release func()
 }
 
-func (o *opened) Close() error {
-	o.done()
-	return o.file.Close()
+func (f *fileStream) Close() error {
+	f.release()
+	return f.file.Close()
 }

@@ -26,7 +26,7 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Open(filepath.Join(dir, "none")); err == nil {
-		t.Error("a file that is not there opens")
+	if _, err := Open(filepath.Join(dir, "missing")); err == nil {
+		t.Error("a missing file opens")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The oracle reads requests and outcomes by the rules, with encoding/json and
-// the table of fields: slow, plain, and written without a look at the scanner.
+// The oracle decodes requests and outcomes with encoding/json and the descriptions of
+// their objects: slow, plain and independent of the scanner.
 
 func oracleRequest(line []byte) (Request, bool) {
 	r := Request{DeadlineUS: Never}
@@ -31,7 +31,7 @@ func oracleRequest(line []byte) (Request, bool) {
 func oracleOutcome(line []byte) (Outcome, bool) {
 	o := Outcome{
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
-		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: Nowhere,
+		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
 	}
 	if !oracleObject(line, outcomeObject) || json.Unmarshal(line, &o) != nil || o.ID == "" {
 		return o, false
@@ -39,10 +39,11 @@ func oracleOutcome(line []byte) (Outcome, bool) {
 	if o.State == StateCompleted {
 		return o, o.ArrivalUS <= o.FirstTokenUS && o.FirstTokenUS <= o.CompletedUS && o.EndedUS == Never
 	}
-	return o, o.CompletedUS == Never && (o.EndedUS == Never || o.ArrivalUS <= o.EndedUS) && (o.FirstTokenUS == Never || o.ArrivalUS <= o.FirstTokenUS)
+	return o, o.CompletedUS == Never && (o.EndedUS == Never || o.ArrivalUS <= o.EndedUS) &&
+		(o.FirstTokenUS == Never || o.ArrivalUS <= o.FirstTokenUS)
 }
 
-// oracleObject reports whether text is an object with fields as o has them.
+// oracleObject reports whether text is an object with the fields of o.
 func oracleObject(text []byte, o *Object) bool {
 	if !json.Valid(text) || !utf8.Valid(text) {
 		return false
@@ -101,8 +102,8 @@ func oracleValue(text []byte, t reflect.Type, f Field) bool {
 	return json.Unmarshal(text, reflect.New(t).Interface()) == nil
 }
 
-// beyondOracle reports whether the line may hold half of a surrogate pair,
-// which encoding/json takes and turns into U+FFFD.
+// beyondOracle reports whether the line may contain an unpaired surrogate, which
+// encoding/json accepts and turns into U+FFFD.
 func beyondOracle(line []byte) bool {
 	return strings.Contains(strings.ToLower(string(line)), `\ud`)
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// ShortDigest is a digest as people compare it: 12 digits of it.
+// ShortDigest is the first 12 digits of a digest, as shown to users.
 func ShortDigest(digest string) string { return digest[:min(12, len(digest))] }
 
-// Printable is a name of the wire, which may hold anything, as a terminal is shown it:
-// with what is not printable ASCII escaped.
+// Printable returns name with everything but printable ASCII escaped, so that a
+// terminal can show any name found in a stream.
 func Printable(name string) string {
 	q := strconv.QuoteToASCII(name)
 	q = q[1 : len(q)-1]

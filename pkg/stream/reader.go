@@ -23,38 +23,38 @@ import (
 //	}
 //	err := r.Err()
 //
-// It finds out by itself whether the stream is compressed. A stream begins with
-// a header and closes with an end record, else it is truncated. A stream whose
-// first record is a request is a bare workload, made by hand: it may have empty
-// lines, a last line without line feed, and no end. A goroutine of the Reader's
-// own reads and decompresses ahead; it ends when Next returns false, or by
-// Close. A Reader is for one goroutine.
+// It detects compression. A stream begins with a header and ends with an end
+// record; without one it is truncated. A stream whose first record is a request
+// or session is a headerless workload, written by hand: it may have empty lines, a
+// last line without line feed, and no end record. A goroutine of the Reader
+// prefetches; it ends when Next returns false or Close is called. A Reader must be
+// used by one goroutine.
 type Reader struct {
-	name     string
-	expected []string
-	ahead    *ahead
-	// batch is what is being read, pos where its next line begins, hashed how
-	// much of it is in digest.
-	batch       batch
-	pos, hashed int
-	digest      hash.Hash
+	name       string
+	expected   []string
+	prefetcher *prefetcher
+	// batch is the current batch, pos the start of its next line, and digested how
+	// many of its bytes are in digest.
+	batch         batch
+	pos, digested int
+	digest        hash.Hash
 
-	line    []byte // the record at hand, without its line feed
-	lines   int    // its number
-	records int64
-	kind    string
-	header  *Header
-	end     *End
-	bare    bool
-	err     error
-	done    bool
-	// warnings are what is odd and yet no error.
+	line       []byte // the current record, without its line feed
+	lines      int    // its number
+	records    int64
+	kind       string
+	header     *Header
+	end        *End
+	headerless bool
+	err        error
+	done       bool
+	// warnings describe problems that do not stop the reading.
 	warnings []string
 	scan     scanner
 }
 
-// NewReader returns a Reader of r. Errors call the stream by the name that a
-// method Name of r returns, if it has one.
+// NewReader returns a Reader of r. Errors name the stream by the Name method of r,
+// if it has one.
 func NewReader(r io.Reader) *Reader {
 	name := "stream"
 	if n, ok := r.(interface{ Name() string }); ok {
@@ -62,92 +62,92 @@ func NewReader(r io.Reader) *Reader {
 			name = "stdin"
 		}
 	}
-	return &Reader{name: name, ahead: readAhead(r), digest: sha256.New()}
+	return &Reader{name: name, prefetcher: startPrefetch(r), digest: sha256.New()}
 }
 
-// Expect says which kinds of stream the caller can use; another one is an error
-// at its first record. A bare workload is a workload.
+// Expect sets which kinds of stream the caller accepts; any other is an error at
+// its first record. A headerless workload counts as a workload.
 func (r *Reader) Expect(streams ...string) { r.expected = streams }
 
-// Next moves to the next record, of whatever kind, header and end included. It
-// returns false after the last and on error.
+// Next moves to the next record of any kind, header and end included. It returns
+// false after the last record and on error.
 func (r *Reader) Next() bool {
 	if r.done {
 		return false
 	}
-	whole := r.nextLine()
+	terminated := r.nextLine()
 	if !r.done {
-		r.accept(whole)
+		r.accept(terminated)
 	}
 	return !r.done
 }
 
-// nextLine moves to the next line that is not empty and reports whether it had
-// its line feed.
-func (r *Reader) nextLine() (whole bool) {
+// nextLine moves to the next line that is not empty and reports whether it ends
+// with a line feed.
+func (r *Reader) nextLine() (terminated bool) {
 	for {
 		for r.pos == len(r.batch.lines) {
 			if r.batch.err != nil {
-				r.stop(r.ending(r.batch.err))
+				r.stop(r.endError(r.batch.err))
 				return false
 			}
-			r.hash(r.pos)
-			r.batch = r.ahead.next(r.batch)
-			r.pos, r.hashed = 0, 0
+			r.digestTo(r.pos)
+			r.batch = r.prefetcher.next(r.batch)
+			r.pos, r.digested = 0, 0
 		}
 		rest := r.batch.lines[r.pos:]
 		length := bytes.IndexByte(rest, '\n')
-		whole = length >= 0
-		if !whole {
+		terminated = length >= 0
+		if !terminated {
 			length = len(rest)
 			if r.batch.err != io.EOF {
-				r.stop(r.ending(r.batch.err))
+				r.stop(r.endError(r.batch.err))
 				return false
 			}
 		}
 		if length > maxLine {
-			r.stop(r.ending(errLong))
+			r.stop(r.endError(errLineTooLong))
 			return false
 		}
 		r.line = rest[:length:length]
 		r.lines++
 		if len(bytes.TrimSpace(r.line)) > 0 {
-			return whole
+			return terminated
 		}
 		if r.header != nil || r.end != nil {
-			r.stop(r.Errorf("is empty; a stream with a header has no empty lines"))
+			r.stop(r.Errorf("the line is empty; a stream with a header must not have empty lines"))
 			return false
 		}
-		r.skipLine(whole)
+		r.skipLine(terminated)
 	}
 }
 
-// skipLine moves behind the line at hand.
-func (r *Reader) skipLine(whole bool) {
+// skipLine moves past the current line.
+func (r *Reader) skipLine(terminated bool) {
 	r.pos += len(r.line)
-	if whole {
+	if terminated {
 		r.pos++
 	}
 }
 
-// accept takes the line at hand as the next record, if it may stand here.
-func (r *Reader) accept(whole bool) {
+// accept makes the current line the next record, or stops with an error.
+func (r *Reader) accept(terminated bool) {
 	kind, err := r.scan.kindOf(r.line)
 	first := r.records == 0
 	switch {
 	case r.end != nil:
-		err = errors.New("there is more after the end record")
-	case !whole && (r.header != nil || kind == KindHeader):
+		err = errors.New("unexpected data after the end record")
+	case !terminated && (r.header != nil || kind == KindHeader):
 		r.lines--
 		r.stop(r.truncated("no end record"))
 		return
-	case first && foreign(r.line):
-		err = errors.New("begins with a byte order mark or is UTF-16; save it as plain UTF-8")
+	case first && hasByteOrderMark(r.line):
+		err = errors.New("the line begins with a byte order mark or is UTF-16; save the file as UTF-8 without one")
 	case err != nil:
 	case first:
-		err = r.begin(kind)
+		err = r.beginStream(kind)
 	case kind == KindHeader:
-		err = errors.New("a header is the first record of a stream; there is one before")
+		err = errors.New("a header must be the first record of a stream")
 	}
 	if err != nil {
 		r.stop(r.Errorf("%v", err))
@@ -156,32 +156,34 @@ func (r *Reader) accept(whole bool) {
 	r.kind = kind
 	switch kind {
 	case KindEnd:
-		r.hash(r.pos)
+		r.digestTo(r.pos)
 		r.readEnd()
 	case KindError:
-		var fault Fault
+		var fault ErrorRecord
 		if err = r.Decode(&fault); err == nil {
-			err = &FaultError{fault}
+			err = &UpstreamError{fault}
 		}
 		r.stop(err)
 	default:
 		r.records++
 	}
-	r.skipLine(whole)
+	r.skipLine(terminated)
 }
 
-// foreign reports whether line begins as no JSON does: with a byte order mark
-// of UTF-8 or UTF-16.
-func foreign(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff"))
+// hasByteOrderMark reports whether line begins with a byte order mark of UTF-8 or
+// UTF-16.
+func hasByteOrderMark(line []byte) bool {
+	return slices.ContainsFunc([]string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"}, func(mark string) bool {
+		return bytes.HasPrefix(line, []byte(mark))
+	})
 }
 
-// begin takes a record of that kind as the first of the stream.
-func (r *Reader) begin(kind string) error {
+// beginStream handles the first record, which has that kind.
+func (r *Reader) beginStream(kind string) error {
 	stream := StreamWorkload
 	switch kind {
 	case KindRequest, KindSession:
-		r.bare = true
+		r.headerless = true
 	case KindHeader:
 		var err error
 		if r.header, err = r.readHeader(); err != nil {
@@ -191,7 +193,8 @@ func (r *Reader) begin(kind string) error {
 	case KindError:
 		return nil
 	default:
-		return fmt.Errorf("the first record is of kind %s; a stream begins with a header, a hand-made workload with a request or session", kind)
+		return fmt.Errorf("the first record has kind %s; "+
+			"a stream begins with a header, a headerless workload with a request or session", kind)
 	}
 	if r.expected != nil && !slices.Contains(r.expected, stream) {
 		return fmt.Errorf("this is a %s; expected a %s", stream, strings.Join(r.expected, " or a "))
@@ -199,19 +202,19 @@ func (r *Reader) begin(kind string) error {
 	return nil
 }
 
-// stop ends the reading with err, or well.
+// stop ends the reading; err is nil at the regular end.
 func (r *Reader) stop(err error) {
 	r.done, r.err = true, err
-	r.hash(r.pos)
-	r.ahead.stop()
+	r.digestTo(r.pos)
+	r.prefetcher.stop()
 }
 
-// hash digests the batch up to the byte before to. The end record and what
-// follows it are never digested.
-func (r *Reader) hash(to int) {
-	if r.end == nil && to > r.hashed {
-		r.digest.Write(r.batch.lines[r.hashed:to])
-		r.hashed = to
+// digestTo adds the batch, up to but not including byte to, to the digest. The end
+// record and anything after it are not digested.
+func (r *Reader) digestTo(to int) {
+	if r.end == nil && to > r.digested {
+		r.digest.Write(r.batch.lines[r.digested:to])
+		r.digested = to
 	}
 }
 

@@ -11,39 +11,55 @@ import (
 	"blis/pkg/registry"
 )
 
-// Kind is the kind of the record at hand.
+// Kind is the kind of the current record.
 func (r *Reader) Kind() string { return r.kind }
 
-// Line is the number of its line, from 1.
+// Line is the line number of the current record, from 1.
 func (r *Reader) Line() int { return r.lines }
 
-// Bytes is its line without the line feed, valid until Next.
+// Bytes is the line of the current record without its line feed, valid until Next.
 func (r *Reader) Bytes() []byte { return r.line }
 
-// Request decodes the record at hand into req and checks it: the fields by
-// themselves and against each other. The order of arrivals and whether ids are
-// unique is the caller's to check. req is overwritten but for the memory of its
-// Prompt; its strings stay valid.
+// Request decodes the current record into req and checks its fields, each alone
+// and against each other. The caller checks the order of arrivals and that ids are
+// unique. req is overwritten, but the memory of Prompt is reused; its strings stay
+// valid.
 func (r *Reader) Request(req *Request) error {
 	r.scan.reset(r.line)
 	return r.located(req.decode(&r.scan))
 }
 
-// Session decodes the record at hand into v and checks it, as Request does. The
-// memory of its lists is used again.
+// Session decodes the current record into v and checks it, as Request does. The
+// memory of its lists is reused.
 func (r *Reader) Session(v *Session) error {
 	r.scan.reset(r.line)
 	return r.located(v.decode(&r.scan))
 }
 
-// Outcome decodes the record at hand into o and checks it, as Request does.
-// The memory of its ITLUS is used again.
+// Outcome decodes the current record into o and checks it, as Request does. The
+// memory of ITLUS is reused.
 func (r *Reader) Outcome(o *Outcome) error {
 	r.scan.reset(r.line)
 	return r.located(o.decode(&r.scan))
 }
 
-// SessionOutcome decodes the record at hand into o and checks its state.
+// Decision decodes the current record into d. Fields that the line omits are absent in
+// d. The memory of its lists is reused.
+func (r *Reader) Decision(d *Decision) error {
+	r.scan.reset(r.line)
+	return r.located(d.decode(&r.scan))
+}
+
+// Regret decodes the current record into g. Fields that the line omits are absent in g.
+func (r *Reader) Regret(g *Regret) error {
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
+	r.scan.reset(r.line)
+	return r.located(g.decode(&r.scan))
+}
+
+// SessionOutcome decodes the current record into o and checks its state.
 func (r *Reader) SessionOutcome(o *SessionOutcome) error {
 	*o = SessionOutcome{CompletedUS: Never}
 	if err := r.Decode(o); err != nil {
@@ -53,16 +69,21 @@ func (r *Reader) SessionOutcome(o *SessionOutcome) error {
 	case !slices.Contains(sessionStates, o.State):
 		return r.located(registry.Unknown("state", o.State, sessionStates))
 	case (o.State == StateCompleted) != (o.CompletedUS != Never):
-		return r.Errorf("completed_us must stand there where the state is completed, and only there; it is %s", o.State)
+		return r.Errorf("completed_us must be present if and only if the state is completed, not %s", o.State)
 	}
 	return nil
 }
 
-// Decode decodes the record at hand into v with encoding/json. A field that v
-// does not have is an error; numbers in an any become a json.Number.
-func (r *Reader) Decode(v any) error { return r.located(decodeStrictly(r.line, v)) }
+// Decode decodes the current record into v with encoding/json. An unknown field is
+// an error; a number in an any becomes a json.Number.
+func (r *Reader) Decode(v any) error {
+	if err := r.checkVersion(); err != nil {
+		return err
+	}
+	return r.located(decodeStrictly(r.line, v))
+}
 
-// Errorf makes an error about the record at hand.
+// Errorf returns an error about the current record, with file and line.
 func (r *Reader) Errorf(format string, args ...any) error {
 	return &SyntaxError{r.name, r.lines, fmt.Sprintf(format, args...)}
 }
@@ -74,46 +95,46 @@ func (r *Reader) located(err error) error {
 	return err
 }
 
-// Header is the stream's header, nil before Next has met it and in a bare workload.
+// Header is the stream's header, nil before it is read and in a headerless workload.
 func (r *Reader) Header() *Header { return r.header }
 
-// End is the end record, nil before Next has met it.
+// End is the end record, nil before it is read.
 func (r *Reader) End() *End { return r.end }
 
-// Err is the error that ended the reading. It is nil only after the whole
-// stream: after the end record, or at the end of a bare workload.
+// Err is the error that ended the reading. It is nil only after a complete stream:
+// after the end record, or at the end of a headerless workload.
 func (r *Reader) Err() error { return r.err }
 
-// Digest is the SHA-256, in hex, of all lines up to the one at hand, as they
-// were read, but for the end record: at the end it is what a Writer put there.
-// That of a bare workload is the digest of the decompressed file.
+// Digest is the SHA-256, in hex, of all lines up to the current one, as read and
+// without the end record: at the end it equals the digest in the end record. For a
+// headerless workload it is the digest of the decompressed file.
 func (r *Reader) Digest() string {
-	r.hash(r.pos)
+	r.digestTo(r.pos)
 	return r.sum()
 }
 
-// Warnings says what about the stream is odd: records that are not those that
-// the end record counts, because somebody filtered them.
+// Warnings describe problems that do not stop the reading, such as records that
+// differ from those that the end record counts and digests, or an older format.
 func (r *Reader) Warnings() []string { return r.warnings }
 
-// Close ends the reading early. What the Reader reads from stays open.
+// Close ends the reading early. It does not close the underlying reader.
 func (r *Reader) Close() error {
 	if !r.done {
-		r.stop(errors.New(r.name + ": the reading was given up"))
+		r.stop(errors.New(r.name + ": reading stopped before the end of the stream"))
 	}
 	return nil
 }
 
-// decodeStrictly decodes one line with encoding/json.
+// decodeStrictly decodes one line with encoding/json and rejects unknown fields.
 func decodeStrictly(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	dec.UseNumber()
 	if err := dec.Decode(v); err != nil {
-		return plainer(err, v)
+		return describeJSONError(err, v)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("invalid JSON at column %d: something follows the record", dec.InputOffset()+1)
+		return fmt.Errorf("invalid JSON at column %d: unexpected data after the record", dec.InputOffset()+1)
 	}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawRegret is one as it may be written.
+// drawRegret draws a valid regret.
 func drawRegret(t *rapid.T) Regret {
-	some := func(label string) *float64 {
-		if rapid.Bool().Draw(t, label+" is there") {
+	float := func(label string) *float64 {
+		if rapid.Bool().Draw(t, label+" is present") {
 			x := anyFloat.Draw(t, label)
 			return &x
 		}
@@ -20,22 +20,30 @@ func drawRegret(t *rapid.T) Regret {
 	}
 	count := rapid.Int64Range(0, maxExact)
 	difference := func(label string) *Difference {
-		if !rapid.Bool().Draw(t, label+" is there") {
+		if !rapid.Bool().Draw(t, label+" is present") {
 			return nil
 		}
-		return &Difference{Gained: count.Draw(t, "gained"), Lost: count.Draw(t, "lost"), Completed: rapid.Int64Range(-maxExact, maxExact).Draw(t, "completed"), Changed: count.Draw(t, "changed"), TTFTMS: anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e")}
+		return &Difference{SLOGained: count.Draw(t, "gained"), SLOLost: count.Draw(t, "lost"),
+			Completed: rapid.Int64Range(-maxExact, maxExact).
+				Draw(t, "completed"),
+			LatencyChanged: count.Draw(t, "changed"),
+			TTFTMS:         anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e")}
 	}
-	g := Regret{Kind: KindRegret, Decision: anyString.Draw(t, "decision"), Request: anyString.Draw(t, "request"), Stage: rapid.SampledFrom(regretStages).Draw(t, "stage"),
-		Method: rapid.SampledFrom(methods).Draw(t, "method"), HindsightMS: some("hindsight"), AvoidableMS: some("avoidable"), Alternatives: []Alternative{}}
+	g := Regret{Kind: KindRegret, Decision: anyString.Draw(t, "decision"), Request: anyString.Draw(t, "request"),
+		Stage: rapid.SampledFrom(regretStages).Draw(t, "stage"), Method: rapid.SampledFrom(methods).Draw(t, "method"),
+		HindsightMS: float("hindsight"), AvoidableMS: float("avoidable"), Alternatives: []Alternative{}}
 	for range rapid.IntRange(0, 3).Draw(t, "alternatives") {
-		g.Alternatives = append(g.Alternatives, Alternative{Deployment: anyString.Draw(t, "deployment"), Replica: Index(rapid.Int32Range(-1, maxIndex).Draw(t, "replica")), Verdict: anyString.Draw(t, "verdict"),
-			Chosen: rapid.Bool().Draw(t, "chosen"), TTFTMS: some("ttft"), E2EMS: some("e2e"), ViewMS: some("view"), Own: difference("own"), All: difference("all")})
+		g.Alternatives = append(g.Alternatives, Alternative{
+			Deployment: anyString.Draw(t, "deployment"), Verdict: anyString.Draw(t, "verdict"),
+			Replica: Index(rapid.Int32Range(-1, maxIndex).Draw(t, "replica")), Chosen: rapid.Bool().Draw(t, "chosen"),
+			TTFTMS: float("ttft"), E2EMS: float("e2e"), ViewMS: float("view"),
+			Own: difference("own"), All: difference("all")})
 	}
 	return g
 }
 
-// Whatever is written is read as it was.
-func TestRegretsAreReadAsWritten(t *testing.T) {
+// Decoding a regret and encoding it again gives the same JSON.
+func TestRegretRoundTrip(t *testing.T) {
 	var s scanner
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawRegret(t)
@@ -48,7 +56,7 @@ func TestRegretsAreReadAsWritten(t *testing.T) {
 		if err := read.decode(&s); err != nil {
 			t.Fatalf("%v in\n%s", err, line)
 		}
-		again, err := json.Marshal(&read)
+		encoded, err := json.Marshal(&read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,18 +64,20 @@ func TestRegretsAreReadAsWritten(t *testing.T) {
 		if err := json.Unmarshal(line, &want); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(again, &got); err != nil {
+		if err := json.Unmarshal(encoded, &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("-written +read and written again:\n%s", diff)
+			t.Fatalf("-encoded +decoded and encoded again:\n%s", diff)
 		}
 	})
 }
 
-func TestRegretRefuses(t *testing.T) {
+func TestRegretErrors(t *testing.T) {
 	var s scanner
-	const line = `{"kind":"regret","decision":"dec-1","request":"r","stage":"routing","method":"exact","alternatives":[{"replica":1,"own":{"gained":0,"lost":0,"completed":-1,"changed":0,"ttft_ms":0,"e2e_ms":0}}]}`
+	const line = `{"kind":"regret","decision":"dec-1","request":"r","stage":"routing","method":"exact",` +
+		`"alternatives":[{"replica":1,"own":{"slo_gained":0,"slo_lost":0,"completed":-1,` +
+		`"latency_changed":0,"ttft_ms":0,"e2e_ms":0}}]}`
 	for _, c := range []struct{ from, to, want string }{
 		{`"exact"`, `"exakt"`, `unknown method "exakt"; did you mean "exact"?`},
 		{`"routing"`, `"roting"`, `unknown stage "roting"; did you mean "routing"?`},

@@ -8,30 +8,30 @@ import (
 	"blis/pkg/registry"
 )
 
-// scanner reads the JSON of one line, strictly: what encoding/json accepts
-// less nulls, doubled fields, letter case ignored in names, and text that is
-// not Unicode. The first error sticks; after it everything is empty.
+// scanner reads the JSON of one line, strictly: it accepts what encoding/json does,
+// except nulls, duplicate fields, names in another letter case, and invalid Unicode.
+// It keeps the first error; after that all values are zero.
 type scanner struct {
 	b   []byte
 	i   int
 	err error
-	// scratch holds the string at hand if it had escapes.
+	// scratch holds the current string if it has escapes.
 	scratch []byte
 	names   interner
 }
 
-// reset begins a new line.
+// reset begins another line.
 func (s *scanner) reset(line []byte) { s.b, s.i, s.err = line, 0, nil }
 
-// kindOf returns the kind of the record on a line, which mostly comes first.
+// kindOf returns the kind of the record on line. It usually comes first.
 func (s *scanner) kindOf(line []byte) (string, error) {
 	s.reset(line)
-	for begun := false; s.more(begun, '{', '}'); begun = true {
+	for begun := false; s.advance(begun, '{', '}'); begun = true {
 		if string(s.fieldName()) == kindField.Name {
-			kind := s.name(&kindField)
+			kind := s.internedString(&kindField)
 			return kind, s.err
 		}
-		s.skip()
+		s.skipValue()
 	}
 	s.failf("kind is missing")
 	return "", s.err
@@ -39,16 +39,16 @@ func (s *scanner) kindOf(line []byte) (string, error) {
 
 var kindField = Field{Name: "kind"}
 
-// skip moves behind the value here, whatever it is. It looks at it only as far
-// as it must to find its end.
-func (s *scanner) skip() {
+// skipValue moves past the next value of any type. It checks only what it needs to
+// find the end.
+func (s *scanner) skipValue() {
 	for depth := 0; s.err == nil; {
 		switch c := s.peek(); {
 		case s.i >= len(s.b):
-			s.invalid("the line ends within the record")
+			s.syntaxError("the line ends inside the record")
 			return
 		case c == '"':
-			s.raw()
+			s.rawString()
 		case c == '{' || c == '[':
 			depth++
 			s.i++
@@ -63,10 +63,10 @@ func (s *scanner) skip() {
 	}
 }
 
-// finish returns the error, or that of something after the record.
-func (s *scanner) finish() error {
+// endOfLine returns the error so far, or one about data after the record.
+func (s *scanner) endOfLine() error {
 	if s.skipSpace(); s.err == nil && s.i < len(s.b) {
-		s.invalid("something follows the record")
+		s.syntaxError("unexpected data after the record")
 	}
 	return s.err
 }
@@ -77,19 +77,19 @@ func (s *scanner) failf(format string, args ...any) {
 	}
 }
 
-// invalid is the error of what is no JSON.
-func (s *scanner) invalid(what string) {
+// syntaxError records that the line is not valid JSON.
+func (s *scanner) syntaxError(what string) {
 	s.failf("invalid JSON at column %d: %s", s.i+1, what)
 }
 
-// wrong is the error of a value that f may not have.
-func (s *scanner) wrong(f *Field, must string) {
-	s.failf("%s must be %s, not %s", f.Name, must, s.token())
+// typeError records that f may not have the next value.
+func (s *scanner) typeError(f *Field, must string) {
+	s.failf("%s must be %s, not %s", f.Name, must, s.describeValue())
 }
 
-// token is what stands here, shortened, for errors.
-func (s *scanner) token() string {
-	const most = 30
+// describeValue describes the next value, shortened, for errors.
+func (s *scanner) describeValue() string {
+	const maxLength = 30
 	switch c := s.peek(); {
 	case s.i >= len(s.b):
 		return "the end of the line"
@@ -101,12 +101,12 @@ func (s *scanner) token() string {
 		return "a string"
 	}
 	rest := s.b[s.i:]
-	end := slices.IndexFunc(rest[1:], func(r byte) bool { return r == ',' || r == '}' || r == ']' || isSpace(r) }) + 1
+	end := slices.IndexFunc(rest[1:], endsNumber) + 1
 	if end == 0 {
 		end = len(rest)
 	}
-	if end > most {
-		return string(rest[:most]) + "…"
+	if end > maxLength {
+		return string(rest[:maxLength]) + "…"
 	}
 	return string(rest[:end])
 }
@@ -119,7 +119,7 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// peek returns the byte here, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
 	if s.i < len(s.b) {
 		return s.b[s.i]
@@ -127,8 +127,8 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// take skips space and the byte c, and reports whether it was there.
-func (s *scanner) take(c byte) bool {
+// consume skips space and then the byte c; it returns false if c is not next.
+func (s *scanner) consume(c byte) bool {
 	if s.peek() != c {
 		s.skipSpace()
 		if s.peek() != c {
@@ -139,43 +139,44 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-// members is the state of reading one object.
-type members struct {
-	object *Object
-	field  *Field // the one whose value is next
-	seen   uint64 // bit i: Fields[i] was there
-	next   int    // the first field that may follow, if they are in order
-	begun  bool
+// fieldIterator is the state of reading the fields of one object.
+type fieldIterator struct {
+	object  *Object
+	field   *Field // the field whose value is next
+	index   int    // of field in the object
+	seen    uint64 // bit i is set if Fields[i] was read
+	next    int    // index + 1: the next field if they are in order
+	started bool
 }
 
-// each moves to the value of the next field of the object here; it returns
-// false after the last, when the scanner stands behind the object, or on error.
-func (s *scanner) each(m *members) bool {
+// nextField moves to the value of the next field of an object. It returns false
+// on error, or past the end of the object after the last field.
+func (s *scanner) nextField(m *fieldIterator) bool {
 	if s.err != nil {
 		return false
 	}
-	if !s.more(m.begun, '{', '}') {
-		s.complete(m)
+	if !s.advance(m.started, '{', '}') {
+		s.checkRequired(m)
 		return false
 	}
-	m.begun = true
-	return s.expected(m) || s.lookUp(m)
+	m.started = true
+	return s.matchKey(m) || s.lookupKey(m)
 }
 
-// more moves into an object or list, or from one part of it to the next; it
-// returns false behind the last part or on error.
-func (s *scanner) more(begun bool, first, last byte) bool {
+// advance moves to the first or next element of an object or list. It returns
+// false on error or past the end.
+func (s *scanner) advance(begun bool, first, last byte) bool {
 	switch {
 	case begun && s.peek() == ',':
 		s.i++
-	case !begun && !s.take(first):
-		s.invalid("expected " + string(first))
+	case !begun && !s.consume(first):
+		s.syntaxError("expected " + string(first))
 		return false
-	case !begun && s.take(last):
+	case !begun && s.consume(last):
 		return false
-	case begun && !s.take(','):
-		if !s.take(last) {
-			s.invalid("expected , or " + string(last))
+	case begun && !s.consume(','):
+		if !s.consume(last) {
+			s.syntaxError("expected , or " + string(last))
 		}
 		return false
 	}
@@ -183,10 +184,9 @@ func (s *scanner) more(begun bool, first, last byte) bool {
 	return true
 }
 
-// expected moves to the value of a field that is written as a Writer writes it.
-// Fields mostly come in the order of the table, so that the search seldom takes
-// more than a few steps.
-func (s *scanner) expected(m *members) bool {
+// matchKey moves to the value of a field whose name is spelled as a Writer does.
+// Fields usually come in the order of the type, so the search is short.
+func (s *scanner) matchKey(m *fieldIterator) bool {
 	rest := s.b[s.i:]
 	if len(rest) < 2 {
 		return false
@@ -196,21 +196,21 @@ func (s *scanner) expected(m *members) bool {
 		if key := keys[i]; rest[1] == key[1] && len(rest) >= len(key) && string(rest[:len(key)]) == key {
 			s.i += len(key)
 			s.skipSpace()
-			return s.enter(m, i)
+			return s.beginField(m, i)
 		}
 	}
 	return false
 }
 
-// lookUp moves to the value of any field.
-func (s *scanner) lookUp(m *members) bool {
+// lookupKey moves to the value of a field with its name in any spelling.
+func (s *scanner) lookupKey(m *fieldIterator) bool {
 	key := s.fieldName()
 	if s.err != nil {
 		return false
 	}
 	for i := range m.object.Fields {
 		if m.object.Fields[i].Name == string(key) {
-			return s.enter(m, i)
+			return s.beginField(m, i)
 		}
 	}
 	var names []string
@@ -221,56 +221,55 @@ func (s *scanner) lookUp(m *members) bool {
 	return false
 }
 
-// enter makes field i the one whose value is next, if it was not there before.
-func (s *scanner) enter(m *members, i int) bool {
+// beginField makes field i the current one, unless it was read before.
+func (s *scanner) beginField(m *fieldIterator, i int) bool {
 	m.field = &m.object.Fields[i]
 	if m.seen>>i&1 != 0 {
-		s.failf("%s stands there twice", m.field.Name)
+		s.failf("%s appears twice", m.field.Name)
 		return false
 	}
 	m.seen |= 1 << i
-	m.next = i + 1
+	m.index, m.next = i, i+1
 	return true
 }
 
-// fieldName reads the name of a field, valid until the next string, and moves
-// to its value.
+// fieldName reads a field name, valid until the next string, and moves to its
+// value.
 func (s *scanner) fieldName() []byte {
 	if s.peek() != '"' {
-		s.invalid("expected the name of a field")
+		s.syntaxError("expected a field name")
 		return nil
 	}
-	key := s.raw()
-	if s.err == nil && !s.take(':') {
-		s.invalid("expected :")
+	key := s.rawString()
+	if s.err == nil && !s.consume(':') {
+		s.syntaxError("expected :")
 	}
 	s.skipSpace()
 	return key
 }
 
-// complete checks that no required field is missing.
-func (s *scanner) complete(m *members) {
+// checkRequired checks that no required field is missing.
+func (s *scanner) checkRequired(m *fieldIterator) {
 	if missing := m.object.required &^ m.seen; missing != 0 {
 		s.failf("%s is missing", m.object.Fields[bits.TrailingZeros64(missing)].Name)
 	}
 }
 
-// element moves to element n of the list here, which is the value of f; it
-// returns false after the last, when the scanner stands behind the list, or on
-// error.
-func (s *scanner) element(f *Field, n int) bool {
+// nextElement moves to element n of the list that is the value of f. It returns
+// false on error, or past the end of the list after the last element.
+func (s *scanner) nextElement(f *Field, n int) bool {
 	if n == 0 && s.peek() != '[' {
-		s.wrong(f, "a list")
+		s.typeError(f, "a list")
 	}
-	return s.err == nil && s.more(n > 0, '[', ']')
+	return s.err == nil && s.advance(n > 0, '[', ']')
 }
 
-// within says that the error is in element n of the list f.
-func (s *scanner) within(f *Field, n int) { s.err = fmt.Errorf("%s[%d]: %w", f.Name, n, s.err) }
+// inElement adds to the error that it is in element n of the list f.
+func (s *scanner) inElement(f *Field, n int) { s.err = fmt.Errorf("%s[%d]: %w", f.Name, n, s.err) }
 
-// kind reads a kind, which is to be the only one of f.
+// kind reads a kind, which must be the only one of f.
 func (s *scanner) kind(f *Field) {
-	if kind := s.bytes(f); s.err == nil && string(kind) != f.OneOf[0] {
+	if kind := s.stringBytes(f); s.err == nil && string(kind) != f.OneOf[0] {
 		s.failf("kind must be %s, not %q", f.OneOf[0], kind)
 	}
 }

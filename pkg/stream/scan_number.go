@@ -7,37 +7,35 @@ import (
 
 // integer reads an integer within the bounds of f.
 func (s *scanner) integer(f *Field) int64 {
-	// 18 digits cannot overflow, and no bound has more.
-	const most = 18
+	// 18 digits cannot overflow, and no bound is longer.
+	const maxDigits = 18
 	var v int64
 	start, i := s.i, s.i
-	for i < len(s.b) && i-start <= most && isDigit(s.b[i]) {
+	for i < len(s.b) && i-start <= maxDigits && isDigit(s.b[i]) {
 		v = v*10 + int64(s.b[i]-'0')
 		i++
 	}
 	digits := i - start
-	whole := digits > 0 && digits <= most && (digits == 1 || s.b[start] != '0') &&
+	valid := digits > 0 && digits <= maxDigits && (digits == 1 || s.b[start] != '0') &&
 		(i == len(s.b) || endsNumber(s.b[i]))
-	if !whole || v < f.Min || v > f.Max {
-		s.wrong(f, fmt.Sprintf("an integer from %d to %d", f.Min, f.Max))
+	if !valid || v < f.Min || v > f.Max {
+		s.typeError(f, fmt.Sprintf("an integer from %d to %d", f.Min, f.Max))
 		return 0
 	}
 	s.i = i
 	return v
 }
 
-func (s *scanner) micros(f *Field) Micros { return Micros(s.integer(f)) }
-
-// number reads a finite number.
-func (s *scanner) number(f *Field) float64 {
+// float reads a finite number.
+func (s *scanner) float(f *Field) float64 {
 	end := numberEnd(s.b, s.i)
 	if end < 0 || end < len(s.b) && !endsNumber(s.b[end]) {
-		s.wrong(f, "a number")
+		s.typeError(f, "a number")
 		return 0
 	}
 	v, err := strconv.ParseFloat(string(s.b[s.i:end]), 64)
 	if err != nil {
-		s.wrong(f, "a finite number")
+		s.typeError(f, "a finite number")
 		return 0
 	}
 	s.i = end
@@ -53,12 +51,12 @@ func (s *scanner) boolean(f *Field) bool {
 			return v
 		}
 	}
-	s.wrong(f, "true or false")
+	s.typeError(f, "true or false")
 	return false
 }
 
-// numberEnd returns where the JSON number that begins at b[i] ends, -1 if none
-// begins there: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+// numberEnd returns the end of the JSON number that begins at b[i], -1 if there is
+// none: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
 func numberEnd(b []byte, i int) int {
 	digits := func() bool {
 		start := i
@@ -67,7 +65,7 @@ func numberEnd(b []byte, i int) int {
 		}
 		return i > start
 	}
-	has := func(set string) bool {
+	accept := func(set string) bool {
 		for _, c := range []byte(set) {
 			if i < len(b) && b[i] == c {
 				i++
@@ -76,15 +74,15 @@ func numberEnd(b []byte, i int) int {
 		}
 		return false
 	}
-	has("-")
-	if !has("0") && !digits() {
+	accept("-")
+	if !accept("0") && !digits() {
 		return -1
 	}
-	if has(".") && !digits() {
+	if accept(".") && !digits() {
 		return -1
 	}
-	if has("eE") {
-		if has("+-"); !digits() {
+	if accept("eE") {
+		if accept("+-"); !digits() {
 			return -1
 		}
 	}
@@ -93,5 +91,14 @@ func numberEnd(b []byte, i int) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// endsNumber reports whether c may follow a number.
+// endsNumber reports whether c may follow a literal.
 func endsNumber(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
+
+// signed reads an integer that may be negative.
+func (s *scanner) signed(f *Field) int64 {
+	if s.peek() != '-' {
+		return s.integer(f)
+	}
+	s.i++
+	return -s.integer(&Field{Name: f.Name, Max: -f.Min})
+}

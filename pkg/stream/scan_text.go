@@ -8,37 +8,37 @@ import (
 	"unicode/utf8"
 )
 
-// text reads a string.
-func (s *scanner) text(f *Field) string { return string(s.bytes(f)) }
+// uniqueString reads a string that is unlikely to occur again.
+func (s *scanner) uniqueString(f *Field) string { return string(s.stringBytes(f)) }
 
-// name reads a string that is likely to come again.
-func (s *scanner) name(f *Field) string { return s.names.intern(s.bytes(f)) }
+// internedString reads a string that is likely to occur again, such as a tenant.
+func (s *scanner) internedString(f *Field) string { return s.names.intern(s.stringBytes(f)) }
 
-// bytes reads a string that is valid until the next one is read.
-func (s *scanner) bytes(f *Field) []byte {
+// stringBytes reads a string, valid until the next one is read.
+func (s *scanner) stringBytes(f *Field) []byte {
 	if s.peek() != '"' {
-		s.wrong(f, "a string")
+		s.typeError(f, "a string")
 		return nil
 	}
-	return s.raw()
+	return s.rawString()
 }
 
-// raw reads the string that begins here; it is valid until the next one.
-func (s *scanner) raw() []byte {
+// rawString reads the string that begins here, valid until the next one is read.
+func (s *scanner) rawString() []byte {
 	s.i++
 	b := s.b[s.i:]
-	if n := plainLength(b); n < len(b) && b[n] == '"' {
+	if n := unescapedLength(b); n < len(b) && b[n] == '"' {
 		s.i += n + 1
 		return b[:n]
 	}
 	return s.unescape()
 }
 
-// plainLength returns how many bytes at the beginning of b stand for themselves.
-// It looks at eight at a time: the top bit of a byte of special is set if the
-// byte is not ASCII, or is too small for what is taken from it. What it borrows
-// then may mark the bytes above it for nothing, but never one before the first.
-func plainLength(b []byte) (n int) {
+// unescapedLength returns the length of the prefix of b that is plain ASCII without
+// escapes. It tests eight bytes at a time: the top bit of a byte in special is set
+// if the byte is not ASCII or if the subtraction borrowed. A borrow may also mark
+// higher bytes by mistake, but never a byte before the first special one.
+func unescapedLength(b []byte) (n int) {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; n+8 <= len(b); n += 8 {
 		word := binary.LittleEndian.Uint64(b[n:])
@@ -48,13 +48,13 @@ func plainLength(b []byte) (n int) {
 			return n + bits.TrailingZeros64(special)/8
 		}
 	}
-	for n < len(b) && plain[b[n]] {
+	for n < len(b) && unescaped[b[n]] {
 		n++
 	}
 	return n
 }
 
-// unescape reads the rest of a string that holds more than plain ASCII.
+// unescape reads the rest of a string that is not plain ASCII.
 func (s *scanner) unescape() []byte {
 	s.scratch = s.scratch[:0]
 	for s.i < len(s.b) && s.err == nil {
@@ -62,28 +62,28 @@ func (s *scanner) unescape() []byte {
 		case c == '"':
 			s.i++
 			return s.scratch
-		case plain[c]:
+		case unescaped[c]:
 			s.scratch = append(s.scratch, c)
 			s.i++
 		case c == '\\':
 			s.i++
 			s.escape()
 		case c < ' ':
-			s.invalid("a control character in a string")
+			s.syntaxError("unescaped control character in a string")
 		default:
 			r, size := utf8.DecodeRune(s.b[s.i:])
 			if r == utf8.RuneError && size == 1 {
-				s.invalid("text that is not UTF-8")
+				s.syntaxError("invalid UTF-8")
 			}
 			s.scratch = append(s.scratch, s.b[s.i:s.i+size]...)
 			s.i += size
 		}
 	}
-	s.invalid("a string that does not end")
+	s.syntaxError("unterminated string")
 	return nil
 }
 
-// escape reads what follows a backslash.
+// escape reads an escape sequence after its backslash.
 func (s *scanner) escape() {
 	c := s.peek()
 	switch c {
@@ -99,28 +99,28 @@ func (s *scanner) escape() {
 	case 't':
 		c = '\t'
 	case 'u':
-		r := s.unit()
+		r := s.hexUnit()
 		if utf16.IsSurrogate(r) {
 			var low rune
 			if bytes.HasPrefix(s.b[s.i:], []byte(`\u`)) {
 				s.i++
-				low = s.unit()
+				low = s.hexUnit()
 			}
 			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-				s.invalid("half of a surrogate pair")
+				s.syntaxError("unpaired surrogate")
 			}
 		}
 		s.scratch = utf8.AppendRune(s.scratch, r)
 		return
 	default:
-		s.invalid("an unknown escape")
+		s.syntaxError("unknown escape")
 	}
 	s.scratch = append(s.scratch, c)
 	s.i++
 }
 
-// unit reads u and the four hexadecimal digits of a UTF-16 code unit.
-func (s *scanner) unit() (r rune) {
+// hexUnit reads the u and four hexadecimal digits of a UTF-16 code unit.
+func (s *scanner) hexUnit() (r rune) {
 	s.i++
 	for range 4 {
 		c := s.peek()
@@ -132,7 +132,7 @@ func (s *scanner) unit() (r rune) {
 		case 'A' <= c && c <= 'F':
 			c -= 'A' - 10
 		default:
-			s.invalid("expected a hexadecimal digit")
+			s.syntaxError("expected a hexadecimal digit")
 			return 0
 		}
 		r = r<<4 | rune(c)
@@ -141,36 +141,36 @@ func (s *scanner) unit() (r rune) {
 	return r
 }
 
-// interner gives equal short strings the same memory, as long as not too many
-// others come between: it has one place for each hash.
+// interner returns equal short strings without allocating again. It is a cache
+// with one slot for each hash, so other strings may evict one.
 type interner [4096]string
 
 func (t *interner) intern(b []byte) string {
-	const longest = 64
+	const maxLength = 64
 	if len(b) == 0 {
 		return ""
 	}
-	if len(b) > longest {
+	if len(b) > maxLength {
 		return string(b)
 	}
-	place := &t[hashText(b)%uint64(len(t))]
-	if *place != string(b) {
-		*place = string(b)
+	slot := &t[hashBytes(b)%uint64(len(t))]
+	if *slot != string(b) {
+		*slot = string(b)
 	}
-	return *place
+	return *slot
 }
 
-// hashText mixes eight bytes at a time; its value is seen nowhere outside.
-func hashText(b []byte) uint64 {
-	const odd = 0x9E3779B97F4A7C15 // 2^64 / golden ratio
+// hashBytes mixes eight bytes at a time. Nothing outside depends on its value.
+func hashBytes(b []byte) uint64 {
+	const multiplier = 0x9E3779B97F4A7C15 // 2^64 / golden ratio
 	h := uint64(len(b))
 	for ; len(b) >= 8; b = b[8:] {
-		h = (h ^ binary.LittleEndian.Uint64(b)) * odd
+		h = (h ^ binary.LittleEndian.Uint64(b)) * multiplier
 		h ^= h >> 32
 	}
 	for _, c := range b {
 		h = h<<8 ^ h>>56 ^ uint64(c)
 	}
-	h *= odd
+	h *= multiplier
 	return h >> 40
 }

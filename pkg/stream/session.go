@@ -1,64 +1,71 @@
 package stream
 
-// Session is a DAG of calls that belong together: a conversation, an agent at
-// work, a user who waits for answers. It stands in a workload among requests,
-// sorted by arrival, with everything drawn that does not depend on how fast the
-// cluster is; only when its steps happen is decided in the simulation. Rates
-// and limits count it as one arrival.
+// Session is a DAG of model and tool calls that belong together: a conversation, an agent at work.
+//
+// A workload mixes sessions with requests, sorted by arrival. All their random
+// values are drawn in the workload; only the simulation decides when steps happen.
+// Rates and limits count a session as one arrival.
+//
+//wire:record session encode decode
 type Session struct {
 	Kind string `json:"kind"`
-	ID   string `json:"id"`
-	// ArrivalUS is when the steps that come after no other begin.
+	// Name of the session, unique in its stream, also among requests.
+	ID string `json:"id" wire:"unique"`
+	// When the steps without predecessors begin, in µs since the workload's origin.
 	ArrivalUS Micros `json:"arrival_us"`
-	Tenant    string `json:"tenant,omitempty"`
-	SLOClass  string `json:"slo_class,omitempty"`
-	// Model is what its steps ask for that name none.
+	// Tenant that sent the session.
+	Tenant string `json:"tenant,omitempty"`
+	// SLO class of its requests.
+	SLOClass string `json:"slo_class,omitempty"`
+	// Model of steps that name none; if absent, the cluster's first.
 	Model string `json:"model,omitempty"`
-	// Workflow says for people what the session is.
+	// Description of the session for people.
 	Workflow string `json:"workflow,omitempty"`
-	// UntilUS ends the session: steps that would begin later do not happen.
+	// Steps that would begin later do not happen, in µs since the workload's origin.
 	UntilUS Micros `json:"until_us,omitzero"`
-	// Persistent ones go on after a step that did not complete as after one that
-	// did: a user who asks again. Others are broken by it.
-	Persistent bool          `json:"persistent,omitempty"`
-	Steps      []SessionStep `json:"steps"`
+	// Whether the session continues after a step that did not complete; otherwise it is broken.
+	Persistent bool `json:"persistent,omitempty"`
+	// The calls, each after the calls it waits for.
+	Steps []SessionStep `json:"steps" wire:"decoder=decodeSteps"`
 }
 
-// SessionStep is one call of a model, or of a tool if Tool names one. A call of
-// a model is the request SESSION/ID.
+// SessionStep is a model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.
+//
+//wire:object session_step encode decode
 type SessionStep struct {
-	// ID is unique in the session.
-	ID string `json:"id"`
-	// Step is what the workflow calls it, of which there may be several, in
-	// parallel and in iterations (from 1) of a loop; absent, ID.
-	Step      string `json:"step,omitempty"`
-	Iteration int64  `json:"iteration,omitempty"`
-	// After are the places, among Steps and before this one, of those that must
-	// have completed. The step begins DelayUS after the last of them, for its
-	// client (think time).
-	After   []Index `json:"after,omitempty"`
-	DelayUS int64   `json:"delay_us,omitempty"`
-	// Tool is the tool called, LatencyUS how long it takes.
-	Tool      string `json:"tool,omitempty"`
-	LatencyUS int64  `json:"latency_us,omitempty"`
-	// Model is the model called, if it is not the session's.
+	// Name of the step, unique in its session.
+	ID string `json:"id" wire:"unique"`
+	// Name of the step in the workflow, shared by parallel calls and loop iterations; if absent, the id.
+	Step string `json:"step,omitempty"`
+	// Iteration of the step's loop, from 1.
+	Iteration int64 `json:"iteration,omitempty" wire:"min=1"`
+	// Indexes, from 0, of the earlier steps that must have completed.
+	After []Index `json:"after,omitempty"`
+	// Think time: how long after the last of them the step begins, in µs.
+	DelayUS int64 `json:"delay_us,omitempty" wire:"min=1"`
+	// Called tool; absent for a model call.
+	Tool string `json:"tool,omitempty"`
+	// Duration of the tool call, in µs.
+	LatencyUS int64 `json:"latency_us,omitempty" wire:"min=1"`
+	// Called model, if it is not the session's.
 	Model string `json:"model,omitempty"`
-	// InputTokens and OutputTokens are those of a call of a model; of a tool's
-	// there is only output, which counts in the prompts that hold it.
-	InputTokens  int64 `json:"input_tokens,omitempty"`
-	OutputTokens int64 `json:"output_tokens,omitempty"`
-	// Extends is the place of an earlier call of a model whose prompt this one's
-	// begins with: its first KeepTokens tokens, 0 for all that have a name. Prompt
-	// goes on from there, and what all of it leaves of InputTokens is unique.
-	Extends    Index     `json:"extends,omitzero"`
-	KeepTokens int64     `json:"keep_tokens,omitempty"`
-	Prompt     []Segment `json:"prompt,omitempty"`
-	// TimeoutUS after its arrival the request is aborted; 0 is never.
-	TimeoutUS             int64 `json:"timeout_us,omitempty"`
-	PredictedOutputTokens int64 `json:"predicted_output_tokens,omitempty"`
+	// Length of the prompt.
+	InputTokens int64 `json:"input_tokens,omitempty" wire:"min=1,max=maxTokens"`
+	// Tokens to generate, or that the tool returns.
+	OutputTokens int64 `json:"output_tokens,omitempty" wire:"min=1,max=maxTokens"`
+	// Index of an earlier model call whose prompt this one begins with.
+	Extends Index `json:"extends,omitzero"`
+	// Number of leading tokens of that prompt to keep; if absent, all in its segments.
+	KeepTokens int64 `json:"keep_tokens,omitempty" wire:"min=1,max=maxTokens"`
+	// The tokens that follow, as segments; the rest of input_tokens is unique to the request.
+	Prompt []Segment `json:"prompt,omitempty"`
+	// Time after arrival at which the request is aborted, in µs.
+	TimeoutUS int64 `json:"timeout_us,omitempty" wire:"min=1"`
+	// Prediction of output_tokens that policies may use.
+	PredictedOutputTokens int64 `json:"predicted_output_tokens,omitempty" wire:"min=1,max=maxTokens"`
 }
 
-// Name is what the workflow calls the step.
+// Name is the name of the step in the workflow.
 func (s *SessionStep) Name() string {
 	if s.Step != "" {
 		return s.Step
@@ -66,26 +73,25 @@ func (s *SessionStep) Name() string {
 	return s.ID
 }
 
-// RequestID is the id of the request that step s of the session called session
-// makes.
+// RequestID is the id of the request that the step makes in the session with that id.
 func (s *SessionStep) RequestID(session string) string { return session + "/" + s.ID }
 
-// AppendPrompt appends to list the whole prompt of step i, what it extends
-// included, as far as it has names.
+// AppendPrompt appends to list the complete prompt of step i, as far as it is in
+// segments, including the prompt that it extends.
 func (s *Session) AppendPrompt(list []Segment, i int) []Segment {
 	step := &s.Steps[i]
 	if !step.Extends.IsZero() {
 		from := len(list)
 		list = s.AppendPrompt(list, int(step.Extends))
 		if step.KeepTokens > 0 {
-			list = cut(list, from, step.KeepTokens)
+			list = truncatePrompt(list, from, step.KeepTokens)
 		}
 	}
 	return append(list, step.Prompt...)
 }
 
-// cut leaves of list, from a place on, the first tokens.
-func cut(list []Segment, from int, tokens int64) []Segment {
+// truncatePrompt shortens list[from:] to its first tokens.
+func truncatePrompt(list []Segment, from int, tokens int64) []Segment {
 	for i := from; i < len(list); i++ {
 		if tokens <= list[i].Tokens {
 			list[i].Tokens = tokens
@@ -96,56 +102,65 @@ func cut(list []Segment, from int, tokens int64) []Segment {
 	return list
 }
 
-// SessionOutcome is what became of one session.
+// StateBroken is the state of a session with a step that did not complete.
+const StateBroken = "broken"
+
+var sessionStates = []string{StateCompleted, StateBroken, StateUnfinished}
+
+// SessionOutcome is the result of one session.
+//
+//wire:record session_outcome
 type SessionOutcome struct {
 	Kind string `json:"kind"`
-	ID   string `json:"id"`
-	// State is StateCompleted, StateBroken or StateUnfinished; Step is the id of the
-	// step that broke it and Reason why that one ended.
-	State     string `json:"state"`
-	Step      string `json:"step,omitempty"`
-	Reason    string `json:"reason,omitempty"`
-	Tenant    string `json:"tenant,omitempty"`
-	SLOClass  string `json:"slo_class,omitempty"`
-	Workflow  string `json:"workflow,omitempty"`
+	// Id of the session.
+	ID string `json:"id"`
+	// How the session ended.
+	State string `json:"state" wire:"oneof=sessionStates"`
+	// Id of the step that broke it.
+	Step string `json:"step,omitempty"`
+	// Why that step did not complete.
+	Reason string `json:"reason,omitempty"`
+	// Tenant that sent the session.
+	Tenant string `json:"tenant,omitempty"`
+	// SLO class of its requests.
+	SLOClass string `json:"slo_class,omitempty"`
+	// Description of the session for people.
+	Workflow string `json:"workflow,omitempty"`
+	// When the session arrived, in µs since the workload's origin.
 	ArrivalUS Micros `json:"arrival_us"`
-	// CompletedUS is when the client had the last answer and the last tool ended;
-	// only where completed.
+	// When the client had the last output and the last tool had ended; only if completed.
 	CompletedUS Micros `json:"completed_us,omitzero"`
-	// Calls are the calls of models that the session has, Offered those that were
-	// made, Completed those that were answered; Tools are the tools' that ended.
-	Calls     int64 `json:"calls"`
-	Offered   int64 `json:"offered"`
+	// Model calls of the session.
+	Calls int64 `json:"calls"`
+	// Model calls that were issued.
+	Offered int64 `json:"offered"`
+	// Model calls that completed.
 	Completed int64 `json:"completed"`
-	Tools     int64 `json:"tools"`
-	// ToolUS is the time in all calls of tools, those at one time added up.
+	// Tool calls that ended.
+	Tools int64 `json:"tools"`
+	// Total time in tool calls, including overlaps, in µs.
 	ToolUS int64 `json:"tool_us"`
-	// CriticalUS is the longest way through the DAG in time spent in calls, those
-	// of tools included: E2E less the client's thinking.
+	// Longest path through the steps in call time, in µs: E2E without think time.
 	CriticalUS int64 `json:"critical_us"`
-	// Parallel are the calls of the session that fan out, ParallelCompleted those
-	// of them that were answered.
-	Parallel          int64 `json:"parallel,omitempty"`
-	ParallelCompleted int64 `json:"parallel_completed,omitempty"`
-	// Iterations is the last iteration of a loop that was completed in part.
-	Iterations int64 `json:"iterations,omitempty"`
-	// SLOMet says whether all calls were made and met the targets of the session's
-	// class; nil and absent where the class has none.
+	// Model calls that run in parallel with others of the same step.
+	Parallel int64 `json:"parallel,omitempty" wire:"min=1"`
+	// Parallel calls that completed.
+	ParallelCompleted int64 `json:"parallel_completed,omitempty" wire:"min=1"`
+	// Last iteration with a completed step.
+	Iterations int64 `json:"iterations,omitempty" wire:"min=1"`
+	// Whether all calls were issued and met the targets of the class; absent if the class has none.
 	SLOMet *bool `json:"slo_met,omitempty"`
 }
 
-// Lost is how many calls of a broken session were never made.
-func (o *SessionOutcome) Lost() int64 {
+// NotIssued is the number of calls that a broken session never issued.
+func (o *SessionOutcome) NotIssued() int64 {
 	if o.State != StateBroken {
 		return 0
 	}
 	return o.Calls - o.Offered
 }
 
-// Breaker is the id of the request that broke the session; of no request where none did.
-func (o *SessionOutcome) Breaker() string {
+// FailedRequest is the id of the request that broke the session; it is meaningless if none did.
+func (o *SessionOutcome) FailedRequest() string {
 	return (&SessionStep{ID: o.Step}).RequestID(o.ID)
 }
-
-// StateBroken is the state of a session one of whose steps did not complete.
-const StateBroken = "broken"

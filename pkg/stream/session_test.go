@@ -14,17 +14,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSession draws any session that a workload may hold.
+// drawSession draws a valid session.
 func drawSession(t *rapid.T) Session {
 	text := rapid.StringMatching(`[ -~é\\"]{0,6}`)
 	count := rapid.Int64Range(0, 40)
-	s := Session{Kind: KindSession, ID: "s" + text.Draw(t, "id"), ArrivalUS: Micros(count.Draw(t, "arrival")), Tenant: text.Draw(t, "tenant"),
-		SLOClass: text.Draw(t, "class"), Model: text.Draw(t, "model"), Workflow: text.Draw(t, "workflow"), UntilUS: Micros(count.Draw(t, "until") - 1),
+	s := Session{Kind: KindSession, ID: "s" + text.Draw(t, "id"), ArrivalUS: Micros(count.Draw(t, "arrival")),
+		Tenant: text.Draw(t, "tenant"), SLOClass: text.Draw(t, "class"), Model: text.Draw(t, "model"),
+		Workflow: text.Draw(t, "workflow"), UntilUS: Micros(count.Draw(t, "until") - 1),
 		Persistent: rapid.Bool().Draw(t, "persistent")}
 	n := rapid.IntRange(1, 6).Draw(t, "steps")
 	for i := range n {
-		step := SessionStep{ID: fmt.Sprint(i, text.Draw(t, "step id")), Step: text.Draw(t, "step"), Iteration: count.Draw(t, "iteration"),
-			DelayUS: count.Draw(t, "delay"), OutputTokens: 1 + count.Draw(t, "output"), Extends: Nowhere}
+		step := SessionStep{ID: fmt.Sprint(i, text.Draw(t, "step id")), Step: text.Draw(t, "step"),
+			Iteration: count.Draw(t, "iteration"), DelayUS: count.Draw(t, "delay"),
+			OutputTokens: 1 + count.Draw(t, "output"), Extends: NoIndex}
 		for at := range i {
 			if rapid.Bool().Draw(t, "after") {
 				step.After = append(step.After, Index(at))
@@ -47,24 +49,17 @@ func drawPrompt(t *rapid.T, s *Session, step *SessionStep, count *rapid.Generato
 		}
 	}
 	if !step.Extends.IsZero() {
-		if named := tokensOf(s.AppendPrompt(nil, int(step.Extends))); named > 0 {
-			step.KeepTokens = rapid.Int64Range(0, named).Draw(t, "keep")
+		if identified := sumTokens(s.AppendPrompt(nil, int(step.Extends))); identified > 0 {
+			step.KeepTokens = rapid.Int64Range(0, identified).Draw(t, "keep")
 		}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "segments") {
 		step.Prompt = append(step.Prompt, Segment{fmt.Sprint(count.Draw(t, "segment")), 1 + count.Draw(t, "tokens")})
 	}
-	whole := *s
-	whole.Steps = append(slices.Clone(s.Steps), *step)
-	step.InputTokens = 1 + tokensOf(whole.AppendPrompt(nil, len(s.Steps))) + count.Draw(t, "own")
+	extended := *s
+	extended.Steps = append(slices.Clone(s.Steps), *step)
+	step.InputTokens = 1 + sumTokens(extended.AppendPrompt(nil, len(s.Steps))) + count.Draw(t, "own")
 	step.TimeoutUS, step.PredictedOutputTokens = count.Draw(t, "timeout"), count.Draw(t, "predicted")
-}
-
-func tokensOf(prompt []Segment) (sum int64) {
-	for _, seg := range prompt {
-		sum += seg.Tokens
-	}
-	return sum
 }
 
 func decodeSession(line string, s *Session) error {
@@ -73,7 +68,7 @@ func decodeSession(line string, s *Session) error {
 	return s.decode(&sc)
 }
 
-func TestSessionsOnTheWire(t *testing.T) {
+func TestSessionRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawSession(t)
 		line := appendSession(nil, &want)
@@ -86,7 +81,7 @@ func TestSessionsOnTheWire(t *testing.T) {
 		if got, want := string(line)+"\n", plain.String(); got != want {
 			t.Fatalf("%s\nencoding/json has %s", got, want)
 		}
-		got := drawSession(t) // what was there before does not matter
+		got := drawSession(t) // the decoder must overwrite everything
 		if err := decodeSession(string(line), &got); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
@@ -96,16 +91,17 @@ func TestSessionsOnTheWire(t *testing.T) {
 	})
 }
 
-// A prompt that extends another begins with as many of its tokens as it says.
+// A prompt that extends another begins with the first KeepTokens of its tokens.
 func TestAppendPrompt(t *testing.T) {
 	s := Session{Steps: []SessionStep{
-		{ID: "0", Extends: Nowhere, Prompt: []Segment{{"a", 10}, {"b", 20}}},
+		{ID: "0", Extends: NoIndex, Prompt: []Segment{{"a", 10}, {"b", 20}}},
 		{ID: "1", Extends: 0, Prompt: []Segment{{"0.out", 5}}},
 		{ID: "2", Extends: 1, KeepTokens: 12, Prompt: []Segment{{"c", 1}}},
 		{ID: "3", Extends: 1, KeepTokens: 30},
 	}}
 	for i, want := range [][]Segment{
-		{{"a", 10}, {"b", 20}}, {{"a", 10}, {"b", 20}, {"0.out", 5}}, {{"a", 10}, {"b", 2}, {"c", 1}}, {{"a", 10}, {"b", 20}},
+		{{"a", 10}, {"b", 20}}, {{"a", 10}, {"b", 20}, {"0.out", 5}},
+		{{"a", 10}, {"b", 2}, {"c", 1}}, {{"a", 10}, {"b", 20}},
 	} {
 		if got := s.AppendPrompt(nil, i); !slices.Equal(got, want) {
 			t.Errorf("step %d: %v, want %v", i, got, want)
@@ -113,51 +109,54 @@ func TestAppendPrompt(t *testing.T) {
 	}
 }
 
-const someSession = `{"kind":"session","id":"s","arrival_us":5,"steps":[` +
+const exampleSession = `{"kind":"session","id":"s","arrival_us":5,"steps":[` +
 	`{"id":"a","input_tokens":8,"output_tokens":2,"prompt":[{"id":"x","tokens":6}]},` +
 	`{"id":"t","after":[0],"tool":"search","latency_us":7,"output_tokens":3},` +
-	`{"id":"b","after":[1],"delay_us":4,"input_tokens":9,"output_tokens":2,"extends":0,"keep_tokens":5,"prompt":[{"id":"y","tokens":2}]}]}`
+	`{"id":"b","after":[1],"delay_us":4,"input_tokens":9,"output_tokens":2,` +
+	`"extends":0,"keep_tokens":5,"prompt":[{"id":"y","tokens":2}]}]}`
 
 func TestSessionErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"id":"s"`, `"id":""`, "id is empty"},
 		{`"arrival_us":5,`, ``, "arrival_us is missing"},
 		{`"arrival_us":5`, `"arrival_us":-5`, "arrival_us must be an integer from 0"},
-		{someSession[strings.Index(someSession, `"steps"`):], `"steps":[]}`, "steps is empty"},
-		{`"id":"t"`, `"id":"a"`, `steps[1]: id "a" is taken by an earlier step`},
+		{exampleSession[strings.Index(exampleSession, `"steps"`):], `"steps":[]}`, "steps is empty"},
+		{`"id":"t"`, `"id":"a"`, `steps[1]: id "a" is already used by an earlier step`},
 		{`"id":"t"`, `"id":""`, "steps[1]: id is empty"},
 		{`"after":[1]`, `"after":[2]`, "steps[2]: after must name earlier steps (below 2), not 2"},
-		{`"after":[1]`, `"after":[-1]`, "steps[2]: after[0]: a place must be an integer from 0"},
+		{`"after":[1]`, `"after":[-1]`, "steps[2]: after[0]: a step index must be an integer from 0"},
 		{`"after":[1]`, `"after":1`, "steps[2]: after must be a list, not 1"},
-		{`"tool":"search",`, ``, "steps[1]: latency_us stands there without tool"},
-		{`"latency_us":7`, `"input_tokens":7`, "steps[1]: a call of a tool has no prompt"},
-		{`"latency_us":7`, `"model":"m"`, "steps[1]: a call of a tool has no model, timeout_us or predicted_output_tokens"},
+		{`"tool":"search",`, ``, "steps[1]: latency_us is present without tool"},
+		{`"latency_us":7`, `"input_tokens":7`, "steps[1]: a tool call has no input_tokens, prompt or extends"},
+		{`"latency_us":7`, `"model":"m"`, "steps[1]: a tool call has no model, timeout_us or predicted_output_tokens"},
 		{`"input_tokens":9,`, ``, "steps[2]: input_tokens is missing"},
 		{`"input_tokens":9,"output_tokens":2`, `"input_tokens":9`, "steps[2]: output_tokens is missing"},
-		{`"input_tokens":9`, `"input_tokens":6`, "steps[2]: the segments of its prompt hold 7 tokens, more than input_tokens (6)"},
-		{`"extends":0`, `"extends":1`, "steps[2]: extends must name a call of a model; step 1 calls a tool"},
+		{`"input_tokens":9`, `"input_tokens":6`,
+			"steps[2]: the prompt segments total 7 tokens, more than input_tokens (6)"},
+		{`"extends":0`, `"extends":1`, "steps[2]: extends must name a model call; step 1 is a tool call"},
 		{`"extends":0`, `"extends":3`, "steps[2]: extends must name an earlier step (below 2), not 3"},
-		{`"extends":0,`, ``, "steps[2]: keep_tokens stands there without extends"},
-		{`"keep_tokens":5`, `"keep_tokens":7`, "steps[2]: keep_tokens must be at most the 6 tokens that have a name in the prompt of step 0, not 7"},
+		{`"extends":0,`, ``, "steps[2]: keep_tokens is present without extends"},
+		{`"keep_tokens":5`, `"keep_tokens":7`,
+			"steps[2]: keep_tokens must be at most 6, the tokens in the prompt segments of step 0, not 7"},
 		{`"delay_us"`, `"delay_u"`, `steps[2]: unknown field "delay_u"; did you mean "delay_us"?`},
 		{`{"id":"y","tokens":2}`, `{"id":"y"}`, "steps[2]: prompt[0]: tokens is missing"},
 	} {
-		line := strings.Replace(someSession, c.old, c.new, 1)
-		if line == someSession {
+		line := strings.Replace(exampleSession, c.old, c.new, 1)
+		if line == exampleSession {
 			t.Fatalf("%s is not in the session", c.old)
 		}
 		if err := decodeSession(line, new(Session)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s -> %s: %v; want %s", c.old, c.new, err, c.want)
 		}
 	}
-	if err := decodeSession(someSession, new(Session)); err != nil {
+	if err := decodeSession(exampleSession, new(Session)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestSessionOutcomeOnTheWire(t *testing.T) {
+func TestSessionOutcomeRoundTrip(t *testing.T) {
 	read := func(line string) (o SessionOutcome, err error) {
-		r := NewReader(strings.NewReader(`{"kind":"header","stream":"run","schema":1,"tool":"t","version":"1","seed":0}` + "\n" + line + "\n"))
+		r := NewReader(strings.NewReader(runHeader + line + "\n"))
 		defer r.Close()
 		for r.Next() {
 			if r.Kind() == KindSessionOutcome {
@@ -167,7 +166,8 @@ func TestSessionOutcomeOnTheWire(t *testing.T) {
 		}
 		return o, r.Err()
 	}
-	want := SessionOutcome{Kind: KindSessionOutcome, ID: "s", State: StateBroken, Step: "b", Reason: ReasonDeadline, CompletedUS: Never, Calls: 3, Offered: 2, Completed: 1}
+	want := SessionOutcome{Kind: KindSessionOutcome, ID: "s", State: StateBroken, Step: "b", Reason: ReasonDeadline,
+		CompletedUS: Never, Calls: 3, Offered: 2, Completed: 1}
 	line, err := json.Marshal(&want)
 	if err != nil {
 		t.Fatal(err)
@@ -175,19 +175,22 @@ func TestSessionOutcomeOnTheWire(t *testing.T) {
 	if got, err := read(string(line)); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	for old, message := range map[string]string{`"broken"`: `unknown state "lost"`, `"broken",`: "completed_us must stand there"} {
+	for old, message := range map[string]string{
+		`"broken"`: `unknown state "lost"`, `"broken",`: "completed_us must be present if and only if",
+	} {
 		to := `"lost"`
 		if strings.HasSuffix(old, ",") {
 			to = `"completed",`
 		}
-		if _, err := read(strings.Replace(string(line), old, to, 1)); err == nil || !strings.Contains(err.Error(), message) {
+		_, err := read(strings.Replace(string(line), old, to, 1))
+		if err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v; want %s", to, err, message)
 		}
 	}
 }
 
 func FuzzSession(f *testing.F) {
-	f.Add(someSession)
+	f.Add(exampleSession)
 	f.Fuzz(func(t *testing.T, line string) {
 		var s Session
 		if decodeSession(line, &s) != nil {
@@ -199,11 +202,11 @@ func FuzzSession(f *testing.F) {
 		if err := dec.Decode(&plain); err != nil && err != io.EOF && !beyondOracle([]byte(line)) {
 			t.Fatalf("encoding/json: %v in %s", err, line)
 		}
-		var again Session
-		if err := decodeSession(string(appendSession(nil, &s)), &again); err != nil {
+		var decoded Session
+		if err := decodeSession(string(appendSession(nil, &s)), &decoded); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(s, again, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(s, decoded, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
 	})

@@ -15,32 +15,36 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// someWorkload is a stream of n requests.
-func someWorkload(t testing.TB, n int, plain bool) []byte {
+// runHeader is the header of a run, with its line feed.
+const runHeader = `{"kind":"header","stream":"run","stream_version":2,"tool":"t","version":"v","seed":0}` + "\n"
+
+// exampleWorkload is a stream of n requests.
+func exampleWorkload(t testing.TB, n int, plain bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := NewWriter(&b, plain)
-	check(t, w.Header(&Header{Stream: StreamWorkload, Tool: "test", Version: Version, Seed: 7}))
+	must(t, w.Header(&Header{Stream: StreamWorkload, Tool: "test", Version: Version, Seed: 7}))
 	for i := range n {
-		check(t, w.Request(&Request{
+		must(t, w.Request(&Request{
 			ID: fmt.Sprintf("req-%06d", i), ArrivalUS: Micros(i), InputTokens: 512, OutputTokens: int64(1 + i%300),
-			Prompt: []Segment{{fmt.Sprintf("prefix-%d", i%512), 256}}, Tenant: "t1", SLOClass: "interactive", DeadlineUS: Never,
+			Prompt: []Segment{{fmt.Sprintf("prefix-%d", i%512), 256}}, Tenant: "t1", SLOClass: "interactive",
+			DeadlineUS: Never,
 		}))
 	}
-	check(t, w.End(&End{}))
-	check(t, w.Close())
+	must(t, w.End(&End{}))
+	must(t, w.Close())
 	return b.Bytes()
 }
 
-func check(t testing.TB, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// story is all that a reader of a stream learns.
-type story struct {
+// transcript is everything that a Reader reports about a stream.
+type transcript struct {
 	Lines    []string
 	Kinds    []string
 	Digest   string
@@ -48,9 +52,9 @@ type story struct {
 	Err      string
 }
 
-func read(in io.Reader) story {
+func read(in io.Reader) transcript {
 	r := NewReader(in)
-	var s story
+	var s transcript
 	for r.Next() {
 		s.Lines = append(s.Lines, fmt.Sprintf("%d %s", r.Line(), r.Bytes()))
 		s.Kinds = append(s.Kinds, r.Kind())
@@ -65,15 +69,15 @@ func read(in io.Reader) story {
 func compress(t testing.TB, data string) []byte {
 	t.Helper()
 	enc, err := zstd.NewWriter(nil)
-	check(t, err)
+	must(t, err)
 	return enc.EncodeAll([]byte(data), nil)
 }
 
-func TestCompressedAndPlainAreTheSame(t *testing.T) {
+func TestReadingIgnoresCompressionAndChunking(t *testing.T) {
 	// Enough for several batches.
-	plain, packed := someWorkload(t, 5000, true), someWorkload(t, 5000, false)
-	if len(packed) > len(plain)/5 {
-		t.Errorf("%d bytes compressed of %d plain", len(packed), len(plain))
+	plain, compressed := exampleWorkload(t, 5000, true), exampleWorkload(t, 5000, false)
+	if len(compressed) > len(plain)/5 {
+		t.Errorf("%d bytes compressed of %d plain", len(compressed), len(plain))
 	}
 	want := read(bytes.NewReader(plain))
 	if len(want.Lines) != 5002 || want.Err != "" || want.Warnings != nil {
@@ -86,10 +90,11 @@ func TestCompressedAndPlainAreTheSame(t *testing.T) {
 	}
 	half := len(lines) / 2
 	for name, in := range map[string]io.Reader{
-		"zstd":       bytes.NewReader(packed),
-		"two frames": io.MultiReader(bytes.NewReader(compress(t, strings.Join(lines[:half], ""))), bytes.NewReader(compress(t, strings.Join(lines[half:], "")))),
+		"zstd": bytes.NewReader(compressed),
+		"two frames": io.MultiReader(bytes.NewReader(compress(t, strings.Join(lines[:half], ""))),
+			bytes.NewReader(compress(t, strings.Join(lines[half:], "")))),
 		"halves":     iotest.HalfReader(bytes.NewReader(plain)),
-		"bytes":      iotest.OneByteReader(bytes.NewReader(packed)),
+		"bytes":      iotest.OneByteReader(bytes.NewReader(compressed)),
 		"data + EOF": iotest.DataErrReader(bytes.NewReader(plain)),
 	} {
 		if diff := cmp.Diff(want, read(in)); diff != "" {
@@ -98,10 +103,10 @@ func TestCompressedAndPlainAreTheSame(t *testing.T) {
 	}
 }
 
-// Wherever a stream is cut, its reader says so.
+// A stream truncated at any byte is an error.
 func TestEveryTruncationIsAnError(t *testing.T) {
 	for _, plain := range []bool{true, false} {
-		stream := someWorkload(t, 3, plain)
+		stream := exampleWorkload(t, 3, plain)
 		for n := range stream {
 			s := read(bytes.NewReader(stream[:n]))
 			switch {
@@ -116,64 +121,77 @@ func TestEveryTruncationIsAnError(t *testing.T) {
 	}
 }
 
-// Wherever a compressed stream is damaged, its reader gives an error or, where
-// nothing of meaning was hit, the stream.
-func TestDamageIsNoticed(t *testing.T) {
-	stream := someWorkload(t, 3, false)
-	whole := read(bytes.NewReader(stream))
-	noticed := 0
+// A corrupt byte in a compressed stream is an error, or it changes nothing.
+func TestCorruptionIsDetected(t *testing.T) {
+	stream := exampleWorkload(t, 3, false)
+	expected := read(bytes.NewReader(stream))
+	detected := 0
 	for i := range stream {
-		damaged := bytes.Clone(stream)
-		damaged[i] ^= 0x10
-		s := read(bytes.NewReader(damaged))
+		corrupt := bytes.Clone(stream)
+		corrupt[i] ^= 0x10
+		s := read(bytes.NewReader(corrupt))
 		if s.Err != "" {
-			noticed++
-		} else if diff := cmp.Diff(whole, s); diff != "" {
+			detected++
+		} else if diff := cmp.Diff(expected, s); diff != "" {
 			t.Errorf("byte %d: %s", i, diff)
 		}
 	}
-	if noticed < len(stream)*9/10 {
-		t.Errorf("only %d of %d faults noticed", noticed, len(stream))
+	if detected < len(stream)*9/10 {
+		t.Errorf("only %d of %d errors detected", detected, len(stream))
 	}
 }
 
 func TestReaderErrors(t *testing.T) {
-	const header = `{"kind":"header","stream":"workload","schema":1,"tool":"t","version":"v","seed":0}` + "\n"
+	const header = `{"kind":"header","stream":"workload","stream_version":2,"tool":"t","version":"v","seed":0}` + "\n"
 	const end = `{"kind":"end","records":1,"digest":"d79c"}` + "\n"
-	const request = someRequest + "\n"
-	const stopped = "; the program that wrote it was stopped or failed"
+	const request = exampleRequest + "\n"
+	const stopped = "; the program that wrote it stopped early or failed"
+	const empty = "stream: truncated: the stream is empty, without a header" + stopped
+	const notUTF8 = "the line begins with a byte order mark or is UTF-16; save the file as UTF-8 without one"
 	for _, c := range []struct{ in, want string }{
-		{"\ufeff" + request, "stream:1: begins with a byte order mark or is UTF-16; save it as plain UTF-8"},
-		{"\xff\xfe{\x00\n\x00", "stream:1: begins with a byte order mark or is UTF-16; save it as plain UTF-8"},
-		{"", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
-		{"\n \n", "stream: truncated: it is empty, without even a header; the program that was to write it was stopped or failed"},
+		{"\ufeff" + request, "stream:1: " + notUTF8},
+		{"\xff\xfe{\x00\n\x00", "stream:1: " + notUTF8},
+		{"", empty},
+		{"\n \n", empty},
 		{header, "stream: truncated: no end record after line 1" + stopped},
 		{strings.TrimSpace(header), "stream: truncated: no end record after line 0" + stopped},
 		{header + request, "stream: truncated: no end record after line 2" + stopped},
 		{header + request + request[:20], "stream: truncated: no end record after line 2" + stopped},
 		{header + strings.TrimSpace(end), "stream: truncated: no end record after line 1" + stopped},
-		{header + end + request, "stream:3: there is more after the end record"},
-		{header + end + "x", "stream:3: there is more after the end record"},
-		{header + "\n" + request, "stream:2: is empty; a stream with a header has no empty lines"},
-		{header + header, "stream:2: a header is the first record of a stream; there is one before"},
-		{request + header, "stream:2: a header is the first record of a stream; there is one before"},
-		{end, "stream:1: the first record is of kind end; a stream begins with a header, a hand-made workload with a request or session"},
+		{header + end + request, "stream:3: unexpected data after the end record"},
+		{header + end + "x", "stream:3: unexpected data after the end record"},
+		{header + "\n" + request, "stream:2: the line is empty; a stream with a header must not have empty lines"},
+		{header + header, "stream:2: a header must be the first record of a stream"},
+		{request + header, "stream:2: a header must be the first record of a stream"},
+		{end, "stream:1: the first record has kind end; " +
+			"a stream begins with a header, a headerless workload with a request or session"},
 		{"x", "stream:1: invalid JSON at column 1: expected {"},
 		{"{}", "stream:1: kind is missing"},
 		{`{"id":"x"}`, "stream:1: kind is missing"},
 		{`{"kind":5}`, "stream:1: kind must be a string, not 5"},
-		{`{"a":{"kind":"request"}`, "stream:1: invalid JSON at column 24: the line ends within the record"},
-		{strings.Replace(header, `"schema":1`, `"schema":2,"new":0`, 1), "stream:1: the stream has schema version 2; this program reads 1"},
-		{strings.Replace(header, `workload`, `workloads`, 1), `stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
-		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? (have kind, stream, schema, tool, version, ` +
-			`seed, spec_digest, slo_classes, name, tier, priority, targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, ` +
-			`trace, horizon_us, itl, clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, engine, tensor_parallel_size, replicas, target_rps)`},
-		{strings.Replace(header, `"seed":0`, `"seed":-1`, 1), `stream:1: seed must be an integer from 0, not number -1`},
+		{`{"a":{"kind":"request"}`, "stream:1: invalid JSON at column 24: the line ends inside the record"},
+		{strings.Replace(header, `"stream_version":2`, `"stream_version":3,"new":0`, 1),
+			`stream:1: the stream has stream_version 3; this program reads versions 1 to 2: ` +
+				`read it with tools of version "v", which wrote it`},
+		{strings.Replace(header, `workload`, `workloads`, 1),
+			`stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
+		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? ` +
+			`(have kind, stream, stream_version, tool, version, seed, spec_digest, slo_classes, name, tier, ` +
+			`priority, targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, ` +
+			`trace, ` +
+			`horizon_us, itl, clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, ` +
+			`parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, ` +
+			`engine, tensor_parallel_size, replicas, target_rps)`},
+		{strings.Replace(header, `"seed":0`, `"seed":-1`, 1),
+			`stream:1: seed must be an integer from 0, not number -1`},
 		{header + `{"kind":"end","records":"1"}` + "\n", `stream:2: records must be an integer, not string`},
-		{header + `{"kind":"error","tool":"blis-gen","file":"spec.yaml","line":3,"column":5,"message":"unknown field"}` + "\n", "blis-gen: spec.yaml:3:5: unknown field"},
+		{header + `{"kind":"error","tool":"blis-gen","file":"spec.yaml","line":3,"column":5,` +
+			`"message":"unknown field"}` + "\n", "blis-gen: spec.yaml:3:5: unknown field"},
 		{`{"kind":"error","tool":"blis-gen","message":"no"}` + "\n", "blis-gen: no"},
-		{string(compress(t, header+end)) + "{}{}{}", "stream: the zstd data are corrupt after line 2: invalid input: magic number mismatch"},
-		{string(compress(t, header+end)) + string(compress(t, request)), "stream:3: there is more after the end record"},
+		{string(compress(t, header+end)) + "{}{}{}",
+			"stream: the zstd data are corrupt after line 2: invalid input: magic number mismatch"},
+		{string(compress(t, header+end)) + string(compress(t, request)),
+			"stream:3: unexpected data after the end record"},
 	} {
 		if s := read(strings.NewReader(c.in)); s.Err != c.want {
 			t.Errorf("%q\n got %s\nwant %s", c.in, s.Err, c.want)
@@ -181,12 +199,13 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-func TestBareWorkload(t *testing.T) {
+func TestHeaderlessWorkload(t *testing.T) {
 	const one = `{"kind":"request","id":"1","arrival_us":0,"input_tokens":1,"output_tokens":1}`
-	const two = `{"id":"2", "arrival_us":0, "input_tokens":1, "x":[{"kind":"no"},"}"], "output_tokens":1, "kind":"request"}`
+	const two = `{"id":"2", "arrival_us":0, "input_tokens":1, "x":[{"kind":"no"},"}"], ` +
+		`"output_tokens":1, "kind":"request"}`
 	in := "\n" + one + "\r\n\n" + two
 	s := read(strings.NewReader(in))
-	want := story{
+	want := transcript{
 		Lines:  []string{"2 " + one + "\r", "4 " + two},
 		Kinds:  []string{"request", "request"},
 		Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(in))),
@@ -196,16 +215,16 @@ func TestBareWorkload(t *testing.T) {
 	}
 }
 
-func TestFilteredStreamIsAWarning(t *testing.T) {
-	lines := strings.SplitAfter(string(someWorkload(t, 3, true)), "\n")
+func TestChangedRecordsAreAWarning(t *testing.T) {
+	lines := strings.SplitAfter(string(exampleWorkload(t, 3, true)), "\n")
 	fewer := read(strings.NewReader(strings.Join(append(lines[:2:2], lines[3:]...), "")))
 	changed := read(strings.NewReader(strings.Replace(strings.Join(lines, ""), "t1", "t2", 1)))
 	for _, c := range []struct {
-		s    story
+		s    transcript
 		want string
 	}{
-		{fewer, "stream: the end record counts 4 records, but there are 3: something was filtered out or added on the way"},
-		{changed, "stream: the records do not match the digest in the end record: something changed them on the way"},
+		{fewer, "stream: the end record counts 4 records, but the stream has 3: records were filtered out or added"},
+		{changed, "stream: the records do not match the digest in the end record: records were changed"},
 	} {
 		if c.s.Err != "" || !cmp.Equal(c.s.Warnings, []string{c.want}) {
 			t.Errorf("error %q, warnings %q, want %q", c.s.Err, c.s.Warnings, c.want)
@@ -214,11 +233,10 @@ func TestFilteredStreamIsAWarning(t *testing.T) {
 }
 
 func TestExpect(t *testing.T) {
-	run := `{"kind":"header","stream":"run","schema":1,"tool":"t","version":"v","seed":0}` + "\n"
 	for _, c := range []struct{ in, want string }{
-		{someRequest, ""},
-		{run, "stream:1: this is a run; expected a workload or a recording"},
-		{strings.Replace(run, "run", "recording", 1), ""},
+		{exampleRequest, ""},
+		{runHeader, "stream:1: this is a run; expected a workload or a recording"},
+		{strings.Replace(runHeader, "run", "recording", 1), ""},
 	} {
 		r := NewReader(strings.NewReader(c.in))
 		r.Expect(StreamWorkload, StreamRecording)
@@ -232,12 +250,57 @@ func TestExpect(t *testing.T) {
 	}
 }
 
+// Format version 1 is accepted with a warning, except for records whose fields changed.
+func TestFormatVersion1(t *testing.T) {
+	lines := strings.Replace(runHeader, `"stream_version":2`, `"schema":1`, 1) +
+		exampleRequest + "\n" + exampleOutcome + "\n" +
+		`{"kind":"regret","decision":"dec-1"}` + "\n" + `{"kind":"metrics"}` + "\n" + `{"kind":"anomaly"}` + "\n" +
+		`{"kind":"step"}` + "\n"
+	r := NewReader(namedReader{strings.NewReader(lines), "old.jsonl"})
+	const wrong = ` record has stream_version 1; this program reads version 2: ` +
+		`simulate again, or read it with tools of version "v", which wrote it`
+	for _, c := range []struct {
+		decode func() error
+		want   string
+	}{
+		{func() error { return nil }, ""}, // the header
+		{func() error { return r.Request(new(Request)) }, ""},
+		{func() error { return r.Outcome(new(Outcome)) }, ""},
+		{func() error { return r.Regret(new(Regret)) }, "old.jsonl:4: the regret" + wrong},
+		{func() error { return r.Decode(new(any)) }, "old.jsonl:5: the metrics" + wrong},
+		{func() error { return r.Decode(new(Anomaly)) }, "old.jsonl:6: the anomaly" + wrong},
+		{func() error { return r.Decode(new(Step)) }, ""},
+	} {
+		if !r.Next() {
+			t.Fatal(r.Err())
+		}
+		got := ""
+		if err := c.decode(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", r.Kind(), got, c.want)
+		}
+	}
+	want := []string{"old.jsonl: it has stream_version 1, not 2: its metrics, regret, anomaly " +
+		"records cannot be read, all others can; write it again to update it"}
+	if diff := cmp.Diff(want, r.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+	workload := strings.NewReplacer(`"stream_version":2`, `"schema":1`, `"run"`, `"workload"`).Replace(runHeader)
+	want = []string{"stream: it has stream_version 1, not 2: all its records can be read; " +
+		"write it again to update it"}
+	if diff := cmp.Diff(want, read(strings.NewReader(workload)).Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLineTooLong(t *testing.T) {
 	long := `{"kind":"request","id":"` + strings.Repeat("x", maxLine-26) + `"}`
 	for _, c := range []struct{ in, want string }{
-		{someRequest + "\n" + long + "\n", ""},
-		{someRequest + "\nx" + long + "\n" + someRequest, "stream:2: is longer than 64 MiB"},
-		{someRequest + "\nx" + long + long[:batchSize], "stream:2: is longer than 64 MiB"},
+		{exampleRequest + "\n" + long + "\n", ""},
+		{exampleRequest + "\nx" + long + "\n" + exampleRequest, "stream:2: the line is longer than 64 MiB"},
+		{exampleRequest + "\nx" + long + long[:batchSize], "stream:2: the line is longer than 64 MiB"},
 	} {
 		r := NewReader(strings.NewReader(c.in))
 		for r.Next() {
@@ -248,10 +311,10 @@ func TestLineTooLong(t *testing.T) {
 	}
 }
 
-// An error of the stream below is told from truncation and keeps what it is.
+// An error of the underlying reader is not reported as truncation and can be unwrapped.
 func TestReadErrorsAreWrapped(t *testing.T) {
 	for _, plain := range []bool{true, false} {
-		stream := someWorkload(t, 1000, plain)
+		stream := exampleWorkload(t, 1000, plain)
 		r := NewReader(io.MultiReader(bytes.NewReader(stream[:len(stream)/2]), iotest.ErrReader(syscall.EIO)))
 		for r.Next() {
 		}
@@ -261,24 +324,24 @@ func TestReadErrorsAreWrapped(t *testing.T) {
 	}
 }
 
-func TestFaultIsPassedOn(t *testing.T) {
+func TestErrorRecordIsReturned(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
-	want := Fault{Kind: KindError, Tool: "blis-gen", File: "spec.yaml", Line: 3, Col: 5, Msg: "unknown field"}
-	check(t, w.Header(&Header{Stream: StreamWorkload}))
-	check(t, w.Any(&want))
-	check(t, w.End(&End{}))
-	check(t, w.Close())
+	want := ErrorRecord{Kind: KindError, Tool: "blis-gen", File: "spec.yaml", Line: 3, Col: 5, Msg: "unknown field"}
+	must(t, w.Header(&Header{Stream: StreamWorkload}))
+	must(t, w.Any(&want))
+	must(t, w.End(&End{}))
+	must(t, w.Close())
 	r := NewReader(&b)
 	for r.Next() {
 	}
-	var fault *FaultError
+	var fault *UpstreamError
 	if !errors.As(r.Err(), &fault) || fault.Fault != want {
 		t.Errorf("got %v", r.Err())
 	}
 }
 
-// namedReader is a reader with the name of a file.
+// namedReader is a reader with a file name.
 type namedReader struct {
 	io.Reader
 	name string
@@ -287,7 +350,9 @@ type namedReader struct {
 func (n namedReader) Name() string { return n.name }
 
 func TestErrorsNameTheStream(t *testing.T) {
-	for name, want := range map[string]string{"/dev/stdin": "stdin:1: kind is missing", "w.jsonl": "w.jsonl:1: kind is missing"} {
+	for name, want := range map[string]string{
+		"/dev/stdin": "stdin:1: kind is missing", "w.jsonl": "w.jsonl:1: kind is missing",
+	} {
 		if s := read(namedReader{strings.NewReader("{}"), name}); s.Err != want {
 			t.Errorf("got %s, want %s", s.Err, want)
 		}
@@ -295,12 +360,12 @@ func TestErrorsNameTheStream(t *testing.T) {
 }
 
 func TestReaderClosedEarly(t *testing.T) {
-	r := NewReader(bytes.NewReader(someWorkload(t, 5000, false)))
+	r := NewReader(bytes.NewReader(exampleWorkload(t, 5000, false)))
 	if !r.Next() || r.Header().Seed != 7 {
 		t.Fatalf("no header: %v", r.Err())
 	}
-	check(t, r.Close())
-	check(t, r.Close())
+	must(t, r.Close())
+	must(t, r.Close())
 	if r.Next() || r.Err() == nil {
 		t.Errorf("after Close: error %v", r.Err())
 	}
@@ -308,24 +373,24 @@ func TestReaderClosedEarly(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	for _, plain := range []bool{true, false} {
-		f.Add(someWorkload(f, 2, plain))
+		f.Add(exampleWorkload(f, 2, plain))
 	}
-	f.Add([]byte(someRequest + "\n\n" + someRequest))
+	f.Add([]byte(exampleRequest + "\n\n" + exampleRequest))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole := read(bytes.NewReader(stream))
+		expected := read(bytes.NewReader(stream))
 		pieces := read(iotest.OneByteReader(bytes.NewReader(stream)))
-		if diff := cmp.Diff(whole, pieces); diff != "" {
+		if diff := cmp.Diff(expected, pieces); diff != "" {
 			t.Fatalf("at once and byte by byte differ: %s", diff)
 		}
-		if whole.Err != "" || bytes.HasPrefix(stream, magic) {
+		if expected.Err != "" || bytes.HasPrefix(stream, magic) {
 			return
 		}
-		packed := read(bytes.NewReader(compress(t, string(stream))))
-		if diff := cmp.Diff(whole, packed); diff != "" {
+		compressed := read(bytes.NewReader(compress(t, string(stream))))
+		if diff := cmp.Diff(expected, compressed); diff != "" {
 			t.Fatalf("plain and compressed differ: %s", diff)
 		}
-		if whole.Kinds[0] == KindHeader && whole.Kinds[len(whole.Kinds)-1] != KindEnd {
-			t.Fatal("a stream with a header and no end was taken as whole")
+		if expected.Kinds[0] == KindHeader && expected.Kinds[len(expected.Kinds)-1] != KindEnd {
+			t.Fatal("a stream with a header and without an end was accepted as complete")
 		}
 	})
 }

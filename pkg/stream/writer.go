@@ -16,61 +16,61 @@ import (
 )
 
 const (
-	// batchSize is how many bytes of lines travel at once between a stream's
-	// goroutine and its user.
+	// batchSize is how many bytes a stream's goroutine and its caller exchange at
+	// once.
 	batchSize = 256 << 10
-	// batches is how many of them there are: one in hand, two on their way.
+	// batches is the number of batches in circulation: one in use, two in transit.
 	batches = 3
 )
 
-// errEnded is the error of whoever writes on after the end record.
-var errEnded = errors.New("record: the stream has ended")
+// errEnded is returned by calls after the end record.
+var errEnded = errors.New("stream: the stream has already ended")
 
-// Writer writes a stream. Lines are gathered and handed in batches to the
-// writer's own goroutine, which digests, compresses and writes them; nothing
-// reaches the stream below before a batch is full or Close is called. An error
-// of that stream is returned by a later call, by all calls after it, and by
-// Close. A Writer is for one goroutine, and must be closed.
+// Writer writes a stream. It collects lines in batches, which a goroutine of its
+// own digests, compresses and writes: nothing but the header is written before a
+// batch is full or Close is called. A write error is returned by a later call, by
+// all calls after it, and by Close. A Writer must be used by one goroutine, and must
+// be closed.
 type Writer struct {
-	// lines are those not yet handed over; full hands them to the goroutine,
-	// free brings emptied batches back.
+	// lines is the batch being filled; full passes it to the goroutine, and free
+	// returns written batches.
 	lines []byte
 	full  chan []byte
-	free  chan written
+	free  chan batchResult
 	json  *json.Encoder
-	// numbers is memory of the encoders.
-	numbers numbers
-	// records counts the lines; err is what all further calls return.
+	// numberCache belongs to the encoders.
+	numberCache numberCache
+	// records counts the lines; all further calls return err.
 	records int64
 	err     error
-	// stopped: the goroutine has ended; ended: the end record is written.
+	// stopped: the goroutine has ended. ended: the end record is written.
 	stopped, ended, closed bool
 
-	// What follows is the goroutine's until it has ended.
+	// The fields below belong to the goroutine until it has ended.
 	out    io.Writer
-	zstd   *zstd.Encoder // nil if plain; then out is the stream below
+	zstd   *zstd.Encoder // nil if plain; then out is the underlying writer
 	digest hash.Hash
 }
 
-// written is a batch that the goroutine has done with, and the first error so far.
-type written struct {
+// batchResult is a written batch and the first error so far.
+type batchResult struct {
 	lines []byte
 	err   error
 }
 
-// NewWriter returns a Writer on w, which is not closed by it. The stream is
-// compressed with zstd at its fastest level unless plain is set. An empty
-// stream is nothing at all, compressed or not.
+// NewWriter returns a Writer on w, which it does not close. It compresses the stream
+// with zstd at its fastest level unless plain is set. A stream without records has
+// no bytes, compressed or not.
 func NewWriter(w io.Writer, plain bool) *Writer {
 	wr := &Writer{
 		lines:  make([]byte, 0, batchSize+batchSize/16),
 		full:   make(chan []byte, batches),
-		free:   make(chan written, batches),
+		free:   make(chan batchResult, batches),
 		out:    w,
 		digest: sha256.New(),
 	}
 	for range batches - 1 {
-		wr.free <- written{lines: make([]byte, 0, cap(wr.lines))}
+		wr.free <- batchResult{lines: make([]byte, 0, cap(wr.lines))}
 	}
 	if !plain {
 		wr.zstd = newEncoder(w)
@@ -78,19 +78,19 @@ func NewWriter(w io.Writer, plain bool) *Writer {
 	}
 	wr.json = json.NewEncoder((*appender)(&wr.lines))
 	wr.json.SetEscapeHTML(false)
-	go wr.drain()
+	go wr.writeLoop()
 	return wr
 }
 
 func newEncoder(w io.Writer) *zstd.Encoder {
 	enc, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		panic("record: " + err.Error()) // only wrong options do that
+		panic("stream: " + err.Error()) // only invalid options cause it
 	}
 	return enc
 }
 
-// appender is an io.Writer at the end of a slice.
+// appender is an io.Writer that appends to a slice.
 type appender []byte
 
 func (a *appender) Write(p []byte) (int, error) {
@@ -98,16 +98,16 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Header writes h, of which it fills Kind and Schema. It is to be the first
-// record, and leaves at once: whoever reads then knows that there is a stream,
-// and that it is truncated if nothing follows.
+// Header writes h with its Kind and StreamVersion filled in. It must be the first record.
+// It is written at once: a reader then knows that a stream has begun, and that it
+// is truncated if nothing follows.
 func (w *Writer) Header(h *Header) error {
 	c := *h
-	c.Kind, c.Schema = KindHeader, Schema
+	c.Kind, c.StreamVersion = KindHeader, StreamVersion
 	if err := w.Any(&c); err != nil {
 		return err
 	}
-	return w.send()
+	return w.flush()
 }
 
 // Request writes r.
@@ -126,26 +126,26 @@ func (w *Writer) Session(s *Session) error {
 	return w.line(appendSession(w.lines, s))
 }
 
-// Outcome writes o. It is an error if a number of it is not finite.
+// Outcome writes o. A number that is not finite is an error.
 func (w *Writer) Outcome(o *Outcome) error {
 	if w.err != nil {
 		return w.err
 	}
 	if !finite(o.Priority) {
-		return fmt.Errorf("outcome %q: priority is %v, which has no place in JSON", o.ID, o.Priority)
+		return fmt.Errorf("outcome %q: priority is %v, which JSON cannot represent", o.ID, o.Priority)
 	}
-	return w.line(appendOutcome(w.lines, o))
+	return w.line(appendOutcome(w.lines, o, &w.numberCache))
 }
 
-// Decision writes d. It is an error if a number of it is not finite.
+// Decision writes d. A score that is not finite is an error.
 func (w *Writer) Decision(d *Decision) error {
 	if w.err != nil {
 		return w.err
 	}
 	if !finite(d.Score) {
-		return fmt.Errorf("decision %q: score is %v, which has no place in JSON", d.ID, d.Score)
+		return fmt.Errorf("decision %q: score is %v, which JSON cannot represent", d.ID, d.Score)
 	}
-	return w.line(appendDecision(w.lines, d, &w.numbers))
+	return w.line(appendDecision(w.lines, d, &w.numberCache))
 }
 
 // Step writes s.
@@ -156,7 +156,7 @@ func (w *Writer) Step(s *Step) error {
 	return w.line(appendStep(w.lines, s))
 }
 
-// Any writes v, a record that has its kind set, with encoding/json.
+// Any writes v, a record with its kind set, with encoding/json.
 func (w *Writer) Any(v any) error {
 	if w.err != nil {
 		return w.err
@@ -165,21 +165,21 @@ func (w *Writer) Any(v any) error {
 		return fmt.Errorf("writing a record: %w", err)
 	}
 	w.records++
-	return w.handOver()
+	return w.flushIfFull()
 }
 
-// Raw writes one record as it was read, without its line feed.
+// Raw writes one record given as its line, without line feed.
 func (w *Writer) Raw(line []byte) error {
 	if w.err != nil {
 		return w.err
 	}
 	if len(line) == 0 || bytes.IndexByte(line, '\n') >= 0 {
-		return fmt.Errorf("record: %.40q is not one line", line)
+		return fmt.Errorf("stream: %.40q is not one line", line)
 	}
 	return w.line(append(w.lines, line...))
 }
 
-// End ends the stream with e, of which it fills Kind, Records and Digest. Only
+// End ends the stream with e, with its Kind, Records and Digest filled in. Only
 // Close may follow.
 func (w *Writer) End(e *End) error {
 	if err := w.stop(); err != nil {
@@ -197,8 +197,8 @@ func (w *Writer) End(e *End) error {
 	return w.err
 }
 
-// Close writes what is still held back. A stream closed without End is
-// truncated, but its lines are whole. Closing again does nothing.
+// Close writes the remaining lines. A stream closed without End is truncated, but
+// its lines are complete. Closing again does nothing.
 func (w *Writer) Close() error {
 	if w.closed {
 		return nil
@@ -215,32 +215,31 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// line takes lines, which is w.lines and one record without its line feed.
+// line accepts lines: w.lines extended by one record without its line feed.
 func (w *Writer) line(lines []byte) error {
 	w.lines = append(lines, '\n')
 	w.records++
-	return w.handOver()
+	return w.flushIfFull()
 }
 
-// handOver gives the lines to the goroutine if they make a batch, and takes an
-// empty one instead.
-func (w *Writer) handOver() error {
+// flushIfFull passes the lines to the goroutine if they fill a batch.
+func (w *Writer) flushIfFull() error {
 	if len(w.lines) < batchSize {
 		return nil
 	}
-	return w.send()
+	return w.flush()
 }
 
-// send is handOver of however few lines.
-func (w *Writer) send() error {
+// flush passes the lines to the goroutine in exchange for an empty batch.
+func (w *Writer) flush() error {
 	w.full <- w.lines
 	next := <-w.free
 	w.lines, w.err = next.lines[:0], next.err
 	return w.err
 }
 
-// stop ends the goroutine once it has written all lines. From then on its part
-// of the Writer belongs to the caller.
+// stop ends the goroutine once it has written all lines. Then its fields belong to
+// the caller.
 func (w *Writer) stop() error {
 	if w.stopped {
 		return w.err
@@ -257,8 +256,8 @@ func (w *Writer) stop() error {
 	return w.err
 }
 
-// drain is the writer's goroutine. After an error it only returns batches.
-func (w *Writer) drain() {
+// writeLoop runs in the writer's goroutine. After an error it only returns batches.
+func (w *Writer) writeLoop() {
 	defer close(w.free)
 	var err error
 	first := true
@@ -268,10 +267,10 @@ func (w *Writer) drain() {
 			_, err = w.out.Write(lines)
 		}
 		if err == nil && first && w.zstd != nil {
-			err = w.zstd.Flush() // the header waits for nobody
+			err = w.zstd.Flush() // readers see the header at once
 		}
 		first = false
-		w.free <- written{lines, err}
+		w.free <- batchResult{lines, err}
 	}
 }
 

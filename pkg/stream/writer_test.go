@@ -17,22 +17,23 @@ import (
 func TestWriterWritesAllKinds(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
-	check(t, w.Header(&Header{Stream: StreamRun, Tool: "t", Version: "v"}))
-	check(t, w.Request(&Request{ID: "r", DeadlineUS: Never}))
-	check(t, w.Decision(&Decision{ID: "d", Deployment: "main", Score: 0.25}))
-	check(t, w.Step(&Step{Deployment: "main", EndUS: 5}))
-	check(t, w.Raw([]byte(`{"kind":"new", "x":1}`)))
-	check(t, w.Any(struct {
+	must(t, w.Header(&Header{Stream: StreamRun, Tool: "t", Version: "v"}))
+	must(t, w.Request(&Request{ID: "r", DeadlineUS: Never}))
+	must(t, w.Decision(&Decision{ID: "d", Deployment: "main", Score: 0.25}))
+	must(t, w.Step(&Step{Deployment: "main", EndUS: 5}))
+	must(t, w.Raw([]byte(`{"kind":"new", "x":1}`)))
+	must(t, w.Any(struct {
 		Kind string `json:"kind"`
 		Text string `json:"text"`
 	}{"metrics", "a<b"}))
-	check(t, w.End(&End{Requests: &Counts{Offered: 1, Completed: 1}}))
-	check(t, w.Close())
-	check(t, w.Close())
-	const want = `{"kind":"header","stream":"run","schema":1,"tool":"t","version":"v","seed":0}
-{"kind":"request","id":"r","arrival_us":0,"input_tokens":0,"output_tokens":0}
-{"kind":"decision","id":"d","stage":"","at_us":0,"request":"","deployment":"main","replica":0,"score":0.25,"candidates":0}
-{"kind":"step","deployment":"main","replica":0,"start_us":0,"end_us":5,"prefill_tokens":0,"decode_tokens":0,"running":0,"waiting":0,"used_blocks":0,"preempted":0}
+	must(t, w.End(&End{Requests: &Counts{Offered: 1, Completed: 1}}))
+	must(t, w.Close())
+	must(t, w.Close())
+	const want = runHeader + `{"kind":"request","id":"r","arrival_us":0,"input_tokens":0,"output_tokens":0}
+{"kind":"decision","id":"d","stage":"","at_us":0,"request":"","deployment":"main","replica":0,"score":0.25,` +
+		`"candidates":0}
+{"kind":"step","deployment":"main","replica":0,"start_us":0,"end_us":5,"prefill_tokens":0,"decode_tokens":0,` +
+		`"running":0,"waiting":0,"used_blocks":0,"preempted":0}
 {"kind":"new", "x":1}
 {"kind":"metrics","text":"a<b"}
 `
@@ -43,72 +44,74 @@ func TestWriterWritesAllKinds(t *testing.T) {
 	}
 }
 
-func TestWriterRefuses(t *testing.T) {
+func TestWriterErrors(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, true)
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{w.Outcome(&Outcome{ID: "r", Priority: math.NaN()}), `outcome "r": priority is NaN, which has no place in JSON`},
-		{w.Decision(&Decision{ID: "d", Score: math.Inf(1)}), `decision "d": score is +Inf, which has no place in JSON`},
+		{w.Outcome(&Outcome{ID: "r", Priority: math.NaN()}),
+			`outcome "r": priority is NaN, which JSON cannot represent`},
+		{w.Decision(&Decision{ID: "d", Score: math.Inf(1)}),
+			`decision "d": score is +Inf, which JSON cannot represent`},
 		{w.Any(func() {}), "writing a record: json: unsupported type: func()"},
-		{w.Raw([]byte("{}\n{}")), `record: "{}\n{}" is not one line`},
-		{w.Raw(nil), `record: "" is not one line`},
+		{w.Raw([]byte("{}\n{}")), `stream: "{}\n{}" is not one line`},
+		{w.Raw(nil), `stream: "" is not one line`},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got %v, want %s", c.err, c.want)
 		}
 	}
-	check(t, w.Step(&Step{}))
-	check(t, w.End(&End{}))
+	must(t, w.Step(&Step{}))
+	must(t, w.End(&End{}))
 	for _, err := range []error{w.Step(&Step{}), w.End(&End{}), w.Any(&End{}), w.Raw([]byte("{}"))} {
 		if err == nil {
-			t.Error("a record after the end record was taken")
+			t.Error("the writer accepted a record after the end record")
 		}
 	}
-	check(t, w.Close())
+	must(t, w.Close())
 	if n := strings.Count(b.String(), "\n"); n != 2 {
 		t.Errorf("%d lines, want the step and the end:\n%s", n, b.String())
 	}
 }
 
-// An empty stream is nothing, and one without End is truncated, not corrupt.
+// A stream without records is empty; one without End is truncated, not corrupt.
 func TestCloseWithoutEnd(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		var b bytes.Buffer
-		check(t, NewWriter(&b, plain).Close())
+		must(t, NewWriter(&b, plain).Close())
 		if b.Len() > 0 {
 			t.Errorf("plain %v: an empty stream has %d bytes", plain, b.Len())
 		}
 		w := NewWriter(&b, plain)
-		check(t, w.Header(&Header{Stream: StreamRun}))
-		check(t, w.Close())
+		must(t, w.Header(&Header{Stream: StreamRun}))
+		must(t, w.Close())
 		if got := read(&b).Err; !strings.HasPrefix(got, "stream: truncated: no end record after line 1;") {
 			t.Errorf("plain %v: %s", plain, got)
 		}
 	}
 }
 
-// broken takes so many bytes and fails from then on.
-type broken int
+// limitedWriter accepts that many bytes and then fails.
+type limitedWriter int
 
-func (b *broken) Write(p []byte) (int, error) {
-	if *b -= broken(len(p)); *b < 0 {
+func (b *limitedWriter) Write(p []byte) (int, error) {
+	if *b -= limitedWriter(len(p)); *b < 0 {
 		return 0, syscall.EPIPE
 	}
 	return len(p), nil
 }
 
-func TestWriteErrorsComeBack(t *testing.T) {
+func TestWriteErrorsAreReturned(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, plain := range []bool{true, false} {
-		for _, room := range []broken{0, 100 << 10, 1 << 20} {
+		for _, room := range []limitedWriter{0, 100 << 10, 1 << 20} {
 			w := NewWriter(&room, plain)
 			var err error
 			records := 0
 			for ; err == nil && records < 1e6; records++ {
-				// Different enough not to be compressed away.
+				// Varied, so that compression does not hide them.
 				err = w.Step(&Step{StartUS: Micros(records * records), EndUS: Micros(records * 7919)})
 			}
 			if !errors.Is(err, syscall.EPIPE) {
@@ -120,10 +123,10 @@ func TestWriteErrorsComeBack(t *testing.T) {
 				}
 			}
 		}
-		// What fits no batch fails at the end.
-		nothing := broken(0)
+		// Fewer lines than a batch fail at the end.
+		nothing := limitedWriter(0)
 		w := NewWriter(&nothing, plain)
-		check(t, w.Step(&Step{}))
+		must(t, w.Step(&Step{}))
 		if err := errors.Join(w.End(&End{}), w.Close()); !errors.Is(err, syscall.EPIPE) {
 			t.Errorf("plain %v: End and Close returned %v", plain, err)
 		}
@@ -134,19 +137,19 @@ func TestWriteErrorsComeBack(t *testing.T) {
 }
 
 func TestWritingAllocatesNothing(t *testing.T) {
-	var sink broken = math.MaxInt
+	var sink limitedWriter = math.MaxInt
 	w := NewWriter(&sink, true)
 	defer w.Close()
 	r := Request{ID: "req-1", Prompt: []Segment{{"p", 3}}, DeadlineUS: Never}
-	o := Outcome{ID: "req-1", State: StateCompleted, Priority: 0.1, ITLUS: [][2]int64{{1, 2}}, SLOMet: Met(true)}
+	o := Outcome{ID: "req-1", State: StateCompleted, Priority: 0.1, ITLUS: [][2]int64{{1, 2}}, SLOMet: BoolPtr(true)}
 	d := Decision{ID: "dec-1", Score: 0.123456}
 	s := Step{Deployment: "main"}
 	const runs = 5000 // more than a batch
 	allocs := testing.AllocsPerRun(runs, func() {
-		check(t, w.Request(&r))
-		check(t, w.Outcome(&o))
-		check(t, w.Decision(&d))
-		check(t, w.Step(&s))
+		must(t, w.Request(&r))
+		must(t, w.Outcome(&o))
+		must(t, w.Decision(&d))
+		must(t, w.Step(&s))
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations for four records", allocs)

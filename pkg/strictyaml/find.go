@@ -1,93 +1,135 @@
 package strictyaml
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Has reports whether the document says what is at path.
+// Has reports whether the document sets the value at path.
 func (d *Doc) Has(path string) bool { return d.find(path) != nil }
 
-// find returns the value at path ("clients[2].arrival.cv"), nil if there is
-// none. Aliases and merged mappings are followed.
+// find returns the value at path ("clients[2].arrival.cv"), nil if there is none.
 func (d *Doc) find(path string) ast.Node {
-	parts := strings.Split(strings.ReplaceAll(path, "[", ".["), ".")
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-	return d.below(d.file.Docs[0].Body, parts)
+	nodes, found := d.lookup(path)
+	if !found {
+		return nil
+	}
+	return nodes[len(nodes)-1]
 }
 
-// below returns the value that parts lead to from node. Several may be one key,
-// which then has dots of its own.
-func (d *Doc) below(node ast.Node, parts []string) ast.Node {
-	if len(parts) == 0 {
-		return node
-	}
-	for n := 1; n <= len(parts); n++ {
-		if c := d.child(node, strings.Join(parts[:n], ".")); c != nil {
-			if found := d.below(c, parts[n:]); found != nil {
-				return found
+// lookup returns the nodes on path, from the root to the value or, if there is no
+// such value, to its nearest parent.
+func (d *Doc) lookup(path string) (nodes []ast.Node, found bool) {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+	nodes, missing := descend(d.body, parts)
+	return nodes, missing == 0
+}
+
+// descend returns the nodes on the way along parts, from node on, and how many parts
+// are missing. Several parts may form one key that contains dots.
+func descend(node ast.Node, parts []string) (nodes []ast.Node, missing int) {
+	missing = len(parts)
+	for n := 1; n <= len(parts) && missing > 0; n++ {
+		if c := child(node, strings.Join(parts[:n], ".")); c != nil {
+			if below, m := descend(c, parts[n:]); m < missing {
+				nodes, missing = below, m
 			}
 		}
 	}
-	return nil
+	return append([]ast.Node{node}, nodes...), missing
 }
 
-// child returns the value that a node has under a key, or under "[i]".
-func (d *Doc) child(node ast.Node, part string) ast.Node {
-	switch n := node.(type) {
-	case *ast.AnchorNode:
-		return d.child(n.Value, part)
-	case *ast.TagNode:
-		return d.child(n.Value, part)
-	case *ast.AliasNode:
-		if a := d.anchorOf(n); a != nil {
-			return d.child(a.Value, part)
+// child returns the value of a node for a key or an index, nil if there is none. It
+// follows merge keys.
+func child(node ast.Node, key string) (value ast.Node) {
+	node = untagged(node)
+	if list, ok := node.(*ast.SequenceNode); ok {
+		if i, err := strconv.Atoi(key); err == nil && 0 <= i && i < len(list.Values) {
+			return list.Values[i]
 		}
-	case *ast.MappingValueNode:
-		return d.among([]*ast.MappingValueNode{n}, part)
-	case *ast.MappingNode:
-		return d.among(n.Values, part)
-	case *ast.SequenceNode:
-		i, err := strconv.Atoi(strings.Trim(part, "[]"))
-		if err != nil || i < 0 || i >= len(n.Values) {
-			return nil
-		}
-		return n.Values[i]
+		return nil
 	}
-	return nil
-}
-
-// among returns the value of a key, or else what a merged mapping has under it.
-func (d *Doc) among(values []*ast.MappingValueNode, key string) ast.Node {
-	var merged ast.Node
-	for _, v := range values {
-		switch v.Key.GetToken().Value {
-		case key:
+	for _, v := range entriesOf(node) {
+		if v.Key.GetToken().Value == key {
 			return v.Value
-		case "<<":
-			if found := d.child(v.Value, key); found != nil {
-				merged = found
+		}
+		if v.Key.IsMergeKey() {
+			if merged := child(v.Value, key); merged != nil {
+				value = merged
 			}
 		}
 	}
-	return merged
+	return value
 }
 
-// anchorOf returns the anchor that an alias stands for: the last of its name that
-// ends before the alias, nil if there is none. So no anchor leads to itself.
-func (d *Doc) anchorOf(alias *ast.AliasNode) (anchor *ast.AnchorNode) {
-	name, at := alias.Value.GetToken().Value, alias.GetToken().Position
-	for _, node := range ast.Filter(ast.AnchorType, d.file.Docs[0].Body) {
-		a := node.(*ast.AnchorNode)
-		if p := a.GetToken().Position; p.Line > at.Line || p.Line == at.Line && p.Column > at.Column {
-			break
+// untagged returns the node that a tag is for, or node.
+func untagged(node ast.Node) ast.Node {
+	if tagged, ok := node.(*ast.TagNode); ok {
+		return tagged.Value
+	}
+	return node
+}
+
+// isScalar reports whether a node is a text, a number or a truth value.
+func isScalar(node ast.Node) bool {
+	_, scalar := node.(ast.ScalarNode)
+	_, null := node.(*ast.NullNode)
+	return scalar && !null
+}
+
+// scalarText returns a scalar as text.
+func scalarText(node ast.Node) string {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	}
+	return node.GetToken().Value
+}
+
+// entriesOf returns the entries of a mapping, nil for other nodes.
+func entriesOf(node ast.Node) []*ast.MappingValueNode {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	return nil
+}
+
+// resolveAliases removes the anchors at or below slot and replaces each alias by the
+// value of the last anchor of its name that ends before it. An alias without one
+// stays. anchors are the values of the anchors so far.
+func resolveAliases(slot *ast.Node, anchors map[string]ast.Node) {
+	switch n := (*slot).(type) {
+	case *ast.AnchorNode:
+		if n.Value != nil {
+			resolveAliases(&n.Value, anchors)
+			anchors[n.Name.GetToken().Value] = n.Value
+			*slot = n.Value
 		}
-		if a.Name.GetToken().Value == name && !slices.Contains(ast.Filter(ast.AliasType, a.Value), ast.Node(alias)) {
-			anchor = a
+	case *ast.AliasNode:
+		if value := anchors[n.Value.GetToken().Value]; value != nil {
+			*slot = value
+		}
+	case *ast.TagNode:
+		resolveAliases(&n.Value, anchors)
+	case *ast.SequenceNode:
+		for i := range n.Values {
+			resolveAliases(&n.Values[i], anchors)
+		}
+	case *ast.MappingNode, *ast.MappingValueNode:
+		for _, v := range entriesOf(n) {
+			key := ast.Node(v.Key)
+			resolveAliases(&key, anchors)
+			if k, ok := key.(ast.MapKeyNode); ok {
+				v.Key = k
+			}
+			resolveAliases(&v.Value, anchors)
 		}
 	}
-	return anchor
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestJSON: JSON and what looks like it, in all the forms that editors and
-// programs give it.
-func TestJSON(t *testing.T) {
+// TestJSONVariants: JSON and text like JSON, as editors and programs write it.
+func TestJSONVariants(t *testing.T) {
 	type inner struct {
 		B string `yaml:"b"`
 		C int    `yaml:"c"`
@@ -35,14 +34,14 @@ func TestJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n\t\"a\": {\n\t\t\"d\": 1}}":                     "f.yaml:3:3: unknown field \"d\"",
 		"{\r\n\t\"a\": {\r\n\t\t\"b\": \"x\", \t\"d\": 1}}": "f.yaml:3:14: unknown field \"d\"",
-		"\ufeff{\t\"a\":\t{\"c\":\t\"x\"}}":                 "f.yaml:1:14: c must be a whole number",
+		"\ufeff{\t\"a\":\t{\"c\":\t\"x\"}}":                 "f.yaml:1:14: c must be an integer",
 		"{\n\t\"a\": {\n\t\t\"d\": 1,\n\t},\n}":             "f.yaml:3:3: unknown field \"d\"",
 		"{\n\t\"a\": {},\n\t\"a\": {}}":                     "f.yaml:3:2: mapping key \"a\" already defined",
 		"{\n\t\"a\": {},\n\t\"a\": {},}":                    "f.yaml:3:2: mapping key \"a\" already defined",
 		"{\"a\": {\"b\": \"x\", b: y}}":                     "f.yaml:1:18: mapping key \"b\" already defined",
 		"a:\n  b: x\n  c: 1\n  'b': x\n":                    "f.yaml:4:3: mapping key \"b\" already defined",
-		"a:\n  c: many   \n":                                "f.yaml:2:6: c must be a whole number",
-		"a:\n  c:\tmany\n":                                  "f.yaml:2:6: c must be a whole number",
+		"a:\n  c: many   \n":                                "f.yaml:2:6: c must be an integer",
+		"a:\n  c:\tmany\n":                                  "f.yaml:2:6: c must be an integer",
 		"{\"a\": {\"b\": \"x\"":                             "f.yaml:1:",
 		"{\"a\": {\"b\": \"x\"}} {}":                        "f.yaml:1:",
 		"{\"a\": {\"b\": \"\\ud800\"}}":                     "f.yaml:1:",
@@ -54,9 +53,9 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNumbers: all numbers in values of any type are float64, those too that the
-// YAML library takes for texts; texts stay texts.
-func TestNumbers(t *testing.T) {
+// TestNumbersOfAnyTypeAreFloat64: numbers in values of type any are float64, also those
+// that the YAML library reads as strings; strings stay strings.
+func TestNumbersOfAnyTypeAreFloat64(t *testing.T) {
 	var v struct {
 		Any    any               `yaml:"any"`
 		Params map[string]any    `yaml:"params"`
@@ -66,13 +65,14 @@ func TestNumbers(t *testing.T) {
 		Inner  *struct {
 			Any any `yaml:"any"`
 		} `yaml:"inner"`
-		Own  own            `yaml:"own"`
-		Bare own            `yaml:"bare"`
+		Own  selfDecoding   `yaml:"own"`
+		Bare selfDecoding   `yaml:"bare"`
 		Ints map[string]int `yaml:"ints"`
 	}
 	text := `
 any: [1, -2, 0x10, 1.5, 1e3, -2.5E-1, 1E+2, .5, 123456789012345678901234567890, &n 7]
-params: {a: 1, b: {c: 2, d: [3, {e: 1e2}]}, "t": "1e2", u: '5', v: 1e2x, w: !!str 1e2, x: null, y: true, z: *n, e: 1e, "0": 0}
+params: {a: 1, b: {c: 2, d: [3, {e: 1e2}]}, "t": "1e2", u: '5', v: 1e2x, w: !!str 1e2, x: null, y: true, z: *n,
+  e: 1e, "0": 0}
 list: [{a: 1}, {<<: &m {b: 2}, c: 3}, *m]
 text: 1e2
 texts: {a: 1e2, b: 1.50, c: 007, d: +1, e: .inf, f: &o 0x10, g: *o, h: &o 1.0, i: *o}
@@ -87,12 +87,15 @@ ints: {a: 1}
 	for _, c := range []struct{ got, want any }{
 		{v.Any, []any{1.0, -2.0, 16.0, 1.5, 1000.0, -0.25, 100.0, 0.5, 123456789012345678901234567890.0, 7.0}},
 		{v.Params, map[string]any{
-			"a": 1.0, "b": map[string]any{"c": 2.0, "d": []any{3.0, map[string]any{"e": 100.0}}}, "t": "1e2", "u": "5", "v": "1e2x",
+			"a": 1.0, "b": map[string]any{"c": 2.0, "d": []any{3.0, map[string]any{"e": 100.0}}},
+			"t": "1e2", "u": "5", "v": "1e2x",
 			"w": "1e2", "x": nil, "y": true, "z": 7.0, "e": "1e", "0": 0.0,
 		}},
 		{v.List, []map[string]any{{"a": 1.0}, {"b": 2.0, "c": 3.0}, {"b": 2.0}}},
 		{v.Text, "1e2"},
-		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10", "g": "0x10", "h": "1.0", "i": "1.0"}},
+		{v.Texts, map[string]string{"a": "1e2", "b": "1.50", "c": "007", "d": "+1", "e": ".inf", "f": "0x10",
+			"g": "0x10",
+			"h": "1.0", "i": "1.0"}},
 		{v.Inner.Any, 10.0},
 		{v.Own.Value, 2.0},
 		{v.Bare.Value, 3.0},
@@ -113,22 +116,24 @@ ints: {a: 1}
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	given := map[string]any{"a": []any{int64(1), 2}}
-	if diff := cmp.Diff(map[string]any{"a": []any{1.0, 2.0}}, Numbers(given)); diff != "" {
-		t.Error(diff)
+	var tagged struct {
+		Any any `yaml:"any"`
 	}
-	if diff := cmp.Diff(map[string]any{"a": []any{int64(1), 2}}, given); diff != "" {
-		t.Errorf("what was given has changed: %s", diff)
+	err := decode("any: [!!int 5, !!float 5, !!str 5, !!int &n 6, *n, 18446744073709551615, -9223372036854775808, "+
+		"0o17]", &tagged)
+	want := []any{5.0, 5.0, "5", 6.0, 6.0, float64(1 << 64), -float64(1 << 63), 15.0}
+	if diff := cmp.Diff(want, tagged.Any); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }
 
-// own reads itself: a value, or a mapping that has one.
-type own struct {
+// selfDecoding has its own unmarshaler: a value, or a mapping with a value.
+type selfDecoding struct {
 	Value any `yaml:"value"`
 }
 
-func (o *own) UnmarshalYAML(decode func(any) error) error {
-	type plain own
+func (o *selfDecoding) UnmarshalYAML(decode func(any) error) error {
+	type plain selfDecoding
 	if err := decode(&o.Value); err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func (o *own) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// FuzzJSON: an object of JSON means to us what it means to encoding/json.
+// FuzzJSON: a JSON object decodes as encoding/json decodes it.
 func FuzzJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"a": {"b": [1, -2.5e3, 1E2, true, false, null, "x"], "c": {}}, "d": []}`,
@@ -159,8 +164,9 @@ func FuzzJSON(f *testing.F) {
 		if err == nil {
 			err = doc.Decode(&got)
 		}
-		if err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(), "surrogate")) {
-			return // a key twice, half of a pair
+		if err != nil && (strings.Contains(err.Error(), "already defined") || strings.Contains(err.Error(),
+			"surrogate")) {
+			return // a duplicate key, half of a surrogate pair
 		}
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)

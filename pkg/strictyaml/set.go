@@ -1,129 +1,124 @@
 package strictyaml
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"blis/pkg/registry"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
-// Set changes one value of v, a pointer to a struct with yaml tags: path names
-// it ("deployments.main.replicas", elements of a list by their id or index, of
-// a map by their key), value is read as YAML.
+// Set changes one value of a document that is decoded into a value of v's type, a
+// pointer to a struct: path names it ("deployments.main.replicas": elements of a
+// list by their id or index, of a map by their key), and value is YAML. Errors about
+// the value will name the setting by.
 //
-// A text is set to value as it stands, so that expressions need no quotes: YAML
-// is only what is quoted, or a whole list or mapping, which is no text.
+// A string is set to value as it is, so that expressions need no quotes; only quoted
+// text is read as YAML, and lists and mappings are rejected.
 //
-// In a map of texts or numbers all that is left of the path is the key. Elsewhere
-// the key is as much of the path as is one of the map's, or else its next part: a
-// new key with a dot of its own must come in a mapping that holds it. Values of
-// any type are maps and lists in each other; maps that are not there are made,
-// and those that are may be shared: they are copied. Numbers there are float64.
+// In a map of strings or numbers the rest of the path is the key. In other maps the
+// key is the longest part of the path that is a key of the map or else its next
+// part: set the whole map to add a key that contains dots. In a value of type any,
+// missing maps are created.
 //
-// If there is an error, v stays as it was.
-func Set(v any, path, value string) error {
-	parts := strings.Split(path, ".")
-	if slices.Contains(parts, "") {
-		return fmt.Errorf("path %q has an empty part", path)
-	}
-	return set(reflect.ValueOf(v).Elem(), parts, value)
-}
-
-func set(v reflect.Value, path []string, value string) error {
-	if len(path) == 0 {
-		return assign(v, value)
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			return set(v.Elem(), path, value)
-		}
-		fresh := withDefaults(v.Type().Elem())
-		if err := set(fresh.Elem(), path, value); err != nil {
-			return err
-		}
-		v.Set(fresh)
-		return nil
-	case reflect.Struct:
-		f, err := field(v, path[0])
-		if err != nil {
-			return err
-		}
-		return set(f, path[1:], value)
-	case reflect.Slice:
-		f, err := element(v, path[0])
-		if err != nil {
-			return err
-		}
-		return set(f, path[1:], value)
-	case reflect.Map:
-		return setKey(v, path, value)
-	case reflect.Interface:
-		return setAny(v, path, value)
-	}
-	return fmt.Errorf("%q has no place: there is %s, which has no fields", path[0], typeWord(v.Type()))
-}
-
-// withDefaults makes a value of type t: what one with a form of its own decodes an
-// empty mapping to, if it does; else zero.
-func withDefaults(t reflect.Type) reflect.Value {
-	fresh := reflect.New(t)
-	if !decodesItself(t) {
-		return fresh
-	}
-	doc, err := Parse("value", []byte("{}"))
-	if err == nil {
-		err = doc.Decode(fresh.Interface())
-	}
+// After an error the document is unchanged.
+func (d *Doc) Set(v any, path, value string, by *Setting) error {
+	keys, t, err := d.keysOf(reflect.TypeOf(v).Elem(), path)
 	if err != nil {
-		return reflect.New(t)
+		return err
 	}
-	return fresh
+	node, err := parseValue(t, value)
+	if err != nil {
+		return err
+	}
+	d.origins.whole[node] = origin{set: by}
+	d.body = d.replace(d.body, keys, node, by)
+	return nil
 }
 
-func field(v reflect.Value, name string) (reflect.Value, error) {
-	var have []string
-	for f := range fields(v.Type()) {
-		if f.name == name {
-			return v.FieldByIndex(f.index), nil
+// Replace puts another document in place of the value of a key of the root.
+func (d *Doc) Replace(key string, by *Doc) {
+	d.origins.whole[by.body] = origin{doc: by, path: key}
+	d.body = d.replace(d.body, []string{key}, by.body, nil)
+}
+
+// Delete removes the value of a mapping at path, whose keys must not contain dots.
+func (d *Doc) Delete(path string) {
+	if d.Has(path) {
+		keys := strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
+		d.body = d.replace(d.body, keys, nil, nil)
+	}
+}
+
+// replace returns a copy of node with another value at keys, nil to delete it. by is
+// the setting that does so.
+func (d *Doc) replace(node ast.Node, keys []string, value ast.Node, by *Setting) ast.Node {
+	if len(keys) == 0 {
+		return value
+	}
+	node = untagged(node)
+	value = d.replace(child(node, keys[0]), keys[1:], value, by)
+	var copied ast.Node
+	if list, ok := node.(*ast.SequenceNode); ok {
+		c := *list
+		c.Values = slices.Clone(list.Values)
+		i, _ := strconv.Atoi(keys[0]) // keysOf has found it
+		c.Values[i] = value
+		copied = &c
+	} else {
+		copied = withEntry(node, keys[0], value)
+	}
+	d.origins.inherit(node, copied, by)
+	return copied
+}
+
+// withEntry returns a copy of a mapping, an empty one for other nodes, with another
+// value of a key, nil to delete it. Merge keys become plain entries.
+func withEntry(node ast.Node, key string, value ast.Node) ast.Node {
+	name := textNode(key)
+	copied := ast.Mapping(name.Token, true)
+	if n, ok := node.(*ast.MappingNode); ok {
+		copied = ast.Mapping(n.Start, n.IsFlowStyle)
+	}
+	copied.Values = expandMerges(node)
+	i := slices.IndexFunc(copied.Values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken().Value == key })
+	switch {
+	case value == nil && i >= 0:
+		copied.Values = slices.Delete(copied.Values, i, i+1)
+	case value == nil:
+	case i >= 0:
+		copied.Values[i] = ast.MappingValue(copied.Values[i].Start, copied.Values[i].Key, value)
+	default:
+		copied.Values = append(copied.Values, ast.MappingValue(name.Token, name, value))
+	}
+	return copied
+}
+
+// expandMerges returns the entries of a mapping, with those of merged mappings
+// unless it has the same keys itself.
+func expandMerges(node ast.Node) (all []*ast.MappingValueNode) {
+	own := map[string]bool{}
+	for _, v := range entriesOf(node) {
+		own[v.Key.GetToken().Value] = true
+	}
+	for _, v := range entriesOf(node) {
+		if !v.Key.IsMergeKey() {
+			all = append(all, v)
+			continue
 		}
-		have = append(have, f.name)
-	}
-	return reflect.Value{}, registry.Unknown("field", name, have)
-}
-
-// element finds a list's element by its id field, or by index.
-func element(v reflect.Value, id string) (reflect.Value, error) {
-	var have []string
-	for i := range v.Len() {
-		e := reflect.Indirect(v.Index(i))
-		if e.Kind() == reflect.Struct {
-			if f, err := field(e, "id"); err == nil {
-				if f.String() == id {
-					return e, nil
-				}
-				have = append(have, f.String())
+		for _, m := range expandMerges(v.Value) {
+			if !own[m.Key.GetToken().Value] {
+				all = append(all, m)
 			}
 		}
 	}
-	i, err := indexOf(id, v.Len())
-	switch {
-	case err == nil:
-		return v.Index(i), nil
-	case len(have) == 0:
-		return reflect.Value{}, err
-	}
-	return reflect.Value{}, registry.Unknown("element", id, have)
+	return all
 }
 
-// indexOf returns the index of an element of a list of n.
-func indexOf(id string, n int) (int, error) {
-	i, err := strconv.Atoi(id)
-	if err != nil || i < 0 || i >= n {
-		return 0, fmt.Errorf("no element %q among %d", id, n)
-	}
-	return i, nil
+// textNode returns a node for a text.
+func textNode(text string) *ast.StringNode {
+	return ast.String(&token.Token{Type: token.DoubleQuoteType, Value: text, Origin: text,
+		Position: new(token.Position)})
 }

@@ -24,39 +24,41 @@ type Size struct {
 	Width int `yaml:"width"`
 }
 
-const good = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
+const sampleFile = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count: 2\n"
 
-func TestFaultsHaveTheirPlace(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                "f.yaml: is empty",
-		"name: x\nnmae: y\n":              `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`,
-		"name: x\nparts:\n - cuont: 1\n":  `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`,
-		"name: x\nname: y\n":              "f.yaml:2",
-		"name: [\n":                       "f.yaml:1",
-		"parts:\n - {id: a, count: many}": "f.yaml:2:",
-		"parts:\n - {id: a, count: 1.5}":  "f.yaml:2:19: must be a whole number, is 1.5",
-		"parts:\n - {id: a, count: 99999999999999999999}":                       "f.yaml:2:",
-		"parts:\n - {id: a, on: maybe}":                                         `f.yaml:2:16: on must be true or false, is "maybe"`,
-		"parts:\n - {id: a, ratio: [1]}":                                        "f.yaml:2:",
-		"parts:\n - {id: a, count: lots}":                                       `f.yaml:2:19: count must be a whole number, is "lots"`,
-		"extra: {x: high}":                                                      `f.yaml:1:12: x must be a number, is "high"`,
-		"parts:\n - {id: a, count: &x 1.9}":                                     "f.yaml:2:22: must be a whole number",
-		"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}":                     "must be a whole number, is 1.9",
-		"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}": "f.yaml:3:",
-		"parts:\n - {id: a, count: true}":                                       "f.yaml:2:",
-		"parts:\n - {id: a, ratio: .inf}":                                       "f.yaml:2:19: must be a finite number, is .inf",
-		"extra: {x: -.inf}":                                                     "must be a finite number",
-		"extra: {x: .nan}":                                                      "must be a finite number",
-		"parts:\n - {id: a, ratio: many}":                                       "f.yaml:2:",
-		"parts:\n - {id: a, on: 1}":                                             "f.yaml:2:",
-		"parts:\n - {id: [1], count: 2}":                                        "f.yaml:2:",
-		"parts:\n - {id: a, widht: 1}":                                          `f.yaml:2:12: unknown field "widht"; did you mean "width"?`,
-		"parts:\n - {id: a, width: 1.5}":                                        "f.yaml:2:19: must be a whole number, is 1.5",
-		"parts: {id: a}":                                                        "f.yaml:1:",
-		"parts: &a\n":                                                           "f.yaml",
-		"name: x\n---\nname: y\n":                                               "one file, one document",
-		`{"name": "x", "parts": [{"i": 1}]}`:                                    `unknown field "i"`,
+// TestErrorsHavePositions: errors have file, line and column, and name the right value.
+func TestErrorsHavePositions(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "f.yaml: is empty"},
+		{"name: x\nnmae: y\n", `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`},
+		{"name: x\nparts:\n - cuont: 1\n", `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`},
+		{"name: x\nname: y\n", "f.yaml:2"},
+		{"name: [\n", "f.yaml:1"},
+		{"parts:\n - {id: a, count: many}", "f.yaml:2:"},
+		{"parts:\n - {id: a, count: 1.5}", "f.yaml:2:19: must be an integer, is 1.5"},
+		{"parts:\n - {id: a, count: 99999999999999999999}", "f.yaml:2:"},
+		{"parts:\n - {id: a, on: maybe}", `f.yaml:2:16: on must be true or false, is "maybe"`},
+		{"parts:\n - {id: a, ratio: [1]}", "f.yaml:2:"},
+		{"parts:\n - {id: a, count: lots}", `f.yaml:2:19: count must be an integer, is "lots"`},
+		{"extra: {x: high}", `f.yaml:1:12: x must be a number, is "high"`},
+		{"parts:\n - {id: a, count: &x 1.9}", "f.yaml:2:22: must be an integer"},
+		{"extra: {a: &x 1.9}\nparts:\n - {id: a, count: *x}", "must be an integer, is 1.9"},
+		{"parts:\n - &p {id: a, count: 1}\n - {<<: *p, id: b, count: !!int 2.5}", "f.yaml:3:"},
+		{"parts:\n - {id: a, count: true}", "f.yaml:2:"},
+		{"parts:\n - {id: a, ratio: .inf}", "f.yaml:2:19: must be a finite number, is .inf"},
+		{"extra: {x: -.inf}", "must be a finite number"},
+		{"extra: {x: .nan}", "must be a finite number"},
+		{"parts:\n - {id: a, ratio: many}", "f.yaml:2:"},
+		{"parts:\n - {id: a, on: 1}", "f.yaml:2:"},
+		{"parts:\n - {id: [1], count: 2}", "f.yaml:2:"},
+		{"parts:\n - {id: a, widht: 1}", `f.yaml:2:12: unknown field "widht"; did you mean "width"?`},
+		{"parts:\n - {id: a, width: 1.5}", "f.yaml:2:19: must be an integer, is 1.5"},
+		{"parts: {id: a}", "f.yaml:1:"},
+		{"parts: &a\n", "f.yaml"},
+		{"name: x\n---\nname: y\n", "one file, one document"},
+		{`{"name": "x", "parts": [{"i": 1}]}`, `unknown field "i"`},
 	} {
+		text, want := c.text, c.want
 		err := decode(text, &file{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
@@ -73,13 +75,13 @@ func decode(text string, v any) error {
 }
 
 func TestErrorf(t *testing.T) {
-	doc, err := Parse("f.yaml", []byte(good))
+	doc, err := Parse("f.yaml", []byte(sampleFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
 		"parts[1].count": "f.yaml:5:12: parts[1].count: must be 3",
-		"parts[0].ratio": "f.yaml:3:", // not there: its parent's place
+		"parts[0].ratio": "f.yaml:3:", // missing: the position of its parent
 		"elsewhere":      "f.yaml: elsewhere is not in the file: must be 3",
 	} {
 		if err := doc.Errorf(path, "must be %d", 3); !strings.HasPrefix(err.Error(), want) {
@@ -89,12 +91,14 @@ func TestErrorf(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	doc, err := Parse("f.yaml", []byte("extra: &x {a: 1}\nparts:\n - {id: a}\n - {<<: &p {count: 1}, id: b}\n - *p\nname:\n"))
+	doc, err := Parse("f.yaml", []byte("extra: &x {a: 1}\nparts:\n - {id: a}\n - {<<: &p {count: 1}, id: b}\n - "+
+		"*p\nname:\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{
-		"extra.a": true, "extra.b": false, "parts": true, "parts[0].id": true, "parts[0].count": false, "parts[1].count": true,
+		"extra.a": true, "extra.b": false, "parts": true, "parts[0].id": true,
+		"parts[0].count": false, "parts[1].count": true,
 		"parts[2].count": true, "parts[3]": false, "parts.id": false, "name": true, "nothing.here": false,
 	} {
 		if doc.Has(path) != want {
@@ -105,26 +109,26 @@ func TestHas(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	var f file
-	if err := decode(good, &f); err != nil {
-		t.Fatal(err)
+	err := decodeSet(t, sampleFile, &f, [2]string{"name", "y"}, [2]string{"parts.b.count", "7"},
+		[2]string{"parts.0.ratio", "0.5"},
+		[2]string{"parts.0.width", "4"}, [2]string{"parts.a.on", "true"}, [2]string{"extra.queue-depth", "0.3"})
+	if err != nil {
+		t.Error(err)
 	}
-	for path, value := range map[string]string{"name": "y", "parts.b.count": "7", "parts.0.ratio": "0.5", "parts.0.width": "4", "parts.a.on": "true", "extra.queue-depth": "0.3"} {
-		if err := Set(&f, path, value); err != nil {
-			t.Errorf("%s=%s: %v", path, value, err)
-		}
-	}
-	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || f.Parts[0].Width != 4 || !f.Parts[0].On || f.Extra["queue-depth"] != 0.3 {
+	if f.Name != "y" || f.Parts[1].Count != 7 || f.Parts[0].Ratio != 0.5 || f.Parts[0].Width != 4 || !f.Parts[0].On ||
+		f.Extra["queue-depth"] != 0.3 {
 		t.Errorf("set to %+v", f)
 	}
 	for path, want := range map[string]string{
 		"nam":           `did you mean "name"?`,
 		"parts.c.count": `unknown element "c"`,
 		"parts.b.cout":  `did you mean "count"?`,
-		"parts.b.count": `must be a whole number, is "lots"`,
+		"parts.b.count": `must be an integer, is "lots"`,
 		"name.x":        "has no fields",
 		"parts..count":  "empty part",
 	} {
-		if err := Set(&f, path, "lots"); err == nil || !strings.Contains(err.Error(), want) {
+		err := decodeSet(t, sampleFile, &f, [2]string{path, "lots"})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
 	}
@@ -132,18 +136,18 @@ func TestSet(t *testing.T) {
 
 // FuzzDecode: no document crashes the reader.
 func FuzzDecode(f *testing.F) {
-	f.Add(good)
+	f.Add(sampleFile)
 	f.Add("parts: !!seq\n")
 	f.Add(`{"name": "x", "parts": [{"id": "a", "count": 1e2}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := decode(text, &file{})
 		if err != nil && !strings.HasPrefix(err.Error(), "f.yaml:") {
-			t.Errorf("%q: error without a place: %v", text, err)
+			t.Errorf("%q: error without a position: %v", text, err)
 		}
 	})
 }
 
-// Of several unknown fields the first one is named, again and again.
+// TestFirstUnknownField: of several unknown fields the first is reported, always.
 func TestFirstUnknownField(t *testing.T) {
 	for range 50 {
 		for text, want := range map[string]string{

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// TestPlacesInTexts: line and col are those of a place within the text at a.b;
-// the error must point at the X in the file.
-func TestPlacesInTexts(t *testing.T) {
+// TestPositionsInTexts: line and col are a position within the text at a.b; the error
+// must point at the X in the file.
+func TestPositionsInTexts(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		line, col  int
 	}{
 		{"plain", "a:\n  b: one X", 1, 5},
 		{"plain, its first character", "a:\n  b: X one", 1, 1},
-		{"blanks behind", "a:\n  b: one X   \n", 1, 5},
-		{"blanks and a comment behind", "a:\n  b: one X   # X\n", 1, 5},
+		{"trailing blanks", "a:\n  b: one X   \n", 1, 5},
+		{"trailing blanks and a comment", "a:\n  b: one X   # X\n", 1, 5},
 		{"on the line below", "a:\n  b:\n    one X", 1, 5},
 		{"a tab before", "a:\n  b:\tone X", 1, 5},
 		{"a tab within", "a:\n  b: \"one\t X\"", 1, 6},
@@ -28,7 +28,7 @@ func TestPlacesInTexts(t *testing.T) {
 		{"JSON with tabs", "{\n\t\"a\": {\n\t\t\"b\":\t\"one X\"}}", 1, 5},
 		{"JSON with tabs and a comma too many", "{\n\t\"a\": {\n\t\t\"b\":\t\"one X\",}}", 1, 5},
 		{"JSON, CRLF", "{\r\n\t\"a\":\r\n{\"b\": \"one X\"}}\r\n", 1, 5},
-		{"JSON, an escape behind", `{"a": {"b": "one X\"\n"}}`, 1, 5},
+		{"JSON, an escape after it", `{"a": {"b": "one X\"\n"}}`, 1, 5},
 		{"JSON, escapes before", `{"a": {"b": "\"one\" \\ \u00e9\ud83d\ude00\/ X"}}`, 1, 13},
 		{"JSON, lines", `{"a": {"b": "one\n  two\n\n X"}}`, 4, 2},
 		{"CRLF", "a:\r\n  b: one X\r\n", 1, 5},
@@ -50,7 +50,7 @@ func TestPlacesInTexts(t *testing.T) {
 		{"block, kept", "a:\n  b: |+\n    one\n    two X\n\n", 2, 5},
 		{"block, CRLF", "a:\r\n  b: |\r\n    one\r\n    two X\r\n", 2, 5},
 		{"block with a comment", "a:\n  b: |- # text | more\n    one\n      two X\nc: 1", 2, 7},
-		{"block with blanks behind its header", "a:\n  b: |  \n    one\n    two X\n", 2, 5},
+		{"block with trailing blanks in its header", "a:\n  b: |  \n    one\n    two X\n", 2, 5},
 		{"block that begins with an empty line", "a:\n  b: |\n\n    two X\n", 2, 5},
 		{"block that begins with blanks", "a:\n  b: |\n    \n    two X\n", 2, 5},
 		{"block with an empty line", "a:\n  b: |\n    one\n\n    two X\n", 3, 5},
@@ -75,16 +75,16 @@ func TestPlacesInTexts(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		fault := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
-		if standsAt(c.file, fault) != "X" || fault.Msg != "a.b: wrong" {
-			t.Errorf("%s: the place is %v", c.name, fault)
+		located := doc.TextErrorf("a.b", c.line, c.col, "wrong").(*Error)
+		if charAtError(c.file, located) != "X" || located.Msg != "a.b: wrong" {
+			t.Errorf("%s: the position is %v", c.name, located)
 		}
 	}
 }
 
-// standsAt returns the character of file at the place of an error, "" if there
-// is none.
-func standsAt(file string, e *Error) string {
+// charAtError returns the character of file at the position of an error, "" if
+// there is none.
+func charAtError(file string, e *Error) string {
 	lines := strings.Split(strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(file), "\n")
 	if e.Line < 1 || e.Line > len(lines) {
 		return ""
@@ -95,8 +95,8 @@ func standsAt(file string, e *Error) string {
 	return ""
 }
 
-// TestPlacesOfValues: an error about a value stands where the value begins.
-func TestPlacesOfValues(t *testing.T) {
+// TestPositionsOfValues: an error about a value has the position where it begins.
+func TestPositionsOfValues(t *testing.T) {
 	for _, c := range []struct{ file, path, want string }{
 		{"a:\n  bc: 1\n  d: 2\n", "a", "f:2:3: a: wrong"},
 		{"a:\n  'b' : 1\n", "a", "f:2:3: a: wrong"},
@@ -125,9 +125,9 @@ func TestPlacesOfValues(t *testing.T) {
 	}
 }
 
-// TestBlanksInTexts: blanks have a place where they stand in the file as they do
-// in the text; so has the end of a text.
-func TestBlanksInTexts(t *testing.T) {
+// TestPositionsOfBlanks: blanks have a position if the file and the text have the same
+// ones; so has the end of a text.
+func TestPositionsOfBlanks(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		line, col  int
@@ -136,7 +136,7 @@ func TestBlanksInTexts(t *testing.T) {
 		{"between", "b: one two", 1, 4, "f:1:7: b: wrong"},
 		{"end", "b: one", 1, 4, "f:1:7: b: wrong"},
 		{"end in quotes", `b: "one"`, 1, 4, "f:1:8: b: wrong"},
-		{"end behind an escape", `b: "one\""`, 1, 5, "f:1:10: b: wrong"},
+		{"end after an escape", `b: "one\""`, 1, 5, "f:1:10: b: wrong"},
 		{"blanks at the end", `b: "one  "`, 1, 6, "f:1:10: b: wrong"},
 		{"indentation", "b: |\n  if\n    one", 2, 2, "f:3:4: b: wrong"},
 		{"a line's end", "b: |\n  if\n    one", 1, 3, "f:2:5: b: wrong"},
@@ -159,17 +159,20 @@ func TestBlanksInTexts(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if err := doc.TextErrorf("b", c.line, c.col, "wrong"); err.Error() != c.want && (c.name != "nothing" || !strings.HasPrefix(err.Error(), c.want)) {
+		if err := doc.TextErrorf("b", c.line, c.col, "wrong"); err.Error() != c.want && (c.name != "nothing" ||
+			!strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
 }
 
-// FuzzTextErrorf: an exact place has the character that the text has there.
+// FuzzTextErrorf: an exact position has the character that the text has there.
 func FuzzTextErrorf(f *testing.F) {
 	for _, text := range []string{
-		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n", "b: >-\n  one\n  two\n\n    three\n",
-		"b: one\n  two\n\n  three", "b: \"one\\\n  two\n  three\"", "{\n\t\"b\": \"one\\ntwo\",}", "c: &x one\r\nb: *x   ", "b: 0\n 00", "b: !!str |2+ # x\n   one\n\n",
+		"b: one two", `b: "one \"two\" \u00e9"`, "b: 'it''s'", "b: |\n  one\n   two\n",
+		"b: >-\n  one\n  two\n\n    three\n",
+		"b: one\n  two\n\n  three", "b: \"one\\\n  two\n  three\"", "{\n\t\"b\": \"one\\ntwo\",}",
+		"c: &x one\r\nb: *x   ", "b: 0\n 00", "b: !!str |2+ # x\n   one\n\n",
 	} {
 		for _, at := range []int{0, 1, 4, 7} {
 			f.Add(text, at)
@@ -193,14 +196,14 @@ func FuzzTextErrorf(f *testing.F) {
 				line, col = line+1, 1
 			}
 		}
-		fault := doc.TextErrorf("b", line, col, "wrong").(*Error)
-		if fault.Msg != "b: wrong" {
+		located := doc.TextErrorf("b", line, col, "wrong").(*Error)
+		if located.Msg != "b: wrong" {
 			return
 		}
-		got := standsAt(file, fault)
-		folded := text[at] == ' ' && (got == "" || got == "\t") // an end of a line, a tab
+		got := charAtError(file, located)
+		folded := text[at] == ' ' && (got == "" || got == "\t") // a line end or a tab
 		if got != string(text[at]) && got != `\` && !folded {
-			t.Errorf("%q: character %d is %q, at %d:%d stands %q", file, at, text[at], fault.Line, fault.Col, got)
+			t.Errorf("%q: character %d is %q, and %d:%d has %q", file, at, text[at], located.Line, located.Col, got)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 // addAnomaly adds the current record.
 func (s *summary) addAnomaly(r *stream.Reader) error {
-	a := stream.Anomaly{Replica: stream.Nowhere}
+	a := stream.Anomaly{Replica: stream.NoIndex}
 	if err := r.Decode(&a); err != nil {
 		return err
 	}

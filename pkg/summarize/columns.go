@@ -9,6 +9,7 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // column is a run in a table of runs.
@@ -97,8 +98,8 @@ func (r *analysis) cells() (grid [][]string) {
 
 // sideBySide renders the table for people, with errors and warnings below it.
 func (r *analysis) sideBySide() []byte {
-	t := &table{rows: r.cells(), color: r.options.Color}
-	b := t.append(nil)
+	t := &texttab.Table{FirstWidth: headWidth, Rows: r.cells(), Color: r.options.Color}
+	b := t.Append(nil)
 	for _, x := range r.runs {
 		if x.err != nil {
 			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", stream.Printable(x.name), stream.Printable(x.err.Error()))

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"blis/pkg/texttab"
 )
 
 // comparisonTable renders n runs of one story and a baseline.
@@ -47,8 +49,9 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("rows of many:\n%s", many)
 	}
 	colored := comparisonTable(t, 2, "table", true)
-	if plain := strings.NewReplacer(bold, "", red, "", plain, "").Replace(colored); plain != few ||
-		!strings.HasPrefix(colored, bold) {
+	if plain := strings.NewReplacer(texttab.Bold, "", texttab.Red, "", texttab.Plain,
+		"").Replace(colored); plain != few ||
+		!strings.HasPrefix(colored, texttab.Bold) {
 		t.Errorf("in color:\n%s", colored)
 	}
 	if csv := comparisonTable(t, 2, "csv", false); !strings.HasPrefix(csv, "metric,run0,run1,baseline old\nscore,") ||

@@ -49,8 +49,10 @@ func TestIncompleteStreams(t *testing.T) {
 	}
 	minimal := story()
 	minimal.trace = "minimal"
-	workload := []byte(`{"kind":"header","stream":"workload","schema":1,"tool":"blis-gen","version":"0.1.0","seed":1}` +
-		"\n")
+	workload := []byte(
+		`{"kind":"header","stream":"workload","stream_version":2,"tool":"blis-gen","version":"0.1.0","seed":1}` +
+			"\n",
+	)
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -62,7 +64,7 @@ func TestIncompleteStreams(t *testing.T) {
 		{"empty", nil, Options{}, "is empty"},
 		{"no metrics", without("metrics"), Options{}, "the run has no metrics record"},
 		{"strict", data, Options{Strict: true, Format: "text"}, ""},
-		{"filtered", without("outcome"), Options{Strict: true}, "something was filtered out"},
+		{"filtered", without("outcome"), Options{Strict: true}, "records were filtered out"},
 		{"cut workload", workload, Options{}, "truncated"},
 		{"outcomes of a workload", workload, options(t, "ttft_ms > 1", "", "", ""),
 			":1: --where selects outcomes; this is a workload"},
@@ -107,7 +109,7 @@ func TestFilteredIsAWarning(t *testing.T) {
 	data := story().data(t)
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	d, raw := document(t, bytes.Join(append(lines[:1:1], lines[2:]...), nil), Options{})
-	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "something was filtered out") ||
+	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "records were filtered out") ||
 		raw.Requests.Offered != 4 {
 		t.Errorf("offered %d, warnings %q", raw.Requests.Offered, d.Warnings)
 	}
@@ -117,11 +119,14 @@ func TestFilteredIsAWarning(t *testing.T) {
 func TestErrorRecordIsSummarized(t *testing.T) {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, false)
-	err := errors.Join(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim",
-		Version: "0.1.0"}),
-		w.Any(&stream.Fault{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15,
+	err := errors.Join(
+		w.Header(&stream.Header{Stream: stream.StreamRun, StreamVersion: stream.StreamVersion, Tool: "blis-sim",
+			Version: "0.1.0"}),
+		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "blis-sim", File: "cluster.yaml", Line: 3, Col: 15,
 			Msg: "replicas must be at least 1, is 0"}),
-		w.End(&stream.End{}), w.Close())
+		w.End(&stream.End{}),
+		w.Close(),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

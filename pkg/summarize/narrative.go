@@ -49,7 +49,7 @@ func (t *narrative) observe(r *stream.Reader) error {
 		}
 		t.insight.Regret(&t.regret)
 	case stream.KindPreemption:
-		p := stream.Preemption{Replica: stream.Nowhere}
+		p := stream.Preemption{Replica: stream.NoIndex}
 		if err := r.Decode(&p); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (r *analysis) text(err error) ([]byte, error) {
 
 // failure renders the text about an error.
 func failure(err error) []byte {
-	var fault *stream.FaultError
+	var fault *stream.UpstreamError
 	if errors.As(err, &fault) {
 		return report.Failure(err, &fault.Fault)
 	}

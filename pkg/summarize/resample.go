@@ -1,173 +1,123 @@
 package summarize
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"blis/pkg/metrics"
-	"blis/pkg/stat"
-	"blis/pkg/stream"
+	"blis/pkg/resample"
 )
 
-// resampledRun computes statistics of bootstrap samples of a run's requests, with the
-// definitions of package metrics.
-type resampledRun struct {
-	*stat.Resampling
-	// requests are in order of arrival, nil for those that only another run has.
-	requests []*row
-	// durationS is the duration of the run.
-	durationS float64
+// resampledRuns are the statistics of a run and its references in the bootstrap samples.
+type resampledRuns struct {
+	*resample.Bootstrap
+	// statistics are by role and path, one value for each bootstrap sample.
+	statistics map[string]map[string][]float64
 }
 
-// latencyNames are the latencies that have distributions, in the order of row.times.
-var latencyNames = [...]string{"ttft", "tpot", "e2e", "queue"}
-
-// totals are sums over requests.
-var totals = []struct {
-	path string
-	of   func(*row) float64
-}{
-	{"requests.offered", func(*row) float64 { return 1 }},
-	{"requests.admitted", func(r *row) float64 { return boolToFloat(r.admitted) }},
-	{"requests.completed", func(r *row) float64 { return boolToFloat(r.state == stream.StateCompleted) }},
-	{"requests.rejected", func(r *row) float64 { return boolToFloat(r.state == stream.StateRejected) }},
-	{"requests.timed_out", func(r *row) float64 { return boolToFloat(r.state == stream.StateTimedOut) }},
-	{"requests.failed", func(r *row) float64 { return boolToFloat(r.state == stream.StateFailed) }},
-	{"requests.not_issued", func(r *row) float64 { return float64(r.notIssued) }},
-	{"requests.unfinished", func(r *row) float64 { return boolToFloat(r.state == stream.StateUnfinished) }},
-	{"goodput.offered", func(r *row) float64 { return boolToFloat(r.hasTargets) }},
-	{"goodput.not_issued", func(r *row) float64 { return boolToFloat(r.hasTargets) * float64(r.notIssued) }},
-	{sloRequests, func(r *row) float64 { return boolToFloat(r.hasTargets) * float64(1+r.notIssued) }},
-	{"goodput.met", func(r *row) float64 { return boolToFloat(r.metTargets) }},
-	{outputTokens, func(r *row) float64 { return boolToFloat(r.state == stream.StateCompleted) * float64(r.output) }},
-	{allTokens, func(r *row) float64 {
-		return boolToFloat(r.state == stream.StateCompleted) * float64(
-			r.input+r.output)
-	}},
-}
-
-// Totals that are not metrics.
-const (
-	sloRequests  = "calls with targets"
-	outputTokens = "output tokens"
-	allTokens    = "tokens"
-)
-
-func boolToFloat(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-// ratios divide one total by another, or by the duration if under is "".
-var ratios = []struct{ path, over, under string }{
-	{"admission_rate", "requests.admitted", "requests.offered"},
-	{"goodput.ratio", "goodput.met", sloRequests},
-	{"goodput.rps", "goodput.met", ""},
-	{"throughput.rps", "requests.completed", ""},
-	{"throughput.output_tok_s", outputTokens, ""},
-	{"throughput.total_tok_s", allTokens, ""},
-}
-
-// statistics returns the statistics of each bootstrap sample, for the groups that the
-// paths refer to.
-func (d *resampledRun) statistics(paths []string) []map[string]float64 {
-	values := make([]map[string]float64, d.Samples())
-	for i := range values {
-		values[i] = map[string]float64{}
-	}
-	set := func(path string, of []float64) {
-		for i, x := range of {
-			values[i][path] = x
+// resample draws the bootstrap samples of runs, by role, and computes the statistics that
+// the fitness reads. A run without a role is nil. The run itself is compared with the
+// references, so it is the last.
+func (r *analysis) resample(runs map[string]*runDoc) *resampledRuns {
+	var used []string
+	for _, role := range []string{"base", "parent", "m"} {
+		if runs[role] != nil {
+			used = append(used, role)
 		}
 	}
-	done := map[string]bool{}
-	for _, path := range paths {
-		if prefix, requests := d.group(path); requests != nil && !done[prefix] {
-			done[prefix] = true
-			d.addTotals(requests, func(path string, of []float64) { set(prefix+path, of) })
-			for k, name := range latencyNames {
-				d.addLatencies(requests, k, func(statistic string, of []float64) { set(prefix+name+"."+statistic, of) })
-			}
-		}
+	order := arrivalOrder(used, runs)
+	var requests [][]*resample.Request
+	for _, role := range used {
+		requests = append(requests, runs[role].rows.inOrder(order))
+	}
+	all := &resampledRuns{resample.New(resample.Source(noiseSeed), requests...), map[string]map[string][]float64{}}
+	for i, role := range used {
+		run := all.Run(i, runs[role].raw)
+		all.statistics[role] = runs[role].statistics(run, order, r.fitness.MetricPaths())
+	}
+	return all
+}
+
+// values returns the statistics of a role in the i-th bootstrap sample, nil if there is
+// no such run.
+func (r *resampledRuns) values(role string, i int) map[string]float64 {
+	if r.statistics[role] == nil {
+		return nil
+	}
+	values := make(map[string]float64, len(r.statistics[role]))
+	for path, of := range r.statistics[role] { // the order does not matter: values is a map
+		values[path] = of[i]
 	}
 	return values
 }
 
-// group returns the requests of the group that the path refers to, at their positions,
-// and the prefix of its paths; nil if the path is not counted by request.
-func (d *resampledRun) group(path string) (prefix string, requests []*row) {
+// arrivalOrder returns the ids of all requests of the runs, in order of arrival.
+func arrivalOrder(roles []string, runs map[string]*runDoc) []string {
+	arrival := map[string]int64{}
+	var ids []string
+	for _, role := range roles {
+		for i := range runs[role].rows.all {
+			q := &runs[role].rows.all[i]
+			if _, known := arrival[q.id]; !known {
+				ids = append(ids, q.id)
+				arrival[q.id] = q.Arrival
+			}
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return resample.CompareArrivals(arrival[a], arrival[b], a, b) })
+	return ids
+}
+
+// inOrder returns the requests in the given order, nil for those that the run does not
+// have.
+func (k *rows) inOrder(order []string) []*resample.Request {
+	requests := make([]*resample.Request, len(order))
+	for i, id := range order {
+		if at, ok := k.index[id]; ok {
+			requests[i] = &k.all[at].Request
+		}
+	}
+	return requests
+}
+
+// statistics returns the statistics of the groups that the paths refer to, those that the
+// metrics of the run have.
+func (s *summary) statistics(run *resample.Run, order, paths []string) map[string][]float64 {
+	known := map[string]bool{}
+	for _, v := range metrics.Values(s.raw) {
+		known[v.Path] = true
+	}
+	all, done := map[string][]float64{}, map[string]bool{}
+	for _, path := range paths {
+		prefix, selects := groupOf(path)
+		if selects == nil || done[prefix] {
+			continue
+		}
+		done[prefix] = true
+		rows := run.Rows(func(i int) bool { return selects(&s.rows.all[s.rows.index[order[i]]]) })
+		for name, of := range run.Statistics(rows, !strings.HasPrefix(prefix, "model[")) { // into a map
+			if known[prefix+name] {
+				all[prefix+name] = of
+			}
+		}
+	}
+	return all
+}
+
+// groupOf returns the prefix of the paths of the group that the path refers to, and the
+// condition for its requests; nil if the path is not counted by request.
+func groupOf(path string) (prefix string, selects func(*row) bool) {
 	keys := metrics.PathKeys(path)
 	if len(keys) == 0 {
-		return "", d.requests
+		return "", func(*row) bool { return true }
 	}
 	branch, _, _ := strings.Cut(path, "[")
-	of := map[string]func(*row) string{"cls": func(r *row) string { return r.class },
-		"tenant": func(r *row) string { return r.tenant }}[branch]
 	name, err := strconv.Unquote(strings.Trim(keys[0], "[]"))
+	of := map[string]func(*row) string{"cls": func(r *row) string { return r.class },
+		"tenants": func(r *row) string { return r.tenant }, "models": func(r *row) string { return r.model }}[branch]
 	if of == nil || err != nil {
 		return "", nil
 	}
-	requests = slices.Clone(d.requests)
-	for i, r := range requests {
-		if r != nil && of(r) != name {
-			requests[i] = nil
-		}
-	}
-	return metrics.SubPath(branch, name) + ".", requests
-}
-
-// addTotals computes totals and ratios.
-func (d *resampledRun) addTotals(requests []*row, set func(path string, of []float64)) {
-	sums := map[string][]float64{}
-	for _, c := range totals {
-		blocks := make([]float64, d.Blocks())
-		for i, r := range requests {
-			if r != nil {
-				blocks[d.Block(i)] += c.of(r)
-			}
-		}
-		sums[c.path] = d.Sums(blocks)
-		set(c.path, sums[c.path])
-	}
-	for _, q := range ratios {
-		under := sums[q.under]
-		if q.under == "" {
-			under = slices.Repeat([]float64{d.durationS}, d.Samples())
-		}
-		set(q.path, stat.Ratios(sums[q.over], under))
-	}
-}
-
-// addLatencies computes the mean and the percentiles of the k-th latency.
-func (d *resampledRun) addLatencies(requests []*row, k int, set func(statistic string, of []float64)) {
-	sum, count, eligible := make([]float64, d.Blocks()), make([]float64, d.Blocks()), make([]float64, d.Blocks())
-	var samples []stat.Keyed
-	for i, r := range requests {
-		if r == nil {
-			continue
-		}
-		b := d.Block(i)
-		eligible[b] += boolToFloat(latencyNames[k] != "tpot" || r.output > 1) + float64(r.notIssued)
-		if math.IsNaN(r.times[k]) {
-			continue
-		}
-		sum[b] += r.times[k]
-		count[b]++
-		samples = append(samples, stat.Keyed{Key: math.Float64bits(r.times[k]), Tag: b})
-	}
-	if len(samples) == 0 {
-		return
-	}
-	set("mean", stat.Ratios(d.Sums(sum), d.Sums(count)))
-	set("count", d.Sums(count))
-	set("coverage", stat.Ratios(d.Sums(count), d.Sums(eligible)))
-	samples = stat.SortKeyed(samples, make([]stat.Keyed, len(samples)))
-	names := []string{"p50", "p90", "p95", "p99"}
-	for i, q := range d.Quantiles(samples, []int64{50, 90, 95, 99}) {
-		set(names[i], q)
-	}
+	return metrics.SubPath(branch, name) + ".", func(r *row) bool { return of(r) == name }
 }

@@ -5,6 +5,7 @@ import (
 
 	"blis/pkg/fitness"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // appendScore appends the explanation of the score.
@@ -33,13 +34,13 @@ func appendScore(b []byte, f *fitness.Result) []byte {
 	values("feature", f.Features)
 	b = append(b, '\n')
 	if len(f.Terms) > 0 {
-		t := &table{}
-		t.row("term", "weight", "value", "ideal", "lost")
+		t := &texttab.Table{FirstWidth: headWidth}
+		t.Row("term", "weight", "value", "ideal", "lost")
 		for _, x := range f.Terms {
-			t.row(stream.Printable(x.Name), fmt.Sprintf("%.4g", x.Weight), fmt.Sprintf("%.4f", x.Value),
+			t.Row(stream.Printable(x.Name), fmt.Sprintf("%.4g", x.Weight), fmt.Sprintf("%.4f", x.Value),
 				fmt.Sprintf("%.0f", x.Ideal), fmt.Sprintf("%.4f", x.Lost))
 		}
-		b = append(t.append(b), '\n')
+		b = append(t.Append(b), '\n')
 	}
 	return b
 }

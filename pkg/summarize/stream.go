@@ -206,7 +206,7 @@ func (s *summary) addSession(r *stream.Reader) error {
 // requests: with one, no session is counted. Calls that were not issued go with the call
 // that broke the session.
 func (s *summary) selectSession(o *stream.SessionOutcome) {
-	if call := o.Breaker(); s.brokenCalls[call] {
+	if call := o.FailedRequest(); s.brokenCalls[call] {
 		s.computed.AddNotIssued(o)
 		delete(s.brokenCalls, call)
 	}
@@ -214,7 +214,7 @@ func (s *summary) selectSession(o *stream.SessionOutcome) {
 		o.SLOMet = nil
 	}
 	if s.missedSessions != nil && s.computed.Targets(o.SLOClass) != (stream.Targets{}) {
-		o.SLOMet = stream.Met(o.State == stream.StateCompleted && !s.missedSessions[o.ID])
+		o.SLOMet = stream.BoolPtr(o.State == stream.StateCompleted && !s.missedSessions[o.ID])
 		delete(s.missedSessions, o.ID)
 	}
 	if s.options.Where.matches != nil {

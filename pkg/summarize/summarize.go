@@ -80,7 +80,7 @@ type runDoc struct {
 
 // carriesFault reports whether the run is an error record of an earlier tool.
 func (r *runDoc) carriesFault() bool {
-	var fault *stream.FaultError
+	var fault *stream.UpstreamError
 	return errors.As(r.err, &fault)
 }
 

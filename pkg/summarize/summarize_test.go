@@ -55,12 +55,25 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 			t.Fatal(err)
 		}
 	}
-	check(w.Header(&stream.Header{Stream: stream.StreamRun, Schema: stream.Schema, Tool: "blis-sim", Version: "0.1.0",
-		Seed: 42, SLOClasses: classes,
-		Run: &stream.RunHeader{Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42,
-			JitterSeed: 42},
-			Trace: r.trace, Workload: stream.Source{Tool: "blis-gen", Seed: 7},
-			ConfigDigest: strings.Repeat("cd", 32)}}))
+	check(
+		w.Header(
+			&stream.Header{
+				Stream:        stream.StreamRun,
+				StreamVersion: stream.StreamVersion,
+				Tool:          "blis-sim",
+				Version:       "0.1.0",
+				Seed:          42,
+				SLOClasses:    classes,
+				Run: &stream.RunHeader{
+					Key: stream.SimulationKey{Policy: strings.Repeat("ab", 32), WorkloadSeed: 7, SimSeed: 42,
+						JitterSeed: 42},
+					Trace:        r.trace,
+					Workload:     stream.Source{Tool: "blis-gen", Seed: 7},
+					ConfigDigest: strings.Repeat("cd", 32),
+				},
+			},
+		),
+	)
 	counts := &stream.Counts{BeyondHorizon: r.beyond}
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
@@ -84,7 +97,7 @@ func outcome(id, class, tenant string, arrival, ttft, input, output int64) strea
 	o := stream.Outcome{ID: id, State: stream.StateRejected, Reason: "admission", ArrivalUS: at,
 		AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
-		EndedUS: stream.Never, Replica: stream.Nowhere,
+		EndedUS: stream.Never, Replica: stream.NoIndex,
 		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: stream.Never}
 	if ttft == 0 {
 		return o
@@ -237,8 +250,8 @@ warnings (? marks percentiles of fewer than 10/(1-p) samples)
   queue: 3 samples are too few for p50 (needs 20), p90 (needs 100), p95 (needs 200), p99 (needs 1000)
   itl: 30 samples are too few for p90 (needs 100), p95 (needs 200), p99 (needs 1000)
   cls: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: ttft of batch)
-  tenant: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: tpot of t1)
-  model: 1 of 1 groups have percentiles of too few samples (p99 needs 1000; minimum 2: tpot of m)
+  tenants: 2 of 2 groups have percentiles of too few samples (p99 needs 1000; minimum 1: tpot of t1)
+  models: 1 of 1 groups have percentiles of too few samples (p99 needs 1000; minimum 2: tpot of m)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -269,7 +282,7 @@ func TestSelection(t *testing.T) {
 		if c.offered > 0 && (raw.FromUS != c.from_ || raw.UntilUS != c.until) {
 			t.Errorf("%q from %q to %q: run from %d until %d", c.where, c.from, c.to, raw.FromUS, raw.UntilUS)
 		}
-		if raw.Cost != nil || raw.Replica != nil || raw.KV.UtilMean != nil {
+		if raw.Cost != nil || raw.Replicas != nil || raw.KV.UtilMean != nil {
 			t.Errorf("%q: a part of a run has replica metrics", c.where)
 		}
 		o.Format = "table"
@@ -313,7 +326,7 @@ func TestComputedAgreesWithCarried(t *testing.T) {
 		data := anyRun.Draw(rt, "run").data(rt)
 		_, carried := document(t, data, Options{})
 		_, computed := document(t, data, everything)
-		carried.Replica, carried.Cost, carried.KV.UtilMean, carried.KV.UtilMax = nil, nil, nil, nil
+		carried.Replicas, carried.Cost, carried.KV.UtilMean, carried.KV.UtilMax = nil, nil, nil, nil
 		if diff := cmp.Diff(carried, computed); diff != "" {
 			rt.Fatalf("(-carried +computed):\n%s", diff)
 		}

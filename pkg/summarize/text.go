@@ -9,10 +9,14 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 )
 
 // maxRows is the maximum number of table rows in the text.
 const maxRows = 20
+
+// headWidth is the minimum width of the first column of lines and tables.
+const headWidth = 11
 
 // text renders the summary of one run or workload for people: ASCII, with a unit in each
 // line or column. scored adds the explanation of the score.
@@ -57,18 +61,19 @@ func (d *Document) text(scored bool) []byte {
 	}
 	line("duration", "%.3f s, from the first arrival to the last final state", m.DurationS)
 	b = append(b, '\n')
-	b = latencies(m).append(b)
+	b = latencies(m).Append(b)
 	b = append(b, '\n')
 	if m.Sessions != nil {
-		b = sessions(m.Sessions).append(b)
+		b = sessions(m.Sessions).Append(b)
 		b = append(b, '\n')
 	}
 	b = appendTotals(b, m)
-	for _, t := range []*table{groups("class", m.Cls, 1), groups("tenant", m.Tenant, 2), groups("model", m.Model, 2),
+	for _, t := range []*texttab.Table{groups("class", m.Cls, 1), groups("tenant", m.Tenants, 2),
+		groups("model", m.Models, 2),
 		replicas(m)} {
-		if len(t.rows) > 1 {
+		if len(t.Rows) > 1 {
 			b = append(b, '\n')
-			b = t.append(b)
+			b = t.Append(b)
 		}
 	}
 	b = d.appendAnomalies(b)
@@ -104,7 +109,7 @@ func appendTotals(b []byte, m *metrics.Raw) []byte {
 	}
 	if m.Fairness != nil {
 		line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
-			len(m.Tenant))
+			len(m.Tenants))
 	}
 	if m.TailBlowup != nil {
 		line("tail", "p99 of E2E is %.2f x p50", *m.TailBlowup)
@@ -181,39 +186,39 @@ func percent(format string, share *float64) string {
 }
 
 // latencies is the table of latencies.
-func latencies(m *metrics.Raw) *table {
-	t := &table{}
-	t.row("latency, ms", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
+func latencies(m *metrics.Raw) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth}
+	t.Row("latency, ms", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
 	for _, l := range []struct {
 		name string
 		d    *metrics.Distribution
 	}{{"TTFT", m.TTFT}, {"TPOT", m.TPOT}, {"ITL", m.ITL}, {"E2E", m.E2E}, {"queue", m.Queue}} {
-		t.distribution(l.name, l.d)
+		addDistribution(t, l.name, l.d)
 	}
 	return t
 }
 
-// distribution appends a row for d.
-func (t *table) distribution(name string, d *metrics.Distribution) {
+// addDistribution appends a row for d.
+func addDistribution(t *texttab.Table, name string, d *metrics.Distribution) {
 	if d == nil {
-		t.row(name, "-", "- ", "- ", "- ", "- ", "-", "0")
+		t.Row(name, "-", "- ", "- ", "- ", "- ", "-", "0")
 		return
 	}
-	t.row(name, fmt.Sprintf("%.2f", d.Mean), quantile(d, 50), quantile(d, 90), quantile(d, 95), quantile(d, 99),
+	t.Row(name, fmt.Sprintf("%.2f", d.Mean), quantile(d, 50), quantile(d, 90), quantile(d, 95), quantile(d, 99),
 		fmt.Sprintf("%.2f", d.Max), strconv.FormatInt(d.Count, 10))
 }
 
 // sessions is the table of session metrics.
-func sessions(s *metrics.Sessions) *table {
-	t := &table{}
-	t.row("sessions", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
+func sessions(s *metrics.Sessions) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth}
+	t.Row("sessions", "mean", "p50 ", "p90 ", "p95 ", "p99 ", "max", "count")
 	for _, l := range []struct {
 		name string
 		d    *metrics.Distribution
 	}{{"E2E, ms", s.E2E}, {"critical path, ms", s.Critical}, {"tools, ms", s.Tool}, {"steps", s.Steps},
 		{"iterations", s.Iterations}} {
 		if l.d != nil {
-			t.distribution(l.name, l.d)
+			addDistribution(t, l.name, l.d)
 		}
 	}
 	return t
@@ -240,12 +245,12 @@ func quantile(d *metrics.Distribution, percent int64) string {
 }
 
 // groups is the table of the groups of a run, empty if there are fewer than minimum.
-func groups(by string, parts map[string]*metrics.Group, minimum int) *table {
-	t := &table{omitted: len(parts) - maxRows}
+func groups(by string, parts map[string]*metrics.Group, minimum int) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth, Omitted: len(parts) - maxRows}
 	if len(parts) < minimum {
 		return t
 	}
-	t.row("by "+by, "offered", "completed", "met", "requests/s", "TTFT ms p50 ", "p99 ", "TPOT ms p50 ", "p99 ",
+	t.Row("by "+by, "offered", "completed", "met", "requests/s", "TTFT ms p50 ", "p99 ", "TPOT ms p50 ", "p99 ",
 		"E2E ms p50 ", "p99 ")
 	names := slices.Sorted(maps.Keys(parts))
 	for _, name := range names[:min(len(names), maxRows)] {
@@ -257,7 +262,7 @@ func groups(by string, parts map[string]*metrics.Group, minimum int) *table {
 		if g.Throughput != nil {
 			rps = fmt.Sprintf("%.2f", g.Throughput.RPS)
 		}
-		t.row(stream.Printable(name), strconv.FormatInt(g.Requests.Offered, 10),
+		t.Row(stream.Printable(name), strconv.FormatInt(g.Requests.Offered, 10),
 			strconv.FormatInt(g.Requests.Completed, 10), met, rps,
 			quantile(g.TTFT, 50), quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50),
 			quantile(g.E2E, 99))
@@ -266,9 +271,9 @@ func groups(by string, parts map[string]*metrics.Group, minimum int) *table {
 }
 
 // replicas is the table of replicas.
-func replicas(m *metrics.Raw) *table {
-	t := &table{omitted: len(m.Replica) - maxRows}
-	if len(m.Replica) == 0 {
+func replicas(m *metrics.Raw) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth, Omitted: len(m.Replicas) - maxRows}
+	if len(m.Replicas) == 0 {
 		return t
 	}
 	share := func(x *float64) string {
@@ -277,11 +282,11 @@ func replicas(m *metrics.Raw) *table {
 		}
 		return percent("%s", x)
 	}
-	t.row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max",
+	t.Row("by replica", "requests", "completed", "tokens", "busy", "peak queue", "peak batch", "KV mean", "KV max",
 		"cached", "preemptions")
-	for _, r := range m.Replica[:min(len(m.Replica), maxRows)] {
+	for _, r := range m.Replicas[:min(len(m.Replicas), maxRows)] {
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
-		t.row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens),
+		t.Row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), n(r.Requests), n(r.Completed), n(r.Tokens),
 			share(r.Utilization),
 			n(r.PeakQueue), n(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio),
 			n(r.Preemptions))

@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/capacity"
 	"blis/pkg/stream"
+	"blis/pkg/texttab"
 	"blis/pkg/workloadstats"
 )
 
@@ -40,10 +41,10 @@ func (d *Document) describe(b []byte) []byte {
 			*l.Uncached)
 	}
 	b = append(b, '\n')
-	b = lengths(&w.Lengths).append(b)
+	b = lengths(&w.Lengths).Append(b)
 	if s := w.Session; s != nil {
 		b = append(b, '\n')
-		b = workloadSessions(s).append(b)
+		b = workloadSessions(s).Append(b)
 		if s.SessionHit != nil {
 			line("own history", "%.1f %% of the sessions' prompt tokens, in blocks; median over sessions %.1f %%",
 				100**s.SessionHit, 100**s.SessionHitMedian)
@@ -55,11 +56,12 @@ func (d *Document) describe(b []byte) []byte {
 			line("workflows", "%s", reasonCounts(s.Workflows))
 		}
 	}
-	for _, t := range []*table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2), parts("model", w.Model, 2),
+	for _, t := range []*texttab.Table{parts("class", w.Cls, 1), parts("tenant", w.Tenant, 2),
+		parts("model", w.Model, 2),
 		loadTable(w.Load)} {
-		if len(t.rows) > 1 {
+		if len(t.Rows) > 1 {
 			b = append(b, '\n')
-			b = t.append(b)
+			b = t.Append(b)
 		}
 	}
 	if len(d.Warnings) > 0 {
@@ -100,34 +102,34 @@ func sparkline(counts []int64) string {
 }
 
 // distributionRow appends a distribution to a table with the given number of decimals.
-func distributionRow(t *table, name string, d *workloadstats.Distribution, decimals int) {
+func distributionRow(t *texttab.Table, name string, d *workloadstats.Distribution, decimals int) {
 	if d == nil {
 		return
 	}
 	n := func(x float64) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
-	t.row(name, strconv.FormatFloat(d.Mean, 'f', max(1, decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50), n(d.P90),
+	t.Row(name, strconv.FormatFloat(d.Mean, 'f', max(1, decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50), n(d.P90),
 		n(d.P95), n(d.P99), n(d.Max), strconv.FormatInt(d.Count, 10))
 }
 
-func distributionHead(t *table, of string) {
-	t.row(of, "mean", "CV", "p50", "p90", "p95", "p99", "max", "count")
+func distributionHead(t *texttab.Table, of string) {
+	t.Row(of, "mean", "CV", "p50", "p90", "p95", "p99", "max", "count")
 }
 
 // lengths is the table of call lengths.
-func lengths(l *workloadstats.Lengths) *table {
-	t := &table{}
+func lengths(l *workloadstats.Lengths) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth}
 	distributionHead(t, "tokens")
 	distributionRow(t, "input", l.Input, 0)
 	distributionRow(t, "output", l.Output, 0)
 	if l.Correlation != nil {
-		t.row("correlation", fmt.Sprintf("%.3f", *l.Correlation))
+		t.Row("correlation", fmt.Sprintf("%.3f", *l.Correlation))
 	}
 	return t
 }
 
 // workloadSessions is the table of session statistics.
-func workloadSessions(s *workloadstats.Sessions) *table {
-	t := &table{}
+func workloadSessions(s *workloadstats.Sessions) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth}
 	distributionHead(t, "sessions")
 	distributionRow(t, "calls", s.Calls, 0)
 	distributionRow(t, "tools", s.Tools, 0)
@@ -140,17 +142,17 @@ func workloadSessions(s *workloadstats.Sessions) *table {
 }
 
 // parts is the table of the groups of a workload, empty if there are fewer than minimum.
-func parts(by string, all map[string]*workloadstats.Part, minimum int) *table {
-	t := &table{omitted: len(all) - maxRows}
+func parts(by string, all map[string]*workloadstats.Part, minimum int) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth, Omitted: len(all) - maxRows}
 	if len(all) < minimum {
 		return t
 	}
-	t.row("by "+by, "arrivals", "arrivals/s", "CV", "calls", "input mean", "p50", "p95", "output mean", "p50", "p95",
+	t.Row("by "+by, "arrivals", "arrivals/s", "CV", "calls", "input mean", "p50", "p95", "output mean", "p50", "p95",
 		"correlation")
 	names := slices.Sorted(maps.Keys(all))
 	for _, name := range names[:min(len(names), maxRows)] {
 		p := all[name]
-		row := []string{stream.Printable(name), strconv.FormatInt(p.Arrivals, 10),
+		row := []string{strconv.FormatInt(p.Arrivals, 10),
 			orDash(formatOrEmpty("%.4g", p.Rate)), orDash(formatOrEmpty("%.2f", p.CV)), strconv.FormatInt(p.Calls, 10)}
 		for _, d := range []*workloadstats.Distribution{p.Input, p.Output} {
 			if d == nil {
@@ -159,7 +161,7 @@ func parts(by string, all map[string]*workloadstats.Part, minimum int) *table {
 				row = append(row, fmt.Sprintf("%.1f", d.Mean), fmt.Sprintf("%.0f", d.P50), fmt.Sprintf("%.0f", d.P95))
 			}
 		}
-		t.row(append(row, orDash(formatOrEmpty("%.3f", p.Correlation)))...)
+		t.Row(stream.Printable(name), append(row, orDash(formatOrEmpty("%.3f", p.Correlation)))...)
 	}
 	return t
 }
@@ -173,14 +175,14 @@ func orDash(text string) string {
 }
 
 // loadTable is the table of the load by model.
-func loadTable(l *capacity.Load) *table {
-	t := &table{}
+func loadTable(l *capacity.Load) *texttab.Table {
+	t := &texttab.Table{FirstWidth: headWidth}
 	if l == nil {
 		return t
 	}
-	t.row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
+	t.Row("load of", "replicas", "calls", "load", "uncached", "capacity calls/s", "uncached", "limit")
 	for _, m := range l.Models {
-		t.row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10),
+		t.Row(stream.Printable(m.Model), strconv.Itoa(m.Replicas), strconv.FormatInt(m.Calls, 10),
 			orDash(formatOrEmpty("%.3f", m.Offered)), orDash(formatOrEmpty("%.3f", m.Uncached)),
 			fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached), m.Limit)
 	}

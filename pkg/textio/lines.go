@@ -117,7 +117,8 @@ func (l *Lines) Time(name string, v float64, unit string) error {
 }
 
 // nonFiniteNumber matches errors of encoding/json about NaN, Infinity and -Infinity.
-var nonFiniteNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in numeric literal)`)
+var nonFiniteNumber = regexp.MustCompile(`^invalid character '[NI]' (looking for beginning of value|in ` +
+	`numeric literal)`)
 
 // JSONMessage rephrases an error of encoding/json for users.
 func JSONMessage(err error) string {

@@ -45,7 +45,8 @@ func TestDocuments(t *testing.T) {
 			err = nil
 		}
 		var located *stream.SyntaxError
-		if rows != c.rows || (err == nil) != (c.want == "") || err != nil && (!errors.As(err, &located) || !strings.HasPrefix(err.Error(), c.want)) {
+		if rows != c.rows || (err == nil) != (c.want == "") || err != nil && (!errors.As(err, &located) ||
+			!strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%q: %d values, %v, want %q", c.text, rows, err, c.want)
 		}
 	}
@@ -53,7 +54,8 @@ func TestDocuments(t *testing.T) {
 
 // ReadSingle accepts exactly one value.
 func TestSingleDocument(t *testing.T) {
-	for text, want := range map[string]string{"[1]": "", " [1]\n": "", "": "in: is empty", "[1]\n[2]": "in:2: unexpected data after the first value"} {
+	for text, want := range map[string]string{"[1]": "", " [1]\n": "", "": "in: is empty",
+		"[1]\n[2]": "in:2: unexpected data after the first value"} {
 		d, err := NewDocuments("in", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

@@ -45,8 +45,10 @@ func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	if err := b.Read(row); err != nil {
 		return 0, err
 	}
-	if err := b.Require(textio.MissingIf("chat_id", row.ChatID == nil), textio.MissingIf("parent_chat_id", row.ParentChatID == nil), textio.MissingIf("timestamp", row.Timestamp == nil),
-		textio.MissingIf("input_length", row.InputLength == nil), textio.MissingIf("output_length", row.OutputLength == nil)); err != nil {
+	if err := b.Require(textio.MissingIf("chat_id", row.ChatID == nil), textio.MissingIf("parent_chat_id",
+		row.ParentChatID == nil), textio.MissingIf("timestamp", row.Timestamp == nil),
+		textio.MissingIf("input_length", row.InputLength == nil), textio.MissingIf("output_length",
+			row.OutputLength == nil)); err != nil {
 		return 0, err
 	}
 	if err := b.Time("timestamp", *row.Timestamp, "s"); err != nil {

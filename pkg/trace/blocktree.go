@@ -98,7 +98,8 @@ func (t *blockTree) prompt(session string, node int32, block int64) []stream.Seg
 	var segments []stream.Segment
 	for node != root {
 		n := t.nodes[node]
-		segments = append(segments, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)), Tokens: int64(n.position) * block})
+		segments = append(segments, stream.Segment{ID: session + "#" + strconv.Itoa(int(n.run)),
+			Tokens: int64(n.position) * block})
 		for ; t.nodes[node].position > 1; node = t.nodes[node].parent {
 		}
 		node = t.nodes[node].parent

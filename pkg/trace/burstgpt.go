@@ -26,7 +26,9 @@ func openBurstGPT(in Input, _ Options) (Reader, error) {
 		return nil, err
 	}
 	b := &burstgpt{Table: s, session: s.Column("Session ID"), turns: map[string]int64{}}
-	if err := s.RequireColumns(textio.Ref("Timestamp", &b.at), textio.Ref("Model", &b.model), textio.Ref("Request tokens", &b.input), textio.Ref("Response tokens", &b.output), textio.Ref("Log Type", &b.log)); err != nil {
+	if err := s.RequireColumns(textio.Ref("Timestamp", &b.at), textio.Ref("Model", &b.model),
+		textio.Ref("Request tokens", &b.input), textio.Ref("Response tokens", &b.output),
+		textio.Ref("Log Type", &b.log)); err != nil {
 		s.Close()
 		return nil, err
 	}

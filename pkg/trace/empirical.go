@@ -36,7 +36,8 @@ func parseEmpirical(text string) (e empirical, err error) {
 		}
 		w, bad := strconv.ParseFloat(strings.TrimSpace(weight), 64)
 		if bad != nil || !(w >= 0 && w <= 1e9) {
-			return e, fmt.Errorf("the weight of %d must be a number of at least 0, is %.40q", v, strings.TrimSpace(weight))
+			return e, fmt.Errorf("the weight of %d must be a number of at least 0, is %.40q", v,
+				strings.TrimSpace(weight))
 		}
 		sum += w
 		e.values, e.cumulative = append(e.values, int32(v)), append(e.cumulative, sum)

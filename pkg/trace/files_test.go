@@ -41,7 +41,8 @@ func TestPoolInFolderEqualsArchive(t *testing.T) {
 	}
 }
 
-const wekaOne = `{"id": "ID", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": [1], "api_time": 1}]}`
+const wekaOne = `{"id": "ID", "block_size": 4, "requests": [{"t": 0, "type": "n", "in": 4, "out": 3, "hash_ids": ` +
+	`[1], "api_time": 1}]}`
 
 // The sessions in a folder are read in the order of file names; other files are ignored. Errors
 // name the file.
@@ -65,7 +66,8 @@ func TestWekaFolder(t *testing.T) {
 		{"-- a.txt --\n" + one("x"), "the folder contains no *.json file"},
 	} {
 		dir := writeFolder(t, c.text)
-		if _, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("ends with %v, want %s", err, c.want)
 		}
 	}

@@ -54,7 +54,8 @@ func (b *blocks) prompt(p *textio.Position, r *stream.Request, ids []hashID, par
 	left := r.InputTokens
 	for i, id := range ids {
 		if left <= 0 {
-			return p.Errorf("hash_ids has %d ids, but %d blocks of %d tokens cover the input of %d tokens (--block-size)",
+			return p.Errorf("hash_ids has %d ids, but %d blocks of %d tokens cover the input of %d tokens "+
+				"(--block-size)",
 				len(ids), i, b.size, r.InputTokens)
 		}
 		tokens := min(left, b.size)
@@ -73,6 +74,7 @@ func (b *blocks) warnings(p *textio.Position) []string {
 	if b.uncovered == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: the hash_ids of %d of %d prompts do not cover whole blocks of %d tokens, which are treated as unique; check --block-size",
+	return []string{fmt.Sprintf("%s: the hash_ids of %d of %d prompts do not cover whole blocks of %d tokens, which "+
+		"are treated as unique; check --block-size",
 		p.Name, b.uncovered, b.read, b.size)}
 }

@@ -33,7 +33,8 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
 	err := m.Read(&m.row)
 	if err == nil {
-		err = m.Require(textio.MissingIf("timestamp", m.row.Timestamp == nil), textio.MissingIf("input_length", m.row.InputLength == nil), textio.MissingIf("output_length", m.row.OutputLength == nil))
+		err = m.Require(textio.MissingIf("timestamp", m.row.Timestamp == nil), textio.MissingIf("input_length",
+			m.row.InputLength == nil), textio.MissingIf("output_length", m.row.OutputLength == nil))
 	}
 	if err != nil {
 		return 0, err

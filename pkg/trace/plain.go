@@ -17,7 +17,8 @@ var (
 	plainOutputs = []string{"output_tokens", "output_length"}
 )
 
-const plainColumns = "arrival_s or timestamp_ms or arrival_us, input_tokens or input_length, output_tokens or output_length"
+const plainColumns = "arrival_s or timestamp_ms or arrival_us, input_tokens or input_length, output_tokens or " +
+	"output_length"
 
 // plain reads a table of arrivals and lengths. Times are kept. Other columns are named in a
 // warning.

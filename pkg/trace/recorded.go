@@ -27,13 +27,21 @@ func (p *recorded) HasArrivals() bool { return p.hasArrivals }
 // recordings appends the formats of recordings that contain requests to own, except names that own
 // already has, and a format that detects the format by content.
 func recordings(own registry.Table[Format]) registry.Table[Format] {
-	list := append(own, registry.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any format that blis-calibrate reads; FORMAT:FILE sets the format, FILE#NAME the run",
-		Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, "") }}})
+	list := append(own, registry.Entry[Format]{Name: "recording",
+		Doc: "a recording of a real server in any format that blis-calibrate reads; FORMAT:FILE sets the format, " +
+			"FILE#NAME the run",
+		Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader,
+			error) {
+			return openRecorded(in, o, "")
+		}}})
 	taken := own.Names()
 	for _, e := range recording.Formats {
 		if name := e.Name; !e.Value.Steps && !slices.Contains(taken, name) {
 			list = append(list, registry.Entry[Format]{Name: name, Doc: e.Doc,
-				Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, name) }}})
+				Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader,
+					error) {
+					return openRecorded(in, o, name)
+				}}})
 		}
 	}
 	return list
@@ -78,7 +86,8 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	}
 	period, share := run.Period()
 	if period > 0 {
-		p.Warnf("prompts repeat with a period of %d (%.1f %% of the lengths match): requests a period apart share their prompt", period, 100*share)
+		p.Warnf("prompts repeat with a period of %d (%.1f %% of the lengths match): requests a period apart share "+
+			"their prompt", period, 100*share)
 	}
 	p.hasArrivals = run.HasArrivalTimes()
 	if !p.hasArrivals && !o.EvenlySpaced {

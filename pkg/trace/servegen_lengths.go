@@ -16,7 +16,8 @@ import (
 // The fields of a dataset: prompt tokens, each with its optional count, and ignored fields.
 var (
 	promptFields = []struct{ tokens, number string }{
-		{"input_tokens", ""}, {"text_tokens", ""}, {"image_tokens", "image_count"}, {"audio_tokens", "audio_count"}, {"video_tokens", "video_count"}}
+		{"input_tokens", ""}, {"text_tokens", ""}, {"image_tokens", "image_count"}, {"audio_tokens", "audio_count"},
+		{"video_tokens", "video_count"}}
 	ignoredFields = []string{"reason_ratio"}
 )
 

@@ -114,7 +114,8 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, e
 		base := filepath.Base(f.folder)
 		if !slices.Contains(folders, f.folder) {
 			if slices.Contains(pools, base) {
-				return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains clients in two folders named %s; use one of the folders", base)
+				return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains clients in two folders named %s; "+
+					"use one of the folders", base)
 			}
 			folders, pools = append(folders, f.folder), append(pools, base)
 		}
@@ -133,13 +134,16 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, e
 		}
 	}
 	if len(clients) == 0 && len(without) == 0 {
-		return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
+		return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains no clients: no files chunk-N-trace.csv " +
+			"and chunk-N-dataset.json")
 	}
 	if len(without) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: left out incomplete clients: %s", p.name, strings.Join(without, ", ")))
+		warnings = append(warnings, fmt.Sprintf("%s: left out incomplete clients: %s", p.name,
+			strings.Join(without, ", ")))
 	}
 	if len(pools) > 1 {
-		warnings = append(warnings, fmt.Sprintf("%s: contains %d pools and uses all clients: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
+		warnings = append(warnings, fmt.Sprintf("%s: contains %d pools and uses all clients: %s; --where "+
+			"'tenant.startsWith(\"%s/\")' keeps one",
 			p.name, len(pools), strings.Join(pools, ", "), pools[0]))
 	}
 	return clients, warnings, nil

@@ -115,8 +115,9 @@ func TestServeGenPublicPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "m-large/73 (no dataset)") || !strings.Contains(warnings[1], "contains 3 pools") {
-		t.Errorf("odd is %q", warnings)
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "m-large/73 (no dataset)") ||
+		!strings.Contains(warnings[1], "contains 3 pools") {
+		t.Errorf("warnings %q", warnings)
 	}
 	want, got, n := 0.0, 0.0, 0
 	for _, c := range clients {

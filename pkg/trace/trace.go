@@ -66,12 +66,18 @@ type HasSLOClasses interface {
 
 // Formats are the formats of public traces and of recordings of real servers.
 var Formats = recordings(registry.Table[Format]{
-	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens", Value: Format{Open: openAzure}},
-	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids", Value: Format{Open: openMooncake, BlockSize: 512}},
-	{Name: "bailian", Doc: "Qwen-Bailian traces: JSON lines of chat_id, parent_chat_id, timestamp (s), lengths, hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
-	{Name: "burstgpt", Doc: "BurstGPT traces: CSV of Timestamp (s), Model, Request tokens, Response tokens, Total tokens, Log Type", Value: Format{Open: openBurstGPT}},
-	{Name: "weka", Doc: "recorded sessions of coding agents: JSON files or a folder; all at 0 without --rate", Value: Format{Open: openWeka, Untimed: true}},
-	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Sampled: true}},
+	{Name: "azure", Doc: "Azure LLM inference traces: CSV of TIMESTAMP, ContextTokens, GeneratedTokens",
+		Value: Format{Open: openAzure}},
+	{Name: "mooncake", Doc: "Mooncake traces: JSON lines of timestamp (ms), input_length, output_length, hash_ids",
+		Value: Format{Open: openMooncake, BlockSize: 512}},
+	{Name: "bailian", Doc: "Qwen-Bailian traces: JSON lines of chat_id, parent_chat_id, timestamp (s), lengths, " +
+		"hash_ids", Value: Format{Open: openBailian, BlockSize: 16}},
+	{Name: "burstgpt", Doc: "BurstGPT traces: CSV of Timestamp (s), Model, Request tokens, Response tokens, Total " +
+		"tokens, Log Type", Value: Format{Open: openBurstGPT}},
+	{Name: "weka", Doc: "recorded sessions of coding agents: JSON files or a folder; all at 0 without --rate",
+		Value: Format{Open: openWeka, Untimed: true}},
+	{Name: "servegen", Doc: "ServeGen client pools: a folder or archive of chunk-N-trace.csv and " +
+		"chunk-N-dataset.json, drawn by --seed", Value: Format{Open: openServeGen, Sampled: true}},
 	{Name: "csv", Doc: "CSV of " + plainColumns, Value: Format{Open: openPlain}},
 	{Name: "blis", Doc: "a BLIS workload, to merge, scale or filter it", Value: Format{Open: openBLIS}},
 })

@@ -140,25 +140,45 @@ func TestReadmeNamesFormats(t *testing.T) {
 
 // samples has a small valid trace of each format.
 var samples = map[string]string{
-	"azure":          "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n",
-	"mooncake":       `{"timestamp": 1500, "input_length": 1100, "output_length": 500, "hash_ids": [46, 47, 48]}` + "\n" + `{"timestamp": 1600, "input_length": 5, "output_length": 5}` + "\n",
-	"bailian":        `{"chat_id": 1, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 40, "output_length": 7, "type": "text", "turn": 1, "hash_ids": [1, 2, 3]}` + "\n",
-	"burstgpt":       burstgptColumns + "\n5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,1087,230,1317,API log\n",
-	"tracev2":        "request_id,input_tokens,output_tokens,arrival_time_us\nq1,10,5,0\nq2,11,6,100000\n",
-	"recording":      "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status\n0.25,10,5,0.1,0.2,ok\n1.5,20,6,0.1,0.3,ok\n",
-	"lmbench":        "prompt_tokens,generation_tokens,ttft,generation_time,launch_time,finish_time\n10,5,0.1,0.2,100,100.3\n",
-	"vllm-phases":    "request_id,phase_type,t_start,t_end,prefill_tokens,decode_tokens\na,prefill,0,0.1,10,0\na,decode,0.1,0.5,0,5\n",
-	"llmservingsim":  `{"request_id": "b-0", "input_toks": 10, "output_toks": 5, "arrival_time": 1000.5, "queued_ts": 7.5, "scheduled_ts": 7.6, "first_token_ts": 7.7, "last_token_ts": 7.9}` + "\n",
-	"aiperf":         `{"metadata": {"x_request_id": "r", "request_start_ns": 1000000000, "benchmark_phase": "profiling"}, "metrics": {"input_sequence_length": {"value": 10, "unit": "tokens"}, "output_sequence_length": {"value": 5, "unit": "tokens"}, "time_to_first_token": {"value": 100, "unit": "ms"}, "request_latency": {"value": 0.3, "unit": "sec"}}, "error": null}` + "\n",
-	"inference-perf": `[{"start_time": 1.5, "end_time": 2.5, "info": {"input_tokens": 10, "output_tokens": 3, "output_token_times": [1.6, 1.9, 2.4]}, "error": null}]`,
-	"guidellm":       `{"metadata": {"version": 1, "guidellm_version": "0.5"}, "benchmarks": [{"type_": "x", "requests": {"successful": [{"request_id": "g", "info": {"timings": {"request_start": 10.5, "first_token_iteration": 10.6, "request_end": 11}}, "prompt_tokens": 10, "output_tokens": 5}]}}]}`,
-	"otlp": `{"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "1", "name": "llm_request", "startTimeUnixNano": "1000000000", "endTimeUnixNano": "1300000000", "attributes": [` +
-		`{"key": "gen_ai.request.id", "value": {"stringValue": "o"}}, {"key": "gen_ai.usage.prompt_tokens", "value": {"intValue": "10"}}, {"key": "gen_ai.usage.completion_tokens", "value": {"intValue": 5}}, ` +
-		`{"key": "gen_ai.latency.time_to_first_token", "value": {"doubleValue": 0.1}}, {"key": "gen_ai.latency.e2e", "value": {"doubleValue": 0.3}}]}]}]}]}` + "\n",
-	"csv":        "arrival_s,input_tokens,output_tokens\n0.25,10,5\n1.5,20,6\n",
-	"vllm-bench": `{"input_lens": [7, 8], "output_lens": [3, 2], "ttfts": [0.1, 0.2], "itls": [[0.1, 0.1], [0.2]], "start_times": [1000.0, 1000.5], "errors": ["", ""]}`,
-	"blis":       `{"kind":"request","id":"a","arrival_us":5,"input_tokens":10,"output_tokens":2}` + "\n" + `{"kind":"session","id":"s","arrival_us":9,"steps":[{"id":"1","input_tokens":3,"output_tokens":4}]}` + "\n",
-	"weka":       `{"id": "w", "block_size": 4, "hash_id_scope": "local", "requests": [{"t": 0.0, "type": "n", "in": 9, "out": 3, "hash_ids": [1, 2]}, {"t": 5.0, "type": "s", "in": 12, "out": 1, "hash_ids": [1, 2, 3], "think_time": 5.0}]}` + "\n",
+	"azure": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 " +
+		"18:17:04.0319600,3180,8\n",
+	"mooncake": `{"timestamp": 1500, "input_length": 1100, "output_length": 500, "hash_ids": [46, 47, 48]}` +
+		"\n" + `{"timestamp": 1600, "input_length": 5, "output_length": 5}` + "\n",
+	"bailian": `{"chat_id": 1, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 40, "output_length": ` +
+		`7, "type": "text", "turn": 1, "hash_ids": [1, 2, 3]}` + "\n",
+	"burstgpt": burstgptColumns + "\n5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,1087,230,1317,API log\n",
+	"tracev2":  "request_id,input_tokens,output_tokens,arrival_time_us\nq1,10,5,0\nq2,11,6,100000\n",
+	"recording": "arrival_s,input_tokens,output_tokens,ttft_s,e2e_s,status\n" +
+		"0.25,10,5,0.1,0.2,ok\n1.5,20,6,0.1,0.3,ok\n",
+	"lmbench": "prompt_tokens,generation_tokens,ttft,generation_time,launch_time,finish_time\n" +
+		"10,5,0.1,0.2,100,100.3\n",
+	"vllm-phases": "request_id,phase_type,t_start,t_end,prefill_tokens,decode_tokens\n" +
+		"a,prefill,0,0.1,10,0\na,decode,0.1,0.5,0,5\n",
+	"llmservingsim": `{"request_id": "b-0", "input_toks": 10, "output_toks": 5, "arrival_time": 1000.5, ` +
+		`"queued_ts": 7.5, "scheduled_ts": 7.6, "first_token_ts": 7.7, "last_token_ts": 7.9}` + "\n",
+	"aiperf": `{"metadata": {"x_request_id": "r", "request_start_ns": 1000000000, "benchmark_phase": ` +
+		`"profiling"}, "metrics": {"input_sequence_length": {"value": 10, "unit": "tokens"}, ` +
+		`"output_sequence_length": {"value": 5, "unit": "tokens"}, "time_to_first_token": {"value": 100, "unit": ` +
+		`"ms"}, "request_latency": {"value": 0.3, "unit": "sec"}}, "error": null}` + "\n",
+	"inference-perf": `[{"start_time": 1.5, "end_time": 2.5, "info": {"input_tokens": 10, "output_tokens": 3, ` +
+		`"output_token_times": [1.6, 1.9, 2.4]}, "error": null}]`,
+	"guidellm": `{"metadata": {"version": 1, "guidellm_version": "0.5"}, "benchmarks": [{"type_": "x", ` +
+		`"requests": {"successful": [{"request_id": "g", "info": {"timings": {"request_start": 10.5, ` +
+		`"first_token_iteration": 10.6, "request_end": 11}}, "prompt_tokens": 10, "output_tokens": 5}]}}]}`,
+	"otlp": `{"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "1", "name": "llm_request", ` +
+		`"startTimeUnixNano": "1000000000", "endTimeUnixNano": "1300000000", "attributes": [` +
+		`{"key": "gen_ai.request.id", "value": {"stringValue": "o"}}, {"key": "gen_ai.usage.prompt_tokens", "value": ` +
+		`{"intValue": "10"}}, {"key": "gen_ai.usage.completion_tokens", "value": {"intValue": 5}}, ` +
+		`{"key": "gen_ai.latency.time_to_first_token", "value": {"doubleValue": 0.1}}, {"key": "gen_ai.latency.e2e", ` +
+		`"value": {"doubleValue": 0.3}}]}]}]}]}` + "\n",
+	"csv": "arrival_s,input_tokens,output_tokens\n0.25,10,5\n1.5,20,6\n",
+	"vllm-bench": `{"input_lens": [7, 8], "output_lens": [3, 2], "ttfts": [0.1, 0.2], "itls": [[0.1, 0.1], [0.2]], ` +
+		`"start_times": [1000.0, 1000.5], "errors": ["", ""]}`,
+	"blis": `{"kind":"request","id":"a","arrival_us":5,"input_tokens":10,"output_tokens":2}` + "\n" +
+		`{"kind":"session","id":"s","arrival_us":9,"steps":[{"id":"1","input_tokens":3,"output_tokens":4}]}` + "\n",
+	"weka": `{"id": "w", "block_size": 4, "hash_id_scope": "local", "requests": [{"t": 0.0, "type": "n", "in": ` +
+		`9, "out": 3, "hash_ids": [1, 2]}, {"t": 5.0, "type": "s", "in": 12, "out": 1, "hash_ids": [1, 2, 3], ` +
+		`"think_time": 5.0}]}` + "\n",
 	"servegen": `
 -- pool/chunk-3-trace.csv --
 0,0.1,1,Gamma,1,10
@@ -219,7 +239,8 @@ func TestCompressionAndTextEncodings(t *testing.T) {
 			}
 		}
 		packed := forms["zstd"]
-		if _, _, err := readAll(format, input(packed[:len(packed)-1]), Options{}); err == nil || !strings.Contains(err.Error(), "cut off") {
+		if _, _, err := readAll(format, input(packed[:len(packed)-1]), Options{}); err == nil ||
+			!strings.Contains(err.Error(), "cut off") {
 			t.Errorf("%s: zstd without its last byte: %v", format, err)
 		}
 		// Truncated compressed data is an error, never a shorter trace.
@@ -254,7 +275,8 @@ func zstd(t testing.TB, text string) string {
 // A missing file is a system error; a folder has its own error.
 func TestMissingFilesAndFolders(t *testing.T) {
 	for _, e := range Formats {
-		if _, _, err := readAll(e.Name, Input{Name: "no/such", Path: "no/such"}, Options{}); err == nil || !strings.Contains(err.Error(), "no/such") {
+		if _, _, err := readAll(e.Name, Input{Name: "no/such", Path: "no/such"}, Options{}); err == nil ||
+			!strings.Contains(err.Error(), "no/such") {
 			t.Errorf("%s: %v", e.Name, err)
 		}
 		empty := t.TempDir()

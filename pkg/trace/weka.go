@@ -123,7 +123,8 @@ func (w *weka) Warnings() []string {
 		add("left out %d sessions without calls", w.emptySessions)
 	}
 	if w.callsWithoutTime > 0 {
-		add("%d of %d calls have no api_time and are treated as instantaneous; the think time after them includes them", w.callsWithoutTime, w.calls)
+		add("%d of %d calls have no api_time and are treated as instantaneous; the think time after them includes them",
+			w.callsWithoutTime, w.calls)
 	}
 	return warnings
 }

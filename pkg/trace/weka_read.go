@@ -214,7 +214,8 @@ func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error 
 				return err
 			}
 		} else if whole := *c.In / s.blockSize; c.blocks > whole {
-			return w.Errorf("%s[%d].hash_ids has %d ids, but the %d input tokens have %d whole blocks of %d", path, i, c.blocks, *c.In, whole, s.blockSize)
+			return w.Errorf("%s[%d].hash_ids has %d ids, but the %d input tokens have %d whole blocks of %d", path, i,
+				c.blocks, *c.In, whole, s.blockSize)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func (s *wekaSession) record(a *stream.Arrival) bool {
 	a.Session = stream.Session{ID: s.id, UntilUS: stream.Never, Steps: a.Session.Steps[:0]}
 	s.tree.splitRuns()
 	w := &wekaSteps{session: s, steps: a.Session.Steps}
-	w.chain(s.calls, 0, wekaEnd{step: stream.Nowhere}, "")
+	w.chain(s.calls, 0, wekaEnd{step: stream.NoIndex}, "")
 	a.Session.Steps = w.steps
 	return len(w.steps) > 0
 }
@@ -75,7 +75,8 @@ func (w *wekaSteps) chain(calls []wekaCall, origin float64, parent wekaEnd, pref
 			before = nil
 		default:
 			after, delay := agent.dependencies(start)
-			if before != nil && before.APITime != nil && c.ThinkTime != nil && len(after) == 1 && after[0] == agent.own[len(agent.own)-1] {
+			if before != nil && before.APITime != nil && c.ThinkTime != nil && len(after) == 1 &&
+				after[0] == agent.own[len(agent.own)-1] {
 				delay = *c.ThinkTime
 			}
 			end := wekaEnd{w.add(c, after, delay, prefix+strconv.Itoa(len(agent.own))), start}
@@ -101,7 +102,7 @@ func (g *wekaAgent) dependencies(start float64) (after []wekaEnd, delay float64)
 		own = own || slices.Contains(g.own, e)
 		return true
 	})
-	if e := g.latest(start); !own && e.step != stream.Nowhere {
+	if e := g.latest(start); !own && e.step != stream.NoIndex {
 		after = append(after, e)
 	}
 	last := 0.0
@@ -125,7 +126,7 @@ func (g *wekaAgent) latest(at float64) wekaEnd {
 
 // add adds a call and returns its index.
 func (w *wekaSteps) add(c *wekaCall, after []wekaEnd, delay float64, id string) stream.Index {
-	step := stream.SessionStep{ID: id, InputTokens: *c.In, OutputTokens: *c.Out, Extends: stream.Nowhere,
+	step := stream.SessionStep{ID: id, InputTokens: *c.In, OutputTokens: *c.Out, Extends: stream.NoIndex,
 		DelayUS: int64(math.Round(max(delay, 0) * 1e6)),
 		Prompt:  w.session.tree.prompt(w.session.id, c.node, w.session.blockSize)}
 	for _, e := range after {

@@ -277,7 +277,8 @@ func TestWekaSessions(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			t.Fatal(err)
 		}
-		text = fmt.Appendf(text[:0], `{"id":"%s","block_size":%d,"hash_id_scope":"local","requests":`, p.ID, p.BlockSize)
+		text = fmt.Appendf(text[:0], `{"id":"%s","block_size":%d,"hash_id_scope":"local","requests":`, p.ID,
+			p.BlockSize)
 		text = append(appendUnpacked(text, p.Requests), '}')
 		list, _, err := readAll("weka", Input{Name: p.ID, Stream: bytes.NewReader(text)}, Options{})
 		if err != nil || len(list) != 1 {

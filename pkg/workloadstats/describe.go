@@ -162,8 +162,9 @@ func (d *Describer) OfferedUS() int64 {
 // Description returns the statistics so far.
 func (d *Describer) Description() *Description {
 	t := &Description{Arrivals: d.total.n, Requests: d.requests, Sessions: d.sessions, Calls: int64(len(d.calls)),
-		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.total.rate(d.total.span()), CV: d.total.cv(), Timeline: d.timeline.get(),
-		Lengths: lengthsOf(d.calls), Prefix: d.history.prefix()}
+		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.total.rate(d.total.span()), CV: d.total.cv(),
+		Timeline: d.timeline.get(),
+		Lengths:  lengthsOf(d.calls), Prefix: d.history.prefix()}
 	if d.total.n > 0 {
 		t.FromUS, t.UntilUS = d.total.first, d.total.last
 		t.DurationS = float64(d.total.span()) / 1e6

@@ -46,8 +46,8 @@ func (h *history) add(from uint64, prompt []stream.Segment, id string, input, ou
 		found.identified += s.Tokens
 		place = mix(edge, uint64(s.Tokens))
 	}
-	if answer := output - 1; found.identified == input && answer > 0 {
-		h.longest[child(place, id+".out")] = answer
+	if generated := output - 1; found.identified == input && generated > 0 {
+		h.longest[child(place, id+".out")] = generated
 	}
 	return found
 }
@@ -75,7 +75,8 @@ func (h *history) prefix() *Prefix {
 		return nil
 	}
 	of := float64(h.tokens)
-	return &Prefix{Identified: float64(h.identified) / of, Hit: float64(h.cached) / of, BlockHit: float64(h.cachedInBlocks) / of, BlockSize: BlockSize}
+	return &Prefix{Identified: float64(h.identified) / of, Hit: float64(h.cached) / of,
+		BlockHit: float64(h.cachedInBlocks) / of, BlockSize: BlockSize}
 }
 
 // child is the digest of the segment called id at a place.

@@ -107,7 +107,8 @@ func (d *Describer) sessionStats() *Sessions {
 		return nil
 	}
 	of := func(values []int64, unit int64) *Distribution { return distribution(slices.Clone(values), unit) }
-	s := &Sessions{Workflows: g.workflows, Calls: of(g.calls, 1), Tools: of(g.tools, 1), Depth: of(g.depth, 1), FanOut: of(g.fanOut, 1),
+	s := &Sessions{Workflows: g.workflows, Calls: of(g.calls, 1), Tools: of(g.tools, 1), Depth: of(g.depth, 1),
+		FanOut: of(g.fanOut, 1),
 		ThinkS: of(g.thinkUS, 1e6), ToolS: of(g.toolUS, 1e6), SessionHit: g.session.hitRatio(),
 		Turns: distribution(slices.Collect(maps.Values(t.turns)), 1), TurnsSessionHit: t.history.hitRatio()}
 	if len(g.hitRatios) > 0 {

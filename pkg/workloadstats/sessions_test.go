@@ -12,13 +12,17 @@ import (
 //
 //	0: plan (96 tokens) ─ 1: search 0.5 s ─ 2, 3: read, after 1 s ─ 4: answer
 func agent(id string, arrival stream.Micros) *stream.Session {
-	return &stream.Session{ID: id, ArrivalUS: arrival, UntilUS: stream.Never, Workflow: "agent", Tenant: "t", Model: "m", Steps: []stream.SessionStep{
-		{ID: "plan", InputTokens: 96, OutputTokens: 17, Extends: stream.Nowhere, Prompt: []stream.Segment{{ID: "system", Tokens: 64}, {ID: id + "/user", Tokens: 32}}},
-		{ID: "search", After: []stream.Index{0}, Tool: "search", LatencyUS: 500_000, OutputTokens: 50},
-		{ID: "read.0", After: []stream.Index{1}, DelayUS: 1_000_000, InputTokens: 160, OutputTokens: 5, Extends: 0, Prompt: []stream.Segment{{ID: id + "/plan.out", Tokens: 16}}},
-		{ID: "read.1", After: []stream.Index{1}, Model: "other", InputTokens: 160, OutputTokens: 5, Extends: 0, Prompt: []stream.Segment{{ID: id + "/plan.out", Tokens: 16}}},
-		{ID: "answer", After: []stream.Index{2, 3}, InputTokens: 200, OutputTokens: 10, Extends: stream.Nowhere},
-	}}
+	return &stream.Session{ID: id, ArrivalUS: arrival, UntilUS: stream.Never, Workflow: "agent", Tenant: "t",
+		Model: "m", Steps: []stream.SessionStep{
+			{ID: "plan", InputTokens: 96, OutputTokens: 17, Extends: stream.NoIndex,
+				Prompt: []stream.Segment{{ID: "system", Tokens: 64}, {ID: id + "/user", Tokens: 32}}},
+			{ID: "search", After: []stream.Index{0}, Tool: "search", LatencyUS: 500_000, OutputTokens: 50},
+			{ID: "read.0", After: []stream.Index{1}, DelayUS: 1_000_000, InputTokens: 160, OutputTokens: 5, Extends: 0,
+				Prompt: []stream.Segment{{ID: id + "/plan.out", Tokens: 16}}},
+			{ID: "read.1", After: []stream.Index{1}, Model: "other", InputTokens: 160, OutputTokens: 5, Extends: 0,
+				Prompt: []stream.Segment{{ID: id + "/plan.out", Tokens: 16}}},
+			{ID: "answer", After: []stream.Index{2, 3}, InputTokens: 200, OutputTokens: 10, Extends: stream.NoIndex},
+		}}
 }
 
 func TestSessions(t *testing.T) {
@@ -36,7 +40,8 @@ func TestSessions(t *testing.T) {
 	// Of the 616 prompt tokens of a session, each of the two read calls has 96 + 16 from before:
 	// seven blocks.
 	own := 224. / 616
-	want := &Sessions{Workflows: map[string]int64{"agent": 2}, Calls: same(4), Tools: same(1), Depth: same(4), FanOut: same(2),
+	want := &Sessions{Workflows: map[string]int64{"agent": 2}, Calls: same(4), Tools: same(1), Depth: same(4),
+		FanOut: same(2),
 		ThinkS: same(1), ToolS: same(0.5), SessionHit: &own, SessionHitMedian: &own}
 	if diff := cmp.Diff(want, got.Session); diff != "" {
 		t.Error(diff)
@@ -45,7 +50,8 @@ func TestSessions(t *testing.T) {
 	if p := got.Prefix; !approxEqual(&p.Hit, (224+224+64)/1232.) || !approxEqual(&p.BlockHit, (224+224+64)/1232.) {
 		t.Errorf("%+v", p)
 	}
-	if got.Model["m"].Calls != 6 || got.Model["m"].Arrivals != 2 || got.Model["other"].Calls != 2 || got.Model["other"].Arrivals != 0 || got.Tenant["t"].Calls != 8 {
+	if got.Model["m"].Calls != 6 || got.Model["m"].Arrivals != 2 || got.Model["other"].Calls != 2 ||
+		got.Model["other"].Arrivals != 0 || got.Tenant["t"].Calls != 8 {
 		t.Errorf("models %+v, tenants %+v", got.Model, got.Tenant)
 	}
 	// The last session arrives at 2 s; each lasts 1.5 s.
@@ -87,7 +93,8 @@ func TestConversations(t *testing.T) {
 	add(2, "x", stream.Segment{ID: "system", Tokens: 48})
 	d.Add(request(3, 64, 2))
 	s := d.Description().Session
-	if s.Turns.Count != 2 || s.Turns.Max != 2 || s.Turns.Mean != 1.5 || !approxEqual(s.TurnsSessionHit, 32/192.) || s.Calls != nil || s.SessionHit != nil {
+	if s.Turns.Count != 2 || s.Turns.Max != 2 || s.Turns.Mean != 1.5 || !approxEqual(s.TurnsSessionHit, 32/192.) ||
+		s.Calls != nil || s.SessionHit != nil {
 		t.Errorf("%+v", s)
 	}
 	if p := d.Description().Prefix; !approxEqual(&p.Hit, (32+48)/256.) {

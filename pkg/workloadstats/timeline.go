@@ -25,7 +25,8 @@ func (t *Timeline) Rates() (lowest, highest float64, ok bool) {
 }
 
 // widths are the possible bucket widths, in s. Each is a multiple of the bases that are not longer.
-var widths = []int64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
+var widths = []int64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600,
+	24 * 3600}
 
 // bases are the widths in which counts are kept: the first one that needs at most maxCounts counts.
 var bases = []int64{1, 60, 3600, 24 * 3600}

@@ -1,4 +1,4 @@
-// Package workloadstats describes workloads: the number of requests and sessions, burstiness, lengths and shared prefixes.
+// Package workloadstats describes workloads: the number of requests and sessions, burstiness, lengths, shared prefixes.
 //
 //   - An arrival is a request or a session. Statistics of time (rate, gaps, counts per minute) are about arrivals,
 //     because the simulation decides when the later calls of a session come.

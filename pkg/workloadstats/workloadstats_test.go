@@ -14,7 +14,8 @@ import (
 
 // request returns a request with the given lengths.
 func request(at stream.Micros, input, output int64, prompt ...stream.Segment) *stream.Arrival {
-	return &stream.Arrival{Request: stream.Request{ID: fmt.Sprintf("r%d", at), ArrivalUS: at, InputTokens: input, OutputTokens: output, Prompt: prompt}}
+	return &stream.Arrival{Request: stream.Request{ID: fmt.Sprintf("r%d", at), ArrivalUS: at, InputTokens: input,
+		OutputTokens: output, Prompt: prompt}}
 }
 
 // describeArrivals describes requests that arrive at the given times.
@@ -32,7 +33,8 @@ func approxEqual(got *float64, want float64) bool {
 
 // anyArrivals draws arrival times in order, with very different gaps.
 var anyArrivals = rapid.Custom(func(t *rapid.T) []stream.Micros {
-	gaps := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 2_000_000), rapid.Int64Range(0, 400_000_000)), 1, 80).Draw(t, "gaps")
+	gaps := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 2_000_000),
+		rapid.Int64Range(0, 400_000_000)), 1, 80).Draw(t, "gaps")
 	var list []stream.Micros
 	sum := int64(0)
 	for _, gap := range gaps {
@@ -127,7 +129,8 @@ func TestEmptyWorkload(t *testing.T) {
 		t.Errorf("%d µs are offered", us)
 	}
 	one := describeArrivals([]stream.Micros{5})
-	if one.Rate != nil || one.CV != nil || one.Fano != nil || one.Correlation != nil || one.FromUS != 5 || one.UntilUS != 5 {
+	if one.Rate != nil || one.CV != nil || one.Fano != nil || one.Correlation != nil || one.FromUS != 5 ||
+		one.UntilUS != 5 {
 		t.Errorf("%+v", one)
 	}
 }
@@ -164,7 +167,8 @@ func TestPartsEqualSeparateDescriptions(t *testing.T) {
 		for i, us := range anyArrivals.Draw(rt, "arrivals") {
 			a := request(us, rapid.Int64Range(1, 99).Draw(rt, "input"), rapid.Int64Range(1, 99).Draw(rt, "output"))
 			a.Request.ID = fmt.Sprint(i)
-			a.Request.SLOClass, a.Request.Tenant, a.Request.Model = name.Draw(rt, "class"), name.Draw(rt, "tenant"), name.Draw(rt, "model")
+			a.Request.SLOClass, a.Request.Tenant, a.Request.Model = name.Draw(rt, "class"), name.Draw(rt, "tenant"),
+				name.Draw(rt, "model")
 			all.Add(a)
 			for dimension, n := range []string{a.Request.SLOClass, a.Request.Tenant, a.Request.Model} {
 				key := fmt.Sprint(dimension, n)
@@ -180,7 +184,8 @@ func TestPartsEqualSeparateDescriptions(t *testing.T) {
 			for n, p := range parts {
 				want := alone[fmt.Sprint(dimension, n)].Description()
 				got := &Description{Arrivals: p.Arrivals, Calls: p.Calls, CV: p.CV, Lengths: p.Lengths}
-				if diff := cmp.Diff(&Description{Arrivals: want.Arrivals, Calls: want.Calls, CV: want.CV, Lengths: want.Lengths}, got); diff != "" {
+				if diff := cmp.Diff(&Description{Arrivals: want.Arrivals, Calls: want.Calls, CV: want.CV,
+					Lengths: want.Lengths}, got); diff != "" {
 					rt.Fatalf("part %q: %s", n, diff)
 				}
 				sum += p.Arrivals
@@ -198,7 +203,8 @@ func TestPartsEqualSeparateDescriptions(t *testing.T) {
 // anyPrompt draws segments of a few names, so that prompts often share prefixes.
 var anyPrompt = rapid.Custom(func(t *rapid.T) []stream.Segment {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stream.Segment {
-		return stream.Segment{ID: rapid.SampledFrom([]string{"a", "b", "r0.out", "r1.out", "ab"}).Draw(t, "id"), Tokens: rapid.Int64Range(1, 40).Draw(t, "tokens")}
+		return stream.Segment{ID: rapid.SampledFrom([]string{"a", "b", "r0.out", "r1.out", "ab"}).Draw(t, "id"),
+			Tokens: rapid.Int64Range(1, 40).Draw(t, "tokens")}
 	}), 0, 4).Draw(t, "prompt")
 })
 
@@ -242,7 +248,9 @@ func TestPrefixHits(t *testing.T) {
 			before = append(before, slices.Clone(written))
 		}
 		p := d.Description().Prefix
-		if !approxEqual(&p.Hit, float64(hits)/float64(tokens)) || !approxEqual(&p.BlockHit, float64(blocks)/float64(tokens)) || !approxEqual(&p.Identified, float64(named)/float64(tokens)) {
+		if !approxEqual(&p.Hit, float64(hits)/float64(tokens)) ||
+			!approxEqual(&p.BlockHit, float64(blocks)/float64(tokens)) ||
+			!approxEqual(&p.Identified, float64(named)/float64(tokens)) {
 			rt.Fatalf("%+v, want %d, %d and %d of %d tokens", p, hits, blocks, named, tokens)
 		}
 	})

@@ -35,9 +35,9 @@ func (b *Batch) chunk(n, past, window int) {
 	}
 }
 
-// Weighted returns a step-time function: a constant plus a weighted sum of the fields of a batch, in
+// weighted returns a step-time function: a constant plus a weighted sum of the fields of a batch, in
 // their order.
-func Weighted(weights [10]int64) func(Batch) int64 {
+func weighted(weights [10]int64) func(Batch) int64 {
 	return func(b Batch) int64 {
 		time := weights[0]
 		for i, sum := range []int64{

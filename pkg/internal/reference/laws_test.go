@@ -31,7 +31,8 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 			}
 		}
 		law("id and arrival are those of the request", o.ID == q.ID && o.ArrivalUS == q.ArrivalUS)
-		times := []int64{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.CompletedUS}
+		times := []int64{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS,
+			o.CompletedUS}
 		law("times in causal order", sortedThenNever(times))
 		law("one ascending time for each token", len(o.TokensUS) == o.Generated && rising(o.TokensUS))
 		law("tokens seen in order, none before the end of its step", len(o.SeenUS) == o.Generated && rising(o.SeenUS) &&

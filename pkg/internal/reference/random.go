@@ -101,7 +101,8 @@ func (d *generator) cluster() Config {
 		HorizonUS:           Never,
 	}
 	needed := (slots + c.BlockSize - 1) / c.BlockSize
-	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed), 10*needed)
+	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed),
+		10*needed)
 	if d.percent(25) || !c.Chunked && d.percent(50) {
 		c.LongPrefillThreshold = d.between(1, max(1, d.input/2))
 	}
@@ -140,7 +141,7 @@ func (d *generator) switches(c *Config) {
 		for i := range weights[1:] {
 			weights[1+i] = pick[int64](d, 0, 1, 2, 5)
 		}
-		c.StepTime = Weighted(weights)
+		c.StepTime = weighted(weights)
 	}
 	if d.percent(25) {
 		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)

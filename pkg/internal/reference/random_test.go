@@ -61,7 +61,8 @@ func features() []feature {
 		ofConfig("one batch slot", 6, func(c Config) bool { return c.MaxNumSeqs == 1 }),
 
 		ofRequest("prompt of one token", 50, func(q Request) bool { return q.Input == 1 }),
-		ofRequest("prompt of segments only", 50, func(q Request) bool { return len(q.Prompt) > 0 && named(q) == q.Input }),
+		ofRequest("prompt of segments only", 50,
+			func(q Request) bool { return len(q.Prompt) > 0 && named(q) == q.Input }),
 		ofRequest("prompt of segments and unique tokens", 50, func(q Request) bool {
 			return len(q.Prompt) > 0 &&
 				named(q) < q.Input
@@ -91,7 +92,8 @@ func features() []feature {
 		ofConfig("async", 36, async),
 		ofConfig("reserve_full_sequence", 17, func(c Config) bool { return c.ReserveFull }),
 		ofConfig("watermark", 17, func(c Config) bool { return c.Watermark > 0 }),
-		ofConfig("none of the switches", 50, func(c Config) bool { return c.Switches == Switches{} && c.StepTime == nil }),
+		ofConfig("none of the switches", 50,
+			func(c Config) bool { return c.Switches == Switches{} && c.StepTime == nil }),
 		ofConfig("step time from all sums", 12, func(c Config) bool { return c.StepTime != nil }),
 		ofConfig("windows", 10, func(c Config) bool { return c.Window > 0 }),
 		{"blocked by reserve_full_sequence", 2, func(_ Config, _ []Request,
@@ -107,7 +109,8 @@ func features() []feature {
 		ofAhead("hashes when tokens arrive", 10, func(a AsyncCounts) int { return a.LateHashes }),
 		ofAhead("lookups before the hash", 0.8, func(a AsyncCounts) int { return a.LateLookups }),
 		ofAhead("abandoned steps", 1, func(a AsyncCounts) int { return a.AbandonedSteps }),
-		asynchronous(ofOutcome("deadline between, async", 3, func(o Outcome) bool { return o.DeadlineAt == "between" })),
+		asynchronous(
+			ofOutcome("deadline between, async", 3, func(o Outcome) bool { return o.DeadlineAt == "between" })),
 		asynchronous(ofOutcome("horizon, async", 3, func(o Outcome) bool { return o.Reason == "horizon" })),
 		asynchronous(ofConfig("blocks of 1 to 3, async", 10, func(c Config) bool { return c.BlockSize <= 3 })),
 
@@ -140,7 +143,8 @@ func features() []feature {
 		ofOutcome("prefix hits", 40, func(o Outcome) bool { return o.Cached > 0 }),
 		ofOutcome("a second replica", 30, func(o Outcome) bool { return o.Replica > 0 }),
 		ofOutcome("expected hits", 15, func(o Outcome) bool { return o.ExpectedCached > 0 }),
-		ofOutcome("expected hits missed", 10, func(o Outcome) bool { return o.Generated > 0 && o.Cached < o.ExpectedCached }),
+		ofOutcome("expected hits missed", 10,
+			func(o Outcome) bool { return o.Generated > 0 && o.Cached < o.ExpectedCached }),
 		ofOutcome("deadline after preemption", 1, func(o Outcome) bool {
 			return o.DeadlineAt == "queue" &&
 				o.Preemptions > 0

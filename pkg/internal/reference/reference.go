@@ -82,8 +82,8 @@ type Switches struct {
 	Watermark float64
 }
 
-// DefaultShadowBlocks is the capacity of the router's prefix index for one replica.
-const DefaultShadowBlocks = 31250
+// defaultShadowBlocks is the capacity of the router's prefix index for one replica.
+const defaultShadowBlocks = 31250
 
 // Scorer is a term of the weighted router: prefix-affinity or queue-depth.
 type Scorer struct {

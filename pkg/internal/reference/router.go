@@ -106,7 +106,7 @@ func (r *router) hasIndexes() bool {
 
 func (r *router) capacity() int {
 	if r.config.ShadowBlocks == 0 {
-		return DefaultShadowBlocks
+		return defaultShadowBlocks
 	}
 	return r.config.ShadowBlocks
 }

@@ -95,8 +95,11 @@ func (d *generator) session(c *Config, all []Request, from, n int) {
 		}
 		if p := d.IntN(i - from + 1); p > 0 && d.percent(60) {
 			if before := all[i-p]; !before.Tool && before.Input+before.Output < r.Input+d.input+d.output {
-				r.Prompt = append(append([]Segment(nil), before.Prompt...), Segment{before.Session + "/" + before.ID + ".out",
-					before.Output})
+				r.Prompt = append(
+					append([]Segment(nil), before.Prompt...),
+					Segment{before.Session + "/" + before.ID + ".out",
+						before.Output},
+				)
 				r.Input = 0
 				for _, segment := range r.Prompt {
 					r.Input += segment.Tokens

@@ -36,7 +36,7 @@ func ParseStory(text string) (Config, []Request, error) {
 	c := Config{
 		Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, NumBlocks: 1000,
 		Chunked: true, PrefixCaching: true,
-		Routing: "round-robin", ShadowBlocks: DefaultShadowBlocks, HorizonUS: Never,
+		Routing: "round-robin", ShadowBlocks: defaultShadowBlocks, HorizonUS: Never,
 	}
 	var requests []Request
 	for i, line := range strings.Split(text, "\n") {
@@ -228,8 +228,8 @@ func (r Result) Text(show ...string) string {
 			for replica, steps := range r.Steps {
 				for _, s := range steps {
 					fmt.Fprintf(&text, "replica %d: %d: context=%d chunks=%d past=%d pairs=%d, in windows %d %d %d\n",
-						replica, s.StartUS, s.Context, s.Chunks, s.PriorContext, s.Pairs, s.WindowContext, s.WindowPriorContext,
-						s.WindowPairs)
+						replica, s.StartUS, s.Context, s.Chunks, s.PriorContext, s.Pairs, s.WindowContext,
+						s.WindowPriorContext, s.WindowPairs)
 				}
 			}
 		}

@@ -97,7 +97,8 @@ func TestWatermarkRoundsDown(t *testing.T) {
 	// if 10 - 1 - 1 >= w.
 	for watermark, want := range map[float64]int64{0.8: 0, 0.89: 0, 0.9: 14, 1: 14} {
 		c := Config{Replicas: 1, MaxNumSeqs: 2, MaxNumBatchedTokens: 100, BlockSize: 4, NumBlocks: 10, Chunked: true,
-			Switches: Switches{Watermark: watermark}, Beta: []float64{10, 1, 1}, Routing: "round-robin", HorizonUS: Never}
+			Switches: Switches{
+				Watermark: watermark}, Beta: []float64{10, 1, 1}, Routing: "round-robin", HorizonUS: Never}
 		r := Run(c, []Request{{ID: "a", Input: 4, Output: 1, DeadlineUS: Never}, {ID: "b", Input: 4, Output: 1,
 			DeadlineUS: Never}})
 		if got := r.Outcomes[1].ScheduledUS; got != want {
@@ -113,7 +114,7 @@ func TestWeighted(t *testing.T) {
 		var weights [10]int64
 		weights[i] = 10
 		want := int64(10 * max(1, i))
-		if got := Weighted(weights)(b); got != want {
+		if got := weighted(weights)(b); got != want {
 			t.Errorf("weight %d: %d, want %d", i, got, want)
 		}
 	}

@@ -1,0 +1,92 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/llmtext"
+	"blis/pkg/stream"
+)
+
+// Thresholds of conditions about the capacity of replicas.
+const (
+	longWaitUS     = 100_000
+	manyRunning    = 32   // a full cache that holds this many requests is full because of their number
+	fullCacheShare = 0.9  // of the blocks
+	fullBatchShare = 0.95 // of the batch slots
+	idleCacheShare = 0.2  // of the blocks: five times as many requests would fit
+)
+
+var unservable = Condition{Name: "unservable", Component: engineComponent, rank: rankMechanism,
+	parts: setOf(PartLimits),
+	Doc:   "rejected on arrival: too long for every replica, or no deployment serves its model",
+	Cause: always("rejected on arrival by engine limits, before admission"),
+	Hint:  "raise max_model_len or the cache, or send long requests to a deployment that can hold them",
+	holds: func(a *Analyzer, r *request) (int32, bool) { return 0, a.unservable(r) }}
+
+var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
+	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
+		" replica's KV blocks (means, estimated); no queue was much shorter",
+	Cause: func(p *Pattern) string {
+		s := &p.Averages.Slots
+		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (means, estimated)",
+			number(s.Running), llmtext.Percent(min(1, s.KVShare)))
+	},
+	Hint: "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
+	holds: when(func(r *request) bool {
+		return r.waitedForBatch() && r.contention.kvShare >= fullCacheShare && r.contention.running < manyRunning
+	})}
+
+var batchSlotsFull = Condition{Name: "batch_slots_full", Component: engineComponent, rank: rankCapacity, parts: inQueue,
+	Doc: "waited at least 100 ms for a batch while at least 95 % of the batch slots (max_num_seqs) were" +
+		" taken, but less than 20 % of its replica's KV blocks (means, estimated); no queue was much shorter",
+	Cause: func(p *Pattern) string {
+		s := &p.Averages.Slots
+		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks"+
+			" (means, estimated)", number(s.Running), llmtext.Percent(min(1, s.KVShare)))
+	},
+	Hint: "raise max_num_seqs: the cache has room",
+	holds: func(a *Analyzer, r *request) (int32, bool) {
+		c, slots := &r.contention, a.topology.deploymentOf(r.replica).Engine.MaxNumSeqs
+		full := slots > 0 && c.running >= fullBatchShare*float64(slots)
+		return 0, r.waitedForBatch() && full && c.kvShare > 0 && c.kvShare < idleCacheShare
+	}}
+
+var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
+	Doc: "recomputed at least 256 tokens and 30 % of its prompt that the router expected to be cached, or" +
+		" waited behind such tokens (30 % of at least 2000); no queue was much shorter",
+	Cause: func(p *Pattern) string {
+		m := &p.Averages
+		return fmt.Sprintf("%s of %s expected cached tokens found, %s of %s tokens ahead recomputed (means)",
+			number(min(m.Prompt.Cached, m.Prompt.Expected)), number(m.Prompt.Expected), number(m.Ahead.Recomputed),
+			number(m.Ahead.Total))
+	},
+	Hint: "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
+	holds: when(func(r *request) bool {
+		return !r.longerQueue() && !r.prefixIgnored() && r.recomputes()
+	})}
+
+var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
+	Doc: "preempted at least once",
+	Cause: func(p *Pattern) string {
+		d := &p.Averages.Delay
+		return fmt.Sprintf("preempted %s times and queued again for %s ms (means)", number(d.Preemptions),
+			number(d.PreemptedMS))
+	},
+	Hint:  "admit less to the cache at once (watermark, max_num_seqs), or add cache",
+	holds: when(func(r *request) bool { return r.preemptions > 0 })}
+
+// unservableReasons are the reasons of rejections by the limits of engines.
+var unservableReasons = []string{stream.ReasonNoDeployment, stream.ReasonTooLongForModel, stream.ReasonTooLongForCache,
+	stream.ReasonTooLongForBudget}
+
+// unservable reports whether r was rejected because no replica can serve it.
+func (a *Analyzer) unservable(r *request) bool {
+	return slices.Contains(unservableReasons, a.names.list[r.labels.reason])
+}
+
+// waitedForBatch reports whether r waited long for a batch, and not because another queue was
+// much shorter.
+func (r *request) waitedForBatch() bool {
+	return r.contention.running > 0 && r.times.leftQueue()-r.times.enqueued >= longWaitUS && !r.longerQueue()
+}

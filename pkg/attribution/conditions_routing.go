@@ -1,0 +1,142 @@
+package attribution
+
+import "fmt"
+
+// Thresholds of conditions about routing.
+const (
+	longerFactor, longerBy = 2, 4    // a much longer queue: twice as long, plus 4
+	busierFactor, busierBy = 2, 16   // a much busier replica: twice as many requests, plus 16
+	staleUS                = 100_000 // age of a stale signal
+	minPrefixTokens        = 256     // a prefix that matters
+)
+
+var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "sent to a queue at least twice the shortest plus 4, on signals at least 100 ms old that showed" +
+		" another length",
+	Cause: func(p *Pattern) string {
+		s, showed := &p.Averages.Signal, ""
+		if s.Queue != nil {
+			showed = " showed " + number(*s.Queue)
+		}
+		return sentTo(p) + fmt.Sprintf("; signals %s ms old%s (means)", number(s.AgeMS), showed)
+	},
+	Hint:  "refresh snapshots more often, or add inflight, which is always current, to the routing score",
+	holds: when((*request).stale)}
+
+var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank: rankMechanism, parts: afterAdmitted,
+	Doc: "sent to a queue at least twice the shortest plus 4, where its prefix was cached",
+	Cause: func(p *Pattern) string {
+		return sentTo(p) + fmt.Sprintf(" for a prefix of %s tokens (means)", number(p.Averages.Prompt.Expected))
+	},
+	Hint:  "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
+	holds: when((*request).followedPrefix)}
+
+var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "sent to a queue at least twice the shortest plus 4, by a router that reads neither queues nor" +
+		" batches (it may read inflight)",
+	Cause: func(p *Pattern) string { return sentTo(p) + "; the policy reads neither queues nor batches (means)" },
+	Hint:  "add queue length to the routing score (queue-depth)",
+	holds: when((*request).queueUnseen)}
+
+var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc:   "sent to a queue at least twice the shortest plus 4, which the router saw",
+	Cause: func(p *Pattern) string { return sentTo(p) + "; the router saw it (means)" },
+	Hint:  "raise the weight of queue-depth against the other scorers",
+	holds: when(func(r *request) bool {
+		return r.longerQueue() && !r.stale() && !r.followedPrefix() && !r.queueUnseen()
+	})}
+
+var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComponent, rank: rankMechanism,
+	parts: inDecode,
+	Doc: "sent to a replica with at least twice as many requests as another plus 16, while its queue was not" +
+		" much longer; most time lost in decode",
+	Cause: func(p *Pattern) string {
+		q := &p.Averages.Queue
+		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", number(q.Resident),
+			number(q.FewestResident))
+	},
+	Hint: "add running requests or inflight to the routing score (running-requests, active-requests)",
+	holds: when(func(r *request) bool {
+		c := &r.contention
+		return !r.longerQueue() && c.resident >= 0 && c.resident >= busierFactor*c.fewestResident+busierBy
+	})}
+
+var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "routed by a policy that does not read prefixes, no queue much shorter; recomputed at least 256" +
+		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or waited behind such" +
+		" tokens (30 % of at least 2000)",
+	Cause: func(p *Pattern) string {
+		m := &p.Averages
+		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached, %s of %s tokens ahead"+
+			" recomputed (means)", number(m.Prompt.Cached), number(m.Prompt.Input), number(m.Ahead.Recomputed),
+			number(m.Ahead.Total))
+	},
+	Hint:  "route with prefix-affinity or precise-prefix",
+	holds: when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
+
+var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc:   "not sent to a replica that held at least 256 more tokens of its prompt",
+	Cause: func(p *Pattern) string {
+		return fmt.Sprintf("another replica held at least 256 more prompt tokens; %s of %s cached here (means)",
+			number(p.Averages.Prompt.Cached), number(p.Averages.Prompt.Input))
+	},
+	Hint: "raise the weight of prefixes, or keep requests with one prefix together",
+	holds: func(a *Analyzer, r *request) (int32, bool) {
+		chosen, next := &r.routing.chosen, &r.routing.nextBest
+		more := max(next.matched, next.cached) - max(chosen.matched, chosen.cached, 0)
+		return 0, next.replica != missing && int64(more)*a.topology.blockSize(next.replica) >= minPrefixTokens
+	}}
+
+var hotReplica = Condition{Name: "hot_replica", Component: routingComponent, rank: rankTrait, parts: anyPart,
+	Doc:   "sent to a replica that gets at least twice an even share of the requests",
+	Cause: always("no other condition explains these; sent to a replica that gets at least twice an even share"),
+	Hint:  "balance by active-requests or queue-depth",
+	holds: func(a *Analyzer, r *request) (int32, bool) {
+		return r.replica, r.replica != missing && a.stats.hotReplicas[r.replica]
+	},
+	valueName: (*Analyzer).Replica}
+
+// longerQueue reports whether r was sent to a queue that was much longer than the shortest.
+func (r *request) longerQueue() bool {
+	c := &r.contention
+	return c.queue >= 0 && c.queue >= longerFactor*c.shortest+longerBy
+}
+
+// stale reports whether r was sent to a much longer queue on old signals that were wrong.
+func (r *request) stale() bool {
+	queue, seen := r.contention.queue, &r.routing.chosen
+	if !r.longerQueue() || seen.ageUS < staleUS {
+		return false
+	}
+	off := seen.queue - queue
+	return seen.queue < 0 || max(off, -off) >= max(longerBy, queue/2)
+}
+
+// followedPrefix reports whether r was sent to a much longer queue that had its prefix.
+func (r *request) followedPrefix() bool {
+	seen := &r.routing.chosen
+	return r.longerQueue() && !r.stale() && (seen.matched > 0 || seen.cached > 0)
+}
+
+// queueUnseen reports whether r was sent to a much longer queue by a router that reads none.
+func (r *request) queueUnseen() bool {
+	seen := &r.routing.chosen
+	return r.longerQueue() && !r.stale() && !r.followedPrefix() && seen.queue < 0 && seen.running < 0
+}
+
+// prefixIgnored reports whether the router did not read prefixes.
+func (r *request) prefixIgnored() bool {
+	seen := &r.routing.chosen
+	return seen.replica != missing && seen.matched < 0 && seen.cached < 0
+}
+
+// recomputes reports whether r recomputed much of its prompt, or waited behind requests that did.
+func (r *request) recomputes() bool {
+	own := r.contention.recomputed
+	return own >= minPrefixTokens && 10*own >= 3*int64(r.tokens.input) || r.mostlyBehind(r.contention.ahead.recomputed)
+}

@@ -1,0 +1,212 @@
+package attribution
+
+import (
+	"fmt"
+	"testing"
+
+	"blis/pkg/stream"
+
+	"pgregory.net/rapid"
+)
+
+// header is that of a run on one deployment with that many replicas.
+func header(replicas int) *stream.Header {
+	return &stream.Header{Stream: stream.StreamRun,
+		SLOClasses: []stream.SLOClass{{Name: "fast", Priority: 100, Targets: stream.Targets{TTFTMS: 1}},
+			{Name: "slow", Priority: 10}},
+		Run: &stream.RunHeader{Config: map[string]any{
+			"deployments": []any{map[string]any{"id": "main", "model": "m", "replicas": replicas,
+				"engine": map[string]any{"block_size": 16}}},
+			"policies": map[string]any{"routing": map[string]any{"type": "weighted"},
+				"admission": map[string]any{"type": "always-admit"}}}}}
+}
+
+// drawOutcome is a request that passes through some of its stages, each after the one before it,
+// often at the same instant.
+func drawOutcome(t *rapid.T, i, replicas int) stream.Outcome {
+	gap := func(what string) stream.Micros { return stream.Micros(rapid.IntRange(0, 4).Draw(t, what)) }
+	o := stream.Outcome{ID: fmt.Sprint("r", i), ArrivalUS: gap("arrival") * 3, AdmittedUS: never, RoutedUS: never,
+		EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never, EndedUS: never,
+		Replica: stream.NoIndex, State: stream.StateCompleted,
+		Tenant:       rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "tenant"),
+		SLOClass:     rapid.SampledFrom([]string{"fast", "slow"}).Draw(t, "class"),
+		InputTokens:  rapid.Int64Range(1, 5000).Draw(t, "input"),
+		OutputTokens: rapid.Int64Range(1, 50).Draw(t, "output")}
+	o.CachedTokens = rapid.Int64Range(0, o.InputTokens).Draw(t, "cached")
+	o.ExpectedCachedTokens = rapid.Int64Range(0, o.InputTokens).Draw(t, "expected")
+	at := o.ArrivalUS
+	stages := rapid.IntRange(0, 6).Draw(t, "stages")
+	for k, field := range []*stream.Micros{&o.AdmittedUS, &o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS,
+		&o.CompletedUS} {
+		if k >= stages {
+			o.State = stream.StateTimedOut
+			o.EndedUS = at + gap("ended")
+			break
+		}
+		at += gap("gap")
+		*field = at
+	}
+	if o.RoutedUS != never {
+		o.Deployment, o.Replica = "main", stream.Index(rapid.IntRange(0, replicas-1).Draw(t, "replica"))
+	}
+	if o.FirstTokenUS != never {
+		o.PreemptedUS = rapid.Int64Range(0, int64(at-o.ScheduledUS)).Draw(t, "preempted")
+	}
+	return o
+}
+
+// drawRun is an Analyzer with the outcomes of some requests.
+func drawRun(t *rapid.T) *Analyzer {
+	const replicas = 3
+	a := New(header(replicas))
+	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
+		o := drawOutcome(t, i, replicas)
+		a.Outcome(&o, false)
+	}
+	return a
+}
+
+// The parts of a request's time add up to it, and none is negative.
+func TestPartsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for _, r := range drawRun(t).requests {
+			sum := int64(0)
+			for p, us := range r.times.split() {
+				if us < 0 {
+					t.Fatalf("%s is %d", Part(p), us)
+				}
+				sum += us
+			}
+			if sum != int64(r.times.ended-r.times.arrival) {
+				t.Fatalf("%+v: parts are %v, together %d, not %d", r.times, r.times.split(), sum,
+					r.times.ended-r.times.arrival)
+			}
+		}
+	})
+}
+
+// Time that a recording does not divide counts in the next part whose end it has.
+func TestPartsOfARecording(t *testing.T) {
+	for _, c := range []struct {
+		of   times
+		want partTimes
+	}{
+		{times{100, never, never, never, never, 400, 900, 0}, partTimes{PartPrefill: 300, PartDecode: 500}},
+		{times{100, never, never, never, 250, 400, 900, 0},
+			partTimes{PartQueue: 150, PartPrefill: 150, PartDecode: 500}},
+		{times{100, 120, 120, 130, never, never, 900, 0},
+			partTimes{PartAdmission: 20, PartDispatch: 10, PartQueue: 770}},
+		{times{100, never, never, never, never, never, 900, 0}, partTimes{PartAdmission: 800}},
+		{times{100, 100, 100, 110, 200, 300, 900, 650},
+			partTimes{PartDispatch: 10, PartQueue: 90, PartPrefill: 50, PartPreempted: 650}},
+		{times{100, 100, 100, 110, 200, 300, never, 0}, partTimes{}},
+	} {
+		if got := c.of.split(); got != c.want {
+			t.Errorf("%v: %v, want %v", c.of, got, c.want)
+		}
+	}
+}
+
+// The queue at each decision equals a plain count over all requests: those sent to the replica
+// earlier, or at the same instant and before it in the stream, that have neither entered a batch
+// nor ended by then.
+func TestQueuesEqualPlainCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawRun(t)
+		a.countQueues()
+		for i, r := range a.requests {
+			c := &r.contention
+			if r.times.routed == never {
+				if c.queue != -1 || c.shortest != -1 {
+					t.Fatalf("request %d was not routed and has a queue of %d", i, c.queue)
+				}
+				continue
+			}
+			var waiting [3]int32
+			for k, o := range a.requests {
+				left := o.times.scheduled
+				if left == never {
+					left = o.times.ended
+				}
+				before := o.times.routed < r.times.routed || o.times.routed == r.times.routed && k < i
+				if o.times.routed != never && before && left > r.times.routed {
+					waiting[o.replica]++
+				}
+			}
+			want := min(waiting[0], waiting[1], waiting[2])
+			if c.queue != waiting[r.replica] || c.shortest != want || waiting[c.shortestAt] != want {
+				t.Fatalf("request %d: queue %d, shortest %d at %d; counted %v", i, c.queue, c.shortest, c.shortestAt,
+					waiting)
+			}
+		}
+	})
+}
+
+// The work ahead of a request equals a plain sum over the requests that entered a batch of its
+// replica from its arrival there until its first token.
+func TestWorkAheadEqualsPlainSum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawRun(t)
+		a.measureRecomputed()
+		heavy := a.names.number("a")
+		a.measureAhead(heavy)
+		for i, r := range a.requests {
+			var want tokensAhead
+			interfering, until := int64(0), r.times.firstToken
+			if until == never {
+				until = r.times.ended
+			}
+			for k, o := range a.requests {
+				at := o.times.scheduled
+				if o.replica != r.replica || at == never || r.times.enqueued == never {
+					continue
+				}
+				if r.times.firstToken != never && at >= r.times.firstToken && at < r.times.ended {
+					interfering += int64(o.tokens.input - o.tokens.cached)
+				}
+				if k == i || at < r.times.enqueued || at >= until {
+					continue
+				}
+				want.total += o.work()
+				want.recomputed += o.contention.recomputed
+				if a.priority(o) < a.priority(r) {
+					want.lowerPriority += o.work()
+				}
+				if o.labels.tenant == heavy {
+					want.heavyTenant += o.work()
+				}
+			}
+			if got := r.contention; got.interfering != interfering || got.ahead != want {
+				t.Fatalf("request %d %+v: ahead %+v, interfering %d; added up %+v, %d", i, r.times, got.ahead,
+					got.interfering, want, interfering)
+			}
+		}
+	})
+}
+
+// A burst is at least ten requests in a second, at more than three times the rate of the minute.
+func TestBursts(t *testing.T) {
+	a := New(header(1))
+	for i := range 90 {
+		o := unrouted(fmt.Sprint(i), stream.Micros(i)*600_000)
+		if i >= 78 { // twelve at once
+			o.ArrivalUS = 60_000_000
+		}
+		a.Outcome(&o, false)
+	}
+	a.markBursts()
+	for i, r := range a.requests {
+		// The last second holds 1 to 12 of them, the last minute another 77, those after the first.
+		// The one before them came at 46.2 s: the last second holds the twelve alone.
+		if want := i >= 78+9; r.contention.inBurst != want {
+			t.Errorf("request %d: in a burst is %t, want %t", i, r.contention.inBurst, want)
+		}
+	}
+}
+
+// unrouted is a request that admission rejected on arrival.
+func unrouted(id string, at stream.Micros) stream.Outcome {
+	return stream.Outcome{ID: id, ArrivalUS: at, State: stream.StateRejected, EndedUS: at, AdmittedUS: never,
+		RoutedUS: never, EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never,
+		Replica: stream.NoIndex, InputTokens: 1, OutputTokens: 1}
+}

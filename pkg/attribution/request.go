@@ -1,0 +1,226 @@
+package attribution
+
+import (
+	"slices"
+	"strings"
+
+	"blis/pkg/metrics"
+	"blis/pkg/stream"
+)
+
+// request is what the Analyzer keeps of a request.
+type request struct {
+	id, decision string
+	times        times
+	tokens       tokenCounts
+	labels       labels
+	// replica is the number of the replica that it was sent to.
+	replica             int32
+	preemptions, delays int32
+	routing             routing
+	admission           admission
+	verdict             verdict
+	contention          contention
+}
+
+// times are in µs, never where they did not come. ended is when the request became final,
+// preemptedUS the total time in the queue after preemptions.
+type times struct {
+	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
+	preemptedUS                                                       int64
+}
+
+// tokenCounts are prompt tokens (input, of them cached and expected to be cached) and output
+// tokens (requested and generated).
+type tokenCounts struct{ input, output, cached, expected, generated int32 }
+
+// labels are numbers in Analyzer.names; each may be that of "".
+type labels struct{ tenant, class, model, state, reason int32 }
+
+// routing is the last routing decision.
+type routing struct {
+	// chosen is the chosen replica as the router saw it, nextBest the best of the others in
+	// the record.
+	chosen, nextBest view
+	rule, reason     int32 // in Analyzer.names
+	// estimated says whether there is an estimated regret: the fields below.
+	estimated              bool
+	hindsightMS            float64
+	avoidableMS            float64
+	bestReplica            int32 // the best alternative
+	bestE2EMS, chosenE2EMS float64
+}
+
+// view is a replica as a router saw it; a signal that it did not read is -1.
+type view struct {
+	replica                                   int32
+	inflight, queue, running, matched, cached int32
+	kv, score                                 float64
+	ageUS                                     int64
+}
+
+// admission is the last admission decision.
+type admission struct {
+	id       string
+	rejected bool
+	// rule is the path of the rule that decided; of a request that was delayed and then
+	// admitted, the rule that delayed it.
+	rule int32
+}
+
+// verdict is what the request lost.
+type verdict struct {
+	// excluded: it is outside the selection. It cannot lose, but others may have waited for it.
+	excluded bool
+	judged   bool // it could have lost something
+	met      bool // it met all targets
+	missed   targetSet
+	loss     float64 // its part of Loss.Total; 0: it lost nothing
+	// dominant is the part of its time with the largest excess over that of met requests.
+	dominant Part
+	// excessMS is how far it was above the target that it missed most; see Loss.ExcessMS.
+	excessMS float64
+}
+
+func (r *request) lost() bool { return r.verdict.loss > 0 }
+
+// Decision takes a decision. Only those of admission and routing matter here.
+func (a *Analyzer) Decision(d *stream.Decision) {
+	a.query.collect(d)
+	if d.Stage == stream.StageAdmission {
+		a.admissionDecision(d)
+	}
+	if d.Stage == stream.StageRouting {
+		a.routingDecision(d)
+	}
+}
+
+func (a *Analyzer) admissionDecision(d *stream.Decision) {
+	r := a.request(d.Request)
+	rule := a.names.number(d.Rule)
+	if d.Verdict == verdictAdmit && r.delays > 0 {
+		rule = r.admission.rule
+	}
+	if d.Verdict == verdictDelay {
+		r.delays++
+	}
+	r.admission = admission{d.ID, d.Verdict == verdictReject, rule}
+	a.admissions[d.Verdict]++
+}
+
+// Verdicts of admission decisions.
+const (
+	verdictAdmit  = "admit"
+	verdictDelay  = "delay"
+	verdictReject = "reject"
+)
+
+func (a *Analyzer) routingDecision(d *stream.Decision) {
+	r := a.request(d.Request)
+	r.decision = d.ID
+	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
+	r.times.routed = d.AtUS
+	r.replica = a.topology.number(d.Deployment, d.Replica)
+	r.routing.chosen, r.routing.nextBest = view{replica: missing}, view{replica: missing}
+	for i := range d.Considered {
+		c := &d.Considered[i]
+		v := a.view(c)
+		switch {
+		case v.replica == r.replica:
+			r.routing.chosen = v
+		case r.routing.nextBest.replica == missing && !c.Filtered:
+			r.routing.nextBest = v
+		}
+	}
+}
+
+func (a *Analyzer) view(c *stream.Candidate) view {
+	v := view{replica: a.topology.number(c.Deployment, c.Replica), inflight: int32(c.Inflight),
+		queue: int32(c.QueueDepth), running: int32(c.Running), matched: int32(c.Matched), cached: int32(c.Cached),
+		kv: -1, score: float64(c.Score), ageUS: c.AgeUS}
+	if !c.KVUtil.IsZero() {
+		v.kv = float64(c.KVUtil)
+	}
+	return v
+}
+
+// requestBatch is how many requests are allocated at a time.
+const requestBatch = 1024
+
+// request returns the request with this id, a new one if no pending request has it.
+func (a *Analyzer) request(id string) *request {
+	if i, ok := a.pending[id]; ok {
+		return a.requests[i]
+	}
+	if len(a.spare) == 0 {
+		a.spare = make([]request, requestBatch)
+	}
+	r := &a.spare[0]
+	a.spare = a.spare[1:]
+	none := a.names.number("")
+	*r = request{id: strings.Clone(id), replica: missing,
+		times: times{never, never, never, never, never, never, never, 0}}
+	r.routing.chosen.replica, r.routing.nextBest.replica, r.routing.bestReplica = missing, missing, missing
+	r.routing.rule, r.routing.reason, r.admission.rule = none, none, none
+	a.pending[r.id] = int32(len(a.requests))
+	a.requests = append(a.requests, r)
+	return r
+}
+
+// Exact is what the exact counterfactuals of a decision changed.
+type Exact struct {
+	Decision, Request string
+	Alternatives      []stream.Alternative
+}
+
+// Regret takes the counterfactuals of a decision.
+func (a *Analyzer) Regret(g *stream.Regret) {
+	if q := a.query; q.IsSet() && q.request != "" && g.Request == q.request {
+		q.regrets = append(q.regrets, *g)
+	}
+	if g.Method == stream.MethodExact {
+		a.exact[g.Decision] = &Exact{Decision: g.Decision, Request: g.Request,
+			Alternatives: slices.Clone(g.Alternatives)}
+		return
+	}
+	i, ok := a.pending[g.Request]
+	if !ok || g.Stage != stream.StageRouting || g.HindsightMS == nil || g.AvoidableMS == nil {
+		return
+	}
+	r := &a.requests[i].routing
+	r.estimated, r.hindsightMS, r.avoidableMS, r.bestReplica = true, *g.HindsightMS, *g.AvoidableMS, missing
+	for _, x := range g.Alternatives {
+		switch {
+		case x.E2EMS == nil:
+		case x.Chosen:
+			r.chosenE2EMS = *x.E2EMS
+		case r.bestReplica == missing:
+			r.bestReplica, r.bestE2EMS = a.topology.number(x.Deployment, x.Replica), *x.E2EMS
+		}
+	}
+}
+
+// Outcome takes the outcome of a request. An excluded request cannot lose anything, but
+// others may have waited for it.
+func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
+	r := a.request(o.ID)
+	delete(a.pending, o.ID)
+	r.times = times{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
+		int64(o.PreemptedUS)}
+	if !o.CompletedUS.IsZero() {
+		r.times.ended = o.CompletedUS
+	}
+	if o.Decision != "" {
+		r.decision = strings.Clone(o.Decision)
+	}
+	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(o.CachedTokens),
+		int32(o.ExpectedCachedTokens), int32(o.GeneratedTokens)}
+	n := &a.names
+	r.labels = labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
+		n.number(o.Reason)}
+	r.replica = a.topology.number(o.Deployment, o.Replica)
+	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
+	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
+	judged := met != nil && !excluded
+	r.verdict = verdict{excluded: excluded, judged: judged, met: judged && *met}
+}

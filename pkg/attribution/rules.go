@@ -1,0 +1,179 @@
+package attribution
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"blis/pkg/metrics"
+)
+
+// RuleCount counts the requests that one routing rule sent.
+type RuleCount struct {
+	// Rule is its path, "" where the policy has no rules; Reason is that of the decisions.
+	Rule, Reason string
+	Requests     int64
+	// Judged requests could have lost something, Lost did.
+	Judged, Lost int64
+	// Estimated decisions have an estimated regret; in Better of them another candidate was
+	// better. HindsightMS and AvoidableMS are sums.
+	Estimated, Better        int64
+	HindsightMS, AvoidableMS float64
+}
+
+// countRules counts by rule and reason, those with the most losses first.
+func (a *Analyzer) countRules() (all []RuleCount) {
+	type ruleKey struct{ rule, reason int32 }
+	counted := map[ruleKey]*RuleCount{}
+	var order []*RuleCount
+	for _, r := range a.requests {
+		if r.decision == "" || r.verdict.excluded {
+			continue
+		}
+		g := &r.routing
+		k := ruleKey{g.rule, g.reason}
+		c := counted[k]
+		if c == nil {
+			c = &RuleCount{Rule: a.names.list[k.rule], Reason: a.names.list[k.reason]}
+			counted[k] = c
+			order = append(order, c)
+		}
+		c.Requests++
+		if r.verdict.judged {
+			c.Judged++
+		}
+		if r.lost() {
+			c.Lost++
+		}
+		if g.estimated {
+			c.Estimated++
+			c.HindsightMS += g.hindsightMS
+			c.AvoidableMS += g.avoidableMS
+		}
+		if g.hindsightMS > 0 {
+			c.Better++
+		}
+	}
+	for _, c := range order {
+		all = append(all, *c)
+	}
+	slices.SortStableFunc(all, func(x, y RuleCount) int {
+		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Requests, x.Requests),
+			cmp.Compare(x.Rule+x.Reason, y.Rule+y.Reason))
+	})
+	return all
+}
+
+// neverFired are the rules that were evaluated and never fired.
+func (a *Analyzer) neverFired() (all []metrics.Rule) {
+	if a.metrics == nil || a.metrics.Control == nil {
+		return nil
+	}
+	for _, r := range a.metrics.Control.Rules {
+		if r.Evaluated > 0 && r.Hits == 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// admissionNeverFired is the first admission rule that never fired, nil without one.
+func (a *Analyzer) admissionNeverFired() *metrics.Rule {
+	for _, r := range a.neverFired() {
+		if strings.HasPrefix(r.Path, "admission") {
+			return &r
+		}
+	}
+	return nil
+}
+
+// admissionCounts counts the admission decisions, nil if there were none.
+func (a *Analyzer) admissionCounts() *Admission {
+	c := &Admission{Policy: a.topology.policy("admission"), Rejected: a.admissions[verdictReject],
+		Delays: a.admissions[verdictDelay]}
+	c.Decisions = a.admissions[verdictAdmit] + c.Rejected + c.Delays
+	if c.Decisions == 0 {
+		return nil
+	}
+	return c
+}
+
+// ConditionCount is how many requests match a condition, whatever else they match.
+type ConditionCount struct {
+	Condition *Condition
+	Value     string // see Pattern.Value
+	Support
+}
+
+// countConditions counts all conditions that any request matches, in their order.
+func (a *Analyzer) countConditions() (all []ConditionCount) {
+	counted := map[cluster]*clusterTotals{}
+	var order []*clusterTotals
+	population := newPopulations()
+	for _, r := range a.requests {
+		if !r.verdict.judged {
+			continue
+		}
+		population.add(r)
+		for c, condition := range conditions {
+			value, ok := condition.matches(a, r)
+			if !ok {
+				continue
+			}
+			k := cluster{condition: c, value: value}
+			if counted[k] == nil {
+				counted[k] = &clusterTotals{cluster: k}
+				order = append(order, counted[k])
+			}
+			counted[k].add(r)
+		}
+	}
+	slices.SortFunc(order, func(x, y *clusterTotals) int {
+		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(y.lost, x.lost), cmp.Compare(x.value, y.value))
+	})
+	for _, t := range order {
+		c := conditions[t.condition]
+		count := ConditionCount{c, c.value(a, t.value), Support{Lost: t.lost, All: t.all}}
+		if whole := population[c.parts]; whole.all-t.all >= MinLost {
+			count.Lift, count.ByMS = t.lift(whole)
+		}
+		all = append(all, count)
+	}
+	return all
+}
+
+// Sample is n routing decisions, evenly spaced in their order.
+func (a *Analyzer) Sample(n int) (all []Example) {
+	var decided []int32
+	for i, r := range a.requests {
+		if r.decision != "" && !r.verdict.excluded {
+			decided = append(decided, int32(i))
+		}
+	}
+	n = min(n, len(decided))
+	for k := range n {
+		all = append(all, a.example(decided[(2*k+1)*len(decided)/(2*n)], -1))
+	}
+	return all
+}
+
+// Regretted are the n decisions with the highest regret: those with exact counterfactuals first,
+// then by estimated regret.
+func (a *Analyzer) Regretted(n int) (all []Example) {
+	var order []int32
+	for i, r := range a.requests {
+		estimated := r.routing.estimated && r.routing.hindsightMS > 0
+		if !r.verdict.excluded && (estimated || a.exact[r.decision] != nil) {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int32) int {
+		x, y := a.requests[i], a.requests[j]
+		return cmp.Or(compareTrue(a.exact[x.decision] != nil, a.exact[y.decision] != nil),
+			cmp.Compare(y.routing.hindsightMS, x.routing.hindsightMS), cmp.Compare(x.id, y.id))
+	})
+	for _, i := range order[:min(n, len(order))] {
+		all = append(all, a.example(i, -1))
+	}
+	return all
+}

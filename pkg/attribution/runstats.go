@@ -1,0 +1,144 @@
+package attribution
+
+import (
+	"cmp"
+	"slices"
+)
+
+// runStats is what conditions need to know about the whole run.
+type runStats struct {
+	medianInput int64
+	heavyTenant int32
+	// hotReplicas are those that get at least twice an even share of the requests.
+	hotReplicas []bool
+}
+
+func (a *Analyzer) computeStats() {
+	s := &a.stats
+	s.heavyTenant = a.heavyTenant()
+	var inputs []int64
+	sent := make([]int64, len(a.topology.replicas))
+	for _, r := range a.requests {
+		inputs = append(inputs, int64(r.tokens.input))
+		if r.replica != missing {
+			sent[r.replica]++
+		}
+	}
+	slices.Sort(inputs)
+	if len(inputs) > 0 {
+		s.medianInput = inputs[(len(inputs)-1)/2]
+	}
+	s.hotReplicas = make([]bool, len(sent))
+	for n, own := range sent {
+		replicas := a.topology.deploymentReplicas(int32(n))
+		total := int64(0)
+		for _, p := range replicas {
+			total += sent[p]
+		}
+		s.hotReplicas[n] = len(replicas) > 1 && own*int64(len(replicas)) >= 2*total && own > 0
+	}
+}
+
+// heavyTenant is the tenant with the most work, if that is at least 30 % of all work and either
+// 1.25 times an even share or twice its share of the requests; else missing.
+func (a *Analyzer) heavyTenant() int32 {
+	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
+	for _, r := range a.requests {
+		work[r.labels.tenant] += r.work()
+		sent[r.labels.tenant]++
+		total += r.work()
+	}
+	tenant := missing
+	for n := range a.names.list {
+		if w := work[int32(n)]; w > 0 && (tenant == missing || w > work[tenant]) {
+			tenant = int32(n)
+		}
+	}
+	if tenant == missing || a.names.list[tenant] == "" || len(work) < 2 {
+		return missing
+	}
+	share := float64(work[tenant]) / float64(total)
+	if share < 0.3 {
+		return missing
+	}
+	if share < 1.25/float64(len(work)) && share < 2*float64(sent[tenant])/float64(len(a.requests)) {
+		return missing
+	}
+	return tenant
+}
+
+// measureRecomputed finds how many tokens of each prompt had been computed before: those that
+// the router expected to be cached and were evicted. Where the router does not read prefixes, it
+// is the shortfall from what the best decile of the tenant's requests finds cached, as the
+// smaller of its tokens and its share of the prompt.
+func (a *Analyzer) measureRecomputed() {
+	best := a.bestDeciles()
+	for _, r := range a.requests {
+		t, c := &r.tokens, &r.contention
+		switch {
+		case r.times.scheduled == never:
+		case r.prefixIgnored():
+			d := best[r.labels.tenant]
+			c.recomputed = max(0, min(int64(d.share*float64(t.input)), d.tokens)-int64(t.cached))
+		default:
+			c.recomputed = max(0, int64(t.expected)-int64(t.cached))
+		}
+	}
+}
+
+// bestDecile is what the best tenth of a tenant's requests finds cached at least: tokens, and as
+// a share of the prompt from 0 to 1.
+type bestDecile struct {
+	tokens int64
+	share  float64
+}
+
+func (a *Analyzer) bestDeciles() map[int32]bestDecile {
+	tokens, shares := map[int32][]int64{}, map[int32][]float64{}
+	for _, r := range a.requests {
+		if n := r.labels.tenant; r.times.scheduled != never {
+			tokens[n] = append(tokens[n], int64(r.tokens.cached))
+			shares[n] = append(shares[n], float64(r.tokens.cached)/float64(r.tokens.input))
+		}
+	}
+	best := map[int32]bestDecile{}
+	for tenant, all := range tokens {
+		slices.Sort(all)
+		slices.Sort(shares[tenant])
+		at := len(all) - 1 - (len(all)-1)/10
+		best[tenant] = bestDecile{all[at], shares[tenant][at]}
+	}
+	return best
+}
+
+// markBursts marks the requests that arrived in a burst of their tenant: at least ten in the last
+// second, at more than three times the rate of the last minute. That is the rule of the signal
+// tenant.burst, except that here the minute is at most as long as the run so far: within its
+// first three seconds there is no burst.
+func (a *Analyzer) markBursts() {
+	byTenant := map[int32][]int32{}
+	begin := never
+	for i, r := range a.requests {
+		byTenant[r.labels.tenant] = append(byTenant[r.labels.tenant], int32(i))
+		if begin == never || r.times.arrival < begin {
+			begin = r.times.arrival
+		}
+	}
+	for _, sent := range byTenant {
+		slices.SortFunc(sent, func(x, y int32) int {
+			return cmp.Or(cmp.Compare(a.requests[x].times.arrival, a.requests[y].times.arrival), cmp.Compare(x, y))
+		})
+		second, minute := 0, 0 // the first request within each
+		for k, i := range sent {
+			at := a.requests[i].times.arrival
+			for a.requests[sent[second]].times.arrival <= at-1e6 {
+				second++
+			}
+			for a.requests[sent[minute]].times.arrival <= at-60e6 {
+				minute++
+			}
+			inSecond, inMinute := int64(k+1-second), int64(k+1-minute)
+			a.requests[i].contention.inBurst = inSecond >= 10 && inSecond*int64(min(60e6, at-begin)) > 3e6*inMinute
+		}
+	}
+}

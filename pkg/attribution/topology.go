@@ -1,0 +1,141 @@
+package attribution
+
+import (
+	"encoding/json"
+	"strings"
+
+	"blis/pkg/stream"
+)
+
+// topology is what matters here of the configuration in a run's header: replicas, models and
+// policies. That of a benchmark recording is empty.
+type topology struct {
+	Deployments []deployment `json:"deployments"`
+	Policies    map[string]struct {
+		Type string `json:"type"`
+	} `json:"policies"`
+
+	// replicas are numbered from 0 in the order of the file.
+	numbers  map[replicaID]int32
+	replicas []replicaID
+	// byModel has the replicas that serve each model. A request that names no model gets
+	// defaultModel, that of the first deployment.
+	byModel      map[string][]int32
+	defaultModel string
+}
+
+type deployment struct {
+	ID       string `json:"id"`
+	Model    string `json:"model"`
+	Replicas int    `json:"replicas"`
+	Engine   struct {
+		BlockSize  int64 `json:"block_size"`
+		MaxNumSeqs int32 `json:"max_num_seqs"`
+	} `json:"engine"`
+	Computed struct {
+		KVBlocks int64 `json:"kv_blocks"`
+	} `json:"computed"`
+}
+
+type replicaID struct {
+	deployment string
+	index      stream.Index
+}
+
+func newTopology(h *stream.Header) topology {
+	t := topology{numbers: map[replicaID]int32{}, byModel: map[string][]int32{}}
+	if h.Run == nil {
+		return t
+	}
+	// A configuration of another form leaves the topology empty: the reader has checked it.
+	if text, err := json.Marshal(h.Run.Config); err == nil {
+		_ = json.Unmarshal(text, &t)
+	}
+	for _, d := range t.Deployments {
+		for i := range d.Replicas {
+			n := t.number(d.ID, stream.Index(i))
+			t.byModel[d.Model] = append(t.byModel[d.Model], n)
+		}
+	}
+	if len(t.Deployments) > 0 {
+		t.defaultModel = t.Deployments[0].Model
+	}
+	return t
+}
+
+// number returns the number of a replica, a new one if needed, and missing without one.
+func (t *topology) number(deployment string, index stream.Index) int32 {
+	if index.IsZero() {
+		return missing
+	}
+	id := replicaID{deployment, index}
+	n, ok := t.numbers[id]
+	if !ok {
+		n = int32(len(t.replicas))
+		t.numbers[id] = n
+		t.replicas = append(t.replicas, id)
+	}
+	return n
+}
+
+// candidates are the replicas that could serve a request for model; n is where it was sent.
+func (t *topology) candidates(model string, n int32) []int32 {
+	if model == "" {
+		model = t.defaultModel
+	}
+	if all := t.byModel[model]; len(all) > 0 {
+		return all
+	}
+	return []int32{n}
+}
+
+// deploymentReplicas are all replicas of the deployment of replica n.
+func (t *topology) deploymentReplicas(n int32) (all []int32) {
+	for k, id := range t.replicas {
+		if id.deployment == t.replicas[n].deployment {
+			all = append(all, int32(k))
+		}
+	}
+	return all
+}
+
+// deploymentOf is the deployment of replica n, an empty one if it is not known.
+func (t *topology) deploymentOf(n int32) *deployment {
+	for i := range t.Deployments {
+		if d := &t.Deployments[i]; n != missing && d.ID == t.replicas[n].deployment {
+			return d
+		}
+	}
+	return &deployment{}
+}
+
+// blockSize is in tokens, 0 if it is not known.
+func (t *topology) blockSize(n int32) int64 { return t.deploymentOf(n).Engine.BlockSize }
+
+// policy is the type of the policy of a stage, "" if it is not known.
+func (t *topology) policy(stage string) string { return t.Policies[stage].Type }
+
+// stages are those of the control plane in the order in which a request meets them.
+var stages = [...]string{"admission", "priority", "routing", "scheduler", "preemption"}
+
+// Policies are the stages of the control plane with the types of their policies, in the order
+// in which a request meets them, without the unknown ones.
+func (a *Analyzer) Policies() (all [][2]string) {
+	for _, stage := range stages {
+		if policy := a.topology.policy(stage); policy != "" {
+			all = append(all, [2]string{stage, policy})
+		}
+	}
+	return all
+}
+
+// policyNames are the types of the policies of a component.
+func (a *Analyzer) policyNames(c *Component) string {
+	var names []string
+	for _, stage := range c.stages {
+		if policy := a.topology.policy(stage); policy != "" {
+			names = append(names, policy)
+		}
+	}
+	return strings.Join(names, " + ")
+}

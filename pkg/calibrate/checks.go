@@ -1,0 +1,33 @@
+package calibrate
+
+import "blis/pkg/registry"
+
+// warner takes the text of a warning.
+type warner func(format string, args ...any)
+
+// check is a diagnostic: it warns if the user has something to do about a fit or an evaluation.
+type check func(r *report, warnf warner)
+
+// checks are all diagnostics, in the order of their warnings.
+var checks = registry.Table[check]{
+	{Name: "hidden-prefixes", Doc: "first tokens too early for prompts to be computed", Value: checkHiddenPrefixes},
+	{Name: "new-prompts", Doc: "few requests identify beta[1], as prompts repeat", Value: checkNewPrompts},
+	{Name: "async-scheduling", Doc: "the other setting of the engine fits better", Value: checkScheduling},
+	{Name: "prior", Doc: "the data contradict the roofline prior", Value: checkPrior},
+	{Name: "step-kinds", Doc: "large errors on steps of one kind", Value: checkStepKinds},
+	{Name: "misfit", Doc: "large errors on held-out data", Value: checkMisfit},
+	{Name: "identifiability", Doc: "coefficients that the data do not identify", Value: checkIdentifiability},
+	{Name: "warmup", Doc: "held-out data begin with a stall", Value: checkWarmup},
+	{Name: "settings", Doc: "unknown engine settings", Value: checkSettings},
+	{Name: "capacity", Doc: "more concurrent load than the engine can hold", Value: checkCapacity},
+	{Name: "not-held-out", Doc: "an evaluation on data that were fitted to", Value: checkNotHeldOut},
+	{Name: "uncertain", Doc: "scores whose uncertainty says more than the number", Value: checkUncertain},
+}
+
+// runChecks adds the warnings of all checks to those of the setup.
+func (r *report) runChecks() {
+	for _, c := range checks {
+		c.Value(r, r.setup.warnf)
+	}
+	r.Warnings = append([]string{}, r.setup.warnings...)
+}

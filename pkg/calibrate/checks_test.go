@@ -1,0 +1,188 @@
+package calibrate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/recording"
+	"blis/pkg/stream"
+)
+
+// warningsOf are the warnings of a check.
+func warningsOf(c check, r *report) (warnings []string) {
+	c(r, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+	return warnings
+}
+
+// TestSuggestedBenchmarkIsNoOverload: with costly prompts, the high rate keeps GPUs busy for
+// half of the time.
+func TestSuggestedBenchmarkIsNoOverload(t *testing.T) {
+	d := &cluster.Deployment{}
+	d.Engine.MaxModelLen, d.Engine.MaxNumSeqs = 8192, 256
+	f := &fitResult{}
+	f.Beta = [4]float64{8000, 25, 60, 0.0391}
+	a := (&setup{deployment: d}).suggestBenchmark(f, true)
+	number := func(of string) float64 {
+		v, err := strconv.ParseFloat(regexp.MustCompile(of + `: ([0-9.]+)`).FindStringSubmatch(a.Spec)[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	high := number("aggregate_rate") * number("start_time: 300000000, multiplier")
+	if busy := high * (25*(128+4096)/2 + 256*60) * 1e-6; busy > 0.55 || busy < 0.3 {
+		t.Errorf("%g requests/s keep GPUs busy for %g of the time", high, busy)
+	}
+}
+
+// TestNearConstantPromptLengths: prompts of 500 to 540 tokens are a warning, of 500 to 1000 not.
+func TestNearConstantPromptLengths(t *testing.T) {
+	for most, want := range map[int64]bool{540: true, 1000: false} {
+		r := shortRun(40)
+		for i := range r.requests {
+			r.requests[i].InputTokens = 500 + int64(i%2)*(most-500)
+		}
+		s := &setup{replays: []*replay{r}}
+		if got := s.nearConstantLength(); (got != "") != want {
+			t.Errorf("500 to %d: %q", most, got)
+		}
+	}
+}
+
+// TestMisfits: a beta[0] of 0, or that is the host's alone, a median error of steps and an error
+// of mean E2E above 20 % are warnings.
+func TestMisfits(t *testing.T) {
+	for _, c := range []struct {
+		base, host, percent, e2e float64
+		want                     string
+	}{
+		{7000, 0, 19, -19, ""}, {7000, 800, 19, 19, ""},
+		{0, 0, 19, 19, "beta[0] is 0"}, {800, 800, 19, 19, "beta[0] is 0"},
+		{7000, 0, 21, 19, "median error is 21 %"}, {7000, 0, 19, -21, "error of mean E2E is -21 %"},
+	} {
+		r := &report{setup: &setup{}, StepScore: &stepScore{"phases", c.percent}, fit: fitResult{method: "by hand"},
+			Scores: []*score{{Metrics: []metricError{{Metric: "ttft.p99", Percent: 99},
+				{Metric: "e2e.mean", Percent: c.e2e}}}}}
+		if c.host > 0 {
+			r.Host = &host{US: c.host}
+		}
+		r.fit.Beta[0] = c.base
+		warnings := warningsOf(checkMisfit, r)
+		got := strings.Join(warnings, "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(warnings) > 1 {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestNewPromptsAreCounted: of ten prompts that repeat, the fitted requests with new ones are
+// counted; prompts that do not repeat are no warning.
+func TestNewPromptsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		period, from int
+		want         string
+	}{
+		{10, 0, "only 10 of the first 10 requests, whose prompts are new, identify beta[1]"},
+		{10, 7, "only 3 of the first 10 requests, whose prompts are new, identify beta[1]"},
+		{10, 10, "none of the first 10 requests, whose prompts are new, is fitted: beta[1] is mostly the prior"},
+		{0, 0, ""},
+	} {
+		r := shortRun(30)
+		r.period = c.period
+		copy(r.fitted, slices.Repeat([]bool{false}, c.from))
+		got := strings.Join(warningsOf(checkNewPrompts, &report{replays: []*replay{r}}), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("period %d, fitted from %d on: %q, want %q", c.period, c.from, got, c.want)
+		}
+	}
+}
+
+// TestBothSchedulingsFitEqually: where both settings simulate the same server, their losses are
+// equal, there is no warning, and the fit does not change.
+func TestBothSchedulingsFitEqually(t *testing.T) {
+	load := twoRates
+	load.perRate = 60
+	s, r := load.record(t, 1, coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, 60, 0.1565}})
+	r.toggled = r.player
+	f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameters := slices.Clone(f.problem.Parameters)
+	report := &report{setup: s}
+	if err := report.compareScheduling(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if s := report.Scheduling; s.Loss != s.LossToggled || warningsOf(checkScheduling, report) != nil {
+		t.Errorf("%s, warnings %v", s, warningsOf(checkScheduling, report))
+	}
+	if !slices.Equal(parameters, f.problem.Parameters) {
+		t.Errorf("the fit's parameters changed from %v to %v", parameters, f.problem.Parameters)
+	}
+}
+
+// TestBetterSchedulingIsAWarning: the other setting is a warning if its loss is lower by a
+// twentieth, and not if it is about equal or higher.
+func TestBetterSchedulingIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		toggled float64
+		want    int
+	}{{730.6, 1}, {770, 0}, {800, 0}} {
+		r := &report{Scheduling: &scheduling{true, 777.7, c.toggled}}
+		if warnings := warningsOf(checkScheduling, r); len(warnings) != c.want {
+			t.Errorf("losses 777.7 and %g: %v", c.toggled, warnings)
+		}
+	}
+}
+
+// TestStepKindErrors: a model whose decode steps are half as long again is a warning about
+// decode alone.
+func TestStepKindErrors(t *testing.T) {
+	for beta, want := range map[float64]int{10000: 0, 15000: 1} {
+		m, err := (&coefficients{Beta: [4]float64{beta, 20, 50, 0}}).model(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decode []recording.Step
+		for _, x := range alternating() {
+			if x.Prefill == 0 {
+				decode = append(decode, x)
+			}
+		}
+		warnings := warningsOf(checkStepKinds, &report{setup: &setup{steps: decode}, stepModel: m})
+		if len(warnings) != want || want > 0 && !strings.Contains(warnings[0], "20 steps of decode") {
+			t.Errorf("beta[0] %g: %v", beta, warnings)
+		}
+	}
+}
+
+// TestHeldOutStallIsAWarning: a holdout that begins with a stall is a warning with its length;
+// one behind it, or without, is not.
+func TestHeldOutStallIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		stalled int
+		from    stream.Micros
+		want    string
+	}{{30, 0,
+		"the part: the server stalled while it warmed up: 30 requests of the first 29 s got their first tokens late, " +
+			"by a median of 0.8 s"}, {30, 60e6, ""}, {0, 0, ""}} {
+		run := shortRun(300)
+		p := holdout{name: "the part", run: run, in: run.arriving(c.from, 300e6)}
+		for i, m := range run.measured {
+			p.simulated = append(p.simulated, m)
+			run.measured[i].ttft += 100 * float64(i%5)
+			if i < c.stalled {
+				run.measured[i].ttft += 800e3
+			}
+		}
+		got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%d stalled, held out from %d on: %q, want %q", c.stalled, c.from, got, c.want)
+		}
+	}
+}

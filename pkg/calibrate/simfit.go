@@ -1,0 +1,304 @@
+package calibrate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"blis/pkg/leastsq"
+)
+
+// simFit is a fit with the simulator in the loop to client timings.
+type simFit struct {
+	coefficients
+	problem  *leastsq.Problem
+	solution *leastsq.Solution
+	replays  []*replay
+	load     load // the mean batch is at its mean number of sequences
+	prior    coefficients
+	// alpha is the time before the queue where server timings give it; nil: it is fitted.
+	alpha *[4]float64
+	// dataOnly is the solution without the prior of beta[2], and slope the estimate of beta[2].
+	dataOnly *leastsq.Solution
+	slope    slope
+}
+
+// The parameters of the search. The time of a step at the mean batch is known far more
+// precisely than β0, that of an empty one, and hardly depends on β2.
+const (
+	atAlpha0 = iota
+	atStep
+	atBeta1
+	atBeta2
+	atAlpha3 // only where alpha[3] lowers the prediction error
+)
+
+// coefficientsAt are the coefficients at some parameters.
+func (f *simFit) coefficientsAt(x []float64) coefficients {
+	var c coefficients
+	c.Alpha[0] = x[atAlpha0]
+	if f.alpha != nil {
+		c.Alpha[1] = f.alpha[1]
+	}
+	if len(x) > atAlpha3 {
+		c.Alpha[3] = x[atAlpha3]
+	}
+	c.Beta = [4]float64{max(0, x[atStep]-f.load.sequences*x[atBeta2]), x[atBeta1], x[atBeta2], f.prior.Beta[3]}
+	return c
+}
+
+// parametersAt is the inverse, without alpha[3].
+func (f *simFit) parametersAt(c coefficients) []float64 {
+	return []float64{c.Alpha[0], c.Beta[0] + f.load.sequences*c.Beta[2], c.Beta[1], c.Beta[2]}
+}
+
+// newSimFit sets up the search.
+func newSimFit(replays []*replay, p coefficients, l load, alpha *[4]float64) *simFit {
+	f := &simFit{replays: replays, prior: p, load: l, alpha: alpha}
+	step := max(1, p.Beta[0]+l.sequences*(p.Beta[2]+p.Beta[3]*l.context))
+	f.problem = &leastsq.Problem{
+		Kinds: features * len(replays), Pool: features,
+		Parameters: []leastsq.Parameter{
+			atAlpha0: {Max: 1e6, Step: 300, MaxStep: step},
+			atStep:   {Min: 1, Max: 1e8, Step: step / 100, MaxStep: step / 10},
+			atBeta1: {Max: 1e5, Step: max(1, p.Beta[1]/6), MaxStep: p.Beta[1] + 1,
+				Prior: p.Beta[1], PriorSD: p.Beta[1]},
+			atBeta2: {Max: 1e5, Step: max(1, p.Beta[2]/8), MaxStep: 2*p.Beta[2] + 20,
+				Prior: p.Beta[2], PriorSD: 10*p.Beta[2] + 100},
+		},
+		Residuals: func(ctx context.Context, x []float64) ([]float64, error) {
+			_, residuals, err := f.simulate(ctx, f.coefficientsAt(x))
+			return residuals, err
+		},
+	}
+	if alpha != nil {
+		q := &f.problem.Parameters[atAlpha0]
+		q.Prior, q.PriorSD = alpha[0], 1+alpha[0]/1000
+	}
+	for i, r := range replays {
+		requests := 0.0
+		for _, b := range r.blocks {
+			requests += float64(len(b)) / float64(len(r.blocks))
+		}
+		for _, b := range r.blocks {
+			// Noise alone would weight a block by its requests; the error of the model does not
+			// shrink with them.
+			weight := math.Sqrt(math.Sqrt(float64(len(b)) / requests))
+			for k := range features {
+				f.problem.Kind = append(f.problem.Kind, features*i+k)
+				f.problem.Weight = append(f.problem.Weight, weight)
+			}
+		}
+	}
+	return f
+}
+
+// simulate replays all runs and compares them with what was measured.
+func (f *simFit) simulate(ctx context.Context, c coefficients) (all [][]timing, residuals []float64, err error) {
+	m, err := c.model(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range f.replays {
+		simulated, err := r.simulate(ctx, m)
+		if err != nil {
+			return nil, nil, err
+		}
+		all, residuals = append(all, simulated), append(residuals, r.residuals(simulated)...)
+	}
+	return all, residuals, nil
+}
+
+// worseFactor is how many times the loss of a later initial guess an earlier one may have:
+// earlier ones are likelier, and a little loss is noise.
+const worseFactor = 1.5
+
+// fitReplays fits α0, α3 and β to replays. Initial guesses are added to those that the
+// concurrency of the recordings and the prior suggest.
+func fitReplays(ctx context.Context, replays []*replay, p coefficients, alpha *[4]float64,
+	guesses ...coefficients) (*simFit, error) {
+	for _, r := range replays {
+		r.makeBlocks()
+	}
+	f := newSimFit(replays, p, loadOf(replays), alpha)
+	return f, f.fit(ctx, append(guesses, f.initialGuesses()...))
+}
+
+// fit fits from the best of some initial guesses.
+func (f *simFit) fit(ctx context.Context, guesses []coefficients) error {
+	var best *leastsq.Solution
+	for _, c := range guesses {
+		s, err := f.problem.Explore(ctx, f.parametersAt(c), 2)
+		if err != nil {
+			return err
+		}
+		if f.problem.Scale == nil { // of the likeliest guess
+			f.problem.Scale = s.Scale
+		}
+		if best == nil || s.Loss < best.Loss/worseFactor {
+			best = s
+		}
+	}
+	// The scale of residuals is known better near the solution than at a guess.
+	f.problem.Scale = f.problem.NoiseScale(best)
+	var err error
+	if f.solution, err = f.problem.Polish(ctx, best.X, 12); err != nil {
+		return err
+	}
+	if err := f.tryWithoutBeta3(ctx); err != nil {
+		return err
+	}
+	if err := f.tryAlpha3(ctx); err != nil {
+		return err
+	}
+	return f.weightSlope(ctx)
+}
+
+// initialGuesses are a line through token times over concurrency, the same with the prior's
+// slope, and a regression on concurrency and prompts.
+func (f *simFit) initialGuesses() []coefficients {
+	c := f.prior
+	if line, ok := tokenTimes(f.replays, false, 0); ok {
+		c.Beta[0] = line.Beta[0]
+		c.Beta[2] = max(0, line.Beta[2]-c.Beta[3]*f.load.context)
+	}
+	// A request waits for the rest of a step and takes one; with asynchronous scheduling, one
+	// more.
+	step := c.Beta[0] + f.load.sequences*(c.Beta[2]+c.Beta[3]*f.load.context)
+	steps := 1.5
+	if f.replays[0].engine.async {
+		steps = 2.5
+	}
+	ttft := f.ttftBeyond(func(*replay, int) float64 { return steps * step })
+	c.Alpha[0] = f.alphaGuess(ttft, len(ttft)/2)
+	withPrior := c
+	withPrior.Beta[0] = max(0, c.Beta[0]+f.load.sequences*(c.Beta[2]-f.prior.Beta[2]))
+	withPrior.Beta[2] = f.prior.Beta[2]
+	if f.alpha == nil {
+		withPrior.Alpha[0] /= 2
+	}
+	p, ok := tokenTimes(f.replays, true, f.prior.Beta[3])
+	if !ok {
+		return []coefficients{c, withPrior}
+	}
+	// Where requests queue, the soonest first tokens show what is before the queue.
+	ttft = f.ttftBeyond(func(r *replay, i int) float64 {
+		if r.isRepeat(i) {
+			return math.NaN()
+		}
+		return steps*(p.Beta[0]+p.Beta[2]) + p.Beta[1]*float64(r.requests[i].InputTokens)
+	})
+	p.Alpha[0] = f.alphaGuess(ttft, len(ttft)/10)
+	return []coefficients{c, withPrior, p}
+}
+
+// ttftBeyond are the sorted TTFTs of fitted requests beyond a time; NaNs are left out.
+func (f *simFit) ttftBeyond(time func(r *replay, i int) float64) (out []float64) {
+	for _, r := range f.replays {
+		for i, t := range r.measured {
+			if d := t.ttft - time(r, i); r.fitted[i] && !math.IsNaN(d) {
+				out = append(out, d)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// alphaGuess is alpha[0] if it is known, else a time of a rank.
+func (f *simFit) alphaGuess(sorted []float64, rank int) float64 {
+	if f.alpha != nil {
+		return f.alpha[0]
+	}
+	if len(sorted) == 0 {
+		return 0
+	}
+	return max(0, sorted[rank])
+}
+
+// folds is how many segments of a recording are predicted from the others.
+const folds = 5
+
+// predictionError is the loss of a solution's cross-validation over segments of time.
+func (f *simFit) predictionError(p *leastsq.Problem, s *leastsq.Solution) float64 {
+	var fold []int
+	for _, r := range f.replays {
+		for i := range r.blocks {
+			for range features {
+				fold = append(fold, i*folds/len(r.blocks))
+			}
+		}
+	}
+	return p.CrossValidate(s, fold, folds)
+}
+
+// clearlyLower reports whether residuals prefer one loss to another by more than noise:
+// three standard deviations, where residuals scatter as the lower loss implies.
+func clearlyLower(loss, than float64, residuals int) bool {
+	return than-loss > 9*max(1, loss/float64(max(1, residuals)))
+}
+
+// minContextRatio is by how much the middle 80 % of contexts must differ for the data to
+// separate β3 from β2.
+const minContextRatio = 1.5
+
+// tryWithoutBeta3 sets β3 to 0 if that lowers the prediction error. It stays physics where
+// contexts are nearly constant: such data do not separate it from β2.
+func (f *simFit) tryWithoutBeta3(ctx context.Context) error {
+	var contexts []float64
+	for _, r := range f.replays {
+		for i := range r.requests {
+			if r.fitted[i] {
+				contexts = append(contexts, r.contextOf(i))
+			}
+		}
+	}
+	slices.Sort(contexts)
+	n := len(contexts)
+	perSequence := f.prior.Beta[3] * f.load.context
+	if perSequence == 0 || n == 0 || contexts[n*9/10] <= minContextRatio*contexts[n/10] {
+		return nil
+	}
+	p := f.prior
+	p.Beta[2], p.Beta[3] = p.Beta[2]+perSequence, 0
+	without := newSimFit(f.replays, p, f.load, f.alpha)
+	without.problem.Scale = f.problem.Scale
+	x := slices.Clone(f.solution.X)
+	x[atStep], x[atBeta2] = x[atStep]+f.load.sequences*perSequence, x[atBeta2]+perSequence
+	s, err := without.problem.Polish(ctx, x, 3)
+	if err != nil {
+		return err
+	}
+	without.problem.Rescale(s, f.solution.Scale) // one scale for both
+	if f.predictionError(without.problem, s) < f.predictionError(f.problem, f.solution) {
+		f.prior, f.problem, f.solution = without.prior, without.problem, s
+	}
+	return nil
+}
+
+// minAlpha3Errors is how many standard errors alpha[3] must be above 0.
+const minAlpha3Errors = 2
+
+// tryAlpha3 adds alpha[3], a frontend's time for each decoding sequence, if it clearly lowers
+// the prediction error and the fit finds it clearly above 0.
+func (f *simFit) tryAlpha3(ctx context.Context) error {
+	with, s, err := f.problem.Extend(ctx, f.solution, leastsq.Parameter{Max: 1e6, Step: 10,
+		MaxStep: f.solution.X[atStep] / max(1, f.load.sequences)})
+	if err != nil {
+		return err
+	}
+	lower := f.predictionError(with, s)
+	with.Parameters[atAlpha3].Max = 0
+	if !clearlyLower(lower, f.predictionError(with, s), len(with.Kind)) {
+		return nil
+	}
+	with.Parameters[atAlpha3].Max = 1e6
+	if s, err = with.Polish(ctx, with.GaussNewton(s), 3); err != nil {
+		return err
+	}
+	influences, _ := f.influences(with, s)
+	if s.X[atAlpha3] >= minAlpha3Errors*leastsq.StandardError(influences, atAlpha3) {
+		f.problem, f.solution = with, s
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"blis/pkg/dist"
+	"blis/pkg/leastsq"
+)
+
+// TestBeta3IsFoundOrPhysics: where steps do not depend on contexts, and contexts vary, beta[3]
+// is 0 and beta[2] is recovered; where they do, beta[3] stays physics, as it does where
+// contexts are nearly constant.
+func TestBeta3IsFoundOrPhysics(t *testing.T) {
+	const physics = 0.1565 // of Llama-2-7b on an H100, us per token
+	constant := twoRates
+	constant.input, constant.output = [2]int64{500, 520}, [2]int64{200, 200}
+	for _, c := range []struct {
+		name  string
+		load  workload
+		beta3 float64
+		want  float64
+	}{
+		{"none", twoRates, 0, 0},
+		{"physics'", twoRates, physics, physics},
+		{"none, contexts constant", constant, 0, physics},
+	} {
+		c.load.perRate = 160
+		truth := coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 60, c.beta3}}
+		s, r := c.load.record(t, 3, truth)
+		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(f.Beta[3]-c.want) > 1e-3 {
+			t.Errorf("%s: beta[3] is %.4g, want %.4g", c.name, f.Beta[3], c.want)
+		}
+		data := f.coefficientsAt(f.dataOnly.X)
+		if ci, _ := f.intervals(); c.want == c.beta3 && math.Abs(data.Beta[2]-60) > ci[beta2].Hi-ci[beta2].Lo {
+			t.Errorf("%s: beta[2] is %.4g in %.4g, want 60", c.name, data.Beta[2], ci[beta2])
+		}
+	}
+}
+
+// TestAlpha3IsFoundWherePresent: alpha[3] of a server that sends tokens in turn is recovered
+// within three standard errors, and is absent of one that does not.
+func TestAlpha3IsFoundWherePresent(t *testing.T) {
+	for _, c := range []struct {
+		us       float64
+		requests int
+	}{{0, 300}, {80, 1000}} {
+		us := c.us
+		truth := coefficients{Alpha: [4]float64{5000, 0, 0, us}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+		s, r := synthetic(t, 7, truth, c.requests)
+		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ci, _ := f.intervals()
+		if us == 0 && len(f.problem.Parameters) > atAlpha3 {
+			t.Errorf("alpha[3] is %.3g us, want none", f.Alpha[3])
+		}
+		i := ci[alpha3]
+		if us > 0 && (math.Abs(f.Alpha[3]-us) > i.Hi-i.Lo || i.Hi-i.Lo > us || math.Abs(f.Alpha[0]-5000) > 1000) {
+			t.Errorf("alpha[3] is %.4g us in %.4g, want %g; alpha[0] is %.5g, want 5000", f.Alpha[3], i, us, f.Alpha[0])
+		}
+	}
+}
+
+// TestNearOverloadIsFitted: where long prompts bring a server near overload, so that a line over
+// concurrency takes prompts for sequences and most of TTFT is queueing, the search recovers the
+// coefficients, and stays at them from there.
+func TestNearOverloadIsFitted(t *testing.T) {
+	truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 125, 60, 0.1565}}
+	s, r := synthetic(t, 1, truth, 240)
+	c, ok := tokenTimes([]*replay{r}, true, truth.Beta[3])
+	if !ok || math.Abs(c.Beta[0]/truth.Beta[0]-1) > 0.2 || math.Abs(c.Beta[1]/truth.Beta[1]-1) > 0.2 {
+		t.Errorf("the regression on prompts gives %v, %v", c, ok)
+	}
+	for _, guesses := range [][]coefficients{nil, {truth}} {
+		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil, guesses...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{beta0, beta1} {
+			if got, want := f.list()[k], truth.list()[k]; math.Abs(got/want-1) > 0.03 {
+				t.Errorf("from %v: %s is %.5g, want %g", guesses, names[k], got, want)
+			}
+		}
+	}
+}
+
+// TestResponseSurfaceMatchesRefit: without some segments of time, the solution's response
+// surface moves parameters as a new search does, but for nonlinearity and noise: of 20 times
+// two thirds of the segments of four recordings, as far in standard errors, and together.
+func TestResponseSurfaceMatchesRefit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("20 fits by simulation; run without -short")
+	}
+	ctx := t.Context()
+	truth := coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+	var steps, refits, both [atAlpha3]float64 // sums of squares and of products
+	for seed := range uint64(4) {
+		s, r := synthetic(t, seed, truth, 400)
+		f, err := fitReplays(ctx, []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		influences, n := f.influences(f.problem, f.dataOnly)
+		segment, _ := f.segments()
+		random := dist.NewStream(seed, "some")
+		for range 5 {
+			in := random.Perm(n)[:2*n/3]
+			p := *f.problem
+			p.Parameters, p.Weight = slices.Clone(p.Parameters), slices.Clone(p.Weight)
+			p.Parameters[atBeta2].PriorSD = 0
+			for i := range p.Weight {
+				if !slices.Contains(in, segment[i]) {
+					p.Weight[i] = 0
+				}
+			}
+			step := p.Relinearize(f.dataOnly).X
+			refit, err := p.Polish(ctx, f.dataOnly.X, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range steps {
+				stdErr := leastsq.StandardError(influences[:n], k)
+				a, b := (step[k]-f.dataOnly.X[k])/stdErr, (refit.X[k]-f.dataOnly.X[k])/stdErr
+				steps[k], refits[k], both[k] = steps[k]+a*a, refits[k]+b*b, both[k]+a*b
+			}
+		}
+	}
+	for k, name := range []string{"alpha[0]", "step", "beta[1]", "beta[2]"} {
+		r, ratio := both[k]/math.Sqrt(steps[k]*refits[k]), math.Sqrt(steps[k]/refits[k])
+		t.Logf("%s: the surface moves %.2f times as far as a refit; correlation %.2f", name, ratio, r)
+		if r < 0.6 || ratio < 0.5 || ratio > 1.6 {
+			t.Errorf("%s moves %.2f times as far on the surface as in a refit, correlation %.2f", name, ratio, r)
+		}
+	}
+}
+
+// TestContradictedPriorIsAWarning: data whose slope is not the roofline's are followed, with a
+// warning; data whose slope is, without one.
+func TestContradictedPriorIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		beta2 float64
+		warns bool
+	}{{25, false}, {120, true}} {
+		truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, c.beta2, 0.1565}}
+		s, recorded := oneRate.record(t, 1, truth)
+		recorded.toggled = recorded.player
+		r := &report{setup: s}
+		if err := r.fitClients(t.Context(), []*replay{recorded}, nil); err != nil {
+			t.Fatal(err)
+		}
+		warnings := warningsOf(checkPrior, r)
+		if warns := len(warnings) > 0 && strings.Contains(warnings[0], "standard errors apart"); warns != c.warns {
+			t.Errorf("beta[2] of %g us: warnings %q, want one: %v", c.beta2, warnings, c.warns)
+		}
+		if got := r.fit.Beta[2]; got < c.beta2-12 || got > c.beta2+12 {
+			t.Errorf("beta[2] is %.4g us, want %g", got, c.beta2)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package cluster
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"blis/pkg/hardware"
+	"blis/pkg/model"
+	"blis/pkg/strictyaml"
+)
+
+// resolver fills in the values that a cluster file leaves out. In order of
+// precedence: --set, the file, the preset of the engine version, the defaults. KV
+// blocks are num_gpu_blocks_override or else computed from the memory. Step times
+// are those of the file, else measured ones, else the roofline's.
+type resolver struct {
+	doc    *strictyaml.Doc
+	errorf pathErrorf
+	// dir is the folder of the cluster file; hardware are the user's own files.
+	dir      string
+	hardware []string
+	catalog  *hardware.Catalog
+	warn     func(string)
+}
+
+// deployment resolves d, the deployment at path at.
+func (c *resolver) deployment(d *Deployment, at string) error {
+	var gpu *hardware.GPU
+	if d.GPU != "" {
+		g, err := c.catalog.GPU(d.GPU)
+		if err != nil {
+			return c.errorf(at+".gpu", "%v", err)
+		}
+		gpu, d.GPU = g, g.ID
+	}
+	if err := c.preset(d, at, gpu); err != nil {
+		return err
+	}
+	if err := d.Engine.validate(at+".engine", c.errorf); err != nil {
+		return err
+	}
+	arch, err := c.architecture(d, at)
+	if err != nil {
+		return err
+	}
+	d.Computed = &Computed{GPUs: d.Engine.GPUs()}
+	if arch != nil {
+		c.describe(d, arch)
+	}
+	if err := c.blocks(d, at, arch, gpu); err != nil {
+		return err
+	}
+	if err := c.latency(d, at, arch, gpu); err != nil {
+		return err
+	}
+	c.warnIneffective(d, arch)
+	d.finalizeDerived()
+	return nil
+}
+
+// preset gives the engine the defaults of its version where nothing else is set.
+// Without a version the general defaults stay.
+func (c *resolver) preset(d *Deployment, at string, gpu *hardware.GPU) error {
+	if d.Engine.Preset != "" {
+		preset, err := hardware.Presets.Get("preset", d.Engine.Preset)
+		if err != nil {
+			return c.errorf(at+".engine.preset", "%v", err)
+		}
+		p := preset(gpu)
+		e := defaultEngine()
+		e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize = p.MaxNumSeqs, p.MaxNumBatchedTokens, p.BlockSize
+		e.EnableChunkedPrefill, e.EnablePrefixCaching = p.EnableChunkedPrefill, p.EnablePrefixCaching
+		e.GPUMemoryUtilization, e.AsyncScheduling = p.GPUMemoryUtilization, p.AsyncScheduling
+		e.ReserveFullSequence, e.Watermark = p.ReserveFullSequence, p.Watermark
+		type plain Engine // without the general defaults
+		if err := c.doc.DecodeAt(at+".engine", (*plain)(&e)); err != nil {
+			return err
+		}
+		d.Engine = e
+	}
+	for _, path := range presetValues {
+		if !c.doc.Has(at + "." + path) {
+			d.markDerived(path)
+		}
+	}
+	return nil
+}
+
+// architecture finds the architecture of the model; nil if the model is unknown
+// and the file names no model_config and no precision.
+func (c *resolver) architecture(d *Deployment, at string) (*model.Architecture, error) {
+	var arch *model.Architecture
+	var err error
+	if d.ModelConfig != "" {
+		if arch, err = model.Find(d.ModelConfig); err != nil {
+			return nil, c.errorf(at+".model_config", "%v", err)
+		}
+	} else if arch, err = model.BuiltIn(d.Model); err != nil {
+		arch = nil
+	}
+	e := &d.Engine
+	if arch == nil {
+		for _, f := range []struct{ name, value string }{
+			{"dtype", e.DType}, {"quantization", e.Quantization}, {"kv_cache_dtype", e.KVCacheDType},
+		} {
+			if f.value != "" {
+				return nil, c.errorf(at+".engine."+f.name,
+					"has no effect on an unknown model: %v; set model_config to the path of a config.json", err)
+			}
+		}
+		return nil, nil
+	}
+	arch, err = arch.With(model.Overrides{DType: e.DType, Quantization: e.Quantization, KVCacheDType: e.KVCacheDType})
+	if err != nil {
+		return nil, c.errorf(at+".engine", "%v", err)
+	}
+	switch {
+	case e.MaxModelLen == 0:
+		e.MaxModelLen = arch.MaxPositions
+		d.markDerived("engine.max_model_len")
+	case e.MaxModelLen > arch.MaxPositions:
+		c.warnf(d, "max_model_len is %d, but the model supports at most %d tokens: a real vLLM would not start",
+			e.MaxModelLen, arch.MaxPositions)
+	}
+	return arch, c.checkSharding(e, at+".engine", arch)
+}
+
+// checkSharding returns an error if the model cannot be sharded as the engine says.
+func (c *resolver) checkSharding(e *Engine, at string, arch *model.Architecture) error {
+	tp := e.TensorParallelSize
+	for _, l := range arch.Layers {
+		if t := &l.Attention; !canShard(t, tp) {
+			return c.errorf(at+".tensor_parallel_size",
+				"must divide the model's %d attention heads, and divide or be a multiple of its %d KV heads, is %d",
+				t.Heads, t.KVHeads, tp)
+		}
+	}
+	if layers := arch.Work().Layers; e.PipelineParallelSize > layers {
+		return c.errorf(at+".pipeline_parallel_size",
+			"must be at most the model's %d layers, is %d", layers, e.PipelineParallelSize)
+	}
+	return nil
+}
+
+// canShard reports whether tp GPUs can share the heads of an attention layer.
+func canShard(t *model.Attention, tp int) bool {
+	return t.Heads%tp == 0 && (t.MLA != nil || t.KVHeads%tp == 0 || tp%t.KVHeads == 0)
+}
+
+// describe fills Computed with the sizes of the model.
+func (c *resolver) describe(d *Deployment, arch *model.Architecture) {
+	w := arch.Work()
+	k := d.Computed
+	k.TotalParameters, k.ActiveParameters = arch.TotalParameters(), arch.ActiveParameters()
+	k.WeightBytes, k.KVBytesPerToken = arch.WeightBytes(), arch.KVBytesPerToken()
+	k.AttentionFLOPs, k.MLPFLOPs = arch.AttentionFLOPs(), arch.MLPFLOPs()
+	k.AttentionPairFLOPs = w.PairFLOPs + w.WindowPairFLOPs
+	if w.ExpertLayers > 0 {
+		k.ExpertParallelSize = d.Engine.Experts()
+	}
+	if w.Window > 0 {
+		blocks, extra := memoryPlan(d, w, nil).Window()
+		k.Window = &Window{Tokens: w.Window, Blocks: blocks, ExtraBlocks: extra}
+	}
+}
+
+// memoryPlan returns what must fit into the memory of a GPU.
+func memoryPlan(d *Deployment, w model.Work, gpu *hardware.GPU) model.MemoryPlan {
+	e := &d.Engine
+	p := model.MemoryPlan{Work: w, Utilization: e.GPUMemoryUtilization,
+		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
+		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
+	if gpu != nil {
+		p.GPUMemory = int64(gpu.MemoryBytes())
+	}
+	return p
+}
+
+// blocks sizes the KV cache.
+func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
+	e := &d.Engine
+	d.Computed.KVBlocks = e.NumGPUBlocksOverride
+	if arch == nil || gpu == nil {
+		if e.NumGPUBlocksOverride > 0 {
+			return nil
+		}
+		return c.errorf(at+".engine.num_gpu_blocks_override",
+			"must be set, since the blocks cannot be computed from the memory: %s", missingInfo(d, arch, gpu))
+	}
+	p := memoryPlan(d, arch.Work(), gpu)
+	m := p.Memory()
+	d.Computed.Memory = &m
+	if m.Blocks == 0 {
+		return c.doesNotFit(d, at, arch, p, m)
+	}
+	blocks := min(m.Blocks, int64(maxCacheTokens/e.BlockSize/e.DataParallelSize))
+	switch {
+	case e.NumGPUBlocksOverride == 0:
+		d.Computed.KVBlocks = int(blocks)
+	case int64(e.NumGPUBlocksOverride) > m.Blocks:
+		c.warnf(d, "num_gpu_blocks_override is %d, but only %d blocks fit: %s", e.NumGPUBlocksOverride, m.Blocks, m)
+	}
+	need := (e.MaxModelLen + e.BlockSize - 1) / e.BlockSize
+	if w := d.Computed.Window; w != nil {
+		need += w.ExtraBlocks * min(need, w.Blocks)
+	}
+	if have := d.Computed.KVBlocks; need > have {
+		c.warnf(d, "a request of max_model_len %d tokens needs %d blocks, and there are %d: "+
+			"a real vLLM would not start; requests that do not fit are rejected", e.MaxModelLen, need, have)
+	}
+	return nil
+}
+
+// doesNotFit returns the error for a model that is too large. It suggests the
+// smallest tensor parallelism that fits.
+func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
+	m model.Memory) error {
+	remedy := "it does not fit with any tensor_parallel_size"
+	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
+		p.TP = tp
+		cannotShard := func(l model.Layers) bool { return !canShard(&l.Attention, tp) }
+		if !slices.ContainsFunc(arch.Layers, cannotShard) && p.Memory().Blocks > 0 {
+			remedy = fmt.Sprintf("it needs tensor_parallel_size %d", tp)
+			break
+		}
+	}
+	return c.errorf(at+".gpu", "%s does not fit into %d x %s: for each GPU, %v; %s",
+		d.Model, d.Engine.GPUs(), d.GPU, m, remedy)
+}
+
+// maxRemedy is the largest tensor parallelism that doesNotFit suggests.
+const maxRemedy = 256
+
+// missingInfo says which information is missing and how to provide it.
+func missingInfo(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) string {
+	var words []string
+	if arch == nil {
+		_, err := model.BuiltIn(d.Model)
+		words = append(words, fmt.Sprintf("%v; set model_config to the path of a config.json", err))
+	}
+	if gpu == nil {
+		words = append(words, "no gpu is set")
+	}
+	return strings.Join(words, "; ")
+}
+
+// warnIneffective reports settings that have no effect.
+func (c *resolver) warnIneffective(d *Deployment, arch *model.Architecture) {
+	e := &d.Engine
+	for _, s := range []struct {
+		set       bool
+		name, why string
+	}{
+		{e.SwapSpace > 0, "engine.swap_space", "preempted requests are recomputed"},
+		{e.MaxNumPartialPrefills > 1, "engine.max_num_partial_prefills", "vLLM's V1 engine has no such limit"},
+		{e.MoE != nil && arch != nil && arch.Work().ExpertLayers == 0, "engine.moe", "the model has no experts"},
+		{e.MoE != nil && (e.MoE.UseFusedMoEKernel || e.MoE.MoEKernelBackend != ""),
+			"the kernel in engine.moe", "kernels are part of the GPU's efficiency"},
+		{e.MoE != nil && e.MoE.EnableAllToAll && d.Latency.Model != "roofline",
+			"engine.moe.enable_all_to_all", "the step times are measured"},
+		{d.Latency.Model == "roofline" && d.Latency.BetaUS != nil, "latency.beta_us",
+			"the roofline computes step times"},
+		{d.Latency.Model == "roofline" && d.Latency.Table != nil, "latency.table", "the roofline computes step times"},
+		{d.Latency.Model == "roofline" && d.Latency.Range != nil, "latency.range", "the roofline is not measured"},
+		{d.Latency.Model == "table" && d.Latency.BetaUS != nil, "latency.beta_us", "the table has the step times"},
+		{d.Latency.Model == "linear" && d.Latency.Table != nil, "latency.table", "the model is linear"},
+	} {
+		if s.set {
+			c.warnf(d, "%s has no effect: %s", s.name, s.why)
+		}
+	}
+	if d.Printed != nil && !reflect.DeepEqual(d.Printed, printed(d.Computed)) {
+		c.warnf(d, "computed does not match the rest of the configuration; it is recomputed")
+	}
+	d.Printed = nil
+}
+
+func (c *resolver) warnf(d *Deployment, format string, args ...any) {
+	c.warn(fmt.Sprintf("deployment %s: ", d.ID) + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,320 @@
+// Package leastsq solves small robust least-squares problems: linear ones with non-negative
+// coefficients, and nonlinear ones whose residuals come from a noisy simulation. It also
+// estimates the uncertainty of solutions and reports which coefficients are identifiable.
+package leastsq
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Parameter is one number to fit.
+type Parameter struct {
+	Min, Max float64
+	// Step is the increment of finite differences: large enough that its effect exceeds the
+	// noise of the simulation. The search adapts it, up to MaxStep.
+	Step, MaxStep float64
+	// Prior is the mean of a prior, PriorSD its standard deviation; 0 means no prior.
+	Prior, PriorSD float64
+}
+
+// Problem is a nonlinear least-squares problem with Huber's loss. The methods do not change
+// it, but for the steps of its parameters.
+type Problem struct {
+	// Residuals of the data at some parameters; NaN where there is none.
+	Residuals func(ctx context.Context, x []float64) ([]float64, error)
+	// Kind of each residual: those of one kind have one scale.
+	Kind []int
+	// Weight of each residual among those of its kind.
+	Weight     []float64
+	Parameters []Parameter
+	// Scale of each kind; nil: a search estimates it at its start.
+	Scale []float64
+	// Kinds is their number. Kinds that are equal modulo Pool are of one quantity: they share
+	// a scale where one has too few residuals.
+	Kinds, Pool int
+}
+
+// Solution is where a search ended.
+type Solution struct {
+	X     []float64
+	Loss  float64
+	Scale []float64 // of each kind of residual
+	// MCError is how the noise of the simulation moves X: the sum of squares is a variance.
+	MCError  [][]float64
+	r        []float64  // residuals at X
+	jacobian *mat.Dense // of r
+	weights  []float64  // robust, of each residual
+}
+
+// minScale is the smallest scale of residuals: 0.1 %.
+const minScale = 0.001
+
+// Search minimizes from x by the method of Levenberg and Marquardt with Huber's weights.
+func (p *Problem) Search(ctx context.Context, x []float64, rounds int) (*Solution, error) {
+	s := &Solution{X: slices.Clone(x)}
+	var err error
+	if s.r, err = p.Residuals(ctx, s.X); err != nil {
+		return nil, err
+	}
+	if s.Scale = p.Scale; s.Scale == nil {
+		s.Scale = p.NoiseScale(s)
+	}
+	p.setWeights(s)
+	lambda, idle := 0.01, 0
+	for range rounds {
+		if s.jacobian, err = p.derive(ctx, s.X, 0); err != nil {
+			return nil, err
+		}
+		p.setWeights(s)
+		p.fitSteps(s)
+		s.Loss = p.loss(s, s.X, s.r)
+		better, before := false, s.Loss
+		for range 5 {
+			h, g := p.normal(s, true, nil)
+			next := p.move(s.X, h, g, lambda)
+			r, err := p.Residuals(ctx, next)
+			if err != nil {
+				return nil, err
+			}
+			if l := p.loss(s, next, r); l < s.Loss {
+				s.X, s.r, s.Loss, better = next, r, l, true
+				lambda = max(lambda/5, 1e-6)
+				break
+			}
+			lambda = min(lambda*5, 1e6)
+		}
+		if before-s.Loss >= 1e-3*before {
+			idle = 0
+		} else if idle++; idle == 2 || !better {
+			break
+		}
+	}
+	return s, nil
+}
+
+// minIncrements is the number of differences of neighbors that a kind's own scale needs.
+const minIncrements = 3
+
+// trimmedMean is the mean of the smaller three quarters of the absolute values of a standard
+// normal distribution: outliers are in the rest, and for a few numbers it is more precise
+// than a median.
+const trimmedMean = 0.5147
+
+// NoiseScale estimates the scale of each kind of a solution's residuals from differences of
+// neighbors: a bias that they share does not count. It is 0 where there are no neighbors.
+func (p *Problem) NoiseScale(s *Solution) []float64 {
+	increments, pooled := make([][]float64, p.Kinds), make([][]float64, p.Pool)
+	last := slices.Repeat([]float64{math.NaN()}, p.Kinds)
+	for i, r := range s.r {
+		k := p.Kind[i]
+		if math.IsNaN(r) {
+			continue
+		}
+		if !math.IsNaN(last[k]) {
+			d := math.Abs(r - last[k])
+			increments[k], pooled[k%p.Pool] = append(increments[k], d), append(pooled[k%p.Pool], d)
+		}
+		last[k] = r
+	}
+	scale := make([]float64, p.Kinds)
+	for k, own := range increments {
+		if len(own) < minIncrements {
+			own = pooled[k%p.Pool]
+		}
+		if len(own) == 0 {
+			continue
+		}
+		slices.Sort(own)
+		sum, n := 0.0, (3*len(own)+3)/4
+		for _, d := range own[:n] {
+			sum += d
+		}
+		scale[k] = max(minScale, sum/float64(n)/trimmedMean/math.Sqrt2)
+	}
+	return scale
+}
+
+// setWeights sets the robust weights at the residuals.
+func (p *Problem) setWeights(s *Solution) {
+	s.weights = make([]float64, len(s.r))
+	for i, r := range s.r {
+		if scale := s.Scale[p.Kind[i]]; !math.IsNaN(r) && scale != 0 {
+			s.weights[i] = p.Weight[i] * min(1, huberK/max(math.Abs(r)/scale, 1e-12))
+		}
+	}
+}
+
+// loss is Huber's loss of residuals and the squares of the priors.
+func (p *Problem) loss(s *Solution, x, r []float64) float64 {
+	sum := p.huberLoss(s, r)
+	for k, q := range p.Parameters {
+		if q.PriorSD > 0 {
+			z := (x[k] - q.Prior) / q.PriorSD
+			sum += z * z
+		}
+	}
+	return sum
+}
+
+func (p *Problem) huberLoss(s *Solution, r []float64) float64 {
+	sum := 0.0
+	for i, v := range r {
+		scale := s.Scale[p.Kind[i]]
+		if math.IsNaN(v) || scale == 0 {
+			continue
+		}
+		z := math.Abs(v) / scale
+		if z > huberK {
+			sum += p.Weight[i] * huberK * (2*z - huberK)
+		} else {
+			sum += p.Weight[i] * z * z
+		}
+	}
+	return sum
+}
+
+// evaluate returns the residuals at points, evaluated concurrently.
+func (p *Problem) evaluate(ctx context.Context, points [][]float64) ([][]float64, error) {
+	all, errs := make([][]float64, len(points)), make([]error, len(points))
+	slots := make(chan bool, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for i, x := range points {
+		wait.Go(func() {
+			slots <- true
+			defer func() { <-slots }()
+			all[i], errs[i] = p.Residuals(ctx, x)
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// derive is the Jacobian at x in the parameters from first on, by central differences where
+// bounds allow.
+func (p *Problem) derive(ctx context.Context, x []float64, first int) (*mat.Dense, error) {
+	var points [][]float64
+	for k := first; k < len(x); k++ {
+		q := &p.Parameters[k]
+		up, down := slices.Clone(x), slices.Clone(x)
+		up[k], down[k] = min(q.Max, x[k]+q.Step), max(q.Min, x[k]-q.Step)
+		points = append(points, up, down)
+	}
+	all, err := p.evaluate(ctx, points)
+	if err != nil {
+		return nil, err
+	}
+	j := mat.NewDense(len(all[0]), len(x)-first, nil)
+	for c := range len(points) / 2 {
+		k, a, b := first+c, all[2*c], all[2*c+1]
+		for i := range a {
+			if d := (a[i] - b[i]) / (points[2*c][k] - points[2*c+1][k]); !math.IsNaN(d) {
+				j.Set(i, c, d)
+			}
+		}
+	}
+	return j, nil
+}
+
+// normal makes the normal equations of weighted residuals, JᵀWJ and JᵀWr, with or without
+// priors, and without the residuals that skip names.
+func (p *Problem) normal(s *Solution, priors bool, skip func(i int) bool) (*mat.SymDense, *mat.VecDense) {
+	n := len(s.X)
+	h, g := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	row := make([]float64, n)
+	for i, r := range s.r {
+		w := s.weights[i]
+		if w == 0 || math.IsNaN(r) || skip != nil && skip(i) {
+			continue
+		}
+		scale := s.Scale[p.Kind[i]]
+		w /= scale * scale
+		mat.Row(row, i, s.jacobian)
+		for a := range n {
+			g.SetVec(a, g.AtVec(a)+w*row[a]*r)
+			for b := a; b < n; b++ {
+				h.SetSym(a, b, h.At(a, b)+w*row[a]*row[b])
+			}
+		}
+	}
+	for k, q := range p.Parameters {
+		if priors && q.PriorSD > 0 {
+			h.SetSym(k, k, h.At(k, k)+1/(q.PriorSD*q.PriorSD))
+			g.SetVec(k, g.AtVec(k)+(s.X[k]-q.Prior)/(q.PriorSD*q.PriorSD))
+		}
+	}
+	return h, g
+}
+
+// move solves (H + λ·diag H)·d = −g and returns x + d. A parameter that meets a bound stays
+// there, and the rest is solved again.
+func (p *Problem) move(x []float64, h *mat.SymDense, g *mat.VecDense, lambda float64) []float64 {
+	n := len(x)
+	fixed := make([]bool, n)
+	next := slices.Clone(x)
+	for again := true; again; {
+		a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
+		for i := range n {
+			if fixed[i] {
+				a.Set(i, i, 1)
+				b.SetVec(i, next[i]-x[i])
+				continue
+			}
+			b.SetVec(i, -g.AtVec(i))
+			for k := range n {
+				a.Set(i, k, h.At(i, k))
+			}
+			a.Set(i, i, a.At(i, i)*(1+lambda)+1e-12)
+		}
+		var d mat.VecDense
+		if d.SolveVec(a, b) != nil && d.Len() == 0 {
+			return next
+		}
+		again = false
+		for i, q := range p.Parameters {
+			v := x[i] + d.AtVec(i)
+			switch {
+			case fixed[i]:
+			case math.IsNaN(v):
+				fixed[i], again, next[i] = true, true, x[i]
+			case v < q.Min || v > q.Max:
+				fixed[i], again, next[i] = true, true, min(max(v, q.Min), q.Max)
+			default:
+				next[i] = v
+			}
+		}
+	}
+	return next
+}
+
+// fitSteps sets each step so that residuals change by as much as they scatter, on average.
+// A step at most doubles: what a short one sees is noise.
+func (p *Problem) fitSteps(s *Solution) {
+	h, weight := p.information(s)
+	for k := range p.Parameters {
+		q := &p.Parameters[k]
+		fits := math.Sqrt(weight / max(h.At(k, k), math.SmallestNonzeroFloat64))
+		q.Step = min(max(fits, q.Step/2), 2*q.Step, q.MaxStep)
+	}
+}
+
+// information is the normal matrix of the data without priors, and the sum of the weights.
+func (p *Problem) information(s *Solution) (h *mat.SymDense, weight float64) {
+	h, _ = p.normal(s, false, nil)
+	for i, w := range s.weights {
+		if !math.IsNaN(s.r[i]) {
+			weight += w
+		}
+	}
+	return h, weight
+}

@@ -1,0 +1,109 @@
+package leastsq
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Jackknife is how the parameters of a solution change without each of n groups of
+// residuals, on the solution's response surface and reweighted, so scaled that the sum of
+// squares is a variance. Influences go beyond bounds: one at a bound would be cut short.
+//
+// A jackknife with Student's distribution is reliable for few groups, where bootstrap
+// samples of residuals are not (MacKinnon, Nielsen and Webb, Cluster-robust inference,
+// Journal of Econometrics 232, 2023).
+func (p *Problem) Jackknife(s *Solution, group []int, n int) [][]float64 {
+	q := *p
+	q.Parameters = slices.Clone(p.Parameters)
+	for k := range q.Parameters {
+		q.Parameters[k].Min, q.Parameters[k].Max = math.Inf(-1), math.Inf(1)
+	}
+	all := q.Relinearize(s).X
+	var influences [][]float64
+	for left := range n {
+		q.Weight = slices.Clone(p.Weight)
+		for i := range q.Weight {
+			if group[i] == left {
+				q.Weight[i] = 0
+			}
+		}
+		m := q.Relinearize(s).X
+		for k := range m {
+			m[k] = (m[k] - all[k]) * math.Sqrt(float64(n-1)/float64(n))
+		}
+		influences = append(influences, m)
+	}
+	return influences
+}
+
+// Rescale sets the scales of a solution's residuals.
+func (p *Problem) Rescale(s *Solution, scale []float64) {
+	s.Scale = scale
+	p.setWeights(s)
+}
+
+// CrossValidate is the loss of all folds of residuals, each predicted by one step of Gauss
+// and Newton on the others.
+func (p *Problem) CrossValidate(s *Solution, fold []int, folds int) float64 {
+	sum := 0.0
+	for k := range folds {
+		h, g := p.normal(s, true, func(i int) bool { return fold[i] == k })
+		r := (&linearModel{s.X, s.r, s.jacobian}).at(p.move(s.X, h, g, 0))
+		for i := range r {
+			if fold[i] != k {
+				r[i] = 0
+			}
+		}
+		sum += p.huberLoss(s, r)
+	}
+	return sum
+}
+
+// Extend is the problem and its solution with one more parameter, at 0.
+func (p *Problem) Extend(ctx context.Context, s *Solution, q Parameter) (*Problem, *Solution, error) {
+	more, at := *p, *s
+	more.Parameters = append(slices.Clone(p.Parameters), q)
+	at.X = append(slices.Clone(s.X), 0)
+	column, err := more.derive(ctx, at.X, len(s.X))
+	if err != nil {
+		return nil, nil, err
+	}
+	at.jacobian = new(mat.Dense)
+	at.jacobian.Augment(s.jacobian, column)
+	return &more, &at, nil
+}
+
+// GaussNewton is where one step of Gauss and Newton leads from a solution.
+func (p *Problem) GaussNewton(s *Solution) []float64 {
+	h, g := p.normal(s, true, nil)
+	return p.move(s.X, h, g, 0)
+}
+
+// Conditional is how the parameters of a solution move where one of them is moved by 1 and
+// the others follow the data.
+func (p *Problem) Conditional(s *Solution, fixed int) []float64 {
+	h, _ := p.normal(s, true, nil)
+	out := make([]float64, len(s.X))
+	out[fixed] = 1
+	var covariance mat.Dense
+	if covariance.Inverse(h) != nil {
+		return out // the others are not identifiable: they stay
+	}
+	for k := range out {
+		out[k] = covariance.At(k, fixed) / covariance.At(fixed, fixed)
+	}
+	return out
+}
+
+// Identify reports what the data identify at a solution, of coefficients c that give the
+// parameters T·c. T is square.
+func (p *Problem) Identify(s *Solution, names []string, t [][]float64) Identifiability {
+	at := *s
+	at.jacobian = new(mat.Dense)
+	at.jacobian.Mul(s.jacobian, mat.NewDense(len(t), len(t), slices.Concat(t...)))
+	h, _ := p.normal(&at, false, nil)
+	return identify(names, h)
+}

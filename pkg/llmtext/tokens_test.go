@@ -1,0 +1,25 @@
+package llmtext
+
+import "testing"
+
+// The expected count is that of a tokenizer with the vocabularies cl100k and o200k, which
+// agree on this text.
+func TestTokensAreNotUnderestimated(t *testing.T) {
+	const text = `[LOSS] mean ms of completed requests
+missed 281: dispatch 2.0 | queue 2198.3 | prefill 82.1 | decode 4417.2
+met 1219: dispatch 2.0 | queue 583.9 | prefill 94.2 | decode 6395.0
+[BY CLASS]
+class        offered   met  met_pct  of_misses_pct  ttft_p50_ms  ttft_p99_ms
+interactive      759   525     69.2           83.3        723.7       4731.4
+standard         741   694     93.7           16.7        700.1       4500.3
+P1 stale_signal, routing weighted: 281 of 281 misses (100.0 %), 1075 of 1500 requests, lift 222.9
+`
+	const counted = 195
+	if n := Tokens([]byte(text)); n < counted || n > counted*115/100 {
+		t.Errorf("estimated %d tokens, counted %d", n, counted)
+	}
+	// A word of seven letters, four digits, a comma, spaces, a line feed: 2 + 2 + 1 + 1 + 1 and 4 %.
+	if n := Tokens([]byte("queues 1234,   \n")); n != 8 {
+		t.Errorf("estimated %d tokens", n)
+	}
+}

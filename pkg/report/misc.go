@@ -1,0 +1,122 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"blis/pkg/attribution"
+	"blis/pkg/stream"
+)
+
+var strengths = section{name: "STRENGTHS", write: func(w *writer) {
+	f := w.Findings
+	if f == nil {
+		return
+	}
+	met := wordsFor[f.Loss.Kind].metAll
+	for i := range f.Strengths {
+		s := &f.Strengths[i]
+		text := fmt.Sprintf("%s: %d of %d %s", strengthName(s), s.Met, s.All, met)
+		if s.OtherAll > 0 {
+			text += fmt.Sprintf(", others %d of %d", s.OtherMet, s.OtherAll)
+		}
+		w.line("%s", text)
+	}
+	if s := w.Metrics.Shadow; s != nil && s.ExpectedTokens > 0 && 20*s.OverTokens <= s.ExpectedTokens {
+		w.line("prefixes: %d of %d expected cached tokens were cached", s.ExpectedTokens-s.OverTokens, s.ExpectedTokens)
+	}
+}}
+
+func strengthName(s *attribution.Strength) string {
+	switch s.Kind {
+	case attribution.StrengthClass:
+		return "class " + name(s.Name)
+	case attribution.StrengthRule:
+		return "rule " + name(s.Name)
+	case attribution.StrengthCached:
+		return "at least half of the prompt cached"
+	}
+	return name(s.Name)
+}
+
+const maxAnomalies = 6
+
+var anomalies = section{name: "ANOMALIES", write: func(w *writer) {
+	if w.Findings == nil {
+		return
+	}
+	all := slices.Clone(w.Findings.Anomalies)
+	slices.SortStableFunc(all, func(x, y stream.Anomaly) int {
+		return cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(x.StartUS, y.StartUS))
+	})
+	for i := range all[:min(len(all), maxAnomalies)] {
+		w.line("%s", anomaly(&all[i]))
+	}
+	w.omitted(len(all)-maxAnomalies, "anomalies")
+}}
+
+func anomaly(a *stream.Anomaly) string {
+	where := ""
+	switch {
+	case !a.Replica.IsZero():
+		where = fmt.Sprintf(" at %s/%d", name(a.Deployment), a.Replica)
+	case a.SLOClass != "":
+		where = " of " + name(a.SLOClass)
+	}
+	return fmt.Sprintf("%s%s, %.3f s to %.3f s, severity %.2f: %s", name(a.Type), where, float64(a.StartUS)/1e6,
+		float64(a.EndUS)/1e6, a.Severity, short(a.Text, 160))
+}
+
+var headroom = section{name: "HEADROOM", write: func(w *writer) {
+	f := w.Findings
+	if f == nil {
+		return
+	}
+	if x := &f.Waiting; x.E2EMS > 0 {
+		w.line("waiting (admission, dispatch, queue, preempted): %s of %s ms E2E of completed requests (%s); the"+
+			" rest is prefill and decode.", number(x.WaitMS), number(x.E2EMS), percent(x.WaitMS/x.E2EMS))
+	}
+	if g := f.Regret; g != nil && g.E2EMS > 0 {
+		w.line("routing, one decision at a time: the best candidate saves %s of %s ms estimated E2E (%s);"+
+			" avoidable with visible signals: %s ms.", number(g.HindsightMS), number(g.E2EMS),
+			percent(g.HindsightMS/g.E2EMS),
+			number(g.AvoidableMS))
+	} else if w.Header.Run != nil {
+		w.line("alternatives not evaluated: use blis-sim --counterfactual 3; for whole policies: scripts/headroom.")
+	}
+}}
+
+var more = section{name: "MORE", write: func(w *writer) {
+	f := w.Findings
+	if f == nil {
+		w.line("blis-sim --trace decisions ... records the causes")
+		return
+	}
+	if len(f.Worst) > 0 {
+		e := &f.Worst[0]
+		if e.Decision != "" {
+			w.line("blis-summarize --explain %s RUN", name(e.Decision))
+		}
+		if name(e.Request) == e.Request { // else --explain would not find it
+			w.line("blis-summarize --explain %s RUN", e.Request)
+		}
+		from := max(0, float64(e.ArrivalUS)/1e6-1)
+		w.line("blis-summarize --explain %.1fs:%.1fs RUN", from, from+2)
+	}
+	if len(f.Patterns) > 0 {
+		w.line("blis-summarize --component %s RUN", f.Patterns[0].Condition.Component.Name)
+	}
+	w.line("blis-summarize --strategy %s RUN", w.others)
+	for _, s := range w.Scenarios {
+		if s.Subject {
+			w.line("RUN is %s.", name(s.Name))
+		}
+	}
+}}
+
+var notes = section{name: "NOTES", write: func(w *writer) {
+	for _, warning := range w.Warnings {
+		w.line("%s", short(warning, 200))
+	}
+}}

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"blis/pkg/llmtext"
+	"blis/pkg/texttab"
+)
+
+// section is one kind of section. write writes nothing if there is nothing to say.
+type section struct {
+	name  string
+	write func(*writer)
+	// listsExamples: it shows decisions one by one.
+	listsExamples bool
+}
+
+// Section is one that was written.
+type Section struct {
+	// Name is that of its first line, without brackets; Text ends with a line feed.
+	Name, Text string
+
+	listsExamples bool
+}
+
+// Text is the whole text.
+func Text(in *Input, o *Options) []byte {
+	limit := cmp.Or(o.MaxTokens, defaultTokens)
+	// Fewer examples are better than none.
+	var text []byte
+	var kept []Section
+	for n := cmp.Or(o.Examples, defaultExamples); n > 0; n-- {
+		fewer := *o
+		fewer.Examples = n
+		text, kept = truncateToBudget(Sections(in, &fewer), limit)
+		if slices.ContainsFunc(kept, func(s Section) bool { return s.listsExamples }) {
+			return text
+		}
+	}
+	if len(kept) <= 2 {
+		brief := *o
+		brief.brief, brief.Examples = true, 1
+		text, _ = truncateToBudget(Sections(in, &brief), limit)
+	}
+	return text
+}
+
+// Sections are all sections of the text that have something to say; the first is the title.
+func Sections(in *Input, o *Options) []Section {
+	selected, others := o.sections()
+	all := []Section{{Name: title, Text: titleLine(in)}}
+	for _, s := range selected {
+		w := &writer{Input: in, Options: o, limit: maxSectionLength, others: others}
+		if o.brief && s.name == headline.name {
+			w.limit = beginningLength - len(all[0].Text)
+		}
+		w.line("[%s]", s.name)
+		empty := len(w.text)
+		s.write(w)
+		if len(w.text) > empty {
+			all = append(all, Section{s.name, string(w.text), s.listsExamples})
+		}
+	}
+	return all
+}
+
+// truncateToBudget leaves out sections from the end until the text has at most limit tokens, and
+// names those. It also returns the sections that it keeps.
+func truncateToBudget(all []Section, limit int) (text []byte, kept []Section) {
+	for n := len(all); ; n-- {
+		text = text[:0]
+		for _, s := range all[:n] {
+			text = append(text, s.Text...)
+		}
+		if n < len(all) {
+			var left []string
+			for _, s := range all[n:] {
+				left = append(left, s.Name)
+			}
+			text = fmt.Appendf(text, "[CUT] at %d tokens (estimated): %s\n", limit, strings.Join(left, ", "))
+		}
+		if llmtext.Tokens(text) <= limit || n <= 2 {
+			return text, all[:n]
+		}
+	}
+}
+
+// Leading is as many sections from the beginning as have maxSectionLength characters together.
+func Leading(all []Section) (text []byte) {
+	for _, s := range all {
+		if len(text)+len(s.Text) > maxSectionLength {
+			break
+		}
+		text = append(text, s.Text...)
+	}
+	return text
+}
+
+// writer writes one section, in whole lines as long as there is room.
+type writer struct {
+	*Input
+	*Options
+	text  []byte
+	limit int // characters
+	full  bool
+	// others are the strategies that this text does not follow.
+	others string
+}
+
+// line adds a line without trailing blanks; if there is no room, it and all later lines are left out.
+func (w *writer) line(format string, args ...any) {
+	line := llmtext.BreakCredentials(fmt.Sprintf(format, args...)) // a name may precede a colon of the format
+	line = strings.TrimRight(line, " ")
+	if w.full = w.full || len(w.text)+len(line)+1 > w.limit; !w.full {
+		w.text = append(append(w.text, line...), '\n')
+	}
+}
+
+// omitted adds a line about rows that are not shown, if there are any.
+func (w *writer) omitted(n int, what string) {
+	if n > 0 {
+		w.line("and %d more %s", n, what)
+	}
+}
+
+// table adds rows, the first column aligned left, the others right.
+func (w *writer) table(rows [][]string) {
+	for _, line := range (&texttab.Table{Rows: rows}).Lines() {
+		w.line("%s", line)
+	}
+}
+
+// Short forms for the many lines below.
+
+func name(s string) string             { return llmtext.Name(s) }
+func nameOr(s, fallback string) string { return llmtext.NameOr(s, fallback) }
+func short(s string, n int) string     { return llmtext.Short(s, n) }
+func percent(share float64) string     { return llmtext.Percent(share) }
+func number(x float64) string          { return llmtext.Number(x) }

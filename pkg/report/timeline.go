@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"blis/pkg/attribution"
+	"blis/pkg/stream"
+)
+
+// timeline is what happened to a request, with what it waited behind.
+func (w *writer) timeline(r *attribution.RequestDetail) {
+	w.line("[REQUEST] %s: %d prompt tokens, %d output tokens%s%s", name(r.Request), r.Tokens.Input, r.Tokens.Output,
+		labeled(", class ", r.Labels.Class), labeled(", tenant ", r.Labels.Tenant))
+	w.events(r)
+	if r.Outcome.Preemptions > 0 {
+		w.line("preempted %d times", r.Outcome.Preemptions)
+	}
+	if a := &r.Ahead; a.Count > 0 {
+		w.line("waited behind %d requests with %d tokens%s; largest: %s", a.Count, r.Queue.TokensAhead,
+			tenantShares(a.Tenants), largest(a.Largest))
+	}
+	w.line("%s", outcome(&r.Example))
+	if r.Outcome.Lost && r.Outcome.ExcessMS > 0 {
+		w.line("above its target by %.1f ms", r.Outcome.ExcessMS)
+	}
+	if r.Pattern >= 0 {
+		p := &w.Findings.Patterns[r.Pattern]
+		w.line("matches P%d %s: %s", r.Pattern+1, patternName(p), p.Condition.Doc)
+	}
+}
+
+// events are the instants of a request, in ms since its arrival.
+func (w *writer) events(r *attribution.RequestDetail) {
+	event := func(at stream.Micros, format string, args ...any) {
+		if at != stream.Never {
+			w.line("%12.1f ms  %s", float64(at-r.ArrivalUS)/1000, fmt.Sprintf(format, args...))
+		}
+	}
+	event(r.ArrivalUS, "arrived (at %.6f s)", float64(r.ArrivalUS)/1e6)
+	for i := range r.Decisions {
+		if d := &r.Decisions[i]; d.Stage != stream.StageRouting {
+			event(d.AtUS, "%s: %s [%s]", name(d.Stage), verdict(d), name(d.ID))
+		}
+	}
+	if len(r.Decisions) == 0 || r.Decisions[0].Stage != stream.StageAdmission {
+		event(r.Admitted, "admitted")
+	}
+	event(r.Routed, "routed to %s%s; actual queue %s [%s]", name(r.Replica), rule(&r.Labels), queue(&r.Example),
+		name(r.Decision))
+	event(r.Enqueued, "entered the queue")
+	event(r.Scheduled, "first batch, with %d other requests; %d of %d prompt tokens cached, %d expected", r.Running,
+		r.Tokens.Cached, r.Tokens.Input, r.Tokens.Expected)
+	for _, at := range r.Preempted {
+		event(at, "preempted")
+	}
+	event(r.FirstToken, "first token")
+	if r.Outcome.State == stream.StateCompleted {
+		event(r.Ended, "last token")
+	} else {
+		event(r.Ended, "%s%s", name(r.Outcome.State), labeled(", ", r.Outcome.Reason))
+	}
+}
+
+// maxTenants are shown of the work that a request waited behind.
+const maxTenants = 3
+
+func tenantShares(of []attribution.Share) string {
+	var parts []string
+	for _, s := range of[:min(len(of), maxTenants)] {
+		parts = append(parts, fmt.Sprintf("%s from tenant %s", percent(s.Part), name(s.Name)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+func largest(of []attribution.Work) string {
+	var parts []string
+	for _, x := range of {
+		parts = append(parts, fmt.Sprintf("%s %d", name(x.Request), x.Tokens))
+	}
+	return strings.Join(parts, ", ")
+}
+
+const maxWindowReplicas = 12
+
+// window is what happened in an interval of time.
+func (w *writer) window(x *attribution.Window, q *attribution.Query) {
+	seconds := float64(q.UntilUS-q.FromUS) / 1e6
+	w.line("[WINDOW] %.3f s to %.3f s", float64(q.FromUS)/1e6, float64(q.UntilUS)/1e6)
+	rate := fmt.Sprintf("%d of %d requests arrived, %.2f/s", x.Arrived, x.Offered, float64(x.Arrived)/seconds)
+	if x.SpanUS > 0 {
+		rate += fmt.Sprintf("; %.2f/s in the whole run", float64(x.Offered)*1e6/float64(x.SpanUS))
+	}
+	w.line("%s", rate)
+	if x.Judged > 0 {
+		w.line("lost: %d of %d (%s); %s in the whole run", x.Lost, x.Judged, percent(float64(x.Lost)/float64(x.Judged)),
+			percent(float64(x.RunLost)/float64(x.RunJudged)))
+	}
+	for _, p := range x.Patterns {
+		w.line("%d of these match %s: %s", p.N, p.Condition.Name, p.Condition.Doc)
+	}
+	if len(x.Replicas) > 0 {
+		rows := [][]string{{"replica", "sent", "lost", "longest_queue"}}
+		for _, r := range x.Replicas[:min(len(x.Replicas), maxWindowReplicas)] {
+			rows = append(rows, []string{name(r.Replica), fmt.Sprint(r.Sent), fmt.Sprint(r.Lost),
+				fmt.Sprint(r.LongestQueue)})
+		}
+		w.table(rows)
+	}
+	w.windowGroups("tenant", x, x.Tenants)
+	w.windowGroups("class", x, x.Classes)
+	for i := range x.Anomalies {
+		w.line("anomaly: %s", anomaly(&x.Anomalies[i]))
+	}
+}
+
+// windowGroups compares the shares of tenants or classes in a window with those in the run.
+func (w *writer) windowGroups(what string, x *attribution.Window, groups []attribution.WindowGroup) {
+	if len(groups) < 2 {
+		return
+	}
+	rows := [][]string{{what, "arrived", "of_window_pct", "of_run_pct"}}
+	for _, g := range groups[:min(len(groups), maxGroups)] {
+		rows = append(rows, []string{name(g.Name), fmt.Sprint(g.Arrived),
+			fmt.Sprintf("%.1f", 100*float64(g.Arrived)/float64(x.Arrived)),
+			fmt.Sprintf("%.1f", 100*float64(g.All)/float64(x.Offered))})
+	}
+	w.table(rows)
+}

@@ -1,0 +1,96 @@
+package resample
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"blis/pkg/stream"
+)
+
+// Missing is a time in µs that a request does not have.
+const Missing = -1
+
+// Request holds what statistics need of one request. Arrival is in µs of the run; TTFT,
+// E2E and Queue are in µs, each may be Missing.
+type Request struct {
+	Arrival, TTFT, E2E, Queue          int64
+	Input, Output, Cached, Preemptions int64
+	// NotIssued counts the calls that were not issued because this one ended its session.
+	NotIssued int32
+	State     State
+	Flags     Flags
+}
+
+// Flags are properties of a request.
+type Flags uint8
+
+const (
+	// Admitted requests passed admission, Scheduled requests entered a batch.
+	Admitted Flags = 1 << iota
+	Scheduled
+	// HasTargets: the class has SLO targets. MetTargets: the request met them.
+	HasTargets
+	MetTargets
+)
+
+// State is the final state of a request; 0 means that the run does not have the request.
+type State uint8
+
+// The final states.
+const (
+	Completed State = 1 + iota
+	Rejected
+	TimedOut
+	Failed
+	Unfinished
+	NumStates // the number of states, including 0
+)
+
+var stateNames = [NumStates]string{"absent", stream.StateCompleted, stream.StateRejected, stream.StateTimedOut,
+	stream.StateFailed, stream.StateUnfinished}
+
+func (s State) String() string { return stateNames[s] }
+
+// NewRequest returns the request of an outcome. met is nil if its class has no targets.
+func NewRequest(o *stream.Outcome, met *bool) Request {
+	r := Request{Arrival: int64(o.ArrivalUS), TTFT: elapsed(o.ArrivalUS, o.FirstTokenUS),
+		E2E: elapsed(o.ArrivalUS, o.CompletedUS), Queue: elapsed(o.EnqueuedUS, o.ScheduledUS),
+		Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens, Preemptions: o.Preemptions,
+		State: State(max(slices.Index(stateNames[:], o.State), 0))}
+	set := func(flag Flags, is bool) {
+		if is {
+			r.Flags |= flag
+		}
+	}
+	set(Admitted, !o.AdmittedUS.IsZero())
+	set(Scheduled, !o.ScheduledUS.IsZero())
+	set(HasTargets, met != nil)
+	set(MetTargets, met != nil && *met)
+	return r
+}
+
+// Has reports whether the request has the property.
+func (r *Request) Has(flag Flags) bool { return r.Flags&flag != 0 }
+
+// TPOT returns the time per output token after the first, in ms.
+func (r *Request) TPOT() (ms float64, ok bool) {
+	if r.TTFT == Missing || r.E2E == Missing || r.Output <= 1 {
+		return 0, false
+	}
+	return stream.TPOT(r.E2E-r.TTFT, r.Output), true
+}
+
+// elapsed returns the µs between two times, Missing if one of them is.
+func elapsed(from, to stream.Micros) int64 {
+	if from.IsZero() || to < from {
+		return Missing
+	}
+	return int64(to - from)
+}
+
+// CompareArrivals orders two requests by arrival. Ties are ordered by id, numbers in
+// ids by value.
+func CompareArrivals(atX, atY int64, idX, idY string) int {
+	return cmp.Or(cmp.Compare(atX, atY), cmp.Compare(len(idX), len(idY)), strings.Compare(idX, idY))
+}

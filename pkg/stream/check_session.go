@@ -1,0 +1,81 @@
+package stream
+
+import "slices"
+
+// decodeSteps reads the list of steps, which is the value of f, and checks each step
+// against the earlier ones.
+func (s *Session) decodeSteps(sc *scanner, f *Field) {
+	ids := map[string]bool{}
+	var identified []int64 // tokens in the segments of each step's prompt
+	for n := 0; sc.nextElement(f, n); n++ {
+		s.Steps = slices.Grow(s.Steps, 1)[:n+1]
+		step := &s.Steps[n]
+		step.decode(sc)
+		if sc.err == nil && ids[step.ID] {
+			sc.failf("id %q is already used by an earlier step", step.ID)
+		}
+		if sc.err == nil {
+			identified = append(identified, step.validate(sc, s.Steps[:n], identified))
+		}
+		if sc.err != nil {
+			sc.inElement(f, n)
+			return
+		}
+		ids[step.ID] = true
+	}
+}
+
+// validate tests the rules that involve several fields of t and the earlier steps. It
+// returns the number of tokens in the segments of its prompt; identified has those of
+// the earlier steps.
+func (t *SessionStep) validate(s *scanner, earlier []SessionStep, identified []int64) int64 {
+	for _, i := range t.After {
+		if int(i) >= len(earlier) {
+			s.failf("after must name earlier steps (below %d), not %d", len(earlier), i)
+		}
+	}
+	switch {
+	case t.ID == "":
+		s.failf("id is empty")
+	case t.Tool != "" && (t.InputTokens != 0 || len(t.Prompt) > 0 || !t.Extends.IsZero()):
+		s.failf("a tool call has no input_tokens, prompt or extends")
+	case t.Tool != "" && (t.Model != "" || t.TimeoutUS != 0 || t.PredictedOutputTokens != 0):
+		s.failf("a tool call has no model, timeout_us or predicted_output_tokens")
+	case t.Tool != "":
+		return 0
+	case t.LatencyUS != 0:
+		s.failf("latency_us is present without tool")
+	case t.InputTokens == 0:
+		s.failf("input_tokens is missing")
+	case t.OutputTokens == 0:
+		s.failf("output_tokens is missing")
+	}
+	if s.err != nil {
+		return 0
+	}
+	return t.validatePrompt(s, earlier, identified)
+}
+
+func (t *SessionStep) validatePrompt(s *scanner, earlier []SessionStep, identified []int64) int64 {
+	var sum int64
+	switch {
+	case t.Extends.IsZero() && t.KeepTokens != 0:
+		s.failf("keep_tokens is present without extends")
+	case t.Extends.IsZero():
+	case int(t.Extends) >= len(earlier):
+		s.failf("extends must name an earlier step (below %d), not %d", len(earlier), t.Extends)
+	case earlier[t.Extends].Tool != "":
+		s.failf("extends must name a model call; step %d is a tool call", t.Extends)
+	case t.KeepTokens > identified[t.Extends]:
+		s.failf("keep_tokens must be at most %d, the tokens in the prompt segments of step %d, not %d",
+			identified[t.Extends], t.Extends, t.KeepTokens)
+	case t.KeepTokens > 0:
+		sum = t.KeepTokens
+	default:
+		sum = identified[t.Extends]
+	}
+	if sum += sumTokens(t.Prompt); sum > t.InputTokens {
+		s.failf("the prompt segments total %d tokens, more than input_tokens (%d)", sum, t.InputTokens)
+	}
+	return sum
+}

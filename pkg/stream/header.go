@@ -1,0 +1,206 @@
+package stream
+
+// Kinds of streams.
+const (
+	StreamWorkload  = "workload"
+	StreamRun       = "run"
+	StreamRecording = "recording"
+)
+
+var streams = []string{StreamWorkload, StreamRun, StreamRecording}
+
+// TraceLevels are the levels of detail of a run: header, metrics and end; also
+// outcomes and decisions; also every step.
+var TraceLevels = []string{"minimal", "decisions", "full"}
+
+// clocks whose times a recording may have.
+var clocks = []string{"client", "server"}
+
+// Header is the first record of a stream. It names no files.
+//
+//wire:record header
+type Header struct {
+	Kind string `json:"kind"`
+	// What the stream is.
+	Stream string `json:"stream" wire:"oneof=streams"`
+	// Version of the stream format.
+	StreamVersion int64 `json:"stream_version" wire:"min=StreamVersion,max=StreamVersion"`
+	// Program that wrote the stream.
+	Tool string `json:"tool"`
+	// Version of that program.
+	Version string `json:"version"`
+	// Seed of the workload.
+	Seed uint64 `json:"seed"`
+	// SHA-256 of the resolved workload spec, in hex.
+	SpecDigest string `json:"spec_digest,omitempty"`
+	// SLO classes and their targets.
+	SLOClasses []SLOClass `json:"slo_classes,omitempty"`
+	// Fields of a run's header only.
+	Run *RunHeader `json:"run,omitempty"`
+	// Fields of a recording's header only.
+	Recording *RecordingHeader `json:"recording,omitempty"`
+}
+
+// RecordingHeader is the part of a header for recordings: the server and how it was measured.
+//
+//wire:object recording
+type RecordingHeader struct {
+	// Whose clock gave the times.
+	Clock string `json:"clock" wire:"oneof=clocks"`
+	// Whether arrival_us is the time of arrival.
+	Arrivals bool `json:"arrivals"`
+	// Served model.
+	Model string `json:"model,omitempty"`
+	// GPU of the server.
+	GPU string `json:"gpu,omitempty"`
+	// Engine and its version.
+	Engine string `json:"engine,omitempty"`
+	// Number of GPUs that share each layer.
+	TensorParallelSize int64 `json:"tensor_parallel_size,omitempty" wire:"min=1,max=maxIndex"`
+	// Number of engines.
+	Replicas int64 `json:"replicas,omitempty" wire:"min=1,max=maxIndex"`
+	// Intended rate, in requests per second.
+	TargetRPS float64 `json:"target_rps,omitempty"`
+}
+
+// RunHeader is the part of a header for runs.
+//
+//wire:object run
+type RunHeader struct {
+	// Identity of the run, together with its configuration and workload.
+	Key SimulationKey `json:"key"`
+	// Level of detail of the run.
+	Trace string `json:"trace" wire:"oneof=TraceLevels"`
+	// When the run stops; if absent, when all requests have ended.
+	HorizonUS *Micros `json:"horizon_us,omitempty"`
+	// Whether outcomes carry every inter-token latency.
+	ITL bool `json:"itl,omitempty"`
+	// Whether routing used the replicas' true state instead of the policy.
+	Clairvoyant bool `json:"clairvoyant,omitempty"`
+	// Which alternatives were evaluated.
+	Counterfactual string `json:"counterfactual,omitempty"`
+	// How far past each decision they were evaluated; if absent, to the end of the run.
+	CounterfactualUS *Micros `json:"counterfactual_us,omitempty"`
+	// Workload of the run.
+	Workload Source `json:"workload"`
+	// Original run, if this run is a what-if of it.
+	Parent *Parent `json:"parent,omitempty"`
+	// SHA-256 of the resolved configuration, in hex.
+	ConfigDigest string `json:"config_digest"`
+	// The complete resolved configuration.
+	Config any `json:"config"`
+}
+
+// SimulationKey is the identity of a run: with equal configuration and workload, equal keys give equal bytes.
+//
+//wire:object simulation_key
+type SimulationKey struct {
+	// SHA-256 of the resolved policies, in hex.
+	Policy string `json:"policy"`
+	// Seed of the workload.
+	WorkloadSeed uint64 `json:"workload_seed"`
+	// Seed of the simulation.
+	SimSeed uint64 `json:"sim_seed"`
+	// Seed of the step-time noise.
+	JitterSeed uint64 `json:"jitter_seed"`
+}
+
+// Source is the workload of a run, as the workload's header describes it.
+//
+//wire:object source
+type Source struct {
+	// Program that wrote the workload; absent for a headerless one.
+	Tool string `json:"tool,omitempty"`
+	// Seed of the workload.
+	Seed uint64 `json:"seed"`
+	// SHA-256 of the resolved workload spec, in hex.
+	SpecDigest string `json:"spec_digest,omitempty"`
+}
+
+// Parent is the original run of a what-if, identified by what a what-if may change.
+//
+//wire:object parent
+type Parent struct {
+	// SHA-256 of its resolved configuration, in hex.
+	ConfigDigest string `json:"config_digest"`
+	// SHA-256 of its resolved policies, in hex.
+	Policy string `json:"policy"`
+}
+
+// SLOClass is a class of requests with their SLO targets.
+//
+//wire:object slo_class
+type SLOClass struct {
+	// How requests refer to the class.
+	Name string `json:"name" yaml:"name"`
+	// Treatment of the class under overload.
+	Tier string `json:"tier" yaml:"tier" wire:"oneof=Tiers"`
+	// Requests of a higher priority are served sooner.
+	Priority float64 `json:"priority" yaml:"priority"`
+	// SLO targets.
+	Targets Targets `json:"targets,omitzero" yaml:"targets"`
+}
+
+// Targets is the set of latency bounds of a class, in ms; an absent bound does not apply.
+//
+//wire:object targets
+type Targets struct {
+	// Time to first token.
+	TTFTMS float64 `json:"ttft_ms,omitempty" yaml:"ttft_ms"`
+	// Mean time per output token after the first.
+	TPOTMS float64 `json:"tpot_ms,omitempty" yaml:"tpot_ms"`
+	// Time from arrival to the last token.
+	E2EMS float64 `json:"e2e_ms,omitempty" yaml:"e2e_ms"`
+}
+
+// ErrorRecord is an error that a stream carries instead of results.
+//
+//wire:record error
+type ErrorRecord struct {
+	Kind string `json:"kind"`
+	// Program that found the error.
+	Tool string `json:"tool"`
+	// File with the error.
+	File string `json:"file,omitempty"`
+	// Line in the file, from 1.
+	Line int64 `json:"line,omitempty" wire:"min=1"`
+	// Column in the line, from 1.
+	Col int64 `json:"column,omitempty" wire:"min=1"`
+	// What is wrong and what is allowed.
+	Msg string `json:"message"`
+}
+
+// End is the last record of a stream; a stream without it is truncated.
+//
+//wire:record end
+type End struct {
+	Kind string `json:"kind"`
+	// Number of records before this one.
+	Records int64 `json:"records"`
+	// SHA-256 of their lines, each with its line feed, in hex.
+	Digest string `json:"digest"`
+	// Requests of a run by how they ended.
+	Requests *Counts `json:"requests,omitempty"`
+	// SHA-256 of the workload's lines as the run read them, in hex.
+	WorkloadDigest string `json:"workload_digest,omitempty"`
+}
+
+// Counts is the number of requests that ended in each state.
+//
+//wire:object counts
+type Counts struct {
+	// Offered requests: the sum of the five states.
+	Offered int64 `json:"offered"`
+	// Requests that generated all their tokens.
+	Completed int64 `json:"completed"`
+	// Requests that were rejected.
+	Rejected int64 `json:"rejected"`
+	// Requests that reached their deadline.
+	TimedOut int64 `json:"timed_out"`
+	// Requests whose replica failed.
+	Failed int64 `json:"failed"`
+	// Requests still in flight at the horizon.
+	Unfinished int64 `json:"unfinished"`
+	// Requests that arrive after the horizon and were not offered.
+	BeyondHorizon int64 `json:"beyond_horizon"`
+}

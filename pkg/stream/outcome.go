@@ -1,0 +1,113 @@
+package stream
+
+// States in which a request may end.
+const (
+	StateCompleted  = "completed"
+	StateRejected   = "rejected"
+	StateTimedOut   = "timed_out"
+	StateFailed     = "failed"
+	StateUnfinished = "unfinished"
+)
+
+// states in which a request may end, in the order of Counts.
+var states = []string{StateCompleted, StateRejected, StateTimedOut, StateFailed, StateUnfinished}
+
+// Reasons why a request did not complete.
+const (
+	ReasonNoDeployment     = "no_deployment"
+	ReasonTooLongForModel  = "too_long_for_model"
+	ReasonTooLongForCache  = "too_long_for_cache"
+	ReasonTooLongForBudget = "too_long_for_budget"
+	ReasonAdmission        = "admission"
+	ReasonAdmissionDelay   = "admission_delay"
+	ReasonDeadline         = "deadline"
+	ReasonHorizon          = "horizon"
+)
+
+// Outcome is the result of one request. Times are µs since the workload's origin,
+// absent for events that did not happen.
+//
+//wire:record outcome encode decode
+type Outcome struct {
+	Kind string `json:"kind"`
+	// Id of the request.
+	ID string `json:"id" wire:"unique"`
+	// How the request ended.
+	State string `json:"state" wire:"oneof=states"`
+	// Why the request did not complete.
+	Reason string `json:"reason,omitempty"`
+	// When the request arrived.
+	ArrivalUS Micros `json:"arrival_us"`
+	// When the request was admitted.
+	AdmittedUS Micros `json:"admitted_us,omitzero"`
+	// When the request was sent to a replica.
+	RoutedUS Micros `json:"routed_us,omitzero"`
+	// When the request entered the replica's queue.
+	EnqueuedUS Micros `json:"enqueued_us,omitzero"`
+	// When the request first entered a batch.
+	ScheduledUS Micros `json:"scheduled_us,omitzero"`
+	// When the client received the first token.
+	FirstTokenUS Micros `json:"first_token_us,omitzero"`
+	// When the client received the last token; only if completed.
+	CompletedUS Micros `json:"completed_us,omitzero"`
+	// When a request that did not complete ended.
+	EndedUS Micros `json:"ended_us,omitzero"`
+	// Deployment that served the request.
+	Deployment string `json:"deployment,omitempty"`
+	// Index of the replica in its deployment, from 0.
+	Replica Index `json:"replica,omitzero"`
+	// Tenant that sent the request.
+	Tenant string `json:"tenant,omitempty"`
+	// SLO class of the request.
+	SLOClass string `json:"slo_class,omitempty"`
+	// Requested model.
+	Model string `json:"model,omitempty"`
+	// Priority of the request; higher is served sooner.
+	Priority float64 `json:"priority"`
+	// Session that the request belongs to.
+	Session string `json:"session,omitempty" wire:"nodict"`
+	// Step of the session.
+	Step string `json:"step,omitempty"`
+	// Iteration of the step's loop, from 1.
+	Iteration int64 `json:"iteration,omitempty" wire:"min=1"`
+	// Id of the routing decision.
+	Decision string `json:"decision,omitempty" wire:"unique"`
+	// Length of the prompt; 0 if a recording does not have it.
+	InputTokens int64 `json:"input_tokens" wire:"max=maxTokens"`
+	// Requested tokens; 0 if a recording does not have them.
+	OutputTokens int64 `json:"output_tokens" wire:"max=maxTokens"`
+	// Tokens generated.
+	GeneratedTokens int64 `json:"generated_tokens" wire:"max=maxTokens"`
+	// Prompt tokens found in the prefix cache when the request was first scheduled.
+	CachedTokens int64 `json:"cached_tokens" wire:"max=maxTokens"`
+	// Prompt tokens that the router expected to be cached.
+	ExpectedCachedTokens int64 `json:"expected_cached_tokens" wire:"max=maxTokens"`
+	// Number of times the request was preempted.
+	Preemptions int64 `json:"preemptions"`
+	// Total time in the queue after preemptions, in µs.
+	PreemptedUS int64 `json:"preempted_us,omitempty" wire:"min=1"`
+	// Number of times admission delayed the request.
+	Delays int64 `json:"delays"`
+	// Inter-token latencies, run-length encoded: [gap in µs, count].
+	ITLUS [][2]int64 `json:"itl_us,omitempty"`
+	// Largest inter-token latency, in µs.
+	ITLMaxUS Micros `json:"itl_max_us,omitzero"`
+	// Whether the request met all targets of its class; absent if the class has none.
+	//
+	// The value may be shared (see Met): replace the pointer, never write through it.
+	SLOMet *bool `json:"slo_met,omitempty"`
+}
+
+var yes, no = true, false
+
+// BoolPtr points to a shared value equal to met, without allocating.
+func BoolPtr(met bool) *bool {
+	if met {
+		return &yes
+	}
+	return &no
+}
+
+// TPOT is the time per output token after the first, in ms, of a request with more
+// than one output token and us µs from the first to the last. It is rounded once.
+func TPOT(us, outputTokens int64) float64 { return float64(us) / float64(1000*(outputTokens-1)) }

@@ -1,0 +1,220 @@
+package textio
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"blis/pkg/stream"
+)
+
+// Table reads a table whose first line has the column names. Column names are matched
+// case-insensitively.
+type Table struct {
+	Position
+	text *Text // nil if the caller closes it
+	csv  *csv.Reader
+	// Header holds the column names and Row the current values, which are valid until the next
+	// Read.
+	Header, Row []string
+}
+
+// OpenTable opens a table and reads its header. columns describes the expected header in errors.
+func OpenTable(in Input, columns string) (*Table, error) {
+	t, err := in.Open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := NewTable(in.Name, t, columns)
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	s.text = t
+	return s, nil
+}
+
+// NewTable is OpenTable for decompressed text; name is used in errors.
+func NewTable(name string, r io.Reader, columns string) (*Table, error) {
+	text := bufio.NewReaderSize(r, headerSize)
+	begin, _ := text.Peek(headerSize) // an error occurs again below
+	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
+		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, not a table; the first line must be " +
+			columns}
+	}
+	s := &Table{Position: Position{Name: name}, csv: csv.NewReader(text)}
+	s.csv.Comma = Separator(begin)
+	s.csv.ReuseRecord = true
+	return s, s.readHeader(columns)
+}
+
+// headerSize is the size of the beginning of a table in which its separator is detected.
+const headerSize = 4 << 10
+
+// Separator detects the separator of a table: a tab or a semicolon if the first line has no comma,
+// else a comma.
+func Separator(text []byte) rune {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
+	for _, c := range ",\t;" {
+		if bytes.ContainsRune(line, c) {
+			return c
+		}
+	}
+	return ','
+}
+
+// Close closes the text that OpenTable opened.
+func (s *Table) Close() error {
+	if s.text == nil {
+		return nil
+	}
+	return s.text.Close()
+}
+
+func (s *Table) readHeader(columns string) error {
+	err := s.Read()
+	if err == io.EOF {
+		s.Line = 1
+		return s.Errorf("is missing: the first line must be %s", columns)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range s.Row {
+		name = strings.TrimSpace(name)
+		if slices.Contains(s.Header, name) {
+			return s.Errorf("duplicate column %q", name)
+		}
+		s.Header = append(s.Header, name)
+	}
+	return nil
+}
+
+// Read moves to the next line; io.EOF after the last.
+func (s *Table) Read() (err error) {
+	s.Row, err = s.csv.Read()
+	var bad *csv.ParseError
+	if errors.As(err, &bad) {
+		s.Line = bad.Line
+		if errors.Is(err, csv.ErrFieldCount) {
+			return s.Errorf("must have the %d columns %s, has %d", len(s.Header), strings.Join(s.Header, ","),
+				len(s.Row))
+		}
+		return s.Errorf("%v", bad.Err)
+	}
+	if err == nil {
+		s.Line, _ = s.csv.FieldPos(0)
+	} else if err != io.EOF {
+		return &stream.SyntaxError{File: s.Name, Msg: err.Error()} // of the underlying text; the line is unknown
+	}
+	return err
+}
+
+// Column returns the index of a column by one of its names; -1 if it is absent.
+func (s *Table) Column(names ...string) int {
+	for _, name := range names {
+		if i := slices.Index(s.Header, name); i >= 0 {
+			return i
+		}
+	}
+	for _, name := range names {
+		if i := slices.IndexFunc(s.Header, func(h string) bool { return strings.EqualFold(h, name) }); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// RequireColumn is Column, but a missing column is an error.
+func (s *Table) RequireColumn(names ...string) (int, error) {
+	i := s.Column(names...)
+	if i < 0 {
+		return i, s.Errorf("the column %s is missing, the line has %s", strings.Join(names, " or "),
+			strings.Join(s.Header, ","))
+	}
+	return i, nil
+}
+
+// ColumnRef is a required column and where to store its index.
+type ColumnRef struct {
+	name  string
+	index *int
+}
+
+// Ref refers to the column called name.
+func Ref(name string, index *int) ColumnRef { return ColumnRef{name, index} }
+
+// RequireColumns is RequireColumn for several columns.
+func (s *Table) RequireColumns(columns ...ColumnRef) (err error) {
+	for _, c := range columns {
+		if *c.index, err = s.RequireColumn(c.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UnusedColumns returns the names of the columns that are not in used.
+func (s *Table) UnusedColumns(used ...int) []string {
+	var names []string
+	for i, name := range s.Header {
+		if !slices.Contains(used, i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Value is the text in a column; "" if the column is absent.
+func (s *Table) Value(column int) string {
+	if column < 0 {
+		return ""
+	}
+	return strings.TrimSpace(s.Row[column])
+}
+
+// Integer is the integer in a column, which may be written as 512.0.
+func (s *Table) Integer(column int) (int64, error) {
+	whole, fraction, _ := strings.Cut(s.Value(column), ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || strings.Trim(fraction, "0") != "" {
+		return 0, s.Errorf("%s must be an integer, is %q", s.Header[column], s.Row[column])
+	}
+	return n, nil
+}
+
+// Optional is Integer, but 0 if the column or its value is absent.
+func (s *Table) Optional(column int) (int64, error) {
+	if s.Value(column) == "" {
+		return 0, nil
+	}
+	return s.Integer(column)
+}
+
+// Time is the time in a column, at least 0.
+func (s *Table) Time(column int) (float64, error) {
+	v, err := strconv.ParseFloat(s.Value(column), 64)
+	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		return 0, s.Errorf("%s must be a number of at least 0, is %q", s.Header[column], s.Row[column])
+	}
+	return v, nil
+}
+
+// Integers reads several columns.
+func (s *Table) Integers(columns []int, into ...*int64) (err error) {
+	for i, column := range columns {
+		if *into[i], err = s.Integer(column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MaxTokens bounds lengths, as records do.
+const MaxTokens = 1<<31 - 1

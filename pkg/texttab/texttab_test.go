@@ -1,0 +1,49 @@
+package texttab
+
+import (
+	"strings"
+	"testing"
+)
+
+func table() *Table {
+	t := &Table{FirstWidth: 5}
+	t.Row("run", "gate", "ms", "note")
+	t.Row("a", "passed", "-", "x")
+	t.Row("longer", "FAILED", "-", "")
+	return t
+}
+
+func TestTableIsAligned(t *testing.T) {
+	for want, change := range map[string]func(*Table) *Table{
+		"run       gate  ms  note\na       passed   -     x\nlonger  FAILED   -\n": func(x *Table) *Table { return x },
+		"run     gate    ms  note\na       passed   -     x\nlonger  FAILED   -\n": func(x *Table) *Table {
+			x.LeftColumns = 2
+			return x
+		},
+		"run       gate  note\na       passed     x\nlonger  FAILED\n... and 7 more: --format json\n": func(
+			x *Table) *Table {
+			x.Omitted = 7
+			return x.WithoutEmpty()
+		},
+	} {
+		if got := string(change(table()).Append(nil)); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	short := &Table{FirstWidth: 5, Rows: [][]string{{"a", "b"}}}
+	if got := string(short.Append([]byte("x\n"))); got != "x\na      b\n" {
+		t.Errorf("minimum width: %q", got)
+	}
+}
+
+func TestColorChangesNoText(t *testing.T) {
+	colored, plain := table(), string(table().Append(nil))
+	colored.Color = true
+	got := string(colored.Append(nil))
+	if !strings.HasPrefix(got, Bold+"run") || !strings.Contains(got, Red+"  FAILED"+Plain) {
+		t.Errorf("%q", got)
+	}
+	if without := strings.NewReplacer(Bold, "", Red, "", Plain, "").Replace(got); without != plain {
+		t.Errorf("got\n%s\nwant\n%s", without, plain)
+	}
+}
