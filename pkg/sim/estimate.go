@@ -39,7 +39,7 @@ func (g *oracle) choose(s *simulation, slot int32, v *policy.View) (policy.Choic
 	if _, err := (policyChooser{}).choose(s, slot, v); err != nil {
 		return policy.Choice{}, err
 	}
-	if err := s.notify(onRouting, slot); err != nil {
+	if err := s.observers.notify(s, onRouting, slot); err != nil {
 		return policy.Choice{}, err
 	}
 	all := g.estimate(s, s.request(slot), v)

@@ -63,7 +63,7 @@ func (f *flowControl) enqueue(s *simulation, slot int32) error {
 func (f *flowControl) decide(s *simulation, slot int32, verdict string, candidates int) error {
 	d := s.decisions.next(stream.StageFlowControl)
 	d.verdict, d.candidates, d.given = verdict, candidates, policy.Verdict{}
-	return s.notify(onDecision, slot)
+	return s.observers.notify(s, onDecision, slot)
 }
 
 // drain sends the requests that wait for a model while its replicas are not saturated.
@@ -87,9 +87,15 @@ func (f *flowControl) drain(s *simulation, model int) error {
 
 // schedule drains the queues after the other events of this instant.
 func (f *flowControl) schedule(s *simulation) {
-	if len(f.queues) > 0 && f.drainAt != s.now {
-		f.drainAt = s.now
-		s.events.queue.Push(des.NewEvent(s.now, flowDrain, 0, missing))
+	if len(f.queues) > 0 {
+		f.scheduleAt(s, s.now)
+	}
+}
+
+func (f *flowControl) scheduleAt(s *simulation, now des.Time) {
+	if f.drainAt != now {
+		f.drainAt = now
+		s.events.queue.Push(des.NewEvent(now, flowDrain, 0, missing))
 	}
 }
 

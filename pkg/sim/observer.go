@@ -38,17 +38,17 @@ func (l *observers) add(o observer) {
 	}
 }
 
-// notify notifies the observers of a hook. It is small enough to be inlined, so that a hook without
-// observers costs one test.
-func (s *simulation) notify(h hook, i int32) error {
-	if len(s.observers[h]) == 0 {
+// notify notifies the observers of a hook until one fails. It is small enough to be inlined, so that a
+// hook without observers costs one test.
+func (l *observers) notify(s *simulation, h hook, i int32) error {
+	if len(l[h]) == 0 {
 		return nil
 	}
-	return s.notifyAll(h, i)
+	return l.notifyAll(s, h, i)
 }
 
-func (s *simulation) notifyAll(h hook, i int32) error {
-	for _, o := range s.observers[h] {
+func (l *observers) notifyAll(s *simulation, h hook, i int32) error {
+	for _, o := range l[h] {
 		if err := o.observe(s, h, i); err != nil {
 			return err
 		}

@@ -191,7 +191,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	if err := w.Header(header); err != nil {
 		return err
 	}
-	if err := s.run(func() error { s.progress(o.Progress); return ctx.Err() }); err != nil {
+	if err := s.run(func() error { progress(s, o.Progress); return ctx.Err() }); err != nil {
 		return err
 	}
 	if err := s.close(); err != nil {
@@ -297,7 +297,7 @@ func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.He
 }
 
 // progress reports how far the run has come.
-func (s *simulation) progress(report func(string)) {
+func progress(s *simulation, report func(string)) {
 	if report != nil {
 		report(fmt.Sprintf("%d requests, %.0f s simulated", s.counts.Offered, float64(s.now)/1e6))
 	}

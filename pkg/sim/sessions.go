@@ -293,7 +293,7 @@ func (t *sessionTable) end(s *simulation, i int32) error {
 	if class := s.router.names.classes[v.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
 		o.SLOMet = stream.BoolPtr(o.State == stream.StateCompleted && !v.missedTarget)
 	}
-	err := s.notify(onSessionEnd, i)
+	err := s.observers.notify(s, onSessionEnd, i)
 	v.inUse = false
 	t.spare = append(t.spare, i)
 	return err

@@ -36,7 +36,7 @@ func (s *simulation) arrive(slot int32) error {
 		s.events.firstArrival = s.now
 	}
 	s.counts.Offered++
-	if err := s.notify(onArrival, slot); err != nil {
+	if err := s.observers.notify(s, onArrival, slot); err != nil {
 		return err
 	}
 	s.router.countArrival(r, s.now)
@@ -96,7 +96,7 @@ func (s *simulation) admit(slot int32) error {
 		r.out.Priority = finite(priority)
 		d := s.decisions.next(stream.StagePriority)
 		d.rule = rule
-		if err := s.notify(onDecision, slot); err != nil {
+		if err := s.observers.notify(s, onDecision, slot); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (s *simulation) verdict(slot int32) (v policy.Verdict, exhausted bool, err 
 		exhausted, d.verdict, v.DelayUS = true, stream.VerdictExpire, 0
 	}
 	d.given = v
-	return v, exhausted, s.notify(onDecision, slot)
+	return v, exhausted, s.observers.notify(s, onDecision, slot)
 }
 
 // drop ends a request that no replica holds.
@@ -143,7 +143,7 @@ type chooser interface {
 type policyChooser struct{}
 
 func (policyChooser) choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
-	if err := s.notify(onRouting, slot); err != nil {
+	if err := s.observers.notify(s, onRouting, slot); err != nil {
 		return policy.Choice{}, err
 	}
 	return s.router.policies.Routing.Route(v), nil
@@ -175,11 +175,11 @@ func (s *simulation) send(slot int32) error {
 	r.out.RoutedUS, r.out.Deployment, r.out.Replica = stream.Micros(s.now), d.id, target.index
 	decision := s.decisions.next(stream.StageRouting)
 	decision.view, decision.choice = v, choice
-	if err := s.notify(onDecision, slot); err != nil {
+	if err := s.observers.notify(s, onDecision, slot); err != nil {
 		return err
 	}
 	s.telemetry.states[chosen.Index].Inflight++ // after the policy's view was recorded
-	if err := s.notify(onSend, slot); err != nil {
+	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
 	}
 	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
@@ -197,7 +197,7 @@ func (s *simulation) enqueue(slot int32) error {
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
 		Output: int(r.out.OutputTokens), Order: order})
-	if err := s.notify(onEnqueue, slot); err != nil {
+	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
 	}
 	s.telemetry.afterChange(s, r.replica)
@@ -294,7 +294,7 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	case stream.StateUnfinished:
 		s.counts.Unfinished++
 	}
-	if err := s.notify(onFinal, slot); err != nil || r.sessionSlot == missing {
+	if err := s.observers.notify(s, onFinal, slot); err != nil || r.sessionSlot == missing {
 		return err
 	}
 	s.sessions.countCall(s, r)
@@ -335,7 +335,7 @@ func (s *simulation) close() error {
 	for i := range s.replicas {
 		s.replicas[i].engine.Stop(s.now)
 	}
-	if err := s.notify(onClose, missing); err != nil {
+	if err := s.observers.notify(s, onClose, missing); err != nil {
 		return err
 	}
 	c := &s.counts

@@ -40,7 +40,7 @@ func (s *simulation) startSteps() error {
 		}
 		s.telemetry.afterChange(s, i)
 		s.events.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
-		if err := s.notify(onBatch, i); err != nil {
+		if err := s.observers.notify(s, onBatch, i); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (s *simulation) finishStep(i int32) error {
 			s.telemetry.counters[i].ttft.add(s.now, int64(clientTime-o.ArrivalUS), 1)
 		}
 	}
-	if err := s.notify(onTokens, i); err != nil {
+	if err := s.observers.notify(s, onTokens, i); err != nil {
 		return err
 	}
 	for k := range result.Done {
@@ -111,7 +111,7 @@ func (s *simulation) finishStep(i int32) error {
 	s.telemetry.afterChange(s, i)
 	s.router.flow.schedule(s)
 	s.markReady(i)
-	return s.notify(onStepEnd, i)
+	return s.observers.notify(s, onStepEnd, i)
 }
 
 // complete completes a request of replica i, whose client has its last token at clientTime.

@@ -145,19 +145,13 @@ func (o *telemetry) noteRead(s *simulation, i int32, f policy.Field, at des.Time
 // flushReads notifies observers of the noted reads.
 func (o *telemetry) flushReads(s *simulation) {
 	if len(o.read.fields) > 0 {
-		s.notify(onSnapshot, o.read.replica)
+		s.observers.notify(s, onSnapshot, o.read.replica)
 		o.read.fields = o.read.fields[:0]
 	}
 }
 
 // afterChange must be called after replica i has changed.
 func (o *telemetry) afterChange(s *simulation, i int32) {
-	if len(o.eager) > 0 {
-		o.sampleEager(s, i)
-	}
-}
-
-func (o *telemetry) sampleEager(s *simulation, i int32) {
 	for _, f := range o.eager {
 		o.sample(s, i, f, s.now)
 	}

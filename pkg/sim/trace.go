@@ -132,12 +132,12 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 		o.terms = append(o.terms, a.Terms[k*n+i])
 	}
 	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
-	s.fillViewed(&c, r)
+	fillViewed(s, &c, r)
 	return c
 }
 
 // fillViewed fills in the signals that the routing policy read.
-func (s *simulation) fillViewed(c *stream.Candidate, r *policy.Replica) {
+func fillViewed(s *simulation, c *stream.Candidate, r *policy.Replica) {
 	needs := s.router.needs.routing
 	if needs&policy.NeedQueueDepth != 0 {
 		c.QueueDepth = stream.Index(r.QueueDepth)
