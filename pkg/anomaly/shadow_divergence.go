@@ -12,8 +12,8 @@ const (
 	divergenceMinShare = 0.6
 )
 
-const shadowDivergenceDoc = "the router mispredicts a cache: for at least 20 requests scheduled in 30 s, and for 60 % " +
-	"of the tokens expected or cached"
+const shadowDivergenceDoc = "the router mispredicts a cache: for at least 20 requests scheduled in 30 s, and for " +
+	"60 % of the tokens expected or cached"
 
 var divergenceRule = rule{minOccurrences: divergenceMinCount, minShare: divergenceMinShare, windowOnly: true,
 	text: func(n totals) string {

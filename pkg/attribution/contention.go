@@ -210,7 +210,8 @@ func (t *runningTotals) measure(r *request) {
 		return
 	}
 	if r.times.firstToken != never && r.times.ended != never {
-		r.contention.interfering = t.prompts[t.enteredBefore(r.times.ended)] - t.prompts[t.enteredBefore(r.times.firstToken)]
+		from, to := t.enteredBefore(r.times.firstToken), t.enteredBefore(r.times.ended)
+		r.contention.interfering = t.prompts[to] - t.prompts[from]
 	}
 	from, to := t.enteredBefore(r.times.enqueued), t.enteredBefore(until)
 	ahead := &r.contention.ahead

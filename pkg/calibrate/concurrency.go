@@ -20,7 +20,7 @@ func (r *replay) profile(all []timing, weight func(i int) float64) *stat.Profile
 
 func unitWeight(int) float64 { return 1 }
 
-// decodingProfile is how many requests decode.
+// decodingProfile returns how many requests decode at each instant.
 func (r *replay) decodingProfile() *stat.Profile { return r.profile(r.measured, unitWeight) }
 
 // contextOf is a request's mean context while it decodes.

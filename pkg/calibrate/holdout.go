@@ -13,7 +13,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// holdout is requests of a run on which coefficients are evaluated.
+// holdout is the selected requests of a run, on which coefficients are evaluated.
 type holdout struct {
 	name      string
 	run       *replay
@@ -51,7 +51,8 @@ func (s *setup) holdOutEnds(fraction float64) (holdouts []holdout) {
 		for _, stage := range r.stagesOrAll() {
 			h := r.stage(stage)
 			h.name += fmt.Sprintf(", last %g %% of the time", 100*fraction)
-			h.selected = r.arrivalsBetween(stage.ToUS-stream.Micros(fraction*float64(stage.ToUS-stage.FromUS)), stage.ToUS)
+			length := fraction * float64(stage.ToUS-stage.FromUS)
+			h.selected = r.arrivalsBetween(stage.ToUS-stream.Micros(length), stage.ToUS)
 			if slices.Contains(h.selected, true) {
 				holdouts = append(holdouts, h.removeFromFit())
 			}
@@ -103,7 +104,7 @@ func (s *setup) holdOutFile(ctx context.Context, file string) ([]holdout, error)
 	return other.allStages(), nil
 }
 
-// allStages is each stage of each run.
+// allStages returns each stage of each run.
 func (s *setup) allStages() (holdouts []holdout) {
 	for _, r := range s.replays {
 		for _, stage := range r.stagesOrAll() {
@@ -113,7 +114,7 @@ func (s *setup) allStages() (holdouts []holdout) {
 	return holdouts
 }
 
-// removeFromFit removes the requests of the holdout from the fit.
+// removeFromFit removes the requests of the holdout from the fit and returns it.
 func (h holdout) removeFromFit() holdout {
 	for i, in := range h.selected {
 		if in {
@@ -123,7 +124,7 @@ func (h holdout) removeFromFit() holdout {
 	return h
 }
 
-// arrivalsBetween reports for each request whether it arrives from one instant on and before another.
+// arrivalsBetween marks the requests that arrive from one instant on and before another.
 func (r *replay) arrivalsBetween(from, to stream.Micros) []bool {
 	in := make([]bool, len(r.requests))
 	for i, q := range r.requests {

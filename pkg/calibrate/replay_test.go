@@ -82,7 +82,8 @@ func TestStagesAreHeldOut(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	s = staged()
-	if ends := s.holdOutEnds(0.4); len(ends) != 3 || !slices.Equal(ends[1].selected, s.replays[0].arrivalsBetween(8e6, 10e6)) {
+	last := s.replays[0].arrivalsBetween(8e6, 10e6)
+	if ends := s.holdOutEnds(0.4); len(ends) != 3 || !slices.Equal(ends[1].selected, last) {
 		t.Errorf("%+v", ends)
 	}
 	for _, name := range []string{"", "middle"} {

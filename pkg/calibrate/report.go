@@ -183,8 +183,9 @@ func formatIdentifiability(id *leastsq.Identifiability) []string {
 	for _, v := range id.VIF {
 		factors = append(factors, v.Coefficient+" "+number(v.Factor))
 	}
-	out := []string{fmt.Sprintf("condition number %s (not identifiable at %d or more); variance inflation (at %d or more) %s",
-		number(id.Condition), leastsq.MaxCondition, leastsq.MaxInflation, strings.Join(factors, ", "))}
+	out := []string{fmt.Sprintf("condition number %s (not identifiable at %d or more); variance "+
+		"inflation (at %d or more) %s", number(id.Condition), leastsq.MaxCondition, leastsq.MaxInflation,
+		strings.Join(factors, ", "))}
 	for _, w := range id.Weak {
 		out = append(out, "weakly identified: "+w)
 	}

@@ -130,8 +130,8 @@ func fitTrend(x, y []float64) *trend {
 	return &trend{slope, leastsq.Interval{Lo: slope - half, Hi: slope + half, Level: level}}
 }
 
-// errorRange is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms; it
-// includes 0.
+// errorRange is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms;
+// it includes 0.
 func (t *trend) errorRange(sequences float64) (early, late float64) {
 	a, b := t.CI.Lo*sequences/1e3, t.CI.Hi*sequences/1e3
 	return min(0, a, b), max(0, a, b)

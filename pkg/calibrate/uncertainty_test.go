@@ -31,7 +31,8 @@ func TestUncertaintyIncludesTheValue(t *testing.T) {
 // a free batch slot, and the one that waits for KV blocks has not.
 func TestQueuedRatio(t *testing.T) {
 	for tokens, want := range map[int64]float64{100: 0, 9000: 0.5} {
-		p := &holdout{run: &replay{engine: engine{replicas: 1, maxSeqs: 10, kvTokens: 9600}}, selected: []bool{true, true}}
+		p := &holdout{run: &replay{engine: engine{replicas: 1, maxSeqs: 10, kvTokens: 9600}},
+			selected: []bool{true, true}}
 		p.run.requests = []stream.Request{{InputTokens: tokens, OutputTokens: 101},
 			{ArrivalUS: 50_000, InputTokens: tokens, OutputTokens: 101}}
 		p.simulated = []timing{{ttft: 10e3, e2e: 1010e3, queue: 0}, {ttft: 310e3, e2e: 1310e3, queue: 300e3}}

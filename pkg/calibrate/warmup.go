@@ -34,8 +34,8 @@ func (s stall) text(name string) string {
 		"their first tokens late, by a median of %.3g s", name, s.requests, s.until/1e6, s.delay/1e6)
 }
 
-// findStall finds the stall among the requests in, which must begin with the run's first; no
-// requests: none.
+// findStall finds the stall among the selected requests, which must begin with the run's first; it
+// has no requests if there was none.
 func (r *replay) findStall(simulated []timing, selected []bool) stall {
 	var delays []float64
 	for i, t := range r.measured {

@@ -192,6 +192,9 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	if name == "-" && isTerminal(std.In) {
 		return usageError{fmt.Sprintf("stdin is a terminal: name a file or use a pipe; see %s --help", t.name)}
 	}
+	if out := cmd.options().Output; sameFile(name, out) {
+		return usageError{fmt.Sprintf("-o %s is the input: name another file; see %s --help", out, t.name)}
+	}
 	in, err := openInput(ctx, name, std.In)
 	if err != nil {
 		return err

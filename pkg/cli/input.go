@@ -49,6 +49,13 @@ func cancelable(ctx context.Context, r io.Reader) io.Reader {
 	return newCancelableReader(ctx, r)
 }
 
+// sameFile reports whether both names are those of one file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
 // isTerminal reports whether stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)

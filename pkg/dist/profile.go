@@ -37,10 +37,11 @@ type ProfileSegment struct {
 var Profiles = registry.Table[func(*Profile) (curve, error)]{
 	{Name: "constant", Doc: "one segment without times, whose multiplier always applies", Value: (*Profile).constant},
 	{Name: "step", Doc: "each segment has its multiplier", Value: (*Profile).steps},
-	{Name: "ramp", Doc: "in each segment a line to its multiplier, from that of an adjoining segment or from 1",
+	{Name: "ramp",
+		Doc:   "in each segment a linear change to its multiplier, from that of an adjoining segment or from 1",
 		Value: (*Profile).ramps},
 	{Name: "diurnal", Doc: "a sine wave around 1 of amplitude and period", Value: (*Profile).wave},
-	{Name: "spike", Doc: "each segment has its multiplier, then a line down to 1 in recovery",
+	{Name: "spike", Doc: "each segment has its multiplier, then a linear return to 1 in recovery",
 		Value: (*Profile).spikes},
 }
 

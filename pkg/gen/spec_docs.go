@@ -60,8 +60,8 @@ var clientDocs = []TypeDoc{
 		FieldDoc{"correlations", "none", "Correlations between draws within each client."},
 	),
 	docOf[Client]("Clients", "clients[]",
-		"A client sends requests at a share of the aggregate rate. Without one of the blocks `multi_turn`, `agentic`, "+
-			"`reasoning` and `closed_loop` it sends single requests, with one of them it sends sessions. A "+
+		"A client sends requests at a share of the aggregate rate. With one of the fields `multi_turn`, `agentic`, "+
+			"`reasoning` and `closed_loop` it sends sessions. Without them it sends single requests. A "+
 			"client draws "+
 			"from its own random streams, so adding or changing other clients does not change its requests.", "",
 		FieldDoc{"id", required, "Unique name of the client. Its requests or sessions are `ID/0`, `ID/1`, …"},
@@ -95,8 +95,8 @@ var clientDocs = []TypeDoc{
 		FieldDoc{"archetype", "none", "Defaults of a typical tenant for fields that the client leaves out."},
 	),
 	docOf[dist.Spec]("Distributions", "clients[].input_distribution",
-		"Lengths and durations are distributions of integers. A draw is clamped to `min` and `max` and rounded, so "+
-			"clamping a large part of a distribution shifts its mean. Lengths are in tokens and at least 1; durations "+
+		"Lengths and durations are distributions of integers. Draws are clamped to `min` and `max` and rounded. "+
+			"If many draws are clamped, the mean shifts. Lengths are in tokens and at least 1; durations "+
 			"are in µs and at least 0.",
 		"input_distribution: {type: lognormal, params: {mean: 1200, std_dev: 900, min: 50, max: 8192}}",
 		FieldDoc{"type", required, "Family of the distribution."},
@@ -143,7 +143,7 @@ var clientDocs = []TypeDoc{
 			"Required for `trace`."},
 	),
 	docOf[dist.Profile]("Load profiles", "load_profile",
-		"A load profile multiplies the rate over time; outside of its segments the multiplier is 1. It can be a field "+
+		"A load profile multiplies the rate over time. Outside its segments the multiplier is 1. It can be a field "+
 			"of the spec, of a client, or of both.",
 		`load_profile:
   type: step

@@ -18,9 +18,9 @@ var sessionDocs = []TypeDoc{
 		FieldDoc{"context_growth", "`linear`", "How much of the earlier turns a prompt contains. With `sublinear` " +
 			"the n earlier " +
 			"turns take 1/√n of their tokens."},
-		FieldDoc{"max_context_tokens", "none", "Maximum prompt length, in tokens. Whole turns are dropped, " +
-			"oldest first; " +
-			"the system prompt and the new input always stay. Required for `bounded`, not allowed otherwise."},
+		FieldDoc{"max_context_tokens", "none", "Maximum prompt length, in tokens. It drops whole turns, " +
+			"oldest first, and " +
+			"always keeps the system prompt and the new input. Required for `bounded`, not allowed otherwise."},
 		FieldDoc{"think_time", "0", "Time from a response to the user's next turn, in µs."},
 	),
 	docOf[Agentic]("Agent workflows", "clients[].agentic",
@@ -28,10 +28,9 @@ var sessionDocs = []TypeDoc{
 			"optionally with "+
 			"a loop. The workflow begins with a single step. The prompt of a model call consists of:\n\n"+
 			"1. the client's prefix, if there is one;\n"+
-			"2. the history: with `context_growth: accumulate` the text, outputs and tool results of all "+
-			"steps that the "+
-			"call depends on directly or indirectly, otherwise only the results of tools that it depends on "+
-			"directly;\n"+
+			"2. the history: by default, the results of the tools that the call depends on directly; with "+
+			"`context_growth: accumulate`, the text, outputs and tool results of all steps that it depends on, "+
+			"directly or indirectly;\n"+
 			"3. the step's own text.\n\n"+
 			"A call that accumulates therefore extends the prompt of an earlier call and can hit the prefix cache.",
 		`agentic:
@@ -79,7 +78,7 @@ var sessionDocs = []TypeDoc{
 		"An iteration starts when all steps of the previous one have completed. Steps outside the loop that depend on "+
 			"loop steps run after the last iteration.", "",
 		FieldDoc{"over", required, "Ids of the steps that repeat, which must be connected by `depends_on`. Only the " +
-			"first one may depend on later ones, which means their previous iteration."},
+			"first one may depend on later ones. It then depends on their previous iteration."},
 		FieldDoc{"max_iterations", required, "Maximum number of iterations, 1 to 10000."},
 		FieldDoc{"iterations", "`max_iterations`", "Distribution of the number of iterations per session, capped at " +
 			"`max_iterations`."},
@@ -105,7 +104,7 @@ var sessionDocs = []TypeDoc{
 	docOf[ClosedLoop]("Closed loops", "clients[].closed_loop",
 		"A fixed number of users each send a request, wait for the response and the think time, and send the "+
 			"next one. "+
-			"They share the client's part of `requests` evenly, and stop at the `horizon`. The rate depends on the "+
+			"They share the client's part of `requests` evenly and stop at the `horizon`. The rate depends on the "+
 			"response times.",
 		`closed_loop:
   concurrency: 32
@@ -114,7 +113,7 @@ var sessionDocs = []TypeDoc{
 		FieldDoc{"think_time", "0", "Time from a response to the user's next request, in µs."},
 	),
 	docOf[Multimodal]("Multimodal prompts", "clients[].multimodal",
-		"Media are extra prompt tokens after the text, which no other prompt shares. At least one kind is required.",
+		"Media add prompt tokens after the text. No other prompt shares these tokens. At least one kind is required.",
 		`multimodal:
   image_tokens: {type: constant, params: {value: 576}}
   images_per_request: {type: uniform, params: {min: 0, max: 4}}`,
@@ -148,12 +147,12 @@ var sessionDocs = []TypeDoc{
 			"Bursts do not change the client's other requests. Load profiles apply to them too.", "",
 		FieldDoc{"burst_probability", "`burst_propensity` of the archetype, or 1",
 			"Probability of a burst after each interval, above 0 and at most 1."},
-		FieldDoc{"burst_size", "10 s of the client's rate, at least 2", "Number of arrivals in a burst. " +
-			"Required with arrivals from a trace."},
+		FieldDoc{"burst_size", "the arrivals of 10 s at the client's rate, at least 2",
+			"Number of arrivals in a burst. Required with arrivals from a trace."},
 		FieldDoc{"burst_interval", "exponential, mean 60 s", "Time between possible bursts, in µs. For adversarial " +
 			"clients the default is exactly 60 s, so that their bursts coincide."},
 	),
-	docOf[Abuse]("", "clients[].behavior.abuse", "Without this block an abusive client does all three.", "",
+	docOf[Abuse]("", "clients[].behavior.abuse", "Without this field an abusive client does all three.", "",
 		FieldDoc{"oversized_prompts", "false", "Prompts are 8 times as long."},
 		FieldDoc{"rapid_fire", "false", "The rate is 5 times as high."},
 		FieldDoc{"resource_exhaustion", "false", "Outputs are 8 times as long, and prompts share no prefix."},
@@ -166,7 +165,7 @@ var sessionDocs = []TypeDoc{
 		FieldDoc{"prefix_reuse_affinity", "none", "Default of `reuse_probability`, 0 to 1. Requires a `prefix_spec`."},
 		FieldDoc{"burst_propensity", "0", "Default of `burst_probability`, 0 to 1. Above 0 it makes a client without " +
 			"`behavior` bursty."},
-		FieldDoc{"session_length", "none", "Maximum duration of a session, in µs: later steps do not start. " +
+		FieldDoc{"session_length", "none", "Maximum duration of a session, in µs. Steps after it do not start. " +
 			"Only for clients that send sessions."},
 	),
 	docOf[Correlations]("Correlations", "correlations",
@@ -185,7 +184,7 @@ var sessionDocs = []TypeDoc{
 		FieldDoc{"closed_loop", "none", "Gives all clients with single requests a closed loop."},
 	),
 	docOf[SessionModel]("", "correlations.session_model", "", "",
-		FieldDoc{"prompt_growth_rate", "1", "Factor of the user's input length from turn to turn, " +
+		FieldDoc{"prompt_growth_rate", "1", "Factor by which the user's input grows per turn, " +
 			"above 0 and at most 100."},
 		FieldDoc{"decode_variation", "0", "Coefficient of variation, 0 to 100, of a lognormal factor with mean 1 by " +
 			"which output lengths change from turn to turn. The factors of successive turns multiply."},

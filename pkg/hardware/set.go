@@ -193,7 +193,8 @@ func (r *Range) Extrapolations(use Range) []string {
 				s.name, u[0], s.span[0], s.span[1]))
 		}
 		if u[1] > s.span[1] {
-			out = append(out, fmt.Sprintf("%s go up to %g; the measured range is %g to %g", s.name, u[1], s.span[0], s.span[1]))
+			out = append(out, fmt.Sprintf("%s go up to %g; the measured range is %g to %g",
+				s.name, u[1], s.span[0], s.span[1]))
 		}
 	}
 	return out

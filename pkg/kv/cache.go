@@ -230,7 +230,7 @@ func (c *Cache) pin(q *sequence, f extent) {
 	q.claims = append(q.claims, claim{r, f.hi})
 }
 
-// register makes the blocks of s before block full findable.
+// register makes the first count blocks of s, which must be full, findable.
 func (c *Cache) register(s Seq, count int32) {
 	q := &c.seqs[s]
 	for q.hashed < count {

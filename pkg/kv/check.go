@@ -40,7 +40,8 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// recountOwned returns how many blocks q owns, including its window's, even if its counts are out of date.
+// recountOwned returns how many blocks q owns, including its window's, even if its counts are out of
+// date.
 func (c *Cache) recountOwned(q *sequence) int32 {
 	if q.growing {
 		blocks := c.blocksFor(int(q.base + c.tick))

@@ -24,7 +24,7 @@ func (a *PendingPrompts) Add(path Path, tokens int) {
 	}
 }
 
-// sharedTokens returns how many leading tokens of path the pending prompts have.
+// sharedTokens returns how many leading tokens of path one of the prompts has, too.
 func (a *PendingPrompts) sharedTokens(path Path) (tokens int32) {
 	if len(a.ends) == 0 {
 		return 0
@@ -39,7 +39,7 @@ func (a *PendingPrompts) sharedTokens(path Path) (tokens int32) {
 	return tokens
 }
 
-// MatchAfter is what Match will return once all pending prompts have been computed.
+// MatchAfter returns what Match will return once all prompts in a have been computed.
 func (c *Cache) MatchAfter(path Path, upto int, a *PendingPrompts) int {
 	now := c.Match(path, upto)
 	if !c.caching {

@@ -143,8 +143,8 @@ func (c *Cache) splitUnhashed(r int32) {
 
 // The free list holds the runs without holders in order of eviction. A run is evicted from its end.
 
-// moveToFreeList appends run r, which has lost its last holder, to the free list. It merges r with the
-// last run there if that one continues r.
+// moveToFreeList appends run r, which has lost its last holder, to the free list. It merges r with
+// the last run there if that one continues r.
 func (c *Cache) moveToFreeList(r int32) {
 	x := &c.runs[r]
 	x.right = none

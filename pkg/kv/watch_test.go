@@ -236,11 +236,13 @@ func TestImageKeepsNodesAlive(t *testing.T) {
 		t.Errorf("node %d is in the image and was reused", old)
 	}
 	if found("old") != 4 || found("next") != 0 {
-		t.Errorf("%d tokens of the old prompt in the image and %d of the next, want 4 and 0", found("old"), found("next"))
+		t.Errorf("%d tokens of the old prompt in the image and %d of the next, want 4 and 0", found("old"),
+			found("next"))
 	}
 	image.Refresh()
 	if found("old") != 0 || found("next") != 4 {
-		t.Errorf("%d tokens of the old prompt in the new image and %d of the next, want 0 and 4", found("old"), found("next"))
+		t.Errorf("%d tokens of the old prompt in the new image and %d of the next, want 0 and 4", found("old"),
+			found("next"))
 	}
 	var numbers []Node
 	for _, id := range []string{"third", "fourth", "fifth"} {

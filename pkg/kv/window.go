@@ -35,7 +35,7 @@ func (w *window) demand(phase int64) int32 {
 	return w.extraPerBlock * w.growing[phase]
 }
 
-// addGrowing adds by to the number of growing sequences of base + tick tokens.
+// addGrowing adds delta to the number of growing sequences that have base + tick tokens.
 func (w *window) addGrowing(phase, base, tick int64, delta int32) {
 	// The last tick with demand is the one before which the sequence has blocks-1 full blocks.
 	if last := (int64(w.blocks)-1)*w.blockSize - base; w.extraPerBlock > 0 && last >= tick {

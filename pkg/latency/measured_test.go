@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -79,7 +80,7 @@ var mixtral8x7B = func() model.Work {
 func rows(t *testing.T, parts ...string) func(yield func(map[string]string) bool) {
 	t.Helper()
 	path := filepath.Join("../../../shared/data", filepath.Join(parts...))
-	f, err := stream.Open(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("%s is not there", path)
 	}
@@ -87,7 +88,9 @@ func rows(t *testing.T, parts ...string) func(yield func(map[string]string) bool
 		t.Fatal(err)
 	}
 	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll()
+	plain, release := stream.Decompress(f)
+	defer release()
+	all, err := csv.NewReader(plain).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

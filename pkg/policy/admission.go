@@ -23,7 +23,7 @@ func admissions() table[Admitter] {
 		{Name: "tree", Doc: "decision tree (root) whose leaves are verdicts or policies",
 			Value: kind{params: []Param{delayParam}, composed: true, build: newAdmitTree}},
 		{Name: "chain",
-			Doc:   "policies in turn (of); the first that does not admit decides; earlier ones do not refund what they took",
+			Doc:   "policies in turn (of); the first that does not admit decides, without refunds by earlier ones",
 			Value: kind{composed: true, build: newChain}},
 		{Name: "reject-all", Doc: "rejects every request", Value: kind{pathological: true, build: newRejectAll}},
 	}

@@ -35,7 +35,8 @@ var Scorers = registry.Table[func() scorer]{
 	{Name: "session-affinity", Doc: "1 for the replica of the session's last request",
 		Value: func() scorer { return &sessionScore{} }},
 	{Name: "no-hit-lru",
-		Doc:   "for a prompt without a cached prefix: highest for the replica that got such a prompt least recently; else 0.5",
+		Doc: "for a prompt without a cached prefix: highest for the replica that got such a prompt " +
+			"least recently; else 0.5",
 		Value: func() scorer { return &noHitLRU{} }},
 }
 

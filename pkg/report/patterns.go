@@ -40,8 +40,8 @@ var patterns = section{name: "PATTERNS", write: func(w *writer) {
 		if w.Component != "" {
 			of = w.Component + " "
 		}
-		w.line("no %spattern explains at least %s of the loss with a lift of %.1f.", of, percent(attribution.MinSupport),
-			attribution.MinLift)
+		w.line("no %spattern explains at least %s of the loss with a lift of %.1f.", of,
+			percent(attribution.MinSupport), attribution.MinLift)
 	}
 	w.neverFired()
 }}

@@ -46,8 +46,8 @@ deployments:
 			"its input_tokens go down to 10; the measured range is 20 to 100; " +
 			"output_tokens go up to 60; the measured range is 1 to 50", roof}},
 		{strings.Repeat(request("99", "9"), 1) + request("98", "9") + request("97", "9") + request("96", "9"),
-			[]string{"deployment line: step times are extrapolated: its decode_sequences go up to 4, measured " +
-				"were 2 to 3; " +
+			[]string{"deployment line: step times are extrapolated: its decode_sequences go up to 4; the " +
+				"measured range is 2 to 3; " +
 				"prefill_tokens go up to 390; the measured range is 1 to 150", roof}},
 	} {
 		var out bytes.Buffer
