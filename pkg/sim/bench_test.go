@@ -29,6 +29,9 @@ func BenchmarkSim(b *testing.B) {
 		{"1k-1", 1e3, 1, 22}, {"10k-4", 1e4, 4, 22}, {"10k-4-idle", 1e4, 4, 2}, {"100k-16", 1e5, 16, 22},
 		{"1m-16", 1e6, 16, 22}, {"1m-64", 1e6, 64, 22},
 	} {
+		if testing.Short() && size.requests > 1e5 {
+			continue
+		}
 		var workload []byte
 		for _, routing := range []string{"prefix", "least-loaded"} {
 			b.Run(size.name+"/"+routing, func(b *testing.B) {
