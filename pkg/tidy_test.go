@@ -169,14 +169,14 @@ func TestTidyWords(t *testing.T) {
 		patterns[i] = regexp.MustCompile(`(?i)\b(` + p.pattern + `)`)
 		all = append(all, p.pattern)
 	}
-	any := regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)`)
+	anyPhrase := regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)`)
 	check := func(line string) (complaints []string) {
 		for _, w := range words(line) {
 			if standard, banned := bannedWords[w]; banned {
 				complaints = append(complaints, fmt.Sprintf("%q is banned: write %s", w, standard))
 			}
 		}
-		if !any.MatchString(line) {
+		if !anyPhrase.MatchString(line) {
 			return complaints
 		}
 		for i, p := range patterns {
