@@ -18,8 +18,6 @@ var exportedExceptions = map[string]string{
 	"pkg/policy.Flag":         "one of the kinds of parameters",
 	"pkg/policy.Critical":     "one of the tiers",
 	"pkg/policy.NeedPriority": "one of the needs",
-	"pkg/resample.Admitted":   "one of the flags",
-	"pkg/resample.Scheduled":  "one of the flags",
 	"pkg/resample.Rejected":   "one of the final states",
 	"pkg/resample.TimedOut":   "one of the final states",
 	"pkg/resample.Failed":     "one of the final states",

@@ -26,7 +26,6 @@ var module = func() string {
 // above it in the list. Tests may also import testOnly packages.
 var layers = []struct{ pkg, may string }{
 	{"schemas", ""},
-	{"hardware", ""},
 	{"pkg/registry", ""},
 	{"pkg/stat", ""},
 	{"pkg/texttab", ""},
@@ -38,7 +37,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/dist", "pkg/des pkg/registry"},
 	{"pkg/anomaly", "pkg/registry"},
 	{"pkg/latency", "pkg/des pkg/model pkg/registry"},
-	{"pkg/hardware", "hardware pkg/strictyaml pkg/latency pkg/registry"},
+	{"pkg/hardware", "pkg/strictyaml pkg/latency pkg/registry"},
 	{"pkg/stream", "schemas pkg/anomaly pkg/registry"},
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
@@ -56,7 +55,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/textio", "pkg/stream"},
 	{"pkg/recording", "pkg/registry pkg/stream pkg/textio"},
 	{"pkg/capacity", "pkg/cluster pkg/kv pkg/latency"},
-	{"pkg/fitness", "pkg/anomaly pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stream"},
+	{"pkg/fitness", "pkg/anomaly pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/registry pkg/stream pkg/trace"},
@@ -67,7 +66,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
 	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/dist pkg/filter pkg/fitness pkg/metrics " +
 		"pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml pkg/texttab pkg/workloadstats"},
-	{"pkg/leastsq", ""},
+	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
 	{"pkg/cli", "pkg/calibrate pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +

@@ -17,7 +17,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// specPage is the reference page of workload specs, generated from gen.SpecDocs.
+// specPage is the reference page of workload specs. People write its texts, examples, defaults and meanings of
+// fields. The types of fields and the tables of choices follow from the code; -update rewrites them. The schema of
+// specs takes its descriptions from the page.
 const specPage = "spec.md"
 
 // specIntro is the beginning of the page. Its code block is a complete spec.
@@ -52,6 +54,84 @@ func specChoices() map[string][][2]string {
 	return choices
 }
 
+// specDoc documents one object of a spec.
+type specDoc struct {
+	Type reflect.Type
+	// Title is a heading. An object without one is part of the section before.
+	Title string
+	// Path is the first place of the object in a spec, such as clients[].arrival; "" is the spec itself.
+	Path string
+	// Text introduces the object. Example is a field of a client or of the spec, with its value.
+	Text, Example string
+	Fields        []fieldDoc
+}
+
+// fieldDoc documents one field: its name, the value of a field that is left out, and the meaning.
+type fieldDoc struct{ Name, Default, Text string }
+
+// The parts of the page.
+var (
+	specHeading = regexp.MustCompile("(?m)^(?:## (.+)(?:\n\nPath: `(.*)`)?|### `(.+)`)\n")
+	specField   = regexp.MustCompile("(?m)^\\| `(.+?)` \\| (.*?) \\| (.*?) \\| (.*) \\|$")
+)
+
+// readSpecDocs reads the objects that the page documents, in order.
+func readSpecDocs(t *testing.T) (docs []specDoc) {
+	t.Helper()
+	page, err := os.ReadFile(specPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(page), "\n## The spec\n")
+	body = "## The spec\n" + body
+	headings := specHeading.FindAllStringSubmatchIndex(body, -1)
+	for i, at := range headings {
+		end := len(body)
+		if i+1 < len(headings) {
+			end = headings[i+1][0]
+		}
+		heading, section := specHeading.FindStringSubmatch(body[at[0]:at[1]]), body[at[1]:end]
+		d := specDoc{Title: heading[1], Path: heading[2] + heading[3]}
+		if d.Title == "Distributions" { // they have many places
+			d.Path = "clients[].input_distribution"
+		}
+		d.Type = specTypeAt(t, d.Path)
+		text, table, _ := strings.Cut(section, "| field | type | default | meaning |\n")
+		text, example, _ := strings.Cut(text, "```yaml\n")
+		d.Text = strings.TrimSpace(text)
+		d.Example, _, _ = strings.Cut(example, "\n```")
+		for _, row := range specField.FindAllStringSubmatch(table, -1) {
+			d.Fields = append(d.Fields, fieldDoc{row[1], row[3], row[4]})
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// specTypeAt returns the type of the object at a path of a spec.
+func specTypeAt(t *testing.T, path string) reflect.Type {
+	t.Helper()
+	typ := reflect.TypeFor[gen.Spec]()
+	for name := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' }) {
+		if name == "*" {
+			typ = typ.Elem()
+			continue
+		}
+		field, ok := typ.FieldByNameFunc(func(n string) bool {
+			f, _ := typ.FieldByName(n)
+			tag, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			return tag == strings.TrimSuffix(name, "[]")
+		})
+		if !ok {
+			t.Fatalf("%s documents %s, but %s has no field %s", specPage, path, typ, name)
+		}
+		for typ = field.Type; typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice; {
+			typ = typ.Elem()
+		}
+	}
+	return typ
+}
+
 func TestSpecPage(t *testing.T) {
 	want := specPageText(t)
 	if *update {
@@ -74,8 +154,8 @@ func specPageText(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(readIntro(t))
-	choices := specChoices()
-	for _, d := range gen.SpecDocs {
+	choices, docs := specChoices(), readSpecDocs(t)
+	for _, d := range docs {
 		switch {
 		case d.Title == "":
 			fmt.Fprintf(&b, "\n### `%s`\n", d.Path)
@@ -92,11 +172,13 @@ func specPageText(t *testing.T) string {
 		}
 		b.WriteString("\n| field | type | default | meaning |\n|---|---|---|---|\n")
 		for i, f := range specFields(d.Type) {
-			doc := d.Fields[i]
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", doc.Name, specType(f.Type), doc.Default, doc.Text)
+			if i < len(d.Fields) { // TestSpecFieldsAreDocumented reports missing ones
+				doc := d.Fields[i]
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", doc.Name, specType(docs, f.Type), doc.Default, doc.Text)
+			}
 		}
 		if d.Type == reflect.TypeFor[dist.Component]() {
-			fmt.Fprintf(&b, "| … | | | and the fields of a %s |\n", specType(reflect.TypeFor[dist.Spec]()))
+			fmt.Fprintf(&b, "| … | | | and the fields of a %s |\n", specType(docs, reflect.TypeFor[dist.Spec]()))
 		}
 		for _, f := range d.Fields {
 			writeChoices(&b, d, f.Name, choices[strings.TrimPrefix(d.Path+"."+f.Name, ".")])
@@ -106,7 +188,7 @@ func specPageText(t *testing.T) string {
 }
 
 // writeChoices writes the table of names that a field can have, if any. Fields and parameters in it are set as code.
-func writeChoices(b *strings.Builder, d gen.TypeDoc, field string, list [][2]string) {
+func writeChoices(b *strings.Builder, d specDoc, field string, list [][2]string) {
 	if list == nil {
 		return
 	}
@@ -137,16 +219,16 @@ func readIntro(t *testing.T) string {
 }
 
 // specType is a type in words, with a link to its section.
-func specType(typ reflect.Type) string {
+func specType(docs []specDoc, typ reflect.Type) string {
 	switch typ.Kind() {
 	case reflect.Pointer:
-		return specType(typ.Elem())
+		return specType(docs, typ.Elem())
 	case reflect.Slice:
-		return "list of " + plural(specType(typ.Elem()))
+		return "list of " + plural(specType(docs, typ.Elem()))
 	case reflect.Map:
-		return "map of names to " + plural(specType(typ.Elem()))
+		return "map of names to " + plural(specType(docs, typ.Elem()))
 	case reflect.Struct:
-		for _, d := range gen.SpecDocs {
+		for _, d := range docs {
 			if d.Type != typ {
 				continue
 			}
@@ -191,8 +273,8 @@ func specFields(typ reflect.Type) (fields []reflect.StructField) {
 
 // Every field of every object in a spec is documented, in order, with a meaning and a default.
 func TestSpecFieldsAreDocumented(t *testing.T) {
-	docs := map[reflect.Type]gen.TypeDoc{}
-	for _, d := range gen.SpecDocs {
+	docs := map[reflect.Type]specDoc{}
+	for _, d := range readSpecDocs(t) {
 		if _, duplicate := docs[d.Type]; duplicate {
 			t.Errorf("%s is documented twice", d.Type)
 		}
@@ -241,7 +323,7 @@ func TestSpecFieldsAreDocumented(t *testing.T) {
 // describeSpec sets the descriptions in the schema of specs.
 func describeSpec(t *testing.T, s *jsonschema.Schema) {
 	t.Helper()
-	for _, d := range gen.SpecDocs {
+	for _, d := range readSpecDocs(t) {
 		at := s
 		for _, name := range strings.FieldsFunc(d.Path, func(r rune) bool { return r == '.' }) {
 			element := strings.HasSuffix(name, "[]")
@@ -276,7 +358,7 @@ func TestSpecExamples(t *testing.T) {
 	_, example, _ := strings.Cut(readIntro(t), "```yaml\n")
 	example, _, _ = strings.Cut(example, "```")
 	checkSpec(t, "the introduction", example)
-	for _, d := range gen.SpecDocs {
+	for _, d := range readSpecDocs(t) {
 		if d.Example == "" {
 			continue
 		}

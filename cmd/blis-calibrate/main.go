@@ -22,9 +22,8 @@
 //
 // Repeated prompts are replayed as such. Seconds in which the server stalled to warm up, at the
 // start of a run, are excluded, with a warning. Batches of similar sizes barely constrain the
-// slope beta[2]. It is combined with the slope of a roofline model, weighted by their errors; a
-// warning appears if the two disagree. Coefficients that are not identifiable are listed, with a
-// benchmark that would identify them.
+// slope beta[2]. It is combined with the slope of a roofline model, weighted by their errors.
+// Coefficients that are not identifiable are listed, with a benchmark that would identify them.
 //
 // --holdout 0.4 holds out the last 40 % of the time of each stage and reports errors on it;
 // --holdout stage:NAME holds out a stage, --holdout FILE evaluates on another recording. Of a

@@ -50,108 +50,70 @@ type Request struct {
 	HasTargets, MetTargets bool
 }
 
-// Detector receives the events of a run in order. Times are in µs and never decrease. Replicas and
-// requests are numbered from 0; the number of a request is unique until the request leaves its
-// queue. When a replica forms batches at one instant, HeadOfLineBlocked comes before their other
-// events.
-type Detector interface {
+// EventKind is what happened.
+type EventKind int8
+
+const (
 	// Enqueued: a request entered the wait queue of a replica.
-	Enqueued(at int64, replica, tag int32, r *Request)
-	// HeadOfLineBlocked: from now on request by blocks the queue of a replica; nil if none does. A
-	// request of at most room tokens would fit instead of it.
-	HeadOfLineBlocked(at int64, replica int32, by *Request, room int64)
+	Enqueued EventKind = iota
+	// HeadOfLineBlocked: from now on the request blocks the queue of a replica; nil if none does. A
+	// request of at most Room tokens would fit instead of it.
+	HeadOfLineBlocked
 	// Admitted: a request entered a batch for the first time.
-	Admitted(at int64, replica, tag int32, r *Request)
+	Admitted
 	// Dequeued: a request left the wait queue and has never been in a batch.
-	Dequeued(at int64, replica, tag int32)
+	Dequeued
 	// Preempted: a request lost its batch slot.
-	Preempted(at int64, replica int32, r *Request)
+	Preempted
 	// Finished: a request reached its final state.
-	Finished(at int64, r *Request)
-	// Close: the run is over.
-	Close(at int64)
+	Finished
+	// Closed: the run is over.
+	Closed
+)
+
+// Event is something that happened at time At, in µs. Replicas and requests are numbered from 0; Tag,
+// the number of a request, is unique until the request leaves its queue.
+type Event struct {
+	Kind         EventKind
+	At           int64
+	Replica, Tag int32
+	Request      *Request
+	Room         int64
 }
+
+// Detector receives the events of a run in order: times never decrease. When a replica forms batches
+// at one instant, HeadOfLineBlocked comes before their other events.
+type Detector func(*Event)
 
 // Detectors lists all detectors. Each is created with a function that receives its episodes, which
 // are reported when they end.
 var Detectors = registry.Table[func(emit func(*Episode)) Detector]{
-	{Name: "priority_inversion", Doc: priorityInversionDoc, Value: newPriorityInversion},
-	{Name: "hol_blocking", Doc: holBlockingDoc, Value: newHOLBlocking},
-	{Name: "preemption_storm", Doc: preemptionStormDoc, Value: newPreemptionStorm},
-	{Name: "shadow_divergence", Doc: shadowDivergenceDoc, Value: newShadowDivergence},
-	{Name: "slo_violation", Doc: sloViolationDoc, Value: newSLOViolation},
+	{Name: "priority_inversion", Doc: "later requests of lower priority or of a lower SLO class are scheduled first: " +
+		"at least 5 requests and 5 % of those that leave a queue in 30 s (or of the last 100) are passed over after " +
+		"waiting 100 ms", Value: newPriorityInversion},
+	{Name: "hol_blocking", Doc: "short requests wait behind a long one: at least 10 requests and 35 % of those that " +
+		"leave a queue in 30 s (or of the last 29) waited 2 s behind a prompt 8 times as long", Value: newHOLBlocking},
+	{Name: "preemption_storm", Doc: "a replica preempts running requests repeatedly: at least 10 preemptions and 30 " +
+		"% of preemptions plus first admissions, in 30 s (or of the last 34)", Value: newPreemptionStorm},
+	{Name: "shadow_divergence", Doc: "the router mispredicts a cache: for at least 20 requests scheduled in 30 s, " +
+		"and for 60 % of the tokens expected or cached", Value: newShadowDivergence},
+	{Name: "slo_violation", Doc: "a class misses its SLO targets: at least 20 requests and 50 % of those that finish " +
+		"in 30 s (or of the last 40)", Value: newSLOViolation},
 }
 
-// Set forwards each event to several detectors.
-type Set []Detector
-
-// New returns all detectors. emit receives their episodes with Type set.
-func New(emit func(*Episode)) Set {
-	var w Set
+// New returns a Detector that passes each event to all detectors. emit receives their episodes with
+// Type set.
+func New(emit func(*Episode)) Detector {
+	var all []Detector
 	for _, d := range Detectors {
-		w = append(w, d.Value(func(e *Episode) {
+		all = append(all, d.Value(func(e *Episode) {
 			e.Type = d.Name
 			emit(e)
 		}))
 	}
-	return w
-}
-
-// Enqueued forwards to all detectors.
-func (w Set) Enqueued(at int64, replica, tag int32, r *Request) {
-	for _, d := range w {
-		d.Enqueued(at, replica, tag, r)
+	return func(e *Event) {
+		for _, detect := range all {
+			detect(e)
+		}
 	}
 }
-
-// HeadOfLineBlocked forwards to all detectors.
-func (w Set) HeadOfLineBlocked(at int64, replica int32, by *Request, room int64) {
-	for _, d := range w {
-		d.HeadOfLineBlocked(at, replica, by, room)
-	}
-}
-
-// Admitted forwards to all detectors.
-func (w Set) Admitted(at int64, replica, tag int32, r *Request) {
-	for _, d := range w {
-		d.Admitted(at, replica, tag, r)
-	}
-}
-
-// Dequeued forwards to all detectors.
-func (w Set) Dequeued(at int64, replica, tag int32) {
-	for _, d := range w {
-		d.Dequeued(at, replica, tag)
-	}
-}
-
-// Preempted forwards to all detectors.
-func (w Set) Preempted(at int64, replica int32, r *Request) {
-	for _, d := range w {
-		d.Preempted(at, replica, r)
-	}
-}
-
-// Finished forwards to all detectors.
-func (w Set) Finished(at int64, r *Request) {
-	for _, d := range w {
-		d.Finished(at, r)
-	}
-}
-
-// Close forwards to all detectors.
-func (w Set) Close(at int64) {
-	for _, d := range w {
-		d.Close(at)
-	}
-}
-
-// nopDetector ignores every event. Detectors embed it and override what they need.
-type nopDetector struct{}
-
-func (nopDetector) Enqueued(int64, int32, int32, *Request)          {}
-func (nopDetector) HeadOfLineBlocked(int64, int32, *Request, int64) {}
-func (nopDetector) Admitted(int64, int32, int32, *Request)          {}
-func (nopDetector) Dequeued(int64, int32, int32)                    {}
-func (nopDetector) Preempted(int64, int32, *Request)                {}
-func (nopDetector) Finished(int64, *Request)                        {}

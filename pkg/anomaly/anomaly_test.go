@@ -15,15 +15,37 @@ const ms = 1000
 
 // stage is all detectors and the episodes they found.
 type stage struct {
-	anomaly.Set
-	found []anomaly.Episode
+	detect anomaly.Detector
+	found  []anomaly.Episode
 }
 
 func newStage() *stage {
 	s := &stage{}
-	s.Set = anomaly.New(func(e *anomaly.Episode) { s.found = append(s.found, *e) })
+	s.detect = anomaly.New(func(e *anomaly.Episode) { s.found = append(s.found, *e) })
 	return s
 }
+
+func (s *stage) Enqueued(at int64, replica, tag int32, r *anomaly.Request) {
+	s.detect(&anomaly.Event{Kind: anomaly.Enqueued, At: at, Replica: replica, Tag: tag, Request: r})
+}
+
+func (s *stage) HeadOfLineBlocked(at int64, replica int32, by *anomaly.Request, room int64) {
+	s.detect(&anomaly.Event{Kind: anomaly.HeadOfLineBlocked, At: at, Replica: replica, Request: by, Room: room})
+}
+
+func (s *stage) Admitted(at int64, replica, tag int32, r *anomaly.Request) {
+	s.detect(&anomaly.Event{Kind: anomaly.Admitted, At: at, Replica: replica, Tag: tag, Request: r})
+}
+
+func (s *stage) Preempted(at int64, replica int32, r *anomaly.Request) {
+	s.detect(&anomaly.Event{Kind: anomaly.Preempted, At: at, Replica: replica, Request: r})
+}
+
+func (s *stage) Finished(at int64, r *anomaly.Request) {
+	s.detect(&anomaly.Event{Kind: anomaly.Finished, At: at, Request: r})
+}
+
+func (s *stage) Close(at int64) { s.detect(&anomaly.Event{Kind: anomaly.Closed, At: at}) }
 
 // expect compares the episodes found so far with the expected ones.
 func (s *stage) expect(t *testing.T, want ...anomaly.Episode) {

@@ -149,6 +149,7 @@ func (s *episodeBuilders) forReplica(replica int32) *episodeBuilder {
 	return &s.byReplica[replica]
 }
 
+// close ends all open episodes.
 func (s *episodeBuilders) close() {
 	for i := range s.byReplica {
 		s.byReplica[i].close()

@@ -4,23 +4,14 @@ import "fmt"
 
 // A request counts as passed over if, after it has waited passedOverUS in the queue of a replica, a
 // request that was enqueued later and has a lower priority enters a batch first. Both the priority
-// of the policy and that of the SLO class are compared. A replica has a priority inversion if, of
-// the requests that leave its queue in a window, at least inversionMinCount and inversionMinShare
-// were passed over. The episode starts when the first request was passed over. Severity is the
-// share.
-//
-// First come, first served is never an inversion, whatever the priorities.
-const (
-	passedOverUS      = 100_000
-	inversionMinCount = 5
-	inversionMinShare = 0.05
-)
+// of the policy and that of the SLO class are compared. First come, first served is never an
+// inversion, whatever the priorities.
+const passedOverUS = 100_000
 
-const priorityInversionDoc = "later requests of lower priority or of a lower SLO class are scheduled first: at " +
-	"least 5 requests and 5 % of those that leave a queue in 30 s (or of the last 100) are passed over " +
-	"after waiting 100 ms"
-
-var inversionRule = rule{minOccurrences: inversionMinCount, minShare: inversionMinShare, text: func(n totals) string {
+// A replica has a priority inversion if requests that were passed over reach the minimum count and
+// share of those that leave its queue in a window. The episode starts when the first request was
+// passed over. Severity is the share.
+var inversionRule = rule{minOccurrences: 5, minShare: 0.05, text: func(n totals) string {
 	of := "a later request of lower priority was scheduled"
 	switch byClass := n.occurrences - n.byPolicy; {
 	case n.byPolicy == 0:
@@ -35,55 +26,56 @@ var inversionRule = rule{minOccurrences: inversionMinCount, minShare: inversionM
 // priorityInversion finds, whenever a request is scheduled, the earlier requests of higher priority.
 // Each is found once, so n requests cost n log n.
 type priorityInversion struct {
-	nopDetector
-	queues   [2]queues // by policy priority and by class priority
-	builders episodeBuilders
+	episodeBuilders
+	queues [2]queues // by policy priority and by class priority
 }
 
 func newPriorityInversion(emit func(*Episode)) Detector {
-	return &priorityInversion{builders: episodeBuilders{rule: &inversionRule, emit: emit}}
+	d := &priorityInversion{episodeBuilders: episodeBuilders{rule: &inversionRule, emit: emit}}
+	return d.observe
 }
 
-func (d *priorityInversion) Enqueued(at int64, replica, tag int32, r *Request) {
-	for i, key := range [...]float64{r.Priority, r.ClassPriority} {
-		d.queues[i].add(replica, waiter{tag: tag, at: at, key: key, id: r.ID})
-	}
-}
-
-func (d *priorityInversion) Admitted(at int64, replica, tag int32, _ *Request) {
-	for i := range d.queues {
-		ranks := &d.queues[i]
-		if w, place := ranks.find(replica, tag); w != nil {
-			ranks.forReplica(replica).mark(place, w.key, at-passedOverUS, at)
+func (d *priorityInversion) observe(e *Event) {
+	switch e.Kind {
+	case Enqueued:
+		for i, key := range [...]float64{e.Request.Priority, e.Request.ClassPriority} {
+			d.queues[i].add(e.Replica, waiter{tag: e.Tag, at: e.At, key: key, id: e.Request.ID})
 		}
+	case Admitted:
+		for i := range d.queues {
+			ranks := &d.queues[i]
+			if w, place := ranks.find(e.Replica, e.Tag); w != nil {
+				ranks.forReplica(e.Replica).mark(place, w.key, e.At-passedOverUS, e.At)
+			}
+		}
+		d.remove(e)
+	case Dequeued:
+		d.remove(e)
+	case Closed:
+		for i := range d.queues[0].byReplica {
+			for k := range d.queues[0].byReplica[i].all {
+				w := &d.queues[0].byReplica[i].all[k]
+				if since := min(w.marked, d.queues[1].byReplica[i].all[k].marked); !w.dequeued && since != never {
+					d.dequeued(e.At, int32(i), w, since, w.marked != never)
+				}
+			}
+		}
+		d.close()
 	}
-	d.Dequeued(at, replica, tag)
 }
 
-func (d *priorityInversion) Dequeued(at int64, replica, tag int32) {
-	w, ok := d.queues[0].remove(replica, tag)
-	other, _ := d.queues[1].remove(replica, tag)
+func (d *priorityInversion) remove(e *Event) {
+	w, ok := d.queues[0].remove(e.Replica, e.Tag)
+	other, _ := d.queues[1].remove(e.Replica, e.Tag)
 	if !ok {
 		return
 	}
 	for _, w := range [...]*waiter{&w, &other} {
-		if w.marked == at { // both are scheduled in the same batch
+		if w.marked == e.At { // both are scheduled in the same batch
 			w.marked = never
 		}
 	}
-	d.builders.dequeued(at, replica, &w, min(w.marked, other.marked), w.marked != never)
-}
-
-func (d *priorityInversion) Close(at int64) {
-	for i := range d.queues[0].byReplica {
-		for k := range d.queues[0].byReplica[i].all {
-			w := &d.queues[0].byReplica[i].all[k]
-			if since := min(w.marked, d.queues[1].byReplica[i].all[k].marked); !w.dequeued && since != never {
-				d.builders.dequeued(at, int32(i), w, since, w.marked != never)
-			}
-		}
-	}
-	d.builders.close()
+	d.dequeued(e.At, e.Replica, &w, min(w.marked, other.marked), w.marked != never)
 }
 
 // dequeued records that a request left its queue. It is an occurrence if the request was marked;

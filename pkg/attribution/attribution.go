@@ -20,8 +20,6 @@
 package attribution
 
 import (
-	"strconv"
-
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
 )
@@ -55,18 +53,17 @@ type Analyzer struct {
 	spare    []request        // allocated, not in requests yet
 	pending  map[string]int32 // requests without outcome, by id
 
-	exact map[string]*Exact // by decision id
+	exact map[string][]stream.Alternative // of re-simulated decisions, by id
 	// admissions counts the verdicts of admission.
 	admissions map[string]int64
 	stats      runStats
-	// patternOf is the index of the pattern that explains each request, -1 for none.
-	patternOf []int32
 }
 
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
-	a := &Analyzer{classes: map[string]stream.SLOClass{}, pending: map[string]int32{}, exact: map[string]*Exact{},
-		admissions: map[string]int64{}, topology: newTopology(h)}
+	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: nameTable{numbers: map[string]int32{}},
+		pending: map[string]int32{}, exact: map[string][]stream.Alternative{}, admissions: map[string]int64{},
+		topology: newTopology(h)}
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value
 	}
@@ -90,8 +87,7 @@ func (a *Analyzer) Replica(n int32) string {
 	if n == missing {
 		return ""
 	}
-	id := a.topology.replicas[n]
-	return id.deployment + "/" + strconv.Itoa(int(id.index))
+	return a.topology.names[n]
 }
 
 // missing is the number of a replica, tenant or rule that does not exist.
@@ -107,9 +103,6 @@ type nameTable struct {
 }
 
 func (n *nameTable) number(name string) int32 {
-	if n.numbers == nil {
-		n.numbers = map[string]int32{}
-	}
 	i, ok := n.numbers[name]
 	if !ok {
 		i = int32(len(n.list))

@@ -2,28 +2,21 @@ package attribution
 
 import "math"
 
-// partSums add up the parts of requests.
-type partSums struct {
-	n   int64
-	sum partTimes
-}
-
-func (s *partSums) add(r *request) {
-	s.n++
-	for p, us := range r.times.split() {
-		s.sum[p] += us
+// partMeans are those of the completed requests that lost something, or of those that did not.
+func (a *Analyzer) partMeans(lost bool) (m PartMeans) {
+	var sum partTimes
+	for _, r := range a.requests {
+		if r.verdict.judged && r.lost() == lost && a.completed(r) {
+			m.Requests++
+			for p, us := range r.times.split() {
+				sum[p] += us
+			}
+		}
 	}
-}
-
-func (s *partSums) means() PartMeans {
-	if s.n == 0 {
-		return PartMeans{}
+	for p, us := range sum {
+		m.MS[p] = float64(us) / float64(m.Requests) / 1000
 	}
-	var m [PartCount]float64
-	for p := range s.sum {
-		m[p] = float64(s.sum[p]) / float64(s.n) / 1000
-	}
-	return PartMeans{s.n, &m}
+	return m
 }
 
 // baseline is the mean of each part, in µs, over the completed requests of a class that lost
@@ -33,31 +26,28 @@ type baseline struct {
 	mean      [PartCount]float64
 }
 
-// baselines returns the baseline of each class, by the number of the class.
-func (a *Analyzer) baselines() map[int32]*baseline {
-	byClass := map[int32]*baseline{}
+// baselines returns the baseline of each class, by the number of the class, zero without one.
+func (a *Analyzer) baselines() []baseline {
+	byClass := make([]baseline, len(a.names.list))
 	for _, r := range a.requests {
 		if !r.verdict.judged || r.lost() || !a.completed(r) {
 			continue
 		}
-		b := byClass[r.labels.class]
-		if b == nil {
-			b = &baseline{}
-			byClass[r.labels.class] = b
-		}
+		b := &byClass[r.labels.class]
 		b.n++
 		b.tokens += float64(r.tokens.output - 1)
 		for p, us := range r.times.split() {
 			b.mean[p] += float64(us)
 		}
 	}
-	for _, b := range byClass {
+	for i := range byClass {
+		b := &byClass[i]
 		for p := range b.mean {
-			if Part(p) != PartDecode {
-				b.mean[p] /= b.n
-			} else if b.tokens > 0 {
-				b.mean[p] /= b.tokens
+			n := b.n
+			if Part(p) == PartDecode {
+				n = b.tokens
 			}
+			b.mean[p] /= max(1, n)
 		}
 	}
 	return byClass
@@ -76,16 +66,14 @@ func partsOf(missed targetSet) partSet {
 }
 
 // largestExcess returns the part that took longest compared with the baseline for a request with as
-// many output tokens, among those that count toward the missed targets. b may be nil.
+// many output tokens, among those that count toward the missed targets.
 func (r *request) largestExcess(b *baseline) Part {
 	relevant, largest, most := partsOf(r.verdict.missed), PartQueue, math.Inf(-1)
 	for i, us := range r.times.split() {
 		p, excess := Part(i), float64(us)
-		switch {
-		case b == nil:
-		case p == PartDecode:
+		if p == PartDecode {
 			excess -= float64(b.mean[p] * float64(r.tokens.output-1))
-		default:
+		} else {
 			excess -= b.mean[p]
 		}
 		if us > 0 && (relevant.has(p) || r.verdict.missed == 0) && excess > most {

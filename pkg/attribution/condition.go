@@ -47,18 +47,18 @@ type Condition struct {
 	// Doc says when exactly it holds.
 	Doc       string
 	Component *Component
-	// Cause says what happened, by averages over the losing requests of the pattern.
-	Cause func(*Pattern) string
 	// Hint says what usually helps.
 	Hint string
 
-	rank rank
+	// cause says what happened; see Pattern.Cause.
+	cause func(*Pattern) string
+	rank  rank
 	// parts are where a loss must be for the condition to explain it; see verdict.dominant.
 	parts partSet
-	// holds reports whether the condition holds for a request, and for which value: the number
-	// of a name or of a replica, 0 where the condition has no value.
-	holds func(*Analyzer, *request) (value int32, ok bool)
-	// valueName is the name of a value, nil where the condition has none.
+	holds func(*Analyzer, *request) bool
+	// value is the tenant, class or replica that it holds for, as a number, and valueName its name;
+	// nil where the condition has none.
+	value     func(*Analyzer, *request) int32
 	valueName func(a *Analyzer, value int32) string
 }
 
@@ -100,48 +100,77 @@ var (
 // covers reports whether the loss of r, if it has one, is in one of the parts.
 func (set partSet) covers(r *request) bool { return !r.lost() || set.has(r.verdict.dominant) }
 
-// matches reports whether c holds for r and may explain its loss, if it has one, and for which
-// value.
-func (c *Condition) matches(a *Analyzer, r *request) (value int32, ok bool) {
-	if !c.parts.covers(r) {
-		return 0, false
-	}
-	return c.holds(a, r)
-}
+// conditionSet is a set of indices of conditions.
+type conditionSet uint32
 
-// value is the name of a value, "" where the condition has none.
-func (c *Condition) value(a *Analyzer, value int32) string {
-	if c.valueName == nil {
-		return ""
+// matchConditions sets the conditions of each judged request: those that hold and may explain its
+// loss, if it has one.
+func (a *Analyzer) matchConditions() {
+	for _, r := range a.requests {
+		for i, c := range conditions {
+			if r.verdict.judged && c.parts.covers(r) && c.holds(a, r) {
+				r.verdict.conditions |= 1 << i
+			}
+		}
 	}
-	return c.valueName(a, value)
 }
 
 // when makes Condition.holds of a predicate of the request alone.
-func when(holds func(*request) bool) func(*Analyzer, *request) (int32, bool) {
-	return func(_ *Analyzer, r *request) (int32, bool) { return 0, holds(r) }
+func when(holds func(*request) bool) func(*Analyzer, *request) bool {
+	return func(_ *Analyzer, r *request) bool { return holds(r) }
 }
 
 // nameOf is the valueName of conditions whose value is a name.
 func nameOf(a *Analyzer, value int32) string { return a.names.list[value] }
 
-// always makes Condition.Cause of a fixed text.
+// always makes Condition.cause of a fixed text.
 func always(text string) func(*Pattern) string {
 	return func(*Pattern) string { return text }
 }
 
-// number formats a mean.
-func number(x float64) string { return llmtext.Number(x) }
+// mean is the mean of a quantity over requests.
+func mean(all []*request, of func(*request) float64) float64 {
+	sum := 0.0
+	for _, r := range all {
+		sum += of(r)
+	}
+	return sum / float64(len(all))
+}
+
+// mean formats the mean over the losing requests of the pattern.
+func (p *Pattern) mean(of func(*request) float64) string { return llmtext.Number(mean(p.losing, of)) }
+
+// Quantities of which causes name the mean.
+
+func signalAgeMS(r *request) float64        { return float64(r.routing.chosen.AgeUS) / 1000 }
+func queueShown(r *request) float64         { return float64(r.routing.chosen.Queue) }
+func ownQueue(r *request) float64           { return float64(r.contention.queue) }
+func shortestQueue(r *request) float64      { return float64(r.contention.shortest) }
+func resident(r *request) float64           { return float64(r.contention.resident) }
+func fewestResident(r *request) float64     { return float64(r.contention.fewestResident) }
+func running(r *request) float64            { return r.contention.running }
+func kvShare(r *request) float64            { return r.contention.kvShare }
+func allAhead(r *request) float64           { return float64(r.contention.ahead.total) }
+func lowerPriorityAhead(r *request) float64 { return float64(r.contention.ahead.lowerPriority) }
+func heavyTenantAhead(r *request) float64   { return float64(r.contention.ahead.heavyTenant) }
+func recomputedAhead(r *request) float64    { return float64(r.contention.ahead.recomputed) }
+func interferingTokens(r *request) float64  { return float64(r.contention.interfering) }
+func inputTokens(r *request) float64        { return float64(r.tokens.input) }
+func expectedTokens(r *request) float64     { return float64(r.tokens.expected) }
+func cachedTokens(r *request) float64       { return float64(r.tokens.cached) }
+func outputTokens(r *request) float64       { return float64(r.tokens.output) }
+func delays(r *request) float64             { return float64(r.delays) }
+func admissionMS(r *request) float64        { return float64(r.times.split()[PartAdmission]) / 1000 }
+func preemptions(r *request) float64        { return float64(r.preemptions) }
+func preemptedMS(r *request) float64        { return float64(r.times.preemptedUS) / 1000 }
 
 // sentTo describes a pattern of requests sent to a much longer queue than the shortest.
 func sentTo(p *Pattern) string {
-	q := &p.Averages.Queue
-	return fmt.Sprintf("sent to a queue of %s (shortest %s)", number(q.Own), number(q.Shortest))
+	return fmt.Sprintf("sent to a queue of %s (shortest %s)", p.mean(ownQueue), p.mean(shortestQueue))
 }
 
 // waitedBehind describes a pattern of requests that waited behind tokens from a source.
-func waitedBehind(p *Pattern, tokens float64, source string) string {
-	m := &p.Averages
-	return fmt.Sprintf("waited behind %s tokens, %s from %s; shortest queue %s (means)", number(m.Ahead.Total),
-		number(tokens), source, number(m.Queue.Shortest))
+func waitedBehind(p *Pattern, tokens func(*request) float64, source string) string {
+	return fmt.Sprintf("waited behind %s tokens, %s from %s; shortest queue %s (means)", p.mean(allAhead),
+		p.mean(tokens), source, p.mean(shortestQueue))
 }

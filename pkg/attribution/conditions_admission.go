@@ -19,16 +19,14 @@ const alwaysAdmit = "always-admit"
 
 var rejected = Condition{Name: "rejected", Component: admissionComponent, rank: rankMechanism, parts: inAdmission,
 	Doc:   "rejected by admission",
-	Cause: always("rejected by admission"),
+	cause: always("rejected by admission"),
 	Hint:  "admit more, or reject classes that can wait first",
 	holds: when(func(r *request) bool { return r.admission.rejected })}
 
 var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: rankMechanism, parts: inAdmission,
 	Doc: "delayed by admission; most time lost there",
-	Cause: func(p *Pattern) string {
-		d := &p.Averages.Delay
-		return fmt.Sprintf("delayed %s times by admission, %s ms in total (means)", number(d.Delays),
-			number(d.AdmissionMS))
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("delayed %s times by admission, %s ms in total (means)", p.mean(delays), p.mean(admissionMS))
 	},
 	Hint:  "delay fewer requests, for a shorter time, or only classes that can wait",
 	holds: when(func(r *request) bool { return r.delays > 0 })}
@@ -37,21 +35,20 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	parts: afterAdmitted,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and" +
 		" 1.25 times an even share or twice its share of the requests; no queue was much shorter",
-	Cause: func(p *Pattern) string {
-		return waitedBehind(p, p.Averages.Ahead.HeavyTenant, "tenant "+llmtext.Short(p.Value, maxNameLength))
+	cause: func(p *Pattern) string {
+		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
 	Hint: "bound each tenant: tenant-quota, or token-bucket with per_tenant in input_tokens",
-	holds: func(a *Analyzer, r *request) (int32, bool) {
-		heavy := a.stats.heavyTenant
-		return heavy, heavy != missing && !r.longerQueue() && r.mostlyBehind(r.contention.ahead.heavyTenant)
+	holds: func(a *Analyzer, r *request) bool {
+		return a.stats.heavyTenant != missing && !r.longerQueue() && r.mostlyBehind(r.contention.ahead.heavyTenant)
 	},
+	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },
 	valueName: nameOf}
 
 var overload = Condition{Name: "overload", Component: admissionComponent, rank: rankOverload, parts: afterAdmitted,
 	Doc: "routed when every queue held at least 8 requests",
-	Cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the shortest queue held %s (mean)", number(p.Averages.Queue.Shortest)) +
-			admissionNote(p)
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("routed when the shortest queue held %s (mean)", p.mean(shortestQueue)) + admissionNote(p)
 	},
 	Hint:  "reject or delay what can wait before queues grow, or add replicas",
 	holds: when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
@@ -59,9 +56,9 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
 	Doc:   "routed when every replica had at least 32 requests; most time lost in decode",
-	Cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the emptiest replica had %s requests (mean)",
-			number(p.Averages.Queue.FewestResident)) + admissionNote(p)
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("routed when the emptiest replica had %s requests (mean)", p.mean(fewestResident)) +
+			admissionNote(p)
 	},
 	Hint:  "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
 	holds: when(func(r *request) bool { return r.contention.fewestResident >= fullReplica })}

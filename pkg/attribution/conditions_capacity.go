@@ -20,17 +20,16 @@ const (
 var unservable = Condition{Name: "unservable", Component: engineComponent, rank: rankMechanism,
 	parts: setOf(PartLimits),
 	Doc:   "rejected on arrival: too long for every replica, or no deployment serves its model",
-	Cause: always("rejected on arrival by engine limits, before admission"),
+	cause: always("rejected on arrival by engine limits, before admission"),
 	Hint:  "raise max_model_len or the cache, or send long requests to a deployment that can hold them",
-	holds: func(a *Analyzer, r *request) (int32, bool) { return 0, a.unservable(r) }}
+	holds: (*Analyzer).unservable}
 
 var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
 		" replica's KV blocks (means, estimated); no queue was much shorter",
-	Cause: func(p *Pattern) string {
-		s := &p.Averages.Slots
+	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (means, estimated)",
-			number(s.Running), llmtext.Percent(min(1, s.KVShare)))
+			p.mean(running), blocksHeld(p))
 	},
 	Hint: "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
 	holds: when(func(r *request) bool {
@@ -40,26 +39,24 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 var batchSlotsFull = Condition{Name: "batch_slots_full", Component: engineComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while at least 95 % of the batch slots (max_num_seqs) were" +
 		" taken, but less than 20 % of its replica's KV blocks (means, estimated); no queue was much shorter",
-	Cause: func(p *Pattern) string {
-		s := &p.Averages.Slots
+	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks"+
-			" (means, estimated)", number(s.Running), llmtext.Percent(min(1, s.KVShare)))
+			" (means, estimated)", p.mean(running), blocksHeld(p))
 	},
 	Hint: "raise max_num_seqs: the cache has room",
-	holds: func(a *Analyzer, r *request) (int32, bool) {
+	holds: func(a *Analyzer, r *request) bool {
 		c, slots := &r.contention, a.topology.deploymentOf(r.replica).Engine.MaxNumSeqs
 		full := slots > 0 && c.running >= fullBatchShare*float64(slots)
-		return 0, r.waitedForBatch() && full && c.kvShare > 0 && c.kvShare < idleCacheShare
+		return r.waitedForBatch() && full && c.kvShare > 0 && c.kvShare < idleCacheShare
 	}}
 
 var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "recomputed at least 256 tokens and 30 % of its prompt that the router expected to be cached, or" +
 		" waited behind such tokens (30 % of at least 2000); no queue was much shorter",
-	Cause: func(p *Pattern) string {
-		m := &p.Averages
+	cause: func(p *Pattern) string {
+		found := min(mean(p.losing, cachedTokens), mean(p.losing, expectedTokens))
 		return fmt.Sprintf("%s of %s expected cached tokens found, %s of %s tokens ahead recomputed (means)",
-			number(min(m.Prompt.Cached, m.Prompt.Expected)), number(m.Prompt.Expected), number(m.Ahead.Recomputed),
-			number(m.Ahead.Total))
+			llmtext.Number(found), p.mean(expectedTokens), p.mean(recomputedAhead), p.mean(allAhead))
 	},
 	Hint: "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
 	holds: when(func(r *request) bool {
@@ -68,13 +65,15 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 
 var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "preempted at least once",
-	Cause: func(p *Pattern) string {
-		d := &p.Averages.Delay
-		return fmt.Sprintf("preempted %s times and queued again for %s ms (means)", number(d.Preemptions),
-			number(d.PreemptedMS))
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("preempted %s times and queued again for %s ms (means)", p.mean(preemptions),
+			p.mean(preemptedMS))
 	},
 	Hint:  "admit less to the cache at once (watermark, max_num_seqs), or add cache",
 	holds: when(func(r *request) bool { return r.preemptions > 0 })}
+
+// blocksHeld is the mean share of the KV blocks that running requests held.
+func blocksHeld(p *Pattern) string { return llmtext.Percent(min(1, mean(p.losing, kvShare))) }
 
 // unservableReasons are the reasons of rejections by the limits of engines.
 var unservableReasons = []string{stream.ReasonNoDeployment, stream.ReasonTooLongForModel, stream.ReasonTooLongForCache,

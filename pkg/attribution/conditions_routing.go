@@ -1,6 +1,11 @@
 package attribution
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/llmtext"
+)
 
 // Thresholds of conditions about routing.
 const (
@@ -14,20 +19,21 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 	parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, on signals at least 100 ms old that showed" +
 		" another length",
-	Cause: func(p *Pattern) string {
-		s, showed := &p.Averages.Signal, ""
-		if s.Queue != nil {
-			showed = " showed " + number(*s.Queue)
+	cause: func(p *Pattern) string {
+		showed := ""
+		unread := func(r *request) bool { return r.routing.chosen.Queue < 0 }
+		if read := slices.DeleteFunc(slices.Clone(p.losing), unread); len(read) > 0 {
+			showed = " showed " + llmtext.Number(mean(read, queueShown))
 		}
-		return sentTo(p) + fmt.Sprintf("; signals %s ms old%s (means)", number(s.AgeMS), showed)
+		return sentTo(p) + fmt.Sprintf("; signals %s ms old%s (means)", p.mean(signalAgeMS), showed)
 	},
 	Hint:  "refresh snapshots more often, or add inflight, which is always current, to the routing score",
 	holds: when((*request).stale)}
 
 var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, where its prefix was cached",
-	Cause: func(p *Pattern) string {
-		return sentTo(p) + fmt.Sprintf(" for a prefix of %s tokens (means)", number(p.Averages.Prompt.Expected))
+	cause: func(p *Pattern) string {
+		return sentTo(p) + fmt.Sprintf(" for a prefix of %s tokens (means)", p.mean(expectedTokens))
 	},
 	Hint:  "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
 	holds: when((*request).followedPrefix)}
@@ -36,14 +42,14 @@ var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, r
 	parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, by a router that reads neither queues nor" +
 		" batches (it may read inflight)",
-	Cause: func(p *Pattern) string { return sentTo(p) + "; the policy reads neither queues nor batches (means)" },
+	cause: func(p *Pattern) string { return sentTo(p) + "; the policy reads neither queues nor batches (means)" },
 	Hint:  "add queue length to the routing score (queue-depth)",
 	holds: when((*request).queueUnseen)}
 
 var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc:   "sent to a queue at least twice the shortest plus 4, which the router saw",
-	Cause: func(p *Pattern) string { return sentTo(p) + "; the router saw it (means)" },
+	cause: func(p *Pattern) string { return sentTo(p) + "; the router saw it (means)" },
 	Hint:  "raise the weight of queue-depth against the other scorers",
 	holds: when(func(r *request) bool {
 		return r.longerQueue() && !r.stale() && !r.followedPrefix() && !r.queueUnseen()
@@ -53,10 +59,9 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 	parts: inDecode,
 	Doc: "sent to a replica with at least twice as many requests as another plus 16, while its queue was not" +
 		" much longer; most time lost in decode",
-	Cause: func(p *Pattern) string {
-		q := &p.Averages.Queue
-		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", number(q.Resident),
-			number(q.FewestResident))
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),
+			p.mean(fewestResident))
 	},
 	Hint: "add running requests or inflight to the routing score (running-requests, active-requests)",
 	holds: when(func(r *request) bool {
@@ -69,11 +74,9 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 	Doc: "routed by a policy that does not read prefixes, no queue much shorter; recomputed at least 256" +
 		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or waited behind such" +
 		" tokens (30 % of at least 2000)",
-	Cause: func(p *Pattern) string {
-		m := &p.Averages
+	cause: func(p *Pattern) string {
 		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached, %s of %s tokens ahead"+
-			" recomputed (means)", number(m.Prompt.Cached), number(m.Prompt.Input), number(m.Ahead.Recomputed),
-			number(m.Ahead.Total))
+			" recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(recomputedAhead), p.mean(allAhead))
 	},
 	Hint:  "route with prefix-affinity or precise-prefix",
 	holds: when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
@@ -81,25 +84,23 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc:   "not sent to a replica that held at least 256 more tokens of its prompt",
-	Cause: func(p *Pattern) string {
+	cause: func(p *Pattern) string {
 		return fmt.Sprintf("another replica held at least 256 more prompt tokens; %s of %s cached here (means)",
-			number(p.Averages.Prompt.Cached), number(p.Averages.Prompt.Input))
+			p.mean(cachedTokens), p.mean(inputTokens))
 	},
 	Hint: "raise the weight of prefixes, or keep requests with one prefix together",
-	holds: func(a *Analyzer, r *request) (int32, bool) {
+	holds: func(a *Analyzer, r *request) bool {
 		chosen, next := &r.routing.chosen, &r.routing.nextBest
-		more := max(next.matched, next.cached) - max(chosen.matched, chosen.cached, 0)
-		return 0, next.replica != missing && int64(more)*a.topology.blockSize(next.replica) >= minPrefixTokens
+		more := int64(next.Prefix - max(chosen.Prefix, 0))
+		return next.Replica != missing && more*a.topology.blockSize(next.Replica) >= minPrefixTokens
 	}}
 
 var hotReplica = Condition{Name: "hot_replica", Component: routingComponent, rank: rankTrait, parts: anyPart,
 	Doc:   "sent to a replica that gets at least twice an even share of the requests",
-	Cause: always("no other condition explains these; sent to a replica that gets at least twice an even share"),
+	cause: always("no other condition explains these; sent to a replica that gets at least twice an even share"),
 	Hint:  "balance by active-requests or queue-depth",
-	holds: func(a *Analyzer, r *request) (int32, bool) {
-		return r.replica, r.replica != missing && a.stats.hotReplicas[r.replica]
-	},
-	valueName: (*Analyzer).Replica}
+	holds: func(a *Analyzer, r *request) bool { return r.replica != missing && a.stats.hotReplicas[r.replica] },
+	value: func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}
 
 // longerQueue reports whether r was sent to a queue that was much longer than the shortest.
 func (r *request) longerQueue() bool {
@@ -110,29 +111,28 @@ func (r *request) longerQueue() bool {
 // stale reports whether r was sent to a much longer queue on old signals that were wrong.
 func (r *request) stale() bool {
 	queue, seen := r.contention.queue, &r.routing.chosen
-	if !r.longerQueue() || seen.ageUS < staleUS {
+	if !r.longerQueue() || seen.AgeUS < staleUS {
 		return false
 	}
-	off := seen.queue - queue
-	return seen.queue < 0 || max(off, -off) >= max(longerBy, queue/2)
+	off := seen.Queue - queue
+	return seen.Queue < 0 || max(off, -off) >= max(longerBy, queue/2)
 }
 
 // followedPrefix reports whether r was sent to a much longer queue that had its prefix.
 func (r *request) followedPrefix() bool {
-	seen := &r.routing.chosen
-	return r.longerQueue() && !r.stale() && (seen.matched > 0 || seen.cached > 0)
+	return r.longerQueue() && !r.stale() && r.routing.chosen.Prefix > 0
 }
 
 // queueUnseen reports whether r was sent to a much longer queue by a router that reads none.
 func (r *request) queueUnseen() bool {
 	seen := &r.routing.chosen
-	return r.longerQueue() && !r.stale() && !r.followedPrefix() && seen.queue < 0 && seen.running < 0
+	return r.longerQueue() && !r.stale() && !r.followedPrefix() && seen.Queue < 0 && seen.Running < 0
 }
 
 // prefixIgnored reports whether the router did not read prefixes.
 func (r *request) prefixIgnored() bool {
 	seen := &r.routing.chosen
-	return seen.replica != missing && seen.matched < 0 && seen.cached < 0
+	return seen.Replica != missing && seen.Prefix < 0
 }
 
 // recomputes reports whether r recomputed much of its prompt, or waited behind requests that did.

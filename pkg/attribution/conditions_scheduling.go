@@ -12,7 +12,7 @@ var behindLowerClass = Condition{Name: "behind_lower_class", Component: scheduli
 	parts: afterAdmitted,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from classes of lower priority; no queue" +
 		" was much shorter",
-	Cause: func(p *Pattern) string { return waitedBehind(p, p.Averages.Ahead.LowerPriority, "lower classes") },
+	cause: func(p *Pattern) string { return waitedBehind(p, lowerPriorityAhead, "lower classes") },
 	Hint: "order the queue by class: priority slo-based, scheduler priority-fcfs;" +
 		" reject or delay lower classes under load",
 	holds: when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
@@ -21,10 +21,9 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 	parts: afterAdmitted,
 	Doc: "decoded while its replica prefilled at least 500 prompt tokens of others for each output token;" +
 		" missed its TPOT target only",
-	Cause: func(p *Pattern) string {
-		d := &p.Averages.Decode
+	cause: func(p *Pattern) string {
 		return fmt.Sprintf("decoded %s tokens while the replica prefilled %s of other requests (means)",
-			number(d.Output), number(d.Interfering))
+			p.mean(outputTokens), p.mean(interferingTokens))
 	},
 	Hint: "bound prefill in a step (long_prefill_token_threshold, max_num_batched_tokens)," +
 		" or send long prompts elsewhere",

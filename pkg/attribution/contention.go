@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"blis/pkg/stream"
@@ -40,47 +41,45 @@ func (r *request) work() int64 {
 // countQueues reconstructs the length of each queue at each routing decision, and how many
 // requests each replica had in total.
 func (a *Analyzer) countQueues() {
-	a.countAt((*times).leftQueue, func(r *request, own, fewest, at int32) {
+	routed := make([]*request, 0, len(a.requests))
+	for _, r := range a.requests {
+		c := &r.contention
+		c.queue, c.shortest, c.shortestAt, c.resident, c.fewestResident = -1, -1, missing, -1, -1
+		if r.times.routed != never && r.replica != missing {
+			routed = append(routed, r)
+		}
+	}
+	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.times.routed, y.times.routed) })
+	a.countAt(routed, (*times).leftQueue, func(r *request, own, fewest, at int32) {
 		c := &r.contention
 		c.queue, c.shortest, c.shortestAt = own, fewest, at
 	})
-	a.countAt(func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
+	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
 		r.contention.resident, r.contention.fewestResident = own, fewest
 	})
 }
 
-// queueChange is a request that enters a replica or leaves it.
-type queueChange struct {
-	at      stream.Micros
-	request int32
-	enters  bool
-}
-
 // countAt counts for each routed request how many of those sent to its replica before it had not
 // left, finds the smallest such count over the replicas that could serve it, and passes both to
-// store; -1 and missing for a request that was not routed. A request that leaves at the instant
-// of a decision has left before it.
-func (a *Analyzer) countAt(left func(*times) stream.Micros, store func(r *request, own, fewest, at int32)) {
-	var changes []queueChange
-	for i, r := range a.requests {
-		store(r, -1, -1, missing)
-		if r.times.routed == never || r.replica == missing {
-			continue
-		}
-		changes = append(changes, queueChange{r.times.routed, int32(i), true})
+// store. A request that leaves at the instant of a decision has left before it.
+func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
+	store func(r *request, own, fewest, at int32)) {
+	type departure struct {
+		at      stream.Micros
+		replica int32
+	}
+	departures := make([]departure, 0, len(routed))
+	for _, r := range routed {
 		if at := left(&r.times); at != never && at != r.times.routed {
-			changes = append(changes, queueChange{at, int32(i), false})
+			departures = append(departures, departure{at, r.replica})
 		}
 	}
-	slices.SortFunc(changes, func(x, y queueChange) int {
-		return cmp.Or(cmp.Compare(x.at, y.at), compareTrue(y.enters, x.enters), cmp.Compare(x.request, y.request))
-	})
+	slices.SortFunc(departures, func(x, y departure) int { return cmp.Compare(x.at, y.at) })
 	counts := make([]int32, len(a.topology.replicas))
-	for _, c := range changes {
-		r := a.requests[c.request]
-		if !c.enters {
-			counts[r.replica]--
-			continue
+	for _, r := range routed {
+		for len(departures) > 0 && departures[0].at <= r.times.routed {
+			counts[departures[0].replica]--
+			departures = departures[1:]
 		}
 		own := counts[r.replica]
 		fewest, at := own, r.replica
@@ -96,136 +95,118 @@ func (a *Analyzer) countAt(left func(*times) stream.Micros, store func(r *reques
 	}
 }
 
-// compareTrue orders true before false.
-func compareTrue(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case x:
-		return -1
-	}
-	return 1
-}
-
 // priority returns the priority of the request's class, whatever the priority policy assigned.
 func (a *Analyzer) priority(r *request) float64 {
 	return a.classes[a.names.list[r.labels.class]].Priority
 }
 
-// priorities returns the different priorities of the classes of all requests, in ascending order.
-func (a *Analyzer) priorities() []float64 {
-	seen := map[int32]bool{}
-	var all []float64
+// byReplica are the requests of each replica that have that time.
+func (a *Analyzer) byReplica(at func(*times) stream.Micros) [][]*request {
+	all := make([][]*request, len(a.topology.replicas))
 	for _, r := range a.requests {
-		if !seen[r.labels.class] {
-			seen[r.labels.class] = true
-			all = append(all, a.priority(r))
+		if r.replica != missing && at(&r.times) != never {
+			all[r.replica] = append(all[r.replica], r)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 // measureAhead finds for each request the work that its replica started while it waited.
 func (a *Analyzer) measureAhead(heavyTenant int32) {
-	scheduled := make([][]int32, len(a.topology.replicas))
-	enqueued := make([][]int32, len(a.topology.replicas))
-	for i, r := range a.requests {
-		if r.replica == missing {
-			continue
-		}
-		if r.times.scheduled != never {
-			scheduled[r.replica] = append(scheduled[r.replica], int32(i))
-		}
-		if r.times.enqueued != never {
-			enqueued[r.replica] = append(enqueued[r.replica], int32(i))
-		}
-	}
-	priorities := a.priorities()
-	for n := range scheduled {
-		totals := a.newRunningTotals(scheduled[n], priorities, heavyTenant)
-		for _, i := range enqueued[n] {
-			totals.measure(a.requests[i])
+	ranks := a.priorityRanks()
+	enqueued := a.byReplica(func(t *times) stream.Micros { return t.enqueued })
+	for n, started := range a.byReplica(func(t *times) stream.Micros { return t.scheduled }) {
+		sums := newStartedWork(started, ranks, heavyTenant)
+		for _, r := range enqueued[n] {
+			sums.measure(r)
 		}
 	}
 }
 
-// runningTotals are sums over the first k requests that entered a batch of one replica, for each k.
-type runningTotals struct {
-	analyzer    *Analyzer
+// priorityRanks are the ranks of the priorities of the classes of all requests, by the number of the
+// class; the lowest priority has rank 0.
+func (a *Analyzer) priorityRanks() map[int32]int {
+	priorities := map[int32]float64{}
+	for _, r := range a.requests {
+		if _, known := priorities[r.labels.class]; !known {
+			priorities[r.labels.class] = a.priority(r)
+		}
+	}
+	ordered := slices.Compact(slices.Sorted(maps.Values(priorities)))
+	ranks := map[int32]int{}
+	for class, p := range priorities {
+		ranks[class] = slices.Index(ordered, p)
+	}
+	return ranks
+}
+
+// startedWork are sums over the first k requests that entered a batch of one replica, for each k.
+type startedWork struct {
 	heavyTenant int32
-	scheduled   []int32 // in order of time
-	work        []int64
-	heavyWork   []int64
-	recomputed  []int64
-	prompts     []int64 // uncached prompt tokens
-	priorities  []float64
-	byPriority  map[float64][]int64
+	ranks       map[int32]int // of priorities, by class
+	at          []stream.Micros
+	work        []tokensAhead
+	prompts     []int64   // uncached prompt tokens
+	lower       [][]int64 // the work of requests of lower priority, by rank
 }
 
-func (a *Analyzer) newRunningTotals(scheduled []int32, priorities []float64, heavyTenant int32) *runningTotals {
-	slices.SortFunc(scheduled, func(x, y int32) int {
-		return cmp.Or(cmp.Compare(a.requests[x].times.scheduled, a.requests[y].times.scheduled), cmp.Compare(x, y))
-	})
-	sums := func() []int64 { return make([]int64, len(scheduled)+1) }
-	t := &runningTotals{analyzer: a, heavyTenant: heavyTenant, scheduled: scheduled, work: sums(), heavyWork: sums(),
-		recomputed: sums(), prompts: sums(), priorities: priorities, byPriority: map[float64][]int64{}}
-	for _, p := range priorities {
-		t.byPriority[p] = sums()
+func newStartedWork(started []*request, ranks map[int32]int, heavyTenant int32) *startedWork {
+	slices.SortFunc(started, func(x, y *request) int { return cmp.Compare(x.times.scheduled, y.times.scheduled) })
+	w := &startedWork{heavyTenant: heavyTenant, ranks: ranks, work: make([]tokensAhead, 1, len(started)+1),
+		prompts: make([]int64, 1, len(started)+1), lower: make([][]int64, len(ranks))}
+	for rank := range w.lower {
+		w.lower[rank] = make([]int64, len(started)+1)
 	}
-	for k, i := range scheduled {
-		r := a.requests[i]
-		t.work[k+1] = t.work[k] + r.work()
-		t.heavyWork[k+1] = t.heavyWork[k] + t.workIfHeavy(r)
-		t.recomputed[k+1] = t.recomputed[k] + r.contention.recomputed
-		t.prompts[k+1] = t.prompts[k] + int64(r.tokens.input-r.tokens.cached)
-		for _, p := range priorities {
-			t.byPriority[p][k+1] = t.byPriority[p][k]
+	for k, r := range started {
+		w.at = append(w.at, r.times.scheduled)
+		sum, own := w.work[k], w.own(r)
+		w.work = append(w.work, tokensAhead{total: sum.total + own.total,
+			heavyTenant: sum.heavyTenant + own.heavyTenant, recomputed: sum.recomputed + own.recomputed})
+		w.prompts = append(w.prompts, w.prompts[k]+int64(r.tokens.input-r.tokens.cached))
+		for rank, lower := range w.lower {
+			lower[k+1] = lower[k]
+			if ranks[r.labels.class] < rank {
+				lower[k+1] += r.work()
+			}
 		}
-		t.byPriority[a.priority(r)][k+1] += r.work()
 	}
-	return t
+	return w
 }
 
-// workIfHeavy is the work of r if it is of the heavy tenant.
-func (t *runningTotals) workIfHeavy(r *request) int64 {
-	if r.labels.tenant == t.heavyTenant {
-		return r.work()
+// own is the work of r alone.
+func (w *startedWork) own(r *request) tokensAhead {
+	own := tokensAhead{total: r.work(), recomputed: r.contention.recomputed}
+	if r.labels.tenant == w.heavyTenant {
+		own.heavyTenant = own.total
 	}
-	return 0
+	return own
 }
 
 // enteredBefore is how many requests had entered a batch before that time.
-func (t *runningTotals) enteredBefore(at stream.Micros) int {
-	k, _ := slices.BinarySearchFunc(t.scheduled, at, func(i int32, at stream.Micros) int {
-		return cmp.Compare(t.analyzer.requests[i].times.scheduled, at)
-	})
+func (w *startedWork) enteredBefore(at stream.Micros) int {
+	k, _ := slices.BinarySearch(w.at, at)
 	return k
 }
 
 // measure finds what r waited behind and what interfered with its decoding.
-func (t *runningTotals) measure(r *request) {
+func (w *startedWork) measure(r *request) {
 	until := r.times.firstTokenOrEnd()
 	if until == never {
 		return
 	}
 	if r.times.firstToken != never && r.times.ended != never {
-		from, to := t.enteredBefore(r.times.firstToken), t.enteredBefore(r.times.ended)
-		r.contention.interfering = t.prompts[to] - t.prompts[from]
+		from, to := w.enteredBefore(r.times.firstToken), w.enteredBefore(r.times.ended)
+		r.contention.interfering = w.prompts[to] - w.prompts[from]
 	}
-	from, to := t.enteredBefore(r.times.enqueued), t.enteredBefore(until)
-	ahead := &r.contention.ahead
-	*ahead = tokensAhead{total: t.work[to] - t.work[from], heavyTenant: t.heavyWork[to] - t.heavyWork[from],
-		recomputed: t.recomputed[to] - t.recomputed[from]}
-	own := t.analyzer.priority(r)
-	for _, p := range t.priorities {
-		if p < own {
-			ahead.lowerPriority += t.byPriority[p][to] - t.byPriority[p][from]
-		}
-	}
+	from, to := w.enteredBefore(r.times.enqueued), w.enteredBefore(until)
+	begin, end, lower := &w.work[from], &w.work[to], w.lower[w.ranks[r.labels.class]]
+	ahead := tokensAhead{total: end.total - begin.total, lowerPriority: lower[to] - lower[from],
+		heavyTenant: end.heavyTenant - begin.heavyTenant, recomputed: end.recomputed - begin.recomputed}
 	if s := r.times.scheduled; s >= r.times.enqueued && s != never && s < until { // r itself is in the sums
-		ahead.total -= r.work()
-		ahead.recomputed -= r.contention.recomputed
-		ahead.heavyTenant -= t.workIfHeavy(r)
+		own := w.own(r)
+		ahead.total -= own.total
+		ahead.recomputed -= own.recomputed
+		ahead.heavyTenant -= own.heavyTenant
 	}
+	r.contention.ahead = ahead
 }

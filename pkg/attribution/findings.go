@@ -62,7 +62,8 @@ func (a *Analyzer) Find() *Findings {
 	a.measureRecomputed()
 	a.measureAhead(a.stats.heavyTenant)
 	a.markBursts()
-	f.Patterns, a.patternOf = a.findPatterns(f.Loss)
+	a.matchConditions()
+	f.Patterns = a.findPatterns(f.Loss)
 	f.NeverFired = a.neverFired()
 	f.Admission = a.admissionCounts()
 	f.Regret = a.sumRegret()
@@ -88,20 +89,20 @@ func (a *Analyzer) sumWaiting() (w Waiting) {
 func (a *Analyzer) sumRegret() *Regret {
 	g := &Regret{Exact: int64(len(a.exact))}
 	for _, r := range a.requests {
-		d := &r.routing
-		if !d.estimated || r.verdict.excluded {
+		e := r.routing.estimate
+		if e == nil || r.verdict.excluded {
 			continue
 		}
 		g.Decisions++
-		g.HindsightMS += d.hindsightMS
-		g.AvoidableMS += d.avoidableMS
-		g.E2EMS += d.chosenE2EMS
-		if d.hindsightMS > 0 {
+		g.HindsightMS += e.HindsightMS
+		g.AvoidableMS += e.AvoidableMS
+		g.E2EMS += e.ChosenMS
+		if e.HindsightMS > 0 {
 			g.Better++
 		}
 	}
 	for _, e := range a.exact {
-		if slices.ContainsFunc(e.Alternatives, gainsSLOs) {
+		if slices.ContainsFunc(e, gainsSLOs) {
 			g.Flips++
 		}
 	}
@@ -149,21 +150,15 @@ func (t *attainment) add(r *request) {
 // findStrengths finds the classes and routing rules that meet their targets, and whether prefixes
 // found in the cache helped.
 func (a *Analyzer) findStrengths() (all []Strength) {
-	classes, rules := map[int32]*attainment{}, map[int32]*attainment{}
+	classes, rules := make([]attainment, len(a.names.list)), make([]attainment, len(a.names.list))
 	var total, cached, uncached attainment
-	count := func(in map[int32]*attainment, n int32, r *request) {
-		if in[n] == nil {
-			in[n] = &attainment{}
-		}
-		in[n].add(r)
-	}
 	for _, r := range a.requests {
 		if !r.verdict.judged {
 			continue
 		}
 		total.add(r)
-		count(classes, r.labels.class, r)
-		count(rules, r.routing.rule, r)
+		classes[r.labels.class].add(r)
+		rules[r.routing.rule].add(r)
 		switch {
 		case r.times.scheduled == never:
 		case 2*r.tokens.cached >= r.tokens.input:
@@ -173,9 +168,8 @@ func (a *Analyzer) findStrengths() (all []Strength) {
 		}
 	}
 	for n, name := range a.names.list {
-		for kind, counts := range []map[int32]*attainment{StrengthClass: classes, StrengthRule: rules} {
-			c := counts[int32(n)]
-			if c != nil && name != "" && c.all >= MinLost && float64(c.met) >= strengthShare*float64(c.all) {
+		for kind, c := range []attainment{StrengthClass: classes[n], StrengthRule: rules[n]} {
+			if name != "" && c.all >= MinLost && float64(c.met) >= strengthShare*float64(c.all) {
 				all = append(all, Strength{StrengthKind(kind), name, c.met, c.all, total.met - c.met,
 					total.all - c.all})
 			}

@@ -30,7 +30,7 @@ type Loss struct {
 	Total        float64
 	// MedianTTFTMS is that of all requests; LossLate only.
 	MedianTTFTMS float64
-	// LostParts and Meeting are those of the completed requests that lost something, and of those that
+	// LostParts and MetParts are those of the completed requests that lost something, and of those that
 	// did not.
 	LostParts, MetParts PartMeans
 	Missed              MissCounts
@@ -43,10 +43,10 @@ type Loss struct {
 	ExcessMS float64
 }
 
-// PartMeans are the mean ms in each part over some requests; MS is nil if there are none.
+// PartMeans are the mean ms in each part over some requests, undefined if there are none.
 type PartMeans struct {
 	Requests int64
-	MS       *[PartCount]float64
+	MS       [PartCount]float64
 }
 
 // MissCounts are how many requests missed each target and how many did not complete; a request
@@ -88,36 +88,27 @@ const (
 
 // findLoss decides what is lost and sets the verdict of each request.
 func (a *Analyzer) findLoss() *Loss {
-	l := &Loss{Kind: a.lossKind()}
-	switch l.Kind {
-	case LossMisses:
+	l := &Loss{}
+	hasTargets := func(r *request) bool { return r.verdict.judged }
+	hasRegret := func(r *request) bool { return r.routing.estimate != nil && !r.verdict.excluded }
+	switch {
+	case slices.ContainsFunc(a.requests, hasTargets):
+		l.Kind = LossMisses
 		a.markMisses()
-	case LossRegret:
+	case slices.ContainsFunc(a.requests, hasRegret):
+		l.Kind = LossRegret
 		for _, r := range a.requests {
-			v, g := &r.verdict, &r.routing
-			if v.judged = g.estimated && !v.excluded; v.judged {
-				v.met, v.loss, v.excessMS = g.hindsightMS <= 0, max(0, g.hindsightMS), max(0, g.hindsightMS)
+			v, ms := &r.verdict, max(0, r.routing.hindsightMS())
+			if v.judged = hasRegret(r); v.judged {
+				v.met, v.loss, v.excessMS = ms == 0, ms, ms
 			}
 		}
 	default:
+		l.Kind = LossLate
 		l.MedianTTFTMS = a.markLate()
 	}
 	a.divide(l)
 	return l
-}
-
-func (a *Analyzer) lossKind() LossKind {
-	regret := false
-	for _, r := range a.requests {
-		if r.verdict.judged {
-			return LossMisses
-		}
-		regret = regret || r.routing.estimated && !r.verdict.excluded
-	}
-	if regret {
-		return LossRegret
-	}
-	return LossLate
 }
 
 // completed reports whether r completed.
@@ -146,16 +137,17 @@ func (a *Analyzer) markMisses() {
 		if tokens > 1 {
 			tpot = stream.TPOT(int64(r.times.ended-r.times.firstToken), tokens)
 		}
-		for _, x := range []struct {
-			target            targetSet
-			ms, limit, factor float64
-		}{{missedTTFT, ttft, t.TTFTMS, 1}, {missedTPOT, tpot, t.TPOTMS, float64(tokens - 1)},
-			{missedE2E, e2e, t.E2EMS, 1}} {
-			if x.limit > 0 && x.ms > x.limit {
-				v.missed |= x.target
-				v.excessMS = max(v.excessMS, (x.ms-x.limit)*x.factor)
-			}
-		}
+		v.exceeds(missedTTFT, ttft, t.TTFTMS, 1)
+		v.exceeds(missedTPOT, tpot, t.TPOTMS, float64(tokens-1))
+		v.exceeds(missedE2E, e2e, t.E2EMS, 1)
+	}
+}
+
+// exceeds notes that a target was missed if ms is above the limit; 0 is no limit.
+func (v *verdict) exceeds(target targetSet, ms, limit, factor float64) {
+	if limit > 0 && ms > limit {
+		v.missed |= target
+		v.excessMS = max(v.excessMS, (ms-limit)*factor)
 	}
 }
 
@@ -177,15 +169,15 @@ func (a *Analyzer) markLate() float64 {
 		if v.excluded {
 			continue
 		}
-		done := a.completed(r)
-		v.judged, v.met = true, done && int64(r.times.firstToken-r.times.arrival) <= lateFactor*median
-		switch {
-		case v.met:
-		case !done:
+		v.judged = true
+		switch ttft := int64(r.times.firstToken - r.times.arrival); {
+		case !a.completed(r):
 			v.loss, v.missed = 1, missedCompletion
+		case ttft <= lateFactor*median:
+			v.met = true
 		default:
 			v.loss, v.missed = 1, missedTTFT
-			v.excessMS = latencyMS(r.times.arrival, r.times.firstToken) - float64(lateFactor*median)/1000
+			v.excessMS = float64(ttft)/1000 - float64(lateFactor*median)/1000
 		}
 	}
 	if len(ttfts) == 0 {
@@ -197,25 +189,16 @@ func (a *Analyzer) markLate() float64 {
 // divide finds the dominant part of each loss and adds up l.
 func (a *Analyzer) divide(l *Loss) {
 	baselines := a.baselines()
-	var met, lost partSums
-	groups := map[Group]*Group{}
-	states := map[int32]int64{}
+	groups, states := map[Group]*Group{}, make([]int64, len(a.names.list))
 	for _, r := range a.requests {
 		if !r.verdict.judged {
 			continue
 		}
 		l.Judged++
-		sums := &met
-		if r.lost() {
-			sums = &lost
-		}
-		if a.completed(r) {
-			sums.add(r)
-		}
 		if !r.lost() {
 			continue
 		}
-		r.verdict.dominant = a.dominantPart(r, baselines[r.labels.class])
+		r.verdict.dominant = a.dominantPart(r, &baselines[r.labels.class])
 		if r.verdict.missed&missedCompletion != 0 {
 			states[r.labels.state]++
 		}
@@ -227,16 +210,16 @@ func (a *Analyzer) divide(l *Loss) {
 		groups[key].N++
 		groups[key].Loss += r.verdict.loss
 	}
-	l.LostParts, l.MetParts = lost.means(), met.means()
+	l.LostParts, l.MetParts = a.partMeans(true), a.partMeans(false)
 	l.keepMain(groups)
 	for n, name := range a.names.list {
-		if c := states[int32(n)]; c > 0 {
-			l.Missed.States = append(l.Missed.States, Count{name, c})
+		if states[n] > 0 {
+			l.Missed.States = append(l.Missed.States, Count{name, states[n]})
 		}
 	}
 }
 
-// dominantPart is where r lost most. b is the baseline of its class, nil without one.
+// dominantPart is where r lost most. b is the baseline of its class.
 func (a *Analyzer) dominantPart(r *request, b *baseline) Part {
 	switch {
 	case r.verdict.missed&missedCompletion == 0:

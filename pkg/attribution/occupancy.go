@@ -23,7 +23,7 @@ type occupancy struct {
 type occupancyEvent struct {
 	at      stream.Micros
 	kind    eventKind
-	request int32
+	request int32 // an index of the replica's requests
 }
 
 type eventKind int8
@@ -38,38 +38,35 @@ const (
 
 // measureOccupancy finds the occupancy for each request.
 func (a *Analyzer) measureOccupancy() {
-	events := make([][]occupancyEvent, len(a.topology.replicas))
-	for i, r := range a.requests {
-		r.contention.occupancy = occupancy{}
-		t := &r.times
-		if r.replica == missing || t.enqueued == never || t.leftQueue() == never {
-			continue
+	var events []occupancyEvent
+	for n, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
+		events = events[:0]
+		for i, r := range requests {
+			t := &r.times
+			add := func(at stream.Micros, kind eventKind) {
+				events = append(events, occupancyEvent{at, kind, int32(i)})
+			}
+			if t.leftQueue() > t.enqueued {
+				add(t.enqueued, waitBegins)
+				add(t.leftQueue(), waitEnds)
+			}
+			if t.scheduled == never {
+				continue
+			}
+			add(t.scheduled, batchEntered)
+			if t.firstToken != never && t.ended > t.firstToken {
+				add(t.firstToken, firstToken)
+			}
+			if t.ended != never {
+				add(t.ended, requestEnds)
+			}
 		}
-		add := func(at stream.Micros, kind eventKind) {
-			events[r.replica] = append(events[r.replica], occupancyEvent{at, kind, int32(i)})
-		}
-		if t.leftQueue() > t.enqueued {
-			add(t.enqueued, waitBegins)
-			add(t.leftQueue(), waitEnds)
-		}
-		if t.scheduled == never {
-			continue
-		}
-		add(t.scheduled, batchEntered)
-		if t.firstToken != never && t.ended > t.firstToken {
-			add(t.firstToken, firstToken)
-		}
-		if t.ended != never {
-			add(t.ended, requestEnds)
-		}
-	}
-	for n := range events {
-		a.replayOccupancy(int32(n), events[n])
+		a.replayOccupancy(int32(n), requests, events)
 	}
 }
 
 // replayOccupancy replays the events of one replica.
-func (a *Analyzer) replayOccupancy(n int32, events []occupancyEvent) {
+func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupancyEvent) {
 	slices.SortFunc(events, func(x, y occupancyEvent) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
 	})
@@ -84,7 +81,7 @@ func (a *Analyzer) replayOccupancy(n int32, events []occupancyEvent) {
 			tokenTime += float64((tokens + float64(growth*elapsed/2)) * elapsed)
 			tokens += float64(growth * elapsed)
 		}
-		r := a.requests[e.request]
+		r := requests[e.request]
 		c := &r.contention
 		prompt, output, rate := r.cacheDemand(blockSize)
 		switch e.kind {

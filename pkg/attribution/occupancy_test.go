@@ -167,7 +167,7 @@ func TestDelaysAreReported(t *testing.T) {
 	}
 	p := firstPattern(t, a)
 	if p.Condition != &delayed || p.Rule != "admission.delay" || p.Lost != 100 || p.Part != PartAdmission ||
-		p.Averages.Delay.Delays != 2 || p.Averages.Delay.AdmissionMS != 100 {
+		p.Cause != "delayed 2.0 times by admission, 100 ms in total (means)" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -62,14 +62,10 @@ func (t *times) split() (s partTimes) {
 		return s
 	}
 	marks := [...]stream.Micros{t.admitted, t.enqueued, t.scheduled, t.firstToken, t.ended}
-	last := len(marks) - 2 // the last mark reached before the end
-	for last >= 0 && marks[last] == never {
-		last--
-	}
-	from := t.arrival
+	from, last := t.arrival, t.lastPart()
 	for part, to := range marks {
 		switch {
-		case part > last:
+		case Part(part) >= last:
 			to = t.ended
 		case to == never:
 			continue

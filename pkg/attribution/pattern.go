@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"blis/pkg/metrics"
@@ -19,15 +20,17 @@ type Pattern struct {
 	// Loss is the share of the total loss that it explains, from 0 to 1.
 	Loss float64
 	// Part is the most frequent dominant part of its losing requests.
-	Part     Part
-	Averages Averages
+	Part Part
+	// Cause says what happened, by means over its losing requests.
+	Cause string
 	// NeverFired is an admission rule that never fired and might have helped, Admission what the
 	// admission policy did; nil where there is none, or where the condition is not an overload.
 	NeverFired *metrics.Rule
 	Admission  *Admission
 
-	worst   int32 // the request that lost most
 	cluster cluster
+	// explained are its requests, losing those of them that lost something.
+	explained, losing []*request
 }
 
 // Support is how many requests match a condition, and how much more often these lose.
@@ -75,83 +78,50 @@ type clusterTotals struct {
 	totals
 }
 
-// populations are, for each set of parts that conditions are about, the totals of the requests
-// whose loss they may explain and of those that lost nothing: the control group of a condition
-// is in there.
-type populations map[partSet]*totals
-
-func newPopulations() populations {
-	p := populations{}
-	for _, c := range conditions {
-		p[c.parts] = &totals{}
-	}
-	return p
-}
-
-func (p populations) add(r *request) {
-	for parts, t := range p {
-		if parts.covers(r) {
-			t.add(r)
-		}
-	}
-}
-
-// findPatterns returns the patterns, the one with the largest loss first, and the index of the
-// pattern that explains each request, -1 for none.
-func (a *Analyzer) findPatterns(l *Loss) (found []Pattern, patternOf []int32) {
-	patternOf = make([]int32, len(a.requests))
-	for i := range patternOf {
-		patternOf[i] = -1
-	}
+// findPatterns returns the patterns, the one with the largest loss first, and sets the pattern of
+// each request.
+func (a *Analyzer) findPatterns(l *Loss) (found []Pattern) {
 	if l.TooSmall() {
-		return nil, patternOf
+		return nil
 	}
+	left := a.judged()
 	for rank := range rankCount {
 		for len(found) < maxPatterns {
-			p, ok := a.bestPattern(l, rank, patternOf)
+			p, ok := a.bestPattern(l, rank, left)
 			if !ok {
 				break
 			}
+			left = a.explain(&p, left)
 			found = append(found, p)
-			a.assign(&found[len(found)-1], patternOf, int32(len(found)-1))
 		}
 	}
-	return sortByLoss(found, patternOf)
+	slices.SortStableFunc(found, func(x, y Pattern) int { return cmp.Compare(y.Loss, x.Loss) })
+	for n, p := range found {
+		for _, r := range p.explained {
+			r.verdict.pattern = int8(n)
+		}
+	}
+	return found
 }
 
-// sortByLoss sorts the patterns and renumbers patternOf.
-func sortByLoss(found []Pattern, patternOf []int32) ([]Pattern, []int32) {
-	order := make([]int, len(found))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(found[y].Loss, found[x].Loss) })
-	sorted, index := make([]Pattern, len(found)), make([]int32, len(found))
-	for to, from := range order {
-		sorted[to], index[from] = found[from], int32(to)
-	}
-	for i, n := range patternOf {
-		if n >= 0 {
-			patternOf[i] = index[n]
-		}
-	}
-	return sorted, patternOf
+// judged are the requests that could have lost something.
+func (a *Analyzer) judged() []*request {
+	return slices.DeleteFunc(slices.Clone(a.requests), func(r *request) bool { return !r.verdict.judged })
 }
 
 // bestPattern finds the cluster of that rank that explains most of the remaining loss: the one
 // with the largest loss in excess of the rate of its control group.
-func (a *Analyzer) bestPattern(l *Loss, rank rank, patternOf []int32) (best Pattern, ok bool) {
-	all, clusters := a.countClusters(rank, patternOf)
-	most := 0.0
+func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Pattern, ok bool) {
+	populations, clusters := a.countClusters(left, rank.conditions(), true)
+	most, minLoss := 0.0, MinSupport
+	if rank == rankCapacity {
+		minLoss = minCapacitySupport
+	}
 	for _, t := range clusters {
 		condition := conditions[t.condition]
-		population := all[condition.parts]
+		population := populations[condition.parts]
 		lift, byMS := t.lift(population)
 		noControl := t.noControlGroup(population, lift)
-		minLoss := MinSupport
-		if rank == rankCapacity {
-			minLoss = minCapacitySupport
-		}
 		switch {
 		case t.loss < minLoss*l.Total || t.lost < MinLost/2,
 			noControl && condition.Component == workloadComponent, // a kind of request explains nothing alone
@@ -172,21 +142,31 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, patternOf []int32) (best Patt
 	return best, most > 0
 }
 
-// countClusters counts the requests that no pattern explains, in total and by cluster of
-// conditions of that rank.
-func (a *Analyzer) countClusters(rank rank, patternOf []int32) (all populations, clusters []*clusterTotals) {
-	counted := map[cluster]*clusterTotals{}
-	all = newPopulations()
-	for i, r := range a.requests {
-		if !r.verdict.judged || patternOf[i] >= 0 {
-			continue
+// conditions are the conditions that are tried at that rank.
+func (k rank) conditions() (set conditionSet) {
+	for i, c := range conditions {
+		if c.rank == k || c.rank == rankCapacity && k == rankMechanism {
+			set |= 1 << i
 		}
-		all.add(r)
-		for c := range conditions {
-			k, ok := a.clusterOf(c, rank, r)
-			if !ok {
-				continue
-			}
+	}
+	return set
+}
+
+// countClusters counts requests by cluster of the conditions in the set, by their rules too or not.
+// The populations are, for each set of parts that conditions are about, the totals of the requests
+// whose loss they may explain and of those that lost nothing: a condition's control group is in there.
+func (a *Analyzer) countClusters(requests []*request, set conditionSet, byRule bool) (
+	populations map[partSet]*totals, clusters []*clusterTotals) {
+	populations = map[partSet]*totals{}
+	for _, c := range conditions {
+		if populations[c.parts] == nil {
+			populations[c.parts] = countAll(requests, c.parts)
+		}
+	}
+	counted := map[cluster]*clusterTotals{}
+	for _, r := range requests {
+		for matched := r.verdict.conditions & set; matched != 0; matched &= matched - 1 {
+			k := a.clusterOf(bits.TrailingZeros32(uint32(matched)), r, byRule)
 			if counted[k] == nil {
 				counted[k] = &clusterTotals{cluster: k}
 				clusters = append(clusters, counted[k])
@@ -194,10 +174,36 @@ func (a *Analyzer) countClusters(rank rank, patternOf []int32) (all populations,
 			counted[k].add(r)
 		}
 	}
-	slices.SortStableFunc(clusters, func(x, y *clusterTotals) int {
+	slices.SortFunc(clusters, func(x, y *clusterTotals) int {
 		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(x.value, y.value), cmp.Compare(x.rule, y.rule))
 	})
-	return all, clusters
+	return populations, clusters
+}
+
+// countAll counts the requests whose loss, if they have one, is in the parts.
+func countAll(requests []*request, parts partSet) *totals {
+	t := &totals{}
+	for _, r := range requests {
+		if parts.covers(r) {
+			t.add(r)
+		}
+	}
+	return t
+}
+
+// clusterOf is the cluster of r for a condition that it matches.
+func (a *Analyzer) clusterOf(c int, r *request, byRule bool) cluster {
+	k, condition := cluster{condition: c}, conditions[c]
+	if condition.value != nil {
+		k.value = condition.value(a, r)
+	}
+	if byRule {
+		k.rule = a.names.number("")
+		if condition.Component.rule != nil {
+			k.rule = condition.Component.rule(r)
+		}
+	}
+	return k
 }
 
 // noControlGroup reports whether too few requests of the population do not match: fewer than
@@ -224,67 +230,51 @@ func (t *clusterTotals) lift(population *totals) (lift float64, byMS bool) {
 	return lift, false
 }
 
-// clusterOf reports whether r matches condition c of that rank, and in which cluster.
-func (a *Analyzer) clusterOf(c int, rank rank, r *request) (cluster, bool) {
-	condition := conditions[c]
-	if condition.rank != rank && (condition.rank != rankCapacity || rank != rankMechanism) {
-		return cluster{}, false
-	}
-	value, ok := condition.matches(a, r)
-	k := cluster{c, value, a.names.number("")}
-	if condition.Component.rule != nil {
-		k.rule = condition.Component.rule(r)
-	}
-	return k, ok
-}
-
 func (a *Analyzer) pattern(t *clusterTotals, l *Loss, s Support) Pattern {
 	c := conditions[t.condition]
-	p := Pattern{Condition: c, Value: c.value(a, t.value), Policy: a.policyNames(c.Component),
-		Rule: a.names.list[t.rule], Support: s, Loss: t.loss / l.Total, cluster: t.cluster, worst: -1}
+	p := Pattern{Condition: c, Value: a.valueName(t), Policy: a.policyNames(c.Component), Rule: a.names.list[t.rule],
+		Support: s, Loss: t.loss / l.Total, cluster: t.cluster}
 	if c.rank == rankOverload {
 		p.NeverFired, p.Admission = a.admissionNeverFired(), a.admissionCounts()
 	}
 	return p
 }
 
-// assign marks the requests that pattern n explains, and fills in what is known about the losing
-// ones.
-func (a *Analyzer) assign(p *Pattern, patternOf []int32, n int32) {
-	var averages averager
-	var dominant [PartCount]int64
-	for i, r := range a.requests {
-		if !r.verdict.judged || patternOf[i] >= 0 {
-			continue
-		}
-		if k, ok := a.clusterOf(p.cluster.condition, p.Condition.rank, r); !ok || k != p.cluster {
-			continue
-		}
-		patternOf[i] = n
-		if !r.lost() {
-			continue
-		}
-		averages.add(r)
-		dominant[r.verdict.dominant]++
-		if p.worst < 0 || lostMore(r, a.requests[p.worst]) {
-			p.worst = int32(i)
-		}
+// valueName is the name of the value of a cluster, "" where its condition has none.
+func (a *Analyzer) valueName(t *clusterTotals) string {
+	if name := conditions[t.condition].valueName; name != nil {
+		return name(a, t.value)
 	}
-	p.Averages = averages.averages()
+	return ""
+}
+
+// explain fills in what is known about the requests that match the pattern, and returns those that
+// do not match.
+func (a *Analyzer) explain(p *Pattern, requests []*request) (left []*request) {
+	var dominant [PartCount]int64
+	left = slices.DeleteFunc(requests, func(r *request) bool {
+		c := p.cluster.condition
+		if r.verdict.conditions&(1<<c) == 0 || a.clusterOf(c, r, true) != p.cluster {
+			return false
+		}
+		p.explained = append(p.explained, r)
+		if r.lost() {
+			p.losing = append(p.losing, r)
+			dominant[r.verdict.dominant]++
+		}
+		return true
+	})
+	p.Cause = p.Condition.cause(p)
 	for part, n := range dominant {
 		if n > dominant[p.Part] {
 			p.Part = Part(part)
 		}
 	}
+	return left
 }
 
-// lostMore reports whether x lost more than y: by ms above the target, then by regret.
-func lostMore(x, y *request) bool {
-	if x.verdict.excessMS != y.verdict.excessMS {
-		return x.verdict.excessMS > y.verdict.excessMS
-	}
-	if x.routing.hindsightMS != y.routing.hindsightMS {
-		return x.routing.hindsightMS > y.routing.hindsightMS
-	}
-	return x.id < y.id
+// compareLoss orders the request first that lost more: by ms above the target, then by regret.
+func compareLoss(x, y *request) int {
+	return cmp.Or(cmp.Compare(y.verdict.excessMS, x.verdict.excessMS),
+		cmp.Compare(y.routing.hindsightMS(), x.routing.hindsightMS()), cmp.Compare(x.id, y.id))
 }

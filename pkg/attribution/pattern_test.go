@@ -69,17 +69,16 @@ func TestLiftByHand(t *testing.T) {
 			math.Abs(p.Lift-c.lift) > 1e-12 || p.ByMS != c.byMS || math.Abs(p.Loss-30./38) > 1e-12 {
 			t.Errorf("pattern is %+v, want 30 of 30 with lift %v", p, c.lift)
 		}
-		checkStaleAverages(t, f)
+		checkStaleMeans(t, f)
 	}
 }
 
-func checkStaleAverages(t *testing.T, f *Findings) {
+func checkStaleMeans(t *testing.T, f *Findings) {
 	t.Helper()
 	// Queues from 4 to 18, all shown as 0, all signals 500 ms old.
-	m := f.Patterns[0].Averages
-	if m.Queue.Own != 11 || m.Queue.Shortest != 0 || m.Signal.AgeMS != 500 || m.Signal.Queue == nil ||
-		*m.Signal.Queue != 0 {
-		t.Errorf("averages are %+v", m)
+	want := "sent to a queue of 11.0 (shortest 0.0); signals 500 ms old showed 0.0 (means)"
+	if got := f.Patterns[0].Cause; got != want {
+		t.Errorf("the cause is %q, want %q", got, want)
 	}
 	if len(f.Worst) == 0 || f.Worst[0].Request != "h0-19" || f.Worst[0].Queue.Own != 18 ||
 		f.Worst[0].Outcome.ExcessMS != 19 {
@@ -154,7 +153,7 @@ func TestConditionsAreComplete(t *testing.T) {
 			t.Errorf("condition %q: the name is bad or not unique", c.Name)
 		}
 		seen[c.Name] = true
-		if c.Component == nil || c.Cause == nil || c.holds == nil || c.parts == 0 {
+		if c.Component == nil || c.cause == nil || c.holds == nil || c.parts == 0 {
 			t.Errorf("condition %s lacks a component, a cause, parts or a predicate", c.Name)
 			continue
 		}
@@ -162,7 +161,7 @@ func TestConditionsAreComplete(t *testing.T) {
 			t.Errorf("condition %s: %v", c.Name, err)
 		}
 		for what, text := range map[string]string{"doc": c.Doc, "hint": c.Hint,
-			"cause": c.Cause(&Pattern{Condition: c, Value: "x"})} {
+			"cause": c.cause(&Pattern{Condition: c, Value: "x"})} {
 			if !plain.MatchString(text) || strings.HasSuffix(text, ".") {
 				t.Errorf("the %s of %s is %q", what, c.Name, text)
 			}

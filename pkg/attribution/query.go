@@ -140,7 +140,7 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 		return nil, err
 	}
 	r := a.requests[at]
-	d := &RequestDetail{Example: a.example(int32(at), int(a.patternOf[at])), Decisions: q.decisions, Regrets: q.regrets,
+	d := &RequestDetail{Example: a.example(r), Decisions: q.decisions, Regrets: q.regrets,
 		Preempted: q.preempted, Admitted: r.times.admitted, Routed: r.times.routed, Enqueued: r.times.enqueued,
 		Scheduled: r.times.scheduled, FirstToken: r.times.firstToken, Ended: r.times.ended}
 	for k := range q.decisions {
@@ -152,7 +152,7 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 			}
 		}
 	}
-	d.Ahead, d.Running = a.requestsAhead(r), a.runningWith(r)
+	d.Ahead, d.Running = a.requestsAhead(r)
 	return d, nil
 }
 
@@ -189,12 +189,7 @@ func (a *Analyzer) findQueried() (at int, err error) {
 func (a *Analyzer) idRange(id func(*request) string) string {
 	first, last := "", ""
 	for _, r := range a.requests {
-		if s := id(r); s != "" {
-			if first == "" {
-				first = s
-			}
-			last = s
-		}
+		first, last = cmp.Or(first, id(r)), cmp.Or(id(r), last)
 	}
 	if first == "" {
 		return "none"
@@ -214,29 +209,20 @@ func (a *Analyzer) queueAt(replica int32, at stream.Micros, i int) (n int64) {
 	return n
 }
 
-// runningWith is how many other requests were in batches of r's replica when r entered one.
-func (a *Analyzer) runningWith(r *request) (n int64) {
-	at := r.times.scheduled
-	for _, o := range a.requests {
-		t := &o.times
-		if o == r || o.replica != r.replica || o.replica == missing || t.scheduled == never || at == never {
-			continue
-		}
-		if t.scheduled <= at && (t.ended == never || t.ended > at) {
-			n++
-		}
-	}
-	return n
-}
-
-// requestsAhead finds the requests that r waited behind.
-func (a *Analyzer) requestsAhead(r *request) (ahead RequestsAhead) {
-	from, until := r.times.enqueued, r.times.firstTokenOrEnd()
-	tenants, total := map[int32]int64{}, int64(0)
+// requestsAhead finds the requests that r waited behind, and how many others were in batches of its
+// replica when it entered one.
+func (a *Analyzer) requestsAhead(r *request) (ahead RequestsAhead, running int64) {
+	entered, from, until := r.times.scheduled, r.times.enqueued, r.times.firstTokenOrEnd()
+	tenants, total := make([]int64, len(a.names.list)), int64(0)
 	for _, o := range a.requests {
 		s := o.times.scheduled
-		if o == r || o.replica != r.replica || o.replica == missing || s == never || from == never || s < from ||
-			s >= until {
+		if o == r || o.replica != r.replica || o.replica == missing || s == never {
+			continue
+		}
+		if s <= entered && (o.times.ended == never || o.times.ended > entered) {
+			running++
+		}
+		if from == never || s < from || s >= until {
 			continue
 		}
 		ahead.Count++
@@ -247,10 +233,10 @@ func (a *Analyzer) requestsAhead(r *request) (ahead RequestsAhead) {
 	slices.SortStableFunc(ahead.Largest, func(x, y Work) int { return cmp.Compare(y.Tokens, x.Tokens) })
 	ahead.Largest = ahead.Largest[:min(len(ahead.Largest), 3)]
 	for n, name := range a.names.list {
-		if w := tenants[int32(n)]; w > 0 && name != "" {
-			ahead.Tenants = append(ahead.Tenants, Share{name, float64(w) / float64(total)})
+		if tenants[n] > 0 && name != "" {
+			ahead.Tenants = append(ahead.Tenants, Share{name, float64(tenants[n]) / float64(total)})
 		}
 	}
 	slices.SortStableFunc(ahead.Tenants, func(x, y Share) int { return cmp.Compare(y.Part, x.Part) })
-	return ahead
+	return ahead, running
 }

@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"slices"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -41,22 +40,17 @@ type labels struct{ tenant, class, model, state, reason int32 }
 type routing struct {
 	// chosen is the chosen replica as the router saw it, nextBest the best of the others in
 	// the record.
-	chosen, nextBest view
-	rule, reason     int32 // in Analyzer.names
-	// estimated says whether there is an estimated regret: the fields below.
-	estimated              bool
-	hindsightMS            float64
-	avoidableMS            float64
-	bestReplica            int32 // the best alternative
-	bestE2EMS, chosenE2EMS float64
+	chosen, nextBest ReplicaView
+	rule, reason     int32     // in Analyzer.names
+	estimate         *Estimate // nil where there is none
 }
 
-// view is a replica as a router saw it; a signal that it did not read is -1.
-type view struct {
-	replica                                   int32
-	inflight, queue, running, matched, cached int32
-	kv, score                                 float64
-	ageUS                                     int64
+// hindsightMS is the estimated regret, 0 without an estimate.
+func (g *routing) hindsightMS() float64 {
+	if g.estimate == nil {
+		return 0
+	}
+	return g.estimate.HindsightMS
 }
 
 // admission is the last admission decision.
@@ -78,6 +72,9 @@ type verdict struct {
 	loss     float64 // its part of Loss.Total; 0: it lost nothing
 	// dominant is the part of its time with the largest excess over that of met requests.
 	dominant Part
+	// conditions are those that it matches, pattern the index of the pattern that explains it, -1 for none.
+	conditions conditionSet
+	pattern    int8
 	// excessMS is how far it was above the target that it missed most; see Loss.ExcessMS.
 	excessMS float64
 }
@@ -87,10 +84,10 @@ func (r *request) lost() bool { return r.verdict.loss > 0 }
 // Decision takes a decision. Only those of admission and routing matter here.
 func (a *Analyzer) Decision(d *stream.Decision) {
 	a.query.collect(d)
-	if d.Stage == stream.StageAdmission {
+	switch d.Stage {
+	case stream.StageAdmission:
 		a.admissionDecision(d)
-	}
-	if d.Stage == stream.StageRouting {
+	case stream.StageRouting:
 		a.routingDecision(d)
 	}
 }
@@ -121,25 +118,25 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
 	r.times.routed = d.AtUS
 	r.replica = a.topology.number(d.Deployment, d.Replica)
-	r.routing.chosen, r.routing.nextBest = view{replica: missing}, view{replica: missing}
+	r.routing.chosen, r.routing.nextBest = ReplicaView{Replica: missing}, ReplicaView{Replica: missing}
 	for i := range d.Considered {
 		c := &d.Considered[i]
 		v := a.view(c)
 		switch {
-		case v.replica == r.replica:
+		case v.Replica == r.replica:
 			r.routing.chosen = v
-		case r.routing.nextBest.replica == missing && !c.Filtered:
+		case r.routing.nextBest.Replica == missing && !c.Filtered:
 			r.routing.nextBest = v
 		}
 	}
 }
 
-func (a *Analyzer) view(c *stream.Candidate) view {
-	v := view{replica: a.topology.number(c.Deployment, c.Replica), inflight: int32(c.Inflight),
-		queue: int32(c.QueueDepth), running: int32(c.Running), matched: int32(c.Matched), cached: int32(c.Cached),
-		kv: -1, score: float64(c.Score), ageUS: c.AgeUS}
+func (a *Analyzer) view(c *stream.Candidate) ReplicaView {
+	v := ReplicaView{Replica: a.topology.number(c.Deployment, c.Replica), Inflight: int32(c.Inflight),
+		Queue: int32(c.QueueDepth), Running: int32(c.Running), Prefix: int32(max(c.Matched, c.Cached)), KV: -1,
+		Score: float64(c.Score), AgeUS: c.AgeUS}
 	if !c.KVUtil.IsZero() {
-		v.kv = float64(c.KVUtil)
+		v.KV = float64(c.KVUtil)
 	}
 	return v
 }
@@ -160,17 +157,11 @@ func (a *Analyzer) request(id string) *request {
 	none := a.names.number("")
 	*r = request{id: strings.Clone(id), replica: missing,
 		times: times{never, never, never, never, never, never, never, 0}}
-	r.routing.chosen.replica, r.routing.nextBest.replica, r.routing.bestReplica = missing, missing, missing
-	r.routing.rule, r.routing.reason, r.admission.rule = none, none, none
+	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
+	r.routing.rule, r.routing.reason, r.admission.rule, r.verdict.pattern = none, none, none, -1
 	a.pending[r.id] = int32(len(a.requests))
 	a.requests = append(a.requests, r)
 	return r
-}
-
-// Exact is what the exact counterfactuals of a decision changed.
-type Exact struct {
-	Decision, Request string
-	Alternatives      []stream.Alternative
 }
 
 // Regret takes the counterfactuals of a decision.
@@ -179,25 +170,24 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 		q.regrets = append(q.regrets, *g)
 	}
 	if g.Method == stream.MethodExact {
-		a.exact[g.Decision] = &Exact{Decision: g.Decision, Request: g.Request,
-			Alternatives: slices.Clone(g.Alternatives)}
+		a.exact[g.Decision] = append([]stream.Alternative{}, g.Alternatives...)
 		return
 	}
 	i, ok := a.pending[g.Request]
 	if !ok || g.Stage != stream.StageRouting || g.HindsightMS == nil || g.AvoidableMS == nil {
 		return
 	}
-	r := &a.requests[i].routing
-	r.estimated, r.hindsightMS, r.avoidableMS, r.bestReplica = true, *g.HindsightMS, *g.AvoidableMS, missing
+	e := &Estimate{HindsightMS: *g.HindsightMS, AvoidableMS: *g.AvoidableMS}
 	for _, x := range g.Alternatives {
 		switch {
 		case x.E2EMS == nil:
 		case x.Chosen:
-			r.chosenE2EMS = *x.E2EMS
-		case r.bestReplica == missing:
-			r.bestReplica, r.bestE2EMS = a.topology.number(x.Deployment, x.Replica), *x.E2EMS
+			e.ChosenMS = *x.E2EMS
+		case e.Best == "":
+			e.Best, e.BestMS = a.Replica(a.topology.number(x.Deployment, x.Replica)), *x.E2EMS
 		}
 	}
+	a.requests[i].routing.estimate = e
 }
 
 // Outcome takes the outcome of a request. An excluded request cannot lose anything, but
@@ -222,5 +212,5 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
 	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
 	judged := met != nil && !excluded
-	r.verdict = verdict{excluded: excluded, judged: judged, met: judged && *met}
+	r.verdict = verdict{excluded: excluded, judged: judged, met: judged && *met, pattern: -1}
 }

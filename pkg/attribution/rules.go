@@ -25,7 +25,6 @@ type RuleCount struct {
 func (a *Analyzer) countRules() (all []RuleCount) {
 	type ruleKey struct{ rule, reason int32 }
 	counted := map[ruleKey]*RuleCount{}
-	var order []*RuleCount
 	for _, r := range a.requests {
 		if r.decision == "" || r.verdict.excluded {
 			continue
@@ -36,7 +35,6 @@ func (a *Analyzer) countRules() (all []RuleCount) {
 		if c == nil {
 			c = &RuleCount{Rule: a.names.list[k.rule], Reason: a.names.list[k.reason]}
 			counted[k] = c
-			order = append(order, c)
 		}
 		c.Requests++
 		if r.verdict.judged {
@@ -45,21 +43,21 @@ func (a *Analyzer) countRules() (all []RuleCount) {
 		if r.lost() {
 			c.Lost++
 		}
-		if g.estimated {
+		if e := g.estimate; e != nil {
 			c.Estimated++
-			c.HindsightMS += g.hindsightMS
-			c.AvoidableMS += g.avoidableMS
+			c.HindsightMS += e.HindsightMS
+			c.AvoidableMS += e.AvoidableMS
 		}
-		if g.hindsightMS > 0 {
+		if g.hindsightMS() > 0 {
 			c.Better++
 		}
 	}
-	for _, c := range order {
+	for _, c := range counted { // sorted below
 		all = append(all, *c)
 	}
-	slices.SortStableFunc(all, func(x, y RuleCount) int {
+	slices.SortFunc(all, func(x, y RuleCount) int {
 		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Requests, x.Requests),
-			cmp.Compare(x.Rule+x.Reason, y.Rule+y.Reason))
+			cmp.Compare(x.Rule+x.Reason, y.Rule+y.Reason), cmp.Compare(x.Rule, y.Rule))
 	})
 	return all
 }
@@ -107,34 +105,14 @@ type ConditionCount struct {
 
 // countConditions counts all conditions that any request matches, in their order.
 func (a *Analyzer) countConditions() (all []ConditionCount) {
-	counted := map[cluster]*clusterTotals{}
-	var order []*clusterTotals
-	population := newPopulations()
-	for _, r := range a.requests {
-		if !r.verdict.judged {
-			continue
-		}
-		population.add(r)
-		for c, condition := range conditions {
-			value, ok := condition.matches(a, r)
-			if !ok {
-				continue
-			}
-			k := cluster{condition: c, value: value}
-			if counted[k] == nil {
-				counted[k] = &clusterTotals{cluster: k}
-				order = append(order, counted[k])
-			}
-			counted[k].add(r)
-		}
-	}
-	slices.SortFunc(order, func(x, y *clusterTotals) int {
-		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(y.lost, x.lost), cmp.Compare(x.value, y.value))
+	populations, clusters := a.countClusters(a.judged(), ^conditionSet(0), false)
+	slices.SortStableFunc(clusters, func(x, y *clusterTotals) int {
+		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(y.lost, x.lost))
 	})
-	for _, t := range order {
+	for _, t := range clusters {
 		c := conditions[t.condition]
-		count := ConditionCount{c, c.value(a, t.value), Support{Lost: t.lost, All: t.all}}
-		if whole := population[c.parts]; whole.all-t.all >= MinLost {
+		count := ConditionCount{c, a.valueName(t), Support{Lost: t.lost, All: t.all}}
+		if whole := populations[c.parts]; whole.all-t.all >= MinLost {
 			count.Lift, count.ByMS = t.lift(whole)
 		}
 		all = append(all, count)
@@ -144,15 +122,15 @@ func (a *Analyzer) countConditions() (all []ConditionCount) {
 
 // Sample returns n routing decisions, evenly spaced in their order.
 func (a *Analyzer) Sample(n int) (all []Example) {
-	var decided []int32
-	for i, r := range a.requests {
+	var decided []*request
+	for _, r := range a.requests {
 		if r.decision != "" && !r.verdict.excluded {
-			decided = append(decided, int32(i))
+			decided = append(decided, r)
 		}
 	}
 	n = min(n, len(decided))
 	for k := range n {
-		all = append(all, a.example(decided[(2*k+1)*len(decided)/(2*n)], -1))
+		all = append(all, a.example(decided[(2*k+1)*len(decided)/(2*n)]))
 	}
 	return all
 }
@@ -160,20 +138,23 @@ func (a *Analyzer) Sample(n int) (all []Example) {
 // HighestRegrets returns the n decisions with the highest regret: those with exact counterfactuals first,
 // then by estimated regret.
 func (a *Analyzer) HighestRegrets(n int) (all []Example) {
-	var order []int32
-	for i, r := range a.requests {
-		estimated := r.routing.estimated && r.routing.hindsightMS > 0
-		if !r.verdict.excluded && (estimated || a.exact[r.decision] != nil) {
-			order = append(order, int32(i))
+	var exact, estimated []*request
+	for _, r := range a.requests {
+		switch {
+		case r.verdict.excluded:
+		case a.exact[r.decision] != nil:
+			exact = append(exact, r)
+		case r.routing.hindsightMS() > 0:
+			estimated = append(estimated, r)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int32) int {
-		x, y := a.requests[i], a.requests[j]
-		return cmp.Or(compareTrue(a.exact[x.decision] != nil, a.exact[y.decision] != nil),
-			cmp.Compare(y.routing.hindsightMS, x.routing.hindsightMS), cmp.Compare(x.id, y.id))
-	})
-	for _, i := range order[:min(n, len(order))] {
-		all = append(all, a.example(i, -1))
+	for _, requests := range [][]*request{exact, estimated} {
+		slices.SortStableFunc(requests, func(x, y *request) int {
+			return cmp.Or(cmp.Compare(y.routing.hindsightMS(), x.routing.hindsightMS()), cmp.Compare(x.id, y.id))
+		})
+		for _, r := range requests[:min(n-len(all), len(requests))] {
+			all = append(all, a.example(r))
+		}
 	}
 	return all
 }

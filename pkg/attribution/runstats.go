@@ -28,14 +28,14 @@ func (a *Analyzer) computeStats() {
 	if len(inputs) > 0 {
 		s.medianInput = inputs[(len(inputs)-1)/2]
 	}
-	s.hotReplicas = make([]bool, len(sent))
-	for n, own := range sent {
-		replicas := a.topology.deploymentReplicas(int32(n))
-		total := int64(0)
-		for _, p := range replicas {
-			total += sent[p]
-		}
-		s.hotReplicas[n] = len(replicas) > 1 && own*int64(len(replicas)) >= 2*total && own > 0
+	replicas, total := map[string]int64{}, map[string]int64{} // by deployment
+	for n, id := range a.topology.replicas {
+		replicas[id.deployment]++
+		total[id.deployment] += sent[n]
+	}
+	for n, id := range a.topology.replicas {
+		all := replicas[id.deployment]
+		s.hotReplicas = append(s.hotReplicas, all > 1 && sent[n]*all >= 2*total[id.deployment] && sent[n] > 0)
 	}
 }
 
@@ -57,11 +57,8 @@ func (a *Analyzer) heavyTenant() int32 {
 	if tenant == missing || a.names.list[tenant] == "" || len(work) < 2 {
 		return missing
 	}
-	share := float64(work[tenant]) / float64(total)
-	if share < 0.3 {
-		return missing
-	}
-	if share < 1.25/float64(len(work)) && share < 2*float64(sent[tenant])/float64(len(a.requests)) {
+	share, shareSent := float64(work[tenant])/float64(total), float64(sent[tenant])/float64(len(a.requests))
+	if share < 0.3 || share < 1.25/float64(len(work)) && share < 2*shareSent {
 		return missing
 	}
 	return tenant
@@ -116,29 +113,27 @@ func (a *Analyzer) bestDeciles() map[int32]bestDecile {
 // tenant.burst, except that here the minute is at most as long as the run so far: within its
 // first three seconds there is no burst.
 func (a *Analyzer) markBursts() {
-	byTenant := map[int32][]int32{}
+	byTenant := map[int32][]*request{}
 	begin := never
-	for i, r := range a.requests {
-		byTenant[r.labels.tenant] = append(byTenant[r.labels.tenant], int32(i))
+	for _, r := range a.requests {
+		byTenant[r.labels.tenant] = append(byTenant[r.labels.tenant], r)
 		if begin == never || r.times.arrival < begin {
 			begin = r.times.arrival
 		}
 	}
 	for _, sent := range byTenant {
-		slices.SortFunc(sent, func(x, y int32) int {
-			return cmp.Or(cmp.Compare(a.requests[x].times.arrival, a.requests[y].times.arrival), cmp.Compare(x, y))
-		})
+		slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
 		second, minute := 0, 0 // the first request within each
-		for k, i := range sent {
-			at := a.requests[i].times.arrival
-			for a.requests[sent[second]].times.arrival <= at-1e6 {
+		for k, r := range sent {
+			at := r.times.arrival
+			for sent[second].times.arrival <= at-1e6 {
 				second++
 			}
-			for a.requests[sent[minute]].times.arrival <= at-60e6 {
+			for sent[minute].times.arrival <= at-60e6 {
 				minute++
 			}
 			inSecond, inMinute := int64(k+1-second), int64(k+1-minute)
-			a.requests[i].contention.inBurst = inSecond >= 10 && inSecond*int64(min(60e6, at-begin)) > 3e6*inMinute
+			r.contention.inBurst = inSecond >= 10 && inSecond*int64(min(60e6, at-begin)) > 3e6*inMinute
 		}
 	}
 }

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"blis/pkg/stream"
@@ -15,9 +16,10 @@ type topology struct {
 		Type string `json:"type"`
 	} `json:"policies"`
 
-	// replicas are numbered from 0 in the order of the file.
+	// replicas are numbered from 0 in the order of the file; names are such as main/0.
 	numbers  map[replicaID]int32
 	replicas []replicaID
+	names    []string
 	// byModel has the replicas that serve each model. A request that names no model gets
 	// defaultModel, that of the first deployment.
 	byModel      map[string][]int32
@@ -74,6 +76,7 @@ func (t *topology) number(deployment string, index stream.Index) int32 {
 		n = int32(len(t.replicas))
 		t.numbers[id] = n
 		t.replicas = append(t.replicas, id)
+		t.names = append(t.names, fmt.Sprintf("%s/%d", deployment, index))
 	}
 	return n
 }
@@ -87,16 +90,6 @@ func (t *topology) candidates(model string, n int32) []int32 {
 		return all
 	}
 	return []int32{n}
-}
-
-// deploymentReplicas are all replicas of the deployment of replica n.
-func (t *topology) deploymentReplicas(n int32) (all []int32) {
-	for k, id := range t.replicas {
-		if id.deployment == t.replicas[n].deployment {
-			all = append(all, int32(k))
-		}
-	}
-	return all
 }
 
 // deploymentOf is the deployment of replica n, an empty one if it is not known.

@@ -46,22 +46,38 @@ type PatternCount struct {
 
 // Window describes the time from one instant to before another. It is called after Find.
 func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
-	w := &Window{Offered: int64(len(a.requests)), Replicas: a.windowReplicas(from, until)}
-	tenants, classes := map[int32]*WindowGroup{}, map[int32]*WindowGroup{}
+	w := &Window{Replicas: a.windowReplicas(from, until)}
+	tenants, classes := make([]WindowGroup, len(a.names.list)), make([]WindowGroup, len(a.names.list))
 	byPattern := make([]int64, len(f.Patterns))
 	first, last := never, never
-	for i, r := range a.requests {
+	for _, r := range a.requests {
 		at := r.times.arrival
 		if first == never || at < first {
 			first = at
 		}
 		last = max(last, at)
-		inside := at >= from && at < until
-		a.countGroup(tenants, r.labels.tenant, inside)
-		a.countGroup(classes, r.labels.class, inside)
-		w.count(r, inside)
-		if inside && r.lost() && a.patternOf[i] >= 0 {
-			byPattern[a.patternOf[i]]++
+		judged, lost := int64(0), int64(0)
+		if r.verdict.judged {
+			judged = 1
+		}
+		if r.lost() {
+			lost = 1
+		}
+		w.Offered++
+		w.RunJudged += judged
+		w.RunLost += lost
+		tenants[r.labels.tenant].All++
+		classes[r.labels.class].All++
+		if at < from || at >= until {
+			continue
+		}
+		w.Arrived++
+		w.Judged += judged
+		w.Lost += lost
+		tenants[r.labels.tenant].Arrived++
+		classes[r.labels.class].Arrived++
+		if r.lost() && r.verdict.pattern >= 0 {
+			byPattern[r.verdict.pattern]++
 		}
 	}
 	w.SpanUS = int64(last - first)
@@ -77,24 +93,6 @@ func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
 		}
 	}
 	return w
-}
-
-// count counts a request, which arrived inside the window or not.
-func (w *Window) count(r *request, inside bool) {
-	judged, lost := int64(0), int64(0)
-	if r.verdict.judged {
-		judged = 1
-	}
-	if r.lost() {
-		lost = 1
-	}
-	w.RunJudged += judged
-	w.RunLost += lost
-	if inside {
-		w.Arrived++
-		w.Judged += judged
-		w.Lost += lost
-	}
 }
 
 // windowReplicas are the replicas that were sent requests from one instant to before another,
@@ -125,25 +123,12 @@ func (a *Analyzer) windowReplicas(from, until stream.Micros) (all []WindowReplic
 	return all
 }
 
-func (a *Analyzer) countGroup(groups map[int32]*WindowGroup, n int32, inside bool) {
-	if a.names.list[n] == "" {
-		return
-	}
-	if groups[n] == nil {
-		groups[n] = &WindowGroup{Name: a.names.list[n]}
-	}
-	groups[n].All++
-	if inside {
-		groups[n].Arrived++
-	}
-}
-
 // sortByGrowth are the groups with arrivals in the window, those first whose share of the window
 // is furthest above their share of the run.
-func (a *Analyzer) sortByGrowth(groups map[int32]*WindowGroup, w *Window) (all []WindowGroup) {
-	for n := range a.names.list {
-		if g := groups[int32(n)]; g != nil && g.Arrived > 0 {
-			all = append(all, *g)
+func (a *Analyzer) sortByGrowth(groups []WindowGroup, w *Window) (all []WindowGroup) {
+	for n, name := range a.names.list {
+		if g := groups[n]; name != "" && g.Arrived > 0 {
+			all = append(all, WindowGroup{name, g.Arrived, g.All})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y WindowGroup) int {

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"slices"
 
 	"blis/pkg/stream"
@@ -24,7 +25,7 @@ type Example struct {
 	Tokens           Tokens
 	// Estimate and Exact are its counterfactuals, nil where not recorded.
 	Estimate *Estimate
-	Exact    *Exact
+	Exact    []stream.Alternative
 }
 
 // Outcome is how a request ended. Lost: it counts as lost. ExcessMS is how far it was above the target
@@ -68,73 +69,50 @@ type Estimate struct {
 	Best                     string
 }
 
-// ReplicaView is a replica as the router saw it; a signal that it did not read is nil.
+// ReplicaView is a replica, by its number, as the router saw it; a signal that it did not read is -1, a
+// score NaN. Prefix is the number of blocks of the prompt that the router believed to be cached; in an
+// Example, of tokens.
 type ReplicaView struct {
-	Replica  string
-	Inflight int64
-	// Prefix is the number of prompt tokens that the router believed to be cached.
-	Queue, Running, Prefix *int64
-	KV, Score              *float64
-	AgeMS                  float64
+	Replica                          int32
+	Inflight, Queue, Running, Prefix int32
+	KV, Score                        float64
+	AgeUS                            int64
 }
 
 // worstExamples are the worst request of each pattern, in their order, then of the losing requests
 // that no pattern explains the worst one for each dominant part.
 func (a *Analyzer) worstExamples(f *Findings) (all []Example) {
-	for n := range f.Patterns {
-		if w := f.Patterns[n].worst; w >= 0 {
-			all = append(all, a.example(w, n))
+	for _, p := range f.Patterns {
+		if len(p.losing) > 0 {
+			all = append(all, a.example(slices.MinFunc(p.losing, compareLoss)))
 		}
 	}
-	if f.Loss.Lost == 0 {
-		return all
-	}
-	var byPart [PartCount]int32
-	for p := range byPart {
-		byPart[p] = -1
-	}
-	for i, r := range a.requests {
-		if !r.lost() || a.patternOf[i] >= 0 {
-			continue
-		}
-		if w := &byPart[r.verdict.dominant]; *w < 0 || lostMore(r, a.requests[*w]) {
-			*w = int32(i)
+	var byPart [PartCount]*request
+	for _, r := range a.requests {
+		if r.lost() && r.verdict.pattern < 0 {
+			if w := &byPart[r.verdict.dominant]; *w == nil || compareLoss(r, *w) < 0 {
+				*w = r
+			}
 		}
 	}
-	order := slices.DeleteFunc(byPart[:], func(i int32) bool { return i < 0 })
-	slices.SortFunc(order, func(x, y int32) int {
-		return compareTrue(lostMore(a.requests[x], a.requests[y]), lostMore(a.requests[y], a.requests[x]))
-	})
-	for _, i := range order {
-		all = append(all, a.example(i, -1))
+	unexplained := slices.DeleteFunc(byPart[:], func(r *request) bool { return r == nil })
+	slices.SortFunc(unexplained, compareLoss)
+	for _, r := range unexplained {
+		all = append(all, a.example(r))
 	}
 	return all
 }
 
-func (a *Analyzer) example(i int32, pattern int) Example {
-	r, n := a.requests[i], a.names.list
-	g := &r.routing
-	e := Example{Decision: r.decision, Request: r.id, Pattern: pattern, ArrivalUS: r.times.arrival,
-		Labels:  Labels{n[r.labels.tenant], n[r.labels.class], n[g.rule], n[g.reason]},
-		Replica: a.Replica(r.replica), Chosen: a.replicaView(&g.chosen), NextBest: a.replicaView(&g.nextBest),
-		Queue: a.actualQueue(r), Latency: a.latency(r), Exact: a.exact[r.decision],
+func (a *Analyzer) example(r *request) Example {
+	n, g, c := a.names.list, &r.routing, &r.contention
+	return Example{Decision: cmp.Or(r.decision, r.admission.id), Request: r.id, Pattern: int(r.verdict.pattern),
+		ArrivalUS: r.times.arrival, Labels: Labels{n[r.labels.tenant], n[r.labels.class], n[g.rule], n[g.reason]},
+		Replica: a.Replica(r.replica), Chosen: a.replicaView(g.chosen), NextBest: a.replicaView(g.nextBest),
+		Queue:   ActualQueue{int64(c.queue), int64(c.shortest), a.Replica(c.shortestAt), c.ahead.total},
+		Latency: a.latency(r), Estimate: g.estimate, Exact: a.exact[r.decision],
 		Outcome: Outcome{n[r.labels.state], n[r.labels.reason], int64(r.preemptions), r.lost(), r.verdict.excessMS},
 		Tokens: Tokens{int64(r.tokens.input), int64(r.tokens.output), int64(r.tokens.cached),
 			int64(r.tokens.expected)}}
-	if r.decision == "" {
-		e.Decision = r.admission.id
-	}
-	if g.estimated {
-		e.Estimate = &Estimate{HindsightMS: g.hindsightMS, AvoidableMS: g.avoidableMS, ChosenMS: g.chosenE2EMS,
-			BestMS: g.bestE2EMS, Best: a.Replica(g.bestReplica)}
-	}
-	return e
-}
-
-func (a *Analyzer) actualQueue(r *request) ActualQueue {
-	c := &r.contention
-	return ActualQueue{Own: int64(c.queue), Shortest: int64(c.shortest), ShortestAt: a.Replica(c.shortestAt),
-		TokensAhead: c.ahead.total}
 }
 
 func (a *Analyzer) latency(r *request) Latency {
@@ -155,28 +133,13 @@ func (a *Analyzer) latency(r *request) Latency {
 	return l
 }
 
-// replicaView is v for readers, nil if there is none.
-func (a *Analyzer) replicaView(v *view) *ReplicaView {
-	if v.replica == missing {
+// replicaView is v with its prefix in tokens, nil if there is none.
+func (a *Analyzer) replicaView(v ReplicaView) *ReplicaView {
+	if v.Replica == missing {
 		return nil
 	}
-	signal := func(x int32) *int64 {
-		if x < 0 {
-			return nil
-		}
-		n := int64(x)
-		return &n
+	if v.Prefix > 0 {
+		v.Prefix *= int32(a.topology.blockSize(v.Replica))
 	}
-	s := &ReplicaView{Replica: a.Replica(v.replica), Inflight: int64(v.inflight), Queue: signal(v.queue),
-		Running: signal(v.running), AgeMS: float64(v.ageUS) / 1000}
-	if s.Prefix = signal(max(v.matched, v.cached)); s.Prefix != nil {
-		*s.Prefix *= a.topology.blockSize(v.replica)
-	}
-	if kv := v.kv; kv >= 0 {
-		s.KV = &kv
-	}
-	if score := v.score; score == score { // not NaN
-		s.Score = &score
-	}
-	return s
+	return &v
 }

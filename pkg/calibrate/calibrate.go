@@ -8,8 +8,9 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -67,9 +68,6 @@ func (o *Options) progress(format string, args ...any) {
 // Run fits coefficients to the recordings of o, or evaluates given ones, and writes the
 // result in o.Format.
 func Run(ctx context.Context, out io.Writer, o Options) error {
-	if len(o.Recordings) == 0 {
-		return errors.New("name at least one recording")
-	}
 	if info, err := os.Stat(o.Residuals); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--residuals: %s is not a regular file", o.Residuals)
 	}
@@ -94,7 +92,9 @@ func Run(ctx context.Context, out io.Writer, o Options) error {
 		}
 	}
 	if o.Format == "json" {
-		return report.writeJSON(out)
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
 	}
 	return report.writeText(out)
 }
@@ -186,10 +186,8 @@ func (s *setup) readSet(name string) (*hardware.Set, error) {
 		}
 		have = append(have, set.Key.String())
 	}
-	if have == nil {
-		have = []string{"none"}
-	}
-	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, s.key, strings.Join(have, "; "))
+	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, s.key,
+		cmp.Or(strings.Join(have, "; "), "none"))
 }
 
 // warnUnusedFlags warns of flags that had no effect on these recordings.

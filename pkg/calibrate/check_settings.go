@@ -1,34 +1,9 @@
 package calibrate
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 )
-
-// schedulingLoss is the loss with the engine's setting of asynchronous scheduling, and with the
-// other one.
-type schedulingLoss struct {
-	Async       bool    `json:"async_scheduling"`
-	Loss        float64 `json:"loss"`
-	LossToggled float64 `json:"loss_toggled"`
-}
-
-func (s *schedulingLoss) String() string {
-	return fmt.Sprintf("async_scheduling %v: loss %.4g; with %v %.4g", s.Async, s.Loss, !s.Async, s.LossToggled)
-}
-
-// clearlyBetter is the fraction of the loss below which the other setting fits better.
-const clearlyBetter = 0.95
-
-func checkScheduling(r *report, warnf warner) {
-	s := r.Scheduling
-	if s == nil || s.LossToggled >= clearlyBetter*s.Loss {
-		return
-	}
-	warnf("async_scheduling %v fits better than %v, the engine's setting (loss %.4g instead of %.4g): "+
-		"check the engine settings", !s.Async, s.Async, s.LossToggled, s.Loss)
-}
 
 func checkSettings(r *report, warnf warner) {
 	s, d := r.setup, r.setup.deployment
@@ -45,31 +20,7 @@ func checkSettings(r *report, warnf warner) {
 	}
 	for _, run := range s.replays {
 		if n := run.engine.replicas; n > 1 {
-			warnf("%s: requests are assumed to be balanced over %d replicas by %s",
-				run.name, n, s.routing)
-		}
-	}
-}
-
-// tolerance is by what factor a recording may exceed a capacity, as its times are rounded.
-const tolerance = 1.02
-
-func checkCapacity(r *report, warnf warner) {
-	d := r.setup.deployment
-	for _, run := range r.setup.replays {
-		if len(run.requests) == 0 || run.period > 0 {
-			continue
-		}
-		replicas := float64(run.engine.replicas)
-		if n := run.decodingProfile().Peak() / replicas; n > tolerance*float64(run.engine.maxSeqs) {
-			warnf("%s: %.0f sequences decode concurrently, but max_num_seqs is %d: "+
-				"the engine settings are not those recorded", run.name, n, run.engine.maxSeqs)
-		}
-		tokens := run.profile(run.measured, run.contextOf).Peak() / replicas
-		if tokens > tolerance*float64(run.engine.kvTokens) && !run.hiddenPrefixes {
-			warnf("%s: concurrent sequences hold %.0f KV blocks, but the engine has %d: "+
-				"set num_gpu_blocks_override or gpu_memory_utilization as recorded, by --cluster",
-				run.name, tokens/float64(d.Engine.BlockSize), d.Blocks()*d.Engine.DataParallelSize)
+			warnf("%s: requests are assumed to be balanced over %d replicas by %s", run.name, n, s.routing)
 		}
 	}
 }

@@ -11,9 +11,6 @@ type check func(r *report, warnf warner)
 // checks are all diagnostics, in the order of their warnings.
 var checks = registry.Table[check]{
 	{Name: "hidden-prefixes", Doc: "first tokens too early for prompts to be computed", Value: checkHiddenPrefixes},
-	{Name: "new-prompts", Doc: "few requests identify beta[1], as prompts repeat", Value: checkNewPrompts},
-	{Name: "async-scheduling", Doc: "the other setting of the engine fits better", Value: checkScheduling},
-	{Name: "prior", Doc: "the data contradict the roofline prior", Value: checkPrior},
 	{Name: "step-kinds", Doc: "large errors on steps of one kind", Value: checkStepKinds},
 	{Name: "misfit", Doc: "large errors on held-out data", Value: checkMisfit},
 	{Name: "identifiability", Doc: "coefficients that the data do not identify", Value: checkIdentifiability},
@@ -21,7 +18,6 @@ var checks = registry.Table[check]{
 	{Name: "settings", Doc: "unknown engine settings", Value: checkSettings},
 	{Name: "capacity", Doc: "more concurrent load than the engine can hold", Value: checkCapacity},
 	{Name: "not-held-out", Doc: "an evaluation on data that were fitted to", Value: checkNotHeldOut},
-	{Name: "uncertain", Doc: "scores whose uncertainty says more than the number", Value: checkUncertain},
 }
 
 // runChecks adds the warnings of all checks to those of the setup.

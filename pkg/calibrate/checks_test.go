@@ -3,7 +3,6 @@ package calibrate
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,66 +79,6 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestNewPromptsAreCounted: of ten prompts that repeat, the fitted requests with new ones are
-// counted; prompts that do not repeat are no warning.
-func TestNewPromptsAreCounted(t *testing.T) {
-	for _, c := range []struct {
-		period, from int
-		want         string
-	}{
-		{10, 0, "only 10 of the first 10 requests, whose prompts are new, identify beta[1]"},
-		{10, 7, "only 3 of the first 10 requests, whose prompts are new, identify beta[1]"},
-		{10, 10, "none of the first 10 requests, whose prompts are new, is fitted: beta[1] is mostly the prior"},
-		{0, 0, ""},
-	} {
-		r := shortRun(30)
-		r.period = c.period
-		copy(r.fitted, slices.Repeat([]bool{false}, c.from))
-		got := strings.Join(warningsOf(checkNewPrompts, &report{replays: []*replay{r}}), "; ")
-		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
-			t.Errorf("period %d, fitted from %d on: %q, want %q", c.period, c.from, got, c.want)
-		}
-	}
-}
-
-// TestBothSchedulingsFitEqually: where both settings simulate the same server, their losses are
-// equal, there is no warning, and the fit does not change.
-func TestBothSchedulingsFitEqually(t *testing.T) {
-	load := twoRates
-	load.perRate = 60
-	s, r := load.record(t, 1, coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, 60, 0.1565}})
-	r.toggled = r.player
-	f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parameters := slices.Clone(f.problem.Parameters)
-	report := &report{setup: s}
-	if err := report.compareScheduling(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
-	if s := report.Scheduling; s.Loss != s.LossToggled || warningsOf(checkScheduling, report) != nil {
-		t.Errorf("%s, warnings %v", s, warningsOf(checkScheduling, report))
-	}
-	if !slices.Equal(parameters, f.problem.Parameters) {
-		t.Errorf("the fit's parameters changed from %v to %v", parameters, f.problem.Parameters)
-	}
-}
-
-// TestBetterSchedulingIsAWarning: the other setting is a warning if its loss is lower by a
-// twentieth, and not if it is about equal or higher.
-func TestBetterSchedulingIsAWarning(t *testing.T) {
-	for _, c := range []struct {
-		toggled float64
-		want    int
-	}{{730.6, 1}, {770, 0}, {800, 0}} {
-		r := &report{Scheduling: &schedulingLoss{true, 777.7, c.toggled}}
-		if warnings := warningsOf(checkScheduling, r); len(warnings) != c.want {
-			t.Errorf("losses 777.7 and %g: %v", c.toggled, warnings)
-		}
-	}
-}
-
 // TestStepKindErrors: a model whose decode steps are half as long again is a warning about
 // decode alone.
 func TestStepKindErrors(t *testing.T) {
@@ -183,6 +122,30 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 		got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; ")
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d stalled, held out from %d on: %q, want %q", c.stalled, c.from, got, c.want)
+		}
+	}
+}
+
+// TestLoadBeyondCapacityIsAWarning: ten requests at a time, of 20 tokens each, are a warning for
+// an engine with eight batch slots, and for one whose KV blocks hold 100 tokens.
+func TestLoadBeyondCapacityIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		seqs, tokens int
+		want         string
+	}{
+		{10, 200, ""}, {8, 200, "10 sequences decode concurrently, but max_num_seqs is 8"},
+		{10, 100, "concurrent sequences hold 9 KV blocks"},
+	} {
+		run := shortRun(10)
+		run.engine.maxSeqs, run.engine.kvTokens = c.seqs, c.tokens
+		for i := range run.requests {
+			run.requests[i].ArrivalUS = 0
+		}
+		s := &setup{deployment: &cluster.Deployment{Computed: &cluster.Computed{}}, replays: []*replay{run}}
+		s.deployment.Engine.BlockSize = 16
+		got := strings.Join(warningsOf(checkCapacity, &report{setup: s}), "; ")
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%d slots, %d tokens: %q, want %q", c.seqs, c.tokens, got, c.want)
 		}
 	}
 }

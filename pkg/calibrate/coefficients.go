@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 )
@@ -43,15 +44,11 @@ func (c *coefficients) list() []float64 {
 
 // model builds the latency model, with a table of steps instead of β where there is one.
 func (c *coefficients) model(table *latency.Table) (latency.Model, error) {
-	name, of := "linear", latency.Coefficients{Alpha: c.Alpha[:], Beta: c.Beta[:]}
+	of := hardware.Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta[:]}
 	if table != nil {
-		name, of = "table", latency.Coefficients{Alpha: c.Alpha[:], Table: table}
+		of = hardware.Latency{Model: "table", AlphaUS: c.Alpha[:], Table: table}
 	}
-	build, err := latency.Models.Get("latency model", name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := build(of)
+	m, err := of.Build(nil)
 	if err != nil {
 		return nil, fmt.Errorf("fitted coefficients: %w", err)
 	}

@@ -79,10 +79,7 @@ const prefillUS = 30e3
 // prompts it also has β1·(prompt tokens computed per token): load that comes with sequences
 // may be their prompts. ok is false where there is too little to fit.
 func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients, ok bool) {
-	fit := leastsq.Regression{Names: []string{names[beta0], names[beta2]}}
-	if prompts {
-		fit.Names = append(fit.Names, names[beta1])
-	}
+	fit := &leastsq.Regression{Names: []string{names[beta0], names[beta2], names[beta1]}}
 	for _, r := range replays {
 		sequences, context, n := r.decodingProfile(), r.profile(r.measured, r.contextOf), float64(r.engine.replicas)
 		var prefills stat.Spans
@@ -100,15 +97,14 @@ func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients,
 			if !r.fitted[i] || !(tpot > 0) || math.IsNaN(m) {
 				continue
 			}
-			row := []float64{1, m / n}
-			if prompts {
-				row = append(row, computed.Mean(from, to)*tpot/n)
-			}
-			fit.AddScaled(tpot, 0, tpot-beta3*context.Mean(from, to)/n, row...)
+			fit.AddScaled(tpot, 0, tpot-beta3*context.Mean(from, to)/n, 1, m/n, computed.Mean(from, to)*tpot/n)
 		}
 	}
 	if fit.Len() < 10 {
 		return c, false
+	}
+	if !prompts {
+		fit = fit.WithoutLast(0)
 	}
 	x := fit.Fit()
 	c.Beta[0], c.Beta[2], c.Beta[3] = x[0], x[1], beta3

@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/des"
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
 // fitResult is what a fit found.
@@ -20,12 +20,11 @@ type fitResult struct {
 	// ci are confidence intervals by the scatter of the data alone. uncertainty is that of the
 	// coefficients, with the error of the model and the prior: wider or narrower. It is ci
 	// where a regression gives both.
-	ci, uncertainty [len(names)]leastsq.Interval
+	ci, uncertainty [len(names)]stat.Interval
 	source          [len(names)]string
 	method          string
 	id              leastsq.Identifiability
 	load            load
-	slope           slope
 	simulated       bool // with the simulator in the loop
 }
 
@@ -76,11 +75,15 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 			"use --evaluate to compare with them")
 	}
 	for k, u := range r.fit.uncertainty {
-		if u == (leastsq.Interval{}) {
+		if u == (stat.Interval{}) {
 			r.fit.uncertainty[k] = r.fit.ci[k]
 		}
 	}
-	if err := r.score(ctx, r.scaledModel); err != nil {
+	m, err := r.fit.model(r.fit.table)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.score(ctx, m); err != nil {
 		return nil, err
 	}
 	r.finish()
@@ -90,12 +93,11 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 // evaluate scores coefficients on all recorded data.
 func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error) {
 	r := &report{setup: s, holdouts: s.allStages(), Set: set, Scores: []*score{}}
-	m, err := set.Latency.Build()
+	m, err := set.Latency.Build(nil)
 	if err != nil {
 		return nil, err
 	}
-	scaled := func(by float64) (latency.Model, error) { return scaledModel{m, 1 + by}, nil }
-	if err := r.score(ctx, scaled); err != nil {
+	if err := r.score(ctx, m); err != nil {
 		return nil, err
 	}
 	if len(s.steps) > 0 {
@@ -104,40 +106,6 @@ func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error
 	}
 	r.finish()
 	return r, nil
-}
-
-// score scores all held-out data that can be replayed.
-func (r *report) score(ctx context.Context, model func(longer float64) (latency.Model, error)) error {
-	for i := range r.holdouts {
-		h := &r.holdouts[i]
-		r.setup.options.progress("evaluating %s", h.name)
-		if !h.run.hasArrivals {
-			r.setup.warnf("%s cannot be replayed and has no score: the recording has no arrivals", h.name)
-			continue
-		}
-		score, err := h.score(ctx, model, r.uncertaintyAt)
-		if err != nil {
-			return err
-		}
-		r.Scores = append(r.Scores, score)
-	}
-	return nil
-}
-
-// scaledModel is a model with step times multiplied by a factor.
-type scaledModel struct {
-	latency.Model
-	factor float64
-}
-
-func (m scaledModel) Step(b latency.Batch) des.Time {
-	return max(1, des.Micros(float64(m.factor*float64(m.Model.Step(b)))))
-}
-
-// scaledModel is the fitted model with steps longer by a fraction.
-func (r *report) scaledModel(longer float64) (latency.Model, error) {
-	m, err := r.fit.model(r.fit.table)
-	return scaledModel{m, 1 + longer}, err
 }
 
 // fitClients fits by simulation to client timings; alpha is given where the server's own
@@ -167,17 +135,17 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 	if err != nil {
 		return err
 	}
-	r.fit.coefficients, r.fit.load, r.fit.slope, r.replays = f.coefficients, f.load, f.slope, runs
-	first := 0
-	if alpha != nil {
-		first = beta0 // alpha is known from spans
-	}
+	r.fit.coefficients, r.fit.load = f.coefficients, f.load
 	ci, uncertainty := f.intervals()
 	source := r.describeSources(f, ci)
+	first := 0
+	if alpha != nil { // alpha is known from spans
+		first = beta0
+		copy(uncertainty[:], r.fit.ci[:beta0])
+	}
 	copy(r.fit.source[first:], source[first:])
 	copy(r.fit.ci[first:], ci[first:])
-	r.fit.uncertainty = r.fit.ci
-	copy(r.fit.uncertainty[first:], uncertainty[first:])
+	r.fit.uncertainty = uncertainty
 	all, _, err := f.simulate(ctx, f.coefficients)
 	if err != nil {
 		return err
@@ -188,37 +156,10 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 		u := &r.fit.uncertainty[alpha0]
 		u.Lo, u.Hi = max(0, u.Lo-1e3*late), u.Hi-1e3*early
 	}
-	if err := r.compareScheduling(ctx, f); err != nil {
-		return err
-	}
 	r.StepScore = nil
 	r.fit.method = fmt.Sprintf("simulator in the loop: replays of %d runs are compared with mean TPOT, E2E and TTFT "+
 		"of blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, "+
 		"then response surfaces; intervals from a jackknife over segments of time", len(runs))
-	return nil
-}
-
-// compareScheduling fits with the other setting of asynchronous scheduling. Both searches
-// start from the solution, without response surfaces: search alone stops in local minima.
-func (r *report) compareScheduling(ctx context.Context, f *simFit) error {
-	var others []*replay
-	for _, run := range f.replays {
-		other := *run
-		other.player, other.engine.async = run.toggled, !run.engine.async
-		others = append(others, &other)
-	}
-	var loss [2]float64
-	for i, runs := range [][]*replay{f.replays, others} {
-		g := newSimFit(runs, f.prior, f.load, f.alpha)
-		g.problem.Scale = f.problem.Scale
-		g.problem.Parameters = slices.Clone(f.problem.Parameters)
-		s, err := g.problem.Search(ctx, f.solution.X, 5)
-		if err != nil {
-			return err
-		}
-		loss[i] = s.Loss
-	}
-	r.Scheduling = &schedulingLoss{f.replays[0].engine.async, loss[0], loss[1]}
 	return nil
 }
 
@@ -228,17 +169,14 @@ const looseWidth = 0.25
 
 // describeSources finds which coefficients are identifiable, and describes where each comes
 // from.
-func (r *report) describeSources(f *simFit, ci [len(names)]leastsq.Interval) [len(names)]string {
-	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2]}
-	t := [][]float64{{1, 0, 0, 0}, {0, 1, 0, f.load.sequences}, {0, 0, 1, 0}, {0, 0, 0, 1}}
-	if len(f.solution.X) > atAlpha3 {
-		fitted = append(fitted, names[alpha3])
-		for i := range t {
-			t[i] = append(t[i], 0)
-		}
-		t = append(t, []float64{0, 0, 0, 0, 1})
+func (r *report) describeSources(f *simFit, ci [len(names)]stat.Interval) [len(names)]string {
+	n := len(f.solution.X)
+	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2], names[alpha3]}[:n]
+	t := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, f.load.sequences, 0}, {0, 0, 1, 0, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}}
+	for i := range t {
+		t[i] = t[i][:n]
 	}
-	id := f.problem.Identify(f.solution, fitted, t)
+	id := f.problem.Identify(f.solution, fitted, t[:n])
 	loose := func(k int) bool { return ci[k].Hi-ci[k].Lo > looseWidth*f.list()[k] }
 	if r.setup.nearConstantLength() == "" {
 		id.Not = slices.DeleteFunc(id.Not, func(name string) bool { return !loose(slices.Index(names[:], name)) })

@@ -17,6 +17,7 @@ import (
 type holdout struct {
 	name      string
 	run       *replay
+	stage     recording.Stage
 	selected  []bool   // of run.requests
 	simulated []timing // nil before the evaluation
 }
@@ -47,15 +48,12 @@ func (s *setup) holdOut(ctx context.Context) ([]holdout, error) {
 
 // holdOutEnds holds out the last fraction of the time of each stage.
 func (s *setup) holdOutEnds(fraction float64) (holdouts []holdout) {
-	for _, r := range s.replays {
-		for _, stage := range r.stagesOrAll() {
-			h := r.stage(stage)
-			h.name += fmt.Sprintf(", last %g %% of the time", 100*fraction)
-			length := fraction * float64(stage.ToUS-stage.FromUS)
-			h.selected = r.arrivalsBetween(stage.ToUS-stream.Micros(length), stage.ToUS)
-			if slices.Contains(h.selected, true) {
-				holdouts = append(holdouts, h.removeFromFit())
-			}
+	for _, h := range s.allStages() {
+		h.name += fmt.Sprintf(", last %g %% of the time", 100*fraction)
+		length := fraction * float64(h.stage.ToUS-h.stage.FromUS)
+		h.selected = h.run.arrivalsBetween(h.stage.ToUS-stream.Micros(length), h.stage.ToUS)
+		if slices.Contains(h.selected, true) {
+			holdouts = append(holdouts, h.removeFromFit())
 		}
 	}
 	return holdouts
@@ -64,15 +62,13 @@ func (s *setup) holdOutEnds(fraction float64) (holdouts []holdout) {
 // holdOutStage holds out the stages of a name.
 func (s *setup) holdOutStage(name string) (holdouts []holdout, err error) {
 	var have []string
-	for _, r := range s.replays {
-		if len(r.stages) == 0 {
+	for _, h := range s.allStages() {
+		if len(h.run.stages) == 0 {
 			continue
 		}
-		for _, stage := range r.stagesOrAll() {
-			have = append(have, stage.Name)
-			if stage.Name == name {
-				holdouts = append(holdouts, r.stage(stage).removeFromFit())
-			}
+		have = append(have, h.stage.Name)
+		if h.stage.Name == name {
+			holdouts = append(holdouts, h.removeFromFit())
 		}
 	}
 	if have == nil {
@@ -104,11 +100,33 @@ func (s *setup) holdOutFile(ctx context.Context, file string) ([]holdout, error)
 	return other.allStages(), nil
 }
 
-// allStages returns each stage of each run.
+// allStages returns each stage of each run; a run without stages is one. The last ends with the
+// last arrival.
 func (s *setup) allStages() (holdouts []holdout) {
 	for _, r := range s.replays {
-		for _, stage := range r.stagesOrAll() {
-			holdouts = append(holdouts, r.stage(stage))
+		if len(r.requests) == 0 {
+			continue
+		}
+		stages := slices.Clone(r.stages)
+		if len(stages) == 0 {
+			stages = []recording.Stage{{FromUS: r.requests[0].ArrivalUS}}
+		}
+		stages[len(stages)-1].ToUS = r.requests[len(r.requests)-1].ArrivalUS + 1
+		for _, stage := range stages {
+			h := holdout{name: r.name, run: r, stage: stage, selected: r.arrivalsBetween(stage.FromUS, stage.ToUS)}
+			if stage.Name != "" {
+				h.name += " stage " + stage.Name
+			}
+			n := 0
+			for _, in := range h.selected {
+				if in {
+					n++
+				}
+			}
+			if seconds := float64(stage.ToUS-stage.FromUS) / 1e6; seconds > 0 && n > 1 {
+				h.name += fmt.Sprintf(" (%v requests/s)", round(float64(n)/seconds, 3))
+			}
+			holdouts = append(holdouts, h)
 		}
 	}
 	return holdouts
@@ -131,35 +149,4 @@ func (r *replay) arrivalsBetween(from, to stream.Micros) []bool {
 		in[i] = q.ArrivalUS >= from && q.ArrivalUS < to
 	}
 	return in
-}
-
-// stagesOrAll are the stages of a run, or all of its time. The last ends with the last arrival.
-func (r *replay) stagesOrAll() []recording.Stage {
-	if len(r.requests) == 0 {
-		return nil
-	}
-	stages := slices.Clone(r.stages)
-	if len(stages) == 0 {
-		stages = []recording.Stage{{FromUS: r.requests[0].ArrivalUS}}
-	}
-	stages[len(stages)-1].ToUS = r.requests[len(r.requests)-1].ArrivalUS + 1
-	return stages
-}
-
-// stage is a stage of stagesOrAll as a holdout.
-func (r *replay) stage(stage recording.Stage) holdout {
-	h := holdout{name: r.name, run: r, selected: r.arrivalsBetween(stage.FromUS, stage.ToUS)}
-	if stage.Name != "" {
-		h.name += " stage " + stage.Name
-	}
-	n := 0
-	for _, in := range h.selected {
-		if in {
-			n++
-		}
-	}
-	if seconds := float64(stage.ToUS-stage.FromUS) / 1e6; seconds > 0 && n > 1 {
-		h.name += fmt.Sprintf(" (%v requests/s)", round(float64(n)/seconds, 3))
-	}
-	return h
 }

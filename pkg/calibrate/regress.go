@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
 // minHeldOut is how many held-out rows it takes to choose an estimator; with fewer, the rows
@@ -57,7 +58,7 @@ func (r *report) regress(all, heldOut *leastsq.Regression, p coefficients, data 
 		fit = fit.WithPrior(f.id.Not, p.Beta[:])
 	}
 	x := fit.Fit()
-	f.Beta[3], f.ci[beta3] = p.Beta[3], leastsq.Interval{Lo: p.Beta[3], Hi: p.Beta[3], Level: level}
+	f.Beta[3], f.ci[beta3] = p.Beta[3], stat.Interval{Lo: p.Beta[3], Hi: p.Beta[3], Level: level}
 	copy(f.Beta[:], x)
 	copy(f.ci[beta0:], fit.Intervals(x, level))
 	for k, value := range x {

@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -46,25 +45,25 @@ type replay struct {
 	// replayed.
 	serverClock, hasArrivals bool
 	engine                   engine
-	// player simulates the engine; toggled does with the other asynchronous scheduling.
-	player, toggled *sim.Player
-	requests        []stream.Request
-	outcomes        []stream.Outcome // of the same requests
-	measured        []timing
-	stages          []recording.Stage
-	period          int // with which prompts repeat; 0: they do not
+	player                   *sim.Player
+	requests                 []stream.Request
+	outcomes                 []stream.Outcome // of the same requests
+	measured                 []timing
+	stages                   []recording.Stage
+	period                   int // with which prompts repeat; 0: they do not
 	// hiddenPrefixes: prompts hit the prefix cache, but the recording does not say which.
 	hiddenPrefixes bool
 	fitted         []bool // the requests that the fit uses
 	// concurrent is how many sequences per replica decoded while a request waited for its
 	// first token.
 	concurrent []float64
-	// blocks are groups of requests, neighbors in time, that are compared as one.
-	blocks [][]int
+	// blocks are groups of requests, neighbors in time, that are compared as one, by features.
+	blocks   [][]int
+	features [][features]float64
 }
 
 // newReplay prepares a run for replay; nil if no request of it has an E2E time.
-func (s *setup) newReplay(f *recording.Recording, run *recording.Run, t *target) (*replay, error) {
+func (s *setup) newReplay(f *recording.Recording, run *recording.Run) (*replay, error) {
 	e := &s.deployment.Engine
 	name := strings.TrimSpace(filepath.Base(f.Path) + " " + run.Name)
 	r := &replay{name: name, run: run.Name, file: f, serverClock: run.Clock == recording.ServerClock,
@@ -74,11 +73,10 @@ func (s *setup) newReplay(f *recording.Recording, run *recording.Run, t *target)
 	if !slices.ContainsFunc(r.measured, func(m timing) bool { return !math.IsNaN(m.e2e) }) {
 		return nil, nil
 	}
-	var err error
-	if r.player, err = t.player(r.engine.replicas); err != nil {
-		return nil, err
+	c, err := s.cluster(r.engine.replicas)
+	if err == nil {
+		r.player, err = sim.NewPlayer(c)
 	}
-	r.toggled, err = t.player(r.engine.replicas, fmt.Sprintf("engine.async_scheduling=%v", !r.engine.async))
 	return r, err
 }
 
@@ -106,14 +104,13 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 		s.warnf("%s: %d of %d requests did not complete: the replay lacks part of their load",
 			r.name, failed, len(byID))
 	}
-	requests, err := run.Workload(r.period)
-	if err != nil { // without arrivals: the server's own times may do
+	if !run.HasArrivalTimes() { // the server's own times may do
 		r.hasArrivals = false
 		return
 	}
 	uncounted := 0
 	var cached, prompts int64
-	for _, q := range requests {
+	for _, q := range run.Requests(r.period) {
 		if q.OutputTokens == 0 {
 			uncounted++
 			continue
@@ -154,7 +151,7 @@ const (
 
 // makeBlocks groups the fitted requests.
 func (r *replay) makeBlocks() {
-	r.blocks, r.concurrent = nil, make([]float64, len(r.requests))
+	r.blocks, r.features, r.concurrent = nil, nil, make([]float64, len(r.requests))
 	decoding := r.decodingProfile()
 	var time, start stream.Micros
 	fitted := 0
@@ -185,6 +182,9 @@ func (r *replay) makeBlocks() {
 	}
 	if len(block) >= size/2 || len(r.blocks) == 0 && len(block) > 0 {
 		r.blocks = append(r.blocks, block)
+	}
+	for _, b := range r.blocks {
+		r.features = append(r.features, r.featuresOf(r.measured, b))
 	}
 }
 
@@ -234,15 +234,9 @@ const features = 6
 // is how much longer TTFT is for requests with more concurrent sequences than for the others.
 func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
 	var tpot, e2e, ttft []float64
-	var byLength, byConcurrency [2][]float64
+	var shorter, longer, alone, crowded []float64
 	length := median(block, func(i int) int64 { return r.requests[i].InputTokens })
 	concurrent := median(block, func(i int) float64 { return r.concurrent[i] })
-	half := func(upper bool) int {
-		if upper {
-			return 1
-		}
-		return 0
-	}
 	for _, i := range block {
 		t, q := all[i], &r.requests[i]
 		if math.IsNaN(t.e2e) {
@@ -256,14 +250,19 @@ func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
 			continue
 		}
 		ttft = append(ttft, t.ttft)
-		h := half(q.InputTokens > length)
-		byLength[h] = append(byLength[h], t.ttft)
-		h = half(!(r.concurrent[i] <= concurrent))
-		byConcurrency[h] = append(byConcurrency[h], t.ttft)
+		if q.InputTokens > length {
+			longer = append(longer, t.ttft)
+		} else {
+			shorter = append(shorter, t.ttft)
+		}
+		if r.concurrent[i] <= concurrent {
+			alone = append(alone, t.ttft)
+		} else {
+			crowded = append(crowded, t.ttft)
+		}
 	}
 	return [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)),
-		logTrimmedMean(byLength[0]), logTrimmedMean(byLength[1]),
-		logTrimmedMean(byConcurrency[1]) - logTrimmedMean(byConcurrency[0])}
+		logTrimmedMean(shorter), logTrimmedMean(longer), logTrimmedMean(crowded) - logTrimmedMean(alone)}
 }
 
 // logTrimmedMean is the logarithm of the mean of a list without its largest tenth, which may
@@ -286,10 +285,9 @@ func median[T int64 | float64](block []int, value func(i int) T) T {
 // residuals are the logarithms of simulated over measured features, block by block.
 func (r *replay) residuals(simulated []timing) []float64 {
 	out := make([]float64, 0, features*len(r.blocks))
-	for _, b := range r.blocks {
-		s, m := r.featuresOf(simulated, b), r.featuresOf(r.measured, b)
-		for k := range s {
-			out = append(out, s[k]-m[k])
+	for i, b := range r.blocks {
+		for k, v := range r.featuresOf(simulated, b) {
+			out = append(out, v-r.features[i][k])
 		}
 	}
 	return out

@@ -114,7 +114,7 @@ func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 	}
 	r.Runs = append(r.Runs, &recording.Run{TensorParallel: 4})
 	want = append(want, "r: ignored runs of an unnamed model on an unnamed GPU, tensor parallelism 4: 1")
-	if err := s.add(r, nil); err != nil || !slices.Equal(s.warnings, want) {
+	if err := s.add(r); err != nil || !slices.Equal(s.warnings, want) {
 		t.Errorf("%q, %v", s.warnings, err)
 	}
 }

@@ -2,12 +2,9 @@ package calibrate
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +12,8 @@ import (
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // report is the result of a fit or of an evaluation.
@@ -30,8 +29,6 @@ type report struct {
 	// Identifiability is of the fitted data; Suggested a workload that would identify the rest.
 	Identifiability *leastsq.Identifiability `json:"identifiability,omitempty"`
 	Suggested       *suggestedBenchmark      `json:"suggested_benchmark,omitempty"`
-	// Scheduling compares settings of asynchronous scheduling; nil where that was not tried.
-	Scheduling *schedulingLoss `json:"scheduling,omitempty"`
 	// Scores are errors on held-out requests, StepScore those on steps or phases; of an
 	// evaluation, on all data.
 	Scores    []*score   `json:"scores"`
@@ -41,7 +38,6 @@ type report struct {
 	setup     *setup
 	holdouts  []holdout
 	fit       fitResult
-	replays   []*replay     // fitted by simulation
 	stepModel latency.Model // to check on steps; nil without
 }
 
@@ -50,11 +46,11 @@ type fittedCoefficient struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value_us"`
 	// CI is the confidence interval by the data alone; nil if it was not fitted.
-	CI *leastsq.Interval `json:"ci,omitempty"`
+	CI *stat.Interval `json:"ci,omitempty"`
 	// Uncertainty is of Value: with steps that deviate from a line, and with the prior. It may
 	// be wider or narrower than CI, which may not include Value; nil where it is CI.
-	Uncertainty *leastsq.Interval `json:"uncertainty,omitempty"`
-	Source      string            `json:"source"`
+	Uncertainty *stat.Interval `json:"uncertainty,omitempty"`
+	Source      string         `json:"source"`
 }
 
 // finish completes the report.
@@ -77,30 +73,23 @@ func (r *report) finish() {
 }
 
 // roundInterval rounds an interval for people; it is nil if the interval has no length.
-func roundInterval(i leastsq.Interval) *leastsq.Interval {
+func roundInterval(i stat.Interval) *stat.Interval {
 	if !(i.Hi > i.Lo) {
 		return nil
 	}
-	return &leastsq.Interval{Lo: round(i.Lo, 4), Hi: round(i.Hi, 4), Level: i.Level}
-}
-
-func (r *report) writeJSON(out io.Writer) error {
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return &stat.Interval{Lo: round(i.Lo, 4), Hi: round(i.Hi, 4), Level: i.Level}
 }
 
 // writeText writes the report for people; that of a fit as comments before the coefficients.
 func (r *report) writeText(out io.Writer) error {
-	text := strings.Join(r.lines(), "\n") + "\n"
+	lines, yaml := r.lines(), ""
 	if r.Fitted != nil {
-		var b strings.Builder
-		for line := range strings.Lines(text) {
-			b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
+		yaml = r.Set.YAML()
+		for i, line := range lines {
+			lines[i] = strings.TrimRight("# "+strings.ReplaceAll(line, "\n", "\n# "), " ")
 		}
-		text = b.String() + r.Set.YAML()
 	}
-	_, err := io.WriteString(out, text)
+	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n"+yaml)
 	return err
 }
 
@@ -123,9 +112,6 @@ func (r *report) lines() []string {
 		out = append(out, formatIdentifiability(r.Identifiability)...)
 		if r.Trend != nil {
 			out = append(out, r.Trend.String())
-		}
-		if r.Scheduling != nil {
-			out = append(out, r.Scheduling.String())
 		}
 	}
 	if r.Suggested != nil {
@@ -165,7 +151,7 @@ func (s *score) lines() []string {
 	return append(out, tail)
 }
 
-func formatInterval(i *leastsq.Interval) string {
+func formatInterval(i *stat.Interval) string {
 	if i == nil {
 		return ""
 	}
@@ -195,11 +181,11 @@ func formatIdentifiability(id *leastsq.Identifiability) []string {
 // writeResiduals writes the times of each scored request as CSV, and counts them. The file
 // appears only when it is complete.
 func (r *report) writeResiduals(name string) (rows int, err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	f, err := stream.Create(name)
 	if err != nil {
 		return 0, fmt.Errorf("--residuals: %w", err)
 	}
-	defer os.Remove(f.Name())
+	defer f.Close()
 	w := csv.NewWriter(f)
 	w.Write([]string{"data", "request", "arrival_us", "input_tokens", "output_tokens",
 		"ttft_us", "ttft_simulated_us", "e2e_us", "e2e_simulated_us"})
@@ -220,11 +206,8 @@ func (r *report) writeResiduals(name string) (rows int, err error) {
 			rows++
 		}
 	}
-	w.Flush()
-	for _, err := range []error{w.Error(), f.Chmod(0o644), f.Close()} {
-		if err != nil {
-			return rows, err
-		}
+	if w.Flush(); w.Error() != nil {
+		return rows, w.Error()
 	}
-	return rows, os.Rename(f.Name(), name)
+	return rows, f.Commit()
 }

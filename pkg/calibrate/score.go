@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"blis/pkg/des"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 	"blis/pkg/stat"
@@ -34,11 +35,11 @@ type score struct {
 // metricError is one metric, measured and simulated, in ms. Uncertainty is the range of the
 // simulation with shorter and longer steps, where the score has a StepUncertainty.
 type metricError struct {
-	Metric      string            `json:"metric"`
-	Measured    float64           `json:"measured_ms"`
-	Simulated   float64           `json:"simulated_ms"`
-	Percent     float64           `json:"error_percent"`
-	Uncertainty *leastsq.Interval `json:"uncertainty_ms,omitempty"`
+	Metric      string         `json:"metric"`
+	Measured    float64        `json:"measured_ms"`
+	Simulated   float64        `json:"simulated_ms"`
+	Percent     float64        `json:"error_percent"`
+	Uncertainty *stat.Interval `json:"uncertainty_ms,omitempty"`
 }
 
 // stepScore is the errors on steps, or on phases of prefill and decode, that coefficients
@@ -104,45 +105,61 @@ func (h *holdout) values(all, both []timing) []float64 {
 	return out
 }
 
-// score replays the run of a holdout with a model whose steps are longer by a fraction.
-func (h *holdout) score(ctx context.Context, model func(longer float64) (latency.Model, error),
-	uncertaintyAt func(load) (uncertainty, error)) (*score, error) {
-	run := *h.run
-	run.fitted = slices.Clone(h.selected)
-	simulate := func(longer float64) ([]timing, error) {
-		m, err := model(longer)
-		if err != nil {
-			return nil, err
+// score replays the held-out data that have arrivals with a model, and compares them.
+func (r *report) score(ctx context.Context, m latency.Model) error {
+	for i := range r.holdouts {
+		h := &r.holdouts[i]
+		r.setup.options.progress("evaluating %s", h.name)
+		if !h.run.hasArrivals {
+			r.setup.warnf("%s cannot be replayed and has no score: the recording has no arrivals", h.name)
+			continue
 		}
-		return run.simulate(ctx, m)
+		s, err := r.scoreHoldout(ctx, h, m)
+		if err != nil {
+			return err
+		}
+		r.Scores = append(r.Scores, s)
 	}
+	return nil
+}
+
+// scaledModel is a model with step times multiplied by a factor.
+type scaledModel struct {
+	latency.Model
+	factor float64
+}
+
+func (m scaledModel) Step(b latency.Batch) des.Time {
+	return max(1, des.Micros(float64(m.factor*float64(m.Model.Step(b)))))
+}
+
+// scoreHoldout replays the run of a holdout; where steps are uncertain, with shorter and with
+// longer ones, too.
+func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Model) (*score, error) {
+	run := *h.run
+	run.fitted = h.selected
 	var err error
-	if h.simulated, err = simulate(0); err != nil {
+	if h.simulated, err = run.simulate(ctx, model); err != nil {
 		return nil, err
 	}
 	l := loadOf([]*replay{&run})
 	s := &score{Data: h.name, Load: round(l.sequences, 4), Queued: round(h.queuedRatio(), 3)}
-	u, err := uncertaintyAt(l)
-	if err != nil {
-		return nil, err
-	}
+	u := r.uncertaintyAt(l, model)
 	if s.Queued >= minQueued {
 		u.add(uncertaintyAtCap, fmt.Sprintf("%.1f %% of requests wait for a batch slot, where TTFT is sensitive to "+
 			"step time", 100*s.Queued))
 	}
 	measured, simulated := h.values(run.measured, h.simulated), h.values(h.simulated, run.measured)
-	var faster, slower []float64
+	var ends [2][]float64 // with shorter and with longer steps
 	if by := u.total(); by > 0 {
 		s.StepUncertainty, s.Why = round(100*by, 2), u.String()
-		a, err := simulate(-by)
-		if err != nil {
-			return nil, err
+		for i, factor := range []float64{1 - by, 1 + by} {
+			scaled, err := run.simulate(ctx, scaledModel{model, factor})
+			if err != nil {
+				return nil, err
+			}
+			ends[i] = h.values(scaled, run.measured)
 		}
-		b, err := simulate(by)
-		if err != nil {
-			return nil, err
-		}
-		faster, slower = h.values(a, run.measured), h.values(b, run.measured)
 	}
 	for k, m := range metrics {
 		if math.IsNaN(measured[k]) || math.IsNaN(simulated[k]) {
@@ -150,12 +167,12 @@ func (h *holdout) score(ctx context.Context, model func(longer float64) (latency
 		}
 		e := metricError{m.name, round(measured[k], 5), round(simulated[k], 5),
 			round(100*(simulated[k]/measured[k]-1), 3), nil}
-		if faster != nil {
+		if s.StepUncertainty > 0 {
 			early, late := u.early, u.late
 			if !m.hasFirst {
 				early, late = 0, 0
 			}
-			e.Uncertainty = uncertaintyOf(simulated[k], faster[k], slower[k], early, late)
+			e.Uncertainty = uncertaintyOf(simulated[k], ends[0][k], ends[1][k], early, late)
 		}
 		s.Metrics = append(s.Metrics, e)
 	}
@@ -175,8 +192,7 @@ func (h *holdout) compareRequests(s *score) {
 	s.Requests = len(measured)
 	s.MAPE = round(s.MAPE/float64(max(1, s.Requests)), 3)
 	if r, ok := stat.Pearson(measured, simulated); ok {
-		r = round(r, 3)
-		s.Correlation = &r
+		s.Correlation = new(round(r, 3))
 	}
 }
 

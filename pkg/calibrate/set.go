@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"blis/pkg/hardware"
-	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
 // set makes the coefficients that blis-sim takes, with their provenance.
@@ -61,7 +61,7 @@ func (r *report) set() *hardware.Set {
 
 // intervalsOf are intervals of the coefficients as files have them; one that was not fitted is
 // its value.
-func (f *fitResult) intervalsOf(intervals *[len(names)]leastsq.Interval, values []float64) hardware.Intervals {
+func (f *fitResult) intervalsOf(intervals *[len(names)]stat.Interval, values []float64) hardware.Intervals {
 	out := hardware.Intervals{Level: level}
 	for k, i := range intervals {
 		pair := []float64{round(i.Lo, 4), round(i.Hi, 4)}

@@ -14,7 +14,6 @@ import (
 	"blis/pkg/latency"
 	"blis/pkg/model"
 	"blis/pkg/recording"
-	"blis/pkg/sim"
 	"blis/pkg/strictyaml"
 )
 
@@ -24,7 +23,11 @@ type setup struct {
 	key     hardware.Key
 	engine  string // with its version; "" if unknown
 	// assumed: no file states the engine's settings.
-	assumed    bool
+	assumed bool
+	// id is that of the recorded deployment in the cluster file, or in a cluster that the
+	// overrides make of flags.
+	id         string
+	overrides  []string
 	deployment *cluster.Deployment
 	routing    string
 	roofline   latency.Model
@@ -45,18 +48,11 @@ func (s *setup) warnf(format string, args ...any) {
 // newSetup finds out which server the recordings are of, and prepares them for replay.
 func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 	s := &setup{options: o, files: files, assumed: o.Cluster == ""}
-	t, err := s.findTarget()
+	c, err := s.findTarget()
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.load(0)
-	if wrong := (*strictyaml.Error)(nil); s.assumed && errors.As(err, &wrong) {
-		// The cluster was made of flags: the error names no file.
-		return nil, fmt.Errorf("%s: %s", t.what, strings.TrimPrefix(wrong.Msg, "deployments[0]."))
-	} else if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == t.id })
+	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == s.id })
 	s.deployment = &c.Deployments[i]
 	s.routing = c.Policies.WithoutLineage().Routing.Type
 	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
@@ -70,7 +66,7 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 		return nil, err
 	}
 	for _, f := range files {
-		if err := s.add(f, t); err != nil {
+		if err := s.add(f); err != nil {
 			return nil, err
 		}
 	}
@@ -81,17 +77,9 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 	return s, nil
 }
 
-// target is the deployment that was recorded: of a cluster file, or made of flags.
-type target struct {
-	options *Options
-	id      string
-	sets    []string
-	what    string // model and GPUs, for errors
-}
-
 // findTarget finds the deployment from the flags, and from the recordings where these are
-// silent.
-func (s *setup) findTarget() (*target, error) {
+// silent, and loads its cluster.
+func (s *setup) findTarget() (*cluster.Config, error) {
 	o := s.options
 	name, gpu, tp := o.Model, o.GPU, o.TP
 	note := func(ofModel, ofGPU string, ofTP int, engine string) {
@@ -107,7 +95,6 @@ func (s *setup) findTarget() (*target, error) {
 		}
 	}
 	tp = max(1, tp)
-	t := &target{options: o, id: "main", what: fmt.Sprintf("%s on %d x %s", name, tp, gpu)}
 	if s.assumed {
 		if name == "" || gpu == "" {
 			return nil, &UsageError{"the recordings name no model and GPU: give --model and --gpu, or --cluster"}
@@ -115,10 +102,15 @@ func (s *setup) findTarget() (*target, error) {
 		if _, err := model.BuiltIn(name); err != nil {
 			return nil, fmt.Errorf("--model: %w; for another, --cluster takes a file with model_config", err)
 		}
-		t.sets = []string{"policies={routing: {type: round-robin}}",
+		s.id, s.overrides = "main", []string{"policies={routing: {type: round-robin}}",
 			fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, "+
 				"engine: {tensor_parallel_size: %d}}", name, gpu, tp)}
-		return t, nil
+		c, err := s.cluster(0)
+		if wrong := (*strictyaml.Error)(nil); errors.As(err, &wrong) { // it names no file
+			text := strings.TrimPrefix(wrong.Msg, "deployments[0].")
+			return nil, fmt.Errorf("%s on %d x %s: %s", name, tp, gpu, text)
+		}
+		return c, err
 	}
 	c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
 	if err != nil {
@@ -132,33 +124,21 @@ func (s *setup) findTarget() (*target, error) {
 	if have := d.Engine.TensorParallelSize; o.TP > 0 && o.TP != have {
 		return nil, fmt.Errorf("--tp is %d, but tensor_parallel_size in %s is %d", o.TP, o.Cluster, have)
 	}
-	t.id = d.ID
-	return t, nil
+	s.id = d.ID
+	return s.cluster(0)
 }
 
-// load loads the cluster with a number of replicas (0: as the file has) and more settings.
-func (t *target) load(replicas int, more ...string) (*cluster.Config, error) {
-	all := append(slices.Clone(t.sets), fmt.Sprintf("deployments.%s.latency={model: roofline}", t.id))
+// cluster loads the cluster with a number of replicas (0: as the file has).
+func (s *setup) cluster(replicas int) (*cluster.Config, error) {
+	all := append(slices.Clone(s.overrides), fmt.Sprintf("deployments.%s.latency={model: roofline}", s.id))
 	if replicas > 0 {
-		all = append(all, fmt.Sprintf("deployments.%s.replicas=%d", t.id, replicas))
+		all = append(all, fmt.Sprintf("deployments.%s.replicas=%d", s.id, replicas))
 	}
-	for _, m := range more {
-		all = append(all, fmt.Sprintf("deployments.%s.%s", t.id, m))
-	}
-	return cluster.Load(t.options.Cluster, cluster.Options{Hardware: t.options.Hardware, Overrides: all})
-}
-
-// player makes a player of the deployment; its arguments are those of load.
-func (t *target) player(replicas int, more ...string) (*sim.Player, error) {
-	c, err := t.load(replicas, more...)
-	if err != nil {
-		return nil, err
-	}
-	return sim.NewPlayer(c)
+	return cluster.Load(s.options.Cluster, cluster.Options{Hardware: s.options.Hardware, Overrides: all})
 }
 
 // add adds the steps and runs of a file that are of the setup, and warns of the others.
-func (s *setup) add(f *recording.Recording, t *target) error {
+func (s *setup) add(f *recording.Recording) error {
 	s.findAliases(f)
 	steps, runs := map[string]int{}, map[string]int{} // of other setups
 	for _, step := range f.Steps {
@@ -173,7 +153,7 @@ func (s *setup) add(f *recording.Recording, t *target) error {
 			runs[other]++
 			continue
 		}
-		r, err := s.newReplay(f, run, t)
+		r, err := s.newReplay(f, run)
 		if err != nil {
 			return err
 		}

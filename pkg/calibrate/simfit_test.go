@@ -3,7 +3,6 @@ package calibrate
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"blis/pkg/dist"
@@ -142,26 +141,18 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 	}
 }
 
-// TestContradictedPriorIsAWarning: data whose slope is not the roofline's are followed, with a
-// warning; data whose slope is, without one.
-func TestContradictedPriorIsAWarning(t *testing.T) {
-	for _, c := range []struct {
-		beta2 float64
-		warns bool
-	}{{25, false}, {120, true}} {
-		truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, c.beta2, 0.1565}}
+// TestContradictedPriorIsOverruled: data whose slope is not the roofline's are followed, as are
+// those whose slope is.
+func TestContradictedPriorIsOverruled(t *testing.T) {
+	for _, beta2 := range []float64{25, 120} {
+		truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, beta2, 0.1565}}
 		s, recorded := oneRate.record(t, 1, truth)
-		recorded.toggled = recorded.player
 		r := &report{setup: s}
 		if err := r.fitClients(t.Context(), []*replay{recorded}, nil); err != nil {
 			t.Fatal(err)
 		}
-		warnings := warningsOf(checkPrior, r)
-		if warns := len(warnings) > 0 && strings.Contains(warnings[0], "standard errors apart"); warns != c.warns {
-			t.Errorf("beta[2] of %g us: warnings %q, want one: %v", c.beta2, warnings, c.warns)
-		}
-		if got := r.fit.Beta[2]; got < c.beta2-12 || got > c.beta2+12 {
-			t.Errorf("beta[2] is %.4g us, want %g", got, c.beta2)
+		if got := r.fit.Beta[2]; got < beta2-12 || got > beta2+12 {
+			t.Errorf("beta[2] is %.4g us, want %g", got, beta2)
 		}
 	}
 }

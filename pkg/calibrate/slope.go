@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
 // slopePriorError is the relative standard deviation of a roofline's time per sequence.
@@ -15,10 +16,9 @@ const slopePriorError = 0.2
 // a line as a fraction of a step, and the time of a step at the mean batch in µs.
 type slopeData struct{ beta2, err, nonlinearity, step float64 }
 
-// slope is the estimate of β2, that of the data and the prior; the weight of the data in it;
-// the standard error that nonlinear step times leave; and by how many standard deviations the
-// data and the prior disagree.
-type slope struct{ beta2, data, prior, dataWeight, nonlinearity, conflict float64 }
+// slope is the estimate of β2, the weight of the data in it, and the standard error that
+// nonlinear step times leave.
+type slope struct{ beta2, dataWeight, nonlinearity float64 }
 
 // estimateSlope weights the data's β2 and the prior by their variances. What looks like a
 // slope over batches of similar sizes may be one kernel replacing another, and not continue
@@ -32,8 +32,7 @@ func estimateSlope(p coefficients, d slopeData, l load) slope {
 	diff := d.beta2 - p.Beta[2]
 	variance := max(physics*physics, diff*diff-data)
 	weight := variance / (variance + data)
-	return slope{p.Beta[2] + weight*diff, d.beta2, p.Beta[2], weight, nonlinearity * math.Sqrt(weight),
-		math.Abs(diff) / math.Sqrt(physics*physics+data)}
+	return slope{p.Beta[2] + weight*diff, weight, nonlinearity * math.Sqrt(weight)}
 }
 
 // weightSlope fixes beta[2] at its estimate and fits the rest again.
@@ -114,7 +113,7 @@ func (f *simFit) influences(p *leastsq.Problem, s *leastsq.Solution) (all [][]fl
 // intervals are confidence intervals of all coefficients by the data alone, about the data's
 // solution, and their uncertainty, about the solution: with the prior, and with how far step
 // times deviate from a line.
-func (f *simFit) intervals() (data, uncertainty [len(names)]leastsq.Interval) {
+func (f *simFit) intervals() (data, uncertainty [len(names)]stat.Interval) {
 	influences, n := f.influences(f.problem, f.dataOnly)
 	t := leastsq.TQuantile(float64(n-1), level)
 	along := f.problem.Conditional(f.dataOnly, atBeta2)
@@ -138,8 +137,8 @@ func (f *simFit) intervals() (data, uncertainty [len(names)]leastsq.Interval) {
 }
 
 // positiveInterval is an interval of a coefficient that cannot be negative.
-func positiveInterval(middle, half float64) leastsq.Interval {
-	return leastsq.Interval{Lo: max(0, middle-half), Hi: middle + half, Level: level}
+func positiveInterval(middle, half float64) stat.Interval {
+	return stat.Interval{Lo: max(0, middle-half), Hi: middle + half, Level: level}
 }
 
 // variance is the sum of squares of the changes of a coefficient where parameters change.

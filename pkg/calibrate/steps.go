@@ -41,13 +41,10 @@ func (r *report) fitSteps(alphaKnown bool) error {
 	if err := r.tryTable(steps, fit, heldOut); err != nil {
 		return err
 	}
-	if r.stepModel, err = r.scaledModel(0); err != nil {
-		return err
+	if r.stepModel, err = r.fit.model(r.fit.table); err == nil && gpuOnly {
+		r.addHost()
 	}
-	if gpuOnly {
-		return r.addHost()
-	}
-	return nil
+	return err
 }
 
 // minSteps is the fewest steps that a fit takes.

@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
 // uncertaintyAtCap is that of step times where a cap on sequences binds, as a fraction: as
@@ -17,8 +18,8 @@ const uncertaintyAtCap = 0.01
 // uncertainty is why all step times of a simulation may be wrong, each by a fraction: the
 // half-width of an interval of the level.
 type uncertainty struct {
-	fractions []float64
-	reasons   []string
+	squares float64 // the sum of those of the fractions, which are independent
+	reasons []string
 	// early and late are by how much first tokens may come sooner (below 0) and later than
 	// the model predicts, in ms.
 	early, late float64
@@ -26,38 +27,28 @@ type uncertainty struct {
 
 func (u *uncertainty) add(fraction float64, reason string) {
 	if fraction > 0 {
-		u.fractions, u.reasons = append(u.fractions, fraction), append(u.reasons, reason)
+		u.squares, u.reasons = u.squares+fraction*fraction, append(u.reasons, reason)
 	}
 }
 
-// total is the sum of independent uncertainties.
-func (u *uncertainty) total() float64 {
-	squares := 0.0
-	for _, f := range u.fractions {
-		squares += f * f
-	}
-	return math.Sqrt(squares)
-}
+func (u *uncertainty) total() float64 { return math.Sqrt(u.squares) }
 
 func (u *uncertainty) String() string { return strings.Join(u.reasons, "; ") }
 
-// uncertaintyAt is that at a load; beyond the fitted loads it is that of the slope.
-func (r *report) uncertaintyAt(l load) (u uncertainty, err error) {
+// uncertaintyAt is that of the fitted model at a load; beyond the fitted loads it is that of the
+// slope.
+func (r *report) uncertaintyAt(l load, m latency.Model) (u uncertainty) {
 	f := &r.fit
 	if f.method == "" { // an evaluation
-		return u, nil
+		return u
 	}
 	if h := r.Host; h != nil {
-		m, err := r.scaledModel(0)
-		if err != nil {
-			return u, err
-		}
 		step := m.Step(latency.Batch{Decode: max(1, int64(l.sequences)), Context: int64(l.sequences * l.context)})
 		u.add((h.Uncertainty.Hi-h.Uncertainty.Lo)/2/float64(step),
 			fmt.Sprintf("the host's time of %g to %g us per step is a prior", h.Uncertainty.Lo, h.Uncertainty.Hi))
 	}
 	if f.table != nil || l.sequences >= f.load.lo && l.sequences <= f.load.hi {
-		return u, nil
+		return u
 	}
 	slope := f.uncertainty[beta2]
 	beyond := l.sequences - f.load.sequences
@@ -69,22 +60,22 @@ func (r *report) uncertaintyAt(l load) (u uncertainty, err error) {
 		u.early, u.late = r.Trend.errorRange(beyond)
 		u.reasons = append(u.reasons, r.Trend.String())
 	}
-	return u, nil
+	return u
 }
 
 // uncertaintyOf is the range of a metric: with the fitted steps and with shorter and longer
 // ones, widened by early (≤ 0) and late (≥ 0). Where batches form differently, a percentile
 // may be lower, or higher, with both.
-func uncertaintyOf(fitted, shorter, longer, early, late float64) *leastsq.Interval {
-	return &leastsq.Interval{Lo: round(min(fitted, shorter, longer)+early, 5),
+func uncertaintyOf(fitted, shorter, longer, early, late float64) *stat.Interval {
+	return &stat.Interval{Lo: round(min(fitted, shorter, longer)+early, 5),
 		Hi: round(max(fitted, shorter, longer)+late, 5), Level: level}
 }
 
 // trend is how much longer TTFT gets with each decoding sequence than the model predicts, in
 // µs: what alpha[3] leaves, if it was fitted. It widens the ranges of other loads.
 type trend struct {
-	US float64          `json:"us_per_sequence"`
-	CI leastsq.Interval `json:"ci"`
+	US float64       `json:"us_per_sequence"`
+	CI stat.Interval `json:"ci"`
 }
 
 // newTrend fits a line to the TTFT errors of fitted requests over concurrency; nil where
@@ -127,7 +118,7 @@ func fitTrend(x, y []float64) *trend {
 	}
 	slope := sxy / sxx
 	half := zLevel * math.Sqrt(max(0, syy-slope*sxy)/(n-2)/sxx)
-	return &trend{slope, leastsq.Interval{Lo: slope - half, Hi: slope + half, Level: level}}
+	return &trend{slope, stat.Interval{Lo: slope - half, Hi: slope + half, Level: level}}
 }
 
 // errorRange is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms;
@@ -145,9 +136,9 @@ func (t *trend) String() string {
 // host is the time of an engine's host per step, in µs: a prior where steps were measured on
 // GPUs alone.
 type host struct {
-	US          float64          `json:"us"`
-	Uncertainty leastsq.Interval `json:"uncertainty"`
-	Source      string           `json:"source"`
+	US          float64       `json:"us"`
+	Uncertainty stat.Interval `json:"uncertainty"`
+	Source      string        `json:"source"`
 }
 
 // hostTimes are of vLLM on the hosts of H100s, by asynchronous scheduling: the step of an empty
@@ -158,12 +149,12 @@ type host struct {
 // 0.7 ms are the host's, at 2.8 TB/s. Asynchronous, in vLLM 0.15 (hardware/coefficients.yaml),
 // Llama-2-7b takes 6.0 ms, which leaves 1.3 to 0.4 ms.
 var hostTimes = map[bool]host{
-	false: {US: 1100, Uncertainty: leastsq.Interval{Lo: 700, Hi: 1500, Level: level}},
-	true:  {US: 800, Uncertainty: leastsq.Interval{Lo: 400, Hi: 1200, Level: level}},
+	false: {US: 1100, Uncertainty: stat.Interval{Lo: 700, Hi: 1500, Level: level}},
+	true:  {US: 800, Uncertainty: stat.Interval{Lo: 400, Hi: 1200, Level: level}},
 }
 
 // addHost adds the prior of the host's time to steps of GPUs alone.
-func (r *report) addHost() error {
+func (r *report) addHost() {
 	f := &r.fit
 	async := r.setup.deployment.Engine.AsyncScheduling
 	h := hostTimes[async]
@@ -187,6 +178,4 @@ func (r *report) addHost() error {
 	}
 	r.setup.warnf("steps were measured on GPUs alone: %g us per step (%g to %g) are added for the host (%s)",
 		h.US, h.Uncertainty.Lo, h.Uncertainty.Hi, h.Source)
-	_, err := r.scaledModel(0)
-	return err
 }

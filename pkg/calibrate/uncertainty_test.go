@@ -8,7 +8,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/latency"
-	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
@@ -49,13 +49,13 @@ func TestUncertaintyByHand(t *testing.T) {
 	r := &report{}
 	r.fit.method = "by hand"
 	r.fit.Beta = [4]float64{10000, 20, 50, 0}
-	r.fit.uncertainty[beta2] = leastsq.Interval{Lo: 40, Hi: 60, Level: level}
+	r.fit.uncertainty[beta2] = stat.Interval{Lo: 40, Hi: 60, Level: level}
 	r.fit.load = load{sequences: 40, lo: 30, hi: 50}
-	if d, err := r.uncertaintyAt(load{sequences: 45}); err != nil || d.total() != 0 {
-		t.Errorf("inside: %v, %v", d, err)
+	if d := r.uncertaintyAt(load{sequences: 45}, nil); d.total() != 0 {
+		t.Errorf("inside: %v", d)
 	}
-	d, err := r.uncertaintyAt(load{sequences: 100})
-	if err != nil || math.Abs(d.total()-0.04) > 1e-12 ||
+	d := r.uncertaintyAt(load{sequences: 100}, nil)
+	if math.Abs(d.total()-0.04) > 1e-12 ||
 		!strings.Contains(d.String(), "100 concurrent sequences extrapolate the fitted 30 to 50") {
 		t.Errorf("outside: %g, %s", d.total(), &d)
 	}
@@ -98,7 +98,7 @@ func TestIntervalsHaveOneLevel(t *testing.T) {
 	if math.Abs(zLevel-1.645) > 1e-3 {
 		t.Errorf("%g standard deviations for %g", zLevel, level)
 	}
-	d := &trend{-1832, leastsq.Interval{Lo: -2000, Hi: 20, Level: level}}
+	d := &trend{-1832, stat.Interval{Lo: -2000, Hi: 20, Level: level}}
 	if want := "grows by -1832 us per decoding sequence (-2000 to 20 at 90 %)"; !strings.Contains(d.String(), want) {
 		t.Errorf("%q lacks %q", d, want)
 	}
@@ -115,23 +115,21 @@ func TestHostTimeByHand(t *testing.T) {
 		r.setup.deployment.Engine.AsyncScheduling = c.async
 		r.fit.method = "by hand"
 		r.fit.Beta = [4]float64{15000, 20, 50, 0}
-		if err := r.addHost(); err != nil {
-			t.Fatal(err)
-		}
+		r.addHost()
 		l := load{sequences: 100, lo: 0, hi: 200}
 		r.fit.load = l
-		m, err := r.scaledModel(0)
+		m, err := r.fit.model(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if us := float64(m.Step(latency.Batch{Decode: 100})); us != c.step {
 			t.Errorf("async %v: a step of %g us, want %g", c.async, us, c.step)
 		}
-		if d, err := r.uncertaintyAt(l); err != nil || math.Abs(d.total()-400/c.step) > 1e-9 {
-			t.Errorf("async %v: uncertainty %g, %v, want %g", c.async, d.total(), err, 400/c.step)
+		if d := r.uncertaintyAt(l, m); math.Abs(d.total()-400/c.step) > 1e-9 {
+			t.Errorf("async %v: uncertainty %g, want %g", c.async, d.total(), 400/c.step)
 		}
 		r.fit.Beta[0] = -1
-		if _, err := r.uncertaintyAt(l); err == nil {
+		if _, err := r.fit.model(nil); err == nil {
 			t.Error("a negative step time is no error")
 		}
 	}
@@ -139,8 +137,8 @@ func TestHostTimeByHand(t *testing.T) {
 
 // TestSlopeByHand: a roofline's 10 µs per sequence without context are known to ±2. Where steps
 // of 14,142 µs deviate from a line by 1 % and batches vary by 50, the data's slope is known to ±2,
-// too: both have equal weight. A difference of 2 is within both errors (2.8 together); one of 20
-// is 7 of them, and the prior's weight is that of a variance of 400 − 4 to 4, a hundredth.
+// too: both have equal weight. Where they differ by 20, the prior's weight is that of a variance
+// of 400 − 4 to 4, a hundredth.
 // Data with an error of 1e6 have no weight.
 func TestSlopeByHand(t *testing.T) {
 	p := coefficients{Beta: [4]float64{2: 10}}
@@ -148,13 +146,12 @@ func TestSlopeByHand(t *testing.T) {
 	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-3*want }
 	d := slopeData{beta2: 12, nonlinearity: 0.01, step: 10000 * math.Sqrt2}
 	s := estimateSlope(p, d, l)
-	if !near(s.beta2, 11) || !near(s.dataWeight, 0.5) ||
-		!near(s.nonlinearity, math.Sqrt2) || !near(s.conflict, 1/math.Sqrt2) {
+	if !near(s.beta2, 11) || !near(s.dataWeight, 0.5) || !near(s.nonlinearity, math.Sqrt2) {
 		t.Errorf("data and roofline that agree: %+v", s)
 	}
 	d.beta2 = 30
 	s = estimateSlope(p, d, l)
-	if !near(s.beta2, 29.8) || !near(s.dataWeight, 0.99) || !near(s.conflict, 20/math.Sqrt(8)) {
+	if !near(s.beta2, 29.8) || !near(s.dataWeight, 0.99) {
 		t.Errorf("data that contradict: %+v", s)
 	}
 	d.err = 1e6

@@ -54,29 +54,33 @@ func (r *replay) findStall(simulated []timing, selected []bool) stall {
 	limit := lateScales * leastsq.Scale(delays)
 	var found stall
 	var late []float64
-	arrived, all := 0, 0
 	for i, q := range r.requests {
 		d := r.measured[i].ttft - simulated[i].ttft
-		isLate := selected[i] && d-usual > limit && d > simulated[i].ttft
-		if isLate {
-			all++
-		}
-		if q.ArrivalUS > maxWarmup*1e6 {
+		if !selected[i] || d-usual <= limit || d <= simulated[i].ttft || math.IsNaN(d) {
 			continue
 		}
-		arrived++
-		if isLate {
-			late = append(late, d)
-		}
-		if isLate && 2*len(late) > arrived {
+		late = append(late, d)
+		if q.ArrivalUS <= maxWarmup*1e6 && 2*len(late) > i+1 {
 			found.until, found.requests = float64(q.ArrivalUS), len(late)
 		}
 	}
-	if found.requests < minStalled || float64(all-found.requests) > maxLateShare*float64(n) {
+	if found.requests < minStalled || float64(len(late)-found.requests) > maxLateShare*float64(n) {
 		return stall{}
 	}
 	found.delay = slices.Sorted(slices.Values(late[:found.requests]))[found.requests/2]
 	return found
+}
+
+// checkWarmup finds held-out data that begin with a stall.
+func checkWarmup(r *report, warnf warner) {
+	for _, h := range r.holdouts {
+		if h.simulated == nil {
+			continue
+		}
+		if s := h.run.findStall(h.simulated, h.selected); s.requests > 0 {
+			warnf("%s; no model predicts that, and the errors include these seconds", s.text(h.name))
+		}
+	}
 }
 
 // excludeWarmup fits again without the requests that arrived while a server stalled at the

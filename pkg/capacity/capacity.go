@@ -32,6 +32,7 @@ package capacity
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"blis/pkg/cluster"
 )
@@ -137,30 +138,25 @@ type lengths struct{ input, output, cached int32 }
 // modelsOf returns the models of a cluster in file order.
 func modelsOf(c *cluster.Config) ([]*servedModel, error) {
 	var models []*servedModel
-	byName := map[string]*servedModel{}
 	for i := range c.Deployments {
-		e, err := newEngine(&c.Deployments[i])
+		d := &c.Deployments[i]
+		e, err := newEngine(d)
 		if err != nil {
-			return nil, fmt.Errorf("deployment %s: %w", c.Deployments[i].ID, err)
+			return nil, fmt.Errorf("deployment %s: %w", d.ID, err)
 		}
-		name := c.Deployments[i].Model
-		if byName[name] == nil {
-			byName[name] = &servedModel{name: name}
-			models = append(models, byName[name])
+		at := slices.IndexFunc(models, func(m *servedModel) bool { return m.name == d.Model })
+		if at < 0 {
+			at = len(models)
+			models = append(models, &servedModel{name: d.Model})
 		}
-		byName[name].engines = append(byName[name].engines, e)
+		models[at].engines = append(models[at].engines, e)
 	}
 	return models, nil
 }
 
 // accepts reports whether any deployment can serve a call of these lengths.
 func (m *servedModel) accepts(c lengths) bool {
-	for _, e := range m.engines {
-		if e.accepts(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.engines, func(e *engine) bool { return e.accepts(c) })
 }
 
 // load returns the model's capacities. Different deployments are assumed to receive

@@ -102,9 +102,9 @@ func TestKVCacheLimit(t *testing.T) {
 	}
 	// A call holds 3505 tokens on average in its thousand decode steps and 2255 in its
 	// two chunks of 1500; each number includes half a block.
-	need := totals{residency: 1002, prefill: 3000, decode: 1000, kv: 1000*3505. + 2*2255}
+	need := totals{calls: 1, residency: 1002, prefill: 3000, decode: 1000, kv: 1000*3505. + 2*2255}
 	e := &engine{maxSeqs: 50, maxTokens: 2000, kvTokens: 100_000, blockSize: 10}
-	if r, limit := e.finishedPerStep(&need, 1); limit != limitKV || math.Abs(r-100_000/need.kv) > 1e-12 {
+	if r, limit := e.finishedPerStep(&need); limit != limitKV || math.Abs(r-100_000/need.kv) > 1e-12 {
 		t.Errorf("%g calls a step by %s", r, limit)
 	}
 	if l.Models[0].Limit != limitKV {

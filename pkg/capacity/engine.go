@@ -68,6 +68,7 @@ func (e *engine) accepts(c lengths) bool {
 
 // totals sums over calls what they need at saturation.
 type totals struct {
+	calls                   float64
 	prefill, chunks, decode float64
 	// residency is the number of steps that calls spend in the batch, kv the KV tokens
 	// that they hold summed over these steps.
@@ -96,6 +97,7 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 	input, decode := float64(c.input), float64(c.output-1)
 	missed := input - hit
 	chunks := math.Ceil(missed / chunk)
+	t.calls++
 	t.prefill += missed
 	t.chunks += chunks
 	t.decode += decode
@@ -159,15 +161,6 @@ const (
 // capacity is how many calls like these all replicas serve per second, and what
 // limits their steps.
 func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limit string) {
-	n := 0.0
-	for _, c := range calls {
-		if e.accepts(c) {
-			n++
-		}
-	}
-	if n == 0 {
-		return 0, ""
-	}
 	// The tokens that a step has left for a prompt depend on how many sequences decode,
 	// and that number depends on how long prompts take. The iteration converges because
 	// each round leaves a smaller difference.
@@ -175,20 +168,26 @@ func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limi
 	var t totals
 	var r float64
 	for range 8 {
-		t = e.total(calls, cached, chunk)
-		r, limit = e.finishedPerStep(&t, n)
-		chunk = min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode)/n)))
+		if t = e.total(calls, cached, chunk); t.calls == 0 {
+			return 0, ""
+		}
+		r, limit = e.finishedPerStep(&t)
+		next := min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode)/t.calls)))
+		if next == chunk {
+			break
+		}
+		chunk = next
 	}
-	return float64(float64(e.replicas)*r) * 1e6 / e.meanStep(&t, n, r), limit
+	return float64(float64(e.replicas)*r) * 1e6 / e.meanStep(&t, r), limit
 }
 
-// finishedPerStep is how many calls a saturated step finishes; t is the total of n calls.
-func (e *engine) finishedPerStep(t *totals, n float64) (r float64, limit string) {
-	r, limit = e.maxSeqs*n/t.residency, limitSeqs
-	if x := float64(e.maxTokens) * n / (t.prefill + t.decode); x < r {
+// finishedPerStep is how many calls a saturated step finishes.
+func (e *engine) finishedPerStep(t *totals) (r float64, limit string) {
+	r, limit = e.maxSeqs*t.calls/t.residency, limitSeqs
+	if x := float64(e.maxTokens) * t.calls / (t.prefill + t.decode); x < r {
 		r, limit = x, limitTokens
 	}
-	if x := e.kvTokens * n / t.kv; x < r {
+	if x := e.kvTokens * t.calls / t.kv; x < r {
 		r, limit = x, limitKV
 	}
 	return r, limit
@@ -196,8 +195,8 @@ func (e *engine) finishedPerStep(t *totals, n float64) (r float64, limit string)
 
 // meanStep is the mean time, in µs, of steps that finish r calls each. The mean batch
 // has fractions of tokens and sequences: times between whole batches are interpolated.
-func (e *engine) meanStep(t *totals, n, r float64) float64 {
-	perCall := r / n
+func (e *engine) meanStep(t *totals, r float64) float64 {
+	perCall := r / t.calls
 	decode := float64(perCall * t.decode)
 	mixedShare := min(1, perCall*t.chunks) // of steps with prompt chunks
 	prefill := max(1, perCall/mixedShare*t.prefill)
@@ -230,8 +229,8 @@ func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
 	}
 	if prefill > 0 {
 		share := prefill / t.prefill
-		b.Chunks, b.PriorContext, b.Pairs = max(1, part(t.chunks, share)), part(t.priorContext,
-			share), part(t.pairs, share)
+		b.Chunks = max(1, part(t.chunks, share))
+		b.PriorContext, b.Pairs = part(t.priorContext, share), part(t.pairs, share)
 		b.WindowPriorContext, b.WindowPairs = part(t.windowPriorContext, share), part(t.windowPairs, share)
 	}
 	return float64(e.model.Step(b))

@@ -49,7 +49,7 @@ func (c *calibrateCommand) run(ctx context.Context, j stdio) error {
 	defer inputs.close()
 	o.Stdin = func() (io.ReadCloser, error) { return inputs.open("-") }
 	err := calibrate.Run(ctx, j.out, o)
-	if usage := (*calibrate.UsageError)(nil); errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*calibrate.UsageError](err); ok {
 		return usageError{fmt.Sprintf("%s; see blis-calibrate --help", usage)}
 	}
 	return err

@@ -49,8 +49,7 @@ type Tool struct {
 	tables bool
 	// failureCode is the exit code if the data or an input or output failed; 0 means 1.
 	failureCode int
-	// vars are what the tags of its flags name as ${WORD}: lists of choices that a
-	// table has.
+	// vars are what the tags of its flags name as ${WORD}: lists of choices that a table has.
 	vars map[string]string
 	// command returns an empty command line: a pointer to a struct with kong tags that
 	// embeds common.
@@ -121,8 +120,7 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 	return errHelpShown
 }
 
-// Main runs the tool on the process's arguments and standard streams and
-// returns the exit code.
+// Main runs the tool on the process's arguments and standard streams and returns the exit code.
 func (t Tool) Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -212,8 +210,8 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	err = cmd.run(ctx, stdio{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
 		color: cmd.options().Output == "" && isTerminal(std.Out),
 		warn:  func(msg string) { show.clear(); t.printError(std.Err, "warning: "+msg) }})
-	var reported summarize.Reported
-	if err != nil && err != errDiffers && !errors.As(err, &reported) {
+	_, reported := errors.AsType[summarize.Reported](err)
+	if err != nil && err != errDiffers && !reported {
 		return errors.Join(err, out.abort(t, err))
 	}
 	if failed := out.commit(); failed != nil {

@@ -145,11 +145,11 @@ func TestInterruptWhileReading(t *testing.T) {
 }
 
 func TestCancelableReaderKeepsBytes(t *testing.T) {
-	want := make([]byte, 5*blockSize+17)
+	want := make([]byte, 5<<16+17)
 	for i := range want {
 		want[i] = byte(i * i >> 3)
 	}
-	p := newCancelableReader(t.Context(), bytes.NewReader(want))
+	p := cancelable(t.Context(), bytes.NewReader(want))
 	got, err := io.ReadAll(p)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("read %d bytes, error %v", len(got), err)

@@ -28,10 +28,7 @@ func openStream(ctx context.Context, name string, warn func(string) error) (io.R
 
 // openStdinStream is openStream for stdin; choice names a run of a recording or is empty.
 func openStdinStream(ctx context.Context, in io.Reader, choice string, warn func(string) error) (io.ReadCloser, error) {
-	name := "stdin"
-	if named, ok := in.(interface{ Name() string }); ok {
-		name = named.Name()
-	}
+	const name = "stdin"
 	r, rest, err := recording.OpenStream(ctx, name, in, choice)
 	switch {
 	case err != nil:
@@ -41,7 +38,7 @@ func openStdinStream(ctx context.Context, in io.Reader, choice string, warn func
 	case choice != "":
 		return nil, fmt.Errorf("%s is not a recording, so that #%s cannot select a run of it", name, choice)
 	}
-	return &input{rest, name, func() error { return nil }}, nil
+	return &input{Reader: rest, name: name}, nil
 }
 
 // asStream returns the single run of r as a BLIS stream.
@@ -63,5 +60,5 @@ func asStream(r *recording.Recording, warn func(string) error) (io.ReadCloser, e
 	if err := recording.Write(&data, run, "blis-summarize", stream.Version, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Path, err)
 	}
-	return &input{&data, r.Path, func() error { return nil }}, nil
+	return &input{Reader: &data, name: r.Path}, nil
 }

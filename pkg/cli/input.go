@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
+	"strings"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -12,20 +15,25 @@ import (
 type input struct {
 	io.Reader
 	name  string
-	close func() error
+	close func() error // nil if there is nothing to close
 }
 
 // Name is the file's name, or stdin.
 func (in *input) Name() string { return in.name }
 
 // Close closes what openInput opened.
-func (in *input) Close() error { return in.close() }
+func (in *input) Close() error {
+	if in.close == nil {
+		return nil
+	}
+	return in.close()
+}
 
 // openInput opens the file called name, stdin for "-", or an empty input for an empty
 // name. Reads that may block (of a pipe or terminal) end when ctx does.
 func openInput(ctx context.Context, name string, stdin io.Reader) (*input, error) {
 	if name == "" {
-		return &input{Reader: emptyReader{}, close: func() error { return nil }}, nil
+		return &input{Reader: strings.NewReader("")}, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	if name == "-" {
@@ -39,14 +47,22 @@ func openInput(ctx context.Context, name string, stdin io.Reader) (*input, error
 	return &input{cancelable(ctx, f), name, func() error { cancel(); return f.Close() }}, nil
 }
 
-// cancelable returns r if it is a regular file, and otherwise a cancelableReader of it.
+// cancelable returns r if it is a regular file, and otherwise a reader of it whose reads end
+// when ctx does, even if r is blocked.
 func cancelable(ctx context.Context, r io.Reader) io.Reader {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			return f
 		}
 	}
-	return newCancelableReader(ctx, r)
+	out, in := io.Pipe()
+	go func() {
+		buf := make([]byte, 64<<10) // the size of a pipe on Linux
+		_, err := io.CopyBuffer(struct{ io.Writer }{in}, struct{ io.Reader }{r}, buf)
+		in.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	return out
 }
 
 // sameFile reports whether both names are those of one file.
@@ -62,73 +78,86 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// emptyReader is the input of a call that reads nothing.
-type emptyReader struct{}
-
-func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
-
-// blockSize is how much a cancelableReader reads at once: the size of a pipe on Linux.
-const blockSize = 64 << 10
-
-// cancelableReader is a reader whose Read returns when ctx is done, even if the underlying
-// reader is blocked. It reads one block ahead.
-type cancelableReader struct {
-	ctx  context.Context
-	full chan block
-	free chan []byte
-	// current is the block being read, rest its unread part.
-	current block
-	rest    []byte
+// inputSpool opens inputs that are read several times. Files are opened again each time.
+// Stdin and pipes can be read only once, so that their bytes are kept in a temporary file.
+type inputSpool struct {
+	ctx   context.Context
+	stdin io.Reader
+	kept  map[string]*spooled
 }
 
-type block struct {
-	data []byte
+// open opens the file called name, stdin for "-", from the start.
+func (r *inputSpool) open(name string) (io.ReadCloser, error) {
+	if k, ok := r.kept[name]; ok {
+		return &spoolReader{k, 0}, nil
+	}
+	if name == "-" && isTerminal(r.stdin) {
+		return nil, errors.New("stdin is a terminal: name a file or use a pipe")
+	}
+	in, err := openInput(r.ctx, name, r.stdin)
+	if err != nil {
+		return nil, err
+	}
+	if _, isPipe := in.Reader.(*io.PipeReader); !isPipe && name != "-" {
+		return in, nil
+	}
+	file, err := os.CreateTemp("", "blis-")
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	if r.kept == nil {
+		r.kept = map[string]*spooled{}
+	}
+	// The system deletes the removed file when the process ends.
+	r.kept[name] = &spooled{in: in, file: file}
+	return &spoolReader{r.kept[name], 0}, os.Remove(file.Name())
+}
+
+// close closes all spooled inputs.
+func (r *inputSpool) close() {
+	for _, k := range r.kept {
+		k.file.Close()
+		k.in.Close()
+	}
+}
+
+// spooled is an input whose first size bytes are in the file; err is the error that ended reading.
+type spooled struct {
+	mu   sync.Mutex // an abandoned reader may still be running
+	in   *input
+	file *os.File
+	size int64
 	err  error
 }
 
-func newCancelableReader(ctx context.Context, r io.Reader) *cancelableReader {
-	p := &cancelableReader{ctx: ctx, full: make(chan block), free: make(chan []byte, 2)}
-	p.free <- make([]byte, blockSize)
-	p.free <- make([]byte, blockSize)
-	go p.fill(r)
-	return p
+// spoolReader reads a spooled input from the start.
+type spoolReader struct {
+	*spooled
+	at int64
 }
 
-func (p *cancelableReader) fill(r io.Reader) {
-	for {
-		select {
-		case buf := <-p.free:
-			n, err := r.Read(buf)
-			select {
-			case p.full <- block{buf[:n], err}:
-			case <-p.ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		case <-p.ctx.Done():
-			return
-		}
-	}
-}
+func (a *spoolReader) Name() string { return a.in.name }
 
-func (p *cancelableReader) Read(b []byte) (int, error) {
-	for len(p.rest) == 0 {
-		if p.current.err != nil {
-			return 0, p.current.err
-		}
-		if p.current.data != nil {
-			p.free <- p.current.data[:blockSize]
-		}
-		select {
-		case p.current = <-p.full:
-			p.rest = p.current.data
-		case <-p.ctx.Done():
-			return 0, p.ctx.Err()
-		}
+// Close leaves the input open for the next reader.
+func (*spoolReader) Close() error { return nil }
+
+func (a *spoolReader) Read(p []byte) (n int, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if left := a.size - a.at; left > 0 {
+		n, err = a.file.ReadAt(p[:min(int64(len(p)), left)], a.at)
+		a.at += int64(n)
+		return n, err
 	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
+	if a.err != nil {
+		return 0, a.err
+	}
+	n, a.err = a.in.Read(p)
+	if _, err := a.file.WriteAt(p[:n], a.size); err != nil {
+		a.err = err
+		return 0, err
+	}
+	a.size += int64(n)
+	a.at += int64(n)
+	return n, a.err
 }

@@ -47,7 +47,7 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSin
 type namedFile struct{ *stream.File }
 
 func (n namedFile) commit() error           { return n.Commit() }
-func (n namedFile) abort(Tool, error) error { return n.Abort() }
+func (n namedFile) abort(Tool, error) error { return n.Close() }
 
 // standardOutput writes to stdout.
 type standardOutput struct {
@@ -82,20 +82,15 @@ func (s *standardOutput) abort(t Tool, err error) error {
 // invalid configuration, a configuration file that cannot be read, or an error record of
 // an earlier tool. Otherwise it returns nil.
 func errorRecordOf(tool string, err error) *stream.ErrorRecord {
-	var upstream *stream.UpstreamError
-	if errors.As(err, &upstream) {
+	if upstream, ok := errors.AsType[*stream.UpstreamError](err); ok {
 		return &upstream.Fault
 	}
-	fault := &stream.ErrorRecord{Kind: stream.KindError, Tool: tool}
-	var bad *strictyaml.Error
-	var file *fs.PathError
-	switch {
-	case errors.As(err, &bad):
-		fault.File, fault.Line, fault.Col, fault.Msg = bad.File, int64(bad.Line), int64(bad.Col), bad.Msg
-	case errors.As(err, &file) && file.Op == "open":
-		fault.File, fault.Msg = file.Path, file.Err.Error()
-	default:
-		return nil
+	if bad, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return &stream.ErrorRecord{Kind: stream.KindError, Tool: tool,
+			File: bad.File, Line: int64(bad.Line), Col: int64(bad.Col), Msg: bad.Msg}
 	}
-	return fault
+	if file, ok := errors.AsType[*fs.PathError](err); ok && file.Op == "open" {
+		return &stream.ErrorRecord{Kind: stream.KindError, Tool: tool, File: file.Path, Msg: file.Err.Error()}
+	}
+	return nil
 }

@@ -60,9 +60,8 @@ func (c *simCommand) Validate() error {
 // checkFlags rejects what tables cannot hold, and flags that contradict a replayed run.
 func (c *simCommand) checkFlags() error {
 	if isTable(c.Output) && slices.Contains(c.givenFlags, "counterfactual") {
-		return fmt.Errorf(
-			"--counterfactual has no effect: tables (-o %s) have no regret records; write a run, such as run.jsonl.zst",
-			c.Output)
+		return fmt.Errorf("--counterfactual has no effect: tables (-o %s) have no regret records; "+
+			"write a run, such as run.jsonl.zst", c.Output)
 	}
 	if c.Replay == "" {
 		return nil
@@ -74,16 +73,13 @@ func (c *simCommand) checkFlags() error {
 			return fmt.Errorf("--%s cannot be used with --replay, which takes the configuration from the run", flag)
 		case "output", "plain":
 			if c.isComparison() {
-				return fmt.Errorf(
-					"--%s has no effect: --replay without --set or --policies only compares and writes no run", flag)
+				return fmt.Errorf("--%s has no effect: --replay without --set or --policies only compares "+
+					"and writes no run", flag)
 			}
 		default:
 			if !c.WhatIf() {
-				return fmt.Errorf(
-					"--%s cannot be used with --replay, which takes everything from the run, except in a what-if "+
-						"(--set or --policies)",
-					flag,
-				)
+				return fmt.Errorf("--%s cannot be used with --replay, which takes everything from the run, "+
+					"except in a what-if (--set or --policies)", flag)
 			}
 		}
 	}

@@ -32,16 +32,10 @@ type summarizeCommand struct {
 // input is stdin if that is the first stream. run opens files, because some are
 // recordings, and because the output reports a missing file, too.
 func (c *summarizeCommand) input() string {
-	if c.stdin() {
+	if file, _, _ := strings.Cut(c.First(), "#"); file == "-" { // or a part of it: -#NAME
 		return "-"
 	}
 	return ""
-}
-
-// stdin reports whether the first stream is stdin, or a part of it (-#NAME).
-func (c *summarizeCommand) stdin() bool {
-	file, _, _ := strings.Cut(c.First(), "#")
-	return file == "-"
 }
 
 // checkFlags rejects flags that tables do not use.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,8 +13,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// isTable reports whether an output of that name is a Parquet table or a folder of
-// tables.
+// isTable reports whether an output of that name is a Parquet table or a folder of tables.
 func isTable(name string) bool { return strings.HasSuffix(name, ".parquet") || isFolder(name) }
 
 // isFolder reports whether an output of that name is a folder of tables.
@@ -82,7 +82,7 @@ func (t *tables) abort(Tool, error) error {
 // remove removes all files that are not committed, and the folder if it was created.
 func (t *tables) remove() (err error) {
 	for _, f := range t.files {
-		err = errors.Join(err, f.Abort())
+		err = errors.Join(err, f.Close())
 	}
 	if t.made != "" {
 		err = errors.Join(err, os.Remove(t.made))
@@ -91,7 +91,7 @@ func (t *tables) remove() (err error) {
 }
 
 // write writes the tables of a stream: outcomes and, if there is a second file, decisions.
-func (t *tables) write(in io.Reader) error {
+func (t *tables) write(in io.Reader) (err error) {
 	outcomes := parquet.WriteOutcomes(t.files[0])
 	var decisions parquet.Writer[stream.Decision]
 	if len(t.files) > 1 {
@@ -101,8 +101,7 @@ func (t *tables) write(in io.Reader) error {
 	var d stream.Decision
 	r := stream.NewReader(in)
 	defer r.Close()
-	for r.Next() {
-		var err error
+	for err == nil && r.Next() {
 		switch {
 		case r.Kind() == stream.KindOutcome:
 			if err = r.Outcome(&o); err == nil {
@@ -113,17 +112,9 @@ func (t *tables) write(in io.Reader) error {
 				err = decisions.Write(&d)
 			}
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := r.Err(); err != nil {
-		return err
 	}
 	if decisions != nil {
-		if err := decisions.Close(); err != nil {
-			return err
-		}
+		err = cmp.Or(err, r.Err(), decisions.Close())
 	}
-	return outcomes.Close()
+	return cmp.Or(err, r.Err(), outcomes.Close())
 }

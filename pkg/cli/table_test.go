@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"testing"
@@ -63,18 +62,15 @@ func TestTablesEqualStream(t *testing.T) {
 }
 
 // sameRows compares a table with records.
-func sameRows[T any](t *testing.T, name string, want []T, read func(io.ReaderAt, int64) iter.Seq2[*T, error]) {
+func sameRows[T any](t *testing.T, name string, want []T, read func(io.ReaderAt, int64) ([]T, error)) {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []T
-	for v, err := range read(bytes.NewReader(data), int64(len(data))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, *v)
+	got, err := read(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
 	}
 	same := cmp.Comparer(func(a, b stream.Number) bool { return a == b || a.IsZero() && b.IsZero() })
 	if diff := cmp.Diff(want, got, same); diff != "" {

@@ -1,12 +1,15 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"blis/pkg/policy"
 	"blis/pkg/registry"
+	"blis/pkg/strictyaml"
 )
 
 // ControlPlane configures the control plane: its latencies, in µs, and its state.
@@ -55,9 +58,8 @@ type Snapshots struct {
 	Cache Refresh `yaml:"cache" json:"cache"`
 }
 
-// Refresh says when a field is refreshed: "immediate", always up to date;
-// "periodic 50ms", at the multiples of that time; "on-demand 50ms", when a policy
-// reads it and it is older than that.
+// Refresh says when a field is refreshed: "immediate", always up to date; "periodic 50ms", at the
+// multiples of that time; "on-demand 50ms", when a policy reads it and it is older than that.
 type Refresh string
 
 // Mode is the mode of a Refresh.
@@ -119,13 +121,11 @@ type FlowControl struct {
 	Order string `yaml:"order" json:"order"`
 	// Fairness is none, or round-robin: tenants take turns, each in Order.
 	Fairness string `yaml:"fairness" json:"fairness"`
-	// Capacity is the queue limit for a model, 0 unlimited; further requests are
-	// rejected.
+	// Capacity is the queue limit for a model, 0 unlimited; further requests are rejected.
 	Capacity int `yaml:"capacity" json:"capacity"`
 	// TTLUS is the maximum wait before a request times out, 0 unlimited.
 	TTLUS int64 `yaml:"ttl_us" json:"ttl_us"`
-	// Saturation is the value of the signal cluster.saturation from which on nothing
-	// is dispatched.
+	// Saturation is the value of the signal cluster.saturation from which on nothing is dispatched.
 	Saturation float64 `yaml:"saturation" json:"saturation"`
 }
 
@@ -138,31 +138,20 @@ func (f *FlowControl) UnmarshalYAML(decode func(any) error) error {
 
 // Choices of flow control.
 var (
-	orders = registry.Table[struct{}]{
-		{Name: "fifo", Doc: "in order of arrival"},
-		{Name: "priority", Doc: "the highest priority first"},
-		{Name: "deadline", Doc: "the earliest deadline first"},
-	}
-	fairnesses = registry.Table[struct{}]{
-		{Name: "none", Doc: "one queue"},
-		{Name: "round-robin", Doc: "tenants take turns"},
-	}
+	orders     = []string{"fifo", "priority", "deadline"}
+	fairnesses = []string{"none", "round-robin"}
 )
 
-func (p *ControlPlane) validate(errorf pathErrorf) error {
-	for _, v := range []struct {
-		name            string
-		value, min, max int64
-	}{
-		{"admission_latency_us", p.AdmissionLatencyUS, 0, maxLatencyUS},
-		{"routing_latency_us", p.RoutingLatencyUS, 0, maxLatencyUS},
-		{"max_delays", int64(p.MaxDelays), 0, maxCacheTokens},
-		{"shadow_blocks", int64(p.ShadowBlocks), 1, maxCacheTokens},
-		{"shadow_lag_us", p.ShadowLagUS, 0, maxLatencyUS},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return errorf("control_plane."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
-		}
+func (p *ControlPlane) validate(errorf strictyaml.Errorf) error {
+	between := strictyaml.Between[int64](errorf, "control_plane.")
+	if err := cmp.Or(
+		between("admission_latency_us", p.AdmissionLatencyUS, 0, maxLatencyUS),
+		between("routing_latency_us", p.RoutingLatencyUS, 0, maxLatencyUS),
+		between("max_delays", int64(p.MaxDelays), 0, maxCacheTokens),
+		between("shadow_blocks", int64(p.ShadowBlocks), 1, maxCacheTokens),
+		between("shadow_lag_us", p.ShadowLagUS, 0, maxLatencyUS),
+	); err != nil {
+		return err
 	}
 	if p.ShadowLagUS > 0 && !p.ShadowEvictions {
 		return errorf("control_plane.shadow_lag_us", "has no effect without shadow_evictions: true")
@@ -183,14 +172,12 @@ func (p *ControlPlane) validate(errorf pathErrorf) error {
 	return p.FlowControl.validate("control_plane.flow_control", errorf)
 }
 
-func (f *FlowControl) validate(path string, errorf pathErrorf) error {
-	if _, err := orders.Get("order", f.Order); err != nil {
-		return errorf(path+".order", "%v", err)
-	}
-	if _, err := fairnesses.Get("fairness", f.Fairness); err != nil {
-		return errorf(path+".fairness", "%v", err)
-	}
+func (f *FlowControl) validate(path string, errorf strictyaml.Errorf) error {
 	switch {
+	case !slices.Contains(orders, f.Order):
+		return errorf(path+".order", "%v", registry.Unknown("order", f.Order, orders))
+	case !slices.Contains(fairnesses, f.Fairness):
+		return errorf(path+".fairness", "%v", registry.Unknown("fairness", f.Fairness, fairnesses))
 	case f.Capacity < 0 || f.Capacity > maxCacheTokens:
 		return errorf(path+".capacity", "must be between 0 (unlimited) and %d, is %d", maxCacheTokens, f.Capacity)
 	case f.TTLUS < 0 || f.TTLUS > maxLatencyUS:
@@ -199,4 +186,52 @@ func (f *FlowControl) validate(path string, errorf pathErrorf) error {
 		return errorf(path+".saturation", "must be above 0 and at most 1e6, is %g", f.Saturation)
 	}
 	return nil
+}
+
+// warnUnused reports settings of the control plane and its policies that differ
+// from the default and have no effect.
+func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
+	report := func(path, why string) { warn(path + " has no effect: " + why) }
+	byPriority := c.ControlPlane.FlowControl != nil && c.ControlPlane.FlowControl.Order == "priority"
+	for _, unused := range plane.Unused {
+		if unused.Path != policy.PriorityPath || !byPriority {
+			report("policies."+unused.Path, unused.Reason)
+		}
+	}
+	p := &c.ControlPlane
+	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
+		report("control_plane.max_delays", "admission never delays")
+	}
+	needs := plane.Needs()
+	if p.FlowControl != nil {
+		needs |= policy.FlowNeeds
+	}
+	if needs&policy.NeedShadow == 0 {
+		const why = "no policy uses the router's shadow of prefixes"
+		if p.ShadowBlocks != defaultControlPlane().ShadowBlocks {
+			report("control_plane.shadow_blocks", why)
+		}
+		if p.ShadowEvictions {
+			report("control_plane.shadow_evictions", why)
+		}
+	}
+	p.Snapshots.warnUnused(needs, report)
+}
+
+// warnUnused reports fields that no policy reads and a default that no field uses.
+func (s *Snapshots) warnUnused(needs policy.Needs, warn func(path, why string)) {
+	var plain Snapshots
+	plain.SetDefaults()
+	defaultUsed := false // whether a field that is read uses Default
+	for f, refresh := range s.Fields() {
+		switch r := *refresh; {
+		case r == s.Default:
+			defaultUsed = defaultUsed || needs.Has(policy.Field(f))
+		case r != *plain.Fields()[f] && !needs.Has(policy.Field(f)):
+			warn("control_plane.snapshots."+policy.FieldNames[f], "no policy reads it")
+		}
+	}
+	if s.Default != "" && !defaultUsed {
+		warn("control_plane.snapshots.default", "no policy reads a field that uses it")
+	}
 }

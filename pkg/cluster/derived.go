@@ -13,8 +13,7 @@ import (
 // model, GPU and engine. If one of these changes afterwards, in a what-if of a run
 // or in a file that --print-config wrote, they are derived again.
 type Derived struct {
-	// Of describes what the values follow from; Values are their paths in the
-	// deployment.
+	// Of describes what the values follow from; Values are their paths in the deployment.
 	Of     string   `yaml:"of" json:"of"`
 	Values []string `yaml:"values" json:"values"`
 }
@@ -48,41 +47,32 @@ func (d *Deployment) derivedFrom() string {
 	return text
 }
 
-// markDerived notes that the value at path was not set.
-func (d *Deployment) markDerived(path string) {
+// markDerived notes that the values at these paths were not set.
+func (d *Deployment) markDerived(paths ...string) {
 	if d.Derived == nil {
 		d.Derived = &Derived{}
 	}
-	d.Derived.Values = append(d.Derived.Values, path)
+	d.Derived.Values = append(d.Derived.Values, paths...)
 }
 
-// FromFile reports whether the step times come from a file of coefficients that the
-// user named.
-func (d *Deployment) FromFile() bool {
-	return d.Derived != nil && slices.Contains(d.Derived.Values, fromFile)
+// isDerived reports whether the value at path was not set.
+func (d *Deployment) isDerived(path string) bool {
+	return d.Derived != nil && slices.Contains(d.Derived.Values, path)
 }
+
+// FromFile reports whether the step times come from a file of coefficients that the user named.
+func (d *Deployment) FromFile() bool { return d.isDerived(fromFile) }
 
 // finalizeDerived sorts the derived values and notes what they follow from.
 func (d *Deployment) finalizeDerived() {
-	k := d.Derived
-	if k == nil {
-		return
-	}
-	all := k.Values
-	k.Of, k.Values = d.derivedFrom(), nil
-	for _, path := range derivable {
-		if slices.Contains(all, path) {
-			k.Values = append(k.Values, path)
-		}
-	}
-	if k.Values == nil {
-		d.Derived = nil
+	values := slices.DeleteFunc(slices.Clone(derivable), func(path string) bool { return !d.isDerived(path) })
+	if d.Derived = nil; len(values) > 0 {
+		d.Derived = &Derived{d.derivedFrom(), values}
 	}
 }
 
-// invalidateDerived removes from the document and from d, the deployment at path at,
-// the derived values that no longer apply: what they follow from has changed, or an
-// override sets them.
+// invalidateDerived removes from the document and from d, the deployment at path at, the derived
+// values that no longer apply: what they follow from has changed, or an override sets them.
 func (d *Deployment) invalidateDerived(s *source, at string) error {
 	if s.doc.SetBy(at) != nil {
 		d.Printed = nil // it was computed before the override

@@ -1,5 +1,12 @@
 package cluster
 
+import (
+	"strings"
+
+	"blis/pkg/hardware"
+	"blis/pkg/registry"
+)
+
 // Engine is how the replicas are started, with vLLM's own argument names.
 type Engine struct {
 	// Preset names the defaults of an engine version on the deployment's GPU; values
@@ -29,9 +36,6 @@ type Parallel struct {
 func (p *Parallel) GPUs() int {
 	return p.TensorParallelSize * p.PipelineParallelSize * p.DataParallelSize
 }
-
-// Experts returns the number of GPUs that share the experts of a layer.
-func (p *Parallel) Experts() int { return p.TensorParallelSize * p.DataParallelSize }
 
 // Batching limits batches and says when they are formed.
 type Batching struct {
@@ -100,4 +104,48 @@ func (e *Engine) UnmarshalYAML(decode func(any) error) error {
 	type plain Engine
 	*e = defaultEngine()
 	return decode((*plain)(e))
+}
+
+// Presets change the general defaults of an engine to those of a version, as of an API server
+// on a GPU (nil: an unknown one). A version that is not listed has the defaults of the last one
+// before it. vLLM before 0.8 had another scheduler, which no settings reproduce.
+//
+// Sources: vllm/engine/arg_utils.py for batch sizes, which depend on the memory of the device and,
+// since 0.9, its name; vllm/config/{scheduler,cache}.py for the rest, at the versions in the table.
+var Presets = registry.Table[func(*Engine, *hardware.GPU)]{
+	{Name: "vllm-0.8", Doc: "the first V1 engine; 1024 sequences, 8192 tokens on GPUs of ≥ 70 GiB", Value: vllm08},
+	{Name: "vllm-0.11", Doc: "since 0.9: 256 sequences and 2048 tokens on every A100", Value: vllm09},
+	{Name: "vllm-0.15", Doc: "since 0.14: asynchronous scheduling", Value: vllm14},
+	{Name: "vllm-0.19", Doc: "admits a request only if all its tokens fit", Value: vllm19},
+	{Name: "vllm-0.25", Doc: "uses 0.92 of the GPU memory", Value: vllm25},
+}
+
+// largeGiB is the memory from which on vLLM has larger batches.
+const largeGiB = 70
+
+func vllm08(e *Engine, g *hardware.GPU) {
+	if g != nil && g.MemoryGiB >= largeGiB {
+		e.MaxNumSeqs, e.MaxNumBatchedTokens = 1024, 8192
+	}
+}
+
+func vllm09(e *Engine, g *hardware.GPU) {
+	if g != nil && !strings.Contains(strings.ToLower(g.ID+" "+g.Name), "a100") {
+		vllm08(e, g)
+	}
+}
+
+func vllm14(e *Engine, g *hardware.GPU) {
+	vllm09(e, g)
+	e.AsyncScheduling = true
+}
+
+func vllm19(e *Engine, g *hardware.GPU) {
+	vllm14(e, g)
+	e.ReserveFullSequence = true
+}
+
+func vllm25(e *Engine, g *hardware.GPU) {
+	vllm19(e, g)
+	e.GPUMemoryUtilization = 0.92
 }

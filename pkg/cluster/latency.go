@@ -1,7 +1,7 @@
 package cluster
 
 import (
-	"fmt"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,16 +19,12 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 			return err
 		}
 	}
-	if l.Model == "" {
-		switch {
-		case l.Table != nil:
+	if l.Model == "" && (l.Table != nil || l.BetaUS != nil) {
+		l.Model = "linear"
+		if l.Table != nil {
 			l.Model = "table"
-		case l.BetaUS != nil:
-			l.Model = "linear"
 		}
-		if l.Model != "" {
-			d.markDerived("latency.model")
-		}
+		d.markDerived("latency.model")
 	}
 	if l.Model == "" && arch != nil && gpu != nil {
 		c.useMeasuredOrRoofline(d, arch)
@@ -42,9 +38,8 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 			d.markDerived("latency.alpha_us")
 		}
 		if d.Engine.GPUs() > nodeGPUs {
-			c.warnf(d, "the roofline assumes that all %d GPUs are in one node; communication between nodes takes "+
-				"longer",
-				d.Engine.GPUs())
+			c.warnf(d, "the roofline assumes that all %d GPUs are in one node; "+
+				"communication between nodes takes longer", d.Engine.GPUs())
 		}
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
 	}
@@ -69,13 +64,14 @@ const nodeGPUs = 8
 // useMeasuredOrRoofline uses measured coefficients or, if there are none, the roofline.
 func (c *resolver) useMeasuredOrRoofline(d *Deployment, arch *model.Architecture) {
 	e, l := &d.Engine, &d.Latency
-	if set := c.measured(d, arch); set != nil {
-		c.useCoefficients(d, set)
-		return
+	if !arch.Overridden() { // coefficients are for exactly this model as stored
+		if set := matching(c.catalog.Sets(), d, arch); set != nil {
+			c.useCoefficients(d, set)
+			return
+		}
 	}
 	l.Model = "roofline"
-	d.markDerived("latency.model")
-	d.markDerived("latency.source")
+	d.markDerived("latency.model", "latency.source")
 	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
 	if arch.Overridden() {
 		l.Source = "computed: nothing was measured for this dtype, quantization or kv_cache_dtype"
@@ -98,17 +94,14 @@ func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Arch
 	if err != nil {
 		return c.errorf(at, "%v", err)
 	}
-	set := c.matching(sets, d, arch)
+	set := matching(sets, d, arch)
 	if set == nil {
 		var have []string
 		for _, s := range sets {
-			have = append(have, fmt.Sprintf("%s on %s, tensor parallelism %d", s.Model, s.GPU, s.TensorParallelSize))
+			have = append(have, s.Key.String())
 		}
-		if have == nil {
-			have = []string{"none"}
-		}
-		return c.errorf(at, "%s has no coefficients for %s on %s, tensor parallelism %d (has %s)",
-			l.From, d.Model, d.GPU, d.Engine.TensorParallelSize, strings.Join(have, "; "))
+		return c.errorf(at, "%s has no coefficients for %s (has %s)", l.From, d.key(),
+			cmp.Or(strings.Join(have, "; "), "none"))
 	}
 	c.useCoefficients(d, set)
 	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
@@ -121,8 +114,7 @@ func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
 	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
-	d.markDerived("latency.model")
-	d.markDerived("latency.source")
+	d.markDerived("latency.model", "latency.source")
 	if l.Table != nil {
 		d.markDerived("latency.table")
 	} else {
@@ -141,32 +133,28 @@ func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	c.warnSettings(d, set)
 }
 
-// measured returns the coefficients for exactly this model as stored, GPU and
-// parallelism, nil if there are none. Of several it returns the last, so the
-// user's own come first.
-func (c *resolver) measured(d *Deployment, arch *model.Architecture) *hardware.Set {
-	if arch.Overridden() {
-		return nil
-	}
-	return c.matching(c.catalog.Sets(), d, arch)
+// key returns what coefficients for the deployment are for.
+func (d *Deployment) key() hardware.Key {
+	e := &d.Engine
+	return hardware.Key{Model: d.Model, GPU: d.GPU, TensorParallelSize: e.TensorParallelSize,
+		PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize}
 }
 
-// matching returns the last of sets for the deployment's model, GPU and parallelism.
-func (c *resolver) matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
-	e := &d.Engine
+// matching returns the last of sets for the deployment's model, GPU and parallelism, nil if
+// there is none. So the user's own come first.
+func matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
 	for _, s := range slices.Backward(sets) {
-		if s.GPU == d.GPU && s.TensorParallelSize == e.TensorParallelSize &&
-			s.PipelineParallelSize == e.PipelineParallelSize && s.DataParallelSize == e.DataParallelSize &&
-			isModel(s.Model, d, arch) {
+		key := d.key()
+		key.Model = s.Model
+		if s.Key == key && isModel(s.Model, d, arch) {
 			return s
 		}
 	}
 	return nil
 }
 
-// isModel reports whether coefficients measured under this name are for the
-// deployment's model: by the name of its architecture or, unless that is another
-// known model, by its own name.
+// isModel reports whether coefficients measured under this name are for the deployment's model: by
+// the name of its architecture or, unless that is another known model, by its own name.
 func isModel(name string, d *Deployment, arch *model.Architecture) bool {
 	if a, err := model.BuiltIn(name); err == nil && arch != nil {
 		return a.Name == arch.Name
@@ -176,18 +164,13 @@ func isModel(name string, d *Deployment, arch *model.Architecture) bool {
 
 // warnSettings reports where the engine differs from the measured one.
 func (c *resolver) warnSettings(d *Deployment, set *hardware.Set) {
-	for _, s := range []struct {
-		name     string
-		measured *bool
-		have     bool
-	}{
-		{"async_scheduling", set.Settings.AsyncScheduling, d.Engine.AsyncScheduling},
-		{"enable_prefix_caching", set.Settings.EnablePrefixCaching, d.Engine.EnablePrefixCaching},
-	} {
-		if s.measured != nil && *s.measured != s.have {
-			c.warnf(d, "the coefficients were measured with %s %v, here it is %v", s.name, *s.measured, s.have)
+	compare := func(name string, measured *bool, have bool) {
+		if measured != nil && *measured != have {
+			c.warnf(d, "the coefficients were measured with %s %v, here it is %v", name, *measured, have)
 		}
 	}
+	compare("async_scheduling", set.Settings.AsyncScheduling, d.Engine.AsyncScheduling)
+	compare("enable_prefix_caching", set.Settings.EnablePrefixCaching, d.Engine.EnablePrefixCaching)
 	if v := d.Engine.VLLMVersion; v != "" && !strings.Contains(set.Engine, v) {
 		c.warnf(d, "the coefficients were measured with %s, here vllm_version is %s", set.Engine, v)
 	}

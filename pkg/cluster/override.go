@@ -130,9 +130,8 @@ func (s *source) set(o *override) error {
 	return err
 }
 
-// setDefaultParams adds to the document the parameters that the policy at path does
-// not set, so that an override of one keeps the others. The parameters' own names
-// replace aliases.
+// setDefaultParams adds to the document the parameters that the policy at path does not set, so
+// that an override of one keeps the others. The parameters' own names replace aliases.
 func (s *source) setDefaultParams(path string, all map[string]any, by *strictyaml.Setting) error {
 	var file policy.Spec
 	if err := s.doc.DecodeAt(path, &file); err != nil {
@@ -159,8 +158,7 @@ func (s *source) setDefaultParams(path string, all map[string]any, by *strictyam
 	return nil
 }
 
-// policy returns the policy at path with its defaults, without a type if there is
-// none.
+// policy returns the policy at path with its defaults, without a type if there is none.
 func (s *source) policy(path string) (policy.Spec, error) {
 	var bundle policy.Bundle
 	stage, _, nested := strings.Cut(strings.TrimPrefix(path, "policies."), ".")

@@ -1,11 +1,16 @@
 package cluster
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"blis/pkg/hardware"
+	"blis/pkg/policy"
 	"blis/pkg/strictyaml"
 )
 
@@ -28,10 +33,10 @@ type Options struct {
 // Load reads and resolves the cluster file called name, the built-in one if name
 // is "". Errors in the file are *strictyaml.Error.
 func Load(name string, o Options) (*Config, error) {
-	doc, err := strictyaml.Parse("the default cluster", defaultYAML)
-	if name != "" {
-		doc, err = strictyaml.Read(name)
+	if name == "" {
+		return Parse("the default cluster", defaultYAML, o)
 	}
+	doc, err := strictyaml.Read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +80,10 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 // apply applies the options to the document and decodes the result.
 func (s *source) apply(o Options) (*Config, error) {
 	if o.PolicyFile != "" {
-		bundle, err := readBundle(o.PolicyFile)
+		bundle, err := strictyaml.Read(o.PolicyFile)
+		if err == nil {
+			err = bundle.Decode(new(policy.Bundle))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -99,11 +107,131 @@ func (c *Config) complete(s *source, o Options) error {
 		}
 		return err
 	}
-	r := &resolver{s.doc, s.errorf, s.dir, o.Hardware, catalog, o.Warn}
+	r := &resolver{s, o.Hardware, catalog, o.Warn}
 	for i := range c.Deployments {
 		if err := r.deployment(&c.Deployments[i], deploymentPath(i)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// source is the text of a configuration: the cluster file with the overrides applied.
+type source struct {
+	doc *strictyaml.Doc
+	// dir is the folder of the file.
+	dir string
+	// sets are the overrides as the caller wrote them.
+	sets []string
+}
+
+// decode decodes the configuration over the defaults.
+func (s *source) decode() (*Config, error) {
+	c := &Config{ControlPlane: defaultControlPlane()}
+	return c, s.doc.Decode(c)
+}
+
+// errorf returns an error about the value at path, with the position of the override
+// or of the file that sets it.
+func (s *source) errorf(path, format string, args ...any) error {
+	err := s.doc.Errorf(path, format, args...).(*strictyaml.Error)
+	if len(s.sets) > 0 && s.doc.SetBy(path) == nil {
+		err.Msg += " (after --set " + strings.Join(s.sets, " --set ") + ")"
+	}
+	return err
+}
+
+// Parse is Load of a cluster file with this text; errors use name as its name.
+func Parse(name string, text []byte, o Options) (*Config, error) {
+	doc, err := strictyaml.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	return resolve(doc, ".", o)
+}
+
+// Restore reads a configuration that is already resolved, from the header of a
+// run. It looks up and computes nothing, so the result is the same where models
+// and GPUs are unknown or have changed. Errors use name as the file name.
+func Restore(name string, text []byte) (*Config, error) {
+	doc, err := strictyaml.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Config)
+	if err := doc.Decode(c); err != nil {
+		return nil, err
+	}
+	if err := c.validate(doc.Errorf); err != nil {
+		return nil, err
+	}
+	if _, err := c.validatePolicies(&source{doc: doc}); err != nil {
+		return nil, err
+	}
+	for i := range c.Deployments {
+		if err := c.Deployments[i].restore(deploymentPath(i), doc.Errorf); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// restore decodes the printed Computed and checks the values that size the simulation.
+func (d *Deployment) restore(at string, errorf strictyaml.Errorf) error {
+	if err := d.Engine.validate(at+".engine", errorf); err != nil {
+		return err
+	}
+	data, err := json.Marshal(d.Printed)
+	if err != nil {
+		return errorf(at+".computed", "%v", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	d.Computed, d.Printed = new(Computed), nil
+	if err := dec.Decode(d.Computed); err != nil {
+		return errorf(at+".computed", "%v", err)
+	}
+	k := d.Computed
+	if most := maxCacheTokens / d.Engine.BlockSize / d.Engine.DataParallelSize; k.KVBlocks < 1 || k.KVBlocks > most {
+		return errorf(at+".computed.kv_blocks", "must be between 1 and %d, is %d", most, k.KVBlocks)
+	}
+	if w := k.Window; w != nil && (w.Tokens < 1 || w.Blocks < 0 || w.ExtraBlocks < 0) {
+		return errorf(at+".computed.window", "must have at least 1 token and no negative number of blocks")
+	}
+	if _, err := d.LatencyModel(); err != nil {
+		return errorf(at+".latency", "%v", err)
+	}
+	return nil
+}
+
+// validatePolicies builds the policies once to check them. Errors have the position of the
+// override or of the file that sets the policy.
+func (c *Config) validatePolicies(s *source) (*policy.Plane, error) {
+	plane, err := c.Plane(func(string) uint64 { return 0 })
+	bad, ok := errors.AsType[*policy.Error](err)
+	if !ok {
+		return plane, err
+	}
+	path := "policies." + bad.Path
+	if set := s.doc.SetBy(path); set != nil {
+		return nil, set.Errorf("%v", bad)
+	}
+	if bad.Line > 0 {
+		return nil, s.doc.TextErrorf(path, bad.Line, bad.Col, "%s", bad.Msg)
+	}
+	return nil, s.doc.Errorf(path, "%s", bad.Msg)
+}
+
+// Plane builds the policies of a loaded cluster; seed returns the seed of a random stream.
+func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
+	env := policy.Env{Seed: seed}
+	for i := range c.Deployments {
+		env.Models = append(env.Models, c.Deployments[i].Model)
+		env.Replicas += c.Deployments[i].Replicas
+	}
+	p, err := policy.Build(&c.Policies, env)
+	if err != nil {
+		return nil, fmt.Errorf("policies.%w", err)
+	}
+	return p, nil
 }

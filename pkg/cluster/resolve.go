@@ -8,7 +8,6 @@ import (
 
 	"blis/pkg/hardware"
 	"blis/pkg/model"
-	"blis/pkg/strictyaml"
 )
 
 // resolver fills in the values that a cluster file leaves out. In order of
@@ -16,11 +15,8 @@ import (
 // blocks are num_gpu_blocks_override or else computed from the memory. Step times
 // are those of the file, else measured ones, else the roofline's.
 type resolver struct {
-	doc    *strictyaml.Doc
-	errorf pathErrorf
-	// dir is the folder of the cluster file; hardware are the user's own files.
-	dir      string
-	hardware []string
+	*source
+	hardware []string // the user's own files
 	catalog  *hardware.Catalog
 	warn     func(string)
 }
@@ -64,16 +60,12 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 // Without a version the general defaults stay.
 func (c *resolver) preset(d *Deployment, at string, gpu *hardware.GPU) error {
 	if d.Engine.Preset != "" {
-		preset, err := hardware.Presets.Get("preset", d.Engine.Preset)
+		preset, err := Presets.Get("preset", d.Engine.Preset)
 		if err != nil {
 			return c.errorf(at+".engine.preset", "%v", err)
 		}
-		p := preset(gpu)
 		e := defaultEngine()
-		e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize = p.MaxNumSeqs, p.MaxNumBatchedTokens, p.BlockSize
-		e.EnableChunkedPrefill, e.EnablePrefixCaching = p.EnableChunkedPrefill, p.EnablePrefixCaching
-		e.GPUMemoryUtilization, e.AsyncScheduling = p.GPUMemoryUtilization, p.AsyncScheduling
-		e.ReserveFullSequence, e.Watermark = p.ReserveFullSequence, p.Watermark
+		preset(&e, gpu)
 		type plain Engine // without the general defaults
 		if err := c.doc.DecodeAt(at+".engine", (*plain)(&e)); err != nil {
 			return err
@@ -158,7 +150,7 @@ func (c *resolver) describe(d *Deployment, arch *model.Architecture) {
 	k.AttentionFLOPs, k.MLPFLOPs = arch.AttentionFLOPs(), arch.MLPFLOPs()
 	k.AttentionPairFLOPs = w.PairFLOPs + w.WindowPairFLOPs
 	if w.ExpertLayers > 0 {
-		k.ExpertParallelSize = d.Engine.Experts()
+		k.ExpertParallelSize = d.Engine.TensorParallelSize * d.Engine.DataParallelSize
 	}
 	if w.Window > 0 {
 		blocks, extra := memoryPlan(d, w, nil).Window()

@@ -113,7 +113,7 @@ func TestAllModelsAndGPUsParseBack(t *testing.T) {
 	tried := 0
 	for _, arch := range model.BuiltIns() {
 		for _, gpu := range known.GPUs() {
-			preset := hardware.Presets.Names()[tried%len(hardware.Presets)]
+			preset := Presets.Names()[tried%len(Presets)]
 			c, err := parse(fmt.Sprintf("version: 1\ndeployments: [{id: main, model: %q, gpu: %q, engine: "+
 				"{preset: %s, "+
 				"tensor_parallel_size: 4}}]\n", arch.Name, gpu.ID, preset), Options{})

@@ -1,17 +1,15 @@
 package cluster
 
 import (
-	"fmt"
+	"cmp"
 
 	"blis/pkg/latency"
+	"blis/pkg/strictyaml"
 )
-
-// pathErrorf returns an error about the value at path.
-type pathErrorf func(path, format string, args ...any) error
 
 // validate returns an error for the first invalid value, except in engines, which
 // are not resolved yet.
-func (c *Config) validate(errorf pathErrorf) error {
+func (c *Config) validate(errorf strictyaml.Errorf) error {
 	if c.Version != 1 {
 		return errorf("version", "must be 1, is %d", c.Version)
 	}
@@ -22,7 +20,7 @@ func (c *Config) validate(errorf pathErrorf) error {
 	replicas := 0
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
-		path := fmt.Sprintf("deployments[%d]", i)
+		path := deploymentPath(i)
 		if d.ID == "" {
 			return errorf(path+".id", "must be set")
 		}
@@ -47,39 +45,31 @@ const (
 	maxGPUs        = 1 << 12
 )
 
-func (d *Deployment) validate(path string, errorf pathErrorf) error {
+func (d *Deployment) validate(path string, errorf strictyaml.Errorf) error {
 	if d.Model == "" {
 		return errorf(path+".model", "must be set")
 	}
-	if d.Replicas < 1 || d.Replicas > maxReplicas {
-		return errorf(path+".replicas", "must be between 1 and %d, is %d", maxReplicas, d.Replicas)
-	}
-	if cv := d.Latency.Jitter.CV; !(cv >= 0) || cv > maxCV {
-		return errorf(path+".latency.jitter.cv", "must be between 0 and %d, is %g", maxCV, cv)
-	}
-	return nil
+	return cmp.Or(
+		strictyaml.Between[int](errorf, path)(".replicas", d.Replicas, 1, maxReplicas),
+		strictyaml.Between[float64](errorf, path)(".latency.jitter.cv", d.Latency.Jitter.CV, 0, maxCV))
 }
 
-func (e *Engine) validate(path string, errorf pathErrorf) error {
-	for _, v := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"tensor_parallel_size", e.TensorParallelSize, 1, maxGPUs},
-		{"pipeline_parallel_size", e.PipelineParallelSize, 1, maxGPUs},
-		{"data_parallel_size", e.DataParallelSize, 1, maxGPUs},
-		{"max_num_seqs", e.MaxNumSeqs, 1, maxCacheTokens},
-		{"max_num_batched_tokens", e.MaxNumBatchedTokens, 1, maxCacheTokens},
-		{"block_size", e.BlockSize, 1, 65536},
-		{"num_gpu_blocks_override", e.NumGPUBlocksOverride, 0, maxCacheTokens},
-		{"long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxCacheTokens},
-		{"chunk_size", e.ChunkSize, 0, maxCacheTokens},
-		{"max_num_partial_prefills", e.MaxNumPartialPrefills, 0, maxCacheTokens},
-		{"max_model_len", e.MaxModelLen, 0, maxCacheTokens},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return errorf(path+"."+v.name, "must be between %d and %d, is %d", v.min, v.max, v.value)
-		}
+func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
+	between := strictyaml.Between[int](errorf, path+".")
+	if err := cmp.Or(
+		between("tensor_parallel_size", e.TensorParallelSize, 1, maxGPUs),
+		between("pipeline_parallel_size", e.PipelineParallelSize, 1, maxGPUs),
+		between("data_parallel_size", e.DataParallelSize, 1, maxGPUs),
+		between("max_num_seqs", e.MaxNumSeqs, 1, maxCacheTokens),
+		between("max_num_batched_tokens", e.MaxNumBatchedTokens, 1, maxCacheTokens),
+		between("block_size", e.BlockSize, 1, 65536),
+		between("num_gpu_blocks_override", e.NumGPUBlocksOverride, 0, maxCacheTokens),
+		between("long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxCacheTokens),
+		between("chunk_size", e.ChunkSize, 0, maxCacheTokens),
+		between("max_num_partial_prefills", e.MaxNumPartialPrefills, 0, maxCacheTokens),
+		between("max_model_len", e.MaxModelLen, 0, maxCacheTokens),
+	); err != nil {
+		return err
 	}
 	switch {
 	case e.GPUs() > maxGPUs:
@@ -109,13 +99,5 @@ const maxCV = 10
 
 // LatencyModel builds the deployment's latency model, without jitter.
 func (d *Deployment) LatencyModel() (latency.Model, error) {
-	build, err := latency.Models.Get("latency model", d.Latency.Model)
-	if err != nil {
-		return nil, err
-	}
-	k := latency.Coefficients{Alpha: d.Latency.AlphaUS, Beta: d.Latency.BetaUS, Table: d.Latency.Table}
-	if d.Computed != nil {
-		k.Replica = d.Computed.Roofline
-	}
-	return build(k)
+	return d.Latency.Build(d.Computed.Roofline)
 }

@@ -14,11 +14,11 @@ type Time = int64
 // Micros rounds a time in µs half up to a Time: the one place where computed
 // time becomes simulated time. us must be a number between 0 and 2^63.
 func Micros(us float64) Time {
-	whole := math.Floor(us)
-	if us-whole >= 0.5 { // us + 0.5 would itself be rounded
+	whole := Time(us)
+	if us-float64(whole) >= 0.5 { // us + 0.5 would itself be rounded
 		whole++
 	}
-	return Time(whole)
+	return whole
 }
 
 // Event is something that happens to the object numbered Slot. Events are ordered by time, then

@@ -38,25 +38,22 @@ type resampledSide struct {
 // bootstrap resamples both sides. It returns nil if one of them has no requests.
 func (c *comparison) bootstrap() (*Bootstrap, map[string]stat.Interval) {
 	source := resample.Source(c.options.Seed)
-	var sides [2]resampledSide
+	a, b := &resampledSide{side: c.sides[0]}, &resampledSide{side: c.sides[1]}
 	if c.options.Unpaired {
-		for i, s := range c.sides {
-			order := c.byArrival(s)
-			if len(order) == 0 {
-				return nil, nil
-			}
-			sides[i] = resampledSide{resample.New(source, s.inOrder(order)).Run(0, s.raw), s, order}
-		}
+		a.order, b.order = c.byArrival(a.side), c.byArrival(b.side)
 	} else {
-		a, b := c.sides[0], c.sides[1]
-		order := c.byArrival(a, b)
-		if len(order) == 0 {
-			return nil, nil
-		}
-		samples := resample.New(source, a.inOrder(order), b.inOrder(order))
-		sides = [2]resampledSide{{samples.Run(0, a.raw), a, order}, {samples.Run(1, b.raw), b, order}}
+		a.order = c.byArrival(c.sides[:]...)
+		b.order = a.order
 	}
-	a, b := &sides[0], &sides[1]
+	if len(a.order) == 0 || len(b.order) == 0 {
+		return nil, nil
+	}
+	if x, y := a.inOrder(a.order), b.inOrder(b.order); c.options.Unpaired {
+		a.Run, b.Run = resample.New(source, x).Run(0, a.raw), resample.New(source, y).Run(0, b.raw)
+	} else {
+		samples := resample.New(source, x, y)
+		a.Run, b.Run = samples.Run(0, a.raw), samples.Run(1, b.raw)
+	}
 	blocks := float64(a.Blocks())
 	d := &Bootstrap{Paired: !c.options.Unpaired, Level: stat.Level, Samples: a.Samples(), Seed: c.options.Seed,
 		Blocks: a.Blocks(), BlockRequests: float64(len(a.order)) / blocks, BlockS: float64(a.SpanUS()) / 1e6 / blocks}
@@ -83,6 +80,16 @@ func (s *side) inOrder(order []int32) []*resample.Request {
 	return requests
 }
 
+// groupings are the groups of requests that have metrics of their own, by the first name of
+// their paths. Only notIssued ones count calls that were not issued.
+var groupings = []struct {
+	name      string
+	of        func(group) string
+	notIssued bool
+}{{"cls", func(g group) string { return g.class }, true},
+	{"tenants", func(g group) string { return g.tenant }, true},
+	{"models", func(g group) string { return g.model }, false}}
+
 // intervals returns the intervals of all statistics of the whole run and its groups, by
 // path.
 func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
@@ -100,13 +107,7 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 	allA, allB := a.All(), b.All()
 	wholeA, wholeB := a.Statistics(allA, true), b.Statistics(allB, true)
 	add("", wholeA, wholeB)
-	for _, grouping := range []struct {
-		name      string
-		of        func(group) string
-		notIssued bool
-	}{{"cls", func(g group) string { return g.class }, true},
-		{"tenants", func(g group) string { return g.tenant }, true},
-		{"models", func(g group) string { return g.model }, false}} {
+	for _, grouping := range groupings {
 		rowsA, names, omitted := a.groupRows(allA, grouping.of)
 		rowsB, _, _ := b.groupRows(allB, grouping.of)
 		if omitted > 0 {

@@ -22,15 +22,10 @@ type Setting struct {
 // ignores what was recorded of the run.
 func (c *comparison) compareSettings() []Setting {
 	a, b := settings(c.sides[0].header), settings(c.sides[1].header)
-	paths := slices.Collect(maps.Keys(a))
-	for path := range b {
-		if _, both := a[path]; !both {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
+	all := maps.Clone(a)
+	maps.Copy(all, b)
 	list := []Setting{}
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(all)) {
 		if string(a[path]) != string(b[path]) {
 			list = append(list, Setting{path, a[path], b[path]})
 		}
@@ -79,7 +74,7 @@ func flatten(v any, path string, leaves map[string]json.RawMessage) {
 			flatten(child, at, leaves)
 		}
 	case []any:
-		if scalars(v) {
+		if !slices.ContainsFunc(v, isTree) {
 			leaves[path], _ = json.Marshal(v)
 			return
 		}
@@ -91,15 +86,11 @@ func flatten(v any, path string, leaves map[string]json.RawMessage) {
 	}
 }
 
-// scalars reports whether no element of the list is an object or a list.
-func scalars(list []any) bool {
-	return !slices.ContainsFunc(list, func(v any) bool {
-		switch v.(type) {
-		case map[string]any, []any:
-			return true
-		}
-		return false
-	})
+// isTree reports whether a value is an object or a list.
+func isTree(v any) bool {
+	_, object := v.(map[string]any)
+	_, list := v.([]any)
+	return object || list
 }
 
 // keyOf returns the name of an element of a list.

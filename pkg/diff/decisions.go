@@ -8,6 +8,9 @@ import (
 	"blis/pkg/stream"
 )
 
+// noIndex is the index of a missing decision.
+const noIndex = -1
+
 // decision is one decision as it is kept: its time, its line in the stream, its result,
 // and the index of the previous decision about the same request.
 type decision struct {
@@ -25,9 +28,6 @@ type decisionResult struct {
 	priority float64
 }
 
-// stageOrder in the order in which a request meets them.
-var stageOrder = []string{stream.StageAdmission, stream.StagePriority, stream.StageFlowControl, stream.StageRouting}
-
 const verdictAdmit = "admit"
 
 // storeDecision keeps the decision on that line.
@@ -36,20 +36,17 @@ func (s *side) storeDecision(d *stream.Decision, line int32) {
 	if d.Stage == stream.StagePriority {
 		what.priority = d.Score
 	}
-	last := s.last.at(s.requestIndex(d.Request))
-	s.decisions.append(decision{int64(d.AtUS), line, s.decisionResults.number(what), *last,
-		uint8(slices.Index(stageOrder, d.Stage))})
-	*last = s.decisions.length - 1
+	last := &s.requests[s.requestIndex(d.Request)].lastDecision
+	s.decisions = append(s.decisions, decision{int64(d.AtUS), line, s.decisionResults.number(what), *last,
+		uint8(slices.Index(stream.Stages, d.Stage))})
+	*last = int32(len(s.decisions) - 1)
 }
 
 // decisionsAbout returns the decisions about a request by stage, those of one stage in
 // order.
 func (s *side) decisionsAbout(n int32) (all []*decision) {
-	if n >= s.last.length {
-		return nil
-	}
-	for i := *s.last.at(n); i != noIndex; i = s.decisions.at(i).previous {
-		all = append(all, s.decisions.at(i))
+	for i := s.at(n).lastDecision; i != noIndex; i = s.decisions[i].previous {
+		all = append(all, &s.decisions[i])
 	}
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(x, y *decision) int { return cmp.Compare(x.stage, y.stage) })
@@ -86,11 +83,11 @@ type Divergence struct {
 
 // compareDecisions compares the decisions of both sides; nil if there are none.
 func (c *comparison) compareDecisions(ctx context.Context) (*Decisions, error) {
-	if c.sides[0].decisions.length+c.sides[1].decisions.length == 0 {
+	if len(c.sides[0].decisions)+len(c.sides[1].decisions) == 0 {
 		return nil, nil
 	}
 	d := &divergences{results: c.decisionResults.all}
-	for n := range int32(len(c.names)) {
+	for n := range int32(len(c.ids.all)) {
 		if c.isSelected(n) {
 			d.compare(n, c.sides[0].decisionsAbout(n), c.sides[1].decisionsAbout(n))
 		}
@@ -112,40 +109,40 @@ type divergences struct {
 // compare compares the decisions about one request.
 func (d *divergences) compare(n int32, a, b []*decision) {
 	for len(a) > 0 || len(b) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].stage < b[0].stage:
-			d.countOneSided(n, a[0], nil, &d.OnlyA)
-			a = a[1:]
-		case len(a) == 0 || b[0].stage < a[0].stage:
-			d.countOneSided(n, nil, b[0], &d.OnlyB)
-			b = b[1:]
-		default:
-			d.Compared++
-			if a[0].result != b[0].result {
-				d.countDifference(n, a[0], b[0])
-			}
-			a, b = a[1:], b[1:]
+		var x, y *decision
+		if len(b) == 0 || len(a) > 0 && a[0].stage <= b[0].stage {
+			x, a = a[0], a[1:]
 		}
+		if x == nil || len(b) > 0 && b[0].stage == x.stage {
+			y, b = b[0], b[1:]
+		}
+		d.count(n, x, y)
 	}
 }
 
-// countOneSided counts a decision that one side made, unless it is an admission that
-// admits.
-func (d *divergences) countOneSided(n int32, a, b *decision, count *int64) {
-	if d.results[earlier(a, b).result].verdict != verdictAdmit {
-		*count++
-		d.countDifference(n, a, b)
+// count counts a pair of decisions, one of which may be nil. A decision of one side alone
+// differs, unless it is an admission that admits.
+func (d *divergences) count(n int32, x, y *decision) {
+	switch {
+	case x != nil && y != nil:
+		d.Compared++
+		if x.result == y.result {
+			return
+		}
+	case d.results[earlier(x, y).result].verdict == verdictAdmit:
+		return
+	case y == nil:
+		d.OnlyA++
+	default:
+		d.OnlyB++
 	}
-}
-
-func (d *divergences) countDifference(n int32, a, b *decision) {
 	if d.Differ++; d.Differ > 1 {
-		at, first := earlier(a, b), earlier(d.first[0], d.first[1])
+		at, first := earlier(x, y), earlier(d.first[0], d.first[1])
 		if cmp.Or(cmp.Compare(at.at, first.at), cmp.Compare(at.line, first.line)) >= 0 {
 			return
 		}
 	}
-	d.first, d.request = [2]*decision{a, b}, n
+	d.first, d.request = [2]*decision{x, y}, n
 }
 
 // earlier returns the earlier of two decisions, one of which may be nil.
@@ -158,23 +155,19 @@ func earlier(x, y *decision) *decision {
 
 // readFirstDivergence reads the complete decisions of the first divergence.
 func (c *comparison) readFirstDivergence(ctx context.Context, d *divergences) error {
-	stage := stageOrder[earlier(d.first[0], d.first[1]).stage]
-	d.First = &Divergence{Stage: stage, Request: c.names[d.request], LaterDiffering: d.Differ - 1,
+	stage := stream.Stages[earlier(d.first[0], d.first[1]).stage]
+	d.First = &Divergence{Stage: stage, Request: c.ids.all[d.request], LaterDiffering: d.Differ - 1,
 		DifferingSignals: []string{}}
 	for i, to := range []**stream.Decision{&d.First.A, &d.First.B} {
 		if d.first[i] == nil {
 			continue
 		}
-		line := int(d.first[i].line)
-		err := c.sides[i].walk(ctx, func(r *stream.Reader, _ *stream.Outcome, found *stream.Decision) error {
-			if r.Line() < line {
+		*to = new(stream.Decision)
+		err := c.sides[i].walk(ctx, func(r *stream.Reader) error {
+			if r.Line() < int(d.first[i].line) {
 				return nil
 			}
-			if err := r.Decision(found); err != nil {
-				return err
-			}
-			*to = found
-			return errStop
+			return cmp.Or(r.Decision(*to), errStop)
 		})
 		if err != nil {
 			return err
@@ -208,8 +201,7 @@ var candidateSignals = []struct {
 // number in flight and the prefix match are the router's own.
 func signalAge(c *stream.Candidate) int64 {
 	read := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(),
-		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(),
-		!c.EstWaitMS.IsZero(), !c.Cached.IsZero()}
+		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(), !c.EstWaitMS.IsZero(), !c.Cached.IsZero()}
 	if !slices.Contains(read, true) {
 		return -1
 	}
@@ -223,8 +215,7 @@ func differingSignals(a, b *stream.Decision) []string {
 	for i := range a.Considered {
 		x := &a.Considered[i]
 		k := slices.IndexFunc(b.Considered, func(y stream.Candidate) bool {
-			return y.Deployment == x.Deployment &&
-				y.Replica == x.Replica
+			return y.Deployment == x.Deployment && y.Replica == x.Replica
 		})
 		if k < 0 {
 			continue

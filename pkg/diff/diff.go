@@ -24,12 +24,13 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -49,16 +50,12 @@ func Run(ctx context.Context, open Open, out io.Writer, o Options) (Verdict, err
 	if o.Rank {
 		return Verdict{}, rank(ctx, open, out, &o)
 	}
-	d, err := compare(ctx, newComparison(open, &o), o.Streams)
+	d, err := compare(ctx, &comparison{options: &o, open: open}, o.Streams)
 	if err != nil {
 		return Verdict{}, err
 	}
-	text, err := render(d, o.Format)
-	if err == nil {
-		_, err = out.Write(text)
-	}
 	failed := slices.ContainsFunc(d.Gates, func(g Gate) bool { return g.Failed })
-	return Verdict{Differs: d.Status == statusDiffers, Failed: failed}, err
+	return Verdict{Differs: d.Status == statusDiffers, Failed: failed}, write(out, d, o.Format)
 }
 
 // comparison holds two streams as they are read.
@@ -66,26 +63,14 @@ type comparison struct {
 	options *Options
 	open    Open
 	sides   [2]*side
-	// ids maps the id of every request of either side to its index.
-	ids             map[string]int32
-	names           []string
+	// ids are of the requests of either side; their numbers are the requests' indices.
+	ids             intern[string]
 	groups          intern[group]
 	replicaIDs      intern[replicaID]
 	decisionResults intern[decisionResult]
 	warnings        []string
 	// pairsOnly excludes requests that only one side has.
 	pairsOnly bool
-}
-
-func newComparison(open Open, o *Options) *comparison {
-	own := strings.Clone
-	return &comparison{options: o, open: open, ids: map[string]int32{},
-		groups:     newIntern(func(g group) group { return group{own(g.class), own(g.tenant), own(g.model)} }),
-		replicaIDs: newIntern(func(p replicaID) replicaID { return replicaID{own(p.deployment), p.index} }),
-		decisionResults: newIntern(func(c decisionResult) decisionResult {
-			c.verdict, c.deployment = own(c.verdict), own(c.deployment)
-			return c
-		})}
 }
 
 // group identifies the class, tenant and model of a request, replicaID the replica that
@@ -98,28 +83,126 @@ type replicaID struct {
 
 // intern numbers values in order of appearance.
 type intern[T comparable] struct {
-	// clone copies a value whose strings may be part of larger memory, as those of
-	// records are.
-	clone func(T) T
-	of    map[T]int32
-	all   []T
-}
-
-func newIntern[T comparable](clone func(T) T) intern[T] {
-	return intern[T]{clone: clone, of: map[T]int32{}}
+	of  map[T]int32
+	all []T
 }
 
 func (t *intern[T]) number(v T) int32 {
 	n, ok := t.of[v]
 	if !ok {
-		v = t.clone(v)
+		if t.of == nil {
+			t.of = map[T]int32{}
+		}
 		n = int32(len(t.all))
-		t.of[v] = n
-		t.all = append(t.all, v)
+		t.of[v], t.all = n, append(t.all, v)
 	}
 	return n
 }
 
+func (c *comparison) progress(format string, args ...any) {
+	if c.options.Progress != nil {
+		c.options.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
 func (c *comparison) warn(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// read reads both streams.
+func (c *comparison) read(ctx context.Context, streams ...string) error {
+	for i, name := range streams {
+		c.sides[i] = &side{name: name, comparison: c}
+		if err := c.sides[i].load(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWorkloads returns an error if the two runs had different requests.
+func (c *comparison) checkWorkloads() error {
+	a, b := c.sides[0], c.sides[1]
+	if c.options.Unpaired || a.end == nil || b.end == nil {
+		return nil
+	}
+	if x, y := a.end.WorkloadDigest, b.end.WorkloadDigest; x != y || x == "" {
+		return fmt.Errorf("%s and %s have different workloads (%s and %s); "+
+			"--unpaired compares them as independent samples", a.name, b.name,
+			cmp.Or(stream.ShortDigest(x), "unknown"), cmp.Or(stream.ShortDigest(y), "unknown"))
+	}
+	return nil
+}
+
+// compare reads two streams and compares them.
+func compare(ctx context.Context, c *comparison, streams []string) (*Document, error) {
+	if err := c.read(ctx, streams...); err != nil {
+		return nil, err
+	}
+	a, b := c.sides[0], c.sides[1]
+	pairing, err := c.pair()
+	if err != nil {
+		return nil, err
+	}
+	selection, err := c.selection()
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{A: a.identity(), B: b.identity(), Selection: selection, Config: []Setting{}}
+	if a.outcomes > 0 && b.outcomes > 0 && !c.options.Unpaired {
+		d.Requests = c.compareRequests(c.byArrival(a, b))
+	}
+	if err := c.computeMetrics(ctx); err != nil {
+		return nil, err
+	}
+	if c.areRuns() {
+		d.Config = c.compareSettings()
+	}
+	var intervals map[string]stat.Interval
+	if a.outcomes > 0 && b.outcomes > 0 {
+		c.progress("comparing")
+		if !c.options.Unpaired && c.areRuns() {
+			if d.Decisions, err = c.compareDecisions(ctx); err != nil {
+				return nil, err
+			}
+		}
+		d.Bootstrap, intervals = c.bootstrap()
+	}
+	d.Metrics = compareMetrics(a.raw, b.raw, intervals)
+	d.Fidelity = c.fidelity(pairing, d.Metrics)
+	d.setReplicaNames(a.raw, b.raw)
+	for _, g := range c.options.gates {
+		failed, err := g.isTrue(d.Metrics)
+		if err != nil {
+			return nil, err
+		}
+		d.Gates = append(d.Gates, Gate{g.src, failed})
+	}
+	d.Status = statusSame
+	if d.differs() {
+		d.Status = statusDiffers
+	}
+	d.Warnings = append([]string{}, c.warnings...)
+	return d, nil
+}
+
+// areRuns reports whether neither side is a recording.
+func (c *comparison) areRuns() bool { return c.sides[0].recorded == nil && c.sides[1].recorded == nil }
+
+// selection describes the selected part of the requests, nil if all are selected. It is
+// an error if none is.
+func (c *comparison) selection() (*Selection, error) {
+	if c.options.selects == nil {
+		return nil, nil
+	}
+	s := &Selection{Where: c.options.Where, Of: int64(len(c.ids.all))}
+	for n := range c.ids.all {
+		if c.isSelected(int32(n)) {
+			s.Requests++
+		}
+	}
+	if s.Requests == 0 && s.Of > 0 {
+		return nil, fmt.Errorf("--where: %s is true for none of the %d requests", s.Where, s.Of)
+	}
+	return s, nil
 }

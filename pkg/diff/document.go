@@ -1,8 +1,9 @@
 package diff
 
 import (
-	"bytes"
 	"encoding/json"
+	"io"
+	"slices"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -63,25 +64,10 @@ type Selection struct {
 
 // setReplicaNames sets the names of the replicas in the metrics.
 func (d *Document) setReplicaNames(a, b *metrics.Raw) {
-	for i := range max(len(a.Replicas), len(b.Replicas)) {
-		of := a.Replicas
-		if i >= len(of) {
-			of = b.Replicas
-		}
-		d.replicas = append(d.replicas, replicaName(of[i].Deployment, of[i].Index))
+	onlyB := b.Replicas[min(len(a.Replicas), len(b.Replicas)):]
+	for _, r := range slices.Concat(a.Replicas, onlyB) {
+		d.replicas = append(d.replicas, replicaName(r.Deployment, r.Index))
 	}
-}
-
-// evaluateGates evaluates the gates.
-func (d *Document) evaluateGates(gates []gate) error {
-	for _, g := range gates {
-		failed, err := g.isTrue(d.Metrics)
-		if err != nil {
-			return err
-		}
-		d.Gates = append(d.Gates, Gate{g.src, failed})
-	}
-	return nil
 }
 
 // differs reports whether anything that was compared differs. Regret that only one run
@@ -112,18 +98,14 @@ func (s *side) identity() Identity {
 	return id
 }
 
-// document is a result that can be rendered.
-type document interface{ text() []byte }
-
-// render encodes the document in the format.
-func render(d document, format string) ([]byte, error) {
-	if format != "json" {
-		return d.text(), nil
+// write writes a result in the format.
+func write(out io.Writer, result interface{ text() []byte }, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(result)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(d)
-	return b.Bytes(), err
+	_, err := out.Write(result.text())
+	return err
 }

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"blis/pkg/metrics"
 	"blis/pkg/resample"
 	"blis/pkg/stat"
-	"blis/pkg/stream"
 )
 
 // Fidelity reports how close a simulation is to a recording. Of two recordings the second
@@ -52,6 +50,19 @@ type TimeFidelity struct {
 	KS *float64 `json:"ks,omitempty"`
 	// PerRequest compares single requests; absent if they are not paired.
 	PerRequest *PerRequest `json:"per_request,omitempty"`
+}
+
+// timeStatistic is one statistic of a TimeFidelity; percent is 0 for the mean.
+type timeStatistic struct {
+	name    string
+	percent int64
+	*Deviation
+}
+
+// statistics lists the statistics of the time, the mean first.
+func (f *TimeFidelity) statistics() []timeStatistic {
+	return []timeStatistic{{"mean", 0, &f.Mean}, {"p50", 50, &f.P50}, {"p90", 90, &f.P90}, {"p95", 95, &f.P95},
+		{"p99", 99, &f.P99}}
 }
 
 // Deviation is one number on both sides. Percent is the simulated one relative to the
@@ -99,21 +110,32 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 	f.Overall = j.group("", "", func(int32, *request) bool { return true })
 	f.Overall.RPS = j.throughput(&j.measured.raw.Group, &j.simulated.raw.Group)
 	if x, y := j.measured.raw.ITL, j.simulated.raw.ITL; x != nil && y != nil {
-		itl := TimeFidelity{"itl", j.deviation("itl.mean", x.Mean, y.Mean), j.deviation("itl.p50", x.P50, y.P50),
-			j.deviation("itl.p90", x.P90, y.P90),
-			j.deviation("itl.p95", x.P95, y.P95), j.deviation("itl.p99", x.P99, y.P99), nil, nil}
+		itl := TimeFidelity{Metric: "itl", Mean: j.deviation("itl.mean", x.Mean, y.Mean),
+			P50: j.deviation("itl.p50", x.P50, y.P50), P90: j.deviation("itl.p90", x.P90, y.P90),
+			P95: j.deviation("itl.p95", x.P95, y.P95), P99: j.deviation("itl.p99", x.P99, y.P99)}
 		at := slices.IndexFunc(f.Overall.Times, func(f TimeFidelity) bool { return f.Metric == "e2e" })
 		f.Overall.Times = slices.Insert(f.Overall.Times, max(at, 0), itl)
 	}
 	for _, s := range j.measured.recorded.Stages {
-		f.Stages = append(f.Stages, j.group(s.Name, noMetricPrefix, j.arrivedWithin(s.FromUS, s.ToUS)))
+		f.Stages = append(f.Stages, j.group(s.Name, noMetricPrefix, func(n int32, q *request) bool {
+			at := q.Arrival - int64(j.simulated.raw.FromUS)
+			if m := j.measured.at(n); m.State != 0 {
+				at = m.Arrival
+			}
+			return at >= int64(s.FromUS) && at < int64(s.ToUS)
+		}))
 	}
 	names := slices.Sorted(maps.Keys(j.simulated.raw.Cls))
-	if len(names) < 2 {
+	if len(names) == 1 {
 		names = nil // the same as Overall
 	}
 	for _, name := range names {
-		part := j.group(name, metrics.SubPath("cls", name)+".", j.inClass(name))
+		part := j.group(name, metrics.SubPath("cls", name)+".", func(n int32, q *request) bool {
+			if s := j.simulated.at(n); s.State != 0 {
+				q = s // its class is as the simulation knows it
+			}
+			return j.groups.all[q.group].class == name
+		})
 		if x := j.measured.raw.Cls[name]; x != nil {
 			part.RPS = j.throughput(x, j.simulated.raw.Cls[name])
 		}
@@ -125,33 +147,11 @@ func (c *comparison) fidelity(pairing string, m Metrics) *Fidelity {
 // noMetricPrefix is a prefix that no metric has.
 const noMetricPrefix = "-"
 
-// arrivedWithin selects requests that arrived in an interval of the recording.
-func (j *fidelityBuilder) arrivedWithin(from, to stream.Micros) func(int32, *request) bool {
-	first := int64(j.simulated.raw.FromUS)
-	return func(n int32, q *request) bool {
-		at := q.Arrival - first
-		if m := j.measured.at(n); m.State != 0 {
-			at = m.Arrival
-		}
-		return at >= int64(from) && at < int64(to)
-	}
-}
-
-// inClass selects requests of a class, as the simulation knows it.
-func (j *fidelityBuilder) inClass(name string) func(int32, *request) bool {
-	return func(n int32, q *request) bool {
-		if s := j.simulated.at(n); s.State != 0 {
-			q = s
-		}
-		return j.groups.all[q.group].class == name
-	}
-}
-
 // group compares the requests that in selects. prefix is that of their metrics.
 func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request) bool) GroupFidelity {
 	p := GroupFidelity{Name: name, Times: []TimeFidelity{}}
 	var rows []int32
-	for n := range int32(len(j.names)) {
+	for n := range int32(len(j.ids.all)) {
 		x, y := j.measured.at(n), j.simulated.at(n)
 		q := x
 		if x.State == 0 {
@@ -169,17 +169,16 @@ func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request
 		}
 	}
 	for _, m := range resample.Latencies {
-		if fit, ok := j.time(prefix+m.Name, rows, m.MS); ok {
+		if fit := j.time(prefix+m.Name, rows, m.MS); fit != nil {
 			fit.Metric = m.Name
-			p.Times = append(p.Times, fit)
+			p.Times = append(p.Times, *fit)
 		}
 	}
 	return p
 }
 
-// time compares one latency of some requests; not ok if a side has none.
-func (j *fidelityBuilder) time(path string, rows []int32, of func(*resample.Request) (float64, bool)) (f TimeFidelity,
-	ok bool) {
+// time compares one latency of some requests; nil if a side has none.
+func (j *fidelityBuilder) time(path string, rows []int32, of func(*resample.Request) (float64, bool)) *TimeFidelity {
 	var measured, simulated, x, y []float64 // x and y of pairs
 	for _, n := range rows {
 		m, measuredOK := of(&j.measured.at(n).Request)
@@ -195,24 +194,20 @@ func (j *fidelityBuilder) time(path string, rows []int32, of func(*resample.Requ
 		}
 	}
 	if len(measured) == 0 || len(simulated) == 0 {
-		return f, false
+		return nil
 	}
 	slices.Sort(measured)
 	slices.Sort(simulated)
-	f.Mean = j.deviation(path+".mean", stat.Mean(measured), stat.Mean(simulated))
-	for _, q := range []struct {
-		to      *Deviation
-		percent int64
-	}{{&f.P50, 50}, {&f.P90, 90}, {&f.P95, 95}, {&f.P99, 99}} {
-		*q.to = j.deviation(fmt.Sprintf("%s.p%d", path, q.percent), stat.QuantileFloat(measured, q.percent),
+	f := &TimeFidelity{Mean: j.deviation(path+".mean", stat.Mean(measured), stat.Mean(simulated)),
+		KS: new(stat.KolmogorovSmirnov(measured, simulated))}
+	for _, q := range f.statistics()[1:] {
+		*q.Deviation = j.deviation(path+"."+q.name, stat.QuantileFloat(measured, q.percent),
 			stat.QuantileFloat(simulated, q.percent))
 	}
-	ks := stat.KolmogorovSmirnov(measured, simulated)
-	f.KS = &ks
 	if j.paired && len(x) > 0 {
 		f.PerRequest = perRequest(x, y)
 	}
-	return f, true
+	return f
 }
 
 // perRequest compares measured times x with simulated times y.
@@ -228,8 +223,7 @@ func perRequest(x, y []float64) *PerRequest {
 	}
 	e.BiasMS /= float64(len(x))
 	if n > 0 {
-		mape := 100 * relativeError / n
-		e.MAPE = &mape
+		e.MAPE = new(100 * relativeError / n)
 	}
 	if r, ok := stat.Pearson(x, y); ok {
 		e.Pearson = &r
@@ -239,11 +233,7 @@ func perRequest(x, y []float64) *PerRequest {
 
 // deviation compares two numbers and adds the interval of the metric at path.
 func (j *fidelityBuilder) deviation(path string, measured, simulated float64) Deviation {
-	e := Deviation{Measured: measured, Simulated: simulated}
-	if measured != 0 {
-		percent := 100 * (simulated/measured - 1)
-		e.Percent = &percent
-	}
+	e := Deviation{Measured: measured, Simulated: simulated, Percent: percentError(simulated, measured)}
 	if m := j.metrics.at(path); m.CI != nil {
 		lo, hi := j.sign*m.CI.Lo, j.sign*m.CI.Hi
 		e.CI = &stat.Interval{Lo: min(lo, hi), Hi: max(lo, hi), Level: m.CI.Level}
@@ -251,10 +241,18 @@ func (j *fidelityBuilder) deviation(path string, measured, simulated float64) De
 	return e
 }
 
+// percentError is the error of a simulated number in percent of the measured one; nil if that
+// is 0.
+func percentError(simulated, measured float64) *float64 {
+	if measured == 0 {
+		return nil
+	}
+	return new(100 * (simulated/measured - 1))
+}
+
 func (j *fidelityBuilder) throughput(measured, simulated *metrics.Group) *Deviation {
 	if measured.Throughput == nil || simulated.Throughput == nil {
 		return nil
 	}
-	e := j.deviation("throughput.rps", measured.Throughput.RPS, simulated.Throughput.RPS)
-	return &e
+	return new(j.deviation("throughput.rps", measured.Throughput.RPS, simulated.Throughput.RPS))
 }

@@ -52,7 +52,7 @@ func compareWithRecording(t *testing.T, table string, run testRun, o Options) (*
 	}
 	o.RankBy = "ttft.p99"
 	must(o.Validate())
-	return compare(context.Background(), newComparison(files{"run": run.stream()}.disk, &o), o.Streams)
+	return compare(context.Background(), &comparison{open: files{"run": run.stream()}.disk, options: &o}, o.Streams)
 }
 
 func near(t *testing.T, what string, got *float64, want float64) {

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -21,17 +22,13 @@ func (f *Fidelity) append(b []byte) []byte {
 		pairing = "not paired"
 	}
 	b = fmt.Appendf(b, "%-11s %s, simulated %s: %d and %d requests completed, %s\n", "measured", f.Measured,
-		f.Simulated,
-		f.Overall.Measured, f.Overall.Simulated, pairing)
+		f.Simulated, f.Overall.Measured, f.Overall.Simulated, pairing)
 	t := &texttab.Table{}
 	t.Row("ms", "measured", "simulated", "error %", "95 % interval of simulated - measured")
 	for i := range f.Overall.Times {
 		time := &f.Overall.Times[i]
-		for _, s := range []struct {
-			name string
-			e    *Deviation
-		}{{"mean", &time.Mean}, {"p50", &time.P50}, {"p90", &time.P90}, {"p95", &time.P95}, {"p99", &time.P99}} {
-			t.Row(timeLabels[time.Metric]+" "+s.name, s.e.row(millisecond)...)
+		for _, s := range time.statistics() {
+			t.Row(timeLabels[time.Metric]+" "+s.name, s.row(millisecond)...)
 		}
 	}
 	if f.Overall.RPS != nil {
@@ -58,14 +55,7 @@ func (e *Deviation) row(show func(float64) string) []string {
 	if e.CI != nil {
 		interval = signed(&e.CI.Lo, show) + " .. " + signed(&e.CI.Hi, show)
 	}
-	return []string{show(e.Measured), show(e.Simulated), e.percent(), interval}
-}
-
-func (e *Deviation) percent() string {
-	if e.Percent == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%+.1f", *e.Percent)
+	return []string{show(e.Measured), show(e.Simulated), numberOrDash(e.Percent, percent), interval}
 }
 
 // perRequestTable is the table of errors of single requests.
@@ -90,18 +80,14 @@ func groupFidelityTable(by string, list []GroupFidelity) *texttab.Table {
 	for _, p := range list[:min(len(list), maxRows)] {
 		cells := map[string]string{}
 		for i := range p.Times {
-			time := &p.Times[i]
-			for name, e := range map[string]*Deviation{"mean": &time.Mean, "p50": &time.P50, "p99": &time.P99} {
-				cells[time.Metric+" "+name] = fmt.Sprintf("%s -> %s (%s)", millisecond(e.Measured),
-					millisecond(e.Simulated), e.percent())
+			for _, s := range p.Times[i].statistics() {
+				cells[p.Times[i].Metric+" "+s.name] = fmt.Sprintf("%s -> %s (%s)", millisecond(s.Measured),
+					millisecond(s.Simulated), numberOrDash(s.Percent, percent))
 			}
 		}
 		row := []string{fmt.Sprintf("%d, %d", p.Measured, p.Simulated)}
 		for _, name := range []string{"ttft mean", "ttft p99", "tpot p50", "e2e mean", "e2e p99"} {
-			if cells[name] == "" {
-				cells[name] = "-"
-			}
-			row = append(row, cells[name])
+			row = append(row, cmp.Or(cells[name], "-"))
 		}
 		t.Row(stream.Printable(strings.TrimSpace(p.Name)), row...)
 	}

@@ -94,14 +94,12 @@ var gateFunctions = []expr.Function{
 // checkName returns an error if no pair of runs has the name.
 func checkName(name string) error {
 	root, path, hasPath := strings.Cut(name, ".")
-	switch root {
-	case "a", "b", "d":
-		if !hasPath {
-			return fmt.Errorf("%q is incomplete; names are such as a.ttft.p99 or d.ttft.p99.relative_diff", name)
-		}
-	default:
+	if !slices.Contains([]string{"a", "b", "d"}, root) {
 		return fmt.Errorf("unknown name %q; names start with a. or b. (the metrics of each run) "+
 			"or d. (their difference: d.ttft.p99.relative_diff)", name)
+	}
+	if !hasPath {
+		return fmt.Errorf("%q is incomplete; names are such as a.ttft.p99 or d.ttft.p99.relative_diff", name)
 	}
 	if root == "d" {
 		metric, field := splitDifference(path)
@@ -153,28 +151,25 @@ func (v *evaluation) eval(n *expr.Node) float64 {
 	case n.Name != "":
 		return v.valueOf(n.Name)
 	case n.Op == "":
-		switch x := n.Value.(type) {
-		case float64:
+		if flag, ok := n.Value.(bool); ok {
+			return boolToFloat(flag)
+		}
+		return n.Value.(float64)
+	}
+	x := v.eval(n.Args[0])
+	if n.Op == "?:" {
+		switch {
+		case math.IsNaN(x):
 			return x
-		case bool:
-			return boolToFloat(x)
-		}
-		panic("diff: a text in a gate")
-	case n.Op == "?:":
-		c := v.eval(n.Args[0])
-		if math.IsNaN(c) {
-			return c
-		}
-		if c != 0 {
+		case x != 0:
 			return v.eval(n.Args[1])
 		}
 		return v.eval(n.Args[2])
 	}
-	x := v.eval(n.Args[0])
-	if len(n.Args) == 1 {
-		return unary(n.Op, x)
+	y := x
+	if len(n.Args) > 1 {
+		y = v.eval(n.Args[1])
 	}
-	y := v.eval(n.Args[1])
 	switch { // one operand can decide the result
 	case n.Op == "&&" && (x == 0 || y == 0):
 		return 0
@@ -183,7 +178,7 @@ func (v *evaluation) eval(n *expr.Node) float64 {
 	case math.IsNaN(x) || math.IsNaN(y):
 		return math.NaN()
 	}
-	result := binary(n.Op, x, y)
+	result := operators[n.Op](x, y)
 	if math.IsNaN(result) && v.undecided == "" {
 		v.undecided = fmt.Sprintf("%s is not a number", n)
 	}
@@ -197,50 +192,25 @@ func boolToFloat(x bool) float64 {
 	return 0
 }
 
-func unary(op string, x float64) float64 {
-	switch op {
-	case "!":
-		return 1 - x
-	case "neg":
-		return -x
-	case "abs":
-		return math.Abs(x)
-	}
-	panic("diff: no operator " + op)
-}
-
-func binary(op string, x, y float64) float64 {
-	switch op {
-	case "+":
-		return x + y
-	case "-":
-		return x - y
-	case "*":
-		return x * y
-	case "/":
-		return x / y
-	case "min":
-		return min(x, y)
-	case "max":
-		return max(x, y)
-	case "&&":
-		return x * y
-	case "||":
-		return max(x, y)
-	case "<":
-		return boolToFloat(x < y)
-	case "<=":
-		return boolToFloat(x <= y)
-	case ">":
-		return boolToFloat(x > y)
-	case ">=":
-		return boolToFloat(x >= y)
-	case "==":
-		return boolToFloat(x == y)
-	case "!=":
-		return boolToFloat(x != y)
-	}
-	panic("diff: no operator " + op)
+// operators compute the operations of expressions; those on one operand ignore y.
+var operators = map[string]func(x, y float64) float64{
+	"!":   func(x, _ float64) float64 { return 1 - x },
+	"neg": func(x, _ float64) float64 { return -x },
+	"abs": func(x, _ float64) float64 { return math.Abs(x) },
+	"+":   func(x, y float64) float64 { return x + y },
+	"-":   func(x, y float64) float64 { return x - y },
+	"*":   func(x, y float64) float64 { return x * y },
+	"/":   func(x, y float64) float64 { return x / y },
+	"min": math.Min,
+	"max": math.Max,
+	"&&":  math.Min,
+	"||":  math.Max,
+	"<":   func(x, y float64) float64 { return boolToFloat(x < y) },
+	"<=":  func(x, y float64) float64 { return boolToFloat(x <= y) },
+	">":   func(x, y float64) float64 { return boolToFloat(x > y) },
+	">=":  func(x, y float64) float64 { return boolToFloat(x >= y) },
+	"==":  func(x, y float64) float64 { return boolToFloat(x == y) },
+	"!=":  func(x, y float64) float64 { return boolToFloat(x != y) },
 }
 
 // valueOf returns the value of a name.

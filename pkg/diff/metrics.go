@@ -97,11 +97,8 @@ func (s *side) checkOwnMetrics() error {
 // recompute computes the metrics of the selected requests.
 func (s *side) recompute(ctx context.Context) error {
 	acc := metrics.New(s.header.SLOClasses)
-	if s.recorded != nil {
-		acc.MarkRecording()
-	}
 	add := func(o *stream.Outcome) {
-		if !s.isSelected(s.ids[o.ID]) {
+		if !s.isSelected(s.ids.of[o.ID]) {
 			return
 		}
 		acc.Add(o)
@@ -109,39 +106,40 @@ func (s *side) recompute(ctx context.Context) error {
 			acc.AddGaps(gap[0], gap[1])
 		}
 	}
-	var err error
-	if s.recorded != nil {
-		for i := range s.recorded.Outcomes {
-			add(&s.recorded.Outcomes[i])
-		}
-	} else {
-		err = s.walk(ctx, func(r *stream.Reader, o *stream.Outcome, _ *stream.Decision) error {
-			if r.Kind() == stream.KindSessionOutcome {
+	if s.recorded == nil {
+		var o stream.Outcome
+		err := s.walk(ctx, func(r *stream.Reader) error {
+			switch r.Kind() {
+			case stream.KindSessionOutcome:
 				var ended stream.SessionOutcome
 				err := r.SessionOutcome(&ended)
-				if n, ok := s.ids[ended.FailedRequest()]; err == nil && ok && s.isSelected(n) {
+				if n, ok := s.ids.of[ended.FailedRequest()]; err == nil && ok && s.isSelected(n) {
 					acc.AddNotIssued(&ended)
 				}
 				return err
+			case stream.KindOutcome:
+				if err := r.Outcome(&o); err != nil {
+					return err
+				}
+				add(&o)
 			}
-			if r.Kind() != stream.KindOutcome {
-				return nil
-			}
-			if err := r.Outcome(o); err != nil {
-				return err
-			}
-			add(o)
 			return nil
 		})
+		s.raw = acc.Raw()
+		return err
+	}
+	acc.MarkRecording()
+	for i := range s.recorded.Outcomes {
+		add(&s.recorded.Outcomes[i])
 	}
 	s.raw = acc.Raw()
-	if s.recorded != nil && !s.recorded.Arrivals {
+	if !s.recorded.Arrivals {
 		s.raw.DurationS, s.raw.Throughput = 0, nil
 		if s.raw.Goodput != nil {
 			s.raw.Goodput.RPS = nil
 		}
 	}
-	return err
+	return nil
 }
 
 // compareMetrics lists the numbers of both trees in the order of a's, then those that
@@ -160,11 +158,9 @@ func compareMetrics(a, b *metrics.Raw, intervals map[string]stat.Interval) Metri
 			continue
 		}
 		m := &list[i]
-		abs := v.Value - *m.A
-		m.B, m.Diff = &v.Value, &abs
+		m.B, m.Diff = &v.Value, new(v.Value-*m.A)
 		if *m.A != 0 {
-			rel := abs / *m.A
-			m.RelativeDiff = &rel
+			m.RelativeDiff = new(*m.Diff / *m.A)
 		}
 		if d, ok := intervals[v.Path]; ok {
 			m.CI = &d

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -65,7 +64,8 @@ const maxChanges = 5
 func (c *comparison) compareRequests(order []int32) *Requests {
 	p := &Requests{States: []StateChange{}}
 	var counts [resample.NumStates][resample.NumStates]int64 // by the states on both sides
-	var changed []int32                                      // indices of requests whose E2E differs
+	diff := func(n int32) int64 { return c.sides[1].at(n).E2E - c.sides[0].at(n).E2E }
+	var regressions, gains []int32 // indices of requests
 	for _, n := range order {
 		a, b := c.sides[0].at(n), c.sides[1].at(n)
 		counts[a.State][b.State]++
@@ -77,8 +77,15 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 		default:
 			p.Both++
 			p.compare(a, b)
-			if a.E2E != resample.Missing && b.E2E != resample.Missing && a.E2E != b.E2E {
-				changed = append(changed, n)
+			if a.E2E == resample.Missing || b.E2E == resample.Missing {
+				continue
+			}
+			if b.E2E > a.E2E {
+				p.Slower++
+				regressions = keepFirst(regressions, n, func(k int32) bool { return diff(n) > diff(k) })
+			} else if b.E2E < a.E2E {
+				p.Faster++
+				gains = keepFirst(gains, n, func(k int32) bool { return diff(n) <= diff(k) })
 			}
 		}
 	}
@@ -89,47 +96,44 @@ func (c *comparison) compareRequests(order []int32) *Requests {
 			}
 		}
 	}
-	diff := func(n int32) int64 { return c.sides[1].at(n).E2E - c.sides[0].at(n).E2E }
-	slices.SortStableFunc(changed, func(x, y int32) int { return cmp.Compare(diff(y), diff(x)) })
-	p.Regressions, p.Gains = []Change{}, []Change{}
-	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) > 0; i++ {
-		p.Regressions = append(p.Regressions, c.change(changed[i]))
-	}
-	slices.Reverse(changed)
-	for i := 0; i < len(changed) && i < maxChanges && diff(changed[i]) < 0; i++ {
-		p.Gains = append(p.Gains, c.change(changed[i]))
-	}
+	p.Regressions, p.Gains = c.changes(regressions), c.changes(gains)
 	return p
+}
+
+// keepFirst inserts a request before the first in the list that it precedes, and keeps the first
+// maxChanges.
+func keepFirst(list []int32, n int32, precedes func(k int32) bool) []int32 {
+	at := slices.IndexFunc(list, precedes)
+	if at < 0 {
+		at = len(list)
+	}
+	list = slices.Insert(list, at, n)
+	return list[:min(len(list), maxChanges)]
 }
 
 // compare counts the changes of a request that both sides have.
 func (p *Requests) compare(a, b *request) {
 	x, y := *a, *b
-	x.selected, y.selected = false, false
+	x.selected, y.selected, x.lastDecision, y.lastDecision = false, false, noIndex, noIndex
 	if x != y {
 		p.Changed++
 	}
-	if a.E2E != resample.Missing && b.E2E != resample.Missing {
-		switch {
-		case a.E2E < b.E2E:
-			p.Slower++
-		case a.E2E > b.E2E:
-			p.Faster++
-		}
-	}
-	if a.Has(resample.HasTargets) && b.Has(resample.HasTargets) {
-		switch {
-		case a.Has(resample.MetTargets) && !b.Has(resample.MetTargets):
-			p.SLOLost++
-		case b.Has(resample.MetTargets) && !a.Has(resample.MetTargets):
-			p.SLOGained++
-		}
+	switch {
+	case !a.HasTargets || !b.HasTargets || a.MetTargets == b.MetTargets:
+	case a.MetTargets:
+		p.SLOLost++
+	default:
+		p.SLOGained++
 	}
 }
 
-func (c *comparison) change(n int32) Change {
-	a, b := c.sides[0].at(n), c.sides[1].at(n)
-	return Change{c.names[n], float64(b.E2E-a.E2E) / 1000, c.times(a), c.times(b)}
+func (c *comparison) changes(indices []int32) []Change {
+	list := []Change{}
+	for _, n := range indices {
+		a, b := c.sides[0].at(n), c.sides[1].at(n)
+		list = append(list, Change{c.ids.all[n], float64(b.E2E-a.E2E) / 1000, c.times(a), c.times(b)})
+	}
+	return list
 }
 
 func (c *comparison) times(q *request) Times {
@@ -137,8 +141,7 @@ func (c *comparison) times(q *request) Times {
 		if us == resample.Missing {
 			return nil
 		}
-		v := float64(us) / 1000
-		return &v
+		return new(float64(us) / 1000)
 	}
 	at := c.replicaIDs.all[q.replica]
 	return Times{ms(q.TTFT), ms(q.E2E), ms(q.Queue), replicaName(at.deployment, at.index)}
@@ -172,13 +175,13 @@ func (c *comparison) byArrival(sides ...*side) []int32 {
 		}
 		return resample.Missing
 	}
-	for n := range int32(len(c.names)) {
+	for n := range int32(len(c.ids.all)) {
 		if arrival(n) != resample.Missing && c.isSelected(n) {
 			order = append(order, n)
 		}
 	}
 	slices.SortFunc(order, func(x, y int32) int {
-		return resample.CompareArrivals(arrival(x), arrival(y), c.names[x], c.names[y])
+		return resample.CompareArrivals(arrival(x), arrival(y), c.ids.all[x], c.ids.all[y])
 	})
 	return order
 }

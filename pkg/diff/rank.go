@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -54,66 +55,56 @@ func rank(ctx context.Context, open Open, out io.Writer, o *Options) error {
 	path, _ := metrics.LookupPath(o.RankBy)
 	r := &Ranking{Metric: o.RankBy, HigherIsBetter: path.HigherIsBetter, Pairs: []RankedPair{}, Warnings: []string{}}
 	for i := 0; i < len(o.Streams); i += 2 {
-		pair, warnings, err := readPair(ctx, open, o, o.Streams[i], o.Streams[i+1])
-		if err != nil {
+		if err := r.readPair(ctx, &comparison{options: o, open: open}, o.Streams[i], o.Streams[i+1]); err != nil {
 			return err
 		}
-		r.Pairs = append(r.Pairs, pair)
-		r.Warnings = append(r.Warnings, warnings...)
 	}
 	r.compute()
-	text, err := render(r, o.Format)
-	if err == nil {
-		_, err = out.Write(text)
-	}
-	return err
+	return write(out, r, o.Format)
 }
 
-// readPair reads one pair, which must have the same requests unless --unpaired is given.
+// readPair adds one pair, which must have the same requests unless --unpaired is given.
 // Of a run and a recording the run is the simulation, of two runs the first.
-func readPair(ctx context.Context, open Open, o *Options, simulation, measured string) (RankedPair, []string, error) {
-	c := newComparison(open, o)
+func (r *Ranking) readPair(ctx context.Context, c *comparison, simulation, measured string) error {
 	if err := c.read(ctx, simulation, measured); err != nil {
-		return RankedPair{}, nil, err
+		return err
 	}
 	a, b := c.sides[0], c.sides[1]
 	if a.recorded != nil && b.recorded != nil {
-		return RankedPair{}, nil, fmt.Errorf(
-			"%s and %s are two recordings; --rank needs pairs of a run and its recording", simulation, measured)
+		return fmt.Errorf("%s and %s are two recordings; --rank needs pairs of a run and its recording", simulation,
+			measured)
 	}
 	if _, err := c.pair(); err != nil {
-		return RankedPair{}, nil, err
+		return err
 	}
 	if err := c.computeMetrics(ctx); err != nil {
-		return RankedPair{}, nil, err
+		return err
 	}
-	m := compareMetrics(a.raw, b.raw, nil).at(o.RankBy)
+	m := compareMetrics(a.raw, b.raw, nil).at(r.Metric)
 	for i, x := range []*float64{m.A, m.B} {
 		if x == nil {
-			return RankedPair{}, nil, fmt.Errorf("%s has no %s", c.sides[i].name, o.RankBy)
+			return fmt.Errorf("%s has no %s", c.sides[i].name, r.Metric)
 		}
 	}
 	p := RankedPair{Name: simulation, Recording: measured, Simulated: *m.A, Measured: *m.B}
 	if a.recorded != nil {
 		p = RankedPair{Name: measured, Recording: simulation, Simulated: *m.B, Measured: *m.A}
 	}
-	if p.Measured != 0 {
-		percent := 100 * (p.Simulated/p.Measured - 1)
-		p.Percent = &percent
-	}
-	return p, c.warnings, nil
+	p.Percent = percentError(p.Simulated, p.Measured)
+	r.Pairs, r.Warnings = append(r.Pairs, p), append(r.Warnings, c.warnings...)
+	return nil
 }
 
 // compute sets everything that follows from the pairs.
 func (r *Ranking) compute() {
 	var x, y []float64
-	percentGap, n := 0.0, 0
+	percentGap, n := 0.0, 0.0
 	better := func(a, b float64) bool { return a != b && (a > b) == r.HigherIsBetter }
 	for i, p := range r.Pairs {
 		x, y = append(x, p.Simulated), append(y, p.Measured)
-		r.Gap += abs(p.Simulated-p.Measured) / float64(len(r.Pairs))
+		r.Gap += math.Abs(p.Simulated-p.Measured) / float64(len(r.Pairs))
 		if p.Percent != nil {
-			percentGap += abs(*p.Percent)
+			percentGap += math.Abs(*p.Percent)
 			n++
 		}
 		if better(p.Simulated, r.Pairs[r.Winner].Simulated) {
@@ -124,8 +115,7 @@ func (r *Ranking) compute() {
 		}
 	}
 	if n > 0 {
-		percentGap /= float64(n)
-		r.GapPercent = &percentGap
+		r.GapPercent = new(percentGap / n)
 	}
 	o := stat.ComparePairs(x, y)
 	r.ConcordantPairs, r.ComparablePairs = o.Concordant, o.Pairs
@@ -136,21 +126,14 @@ func (r *Ranking) compute() {
 		r.Kendall = &tau
 	}
 	best := r.Pairs[r.Best].Measured
-	r.Regret = abs(r.Pairs[r.Winner].Measured - best)
+	r.Regret = math.Abs(r.Pairs[r.Winner].Measured - best)
 	if best != 0 {
-		percent := 100 * r.Regret / abs(best)
-		r.RegretPercent = &percent
+		r.RegretPercent = new(100 * r.Regret / math.Abs(best))
 	}
 }
 
-func abs(x float64) float64 { return max(x, -x) }
-
 // text renders the ranking for people.
 func (r *Ranking) text() []byte {
-	var b []byte
-	line := func(head, format string, args ...any) {
-		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
-	}
 	better := "lower is better"
 	if r.HigherIsBetter {
 		better = "higher is better"
@@ -165,23 +148,14 @@ func (r *Ranking) text() []byte {
 		if i == r.Winner {
 			marks = append(marks, "simulated best")
 		}
-		percent := "-"
-		if p.Percent != nil {
-			percent = fmt.Sprintf("%+.1f", *p.Percent)
-		}
-		t.Row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), percent, strings.Join(marks, ", "))
+		t.Row(stream.Printable(p.Name), number(p.Measured), number(p.Simulated), numberOrDash(p.Percent, percent),
+			strings.Join(marks, ", "))
 	}
-	b = append(t.Append(b), '\n')
-	line("order", "%d of %d pairs in the measured order; Spearman %s, Kendall %s", r.ConcordantPairs, r.ComparablePairs,
-		numberOrDash(r.Spearman, millisecond), numberOrDash(r.Kendall, millisecond))
-	line("gap", "%s on average, %s %%", number(r.Gap), numberOrDash(r.GapPercent, millisecond))
-	line("regret", "%s, %s %%, of choosing the run that simulates best", number(r.Regret),
+	b := append(t.Append(nil), '\n')
+	b = appendLine(b, "order", "%d of %d pairs in the measured order; Spearman %s, Kendall %s", r.ConcordantPairs,
+		r.ComparablePairs, numberOrDash(r.Spearman, millisecond), numberOrDash(r.Kendall, millisecond))
+	b = appendLine(b, "gap", "%s on average, %s %%", number(r.Gap), numberOrDash(r.GapPercent, millisecond))
+	b = appendLine(b, "regret", "%s, %s %%, of choosing the run that simulates best", number(r.Regret),
 		numberOrDash(r.RegretPercent, millisecond))
-	for i, w := range r.Warnings {
-		if i == 0 {
-			b = append(b, "\nwarnings\n"...)
-		}
-		b = fmt.Appendf(b, "  %s\n", stream.Printable(w))
-	}
-	return b
+	return appendWarnings(b, r.Warnings)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -20,28 +21,22 @@ import (
 // load reads the stream: all of a run, or the contents of a recording, whose requests are
 // stored once the pairing is known. With --strict a warning about the stream is an error.
 func (s *side) load(ctx context.Context) error {
-	before := len(s.warnings)
-	if err := s.readInput(ctx); err != nil {
-		return err
-	}
-	if s.options.Strict && len(s.warnings) > before {
-		return errors.New(s.warnings[before])
-	}
-	return nil
-}
-
-func (s *side) readInput(ctx context.Context) error {
+	before, isRun, err := len(s.warnings), false, error(nil)
 	format, path := recording.Split(s.name)
 	if format == "" {
-		run, err := s.isRun()
-		if err != nil {
-			return err
-		}
-		if run {
-			return s.read(ctx)
-		}
+		isRun, err = s.isRun()
 	}
-	return s.readRecording(ctx, format, path)
+	switch {
+	case err != nil:
+	case isRun:
+		err = s.read(ctx)
+	default:
+		err = s.readRecording(ctx, format, path)
+	}
+	if err == nil && s.options.Strict && len(s.warnings) > before {
+		err = errors.New(s.warnings[before])
+	}
+	return err
 }
 
 // isRun reads the start of a stream to distinguish a run from a recording. A file that does not
@@ -55,8 +50,8 @@ func (s *side) isRun() (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	text, onOneSide := stream.Decompress(f)
-	defer onOneSide()
+	text, release := stream.Decompress(f)
+	defer release()
 	start := make([]byte, len(streamPrefix))
 	n, _ := io.ReadFull(text, start) // the second read reports errors
 	if string(start[:n]) != streamPrefix[:n] {
@@ -134,11 +129,14 @@ const (
 	byNone  = "none"
 )
 
-// pairRecordings sets the ids of the requests of recordings by which they are paired, and
-// stores the requests. It returns how they are paired.
-func (c *comparison) pairRecordings() (string, error) {
+// pair sets the ids of the requests of recordings by which they are paired, and stores the
+// requests. It returns how they are paired, "" of two runs.
+func (c *comparison) pair() (string, error) {
 	a, b := c.sides[0], c.sides[1]
 	if c.areRuns() {
+		if err := c.checkWorkloads(); err != nil {
+			return "", err
+		}
 		if c.options.OutputTokens > 0 {
 			return "", fmt.Errorf("--output-tokens is for recordings; neither %s nor %s is one", a.name, b.name)
 		}
@@ -157,7 +155,7 @@ func (c *comparison) pairRecordings() (string, error) {
 		case sameInputLengths(a.recorded.Outcomes, other):
 			pairing = byOrder
 			for i := range a.recorded.Outcomes {
-				a.recorded.Outcomes[i].ID = other[i].id
+				a.recorded.Outcomes[i].ID = other[i].ID
 			}
 		default:
 			return "", fmt.Errorf(
@@ -187,14 +185,11 @@ func (s *side) warnOutputTokens() {
 		return
 	}
 	other, all := 0, 0
-	low, high := int64(0), int64(0)
-	for n := range s.requests.length {
-		q := s.at(n)
+	low, high := int64(math.MaxInt64), int64(0)
+	for i := range s.requests {
+		q := &s.requests[i]
 		if q.State != resample.Completed {
 			continue
-		}
-		if all == 0 {
-			low, high = q.Output, q.Output
 		}
 		low, high = min(low, q.Output), max(high, q.Output)
 		if all++; q.Output != want {
@@ -218,71 +213,55 @@ func (c *comparison) selectPairs() {
 	if c.options.Unpaired || c.areRuns() {
 		return
 	}
-	var onBoth, onOneSide int64
-	var span [2]struct{ first, last int64 }
-	for n := range int32(len(c.names)) {
+	onOneSide := false
+	var arrivals [2][]int64 // of requests on both sides
+	for n := range int32(len(c.ids.all)) {
 		x, y := a.at(n), b.at(n)
 		switch {
 		case x.State != 0 && y.State != 0:
-			for i, at := range []int64{x.Arrival, y.Arrival} {
-				if s := &span[i]; onBoth == 0 {
-					s.first, s.last = at, at
-				} else {
-					s.first, s.last = min(s.first, at), max(s.last, at)
-				}
-			}
-			onBoth++
+			arrivals[0], arrivals[1] = append(arrivals[0], x.Arrival), append(arrivals[1], y.Arrival)
 		case x.State == resample.Completed || y.State == resample.Completed:
-			onOneSide++
+			onOneSide = true
 		}
 	}
-	if onOneSide > 0 {
+	onBoth := len(arrivals[0])
+	if onOneSide {
 		c.pairsOnly = true
 		c.warn("only the %d requests on both sides are compared: %s has %d, %s has %d", onBoth, a.name, a.outcomes,
 			b.name, b.outcomes)
 	}
-	if a.recorded != nil && !a.recorded.Arrivals || b.recorded != nil && !b.recorded.Arrivals {
+	if onBoth == 0 || a.recorded != nil && !a.recorded.Arrivals || b.recorded != nil && !b.recorded.Arrivals {
 		return
 	}
-	x, y := float64(span[0].last-span[0].first)/1e6, float64(span[1].last-span[1].first)/1e6
+	span := func(arrivals []int64) float64 { return float64(slices.Max(arrivals)-slices.Min(arrivals)) / 1e6 }
+	x, y := span(arrivals[0]), span(arrivals[1])
 	if max(x, y) > maxDurationRatio*min(x, y) {
 		c.warn("the requests arrive within %.4g s in %s and within %.4g s in %s; "+
 			"check that both are the same benchmark", x, a.name, y, b.name)
 	}
 }
 
-// arrival is the arrival of a request.
-type arrival struct {
-	id    string
-	at    int64
-	input int64
-}
-
-// arrivals returns the requests of a side by arrival.
-func (s *side) arrivals() []arrival {
-	var list []arrival
+// arrivals returns the ids, arrivals and prompt lengths of the requests of a side, by arrival.
+func (s *side) arrivals() (list []stream.Outcome) {
 	if s.recorded != nil {
-		for i := range s.recorded.Outcomes {
-			o := &s.recorded.Outcomes[i]
-			list = append(list, arrival{o.ID, int64(o.ArrivalUS), o.InputTokens})
-		}
-		return list
+		return s.recorded.Outcomes
 	}
-	for n := range s.requests.length {
-		if q := s.at(n); q.State != 0 {
-			list = append(list, arrival{s.names[n], q.Arrival, q.Input})
+	for n := range s.requests {
+		if q := &s.requests[n]; q.State != 0 {
+			o := stream.Outcome{ID: s.ids.all[n], ArrivalUS: stream.Micros(q.Arrival), InputTokens: q.Input}
+			list = append(list, o)
 		}
 	}
-	slices.SortStableFunc(list, func(x, y arrival) int { return cmp.Compare(x.at, y.at) })
+	slices.SortStableFunc(list, func(x, y stream.Outcome) int { return cmp.Compare(x.ArrivalUS, y.ArrivalUS) })
 	return list
 }
 
 // shareIDs reports whether at least half of the requests of the shorter list have the id
 // and length of a request in the other list.
-func shareIDs(recorded []stream.Outcome, theirs []arrival) bool {
+func shareIDs(recorded, theirs []stream.Outcome) bool {
 	length := map[string]int64{}
-	for _, t := range theirs {
-		length[t.id] = t.input
+	for i := range theirs {
+		length[theirs[i].ID] = theirs[i].InputTokens
 	}
 	n := 0
 	for i := range recorded {
@@ -295,13 +274,13 @@ func shareIDs(recorded []stream.Outcome, theirs []arrival) bool {
 
 // sameInputLengths reports whether the lists have the same number of requests and at
 // least 90 % of the positions the same input length.
-func sameInputLengths(recorded []stream.Outcome, theirs []arrival) bool {
+func sameInputLengths(recorded, theirs []stream.Outcome) bool {
 	if len(recorded) != len(theirs) {
 		return false
 	}
 	n := 0
 	for i := range recorded {
-		if recorded[i].InputTokens == theirs[i].input {
+		if recorded[i].InputTokens == theirs[i].InputTokens {
 			n++
 		}
 	}

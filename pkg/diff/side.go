@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"blis/pkg/metrics"
 	"blis/pkg/recording"
@@ -22,11 +21,9 @@ type side struct {
 	ownMetrics *metrics.Record
 	raw        *metrics.Raw
 	// requests are by index; one that only the other side has is missingRequest.
-	requests pagedSlice[request]
-	// decisions are in the order of the stream; last maps the index of a request to that
-	// of the last decision about it, noIndex without one.
-	decisions pagedSlice[decision]
-	last      pagedSlice[int32]
+	requests []request
+	// decisions are in the order of the stream.
+	decisions []decision
 	// outcomes is the number of requests in the stream.
 	outcomes int64
 	// recorded is the contents of a recording; nil for a run.
@@ -38,16 +35,19 @@ type side struct {
 type request struct {
 	resample.Request
 	group, replica int32
-	selected       bool // by --where
+	selected       bool  // by --where
+	lastDecision   int32 // index of the last decision about it; noIndex without one
 }
 
 // missingRequest is a request that a stream does not have.
 var missingRequest = request{Request: resample.Request{Arrival: resample.Missing, TTFT: resample.Missing,
-	E2E: resample.Missing, Queue: resample.Missing}}
+	E2E: resample.Missing, Queue: resample.Missing}, lastDecision: noIndex}
 
 // read reads the whole run.
 func (s *side) read(ctx context.Context) error {
-	return s.walk(ctx, func(r *stream.Reader, o *stream.Outcome, d *stream.Decision) error {
+	var o stream.Outcome
+	var d stream.Decision
+	return s.walk(ctx, func(r *stream.Reader) error {
 		switch r.Kind() {
 		case stream.KindHeader:
 			s.header = r.Header()
@@ -58,20 +58,26 @@ func (s *side) read(ctx context.Context) error {
 			s.ownMetrics = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
 			return r.Decode(s.ownMetrics)
 		case stream.KindOutcome:
-			err := r.Outcome(o)
-			if err == nil {
-				if err = s.storeOutcome(o); err != nil {
-					err = r.Errorf("%v", err)
-				}
-			}
-			return err
-		case stream.KindSessionOutcome:
-			return s.storeNotIssued(r)
-		case stream.KindDecision:
-			if err := r.Decision(d); err != nil {
+			if err := r.Outcome(&o); err != nil {
 				return err
 			}
-			s.storeDecision(d, int32(r.Line()))
+			if err := s.storeOutcome(&o); err != nil {
+				return r.Errorf("%v", err)
+			}
+		case stream.KindSessionOutcome:
+			var ended stream.SessionOutcome
+			if err := r.SessionOutcome(&ended); err != nil {
+				return err
+			}
+			n, ok := s.ids.of[ended.FailedRequest()]
+			if ok && int(n) < len(s.requests) && ended.NotIssued() > 0 {
+				s.requests[n].NotIssued = int32(ended.NotIssued())
+			}
+		case stream.KindDecision:
+			if err := r.Decision(&d); err != nil {
+				return err
+			}
+			s.storeDecision(&d, int32(r.Line()))
 		case stream.KindEnd:
 			s.end = r.End()
 			for _, msg := range r.Warnings() {
@@ -82,22 +88,8 @@ func (s *side) read(ctx context.Context) error {
 	})
 }
 
-// storeNotIssued stores the number of calls that a broken session did not issue with the
-// call that broke it.
-func (s *side) storeNotIssued(r *stream.Reader) error {
-	var o stream.SessionOutcome
-	if err := r.SessionOutcome(&o); err != nil {
-		return err
-	}
-	if n, ok := s.ids[o.FailedRequest()]; ok && o.NotIssued() > 0 {
-		s.requests.at(n).NotIssued = int32(o.NotIssued())
-	}
-	return nil
-}
-
-// walk visits all records of a run. o and d are buffers for visit.
-func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.Outcome,
-	d *stream.Decision) error) error {
+// walk visits all records of a run.
+func (s *side) walk(ctx context.Context, visit func(r *stream.Reader) error) error {
 	f, err := s.open(s.name)
 	if err != nil {
 		return err
@@ -106,10 +98,8 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.
 	r := stream.NewReader(f)
 	r.Expect(stream.StreamRun)
 	defer r.Close()
-	var o stream.Outcome
-	var d stream.Decision
 	for n := 1; r.Next(); n++ {
-		if err := visit(r, &o, &d); errors.Is(err, errStop) {
+		if err := visit(r); errors.Is(err, errStop) {
 			return nil
 		} else if err != nil {
 			return err
@@ -118,9 +108,7 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader, o *stream.
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if s.options.Progress != nil {
-				s.options.Progress(fmt.Sprintf("%s: %d records", s.name, n))
-			}
+			s.progress("%s: %d records", s.name, n)
 		}
 	}
 	if ctx.Err() != nil {
@@ -134,16 +122,9 @@ var errStop = errors.New("stop")
 
 // requestIndex returns the index of the request and ensures that s has an entry for it.
 func (s *side) requestIndex(id string) int32 {
-	n, ok := s.ids[id]
-	if !ok {
-		id = strings.Clone(id) // it may be part of larger memory
-		n = int32(len(s.names))
-		s.ids[id] = n
-		s.names = append(s.names, id)
-	}
-	for s.requests.length <= n {
-		s.requests.append(missingRequest)
-		s.last.append(noIndex)
+	n := s.ids.number(id)
+	for len(s.requests) <= int(n) {
+		s.requests = append(s.requests, missingRequest)
 	}
 	return n
 }
@@ -151,12 +132,12 @@ func (s *side) requestIndex(id string) int32 {
 // storeOutcome stores what is compared of an outcome.
 func (s *side) storeOutcome(o *stream.Outcome) error {
 	n := s.requestIndex(o.ID)
-	q := s.requests.at(n)
+	q := &s.requests[n]
 	if q.State != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
 	s.outcomes++
-	*q = request{Request: resample.NewRequest(o, o.SLOMet), selected: true,
+	*q = request{Request: resample.NewRequest(o, o.SLOMet), selected: true, lastDecision: q.lastDecision,
 		group:   s.groups.number(group{o.SLOClass, o.Tenant, o.Model}),
 		replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica})}
 	if s.options.selects != nil {
@@ -170,8 +151,8 @@ func (s *side) storeOutcome(o *stream.Outcome) error {
 
 // at returns the request with that index, missingRequest if the stream does not have it.
 func (s *side) at(n int32) *request {
-	if n >= s.requests.length {
+	if int(n) >= len(s.requests) {
 		return &missingRequest
 	}
-	return s.requests.at(n)
+	return &s.requests[n]
 }

@@ -130,7 +130,7 @@ func compareFiles(t *testing.T, f files, o Options) *Document {
 		o.RankBy = "ttft.p99"
 	}
 	must(o.Validate())
-	d, err := compare(context.Background(), newComparison(f.open, &o), o.Streams)
+	d, err := compare(context.Background(), &comparison{open: f.open, options: &o}, o.Streams)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,7 @@ func (d *Document) latencies() *texttab.Table {
 	t := &texttab.Table{}
 	t.Row("latency, ms", "a", "b", "b-a", "%", "95 % interval of b-a")
 	for _, of := range []struct{ name, path string }{{"TTFT", "ttft"}, {"TPOT", "tpot"}, {"ITL", "itl"}, {"E2E", "e2e"},
-		{"queue", "queue"},
-		{"session E2E", "sessions.e2e"}, {"session critical", "sessions.critical_path"},
+		{"queue", "queue"}, {"session E2E", "sessions.e2e"}, {"session critical", "sessions.critical_path"},
 		{"session tools", "sessions.tool_wait"}} {
 		for _, stat := range []string{"mean", "p50", "p90", "p99"} {
 			addMetric(t, of.name+" "+stat, d.Metrics.at(of.path+"."+stat), millisecond)
@@ -31,23 +31,20 @@ func (d *Document) otherMetrics() *texttab.Table {
 	t.Row("metric", "a", "b", "b-a", "%", "95 % interval of b-a")
 	for _, of := range []struct{ name, path string }{
 		{"completed", "requests.completed"}, {"rejected", "requests.rejected"}, {"timed out", "requests.timed_out"},
-		{"failed", "requests.failed"},
-		{"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"},
-		{"output tokens/s", "throughput.output_tok_s"},
-		{"goodput, requests/s", "goodput.rps"}, {"targets met", "goodput.ratio"},
-		{"sessions completed", "sessions.completed"}, {"sessions broken", "sessions.broken"},
-		{"sessions unfinished", "sessions.unfinished"},
+		{"failed", "requests.failed"}, {"unfinished", "requests.unfinished"}, {"requests/s", "throughput.rps"},
+		{"output tokens/s", "throughput.output_tok_s"}, {"goodput, requests/s", "goodput.rps"},
+		{"targets met", "goodput.ratio"}, {"sessions completed", "sessions.completed"},
+		{"sessions broken", "sessions.broken"}, {"sessions unfinished", "sessions.unfinished"},
 		{"steps per session", "sessions.steps.mean"}, {"iterations per session", "sessions.iterations.mean"},
 		{"parallel calls completed", "sessions.fan_out_utilization"},
 		{"sessions with targets met", "sessions.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
 		{"GPU seconds", "cost.gpu_s"},
 	} {
-		m := d.Metrics.at(of.path)
-		if m.A == nil && m.B == nil || valueOrZero(m.A) == 0 && valueOrZero(m.B) == 0 {
-			continue
+		isZero := func(x *float64) bool { return x == nil || *x == 0 }
+		if m := d.Metrics.at(of.path); !isZero(m.A) || !isZero(m.B) {
+			addMetric(t, of.name, m, number)
 		}
-		addMetric(t, of.name, m, number)
 	}
 	return t
 }
@@ -61,11 +58,9 @@ func addMetric(t *texttab.Table, name string, m *Metric, show func(float64) stri
 	if m.CI != nil {
 		interval = signed(&m.CI.Lo, show) + " .. " + signed(&m.CI.Hi, show) + m.star()
 	}
-	rel := "-"
-	if m.RelativeDiff != nil {
-		rel = fmt.Sprintf("%+.1f", 100**m.RelativeDiff)
-	}
-	t.Row(name, numberOrDash(m.A, show), numberOrDash(m.B, show), signed(m.Diff, show), rel, interval)
+	relative := func(x float64) string { return percent(100 * x) }
+	t.Row(name, numberOrDash(m.A, show), numberOrDash(m.B, show), signed(m.Diff, show),
+		numberOrDash(m.RelativeDiff, relative), interval)
 }
 
 // star returns a star if the interval of m excludes 0.
@@ -88,20 +83,15 @@ func (d *Document) groupTable(of string) *texttab.Table {
 		headers = []string{"requests", "completed", "busy", "cached", "preemptions", "peak queue"}
 		paths = []string{"requests", "completed", "utilization", "prefix_hit_ratio", "preemptions", "peak_queue"}
 	}
-	show := number
 	t.Row("by "+groupNames[of]+", a -> b", headers...)
 	var seen []string // in the order of the tree
 	for _, m := range d.Metrics {
-		key, ok := strings.CutPrefix(m.Path, of+"[")
-		if !ok {
-			continue
+		if key, ok := strings.CutPrefix(m.Path, of+"["); ok {
+			key, _, _ = strings.Cut(key, "]")
+			seen = append(seen, key)
 		}
-		key, _, _ = strings.Cut(key, "]")
-		if len(seen) > 0 && seen[len(seen)-1] == key {
-			continue
-		}
-		seen = append(seen, key)
 	}
+	seen = slices.Compact(seen)
 	if of != "cls" && of != "replicas" && len(seen) < 2 {
 		return t
 	}
@@ -115,18 +105,11 @@ func (d *Document) groupTable(of string) *texttab.Table {
 		var row []string
 		for _, path := range paths {
 			m := d.Metrics.at(prefix + path)
-			row = append(row, numberOrDash(m.A, show)+" -> "+numberOrDash(m.B, show)+m.star())
+			row = append(row, numberOrDash(m.A, number)+" -> "+numberOrDash(m.B, number)+m.star())
 		}
 		t.Row(stream.Printable(head), row...)
 	}
 	return t
-}
-
-func valueOrZero(x *float64) float64 {
-	if x == nil {
-		return 0
-	}
-	return *x
 }
 
 func numberOrDash(x *float64, show func(float64) string) string {
@@ -142,6 +125,9 @@ func signed(x *float64, show func(float64) string) string {
 	}
 	return numberOrDash(x, show)
 }
+
+// percent formats a number of percent with its sign and one decimal.
+func percent(x float64) string { return fmt.Sprintf("%+.1f", x) }
 
 // millisecond formats a time in ms with two decimals.
 func millisecond(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

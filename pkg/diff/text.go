@@ -3,7 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"blis/pkg/stream"
@@ -15,16 +15,12 @@ const maxRows = 20
 
 // text renders the result for people: ASCII, with a unit in each line or column.
 func (d *Document) text() []byte {
-	var b []byte
-	line := func(head, format string, args ...any) {
-		b = fmt.Appendf(b, "%-11s "+format+"\n", append([]any{head}, args...)...)
-	}
-	line("a", "%s", d.A.text())
-	line("b", "%s", d.B.text())
+	b := appendLine(nil, "a", "%s", d.A.text())
+	b = appendLine(b, "b", "%s", d.B.text())
 	if s := d.Selection; s != nil {
-		line("selection", "%d of %d requests, where %s", s.Requests, s.Of, stream.Printable(s.Where))
+		b = appendLine(b, "selection", "%d of %d requests, where %s", s.Requests, s.Of, stream.Printable(s.Where))
 	}
-	line("result", "%s", d.verdict())
+	b = appendLine(b, "result", "%s", d.verdict())
 	if d.Status == statusDiffers {
 		b = d.differences(b)
 	}
@@ -32,13 +28,22 @@ func (d *Document) text() []byte {
 		if i == 0 {
 			b = append(b, '\n')
 		}
-		line("gate", "%s: %s", g.text(), stream.Printable(g.Expr))
+		b = appendLine(b, "gate", "%s: %s", g.text(), stream.Printable(g.Expr))
 	}
-	if len(d.Warnings) > 0 {
-		b = append(b, "\nwarnings\n"...)
-		for _, w := range d.Warnings {
-			b = fmt.Appendf(b, "  %s\n", stream.Printable(w))
+	return appendWarnings(b, d.Warnings)
+}
+
+// appendLine adds a line that begins with a heading.
+func appendLine(b []byte, heading, format string, args ...any) []byte {
+	return fmt.Appendf(b, "%-11s "+format+"\n", append([]any{heading}, args...)...)
+}
+
+func appendWarnings(b []byte, warnings []string) []byte {
+	for i, w := range warnings {
+		if i == 0 {
+			b = append(b, "\nwarnings\n"...)
 		}
+		b = fmt.Appendf(b, "  %s\n", stream.Printable(w))
 	}
 	return b
 }
@@ -46,7 +51,7 @@ func (d *Document) text() []byte {
 // differences adds everything that differs.
 func (d *Document) differences(b []byte) []byte {
 	if d.Fidelity != nil {
-		if d.Requests != nil && len(d.Requests.States) > 0 {
+		if d.Requests != nil {
 			b = d.Requests.states(b)
 		}
 		return d.bootstrap(d.Fidelity.append(b))
@@ -154,21 +159,20 @@ func (r *Requests) append(b []byte) []byte {
 	}
 	b = append(b, '\n')
 	if r.SLOLost+r.SLOGained > 0 {
-		b = fmt.Appendf(b, "%-11s %d met their targets in a and not in b, %d in b and not in a\n", "SLO", r.SLOLost,
-			r.SLOGained)
+		b = appendLine(b, "SLO", "%d met their targets in a and not in b, %d in b and not in a", r.SLOLost, r.SLOGained)
 	}
-	if len(r.States) > 0 {
-		b = r.states(b)
-	}
-	return b
+	return r.states(b)
 }
 
 func (r *Requests) states(b []byte) []byte {
+	if len(r.States) == 0 {
+		return b
+	}
 	var parts []string
 	for _, s := range r.States {
 		parts = append(parts, fmt.Sprintf("%d %s -> %s", s.Count, s.A, s.B))
 	}
-	return fmt.Appendf(b, "%-11s %s\n", "states", strings.Join(parts, ", "))
+	return appendLine(b, "states", "%s", strings.Join(parts, ", "))
 }
 
 // changes adds a table of single requests.
@@ -176,15 +180,8 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 	if len(list) == 0 {
 		return b
 	}
-	ms := func(a, b *float64) string {
-		show := func(v *float64) string {
-			if v == nil {
-				return "-"
-			}
-			return fmt.Sprintf("%.1f", *v)
-		}
-		return show(a) + " -> " + show(b)
-	}
+	tenth := func(v float64) string { return fmt.Sprintf("%.1f", v) }
+	ms := func(a, b *float64) string { return numberOrDash(a, tenth) + " -> " + numberOrDash(b, tenth) }
 	t := &texttab.Table{}
 	t.Row(head, "E2E ms", "by", "TTFT ms", "queue ms", "replica")
 	for _, c := range list {
@@ -198,41 +195,27 @@ func (r *Requests) changes(head string, list []Change, b []byte) []byte {
 // append adds the first divergence.
 func (d *Decisions) append(b []byte) []byte {
 	f := d.First
-	b = fmt.Appendf(b, "%-11s %d of %d differ; the first is the %s of %s, %d more follow\n", "decisions", d.Differ,
-		d.Compared+d.OnlyA+d.OnlyB,
-		f.Stage, stream.Printable(f.Request), f.LaterDiffering)
-	for _, s := range []struct {
-		name string
-		d    *stream.Decision
-	}{{"a", f.A}, {"b", f.B}} {
-		b = fmt.Appendf(b, "  %s  %s\n", s.name, decisionText(s.d))
-	}
+	b = appendLine(b, "decisions", "%d of %d differ; the first is the %s of %s, %d more follow", d.Differ,
+		d.Compared+d.OnlyA+d.OnlyB, f.Stage, stream.Printable(f.Request), f.LaterDiffering)
+	b = fmt.Appendf(b, "  a  %s\n  b  %s\n", decisionText(f.A), decisionText(f.B))
 	if f.A == nil || f.B == nil || f.Stage != stream.StageRouting {
 		return b
 	}
-	switch {
-	case len(f.DifferingSignals) == 0:
+	if len(f.DifferingSignals) == 0 {
 		b = append(b, "  both saw the same values for the common candidates\n"...)
-	default:
+	} else {
 		b = fmt.Appendf(b, "  different values: %s\n",
 			truncate(stream.Printable(strings.Join(f.DifferingSignals, ", ")), 120))
 	}
 	t := &texttab.Table{}
-	var head []string
-	for _, side := range []struct {
-		name string
-		d    *stream.Decision
-	}{{"a", f.A}, {"b", f.B}} {
-		head = append(head, side.name+": score", strings.Join(side.d.Scorers, " "), "in flight", "queue", "running",
-			"KV", "matched", "age ms")
+	head := func(name string, d *stream.Decision) []string {
+		return []string{name + ": score", strings.Join(d.Scorers, " "), "in flight", "queue", "running", "KV",
+			"matched", "age ms"}
 	}
-	t.Row("  candidate", head...)
+	t.Row("  candidate", slices.Concat(head("a", f.A), head("b", f.B))...)
 	for _, at := range candidates(f) {
-		var row []string
-		for _, side := range []*stream.Decision{f.A, f.B} {
-			row = append(row, candidateCells(side, at)...)
-		}
-		t.Row("  "+stream.Printable(replicaName(at.deployment, at.index)), row...)
+		t.Row("  "+stream.Printable(replicaName(at.deployment, at.index)),
+			slices.Concat(candidateCells(f.A, at), candidateCells(f.B, at))...)
 	}
 	return t.WithoutEmpty().Append(b)
 }
@@ -263,14 +246,9 @@ func decisionText(d *stream.Decision) string {
 // candidates returns the candidates that either side reports.
 func candidates(f *Divergence) []replicaID {
 	var all []replicaID
-	known := map[replicaID]bool{}
-	for _, d := range []*stream.Decision{f.A, f.B} {
-		for i := range d.Considered {
-			at := replicaID{d.Considered[i].Deployment, d.Considered[i].Replica}
-			if !known[at] {
-				known[at] = true
-				all = append(all, at)
-			}
+	for _, c := range slices.Concat(f.A.Considered, f.B.Considered) {
+		if at := (replicaID{c.Deployment, c.Replica}); !slices.Contains(all, at) {
+			all = append(all, at)
 		}
 	}
 	return all
@@ -288,18 +266,18 @@ func candidateCells(d *stream.Decision, at replicaID) []string {
 		if at == (replicaID{d.Deployment, d.Replica}) {
 			score = "-> " + score
 		}
-		matched := countText(c.Matched)
-		if c.Matched.IsZero() {
-			matched = countText(c.Cached)
+		matched := c.Matched
+		if matched.IsZero() {
+			matched = c.Cached
 		}
 		terms := []string{}
 		for _, x := range c.Terms {
 			terms = append(terms, number(x))
 		}
-		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), countText(c.Inflight), countText(c.QueueDepth),
-			countText(c.Running), signalText(c.KVUtil), matched, ageText(c)}
+		return []string{score, cmp.Or(strings.Join(terms, " "), "-"), signalText(c.Inflight), signalText(c.QueueDepth),
+			signalText(c.Running), signalText(c.KVUtil), signalText(matched), ageText(c)}
 	}
-	return []string{"-", "-", "-", "-", "-", "-", "-", "-"}
+	return slices.Repeat([]string{"-"}, 8)
 }
 
 func ageText(c *stream.Candidate) string {
@@ -310,14 +288,11 @@ func ageText(c *stream.Candidate) string {
 	return number(float64(us) / 1000)
 }
 
-func countText(i stream.Index) string {
-	if i.IsZero() {
-		return "-"
-	}
-	return strconv.Itoa(int(i))
-}
-
-func signalText(x stream.Number) string {
+// signalText formats a signal, - if it was not read.
+func signalText[T interface {
+	stream.Index | stream.Number
+	IsZero() bool
+}](x T) string {
 	if x.IsZero() {
 		return "-"
 	}

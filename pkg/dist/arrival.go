@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -38,7 +37,7 @@ type process struct {
 	// gaps returns the gaps, of mean 1, if they are independent draws; else arrivals returns the times
 	// of arrivals with a mean gap of gapUS.
 	gaps     func(p *params) variate
-	arrivals func(p *params, gapUS float64) arrivalClock
+	arrivals func(p *params, gapUS float64) Times
 }
 
 // Arrivals are the arrival processes.
@@ -63,44 +62,38 @@ const traceName = "trace"
 // IsTrace reports whether the times come from File, independent of the rate.
 func (a Arrival) IsTrace() bool { return a.Process == traceName }
 
-// arrivalClock returns the time of the next arrival in µs, not rounded and not before the previous
+// Times returns the time of the next arrival in µs since 0, not rounded and not before the previous
 // one; +Inf after the last.
-type arrivalClock func(*rand.Rand) float64
-
-// Times generates the times of successive arrivals.
-type Times struct{ next arrivalClock }
+type Times func(*rand.Rand) float64
 
 // Times checks a and returns its arrivals at a rate in arrivals per second, which must be above 0.
 // The times of a trace are recorded, in µs and in order. An error is a *ParamError.
-func (a Arrival) Times(rate float64, recorded []float64) (*Times, error) {
+func (a Arrival) Times(rate float64, recorded []float64) (Times, error) {
 	process, p, err := a.lookup()
 	if err != nil {
 		return nil, err
 	}
-	var next arrivalClock
+	var times Times
 	switch {
 	case a.IsTrace():
-		next = replay(recorded)
+		times = replay(recorded)
 	case process.gaps != nil:
-		next = renewal(Gaps{process.gaps(p), 1e6 / rate})
+		times = renewal(process.gaps(p).scaled(1e6 / rate))
 	default:
-		next = process.arrivals(p, 1e6/rate)
+		times = process.arrivals(p, 1e6/rate)
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &Times{next}, nil
+	return times, nil
 }
 
-// Gaps generates independent gaps between arrivals.
-type Gaps struct {
-	draw   variate
-	meanUS float64
-}
+// Gaps draws the gap to the next arrival in µs, not rounded.
+type Gaps func(*rand.Rand) float64
 
 // Gaps checks a, a process with independent gaps, and returns them at a rate in arrivals per
 // second, which must be above 0. An error is a *ParamError.
-func (a Arrival) Gaps(rate float64) (*Gaps, error) {
+func (a Arrival) Gaps(rate float64) (Gaps, error) {
 	process, p, err := a.lookup()
 	if err != nil {
 		return nil, err
@@ -108,27 +101,26 @@ func (a Arrival) Gaps(rate float64) (*Gaps, error) {
 	if process.gaps == nil {
 		return nil, &ParamError{"process", "the gaps of " + a.Process + " are not independent"}
 	}
-	g := &Gaps{process.gaps(p), 1e6 / rate}
+	gaps := process.gaps(p)
 	if p.err != nil {
 		return nil, p.err
 	}
-	return g, nil
+	return gaps.scaled(1e6 / rate), nil
 }
 
-// Draw returns the gap to the next arrival in µs, not rounded.
-func (g *Gaps) Draw(r *rand.Rand) float64 { return g.draw(r) * g.meanUS }
+// scaled returns gaps of the mean meanUS from those of mean 1.
+func (v variate) scaled(meanUS float64) Gaps {
+	return func(r *rand.Rand) float64 { return v(r) * meanUS }
+}
 
 // renewal returns arrivals with independent gaps.
-func renewal(g Gaps) arrivalClock {
+func renewal(g Gaps) Times {
 	us := 0.0
 	return func(r *rand.Rand) float64 {
-		us += g.Draw(r)
+		us += g(r)
 		return us
 	}
 }
-
-// Next returns the time of the next arrival in µs since 0, not rounded; +Inf after the last.
-func (t *Times) Next(r *rand.Rand) float64 { return t.next(r) }
 
 // lookup returns the process and its parameters, and rejects those it does not take.
 func (a Arrival) lookup() (process, *params, error) {
@@ -148,8 +140,7 @@ func (a Arrival) lookup() (process, *params, error) {
 			continue
 		}
 		if !slices.Contains(process.takes, field.name) {
-			return process, nil, &ParamError{field.name,
-				"is not a parameter of " + a.Process + ", only of " + processesTaking(field.name)}
+			return process, nil, a.untaken(field.name)
 		}
 		p.given[field.name] = *field.value
 	}
@@ -157,35 +148,35 @@ func (a Arrival) lookup() (process, *params, error) {
 	case a.IsTrace() && a.File == "":
 		return process, nil, &ParamError{"file", "must be given for " + a.Process}
 	case !a.IsTrace() && a.File != "":
-		return process, nil, &ParamError{"file",
-			"is not a parameter of " + a.Process + ", only of " + processesTaking("file")}
+		return process, nil, a.untaken("file")
 	}
 	return process, p, nil
 }
 
-// processesTaking lists the processes that take a parameter.
-func processesTaking(name string) string {
+// untaken is the error of a parameter that the process does not take.
+func (a Arrival) untaken(name string) *ParamError {
 	var names []string
 	for _, e := range Arrivals {
 		if slices.Contains(e.Value.takes, name) {
 			names = append(names, e.Name)
 		}
 	}
-	if len(names) == 1 {
-		return names[0]
-	}
 	last := len(names) - 1
-	return fmt.Sprintf("%s and %s", strings.Join(names[:last], ", "), names[last])
+	owners := names[last]
+	if last > 0 {
+		owners = strings.Join(names[:last], ", ") + " and " + owners
+	}
+	return invalid(name, "is not a parameter of %s, only of %s", a.Process, owners)
 }
 
 // replay returns recorded times.
-func replay(recorded []float64) arrivalClock {
-	at := 0
+func replay(recorded []float64) Times {
 	return func(*rand.Rand) float64 {
-		if at == len(recorded) {
+		if len(recorded) == 0 {
 			return math.Inf(1)
 		}
-		at++
-		return recorded[at-1]
+		next := recorded[0]
+		recorded = recorded[1:]
+		return next
 	}
 }

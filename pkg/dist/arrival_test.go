@@ -89,7 +89,7 @@ func gapsOf(t *testing.T, a Arrival, rate float64) []float64 {
 	v := make([]float64, samples)
 	last := 0.0
 	for i := range v {
-		us := times.Next(r)
+		us := times(r)
 		v[i], last = us-last, us
 	}
 	return v
@@ -109,8 +109,8 @@ func TestGaps(t *testing.T) {
 	r, q := NewStream(5, "gaps"), NewStream(5, "gaps")
 	sum := 0.0
 	for range 100 {
-		sum += gaps.Draw(r)
-		if us := times.Next(q); us != sum {
+		sum += gaps(r)
+		if us := times(q); us != sum {
 			t.Fatalf("an arrival at %g, the gaps up to it add up to %g", us, sum)
 		}
 	}
@@ -127,7 +127,7 @@ func TestPeriodicDoesNotDrift(t *testing.T) {
 	}
 	r := NewStream(5, "gaps")
 	for k := 1; k <= 100_000; k++ {
-		if us := times.Next(r); us < float64(k)*1000 || us > float64(k+1)*1000 {
+		if us := times(r); us < float64(k)*1000 || us > float64(k+1)*1000 {
 			t.Fatalf("arrival %d is at %g µs", k, us)
 		}
 	}
@@ -144,7 +144,7 @@ func TestSpikes(t *testing.T) {
 	r := NewStream(5, "gaps")
 	quiet, spike := make([]float64, intervals), make([]float64, intervals)
 	last := 0.0
-	for us := times.Next(r); us < intervals*10e6; us = times.Next(r) {
+	for us := times(r); us < intervals*10e6; us = times(r) {
 		if us < last {
 			t.Fatalf("an arrival at %g comes after %g", us, last)
 		}
@@ -174,7 +174,7 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []float64{0, 5, 5, math.Inf(1), math.Inf(1)} {
-		if us := times.Next(nil); us != want {
+		if us := times(nil); us != want {
 			t.Errorf("an arrival at %g, want %g", us, want)
 		}
 	}

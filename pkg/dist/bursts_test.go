@@ -21,7 +21,7 @@ func TestBursts(t *testing.T) {
 	b, r := Bursts(0.25, size, interval), NewStream(4, "bursts")
 	arrivals, bursts, last := 0, 0, 0.0
 	const span = 400_000e6 // µs, with a burst every 4 s
-	for us := b.Next(r); us < span; us = b.Next(r) {
+	for us := b(r); us < span; us = b(r) {
 		arrivals++
 		if us != last {
 			bursts++
@@ -34,10 +34,10 @@ func TestBursts(t *testing.T) {
 	few, many := Bursts(0.1, size, interval), Bursts(0.6, size, interval)
 	q, r := NewStream(4, "bursts"), NewStream(4, "bursts")
 	seen := map[float64]int{}
-	for us := many.Next(q); us < 1e9; us = many.Next(q) {
+	for us := many(q); us < 1e9; us = many(q) {
 		seen[us]++
 	}
-	for us := few.Next(r); us < 1e9; us = few.Next(r) {
+	for us := few(r); us < 1e9; us = few(r) {
 		if seen[us]--; seen[us] < 0 {
 			t.Errorf("a burst at %g is not among those of a higher probability", us)
 		}

@@ -41,3 +41,7 @@ type variate func(*rand.Rand) float64
 type ParamError struct{ Path, Msg string }
 
 func (e *ParamError) Error() string { return e.Path + ": " + e.Msg }
+
+func invalid(path, format string, args ...any) *ParamError {
+	return &ParamError{path, fmt.Sprintf(format, args...)}
+}

@@ -36,16 +36,16 @@ func (b *builder) weighted() (quantile, cdf func(float64) float64) {
 	}
 	sort.SliceStable(order, func(i, j int) bool { return b.Values[order[i]] < b.Values[order[j]] })
 	values := make([]float64, len(order))
-	var sums cumulativeWeights
+	var sums Weights
 	for i, from := range order {
 		values[i] = b.value(fmt.Sprintf("values[%d]", from), b.Values[from])
 		weight := 1.0
 		if b.Weights != nil {
 			weight = b.Weights[from]
 		}
-		sums.add(b, fmt.Sprintf("weights[%d]", from), weight)
+		b.weight(&sums, fmt.Sprintf("weights[%d]", from), weight)
 	}
-	quantile = func(p float64) float64 { return values[sums.index(p)] }
+	quantile = func(p float64) float64 { return values[sums.Index(p)] }
 	cdf = func(x float64) float64 {
 		n := sort.Search(len(values), func(i int) bool { return values[i] > x })
 		if n == 0 {

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -36,16 +37,13 @@ func constantValue(value float64) distribution {
 	return distribution{
 		func(*rand.Rand) float64 { return value },
 		func(float64) float64 { return value },
-		func(x float64) float64 { return indicator(x >= value) },
+		func(x float64) float64 {
+			if x >= value {
+				return 1
+			}
+			return 0
+		},
 	}
-}
-
-// indicator returns 1 if true, else 0.
-func indicator(condition bool) float64 {
-	if condition {
-		return 1
-	}
-	return 0
 }
 
 func gaussian(b *builder) distribution {
@@ -119,5 +117,57 @@ func uniform(b *builder) distribution {
 		func(r *rand.Rand) float64 { return quantile(r.Float64()) },
 		quantile,
 		func(x float64) float64 { return min(max((x-low)/(high-low), 0), 1) },
+	}
+}
+
+// mixture draws from a component that it chooses at random. Draws are clamped by the component's
+// own limits, and then by those of the mixture.
+func mixture(b *builder) distribution {
+	if len(b.Components) == 0 {
+		b.failAt("components", "must have at least one entry")
+	}
+	components := make([]*Length, len(b.Components))
+	var weights Weights
+	for i := range components {
+		b.weight(&weights, fmt.Sprintf("components[%d].weight", i), b.Components[i].Weight)
+		var err error
+		if components[i], err = b.component(i); err != nil && b.err == nil {
+			b.err = err
+		}
+	}
+	cdf := func(x float64) float64 {
+		p := 0.0
+		for i, l := range components {
+			p += weights.fraction(i) * l.clampedCDF(x)
+		}
+		return p
+	}
+	return distribution{func(r *rand.Rand) float64 {
+		l := components[weights.Index(r.Float64())]
+		return l.clamp(l.draw(r))
+	}, func(p float64) float64 { return invert(components, cdf, p) }, cdf}
+}
+
+// invert returns the quantile of p for a mixture, by bisection between the lowest and the highest
+// quantile of its components.
+func invert(components []*Length, cdf func(float64) float64, p float64) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, l := range components {
+		v := l.clamp(l.quantile(p))
+		low, high = min(low, v), max(high, v)
+	}
+	if cdf(low) >= p {
+		return low
+	}
+	for {
+		x := low + (high-low)/2
+		if x <= low || x >= high {
+			return high
+		}
+		if cdf(x) < p {
+			low = x
+		} else {
+			high = x
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Spec is a distribution and its parameters, as in files. All distributions accept the parameters
@@ -52,20 +54,16 @@ func (s Spec) Count() (*Length, error) { return s.build(counts, "") }
 
 // Scaled returns the distribution of the draws of s multiplied by factor.
 func (s Spec) Scaled(factor float64) Spec {
-	scaled := func(list []float64) []float64 {
-		list = slices.Clone(list)
-		for i := range list {
-			list[i] *= factor
-		}
-		return list
-	}
 	s.Params = maps.Clone(s.Params)
 	for name := range s.Params {
 		if name != "alpha" { // all others are lengths
 			s.Params[name] *= factor
 		}
 	}
-	s.Values = scaled(s.Values)
+	s.Values = slices.Clone(s.Values)
+	for i := range s.Values {
+		s.Values[i] *= factor
+	}
 	s.Quantiles = slices.Clone(s.Quantiles)
 	for i, pair := range s.Quantiles {
 		s.Quantiles[i] = []float64{pair[0], pair[1] * factor}
@@ -132,3 +130,21 @@ func (l *Length) clampedCDF(x float64) float64 {
 	}
 	return l.cdf(x)
 }
+
+// Correlated returns l conditional on another quantity between its quantiles low and high, which is
+// correlated with l by a Gaussian copula: the ranks of both are those of normal variables with
+// correlation rho, 0 to 1. If the other quantity follows its own distribution, the draws follow l
+// overall.
+func (l *Length) Correlated(rho, low, high float64) *Length {
+	conditional := *l
+	rest := math.Sqrt(1 - rho*rho)
+	conditional.draw = func(r *rand.Rand) float64 {
+		other := distuv.UnitNormal.Quantile(low + (high-low)*uniformOpen(r))
+		own := distuv.UnitNormal.Quantile(uniformOpen(r))
+		return l.quantile(distuv.UnitNormal.CDF(rho*other + rest*own))
+	}
+	return &conditional
+}
+
+// uniformOpen draws a uniform number above 0 and below 1.
+func uniformOpen(r *rand.Rand) float64 { return (float64(r.Uint64()>>12) + 0.5) / (1 << 52) }

@@ -77,7 +77,7 @@ func (p *Profile) curve() (curve, error) {
 		{"peak_time", "diurnal", p.PeakTime != nil},
 	} {
 		if field.given && p.Type != field.owner {
-			return curve{}, &ParamError{field.name, "is not a field of " + p.Type + ", only of " + field.owner}
+			return curve{}, invalid(field.name, "is not a field of %s, only of %s", p.Type, field.owner)
 		}
 	}
 	return build(p)
@@ -92,7 +92,7 @@ func (p *Profile) levelLines(needEnds bool) ([]line, error) {
 	var lines []line
 	for i, s := range p.Segments {
 		fail := func(field, format string, args ...any) ([]line, error) {
-			return nil, &ParamError{fmt.Sprintf("segments[%d].%s", i, field), fmt.Sprintf(format, args...)}
+			return nil, invalid(fmt.Sprintf("segments[%d].%s", i, field), format, args...)
 		}
 		last := i == len(p.Segments)-1
 		end := s.EndTime
@@ -153,8 +153,7 @@ func (p *Profile) spikes() (curve, error) {
 		return curve{}, err
 	}
 	if p.Recovery < 0 || p.Recovery > maxMicros {
-		return curve{}, &ParamError{"recovery",
-			fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), p.Recovery)}
+		return curve{}, invalid("recovery", "must be between 0 and %d µs, is %d", int64(maxMicros), p.Recovery)
 	}
 	var lines []line
 	for i, l := range levels {
@@ -164,8 +163,8 @@ func (p *Profile) spikes() (curve, error) {
 		}
 		down := line{l.end, l.end + float64(p.Recovery), l.endValue, 1}
 		if i+1 < len(levels) && levels[i+1].start < down.end {
-			return curve{}, &ParamError{fmt.Sprintf("segments[%d].start_time", i+1),
-				fmt.Sprintf("must not be before the end of the previous recovery (%.0f)", down.end)}
+			return curve{}, invalid(fmt.Sprintf("segments[%d].start_time", i+1),
+				"must not be before the end of the previous recovery (%.0f)", down.end)
 		}
 		lines = append(lines, down)
 	}
@@ -184,13 +183,11 @@ func (p *Profile) wave() (curve, error) {
 	case p.Segments != nil:
 		return curve{}, &ParamError{"segments", "is not a field of diurnal"}
 	case period < 1 || period > maxMicros:
-		return curve{}, &ParamError{"period",
-			fmt.Sprintf("must be between 1 and %d µs, is %d", int64(maxMicros), period)}
+		return curve{}, invalid("period", "must be between 1 and %d µs, is %d", int64(maxMicros), period)
 	case !(p.Amplitude > 0 && p.Amplitude <= 1):
-		return curve{}, &ParamError{"amplitude", fmt.Sprintf("must be above 0 and at most 1, is %g", p.Amplitude)}
+		return curve{}, invalid("amplitude", "must be above 0 and at most 1, is %g", p.Amplitude)
 	case peak < 0 || peak > maxMicros:
-		return curve{}, &ParamError{"peak_time",
-			fmt.Sprintf("must be between 0 and %d µs, is %d", int64(maxMicros), peak)}
+		return curve{}, invalid("peak_time", "must be between 0 and %d µs, is %d", int64(maxMicros), peak)
 	}
 	return curve{amplitude: p.Amplitude, period: float64(period), peak: float64(peak % period)}, nil
 }

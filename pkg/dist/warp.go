@@ -83,8 +83,8 @@ func (w *Warp) Time(us float64) float64 {
 }
 
 // Warped returns the arrivals of t in the time of w. It takes over both.
-func (t *Times) Warped(w *Warp) *Times {
-	return &Times{func(r *rand.Rand) float64 { return w.Time(t.next(r)) }}
+func (t Times) Warped(w *Warp) Times {
+	return func(r *rand.Rand) float64 { return w.Time(t(r)) }
 }
 
 // offsetOf returns the offset in the segment at which the area from its start is want, at least

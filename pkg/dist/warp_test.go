@@ -179,7 +179,7 @@ func TestWarpedCounts(t *testing.T) {
 	}
 	r := NewStream(9, "warp")
 	times = times.Warped(w)
-	for us := times.Next(r); us < runs*6*second; us = times.Next(r) {
+	for us := times(r); us < runs*6*second; us = times(r) {
 		s := int(us / second)
 		counts[s%6][s/6]++
 	}
@@ -207,7 +207,7 @@ func TestWarpKeepsBursts(t *testing.T) {
 	v := make([]float64, samples)
 	last := 0.0
 	for i := range v {
-		us := times.Next(r)
+		us := times(r)
 		v[i], last = us-last, us
 	}
 	mean, deviation := moments(v)

@@ -131,6 +131,8 @@ type Engine struct {
 	// tokenlessSteps counts the steps since the last emitted token; more than stallLimit of them is an
 	// error.
 	tokenlessSteps, stallLimit int
+	// uncheckedSteps counts the calls of Check since the last recount of the cache.
+	uncheckedSteps int
 
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
@@ -193,6 +195,8 @@ type StepResult struct {
 	Decoding  int
 	DecodeGap des.Time
 	Gaps      []des.Time
+	// Coasted holds the gaps of the steps of Coast, after which all other fields are empty.
+	Coasted []GapRun
 }
 
 // Result is the outcome of a request that leaves.

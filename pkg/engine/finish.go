@@ -9,22 +9,8 @@ import (
 // Finish ends the step in flight at time now, its End. The result is valid until the next Finish.
 func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	b := e.current
-	e.inFlight = false
-	e.account(now)
-	e.stats.Steps++
-	e.stats.PrefillTokens += b.Prefill
-	e.stats.DecodeTokens += b.Decode
-	e.result = StepResult{First: e.result.First[:0], Done: e.result.Done[:0], Aborted: e.result.Aborted[:0],
-		Gaps: e.result.Gaps[:0]}
-	e.finished = e.finished[:0]
-	last := e.deliveredAt
-	e.deliveredAt = max(last+1, now+e.model.Output(b.Decode))
-	e.result.DeliveredAt = e.deliveredAt
-	if b.ticked {
-		e.emittedTick = b.tick
-		e.result.Decoding, e.result.DecodeGap = b.decoding, e.deliveredAt-last
-		e.log.add(b.tick, e.result.DecodeGap)
-	}
+	e.deliver(now)
+	e.result.Coasted, e.finished = e.result.Coasted[:0], e.finished[:0]
 	for _, s := range b.finishing {
 		q := &e.seqs[s]
 		e.collect(q)
@@ -51,6 +37,31 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 		e.dropAborted()
 	}
 	return &e.result, e.checkProgress()
+}
+
+// deliver ends the step in flight: clients get its tokens. The result has those of decoding sequences.
+func (e *Engine) deliver(now des.Time) {
+	b, r := e.current, &e.result
+	e.inFlight = false
+	e.account(now)
+	e.stats.Steps++
+	e.stats.PrefillTokens += b.Prefill
+	e.stats.DecodeTokens += b.Decode
+	last := e.deliveredAt
+	e.deliveredAt = max(last+1, now+e.model.Output(b.Decode))
+	r.DeliveredAt, r.Decoding, r.DecodeGap = e.deliveredAt, 0, 0
+	r.First, r.Done, r.Aborted, r.Gaps = r.First[:0], r.Done[:0], r.Aborted[:0], r.Gaps[:0]
+	if b.ticked {
+		e.emittedTick = b.tick
+		r.Decoding, r.DecodeGap = b.decoding, e.deliveredAt-last
+		e.log.add(b.tick, r.DecodeGap)
+	}
+}
+
+func (e *Engine) trimLog() {
+	if e.log.full() {
+		e.log.trim(e.oldestNeededTick())
+	}
 }
 
 // emit records that the newest token of s was emitted. Other sequences can now find the block that

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"blis/pkg/des"
+	"blis/pkg/latency"
 )
 
 // Start starts a step at time now, with the batch that was formed ahead or a new one. With
@@ -31,8 +32,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		}
 		e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
 	}
-	e.inFlight = true
-	e.current.Start, e.current.End = now, now+e.current.length
+	e.start(now)
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
 		e.hasNext = e.form(e.next)
 	}
@@ -40,11 +40,15 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	return true, nil
 }
 
+func (e *Engine) start(now des.Time) {
+	e.inFlight = true
+	e.current.Start, e.current.End = now, now+e.current.length
+}
+
 // form fills b and reports whether it holds any tokens. The sequences' counts then assume that it
 // has run.
 func (e *Engine) form(b *batch) bool {
-	*b = batch{Step: Step{Admitted: b.Admitted[:0], Preempted: b.Preempted[:0], Resumed: b.Resumed[:0]},
-		finishing: b.finishing[:0], individual: b.individual[:0]}
+	b.reset()
 	budget := e.cfg.MaxNumBatchedTokens
 	if !e.scheduleRunning(b, &budget) {
 		e.scheduleInOrder(b, &budget)
@@ -53,17 +57,33 @@ func (e *Engine) form(b *batch) bool {
 		e.admit(b, &budget)
 	}
 	e.advance(b)
+	e.count(b)
+	e.formed = append(e.formed, &b.Step)
+	if b.Prefill+b.Decode == 0 {
+		return false
+	}
+	// A copy of b.Batch, just written, would wait for its fields to reach the processor's cache.
+	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context, Chunks: b.Chunks,
+		PriorContext: b.PriorContext, Pairs: b.Pairs, WindowContext: b.WindowContext,
+		WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs})
+	return true
+}
+
+// count records the state in which b was formed.
+func (e *Engine) count(b *batch) {
 	b.Running, b.Waiting = e.Running(), e.Waiting()
 	b.UsedBlocks = e.cache.Total() - e.cache.Free()
 	e.stats.PeakRunning = max(e.stats.PeakRunning, b.Running)
 	e.stats.PeakBlocks = max(e.stats.PeakBlocks, b.UsedBlocks)
 	e.stats.PeakPrefill, e.stats.PeakDecode = max(e.stats.PeakPrefill, b.Prefill), max(e.stats.PeakDecode, b.Decode)
-	e.formed = append(e.formed, &b.Step)
-	if b.Prefill+b.Decode == 0 {
-		return false
-	}
-	b.length = e.model.Step(b.Batch)
-	return true
+}
+
+// reset empties b. Fields that form sets in any case stay.
+func (b *batch) reset() {
+	b.Batch = latency.Batch{}
+	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
+	b.ticked, b.decoding = false, 0
+	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
 }
 
 // Stop accounts for the part of a step in flight before now, the end of the simulation.
@@ -123,13 +143,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 		return false
 	}
 	if e.decoding.Len() > 0 {
-		b.ticked, b.decoding = true, e.decoding.Len()
-		b.Decode = int64(b.decoding)
-		b.Context = e.context + b.Decode*e.cache.Ticks()
-		b.WindowContext = e.window.total(e.cache.Ticks())
-		e.cache.Tick()
-		b.tick = e.cache.Ticks()
-		e.window.advance(b.tick)
+		e.tick(b)
 	}
 	for _, s := range e.individual {
 		q := &e.seqs[s]
@@ -139,6 +153,15 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 	}
 	*budget = left
 	return true
+}
+
+// tick gives each decoding sequence a token in b, which holds nothing else yet.
+func (e *Engine) tick(b *batch) {
+	n, t := e.decoding.Len(), e.cache.Ticks()
+	b.ticked, b.decoding, b.tick = true, n, t+1
+	b.Decode, b.Context, b.WindowContext = int64(n), e.context+int64(n)*t, e.window.total(t)
+	e.cache.Tick()
+	e.window.advance(t + 1)
 }
 
 // limitChunk applies the long-prefill threshold.

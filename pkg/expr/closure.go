@@ -55,10 +55,12 @@ func (c *compiler[T]) field(e ast.Expr) *Field[T] {
 	return f
 }
 
+func (c *compiler[T]) exprType(e ast.Expr) Type { return exprType(c.tree, e) }
+
 // exprType returns the type of e, "" if it is not one of this package's.
-func (c *compiler[T]) exprType(e ast.Expr) Type {
+func exprType(tree *ast.AST, e ast.Expr) Type {
 	for _, t := range []Type{Number, Text, Flag} {
-		if c.tree.GetType(e.ID()).IsExactType(t.cel()) {
+		if tree.GetType(e.ID()).IsExactType(t.cel()) {
 			return t
 		}
 	}
@@ -178,7 +180,9 @@ func (c *compiler[T]) flag(e ast.Expr) flag[T] {
 		args := call.Args()
 		switch name := call.FunctionName(); name {
 		case operators.LogicalNot:
-			return not(c.flag(args[0]))
+			if a := c.flag(args[0]); a != nil {
+				return func(t *T) bool { return !a(t) }
+			}
 		case operators.LogicalAnd:
 			return shortCircuit(c.flag(args[0]), c.flag(args[1]), false)
 		case operators.LogicalOr:
@@ -197,13 +201,6 @@ func (c *compiler[T]) flag(e ast.Expr) flag[T] {
 		}
 	}
 	return nil
-}
-
-func not[T any](a flag[T]) flag[T] {
-	if a == nil {
-		return nil
-	}
-	return func(t *T) bool { return !a(t) }
 }
 
 // shortCircuit is && if decides is false, || if it is true.

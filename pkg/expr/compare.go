@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -16,33 +17,14 @@ func (c *compiler[T]) compare(name string, a, b ast.Expr) flag[T] {
 	}
 	switch kind {
 	case Number:
-		return compareNumbers(name, c.number(a), c.number(b))
+		return compareOrdered(name, c.number(a), c.number(b))
 	case Text:
-		return compareTexts(name, c.text(a), c.text(b))
+		return compareOrdered(name, c.text(a), c.text(b))
 	}
 	return compareFlags(name, c.flag(a), c.flag(b))
 }
 
-func compareNumbers[T any](name string, a, b number[T]) flag[T] {
-	if a == nil || b == nil {
-		return nil
-	}
-	switch name {
-	case operators.Equals:
-		return func(t *T) bool { return a(t) == b(t) }
-	case operators.NotEquals:
-		return func(t *T) bool { return a(t) != b(t) }
-	case operators.Less:
-		return func(t *T) bool { return a(t) < b(t) }
-	case operators.LessEquals:
-		return func(t *T) bool { return a(t) <= b(t) }
-	case operators.Greater:
-		return func(t *T) bool { return a(t) > b(t) }
-	}
-	return func(t *T) bool { return a(t) >= b(t) }
-}
-
-func compareTexts[T any](name string, a, b text[T]) flag[T] {
+func compareOrdered[T any, V cmp.Ordered, F ~func(*T) V](name string, a, b F) flag[T] {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -92,17 +74,17 @@ func (c *compiler[T]) inList(e, list ast.Expr) flag[T] {
 	}
 	switch kind := c.exprType(e); {
 	case kind == Number && texts == nil:
-		a := c.number(e)
-		if a == nil {
-			return nil
-		}
-		return func(t *T) bool { return slices.Contains(numbers, a(t)) }
+		return isOneOf(c.number(e), numbers)
 	case kind == Text && numbers == nil:
-		a := c.text(e)
-		if a == nil {
-			return nil
-		}
-		return func(t *T) bool { return slices.Contains(texts, a(t)) }
+		return isOneOf(c.text(e), texts)
 	}
 	return nil
+}
+
+// isOneOf tests membership in a list.
+func isOneOf[T any, V comparable, F ~func(*T) V](a F, list []V) flag[T] {
+	if a == nil {
+		return nil
+	}
+	return func(t *T) bool { return slices.Contains(list, a(t)) }
 }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,38 +28,9 @@ func translate(message string) string {
 		name, _, _ := strings.Cut(rest, "'")
 		message = fmt.Sprintf("unknown function %q", name)
 	}
-	for _, word := range []struct{ cel, own string }{{"double", "number"}, {"string", "text"},
-		{"bool", "true-or-false"}} {
-		message = replaceWord(message, word.cel, word.own)
-	}
-	return message
-}
-
-// replaceWord replaces whole words only.
-func replaceWord(s, old, new string) string {
-	isLetter := func(r rune) bool { return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
-	words := strings.FieldsFunc(s, func(r rune) bool { return !isLetter(r) })
-	if !slices.Contains(words, old) {
-		return s
-	}
-	var out strings.Builder
-	for i := 0; i < len(s); {
-		k := i
-		for k < len(s) && isLetter(rune(s[k])) {
-			k++
-		}
-		switch {
-		case k == i:
-			out.WriteByte(s[i])
-			k++
-		case s[i:k] == old:
-			out.WriteString(new)
-		default:
-			out.WriteString(s[i:k])
-		}
-		i = k
-	}
-	return out.String()
+	own := map[string]string{"double": "number", "string": "text", "bool": "true-or-false"}
+	return regexp.MustCompile(`\b(double|string|bool)\b`).ReplaceAllStringFunc(message,
+		func(word string) string { return own[word] })
 }
 
 // checkNames returns an error for the first name that is neither a field nor a variable of a macro.

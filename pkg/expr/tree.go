@@ -219,6 +219,8 @@ func (t *treeBuilder) errorf(e ast.Expr, format string, args ...any) error {
 // position returns the position of e: for a binary operator that of its first operand, for a
 // function that of its name.
 func (t *treeBuilder) position(e ast.Expr) (line, col int) {
+	at := t.tree.SourceInfo().GetStartLocation(e.ID())
+	line, col = at.Line(), at.Column()+1
 	if e.Kind() == ast.CallKind {
 		call := e.AsCall()
 		_, isOperator := operators.FindReverse(call.FunctionName())
@@ -226,23 +228,16 @@ func (t *treeBuilder) position(e ast.Expr) (line, col int) {
 		case isOperator && len(call.Args()) > 1:
 			return t.position(call.Args()[0])
 		case !isOperator && !call.IsMemberFunction():
-			at := t.tree.SourceInfo().GetStartLocation(e.ID())
-			return max(1, at.Line()), max(1, at.Column()+1-len(call.FunctionName()))
+			col -= len(call.FunctionName())
 		}
 	}
-	at := t.tree.SourceInfo().GetStartLocation(e.ID())
-	return max(1, at.Line()), max(1, at.Column()+1)
+	return max(1, line), max(1, col)
 }
 
 // node converts a checked expression.
 func (t *treeBuilder) node(e ast.Expr) *Node {
-	n := &Node{}
+	n := &Node{Type: exprType(t.tree, e)}
 	n.Line, n.Col = t.position(e)
-	for _, of := range []Type{Number, Text, Flag} {
-		if t.tree.GetType(e.ID()).IsExactType(of.cel()) {
-			n.Type = of
-		}
-	}
 	switch e.Kind() {
 	case ast.IdentKind:
 		n.Name = e.AsIdent()

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"blis/pkg/expr"
@@ -44,10 +45,9 @@ func latency(name, doc string, events func(*stream.Outcome) (from, to stream.Mic
 		}}
 }
 
-// wireFields returns the fields that records of that kind have on the wire, except
-// kind and lists.
+// wireFields returns the fields that records of that kind have on the wire, except kind and lists.
 func wireFields[T any](kind string) []expr.Field[T] {
-	object := objectOf(kind)
+	object := stream.Objects[slices.IndexFunc(stream.Objects, func(o *stream.Object) bool { return o.Name == kind })]
 	var fields []expr.Field[T]
 	for i := range object.Type.NumField() {
 		f := object.Type.Field(i)
@@ -65,15 +65,6 @@ func wireFields[T any](kind string) []expr.Field[T] {
 		fields = append(fields, field)
 	}
 	return fields
-}
-
-func objectOf(kind string) *stream.Object {
-	for _, o := range stream.Objects {
-		if o.Name == kind {
-			return o
-		}
-	}
-	panic("filter: unknown kind " + kind)
 }
 
 // addAccess sets how f reads its value, which value returns with Go type t. A negative

@@ -6,25 +6,18 @@ import (
 	"slices"
 
 	"blis/pkg/registry"
+	"blis/pkg/stat"
 )
 
 // Aggregates combine the scores of scenarios, each in [0, 1), into one. share is the share of the
 // scenarios that cvar averages.
 var Aggregates = registry.Table[func(scores []float64, share float64) float64]{
-	{Name: "mean", Doc: "their mean", Value: func(x []float64, _ float64) float64 { return mean(x) }},
+	{Name: "mean", Doc: "their mean", Value: func(x []float64, _ float64) float64 { return stat.Mean(x) }},
 	{Name: "geo", Doc: "their geometric mean", Value: func(x []float64, _ float64) float64 {
 		return wgeo(slices.Repeat([]float64{1}, len(x)), x)
 	}},
-	{Name: "worst", Doc: "the minimum", Value: func(x []float64, _ float64) float64 { return worst(x) }},
+	{Name: "worst", Doc: "the minimum", Value: func(x []float64, _ float64) float64 { return slices.Min(x) }},
 	{Name: "cvar", Doc: "the mean of the worst share (cvar_share, 0.25)", Value: cvar},
-}
-
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }
 
 // cvar is the mean of the worst share of x, at least of the worst one. Where the share is not an
@@ -90,7 +83,7 @@ func (f *Fitness) Combine(all []Scenario) *Result {
 		r.Gates = append(r.Gates, combineGates(counted, i))
 	}
 	for i, t := range first.Terms {
-		t.Value = mean(pick(func(r *Result) float64 { return r.Terms[i].Value }))
+		t.Value = stat.Mean(pick(func(r *Result) float64 { return r.Terms[i].Value }))
 		t.idealValue = max(aggregate(func(r *Result) float64 { return r.Terms[i].idealValue }), r.Value)
 		t.Lost = passedScore(t.idealValue) - passedScore(r.Value)
 		r.Terms = append(r.Terms, t)

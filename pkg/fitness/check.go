@@ -2,23 +2,53 @@ package fitness
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
 	"blis/pkg/expr"
 	"blis/pkg/metrics"
 )
 
-// visit calls f for each node of the tree, parents first, and stops at the first error.
-func visit(n *expr.Node, f func(*expr.Node) error) error {
-	if err := f(n); err != nil {
-		return err
+// nodes are all nodes of the tree, parents first.
+func nodes(n *expr.Node) iter.Seq[*expr.Node] {
+	return func(yield func(*expr.Node) bool) {
+		visit(n, yield)
 	}
-	for _, a := range n.Args {
-		if err := visit(a, f); err != nil {
-			return err
+}
+
+// visit calls f for the nodes until it returns false, and reports whether it never did.
+func visit(n *expr.Node, f func(*expr.Node) bool) bool {
+	return f(n) && !slices.ContainsFunc(n.Args, func(a *expr.Node) bool { return !visit(a, f) })
+}
+
+// reads are the names of the numbers that the expressions read, with the node and the expression of
+// each.
+func reads(all ...expression) iter.Seq2[string, read] {
+	return func(yield func(string, read) bool) {
+		for _, e := range all {
+			for n := range nodes(e.Node) {
+				name := n.Name
+				if n.Op == "attained" {
+					name = attainedName(n)
+				}
+				if name != "" && !yield(name, read{n, &e}) {
+					return
+				}
+			}
 		}
 	}
-	return nil
+}
+
+// read is where an expression reads a number.
+type read struct {
+	*expr.Node
+	of *expression
+}
+
+// attainedName is the name of the number that a call of attained reads.
+func attainedName(n *expr.Node) string {
+	return ownTree + "." + metrics.SubPath("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
 }
 
 // checkWrapped rejects times that a run may lack outside of ratio and soft: a lower time is better, and
@@ -45,17 +75,13 @@ func (f *Fitness) checkWrapped(path string, n *expr.Node) error {
 
 // checkLiterals rejects constant arguments that are wrong for every run.
 func (f *Fitness) checkLiterals(path string, tree *expr.Node) error {
-	return visit(tree, func(n *expr.Node) error {
+	for n := range nodes(tree) {
 		at := func(i int, format string, args ...any) error {
 			return f.errorAt(path, n.Args[i].Line, n.Args[i].Col, format, args...)
 		}
-		literal := func(i int) (float64, bool) {
-			x, ok := n.Args[i].Value.(float64)
-			return x, ok
-		}
 		switch n.Op {
 		case "/":
-			if x, ok := literal(1); ok && x == 0 {
+			if x, ok := literal(n, 1); ok && x == 0 {
 				return at(1, "division by 0")
 			}
 		case "attained":
@@ -63,29 +89,37 @@ func (f *Fitness) checkLiterals(path string, tree *expr.Node) error {
 				return at(0, `the class must be a literal, as in attained("critical")`)
 			}
 		case "soft":
-			if x, ok := literal(1); ok && x <= 0 {
+			if x, ok := literal(n, 1); ok && x <= 0 {
 				return at(1, "the limit must be above 0, is %v", x)
 			}
-			if x, ok := literal(2); ok && x < 0 {
+			if x, ok := literal(n, 2); ok && x < 0 {
 				return at(2, "k must not be negative, is %v", x)
 			}
 		case "clamp":
-			lo, ok := literal(1)
-			if hi, ok2 := literal(2); ok && ok2 && lo > hi {
+			lo, ok := literal(n, 1)
+			if hi, ok2 := literal(n, 2); ok && ok2 && lo > hi {
 				return at(1, "the lower bound %v is above the upper one, %v", lo, hi)
 			}
 		case "wmean", "wgeo":
-			return f.checkWeights(path, n)
+			if err := f.checkWeights(path, n); err != nil {
+				return err
+			}
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// literal returns an argument of n, and whether it is a constant.
+func literal(n *expr.Node, i int) (x float64, ok bool) {
+	x, ok = n.Args[i].Value.(float64)
+	return x, ok
 }
 
 // checkWeights checks that weights are literals, not negative, and not all 0.
 func (f *Fitness) checkWeights(path string, n *expr.Node) error {
 	sum := 0.0
 	for i := 0; i < len(n.Args); i += 2 {
-		w, ok := n.Args[i].Value.(float64)
+		w, ok := literal(n, i)
 		if !ok || w < 0 {
 			return f.errorAt(path, n.Args[i].Line, n.Args[i].Col,
 				"weights come first in each pair and must be literals of at least 0: %s(0.7, x, 0.3, y)", n.Op)
@@ -100,35 +134,21 @@ func (f *Fitness) checkWeights(path string, n *expr.Node) error {
 
 // NeedsReferences reports which reference runs the expressions read.
 func (f *Fitness) NeedsReferences() (baseline, parents bool) {
-	for _, e := range f.expressions() {
-		_ = visit(e.Node, func(n *expr.Node) error {
-			tree, _ := splitName(n.Name)
-			baseline, parents = baseline || tree == baseTree, parents || tree == parentTree
-			return nil
-		})
+	for name := range reads(f.expressions()...) {
+		tree, _ := splitName(name)
+		baseline, parents = baseline || tree == baseTree, parents || tree == parentTree
 	}
 	return baseline, parents
 }
 
 // CheckReferences returns an error if an expression reads a reference run that is not given.
 func (f *Fitness) CheckReferences(haveBaseline, haveParent bool) error {
-	missing := map[string]string{}
-	if !haveBaseline {
-		missing[baseTree] = "--baseline"
-	}
-	if !haveParent {
-		missing[parentTree] = "--parent"
-	}
-	for _, e := range f.expressions() {
-		err := visit(e.Node, func(n *expr.Node) error {
-			if tree, _ := splitName(n.Name); missing[tree] != "" {
-				return f.errorAt(e.path, n.Line, n.Col, "%s: there is no run to compare with; give %s RUN", n.Name,
-					missing[tree])
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	for name, at := range reads(f.expressions()...) {
+		tree, _ := splitName(name)
+		if tree == baseTree && !haveBaseline || tree == parentTree && !haveParent {
+			flag := map[string]string{baseTree: "--baseline", parentTree: "--parent"}[tree]
+			return f.errorAt(at.of.path, at.Line, at.Col, "%s: there is no run to compare with; give %s RUN",
+				name, flag)
 		}
 	}
 	return nil
@@ -136,27 +156,22 @@ func (f *Fitness) CheckReferences(haveBaseline, haveParent bool) error {
 
 // expressions are all expressions, the score last.
 func (f *Fitness) expressions() []expression {
-	all := append([]expression{}, f.gates...)
-	all = append(append(all, f.objectives...), f.features...)
-	return append(all, expression{"score", "score", f.score})
+	return slices.Concat(f.gates, f.objectives, f.features, []expression{f.scoreExpression()})
 }
+
+func (f *Fitness) scoreExpression() expression { return expression{"score", "score", f.score} }
 
 // sampleWarnings report the percentiles in expressions that have too few samples, and the times that
 // do not cover all offered requests: in the score these reduce the term, elsewhere they do not.
 func (f *Fitness) sampleWarnings(r *Run) (warnings []string) {
 	seen := map[string]bool{}
-	all := f.expressions()
-	all = append(all[len(all)-1:], all[:len(all)-1]...) // the score first
-	for _, e := range all {
-		_ = visit(e.Node, func(n *expr.Node) error {
-			tree, path := splitName(n.Name)
-			if cut := strings.LastIndexByte(path, '.'); cut > 0 && !seen[tree+path] {
-				seen[tree+path] = true
-				warnings = append(warnings, r.sampleWarnings(n.Name, tree, path[:cut], path[cut+1:],
-					e.name == "score")...)
-			}
-			return nil
-		})
+	for name, at := range reads(append([]expression{f.scoreExpression()}, f.expressions()...)...) {
+		tree, path := splitName(name)
+		if cut := strings.LastIndexByte(path, '.'); cut > 0 && !seen[tree+path] {
+			seen[tree+path] = true
+			warnings = append(warnings, r.sampleWarnings(name, tree, path[:cut], path[cut+1:],
+				at.of.path == "score")...)
+		}
 	}
 	return warnings
 }

@@ -1,6 +1,7 @@
 package fitness
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -116,12 +117,7 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 	result := number{}
 	for i, a := range args {
 		x[i] = a.x
-		if result.missing == "" {
-			result.missing = a.missing
-		}
-		if result.bad == nil {
-			result.bad = a.bad
-		}
+		result.missing, result.bad = cmp.Or(result.missing, a.missing), cmp.Or(result.bad, a.bad)
 		result.uncovered = max(result.uncovered, a.uncovered)
 	}
 	f := functionsByName[n.Op]
@@ -132,29 +128,14 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 		}
 		return number{x: math.Inf(1), missing: result.missing}
 	}
-	switch n.Op {
-	case "neg":
-		result.x = -x[0]
-	case "+":
-		result.x = x[0] + x[1]
-	case "-":
-		result.x = x[0] - x[1]
-	case "*":
-		result.x = x[0] * x[1]
-	case "/":
-		result.x = x[0] / x[1]
-	default:
-		e.checkArguments(n, x)
-		result.x = f.eval(x)
-	}
+	e.checkArguments(n, x)
+	result.x = f.eval(x)
 	if f.acceptsMissing {
 		result.x *= 1 - result.uncovered
 		result.uncovered = 0
 	}
-	if finite(result.x) {
+	if result.bad = cmp.Or(result.bad, n); finite(result.x) {
 		result.bad = nil
-	} else if result.bad == nil {
-		result.bad = n
 	}
 	return result
 }

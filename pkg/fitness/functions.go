@@ -2,6 +2,7 @@ package fitness
 
 import (
 	"math"
+	"slices"
 
 	"blis/pkg/expr"
 	"blis/pkg/registry"
@@ -32,7 +33,7 @@ var functions = registry.Table[function]{
 	{Name: "wgeo", Doc: "wgeo(weight, x, weight, x, ...) = weighted geometric mean",
 		Value: function{params: numbers(2), variadic: true, eval: weighted(wgeo)}},
 	{Name: "worst", Doc: "worst(x, x, ...) = the minimum",
-		Value: function{params: numbers(1), variadic: true, eval: worst}},
+		Value: function{params: numbers(1), variadic: true, eval: slices.Min[[]float64]}},
 	{Name: "lex", Doc: "lex(x, x, ...) = the first in hundredths, ties broken by the next",
 		Value: function{params: numbers(1), variadic: true, eval: lex}},
 	{Name: "clamp", Doc: "clamp(x, lo, hi)",
@@ -46,9 +47,7 @@ var functions = registry.Table[function]{
 	{Name: "pow", Doc: "pow(x, y) = x to the power of y", Value: binary(math.Pow)},
 }
 
-func numbers(n int) []expr.Type {
-	return []expr.Type{expr.Number, expr.Number, expr.Number}[:n]
-}
+func numbers(n int) []expr.Type { return slices.Repeat([]expr.Type{expr.Number}, n) }
 
 func unary(f func(float64) float64) function {
 	return function{params: numbers(1), eval: func(x []float64) float64 { return f(x[0]) }}
@@ -67,9 +66,15 @@ var exprFunctions = func() (all []expr.Function) {
 	return all
 }()
 
-// functionsByName indexes the functions.
+// functionsByName are the operators and the functions.
 var functionsByName = func() map[string]function {
-	all := map[string]function{}
+	all := map[string]function{
+		"neg": unary(func(x float64) float64 { return -x }),
+		"+":   binary(func(x, y float64) float64 { return x + y }),
+		"-":   binary(func(x, y float64) float64 { return x - y }),
+		"*":   binary(func(x, y float64) float64 { return x * y }),
+		"/":   binary(func(x, y float64) float64 { return x / y }),
+	}
 	for _, f := range functions {
 		all[f.Name] = f.Value
 	}
@@ -122,14 +127,6 @@ func wgeo(w, x []float64) float64 {
 		}
 	}
 	return math.Exp(sum / weight)
-}
-
-func worst(x []float64) float64 {
-	lowest := x[0]
-	for _, v := range x {
-		lowest = min(lowest, v)
-	}
-	return lowest
 }
 
 // lexStep is the resolution of lex for all but its last argument.

@@ -1,6 +1,7 @@
 package fitness
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -85,10 +86,7 @@ func (e *evaluator) logical(n *expr.Node) conditionResult {
 func (e *evaluator) compare(n *expr.Node) conditionResult {
 	a, b := e.number(n.Args[0]), e.number(n.Args[1])
 	if a.missing != "" || b.missing != "" {
-		name := a.missing
-		if name == "" {
-			name = b.missing
-		}
+		name := cmp.Or(a.missing, b.missing)
 		return conditionResult{distance: 1, missing: name, detail: name + " is missing"}
 	}
 	holds := map[string]bool{"<": a.x < b.x, "<=": a.x <= b.x, ">": a.x > b.x, ">=": a.x >= b.x, "==": a.x == b.x,

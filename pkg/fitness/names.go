@@ -78,23 +78,20 @@ func checkName(name string) error {
 // unknownPath is the error for a path that no tree has: it lists the names below the longest part of it
 // that exists.
 func unknownPath(tree, path string) error {
-	for at := path; ; {
-		have := childNames(at)
-		if at == path && have != nil {
-			return fmt.Errorf("%q is only the beginning of a name (have %s)", joinName(tree, at),
-				strings.Join(have, ", "))
-		}
-		cut := max(strings.LastIndexByte(at, '.'), strings.LastIndexByte(at, '['))
-		if at = at[:max(cut, 0)]; at != "" && childNames(at) == nil {
-			continue
-		}
-		hint := ""
-		if near := closestPath(path); near != "" {
-			hint = fmt.Sprintf("; did you mean %q?", joinName(tree, near))
-		}
-		return fmt.Errorf("unknown name %q%s (%s has %s)", joinName(tree, path), hint, joinName(tree, at),
-			strings.Join(childNames(at), ", "))
+	if have := childNames(path); have != nil {
+		return fmt.Errorf("%q is only the beginning of a name (have %s)", joinName(tree, path),
+			strings.Join(have, ", "))
 	}
+	at := path
+	for at != "" && childNames(at) == nil {
+		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
+	}
+	hint := ""
+	if near := closestPath(path); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", joinName(tree, near))
+	}
+	return fmt.Errorf("unknown name %q%s (%s has %s)", joinName(tree, path), hint, joinName(tree, at),
+		strings.Join(childNames(at), ", "))
 }
 
 // childNames are the names directly below path, nil if there are none.

@@ -29,7 +29,11 @@ func Pareto(candidates [][]Value) []Ranking {
 		}
 	}
 	places := make([]Ranking, len(x))
-	for rank, left := 1, indices(len(x)); len(left) > 0; rank++ {
+	var left []int
+	for i := range x {
+		left = append(left, i)
+	}
+	for rank := 1; len(left) > 0; rank++ {
 		front := slices.DeleteFunc(slices.Clone(left), func(i int) bool {
 			return slices.ContainsFunc(left, func(k int) bool { return dominates(x[k], x[i]) })
 		})
@@ -40,13 +44,6 @@ func Pareto(candidates [][]Value) []Ranking {
 		left = slices.DeleteFunc(left, func(i int) bool { return places[i].Rank != 0 })
 	}
 	return places
-}
-
-func indices(n int) (all []int) {
-	for i := range n {
-		all = append(all, i)
-	}
-	return all
 }
 
 // dominates reports whether a is better than b in some objective and worse in none.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/expr"
 	"blis/pkg/metrics"
 	"blis/pkg/registry"
 	"blis/pkg/stream"
@@ -17,8 +16,10 @@ type Run struct {
 	// Classes are those of the workload; requests need not name all of them.
 	Classes       []stream.SLOClass
 	judgedClasses []stream.SLOClass // with the targets of the spec
-	// values are the numbers of each tree (m, base, parent) by path; overrides replace some of them.
-	values, overrides map[string]map[string]float64
+	// values are the numbers of each tree (m, base, parent) by path; those of samples replace some.
+	values  map[string]map[string]float64
+	samples map[string]map[string][]float64
+	sample  int
 	// noAnomalies are the trees of runs without anomaly detection.
 	noAnomalies map[string]bool
 }
@@ -47,30 +48,25 @@ func (s *Spec) Classes(of []stream.SLOClass) []stream.SLOClass {
 func NewRun(m Tree, classes []stream.SLOClass, baseline, before Tree) *Run {
 	r := &Run{Classes: classes, values: map[string]map[string]float64{}, noAnomalies: map[string]bool{}}
 	for i, t := range []Tree{m, baseline, before} {
-		if t.Raw == nil {
-			continue
+		if t.Raw != nil {
+			r.values[treeNames[i]], r.noAnomalies[treeNames[i]] = metrics.ByPath(t.Raw), t.NoAnomalies
 		}
-		values := map[string]float64{}
-		for _, v := range metrics.Values(t.Raw) {
-			values[v.Path] = v.Value
-		}
-		r.values[treeNames[i]], r.noAnomalies[treeNames[i]] = values, t.NoAnomalies
 	}
 	return r
 }
 
-// WithValues is a copy of the run in which these numbers, by path, replace its own and those of its
-// references, such as those of a bootstrap sample. NaN is missing.
-func (r *Run) WithValues(m, baseline, before map[string]float64) *Run {
+// InSample is a copy of the run in which the k-th of these numbers, by path, replace its own and those
+// of its references: those of a bootstrap sample. NaN is missing.
+func (r *Run) InSample(k int, m, baseline, before map[string][]float64) *Run {
 	d := *r
-	d.overrides = map[string]map[string]float64{ownTree: m, baseTree: baseline, parentTree: before}
+	d.sample, d.samples = k, map[string]map[string][]float64{ownTree: m, baseTree: baseline, parentTree: before}
 	return &d
 }
 
 // value returns a number of a tree, and whether it exists.
 func (r *Run) value(tree, path string) (float64, bool) {
-	if x, ok := r.overrides[tree][path]; ok {
-		return x, !math.IsNaN(x)
+	if all, ok := r.samples[tree][path]; ok {
+		return all[r.sample], !math.IsNaN(all[r.sample])
 	}
 	x, ok := r.values[tree][path]
 	return x, ok
@@ -108,17 +104,10 @@ func coveragePath(path string) string {
 
 // MetricPaths are the paths that the score and the gates read, of any tree.
 func (f *Fitness) MetricPaths() (paths []string) {
-	for _, e := range append(slices.Clone(f.gates), expression{Node: f.score}) {
-		_ = visit(e.Node, func(n *expr.Node) error {
-			name := n.Name
-			if n.Op == "attained" {
-				name = attainedName(n)
-			}
-			if _, path := splitName(name); name != "" && !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-			return nil
-		})
+	for name := range reads(append(slices.Clone(f.gates), f.scoreExpression())...) {
+		if _, path := splitName(name); !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
 	}
 	return paths
 }
@@ -160,52 +149,48 @@ func (r *Run) hasTargets(path string) bool {
 // checkKeys returns an error for a key in a name that the run does not have.
 func (r *Run) checkKeys(name string) error {
 	tree, path := splitName(name)
-	for _, branch := range []string{"cls", "tenants", "models", "replicas"} {
-		key, ok := branchKey(path, branch)
-		if !ok {
-			continue
-		}
-		have := r.keys(tree, branch)
-		if branch == "cls" {
-			for _, c := range r.Classes {
-				have = append(have, metrics.SubPath("", c.Name))
-			}
-		}
-		if slices.Contains(have, key) {
-			return nil
-		}
-		slices.Sort(have)
-		have = slices.Compact(have)
-		bare := func(key string) string { return strings.Trim(key, `[]"`) }
-		for i := range have {
-			have[i] = bare(have[i])
-		}
-		if len(have) > 20 {
-			have = append(have[:20:20], "...")
-		}
-		if len(have) == 0 {
-			have = []string{"none"}
-		}
-		return registry.Unknown(branchWords[branch], bare(key), have)
+	branch, key := branchKey(path)
+	if key == "" {
+		return nil
 	}
-	return nil
+	have := r.keys(tree, branch)
+	if branch == "cls" {
+		for _, c := range r.Classes {
+			have = append(have, metrics.SubPath("", c.Name))
+		}
+	}
+	if slices.Contains(have, key) {
+		return nil
+	}
+	slices.Sort(have)
+	have = slices.Compact(have)
+	for i := range have {
+		have[i] = strings.Trim(have[i], `[]"`)
+	}
+	switch {
+	case len(have) == 0:
+		have = []string{"none"}
+	case len(have) > 20:
+		have = append(have[:20], "...")
+	}
+	return registry.Unknown(branchWords[branch], strings.Trim(key, `[]"`), have)
 }
 
 var branchWords = map[string]string{"cls": "class", "tenants": "tenant", "models": "model", "replicas": "replica"}
 
-// branchKey returns the key of path below branch, with its brackets.
-func branchKey(path, branch string) (key string, ok bool) {
-	keys := metrics.PathKeys(path)
-	if !strings.HasPrefix(path, branch+"[") || len(keys) == 0 {
-		return "", false
+// branchKey returns the branch of a path and the key in it, with its brackets, "" without one.
+func branchKey(path string) (branch, key string) {
+	branch, _, _ = strings.Cut(path, "[")
+	if keys := metrics.PathKeys(path); branchWords[branch] != "" && len(keys) > 0 {
+		key = keys[0]
 	}
-	return keys[0], true
+	return branch, key
 }
 
 // keys are those of the tree below branch, with their brackets.
 func (r *Run) keys(tree, branch string) (all []string) {
 	for path := range r.values[tree] {
-		if key, ok := branchKey(path, branch); ok && !slices.Contains(all, key) {
+		if in, key := branchKey(path); in == branch && key != "" && !slices.Contains(all, key) {
 			all = append(all, key)
 		}
 	}
@@ -220,28 +205,10 @@ func (f *Fitness) checkRun(r *Run) error {
 			return f.errorAt("slo", 0, 0, "%s", err)
 		}
 	}
-	for _, e := range f.expressions() {
-		err := visit(e.Node, func(n *expr.Node) error {
-			name := n.Name
-			if n.Op == "attained" {
-				name = attainedName(n)
-			}
-			if name == "" {
-				return nil
-			}
-			if err := r.checkKeys(name); err != nil {
-				return f.errorAt(e.path, n.Line, n.Col, "%s", err)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	for name, at := range reads(f.expressions()...) {
+		if err := r.checkKeys(name); err != nil {
+			return f.errorAt(at.of.path, at.Line, at.Col, "%s", err)
 		}
 	}
 	return nil
-}
-
-// attainedName is the name of the number that a call of attained reads.
-func attainedName(n *expr.Node) string {
-	return ownTree + "." + metrics.SubPath("cls", n.Args[0].Value.(string)) + ".goodput.ratio"
 }

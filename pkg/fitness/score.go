@@ -1,6 +1,7 @@
 package fitness
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,13 +87,7 @@ func culprit(terms []Term, s float64) string {
 		if s < 0 {
 			x, y = -x, -y
 		}
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(x, y)
 	})
 	return fmt.Sprintf("%s is %s, but should be in [0, 1]", most.Expr, formatNumber(most.Value))
 }

@@ -1,6 +1,7 @@
 package fitness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +31,10 @@ func decompose(n *expr.Node) *composition {
 			t.weights, t.terms = append(t.weights, w), append(t.terms, n.Args[i+1])
 			sum += w
 		}
-		weights, mean := slices.Clone(t.weights),
-			map[string]func(w, x []float64) float64{"wmean": wmean, "wgeo": wgeo}[n.Op]
+		weights, mean := slices.Clone(t.weights), wmean
+		if n.Op == "wgeo" {
+			mean = wgeo
+		}
 		t.compose = func(x []float64) float64 { return mean(weights, x) }
 		for i := range t.weights {
 			t.weights[i] /= sum
@@ -60,32 +63,29 @@ func decompose(n *expr.Node) *composition {
 
 // sum adds the terms of n with that weight.
 func (t *composition) sum(n *expr.Node, weight float64) {
-	literal := func(i int) (float64, bool) {
-		x, ok := n.Args[i].Value.(float64)
-		return x, ok
-	}
 	switch n.Op {
-	case "+", "-":
+	case "+":
 		t.sum(n.Args[0], weight)
-		if n.Op == "-" {
-			weight = -weight
-		}
 		t.sum(n.Args[1], weight)
+		return
+	case "-":
+		t.sum(n.Args[0], weight)
+		t.sum(n.Args[1], -weight)
 		return
 	case "neg":
 		t.sum(n.Args[0], -weight)
 		return
 	case "*":
-		if x, ok := literal(0); ok {
+		if x, ok := literal(n, 0); ok {
 			t.sum(n.Args[1], weight*x)
 			return
 		}
-		if x, ok := literal(1); ok {
+		if x, ok := literal(n, 1); ok {
 			t.sum(n.Args[0], weight*x)
 			return
 		}
 	case "/":
-		if x, ok := literal(1); ok {
+		if x, ok := literal(n, 1); ok {
 			t.sum(n.Args[0], weight/x)
 			return
 		}
@@ -102,21 +102,13 @@ func (t *composition) sum(n *expr.Node, weight float64) {
 func (t *composition) names() []string {
 	var all []string
 	for _, n := range t.terms {
-		var reads []string
-		_ = visit(n, func(n *expr.Node) error {
-			name := n.Name
-			if n.Op == "attained" {
-				name = attainedName(n)
+		var paths []string
+		for name := range reads(expression{Node: n}) {
+			if tree, path := splitName(name); tree == ownTree && !slices.Contains(paths, path) {
+				paths = append(paths, path)
 			}
-			if tree, path := splitName(name); name != "" && tree == ownTree && !slices.Contains(reads, path) {
-				reads = append(reads, path)
-			}
-			return nil
-		})
-		name := strings.Join(reads, " + ")
-		if name == "" {
-			name = n.String()
 		}
+		name := cmp.Or(strings.Join(paths, " + "), n.String())
 		if slices.Contains(all, name) {
 			name = fmt.Sprintf("%s (%d)", name, len(all)+1)
 		}

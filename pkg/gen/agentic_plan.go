@@ -33,22 +33,14 @@ type plannedStep struct {
 	prompt  []promptPart
 }
 
-// promptPart is a part of a prompt: the text, the output or the result of a step.
+// promptPart is a part of a prompt: the output of a step, or its own text.
 type promptPart struct {
-	step stream.Index
-	kind partKind
+	step     stream.Index
+	isOutput bool
 }
 
-type partKind int8
-
-const (
-	ownText     partKind = iota // the text of a call itself
-	modelOutput                 // the output of a call
-	toolOutput                  // the result of a tool call
-)
-
-// newPlan lays out the sessions of w. It is an error if two steps get the same id.
-func newPlan(w *workflow) (*plan, error) {
+// newPlan lays out the sessions of w. It is an error of w if two steps get the same id.
+func newPlan(w *workflow) *plan {
 	b := &planner{workflow: w, plan: &plan{}, currentCalls: make([][]stream.Index, len(w.Steps)),
 		stepOfID: map[string]int{}}
 	order, afterLoop := w.topologicalOrder(), w.afterLoop()
@@ -60,9 +52,8 @@ func newPlan(w *workflow) (*plan, error) {
 	b.stepsBeforeLoop = len(b.steps)
 	if w.Loop != nil {
 		for k := range w.Loop.MaxIterations {
-			b.addIteration(order, k+1)
-			if b.nameConflict != nil {
-				return nil, b.nameConflict
+			if b.addIteration(order, k+1); b.err != nil {
+				return nil
 			}
 		}
 		b.maxIterations = int(w.Loop.MaxIterations)
@@ -73,11 +64,8 @@ func newPlan(w *workflow) (*plan, error) {
 			b.addStep(i, 0)
 		}
 	}
-	if b.nameConflict != nil {
-		return nil, b.nameConflict
-	}
 	b.planPrompts()
-	return b.plan, nil
+	return b.plan
 }
 
 // planner builds a plan step by step.
@@ -88,10 +76,7 @@ type planner struct {
 	// ended the previous one.
 	currentCalls [][]stream.Index
 	lastExits    []stream.Index
-	// stepOfID maps each id to its step. nameConflict is the error of the first id that two steps
-	// have.
 	stepOfID     map[string]int
-	nameConflict error
 }
 
 // addIteration adds one iteration of the loop.
@@ -143,20 +128,15 @@ func (b *planner) addStep(i int, iteration int64) {
 		if step.FanOut != nil {
 			id = fmt.Sprintf("%s.%d", id, n)
 		}
-		b.recordID(id, i)
+		if j, taken := b.stepOfID[id]; taken {
+			b.step(max(i, j)).fail("id", "calls of %q and %q would both have the id %q in a session", b.ids[min(i, j)],
+				b.ids[max(i, j)], id)
+		}
+		b.stepOfID[id] = i
 		b.currentCalls[i] = append(b.currentCalls[i], stream.Index(len(b.steps)))
 		b.steps = append(b.steps, plannedStep{spec: i, id: id, iteration: iteration, firstCopy: firstCopy, after: after,
 			toolResults: toolResults, extends: stream.NoIndex})
 	}
-}
-
-// recordID records that a call of step i has the given id.
-func (b *planner) recordID(id string, i int) {
-	if j, taken := b.stepOfID[id]; taken && b.nameConflict == nil {
-		b.nameConflict = b.errorf(b.fieldPath(max(i, j), "id"),
-			"calls of %q and %q would both have the id %q in a session", b.ids[min(i, j)], b.ids[max(i, j)], id)
-	}
-	b.stepOfID[id] = i
 }
 
 func (b *planner) isTool(at stream.Index) bool { return b.workflow.Steps[b.steps[at].spec].isTool() }

@@ -21,7 +21,7 @@ func (b *planner) planPrompts() {
 		case b.accumulates(at):
 			step.extends = b.extendedCall(ancestors, at)
 			if !step.extends.IsZero() {
-				step.prompt = append(step.prompt, promptPart{step.extends, modelOutput})
+				step.prompt = append(step.prompt, promptPart{step: step.extends, isOutput: true})
 			}
 			for of := range ancestors[at].members {
 				if of > step.extends {
@@ -31,7 +31,7 @@ func (b *planner) planPrompts() {
 		default:
 			step.prompt = b.independentPrompt(at)
 		}
-		step.prompt = append(step.prompt, promptPart{step.firstCopy, ownText})
+		step.prompt = append(step.prompt, promptPart{step: step.firstCopy})
 	}
 }
 
@@ -52,16 +52,14 @@ func (b *planner) independentPrompt(at int) (list []promptPart) {
 // is included once.
 func (b *planner) appendHistory(list []promptPart, of stream.Index) []promptPart {
 	step := &b.steps[of]
-	if spec := &b.workflow.Steps[step.spec]; spec.isTool() {
-		if b.Tools[spec.Tool].OutputTokens == nil {
-			return list
-		}
-		return append(list, promptPart{of, toolOutput})
+	spec := &b.workflow.Steps[step.spec]
+	switch {
+	case spec.isTool() && b.Tools[spec.Tool].OutputTokens == nil:
+		return list
+	case !spec.isTool() && step.firstCopy == of:
+		list = append(list, promptPart{step: of})
 	}
-	if step.firstCopy == of {
-		list = append(list, promptPart{of, ownText})
-	}
-	return append(list, promptPart{of, modelOutput})
+	return append(list, promptPart{step: of, isOutput: true})
 }
 
 // extendedCall returns the last ancestor of a call whose whole prompt the call's own begins with,

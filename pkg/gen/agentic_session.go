@@ -26,55 +26,30 @@ type agentSessions struct {
 // tool holds the distributions of a tool; output is nil if the tool returns nothing.
 type tool struct{ latency, output *dist.Length }
 
-// newAgentSessions makes the generator of the client c at path.
-func newAgentSessions(seed uint64, c *Client, path string, errorf errorFunc) (*agentSessions, error) {
-	m := &agentSessions{spec: c.Agentic, lengths: make([]lengths, len(c.Agentic.Steps)), tools: map[string]tool{}}
-	var err error
-	if m.sessionBase, err = newSessionBase(seed, c, path, c.Agentic.Workflow, errorf); err != nil {
-		return nil, err
+// newAgentSessions makes the generator of the client c.
+func newAgentSessions(seed uint64, c *Client, at field) *agentSessions {
+	m := &agentSessions{sessionBase: newSessionBase(seed, c, c.Agentic.Workflow, at), spec: c.Agentic,
+		lengths: make([]lengths, len(c.Agentic.Steps)), tools: map[string]tool{}}
+	at = at.at("agentic")
+	w := newWorkflow(c.Agentic, at)
+	for i, s := range w.Steps {
+		m.lengths[i] = lengths{w.step(i).length("input_distribution", s.InputDistribution),
+			w.step(i).length("output_distribution", s.OutputDistribution)}
 	}
-	path += ".agentic"
-	w, err := newWorkflow(c.Agentic, path, errorf)
-	if err != nil {
-		return nil, err
-	}
-	for i := range w.Steps {
-		if s := &w.Steps[i]; !s.isTool() {
-			if m.lengths[i].input, err = lengthAt(*s.InputDistribution, w.fieldPath(i, "input_distribution"),
-				errorf); err != nil {
-				return nil, err
-			}
-			if m.lengths[i].output, err = lengthAt(*s.OutputDistribution, w.fieldPath(i, "output_distribution"),
-				errorf); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if w.Loop != nil && w.Loop.Iterations != nil {
-		if m.iterationCount, err = lengthAt(*w.Loop.Iterations, path+".loop.iterations", errorf); err != nil {
-			return nil, err
-		}
+	if w.Loop != nil {
+		m.iterationCount = at.length("loop.iterations", w.Loop.Iterations)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Tools)) {
-		if m.tools[name], err = newTool(w.Tools[name], path+".tools."+name, errorf); err != nil {
-			return nil, err
+		t, at := w.Tools[name], at.at("tools."+name)
+		if t.Latency.Type == "" {
+			at.fail("latency", "must be given: how long a call takes, in µs")
 		}
+		m.tools[name] = tool{at.duration("latency", &t.Latency), at.length("output_tokens", t.OutputTokens)}
 	}
-	m.plan, err = newPlan(w)
-	return m, err
-}
-
-func newTool(t AgenticTool, path string, errorf errorFunc) (result tool, err error) {
-	if t.Latency.Type == "" {
-		return result, errorf(path+".latency", "must be given: how long a call takes, in µs")
+	if at.err == nil {
+		m.plan = newPlan(w)
 	}
-	if result.latency, err = durationAt(t.Latency, path+".latency", errorf); err != nil {
-		return result, err
-	}
-	if t.OutputTokens != nil {
-		result.output, err = lengthAt(*t.OutputTokens, path+".output_tokens", errorf)
-	}
-	return result, err
+	return m
 }
 
 // fill makes one session. Everything is drawn here except the times of later steps, which the
@@ -88,7 +63,8 @@ func (m *agentSessions) fill(a *stream.Arrival, n int64, at stream.Micros) error
 	}
 	plan := m.withIterations(iterations)
 	m.ownText = slices.Grow(m.ownText[:0], plan.len())[:plan.len()]
-	lengths, tools := d.lengthStreams(), d.stream("tool")
+	inputs, outputs := d.lengthStreams()
+	tools := d.stream("tool")
 	for place := range plan.len() {
 		planned, offset := plan.at(place)
 		spec := &m.spec.Steps[planned.spec]
@@ -100,23 +76,18 @@ func (m *agentSessions) fill(a *stream.Arrival, n int64, at stream.Micros) error
 			s.After = append(s.After, plan.sessionIndex(of, offset))
 		}
 		if spec.isTool() {
-			m.tools[spec.Tool].call(s, spec.Tool, tools)
+			t := m.tools[spec.Tool]
+			if s.Tool, s.LatencyUS = spec.Tool, t.latency.Draw(tools); t.output != nil {
+				s.OutputTokens = t.output.Draw(tools)
+			}
 			continue
 		}
-		s.OutputTokens = m.lengths[planned.spec].output.Draw(lengths.output)
-		if err := m.prompt(&d, plan, place, lengths.input); err != nil {
+		s.OutputTokens = m.lengths[planned.spec].output.Draw(outputs)
+		if err := m.prompt(&d, plan, place, inputs); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// call makes s a call of the tool.
-func (t tool) call(s *stream.SessionStep, name string, r *rand.Rand) {
-	s.Tool, s.LatencyUS = name, t.latency.Draw(r)
-	if t.output != nil {
-		s.OutputTokens = t.output.Draw(r)
-	}
 }
 
 // prompt builds the prompt of the call at place, which is the last step so far.
@@ -136,13 +107,10 @@ func (m *agentSessions) prompt(d *sessionDraft, plan sessionPlan, place int, r *
 	}
 	for _, p := range planned.prompt {
 		step := plan.sessionIndex(p.step, offset)
-		switch p.kind {
-		case ownText:
-			s.Prompt = append(s.Prompt, m.ownText[step])
-		case modelOutput:
+		if p.isOutput {
 			s.Prompt = append(s.Prompt, d.outputSegment(&d.Steps[step]))
-		case toolOutput:
-			s.Prompt = append(s.Prompt, d.toolSegment(&d.Steps[step]))
+		} else {
+			s.Prompt = append(s.Prompt, m.ownText[step])
 		}
 	}
 	return d.setPromptLength()

@@ -13,38 +13,32 @@ const (
 )
 
 // checkCycles checks that no step waits for itself.
-func (w *workflow) checkCycles() error {
-	// Steps that are done lead to no cycle; path is the chain of dependencies being followed.
+func (w *workflow) checkCycles() {
+	// Steps that are done lead to no cycle; chain holds the dependencies being followed.
 	done := make([]bool, len(w.Steps))
-	var path []int
-	var visit func(i int) error
-	visit = func(i int) error {
-		if start := slices.Index(path, i); start >= 0 {
-			return w.cycleError(path[start:])
+	var chain []int
+	var visit func(i int)
+	visit = func(i int) {
+		if start := slices.Index(chain, i); start >= 0 {
+			w.failCycle(chain[start:])
 		}
-		if done[i] {
-			return nil
+		if done[i] || w.err != nil {
+			return
 		}
-		path = append(path, i)
+		chain = append(chain, i)
 		for _, j := range w.dependsOn[i] {
-			if err := visit(j); err != nil {
-				return err
-			}
+			visit(j)
 		}
-		path = path[:len(path)-1]
+		chain = chain[:len(chain)-1]
 		done[i] = true
-		return nil
 	}
 	for i := range w.Steps {
-		if err := visit(i); err != nil {
-			return err
-		}
+		visit(i)
 	}
-	return nil
 }
 
-// cycleError is the error of steps that wait for each other.
-func (w *workflow) cycleError(steps []int) error {
+// failCycle reports steps that wait for each other.
+func (w *workflow) failCycle(steps []int) {
 	var names []string
 	hint := ""
 	for _, i := range steps {
@@ -54,7 +48,7 @@ func (w *workflow) cycleError(steps []int) error {
 		}
 	}
 	names = append(names, names[0])
-	return w.errorf(w.fieldPath(steps[0], "depends_on"), "steps depend on each other in a cycle (%s)%s",
+	w.step(steps[0]).fail("depends_on", "steps depend on each other in a cycle (%s)%s",
 		strings.Join(names, " -> "), hint)
 }
 
@@ -69,18 +63,16 @@ func (w *workflow) afterLoop() []bool {
 }
 
 // checkLoopOrder checks that no loop step waits for a step that comes after the loop.
-func (w *workflow) checkLoopOrder() error {
+func (w *workflow) checkLoopOrder() {
 	after := w.afterLoop()
 	for i := range w.Steps {
 		for _, j := range w.dependsOn[i] {
 			if w.inLoop[i] && after[j] {
-				return w.errorf(w.fieldPath(i, "depends_on"),
-					"%q runs after the loop because it depends on a loop step; loop step %q cannot depend on it (add "+
-						"it to loop.over)", w.ids[j], w.ids[i])
+				w.step(i).fail("depends_on", "%q runs after the loop because it depends on a loop step; loop step %q "+
+					"cannot depend on it (add it to loop.over)", w.ids[j], w.ids[i])
 			}
 		}
 	}
-	return nil
 }
 
 // topologicalOrder returns the steps ordered such that each comes after its dependencies. It keeps
@@ -99,43 +91,38 @@ func (w *workflow) topologicalOrder() []int {
 	return order
 }
 
-// isEntry reports whether an iteration begins with step i.
-func (w *workflow) isEntry(i int) bool {
-	return w.inLoop[i] && !slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] })
+// dependsOnLoop reports whether step i depends directly on a loop step.
+func (w *workflow) dependsOnLoop(i int) bool {
+	return slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] })
 }
+
+// isEntry reports whether an iteration begins with step i.
+func (w *workflow) isEntry(i int) bool { return w.inLoop[i] && !w.dependsOnLoop(i) }
 
 // isExit reports whether an iteration ends with step i: no other loop step depends on it.
 func (w *workflow) isExit(i int) bool {
-	if !w.inLoop[i] {
-		return false
-	}
 	for j := range w.Steps {
 		if w.inLoop[j] && slices.Contains(w.dependsOn[j], i) {
 			return false
 		}
 	}
-	return true
+	return w.inLoop[i]
 }
 
 // beforeLoop returns the steps that the entries of the loop depend on. An entry without
 // dependencies waits for all of them.
 func (w *workflow) beforeLoop() (before []int) {
 	for i := range w.Steps {
-		if !w.isEntry(i) {
-			continue
-		}
-		for _, j := range w.dependsOn[i] {
-			if !slices.Contains(before, j) {
-				before = append(before, j)
-			}
+		if w.isEntry(i) {
+			before = append(before, w.dependsOn[i]...)
 		}
 	}
 	slices.Sort(before)
-	return before
+	return slices.Compact(before)
 }
 
 // checkRoot checks that a session begins with a single step, or with the entries of the loop.
-func (w *workflow) checkRoot() error {
+func (w *workflow) checkRoot() {
 	first := -1
 	loopFirst := w.Loop != nil && len(w.beforeLoop()) == 0
 	for i := range w.Steps {
@@ -143,22 +130,19 @@ func (w *workflow) checkRoot() error {
 			continue
 		}
 		if first >= 0 && !(w.inLoop[i] && w.inLoop[first]) {
-			return w.errorf(w.fieldPath(i, "depends_on"),
-				"must be given for %q or %q: a session begins with a single step", w.ids[i], w.ids[first])
+			w.step(i).fail("depends_on", "must be given for %q or %q: a session begins with a single step", w.ids[i],
+				w.ids[first])
 		}
 		first = i
 	}
-	return nil
 }
 
 // waitsForLoop reports whether step i starts when an iteration has ended: the first of the next
 // one, or a step after the loop.
-func (w *workflow) waitsForLoop(i int) bool {
-	return w.isEntry(i) || !w.inLoop[i] && slices.ContainsFunc(w.dependsOn[i], func(j int) bool { return w.inLoop[j] })
-}
+func (w *workflow) waitsForLoop(i int) bool { return w.inLoop[i] != w.dependsOnLoop(i) }
 
 // checkSize bounds the steps and dependencies of a session with all its iterations.
-func (w *workflow) checkSize() error {
+func (w *workflow) checkSize() {
 	calls := make([]int64, len(w.Steps)) // of each step in a session
 	steps, exits := int64(0), int64(0)
 	for i := range w.Steps {
@@ -172,8 +156,7 @@ func (w *workflow) checkSize() error {
 		steps += calls[i]
 	}
 	if steps > maxSteps {
-		return w.errorf(w.path+".steps", "must be at most %d per session with all iterations and fan-outs, are %d",
-			maxSteps, steps)
+		w.fail("steps", "must be at most %d per session with all iterations and fan-outs, are %d", maxSteps, steps)
 	}
 	dependencies := int64(0)
 	for i := range w.Steps {
@@ -187,8 +170,7 @@ func (w *workflow) checkSize() error {
 		dependencies += calls[i] * perCall
 	}
 	if dependencies > maxDependencies {
-		return w.errorf(w.path+".steps", "have %d dependencies per session, more than %d; join a fan-out in a single "+
-			"step", dependencies, maxDependencies)
+		w.fail("steps", "have %d dependencies per session, more than %d; join a fan-out in a single step",
+			dependencies, maxDependencies)
 	}
-	return nil
 }

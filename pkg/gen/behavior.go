@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -42,17 +43,14 @@ const (
 	burstIntervalUS = 60e6
 )
 
-// behaviorKind says which blocks a behavior may have.
-type behaviorKind struct{ allowsBurst, allowsAbuse bool }
-
-// Behaviors are the behavior types.
-var Behaviors = registry.Table[behaviorKind]{
+// Behaviors are the behavior types, with the block that each may have: burst, abuse or "".
+var Behaviors = registry.Table[string]{
 	{Name: "normal", Doc: "no deviation"},
-	{Name: "bursty", Doc: "bursts in addition to its rate", Value: behaviorKind{allowsBurst: true}},
+	{Name: "bursty", Doc: "bursts in addition to its rate", Value: "burst"},
 	{Name: "abusive", Doc: "oversized prompts and outputs, 5 times the rate, no shared prefixes",
-		Value: behaviorKind{allowsAbuse: true}},
+		Value: "abuse"},
 	{Name: "adversarial", Doc: "bursts of prompts 8 times as long, at the same times as other adversarial clients",
-		Value: behaviorKind{allowsBurst: true}},
+		Value: "burst"},
 }
 
 const adversarialName = "adversarial"
@@ -82,57 +80,51 @@ type bursts struct {
 // rate is the mean rate of the requests in bursts, per second.
 func (b *bursts) rate() float64 { return b.probability * b.size.Mean() / b.interval.Mean() * 1e6 }
 
-// expandClient returns the sources of the client c at path: c itself, with behavior, archetype and
-// correlations applied, and a second source for its bursts, if it has any.
-func (s *Spec) expandClient(c *Client, path string, errorf errorFunc) ([]*Client, error) {
+// expandClient returns the sources of the client c: c itself, with behavior, archetype and
+// correlations applied, and a second source for its bursts, if it has any; nil if c is invalid.
+func (s *Spec) expandClient(c *Client, at field) []*Client {
 	base := *c
-	if err := base.applyArchetype(path, errorf); err != nil {
-		return nil, err
-	}
-	if err := base.applyPrefixCorrelation(s.Correlations, errorf); err != nil {
-		return nil, err
-	}
-	if c.Behavior != nil {
-		if err := base.applyBehavior(path, errorf); err != nil {
-			return nil, err
-		}
-	}
+	base.applyArchetype(at)
+	base.derived.reuseProbability = s.correlations().PrefixCorrelation
+	base.applyBehavior(at)
 	spec := c.burst()
 	if spec == nil {
-		return []*Client{&base}, nil
+		return []*Client{&base}
 	}
 	rate := s.AggregateRate * c.RateFraction
-	b, err := base.newBursts(spec, rate, path+".behavior.burst", errorf)
-	if err != nil {
-		return nil, err
-	}
 	burstClient := base
-	burstClient.derived.bursts = b
-	if slices.ContainsFunc(s.Clients, func(other Client) bool { return other.ID == burstClient.name() }) {
-		return nil, errorf(path+".id", "its bursts would be called %q, which is the id of another client",
-			burstClient.name())
+	if burstClient.derived.bursts = base.newBursts(spec, rate, at.at("behavior.burst")); at.err != nil {
+		return nil
 	}
-	if c.Behavior != nil && c.Behavior.Type == adversarialName {
+	if slices.ContainsFunc(s.Clients, func(other Client) bool { return other.ID == burstClient.name() }) {
+		at.fail("id", "its bursts would be called %q, which is the id of another client", burstClient.name())
+	}
+	if base.isAdversarial() {
 		burstClient.InputDistribution = base.InputDistribution.Scaled(lengthAbuseFactor)
 	}
-	return []*Client{&base, &burstClient}, s.correlateLengths(&base, &burstClient, rate, errorf)
+	s.correlateLengths(&base, &burstClient, rate, at)
+	return []*Client{&base, &burstClient}
 }
 
-// applyBehavior validates the behavior of c, which is at path, and applies it.
-func (c *Client) applyBehavior(path string, errorf errorFunc) error {
-	b, at := c.Behavior, path+".behavior"
-	kind, err := Behaviors.Get("behavior", b.Type)
+func (c *Client) isAdversarial() bool { return c.Behavior != nil && c.Behavior.Type == adversarialName }
+
+// applyBehavior validates the behavior of c, if it has one, and applies it.
+func (c *Client) applyBehavior(at field) {
+	b := c.Behavior
+	if b == nil {
+		return
+	}
+	allowed, err := Behaviors.Get("behavior", b.Type)
 	switch {
 	case err != nil:
-		return errorf(at+".type", "%v", err)
-	case b.Burst != nil && !kind.allowsBurst:
-		return errorf(at+".burst", "is only for bursty and adversarial clients, not for %s ones", b.Type)
-	case b.Abuse != nil && !kind.allowsAbuse:
-		return errorf(at+".abuse", "is only for abusive clients, not for %s ones", b.Type)
-	case kind.allowsAbuse:
-		return c.applyAbuse(path, errorf)
+		at.fail("behavior.type", "%v", err)
+	case b.Burst != nil && allowed != "burst":
+		at.fail("behavior.burst", "is only for bursty and adversarial clients, not for %s ones", b.Type)
+	case b.Abuse != nil && allowed != "abuse":
+		at.fail("behavior.abuse", "is only for abusive clients, not for %s ones", b.Type)
+	case allowed == "abuse":
+		c.applyAbuse(at)
 	}
-	return nil
 }
 
 // burst returns the burst configuration of c; nil if it has none.
@@ -143,18 +135,14 @@ func (c *Client) burst() *Burst {
 		}
 		return nil
 	}
-	if kind, err := Behaviors.Get("behavior", c.Behavior.Type); err != nil || !kind.allowsBurst {
+	if allowed, _ := Behaviors.Get("behavior", c.Behavior.Type); allowed != "burst" {
 		return nil
 	}
-	if c.Behavior.Burst == nil {
-		return &Burst{}
-	}
-	return c.Behavior.Burst
+	return cmp.Or(c.Behavior.Burst, &Burst{})
 }
 
-// newBursts validates spec, which is at path, and sets its defaults. rate is the rate of the
-// client's other arrivals.
-func (c *Client) newBursts(spec *Burst, rate float64, path string, errorf errorFunc) (*bursts, error) {
+// newBursts validates spec and sets its defaults. rate is the rate of the client's other arrivals.
+func (c *Client) newBursts(spec *Burst, rate float64, at field) *bursts {
 	b := &bursts{probability: 1}
 	if c.Archetype != nil && c.Archetype.BurstPropensity > 0 {
 		b.probability = c.Archetype.BurstPropensity
@@ -163,65 +151,91 @@ func (c *Client) newBursts(spec *Burst, rate float64, path string, errorf errorF
 		b.probability = *spec.BurstProbability
 	}
 	if !(b.probability > 0 && b.probability <= 1) {
-		return nil, errorf(path+".burst_probability", "must be above 0 and at most 1, is %g", b.probability)
+		at.fail("burst_probability", "must be above 0 and at most 1, is %g", b.probability)
 	}
 	if c.Arrival.IsTrace() && spec.BurstSize == nil {
-		return nil, errorf(path+".burst_size", "must be given with arrivals from a trace, which have no rate")
+		at.fail("burst_size", "must be given with arrivals from a trace, which have no rate")
 	}
-	size := dist.Spec{Type: "constant", Params: map[string]float64{"value": max(2, math.Round(rate*burstSeconds))}}
-	if spec.BurstSize != nil {
-		size = *spec.BurstSize
+	size := &dist.Spec{Type: "constant", Params: map[string]float64{"value": max(2, math.Round(rate*burstSeconds))}}
+	interval := &dist.Spec{Type: "exponential", Params: map[string]float64{"mean": burstIntervalUS}}
+	if c.isAdversarial() {
+		interval = &dist.Spec{Type: "constant", Params: map[string]float64{"value": burstIntervalUS}}
 	}
-	interval := dist.Spec{Type: "exponential", Params: map[string]float64{"mean": burstIntervalUS}}
-	if c.Behavior != nil && c.Behavior.Type == adversarialName {
-		interval = dist.Spec{Type: "constant", Params: map[string]float64{"value": burstIntervalUS}}
+	b.size = at.length("burst_size", cmp.Or(spec.BurstSize, size))
+	b.interval = at.duration("burst_interval", cmp.Or(spec.BurstInterval, interval))
+	if at.err == nil && b.interval.Mean() < 1 {
+		at.fail("burst_interval", "must have a mean of at least 1 µs")
 	}
-	if spec.BurstInterval != nil {
-		interval = *spec.BurstInterval
-	}
-	var err error
-	if b.size, err = size.Length(); err != nil {
-		return nil, paramError(path+".burst_size", err, errorf)
-	}
-	if b.interval, err = interval.Duration(); err != nil {
-		return nil, paramError(path+".burst_interval", err, errorf)
-	}
-	if b.interval.Mean() < 1 {
-		return nil, errorf(path+".burst_interval", "must have a mean of at least 1 µs")
-	}
-	return b, nil
+	return b
 }
 
-// applyAbuse applies the abusive behavior of c, which is at path.
-func (c *Client) applyAbuse(path string, errorf errorFunc) error {
+// applyAbuse applies the abusive behavior of c.
+func (c *Client) applyAbuse(at field) {
 	a := Abuse{true, true, true}
 	if c.Behavior.Abuse != nil {
 		a = *c.Behavior.Abuse
 	}
 	if a.RapidFire {
 		if c.Arrival.IsTrace() {
-			return errorf(path+".behavior", "rapid_fire cannot change arrivals from a trace")
+			at.fail("behavior", "rapid_fire cannot change arrivals from a trace")
 		}
 		c.derived.rateFactor = rateAbuseFactor
 	}
 	if a.ResourceExhaustion {
 		c.PrefixSpec = nil
 	}
-	for _, d := range []struct {
-		name   string
-		of     *dist.Spec
-		abused bool
-	}{
-		{"input_distribution", &c.InputDistribution, a.OversizedPrompts},
-		{"output_distribution", &c.OutputDistribution, a.ResourceExhaustion},
-	} {
-		if !d.abused {
-			continue
-		}
-		if _, err := d.of.Length(); err != nil {
-			return paramError(path+"."+d.name, err, errorf)
-		}
-		*d.of = d.of.Scaled(lengthAbuseFactor)
+	if a.OversizedPrompts && at.length("input_distribution", &c.InputDistribution) != nil {
+		c.InputDistribution = c.InputDistribution.Scaled(lengthAbuseFactor)
 	}
-	return nil
+	if a.ResourceExhaustion && at.length("output_distribution", &c.OutputDistribution) != nil {
+		c.OutputDistribution = c.OutputDistribution.Scaled(lengthAbuseFactor)
+	}
+}
+
+// Archetype describes a typical tenant. It supplies defaults for fields that the client leaves out.
+type Archetype struct {
+	TypicalPromptSize   string     `yaml:"typical_prompt_size" json:"typical_prompt_size,omitempty"`
+	PrefixReuseAffinity *float64   `yaml:"prefix_reuse_affinity" json:"prefix_reuse_affinity,omitempty"`
+	BurstPropensity     float64    `yaml:"burst_propensity" json:"burst_propensity,omitempty"`
+	SessionLength       *dist.Spec `yaml:"session_length" json:"session_length,omitempty"`
+}
+
+// PromptSizes are the mean prompt lengths of archetypes. Lengths are lognormal with a coefficient
+// of variation of 0.75.
+var PromptSizes = registry.Table[float64]{
+	{Name: "small", Doc: "a question: 128 tokens", Value: 128},
+	{Name: "medium", Doc: "a page: 1,024 tokens", Value: 1024},
+	{Name: "large", Doc: "a document: 8,192 tokens", Value: 8192},
+	{Name: "elephant", Doc: "a book: 32,768 tokens", Value: 32768},
+}
+
+// applyArchetype fills in the fields that c leaves out and its archetype defines.
+func (c *Client) applyArchetype(at field) {
+	a := c.Archetype
+	if a == nil {
+		return
+	}
+	at = at.at("archetype")
+	if a.TypicalPromptSize != "" {
+		mean, err := PromptSizes.Get("prompt size", a.TypicalPromptSize)
+		if err != nil {
+			at.fail("typical_prompt_size", "%v", err)
+		}
+		if c.InputDistribution.Type == "" {
+			c.InputDistribution = dist.Spec{Type: "lognormal", Params: map[string]float64{"mean": mean,
+				"std_dev": 0.75 * mean}}
+		}
+	}
+	if p := a.PrefixReuseAffinity; p != nil {
+		between(at, "prefix_reuse_affinity", *p, 0, 1)
+		switch {
+		case c.PrefixSpec == nil:
+			at.fail("prefix_reuse_affinity", "needs a prefix_spec with the prefixes to reuse")
+		case !c.PrefixSpec.reuseSet:
+			spec := *c.PrefixSpec
+			spec.ReuseProbability = *p
+			c.PrefixSpec = &spec
+		}
+	}
+	between(at, "burst_propensity", a.BurstPropensity, 0, 1)
 }

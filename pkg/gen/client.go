@@ -1,7 +1,6 @@
 package gen
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,15 +12,10 @@ import (
 	"blis/pkg/stream"
 )
 
-// errorFunc makes an error about the value at path in a spec.
-type errorFunc func(path, format string, args ...any) error
-
-func elementPath(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
-
 // clientSource generates the arrivals of one Client.
 type clientSource struct {
 	*Client
-	times    *dist.Times // nil if all arrive at 0
+	times    dist.Times // nil if all arrive at 0
 	arrivals *rand.Rand
 	generator
 	// nextUS is the time of the next arrival in µs, not rounded, and nextArrival the same rounded.
@@ -46,51 +40,40 @@ const (
 var categories = []string{"language", "multimodal", "reasoning", "agentic"}
 
 // newClientSources validates the client at index and returns its sources: the client itself and, if
-// it has any, its bursts.
-func newClientSources(s *Spec, index int, errorf errorFunc) ([]*clientSource, error) {
+// it has any, its bursts. It stops after the first error.
+func newClientSources(s *Spec, index int, at field) (clients []*clientSource) {
 	c := &s.Clients[index]
-	path := elementPath("clients", index)
 	if c.ID == "" {
-		return nil, errorf(path+".id", "must be given")
+		at.fail("id", "must be given")
 	}
-	for i := range index {
-		if s.Clients[i].ID == c.ID {
-			return nil, errorf(path+".id", "%q is taken by an earlier client", c.ID)
-		}
+	if slices.ContainsFunc(s.Clients[:index], func(other Client) bool { return other.ID == c.ID }) {
+		at.fail("id", "%q is taken by an earlier client", c.ID)
 	}
-	if err := s.checkBlocks(c, path, errorf); err != nil {
-		return nil, err
-	}
+	s.checkBlocks(c, at)
 	if !(c.RateFraction > 0 && c.RateFraction <= 1) && (s.hasRate(c) || c.RateFraction != 0) {
-		return nil, errorf(path+".rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
+		at.fail("rate_fraction", "must be above 0 and at most 1, is %g", c.RateFraction)
 	}
-	expanded, err := s.expandClient(c, path, errorf)
-	if err != nil {
-		return nil, err
+	if at.err != nil {
+		return nil
 	}
-	var clients []*clientSource
-	for _, part := range expanded {
+	for _, part := range s.expandClient(c, at) {
 		c := &clientSource{Client: part, arrivals: part.stream(s.Seed, "arrival"), limit: math.MaxInt64}
-		if s.startsAtZero(part) {
-			if part.LoadProfile != nil {
-				return nil, errorf(path+".load_profile", "needs an arrival process; without one all users begin at 0")
-			}
-		} else if c.times, err = newTimes(s, part, path, errorf); err != nil {
-			return nil, err
+		if !s.startsAtZero(part) {
+			c.times = newTimes(s, part, at)
+		} else if part.LoadProfile != nil {
+			at.fail("load_profile", "needs an arrival process; without one all users begin at 0")
 		}
-		m, err := s.newGenerator(part, path, errorf)
-		if err != nil {
-			return nil, err
+		if at.err != nil {
+			return nil
 		}
+		m := s.newGenerator(part, at)
 		if users, ok := m.(*closedLoopUsers); ok {
 			c.limit = users.users
 		}
-		if c.generator, err = withDecorators(m, s.Seed, part, path, errorf); err != nil {
-			return nil, err
-		}
+		c.generator = withDecorators(m, s.Seed, part, at)
 		clients = append(clients, c)
 	}
-	return clients, nil
+	return clients
 }
 
 // stream returns the client's own random stream for a purpose.
@@ -106,22 +89,13 @@ func (c *Client) name() string {
 	return c.ID
 }
 
-// paramError places a parameter error of package dist below path.
-func paramError(path string, err error, errorf errorFunc) error {
-	var param *dist.ParamError
-	if errors.As(err, &param) {
-		return errorf(path+"."+param.Path, "%s", param.Msg)
-	}
-	return err
-}
-
 // advance moves to the client's next arrival and reports whether there is one up to the horizon.
 func (c *clientSource) advance(horizon int64) (bool, error) {
 	if c.sent == c.limit {
 		return false, nil
 	}
 	if c.times != nil {
-		c.nextUS = c.times.Next(c.arrivals)
+		c.nextUS = c.times(c.arrivals)
 	}
 	if math.IsInf(c.nextUS, 1) || c.nextUS >= float64(horizon)+0.5 && horizon < maxHorizon {
 		return false, nil
@@ -163,40 +137,32 @@ func (s *Spec) isFinite() bool {
 }
 
 // clients validates the spec and returns the sources of its clients.
-func (s *Spec) clients(errorf errorFunc) ([]*clientSource, error) {
+func (s *Spec) clients(errorf errorFunc) (clients []*clientSource, err error) {
+	spec := newField(errorf)
 	if s.Version != "2" {
-		return nil, errorf("version", `must be "2", is %q`, s.Version)
+		spec.fail("version", `must be "2", is %q`, s.Version)
 	}
 	if s.Category != "" && !slices.Contains(categories, s.Category) {
-		return nil, errorf("category", "%v", registry.Unknown("category", s.Category, categories))
+		spec.fail("category", "%v", registry.Unknown("category", s.Category, categories))
 	}
 	if len(s.Clients) == 0 {
-		return nil, errorf("clients", "must name at least one client")
+		spec.fail("clients", "must name at least one client")
 	}
-	if err := s.checkSessionModel(errorf); err != nil {
-		return nil, err
-	}
-	if err := s.checkTenantLoop(errorf); err != nil {
-		return nil, err
-	}
+	s.checkCorrelations(spec.at("correlations"))
 	switch {
 	case !(s.AggregateRate > 0 && s.AggregateRate <= maxRate) && (s.anyClientHasRate() || s.AggregateRate != 0):
-		return nil, errorf("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate,
-			s.AggregateRate)
+		spec.fail("aggregate_rate", "must be above 0 and at most %g requests a second, is %g", maxRate, s.AggregateRate)
 	case s.Horizon < 0 || s.Horizon > maxHorizon:
-		return nil, errorf("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
+		spec.fail("horizon", "must be between 1 and %d µs, is %d", int64(maxHorizon), s.Horizon)
 	case s.Requests < 0:
-		return nil, errorf("requests", "must be at least 1, is %d", s.Requests)
+		spec.fail("requests", "must be at least 1, is %d", s.Requests)
 	case s.Horizon == 0 && s.Requests == 0 && !s.isFinite():
-		return nil, errorf("requests", "must be given (or horizon): otherwise the workload has no end")
+		spec.fail("requests", "must be given (or horizon): otherwise the workload has no end")
 	}
-	var clients []*clientSource
 	for i := range s.Clients {
-		parts, err := newClientSources(s, i, errorf)
-		if err != nil {
-			return nil, err
+		if spec.err == nil {
+			clients = append(clients, newClientSources(s, i, spec.at("clients").element(i))...)
 		}
-		clients = append(clients, parts...)
 	}
-	return clients, nil
+	return clients, spec.err
 }

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"math"
 
 	"blis/pkg/dist"
@@ -29,57 +30,42 @@ type closedLoopUsers struct {
 	users, requests int64
 }
 
-// newClosedLoopUsers makes the generator of the client c at path.
-func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, path string, errorf errorFunc) (*closedLoopUsers, error) {
-	m := &closedLoopUsers{endUS: stream.Never}
+// newClosedLoopUsers makes the generator of the client c.
+func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, at field) *closedLoopUsers {
+	m := &closedLoopUsers{sessionBase: newSessionBase(s.Seed, c, "closed_loop", at), lengths: newLengths(c, at),
+		endUS: stream.Never}
 	if s.Horizon > 0 {
 		m.endUS = stream.Micros(s.Horizon)
 	}
-	var err error
-	if m.sessionBase, err = newSessionBase(s.Seed, c, path, "closed_loop", errorf); err != nil {
-		return nil, err
-	}
-	if m.lengths, err = newLengths(c, path, errorf); err != nil {
-		return nil, err
-	}
-	if loop.Concurrency < 1 || loop.Concurrency > maxUsers {
-		return nil, errorf(path+".closed_loop.concurrency", "must be between 1 and %d, is %d", maxUsers,
-			loop.Concurrency)
-	}
-	if loop.ThinkTime != nil {
-		if m.thinkTime, err = durationAt(*loop.ThinkTime, path+".closed_loop.think_time", errorf); err != nil {
-			return nil, err
-		}
-	}
+	between(at, "closed_loop.concurrency", loop.Concurrency, 1, maxUsers)
+	m.thinkTime = at.duration("closed_loop.think_time", loop.ThinkTime)
 	if s.Requests == 0 {
-		return nil, errorf("requests", "must be given for the closed loop of client %q: the simulation decides how "+
-			"many fit into the horizon", c.ID)
+		at.spec().fail("requests", "must be given for the closed loop of client %q: the simulation decides how many "+
+			"fit into the horizon", c.ID)
 	}
-	share := c.RateFraction
-	if share == 0 {
-		share = 1
-	}
+	share := cmp.Or(c.RateFraction, 1)
 	m.requests = max(1, int64(math.Round(float64(s.Requests)*share)))
-	m.users = min(loop.Concurrency, m.requests)
+	m.users = max(1, min(loop.Concurrency, m.requests))
 	if each := (m.requests + m.users - 1) / m.users; each > maxSteps {
-		return nil, errorf("requests", "are %d for each of the %d users of client %q, more than %d; use fewer "+
-			"requests or more users", each, m.users, c.ID, maxSteps)
+		at.spec().fail("requests", "are %d for each of the %d users of client %q, more than %d; use fewer requests or "+
+			"more users", each, m.users, c.ID, maxSteps)
 	}
-	return m, nil
+	return m
 }
 
 // fill makes one user.
 func (m *closedLoopUsers) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	d := m.newDraft(a, n, at)
 	d.UntilUS, d.Persistent = m.endUS, true
-	lengths, prefixes, think := d.lengthStreams(), d.stream("prefix"), d.stream("think")
+	inputs, outputs := d.lengthStreams()
+	prefixes, think := d.stream("prefix"), d.stream("think")
 	requests := m.requests / m.users
 	if n < m.requests%m.users {
 		requests++
 	}
 	for k := range requests {
 		s := d.addCall("request")
-		s.InputTokens, s.OutputTokens = m.input.Draw(lengths.input), m.output.Draw(lengths.output)
+		s.InputTokens, s.OutputTokens = m.input.Draw(inputs), m.output.Draw(outputs)
 		s.Prompt = m.prefixes.appendTo(s.Prompt, s.InputTokens, prefixes)
 		if k > 0 && m.thinkTime != nil {
 			s.DelayUS = m.thinkTime.Draw(think)

@@ -18,30 +18,21 @@ type singleRequests struct {
 // lengths holds the input and output distributions of a client.
 type lengths struct{ input, output *dist.Length }
 
-// newLengths makes the length distributions of the client c at path.
-func newLengths(c *Client, path string, errorf errorFunc) (l lengths, err error) {
-	if l.input, err = c.InputDistribution.Length(); err != nil {
-		return l, paramError(path+".input_distribution", err, errorf)
-	}
-	if l.output, err = c.OutputDistribution.Length(); err != nil {
-		return l, paramError(path+".output_distribution", err, errorf)
-	}
-	if c.derived.correlateLength != nil {
+// newLengths makes the length distributions of the client c.
+func newLengths(c *Client, at field) lengths {
+	l := lengths{at.length("input_distribution", &c.InputDistribution),
+		at.length("output_distribution", &c.OutputDistribution)}
+	if c.derived.correlateLength != nil && l.input != nil {
 		l.input = c.derived.correlateLength(l.input)
 	}
-	return l, nil
+	return l
 }
 
-// newSingleRequests makes the generator of the client c at path.
-func newSingleRequests(seed uint64, c *Client, path string, errorf errorFunc) (*singleRequests, error) {
-	m := &singleRequests{Client: c, inputStream: c.stream(seed, "input"), outputStream: c.stream(seed, "output"),
+// newSingleRequests makes the generator of the client c.
+func newSingleRequests(seed uint64, c *Client, at field) *singleRequests {
+	return &singleRequests{Client: c, lengths: newLengths(c, at), prefixes: newPrefixes(seed, c, at.at("prefix_spec")),
+		inputStream: c.stream(seed, "input"), outputStream: c.stream(seed, "output"),
 		prefixStream: c.stream(seed, "prefix")}
-	var err error
-	if m.lengths, err = newLengths(c, path, errorf); err != nil {
-		return nil, err
-	}
-	m.prefixes, err = newPrefixes(seed, c, path+".prefix_spec", errorf)
-	return m, err
 }
 
 // fill makes one request.

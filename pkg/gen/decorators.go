@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 
@@ -8,17 +9,12 @@ import (
 	"blis/pkg/stream"
 )
 
-// decorator adds something to what a client's generator made, with random numbers from r.
-type decorator interface {
-	decorate(a *stream.Arrival, r *rand.Rand)
-}
-
-// seededDecorator is a decorator with its random stream. For single requests it draws from the
-// client's stream of that name, for sessions from each session's own.
-type seededDecorator struct {
-	decorator
-	name   string
-	stream *rand.Rand
+// decorator adds something to what a client's generator made, with random numbers from r: for
+// single requests those of stream, for sessions those of each session's own stream of that name.
+type decorator struct {
+	name     string
+	stream   *rand.Rand
+	decorate func(a *stream.Arrival, r *rand.Rand)
 }
 
 // decorated is a generator whose output passes through decorators, in order.
@@ -26,7 +22,7 @@ type decorated struct {
 	generator
 	*Client
 	seed       uint64
-	decorators []seededDecorator
+	decorators []decorator
 }
 
 func (c *decorated) fill(a *stream.Arrival, n int64, at stream.Micros) error {
@@ -43,90 +39,73 @@ func (c *decorated) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	return nil
 }
 
-// withDecorators wraps g, the generator of the client c at path, in a decorator for each option of
-// c that g does not handle. Each decorator draws from its own random stream, so that options do not
-// affect each other.
-func withDecorators(g generator, seed uint64, c *Client, path string, errorf errorFunc) (generator, error) {
+// withDecorators wraps g, the generator of the client c, in a decorator for each option of c that g
+// does not handle. Each decorator draws from its own random stream, so that options do not affect
+// each other.
+func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 	_, singleRequests := g.(*singleRequests)
 	result := &decorated{generator: g, Client: c, seed: seed}
-	addDecorator := func(d decorator, name string) {
-		result.decorators = append(result.decorators, seededDecorator{d, name, c.stream(seed, name)})
+	add := func(name string, decorate func(*stream.Arrival, *rand.Rand)) {
+		result.decorators = append(result.decorators, decorator{name, c.stream(seed, name), decorate})
 	}
 	if c.Multimodal != nil {
 		if !singleRequests {
-			return nil, errorf(path+".multimodal", "is only for clients that send single requests")
+			at.fail("multimodal", "is only for clients that send single requests")
 		}
-		images, err := newMedia(seed, c, path+".multimodal", errorf)
-		if err != nil {
-			return nil, err
-		}
-		addDecorator(images, "multimodal")
+		add("multimodal", newMedia(seed, c, at.at("multimodal")).decorate)
 	}
-	if p := c.PredictedOutput; p != nil {
-		if err := p.check(path+".predicted_output", errorf); err != nil {
-			return nil, err
-		}
-		addDecorator(&lengthPredictor{p.Bias, dist.Noise(p.Error)}, "prediction")
+	if c.PredictedOutput != nil {
+		add("prediction", c.PredictedOutput.decorator(at.at("predicted_output")))
 	}
-	for _, limit := range []struct {
-		name string
-		spec *dist.Spec
-		make func(*dist.Length) decorator
-	}{
-		{"deadline", c.Deadline, func(l *dist.Length) decorator { return &deadlines{l} }},
-		{"archetype.session_length", c.sessionLength(), func(l *dist.Length) decorator { return &sessionLengths{l} }},
-	} {
-		if limit.spec == nil {
-			continue
+	if c.Deadline != nil {
+		add("deadline", deadlines(at.duration("deadline", c.Deadline)))
+	}
+	if c.Archetype != nil && c.Archetype.SessionLength != nil {
+		const name = "archetype.session_length"
+		add(name, sessionLengths(at.duration(name, c.Archetype.SessionLength)))
+		if singleRequests {
+			at.fail(name, "is only for clients that send sessions")
 		}
-		length, err := limit.spec.Duration()
-		if err != nil {
-			return nil, paramError(path+"."+limit.name, err, errorf)
-		}
-		if singleRequests && limit.name != "deadline" {
-			return nil, errorf(path+"."+limit.name, "is only for clients that send sessions")
-		}
-		addDecorator(limit.make(length), limit.name)
 	}
 	if result.decorators == nil {
-		return g, nil
+		return g
 	}
-	return result, nil
+	return result
 }
 
-func (c *Client) sessionLength() *dist.Spec {
-	if c.Archetype == nil {
-		return nil
-	}
-	return c.Archetype.SessionLength
-}
-
-// deadlines gives each request a deadline, and each model call of a session a timeout.
-type deadlines struct{ length *dist.Length }
-
-func (p *deadlines) decorate(a *stream.Arrival, r *rand.Rand) {
-	if !a.IsSession {
-		a.Request.DeadlineUS = min(a.Request.ArrivalUS+stream.Micros(p.draw(r)), maxHorizon)
-		return
-	}
-	for i := range a.Session.Steps {
-		if s := &a.Session.Steps[i]; s.Tool == "" {
-			s.TimeoutUS = p.draw(r)
+// modelCalls yields the model calls of a session.
+func modelCalls(s *stream.Session) iter.Seq[*stream.SessionStep] {
+	return func(yield func(*stream.SessionStep) bool) {
+		for i := range s.Steps {
+			if s.Steps[i].Tool == "" && !yield(&s.Steps[i]) {
+				return
+			}
 		}
 	}
 }
 
-// draw returns at least 1 µs: a deadline comes after the arrival.
-func (p *deadlines) draw(r *rand.Rand) int64 { return max(1, p.length.Draw(r)) }
+// deadlines gives each request a deadline, and each model call of a session a timeout, of at least
+// 1 µs: a deadline comes after the arrival.
+func deadlines(length *dist.Length) func(*stream.Arrival, *rand.Rand) {
+	return func(a *stream.Arrival, r *rand.Rand) {
+		if !a.IsSession {
+			a.Request.DeadlineUS = min(a.Request.ArrivalUS+stream.Micros(max(1, length.Draw(r))), maxHorizon)
+			return
+		}
+		for s := range modelCalls(&a.Session) {
+			s.TimeoutUS = max(1, length.Draw(r))
+		}
+	}
+}
 
 // sessionLengths limits how long sessions last.
-type sessionLengths struct{ length *dist.Length }
-
-func (e *sessionLengths) decorate(a *stream.Arrival, r *rand.Rand) {
-	s := &a.Session
-	end := min(s.ArrivalUS+stream.Micros(e.length.Draw(r)), maxHorizon)
-	if s.UntilUS == stream.Never || end < s.UntilUS {
-		s.UntilUS = end
+func sessionLengths(length *dist.Length) func(*stream.Arrival, *rand.Rand) {
+	return func(a *stream.Arrival, r *rand.Rand) {
+		s := &a.Session
+		end := min(s.ArrivalUS+stream.Micros(length.Draw(r)), maxHorizon)
+		if s.UntilUS == stream.Never || end < s.UntilUS {
+			s.UntilUS = end
+		}
 	}
 }
 
@@ -150,34 +129,99 @@ const (
 	maxBias  = 1000
 )
 
-func (p *Prediction) check(path string, errorf errorFunc) error {
-	if !(p.Error >= 0 && p.Error <= maxError) {
-		return errorf(path+".error", "must be between 0 and %d, is %g", maxError, p.Error)
-	}
+// decorator validates p and returns a decorator that sets the predicted output length of model
+// calls.
+func (p *Prediction) decorator(at field) func(*stream.Arrival, *rand.Rand) {
+	between(at, "error", p.Error, 0, maxError)
 	if !(p.Bias > 0 && p.Bias <= maxBias) {
-		return errorf(path+".bias", "must be above 0 and at most %d, is %g", maxBias, p.Bias)
+		at.fail("bias", "must be above 0 and at most %d, is %g", maxBias, p.Bias)
 	}
-	return nil
-}
-
-// lengthPredictor sets the predicted output length of model calls.
-type lengthPredictor struct {
-	bias  float64
-	noise func(*rand.Rand) float64
-}
-
-func (g *lengthPredictor) decorate(a *stream.Arrival, r *rand.Rand) {
-	if !a.IsSession {
-		a.Request.PredictedOutputTokens = g.predict(a.Request.OutputTokens, r)
-		return
+	noise := dist.Noise(p.Error)
+	predict := func(tokens int64, r *rand.Rand) int64 {
+		return int64(math.Round(min(max(1, float64(tokens)*p.Bias*noise(r)), maxTokens)))
 	}
-	for i := range a.Session.Steps {
-		if s := &a.Session.Steps[i]; s.Tool == "" {
-			s.PredictedOutputTokens = g.predict(s.OutputTokens, r)
+	return func(a *stream.Arrival, r *rand.Rand) {
+		if !a.IsSession {
+			a.Request.PredictedOutputTokens = predict(a.Request.OutputTokens, r)
+			return
+		}
+		for s := range modelCalls(&a.Session) {
+			s.PredictedOutputTokens = predict(s.OutputTokens, r)
 		}
 	}
 }
 
-func (p *lengthPredictor) predict(tokens int64, r *rand.Rand) int64 {
-	return int64(math.Round(min(max(1, float64(tokens)*p.bias*p.noise(r)), maxTokens)))
+// Multimodal adds the tokens of images, audio and video to prompts. Only their number matters: they
+// follow the text and are shared with no other prompt.
+type Multimodal struct {
+	ImageTokens      *dist.Spec `yaml:"image_tokens" json:"image_tokens,omitempty"`
+	ImagesPerRequest *dist.Spec `yaml:"images_per_request" json:"images_per_request,omitempty"`
+	AudioTokens      *dist.Spec `yaml:"audio_tokens" json:"audio_tokens,omitempty"`
+	AudiosPerRequest *dist.Spec `yaml:"audios_per_request" json:"audios_per_request,omitempty"`
+	VideoTokens      *dist.Spec `yaml:"video_tokens" json:"video_tokens,omitempty"`
+	VideosPerRequest *dist.Spec `yaml:"videos_per_request" json:"videos_per_request,omitempty"`
+}
+
+// maxMedia bounds the images, audio clips or videos of one request.
+const maxMedia = 10_000
+
+// media adds the tokens of all media to a prompt.
+type media []medium
+
+// medium is one kind of media. A nil number means one per request.
+type medium struct {
+	number, tokens *dist.Length
+	stream         *rand.Rand
+}
+
+// newMedia validates the Multimodal of c.
+func newMedia(seed uint64, c *Client, at field) media {
+	m := c.Multimodal
+	var all media
+	for _, kind := range []struct {
+		tokensName, numberName string
+		tokens, number         *dist.Spec
+	}{
+		{"image_tokens", "images_per_request", m.ImageTokens, m.ImagesPerRequest},
+		{"audio_tokens", "audios_per_request", m.AudioTokens, m.AudiosPerRequest},
+		{"video_tokens", "videos_per_request", m.VideoTokens, m.VideosPerRequest},
+	} {
+		if kind.tokens == nil {
+			if kind.number != nil {
+				at.fail(kind.tokensName, "must be given with %s", kind.numberName)
+			}
+			continue
+		}
+		one := medium{stream: c.stream(seed, kind.tokensName), tokens: at.length(kind.tokensName, kind.tokens),
+			number: at.distribution(kind.numberName, kind.number, dist.Spec.Count)}
+		if one.number != nil {
+			if most := one.number.Quantile(1); most > maxMedia {
+				at.fail(kind.numberName, "must be at most %d, can be %d: give it a max", maxMedia, most)
+			}
+		}
+		all = append(all, one)
+	}
+	if all == nil {
+		at.fail("", "must have one of image_tokens, audio_tokens and video_tokens")
+	}
+	return all
+}
+
+func (m media) decorate(a *stream.Arrival, _ *rand.Rand) {
+	for i := range m {
+		a.Request.InputTokens = min(a.Request.InputTokens+m[i].draw(), maxTokens)
+	}
+}
+
+// draw returns the tokens of all media of one kind in a request.
+func (m *medium) draw() int64 {
+	n := int64(1)
+	if m.number != nil {
+		n = m.number.Draw(m.stream)
+	}
+	sum := int64(0)
+	for range n {
+		sum += m.tokens.Draw(m.stream)
+	}
+	return sum
 }

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 
 	"blis/pkg/dist"
@@ -44,14 +45,8 @@ func (f *Filter) keeps(a *stream.Arrival) (bool, error) {
 // keeps reports whether a passes --sample and --where. The sample depends only on the seed and the
 // id.
 func (o *Options) keeps(a *stream.Arrival) (bool, error) {
-	if o.Sample != 0 {
-		seed := uint64(0)
-		if o.Seed != nil {
-			seed = *o.Seed
-		}
-		if dist.NewStream(seed, "sample/"+*a.ID()).Float64() >= float64(o.Sample) {
-			return false, nil
-		}
+	if o.Sample != 0 && dist.NewStream(o.seed(), "sample/"+*a.ID()).Float64() >= float64(o.Sample) {
+		return false, nil
 	}
 	return o.Where.keeps(a)
 }
@@ -60,15 +55,11 @@ func (o *Options) keeps(a *stream.Arrival) (bool, error) {
 func firstCall(s *stream.Session) stream.Request {
 	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model,
 		Session: s.ID, DeadlineUS: stream.Never}
-	for i := range s.Steps {
-		if step := &s.Steps[i]; step.Tool == "" {
-			r.InputTokens, r.OutputTokens, r.PredictedOutputTokens = step.InputTokens, step.OutputTokens,
-				step.PredictedOutputTokens
-			if step.Model != "" {
-				r.Model = step.Model
-			}
-			break
-		}
+	for step := range modelCalls(s) {
+		r.InputTokens, r.OutputTokens = step.InputTokens, step.OutputTokens
+		r.PredictedOutputTokens = step.PredictedOutputTokens
+		r.Model = cmp.Or(step.Model, s.Model)
+		break
 	}
 	return r
 }

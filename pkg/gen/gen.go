@@ -47,17 +47,13 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 	if err != nil {
 		return err
 	}
-	for _, warnings := range loaded.spec.warnings() {
-		if o.Warn != nil {
-			o.Warn(warnings)
-		}
-	}
+	o.warn(loaded.spec.warnings()...)
 	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
 	if err := write(ctx, out, header, m, o); err != nil {
 		return err
 	}
-	if few := m.shortfall(); few != "" && o.Warn != nil {
-		o.Warn(few)
+	if few := m.shortfall(); few != "" {
+		o.warn(few)
 	}
 	return nil
 }
@@ -118,9 +114,4 @@ func forEachArrival(ctx context.Context, src source, o Options, yield func(*stre
 		}
 	}
 	return nil
-}
-
-// requestID is the default id of a request at a position in its source, counted from 0.
-func requestID(position int64) string {
-	return fmt.Sprintf("req-%06d", position)
 }

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	defer t.close()
 	switch {
 	case t.untimed() && o.Rate != 0:
-		t.spaceEvenly(o.Rate)
+		t.gapUS = 1e6 / float64(o.Rate)
 	case !t.untimed() && (o.Rate != 0 || o.Repeat > 1):
 		if err := t.measure(ctx, o); err != nil {
 			return err
@@ -38,21 +39,14 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	if err := t.open(); err != nil {
 		return err
 	}
-	header := &stream.Header{SpecDigest: o.importDigest()}
-	if o.Seed != nil {
-		header.Seed = *o.Seed
-	}
+	header := &stream.Header{Seed: o.seed(), SpecDigest: o.importDigest()}
 	if header.SLOClasses, err = t.classes(); err != nil {
 		return err
 	}
 	if err := write(ctx, out, header, t, o); err != nil {
 		return err
 	}
-	if o.Warn != nil {
-		for _, warnings := range t.warnings() {
-			o.Warn(warnings)
-		}
-	}
+	o.warn(t.warnings()...)
 	return nil
 }
 
@@ -64,14 +58,8 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 		if err != nil {
 			return nil, err
 		}
-		options := trace.Options{BlockSize: int64(o.BlockSize), EvenlySpaced: o.Rate != 0,
-			OutputTokens: int64(o.OutputTokens)}
-		if format.BlockSize != 0 && options.BlockSize == 0 {
-			options.BlockSize = format.BlockSize
-		}
-		if o.Seed != nil {
-			options.Seed = *o.Seed
-		}
+		options := trace.Options{BlockSize: cmp.Or(int64(o.BlockSize), format.BlockSize), Seed: o.seed(),
+			EvenlySpaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens)}
 		i := &input{format: format}
 		if len(o.Import) > 1 {
 			i.prefix = strconv.Itoa(at+1) + ":"
@@ -84,30 +72,32 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 			}
 		}
 		i.file = source.Name
-		i.reopen = func() (trace.Reader, error) { return format.Open(source, options) }
-		if rereads := o.Rate != 0 && !format.Untimed || o.Repeat > 1; rereads && isPipe(source.Path) {
+		rereads := o.Rate != 0 && !format.Untimed || o.Repeat > 1
+		if rereads && isPipe(source.Path) {
 			pipe, err := os.Open(source.Path)
 			if err != nil {
 				return nil, err
 			}
 			defer pipe.Close()
-			in, source.Stream = pipe, pipe
+			source.Path, source.Stream = "", pipe
 		}
-		if source.Stream != nil && (o.Rate != 0 && !format.Untimed || o.Repeat > 1) {
-			seeker, err := rewindable(in, source.Name)
+		rewind := func() error { return nil }
+		if rereads && source.Stream != nil {
+			seeker, err := rewindable(source.Stream, source.Name)
 			if err != nil {
 				return nil, err
 			}
-			i.reopen = func() (trace.Reader, error) {
-				if _, err := seeker.Seek(0, io.SeekStart); err != nil {
-					return nil, err
-				}
-				rewound := trace.Input{Name: source.Name, Stream: seeker}
-				if format.Recorded && imp.isStdin() {
-					rewound.Path = source.Path
-				}
-				return format.Open(rewound, options)
+			source.Stream = seeker
+			rewind = func() error {
+				_, err := seeker.Seek(0, io.SeekStart)
+				return err
 			}
+		}
+		i.reopen = func() (trace.Reader, error) {
+			if err := rewind(); err != nil {
+				return nil, err
+			}
+			return format.Open(source, options)
 		}
 		t.inputs = append(t.inputs, i)
 	}
@@ -143,9 +133,6 @@ func (t *mergedTraces) untimed() bool {
 	return !slices.ContainsFunc(t.inputs, func(i *input) bool { return !i.format.Untimed })
 }
 
-// spaceEvenly spaces the arrivals evenly at the given rate.
-func (t *mergedTraces) spaceEvenly(rate Factor) { t.gapUS = 1e6 / float64(rate) }
-
 // inputsWithoutTimes returns the open inputs that turn out to have no arrival times.
 func (t *mergedTraces) inputsWithoutTimes() (files []string) {
 	for _, i := range t.inputs {
@@ -160,18 +147,18 @@ func (t *mergedTraces) inputsWithoutTimes() (files []string) {
 // the kept arrivals have the mean rate of o, and the period of a pass: from the first to the last
 // kept arrival plus one mean gap.
 func (t *mergedTraces) measure(ctx context.Context, o Options) error {
-	loops := t.loops
+	defer func(loops int64) {
+		t.close()
+		t.loops, t.accepted = loops, 0
+	}(t.loops)
 	t.loops = 0
 	if err := t.open(); err != nil {
 		return err
 	}
 	if untimed := t.inputsWithoutTimes(); len(untimed) == len(t.inputs) && o.Rate != 0 {
-		t.close()
-		t.loops = loops
-		t.spaceEvenly(o.Rate)
+		t.gapUS = 1e6 / float64(o.Rate)
 		return nil
 	} else if len(untimed) > 0 {
-		t.close()
 		return fmt.Errorf("%s: has no arrival times; --rate can space its requests only if no other input has times",
 			untimed[0])
 	}
@@ -183,8 +170,6 @@ func (t *mergedTraces) measure(ctx context.Context, o Options) error {
 		last = t.us
 		return nil
 	})
-	t.close()
-	t.loops, t.accepted = loops, 0
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package gen
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"blis/pkg/dist"
 	"blis/pkg/stream"
@@ -35,8 +36,9 @@ type mergedTraces struct {
 // input is one of the merged traces.
 type input struct {
 	trace.Reader
-	naming
 	format trace.Format
+	// file is its name in messages. prefix makes ids unique; "" if there is only one input.
+	file, prefix string
 	// pending is the next arrival and us its time; hasNext says whether there is one.
 	pending stream.Arrival
 	us      float64
@@ -96,28 +98,25 @@ func (t *mergedTraces) next(a *stream.Arrival) error {
 			return err
 		}
 	}
-	t.current = t.earliest()
-	for t.current == nil {
-		if t.loops == 0 {
-			return io.EOF
-		}
+	i := t.earliest()
+	if i == nil && t.loops > 0 {
 		t.loops--
 		t.pass++
 		t.close()
 		if err := t.open(); err != nil {
 			return err
 		}
-		if t.current = t.earliest(); t.current == nil {
-			return io.EOF
-		}
+		i = t.earliest()
 	}
-	i := t.current
+	if t.current = i; i == nil {
+		return io.EOF
+	}
 	*a, i.pending = i.pending, *a
 	t.us = i.us + float64(t.pass)*t.period
 	if t.us < 0 {
 		return i.Errorf("arrives before the first row; rows must be sorted by time")
 	}
-	i.name(a, i.read, t.pass)
+	i.name(a, t.pass)
 	i.read++
 	if t.outputTokens > 0 && !a.IsSession {
 		a.Request.OutputTokens = t.outputTokens
@@ -212,3 +211,52 @@ func (t *mergedTraces) warnings() []string {
 
 // maxTokens bounds lengths, as records do.
 const maxTokens = 1<<31 - 1
+
+// name sets the final ids of a, which are unique across inputs and passes: request R of the second
+// input is "2:R", in its third pass "2:R~3". A request without an id is named after its position.
+// Segment ids identify content and are the same in each pass, except for content generated in the
+// pass.
+func (i *input) name(a *stream.Arrival, pass int64) {
+	suffix := ""
+	if pass > 0 {
+		suffix = fmt.Sprintf("~%d", pass+1)
+	}
+	if s := &a.Session; a.IsSession {
+		for k := range s.Steps {
+			i.segments(s.Steps[k].Prompt, s.ID, suffix)
+		}
+		s.ID = i.prefix + s.ID + suffix
+		return
+	}
+	r := &a.Request
+	if r.ID == "" {
+		r.ID = fmt.Sprintf("req-%06d", i.read)
+	}
+	r.ID = i.prefix + r.ID + suffix
+	if r.Session != "" {
+		r.Session = i.prefix + r.Session + suffix
+	}
+	i.segments(r.Prompt, "", suffix)
+}
+
+// segments renames the segments of a request or, if session is not "", of a session's step. The
+// output of request R, "R.out", is renamed as R is.
+func (i *input) segments(prompt []stream.Segment, session, suffix string) {
+	if suffix == "" && i.prefix == "" {
+		return
+	}
+	for k := range prompt {
+		id := prompt[k].ID
+		if suffix != "" {
+			step, inSession := strings.CutPrefix(id, session+"/")
+			request, generated := strings.CutSuffix(id, ".out")
+			switch {
+			case session != "" && inSession && generated:
+				id = session + suffix + "/" + step
+			case generated:
+				id = request + suffix + ".out"
+			}
+		}
+		prompt[k].ID = i.prefix + id
+	}
+}

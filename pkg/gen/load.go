@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"blis/pkg/stream"
@@ -89,11 +91,13 @@ func (s *Spec) warnings() (warnings []string) {
 	if w := s.fractionWarning(); w != "" {
 		warnings = append(warnings, w)
 	}
-	for i := range s.Clients {
-		if a := s.Clients[i].Agentic; a != nil {
-			for _, name := range a.unusedTools() {
-				warnings = append(warnings, fmt.Sprintf("no step of client %q calls its tool %q", s.Clients[i].ID,
-					name))
+	for _, c := range s.Clients {
+		if c.Agentic == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Agentic.Tools)) {
+			if !slices.ContainsFunc(c.Agentic.Steps, func(s AgenticStep) bool { return s.Tool == name }) {
+				warnings = append(warnings, fmt.Sprintf("no step of client %q calls its tool %q", c.ID, name))
 			}
 		}
 	}

@@ -37,6 +37,14 @@ type Options struct {
 	Progress func(string) `kong:"-"`
 }
 
+func (o *Options) warn(warnings ...string) {
+	for _, w := range warnings {
+		if o.Warn != nil {
+			o.Warn(w)
+		}
+	}
+}
+
 // Count is a number of things, at least 1; 0 means not given.
 type Count int64
 
@@ -109,6 +117,14 @@ func (i Import) isStdin() bool {
 // ReadsStdin reports whether Run will read its input.
 func (o *Options) ReadsStdin() bool {
 	return o.List == "" && (o.Spec == "-" || slices.ContainsFunc(o.Import, Import.isStdin))
+}
+
+// seed is the seed of an import.
+func (o *Options) seed() uint64 {
+	if o.Seed == nil {
+		return 0
+	}
+	return *o.Seed
 }
 
 // Validate reports options that cannot be combined. A command line parser may call it early; Run

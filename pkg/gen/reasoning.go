@@ -20,37 +20,26 @@ type reasoners struct {
 	chainLength, tokensPerStep *dist.Length
 }
 
-// newReasoners makes the generator of the client c at path.
-func newReasoners(seed uint64, c *Client, path string, errorf errorFunc) (*reasoners, error) {
-	m := &reasoners{}
-	var err error
-	if m.sessionBase, err = newSessionBase(seed, c, path, "reasoning", errorf); err != nil {
-		return nil, err
-	}
-	if m.lengths, err = newLengths(c, path, errorf); err != nil {
-		return nil, err
-	}
-	path += ".reasoning"
-	if m.chainLength, err = lengthAt(c.Reasoning.ChainLength, path+".chain_length", errorf); err != nil {
-		return nil, err
-	}
-	m.tokensPerStep, err = lengthAt(c.Reasoning.TokensPerStep, path+".tokens_per_step", errorf)
-	return m, err
+// newReasoners makes the generator of the client c.
+func newReasoners(seed uint64, c *Client, at field) *reasoners {
+	return &reasoners{newSessionBase(seed, c, "reasoning", at), newLengths(c, at),
+		at.length("reasoning.chain_length", &c.Reasoning.ChainLength),
+		at.length("reasoning.tokens_per_step", &c.Reasoning.TokensPerStep)}
 }
 
 // fill makes one chain.
 func (m *reasoners) fill(a *stream.Arrival, n int64, at stream.Micros) error {
 	d := m.newDraft(a, n, at)
 	d.choosePrefix()
-	lengths := d.lengthStreams()
+	inputs, outputs := d.lengthStreams()
 	steps := int(min(m.chainLength.Draw(d.stream("chain")), maxSteps-1))
-	question := m.input.Draw(lengths.input)
-	answer := m.output.Draw(lengths.output)
+	question := m.input.Draw(inputs)
+	answer := m.output.Draw(outputs)
 	for k := range steps + 1 {
 		s := d.addCall("think")
 		s.Iteration = int64(k + 1)
 		if k < steps {
-			s.OutputTokens = m.tokensPerStep.Draw(lengths.output)
+			s.OutputTokens = m.tokensPerStep.Draw(outputs)
 		} else {
 			s.ID, s.Step, s.Iteration, s.OutputTokens = "answer", "", 0, answer
 		}

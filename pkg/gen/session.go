@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"blis/pkg/dist"
 	"blis/pkg/stream"
 )
 
@@ -20,10 +19,9 @@ type sessionBase struct {
 	promptTokens []int64
 }
 
-// newSessionBase makes the base for the client c at path.
-func newSessionBase(seed uint64, c *Client, path, workflow string, errorf errorFunc) (sessionBase, error) {
-	p, err := newPrefixes(seed, c, path+".prefix_spec", errorf)
-	return sessionBase{Client: c, seed: seed, workflow: workflow, prefixes: p}, err
+// newSessionBase makes the base for the client c.
+func newSessionBase(seed uint64, c *Client, workflow string, at field) sessionBase {
+	return sessionBase{Client: c, seed: seed, workflow: workflow, prefixes: newPrefixes(seed, c, at.at("prefix_spec"))}
 }
 
 // sessionDraft is a session under construction.
@@ -40,8 +38,7 @@ func (m *sessionBase) newDraft(a *stream.Arrival, n int64, at stream.Micros) ses
 	a.IsSession = true
 	a.Session = stream.Session{
 		Kind: stream.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID,
-		SLOClass: m.SLOClass,
-		Model:    m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
+		SLOClass: m.SLOClass, Model: m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
 	}
 	m.promptTokens = m.promptTokens[:0]
 	return sessionDraft{Session: &a.Session, base: m, number: n}
@@ -98,14 +95,13 @@ func (d *sessionDraft) ownSegment(id string, tokens int64) stream.Segment {
 	return stream.Segment{ID: d.ID + "/" + id + ".in", Tokens: tokens}
 }
 
-// outputSegment is the segment of a call's output.
+// outputSegment is the segment of the output of a call or the result of a tool.
 func (d *sessionDraft) outputSegment(s *stream.SessionStep) stream.Segment {
-	return stream.Segment{ID: s.RequestID(d.ID) + ".out", Tokens: s.OutputTokens}
-}
-
-// toolSegment is the segment of a tool's result.
-func (d *sessionDraft) toolSegment(s *stream.SessionStep) stream.Segment {
-	return stream.Segment{ID: s.RequestID(d.ID) + ".result", Tokens: s.OutputTokens}
+	suffix := ".out"
+	if s.Tool != "" {
+		suffix = ".result"
+	}
+	return stream.Segment{ID: s.RequestID(d.ID) + suffix, Tokens: s.OutputTokens}
 }
 
 // setPromptLength sets the prompt length of the last step from its segments, which cover the whole
@@ -126,26 +122,7 @@ func (d *sessionDraft) setPromptLength() error {
 	return nil
 }
 
-// lengthStreams are the random streams of the lengths in a session.
-type lengthStreams struct{ input, output *rand.Rand }
-
-func (d *sessionDraft) lengthStreams() lengthStreams {
-	return lengthStreams{d.stream("input"), d.stream("output")}
-}
-
-// lengthAt and durationAt make the distribution at path.
-func lengthAt(s dist.Spec, path string, errorf errorFunc) (*dist.Length, error) {
-	l, err := s.Length()
-	if err != nil {
-		return nil, paramError(path, err, errorf)
-	}
-	return l, nil
-}
-
-func durationAt(s dist.Spec, path string, errorf errorFunc) (*dist.Length, error) {
-	l, err := s.Duration()
-	if err != nil {
-		return nil, paramError(path, err, errorf)
-	}
-	return l, nil
+// lengthStreams returns the random streams of the lengths in the session.
+func (d *sessionDraft) lengthStreams() (inputs, outputs *rand.Rand) {
+	return d.stream("input"), d.stream("output")
 }

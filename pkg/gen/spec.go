@@ -2,12 +2,15 @@ package gen
 
 import (
 	"math"
+	"slices"
 
 	"blis/pkg/dist"
+	"blis/pkg/registry"
 	"blis/pkg/stream"
 )
 
-// Spec is a workload specification. SpecDocs documents its fields and those of the types below it.
+// Spec is a workload specification. schemas/spec.md documents its fields and those of the types
+// below it.
 type Spec struct {
 	Version       string        `yaml:"version" json:"version"`
 	Seed          uint64        `yaml:"seed" json:"seed"`
@@ -103,4 +106,56 @@ func (c *Class) UnmarshalYAML(decode func(any) error) error {
 		return decode((*plain)(c))
 	}
 	return nil
+}
+
+// check reports the first invalid value of the class.
+func (c *Class) check(at field) {
+	if c.Name == "" {
+		at.fail("name", "must be given")
+	}
+	if !slices.Contains(stream.Tiers, c.Tier) {
+		at.fail("tier", "%v", registry.Unknown("tier", c.Tier, stream.Tiers))
+	}
+	if math.IsNaN(c.Priority) || math.IsInf(c.Priority, 0) {
+		at.fail("priority", "must be a finite number, is %g", c.Priority)
+	}
+	for _, target := range []struct {
+		name string
+		ms   float64
+	}{{"ttft_ms", c.Targets.TTFTMS}, {"tpot_ms", c.Targets.TPOTMS}, {"e2e_ms", c.Targets.E2EMS}} {
+		if !(target.ms >= 0 && target.ms <= maxTargetMS) {
+			at.fail("targets."+target.name, "must be between 0 (none) and %g, is %g", float64(maxTargetMS), target.ms)
+		}
+	}
+}
+
+// maxTargetMS is eleven days: above any target and below what overflows in µs.
+const maxTargetMS = 1e9
+
+// usedClasses returns the SLO classes of the clients, in order of first use.
+func (s *Spec) usedClasses(errorf errorFunc) (used []stream.SLOClass, err error) {
+	spec := newField(errorf)
+	declared := registry.Table[stream.SLOClass]{}
+	for i := range s.SLOClasses {
+		c := stream.SLOClass(s.SLOClasses[i])
+		at := spec.at("slo_classes").element(i)
+		s.SLOClasses[i].check(at)
+		if slices.Contains(declared.Names(), c.Name) {
+			at.fail("name", "%q is taken by an earlier class", c.Name)
+		}
+		declared = append(declared, registry.Entry[stream.SLOClass]{Name: c.Name, Value: c})
+	}
+	all := slices.Concat(declared, stream.Classes) // Get returns the first class of a name
+	for i := range s.Clients {
+		name := s.Clients[i].SLOClass
+		if name == "" || slices.ContainsFunc(used, func(c stream.SLOClass) bool { return c.Name == name }) {
+			continue
+		}
+		c, err := all.Get("SLO class", name)
+		if err != nil {
+			spec.at("clients").element(i).fail("slo_class", "%v; declare it under slo_classes", err)
+		}
+		used = append(used, c)
+	}
+	return used, spec.err
 }

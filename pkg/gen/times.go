@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,27 +25,40 @@ var timeColumns = registry.Table[float64]{ // µs per unit
 	{Name: "arrival_us", Doc: "microseconds", Value: 1},
 }
 
-// newTimes makes the arrival process of the client c at path.
-func newTimes(s *Spec, c *Client, path string, errorf errorFunc) (*dist.Times, error) {
+// newTimes makes the arrival process of the client c.
+func newTimes(s *Spec, c *Client, at field) dist.Times {
 	if b := c.derived.bursts; b != nil {
-		return s.applyProfiles(dist.Bursts(b.probability, b.size, b.interval), c, path, errorf)
+		return s.applyProfiles(dist.Bursts(b.probability, b.size, b.interval), c, at)
 	}
 	var recorded []float64
 	if c.Arrival.IsTrace() && c.Arrival.File != "" {
 		var err error
-		if recorded, err = s.readTimes(c.Arrival.File); err != nil {
-			var bad *strictyaml.Error
-			if errors.As(err, &bad) {
-				return nil, err
-			}
-			return nil, errorf(path+".arrival.file", "%v", err)
+		recorded, err = s.readTimes(c.Arrival.File)
+		if _, ok := errors.AsType[*strictyaml.Error](err); ok {
+			at.keep(err)
+		} else if err != nil {
+			at.fail("arrival.file", "%v", err)
 		}
 	}
 	times, err := c.Arrival.Times(s.AggregateRate*c.RateFraction*max(1, c.derived.rateFactor), recorded)
-	if err != nil {
-		return nil, paramError(path+".arrival", err, errorf)
+	at.at("arrival").keepParam(err)
+	return s.applyProfiles(times, c, at)
+}
+
+// applyProfiles applies the load profiles of the spec and of the client c to its arrivals: the
+// multipliers of both are multiplied. Arrivals from a trace stay unchanged.
+func (s *Spec) applyProfiles(times dist.Times, c *Client, at field) dist.Times {
+	if c.Arrival.IsTrace() && c.LoadProfile != nil {
+		at.fail("load_profile", "cannot be combined with arrivals from a trace, which are replayed unchanged")
 	}
-	return s.applyProfiles(times, c, path, errorf)
+	if c.Arrival.IsTrace() || s.LoadProfile == nil && c.LoadProfile == nil || at.err != nil {
+		return times
+	}
+	_, err := dist.NewWarp(s.LoadProfile)
+	at.spec().at("load_profile").keepParam(err)
+	warp, err := dist.NewWarp(s.LoadProfile, c.LoadProfile)
+	at.at("load_profile").keepParam(err)
+	return times.Warped(warp)
 }
 
 // readTimes reads the arrival times in a file, in µs. A relative name is relative to the spec. The
@@ -122,15 +134,14 @@ func parseTimes(in io.Reader, name string) ([]float64, error) {
 func timeColumn(header string) (column int, unit float64, err error) {
 	column = -1
 	for i, cell := range strings.Split(header, ",") {
-		name := strings.TrimSpace(cell)
-		if !slices.Contains(timeColumns.Names(), name) {
+		us, err := timeColumns.Get("column", strings.TrimSpace(cell))
+		if err != nil {
 			continue
 		}
 		if column >= 0 {
 			return 0, 0, fmt.Errorf("has two time columns")
 		}
-		column = i
-		unit, _ = timeColumns.Get("column", name)
+		column, unit = i, us
 	}
 	if column < 0 {
 		return 0, 0, fmt.Errorf("must be a time in seconds or a header with a column %s, is %q",

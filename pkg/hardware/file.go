@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,22 +35,24 @@ func (c *Catalog) addGPUs(f *File, doc *strictyaml.Doc) error {
 		return doc.Errorf("version", "must be 1, is %d", f.Version)
 	}
 	maps.Copy(c.sources, f.Sources)
-	fill(doc, "defaults.efficiency", &f.Defaults.Efficiency, c.defaults)
-	c.defaults = f.Defaults.Efficiency
-	seen := map[string]bool{}
+	if err := doc.DecodeAt("defaults.efficiency", &c.defaults); err != nil {
+		return err
+	}
 	for i, g := range f.GPUs {
 		at := fmt.Sprintf("gpus[%d]", i)
 		if g == nil {
 			return doc.Errorf(at, "must have an id and facts")
 		}
-		fill(doc, at+".efficiency", &g.Efficiency, c.defaults)
+		g.Efficiency = c.defaults
+		if err := doc.DecodeAt(at+".efficiency", &g.Efficiency); err != nil {
+			return err
+		}
 		if err := c.check(g, at, doc.Errorf); err != nil {
 			return err
 		}
-		if seen[normalize(g.ID)] {
+		if slices.ContainsFunc(f.GPUs[:i], g.hasIDOf) {
 			return doc.Errorf(at+".id", "%q is the id of an earlier GPU of this file", g.ID)
 		}
-		seen[normalize(g.ID)] = true
 		if err := c.put(g, at, doc.Errorf); err != nil {
 			return err
 		}
@@ -57,75 +60,59 @@ func (c *Catalog) addGPUs(f *File, doc *strictyaml.Doc) error {
 	return nil
 }
 
-// errorf makes an error about the value at a path.
-type errorf func(path, format string, args ...any) error
-
 // put puts a GPU into the catalog, at the index of the one that it replaces.
-func (c *Catalog) put(g *GPU, at string, errorf errorf) error {
-	index := slices.IndexFunc(c.gpus, func(have *GPU) bool { return normalize(have.ID) == normalize(g.ID) })
+func (c *Catalog) put(g *GPU, at string, errorf strictyaml.Errorf) error {
+	index := slices.IndexFunc(c.gpus, g.hasIDOf)
 	if index < 0 {
-		index = len(c.gpus)
 		c.gpus = append(c.gpus, g)
-	}
-	old := c.gpus[index]
-	if g.Aliases == nil {
-		g.Aliases = old.Aliases // of the GPU that it replaces
-	}
-	maps.DeleteFunc(c.names, func(_ string, have *GPU) bool { return have == old })
-	c.gpus[index] = g
-	claim := func(at, name string) error {
-		if have := c.names[normalize(name)]; have != nil && have != g {
-			return errorf(at, "%q is already a name of %s; a GPU with that id replaces it", name, have.ID)
+	} else {
+		if g.Aliases == nil {
+			g.Aliases = c.gpus[index].Aliases
 		}
-		c.names[normalize(name)] = g
-		return nil
+		c.gpus[index] = g
 	}
-	if err := claim(at+".id", g.ID); err != nil {
-		return err
+	type claim struct{ path, name string }
+	claims := []claim{{".id", g.ID}}
+	for i, alias := range g.Aliases {
+		claims = append(claims, claim{fmt.Sprintf(".aliases[%d]", i), alias})
 	}
-	for i, a := range g.Aliases {
-		if err := claim(fmt.Sprintf("%s.aliases[%d]", at, i), a); err != nil {
-			return err
+	for _, n := range append(claims, claim{".name", g.Name}) {
+		if have := c.find(n.name, g); have != nil {
+			return errorf(at+n.path, "%q is already a name of %s; a GPU with that id replaces it", n.name, have.ID)
 		}
-	}
-	if g.Name != "" {
-		return claim(at+".name", g.Name)
 	}
 	return nil
 }
 
 // check returns an error about the first invalid fact, and replaces source keys by their
 // texts.
-func (c *Catalog) check(g *GPU, at string, errorf errorf) error {
+func (c *Catalog) check(g *GPU, at string, errorf strictyaml.Errorf) error {
 	if g.ID == "" {
 		return errorf(at+".id", "must be given")
 	}
-	facts := []struct {
-		name     string
-		value    float64
-		min, max float64
-	}{
-		{"peak_tflops.bf16", g.PeakTFLOPS.BF16, 0.001, 1e9},
-		{"peak_tflops.fp8", g.PeakTFLOPS.FP8, 0, 1e9},
-		{"peak_tflops.fp4", g.PeakTFLOPS.FP4, 0, 1e9},
-		{"memory_gib", g.MemoryGiB, 0.001, 1e6},
-		{"memory_gb_per_s", g.MemoryGBPerS, 0.001, 1e9},
-		{"link_gb_per_s", g.LinkGBPerS, 0, 1e9},
-		{"tdp_w", g.TDPW, 0, 1e6},
-	}
-	for _, f := range facts {
-		if !(f.value >= f.min) || f.value > f.max {
-			return errorf(at+"."+f.name, "must be between %g and %g, is %g", f.min, f.max, f.value)
-		}
-	}
-	for _, f := range efficiencies(&g.Efficiency) {
-		lo := 0.0
-		if f.max == 1 {
-			lo = 0.001
-		}
-		if !(*f.value >= lo) || *f.value > f.max {
-			return errorf(at+".efficiency."+f.name, "must be between %g and %g, is %g", lo, f.max, *f.value)
-		}
+	e := &g.Efficiency
+	between := strictyaml.Between[float64](errorf, at+".")
+	if err := cmp.Or(
+		between("peak_tflops.bf16", g.PeakTFLOPS.BF16, 0.001, 1e9),
+		between("peak_tflops.fp8", g.PeakTFLOPS.FP8, 0, 1e9),
+		between("peak_tflops.fp4", g.PeakTFLOPS.FP4, 0, 1e9),
+		between("memory_gib", g.MemoryGiB, 0.001, 1e6),
+		between("memory_gb_per_s", g.MemoryGBPerS, 0.001, 1e9),
+		between("link_gb_per_s", g.LinkGBPerS, 0, 1e9),
+		between("tdp_w", g.TDPW, 0, 1e6),
+		between("efficiency.compute", e.Compute, 0.001, 1),
+		between("efficiency.attention", e.Attention, 0.001, 1),
+		between("efficiency.memory", e.Memory, 0.001, 1),
+		between("efficiency.link", e.Link, 0.001, 1),
+		between("efficiency.past", e.PriorContext, 0.001, 1),
+		between("efficiency.mixed", e.Mixed, 0.001, 1),
+		between("efficiency.step_us", e.StepUS, 0, 1e9),
+		between("efficiency.sequence_us", e.SequenceUS, 0, 1e9),
+		between("efficiency.launch_us", e.LaunchUS, 0, 1e9),
+		between("efficiency.layer_us", e.LayerUS, 0, 1e9),
+		between("efficiency.collective_us", e.CollectiveUS, 0, 1e9),
+	); err != nil {
+		return err
 	}
 	if g.Link != "" && !slices.Contains(links, g.Link) {
 		return errorf(at+".link", "%v", registry.Unknown("link", g.Link, links))
@@ -149,42 +136,8 @@ var (
 	sourced = []string{"peak_tflops", "memory_gib", "memory_gb_per_s", "link_gb_per_s", "tdp_w", "efficiency"}
 )
 
-// efficiency is one number of a latency.Efficiency: a fraction if max is 1, else µs.
-type efficiency struct {
-	name  string
-	value *float64
-	max   float64
-}
-
-func efficiencies(e *latency.Efficiency) []efficiency {
-	return []efficiency{
-		{"compute", &e.Compute, 1},
-		{"attention", &e.Attention, 1},
-		{"memory", &e.Memory, 1},
-		{"link", &e.Link, 1},
-		{"past", &e.PriorContext, 1},
-		{"mixed", &e.Mixed, 1},
-		{"step_us", &e.StepUS, 1e9},
-		{"sequence_us", &e.SequenceUS, 1e9},
-		{"launch_us", &e.LaunchUS, 1e9},
-		{"layer_us", &e.LayerUS, 1e9},
-		{"collective_us", &e.CollectiveUS, 1e9},
-	}
-}
-
-// fill sets the defaults of what the document does not state at path.
-func fill(doc *strictyaml.Doc, path string, e *latency.Efficiency, defaults latency.Efficiency) {
-	from := efficiencies(&defaults)
-	for i, f := range efficiencies(e) {
-		if !doc.Has(path + "." + f.name) {
-			*f.value = *from[i].value
-		}
-	}
-}
-
 // addSets adds the coefficients of a file to the catalog.
 func (c *Catalog) addSets(f *File, doc *strictyaml.Doc) error {
-	before := len(c.sets)
 	for i, s := range f.Coefficients {
 		at := fmt.Sprintf("coefficients[%d]", i)
 		if s == nil {
@@ -193,22 +146,18 @@ func (c *Catalog) addSets(f *File, doc *strictyaml.Doc) error {
 		if err := c.checkSet(s, at, doc.Errorf); err != nil {
 			return err
 		}
-		index := slices.IndexFunc(c.sets, func(have *Set) bool { return have.Key.same(s.Key) })
-		if index >= before {
+		isSame := func(have *Set) bool { return have.Key.same(s.Key) }
+		if slices.ContainsFunc(f.Coefficients[:i], isSame) {
 			return doc.Errorf(at+".model", "an earlier entry of this file is for the same model, GPU and parallelism")
 		}
-		if index >= 0 {
-			c.sets = slices.Delete(c.sets, index, index+1)
-			before--
-		}
-		c.sets = append(c.sets, s)
+		c.sets = append(slices.DeleteFunc(c.sets, isSame), s)
 	}
 	return nil
 }
 
 // checkSet returns an error about the first invalid value, and replaces the GPU's alias by
 // its id.
-func (c *Catalog) checkSet(s *Set, at string, errorf errorf) error {
+func (c *Catalog) checkSet(s *Set, at string, errorf strictyaml.Errorf) error {
 	if s.Model == "" {
 		return errorf(at+".model", "must be given")
 	}
@@ -217,19 +166,21 @@ func (c *Catalog) checkSet(s *Set, at string, errorf errorf) error {
 		return errorf(at+".gpu", "%v", err)
 	}
 	s.GPU = g.ID
-	for _, d := range []struct {
-		name   string
-		degree int
-	}{
-		{"tensor_parallel_size", s.TensorParallelSize},
-		{"pipeline_parallel_size", s.PipelineParallelSize},
-		{"data_parallel_size", s.DataParallelSize},
-	} {
-		if d.degree < 1 || d.degree > maxDegree {
-			return errorf(at+"."+d.name, "must be between 1 and %d, is %d", maxDegree, d.degree)
-		}
+	between := strictyaml.Between[int](errorf, at+".")
+	if err := cmp.Or(
+		between("tensor_parallel_size", s.TensorParallelSize, 1, maxDegree),
+		between("pipeline_parallel_size", s.PipelineParallelSize, 1, maxDegree),
+		between("data_parallel_size", s.DataParallelSize, 1, maxDegree),
+	); err != nil {
+		return err
 	}
-	if _, err := s.Latency.Build(); err != nil {
+	switch l := &s.Latency; {
+	case l.Model == "table" && l.BetaUS != nil:
+		return errorf(at+".latency", "beta_us has no effect on a table")
+	case l.Model != "table" && l.Table != nil:
+		return errorf(at+".latency", "a table has no effect on the model %s", l.Model)
+	}
+	if _, err := s.Latency.Build(nil); err != nil {
 		return errorf(at+".latency", "%v", err)
 	}
 	if strings.TrimSpace(s.Source) == "" {
@@ -249,7 +200,7 @@ func (c *Catalog) checkSet(s *Set, at string, errorf errorf) error {
 	return s.checkIntervals(at+".uncertainty", &s.Uncertainty, errorf)
 }
 
-func (s *Set) checkIntervals(at string, of *Intervals, errorf errorf) error {
+func (s *Set) checkIntervals(at string, of *Intervals, errorf strictyaml.Errorf) error {
 	if !(of.Level >= 0) || of.Level >= 1 {
 		return errorf(at+".level", "must be a probability, such as 0.9, is %g", of.Level)
 	}

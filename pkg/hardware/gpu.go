@@ -35,6 +35,8 @@ type Peaks struct {
 	FP4  float64 `yaml:"fp4" json:"fp4,omitempty"`
 }
 
+func (g *GPU) hasIDOf(other *GPU) bool { return normalize(g.ID) == normalize(other.ID) }
+
 // FLOPS returns the peak in operations per second of matrix products in fp8, fp4 or, for any
 // other precision, bf16. A GPU without units for a precision has the peak of bf16.
 func (g *GPU) FLOPS(precision string) float64 {

@@ -1,7 +1,10 @@
 package hardware
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
+	"regexp"
 	"strings"
 
 	"blis/pkg/latency"
@@ -82,19 +85,13 @@ type Latency struct {
 	Table   *latency.Table `yaml:"table" json:"table,omitempty"`
 }
 
-// Build makes the latency model.
-func (l *Latency) Build() (latency.Model, error) {
+// Build makes the latency model; replica is the input of the roofline model.
+func (l *Latency) Build(replica *latency.Replica) (latency.Model, error) {
 	build, err := latency.Models.Get("latency model", l.Model)
 	if err != nil {
 		return nil, err
 	}
-	if l.Model == "table" && l.BetaUS != nil {
-		return nil, fmt.Errorf("beta_us has no effect on a table")
-	}
-	if l.Model != "table" && l.Table != nil {
-		return nil, fmt.Errorf("a table has no effect on the model %s", l.Model)
-	}
-	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table})
+	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table, Replica: replica})
 }
 
 // Recording is a file that was fitted to; Runs are the fitted ones, if it names them.
@@ -198,4 +195,68 @@ func (r *Range) Extrapolations(use Range) []string {
 		}
 	}
 	return out
+}
+
+// YAML is a file with the set alone: a line for each field, or for each element of a list of
+// objects or strings.
+func (s *Set) YAML() string {
+	var b strings.Builder
+	b.WriteString("version: 1\ncoefficients:\n")
+	indent := "  - "
+	set := reflect.ValueOf(*s)
+	for _, field := range reflect.VisibleFields(set.Type()) {
+		if field.Anonymous {
+			continue
+		}
+		text := flow(set.FieldByIndex(field.Index).Interface())
+		if text != ` ""` && text != " {}" && text != "" {
+			fmt.Fprintf(&b, "%s%s:%s\n", indent, field.Tag.Get("yaml"), text)
+			indent = "    "
+		}
+	}
+	return b.String()
+}
+
+// flow is a value in flow style; a list of objects or strings is in block style, an empty list "".
+func flow(v any) string {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
+		text := ""
+		for i := range list.Len() {
+			text += "\n      -" + flow(list.Index(i).Interface())
+		}
+		return text
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("hardware: " + err.Error())
+	}
+	return " " + spaced(strings.TrimSpace(b.String()))
+}
+
+// maxLine is about how long a line of a flow may get.
+const maxLine = 100
+
+// jsonToken matches a key with its colon, a string, a comma, or anything else up to the next of them.
+var jsonToken = regexp.MustCompile(`"\w+":|"(?:[^"\\]|\\.)*"|,|[^",]+`)
+
+// spaced puts spaces after the colons and commas of JSON outside of strings, drops the quotes
+// of keys, and breaks long lists into lines.
+func spaced(text string) string {
+	line := 0
+	return jsonToken.ReplaceAllStringFunc(text, func(token string) string {
+		if strings.HasSuffix(token, ":") {
+			token = strings.Trim(token, `":`) + ":"
+		}
+		line += len(token)
+		switch {
+		case token == "," && line > maxLine:
+			line = 0
+			return ",\n        "
+		case token == ",", strings.HasSuffix(token, ":"):
+			return token + " "
+		}
+		return token
+	})
 }

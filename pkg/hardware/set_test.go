@@ -25,12 +25,26 @@ coefficients:
     warnings: [mind the gap]
 `
 
+// coefficients returns the coefficients for a key, which may have any name of a GPU.
+func coefficients(c *Catalog, key Key) (*Set, bool) {
+	g, err := c.GPU(key.GPU)
+	if err != nil {
+		return nil, false
+	}
+	key.GPU = g.ID
+	i := slices.IndexFunc(c.sets, func(s *Set) bool { return s.Key.same(key) })
+	if i < 0 {
+		return nil, false
+	}
+	return c.sets[i], true
+}
+
 func TestSets(t *testing.T) {
 	// The set comes before the GPU that it names.
 	dir := write(t, map[string]string{"a.yaml": ownSet, "b.yaml": ownGPU})
 	c := open(t, dir)
 	key := Key{Model: "org/model", GPU: "X1", TensorParallelSize: 2, PipelineParallelSize: 1, DataParallelSize: 1}
-	s, ok := c.Coefficients(key)
+	s, ok := coefficients(c, key)
 	if !ok {
 		t.Fatalf("no coefficients for %+v", key)
 	}
@@ -38,7 +52,7 @@ func TestSets(t *testing.T) {
 		s.Errors[0].Percent != -1.5 || s.Warnings[0] != "mind the gap" {
 		t.Errorf("read %+v", s)
 	}
-	m, err := s.Latency.Build()
+	m, err := s.Latency.Build(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +69,14 @@ func TestSets(t *testing.T) {
 	} {
 		k := key
 		other(&k)
-		if _, ok := c.Coefficients(k); ok {
+		if _, ok := coefficients(c, k); ok {
 			t.Errorf("coefficients for %+v", k)
 		}
 	}
 	// A later file's replace them, and a file may be given by itself.
 	again := write(t, map[string]string{"c.yaml": strings.Replace(ownSet, "[4, 5, 6]", "[40, 5, 6]", 1)})
 	c = open(t, dir, filepath.Join(again, "c.yaml"))
-	if s, ok := c.Coefficients(key); !ok || s.Latency.BetaUS[0] != 40 {
+	if s, ok := coefficients(c, key); !ok || s.Latency.BetaUS[0] != 40 {
 		t.Errorf("replaced by %+v", s)
 	}
 	if n := len(c.Sets()); n != len(open(t).Sets())+1 {
@@ -74,14 +88,14 @@ func TestSets(t *testing.T) {
 func TestBuiltInSets(t *testing.T) {
 	c := open(t)
 	for _, s := range c.Sets() {
-		if have, ok := c.Coefficients(s.Key); !ok || have != s {
+		if have, ok := coefficients(c, s.Key); !ok || have != s {
 			t.Errorf("%+v is not found", s.Key)
 		}
 		if s.Engine == "" || s.Method == "" || len(s.Errors) == 0 || len(s.Range.DecodeSequences) == 0 {
 			t.Errorf("%+v has no accuracy", s.Key)
 		}
 	}
-	if _, ok := c.Coefficients(Key{"meta-llama/Llama-3.1-8B", "H100", 1, 1, 1}); !ok {
+	if _, ok := coefficients(c, Key{"meta-llama/Llama-3.1-8B", "H100", 1, 1, 1}); !ok {
 		t.Error("no Llama-3.1-8B on one H100")
 	}
 }
@@ -137,11 +151,11 @@ func TestTableInAFile(t *testing.T) {
 			"context_tokens: [0], step_us: [100, 200.5]}}", 1)
 	text = strings.Replace(text, ", beta_us: [[3, 5], [4, 6], [6, 6]]", "", 1)
 	c := open(t, write(t, map[string]string{"a.yaml": text, "b.yaml": ownGPU}))
-	s, ok := c.Coefficients(Key{"org/Model", "X1", 2, 1, 1})
+	s, ok := coefficients(c, Key{"org/Model", "X1", 2, 1, 1})
 	if !ok {
 		t.Fatal("not found")
 	}
-	m, err := s.Latency.Build()
+	m, err := s.Latency.Build(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,9 @@ package kv
 
 import "fmt"
 
+// Runs returns how many runs of blocks there are; Check looks at each.
+func (c *Cache) Runs() int { return len(c.runs) - len(c.spareRuns) }
+
 // Check recounts all blocks and returns the first mismatch. It does not update growing sequences.
 func (c *Cache) Check() error {
 	var free, held int32

@@ -21,8 +21,8 @@ type run struct {
 	earlier, later int32
 }
 
-// firstCopy returns the run with the copy of block j of node n that was registered first. The same
-// is true of the blocks after j and before stop. It returns none if there is no copy.
+// firstCopy returns the run with the copy of block j of node n that was registered first. That run
+// also has the first copy of the blocks after j and before stop. It returns none if there is no copy.
 func (c *Cache) firstCopy(n Node, j int32) (r, stop int32) {
 	stop = unbounded
 	for r = c.index.get(n); r != none; r = c.runs[r].later {
@@ -65,7 +65,7 @@ func (c *Cache) newRun(x run) int32 {
 	return r
 }
 
-// indexAfter inserts run r after run at among the runs of their node.
+// indexAfter inserts run r after run prev in the list of their node, whose first run is first.
 func (c *Cache) indexAfter(prev, r, first int32) {
 	next := c.runs[prev].later
 	c.runs[r].earlier, c.runs[r].later = prev, next

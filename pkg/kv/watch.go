@@ -14,9 +14,9 @@ type Watcher interface {
 	Evicted(n Node, lo, hi int32)
 }
 
-// Watch makes w the only watcher of the cache. Nothing must be findable in it yet. Blocks that
-// growing sequences have filled are reported late: when they are looked up, when they affect
-// another report, and at CatchUp at the latest.
+// Watch makes w the only watcher of the cache. It must have no findable blocks, unless w knows them
+// already. Blocks that growing sequences have filled are reported late: when they are looked up, when
+// they affect another report, and at CatchUp at the latest.
 func (c *Cache) Watch(w Watcher) { c.watcher = w }
 
 // CatchUp sends all outstanding notifications. It visits each sequence.

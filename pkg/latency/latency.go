@@ -4,7 +4,6 @@ package latency
 
 import (
 	"fmt"
-	"math"
 
 	"blis/pkg/des"
 	"blis/pkg/registry"
@@ -115,4 +114,4 @@ const maxCoefficient = 1e9
 // des.Time.
 const maxTime = 1e15
 
-func micros(us float64) des.Time { return des.Micros(math.Min(us, maxTime)) }
+func micros(us float64) des.Time { return des.Micros(min(us, maxTime)) }

@@ -63,8 +63,7 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 	id.findWeak(names, size, values, &vectors)
 	tiny := 1e-14 * values[n-1]
 	if values[0] > tiny {
-		condition := math.Sqrt(values[n-1] / values[0])
-		id.Condition = &condition
+		id.Condition = new(math.Sqrt(values[n-1] / values[0]))
 	}
 	for i := range n {
 		factor := 0.0

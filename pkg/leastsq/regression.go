@@ -1,8 +1,11 @@
 package leastsq
 
 import (
+	"cmp"
 	"math"
 	"slices"
+
+	"blis/pkg/stat"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -11,24 +14,26 @@ import (
 // units of each row's own scale, so that 1 by 1 % counts as much as 100 by 1 %.
 type Regression struct {
 	// Names are those of the coefficients.
-	Names  []string
-	rows   [][]float64
-	y      []float64
-	scales []float64
-	// blocks have the number of each row's block: rows of one block are resampled together.
-	blocks []int
+	Names []string
+	rows  []row
+}
+
+// row is x · coefficients = y; rows of one block are left out together.
+type row struct {
+	x        []float64
+	y, scale float64
+	block    int
 }
 
 // priorBlock is the block of rows that are no data: no resample leaves them out.
 const priorBlock = -1
 
 // Add adds a row whose error is relative to y.
-func (r *Regression) Add(block int, y float64, row ...float64) { r.AddScaled(y, block, y, row...) }
+func (r *Regression) Add(block int, y float64, x ...float64) { r.AddScaled(y, block, y, x...) }
 
 // AddScaled adds a row whose error is relative to a scale.
-func (r *Regression) AddScaled(scale float64, block int, y float64, row ...float64) {
-	r.rows, r.y = append(r.rows, row), append(r.y, y)
-	r.scales, r.blocks = append(r.scales, scale), append(r.blocks, block)
+func (r *Regression) AddScaled(scale float64, block int, y float64, x ...float64) {
+	r.rows = append(r.rows, row{x, y, scale, block})
 }
 
 // Len is the number of rows.
@@ -38,11 +43,11 @@ func (r *Regression) Len() int { return len(r.rows) }
 func (r *Regression) weighted(weights []float64) (*mat.Dense, []float64) {
 	a, b := mat.NewDense(len(r.rows), len(r.Names), nil), make([]float64, len(r.rows))
 	for i, row := range r.rows {
-		w := math.Sqrt(weights[i]) / r.scales[i]
-		for k, v := range row {
+		w := math.Sqrt(weights[i]) / row.scale
+		for k, v := range row.x {
 			a.Set(i, k, v*w)
 		}
-		b[i] = r.y[i] * w
+		b[i] = row.y * w
 	}
 	return a, b
 }
@@ -53,7 +58,7 @@ func (r *Regression) Fit() []float64 {
 	var x []float64
 	for range 20 {
 		next := nnls(r.weighted(weights))
-		if x != nil && converged(x, next) {
+		if slices.EqualFunc(x, next, nearlyEqual) {
 			return next
 		}
 		x = next
@@ -71,24 +76,17 @@ func (r *Regression) robustWeights(x, weights []float64) {
 	}
 }
 
-func converged(a, b []float64) bool {
-	for i := range a {
-		if math.Abs(a[i]-b[i]) > 1e-6*math.Max(math.Abs(a[i]), math.Abs(b[i])) {
-			return false
-		}
-	}
-	return true
-}
+func nearlyEqual(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(math.Abs(a), math.Abs(b)) }
 
 // Errors are how far each row's prediction is above y, in units of its scale.
 func (r *Regression) Errors(x []float64) []float64 {
 	errors := make([]float64, len(r.rows))
 	for i, row := range r.rows {
 		sum := 0.0
-		for k, v := range row {
+		for k, v := range row.x {
 			sum += v * x[k]
 		}
-		errors[i] = (sum - r.y[i]) / r.scales[i]
+		errors[i] = (sum - row.y) / row.scale
 	}
 	return errors
 }
@@ -98,40 +96,41 @@ const jackknifeGroups = 10
 
 // Intervals are confidence intervals of a fit's coefficients, by a jackknife over groups of
 // neighboring blocks with Student's distribution. Row weights are those of the whole fit.
-func (r *Regression) Intervals(x []float64, level float64) []Interval {
+func (r *Regression) Intervals(x []float64, level float64) []stat.Interval {
 	group, n := r.groups()
 	weights, without := make([]float64, len(r.rows)), make([]float64, len(r.rows))
 	r.robustWeights(x, weights)
-	var influences [][]float64
-	for left := range n {
-		copy(without, weights)
+	influences := jackknife(x, n, func(left int) []float64 {
 		for i, g := range group {
+			without[i] = weights[i]
 			if g == left {
 				without[i] = 0
 			}
 		}
-		moved := nnls(r.weighted(without))
-		for k := range moved {
-			moved[k] = (moved[k] - x[k]) * math.Sqrt(float64(n-1)/float64(n))
-		}
-		influences = append(influences, moved)
-	}
+		return nnls(r.weighted(without))
+	})
 	t := TQuantile(float64(n-1), level)
-	out := make([]Interval, len(x))
+	out := make([]stat.Interval, len(x))
 	for k := range out {
 		half := t * StandardError(influences, k)
-		out[k] = Interval{max(0, x[k]-half), x[k] + half, level}
+		out[k] = stat.Interval{Lo: max(0, x[k]-half), Hi: x[k] + half, Level: level}
 	}
 	return out
 }
 
 // groups numbers the jackknife's group of each row, -1 for rows of a prior, and counts them.
 func (r *Regression) groups() (of []int, n int) {
-	numbers := slices.Compact(slices.Sorted(slices.Values(r.blocks)))
-	numbers = slices.DeleteFunc(numbers, func(block int) bool { return block == priorBlock })
+	var numbers []int
+	for _, row := range r.rows {
+		if row.block != priorBlock {
+			numbers = append(numbers, row.block)
+		}
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
 	n = min(len(numbers), jackknifeGroups)
-	for _, block := range r.blocks {
-		if i, ok := slices.BinarySearch(numbers, block); ok {
+	for _, row := range r.rows {
+		if i, ok := slices.BinarySearch(numbers, row.block); ok {
 			of = append(of, i*n/len(numbers))
 		} else {
 			of = append(of, -1)
@@ -142,19 +141,14 @@ func (r *Regression) groups() (of []int, n int) {
 
 // Where is the regression on the rows of some blocks.
 func (r *Regression) Where(in func(block int) bool) *Regression {
-	out := &Regression{Names: r.Names}
-	for i, row := range r.rows {
-		if in(r.blocks[i]) {
-			out.AddScaled(r.scales[i], r.blocks[i], r.y[i], row...)
-		}
-	}
-	return out
+	left := slices.DeleteFunc(slices.Clone(r.rows), func(row row) bool { return !in(row.block) })
+	return &Regression{r.Names, left}
 }
 
 // Fold is the regression on the rows of one of n folds of consecutive blocks, and that on
 // the rest.
 func (r *Regression) Fold(k, n int) (fold, rest *Regression) {
-	last := slices.Max(r.blocks)
+	last := slices.MaxFunc(r.rows, func(a, b row) int { return cmp.Compare(a.block, b.block) }).block
 	in := func(block int) bool { return block*n/(last+1) == k }
 	return r.Where(in), r.Where(func(block int) bool { return !in(block) })
 }
@@ -162,10 +156,9 @@ func (r *Regression) Fold(k, n int) (fold, rest *Regression) {
 // WithoutLast is the regression with the last coefficient fixed at a value.
 func (r *Regression) WithoutLast(value float64) *Regression {
 	last := len(r.Names) - 1
-	out := &Regression{Names: r.Names[:last], blocks: r.blocks, scales: r.scales}
+	out := &Regression{r.Names[:last], slices.Clone(r.rows)}
 	for i, row := range r.rows {
-		out.rows = append(out.rows, row[:last])
-		out.y = append(out.y, r.y[i]-value*row[last])
+		out.rows[i].x, out.rows[i].y = row.x[:last], row.y-value*row.x[last]
 	}
 	return out
 }
@@ -175,14 +168,13 @@ func (r *Regression) WithoutLast(value float64) *Regression {
 // That is negligible where the data identify the coefficient, and little where they
 // contradict the prior: errors are weighted robustly.
 func (r *Regression) WithPrior(names []string, prior []float64) *Regression {
-	more := &Regression{Names: r.Names, rows: slices.Clone(r.rows), y: slices.Clone(r.y),
-		scales: slices.Clone(r.scales), blocks: slices.Clone(r.blocks)}
+	more := &Regression{r.Names, slices.Clone(r.rows)}
 	weight := math.Sqrt(float64(len(r.rows))) / 10
 	for k, name := range r.Names {
 		if slices.Contains(names, name) && prior[k] > 0 {
-			row := make([]float64, len(r.Names))
-			row[k] = weight
-			more.AddScaled(prior[k], priorBlock, weight*prior[k], row...)
+			x := make([]float64, len(r.Names))
+			x[k] = weight
+			more.AddScaled(prior[k], priorBlock, weight*prior[k], x...)
 		}
 	}
 	return more

@@ -93,11 +93,10 @@ func TestPriorIsInAllJackknifeSamples(t *testing.T) {
 		}
 	}
 	dense := *with
-	dense.blocks = slices.Clone(with.blocks)
-	for i := range dense.blocks {
-		dense.blocks[i] /= 3 // a prior's stays -1
-		if with.blocks[i] == priorBlock {
-			dense.blocks[i] = priorBlock
+	dense.rows = slices.Clone(with.rows)
+	for i := range dense.rows {
+		if row := &dense.rows[i]; row.block != priorBlock {
+			row.block /= 3
 		}
 	}
 	if a, b := with.Intervals(x, 0.9), dense.Intervals(x, 0.9); !slices.Equal(a, b) {

@@ -7,13 +7,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Interval is a confidence interval of the given level (0.9).
-type Interval struct {
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	Level float64 `json:"level"`
-}
-
 // huberK is where Huber's function turns from a square to a line, in standard deviations:
 // 95 % as efficient as squares where errors are normal.
 const huberK = 1.345

@@ -10,12 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// linearModel is a linear response surface: residuals r at x, and their Jacobian.
-type linearModel struct {
-	x, r     []float64
-	jacobian *mat.Dense
-}
-
 // A search ends with this number of surfaces; the first few only approach the minimum.
 const (
 	surfaces     = 7
@@ -28,13 +22,13 @@ func (p *Problem) Explore(ctx context.Context, x []float64, rounds int) (*Soluti
 	s, err := p.Search(ctx, x, rounds)
 	for range surfaceRamps {
 		if err == nil {
-			s, _, err = p.surface(ctx, s)
+			s, err = p.fitSurface(ctx, s)
 		}
+		if err != nil {
+			return nil, err
+		}
+		s = p.Relinearize(s)
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.Loss = p.loss(s, s.X, s.r)
 	return s, nil
 }
 
@@ -46,25 +40,25 @@ func (p *Problem) Polish(ctx context.Context, x []float64, rounds int) (*Solutio
 	if err != nil {
 		return nil, err
 	}
-	var models []*linearModel
+	var models []*Solution
 	for i := range surfaces {
-		next, l, err := p.surface(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		if s = next; i+1 == surfaceRamps {
+		if i == surfaceRamps {
 			s.Scale = p.NoiseScale(s)
 			p.Scale = s.Scale
 		}
-		if i >= surfaceRamps {
-			models = append(models, l)
+		model, err := p.fitSurface(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if s = p.Relinearize(model); i >= surfaceRamps {
+			models = append(models, model)
 		}
 	}
-	s = p.minimum(meanModel(models), s.Scale)
+	s = p.Relinearize(meanModel(models))
 	// How far the minima of single surfaces lie from that of their mean.
 	n := float64(len(models))
-	for _, l := range models {
-		end := p.minimum(l, s.Scale).X
+	for _, model := range models {
+		end := p.Relinearize(model).X
 		for k := range end {
 			end[k] = (end[k] - s.X[k]) / math.Sqrt(n*(n-1))
 		}
@@ -73,26 +67,13 @@ func (p *Problem) Polish(ctx context.Context, x []float64, rounds int) (*Solutio
 	return s, nil
 }
 
-// Relinearize is the minimum of the response surface of a solution for changed priors.
-func (p *Problem) Relinearize(s *Solution) *Solution {
-	return p.minimum(&linearModel{s.X, s.r, s.jacobian}, s.Scale)
-}
-
-// surface moves to the minimum of a response surface around a solution.
-func (p *Problem) surface(ctx context.Context, s *Solution) (*Solution, *linearModel, error) {
-	l, err := p.fitSurface(ctx, s.X, p.axes(s))
-	if err != nil {
-		return nil, nil, err
-	}
-	return p.minimum(l, s.Scale), l, nil
-}
-
-// fitSurface fits a linear model to the residuals at all corners of a box around x, whose
-// axes are columns. The noise of a simulation changes with the least change of a parameter:
-// a search from point to point stops in a local minimum, and the mean over corners does not.
-func (p *Problem) fitSurface(ctx context.Context, x []float64, axes *mat.Dense) (*linearModel, error) {
-	n := len(x)
-	center := slices.Clone(x)
+// fitSurface fits a response surface, which is linear, to the residuals at all corners of a
+// box around a solution. The noise of a simulation changes with the least change of a
+// parameter: a search from point to point stops in a local minimum, and the mean over
+// corners does not.
+func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error) {
+	n, axes := len(s.X), p.axes(s)
+	center := slices.Clone(s.X)
 	for k, q := range p.Parameters {
 		half := mat.Norm(axes.RowView(k).T(), math.Inf(1)) // all corners are within bounds
 		center[k] = min(max(center[k], q.Min+half), q.Max-half)
@@ -112,7 +93,7 @@ func (p *Problem) fitSurface(ctx context.Context, x []float64, axes *mat.Dense) 
 		return nil, err
 	}
 	rows, count := len(corners[0]), float64(len(corners))
-	out := &linearModel{x: center, r: make([]float64, rows), jacobian: mat.NewDense(rows, n, nil)}
+	out := &Solution{X: center, Scale: s.Scale, r: make([]float64, rows), jacobian: mat.NewDense(rows, n, nil)}
 	along := mat.NewDense(rows, n, nil)
 	for i := range out.r {
 		for c := range corners {
@@ -149,10 +130,10 @@ func sign(corner, k int) float64 {
 	return 2*float64(corner>>k&1) - 1
 }
 
-// axes are those of a box: the principal axes of the normal matrix of the data, each so long
-// that residuals change by as much as they scatter, on average. Along shorter ones noise
-// would be taken for an effect, also where collinear parameters change together; along
-// longer ones residuals are not linear.
+// axes are those of a box, as columns: the principal axes of the normal matrix of the data,
+// each so long that residuals change by as much as they scatter, on average. Along shorter
+// ones noise would be taken for an effect, also where collinear parameters change together;
+// along longer ones residuals are not linear.
 func (p *Problem) axes(s *Solution) *mat.Dense {
 	n := len(s.X)
 	h, weight := p.information(s)
@@ -190,45 +171,46 @@ func (p *Problem) axes(s *Solution) *mat.Dense {
 	return axes
 }
 
-// at are the residuals that the model predicts elsewhere.
-func (l *linearModel) at(x []float64) []float64 {
-	r := slices.Clone(l.r)
+// at are the residuals that the response surface of a solution predicts elsewhere.
+func (s *Solution) at(x []float64) []float64 {
+	r := slices.Clone(s.r)
 	for i := range r {
 		for k := range x {
-			r[i] += l.jacobian.At(i, k) * (x[k] - l.x[k])
+			r[i] += s.jacobian.At(i, k) * (x[k] - s.X[k])
 		}
 	}
 	return r
 }
 
-// meanModel is the mean of linear models.
-func meanModel(models []*linearModel) *linearModel {
+// meanModel is the mean of response surfaces.
+func meanModel(models []*Solution) *Solution {
 	n := float64(len(models))
 	rows, columns := models[0].jacobian.Dims()
-	mean := &linearModel{make([]float64, columns), make([]float64, rows), mat.NewDense(rows, columns, nil)}
-	for _, l := range models {
-		for k, v := range l.x {
-			mean.x[k] += v / n
+	mean := &Solution{X: make([]float64, columns), Scale: models[0].Scale, r: make([]float64, rows),
+		jacobian: mat.NewDense(rows, columns, nil)}
+	for _, s := range models {
+		for k, v := range s.X {
+			mean.X[k] += v / n
 		}
-		mean.jacobian.Add(mean.jacobian, l.jacobian)
+		mean.jacobian.Add(mean.jacobian, s.jacobian)
 	}
 	mean.jacobian.Scale(1/n, mean.jacobian)
-	for _, l := range models {
-		for i, v := range l.at(mean.x) {
+	for _, s := range models {
+		for i, v := range s.at(mean.X) {
 			mean.r[i] += v / n
 		}
 	}
 	return mean
 }
 
-// minimum is where the loss of a linear model is lowest, with the given scales.
-func (p *Problem) minimum(l *linearModel, scale []float64) *Solution {
-	s := &Solution{X: slices.Clone(l.x), r: l.r, jacobian: l.jacobian, Scale: scale}
+// Relinearize is the minimum of the response surface of a solution, for the priors, weights
+// and bounds of p.
+func (p *Problem) Relinearize(surface *Solution) *Solution {
+	s := &Solution{X: slices.Clone(surface.X), Scale: surface.Scale, r: surface.r, jacobian: surface.jacobian}
 	for range 10 { // robust weights converge
 		p.setWeights(s)
-		h, g := p.normal(s, true, nil)
-		s.X = p.move(s.X, h, g, 0)
-		s.r = l.at(s.X)
+		s.X = p.GaussNewton(s)
+		s.r = surface.at(s.X)
 	}
 	p.setWeights(s)
 	s.Loss = p.loss(s, s.X, s.r)

@@ -21,20 +21,26 @@ func (p *Problem) Jackknife(s *Solution, group []int, n int) [][]float64 {
 	for k := range q.Parameters {
 		q.Parameters[k].Min, q.Parameters[k].Max = math.Inf(-1), math.Inf(1)
 	}
-	all := q.Relinearize(s).X
-	var influences [][]float64
-	for left := range n {
+	return jackknife(q.Relinearize(s).X, n, func(left int) []float64 {
 		q.Weight = slices.Clone(p.Weight)
 		for i := range q.Weight {
 			if group[i] == left {
 				q.Weight[i] = 0
 			}
 		}
-		m := q.Relinearize(s).X
-		for k := range m {
-			m[k] = (m[k] - all[k]) * math.Sqrt(float64(n-1)/float64(n))
+		return q.Relinearize(s).X
+	})
+}
+
+// jackknife is how estimates change without each of n groups, scaled.
+func jackknife(all []float64, n int, without func(left int) []float64) [][]float64 {
+	influences := make([][]float64, n)
+	for left := range influences {
+		x := without(left)
+		for k := range x {
+			x[k] = (x[k] - all[k]) * math.Sqrt(float64(n-1)/float64(n))
 		}
-		influences = append(influences, m)
+		influences[left] = x
 	}
 	return influences
 }
@@ -51,7 +57,7 @@ func (p *Problem) CrossValidate(s *Solution, fold []int, folds int) float64 {
 	sum := 0.0
 	for k := range folds {
 		h, g := p.normal(s, true, func(i int) bool { return fold[i] == k })
-		r := (&linearModel{s.X, s.r, s.jacobian}).at(p.move(s.X, h, g, 0))
+		r := s.at(p.move(s.X, h, g, 0))
 		for i := range r {
 			if fold[i] != k {
 				r[i] = 0

@@ -64,3 +64,17 @@ func Percent(share float64) string {
 	}
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
+
+// piece matches what Tokens counts as one token.
+var piece = regexp.MustCompile(`[A-Za-z]{1,5}|[0-9]{1,3}| {2,}|[^A-Za-z0-9 ]`)
+
+// Tokens estimates how many tokens a language model makes of ASCII text. It approximates the
+// vocabularies cl100k and o200k of OpenAI: one token each for up to five letters, three
+// digits, a punctuation mark, a line feed or several spaces; a single space belongs to the
+// token after it. It then adds 4 %. On 80 summary texts (20 runs, four strategies) the
+// estimate was 0 to 14 % above either vocabulary; other models count differently. A real
+// tokenizer would make the program a third larger.
+func Tokens(text []byte) int {
+	n := len(piece.FindAllIndex(text, -1))
+	return n + (n+24)/25
+}

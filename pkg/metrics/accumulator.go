@@ -197,3 +197,15 @@ func (a *Accumulator) AddGaps(us, n int64) { a.gaps.Add(us, n) }
 
 // AddReplica adds the totals of one replica.
 func (a *Accumulator) AddReplica(r ReplicaTotals) { a.replicas = append(a.replicas, r) }
+
+// AddAnomaly counts an anomaly by its type.
+func (a *Accumulator) AddAnomaly(of string) { a.anomalies[of]++ }
+
+// TrackAnomalies declares the types of anomalies that are detected, so that their counts
+// are 0 instead of missing. It must be called before AddAnomaly.
+func (a *Accumulator) TrackAnomalies(types []string) {
+	a.anomalies = map[string]int64{}
+	for _, of := range types {
+		a.anomalies[of] = 0
+	}
+}

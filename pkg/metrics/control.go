@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"blis/pkg/stream"
 )
@@ -92,14 +94,34 @@ func (c *Control) Warning() string {
 	if c == nil || c.Fallbacks == 0 {
 		return ""
 	}
-	worst := c.Rules[0]
-	for _, r := range c.Rules {
-		if r.Failed > worst.Failed {
-			worst = r
-		}
+	worst := slices.MaxFunc(c.Rules, func(x, y Rule) int { return cmp.Compare(x.Failed, y.Failed) })
+	return fmt.Sprintf("policies: expressions failed or filters removed all candidates %d times, and the fallback"+
+		" decided; %s failed %d times in %d evaluations: %s", c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated,
+		worst.Rule)
+}
+
+// Regret totals the estimated regret of routing decisions, in ms of E2E of the requests
+// that were routed.
+type Regret struct {
+	Decisions   int64   `json:"decisions"`
+	HindsightMS float64 `json:"hindsight_ms"`
+	AvoidableMS float64 `json:"avoidable_ms"`
+}
+
+// AddRegret counts one decision with its regret in µs.
+func (a *Accumulator) AddRegret(hindsightUS, avoidableUS int64) {
+	r := &a.regret
+	r.decisions++
+	r.hindsightUS += hindsightUS
+	r.avoidableUS += avoidableUS
+}
+
+// regret is Regret in integer µs, so that the order of additions does not matter.
+type regret struct{ decisions, hindsightUS, avoidableUS int64 }
+
+func (r *regret) tree() *Regret {
+	if r.decisions == 0 {
+		return nil
 	}
-	return fmt.Sprintf("policies: expressions failed or filters removed all candidates %d times, "+
-		"and the fallback decided; "+
-		"%s failed %d times in %d evaluations: %s",
-		c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated, worst.Rule)
+	return &Regret{r.decisions, float64(r.hindsightUS) / 1000, float64(r.avoidableUS) / 1000}
 }

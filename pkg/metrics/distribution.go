@@ -88,9 +88,14 @@ func integerDistribution(sorted []uint64, unit int64) *Distribution {
 	for _, x := range sorted {
 		sum += x
 	}
-	q := func(percent int64) float64 { return stat.Quantile(sorted, percent, unit) }
-	return &Distribution{Count: int64(n), Mean: float64(sum) / float64(unit*int64(n)), P50: q(50), P90: q(90),
-		P95: q(95), P99: q(99), Max: q(100)}
+	return newDistribution(int64(n), float64(sum)/float64(unit*int64(n)), func(percent int64) float64 {
+		return stat.Quantile(sorted, percent, unit)
+	})
+}
+
+// newDistribution has the quantiles q, by percent.
+func newDistribution(n int64, mean float64, q func(percent int64) float64) *Distribution {
+	return &Distribution{Count: n, Mean: mean, P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }
 
 func millisDistribution(sorted []uint64) *Distribution {
@@ -102,9 +107,9 @@ func millisDistribution(sorted []uint64) *Distribution {
 	for i, bits := range sorted {
 		ms[i] = math.Float64frombits(bits)
 	}
-	q := func(percent int64) float64 { return stat.QuantileFloat(ms, percent) }
-	return &Distribution{Count: int64(n), Mean: stat.Mean(ms), P50: q(50), P90: q(90), P95: q(95), P99: q(99),
-		Max: q(100)}
+	return newDistribution(int64(n), stat.Mean(ms), func(percent int64) float64 {
+		return stat.QuantileFloat(ms, percent)
+	})
 }
 
 func gapDistribution(gaps *stat.Histogram) *Distribution {
@@ -112,7 +117,7 @@ func gapDistribution(gaps *stat.Histogram) *Distribution {
 		return nil
 	}
 	sorted := gaps.Sorted()
-	q := func(percent int64) float64 { return sorted.Quantile(percent, 1000) }
-	return &Distribution{Count: gaps.N(), Mean: float64(gaps.Sum()) / (1000 * float64(gaps.N())), P50: q(50),
-		P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
+	return newDistribution(gaps.N(), float64(gaps.Sum())/(1000*float64(gaps.N())), func(percent int64) float64 {
+		return sorted.Quantile(percent, 1000)
+	})
 }

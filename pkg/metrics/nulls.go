@@ -1,12 +1,9 @@
 package metrics
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"reflect"
-	"slices"
-	"strings"
+	"strconv"
 )
 
 // WithNulls is a tree that is encoded with all its fields: a missing value is null, and a
@@ -16,91 +13,63 @@ type WithNulls struct{ *Raw }
 
 // MarshalJSON encodes the tree.
 func (w WithNulls) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
 	v := reflect.Zero(reflect.TypeFor[Raw]())
 	if w.Raw != nil {
 		v = reflect.ValueOf(w.Raw).Elem()
 	}
-	err := encode(&b, v, w.Raw != nil)
-	return b.Bytes(), err
+	return appendJSON(nil, v, w.Raw != nil)
 }
 
-// encode appends v; its numbers are null unless present.
-func encode(b *bytes.Buffer, v reflect.Value, present bool) error {
+// appendJSON appends v; its numbers are null unless present.
+func appendJSON(b []byte, v reflect.Value, present bool) (_ []byte, err error) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
-			return encode(b, reflect.Zero(v.Type().Elem()), false)
+			return appendJSON(b, reflect.Zero(v.Type().Elem()), false)
 		}
-		return encode(b, v.Elem(), present)
+		return appendJSON(b, v.Elem(), present)
 	case reflect.Struct:
-		b.WriteByte('{')
-		first := true
-		err := encodeFields(b, v, present, &first)
-		b.WriteByte('}')
-		return err
+		separator := byte('{')
+		for f, field := range jsonFields(v) {
+			b = append(strconv.AppendQuote(append(b, separator), jsonName(f)), ':')
+			if b, err = appendJSON(b, field, present); err != nil {
+				return nil, err
+			}
+			separator = ','
+		}
+		return append(b, '}'), nil
 	case reflect.Map:
-		b.WriteByte('{')
-		for i, key := range slices.SortedFunc(maps.Keys(mapKeys(v)), strings.Compare) {
+		b = append(b, '{')
+		for i, key := range sortedKeys(v) {
 			if i > 0 {
-				b.WriteByte(',')
+				b = append(b, ',')
 			}
 			quoted, err := json.Marshal(key)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			b.Write(append(quoted, ':'))
-			if err := encode(b, v.MapIndex(reflect.ValueOf(key)), true); err != nil {
-				return err
+			b = append(append(b, quoted...), ':')
+			if b, err = appendJSON(b, v.MapIndex(reflect.ValueOf(key)), true); err != nil {
+				return nil, err
 			}
 		}
-		b.WriteByte('}')
-		return nil
+		return append(b, '}'), nil
 	case reflect.Slice:
-		b.WriteByte('[')
+		b = append(b, '[')
 		for i := range v.Len() {
 			if i > 0 {
-				b.WriteByte(',')
+				b = append(b, ',')
 			}
-			if err := encode(b, v.Index(i), true); err != nil {
-				return err
+			if b, err = appendJSON(b, v.Index(i), true); err != nil {
+				return nil, err
 			}
 		}
-		b.WriteByte(']')
-		return nil
+		return append(b, ']'), nil
 	}
 	zero, _ := v.Interface().(interface{ IsZero() bool })
 	if !present || zero != nil && zero.IsZero() {
-		b.WriteString("null")
-		return nil
+		return append(b, "null"...), nil
 	}
 	text, err := json.Marshal(v.Interface())
-	b.Write(text)
-	return err
-}
-
-// encodeFields appends the fields of a struct, including those of embedded structs.
-func encodeFields(b *bytes.Buffer, v reflect.Value, present bool, first *bool) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.Anonymous {
-			if err := encodeFields(b, v.Field(i), present, first); err != nil {
-				return err
-			}
-			continue
-		}
-		if !*first {
-			b.WriteByte(',')
-		}
-		*first = false
-		quoted, err := json.Marshal(jsonName(f))
-		if err != nil {
-			return err
-		}
-		b.Write(append(quoted, ':'))
-		if err := encode(b, v.Field(i), present); err != nil {
-			return err
-		}
-	}
-	return nil
+	return append(b, text...), err
 }

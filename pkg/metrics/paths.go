@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Missing defines the meaning of a number that a tree does not have.
@@ -31,21 +32,17 @@ type PathInfo struct {
 }
 
 // Paths returns all paths in the order of the tree.
-func Paths() []PathInfo { return slices.Clone(paths) }
+func Paths() []PathInfo { return slices.Clone(paths()) }
 
-var paths = func() (all []PathInfo) {
+var paths = sync.OnceValue(func() (all []PathInfo) {
 	var visit func(t reflect.Type, path string, missing Missing)
 	visit = func(t reflect.Type, path string, missing Missing) {
 		switch t.Kind() {
 		case reflect.Pointer:
 			visit(t.Elem(), path, missing)
 		case reflect.Struct:
-			for i := range t.NumField() {
-				f := t.Field(i)
-				at := path
-				if !f.Anonymous {
-					at = joinPath(path, jsonName(f))
-				}
+			for f := range jsonFields(reflect.Zero(t)) {
+				at := joinPath(path, jsonName(f))
 				visit(f.Type, at, missingAt(at, missing))
 			}
 		case reflect.Map:
@@ -68,7 +65,7 @@ var paths = func() (all []PathInfo) {
 	}
 	visit(reflect.TypeFor[Raw](), "", MissingIsZero)
 	return all
-}()
+})
 
 // missingAt returns the meaning of a missing value at path, given that of its parent.
 // What depends on the requests is MissingIsZero or MissingIsWorst; what depends on the
@@ -92,8 +89,7 @@ func lastName(path string) string { return path[strings.LastIndexAny("."+path, "
 func higherIsBetter(name string) bool {
 	switch name {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
-		"met",
-		"prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization":
+		"met", "prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization":
 		return true
 	}
 	return false
@@ -116,9 +112,10 @@ func LookupPath(path string) (p PathInfo, ok bool) {
 			general = counts + "*"
 		}
 	}
-	i := slices.IndexFunc(paths, func(p PathInfo) bool { return p.Path == general })
+	all := paths()
+	i := slices.IndexFunc(all, func(p PathInfo) bool { return p.Path == general })
 	if i < 0 {
 		return PathInfo{}, false
 	}
-	return paths[i], true
+	return all[i], true
 }

@@ -1,6 +1,10 @@
 package metrics
 
-import "blis/pkg/stream"
+import (
+	"maps"
+
+	"blis/pkg/stream"
+)
 
 // missing is a time in µs that a request does not have.
 const missing = -1
@@ -41,17 +45,42 @@ func SLOMet(o *stream.Outcome, t stream.Targets) *bool {
 // MissedByNow reports whether a request that is not final has already missed a target of
 // t. It assumes that all outstanding tokens arrive now.
 func MissedByNow(o *stream.Outcome, t stream.Targets, now stream.Micros) bool {
-	if o.FirstTokenUS.IsZero() && !meets(float64(now-o.ArrivalUS)/1000, t.TTFTMS) ||
-		!meets(float64(now-o.ArrivalUS)/1000, t.E2EMS) {
-		return true
+	cut := *o
+	cut.State, cut.CompletedUS = stream.StateCompleted, now
+	if cut.FirstTokenUS.IsZero() {
+		cut.FirstTokenUS = now
 	}
-	first := elapsed(o.ArrivalUS, o.FirstTokenUS)
-	if first == missing {
-		return false
-	}
-	perToken, _ := tpot(first, int64(now-o.ArrivalUS), o.OutputTokens)
-	return !meets(float64(first)/1000, t.TTFTMS) || !meets(perToken, t.TPOTMS)
+	met := SLOMet(&cut, t)
+	return met != nil && !*met
 }
 
 // meets reports whether ms meets the target, which is 0 if there is none.
 func meets(ms, target float64) bool { return target == 0 || ms <= target }
+
+// WithTargets returns the tree with everything that depends on targets replaced from by,
+// the metrics of the same requests under other targets.
+func (r *Raw) WithTargets(by *Raw) *Raw {
+	judged := *r
+	judged.Goodput = by.Goodput
+	if r.Sessions != nil && by.Sessions != nil {
+		sessions := *r.Sessions
+		sessions.Attainment = by.Sessions.Attainment
+		judged.Sessions = &sessions
+	}
+	judged.Cls, judged.Tenants = groupsWithTargets(r.Cls, by.Cls), groupsWithTargets(r.Tenants, by.Tenants)
+	judged.Models = groupsWithTargets(r.Models, by.Models)
+	return &judged
+}
+
+func groupsWithTargets(groups, by map[string]*Group) map[string]*Group {
+	groups = maps.Clone(groups)
+	for name, g := range groups {
+		group := *g
+		group.Goodput = nil
+		if other := by[name]; other != nil {
+			group.Goodput = other.Goodput
+		}
+		groups[name] = &group
+	}
+	return groups
+}

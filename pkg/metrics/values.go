@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"fmt"
-	"maps"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,6 +26,13 @@ func Values(r *Raw) []Value {
 	return all
 }
 
+// ByPath returns the numbers that Values lists, by path.
+func ByPath(r *Raw) map[string]float64 {
+	all := map[string]float64{}
+	walk(reflect.ValueOf(r).Elem(), "", func(path string, x float64) { all[path] = x })
+	return all
+}
+
 // walk visits the numbers under v, which is at path.
 func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 	switch v.Kind() {
@@ -34,16 +41,11 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 			walk(v.Elem(), path, visit)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if f.Anonymous {
-				walk(v.Field(i), path, visit)
-			} else {
-				walk(v.Field(i), joinPath(path, jsonName(f)), visit)
-			}
+		for f, field := range jsonFields(v) {
+			walk(field, joinPath(path, jsonName(f)), visit)
 		}
 	case reflect.Map:
-		for _, key := range slices.SortedFunc(maps.Keys(mapKeys(v)), strings.Compare) {
+		for _, key := range sortedKeys(v) {
 			at := joinPath(path, key)
 			if v.Type().Elem().Kind() == reflect.Pointer {
 				at = SubPath(path, key)
@@ -72,13 +74,24 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 	}
 }
 
-// mapKeys returns the keys of a map with string keys.
-func mapKeys(v reflect.Value) map[string]bool {
-	all := map[string]bool{}
-	for _, k := range v.MapKeys() {
-		all[k.String()] = true
+// jsonFields are the fields of a struct, including those of embedded structs, in order.
+func jsonFields(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if !f.Anonymous && !yield(f, v.FieldByIndex(f.Index)) {
+				return
+			}
+		}
 	}
-	return all
+}
+
+// sortedKeys returns the keys of a map with string keys.
+func sortedKeys(v reflect.Value) (keys []string) {
+	for _, k := range v.MapKeys() {
+		keys = append(keys, k.String())
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // SubPath returns the path of the group with that key in the map of groups at path.

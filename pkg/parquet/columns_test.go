@@ -46,7 +46,7 @@ func compareFields(t *testing.T, at string, columns []parquet.Field, typ reflect
 	}
 	for i, f := range fields {
 		if i == len(columns) || columns[i].Name() != f.Name || columns[i].Optional() == f.Required {
-			t.Fatalf("%s: field %s (required %v) is not column %d: run go generate ./pkg/parquet",
+			t.Fatalf("%s: field %s (required %v) is not column %d: run go generate ./pkg/stream",
 				at, f.Name, f.Required, i)
 		}
 		if of := elementOf(typ, f.Name); of != nil {

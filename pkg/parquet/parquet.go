@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strconv"
 
 	"blis/pkg/stream"
@@ -23,7 +22,7 @@ const (
 	// groupRows is the number of rows kept in memory until they are written as one row
 	// group: some tens of megabytes of outcomes.
 	groupRows = 1 << 16
-	// batchRows is the number of rows passed to or from the Parquet library at once.
+	// batchRows is the number of rows passed to the Parquet library at once.
 	batchRows = 1 << 10
 )
 
@@ -42,14 +41,13 @@ func WriteOutcomes(w io.Writer) Writer[stream.Outcome] { return newWriter(w, row
 // WriteDecisions begins a table of decisions.
 func WriteDecisions(w io.Writer) Writer[stream.Decision] { return newWriter(w, rowOfDecision) }
 
-// ReadOutcomes reads a table of outcomes from the size bytes of r, in order. An
-// outcome is valid until the next one. An error ends the sequence.
-func ReadOutcomes(r io.ReaderAt, size int64) iter.Seq2[*stream.Outcome, error] {
+// ReadOutcomes reads a table of outcomes from the size bytes of r, in order.
+func ReadOutcomes(r io.ReaderAt, size int64) ([]stream.Outcome, error) {
 	return read(r, size, (*outcomeRow).record)
 }
 
 // ReadDecisions reads a table of decisions, as ReadOutcomes does.
-func ReadDecisions(r io.ReaderAt, size int64) iter.Seq2[*stream.Decision, error] {
+func ReadDecisions(r io.ReaderAt, size int64) ([]stream.Decision, error) {
 	return read(r, size, (*decisionRow).record)
 }
 
@@ -94,38 +92,16 @@ func (w *writer[R, T]) Close() error {
 	return wrap("writing", w.out.Close())
 }
 
-func read[R, T any](r io.ReaderAt, size int64, record func(*R) T) iter.Seq2[*T, error] {
-	return func(yield func(*T, error) bool) {
-		file, err := parquet.OpenFile(r, size)
-		if err != nil {
-			yield(nil, wrap("opening", err))
-			return
-		}
-		if want := parquet.SchemaOf(new(R)); !parquet.EqualNodes(file.Schema(), want) {
-			yield(nil, errors.New("opening a table: its columns differ from those of this version"))
-			return
-		}
-		in := parquet.NewGenericReader[R](file)
-		defer in.Close()
-		rows := make([]R, batchRows)
-		for {
-			clear(rows)
-			n, err := in.Read(rows)
-			for i := range rows[:n] {
-				v := record(&rows[i])
-				if !yield(&v, nil) {
-					return
-				}
-			}
-			if err == io.EOF {
-				return
-			}
-			if err != nil {
-				yield(nil, wrap("reading", err))
-				return
-			}
-		}
+func read[R, T any](r io.ReaderAt, size int64, record func(*R) T) ([]T, error) {
+	file, err := parquet.OpenFile(r, size)
+	if err != nil {
+		return nil, wrap("opening", err)
 	}
+	if want := parquet.SchemaOf(new(R)); !parquet.EqualNodes(file.Schema(), want) {
+		return nil, errors.New("opening a table: its columns differ from those of this version")
+	}
+	rows, err := parquet.Read[R](r, size)
+	return convert(rows, record), wrap("reading", err)
 }
 
 func wrap(doing string, err error) error {

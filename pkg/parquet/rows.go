@@ -1,13 +1,5 @@
 package parquet
 
-import (
-	"math"
-
-	"blis/pkg/stream"
-)
-
-//go:generate go run blis/pkg/internal/codecgen
-
 // The conversions in rows_gen.go use these. A column is a pointer if it may be null: the
 // library does not write every zero of another optional column as null.
 
@@ -37,57 +29,19 @@ func optional[T comparable](x T) *T {
 	return &x
 }
 
-func valueOf[T any](x *T) (zero T) {
-	if x == nil {
-		return zero
-	}
-	return *x
-}
+func valueOf[T any](x *T) (zero T) { return valueOr(x, zero) }
 
-// optionalIndex is nil for a missing index. indexOf is its inverse.
-func optionalIndex(i stream.Index) *int32 {
-	if i.IsZero() {
+// present is nil for an absent value. valueOr is its inverse.
+func present[T interface{ IsZero() bool }](x T) *T {
+	if x.IsZero() {
 		return nil
 	}
-	n := int32(i)
-	return &n
-}
-
-func indexOf(n *int32) stream.Index {
-	if n == nil {
-		return stream.NoIndex
-	}
-	return stream.Index(*n)
-}
-
-// optionalMicros is nil for an event that did not happen. microsOf is its inverse.
-func optionalMicros(t stream.Micros) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	us := int64(t)
-	return &us
-}
-
-func microsOf(us *int64) stream.Micros {
-	if us == nil {
-		return stream.Never
-	}
-	return stream.Micros(*us)
-}
-
-// optionalNumber is nil for a missing number. numberOf is its inverse.
-func optionalNumber(n stream.Number) *float64 {
-	if n.IsZero() {
-		return nil
-	}
-	x := float64(n)
 	return &x
 }
 
-func numberOf(x *float64) stream.Number {
+func valueOr[T any](x *T, absent T) T {
 	if x == nil {
-		return stream.Number(math.NaN())
+		return absent
 	}
-	return stream.Number(*x)
+	return *x
 }

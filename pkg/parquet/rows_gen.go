@@ -6,38 +6,38 @@ import "blis/pkg/stream"
 
 // outcomeRow is a row, or a part of one, for a stream.Outcome.
 type outcomeRow struct {
-	ID                   string   `parquet:"id"`
-	State                string   `parquet:"state,dict"`
-	Reason               *string  `parquet:"reason,optional,dict"`
-	ArrivalUS            int64    `parquet:"arrival_us"`
-	AdmittedUS           *int64   `parquet:"admitted_us"`
-	RoutedUS             *int64   `parquet:"routed_us"`
-	EnqueuedUS           *int64   `parquet:"enqueued_us"`
-	ScheduledUS          *int64   `parquet:"scheduled_us"`
-	FirstTokenUS         *int64   `parquet:"first_token_us"`
-	CompletedUS          *int64   `parquet:"completed_us"`
-	EndedUS              *int64   `parquet:"ended_us"`
-	Deployment           *string  `parquet:"deployment,optional,dict"`
-	Replica              *int32   `parquet:"replica"`
-	Tenant               *string  `parquet:"tenant,optional,dict"`
-	SLOClass             *string  `parquet:"slo_class,optional,dict"`
-	Model                *string  `parquet:"model,optional,dict"`
-	Priority             float64  `parquet:"priority"`
-	Session              *string  `parquet:"session,optional"`
-	Step                 *string  `parquet:"step,optional,dict"`
-	Iteration            *int64   `parquet:"iteration,optional"`
-	Decision             *string  `parquet:"decision,optional"`
-	InputTokens          int64    `parquet:"input_tokens"`
-	OutputTokens         int64    `parquet:"output_tokens"`
-	GeneratedTokens      int64    `parquet:"generated_tokens"`
-	CachedTokens         int64    `parquet:"cached_tokens"`
-	ExpectedCachedTokens int64    `parquet:"expected_cached_tokens"`
-	Preemptions          int64    `parquet:"preemptions"`
-	PreemptedUS          *int64   `parquet:"preempted_us,optional"`
-	Delays               int64    `parquet:"delays"`
-	ITLUS                []gapRow `parquet:"itl_us,optional,list"`
-	ITLMaxUS             *int64   `parquet:"itl_max_us"`
-	SLOMet               *bool    `parquet:"slo_met"`
+	ID                   string         `parquet:"id"`
+	State                string         `parquet:"state,dict"`
+	Reason               *string        `parquet:"reason,optional,dict"`
+	ArrivalUS            stream.Micros  `parquet:"arrival_us"`
+	AdmittedUS           *stream.Micros `parquet:"admitted_us"`
+	RoutedUS             *stream.Micros `parquet:"routed_us"`
+	EnqueuedUS           *stream.Micros `parquet:"enqueued_us"`
+	ScheduledUS          *stream.Micros `parquet:"scheduled_us"`
+	FirstTokenUS         *stream.Micros `parquet:"first_token_us"`
+	CompletedUS          *stream.Micros `parquet:"completed_us"`
+	EndedUS              *stream.Micros `parquet:"ended_us"`
+	Deployment           *string        `parquet:"deployment,optional,dict"`
+	Replica              *stream.Index  `parquet:"replica"`
+	Tenant               *string        `parquet:"tenant,optional,dict"`
+	SLOClass             *string        `parquet:"slo_class,optional,dict"`
+	Model                *string        `parquet:"model,optional,dict"`
+	Priority             float64        `parquet:"priority"`
+	Session              *string        `parquet:"session,optional"`
+	Step                 *string        `parquet:"step,optional,dict"`
+	Iteration            *int64         `parquet:"iteration,optional"`
+	Decision             *string        `parquet:"decision,optional"`
+	InputTokens          int64          `parquet:"input_tokens"`
+	OutputTokens         int64          `parquet:"output_tokens"`
+	GeneratedTokens      int64          `parquet:"generated_tokens"`
+	CachedTokens         int64          `parquet:"cached_tokens"`
+	ExpectedCachedTokens int64          `parquet:"expected_cached_tokens"`
+	Preemptions          int64          `parquet:"preemptions"`
+	PreemptedUS          *int64         `parquet:"preempted_us,optional"`
+	Delays               int64          `parquet:"delays"`
+	ITLUS                []gapRow       `parquet:"itl_us,optional,list"`
+	ITLMaxUS             *stream.Micros `parquet:"itl_max_us"`
+	SLOMet               *bool          `parquet:"slo_met"`
 }
 
 func rowOfOutcome(v *stream.Outcome) outcomeRow {
@@ -45,16 +45,16 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		ID:                   v.ID,
 		State:                v.State,
 		Reason:               optional(v.Reason),
-		ArrivalUS:            int64(v.ArrivalUS),
-		AdmittedUS:           optionalMicros(v.AdmittedUS),
-		RoutedUS:             optionalMicros(v.RoutedUS),
-		EnqueuedUS:           optionalMicros(v.EnqueuedUS),
-		ScheduledUS:          optionalMicros(v.ScheduledUS),
-		FirstTokenUS:         optionalMicros(v.FirstTokenUS),
-		CompletedUS:          optionalMicros(v.CompletedUS),
-		EndedUS:              optionalMicros(v.EndedUS),
+		ArrivalUS:            v.ArrivalUS,
+		AdmittedUS:           present(v.AdmittedUS),
+		RoutedUS:             present(v.RoutedUS),
+		EnqueuedUS:           present(v.EnqueuedUS),
+		ScheduledUS:          present(v.ScheduledUS),
+		FirstTokenUS:         present(v.FirstTokenUS),
+		CompletedUS:          present(v.CompletedUS),
+		EndedUS:              present(v.EndedUS),
 		Deployment:           optional(v.Deployment),
-		Replica:              optionalIndex(v.Replica),
+		Replica:              present(v.Replica),
 		Tenant:               optional(v.Tenant),
 		SLOClass:             optional(v.SLOClass),
 		Model:                optional(v.Model),
@@ -72,7 +72,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		PreemptedUS:          optional(v.PreemptedUS),
 		Delays:               v.Delays,
 		ITLUS:                convert(v.ITLUS, rowOfGap),
-		ITLMaxUS:             optionalMicros(v.ITLMaxUS),
+		ITLMaxUS:             present(v.ITLMaxUS),
 		SLOMet:               v.SLOMet,
 	}
 }
@@ -83,16 +83,16 @@ func (r *outcomeRow) record() stream.Outcome {
 		ID:                   r.ID,
 		State:                r.State,
 		Reason:               valueOf(r.Reason),
-		ArrivalUS:            stream.Micros(r.ArrivalUS),
-		AdmittedUS:           microsOf(r.AdmittedUS),
-		RoutedUS:             microsOf(r.RoutedUS),
-		EnqueuedUS:           microsOf(r.EnqueuedUS),
-		ScheduledUS:          microsOf(r.ScheduledUS),
-		FirstTokenUS:         microsOf(r.FirstTokenUS),
-		CompletedUS:          microsOf(r.CompletedUS),
-		EndedUS:              microsOf(r.EndedUS),
+		ArrivalUS:            r.ArrivalUS,
+		AdmittedUS:           valueOr(r.AdmittedUS, stream.Never),
+		RoutedUS:             valueOr(r.RoutedUS, stream.Never),
+		EnqueuedUS:           valueOr(r.EnqueuedUS, stream.Never),
+		ScheduledUS:          valueOr(r.ScheduledUS, stream.Never),
+		FirstTokenUS:         valueOr(r.FirstTokenUS, stream.Never),
+		CompletedUS:          valueOr(r.CompletedUS, stream.Never),
+		EndedUS:              valueOr(r.EndedUS, stream.Never),
 		Deployment:           valueOf(r.Deployment),
-		Replica:              indexOf(r.Replica),
+		Replica:              valueOr(r.Replica, stream.NoIndex),
 		Tenant:               valueOf(r.Tenant),
 		SLOClass:             valueOf(r.SLOClass),
 		Model:                valueOf(r.Model),
@@ -110,7 +110,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		PreemptedUS:          valueOf(r.PreemptedUS),
 		Delays:               r.Delays,
 		ITLUS:                convert(r.ITLUS, (*gapRow).pair),
-		ITLMaxUS:             microsOf(r.ITLMaxUS),
+		ITLMaxUS:             valueOr(r.ITLMaxUS, stream.Never),
 		SLOMet:               r.SLOMet,
 	}
 }
@@ -119,12 +119,12 @@ func (r *outcomeRow) record() stream.Outcome {
 type decisionRow struct {
 	ID                   string         `parquet:"id"`
 	Stage                string         `parquet:"stage,dict"`
-	AtUS                 int64          `parquet:"at_us"`
+	AtUS                 stream.Micros  `parquet:"at_us"`
 	Request              string         `parquet:"request"`
 	Verdict              *string        `parquet:"verdict,optional,dict"`
 	DelayUS              *int64         `parquet:"delay_us,optional"`
 	Deployment           *string        `parquet:"deployment,optional,dict"`
-	Replica              *int32         `parquet:"replica"`
+	Replica              *stream.Index  `parquet:"replica"`
 	Score                float64        `parquet:"score"`
 	Candidates           int64          `parquet:"candidates"`
 	Reason               *string        `parquet:"reason,optional,dict"`
@@ -138,12 +138,12 @@ func rowOfDecision(v *stream.Decision) decisionRow {
 	return decisionRow{
 		ID:                   v.ID,
 		Stage:                v.Stage,
-		AtUS:                 int64(v.AtUS),
+		AtUS:                 v.AtUS,
 		Request:              v.Request,
 		Verdict:              optional(v.Verdict),
 		DelayUS:              optional(v.DelayUS),
 		Deployment:           optional(v.Deployment),
-		Replica:              optionalIndex(v.Replica),
+		Replica:              present(v.Replica),
 		Score:                v.Score,
 		Candidates:           v.Candidates,
 		Reason:               optional(v.Reason),
@@ -159,12 +159,12 @@ func (r *decisionRow) record() stream.Decision {
 		Kind:                 "decision",
 		ID:                   r.ID,
 		Stage:                r.Stage,
-		AtUS:                 stream.Micros(r.AtUS),
+		AtUS:                 r.AtUS,
 		Request:              r.Request,
 		Verdict:              valueOf(r.Verdict),
 		DelayUS:              valueOf(r.DelayUS),
 		Deployment:           valueOf(r.Deployment),
-		Replica:              indexOf(r.Replica),
+		Replica:              valueOr(r.Replica, stream.NoIndex),
 		Score:                r.Score,
 		Candidates:           r.Candidates,
 		Reason:               valueOf(r.Reason),
@@ -177,41 +177,41 @@ func (r *decisionRow) record() stream.Decision {
 
 // candidateRow is a row, or a part of one, for a stream.Candidate.
 type candidateRow struct {
-	Deployment   string    `parquet:"deployment,dict"`
-	Replica      int32     `parquet:"replica"`
-	Filtered     *bool     `parquet:"filtered,optional"`
-	Score        *float64  `parquet:"score"`
-	Terms        []float64 `parquet:"terms,optional,list"`
-	Inflight     int32     `parquet:"inflight"`
-	QueueDepth   *int32    `parquet:"queue_depth"`
-	Running      *int32    `parquet:"running"`
-	KVUtil       *float64  `parquet:"kv_util"`
-	HitRate      *float64  `parquet:"hit_rate"`
-	RecentTTFTMS *float64  `parquet:"recent_ttft_ms"`
-	RecentTPOTMS *float64  `parquet:"recent_tpot_ms"`
-	EstWaitMS    *float64  `parquet:"est_wait_ms"`
-	Matched      *int32    `parquet:"matched_blocks"`
-	Cached       *int32    `parquet:"cached_blocks"`
-	AgeUS        *int64    `parquet:"age_us,optional"`
+	Deployment   string         `parquet:"deployment,dict"`
+	Replica      stream.Index   `parquet:"replica"`
+	Filtered     *bool          `parquet:"filtered,optional"`
+	Score        *stream.Number `parquet:"score"`
+	Terms        []float64      `parquet:"terms,optional,list"`
+	Inflight     stream.Index   `parquet:"inflight"`
+	QueueDepth   *stream.Index  `parquet:"queue_depth"`
+	Running      *stream.Index  `parquet:"running"`
+	KVUtil       *stream.Number `parquet:"kv_util"`
+	HitRate      *stream.Number `parquet:"hit_rate"`
+	RecentTTFTMS *stream.Number `parquet:"recent_ttft_ms"`
+	RecentTPOTMS *stream.Number `parquet:"recent_tpot_ms"`
+	EstWaitMS    *stream.Number `parquet:"est_wait_ms"`
+	Matched      *stream.Index  `parquet:"matched_blocks"`
+	Cached       *stream.Index  `parquet:"cached_blocks"`
+	AgeUS        *int64         `parquet:"age_us,optional"`
 }
 
 func rowOfCandidate(v *stream.Candidate) candidateRow {
 	return candidateRow{
 		Deployment:   v.Deployment,
-		Replica:      int32(v.Replica),
+		Replica:      v.Replica,
 		Filtered:     optional(v.Filtered),
-		Score:        optionalNumber(v.Score),
+		Score:        present(v.Score),
 		Terms:        append([]float64(nil), v.Terms...),
-		Inflight:     int32(v.Inflight),
-		QueueDepth:   optionalIndex(v.QueueDepth),
-		Running:      optionalIndex(v.Running),
-		KVUtil:       optionalNumber(v.KVUtil),
-		HitRate:      optionalNumber(v.HitRate),
-		RecentTTFTMS: optionalNumber(v.RecentTTFTMS),
-		RecentTPOTMS: optionalNumber(v.RecentTPOTMS),
-		EstWaitMS:    optionalNumber(v.EstWaitMS),
-		Matched:      optionalIndex(v.Matched),
-		Cached:       optionalIndex(v.Cached),
+		Inflight:     v.Inflight,
+		QueueDepth:   present(v.QueueDepth),
+		Running:      present(v.Running),
+		KVUtil:       present(v.KVUtil),
+		HitRate:      present(v.HitRate),
+		RecentTTFTMS: present(v.RecentTTFTMS),
+		RecentTPOTMS: present(v.RecentTPOTMS),
+		EstWaitMS:    present(v.EstWaitMS),
+		Matched:      present(v.Matched),
+		Cached:       present(v.Cached),
 		AgeUS:        optional(v.AgeUS),
 	}
 }
@@ -219,20 +219,20 @@ func rowOfCandidate(v *stream.Candidate) candidateRow {
 func (r *candidateRow) record() stream.Candidate {
 	return stream.Candidate{
 		Deployment:   r.Deployment,
-		Replica:      stream.Index(r.Replica),
+		Replica:      r.Replica,
 		Filtered:     valueOf(r.Filtered),
-		Score:        numberOf(r.Score),
+		Score:        valueOr(r.Score, stream.NoNumber),
 		Terms:        r.Terms,
-		Inflight:     stream.Index(r.Inflight),
-		QueueDepth:   indexOf(r.QueueDepth),
-		Running:      indexOf(r.Running),
-		KVUtil:       numberOf(r.KVUtil),
-		HitRate:      numberOf(r.HitRate),
-		RecentTTFTMS: numberOf(r.RecentTTFTMS),
-		RecentTPOTMS: numberOf(r.RecentTPOTMS),
-		EstWaitMS:    numberOf(r.EstWaitMS),
-		Matched:      indexOf(r.Matched),
-		Cached:       indexOf(r.Cached),
+		Inflight:     r.Inflight,
+		QueueDepth:   valueOr(r.QueueDepth, stream.NoIndex),
+		Running:      valueOr(r.Running, stream.NoIndex),
+		KVUtil:       valueOr(r.KVUtil, stream.NoNumber),
+		HitRate:      valueOr(r.HitRate, stream.NoNumber),
+		RecentTTFTMS: valueOr(r.RecentTTFTMS, stream.NoNumber),
+		RecentTPOTMS: valueOr(r.RecentTPOTMS, stream.NoNumber),
+		EstWaitMS:    valueOr(r.EstWaitMS, stream.NoNumber),
+		Matched:      valueOr(r.Matched, stream.NoIndex),
+		Cached:       valueOr(r.Cached, stream.NoIndex),
 		AgeUS:        valueOf(r.AgeUS),
 	}
 }

@@ -13,26 +13,46 @@ const ShadowBlocks = 31250
 // Shadow is the router's own model of which prompts are cached where. For each replica it remembers
 // the prompt blocks most recently sent there. It does not know what a replica has evicted unless
 // Evicted reports it.
-type Shadow struct{ caches []*kv.Cache }
+type Shadow struct {
+	caches []*kv.Cache
+	// holders index the caches by block size: cache i in holders[sizes[i]].
+	holders []*kv.Holders
+	sizes   []int32
+}
 
 // NewShadow returns an empty model of replicas with the given block sizes, with capacity blocks for
 // each.
 func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	s := &Shadow{}
-	for _, size := range blockSizes {
+	var known []int
+	for i, size := range blockSizes {
+		k := slices.Index(known, size)
+		if k < 0 {
+			k = len(known)
+			known, s.holders = append(known, size), append(s.holders, kv.NewHolders(size))
+		}
 		s.caches = append(s.caches, kv.NewCache(tree, capacity, size, true, kv.Window{}))
+		s.sizes = append(s.sizes, int32(k))
+		s.holders[k].Watch(int32(i), s.caches[i])
 	}
 	return s
 }
 
 // Match sets the Blocks and Matched counts of the candidates for a prompt.
 func (s *Shadow) Match(path kv.Path, inputTokens int, candidates []Replica) {
-	for i := range candidates {
-		r := &candidates[i]
+	if len(candidates) == 1 {
+		r := &candidates[0]
 		c := s.caches[r.Index]
-		size := c.BlockSize()
-		r.Blocks = int32(inputTokens / size)
-		r.Matched = int32(c.Match(path, inputTokens) / size)
+		r.Blocks, r.Matched = int32(inputTokens/c.BlockSize()), int32(c.Match(path, inputTokens)/c.BlockSize())
+		return
+	}
+	for k, h := range s.holders {
+		hits, blocks := h.Match(path, inputTokens), int32(inputTokens/h.BlockSize())
+		for i := range candidates {
+			if r := &candidates[i]; s.sizes[r.Index] == int32(k) {
+				r.Blocks, r.Matched = blocks, hits[r.Index]
+			}
+		}
 	}
 }
 
@@ -48,9 +68,13 @@ func (s *Shadow) RecordRouting(replica int32, path kv.Path, inputTokens int) {
 
 // Clone returns an independent copy of the model on a clone of the tree.
 func (s *Shadow) Clone(tree *kv.Tree) *Shadow {
-	c := &Shadow{caches: slices.Clone(s.caches)}
+	c := &Shadow{caches: slices.Clone(s.caches), holders: slices.Clone(s.holders), sizes: slices.Clone(s.sizes)}
+	for k := range c.holders {
+		c.holders[k] = c.holders[k].Clone()
+	}
 	for i := range c.caches {
 		c.caches[i] = c.caches[i].Clone(tree)
+		c.holders[c.sizes[i]].Watch(int32(i), c.caches[i])
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"blis/pkg/registry"
@@ -19,11 +20,11 @@ type aiperfRecord struct {
 		Canceled     bool   `json:"was_cancelled"`
 	} `json:"metadata"`
 	Metrics struct {
-		Input    *aiperfValue `json:"input_sequence_length"`
-		Output   *aiperfValue `json:"output_sequence_length"`
-		TTFT     *aiperfValue `json:"time_to_first_token"`
-		Latency  *aiperfValue `json:"request_latency"`
-		ChunkGap *aiperfGaps  `json:"inter_chunk_latency"`
+		Input    aiperfValue `json:"input_sequence_length"`
+		Output   aiperfValue `json:"output_sequence_length"`
+		TTFT     aiperfValue `json:"time_to_first_token"`
+		Latency  aiperfValue `json:"request_latency"`
+		ChunkGap *aiperfGaps `json:"inter_chunk_latency"`
 	} `json:"metrics"`
 	Error json.RawMessage `json:"error"`
 }
@@ -50,33 +51,29 @@ func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns
 // own stage.
 func readAIPerf(f *file, r *Recording) error {
 	run := &Run{Clock: clientClock, Arrivals: true}
-	var list rows
+	var requests []request
 	conversations := map[string]int{}
-	chunked := 0
-	err := forEachLine(f, func(l *textio.Lines, line *aiperfRecord) error {
+	l := textio.NewLines(f.Name, f)
+	err := forEach(l.ReadLenient, func(line *aiperfRecord) error {
 		c, err := line.request(l)
 		if err != nil {
 			return err
 		}
-		if line.chunked(&c) {
-			chunked++
-		}
 		conversations[c.Session]++
-		list.add(c, line.Metadata.Phase)
+		c.Step = line.Metadata.Phase
+		requests = append(requests, c)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i := range list.requests {
-		if c := &list.requests[i]; conversations[c.Session] == 1 { // a conversation of one turn is a single request
+	for i := range requests {
+		if c := &requests[i]; conversations[c.Session] == 1 { // a conversation of one turn is a single request
 			c.Session, c.info.turn = "", 0
 		}
 	}
-	run.warnChunks(chunked)
-	run.warnUnstreamed(countUnstreamed(list.requests))
-	r.Runs = []*Run{run}
-	return list.finish(run, f.Name)
+	run.warnStreaming(requests)
+	return r.add(run, requests)
 }
 
 // request converts a line to a request.
@@ -87,57 +84,50 @@ func (a *aiperfRecord) request(l *textio.Lines) (request, error) {
 		return c, l.Errorf("metadata.request_start_ns is missing")
 	}
 	c.ID, c.Session, c.info.turn, c.at = m.ID, m.Conversation, m.Turn, float64(*m.StartNS)/1e3
-	output := int64(0)
-	for _, n := range []struct {
-		name string
-		from *aiperfValue
-		into *int64
-	}{{"input_sequence_length", v.Input, &c.InputTokens}, {"output_sequence_length", v.Output, &output}} {
-		if n.from == nil || n.from.Value == nil {
-			continue
+	var fault error
+	integer := func(name string, v aiperfValue) (n int64) {
+		if v.Value == nil {
+			return 0
 		}
-		if *n.into = int64(*n.from.Value); float64(*n.into) != *n.from.Value {
-			return c, l.Errorf("metrics.%s must be an integer, not %g", n.name, *n.from.Value)
+		if n = int64(*v.Value); float64(n) != *v.Value && fault == nil {
+			fault = l.Errorf("metrics.%s must be an integer, not %g", name, *v.Value)
 		}
+		return n
+	}
+	c.InputTokens = integer("input_sequence_length", v.Input)
+	output := integer("output_sequence_length", v.Output)
+	if fault != nil {
+		return c, fault
 	}
 	if reason := errorMessage(a.Error); reason != "" || m.Canceled {
-		if reason == "" {
-			reason = "canceled"
-		}
 		c.OutputTokens = output
-		c.fail(reason)
+		c.fail(cmp.Or(reason, "canceled"))
 		return c, c.check(&l.Position, aiperfWords)
 	}
 	c.complete(output)
-	for _, t := range []struct {
-		name string
-		from *aiperfValue
-		into *float64
-	}{{"time_to_first_token", v.TTFT, &c.first}, {"request_latency", v.Latency, &c.last}} {
-		if t.from == nil || t.from.Value == nil {
-			continue
+	unit := func(name, unit string) float64 {
+		us, err := aiperfUnits.Get("unit of metrics."+name, unit)
+		if err != nil && fault == nil {
+			fault = l.Errorf("%v", err)
 		}
-		us, err := aiperfUnits.Get("unit of metrics."+t.name, t.from.Unit)
-		if err != nil {
-			return c, l.Errorf("%v", err)
-		}
-		*t.into = c.at + *t.from.Value*us
+		return us
+	}
+	if v.TTFT.Value != nil {
+		c.first = c.at + *v.TTFT.Value*unit("time_to_first_token", v.TTFT.Unit)
+	}
+	if v.Latency.Value != nil {
+		c.last = c.at + *v.Latency.Value*unit("request_latency", v.Latency.Unit)
 	}
 	if v.ChunkGap != nil {
-		us, err := aiperfUnits.Get("unit of metrics.inter_chunk_latency", v.ChunkGap.Unit)
-		if err != nil {
-			return c, l.Errorf("%v", err)
-		}
-		v.ChunkGap.Value.scale(us / 1e6)
+		v.ChunkGap.Value.scale(unit("inter_chunk_latency", v.ChunkGap.Unit) / 1e6)
 		v.ChunkGap.Value.setITLs(&c)
+		c.chunks = int64(len(v.ChunkGap.Value.list)) + 1
+	}
+	if fault != nil {
+		return c, fault
 	}
 	return c, c.check(&l.Position, aiperfWords)
 }
 
 var aiperfWords = fieldNames{"metrics.input_sequence_length", "metrics.output_sequence_length",
 	"metrics.time_to_first_token", "metrics.request_latency"}
-
-// chunked reports whether the output came in fewer chunks than tokens.
-func (a *aiperfRecord) chunked(c *request) bool {
-	return c.State == completed && a.Metrics.ChunkGap != nil && int64(a.Metrics.ChunkGap.Value.n) < c.OutputTokens-1
-}

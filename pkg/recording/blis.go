@@ -2,6 +2,8 @@ package recording
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"slices"
 
 	"blis/pkg/stream"
@@ -70,9 +72,32 @@ func (r *Run) shiftToFirstArrival() {
 
 // namedReader is a reader with a name for errors.
 type namedReader struct {
-	below interface{ Read([]byte) (int, error) }
-	name  string
+	io.Reader
+	name string
 }
 
-func (n namedReader) Name() string               { return n.name }
-func (n namedReader) Read(p []byte) (int, error) { return n.below.Read(p) }
+func (n namedReader) Name() string { return n.name }
+
+// Write writes the run as a stream, compressed unless plain is set. tool is the name of the
+// program. A request that completed without a first token cannot be written and is an error.
+func Write(out io.Writer, r *Run, tool, version string, plain bool) (err error) {
+	w := stream.NewWriter(out, plain)
+	defer func() { err = cmp.Or(err, w.Close()) }()
+	if err := w.Header(&stream.Header{Stream: stream.StreamRecording, Tool: tool, Version: version,
+		Recording: &stream.RecordingHeader{
+			Clock: r.Clock, Arrivals: r.Arrivals, Model: r.Model, GPU: r.GPU, Engine: r.Engine,
+			TensorParallelSize: int64(r.TensorParallel), Replicas: int64(r.Replicas), TargetRPS: r.TargetRPS,
+		}}); err != nil {
+		return err
+	}
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		if o.State == completed && o.FirstTokenUS == stream.Never {
+			return fmt.Errorf("request %s completed without a first token time, which a stream requires", o.ID)
+		}
+		if err := w.Outcome(o); err != nil {
+			return err
+		}
+	}
+	return w.End(&stream.End{})
+}

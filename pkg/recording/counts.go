@@ -55,7 +55,7 @@ func (r *Run) OutputCounts() string {
 	for k, i := range at {
 		o := &r.Outcomes[i]
 		near := at[max(k-neighbors, 0):min(k+neighbors+1, len(at))]
-		perToken, decoded := r.medians(near)
+		_, perToken, decoded := r.decodeTimes(near)
 		took := float64(o.CompletedUS - o.FirstTokenUS)
 		steps := float64(max(o.OutputTokens-1, 0))
 		switch {
@@ -72,11 +72,11 @@ func (r *Run) OutputCounts() string {
 		return ""
 	}
 	worst := &r.Outcomes[wrong[0]]
-	mean, median := r.tpots(at)
+	mean, median, _ := r.decodeTimes(at)
 	warning := fmt.Sprintf("output tokens contradict the times of %d of %d requests (%s: %d tokens in %.0f ms after "+
 		"the first; mean TPOT %.1f ms, median %.1f), probably because the text was tokenized again",
-		len(wrong), len(at), worst.ID, worst.OutputTokens, float64(worst.CompletedUS-worst.FirstTokenUS)/1e3, mean,
-		median)
+		len(wrong), len(at), worst.ID, worst.OutputTokens, float64(worst.CompletedUS-worst.FirstTokenUS)/1e3,
+		mean/1e3, median/1e3)
 	slices.Sort(consistent)
 	middle := consistent[len(consistent)/2]
 	low, high := consistent[len(consistent)/5], consistent[len(consistent)-1-len(consistent)/5]
@@ -87,9 +87,9 @@ func (r *Run) OutputCounts() string {
 	return warning + "; if all requested N tokens, use --output-tokens N"
 }
 
-// medians returns the median time per token after the first, and the median decode time, in µs; NaN
-// without requests.
-func (r *Run) medians(at []int) (perToken, decoded float64) {
+// decodeTimes returns the mean and the median time per token after the first, and the median decode
+// time, in µs; NaN without requests.
+func (r *Run) decodeTimes(at []int) (mean, perToken, decoded float64) {
 	var paces, times []float64
 	for _, i := range at {
 		o := &r.Outcomes[i]
@@ -97,21 +97,10 @@ func (r *Run) medians(at []int) (perToken, decoded float64) {
 		times = append(times, took)
 		if o.OutputTokens > 1 {
 			paces = append(paces, took/float64(o.OutputTokens-1))
+			mean += paces[len(paces)-1]
 		}
 	}
-	return median(paces), median(times)
-}
-
-// tpots returns the mean and the median TPOT, in ms.
-func (r *Run) tpots(at []int) (mean, p50 float64) {
-	var list []float64
-	for _, i := range at {
-		if o := &r.Outcomes[i]; o.OutputTokens > 1 {
-			list = append(list, stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens))
-			mean += list[len(list)-1]
-		}
-	}
-	return mean / float64(len(list)), median(list)
+	return mean / float64(len(paces)), median(paces), median(times)
 }
 
 // median sorts a list and returns its median; NaN if it is empty.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,27 +28,23 @@ type head struct {
 
 // has reports whether all of the given names or columns are present.
 func (h *head) has(names ...string) bool {
-	return !slices.ContainsFunc(names, func(n string) bool {
-		return !slices.Contains(h.names, n) && !slices.Contains(
-			h.columns, n)
-	})
+	return !slices.ContainsFunc(names, func(name string) bool { return !h.any(name) })
 }
 
 // any reports whether one of the given names or columns is present.
 func (h *head) any(names ...string) bool {
-	return slices.ContainsFunc(names, func(n string) bool {
-		return slices.Contains(h.names, n) || slices.Contains(
-			h.columns, n)
+	return slices.ContainsFunc(names, func(name string) bool {
+		return slices.Contains(h.names, name) || slices.Contains(h.columns, name)
 	})
 }
 
-// readHead parses the first bytes of a file.
-func readHead(text []byte) *head {
+// readHead parses the first bytes of a file, of JSON until enough is true of it; nil reads all.
+func readHead(text []byte, enough func(*head) bool) *head {
 	h := &head{}
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		h.list = text[0] == '['
-		h.scan(json.NewDecoder(bytes.NewReader(text)))
+		h.scan(json.NewDecoder(bytes.NewReader(text)), "", 0, enough)
 		return h
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
@@ -62,57 +59,35 @@ func readHead(text []byte) *head {
 	return h
 }
 
-// scan collects field names until the text ends or is invalid.
-func (h *head) scan(dec *json.Decoder) {
-	var path []string // the keys of the open objects; "" in a list
-	var keys []bool   // for each open object whether a key comes next
-	var objects []bool
-	key := ""
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return
-		}
-		top := len(keys) - 1
-		if delim, ok := token.(json.Delim); ok {
-			switch delim {
-			case '{', '[':
-				path, keys, objects = append(path, key), append(keys, delim == '{'), append(objects, delim == '{')
-				key = ""
-			default:
-				path, keys, objects = path[:top], keys[:top], objects[:top]
-				if top > 0 && objects[top-1] {
-					keys[top-1] = true
-				}
+// scan collects the field names in the next value until the text ends or is invalid, or enough is true. path
+// is the field of the value in the outermost object; in objects within it no names are collected.
+func (h *head) scan(dec *json.Decoder, path string, depth int, enough func(*head) bool) error {
+	token, err := dec.Token()
+	delim, nested := token.(json.Delim)
+	if err != nil || !nested {
+		return err
+	}
+	for dec.More() {
+		name, level := path, depth
+		if delim == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return err
 			}
-			continue
+			name = strings.TrimPrefix(path+"."+key.(string), ".")
+			if level++; level <= 2 && !slices.Contains(h.names, name) {
+				h.names = append(h.names, name)
+			}
+			if enough != nil && enough(h) {
+				return io.EOF
+			}
 		}
-		if top < 0 || !objects[top] {
-			continue
-		}
-		if keys[top] {
-			key, keys[top] = token.(string), false
-			h.note(path, key)
-			continue
-		}
-		keys[top], key = true, ""
-	}
-}
-
-// note records a field of an outermost object or of an object in it.
-func (h *head) note(path []string, key string) {
-	var within []string
-	for _, p := range path {
-		if p != "" {
-			within = append(within, p)
+		if err := h.scan(dec, name, level, enough); err != nil {
+			return err
 		}
 	}
-	if len(within) > 1 {
-		return
-	}
-	if name := strings.Join(append(within, key), "."); !slices.Contains(h.names, name) {
-		h.names = append(h.names, name)
-	}
+	_, err = dec.Token()
+	return err
 }
 
 // detect returns the name of a file's format.
@@ -120,7 +95,7 @@ func detect(f *file, text []byte) (string, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return "", f.Errorf("is empty; a recording has one of the formats %s", strings.Join(Formats.Names(), ", "))
 	}
-	h := readHead(text)
+	h := readHead(text, nil)
 	for _, e := range Formats {
 		if e.Value.detect(h) {
 			return e.Name, nil

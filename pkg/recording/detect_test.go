@@ -36,7 +36,7 @@ func samples(t testing.TB) map[string]string {
 func TestFormatDetection(t *testing.T) {
 	for name, sample := range samples(t) {
 		var found []string
-		h := readHead([]byte(sample))
+		h := readHead([]byte(sample), nil)
 		for _, e := range Formats {
 			if e.Value.detect(h) {
 				found = append(found, e.Name)
@@ -77,7 +77,7 @@ func TestReadingInWrongFormat(t *testing.T) {
 		for _, e := range Formats {
 			// A table is defined by its columns; LMBenchmark's is read like any table.
 			if r, err := Read(context.Background(), text(sample), e.Name); err == nil && e.Name != name &&
-				!(isTable(readHead([]byte(sample))) && (e.Name == "csv" || e.Name == "lmbench")) {
+				!(isTable(readHead([]byte(sample), nil)) && (e.Name == "csv" || e.Name == "lmbench")) {
 				t.Errorf("%s is read as %s:\n%s", name, e.Name, formatRecording(r))
 			}
 		}

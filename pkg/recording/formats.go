@@ -1,7 +1,10 @@
 package recording
 
 import (
+	"io"
+
 	"blis/pkg/registry"
+	"blis/pkg/textio"
 )
 
 // Format is one file format of recordings.
@@ -38,4 +41,46 @@ var Formats = registry.Table[Format]{
 	{Name: "lmbench", Doc: "LMBenchmark's CSV: prompt_tokens, generation_tokens, ttft, launch_time, finish_time, or " +
 		"runs by target_qps", Value: Format{detect: isLMBench, read: readTable}},
 	{Name: "csv", Doc: "CSV of " + tableColumns, Value: Format{detect: isTable, read: readTable}},
+}
+
+// forEach calls take with each value that read decodes until io.EOF.
+func forEach[T any](read func(any) error, take func(*T) error) error {
+	for {
+		var v T
+		err := read(&v)
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = take(&v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// forEachRow calls take for each row of a table, unless a column was missing. A table without rows
+// is an error; what names them.
+func forEachRow(s *textio.Table, what string, take func() error) error {
+	if s.Err() != nil {
+		return s.Err()
+	}
+	for n := 0; ; n++ {
+		err := s.Read()
+		switch {
+		case err == io.EOF && n == 0:
+			return s.Errorf("is the line of column names; no %s follow", what)
+		case err == io.EOF:
+			return nil
+		case err == nil:
+			err = take()
+		}
+		if err == nil {
+			err = s.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

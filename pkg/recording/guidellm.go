@@ -50,8 +50,8 @@ type guideRequest struct {
 			RequestEnd          *float64 `json:"request_end"`
 		} `json:"timings"`
 	} `json:"info"`
-	PromptTokens *int64 `json:"prompt_tokens"`
-	OutputTokens *int64 `json:"output_tokens"`
+	PromptTokens int64 `json:"prompt_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
 }
 
 func isGuideLLM(h *head) bool {
@@ -60,22 +60,18 @@ func isGuideLLM(h *head) bool {
 
 // readGuideLLM reads a report: a run for each benchmark with requests.
 func readGuideLLM(f *file, r *Recording) error {
-	docs, err := textio.NewDocuments(f.Name, f)
-	if err != nil {
-		return err
-	}
 	var report guideReport
-	if err := docs.ReadSingle(&report); err != nil {
+	if err := textio.ReadDocument(f.Name, f, &report); err != nil {
 		return err
 	}
 	if len(report.Benchmarks) == 0 {
-		return docs.Errorf("benchmarks is missing or empty")
+		return f.Errorf("benchmarks is missing or empty")
 	}
 	var words [][]string
 	for i := range report.Benchmarks {
 		b := &report.Benchmarks[i]
 		place := fmt.Sprintf("benchmarks[%d]", i)
-		run, err := b.run(&docs.Position, place)
+		run, err := b.run(&f.Position, place)
 		if err != nil {
 			return err
 		}
@@ -91,7 +87,7 @@ func readGuideLLM(f *file, r *Recording) error {
 		words = append(words, []string{"strategy=" + b.Config.Strategy.Type, rate})
 	}
 	if len(r.Runs) == 0 {
-		return docs.Errorf("no benchmark contains requests; GuideLLM keeps them unless sampling is set to 0")
+		return f.Errorf("no benchmark contains requests; GuideLLM keeps them unless sampling is set to 0")
 	}
 	nameRuns(r.Runs, words)
 	return nil
@@ -104,7 +100,6 @@ func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
 		r.TargetRPS = *rate
 	}
 	var requests []request
-	chunked := 0
 	for _, list := range []struct {
 		name     string
 		requests []guideRequest
@@ -114,9 +109,6 @@ func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
 			c, err := q.request(p, fmt.Sprintf("%s.requests.%s[%d]", place, list.name, i), list.name)
 			if err != nil {
 				return nil, err
-			}
-			if n := q.Info.Timings.TokenIterations; n > 0 && n < c.OutputTokens && c.State == completed {
-				chunked++
 			}
 			requests = append(requests, c)
 		}
@@ -128,41 +120,28 @@ func (b *guideBenchmark) run(p *textio.Position, place string) (*Run, error) {
 	if s := b.Config.Strategy; slices.Contains([]string{"synchronous", "concurrent", "throughput"}, s.Type) {
 		r.warnf(closedLoopWarning, "the strategy was "+s.Type)
 	}
-	r.warnChunks(chunked)
-	r.warnUnstreamed(countUnstreamed(requests))
-	return r, outcomes(&textio.Position{Name: p.Name}, requests, r)
+	r.warnStreaming(requests)
+	return r, r.setOutcomes(requests, p.Name)
 }
 
 // request converts a request of a list; place is its path.
 func (q *guideRequest) request(p *textio.Position, place, list string) (request, error) {
 	c := newRequest()
-	c.ID = q.ID
+	c.ID, c.InputTokens = q.ID, q.PromptTokens
 	t := &q.Info.Timings
+	c.chunks = t.TokenIterations
 	if t.RequestStart == nil {
 		return c, p.Errorf("%s.info.timings.request_start is missing", place)
 	}
-	c.at = *t.RequestStart * 1e6
-	if q.PromptTokens != nil {
-		c.InputTokens = *q.PromptTokens
-	}
-	output := int64(0)
-	if q.OutputTokens != nil {
-		output = *q.OutputTokens
-	}
-	if t.FirstTokenIteration != nil {
-		c.first = *t.FirstTokenIteration * 1e6
-	}
-	if t.RequestEnd != nil {
-		c.last = *t.RequestEnd * 1e6
-	}
+	c.at, c.first, c.last = *t.RequestStart*1e6, inMicros(t.FirstTokenIteration), inMicros(t.RequestEnd)
 	if list == "successful" {
-		c.complete(output)
+		c.complete(q.OutputTokens)
 	} else {
 		reason := list
 		if q.Info.Error != nil {
 			reason = *q.Info.Error
 		}
-		c.GeneratedTokens = output
+		c.GeneratedTokens = q.OutputTokens
 		c.fail(reason)
 	}
 	timings := place + ".info.timings."

@@ -47,23 +47,19 @@ func isInferencePerf(h *head) bool {
 
 // readInferencePerf reads a list of lifecycle elements.
 func readInferencePerf(f *file, r *Recording) error {
-	docs, err := textio.NewDocuments(f.Name, f)
-	if err != nil {
-		return err
-	}
 	var list []lifecycle
-	if err := docs.ReadSingle(&list); err != nil {
+	if err := textio.ReadDocument(f.Name, f, &list); err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		return docs.Errorf("contains no requests")
+		return f.Errorf("contains no requests")
 	}
 	run := &Run{Clock: clientClock, Arrivals: true}
 	var requests []request
-	var twoEvents, chunked, recounted int
+	var twoEvents, recounted int
 	for i := range list {
 		q := &list[i]
-		c, times, err := q.request(&docs.Position, fmt.Sprintf("[%d]", i))
+		c, err := q.request(&f.Position, fmt.Sprintf("[%d]", i))
 		if err != nil {
 			return err
 		}
@@ -75,13 +71,8 @@ func readInferencePerf(f *file, r *Recording) error {
 		if q.Info.Response != nil {
 			counted = q.Info.Response.OutputTokens
 		}
-		events := int64(len(times))
-		switch {
-		case isMissing(c.first):
-		case events >= 2*c.OutputTokens-2 && c.OutputTokens > 4:
+		if c.chunks >= 2*c.OutputTokens-2 && c.OutputTokens > 4 {
 			twoEvents++
-		case events < c.OutputTokens:
-			chunked++
 		}
 		if counted != c.OutputTokens {
 			recounted++
@@ -94,22 +85,19 @@ func readInferencePerf(f *file, r *Recording) error {
 		run.warnf("client and server count different output tokens in %d requests; the server's count is used",
 			recounted)
 	}
-	run.warnChunks(chunked)
-	run.warnUnstreamed(countUnstreamed(requests))
-	r.Runs = []*Run{run}
-	return outcomes(&textio.Position{Name: f.Name}, requests, run)
+	run.warnStreaming(requests)
+	return r.add(run, requests)
 }
 
-// request converts an element and returns the times of its output events.
-func (q *lifecycle) request(p *textio.Position, place string) (request, []float64, error) {
+// request converts an element.
+func (q *lifecycle) request(p *textio.Position, place string) (request, error) {
 	c := newRequest()
 	if q.Start == nil {
-		return c, nil, p.Errorf("%s.start_time is missing", place)
+		return c, p.Errorf("%s.start_time is missing", place)
 	}
-	c.at = *q.Start * 1e6
-	response := &q.Info.lifecycleResponse
-	output, input, times := response.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens),
-		response.TokenTimes
+	c.at, c.last = *q.Start*1e6, inMicros(q.End)
+	output, input := q.Info.OutputTokens, cmp.Or(q.Info.InputTokens, q.Info.Request.Text.InputTokens)
+	times := q.Info.TokenTimes
 	if m := q.Info.Response; m != nil {
 		output, input = cmp.Or(m.Usage.Completion, m.OutputTokens), cmp.Or(m.Usage.Prompt, input)
 		if times = m.TokenTimes; len(times) == 0 {
@@ -119,30 +107,26 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, []float6
 	c.InputTokens = input
 	w := fieldNames{place + ".info.input_tokens", place + ".info.output_tokens", place + ".info.output_token_times[0]",
 		place + ".end_time"}
-	if q.End != nil {
-		c.last = *q.End * 1e6
-	}
 	if reason := errorMessage(q.Error); reason != "" {
 		c.OutputTokens = output
 		c.fail(reason)
-		return c, nil, c.check(p, w)
+		return c, c.check(p, w)
 	}
 	c.complete(output)
-	if len(times) > 0 {
-		c.first = times[0] * 1e6
-	}
-	for i := 1; i < len(times); i++ {
-		if times[i] < times[i-1] {
-			return c, nil, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i,
-				(times[i-1]-times[i])*1e3)
+	var between gaps
+	for i, at := range times {
+		if i == 0 {
+			c.first = at * 1e6
+			continue
 		}
-	}
-	if int64(len(times)) == output {
-		between := gaps{n: len(times) - 1}
-		for i := 1; i < len(times); i++ {
-			between.list = append(between.list, times[i]-times[i-1])
+		if at < times[i-1] {
+			return c, p.Errorf("%s.info.output_token_times[%d] is before the one above it, by %.6g ms", place, i,
+				(times[i-1]-at)*1e3)
 		}
+		between.list = append(between.list, at-times[i-1])
+	}
+	if c.chunks = int64(len(times)); c.chunks == output {
 		between.setITLs(&c)
 	}
-	return c, times, c.check(p, w)
+	return c, c.check(p, w)
 }

@@ -88,10 +88,7 @@ func TestPromptsRepeatWithPeriod(t *testing.T) {
 	}
 	lengths[25], lengths[26] = lengths[26], lengths[25] // 105 and 106
 	lengths[50] = 900
-	list, err := repeating(lengths).Workload(20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := repeating(lengths).Requests(20)
 	for i, q := range list {
 		want := fmt.Sprintf("prompt-%d", lengths[i]-100)
 		switch {
@@ -103,32 +100,32 @@ func TestPromptsRepeatWithPeriod(t *testing.T) {
 			t.Errorf("request %d of %d tokens begins with %v, want %s", i, lengths[i], q.Prompt, want)
 		}
 	}
-	if list, _ = repeating(lengths).Workload(0); len(list[3].Prompt) != 0 {
+	if list = repeating(lengths).Requests(0); len(list[3].Prompt) != 0 {
 		t.Errorf("without a period: %v", list[3].Prompt)
 	}
 }
 
-// Requests that failed without output or have unknown lengths are not replayed, nor is a run
-// without arrivals.
-func TestWorkload(t *testing.T) {
+// Requests that failed without output or have unknown lengths are not replayed. A run
+// without arrivals and scheduling times has no arrival times.
+func TestRequests(t *testing.T) {
 	r := repeating([]int64{10, 20, 30, 40})
 	r.Outcomes[0].State, r.Outcomes[0].OutputTokens = stream.StateFailed, 0
 	r.Outcomes[1].State, r.Outcomes[1].OutputTokens = stream.StateFailed, 7
 	r.Outcomes[2].InputTokens = 0
-	list, err := r.Workload(0)
-	if err != nil || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" ||
+	list := r.Requests(0)
+	if !r.HasArrivalTimes() || len(list) != 2 || list[0].ID != "1" || list[0].OutputTokens != 7 || list[1].ID != "3" ||
 		list[1].DeadlineUS != stream.Never {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("%v", list)
 	}
 	r.Arrivals = false
-	if _, err := r.Workload(0); err == nil || !strings.Contains(err.Error(), "arrival times are missing") {
-		t.Errorf("without arrivals: %v", err)
+	if r.HasArrivalTimes() {
+		t.Error("without arrivals and scheduling times: HasArrivalTimes is true")
 	}
 	for i := range r.Outcomes {
 		r.Outcomes[i].ScheduledUS = r.Outcomes[i].ArrivalUS
 	}
-	if _, err := r.Workload(0); err != nil {
-		t.Errorf("with the start of prefill: %v", err)
+	if !r.HasArrivalTimes() {
+		t.Error("with the start of prefill: HasArrivalTimes is false")
 	}
 }
 

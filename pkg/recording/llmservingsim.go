@@ -13,7 +13,7 @@ import (
 
 // engineLine is a line of LLMServingSim's vLLM benchmark (github.com/casys-kaist/LLMServingSim,
 // bench: requests.jsonl). arrival_time is s since 1970; the others are s on the engine's own clock,
-// which has a different origin. Nil means absent.
+// which has a different origin. The pointers must be given.
 type engineLine struct {
 	ID        string   `json:"request_id"`
 	Input     *int64   `json:"input_toks"`
@@ -41,7 +41,8 @@ func isLLMServingSim(h *head) bool { return !h.list && h.any("queued_ts", "first
 func readLLMServingSim(f *file, r *Recording) error {
 	var requests []request
 	minDelay := math.Inf(1)
-	err := forEachLine(f, func(l *textio.Lines, line *engineLine) error {
+	l := textio.NewLines(f.Name, f)
+	err := forEach(l.ReadLenient, func(line *engineLine) error {
 		c, err := line.request(l)
 		if err != nil {
 			return err
@@ -56,28 +57,21 @@ func readLLMServingSim(f *file, r *Recording) error {
 	run := &Run{Clock: ServerClock, Arrivals: true, Engine: "vllm"}
 	for i := range requests {
 		c := &requests[i]
-		c.queued, c.scheduled, c.first, c.last = c.queued-minDelay, c.scheduled-minDelay, c.first-minDelay,
-			c.last-minDelay
+		for _, t := range []*float64{&c.queued, &c.scheduled, &c.first, &c.last} {
+			*t -= minDelay
+		}
 	}
 	run.warnf("arrivals and engine times are on two clocks, aligned at the shortest delay to the queue: overhead " +
 		"before the queue is known only relative to its minimum")
 	if err := run.applyMetaFile(f.path); err != nil {
 		return err
 	}
-	r.Runs = []*Run{run}
-	return outcomes(&textio.Position{Name: f.Name}, requests, run)
+	return r.add(run, requests)
 }
 
 // request converts a line, on its two clocks.
 func (e *engineLine) request(l *textio.Lines) (request, error) {
 	c := newRequest()
-	if err := l.Require(textio.MissingIf("input_toks", e.Input == nil), textio.MissingIf("output_toks",
-		e.Output == nil), textio.MissingIf("arrival_time", e.Arrival == nil),
-		textio.MissingIf("queued_ts", e.Queued == nil), textio.MissingIf("scheduled_ts", e.Scheduled == nil),
-		textio.MissingIf("first_token_ts", e.First == nil),
-		textio.MissingIf("last_token_ts", e.Last == nil)); err != nil {
-		return c, err
-	}
 	c.ID, c.InputTokens = e.ID, *e.Input
 	c.complete(*e.Output)
 	c.queued, c.scheduled, c.first, c.last = *e.Queued*1e6, *e.Scheduled*1e6, *e.First*1e6, *e.Last*1e6

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -133,7 +132,7 @@ func isForeign(text *textio.Text) bool {
 	if trimmed := bytes.TrimSpace(first); len(trimmed) > 0 && trimmed[0] != '{' {
 		return true
 	}
-	h := readHead(first)
+	h := readHead(first, isBLIS)
 	return !isBLIS(h) && slices.ContainsFunc(Formats, func(e registry.Entry[Format]) bool { return e.Value.detect(h) })
 }
 
@@ -207,15 +206,14 @@ func (s contextReader) Read(p []byte) (int, error) {
 
 // Single returns the only run of the recording. It is an error if there are several or none.
 func (r *Recording) Single() (*Run, error) {
-	switch {
-	case len(r.Runs) == 0:
-		return nil, &stream.SyntaxError{File: r.Path, Msg: "contains steps but no requests"}
-	case len(r.Runs) > 1:
-		return nil, &stream.SyntaxError{File: r.Path,
-			Msg: fmt.Sprintf("contains %d runs; choose one with FILE#NAME: %s", len(r.Runs),
-				strings.Join(r.Names(), ", "))}
+	p := &textio.Position{Name: r.Path}
+	switch len(r.Runs) {
+	case 0:
+		return nil, p.Errorf("contains steps but no requests")
+	case 1:
+		return r.Runs[0], nil
 	}
-	return r.Runs[0], nil
+	return nil, p.Errorf("contains %d runs; choose one with FILE#NAME: %s", len(r.Runs), strings.Join(r.Names(), ", "))
 }
 
 // choose keeps the runs that choice names.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 
@@ -105,15 +104,7 @@ func readOTLP(f *file, r *Recording) error {
 	var requests []request
 	seen := map[string]bool{}
 	var others, duplicates, overlapping int
-	for {
-		var export otlpExport
-		err := docs.Read(&export)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err = forEach(docs.Read, func(export *otlpExport) error {
 		for scope, s := range export.spans {
 			if s.Name != otlpRequest {
 				others++
@@ -136,9 +127,13 @@ func readOTLP(f *file, r *Recording) error {
 				run.Engine = "vllm"
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(requests) == 0 {
-		return (&textio.Position{Name: f.Name}).Errorf("contains no spans %s (%d other spans)", otlpRequest, others)
+		return f.Errorf("contains no spans %s (%d other spans)", otlpRequest, others)
 	}
 	if duplicates > 0 {
 		run.warnf("left out %d duplicate spans", duplicates)
@@ -147,8 +142,7 @@ func readOTLP(f *file, r *Recording) error {
 		run.warnf("in %d requests queue and prefill take longer than TTFT; their queue time is assumed to begin at "+
 			"arrival", overlapping)
 	}
-	r.Runs = []*Run{run}
-	return outcomes(&textio.Position{Name: f.Name}, requests, run)
+	return r.add(run, requests)
 }
 
 // request converts a span; early says that its queue time would begin before its arrival.

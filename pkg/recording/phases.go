@@ -32,12 +32,10 @@ func readPhases(f *file, r *Recording) error {
 	if err != nil {
 		return err
 	}
-	p := &phases{Table: s, byID: map[string]*phasedRequest{}}
-	if err := s.RequireColumns(textio.Ref("request_id", &p.id), textio.Ref("phase_type", &p.kind),
-		textio.Ref("t_start", &p.start), textio.Ref("t_end", &p.end),
-		textio.Ref("prefill_tokens", &p.prefill), textio.Ref("decode_tokens", &p.decode)); err != nil {
-		return err
-	}
+	p := &phases{Table: s, id: s.RequireColumn("request_id"), kind: s.RequireColumn("phase_type"),
+		start: s.RequireColumn("t_start"), end: s.RequireColumn("t_end"),
+		prefill: s.RequireColumn("prefill_tokens"), decode: s.RequireColumn("decode_tokens"),
+		byID: map[string]*phasedRequest{}}
 	if err := forEachRow(s, "rows", p.row); err != nil {
 		return err
 	}
@@ -46,47 +44,36 @@ func readPhases(f *file, r *Recording) error {
 	var requests []request
 	for _, c := range p.requests {
 		if !c.prefilled {
-			return (&textio.Position{Name: f.Name}).Errorf("request %s has no prefill row", c.ID)
+			return f.Errorf("request %s has no prefill row", c.ID)
 		}
 		c.complete(c.OutputTokens)
 		if !c.decoded { // the prefill produced its only token
 			c.complete(1)
 			c.last = c.first
 		}
-		if err := c.check(&textio.Position{Name: f.Name}, fieldNames{"prefill_tokens of " + c.ID, "decode_tokens of " +
+		if err := c.check(&f.Position, fieldNames{"prefill_tokens of " + c.ID, "decode_tokens of " +
 			c.ID, "t_end of prefill of " + c.ID, "t_end of decode of " + c.ID}); err != nil {
 			return err
 		}
 		requests = append(requests, c.request)
 	}
-	r.Runs = []*Run{run}
-	return outcomes(&textio.Position{Name: f.Name}, requests, run)
+	return r.add(run, requests)
 }
 
-// row adds the phase of the next row. A preempted request has several rows of a phase: the first
+// row adds the phase of the current row. A preempted request has several rows of a phase: the first
 // prefill and the last decode count, and all decode tokens, which are all that it generated.
 func (p *phases) row() error {
-	if err := p.Read(); err != nil {
-		return err
-	}
 	id := strings.Clone(p.Value(p.id))
 	if id == "" {
 		return p.Errorf("request_id is empty")
 	}
-	start, err := p.Time(p.start)
-	if err != nil {
-		return err
-	}
-	end, err := p.Time(p.end)
-	if err != nil {
-		return err
-	}
-	if end < start {
+	start, end := p.Time(p.start), p.Time(p.end)
+	if p.Err() == nil && end < start {
 		return p.Errorf("t_end must not be before t_start (%g), is %g", start, end)
 	}
-	var prefill, decode int64
-	if err := p.Integers([]int{p.prefill, p.decode}, &prefill, &decode); err != nil {
-		return err
+	prefill, decode := p.Integer(p.prefill), p.Integer(p.decode)
+	if p.Err() != nil {
+		return p.Err()
 	}
 	c := p.byID[id]
 	if c == nil {

@@ -5,6 +5,8 @@ package recording
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"blis/pkg/stream"
 )
@@ -28,6 +30,12 @@ type Recording struct {
 	Steps  []Step
 	// Warnings report suspicious content.
 	Warnings []string
+}
+
+// add adds a run with its requests.
+func (r *Recording) add(run *Run, requests []request) error {
+	r.Runs = append(r.Runs, run)
+	return run.setOutcomes(requests, r.Path)
 }
 
 // Run is one benchmark of one server setup. Unknown parts of the setup are "" or 0.
@@ -68,6 +76,37 @@ type Run struct {
 // warnf adds a warning.
 func (r *Run) warnf(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}
+
+// nameRuns names runs by the words that distinguish them. For each run there is a list of words; a
+// word is used if it varies between runs, and no more words than needed. Runs that are still equal
+// are numbered.
+func nameRuns(runs []*Run, words [][]string) {
+	if len(runs) < 2 {
+		return
+	}
+	for k := range words[0] {
+		if !slices.ContainsFunc(words, func(w []string) bool { return w[k] != words[0][k] }) {
+			continue
+		}
+		known := map[string]bool{}
+		for i, run := range runs {
+			run.Name = strings.TrimSpace(run.Name + " " + strings.ReplaceAll(words[i][k], " ", "_"))
+			known[run.Name] = true
+		}
+		if len(known) == len(runs) && k > 0 {
+			return
+		}
+	}
+	known := map[string]int{}
+	for _, run := range runs {
+		known[run.Name]++
+	}
+	if len(known) < len(runs) {
+		for i, run := range runs {
+			run.Name = strings.TrimSpace(fmt.Sprintf("%s run=%d", run.Name, i+1))
+		}
+	}
 }
 
 // Stage is the part of a run with arrivals in [FromUS, ToUS).

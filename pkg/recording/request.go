@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,8 @@ type request struct {
 	at, queued, scheduled, first, last float64
 	// ended is the time at which a failed request was final.
 	ended float64
+	// chunks is the number of chunks in which the output came; 0 means unknown.
+	chunks int64
 	// info holds what an outcome cannot.
 	info requestInfo
 }
@@ -38,6 +41,14 @@ const completed = stream.StateCompleted
 var missing = math.NaN()
 
 func isMissing(us float64) bool { return us != us }
+
+// inMicros converts a time in s, nil if it is missing, to µs.
+func inMicros(s *float64) float64 {
+	if s == nil {
+		return missing
+	}
+	return *s * 1e6
+}
 
 // newRequest returns a request without data.
 func newRequest() request {
@@ -117,9 +128,11 @@ func (c *request) check(p *textio.Position, w fieldNames) error {
 	return nil
 }
 
-// outcomes sorts requests by arrival and sets their times relative to the first one. Requests with
-// separate clocks all arrive at 0. p is the file without a line.
-func outcomes(p *textio.Position, requests []request, r *Run) error {
+// setOutcomes sets the outcomes and stages of r. It sorts requests by arrival and makes their times
+// relative to the first one. Requests with separate clocks all arrive at 0. The stage of a request,
+// if it has one, is in Step. file is the name for errors.
+func (r *Run) setOutcomes(requests []request, file string) error {
+	p := &textio.Position{Name: file}
 	slices.SortStableFunc(requests, func(a, b request) int { return cmp.Compare(a.at, b.at) })
 	origin := 0.0
 	if len(requests) > 0 {
@@ -154,6 +167,32 @@ func outcomes(p *textio.Position, requests []request, r *Run) error {
 		}
 		r.Outcomes = append(r.Outcomes, c.Outcome)
 	}
+	return r.splitStages(p)
+}
+
+// splitStages sets the stages, which must not interleave, and clears the Step of outcomes.
+func (r *Run) splitStages(p *textio.Position) error {
+	var stages []Stage
+	for i := range r.Outcomes {
+		o := &r.Outcomes[i]
+		name := o.Step
+		o.Step = ""
+		n := len(stages)
+		if n > 0 && stages[n-1].Name == name {
+			continue
+		}
+		if slices.ContainsFunc(stages, func(s Stage) bool { return s.Name == name }) && r.Arrivals {
+			return p.Errorf("the stage %s continues after another stage has begun (request %s)", name, o.ID)
+		}
+		if n > 0 {
+			stages[n-1].ToUS = o.ArrivalUS
+		}
+		stages = append(stages, Stage{Name: name, FromUS: o.ArrivalUS})
+	}
+	if len(stages) > 1 && r.Arrivals {
+		stages[len(stages)-1].ToUS = r.Outcomes[len(r.Outcomes)-1].ArrivalUS + 1
+		r.Stages = stages
+	}
 	return nil
 }
 
@@ -166,4 +205,51 @@ func micros(us float64) (stream.Micros, error) {
 		return 0, fmt.Errorf("a time of %g s after the first arrival is out of range", us/1e6)
 	}
 	return stream.Micros(us), nil
+}
+
+// gaps are the times between the chunks of an output, in s.
+type gaps struct {
+	sum  float64
+	list []float64
+	// null says that some are unknown.
+	null bool
+}
+
+// UnmarshalJSON reads a list of numbers, or null for none.
+func (g *gaps) UnmarshalJSON(text []byte) error {
+	g.list = nil
+	g.null = len(text) > 0 && text[0] == '[' && bytes.Contains(text, []byte("null"))
+	if err := json.Unmarshal(text, &g.list); err != nil {
+		return err
+	}
+	g.sum = 0
+	for _, s := range g.list {
+		g.sum += s
+	}
+	return nil
+}
+
+// setITLs sets the inter-token latencies of c if every chunk was one token.
+func (g *gaps) setITLs(c *request) {
+	invalid := func(s float64) bool { return !(s >= 0) || s > 1e9 }
+	if int64(len(g.list)) != c.OutputTokens-1 || slices.ContainsFunc(g.list, invalid) {
+		return
+	}
+	for _, s := range g.list {
+		us := int64(math.Floor(s*1e6 + 0.5))
+		if n := len(c.ITLUS); n > 0 && c.ITLUS[n-1][0] == us {
+			c.ITLUS[n-1][1]++
+		} else {
+			c.ITLUS = append(c.ITLUS, [2]int64{us, 1})
+		}
+		c.ITLMaxUS = max(c.ITLMaxUS, stream.Micros(us))
+	}
+}
+
+// scale multiplies all gaps, to convert them to s.
+func (g *gaps) scale(by float64) {
+	for i := range g.list {
+		g.list[i] *= by
+	}
+	g.sum *= by
 }

@@ -1,6 +1,19 @@
 package recording
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"blis/pkg/registry"
+)
+
+// Warnings of several formats: a file without arrivals, and a load generator that waited for
+// responses; the argument says how.
+const (
+	noArrivalsWarning = "arrival times are missing: the concurrency is unknown and the run cannot be replayed"
+	closedLoopWarning = "%s: requests waited for responses, so arrivals depended on the server's speed; a replay " +
+		"keeps the recorded arrivals"
+)
 
 const (
 	// maxDuplicateShare is the share of duplicate rows above which they are reported.
@@ -12,15 +25,11 @@ const (
 
 // warnDuplicates warns of rows with the same arrival, lengths and times.
 func (r *Run) warnDuplicates() {
-	type row struct {
-		at, first, last int64
-		input, output   int64
-	}
-	seen := make(map[row]bool, len(r.Outcomes))
+	seen := make(map[[5]int64]bool, len(r.Outcomes))
 	duplicates := 0
 	for i := range r.Outcomes {
 		o := &r.Outcomes[i]
-		is := row{int64(o.ArrivalUS), int64(o.FirstTokenUS), int64(o.CompletedUS), o.InputTokens, o.OutputTokens}
+		is := [5]int64{int64(o.ArrivalUS), int64(o.FirstTokenUS), int64(o.CompletedUS), o.InputTokens, o.OutputTokens}
 		if o.State == completed && seen[is] {
 			duplicates++
 		}
@@ -54,5 +63,48 @@ func (r *Run) warnSlow(names string) {
 	}
 	if found != "" {
 		r.warnf("half of the requests take %s or more; if the times are in ms, name the columns %s", found, names)
+	}
+}
+
+// warnUnknown warns of unknown columns, which may be misspelled.
+func (r *Run) warnUnknown(columns, known []string) {
+	unused := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(columns, name) })
+	for _, name := range columns {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := ""
+		if closest := registry.Closest(name, unused); closest != "" {
+			hint = fmt.Sprintf("; did you mean %s?", closest)
+		}
+		r.warnf("the column %s is unknown and ignored%s", name, hint)
+	}
+}
+
+// warnChunks warns of outputs with fewer chunks than tokens.
+func (r *Run) warnChunks(requests []request) {
+	chunked := 0
+	for i := range requests {
+		if c := &requests[i]; c.State == completed && c.chunks > 0 && c.chunks < c.OutputTokens {
+			chunked++
+		}
+	}
+	if chunked > 0 {
+		r.warnf("%d outputs came in chunks of several tokens: their inter-token latencies are unknown, and TTFT may "+
+			"include several tokens", chunked)
+	}
+}
+
+// warnStreaming is warnChunks, and warns of completed requests without a first token time.
+func (r *Run) warnStreaming(requests []request) {
+	r.warnChunks(requests)
+	unstreamed := 0
+	for i := range requests {
+		if requests[i].State == completed && isMissing(requests[i].first) {
+			unstreamed++
+		}
+	}
+	if unstreamed > 0 {
+		r.warnf("%d requests completed without a first token time; were they streamed?", unstreamed)
 	}
 }

@@ -33,12 +33,12 @@ func isTraceV2(h *head) bool { return h.has("request_id", "arrival_time_us", "in
 type tracev2 struct {
 	*textio.Table
 	id, at, input, output int
-	// Optional columns.
+	// Optional columns; -1 means absent.
 	send, first, last, chunks, status, errorText     int
 	serverInput, tenant, class, model, session, turn int
 	group, prefix, deadline                          int
 	requests                                         []request
-	chunked, answered                                int
+	answered                                         int
 	// sendOffset is the delay of the first sent request relative to its plan, on the clock of
 	// sending. unsent holds the indices of requests that were not sent.
 	sendOffset float64
@@ -57,17 +57,13 @@ func readTraceV2(f *file, r *Recording) error {
 		return err
 	}
 	t := &tracev2{Table: s, sendOffset: missing,
+		id: s.RequireColumn("request_id"), at: s.RequireColumn("arrival_time_us"),
+		input: s.RequireColumn("input_tokens"), output: s.RequireColumn("output_tokens"),
 		send: s.Column("send_time_us"), first: s.Column("first_chunk_time_us"), last: s.Column("last_chunk_time_us"),
-		chunks: s.Column("num_chunks"),
-		status: s.Column("status"), errorText: s.Column("error_message"), serverInput: s.Column("server_input_tokens"),
-		tenant: s.Column("tenant_id"),
-		class:  s.Column("slo_class"), model: s.Column("model"), session: s.Column("session_id"),
-		turn:  s.Column("round_index"),
+		chunks: s.Column("num_chunks"), status: s.Column("status"), errorText: s.Column("error_message"),
+		serverInput: s.Column("server_input_tokens"), tenant: s.Column("tenant_id"), class: s.Column("slo_class"),
+		model: s.Column("model"), session: s.Column("session_id"), turn: s.Column("round_index"),
 		group: s.Column("prefix_group"), prefix: s.Column("prefix_length"), deadline: s.Column("deadline_us")}
-	if err := s.RequireColumns(textio.Ref("request_id", &t.id), textio.Ref("arrival_time_us", &t.at),
-		textio.Ref("input_tokens", &t.input), textio.Ref("output_tokens", &t.output)); err != nil {
-		return err
-	}
 	run.warnUnknown(s.Header, tracev2Names)
 	if err := forEachRow(s, "requests", t.row); err != nil {
 		return err
@@ -81,27 +77,22 @@ func readTraceV2(f *file, r *Recording) error {
 	if t.answered == 0 {
 		run.warnf("contains no measurements: it is a workload, not a recording")
 	}
-	run.warnChunks(t.chunked)
-	r.Runs = []*Run{run}
-	return outcomes(&textio.Position{Name: f.Name}, t.requests, run)
+	run.warnChunks(t.requests)
+	return r.add(run, t.requests)
 }
 
-// row reads the next request.
+// row reads the request of the current row.
 func (t *tracev2) row() error {
-	if err := t.Read(); err != nil {
-		return err
-	}
 	c := newRequest()
-	if err := t.Integers([]int{t.input, t.output}, &c.InputTokens, &c.OutputTokens); err != nil {
-		return err
-	}
+	c.InputTokens, c.OutputTokens = t.Integer(t.input), t.Integer(t.output)
 	c.ID, c.Tenant, c.SLOClass, c.Model, c.Session = strings.Clone(t.Value(t.id)), strings.Clone(t.Value(t.tenant)),
 		strings.Clone(t.Value(t.class)), strings.Clone(t.Value(t.model)), strings.Clone(t.Value(t.session))
 	if err := t.prompt(&c); err != nil {
 		return err
 	}
-	if err := t.times(&c); err != nil {
-		return err
+	t.times(&c)
+	if t.Err() != nil {
+		return t.Err()
 	}
 	t.requests = append(t.requests, c)
 	return c.check(&t.Position, fieldNames{"input_tokens", "output_tokens", "first_chunk_time_us",
@@ -115,9 +106,9 @@ func (t *tracev2) prompt(c *request) error {
 		column int
 		into   *int64
 	}{{t.prefix, &prefix}, {t.serverInput, &served}, {t.deadline, &deadline}, {t.turn, &c.info.turn}} {
-		var err error
-		if *n.into, err = t.Optional(n.column); err != nil {
-			return err
+		*n.into = t.Optional(n.column)
+		if t.Err() != nil {
+			return t.Err()
 		}
 		if *n.into < 0 || n.column != t.deadline && *n.into > textio.MaxTokens {
 			return t.Errorf("%s must be between 0 and %d, is %d", t.Header[n.column], textio.MaxTokens, *n.into)
@@ -136,11 +127,8 @@ func (t *tracev2) prompt(c *request) error {
 	if deadline == 0 {
 		return nil
 	}
-	at, err := t.Time(t.at)
-	if err != nil {
-		return err
-	}
-	if float64(deadline) <= at {
+	at := t.Time(t.at)
+	if t.Err() == nil && float64(deadline) <= at {
 		return t.Errorf("deadline_us must be after arrival_time_us (%g), or 0 for none, is %d", at, deadline)
 	}
 	c.info.deadline = float64(deadline) - at
@@ -148,21 +136,15 @@ func (t *tracev2) prompt(c *request) error {
 }
 
 // times reads the times of the current row; 0 means not measured.
-func (t *tracev2) times(c *request) error {
-	var planned, send, first, last float64
-	for _, n := range []struct {
-		column int
-		into   *float64
-	}{{t.at, &planned}, {t.send, &send}, {t.first, &first}, {t.last, &last}} {
-		if t.Value(n.column) == "" && n.column != t.at {
-			continue
+func (t *tracev2) times(c *request) {
+	optional := func(column int) float64 {
+		if t.Value(column) == "" {
+			return 0
 		}
-		v, err := t.Time(n.column)
-		if err != nil {
-			return err
-		}
-		*n.into = v
+		return t.Time(column)
 	}
+	planned := t.Time(t.at)
+	send, first, last := optional(t.send), optional(t.first), optional(t.last)
 	c.at = planned
 	if send > 0 {
 		c.at = send
@@ -176,10 +158,10 @@ func (t *tracev2) times(c *request) error {
 	switch {
 	case !slices.Contains(completedWords, strings.ToLower(status)):
 		c.fail(cmp.Or(t.Value(t.errorText), status))
-		return nil
+		return
 	case last == 0: // generated but not sent
 		c.State = stream.StateUnfinished
-		return nil
+		return
 	}
 	t.answered++
 	c.complete(c.OutputTokens)
@@ -187,11 +169,7 @@ func (t *tracev2) times(c *request) error {
 		c.first = first
 	}
 	c.last = last
-	chunks, err := t.Optional(t.chunks)
-	if chunks > 0 && chunks < c.OutputTokens {
-		t.chunked++
-	}
-	return err
+	c.chunks = t.Optional(t.chunks)
 }
 
 // readTraceV2Header reads the header file of the table at path, if it exists: a.header.yaml or

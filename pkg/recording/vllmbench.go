@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
@@ -53,15 +52,7 @@ func readVLLMBench(f *file, r *Recording) error {
 		return err
 	}
 	var words [][]string
-	for {
-		var result benchResult
-		err := docs.Read(&result)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err = forEach(docs.Read, func(result *benchResult) error {
 		run, err := result.run(&docs.Position)
 		if err != nil {
 			return err
@@ -72,9 +63,10 @@ func readVLLMBench(f *file, r *Recording) error {
 		}
 		r.Runs = append(r.Runs, run)
 		words = append(words, []string{fmt.Sprintf("qps=%v", result.RequestRate), concurrency})
-	}
+		return nil
+	})
 	nameRuns(r.Runs, words)
-	return nil
+	return err
 }
 
 // run converts a result to a run.
@@ -112,7 +104,7 @@ func (b *benchResult) run(p *textio.Position) (*Run, error) {
 		}
 	}
 	b.warn(r, requests)
-	return r, outcomes(&textio.Position{Name: p.Name}, requests, r)
+	return r, r.setOutcomes(requests, p.Name)
 }
 
 // element is the path of an element of a list.
@@ -169,6 +161,7 @@ func (b *benchResult) request(i int) request {
 	}
 	if len(b.ITLs) > 0 {
 		b.ITLs[i].setITLs(&c)
+		c.chunks = int64(len(b.ITLs[i].list)) + 1
 	}
 	return c
 }
@@ -183,7 +176,7 @@ const (
 
 // warn reports suspicious content.
 func (b *benchResult) warn(r *Run, requests []request) {
-	answered, chunked, disagree := int64(0), 0, 0
+	answered, disagree := int64(0), 0
 	quickest := missing
 	for i := range requests {
 		c := &requests[i]
@@ -194,11 +187,11 @@ func (b *benchResult) warn(r *Run, requests []request) {
 		if ttft := (c.first - c.at) / 1e6; !(quickest <= ttft) {
 			quickest = ttft
 		}
-		if i < len(b.ITLs) && b.disagrees(i) {
-			disagree++
-		}
-		if len(b.ITLs) > 0 && int64(b.ITLs[i].n) < c.OutputTokens-1 {
-			chunked++
+		if i < len(b.ITLs) && i < len(b.Latencies) {
+			latency := float64(b.Latencies[i])
+			if math.Abs(latency-float64(b.TTFTs[i])-b.ITLs[i].sum) > maxDisagreement*latency {
+				disagree++
+			}
 		}
 	}
 	if disagree > 0 {
@@ -217,15 +210,5 @@ func (b *benchResult) warn(r *Run, requests []request) {
 	if b.MaxConcurrency != nil && *b.MaxConcurrency > 0 {
 		r.warnf(closedLoopWarning, fmt.Sprintf("max_concurrency was %g", *b.MaxConcurrency))
 	}
-	r.warnChunks(chunked)
-	r.warnUnstreamed(countUnstreamed(requests))
-}
-
-// disagrees reports whether latency i differs from its TTFT plus its gaps.
-func (b *benchResult) disagrees(i int) bool {
-	if len(b.Latencies) == 0 {
-		return false
-	}
-	latency := float64(b.Latencies[i])
-	return math.Abs(latency-float64(b.TTFTs[i])-b.ITLs[i].sum) > maxDisagreement*latency
+	r.warnStreaming(requests)
 }

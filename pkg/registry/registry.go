@@ -48,11 +48,15 @@ func (t Table[T]) Append(text []byte, what string) []byte {
 
 // Unknown returns the error for a name that is not in have.
 func Unknown(what, name string, have []string) error {
-	hint := ""
+	return fmt.Errorf("unknown %s %q%s (have %s)", what, name, Hint(name, have), strings.Join(have, ", "))
+}
+
+// Hint returns the end of an error about an unknown name: a suggestion, "" if none is close.
+func Hint(name string, have []string) string {
 	if near := Closest(name, have); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	return fmt.Errorf("unknown %s %q%s (have %s)", what, name, hint, strings.Join(have, ", "))
+	return ""
 }
 
 // Closest returns the member of have with the smallest edit distance to name, or "" if none is

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 
 	"blis/pkg/attribution"
@@ -8,38 +9,28 @@ import (
 
 const maxRules = 8
 
-var decisions = section{name: "DECISIONS", write: func(w *writer) {
+var decisions = section{name: "DECISIONS", explains: true, write: func(w *writer) {
 	f := w.Findings
-	if f == nil {
-		return
-	}
 	if a := f.Admission; a != nil && w.about("admission") {
 		w.line("admission %s: %d decisions, %d rejected, %d delays", name(a.Policy), a.Decisions, a.Rejected, a.Delays)
 	}
 	if len(f.Rules) == 0 || !w.about("routing") {
 		return
 	}
-	rows := [][]string{{"routing rule", "requests", "judged", "lost", "lost_pct"}}
+	t := newTable("routing rule", "requests", "judged", "lost", "lost_pct")
 	for _, r := range f.Rules[:min(len(f.Rules), maxRules)] {
-		share := "-"
-		if r.Judged > 0 {
-			share = fmt.Sprintf("%.1f", 100*float64(r.Lost)/float64(r.Judged))
-		}
-		rows = append(rows, []string{ruleName(&r), fmt.Sprint(r.Requests), fmt.Sprint(r.Judged), fmt.Sprint(r.Lost),
-			share})
+		t.row(ruleName(&r), r.Requests, r.Judged, r.Lost,
+			dash(r.Judged > 0, "%.1f", 100*float64(r.Lost)/float64(r.Judged)))
 	}
-	w.table(rows)
+	w.table(t)
 	w.omitted(len(f.Rules)-maxRules, "rules")
 }}
 
 func ruleName(r *attribution.RuleCount) string {
-	switch {
-	case r.Rule != "" && r.Reason != "":
+	if r.Rule != "" && r.Reason != "" {
 		return short(r.Rule+" ("+r.Reason+")", 40)
-	case r.Rule != "":
-		return short(r.Rule, 40)
 	}
-	return short(nameOr(r.Reason, "no reason"), 40)
+	return short(cmp.Or(r.Rule, nameOr(r.Reason, "no reason")), 40)
 }
 
 var sample = section{name: "SAMPLE", listsExamples: true, write: func(w *writer) {
@@ -57,12 +48,11 @@ var regret = section{name: "REGRET", write: func(w *writer) {
 	g := f.Regret
 	if g.Decisions > 0 {
 		w.line("%d of %d decisions had another candidate with a lower estimated E2E", g.Better, g.Decisions)
-		rows := [][]string{{"routing rule", "decisions", "better", "hindsight_ms", "avoidable_ms"}}
+		t := newTable("routing rule", "decisions", "better", "hindsight_ms", "avoidable_ms")
 		for _, r := range f.Rules[:min(len(f.Rules), maxRules)] {
-			rows = append(rows, []string{ruleName(&r), fmt.Sprint(r.Estimated), fmt.Sprint(r.Better),
-				number(r.HindsightMS), number(r.AvoidableMS)})
+			t.row(ruleName(&r), r.Estimated, r.Better, number(r.HindsightMS), number(r.AvoidableMS))
 		}
-		w.table(rows)
+		w.table(t)
 	}
 	if g.Exact > 0 {
 		w.line("%d decisions were re-simulated; for %d an alternative gains more SLOs than it loses", g.Exact, g.Flips)

@@ -2,11 +2,9 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"blis/pkg/attribution"
 	"blis/pkg/stream"
-	"blis/pkg/texttab"
 )
 
 // Explain answers a query about the run: a decision, a request, or an interval of time.
@@ -52,17 +50,18 @@ func verdict(d *stream.Decision) string {
 }
 
 func reason(d *stream.Decision) string {
-	var parts []string
-	if d.Reason != "" {
-		parts = append(parts, name(d.Reason))
+	if d.Reason == "" {
+		return parenthesized(labeled("rule ", d.Rule))
 	}
-	if d.Rule != "" {
-		parts = append(parts, "rule "+name(d.Rule))
-	}
-	if len(parts) == 0 {
+	return parenthesized(name(d.Reason) + labeled(", rule ", d.Rule))
+}
+
+// parenthesized is a text in parentheses after a blank, "" without a text.
+func parenthesized(text string) string {
+	if text == "" {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return " (" + text + ")"
 }
 
 // candidates is the table of what the router saw, with the actual queues as far as given.
@@ -74,16 +73,15 @@ func (w *writer) candidates(d *stream.Decision, actualQueues []int64) {
 	for i := range head {
 		head[i] = short(head[i], 24)
 	}
-	rows := [][]string{append(head, "inflight", "queue", "running", "kv_pct", "prefix_blocks", "age_ms",
-		"actual_queue")}
+	t := newTable(append(head, "inflight", "queue", "running", "kv_pct", "prefix_blocks", "age_ms", "actual_queue")...)
 	for i := range d.Considered {
 		actual := "-"
 		if i < len(actualQueues) {
 			actual = fmt.Sprint(actualQueues[i])
 		}
-		rows = append(rows, append(candidateRow(d, &d.Considered[i]), actual))
+		t.Rows = append(t.Rows, append(candidateRow(d, &d.Considered[i]), actual))
 	}
-	w.table(rows)
+	w.table(t)
 	w.line("* chosen; inflight to prefix_blocks as the router saw them, - where it did not read them")
 }
 
@@ -131,12 +129,12 @@ func (w *writer) alternatives(r *attribution.RequestDetail) {
 			head += fmt.Sprintf(": hindsight %.1f ms, avoidable %.1f ms", *g.HindsightMS, *g.AvoidableMS)
 		}
 		w.line("%s", head)
-		rows := [][]string{{"alternative", "ttft_ms", "e2e_ms", "view_e2e_ms", "own_e2e_ms_less", "slos_gained",
-			"slos_lost", "total_e2e_ms_less"}}
+		t := newTable("alternative", "ttft_ms", "e2e_ms", "view_e2e_ms", "own_e2e_ms_less", "slos_gained", "slos_lost",
+			"total_e2e_ms_less")
 		for k := range g.Alternatives {
-			rows = append(rows, alternative(&g.Alternatives[k]))
+			t.Rows = append(t.Rows, alternative(&g.Alternatives[k]))
 		}
-		w.table((&texttab.Table{Rows: rows}).WithoutEmpty().Rows)
+		w.table(&table{*t.WithoutEmpty()})
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -53,16 +54,18 @@ clients:
     output_distribution: {type: constant, params: {value: 64}}`}
 )
 
-// Failure is the text about a run that does not load: what is wrong and where, and an example that
-// loads. fault is nil where the error is not one of a file of an earlier stage.
-func Failure(err error, fault *stream.ErrorRecord) []byte {
+// Failure is the text about a run that does not load: what is wrong and where, and, where the error is
+// one of a file of an earlier stage, an example that loads.
+func Failure(err error) []byte {
 	w := &writer{limit: maxSectionLength}
 	w.line("[%s] does not load: fitness 0.0000", title)
-	if fault == nil {
+	var upstream *stream.UpstreamError
+	if !errors.As(err, &upstream) {
 		w.line("[ERROR]")
 		w.wrapped(err.Error())
 		return w.text
 	}
+	fault := &upstream.Fault
 	w.line("[ERROR] %s", name(fault.Tool))
 	where := name(fault.File)
 	if fault.Line > 0 {

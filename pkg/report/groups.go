@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"blis/pkg/metrics"
 )
@@ -17,40 +16,7 @@ const (
 
 var byClass = section{name: "BY CLASS", write: func(w *writer) { w.groups(w.Metrics.Cls) }}
 
-var byTenant = section{name: "BY TENANT", write: func(w *writer) {
-	if line := sameGroups(w.Metrics.Tenants, w.Metrics.Cls); line != "" {
-		w.line("%s", line)
-		return
-	}
-	w.groups(w.Metrics.Tenants)
-}}
-
-// sameGroups says which class each tenant is where tenants and classes are the same groups of
-// requests, "" where they are not.
-func sameGroups(tenants, classes map[string]*metrics.Group) string {
-	if len(tenants) < 2 || len(tenants) != len(classes) || len(tenants) > maxGroups {
-		return ""
-	}
-	var pairs []string
-	used := map[string]bool{}
-	for _, t := range slices.Sorted(maps.Keys(tenants)) {
-		for _, c := range slices.Sorted(maps.Keys(classes)) {
-			if !used[c] && equalGroups(tenants[t], classes[c]) {
-				used[c] = true
-				pairs = append(pairs, short(t, 24)+" is "+short(c, 24))
-				break
-			}
-		}
-	}
-	if len(pairs) != len(tenants) {
-		return ""
-	}
-	return "same as BY CLASS: " + strings.Join(pairs, ", ")
-}
-
-func equalGroups(x, y *metrics.Group) bool {
-	return x.Requests == y.Requests && x.E2E != nil && y.E2E != nil && *x.E2E == *y.E2E
-}
+var byTenant = section{name: "BY TENANT", write: func(w *writer) { w.groups(w.Metrics.Tenants) }}
 
 // missedCount is how many requests of a group missed their targets.
 func missedCount(g *metrics.Group) int64 {
@@ -72,21 +38,22 @@ func (w *writer) groups(of map[string]*metrics.Group) {
 	for _, n := range names {
 		all += missedCount(of[n])
 	}
-	rows := [][]string{{"name", "offered", "missed", "met_pct", "of_misses_pct", "ttft_p99_ms", "tpot_p99_ms",
-		"e2e_p99_ms"}}
+	t := newTable("name", "offered", "missed", "met_pct", "of_misses_pct", "ttft_p99_ms", "tpot_p99_ms", "e2e_p99_ms")
 	for _, n := range names[:min(len(names), maxGroups)] {
 		g := of[n]
-		row := []string{short(n, 24), fmt.Sprint(g.Requests.Offered), "-", "-", "-"}
-		if g.Goodput != nil {
-			row[2], row[3] = fmt.Sprint(missedCount(g)), fmt.Sprintf("%.1f", 100*g.Goodput.Ratio)
-			if all > 0 {
-				row[4] = fmt.Sprintf("%.1f", 100*float64(missedCount(g))/float64(all))
-			}
-		}
-		rows = append(rows, append(row, p99(g.TTFT), p99(g.TPOT), p99(g.E2E)))
+		missed, judged := float64(missedCount(g)), g.Goodput != nil
+		t.row(short(n, 24), g.Requests.Offered, dash(judged, "%.0f", missed), metPercent(g.Goodput),
+			dash(judged && all > 0, "%.1f", 100*missed/float64(all)), p99(g.TTFT), p99(g.TPOT), p99(g.E2E))
 	}
-	w.table(rows)
+	w.table(t)
 	w.omitted(len(names)-maxGroups, "with fewer misses")
+}
+
+func metPercent(g *metrics.Goodput) string {
+	if g == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", 100*g.Ratio)
 }
 
 func p99(d *metrics.Distribution) string {
@@ -100,25 +67,19 @@ var byScenario = section{name: "BY SCENARIO", write: func(w *writer) {
 	if len(w.Scenarios) == 0 {
 		return
 	}
-	rows := [][]string{{"scenario", "score", "offered", "met_pct", "ttft_p99_ms", "e2e_p99_ms", ""}}
+	t := newTable("scenario", "score", "offered", "met_pct", "ttft_p99_ms", "e2e_p99_ms", "")
 	for _, s := range w.Scenarios[:min(len(w.Scenarios), maxScenarios)] {
-		rows = append(rows, scenarioRow(&s))
+		note := ""
+		if s.Subject {
+			note = "this text"
+		}
+		if m := s.Metrics; s.HeldOut { // only the score, so that it stays held out
+			t.row(name(s.Name), fraction(s.Score), "-", "-", "-", "-", "held out")
+		} else {
+			t.row(name(s.Name), fraction(s.Score), m.Requests.Offered, metPercent(m.Goodput), p99(m.TTFT), p99(m.E2E),
+				note)
+		}
 	}
-	w.table(rows)
+	w.table(t)
 	w.omitted(len(w.Scenarios)-maxScenarios, "scenarios")
 }}
-
-func scenarioRow(s *Scenario) []string {
-	if s.HeldOut { // only the score, so that it stays held out
-		return []string{name(s.Name), fraction(s.Score), "-", "-", "-", "-", "held out"}
-	}
-	met, note := "-", ""
-	if g := s.Metrics.Goodput; g != nil {
-		met = fmt.Sprintf("%.1f", 100*g.Ratio)
-	}
-	if s.Subject {
-		note = "this text"
-	}
-	return []string{name(s.Name), fraction(s.Score), fmt.Sprint(s.Metrics.Requests.Offered), met, p99(s.Metrics.TTFT),
-		p99(s.Metrics.E2E), note}
-}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/attribution"
@@ -60,7 +61,7 @@ func (w *writer) topCause(room int) {
 	case len(f.Patterns) > 0:
 		p := &f.Patterns[0]
 		brief := fmt.Sprintf("top cause: P1 %s explains %s of it", patternName(p), percent(p.Loss))
-		if text := brief + ": " + p.Condition.Cause(p) + "."; len(w.text)+len(text) < room {
+		if text := brief + ": " + p.Cause + "."; len(w.text)+len(text) < room {
 			w.line("%s", text)
 		} else {
 			w.line("%s.", brief)
@@ -103,17 +104,13 @@ func (w *writer) state() string {
 
 // missedTargets says which targets were missed.
 func missedTargets(m *attribution.MissCounts) string {
-	var parts []string
-	for _, c := range append([]attribution.Count{{Name: "TTFT", N: m.TTFT}, {Name: "TPOT", N: m.TPOT},
-		{Name: "E2E", N: m.E2E}}, m.States...) {
-		if c.N > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", c.Name, c.N))
-		}
-	}
-	if len(parts) == 0 {
+	counts := append([]attribution.Count{{Name: "TTFT", N: m.TTFT}, {Name: "TPOT", N: m.TPOT}, {Name: "E2E", N: m.E2E}},
+		m.States...)
+	counts = slices.DeleteFunc(counts, func(c attribution.Count) bool { return c.N == 0 })
+	if len(counts) == 0 {
 		return ""
 	}
-	return ": " + strings.Join(parts, ", ")
+	return ": " + list(counts, func(c attribution.Count) string { return fmt.Sprintf("%s %d", c.Name, c.N) })
 }
 
 // lossDefinition says what counts as lost where there are no targets.
@@ -151,11 +148,7 @@ func mainLoss(l *attribution.Loss) string {
 	for i, g := range l.Main {
 		share += g.Loss
 		if i < 2 {
-			class := ""
-			if g.Class != "" {
-				class = " (" + short(g.Class, 20) + ")"
-			}
-			groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, class, g.N))
+			groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, parenthesized(short(g.Class, 20)), g.N))
 		}
 	}
 	if more := len(l.Main) - len(groups); more > 0 {
@@ -166,21 +159,15 @@ func mainLoss(l *attribution.Loss) string {
 
 // identity says which run it is.
 func (w *writer) identity() string {
-	run, workload := w.Header.Run, ""
-	if w.WorkloadDigest != "" {
-		workload = ", workload " + digest(w.WorkloadDigest)
-	}
+	run, workload := w.Header.Run, labeled(", workload ", w.WorkloadDigest[:min(12, len(w.WorkloadDigest))])
 	text := fmt.Sprintf("run: %s %s%s", name(w.Header.Tool), name(w.Header.Version), workload)
 	if run != nil {
 		k := &run.Key
-		text = fmt.Sprintf("run: policy %s%s, seeds workload %d, sim %d, jitter %d", digest(k.Policy), workload,
-			k.WorkloadSeed, k.SimSeed, k.JitterSeed)
+		text = fmt.Sprintf("run: policy %s%s, seeds workload %d, sim %d, jitter %d",
+			name(k.Policy[:min(12, len(k.Policy))]), workload, k.WorkloadSeed, k.SimSeed, k.JitterSeed)
 	}
 	return text + fmt.Sprintf("; %.3f s.", w.Metrics.DurationS)
 }
-
-// digest is the part of one that people compare.
-func digest(d string) string { return name(d[:min(12, len(d))]) }
 
 // outcomes counts the final states of the requests, without those that no request has.
 func outcomes(r *metrics.Requests) string {

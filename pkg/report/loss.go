@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/attribution"
-	"blis/pkg/fitness"
 	"blis/pkg/metrics"
 )
 
@@ -15,28 +15,23 @@ var score = section{name: "SCORE", write: func(w *writer) {
 		return
 	}
 	if len(f.Terms) > 0 {
-		rows := [][]string{{"term", "weight", "value", "ideal", "lost"}}
-		for _, t := range f.Terms {
-			rows = append(rows, []string{short(t.Name, 32), fraction(t.Weight), fraction(t.Value), fraction(t.Ideal),
-				fraction(t.Lost)})
+		t := newTable("term", "weight", "value", "ideal", "lost")
+		for _, x := range f.Terms {
+			t.row(short(x.Name, 32), fraction(x.Weight), fraction(x.Value), fraction(x.Ideal), fraction(x.Lost))
 		}
-		w.table(rows)
+		w.table(t)
 	}
-	for i := range f.Gates {
-		w.line("%s", gate(&f.Gates[i]))
+	for _, g := range f.Gates {
+		if g.Passed {
+			w.line("gate %s passed: %s", name(g.Name), short(g.Expr, 80))
+		} else {
+			w.line("gate %s FAILED by %.4f: %s; %s", name(g.Name), g.Distance, short(g.Expr, 80), short(g.Detail, 80))
+		}
 	}
 	for _, warning := range f.Warnings {
 		w.line("note: %s", short(warning, 160))
 	}
 }}
-
-func gate(g *fitness.Gate) string {
-	if g.Passed {
-		return fmt.Sprintf("gate %s passed: %s", name(g.Name), short(g.Expr, 80))
-	}
-	return fmt.Sprintf("gate %s FAILED by %.4f: %s; %s", name(g.Name), g.Distance, short(g.Expr, 80),
-		short(g.Detail, 80))
-}
 
 // fraction formats a part of a score.
 func fraction(x float64) string { return fmt.Sprintf("%.4f", x) }
@@ -50,78 +45,57 @@ var comparison = section{name: "COMPARED", write: func(w *writer) {
 	for _, r := range w.References {
 		head = append(head, r.Name, "difference")
 	}
-	rows := [][]string{head}
+	t := newTable(head...)
+	own, others := metrics.ByPath(w.Metrics), make([]map[string]float64, len(w.References))
+	for i, r := range w.References {
+		others[i] = metrics.ByPath(r.Metrics)
+	}
 	for _, m := range comparedMetrics {
-		x := m.value(w.Metrics)
-		if x == nil {
+		x, ok := own[m.path]
+		if !ok {
 			continue
 		}
-		row := []string{m.name, number(*x) + m.mark(w.Metrics)}
-		for _, r := range w.References {
-			y := m.value(r.Metrics)
-			if y == nil {
+		row := []any{m.name, number(m.factor*x) + fewSamples(own, m.path)}
+		for _, other := range others {
+			y, ok := other[m.path]
+			if !ok {
 				row = append(row, "-", "-")
 				continue
 			}
-			row = append(row, number(*y)+m.mark(r.Metrics), signed(*x-*y))
+			difference := number(m.factor*x - m.factor*y)
+			if x >= y {
+				difference = "+" + difference
+			}
+			row = append(row, number(m.factor*y)+fewSamples(other, m.path), difference)
 		}
-		rows = append(rows, row)
+		t.row(row...)
 	}
-	w.table(rows)
+	w.table(t)
 }}
 
-// comparedMetric is a metric in a comparison. p99Of is the distribution whose p99 it is, else nil.
-type comparedMetric struct {
-	name  string
-	value func(*metrics.Raw) *float64
-	p99Of func(*metrics.Raw) *metrics.Distribution
-}
-
-// mark is a ? for a percentile of too few samples.
-func (c *comparedMetric) mark(m *metrics.Raw) string {
-	if c.p99Of != nil && c.p99Of(m).Count < metrics.MinSamples(99) {
+// fewSamples is a ? for a p99 of too few samples.
+func fewSamples(values map[string]float64, path string) string {
+	of, isP99 := strings.CutSuffix(path, ".p99")
+	if isP99 && values[of+".count"] < float64(metrics.MinSamples(99)) {
 		return "?"
 	}
 	return ""
 }
 
-func p99Metric(name string, of func(*metrics.Raw) *metrics.Distribution) comparedMetric {
-	return comparedMetric{name, func(m *metrics.Raw) *float64 {
-		if d := of(m); d != nil {
-			return &d.P99
-		}
-		return nil
-	}, of}
+var comparedMetrics = []struct {
+	name, path string
+	factor     float64
+}{
+	{"met_pct", "goodput.ratio", 100}, {"completed", "requests.completed", 1}, {"ttft_p99_ms", "ttft.p99", 1},
+	{"tpot_p99_ms", "tpot.p99", 1}, {"e2e_p99_ms", "e2e.p99", 1},
 }
 
-var comparedMetrics = []comparedMetric{
-	{"met_pct", func(m *metrics.Raw) *float64 {
-		if m.Goodput == nil {
-			return nil
-		}
-		x := 100 * m.Goodput.Ratio
-		return &x
-	}, nil},
-	{"completed", func(m *metrics.Raw) *float64 { x := float64(m.Requests.Completed); return &x }, nil},
-	p99Metric("ttft_p99_ms", func(m *metrics.Raw) *metrics.Distribution { return m.TTFT }),
-	p99Metric("tpot_p99_ms", func(m *metrics.Raw) *metrics.Distribution { return m.TPOT }),
-	p99Metric("e2e_p99_ms", func(m *metrics.Raw) *metrics.Distribution { return m.E2E }),
-}
-
-// signed formats a difference.
-func signed(x float64) string {
-	if x >= 0 {
-		return "+" + number(x)
-	}
-	return number(x)
-}
-
-var loss = section{name: "LOSS", write: func(w *writer) {
-	f := w.Findings
-	if f == nil || f.Loss.Lost == 0 {
+var loss = section{name: "LOSS", explains: true, write: func(w *writer) {
+	l := w.Findings.Loss
+	if l.Lost == 0 {
 		return
 	}
-	l, words := f.Loss, wordsFor[f.Loss.Kind]
+	words := wordsFor[l.Kind]
 	w.partTable([]partRow{{words.lost, l.LostParts}, {words.met, l.MetParts}})
 	var dominant []string
 	for p, n := range l.Dominant {
@@ -145,35 +119,26 @@ type partRow struct {
 
 // partTable shows where the time of completed requests went, without the parts that took none.
 func (w *writer) partTable(rows []partRow) {
-	head, cells := []string{"mean ms", "requests"}, [][]string(nil)
-	var means []*[attribution.PartCount]float64
-	for _, r := range rows {
-		if r.MS != nil {
-			cells = append(cells, []string{r.name, fmt.Sprint(r.Requests)})
-			means = append(means, r.MS)
-		}
-	}
-	if len(means) == 0 {
+	rows = slices.DeleteFunc(rows, func(r partRow) bool { return r.Requests == 0 })
+	if len(rows) == 0 {
 		return
 	}
-	sums := make([]float64, len(means))
+	head := []string{"mean ms", "requests"}
+	used := func(p int) bool { return slices.ContainsFunc(rows, func(r partRow) bool { return r.MS[p] > 0 }) }
 	for p := range attribution.PartCount {
-		used := false
-		for k, m := range means {
-			sums[k] += m[p]
-			used = used || m[p] > 0
-		}
-		if !used {
-			continue
-		}
-		head = append(head, attribution.Part(p).String())
-		for k, m := range means {
-			cells[k] = append(cells[k], number(m[p]))
+		if used(p) {
+			head = append(head, attribution.Part(p).String())
 		}
 	}
-	head = append(head, "all")
-	for k, sum := range sums {
-		cells[k] = append(cells[k], number(sum))
+	t := newTable(append(head, "all")...)
+	for _, r := range rows {
+		cells, sum := []any{r.name, r.Requests}, 0.0
+		for p, ms := range r.MS {
+			if sum += ms; used(p) {
+				cells = append(cells, number(ms))
+			}
+		}
+		t.row(append(cells, number(sum))...)
 	}
-	w.table(append([][]string{head}, cells...))
+	w.table(t)
 }

@@ -9,15 +9,14 @@ import (
 	"blis/pkg/stream"
 )
 
-var strengths = section{name: "STRENGTHS", write: func(w *writer) {
-	f := w.Findings
-	if f == nil {
-		return
-	}
-	met := wordsFor[f.Loss.Kind].metAll
-	for i := range f.Strengths {
-		s := &f.Strengths[i]
-		text := fmt.Sprintf("%s: %d of %d %s", strengthName(s), s.Met, s.All, met)
+// strengthWords begin the line about each kind of strength.
+var strengthWords = [...]string{attribution.StrengthClass: "class ", attribution.StrengthRule: "rule ",
+	attribution.StrengthCached: "at least half of the prompt cached"}
+
+var strengths = section{name: "STRENGTHS", explains: true, write: func(w *writer) {
+	for _, s := range w.Findings.Strengths {
+		text := fmt.Sprintf("%s%s: %d of %d %s", strengthWords[s.Kind], name(s.Name), s.Met, s.All,
+			wordsFor[w.Findings.Loss.Kind].metAll)
 		if s.OtherAll > 0 {
 			text += fmt.Sprintf(", others %d of %d", s.OtherMet, s.OtherAll)
 		}
@@ -28,24 +27,9 @@ var strengths = section{name: "STRENGTHS", write: func(w *writer) {
 	}
 }}
 
-func strengthName(s *attribution.Strength) string {
-	switch s.Kind {
-	case attribution.StrengthClass:
-		return "class " + name(s.Name)
-	case attribution.StrengthRule:
-		return "rule " + name(s.Name)
-	case attribution.StrengthCached:
-		return "at least half of the prompt cached"
-	}
-	return name(s.Name)
-}
-
 const maxAnomalies = 6
 
-var anomalies = section{name: "ANOMALIES", write: func(w *writer) {
-	if w.Findings == nil {
-		return
-	}
+var anomalies = section{name: "ANOMALIES", explains: true, write: func(w *writer) {
 	all := slices.Clone(w.Findings.Anomalies)
 	slices.SortStableFunc(all, func(x, y stream.Anomaly) int {
 		return cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(x.StartUS, y.StartUS))
@@ -68,11 +52,8 @@ func anomaly(a *stream.Anomaly) string {
 		float64(a.EndUS)/1e6, a.Severity, short(a.Text, 160))
 }
 
-var headroom = section{name: "HEADROOM", write: func(w *writer) {
+var headroom = section{name: "HEADROOM", explains: true, write: func(w *writer) {
 	f := w.Findings
-	if f == nil {
-		return
-	}
 	if x := &f.Waiting; x.E2EMS > 0 {
 		w.line("waiting (admission, dispatch, queue, preempted): %s of %s ms E2E of completed requests (%s); the"+
 			" rest is prefill and decode.", number(x.WaitMS), number(x.E2EMS), percent(x.WaitMS/x.E2EMS))
@@ -80,8 +61,7 @@ var headroom = section{name: "HEADROOM", write: func(w *writer) {
 	if g := f.Regret; g != nil && g.E2EMS > 0 {
 		w.line("routing, one decision at a time: the best candidate saves %s of %s ms estimated E2E (%s);"+
 			" avoidable with visible signals: %s ms.", number(g.HindsightMS), number(g.E2EMS),
-			percent(g.HindsightMS/g.E2EMS),
-			number(g.AvoidableMS))
+			percent(g.HindsightMS/g.E2EMS), number(g.AvoidableMS))
 	} else if w.Header.Run != nil {
 		w.line("alternatives not evaluated: use blis-sim --counterfactual 3; for whole policies: scripts/headroom.")
 	}

@@ -15,11 +15,8 @@ const (
 	maxConditionRows = 20
 )
 
-var patterns = section{name: "PATTERNS", write: func(w *writer) {
+var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) {
 	f := w.Findings
-	if f == nil {
-		return
-	}
 	reported, hasLift := false, false
 	for _, i := range w.patternOrder() {
 		p := &f.Patterns[i]
@@ -30,7 +27,7 @@ var patterns = section{name: "PATTERNS", write: func(w *writer) {
 		w.line("P%d %s, %s", i+1, patternName(p), decider(p))
 		w.line("   %d of %d %s (%s); %d requests match, %s", p.Lost, f.Loss.Lost, wordsFor[f.Loss.Kind].unit,
 			percent(p.Loss), p.All, lift(&p.Support))
-		w.line("   %s", p.Condition.Cause(p))
+		w.line("   %s", p.Cause)
 	}
 	if hasLift {
 		w.line("lift: loss rate of matching requests / that of the others, among those that no earlier P explains.")
@@ -64,9 +61,7 @@ func (w *writer) patternOrder() []int {
 	for i := range w.Findings.Patterns {
 		order = append(order, i)
 	}
-	if len(w.Focus) > 0 {
-		slices.SortStableFunc(order, func(x, y int) int { return w.focusRank(x) - w.focusRank(y) })
-	}
+	slices.SortStableFunc(order, func(x, y int) int { return w.focusRank(x) - w.focusRank(y) })
 	return order
 }
 
@@ -88,18 +83,11 @@ func patternName(p *attribution.Pattern) string {
 
 // decider is the component, policy and rule whose decisions a pattern is about.
 func decider(p *attribution.Pattern) string {
-	text := p.Condition.Component.Name
-	if p.Policy != "" {
-		text += " " + name(p.Policy)
-	}
-	rule := p.Rule
+	text := p.Condition.Component.Name + labeled(" ", p.Policy)
 	if p.NeverFired != nil {
-		rule = p.NeverFired.Path
+		return text + ", rule " + name(p.NeverFired.Path)
 	}
-	if rule != "" {
-		text += ", rule " + name(rule)
-	}
-	return text
+	return text + labeled(", rule ", p.Rule)
 }
 
 func lift(s *attribution.Support) string {
@@ -119,26 +107,20 @@ func formatLift(lift float64) string {
 	return fmt.Sprintf("%.1f", lift)
 }
 
-var hints = section{name: "HINTS", write: func(w *writer) {
-	if !w.Hints || w.Findings == nil {
-		return
-	}
-	for i := range w.Findings.Patterns {
-		if c := w.Findings.Patterns[i].Condition; w.about(c.Component.Name) {
-			w.line("P%d: %s", i+1, c.Hint)
+var hints = section{name: "HINTS", explains: true, write: func(w *writer) {
+	for i, p := range w.Findings.Patterns {
+		if w.Hints && w.about(p.Condition.Component.Name) {
+			w.line("P%d: %s", i+1, p.Condition.Hint)
 		}
 	}
 }}
 
-var conditions = section{name: "CONDITIONS", write: func(w *writer) {
+var conditions = section{name: "CONDITIONS", explains: true, write: func(w *writer) {
 	f := w.Findings
-	if f == nil || len(f.Conditions) == 0 {
-		return
-	}
-	rows := [][]string{{"condition", "component", "lost", "match", "lost_pct", "lift"}}
+	t := newTable("condition", "component", "lost", "match", "lost_pct", "lift")
 	for _, c := range f.Conditions {
 		component := c.Condition.Component.Name
-		if !w.about(component) || len(rows) > maxConditionRows {
+		if !w.about(component) || len(t.Rows) > maxConditionRows {
 			continue
 		}
 		lift := "-"
@@ -148,21 +130,18 @@ var conditions = section{name: "CONDITIONS", write: func(w *writer) {
 				lift += " (ms)"
 			}
 		}
-		rows = append(rows, []string{short(strings.TrimSpace(c.Condition.Name+" "+c.Value), 40), component,
-			fmt.Sprint(c.Lost), fmt.Sprint(c.All), fmt.Sprintf("%.1f", 100*float64(c.Lost)/float64(c.All)), lift})
+		t.row(short(strings.TrimSpace(c.Condition.Name+" "+c.Value), 40), component, c.Lost, c.All,
+			fmt.Sprintf("%.1f", 100*float64(c.Lost)/float64(c.All)), lift)
 	}
-	if len(rows) > 1 {
-		w.table(rows)
+	if len(t.Rows) > 1 {
+		w.table(t)
 		w.line("lost of %d, match of %d; conditions overlap; --component NAME explains them", f.Loss.Lost,
 			f.Loss.Judged)
 	}
 }}
 
 // glossary explains the conditions of the component that some request matches.
-var glossary = section{name: "MEANINGS", write: func(w *writer) {
-	if w.Findings == nil {
-		return
-	}
+var glossary = section{name: "MEANINGS", explains: true, write: func(w *writer) {
 	for _, c := range attribution.Conditions() {
 		found := func(x attribution.ConditionCount) bool { return x.Condition == c }
 		if c.Component.Name == w.Component && slices.ContainsFunc(w.Findings.Conditions, found) {

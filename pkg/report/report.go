@@ -18,6 +18,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -156,12 +157,12 @@ var componentSections = []section{headline, patterns, hints, decisions, conditio
 // sections are those that the options select, and the names of the strategies that they do not
 // follow.
 func (o *Options) sections() (selected []section, others string) {
-	selected = Strategies[0].Value
+	strategy := cmp.Or(o.Strategy, Strategies[0].Name)
 	var names []string
 	for _, s := range Strategies {
-		if s.Name == o.Strategy {
+		if s.Name == strategy {
 			selected = s.Value
-		} else if o.Strategy != "" || s.Name != Strategies[0].Name {
+		} else {
 			names = append(names, s.Name)
 		}
 	}

@@ -106,7 +106,7 @@ func TestUnreadableFileHasTwoExamples(t *testing.T) {
 		examples int
 	}{{stream.ErrorRecord{Tool: "blis-sim", File: "/nosuch.yaml", Msg: "no such file or directory"}, 2},
 		{stream.ErrorRecord{Tool: "blis-sim", File: "a.yaml", Line: 1, Msg: "unknown scheduler"}, 1}} {
-		text := string(Failure(nil, &c.fault))
+		text := string(Failure(&stream.UpstreamError{Fault: c.fault}))
 		if strings.Count(text, "[EXAMPLE]") != c.examples ||
 			strings.Contains(text, "a cluster file (-c)") != (c.examples == 2) {
 			t.Errorf("%+v:\n%s", c.fault, text)

@@ -14,6 +14,8 @@ import (
 type section struct {
 	name  string
 	write func(*writer)
+	// explains: it is about findings, and left out without any.
+	explains bool
 	// listsExamples: it shows decisions one by one.
 	listsExamples bool
 }
@@ -56,6 +58,9 @@ func Sections(in *Input, o *Options) []Section {
 		w := &writer{Input: in, Options: o, limit: maxSectionLength, others: others}
 		if o.brief && s.name == headline.name {
 			w.limit = beginningLength - len(all[0].Text)
+		}
+		if s.explains && in.Findings == nil {
+			continue
 		}
 		w.line("[%s]", s.name)
 		empty := len(w.text)
@@ -126,11 +131,33 @@ func (w *writer) omitted(n int, what string) {
 	}
 }
 
-// table adds rows, the first column aligned left, the others right.
-func (w *writer) table(rows [][]string) {
-	for _, line := range (&texttab.Table{Rows: rows}).Lines() {
+// table adds a table, the first column aligned left, the others right.
+func (w *writer) table(t *table) {
+	for _, line := range t.Lines() {
 		w.line("%s", line)
 	}
+}
+
+// table is a table whose cells may be numbers.
+type table struct{ texttab.Table }
+
+func newTable(head ...string) *table { return &table{texttab.Table{Rows: [][]string{head}}} }
+
+func (t *table) row(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = fmt.Sprint(c)
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// list joins the texts of some values by commas.
+func list[T any](of []T, text func(T) string) string {
+	var parts []string
+	for _, x := range of {
+		parts = append(parts, text(x))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Short forms for the many lines below.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"blis/pkg/attribution"
 	"blis/pkg/stream"
@@ -17,8 +16,14 @@ func (w *writer) timeline(r *attribution.RequestDetail) {
 		w.line("preempted %d times", r.Outcome.Preemptions)
 	}
 	if a := &r.Ahead; a.Count > 0 {
+		tenants := list(a.Tenants[:min(len(a.Tenants), maxTenants)], func(s attribution.Share) string {
+			return fmt.Sprintf("%s from tenant %s", percent(s.Part), name(s.Name))
+		})
+		largest := list(a.Largest, func(x attribution.Work) string {
+			return fmt.Sprintf("%s %d", name(x.Request), x.Tokens)
+		})
 		w.line("waited behind %d requests with %d tokens%s; largest: %s", a.Count, r.Queue.TokensAhead,
-			tenantShares(a.Tenants), largest(a.Largest))
+			parenthesized(tenants), largest)
 	}
 	w.line("%s", outcome(&r.Example))
 	if r.Outcome.Lost && r.Outcome.ExcessMS > 0 {
@@ -62,29 +67,11 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	}
 }
 
-// maxTenants are shown of the work that a request waited behind.
-const maxTenants = 3
-
-func tenantShares(of []attribution.Share) string {
-	var parts []string
-	for _, s := range of[:min(len(of), maxTenants)] {
-		parts = append(parts, fmt.Sprintf("%s from tenant %s", percent(s.Part), name(s.Name)))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-func largest(of []attribution.Work) string {
-	var parts []string
-	for _, x := range of {
-		parts = append(parts, fmt.Sprintf("%s %d", name(x.Request), x.Tokens))
-	}
-	return strings.Join(parts, ", ")
-}
-
-const maxWindowReplicas = 12
+// Shown at most: tenants of the work that a request waited behind, and replicas of a window.
+const (
+	maxTenants        = 3
+	maxWindowReplicas = 12
+)
 
 // window is what happened in an interval of time.
 func (w *writer) window(x *attribution.Window, q *attribution.Query) {
@@ -103,12 +90,11 @@ func (w *writer) window(x *attribution.Window, q *attribution.Query) {
 		w.line("%d of these match %s: %s", p.N, p.Condition.Name, p.Condition.Doc)
 	}
 	if len(x.Replicas) > 0 {
-		rows := [][]string{{"replica", "sent", "lost", "longest_queue"}}
+		t := newTable("replica", "sent", "lost", "longest_queue")
 		for _, r := range x.Replicas[:min(len(x.Replicas), maxWindowReplicas)] {
-			rows = append(rows, []string{name(r.Replica), fmt.Sprint(r.Sent), fmt.Sprint(r.Lost),
-				fmt.Sprint(r.LongestQueue)})
+			t.row(name(r.Replica), r.Sent, r.Lost, r.LongestQueue)
 		}
-		w.table(rows)
+		w.table(t)
 	}
 	w.windowGroups("tenant", x, x.Tenants)
 	w.windowGroups("class", x, x.Classes)
@@ -122,11 +108,10 @@ func (w *writer) windowGroups(what string, x *attribution.Window, groups []attri
 	if len(groups) < 2 {
 		return
 	}
-	rows := [][]string{{what, "arrived", "of_window_pct", "of_run_pct"}}
+	t := newTable(what, "arrived", "of_window_pct", "of_run_pct")
 	for _, g := range groups[:min(len(groups), maxGroups)] {
-		rows = append(rows, []string{name(g.Name), fmt.Sprint(g.Arrived),
-			fmt.Sprintf("%.1f", 100*float64(g.Arrived)/float64(x.Arrived)),
-			fmt.Sprintf("%.1f", 100*float64(g.All)/float64(x.Offered))})
+		t.row(name(g.Name), g.Arrived, fmt.Sprintf("%.1f", 100*float64(g.Arrived)/float64(x.Arrived)),
+			fmt.Sprintf("%.1f", 100*float64(g.All)/float64(x.Offered)))
 	}
-	w.table(rows)
+	w.table(t)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,11 +11,8 @@ import (
 	"blis/pkg/stream"
 )
 
-var worst = section{name: "WORST", listsExamples: true, write: func(w *writer) {
+var worst = section{name: "WORST", explains: true, listsExamples: true, write: func(w *writer) {
 	f := w.Findings
-	if f == nil {
-		return
-	}
 	var all []*attribution.Example
 	for i := range f.Worst {
 		e := &f.Worst[i]
@@ -22,11 +20,9 @@ var worst = section{name: "WORST", listsExamples: true, write: func(w *writer) {
 			all = append(all, e)
 		}
 	}
-	if len(w.Focus) > 0 {
-		slices.SortStableFunc(all, func(x, y *attribution.Example) int {
-			return w.focusRank(x.Pattern) - w.focusRank(y.Pattern)
-		})
-	}
+	slices.SortStableFunc(all, func(x, y *attribution.Example) int {
+		return w.focusRank(x.Pattern) - w.focusRank(y.Pattern)
+	})
 	for i, e := range all[:min(len(all), w.maxExamples())] {
 		of := ""
 		if e.Pattern >= 0 {
@@ -42,17 +38,16 @@ func (w *writer) maxExamples() int { return cmp.Or(w.Options.Examples, defaultEx
 // example writes a request, its decision and its outcome; all lines or none.
 func (w *writer) example(head string, e *attribution.Example) {
 	begin := len(w.text)
-	decision := ""
 	if e.Decision != "" {
-		decision = name(e.Decision) + " for "
+		head += name(e.Decision) + " for "
 	}
-	w.line("%s%s%s%s%s, at %.3f s", head, decision, name(e.Request), labeled(", class ", e.Labels.Class),
+	w.line("%s%s%s%s, at %.3f s", head, name(e.Request), labeled(", class ", e.Labels.Class),
 		labeled(", tenant ", e.Labels.Tenant), float64(e.ArrivalUS)/1e6)
 	if e.Chosen != nil {
-		w.line("   chose %s: %s%s", name(e.Chosen.Replica), signals(e.Chosen), rule(&e.Labels))
+		w.line("   chose %s: %s%s", name(w.Analyzer.Replica(e.Chosen.Replica)), signals(e.Chosen), rule(&e.Labels))
 	}
 	if e.NextBest != nil {
-		w.line("   next best %s: %s", name(e.NextBest.Replica), signals(e.NextBest))
+		w.line("   next best %s: %s", name(w.Analyzer.Replica(e.NextBest.Replica)), signals(e.NextBest))
 	}
 	if e.Queue.Own >= 0 {
 		w.line("   actual queue %s; waited behind %d tokens", queue(e), e.Queue.TokensAhead)
@@ -89,13 +84,7 @@ func queue(e *attribution.Example) string {
 
 // rule is the rule or the reason of a routing decision, in parentheses.
 func rule(l *attribution.Labels) string {
-	switch {
-	case l.Rule != "":
-		return " (rule " + name(l.Rule) + ")"
-	case l.RoutingReason != "":
-		return " (" + name(l.RoutingReason) + ")"
-	}
-	return ""
+	return parenthesized(cmp.Or(labeled("rule ", l.Rule), name(l.RoutingReason)))
 }
 
 // signals are those that the router read about a replica.
@@ -103,34 +92,31 @@ func signals(v *attribution.ReplicaView) string {
 	var parts []string
 	for _, c := range []struct {
 		name string
-		n    *int64
+		n    int32
 	}{{"queue", v.Queue}, {"running", v.Running}, {"prefix tokens", v.Prefix}} {
-		if c.n != nil {
-			parts = append(parts, fmt.Sprintf("%s %d", c.name, *c.n))
+		if c.n >= 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", c.name, c.n))
 		}
 	}
-	if v.KV != nil {
-		parts = append(parts, "kv "+percent(*v.KV))
+	if v.KV >= 0 {
+		parts = append(parts, "kv "+percent(v.KV))
 	}
 	parts = append(parts, fmt.Sprintf("inflight %d", v.Inflight))
-	if v.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %.3f", *v.Score))
+	if !math.IsNaN(v.Score) {
+		parts = append(parts, fmt.Sprintf("score %.3f", v.Score))
 	}
 	text := strings.Join(parts, ", ")
-	if v.AgeMS > 0 {
-		text += fmt.Sprintf(", %s ms old", number(v.AgeMS))
+	if v.AgeUS > 0 {
+		text += fmt.Sprintf(", %s ms old", number(float64(v.AgeUS)/1000))
 	}
 	return text
 }
 
 // outcome says how a request ended and where its time went.
 func outcome(e *attribution.Example) string {
-	text := ""
+	var text []string
 	if e.Outcome.State != stream.StateCompleted {
-		text = name(e.Outcome.State)
-		if e.Outcome.Reason != "" {
-			text += " (" + name(e.Outcome.Reason) + ")"
-		}
+		text = append(text, name(e.Outcome.State)+parenthesized(name(e.Outcome.Reason)))
 	}
 	l := &e.Latency
 	var parts []string
@@ -140,41 +126,37 @@ func outcome(e *attribution.Example) string {
 		}
 	}
 	if len(parts) > 0 {
-		if text != "" {
-			text += "; "
-		}
-		text += "ms: " + strings.Join(parts, " | ")
+		text = append(text, "ms: "+strings.Join(parts, " | "))
 	}
 	for _, m := range []struct {
 		name       string
 		ms, target float64
 	}{{"TTFT", l.TTFTMS, l.Targets.TTFTMS}, {"TPOT", l.TPOTMS, l.Targets.TPOTMS}, {"E2E", l.E2EMS, l.Targets.E2EMS}} {
-		if m.ms < 0 {
-			continue
-		}
-		text += fmt.Sprintf("; %s %s ms", m.name, number(m.ms))
+		limit := ""
 		switch {
+		case m.ms < 0:
+			continue
 		case m.target > 0 && m.ms > m.target:
-			text += fmt.Sprintf(" (MISSED %.6g)", m.target)
+			limit = fmt.Sprintf(" (MISSED %.6g)", m.target)
 		case m.target > 0:
-			text += fmt.Sprintf(" (limit %.6g)", m.target)
+			limit = fmt.Sprintf(" (limit %.6g)", m.target)
 		}
+		text = append(text, fmt.Sprintf("%s %s ms%s", m.name, number(m.ms), limit))
 	}
-	return text
+	return strings.Join(text, "; ")
 }
 
 // exact says what the best re-simulated alternative changed.
-func exact(x *attribution.Exact) string {
-	best := -1
-	for i := range x.Alternatives {
-		if d := x.Alternatives[i].All; d != nil && (best < 0 || better(d, x.Alternatives[best].All)) {
-			best = i
+func exact(alternatives []stream.Alternative) string {
+	var a *stream.Alternative
+	for _, x := range alternatives {
+		if x.All != nil && (a == nil || better(x.All, a.All)) {
+			a = &x
 		}
 	}
-	if best < 0 {
+	if a == nil {
 		return "re-simulated: nothing recorded"
 	}
-	a := &x.Alternatives[best]
 	return fmt.Sprintf("re-simulated, best %s: SLOs gained %d, lost %d; total E2E %s ms less (exact)", name(choice(a)),
 		a.All.SLOGained, a.All.SLOLost, number(a.All.E2EMS))
 }
@@ -188,8 +170,5 @@ func choice(a *stream.Alternative) string {
 }
 
 func better(x, y *stream.Difference) bool {
-	if x.SLOGained-x.SLOLost != y.SLOGained-y.SLOLost {
-		return x.SLOGained-x.SLOLost > y.SLOGained-y.SLOLost
-	}
-	return x.E2EMS > y.E2EMS
+	return cmp.Or(cmp.Compare(x.SLOGained-x.SLOLost, y.SLOGained-y.SLOLost), cmp.Compare(x.E2EMS, y.E2EMS)) > 0
 }

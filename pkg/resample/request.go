@@ -19,20 +19,11 @@ type Request struct {
 	// NotIssued counts the calls that were not issued because this one ended its session.
 	NotIssued int32
 	State     State
-	Flags     Flags
-}
-
-// Flags are properties of a request.
-type Flags uint8
-
-const (
 	// Admitted requests passed admission, Scheduled requests entered a batch.
-	Admitted Flags = 1 << iota
-	Scheduled
+	Admitted, Scheduled bool
 	// HasTargets: the class has SLO targets. MetTargets: the request met them.
-	HasTargets
-	MetTargets
-)
+	HasTargets, MetTargets bool
+}
 
 // State is the final state of a request; 0 means that the run does not have the request.
 type State uint8
@@ -54,24 +45,12 @@ func (s State) String() string { return stateNames[s] }
 
 // NewRequest returns the request of an outcome. met is nil if its class has no targets.
 func NewRequest(o *stream.Outcome, met *bool) Request {
-	r := Request{Arrival: int64(o.ArrivalUS), TTFT: elapsed(o.ArrivalUS, o.FirstTokenUS),
+	return Request{Arrival: int64(o.ArrivalUS), TTFT: elapsed(o.ArrivalUS, o.FirstTokenUS),
 		E2E: elapsed(o.ArrivalUS, o.CompletedUS), Queue: elapsed(o.EnqueuedUS, o.ScheduledUS),
 		Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens, Preemptions: o.Preemptions,
-		State: State(max(slices.Index(stateNames[:], o.State), 0))}
-	set := func(flag Flags, is bool) {
-		if is {
-			r.Flags |= flag
-		}
-	}
-	set(Admitted, !o.AdmittedUS.IsZero())
-	set(Scheduled, !o.ScheduledUS.IsZero())
-	set(HasTargets, met != nil)
-	set(MetTargets, met != nil && *met)
-	return r
+		State: State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
+		Scheduled: !o.ScheduledUS.IsZero(), HasTargets: met != nil, MetTargets: met != nil && *met}
 }
-
-// Has reports whether the request has the property.
-func (r *Request) Has(flag Flags) bool { return r.Flags&flag != 0 }
 
 // TPOT returns the time per output token after the first, in ms.
 func (r *Request) TPOT() (ms float64, ok bool) {

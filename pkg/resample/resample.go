@@ -33,10 +33,10 @@ type Bootstrap struct {
 	// possible block, so that intervals are too narrow.
 	LongEnough bool
 
-	runs     [][]*Request
-	arrivals []int64
-	// starts are the first arrivals of the blocks, in µs of the run.
+	runs [][]*Request
+	// starts are the first arrivals of the blocks, last is the last arrival; in µs of the run.
 	starts []int64
+	last   int64
 }
 
 // New draws the bootstrap samples of runs. All runs have the same requests at the same
@@ -45,19 +45,19 @@ type Bootstrap struct {
 // others.
 func New(source func(int) int, runs ...[]*Request) *Bootstrap {
 	length, longEnough := blockLength(runs)
-	b := &Bootstrap{Resampling: stat.NewResampling(len(runs[0]), length, Samples, source), LongEnough: longEnough,
-		runs: runs, arrivals: make([]int64, len(runs[0]))}
+	n := len(runs[0])
+	b := &Bootstrap{Resampling: stat.NewResampling(n, length, Samples, source), LongEnough: longEnough, runs: runs}
 	b.starts = make([]int64, b.Blocks())
-	for i := len(b.arrivals) - 1; i >= 0; i-- {
+	for i := n - 1; i >= 0; i-- {
 		first := slices.IndexFunc(runs, func(run []*Request) bool { return run[i] != nil })
-		b.arrivals[i] = runs[first][i].Arrival
-		b.starts[b.Block(i)] = b.arrivals[i]
+		b.starts[b.Block(i)] = runs[first][i].Arrival
+		b.last = max(b.last, runs[first][i].Arrival)
 	}
 	return b
 }
 
 // SpanUS returns the time from the first to the last arrival.
-func (b *Bootstrap) SpanUS() int64 { return b.arrivals[len(b.arrivals)-1] - b.arrivals[0] }
+func (b *Bootstrap) SpanUS() int64 { return b.last - b.starts[0] }
 
 // Difference returns the confidence interval of y − x, given the values of both in each
 // bootstrap sample. ok is false if it is unknown.
@@ -78,25 +78,18 @@ func blockLength(runs [][]*Request) (length int, longEnough bool) {
 		l, ok := stat.BlockLength(series)
 		length, longEnough = max(length, l), longEnough && ok
 	}
-	last := runs[len(runs)-1]
+	last := len(runs) - 1
 	for _, time := range []func(*Request) int64{func(r *Request) int64 { return r.TTFT },
 		func(r *Request) int64 { return r.E2E }} {
-		at := func(run []*Request, i int) int64 {
-			if run[i] == nil {
-				return Missing
-			}
-			return time(run[i])
-		}
 		for k, run := range runs {
 			var values, differences []float64
-			for i := range run {
-				us := at(run, i)
-				if us == Missing {
+			for i, q := range run {
+				if q == nil || time(q) == Missing {
 					continue
 				}
-				values = append(values, float64(us))
-				if other := at(last, i); k < len(runs)-1 && other != Missing {
-					differences = append(differences, float64(other-us))
+				values = append(values, float64(time(q)))
+				if other := runs[last][i]; k < last && other != nil && time(other) != Missing {
+					differences = append(differences, float64(time(other)-time(q)))
 				}
 			}
 			use(values)
@@ -115,8 +108,6 @@ type Run struct {
 	// allITL: all inter-token gaps belong to completed requests, so that the mean ITL
 	// follows from their times.
 	allITL bool
-	// values and scratch are reused memory.
-	values, scratch []stat.Keyed
 }
 
 // Run returns the i-th run; raw are its metrics.

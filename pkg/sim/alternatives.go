@@ -15,35 +15,31 @@ import (
 // differences. base is the same simulation before its start.
 func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horizon *Horizon) error {
 	known := &results{}
-	base.feed = &replayFeed{workload: &g.feed.workload}
+	base.feed = g.feed.workload.feed()
 	base.observers.add(known)
 	if err := base.readNext(); err != nil {
 		return err
 	}
-	selected := g.selectedDecisions()
 	p := &alternativeRunner{ctx: ctx, base: base, known: known, actual: &g.actual, horizon: horizon}
-	var trials []trial
+	selected := g.selectedDecisions()
+	trials := make([][]*trial, len(selected))
 	for i := range selected {
-		trials = append(trials, selected[i].trials()...)
+		trials[i] = selected[i].trials()
 	}
-	alternatives, err := p.runAll(trials)
-	if err != nil {
+	if err := p.runAll(slices.Concat(trials...)); err != nil {
 		return err
 	}
-	for i := range selected {
-		n := len(selected[i].trials())
-		if err := g.writeExact(&selected[i], alternatives[:n]); err != nil {
+	for i, d := range selected {
+		x := stream.Regret{Kind: stream.KindRegret, Decision: decisionID(d.number), Request: d.request,
+			Stage: d.stage, Method: stream.MethodExact, Alternatives: []stream.Alternative{}}
+		for _, t := range trials[i] {
+			x.Alternatives = append(x.Alternatives, t.change)
+		}
+		if err := g.w.Any(&x); err != nil {
 			return err
 		}
-		alternatives = alternatives[n:]
 	}
 	return nil
-}
-
-// writeExact writes what the alternatives of a decision change.
-func (g *regretRecorder) writeExact(d *pastDecision, alternatives []stream.Alternative) error {
-	return g.w.Any(&stream.Regret{Kind: stream.KindRegret, Decision: decisionID(d.number), Request: d.request,
-		Stage: d.stage, Method: stream.MethodExact, Alternatives: alternatives})
 }
 
 // alternativeRunner runs trials: it forks base, the original run from its start, whose results so
@@ -55,71 +51,59 @@ type alternativeRunner struct {
 	horizon       *Horizon
 }
 
-// runAll runs the trials and returns what each changes. base only moves forward, so trials start in
+// runAll runs the trials and sets what each changes. base only moves forward, so trials start in
 // the order of their events: a request's admission comes before its routing. Forks are independent
 // runs, so several run concurrently while base continues.
-func (p *alternativeRunner) runAll(trials []trial) ([]stream.Alternative, error) {
-	order := make([]int, len(trials))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(trials[a].event, trials[b].event) })
-	results, errs := make([]stream.Alternative, len(trials)), make([]error, len(trials))
+func (p *alternativeRunner) runAll(trials []*trial) error {
+	slices.SortStableFunc(trials, func(a, b *trial) int { return cmp.Compare(a.event, b.event) })
+	errs := make([]error, len(trials))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
-	for _, i := range order {
+	for i, t := range trials {
 		free <- struct{}{}
-		finish, err := p.start(trials[i])
+		finish, err := p.start(t)
 		if err != nil {
 			errs[i] = err
 			break
 		}
 		wait.Go(func() {
-			results[i], errs[i] = finish()
+			errs[i] = finish()
 			<-free
 		})
 	}
 	wait.Wait()
-	return results, cmp.Or(errs...)
+	return cmp.Or(errs...)
 }
 
-// start starts one trial. The returned function runs it to its end and returns what it changes.
-func (p *alternativeRunner) start(t trial) (finish func() (stream.Alternative, error), err error) {
+// start starts one trial. The returned function runs it to its end.
+func (p *alternativeRunner) start(t *trial) (finish func() error, err error) {
 	p.base.events.limit = t.event - 1
 	if err := p.base.run(p.ctx.Err); err != nil {
 		return nil, err
 	}
-	changed, actual := &results{}, p.actual
+	changed, actual := p.known.clone(), p.actual // the forks add to what is known
 	forks := []*simulation{p.base.fork(changed)}
 	forks[0].decisions.override = t.override
 	if p.horizon != nil { // both runs are compared at the same instant
-		actual = &results{}
+		actual = p.known.clone()
 		forks = append(forks, p.base.fork(actual))
 	}
-	finalized := p.known.finalized()
-	return func() (stream.Alternative, error) {
+	return func() error {
 		for _, f := range forks {
 			if err := p.runToEnd(f); err != nil {
-				return stream.Alternative{}, err
+				return err
 			}
 		}
-		return p.alternative(t, finalized, actual, changed), nil
+		own, all := int(t.of.position), max(len(actual.byPosition), len(changed.byPosition))
+		t.change.Own, t.change.All = actual.difference(changed, own, own+1), actual.difference(changed, 0, all)
+		if t.replica == missing {
+			t.change.Verdict, t.change.Replica = t.override.verdict.Action.String(), stream.NoIndex
+		} else {
+			r := &p.base.replicas[t.replica]
+			t.change.Deployment, t.change.Replica = p.base.deployments[r.deployment].id, r.index
+		}
+		return nil
 	}, nil
-}
-
-// alternative is the difference between the results actual and changed: for the request itself, and
-// for all requests that were not final when the trial began.
-func (p *alternativeRunner) alternative(t trial, finalized []bool, actual, changed *results) stream.Alternative {
-	a := stream.Alternative{Replica: stream.NoIndex, Own: &stream.Difference{}, All: &stream.Difference{}}
-	if t.replica == missing {
-		a.Verdict = t.override.verdict.Action.String()
-	} else {
-		r := &p.base.replicas[t.replica]
-		a.Deployment, a.Replica = p.base.deployments[r.deployment].id, r.index
-	}
-	*a.All = actual.difference(changed, func(i int) bool { return i >= len(finalized) || !finalized[i] })
-	*a.Own = actual.difference(changed, func(i int) bool { return int64(i) == t.of.position })
-	return a
 }
 
 // runToEnd runs a fork, whose next event is the decision, to its end or to the horizon of the
@@ -127,7 +111,7 @@ func (p *alternativeRunner) alternative(t trial, finalized []bool, actual, chang
 func (p *alternativeRunner) runToEnd(f *simulation) error {
 	f.events.limit = 1<<63 - 1
 	if p.horizon != nil {
-		f.horizon = min(f.horizon, f.events.queue.Next()+p.horizon.Time)
+		f.horizon = min(f.horizon, f.events.next()+p.horizon.Time)
 	}
 	if err := f.run(p.ctx.Err); err != nil {
 		return err
@@ -142,19 +126,90 @@ type trial struct {
 	event    int64
 	override override
 	replica  int32
+	change   stream.Alternative // of the request itself, and of all requests
 }
 
 // trials returns the alternatives of a decision.
-func (d *pastDecision) trials() (all []trial) {
+func (d *pastDecision) trials() (all []*trial) {
 	for _, c := range d.alternatives {
-		all = append(all, trial{d, d.event, override{decision: d.number, candidate: c.index}, c.replica})
+		all = append(all, &trial{of: d, event: d.event, replica: c.replica,
+			override: override{decision: d.number, candidate: c.candidate}})
 	}
 	if a := d.admission; a.number >= 0 {
 		opposite := policy.Verdict{Action: policy.Admit}
 		if a.verdict.Action == policy.Admit {
 			opposite.Action = policy.Reject
 		}
-		all = append(all, trial{d, a.event, override{decision: a.number, verdict: opposite}, missing})
+		all = append(all, &trial{of: d, event: a.event, replica: missing,
+			override: override{decision: a.number, verdict: opposite}})
 	}
 	return all
+}
+
+// result is the result of one request: its TTFT and E2E latency in µs, stream.Never if undefined,
+// and whether it met its targets.
+type result struct {
+	ttft, e2e      stream.Micros
+	completed, met bool
+}
+
+// results observes the result of each request, by position.
+type results struct{ byPosition []result }
+
+// at is the result of the request at a position.
+func (f *results) at(position int) result {
+	if position < len(f.byPosition) {
+		return f.byPosition[position]
+	}
+	return result{}
+}
+
+// clone returns an independent copy.
+func (f *results) clone() *results { return &results{slices.Clone(f.byPosition)} }
+
+// difference sums up what others change at the positions from first to end-1.
+func (f *results) difference(others *results, first, end int) *stream.Difference {
+	d := &stream.Difference{}
+	var ttft, e2e stream.Micros
+	for i := first; i < end; i++ {
+		actual, changed := f.at(i), others.at(i)
+		switch {
+		case changed.met && !actual.met:
+			d.SLOGained++
+		case actual.met && !changed.met:
+			d.SLOLost++
+		}
+		switch {
+		case changed.completed && !actual.completed:
+			d.Completed++
+		case actual.completed && !changed.completed:
+			d.Completed--
+		case actual.completed && (actual.ttft != changed.ttft || actual.e2e != changed.e2e):
+			d.LatencyChanged++
+			ttft += actual.ttft - changed.ttft
+			e2e += actual.e2e - changed.e2e
+		}
+	}
+	d.TTFTMS, d.E2EMS = float64(ttft)/1000, float64(e2e)/1000
+	return d
+}
+
+func (f *results) hooks() []hook { return []hook{onFinal} }
+
+func (f *results) observe(s *simulation, _ hook, i int32) error {
+	r := s.request(i)
+	o := &r.out
+	for int64(len(f.byPosition)) <= r.position {
+		f.byPosition = append(f.byPosition, result{})
+	}
+	own := result{ttft: stream.Never, e2e: stream.Never, completed: o.State == stream.StateCompleted,
+		met: o.SLOMet != nil && *o.SLOMet}
+	if !o.FirstTokenUS.IsZero() {
+		own.ttft = o.FirstTokenUS - o.ArrivalUS
+	}
+	if own.completed {
+		own.e2e = o.CompletedUS - o.ArrivalUS
+	}
+	f.byPosition[r.position] = own
+	return nil
 }

@@ -11,17 +11,18 @@ import (
 // anomalyMonitor notifies the anomaly detectors of events, and writes and counts the anomalies they
 // find.
 type anomalyMonitor struct {
-	detectors anomaly.Set
-	found     []*anomaly.Episode // not yet written
-	w         *stream.Writer
-	count     func(kind string)
-	blocked   []bool          // by replica: whether its queue was head-of-line blocked at its last batch
-	scratch   anomaly.Request // of request
+	detect  anomaly.Detector
+	found   []*anomaly.Episode // not yet written
+	w       *stream.Writer
+	count   func(kind string)
+	blocked []bool          // by replica: whether its queue was head-of-line blocked at its last batch
+	event   anomaly.Event   // of notify
+	scratch anomaly.Request // of request
 }
 
 func newAnomalyMonitor(replicas int, w *stream.Writer, count func(kind string)) *anomalyMonitor {
 	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, replicas)}
-	l.detectors = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
+	l.detect = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
 	return l
 }
 
@@ -39,18 +40,25 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 	return &l.scratch
 }
 
+// notify passes an event at the present instant to the detectors.
+func (l *anomalyMonitor) notify(s *simulation, e anomaly.Event) {
+	l.event, l.event.At = e, s.now
+	l.detect(&l.event)
+}
+
 func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onFinal, onClose} }
 
 func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onEnqueue:
-		l.detectors.Enqueued(s.now, s.request(i).replica, i, l.request(s, i))
+		l.notify(s, anomaly.Event{Kind: anomaly.Enqueued, Replica: s.request(i).replica, Tag: i,
+			Request: l.request(s, i)})
 	case onBatch:
 		l.batchFormed(s, i, s.replicas[i].engine)
 	case onFinal:
 		return l.finished(s, i)
 	case onClose:
-		l.detectors.Close(s.now)
+		l.notify(s, anomaly.Event{Kind: anomaly.Closed})
 		return l.flush(s)
 	}
 	return nil
@@ -59,18 +67,19 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 // batchFormed reports the batches that a replica has just formed.
 func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
 	if tag, room, ok := e.HeadOfLine(); ok {
-		l.detectors.HeadOfLineBlocked(s.now, i, l.request(s, tag), int64(room))
+		l.notify(s, anomaly.Event{Kind: anomaly.HeadOfLineBlocked, Replica: i, Request: l.request(s, tag),
+			Room: int64(room)})
 		l.blocked[i] = true
 	} else if l.blocked[i] {
-		l.detectors.HeadOfLineBlocked(s.now, i, nil, 0)
+		l.notify(s, anomaly.Event{Kind: anomaly.HeadOfLineBlocked, Replica: i})
 		l.blocked[i] = false
 	}
 	for _, step := range e.Formed() {
 		for _, tag := range step.Preempted {
-			l.detectors.Preempted(s.now, i, l.request(s, tag))
+			l.notify(s, anomaly.Event{Kind: anomaly.Preempted, Replica: i, Request: l.request(s, tag)})
 		}
 		for _, a := range step.Admitted {
-			l.detectors.Admitted(s.now, i, a.Tag, l.request(s, a.Tag))
+			l.notify(s, anomaly.Event{Kind: anomaly.Admitted, Replica: i, Tag: a.Tag, Request: l.request(s, a.Tag)})
 		}
 	}
 }
@@ -79,16 +88,13 @@ func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
 // already missed a target.
 func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 	r := s.request(slot)
-	if r.out.State == stream.StateUnfinished {
-		if metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
-			l.detectors.Finished(s.now, l.request(s, slot))
-		}
-		return l.flush(s)
+	unfinished := r.out.State == stream.StateUnfinished
+	if !unfinished && r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
+		l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: r.replica, Tag: slot})
 	}
-	if r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
-		l.detectors.Dequeued(s.now, r.replica, slot)
+	if !unfinished || metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
+		l.notify(s, anomaly.Event{Kind: anomaly.Finished, Request: l.request(s, slot)})
 	}
-	l.detectors.Finished(s.now, l.request(s, slot))
 	return l.flush(s)
 }
 
@@ -97,9 +103,8 @@ func (l *anomalyMonitor) flush(s *simulation) error {
 	for _, e := range l.found {
 		l.count(e.Type)
 		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start),
-			EndUS:    stream.Micros(e.End),
-			Severity: e.Severity, Count: e.Count, RequestIDs: e.Requests, Replica: stream.NoIndex,
-			SLOClass: e.Class, Text: e.Text}
+			EndUS: stream.Micros(e.End), Severity: e.Severity, Count: e.Count, RequestIDs: e.Requests,
+			Replica: stream.NoIndex, SLOClass: e.Class, Text: e.Text}
 		if e.Replica != anomaly.NoReplica {
 			at := &s.replicas[e.Replica]
 			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index

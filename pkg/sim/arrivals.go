@@ -1,6 +1,10 @@
 package sim
 
-import "blis/pkg/stream"
+import (
+	"slices"
+
+	"blis/pkg/stream"
+)
 
 // feed supplies a workload.
 type feed interface {
@@ -68,14 +72,10 @@ func (a *arrivals) read() error {
 	if id := *q.ID(); !a.ids.add(hashID(id)) {
 		return a.reader.Errorf("id %q is a duplicate; ids must be unique", id)
 	}
-	if q.IsSession {
-		return a.readSteps(&q.Session)
+	if !q.IsSession {
+		return nil
 	}
-	return nil
-}
-
-// readSteps counts the positions of a session's steps and checks the ids of its calls.
-func (a *arrivals) readSteps(s *stream.Session) error {
+	s := &q.Session
 	a.following += int64(len(s.Steps)) - 1
 	for i := range s.Steps {
 		if step := &s.Steps[i]; step.Tool == "" && !a.ids.add(hashID(s.ID, "/", step.ID)) {
@@ -139,4 +139,72 @@ func hashID(parts ...string) uint64 {
 	h *= 0xd6e8feb86659fd93
 	h ^= h >> 32
 	return max(h, 1)
+}
+
+// workload is a workload in memory.
+type workload []recordedArrival
+
+type recordedArrival struct {
+	stream.Arrival
+	position int64
+}
+
+// recordingFeed is a feed that keeps a copy of all it supplies.
+type recordingFeed struct {
+	feed
+	workload workload
+}
+
+func (f *recordingFeed) next() (*stream.Arrival, int64, error) {
+	a, position, err := f.feed.next()
+	if a != nil && err == nil {
+		f.workload = append(f.workload, recordedArrival{clone(a), position})
+	}
+	return a, position, err
+}
+
+// clone returns an arrival with its own memory.
+func clone(a *stream.Arrival) stream.Arrival {
+	if !a.IsSession {
+		c := stream.Arrival{Request: a.Request}
+		c.Request.Prompt = slices.Clone(a.Request.Prompt)
+		return c
+	}
+	c := stream.Arrival{IsSession: true, Session: a.Session}
+	c.Session.Steps = slices.Clone(a.Session.Steps)
+	for i := range c.Session.Steps {
+		step := &c.Session.Steps[i]
+		step.After, step.Prompt = slices.Clone(step.After), slices.Clone(step.Prompt)
+	}
+	return c
+}
+
+// feed returns a feed that supplies the workload. Several may share it.
+func (w workload) feed() *memoryFeed {
+	return &memoryFeed{n: len(w), load: func(i int, a *stream.Arrival) int64 {
+		*a = w[i].Arrival
+		return w[i].position
+	}}
+}
+
+// memoryFeed supplies n arrivals from memory. load loads arrival i into a and returns its position.
+type memoryFeed struct {
+	n       int
+	load    func(i int, a *stream.Arrival) int64
+	at      int // index of the next arrival
+	arrival stream.Arrival
+}
+
+func (f *memoryFeed) next() (*stream.Arrival, int64, error) {
+	if f.at == f.n {
+		return nil, 0, nil
+	}
+	f.at++
+	return &f.arrival, f.load(f.at-1, &f.arrival), nil
+}
+
+func (f *memoryFeed) skip() (int64, error) {
+	n := int64(f.n - f.at + 1) // includes the last arrival of next
+	f.at = f.n
+	return n, nil
 }

@@ -8,19 +8,27 @@ import (
 )
 
 // checker verifies invariants during a run. It costs a look at every sequence of a replica at each
-// of its steps.
+// of its steps, and at all blocks now and then.
 type checker struct{}
 
-func (checker) hooks() []hook { return []hook{onArrival, onBatch, onStepEnd, onFinal, onSessionEnd} }
+func (checker) hooks() []hook {
+	return []hook{onArrival, onStep, onStepEnd, onFinal, onSessionEnd, onClose}
+}
 
 func (c checker) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onArrival:
 		return c.call(s, s.request(i))
-	case onBatch, onStepEnd:
+	case onStep, onStepEnd:
 		return c.replica(s, &s.replicas[i])
 	case onFinal:
 		return c.outcome(s.request(i))
+	case onClose:
+		for k := range s.replicas {
+			if err := s.replicas[k].engine.Cache().Check(); err != nil {
+				return fmt.Errorf("check: replica %d at the end: %w", k, err)
+			}
+		}
 	case onSessionEnd:
 		return c.session(s, &s.sessions.open[i])
 	}
@@ -40,7 +48,7 @@ func (checker) replica(s *simulation, r *replica) error {
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}
-	if n := s.events.queue.Len(); n > perRequest*inFlight+others+s.events.stale {
+	if n := s.events.queue.Len() + s.events.steps.Len(); n > perRequest*inFlight+others+s.events.stale {
 		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)
 	}
 	return nil

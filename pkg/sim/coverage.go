@@ -8,27 +8,21 @@ import (
 	"blis/pkg/hardware"
 )
 
-// coverage is the range in which a deployment's coefficients were used.
-type coverage struct{ input, output, context hardware.Span }
-
-// coverages observes, by deployment, the range in which coefficients are used.
-type coverages []coverage
+// coverages observes, by deployment, the token counts with which coefficients are used.
+type coverages []hardware.Range
 
 func (coverages) hooks() []hook { return []hook{onSend} }
 
 func (c coverages) observe(s *simulation, _ hook, i int32) error {
 	r := s.request(i)
-	c[s.replicas[r.replica].deployment].add(r.out.InputTokens, r.out.OutputTokens)
-	return nil
-}
-
-// add records a request.
-func (u *coverage) add(input, output int64) {
-	u.input = widen(u.input, float64(input), float64(input))
-	u.output = widen(u.output, float64(output), float64(output))
+	used := &c[s.replicas[r.replica].deployment]
+	input, output := float64(r.out.InputTokens), float64(r.out.OutputTokens)
+	used.InputTokens = widen(used.InputTokens, input, input)
+	used.OutputTokens = widen(used.OutputTokens, output, output)
 	if output > 1 { // the prefill yields the first token; the last is not computed
-		u.context = widen(u.context, float64(input), float64(input+output-2))
+		used.ContextTokens = widen(used.ContextTokens, input, input+output-2)
 	}
+	return nil
 }
 
 func widen(s hardware.Span, lo, hi float64) hardware.Span {
@@ -44,11 +38,8 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 	for i := range s.deployments {
 		d := &s.deployments[i]
 		if d.isRoofline {
-			warnings = append(
-				warnings,
-				fmt.Sprintf("deployment %s: step times are computed from a roofline, not measured",
-					d.id),
-			)
+			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are computed from a roofline, "+
+				"not measured", d.id))
 		}
 		if beyond := c.extrapolation(s, i); beyond != "" {
 			warnings = append(warnings, beyond)
@@ -60,11 +51,10 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 // extrapolation says where a deployment's coefficients were used outside the range in which they
 // were measured; empty if they were not.
 func (c coverages) extrapolation(s *simulation, deployment int) string {
-	d, used := &s.deployments[deployment], &c[deployment]
+	d, r := &s.deployments[deployment], c[deployment]
 	if d.measuredRange == nil {
 		return ""
 	}
-	r := hardware.Range{InputTokens: used.input, OutputTokens: used.output, ContextTokens: used.context}
 	for k := d.first; k < d.end; k++ {
 		e := s.replicas[k].engine.Stats()
 		r.DecodeSequences = widenMax(r.DecodeSequences, e.PeakDecode)

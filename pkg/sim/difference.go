@@ -4,113 +4,82 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 )
 
-// difference is where two lines differ: the path of a field and both values as JSON, one of which
-// may be absent.
-type difference struct{ path, original, replayed string }
+// firstDifference describes where the record of a run and that of its replay differ: the path of a
+// field and both values as JSON, one of which may be absent. It compares objects field by field in
+// the order of replayed. It is empty if all values are equal; then only the formatting differs.
+func firstDifference(original, replayed []byte) string { return diffJSON("", original, replayed) }
 
-// String describes the difference between a run and its replay.
-func (d *difference) String() string {
-	return fmt.Sprintf("%s is %s in the run and %s in the replay", d.path, d.original, d.replayed)
-}
-
-// firstDifference compares two objects field by field in the order of is. It is nil if all values
-// are equal; then only the formatting differs.
-func firstDifference(original, replayed []byte) *difference { return diffJSON("", original, replayed) }
-
-func diffJSON(path string, original, replayed []byte) *difference {
+func diffJSON(path string, original, replayed []byte) string {
 	if bytes.Equal(original, replayed) {
-		return nil
+		return ""
 	}
-	before, after := parseFields(original), parseFields(replayed)
-	if before == nil || after == nil || before.list != after.list {
-		return &difference{path, excerpt(original), excerpt(replayed)}
+	kind, before := parseFields(original)
+	kindAfter, after := parseFields(replayed)
+	if kind != kindAfter || kind == 0 {
+		return fmt.Sprintf("%s is %s in the run and %s in the replay", strings.TrimPrefix(path, "."), excerpt(original),
+			excerpt(replayed))
 	}
-	for _, m := range after.all {
-		originalValue, found := before.value(m.name)
-		if !found {
-			return &difference{after.path(path, m.name), "absent", excerpt(m.value)}
+	for _, f := range slices.Concat(after, before) { // those of before for the ones that after lacks
+		step := f.name
+		if kind == '{' {
+			step = "." + f.name
 		}
-		if d := diffJSON(after.path(path, m.name), originalValue, m.value); d != nil {
+		if d := diffJSON(path+step, valueOf(before, f.name), valueOf(after, f.name)); d != "" {
 			return d
 		}
 	}
-	for _, m := range before.all {
-		if _, found := after.value(m.name); !found {
-			return &difference{before.path(path, m.name), excerpt(m.value), "absent"}
-		}
-	}
-	return nil
+	return ""
 }
 
-// jsonFields are the fields of an object, or the elements of a list by index.
-type jsonFields struct {
-	list bool
-	all  []jsonField
-}
-
+// jsonField is a field of an object, or an element of a list, whose name is its index.
 type jsonField struct {
 	name  string
 	value json.RawMessage
 }
 
-// parseFields returns the fields of an object or a list, nil if the text is neither.
-func parseFields(text []byte) *jsonFields {
+// parseFields returns the fields of an object, whose kind is '{', or of a list, whose kind is '['. The
+// kind of other text is 0.
+func parseFields(text []byte) (kind json.Delim, fields []jsonField) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	open, _ := dec.Token()
-	if open != json.Delim('{') && open != json.Delim('[') {
-		return nil
-	}
-	m := &jsonFields{list: open == json.Delim('[')}
-	for dec.More() {
-		next := jsonField{name: fmt.Sprintf("[%d]", len(m.all))}
-		if !m.list {
+	kind, _ = open.(json.Delim)
+	for kind != 0 && dec.More() {
+		next := jsonField{name: fmt.Sprintf("[%d]", len(fields))}
+		if kind == '{' {
 			name, err := dec.Token()
 			if err != nil {
-				return nil
+				return 0, nil
 			}
 			next.name = name.(string)
 		}
 		if dec.Decode(&next.value) != nil {
-			return nil
+			return 0, nil
 		}
-		m.all = append(m.all, next)
+		fields = append(fields, next)
 	}
-	return m
+	return kind, fields
 }
 
-func (m *jsonFields) value(name string) (json.RawMessage, bool) {
-	for i := range m.all {
-		if m.all[i].name == name {
-			return m.all[i].value, true
-		}
+// valueOf is the value of a field, nil if it is absent.
+func valueOf(fields []jsonField, name string) json.RawMessage {
+	if i := slices.IndexFunc(fields, func(f jsonField) bool { return f.name == name }); i >= 0 {
+		return fields[i].value
 	}
-	return nil, false
-}
-
-// path is the path of the field called name of the value at path at.
-func (m *jsonFields) path(at, name string) string {
-	if at == "" || m.list {
-		return at + name
-	}
-	return at + "." + name
+	return nil
 }
 
 // excerpt cuts a value to a length suitable for a message.
 func excerpt(value []byte) string {
 	const maxRunes = 80
+	if value == nil {
+		return "absent"
+	}
 	if text := []rune(string(value)); len(text) > maxRunes {
 		return string(text[:maxRunes]) + "…"
 	}
 	return string(value)
-}
-
-// column is the 1-based position of the first byte in which two lines differ.
-func column(original, replayed []byte) int {
-	n := 0
-	for n < len(original) && n < len(replayed) && original[n] == replayed[n] {
-		n++
-	}
-	return n + 1
 }

@@ -23,11 +23,12 @@ type override struct {
 func (s *simulation) fork(o observer) *simulation {
 	f := *s
 	f.decisions.last = decision{}
-	future := *s.feed.(*replayFeed)
+	future := *s.feed.(*memoryFeed)
 	f.feed = &future
 	f.deployments = slices.Clone(s.deployments)
 	f.tree = s.tree.Clone()
-	f.events.queue, f.events.ready = s.events.queue.Clone(), slices.Clone(s.events.ready)
+	f.events.queue, f.events.steps = s.events.queue.Clone(), s.events.steps.Clone()
+	f.events.ready = slices.Clone(s.events.ready)
 	f.requests = s.requests.clone()
 	f.sessions = s.sessions.clone()
 	f.router = s.router.clone(f.tree)
@@ -71,7 +72,10 @@ func (t *sessionTable) clone() sessionTable {
 	c := sessionTable{open: slices.Clone(t.open), spare: slices.Clone(t.spare)}
 	for i := range c.open {
 		v := &c.open[i]
-		v.steps, v.children = slices.Clone(v.steps), slices.Clone(v.children)
+		v.steps = slices.Clone(v.steps)
+		for k := range v.steps {
+			v.steps[k].children = slices.Clone(v.steps[k].children)
+		}
 	}
 	return c
 }

@@ -45,7 +45,7 @@ control_plane: {snapshots: {default: periodic 60us},
 }
 
 // forkCase returns a cluster and a workload in memory.
-func forkCase(t *testing.T, seed uint64) (*cluster.Config, *workload, []stream.SLOClass) {
+func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SLOClass) {
 	t.Helper()
 	c, requests := reference.RandomSessions(seed)
 	c.Scheduler, c.Preemption = "", ""
@@ -77,18 +77,18 @@ deployments:
 	for {
 		if next, _, err := k.next(); next == nil || err != nil {
 			must(err)
-			return loaded, &k.workload, header.SLOClasses
+			return loaded, k.workload, header.SLOClasses
 		}
 	}
 }
 
 // start returns a simulation of the case, with the first arrival read, and its results.
-func (k *workload) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *results) {
+func (k workload) start(t *testing.T, c *cluster.Config, classes []stream.SLOClass) (*simulation, *results) {
 	t.Helper()
 	s, err := newSimulation(c, classes, mustSpecs(c), &Options{Seed: 7})
 	must(err)
 	f := &results{}
-	s.feed = &replayFeed{workload: k}
+	s.feed = k.feed()
 	s.observers.add(f)
 	s.observers.add(checker{})
 	must(s.readNext())
@@ -129,7 +129,7 @@ func TestForkContinuesIdentically(t *testing.T) {
 			t.Fatalf("seed %d: forking changed the run:\n%s", seed, diff)
 		}
 		for i := range later.byPosition {
-			if later.byPosition[i].known {
+			if later.byPosition[i] != (result{}) {
 				before = append(before, make([]result, max(0, i+1-len(before)))...)
 				before[i] = later.byPosition[i]
 			}

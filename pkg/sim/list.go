@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"blis/pkg/anomaly"
+	"blis/pkg/cluster"
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
@@ -20,18 +21,10 @@ var lists = registry.Table[func(*Options) ([]row, error)]{
 	{Name: "signals", Doc: "signals available to policy expressions", Value: listSignals},
 	{Name: "models", Doc: "built-in models", Value: listModels},
 	{Name: "gpus", Doc: "known GPUs", Value: listGPUs},
-	{Name: "anomalies", Doc: "anomalies and the conditions under which they are reported", Value: func(*Options) ([]row,
-		error) {
-		return tableRows("anomaly", anomaly.Detectors), nil
-	}},
-	{Name: "presets", Doc: "engine versions", Value: func(*Options) ([]row, error) {
-		return tableRows("preset",
-			hardware.Presets), nil
-	}},
-	{Name: "latencies", Doc: "latency models", Value: func(*Options) ([]row, error) {
-		return tableRows("latency",
-			latency.Models), nil
-	}},
+	{Name: "anomalies", Doc: "anomalies and the conditions under which they are reported",
+		Value: listTable("anomaly", anomaly.Detectors)},
+	{Name: "presets", Doc: "engine versions", Value: listTable("preset", cluster.Presets)},
+	{Name: "latencies", Doc: "latency models", Value: listTable("latency", latency.Models)},
 }
 
 // Lists names the arguments of --list, for ${lists} and ${listed} in the tags of Options.
@@ -53,21 +46,18 @@ func list(out io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
+	text, values := "", []any{}
+	for _, r := range rows {
+		text += r.text
+		values = append(values, r.json)
+	}
 	if o.Format == "json" {
-		values := make([]any, len(rows))
-		for i := range rows {
-			values[i] = rows[i].json
-		}
 		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(values)
 	}
-	var text strings.Builder
-	for _, r := range rows {
-		text.WriteString(r.text)
-	}
-	_, err = io.WriteString(out, text.String())
+	_, err = io.WriteString(out, text)
 	return err
 }
 
@@ -110,50 +100,40 @@ func listPolicies(*Options) (rows []row, err error) {
 			if e.Name != "weighted" { // its parameters are the scorers
 				text += fmt.Sprintf("%30s %s\n", "", q.Text())
 			}
-			p.Params = append(p.Params, listParam(e.Stage, q))
+			listed := listedParam{Name: q.Name, Path: e.Stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc,
+				Unit: q.Unit, Whole: q.Whole, Auto: q.Auto, Choices: q.Choices, Keys: q.Keys, Default: q.Default}
+			if q.Kind == policy.Number || q.Kind == policy.Table {
+				listed.Range, listed.Search = &[2]float64{q.Min, q.Max}, &q.Search
+			}
+			p.Params = append(p.Params, listed)
 		}
 		rows = append(rows, row{text, p})
 	}
 	return rows, nil
 }
 
-func listParam(stage string, q *policy.Param) listedParam {
-	p := listedParam{Name: q.Name, Path: stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc, Unit: q.Unit,
-		Whole: q.Whole, Auto: q.Auto,
-		Choices: q.Choices, Keys: q.Keys, Default: q.Default}
-	if q.Kind == policy.Number || q.Kind == policy.Table {
-		p.Range, p.Search = &[2]float64{q.Min, q.Max}, &q.Search
-	}
-	return p
-}
-
 func listSignals(*Options) (rows []row, err error) {
 	for _, e := range policy.SignalEntries() {
-		rows = append(
-			rows,
-			row{fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " ")),
-				struct {
-					Name   string   `json:"name"`
-					Type   string   `json:"type"`
-					Doc    string   `json:"doc"`
-					Stages []string `json:"stages"`
-				}{e.Name, string(e.Type), e.Doc, e.Stages}},
-		)
+		text := fmt.Sprintf("%-30s %-13s %s [%s]\n", e.Name, e.Type, e.Doc, strings.Join(e.Stages, " "))
+		rows = append(rows, row{text, struct {
+			Name   string   `json:"name"`
+			Type   string   `json:"type"`
+			Doc    string   `json:"doc"`
+			Stages []string `json:"stages"`
+		}{e.Name, string(e.Type), e.Doc, e.Stages}})
 	}
 	return rows, nil
 }
 
 func listModels(*Options) (rows []row, err error) {
 	for _, a := range model.BuiltIns() {
-		rows = append(
-			rows,
-			row{fmt.Sprintf("%-44s %8.2f B  %7d KV bytes/token\n", a.Name, float64(a.TotalParameters())/1e9,
-				a.KVBytesPerToken()), struct {
-				Name       string `json:"name"`
-				Parameters int64  `json:"total_parameters"`
-				KVBytes    int64  `json:"kv_bytes_per_token"`
-			}{a.Name, a.TotalParameters(), a.KVBytesPerToken()}},
-		)
+		parameters, bytes := a.TotalParameters(), a.KVBytesPerToken()
+		text := fmt.Sprintf("%-44s %8.2f B  %7d KV bytes/token\n", a.Name, float64(parameters)/1e9, bytes)
+		rows = append(rows, row{text, struct {
+			Name       string `json:"name"`
+			Parameters int64  `json:"total_parameters"`
+			KVBytes    int64  `json:"kv_bytes_per_token"`
+		}{a.Name, parameters, bytes}})
 	}
 	return rows, nil
 }
@@ -164,21 +144,22 @@ func listGPUs(o *Options) (rows []row, err error) {
 		return nil, err
 	}
 	for _, g := range known.GPUs() {
-		rows = append(
-			rows,
-			row{fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB,
-				g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8), g},
-		)
+		text := fmt.Sprintf("%-22s %7.2f GiB %5.0f GB/s %5.0f TFLOPS bf16 %5.0f fp8\n", g.ID, g.MemoryGiB,
+			g.MemoryGBPerS, g.PeakTFLOPS.BF16, g.PeakTFLOPS.FP8)
+		rows = append(rows, row{text, g})
 	}
 	return rows, nil
 }
 
-func tableRows[T any](what string, t registry.Table[T]) (rows []row) {
-	for _, e := range t {
-		rows = append(rows, row{fmt.Sprintf("%-12s %-16s %s\n", what, e.Name, e.Doc), struct {
-			Name string `json:"name"`
-			Doc  string `json:"doc"`
-		}{e.Name, e.Doc}})
+// listTable lists the entries of a table. what is their kind.
+func listTable[T any](what string, t registry.Table[T]) func(*Options) ([]row, error) {
+	return func(*Options) (rows []row, err error) {
+		for _, e := range t {
+			rows = append(rows, row{fmt.Sprintf("%-12s %-16s %s\n", what, e.Name, e.Doc), struct {
+				Name string `json:"name"`
+				Doc  string `json:"doc"`
+			}{e.Name, e.Doc}})
+		}
+		return rows, nil
 	}
-	return rows
 }

@@ -50,7 +50,7 @@ var broken = []mutation{
 	{"a single token is prefill unless there is output before it", "engine/step.go",
 		"if q.generated > 0 && q.remaining() == 1 {", "if q.remaining() == 1 {"},
 	{"step times round half up", "des/des.go",
-		"us-whole >= 0.5", "us-whole > 0.5"},
+		"us-float64(whole) >= 0.5", "us-float64(whole) > 0.5"},
 	{"tokens of larger batches reach clients later", "latency/latency.go",
 		"float64(o[3]*float64(decode))", "0*float64(decode)"},
 	{"no token overtakes those of the step before", "engine/finish.go",

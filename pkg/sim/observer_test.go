@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"blis/pkg/internal/reference"
@@ -42,5 +43,39 @@ func TestObserversDoNotChangeTheRun(t *testing.T) {
 		if counts != watchedCounts || counts != minimalCounts {
 			t.Errorf("seed %d: %+v, with all observers %+v, with none %+v", seed, counts, watchedCounts, minimalCounts)
 		}
+	}
+}
+
+// TestCoastingKeepsBytes: where requests are far apart, so that replicas run many steps without an event, the
+// records and metrics equal those of a run whose steps are all checked, which are events.
+func TestCoastingKeepsBytes(t *testing.T) {
+	steps := 0
+	for seed := range uint64(12 * len(forkPlanes)) {
+		c, _, _ := forkCase(t, seed)
+		_, requests := reference.Random(seed)
+		for i := range requests {
+			later := requests[i].ArrivalUS * int64(seed%20)
+			requests[i].ArrivalUS += later
+			if requests[i].DeadlineUS > 0 {
+				requests[i].DeadlineUS += later
+			}
+			requests[i].Output *= 1 + int(seed%4)
+		}
+		run := func(o Options) string {
+			o.Plain, o.Seed, o.Trace, o.ITL = true, 7, "decisions", true
+			var out bytes.Buffer
+			if err := runLoaded(t.Context(), c, bytes.NewReader(workloadOf(requests)), &out, o); err != nil {
+				return err.Error()
+			}
+			return out.String()
+		}
+		coasted, checked := run(Options{}), run(Options{Check: true})
+		if diff := gocmp.Diff(strings.Split(checked, "\n"), strings.Split(coasted, "\n")); diff != "" {
+			t.Errorf("seed %d: with events (-) and coasting (+):\n%s", seed, diff)
+		}
+		steps += strings.Count(coasted, `"itl_us"`)
+	}
+	if steps < 700 {
+		t.Errorf("%d requests decoded, which is too few", steps)
 	}
 }

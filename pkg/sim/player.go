@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"blis/pkg/cluster"
 	"blis/pkg/latency"
@@ -29,19 +30,25 @@ func NewPlayer(c *cluster.Config) (*Player, error) {
 // workload with seed 0.
 func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.Model,
 	final func(i int, o *stream.Outcome)) error {
-	specs := p.specs
+	for i := 1; i < len(requests); i++ {
+		if requests[i].ArrivalUS < requests[i-1].ArrivalUS {
+			return fmt.Errorf("request %d arrives before the previous one; requests must be sorted by arrival", i)
+		}
+	}
+	specs := slices.Clone(p.specs)
 	if m != nil {
-		specs = make([]replicaSpec, len(p.specs))
-		for i, s := range p.specs {
-			s.model = m
-			specs[i] = s
+		for i := range specs {
+			specs[i].model = m
 		}
 	}
 	s, err := newSimulation(p.config, nil, specs, &Options{})
 	if err != nil {
 		return err
 	}
-	s.feed = &memoryFeed{requests: requests}
+	s.feed = &memoryFeed{n: len(requests), load: func(i int, a *stream.Arrival) int64 {
+		a.Request = requests[i]
+		return int64(i)
+	}}
 	s.observers.add(outcomeFunc(final))
 	if err := s.readNext(); err != nil {
 		return err
@@ -50,32 +57,6 @@ func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.
 		return err
 	}
 	return s.close()
-}
-
-// memoryFeed supplies requests from memory.
-type memoryFeed struct {
-	requests []stream.Request
-	at       int
-	arrival  stream.Arrival
-}
-
-func (l *memoryFeed) next() (*stream.Arrival, int64, error) {
-	if l.at == len(l.requests) {
-		return nil, 0, nil
-	}
-	l.arrival.Request = l.requests[l.at]
-	l.at++
-	if l.at > 1 && l.arrival.Request.ArrivalUS < l.requests[l.at-2].ArrivalUS {
-		return nil, 0, fmt.Errorf("request %d arrives before the previous one; requests must be sorted by arrival",
-			l.at-1)
-	}
-	return &l.arrival, int64(l.at - 1), nil
-}
-
-func (l *memoryFeed) skip() (int64, error) {
-	n := len(l.requests) - l.at
-	l.at = len(l.requests)
-	return int64(n + 1), nil // includes the last arrival of next
 }
 
 // outcomeFunc observes outcomes only.

@@ -120,14 +120,15 @@ func TestRecordings(t *testing.T) {
 	known, err := hardware.Open()
 	must(err)
 	for _, r := range replayed {
-		set, ok := known.Coefficients(
-			hardware.Key{Model: r.coefficients, GPU: "H100-SXM-80GB", TensorParallelSize: r.tp,
-				PipelineParallelSize: 1, DataParallelSize: 1},
-		)
-		if !ok || len(set.Errors) == 0 {
+		key := hardware.Key{Model: r.coefficients, GPU: "H100-SXM-80GB", TensorParallelSize: r.tp,
+			PipelineParallelSize: 1, DataParallelSize: 1}
+		sets := known.Sets()
+		at := slices.IndexFunc(sets, func(s *hardware.Set) bool { return s.Key == key })
+		if at < 0 || len(sets[at].Errors) == 0 {
 			t.Fatalf("%s: no coefficients that say how wrong they are", r.coefficients)
 		}
 		workload, measured := r.read(t)
+		set := sets[at]
 		stated := len(set.Errors)
 		for _, s := range simulations {
 			simulated := r.play(t, workload, measured, s.latency(r))

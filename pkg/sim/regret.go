@@ -2,14 +2,86 @@ package sim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"blis/pkg/des"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
+
+// Counterfactual says which alternatives to decisions are evaluated. The zero value is none.
+type Counterfactual struct {
+	// top is the number of candidates listed in an estimate.
+	top int
+	// worst is the number of highest-regret decisions to re-simulate; named are the decisions to
+	// re-simulate instead.
+	worst int
+	named []int64
+	// all: re-simulate all candidates, not only the best three.
+	all bool
+	// text is the option as given.
+	text string
+}
+
+// UnmarshalText reads K (estimates for the K best candidates), exact:N, exact:N:all, or decision
+// ids.
+func (c *Counterfactual) UnmarshalText(option []byte) error {
+	text := string(option)
+	number, exact := strings.CutPrefix(text, "exact:")
+	all := false
+	if exact {
+		number, all = strings.CutSuffix(number, ":all")
+	}
+	n, err := strconv.ParseUint(number, 10, 31)
+	switch {
+	case err == nil && n > 0:
+		*c = Counterfactual{top: int(n), text: text}
+		if exact {
+			*c = Counterfactual{top: maxAlternatives + 1, worst: int(n), all: all, text: text}
+		}
+		return nil
+	case strings.HasPrefix(text, decisionPrefix):
+		*c = Counterfactual{top: maxAlternatives + 1, text: text}
+		for id := range strings.SplitSeq(text, ",") {
+			digits, ok := strings.CutPrefix(id, decisionPrefix)
+			n, err := strconv.ParseUint(digits, 10, 63)
+			if err != nil || !ok {
+				return fmt.Errorf("%q is not a decision id such as %s000913", id, decisionPrefix)
+			}
+			c.named = append(c.named, int64(n))
+		}
+		return nil
+	}
+	return fmt.Errorf("is %q; must be a number of candidates (3), exact:N, exact:N:all or decision ids "+
+		"(%[2]s000913,%[2]s000914)", text, decisionPrefix)
+}
+
+// enabled reports whether alternatives are evaluated.
+func (c *Counterfactual) enabled() bool { return c.top > 0 }
+
+// exact reports whether decisions are re-simulated.
+func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
+
+// Contradiction reports counterfactual options that exclude each other.
+func (o *Options) Contradiction() error {
+	c := &o.Counterfactual
+	switch {
+	case c.enabled() && o.Trace == stream.TraceLevels[0]:
+		return errors.New(
+			"--counterfactual needs decisions, which --trace minimal does not write; use --trace decisions")
+	case o.CounterfactualHorizon != nil && !c.exact():
+		return errors.New("--counterfactual-horizon needs --counterfactual exact:N or decision ids")
+	}
+	return nil
+}
+
+// maxAlternatives is the number of alternative candidates that are re-simulated, unless all are.
+const maxAlternatives = 3
 
 // regretRecorder observes decisions. It estimates their alternatives and records what is needed to
 // re-simulate them.
@@ -18,7 +90,7 @@ type regretRecorder struct {
 	oracle *oracle
 	w      *stream.Writer
 	totals *metrics.Accumulator
-	// decisions are the routing decisions in order, and the named admission decisions. rejections
+	// decisions are the named decisions or, without names, the routing decisions in order. rejections
 	// are the admission decisions that left a request unserved.
 	decisions, rejections []pastDecision
 	// admissions are the last admission decisions by the position of their request.
@@ -71,17 +143,11 @@ type pastDecision struct {
 	event          int64
 	stage, request string
 	// alternatives are the other candidates, best estimate first.
-	alternatives []candidate
+	alternatives []estimate
 	regret       int64 // estimated, in µs
 	// admission is the last admission decision about the same request; its number is -1 if there was
 	// none.
 	admission admissionDecision
-}
-
-// candidate is a candidate that was not chosen.
-type candidate struct {
-	index   int
-	replica int32
 }
 
 // admissionDecision is the last admission decision about a request.
@@ -102,7 +168,7 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 	slices.SortStableFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
 	hindsight, avoidable := chosen.e2e-all[0].e2e, chosen.e2e-preferred.e2e
 	g.totals.AddRegret(hindsight, avoidable)
-	if g.exact() {
+	if g.worst > 0 || slices.Contains(g.named, d.number) {
 		past := pastDecision{number: d.number, position: r.position, event: s.events.count, stage: stream.StageRouting,
 			request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
 		if last, found := g.admissions[r.position]; found {
@@ -110,7 +176,7 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 		}
 		for _, e := range all {
 			if e.candidate != d.choice.Candidate && (g.all || len(past.alternatives) < maxAlternatives) {
-				past.alternatives = append(past.alternatives, candidate{e.candidate, e.replica})
+				past.alternatives = append(past.alternatives, e)
 			}
 		}
 		g.decisions = append(g.decisions, past)
@@ -179,30 +245,18 @@ func (g *regretRecorder) worstDecisions() []pastDecision {
 
 // selectedDecisions returns the decisions to re-simulate in their order.
 func (g *regretRecorder) selectedDecisions() []pastDecision {
-	var selected []pastDecision
-	if len(g.named) > 0 {
-		for _, n := range g.named {
-			if at := g.indexOf(n); at >= 0 {
-				selected = append(selected, g.decisions[at])
-			}
-		}
-	} else {
+	selected := slices.Clone(g.decisions)
+	if g.worst > 0 {
 		selected = g.worstDecisions()
 	}
 	slices.SortFunc(selected, func(a, b pastDecision) int { return cmp.Compare(a.number, b.number) })
-	return slices.CompactFunc(selected, func(a, b pastDecision) bool { return a.number == b.number })
-}
-
-// indexOf returns the index of the decision with a number, -1 if it is not a decision of admission
-// or routing.
-func (g *regretRecorder) indexOf(number int64) int {
-	return slices.IndexFunc(g.decisions, func(d pastDecision) bool { return d.number == number })
+	return selected
 }
 
 // warnUnknown warns about named decisions that the run does not have.
 func (g *regretRecorder) warnUnknown(o *Options) {
 	for _, n := range g.named {
-		if g.indexOf(n) < 0 {
+		if !slices.ContainsFunc(g.decisions, func(d pastDecision) bool { return d.number == n }) {
 			o.warn(fmt.Sprintf("--counterfactual: %s is not an admission or routing decision of this run; "+
 				"the run is complete without its regret", decisionID(n)))
 		}

@@ -46,9 +46,6 @@ func (p *originalRun) close() {
 	p.file.Close()
 }
 
-// config is the configuration in the header as JSON.
-func (p *originalRun) config() ([]byte, error) { return json.Marshal(p.header.Run.Config) }
-
 // parentRun is the run that a what-if derives from: its entry in the header of the what-if, and its
 // workload.
 type parentRun struct {
@@ -77,6 +74,11 @@ func (p *parentRun) check(child *stream.Header, o *Options) error {
 // WhatIf reports whether a replay changes settings, which makes it a run of its own.
 func (o *Options) WhatIf() bool { return len(o.Set) > 0 || o.Policies != "" }
 
+// cluster are the options for loading the cluster.
+func (o *Options) cluster() cluster.Options {
+	return cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Warn: o.Warn}
+}
+
 // replayRun repeats the run o.Replay: to verify that it is reproducible, or as a what-if with other
 // settings.
 func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
@@ -85,7 +87,7 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 		return err
 	}
 	defer p.close()
-	text, err := p.config()
+	text, err := json.Marshal(p.header.Run.Config)
 	if err != nil {
 		return err
 	}
@@ -94,12 +96,7 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	}
 	name := "the configuration of " + o.Replay
 	if o.WhatIf() {
-		c, err := cluster.Parse(
-			name,
-			text,
-			cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware,
-				Warn: o.Warn},
-		)
+		c, err := cluster.Parse(name, text, o.cluster())
 		if err != nil {
 			return err
 		}
@@ -183,7 +180,7 @@ func (p *originalRun) replay(ctx context.Context, c *cluster.Config, in io.Reade
 	o.Plain = true
 	workload := stream.NewReader(in)
 	defer workload.Close()
-	compared := &comparison{run: p.reader}
+	compared := &comparison{run: p.reader, counts: map[string]int64{}}
 	err = simulate(ctx, c, specs, workload, compared, o)
 	if compared.err != nil && ctx.Err() == nil {
 		return compared.explain(workload)
@@ -198,7 +195,7 @@ func (p *originalRun) replay(ctx context.Context, c *cluster.Config, in io.Reade
 		o.warn(w)
 	}
 	_, err = fmt.Fprintf(out, "%s: the replay is identical: all header fields and every byte of %d records%s\n",
-		o.Replay, compared.records, compared.kinds())
+		o.Replay, compared.records, compared.listKinds())
 	return err
 }
 
@@ -207,16 +204,12 @@ func (p *originalRun) replay(ctx context.Context, c *cluster.Config, in io.Reade
 type comparison struct {
 	run *stream.Reader
 	err error
-	// headerCompared: the header was compared. records and counts are the records after it, in total
-	// and by kind.
+	// headerCompared: the header was compared. records and counts are the numbers of records after it,
+	// in total and by kind; kinds are their kinds in order.
 	headerCompared bool
 	records        int64
-	counts         []count
-}
-
-type count struct {
-	kind string
-	n    int64
+	counts         map[string]int64
+	kinds          []string
 }
 
 func (c *comparison) Write(lines []byte) (int, error) {
@@ -239,13 +232,16 @@ func (c *comparison) compare(replayed []byte) error {
 	}
 	original := c.run.Bytes()
 	if !slices.Equal(original, replayed) {
-		if d := firstDifference(original, replayed); d != nil && json.Valid(original) {
+		if d := firstDifference(original, replayed); d != "" && json.Valid(original) {
 			return c.run.Errorf("%s: %s", describeRecord(replayed), d)
 		}
 		if c.headerCompared {
-			at := column(original, replayed)
+			at := 0
+			for at < min(len(original), len(replayed)) && original[at] == replayed[at] {
+				at++
+			}
 			return c.run.Errorf("%s: from column %d on the run has %s and the replay has %s",
-				describeRecord(replayed), at, excerpt(original[at-1:]), excerpt(replayed[at-1:]))
+				describeRecord(replayed), at+1, excerpt(original[at:]), excerpt(replayed[at:]))
 		}
 	}
 	if !c.headerCompared {
@@ -253,32 +249,22 @@ func (c *comparison) compare(replayed []byte) error {
 		return nil
 	}
 	c.records++
-	c.count(c.run.Kind())
+	kind := c.run.Kind()
+	if c.counts[kind]++; c.counts[kind] == 1 {
+		c.kinds = append(c.kinds, kind)
+	}
 	return nil
 }
 
-func (c *comparison) count(kind string) {
-	i := slices.IndexFunc(c.counts, func(n count) bool { return n.kind == kind })
-	if i < 0 {
-		i = len(c.counts)
-		c.counts = append(c.counts, count{kind: kind})
+// listKinds lists the number of records of each kind.
+func (c *comparison) listKinds() (text string) {
+	for _, kind := range c.kinds {
+		text += fmt.Sprintf(", %d %s", c.counts[kind], kind)
 	}
-	c.counts[i].n++
-}
-
-// kinds lists the number of records of each kind.
-func (c *comparison) kinds() (text string) {
-	for i, n := range c.counts {
-		between := ", "
-		if i == 0 {
-			between = " ("
-		}
-		text += fmt.Sprintf("%s%d %s", between, n.n, n.kind)
+	if text == "" {
+		return ""
 	}
-	if text != "" {
-		text += ")"
-	}
-	return text
+	return " (" + text[len(", "):] + ")"
 }
 
 // describeRecord describes a record for a message: its kind and subject.

@@ -130,10 +130,8 @@ func TestReplayNamesTheDifference(t *testing.T) {
 
 // recordFields returns the fields of a record.
 func recordFields(line []byte) []jsonField {
-	if m := parseFields(line); m != nil {
-		return m.all
-	}
-	return nil
+	_, fields := parseFields(line)
+	return fields
 }
 
 // text is the field as it is in its line.
@@ -230,7 +228,7 @@ func TestWhatIf(t *testing.T) {
 	p, err := openOriginal(name)
 	must(err)
 	defer p.close()
-	text, err := p.config()
+	text, err := json.Marshal(p.header.Run.Config)
 	must(err)
 	c, err := cluster.Parse("c", text, cluster.Options{Overrides: []string{set}})
 	must(err)
@@ -269,11 +267,7 @@ func TestFirstDifference(t *testing.T) {
 		{`{"a":"` + strings.Repeat("é", 100) + `"}`, `{"a":1}`, `a is "` + strings.Repeat("é", 79) +
 			"… in the run and 1 in the replay"},
 	} {
-		got := ""
-		if d := firstDifference([]byte(c.was), []byte(c.is)); d != nil {
-			got = d.String()
-		}
-		if got != c.want {
+		if got := firstDifference([]byte(c.was), []byte(c.is)); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.was, c.is, got, c.want)
 		}
 	}

@@ -108,8 +108,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.Replay != "" {
 		return replayRun(ctx, in, out, o)
 	}
-	c, err := cluster.Load(o.Cluster,
-		cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Warn: o.Warn})
+	c, err := cluster.Load(o.Cluster, o.cluster())
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 type sessionTable struct {
 	open  []session
 	spare []int32
-	// Scratch: the request of makeCall, and the groups of findParallel.
+	// Scratch: the request of makeCall, and the groups of prepare.
 	callScratch stream.Request
 	groups      map[parallelGroup]int64
 }
@@ -25,9 +25,6 @@ type session struct {
 	// position is the stream position of its first step; the others follow.
 	position int64
 	steps    []stepState
-	// children are the steps that depend on each step: children[steps[k].first:steps[k+1].first]
-	// depend on step k.
-	children []int32
 	// pendingCalls is the number of requests that are not final. cutByHorizon: a step lies beyond
 	// the horizon.
 	pendingCalls int
@@ -42,10 +39,11 @@ type session struct {
 type stepState struct {
 	// parents is the number of parents that have not completed. at is the latest completion of the
 	// others, as the client sees it.
-	parents int32
-	first   int32 // index of its first child
-	turn    int64 // number of model calls before it
-	at      des.Time
+	parents int
+	// children are the steps that depend on it.
+	children []int32
+	turn     int64 // number of model calls before it
+	at       des.Time
 	// criticalUS is the longest path to the step in call time, including the step once it has
 	// completed.
 	criticalUS int64
@@ -81,51 +79,24 @@ func (t *sessionTable) add(s *simulation, a *stream.Arrival, position int64) {
 
 // prepare sets up the state derived from the record.
 func (v *session) prepare(table *sessionTable) {
-	n := len(v.Steps)
-	v.steps = slices.Grow(v.steps[:0], n+1)[:n+1]
-	clear(v.steps)
+	v.steps = slices.Grow(v.steps[:0], len(v.Steps))[:len(v.Steps)]
 	v.pendingCalls, v.cutByHorizon, v.missedTarget, v.last = 0, false, false, des.Time(v.ArrivalUS)
 	v.out = stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: v.ID, Tenant: v.Tenant, SLOClass: v.SLOClass,
 		Workflow: v.Workflow, ArrivalUS: v.ArrivalUS, CompletedUS: stream.Never}
-	for k := range v.Steps {
-		step := &v.Steps[k]
-		v.steps[k].turn, v.steps[k].at = v.out.Calls, des.Time(v.ArrivalUS)
-		if step.Tool == "" {
-			v.out.Calls++
-		}
-		v.steps[k].parents = int32(len(step.After))
-		for _, parent := range step.After {
-			v.steps[parent+1].first++ // a count, until the prefix sum
-		}
-	}
-	for k := range n {
-		v.steps[k+1].first += v.steps[k].first
-	}
-	v.children = slices.Grow(v.children[:0], int(v.steps[n].first))[:v.steps[n].first]
-	for k := n - 1; k >= 0; k-- { // backward, so that children are in order
-		for _, parent := range v.Steps[k].After {
-			end := &v.steps[parent+1].first
-			*end--
-			v.children[*end] = int32(k)
-		}
-	}
-	// The offset of k's children is now in k+1.
-	for k := range n {
-		v.steps[k].first = v.steps[k+1].first
-	}
-	v.steps[n].first = int32(len(v.children))
-	v.findParallel(table)
-}
-
-// findParallel marks parallel calls.
-func (v *session) findParallel(table *sessionTable) {
 	if table.groups == nil {
 		table.groups = map[parallelGroup]int64{}
 	}
 	clear(table.groups)
 	for k := range v.Steps {
-		if v.Steps[k].Tool == "" {
+		step := &v.Steps[k]
+		v.steps[k] = stepState{parents: len(step.After), children: v.steps[k].children[:0], turn: v.out.Calls,
+			at: des.Time(v.ArrivalUS)}
+		if step.Tool == "" {
+			v.out.Calls++
 			table.groups[v.group(k)]++
+		}
+		for _, parent := range step.After { // an earlier step
+			v.steps[parent].children = append(v.steps[parent].children, int32(k))
 		}
 	}
 	for k := range v.Steps {
@@ -216,7 +187,7 @@ func (t *sessionTable) completeStep(s *simulation, i int32, k int, at des.Time, 
 	v.last = max(v.last, at)
 	v.out.CriticalUS = max(v.out.CriticalUS, p.criticalUS)
 	v.out.Iterations = max(v.out.Iterations, v.Steps[k].Iteration)
-	for _, child := range v.children[p.first:v.steps[k+1].first] {
+	for _, child := range p.children {
 		c := &v.steps[child]
 		c.at, c.criticalUS = max(c.at, at), max(c.criticalUS, p.criticalUS)
 		if c.parents--; c.parents == 0 {

@@ -84,7 +84,8 @@ type simulation struct {
 
 // eventQueue holds the pending events of a run.
 type eventQueue struct {
-	queue des.Queue
+	queue des.Queue // all but the ends of steps
+	steps des.Queue // the ends of steps
 	// ready are the idle replicas that may have work since this instant.
 	ready []int32
 	// instantDone: all events of this instant are done except the start of steps.
@@ -94,6 +95,16 @@ type eventQueue struct {
 	// stale is the number of pending events of requests that are gone.
 	stale        int
 	firstArrival des.Time
+}
+
+// next is the time of the next event.
+func (q *eventQueue) next() des.Time { return min(q.queue.Next(), q.steps.Next()) }
+
+func (q *eventQueue) pop() des.Event {
+	if q.steps.Len() > 0 && (q.queue.Len() == 0 || q.steps.First().Less(q.queue.First())) {
+		return q.steps.Pop()
+	}
+	return q.queue.Pop()
 }
 
 // decisions counts the decisions of the control plane. override replaces one of them.
@@ -240,17 +251,22 @@ func (s *simulation) addModel(model string, deployment int) {
 	s.models[i].deployments = append(s.models[i].deployments, deployment)
 }
 
+// interruptEvents is the number of events between two checks for an interrupt.
+const interruptEvents = 4096
+
 // run simulates from the first request read until all requests are final, the horizon is reached or
 // the event limit is.
 func (s *simulation) run(stop func() error) error {
 	// All events at the instant of the last completion are processed.
-	for n := 0; (s.requests.open > 0 || s.events.queue.Next() == s.now) && s.events.count < s.events.limit; n++ {
-		if n%4096 == 0 {
+	due := s.events.count // when to check for an interrupt
+	for (s.requests.open > 0 || s.events.next() == s.now) && s.events.count < s.events.limit {
+		if s.events.count >= due {
+			due = s.events.count + interruptEvents
 			if err := stop(); err != nil {
 				return err
 			}
 		}
-		next := s.events.queue.Next()
+		next := s.events.next()
 		if next > s.now && len(s.events.ready) > 0 {
 			if err := s.startSteps(); err != nil {
 				return err
@@ -260,7 +276,7 @@ func (s *simulation) run(stop func() error) error {
 		if next > s.horizon {
 			break
 		}
-		e := s.events.queue.Pop()
+		e := s.events.pop()
 		if e.At < s.now {
 			return fmt.Errorf("the next event is at %d µs, before the clock at %d µs", e.At, s.now)
 		}
@@ -280,6 +296,11 @@ func (s *simulation) run(stop func() error) error {
 func (s *simulation) dispatch(e des.Event) error {
 	switch e.Kind() {
 	case stepEnd:
+		if s.events.next() > s.now && len(s.events.ready) == 0 && s.coasts() {
+			if done, err := s.coast(e.Slot); done || err != nil {
+				return err
+			}
+		}
 		return s.finishStep(e.Slot)
 	case sessionStart:
 		return s.sessions.start(s, e.Slot)
@@ -311,7 +332,7 @@ func (s *simulation) dispatch(e des.Event) error {
 // is pending at this instant.
 func (s *simulation) schedule(delay des.Time, kind uint8, slot int32) error {
 	e := des.NewEvent(s.now+delay, kind, s.request(slot).position, slot)
-	if delay == 0 && s.events.queue.Next() > s.now {
+	if delay == 0 && s.events.next() > s.now {
 		return s.dispatch(e)
 	}
 	s.events.queue.Push(e)

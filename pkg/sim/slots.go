@@ -103,7 +103,7 @@ func (s *simulation) release(slot int32) {
 func (s *simulation) countStale(n int) {
 	if s.events.stale += n; s.events.stale > 1024 && s.events.stale > s.events.queue.Len()/2 {
 		s.events.queue.Keep(func(e des.Event) bool {
-			return e.Kind() == stepEnd || e.Kind() == flowDrain || e.Kind() == sessionStart ||
+			return e.Kind() == flowDrain || e.Kind() == sessionStart ||
 				s.requests.slots[e.Slot].position == e.Seq()
 		})
 		s.events.stale = 0

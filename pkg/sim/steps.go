@@ -39,8 +39,11 @@ func (s *simulation) startSteps() error {
 			s.recordBatch(i, step)
 		}
 		s.telemetry.afterChange(s, i)
-		s.events.queue.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
+		s.events.steps.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
 		if err := s.observers.notify(s, onBatch, i); err != nil {
+			return err
+		}
+		if err := s.observers.notify(s, onStep, i); err != nil {
 			return err
 		}
 	}
@@ -75,6 +78,37 @@ func (r *request) endPreemption(now des.Time) {
 		r.out.PreemptedUS += now
 		r.preempted = false
 	}
+}
+
+// coast runs the steps of a replica that only decode, from one that ends now, as long as they end before
+// anything can see the replica or change what it does. It reports whether it ran any. The state of the
+// replica is then ahead of the clock. Nothing reads it before the clock gets there: without sessions
+// the ends of other replicas' steps neither route a request nor make one arrive.
+func (s *simulation) coast(i int32) (bool, error) {
+	r, q := &s.replicas[i], &s.events
+	until := min(q.queue.Next(), maxClock)
+	if s.horizon < until {
+		until = s.horizon + 1
+	}
+	if len(s.sessions.open) > len(s.sessions.spare) {
+		until = min(until, q.steps.Next())
+	}
+	n, result := r.engine.Coast(until, int(min(interruptEvents, q.limit-q.count+1)))
+	if n == 0 {
+		return false, nil
+	}
+	r.result = result
+	q.count += int64(n - 1) // the first one is counted
+	s.telemetry.afterChange(s, i)
+	q.steps.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
+	return true, s.observers.notify(s, onTokens, i)
+}
+
+// coasts reports whether replicas may coast: nothing depends on when exactly they did what.
+func (s *simulation) coasts() bool {
+	const timed = policy.NeedEstimate | policy.NeedEstWait
+	return len(s.observers[onStep])+len(s.observers[onStepEnd])+len(s.telemetry.periodic)+
+		len(s.router.flow.queues) == 0 && s.router.needs.all&timed == 0 && !s.router.config.ShadowEvictions
 }
 
 // finishStep applies the results of a replica's step.

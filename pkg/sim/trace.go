@@ -24,7 +24,8 @@ type traceWriter struct {
 func (o *traceWriter) hooks() []hook {
 	at := []hook{onRouting, onDecision, onFinal, onSessionEnd}
 	if o.full {
-		at = append(at, onBatch, onTokens, onSnapshot)
+		// onStep keeps replicas from coasting past steps that are to be recorded.
+		at = append(at, onBatch, onStep, onTokens, onSnapshot)
 	}
 	return at
 }
@@ -122,41 +123,17 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 	c := stream.NewCandidate(s.deployments[at.deployment].id, at.index)
 	c.Filtered, c.Inflight = a.Filtered[i], stream.Index(r.Inflight)
 	if a.Scores != nil {
-		c.Score = stream.Number(a.Scores[i])
-		if !c.Score.IsZero() {
-			c.Score = stream.Number(finite(a.Scores[i]))
-		}
+		c.Score = stream.Number(finite(a.Scores[i])) // NaN stays
 	}
 	from := len(o.terms)
 	for k := range a.Scorers {
 		o.terms = append(o.terms, a.Terms[k*n+i])
 	}
 	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
-	fillViewed(s, &c, r)
-	return c
-}
-
-// fillViewed fills in the signals that the routing policy read.
-func fillViewed(s *simulation, c *stream.Candidate, r *policy.Replica) {
 	needs := s.router.needs.routing
-	if needs&policy.NeedQueueDepth != 0 {
-		c.QueueDepth = stream.Index(r.QueueDepth)
-	}
-	if needs&policy.NeedRunning != 0 {
-		c.Running = stream.Index(r.Running)
-	}
-	if needs&policy.NeedKVUtil != 0 {
-		c.KVUtil = stream.Number(r.KVUtil)
-	}
-	const statistics = policy.NeedHitRate | policy.NeedRecentTTFT | policy.NeedRecentTPOT | policy.NeedEstWait
-	if needs&statistics != 0 {
-		fillStatistics(c, r.Stats, needs)
-	}
+	fillSignals(&c, r, needs)
 	if needs&policy.NeedShadow != 0 {
 		c.Matched = stream.Index(r.Matched)
-	}
-	if needs&policy.NeedCache != 0 {
-		c.Cached = stream.Index(r.Cached)
 	}
 	for _, list := range [...][]refreshInterval{s.telemetry.periodic, s.telemetry.onDemand} {
 		for _, t := range list {
@@ -165,21 +142,34 @@ func fillViewed(s *simulation, c *stream.Candidate, r *policy.Replica) {
 			}
 		}
 	}
+	return c
 }
 
-// fillStatistics fills in the statistics that the routing policy read.
-func fillStatistics(c *stream.Candidate, stats *policy.Stats, needs policy.Needs) {
-	if needs&policy.NeedHitRate != 0 {
-		c.HitRate = stream.Number(stats.HitRate)
+// fillSignals fills in the snapshot fields of a replica that are in needs.
+func fillSignals(c *stream.Candidate, r *policy.Replica, needs policy.Needs) {
+	if needs.Has(policy.FieldQueueDepth) {
+		c.QueueDepth = stream.Index(r.QueueDepth)
 	}
-	if needs&policy.NeedRecentTTFT != 0 {
-		c.RecentTTFTMS = stream.Number(stats.RecentTTFTMS)
+	if needs.Has(policy.FieldRunning) {
+		c.Running = stream.Index(r.Running)
 	}
-	if needs&policy.NeedRecentTPOT != 0 {
-		c.RecentTPOTMS = stream.Number(stats.RecentTPOTMS)
+	if needs.Has(policy.FieldKVUtil) {
+		c.KVUtil = stream.Number(r.KVUtil)
 	}
-	if needs&policy.NeedEstWait != 0 {
-		c.EstWaitMS = stream.Number(stats.EstWaitMS)
+	if needs.Has(policy.FieldHitRate) {
+		c.HitRate = stream.Number(r.Stats.HitRate)
+	}
+	if needs.Has(policy.FieldRecentTTFT) {
+		c.RecentTTFTMS = stream.Number(r.Stats.RecentTTFTMS)
+	}
+	if needs.Has(policy.FieldRecentTPOT) {
+		c.RecentTPOTMS = stream.Number(r.Stats.RecentTPOTMS)
+	}
+	if needs.Has(policy.FieldEstWait) {
+		c.EstWaitMS = stream.Number(r.Stats.EstWaitMS)
+	}
+	if needs.Has(policy.FieldCache) {
+		c.Cached = stream.Index(r.Cached)
 	}
 }
 
@@ -200,28 +190,17 @@ func (o *traceWriter) preemptions(s *simulation, r *replica) error {
 // snapshot records fields that the router read. Errors are sticky in the
 // writer: its next call returns them.
 func (o *traceWriter) snapshot(s *simulation, read *fieldReads) {
-	r, state, stats := &s.replicas[read.replica], &s.telemetry.states[read.replica], &s.telemetry.stats[read.replica]
-	x := stream.NewSnapshot(stream.Micros(read.at), s.deployments[r.deployment].id, r.index)
+	var needs policy.Needs
 	for _, f := range read.fields {
-		switch f {
-		case policy.FieldQueueDepth:
-			x.QueueDepth = stream.Index(state.QueueDepth)
-		case policy.FieldRunning:
-			x.Running = stream.Index(state.Running)
-		case policy.FieldKVUtil:
-			x.KVUtil = stream.Number(state.KVUtil)
-		case policy.FieldHitRate:
-			x.HitRate = stream.Number(stats.HitRate)
-		case policy.FieldRecentTTFT:
-			x.RecentTTFTMS = stream.Number(stats.RecentTTFTMS)
-		case policy.FieldRecentTPOT:
-			x.RecentTPOTMS = stream.Number(stats.RecentTPOTMS)
-		case policy.FieldEstWait:
-			x.EstWaitMS = stream.Number(stats.EstWaitMS)
-		case policy.FieldCache:
-			x.Cache = true
-		}
+		needs |= 1 << f
 	}
+	r := &s.replicas[read.replica]
+	x := stream.NewSnapshot(stream.Micros(read.at), s.deployments[r.deployment].id, r.index)
+	c := stream.NewCandidate(x.Deployment, x.Replica)
+	fillSignals(&c, &s.telemetry.states[read.replica], needs)
+	x.QueueDepth, x.Running, x.KVUtil, x.HitRate = c.QueueDepth, c.Running, c.KVUtil, c.HitRate
+	x.RecentTTFTMS, x.RecentTPOTMS, x.EstWaitMS = c.RecentTTFTMS, c.RecentTPOTMS, c.EstWaitMS
+	x.Cache = needs.Has(policy.FieldCache)
 	_ = o.w.Any(&x)
 }
 
@@ -244,7 +223,6 @@ func (o *traceWriter) step(s *simulation, r *replica) error {
 	step := r.engine.Step()
 	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,
-		DecodeTokens: step.Decode,
-		Running:      int64(step.Running), Waiting: int64(step.Waiting), UsedBlocks: int64(step.UsedBlocks),
-		Preempted: int64(len(step.Preempted))})
+		DecodeTokens: step.Decode, Running: int64(step.Running), Waiting: int64(step.Waiting),
+		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted))})
 }

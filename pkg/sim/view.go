@@ -34,8 +34,8 @@ func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View
 		}
 	}
 	if needs&policy.NeedClusterRates != 0 {
-		v.Cluster.Rate, v.Cluster.Throughput = r.traffic.offered.perSecond(1, s.now), r.traffic.completed.perSecond(1,
-			s.now)
+		v.Cluster.Rate = r.traffic.offered.perSecond(1, s.now)
+		v.Cluster.Throughput = r.traffic.completed.perSecond(1, s.now)
 	}
 	if needs&policy.NeedShadow != 0 {
 		r.prefixes.match(s, q.path, q.out.InputTokens, v.Replicas)
@@ -57,8 +57,8 @@ func (w *views) policyRequest(q *request) *policy.Request {
 		o := &q.out
 		*k = policy.Request{Tenant: o.Tenant, Class: o.SLOClass, Tier: q.class.Tier, Model: o.Model, Session: o.Session,
 			TenantID: q.tenant, SessionID: q.session, InputTokens: o.InputTokens, Predicted: q.predicted,
-			ArrivalUS: int64(
-				o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS, Turn: q.turn}
+			ArrivalUS: int64(o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS,
+			Turn: q.turn}
 		w.requestOf = q.position
 	}
 	k.Delays, k.Priority = q.out.Delays, q.out.Priority

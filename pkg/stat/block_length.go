@@ -41,19 +41,15 @@ func ruleLength(x []float64) int {
 	if n < 4 || r[0] == 0 {
 		return 0
 	}
-	var g, d float64
 	last := lastLag(x, &r)
 	if last == 0 {
 		return 0
 	}
-	for k := 0; k <= last; k++ {
+	g, d := 0.0, r[0]
+	for k := 1; k <= last; k++ {
 		lambda := min(1, 2*(1-float64(k)/float64(last+1)))
-		sides := 2.0
-		if k == 0 {
-			sides = 1
-		}
-		g += sides * lambda * float64(k) * r[k]
-		d += sides * lambda * r[k]
+		g += 2 * lambda * float64(k) * r[k]
+		d += 2 * lambda * r[k]
 	}
 	if g <= 0 || d <= 0 { // neighbors are anticorrelated: longer blocks are not needed
 		return 0

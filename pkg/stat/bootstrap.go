@@ -181,20 +181,15 @@ type Interval struct {
 	Level float64 `json:"level"`
 }
 
-// tailProbability returns the share of bootstrap samples below a 95 % interval, given
-// the number of blocks.
-func tailProbability(blocks int) float64 {
-	return math.Erfc(z975*tCorrection(blocks, Level)/math.Sqrt2) / 2
-}
-
 // z975 is the 97.5th percentile of the normal distribution.
 const z975 = 1.959963984540054
 
-// tCorrection returns the factor by which a normal interval of the level (0.95) must be
-// widened for a small number of blocks to have that coverage (Hesterberg, as above).
-func tCorrection(blocks int, level float64) float64 {
-	n, z := float64(blocks), math.Sqrt2*math.Erfinv(level)
-	return math.Sqrt(n/(n-1)) * tQuantile(n-1, z) / z
+// tailProbability returns the share of bootstrap samples below a 95 % interval. A normal
+// interval is too narrow for a small number of blocks, by tCorrection (Hesterberg, as above).
+func tailProbability(blocks int) float64 {
+	n, z := float64(blocks), math.Sqrt2*math.Erfinv(Level)
+	tCorrection := math.Sqrt(n/(n-1)) * tQuantile(n-1, z) / z
+	return math.Erfc(z975*tCorrection/math.Sqrt2) / 2
 }
 
 // tQuantile returns the quantile of Student's t distribution with v degrees of freedom

@@ -56,8 +56,7 @@ type PairOrder struct {
 	// Pairs is the number of pairs that differ in y. Concordant of them have the same
 	// order in x, Discordant the reverse order; the rest are equal in x.
 	Pairs, Concordant, Discordant int
-	// EqualX and EqualY are the numbers of pairs that are equal in x and in y.
-	EqualX, EqualY int
+	differX                       int // the number of pairs that differ in x
 }
 
 // ComparePairs compares all pairs of x and y, which have the same length, in quadratic
@@ -73,12 +72,10 @@ func ComparePairs(x, y []float64) PairOrder {
 			case a*b < 0:
 				o.Discordant++
 			}
-			if a == 0 {
-				o.EqualX++
+			if a != 0 {
+				o.differX++
 			}
-			if b == 0 {
-				o.EqualY++
-			} else {
+			if b != 0 {
 				o.Pairs++
 			}
 		}
@@ -88,12 +85,10 @@ func ComparePairs(x, y []float64) PairOrder {
 
 // Kendall returns Kendall's tau-b; not ok if x or y does not vary.
 func (o PairOrder) Kendall() (tau float64, ok bool) {
-	all := o.Pairs + o.EqualY
-	x, y := all-o.EqualX, o.Pairs
-	if x == 0 || y == 0 {
+	if o.differX == 0 || o.Pairs == 0 {
 		return 0, false
 	}
-	return float64(o.Concordant-o.Discordant) / math.Sqrt(float64(x)*float64(y)), true
+	return float64(o.Concordant-o.Discordant) / math.Sqrt(float64(o.differX)*float64(o.Pairs)), true
 }
 
 // KolmogorovSmirnov returns the largest difference between the cumulative distribution

@@ -19,7 +19,7 @@ func TestRanksByHand(t *testing.T) {
 	rho, ok := Spearman(x, y)
 	near("Spearman", rho, ok, 4.5/math.Sqrt(4.5*5))
 	o := ComparePairs(x, y)
-	if o != (PairOrder{Pairs: 6, Concordant: 5, EqualX: 1}) {
+	if o != (PairOrder{Pairs: 6, Concordant: 5, differX: 5}) {
 		t.Errorf("pairs: %+v", o)
 	}
 	tau, ok := o.Kendall()

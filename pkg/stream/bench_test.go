@@ -74,12 +74,12 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	r, o := exampleRecords()
 	lines := map[string][]byte{
-		KindRequest: appendRequest(nil, &r), KindOutcome: appendOutcome(nil, &o, new(numberCache)),
+		KindRequest: appendRequest(nil, &r, new(numberCache)), KindOutcome: appendOutcome(nil, &o, new(numberCache)),
 	}
 	s := new(scanner)
 	for name, decode := range map[string]func(line []byte) error{
-		"request":      func(line []byte) error { s.reset(line); return r.decode(s) },
-		"outcome":      func(line []byte) error { s.reset(line); return o.decode(s) },
+		"request":      func(line []byte) error { return s.record(line, &r) },
+		"outcome":      func(line []byte) error { return s.record(line, &o) },
 		"request/json": func(line []byte) error { r = Request{}; return json.Unmarshal(line, &r) },
 		"outcome/json": func(line []byte) error { o = Outcome{}; return json.Unmarshal(line, &o) },
 	} {

@@ -9,35 +9,35 @@ import (
 
 // Objects describes all objects on the wire, records first.
 var Objects = []*Object{
-	anomalyObject,
-	decisionObject,
-	snapshotObject,
-	headerObject,
-	errorObject,
-	endObject,
-	outcomeObject,
-	requestObject,
-	preemptionObject,
-	stepObject,
-	regretObject,
-	sessionObject,
-	sessionOutcomeObject,
-	candidateObject,
-	recordingObject,
-	runObject,
-	simulationKeyObject,
-	sourceObject,
-	parentObject,
-	sloClassObject,
-	targetsObject,
-	countsObject,
-	segmentObject,
-	alternativeObject,
-	differenceObject,
-	sessionStepObject,
+	objectAnomaly,
+	objectDecision,
+	objectSnapshot,
+	objectHeader,
+	objectErrorRecord,
+	objectEnd,
+	objectOutcome,
+	objectRequest,
+	objectPreemption,
+	objectStep,
+	objectRegret,
+	objectSession,
+	objectSessionOutcome,
+	objectCandidate,
+	objectRecordingHeader,
+	objectRunHeader,
+	objectSimulationKey,
+	objectSource,
+	objectParent,
+	objectSLOClass,
+	objectTargets,
+	objectCounts,
+	objectSegment,
+	objectAlternative,
+	objectDifference,
+	objectSessionStep,
 }
 
-var anomalyObject = describe[Anomaly]("anomaly", "An episode of a problem, from its first to its last occurrence, written when it is over.",
+var objectAnomaly = describe[Anomaly]("anomaly", "An episode of a problem, from its first to its last occurrence, written when it is over.",
 	Field{Name: "kind", Doc: "Always anomaly.", Required: true, OneOf: []string{"anomaly"}},
 	Field{Name: "type", Doc: "What happened.", Required: true, OneOf: anomalyTypes},
 	Field{Name: "start_us", Doc: "Time of the first occurrence, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -51,10 +51,10 @@ var anomalyObject = describe[Anomaly]("anomaly", "An episode of a problem, from 
 	Field{Name: "text", Doc: "One line with the numbers.", Required: true},
 )
 
-var decisionObject = describe[Decision]("decision", "One choice of a policy about a request.",
+var objectDecision = describe[Decision]("decision", "One choice of a policy about a request.",
 	Field{Name: "kind", Doc: "Always decision.", Required: true, OneOf: []string{"decision"}},
 	Field{Name: "id", Doc: "Name of the decision, unique in its stream.", Required: true},
-	Field{Name: "stage", Doc: "Stage that decided.", Required: true, OneOf: stages},
+	Field{Name: "stage", Doc: "Stage that decided.", Required: true, OneOf: Stages},
 	Field{Name: "at_us", Doc: "Time of the decision, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
 	Field{Name: "verdict", Doc: "Verdict of admission (admit, reject, delay, expire) or flow control (queue, reject, expire)."},
@@ -70,7 +70,7 @@ var decisionObject = describe[Decision]("decision", "One choice of a policy abou
 	Field{Name: "considered", Doc: "The best candidates, best first, including the chosen one; all of them at trace level full."},
 )
 
-var snapshotObject = describe[Snapshot]("snapshot", "What the router read from a replica at one instant; what it did not read is absent. Of equal readings only the last is written, so a snapshot may follow records of later times.",
+var objectSnapshot = describe[Snapshot]("snapshot", "What the router read from a replica at one instant; what it did not read is absent. Of equal readings only the last is written, so a snapshot may follow records of later times.",
 	Field{Name: "kind", Doc: "Always snapshot.", Required: true, OneOf: []string{"snapshot"}},
 	Field{Name: "at_us", Doc: "Time of the reading, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
@@ -85,7 +85,7 @@ var snapshotObject = describe[Snapshot]("snapshot", "What the router read from a
 	Field{Name: "cache", Doc: "Whether the contents of the prefix cache were read."},
 )
 
-var headerObject = describe[Header]("header", "The first record of a stream. It names no files.",
+var objectHeader = describe[Header]("header", "The first record of a stream. It names no files.",
 	Field{Name: "kind", Doc: "Always header.", Required: true, OneOf: []string{"header"}},
 	Field{Name: "stream", Doc: "What the stream is.", Required: true, OneOf: streams},
 	Field{Name: "stream_version", Doc: "Version of the stream format.", Required: true, Min: StreamVersion, Max: StreamVersion},
@@ -98,7 +98,7 @@ var headerObject = describe[Header]("header", "The first record of a stream. It 
 	Field{Name: "recording", Doc: "Fields of a recording's header only."},
 )
 
-var errorObject = describe[ErrorRecord]("error", "An error that a stream carries instead of results.",
+var objectErrorRecord = describe[ErrorRecord]("error", "An error that a stream carries instead of results.",
 	Field{Name: "kind", Doc: "Always error.", Required: true, OneOf: []string{"error"}},
 	Field{Name: "tool", Doc: "Program that found the error.", Required: true},
 	Field{Name: "file", Doc: "File with the error."},
@@ -107,7 +107,7 @@ var errorObject = describe[ErrorRecord]("error", "An error that a stream carries
 	Field{Name: "message", Doc: "What is wrong and what is allowed.", Required: true},
 )
 
-var endObject = describe[End]("end", "The last record of a stream; a stream without it is truncated.",
+var objectEnd = describe[End]("end", "The last record of a stream; a stream without it is truncated.",
 	Field{Name: "kind", Doc: "Always end.", Required: true, OneOf: []string{"end"}},
 	Field{Name: "records", Doc: "Number of records before this one.", Required: true, Max: maxExact},
 	Field{Name: "digest", Doc: "SHA-256 of their lines, each with its line feed, in hex.", Required: true},
@@ -115,7 +115,7 @@ var endObject = describe[End]("end", "The last record of a stream; a stream with
 	Field{Name: "workload_digest", Doc: "SHA-256 of the workload's lines as the run read them, in hex."},
 )
 
-var outcomeObject = describe[Outcome]("outcome", "The result of one request. Times are µs since the workload's origin, absent for events that did not happen.",
+var objectOutcome = describe[Outcome]("outcome", "The result of one request. Times are µs since the workload's origin, absent for events that did not happen.",
 	Field{Name: "kind", Doc: "Always outcome.", Required: true, OneOf: []string{"outcome"}},
 	Field{Name: "id", Doc: "Id of the request.", Required: true},
 	Field{Name: "state", Doc: "How the request ended.", Required: true, OneOf: states},
@@ -151,7 +151,7 @@ var outcomeObject = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "slo_met", Doc: "Whether the request met all targets of its class; absent if the class has none."},
 )
 
-var requestObject = describe[Request]("request", "One model call that a workload offers. Requests of a stream are sorted by arrival.",
+var objectRequest = describe[Request]("request", "One model call that a workload offers. Requests of a stream are sorted by arrival.",
 	Field{Name: "kind", Doc: "Always request.", Required: true, OneOf: []string{"request"}},
 	Field{Name: "id", Doc: "Name of the request, unique in its stream.", Required: true},
 	Field{Name: "arrival_us", Doc: "When the request arrives, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -167,7 +167,7 @@ var requestObject = describe[Request]("request", "One model call that a workload
 	Field{Name: "predicted_output_tokens", Doc: "Prediction of output_tokens that policies may use.", Min: 1, Max: maxTokens},
 )
 
-var preemptionObject = describe[Preemption]("preemption", "A request that lost its place in a replica's batch, written at trace level full.",
+var objectPreemption = describe[Preemption]("preemption", "A request that lost its place in a replica's batch, written at trace level full.",
 	Field{Name: "kind", Doc: "Always preemption.", Required: true, OneOf: []string{"preemption"}},
 	Field{Name: "at_us", Doc: "When the batch without the request was formed, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
@@ -175,7 +175,7 @@ var preemptionObject = describe[Preemption]("preemption", "A request that lost i
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
 )
 
-var stepObject = describe[Step]("step", "One engine iteration of one replica, written at trace level full when it ends.",
+var objectStep = describe[Step]("step", "One engine iteration of one replica, written at trace level full when it ends.",
 	Field{Name: "kind", Doc: "Always step.", Required: true, OneOf: []string{"step"}},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
@@ -189,7 +189,7 @@ var stepObject = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "preempted", Doc: "Requests preempted when the batch was formed.", Required: true, Max: maxExact},
 )
 
-var regretObject = describe[Regret]("regret", "The effect that the alternatives to one decision would have had.",
+var objectRegret = describe[Regret]("regret", "The effect that the alternatives to one decision would have had.",
 	Field{Name: "kind", Doc: "Always regret.", Required: true, OneOf: []string{"regret"}},
 	Field{Name: "decision", Doc: "Id of the decision.", Required: true},
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
@@ -200,7 +200,7 @@ var regretObject = describe[Regret]("regret", "The effect that the alternatives 
 	Field{Name: "alternatives", Doc: "The best alternatives by estimate, best first; if estimated, including the choice.", Required: true},
 )
 
-var sessionObject = describe[Session]("session", "A DAG of model and tool calls that belong together: a conversation, an agent at work.",
+var objectSession = describe[Session]("session", "A DAG of model and tool calls that belong together: a conversation, an agent at work.",
 	Field{Name: "kind", Doc: "Always session.", Required: true, OneOf: []string{"session"}},
 	Field{Name: "id", Doc: "Name of the session, unique in its stream, also among requests.", Required: true},
 	Field{Name: "arrival_us", Doc: "When the steps without predecessors begin, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -213,7 +213,7 @@ var sessionObject = describe[Session]("session", "A DAG of model and tool calls 
 	Field{Name: "steps", Doc: "The calls, each after the calls it waits for.", Required: true},
 )
 
-var sessionOutcomeObject = describe[SessionOutcome]("session_outcome", "The result of one session.",
+var objectSessionOutcome = describe[SessionOutcome]("session_outcome", "The result of one session.",
 	Field{Name: "kind", Doc: "Always session_outcome.", Required: true, OneOf: []string{"session_outcome"}},
 	Field{Name: "id", Doc: "Id of the session.", Required: true},
 	Field{Name: "state", Doc: "How the session ended.", Required: true, OneOf: sessionStates},
@@ -236,7 +236,7 @@ var sessionOutcomeObject = describe[SessionOutcome]("session_outcome", "The resu
 	Field{Name: "slo_met", Doc: "Whether all calls were issued and met the targets of the class; absent if the class has none."},
 )
 
-var candidateObject = describe[Candidate]("candidate", "A replica as a routing policy saw it. Signals that the policy does not read are absent.",
+var objectCandidate = describe[Candidate]("candidate", "A replica as a routing policy saw it. Signals that the policy does not read are absent.",
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "filtered", Doc: "Whether a filter excluded the replica."},
@@ -255,7 +255,7 @@ var candidateObject = describe[Candidate]("candidate", "A replica as a routing p
 	Field{Name: "age_us", Doc: "Age of the oldest signal read from the replica, in µs.", Min: 1, Max: maxExact},
 )
 
-var recordingObject = describe[RecordingHeader]("recording", "The part of a header for recordings: the server and how it was measured.",
+var objectRecordingHeader = describe[RecordingHeader]("recording", "The part of a header for recordings: the server and how it was measured.",
 	Field{Name: "clock", Doc: "Whose clock gave the times.", Required: true, OneOf: clocks},
 	Field{Name: "arrivals", Doc: "Whether arrival_us is the time of arrival.", Required: true},
 	Field{Name: "model", Doc: "Served model."},
@@ -266,7 +266,7 @@ var recordingObject = describe[RecordingHeader]("recording", "The part of a head
 	Field{Name: "target_rps", Doc: "Intended rate, in requests per second."},
 )
 
-var runObject = describe[RunHeader]("run", "The part of a header for runs.",
+var objectRunHeader = describe[RunHeader]("run", "The part of a header for runs.",
 	Field{Name: "key", Doc: "Identity of the run, together with its configuration and workload.", Required: true},
 	Field{Name: "trace", Doc: "Level of detail of the run.", Required: true, OneOf: TraceLevels},
 	Field{Name: "horizon_us", Doc: "When the run stops; if absent, when all requests have ended."},
@@ -280,38 +280,38 @@ var runObject = describe[RunHeader]("run", "The part of a header for runs.",
 	Field{Name: "config", Doc: "The complete resolved configuration.", Required: true},
 )
 
-var simulationKeyObject = describe[SimulationKey]("simulation_key", "The identity of a run: with equal configuration and workload, equal keys give equal bytes.",
+var objectSimulationKey = describe[SimulationKey]("simulation_key", "The identity of a run: with equal configuration and workload, equal keys give equal bytes.",
 	Field{Name: "policy", Doc: "SHA-256 of the resolved policies, in hex.", Required: true},
 	Field{Name: "workload_seed", Doc: "Seed of the workload.", Required: true},
 	Field{Name: "sim_seed", Doc: "Seed of the simulation.", Required: true},
 	Field{Name: "jitter_seed", Doc: "Seed of the step-time noise.", Required: true},
 )
 
-var sourceObject = describe[Source]("source", "The workload of a run, as the workload's header describes it.",
+var objectSource = describe[Source]("source", "The workload of a run, as the workload's header describes it.",
 	Field{Name: "tool", Doc: "Program that wrote the workload; absent for a headerless one."},
 	Field{Name: "seed", Doc: "Seed of the workload.", Required: true},
 	Field{Name: "spec_digest", Doc: "SHA-256 of the resolved workload spec, in hex."},
 )
 
-var parentObject = describe[Parent]("parent", "The original run of a what-if, identified by what a what-if may change.",
+var objectParent = describe[Parent]("parent", "The original run of a what-if, identified by what a what-if may change.",
 	Field{Name: "config_digest", Doc: "SHA-256 of its resolved configuration, in hex.", Required: true},
 	Field{Name: "policy", Doc: "SHA-256 of its resolved policies, in hex.", Required: true},
 )
 
-var sloClassObject = describe[SLOClass]("slo_class", "A class of requests with their SLO targets.",
+var objectSLOClass = describe[SLOClass]("slo_class", "A class of requests with their SLO targets.",
 	Field{Name: "name", Doc: "How requests refer to the class.", Required: true},
 	Field{Name: "tier", Doc: "Treatment of the class under overload.", Required: true, OneOf: Tiers},
 	Field{Name: "priority", Doc: "Requests of a higher priority are served sooner.", Required: true},
 	Field{Name: "targets", Doc: "SLO targets."},
 )
 
-var targetsObject = describe[Targets]("targets", "The set of latency bounds of a class, in ms; an absent bound does not apply.",
+var objectTargets = describe[Targets]("targets", "The set of latency bounds of a class, in ms; an absent bound does not apply.",
 	Field{Name: "ttft_ms", Doc: "Time to first token."},
 	Field{Name: "tpot_ms", Doc: "Mean time per output token after the first."},
 	Field{Name: "e2e_ms", Doc: "Time from arrival to the last token."},
 )
 
-var countsObject = describe[Counts]("counts", "The number of requests that ended in each state.",
+var objectCounts = describe[Counts]("counts", "The number of requests that ended in each state.",
 	Field{Name: "offered", Doc: "Offered requests: the sum of the five states.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Requests that generated all their tokens.", Required: true, Max: maxExact},
 	Field{Name: "rejected", Doc: "Requests that were rejected.", Required: true, Max: maxExact},
@@ -321,12 +321,12 @@ var countsObject = describe[Counts]("counts", "The number of requests that ended
 	Field{Name: "beyond_horizon", Doc: "Requests that arrive after the horizon and were not offered.", Required: true, Max: maxExact},
 )
 
-var segmentObject = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
+var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
 	Field{Name: "id", Doc: "Name of the tokens. A shorter use of an id is a prefix of a longer one. The output of request R is R.out.", Required: true},
 	Field{Name: "tokens", Doc: "Number of its tokens that are used.", Required: true, Min: 1, Max: maxTokens},
 )
 
-var alternativeObject = describe[Alternative]("alternative", "A candidate of routing or a verdict of admission.",
+var objectAlternative = describe[Alternative]("alternative", "A candidate of routing or a verdict of admission.",
 	Field{Name: "deployment", Doc: "Deployment of the candidate."},
 	Field{Name: "replica", Doc: "Index of the candidate in its deployment, from 0.", Max: maxIndex},
 	Field{Name: "verdict", Doc: "Verdict of admission."},
@@ -338,7 +338,7 @@ var alternativeObject = describe[Alternative]("alternative", "A candidate of rou
 	Field{Name: "all", Doc: "Effect on all requests; only if exact."},
 )
 
-var differenceObject = describe[Difference]("difference", "The effect that an alternative would have had.",
+var objectDifference = describe[Difference]("difference", "The effect that an alternative would have had.",
 	Field{Name: "slo_gained", Doc: "Requests that missed their targets and would have met them.", Required: true, Max: maxExact},
 	Field{Name: "slo_lost", Doc: "Requests that met their targets and would have missed them.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Additional requests that would have completed; negative if fewer.", Required: true, Min: -maxExact, Max: maxExact},
@@ -347,7 +347,7 @@ var differenceObject = describe[Difference]("difference", "The effect that an al
 	Field{Name: "e2e_ms", Doc: "Sum over them of the actual E2E minus that of the alternative, in ms.", Required: true},
 )
 
-var sessionStepObject = describe[SessionStep]("session_step", "A model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.",
+var objectSessionStep = describe[SessionStep]("session_step", "A model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.",
 	Field{Name: "id", Doc: "Name of the step, unique in its session.", Required: true},
 	Field{Name: "step", Doc: "Name of the step in the workflow, shared by parallel calls and loop iterations; if absent, the id."},
 	Field{Name: "iteration", Doc: "Iteration of the step's loop, from 1.", Min: 1, Max: maxExact},
@@ -370,53 +370,66 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 	b = appendString(append(b, `,"stage":`...), v.Stage)
 	b = appendInt(b, `,"at_us":`, int64(v.AtUS))
 	b = appendString(append(b, `,"request":`...), v.Request)
-	b = appendOptionalString(b, `,"verdict":`, v.Verdict)
-	b = appendOptionalInt(b, `,"delay_us":`, v.DelayUS)
-	b = appendOptionalString(b, `,"deployment":`, v.Deployment)
+	if v.Verdict != "" {
+		b = appendString(append(b, `,"verdict":`...), v.Verdict)
+	}
+	if v.DelayUS != 0 {
+		b = appendInt(b, `,"delay_us":`, v.DelayUS)
+	}
+	if v.Deployment != "" {
+		b = appendString(append(b, `,"deployment":`...), v.Deployment)
+	}
 	if !v.Replica.IsZero() {
 		b = appendInt(b, `,"replica":`, int64(v.Replica))
 	}
 	b = cache.append(append(b, `,"score":`...), v.Score)
 	b = appendInt(b, `,"candidates":`, v.Candidates)
-	b = appendOptionalString(b, `,"reason":`, v.Reason)
-	b = appendOptionalString(b, `,"rule":`, v.Rule)
-	b = appendOptionalInt(b, `,"expected_cached_tokens":`, v.ExpectedCachedTokens)
-	for i := range v.Scorers {
-		if i == 0 {
-			b = append(b, `,"scorers":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendString(b, v.Scorers[i])
+	if v.Reason != "" {
+		b = appendString(append(b, `,"reason":`...), v.Reason)
+	}
+	if v.Rule != "" {
+		b = appendString(append(b, `,"rule":`...), v.Rule)
+	}
+	if v.ExpectedCachedTokens != 0 {
+		b = appendInt(b, `,"expected_cached_tokens":`, v.ExpectedCachedTokens)
 	}
 	if len(v.Scorers) > 0 {
+		b = append(b, `,"scorers":[`...)
+		for i := range v.Scorers {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, v.Scorers[i])
+		}
 		b = append(b, ']')
 	}
-	for i := range v.Considered {
-		if i == 0 {
-			b = append(b, `,"considered":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendCandidate(b, &v.Considered[i], cache)
-	}
 	if len(v.Considered) > 0 {
+		b = append(b, `,"considered":[`...)
+		for i := range v.Considered {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendCandidate(b, &v.Considered[i], cache)
+		}
 		b = append(b, ']')
 	}
 	return append(b, '}')
 }
 
-func (v *Decision) decode(s *scanner) error {
+func (v *Decision) decode(s *scanner) {
 	*v = Decision{Kind: "decision", Replica: NoIndex, Scorers: v.Scorers[:0], Considered: v.Considered[:0]}
-	it := fieldIterator{object: decisionObject}
+	it := fieldIterator{object: objectDecision}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // kind
 			s.kind(f)
 		case 1: // id
 			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		case 2: // stage
-			v.Stage = s.internedString(f)
+			v.Stage = s.choice(f)
 		case 3: // at_us
 			v.AtUS = Micros(s.integer(f))
 		case 4: // request
@@ -446,23 +459,21 @@ func (v *Decision) decode(s *scanner) error {
 		case 15: // considered
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Considered = slices.Grow(v.Considered, 1)[:n+1]
-				if v.Considered[n].decode(s); s.err != nil {
+				v.Considered[n].decode(s)
+				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
 		}
 	}
-	if err := s.endOfLine(); err != nil {
-		return err
-	}
-	v.check(s)
-	return s.err
 }
 
 func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"outcome","id":`...), v.ID)
 	b = appendString(append(b, `,"state":`...), v.State)
-	b = appendOptionalString(b, `,"reason":`, v.Reason)
+	if v.Reason != "" {
+		b = appendString(append(b, `,"reason":`...), v.Reason)
+	}
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
 	if !v.AdmittedUS.IsZero() {
 		b = appendInt(b, `,"admitted_us":`, int64(v.AdmittedUS))
@@ -485,35 +496,52 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if !v.EndedUS.IsZero() {
 		b = appendInt(b, `,"ended_us":`, int64(v.EndedUS))
 	}
-	b = appendOptionalString(b, `,"deployment":`, v.Deployment)
+	if v.Deployment != "" {
+		b = appendString(append(b, `,"deployment":`...), v.Deployment)
+	}
 	if !v.Replica.IsZero() {
 		b = appendInt(b, `,"replica":`, int64(v.Replica))
 	}
-	b = appendOptionalString(b, `,"tenant":`, v.Tenant)
-	b = appendOptionalString(b, `,"slo_class":`, v.SLOClass)
-	b = appendOptionalString(b, `,"model":`, v.Model)
+	if v.Tenant != "" {
+		b = appendString(append(b, `,"tenant":`...), v.Tenant)
+	}
+	if v.SLOClass != "" {
+		b = appendString(append(b, `,"slo_class":`...), v.SLOClass)
+	}
+	if v.Model != "" {
+		b = appendString(append(b, `,"model":`...), v.Model)
+	}
 	b = cache.append(append(b, `,"priority":`...), v.Priority)
-	b = appendOptionalString(b, `,"session":`, v.Session)
-	b = appendOptionalString(b, `,"step":`, v.Step)
-	b = appendOptionalInt(b, `,"iteration":`, v.Iteration)
-	b = appendOptionalString(b, `,"decision":`, v.Decision)
+	if v.Session != "" {
+		b = appendString(append(b, `,"session":`...), v.Session)
+	}
+	if v.Step != "" {
+		b = appendString(append(b, `,"step":`...), v.Step)
+	}
+	if v.Iteration != 0 {
+		b = appendInt(b, `,"iteration":`, v.Iteration)
+	}
+	if v.Decision != "" {
+		b = appendString(append(b, `,"decision":`...), v.Decision)
+	}
 	b = appendInt(b, `,"input_tokens":`, v.InputTokens)
 	b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
 	b = appendInt(b, `,"generated_tokens":`, v.GeneratedTokens)
 	b = appendInt(b, `,"cached_tokens":`, v.CachedTokens)
 	b = appendInt(b, `,"expected_cached_tokens":`, v.ExpectedCachedTokens)
 	b = appendInt(b, `,"preemptions":`, v.Preemptions)
-	b = appendOptionalInt(b, `,"preempted_us":`, v.PreemptedUS)
-	b = appendInt(b, `,"delays":`, v.Delays)
-	for i := range v.ITLUS {
-		if i == 0 {
-			b = append(b, `,"itl_us":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendPair(b, v.ITLUS[i])
+	if v.PreemptedUS != 0 {
+		b = appendInt(b, `,"preempted_us":`, v.PreemptedUS)
 	}
+	b = appendInt(b, `,"delays":`, v.Delays)
 	if len(v.ITLUS) > 0 {
+		b = append(b, `,"itl_us":[`...)
+		for i := range v.ITLUS {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendPair(b, v.ITLUS[i])
+		}
 		b = append(b, ']')
 	}
 	if !v.ITLMaxUS.IsZero() {
@@ -525,17 +553,20 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	return append(b, '}')
 }
 
-func (v *Outcome) decode(s *scanner) error {
+func (v *Outcome) decode(s *scanner) {
 	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
-	it := fieldIterator{object: outcomeObject}
+	it := fieldIterator{object: objectOutcome}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // kind
 			s.kind(f)
 		case 1: // id
 			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		case 2: // state
-			v.State = s.internedString(f)
+			v.State = s.choice(f)
 		case 3: // reason
 			v.Reason = s.internedString(f)
 		case 4: // arrival_us
@@ -591,57 +622,72 @@ func (v *Outcome) decode(s *scanner) error {
 		case 29: // delays
 			v.Delays = s.integer(f)
 		case 30: // itl_us
-			v.ITLUS = s.pairs(f, v.ITLUS)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.ITLUS = append(v.ITLUS, s.pair())
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
 		case 31: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
 		case 32: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
-	if err := s.endOfLine(); err != nil {
-		return err
-	}
 	v.check(s)
-	return s.err
 }
 
-func appendRequest(b []byte, v *Request) []byte {
+func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"request","id":`...), v.ID)
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
 	b = appendInt(b, `,"input_tokens":`, v.InputTokens)
 	b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
-	for i := range v.Prompt {
-		if i == 0 {
-			b = append(b, `,"prompt":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendSegment(b, &v.Prompt[i])
-	}
 	if len(v.Prompt) > 0 {
+		b = append(b, `,"prompt":[`...)
+		for i := range v.Prompt {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendSegment(b, &v.Prompt[i], cache)
+		}
 		b = append(b, ']')
 	}
-	b = appendOptionalString(b, `,"tenant":`, v.Tenant)
-	b = appendOptionalString(b, `,"slo_class":`, v.SLOClass)
-	b = appendOptionalString(b, `,"model":`, v.Model)
-	b = appendOptionalString(b, `,"session":`, v.Session)
-	b = appendOptionalInt(b, `,"turn":`, v.Turn)
+	if v.Tenant != "" {
+		b = appendString(append(b, `,"tenant":`...), v.Tenant)
+	}
+	if v.SLOClass != "" {
+		b = appendString(append(b, `,"slo_class":`...), v.SLOClass)
+	}
+	if v.Model != "" {
+		b = appendString(append(b, `,"model":`...), v.Model)
+	}
+	if v.Session != "" {
+		b = appendString(append(b, `,"session":`...), v.Session)
+	}
+	if v.Turn != 0 {
+		b = appendInt(b, `,"turn":`, v.Turn)
+	}
 	if !v.DeadlineUS.IsZero() {
 		b = appendInt(b, `,"deadline_us":`, int64(v.DeadlineUS))
 	}
-	b = appendOptionalInt(b, `,"predicted_output_tokens":`, v.PredictedOutputTokens)
+	if v.PredictedOutputTokens != 0 {
+		b = appendInt(b, `,"predicted_output_tokens":`, v.PredictedOutputTokens)
+	}
 	return append(b, '}')
 }
 
-func (v *Request) decode(s *scanner) error {
+func (v *Request) decode(s *scanner) {
 	*v = Request{Kind: "request", Prompt: v.Prompt[:0], DeadlineUS: Never}
-	it := fieldIterator{object: requestObject}
+	it := fieldIterator{object: objectRequest}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // kind
 			s.kind(f)
 		case 1: // id
 			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		case 2: // arrival_us
 			v.ArrivalUS = Micros(s.integer(f))
 		case 3: // input_tokens
@@ -651,7 +697,8 @@ func (v *Request) decode(s *scanner) error {
 		case 5: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
-				if v.Prompt[n].decode(s); s.err != nil {
+				v.Prompt[n].decode(s)
+				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
@@ -671,14 +718,10 @@ func (v *Request) decode(s *scanner) error {
 			v.PredictedOutputTokens = s.integer(f)
 		}
 	}
-	if err := s.endOfLine(); err != nil {
-		return err
-	}
 	v.check(s)
-	return s.err
 }
 
-func appendStep(b []byte, v *Step) []byte {
+func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"step","deployment":`...), v.Deployment)
 	b = appendInt(b, `,"replica":`, int64(v.Replica))
 	b = appendInt(b, `,"start_us":`, int64(v.StartUS))
@@ -692,9 +735,9 @@ func appendStep(b []byte, v *Step) []byte {
 	return append(b, '}')
 }
 
-func (v *Regret) decode(s *scanner) error {
-	*v = Regret{Kind: "regret"}
-	it := fieldIterator{object: regretObject}
+func (v *Regret) decode(s *scanner) {
+	*v = Regret{Kind: "regret", Alternatives: []Alternative{}}
+	it := fieldIterator{object: objectRegret}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // kind
@@ -704,9 +747,9 @@ func (v *Regret) decode(s *scanner) error {
 		case 2: // request
 			v.Request = s.uniqueString(f)
 		case 3: // stage
-			v.Stage = s.internedString(f)
+			v.Stage = s.choice(f)
 		case 4: // method
-			v.Method = s.internedString(f)
+			v.Method = s.choice(f)
 		case 5: // hindsight_ms
 			x := s.float(f)
 			v.HindsightMS = &x
@@ -714,29 +757,32 @@ func (v *Regret) decode(s *scanner) error {
 			x := s.float(f)
 			v.AvoidableMS = &x
 		case 7: // alternatives
-			v.Alternatives = []Alternative{}
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
-				if v.Alternatives[n].decode(s); s.err != nil {
+				v.Alternatives[n].decode(s)
+				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
 		}
 	}
-	if err := s.endOfLine(); err != nil {
-		return err
-	}
-	v.check(s)
-	return s.err
 }
 
-func appendSession(b []byte, v *Session) []byte {
+func appendSession(b []byte, v *Session, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"session","id":`...), v.ID)
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
-	b = appendOptionalString(b, `,"tenant":`, v.Tenant)
-	b = appendOptionalString(b, `,"slo_class":`, v.SLOClass)
-	b = appendOptionalString(b, `,"model":`, v.Model)
-	b = appendOptionalString(b, `,"workflow":`, v.Workflow)
+	if v.Tenant != "" {
+		b = appendString(append(b, `,"tenant":`...), v.Tenant)
+	}
+	if v.SLOClass != "" {
+		b = appendString(append(b, `,"slo_class":`...), v.SLOClass)
+	}
+	if v.Model != "" {
+		b = appendString(append(b, `,"model":`...), v.Model)
+	}
+	if v.Workflow != "" {
+		b = appendString(append(b, `,"workflow":`...), v.Workflow)
+	}
 	if !v.UntilUS.IsZero() {
 		b = appendInt(b, `,"until_us":`, int64(v.UntilUS))
 	}
@@ -748,21 +794,24 @@ func appendSession(b []byte, v *Session) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendSessionStep(b, &v.Steps[i])
+		b = appendSessionStep(b, &v.Steps[i], cache)
 	}
 	b = append(b, ']')
 	return append(b, '}')
 }
 
-func (v *Session) decode(s *scanner) error {
+func (v *Session) decode(s *scanner) {
 	*v = Session{Kind: "session", UntilUS: Never, Steps: v.Steps[:0]}
-	it := fieldIterator{object: sessionObject}
+	it := fieldIterator{object: objectSession}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // kind
 			s.kind(f)
 		case 1: // id
 			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		case 2: // arrival_us
 			v.ArrivalUS = Micros(s.integer(f))
 		case 3: // tenant
@@ -778,14 +827,16 @@ func (v *Session) decode(s *scanner) error {
 		case 8: // persistent
 			v.Persistent = s.boolean(f)
 		case 9: // steps
-			v.decodeSteps(s, f)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
+				v.Steps[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
 		}
 	}
-	if err := s.endOfLine(); err != nil {
-		return err
-	}
 	v.check(s)
-	return s.err
 }
 
 func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
@@ -797,15 +848,14 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 	if !v.Score.IsZero() {
 		b = cache.append(append(b, `,"score":`...), float64(v.Score))
 	}
-	for i := range v.Terms {
-		if i == 0 {
-			b = append(b, `,"terms":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = cache.append(b, v.Terms[i])
-	}
 	if len(v.Terms) > 0 {
+		b = append(b, `,"terms":[`...)
+		for i := range v.Terms {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = cache.append(b, v.Terms[i])
+		}
 		b = append(b, ']')
 	}
 	b = appendInt(b, `,"inflight":`, int64(v.Inflight))
@@ -836,13 +886,15 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 	if !v.Cached.IsZero() {
 		b = appendInt(b, `,"cached_blocks":`, int64(v.Cached))
 	}
-	b = appendOptionalInt(b, `,"age_us":`, v.AgeUS)
+	if v.AgeUS != 0 {
+		b = appendInt(b, `,"age_us":`, v.AgeUS)
+	}
 	return append(b, '}')
 }
 
 func (v *Candidate) decode(s *scanner) {
-	*v = Candidate{Score: noNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: noNumber, HitRate: noNumber, RecentTTFTMS: noNumber, RecentTPOTMS: noNumber, EstWaitMS: noNumber, Matched: NoIndex, Cached: NoIndex}
-	it := fieldIterator{object: candidateObject}
+	*v = Candidate{Score: NoNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber, Matched: NoIndex, Cached: NoIndex}
+	it := fieldIterator{object: objectCandidate}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // deployment
@@ -883,7 +935,7 @@ func (v *Candidate) decode(s *scanner) {
 	}
 }
 
-func appendSegment(b []byte, v *Segment) []byte {
+func appendSegment(b []byte, v *Segment, cache *numberCache) []byte {
 	b = appendString(append(b, `{"id":`...), v.ID)
 	b = appendInt(b, `,"tokens":`, v.Tokens)
 	return append(b, '}')
@@ -891,21 +943,23 @@ func appendSegment(b []byte, v *Segment) []byte {
 
 func (v *Segment) decode(s *scanner) {
 	*v = Segment{}
-	it := fieldIterator{object: segmentObject}
+	it := fieldIterator{object: objectSegment}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // id
 			v.ID = s.internedString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		case 1: // tokens
 			v.Tokens = s.integer(f)
 		}
 	}
-	v.check(s)
 }
 
 func (v *Alternative) decode(s *scanner) {
 	*v = Alternative{Replica: NoIndex}
-	it := fieldIterator{object: alternativeObject}
+	it := fieldIterator{object: objectAlternative}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // deployment
@@ -937,7 +991,7 @@ func (v *Alternative) decode(s *scanner) {
 
 func (v *Difference) decode(s *scanner) {
 	*v = Difference{}
-	it := fieldIterator{object: differenceObject}
+	it := fieldIterator{object: objectDifference}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // slo_gained
@@ -945,7 +999,7 @@ func (v *Difference) decode(s *scanner) {
 		case 1: // slo_lost
 			v.SLOLost = s.integer(f)
 		case 2: // completed
-			v.Completed = s.signed(f)
+			v.Completed = s.integer(f)
 		case 3: // latency_changed
 			v.LatencyChanged = s.integer(f)
 		case 4: // ttft_ms
@@ -956,60 +1010,88 @@ func (v *Difference) decode(s *scanner) {
 	}
 }
 
-func appendSessionStep(b []byte, v *SessionStep) []byte {
+func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 	b = appendString(append(b, `{"id":`...), v.ID)
-	b = appendOptionalString(b, `,"step":`, v.Step)
-	b = appendOptionalInt(b, `,"iteration":`, v.Iteration)
-	for i := range v.After {
-		if i == 0 {
-			b = append(b, `,"after":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, int64(v.After[i]), 10)
+	if v.Step != "" {
+		b = appendString(append(b, `,"step":`...), v.Step)
+	}
+	if v.Iteration != 0 {
+		b = appendInt(b, `,"iteration":`, v.Iteration)
 	}
 	if len(v.After) > 0 {
+		b = append(b, `,"after":[`...)
+		for i := range v.After {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(v.After[i]), 10)
+		}
 		b = append(b, ']')
 	}
-	b = appendOptionalInt(b, `,"delay_us":`, v.DelayUS)
-	b = appendOptionalString(b, `,"tool":`, v.Tool)
-	b = appendOptionalInt(b, `,"latency_us":`, v.LatencyUS)
-	b = appendOptionalString(b, `,"model":`, v.Model)
-	b = appendOptionalInt(b, `,"input_tokens":`, v.InputTokens)
-	b = appendOptionalInt(b, `,"output_tokens":`, v.OutputTokens)
+	if v.DelayUS != 0 {
+		b = appendInt(b, `,"delay_us":`, v.DelayUS)
+	}
+	if v.Tool != "" {
+		b = appendString(append(b, `,"tool":`...), v.Tool)
+	}
+	if v.LatencyUS != 0 {
+		b = appendInt(b, `,"latency_us":`, v.LatencyUS)
+	}
+	if v.Model != "" {
+		b = appendString(append(b, `,"model":`...), v.Model)
+	}
+	if v.InputTokens != 0 {
+		b = appendInt(b, `,"input_tokens":`, v.InputTokens)
+	}
+	if v.OutputTokens != 0 {
+		b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
+	}
 	if !v.Extends.IsZero() {
 		b = appendInt(b, `,"extends":`, int64(v.Extends))
 	}
-	b = appendOptionalInt(b, `,"keep_tokens":`, v.KeepTokens)
-	for i := range v.Prompt {
-		if i == 0 {
-			b = append(b, `,"prompt":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendSegment(b, &v.Prompt[i])
+	if v.KeepTokens != 0 {
+		b = appendInt(b, `,"keep_tokens":`, v.KeepTokens)
 	}
 	if len(v.Prompt) > 0 {
+		b = append(b, `,"prompt":[`...)
+		for i := range v.Prompt {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendSegment(b, &v.Prompt[i], cache)
+		}
 		b = append(b, ']')
 	}
-	b = appendOptionalInt(b, `,"timeout_us":`, v.TimeoutUS)
-	b = appendOptionalInt(b, `,"predicted_output_tokens":`, v.PredictedOutputTokens)
+	if v.TimeoutUS != 0 {
+		b = appendInt(b, `,"timeout_us":`, v.TimeoutUS)
+	}
+	if v.PredictedOutputTokens != 0 {
+		b = appendInt(b, `,"predicted_output_tokens":`, v.PredictedOutputTokens)
+	}
 	return append(b, '}')
 }
 
 func (v *SessionStep) decode(s *scanner) {
 	*v = SessionStep{After: v.After[:0], Extends: NoIndex, Prompt: v.Prompt[:0]}
-	it := fieldIterator{object: sessionStepObject}
+	it := fieldIterator{object: objectSessionStep}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // id
 			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		case 1: // step
 			v.Step = s.internedString(f)
 		case 2: // iteration
 			v.Iteration = s.integer(f)
 		case 3: // after
-			v.After = s.indexes(f, v.After)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.After = append(v.After, Index(s.integer(&stepIndexField)))
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
 		case 4: // delay_us
 			v.DelayUS = s.integer(f)
 		case 5: // tool
@@ -1029,7 +1111,8 @@ func (v *SessionStep) decode(s *scanner) {
 		case 12: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
-				if v.Prompt[n].decode(s); s.err != nil {
+				v.Prompt[n].decode(s)
+				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}

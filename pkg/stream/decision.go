@@ -8,8 +8,8 @@ const (
 	StageRouting     = "routing"
 )
 
-// stages in which policies decide.
-var stages = []string{StageAdmission, StagePriority, StageFlowControl, StageRouting}
+// Stages in which policies decide, in the order in which a request meets them.
+var Stages = []string{StageAdmission, StagePriority, StageFlowControl, StageRouting}
 
 // VerdictExpire times a request out: admission returns it when the request has been
 // delayed as often as is allowed, flow control when it has waited too long.
@@ -23,7 +23,7 @@ type Decision struct {
 	// Name of the decision, unique in its stream.
 	ID string `json:"id" wire:"unique"`
 	// Stage that decided.
-	Stage string `json:"stage" wire:"oneof=stages"`
+	Stage string `json:"stage" wire:"oneof=Stages"`
 	// Time of the decision, in µs since the workload's origin.
 	AtUS Micros `json:"at_us"`
 	// Id of the request.
@@ -92,8 +92,8 @@ type Candidate struct {
 
 // NewCandidate is a candidate without signals.
 func NewCandidate(deployment string, replica Index) Candidate {
-	return Candidate{Deployment: deployment, Replica: replica, Score: noNumber, KVUtil: noNumber, HitRate: noNumber,
-		RecentTTFTMS: noNumber, RecentTPOTMS: noNumber, EstWaitMS: noNumber,
+	return Candidate{Deployment: deployment, Replica: replica, Score: NoNumber, KVUtil: NoNumber, HitRate: NoNumber,
+		RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber,
 		QueueDepth: NoIndex, Running: NoIndex, Matched: NoIndex, Cached: NoIndex}
 }
 
@@ -132,6 +132,6 @@ type Snapshot struct {
 // NewSnapshot is a snapshot without signals.
 func NewSnapshot(at Micros, deployment string, replica Index) Snapshot {
 	return Snapshot{Kind: KindSnapshot, AtUS: at, Deployment: deployment, Replica: replica, QueueDepth: NoIndex,
-		Running: NoIndex, KVUtil: noNumber, HitRate: noNumber, RecentTTFTMS: noNumber, RecentTPOTMS: noNumber,
-		EstWaitMS: noNumber}
+		Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber,
+		EstWaitMS: NoNumber}
 }

@@ -71,7 +71,8 @@ func TestDecisionDecoderEqualsEncodingJSON(t *testing.T) {
 		var reused Decision
 		for range 2 {
 			v := drawDecision(t)
-			v.Stage = rapid.SampledFrom(stages).Draw(t, "one of the stages")
+			v.ID += "d"
+			v.Stage = rapid.SampledFrom(Stages).Draw(t, "one of the stages")
 			v.AtUS, v.DelayUS, v.Candidates = v.AtUS&maxExact>>1, v.DelayUS&(1<<40), v.Candidates&(1<<40)
 			v.ExpectedCachedTokens &= maxTokens
 			for i := range v.Considered {
@@ -80,8 +81,7 @@ func TestDecisionDecoderEqualsEncodingJSON(t *testing.T) {
 				v.Considered[i].Replica &= maxIndex
 			}
 			line := appendDecision(nil, &v, &testCache)
-			s.reset(line)
-			if err := reused.decode(&s); err != nil {
+			if err := s.record(line, &reused); err != nil {
 				t.Fatalf("%v in\n%s", err, line)
 			}
 			plain := Decision{Replica: NoIndex}

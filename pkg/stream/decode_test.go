@@ -11,15 +11,11 @@ import (
 
 // decodeRequest and decodeOutcome decode one line with a new scanner.
 func decodeRequest(line string, r *Request) error {
-	s := new(scanner)
-	s.reset([]byte(line))
-	return r.decode(s)
+	return new(scanner).record([]byte(line), r)
 }
 
 func decodeOutcome(line string, o *Outcome) error {
-	s := new(scanner)
-	s.reset([]byte(line))
-	return o.decode(s)
+	return new(scanner).record([]byte(line), o)
 }
 
 // validate makes a random request valid for the decoder.
@@ -87,7 +83,7 @@ func TestEncodeDecodeRoundTrip(t *testing.T) {
 		want := drawRequest(t)
 		want.validate()
 		got := drawRequest(t) // the decoder must overwrite everything
-		if err := decodeRequest(string(appendRequest(nil, &want)), &got); err != nil {
+		if err := decodeRequest(string(appendRequest(nil, &want, &testCache)), &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -231,14 +227,12 @@ func TestStringsStayValid(t *testing.T) {
 	s := new(scanner)
 	var r Request
 	memory := []byte(exampleRequest)
-	s.reset(memory)
-	if err := r.decode(s); err != nil {
+	if err := s.record(memory, &r); err != nil {
 		t.Fatal(err)
 	}
 	id, tenant, segment := r.ID, r.Tenant, r.Prompt[0].ID
 	copy(memory, strings.NewReplacer("r1", "r2", `"t"`, `"u"`, `"a"`, `"c"`).Replace(exampleRequest))
-	s.reset(memory)
-	if err := r.decode(s); err != nil {
+	if err := s.record(memory, &r); err != nil {
 		t.Fatal(err)
 	}
 	if id != "r1" || tenant != "t" || segment != "a" || r.ID != "r2" {
@@ -252,17 +246,16 @@ func TestDecodeAllocatesOnlyIDs(t *testing.T) {
 	var o Outcome
 	withDecision := strings.Replace(exampleOutcome, `"replica"`, `"decision":"dec-000001","replica"`, 1)
 	for _, c := range []struct {
-		line   string
-		decode func() error
-		want   float64
+		line string
+		v    interface{ decode(*scanner) }
+		want float64
 	}{
-		{strings.Replace(exampleRequest, "r1", "request-000001", 1), func() error { return r.decode(s) }, 1},
-		{strings.Replace(withDecision, "r1", "request-000001", 1), func() error { return o.decode(s) }, 2},
+		{strings.Replace(exampleRequest, "r1", "request-000001", 1), &r, 1},
+		{strings.Replace(withDecision, "r1", "request-000001", 1), &o, 2},
 	} {
 		line := []byte(c.line)
 		got := testing.AllocsPerRun(100, func() {
-			s.reset(line)
-			if err := c.decode(); err != nil {
+			if err := s.record(line, c.v); err != nil {
 				t.Fatal(err)
 			}
 		})

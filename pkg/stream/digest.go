@@ -16,3 +16,6 @@ func Digest(v any) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
+
+// ShortDigest is the first 12 digits of a digest, as shown to users.
+func ShortDigest(digest string) string { return digest[:min(12, len(digest))] }

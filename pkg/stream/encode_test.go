@@ -138,10 +138,10 @@ func TestEncodersEqualEncodingJSON(t *testing.T) {
 		}
 	}
 	for name, property := range map[string]func(*rapid.T){
-		"request":  func(t *rapid.T) { v := drawRequest(t); equal(t, appendRequest(nil, &v), &v) },
+		"request":  func(t *rapid.T) { v := drawRequest(t); equal(t, appendRequest(nil, &v, &testCache), &v) },
 		"outcome":  func(t *rapid.T) { v := drawOutcome(t); equal(t, appendOutcome(nil, &v, &testCache), &v) },
 		"decision": func(t *rapid.T) { v := drawDecision(t); equal(t, appendDecision(nil, &v, &testCache), &v) },
-		"step":     func(t *rapid.T) { v := drawStep(t); equal(t, appendStep(nil, &v), &v) },
+		"step":     func(t *rapid.T) { v := drawStep(t); equal(t, appendStep(nil, &v, &testCache), &v) },
 	} {
 		t.Run(name, func(t *testing.T) { rapid.Check(t, property) })
 	}
@@ -152,7 +152,7 @@ func TestEncodeExample(t *testing.T) {
 		Prompt: []Segment{{"s", 3}, {"t", 4}}, DeadlineUS: Never}
 	const want = `{"kind":"request","id":"a\"<é\u2028","arrival_us":5,"input_tokens":7,"output_tokens":1,` +
 		`"prompt":[{"id":"s","tokens":3},{"id":"t","tokens":4}]}`
-	if diff := cmp.Diff(want, string(appendRequest(nil, &r))); diff != "" {
+	if diff := cmp.Diff(want, string(appendRequest(nil, &r, &testCache))); diff != "" {
 		t.Error(diff)
 	}
 }

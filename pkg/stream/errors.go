@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,16 +33,14 @@ type UpstreamError struct{ Fault ErrorRecord }
 
 func (e *UpstreamError) Error() string {
 	f := &e.Fault
-	var b strings.Builder
-	for _, part := range []string{f.Tool, f.File} {
-		if part != "" {
-			b.WriteString(part + ": ")
-		}
+	where := f.Tool
+	if f.Tool != "" && f.File != "" {
+		where += ": "
 	}
-	where := strings.TrimSuffix(b.String(), ": ")
+	where += f.File
 	for _, n := range []int64{f.Line, f.Col} {
 		if n > 0 {
-			where += ":" + strconv.FormatInt(n, 10)
+			where += fmt.Sprintf(":%d", n)
 		}
 	}
 	return where + ": " + f.Msg
@@ -56,7 +55,8 @@ func describeJSONError(err error, v any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("invalid JSON at column %d: %w", syntax.Offset, err)
 	case errors.As(err, &value):
-		return fmt.Errorf("%s must be %s, not %s", value.Field, jsonTypeName(value.Type), value.Value)
+		must := cmp.Or(jsonTypes[value.Type.Kind()], "an integer")
+		return fmt.Errorf("%s must be %s, not %s", value.Field, must, value.Value)
 	}
 	msg := strings.TrimPrefix(err.Error(), "json: ")
 	if quoted, ok := strings.CutPrefix(msg, "unknown field "); ok {
@@ -67,24 +67,10 @@ func describeJSONError(err error, v any) error {
 	return errors.New(msg)
 }
 
-// jsonTypeName names the JSON type that a t is decoded from.
-func jsonTypeName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Uint64:
-		return "an integer from 0"
-	}
-	return "an integer"
-}
+// jsonTypes are what kinds of Go values are decoded from; it is an integer for all others.
+var jsonTypes = map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false",
+	reflect.Slice: "a list", reflect.Array: "a list", reflect.Struct: "an object", reflect.Map: "an object",
+	reflect.Float64: "a number", reflect.Uint64: "an integer from 0"}
 
 // fieldNames lists the JSON names of the fields of t and of nested types, in order.
 func fieldNames(t reflect.Type) (names []string) {
@@ -102,4 +88,12 @@ func fieldNames(t reflect.Type) (names []string) {
 		names = append(names, fieldNames(t.Field(i).Type)...)
 	}
 	return names
+}
+
+// Printable returns name with everything but printable ASCII escaped, so that a
+// terminal can show any name found in a stream.
+func Printable(name string) string {
+	q := strconv.QuoteToASCII(name)
+	q = q[1 : len(q)-1]
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(q)
 }

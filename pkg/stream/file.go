@@ -18,7 +18,7 @@ type File struct {
 	done bool
 }
 
-// Create begins the file at path. The caller ends it with Commit or Abort. It
+// Create begins the file at path. The caller ends it with Commit or Close. It
 // keeps the permissions of a file that it replaces and follows symbolic links.
 func Create(path string) (*File, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -47,7 +47,7 @@ func Create(path string) (*File, error) {
 	f := &File{File: temp, path: path}
 	if mode != 0 {
 		if err := f.Chmod(mode); err != nil {
-			return nil, errors.Join(err, f.Abort())
+			return nil, errors.Join(err, f.Close())
 		}
 	}
 	return f, nil
@@ -74,14 +74,11 @@ func createTemp(path string) (*os.File, error) {
 
 // Commit closes the file and gives it its final name. On error it removes the file.
 func (f *File) Commit() error {
-	if f.done {
-		return nil
+	if f.done || f.path == "" {
+		return f.Close()
 	}
 	f.done = true
 	err := f.File.Close()
-	if f.path == "" {
-		return err
-	}
 	if err == nil {
 		err = os.Rename(f.Name(), f.path)
 	}
@@ -91,11 +88,8 @@ func (f *File) Commit() error {
 	return err
 }
 
-// Abort removes the temporary file and leaves an earlier file of that name
-// untouched. After Commit or Abort it does nothing, so it can be deferred.
-func (f *File) Abort() error { return f.Close() }
-
-// Close is Abort: an uncommitted file does not appear.
+// Close without Commit removes the temporary file and leaves an earlier file of that name
+// untouched. After Commit or Close it does nothing, so it can be deferred.
 func (f *File) Close() error {
 	if f.done {
 		return nil

@@ -43,7 +43,7 @@ func TestFileAppearsWhenCommitted(t *testing.T) {
 		if c.commit {
 			must(t, f.Commit())
 		}
-		must(t, f.Abort())
+		must(t, f.Close())
 		if got := contents(t, folder); !slices.Equal(got, c.want) {
 			t.Errorf("after %s: %q, want %q", c.text, got, c.want)
 		}

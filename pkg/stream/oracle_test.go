@@ -15,7 +15,7 @@ import (
 
 func oracleRequest(line []byte) (Request, bool) {
 	r := Request{DeadlineUS: Never}
-	if !oracleObject(line, requestObject) || json.Unmarshal(line, &r) != nil {
+	if !oracleObject(line, objectRequest) || json.Unmarshal(line, &r) != nil {
 		return r, false
 	}
 	sum := int64(0)
@@ -33,7 +33,7 @@ func oracleOutcome(line []byte) (Outcome, bool) {
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
 		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
 	}
-	if !oracleObject(line, outcomeObject) || json.Unmarshal(line, &o) != nil || o.ID == "" {
+	if !oracleObject(line, objectOutcome) || json.Unmarshal(line, &o) != nil || o.ID == "" {
 		return o, false
 	}
 	if o.State == StateCompleted {
@@ -97,7 +97,7 @@ func oracleValue(text []byte, t reflect.Type, f Field) bool {
 		}
 		return true
 	case reflect.Struct: // a segment
-		return oracleObject(text, segmentObject)
+		return oracleObject(text, objectSegment)
 	}
 	return json.Unmarshal(text, reflect.New(t).Interface()) == nil
 }

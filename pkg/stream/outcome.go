@@ -27,7 +27,7 @@ const (
 // Outcome is the result of one request. Times are µs since the workload's origin,
 // absent for events that did not happen.
 //
-//wire:record outcome encode decode
+//wire:record outcome encode decode check
 type Outcome struct {
 	Kind string `json:"kind"`
 	// Id of the request.

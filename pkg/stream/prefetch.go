@@ -4,28 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
-
-	"github.com/klauspost/compress/zstd"
 )
 
-const (
-	// maxLine is the length of the longest accepted line; it bounds a reader's memory.
-	maxLine = 64 << 20
-	// maxWindow is the largest accepted zstd window: the largest that zstd --ultra
-	// writes, and that the zstd program reads by default.
-	maxWindow = 128 << 20
-)
+// maxLine is the length of the longest accepted line; it bounds a reader's memory.
+const maxLine = 64 << 20
 
-var magic = []byte{0x28, 0xb5, 0x2f, 0xfd} // begins a zstd frame
-
-// Errors that end reading, besides io.EOF and the errors of the underlying stream.
-var (
-	errTruncated   = errors.New("truncated")
-	errLineTooLong = errors.New("line too long")
-)
-
-// corruptError wraps a decoder's error about corrupt compressed data.
-type corruptError struct{ error }
+// errLineTooLong ends reading.
+var errLineTooLong = errors.New("line too long")
 
 // batch holds complete lines. If err is set, it is the last batch, and its last
 // line may lack its line feed.
@@ -38,13 +23,12 @@ type batch struct {
 type prefetcher struct {
 	full chan batch
 	free chan []byte
-	quit chan struct{}
 }
 
 func startPrefetch(r io.Reader) *prefetcher {
-	a := &prefetcher{make(chan batch, batches), make(chan []byte, batches), make(chan struct{})}
+	a := &prefetcher{make(chan batch, batches), make(chan []byte, batches)}
 	for range batches {
-		a.free <- make([]byte, batchSize)
+		a.free <- nil
 	}
 	go a.fill(r)
 	return a
@@ -59,27 +43,23 @@ func (a *prefetcher) next(done batch) batch {
 }
 
 // stop ends the goroutine as soon as its pending read returns.
-func (a *prefetcher) stop() { close(a.quit) }
+func (a *prefetcher) stop() {
+	close(a.free)
+	for range a.free { // the goroutine gets no more memory
+	}
+}
 
 func (a *prefetcher) fill(r io.Reader) {
-	lines, closeLines := newDecompressor(r)
-	defer closeLines()
+	lines, release := Decompress(r)
+	defer release()
+	var full batch
 	var rest []byte // an incomplete line, carried over from the previous batch
-	for {
-		var buf []byte
-		select {
-		case buf = <-a.free:
-		case <-a.quit:
-			return
+	for buf := range a.free {
+		if buf == nil {
+			buf = make([]byte, batchSize) // most streams need one
 		}
-		buf = append(buf[:0], rest...)
-		var full batch
-		full, rest = readLines(lines, buf)
-		select {
-		case a.full <- full:
-		case <-a.quit:
-			return
-		}
+		full, rest = readLines(lines, append(buf[:0], rest...))
+		a.full <- full // has a place for each buffer
 		if full.err != nil {
 			return
 		}
@@ -106,56 +86,4 @@ func readLines(r io.Reader, buf []byte) (full batch, rest []byte) {
 			return batch{nil, errLineTooLong}, nil
 		}
 	}
-}
-
-// newDecompressor returns a reader of r, decompressed if r is zstd, and a function
-// that releases it.
-func newDecompressor(r io.Reader) (io.Reader, func()) {
-	below := &stickyReader{r: r}
-	head := make([]byte, len(magic))
-	n, _ := io.ReadFull(below, head) // a stickyReader returns its error again
-	head = head[:n]
-	complete := io.MultiReader(bytes.NewReader(head), below)
-	if n == 0 || !bytes.HasPrefix(magic, head) {
-		return complete, func() {}
-	}
-	dec, err := zstd.NewReader(complete, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		panic("stream: " + err.Error()) // only invalid options cause it
-	}
-	return &zstdReader{dec, below}, dec.Close
-}
-
-// stickyReader returns its first error again on every later call.
-type stickyReader struct {
-	r   io.Reader
-	err error
-}
-
-func (s *stickyReader) Read(p []byte) (n int, err error) {
-	if s.err == nil {
-		n, s.err = s.r.Read(p)
-	}
-	return n, s.err
-}
-
-// zstdReader decompresses and distinguishes errors of its source from corrupt or
-// truncated data.
-type zstdReader struct {
-	dec    *zstd.Decoder
-	source *stickyReader
-}
-
-func (u *zstdReader) Read(p []byte) (int, error) {
-	n, err := u.dec.Read(p)
-	switch {
-	case err == nil || err == io.EOF:
-	case u.source.err != nil && u.source.err != io.EOF:
-		err = u.source.err
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = errTruncated
-	default:
-		err = corruptError{err}
-	}
-	return n, err
 }

@@ -24,39 +24,26 @@ func (r *Reader) Bytes() []byte { return r.line }
 // and against each other. The caller checks the order of arrivals and that ids are
 // unique. req is overwritten, but the memory of Prompt is reused; its strings stay
 // valid.
-func (r *Reader) Request(req *Request) error {
-	r.scan.reset(r.line)
-	return r.located(req.decode(&r.scan))
-}
+func (r *Reader) Request(req *Request) error { return r.located(r.scan.record(r.line, req)) }
 
 // Session decodes the current record into v and checks it, as Request does. The
 // memory of its lists is reused.
-func (r *Reader) Session(v *Session) error {
-	r.scan.reset(r.line)
-	return r.located(v.decode(&r.scan))
-}
+func (r *Reader) Session(v *Session) error { return r.located(r.scan.record(r.line, v)) }
 
 // Outcome decodes the current record into o and checks it, as Request does. The
 // memory of ITLUS is reused.
-func (r *Reader) Outcome(o *Outcome) error {
-	r.scan.reset(r.line)
-	return r.located(o.decode(&r.scan))
-}
+func (r *Reader) Outcome(o *Outcome) error { return r.located(r.scan.record(r.line, o)) }
 
 // Decision decodes the current record into d. Fields that the line omits are absent in
 // d. The memory of its lists is reused.
-func (r *Reader) Decision(d *Decision) error {
-	r.scan.reset(r.line)
-	return r.located(d.decode(&r.scan))
-}
+func (r *Reader) Decision(d *Decision) error { return r.located(r.scan.record(r.line, d)) }
 
 // Regret decodes the current record into g. Fields that the line omits are absent in g.
 func (r *Reader) Regret(g *Regret) error {
 	if err := r.checkVersion(); err != nil {
 		return err
 	}
-	r.scan.reset(r.line)
-	return r.located(g.decode(&r.scan))
+	return r.located(r.scan.record(r.line, g))
 }
 
 // SessionOutcome decodes the current record into o and checks its state.

@@ -69,7 +69,8 @@ func (i Index) IsZero() bool { return i < 0 }
 // Number is a finite number. NaN is absent on the wire.
 type Number float64
 
-var noNumber = Number(math.NaN())
+// NoNumber is a missing Number; it equals nothing, not even itself.
+var NoNumber = Number(math.NaN())
 
 // IsZero reports whether n is absent; encoding/json calls it for omitzero.
 func (n Number) IsZero() bool { return n != n }
@@ -87,7 +88,7 @@ type Segment struct {
 
 // Request is one model call that a workload offers. Requests of a stream are sorted by arrival.
 //
-//wire:record request encode decode
+//wire:record request encode decode check
 type Request struct {
 	Kind string `json:"kind"`
 	// Name of the request, unique in its stream.

@@ -51,9 +51,8 @@ func TestRegretRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.reset(line)
 		var read Regret
-		if err := read.decode(&s); err != nil {
+		if err := s.record(line, &read); err != nil {
 			t.Fatalf("%v in\n%s", err, line)
 		}
 		encoded, err := json.Marshal(&read)
@@ -86,15 +85,14 @@ func TestRegretErrors(t *testing.T) {
 		{`"alternatives"`, `"alternative"`, `unknown field "alternative"; did you mean "alternatives"?`},
 		{`"replica":1`, `"replica":-1`, `alternatives[0]: replica must be an integer from 0`},
 	} {
-		s.reset([]byte(strings.Replace(line, c.from, c.to, 1)))
 		var g Regret
-		if err := g.decode(&s); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		err := s.record([]byte(strings.Replace(line, c.from, c.to, 1)), &g)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.to, err, c.want)
 		}
 	}
-	s.reset([]byte(line))
 	var g Regret
-	if err := g.decode(&s); err != nil || g.Alternatives[0].Own.Completed != -1 {
+	if err := s.record([]byte(line), &g); err != nil || g.Alternatives[0].Own.Completed != -1 {
 		t.Errorf("%+v, %v", g, err)
 	}
 }

@@ -20,6 +20,16 @@ type scanner struct {
 	names   interner
 }
 
+// record decodes the record on a line into v.
+func (s *scanner) record(line []byte, v interface{ decode(*scanner) }) error {
+	s.reset(line)
+	v.decode(s)
+	if s.skipSpace(); s.err == nil && s.i < len(s.b) {
+		s.syntaxError("unexpected data after the record")
+	}
+	return s.err
+}
+
 // reset begins another line.
 func (s *scanner) reset(line []byte) { s.b, s.i, s.err = line, 0, nil }
 
@@ -63,14 +73,6 @@ func (s *scanner) skipValue() {
 	}
 }
 
-// endOfLine returns the error so far, or one about data after the record.
-func (s *scanner) endOfLine() error {
-	if s.skipSpace(); s.err == nil && s.i < len(s.b) {
-		s.syntaxError("unexpected data after the record")
-	}
-	return s.err
-}
-
 func (s *scanner) failf(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format, args...)
@@ -90,17 +92,13 @@ func (s *scanner) typeError(f *Field, must string) {
 // describeValue describes the next value, shortened, for errors.
 func (s *scanner) describeValue() string {
 	const maxLength = 30
-	switch c := s.peek(); {
-	case s.i >= len(s.b):
+	if s.i >= len(s.b) {
 		return "the end of the line"
-	case c == '{':
-		return "an object"
-	case c == '[':
-		return "a list"
-	case c == '"':
-		return "a string"
 	}
 	rest := s.b[s.i:]
+	if begun := map[byte]string{'{': "an object", '[': "a list", '"': "a string"}[rest[0]]; begun != "" {
+		return begun
+	}
 	end := slices.IndexFunc(rest[1:], endsNumber) + 1
 	if end == 0 {
 		end = len(rest)

@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // integer reads an integer within the bounds of f.
@@ -19,6 +20,10 @@ func (s *scanner) integer(f *Field) int64 {
 	valid := digits > 0 && digits <= maxDigits && (digits == 1 || s.b[start] != '0') &&
 		(i == len(s.b) || endsNumber(s.b[i]))
 	if !valid || v < f.Min || v > f.Max {
+		if f.Min < 0 && s.peek() == '-' {
+			s.i++
+			return -s.integer(&Field{Name: f.Name, Max: -f.Min})
+		}
 		s.typeError(f, fmt.Sprintf("an integer from %d to %d", f.Min, f.Max))
 		return 0
 	}
@@ -66,13 +71,11 @@ func numberEnd(b []byte, i int) int {
 		return i > start
 	}
 	accept := func(set string) bool {
-		for _, c := range []byte(set) {
-			if i < len(b) && b[i] == c {
-				i++
-				return true
-			}
+		found := i < len(b) && strings.IndexByte(set, b[i]) >= 0
+		if found {
+			i++
 		}
-		return false
+		return found
 	}
 	accept("-")
 	if !accept("0") && !digits() {
@@ -94,11 +97,28 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // endsNumber reports whether c may follow a literal.
 func endsNumber(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
 
-// signed reads an integer that may be negative.
-func (s *scanner) signed(f *Field) int64 {
-	if s.peek() != '-' {
-		return s.integer(f)
+// Bounds of the elements of lists of integers.
+var (
+	itlGapField    = Field{Name: "the gap", Max: maxExact}
+	itlCountField  = Field{Name: "the count", Min: 1, Max: maxTokens}
+	stepIndexField = Field{Name: "a step index", Max: maxIndex}
+)
+
+// pair reads a run of equal gaps: [µs, count].
+func (s *scanner) pair() (pair [2]int64) {
+	if !s.consume('[') {
+		s.failf("a gap must be [µs, count], not %s", s.describeValue())
+		return pair
 	}
-	s.i++
-	return -s.integer(&Field{Name: f.Name, Max: -f.Min})
+	s.skipSpace()
+	pair[0] = s.integer(&itlGapField)
+	if s.err == nil && !s.consume(',') {
+		s.syntaxError("expected ,")
+	}
+	s.skipSpace()
+	pair[1] = s.integer(&itlCountField)
+	if s.err == nil && !s.consume(']') {
+		s.syntaxError("expected ]")
+	}
+	return pair
 }

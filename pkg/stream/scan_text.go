@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"blis/pkg/registry"
 )
 
 // uniqueString reads a string that is unlikely to occur again.
@@ -13,6 +18,15 @@ func (s *scanner) uniqueString(f *Field) string { return string(s.stringBytes(f)
 
 // internedString reads a string that is likely to occur again, such as a tenant.
 func (s *scanner) internedString(f *Field) string { return s.names.intern(s.stringBytes(f)) }
+
+// choice reads one of the strings that f allows.
+func (s *scanner) choice(f *Field) string {
+	v := s.internedString(f)
+	if s.err == nil && !slices.Contains(f.OneOf, v) {
+		s.err = registry.Unknown(f.Name, v, f.OneOf)
+	}
+	return v
+}
 
 // stringBytes reads a string, valid until the next one is read.
 func (s *scanner) stringBytes(f *Field) []byte {
@@ -86,19 +100,12 @@ func (s *scanner) unescape() []byte {
 // escape reads an escape sequence after its backslash.
 func (s *scanner) escape() {
 	c := s.peek()
-	switch c {
-	case '"', '\\', '/':
-	case 'b':
-		c = '\b'
-	case 'f':
-		c = '\f'
-	case 'n':
-		c = '\n'
-	case 'r':
-		c = '\r'
-	case 't':
-		c = '\t'
-	case 'u':
+	i := strings.IndexByte(escapes, c)
+	switch {
+	case i >= 0:
+		s.scratch = append(s.scratch, escaped[i])
+		s.i++
+	case c == 'u':
 		r := s.hexUnit()
 		if utf16.IsSurrogate(r) {
 			var low rune
@@ -111,31 +118,21 @@ func (s *scanner) escape() {
 			}
 		}
 		s.scratch = utf8.AppendRune(s.scratch, r)
-		return
 	default:
 		s.syntaxError("unknown escape")
 	}
-	s.scratch = append(s.scratch, c)
-	s.i++
 }
 
 // hexUnit reads the u and four hexadecimal digits of a UTF-16 code unit.
 func (s *scanner) hexUnit() (r rune) {
 	s.i++
 	for range 4 {
-		c := s.peek()
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
+		digit := strings.IndexRune(hexDigits, unicode.ToLower(rune(s.peek())))
+		if digit < 0 {
 			s.syntaxError("expected a hexadecimal digit")
 			return 0
 		}
-		r = r<<4 | rune(c)
+		r = r<<4 | rune(digit)
 		s.i++
 	}
 	return r

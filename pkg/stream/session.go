@@ -1,12 +1,14 @@
 package stream
 
+import "cmp"
+
 // Session is a DAG of model and tool calls that belong together: a conversation, an agent at work.
 //
 // A workload mixes sessions with requests, sorted by arrival. All their random
 // values are drawn in the workload; only the simulation decides when steps happen.
 // Rates and limits count a session as one arrival.
 //
-//wire:record session encode decode
+//wire:record session encode decode check
 type Session struct {
 	Kind string `json:"kind"`
 	// Name of the session, unique in its stream, also among requests.
@@ -26,7 +28,7 @@ type Session struct {
 	// Whether the session continues after a step that did not complete; otherwise it is broken.
 	Persistent bool `json:"persistent,omitempty"`
 	// The calls, each after the calls it waits for.
-	Steps []SessionStep `json:"steps" wire:"decoder=decodeSteps"`
+	Steps []SessionStep `json:"steps"`
 }
 
 // SessionStep is a model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.
@@ -66,12 +68,7 @@ type SessionStep struct {
 }
 
 // Name is the name of the step in the workflow.
-func (s *SessionStep) Name() string {
-	if s.Step != "" {
-		return s.Step
-	}
-	return s.ID
-}
+func (s *SessionStep) Name() string { return cmp.Or(s.Step, s.ID) }
 
 // RequestID is the id of the request that the step makes in the session with that id.
 func (s *SessionStep) RequestID(session string) string { return session + "/" + s.ID }

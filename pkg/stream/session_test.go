@@ -63,15 +63,13 @@ func drawPrompt(t *rapid.T, s *Session, step *SessionStep, count *rapid.Generato
 }
 
 func decodeSession(line string, s *Session) error {
-	sc := scanner{}
-	sc.reset([]byte(line))
-	return s.decode(&sc)
+	return new(scanner).record([]byte(line), s)
 }
 
 func TestSessionRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawSession(t)
-		line := appendSession(nil, &want)
+		line := appendSession(nil, &want, &testCache)
 		var plain bytes.Buffer
 		enc := json.NewEncoder(&plain)
 		enc.SetEscapeHTML(false)
@@ -203,7 +201,7 @@ func FuzzSession(f *testing.F) {
 			t.Fatalf("encoding/json: %v in %s", err, line)
 		}
 		var decoded Session
-		if err := decodeSession(string(appendSession(nil, &s)), &decoded); err != nil {
+		if err := decodeSession(string(appendSession(nil, &s, &testCache)), &decoded); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(s, decoded, cmpopts.EquateEmpty()); diff != "" {

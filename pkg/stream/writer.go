@@ -19,6 +19,8 @@ const (
 	// batchSize is how many bytes a stream's goroutine and its caller exchange at
 	// once.
 	batchSize = 256 << 10
+	// batchCapacity has room for the record that completes a batch.
+	batchCapacity = batchSize + batchSize/16
 	// batches is the number of batches in circulation: one in use, two in transit.
 	batches = 3
 )
@@ -63,31 +65,26 @@ type batchResult struct {
 // no bytes, compressed or not.
 func NewWriter(w io.Writer, plain bool) *Writer {
 	wr := &Writer{
-		lines:  make([]byte, 0, batchSize+batchSize/16),
+		lines:  make([]byte, 0, batchCapacity),
 		full:   make(chan []byte, batches),
 		free:   make(chan batchResult, batches),
 		out:    w,
 		digest: sha256.New(),
 	}
 	for range batches - 1 {
-		wr.free <- batchResult{lines: make([]byte, 0, cap(wr.lines))}
+		wr.free <- batchResult{}
 	}
 	if !plain {
-		wr.zstd = newEncoder(w)
-		wr.out = wr.zstd
+		enc, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			panic("stream: " + err.Error()) // only invalid options cause it
+		}
+		wr.zstd, wr.out = enc, enc
 	}
 	wr.json = json.NewEncoder((*appender)(&wr.lines))
 	wr.json.SetEscapeHTML(false)
 	go wr.writeLoop()
 	return wr
-}
-
-func newEncoder(w io.Writer) *zstd.Encoder {
-	enc, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		panic("stream: " + err.Error()) // only invalid options cause it
-	}
-	return enc
 }
 
 // appender is an io.Writer that appends to a slice.
@@ -111,26 +108,13 @@ func (w *Writer) Header(h *Header) error {
 }
 
 // Request writes r.
-func (w *Writer) Request(r *Request) error {
-	if w.err != nil {
-		return w.err
-	}
-	return w.line(appendRequest(w.lines, r))
-}
+func (w *Writer) Request(r *Request) error { return w.line(appendRequest(w.lines, r, &w.numberCache)) }
 
 // Session writes s.
-func (w *Writer) Session(s *Session) error {
-	if w.err != nil {
-		return w.err
-	}
-	return w.line(appendSession(w.lines, s))
-}
+func (w *Writer) Session(s *Session) error { return w.line(appendSession(w.lines, s, &w.numberCache)) }
 
 // Outcome writes o. A number that is not finite is an error.
 func (w *Writer) Outcome(o *Outcome) error {
-	if w.err != nil {
-		return w.err
-	}
 	if !finite(o.Priority) {
 		return fmt.Errorf("outcome %q: priority is %v, which JSON cannot represent", o.ID, o.Priority)
 	}
@@ -139,9 +123,6 @@ func (w *Writer) Outcome(o *Outcome) error {
 
 // Decision writes d. A score that is not finite is an error.
 func (w *Writer) Decision(d *Decision) error {
-	if w.err != nil {
-		return w.err
-	}
 	if !finite(d.Score) {
 		return fmt.Errorf("decision %q: score is %v, which JSON cannot represent", d.ID, d.Score)
 	}
@@ -149,12 +130,7 @@ func (w *Writer) Decision(d *Decision) error {
 }
 
 // Step writes s.
-func (w *Writer) Step(s *Step) error {
-	if w.err != nil {
-		return w.err
-	}
-	return w.line(appendStep(w.lines, s))
-}
+func (w *Writer) Step(s *Step) error { return w.line(appendStep(w.lines, s, &w.numberCache)) }
 
 // Any writes v, a record with its kind set, with encoding/json.
 func (w *Writer) Any(v any) error {
@@ -170,9 +146,6 @@ func (w *Writer) Any(v any) error {
 
 // Raw writes one record given as its line, without line feed.
 func (w *Writer) Raw(line []byte) error {
-	if w.err != nil {
-		return w.err
-	}
 	if len(line) == 0 || bytes.IndexByte(line, '\n') >= 0 {
 		return fmt.Errorf("stream: %.40q is not one line", line)
 	}
@@ -217,6 +190,9 @@ func (w *Writer) Close() error {
 
 // line accepts lines: w.lines extended by one record without its line feed.
 func (w *Writer) line(lines []byte) error {
+	if w.err != nil {
+		return w.err
+	}
 	w.lines = append(lines, '\n')
 	w.records++
 	return w.flushIfFull()
@@ -234,6 +210,9 @@ func (w *Writer) flushIfFull() error {
 func (w *Writer) flush() error {
 	w.full <- w.lines
 	next := <-w.free
+	if next.lines == nil {
+		next.lines = make([]byte, 0, batchCapacity)
+	}
 	w.lines, w.err = next.lines[:0], next.err
 	return w.err
 }

@@ -3,10 +3,7 @@ package strictyaml
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-
-	"blis/pkg/registry"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -31,10 +28,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
-// Errorf returns an error about the value at path ("clients[2].arrival.cv") with
-// the position of that value, in the file or the setting that it comes from. If
-// there is no such value, the error says so and has the position of the nearest
-// parent.
+// Errorf returns an error about the value at path ("clients[2].arrival.cv") with the position of
+// that value, in the file or the setting that it comes from. If there is no such value, the error
+// says so and has the position of the nearest parent.
 func (d *Doc) Errorf(path, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	nodes, found := d.lookup(path)
@@ -48,34 +44,38 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	if !found {
 		e.Msg = path + " is not in the file: " + msg
 	}
-	if at, ok := d.startOf(nodes[len(nodes)-1]); ok && (found || len(nodes) > 1) {
+	if found || len(nodes) > 1 {
+		at := d.startOf(nodes[len(nodes)-1])
 		e.Line, e.Col = at.line, at.col
 	}
 	return e
 }
 
-// convertError turns an error of the YAML library into an *Error; fields are the
-// known field names.
-func (d *Doc) convertError(err error, fields []string) error {
+// Errorf returns an error about the value at path, as Doc.Errorf does.
+type Errorf func(path, format string, args ...any) error
+
+// Between returns a function that returns an error about the value at a path, which begins with at,
+// unless it is between the limits.
+func Between[T int | int64 | float64](errorf Errorf, at string) func(path string, value, least, largest T) error {
+	return func(path string, value, least, largest T) error {
+		if value >= least && value <= largest {
+			return nil
+		}
+		return errorf(at+path, "must be between %v and %v, is %v", least, largest, value)
+	}
+}
+
+// convertError turns an error of the YAML library into an *Error.
+func (d *Doc) convertError(err error) error {
 	var ye yaml.Error
 	if !errors.As(err, &ye) {
 		return &Error{File: d.name, Msg: err.Error()}
 	}
 	t := ye.GetToken()
-	if t == nil {
-		return &Error{File: d.name, Msg: ye.GetMessage()}
-	}
 	e := d.errorAt(t, ye.GetMessage())
-	var unknown *yaml.UnknownFieldError
 	var mistyped *yaml.TypeError
 	var overflow *yaml.OverflowError
 	switch {
-	case errors.As(err, &unknown):
-		e.Msg = fmt.Sprintf("unknown field %q", t.Value)
-		near := registry.Closest(t.Value, fields)
-		if near != "" && near != t.Value { // else it is a field of another struct
-			e.Msg += fmt.Sprintf("; did you mean %q?", near)
-		}
 	case errors.As(err, &mistyped):
 		e.Msg = keyOf(t) + fmt.Sprintf("must be %s, is %q", typeName(mistyped.DstType), t.Value)
 	case errors.As(err, &overflow):
@@ -92,37 +92,78 @@ func keyOf(t *token.Token) string {
 	return ""
 }
 
-// firstUnknownField returns err or, if err is about one of several unknown fields
-// of a mapping, the error about the first of them: the YAML library reports any. t
-// is the type that the document is decoded into.
-func (d *Doc) firstUnknownField(err error, t reflect.Type) error {
-	var unknown *yaml.UnknownFieldError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	_ = d.walk(&d.body, t, func(slot *ast.Node, t reflect.Type) error {
-		entries := entriesOf(*slot)
-		isReported := func(v *ast.MappingValueNode) bool { return v.Key.GetToken() == unknown.Token }
-		if t.Kind() != reflect.Struct || !slices.ContainsFunc(entries, isReported) {
-			return nil
-		}
-		types, _ := fields(t)
-		first := slices.IndexFunc(entries, func(v *ast.MappingValueNode) bool {
-			return !v.Key.IsMergeKey() && types[v.Key.GetToken().Value] == nil || isReported(v)
-		})
-		unknown.Token = entries[first].Key.GetToken()
-		return errStop
-	})
-	return err
-}
-
-// errStop ends a walk.
-var errStop = errors.New("stop")
-
-// recoverToError turns a panic into an error: the YAML library panics on some
-// malformed documents.
+// recoverToError turns a panic into an error: the YAML library panics on some malformed documents.
 func recoverToError(name string, err *error) {
 	if r := recover(); r != nil {
 		*err = &Error{File: name, Msg: fmt.Sprintf("cannot be read as YAML or JSON: %v", r)}
 	}
+}
+
+// position is a line and column, from 1, in a file or in a text, 0 if unknown; columns
+// count characters, not bytes.
+type position struct{ line, col int }
+
+// positionOf returns the position of a token. The YAML library's column is wrong after tabs and for
+// plain values with trailing blanks, so the token is searched for in its line.
+func (d *Doc) positionOf(t *token.Token) position {
+	if t == nil || t.Position == nil {
+		return position{}
+	}
+	reported := position{t.Position.Line, t.Position.Column}
+	outside := reported.line < 1 || reported.line > len(d.lines)
+	if t.Type == token.ImplicitNullType || t.Type == token.InvalidType || t.Value == "" || outside {
+		return reported
+	}
+	value, line := []rune(t.Value), d.lines[reported.line-1]
+	for n := range line {
+		col := max(reported.col, 1) + n
+		if col > len(line) { // then backward from the reported column
+			col = len(line) - n
+		}
+		at := position{reported.line, col}
+		if !isBlank(line[col-1]) && d.align(value, at, quoteOf(t)) != nil {
+			return at
+		}
+	}
+	return reported
+}
+
+// startOf returns the position where a value begins.
+func (d *Doc) startOf(node ast.Node) position {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 { // the library has the first colon
+			return d.positionOf(n.Values[0].Key.GetToken())
+		}
+	case *ast.MappingValueNode:
+		return d.positionOf(n.Key.GetToken())
+	}
+	return d.positionOf(node.GetToken())
+}
+
+// errorAt returns an error with the position of a token.
+func (d *Doc) errorAt(t *token.Token, msg string) *Error {
+	at := d.positionOf(t)
+	return &Error{d.name, at.line, at.col, msg}
+}
+
+// quoteOf returns the quote that a token begins with, 0 if it has none.
+func quoteOf(t *token.Token) rune {
+	switch t.Type {
+	case token.DoubleQuoteType:
+		return '"'
+	case token.SingleQuoteType:
+		return '\''
+	}
+	return 0
+}
+
+// splitLines returns the lines of text, which end with "\n", as characters.
+func splitLines(text string) [][]rune {
+	parts := strings.Split(text, "\n")
+	lines := make([][]rune, len(parts))
+	for i, part := range parts {
+		lines[i] = []rune(part)
+	}
+	return lines
 }

@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
+	"strconv"
+
+	"blis/pkg/registry"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // visitFunc is called for a value of a document with the slot that holds it and the
@@ -13,12 +18,9 @@ import (
 type visitFunc func(slot *ast.Node, t reflect.Type) error
 
 // walk calls f for each value at or below slot, parents first and in order, until f
-// returns an error; t is the type that slot is decoded into. It skips unknown
-// fields.
+// returns an error; t is the type that slot is decoded into.
 func (d *Doc) walk(slot *ast.Node, t reflect.Type, f visitFunc) error {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = base(t)
 	if err := f(slot, t); err != nil {
 		return err
 	}
@@ -46,9 +48,9 @@ func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f visitFunc) er
 	case t.Kind() == reflect.Map:
 		t = t.Elem()
 	case t.Kind() == reflect.Struct:
-		types, _ := fields(t)
-		if t = types[v.Key.GetToken().Value]; t == nil {
-			return nil
+		key, fields := v.Key.GetToken(), fieldsOf(t)
+		if t = fields.types[key.Value]; t == nil {
+			return d.errorAt(key, fmt.Sprintf("unknown field %q%s", key.Value, registry.Hint(key.Value, fields.names)))
 		}
 	default:
 		return nil
@@ -77,27 +79,75 @@ func (d *Doc) walkElements(n *ast.SequenceNode, t reflect.Type, f visitFunc) err
 	return nil
 }
 
-// checkNumbers returns an error for the first number with a fraction, or beyond
-// 64 bits, where t has an integer: the YAML library would truncate it silently.
-// It also rejects numbers that are not finite.
-func (d *Doc) checkNumbers(t reflect.Type) error {
+func isInteger(k reflect.Kind) bool { return reflect.Int <= k && k <= reflect.Uint64 }
+
+// decimal matches the numbers of YAML 1.2 and JSON. The YAML library reads numbers
+// with an exponent and no point, and numbers beyond 64 bits, as strings.
+var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
+// coerceScalars changes scalars of a document to suit t: in a value of type any, numbers become
+// float64, also those that the YAML library reads as strings; in a string, they keep their
+// spelling, which the library may change (1.50, 007). With keepIntegers, integers stay integers. It
+// returns an error for an unknown field, a number that is not finite and, where t has an integer,
+// one with a fraction or beyond 64 bits: the library would truncate it silently.
+func (d *Doc) coerceScalars(t reflect.Type, keepIntegers bool) error {
 	return d.walk(&d.body, t, func(slot *ast.Node, t reflect.Type) error {
-		finite := true
-		switch n := (*slot).(type) {
-		case *ast.InfinityNode, *ast.NanNode:
-			finite = false
-		case *ast.FloatNode:
-			finite = !math.IsInf(n.Value, 0)
-			if isInteger(t.Kind()) && (n.Value != math.Trunc(n.Value) || math.Abs(n.Value) > 1<<53) {
-				return d.errorAt(n.GetToken(), "must be an integer, is "+n.GetToken().Value)
+		if tag, ok := (*slot).(*ast.TagNode); ok && tag.Start.Value != string(token.IntegerTag) {
+			return nil // the tag decides
+		}
+		isString := t.Kind() == reflect.String && !hasOwnUnmarshaler(t)
+		switch n := untagged(*slot).(type) {
+		case *ast.StringNode:
+			plain := n.Token.Type == token.StringType && *slot == ast.Node(n) && !hasTag(n.Token)
+			if plain && acceptsAny(t) && decimal.MatchString(n.Value) {
+				*slot = floatNode(n.Token, n.Value)
+			}
+		case *ast.IntegerNode:
+			if acceptsAny(t) && !keepIntegers {
+				*slot = floatNode(n.Token, fmt.Sprint(n.Value))
+			} else if isString {
+				*slot = ast.String(n.Token)
+			}
+		case *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+			if isString {
+				*slot = ast.String(n.GetToken())
 			}
 		}
-		if !finite {
-			return d.errorAt((*slot).GetToken(), fmt.Sprintf("must be a finite number, is %s",
-				(*slot).GetToken().Value))
-		}
-		return nil
+		return d.checkNumber(*slot, t)
 	})
 }
 
-func isInteger(k reflect.Kind) bool { return reflect.Int <= k && k <= reflect.Uint64 }
+// checkNumber returns an error if node is a number that t cannot have.
+func (d *Doc) checkNumber(node ast.Node, t reflect.Type) error {
+	number := math.Inf(1)
+	switch n := node.(type) {
+	case *ast.FloatNode:
+		number = n.Value
+	case *ast.InfinityNode, *ast.NanNode:
+	default:
+		return nil
+	}
+	switch text := node.GetToken().Value; {
+	case math.IsInf(number, 0):
+		return d.errorAt(node.GetToken(), "must be a finite number, is "+text)
+	case isInteger(t.Kind()) && (number != math.Trunc(number) || math.Abs(number) > 1<<53):
+		return d.errorAt(node.GetToken(), "must be an integer, is "+text)
+	}
+	return nil
+}
+
+// floatNode returns a node for a number, infinite beyond the range of float64.
+func floatNode(t *token.Token, text string) *ast.FloatNode {
+	n := ast.Float(t)
+	n.Value, _ = strconv.ParseFloat(text, 64)
+	return n
+}
+
+// acceptsAny reports whether a value of type t can be decoded from scalars of any
+// type. Structs can, by their own unmarshalers.
+func acceptsAny(t reflect.Type) bool {
+	return t.Kind() == reflect.Interface || t.Kind() == reflect.Struct
+}
+
+// hasTag reports whether a scalar has a type tag.
+func hasTag(t *token.Token) bool { return t.Prev != nil && t.Prev.Type == token.TagType }

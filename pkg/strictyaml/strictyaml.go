@@ -1,7 +1,6 @@
-// Package strictyaml reads the files that people write: workload specs, cluster
-// files, policies. It accepts YAML and JSON, whatever the file's name, and is
-// strict: an unknown field or a duplicate key is an error with its line and the
-// nearest known name.
+// Package strictyaml reads the files that people write: workload specs, cluster files, policies. It
+// accepts YAML and JSON, whatever the file's name, and is strict: an unknown field or a duplicate
+// key is an error with its line and the nearest known name.
 //
 // JSON is parsed as YAML, of which it is a subset. Text that begins with a brace
 // need not be valid JSON: comments and trailing commas are allowed.
@@ -19,8 +18,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Doc is a parsed file that knows the position of every value. It is not safe
-// for concurrent use.
+// Doc is a parsed file that knows the position of every value. It is not safe for concurrent use.
 type Doc struct {
 	name string
 	// body is the tree of values. Aliases are replaced by the nodes that they refer
@@ -55,7 +53,7 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 	file, err := parser.ParseBytes(tabsToSpaces(text), 0)
 	switch {
 	case err != nil:
-		return nil, d.convertError(err, nil)
+		return nil, d.convertError(err)
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
 		return nil, &Error{File: name, Msg: "is empty"}
 	case len(file.Docs) > 1:
@@ -114,9 +112,11 @@ func (d *Doc) DecodeAt(path string, v any) error {
 // t is the type of v.
 func (d *Doc) decode(v any, t reflect.Type, keepIntegers bool) (err error) {
 	defer recoverToError(d.name, &err)
-	defer d.coerceScalars(t, keepIntegers)()
-	if err := yaml.NodeToValue(d.body, v, yaml.Strict()); err != nil {
-		return d.convertError(d.firstUnknownField(err, t), fieldNames(t))
+	if err := d.coerceScalars(t, keepIntegers); err != nil {
+		return err
 	}
-	return d.checkNumbers(t)
+	if err := yaml.NodeToValue(d.body, v, yaml.Strict()); err != nil {
+		return d.convertError(err)
+	}
+	return nil
 }

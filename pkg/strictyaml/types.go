@@ -4,47 +4,36 @@ import (
 	"encoding"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 )
 
-// fieldNames returns the yaml names of all fields reachable from t.
-func fieldNames(t reflect.Type) []string {
-	var names []string
-	seen := map[reflect.Type]bool{}
-	var walk func(reflect.Type)
-	walk = func(t reflect.Type) {
-		switch t.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
-			walk(t.Elem())
-		case reflect.Struct:
-			if seen[t] {
-				return
-			}
-			seen[t] = true
-			types, own := fields(t)
-			for _, name := range own {
-				names = append(names, name)
-				walk(types[name])
-			}
-		}
-	}
-	walk(t)
-	return names
+// structFields are the types of the fields of a struct by their names in documents, and
+// the names in order.
+type structFields struct {
+	types map[string]reflect.Type
+	names []string
 }
 
-// fields returns the types and names of the fields that the struct type t has in
-// documents, including those of embedded ("inline") structs.
-func fields(t reflect.Type) (types map[string]reflect.Type, names []string) {
-	types = map[string]reflect.Type{}
+var knownFields sync.Map // reflect.Type -> structFields
+
+// fieldsOf returns the fields that the struct type t has in documents, including those
+// of embedded ("inline") structs.
+func fieldsOf(t reflect.Type) structFields {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(structFields)
+	}
+	all := structFields{types: map[string]reflect.Type{}}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if options != "inline" && name != "" && name != "-" {
-			types[name] = f.Type
-			names = append(names, name)
+			all.types[name] = f.Type
+			all.names = append(all.names, name)
 		}
 	}
-	return types, names
+	knownFields.Store(t, all)
+	return all
 }
 
 // hasParts reports whether values of type t have fields, keys or elements.

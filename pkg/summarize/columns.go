@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -16,9 +17,8 @@ import (
 type column struct {
 	name string
 	*runDoc
-	candidate *candidate // nil for a reference run
-	values    map[string]float64
-	metrics   []metrics.Value
+	values  map[string]float64
+	metrics []metrics.Value
 }
 
 // columns returns the runs of a table: those to summarize, then the reference runs.
@@ -26,30 +26,20 @@ func (r *analysis) columns() (all []column) {
 	if r.runs[0].workload != nil {
 		return nil
 	}
-	add := func(x *runDoc, of *candidate, role string) {
-		c := column{name: role + x.name, runDoc: x, candidate: of, values: map[string]float64{}}
+	add := func(x *runDoc, role string) {
+		c := column{name: role + x.name, runDoc: x}
 		if x.raw != nil {
-			c.metrics = metrics.Values(x.raw)
-		}
-		for _, v := range c.metrics {
-			c.values[v.Path] = v.Value
+			c.metrics, c.values = metrics.Values(x.raw), metrics.ByPath(x.raw)
 		}
 		all = append(all, c)
 	}
 	for _, x := range r.runs {
-		for _, c := range r.candidates {
-			for _, y := range c.runs {
-				if x == y {
-					add(x, c, "")
-				}
-			}
+		add(x, "")
+	}
+	for i, references := range r.references {
+		for _, x := range references {
+			add(x, referenceKinds[i]+" ")
 		}
-	}
-	for _, x := range r.baselines {
-		add(x, nil, "baseline ")
-	}
-	for _, x := range r.parents {
-		add(x, nil, "parent ")
 	}
 	return all
 }
@@ -61,67 +51,55 @@ const maxColumns = 6
 // cells returns the table of the runs; its first row and first column are headers.
 func (r *analysis) cells() (grid [][]string) {
 	columns := r.columns()
-	lines := r.lines(columns)
-	if len(columns) <= maxColumns {
-		head := []string{"run"}
+	many := len(columns) > maxColumns
+	head := line{name: "run", key: true, text: func(c *column) string { return c.name }}
+	for _, l := range append([]line{head}, r.lines(columns)...) {
+		if many && !l.key {
+			continue
+		}
+		row := []string{stream.Printable(l.name)}
 		for i := range columns {
-			head = append(head, stream.Printable(columns[i].name))
-		}
-		grid = append(grid, head)
-		for _, l := range lines {
-			row := []string{stream.Printable(l.name)}
-			for i := range columns {
-				row = append(row, stream.Printable(l.cell(&columns[i])))
-			}
-			grid = append(grid, row)
-		}
-		return grid
-	}
-	head := []string{"run"}
-	for _, l := range lines {
-		if l.key {
-			head = append(head, stream.Printable(l.name))
-		}
-	}
-	grid = append(grid, head)
-	for i := range columns {
-		row := []string{stream.Printable(columns[i].name)}
-		for _, l := range lines {
-			if l.key {
-				row = append(row, stream.Printable(l.cell(&columns[i])))
-			}
+			row = append(row, stream.Printable(l.cell(&columns[i])))
 		}
 		grid = append(grid, row)
 	}
+	if many {
+		grid = transpose(grid)
+	}
 	return grid
+}
+
+// transpose returns the table with rows and columns exchanged.
+func transpose(grid [][]string) [][]string {
+	exchanged := make([][]string, len(grid[0]))
+	for _, row := range grid {
+		for i, cell := range row {
+			exchanged[i] = append(exchanged[i], cell)
+		}
+	}
+	return exchanged
 }
 
 // sideBySide renders the table for people, with errors and warnings below it.
 func (r *analysis) sideBySide() []byte {
 	t := &texttab.Table{FirstWidth: headWidth, Rows: r.cells(), Color: r.options.Color}
-	b := t.Append(nil)
-	for _, x := range r.runs {
-		if x.err != nil {
-			b = fmt.Appendf(b, "%-11s %s: %s\n", "error", stream.Printable(x.name), stream.Printable(x.err.Error()))
-		}
-	}
+	p := page(t.Append(nil))
 	var warnings []string
 	for _, x := range r.runs {
-		if x.summary != nil {
-			for _, w := range x.warnings {
-				warnings = append(warnings, x.name+": "+w)
-			}
+		if x.err != nil {
+			p.line("error", "%s: %s", x.name, x.err)
 		}
+		own := slices.Clone(x.warnings)
 		if x.result != nil && !r.defaultFitness {
-			for _, w := range x.result.Warnings {
-				warnings = append(warnings, x.name+": "+w)
-			}
+			own = append(own, x.result.Warnings...)
+		}
+		for _, w := range own {
+			warnings = append(warnings, x.name+": "+w)
 		}
 	}
-	if warnings = append(warnings, r.warnings...); len(warnings) > 0 {
-		b = append(b, "\nwarnings\n"...)
-	}
-	return (&Document{Warnings: warnings}).appendWarnings(b)
+	warnings = append(warnings, r.warnings...)
+	p.list("warnings", warnings, len(warnings))
+	return p
 }
 
 // errNoRuns is the error of formats that are tables of runs, for a workload.
@@ -152,36 +130,21 @@ func (r *analysis) csv(error) ([]byte, error) {
 		return nil, errNoRuns
 	}
 	columns := r.columns()
+	lines := append([]line{{name: "metric", text: func(c *column) string { return c.name }}}, r.scoreLines()...)
+	for _, path := range paths(columns) {
+		lines = append(lines, line{name: path, number: func(c *column) *float64 {
+			if x, ok := c.values[path]; ok {
+				return &x
+			}
+			return nil
+		}})
+	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	row := []string{"metric"}
-	for i := range columns {
-		row = append(row, columns[i].name)
-	}
-	_ = w.Write(row)
-	for _, l := range r.scoreLines() {
-		cell := l.exact
-		if cell == nil {
-			cell = l.cell
-		}
-		row = append(row[:0], l.name)
+	for _, l := range lines {
+		row := []string{l.name}
 		for i := range columns {
-			text := cell(&columns[i])
-			if text == "-" {
-				text = ""
-			}
-			row = append(row, text)
-		}
-		_ = w.Write(row)
-	}
-	for _, path := range paths(columns) {
-		row = append(row[:0], path)
-		for i := range columns {
-			text := ""
-			if x, ok := columns[i].values[path]; ok {
-				text = exact(x)
-			}
-			row = append(row, text)
+			row = append(row, l.exact(&columns[i]))
 		}
 		_ = w.Write(row)
 	}

@@ -1,9 +1,6 @@
 package summarize
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"blis/pkg/fitness"
 	"blis/pkg/metrics"
 	"blis/pkg/stat"
@@ -201,9 +198,9 @@ func (r *analysis) candidate(c *candidate) Candidate {
 		x.ParetoRank, x.Crowding = &c.pareto.Rank, c.pareto.Crowding
 	}
 	for _, run := range c.runs {
-		s := RunScore{Name: run.name, HeldOut: r.fitness.HeldOut(run.name), BaselineScore: run.reference("base"),
-			ParentScore: run.reference("parent")}
-		s.VsBaseline, s.VsParent = run.comparison("base"), run.comparison("parent")
+		s := RunScore{Name: run.name, HeldOut: r.fitness.HeldOut(run.name)}
+		s.BaselineScore, s.VsBaseline = run.references[0].compare(run)
+		s.ParentScore, s.VsParent = run.references[1].compare(run)
 		if run.err != nil {
 			s.Error = run.err.Error()
 		} else if run.result != nil {
@@ -214,22 +211,16 @@ func (r *analysis) candidate(c *candidate) Candidate {
 	return x
 }
 
-// comparison returns the difference of the score from that of the reference in the
-// tree, nil if its interval is unknown.
-func (r *runDoc) comparison(tree string) *Comparison {
-	ci, known := r.noise[tree]
-	if !known {
-		return nil
+// compare returns the score of the reference, nil without one, and how much higher that of
+// the run is, nil if the interval of the difference is unknown.
+func (f *reference) compare(run *runDoc) (score *float64, difference *Comparison) {
+	if f.score == nil {
+		return nil, nil
 	}
-	return &Comparison{Diff: r.result.Score - r.references[tree].Score, CI: ci}
-}
-
-// reference returns the score of the reference run in the tree, nil without one.
-func (r *runDoc) reference(tree string) *float64 {
-	if r.references[tree] == nil {
-		return nil
+	if f.noise != nil {
+		difference = &Comparison{Diff: run.result.Score - f.score.Score, CI: *f.noise}
 	}
-	return &r.references[tree].Score
+	return &f.score.Score, difference
 }
 
 func (r *analysis) refs() []StreamRef {
@@ -237,7 +228,7 @@ func (r *analysis) refs() []StreamRef {
 	for _, list := range []struct {
 		role string
 		runs []*runDoc
-	}{{"run", r.runs}, {"baseline", r.baselines}, {"parent", r.parents}} {
+	}{{"run", r.runs}, {referenceKinds[0], r.references[0]}, {referenceKinds[1], r.references[1]}} {
 		for _, x := range list.runs {
 			ref := StreamRef{Role: list.role, Name: x.name}
 			if id := x.identity(); id != nil {
@@ -288,14 +279,4 @@ func (s *summary) identity() *Identity {
 		id.WorkloadDigest = stream.ShortDigest(s.end.WorkloadDigest)
 	}
 	return id
-}
-
-// encode returns the document as JSON.
-func (d *Document) encode() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(d)
-	return b.Bytes(), err
 }

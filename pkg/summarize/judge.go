@@ -17,9 +17,8 @@ type candidate struct {
 	result *fitness.Result
 	err    error
 	pareto *fitness.Ranking
-	// references are the scores of the reference runs over the same scenarios, by tree
-	// (base, parent).
-	references map[string]*float64
+	// references are the scores of the reference runs over the same scenarios, nil without any.
+	references [2]*float64
 }
 
 // scoreAll groups the runs by candidate and scores them. It returns the errors of runs
@@ -28,8 +27,10 @@ func (r *analysis) scoreAll() error {
 	if r.runs[0].workload != nil {
 		return r.runs[0].err
 	}
-	if err := firstError(slices.Concat(r.baselines, r.parents)); err != nil {
-		return err
+	for _, x := range slices.Concat(r.references[:]...) {
+		if x.err != nil {
+			return fmt.Errorf("reference run %s: %w", x.name, x.err)
+		}
 	}
 	r.groupByConfiguration()
 	if err := r.chooseFitness(); err != nil {
@@ -41,7 +42,8 @@ func (r *analysis) scoreAll() error {
 			if x.err == nil {
 				x.err = r.score(x)
 			}
-			if x.err != nil && !x.carriesFault() {
+			var carried *stream.UpstreamError
+			if x.err != nil && !errors.As(x.err, &carried) {
 				faults = append(faults, x.err)
 			}
 		}
@@ -49,16 +51,6 @@ func (r *analysis) scoreAll() error {
 	}
 	r.rank()
 	return errors.Join(faults...)
-}
-
-// firstError returns the first error of the reference runs.
-func firstError(all []*runDoc) error {
-	for _, x := range all {
-		if x.err != nil {
-			return fmt.Errorf("reference run %s: %w", x.name, x.err)
-		}
-	}
-	return nil
 }
 
 // groupByConfiguration groups runs with the same configuration into candidates. A run
@@ -92,6 +84,9 @@ func (r *analysis) groupByConfiguration() {
 		return slices.Index(r.runs, a.runs[0]) - slices.Index(r.runs, b.runs[0])
 	})
 	for _, c := range r.candidates {
+		for _, x := range c.runs {
+			x.candidate = c
+		}
 		c.name = c.runs[0].name
 		if len(c.runs) > 1 && len(r.candidates) > 1 {
 			c.name = "policy " + stream.ShortDigest(c.runs[0].header.Run.Key.Policy)
@@ -117,7 +112,11 @@ const (
 // their targets or, if a run has no targets, the share that completed.
 func (r *analysis) chooseFitness() (err error) {
 	if r.fitness != nil {
-		return r.checkHoldout()
+		var names []string
+		for _, x := range r.runs {
+			names = append(names, x.name)
+		}
+		return r.fitness.CheckHoldout(names)
 	}
 	src := attainment
 	for _, x := range r.runs {
@@ -130,47 +129,41 @@ func (r *analysis) chooseFitness() (err error) {
 	return err
 }
 
-func (r *analysis) checkHoldout() error {
-	var names []string
-	for _, x := range r.runs {
-		names = append(names, x.name)
-	}
-	return r.fitness.CheckHoldout(names)
-}
-
 // score computes the fitness of one run.
 func (r *analysis) score(x *runDoc) (err error) {
-	if x.base, err = r.referenceFor(x, r.baselines, "--baseline"); err != nil {
-		return err
+	for i, refs := range r.references {
+		if x.references[i].runDoc, err = r.referenceFor(x, refs, "--"+referenceKinds[i]); err != nil {
+			return err
+		}
 	}
-	if x.parent, err = r.referenceFor(x, r.parents, "--parent"); err != nil {
-		return err
-	}
-	evaluate := func(y *runDoc) (*fitness.Result, error) {
-		return r.fitness.Evaluate(fitness.NewRun(y.tree(), y.header.SLOClasses, x.base.tree(), x.parent.tree()))
-	}
-	if x.result, err = evaluate(x); err != nil {
+	if x.result, err = r.fitness.Evaluate(x.inPlace(x)); err != nil {
 		return err
 	}
 	// Reference runs are scored too, with the baselines of this run: the same parent can
 	// have different baselines for different runs.
-	x.references = map[string]*fitness.Result{}
-	for i, ref := range []*runDoc{x.base, x.parent} {
-		if ref == nil {
+	for i := range x.references {
+		ref := &x.references[i]
+		if ref.runDoc == nil {
 			continue
 		}
-		tree := roles[i+1]
-		if x.references[tree], err = evaluate(ref); err != nil {
+		if ref.score, err = r.fitness.Evaluate(x.inPlace(ref.runDoc)); err != nil {
 			return fmt.Errorf("reference run %s: %w", ref.name, err)
 		}
 		// A column of a table has one score: the one with a run of its own workload.
-		if ref.result == nil || ref.end.WorkloadDigest == x.end.WorkloadDigest {
-			ref.result = x.references[tree]
+		if ref.result == nil || ref.sameWorkload(x) {
+			ref.result = ref.score
 		}
 	}
-	x.noise = r.noise(x)
+	r.findNoise(x)
 	return nil
 }
+
+// inPlace is the run y for fitness expressions, with the references of r.
+func (r *runDoc) inPlace(y *runDoc) *fitness.Run {
+	return fitness.NewRun(y.tree(), y.header.SLOClasses, r.references[0].tree(), r.references[1].tree())
+}
+
+func (r *runDoc) sameWorkload(x *runDoc) bool { return r.end.WorkloadDigest == x.end.WorkloadDigest }
 
 // tree returns the metrics for fitness expressions; r may be nil.
 func (r *runDoc) tree() fitness.Tree {
@@ -187,7 +180,7 @@ func (r *analysis) referenceFor(x *runDoc, refs []*runDoc, flag string) (*runDoc
 		return nil, nil
 	}
 	for _, ref := range refs {
-		if ref.end.WorkloadDigest == x.end.WorkloadDigest {
+		if ref.sameWorkload(x) {
 			return ref, nil
 		}
 	}
@@ -210,39 +203,24 @@ func (r *analysis) referenceFor(x *runDoc, refs []*runDoc, flag string) (*runDoc
 func (r *analysis) combine(c *candidate) {
 	var scenarios []fitness.Scenario
 	for _, x := range c.runs {
-		if x.err != nil {
-			if c.err == nil {
-				c.err = x.err
-			}
-			continue
+		if c.err = x.err; c.err != nil {
+			return
 		}
 		scenarios = append(scenarios, fitness.Scenario{Name: x.name, Result: x.result})
-	}
-	if c.err != nil {
-		return
 	}
 	if !slices.ContainsFunc(scenarios, func(s fitness.Scenario) bool { return !r.fitness.HeldOut(s.Name) }) {
 		c.err = errors.New("all scenarios of the candidate are held out")
 		return
 	}
 	c.result = r.fitness.Combine(scenarios)
-	c.references = map[string]*float64{
-		"base":   r.reference(c, "base"),
-		"parent": r.reference(c, "parent"),
-	}
-}
-
-// reference returns the score of the candidate's reference runs, nil without any.
-func (r *analysis) reference(c *candidate, tree string) *float64 {
-	var scenarios []fitness.Scenario
-	for _, x := range c.runs {
-		ref := x.references[tree]
-		if ref == nil {
-			return nil
+	for i := range c.references {
+		for k, x := range c.runs {
+			scenarios[k].Result = x.references[i].score
 		}
-		scenarios = append(scenarios, fitness.Scenario{Name: x.name, Result: ref})
+		if scenarios[0].Result != nil {
+			c.references[i] = &r.fitness.Combine(scenarios).Score
+		}
 	}
-	return &r.fitness.Combine(scenarios).Score
 }
 
 // rank ranks the candidates by their objectives, if there are any.

@@ -3,19 +3,41 @@ package summarize
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"blis/pkg/fitness"
-	"blis/pkg/metrics"
 )
 
 // line is a row of a table of runs. key marks rows that are also shown for many runs.
 type line struct {
-	name  string
-	key   bool
-	cell  func(c *column) string
-	exact func(c *column) string // for programs; nil is cell
+	name string
+	key  bool
+	// text is the cell of a column; nil for a number.
+	text   func(c *column) string
+	number func(c *column) *float64
+	format string
+}
+
+// cell is the cell of a column for people, - if it is missing.
+func (l *line) cell(c *column) string {
+	if l.text != nil {
+		return l.text(c)
+	}
+	return orDash(l.format, l.number(c))
+}
+
+// exact is the cell of a column for programs, "" if it is missing.
+func (l *line) exact(c *column) string {
+	if l.text == nil {
+		if x := l.number(c); x != nil {
+			return exact(*x)
+		}
+	} else if text := l.text(c); text != "-" {
+		return text
+	}
+	return ""
 }
 
 // scoreLines are the rows about the score.
@@ -23,12 +45,15 @@ func (r *analysis) scoreLines() (lines []line) {
 	if r.defaultFitness {
 		return nil
 	}
-	lines = append(lines, line{"score", true,
-		func(c *column) string { return c.scoreText(func(x float64) string { return fmt.Sprintf("%.4f", x) }) },
-		func(c *column) string { return c.scoreText(exact) }})
+	lines = append(lines, line{name: "score", key: true, format: "%.4f", number: func(c *column) *float64 {
+		if c.result == nil {
+			return new(float64)
+		}
+		return &c.result.Score
+	}})
 	blank := r.fitness.Empty()
 	for i, g := range blank.Gates {
-		lines = append(lines, line{name: "gate " + g.Name, cell: func(c *column) string {
+		lines = append(lines, line{name: "gate " + g.Name, text: func(c *column) string {
 			switch {
 			case c.result == nil:
 				return "-"
@@ -38,42 +63,33 @@ func (r *analysis) scoreLines() (lines []line) {
 			return fmt.Sprintf("FAILED %.4f", c.result.Gates[i].Distance)
 		}})
 	}
-	values := func(what string, of []fitness.Value, get func(*fitness.Result) []fitness.Value) {
-		for i, v := range of {
-			value := func(c *column, format func(float64) string) string {
-				if c.result == nil || get(c.result)[i].Value == nil {
-					return "-"
-				}
-				return format(*get(c.result)[i].Value)
-			}
-			lines = append(lines, line{what + " " + v.Name, what == "objective",
-				func(c *column) string { return value(c, func(x float64) string { return fmt.Sprintf("%.6g", x) }) },
-				func(c *column) string { return value(c, exact) }})
+	values := func(what string, of func(*fitness.Result) []fitness.Value) {
+		for i, v := range of(blank) {
+			lines = append(lines, line{name: what + " " + v.Name, key: what == "objective", format: "%.6g",
+				number: func(c *column) *float64 {
+					if c.result == nil {
+						return nil
+					}
+					return of(c.result)[i].Value
+				}})
 		}
 	}
-	values("objective", blank.Objectives, func(r *fitness.Result) []fitness.Value { return r.Objectives })
-	values("feature", blank.Features, func(r *fitness.Result) []fitness.Value { return r.Features })
-	grouped := len(r.candidates) < len(r.runs)
-	if grouped {
-		lines = append(lines, line{name: "candidate", key: true, cell: func(c *column) string {
+	values("objective", func(r *fitness.Result) []fitness.Value { return r.Objectives })
+	values("feature", func(r *fitness.Result) []fitness.Value { return r.Features })
+	ofCandidate := func(name string, text func(*candidate) string) {
+		lines = append(lines, line{name: name, key: true, text: func(c *column) string {
 			if c.candidate == nil {
 				return "-"
 			}
-			return c.candidate.name
-		}}, line{name: "candidate's score", key: true, cell: func(c *column) string {
-			if c.candidate == nil {
-				return "-"
-			}
-			return fmt.Sprintf("%.4f", c.candidate.score())
+			return text(c.candidate)
 		}})
 	}
+	if len(r.candidates) < len(r.runs) {
+		ofCandidate("candidate", func(c *candidate) string { return c.name })
+		ofCandidate("candidate's score", func(c *candidate) string { return fmt.Sprintf("%.4f", c.score()) })
+	}
 	if len(blank.Objectives) > 0 {
-		lines = append(lines, line{name: "pareto rank", key: true, cell: func(c *column) string {
-			if c.candidate == nil || c.candidate.pareto == nil {
-				return "-"
-			}
-			return strconv.Itoa(c.candidate.pareto.Rank)
-		}})
+		ofCandidate("pareto rank", func(c *candidate) string { return strconv.Itoa(c.pareto.Rank) })
 	}
 	return lines
 }
@@ -84,13 +100,6 @@ func exact(x float64) string {
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
-}
-
-func (c *column) scoreText(format func(float64) string) string {
-	if c.result == nil {
-		return format(0)
-	}
-	return format(c.result.Score)
 }
 
 // metricLines are the rows about metrics; a table omits those that no run has. decimals <
@@ -124,57 +133,34 @@ var metricLines = []struct {
 // lines returns the rows of the table for people.
 func (r *analysis) lines(columns []column) []line {
 	lines := r.scoreLines()
-	has := func(path string) bool {
-		for i := range columns {
-			if _, ok := columns[i].values[path]; ok {
-				return true
-			}
-		}
-		return false
-	}
 	add := func(name, path string, decimals int, key bool) {
-		if !has(path) {
+		has := func(c column) bool { _, ok := c.values[path]; return ok }
+		if !slices.ContainsFunc(columns, has) {
 			return
 		}
-		lines = append(lines, line{name: name, key: key, cell: func(c *column) string {
-			x, ok := c.values[path]
-			switch {
-			case !ok:
-				return "-"
-			case decimals < 0:
-				return fmt.Sprintf("%.1f", 100*x)
-			}
-			return fmt.Sprintf("%.*f", decimals, x)
-		}})
+		factor := 1.0
+		if decimals < 0 {
+			factor, decimals = 100, 1
+		}
+		lines = append(lines, line{name: name, key: key, format: fmt.Sprintf("%%.%df", decimals),
+			number: func(c *column) *float64 {
+				x, ok := c.values[path]
+				if !ok {
+					return nil
+				}
+				x *= factor
+				return &x
+			}})
 	}
 	for _, m := range metricLines {
 		add(m.name, m.path, m.decimals, m.key)
 	}
-	for _, class := range r.classes(columns) {
-		add("met targets, %: "+class, metrics.SubPath("cls", class)+".goodput.ratio", -1, false)
-		add("TTFT p99, ms: "+class, metrics.SubPath("cls", class)+".ttft.p99", 2, false)
-	}
-	return lines
-}
-
-// classes returns the classes of all columns in order of appearance.
-func (r *analysis) classes(columns []column) (all []string) {
-	seen := map[string]bool{}
-	for i := range columns {
-		for _, v := range columns[i].metrics {
-			rest, ok := strings.CutPrefix(v.Path, "cls[")
-			if !ok {
-				continue
-			}
-			class, err := strconv.QuotedPrefix(rest)
-			if err == nil {
-				class, err = strconv.Unquote(class)
-			}
-			if err == nil && !seen[class] {
-				seen[class] = true
-				all = append(all, class)
-			}
+	for _, path := range paths(columns) {
+		key := strings.TrimPrefix(strings.TrimSuffix(path, ".requests.offered"), "cls")
+		if class, err := strconv.Unquote(strings.Trim(key, "[]")); err == nil {
+			add("met targets, %: "+class, "cls"+key+".goodput.ratio", -1, false)
+			add("TTFT p99, ms: "+class, "cls"+key+".ttft.p99", 2, false)
 		}
 	}
-	return all
+	return lines
 }

@@ -2,9 +2,9 @@ package summarize
 
 import (
 	"errors"
+	"slices"
 
 	"blis/pkg/attribution"
-	"blis/pkg/metrics"
 	"blis/pkg/report"
 	"blis/pkg/stream"
 )
@@ -26,14 +26,6 @@ func (o *Options) wantsText() bool {
 
 // wantsNoise reports whether the output has intervals for score differences.
 func (o *Options) wantsNoise() bool { return o.wantsText() && len(o.Baseline)+len(o.Parent) > 0 }
-
-// startNarrative starts to collect the narrative of a run. classes may replace its own.
-func (s *summary) startNarrative(classes []stream.SLOClass) {
-	h := *s.header
-	h.SLOClasses = classes
-	s.narrative = &narrative{insight: attribution.New(&h)}
-	s.insight.SetQuery(&s.options.Explain)
-}
 
 // observe adds the current record.
 func (t *narrative) observe(r *stream.Reader) error {
@@ -58,35 +50,24 @@ func (t *narrative) observe(r *stream.Reader) error {
 	return nil
 }
 
-// finishNarrative analyzes the records.
-func (t *narrative) finishNarrative(raw *metrics.Raw) {
-	if !t.insight.Empty() {
-		t.insight.Metrics(raw)
-		t.findings = t.insight.Find()
-	}
-}
-
 // input returns what a text about the run x of candidate c needs.
 func (r *analysis) input(c *candidate, x *runDoc) *report.Input {
 	in := &report.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Analyzer: x.insight,
-		Findings: x.findings,
-		Fitness:  c.result, DefaultFitness: r.defaultFitness,
-		Warnings: append(append([]string{}, x.warnings...), x.raw.Warnings...)}
+		Findings: x.findings, Fitness: c.result, DefaultFitness: r.defaultFitness,
+		Warnings: slices.Concat(x.warnings, x.raw.Warnings)}
 	if part := x.selection(); part != nil {
 		in.Selection = part.text()
 	}
-	for _, ref := range []struct {
-		name, tree string
-		run        *runDoc
-	}{{"baseline", "base", x.base}, {"parent", "parent", x.parent}} {
-		if ref.run != nil {
-			reference := report.Reference{Name: ref.name, Score: c.references[ref.tree], Metrics: ref.run.raw,
-				OtherWorkload: ref.run.end.WorkloadDigest != x.end.WorkloadDigest}
-			if noise, known := x.noise[ref.tree]; known && len(c.runs) == 1 {
-				reference.Lo, reference.Hi = &noise.Lo, &noise.Hi
-			}
-			in.References = append(in.References, reference)
+	for i, ref := range x.references {
+		if ref.runDoc == nil {
+			continue
 		}
+		reference := report.Reference{Name: referenceKinds[i], Score: c.references[i], Metrics: ref.raw,
+			OtherWorkload: !ref.sameWorkload(x)}
+		if ref.noise != nil && len(c.runs) == 1 {
+			reference.Lo, reference.Hi = &ref.noise.Lo, &ref.noise.Hi
+		}
+		in.References = append(in.References, reference)
 	}
 	if len(c.runs) > 1 {
 		for _, run := range c.runs {
@@ -121,7 +102,7 @@ func (r *analysis) text(err error) ([]byte, error) {
 	}
 	c := r.candidates[0]
 	if c.err != nil {
-		return failure(c.err), nil
+		return report.Failure(c.err), nil
 	}
 	x := r.worstRun(c)
 	if !r.options.Explain.IsSet() {
@@ -133,20 +114,11 @@ func (r *analysis) text(err error) ([]byte, error) {
 	return report.Explain(r.input(c, x), &r.options.Report, &r.options.Explain)
 }
 
-// failure renders the text about an error.
-func failure(err error) []byte {
-	var fault *stream.UpstreamError
-	if errors.As(err, &fault) {
-		return report.Failure(err, &fault.Fault)
-	}
-	return report.Failure(err, nil)
-}
-
 // artifacts returns the texts of the document about the first candidate. A workload has
 // none.
 func (r *analysis) artifacts(d *Document) (a Artifacts) {
 	if d.err != nil {
-		a.Feedback = string(failure(d.err))
+		a.Feedback = string(report.Failure(d.err))
 	}
 	if d.err != nil || d.Workload != nil {
 		return a
@@ -155,18 +127,11 @@ func (r *analysis) artifacts(d *Document) (a Artifacts) {
 	in := r.input(c, r.worstRun(c))
 	sections := report.Sections(in, &r.options.Report)
 	a.Feedback = string(report.Leading(sections))
+	artifact := map[string]*string{"SCORE": &a.Score, "PATTERNS": &a.Patterns, "WORST": &a.Worst,
+		"ANOMALIES": &a.Anomalies, "HEADROOM": &a.Headroom}
 	for _, s := range sections {
-		switch s.Name {
-		case "SCORE":
-			a.Score = s.Text
-		case "PATTERNS":
-			a.Patterns = s.Text
-		case "WORST":
-			a.Worst = s.Text
-		case "ANOMALIES":
-			a.Anomalies = s.Text
-		case "HEADROOM":
-			a.Headroom = s.Text
+		if text := artifact[s.Name]; text != nil {
+			*text = s.Text
 		}
 	}
 	return a

@@ -26,7 +26,7 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 			o := &r.outcomes[i]
 			x.rows.addOutcome(o, metrics.SLOMet(o, a.Targets(o.SLOClass)))
 		}
-		order := arrivalOrder([]string{"m"}, map[string]*runDoc{"m": x})
+		order := arrivalOrder(comparedRuns{x})
 		next := -1
 		turn := func(n int) int { next++; return next % n }
 		run := resample.New(turn, x.rows.inOrder(order)).Run(0, raw)

@@ -75,17 +75,13 @@ func (o *Options) Validate() error {
 	return nil
 }
 
+// references are the streams of each kind of reference runs.
+func (o *Options) references() [2][]string { return [2][]string{o.Baseline, o.Parent} }
+
 // First returns the file of the first stream, which the caller of Run opens.
 func (o *Options) First() string {
-	_, file := splitName(o.first())
+	_, file := splitName(slices.Concat(o.Streams, []string{"-"})[0])
 	return file
-}
-
-func (o *Options) first() string {
-	if len(o.Streams) == 0 {
-		return "-"
-	}
-	return o.Streams[0]
 }
 
 // splitName splits NAME=FILE. Without a name it is the file name without directories and
@@ -142,14 +138,6 @@ func (f *Fitness) UnmarshalText(text []byte) (err error) {
 		return fmt.Errorf("%d:%d: %s", fault.Line, fault.Col, fault.Msg)
 	}
 	return err
-}
-
-// load returns the fitness; it reads the file if there is one.
-func (f *Fitness) load() (*fitness.Fitness, error) {
-	if f.compiled != nil {
-		return f.compiled, nil
-	}
-	return fitness.Load(f.src)
 }
 
 // isPartial reports whether the metrics cover only a part of the run.

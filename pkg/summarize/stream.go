@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"blis/pkg/attribution"
 	"blis/pkg/fitness"
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
@@ -177,7 +178,10 @@ func (s *summary) prepare(r *stream.Reader) error {
 		s.rows = &rows{index: map[string]int32{}}
 	}
 	if s.options.wantsText() && !s.reference {
-		s.startNarrative(classes)
+		h := *s.header
+		h.SLOClasses = classes
+		s.narrative = &narrative{insight: attribution.New(&h)}
+		s.insight.SetQuery(&s.options.Explain)
 	}
 	return nil
 }
@@ -187,7 +191,9 @@ func (s *summary) minimal() bool {
 	return s.header.Run != nil && s.header.Run.Trace == stream.TraceLevels[0]
 }
 
-// addSession adds the current session outcome.
+// addSession adds the current session outcome. Its metrics count if its arrival is selected. A
+// condition is about requests: with one, no session is counted. Calls that were not issued go with
+// the call that broke the session.
 func (s *summary) addSession(r *stream.Reader) error {
 	var o stream.SessionOutcome
 	if err := r.SessionOutcome(&o); err != nil {
@@ -196,32 +202,26 @@ func (s *summary) addSession(r *stream.Reader) error {
 	if s.rows != nil {
 		s.rows.addNotIssued(&o)
 	}
-	if s.computed != nil {
-		s.selectSession(&o)
+	if s.computed == nil {
+		return nil
 	}
-	return nil
-}
-
-// selectSession counts the session if its arrival is selected. A condition is about
-// requests: with one, no session is counted. Calls that were not issued go with the call
-// that broke the session.
-func (s *summary) selectSession(o *stream.SessionOutcome) {
 	if call := o.FailedRequest(); s.brokenCalls[call] {
-		s.computed.AddNotIssued(o)
+		s.computed.AddNotIssued(&o)
 		delete(s.brokenCalls, call)
 	}
 	if s.missedSessions != nil {
 		o.SLOMet = nil
-	}
-	if s.missedSessions != nil && s.computed.Targets(o.SLOClass) != (stream.Targets{}) {
-		o.SLOMet = stream.BoolPtr(o.State == stream.StateCompleted && !s.missedSessions[o.ID])
-		delete(s.missedSessions, o.ID)
+		if s.computed.Targets(o.SLOClass) != (stream.Targets{}) {
+			o.SLOMet = stream.BoolPtr(o.State == stream.StateCompleted && !s.missedSessions[o.ID])
+			delete(s.missedSessions, o.ID)
+		}
 	}
 	if s.options.Where.matches != nil {
 		s.skippedSessions++
 	} else if s.options.inTimeRange(o.ArrivalUS) {
-		s.computed.AddSession(o)
+		s.computed.AddSession(&o)
 	}
+	return nil
 }
 
 // selectOutcome counts the outcome if it is selected.
@@ -279,31 +279,33 @@ func (s *summary) finish(r *stream.Reader) error {
 	if s.end.Requests != nil && s.end.Requests.BeyondHorizon > 0 {
 		s.warn("%d requests arrive after the horizon and were not offered", s.end.Requests.BeyondHorizon)
 	}
-	if s.narrative != nil {
-		s.finishNarrative(s.raw)
+	if s.narrative != nil && !s.insight.Empty() {
+		s.insight.Metrics(s.raw)
+		s.findings = s.insight.Find()
 	}
 	return nil
 }
 
 // compute computes the metrics of the selected outcomes and warns about what is unknown.
 func (s *summary) compute() {
+	own, complete := s.ownMetrics, s.outcomesSelected == s.outcomesSeen
 	// The complete run, and unfinished requests, end with the run.
-	endKnown := s.ownMetrics != nil && (s.outcomesSelected == s.outcomesSeen || s.unfinished > 0)
+	endKnown := own != nil && (complete || s.unfinished > 0)
 	if endKnown {
-		s.computed.ExtendTo(s.ownMetrics.UntilUS)
+		s.computed.ExtendTo(own.UntilUS)
 	}
-	if s.ownMetrics != nil && s.ownMetrics.Shadow != nil {
+	if own != nil && own.Shadow != nil {
 		s.computed.HasPrefixPrediction()
 	}
-	if s.outcomesSelected == s.outcomesSeen && s.ownMetrics != nil && s.ownMetrics.Anomalies != nil {
-		s.computed.TrackAnomalies(slices.Collect(maps.Keys(s.ownMetrics.Anomalies)))
+	if own != nil && complete && own.Anomalies != nil {
+		s.computed.TrackAnomalies(slices.Collect(maps.Keys(own.Anomalies)))
 		for i := range s.anomalies {
 			s.computed.AddAnomaly(s.anomalies[i].Type)
 		}
 	}
 	s.raw = s.computed.Raw()
-	if s.ownMetrics != nil && s.outcomesSelected == s.outcomesSeen && !s.options.isPartial() {
-		s.raw = s.ownMetrics.WithTargets(s.raw)
+	if own != nil && complete && !s.options.isPartial() {
+		s.raw = own.WithTargets(s.raw)
 		return
 	}
 	s.warn("computed from the outcomes of %d of %d requests: "+
@@ -326,4 +328,17 @@ func (s *summary) compute() {
 
 func (s *summary) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// addAnomaly adds the current record.
+func (s *summary) addAnomaly(r *stream.Reader) error {
+	a := stream.Anomaly{Replica: stream.NoIndex}
+	if err := r.Decode(&a); err != nil {
+		return err
+	}
+	s.anomalies = append(s.anomalies, a)
+	if s.narrative != nil {
+		s.insight.Anomaly(&a)
+	}
+	return nil
 }

@@ -4,13 +4,15 @@
 package summarize
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 
 	"blis/pkg/fitness"
+	"blis/pkg/registry"
 	"blis/pkg/stat"
-	"blis/pkg/stream"
 )
 
 // Reported is an error that the output reports too; the output is complete.
@@ -38,7 +40,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err != nil && o.Format != "json" {
 		return err
 	}
-	text, writing := r.render(err)
+	render, writing := Formats.Get("format", o.Format)
+	if writing != nil {
+		return errors.Join(err, writing)
+	}
+	text, writing := render(r, err)
 	if writing == nil {
 		_, writing = out.Write(text)
 	}
@@ -58,9 +64,9 @@ type analysis struct {
 	// runs are in the order of the arguments, candidates in that of their first runs.
 	runs       []*runDoc
 	candidates []*candidate
-	// baselines and parents are reference runs.
-	baselines, parents []*runDoc
-	warnings           []string
+	// references are the baselines and the parents; see referenceKinds.
+	references [2][]*runDoc
+	warnings   []string
 }
 
 // runDoc is one stream: its name, its contents, and its score.
@@ -70,26 +76,32 @@ type runDoc struct {
 	// err is why the stream has no result.
 	err    error
 	result *fitness.Result
-	// base and parent are the reference runs, nil without one. references are their
-	// scores in this run's place, by tree.
-	base, parent *runDoc
-	references   map[string]*fitness.Result
-	// noise has the intervals of the score differences from base and parent, if known.
-	noise map[string]stat.Interval
+	// candidate is nil for a reference run.
+	candidate *candidate
+	// references are its baseline and its parent; see referenceKinds.
+	references [2]reference
 }
 
-// carriesFault reports whether the run is an error record of an earlier tool.
-func (r *runDoc) carriesFault() bool {
-	var fault *stream.UpstreamError
-	return errors.As(r.err, &fault)
+// reference is a run that another one is compared with; the zero value is none.
+type reference struct {
+	*runDoc
+	// score is its score with the references of the other run.
+	score *fitness.Result
+	// noise is the confidence interval of the difference between the scores, nil if unknown.
+	noise *stat.Interval
 }
+
+// referenceKinds are the kinds of reference runs; the flag of each is -- and its name.
+var referenceKinds = [2]string{"baseline", "parent"}
 
 // read reads all streams and scores the runs. It returns the error of a stream that
 // cannot be read, or of the fitness.
 func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 	if f := r.options.Fitness; f != nil {
-		if r.fitness, err = f.load(); err != nil {
-			return err
+		if r.fitness = f.compiled; r.fitness == nil {
+			if r.fitness, err = fitness.Load(f.src); err != nil {
+				return err
+			}
 		}
 		if err := r.fitness.CheckReferences(len(r.options.Baseline) > 0, len(r.options.Parent) > 0); err != nil {
 			return err
@@ -102,11 +114,10 @@ func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 	if r.runs, err = r.readAll(ctx, streams, in, false); err != nil {
 		return err
 	}
-	if r.baselines, err = r.readAll(ctx, r.options.Baseline, nil, true); err != nil {
-		return err
-	}
-	if r.parents, err = r.readAll(ctx, r.options.Parent, nil, true); err != nil {
-		return err
+	for i, streams := range r.options.references() {
+		if r.references[i], err = r.readAll(ctx, streams, nil, true); err != nil {
+			return err
+		}
 	}
 	return r.scoreAll()
 }
@@ -139,4 +150,33 @@ func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, 
 		all = append(all, x)
 	}
 	return all, nil
+}
+
+// Formats are the output formats.
+var Formats = registry.Table[func(r *analysis, err error) ([]byte, error)]{
+	{Name: "text", Doc: "metrics, score and explanation, for people and language models", Value: (*analysis).text},
+	{Name: "table", Doc: "the main numbers, for people; several runs side by side", Value: (*analysis).table},
+	{Name: "markdown", Doc: "the same in Markdown", Value: (*analysis).markdown},
+	{Name: "csv", Doc: "every number: a row per number, a column per run", Value: (*analysis).csv},
+	{Name: "json", Doc: "one document for programs", Value: (*analysis).json},
+}
+
+// json renders the document with its texts.
+func (r *analysis) json(err error) ([]byte, error) {
+	d := r.document(err)
+	d.Artifacts = r.artifacts(d)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err = enc.Encode(d)
+	return b.Bytes(), err
+}
+
+// table renders the summary of one run or workload, or a table of several runs.
+func (r *analysis) table(error) ([]byte, error) {
+	if len(r.columns()) > 1 {
+		return r.sideBySide(), nil
+	}
+	return r.document(nil).text(!r.defaultFitness && r.fitness != nil), nil
 }

@@ -95,6 +95,15 @@ type Position struct {
 	Name     string
 	Line     int
 	warnings []string
+	text     *Text // nil if the caller closes it
+}
+
+// Close closes the input that the reader opened, if any.
+func (p *Position) Close() error {
+	if p.text == nil {
+		return nil
+	}
+	return p.text.Close()
 }
 
 // Errorf makes a *stream.SyntaxError about the current line.
@@ -111,14 +120,6 @@ func (p *Position) Warn(warnings ...string) { p.warnings = append(p.warnings, wa
 // Warnf adds a warning and prefixes it with the name of the input.
 func (p *Position) Warnf(format string, args ...any) {
 	p.warnings = append(p.warnings, p.Name+": "+fmt.Sprintf(format, args...))
-}
-
-// WarningsWithDropped returns the warnings, with one about dropped rows if there are any.
-func (p *Position) WarningsWithDropped(rows int64, which string) []string {
-	if rows == 0 {
-		return p.warnings
-	}
-	return append(p.warnings, fmt.Sprintf("%s: left out %d requests %s", p.Name, rows, which))
 }
 
 // Exists reports whether path exists.

@@ -15,14 +15,15 @@ import (
 )
 
 // Table reads a table whose first line has the column names. Column names are matched
-// case-insensitively.
+// case-insensitively. It keeps the first error of a missing column or an invalid value, which Err
+// returns.
 type Table struct {
 	Position
-	text *Text // nil if the caller closes it
-	csv  *csv.Reader
+	csv *csv.Reader
 	// Header holds the column names and Row the current values, which are valid until the next
 	// Read.
 	Header, Row []string
+	err         error
 }
 
 // OpenTable opens a table and reads its header. columns describes the expected header in errors.
@@ -69,12 +70,13 @@ func Separator(text []byte) rune {
 	return ','
 }
 
-// Close closes the text that OpenTable opened.
-func (s *Table) Close() error {
-	if s.text == nil {
-		return nil
+// Err returns the first error of the methods that have no error result.
+func (s *Table) Err() error { return s.err }
+
+func (s *Table) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = s.Errorf(format, args...)
 	}
-	return s.text.Close()
 }
 
 func (s *Table) readHeader(columns string) error {
@@ -99,8 +101,7 @@ func (s *Table) readHeader(columns string) error {
 // Read moves to the next line; io.EOF after the last.
 func (s *Table) Read() (err error) {
 	s.Row, err = s.csv.Read()
-	var bad *csv.ParseError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		s.Line = bad.Line
 		if errors.Is(err, csv.ErrFieldCount) {
 			return s.Errorf("must have the %d columns %s, has %d", len(s.Header), strings.Join(s.Header, ","),
@@ -132,32 +133,42 @@ func (s *Table) Column(names ...string) int {
 }
 
 // RequireColumn is Column, but a missing column is an error.
-func (s *Table) RequireColumn(names ...string) (int, error) {
+func (s *Table) RequireColumn(names ...string) int {
 	i := s.Column(names...)
 	if i < 0 {
-		return i, s.Errorf("the column %s is missing, the line has %s", strings.Join(names, " or "),
-			strings.Join(s.Header, ","))
+		s.fail("the column %s is missing, the line has %s", strings.Join(names, " or "), strings.Join(s.Header, ","))
 	}
-	return i, nil
+	return i
 }
 
-// ColumnRef is a required column and where to store its index.
-type ColumnRef struct {
-	name  string
-	index *int
-}
-
-// Ref refers to the column called name.
-func Ref(name string, index *int) ColumnRef { return ColumnRef{name, index} }
-
-// RequireColumns is RequireColumn for several columns.
-func (s *Table) RequireColumns(columns ...ColumnRef) (err error) {
-	for _, c := range columns {
-		if *c.index, err = s.RequireColumn(c.name); err != nil {
-			return err
+// TimeColumn is Column for times, but two such columns are an error.
+func (s *Table) TimeColumn(names ...string) int {
+	found := -1
+	for _, name := range names {
+		i := s.Column(name)
+		if i >= 0 && found >= 0 {
+			s.fail("has both %s and %s; remove one of them", s.Header[found], name)
 		}
+		found = max(found, i)
 	}
-	return nil
+	return found
+}
+
+// RequireTimeColumn is TimeColumn, but a missing column is an error.
+func (s *Table) RequireTimeColumn(names ...string) int {
+	s.TimeColumn(names...)
+	return s.RequireColumn(names...)
+}
+
+// Unit is the unit of a time column in µs: its name contains _us or _ms, or the unit is s.
+func (s *Table) Unit(column int) float64 {
+	switch name := strings.ToLower(s.Header[column]); {
+	case strings.Contains(name, "_us"):
+		return 1
+	case strings.Contains(name, "_ms"):
+		return 1e3
+	}
+	return 1e6
 }
 
 // UnusedColumns returns the names of the columns that are not in used.
@@ -180,41 +191,36 @@ func (s *Table) Value(column int) string {
 }
 
 // Integer is the integer in a column, which may be written as 512.0.
-func (s *Table) Integer(column int) (int64, error) {
+func (s *Table) Integer(column int) int64 {
 	whole, fraction, _ := strings.Cut(s.Value(column), ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || strings.Trim(fraction, "0") != "" {
-		return 0, s.Errorf("%s must be an integer, is %q", s.Header[column], s.Row[column])
+		s.fail("%s must be an integer, is %q", s.Header[column], s.Row[column])
+		return 0
 	}
-	return n, nil
+	return n
 }
 
 // Optional is Integer, but 0 if the column or its value is absent.
-func (s *Table) Optional(column int) (int64, error) {
+func (s *Table) Optional(column int) int64 {
 	if s.Value(column) == "" {
-		return 0, nil
+		return 0
 	}
 	return s.Integer(column)
 }
 
 // Time is the time in a column, at least 0.
-func (s *Table) Time(column int) (float64, error) {
+func (s *Table) Time(column int) float64 {
 	v, err := strconv.ParseFloat(s.Value(column), 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return 0, s.Errorf("%s must be a number of at least 0, is %q", s.Header[column], s.Row[column])
+		s.fail("%s must be a number of at least 0, is %q", s.Header[column], s.Row[column])
+		return 0
 	}
-	return v, nil
+	return v
 }
 
-// Integers reads several columns.
-func (s *Table) Integers(columns []int, into ...*int64) (err error) {
-	for i, column := range columns {
-		if *into[i], err = s.Integer(column); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// TimeUS is the time in a column, at least 0, in µs.
+func (s *Table) TimeUS(column int) float64 { return s.Time(column) * s.Unit(column) }
 
 // MaxTokens bounds lengths, as records do.
 const MaxTokens = 1<<31 - 1

@@ -52,16 +52,13 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// ReadSingle accepts exactly one value.
+// ReadDocument accepts exactly one value.
 func TestSingleDocument(t *testing.T) {
 	for text, want := range map[string]string{"[1]": "", " [1]\n": "", "": "in: is empty",
 		"[1]\n[2]": "in:2: unexpected data after the first value"} {
-		d, err := NewDocuments("in", strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
 		var list []int
-		if err := d.ReadSingle(&list); (err == nil) != (want == "") || err != nil && err.Error() != want {
+		err := ReadDocument("in", strings.NewReader(text), &list)
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

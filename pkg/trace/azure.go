@@ -47,7 +47,8 @@ func (a *azure) Next(arrival *stream.Arrival) (float64, error) {
 		a.first = at
 	}
 	r := request(arrival)
-	return float64(at.Sub(a.first).Nanoseconds()) / 1000, a.Integers([]int{1, 2}, &r.InputTokens, &r.OutputTokens)
+	r.InputTokens, r.OutputTokens = a.Integer(1), a.Integer(2)
+	return float64(at.Sub(a.first).Nanoseconds()) / 1000, a.Err()
 }
 
 func (a *azure) timestamp() (time.Time, error) {

@@ -12,14 +12,13 @@ import (
 // of 16 tokens has an id. The last block is partial and treated as unique to the request. The
 // session is the chat in which the conversation began; the tenant is the type.
 type bailian struct {
-	*textio.Lines
-	blocks blocks
-	row    bailianRow
+	hashedLines
+	row bailianRow
 	// roots maps chats to the first chat of their conversation, about 16 bytes per request.
 	roots map[int64]int64
 }
 
-// bailianRow is one line; nil means absent. A negative parent means none.
+// bailianRow is one line; the pointers must be given. A negative parent means none.
 type bailianRow struct {
 	ChatID       *int64   `json:"chat_id"`
 	ParentChatID *int64   `json:"parent_chat_id"`
@@ -32,23 +31,14 @@ type bailianRow struct {
 }
 
 func openBailian(in Input, o Options) (Reader, error) {
-	l, err := textio.OpenLines(in)
-	if err != nil {
-		return nil, err
-	}
-	return &bailian{Lines: l, blocks: blocks{size: o.BlockSize}, roots: map[int64]int64{}}, nil
+	l, err := openHashedLines(in, o)
+	return &bailian{hashedLines: l, roots: map[int64]int64{}}, err
 }
 
 func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	b.row = bailianRow{HashIDs: b.row.HashIDs[:0]}
 	row := &b.row
 	if err := b.Read(row); err != nil {
-		return 0, err
-	}
-	if err := b.Require(textio.MissingIf("chat_id", row.ChatID == nil), textio.MissingIf("parent_chat_id",
-		row.ParentChatID == nil), textio.MissingIf("timestamp", row.Timestamp == nil),
-		textio.MissingIf("input_length", row.InputLength == nil), textio.MissingIf("output_length",
-			row.OutputLength == nil)); err != nil {
 		return 0, err
 	}
 	if err := b.Time("timestamp", *row.Timestamp, "s"); err != nil {
@@ -58,7 +48,7 @@ func (b *bailian) Next(a *stream.Arrival) (float64, error) {
 	r.InputTokens, r.OutputTokens = *row.InputLength, *row.OutputLength
 	r.Tenant, r.Turn = row.Type, min(max(row.Turn-1, 0), textio.MaxTokens)
 	r.Session = strconv.FormatInt(b.root(*row.ChatID, *row.ParentChatID), 10)
-	return *row.Timestamp * 1e6, b.blocks.prompt(&b.Position, r, row.HashIDs, false)
+	return *row.Timestamp * 1e6, b.prompt(r, row.HashIDs, false)
 }
 
 // root returns the first chat of the conversation of chat. A parent before the start of the trace
@@ -74,6 +64,3 @@ func (b *bailian) root(chat, parent int64) int64 {
 	b.roots[chat] = root
 	return root
 }
-
-// Warnings reports suspicious content.
-func (b *bailian) Warnings() []string { return b.blocks.warnings(&b.Position) }

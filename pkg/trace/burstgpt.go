@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"fmt"
+
 	"blis/pkg/stream"
 	"blis/pkg/textio"
 )
@@ -26,11 +28,11 @@ func openBurstGPT(in Input, _ Options) (Reader, error) {
 		return nil, err
 	}
 	b := &burstgpt{Table: s, session: s.Column("Session ID"), turns: map[string]int64{}}
-	if err := s.RequireColumns(textio.Ref("Timestamp", &b.at), textio.Ref("Model", &b.model),
-		textio.Ref("Request tokens", &b.input), textio.Ref("Response tokens", &b.output),
-		textio.Ref("Log Type", &b.log)); err != nil {
+	b.at, b.model = s.RequireColumn("Timestamp"), s.RequireColumn("Model")
+	b.input, b.output = s.RequireColumn("Request tokens"), s.RequireColumn("Response tokens")
+	if b.log = s.RequireColumn("Log Type"); s.Err() != nil {
 		s.Close()
-		return nil, err
+		return nil, s.Err()
 	}
 	return b, nil
 }
@@ -40,13 +42,10 @@ func (b *burstgpt) Next(a *stream.Arrival) (float64, error) {
 		if err := b.Read(); err != nil {
 			return 0, err
 		}
-		seconds, err := b.Time(b.at)
-		if err != nil {
-			return 0, err
-		}
+		seconds := b.Time(b.at)
 		r := request(a)
-		if err := b.Integers([]int{b.input, b.output}, &r.InputTokens, &r.OutputTokens); err != nil {
-			return 0, err
+		if r.InputTokens, r.OutputTokens = b.Integer(b.input), b.Integer(b.output); b.Err() != nil {
+			return 0, b.Err()
 		}
 		if r.OutputTokens == 0 {
 			b.failed++
@@ -63,5 +62,9 @@ func (b *burstgpt) Next(a *stream.Arrival) (float64, error) {
 
 // Warnings reports the requests left out.
 func (b *burstgpt) Warnings() []string {
-	return b.WarningsWithDropped(b.failed, "that failed (no response tokens)")
+	if b.failed == 0 {
+		return b.Table.Warnings()
+	}
+	return append(b.Table.Warnings(), fmt.Sprintf("%s: left out %d requests that failed (no response tokens)", b.Name,
+		b.failed))
 }

@@ -62,7 +62,7 @@ func TestWekaFolder(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"-- a.json --\n" + one("x") + "-- b.json --\n" + one("x"), `b.json: duplicate session "x", first in `},
-		{"-- a.json --\n" + one("x") + "-- b.json --\n{\n", "b.json: at byte "},
+		{"-- a.json --\n" + one("x") + "-- b.json --\n{\n", "b.json: the session at byte 0: ends in"},
 		{"-- a.txt --\n" + one("x"), "the folder contains no *.json file"},
 	} {
 		dir := writeFolder(t, c.text)

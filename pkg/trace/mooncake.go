@@ -1,19 +1,15 @@
 package trace
 
-import (
-	"blis/pkg/stream"
-	"blis/pkg/textio"
-)
+import "blis/pkg/stream"
 
 // mooncake reads the traces of Mooncake (github.com/kvcache-ai/Mooncake) and others in that format.
 // Times are already relative and kept.
 type mooncake struct {
-	*textio.Lines
-	blocks blocks
-	row    mooncakeRow
+	hashedLines
+	row mooncakeRow
 }
 
-// mooncakeRow is one line; nil means absent.
+// mooncakeRow is one line; the pointers must be given.
 type mooncakeRow struct {
 	Timestamp    *float64 `json:"timestamp"` // ms
 	InputLength  *int64   `json:"input_length"`
@@ -22,21 +18,13 @@ type mooncakeRow struct {
 }
 
 func openMooncake(in Input, o Options) (Reader, error) {
-	l, err := textio.OpenLines(in)
-	if err != nil {
-		return nil, err
-	}
-	return &mooncake{Lines: l, blocks: blocks{size: o.BlockSize}}, nil
+	l, err := openHashedLines(in, o)
+	return &mooncake{hashedLines: l}, err
 }
 
 func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	m.row = mooncakeRow{HashIDs: m.row.HashIDs[:0]}
-	err := m.Read(&m.row)
-	if err == nil {
-		err = m.Require(textio.MissingIf("timestamp", m.row.Timestamp == nil), textio.MissingIf("input_length",
-			m.row.InputLength == nil), textio.MissingIf("output_length", m.row.OutputLength == nil))
-	}
-	if err != nil {
+	if err := m.Read(&m.row); err != nil {
 		return 0, err
 	}
 	ms := *m.row.Timestamp
@@ -45,8 +33,5 @@ func (m *mooncake) Next(a *stream.Arrival) (float64, error) {
 	}
 	r := request(a)
 	r.InputTokens, r.OutputTokens = *m.row.InputLength, *m.row.OutputLength
-	return ms * 1000, m.blocks.prompt(&m.Position, r, m.row.HashIDs, true)
+	return ms * 1000, m.prompt(r, m.row.HashIDs, true)
 }
-
-// Warnings reports suspicious content.
-func (m *mooncake) Warnings() []string { return m.blocks.warnings(&m.Position) }

@@ -27,24 +27,21 @@ func (p *recorded) HasArrivals() bool { return p.hasArrivals }
 // recordings appends the formats of recordings that contain requests to own, except names that own
 // already has, and a format that detects the format by content.
 func recordings(own registry.Table[Format]) registry.Table[Format] {
-	list := append(own, registry.Entry[Format]{Name: "recording",
-		Doc: "a recording of a real server in any format that blis-calibrate reads; FORMAT:FILE sets the format, " +
-			"FILE#NAME the run",
-		Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader,
-			error) {
-			return openRecorded(in, o, "")
-		}}})
+	list := append(own, registry.Entry[Format]{Name: "recording", Doc: "a recording of a real server in any format " +
+		"that blis-calibrate reads; FORMAT:FILE sets the format, FILE#NAME the run", Value: recordedFormat("")})
 	taken := own.Names()
 	for _, e := range recording.Formats {
-		if name := e.Name; !e.Value.Steps && !slices.Contains(taken, name) {
-			list = append(list, registry.Entry[Format]{Name: name, Doc: e.Doc,
-				Value: Format{Recorded: true, Open: func(in Input, o Options) (Reader,
-					error) {
-					return openRecorded(in, o, name)
-				}}})
+		if !e.Value.Steps && !slices.Contains(taken, e.Name) {
+			list = append(list, registry.Entry[Format]{Name: e.Name, Doc: e.Doc, Value: recordedFormat(e.Name)})
 		}
 	}
 	return list
+}
+
+// recordedFormat is the format of recordings called name; "" means detection by content.
+func recordedFormat(name string) Format {
+	return Format{Recorded: true,
+		Open: func(in Input, o Options) (Reader, error) { return openRecorded(in, o, name) }}
 }
 
 // Stdin reports whether file is stdin in this format: -, and for recordings also -#NAME and
@@ -122,6 +119,3 @@ func (p *recorded) Errorf(format string, args ...any) error {
 	}
 	return p.Position.Errorf("request %s: %s", p.requests[p.next-1].ID, fmt.Sprintf(format, args...))
 }
-
-// Close does nothing.
-func (p *recorded) Close() error { return nil }

@@ -30,20 +30,18 @@ type serveGen struct {
 }
 
 func openServeGen(in Input, o Options) (Reader, error) {
-	s := &serveGen{Position: textio.Position{Name: in.Name}}
 	pool, err := readPool(in)
 	if err != nil {
 		return nil, err
 	}
-	var warnings []string
-	if s.clients, warnings, err = pool.clients(o.Seed); err != nil {
+	clients, err := pool.clients(o.Seed)
+	if err != nil {
 		return nil, err
 	}
-	s.Warn(warnings...)
-	for _, c := range s.clients {
+	for _, c := range clients {
 		c.advance()
 	}
-	return s, nil
+	return &serveGen{pool.Position, clients}, nil
 }
 
 // Next sets a to the earliest request of all clients; ties are in their order.
@@ -65,9 +63,6 @@ func (s *serveGen) Next(a *stream.Arrival) (float64, error) {
 	return us, nil
 }
 
-// Close does nothing.
-func (s *serveGen) Close() error { return nil }
-
 // poolClient generates the requests of one client.
 type poolClient struct {
 	name    string
@@ -84,7 +79,7 @@ type poolClient struct {
 // mean 1. Without gaps there are no arrivals.
 type window struct {
 	start, end, rate float64
-	gaps             *dist.Gaps
+	gaps             dist.Gaps
 }
 
 // lengths holds the length distributions from start on: of the parts of the prompt and of the
@@ -111,7 +106,7 @@ func (c *poolClient) advance() {
 			continue
 		}
 		if gap < 0 {
-			gap = w.gaps.Draw(c.arrivals)
+			gap = w.gaps(c.arrivals)
 		}
 		if room := (w.end - c.at) * w.rate; gap > room {
 			gap -= room
@@ -140,11 +135,4 @@ func (c *poolClient) draw(r *stream.Request) {
 	}
 	r.InputTokens = max(r.InputTokens, 1)
 	r.OutputTokens = max(l.output.draw(c.outputs), 1)
-}
-
-// streams sets the client's random streams.
-func (c *poolClient) streams(seed uint64) {
-	c.arrivals = dist.NewStream(seed, "servegen/"+c.name+"/arrivals")
-	c.inputs = dist.NewStream(seed, "servegen/"+c.name+"/input")
-	c.outputs = dist.NewStream(seed, "servegen/"+c.name+"/output")
 }

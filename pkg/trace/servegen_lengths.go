@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
+	"blis/pkg/dist"
 	"blis/pkg/registry"
 	"blis/pkg/textio"
 )
@@ -32,12 +36,7 @@ func readLengths(p *textio.Position, in io.Reader) ([]lengths, error) {
 		return nil, p.Errorf("%s", textio.JSONMessage(err))
 	}
 	var all []lengths
-	var starts []string
-	for start := range dataset {
-		starts = append(starts, start)
-	}
-	slices.Sort(starts) // for reproducible errors
-	for _, start := range starts {
+	for _, start := range slices.Sorted(maps.Keys(dataset)) { // sorted for reproducible errors
 		at, err := strconv.ParseFloat(start, 64)
 		if err != nil || !(at >= 0) {
 			return nil, p.Errorf("a window must be named by its start in s, not %q", start)
@@ -88,7 +87,7 @@ func readWindowLengths(fields map[string]string) (l lengths, full bool, err erro
 	if l.output = output; err == nil && (!present || len(l.input) == 0) {
 		err = errors.New("output_tokens and input_tokens or text_tokens must be given")
 	}
-	for _, name := range sortedKeys(fields) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err == nil && !slices.Contains(names, name) {
 			err = registry.Unknown("field", name, names)
 		}
@@ -96,11 +95,43 @@ func readWindowLengths(fields map[string]string) (l lengths, full bool, err erro
 	return l, full, err
 }
 
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+// empirical is a measured distribution of integers.
+type empirical struct {
+	values  []int32
+	weights dist.Weights
 }
+
+// parseEmpirical reads {value: weight, …}, a dictionary printed by Python.
+func parseEmpirical(text string) (e empirical, err error) {
+	inside, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
+	if ok {
+		inside, ok = strings.CutSuffix(inside, "}")
+	}
+	if !ok {
+		return e, fmt.Errorf("must be {value: weight, …}, is %.40q", text)
+	}
+	if inside = strings.TrimSpace(inside); inside == "" {
+		return e, nil
+	}
+	for entry := range strings.SplitSeq(inside, ",") {
+		value, weight, _ := strings.Cut(entry, ":")
+		v, bad := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
+		if bad != nil || v < 0 {
+			return e, fmt.Errorf("a value must be an integer of at least 0, is %.40q", strings.TrimSpace(value))
+		}
+		w, bad := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+		if bad != nil || !(w >= 0 && w <= 1e9) {
+			return e, fmt.Errorf("the weight of %d must be a number of at least 0, is %.40q", v,
+				strings.TrimSpace(weight))
+		}
+		e.values = append(e.values, int32(v))
+		e.weights.Add(w)
+	}
+	if e.weights[len(e.weights)-1] == 0 {
+		return e, fmt.Errorf("the weights add up to 0")
+	}
+	return e, nil
+}
+
+// draw draws a value; there must be one.
+func (e *empirical) draw(r *rand.Rand) int64 { return int64(e.values[e.weights.Index(r.Float64())]) }

@@ -4,10 +4,10 @@ import (
 	"archive/tar"
 	"bufio"
 	"cmp"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,9 +21,9 @@ import (
 	"blis/pkg/textio"
 )
 
-// pool holds the client files of a folder or an archive.
+// pool holds the client files of a folder or an archive, whose name is in errors.
 type pool struct {
-	name  string
+	textio.Position
 	files []poolFile
 }
 
@@ -41,7 +41,7 @@ var chunkName = regexp.MustCompile(`^chunk-(\d{1,9})-(trace\.csv|dataset\.json)$
 
 // readPool reads all client files in a folder or an archive.
 func readPool(in Input) (*pool, error) {
-	p := &pool{name: in.Name}
+	p := &pool{Position: textio.Position{Name: in.Name}}
 	if info, err := os.Stat(in.Path); in.Path != "" && err == nil && info.IsDir() {
 		err = filepath.WalkDir(in.Path, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !chunkName.MatchString(entry.Name()) {
@@ -71,7 +71,7 @@ func readPool(in Input) (*pool, error) {
 			}
 		}
 		if err != nil {
-			return nil, (&textio.Position{Name: in.Name}).Errorf("is neither a folder nor a tar archive: %v", err)
+			return nil, p.Errorf("is neither a folder nor a tar archive: %v", err)
 		}
 		if h.Typeflag == tar.TypeReg && chunkName.MatchString(path.Base(h.Name)) {
 			if err := p.add(in.Name+"/"+h.Name, archive); err != nil {
@@ -104,8 +104,8 @@ func (p *pool) add(name string, in io.Reader) error {
 	return err
 }
 
-// clients returns the active clients of the pool, by folder and number, with warnings.
-func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, err error) {
+// clients returns the active clients of the pool, by folder and number.
+func (p *pool) clients(seed uint64) (clients []*poolClient, err error) {
 	slices.SortFunc(p.files, func(a, b poolFile) int {
 		return cmp.Or(strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
 	})
@@ -114,8 +114,7 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, e
 		base := filepath.Base(f.folder)
 		if !slices.Contains(folders, f.folder) {
 			if slices.Contains(pools, base) {
-				return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains clients in two folders named %s; "+
-					"use one of the folders", base)
+				return nil, p.Errorf("contains clients in two folders named %s; use one of the folders", base)
 			}
 			folders, pools = append(folders, f.folder), append(pools, base)
 		}
@@ -129,24 +128,22 @@ func (p *pool) clients(seed uint64) (clients []*poolClient, warnings []string, e
 		case active && len(f.lengths) == 0:
 			without = append(without, c.name+" (no lengths)")
 		case active:
-			c.streams(seed)
+			stream := func(name string) *rand.Rand { return dist.NewStream(seed, "servegen/"+c.name+"/"+name) }
+			c.arrivals, c.inputs, c.outputs = stream("arrivals"), stream("input"), stream("output")
 			clients = append(clients, c)
 		}
 	}
 	if len(clients) == 0 && len(without) == 0 {
-		return nil, nil, (&textio.Position{Name: p.name}).Errorf("contains no clients: no files chunk-N-trace.csv " +
-			"and chunk-N-dataset.json")
+		return nil, p.Errorf("contains no clients: no files chunk-N-trace.csv and chunk-N-dataset.json")
 	}
 	if len(without) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: left out incomplete clients: %s", p.name,
-			strings.Join(without, ", ")))
+		p.Warnf("left out incomplete clients: %s", strings.Join(without, ", "))
 	}
 	if len(pools) > 1 {
-		warnings = append(warnings, fmt.Sprintf("%s: contains %d pools and uses all clients: %s; --where "+
-			"'tenant.startsWith(\"%s/\")' keeps one",
-			p.name, len(pools), strings.Join(pools, ", "), pools[0]))
+		p.Warnf("contains %d pools and uses all clients: %s; --where 'tenant.startsWith(\"%s/\")' keeps one",
+			len(pools), strings.Join(pools, ", "), pools[0])
 	}
-	return clients, warnings, nil
+	return clients, nil
 }
 
 // patterns maps ServeGen's names of gap distributions to ours.
@@ -156,14 +153,8 @@ var patterns = registry.Table[string]{{Name: "Gamma", Value: "gamma"}, {Name: "W
 // until the next one, the last one as long as the one before.
 func readWindows(p *textio.Position, in io.Reader) ([]window, error) {
 	var all []window
-	for lines := bufio.NewScanner(in); ; {
-		p.Line++
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return nil, p.Errorf("%v", err)
-			}
-			break
-		}
+	lines := bufio.NewScanner(in)
+	for p.Line = 1; lines.Scan(); p.Line++ {
 		w, err := readWindow(p, lines.Text())
 		if err != nil {
 			return nil, err
@@ -172,6 +163,9 @@ func readWindows(p *textio.Position, in io.Reader) ([]window, error) {
 			return nil, p.Errorf("the window begins at %g s, not after the one before", w.start)
 		}
 		all = append(all, w)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, p.Errorf("%v", err)
 	}
 	for i := range all {
 		switch n := len(all); {

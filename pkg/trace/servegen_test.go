@@ -111,11 +111,11 @@ func TestServeGenPublicPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, warnings, err := pool.clients(1)
+	clients, err := pool.clients(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "m-large/73 (no dataset)") ||
+	if warnings := pool.Warnings(); len(warnings) != 2 || !strings.Contains(warnings[0], "m-large/73 (no dataset)") ||
 		!strings.Contains(warnings[1], "contains 3 pools") {
 		t.Errorf("warnings %q", warnings)
 	}

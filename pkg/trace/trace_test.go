@@ -240,7 +240,7 @@ func TestCompressionAndTextEncodings(t *testing.T) {
 		}
 		packed := forms["zstd"]
 		if _, _, err := readAll(format, input(packed[:len(packed)-1]), Options{}); err == nil ||
-			!strings.Contains(err.Error(), "cut off") {
+			!strings.Contains(err.Error(), "cut off") && !strings.Contains(err.Error(), "ends early") {
 			t.Errorf("%s: zstd without its last byte: %v", format, err)
 		}
 		// Truncated compressed data is an error, never a shorter trace.

@@ -12,12 +12,13 @@ import (
 	"blis/pkg/textio"
 )
 
-// wekaSession is one session. Its calls refer to the tree instead of holding ids.
+// wekaSession is one session. Its calls refer to the tree after read, instead of holding ids.
 type wekaSession struct {
-	id, scope string
-	blockSize int64
+	ID        string     `json:"id"`
+	Scope     string     `json:"hash_id_scope"`
+	BlockSize int64      `json:"block_size"`
+	Requests  []wekaCall `json:"requests"`
 	tree      *blockTree
-	calls     []wekaCall
 }
 
 // wekaCall is one element of requests: a model call, or a sub-agent with its own calls. Times are
@@ -46,103 +47,47 @@ type wekaCall struct {
 // wekaTypes are the types of elements of requests.
 var wekaTypes = []string{"n", "s", "subagent"}
 
-// read reads the next session of the current file, element by element; io.EOF after the last.
+// read reads the next session of the current file; io.EOF after the last.
 func (w *weka) read() (*wekaSession, error) {
 	s := &wekaSession{tree: newBlockTree()}
-	if err := w.delimiter('{'); err != nil {
+	start := w.dec.InputOffset()
+	if err := w.dec.Decode(s); err == io.EOF {
 		return nil, err
+	} else if err != nil {
+		return nil, w.decodeError(err, s, start)
 	}
-	for w.dec.More() {
-		key, err := w.dec.Token()
-		if err != nil {
-			return nil, w.syntax(err)
-		}
-		if err := w.field(s, key.(string)); err != nil {
+	for i := range s.Requests {
+		if err := w.addCall(s, &s.Requests[i], fmt.Sprintf("requests[%d]", i)); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := w.dec.Token(); err != nil {
-		return nil, w.syntax(err)
-	}
-	first, taken := w.ids[s.id]
+	first, taken := w.ids[s.ID]
 	switch {
-	case s.id == "":
+	case s.ID == "":
 		return nil, w.Errorf("id must be given")
 	case taken:
-		return nil, w.Errorf("duplicate session %q, first in %s", s.id, first)
-	case s.scope != "" && s.scope != "local":
-		return nil, w.Errorf("hash_id_scope must be local, is %q", s.scope)
+		return nil, w.Errorf("duplicate session %q, first in %s", s.ID, first)
+	case s.Scope != "" && s.Scope != "local":
+		return nil, w.Errorf("hash_id_scope must be local, is %q", s.Scope)
 	}
-	w.ids[s.id] = w.Name
-	return s, w.checkBlocks(s, s.calls, "requests")
+	w.ids[s.ID] = w.Name
+	return s, w.checkBlocks(s, s.Requests, "requests")
 }
 
-// delimiter reads the opening delimiter of an object or a list.
-func (w *weka) delimiter(want json.Delim) error {
-	token, err := w.dec.Token()
-	switch {
-	case err == io.EOF && want == '{':
-		return io.EOF
-	case err != nil:
-		return w.syntax(err)
-	case token != want:
-		return w.Errorf("at byte %d: expected %s, not %v", w.dec.InputOffset(), want, token)
+// decodeError adds the position to an error of decoding s, which begins at byte start. Decoding
+// stops at a list of hash ids that is invalid, in the last call so far.
+func (w *weka) decodeError(err error, s *wekaSession, start int64) error {
+	message := textio.JSONMessage(err)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return w.Errorf("at byte %d: %s", syntax.Offset, message)
 	}
-	return nil
-}
-
-func (w *weka) syntax(err error) error {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	if value, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return w.Errorf("at byte %d: %s", start+value.Offset, message)
 	}
-	return w.Errorf("at byte %d: %s", w.dec.InputOffset(), textio.JSONMessage(err))
-}
-
-// field reads one field of a session.
-func (w *weka) field(s *wekaSession, key string) error {
-	var into any
-	switch key {
-	case "id":
-		into = &s.id
-	case "hash_id_scope":
-		into = &s.scope
-	case "block_size":
-		into = &s.blockSize
-	case "requests":
-		return w.requests(s)
-	default:
-		into = &json.RawMessage{}
+	if len(s.Requests) > 0 {
+		return w.Errorf("requests[%d]: %s", len(s.Requests)-1, message)
 	}
-	if err := w.dec.Decode(into); err != nil {
-		return w.Errorf("%s: %s", key, textio.JSONMessage(err))
-	}
-	return nil
-}
-
-// requests reads the list of calls.
-func (w *weka) requests(s *wekaSession) error {
-	if err := w.delimiter('['); err != nil {
-		return err
-	}
-	for w.dec.More() {
-		path := fmt.Sprintf("requests[%d]", len(s.calls))
-		var c wekaCall
-		if err := w.dec.Decode(&c); err != nil {
-			var value *json.UnmarshalTypeError
-			if errors.As(err, &value) {
-				return w.Errorf("%s: %s", path, textio.JSONMessage(err))
-			}
-			return w.syntax(err)
-		}
-		if err := w.addCall(s, &c, path); err != nil {
-			return err
-		}
-		s.calls = append(s.calls, c)
-	}
-	if _, err := w.dec.Token(); err != nil {
-		return w.syntax(err)
-	}
-	return nil
+	return w.Errorf("the session at byte %d: %s", start, message)
 }
 
 // addCall validates the element at path, adds its prompts to the tree and drops their ids.
@@ -204,8 +149,8 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 // checkBlocks reports a prompt with more blocks than its tokens allow. It runs at the end of the
 // session, when the block size is known.
 func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error {
-	if s.blockSize < 1 || s.blockSize > textio.MaxTokens {
-		return w.Errorf("block_size must be an integer of at least 1, is %d", s.blockSize)
+	if s.BlockSize < 1 || s.BlockSize > textio.MaxTokens {
+		return w.Errorf("block_size must be an integer of at least 1, is %d", s.BlockSize)
 	}
 	for i := range calls {
 		c := &calls[i]
@@ -213,9 +158,9 @@ func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error 
 			if err := w.checkBlocks(s, c.Requests, fmt.Sprintf("%s[%d].requests", path, i)); err != nil {
 				return err
 			}
-		} else if whole := *c.In / s.blockSize; c.blocks > whole {
+		} else if whole := *c.In / s.BlockSize; c.blocks > whole {
 			return w.Errorf("%s[%d].hash_ids has %d ids, but the %d input tokens have %d whole blocks of %d", path, i,
-				c.blocks, *c.In, whole, s.blockSize)
+				c.blocks, *c.In, whole, s.BlockSize)
 		}
 	}
 	return nil

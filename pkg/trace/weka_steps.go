@@ -35,10 +35,10 @@ const wekaSlack = 1
 // record makes a the session; false if it has no calls.
 func (s *wekaSession) record(a *stream.Arrival) bool {
 	a.IsSession = true
-	a.Session = stream.Session{ID: s.id, UntilUS: stream.Never, Steps: a.Session.Steps[:0]}
+	a.Session = stream.Session{ID: s.ID, UntilUS: stream.Never, Steps: a.Session.Steps[:0]}
 	s.tree.splitRuns()
 	w := &wekaSteps{session: s, steps: a.Session.Steps}
-	w.chain(s.calls, 0, wekaEnd{step: stream.NoIndex}, "")
+	w.chain(s.Requests, 0, wekaEnd{step: stream.NoIndex}, "")
 	a.Session.Steps = w.steps
 	return len(w.steps) > 0
 }
@@ -128,7 +128,7 @@ func (g *wekaAgent) latest(at float64) wekaEnd {
 func (w *wekaSteps) add(c *wekaCall, after []wekaEnd, delay float64, id string) stream.Index {
 	step := stream.SessionStep{ID: id, InputTokens: *c.In, OutputTokens: *c.Out, Extends: stream.NoIndex,
 		DelayUS: int64(math.Round(max(delay, 0) * 1e6)),
-		Prompt:  w.session.tree.prompt(w.session.id, c.node, w.session.blockSize)}
+		Prompt:  w.session.tree.prompt(w.session.ID, c.node, w.session.BlockSize)}
 	for _, e := range after {
 		step.After = append(step.After, e.step)
 	}

@@ -35,8 +35,8 @@ func sharedTokens(a, b []stream.Segment) (tokens int64) {
 func TestBlockTree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const size = 64
-		prompts := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) hashID {
-			return hashID(rapid.IntRange(0, 2).Draw(rt, "id"))
+		prompts := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) int64 {
+			return int64(rapid.IntRange(0, 2).Draw(rt, "id"))
 		}), 0, 12), 1, 20).Draw(rt, "prompts")
 		tree := newBlockTree()
 		var ends []int32

@@ -2,6 +2,7 @@ package workloadstats
 
 import (
 	"math"
+	"slices"
 
 	"blis/pkg/stream"
 )
@@ -39,8 +40,7 @@ func (a *arrivals) cv() *float64 {
 	if a.n < 3 || a.mean == 0 {
 		return nil
 	}
-	cv := math.Sqrt(a.squares/float64(a.n-1)) / a.mean
-	return &cv
+	return new(math.Sqrt(a.squares/float64(a.n-1)) / a.mean)
 }
 
 // rate is the number of arrivals per second over us µs; nil if us is 0.
@@ -48,49 +48,105 @@ func (a *arrivals) rate(us int64) *float64 {
 	if us <= 0 {
 		return nil
 	}
-	rate := float64(a.n) * 1e6 / float64(us)
-	return &rate
+	return new(float64(a.n) * 1e6 / float64(us))
 }
 
 // minutes counts arrivals per minute from the first one on. It keeps only sums over the completed
 // minutes.
 type minutes struct {
-	begun         bool
-	first         stream.Micros
 	minute, count int64 // the current minute and its count
 	sum, squares  float64
 }
 
-func (m *minutes) add(at stream.Micros) {
-	if !m.begun {
-		m.begun, m.first = true, at
-	}
-	if minute := int64(at-m.first) / minuteUS; minute > m.minute {
-		m.close()
-		m.minute = minute
+// add adds an arrival at a time since the first one, in µs.
+func (m *minutes) add(us int64) {
+	if minute := us / minuteUS; minute > m.minute { // empty minutes add nothing to the sums
+		n := float64(m.count)
+		m.sum += n
+		m.squares += n * n
+		m.minute, m.count = minute, 0
 	}
 	m.count++
 }
 
-// close adds the current minute to the sums. Empty minutes add nothing.
-func (m *minutes) close() {
-	n := float64(m.count)
-	m.sum += n
-	m.squares += n * n
-	m.count = 0
-}
-
-// fano is variance over mean of the counts in the complete minutes up to the last arrival. Counts
-// are integers, whose sums of squares are exact up to 2^53.
-func (m *minutes) fano(last stream.Micros) (fano *float64, complete int64) {
-	if !m.begun {
-		return nil, 0
-	}
-	complete = int64(last-m.first) / minuteUS
+// fano is variance over mean of the counts in the complete minutes of the span from the first to the
+// last arrival. Counts are integers, whose sums of squares are exact up to 2^53.
+func (m *minutes) fano(span int64) (fano *float64, complete int64) {
+	complete = span / minuteUS
 	if complete < 2 || m.sum == 0 {
 		return nil, complete
 	}
 	mean := m.sum / float64(complete)
-	f := (m.squares/float64(complete) - float64(mean*mean)) / mean
-	return &f, complete
+	return new((m.squares/float64(complete) - float64(mean*mean)) / mean), complete
+}
+
+// Timeline counts the arrivals in intervals of BucketS seconds from the first one on. The last one
+// may be incomplete.
+type Timeline struct {
+	BucketS int64   `json:"bucket_s"`
+	Counts  []int64 `json:"counts"`
+}
+
+// Rates returns the lowest and the highest rate per second of the complete buckets, which exclude
+// the last one; not ok if there are none.
+func (t *Timeline) Rates() (lowest, highest float64, ok bool) {
+	complete := t.Counts[:max(0, len(t.Counts)-1)]
+	if len(complete) == 0 {
+		return 0, 0, false
+	}
+	width := float64(t.BucketS)
+	return float64(slices.Min(complete)) / width, float64(slices.Max(complete)) / width, true
+}
+
+// widths are the possible bucket widths, in s. Each is a multiple of the bases that are not longer.
+var widths = []int64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600,
+	24 * 3600}
+
+// bases are the widths in which counts are kept: the first one that needs at most maxCounts counts.
+var bases = []int64{1, 60, 3600, 24 * 3600}
+
+const (
+	maxCounts  = 1 << 17
+	maxBuckets = 60 // of a Timeline, unless it spans years
+	secondInUS = 1_000_000
+)
+
+// timeline counts arrivals in buckets of bases[base] seconds.
+type timeline struct {
+	base   int
+	counts []int64
+}
+
+// add adds an arrival at a time since the first one, in µs.
+func (t *timeline) add(us int64) {
+	second := us / secondInUS
+	for t.base < len(bases)-1 && second/bases[t.base] >= maxCounts {
+		t.counts = merge(t.counts, bases[t.base+1]/bases[t.base])
+		t.base++
+	}
+	bucket := second / bases[t.base]
+	if more := bucket + 1 - int64(len(t.counts)); more > 0 {
+		t.counts = append(t.counts, make([]int64, more)...)
+	}
+	t.counts[bucket]++
+}
+
+// get returns the counts in the narrowest buckets of which there are at most maxBuckets.
+func (t *timeline) get() Timeline {
+	base := bases[t.base]
+	seconds := int64(len(t.counts)) * base
+	at := slices.IndexFunc(widths, func(w int64) bool { return w >= base && (seconds+w-1)/w <= maxBuckets })
+	if at < 0 {
+		at = len(widths) - 1
+	}
+	return Timeline{BucketS: widths[at], Counts: merge(t.counts, widths[at]/base)}
+}
+
+// merge adds up groups of n counts.
+func merge(counts []int64, n int64) []int64 {
+	merged := make([]int64, (int64(len(counts))+n-1)/n)
+	for i, c := range counts {
+		merged[int64(i)/n] += c
+	}
+	return merged
 }

@@ -1,6 +1,7 @@
 package workloadstats
 
 import (
+	"cmp"
 	"strings"
 
 	"blis/pkg/stream"
@@ -44,7 +45,9 @@ type call struct {
 
 // New returns an empty Describer.
 func New() *Describer {
-	d := &Describer{groups: map[key]uint32{}}
+	d := &Describer{groups: map[key]uint32{}, history: newHistory(),
+		conversations: conversations{turns: map[string]int64{}, history: newHistory()},
+		graphs:        sessionGraphs{workflows: map[string]int64{}, session: newHistory()}}
 	for i := range d.parts {
 		d.parts[i] = map[string]*arrivals{}
 	}
@@ -55,8 +58,8 @@ func New() *Describer {
 func (d *Describer) Add(a *stream.Arrival) {
 	at := *a.At()
 	d.total.add(at)
-	d.minutes.add(at)
-	d.timeline.add(at)
+	d.minutes.add(d.total.span())
+	d.timeline.add(d.total.span())
 	if a.IsSession {
 		d.sessions++
 		d.addSession(&a.Session)
@@ -75,7 +78,6 @@ func (d *Describer) Add(a *stream.Arrival) {
 
 // addCall adds a model call.
 func (d *Describer) addCall(h hit, input, output int64, group uint32) {
-	d.history.count(h, input)
 	d.calls = append(d.calls, call{int32(input), int32(output), int32(h.blocks(input)), group})
 }
 
@@ -88,15 +90,12 @@ func (d *Describer) addSession(s *stream.Session) {
 		if step.Tool != "" {
 			continue
 		}
-		model := s.Model
-		if step.Model != "" {
-			model = step.Model
-		}
 		d.prompt = s.AppendPrompt(d.prompt[:0], i)
 		id := step.RequestID(s.ID)
 		hit := d.history.add(root, d.prompt, id, step.InputTokens, step.OutputTokens)
-		d.graphs.call(d.prompt, id, step)
-		d.addCall(hit, step.InputTokens, step.OutputTokens, d.group(key{s.SLOClass, s.Tenant, model}))
+		d.graphs.session.add(root, d.prompt, id, step.InputTokens, step.OutputTokens)
+		group := d.group(key{s.SLOClass, s.Tenant, cmp.Or(step.Model, s.Model)})
+		d.addCall(hit, step.InputTokens, step.OutputTokens, group)
 	}
 	d.graphs.end()
 }
@@ -163,13 +162,12 @@ func (d *Describer) OfferedUS() int64 {
 func (d *Describer) Description() *Description {
 	t := &Description{Arrivals: d.total.n, Requests: d.requests, Sessions: d.sessions, Calls: int64(len(d.calls)),
 		FromUS: stream.Never, UntilUS: stream.Never, Rate: d.total.rate(d.total.span()), CV: d.total.cv(),
-		Timeline: d.timeline.get(),
-		Lengths:  lengthsOf(d.calls), Prefix: d.history.prefix()}
+		Timeline: d.timeline.get(), Lengths: lengthsOf(d.calls), Prefix: d.history.prefix()}
 	if d.total.n > 0 {
 		t.FromUS, t.UntilUS = d.total.first, d.total.last
 		t.DurationS = float64(d.total.span()) / 1e6
 	}
-	t.Fano, t.Minutes = d.minutes.fano(d.total.last)
+	t.Fano, t.Minutes = d.minutes.fano(d.total.span())
 	t.Cls, t.Tenant, t.Model = d.statsBy(byClass), d.statsBy(byTenant), d.statsBy(byModel)
 	t.Session = d.sessionStats()
 	return t

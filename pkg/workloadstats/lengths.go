@@ -67,6 +67,5 @@ func correlation(calls []call) *float64 {
 	if !(inputs > 0 && outputs > 0) {
 		return nil
 	}
-	r := both / math.Sqrt(float64(inputs*outputs))
-	return &r
+	return new(both / math.Sqrt(float64(inputs*outputs)))
 }

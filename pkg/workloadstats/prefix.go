@@ -16,6 +16,8 @@ type history struct {
 	tokens, identified, cached, cachedInBlocks int64
 }
 
+func newHistory() history { return history{longest: map[uint64]int64{}} }
+
 // root is where prompts begin.
 const root uint64 = 14695981039346656037 // FNV-1a's offset
 
@@ -25,12 +27,9 @@ type hit struct{ cached, identified int64 }
 // blocks is the hit in whole blocks, for a prompt of input tokens.
 func (h hit) blocks(input int64) int64 { return min(h.cached, input-1) / BlockSize * BlockSize }
 
-// add returns how much of a prompt was there before, starting at a place, and adds the prompt. It
-// also adds the output if the prompt is fully identified.
+// add returns how much of a prompt was there before, starting at a place, and adds the prompt and
+// its hit to the sums. It also adds the output if the prompt is fully identified.
 func (h *history) add(from uint64, prompt []stream.Segment, id string, input, output int64) hit {
-	if h.longest == nil {
-		h.longest = map[uint64]int64{}
-	}
 	var found hit
 	place, matching := from, true
 	for _, s := range prompt {
@@ -49,15 +48,11 @@ func (h *history) add(from uint64, prompt []stream.Segment, id string, input, ou
 	if generated := output - 1; found.identified == input && generated > 0 {
 		h.longest[child(place, id+".out")] = generated
 	}
-	return found
-}
-
-// count adds the hit of a prompt of input tokens to the sums.
-func (h *history) count(of hit, input int64) {
 	h.tokens += input
-	h.identified += of.identified
-	h.cached += of.cached
-	h.cachedInBlocks += of.blocks(input)
+	h.identified += found.identified
+	h.cached += found.cached
+	h.cachedInBlocks += found.blocks(input)
+	return found
 }
 
 // hitRatio is the share of tokens that were there before, in whole blocks.
@@ -65,8 +60,7 @@ func (h *history) hitRatio() *float64 {
 	if h.tokens == 0 {
 		return nil
 	}
-	r := float64(h.cachedInBlocks) / float64(h.tokens)
-	return &r
+	return new(float64(h.cachedInBlocks) / float64(h.tokens))
 }
 
 // prefix summarizes the sums; nil without prompts.

@@ -27,9 +27,6 @@ type sessionGraphs struct {
 
 // add adds s except for its calls.
 func (d *sessionGraphs) add(s *stream.Session) {
-	if d.workflows == nil {
-		d.workflows = map[string]int64{}
-	}
 	if s.Workflow != "" {
 		d.workflows[strings.Clone(s.Workflow)]++
 	}
@@ -70,11 +67,6 @@ func (d *sessionGraphs) add(s *stream.Session) {
 	d.previous = d.session
 }
 
-// call adds a call of the current session, with its whole prompt.
-func (d *sessionGraphs) call(prompt []stream.Segment, id string, step *stream.SessionStep) {
-	d.session.count(d.session.add(root, prompt, id, step.InputTokens, step.OutputTokens), step.InputTokens)
-}
-
 // end closes the current session.
 func (d *sessionGraphs) end() {
 	if tokens := d.session.tokens - d.previous.tokens; tokens > 0 {
@@ -89,15 +81,12 @@ type conversations struct {
 }
 
 func (t *conversations) add(r *stream.Request) {
-	if t.turns == nil {
-		t.turns = map[string]int64{}
-	}
 	if n, seen := t.turns[r.Session]; seen {
 		t.turns[r.Session] = n + 1
 	} else {
 		t.turns[strings.Clone(r.Session)] = 1 // the caller's string may be part of a larger buffer
 	}
-	t.history.count(t.history.add(child(root, r.Session), r.Prompt, r.ID, r.InputTokens, r.OutputTokens), r.InputTokens)
+	t.history.add(child(root, r.Session), r.Prompt, r.ID, r.InputTokens, r.OutputTokens)
 }
 
 // sessionStats summarizes sessions; nil without any.
@@ -108,12 +97,10 @@ func (d *Describer) sessionStats() *Sessions {
 	}
 	of := func(values []int64, unit int64) *Distribution { return distribution(slices.Clone(values), unit) }
 	s := &Sessions{Workflows: g.workflows, Calls: of(g.calls, 1), Tools: of(g.tools, 1), Depth: of(g.depth, 1),
-		FanOut: of(g.fanOut, 1),
-		ThinkS: of(g.thinkUS, 1e6), ToolS: of(g.toolUS, 1e6), SessionHit: g.session.hitRatio(),
+		FanOut: of(g.fanOut, 1), ThinkS: of(g.thinkUS, 1e6), ToolS: of(g.toolUS, 1e6), SessionHit: g.session.hitRatio(),
 		Turns: distribution(slices.Collect(maps.Values(t.turns)), 1), TurnsSessionHit: t.history.hitRatio()}
 	if len(g.hitRatios) > 0 {
-		median := stat.QuantileFloat(slices.Sorted(slices.Values(g.hitRatios)), 50)
-		s.SessionHitMedian = &median
+		s.SessionHitMedian = new(stat.QuantileFloat(slices.Sorted(slices.Values(g.hitRatios)), 50))
 	}
 	return s
 }

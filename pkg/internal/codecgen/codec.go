@@ -1,103 +1,93 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"go/format"
 	"strings"
 )
 
-// generator writes the source of one file.
-type generator struct {
-	bytes.Buffer
-	objects map[string]*object // by type
-}
-
-func newGenerator(objects []*object) *generator {
-	g := &generator{objects: map[string]*object{}}
-	for _, o := range objects {
-		g.objects[o.typ] = o
-	}
-	g.WriteString(header)
-	return g
-}
-
-func (g *generator) printf(format string, args ...any) { fmt.Fprintf(g, format, args...) }
-
 // codec generates the descriptions of objects, the encoders and the decoders.
-func codec(objects []*object) ([]byte, error) {
-	g := newGenerator(objects)
+func (g *generator) codec(objects []*object) {
 	g.printf("package stream\n\nimport (\n\"slices\"\n\"strconv\"\n)\n\n")
 	g.printf("// Objects describes all objects on the wire, records first.\nvar Objects = []*Object{\n")
 	for _, o := range objects {
-		g.printf("%s,\n", o.variable())
+		g.printf("object%s,\n", o.typ)
 	}
 	g.printf("}\n\n")
 	for _, o := range objects {
 		g.description(o)
 	}
 	for _, o := range objects {
-		if o.encode {
-			if !o.fields[0].required {
-				return nil, fmt.Errorf("%s: an encoder needs a required first field", o.typ)
-			}
+		if o.has("encode") {
 			g.encoder(o)
 		}
-		if o.decode {
+		if o.has("decode") {
 			g.decoder(o)
 		}
 	}
-	return format.Source(g.Bytes())
-}
-
-// variable is the name of the variable that describes o.
-func (o *object) variable() string {
-	first, rest, _ := strings.Cut(o.name, "_")
-	return first + strings.ReplaceAll(title(rest), "_", "") + "Object"
-}
-
-// title capitalizes the first letter of each word of a name with underscores.
-func title(name string) string {
-	words := strings.Split(name, "_")
-	for i, w := range words {
-		if w != "" {
-			words[i] = strings.ToUpper(w[:1]) + w[1:]
-		}
-	}
-	return strings.Join(words, "")
 }
 
 func (g *generator) description(o *object) {
-	g.printf("var %s = describe[%s](%q, %q,\n", o.variable(), o.typ, o.name, o.doc)
+	g.printf("var object%s = describe[%s](%q, %q,\n", o.typ, o.typ, o.name, o.doc)
 	for _, f := range o.fields {
 		g.printf("Field{Name: %q, Doc: %q", f.name, f.doc)
 		if f.required {
 			g.printf(", Required: true")
 		}
-		if f.min != "" {
-			g.printf(", Min: %s", f.min)
-		}
-		if f.max != "" {
-			g.printf(", Max: %s", f.max)
-		}
-		if f.oneOf != "" {
-			g.printf(", OneOf: %s", f.oneOf)
+		for _, bound := range [][2]string{{"Min", "min"}, {"Max", "max"}, {"OneOf", "oneof"}} {
+			if value := f.options[bound[1]]; value != "" {
+				g.printf(", %s: %s", bound[0], value)
+			}
 		}
 		g.printf("},\n")
 	}
 	g.printf(")\n\n")
 }
 
-// hasFloats reports whether the encoder of o needs the cache of numbers.
-func (g *generator) hasFloats(o *object) bool {
+// encoder generates appendT, which appends a T as one JSON object.
+func (g *generator) encoder(o *object) {
+	g.printf("func append%s(b []byte, v *%s, cache *numberCache) []byte {\n", o.typ, o.typ)
+	text := "{" // constant text before the next value
 	for _, f := range o.fields {
-		element := strings.TrimPrefix(f.typ, "[]")
-		if element == "float64" || element == "Number" {
-			return true
+		text += fmt.Sprintf("%q:", f.name)
+		if f.name == "kind" {
+			text += fmt.Sprintf("%q,", o.name)
+			continue
 		}
-		if of := g.objects[element]; of != nil && g.hasFloats(of) {
-			return true
+		source := f.encode
+		if !f.required {
+			source = "if " + f.present + " {\n" + source + "\n}"
+		}
+		g.printf("%s\n", f.expand(source, "v."+f.goName, text))
+		text = ","
+	}
+	g.printf("return append(b, '}')\n}\n\n")
+}
+
+// decoder generates the method decode of an object. Absent fields get the value that stands for
+// them; lists keep their memory.
+func (g *generator) decoder(o *object) {
+	g.printf("func (v *%s) decode(s *scanner) {\n*v = %s{", o.typ, o.typ)
+	for _, f := range o.fields {
+		switch {
+		case f.name == "kind":
+			g.printf("Kind: %q,", o.name)
+		case f.has("fresh"):
+			g.printf("%s: %s{},", f.goName, f.typ)
+		case strings.HasPrefix(f.typ, "[]"):
+			g.printf("%s: v.%s[:0],", f.goName, f.goName)
+		case f.absent != "" && !f.required:
+			g.printf("%s: %s,", f.goName, f.absent)
 		}
 	}
-	return false
+	g.printf("}\nit := fieldIterator{object: object%s}\n", o.typ)
+	g.printf("for s.nextField(&it) {\nswitch f := it.field; it.index {\n")
+	for i, f := range o.fields {
+		g.printf("case %d: // %s\n", i, f.name)
+		g.printf("%s\n", f.expand(f.decode, "v."+f.goName, ""))
+	}
+	g.printf("}\n}\n")
+	if o.has("check") {
+		g.printf("v.check(s)\n")
+	}
+	g.printf("}\n\n")
 }

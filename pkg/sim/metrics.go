@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"slices"
+
+	"blis/pkg/capacity"
+	"blis/pkg/cluster"
+	"blis/pkg/engine"
+	"blis/pkg/metrics"
+	"blis/pkg/stream"
+)
+
+// metricsSink collects the metrics of a run.
+type metricsSink struct {
+	*metrics.Accumulator
+	demand demand
+}
+
+func (m *metricsSink) hooks() []hook { return []hook{onTokens, onFinal, onSessionEnd} }
+
+func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
+	switch h {
+	case onTokens:
+		m.addGaps(s.replicas[i].result)
+	case onFinal:
+		o := &s.request(i).out
+		m.Add(o)
+		m.demand.add(o)
+		m.ExtendTo(stream.Micros(s.now))
+	case onSessionEnd:
+		m.AddSession(&s.sessions.open[i].out)
+		m.AddNotIssued(&s.sessions.open[i].out)
+	}
+	return nil
+}
+
+// addGaps adds the inter-token latencies of the tokens of a step.
+func (m *metricsSink) addGaps(e *engine.StepResult) {
+	if e.Decoding > 0 {
+		m.AddGaps(e.DecodeGap, int64(e.Decoding))
+	}
+	for _, gap := range e.Gaps {
+		m.AddGaps(gap, 1)
+	}
+	for _, run := range e.Coasted {
+		m.AddGaps(run.Gap, run.Tokens)
+	}
+}
+
+// demand is the load offered to a run: the token counts of its calls and the interval of their
+// arrivals. Of a long run it keeps every second, fourth, eighth … call, to bound its memory.
+type demand struct {
+	calls []capacity.Call
+	// n is the number of calls; every stride-th of them is kept.
+	n, stride   int64
+	first, last stream.Micros
+}
+
+// maxCalls suffice for three significant digits of the load.
+const maxCalls = 1 << 14
+
+func (d *demand) add(o *stream.Outcome) {
+	if d.n == 0 {
+		d.first, d.stride = o.ArrivalUS, 1
+	}
+	d.first, d.last = min(d.first, o.ArrivalUS), max(d.last, o.ArrivalUS)
+	d.n++
+	if d.n%d.stride != 0 {
+		return
+	}
+	d.calls = append(d.calls, capacity.Call{Model: o.Model, Input: o.InputTokens, Output: o.OutputTokens,
+		Cached: o.CachedTokens})
+	if len(d.calls) == maxCalls {
+		for i := range maxCalls / 2 {
+			d.calls[i] = d.calls[2*i+1]
+		}
+		d.calls, d.stride = d.calls[:maxCalls/2], 2*d.stride
+	}
+}
+
+// load is the demand relative to the capacity of the cluster; nil if it is undefined.
+func (d *demand) load(c *cluster.Config) (*metrics.Load, error) {
+	if d.n == 0 {
+		return nil, nil
+	}
+	// The kept calls at the rate of all.
+	us := int64(float64(d.last-d.first) * float64(len(d.calls)) / float64(d.n))
+	load, err := capacity.Of(c, slices.Values(d.calls), us)
+	if err != nil || load.Offered == nil {
+		return nil, err
+	}
+	return &metrics.Load{Offered: *load.Offered, Uncached: *load.Uncached}, nil
+}
+
+// summary is the metrics record of the finished run. Replicas are up from the first arrival on.
+func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.Record {
+	for i := range s.replicas {
+		r := &s.replicas[i]
+		d := &s.deployments[r.deployment]
+		e := r.engine.Stats()
+		all.AddReplica(metrics.ReplicaTotals{Deployment: d.id, Index: r.index, GPUs: int64(d.gpus),
+			Requests: r.requests, Completed: r.completed, PrefillTokens: e.PrefillTokens,
+			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
+			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
+			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
+			UpUS: s.now - s.events.firstArrival, BusyUS: e.BusyUS})
+	}
+	all.SetControl(control(s))
+	raw := all.Raw()
+	raw.Warnings = append(used.caveats(s), raw.Warnings...)
+	return &metrics.Record{Kind: stream.KindMetrics, Raw: *raw}
+}
+
+// control is the summary of the control plane, nil if it is empty.
+func control(s *simulation) *metrics.Control {
+	c := &metrics.Control{Delays: s.router.traffic.delays}
+	if a := s.telemetry.ages; a.count > 0 {
+		c.SignalAgeMS = &metrics.Age{Mean: float64(a.sum) / float64(a.count) / 1000, Max: float64(a.oldest) / 1000}
+	}
+	if f := s.router.flow.stats; len(s.router.flow.queues) > 0 {
+		c.Flow = &metrics.Flow{Queued: f.queued, Peak: f.peak, Rejected: f.rejected, Expired: f.expired}
+	}
+	for _, r := range s.router.policies.Rules() {
+		c.Rules = append(c.Rules, metrics.Rule{Path: r.Path, Rule: r.Source, Evaluated: r.Evaluated, Hits: r.Hits,
+			Failed: r.Failed})
+		c.Fallbacks += r.Failed
+	}
+	if c.Delays == 0 && c.SignalAgeMS == nil && c.Flow == nil && c.Rules == nil {
+		return nil
+	}
+	return c
+}

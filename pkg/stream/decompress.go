@@ -1,0 +1,75 @@
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow is the largest accepted zstd window: the largest that zstd --ultra writes, and
+// that the zstd program reads by default.
+const maxWindow = 128 << 20
+
+var magic = []byte{0x28, 0xb5, 0x2f, 0xfd} // begins a zstd frame
+
+var errTruncated = errors.New("the compressed data are cut off")
+
+// corruptError wraps a decoder's error about corrupt compressed data.
+type corruptError struct{ decoder error }
+
+func (e corruptError) Error() string { return "the compressed data are corrupt: " + e.decoder.Error() }
+
+// Decompress returns a reader of r, decompressed if r is zstd, and a function that
+// releases it. Read returns an error that says so if the compressed data are
+// truncated or corrupt.
+func Decompress(r io.Reader) (io.Reader, func()) {
+	below := &stickyReader{r: r}
+	head := make([]byte, len(magic))
+	n, _ := io.ReadFull(below, head) // a stickyReader returns its error again
+	head = head[:n]
+	complete := io.MultiReader(bytes.NewReader(head), below)
+	if n == 0 || !bytes.HasPrefix(magic, head) {
+		return complete, func() {}
+	}
+	dec, err := zstd.NewReader(complete, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		panic("stream: " + err.Error()) // only invalid options cause it
+	}
+	return &zstdReader{dec, below}, dec.Close
+}
+
+// stickyReader returns its first error again on every later call.
+type stickyReader struct {
+	r   io.Reader
+	err error
+}
+
+func (s *stickyReader) Read(p []byte) (n int, err error) {
+	if s.err == nil {
+		n, s.err = s.r.Read(p)
+	}
+	return n, s.err
+}
+
+// zstdReader decompresses and distinguishes errors of its source from corrupt or
+// truncated data.
+type zstdReader struct {
+	dec    *zstd.Decoder
+	source *stickyReader
+}
+
+func (u *zstdReader) Read(p []byte) (int, error) {
+	n, err := u.dec.Read(p)
+	switch {
+	case err == nil || err == io.EOF:
+	case u.source.err != nil && u.source.err != io.EOF:
+		err = u.source.err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = errTruncated
+	default:
+		err = corruptError{err}
+	}
+	return n, err
+}
