@@ -40,8 +40,8 @@ func Short(s string, n int) string {
 	q = strings.NewReplacer(`\"`, `"`, `\\`, `\`, "`", "'").Replace(q[1 : len(q)-1])
 	q = BreakCredentials(q)
 	q = longRun.ReplaceAllStringFunc(q, func(run string) string { return run[:12] + CutMark })
-	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "[") {
-		q = "'" + q // else it would begin a heading or a section
+	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "[") || strings.TrimSpace(q) != q {
+		q = "'" + q + "'" // else it could begin a heading or a section, or end a line with a blank
 	}
 	if len(q) > n {
 		q = strings.TrimSuffix(q[:n-1], CutMark) + CutMark
