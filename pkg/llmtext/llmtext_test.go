@@ -27,7 +27,7 @@ P1 stale_signal, routing weighted: 281 of 281 misses (100.0 %), 1075 of 1500 req
 // A name never begins a line that reads as a heading or a section, nor ends it with a blank.
 func TestNameIsPlain(t *testing.T) {
 	for name, want := range map[string]string{"a": "a", "# a": "'# a'", " #": "' #'", "[LOSS]": "'[LOSS]'",
-		"a ": "'a '", "": "", "token=x": "token= x", "a`b\n": `a'b\n`} {
+		"a ": "'a '", "": "", "token=x": "token =x", "a`b\n": `a'b\n`} {
 		if got := Name(name); got != want {
 			t.Errorf("Name(%q) is %q, want %q", name, got, want)
 		}
