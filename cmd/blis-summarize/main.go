@@ -1,23 +1,22 @@
-// Blis-summarize reports the metrics of simulated runs, scores the runs, and explains which requests missed their
-// latency targets, and why. It also describes workloads.
+// Blis-summarize reports the metrics of simulated runs, scores the runs, and explains why requests missed their
+// latency targets. It also describes workloads.
 //
 //	blis-summarize [flags] [STREAM...]
 //
-// BLIS simulates clusters of LLM inference servers. A workload is a list of requests, written by blis-gen. A run is
-// the record of one simulation by blis-sim: its metrics, the outcome of each request, and the decisions of the
-// policies (admission, priority, routing). A recording is the result of a benchmark of a real server. It is summarized
-// like a run. A STREAM is one of:
+// BLIS simulates clusters of LLM inference servers. A workload is a list of requests from blis-gen. A run is the
+// record of a simulation by blis-sim: metrics, the outcome of each request, and decisions of policies (admission,
+// priority, routing). A recording is the result of a benchmark of a real server, treated like a run. A STREAM is:
 //
 //	FILE, NAME=FILE    a run, a recording or, as the only stream, a workload; the output shows NAME
 //	-, or no STREAM    stdin
-//	FORMAT:FILE        a recording of this format (blis-gen --list importers); else it is detected
+//	FORMAT:FILE        a recording; by default, its FORMAT (blis-gen --list importers) is detected
 //	FILE#NAME          one of several recordings in a file
 //
-// Metrics that a recording does not contain, such as cache hits, are missing. The metrics of a run come from blis-sim.
-// These flags compute them again, from the outcomes of selected requests (blis-sim --trace decisions or full):
+// Metrics that a recording lacks, such as cache hits, are missing. The metrics of a run come from blis-sim. These
+// flags compute them again, from the outcomes of selected requests (recorded by blis-sim --trace decisions or full):
 //
-//	--where CEL         requests for which a CEL expression (https://cel.dev) is true: 'ttft_ms > 200'
-//	--from T, --to T    requests (also of a workload) that arrive in the time window [from, to): 30s, 5m
+//	--where 'ttft_ms > 200'    requests for which a CEL expression (https://cel.dev) is true
+//	--from 30s, --to 5m        requests, also of a workload, that arrive in the time window [30s, 5m)
 //
 // # Fitness
 //
@@ -27,15 +26,15 @@
 //	all gates hold    0.1 + 0.9*score
 //	a gate fails      0.1*(1 - d), where d is the mean distance of all gates, at most 0.999. A distance
 //	                  is 0 if the gate holds, and |a - b|/(|a| + |b|) if it compares a with b and fails
-//	no score          0: a policy does not load, the run is truncated, or the expression has no value
+//	no score          0: a policy does not load, the run is truncated, or the score has no value
 //
 // Without --fitness, the score is m.goodput.ratio: the share of requests that met the SLO targets of their class. If
 // no request has targets, it is the share of completed requests. --fitness is another score expression in CEL, or a
-// file (*.yaml, *.json). Expressions can contain:
+// file (*.yaml, *.json). Expressions can contain the following (an unknown name is an error that lists all):
 //
-//	m.ttft.p99          a metric of the run, in ms. The key metrics of --format json has all, such as
+//	m.ttft.p99          a metric of the run, in ms. --format json lists all below "metrics", such as
 //	                    m.tpot.mean, m.itl.p90, m.queue.max, m.requests.rejected, m.cost.gpu_s,
-//	                    m.kv.prefix_hit_ratio, m.tenants["t1"].e2e.p50, m.replicas[0].utilization
+//	                    m.sessions.attainment, m.tenants["t1"].e2e.p50, m.replicas[0].utilization
 //	base.*, parent.*    the same metrics of the runs --baseline RUN and --parent RUN
 //	p99_ttft_ms         m.ttft.p99 by its name in vllm bench serve; also mean_tpot_ms, ...
 //	attained("batch")   m.cls["batch"].goodput.ratio
@@ -47,16 +46,17 @@
 //	worst(x, ...) (the minimum), clamp(x, lo, hi), min, max, abs, exp, log, sqrt, pow
 //
 // Rejecting slow requests does not improve a score. A score can contain a latency only inside ratio or soft. Both are
-// multiplied by the latency's coverage (m.ttft.coverage), the share of requests that have it. If a call of a session
-// fails, its later calls are not issued (m.requests.not_issued). They lower the coverage and count as missed in
-// m.goodput.ratio. m.sessions.attainment is the share of sessions that met all targets. Gates, objectives and features
-// can contain any latency; requests without it do not count there. A fitness file:
+// multiplied by the latency's coverage (m.ttft.coverage), the share of requests that have the latency. If a call of a
+// session (a conversation or an agent) fails, later calls are not issued (m.requests.not_issued). They lower the
+// coverage and count as missed in m.goodput.ratio. Gates, objectives and features can contain any latency; requests
+// without it do not count there. A fitness file:
 //
 //	version: 1
 //	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # replaces the workload's targets of this class
 //	gates: [{name: served, expr: m.requests.completed >= 0.95 * base.requests.completed}]
 //	score: wmean(0.6, m.goodput.ratio, 0.4, ratio(base.ttft.p99, m.ttft.p99))
-//	aggregate: worst   # combines scenarios: mean (default), geo, worst, cvar (the worst cvar_share)
+//	aggregate: worst   # combines scenarios: mean (default), geo, worst or cvar (mean of the worst)
+//	cvar_share: 0.25   # share of the scenarios that cvar averages
 //	objectives: {latency: -m.e2e.p99, cost: -m.cost.gpu_s}   # higher is better; they rank candidates
 //	features: {hits: m.kv.prefix_hit_ratio}                  # only shown
 //	holdout: [night]   # scenarios that are scored, but do not count
@@ -64,35 +64,35 @@
 // A term is an argument of wmean, wgeo, worst or lex, or a summand. The output has a row for each term. The column
 // "lost" is how much the fitness would rise if the term had its ideal value.
 //
-// A candidate is one configuration of blis-sim. Its runs on different workloads are its scenarios, with the names of
-// the streams. Objectives and features are means over scenarios. Objectives rank candidates by Pareto front and
-// crowding distance (NSGA-II). If --baseline or --parent is repeated, a run is compared with the one of the same
-// workload.
+// A candidate is one configuration of blis-sim. Its runs on different workloads are its scenarios, named like the
+// streams. Objectives and features are means over scenarios. Objectives rank candidates by Pareto front and crowding
+// distance (NSGA-II). Of several --baseline or --parent, each run is compared with the one of its workload.
 //
-// # Workloads
+// # Rows of the output for a workload
 //
 //	rate, bursts    arrivals/s; CV of the interarrival times; Fano factor of the counts per minute
-//	prefixes        hit rate of prompt tokens in an infinite prefix cache; own history: within a session
+//	prefixes        the share of prompt tokens that an infinite prefix cache would hit
+//	own history     the share of prompt tokens that an earlier call of the same session had
 //	tokens          lengths of prompts and outputs, their correlation; also by class, tenant, model
 //	sessions        model calls, tool calls, longest chain, parallel calls, think times, tool times
 //	load            with -c FILE, a cluster file (-c "" is the built-in cluster): model calls/s, divided
-//	                by the cluster's maximum. At 1 it is saturated (go doc ./pkg/capacity)
+//	                by the cluster's maximum; 1 is saturation (go doc ./pkg/capacity)
 //
 // # Formats
 //
-//	text               explains a run to people and to language models; of several scenarios, the worst
-//	                   one; several candidates are shown as a table
+//	text               explains a run (the worst scenario of a candidate) to people and language models;
+//	                   several candidates are shown as a table
 //	table, markdown    the main numbers; several runs are shown side by side
 //	csv                every number: a row for each metric, a column for each run
 //	json               a document for programs (schemas/summary.schema.json), on the candidate of the
-//	                   first run; its key candidates has all. A missing metric is null
+//	                   first run; "candidates" lists all. A missing metric is null
 //
 // Terms of the text, and flags that change it (--hints adds advice):
 //
 //	lost              a request that missed its SLO targets; without targets, one with regret; without
 //	                  regret, one with a TTFT above 5 times the median, or that did not complete
-//	regret            estimated latency on the chosen replica minus that on the best one
-//	pattern           a condition that many lost requests match, such as queue_unseen
+//	regret            estimated latency on the chosen replica minus the best (blis-sim --counterfactual)
+//	pattern           a condition that many lost requests match, such as burst or long_prompt
 //	lift              the share of lost requests among those that match, divided by that of the others
 //	--strategy NAME   issue_focused: the largest losses (default); decision_audit: decisions by rule;
 //	                  counterfactual: regret; pattern_mining: all conditions
@@ -105,17 +105,16 @@
 //	$ blis-summarize run.jsonl.zst
 //	$ blis-summarize --where 'input_tokens > 500' --from 2s --to 8s --format json run.jsonl.zst
 //	$ blis-summarize --explain dec-000042 run.jsonl.zst
-//	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 --hints run.jsonl.zst
+//	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""
 //	$ blis-gen --requests 500 | blis-sim --set routing='{type: random}' -o old.jsonl.zst
 //	$ blis-summarize --fitness 'ratio(base.ttft.p99, m.ttft.p99)' --baseline old.jsonl.zst run.jsonl.zst
 //	$ blis-summarize --format csv new=run.jsonl.zst old=old.jsonl.zst
 //
 // -o FILE writes a file that appears only when it is complete. --strict turns warnings about the streams into errors.
-// Exit codes: 0 ok; 1 invalid data (also a truncated run), or reading or writing failed; 2 a usage error; 130
-// interrupted; 141 stdout was closed. With --format json, invalid data also yield a document, with the fitness 0. If
-// blis-gen or blis-sim cannot load a file, the stream has an error record. This is reported with the fitness 0 and
-// exit code 0.
+// Exit codes: 0 ok; 1 invalid data (also a truncated run), or I/O failed; 2 a usage error; 130 interrupted; 141 stdout
+// was closed. With --format json, invalid data also give a document with the fitness 0. If blis-gen or blis-sim cannot
+// load a file, its stream has an error record. This is reported with the fitness 0 and exit code 0.
 package main
 
 import (

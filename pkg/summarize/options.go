@@ -24,7 +24,7 @@ type Options struct {
 	Baseline []string          `sep:"none" placeholder:"RUN" help:"Reference run to compare with: base.* in expressions. Repeatable, one for each workload."`
 	Parent   []string          `sep:"none" placeholder:"RUN" help:"Second reference run: parent.* in expressions. For example, a run of the policy before its mutation."`
 	Cluster  *string           `short:"c" placeholder:"FILE" help:"Cluster file: report the load of a workload on this cluster. -c \"\" is the built-in cluster."`
-	Where    Where             `placeholder:"CEL" help:"Keep only requests of a run for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	Where    Where             `placeholder:"CEL" help:"Of a run, keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
 	From     Instant           `placeholder:"DURATION" help:"Keep only requests that arrive at or after this time (30s, 5m)."`
 	To       Instant           `placeholder:"DURATION" help:"Keep only requests that arrive before this time."`
 	Format   string            `default:"text" enum:"${formats}" help:"Output format: ${formats}."`
