@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 
 	"pgregory.net/rapid"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/latency"
 	"blis/pkg/stat"
 	"blis/pkg/stream"

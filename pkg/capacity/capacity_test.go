@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"blis/pkg/cluster"
+	_ "blis/pkg/internal/fixedseed"
 
 	"pgregory.net/rapid"
 )

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"pgregory.net/rapid"
 )
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"pgregory.net/rapid"
 )
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"blis/pkg/expr"
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 
 	"pgregory.net/rapid"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
 

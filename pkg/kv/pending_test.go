@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"pgregory.net/rapid"
 )
 

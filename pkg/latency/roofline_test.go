@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/model"
 )
 

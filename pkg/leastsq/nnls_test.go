@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 )

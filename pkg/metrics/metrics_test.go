@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"

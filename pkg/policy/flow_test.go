@@ -3,6 +3,8 @@ package policy
 import (
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"pgregory.net/rapid"
 )
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 	"blis/pkg/textio"
 

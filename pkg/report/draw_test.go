@@ -7,6 +7,7 @@ import (
 
 	"blis/pkg/attribution"
 	"blis/pkg/fitness"
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
 

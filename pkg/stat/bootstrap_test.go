@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"pgregory.net/rapid"
 )
 

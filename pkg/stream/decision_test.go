@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/schemas"
 
 	"github.com/google/go-cmp/cmp"

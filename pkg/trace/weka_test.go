@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 
 	"pgregory.net/rapid"

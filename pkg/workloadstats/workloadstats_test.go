@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 
 	"github.com/google/go-cmp/cmp"
