@@ -1,43 +1,43 @@
-// Package kv models the KV cache of one replica as vLLM 0.19.1 manages it: which blocks sequences hold,
-// which of them later prompts hit, and which are evicted. Its sources are block_pool.py,
-// kv_cache_manager.py and single_type_kv_cache_manager.py in vllm/v1/core. Unlike there, no block is
-// reserved as the null block, and sliding windows are simplified (see Window). Since 0.28 vLLM frees
-// blocks without a hash to the front of the free queue; here, as before, they go to its end.
+// Package kv models the KV cache of one replica as vLLM 0.19.1 manages it: which blocks sequences hold, which
+// of them later prompts hit, and which are evicted. The sources are block_pool.py, kv_cache_manager.py and
+// single_type_kv_cache_manager.py in vllm/v1/core. Two things differ: no block is reserved as the null block,
+// and sliding windows are simplified (see Window). vLLM 0.28 and later put freed blocks without a hash at the
+// front of the free queue. Here they go to its end, as in earlier versions.
 //
-// The terms:
-//   - A sequence is the tokens of one request: its prompt, then its output. Its block j has the tokens
-//     from j·B on and before (j+1)·B, where B is the block size. Blocks lo to hi are those with lo ≤ j < hi.
-//   - A node replaces the hash of tokens: a Tree gives each named segment of a prompt a Node. The node of
-//     a block's last token and the block's number j identify its content, as a block hash does in vLLM.
-//   - A block is hashed from its publication to its eviction. Only a full block can be published.
-//   - The hits of a prompt are its leading hashed blocks, up to the first block that is not hashed.
-//   - Copies are hashed blocks with the same content. As in vLLM, the hit is the oldest copy: the one
-//     published first.
-//   - A block is held by the sequences that use it, and free if there are none.
-//   - The free queue has the free blocks in the order in which they are taken again: the least recently
-//     freed one first. A sequence frees its last block first. To take a hashed block evicts it.
-//   - A run is a range of consecutive blocks with the same holders, which is stored as one.
-//   - A growing sequence gets one token at each Tick, although nothing visits it.
+// The terms, where a range "lo to hi" never includes hi:
+//   - A sequence is the tokens of one request: its prompt, then its output. Its block j has its tokens j·B to
+//     (j+1)·B, where B is the block size.
+//   - A node replaces token values. Prompts consist of named segments, and a Tree gives each segment a node,
+//     by its name and the segments before it. A block is a block of the node that has its last token. This
+//     node and j identify the block's content, as the block hash does in vLLM.
+//   - To publish a full block makes it hashed: lookups find it by its content until it is evicted.
+//   - Copies are hashed blocks with the same content. The oldest copy is the one published first.
+//   - The hits of a prompt are the oldest copies of its leading blocks, up to the first one without a copy.
+//   - A block is held by the sequences that use it. It is free if there are none.
+//   - The free queue has the free blocks, the least recently freed one at the front. A sequence frees its
+//     last block first. It takes new blocks from the front, which evicts them if they are hashed.
+//   - A run is a range of consecutive blocks with the same holders. The cache stores runs, not blocks.
+//   - A growing sequence gets one token at each Tick, without being visited.
 package kv
 
 // Seq is the number of an open sequence in a cache. It is reused after Close.
 type Seq int32
 
-// heldRange is a range of hashed blocks that a sequence holds: the first block of run firstRun to the
-// one before hi. If the run was split while it was held, the range continues in the run's splitOff.
+// heldRange is hashed blocks that a sequence holds: from the first one of run firstRun to block hi. If the
+// run was split while it was held, the range continues in the run's splitOff.
 type heldRange struct{ firstRun, hi int32 }
 
 type sequence struct {
 	path Path
-	held []heldRange // the hashed blocks, in order
-	// blocks is the number of held blocks, hashed how many of them, from the first on, are hashed.
-	// windowBlocks is the number of further held blocks, those of the sliding window.
-	blocks, hashed, windowBlocks int32
-	// publishSpan is the index in path of the span at which publishing goes on. All blocks of earlier
-	// spans are hashed.
-	publishSpan int
-	// A growing sequence has base + tick tokens. The values of the last lag ones are not known yet. Its
-	// held, blocks, hashed, windowBlocks and publishSpan are as of the last catchUp.
+	held []heldRange // in order
+
+	blocks       int32 // the number of held blocks, without the sliding window's
+	hashed       int32 // how many of these are hashed: the first ones
+	windowBlocks int32 // the number of blocks held for the sliding window
+	publishSpan  int   // the index in path of the span with the first unhashed block, or of an earlier one
+
+	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
+	// fields above are as of the last catchUp.
 	growing bool
 	lag     int32
 	base    int64
@@ -48,7 +48,7 @@ type Cache struct {
 	tree      *Tree
 	blockSize int32
 	total     int32 // blocks
-	caching   bool
+	caching   bool  // prefix caching is on
 	window    window
 
 	free               int32 // blocks
@@ -60,7 +60,7 @@ type Cache struct {
 	seqs      []sequence
 	spareSeqs []Seq // numbers of closed sequences
 
-	// tick is the number of calls of Tick, phase is tick % blockSize.
+	// tick is the number of calls of Tick, and phase is tick % blockSize.
 	tick  int64
 	phase int32
 	// growingByPhase[p] is the number of growing sequences that need a block at the ticks of phase p.
@@ -68,8 +68,8 @@ type Cache struct {
 	// writers maps the node of each named output to the growing sequence that produces it.
 	writers map[Node]Seq
 
-	// hitExtents has the hits of the last Lookup or Match in order. There are hits blocks, of which
-	// freeHits are free.
+	// hitExtents has the hits of the last Lookup or Match in order. hits is their number in blocks, and
+	// freeHits is the number of those that are free.
 	hitExtents     []extent
 	hits, freeHits int32
 	chain          []int32 // scratch of Release: the runs of one heldRange
@@ -127,15 +127,15 @@ func (c *Cache) Close(s Seq) {
 // Path returns the path of s.
 func (c *Cache) Path(s Seq) Path { return c.seqs[s].path }
 
-// HeldBlocks returns how many blocks s holds, including its window's. For a growing sequence the number
-// may be out of date and too low.
+// HeldBlocks returns how many blocks s holds, including its window's. For a growing sequence it leaves out
+// blocks added since its counts were last updated.
 func (c *Cache) HeldBlocks(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].windowBlocks) }
 
-// Lookup returns how many tokens are in the hits among the first n tokens of s
-// (KVCacheManager.get_computed_blocks). s does not hold the hits until Admit.
+// Lookup finds the hits of s among the blocks that its first n tokens fill, and returns how many tokens they
+// have (KVCacheManager.get_computed_blocks). s does not hold them until Admit.
 func (c *Cache) Lookup(s Seq, n int) int { return c.Match(c.seqs[s].path, n) }
 
-// Match is Lookup for a path that no sequence was opened with.
+// Match is Lookup for a path without a sequence.
 func (c *Cache) Match(path Path, n int) int {
 	return c.match(path, int32(n)/c.blockSize) * int(c.blockSize)
 }
@@ -168,10 +168,10 @@ func (c *Cache) match(path Path, maxBlocks int32) int {
 	return int(c.hits)
 }
 
-// Admit gives s, which holds nothing, the hits of the preceding Lookup of s and new blocks for the rest
-// of its first n tokens. It publishes those that are full: as in vLLM, blocks can be hit before they are
-// computed (KVCacheManager.allocate_slots). Admit changes nothing and returns false unless the blocks for
-// the first reserve tokens are available with at least spare blocks left over. reserve is at least n.
+// Admit gives s, which holds nothing, the hits of the preceding Lookup of s and new blocks for the rest of
+// its first n tokens (KVCacheManager.allocate_slots). It publishes the full ones: as in vLLM, blocks can be
+// hit before they are computed. Admit changes nothing and returns false if blocks for the first reserve
+// tokens, which are at least n, would leave fewer than spare blocks free.
 func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
 	if c.blocksToAdd(0, c.blocksFor(reserve))-c.hits+c.freeHits > c.free-int32(spare) {
 		return false
@@ -186,14 +186,14 @@ func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
 	return true
 }
 
-// BlocksNeeded returns how many more blocks s must get to have those of its first n tokens.
+// BlocksNeeded returns how many more blocks s needs for its first n tokens, including its window's.
 func (c *Cache) BlocksNeeded(s Seq, n int) int {
 	return int(c.blocksToAdd(c.seqs[s].blocks, c.blocksFor(n)))
 }
 
-// Extend gives s the blocks of its first n tokens that it lacks, and publishes those that its first
-// known tokens fill. The values of the tokens after these are not known yet, so that vLLM cannot hash
-// them. Extend changes nothing and returns false if there are too few free blocks.
+// Extend gives s the blocks that it lacks for its first n tokens. It then publishes the blocks that the
+// first known tokens fill. With asynchronous scheduling the newest token is not known yet, and vLLM hashes
+// only known tokens. Extend changes nothing and returns false if there are too few free blocks.
 func (c *Cache) Extend(s Seq, n, known int) bool {
 	q, blocks := &c.seqs[s], c.blocksFor(n)
 	if c.blocksToAdd(q.blocks, blocks) > c.free {
@@ -204,8 +204,8 @@ func (c *Cache) Extend(s Seq, n, known int) bool {
 	return true
 }
 
-// Publish makes the blocks that the first n tokens of s fill hashed (BlockPool.cache_full_blocks). It
-// does nothing if caching is off.
+// Publish publishes the blocks that the first n tokens of s fill (BlockPool.cache_full_blocks). It does
+// nothing if caching is off.
 func (c *Cache) Publish(s Seq, n int) {
 	if c.caching {
 		c.publishBlocks(s, int32(n)/c.blockSize)
@@ -223,7 +223,7 @@ func (c *Cache) blocksToAdd(have, want int32) int32 {
 	return want - have + c.window.size(want) - c.window.size(have)
 }
 
-// allocate takes free blocks for q until it has the given number, and those of its window.
+// allocate takes free blocks until q holds the given number, and those of its window.
 func (c *Cache) allocate(q *sequence, blocks int32) {
 	windowBlocks := c.window.size(blocks)
 	if need := blocks - q.blocks + windowBlocks - q.windowBlocks; need > 0 {
@@ -232,8 +232,7 @@ func (c *Cache) allocate(q *sequence, blocks int32) {
 	}
 }
 
-// pin makes q hold the hits of e (BlockPool.touch). It splits the run that has them, so that a run of
-// its own begins and ends where e does.
+// pin makes q hold the hits of e (BlockPool.touch). It splits other blocks off their run.
 func (c *Cache) pin(q *sequence, e extent) {
 	r, _ := c.oldestCopy(e.node, e.lo)
 	if e.lo > c.runs[r].lo {
@@ -256,7 +255,7 @@ func (c *Cache) pin(q *sequence, e extent) {
 	q.held = append(q.held, heldRange{r, e.hi})
 }
 
-// publishBlocks makes the first count blocks of s hashed, which must be full.
+// publishBlocks publishes the first count blocks of s, which must be full.
 func (c *Cache) publishBlocks(s Seq, count int32) {
 	q := &c.seqs[s]
 	for q.hashed < count {
@@ -273,12 +272,12 @@ func (c *Cache) publishBlocks(s Seq, count int32) {
 	}
 }
 
-// publishExtent makes blocks lo to hi of s hashed, as blocks of node n. They extend the last run of s if
-// s alone holds it, it was not split while held, and no copy of the blocks exists. Otherwise they become
-// a new run: its place in the list of n makes them newer than all copies.
+// publishExtent publishes blocks lo to hi of s, which are blocks of node n. They extend the last run of s if
+// s alone holds it, it was not split while held, and the blocks have no copy. Otherwise they become a new
+// run, which comes after the runs with older copies in the list of n.
 func (c *Cache) publishExtent(s Seq, n Node, lo, hi int32) {
 	if w, ok := c.writer(n); ok && w != s {
-		c.catchUp(w) // its copies are older
+		c.catchUp(w) // whose copies are older
 	}
 	if c.watcher != nil {
 		c.notify(c.watcher.Inserted, n, lo, hi)
@@ -322,22 +321,21 @@ func (c *Cache) Release(s Seq) {
 				x.unhashed = unhashed
 				c.freeRun(c.chain[k])
 			}
-			unhashed = 0 // they are freed with the last run
+			unhashed = 0 // they were freed with the last run
 		}
 	}
 	q.held, q.blocks, q.hashed, q.windowBlocks, q.publishSpan = q.held[:0], 0, 0, 0, 0
 }
 
-// freeUnhashed appends n blocks without a hash to the free queue.
+// freeUnhashed appends n unhashed blocks to the free queue.
 func (c *Cache) freeUnhashed(n int32) {
 	if n > 0 {
 		c.freeRun(c.newRun(run{node: noNode, unhashed: n}))
 	}
 }
 
-// Touch publishes the full blocks among the first n tokens of path and makes them the last to be
-// evicted, as if a sequence had held and released them. If the cache has fewer blocks, the first of
-// them count.
+// Touch publishes the blocks that the first n tokens of path fill and makes them the last to be evicted, as
+// if a sequence had held and freed them. If there are more of them than in the cache, it takes the first.
 func (c *Cache) Touch(path Path, n int) {
 	n = min(n/int(c.blockSize), int(c.total)) * int(c.blockSize)
 	s := c.Open(path)

@@ -5,8 +5,7 @@ import "fmt"
 // Runs returns how many runs there are. The time that Check takes is proportional to it.
 func (c *Cache) Runs() int { return len(c.runs) - len(c.spareRuns) }
 
-// Check recounts the free and the held blocks and returns the first mismatch. It does not catch up
-// growing sequences.
+// Check recounts all blocks and returns the first mismatch. It does not catch up growing sequences.
 func (c *Cache) Check() error {
 	var free, held int32
 	for r := c.freeHead; r != none; r = c.runs[r].nextFree {
@@ -25,7 +24,7 @@ func (c *Cache) Check() error {
 		if q.path == nil {
 			continue
 		}
-		held += c.recountHeld(q) - q.hashed // no other sequence holds these
+		held += c.recountHeld(q) - q.hashed // unhashed blocks have one holder
 		for _, h := range q.held {
 			for r := h.firstRun; ; r = c.runs[r].splitOff {
 				if !counted[r] {
@@ -44,8 +43,7 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// recountHeld returns how many blocks q holds, including its window's, even if it is growing and its
-// counts are out of date.
+// recountHeld returns how many blocks q holds, including its window's, even if its counts are outdated.
 func (c *Cache) recountHeld(q *sequence) int32 {
 	if q.growing {
 		blocks := c.blocksFor(int(q.base + c.tick))

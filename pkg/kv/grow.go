@@ -6,9 +6,8 @@ package kv
 // cache counts the growing sequences of each phase.
 
 // Grow makes s get one token at each Tick from now on. s must have n tokens and hold exactly their blocks.
-// At any time all tokens of s are known except for the last lag ones, so that a block is published lag
-// ticks after it is full. The blocks that the known tokens fill, and those of the whole prompt, must be
-// published already.
+// At any time its newest lag tokens are not known yet, so that a block is published lag ticks after it is
+// full. The full blocks of the prompt, and those that known tokens fill, must be published before.
 func (c *Cache) Grow(s Seq, n, lag int) {
 	q := &c.seqs[s]
 	q.growing, q.lag, q.base = true, int32(lag), int64(n)-c.tick
@@ -97,7 +96,7 @@ func (c *Cache) writer(n Node) (Seq, bool) {
 	return s, ok
 }
 
-// catchUpNode catches up the writer of node n, after which all blocks of n that can be are published.
+// catchUpNode publishes the blocks of node n that its writer has filled.
 func (c *Cache) catchUpNode(n Node) {
 	if s, ok := c.writer(n); ok {
 		c.catchUp(s)

@@ -3,27 +3,26 @@ package kv
 import "slices"
 
 // Image is a snapshot of which blocks of named nodes are hashed in a cache, as of the last Refresh. It logs
-// the changes since then, 16 bytes each, and Refresh applies them. So a Refresh costs time in proportion
-// to the number of changes, not to the size of the cache.
+// the changes since then, 16 bytes each, and Refresh applies them. A Refresh takes time in proportion to
+// the number of changes, not to the size of the cache.
 type Image struct {
 	cache *Cache
 	log   []change
-	// blocks has the hashed extents of each node in ascending order, with gaps between them. The log
-	// keeps its nodes alive, so that their numbers are not reused. A node in blocks needs no reference
-	// of its own: its blocks are still hashed, and then the cache keeps it alive, or their eviction is
-	// in the log.
+	// blocks has the hashed extents of each node in ascending order, with gaps between them. It holds no
+	// references to its nodes, yet their numbers are not reused: blocks that are still hashed keep their
+	// node alive, and so do evictions in the log.
 	blocks map[Node][]extent
 }
 
-// change is that blocks lo to hi of node were inserted or, otherwise, evicted.
+// change is a call of Inserted or, if inserted is false, of Evicted.
 type change struct {
 	node     Node
 	lo, hi   int32
 	inserted bool
 }
 
-// NewImage returns an empty image of c, whose blocks must not be hashed yet, and makes it the watcher
-// of c. Another watcher may replace it if it forwards all notifications.
+// NewImage returns an empty image of c and makes it the watcher of c. No block of c may be hashed yet.
+// Another watcher may replace the image if it forwards all notifications to it.
 func NewImage(c *Cache) *Image {
 	m := &Image{cache: c, blocks: map[Node][]extent{}}
 	c.Watch(m)

@@ -1,11 +1,9 @@
 package kv
 
-// PendingPrompts is a set of prompts that a replica will have computed before it starts a given request.
-// The blocks of the longest prefix that the request shares with one of them will then be hashed. The zero
-// value is empty.
+// PendingPrompts is a set of prompts that a replica will compute before a given request. The request will
+// hit the longest prefix that it shares with one of them. The zero value is empty.
 type PendingPrompts struct {
-	// covered maps each node on the prompts' paths to the number of tokens, counted from the start of the
-	// sequence, up to which a prompt covers every path through that node.
+	// covered[n] is how far the prompts reach in node n, in tokens from the start of a sequence.
 	covered map[Node]int32
 }
 

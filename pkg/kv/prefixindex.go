@@ -2,21 +2,21 @@ package kv
 
 import "slices"
 
-// PrefixIndex knows which of several caches with the same block size have a block hashed. One Match finds
-// the hits of a prompt in all of them. Its cost grows with the number of caches that have blocks of the
-// prompt's nodes, not with the number of all caches. The index is the Watcher of each cache.
+// PrefixIndex knows which blocks are hashed in each of several caches with the same block size. It is the
+// Watcher of all these caches. One Match finds the hits of a prompt in all of them, at a cost that grows
+// with the number of caches that have blocks of the prompt's nodes.
 type PrefixIndex struct {
 	blockSize int32
-	// heads has the first chunk of each node's list of chunks, or none. spare is the first chunk of the
-	// list of those not in use.
+	// heads[n] is the first chunk of node n's list, or none. spare is the first chunk of the list of those
+	// that are not in use.
 	heads  []int32
 	chunks []chunk
 	spare  int32
 	hits   []int32 // by number of the cache, in blocks: the result of Match
 }
 
-// chunk has some of a node's cached extents in any order: the first used of extents. All chunks of a list
-// but the first are full.
+// chunk is a part of the list of a node's extents, which is in no particular order. Its extents are the
+// first used ones. Only the first chunk of a list can have room for more.
 type chunk struct {
 	next, used int32
 	extents    [5]cachedExtent
@@ -35,7 +35,7 @@ func NewPrefixIndex(blockSize int) *PrefixIndex {
 func (p *PrefixIndex) BlockSize() int { return int(p.blockSize) }
 
 // Watch adds c to the index as cache i and makes the index the watcher of c. No block of c may be hashed
-// yet, unless both the index and c are clones and c was cache i before.
+// yet, unless c is a clone of the cache i of which the index is a clone.
 func (p *PrefixIndex) Watch(i int32, c *Cache) {
 	p.hits = append(p.hits, make([]int32, max(0, int(i)+1-len(p.hits)))...)
 	c.Watch(indexWatcher{p, i})
@@ -47,9 +47,9 @@ func (p *PrefixIndex) Clone() *PrefixIndex {
 		spare: p.spare}
 }
 
-// Match returns for each cache what its Match returns for the first n tokens of path, but in blocks. Blocks
-// that growing sequences fill count when they have been reported. The slice, indexed by the number of the
-// cache, is valid until the next call.
+// Match returns for each cache the number of blocks, not tokens, of its Cache.Match. Blocks that growing
+// sequences fill count when they have been reported. The index in the slice is the number of the cache. The
+// slice is valid until the next call.
 func (p *PrefixIndex) Match(path Path, n int) []int32 {
 	clear(p.hits)
 	maxBlocks, done := int32(n)/p.blockSize, int32(0)
@@ -58,7 +58,7 @@ func (p *PrefixIndex) Match(path Path, n int) []int32 {
 		if end <= done {
 			continue
 		}
-		complete := false // whether all blocks before end are hits in some cache
+		complete := false // whether some cache has hits up to end
 		for k := p.first(span.Node); k != none; k = p.chunks[k].next {
 			c := &p.chunks[k]
 			for _, e := range c.extents[:c.used] {
@@ -106,8 +106,7 @@ func (p *PrefixIndex) add(n Node, e cachedExtent) {
 	c.used++
 }
 
-// take removes and returns one extent of node n in a cache that has, or is adjacent to, any of blocks lo
-// to hi.
+// take removes and returns an extent of node n in cache that overlaps or is adjacent to blocks lo to hi.
 func (p *PrefixIndex) take(n Node, cache, lo, hi int32) (e cachedExtent, found bool) {
 	for k := p.first(n); k != none; k = p.chunks[k].next {
 		c := &p.chunks[k]
@@ -136,7 +135,7 @@ type indexWatcher struct {
 
 // Inserted is called by the cache.
 func (w indexWatcher) Inserted(n Node, lo, hi int32) {
-	for { // blocks lo to hi grow by each adjacent extent
+	for { // merges the adjacent extents
 		e, found := w.index.take(n, w.cache, lo, hi)
 		if !found {
 			w.index.add(n, cachedExtent{w.cache, lo, hi})
@@ -148,7 +147,7 @@ func (w indexWatcher) Inserted(n Node, lo, hi int32) {
 
 // Evicted is called by the cache. The blocks are all in one extent.
 func (w indexWatcher) Evicted(n Node, lo, hi int32) {
-	e, found := w.index.take(n, w.cache, lo+1, hi-1) // not an adjacent one
+	e, found := w.index.take(n, w.cache, lo+1, hi-1) // the overlapping one
 	if !found {
 		panic("kv: evicted blocks are not in the index")
 	}

@@ -1,20 +1,20 @@
 package kv
 
-// none is a null index, as of a run. Variables r are indices of runs, and x is the run at one.
+// none is the null index of runs and chunks. A variable r is the index of a run, and x is that run.
 const none int32 = -1
 
-// run is a range of consecutive blocks that have the same holders. In a free run, the blocks are also
-// consecutive in the free queue, in reverse order.
+// run is a range of consecutive blocks with the same holders. The blocks of a free run are also consecutive
+// in the free queue, the last one first.
 type run struct {
-	// The run has the hashed blocks lo to hi of node and, if it is free, a number of unhashed blocks
-	// after them. Unhashed blocks that are held are in no run; their sequence counts them.
+	// Blocks lo to hi of node are hashed. In a free run, a number of unhashed blocks may follow them. Held
+	// unhashed blocks are in no run: only their number is stored, in their sequence.
 	node             Node
 	lo, hi, unhashed int32
-	// refs is the number of sequences that hold the run. If it is 0, the run is in the free queue.
+	// refs is the number of sequences that hold the run. If it is 0, the run is free.
 	refs               int32
 	prevFree, nextFree int32 // neighbors in the free queue
-	// splitOff is the run with the blocks from hi on that were split off this one while it was held. A
-	// heldRange that ends after hi continues in it.
+	// splitOff is the run that was split off this one at hi while it was held, or none. A heldRange that
+	// ends after hi continues in it.
 	splitOff int32
 	// The runs of a node form a list, oldest first: of two copies, the one in the earlier run was
 	// published first. The first run's prevOfNode is the last run.
@@ -145,8 +145,8 @@ func (c *Cache) splitUnhashed(r int32) {
 // The free queue is a list of the free runs (FreeKVCacheBlockQueue in kv_cache_utils.py). Blocks are taken
 // from the first run, and from its end: the unhashed ones first, then block hi-1 down to lo.
 
-// freeRun appends run r, which has just lost its last holder, to the free queue. If the last run there
-// has the blocks that follow those of r, and follows r in the list of their node, the two become one.
+// freeRun appends run r, which has lost its last holder, to the free queue. If the last run there has the
+// blocks from r's hi on, and comes after r in the list of their node, the two become one.
 func (c *Cache) freeRun(r int32) {
 	x := &c.runs[r]
 	x.splitOff = none
@@ -223,7 +223,7 @@ func (c *Cache) takeFree(k int32) {
 	for k > 0 {
 		r := c.freeHead
 		if c.watcher != nil && c.runs[r].node != noNode {
-			c.catchUpNode(c.runs[r].node) // blocks with a copy are not reported as evicted
+			c.catchUpNode(c.runs[r].node) // which may publish copies of blocks evicted here
 		}
 		x := &c.runs[r]
 		d := min(x.unhashed, k)

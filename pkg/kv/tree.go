@@ -2,8 +2,8 @@ package kv
 
 import "strings"
 
-// Node is the number of a node in a Tree: the tokens of one segment after one prefix, or a tail. Its
-// blocks are those whose last token is in it.
+// Node is the number of a node in a Tree. A node is the tokens of a segment after a particular prefix, or
+// the tail of a sequence. Its blocks are those whose last token is in it.
 type Node int32
 
 // noNode is the null node. Its blocks are never hashed.
@@ -15,15 +15,14 @@ type Segment struct {
 	Tokens int
 }
 
-// Span is the tokens of a sequence that are in one node: from the end of the span before on and before
-// token End of the sequence.
+// Span is the tokens of a sequence that are in one node: from the End of the span before to End.
 type Span struct {
 	Node Node
 	End  int32
 }
 
-// Path has the spans of a sequence in order: one of each segment, and then the tail, which has all
-// further tokens and no end.
+// Path has the spans of a sequence in order: one for each segment, then the tail. The tail has all further
+// tokens and no end.
 type Path []Span
 
 // unbounded is the End of a tail.
@@ -42,7 +41,7 @@ type node struct {
 	// refs counts the children, the paths that end in the node, its runs in all caches, and calls of
 	// Ref. If it is 0, the node is removed.
 	refs int32
-	// named: other prompts can have this node. Only a tail can be unnamed.
+	// named: later prompts can have this node. Only a tail can be unnamed.
 	named bool
 	// output: the tokens are the output of a request, which may be running.
 	output bool
@@ -59,10 +58,10 @@ type Tree struct {
 // NewTree returns an empty tree.
 func NewTree() *Tree { return &Tree{named: map[nodeKey]Node{}} }
 
-// Resolve appends to path the spans of the request with this id. The request's first input tokens are its
-// prompt, and segments name these from the first on. If they name all of them, the tail is the output,
-// and later prompts can have it as the segment id.out. Otherwise the tail is the rest of the prompt and
-// the output, and has no name. Drop must be called with the path when it is not needed any more.
+// Resolve appends to path the spans of the request with this id, whose prompt has input tokens and begins
+// with segments. If these are the whole prompt, the tail is the output, which later prompts can have as the
+// segment id.out. Otherwise the tail is the rest of the prompt and the output, and no other request has it.
+// The caller must Drop the path.
 func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path {
 	parent, start := noNode, 0
 	for _, s := range segments {

@@ -1,12 +1,11 @@
 package kv
 
-// Watcher is notified of each change of which blocks are hashed in a cache, once and in order. Inserted
-// reports that blocks lo to hi of node n are now hashed, and that there was no copy of them before.
-// Evicted reports that these blocks are not hashed any more, and that no copy is left. Of the changes in
-// one Tick, evictions come first.
+// Watcher is notified, in order, when a cache gets the first copy of blocks and when it loses the last one.
+// Inserted reports the first copies of blocks lo to hi of node n, Evicted the loss of the last ones. Of the
+// changes at one tick, the evictions come first.
 //
-// Blocks of unnamed nodes are not reported. Only their own request can hit them, and only in a cache that
-// it was in before, after a preemption.
+// Blocks of unnamed nodes are not reported. Only their own request can hit them, and only where it ran
+// before it was preempted.
 //
 // The node stays alive until the call returns. A watcher that stores its number must keep it alive
 // with Tree.Ref. A watcher must not call the cache.
@@ -16,12 +15,12 @@ type Watcher interface {
 }
 
 // Watch makes w the only watcher of the cache. No block may be hashed yet, unless w knows of it. Blocks
-// that growing sequences fill are reported late: when a lookup can hit them, when they decide whether
-// another block is reported, and at CatchUp at the latest.
+// that growing sequences fill are reported late: when a lookup or another notification depends on them, and
+// at CatchUp at the latest.
 func (c *Cache) Watch(w Watcher) { c.watcher = w }
 
-// CatchUp publishes all blocks that growing sequences have filled and that are to be reported. It visits
-// each sequence.
+// CatchUp publishes, and so reports, all blocks of named nodes that growing sequences have filled. It
+// visits each sequence.
 func (c *Cache) CatchUp() {
 	if len(c.writers) == 0 {
 		return
@@ -33,8 +32,8 @@ func (c *Cache) CatchUp() {
 	}
 }
 
-// notify calls report for those of blocks lo to hi of node n that are in no run. Before an insertion and
-// after an eviction, these are the blocks without a copy.
+// notify calls report for those of blocks lo to hi of node n that are in no run. The caller publishes the
+// blocks after the call, or has evicted them before it.
 func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 	if n == noNode || !c.tree.nodes[n].named {
 		return
