@@ -16,7 +16,10 @@ def tools(root, directory):
     """The directory of the tools: BLIS_NEW, or built from the tree."""
     if given := os.environ.get("BLIS_NEW"):
         return pathlib.Path(given)
-    subprocess.run(["go", "build", "-o", f"{directory}/", "./cmd/blis-sim"], cwd=root, check=True)
+    try:
+        subprocess.run(["go", "build", "-o", f"{directory}/", "./cmd/blis-sim"], cwd=root, check=True)
+    except (OSError, subprocess.CalledProcessError) as err:
+        raise BlisError(f"cannot build blis-sim: {err}") from err
     return pathlib.Path(directory)
 
 

@@ -9,6 +9,7 @@ import collections
 import functools
 import inspect
 import queue
+import traceback
 import types
 
 # Block 0 of vLLM's pool is the null block, which no request gets. BLIS counts usable blocks.
@@ -21,16 +22,17 @@ class DriverError(Exception):
 
 def run(directory, case):
     """Returns what vLLM does with a case: steps, preemptions and requests."""
-    return Run(directory, case).play()
-
-
-def defaults(directory, name):
-    """The literal defaults of a class in vllm/config, as a namespace."""
-    return types.SimpleNamespace(**literals(directory, name))
+    try:
+        return Run(directory, case).play()
+    except (AttributeError, TypeError, ImportError, KeyError, AssertionError) as err:
+        *_, last = traceback.extract_tb(err.__traceback__)
+        raise DriverError(f"case {case.name}: the scheduler of vLLM {directory.name} cannot be driven: {type(err).__name__}: "
+                          f"{err} ({last.filename}:{last.lineno})") from err
 
 
 @functools.cache
 def literals(directory, name):
+    """The literal defaults of a class in vllm/config."""
     for file in sorted(directory.joinpath("vllm").glob("config/*.py")):
         text = file.read_text()
         for node in ast.parse(text).body if f"class {name}" in text else ():
@@ -61,10 +63,15 @@ def constants_of(node):
 def configuration(directory, case):
     """VllmConfig of a case: vLLM's own defaults and what the case's engine states."""
     e = case.engine
-    config = defaults(directory, "VllmConfig")
+    batches = 2 if e["async_scheduling"] else 1
+    config = Plain(**literals(directory, "VllmConfig"), num_speculative_tokens=0, num_lookahead_tokens=0,
+                   num_prefill_lookahead_tokens=0, num_hash_lookahead_tokens=0, use_v2_model_runner=True,
+                   max_concurrent_batches=batches, max_in_flight_tokens=batches * e["max_num_batched_tokens"],
+                   aux_output_config=types.SimpleNamespace(enabled=False),
+                   ec_manager_config=types.SimpleNamespace(get_encoder_cache_manager_obj=lambda: None))
     for field, name in [("scheduler_config", "SchedulerConfig"), ("cache_config", "CacheConfig"), ("model_config", "ModelConfig"),
                         ("parallel_config", "ParallelConfig"), ("observability_config", "ObservabilityConfig")]:
-        setattr(config, field, defaults(directory, name))
+        setattr(config, field, Plain(**literals(directory, name)))
     s = config.scheduler_config
     s.max_num_seqs, s.max_num_batched_tokens = e["max_num_seqs"], e["max_num_batched_tokens"]
     s.enable_chunked_prefill = e.get("enable_chunked_prefill", True)
@@ -85,9 +92,18 @@ def configuration(directory, case):
     c.block_size, c.num_gpu_blocks = e["block_size"], e["num_gpu_blocks_override"] + NULL_BLOCKS
     c.enable_prefix_caching = e["enable_prefix_caching"]
     m = config.model_config
-    m.max_model_len, m.is_encoder_decoder = e["max_model_len"], False
+    m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
     config.parallel_config.data_parallel_index = 0
     return config
+
+
+class Plain(types.SimpleNamespace):
+    """A configuration of a text model with one kind of attention: no property is_x, has_x, ... of it holds."""
+
+    def __getattr__(self, name):
+        if name.startswith(("is_", "has_", "uses_", "supports_")):
+            return False
+        raise AttributeError(f"the driver's configuration has no {name}")
 
 
 class Run:
@@ -128,11 +144,12 @@ class Run:
             self.block_hasher = get_request_block_hasher(e["block_size"], hash_function)
         scheduler = (AsyncScheduler if e["async_scheduling"] else Scheduler)(**accepted((AsyncScheduler, Scheduler), dict(
             vllm_config=self.config, kv_cache_config=kv, block_size=e["block_size"], hash_block_size=e["block_size"],
-            structured_output_manager=types.SimpleNamespace(should_advance=lambda _: False, grammar_bitmask=lambda *_: None),
+            structured_output_manager=types.SimpleNamespace(
+                should_advance=lambda _: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
         scheduler.kv_event_publisher = None
         preempt = scheduler._preempt_request
-        scheduler._preempt_request = lambda request, *rest: (self.preempted(request), preempt(request, *rest))
+        scheduler._preempt_request = lambda q, *rest, **named: (self.preempted(q), preempt(q, *rest, **named))
         schedule = scheduler.schedule
         scheduler.schedule = lambda *rest: self.schedule(schedule, *rest)
         engine = object.__new__(core.EngineCore)
@@ -140,7 +157,8 @@ class Run:
         engine.batch_queue_size = 2 if e["async_scheduling"] else 1
         engine.batch_queue = collections.deque(maxlen=2) if e["async_scheduling"] else None
         engine.use_spec_decode, engine.is_pooling_model, engine.is_ec_producer = False, False, False
-        engine.is_ec_consumer, engine.async_scheduling = True, e["async_scheduling"]
+        engine.log_stats, engine.is_ec_consumer, engine.async_scheduling = False, True, e["async_scheduling"]
+        engine.is_mm_encoder_only, engine._weight_version, engine.check_for_draft_tokens = False, None, False
         engine.aborts_queue = queue.Queue()
         engine.step_fn = engine.step_with_batch_queue if e["async_scheduling"] else engine.step
         # vLLM frees the blocks of requests that are aborted together in the order of a set of strings,
@@ -268,10 +286,10 @@ class Run:
         b, pool, scheduler = output.batch, self.core.scheduler.kv_cache_manager.block_pool, self.core.scheduler
         start = max(self.now, self.busy_until)
         self.busy_until = start + self.case.step_us(b.prefill, b.decode, b.context)
-        waiting = len(scheduler.waiting) + len(getattr(scheduler, "skipped_waiting", ()))
+        running, waiting = scheduler.get_request_counts()
         self.steps.append({
             "start_us": start, "end_us": self.busy_until, "prefill_tokens": b.prefill, "decode_tokens": b.decode,
-            "running": len(scheduler.running), "waiting": waiting,
+            "running": running, "waiting": waiting,
             "used_blocks": pool.num_gpu_blocks - NULL_BLOCKS - pool.get_num_free_blocks(), "preempted": len(self.victims),
             "tokens": dict(output.num_scheduled_tokens)})
         self.victims = []

@@ -16,8 +16,8 @@ import types
 import typing
 
 REAL = [
-    "vllm.envs", "vllm.sampling_params", "vllm.utils", "vllm.utils.hashing", "vllm.utils.math_utils",
-    "vllm.v1.core.*", "vllm.v1.engine", "vllm.v1.engine.core", "vllm.v1.kv_cache_interface",
+    "vllm.envs", "vllm.multimodal.utils", "vllm.sampling_params", "vllm.utils", "vllm.utils.hashing", "vllm.utils.math_utils",
+    "vllm.v1.core.*", "vllm.v1.engine", "vllm.v1.engine.core", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry",
     "vllm.v1.metrics.stats", "vllm.v1.outputs", "vllm.v1.request", "vllm.v1.structured_output.request", "vllm.v1.utils",
 ]
 
@@ -115,7 +115,18 @@ class Struct(Stub):
             self.__post_init__()
 
 
-SPECIAL = {"msgspec.Struct": Struct, "msgspec.field": Factory}
+class Platform:
+    """vllm.platforms.current_platform: none of the special ones."""
+
+    def __getattr__(self, name):
+        if name.startswith("is_"):
+            return lambda: False
+        if name.startswith("register_"):
+            return lambda *_: None
+        raise AttributeError(name)
+
+
+SPECIAL = {"msgspec.Struct": Struct, "msgspec.field": Factory, "vllm.platforms.current_platform": Platform()}
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -56,13 +56,10 @@ def download(version, directory):
     wheels = list(directory.glob("vllm-*.whl"))
     if done.returncode == 0 and wheels:
         return wheels[0]
-    lines = done.stderr.strip().splitlines()
-    if any("Temporary failure in name resolution" in x or "NewConnectionError" in x or "timed out" in x or
-           "ConnectTimeout" in x or "ProxyError" in x or "Network is unreachable" in x for x in lines):
-        raise WheelError(f"cannot download vLLM {version}: no connection to the package index; "
-                         f"once downloaded, {cache() / version} serves without one")
-    if versions := re.search(r"\(from versions: (.*)\)", done.stderr):
-        known = versions[1].split(", ")
-        if known != ["none"]:
-            raise WheelError(f"the package index has no wheel of vLLM {version}; the newest are {', '.join(known[-8:])}")
-    raise WheelError(f"cannot download vLLM {version}: {lines[-1] if lines else 'pip failed'}")
+    versions = re.search(r"\(from versions: (?!none)(.*)\)", done.stderr)
+    if versions:
+        newest = ", ".join(versions[1].split(", ")[-8:])
+        raise WheelError(f"the package index has no wheel of vLLM {version}; the newest are {newest}")
+    reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1].removeprefix("ERROR: ")
+    raise WheelError(f"cannot download vLLM {version}: the package index cannot be reached ({reason}); "
+                     f"with the files in {cache() / version} no connection is needed")
