@@ -145,7 +145,7 @@ class Run:
         scheduler = (AsyncScheduler if e["async_scheduling"] else Scheduler)(**accepted((AsyncScheduler, Scheduler), dict(
             vllm_config=self.config, kv_cache_config=kv, block_size=e["block_size"], hash_block_size=e["block_size"],
             structured_output_manager=types.SimpleNamespace(
-                should_advance=lambda _: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
+                should_advance=lambda *_, **__: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
         scheduler.kv_event_publisher = None
         preempt = scheduler._preempt_request
