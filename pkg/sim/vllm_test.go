@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// vllmCase is a case that scripts/vllm-oracle wrote: a cluster and a workload, and what the scheduler
+// of a vLLM version did with them.
+type vllmCase struct {
+	VLLM     string
+	Cluster  json.RawMessage
+	Workload []json.RawMessage
+	// StepFields names the values of Steps. A field that step records do not have is not compared.
+	StepFields  []string `json:"step_fields"`
+	Steps       [][]any
+	Preemptions [][2]any // time, request
+	Requests    map[string]map[string]any
+}
+
+// vllmRun is what the simulator did.
+type vllmRun struct {
+	steps       []map[string]any
+	preemptions [][2]any
+	requests    map[string]map[string]any
+}
+
+// outcomeOfVLLM are the fields of an outcome that the cases have unless they are absent or 0.
+var outcomeOfVLLM = []string{"state", "enqueued_us", "scheduled_us", "first_token_us", "completed_us", "ended_us",
+	"generated_tokens", "cached_tokens", "preemptions", "preempted_us", "itl_us"}
+
+// TestVLLM compares the simulator with the recorded steps of vLLM's own scheduler.
+func TestVLLM(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/vllm/*.json")
+	must(err)
+	if len(files) < 12 {
+		t.Fatalf("only %d cases", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			must(err)
+			var c vllmCase
+			must(json.Unmarshal(text, &c))
+			c.compare(t, c.simulate(t))
+		})
+	}
+}
+
+// simulate runs the case on the simulator.
+func (c *vllmCase) simulate(t *testing.T) vllmRun {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	must(os.WriteFile(file, c.Cluster, 0o666))
+	var in, out bytes.Buffer
+	for _, record := range c.Workload {
+		in.Write(append(record, '\n'))
+	}
+	fmt.Fprintf(&in, `{"kind":"end","records":%d}`+"\n", len(c.Workload))
+	o := Options{Cluster: file, Trace: "full", ITL: true, Plain: true, Check: true}
+	if err := Run(context.Background(), &in, &out, o); err != nil {
+		t.Fatal(err)
+	}
+	run := vllmRun{requests: map[string]map[string]any{}}
+	for line := range bytes.Lines(out.Bytes()) {
+		var record map[string]any
+		must(json.Unmarshal(line, &record))
+		switch record["kind"] {
+		case "step":
+			run.steps = append(run.steps, record)
+		case "preemption":
+			run.preemptions = append(run.preemptions, [2]any{record["at_us"], record["request"]})
+		case "outcome":
+			run.requests[record["id"].(string)] = record
+		}
+	}
+	return run
+}
+
+func (c *vllmCase) compare(t *testing.T, run vllmRun) {
+	t.Helper()
+	for i := range min(len(c.Steps), len(run.steps)) {
+		for k, field := range c.StepFields {
+			got, isRecorded := run.steps[i][field]
+			if want := c.Steps[i][k]; isRecorded && !reflect.DeepEqual(got, want) {
+				t.Fatalf("step %d: %s is %v, in vLLM %s %v", i, field, got, c.VLLM, want)
+			}
+		}
+	}
+	if len(run.steps) != len(c.Steps) {
+		t.Errorf("%d steps, in vLLM %s %d", len(run.steps), c.VLLM, len(c.Steps))
+	}
+	if !slices.Equal(run.preemptions, c.Preemptions) {
+		t.Errorf("preemptions %v, in vLLM %s %v", run.preemptions, c.VLLM, c.Preemptions)
+	}
+	if len(run.requests) != len(c.Requests) {
+		t.Errorf("%d requests, in vLLM %s %d", len(run.requests), c.VLLM, len(c.Requests))
+	}
+	for id, want := range c.Requests {
+		for _, field := range outcomeOfVLLM {
+			if got := run.requests[id][field]; !reflect.DeepEqual(got, want[field]) {
+				t.Errorf("request %s: %s is %v, in vLLM %s %v", id, field, got, c.VLLM, want[field])
+			}
+		}
+	}
+}

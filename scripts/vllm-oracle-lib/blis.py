@@ -1,0 +1,64 @@
+"""Runs a case with blis-sim and reads what it did."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+
+class BlisError(Exception):
+    """A run of blis-sim that failed."""
+
+
+def tools(root, directory):
+    """The directory of the tools: BLIS_NEW, or built from the tree."""
+    if given := os.environ.get("BLIS_NEW"):
+        return pathlib.Path(given)
+    try:
+        subprocess.run(["go", "build", "-o", f"{directory}/", "./cmd/blis-sim"], cwd=root, check=True)
+    except (OSError, subprocess.CalledProcessError) as err:
+        raise BlisError(f"cannot build blis-sim: {err}") from err
+    return pathlib.Path(directory)
+
+
+def preset(bin_, version):
+    """The newest engine preset that is not newer than a version of vLLM."""
+    listed = call(bin_, "--list", "presets").decode()
+    known = sorted((int(a), int(b)) for a, b in re.findall(r"\bvllm-(\d+)\.(\d+)\b", listed))
+    wanted = tuple(int(n) for n in version.split(".")[:2])
+    usable = [v for v in known if v <= wanted]
+    if not usable:
+        raise BlisError(f"blis-sim has no preset for vLLM {version}")
+    return "vllm-%d.%d" % usable[-1]
+
+
+def call(bin_, *arguments):
+    try:
+        done = subprocess.run([bin_ / "blis-sim", *arguments], capture_output=True)
+    except OSError as err:
+        raise BlisError(f"cannot run {bin_ / 'blis-sim'}: {err.strerror}") from err
+    if done.returncode:
+        raise BlisError(f"blis-sim ended with {done.returncode}: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+def run(bin_, case):
+    """Returns what BLIS does with a case: steps, preemptions and requests."""
+    with tempfile.TemporaryDirectory() as directory:
+        cluster, workload = pathlib.Path(directory, "cluster.yaml"), pathlib.Path(directory, "workload.jsonl")
+        cluster.write_text(json.dumps(case.cluster))
+        end = {"kind": "end", "records": len(case.workload)}
+        workload.write_text("".join(json.dumps(r) + "\n" for r in [*case.workload, end]))
+        out = call(bin_, str(workload), "-c", str(cluster), "--trace", "full", "--itl", "--plain")
+    steps, preemptions, requests = [], [], {}
+    for line in out.splitlines():
+        record = json.loads(line)
+        if record["kind"] == "step":
+            steps.append(record)
+        elif record["kind"] == "preemption":
+            preemptions.append([record["at_us"], record["request"]])
+        elif record["kind"] == "outcome":
+            requests[record["id"]] = record
+    return {"steps": steps, "preemptions": preemptions, "requests": requests}

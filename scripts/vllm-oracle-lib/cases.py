@@ -1,0 +1,212 @@
+"""Cases: a cluster of one replica and a workload, given in a file or random by a named regime."""
+
+import json
+import math
+import random
+import types
+
+MODEL, GPU = "meta-llama/Llama-3.1-8B-Instruct", "H100-SXM-80GB"
+
+
+class CaseError(Exception):
+    """A case that cannot be read."""
+
+
+def half_up(x):
+    return math.floor(x + 0.5)
+
+
+class Case:
+    """A cluster and a workload, as BLIS reads them, and what the driver of vLLM needs of them."""
+
+    def __init__(self, document):
+        try:
+            self.document, self.name = document, document["name"]
+            self.cluster, self.workload = document["cluster"], document["workload"]
+            (deployment,) = self.cluster["deployments"]
+            self.engine, self.latency = deployment["engine"], deployment["latency"]
+            classes = {}
+            for c in self.workload[0].get("slo_classes", []):
+                classes[c["name"]] = c["priority"]
+            scheduler = self.cluster.get("policies", {}).get("scheduler", {}).get("type", "fcfs")
+            self.policy = {"fcfs": "fcfs", "priority-fcfs": "priority"}[scheduler]
+            self.requests = [self.request(i, r, classes) for i, r in enumerate(self.workload[1:])]
+        except (KeyError, ValueError, TypeError, IndexError) as err:
+            raise CaseError(f"not a case: {type(err).__name__} {err}") from err
+
+    def request(self, position, record, classes):
+        alpha = self.latency["alpha_us"]
+        return types.SimpleNamespace(
+            position=position, id=record["id"], input_tokens=record["input_tokens"], output_tokens=record["output_tokens"],
+            prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"),
+            priority=classes.get(record.get("slo_class"), 0),
+            enqueued_us=record["arrival_us"] + half_up(alpha[0] + alpha[1] * record["input_tokens"]))
+
+    def step_us(self, prefill, decode, context):
+        """BLIS's linear latency model."""
+        beta = self.latency["beta_us"]
+        us = beta[0] + beta[1] * prefill + beta[2] * decode
+        if len(beta) > 3:
+            us += beta[3] * context
+        return max(1, half_up(us))
+
+    def client_delay_us(self):
+        return half_up(self.latency["alpha_us"][2])
+
+    def without(self, positions):
+        """The case without some requests."""
+        kept = [r for i, r in enumerate(self.workload[1:]) if i not in positions]
+        return Case({**self.document, "workload": self.workload[:1] + kept})
+
+
+def read(file):
+    try:
+        with open(file, encoding="utf-8") as f:
+            return json.load(f)
+    except (OSError, ValueError) as err:
+        raise CaseError(str(err)) from err
+
+
+# Each regime makes an engine, a latency model and requests by these settings.
+REGIMES = {
+    "mixed": "everything moderate",
+    "tight-blocks": "few blocks: preemptions",
+    "priority": "scheduling policy priority, often with few blocks",
+    "prefixes": "shared prefixes in nested segments, often with few blocks",
+    "turns": "conversations that contain earlier outputs",
+    "chunked": "small token budgets and long_prefill_token_threshold",
+    "unchunked": "chunked prefill off",
+    "uncached": "prefix caching off",
+    "deadlines": "requests aborted in every state",
+    "bursts": "simultaneous arrivals and few batch slots",
+    "eviction": "prefixes that come back after evictions",
+    "reserve": "the admission rules of the version, and the other one where the version has both",
+}
+
+
+# Regimes in which many requests compete for blocks.
+PRESSED = ("tight-blocks", "priority", "deadlines", "eviction", "reserve", "prefixes")
+
+
+def random_case(regime, seed, index, preset, mode, reserve_can_be_set):
+    """Case number index of a regime."""
+    rng = random.Random(f"{seed}/{regime}/{index}")
+    engine, tight = random_engine(rng, regime, mode, reserve_can_be_set)
+    requests = random_requests(rng, regime, engine)
+    classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
+    size_cache(rng, engine, requests, tight)
+    beta = [rng.randint(500, 10000), rng.randint(1, 100), rng.randint(1, 300)]
+    if rng.random() < 0.3:
+        beta.append(rng.randint(0, 16) / 8)
+    alpha = [0, 0, 0]
+    if rng.random() < 0.3:
+        alpha = [rng.randint(0, 5000), rng.randint(0, 20), rng.randint(0, 500)]
+    place(rng, regime, requests, beta, engine)
+    policies = {"routing": {"type": "round-robin"}}
+    if regime == "priority":
+        policies.update(priority={"type": "slo-based"}, scheduler={"type": "priority-fcfs"},
+                        preemption={"type": "lowest-priority"})
+    header = {"kind": "header", "stream": "workload", "stream_version": 2}
+    if classes:
+        header["slo_classes"] = [{"name": c, "tier": "standard", "priority": int(c[1:])} for c in classes]
+    return Case({
+        "name": f"{regime}-{seed}-{index}-{mode}",
+        "cluster": {"version": 1, "deployments": [{
+            "id": "main", "model": MODEL, "gpu": GPU, "replicas": 1, "engine": {"preset": preset, **engine},
+            "latency": {"model": "linear", "alpha_us": alpha, "beta_us": beta}}],
+            "control_plane": {"admission_latency_us": 0, "routing_latency_us": 0}, "policies": policies},
+        "workload": [header, *requests]})
+
+
+def random_engine(rng, regime, mode, reserve_can_be_set):
+    seqs = rng.choice([1, 2, 4, 8, 16, 64])
+    budget = rng.choice([16, 32, 64, 100, 256, 1024, 8192])
+    if regime == "bursts":
+        seqs = rng.choice([1, 2, 3, 4])
+    if regime in PRESSED:
+        seqs, budget = rng.choice([4, 8, 16, 64]), rng.choice([32, 64, 100, 256, 1024, 8192])
+    if regime == "chunked":
+        budget = rng.choice([8, 16, 17, 33, 64])
+        seqs = rng.choice([1, 2, 4, 8])
+    if regime == "unchunked":
+        budget = rng.choice([128, 200, 300, 512])
+    engine = {
+        "max_num_seqs": seqs, "max_num_batched_tokens": max(budget, seqs), "block_size": rng.choice([4, 8, 16, 16, 32]),
+        "enable_prefix_caching": regime != "uncached" and (regime not in ("mixed", "tight-blocks") or rng.random() < 0.8),
+        "enable_chunked_prefill": regime != "unchunked", "async_scheduling": mode == "async", "max_model_len": 4096,
+    }
+    if regime == "chunked" and rng.random() < 0.7 or rng.random() < 0.1:
+        engine["long_prefill_token_threshold"] = rng.choice([1, 5, 16, 20, 64])
+    if regime == "unchunked":
+        engine["max_model_len"] = engine["max_num_batched_tokens"]
+    if regime == "reserve" and reserve_can_be_set:
+        engine["reserve_full_sequence"] = rng.random() < 0.5
+    tight = regime in ("tight-blocks", "reserve", "eviction") or rng.random() < {
+        "priority": 0.8, "prefixes": 0.5, "deadlines": 0.6, "turns": 0.5, "uncached": 0.5}.get(regime, 0.2)
+    return engine, tight
+
+
+def random_requests(rng, regime, engine):
+    longest = rng.choice([20, 60, 150, 300])
+    if regime == "unchunked":
+        longest = engine["max_model_len"] * 2 // 3
+    most = rng.choice([12, 40, 60] if regime in PRESSED else [1, 4, 12, 40, 60])
+    if regime == "unchunked":
+        most = min(most, engine["max_model_len"] - longest)
+    requests, trees = [], [[f"t{i}.{k}" for k in range(4)] for i in range(rng.randint(1, 6))]
+    lengths = {name: rng.randint(1, max(1, longest // 3)) for tree in trees for name in tree}
+    shares = {"prefixes": 0.85, "eviction": 0.85, "deadlines": 0.5, "mixed": 0.4, "uncached": 0.3, "turns": 0,
+              "reserve": 0.4}.get(regime, 0.25)
+    chats = {}
+    for i in range(rng.randint(6 if regime in PRESSED else 3, 28)):
+        r = {"kind": "request", "id": f"r{i:03}", "arrival_us": 0, "input_tokens": rng.randint(1, longest),
+             "output_tokens": rng.randint(1, most)}
+        if rng.random() < shares:
+            tree, prompt = rng.choice(trees), []
+            for name in tree[:rng.randint(1, len(tree))]:
+                prompt.append({"id": name, "tokens": lengths[name] if rng.random() < 0.9 else rng.randint(1, lengths[name])})
+                if prompt[-1]["tokens"] < lengths[name]:
+                    break
+            r["prompt"] = prompt
+            r["input_tokens"] = sum(s["tokens"] for s in prompt) + (0 if rng.random() < 0.2 else rng.randint(1, longest))
+        elif regime == "turns":
+            chat = rng.randint(0, 4)
+            text = chats.setdefault(chat, [])
+            text.append({"id": f"c{chat}.{i}", "tokens": rng.randint(1, longest // 3)})
+            r["prompt"], r["input_tokens"] = list(text), sum(s["tokens"] for s in text)
+            text.append({"id": f"{r['id']}.out", "tokens": r["output_tokens"]})
+        limit = engine["max_model_len"] - r["output_tokens"]
+        if r["input_tokens"] > limit:
+            r["input_tokens"] = limit
+            r.pop("prompt", None)
+        if regime == "priority":
+            r["slo_class"] = f"p{rng.choice([0, 0, 10, 50, 100])}"
+        requests.append(r)
+    return requests
+
+
+def size_cache(rng, engine, requests, tight):
+    """Chooses the number of blocks: enough for the largest request, or for all of them."""
+    b = engine["block_size"]
+    needs = [-(-(r["input_tokens"] + r["output_tokens"]) // b) for r in requests]
+    if tight:
+        blocks = max(max(needs), int(max(needs) * rng.choice([1, 1.1, 1.3, 1.6, 2, 3])))
+    else:
+        blocks = sum(needs) + rng.randint(0, 20)
+    engine["num_gpu_blocks_override"] = blocks
+    engine["max_model_len"] = min(engine["max_model_len"], b * blocks)
+
+
+def place(rng, regime, requests, beta, engine):
+    """Chooses arrivals and deadlines around the time that the work takes."""
+    step = beta[0] + beta[1] * min(100, engine["max_num_batched_tokens"])
+    gap = step * rng.choice([0, 0.2, 1, 3] if regime in PRESSED else [0, 0.2, 1, 3, 10])
+    if regime == "bursts":
+        gap = step * rng.choice([0, 5])
+    now = 0
+    for r in requests:
+        r["arrival_us"] = now
+        if rng.random() < (0.3 if regime == "bursts" else 0.9):
+            now += int(rng.expovariate(1 / gap)) if gap >= 1 else 0
+        if regime == "deadlines" and rng.random() < 0.6:
+            r["deadline_us"] = r["arrival_us"] + 1 + int(step * (1 + r["output_tokens"]) * rng.choice([0.3, 1, 2, 5]) * rng.random())

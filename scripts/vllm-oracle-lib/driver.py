@@ -1,0 +1,342 @@
+"""Runs a case through the real scheduler of vLLM on a virtual clock.
+
+The loop is EngineCore's own: step, or step_with_batch_queue with asynchronous scheduling. Only the
+executor is not vLLM's: it takes the time of the case's latency model and returns arbitrary tokens.
+"""
+
+import ast
+import collections
+import functools
+import inspect
+import queue
+import traceback
+import types
+
+# Block 0 of vLLM's pool is the null block, which no request gets. BLIS counts usable blocks.
+NULL_BLOCKS = 1
+
+
+class DriverError(Exception):
+    """A case that vLLM's scheduler cannot run."""
+
+
+def run(directory, case):
+    """Returns what vLLM does with a case: steps, preemptions and requests."""
+    try:
+        return Run(directory, case).play()
+    except (AttributeError, TypeError, ImportError, KeyError, AssertionError) as err:
+        *_, last = traceback.extract_tb(err.__traceback__)
+        raise DriverError(f"case {case.name}: the scheduler of vLLM {directory.name} cannot be driven: {type(err).__name__}: "
+                          f"{err} ({last.filename}:{last.lineno})") from err
+
+
+@functools.cache
+def literals(directory, name):
+    """The literal defaults of a class in vllm/config."""
+    for file in sorted(directory.joinpath("vllm").glob("config/*.py")):
+        text = file.read_text()
+        for node in ast.parse(text).body if f"class {name}" in text else ():
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                return constants_of(node)
+    raise DriverError(f"vllm/config has no class {name}")
+
+
+def constants_of(node):
+    constants = {}
+    for statement in node.body:
+        if not isinstance(statement, ast.AnnAssign) or statement.value is None:
+            continue
+        value = statement.value
+        if isinstance(value, ast.Call):  # Field(default=...), field(default=...)
+            given = [k.value for k in value.keywords if k.arg == "default"] + value.args
+            if not given:
+                continue
+            value = given[0]
+        try:
+            constants[statement.target.id] = ast.literal_eval(value)
+        except ValueError:
+            if isinstance(value, ast.Name) and value.id in constants:
+                constants[statement.target.id] = constants[value.id]
+    return constants
+
+
+def configuration(directory, case):
+    """VllmConfig of a case: vLLM's own defaults and what the case's engine states."""
+    e = case.engine
+    batches = 2 if e["async_scheduling"] else 1
+    config = Plain(**literals(directory, "VllmConfig"), num_speculative_tokens=0, num_lookahead_tokens=0,
+                   num_prefill_lookahead_tokens=0, num_hash_lookahead_tokens=0, use_v2_model_runner=True,
+                   max_concurrent_batches=batches, max_in_flight_tokens=batches * e["max_num_batched_tokens"],
+                   aux_output_config=types.SimpleNamespace(enabled=False),
+                   ec_manager_config=types.SimpleNamespace(get_encoder_cache_manager_obj=lambda: None))
+    for field, name in [("scheduler_config", "SchedulerConfig"), ("cache_config", "CacheConfig"), ("model_config", "ModelConfig"),
+                        ("parallel_config", "ParallelConfig"), ("observability_config", "ObservabilityConfig")]:
+        setattr(config, field, Plain(**literals(directory, name)))
+    s = config.scheduler_config
+    s.max_num_seqs, s.max_num_batched_tokens = e["max_num_seqs"], e["max_num_batched_tokens"]
+    s.enable_chunked_prefill = e.get("enable_chunked_prefill", True)
+    s.long_prefill_token_threshold = e.get("long_prefill_token_threshold", 0)
+    s.policy, s.async_scheduling = case.policy, e["async_scheduling"]
+    if "reserve_full_sequence" in e:
+        if not hasattr(s, "scheduler_reserve_full_isl") and e["reserve_full_sequence"]:
+            raise DriverError("this vLLM has no scheduler_reserve_full_isl")
+        s.scheduler_reserve_full_isl = e["reserve_full_sequence"]
+    c = config.cache_config
+    if e.get("watermark"):
+        for holder in (c, s):
+            if hasattr(holder, "watermark"):
+                holder.watermark = e["watermark"]
+                break
+        else:
+            raise DriverError("this vLLM has no watermark")
+    c.block_size, c.num_gpu_blocks = e["block_size"], e["num_gpu_blocks_override"] + NULL_BLOCKS
+    c.enable_prefix_caching = e["enable_prefix_caching"]
+    m = config.model_config
+    m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
+    config.parallel_config.data_parallel_index = 0
+    return config
+
+
+class Plain(types.SimpleNamespace):
+    """A configuration of a text model with one kind of attention: no property is_x, has_x, ... of it holds."""
+
+    def __getattr__(self, name):
+        if name.startswith(("is_", "has_", "uses_", "supports_")):
+            return False
+        raise AttributeError(f"the driver's configuration has no {name}")
+
+
+class Run:
+    """One run: the clock, the engine core, and what has happened."""
+
+    def __init__(self, directory, case):
+        self.case, self.now, self.busy_until = case, 0, 0
+        self.config = configuration(directory, case)
+        self.tokens = {}  # (segment, position) -> token id
+        self.requests, self.results = {}, {}
+        self.steps, self.preemptions = [], []
+        self.victims = []  # of batches without tokens, which are no steps
+        self.waiting_since = {}
+        self.core = self.engine_core(directory)
+        inputs = [(r.enqueued_us, 0, r) for r in case.requests]
+        inputs += [(r.deadline_us, 1, r) for r in case.requests if r.deadline_us is not None]
+        self.inputs = collections.deque(sorted(inputs, key=lambda x: (x[0], x[1], x[2].position)))
+
+    def engine_core(self, directory):
+        from vllm.sampling_params import SamplingParams
+        from vllm.utils.hashing import get_hash_fn_by_name
+        from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+        from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+        from vllm.v1.core.sched.scheduler import Scheduler
+        from vllm.v1.engine import core
+        from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+        from vllm.v1.outputs import ModelRunnerOutput
+        from vllm.v1.request import Request
+        self.SamplingParams, self.Request, self.ModelRunnerOutput = SamplingParams, Request, ModelRunnerOutput
+        e = self.case.engine
+        spec = FullAttentionSpec(block_size=e["block_size"], num_kv_heads=1, head_size=1, dtype=None)
+        kv = KVCacheConfig(num_blocks=e["num_gpu_blocks_override"] + NULL_BLOCKS, kv_cache_tensors=[],
+                           kv_cache_groups=[KVCacheGroupSpec(["layer"], spec)])
+        self.block_hasher = None
+        if e["enable_prefix_caching"]:
+            hash_function = get_hash_fn_by_name("sha256")
+            init_none_hash(hash_function)
+            self.block_hasher = get_request_block_hasher(e["block_size"], hash_function)
+        scheduler = (AsyncScheduler if e["async_scheduling"] else Scheduler)(**accepted((AsyncScheduler, Scheduler), dict(
+            vllm_config=self.config, kv_cache_config=kv, block_size=e["block_size"], hash_block_size=e["block_size"],
+            structured_output_manager=types.SimpleNamespace(
+                should_advance=lambda *_, **__: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
+            mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
+        scheduler.kv_event_publisher = None
+        preempt = scheduler._preempt_request
+        scheduler._preempt_request = lambda q, *rest, **named: (self.preempted(q), preempt(q, *rest, **named))
+        schedule = scheduler.schedule
+        scheduler.schedule = lambda *rest: self.schedule(schedule, *rest)
+        engine = object.__new__(core.EngineCore)
+        engine.vllm_config, engine.scheduler, engine.model_executor = self.config, scheduler, self
+        engine.batch_queue_size = 2 if e["async_scheduling"] else 1
+        engine.batch_queue = collections.deque(maxlen=2) if e["async_scheduling"] else None
+        engine.use_spec_decode, engine.is_pooling_model, engine.is_ec_producer = False, False, False
+        engine.log_stats, engine.is_ec_consumer, engine.async_scheduling = False, True, e["async_scheduling"]
+        engine.is_mm_encoder_only, engine._weight_version, engine.check_for_draft_tokens = False, None, False
+        engine.aborts_queue = queue.Queue()
+        engine.step_fn = engine.step_with_batch_queue if e["async_scheduling"] else engine.step
+        # vLLM frees the blocks of requests that are aborted together in the order of a set of strings,
+        # which is random. Here it is the order of the aborts.
+        abort = engine.abort_requests
+        engine.abort_requests = lambda ids: [abort([i]) for i in ids]
+        return engine
+
+    def play(self):
+        scheduler, idle = self.core.scheduler, 0
+        while True:
+            self.deliver(self.now + 1)
+            if not scheduler.has_requests() and not self.core.batch_queue:
+                if not self.inputs:
+                    break
+                self.now = self.inputs[0][0]
+                continue
+            before = self.now, len(self.steps)
+            outputs, _ = self.core.step_fn()
+            self.emit(outputs or {})
+            idle = idle + 1 if before == (self.now, len(self.steps)) else 0
+            if idle > 1000:
+                raise DriverError(f"vLLM's scheduler makes no progress at {self.now} µs: running "
+                                  f"{[r.request_id for r in scheduler.running]}, {len(scheduler.requests)} requests")
+        return {"steps": self.steps, "preemptions": self.preemptions, "requests": self.results}
+
+    def deliver(self, until):
+        """Hands the inputs before a time to the engine core."""
+        while self.inputs and self.inputs[0][0] < until:
+            at, is_abort, r = self.inputs.popleft()
+            if is_abort:
+                self.abort(r, at)
+                self.core._process_aborts_queue()
+            elif r.id not in self.results:
+                self.add(r)
+
+    def add(self, r):
+        # Real arrival times are never equal. Requests of the same µs arrive in the order of the workload.
+        arrival = r.enqueued_us / 1e6 + r.position / 1e9
+        q = self.requests[r.id] = self.Request(**accepted((self.Request,), dict(
+            request_id=r.id, prompt_token_ids=self.prompt(r), arrival_time=arrival, priority=-r.priority,
+            sampling_params=self.SamplingParams(max_tokens=r.output_tokens, ignore_eos=True), pooling_params=None,
+            eos_token_id=None, block_hasher=self.block_hasher)))
+        self.results[r.id] = result_of(r)
+        self.core.scheduler.add_request(q)
+
+    def abort(self, r, at):
+        result = self.results.setdefault(r.id, result_of(r))
+        if result["state"] != "unfinished":
+            return
+        result["state"], result["ended_us"] = "timed_out", at
+        self.end_preemption(r.id, at)
+        if r.id in self.requests:
+            self.core.aborts_queue.put([r.id])
+
+    def prompt(self, r):
+        segments = [(s["id"], s["tokens"]) for s in r.prompt]
+        segments.append((f"{r.id}.rest", r.input_tokens - sum(n for _, n in segments)))
+        return [self.token(name, i) for name, n in segments for i in range(n)]
+
+    def token(self, segment, position):
+        return self.tokens.setdefault((segment, position), len(self.tokens))
+
+    def preempted(self, request):
+        self.victims.append(request.request_id)
+        self.preemptions.append([self.now, request.request_id])
+        self.results[request.request_id]["preemptions"] += 1
+        self.waiting_since[request.request_id] = self.now
+
+    def end_preemption(self, name, at):
+        if name in self.waiting_since:
+            self.results[name]["preempted_us"] += at - self.waiting_since.pop(name)
+
+    def schedule(self, schedule, *rest):
+        """Calls the scheduler and computes what the batch is: a decode token is the one token that a
+        sequence with output has not computed, counting the token that a step in flight will produce."""
+        scheduler = self.core.scheduler
+        known = {name: (q.num_tokens + q.num_output_placeholders, q.num_output_tokens + q.num_output_placeholders)
+                 for name, q in scheduler.requests.items()}
+        output = schedule(*rest)
+        batch = types.SimpleNamespace(prefill=0, decode=0, context=0, sampled={})
+        for name, n in output.num_scheduled_tokens.items():
+            q, result = scheduler.requests[name], self.results[name]
+            tokens, generated = known[name]
+            computed = q.num_computed_tokens - n
+            if "scheduled_us" not in result:
+                result["scheduled_us"], result["cached_tokens"] = self.now, computed
+            self.end_preemption(name, self.now)
+            if generated > 0 and tokens - computed == 1:
+                batch.decode += 1
+                batch.context += computed
+            else:
+                batch.prefill += n
+            if computed + n == tokens:
+                batch.sampled[name] = self.token(f"{name}.out", generated)
+        output.batch = batch
+        return output
+
+    def wait(self, end):
+        """Waits for a batch. Requests arrive and are aborted meanwhile; the engine core sees the aborts
+        before the batch's output and the arrivals after it."""
+        arrivals = []
+        while self.inputs and self.inputs[0][0] < end:
+            at, is_abort, r = self.inputs.popleft()
+            if is_abort:
+                self.abort(r, at)
+            else:
+                arrivals.append((at, is_abort, r))
+        self.inputs.extendleft(reversed(arrivals))
+        self.now = max(self.now, end)
+
+    # The executor's side of EngineCore.
+
+    def execute_model(self, output, non_block=False):
+        self.last = Pending(self, output, self.start(output))
+        return self.last if non_block else self.last.result()
+
+    def sample_tokens(self, _, non_block=False):
+        return self.last if non_block else self.last.result()
+
+    def start(self, output):
+        """Starts the batch after the one in flight and returns when it ends."""
+        if not output.num_scheduled_tokens:
+            return self.now
+        b, pool, scheduler = output.batch, self.core.scheduler.kv_cache_manager.block_pool, self.core.scheduler
+        start = max(self.now, self.busy_until)
+        self.busy_until = start + self.case.step_us(b.prefill, b.decode, b.context)
+        running, waiting = scheduler.get_request_counts()
+        self.steps.append({
+            "start_us": start, "end_us": self.busy_until, "prefill_tokens": b.prefill, "decode_tokens": b.decode,
+            "running": running, "waiting": waiting,
+            "used_blocks": pool.num_gpu_blocks - NULL_BLOCKS - pool.get_num_free_blocks(), "preempted": len(self.victims),
+            "tokens": dict(output.num_scheduled_tokens)})
+        self.victims = []
+        return self.busy_until
+
+    def emit(self, outputs):
+        """Records the tokens that appear now."""
+        for output in (o for client in outputs.values() for o in client.outputs):
+            result = self.results[output.request_id]
+            result["tokens_us"] += [self.now] * len(output.new_token_ids)
+            result["generated_tokens"] += len(output.new_token_ids)
+            if output.finish_reason is not None:
+                result["state"] = "completed"
+                self.end_preemption(output.request_id, self.now)
+
+
+class Pending:
+    """The future of a batch. Waiting for it moves the clock to its end."""
+
+    def __init__(self, run, output, end):
+        self.run, self.output, self.end = run, output, end
+
+    def done(self):
+        return self.run.now >= self.end
+
+    def result(self):
+        run = self.run
+        run.wait(self.end)
+        names = list(self.output.num_scheduled_tokens)
+        sampled = self.output.batch.sampled
+        values = dict(req_ids=names, req_id_to_index={n: i for i, n in enumerate(names)},
+                      sampled_token_ids=[[sampled[n]] if n in sampled else [] for n in names],
+                      logprobs=None, prompt_logprobs_dict={}, pooler_output=[])
+        return run.ModelRunnerOutput(**accepted((run.ModelRunnerOutput,), values))
+
+
+def result_of(r):
+    return {"state": "unfinished", "enqueued_us": r.enqueued_us, "generated_tokens": 0, "cached_tokens": 0,
+            "preemptions": 0, "preempted_us": 0, "tokens_us": []}
+
+
+def accepted(types_, values):
+    """The values that one of the types' constructors takes."""
+    names = parameters(types_)
+    return {k: v for k, v in values.items() if k in names}
+
+
+@functools.cache
+def parameters(types_):
+    return {p for t in types_ for p in inspect.signature(t.__init__).parameters}
