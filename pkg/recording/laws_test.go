@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 	"blis/pkg/textio"
 )
