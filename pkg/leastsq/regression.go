@@ -7,6 +7,7 @@ import (
 
 	"blis/pkg/stat"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -82,11 +83,7 @@ func nearlyEqual(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(math.Abs(
 func (r *Regression) Errors(x []float64) []float64 {
 	errors := make([]float64, len(r.rows))
 	for i, row := range r.rows {
-		sum := 0.0
-		for k, v := range row.x {
-			sum += v * x[k]
-		}
-		errors[i] = (sum - row.y) / row.scale
+		errors[i] = (floats.Dot(row.x, x) - row.y) / row.scale
 	}
 	return errors
 }
@@ -98,17 +95,9 @@ const jackknifeGroups = 10
 // neighboring blocks with Student's distribution. Row weights are those of the whole fit.
 func (r *Regression) Intervals(x []float64, level float64) []stat.Interval {
 	group, n := r.groups()
-	weights, without := make([]float64, len(r.rows)), make([]float64, len(r.rows))
+	weights := make([]float64, len(r.rows))
 	r.robustWeights(x, weights)
-	influences := jackknife(x, n, func(left int) []float64 {
-		for i, g := range group {
-			without[i] = weights[i]
-			if g == left {
-				without[i] = 0
-			}
-		}
-		return nnls(r.weighted(without))
-	})
+	influences := jackknife(x, n, func(left int) []float64 { return nnls(r.weighted(without(weights, group, left))) })
 	t := TQuantile(float64(n-1), level)
 	out := make([]stat.Interval, len(x))
 	for k := range out {

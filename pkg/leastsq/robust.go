@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -45,9 +46,9 @@ func TQuantile(degrees, level float64) float64 {
 // StandardError is that of a parameter, from jackknife influences: the root of the sum of
 // their squares.
 func StandardError(influences [][]float64, parameter int) float64 {
-	sum := 0.0
+	var column []float64
 	for _, m := range influences {
-		sum += m[parameter] * m[parameter]
+		column = append(column, m[parameter])
 	}
-	return math.Sqrt(sum)
+	return floats.Norm(column, 2)
 }
