@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 )
@@ -52,6 +53,11 @@ func formatRange(lo, hi float64) string {
 	return fmt.Sprintf("%g to %g", lo, hi)
 }
 
+// benchmark is the spec of the suggested workload, with formats of its two rates and its longest prompt.
+//
+//go:embed benchmark.yaml
+var benchmark string
+
 // suggestBenchmark adds prompts of other lengths if α or β1 are not identifiable, and loads far
 // from the recorded one if β0, β2 or β3 are not.
 func (s *setup) suggestBenchmark(f *fitResult, constantLength bool) *suggestedBenchmark {
@@ -70,30 +76,15 @@ func (s *setup) suggestBenchmark(f *fitResult, constantLength bool) *suggestedBe
 	}
 	longest := min(4096, max(256, int64(s.deployment.Engine.MaxModelLen)-512))
 	// A few sequences per step, and half of the batch slots.
-	step := max(1, f.Beta[0]+8*f.Beta[2]) * 1e-6
+	step := max(1, f.value[beta0]+8*f.value[beta2]) * 1e-6
 	low, high := 4/(step*256), float64(s.deployment.Engine.MaxNumSeqs)/2/(2*step*256)
 	// Prompts and decoding take at most half of the time, without overload.
-	busy := (f.Beta[1]*float64(128+longest)/2 + 256*(f.Beta[2]+f.Beta[3]*float64(128+longest+256)/2)) * 1e-6
+	busy := (f.value[beta1]*float64(128+longest)/2 + 256*(f.value[beta2]+f.value[beta3]*float64(128+longest+256)/2)) * 1e-6
 	if busy > 0 {
 		high = min(high, 0.5/busy)
 	}
 	low = min(low, high/4)
 	rate := func(v float64) float64 { return max(0.01, round(v, 2)) }
-	return &suggestedBenchmark{strings.Join(why, "; ") + ": " + strings.Join(add, ", "), fmt.Sprintf(`version: "2"
-seed: 1
-aggregate_rate: %g  # requests/s, for a few concurrent sequences; after five minutes enough for half of the batch slots
-horizon: 600000000
-load_profile: {type: step, segments: [{start_time: 300000000, multiplier: %g}]}
-clients:
-  - id: short
-    rate_fraction: 0.5
-    arrival: {process: poisson}
-    input_distribution: {type: constant, params: {value: 128}}
-    output_distribution: {type: constant, params: {value: 256}}
-  - id: long
-    rate_fraction: 0.5
-    arrival: {process: poisson}
-    input_distribution: {type: constant, params: {value: %d}}
-    output_distribution: {type: constant, params: {value: 256}}
-`, rate(low), rate(high/low), longest)}
+	return &suggestedBenchmark{strings.Join(why, "; ") + ": " + strings.Join(add, ", "),
+		fmt.Sprintf(benchmark, rate(low), rate(high/low), longest)}
 }

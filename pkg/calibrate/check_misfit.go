@@ -10,7 +10,7 @@ func checkMisfit(r *report, warnf warner) {
 	if f.method == "" {
 		return
 	}
-	base := f.Beta[0]
+	base := f.value[beta0]
 	if r.Host != nil {
 		base -= r.Host.US
 	}

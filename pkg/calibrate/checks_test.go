@@ -24,7 +24,7 @@ func TestSuggestedBenchmarkIsNoOverload(t *testing.T) {
 	d := &cluster.Deployment{}
 	d.Engine.MaxModelLen, d.Engine.MaxNumSeqs = 8192, 256
 	f := &fitResult{}
-	f.Beta = [4]float64{8000, 25, 60, 0.0391}
+	f.value = coefficients{beta0: 8000, 25, 60, 0.0391}
 	a := (&setup{deployment: d}).suggestBenchmark(f, true)
 	number := func(of string) float64 {
 		v, err := strconv.ParseFloat(regexp.MustCompile(of + `: ([0-9.]+)`).FindStringSubmatch(a.Spec)[1], 64)
@@ -70,7 +70,7 @@ func TestMisfits(t *testing.T) {
 		if c.host > 0 {
 			r.Host = &host{US: c.host}
 		}
-		r.fit.Beta[0] = c.base
+		r.fit.value[beta0] = c.base
 		warnings := warningsOf(checkMisfit, r)
 		got := strings.Join(warnings, "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(warnings) > 1 {
@@ -83,7 +83,7 @@ func TestMisfits(t *testing.T) {
 // decode alone.
 func TestStepKindErrors(t *testing.T) {
 	for beta, want := range map[float64]int{10000: 0, 15000: 1} {
-		m, err := (&coefficients{Beta: [4]float64{beta, 20, 50, 0}}).model(nil)
+		m, err := (&coefficients{beta0: beta, 20, 50, 0}).model(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,10 +75,10 @@ func middle95(values []float64) (lo, hi float64) {
 const prefillUS = 30e3
 
 // tokenTimes regresses TPOT on the mean number of decoding sequences: TPOT = β0 + β2·sequences
-// + β3·context, with β3 given. It holds to about 1 % where prompts are few or short. With
+// + β3·context, with β3 = perContext. It holds to about 1 % where prompts are few or short. With
 // prompts it also has β1·(prompt tokens computed per token): load that comes with sequences
 // may be their prompts. ok is false where there is too little to fit.
-func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients, ok bool) {
+func tokenTimes(replays []*replay, prompts bool, perContext float64) (c coefficients, ok bool) {
 	fit := &leastsq.Regression{Names: []string{names[beta0], names[beta2], names[beta1]}}
 	for _, r := range replays {
 		sequences, context, n := r.decodingProfile(), r.profile(r.measured, r.contextOf), float64(r.engine.replicas)
@@ -97,7 +97,7 @@ func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients,
 			if !r.fitted[i] || !(tpot > 0) || math.IsNaN(m) {
 				continue
 			}
-			fit.AddScaled(tpot, 0, tpot-beta3*context.Mean(from, to)/n, 1, m/n, computed.Mean(from, to)*tpot/n)
+			fit.AddScaled(tpot, 0, tpot-perContext*context.Mean(from, to)/n, 1, m/n, computed.Mean(from, to)*tpot/n)
 		}
 	}
 	if fit.Len() < 10 {
@@ -107,9 +107,9 @@ func tokenTimes(replays []*replay, prompts bool, beta3 float64) (c coefficients,
 		fit = fit.WithoutLast(0)
 	}
 	x := fit.Fit()
-	c.Beta[0], c.Beta[2], c.Beta[3] = x[0], x[1], beta3
+	c[beta0], c[beta2], c[beta3] = x[0], x[1], perContext
 	if prompts {
-		c.Beta[1] = x[2]
+		c[beta1] = x[2]
 	}
 	return c, x[0] > 0 && (!prompts || x[2] > 0)
 }

@@ -7,20 +7,22 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 	"blis/pkg/stat"
 )
 
+// intervals are those of coefficients.
+type intervals [len(names)]stat.Interval
+
 // fitResult is what a fit found.
 type fitResult struct {
-	coefficients
+	value coefficients
 	table *latency.Table // instead of β; nil: none
 	// ci are confidence intervals by the scatter of the data alone. uncertainty is that of the
 	// coefficients, with the error of the model and the prior: wider or narrower. It is ci
 	// where a regression gives both.
-	ci, uncertainty [len(names)]stat.Interval
+	ci, uncertainty intervals
 	source          [len(names)]string
 	method          string
 	id              leastsq.Identifiability
@@ -59,8 +61,8 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 		}
 		spans = slices.DeleteFunc(spans, func(run *replay) bool { return !run.hasArrivals || run.hiddenPrefixes })
 		if len(spans) > 0 {
-			alpha := r.fit.Alpha
-			err = r.fitClients(ctx, spans, &alpha, r.fit.coefficients)
+			known := r.fit.value
+			err = r.fitClients(ctx, spans, &known)
 		}
 	case len(clients) > 0:
 		err = r.fitClients(ctx, clients, nil)
@@ -79,7 +81,7 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 			r.fit.uncertainty[k] = r.fit.ci[k]
 		}
 	}
-	m, err := r.fit.model(r.fit.table)
+	m, err := r.fit.value.model(r.fit.table)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +92,10 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 	return r, nil
 }
 
-// evaluate scores coefficients on all recorded data.
-func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error) {
-	r := &report{setup: s, holdouts: s.allStages(), Set: set, Scores: []*score{}}
-	m, err := set.Latency.Build(nil)
+// evaluate scores the given coefficients on all recorded data.
+func (s *setup) evaluate(ctx context.Context) (*report, error) {
+	r := &report{setup: s, holdouts: s.allStages(), Set: s.given, Scores: []*score{}}
+	m, err := s.given.Latency.Build(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +110,9 @@ func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error
 	return r, nil
 }
 
-// fitClients fits by simulation to client timings; alpha is given where the server's own
-// times have it.
-func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float64, guesses ...coefficients) error {
+// fitClients fits by simulation to client timings; known are coefficients by the server's own
+// times, whose α is kept; nil without.
+func (r *report) fitClients(ctx context.Context, runs []*replay, known *coefficients) error {
 	s := r.setup
 	r.fit.simulated = true
 	if err := s.checkEnough(runs); err != nil {
@@ -121,36 +123,40 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 		return errors.New("no request has the times of a first and a later token: " +
 			"outputs of one token, or not streamed, do not identify step times")
 	}
-	if s.initial != nil {
+	var guesses []coefficients
+	if known != nil {
+		guesses = append(guesses, *known)
+	}
+	if s.given != nil {
 		var c coefficients
-		copy(c.Alpha[:], s.initial.Latency.AlphaUS)
-		copy(c.Beta[:], s.initial.Latency.BetaUS)
+		copy(c[:beta0], s.given.Latency.AlphaUS)
+		copy(c[beta0:], s.given.Latency.BetaUS)
 		guesses = append(guesses, c)
 	}
 	s.options.progress("fitting")
-	f, err := fitReplays(ctx, runs, s.prior(l), alpha, guesses...)
+	f, err := fitReplays(ctx, runs, s.prior(l), known, guesses...)
 	if err == nil {
 		f, err = r.excludeWarmup(ctx, f)
 	}
 	if err != nil {
 		return err
 	}
-	r.fit.coefficients, r.fit.load = f.coefficients, f.load
+	r.fit.value, r.fit.load = f.value, f.load
 	ci, uncertainty := f.intervals()
 	source := r.describeSources(f, ci)
 	first := 0
-	if alpha != nil { // alpha is known from spans
+	if known != nil {
 		first = beta0
 		copy(uncertainty[:], r.fit.ci[:beta0])
 	}
 	copy(r.fit.source[first:], source[first:])
 	copy(r.fit.ci[first:], ci[first:])
 	r.fit.uncertainty = uncertainty
-	all, _, err := f.simulate(ctx, f.coefficients)
+	all, _, err := f.simulate(ctx, f.value)
 	if err != nil {
 		return err
 	}
-	if r.Trend = newTrend(runs, all); r.Trend != nil && alpha == nil && f.Alpha[3] == 0 {
+	if r.Trend = newTrend(runs, all); r.Trend != nil && known == nil && f.value[alpha3] == 0 {
 		// If the loads do not separate them, alpha[0] has what alpha[3] would have.
 		early, late := r.Trend.errorRange(f.load.sequences)
 		u := &r.fit.uncertainty[alpha0]
@@ -169,15 +175,16 @@ const looseWidth = 0.25
 
 // describeSources finds which coefficients are identifiable, and describes where each comes
 // from.
-func (r *report) describeSources(f *simFit, ci [len(names)]stat.Interval) [len(names)]string {
-	n := len(f.solution.X)
-	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2], names[alpha3]}[:n]
-	t := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, f.load.sequences, 0}, {0, 0, 1, 0, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}}
-	for i := range t {
-		t[i] = t[i][:n]
+func (r *report) describeSources(f *simFit, ci intervals) [len(names)]string {
+	var fitted []string
+	t := make([][]float64, len(f.solution.X)) // makes parameters of coefficients
+	for k := range t {
+		fitted, t[k] = append(fitted, names[fittedAt[k]]), make([]float64, len(t))
+		t[k][k] = 1
 	}
-	id := f.problem.Identify(f.solution, fitted, t[:n])
-	loose := func(k int) bool { return ci[k].Hi-ci[k].Lo > looseWidth*f.list()[k] }
+	t[atStep][atBeta2] = f.load.sequences
+	id := f.problem.Identify(f.solution, fitted, t)
+	loose := func(k int) bool { return ci[k].Hi-ci[k].Lo > looseWidth*f.value[k] }
 	if r.setup.nearConstantLength() == "" {
 		id.Not = slices.DeleteFunc(id.Not, func(name string) bool { return !loose(slices.Index(names[:], name)) })
 	}
@@ -185,20 +192,20 @@ func (r *report) describeSources(f *simFit, ci [len(names)]stat.Interval) [len(n
 	source := [len(names)]string{alpha0: "fitted", alpha1: "0: clients hardly distinguish it from beta[1]",
 		alpha2: "0: clients do not distinguish it from alpha[0]", beta0: "fitted", beta1: "fitted", beta2: "fitted",
 		beta3: physicsBeta3 + "; clients hardly distinguish it from beta[2]"}
-	if f.prior.Beta[3] == 0 {
+	if f.prior[beta3] == 0 {
 		source[beta3] = "0: held-out segments are predicted better without it; it is in beta[2]"
 	}
-	if f.Alpha[3] > 0 {
+	if f.value[alpha3] > 0 {
 		source[alpha3] = "fitted: held-out segments are predicted clearly better with it"
 	}
 	for _, k := range []int{beta1, beta2} {
 		if id.Has(names[k]) && loose(k) {
-			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior.list()[k])
+			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior[k])
 		}
 	}
 	if w := f.slope.dataWeight; w < 0.9 && !id.Has(names[beta2]) {
 		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g "+
-			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior.Beta[2], f.load.sd)
+			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior[beta2], f.load.sd)
 	}
 	return source
 }

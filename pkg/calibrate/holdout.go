@@ -31,9 +31,6 @@ func isFraction(text string) bool {
 func (s *setup) holdOut(ctx context.Context) ([]holdout, error) {
 	text := s.options.Holdout
 	if fraction, err := strconv.ParseFloat(text, 64); err == nil {
-		if !(fraction >= 0) || fraction >= 1 {
-			return nil, &UsageError{fmt.Sprintf("--holdout must be at least 0 and below 1 of the time, is %s", text)}
-		}
 		return s.holdOutEnds(fraction), nil
 	}
 	if name, ok := strings.CutPrefix(text, "stage:"); ok {

@@ -28,11 +28,11 @@ func estimateSlope(p coefficients, d slopeData, l load) slope {
 	// As of a line through two points, one standard deviation to either side.
 	nonlinearity := d.step * d.nonlinearity / math.Sqrt2 / max(l.sd, 1e-9)
 	data := d.err*d.err + nonlinearity*nonlinearity
-	physics := slopePriorError * (p.Beta[2] + p.Beta[3]*l.context)
-	diff := d.beta2 - p.Beta[2]
+	physics := slopePriorError * (p[beta2] + p[beta3]*l.context)
+	diff := d.beta2 - p[beta2]
 	variance := max(physics*physics, diff*diff-data)
 	weight := variance / (variance + data)
-	return slope{p.Beta[2] + weight*diff, weight, nonlinearity * math.Sqrt(weight)}
+	return slope{p[beta2] + weight*diff, weight, nonlinearity * math.Sqrt(weight)}
 }
 
 // weightSlope fixes beta[2] at its estimate and fits the rest again.
@@ -46,7 +46,7 @@ func (f *simFit) weightSlope(ctx context.Context) error {
 	influences, _ := f.influences(f.problem, f.dataOnly)
 	stdErr := leastsq.StandardError(influences, atBeta2)
 	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr, nonlinearity: nonlinearity,
-		step: x[atStep] + f.prior.Beta[3]*f.load.sequences*f.load.context}, f.load)
+		step: x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
 	q := &f.problem.Parameters[atBeta2]
 	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
 	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {
@@ -57,7 +57,7 @@ func (f *simFit) weightSlope(ctx context.Context) error {
 			return err
 		}
 	}
-	f.coefficients = f.coefficientsAt(f.solution.X)
+	f.value = f.coefficientsAt(f.solution.X)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (f *simFit) influences(p *leastsq.Problem, s *leastsq.Solution) (all [][]fl
 // intervals are confidence intervals of all coefficients by the data alone, about the data's
 // solution, and their uncertainty, about the solution: with the prior, and with how far step
 // times deviate from a line.
-func (f *simFit) intervals() (data, uncertainty [len(names)]stat.Interval) {
+func (f *simFit) intervals() (data, uncertainty intervals) {
 	influences, n := f.influences(f.problem, f.dataOnly)
 	t := leastsq.TQuantile(float64(n-1), level)
 	along := f.problem.Conditional(f.dataOnly, atBeta2)
@@ -128,10 +128,10 @@ func (f *simFit) intervals() (data, uncertainty [len(names)]stat.Interval) {
 		line[k] *= f.slope.nonlinearity
 	}
 	dataOnly := f.coefficientsAt(f.dataOnly.X)
+	own, wide, nonlinear := f.variance(influences...), f.variance(weighted...), f.variance(line)
 	for k := range names {
-		own, wide := f.variance(k, influences...), f.variance(k, weighted...)
-		data[k] = positiveInterval(dataOnly.list()[k], t*math.Sqrt(own))
-		uncertainty[k] = positiveInterval(f.list()[k], math.Sqrt(t*t*wide+zLevel*zLevel*f.variance(k, line)))
+		data[k] = positiveInterval(dataOnly[k], t*math.Sqrt(own[k]))
+		uncertainty[k] = positiveInterval(f.value[k], math.Sqrt(t*t*wide[k]+zLevel*zLevel*nonlinear[k]))
 	}
 	return data, uncertainty
 }
@@ -141,20 +141,12 @@ func positiveInterval(middle, half float64) stat.Interval {
 	return stat.Interval{Lo: max(0, middle-half), Hi: middle + half, Level: level}
 }
 
-// variance is the sum of squares of the changes of a coefficient where parameters change.
-func (f *simFit) variance(coefficient int, changes ...[]float64) float64 {
-	at := map[int]int{alpha0: atAlpha0, alpha3: atAlpha3, beta0: atStep, beta1: atBeta1, beta2: atBeta2}
-	k, fitted := at[coefficient]
-	sum := 0.0
-	for _, m := range changes {
-		if !fitted || k >= len(m) {
-			continue
+// variance is the sums of squares of the changes of coefficients where parameters change.
+func (f *simFit) variance(parameters ...[]float64) (sum coefficients) {
+	for _, x := range parameters {
+		for k, d := range f.changes(x) {
+			sum[k] += d * d
 		}
-		d := m[k]
-		if coefficient == beta0 {
-			d -= f.load.sequences * m[atBeta2]
-		}
-		sum += d * d
 	}
 	return sum
 }

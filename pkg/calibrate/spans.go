@@ -190,7 +190,7 @@ func (r *report) fitAlpha(d *spanData) {
 	}
 	x := d.alpha.Fit()
 	copy(f.ci[:alpha2], d.alpha.Intervals(x, level))
-	copy(f.Alpha[:], x)
+	copy(f.value[:], x)
 	f.source[alpha0], f.source[alpha1] = "fitted: TTFT minus queue and prefill", "fitted: the same, by input tokens"
 	if x[1] == 0 {
 		f.source[alpha1] = negative

@@ -52,7 +52,7 @@ func (r *report) uncertaintyAt(l load, m latency.Model) (u uncertainty) {
 	}
 	slope := f.uncertainty[beta2]
 	beyond := l.sequences - f.load.sequences
-	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
+	step := f.value[beta0] + l.sequences*(f.value[beta2]+f.value[beta3]*l.context)
 	u.add(math.Abs(beyond)*(slope.Hi-slope.Lo)/2/step,
 		fmt.Sprintf("%.3g concurrent sequences extrapolate the fitted %.3g to %.3g, and beta[2] is %.3g to %.3g",
 			l.sequences, f.load.lo, f.load.hi, slope.Lo, slope.Hi))
@@ -161,13 +161,13 @@ func (r *report) addHost() {
 	h.Source = fmt.Sprintf("prior: steps of empty batches of vLLM on H100s beyond reading the weights, with "+
 		"async_scheduling %v", async)
 	r.Host = &h
-	f.Beta[0] += h.US
+	f.value[beta0] += h.US
 	f.uncertainty = f.ci
 	f.ci[beta0].Lo, f.ci[beta0].Hi = f.ci[beta0].Lo+h.US, f.ci[beta0].Hi+h.US
 	u := &f.uncertainty[beta0]
 	u.Lo, u.Hi = u.Lo+h.Uncertainty.Lo, u.Hi+h.Uncertainty.Hi
 	f.method += fmt.Sprintf("; %g us per step are added for the host, a prior", h.US)
-	f.source[beta0] += fmt.Sprintf(" (%.5g us), plus the host's time", f.Beta[0]-h.US)
+	f.source[beta0] += fmt.Sprintf(" (%.5g us), plus the host's time", f.value[beta0]-h.US)
 	if f.table != nil {
 		t := *f.table
 		t.StepUS = slices.Clone(t.StepUS)

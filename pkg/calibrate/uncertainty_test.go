@@ -49,7 +49,7 @@ func TestQueuedRatio(t *testing.T) {
 func TestUncertaintyByHand(t *testing.T) {
 	r := &report{}
 	r.fit.method = "by hand"
-	r.fit.Beta = [4]float64{10000, 20, 50, 0}
+	r.fit.value = coefficients{beta0: 10000, 20, 50, 0}
 	r.fit.uncertainty[beta2] = stat.Interval{Lo: 40, Hi: 60, Level: level}
 	r.fit.load = load{sequences: 40, lo: 30, hi: 50}
 	if d := r.uncertaintyAt(load{sequences: 45}, nil); d.total() != 0 {
@@ -115,11 +115,11 @@ func TestHostTimeByHand(t *testing.T) {
 		r := &report{setup: &setup{options: &Options{}, deployment: &cluster.Deployment{}}}
 		r.setup.deployment.Engine.AsyncScheduling = c.async
 		r.fit.method = "by hand"
-		r.fit.Beta = [4]float64{15000, 20, 50, 0}
+		r.fit.value = coefficients{beta0: 15000, 20, 50, 0}
 		r.addHost()
 		l := load{sequences: 100, lo: 0, hi: 200}
 		r.fit.load = l
-		m, err := r.fit.model(nil)
+		m, err := r.fit.value.model(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,8 @@ func TestHostTimeByHand(t *testing.T) {
 		if d := r.uncertaintyAt(l, m); math.Abs(d.total()-400/c.step) > 1e-9 {
 			t.Errorf("async %v: uncertainty %g, want %g", c.async, d.total(), 400/c.step)
 		}
-		r.fit.Beta[0] = -1
-		if _, err := r.fit.model(nil); err == nil {
+		r.fit.value[beta0] = -1
+		if _, err := r.fit.value.model(nil); err == nil {
 			t.Error("a negative step time is no error")
 		}
 	}
@@ -142,7 +142,7 @@ func TestHostTimeByHand(t *testing.T) {
 // of 400 − 4 to 4, a hundredth.
 // Data with an error of 1e6 have no weight.
 func TestSlopeByHand(t *testing.T) {
-	p := coefficients{Beta: [4]float64{2: 10}}
+	p := coefficients{beta2: 10}
 	l := load{sd: 50}
 	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-3*want }
 	d := slopeData{beta2: 12, nonlinearity: 0.01, step: 10000 * math.Sqrt2}
