@@ -8,6 +8,7 @@ import (
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
 // coefficients are those of the linear model, by the indices below: queueing = α0 + α1·input;
@@ -84,19 +85,27 @@ func (s *setup) prior(l load) coefficients {
 func (r *report) set() *hardware.Set {
 	s, f := r.setup, &r.fit
 	e := &s.deployment.Engine
-	values := f.value
-	for k := range values {
-		values[k] = round(values[k], 5)
-	}
 	set := &hardware.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings, Range: s.ranges(),
 		Settings: hardware.Settings{AsyncScheduling: &e.AsyncScheduling, EnablePrefixCaching: &e.EnablePrefixCaching},
-		Latency:  values.latency(f.table)}
-	if f.value[alpha3] == 0 {
-		set.Latency.AlphaUS = values[:alpha3]
+		Latency:  hardware.Latency{Model: "linear"}, CI: hardware.Intervals{Level: level}}
+	if f.table != nil {
+		set.Latency.Model, set.Latency.Table = "table", f.table
 	}
-	set.CI = f.intervalsOf(&f.ci, values)
 	if f.uncertainty != f.ci {
-		set.Uncertainty = f.intervalsOf(&f.uncertainty, values)
+		set.Uncertainty.Level = level
+	}
+	for _, c := range r.Fitted {
+		values, ci, uncertainty := &set.Latency.AlphaUS, &set.CI.AlphaUS, &set.Uncertainty.AlphaUS
+		if strings.HasPrefix(c.Name, "beta") {
+			values, ci, uncertainty = &set.Latency.BetaUS, &set.CI.BetaUS, &set.Uncertainty.BetaUS
+			if f.table != nil {
+				break
+			}
+		}
+		*values, *ci = append(*values, c.Value), append(*ci, c.endsOf(c.CI))
+		if f.uncertainty != f.ci {
+			*uncertainty = append(*uncertainty, c.endsOf(c.Uncertainty))
+		}
 	}
 	var sources []string
 	for _, file := range s.files {
@@ -127,22 +136,12 @@ func (r *report) set() *hardware.Set {
 	return set
 }
 
-// intervalsOf are intervals of the coefficients as files have them; one that was not fitted is
-// its value.
-func (f *fitResult) intervalsOf(of *intervals, values coefficients) hardware.Intervals {
-	out := hardware.Intervals{Level: level}
-	for k, i := range of {
-		pair := []float64{round(i.Lo, 4), round(i.Hi, 4)}
-		if i.Hi == i.Lo {
-			pair = []float64{values[k], values[k]}
-		}
-		if k < alpha3 || k == alpha3 && f.value[alpha3] > 0 {
-			out.AlphaUS = append(out.AlphaUS, pair)
-		} else if k >= beta0 && f.table == nil {
-			out.BetaUS = append(out.BetaUS, pair)
-		}
+// endsOf are the ends of an interval as files have them; without one, they are the value.
+func (c *fittedCoefficient) endsOf(i *stat.Interval) []float64 {
+	if i == nil {
+		return []float64{c.Value, c.Value}
 	}
-	return out
+	return []float64{i.Lo, i.Hi}
 }
 
 // ranges are what the data cover.

@@ -76,11 +76,6 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 		s.warnf("client timings are ignored when step or server timings are present; " +
 			"use --evaluate to compare with them")
 	}
-	for k, u := range r.fit.uncertainty {
-		if u == (stat.Interval{}) {
-			r.fit.uncertainty[k] = r.fit.ci[k]
-		}
-	}
 	m, err := r.fit.value.model(r.fit.table)
 	if err != nil {
 		return nil, err

@@ -101,13 +101,14 @@ var text = template.Must(template.New("report").Funcs(template.FuncMap{
 func (r *report) writeText(out io.Writer) error {
 	k := r.setup.key
 	title := fmt.Sprintf("%s on %d x %s, %s", k.Model, k.TensorParallelSize, k.GPU, r.setup.engine)
-	var b strings.Builder
-	if err := text.Execute(&b, struct {
+	data := struct {
 		*report
 		Title, Method              string
 		LevelPercent               float64
 		MaxCondition, MaxInflation int
-	}{r, strings.TrimSuffix(title, ", "), r.fit.method, 100 * level, leastsq.MaxCondition, leastsq.MaxInflation}); err != nil {
+	}{r, strings.TrimSuffix(title, ", "), r.fit.method, 100 * level, leastsq.MaxCondition, leastsq.MaxInflation}
+	var b strings.Builder
+	if err := text.Execute(&b, data); err != nil {
 		return err
 	}
 	content := b.String()

@@ -18,7 +18,6 @@ type spanData struct {
 	fit, heldOut leastsq.Regression // phases of prefill and decode over beta[0..3]
 	alpha        leastsq.Regression
 	load         load
-	inputs       [2]float64 // shortest and longest
 }
 
 // newSpanData reconstructs what was computed at each instant from the spans of all requests.
@@ -30,7 +29,7 @@ type spanData struct {
 // A decode phase has a step for each token after the first, a prefill phase as many as the
 // prompt tokens computed then fill token budgets.
 func newSpanData(runs []*replay, budget int) *spanData {
-	d := &spanData{inputs: [2]float64{math.Inf(1), 0}}
+	d := &spanData{}
 	d.fit.Names, d.alpha.Names = names[beta0:], names[:alpha2]
 	var concurrent []float64
 	sum, squares, contexts := 0.0, 0.0, 0.0
@@ -53,25 +52,25 @@ func newSpanData(runs []*replay, budget int) *spanData {
 				seen++
 			}
 			w := work[replicaOf(o)]
-			input, output := float64(r.requests[i].InputTokens), float64(r.requests[i].OutputTokens)
+			add := func(from, to float64, steps func(tokens float64) float64) (sequences float64) {
+				tokens, sequences := w.prefill.Mean(from, to)*(to-from), w.decode.Mean(from, to)
+				n := steps(tokens)
+				into.Add(block, to-from, n, tokens, n*sequences, n*w.context.Mean(from, to))
+				return sequences
+			}
+			output := float64(r.requests[i].OutputTokens)
 			start, first, last := float64(o.ScheduledUS), float64(o.FirstTokenUS), float64(o.CompletedUS)
 			if output > 1 && last > first {
-				tokens := w.prefill.Mean(first, last) * (last - first)
-				n := w.decode.Mean(first, last)
-				into.Add(block, last-first, output-1, tokens, (output-1)*n, (output-1)*w.context.Mean(first, last))
+				n := add(first, last, func(float64) float64 { return output - 1 })
 				concurrent = append(concurrent, n)
 				sum, squares, contexts = sum+n, squares+n*n, contexts+r.contextOf(i)
 			}
 			if first > start {
-				tokens := w.prefill.Mean(start, first) * (first - start)
-				steps := math.Max(1, math.Ceil(tokens/float64(budget)-0.05))
-				n, context := w.decode.Mean(start, first), w.context.Mean(start, first)
-				into.Add(block, first-start, steps, tokens, steps*n, steps*context)
+				add(start, first, func(tokens float64) float64 { return max(1, math.Ceil(tokens/float64(budget)-0.05)) })
 			}
 			if o.EnqueuedUS != stream.Never && r.hasArrivals && r.fitted[i] {
-				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
+				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, float64(r.requests[i].InputTokens))
 			}
-			d.inputs[0], d.inputs[1] = math.Min(d.inputs[0], input), math.Max(d.inputs[1], input)
 		}
 	}
 	n := float64(len(concurrent))
@@ -104,31 +103,13 @@ func replicasOf(outcomes []stream.Outcome) int {
 // and prompt tokens per µs.
 type work struct{ decode, context, prefill *stat.Profile }
 
-// replicaWork sums the work of each replica of a run, as far as times are known. Where the
-// replica is not recorded, each request runs in equal parts on all of them.
+// replicaWork sums the work of each replica of a run, also that of requests that were preempted
+// or did not complete, as far as times are known. Where the replica is not recorded, each request
+// runs in equal parts on all of them. No recording has when a preempted request waited: it counts
+// all along by the share of the time that it ran. What it recomputed does not count.
 func (r *replay) replicaWork() map[replicaID]work {
-	requests := map[replicaID][]int{}
+	spans, all := map[replicaID]*[3]stat.Spans{}, map[replicaID]work{}
 	for i := range r.outcomes {
-		id := replicaOf(&r.outcomes[i])
-		requests[id] = append(requests[id], i)
-	}
-	all := map[replicaID]work{}
-	for id, of := range requests {
-		part := 1.0
-		if id.replica == stream.NoIndex {
-			part = 1 / float64(r.engine.replicas)
-		}
-		all[id] = r.sumWork(of, part)
-	}
-	return all
-}
-
-// sumWork sums a part of the work of requests, also of those that were preempted or did not
-// complete. No recording has when a preempted request waited: it counts all along by the
-// share of the time that it ran. What it recomputed does not count.
-func (r *replay) sumWork(requests []int, part float64) work {
-	var decode, context, prefill stat.Spans
-	for _, i := range requests {
 		o := &r.outcomes[i]
 		start, first, end := o.ScheduledUS, o.FirstTokenUS, o.CompletedUS
 		if end == stream.Never {
@@ -144,15 +125,26 @@ func (r *replay) sumWork(requests []int, part float64) work {
 				first = start
 			}
 		}
+		id, part := replicaOf(o), 1.0
+		if id.replica == stream.NoIndex {
+			part = 1 / float64(r.engine.replicas)
+		}
+		if spans[id] == nil {
+			spans[id] = new([3]stat.Spans)
+		}
+		of := spans[id]
+		ran := part * max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
+		of[0].Add(float64(first), float64(end), ran)
+		of[1].Add(float64(first), float64(end), ran*r.contextOf(i))
 		if start != stream.Never {
 			computed := part * (float64(r.requests[i].InputTokens) - float64(o.CachedTokens))
-			prefill.Add(float64(start), float64(first), computed/max(1, float64(first-start)))
+			of[2].Add(float64(start), float64(first), computed/max(1, float64(first-start)))
 		}
-		ran := part * max(0, 1-float64(o.PreemptedUS)/max(1, float64(end-first)))
-		decode.Add(float64(first), float64(end), ran)
-		context.Add(float64(first), float64(end), ran*r.contextOf(i))
 	}
-	return work{decode.Profile(), context.Profile(), prefill.Profile()}
+	for id, of := range spans {
+		all[id] = work{of[0].Profile(), of[1].Profile(), of[2].Profile()}
+	}
+	return all
 }
 
 // hasPhases reports whether a request has the times of both phases and was not preempted.
@@ -190,13 +182,15 @@ func (r *report) fitAlpha(d *spanData) {
 	}
 	x := d.alpha.Fit()
 	copy(f.ci[:alpha2], d.alpha.Intervals(x, level))
+	copy(f.uncertainty[:alpha2], f.ci[:alpha2])
 	copy(f.value[:], x)
 	f.source[alpha0], f.source[alpha1] = "fitted: TTFT minus queue and prefill", "fitted: the same, by input tokens"
 	if x[1] == 0 {
 		f.source[alpha1] = negative
 	}
 	if id := d.alpha.Identify(); len(id.Not) > 0 {
+		inputs := r.setup.ranges().InputTokens
 		r.setup.warnf("alpha[0] and alpha[1] are not identifiable separately: inputs have only %g to %g tokens",
-			d.inputs[0], d.inputs[1])
+			inputs[0], inputs[1])
 	}
 }

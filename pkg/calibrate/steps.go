@@ -222,6 +222,7 @@ func (r *report) regress(all, heldOut *leastsq.Regression, p coefficients, data 
 	f.value[beta3], f.ci[beta3] = p[beta3], stat.Interval{Lo: p[beta3], Hi: p[beta3], Level: level}
 	copy(f.value[beta0:], x)
 	copy(f.ci[beta0:], fit.Intervals(x, level))
+	copy(f.uncertainty[beta0:], f.ci[beta0:])
 	for k, value := range x {
 		if value == 0 {
 			f.source[beta0+k] = negative

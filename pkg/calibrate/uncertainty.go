@@ -90,35 +90,11 @@ func newTrend(replays []*replay, simulated [][]timing) *trend {
 			}
 		}
 	}
-	return fitTrend(concurrent, late)
-}
-
-// fitTrend fits the line by least squares without stalls: errors more than three robust
-// standard deviations from the median.
-func fitTrend(x, y []float64) *trend {
-	if len(x) < 50 {
+	slope, ci, ok := leastsq.Slope(concurrent, late, level)
+	if !ok {
 		return nil
 	}
-	middle := slices.Sorted(slices.Values(y))[len(y)/2]
-	errors := make([]float64, len(y))
-	for i, v := range y {
-		errors[i] = v - middle
-	}
-	limit := 3 * leastsq.Scale(errors)
-	var n, sx, sy, sxx, sxy, syy float64
-	for i, v := range errors {
-		if math.Abs(v) <= limit {
-			n, sx, sy = n+1, sx+x[i], sy+v
-			sxx, sxy, syy = sxx+x[i]*x[i], sxy+x[i]*v, syy+v*v
-		}
-	}
-	sxx, sxy, syy = sxx-sx*sx/n, sxy-sx*sy/n, syy-sy*sy/n
-	if !(sxx > 1e-6*n) {
-		return nil
-	}
-	slope := sxy / sxx
-	half := zLevel * math.Sqrt(max(0, syy-slope*sxy)/(n-2)/sxx)
-	return &trend{slope, stat.Interval{Lo: slope - half, Hi: slope + half, Level: level}}
+	return &trend{slope, ci}
 }
 
 // errorRange is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms;
@@ -162,7 +138,6 @@ func (r *report) addHost() {
 		"async_scheduling %v", async)
 	r.Host = &h
 	f.value[beta0] += h.US
-	f.uncertainty = f.ci
 	f.ci[beta0].Lo, f.ci[beta0].Hi = f.ci[beta0].Lo+h.US, f.ci[beta0].Hi+h.US
 	u := &f.uncertainty[beta0]
 	u.Lo, u.Hi = u.Lo+h.Uncertainty.Lo, u.Hi+h.Uncertainty.Hi

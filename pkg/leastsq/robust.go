@@ -4,7 +4,10 @@ import (
 	"math"
 	"slices"
 
+	"blis/pkg/stat"
+
 	"gonum.org/v1/gonum/floats"
+	gonum "gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -51,4 +54,29 @@ func StandardError(influences [][]float64, parameter int) float64 {
 		column = append(column, m[parameter])
 	}
 	return floats.Norm(column, 2)
+}
+
+// minSlopePoints is the fewest points that Slope fits a line to.
+const minSlopePoints = 50
+
+// Slope is that of a line through points, by least squares without outliers: points whose y is more
+// than three robust standard deviations from the median. ok is false if there are too few points, or
+// all at one x.
+func Slope(x, y []float64, level float64) (slope float64, ci stat.Interval, ok bool) {
+	if len(x) < minSlopePoints {
+		return 0, ci, false
+	}
+	errors, weights := slices.Clone(y), make([]float64, len(y))
+	floats.AddConst(-slices.Sorted(slices.Values(y))[len(y)/2], errors)
+	limit := 3 * Scale(errors)
+	for i, e := range errors {
+		if math.Abs(e) <= limit {
+			weights[i] = 1
+		}
+	}
+	xx, yy := gonum.Variance(x, weights), gonum.Variance(errors, weights)
+	xy := gonum.Covariance(x, errors, weights)
+	slope = xy / xx
+	half := TQuantile(math.Inf(1), level) * math.Sqrt(max(0, yy-slope*xy)/(floats.Sum(weights)-2)/xx)
+	return slope, stat.Interval{Lo: slope - half, Hi: slope + half, Level: level}, xx > 1e-6
 }
