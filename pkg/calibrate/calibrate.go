@@ -112,10 +112,7 @@ func (o *Options) calibrate(ctx context.Context) (*report, error) {
 			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear, these are of %s", given, m)
 		}
 	}
-	if o.Evaluate != "" {
-		return s.evaluate(ctx)
-	}
-	return s.fit(ctx)
+	return s.newReport(ctx)
 }
 
 // open reads recordings and passes on their warnings.

@@ -38,7 +38,7 @@ func (s *setup) nearConstantLength() string {
 			lengths = append(lengths, float64(q.InputTokens))
 		}
 	}
-	lo, hi := middle95(lengths)
+	lo, hi := middle(lengths, 40)
 	if len(s.steps) > 0 || !(hi <= 1.1*lo) {
 		return ""
 	}

@@ -30,14 +30,40 @@ type fitResult struct {
 	simulated       bool // with the simulator in the loop
 }
 
-// fit fits to what the recordings have: β to steps, α and else β to the server's spans, and
-// the rest by simulation to client timings.
-func (s *setup) fit(ctx context.Context) (*report, error) {
-	holdouts, err := s.holdOut(ctx)
+// newReport fits coefficients, or takes those to evaluate, and scores them: on held-out data, or on
+// all.
+func (s *setup) newReport(ctx context.Context) (*report, error) {
+	r := &report{setup: s, Scores: []*score{}}
+	var m latency.Model
+	var err error
+	if s.options.Evaluate == "" {
+		if err = r.fitAll(ctx); err == nil {
+			m, err = r.fit.value.model(r.fit.table)
+		}
+	} else {
+		r.holdouts, r.Set = s.allStages(), s.given
+		if m, err = s.given.Latency.Build(nil); err == nil && len(s.steps) > 0 {
+			r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
+			r.stepModel = m
+		}
+	}
+	if err == nil {
+		err = r.score(ctx, m)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &report{setup: s, holdouts: holdouts, Scores: []*score{}}
+	r.finish()
+	return r, nil
+}
+
+// fitAll fits to what the recordings have: β to steps, α and else β to the server's spans, and
+// the rest by simulation to client timings.
+func (r *report) fitAll(ctx context.Context) (err error) {
+	s := r.setup
+	if r.holdouts, err = s.holdOut(ctx); err != nil {
+		return err
+	}
 	var spans, clients []*replay
 	for _, run := range s.replays {
 		switch {
@@ -65,44 +91,15 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 			err = r.fitClients(ctx, spans, &known)
 		}
 	case len(clients) > 0:
-		err = r.fitClients(ctx, clients, nil)
+		return r.fitClients(ctx, clients, nil)
 	default:
-		err = errors.New("the recordings have nothing to fit to")
+		return errors.New("the recordings have nothing to fit to")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
+	if err == nil && len(clients) > 0 {
 		s.warnf("client timings are ignored when step or server timings are present; " +
 			"use --evaluate to compare with them")
 	}
-	m, err := r.fit.value.model(r.fit.table)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.score(ctx, m); err != nil {
-		return nil, err
-	}
-	r.finish()
-	return r, nil
-}
-
-// evaluate scores the given coefficients on all recorded data.
-func (s *setup) evaluate(ctx context.Context) (*report, error) {
-	r := &report{setup: s, holdouts: s.allStages(), Set: s.given, Scores: []*score{}}
-	m, err := s.given.Latency.Build(nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.score(ctx, m); err != nil {
-		return nil, err
-	}
-	if len(s.steps) > 0 {
-		r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
-		r.stepModel = m
-	}
-	r.finish()
-	return r, nil
+	return err
 }
 
 // fitClients fits by simulation to client timings; known are coefficients by the server's own

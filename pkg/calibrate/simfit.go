@@ -225,13 +225,9 @@ const folds = 5
 
 // predictionError is the loss of a solution's cross-validation over segments of time.
 func (f *simFit) predictionError(p *leastsq.Problem, s *leastsq.Solution) float64 {
-	var fold []int
-	for _, r := range f.replays {
-		for i := range r.blocks {
-			for range features {
-				fold = append(fold, i*folds/len(r.blocks))
-			}
-		}
+	fold, _ := f.segments(func(int) int { return folds })
+	for i := range fold {
+		fold[i] %= folds
 	}
 	return p.CrossValidate(s, fold, folds)
 }
@@ -249,18 +245,8 @@ const minContextRatio = 1.5
 // tryWithoutBeta3 sets β3 to 0 if that lowers the prediction error. It stays physics where
 // contexts are nearly constant: such data do not separate it from β2.
 func (f *simFit) tryWithoutBeta3(ctx context.Context) error {
-	var contexts []float64
-	for _, r := range f.replays {
-		for i := range r.requests {
-			if r.fitted[i] {
-				contexts = append(contexts, r.contextOf(i))
-			}
-		}
-	}
-	slices.Sort(contexts)
-	n := len(contexts)
 	perSequence := f.prior[beta3] * f.load.context
-	if perSequence == 0 || n == 0 || contexts[n*9/10] <= minContextRatio*contexts[n/10] {
+	if perSequence == 0 || f.load.contextRatio <= minContextRatio {
 		return nil
 	}
 	p := f.prior

@@ -108,7 +108,7 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 			t.Fatal(err)
 		}
 		influences, n := f.influences(f.problem, f.dataOnly)
-		segment, _ := f.segments()
+		segment, _ := f.segments(jackknifeSegments)
 		random := dist.NewStream(seed, "some")
 		for range 5 {
 			in := random.Perm(n)[:2*n/3]

@@ -28,7 +28,7 @@ func (r *report) fitSteps(alphaKnown bool) error {
 		n, context, sequences = n+float64(x.Decode), context+float64(x.Context), append(sequences, float64(x.Decode))
 	}
 	r.fit.load = load{sequences: max(1, n/float64(len(steps))), context: context / max(1, n)}
-	r.fit.load.lo, r.fit.load.hi = middle95(sequences)
+	r.fit.load.lo, r.fit.load.hi = middle(sequences, 40)
 	r.regress(stepRegression(fit), stepRegression(heldOut), s.prior(r.fit.load),
 		fmt.Sprintf("%d of the %d steps", len(heldOut), len(steps)))
 	for k := alpha0; k <= alpha2; k++ {
