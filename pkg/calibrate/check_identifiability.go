@@ -15,17 +15,17 @@ type suggestedBenchmark struct {
 }
 
 // checkIdentifiability suggests a benchmark for coefficients that are not identifiable.
-func checkIdentifiability(r *report, warnf warner) {
+func checkIdentifiability(r *report) {
 	f, constant := &r.fit, r.setup.nearConstantLength()
 	if f.method == "" || len(f.id.Not) == 0 && constant == "" {
 		return
 	}
 	r.Suggested = r.setup.suggestBenchmark(f, constant != "")
 	if constant != "" {
-		warnf("%s", constant)
+		r.setup.warnf("%s", constant)
 	}
 	if len(f.id.Not) > 0 {
-		warnf("not identifiable: %s: %s", strings.Join(f.id.Not, ", "), r.Suggested.Why)
+		r.setup.warnf("not identifiable: %s: %s", strings.Join(f.id.Not, ", "), r.Suggested.Why)
 	}
 }
 

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,9 +12,9 @@ import (
 )
 
 // warningsOf are the warnings of a check.
-func warningsOf(c check, r *report) (warnings []string) {
-	c(r, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
-	return warnings
+func warningsOf(c check, r *report) []string {
+	c(r)
+	return r.setup.warnings
 }
 
 // TestSuggestedBenchmarkIsNoOverload: with costly prompts, the high rate keeps GPUs busy for
@@ -119,7 +118,7 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 				run.measured[i].ttft += 800e3
 			}
 		}
-		got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; ")
+		got := strings.Join(warningsOf(checkWarmup, &report{setup: &setup{}, holdouts: []holdout{p}}), "; ")
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d stalled, held out from %d on: %q, want %q", c.stalled, c.from, got, c.want)
 		}

@@ -133,17 +133,15 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, known *coeffici
 	if err != nil {
 		return err
 	}
+	bySpans := r.fit
 	r.fit.value, r.fit.load = f.value, f.load
-	ci, uncertainty := f.intervals()
-	source := r.describeSources(f, ci)
-	first := 0
+	r.fit.ci, r.fit.uncertainty = f.intervals()
+	r.describeSources(f)
 	if known != nil {
-		first = beta0
-		copy(uncertainty[:], r.fit.ci[:beta0])
+		copy(r.fit.source[:], bySpans.source[:beta0])
+		copy(r.fit.ci[:], bySpans.ci[:beta0])
+		copy(r.fit.uncertainty[:], bySpans.ci[:beta0])
 	}
-	copy(r.fit.source[first:], source[first:])
-	copy(r.fit.ci[first:], ci[first:])
-	r.fit.uncertainty = uncertainty
 	all, _, err := f.simulate(ctx, f.value)
 	if err != nil {
 		return err
@@ -167,7 +165,7 @@ const looseWidth = 0.25
 
 // describeSources finds which coefficients are identifiable, and describes where each comes
 // from.
-func (r *report) describeSources(f *simFit, ci intervals) [len(names)]string {
+func (r *report) describeSources(f *simFit) {
 	var fitted []string
 	t := make([][]float64, len(f.solution.X)) // makes parameters of coefficients
 	for k := range t {
@@ -176,7 +174,7 @@ func (r *report) describeSources(f *simFit, ci intervals) [len(names)]string {
 	}
 	t[atStep][atBeta2] = f.load.sequences
 	id := f.problem.Identify(f.solution, fitted, t)
-	loose := func(k int) bool { return ci[k].Hi-ci[k].Lo > looseWidth*f.value[k] }
+	loose := func(k int) bool { return r.fit.ci[k].Hi-r.fit.ci[k].Lo > looseWidth*f.value[k] }
 	if r.setup.nearConstantLength() == "" {
 		id.Not = slices.DeleteFunc(id.Not, func(name string) bool { return !loose(slices.Index(names[:], name)) })
 	}
@@ -199,7 +197,7 @@ func (r *report) describeSources(f *simFit, ci intervals) [len(names)]string {
 		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g "+
 			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior[beta2], f.load.sd)
 	}
-	return source
+	r.fit.source = source
 }
 
 const physicsBeta3 = "physics: KV bytes of a token on one GPU over its memory bandwidth"

@@ -18,7 +18,17 @@ import (
 // replica's queue, of simulated requests.
 type timing struct{ ttft, e2e, queue float64 }
 
-var unknownTiming = timing{math.NaN(), math.NaN(), math.NaN()}
+// timingOf is the timing of a request; all NaN if it did not complete.
+func timingOf(o *stream.Outcome) timing {
+	between := func(from, to stream.Micros) float64 {
+		if o.State != stream.StateCompleted || from == stream.Never || to == stream.Never {
+			return math.NaN()
+		}
+		return float64(to - from)
+	}
+	return timing{between(o.ArrivalUS, o.FirstTokenUS), between(o.ArrivalUS, o.CompletedUS),
+		between(o.EnqueuedUS, o.ScheduledUS)}
+}
 
 // tpot is the time from the first token to the last, per token after the first.
 func (t timing) tpot(output int64) float64 {
@@ -116,19 +126,13 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 			uncounted++
 			continue
 		}
-		o, t := byID[q.ID], unknownTiming
-		if o.State == stream.StateCompleted {
-			t.e2e = float64(o.CompletedUS - o.ArrivalUS)
-			if o.FirstTokenUS != stream.Never {
-				t.ttft = float64(o.FirstTokenUS - o.ArrivalUS)
-			}
-		}
+		o := byID[q.ID]
 		if prompts += q.InputTokens; len(q.Prompt) == 0 {
 			cached += o.CachedTokens
 		}
 		q.Model, q.SLOClass, q.DeadlineUS = "", "", stream.Never
 		r.requests, r.outcomes = append(r.requests, q), append(r.outcomes, *o)
-		r.measured, r.fitted = append(r.measured, t), append(r.fitted, true)
+		r.measured, r.fitted = append(r.measured, timingOf(o)), append(r.fitted, true)
 	}
 	if r.hiddenPrefixes = float64(cached) > 0.02*float64(prompts); r.hiddenPrefixes {
 		s.warnf("%s: %.0f %% of prompt tokens were cached, but shared prefixes are not recorded: "+
@@ -190,13 +194,9 @@ func (r *replay) fits(i int) bool { return r.fitted[i] && !math.IsNaN(r.measured
 
 // simulate replays the run.
 func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error) {
-	out := slices.Repeat([]timing{unknownTiming}, len(r.requests))
-	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) {
-		if o.State == stream.StateCompleted {
-			out[i] = timing{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS),
-				float64(o.ScheduledUS - o.EnqueuedUS)}
-		}
-	})
+	nan := math.NaN()
+	out := slices.Repeat([]timing{{nan, nan, nan}}, len(r.requests))
+	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) { out[i] = timingOf(o) })
 	return out, err
 }
 

@@ -4,6 +4,7 @@
 package leastsq
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"runtime"
@@ -186,12 +187,7 @@ func (p *Problem) evaluate(ctx context.Context, points [][]float64) ([][]float64
 		})
 	}
 	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return all, cmp.Or(errs...)
 }
 
 // derive is the Jacobian at x in the parameters from first on, by central differences where
