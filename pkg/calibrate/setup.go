@@ -177,29 +177,11 @@ func (s *setup) otherSetup(name, gpu string, tp int) string {
 	return ""
 }
 
-// isModel reports whether a name is one of the setup's model. Names may differ by owner,
-// punctuation and a usual suffix: llama2-70b and meta-llama/Llama-2-70b-hf.
+// isModel reports whether a name is one of the setup's model.
 func (s *setup) isModel(name string) bool {
 	a, err := model.BuiltIn(name)
-	return err == nil && a.Name == s.key.Model || sameModel(name, s.key.Model) ||
-		sameModel(name, s.deployment.Model) || s.aliases[name]
-}
-
-func sameModel(a, b string) bool {
-	bare := func(name string) string {
-		return strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return -1
-		}, strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]))
-	}
-	short, long := bare(a), bare(b)
-	if len(short) > len(long) {
-		short, long = long, short
-	}
-	suffix, ok := strings.CutPrefix(long, short)
-	return ok && short != "" && slices.Contains([]string{"", "hf", "instruct", "chat", "chathf"}, suffix)
+	return err == nil && a.Name == s.key.Model || model.SameName(name, s.key.Model) ||
+		model.SameName(name, s.deployment.Model) || s.aliases[name]
 }
 
 func (s *setup) isGPU(name string) bool {

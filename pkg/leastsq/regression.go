@@ -45,9 +45,8 @@ func (r *Regression) weighted(weights []float64) (*mat.Dense, []float64) {
 	a, b := mat.NewDense(len(r.rows), len(r.Names), nil), make([]float64, len(r.rows))
 	for i, row := range r.rows {
 		w := math.Sqrt(weights[i]) / row.scale
-		for k, v := range row.x {
-			a.Set(i, k, v*w)
-		}
+		a.SetRow(i, row.x)
+		floats.Scale(w, a.RawRowView(i))
 		b[i] = row.y * w
 	}
 	return a, b
@@ -185,20 +184,18 @@ const maxCondition = 1e12
 // Dependent columns give one of several solutions, with a zero.
 func nnls(a *mat.Dense, b []float64) []float64 {
 	rows, n := a.Dims()
-	columns, length := make([]*mat.VecDense, n), make([]float64, n)
-	for k := range n { // of length 1, so that the condition number does not depend on units
+	length := make([]float64, n)
+	for k := range n {
 		length[k] = max(mat.Norm(a.ColView(k), 2), math.SmallestNonzeroFloat64)
-		columns[k] = mat.VecDenseCopyOf(a.ColView(k))
-		for i := range rows {
-			columns[k].SetVec(i, columns[k].AtVec(i)/length[k])
-		}
 	}
+	var columns mat.Dense // of length 1, so that the condition number does not depend on units
+	columns.Apply(func(_, k int, v float64) float64 { return v / length[k] }, a)
 	target := mat.NewVecDense(rows, b)
 	size := mat.Norm(target, 2)
 	best, least := make([]float64, n), size
 	all := 1<<n - 1
 	for subset := all; subset > 0; subset-- {
-		x, residual := solveSubset(columns, target, subset)
+		x, residual := solveSubset(&columns, target, subset)
 		if residual < least {
 			best, least = x, residual
 			if subset == all {
@@ -207,7 +204,7 @@ func nnls(a *mat.Dense, b []float64) []float64 {
 		}
 	}
 	for k := range best {
-		if mat.Norm(columns[k], math.Inf(1))*best[k] < 1e-9*size/math.Sqrt(float64(rows)) {
+		if mat.Norm(columns.ColView(k), math.Inf(1))*best[k] < 1e-9*size/math.Sqrt(float64(rows)) {
 			best[k] = 0 // rounding
 		}
 		best[k] /= length[k]
@@ -217,21 +214,21 @@ func nnls(a *mat.Dense, b []float64) []float64 {
 
 // solveSubset solves for the columns of a subset, the others at 0, and returns the norm of
 // the residual: infinite if they depend on each other or a solution is not positive.
-func solveSubset(columns []*mat.VecDense, target *mat.VecDense, subset int) (x []float64, residual float64) {
-	x = make([]float64, len(columns))
+func solveSubset(columns *mat.Dense, target *mat.VecDense, subset int) (x []float64, residual float64) {
+	rows, n := columns.Dims()
+	x = make([]float64, n)
 	var chosen []int
-	for k := range columns {
+	for k := range n {
 		if subset>>k&1 == 1 {
 			chosen = append(chosen, k)
 		}
 	}
-	rows := target.Len()
 	if rows < len(chosen) {
 		return nil, math.Inf(1)
 	}
 	a := mat.NewDense(rows, len(chosen), nil)
 	for j, k := range chosen {
-		a.SetCol(j, columns[k].RawVector().Data)
+		a.SetCol(j, mat.Col(nil, k, columns))
 	}
 	var qr mat.QR
 	qr.Factorize(a)

@@ -205,15 +205,20 @@ func (p *Problem) derive(ctx context.Context, x []float64, first int) (*mat.Dens
 		return nil, err
 	}
 	j := mat.NewDense(len(all[0]), len(x)-first, nil)
-	for c := range len(points) / 2 {
-		k, a, b := first+c, all[2*c], all[2*c+1]
-		for i := range a {
-			if d := (a[i] - b[i]) / (points[2*c][k] - points[2*c+1][k]); !math.IsNaN(d) {
-				j.Set(i, c, d)
-			}
-		}
+	for c := range len(x) - first {
+		up, down := 2*c, 2*c+1
+		j.SetCol(c, scaledChange(all[up], all[down], 1/(points[up][first+c]-points[down][first+c])))
 	}
+	j.Apply(zeroIfNaN, j)
 	return j, nil
+}
+
+// zeroIfNaN makes 0 of the derivatives of missing residuals.
+func zeroIfNaN(_, _ int, v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
 }
 
 // normal makes the normal equations of weighted residuals, JᵀWJ and JᵀWr, with or without

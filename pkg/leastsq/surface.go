@@ -98,12 +98,8 @@ func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error
 	}
 	along.Mul(all.T(), signs)
 	out.jacobian.Mul(&along, &inverse)
-	out.jacobian.Apply(func(_, _ int, v float64) float64 {
-		if math.IsNaN(v) { // there is no such residual
-			return 0
-		}
-		return v / float64(len(corners))
-	}, out.jacobian)
+	out.jacobian.Scale(1/float64(len(corners)), out.jacobian)
+	out.jacobian.Apply(zeroIfNaN, out.jacobian)
 	return out, nil
 }
 
