@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"blis/pkg/hardware"
 	"blis/pkg/recording"
 	"blis/pkg/stream"
 	"blis/pkg/textio"
@@ -105,7 +104,7 @@ func (o *Options) calibrate(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	if given := cmp.Or(o.Evaluate, o.Init); given != "" {
-		if s.given, err = s.readSet(given); err != nil {
+		if s.given, err = s.deployment.ReadCoefficients(given, s.arch, o.Hardware...); err != nil {
 			return nil, err
 		}
 		if m := s.given.Latency.Model; o.Evaluate == "" && m != "linear" {
@@ -152,27 +151,6 @@ func (o *Options) read(ctx context.Context, name string) (*recording.Recording, 
 	}
 	defer in.Close()
 	return recording.Read(ctx, textio.Input{Name: "stdin", Path: choice, Stream: in}, format)
-}
-
-// readSet reads a file's coefficients for the model, GPU and parallelism of the setup.
-func (s *setup) readSet(name string) (*hardware.Set, error) {
-	sets, err := hardware.ReadSets(name, s.options.Hardware...)
-	if err != nil {
-		return nil, err
-	}
-	var have []string
-	for _, set := range sets {
-		key := set.Key
-		if s.isModel(key.Model) {
-			key.Model = s.key.Model
-		}
-		if key == s.key {
-			return set, nil
-		}
-		have = append(have, set.Key.String())
-	}
-	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, s.key,
-		cmp.Or(strings.Join(have, "; "), "none"))
 }
 
 // unusedFlags warns of flags that had no effect on these recordings.

@@ -29,6 +29,7 @@ type setup struct {
 	id         string
 	overrides  []string
 	deployment *cluster.Deployment
+	arch       *model.Architecture // nil if it is not in the catalog
 	routing    string
 	roofline   latency.Model
 	files      []*recording.Recording
@@ -58,12 +59,10 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
 		return nil, err
 	}
-	e := &s.deployment.Engine
-	s.key = hardware.Key{Model: s.deployment.Model, GPU: s.deployment.GPU, TensorParallelSize: e.TensorParallelSize,
-		PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize}
+	s.key = s.deployment.Key()
 	for _, name := range []string{s.deployment.Model, s.deployment.ModelConfig} {
 		if a, err := model.BuiltIn(name); err == nil {
-			s.key.Model = a.Name // by its name in the catalog
+			s.key.Model, s.arch = a.Name, a // by its name in the catalog
 		}
 	}
 	if s.hardware, err = hardware.Open(o.Hardware...); err != nil {
