@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,13 +69,10 @@ func (s *setup) holdOutStage(name string) (holdouts []holdout, err error) {
 			holdouts = append(holdouts, h.removeFromFit())
 		}
 	}
-	if have == nil {
-		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no stages", name)
-	}
 	if holdouts == nil {
 		slices.Sort(have)
 		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no such stage (have %s)",
-			name, strings.Join(slices.Compact(have), ", "))
+			name, cmp.Or(strings.Join(slices.Compact(have), ", "), "none"))
 	}
 	return holdouts, nil
 }

@@ -61,9 +61,9 @@ func TestAlpha3IsFoundWherePresent(t *testing.T) {
 		if us == 0 && len(f.problem.Parameters) > atAlpha3 {
 			t.Errorf("alpha[3] is %.3g us, want none", f.value[alpha3])
 		}
-		i := ci[alpha3]
-		if us > 0 && (math.Abs(f.value[alpha3]-us) > i.Hi-i.Lo || i.Hi-i.Lo > us || math.Abs(f.value[alpha0]-5000) > 1000) {
-			t.Errorf("alpha[3] is %.4g us in %.4g, want %g; alpha[0] is %.5g, want 5000", f.value[alpha3], i, us, f.value[alpha0])
+		i, got, got0 := ci[alpha3], f.value[alpha3], f.value[alpha0]
+		if us > 0 && (math.Abs(got-us) > i.Hi-i.Lo || i.Hi-i.Lo > us || math.Abs(got0-5000) > 1000) {
+			t.Errorf("alpha[3] is %.4g us in %.4g, want %g; alpha[0] is %.5g, want 5000", got, i, us, got0)
 		}
 	}
 }

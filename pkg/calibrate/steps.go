@@ -78,16 +78,12 @@ func (s *setup) usableSteps() (steps []recording.Step, gpuOnly bool, err error) 
 	return steps, gpuOnly, nil
 }
 
-// batchOf is the batch of a step.
-func batchOf(x recording.Step) latency.Batch {
-	return latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}
-}
-
 // stepErrors are the relative errors of a model on steps.
 func stepErrors(steps []recording.Step, m latency.Model) []float64 {
 	errors := make([]float64, len(steps))
 	for i, x := range steps {
-		errors[i] = float64(m.Step(batchOf(x)))/x.US - 1
+		batch := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}
+		errors[i] = float64(m.Step(batch))/x.US - 1
 	}
 	return errors
 }
