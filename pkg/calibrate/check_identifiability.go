@@ -79,7 +79,8 @@ func (s *setup) suggestBenchmark(f *fitResult, constantLength bool) *suggestedBe
 	step := max(1, f.value[beta0]+8*f.value[beta2]) * 1e-6
 	low, high := 4/(step*256), float64(s.deployment.Engine.MaxNumSeqs)/2/(2*step*256)
 	// Prompts and decoding take at most half of the time, without overload.
-	busy := (f.value[beta1]*float64(128+longest)/2 + 256*(f.value[beta2]+f.value[beta3]*float64(128+longest+256)/2)) * 1e-6
+	decoding := f.value[beta2] + f.value[beta3]*float64(128+longest+256)/2
+	busy := (f.value[beta1]*float64(128+longest)/2 + 256*decoding) * 1e-6
 	if busy > 0 {
 		high = min(high, 0.5/busy)
 	}

@@ -13,7 +13,8 @@ func checkNotHeldOut(r *report) {
 			in := func(name string) bool { return slices.Contains(of.Runs, name) }
 			return of.Digest == f.Digest && (len(of.Runs) == 0 || slices.ContainsFunc(f.Names(), in))
 		}) {
-			r.setup.warnf("%s: the coefficients were fitted to it, at least in part: its errors are not held out", f.Path)
+			r.setup.warnf("%s: the coefficients were fitted to it, at least in part: its errors are not held out",
+				f.Path)
 		}
 	}
 }

@@ -196,7 +196,9 @@ func (r *replay) fits(i int) bool { return r.fitted[i] && !math.IsNaN(r.measured
 func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error) {
 	nan := math.NaN()
 	out := slices.Repeat([]timing{{nan, nan, nan}}, len(r.requests))
-	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) { out[i] = timingOf(o) })
+	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) {
+		out[i] = timingOf(o)
+	})
 	return out, err
 }
 

@@ -67,10 +67,13 @@ func newSpanData(runs []*replay, budget int) *spanData {
 				sum, squares, contexts = sum+n, squares+n*n, contexts+r.contextOf(i)
 			}
 			if first > start {
-				add(start, first, func(tokens float64) float64 { return max(1, math.Ceil(tokens/float64(budget)-0.05)) })
+				add(start, first, func(tokens float64) float64 {
+					return max(1, math.Ceil(tokens/float64(budget)-0.05))
+				})
 			}
 			if o.EnqueuedUS != stream.Never && r.hasArrivals && r.fitted[i] {
-				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, float64(r.requests[i].InputTokens))
+				input := float64(r.requests[i].InputTokens)
+				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
 			}
 		}
 	}
