@@ -89,20 +89,21 @@
 //	$ blis-sim --set 'control_plane.snapshots.default=periodic 1s' --set 'control_plane.flow_control={order: priority}' workload.jsonl.zst | blis-summarize
 //
 // The regret of a decision is measured in ms of request latency, not in a policy's score.
-// At each routing decision, --counterfactual 3 estimates the latency of the request at the
-// three best candidates, from the true state of the replicas. hindsight_ms is the latency
-// of the choice minus that of the best candidate. avoidable_ms is the latency of the
-// choice minus that of the candidate that the same estimator prefers with only the
-// policy's information. exact:20 re-simulates the 20 decisions with the highest estimated
-// regret, each with the three best other replicas and with the opposite admission verdict.
-// It reports the change in met SLO targets and ms, for the request and all requests. If
-// admission rejected requests, or delayed them until they timed out, up to half of the 20
-// are such decisions: those whose requests could have been served soonest, by estimate.
-// Their regret is the lost request, without ms. always-admit makes no decisions, so it has
-// no opposite. Decision ids select decisions explicitly. --counterfactual-horizon limits
-// the simulated time after each decision. --clairvoyant ignores the routing policy and
-// sends each request to the replica where it would finish first, by its true state and
-// output length. scripts/headroom uses it as the reference.
+// At each routing decision, --counterfactual 3 estimates the latency of the request on
+// every candidate, from the true state of the replicas. The regret record lists the three
+// with the lowest latency. hindsight_ms is the latency of the choice minus that of the
+// best candidate. avoidable_ms is the latency of the choice minus that of the candidate
+// that the same estimator prefers with only the policy's information. exact:20
+// re-simulates the 20 decisions with the highest estimated regret, each with the three
+// best other replicas and with the opposite admission verdict. It reports the change in
+// met SLO targets and ms, for the request and all requests. If admission rejected
+// requests, or delayed them until they timed out, up to half of the 20 are such
+// decisions: those whose requests could have been served soonest, by estimate. Their
+// regret is the lost request, without ms. always-admit makes no decisions, so it has no
+// opposite. Decision ids select decisions explicitly. --counterfactual-horizon limits the
+// simulated time after each decision. --clairvoyant ignores the routing policy and sends
+// each request to the replica where it would finish first, by its true state and output
+// length. scripts/headroom uses it as the reference.
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
 //

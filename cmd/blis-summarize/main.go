@@ -1,109 +1,120 @@
-// Blis-summarize computes the metrics of blis-sim runs, scores the runs, and explains what was lost and why.
-// It also describes workloads.
+// Blis-summarize reports the metrics of simulated runs, scores the runs, and explains why requests missed their
+// latency targets. It also describes workloads.
 //
-//	blis-summarize [flags] [RUN...]
+//	blis-summarize [flags] [STREAM...]
 //
-// A run is a file, NAME=FILE, or stdin (-, or no argument). Several runs are shown side by side. The result
-// of a benchmark of a real server (a recording) is summarized as a run, too. blis-gen --list importers shows
-// its formats. FORMAT:FILE sets the format. FILE#NAME selects one of several recordings in a file. Metrics
-// that are not recorded (admissions, cache hits, preemptions) are missing.
+// BLIS simulates clusters of LLM inference servers. A workload is a list of requests from blis-gen. A run is the
+// record of a simulation by blis-sim: metrics, the outcome of each request, and decisions of policies (admission,
+// priority, routing). A recording is the result of a benchmark of a real server, treated like a run. A STREAM is:
 //
-// The metrics come from the run. --where keeps the outcomes for which a CEL expression is true. --from and
-// --to keep the requests that arrive in a time window. Each of these recomputes the metrics from the
-// outcomes, so the run must contain outcomes (blis-sim --trace decisions or full).
+//	FILE, NAME=FILE    a run, a recording or, as the only stream, a workload; the output shows NAME
+//	-, or no STREAM    stdin
+//	FORMAT:FILE        a recording; by default, its FORMAT (blis-gen --list importers) is detected
+//	FILE#NAME          one of several recordings in a file
+//
+// Metrics that a recording lacks, such as cache hits, are missing. The metrics of a run come from blis-sim. These
+// flags compute them again, from the outcomes of selected requests (recorded by blis-sim --trace decisions or full):
+//
+//	--where 'ttft_ms > 200'    requests for which a CEL expression (https://cel.dev) is true
+//	--from 30s, --to 5m        requests, also of a workload, that arrive in the time window [30s, 5m)
 //
 // # Fitness
 //
-// --fitness EXPRESSION or --fitness FILE (*.yaml, *.json) scores runs. A score is a number in [0, 1); higher
-// is better. Expressions are in CEL, over numbers:
+// The fitness of a run is a number in [0, 1) that a policy search can maximize. Tables call it score. It is computed
+// from a score expression in [0, 1) and from gates, which are conditions:
 //
-//	m.ttft.p99 (mean, p50, p90, p95, max; tpot, itl, e2e, queue), m.requests.rejected,
-//	m.goodput.ratio, m.throughput.rps, m.kv.prefix_hit_ratio, m.fairness.jain,
-//	m.cost.gpu_s, m.cls["batch"]..., m.tenants["t1"]..., m.replicas[0].utilization: all
-//	metrics of --format json; an unknown name is an error that lists the valid ones
-//	base.*, parent.*: the same metrics of --baseline RUN and --parent RUN
-//	p99_ttft_ms, mean_tpot_ms, request_goodput: metrics as named by vllm bench serve
-//	ratio(base, x) = base/(base + x), lower is better: 0.5 at parity
-//	gain(x, base) = x/(x + base), higher is better: 0.5 at parity
-//	soft(x, limit, k) = 1 up to the limit, then exp(-k*(x/limit - 1))
-//	attained("class"): the share of the class's offered requests that met their targets
-//	wmean(weight, x, ...), wgeo(weight, x, ...), worst(x, ...), lex(x, ...) (the first in
-//	hundredths, ties broken by the next), clamp(x, lo, hi), min, max, abs, exp, log,
-//	sqrt, pow
+//	all gates hold    0.1 + 0.9*score
+//	a gate fails      0.1*(1 - d), where d is the mean distance of all gates, at most 0.999. A distance
+//	                  is 0 if the gate holds, and |a - b|/(|a| + |b|) if it compares a with b and fails
+//	no score          0: a policy does not load, the run is truncated, or the score has no value
 //
-// Rejecting requests does not improve a score: ratio and soft are multiplied by the share of offered
-// requests that have the latency (m.ttft.coverage). If no request has it, ratio and soft are 0; elsewhere in
-// a score, a missing latency is an error. Gates, objectives and features use latencies unchanged. Calls that
-// a broken session never issued (m.requests.not_issued) are not offered, but m.goodput.ratio and coverages
-// count them as missed. m.sessions.attainment is the share of sessions that met their targets.
+// Without --fitness, the score is m.goodput.ratio: the share of requests that met the SLO targets of their class. If
+// no request has targets, it is the share of completed requests. --fitness is another score expression in CEL, or a
+// file (*.yaml, *.json). Expressions can contain the following (an unknown name is an error that lists all):
+//
+//	m.ttft.p99          a metric of the run, in ms. --format json lists all below "metrics", such as
+//	                    m.tpot.mean, m.itl.p90, m.queue.max, m.requests.rejected, m.cost.gpu_s,
+//	                    m.sessions.attainment, m.tenants["t1"].e2e.p50, m.replicas[0].utilization
+//	base.*, parent.*    the same metrics of the runs --baseline RUN and --parent RUN
+//	p99_ttft_ms         m.ttft.p99 by its name in vllm bench serve; also mean_tpot_ms, ...
+//	attained("batch")   m.cls["batch"].goodput.ratio
+//	ratio(ref, x)       ref/(ref + x), where lower is better: 0.5 if x equals ref
+//	gain(x, ref)        x/(x + ref), where higher is better: 0.5 if x equals ref
+//	soft(x, limit, k)   1 up to the limit, then exp(-k*(x/limit - 1))
+//	wmean(w, x, ...)    mean of the values x with the weights w; wgeo(w, x, ...) is the geometric mean
+//	lex(x, y, ...)      orders by x, rounded down to 0.01, then by y: lex(0.519, 0.4) = 0.51 + 0.004
+//	worst(x, ...) (the minimum), clamp(x, lo, hi), min, max, abs, exp, log, sqrt, pow
+//
+// Rejecting slow requests does not improve a score. A score can contain a latency only inside ratio or soft. Both are
+// multiplied by the latency's coverage (m.ttft.coverage), the share of requests that have the latency. If a call of a
+// session (a conversation or an agent) fails, later calls are not issued (m.requests.not_issued). They lower the
+// coverage and count as missed in m.goodput.ratio. Gates, objectives and features can contain any latency; requests
+// without it do not count there. A fitness file:
 //
 //	version: 1
-//	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # override the workload's targets
-//	gates:                                            # all must hold
-//	  - {name: served, expr: m.requests.completed >= 0.95 * base.requests.completed}
-//	score: |
-//	  wmean(0.5, m.goodput.ratio,
-//	        0.3, ratio(base.ttft.p99, m.ttft.p99),
-//	        0.2, gain(m.throughput.output_tok_s, base.throughput.output_tok_s))
-//	aggregate: worst          # of several scenarios: mean, geo, worst, cvar (of cvar_share)
-//	objectives: {latency: -m.e2e.p99, cost: -m.cost.gpu_s}   # higher is better
-//	features: {hits: m.kv.prefix_hit_ratio}
-//	holdout: [night]          # scored, but does not count
+//	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # replaces the workload's targets of this class
+//	gates: [{name: served, expr: m.requests.completed >= 0.95 * base.requests.completed}]
+//	score: wmean(0.6, m.goodput.ratio, 0.4, ratio(base.ttft.p99, m.ttft.p99))
+//	aggregate: worst   # combines scenarios: mean (default), geo, worst or cvar (mean of the worst)
+//	cvar_share: 0.25   # share of the scenarios that cvar averages
+//	objectives: {latency: -m.e2e.p99, cost: -m.cost.gpu_s}   # higher is better; they rank candidates
+//	features: {hits: m.kv.prefix_hit_ratio}                  # only shown
+//	holdout: [night]   # scenarios that are scored, but do not count
 //
-// If all gates pass, the fitness is 0.1 + 0.9 times the score. If one fails, it is at most 0.1; it is lower
-// the farther the gates are from passing. It is exactly 0 only if something does not load: a policy, a
-// truncated run, a fitness that does not fit the run. The output shows how much each term loses. Without
-// --fitness, the score is m.goodput.ratio or, without targets, the share of completed requests.
+// A term is an argument of wmean, wgeo, worst or lex, or a summand. The output has a row for each term. The column
+// "lost" is how much the fitness would rise if the term had its ideal value.
 //
-// Runs with the same configuration are scenarios of one candidate, named by NAME=FILE or by their files.
-// Candidates are ranked by their objectives (Pareto fronts and crowding distance, as in NSGA-II). Objectives
-// and features are means over scenarios. --baseline and --parent may be repeated: each run is compared with
-// the one that has the same workload.
+// A candidate is one configuration of blis-sim. Its runs on different workloads are its scenarios, named like the
+// streams. Objectives and features are means over scenarios. Objectives rank candidates by Pareto front and crowding
+// distance (NSGA-II). Of several --baseline or --parent, each run is compared with the one of its workload.
 //
-// # Workloads
+// # Rows of the output for a workload
 //
-// For a workload, the output has the numbers of requests and sessions, their rate over time, their
-// burstiness (CV of interarrival times, Fano factor of the counts per minute), the lengths of prompts and
-// outputs and their correlation, the share of prompt tokens that an infinite prefix cache would hit, the
-// structure of sessions, and how much of its own history a session resends. All of it is also broken down by
-// class, tenant and model. --from and --to select a time window. -c FILE adds the load on that cluster: how
-// long full batches would keep its replicas busy, divided by the duration. 1 is saturation (go doc
-// ./pkg/capacity). -c "" is the built-in cluster.
+//	rate, bursts    arrivals/s; CV of the interarrival times; Fano factor of the counts per minute
+//	prefixes        the share of prompt tokens that an infinite prefix cache would hit
+//	own history     the share of prompt tokens that an earlier call of the same session had
+//	tokens          lengths of prompts and outputs, their correlation; also by class, tenant, model
+//	sessions        model calls, tool calls, longest chain, parallel calls, think times, tool times
+//	load            with -c FILE, a cluster file (-c "" is the built-in cluster): model calls/s, divided
+//	                by the cluster's maximum; 1 is saturation (go doc ./pkg/capacity)
 //
 // # Formats
 //
-// --format text explains a run to people, and to language models that improve its policies: what was lost,
-// where the time went, and which decisions caused it. The most important facts come first. The loss is the
-// requests that missed a target of their SLO class; without targets, it is regret or late first tokens.
-// Patterns are conditions from a fixed list (go doc -u ./pkg/attribution conditions) that lost requests
-// match. Each has its counts and its lift: how much more often matching requests are lost than others. To
-// fit in --max-tokens, the text omits sections from the end. --strategy selects its content (issue_focused,
-// decision_audit, counterfactual, pattern_mining), --examples the number of decisions, --focus the parts of
-// the latency whose losses come first (queue, decode), and --component the component to describe (routing,
-// admission). The text states facts; --hints adds advice. --explain describes one decision (dec-000913), one
-// request, or a time window (11.8s:14.2s).
+//	text               explains a run (the worst scenario of a candidate) to people and language models;
+//	                   several candidates are shown as a table
+//	table, markdown    the main numbers; several runs are shown side by side
+//	csv                every number: a row for each metric, a column for each run
+//	json               a document for programs (schemas/summary.schema.json), on the candidate of the
+//	                   first run; "candidates" lists all. A missing metric is null
 //
-// --format table prints all numbers for people, markdown the same for reports, csv every number, and json
-// one document for programs (schemas/summary.schema.json). All keys of the document are always present; a
-// missing value is null. The document describes the candidate of the first run; the key candidates has all.
-// -o FILE writes a file that appears only when it is complete. --strict turns warnings into errors.
+// Terms of the text, and flags that change it (--hints adds advice):
+//
+//	lost              a request that missed its SLO targets; without targets, one with regret; without
+//	                  regret, one with a TTFT above 5 times the median, or that did not complete
+//	regret            estimated latency on the chosen replica minus the best (blis-sim --counterfactual)
+//	pattern           a condition that many lost requests match, such as burst or long_prompt
+//	lift              the share of lost requests among those that match, divided by that of the others
+//	--strategy NAME   issue_focused: the largest losses (default); decision_audit: decisions by rule;
+//	                  counterfactual: regret; pattern_mining: all conditions
+//	--component NAME  one component only (routing, admission), with definitions of its conditions
+//	--focus PART,...  first the patterns with losses in these parts of the latency (queue, decode)
+//	--max-tokens N    omits sections from the end to fit N tokens; --examples N: at most N decisions
+//	--explain WHAT    one decision (dec-000913), one request (its id), or a time window (11.8s:14.2s)
 //
 //	$ blis-gen --requests 500 | blis-sim -o run.jsonl.zst
 //	$ blis-summarize run.jsonl.zst
-//	$ blis-summarize --where 'input_tokens > 500' --format json run.jsonl.zst
-//	$ blis-summarize --from 2s --to 8s run.jsonl.zst
-//	$ blis-summarize --strategy decision_audit --examples 2 --hints run.jsonl.zst
+//	$ blis-summarize --where 'input_tokens > 500' --from 2s --to 8s --format json run.jsonl.zst
 //	$ blis-summarize --explain dec-000042 run.jsonl.zst
-//	$ blis-summarize --explain 2s:4s run.jsonl.zst
-//	$ blis-summarize --component routing --focus queue,prefill --max-tokens 1500 run.jsonl.zst
+//	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""
 //	$ blis-gen --requests 500 | blis-sim --set routing='{type: random}' -o old.jsonl.zst
 //	$ blis-summarize --fitness 'ratio(base.ttft.p99, m.ttft.p99)' --baseline old.jsonl.zst run.jsonl.zst
 //	$ blis-summarize --format csv new=run.jsonl.zst old=old.jsonl.zst
 //
-// Exit codes: 0 ok; 1 an error of data, input or output (also a truncated run); 2 a usage error; 130
-// interrupted; 141 stdout was closed. If a tool earlier in the pipeline could not load a file, the run has
-// an error record. Such a run is summarized as a failure, with code 0.
+// -o FILE writes a file that appears only when it is complete. --strict turns warnings about the streams into errors.
+// Exit codes: 0 ok; 1 invalid data (also a truncated run), or I/O failed; 2 a usage error; 130 interrupted; 141 stdout
+// was closed. With --format json, invalid data also give a document with the fitness 0. If blis-gen or blis-sim cannot
+// load a file, its stream has an error record. This is reported with the fitness 0 and exit code 0.
 package main
 
 import (

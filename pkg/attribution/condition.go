@@ -166,7 +166,7 @@ func preemptedMS(r *request) float64        { return float64(r.times.preemptedUS
 
 // sentTo describes a pattern of requests sent to a much longer queue than the shortest.
 func sentTo(p *Pattern) string {
-	return fmt.Sprintf("sent to a queue of %s (shortest %s)", p.mean(ownQueue), p.mean(shortestQueue))
+	return fmt.Sprintf("sent to a queue of %s requests, shortest %s", p.mean(ownQueue), p.mean(shortestQueue))
 }
 
 // waitedBehind describes a pattern of requests that waited behind tokens from a source.

@@ -55,8 +55,8 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 		" waited behind such tokens (30 % of at least 2000); no queue was much shorter",
 	cause: func(p *Pattern) string {
 		found := min(mean(p.losing, cachedTokens), mean(p.losing, expectedTokens))
-		return fmt.Sprintf("%s of %s expected cached tokens found, %s of %s tokens ahead recomputed (means)",
-			llmtext.Number(found), p.mean(expectedTokens), p.mean(recomputedAhead), p.mean(allAhead))
+		return fmt.Sprintf("%s of %s expected cached tokens found; waited behind %s tokens, %s recomputed (means)",
+			llmtext.Number(found), p.mean(expectedTokens), p.mean(allAhead), p.mean(recomputedAhead))
 	},
 	Hint: "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
 	holds: when(func(r *request) bool {

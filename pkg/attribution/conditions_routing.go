@@ -33,7 +33,7 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, where its prefix was cached",
 	cause: func(p *Pattern) string {
-		return sentTo(p) + fmt.Sprintf(" for a prefix of %s tokens (means)", p.mean(expectedTokens))
+		return sentTo(p) + fmt.Sprintf(", for a prefix of %s tokens (means)", p.mean(expectedTokens))
 	},
 	Hint:  "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
 	holds: when((*request).followedPrefix)}
@@ -42,14 +42,14 @@ var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, r
 	parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, by a router that reads neither queues nor" +
 		" batches (it may read inflight)",
-	cause: func(p *Pattern) string { return sentTo(p) + "; the policy reads neither queues nor batches (means)" },
+	cause: func(p *Pattern) string { return sentTo(p) + " (means); the policy does not read queue lengths" },
 	Hint:  "add queue length to the routing score (queue-depth)",
 	holds: when((*request).queueUnseen)}
 
 var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc:   "sent to a queue at least twice the shortest plus 4, which the router saw",
-	cause: func(p *Pattern) string { return sentTo(p) + "; the router saw it (means)" },
+	cause: func(p *Pattern) string { return sentTo(p) + " (means), which the router saw" },
 	Hint:  "raise the weight of queue-depth against the other scorers",
 	holds: when(func(r *request) bool {
 		return r.longerQueue() && !r.stale() && !r.followedPrefix() && !r.queueUnseen()
@@ -75,8 +75,9 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or waited behind such" +
 		" tokens (30 % of at least 2000)",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached, %s of %s tokens ahead"+
-			" recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(recomputedAhead), p.mean(allAhead))
+		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; waited behind %s tokens,"+
+			" %s recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(allAhead),
+			p.mean(recomputedAhead))
 	},
 	Hint:  "route with prefix-affinity or precise-prefix",
 	holds: when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}

@@ -76,7 +76,7 @@ func TestLiftByHand(t *testing.T) {
 func checkStaleMeans(t *testing.T, f *Findings) {
 	t.Helper()
 	// Queues from 4 to 18, all shown as 0, all signals 500 ms old.
-	want := "sent to a queue of 11.0 (shortest 0.0); signals 500 ms old showed 0.0 (means)"
+	want := "sent to a queue of 11.0 requests, shortest 0.0; signals 500 ms old showed 0.0 (means)"
 	if got := f.Patterns[0].Cause; got != want {
 		t.Errorf("the cause is %q, want %q", got, want)
 	}

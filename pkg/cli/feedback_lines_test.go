@@ -138,7 +138,7 @@ func (c *plainCheck) mainLoss(string) string {
 		covered += counts[name]
 		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return fmt.Sprintf("where: %s; %s of the loss.", strings.Join(parts, ", "),
+	return fmt.Sprintf("where: %s; %s of the misses.", strings.Join(parts, ", "),
 		share(float64(covered), float64(len(c.missing))))
 }
 
@@ -147,7 +147,7 @@ func (c *plainCheck) topCause(line string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(line, "top cause: P1 "), " explains")
 	c.choose(1, name)
 	explained := share(float64(len(c.explained)), float64(len(c.missing)))
-	return fmt.Sprintf("top cause: P1 %s explains %s of it: %s.", name, explained, c.cause())
+	return fmt.Sprintf("top cause: P1 %s explains %s of the misses: %s.", name, explained, c.cause())
 }
 
 // choose sets the pattern of the next lines. Requests that match an earlier one do not count.
@@ -185,7 +185,7 @@ func signalOf(name string) func(*plainRequest) float64 {
 
 func (c *plainCheck) cause() string {
 	shortest := c.mean(func(r *plainRequest) float64 { return slices.Min(c.queues(r)) })
-	sentTo := fmt.Sprintf("sent to a queue of %s (shortest %s)",
+	sentTo := fmt.Sprintf("sent to a queue of %s requests, shortest %s",
 		c.mean(func(r *plainRequest) float64 { return c.queues(r)[r.Replica] }), shortest)
 	waitedBehind := fmt.Sprintf("waited behind %s tokens, %%s from %%s; shortest queue %s (means)",
 		c.meanAhead((*plainRequest).work), shortest)
@@ -195,12 +195,12 @@ func (c *plainCheck) cause() string {
 		return fmt.Sprintf("%s; signals %s ms old showed %s (means)", sentTo, c.mean(age),
 			c.mean(signalOf("queue_depth")))
 	case "prefix_unseen":
-		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached, %s of %s tokens ahead"+
-			" recomputed (means)", c.mean(func(r *plainRequest) float64 { return r.Cached }),
-			c.mean(func(r *plainRequest) float64 { return r.Input }), c.meanAhead(c.recomputed),
-			c.meanAhead((*plainRequest).work))
+		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; waited behind %s tokens,"+
+			" %s recomputed (means)", c.mean(func(r *plainRequest) float64 { return r.Cached }),
+			c.mean(func(r *plainRequest) float64 { return r.Input }), c.meanAhead((*plainRequest).work),
+			c.meanAhead(c.recomputed))
 	case "hot_prefix":
-		return fmt.Sprintf("%s for a prefix of %s tokens (means)", sentTo,
+		return fmt.Sprintf("%s, for a prefix of %s tokens (means)", sentTo,
 			c.mean(func(r *plainRequest) float64 { return r.Expected }))
 	case "behind_lower_class":
 		lower := func(r *plainRequest) float64 { return sum(c.ahead(r), c.lowerClass(r)) }

@@ -16,7 +16,7 @@ import (
 // Summarize is blis-summarize.
 var Summarize = Tool{
 	name:  "blis-summarize",
-	about: "Summarize runs: metrics, score and explanation. Or describe a workload.",
+	about: "Summarize runs of blis-sim: metrics, score and explanation. Or describe a workload of blis-gen.",
 	vars: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","),
 		"strategies": strings.Join(report.Strategies.Names(), ", "),
 		"parts":      strings.Join(attribution.Parts().Names(), ", "),

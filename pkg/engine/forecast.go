@@ -165,7 +165,7 @@ func (e *Engine) slotWait(queued, blocks int64) des.Time {
 	}
 	e.releases = e.releases[:0]
 	for d := range e.decoding.All() {
-		e.releases = append(e.releases, release{d.At, int64(e.cache.OwnedBlocks(e.seqs[d.Slot].kv))})
+		e.releases = append(e.releases, release{d.At, int64(e.cache.HeldBlocks(e.seqs[d.Slot].kv))})
 	}
 	slices.SortFunc(e.releases, func(a, b release) int { return cmp.Compare(a.tick, b.tick) })
 	for _, u := range e.releases {

@@ -259,7 +259,7 @@ func (e *Engine) victim() int {
 		if q.onClock { // its last token is in flight, the earlier ones are not counted yet
 			e.collect(q)
 		}
-		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.OwnedBlocks(q.kv)}
+		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.HeldBlocks(q.kv)}
 		if v := e.cfg.PreemptionScore(q.tag, p); v > most {
 			best, most = i, v
 		}

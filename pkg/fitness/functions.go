@@ -20,9 +20,9 @@ type function struct {
 
 // functions are those that expressions may call.
 var functions = registry.Table[function]{
-	{Name: "ratio", Doc: "ratio(base, x) = base/(base + x), lower is better: 0.5 at parity",
+	{Name: "ratio", Doc: "ratio(ref, x) = ref/(ref + x), where lower is better: 0.5 if x equals ref",
 		Value: function{params: numbers(2), acceptsMissing: true, eval: ratio}},
-	{Name: "gain", Doc: "gain(x, base) = x/(x + base), higher is better: 0.5 at parity",
+	{Name: "gain", Doc: "gain(x, ref) = x/(x + ref), where higher is better: 0.5 if x equals ref",
 		Value: function{params: numbers(2), eval: ratio}},
 	{Name: "soft", Doc: "soft(x, limit, k) = 1 up to the limit, then exp(-k*(x/limit - 1))",
 		Value: function{params: numbers(3), acceptsMissing: true, eval: soft}},
@@ -34,7 +34,7 @@ var functions = registry.Table[function]{
 		Value: function{params: numbers(2), variadic: true, eval: weighted(wgeo)}},
 	{Name: "worst", Doc: "worst(x, x, ...) = the minimum",
 		Value: function{params: numbers(1), variadic: true, eval: slices.Min[[]float64]}},
-	{Name: "lex", Doc: "lex(x, x, ...) = the first in hundredths, ties broken by the next",
+	{Name: "lex", Doc: "lex(x, y, ...) orders by x, rounded down to 0.01, then by y",
 		Value: function{params: numbers(1), variadic: true, eval: lex}},
 	{Name: "clamp", Doc: "clamp(x, lo, hi)",
 		Value: function{params: numbers(3), eval: func(x []float64) float64 { return min(max(x[0], x[1]), x[2]) }}},

@@ -1,92 +1,109 @@
+// Package kv models the KV cache of one replica as vLLM 0.19.1 manages it: which blocks sequences hold, which
+// of them later prompts hit, and which are evicted. The sources are block_pool.py, kv_cache_manager.py and
+// single_type_kv_cache_manager.py in vllm/v1/core. Two things differ: no block is reserved as the null block,
+// and sliding windows are simplified (see Window). vLLM 0.28 and later put freed blocks without a hash at the
+// front of the free queue. Here they go to its end, as in earlier versions.
+//
+// The terms, where a range "lo to hi" never includes hi:
+//   - A sequence is the tokens of one request: its prompt, then its output. Its block j has its tokens j·B to
+//     (j+1)·B, where B is the block size.
+//   - A node replaces token values. Prompts consist of named segments, and a Tree gives each segment a node,
+//     by its name and the segments before it. A block is a block of the node that has its last token. This
+//     node and j identify the block's content, as the block hash does in vLLM.
+//   - To publish a full block makes it hashed: lookups find it by its content until it is evicted.
+//   - Copies are hashed blocks with the same content. The oldest copy is the one published first.
+//   - The hits of a prompt are the oldest copies of its leading blocks, up to the first one without a copy.
+//   - A block is held by the sequences that use it. It is free if there are none.
+//   - The free queue has the free blocks, the least recently freed one at the front. A sequence frees its
+//     last block first. It takes new blocks from the front, which evicts them if they are hashed.
+//   - A run is a range of consecutive blocks with the same holders. The cache stores runs, not blocks.
+//   - A growing sequence gets one token at each Tick, without being visited.
 package kv
 
-// Seq is a sequence's number in a cache.
+// Seq is the number of an open sequence in a cache. It is reused after Close.
 type Seq int32
 
-// claim is a sequence's hold on the blocks of run, and of the runs split off to its right, up to
-// block end.
-type claim struct{ run, end int32 }
+// heldRange is hashed blocks that a sequence holds: from the first one of run firstRun to block hi. If the
+// run was split while it was held, the range continues in the run's splitOff.
+type heldRange struct{ firstRun, hi int32 }
 
 type sequence struct {
-	path   Path
-	claims []claim
-	// blocks is the number of blocks that the sequence owns, hashed the number of leading ones among
-	// them that can be found, and extra the number of further blocks for its window.
-	blocks, hashed, extra int32
-	// span is the index in path of the span that contains the first unhashed block, or of an earlier
-	// one.
-	span int
-	// A growing sequence gets one token a tick: it has base + tick tokens, of which the last lag tokens
-	// are not visible yet. Its fields blocks, hashed and extra are updated only on demand.
+	path Path
+	held []heldRange // in order
+
+	blocks       int32 // the number of held blocks, without the sliding window's
+	hashed       int32 // how many of these are hashed: the first ones
+	windowBlocks int32 // the number of blocks held for the sliding window
+	publishSpan  int   // the index in path of the span with the first unhashed block, or of an earlier one
+
+	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
+	// fields above are as of the last catchUp.
 	growing bool
 	lag     int32
 	base    int64
 }
 
 // Cache is the block cache of one replica: a fixed number of blocks of a fixed number of tokens.
-// Blocks without a holder can be found until they are evicted: the least recently freed block goes
-// first. A sequence frees its last block first.
 type Cache struct {
 	tree      *Tree
 	blockSize int32
-	total     int32
-	caching   bool
+	total     int32 // blocks
+	caching   bool  // prefix caching is on
 	window    window
 
-	free       int32 // blocks without a holder
-	runs       []run
-	spareRuns  []int32 // indices in runs that are not in use
-	head, tail int32   // of the free list
-	index      index
+	free               int32 // blocks
+	freeHead, freeTail int32 // the first and the last run of the free queue, or none
+	runs               []run
+	spareRuns          []int32  // indices in runs that are not in use
+	firstRun           runTable // of each node
 
 	seqs      []sequence
 	spareSeqs []Seq // numbers of closed sequences
 
-	// tick is the clock, phase is tick modulo the block size.
+	// tick is the number of calls of Tick, and phase is tick % blockSize.
 	tick  int64
 	phase int32
-	// blockDemand[t % blockSize] is the number of growing sequences that need a block at tick t.
-	blockDemand []int32
+	// growingByPhase[p] is the number of growing sequences that need a block at the ticks of phase p.
+	growingByPhase []int32
 	// writers maps the node of each named output to the growing sequence that produces it.
 	writers map[Node]Seq
 
-	// matched holds what the last Lookup found, in order: hits blocks in total, unheldHits of them
-	// without a holder.
-	matched          []extent
-	hits, unheldHits int32
-	chain            []int32 // a buffer of Release
+	// hitExtents has the hits of the last Lookup or Match in order. hits is their number in blocks, and
+	// freeHits is the number of those that are free.
+	hitExtents     []extent
+	hits, freeHits int32
+	chain          []int32 // scratch of Release: the runs of one heldRange
 
 	watcher Watcher // nil if there is none
 }
 
-// extent is the blocks of node from lo on and before hi.
+// extent is blocks lo to hi of node.
 type extent struct {
 	node   Node
 	lo, hi int32
 }
 
 // NewCache returns a cache with the given number of blocks, all free, of blockSize tokens each. If
-// caching is false, lookups find nothing.
+// caching is false, nothing is published, so that lookups find nothing.
 func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache {
 	c := &Cache{tree: tree, blockSize: int32(blockSize), total: int32(blocks), caching: caching,
 		window: newWindow(w, blockSize),
-		free:   int32(blocks), head: none, tail: none, index: newIndex(),
-		blockDemand: make([]int32, blockSize), writers: map[Node]Seq{}}
-	c.pushBack(c.newRun(run{node: noNode, unhashed: c.total}))
+		free:   int32(blocks), freeHead: none, freeTail: none, firstRun: newRunTable(),
+		growingByPhase: make([]int32, blockSize), writers: map[Node]Seq{}}
+	c.queueBack(c.newRun(run{node: noNode, unhashed: c.total}))
 	return c
 }
 
-// OwnedBlocks returns how many blocks s owns, including its window's. For a growing sequence it is the
-// number at the last update.
-func (c *Cache) OwnedBlocks(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].extra) }
-
-// Free returns how many blocks have no holder.
+// Free returns how many blocks are free, hashed ones included.
 func (c *Cache) Free() int { return int(c.free) }
 
 // Total returns how many blocks there are.
 func (c *Cache) Total() int { return int(c.total) }
 
-// Open starts a sequence that owns no blocks. The cache keeps path until Close.
+// BlockSize returns the number of tokens in a block.
+func (c *Cache) BlockSize() int { return int(c.blockSize) }
+
+// Open starts a sequence that holds no blocks. The cache keeps path until Close.
 func (c *Cache) Open(path Path) Seq {
 	var s Seq
 	if last := len(c.spareSeqs) - 1; last >= 0 {
@@ -96,7 +113,7 @@ func (c *Cache) Open(path Path) Seq {
 		c.seqs = append(c.seqs, sequence{})
 		s = Seq(len(c.seqs) - 1)
 	}
-	c.seqs[s] = sequence{path: path, claims: c.seqs[s].claims[:0]}
+	c.seqs[s] = sequence{path: path, held: c.seqs[s].held[:0]}
 	return s
 }
 
@@ -107,39 +124,43 @@ func (c *Cache) Close(s Seq) {
 	c.spareSeqs = append(c.spareSeqs, s)
 }
 
-// BlockSize returns the number of tokens in a block.
-func (c *Cache) BlockSize() int { return int(c.blockSize) }
+// Path returns the path of s.
+func (c *Cache) Path(s Seq) Path { return c.seqs[s].path }
 
-// Lookup returns how many of the first upto tokens of s are cached as a prefix of full blocks. It
-// claims nothing.
-func (c *Cache) Lookup(s Seq, upto int) int { return c.Match(c.seqs[s].path, upto) }
+// HeldBlocks returns how many blocks s holds, including its window's. For a growing sequence it leaves out
+// blocks added since its counts were last updated.
+func (c *Cache) HeldBlocks(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].windowBlocks) }
 
-// Match is Lookup for a path that is not open.
-func (c *Cache) Match(path Path, upto int) int {
-	return c.match(path, int32(upto)/c.blockSize) * int(c.blockSize)
+// Lookup finds the hits of s among the blocks that its first n tokens fill, and returns how many tokens they
+// have (KVCacheManager.get_computed_blocks). s does not hold them until Admit.
+func (c *Cache) Lookup(s Seq, n int) int { return c.Match(c.seqs[s].path, n) }
+
+// Match is Lookup for a path without a sequence.
+func (c *Cache) Match(path Path, n int) int {
+	return c.match(path, int32(n)/c.blockSize) * int(c.blockSize)
 }
 
-// match finds the longest prefix of path whose blocks are all cached.
-func (c *Cache) match(path Path, limit int32) int {
-	c.matched, c.unheldHits, c.hits = c.matched[:0], 0, 0
+// match finds the hits among the first maxBlocks blocks of path and returns their number.
+func (c *Cache) match(path Path, maxBlocks int32) int {
+	c.hitExtents, c.freeHits, c.hits = c.hitExtents[:0], 0, 0
 	if !c.caching {
 		return 0
 	}
 	for _, span := range path {
-		end := min(span.End/c.blockSize, limit)
+		end := min(span.End/c.blockSize, maxBlocks)
 		if end <= c.hits {
 			continue
 		}
-		c.sync(span.Node)
+		c.catchUpNode(span.Node)
 		for c.hits < end {
-			r, stop := c.firstCopy(span.Node, c.hits)
+			r, stop := c.oldestCopy(span.Node, c.hits)
 			if r == none {
 				return int(c.hits)
 			}
 			stop = min(stop, end)
-			c.matched = append(c.matched, extent{span.Node, c.hits, stop})
+			c.hitExtents = append(c.hitExtents, extent{span.Node, c.hits, stop})
 			if c.runs[r].refs == 0 {
-				c.unheldHits += stop - c.hits
+				c.freeHits += stop - c.hits
 			}
 			c.hits = stop
 		}
@@ -147,74 +168,78 @@ func (c *Cache) match(path Path, limit int32) int {
 	return int(c.hits)
 }
 
-// Admit gives s, which owns nothing, the blocks that the preceding Lookup found and new ones for
-// all its tokens up to upto. It changes nothing and returns false unless there are enough free
-// blocks for its tokens up to reserve, which is at least upto, and spare blocks besides.
-func (c *Cache) Admit(s Seq, upto, reserve, spare int) bool {
-	if c.needs(0, c.blocksFor(reserve))-c.hits+c.unheldHits > c.free-int32(spare) {
+// Admit gives s, which holds nothing, the hits of the preceding Lookup of s and new blocks for the rest of
+// its first n tokens (KVCacheManager.allocate_slots). It publishes the full ones: as in vLLM, blocks can be
+// hit before they are computed. Admit changes nothing and returns false if blocks for the first reserve
+// tokens, which are at least n, would leave fewer than spare blocks free.
+func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
+	if c.blocksToAdd(0, c.blocksFor(reserve))-c.hits+c.freeHits > c.free-int32(spare) {
 		return false
 	}
 	q := &c.seqs[s]
-	for _, f := range c.matched {
-		c.pin(q, f)
+	for _, e := range c.hitExtents {
+		c.pin(q, e)
 	}
-	q.blocks, q.hashed, q.span = c.hits, c.hits, 0
-	c.allocate(q, c.blocksFor(upto))
-	c.Publish(s, upto)
+	q.blocks, q.hashed, q.publishSpan = c.hits, c.hits, 0
+	c.allocate(q, c.blocksFor(n))
+	c.Publish(s, n)
 	return true
 }
 
-// BlocksNeeded returns how many more blocks s needs for its tokens up to upto.
-func (c *Cache) BlocksNeeded(s Seq, upto int) int {
-	return int(c.needs(c.seqs[s].blocks, c.blocksFor(upto)))
+// BlocksNeeded returns how many more blocks s needs for its first n tokens, including its window's.
+func (c *Cache) BlocksNeeded(s Seq, n int) int {
+	return int(c.blocksToAdd(c.seqs[s].blocks, c.blocksFor(n)))
 }
 
-// Extend gives s new blocks for its tokens up to upto and publishes those that its tokens up to
-// visible fill. It changes nothing and returns false if there are too few free blocks.
-func (c *Cache) Extend(s Seq, upto, visible int) bool {
-	q, blocks := &c.seqs[s], c.blocksFor(upto)
-	if c.needs(q.blocks, blocks) > c.free {
+// Extend gives s the blocks that it lacks for its first n tokens. It then publishes the blocks that the
+// first known tokens fill. With asynchronous scheduling the newest token is not known yet, and vLLM hashes
+// only known tokens. Extend changes nothing and returns false if there are too few free blocks.
+func (c *Cache) Extend(s Seq, n, known int) bool {
+	q, blocks := &c.seqs[s], c.blocksFor(n)
+	if c.blocksToAdd(q.blocks, blocks) > c.free {
 		return false
 	}
 	c.allocate(q, blocks)
-	c.Publish(s, visible)
+	c.Publish(s, known)
 	return true
 }
 
-// Publish makes the blocks of s findable that the given number of leading tokens fill.
-func (c *Cache) Publish(s Seq, tokens int) {
+// Publish publishes the blocks that the first n tokens of s fill (BlockPool.cache_full_blocks). It does
+// nothing if caching is off.
+func (c *Cache) Publish(s Seq, n int) {
 	if c.caching {
-		c.register(s, int32(tokens)/c.blockSize)
+		c.publishBlocks(s, int32(n)/c.blockSize)
 	}
 }
 
-func (c *Cache) blocksFor(tokens int) int32 {
-	return (int32(tokens) + c.blockSize - 1) / c.blockSize
+// blocksFor returns how many blocks n tokens occupy, without a window's.
+func (c *Cache) blocksFor(n int) int32 {
+	return (int32(n) + c.blockSize - 1) / c.blockSize
 }
 
-// needs returns how many more blocks, including its window's, a sequence that has have blocks needs
-// for want blocks.
-func (c *Cache) needs(have, want int32) int32 {
-	return want - have + c.window.extra(want) - c.window.extra(have)
+// blocksToAdd returns how many blocks a sequence must get to go from have blocks to want blocks. The
+// result includes the window's blocks; have and want do not.
+func (c *Cache) blocksToAdd(have, want int32) int32 {
+	return want - have + c.window.size(want) - c.window.size(have)
 }
 
-// allocate takes free blocks until q has the given number of them, and those of its window.
+// allocate takes free blocks until q holds the given number, and those of its window.
 func (c *Cache) allocate(q *sequence, blocks int32) {
-	extra := c.window.extra(blocks)
-	if need := blocks - q.blocks + extra - q.extra; need > 0 {
-		c.evict(need)
-		q.blocks, q.extra = blocks, extra
+	windowBlocks := c.window.size(blocks)
+	if need := blocks - q.blocks + windowBlocks - q.windowBlocks; need > 0 {
+		c.takeFree(need)
+		q.blocks, q.windowBlocks = blocks, windowBlocks
 	}
 }
 
-// pin makes q a holder of the found extent f.
-func (c *Cache) pin(q *sequence, f extent) {
-	r, _ := c.firstCopy(f.node, f.lo)
-	if f.lo > c.runs[r].lo {
-		r = c.split(r, f.lo)
+// pin makes q hold the hits of e (BlockPool.touch). It splits other blocks off their run.
+func (c *Cache) pin(q *sequence, e extent) {
+	r, _ := c.oldestCopy(e.node, e.lo)
+	if e.lo > c.runs[r].lo {
+		r = c.split(r, e.lo)
 	}
-	if f.hi < c.runs[r].hi {
-		c.split(r, f.hi)
+	if e.hi < c.runs[r].hi {
+		c.split(r, e.hi)
 	}
 	x := &c.runs[r]
 	if x.refs == 0 {
@@ -222,70 +247,71 @@ func (c *Cache) pin(q *sequence, f extent) {
 			c.splitUnhashed(r)
 			x = &c.runs[r]
 		}
-		c.unlink(r)
+		c.unqueue(r)
 		c.free -= x.hi - x.lo
-		x.right = none
+		x.splitOff = none
 	}
 	x.refs++
-	q.claims = append(q.claims, claim{r, f.hi})
+	q.held = append(q.held, heldRange{r, e.hi})
 }
 
-// register makes the first count blocks of s, which must be full, findable.
-func (c *Cache) register(s Seq, count int32) {
+// publishBlocks publishes the first count blocks of s, which must be full.
+func (c *Cache) publishBlocks(s Seq, count int32) {
 	q := &c.seqs[s]
 	for q.hashed < count {
-		span := q.path[q.span]
+		span := q.path[q.publishSpan]
 		hi := min(span.End/c.blockSize, count)
 		if hi > q.hashed {
-			c.append(s, span.Node, q.hashed, hi)
+			c.publishExtent(s, span.Node, q.hashed, hi)
 			q = &c.seqs[s]
 			q.hashed = hi
 		}
 		if hi < count {
-			q.span++
+			q.publishSpan++
 		}
 	}
 }
 
-// append registers blocks lo to hi of s under node n. They extend the sequence's last run if it
-// alone holds that run and no other copy of the blocks was registered before.
-func (c *Cache) append(s Seq, n Node, lo, hi int32) {
+// publishExtent publishes blocks lo to hi of s, which are blocks of node n. They extend the last run of s if
+// s alone holds it, it was not split while held, and the blocks have no copy. Otherwise they become a new
+// run, which comes after the runs with older copies in the list of n.
+func (c *Cache) publishExtent(s Seq, n Node, lo, hi int32) {
 	if w, ok := c.writer(n); ok && w != s {
-		c.update(w)
+		c.catchUp(w) // whose copies are older
 	}
 	if c.watcher != nil {
 		c.notify(c.watcher.Inserted, n, lo, hi)
 	}
 	q := &c.seqs[s]
-	if last := len(q.claims) - 1; last >= 0 {
-		h := &q.claims[last]
-		r := h.run
-		for c.runs[r].hi < h.end {
-			r = c.runs[r].right
+	if last := len(q.held) - 1; last >= 0 {
+		h := &q.held[last]
+		r := h.firstRun
+		for c.runs[r].hi < h.hi {
+			r = c.runs[r].splitOff
 		}
 		x := &c.runs[r]
-		if x.node == n && x.refs == 1 && x.right == none && !c.hasCopy(n, lo, hi) {
-			x.hi, h.end = hi, hi
+		if x.node == n && x.refs == 1 && x.splitOff == none && !c.hasCopy(n, lo, hi) {
+			x.hi, h.hi = hi, hi
 			return
 		}
 	}
-	q.claims = append(q.claims, claim{c.newRun(run{node: n, lo: lo, hi: hi, refs: 1}), hi})
+	q.held = append(q.held, heldRange{c.newRun(run{node: n, lo: lo, hi: hi, refs: 1}), hi})
 }
 
-// Release frees the blocks of s and leaves it open: its window's blocks first, then the others from
-// the last to the first.
+// Release frees the blocks of s and leaves it open (KVCacheManager.free). The window's blocks go to the
+// free queue first, then the others from the last to the first.
 func (c *Cache) Release(s Seq) {
 	q := &c.seqs[s]
-	c.freeUnhashed(q.extra)
+	c.freeUnhashed(q.windowBlocks)
 	unhashed := q.blocks - q.hashed
-	if len(q.claims) == 0 {
+	if len(q.held) == 0 {
 		c.freeUnhashed(unhashed)
 	}
-	for i := len(q.claims) - 1; i >= 0; i-- {
-		h := q.claims[i]
-		c.chain = append(c.chain[:0], h.run)
-		for c.runs[c.chain[len(c.chain)-1]].hi < h.end {
-			c.chain = append(c.chain, c.runs[c.chain[len(c.chain)-1]].right)
+	for i := len(q.held) - 1; i >= 0; i-- {
+		h := q.held[i]
+		c.chain = append(c.chain[:0], h.firstRun)
+		for c.runs[c.chain[len(c.chain)-1]].hi < h.hi {
+			c.chain = append(c.chain, c.runs[c.chain[len(c.chain)-1]].splitOff)
 		}
 		for k := len(c.chain) - 1; k >= 0; k-- {
 			x := &c.runs[c.chain[k]]
@@ -293,26 +319,27 @@ func (c *Cache) Release(s Seq) {
 				c.freeUnhashed(unhashed)
 			} else {
 				x.unhashed = unhashed
-				c.moveToFreeList(c.chain[k])
+				c.freeRun(c.chain[k])
 			}
-			unhashed = 0
+			unhashed = 0 // they were freed with the last run
 		}
 	}
-	q.claims, q.blocks, q.hashed, q.extra, q.span = q.claims[:0], 0, 0, 0, 0
+	q.held, q.blocks, q.hashed, q.windowBlocks, q.publishSpan = q.held[:0], 0, 0, 0, 0
 }
 
+// freeUnhashed appends n unhashed blocks to the free queue.
 func (c *Cache) freeUnhashed(n int32) {
 	if n > 0 {
-		c.moveToFreeList(c.newRun(run{node: noNode, unhashed: n}))
+		c.freeRun(c.newRun(run{node: noNode, unhashed: n}))
 	}
 }
 
-// Touch makes the full blocks among the first upto tokens of path the most recently used ones, as
-// if a sequence had used and released them. If the path exceeds the cache, its beginning is kept.
-func (c *Cache) Touch(path Path, upto int) {
-	upto = min(upto/int(c.blockSize), int(c.total)) * int(c.blockSize)
+// Touch publishes the blocks that the first n tokens of path fill and makes them the last to be evicted, as
+// if a sequence had held and freed them. If there are more of them than in the cache, it takes the first.
+func (c *Cache) Touch(path Path, n int) {
+	n = min(n/int(c.blockSize), int(c.total)) * int(c.blockSize)
 	s := c.Open(path)
-	c.Lookup(s, upto)
-	c.Admit(s, upto, upto, 0)
+	c.Lookup(s, n)
+	c.Admit(s, n, n, 0)
 	c.Close(s)
 }

@@ -95,7 +95,7 @@ func (l *cachePair) run(operations int) {
 	for len(l.all) > 0 {
 		l.end(0, false)
 	}
-	l.c.evict(l.c.free)
+	l.c.takeFree(l.c.free)
 	if l.w != nil {
 		l.w.image.Refresh()
 	}

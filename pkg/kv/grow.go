@@ -1,50 +1,50 @@
 package kv
 
-// While a replica only decodes, every sequence gains one token a step. The cache then advances one
-// clock and counts, by tick modulo block size, how many sequences need a block, instead of visiting
-// them.
+// While a replica only decodes, every sequence gets one token a step. The cache then advances a clock
+// instead of visiting the sequences. Tick t is the call of Tick that advances the clock from t to t+1.
+// Its phase is t % blockSize. A growing sequence needs a new block at the ticks of one phase, and the
+// cache counts the growing sequences of each phase.
 
-// Grow makes s, which has the given number of tokens, gain one more at each Tick from now on. s
-// must own blocks for exactly these tokens. All of them except the last lag tokens must be
-// published, and so must its whole prompt. A block of s can be found once it has been full for lag
-// ticks.
-func (c *Cache) Grow(s Seq, tokens, lag int) {
+// Grow makes s get one token at each Tick from now on. s must have n tokens and hold exactly their blocks.
+// At any time its newest lag tokens are not known yet, so that a block is published lag ticks after it is
+// full. The full blocks of the prompt, and those that known tokens fill, must be published before.
+func (c *Cache) Grow(s Seq, n, lag int) {
 	q := &c.seqs[s]
-	q.growing, q.lag, q.base = true, int32(lag), int64(tokens)-c.tick
-	c.blockDemand[c.phaseOf(q.base)]++
-	c.window.addGrowing(c.phaseOf(q.base), q.base, c.tick, 1)
+	q.growing, q.lag, q.base = true, int32(lag), int64(n)-c.tick
+	c.growingByPhase[c.phaseOf(q.base)]++
+	c.window.countFilling(c.phaseOf(q.base), q.base, c.tick, 1)
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		c.writers[tail] = s
 	}
 }
 
-// StopGrowing ends the growth of s: from now on Extend adds its blocks.
+// StopGrowing undoes Grow: s keeps its tokens and blocks, and ticks no longer affect it.
 func (c *Cache) StopGrowing(s Seq) {
-	c.update(s)
+	c.catchUp(s)
 	q := &c.seqs[s]
 	q.growing = false
-	c.blockDemand[c.phaseOf(q.base)]--
-	c.window.addGrowing(c.phaseOf(q.base), q.base, c.tick, -1)
+	c.growingByPhase[c.phaseOf(q.base)]--
+	c.window.countFilling(c.phaseOf(q.base), q.base, c.tick, -1)
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		delete(c.writers, tail)
 	}
 }
 
-// TickNeed returns how many blocks the next Tick takes.
+// TickNeed returns how many free blocks the next Tick takes.
 func (c *Cache) TickNeed() int {
-	need := c.blockDemand[c.phase]
-	if c.window.extraPerBlock > 0 {
-		need += c.window.demand(int64(c.phase))
+	need := c.growingByPhase[c.phase]
+	if c.window.extra > 0 {
+		need += c.window.tickNeed(int64(c.phase))
 	}
 	return int(need)
 }
 
-// Tick gives every growing sequence one token. TickNeed blocks must be free.
+// Tick gives every growing sequence one token. At least TickNeed blocks must be free.
 func (c *Cache) Tick() {
 	if need := c.TickNeed(); need > 0 {
-		c.evict(int32(need))
+		c.takeFree(int32(need))
 	}
-	if c.window.extraPerBlock > 0 {
+	if c.window.extra > 0 {
 		c.window.endTick(c.tick)
 	}
 	c.tick++
@@ -71,23 +71,23 @@ func (c *Cache) DependsOnWriter(s Seq) bool {
 	return false
 }
 
-// phaseOf returns the phase of the ticks at which a sequence of this base needs a block: those at
-// which base + tick is a multiple of the block size.
+// phaseOf returns the phase at which a growing sequence of this base needs a block: that of the ticks t
+// for which base + t is a multiple of the block size, so that all its blocks are full.
 func (c *Cache) phaseOf(base int64) int64 {
 	b := int64(c.blockSize)
 	return ((-base)%b + b) % b
 }
 
-// update computes the block counts of the growing sequence s and publishes its blocks.
-func (c *Cache) update(s Seq) {
+// catchUp updates the block counts of the growing sequence s and publishes its blocks.
+func (c *Cache) catchUp(s Seq) {
 	q := &c.seqs[s]
 	tokens := q.base + c.tick
 	q.blocks = c.blocksFor(int(tokens))
-	q.extra = c.window.extra(q.blocks)
+	q.windowBlocks = c.window.size(q.blocks)
 	c.Publish(s, int(tokens)-int(q.lag))
 }
 
-// writer returns the growing sequence that produces the tokens of node n.
+// writer returns the growing sequence that produces the tokens of node n, if there is one.
 func (c *Cache) writer(n Node) (Seq, bool) {
 	if len(c.writers) == 0 || !c.tree.nodes[n].output {
 		return 0, false
@@ -96,9 +96,9 @@ func (c *Cache) writer(n Node) (Seq, bool) {
 	return s, ok
 }
 
-// sync publishes all visible blocks of node n.
-func (c *Cache) sync(n Node) {
+// catchUpNode publishes the blocks of node n that its writer has filled.
+func (c *Cache) catchUpNode(n Node) {
 	if s, ok := c.writer(n); ok {
-		c.update(s)
+		c.catchUp(s)
 	}
 }

@@ -2,26 +2,27 @@ package kv
 
 import "slices"
 
-// Image is a snapshot, as of the last Refresh, of the named blocks that can be found in a cache. It
-// logs the changes since then, 16 bytes each, and Refresh replays them: nothing is copied, and a
-// refresh costs as much as has changed.
+// Image is a snapshot of which blocks of named nodes are hashed in a cache, as of the last Refresh. It logs
+// the changes since then, 16 bytes each, and Refresh applies them. A Refresh takes time in proportion to
+// the number of changes, not to the size of the cache.
 type Image struct {
 	cache *Cache
 	log   []change
-	// blocks holds each node's findable extents, in ascending order and with gaps between them. The log
-	// keeps its nodes alive, so that their numbers are not reused. The nodes in blocks need no such
-	// care: their extents are still in the cache, or their eviction is in the log.
+	// blocks has the hashed extents of each node in ascending order, with gaps between them. It holds no
+	// references to its nodes, yet their numbers are not reused: blocks that are still hashed keep their
+	// node alive, and so do evictions in the log.
 	blocks map[Node][]extent
 }
 
+// change is a call of Inserted or, if inserted is false, of Evicted.
 type change struct {
 	node     Node
 	lo, hi   int32
 	inserted bool
 }
 
-// NewImage returns an empty image of c, in which nothing can be found yet, and makes it the watcher
-// of c. Another watcher may replace it if it forwards all notifications.
+// NewImage returns an empty image of c and makes it the watcher of c. No block of c may be hashed yet.
+// Another watcher may replace the image if it forwards all notifications to it.
 func NewImage(c *Cache) *Image {
 	m := &Image{cache: c, blocks: map[Node][]extent{}}
 	c.Watch(m)
@@ -29,12 +30,12 @@ func NewImage(c *Cache) *Image {
 }
 
 // Inserted is called by the cache.
-func (m *Image) Inserted(n Node, lo, hi int32) { m.note(change{n, lo, hi, true}) }
+func (m *Image) Inserted(n Node, lo, hi int32) { m.logChange(change{n, lo, hi, true}) }
 
 // Evicted is called by the cache.
-func (m *Image) Evicted(n Node, lo, hi int32) { m.note(change{n, lo, hi, false}) }
+func (m *Image) Evicted(n Node, lo, hi int32) { m.logChange(change{n, lo, hi, false}) }
 
-func (m *Image) note(c change) {
+func (m *Image) logChange(c change) {
 	m.cache.tree.ref(c.node)
 	m.log = append(m.log, c)
 }
@@ -59,7 +60,7 @@ func (m *Image) Refresh() {
 	m.log = m.log[:0]
 }
 
-// insert adds blocks that are not in list.
+// insert returns list with the blocks of c, which are not in it.
 func insert(list []extent, c change) []extent {
 	i := 0
 	for i < len(list) && list[i].hi < c.lo {
@@ -67,45 +68,45 @@ func insert(list []extent, c change) []extent {
 	}
 	lo, hi := c.lo, c.hi
 	k := i
-	for k < len(list) && list[k].lo <= hi { // overlapping or adjacent
+	for k < len(list) && list[k].lo <= hi { // extents without a gap between become one
 		lo, hi = min(lo, list[k].lo), max(hi, list[k].hi)
 		k++
 	}
 	return slices.Replace(list, i, k, extent{c.node, lo, hi})
 }
 
-// remove removes blocks that are in list.
+// remove returns list without the blocks of c, which are all in one of its extents.
 func remove(list []extent, c change) []extent {
 	for i := range list {
-		s := list[i]
-		if s.hi <= c.lo || c.hi <= s.lo {
+		e := list[i]
+		if e.hi <= c.lo || c.hi <= e.lo {
 			continue
 		}
-		var left []extent
-		if s.lo < c.lo {
-			left = append(left, extent{c.node, s.lo, c.lo})
+		var rest []extent
+		if e.lo < c.lo {
+			rest = append(rest, extent{c.node, e.lo, c.lo})
 		}
-		if c.hi < s.hi {
-			left = append(left, extent{c.node, c.hi, s.hi})
+		if c.hi < e.hi {
+			rest = append(rest, extent{c.node, c.hi, e.hi})
 		}
-		return slices.Replace(list, i, i+1, left...)
+		return slices.Replace(list, i, i+1, rest...)
 	}
 	return list
 }
 
-// Match is Cache.Match as of the last Refresh.
-func (m *Image) Match(path Path, upto int) int {
+// Match returns what Cache.Match would have returned at the last Refresh.
+func (m *Image) Match(path Path, n int) int {
 	size := m.cache.blockSize
-	limit := int32(upto) / size
+	maxBlocks := int32(n) / size
 	var hits int32
 	for _, span := range path {
-		end := min(span.End/size, limit)
+		end := min(span.End/size, maxBlocks)
 		if end <= hits {
 			continue
 		}
-		for _, s := range m.blocks[span.Node] {
-			if s.lo <= hits && hits < s.hi {
-				hits = min(s.hi, end)
+		for _, e := range m.blocks[span.Node] {
+			if e.lo <= hits && hits < e.hi {
+				hits = min(e.hi, end)
 				break
 			}
 		}

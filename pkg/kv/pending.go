@@ -1,52 +1,50 @@
 package kv
 
-// PendingPrompts is the set of prompts that will have been computed before a request's turn: the
-// prefix that it shares with one of them will be cached, too. The zero value is empty.
+// PendingPrompts is a set of prompts that a replica will compute before a given request. The request will
+// hit the longest prefix that it shares with one of them. The zero value is empty.
 type PendingPrompts struct {
-	// ends has, for each node of the prompts, how many tokens of its sequence they reach.
-	ends map[Node]int32
+	// covered[n] is how far the prompts reach in node n, in tokens from the start of a sequence.
+	covered map[Node]int32
 }
 
 // Clear removes all prompts.
-func (a *PendingPrompts) Clear() { clear(a.ends) }
+func (p *PendingPrompts) Clear() { clear(p.covered) }
 
-// Add adds a prompt: the given number of leading tokens of path.
-func (a *PendingPrompts) Add(path Path, tokens int) {
-	if a.ends == nil {
-		a.ends = map[Node]int32{}
+// Add adds a prompt: the first n tokens of path.
+func (p *PendingPrompts) Add(path Path, n int) {
+	if p.covered == nil {
+		p.covered = map[Node]int32{}
 	}
-	for _, s := range path {
-		end := min(s.End, int32(tokens))
-		a.ends[s.Node] = max(a.ends[s.Node], end)
-		if end < s.End {
+	for _, span := range path {
+		end := min(span.End, int32(n))
+		p.covered[span.Node] = max(p.covered[span.Node], end)
+		if end < span.End {
 			return
 		}
 	}
 }
 
-// sharedTokens returns how many leading tokens of path one of the prompts has, too.
-func (a *PendingPrompts) sharedTokens(path Path) (tokens int32) {
-	if len(a.ends) == 0 {
+// sharedTokens returns the length in tokens of the longest prefix that path shares with a prompt.
+func (p *PendingPrompts) sharedTokens(path Path) (tokens int32) {
+	if len(p.covered) == 0 {
 		return 0
 	}
-	for _, s := range path {
-		end := a.ends[s.Node]
-		if end < s.End {
+	for _, span := range path {
+		end := p.covered[span.Node]
+		if end < span.End {
 			return max(tokens, end)
 		}
-		tokens = s.End
+		tokens = span.End
 	}
 	return tokens
 }
 
-// MatchAfter returns what Match will return once all prompts in a have been computed.
-func (c *Cache) MatchAfter(path Path, upto int, a *PendingPrompts) int {
-	now := c.Match(path, upto)
+// MatchAfter returns what Match will return once all prompts in p have been computed, if nothing is
+// evicted meanwhile.
+func (c *Cache) MatchAfter(path Path, n int, p *PendingPrompts) int {
+	now := c.Match(path, n)
 	if !c.caching {
 		return now
 	}
-	return max(now, int(min(a.sharedTokens(path), int32(upto))/c.blockSize)*int(c.blockSize))
+	return max(now, int(min(p.sharedTokens(path), int32(n))/c.blockSize)*int(c.blockSize))
 }
-
-// Path returns the path of an open sequence.
-func (c *Cache) Path(s Seq) Path { return c.seqs[s].path }

@@ -1,31 +1,31 @@
 package kv
 
-// none is the null index of runs.
+// none is the null index of runs and chunks. A variable r is the index of a run, and x is that run.
 const none int32 = -1
 
-// run is a range of consecutive blocks of one sequence that have the same holders and are adjacent
-// in the free list.
+// run is a range of consecutive blocks with the same holders. The blocks of a free run are also consecutive
+// in the free queue, the last one first.
 type run struct {
-	// Blocks lo to hi, counted from the sequence's first, can be found under node. The unhashed blocks
-	// behind them cannot (partly filled, or caching is off). A run with holders has no unhashed blocks.
+	// Blocks lo to hi of node are hashed. In a free run, a number of unhashed blocks may follow them. Held
+	// unhashed blocks are in no run: only their number is stored, in their sequence.
 	node             Node
 	lo, hi, unhashed int32
-	// refs counts the sequences that hold it; at 0 it is in the free list.
-	refs       int32
-	prev, next int32
-	// right is the run that was split off behind this one while it was held: a sequence whose claim
-	// ends beyond hi holds that run too.
-	right int32
-	// later is the node's next run: of two copies of a block, the one in the earlier run was registered
-	// first. The first run's earlier is the last run.
-	earlier, later int32
+	// refs is the number of sequences that hold the run. If it is 0, the run is free.
+	refs               int32
+	prevFree, nextFree int32 // neighbors in the free queue
+	// splitOff is the run that was split off this one at hi while it was held, or none. A heldRange that
+	// ends after hi continues in it.
+	splitOff int32
+	// The runs of a node form a list, oldest first: of two copies, the one in the earlier run was
+	// published first. The first run's prevOfNode is the last run.
+	prevOfNode, nextOfNode int32
 }
 
-// firstCopy returns the run with the copy of block j of node n that was registered first. That run
-// also has the first copy of the blocks after j and before stop. It returns none if there is no copy.
-func (c *Cache) firstCopy(n Node, j int32) (r, stop int32) {
+// oldestCopy returns the run with the oldest copy of block j of node n, or none. The run also has the
+// oldest copies of the blocks after j and before stop.
+func (c *Cache) oldestCopy(n Node, j int32) (r, stop int32) {
 	stop = unbounded
-	for r = c.index.get(n); r != none; r = c.runs[r].later {
+	for r = c.firstRun.get(n); r != none; r = c.runs[r].nextOfNode {
 		x := &c.runs[r]
 		if x.lo <= j && j < x.hi {
 			return r, min(stop, x.hi)
@@ -37,9 +37,9 @@ func (c *Cache) firstCopy(n Node, j int32) (r, stop int32) {
 	return none, 0
 }
 
-// hasCopy reports whether node n has a copy of any of the blocks lo to hi.
+// hasCopy reports whether any of blocks lo to hi of node n is hashed.
 func (c *Cache) hasCopy(n Node, lo, hi int32) bool {
-	for r := c.index.get(n); r != none; r = c.runs[r].later {
+	for r := c.firstRun.get(n); r != none; r = c.runs[r].nextOfNode {
 		if c.runs[r].lo < hi && lo < c.runs[r].hi {
 			return true
 		}
@@ -47,36 +47,37 @@ func (c *Cache) hasCopy(n Node, lo, hi int32) bool {
 	return false
 }
 
-// newRun creates a run; a run with a node becomes the node's last.
+// newRun stores x, outside of the free queue. If x has a node, it becomes the node's last run.
 func (c *Cache) newRun(x run) int32 {
-	r := c.allocateRun()
-	x.prev, x.next, x.right, x.later = none, none, none, none
+	r := c.unusedRun()
+	x.prevFree, x.nextFree, x.splitOff, x.nextOfNode = none, none, none, none
 	c.runs[r] = x
 	if x.node == noNode {
 		return r
 	}
 	c.tree.ref(x.node)
-	if first := c.index.get(x.node); first == none {
-		c.index.set(x.node, r)
-		c.runs[r].earlier = r
+	if first := c.firstRun.get(x.node); first == none {
+		c.firstRun.set(x.node, r)
+		c.runs[r].prevOfNode = r
 	} else {
-		c.indexAfter(c.runs[first].earlier, r, first)
+		c.insertInNode(c.runs[first].prevOfNode, r, first)
 	}
 	return r
 }
 
-// indexAfter inserts run r after run prev in the list of their node, whose first run is first.
-func (c *Cache) indexAfter(prev, r, first int32) {
-	next := c.runs[prev].later
-	c.runs[r].earlier, c.runs[r].later = prev, next
-	c.runs[prev].later = r
+// insertInNode inserts run r after run prev in the list of their node, whose first run is first.
+func (c *Cache) insertInNode(prev, r, first int32) {
+	next := c.runs[prev].nextOfNode
+	c.runs[r].prevOfNode, c.runs[r].nextOfNode = prev, next
+	c.runs[prev].nextOfNode = r
 	if next == none {
 		next = first
 	}
-	c.runs[next].earlier = r
+	c.runs[next].prevOfNode = r
 }
 
-func (c *Cache) allocateRun() int32 {
+// unusedRun returns the index of a run that is not in use.
+func (c *Cache) unusedRun() int32 {
 	if last := len(c.spareRuns) - 1; last >= 0 {
 		r := c.spareRuns[last]
 		c.spareRuns = c.spareRuns[:last]
@@ -86,70 +87,71 @@ func (c *Cache) allocateRun() int32 {
 	return int32(len(c.runs) - 1)
 }
 
-// discardRun removes a run that has no blocks and is not in the free list.
+// discardRun removes a run that has no blocks and is not in the free queue.
 func (c *Cache) discardRun(r int32) {
 	x := &c.runs[r]
 	if x.node != noNode {
-		c.unindex(r)
+		c.removeFromNode(r)
 		c.tree.unref(x.node)
 	}
 	c.spareRuns = append(c.spareRuns, r)
 }
 
-// unindex removes run r from the runs of its node.
-func (c *Cache) unindex(r int32) {
+// removeFromNode removes run r from the list of its node.
+func (c *Cache) removeFromNode(r int32) {
 	x := &c.runs[r]
-	first := c.index.get(x.node)
+	first := c.firstRun.get(x.node)
 	switch {
-	case first == r && x.later == none:
-		c.index.remove(x.node)
+	case first == r && x.nextOfNode == none:
+		c.firstRun.remove(x.node)
 		return
 	case first == r:
-		c.index.set(x.node, x.later)
-		first = x.later
+		c.firstRun.set(x.node, x.nextOfNode)
+		first = x.nextOfNode
 	default:
-		c.runs[x.earlier].later = x.later
+		c.runs[x.prevOfNode].nextOfNode = x.nextOfNode
 	}
-	if x.later != none {
-		c.runs[x.later].earlier = x.earlier
+	if x.nextOfNode != none {
+		c.runs[x.nextOfNode].prevOfNode = x.prevOfNode
 	} else {
-		c.runs[first].earlier = x.earlier
+		c.runs[first].prevOfNode = x.prevOfNode
 	}
 }
 
-// split cuts run r before block m, lo < m < hi, and returns the second part.
+// split moves the blocks of run r from block m on into a new run and returns it; lo < m < hi.
 func (c *Cache) split(r, m int32) int32 {
-	s := c.allocateRun()
+	second := c.unusedRun()
 	x := &c.runs[r]
-	c.runs[s] = run{node: x.node, lo: m, hi: x.hi, unhashed: x.unhashed, refs: x.refs,
-		prev: none, next: none, right: none}
+	c.runs[second] = run{node: x.node, lo: m, hi: x.hi, unhashed: x.unhashed, refs: x.refs,
+		prevFree: none, nextFree: none, splitOff: none}
 	x.hi, x.unhashed = m, 0
 	c.tree.ref(x.node)
-	c.indexAfter(r, s, c.index.get(x.node))
+	c.insertInNode(r, second, c.firstRun.get(x.node))
 	if x.refs > 0 {
-		c.runs[s].right, x.right = x.right, s
+		c.runs[second].splitOff, x.splitOff = x.splitOff, second
 	} else {
-		c.insertBefore(s, r)
+		c.queueBefore(second, r)
 	}
-	return s
+	return second
 }
 
 // splitUnhashed moves the unhashed blocks of the free run r into a run of their own.
 func (c *Cache) splitUnhashed(r int32) {
-	s := c.newRun(run{node: noNode, unhashed: c.runs[r].unhashed})
+	second := c.newRun(run{node: noNode, unhashed: c.runs[r].unhashed})
 	c.runs[r].unhashed = 0
-	c.insertBefore(s, r)
+	c.queueBefore(second, r)
 }
 
-// The free list holds the runs without holders in order of eviction. A run is evicted from its end.
+// The free queue is a list of the free runs (FreeKVCacheBlockQueue in kv_cache_utils.py). Blocks are taken
+// from the first run, and from its end: the unhashed ones first, then block hi-1 down to lo.
 
-// moveToFreeList appends run r, which has lost its last holder, to the free list. It merges r with
-// the last run there if that one continues r.
-func (c *Cache) moveToFreeList(r int32) {
+// freeRun appends run r, which has lost its last holder, to the free queue. If the last run there has the
+// blocks from r's hi on, and comes after r in the list of their node, the two become one.
+func (c *Cache) freeRun(r int32) {
 	x := &c.runs[r]
-	x.right = none
+	x.splitOff = none
 	c.free += x.hi - x.lo + x.unhashed
-	if t := c.tail; t != none && x.node != noNode && x.unhashed == 0 && x.later == t {
+	if t := c.freeTail; t != none && x.node != noNode && x.unhashed == 0 && x.nextOfNode == t {
 		if y := &c.runs[t]; y.lo == x.hi {
 			y.lo = x.lo
 			x.hi = x.lo
@@ -157,67 +159,71 @@ func (c *Cache) moveToFreeList(r int32) {
 			return
 		}
 	}
-	c.pushBack(r)
+	c.queueBack(r)
 }
 
-func (c *Cache) pushBack(r int32) {
+// queueBack appends run r to the free queue.
+func (c *Cache) queueBack(r int32) {
 	x := &c.runs[r]
-	x.prev, x.next = c.tail, none
-	if c.tail != none {
-		c.runs[c.tail].next = r
+	x.prevFree, x.nextFree = c.freeTail, none
+	if c.freeTail != none {
+		c.runs[c.freeTail].nextFree = r
 	} else {
-		c.head = r
+		c.freeHead = r
 	}
-	c.tail = r
+	c.freeTail = r
 }
 
-// pushFront adds unhashed blocks at the front of the free list.
-func (c *Cache) pushFront(blocks int32) {
-	if c.head != none && c.runs[c.head].node == noNode {
-		c.runs[c.head].unhashed += blocks
+// queueUnhashedFront adds unhashed blocks at the front of the free queue.
+func (c *Cache) queueUnhashedFront(blocks int32) {
+	if c.freeHead != none && c.runs[c.freeHead].node == noNode {
+		c.runs[c.freeHead].unhashed += blocks
 		return
 	}
 	r := c.newRun(run{node: noNode, unhashed: blocks})
-	if c.head == none {
-		c.pushBack(r)
+	if c.freeHead == none {
+		c.queueBack(r)
 	} else {
-		c.insertBefore(r, c.head)
+		c.queueBefore(r, c.freeHead)
 	}
 }
 
-func (c *Cache) insertBefore(s, r int32) {
-	p := c.runs[r].prev
-	c.runs[s].prev, c.runs[s].next = p, r
-	c.runs[r].prev = s
-	if p != none {
-		c.runs[p].next = s
+// queueBefore inserts run r before run next in the free queue.
+func (c *Cache) queueBefore(r, next int32) {
+	prev := c.runs[next].prevFree
+	c.runs[r].prevFree, c.runs[r].nextFree = prev, next
+	c.runs[next].prevFree = r
+	if prev != none {
+		c.runs[prev].nextFree = r
 	} else {
-		c.head = s
+		c.freeHead = r
 	}
 }
 
-func (c *Cache) unlink(r int32) {
+// unqueue removes run r from the free queue.
+func (c *Cache) unqueue(r int32) {
 	x := &c.runs[r]
-	if x.prev != none {
-		c.runs[x.prev].next = x.next
+	if x.prevFree != none {
+		c.runs[x.prevFree].nextFree = x.nextFree
 	} else {
-		c.head = x.next
+		c.freeHead = x.nextFree
 	}
-	if x.next != none {
-		c.runs[x.next].prev = x.prev
+	if x.nextFree != none {
+		c.runs[x.nextFree].prevFree = x.prevFree
 	} else {
-		c.tail = x.prev
+		c.freeTail = x.prevFree
 	}
-	x.prev, x.next = none, none
+	x.prevFree, x.nextFree = none, none
 }
 
-// evict takes k blocks from the front of the free list, which must have that many.
-func (c *Cache) evict(k int32) {
+// takeFree takes k blocks from the free queue, which must have that many, and evicts those that are
+// hashed (BlockPool.get_new_blocks).
+func (c *Cache) takeFree(k int32) {
 	c.free -= k
 	for k > 0 {
-		r := c.head
+		r := c.freeHead
 		if c.watcher != nil && c.runs[r].node != noNode {
-			c.sync(c.runs[r].node) // blocks of a growing sequence are not evicted
+			c.catchUpNode(c.runs[r].node) // which may publish copies of blocks evicted here
 		}
 		x := &c.runs[r]
 		d := min(x.unhashed, k)
@@ -230,7 +236,7 @@ func (c *Cache) evict(k int32) {
 			c.notify(c.watcher.Evicted, x.node, x.hi, x.hi+d)
 		}
 		if x.hi == x.lo && x.unhashed == 0 {
-			c.unlink(r)
+			c.unqueue(r)
 			c.discardRun(r)
 		}
 	}

@@ -1,74 +1,67 @@
-// Package kv is the paged block cache of one replica, and the identity of its content.
-//
-// Nothing here hashes tokens. A Tree assigns a Node to each named token sequence of a prompt, so
-// that two prompts share exactly the leading blocks on their common path. A Cache tracks, for one
-// replica, which blocks of which nodes it holds. It stores them as runs of consecutive blocks with
-// one history, not one by one. The result equals that of a cache that moves single blocks through a
-// least-recently-used list, with the rules of vLLM V1 (vllm/v1/core/block_pool.py and
-// kv_cache_manager.py).
 package kv
 
 import "strings"
 
-// Node is a token sequence in its context: the tokens of one segment after one particular prefix.
-// Its blocks are those whose last token lies in it.
+// Node is the number of a node in a Tree. A node is the tokens of a segment after a particular prefix, or
+// the tail of a sequence. Its blocks are those whose last token is in it.
 type Node int32
 
-// noNode is the null node: its blocks cannot be found.
+// noNode is the null node. Its blocks are never hashed.
 const noNode Node = -1
 
-// Segment is a named token sequence of a prompt, cut to Tokens.
+// Segment is a part of a prompt: the first Tokens tokens of the text that ID names.
 type Segment struct {
 	ID     string
 	Tokens int
 }
 
-// Span is the part of a sequence that a node stands for. It ends before token End of the sequence.
+// Span is the tokens of a sequence that are in one node: from the End of the span before to End.
 type Span struct {
 	Node Node
 	End  int32
 }
 
-// Path describes a sequence: the spans of its named segments, and then its tail, the span without
-// an end that holds all tokens after them.
+// Path has the spans of a sequence in order: one for each segment, then the tail. The tail has all further
+// tokens and no end.
 type Path []Span
 
 // unbounded is the End of a tail.
 const unbounded = 1<<31 - 1
 
-// nodeKey identifies a node. Equal segments after equal prefixes are equal tokens. A shorter use of
-// a segment ends elsewhere, so that what follows it has another start and another identity.
+// nodeKey identifies a node. Prompts that have the same segment after the same prefix have the same node,
+// even if they cut the segment at different lengths: then the nodes after it differ in start.
 type nodeKey struct {
 	parent Node
-	start  int32
+	start  int32 // the number of tokens before the node
 	id     string
 }
 
 type node struct {
 	key nodeKey
-	// refs counts children, paths that end here, runs in any cache, and notifications that a watcher
-	// stores.
+	// refs counts the children, the paths that end in the node, its runs in all caches, and calls of
+	// Ref. If it is 0, the node is removed.
 	refs int32
-	// named: other prompts can name this node's tokens and find its blocks.
+	// named: later prompts can have this node. Only a tail can be unnamed.
 	named bool
-	// output: the tokens are the output of a request, possibly one that is still running.
+	// output: the tokens are the output of a request, which may be running.
 	output bool
 }
 
-// Tree gives token sequences their identity. A node lives as long as a path, a child or a cached
-// block needs it. One Tree serves all caches of a simulation.
+// Tree maps segments to nodes. A node lives as long as a path, a child, a hashed block or a caller of Ref
+// needs it. One Tree serves all caches of a simulation.
 type Tree struct {
 	nodes []node
-	free  []Node
-	index map[nodeKey]Node
+	spare []Node // the numbers of removed nodes
+	named map[nodeKey]Node
 }
 
 // NewTree returns an empty tree.
-func NewTree() *Tree { return &Tree{index: map[nodeKey]Node{}} }
+func NewTree() *Tree { return &Tree{named: map[nodeKey]Node{}} }
 
-// Resolve appends to path the spans of request id, whose first input tokens are its prompt, named
-// from the start by segments. If segments name the whole prompt, the output is the segment id.out;
-// otherwise it has no name. The path must be released with Drop.
+// Resolve appends to path the spans of the request with this id, whose prompt has input tokens and begins
+// with segments. If these are the whole prompt, the tail is the output, which later prompts can have as the
+// segment id.out. Otherwise the tail is the rest of the prompt and the output, and no other request has it.
+// The caller must Drop the path.
 func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path {
 	parent, start := noNode, 0
 	for _, s := range segments {
@@ -87,28 +80,30 @@ func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path
 	return append(path, Span{tail, unbounded})
 }
 
-// Drop releases a path.
+// Drop releases a path that Resolve returned.
 func (t *Tree) Drop(path Path) { t.unref(path[len(path)-1].Node) }
 
-// Len returns how many nodes are alive.
-func (t *Tree) Len() int { return len(t.nodes) - len(t.free) }
+// Len returns how many nodes there are.
+func (t *Tree) Len() int { return len(t.nodes) - len(t.spare) }
 
+// intern returns the named node with this key, which it adds if there is none.
 func (t *Tree) intern(key nodeKey) Node {
-	if n, ok := t.index[key]; ok {
+	if n, ok := t.named[key]; ok {
 		return n
 	}
 	n := t.add(node{key: key, named: true, output: isOutput(key.id)})
-	t.index[key] = n
+	t.named[key] = n
 	return n
 }
 
+// add stores a node under an unused number.
 func (t *Tree) add(nd node) Node {
 	if nd.key.parent != noNode {
 		t.nodes[nd.key.parent].refs++
 	}
-	if last := len(t.free) - 1; last >= 0 {
-		n := t.free[last]
-		t.free = t.free[:last]
+	if last := len(t.spare) - 1; last >= 0 {
+		n := t.spare[last]
+		t.spare = t.spare[:last]
 		t.nodes[n] = nd
 		return n
 	}
@@ -116,10 +111,10 @@ func (t *Tree) add(nd node) Node {
 	return Node(len(t.nodes) - 1)
 }
 
-// Ref keeps node n and its prefix alive until Unref, for callers that store its number.
+// Ref keeps node n and the nodes before it alive until Unref, for callers that store its number.
 func (t *Tree) Ref(n Node) { t.ref(n) }
 
-// Unref undoes Ref.
+// Unref undoes one Ref.
 func (t *Tree) Unref(n Node) { t.unref(n) }
 
 func (t *Tree) ref(n Node) { t.nodes[n].refs++ }
@@ -131,16 +126,16 @@ func (t *Tree) unref(n Node) {
 			return
 		}
 		if nd.named {
-			delete(t.index, nd.key)
+			delete(t.named, nd.key)
 		}
 		parent := nd.key.parent
 		*nd = node{}
-		t.free = append(t.free, n)
+		t.spare = append(t.spare, n)
 		n = parent
 	}
 }
 
-// outputSuffix ends the id of a segment that a request generates.
+// outputSuffix is the end of the ID of a segment that is the output of a request.
 const outputSuffix = ".out"
 
 func isOutput(id string) bool { return strings.HasSuffix(id, outputSuffix) }

@@ -1,48 +1,50 @@
 package kv
 
-// Watcher is notified of each change in what can be found in a cache, once and in order. Inserted:
-// blocks of node n, from lo on and before hi, became findable, of which there was no findable copy.
-// Evicted: the last findable copy of these blocks is gone. Within one Tick evictions come first.
+// Watcher is notified, in order, when a cache gets the first copy of blocks and when it loses the last one.
+// Inserted reports the first copies of blocks lo to hi of node n, Evicted the loss of the last ones. Of the
+// changes at one tick, the evictions come first.
 //
-// Tails without a name are not reported. No other prompt ever finds them; their own request can,
-// but only after it has been in this cache.
+// Blocks of unnamed nodes are not reported. Only their own request can hit them, and only where it ran
+// before it was preempted.
 //
-// A reported node lives until the call returns. A watcher that stores its number must keep it alive
+// The node stays alive until the call returns. A watcher that stores its number must keep it alive
 // with Tree.Ref. A watcher must not call the cache.
 type Watcher interface {
 	Inserted(n Node, lo, hi int32)
 	Evicted(n Node, lo, hi int32)
 }
 
-// Watch makes w the only watcher of the cache. It must have no findable blocks, unless w knows them
-// already. Blocks that growing sequences have filled are reported late: when they are looked up, when
-// they affect another report, and at CatchUp at the latest.
+// Watch makes w the only watcher of the cache. No block may be hashed yet, unless w knows of it. Blocks
+// that growing sequences fill are reported late: when a lookup or another notification depends on them, and
+// at CatchUp at the latest.
 func (c *Cache) Watch(w Watcher) { c.watcher = w }
 
-// CatchUp sends all outstanding notifications. It visits each sequence.
+// CatchUp publishes, and so reports, all blocks of named nodes that growing sequences have filled. It
+// visits each sequence.
 func (c *Cache) CatchUp() {
 	if len(c.writers) == 0 {
 		return
 	}
 	for s := range c.seqs {
 		if q := &c.seqs[s]; q.growing {
-			c.sync(q.path[len(q.path)-1].Node)
+			c.catchUpNode(q.path[len(q.path)-1].Node)
 		}
 	}
 }
 
-// notify calls report for the parts of blocks lo to hi of n that are in no run.
+// notify calls report for those of blocks lo to hi of node n that are in no run. The caller publishes the
+// blocks after the call, or has evicted them before it.
 func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 	if n == noNode || !c.tree.nodes[n].named {
 		return
 	}
 	for lo < hi {
-		if r, stop := c.firstCopy(n, lo); r != none {
+		if r, stop := c.oldestCopy(n, lo); r != none {
 			lo = stop
 			continue
 		}
 		next := hi
-		for r := c.index.get(n); r != none; r = c.runs[r].later {
+		for r := c.firstRun.get(n); r != none; r = c.runs[r].nextOfNode {
 			if x := &c.runs[r]; x.lo > lo && x.hi > x.lo {
 				next = min(next, x.lo)
 			}
@@ -52,12 +54,12 @@ func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 	}
 }
 
-// Invalidate moves the copies without a holder of blocks lo to hi of node n to the front of the free
-// list, where they cannot be found. Copies with holders stay.
+// Invalidate makes all free copies of blocks lo to hi of node n unhashed and moves them to the front of
+// the free queue. Held copies stay hashed.
 func (c *Cache) Invalidate(n Node, lo, hi int32) {
-	c.sync(n)
+	c.catchUpNode(n)
 	for lo < hi {
-		r := c.unheldRun(n, lo, hi)
+		r := c.findFree(n, lo, hi)
 		if r == none {
 			return
 		}
@@ -72,19 +74,19 @@ func (c *Cache) Invalidate(n Node, lo, hi int32) {
 		}
 		x := &c.runs[r]
 		from, to := x.lo, x.hi
-		c.unlink(r)
+		c.unqueue(r)
 		x.hi = from
 		if c.watcher != nil {
 			c.notify(c.watcher.Evicted, n, from, to)
 		}
 		c.discardRun(r)
-		c.pushFront(to - from)
+		c.queueUnhashedFront(to - from)
 	}
 }
 
-// unheldRun returns a run without holders that has any of blocks lo to hi of n.
-func (c *Cache) unheldRun(n Node, lo, hi int32) int32 {
-	for r := c.index.get(n); r != none; r = c.runs[r].later {
+// findFree returns a free run that has any of blocks lo to hi of node n, or none.
+func (c *Cache) findFree(n Node, lo, hi int32) int32 {
+	for r := c.firstRun.get(n); r != none; r = c.runs[r].nextOfNode {
 		if x := &c.runs[r]; x.refs == 0 && x.lo < hi && lo < x.hi {
 			return r
 		}

@@ -1,52 +1,54 @@
 package kv
 
-// Window describes the blocks of a model in which some layers attend only to the newest tokens.
-// Each of a sequence's first Blocks blocks, which belong to the layers with full attention, comes
-// with Extra blocks for the layers with a window. Beyond that, the oldest window blocks are reused
-// for the newest tokens.
+// Window describes a model in which some layers attend only to a sliding window of the newest tokens.
+// Each of the first Blocks blocks of a sequence comes with Extra more blocks for these layers. After
+// that, the oldest window blocks are reused for the newest tokens. The zero Window has no such layers.
 //
-// This is vLLM's hybrid cache (vllm/v1/core/kv_cache_coordinator.py) with two differences: the
-// window's blocks cannot be found again, so that a hit takes new ones, and a chunk never holds more
-// than the window while it is computed.
+// This simplifies vLLM's hybrid cache (HybridKVCacheCoordinator in vllm/v1/core/kv_cache_coordinator.py).
+// There window blocks are hashed and can be hit, and a prompt that is being computed holds them for all its
+// tokens. Here they are never hashed, and a sequence never holds more than Blocks·Extra of them.
 type Window struct{ Blocks, Extra int }
 
-// window counts what the growing sequences need for their windows.
+// window is a Window, with counts of the growing sequences whose windows are filling: those that hold fewer
+// than Blocks blocks. The counts are nil if extra is 0.
 type window struct {
-	blocks, extraPerBlock int32
-	blockSize             int64
-	// growing[t % blockSize] is the number of sequences that need extraPerBlock more blocks at tick t,
-	// leaving[t % len(leaving)] the number of those among them that do not after it.
-	growing, leaving []int32
+	blocks, extra int32 // of the Window
+	blockSize     int64
+	// filling[p] is the number of those that need a block at the ticks of phase p. With it, each takes
+	// extra window blocks.
+	filling []int32
+	// filledAt[t % len(filledAt)] is the number of those that take their last window blocks at tick t,
+	// which is less than len(filledAt) ticks ahead.
+	filledAt []int32
 }
 
 func newWindow(w Window, blockSize int) window {
 	if w.Blocks == 0 || w.Extra == 0 {
 		return window{}
 	}
-	return window{blocks: int32(w.Blocks), extraPerBlock: int32(w.Extra), blockSize: int64(blockSize),
-		growing: make([]int32, blockSize), leaving: make([]int32, w.Blocks*blockSize)}
+	return window{blocks: int32(w.Blocks), extra: int32(w.Extra), blockSize: int64(blockSize),
+		filling: make([]int32, blockSize), filledAt: make([]int32, w.Blocks*blockSize)}
 }
 
-// extra returns how many window blocks a sequence of the given number of blocks has.
-func (w *window) extra(blocks int32) int32 { return w.extraPerBlock * min(blocks, w.blocks) }
+// size returns how many window blocks a sequence holds with the given number of other blocks.
+func (w *window) size(blocks int32) int32 { return w.extra * min(blocks, w.blocks) }
 
-// demand returns how many window blocks a tick of this phase takes; there must be a window.
-func (w *window) demand(phase int64) int32 {
-	return w.extraPerBlock * w.growing[phase]
-}
+// tickNeed returns how many window blocks a tick of this phase takes. extra must not be 0.
+func (w *window) tickNeed(phase int64) int32 { return w.extra * w.filling[phase] }
 
-// addGrowing adds delta to the number of growing sequences that have base + tick tokens.
-func (w *window) addGrowing(phase, base, tick int64, delta int32) {
-	// The last tick with demand is the one before which the sequence has blocks-1 full blocks.
-	if last := (int64(w.blocks)-1)*w.blockSize - base; w.extraPerBlock > 0 && last >= tick {
-		w.growing[phase] += delta
-		w.leaving[last%int64(len(w.leaving))] += delta
+// countFilling counts a growing sequence of this phase and base if its window is filling at this tick. A
+// delta of 1 adds it, and one of -1 removes it.
+func (w *window) countFilling(phase, base, tick int64, delta int32) {
+	// last is the tick at which the window takes its last blocks: w.blocks-1 blocks are full before it.
+	if last := (int64(w.blocks)-1)*w.blockSize - base; w.extra > 0 && last >= tick {
+		w.filling[phase] += delta
+		w.filledAt[last%int64(len(w.filledAt))] += delta
 	}
 }
 
-// endTick ends a tick; there must be a window.
+// endTick stops counting the sequences that took their last window blocks at tick. extra must not be 0.
 func (w *window) endTick(tick int64) {
-	at := tick % int64(len(w.leaving))
-	w.growing[tick%w.blockSize] -= w.leaving[at]
-	w.leaving[at] = 0
+	at := tick % int64(len(w.filledAt))
+	w.filling[tick%w.blockSize] -= w.filledAt[at]
+	w.filledAt[at] = 0
 }

@@ -15,8 +15,8 @@ const ShadowBlocks = 31250
 // Evicted reports it.
 type Shadow struct {
 	caches []*kv.Cache
-	// holders index the caches by block size: cache i in holders[sizes[i]].
-	holders []*kv.Holders
+	// indexes has one index for each block size: cache i is in indexes[sizes[i]].
+	indexes []*kv.PrefixIndex
 	sizes   []int32
 }
 
@@ -29,11 +29,11 @@ func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 		k := slices.Index(known, size)
 		if k < 0 {
 			k = len(known)
-			known, s.holders = append(known, size), append(s.holders, kv.NewHolders(size))
+			known, s.indexes = append(known, size), append(s.indexes, kv.NewPrefixIndex(size))
 		}
 		s.caches = append(s.caches, kv.NewCache(tree, capacity, size, true, kv.Window{}))
 		s.sizes = append(s.sizes, int32(k))
-		s.holders[k].Watch(int32(i), s.caches[i])
+		s.indexes[k].Watch(int32(i), s.caches[i])
 	}
 	return s
 }
@@ -46,8 +46,8 @@ func (s *Shadow) Match(path kv.Path, inputTokens int, candidates []Replica) {
 		r.Blocks, r.Matched = int32(inputTokens/c.BlockSize()), int32(c.Match(path, inputTokens)/c.BlockSize())
 		return
 	}
-	for k, h := range s.holders {
-		hits, blocks := h.Match(path, inputTokens), int32(inputTokens/h.BlockSize())
+	for k, x := range s.indexes {
+		hits, blocks := x.Match(path, inputTokens), int32(inputTokens/x.BlockSize())
 		for i := range candidates {
 			if r := &candidates[i]; s.sizes[r.Index] == int32(k) {
 				r.Blocks, r.Matched = blocks, hits[r.Index]
@@ -68,13 +68,13 @@ func (s *Shadow) RecordRouting(replica int32, path kv.Path, inputTokens int) {
 
 // Clone returns an independent copy of the model on a clone of the tree.
 func (s *Shadow) Clone(tree *kv.Tree) *Shadow {
-	c := &Shadow{caches: slices.Clone(s.caches), holders: slices.Clone(s.holders), sizes: slices.Clone(s.sizes)}
-	for k := range c.holders {
-		c.holders[k] = c.holders[k].Clone()
+	c := &Shadow{caches: slices.Clone(s.caches), indexes: slices.Clone(s.indexes), sizes: slices.Clone(s.sizes)}
+	for k := range c.indexes {
+		c.indexes[k] = c.indexes[k].Clone()
 	}
 	for i := range c.caches {
 		c.caches[i] = c.caches[i].Clone(tree)
-		c.holders[c.sizes[i]].Watch(int32(i), c.caches[i])
+		c.indexes[c.sizes[i]].Watch(int32(i), c.caches[i])
 	}
 	return c
 }

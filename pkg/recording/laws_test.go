@@ -12,8 +12,6 @@ import (
 	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/stream"
 	"blis/pkg/textio"
-
-	"pgregory.net/rapid"
 )
 
 // repeating is a run with the given prompt lengths.
@@ -33,12 +31,13 @@ func repeating(lengths []int64) *Run {
 }
 
 // A period in varying lengths is found despite outliers. Independent lengths, a constant, a few in
-// turn, slow changes and a short trace show none.
+// turn, slow changes and a short trace show none. The seeds are fixed: three periods of 12 with five
+// outliers among the inner ones may have too few equal pairs, about one time in 5,000.
 func TestPeriod(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		p := rapid.IntRange(12, 150).Draw(t, "period")
-		n := p*3 + rapid.IntRange(0, 300).Draw(t, "more")
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		p := 12 + int(seed/2)
+		n := p*3 + rng.IntN(300)*int(seed%2)
 		pool := make([]int64, p)
 		for i := range pool {
 			pool[i] = 500 + rng.Int64N(60)
@@ -56,7 +55,7 @@ func TestPeriod(t *testing.T) {
 		if got, share := repeating(free).Period(); got != 0 {
 			t.Errorf("%d independent requests: a period of %d, %.2f", n, got, share)
 		}
-	})
+	}
 	for name, length := range map[string]func(i int) int64{
 		"constant":     func(int) int64 { return 512 },
 		"two in turn":  func(i int) int64 { return int64(100 + 400*(i%2)) },

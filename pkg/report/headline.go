@@ -60,7 +60,8 @@ func (w *writer) topCause(room int) {
 	switch {
 	case len(f.Patterns) > 0:
 		p := &f.Patterns[0]
-		brief := fmt.Sprintf("top cause: P1 %s explains %s of it", patternName(p), percent(p.Loss))
+		brief := fmt.Sprintf("top cause: P1 %s explains %s of the %s", patternName(p), percent(p.Loss),
+			wordsFor[f.Loss.Kind].total)
 		if text := brief + ": " + p.Cause + "."; len(w.text)+len(text) < room {
 			w.line("%s", text)
 		} else {
@@ -130,15 +131,16 @@ func (w *writer) lossDefinition() string {
 // lossWords are the words for a kind of loss.
 type lossWords struct {
 	unit      string // what the loss is counted in
+	total     string // all of it: what shares are of
 	lost, met string // requests
 	metAll    string // predicate of requests that lost nothing
 }
 
 // wordsFor are the words for each kind of loss.
 var wordsFor = [...]lossWords{
-	attribution.LossMisses: {"misses", "missed", "met", "met their targets"},
-	attribution.LossRegret: {"regretted decisions", "lost", "not lost", "lost nothing"},
-	attribution.LossLate:   {"late requests", "lost", "not lost", "lost nothing"},
+	attribution.LossMisses: {"misses", "misses", "missed", "met", "met their targets"},
+	attribution.LossRegret: {"regretted decisions", "regret", "lost", "not lost", "lost nothing"},
+	attribution.LossLate:   {"late requests", "late requests", "lost", "not lost", "lost nothing"},
 }
 
 // mainLoss says where 90 % of the loss is.
@@ -154,7 +156,8 @@ func mainLoss(l *attribution.Loss) string {
 	if more := len(l.Main) - len(groups); more > 0 {
 		groups = append(groups, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("where: %s; %s of the loss.", strings.Join(groups, ", "), percent(share/l.Total))
+	return fmt.Sprintf("where: %s; %s of the %s.", strings.Join(groups, ", "), percent(share/l.Total),
+		wordsFor[l.Kind].total)
 }
 
 // identity says which run it is.

@@ -30,7 +30,8 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		w.line("   %s", p.Cause)
 	}
 	if hasLift {
-		w.line("lift: loss rate of matching requests / that of the others, among those that no earlier P explains.")
+		w.line("lift: loss rate of requests that match / loss rate of the others; requests that match an earlier P" +
+			" do not count.")
 	}
 	if !reported && !f.Loss.TooSmall() {
 		of := ""

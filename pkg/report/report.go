@@ -92,18 +92,18 @@ type Scenario struct {
 // Options select the text. They carry the tags of command lines.
 type Options struct {
 	// Strategy is one of Strategies.
-	Strategy string `default:"issue_focused" placeholder:"NAME" help:"Content of the text: ${strategies}."`
+	Strategy string `default:"issue_focused" placeholder:"NAME" help:"What the text shows: ${strategies}."`
 	// Focus are parts of the time (attribution.Parts): patterns and examples of losses that are
 	// mostly in these come first.
-	Focus []string `placeholder:"PART" help:"Show losses in these parts of the latency first: ${parts}."`
+	Focus []string `placeholder:"PART" help:"Show first what was lost in these parts of the latency: ${parts}."`
 	// Component is one of attribution.Components: the text is about its decisions only, and
 	// follows no strategy.
-	Component string `placeholder:"NAME" help:"Describe one component only: ${components}."`
+	Component string `placeholder:"NAME" help:"Describe only this component: ${components}."`
 	// MaxTokens is the estimated length of the text, Examples the maximum number of decisions
 	// shown; 0 is the default.
-	MaxTokens int  `default:"900" placeholder:"N" help:"Maximum length in model tokens, estimated (300 to 1500)."`
-	Examples  int  `default:"3" placeholder:"N" help:"Maximum number of decisions to show (1 to 5)."`
-	Hints     bool `help:"Add advice to the facts."`
+	MaxTokens int  `default:"900" placeholder:"N" help:"Maximum length of the text in tokens, estimated (300 to 1500; default 900)."`
+	Examples  int  `default:"3" placeholder:"N" help:"Maximum number of decisions in the text (1 to 5; default 3)."`
+	Hints     bool `help:"Add advice to the text."`
 
 	// brief cuts the headline to the beginning.
 	brief bool

@@ -36,7 +36,7 @@ type Options struct {
 
 	Clairvoyant bool `help:"Route by true replica state and output lengths, which no policy can see (a reference run)."`
 
-	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate latencies at the K best replicas of each decision, or re-simulate N (or these) decisions."`
+	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions."`
 
 	CounterfactualHorizon *Horizon `placeholder:"DURATION" help:"Simulate only this long after each re-simulated decision."`
 

@@ -19,15 +19,15 @@ import (
 
 // Options are the arguments and flags of blis-summarize.
 type Options struct {
-	Streams  []string          `arg:"" optional:"" sep:"none" name:"stream" help:"Runs or one workload, zstd or plain; - or none is stdin. NAME=FILE names a run; the default is its file name."`
-	Fitness  *Fitness          `placeholder:"CEL|FILE" help:"Score: an expression in [0, 1) such as 'm.goodput.ratio', or a file (*.yaml, *.json) with gates, objectives and more."`
-	Baseline []string          `sep:"none" placeholder:"RUN" help:"Reference run, available as base.* in expressions. Repeatable; each run uses the one with its workload."`
-	Parent   []string          `sep:"none" placeholder:"RUN" help:"Second reference run, available as parent.* (e.g. the run the policy was mutated from)."`
-	Cluster  *string           `short:"c" placeholder:"FILE" help:"For a workload: report its load on this cluster. -c \"\" is the built-in cluster."`
-	Where    Where             `placeholder:"CEL" help:"For a run: keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From     Instant           `placeholder:"DURATION" help:"Keep only requests that arrive at this time (30s, 5m) or later."`
+	Streams  []string          `arg:"" optional:"" sep:"none" name:"stream" help:"Runs, recordings of real servers, or one workload, compressed or not. The default is stdin (-). NAME=FILE sets the name in the output."`
+	Fitness  *Fitness          `placeholder:"CEL|FILE" help:"Score runs by an expression such as 'm.goodput.ratio', or by a fitness file (*.yaml, *.json)."`
+	Baseline []string          `sep:"none" placeholder:"RUN" help:"Reference run to compare with: base.* in expressions. Repeatable, one for each workload."`
+	Parent   []string          `sep:"none" placeholder:"RUN" help:"Second reference run: parent.* in expressions. For example, a run of the policy before its mutation."`
+	Cluster  *string           `short:"c" placeholder:"FILE" help:"Cluster file: report the load of a workload on this cluster. -c \"\" is the built-in cluster."`
+	Where    Where             `placeholder:"CEL" help:"Of a run, keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant           `placeholder:"DURATION" help:"Keep only requests that arrive at or after this time (30s, 5m)."`
 	To       Instant           `placeholder:"DURATION" help:"Keep only requests that arrive before this time."`
-	Format   string            `default:"text" enum:"${formats}" help:"One of: ${formats}. Several runs are shown side by side."`
+	Format   string            `default:"text" enum:"${formats}" help:"Output format: ${formats}."`
 	Strict   bool              `help:"Treat warnings about the streams as errors."`
 	Explain  attribution.Query `placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`
 	Report   report.Options    `embed:""`

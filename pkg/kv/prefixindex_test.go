@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestHoldersMatchCaches sends random prompts through several caches, some of whose blocks are
-// invalidated, and expects of Holders what each cache finds, also after a change to clones.
-func TestHoldersMatchCaches(t *testing.T) {
+// TestPrefixIndexMatchesCaches sends random prompts through several caches, some of whose blocks are
+// invalidated, and expects of the index what each cache finds, also after a change to clones.
+func TestPrefixIndexMatchesCaches(t *testing.T) {
 	var hits, holes int
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		tree, size := NewTree(), 1+r.IntN(4)
-		h, caches := NewHolders(size), make([]*Cache, 1+r.IntN(7))
+		h, caches := NewPrefixIndex(size), make([]*Cache, 1+r.IntN(7))
 		for i := range caches {
 			caches[i] = NewCache(tree, 4+r.IntN(30), size, true, Window{})
 			h.Watch(int32(i), caches[i])
