@@ -113,6 +113,7 @@ var owners = map[string]string{
 	"github.com/klauspost/compress": "pkg/stream",
 	"github.com/parquet-go":         "pkg/parquet",
 	"golang.org/x/term":             "pkg/cli",
+	"gonum.org/v1/gonum/floats":     "pkg/leastsq",
 	"gonum.org/v1/gonum/mat":        "pkg/leastsq",
 	"gonum.org/v1/gonum/stat":       "pkg/dist pkg/leastsq",
 	"pgregory.net/rapid":            "pkg/internal/fixedseed",

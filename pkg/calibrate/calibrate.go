@@ -13,14 +13,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"blis/pkg/hardware"
-	"blis/pkg/model"
 	"blis/pkg/recording"
+	"blis/pkg/stream"
 	"blis/pkg/textio"
 )
 
@@ -68,27 +65,24 @@ func (o *Options) progress(format string, args ...any) {
 // Run fits coefficients to the recordings of o, or evaluates given ones, and writes the
 // result in o.Format.
 func Run(ctx context.Context, out io.Writer, o Options) error {
-	if info, err := os.Stat(o.Residuals); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("--residuals: %s is not a regular file", o.Residuals)
-	}
-	if _, err := os.Stat(filepath.Dir(o.Residuals)); err != nil {
-		return fmt.Errorf("--residuals: %s: no such directory", filepath.Dir(o.Residuals))
+	var residuals *stream.File
+	if o.Residuals != "" { // a fit takes minutes: errors come before it
+		var err error
+		if residuals, err = stream.Create(o.Residuals); err != nil {
+			return fmt.Errorf("--residuals: %w", err)
+		}
+		defer residuals.Close()
 	}
 	report, err := o.calibrate(ctx)
 	if err != nil {
 		return err
 	}
-	for _, w := range report.Warnings {
+	for _, w := range append(report.Warnings, report.unusedFlags()...) {
 		o.warn(w)
 	}
-	report.warnUnusedFlags()
-	if o.Residuals != "" {
-		rows, err := report.writeResiduals(o.Residuals)
-		if err != nil {
+	if residuals != nil {
+		if err := report.writeResiduals(residuals); err != nil {
 			return err
-		}
-		if rows == 0 {
-			o.warn(fmt.Sprintf("--residuals: %s is empty: no request is held out", o.Residuals))
 		}
 	}
 	if o.Format == "json" {
@@ -109,22 +103,15 @@ func (o *Options) calibrate(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Evaluate != "" {
-		set, err := s.readSet(o.Evaluate)
-		if err != nil {
+	if given := cmp.Or(o.Evaluate, o.Init); given != "" {
+		if s.given, err = s.deployment.ReadCoefficients(given, s.arch, o.Hardware...); err != nil {
 			return nil, err
 		}
-		return s.evaluate(ctx, set)
-	}
-	if o.Init != "" {
-		if s.initial, err = s.readSet(o.Init); err != nil {
-			return nil, err
-		}
-		if m := s.initial.Latency.Model; m != "linear" {
-			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear, these are of %s", o.Init, m)
+		if m := s.given.Latency.Model; o.Evaluate == "" && m != "linear" {
+			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear, these are of %s", given, m)
 		}
 	}
-	return s.fit(ctx)
+	return s.newReport(ctx)
 }
 
 // open reads recordings and passes on their warnings.
@@ -166,33 +153,9 @@ func (o *Options) read(ctx context.Context, name string) (*recording.Recording, 
 	return recording.Read(ctx, textio.Input{Name: "stdin", Path: choice, Stream: in}, format)
 }
 
-// readSet reads a file's coefficients for the model, GPU and parallelism of the setup.
-func (s *setup) readSet(name string) (*hardware.Set, error) {
-	sets, err := hardware.ReadSets(name, s.options.Hardware...)
-	if err != nil {
-		return nil, err
-	}
-	var have []string
-	for _, set := range sets {
-		key := set.Key
-		if a, err := model.BuiltIn(key.Model); err == nil {
-			key.Model = a.Name
-		}
-		if strings.EqualFold(key.Model, s.key.Model) || strings.EqualFold(key.Model, s.deployment.Model) {
-			key.Model = s.key.Model
-		}
-		if key == s.key {
-			return set, nil
-		}
-		have = append(have, set.Key.String())
-	}
-	return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", name, s.key,
-		cmp.Or(strings.Join(have, "; "), "none"))
-}
-
-// warnUnusedFlags warns of flags that had no effect on these recordings.
-func (r *report) warnUnusedFlags() {
-	o, steps, replays := r.setup.options, len(r.setup.steps) > 0, len(r.setup.replays) > 0
+// unusedFlags warns of flags that had no effect on these recordings.
+func (r *report) unusedFlags() (warnings []string) {
+	o, steps := r.setup.options, len(r.setup.steps) > 0
 	for _, f := range []struct {
 		flag   string
 		unused bool
@@ -200,10 +163,11 @@ func (r *report) warnUnusedFlags() {
 	}{
 		{"holdout", steps && isFraction(o.Holdout), "on steps: every second step is held out"},
 		{"init", !r.fit.simulated, "on steps or spans: a regression has no starting point"},
-		{"output-tokens", !replays, "on steps: they have no outputs"},
+		{"output-tokens", len(r.setup.replays) == 0, "on steps: they have no outputs"},
 	} {
 		if f.unused && slices.Contains(o.Given, f.flag) {
-			o.warn(fmt.Sprintf("--%s has no effect %s", f.flag, f.why))
+			warnings = append(warnings, fmt.Sprintf("--%s has no effect %s", f.flag, f.why))
 		}
 	}
+	return warnings
 }

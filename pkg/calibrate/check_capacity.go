@@ -3,7 +3,7 @@ package calibrate
 // tolerance is by what factor a recording may exceed a capacity, as its times are rounded.
 const tolerance = 1.02
 
-func checkCapacity(r *report, warnf warner) {
+func checkCapacity(r *report) {
 	d := r.setup.deployment
 	for _, run := range r.setup.replays {
 		if len(run.requests) == 0 || run.period > 0 {
@@ -11,12 +11,12 @@ func checkCapacity(r *report, warnf warner) {
 		}
 		replicas := float64(run.engine.replicas)
 		if n := run.decodingProfile().Peak() / replicas; n > tolerance*float64(run.engine.maxSeqs) {
-			warnf("%s: %.0f sequences decode concurrently, but max_num_seqs is %d: "+
+			r.setup.warnf("%s: %.0f sequences decode concurrently, but max_num_seqs is %d: "+
 				"the engine settings are not those recorded", run.name, n, run.engine.maxSeqs)
 		}
 		tokens := run.profile(run.measured, run.contextOf).Peak() / replicas
 		if tokens > tolerance*float64(run.engine.kvTokens) && !run.hiddenPrefixes {
-			warnf("%s: concurrent sequences hold %.0f KV blocks, but the engine has %d: "+
+			r.setup.warnf("%s: concurrent sequences hold %.0f KV blocks, but the engine has %d: "+
 				"set num_gpu_blocks_override or gpu_memory_utilization as recorded, by --cluster",
 				run.name, tokens/float64(d.Engine.BlockSize), d.Blocks()*d.Engine.DataParallelSize)
 		}

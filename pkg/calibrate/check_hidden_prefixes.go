@@ -8,7 +8,7 @@ import (
 
 // checkHiddenPrefixes counts requests whose first token came in less than half of the time
 // that a roofline takes for their prompts, so that part of these was cached.
-func checkHiddenPrefixes(r *report, warnf warner) {
+func checkHiddenPrefixes(r *report) {
 	for _, run := range r.setup.replays {
 		if run.period > 0 || run.hiddenPrefixes {
 			continue
@@ -26,7 +26,7 @@ func checkHiddenPrefixes(r *report, warnf warner) {
 			}
 		}
 		if 50*early > timed {
-			warnf("%s: %d of %d requests got their first token in less than half of the "+
+			r.setup.warnf("%s: %d of %d requests got their first token in less than half of the "+
 				"time to compute their prompts: these hit the prefix cache, but shared prefixes are not recorded; "+
 				"the replay computes them and overestimates TTFT", run.name, early, timed)
 		}

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 )
@@ -14,17 +15,17 @@ type suggestedBenchmark struct {
 }
 
 // checkIdentifiability suggests a benchmark for coefficients that are not identifiable.
-func checkIdentifiability(r *report, warnf warner) {
+func checkIdentifiability(r *report) {
 	f, constant := &r.fit, r.setup.nearConstantLength()
 	if f.method == "" || len(f.id.Not) == 0 && constant == "" {
 		return
 	}
 	r.Suggested = r.setup.suggestBenchmark(f, constant != "")
 	if constant != "" {
-		warnf("%s", constant)
+		r.setup.warnf("%s", constant)
 	}
 	if len(f.id.Not) > 0 {
-		warnf("not identifiable: %s: %s", strings.Join(f.id.Not, ", "), r.Suggested.Why)
+		r.setup.warnf("not identifiable: %s: %s", strings.Join(f.id.Not, ", "), r.Suggested.Why)
 	}
 }
 
@@ -37,7 +38,7 @@ func (s *setup) nearConstantLength() string {
 			lengths = append(lengths, float64(q.InputTokens))
 		}
 	}
-	lo, hi := middle95(lengths)
+	lo, hi := middle(lengths, 40)
 	if len(s.steps) > 0 || !(hi <= 1.1*lo) {
 		return ""
 	}
@@ -51,6 +52,11 @@ func formatRange(lo, hi float64) string {
 	}
 	return fmt.Sprintf("%g to %g", lo, hi)
 }
+
+// benchmark is the spec of the suggested workload, with formats of its two rates and its longest prompt.
+//
+//go:embed benchmark.yaml
+var benchmark string
 
 // suggestBenchmark adds prompts of other lengths if α or β1 are not identifiable, and loads far
 // from the recorded one if β0, β2 or β3 are not.
@@ -70,30 +76,16 @@ func (s *setup) suggestBenchmark(f *fitResult, constantLength bool) *suggestedBe
 	}
 	longest := min(4096, max(256, int64(s.deployment.Engine.MaxModelLen)-512))
 	// A few sequences per step, and half of the batch slots.
-	step := max(1, f.Beta[0]+8*f.Beta[2]) * 1e-6
+	step := max(1, f.value[beta0]+8*f.value[beta2]) * 1e-6
 	low, high := 4/(step*256), float64(s.deployment.Engine.MaxNumSeqs)/2/(2*step*256)
 	// Prompts and decoding take at most half of the time, without overload.
-	busy := (f.Beta[1]*float64(128+longest)/2 + 256*(f.Beta[2]+f.Beta[3]*float64(128+longest+256)/2)) * 1e-6
+	decoding := f.value[beta2] + f.value[beta3]*float64(128+longest+256)/2
+	busy := (f.value[beta1]*float64(128+longest)/2 + 256*decoding) * 1e-6
 	if busy > 0 {
 		high = min(high, 0.5/busy)
 	}
 	low = min(low, high/4)
 	rate := func(v float64) float64 { return max(0.01, round(v, 2)) }
-	return &suggestedBenchmark{strings.Join(why, "; ") + ": " + strings.Join(add, ", "), fmt.Sprintf(`version: "2"
-seed: 1
-aggregate_rate: %g  # requests/s, for a few concurrent sequences; after five minutes enough for half of the batch slots
-horizon: 600000000
-load_profile: {type: step, segments: [{start_time: 300000000, multiplier: %g}]}
-clients:
-  - id: short
-    rate_fraction: 0.5
-    arrival: {process: poisson}
-    input_distribution: {type: constant, params: {value: 128}}
-    output_distribution: {type: constant, params: {value: 256}}
-  - id: long
-    rate_fraction: 0.5
-    arrival: {process: poisson}
-    input_distribution: {type: constant, params: {value: %d}}
-    output_distribution: {type: constant, params: {value: 256}}
-`, rate(low), rate(high/low), longest)}
+	return &suggestedBenchmark{strings.Join(why, "; ") + ": " + strings.Join(add, ", "),
+		fmt.Sprintf(benchmark, rate(low), rate(high/low), longest)}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // checkStepKinds finds kinds of steps with large errors, which errors over all steps hide.
-func checkStepKinds(r *report, warnf warner) {
+func checkStepKinds(r *report) {
 	if r.stepModel == nil {
 		return
 	}
@@ -33,7 +33,7 @@ func checkStepKinds(r *report, warnf warner) {
 		longest := errors[len(errors)-max(1, len(errors)/10):]
 		all, end := stat.Mean(errors), stat.Mean(longest)
 		if math.Abs(all) > maxKindError || math.Abs(end) > maxLongError {
-			warnf("%d steps of %s have a mean error of %+.2g %%, the longest %d of %+.2g %%: "+
+			r.setup.warnf("%d steps of %s have a mean error of %+.2g %%, the longest %d of %+.2g %%: "+
 				"do not use the model for them", len(own), kind, 100*all, len(longest), 100*end)
 		}
 	}

@@ -2,11 +2,8 @@ package calibrate
 
 import "blis/pkg/registry"
 
-// warner takes the text of a warning.
-type warner func(format string, args ...any)
-
 // check is a diagnostic: it warns if the user has something to do about a fit or an evaluation.
-type check func(r *report, warnf warner)
+type check func(r *report)
 
 // checks are all diagnostics, in the order of their warnings.
 var checks = registry.Table[check]{
@@ -23,7 +20,7 @@ var checks = registry.Table[check]{
 // runChecks adds the warnings of all checks to those of the setup.
 func (r *report) runChecks() {
 	for _, c := range checks {
-		c.Value(r, r.setup.warnf)
+		c.Value(r)
 	}
 	r.Warnings = append([]string{}, r.setup.warnings...)
 }

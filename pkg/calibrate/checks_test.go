@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,9 +12,9 @@ import (
 )
 
 // warningsOf are the warnings of a check.
-func warningsOf(c check, r *report) (warnings []string) {
-	c(r, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
-	return warnings
+func warningsOf(c check, r *report) []string {
+	c(r)
+	return r.setup.warnings
 }
 
 // TestSuggestedBenchmarkIsNoOverload: with costly prompts, the high rate keeps GPUs busy for
@@ -24,7 +23,7 @@ func TestSuggestedBenchmarkIsNoOverload(t *testing.T) {
 	d := &cluster.Deployment{}
 	d.Engine.MaxModelLen, d.Engine.MaxNumSeqs = 8192, 256
 	f := &fitResult{}
-	f.Beta = [4]float64{8000, 25, 60, 0.0391}
+	f.value = coefficients{beta0: 8000, 25, 60, 0.0391}
 	a := (&setup{deployment: d}).suggestBenchmark(f, true)
 	number := func(of string) float64 {
 		v, err := strconv.ParseFloat(regexp.MustCompile(of + `: ([0-9.]+)`).FindStringSubmatch(a.Spec)[1], 64)
@@ -70,7 +69,7 @@ func TestMisfits(t *testing.T) {
 		if c.host > 0 {
 			r.Host = &host{US: c.host}
 		}
-		r.fit.Beta[0] = c.base
+		r.fit.value[beta0] = c.base
 		warnings := warningsOf(checkMisfit, r)
 		got := strings.Join(warnings, "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(warnings) > 1 {
@@ -83,7 +82,7 @@ func TestMisfits(t *testing.T) {
 // decode alone.
 func TestStepKindErrors(t *testing.T) {
 	for beta, want := range map[float64]int{10000: 0, 15000: 1} {
-		m, err := (&coefficients{Beta: [4]float64{beta, 20, 50, 0}}).model(nil)
+		m, err := (&coefficients{beta0: beta, 20, 50, 0}).model(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +118,7 @@ func TestHeldOutStallIsAWarning(t *testing.T) {
 				run.measured[i].ttft += 800e3
 			}
 		}
-		got := strings.Join(warningsOf(checkWarmup, &report{holdouts: []holdout{p}}), "; ")
+		got := strings.Join(warningsOf(checkWarmup, &report{setup: &setup{}, holdouts: []holdout{p}}), "; ")
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%d stalled, held out from %d on: %q, want %q", c.stalled, c.from, got, c.want)
 		}

@@ -3,18 +3,18 @@ package calibrate
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
+	"blis/pkg/stat"
 )
 
-// coefficients are those of the linear model: queueing = α0 + α1·input; α2 + α3·decode from a
-// token to the client; step = β0 + β1·prefill + β2·decode + β3·context. α0, α2 and β0 are in
-// µs, α3 and β2 in µs per decoding sequence, the others in µs per token.
-type coefficients struct {
-	Alpha, Beta [4]float64
-}
+// coefficients are those of the linear model, by the indices below: queueing = α0 + α1·input;
+// α2 + α3·decode from a token to the client; step = β0 + β1·prefill + β2·decode + β3·context.
+// α0, α2 and β0 are in µs, α3 and β2 in µs per decoding sequence, the others in µs per token.
+type coefficients [len(names)]float64
 
 // names are those of the coefficients in tables of results and in files.
 var names = [...]string{"alpha[0]", "alpha[1]", "alpha[2]", "alpha[3]", "beta[0]", "beta[1]", "beta[2]", "beta[3]"}
@@ -37,18 +37,19 @@ const level = 0.90
 // zLevel is the half-width of a normal distribution's interval of the level: 1.645 σ.
 var zLevel = leastsq.TQuantile(math.Inf(1), level)
 
-// list has the coefficients in the order of names.
-func (c *coefficients) list() []float64 {
-	return append(append([]float64{}, c.Alpha[:]...), c.Beta[:]...)
+// latency is what files have of coefficients, with a table of steps instead of β where there is
+// one.
+func (c coefficients) latency(table *latency.Table) hardware.Latency {
+	if table != nil {
+		return hardware.Latency{Model: "table", AlphaUS: c[:beta0], Table: table}
+	}
+	return hardware.Latency{Model: "linear", AlphaUS: c[:beta0], BetaUS: c[beta0:]}
 }
 
-// model builds the latency model, with a table of steps instead of β where there is one.
-func (c *coefficients) model(table *latency.Table) (latency.Model, error) {
-	of := hardware.Latency{Model: "linear", AlphaUS: c.Alpha[:], BetaUS: c.Beta[:]}
-	if table != nil {
-		of = hardware.Latency{Model: "table", AlphaUS: c.Alpha[:], Table: table}
-	}
-	m, err := of.Build(nil)
+// model builds the latency model.
+func (c coefficients) model(table *latency.Table) (latency.Model, error) {
+	l := c.latency(table)
+	m, err := l.Build(nil)
 	if err != nil {
 		return nil, fmt.Errorf("fitted coefficients: %w", err)
 	}
@@ -72,10 +73,102 @@ func (s *setup) prior(l load) coefficients {
 	low := int64(max(1, l.sequences/2))
 	high := max(low+1, int64(2*l.sequences))
 	var p coefficients
-	p.Beta[3] = kvBytes / m.Bandwidth * 1e6
+	p[beta3] = kvBytes / m.Bandwidth * 1e6
 	slope := (step(0, high) - step(0, low)) / float64(high-low)
-	p.Beta[2] = max(0, slope-p.Beta[3]*l.context)
-	p.Beta[0] = max(0, step(0, low)-slope*float64(low))
-	p.Beta[1] = (step(1024, high) - step(1, high)) / 1023
+	p[beta2] = max(0, slope-p[beta3]*l.context)
+	p[beta0] = max(0, step(0, low)-slope*float64(low))
+	p[beta1] = (step(1024, high) - step(1, high)) / 1023
 	return p
+}
+
+// set makes the coefficients that blis-sim takes, with their provenance.
+func (r *report) set() *hardware.Set {
+	s, f := r.setup, &r.fit
+	e := &s.deployment.Engine
+	set := &hardware.Set{Key: s.key, Engine: s.engine, Method: f.method, Warnings: r.Warnings, Range: s.ranges(),
+		Settings: hardware.Settings{AsyncScheduling: &e.AsyncScheduling, EnablePrefixCaching: &e.EnablePrefixCaching},
+		Latency:  hardware.Latency{Model: "linear"}, CI: hardware.Intervals{Level: level}}
+	if f.table != nil {
+		set.Latency.Model, set.Latency.Table = "table", f.table
+	}
+	if f.uncertainty != f.ci {
+		set.Uncertainty.Level = level
+	}
+	for _, c := range r.Fitted {
+		values, ci, uncertainty := &set.Latency.AlphaUS, &set.CI.AlphaUS, &set.Uncertainty.AlphaUS
+		if strings.HasPrefix(c.Name, "beta") {
+			values, ci, uncertainty = &set.Latency.BetaUS, &set.CI.BetaUS, &set.Uncertainty.BetaUS
+			if f.table != nil {
+				break
+			}
+		}
+		*values, *ci = append(*values, c.Value), append(*ci, c.endsOf(c.CI))
+		if f.uncertainty != f.ci {
+			*uncertainty = append(*uncertainty, c.endsOf(c.Uncertainty))
+		}
+	}
+	var sources []string
+	for _, file := range s.files {
+		recorded := hardware.Recording{File: file.Path[strings.LastIndexByte(file.Path, '/')+1:], Digest: file.Digest}
+		for _, run := range s.replays {
+			if run.file != file {
+				continue
+			}
+			recorded.Requests += len(run.requests)
+			if run.run != "" {
+				recorded.Runs = append(recorded.Runs, run.run)
+			}
+		}
+		set.Recordings = append(set.Recordings, recorded)
+		sources = append(sources, recorded.File)
+	}
+	set.Source = "recordings " + strings.Join(sources, ", ")
+	for _, score := range r.Scores {
+		for _, m := range score.Metrics {
+			e := hardware.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)}
+			set.Errors = append(set.Errors, e)
+		}
+	}
+	if s := r.StepScore; s != nil {
+		set.Errors = append(set.Errors, hardware.Error{Metric: "step", Data: s.Data + " (median absolute error)",
+			Percent: s.MedianAbsError})
+	}
+	return set
+}
+
+// endsOf are the ends of an interval as files have them; without one, they are the value.
+func (c *fittedCoefficient) endsOf(i *stat.Interval) []float64 {
+	if i == nil {
+		return []float64{c.Value, c.Value}
+	}
+	return []float64{i.Lo, i.Hi}
+}
+
+// ranges are what the data cover.
+func (s *setup) ranges() (r hardware.Range) {
+	for _, run := range s.replays {
+		for _, q := range run.requests {
+			in, out := float64(q.InputTokens), float64(q.OutputTokens)
+			r.InputTokens.Widen(in)
+			r.OutputTokens.Widen(out)
+			if out > 1 {
+				r.ContextTokens.Widen(in, in+out-2)
+			}
+		}
+		if peak := math.Ceil(run.decodingProfile().Peak() / float64(run.engine.replicas)); peak >= 1 {
+			r.DecodeSequences.Widen(1, peak)
+		}
+	}
+	for _, x := range s.steps {
+		if x.Decode > 0 {
+			r.DecodeSequences.Widen(float64(x.Decode))
+			if x.Context >= 0 {
+				r.ContextTokens.Widen(math.Round(float64(x.Context) / float64(x.Decode)))
+			}
+		}
+		if x.Prefill > 0 {
+			r.PrefillTokens.Widen(float64(x.Prefill))
+		}
+	}
+	return r
 }

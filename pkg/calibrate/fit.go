@@ -7,20 +7,22 @@ import (
 	"math"
 	"slices"
 
-	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 	"blis/pkg/stat"
 )
 
+// intervals are those of coefficients.
+type intervals [len(names)]stat.Interval
+
 // fitResult is what a fit found.
 type fitResult struct {
-	coefficients
+	value coefficients
 	table *latency.Table // instead of β; nil: none
 	// ci are confidence intervals by the scatter of the data alone. uncertainty is that of the
 	// coefficients, with the error of the model and the prior: wider or narrower. It is ci
 	// where a regression gives both.
-	ci, uncertainty [len(names)]stat.Interval
+	ci, uncertainty intervals
 	source          [len(names)]string
 	method          string
 	id              leastsq.Identifiability
@@ -28,14 +30,40 @@ type fitResult struct {
 	simulated       bool // with the simulator in the loop
 }
 
-// fit fits to what the recordings have: β to steps, α and else β to the server's spans, and
-// the rest by simulation to client timings.
-func (s *setup) fit(ctx context.Context) (*report, error) {
-	holdouts, err := s.holdOut(ctx)
+// newReport fits coefficients, or takes those to evaluate, and scores them: on held-out data, or on
+// all.
+func (s *setup) newReport(ctx context.Context) (*report, error) {
+	r := &report{setup: s, Scores: []*score{}}
+	var m latency.Model
+	var err error
+	if s.options.Evaluate == "" {
+		if err = r.fitAll(ctx); err == nil {
+			m, err = r.fit.value.model(r.fit.table)
+		}
+	} else {
+		r.holdouts, r.Set = s.allStages(), s.given
+		if m, err = s.given.Latency.Build(nil); err == nil && len(s.steps) > 0 {
+			r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
+			r.stepModel = m
+		}
+	}
+	if err == nil {
+		err = r.score(ctx, m)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &report{setup: s, holdouts: holdouts, Scores: []*score{}}
+	r.finish()
+	return r, nil
+}
+
+// fitAll fits to what the recordings have: β to steps, α and else β to the server's spans, and
+// the rest by simulation to client timings.
+func (r *report) fitAll(ctx context.Context) (err error) {
+	s := r.setup
+	if r.holdouts, err = s.holdOut(ctx); err != nil {
+		return err
+	}
 	var spans, clients []*replay
 	for _, run := range s.replays {
 		switch {
@@ -59,58 +87,24 @@ func (s *setup) fit(ctx context.Context) (*report, error) {
 		}
 		spans = slices.DeleteFunc(spans, func(run *replay) bool { return !run.hasArrivals || run.hiddenPrefixes })
 		if len(spans) > 0 {
-			alpha := r.fit.Alpha
-			err = r.fitClients(ctx, spans, &alpha, r.fit.coefficients)
+			known := r.fit.value
+			err = r.fitClients(ctx, spans, &known)
 		}
 	case len(clients) > 0:
-		err = r.fitClients(ctx, clients, nil)
+		return r.fitClients(ctx, clients, nil)
 	default:
-		err = errors.New("the recordings have nothing to fit to")
+		return errors.New("the recordings have nothing to fit to")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(clients) > 0 && len(spans)+len(s.steps) > 0 {
+	if err == nil && len(clients) > 0 {
 		s.warnf("client timings are ignored when step or server timings are present; " +
 			"use --evaluate to compare with them")
 	}
-	for k, u := range r.fit.uncertainty {
-		if u == (stat.Interval{}) {
-			r.fit.uncertainty[k] = r.fit.ci[k]
-		}
-	}
-	m, err := r.fit.model(r.fit.table)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.score(ctx, m); err != nil {
-		return nil, err
-	}
-	r.finish()
-	return r, nil
+	return err
 }
 
-// evaluate scores coefficients on all recorded data.
-func (s *setup) evaluate(ctx context.Context, set *hardware.Set) (*report, error) {
-	r := &report{setup: s, holdouts: s.allStages(), Set: set, Scores: []*score{}}
-	m, err := set.Latency.Build(nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.score(ctx, m); err != nil {
-		return nil, err
-	}
-	if len(s.steps) > 0 {
-		r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
-		r.stepModel = m
-	}
-	r.finish()
-	return r, nil
-}
-
-// fitClients fits by simulation to client timings; alpha is given where the server's own
-// times have it.
-func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float64, guesses ...coefficients) error {
+// fitClients fits by simulation to client timings; known are coefficients by the server's own
+// times, whose α is kept; nil without.
+func (r *report) fitClients(ctx context.Context, runs []*replay, known *coefficients) error {
 	s := r.setup
 	r.fit.simulated = true
 	if err := s.checkEnough(runs); err != nil {
@@ -121,36 +115,38 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, alpha *[4]float
 		return errors.New("no request has the times of a first and a later token: " +
 			"outputs of one token, or not streamed, do not identify step times")
 	}
-	if s.initial != nil {
+	var guesses []coefficients
+	if known != nil {
+		guesses = append(guesses, *known)
+	}
+	if s.given != nil {
 		var c coefficients
-		copy(c.Alpha[:], s.initial.Latency.AlphaUS)
-		copy(c.Beta[:], s.initial.Latency.BetaUS)
+		copy(c[:beta0], s.given.Latency.AlphaUS)
+		copy(c[beta0:], s.given.Latency.BetaUS)
 		guesses = append(guesses, c)
 	}
 	s.options.progress("fitting")
-	f, err := fitReplays(ctx, runs, s.prior(l), alpha, guesses...)
+	f, err := fitReplays(ctx, runs, s.prior(l), known, guesses...)
 	if err == nil {
 		f, err = r.excludeWarmup(ctx, f)
 	}
 	if err != nil {
 		return err
 	}
-	r.fit.coefficients, r.fit.load = f.coefficients, f.load
-	ci, uncertainty := f.intervals()
-	source := r.describeSources(f, ci)
-	first := 0
-	if alpha != nil { // alpha is known from spans
-		first = beta0
-		copy(uncertainty[:], r.fit.ci[:beta0])
+	bySpans := r.fit
+	r.fit.value, r.fit.load = f.value, f.load
+	r.fit.ci, r.fit.uncertainty = f.intervals()
+	r.describeSources(f)
+	if known != nil {
+		copy(r.fit.source[:], bySpans.source[:beta0])
+		copy(r.fit.ci[:], bySpans.ci[:beta0])
+		copy(r.fit.uncertainty[:], bySpans.ci[:beta0])
 	}
-	copy(r.fit.source[first:], source[first:])
-	copy(r.fit.ci[first:], ci[first:])
-	r.fit.uncertainty = uncertainty
-	all, _, err := f.simulate(ctx, f.coefficients)
+	all, _, err := f.simulate(ctx, f.value)
 	if err != nil {
 		return err
 	}
-	if r.Trend = newTrend(runs, all); r.Trend != nil && alpha == nil && f.Alpha[3] == 0 {
+	if r.Trend = newTrend(runs, all); r.Trend != nil && known == nil && f.value[alpha3] == 0 {
 		// If the loads do not separate them, alpha[0] has what alpha[3] would have.
 		early, late := r.Trend.errorRange(f.load.sequences)
 		u := &r.fit.uncertainty[alpha0]
@@ -169,15 +165,16 @@ const looseWidth = 0.25
 
 // describeSources finds which coefficients are identifiable, and describes where each comes
 // from.
-func (r *report) describeSources(f *simFit, ci [len(names)]stat.Interval) [len(names)]string {
-	n := len(f.solution.X)
-	fitted := []string{names[alpha0], names[beta0], names[beta1], names[beta2], names[alpha3]}[:n]
-	t := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, f.load.sequences, 0}, {0, 0, 1, 0, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}}
-	for i := range t {
-		t[i] = t[i][:n]
+func (r *report) describeSources(f *simFit) {
+	var fitted []string
+	t := make([][]float64, len(f.solution.X)) // makes parameters of coefficients
+	for k := range t {
+		fitted, t[k] = append(fitted, names[fittedAt[k]]), make([]float64, len(t))
+		t[k][k] = 1
 	}
-	id := f.problem.Identify(f.solution, fitted, t[:n])
-	loose := func(k int) bool { return ci[k].Hi-ci[k].Lo > looseWidth*f.list()[k] }
+	t[atStep][atBeta2] = f.load.sequences
+	id := f.problem.Identify(f.solution, fitted, t)
+	loose := func(k int) bool { return r.fit.ci[k].Hi-r.fit.ci[k].Lo > looseWidth*f.value[k] }
 	if r.setup.nearConstantLength() == "" {
 		id.Not = slices.DeleteFunc(id.Not, func(name string) bool { return !loose(slices.Index(names[:], name)) })
 	}
@@ -185,22 +182,22 @@ func (r *report) describeSources(f *simFit, ci [len(names)]stat.Interval) [len(n
 	source := [len(names)]string{alpha0: "fitted", alpha1: "0: clients hardly distinguish it from beta[1]",
 		alpha2: "0: clients do not distinguish it from alpha[0]", beta0: "fitted", beta1: "fitted", beta2: "fitted",
 		beta3: physicsBeta3 + "; clients hardly distinguish it from beta[2]"}
-	if f.prior.Beta[3] == 0 {
+	if f.prior[beta3] == 0 {
 		source[beta3] = "0: held-out segments are predicted better without it; it is in beta[2]"
 	}
-	if f.Alpha[3] > 0 {
+	if f.value[alpha3] > 0 {
 		source[alpha3] = "fitted: held-out segments are predicted clearly better with it"
 	}
 	for _, k := range []int{beta1, beta2} {
 		if id.Has(names[k]) && loose(k) {
-			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior.list()[k])
+			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior[k])
 		}
 	}
 	if w := f.slope.dataWeight; w < 0.9 && !id.Has(names[beta2]) {
 		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g "+
-			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior.Beta[2], f.load.sd)
+			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior[beta2], f.load.sd)
 	}
-	return source
+	r.fit.source = source
 }
 
 const physicsBeta3 = "physics: KV bytes of a token on one GPU over its memory bandwidth"

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,9 +32,6 @@ func isFraction(text string) bool {
 func (s *setup) holdOut(ctx context.Context) ([]holdout, error) {
 	text := s.options.Holdout
 	if fraction, err := strconv.ParseFloat(text, 64); err == nil {
-		if !(fraction >= 0) || fraction >= 1 {
-			return nil, &UsageError{fmt.Sprintf("--holdout must be at least 0 and below 1 of the time, is %s", text)}
-		}
 		return s.holdOutEnds(fraction), nil
 	}
 	if name, ok := strings.CutPrefix(text, "stage:"); ok {
@@ -71,13 +69,10 @@ func (s *setup) holdOutStage(name string) (holdouts []holdout, err error) {
 			holdouts = append(holdouts, h.removeFromFit())
 		}
 	}
-	if have == nil {
-		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no stages", name)
-	}
 	if holdouts == nil {
 		slices.Sort(have)
 		return nil, fmt.Errorf("--holdout stage:%s: the recordings have no such stage (have %s)",
-			name, strings.Join(slices.Compact(have), ", "))
+			name, cmp.Or(strings.Join(slices.Compact(have), ", "), "none"))
 	}
 	return holdouts, nil
 }

@@ -116,8 +116,8 @@ func TestIntervalsCover(t *testing.T) {
 		truth coefficients
 	}{
 		{workload{"two rates", twoRates.engine, twoRates.rates, twoRates.input, twoRates.output, 120},
-			coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}},
-		{oneRate, coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, 120, 0.1565}}},
+			coefficients{5000, 0, 0, 0, 6200, 16, 22, 0.1565}},
+		{oneRate, coefficients{3000, 0, 0, 0, 8000, 25, 120, 0.1565}},
 	}
 	for _, c := range loads {
 		dataBefore, wideBefore := data, wide
@@ -127,7 +127,7 @@ func TestIntervalsCover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := f.list(), c.truth.list()
+			got, want := f.value, c.truth
 			ci, uncertainty := f.intervals()
 			for k, v := range want {
 				if ci[k].Lo <= v && v <= ci[k].Hi {

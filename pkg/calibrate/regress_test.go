@@ -28,7 +28,7 @@ func line4(n int, beta [4]float64, part float64) *leastsq.Regression {
 // reportOf regresses on rows, with others held out and a prior.
 func reportOf(all, held *leastsq.Regression, beta [4]float64) *report {
 	r := &report{setup: &setup{options: &Options{}}}
-	r.regress(all, held, coefficients{Beta: beta}, "held")
+	r.regress(all, held, coefficients{beta0: beta[0], beta1: beta[1], beta2: beta[2], beta3: beta[3]}, "held")
 	return r
 }
 
@@ -46,11 +46,11 @@ func TestFittedBeta3StaysWithPrior(t *testing.T) {
 			t.Fatalf("%d held out: %+v", few, r.fit.id)
 		}
 		free := leastsq.Scale(held.Errors(all.Fit()))
-		if is := leastsq.Scale(held.Errors(r.fit.Beta[:])); is > 1.1*free {
-			t.Errorf("%d held out: beta %v, errors of %.3g, of a free fit %.3g", few, r.fit.Beta, is, free)
+		if is := leastsq.Scale(held.Errors(r.fit.value[beta0:])); is > 1.1*free {
+			t.Errorf("%d held out: beta %v, errors of %.3g, of a free fit %.3g", few, r.fit.value[beta0:], is, free)
 		}
-		if math.Abs(r.fit.Beta[0]/7000-1) > 0.1 || r.fit.Beta[3] > 0.02 {
-			t.Errorf("%d held out: beta %v", few, r.fit.Beta)
+		if math.Abs(r.fit.value[beta0]/7000-1) > 0.1 || r.fit.value[beta3] > 0.02 {
+			t.Errorf("%d held out: beta %v", few, r.fit.value[beta0:])
 		}
 	}
 }
@@ -63,8 +63,8 @@ func TestBeta3IsPhysicsOrFitted(t *testing.T) {
 			all := line4(200, [4]float64{7000, 17, 30, true3}, 0.5)
 			rest := line4(200, [4]float64{7000, 17, 30, true3}, 0.5).Where(func(block int) bool { return block < held })
 			r := reportOf(all, rest, [4]float64{6000, 20, 57, 0.039})
-			if math.Abs(r.fit.Beta[3]/true3-1) > 0.1 || math.Abs(r.fit.Beta[0]/7000-1) > 0.02 {
-				t.Errorf("%d held out: beta %v, want %g", held, r.fit.Beta, true3)
+			if math.Abs(r.fit.value[beta3]/true3-1) > 0.1 || math.Abs(r.fit.value[beta0]/7000-1) > 0.02 {
+				t.Errorf("%d held out: beta %v, want %g", held, r.fit.value[beta0:], true3)
 			}
 			if physics := strings.HasPrefix(r.fit.source[beta3], "physics"); physics != (true3 == 0.039) {
 				t.Errorf("%d held out, beta[3] %g: %s", held, true3, r.fit.source[beta3])
@@ -89,8 +89,8 @@ func TestContradictedPriorHasLittleWeight(t *testing.T) {
 	if !r.fit.id.Has(names[beta0]) || !r.fit.id.Has(names[beta1]) {
 		t.Fatalf("%+v", r.fit.id)
 	}
-	if off := leastsq.Scale(held.Errors(r.fit.Beta[:])); off > 0.002 {
-		t.Errorf("errors of %g, beta %v", off, r.fit.Beta)
+	if off := leastsq.Scale(held.Errors(r.fit.value[beta0:])); off > 0.002 {
+		t.Errorf("errors of %g, beta %v", off, r.fit.value[beta0:])
 	}
 }
 

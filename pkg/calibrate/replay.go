@@ -18,7 +18,17 @@ import (
 // replica's queue, of simulated requests.
 type timing struct{ ttft, e2e, queue float64 }
 
-var unknownTiming = timing{math.NaN(), math.NaN(), math.NaN()}
+// timingOf is the timing of a request; all NaN if it did not complete.
+func timingOf(o *stream.Outcome) timing {
+	between := func(from, to stream.Micros) float64 {
+		if o.State != stream.StateCompleted || from == stream.Never || to == stream.Never {
+			return math.NaN()
+		}
+		return float64(to - from)
+	}
+	return timing{between(o.ArrivalUS, o.FirstTokenUS), between(o.ArrivalUS, o.CompletedUS),
+		between(o.EnqueuedUS, o.ScheduledUS)}
+}
 
 // tpot is the time from the first token to the last, per token after the first.
 func (t timing) tpot(output int64) float64 {
@@ -62,8 +72,8 @@ type replay struct {
 	features [][features]float64
 }
 
-// newReplay prepares a run for replay; nil if no request of it has an E2E time.
-func (s *setup) newReplay(f *recording.Recording, run *recording.Run) (*replay, error) {
+// addReplay prepares a run for replay, unless no request of it has an E2E time.
+func (s *setup) addReplay(f *recording.Recording, run *recording.Run) error {
 	e := &s.deployment.Engine
 	name := strings.TrimSpace(filepath.Base(f.Path) + " " + run.Name)
 	r := &replay{name: name, run: run.Name, file: f, serverClock: run.Clock == recording.ServerClock,
@@ -71,13 +81,14 @@ func (s *setup) newReplay(f *recording.Recording, run *recording.Run) (*replay, 
 			e.MaxNumSeqs * e.DataParallelSize, s.deployment.Blocks() * e.BlockSize * e.DataParallelSize}}
 	s.readRequests(r, run)
 	if !slices.ContainsFunc(r.measured, func(m timing) bool { return !math.IsNaN(m.e2e) }) {
-		return nil, nil
+		return nil
 	}
 	c, err := s.cluster(r.engine.replicas)
 	if err == nil {
 		r.player, err = sim.NewPlayer(c)
 	}
-	return r, err
+	s.replays = append(s.replays, r)
+	return err
 }
 
 // readRequests takes the requests of a run, with the output tokens that the user states.
@@ -115,19 +126,13 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 			uncounted++
 			continue
 		}
-		o, t := byID[q.ID], unknownTiming
-		if o.State == stream.StateCompleted {
-			t.e2e = float64(o.CompletedUS - o.ArrivalUS)
-			if o.FirstTokenUS != stream.Never {
-				t.ttft = float64(o.FirstTokenUS - o.ArrivalUS)
-			}
-		}
+		o := byID[q.ID]
 		if prompts += q.InputTokens; len(q.Prompt) == 0 {
 			cached += o.CachedTokens
 		}
 		q.Model, q.SLOClass, q.DeadlineUS = "", "", stream.Never
 		r.requests, r.outcomes = append(r.requests, q), append(r.outcomes, *o)
-		r.measured, r.fitted = append(r.measured, t), append(r.fitted, true)
+		r.measured, r.fitted = append(r.measured, timingOf(o)), append(r.fitted, true)
 	}
 	if r.hiddenPrefixes = float64(cached) > 0.02*float64(prompts); r.hiddenPrefixes {
 		s.warnf("%s: %.0f %% of prompt tokens were cached, but shared prefixes are not recorded: "+
@@ -166,22 +171,18 @@ func (r *replay) makeBlocks() {
 		}
 	}
 	size := min(blockSize, max(minBlockSize, fitted/minBlocks))
-	var block []int
+	last := -1 // the block that is filled
 	for i, q := range r.requests {
 		if !r.fits(i) {
 			continue
 		}
-		if len(block) >= size && q.ArrivalUS-start >= time/maxBlocks {
-			r.blocks = append(r.blocks, block)
-			block = nil
+		if last < 0 || len(r.blocks[last]) >= size && q.ArrivalUS-start >= time/maxBlocks {
+			r.blocks, start, last = append(r.blocks, nil), q.ArrivalUS, last+1
 		}
-		if len(block) == 0 {
-			start = q.ArrivalUS
-		}
-		block = append(block, i)
+		r.blocks[last] = append(r.blocks[last], i)
 	}
-	if len(block) >= size/2 || len(r.blocks) == 0 && len(block) > 0 {
-		r.blocks = append(r.blocks, block)
+	if last > 0 && len(r.blocks[last]) < size/2 {
+		r.blocks = r.blocks[:last]
 	}
 	for _, b := range r.blocks {
 		r.features = append(r.features, r.featuresOf(r.measured, b))
@@ -193,30 +194,26 @@ func (r *replay) fits(i int) bool { return r.fitted[i] && !math.IsNaN(r.measured
 
 // simulate replays the run.
 func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error) {
-	out := slices.Repeat([]timing{unknownTiming}, len(r.requests))
+	nan := math.NaN()
+	out := slices.Repeat([]timing{{nan, nan, nan}}, len(r.requests))
 	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) {
-		if o.State == stream.StateCompleted {
-			out[i] = timing{float64(o.FirstTokenUS - o.ArrivalUS), float64(o.CompletedUS - o.ArrivalUS),
-				float64(o.ScheduledUS - o.EnqueuedUS)}
-		}
+		out[i] = timingOf(o)
 	})
 	return out, err
 }
 
 // requestsNeeded is how many requests must be replayed: those that arrive after the last fitted one
 // matter while a fitted one is running.
-func (r *replay) requestsNeeded() int {
-	last := len(r.requests) - 1
-	for last > 0 && !r.fitted[last] {
-		last--
-	}
-	end := float64(r.requests[last].ArrivalUS)
+func (r *replay) requestsNeeded() (n int) {
+	end := 0.0
 	for i, t := range r.measured {
+		at := float64(r.requests[i].ArrivalUS)
 		if r.fits(i) {
-			end = max(end, float64(r.requests[i].ArrivalUS)+2*t.e2e)
+			end = max(end, at+2*t.e2e)
+		} else if r.fitted[i] {
+			end = max(end, at)
 		}
 	}
-	n := last + 1
 	for n < len(r.requests) && float64(r.requests[n].ArrivalUS) <= end {
 		n++
 	}
@@ -233,36 +230,33 @@ const features = 6
 // its longer prompts, which identifies the time per prompt token: all as logarithms. The last
 // is how much longer TTFT is for requests with more concurrent sequences than for the others.
 func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
-	var tpot, e2e, ttft []float64
-	var shorter, longer, alone, crowded []float64
+	var tpot, e2e, ttft, shorter, longer, alone, crowded []float64
 	length := median(block, func(i int) int64 { return r.requests[i].InputTokens })
 	concurrent := median(block, func(i int) float64 { return r.concurrent[i] })
 	for _, i := range block {
 		t, q := all[i], &r.requests[i]
-		if math.IsNaN(t.e2e) {
-			continue
-		}
-		e2e = append(e2e, t.e2e)
-		if x := t.tpot(q.OutputTokens); !math.IsNaN(x) {
-			tpot = append(tpot, x)
-		}
-		if math.IsNaN(t.ttft) {
-			continue
-		}
-		ttft = append(ttft, t.ttft)
+		byLength, byConcurrency := &shorter, &alone
 		if q.InputTokens > length {
-			longer = append(longer, t.ttft)
-		} else {
-			shorter = append(shorter, t.ttft)
+			byLength = &longer
 		}
-		if r.concurrent[i] <= concurrent {
-			alone = append(alone, t.ttft)
-		} else {
-			crowded = append(crowded, t.ttft)
+		if !(r.concurrent[i] <= concurrent) {
+			byConcurrency = &crowded
+		}
+		tpot, e2e = appendKnown(tpot, t.tpot(q.OutputTokens)), appendKnown(e2e, t.e2e)
+		for _, list := range []*[]float64{&ttft, byLength, byConcurrency} {
+			*list = appendKnown(*list, t.ttft)
 		}
 	}
 	return [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)),
 		logTrimmedMean(shorter), logTrimmedMean(longer), logTrimmedMean(crowded) - logTrimmedMean(alone)}
+}
+
+// appendKnown appends a value that is no NaN.
+func appendKnown(list []float64, v float64) []float64 {
+	if math.IsNaN(v) {
+		return list
+	}
+	return append(list, v)
 }
 
 // logTrimmedMean is the logarithm of the mean of a list without its largest tenth, which may

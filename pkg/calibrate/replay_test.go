@@ -93,8 +93,8 @@ func TestStagesAreHeldOut(t *testing.T) {
 	}
 }
 
-// TestOtherSetupsAreIgnoredInOrder: warnings about steps of other setups are in the order of
-// their names, after earlier warnings.
+// TestOtherSetupsAreIgnoredInOrder: warnings about runs and steps of other setups are in the
+// order of their names, after earlier warnings.
 func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 	known, err := hardware.Open()
 	if err != nil {
@@ -103,7 +103,7 @@ func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 	s := &setup{hardware: known, deployment: &cluster.Deployment{Model: "a/model"},
 		key: hardware.Key{Model: "a/model", GPU: "H100-SXM", TensorParallelSize: 1}}
 	s.warnf("z: first")
-	want := []string{"z: first"}
+	want := []string{"z: first", "r: ignored runs of an unnamed model on an unnamed GPU, tensor parallelism 4: 1"}
 	r := &recording.Recording{Path: "r"}
 	for tp := 8; tp > 1; tp-- {
 		r.Steps = append(r.Steps, recording.Step{TensorParallel: tp}, recording.Step{TensorParallel: tp})
@@ -113,28 +113,7 @@ func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 			"tensor parallelism %d: 2", tp))
 	}
 	r.Runs = append(r.Runs, &recording.Run{TensorParallel: 4})
-	want = append(want, "r: ignored runs of an unnamed model on an unnamed GPU, tensor parallelism 4: 1")
 	if err := s.add(r); err != nil || !slices.Equal(s.warnings, want) {
 		t.Errorf("%q, %v", s.warnings, err)
-	}
-}
-
-// TestSameModelByOtherNames: owners, punctuation and suffixes are ignored, versions and sizes are
-// not.
-func TestSameModelByOtherNames(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"llama2-70b", "meta-llama/Llama-2-70b-hf", true},
-		{"Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B", true},
-		{"llama2-7b", "meta-llama/Llama-2-70b", false},
-		{"Llama-3-8B", "meta-llama/Llama-3.1-8B", false},
-		{"bloom-176b", "meta-llama/Llama-2-70b", false},
-		{"/", "meta-llama/Llama-2-70b", false},
-	} {
-		if got := sameModel(c.a, c.b); got != c.want {
-			t.Errorf("%s and %s: %v", c.a, c.b, got)
-		}
 	}
 }

@@ -1,13 +1,14 @@
 package calibrate
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
@@ -56,7 +57,7 @@ type fittedCoefficient struct {
 // finish completes the report.
 func (r *report) finish() {
 	f := &r.fit
-	for k, v := range f.list() {
+	for k, v := range f.value {
 		if f.source[k] == "" {
 			continue // an evaluation, or alpha[3] without effect
 		}
@@ -80,112 +81,47 @@ func roundInterval(i stat.Interval) *stat.Interval {
 	return &stat.Interval{Lo: round(i.Lo, 4), Hi: round(i.Hi, 4), Level: i.Level}
 }
 
+//go:embed report.tmpl
+var layout string
+
+// text is the report for people.
+var text = template.Must(template.New("report").Funcs(template.FuncMap{
+	"number": func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+	"deref":  func(v *float64) float64 { return *v },
+	"trim":   strings.TrimSpace,
+	"interval": func(i *stat.Interval) string {
+		if i == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.5g to %.5g", i.Lo, i.Hi)
+	},
+}).Parse(layout))
+
 // writeText writes the report for people; that of a fit as comments before the coefficients.
 func (r *report) writeText(out io.Writer) error {
-	lines, yaml := r.lines(), ""
-	if r.Fitted != nil {
-		yaml = r.Set.YAML()
-		for i, line := range lines {
-			lines[i] = strings.TrimRight("# "+strings.ReplaceAll(line, "\n", "\n# "), " ")
-		}
+	k := r.setup.key
+	title := fmt.Sprintf("%s on %d x %s, %s", k.Model, k.TensorParallelSize, k.GPU, r.setup.engine)
+	data := struct {
+		*report
+		Title, Method              string
+		LevelPercent               float64
+		MaxCondition, MaxInflation int
+	}{r, strings.TrimSuffix(title, ", "), r.fit.method, 100 * level, leastsq.MaxCondition, leastsq.MaxInflation}
+	var b strings.Builder
+	if err := text.Execute(&b, data); err != nil {
+		return err
 	}
-	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n"+yaml)
+	content := b.String()
+	if r.Fitted != nil {
+		comments := "# " + strings.ReplaceAll(strings.TrimSuffix(content, "\n"), "\n", "\n# ") + "\n"
+		content = strings.ReplaceAll(comments, "# \n", "#\n") + r.Set.YAML()
+	}
+	_, err := io.WriteString(out, content)
 	return err
 }
 
-func (r *report) lines() []string {
-	k := r.setup.key
-	title := fmt.Sprintf("%s on %d x %s, %s", k.Model, k.TensorParallelSize, k.GPU, r.setup.engine)
-	out := []string{strings.TrimSuffix(title, ", ")}
-	if r.Fitted != nil {
-		out = append(out, "", r.fit.method, "", fmt.Sprintf("%-24s %g %% CI           uncertainty", "", 100*level))
-		rows := r.Fitted
-		if h := r.Host; h != nil {
-			rows = append(slices.Clone(rows), fittedCoefficient{"host", h.US, nil, &h.Uncertainty, h.Source})
-		}
-		for _, c := range rows {
-			value := strconv.FormatFloat(c.Value, 'g', -1, 64)
-			out = append(out, fmt.Sprintf("%-9s %10s us  %-18s %-18s %s", c.Name, value,
-				formatInterval(c.CI), formatInterval(c.Uncertainty), c.Source))
-		}
-		out = append(out, "(CI: scatter of the data only. Uncertainty: also nonlinear step times and the prior.)", "")
-		out = append(out, formatIdentifiability(r.Identifiability)...)
-		if r.Trend != nil {
-			out = append(out, r.Trend.String())
-		}
-	}
-	if r.Suggested != nil {
-		out = append(out, "", "This benchmark would identify them (a spec for blis-gen):", "",
-			strings.TrimSpace(r.Suggested.Spec))
-	}
-	switch {
-	case len(r.Scores) == 0 && r.StepScore == nil:
-	case r.Fitted == nil:
-		out = append(out, "", "Errors on these recordings:")
-	default:
-		out = append(out, "", "Errors on held-out data:")
-	}
-	if s := r.StepScore; s != nil {
-		out = append(out, fmt.Sprintf("  %s: median error %.2g %%", s.Data, s.MedianAbsError))
-	}
-	for _, s := range r.Scores {
-		out = append(append(out, ""), s.lines()...)
-	}
-	return append(out, "")
-}
-
-func (s *score) lines() []string {
-	out := []string{fmt.Sprintf("%s: %d requests, %.3g concurrent sequences", s.Data, s.Requests, s.Load)}
-	for _, m := range s.Metrics {
-		out = append(out, strings.TrimRight(fmt.Sprintf("  %-10s %10.5g ms measured %10.5g simulated %+7.1f %%   %s",
-			m.Metric, m.Measured, m.Simulated, m.Percent, formatInterval(m.Uncertainty)), " "))
-	}
-	if s.StepUncertainty > 0 {
-		out = append(out, fmt.Sprintf("  ranges: step times shorter and longer by %.2g %%: %s",
-			s.StepUncertainty, s.Why))
-	}
-	tail := fmt.Sprintf("  E2E of single requests: mean absolute error %.3g %%", s.MAPE)
-	if s.Correlation != nil {
-		tail += fmt.Sprintf(", correlation %.2f", *s.Correlation)
-	}
-	return append(out, tail)
-}
-
-func formatInterval(i *stat.Interval) string {
-	if i == nil {
-		return ""
-	}
-	return fmt.Sprintf("%.5g to %.5g", i.Lo, i.Hi)
-}
-
-func formatIdentifiability(id *leastsq.Identifiability) []string {
-	number := func(f *float64) string {
-		if f == nil {
-			return "infinite"
-		}
-		return fmt.Sprintf("%.3g", *f)
-	}
-	var factors []string
-	for _, v := range id.VIF {
-		factors = append(factors, v.Coefficient+" "+number(v.Factor))
-	}
-	out := []string{fmt.Sprintf("condition number %s (not identifiable at %d or more); variance "+
-		"inflation (at %d or more) %s", number(id.Condition), leastsq.MaxCondition, leastsq.MaxInflation,
-		strings.Join(factors, ", "))}
-	for _, w := range id.Weak {
-		out = append(out, "weakly identified: "+w)
-	}
-	return out
-}
-
-// writeResiduals writes the times of each scored request as CSV, and counts them. The file
-// appears only when it is complete.
-func (r *report) writeResiduals(name string) (rows int, err error) {
-	f, err := stream.Create(name)
-	if err != nil {
-		return 0, fmt.Errorf("--residuals: %w", err)
-	}
-	defer f.Close()
+// writeResiduals writes the times of each scored request as CSV.
+func (r *report) writeResiduals(f *stream.File) error {
 	w := csv.NewWriter(f)
 	w.Write([]string{"data", "request", "arrival_us", "input_tokens", "output_tokens",
 		"ttft_us", "ttft_simulated_us", "e2e_us", "e2e_simulated_us"})
@@ -195,19 +131,23 @@ func (r *report) writeResiduals(name string) (rows int, err error) {
 		}
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
+	rows := 0
 	for _, h := range r.holdouts {
-		for i, in := range h.selected {
-			if !in || h.simulated == nil {
+		for i, s := range h.simulated {
+			if !h.selected[i] {
 				continue
 			}
-			q, m, s := &h.run.requests[i], h.run.measured[i], h.simulated[i]
+			q, m := &h.run.requests[i], h.run.measured[i]
 			w.Write([]string{h.name, q.ID, fmt.Sprint(int64(q.ArrivalUS)), fmt.Sprint(q.InputTokens),
 				fmt.Sprint(q.OutputTokens), us(m.ttft), us(s.ttft), us(m.e2e), us(s.e2e)})
 			rows++
 		}
 	}
-	if w.Flush(); w.Error() != nil {
-		return rows, w.Error()
+	if rows == 0 {
+		r.setup.options.warn(fmt.Sprintf("--residuals: %s is empty: no request is held out", r.setup.options.Residuals))
 	}
-	return rows, f.Commit()
+	if w.Flush(); w.Error() != nil {
+		return w.Error()
+	}
+	return f.Commit()
 }

@@ -55,9 +55,6 @@ func newStepScore(data string, errors []float64) *stepScore {
 
 // round keeps a number of significant digits.
 func round(v float64, digits int) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 	return r
 }
@@ -87,18 +84,11 @@ func (h *holdout) values(all, both []timing) []float64 {
 		var list []float64
 		for i, in := range h.selected {
 			if in && !math.IsNaN(all[i].e2e) && !math.IsNaN(both[i].e2e) {
-				if v := m.of(all[i], h.run.requests[i].OutputTokens); !math.IsNaN(v) {
-					list = append(list, v/1e3)
-				}
+				list = appendKnown(list, m.of(all[i], h.run.requests[i].OutputTokens)/1e3)
 			}
 		}
 		slices.Sort(list)
-		switch {
-		case len(list) == 0:
-			out[k] = math.NaN()
-		case m.percent == 0:
-			out[k] = stat.Mean(list)
-		default:
+		if out[k] = stat.Mean(list); m.percent > 0 && len(list) > 0 {
 			out[k] = stat.QuantileFloat(list, m.percent)
 		}
 	}

@@ -29,13 +29,14 @@ type setup struct {
 	id         string
 	overrides  []string
 	deployment *cluster.Deployment
+	arch       *model.Architecture // nil if it is not in the catalog
 	routing    string
 	roofline   latency.Model
 	files      []*recording.Recording
 	replays    []*replay
 	steps      []recording.Step
 	warnings   []string
-	initial    *hardware.Set // an earlier fit to start from; nil without one
+	given      *hardware.Set // coefficients to evaluate or to start from; nil without
 	hardware   *hardware.Catalog
 	// aliases are unknown names of a file, taken for the setup's model or GPU.
 	aliases map[string]bool
@@ -58,10 +59,12 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 	if s.roofline, err = s.deployment.LatencyModel(); err != nil {
 		return nil, err
 	}
-	e := &s.deployment.Engine
-	s.key = hardware.Key{Model: canonicalModel(s.deployment), GPU: s.deployment.GPU,
-		TensorParallelSize: e.TensorParallelSize, PipelineParallelSize: e.PipelineParallelSize,
-		DataParallelSize: e.DataParallelSize}
+	s.key = s.deployment.Key()
+	for _, name := range []string{s.deployment.Model, s.deployment.ModelConfig} {
+		if a, err := model.BuiltIn(name); err == nil {
+			s.key.Model, s.arch = a.Name, a // by its name in the catalog
+		}
+	}
 	if s.hardware, err = hardware.Open(o.Hardware...); err != nil {
 		return nil, err
 	}
@@ -140,32 +143,23 @@ func (s *setup) cluster(replicas int) (*cluster.Config, error) {
 // add adds the steps and runs of a file that are of the setup, and warns of the others.
 func (s *setup) add(f *recording.Recording) error {
 	s.findAliases(f)
-	steps, runs := map[string]int{}, map[string]int{} // of other setups
+	ignored := map[string]int{}
 	for _, step := range f.Steps {
 		if other := s.otherSetup(step.Model, step.GPU, step.TensorParallel); other != "" {
-			steps[other]++
+			ignored["steps of "+other]++
 		} else {
 			s.steps = append(s.steps, step)
 		}
 	}
 	for _, run := range f.Runs {
 		if other := s.otherSetup(run.Model, run.GPU, run.TensorParallel); other != "" {
-			runs[other]++
-			continue
-		}
-		r, err := s.newReplay(f, run)
-		if err != nil {
+			ignored["runs of "+other]++
+		} else if err := s.addReplay(f, run); err != nil {
 			return err
 		}
-		if r != nil {
-			s.replays = append(s.replays, r)
-		}
 	}
-	for _, other := range slices.Sorted(maps.Keys(steps)) {
-		s.warnf("%s: ignored steps of %s: %d", f.Path, other, steps[other])
-	}
-	for _, other := range slices.Sorted(maps.Keys(runs)) {
-		s.warnf("%s: ignored runs of %s: %d", f.Path, other, runs[other])
+	for _, what := range slices.Sorted(maps.Keys(ignored)) {
+		s.warnf("%s: ignored %s: %d", f.Path, what, ignored[what])
 	}
 	return nil
 }
@@ -182,39 +176,11 @@ func (s *setup) otherSetup(name, gpu string, tp int) string {
 	return ""
 }
 
-// canonicalModel is a deployment's model by its name in the catalog, or its own.
-func canonicalModel(d *cluster.Deployment) string {
-	for _, name := range []string{d.ModelConfig, d.Model} {
-		if a, err := model.BuiltIn(name); err == nil {
-			return a.Name
-		}
-	}
-	return d.Model
-}
-
+// isModel reports whether a name is one of the setup's model.
 func (s *setup) isModel(name string) bool {
 	a, err := model.BuiltIn(name)
-	return err == nil && a.Name == s.key.Model || strings.EqualFold(name, s.key.Model) ||
-		sameModel(name, s.key.Model) || sameModel(name, s.deployment.Model) || s.aliases[name]
-}
-
-// sameModel reports whether names of models differ only by owner, punctuation and a usual
-// suffix: llama2-70b and meta-llama/Llama-2-70b-hf.
-func sameModel(a, b string) bool {
-	bare := func(name string) string {
-		return strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return -1
-		}, strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]))
-	}
-	a, b = bare(a), bare(b)
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	rest, ok := strings.CutPrefix(b, a)
-	return ok && a != "" && slices.Contains([]string{"", "hf", "instruct", "chat", "chathf"}, rest)
+	return err == nil && a.Name == s.key.Model || model.SameName(name, s.key.Model) ||
+		model.SameName(name, s.deployment.Model) || s.aliases[name]
 }
 
 func (s *setup) isGPU(name string) bool {

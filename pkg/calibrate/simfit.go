@@ -10,14 +10,14 @@ import (
 
 // simFit is a fit with the simulator in the loop to client timings.
 type simFit struct {
-	coefficients
+	value    coefficients
 	problem  *leastsq.Problem
 	solution *leastsq.Solution
 	replays  []*replay
 	load     load // the mean batch is at its mean number of sequences
 	prior    coefficients
-	// alpha is the time before the queue where server timings give it; nil: it is fitted.
-	alpha *[4]float64
+	// known has the time before the queue where server timings give it; nil: it is fitted.
+	known *coefficients
 	// dataOnly is the solution without the prior of beta[2], and slope the estimate of beta[2].
 	dataOnly *leastsq.Solution
 	slope    slope
@@ -33,47 +33,56 @@ const (
 	atAlpha3 // only where alpha[3] lowers the prediction error
 )
 
+// fittedAt are the coefficients at the parameters; at atStep it is β0, and what the mean number
+// of sequences takes.
+var fittedAt = [...]int{alpha0, beta0, beta1, beta2, alpha3}
+
+// changes are those of coefficients where parameters change.
+func (f *simFit) changes(x []float64) (c coefficients) {
+	for k, v := range x {
+		c[fittedAt[k]] = v
+	}
+	c[beta0] -= f.load.sequences * x[atBeta2]
+	return c
+}
+
 // coefficientsAt are the coefficients at some parameters.
 func (f *simFit) coefficientsAt(x []float64) coefficients {
-	var c coefficients
-	c.Alpha[0] = x[atAlpha0]
-	if f.alpha != nil {
-		c.Alpha[1] = f.alpha[1]
+	c := f.changes(x)
+	c[beta0], c[beta3] = max(0, c[beta0]), f.prior[beta3]
+	if f.known != nil {
+		c[alpha1] = f.known[alpha1]
 	}
-	if len(x) > atAlpha3 {
-		c.Alpha[3] = x[atAlpha3]
-	}
-	c.Beta = [4]float64{max(0, x[atStep]-f.load.sequences*x[atBeta2]), x[atBeta1], x[atBeta2], f.prior.Beta[3]}
 	return c
 }
 
 // parametersAt is the inverse, without alpha[3].
 func (f *simFit) parametersAt(c coefficients) []float64 {
-	return []float64{c.Alpha[0], c.Beta[0] + f.load.sequences*c.Beta[2], c.Beta[1], c.Beta[2]}
+	return []float64{c[alpha0], c[beta0] + f.load.sequences*c[beta2], c[beta1], c[beta2]}
 }
 
 // newSimFit sets up the search.
-func newSimFit(replays []*replay, p coefficients, l load, alpha *[4]float64) *simFit {
-	f := &simFit{replays: replays, prior: p, load: l, alpha: alpha}
-	step := max(1, p.Beta[0]+l.sequences*(p.Beta[2]+p.Beta[3]*l.context))
+func newSimFit(replays []*replay, p coefficients, l load, known *coefficients) *simFit {
+	f := &simFit{replays: replays, prior: p, load: l, known: known}
+	step := max(1, p[beta0]+l.sequences*(p[beta2]+p[beta3]*l.context))
 	f.problem = &leastsq.Problem{
 		Kinds: features * len(replays), Pool: features,
 		Parameters: []leastsq.Parameter{
 			atAlpha0: {Max: 1e6, Step: 300, MaxStep: step},
 			atStep:   {Min: 1, Max: 1e8, Step: step / 100, MaxStep: step / 10},
-			atBeta1: {Max: 1e5, Step: max(1, p.Beta[1]/6), MaxStep: p.Beta[1] + 1,
-				Prior: p.Beta[1], PriorSD: p.Beta[1]},
-			atBeta2: {Max: 1e5, Step: max(1, p.Beta[2]/8), MaxStep: 2*p.Beta[2] + 20,
-				Prior: p.Beta[2], PriorSD: 10*p.Beta[2] + 100},
+			atBeta1: {Max: 1e5, Step: max(1, p[beta1]/6), MaxStep: p[beta1] + 1,
+				Prior: p[beta1], PriorSD: p[beta1]},
+			atBeta2: {Max: 1e5, Step: max(1, p[beta2]/8), MaxStep: 2*p[beta2] + 20,
+				Prior: p[beta2], PriorSD: 10*p[beta2] + 100},
 		},
 		Residuals: func(ctx context.Context, x []float64) ([]float64, error) {
 			_, residuals, err := f.simulate(ctx, f.coefficientsAt(x))
 			return residuals, err
 		},
 	}
-	if alpha != nil {
+	if known != nil {
 		q := &f.problem.Parameters[atAlpha0]
-		q.Prior, q.PriorSD = alpha[0], 1+alpha[0]/1000
+		q.Prior, q.PriorSD = known[alpha0], 1+known[alpha0]/1000
 	}
 	for i, r := range replays {
 		requests := 0.0
@@ -115,12 +124,12 @@ const worseFactor = 1.5
 
 // fitReplays fits α0, α3 and β to replays. Initial guesses are added to those that the
 // concurrency of the recordings and the prior suggest.
-func fitReplays(ctx context.Context, replays []*replay, p coefficients, alpha *[4]float64,
+func fitReplays(ctx context.Context, replays []*replay, p coefficients, known *coefficients,
 	guesses ...coefficients) (*simFit, error) {
 	for _, r := range replays {
 		r.makeBlocks()
 	}
-	f := newSimFit(replays, p, loadOf(replays), alpha)
+	f := newSimFit(replays, p, loadOf(replays), known)
 	return f, f.fit(ctx, append(guesses, f.initialGuesses()...))
 }
 
@@ -159,61 +168,56 @@ func (f *simFit) fit(ctx context.Context, guesses []coefficients) error {
 func (f *simFit) initialGuesses() []coefficients {
 	c := f.prior
 	if line, ok := tokenTimes(f.replays, false, 0); ok {
-		c.Beta[0] = line.Beta[0]
-		c.Beta[2] = max(0, line.Beta[2]-c.Beta[3]*f.load.context)
+		c[beta0] = line[beta0]
+		c[beta2] = max(0, line[beta2]-c[beta3]*f.load.context)
 	}
 	// A request waits for the rest of a step and takes one; with asynchronous scheduling, one
 	// more.
-	step := c.Beta[0] + f.load.sequences*(c.Beta[2]+c.Beta[3]*f.load.context)
+	step := c[beta0] + f.load.sequences*(c[beta2]+c[beta3]*f.load.context)
 	steps := 1.5
 	if f.replays[0].engine.async {
 		steps = 2.5
 	}
-	ttft := f.ttftBeyond(func(*replay, int) float64 { return steps * step })
-	c.Alpha[0] = f.alphaGuess(ttft, len(ttft)/2)
+	c[alpha0] = f.alphaGuess(2, func(*replay, int) float64 { return steps * step })
 	withPrior := c
-	withPrior.Beta[0] = max(0, c.Beta[0]+f.load.sequences*(c.Beta[2]-f.prior.Beta[2]))
-	withPrior.Beta[2] = f.prior.Beta[2]
-	if f.alpha == nil {
-		withPrior.Alpha[0] /= 2
+	withPrior[beta0] = max(0, c[beta0]+f.load.sequences*(c[beta2]-f.prior[beta2]))
+	withPrior[beta2] = f.prior[beta2]
+	if f.known == nil {
+		withPrior[alpha0] /= 2
 	}
-	p, ok := tokenTimes(f.replays, true, f.prior.Beta[3])
+	p, ok := tokenTimes(f.replays, true, f.prior[beta3])
 	if !ok {
 		return []coefficients{c, withPrior}
 	}
 	// Where requests queue, the soonest first tokens show what is before the queue.
-	ttft = f.ttftBeyond(func(r *replay, i int) float64 {
+	p[alpha0] = f.alphaGuess(10, func(r *replay, i int) float64 {
 		if r.isRepeat(i) {
 			return math.NaN()
 		}
-		return steps*(p.Beta[0]+p.Beta[2]) + p.Beta[1]*float64(r.requests[i].InputTokens)
+		return steps*(p[beta0]+p[beta2]) + p[beta1]*float64(r.requests[i].InputTokens)
 	})
-	p.Alpha[0] = f.alphaGuess(ttft, len(ttft)/10)
 	return []coefficients{c, withPrior, p}
 }
 
-// ttftBeyond are the sorted TTFTs of fitted requests beyond a time; NaNs are left out.
-func (f *simFit) ttftBeyond(time func(r *replay, i int) float64) (out []float64) {
+// alphaGuess is alpha[0] if it is known, else the TTFT beyond a time that one request of n stays
+// below, of the fitted ones for which the time is no NaN.
+func (f *simFit) alphaGuess(n int, time func(r *replay, i int) float64) float64 {
+	if f.known != nil {
+		return f.known[alpha0]
+	}
+	var beyond []float64
 	for _, r := range f.replays {
 		for i, t := range r.measured {
-			if d := t.ttft - time(r, i); r.fitted[i] && !math.IsNaN(d) {
-				out = append(out, d)
+			if r.fitted[i] {
+				beyond = appendKnown(beyond, t.ttft-time(r, i))
 			}
 		}
 	}
-	slices.Sort(out)
-	return out
-}
-
-// alphaGuess is alpha[0] if it is known, else a time of a rank.
-func (f *simFit) alphaGuess(sorted []float64, rank int) float64 {
-	if f.alpha != nil {
-		return f.alpha[0]
-	}
-	if len(sorted) == 0 {
+	if len(beyond) == 0 {
 		return 0
 	}
-	return max(0, sorted[rank])
+	slices.Sort(beyond)
+	return max(0, beyond[len(beyond)/n])
 }
 
 // folds is how many segments of a recording are predicted from the others.
@@ -221,13 +225,9 @@ const folds = 5
 
 // predictionError is the loss of a solution's cross-validation over segments of time.
 func (f *simFit) predictionError(p *leastsq.Problem, s *leastsq.Solution) float64 {
-	var fold []int
-	for _, r := range f.replays {
-		for i := range r.blocks {
-			for range features {
-				fold = append(fold, i*folds/len(r.blocks))
-			}
-		}
+	fold, _ := f.segments(func(int) int { return folds })
+	for i := range fold {
+		fold[i] %= folds
 	}
 	return p.CrossValidate(s, fold, folds)
 }
@@ -245,23 +245,13 @@ const minContextRatio = 1.5
 // tryWithoutBeta3 sets β3 to 0 if that lowers the prediction error. It stays physics where
 // contexts are nearly constant: such data do not separate it from β2.
 func (f *simFit) tryWithoutBeta3(ctx context.Context) error {
-	var contexts []float64
-	for _, r := range f.replays {
-		for i := range r.requests {
-			if r.fitted[i] {
-				contexts = append(contexts, r.contextOf(i))
-			}
-		}
-	}
-	slices.Sort(contexts)
-	n := len(contexts)
-	perSequence := f.prior.Beta[3] * f.load.context
-	if perSequence == 0 || n == 0 || contexts[n*9/10] <= minContextRatio*contexts[n/10] {
+	perSequence := f.prior[beta3] * f.load.context
+	if perSequence == 0 || f.load.contextRatio <= minContextRatio {
 		return nil
 	}
 	p := f.prior
-	p.Beta[2], p.Beta[3] = p.Beta[2]+perSequence, 0
-	without := newSimFit(f.replays, p, f.load, f.alpha)
+	p[beta2], p[beta3] = p[beta2]+perSequence, 0
+	without := newSimFit(f.replays, p, f.load, f.known)
 	without.problem.Scale = f.problem.Scale
 	x := slices.Clone(f.solution.X)
 	x[atStep], x[atBeta2] = x[atStep]+f.load.sequences*perSequence, x[atBeta2]+perSequence

@@ -27,18 +27,18 @@ func TestBeta3IsFoundOrPhysics(t *testing.T) {
 		{"none, contexts constant", constant, 0, physics},
 	} {
 		c.load.perRate = 160
-		truth := coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 60, c.beta3}}
+		truth := coefficients{5000, 0, 0, 0, 6200, 16, 60, c.beta3}
 		s, r := c.load.record(t, 3, truth)
 		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(f.Beta[3]-c.want) > 1e-3 {
-			t.Errorf("%s: beta[3] is %.4g, want %.4g", c.name, f.Beta[3], c.want)
+		if math.Abs(f.value[beta3]-c.want) > 1e-3 {
+			t.Errorf("%s: beta[3] is %.4g, want %.4g", c.name, f.value[beta3], c.want)
 		}
 		data := f.coefficientsAt(f.dataOnly.X)
-		if ci, _ := f.intervals(); c.want == c.beta3 && math.Abs(data.Beta[2]-60) > ci[beta2].Hi-ci[beta2].Lo {
-			t.Errorf("%s: beta[2] is %.4g in %.4g, want 60", c.name, data.Beta[2], ci[beta2])
+		if ci, _ := f.intervals(); c.want == c.beta3 && math.Abs(data[beta2]-60) > ci[beta2].Hi-ci[beta2].Lo {
+			t.Errorf("%s: beta[2] is %.4g in %.4g, want 60", c.name, data[beta2], ci[beta2])
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestAlpha3IsFoundWherePresent(t *testing.T) {
 		requests int
 	}{{0, 300}, {80, 1000}} {
 		us := c.us
-		truth := coefficients{Alpha: [4]float64{5000, 0, 0, us}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+		truth := coefficients{5000, 0, 0, us, 6200, 16, 22, 0.1565}
 		s, r := synthetic(t, 7, truth, c.requests)
 		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
@@ -59,11 +59,11 @@ func TestAlpha3IsFoundWherePresent(t *testing.T) {
 		}
 		ci, _ := f.intervals()
 		if us == 0 && len(f.problem.Parameters) > atAlpha3 {
-			t.Errorf("alpha[3] is %.3g us, want none", f.Alpha[3])
+			t.Errorf("alpha[3] is %.3g us, want none", f.value[alpha3])
 		}
-		i := ci[alpha3]
-		if us > 0 && (math.Abs(f.Alpha[3]-us) > i.Hi-i.Lo || i.Hi-i.Lo > us || math.Abs(f.Alpha[0]-5000) > 1000) {
-			t.Errorf("alpha[3] is %.4g us in %.4g, want %g; alpha[0] is %.5g, want 5000", f.Alpha[3], i, us, f.Alpha[0])
+		i, got, got0 := ci[alpha3], f.value[alpha3], f.value[alpha0]
+		if us > 0 && (math.Abs(got-us) > i.Hi-i.Lo || i.Hi-i.Lo > us || math.Abs(got0-5000) > 1000) {
+			t.Errorf("alpha[3] is %.4g us in %.4g, want %g; alpha[0] is %.5g, want 5000", got, i, us, got0)
 		}
 	}
 }
@@ -72,10 +72,10 @@ func TestAlpha3IsFoundWherePresent(t *testing.T) {
 // concurrency takes prompts for sequences and most of TTFT is queueing, the search recovers the
 // coefficients, and stays at them from there.
 func TestNearOverloadIsFitted(t *testing.T) {
-	truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 125, 60, 0.1565}}
+	truth := coefficients{3000, 0, 0, 0, 8000, 125, 60, 0.1565}
 	s, r := synthetic(t, 1, truth, 240)
-	c, ok := tokenTimes([]*replay{r}, true, truth.Beta[3])
-	if !ok || math.Abs(c.Beta[0]/truth.Beta[0]-1) > 0.2 || math.Abs(c.Beta[1]/truth.Beta[1]-1) > 0.2 {
+	c, ok := tokenTimes([]*replay{r}, true, truth[beta3])
+	if !ok || math.Abs(c[beta0]/truth[beta0]-1) > 0.2 || math.Abs(c[beta1]/truth[beta1]-1) > 0.2 {
 		t.Errorf("the regression on prompts gives %v, %v", c, ok)
 	}
 	for _, guesses := range [][]coefficients{nil, {truth}} {
@@ -84,7 +84,7 @@ func TestNearOverloadIsFitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range []int{beta0, beta1} {
-			if got, want := f.list()[k], truth.list()[k]; math.Abs(got/want-1) > 0.03 {
+			if got, want := f.value[k], truth[k]; math.Abs(got/want-1) > 0.03 {
 				t.Errorf("from %v: %s is %.5g, want %g", guesses, names[k], got, want)
 			}
 		}
@@ -99,7 +99,7 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 		t.Skip("20 fits by simulation; run without -short")
 	}
 	ctx := t.Context()
-	truth := coefficients{Alpha: [4]float64{5000}, Beta: [4]float64{6200, 16, 22, 0.1565}}
+	truth := coefficients{5000, 0, 0, 0, 6200, 16, 22, 0.1565}
 	var steps, refits, both [atAlpha3]float64 // sums of squares and of products
 	for seed := range uint64(4) {
 		s, r := synthetic(t, seed, truth, 400)
@@ -108,7 +108,7 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 			t.Fatal(err)
 		}
 		influences, n := f.influences(f.problem, f.dataOnly)
-		segment, _ := f.segments()
+		segment, _ := f.segments(jackknifeSegments)
 		random := dist.NewStream(seed, "some")
 		for range 5 {
 			in := random.Perm(n)[:2*n/3]
@@ -144,15 +144,15 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 // TestContradictedPriorIsOverruled: data whose slope is not the roofline's are followed, as are
 // those whose slope is.
 func TestContradictedPriorIsOverruled(t *testing.T) {
-	for _, beta2 := range []float64{25, 120} {
-		truth := coefficients{Alpha: [4]float64{3000}, Beta: [4]float64{8000, 25, beta2, 0.1565}}
+	for _, slope := range []float64{25, 120} {
+		truth := coefficients{3000, 0, 0, 0, 8000, 25, slope, 0.1565}
 		s, recorded := oneRate.record(t, 1, truth)
 		r := &report{setup: s}
 		if err := r.fitClients(t.Context(), []*replay{recorded}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.fit.Beta[2]; got < beta2-12 || got > beta2+12 {
-			t.Errorf("beta[2] is %.4g us, want %g", got, beta2)
+		if got := r.fit.value[beta2]; got < slope-12 || got > slope+12 {
+			t.Errorf("beta[2] is %.4g us, want %g", got, slope)
 		}
 	}
 }

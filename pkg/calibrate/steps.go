@@ -3,11 +3,13 @@ package calibrate
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 	"blis/pkg/recording"
+	"blis/pkg/stat"
 )
 
 // fitSteps fits β to measured steps: a line and, where the steps are a grid of batches as
@@ -26,7 +28,7 @@ func (r *report) fitSteps(alphaKnown bool) error {
 		n, context, sequences = n+float64(x.Decode), context+float64(x.Context), append(sequences, float64(x.Decode))
 	}
 	r.fit.load = load{sequences: max(1, n/float64(len(steps))), context: context / max(1, n)}
-	r.fit.load.lo, r.fit.load.hi = middle95(sequences)
+	r.fit.load.lo, r.fit.load.hi = middle(sequences, 40)
 	r.regress(stepRegression(fit), stepRegression(heldOut), s.prior(r.fit.load),
 		fmt.Sprintf("%d of the %d steps", len(heldOut), len(steps)))
 	for k := alpha0; k <= alpha2; k++ {
@@ -41,7 +43,7 @@ func (r *report) fitSteps(alphaKnown bool) error {
 	if err := r.tryTable(steps, fit, heldOut); err != nil {
 		return err
 	}
-	if r.stepModel, err = r.fit.model(r.fit.table); err == nil && gpuOnly {
+	if r.stepModel, err = r.fit.value.model(r.fit.table); err == nil && gpuOnly {
 		r.addHost()
 	}
 	return err
@@ -76,16 +78,12 @@ func (s *setup) usableSteps() (steps []recording.Step, gpuOnly bool, err error) 
 	return steps, gpuOnly, nil
 }
 
-// batchOf is the batch of a step.
-func batchOf(x recording.Step) latency.Batch {
-	return latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}
-}
-
 // stepErrors are the relative errors of a model on steps.
 func stepErrors(steps []recording.Step, m latency.Model) []float64 {
 	errors := make([]float64, len(steps))
 	for i, x := range steps {
-		errors[i] = float64(m.Step(batchOf(x)))/x.US - 1
+		batch := latency.Batch{Prefill: x.Prefill, Decode: x.Decode, Context: max(0, x.Context)}
+		errors[i] = float64(m.Step(batch))/x.US - 1
 	}
 	return errors
 }
@@ -97,7 +95,7 @@ func (r *report) tryTable(steps, fit, heldOut []recording.Step) error {
 	if t == nil {
 		return nil
 	}
-	m, err := r.fit.model(t)
+	m, err := r.fit.value.model(t)
 	if err != nil {
 		return err
 	}
@@ -140,20 +138,18 @@ func kindOf(x recording.Step) int {
 // halves divides steps of each kind, in order of size, alternately, whatever their order in
 // the file. The smallest and the largest are in the first half: the second is interpolated.
 func halves(steps []recording.Step) (fit, heldOut []recording.Step) {
-	sorted := slices.Clone(steps)
-	slices.SortStableFunc(sorted, func(a, b recording.Step) int {
-		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a.Prefill, b.Prefill),
-			cmp.Compare(a.Decode, b.Decode), cmp.Compare(a.Context, b.Context), cmp.Compare(a.US, b.US))
-	})
-	for i, n := 0, 0; i < len(sorted); i, n = i+1, n+1 {
-		last := i+1 == len(sorted) || kindOf(sorted[i+1]) != kindOf(sorted[i])
-		if n%2 == 0 || last {
-			fit = append(fit, sorted[i])
-		} else {
-			heldOut = append(heldOut, sorted[i])
-		}
-		if last {
-			n = -1
+	for kind := range stepKinds {
+		own := slices.DeleteFunc(slices.Clone(steps), func(x recording.Step) bool { return kindOf(x) != kind })
+		slices.SortStableFunc(own, func(a, b recording.Step) int {
+			return cmp.Or(cmp.Compare(a.Prefill, b.Prefill), cmp.Compare(a.Decode, b.Decode),
+				cmp.Compare(a.Context, b.Context), cmp.Compare(a.US, b.US))
+		})
+		for i, x := range own {
+			if i%2 == 0 || i == len(own)-1 {
+				fit = append(fit, x)
+			} else {
+				heldOut = append(heldOut, x)
+			}
 		}
 	}
 	return fit, heldOut
@@ -167,4 +163,68 @@ func stepRegression(steps []recording.Step) *leastsq.Regression {
 		r.Add(i%min(spanBlocks, len(steps)), x.US, 1, float64(x.Prefill), float64(x.Decode), float64(x.Context))
 	}
 	return r
+}
+
+// minHeldOut is how many held-out rows it takes to choose an estimator; with fewer, the rows
+// of the fit are cross-validated.
+const minHeldOut = 20
+
+// predictionError is a robust deviation of errors on rows that were not fitted, and their
+// number.
+func predictionError(all, heldOut *leastsq.Regression, fit func(*leastsq.Regression) []float64) (float64, int) {
+	if heldOut.Len() > minHeldOut {
+		return leastsq.Scale(heldOut.Errors(fit(all))), heldOut.Len()
+	}
+	var errors []float64
+	for k := range folds {
+		if fold, rest := all.Fold(k, folds); fold.Len() > 0 && rest.Len() > 0 {
+			errors = append(errors, fold.Errors(fit(rest))...)
+		}
+	}
+	return leastsq.Scale(errors), len(errors)
+}
+
+// negative describes a coefficient at its bound.
+const negative = "0: the unconstrained fit is negative"
+
+// regress fits β to a regression over beta[0..3]. Beta[3] is physics unless another value has
+// a lower prediction error. heldOut is scored as data.
+func (r *report) regress(all, heldOut *leastsq.Regression, p coefficients, data string) {
+	f := &r.fit
+	for k := beta0; k <= beta2; k++ {
+		f.source[k] = "fitted"
+	}
+	f.source[beta3] = physicsBeta3
+	fit := all.WithoutLast(p[beta3])
+	free, n := predictionError(all, heldOut, (*leastsq.Regression).Fit)
+	fixed, _ := predictionError(all, heldOut, func(rows *leastsq.Regression) []float64 {
+		return append(rows.WithoutLast(p[beta3]).Fit(), p[beta3])
+	})
+	// Lower by more than 2 %, and than noise.
+	if free < (1-max(0.02, 1/math.Sqrt(float64(n))))*fixed {
+		f.source[beta3] = fmt.Sprintf("fitted: held-out errors are %.2g %% instead of %.2g %% with physics (%.3g)",
+			100*free, 100*fixed, p[beta3])
+		fit = all
+	}
+	if f.id = fit.Identify(); len(f.id.Not) > 0 {
+		for k, value := range p[beta0:] {
+			if f.id.Has(names[beta0+k]) && value > 0 {
+				f.source[beta0+k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", value)
+			}
+		}
+		fit = fit.WithPrior(f.id.Not, p[beta0:])
+	}
+	x := fit.Fit()
+	f.value[beta3], f.ci[beta3] = p[beta3], stat.Interval{Lo: p[beta3], Hi: p[beta3], Level: level}
+	copy(f.value[beta0:], x)
+	copy(f.ci[beta0:], fit.Intervals(x, level))
+	copy(f.uncertainty[beta0:], f.ci[beta0:])
+	for k, value := range x {
+		if value == 0 {
+			f.source[beta0+k] = negative
+		}
+	}
+	if heldOut.Len() > 0 {
+		r.StepScore = newStepScore(data, heldOut.Errors(f.value[beta0:]))
+	}
 }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -52,7 +53,7 @@ func (r *report) uncertaintyAt(l load, m latency.Model) (u uncertainty) {
 	}
 	slope := f.uncertainty[beta2]
 	beyond := l.sequences - f.load.sequences
-	step := f.Beta[0] + l.sequences*(f.Beta[2]+f.Beta[3]*l.context)
+	step := f.value[beta0] + l.sequences*(f.value[beta2]+f.value[beta3]*l.context)
 	u.add(math.Abs(beyond)*(slope.Hi-slope.Lo)/2/step,
 		fmt.Sprintf("%.3g concurrent sequences extrapolate the fitted %.3g to %.3g, and beta[2] is %.3g to %.3g",
 			l.sequences, f.load.lo, f.load.hi, slope.Lo, slope.Hi))
@@ -90,35 +91,11 @@ func newTrend(replays []*replay, simulated [][]timing) *trend {
 			}
 		}
 	}
-	return fitTrend(concurrent, late)
-}
-
-// fitTrend fits the line by least squares without stalls: errors more than three robust
-// standard deviations from the median.
-func fitTrend(x, y []float64) *trend {
-	if len(x) < 50 {
+	slope, ci, ok := leastsq.Slope(concurrent, late, level)
+	if !ok {
 		return nil
 	}
-	middle := slices.Sorted(slices.Values(y))[len(y)/2]
-	errors := make([]float64, len(y))
-	for i, v := range y {
-		errors[i] = v - middle
-	}
-	limit := 3 * leastsq.Scale(errors)
-	var n, sx, sy, sxx, sxy, syy float64
-	for i, v := range errors {
-		if math.Abs(v) <= limit {
-			n, sx, sy = n+1, sx+x[i], sy+v
-			sxx, sxy, syy = sxx+x[i]*x[i], sxy+x[i]*v, syy+v*v
-		}
-	}
-	sxx, sxy, syy = sxx-sx*sx/n, sxy-sx*sy/n, syy-sy*sy/n
-	if !(sxx > 1e-6*n) {
-		return nil
-	}
-	slope := sxy / sxx
-	half := zLevel * math.Sqrt(max(0, syy-slope*sxy)/(n-2)/sxx)
-	return &trend{slope, stat.Interval{Lo: slope - half, Hi: slope + half, Level: level}}
+	return &trend{slope, ci}
 }
 
 // errorRange is the range of the TTFT error at a number of sequences beyond the fitted mean, in ms;
@@ -161,13 +138,12 @@ func (r *report) addHost() {
 	h.Source = fmt.Sprintf("prior: steps of empty batches of vLLM on H100s beyond reading the weights, with "+
 		"async_scheduling %v", async)
 	r.Host = &h
-	f.Beta[0] += h.US
-	f.uncertainty = f.ci
+	f.value[beta0] += h.US
 	f.ci[beta0].Lo, f.ci[beta0].Hi = f.ci[beta0].Lo+h.US, f.ci[beta0].Hi+h.US
 	u := &f.uncertainty[beta0]
 	u.Lo, u.Hi = u.Lo+h.Uncertainty.Lo, u.Hi+h.Uncertainty.Hi
 	f.method += fmt.Sprintf("; %g us per step are added for the host, a prior", h.US)
-	f.source[beta0] += fmt.Sprintf(" (%.5g us), plus the host's time", f.Beta[0]-h.US)
+	f.source[beta0] += fmt.Sprintf(" (%.5g us), plus the host's time", f.value[beta0]-h.US)
 	if f.table != nil {
 		t := *f.table
 		t.StepUS = slices.Clone(t.StepUS)
@@ -178,4 +154,148 @@ func (r *report) addHost() {
 	}
 	r.setup.warnf("steps were measured on GPUs alone: %g us per step (%g to %g) are added for the host (%s)",
 		h.US, h.Uncertainty.Lo, h.Uncertainty.Hi, h.Source)
+}
+
+// slopePriorError is the relative standard deviation of a roofline's time per sequence.
+const slopePriorError = 0.2
+
+// slopeData is what the data say of β2, its standard error, the deviation of step times from
+// a line as a fraction of a step, and the time of a step at the mean batch in µs.
+type slopeData struct{ beta2, err, nonlinearity, step float64 }
+
+// slope is the estimate of β2, the weight of the data in it, and the standard error that
+// nonlinear step times leave.
+type slope struct{ beta2, dataWeight, nonlinearity float64 }
+
+// estimateSlope weights the data's β2 and the prior by their variances. What looks like a
+// slope over batches of similar sizes may be one kernel replacing another, and not continue
+// beyond. Where the data contradict the prior, its variance is the likeliest one, so that
+// precise data win (empirical Bayes).
+func estimateSlope(p coefficients, d slopeData, l load) slope {
+	// As of a line through two points, one standard deviation to either side.
+	nonlinearity := d.step * d.nonlinearity / math.Sqrt2 / max(l.sd, 1e-9)
+	data := d.err*d.err + nonlinearity*nonlinearity
+	physics := slopePriorError * (p[beta2] + p[beta3]*l.context)
+	diff := d.beta2 - p[beta2]
+	variance := max(physics*physics, diff*diff-data)
+	weight := variance / (variance + data)
+	return slope{p[beta2] + weight*diff, weight, nonlinearity * math.Sqrt(weight)}
+}
+
+// weightSlope fixes beta[2] at its estimate and fits the rest again.
+func (f *simFit) weightSlope(ctx context.Context) error {
+	f.dataOnly = f.solution
+	x := slices.Clone(f.solution.X)
+	nonlinearity, err := f.nonlinearity(ctx)
+	if err != nil {
+		return err
+	}
+	influences, _ := f.influences(f.problem, f.dataOnly)
+	stdErr := leastsq.StandardError(influences, atBeta2)
+	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr, nonlinearity: nonlinearity,
+		step: x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
+	q := &f.problem.Parameters[atBeta2]
+	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
+	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {
+		f.solution = f.problem.Relinearize(f.dataOnly) // the response surface extends that far
+	} else {
+		x[atBeta2] = f.slope.beta2
+		if f.solution, err = f.problem.Polish(ctx, x, 3); err != nil {
+			return err
+		}
+	}
+	f.value = f.coefficientsAt(f.solution.X)
+	return nil
+}
+
+// nonlinearity is how far the TPOT of single requests deviates from a simulation with the
+// data's coefficients, as a fraction. Part is noise and part kernels tuned for some batch
+// sizes; nothing separates them, so it counts for both.
+func (f *simFit) nonlinearity(ctx context.Context) (float64, error) {
+	all, _, err := f.simulate(ctx, f.coefficientsAt(f.dataOnly.X))
+	if err != nil {
+		return 0, err
+	}
+	var errors []float64
+	for k, r := range f.replays {
+		for i, t := range r.measured {
+			if n := r.requests[i].OutputTokens; r.fitted[i] {
+				errors = append(errors, math.Log(all[k][i].tpot(n)/t.tpot(n)))
+			}
+		}
+	}
+	return leastsq.Scale(errors), nil
+}
+
+// A short run is divided into this many segments for the jackknife, a long one into segments
+// of this many blocks: where requests queue, neighboring blocks have similar errors.
+const (
+	runSegments   = 5
+	segmentBlocks = 6
+)
+
+// jackknifeSegments is the number of segments of a run for the jackknife.
+func jackknifeSegments(blocks int) int { return min(blocks, max(runSegments, blocks/segmentBlocks)) }
+
+// segments number for each residual the segment of time, of which each run has a number by its blocks.
+func (f *simFit) segments(number func(blocks int) int) (of []int, n int) {
+	for _, r := range f.replays {
+		blocks := len(r.blocks)
+		for i := range features * blocks {
+			of = append(of, n+i/features*number(blocks)/blocks)
+		}
+		n += number(blocks)
+	}
+	return of, n
+}
+
+// influences are those of segments on a solution of the data alone, followed by those of the
+// simulation's noise, and the number of segments.
+func (f *simFit) influences(p *leastsq.Problem, s *leastsq.Solution) (all [][]float64, segments int) {
+	free := *p
+	free.Parameters = slices.Clone(p.Parameters)
+	free.Parameters[atBeta2].PriorSD = 0
+	group, n := f.segments(jackknifeSegments)
+	return append(free.Jackknife(s, group, n), s.MCError...), n
+}
+
+// intervals are confidence intervals of all coefficients by the data alone, about the data's
+// solution, and their uncertainty, about the solution: with the prior, and with how far step
+// times deviate from a line.
+func (f *simFit) intervals() (data, uncertainty intervals) {
+	influences, n := f.influences(f.problem, f.dataOnly)
+	t := leastsq.TQuantile(float64(n-1), level)
+	along := f.problem.Conditional(f.dataOnly, atBeta2)
+	weighted := make([][]float64, len(influences))
+	for i, m := range influences {
+		for k, v := range m {
+			weighted[i] = append(weighted[i], v+along[k]*(f.slope.dataWeight-1)*m[atBeta2])
+		}
+	}
+	line := slices.Clone(along)
+	for k := range line {
+		line[k] *= f.slope.nonlinearity
+	}
+	dataOnly := f.coefficientsAt(f.dataOnly.X)
+	own, wide, nonlinear := f.variance(influences...), f.variance(weighted...), f.variance(line)
+	for k := range names {
+		data[k] = positiveInterval(dataOnly[k], t*math.Sqrt(own[k]))
+		uncertainty[k] = positiveInterval(f.value[k], math.Sqrt(t*t*wide[k]+zLevel*zLevel*nonlinear[k]))
+	}
+	return data, uncertainty
+}
+
+// positiveInterval is an interval of a coefficient that cannot be negative.
+func positiveInterval(middle, half float64) stat.Interval {
+	return stat.Interval{Lo: max(0, middle-half), Hi: middle + half, Level: level}
+}
+
+// variance is the sums of squares of the changes of coefficients where parameters change.
+func (f *simFit) variance(parameters ...[]float64) (sum coefficients) {
+	for _, x := range parameters {
+		for k, d := range f.changes(x) {
+			sum[k] += d * d
+		}
+	}
+	return sum
 }

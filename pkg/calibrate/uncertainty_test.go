@@ -9,6 +9,7 @@ import (
 	"blis/pkg/cluster"
 	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/latency"
+	"blis/pkg/leastsq"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
 
@@ -49,7 +50,7 @@ func TestQueuedRatio(t *testing.T) {
 func TestUncertaintyByHand(t *testing.T) {
 	r := &report{}
 	r.fit.method = "by hand"
-	r.fit.Beta = [4]float64{10000, 20, 50, 0}
+	r.fit.value = coefficients{beta0: 10000, 20, 50, 0}
 	r.fit.uncertainty[beta2] = stat.Interval{Lo: 40, Hi: 60, Level: level}
 	r.fit.load = load{sequences: 40, lo: 30, hi: 50}
 	if d := r.uncertaintyAt(load{sequences: 45}, nil); d.total() != 0 {
@@ -79,8 +80,9 @@ func TestTrendByHand(t *testing.T) {
 		}
 		x, y = append(x, n), append(y, d)
 	}
-	d := fitTrend(x, y)
-	if d == nil || d.CI.Lo > 50 || d.CI.Hi < 50 || math.Abs((d.CI.Hi-d.CI.Lo)/2-12.8) > 1.5 {
+	slope, ci, ok := leastsq.Slope(x, y, level)
+	d := &trend{slope, ci}
+	if !ok || d.CI.Lo > 50 || d.CI.Hi < 50 || math.Abs((d.CI.Hi-d.CI.Lo)/2-12.8) > 1.5 {
 		t.Fatalf("trend %+v", d)
 	}
 	if low, high := d.errorRange(100); low != 0 || math.Abs(high-d.CI.Hi/10) > 1e-9 {
@@ -89,8 +91,8 @@ func TestTrendByHand(t *testing.T) {
 	if low, high := d.errorRange(-100); high != 0 || math.Abs(low+d.CI.Hi/10) > 1e-9 {
 		t.Errorf("100 sequences fewer: %g to %g ms", low, high)
 	}
-	if d := fitTrend(make([]float64, 100), y[:100]); d != nil {
-		t.Errorf("at one load: %+v", d)
+	if slope, _, ok := leastsq.Slope(make([]float64, 100), y[:100], level); ok {
+		t.Errorf("at one load: %g", slope)
 	}
 }
 
@@ -115,11 +117,11 @@ func TestHostTimeByHand(t *testing.T) {
 		r := &report{setup: &setup{options: &Options{}, deployment: &cluster.Deployment{}}}
 		r.setup.deployment.Engine.AsyncScheduling = c.async
 		r.fit.method = "by hand"
-		r.fit.Beta = [4]float64{15000, 20, 50, 0}
+		r.fit.value = coefficients{beta0: 15000, 20, 50, 0}
 		r.addHost()
 		l := load{sequences: 100, lo: 0, hi: 200}
 		r.fit.load = l
-		m, err := r.fit.model(nil)
+		m, err := r.fit.value.model(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +131,8 @@ func TestHostTimeByHand(t *testing.T) {
 		if d := r.uncertaintyAt(l, m); math.Abs(d.total()-400/c.step) > 1e-9 {
 			t.Errorf("async %v: uncertainty %g, want %g", c.async, d.total(), 400/c.step)
 		}
-		r.fit.Beta[0] = -1
-		if _, err := r.fit.model(nil); err == nil {
+		r.fit.value[beta0] = -1
+		if _, err := r.fit.value.model(nil); err == nil {
 			t.Error("a negative step time is no error")
 		}
 	}
@@ -142,7 +144,7 @@ func TestHostTimeByHand(t *testing.T) {
 // of 400 − 4 to 4, a hundredth.
 // Data with an error of 1e6 have no weight.
 func TestSlopeByHand(t *testing.T) {
-	p := coefficients{Beta: [4]float64{2: 10}}
+	p := coefficients{beta2: 10}
 	l := load{sd: 50}
 	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-3*want }
 	d := slopeData{beta2: 12, nonlinearity: 0.01, step: 10000 * math.Sqrt2}

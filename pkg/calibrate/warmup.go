@@ -36,11 +36,12 @@ func (s stall) text(name string) string {
 
 // findStall finds the stall among the selected requests, which must begin with the run's first; it
 // has no requests if there was none.
-func (r *replay) findStall(simulated []timing, selected []bool) stall {
+func (r *replay) findStall(simulated []timing, selected []bool) (found stall) {
+	delay := func(i int) float64 { return r.measured[i].ttft - simulated[i].ttft }
 	var delays []float64
-	for i, t := range r.measured {
-		if d := t.ttft - simulated[i].ttft; selected[i] && !math.IsNaN(d) {
-			delays = append(delays, d)
+	for i, in := range selected {
+		if in {
+			delays = appendKnown(delays, delay(i))
 		}
 	}
 	if len(delays) == 0 || !selected[0] {
@@ -52,16 +53,13 @@ func (r *replay) findStall(simulated []timing, selected []bool) stall {
 		delays[i] -= usual
 	}
 	limit := lateScales * leastsq.Scale(delays)
-	var found stall
 	var late []float64
 	for i, q := range r.requests {
-		d := r.measured[i].ttft - simulated[i].ttft
-		if !selected[i] || d-usual <= limit || d <= simulated[i].ttft || math.IsNaN(d) {
-			continue
-		}
-		late = append(late, d)
-		if q.ArrivalUS <= maxWarmup*1e6 && 2*len(late) > i+1 {
-			found.until, found.requests = float64(q.ArrivalUS), len(late)
+		if d := delay(i); selected[i] && d-usual > limit && d > simulated[i].ttft {
+			late = append(late, d)
+			if q.ArrivalUS <= maxWarmup*1e6 && 2*len(late) > i+1 {
+				found.until, found.requests = float64(q.ArrivalUS), len(late)
+			}
 		}
 	}
 	if found.requests < minStalled || float64(len(late)-found.requests) > maxLateShare*float64(n) {
@@ -72,13 +70,13 @@ func (r *replay) findStall(simulated []timing, selected []bool) stall {
 }
 
 // checkWarmup finds held-out data that begin with a stall.
-func checkWarmup(r *report, warnf warner) {
+func checkWarmup(r *report) {
 	for _, h := range r.holdouts {
 		if h.simulated == nil {
 			continue
 		}
 		if s := h.run.findStall(h.simulated, h.selected); s.requests > 0 {
-			warnf("%s; no model predicts that, and the errors include these seconds", s.text(h.name))
+			r.setup.warnf("%s; no model predicts that, and the errors include these seconds", s.text(h.name))
 		}
 	}
 }
@@ -87,7 +85,7 @@ func checkWarmup(r *report, warnf warner) {
 // start of its run. They may be the only ones that identify a coefficient, as where prompts
 // repeat and only the first are not cached.
 func (r *report) excludeWarmup(ctx context.Context, f *simFit) (*simFit, error) {
-	all, _, err := f.simulate(ctx, f.coefficients)
+	all, _, err := f.simulate(ctx, f.value)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +108,12 @@ func (r *report) excludeWarmup(ctx context.Context, f *simFit) (*simFit, error) 
 	if err := r.setup.checkEnough(f.replays); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(texts, "; "), err)
 	}
-	without := newSimFit(f.replays, f.prior, loadOf(f.replays), f.alpha)
-	if err := without.fit(ctx, []coefficients{f.coefficients}); err != nil {
+	without := newSimFit(f.replays, f.prior, loadOf(f.replays), f.known)
+	if err := without.fit(ctx, []coefficients{f.value}); err != nil {
 		return nil, err
 	}
 	var moved []string
-	before, after := f.list(), without.list()
+	before, after := f.value, without.value
 	for k := range names {
 		if math.Abs(before[k]-after[k]) > movedFraction*after[k] {
 			moved = append(moved, fmt.Sprintf("%s would be %.4g instead of %.4g", names[k], before[k], after[k]))

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,9 +91,22 @@ func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Arch
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.dir, path)
 	}
-	sets, err := hardware.ReadSets(path, c.hardware...)
+	set, err := d.ReadCoefficients(path, arch, c.hardware...)
 	if err != nil {
 		return c.errorf(at, "%v", err)
+	}
+	c.useCoefficients(d, set)
+	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
+	d.markDerived(fromFile)
+	return nil
+}
+
+// ReadCoefficients reads those of a file for the deployment, whose model has an architecture; nil if
+// that is unknown. gpus are files of the user's own GPUs.
+func (d *Deployment) ReadCoefficients(path string, arch *model.Architecture, gpus ...string) (*hardware.Set, error) {
+	sets, err := hardware.ReadSets(path, gpus...)
+	if err != nil {
+		return nil, err
 	}
 	set := matching(sets, d, arch)
 	if set == nil {
@@ -100,13 +114,10 @@ func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Arch
 		for _, s := range sets {
 			have = append(have, s.Key.String())
 		}
-		return c.errorf(at, "%s has no coefficients for %s (has %s)", l.From, d.key(),
+		return nil, fmt.Errorf("%s: has no coefficients for %s (has %s)", path, d.Key(),
 			cmp.Or(strings.Join(have, "; "), "none"))
 	}
-	c.useCoefficients(d, set)
-	l.Source, l.From = "from "+filepath.Base(path)+": "+set.Source, ""
-	d.markDerived(fromFile)
-	return nil
+	return set, nil
 }
 
 // useCoefficients uses a set of coefficients, except for values that the file sets.
@@ -133,8 +144,8 @@ func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	c.warnSettings(d, set)
 }
 
-// key returns what coefficients for the deployment are for.
-func (d *Deployment) key() hardware.Key {
+// Key returns what coefficients for the deployment are for.
+func (d *Deployment) Key() hardware.Key {
 	e := &d.Engine
 	return hardware.Key{Model: d.Model, GPU: d.GPU, TensorParallelSize: e.TensorParallelSize,
 		PipelineParallelSize: e.PipelineParallelSize, DataParallelSize: e.DataParallelSize}
@@ -144,7 +155,7 @@ func (d *Deployment) key() hardware.Key {
 // there is none. So the user's own come first.
 func matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
 	for _, s := range slices.Backward(sets) {
-		key := d.key()
+		key := d.Key()
 		key.Model = s.Model
 		if s.Key == key && isModel(s.Model, d, arch) {
 			return s

@@ -47,9 +47,7 @@ func identify(names []string, h mat.Symmetric) Identifiability {
 	}
 	for i := range n {
 		for k := i; k < n; k++ {
-			if size[i] > 0 && size[k] > 0 {
-				scaled.SetSym(i, k, h.At(i, k)/size[i]/size[k])
-			}
+			scaled.SetSym(i, k, h.At(i, k)/max(size[i]*size[k], math.SmallestNonzeroFloat64))
 		}
 	}
 	var id Identifiability

@@ -7,6 +7,7 @@ import (
 
 	"blis/pkg/stat"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -44,9 +45,8 @@ func (r *Regression) weighted(weights []float64) (*mat.Dense, []float64) {
 	a, b := mat.NewDense(len(r.rows), len(r.Names), nil), make([]float64, len(r.rows))
 	for i, row := range r.rows {
 		w := math.Sqrt(weights[i]) / row.scale
-		for k, v := range row.x {
-			a.Set(i, k, v*w)
-		}
+		a.SetRow(i, row.x)
+		floats.Scale(w, a.RawRowView(i))
 		b[i] = row.y * w
 	}
 	return a, b
@@ -82,11 +82,7 @@ func nearlyEqual(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(math.Abs(
 func (r *Regression) Errors(x []float64) []float64 {
 	errors := make([]float64, len(r.rows))
 	for i, row := range r.rows {
-		sum := 0.0
-		for k, v := range row.x {
-			sum += v * x[k]
-		}
-		errors[i] = (sum - row.y) / row.scale
+		errors[i] = (floats.Dot(row.x, x) - row.y) / row.scale
 	}
 	return errors
 }
@@ -98,17 +94,9 @@ const jackknifeGroups = 10
 // neighboring blocks with Student's distribution. Row weights are those of the whole fit.
 func (r *Regression) Intervals(x []float64, level float64) []stat.Interval {
 	group, n := r.groups()
-	weights, without := make([]float64, len(r.rows)), make([]float64, len(r.rows))
+	weights := make([]float64, len(r.rows))
 	r.robustWeights(x, weights)
-	influences := jackknife(x, n, func(left int) []float64 {
-		for i, g := range group {
-			without[i] = weights[i]
-			if g == left {
-				without[i] = 0
-			}
-		}
-		return nnls(r.weighted(without))
-	})
+	influences := jackknife(x, n, func(left int) []float64 { return nnls(r.weighted(without(weights, group, left))) })
 	t := TQuantile(float64(n-1), level)
 	out := make([]stat.Interval, len(x))
 	for k := range out {
@@ -186,4 +174,74 @@ func (r *Regression) Identify() Identifiability {
 	var h mat.SymDense
 	h.SymOuterK(1, a.T())
 	return identify(r.Names, &h)
+}
+
+// maxCondition is the condition number above which columns count as dependent.
+const maxCondition = 1e12
+
+// nnls minimizes |A·x − b|² over x ≥ 0 exactly: of all subsets of the columns, at most five,
+// it takes the one whose unconstrained solution is positive and has the least residual.
+// Dependent columns give one of several solutions, with a zero.
+func nnls(a *mat.Dense, b []float64) []float64 {
+	rows, n := a.Dims()
+	length := make([]float64, n)
+	for k := range n {
+		length[k] = max(mat.Norm(a.ColView(k), 2), math.SmallestNonzeroFloat64)
+	}
+	var columns mat.Dense // of length 1, so that the condition number does not depend on units
+	columns.Apply(func(_, k int, v float64) float64 { return v / length[k] }, a)
+	target := mat.NewVecDense(rows, b)
+	size := mat.Norm(target, 2)
+	best, least := make([]float64, n), size
+	all := 1<<n - 1
+	for subset := all; subset > 0; subset-- {
+		x, residual := solveSubset(&columns, target, subset)
+		if residual < least {
+			best, least = x, residual
+			if subset == all {
+				break // no constrained solution is better
+			}
+		}
+	}
+	for k := range best {
+		if mat.Norm(columns.ColView(k), math.Inf(1))*best[k] < 1e-9*size/math.Sqrt(float64(rows)) {
+			best[k] = 0 // rounding
+		}
+		best[k] /= length[k]
+	}
+	return best
+}
+
+// solveSubset solves for the columns of a subset, the others at 0, and returns the norm of
+// the residual: infinite if they depend on each other or a solution is not positive.
+func solveSubset(columns *mat.Dense, target *mat.VecDense, subset int) (x []float64, residual float64) {
+	rows, n := columns.Dims()
+	x = make([]float64, n)
+	var chosen []int
+	for k := range n {
+		if subset>>k&1 == 1 {
+			chosen = append(chosen, k)
+		}
+	}
+	if rows < len(chosen) {
+		return nil, math.Inf(1)
+	}
+	a := mat.NewDense(rows, len(chosen), nil)
+	for j, k := range chosen {
+		a.SetCol(j, mat.Col(nil, k, columns))
+	}
+	var qr mat.QR
+	qr.Factorize(a)
+	var z, rest mat.VecDense
+	if qr.Cond() > maxCondition || qr.SolveVecTo(&z, false, target) != nil {
+		return nil, math.Inf(1)
+	}
+	for j, k := range chosen {
+		if x[k] = z.AtVec(j); !(x[k] > 0) {
+			return nil, math.Inf(1)
+		}
+	}
+	rest.MulVec(a, &z)
+	rest.SubVec(target, &rest)
+	return x, mat.Norm(&rest, 2)
 }

@@ -4,12 +4,16 @@
 package leastsq
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
 
+	"blis/pkg/stat"
+
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -76,7 +80,7 @@ func (p *Problem) Search(ctx context.Context, x []float64, rounds int) (*Solutio
 		s.Loss = p.loss(s, s.X, s.r)
 		better, before := false, s.Loss
 		for range 5 {
-			h, g := p.normal(s, true, nil)
+			h, g := p.normal(s, true)
 			next := p.move(s.X, h, g, lambda)
 			r, err := p.Residuals(ctx, next)
 			if err != nil {
@@ -131,11 +135,7 @@ func (p *Problem) NoiseScale(s *Solution) []float64 {
 			continue
 		}
 		slices.Sort(own)
-		sum, n := 0.0, (3*len(own)+3)/4
-		for _, d := range own[:n] {
-			sum += d
-		}
-		scale[k] = max(minScale, sum/float64(n)/trimmedMean/math.Sqrt2)
+		scale[k] = max(minScale, stat.Mean(own[:(3*len(own)+3)/4])/trimmedMean/math.Sqrt2)
 	}
 	return scale
 }
@@ -165,15 +165,10 @@ func (p *Problem) loss(s *Solution, x, r []float64) float64 {
 func (p *Problem) huberLoss(s *Solution, r []float64) float64 {
 	sum := 0.0
 	for i, v := range r {
-		scale := s.Scale[p.Kind[i]]
-		if math.IsNaN(v) || scale == 0 {
-			continue
-		}
-		z := math.Abs(v) / scale
-		if z > huberK {
-			sum += p.Weight[i] * huberK * (2*z - huberK)
-		} else {
-			sum += p.Weight[i] * z * z
+		if scale := s.Scale[p.Kind[i]]; !math.IsNaN(v) && scale != 0 {
+			z := math.Abs(v) / scale
+			z, beyond := min(z, huberK), max(0, z-huberK) // a square, and then a line
+			sum += p.Weight[i] * (z*z + 2*huberK*beyond)
 		}
 	}
 	return sum
@@ -192,12 +187,7 @@ func (p *Problem) evaluate(ctx context.Context, points [][]float64) ([][]float64
 		})
 	}
 	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return all, cmp.Or(errs...)
 }
 
 // derive is the Jacobian at x in the parameters from first on, by central differences where
@@ -215,38 +205,39 @@ func (p *Problem) derive(ctx context.Context, x []float64, first int) (*mat.Dens
 		return nil, err
 	}
 	j := mat.NewDense(len(all[0]), len(x)-first, nil)
-	for c := range len(points) / 2 {
-		k, a, b := first+c, all[2*c], all[2*c+1]
-		for i := range a {
-			if d := (a[i] - b[i]) / (points[2*c][k] - points[2*c+1][k]); !math.IsNaN(d) {
-				j.Set(i, c, d)
-			}
-		}
+	for c := range len(x) - first {
+		up, down := 2*c, 2*c+1
+		j.SetCol(c, scaledChange(all[up], all[down], 1/(points[up][first+c]-points[down][first+c])))
 	}
+	j.Apply(zeroIfNaN, j)
 	return j, nil
 }
 
-// normal makes the normal equations of weighted residuals, JᵀWJ and JᵀWr, with or without
-// priors, and without the residuals that skip names.
-func (p *Problem) normal(s *Solution, priors bool, skip func(i int) bool) (*mat.SymDense, *mat.VecDense) {
-	n := len(s.X)
-	h, g := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
-	row := make([]float64, n)
-	for i, r := range s.r {
-		w := s.weights[i]
-		if w == 0 || math.IsNaN(r) || skip != nil && skip(i) {
-			continue
-		}
-		scale := s.Scale[p.Kind[i]]
-		w /= scale * scale
-		mat.Row(row, i, s.jacobian)
-		for a := range n {
-			g.SetVec(a, g.AtVec(a)+w*row[a]*r)
-			for b := a; b < n; b++ {
-				h.SetSym(a, b, h.At(a, b)+w*row[a]*row[b])
-			}
-		}
+// zeroIfNaN makes 0 of the derivatives of missing residuals.
+func zeroIfNaN(_, _ int, v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
 	}
+	return v
+}
+
+// normal makes the normal equations of weighted residuals, JᵀWJ and JᵀWr, with or without
+// priors.
+func (p *Problem) normal(s *Solution, priors bool) (*mat.SymDense, *mat.VecDense) {
+	var j mat.Dense
+	j.CloneFrom(s.jacobian)
+	r := mat.NewVecDense(len(s.r), nil)
+	for i, w := range s.weights {
+		root := math.Sqrt(w)
+		if w > 0 {
+			root /= s.Scale[p.Kind[i]]
+			r.SetVec(i, root*s.r[i])
+		}
+		floats.Scale(root, j.RawRowView(i))
+	}
+	h, g := mat.NewSymDense(len(s.X), nil), mat.NewVecDense(len(s.X), nil)
+	h.SymOuterK(1, j.T())
+	g.MulVec(j.T(), r)
 	for k, q := range p.Parameters {
 		if priors && q.PriorSD > 0 {
 			h.SetSym(k, k, h.At(k, k)+1/(q.PriorSD*q.PriorSD))
@@ -260,38 +251,33 @@ func (p *Problem) normal(s *Solution, priors bool, skip func(i int) bool) (*mat.
 // there, and the rest is solved again.
 func (p *Problem) move(x []float64, h *mat.SymDense, g *mat.VecDense, lambda float64) []float64 {
 	n := len(x)
-	fixed := make([]bool, n)
-	next := slices.Clone(x)
+	var b, d mat.VecDense
+	b.ScaleVec(-1, g)
+	a := mat.DenseCopyOf(h)
+	for i := range n {
+		a.Set(i, i, a.At(i, i)*(1+lambda)+1e-12)
+	}
+	fixed, next := make([]bool, n), slices.Clone(x)
 	for again := true; again; {
-		a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
-		for i := range n {
-			if fixed[i] {
-				a.Set(i, i, 1)
-				b.SetVec(i, next[i]-x[i])
-				continue
-			}
-			b.SetVec(i, -g.AtVec(i))
-			for k := range n {
-				a.Set(i, k, h.At(i, k))
-			}
-			a.Set(i, i, a.At(i, i)*(1+lambda)+1e-12)
-		}
-		var d mat.VecDense
-		if d.SolveVec(a, b) != nil && d.Len() == 0 {
+		again = false
+		if d.SolveVec(a, &b) != nil && d.Len() == 0 {
 			return next
 		}
-		again = false
 		for i, q := range p.Parameters {
-			v := x[i] + d.AtVec(i)
-			switch {
-			case fixed[i]:
-			case math.IsNaN(v):
-				fixed[i], again, next[i] = true, true, x[i]
-			case v < q.Min || v > q.Max:
-				fixed[i], again, next[i] = true, true, min(max(v, q.Min), q.Max)
-			default:
-				next[i] = v
+			if fixed[i] {
+				continue
 			}
+			next[i] = x[i] + d.AtVec(i)
+			if next[i] >= q.Min && next[i] <= q.Max {
+				continue
+			}
+			if next[i] = min(max(next[i], q.Min), q.Max); math.IsNaN(next[i]) {
+				next[i] = x[i]
+			}
+			fixed[i], again = true, true
+			a.SetRow(i, make([]float64, n))
+			a.Set(i, i, 1)
+			b.SetVec(i, next[i]-x[i])
 		}
 	}
 	return next
@@ -300,21 +286,11 @@ func (p *Problem) move(x []float64, h *mat.SymDense, g *mat.VecDense, lambda flo
 // fitSteps sets each step so that residuals change by as much as they scatter, on average.
 // A step at most doubles: what a short one sees is noise.
 func (p *Problem) fitSteps(s *Solution) {
-	h, weight := p.information(s)
+	h, _ := p.normal(s, false)
+	weight := floats.Sum(s.weights)
 	for k := range p.Parameters {
 		q := &p.Parameters[k]
 		fits := math.Sqrt(weight / max(h.At(k, k), math.SmallestNonzeroFloat64))
 		q.Step = min(max(fits, q.Step/2), 2*q.Step, q.MaxStep)
 	}
-}
-
-// information is the normal matrix of the data without priors, and the sum of the weights.
-func (p *Problem) information(s *Solution) (h *mat.SymDense, weight float64) {
-	h, _ = p.normal(s, false, nil)
-	for i, w := range s.weights {
-		if !math.IsNaN(s.r[i]) {
-			weight += w
-		}
-	}
-	return h, weight
 }

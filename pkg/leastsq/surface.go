@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -58,11 +59,7 @@ func (p *Problem) Polish(ctx context.Context, x []float64, rounds int) (*Solutio
 	// How far the minima of single surfaces lie from that of their mean.
 	n := float64(len(models))
 	for _, model := range models {
-		end := p.Relinearize(model).X
-		for k := range end {
-			end[k] = (end[k] - s.X[k]) / math.Sqrt(n*(n-1))
-		}
-		s.MCError = append(s.MCError, end)
+		s.MCError = append(s.MCError, scaledChange(p.Relinearize(model).X, s.X, 1/math.Sqrt(n*(n-1))))
 	}
 	return s, nil
 }
@@ -72,19 +69,18 @@ func (p *Problem) Polish(ctx context.Context, x []float64, rounds int) (*Solutio
 // parameter: a search from point to point stops in a local minimum, and the mean over
 // corners does not.
 func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error) {
-	n, axes := len(s.X), p.axes(s)
+	n, axes, signs := len(s.X), p.axes(s), design(len(s.X))
 	center := slices.Clone(s.X)
 	for k, q := range p.Parameters {
 		half := mat.Norm(axes.RowView(k).T(), math.Inf(1)) // all corners are within bounds
 		center[k] = min(max(center[k], q.Min+half), q.Max-half)
 	}
-	points := make([][]float64, 1<<min(n, fullFactorial))
+	var offsets, along, inverse mat.Dense
+	offsets.Mul(signs, axes.T())
+	points := make([][]float64, signs.RawMatrix().Rows)
 	for c := range points {
-		points[c] = slices.Clone(center)
+		points[c] = floats.AddTo(make([]float64, n), center, offsets.RawRowView(c))
 		for k, q := range p.Parameters {
-			for axis := range n {
-				points[c][k] += sign(c, axis) * axes.At(k, axis)
-			}
 			points[c][k] = min(max(points[c][k], q.Min), q.Max)
 		}
 	}
@@ -92,28 +88,18 @@ func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error
 	if err != nil {
 		return nil, err
 	}
-	rows, count := len(corners[0]), float64(len(corners))
-	out := &Solution{X: center, Scale: s.Scale, r: make([]float64, rows), jacobian: mat.NewDense(rows, n, nil)}
-	along := mat.NewDense(rows, n, nil)
-	for i := range out.r {
-		for c := range corners {
-			out.r[i] += corners[c][i] / count
-		}
-		for axis := range n {
-			change := 0.0
-			for c := range corners {
-				change += sign(c, axis) * corners[c][i] / count
-			}
-			if !math.IsNaN(change) {
-				along.Set(i, axis, change)
-			}
-		}
-	}
-	var inverse mat.Dense
 	if err := inverse.Inverse(axes); err != nil {
 		return nil, fmt.Errorf("leastsq: axes of a box: %w", err)
 	}
-	out.jacobian.Mul(along, &inverse)
+	out := &Solution{X: center, Scale: s.Scale, r: make([]float64, len(corners[0])), jacobian: new(mat.Dense)}
+	all := mat.NewDense(len(corners), len(out.r), slices.Concat(corners...))
+	for i := range out.r {
+		out.r[i] = mat.Sum(all.ColView(i)) / float64(len(corners))
+	}
+	along.Mul(all.T(), signs)
+	out.jacobian.Mul(&along, &inverse)
+	out.jacobian.Scale(1/float64(len(corners)), out.jacobian)
+	out.jacobian.Apply(zeroIfNaN, out.jacobian)
 	return out, nil
 }
 
@@ -122,12 +108,16 @@ func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error
 // others (a 2⁵⁻¹ fractional factorial design of resolution V).
 const fullFactorial = 4
 
-// sign is the side of the box's center on which a corner lies.
-func sign(corner, k int) float64 {
-	if k == fullFactorial {
-		return 1 - 2*float64(bits.OnesCount(uint(corner))%2)
-	}
-	return 2*float64(corner>>k&1) - 1
+// design has for each corner, in rows, on which side of the box's center it lies along each axis.
+func design(axes int) *mat.Dense {
+	signs := mat.NewDense(1<<min(axes, fullFactorial), axes, nil)
+	signs.Apply(func(corner, axis int, _ float64) float64 {
+		if axis == fullFactorial {
+			return 1 - 2*float64(bits.OnesCount(uint(corner))%2)
+		}
+		return 2*float64(corner>>axis&1) - 1
+	}, signs)
+	return signs
 }
 
 // axes are those of a box, as columns: the principal axes of the normal matrix of the data,
@@ -136,69 +126,56 @@ func sign(corner, k int) float64 {
 // along longer ones residuals are not linear.
 func (p *Problem) axes(s *Solution) *mat.Dense {
 	n := len(s.X)
-	h, weight := p.information(s)
-	axes := mat.NewDense(n, n, nil)
-	scaled := mat.NewSymDense(n, nil)
+	h, _ := p.normal(s, false)
+	h.ScaleSym(1/floats.Sum(s.weights), h)
 	unit := make([]float64, n)
 	for i := range n {
-		unit[i] = p.Parameters[i].MaxStep
-		if v := h.At(i, i); v > 0 {
-			unit[i] = min(unit[i], math.Sqrt(weight/v))
-		}
-	}
-	for i := range n {
-		for k := i; k < n; k++ {
-			scaled.SetSym(i, k, h.At(i, k)*unit[i]*unit[k]/weight)
+		unit[i] = min(p.Parameters[i].MaxStep, 1/math.Sqrt(h.At(i, i)))
+		for k := range i + 1 {
+			h.SetSym(i, k, h.At(i, k)*unit[i]*unit[k])
 		}
 	}
 	var eigen mat.EigenSym
-	var vectors mat.Dense
-	if !eigen.Factorize(scaled, true) {
+	var axes mat.Dense
+	if !eigen.Factorize(h, true) {
 		return mat.DenseCopyOf(mat.NewDiagDense(n, unit))
 	}
-	eigen.VectorsTo(&vectors)
+	eigen.VectorsTo(&axes)
+	axes.Mul(mat.NewDiagDense(n, unit), &axes)
 	for axis, v := range eigen.Values(nil) {
 		length := 1 / math.Sqrt(max(v, 1e-12))
-		for i := range n {
-			if part := math.Abs(vectors.At(i, axis)) * unit[i]; part > 0 {
-				length = min(length, p.Parameters[i].MaxStep/part)
-			}
+		for i, q := range p.Parameters {
+			length = min(length, q.MaxStep/math.Abs(axes.At(i, axis)))
 		}
 		for i := range n {
-			axes.Set(i, axis, length*vectors.At(i, axis)*unit[i])
+			axes.Set(i, axis, length*axes.At(i, axis))
 		}
 	}
-	return axes
+	return &axes
 }
 
 // at are the residuals that the response surface of a solution predicts elsewhere.
 func (s *Solution) at(x []float64) []float64 {
 	r := slices.Clone(s.r)
+	d := scaledChange(x, s.X, 1)
 	for i := range r {
-		for k := range x {
-			r[i] += s.jacobian.At(i, k) * (x[k] - s.X[k])
-		}
+		r[i] += floats.Dot(s.jacobian.RawRowView(i), d)
 	}
 	return r
 }
 
 // meanModel is the mean of response surfaces.
 func meanModel(models []*Solution) *Solution {
-	n := float64(len(models))
-	rows, columns := models[0].jacobian.Dims()
-	mean := &Solution{X: make([]float64, columns), Scale: models[0].Scale, r: make([]float64, rows),
-		jacobian: mat.NewDense(rows, columns, nil)}
+	first, n := models[0], float64(len(models))
+	mean := &Solution{X: make([]float64, len(first.X)), Scale: first.Scale, r: make([]float64, len(first.r)),
+		jacobian: mat.NewDense(len(first.r), len(first.X), nil)}
 	for _, s := range models {
-		for k, v := range s.X {
-			mean.X[k] += v / n
-		}
+		floats.AddScaled(mean.X, 1/n, s.X)
 		mean.jacobian.Add(mean.jacobian, s.jacobian)
 	}
 	mean.jacobian.Scale(1/n, mean.jacobian)
 	for _, s := range models {
-		for i, v := range s.at(mean.X) {
-			mean.r[i] += v / n
-		}
+		floats.AddScaled(mean.r, 1/n, s.at(mean.X))
 	}
 	return mean
 }

@@ -30,6 +30,20 @@ func BuiltIn(name string) (*Architecture, error) {
 	return nil, fmt.Errorf("unknown model %q%s (blis-sim --list models shows the built-in models)", name, hint)
 }
 
+// SameName reports whether two names of models differ at most by owner, punctuation and what BuiltIn
+// ignores: llama2-70b and meta-llama/Llama-2-70b-hf.
+func SameName(a, b string) bool {
+	bare := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return -1
+		}, fold(name[strings.LastIndexByte(name, '/')+1:]))
+	}
+	return bare(a) != "" && bare(a) == bare(b)
+}
+
 // BuiltIns returns all built-in models.
 func BuiltIns() []*Architecture {
 	var all []*Architecture
