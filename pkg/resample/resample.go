@@ -37,6 +37,8 @@ type Bootstrap struct {
 	// starts are the first arrivals of the blocks, last is the last arrival; in µs of the run.
 	starts []int64
 	last   int64
+	// samples and scratch are the memory of addLatency.
+	samples, scratch []stat.Keyed
 }
 
 // New draws the bootstrap samples of runs. All runs have the same requests at the same
@@ -79,10 +81,11 @@ func blockLength(runs [][]*Request) (length int, longEnough bool) {
 		length, longEnough = max(length, l), longEnough && ok
 	}
 	last := len(runs) - 1
+	values, differences := make([]float64, 0, len(runs[0])), make([]float64, 0, len(runs[0]))
 	for _, time := range []func(*Request) int64{func(r *Request) int64 { return r.TTFT },
 		func(r *Request) int64 { return r.E2E }} {
 		for k, run := range runs {
-			var values, differences []float64
+			values, differences = values[:0], differences[:0]
 			for i, q := range run {
 				if q == nil || time(q) == Missing {
 					continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"blis/pkg/stat"
@@ -15,43 +16,43 @@ type Latency struct {
 	Name     string
 	MS       func(*Request) (ms float64, ok bool)
 	Eligible func(*Request) bool
+	// us returns the time in µs, nil if it is not an integer. Integers sort faster.
+	us func(*Request) int64
 }
 
 // Latencies are all of them.
 var Latencies = []Latency{
-	{"ttft", func(r *Request) (float64, bool) { return millis(r.TTFT) }, always},
-	{"tpot", (*Request).TPOT, func(r *Request) bool { return r.Output > 1 }},
-	{"e2e", func(r *Request) (float64, bool) { return millis(r.E2E) }, always},
-	{"queue", func(r *Request) (float64, bool) { return millis(r.Queue) }, always},
+	inMicros("ttft", func(r *Request) int64 { return r.TTFT }),
+	{Name: "tpot", MS: (*Request).TPOT, Eligible: func(r *Request) bool { return r.Output > 1 }},
+	inMicros("e2e", func(r *Request) int64 { return r.E2E }),
+	inMicros("queue", func(r *Request) int64 { return r.Queue }),
+}
+
+// inMicros is a latency that every request could have, given its time in µs.
+func inMicros(name string, us func(*Request) int64) Latency {
+	return Latency{name, func(r *Request) (float64, bool) { return millis(us(r)) },
+		func(*Request) bool { return true }, us}
 }
 
 func millis(us int64) (ms float64, ok bool) { return float64(us) / 1000, us != Missing }
 
-func always(*Request) bool { return true }
+// totals are the paths of sums over requests, in the order of addTotals. Those that start
+// with _ are not metrics.
+var totals = [...]string{"requests.offered", "requests.admitted", "requests.completed", "requests.rejected",
+	"requests.timed_out", "requests.failed", "requests.unfinished", "requests.not_issued", "goodput.offered",
+	"goodput.met", "goodput.not_issued", "_slo_requests", "kv.preemptions", "_scheduled", "_prompt", "_cached", "_gaps",
+	"_decode_ms"}
 
-// totals are sums over requests. Those whose names start with _ are not metrics.
-var totals = []struct {
-	path string
-	of   func(r *Request, notIssued float64) float64
-}{
-	{"requests.offered", func(*Request, float64) float64 { return 1 }},
-	{"requests.admitted", func(r *Request, _ float64) float64 { return count(r.Admitted) }},
-	{"requests.completed", func(r *Request, _ float64) float64 { return count(r.State == Completed) }},
-	{"requests.rejected", func(r *Request, _ float64) float64 { return count(r.State == Rejected) }},
-	{"requests.timed_out", func(r *Request, _ float64) float64 { return count(r.State == TimedOut) }},
-	{"requests.failed", func(r *Request, _ float64) float64 { return count(r.State == Failed) }},
-	{"requests.unfinished", func(r *Request, _ float64) float64 { return count(r.State == Unfinished) }},
-	{"requests.not_issued", func(_ *Request, notIssued float64) float64 { return notIssued }},
-	{"goodput.offered", func(r *Request, _ float64) float64 { return count(r.HasTargets) }},
-	{"goodput.met", func(r *Request, _ float64) float64 { return count(r.MetTargets) }},
-	{"goodput.not_issued", func(r *Request, notIssued float64) float64 { return count(r.HasTargets) * notIssued }},
-	{"_slo_requests", func(r *Request, notIssued float64) float64 { return count(r.HasTargets) * (1 + notIssued) }},
-	{"kv.preemptions", func(r *Request, _ float64) float64 { return float64(r.Preemptions) }},
-	{"_scheduled", func(r *Request, _ float64) float64 { return count(r.Scheduled) }},
-	{"_prompt", func(r *Request, _ float64) float64 { return count(r.Scheduled) * float64(r.Input) }},
-	{"_cached", func(r *Request, _ float64) float64 { return count(r.Scheduled) * float64(r.Cached) }},
-	{"_gaps", func(r *Request, _ float64) float64 { return count(hasGaps(r)) * float64(r.Output-1) }},
-	{"_decode_ms", func(r *Request, _ float64) float64 { return count(hasGaps(r)) * float64(r.E2E-r.TTFT) / 1000 }},
+// addTotals adds one request to totals.
+func addTotals(sums *[len(totals)]float64, r *Request, notIssued float64) {
+	for i, x := range [len(totals)]float64{1, count(r.Admitted), count(r.State == Completed),
+		count(r.State == Rejected), count(r.State == TimedOut), count(r.State == Failed), count(r.State == Unfinished),
+		notIssued, count(r.HasTargets), count(r.MetTargets), count(r.HasTargets) * notIssued,
+		count(r.HasTargets) * (1 + notIssued), float64(r.Preemptions), count(r.Scheduled),
+		count(r.Scheduled) * float64(r.Input), count(r.Scheduled) * float64(r.Cached),
+		count(hasGaps(r)) * float64(r.Output-1), count(hasGaps(r)) * float64(r.E2E-r.TTFT) / 1000} {
+		sums[i] += x
+	}
 }
 
 func count(is bool) float64 {
@@ -71,15 +72,14 @@ var ratios = []struct{ path, over, under string }{
 	{"goodput.ratio", "goodput.met", "_slo_requests"},
 }
 
-// rates are per second, of completed requests.
-var rates = []struct {
-	path string
-	of   func(*Request) float64
-}{
-	{"goodput.rps", func(r *Request) float64 { return count(r.MetTargets) }},
-	{"throughput.rps", func(*Request) float64 { return 1 }},
-	{"throughput.output_tok_s", func(r *Request) float64 { return float64(r.Output) }},
-	{"throughput.total_tok_s", func(r *Request) float64 { return float64(r.Input + r.Output) }},
+// rates are the paths of rates per second, of completed requests, in the order of addRates.
+var rates = [...]string{"goodput.rps", "throughput.rps", "throughput.output_tok_s", "throughput.total_tok_s"}
+
+// addRates adds one completed request to the totals of rates.
+func addRates(sums *[len(rates)]float64, r *Request) {
+	for i, x := range [len(rates)]float64{count(r.MetTargets), 1, float64(r.Output), float64(r.Input + r.Output)} {
+		sums[i] += x
+	}
 }
 
 // percentiles are those of a metrics.Distribution.
@@ -92,24 +92,23 @@ var percentiles = []int64{50, 90, 95, 99}
 func (r *Run) Statistics(rows []int32, notIssued bool) map[string][]float64 {
 	values := map[string][]float64{}
 	notIssuedBy := func(q *Request) float64 { return count(notIssued) * float64(q.NotIssued) }
-	for _, t := range totals {
-		values[t.path] = r.total(rows, func(i int32) (int, float64) {
-			q := r.requests[i]
-			return int(r.Block(int(i))), t.of(q, notIssuedBy(q))
-		})
+	sums := make([][len(totals)]float64, r.Blocks())
+	completed := make([][len(rates)]float64, r.Blocks())
+	for _, i := range rows {
+		q := r.requests[i]
+		addTotals(&sums[r.Block(int(i))], q, notIssuedBy(q))
+		if q.E2E != Missing {
+			addRates(&completed[r.blockAt(q.Arrival+q.E2E)], q)
+		}
+	}
+	for k, path := range totals {
+		values[path] = r.sums(func(block int) float64 { return sums[block][k] })
 	}
 	for _, q := range ratios {
 		values[q.path] = stat.Ratios(values[q.over], values[q.under])
 	}
-	for _, rate := range rates {
-		completed := r.total(rows, func(i int32) (int, float64) {
-			q := r.requests[i]
-			if q.E2E == Missing {
-				return 0, 0
-			}
-			return r.blockAt(q.Arrival + q.E2E), rate.of(q)
-		})
-		values[rate.path] = stat.Ratios(completed, r.durations)
+	for k, path := range rates {
+		values[path] = stat.Ratios(r.sums(func(block int) float64 { return completed[block][k] }), r.durations)
 	}
 	if r.allITL {
 		values["itl.mean"] = stat.Ratios(values["_decode_ms"], values["_gaps"])
@@ -122,30 +121,41 @@ func (r *Run) Statistics(rows []int32, notIssued bool) map[string][]float64 {
 	return values
 }
 
-// total returns the total in each bootstrap sample of what each request adds to a block.
-func (r *Run) total(rows []int32, of func(i int32) (block int, x float64)) []float64 {
+// sums returns the total in each bootstrap sample of what each block has.
+func (r *Run) sums(of func(block int) float64) []float64 {
 	blocks := make([]float64, r.Blocks())
-	for _, i := range rows {
-		block, x := of(i)
-		blocks[block] += x
+	for i := range blocks {
+		blocks[i] = of(i)
 	}
 	return r.Sums(blocks)
 }
 
 // addLatency adds the statistics of a latency.
 func (r *Run) addLatency(values map[string][]float64, l *Latency, rows []int32, notIssued func(*Request) float64) {
-	samples := make([]stat.Keyed, 0, len(rows))
+	r.samples = slices.Grow(r.samples[:0], len(rows))
+	samples := r.samples[:0]
 	sums, counts, eligible := make([]float64, r.Blocks()), make([]float64, r.Blocks()), make([]float64, r.Blocks())
 	for _, i := range rows {
 		q, block := r.requests[i], r.Block(int(i))
 		eligible[block] += count(l.Eligible(q)) + notIssued(q)
 		if ms, ok := l.MS(q); ok {
-			samples = append(samples, stat.Keyed{Key: math.Float64bits(ms), Tag: block})
+			key := math.Float64bits(ms)
+			if l.us != nil {
+				key = uint64(l.us(q))
+			}
+			samples = append(samples, stat.Keyed{Key: key, Tag: block})
 			sums[block] += ms
 			counts[block]++
 		}
 	}
-	samples = stat.SortKeyed(samples, make([]stat.Keyed, len(samples)))
+	r.scratch = slices.Grow(r.scratch[:0], len(samples))
+	samples = stat.SortKeyed(samples, r.scratch[:len(samples)])
+	for i := range samples {
+		if l.us == nil {
+			break
+		}
+		samples[i].Key = math.Float64bits(float64(samples[i].Key) / 1000)
+	}
 	n := r.Sums(counts)
 	values[l.Name+".count"] = n
 	values[l.Name+".mean"] = stat.Ratios(r.Sums(sums), n)
