@@ -112,7 +112,7 @@ func referenceStatistics(r *Run, rows []int32, notIssued bool) map[string][]floa
 // Statistics has the same bits as the reference, for runs with all final states, missing
 // times, equal times and times above an hour.
 func TestStatisticsEqualTheReference(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		scale := []int64{3, 40_000, 9e9}[seed%3]
 		time := func() int64 {
@@ -122,7 +122,7 @@ func TestStatisticsEqualTheReference(t *testing.T) {
 			return random.Int64N(scale)
 		}
 		var run []*Request
-		for i := range 50 + random.Int64N(3000) {
+		for i := range 50 + random.Int64N(1500) {
 			q := &Request{Arrival: i * 1000, TTFT: time(), E2E: time(), Queue: time(), Input: random.Int64N(5000),
 				Output: random.Int64N(4), Cached: random.Int64N(5000), Preemptions: random.Int64N(3),
 				NotIssued: int32(random.IntN(3)), State: State(1 + random.IntN(int(NumStates)-1)),
