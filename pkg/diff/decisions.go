@@ -36,17 +36,18 @@ func (s *side) storeDecision(d *stream.Decision, line int32) {
 	if d.Stage == stream.StagePriority {
 		what.priority = d.Score
 	}
-	last := &s.requests[s.requestIndex(d.Request)].lastDecision
-	s.decisions = append(s.decisions, decision{int64(d.AtUS), line, s.decisionResults.number(what), *last,
+	last := &s.request(d.Request).lastDecision
+	s.decisions.add(decision{int64(d.AtUS), line, s.decisionResults.number(what), *last,
 		uint8(slices.Index(stream.Stages, d.Stage))})
-	*last = int32(len(s.decisions) - 1)
+	*last = int32(s.decisions.len - 1)
 }
 
 // decisionsAbout returns the decisions about a request by stage, those of one stage in
-// order.
-func (s *side) decisionsAbout(n int32) (all []*decision) {
-	for i := s.at(n).lastDecision; i != noIndex; i = s.decisions[i].previous {
-		all = append(all, &s.decisions[i])
+// order, in the memory of the list.
+func (s *side) decisionsAbout(n int32, list []*decision) (all []*decision) {
+	all = list[:0]
+	for i := s.at(n).lastDecision; i != noIndex; i = s.decisions.at(i).previous {
+		all = append(all, s.decisions.at(i))
 	}
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(x, y *decision) int { return cmp.Compare(x.stage, y.stage) })
@@ -83,13 +84,15 @@ type Divergence struct {
 
 // compareDecisions compares the decisions of both sides; nil if there are none.
 func (c *comparison) compareDecisions(ctx context.Context) (*Decisions, error) {
-	if len(c.sides[0].decisions)+len(c.sides[1].decisions) == 0 {
+	if c.sides[0].decisions.len+c.sides[1].decisions.len == 0 {
 		return nil, nil
 	}
 	d := &divergences{results: c.decisionResults.all}
-	for n := range int32(len(c.ids.all)) {
+	var a, b []*decision
+	for n := range c.ids.len() {
 		if c.isSelected(n) {
-			d.compare(n, c.sides[0].decisionsAbout(n), c.sides[1].decisionsAbout(n))
+			a, b = c.sides[0].decisionsAbout(n, a), c.sides[1].decisionsAbout(n, b)
+			d.compare(n, a, b)
 		}
 	}
 	if d.Differ == 0 {
@@ -156,7 +159,7 @@ func earlier(x, y *decision) *decision {
 // readFirstDivergence reads the complete decisions of the first divergence.
 func (c *comparison) readFirstDivergence(ctx context.Context, d *divergences) error {
 	stage := stream.Stages[earlier(d.first[0], d.first[1]).stage]
-	d.First = &Divergence{Stage: stage, Request: c.ids.all[d.request], LaterDiffering: d.Differ - 1,
+	d.First = &Divergence{Stage: stage, Request: c.ids.name(d.request), LaterDiffering: d.Differ - 1,
 		DifferingSignals: []string{}}
 	for i, to := range []**stream.Decision{&d.First.A, &d.First.B} {
 		if d.first[i] == nil {

@@ -64,7 +64,7 @@ type comparison struct {
 	open    Open
 	sides   [2]*side
 	// ids are of the requests of either side; their numbers are the requests' indices.
-	ids             intern[string]
+	ids             ids
 	groups          intern[group]
 	replicaIDs      intern[replicaID]
 	decisionResults intern[decisionResult]
@@ -166,6 +166,7 @@ func compare(ctx context.Context, c *comparison, streams []string) (*Document, e
 				return nil, err
 			}
 		}
+		a.decisions, b.decisions = pages[decision]{}, pages[decision]{} // frees their memory
 		d.Bootstrap, intervals = c.bootstrap()
 	}
 	d.Metrics = compareMetrics(a.raw, b.raw, intervals)
@@ -195,9 +196,9 @@ func (c *comparison) selection() (*Selection, error) {
 	if c.options.selects == nil {
 		return nil, nil
 	}
-	s := &Selection{Where: c.options.Where, Of: int64(len(c.ids.all))}
-	for n := range c.ids.all {
-		if c.isSelected(int32(n)) {
+	s := &Selection{Where: c.options.Where, Of: int64(c.ids.len())}
+	for n := range c.ids.len() {
+		if c.isSelected(n) {
 			s.Requests++
 		}
 	}

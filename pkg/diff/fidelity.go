@@ -151,7 +151,7 @@ const noMetricPrefix = "-"
 func (j *fidelityBuilder) group(name, prefix string, in func(n int32, q *request) bool) GroupFidelity {
 	p := GroupFidelity{Name: name, Times: []TimeFidelity{}}
 	var rows []int32
-	for n := range int32(len(j.ids.all)) {
+	for n := range j.ids.len() {
 		x, y := j.measured.at(n), j.simulated.at(n)
 		q := x
 		if x.State == 0 {

@@ -98,7 +98,7 @@ func (s *side) checkOwnMetrics() error {
 func (s *side) recompute(ctx context.Context) error {
 	acc := metrics.New(s.header.SLOClasses)
 	add := func(o *stream.Outcome) {
-		if !s.isSelected(s.ids.of[o.ID]) {
+		if n, _ := s.ids.find(o.ID); !s.isSelected(n) {
 			return
 		}
 		acc.Add(o)
@@ -113,7 +113,7 @@ func (s *side) recompute(ctx context.Context) error {
 			case stream.KindSessionOutcome:
 				var ended stream.SessionOutcome
 				err := r.SessionOutcome(&ended)
-				if n, ok := s.ids.of[ended.FailedRequest()]; err == nil && ok && s.isSelected(n) {
+				if n, ok := s.ids.find(ended.FailedRequest()); err == nil && ok && s.isSelected(n) {
 					acc.AddNotIssued(&ended)
 				}
 				return err

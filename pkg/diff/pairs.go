@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -131,7 +132,7 @@ func (c *comparison) changes(indices []int32) []Change {
 	list := []Change{}
 	for _, n := range indices {
 		a, b := c.sides[0].at(n), c.sides[1].at(n)
-		list = append(list, Change{c.ids.all[n], float64(b.E2E-a.E2E) / 1000, c.times(a), c.times(b)})
+		list = append(list, Change{c.ids.name(n), float64(b.E2E-a.E2E) / 1000, c.times(a), c.times(b)})
 	}
 	return list
 }
@@ -175,13 +176,16 @@ func (c *comparison) byArrival(sides ...*side) []int32 {
 		}
 		return resample.Missing
 	}
-	for n := range int32(len(c.ids.all)) {
+	for n := range c.ids.len() {
 		if arrival(n) != resample.Missing && c.isSelected(n) {
 			order = append(order, n)
 		}
 	}
 	slices.SortFunc(order, func(x, y int32) int {
-		return resample.CompareArrivals(arrival(x), arrival(y), c.ids.all[x], c.ids.all[y])
+		if atX, atY := arrival(x), arrival(y); atX != atY {
+			return cmp.Compare(atX, atY)
+		}
+		return resample.CompareArrivals(0, 0, c.ids.name(x), c.ids.name(y))
 	})
 	return order
 }

@@ -186,8 +186,8 @@ func (s *side) warnOutputTokens() {
 	}
 	other, all := 0, 0
 	low, high := int64(math.MaxInt64), int64(0)
-	for i := range s.requests {
-		q := &s.requests[i]
+	for n := range int32(s.requests.len) {
+		q := s.requests.at(n)
 		if q.State != resample.Completed {
 			continue
 		}
@@ -215,7 +215,7 @@ func (c *comparison) selectPairs() {
 	}
 	onOneSide := false
 	var arrivals [2][]int64 // of requests on both sides
-	for n := range int32(len(c.ids.all)) {
+	for n := range c.ids.len() {
 		x, y := a.at(n), b.at(n)
 		switch {
 		case x.State != 0 && y.State != 0:
@@ -246,9 +246,9 @@ func (s *side) arrivals() (list []stream.Outcome) {
 	if s.recorded != nil {
 		return s.recorded.Outcomes
 	}
-	for n := range s.requests {
-		if q := &s.requests[n]; q.State != 0 {
-			o := stream.Outcome{ID: s.ids.all[n], ArrivalUS: stream.Micros(q.Arrival), InputTokens: q.Input}
+	for n := range int32(s.requests.len) {
+		if q := s.requests.at(n); q.State != 0 {
+			o := stream.Outcome{ID: s.ids.name(n), ArrivalUS: stream.Micros(q.Arrival), InputTokens: q.Input}
 			list = append(list, o)
 		}
 	}

@@ -21,9 +21,9 @@ type side struct {
 	ownMetrics *metrics.Record
 	raw        *metrics.Raw
 	// requests are by index; one that only the other side has is missingRequest.
-	requests []request
+	requests pages[request]
 	// decisions are in the order of the stream.
-	decisions []decision
+	decisions pages[decision]
 	// outcomes is the number of requests in the stream.
 	outcomes int64
 	// recorded is the contents of a recording; nil for a run.
@@ -69,9 +69,9 @@ func (s *side) read(ctx context.Context) error {
 			if err := r.SessionOutcome(&ended); err != nil {
 				return err
 			}
-			n, ok := s.ids.of[ended.FailedRequest()]
-			if ok && int(n) < len(s.requests) && ended.NotIssued() > 0 {
-				s.requests[n].NotIssued = int32(ended.NotIssued())
+			n, ok := s.ids.find(ended.FailedRequest())
+			if ok && int(n) < s.requests.len && ended.NotIssued() > 0 {
+				s.requests.at(n).NotIssued = int32(ended.NotIssued())
 			}
 		case stream.KindDecision:
 			if err := r.Decision(&d); err != nil {
@@ -120,19 +120,18 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader) error) err
 // errStop ends a walk early without an error.
 var errStop = errors.New("stop")
 
-// requestIndex returns the index of the request and ensures that s has an entry for it.
-func (s *side) requestIndex(id string) int32 {
+// request returns the request with that id, a new one if s has none.
+func (s *side) request(id string) *request {
 	n := s.ids.number(id)
-	for len(s.requests) <= int(n) {
-		s.requests = append(s.requests, missingRequest)
+	for s.requests.len <= int(n) {
+		s.requests.add(missingRequest)
 	}
-	return n
+	return s.requests.at(n)
 }
 
 // storeOutcome stores what is compared of an outcome.
 func (s *side) storeOutcome(o *stream.Outcome) error {
-	n := s.requestIndex(o.ID)
-	q := &s.requests[n]
+	q := s.request(o.ID)
 	if q.State != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
@@ -151,8 +150,8 @@ func (s *side) storeOutcome(o *stream.Outcome) error {
 
 // at returns the request with that index, missingRequest if the stream does not have it.
 func (s *side) at(n int32) *request {
-	if int(n) >= len(s.requests) {
+	if int(n) >= s.requests.len {
 		return &missingRequest
 	}
-	return &s.requests[n]
+	return s.requests.at(n)
 }
