@@ -94,19 +94,39 @@ var groupings = []struct {
 // path.
 func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 	found := map[string]stat.Interval{}
-	add := func(prefix string, x, y map[string][]float64) {
-		for path := range x { // the order does not matter: found is a map
-			if y[path] == nil {
-				continue
+	// computed are the groups so far. A tenant often has the requests of a class.
+	type group struct {
+		rowsA, rowsB []int32
+		notIssued    bool
+		intervals    map[string]stat.Interval
+	}
+	var computed []group
+	add := func(prefix string, rowsA, rowsB []int32, notIssued bool) {
+		i := slices.IndexFunc(computed, func(g group) bool {
+			return g.notIssued == notIssued && slices.Equal(g.rowsA, rowsA) && slices.Equal(g.rowsB, rowsB)
+		})
+		if i < 0 {
+			i = len(computed)
+			computed = append(computed, group{rowsA, rowsB, notIssued, map[string]stat.Interval{}})
+			x, y := a.Statistics(rowsA, notIssued), b.Statistics(rowsB, notIssued)
+			for path := range x { // the order does not matter: intervals is a map
+				if y[path] == nil {
+					continue
+				}
+				if ci, ok := a.Difference(x[path], y[path]); ok {
+					computed[i].intervals[path] = ci
+				}
 			}
-			if ci, ok := a.Difference(x[path], y[path]); ok {
-				found[prefix+path] = ci
-			}
+		}
+		for path, ci := range computed[i].intervals { // into a map
+			found[prefix+path] = ci
 		}
 	}
 	allA, allB := a.All(), b.All()
-	wholeA, wholeB := a.Statistics(allA, true), b.Statistics(allB, true)
-	add("", wholeA, wholeB)
+	anyNotIssued := slices.ContainsFunc([]*resampledSide{a, b}, func(s *resampledSide) bool {
+		return slices.ContainsFunc(s.order, func(n int32) bool { return s.at(n).NotIssued != 0 })
+	})
+	add("", allA, allB, anyNotIssued)
 	for _, grouping := range groupings {
 		rowsA, names, omitted := a.groupRows(allA, grouping.of)
 		rowsB, _, _ := b.groupRows(allB, grouping.of)
@@ -116,12 +136,7 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 		}
 		for _, name := range names {
 			prefix := metrics.SubPath(grouping.name, name) + "."
-			if grouping.notIssued && len(rowsA[name]) == len(allA) && len(rowsB[name]) == len(allB) {
-				add(prefix, wholeA, wholeB)
-			} else {
-				add(prefix, a.Statistics(rowsA[name], grouping.notIssued),
-					b.Statistics(rowsB[name], grouping.notIssued))
-			}
+			add(prefix, rowsA[name], rowsB[name], grouping.notIssued && anyNotIssued)
 		}
 	}
 	return found
