@@ -70,6 +70,9 @@ type replay struct {
 	// blocks are groups of requests, neighbors in time, that are compared as one, by features.
 	blocks   [][]int
 	features [][features]float64
+	// longer and crowded are 1 for requests with longer prompts, and with more concurrent sequences, than
+	// the medians of their blocks, else 0.
+	longer, crowded []int
 }
 
 // addReplay prepares a run for replay, unless no request of it has an E2E time.
@@ -156,7 +159,9 @@ const (
 
 // makeBlocks groups the fitted requests.
 func (r *replay) makeBlocks() {
-	r.blocks, r.features, r.concurrent = nil, nil, make([]float64, len(r.requests))
+	n := len(r.requests)
+	r.blocks, r.features, r.concurrent = nil, nil, make([]float64, n)
+	r.longer, r.crowded = make([]int, n), make([]int, n)
 	decoding := r.decodingProfile()
 	var time, start stream.Micros
 	fitted := 0
@@ -185,6 +190,16 @@ func (r *replay) makeBlocks() {
 		r.blocks = r.blocks[:last]
 	}
 	for _, b := range r.blocks {
+		length := median(b, func(i int) int64 { return r.requests[i].InputTokens })
+		concurrent := median(b, func(i int) float64 { return r.concurrent[i] })
+		for _, i := range b {
+			if r.requests[i].InputTokens > length {
+				r.longer[i] = 1
+			}
+			if !(r.concurrent[i] <= concurrent) {
+				r.crowded[i] = 1
+			}
+		}
 		r.features = append(r.features, r.featuresOf(r.measured, b))
 	}
 }
@@ -230,25 +245,18 @@ const features = 6
 // its longer prompts, which identifies the time per prompt token: all as logarithms. The last
 // is how much longer TTFT is for requests with more concurrent sequences than for the others.
 func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
-	var tpot, e2e, ttft, shorter, longer, alone, crowded []float64
-	length := median(block, func(i int) int64 { return r.requests[i].InputTokens })
-	concurrent := median(block, func(i int) float64 { return r.concurrent[i] })
+	list := func() []float64 { return make([]float64, 0, len(block)) }
+	tpot, e2e, ttft := list(), list(), list()
+	byLength, byConcurrency := [2][]float64{list(), list()}, [2][]float64{list(), list()}
 	for _, i := range block {
-		t, q := all[i], &r.requests[i]
-		byLength, byConcurrency := &shorter, &alone
-		if q.InputTokens > length {
-			byLength = &longer
-		}
-		if !(r.concurrent[i] <= concurrent) {
-			byConcurrency = &crowded
-		}
-		tpot, e2e = appendKnown(tpot, t.tpot(q.OutputTokens)), appendKnown(e2e, t.e2e)
-		for _, list := range []*[]float64{&ttft, byLength, byConcurrency} {
-			*list = appendKnown(*list, t.ttft)
-		}
+		t, length, concurrency := all[i], &byLength[r.longer[i]], &byConcurrency[r.crowded[i]]
+		tpot, e2e = appendKnown(tpot, t.tpot(r.requests[i].OutputTokens)), appendKnown(e2e, t.e2e)
+		ttft, *length = appendKnown(ttft, t.ttft), appendKnown(*length, t.ttft)
+		*concurrency = appendKnown(*concurrency, t.ttft)
 	}
 	return [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)),
-		logTrimmedMean(shorter), logTrimmedMean(longer), logTrimmedMean(crowded) - logTrimmedMean(alone)}
+		logTrimmedMean(byLength[0]), logTrimmedMean(byLength[1]),
+		logTrimmedMean(byConcurrency[1]) - logTrimmedMean(byConcurrency[0])}
 }
 
 // appendKnown appends a value that is no NaN.
