@@ -79,19 +79,26 @@ func (p *Problem) Search(ctx context.Context, x []float64, rounds int) (*Solutio
 		p.fitSteps(s)
 		s.Loss = p.loss(s, s.X, s.r)
 		better, before := false, s.Loss
-		for range 5 {
-			h, g := p.normal(s, true)
-			next := p.move(s.X, h, g, lambda)
-			r, err := p.Residuals(ctx, next)
+		h, g := p.normal(s, true)
+		for tries := 5; tries > 0 && !better; {
+			// Idle processors try the next λ, too.
+			points, next := [][]float64(nil), lambda
+			for range min(tries, runtime.GOMAXPROCS(0)) {
+				points, next = append(points, p.move(s.X, h, g, next)), min(next*5, 1e6)
+			}
+			all, err := p.evaluate(ctx, points)
 			if err != nil {
 				return nil, err
 			}
-			if l := p.loss(s, next, r); l < s.Loss {
-				s.X, s.r, s.Loss, better = next, r, l, true
-				lambda = max(lambda/5, 1e-6)
-				break
+			for i, x := range points {
+				if l := p.loss(s, x, all[i]); l < s.Loss {
+					s.X, s.r, s.Loss, better = x, all[i], l, true
+					lambda = max(lambda/5, 1e-6)
+					break
+				}
+				lambda = min(lambda*5, 1e6)
 			}
-			lambda = min(lambda*5, 1e6)
+			tries -= len(points)
 		}
 		if before-s.Loss >= 1e-3*before {
 			idle = 0
