@@ -122,8 +122,7 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 		r.hasArrivals = false
 		return
 	}
-	uncounted := 0
-	var cached, prompts int64
+	var cached, prompts, uncounted int64
 	for _, q := range run.Requests(r.period) {
 		if q.OutputTokens == 0 {
 			uncounted++
@@ -159,9 +158,8 @@ const (
 
 // makeBlocks groups the fitted requests.
 func (r *replay) makeBlocks() {
-	n := len(r.requests)
-	r.blocks, r.features, r.concurrent = nil, nil, make([]float64, n)
-	r.longer, r.crowded = make([]int, n), make([]int, n)
+	r.blocks, r.features, r.concurrent = nil, nil, make([]float64, len(r.requests))
+	r.longer, r.crowded = make([]int, len(r.requests)), make([]int, len(r.requests))
 	decoding := r.decodingProfile()
 	var time, start stream.Micros
 	fitted := 0
@@ -190,16 +188,8 @@ func (r *replay) makeBlocks() {
 		r.blocks = r.blocks[:last]
 	}
 	for _, b := range r.blocks {
-		length := median(b, func(i int) int64 { return r.requests[i].InputTokens })
-		concurrent := median(b, func(i int) float64 { return r.concurrent[i] })
-		for _, i := range b {
-			if r.requests[i].InputTokens > length {
-				r.longer[i] = 1
-			}
-			if !(r.concurrent[i] <= concurrent) {
-				r.crowded[i] = 1
-			}
-		}
+		markAbove(r.longer, b, func(i int) float64 { return float64(r.requests[i].InputTokens) })
+		markAbove(r.crowded, b, func(i int) float64 { return r.concurrent[i] })
 		r.features = append(r.features, r.featuresOf(r.measured, b))
 	}
 }
@@ -274,14 +264,18 @@ func logTrimmedMean(list []float64) float64 {
 	return math.Log(stat.Mean(list[:len(list)-len(list)/10]))
 }
 
-// median is the lower median of a value of the requests of a block.
-func median[T int64 | float64](block []int, value func(i int) T) T {
-	var all []T
+// markAbove marks by 1 the requests of a block whose value is not at most the block's lower median.
+func markAbove(marks, block []int, value func(i int) float64) {
+	var all []float64
 	for _, i := range block {
 		all = append(all, value(i))
 	}
 	slices.Sort(all)
-	return all[(len(all)-1)/2]
+	for _, i := range block {
+		if !(value(i) <= all[(len(all)-1)/2]) {
+			marks[i] = 1
+		}
+	}
 }
 
 // residuals are the logarithms of simulated over measured features, block by block.

@@ -81,10 +81,9 @@ func (p *Problem) Search(ctx context.Context, x []float64, rounds int) (*Solutio
 		better, before := false, s.Loss
 		h, g := p.normal(s, true)
 		for tries := 5; tries > 0 && !better; {
-			// Idle processors try the next λ, too.
-			points, next := [][]float64(nil), lambda
-			for range min(tries, runtime.GOMAXPROCS(0)) {
-				points, next = append(points, p.move(s.X, h, g, next)), min(next*5, 1e6)
+			points := make([][]float64, min(tries, runtime.GOMAXPROCS(0))) // idle processors try the next λ, too
+			for i, l := 0, lambda; i < len(points); i, l = i+1, min(l*5, 1e6) {
+				points[i] = p.move(s.X, h, g, l)
 			}
 			all, err := p.evaluate(ctx, points)
 			if err != nil {
@@ -213,8 +212,7 @@ func (p *Problem) derive(ctx context.Context, x []float64, first int) (*mat.Dens
 	}
 	j := mat.NewDense(len(all[0]), len(x)-first, nil)
 	for c := range len(x) - first {
-		up, down := 2*c, 2*c+1
-		j.SetCol(c, scaledChange(all[up], all[down], 1/(points[up][first+c]-points[down][first+c])))
+		j.SetCol(c, scaledChange(all[2*c], all[2*c+1], 1/(points[2*c][first+c]-points[2*c+1][first+c])))
 	}
 	j.Apply(zeroIfNaN, j)
 	return j, nil
