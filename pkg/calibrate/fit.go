@@ -210,8 +210,7 @@ const (
 
 // checkEnough makes blocks, and returns an error or warns if requests are too few.
 func (s *setup) checkEnough(runs []*replay) error {
-	requests, blocks, most := 0, 0, 0
-	heldOut := false
+	requests, blocks, most, heldOut := 0, 0, 0, false
 	for _, r := range runs {
 		r.makeBlocks()
 		for _, b := range r.blocks {

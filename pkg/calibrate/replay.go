@@ -70,6 +70,9 @@ type replay struct {
 	// blocks are groups of requests, neighbors in time, that are compared as one, by features.
 	blocks   [][]int
 	features [][features]float64
+	// longer and crowded are 1 for requests with longer prompts, and with more concurrent sequences, than
+	// the medians of their blocks, else 0.
+	longer, crowded []int
 }
 
 // addReplay prepares a run for replay, unless no request of it has an E2E time.
@@ -119,8 +122,7 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 		r.hasArrivals = false
 		return
 	}
-	uncounted := 0
-	var cached, prompts int64
+	var cached, prompts, uncounted int64
 	for _, q := range run.Requests(r.period) {
 		if q.OutputTokens == 0 {
 			uncounted++
@@ -157,6 +159,7 @@ const (
 // makeBlocks groups the fitted requests.
 func (r *replay) makeBlocks() {
 	r.blocks, r.features, r.concurrent = nil, nil, make([]float64, len(r.requests))
+	r.longer, r.crowded = make([]int, len(r.requests)), make([]int, len(r.requests))
 	decoding := r.decodingProfile()
 	var time, start stream.Micros
 	fitted := 0
@@ -185,6 +188,8 @@ func (r *replay) makeBlocks() {
 		r.blocks = r.blocks[:last]
 	}
 	for _, b := range r.blocks {
+		markAbove(r.longer, b, func(i int) float64 { return float64(r.requests[i].InputTokens) })
+		markAbove(r.crowded, b, func(i int) float64 { return r.concurrent[i] })
 		r.features = append(r.features, r.featuresOf(r.measured, b))
 	}
 }
@@ -230,25 +235,18 @@ const features = 6
 // its longer prompts, which identifies the time per prompt token: all as logarithms. The last
 // is how much longer TTFT is for requests with more concurrent sequences than for the others.
 func (r *replay) featuresOf(all []timing, block []int) [features]float64 {
-	var tpot, e2e, ttft, shorter, longer, alone, crowded []float64
-	length := median(block, func(i int) int64 { return r.requests[i].InputTokens })
-	concurrent := median(block, func(i int) float64 { return r.concurrent[i] })
+	list := func() []float64 { return make([]float64, 0, len(block)) }
+	tpot, e2e, ttft := list(), list(), list()
+	byLength, byConcurrency := [2][]float64{list(), list()}, [2][]float64{list(), list()}
 	for _, i := range block {
-		t, q := all[i], &r.requests[i]
-		byLength, byConcurrency := &shorter, &alone
-		if q.InputTokens > length {
-			byLength = &longer
-		}
-		if !(r.concurrent[i] <= concurrent) {
-			byConcurrency = &crowded
-		}
-		tpot, e2e = appendKnown(tpot, t.tpot(q.OutputTokens)), appendKnown(e2e, t.e2e)
-		for _, list := range []*[]float64{&ttft, byLength, byConcurrency} {
-			*list = appendKnown(*list, t.ttft)
-		}
+		t, length, concurrency := all[i], &byLength[r.longer[i]], &byConcurrency[r.crowded[i]]
+		tpot, e2e = appendKnown(tpot, t.tpot(r.requests[i].OutputTokens)), appendKnown(e2e, t.e2e)
+		ttft, *length = appendKnown(ttft, t.ttft), appendKnown(*length, t.ttft)
+		*concurrency = appendKnown(*concurrency, t.ttft)
 	}
 	return [features]float64{math.Log(stat.Mean(tpot)), math.Log(stat.Mean(e2e)), math.Log(stat.Mean(ttft)),
-		logTrimmedMean(shorter), logTrimmedMean(longer), logTrimmedMean(crowded) - logTrimmedMean(alone)}
+		logTrimmedMean(byLength[0]), logTrimmedMean(byLength[1]),
+		logTrimmedMean(byConcurrency[1]) - logTrimmedMean(byConcurrency[0])}
 }
 
 // appendKnown appends a value that is no NaN.
@@ -266,14 +264,18 @@ func logTrimmedMean(list []float64) float64 {
 	return math.Log(stat.Mean(list[:len(list)-len(list)/10]))
 }
 
-// median is the lower median of a value of the requests of a block.
-func median[T int64 | float64](block []int, value func(i int) T) T {
-	var all []T
+// markAbove marks by 1 the requests of a block whose value is not at most the block's lower median.
+func markAbove(marks, block []int, value func(i int) float64) {
+	var all []float64
 	for _, i := range block {
 		all = append(all, value(i))
 	}
 	slices.Sort(all)
-	return all[(len(all)-1)/2]
+	for _, i := range block {
+		if !(value(i) <= all[(len(all)-1)/2]) {
+			marks[i] = 1
+		}
+	}
 }
 
 // residuals are the logarithms of simulated over measured features, block by block.

@@ -151,16 +151,13 @@ func (f *simFit) fit(ctx context.Context, guesses []coefficients) error {
 	// The scale of residuals is known better near the solution than at a guess.
 	f.problem.Scale = f.problem.NoiseScale(best)
 	var err error
-	if f.solution, err = f.problem.Polish(ctx, best.X, 12); err != nil {
-		return err
+	f.solution, err = f.problem.Polish(ctx, best.X, 12)
+	for _, next := range []func(context.Context) error{f.tryWithoutBeta3, f.tryAlpha3, f.weightSlope} {
+		if err == nil {
+			err = next(ctx)
+		}
 	}
-	if err := f.tryWithoutBeta3(ctx); err != nil {
-		return err
-	}
-	if err := f.tryAlpha3(ctx); err != nil {
-		return err
-	}
-	return f.weightSlope(ctx)
+	return err
 }
 
 // initialGuesses are a line through token times over concurrency, the same with the prior's

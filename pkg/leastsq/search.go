@@ -79,19 +79,25 @@ func (p *Problem) Search(ctx context.Context, x []float64, rounds int) (*Solutio
 		p.fitSteps(s)
 		s.Loss = p.loss(s, s.X, s.r)
 		better, before := false, s.Loss
-		for range 5 {
-			h, g := p.normal(s, true)
-			next := p.move(s.X, h, g, lambda)
-			r, err := p.Residuals(ctx, next)
+		h, g := p.normal(s, true)
+		for tries := 5; tries > 0 && !better; {
+			points := make([][]float64, min(tries, runtime.GOMAXPROCS(0))) // idle processors try the next λ, too
+			for i, l := 0, lambda; i < len(points); i, l = i+1, min(l*5, 1e6) {
+				points[i] = p.move(s.X, h, g, l)
+			}
+			all, err := p.evaluate(ctx, points)
 			if err != nil {
 				return nil, err
 			}
-			if l := p.loss(s, next, r); l < s.Loss {
-				s.X, s.r, s.Loss, better = next, r, l, true
-				lambda = max(lambda/5, 1e-6)
-				break
+			for i, x := range points {
+				if l := p.loss(s, x, all[i]); l < s.Loss {
+					s.X, s.r, s.Loss, better = x, all[i], l, true
+					lambda = max(lambda/5, 1e-6)
+					break
+				}
+				lambda = min(lambda*5, 1e6)
 			}
-			lambda = min(lambda*5, 1e6)
+			tries -= len(points)
 		}
 		if before-s.Loss >= 1e-3*before {
 			idle = 0
@@ -206,8 +212,7 @@ func (p *Problem) derive(ctx context.Context, x []float64, first int) (*mat.Dens
 	}
 	j := mat.NewDense(len(all[0]), len(x)-first, nil)
 	for c := range len(x) - first {
-		up, down := 2*c, 2*c+1
-		j.SetCol(c, scaledChange(all[up], all[down], 1/(points[up][first+c]-points[down][first+c])))
+		j.SetCol(c, scaledChange(all[2*c], all[2*c+1], 1/(points[2*c][first+c]-points[2*c+1][first+c])))
 	}
 	j.Apply(zeroIfNaN, j)
 	return j, nil

@@ -21,16 +21,12 @@ const (
 // The losses of points it ends at can be compared.
 func (p *Problem) Explore(ctx context.Context, x []float64, rounds int) (*Solution, error) {
 	s, err := p.Search(ctx, x, rounds)
-	for range surfaceRamps {
-		if err == nil {
-			s, err = p.fitSurface(ctx, s)
+	for i := 0; i < surfaceRamps && err == nil; i++ {
+		if s, err = p.fitSurface(ctx, s); err == nil {
+			s = p.Relinearize(s)
 		}
-		if err != nil {
-			return nil, err
-		}
-		s = p.Relinearize(s)
 	}
-	return s, nil
+	return s, err
 }
 
 // Polish searches from x until nothing is better, and then on response surfaces. The
