@@ -69,18 +69,6 @@ func (r *replay) findStall(simulated []timing, selected []bool) (found stall) {
 	return found
 }
 
-// checkWarmup finds held-out data that begin with a stall.
-func checkWarmup(r *report) {
-	for _, h := range r.holdouts {
-		if h.simulated == nil {
-			continue
-		}
-		if s := h.run.findStall(h.simulated, h.selected); s.requests > 0 {
-			r.setup.warnf("%s; no model predicts that, and the errors include these seconds", s.text(h.name))
-		}
-	}
-}
-
 // excludeWarmup fits again without the requests that arrived while a server stalled at the
 // start of its run. They may be the only ones that identify a coefficient, as where prompts
 // repeat and only the first are not cached.
