@@ -118,7 +118,7 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 				}
 			}
 		}
-		for path, ci := range computed[i].intervals { // into a map
+		for path, ci := range computed[i].intervals { // into a map, in any order
 			found[prefix+path] = ci
 		}
 	}

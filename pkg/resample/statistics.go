@@ -150,11 +150,10 @@ func (r *Run) addLatency(values map[string][]float64, l *Latency, rows []int32, 
 	}
 	r.scratch = slices.Grow(r.scratch[:0], len(samples))
 	samples = stat.SortKeyed(samples, r.scratch[:len(samples)])
-	for i := range samples {
-		if l.us == nil {
-			break
+	if l.us != nil {
+		for i := range samples {
+			samples[i].Key = math.Float64bits(float64(samples[i].Key) / 1000)
 		}
-		samples[i].Key = math.Float64bits(float64(samples[i].Key) / 1000)
 	}
 	n := r.Sums(counts)
 	values[l.Name+".count"] = n
