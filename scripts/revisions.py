@@ -1,4 +1,4 @@
-"""Another revision beside the working tree, for the scripts that compare the two."""
+"""A build of another revision, for the scripts that compare the two."""
 
 import contextlib
 import os
