@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"blis/pkg/hardware"
 	"blis/pkg/leastsq"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
@@ -18,6 +19,7 @@ const spanBlocks = 30
 type spanData struct {
 	fit, heldOut leastsq.Regression // phases of prefill and decode over beta[0..3]
 	alpha        leastsq.Regression
+	inputs       hardware.Span // of the requests of alpha
 	load         load
 }
 
@@ -73,6 +75,7 @@ func newSpanData(runs []*replay, budget int) *spanData {
 			}
 			if o.EnqueuedUS != stream.Never && r.hasArrivals && r.fitted[i] {
 				input := float64(r.requests[i].InputTokens)
+				d.inputs.Widen(input)
 				d.alpha.AddScaled(1000, block, float64(o.EnqueuedUS-o.ArrivalUS), 1, input)
 			}
 		}
@@ -193,9 +196,8 @@ func (r *report) fitAlpha(d *spanData) {
 		f.source[alpha1] = negative
 	}
 	if id := d.alpha.Identify(); len(id.Not) > 0 {
-		inputs := r.setup.ranges().InputTokens
 		r.setup.warnf("alpha[0] and alpha[1] are not identifiable separately: inputs have only %g to %g tokens",
-			inputs[0], inputs[1])
+			d.inputs[0], d.inputs[1])
 	}
 }
 

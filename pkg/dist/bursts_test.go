@@ -2,6 +2,7 @@ package dist
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -111,6 +112,17 @@ func TestScaledMultipliesQuantiles(t *testing.T) {
 		again, err := c.spec.Length()
 		if err != nil || again.Quantile(0.3) != l.Quantile(0.3) {
 			t.Errorf("%s: scaling changed the original: %v", c.spec.Type, err)
+		}
+	}
+}
+
+// TestScaledKeepsInvalidQuantiles: they are reported when the scaled distribution is built.
+func TestScaledKeepsInvalidQuantiles(t *testing.T) {
+	for _, quantiles := range [][][]float64{{{0.5}}, {{}}, {{0, 1}, {0.5, 2, 3}}} {
+		want := "must be a pair of a probability and a value"
+		_, err := Spec{Type: "empirical", Quantiles: quantiles}.Scaled(8).Length()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v; want %s", quantiles, err, want)
 		}
 	}
 }

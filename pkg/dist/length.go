@@ -66,7 +66,10 @@ func (s Spec) Scaled(factor float64) Spec {
 	}
 	s.Quantiles = slices.Clone(s.Quantiles)
 	for i, pair := range s.Quantiles {
-		s.Quantiles[i] = []float64{pair[0], pair[1] * factor}
+		if pair = slices.Clone(pair); len(pair) == 2 { // other lengths are invalid, which build reports
+			pair[1] *= factor
+		}
+		s.Quantiles[i] = pair
 	}
 	s.Components = slices.Clone(s.Components)
 	for i, c := range s.Components {

@@ -102,11 +102,11 @@ func (w *workflow) isEntry(i int) bool { return w.inLoop[i] && !w.dependsOnLoop(
 // isExit reports whether an iteration ends with step i: no other loop step depends on it.
 func (w *workflow) isExit(i int) bool {
 	for j := range w.Steps {
-		if w.inLoop[j] && slices.Contains(w.dependsOn[j], i) {
+		if !w.inLoop[i] || w.inLoop[j] && slices.Contains(w.dependsOn[j], i) {
 			return false
 		}
 	}
-	return w.inLoop[i]
+	return true
 }
 
 // beforeLoop returns the steps that the entries of the loop depend on. An entry without

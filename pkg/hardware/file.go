@@ -174,13 +174,16 @@ func (c *Catalog) checkSet(s *Set, at string, errorf strictyaml.Errorf) error {
 	); err != nil {
 		return err
 	}
-	switch l := &s.Latency; {
+	l := &s.Latency
+	switch _, err := latency.Models.Get("latency model", l.Model); {
+	case err != nil:
+		return errorf(at+".latency", "%v", err)
 	case l.Model == "table" && l.BetaUS != nil:
 		return errorf(at+".latency", "beta_us has no effect on a table")
 	case l.Model != "table" && l.Table != nil:
 		return errorf(at+".latency", "a table has no effect on the model %s", l.Model)
 	}
-	if _, err := s.Latency.Build(nil); err != nil {
+	if _, err := l.Build(nil); err != nil {
 		return errorf(at+".latency", "%v", err)
 	}
 	if strings.TrimSpace(s.Source) == "" {

@@ -124,6 +124,8 @@ func TestInvalidSets(t *testing.T) {
 		{"model: linear", "model: roofline", "coefficients[0].latency: "},
 		{"beta_us: [4, 5, 6]}", "beta_us: [4, 5, 6], table: {step_us: [1]}}",
 			"a table has no effect on the model linear"},
+		{"model: linear", "model: tabel, table: {step_us: [1]}",
+			`coefficients[0].latency: unknown latency model "tabel"; did you mean "table"?`},
 		{"beta_us: [4, 5, 6]", "beta_us: [4, 5]", "coefficients[0].latency: beta_us must have 3 or 4 numbers, has 2"},
 		{"[1, 64]", "[64, 1]",
 			"a.yaml:9:31: coefficients[0].range.decode_sequences: must be [least, largest], is [64 1]"},
