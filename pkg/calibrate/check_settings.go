@@ -11,16 +11,16 @@ func checkSettings(r *report) {
 	derived := d.Derived != nil && slices.Contains(d.Derived.Values, "engine.async_scheduling")
 	switch {
 	case s.assumed:
-		r.setup.warnf("engine settings are unknown and assumed to be max_num_seqs %d, "+
+		s.warnf("engine settings are unknown and assumed to be max_num_seqs %d, "+
 			"max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give them with --cluster",
 			e.MaxNumSeqs, e.MaxNumBatchedTokens, d.Blocks(), e.AsyncScheduling)
 	case e.Preset == "" && len(s.replays) > 0 && derived:
-		r.setup.warnf("engine settings are unknown: %s has neither async_scheduling nor a preset; "+
+		s.warnf("engine settings are unknown: %s has neither async_scheduling nor a preset; "+
 			"assumed is async_scheduling %v", filepath.Base(s.options.Cluster), e.AsyncScheduling)
 	}
 	for _, run := range s.replays {
 		if n := run.engine.replicas; n > 1 {
-			r.setup.warnf("%s: requests are assumed to be balanced over %d replicas by %s", run.name, n, s.routing)
+			s.warnf("%s: requests are assumed to be balanced over %d replicas by %s", run.name, n, s.routing)
 		}
 	}
 }

@@ -125,8 +125,7 @@ func (r *report) set() *hardware.Set {
 	set.Source = "recordings " + strings.Join(sources, ", ")
 	for _, score := range r.Scores {
 		for _, m := range score.Metrics {
-			e := hardware.Error{Metric: m.Metric, Data: score.Data, Percent: round(m.Percent, 3)}
-			set.Errors = append(set.Errors, e)
+			set.Errors = append(set.Errors, hardware.Error{Metric: m.Metric, Data: score.Data, Percent: m.Percent})
 		}
 	}
 	if s := r.StepScore; s != nil {

@@ -237,14 +237,15 @@ const (
 // jackknifeSegments is the number of segments of a run for the jackknife.
 func jackknifeSegments(blocks int) int { return min(blocks, max(runSegments, blocks/segmentBlocks)) }
 
-// segments number for each residual the segment of time, of which each run has a number by its blocks.
+// segments numbers the segment of time of each residual. A run of some blocks has number(blocks) segments.
 func (f *simFit) segments(number func(blocks int) int) (of []int, n int) {
 	for _, r := range f.replays {
 		blocks := len(r.blocks)
+		own := number(blocks)
 		for i := range features * blocks {
-			of = append(of, n+i/features*number(blocks)/blocks)
+			of = append(of, n+i/features*own/blocks)
 		}
-		n += number(blocks)
+		n += own
 	}
 	return of, n
 }

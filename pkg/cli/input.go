@@ -58,7 +58,8 @@ func cancelable(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	go func() {
 		buf := make([]byte, 64<<10) // the size of a pipe on Linux
-		_, err := io.CopyBuffer(struct{ io.Writer }{in}, struct{ io.Reader }{r}, buf)
+		// The struct hides the WriteTo of os.File, which would not use buf.
+		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, buf)
 		in.CloseWithError(err)
 	}()
 	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })

@@ -113,8 +113,11 @@ func (t *tables) write(in io.Reader) (err error) {
 			}
 		}
 	}
-	if decisions != nil {
-		err = cmp.Or(err, r.Err(), decisions.Close())
+	if err = cmp.Or(err, r.Err()); err == nil && decisions != nil {
+		err = decisions.Close()
 	}
-	return cmp.Or(err, r.Err(), outcomes.Close())
+	if err == nil {
+		err = outcomes.Close()
+	}
+	return err
 }

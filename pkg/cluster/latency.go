@@ -154,10 +154,9 @@ func (d *Deployment) Key() hardware.Key {
 // matching returns the last of sets for the deployment's model, GPU and parallelism, nil if
 // there is none. So the user's own come first.
 func matching(sets []*hardware.Set, d *Deployment, arch *model.Architecture) *hardware.Set {
+	key := d.Key()
 	for _, s := range slices.Backward(sets) {
-		key := d.Key()
-		key.Model = s.Model
-		if s.Key == key && isModel(s.Model, d, arch) {
+		if key.Model = s.Model; s.Key == key && isModel(s.Model, d, arch) { // isModel compares the models
 			return s
 		}
 	}

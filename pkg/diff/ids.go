@@ -106,12 +106,13 @@ func (t *ids) grow() {
 	t.slots = make([]idSlot, max(1024, 2*len(old)))
 	last := uint32(len(t.slots) - 1)
 	for _, s := range old {
+		if s.number == 0 {
+			continue
+		}
 		i := s.hash & last
-		for s.number != 0 && t.slots[i].number != 0 {
+		for t.slots[i].number != 0 {
 			i = (i + 1) & last
 		}
-		if s.number != 0 {
-			t.slots[i] = s
-		}
+		t.slots[i] = s
 	}
 }

@@ -182,8 +182,8 @@ func (c *comparison) byArrival(sides ...*side) []int32 {
 		}
 	}
 	slices.SortFunc(order, func(x, y int32) int {
-		if atX, atY := arrival(x), arrival(y); atX != atY {
-			return cmp.Compare(atX, atY)
+		if by := cmp.Compare(arrival(x), arrival(y)); by != 0 {
+			return by // without looking up the names
 		}
 		return resample.CompareArrivals(0, 0, c.ids.name(x), c.ids.name(y))
 	})

@@ -3,7 +3,7 @@ package engine
 import "fmt"
 
 // Check recomputes the engine's running totals and returns the first mismatch. It visits every
-// sequence, and now and then every block of a cache with many runs of blocks.
+// sequence, and now and then every run of blocks of a cache that has many.
 func (e *Engine) Check() error {
 	if n := e.Running(); n > e.cfg.MaxNumSeqs {
 		return fmt.Errorf("engine: %d sequences are running, the limit is %d", n, e.cfg.MaxNumSeqs)
@@ -38,8 +38,8 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: sequence %d is not finishing: it has %d of %d tokens", s, q.generated, q.output)
 		}
 	}
-	// A recount looks at all runs of blocks. The more there are, the fewer steps recount, so that the mean cost
-	// of a step is bounded.
+	// A recount looks at all runs of blocks. The more there are, the fewer steps recount, so that a step
+	// of a large cache does not cost much more.
 	if e.uncheckedSteps++; e.uncheckedSteps*runsPerCheck < e.cache.Runs() {
 		return nil
 	}

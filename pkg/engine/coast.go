@@ -36,7 +36,7 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		e.count(b)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, WindowContext: b.WindowContext})
 		e.start(now)
-		e.used, e.tokenlessSteps = e.cache.Total()-e.cache.Free(), 0
+		e.used, e.tokenlessSteps = b.UsedBlocks, 0
 	}
 	r.Decoding, r.DecodeGap = 0, 0
 	return steps, r

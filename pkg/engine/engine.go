@@ -195,7 +195,7 @@ type StepResult struct {
 	Decoding  int
 	DecodeGap des.Time
 	Gaps      []des.Time
-	// Coasted holds the gaps of the steps of Coast, after which all other fields are empty.
+	// Coasted holds the gaps of the steps of Coast, after which all other fields but DeliveredAt are empty.
 	Coasted []GapRun
 }
 
@@ -245,11 +245,11 @@ func (e *Engine) Busy() bool { return e.inFlight }
 func (e *Engine) Cache() *kv.Cache { return e.cache }
 
 // Step returns the step in flight or, between steps, the last one. It is valid until the next
-// Start.
+// Start or Coast.
 func (e *Engine) Step() *Step { return &e.current.Step }
 
 // Formed returns the batches that the last Start formed: one, or up to two with asynchronous
-// scheduling. They are valid until the next Start.
+// scheduling. They are valid until the next Start or Coast.
 func (e *Engine) Formed() []*Step { return e.formed }
 
 // Stats returns the totals so far.

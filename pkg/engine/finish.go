@@ -29,9 +29,7 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 		q.lastTokenAt = e.deliveredAt
 		e.emit(s, q)
 	}
-	if e.log.full() {
-		e.log.trim(e.oldestNeededTick())
-	}
+	e.trimLog()
 	e.dropFinished()
 	if len(e.aborted) > 0 {
 		e.dropAborted()

@@ -81,7 +81,8 @@ type bursts struct {
 func (b *bursts) rate() float64 { return b.probability * b.size.Mean() / b.interval.Mean() * 1e6 }
 
 // expandClient returns the sources of the client c: c itself, with behavior, archetype and
-// correlations applied, and a second source for its bursts, if it has any; nil if c is invalid.
+// correlations applied, and a second source for its bursts, if it has any. The result has no meaning if c is
+// invalid.
 func (s *Spec) expandClient(c *Client, at field) []*Client {
 	base := *c
 	base.applyArchetype(at)

@@ -10,6 +10,7 @@ import (
 	"blis/pkg/dist"
 	"blis/pkg/registry"
 	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // clientSource generates the arrivals of one Client.
@@ -137,7 +138,7 @@ func (s *Spec) isFinite() bool {
 }
 
 // clients validates the spec and returns the sources of its clients.
-func (s *Spec) clients(errorf errorFunc) (clients []*clientSource, err error) {
+func (s *Spec) clients(errorf strictyaml.Errorf) (clients []*clientSource, err error) {
 	spec := newField(errorf)
 	if s.Version != "2" {
 		spec.fail("version", `must be "2", is %q`, s.Version)

@@ -45,7 +45,7 @@ func newClosedLoopUsers(s *Spec, c *Client, loop *ClosedLoop, at field) *closedL
 	}
 	share := cmp.Or(c.RateFraction, 1)
 	m.requests = max(1, int64(math.Round(float64(s.Requests)*share)))
-	m.users = max(1, min(loop.Concurrency, m.requests))
+	m.users = max(1, min(loop.Concurrency, m.requests)) // an invalid concurrency must not divide by 0 below
 	if each := (m.requests + m.users - 1) / m.users; each > maxSteps {
 		at.spec().fail("requests", "are %d for each of the %d users of client %q, more than %d; use fewer requests or "+
 			"more users", each, m.users, c.ID, maxSteps)

@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"blis/pkg/dist"
+	"blis/pkg/strictyaml"
 )
-
-// errorFunc makes an error about the value at path in a spec.
-type errorFunc func(path, format string, args ...any) error
 
 // field is a part of a spec under validation. All fields of a spec share its first error.
 type field struct {
@@ -18,12 +16,12 @@ type field struct {
 
 // validation keeps the first error of a spec.
 type validation struct {
-	errorf errorFunc
+	errorf strictyaml.Errorf
 	err    error
 }
 
 // newField returns the field of the whole spec.
-func newField(errorf errorFunc) field { return field{validation: &validation{errorf: errorf}} }
+func newField(errorf strictyaml.Errorf) field { return field{validation: &validation{errorf: errorf}} }
 
 // spec returns the field of the whole spec.
 func (f field) spec() field { return field{validation: f.validation} }
@@ -47,7 +45,9 @@ func (f field) element(i int) field {
 
 // fail records an error about the field called name in f.
 func (f field) fail(name, format string, args ...any) {
-	f.keep(f.errorf(f.at(name).path, format, args...))
+	if f.err == nil {
+		f.err = f.errorf(f.at(name).path, format, args...)
+	}
 }
 
 // keep records err, if there is no earlier error.
@@ -68,9 +68,7 @@ func (f field) keepParam(err error) {
 
 // between records an error if the value of the field called name is not between low and high.
 func between[N int64 | float64](f field, name string, value, low, high N) {
-	if !(value >= low && value <= high) {
-		f.fail(name, "must be between %v and %v, is %v", low, high, value)
-	}
+	f.keep(strictyaml.Between[N](f.errorf, f.at(name).path)("", value, low, high))
 }
 
 // length returns the distribution of lengths at the field called name; nil if it is nil or invalid.

@@ -119,7 +119,7 @@ func (o *Options) ReadsStdin() bool {
 	return o.List == "" && (o.Spec == "-" || slices.ContainsFunc(o.Import, Import.isStdin))
 }
 
-// seed is the seed of an import.
+// seed is --seed, 0 if it is not given. It does not see the seed in a spec.
 func (o *Options) seed() uint64 {
 	if o.Seed == nil {
 		return 0

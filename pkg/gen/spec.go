@@ -7,6 +7,7 @@ import (
 	"blis/pkg/dist"
 	"blis/pkg/registry"
 	"blis/pkg/stream"
+	"blis/pkg/strictyaml"
 )
 
 // Spec is a workload specification. schemas/spec.md documents its fields and those of the types
@@ -133,7 +134,7 @@ func (c *Class) check(at field) {
 const maxTargetMS = 1e9
 
 // usedClasses returns the SLO classes of the clients, in order of first use.
-func (s *Spec) usedClasses(errorf errorFunc) (used []stream.SLOClass, err error) {
+func (s *Spec) usedClasses(errorf strictyaml.Errorf) (used []stream.SLOClass, err error) {
 	spec := newField(errorf)
 	declared := registry.Table[stream.SLOClass]{}
 	for i := range s.SLOClasses {

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite builtin_gen.go from the files in hardware/")
 
-// TestBuiltInIsCurrent: the generated catalog is that of the files in hardware/, which it passes
-// for through all checks of a user's files.
+// TestBuiltInIsCurrent: the generated catalog is that of the files in hardware/, which pass all
+// checks of a user's files.
 func TestBuiltInIsCurrent(t *testing.T) {
 	read := &Catalog{sources: map[string]string{}}
 	if _, err := read.add([]string{"../../hardware"}); err != nil {

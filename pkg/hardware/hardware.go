@@ -39,9 +39,7 @@ func Open(paths ...string) (*Catalog, error) {
 // ReadSets returns the coefficients of one file, which may be for GPUs of the files at
 // hardware.
 func ReadSets(path string, hardware ...string) ([]*Set, error) {
-	c := builtIn()
-	last, err := c.add(append(slices.Clone(hardware), path))
-	return last, err
+	return builtIn().add(append(slices.Clone(hardware), path))
 }
 
 // add adds the files at paths to the catalog and returns the coefficients of the last path.

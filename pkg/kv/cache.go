@@ -1,7 +1,7 @@
 // Package kv models the KV cache of one replica as vLLM 0.19.1 manages it: which blocks sequences hold, which
 // of them later prompts hit, and which are evicted. The sources are block_pool.py, kv_cache_manager.py and
 // single_type_kv_cache_manager.py in vllm/v1/core. Two things differ: no block is reserved as the null block,
-// and sliding windows are simplified (see Window). vLLM 0.28 and later put freed blocks without a hash at the
+// and sliding windows are simplified (see Window). vLLM 0.24 and later put freed blocks without a hash at the
 // front of the free queue. Here they go to its end, as in earlier versions.
 //
 // The terms, where a range "lo to hi" never includes hi:
@@ -263,7 +263,6 @@ func (c *Cache) publishBlocks(s Seq, count int32) {
 		hi := min(span.End/c.blockSize, count)
 		if hi > q.hashed {
 			c.publishExtent(s, span.Node, q.hashed, hi)
-			q = &c.seqs[s]
 			q.hashed = hi
 		}
 		if hi < count {

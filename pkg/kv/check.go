@@ -2,7 +2,7 @@ package kv
 
 import "fmt"
 
-// Runs returns how many runs there are. The time that Check takes is proportional to it.
+// Runs returns how many runs are in use. Check visits each of them once for each of its holders.
 func (c *Cache) Runs() int { return len(c.runs) - len(c.spareRuns) }
 
 // Check recounts all blocks and returns the first mismatch. It does not catch up growing sequences.

@@ -40,7 +40,7 @@ func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 
 // Match sets the Blocks and Matched counts of the candidates for a prompt.
 func (s *Shadow) Match(path kv.Path, inputTokens int, candidates []Replica) {
-	if len(candidates) == 1 {
+	if len(candidates) == 1 { // its cache is faster to ask than the index, which covers all caches
 		r := &candidates[0]
 		c := s.caches[r.Index]
 		r.Blocks, r.Matched = int32(inputTokens/c.BlockSize()), int32(c.Match(path, inputTokens)/c.BlockSize())

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"blis/pkg/registry"
@@ -40,7 +39,7 @@ func newAdmitTree(b *builder, s *Spec) Admitter {
 			d, ok := verdictOf(word, 0)
 			if !ok {
 				b.fail(at, "must be admit, reject, delay, true, false or {use: {type: …}}, is %s%s", quoted(n.Value),
-					didYouMean(word))
+					registry.Hint(word, slices.Concat(verdicts, []string{"true", "false"})))
 			}
 			return fixedVerdict{verdict: d}
 		}),
@@ -49,15 +48,6 @@ func newAdmitTree(b *builder, s *Spec) Admitter {
 		b.markUnused(v, delayParam, "no leaf of the tree delays")
 	}
 	return tree
-}
-
-// didYouMean suggests the nearest verdict for a word, "" if none is close.
-func didYouMean(word string) string {
-	near := registry.Closest(word, slices.Concat(verdicts, []string{"true", "false"}))
-	if word == "" || near == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", near)
 }
 
 func (t admitTree) Admit(v *View) Verdict {

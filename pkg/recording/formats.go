@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"io"
 
 	"blis/pkg/registry"
@@ -75,9 +76,7 @@ func forEachRow(s *textio.Table, what string, take func() error) error {
 			return nil
 		case err == nil:
 			err = take()
-		}
-		if err == nil {
-			err = s.Err()
+			err = cmp.Or(s.Err(), err) // the first error of the row
 		}
 		if err != nil {
 			return err

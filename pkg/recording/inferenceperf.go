@@ -125,8 +125,7 @@ func (q *lifecycle) request(p *textio.Position, place string) (request, error) {
 		}
 		between.list = append(between.list, at-times[i-1])
 	}
-	if c.chunks = int64(len(times)); c.chunks == output {
-		between.setITLs(&c)
-	}
+	c.chunks = int64(len(times))
+	between.setITLs(&c)
 	return c, c.check(p, w)
 }

@@ -68,13 +68,10 @@ func (p *phases) row() error {
 		return p.Errorf("request_id is empty")
 	}
 	start, end := p.Time(p.start), p.Time(p.end)
-	if p.Err() == nil && end < start {
+	if end < start {
 		return p.Errorf("t_end must not be before t_start (%g), is %g", start, end)
 	}
 	prefill, decode := p.Integer(p.prefill), p.Integer(p.decode)
-	if p.Err() != nil {
-		return p.Err()
-	}
 	c := p.byID[id]
 	if c == nil {
 		c = &phasedRequest{request: newRequest()}

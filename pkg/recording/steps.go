@@ -53,9 +53,6 @@ func (t *stepTable) row() (Step, error) {
 		PrefillContext: t.Optional(t.prefillContext),
 		Model:          strings.Clone(t.Value(t.model)), GPU: strings.Clone(t.Value(t.gpu)),
 		Engine: strings.Clone(t.Value(t.engine)), Note: strings.Clone(t.Value(t.note))}
-	if t.Err() != nil {
-		return s, t.Err()
-	}
 	for _, n := range []struct {
 		name   string
 		tokens int64
@@ -68,7 +65,7 @@ func (t *stepTable) row() (Step, error) {
 		return s, t.Errorf("prefill_tokens and decode_tokens are both 0; a step computes at least one token")
 	}
 	s.US = t.TimeUS(t.duration)
-	if t.Err() == nil && s.US == 0 {
+	if s.US == 0 {
 		return s, t.Errorf("%s must be above 0", t.Header[t.duration])
 	}
 	return s, t.contextOf(&s)

@@ -127,9 +127,6 @@ func (t *table) row() error {
 	c.ID, c.Tenant, c.SLOClass, c.Session = t.Value(t.id), t.Value(t.tenant), t.Value(t.class), t.Value(t.user)
 	c.Step = strings.Clone(t.Value(t.stage))
 	t.times(&c)
-	if t.Err() != nil {
-		return t.Err()
-	}
 	if err := c.check(&t.Position, t.names); err != nil {
 		return err
 	}

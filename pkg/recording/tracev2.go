@@ -91,9 +91,6 @@ func (t *tracev2) row() error {
 		return err
 	}
 	t.times(&c)
-	if t.Err() != nil {
-		return t.Err()
-	}
 	t.requests = append(t.requests, c)
 	return c.check(&t.Position, fieldNames{"input_tokens", "output_tokens", "first_chunk_time_us",
 		"last_chunk_time_us"})
@@ -107,9 +104,6 @@ func (t *tracev2) prompt(c *request) error {
 		into   *int64
 	}{{t.prefix, &prefix}, {t.serverInput, &served}, {t.deadline, &deadline}, {t.turn, &c.info.turn}} {
 		*n.into = t.Optional(n.column)
-		if t.Err() != nil {
-			return t.Err()
-		}
 		if *n.into < 0 || n.column != t.deadline && *n.into > textio.MaxTokens {
 			return t.Errorf("%s must be between 0 and %d, is %d", t.Header[n.column], textio.MaxTokens, *n.into)
 		}
@@ -128,7 +122,7 @@ func (t *tracev2) prompt(c *request) error {
 		return nil
 	}
 	at := t.Time(t.at)
-	if t.Err() == nil && float64(deadline) <= at {
+	if float64(deadline) <= at {
 		return t.Errorf("deadline_us must be after arrival_time_us (%g), or 0 for none, is %d", at, deadline)
 	}
 	c.info.deadline = float64(deadline) - at

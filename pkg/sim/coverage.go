@@ -17,20 +17,12 @@ func (c coverages) observe(s *simulation, _ hook, i int32) error {
 	r := s.request(i)
 	used := &c[s.replicas[r.replica].deployment]
 	input, output := float64(r.out.InputTokens), float64(r.out.OutputTokens)
-	used.InputTokens = widen(used.InputTokens, input, input)
-	used.OutputTokens = widen(used.OutputTokens, output, output)
+	used.InputTokens.Widen(input)
+	used.OutputTokens.Widen(output)
 	if output > 1 { // the prefill yields the first token; the last is not computed
-		used.ContextTokens = widen(used.ContextTokens, input, input+output-2)
+		used.ContextTokens.Widen(input, input+output-2)
 	}
 	return nil
-}
-
-func widen(s hardware.Span, lo, hi float64) hardware.Span {
-	if s == nil {
-		return hardware.Span{lo, hi}
-	}
-	s[0], s[1] = min(s[0], lo), max(s[1], hi)
-	return s
 }
 
 // caveats are warnings about step times that were not measured: from a roofline, or extrapolated.
@@ -55,21 +47,16 @@ func (c coverages) extrapolation(s *simulation, deployment int) string {
 	if d.measuredRange == nil {
 		return ""
 	}
+	var decode, prefill int64
 	for k := d.first; k < d.end; k++ {
 		e := s.replicas[k].engine.Stats()
-		r.DecodeSequences = widenMax(r.DecodeSequences, e.PeakDecode)
-		r.PrefillTokens = widenMax(r.PrefillTokens, e.PeakPrefill)
+		decode, prefill = max(decode, e.PeakDecode), max(prefill, e.PeakPrefill)
 	}
+	// Only the largest steps count, because every run also has small ones.
+	r.DecodeSequences = hardware.Span{math.Inf(1), float64(decode)}
+	r.PrefillTokens = hardware.Span{math.Inf(1), float64(prefill)}
 	if out := d.measuredRange.Extrapolations(r); len(out) > 0 {
 		return fmt.Sprintf("deployment %s: step times are extrapolated: its %s", d.id, strings.Join(out, "; "))
 	}
 	return ""
-}
-
-// widenMax widens s upward only, because every run also has small steps.
-func widenMax(s hardware.Span, hi int64) hardware.Span {
-	if hi == 0 {
-		return s
-	}
-	return widen(s, math.Inf(1), float64(hi))
 }

@@ -34,7 +34,7 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 	return nil
 }
 
-// addGaps adds the inter-token latencies of the tokens of a step.
+// addGaps adds the inter-token latencies of the tokens of a step, or of the steps that a replica coasted.
 func (m *metricsSink) addGaps(e *engine.StepResult) {
 	if e.Decoding > 0 {
 		m.AddGaps(e.DecodeGap, int64(e.Decoding))

@@ -11,7 +11,7 @@ const (
 	onSend                   // request: it was sent to its replica by decisions.last
 	onEnqueue                // request: it entered the queue of its replica
 	onBatch                  // replica: it started a step, except some of those that only decode
-	onStep                   // replica: it started a step
+	onStep                   // replica: it started a step; with an observer of it, no replica coasts
 	onTokens                 // replica: the tokens of its last step, or of steps that it coasted, reached the clients
 	onStepEnd                // replica: the requests that its last step completed have left
 	onSnapshot               // replica: the router read telemetry.read

@@ -245,7 +245,7 @@ func (g *regretRecorder) worstDecisions() []pastDecision {
 
 // selectedDecisions returns the decisions to re-simulate in their order.
 func (g *regretRecorder) selectedDecisions() []pastDecision {
-	selected := slices.Clone(g.decisions)
+	selected := g.decisions
 	if g.worst > 0 {
 		selected = g.worstDecisions()
 	}

@@ -24,8 +24,7 @@ type traceWriter struct {
 func (o *traceWriter) hooks() []hook {
 	at := []hook{onRouting, onDecision, onFinal, onSessionEnd}
 	if o.full {
-		// onStep keeps replicas from coasting past steps that are to be recorded.
-		at = append(at, onBatch, onStep, onTokens, onSnapshot)
+		at = append(at, onStep, onTokens, onSnapshot)
 	}
 	return at
 }
@@ -41,7 +40,7 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 		return o.w.Outcome(&s.request(i).out)
 	case onSessionEnd:
 		return o.w.Any(&s.sessions.open[i].out)
-	case onBatch:
+	case onStep:
 		return o.preemptions(s, &s.replicas[i])
 	case onTokens:
 		return o.step(s, &s.replicas[i])

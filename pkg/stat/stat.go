@@ -47,7 +47,7 @@ func interpolateFloats(a, b float64, hundredths int64) float64 {
 	return min(a+float64((b-a)*float64(hundredths))/100, b)
 }
 
-// Mean returns the mean of sorted, which is not empty. It adds in the given order:
+// Mean returns the mean of sorted, NaN if it is empty. It adds in the given order:
 // sorting first makes the result independent of the order of arrival, and ascending
 // order has the smallest rounding error.
 func Mean(sorted []float64) float64 {

@@ -17,8 +17,9 @@ import (
 // Go type it is decoded into.
 type visitFunc func(slot *ast.Node, t reflect.Type) error
 
-// walk calls f for each value at or below slot, parents first and in order, until f
-// returns an error; t is the type that slot is decoded into.
+// walk calls f for each value at or below slot, parents first and in order; t is the type that slot
+// is decoded into. It ends with the first error: of f, or about an unknown field, an alias without
+// an anchor, or a null in a list that cannot have one.
 func (d *Doc) walk(slot *ast.Node, t reflect.Type, f visitFunc) error {
 	t = base(t)
 	if err := f(slot, t); err != nil {

@@ -94,7 +94,8 @@ func tabsToSpaces(text string) []byte {
 
 // Decode fills v, a pointer to a struct with yaml tags. Fields that the document
 // does not set keep their values in v. Numbers become float64 in fields of type
-// any and keep their spelling in fields of type string.
+// any and keep their spelling in fields of type string. A value must be decoded into
+// the same type every time, because its scalars keep the form that suits the type.
 func (d *Doc) Decode(v any) error {
 	return d.decode(v, reflect.TypeOf(v), false)
 }

@@ -146,8 +146,7 @@ func (w *weka) checkCall(c *wekaCall, path string) error {
 	return nil
 }
 
-// checkBlocks reports a prompt with more blocks than its tokens allow. It runs at the end of the
-// session, when the block size is known.
+// checkBlocks reports a prompt with more blocks than its tokens allow.
 func (w *weka) checkBlocks(s *wekaSession, calls []wekaCall, path string) error {
 	if s.BlockSize < 1 || s.BlockSize > textio.MaxTokens {
 		return w.Errorf("block_size must be an integer of at least 1, is %d", s.BlockSize)

@@ -60,6 +60,9 @@ func parse(pattern string) ([]*object, error) {
 	}
 	var records, parts []*object
 	for _, name := range names {
+		if strings.HasSuffix(name, "_gen.go") {
+			continue // it may be damaged, and is written again
+		}
 		file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
 		if err != nil {
 			return nil, err
