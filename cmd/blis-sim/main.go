@@ -91,7 +91,7 @@
 // The regret of a decision is measured in ms of request latency, not in a policy's score.
 // At each routing decision, --counterfactual 3 estimates the latency of the request on
 // every candidate, from the true state of the replicas. The regret record lists the three
-// with the lowest latency. hindsight_ms is the latency of the choice minus that of the
+// with the lowest latency, and the choice. hindsight_ms is the latency of the choice minus that of the
 // best candidate. avoidable_ms is the latency of the choice minus that of the candidate
 // that the same estimator prefers with only the policy's information. exact:20
 // re-simulates the 20 decisions with the highest estimated regret, each with the three

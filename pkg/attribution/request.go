@@ -170,6 +170,7 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 		q.regrets = append(q.regrets, *g)
 	}
 	if g.Method == stream.MethodExact {
+		// Not slices.Clone: a record without alternatives must not become nil, which means no record.
 		a.exact[g.Decision] = append([]stream.Alternative{}, g.Alternatives...)
 		return
 	}

@@ -67,7 +67,7 @@ func (f *Fidelity) perRequestTable() *texttab.Table {
 			continue
 		}
 		e := time.PerRequest
-		t.Row(timeLabels[time.Metric], fmt.Sprint(e.Requests), fmt.Sprintf("%+.2f", e.BiasMS),
+		t.Add(timeLabels[time.Metric], e.Requests, fmt.Sprintf("%+.2f", e.BiasMS),
 			numberOrDash(e.MAPE, millisecond), numberOrDash(e.Pearson, millisecond), numberOrDash(time.KS, millisecond))
 	}
 	return t

@@ -19,7 +19,7 @@ var decisions = section{name: "DECISIONS", explains: true, write: func(w *writer
 	}
 	t := newTable("routing rule", "requests", "judged", "lost", "lost_pct")
 	for _, r := range f.Rules[:min(len(f.Rules), maxRules)] {
-		t.row(ruleName(&r), r.Requests, r.Judged, r.Lost,
+		t.Add(ruleName(&r), r.Requests, r.Judged, r.Lost,
 			dash(r.Judged > 0, "%.1f", 100*float64(r.Lost)/float64(r.Judged)))
 	}
 	w.table(t)
@@ -50,7 +50,7 @@ var regret = section{name: "REGRET", write: func(w *writer) {
 		w.line("%d of %d decisions had another candidate with a lower estimated E2E", g.Better, g.Decisions)
 		t := newTable("routing rule", "decisions", "better", "hindsight_ms", "avoidable_ms")
 		for _, r := range f.Rules[:min(len(f.Rules), maxRules)] {
-			t.row(ruleName(&r), r.Estimated, r.Better, number(r.HindsightMS), number(r.AvoidableMS))
+			t.Add(ruleName(&r), r.Estimated, r.Better, number(r.HindsightMS), number(r.AvoidableMS))
 		}
 		w.table(t)
 	}

@@ -134,7 +134,7 @@ func (w *writer) alternatives(r *attribution.RequestDetail) {
 		for k := range g.Alternatives {
 			t.Rows = append(t.Rows, alternative(&g.Alternatives[k]))
 		}
-		w.table(&table{*t.WithoutEmpty()})
+		w.table(t.WithoutEmpty())
 	}
 }
 

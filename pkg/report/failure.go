@@ -59,8 +59,8 @@ clients:
 func Failure(err error) []byte {
 	w := &writer{limit: maxSectionLength}
 	w.line("[%s] does not load: fitness 0.0000", title)
-	var upstream *stream.UpstreamError
-	if !errors.As(err, &upstream) {
+	upstream, ok := errors.AsType[*stream.UpstreamError](err)
+	if !ok {
 		w.line("[ERROR]")
 		w.wrapped(err.Error())
 		return w.text

@@ -42,7 +42,7 @@ func (w *writer) groups(of map[string]*metrics.Group) {
 	for _, n := range names[:min(len(names), maxGroups)] {
 		g := of[n]
 		missed, judged := float64(missedCount(g)), g.Goodput != nil
-		t.row(short(n, 24), g.Requests.Offered, dash(judged, "%.0f", missed), metPercent(g.Goodput),
+		t.Add(short(n, 24), g.Requests.Offered, dash(judged, "%.0f", missed), metPercent(g.Goodput),
 			dash(judged && all > 0, "%.1f", 100*missed/float64(all)), p99(g.TTFT), p99(g.TPOT), p99(g.E2E))
 	}
 	w.table(t)
@@ -74,9 +74,9 @@ var byScenario = section{name: "BY SCENARIO", write: func(w *writer) {
 			note = "this text"
 		}
 		if m := s.Metrics; s.HeldOut { // only the score, so that it stays held out
-			t.row(name(s.Name), fraction(s.Score), "-", "-", "-", "-", "held out")
+			t.Add(name(s.Name), fraction(s.Score), "-", "-", "-", "-", "held out")
 		} else {
-			t.row(name(s.Name), fraction(s.Score), m.Requests.Offered, metPercent(m.Goodput), p99(m.TTFT), p99(m.E2E),
+			t.Add(name(s.Name), fraction(s.Score), m.Requests.Offered, metPercent(m.Goodput), p99(m.TTFT), p99(m.E2E),
 				note)
 		}
 	}

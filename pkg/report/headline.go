@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/attribution"
 	"blis/pkg/metrics"
+	"blis/pkg/stream"
 )
 
 // defaultPreemption is vLLM's only preemption policy: the title does not name it.
@@ -162,12 +163,12 @@ func mainLoss(l *attribution.Loss) string {
 
 // identity says which run it is.
 func (w *writer) identity() string {
-	run, workload := w.Header.Run, labeled(", workload ", w.WorkloadDigest[:min(12, len(w.WorkloadDigest))])
+	run, workload := w.Header.Run, labeled(", workload ", stream.ShortDigest(w.WorkloadDigest))
 	text := fmt.Sprintf("run: %s %s%s", name(w.Header.Tool), name(w.Header.Version), workload)
 	if run != nil {
 		k := &run.Key
 		text = fmt.Sprintf("run: policy %s%s, seeds workload %d, sim %d, jitter %d",
-			name(k.Policy[:min(12, len(k.Policy))]), workload, k.WorkloadSeed, k.SimSeed, k.JitterSeed)
+			name(stream.ShortDigest(k.Policy)), workload, k.WorkloadSeed, k.SimSeed, k.JitterSeed)
 	}
 	return text + fmt.Sprintf("; %.3f s.", w.Metrics.DurationS)
 }

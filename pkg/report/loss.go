@@ -17,7 +17,7 @@ var score = section{name: "SCORE", write: func(w *writer) {
 	if len(f.Terms) > 0 {
 		t := newTable("term", "weight", "value", "ideal", "lost")
 		for _, x := range f.Terms {
-			t.row(short(x.Name, 32), fraction(x.Weight), fraction(x.Value), fraction(x.Ideal), fraction(x.Lost))
+			t.Add(short(x.Name, 32), fraction(x.Weight), fraction(x.Value), fraction(x.Ideal), fraction(x.Lost))
 		}
 		w.table(t)
 	}
@@ -68,7 +68,7 @@ var comparison = section{name: "COMPARED", write: func(w *writer) {
 			}
 			row = append(row, number(m.factor*y)+fewSamples(other, m.path), difference)
 		}
-		t.row(row...)
+		t.Add(row...)
 	}
 	w.table(t)
 }}
@@ -138,7 +138,7 @@ func (w *writer) partTable(rows []partRow) {
 				cells = append(cells, number(ms))
 			}
 		}
-		t.row(append(cells, number(sum))...)
+		t.Add(append(cells, number(sum))...)
 	}
 	w.table(t)
 }

@@ -131,7 +131,7 @@ var conditions = section{name: "CONDITIONS", explains: true, write: func(w *writ
 				lift += " (ms)"
 			}
 		}
-		t.row(short(strings.TrimSpace(c.Condition.Name+" "+c.Value), 40), component, c.Lost, c.All,
+		t.Add(short(strings.TrimSpace(c.Condition.Name+" "+c.Value), 40), component, c.Lost, c.All,
 			fmt.Sprintf("%.1f", 100*float64(c.Lost)/float64(c.All)), lift)
 	}
 	if len(t.Rows) > 1 {

@@ -132,24 +132,13 @@ func (w *writer) omitted(n int, what string) {
 }
 
 // table adds a table, the first column aligned left, the others right.
-func (w *writer) table(t *table) {
+func (w *writer) table(t *texttab.Table) {
 	for _, line := range t.Lines() {
 		w.line("%s", line)
 	}
 }
 
-// table is a table whose cells may be numbers.
-type table struct{ texttab.Table }
-
-func newTable(head ...string) *table { return &table{texttab.Table{Rows: [][]string{head}}} }
-
-func (t *table) row(cells ...any) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		row[i] = fmt.Sprint(c)
-	}
-	t.Rows = append(t.Rows, row)
-}
+func newTable(head ...string) *texttab.Table { return &texttab.Table{Rows: [][]string{head}} }
 
 // list joins the texts of some values by commas.
 func list[T any](of []T, text func(T) string) string {

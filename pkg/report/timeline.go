@@ -92,7 +92,7 @@ func (w *writer) window(x *attribution.Window, q *attribution.Query) {
 	if len(x.Replicas) > 0 {
 		t := newTable("replica", "sent", "lost", "longest_queue")
 		for _, r := range x.Replicas[:min(len(x.Replicas), maxWindowReplicas)] {
-			t.row(name(r.Replica), r.Sent, r.Lost, r.LongestQueue)
+			t.Add(name(r.Replica), r.Sent, r.Lost, r.LongestQueue)
 		}
 		w.table(t)
 	}
@@ -110,7 +110,7 @@ func (w *writer) windowGroups(what string, x *attribution.Window, groups []attri
 	}
 	t := newTable(what, "arrived", "of_window_pct", "of_run_pct")
 	for _, g := range groups[:min(len(groups), maxGroups)] {
-		t.row(name(g.Name), g.Arrived, fmt.Sprintf("%.1f", 100*float64(g.Arrived)/float64(x.Arrived)),
+		t.Add(name(g.Name), g.Arrived, fmt.Sprintf("%.1f", 100*float64(g.Arrived)/float64(x.Arrived)),
 			fmt.Sprintf("%.1f", 100*float64(g.All)/float64(x.Offered)))
 	}
 	w.table(t)

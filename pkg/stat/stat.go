@@ -47,15 +47,14 @@ func interpolateFloats(a, b float64, hundredths int64) float64 {
 	return min(a+float64((b-a)*float64(hundredths))/100, b)
 }
 
-// Mean returns the mean of sorted, NaN if it is empty. It adds in the given order:
-// sorting first makes the result independent of the order of arrival, and ascending
-// order has the smallest rounding error.
-func Mean(sorted []float64) float64 {
+// Mean returns the mean of x, NaN if it is empty. It adds in the given order. Callers whose order
+// depends on arrivals sort first, ascending for the smallest rounding error.
+func Mean(x []float64) float64 {
 	sum := 0.0
-	for _, v := range sorted {
+	for _, v := range x {
 		sum += v
 	}
-	return sum / float64(len(sorted))
+	return sum / float64(len(x))
 }
 
 // Jain returns the fairness index of Jain, Chiu and Hawe (1984): 1 if all shares are

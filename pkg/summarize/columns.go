@@ -49,8 +49,7 @@ func (r *analysis) columns() (all []column) {
 const maxColumns = 6
 
 // cells returns the table of the runs; its first row and first column are headers.
-func (r *analysis) cells() (grid [][]string) {
-	columns := r.columns()
+func (r *analysis) cells(columns []column) (grid [][]string) {
 	many := len(columns) > maxColumns
 	head := line{name: "run", key: true, text: func(c *column) string { return c.name }}
 	for _, l := range append([]line{head}, r.lines(columns)...) {
@@ -81,8 +80,8 @@ func transpose(grid [][]string) [][]string {
 }
 
 // sideBySide renders the table for people, with errors and warnings below it.
-func (r *analysis) sideBySide() []byte {
-	t := &texttab.Table{FirstWidth: headWidth, Rows: r.cells(), Color: r.options.Color}
+func (r *analysis) sideBySide(columns []column) []byte {
+	t := &texttab.Table{FirstWidth: headWidth, Rows: r.cells(columns), Color: r.options.Color}
 	p := page(t.Append(nil))
 	var warnings []string
 	for _, x := range r.runs {
@@ -111,7 +110,7 @@ func (r *analysis) markdown(error) ([]byte, error) {
 		return nil, errNoRuns
 	}
 	var b []byte
-	for i, row := range r.cells() {
+	for i, row := range r.cells(r.columns()) {
 		for _, cell := range row {
 			b = fmt.Appendf(b, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
 		}

@@ -42,8 +42,7 @@ func (r *analysis) scoreAll() error {
 			if x.err == nil {
 				x.err = r.score(x)
 			}
-			var carried *stream.UpstreamError
-			if x.err != nil && !errors.As(x.err, &carried) {
+			if _, carried := errors.AsType[*stream.UpstreamError](x.err); x.err != nil && !carried {
 				faults = append(faults, x.err)
 			}
 		}

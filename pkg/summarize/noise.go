@@ -87,6 +87,10 @@ func (r *analysis) findNoise(x *runDoc) {
 // comparedRuns are a run, its baseline and its parent, nil without one.
 type comparedRuns [3]*runDoc
 
+// resampleOrder are the indices of comparedRuns. The run itself is compared with the references, so it is
+// the last.
+var resampleOrder = [...]int{1, 2, 0}
+
 // resampledRuns are the statistics of a run and its references in the bootstrap samples.
 type resampledRuns struct {
 	*resample.Bootstrap
@@ -100,7 +104,7 @@ func (r *analysis) resample(runs comparedRuns) *resampledRuns {
 	order := arrivalOrder(runs)
 	var used []int
 	var requests [][]*resample.Request
-	for _, i := range []int{1, 2, 0} { // the run itself is compared with the references, so it is the last
+	for _, i := range resampleOrder {
 		if runs[i] != nil {
 			used, requests = append(used, i), append(requests, runs[i].rows.inOrder(order))
 		}
@@ -116,7 +120,7 @@ func (r *analysis) resample(runs comparedRuns) *resampledRuns {
 func arrivalOrder(runs comparedRuns) []string {
 	arrival := map[string]int64{}
 	var ids []string
-	for _, i := range []int{1, 2, 0} {
+	for _, i := range resampleOrder {
 		if runs[i] == nil {
 			continue
 		}

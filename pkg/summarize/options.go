@@ -75,12 +75,17 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// references are the streams of each kind of reference runs.
-func (o *Options) references() [2][]string { return [2][]string{o.Baseline, o.Parent} }
+// streams are those to summarize.
+func (o *Options) streams() []string {
+	if len(o.Streams) == 0 {
+		return []string{"-"}
+	}
+	return o.Streams
+}
 
 // First returns the file of the first stream, which the caller of Run opens.
 func (o *Options) First() string {
-	_, file := splitName(slices.Concat(o.Streams, []string{"-"})[0])
+	_, file := splitName(o.streams()[0])
 	return file
 }
 

@@ -107,14 +107,10 @@ func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 			return err
 		}
 	}
-	streams := r.options.Streams
-	if len(streams) == 0 {
-		streams = []string{"-"}
-	}
-	if r.runs, err = r.readAll(ctx, streams, in, false); err != nil {
+	if r.runs, err = r.readAll(ctx, r.options.streams(), in, false); err != nil {
 		return err
 	}
-	for i, streams := range r.options.references() {
+	for i, streams := range [...][]string{r.options.Baseline, r.options.Parent} {
 		if r.references[i], err = r.readAll(ctx, streams, nil, true); err != nil {
 			return err
 		}
@@ -175,8 +171,8 @@ func (r *analysis) json(err error) ([]byte, error) {
 
 // table renders the summary of one run or workload, or a table of several runs.
 func (r *analysis) table(error) ([]byte, error) {
-	if len(r.columns()) > 1 {
-		return r.sideBySide(), nil
+	if columns := r.columns(); len(columns) > 1 {
+		return r.sideBySide(columns), nil
 	}
 	return r.document(nil).text(!r.defaultFitness && r.fitness != nil), nil
 }

@@ -124,7 +124,7 @@ func (id *Identity) text() string {
 	case id.WorkloadSeed != nil:
 		parts = append(parts, fmt.Sprintf("seed %d", *id.WorkloadSeed))
 	}
-	return stream.Printable(strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 func (s *Selection) text() string {
@@ -138,7 +138,7 @@ func (s *Selection) text() string {
 	if s.Where != "" {
 		parts = append(parts, "where "+s.Where)
 	}
-	return stream.Printable(strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 // cacheText describes the KV caches, "" if nothing is known.
@@ -182,8 +182,8 @@ func distributions(of string, rows []namedDistribution) *texttab.Table {
 			t.Row(d.name, "-", "- ", "- ", "- ", "- ", "-", "0")
 			continue
 		}
-		t.Row(d.name, fmt.Sprintf("%.2f", d.Mean), quantile(d.Distribution, 50), quantile(d.Distribution, 90),
-			quantile(d.Distribution, 95), quantile(d.Distribution, 99), fmt.Sprintf("%.2f", d.Max), fmt.Sprint(d.Count))
+		t.Add(d.name, fmt.Sprintf("%.2f", d.Mean), quantile(d.Distribution, 50), quantile(d.Distribution, 90),
+			quantile(d.Distribution, 95), quantile(d.Distribution, 99), fmt.Sprintf("%.2f", d.Max), d.Count)
 	}
 	return t
 }
@@ -212,7 +212,7 @@ func groups(by string, parts map[string]*metrics.Group, minimum int) *texttab.Ta
 		if g.Throughput != nil {
 			rps = fmt.Sprintf("%.2f", g.Throughput.RPS)
 		}
-		t.Row(name, fmt.Sprint(g.Requests.Offered), fmt.Sprint(g.Requests.Completed), met, rps, quantile(g.TTFT, 50),
+		t.Add(name, g.Requests.Offered, g.Requests.Completed, met, rps, quantile(g.TTFT, 50),
 			quantile(g.TTFT, 99), quantile(g.TPOT, 50), quantile(g.TPOT, 99), quantile(g.E2E, 50), quantile(g.E2E, 99))
 	}
 	return t
@@ -225,10 +225,10 @@ func replicas(m *metrics.Raw) *texttab.Table {
 	t.Omitted = len(m.Replicas) - maxRows
 	share := func(x *float64) string { return cmp.Or(percent("%s", x), "-") }
 	for _, r := range m.Replicas[:min(len(m.Replicas), maxRows)] {
-		t.Row(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), fmt.Sprint(r.Requests),
-			fmt.Sprint(r.Completed), fmt.Sprint(r.Tokens), share(r.Utilization), fmt.Sprint(r.PeakQueue),
-			fmt.Sprint(r.PeakBatch), share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio),
-			fmt.Sprint(r.Preemptions))
+		t.Add(stream.Printable(fmt.Sprintf("%s/%d", r.Deployment, r.Index)), r.Requests,
+			r.Completed, r.Tokens, share(r.Utilization), r.PeakQueue,
+			r.PeakBatch, share(r.KVUtilMean), share(r.KVUtilMax), share(r.PrefixHitRatio),
+			r.Preemptions)
 	}
 	return t
 }
@@ -237,7 +237,7 @@ func replicas(m *metrics.Raw) *texttab.Table {
 func reasonCounts(count map[string]int64) string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(count)) {
-		list = append(list, fmt.Sprintf("%d %s", count[why], stream.Printable(why)))
+		list = append(list, fmt.Sprintf("%d %s", count[why], why))
 	}
 	return strings.Join(list, ", ")
 }

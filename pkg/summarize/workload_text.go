@@ -96,8 +96,8 @@ func workloadDistributions(of string, rows []workloadDistribution) *texttab.Tabl
 			continue
 		}
 		n := func(x float64) string { return strconv.FormatFloat(x, 'f', d.decimals, 64) }
-		t.Row(d.name, strconv.FormatFloat(d.Mean, 'f', max(1, d.decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50),
-			n(d.P90), n(d.P95), n(d.P99), n(d.Max), fmt.Sprint(d.Count))
+		t.Add(d.name, strconv.FormatFloat(d.Mean, 'f', max(1, d.decimals), 64), fmt.Sprintf("%.2f", d.CV), n(d.P50),
+			n(d.P90), n(d.P95), n(d.P99), n(d.Max), d.Count)
 	}
 	return t
 }
@@ -107,7 +107,7 @@ func parts(by string, all map[string]*workloadstats.Part, minimum int) *texttab.
 	t := newTable("by "+by, "arrivals", "arrivals/s", "CV", "calls", "input mean", "p50", "p95", "output mean", "p50",
 		"p95", "correlation")
 	for name, p := range shown(t, all, minimum) {
-		row := []string{fmt.Sprint(p.Arrivals), orDash("%.4g", p.Rate), orDash("%.2f", p.CV), fmt.Sprint(p.Calls)}
+		row := []any{name, p.Arrivals, orDash("%.4g", p.Rate), orDash("%.2f", p.CV), p.Calls}
 		for _, d := range []*workloadstats.Distribution{p.Input, p.Output} {
 			if d == nil {
 				row = append(row, "-", "-", "-")
@@ -115,7 +115,7 @@ func parts(by string, all map[string]*workloadstats.Part, minimum int) *texttab.
 				row = append(row, fmt.Sprintf("%.1f", d.Mean), fmt.Sprintf("%.0f", d.P50), fmt.Sprintf("%.0f", d.P95))
 			}
 		}
-		t.Row(name, append(row, orDash("%.3f", p.Correlation))...)
+		t.Add(append(row, orDash("%.3f", p.Correlation))...)
 	}
 	return t
 }
@@ -127,7 +127,7 @@ func loadTable(l *capacity.Load) *texttab.Table {
 		return t
 	}
 	for _, m := range l.Models {
-		t.Row(stream.Printable(m.Model), fmt.Sprint(m.Replicas), fmt.Sprint(m.Calls), orDash("%.3f", m.Offered),
+		t.Add(stream.Printable(m.Model), m.Replicas, m.Calls, orDash("%.3f", m.Offered),
 			orDash("%.3f", m.Uncached), fmt.Sprintf("%.2f", m.Capacity), fmt.Sprintf("%.2f", m.CapacityUncached),
 			m.Limit)
 	}

@@ -31,6 +31,15 @@ func (t *Table) Row(first string, others ...string) {
 	t.Rows = append(t.Rows, append([]string{first}, others...))
 }
 
+// Add adds a row of cells, which may be numbers.
+func (t *Table) Add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = fmt.Sprint(c)
+	}
+	t.Rows = append(t.Rows, row)
+}
+
 // Lines returns the rows as lines without trailing blanks.
 func (t *Table) Lines() []string {
 	width := make([]int, len(t.Rows[0]))
